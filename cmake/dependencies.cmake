@@ -1,0 +1,22 @@
+# Libraries we stand on, each as one target. oneDNN, Highway and protobuf are found by header and library: Debian's
+# CMake files for them want packages that we do not use, or hide the static library.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+
+# ab_find(<name> <header> <library>...): target ab::<name>.
+function(ab_find name header)
+  find_path(ANABRANCH_${name}_INCLUDE ${header} REQUIRED)
+  add_library(ab_${name} INTERFACE)
+  add_library(ab::${name} ALIAS ab_${name})
+  target_include_directories(ab_${name} SYSTEM INTERFACE ${ANABRANCH_${name}_INCLUDE})
+  foreach(library IN LISTS ARGN)
+    find_library(ANABRANCH_${name}_${library} ${library} REQUIRED)
+    target_link_libraries(ab_${name} INTERFACE ${ANABRANCH_${name}_${library}})
+  endforeach()
+endfunction()
+
+ab_find(dnnl dnnl.hpp dnnl)
+ab_find(hwy hwy/highway.h hwy_contrib hwy)
+ab_find(protobuf google/protobuf/message.h protobuf)
+target_link_libraries(ab_protobuf INTERFACE Threads::Threads)
+find_program(ANABRANCH_PROTOC protoc REQUIRED)

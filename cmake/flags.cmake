@@ -1,0 +1,44 @@
+# Compiler and linker settings of every target. Machine code above the baseline is chosen at run time (Highway,
+# oneDNN), so a binary built on one machine runs on another.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-Og -g")
+
+# No fast-math: values are part of the contract. Contraction into FMA is off because it would make a sum depend on
+# the instruction set a compiler happened to choose. Paths in messages are relative to the repository.
+add_compile_options(-Wall -Wextra -fno-math-errno -ffp-contract=off
+                    "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(ANABRANCH_MARCH "x86-64-v2" CACHE STRING "baseline instruction set; empty for the compiler's own")
+endif()
+if(ANABRANCH_MARCH)
+  add_compile_options(-march=${ANABRANCH_MARCH})
+endif()
+
+set(ANABRANCH_SANITIZE "" CACHE STRING "sanitizers for all of our code, as -fsanitize= takes them")
+if(ANABRANCH_SANITIZE)
+  add_compile_options(-O1 -g -fno-omit-frame-pointer -fsanitize=${ANABRANCH_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${ANABRANCH_SANITIZE})
+endif()
+
+find_program(ANABRANCH_CCACHE ccache)
+if(ANABRANCH_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${ANABRANCH_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ANABRANCH_CCACHE})
+endif()
+
+find_program(ANABRANCH_MOLD mold)
+if(ANABRANCH_MOLD)
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=mold ANABRANCH_MOLD_WORKS)
+  if(ANABRANCH_MOLD_WORKS)
+    add_link_options(-fuse-ld=mold)
+  endif()
+endif()

@@ -1,0 +1,32 @@
+# What is built from the engine besides the Python module: C++ tests, benchmarks, examples. Adding a file is enough.
+function(ab_programs folder)                          # one program for each .cc of the folder
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE anabranch ${ARGN})
+  endforeach()
+endfunction()
+
+if(ANABRANCH_BUILD_TESTS)
+  enable_testing()
+  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cpp/*_test.cc)
+  if(tests)
+    find_package(GTest REQUIRED)
+    include(GoogleTest)
+    add_executable(anabranch_tests ${tests})
+    target_include_directories(anabranch_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/cpp)
+    target_link_libraries(anabranch_tests PRIVATE anabranch GTest::gmock GTest::gtest GTest::gtest_main)
+    gtest_discover_tests(anabranch_tests DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+                         DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+  endif()
+endif()
+
+if(ANABRANCH_BUILD_EXAMPLES)
+  ab_programs(examples/cpp)
+  file(GLOB benchmarks ${PROJECT_SOURCE_DIR}/benchmarks/cpp/*.cc)
+  if(benchmarks)
+    find_package(benchmark REQUIRED)
+    ab_programs(benchmarks/cpp benchmark::benchmark)
+  endif()
+endif()

@@ -1,0 +1,28 @@
+# The nanobind module _core of the package anabranch, and its type stub.
+file(GLOB bindings CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/bindings/*.cc)
+if(NOT bindings)
+  return()
+endif()
+find_package(Python 3.8 REQUIRED COMPONENTS Interpreter Development.Module)
+execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
+                OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+find_package(nanobind CONFIG REQUIRED)
+
+set(package ${PROJECT_BINARY_DIR}/python)             # `./dev build` links this folder's files into python/anabranch
+nanobind_add_module(_core NB_STATIC NOMINSIZE ${bindings})
+target_include_directories(_core PRIVATE ${PROJECT_SOURCE_DIR}/python/bindings)
+target_compile_definitions(_core PRIVATE ANABRANCH_VERSION="${PROJECT_VERSION}")
+target_link_libraries(_core PRIVATE anabranch)
+# Another copy of protobuf in the same process must not meet ours.
+target_link_options(_core PRIVATE -Wl,--exclude-libs,ALL)
+set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${package})
+
+# A stub helps editors and mypy; a build without one is still a build.
+add_custom_command(
+  OUTPUT ${package}/_core.pyi
+  COMMAND sh -c "'${Python_EXECUTABLE}' -m nanobind.stubgen -q -m _core -i . -o _core.pyi || touch _core.pyi"
+  DEPENDS _core WORKING_DIRECTORY ${package} VERBATIM)
+add_custom_target(stub ALL DEPENDS ${package}/_core.pyi)
+
+install(TARGETS _core LIBRARY DESTINATION anabranch)
+install(FILES ${package}/_core.pyi DESTINATION anabranch OPTIONAL)

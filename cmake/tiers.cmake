@@ -1,0 +1,21 @@
+# The one table of folders, read by CMake and by tools/check_includes.py.
+#
+# A folder includes headers of itself and of lower tiers, never of a neighbour in its own tier, and nobody outside
+# src/ops includes a header of src/ops. One folder is one OBJECT library: a STATIC one would drop op registrations,
+# for nothing refers to them by name. A folder that is not there yet is skipped.
+#
+#         folder           tier  libraries (PUBLIC ones reach everybody above; the others stay inside the folder)
+ab_folder(src/base         0     PUBLIC fmt::fmt Threads::Threads)
+ab_folder(src/core         1     PRIVATE ab::hwy)
+ab_folder(src/ir           2     PRIVATE ab::protobuf)
+ab_folder(src/comm         2     PRIVATE ab::hwy)
+ab_folder(src/data         3)
+ab_folder(src/ps           3)
+ab_folder(src/io           3)
+ab_folder(src/opdef        4)
+ab_folder(src/ops          5     PRIVATE ab::dnnl ab::hwy)
+ab_folder(src/autodiff     5)
+ab_folder(src/graph        5)
+ab_folder(src/exec         6)
+ab_folder(src/engine       7)
+ab_folder(python/bindings  8)
