@@ -1,0 +1,29 @@
+// Reverse-mode differentiation, Program to Program: reads the ops of a block, appends the ops of their gradients.
+#pragma once
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace anabranch {
+
+struct BackwardOptions {
+  std::vector<std::string> parameters;  // empty: every trainable parameter
+  std::set<std::string> no_grad;        // variables whose gradient is not wanted, beside those with stop_gradient
+  std::function<void(ir::Block&, const ir::Op&)> after_op;  // called after each gradient op is appended (error clip)
+};
+
+// Appends the gradient of `loss` (shape [1]) to its program; returns (parameter, gradient) names in program order of
+// the parameters. Gradients of a variable with several uses are summed by an op `sum`.
+std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& program, const std::string& loss,
+                                                                 const BackwardOptions& options);
+
+// Gradients of targets (weighted by target_grads; "" = ones) by each input: names, "" where there is no influence.
+std::vector<std::string> gradients(ir::Program& program, const std::vector<std::string>& targets,
+                                   const std::vector<std::string>& inputs,
+                                   const std::vector<std::string>& target_grads, const std::set<std::string>& no_grad);
+
+}  // namespace anabranch

@@ -1,0 +1,58 @@
+// Typed errors. Every failure that a user can cause is an Error with a kind, one line of text, and, where an op was
+// involved, the op and the user's source line. Errors are values: throwing one never allocates a lock or logs.
+#pragma once
+#include <fmt/format.h>
+
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace anabranch {
+
+enum class ErrorKind {
+  kInvalidArgument,
+  kShapeMismatch,
+  kNotFound,
+  kUnsupported,
+  kResourceExhausted,
+  kUnavailable,
+  kInternal,
+  kEndOfData,
+};
+
+const char* error_kind_name(ErrorKind kind);  // "InvalidArgument", ...
+
+class Error : public std::exception {
+ public:
+  Error(ErrorKind kind, std::string message);
+
+  ErrorKind kind() const { return kind_; }
+  const std::string& message() const { return message_; }
+  const std::string& op_line() const { return op_line_; }
+
+  // Each adds one line to what(). The first op and the first activity win: they are nearest to the fault.
+  Error& with_op(std::string op_line);       // "#12 mul -> fc_0.tmp_0 (forward, block 0)  made at train.py:41 ..."
+  Error& with_while(std::string activity);   // "inferring shapes"
+  Error& with_hint(std::string hint);        // "Y.shape[0] must be 784"
+  Error& with_note(std::string note);        // further lines, in order
+
+  const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  void compose();
+
+  ErrorKind kind_;
+  std::string message_, op_line_, while_, hint_, notes_, what_;
+};
+
+#define AB_THROW(kind, ...) throw ::anabranch::Error(::anabranch::ErrorKind::k##kind, ::fmt::format(__VA_ARGS__))
+
+// Stays on in release builds: most of these guard memory.
+#define AB_CHECK(condition, kind, ...)           \
+  do {                                           \
+    if (!(condition)) [[unlikely]] {             \
+      AB_THROW(kind, __VA_ARGS__);               \
+    }                                            \
+  } while (0)
+
+}  // namespace anabranch

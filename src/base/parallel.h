@@ -1,0 +1,38 @@
+// Splitting one loop over idle workers. The interface only: the pool behind it is exec's.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace anabranch {
+
+class Parallel {
+ public:
+  using Body = void (*)(void* fn, int64_t begin, int64_t end);
+  virtual ~Parallel() = default;
+  // Calls body(fn, begin, end) for pieces of `piece` items (the last may be shorter) until [0, n) is covered.
+  virtual void run(int64_t n, int64_t piece, Body body, void* fn) = 0;
+};
+
+// Pieces are a function of n and grain alone: at most 64 of them, at least `grain` items each, so that results do not
+// depend on who runs them. parallel == nullptr: in this thread, the same pieces one after another.
+template <class Fn>
+void parallel_for(Parallel* parallel, int64_t n, int64_t grain, Fn&& fn) {
+  if (n <= 0) return;
+  if (grain < 1) grain = 1;
+  int64_t piece = (n + 63) / 64;
+  if (piece < grain) piece = grain;
+  if (piece >= n) {
+    fn(int64_t{0}, n);
+    return;
+  }
+  if (!parallel) {
+    for (int64_t b = 0; b < n; b += piece) fn(b, b + piece < n ? b + piece : n);
+    return;
+  }
+  parallel->run(n, piece,
+                [](void* f, int64_t b, int64_t e) { (*static_cast<std::remove_reference_t<Fn>*>(f))(b, e); },
+                const_cast<void*>(static_cast<const void*>(&fn)));
+}
+
+}  // namespace anabranch

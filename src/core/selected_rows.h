@@ -1,0 +1,19 @@
+// A sparse gradient: rows of a table of `height` rows. Row ids may repeat (their values add up) and are in no
+// particular order, but always in a fixed one.
+#pragma once
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace anabranch {
+
+struct SelectedRows {
+  std::vector<int64_t> rows;
+  int64_t height = 0;
+  Tensor value;  // [rows.size(), ...]
+};
+
+// One entry per distinct id, ascending; entries of one id are added in their order of appearance.
+void merge_rows(const SelectedRows& in, SelectedRows* out);
+
+}  // namespace anabranch

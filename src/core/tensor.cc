@@ -1,0 +1,126 @@
+#include "core/tensor.h"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace anabranch {
+namespace {
+
+constexpr size_t kAlignment = 64;               // one cache line, one AVX-512 register
+constexpr size_t kHugePage = size_t{2} << 20;   // random rows of big tables cost a TLB miss each without huge pages
+
+std::atomic<int64_t> resident_bytes{0};
+
+std::shared_ptr<void> allocate(size_t bytes) {
+  const size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kAlignment;
+  const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  void* p = std::aligned_alloc(alignment, rounded);
+  AB_CHECK(p != nullptr, ResourceExhausted, "cannot allocate {} bytes", bytes);
+  if (alignment == kHugePage) madvise(p, rounded, MADV_HUGEPAGE);
+  resident_bytes.fetch_add(static_cast<int64_t>(rounded), std::memory_order_relaxed);
+  return {p, [rounded](void* q) {
+            resident_bytes.fetch_sub(static_cast<int64_t>(rounded), std::memory_order_relaxed);
+            std::free(q);
+          }};
+}
+
+}  // namespace
+
+int64_t resident_buffer_bytes() { return resident_bytes.load(std::memory_order_relaxed); }
+
+void Tensor::resize(const Shape& shape, DType dtype) {
+  if (data_ && capacity_bytes_ && shape == shape_ && dtype == dtype_) return;
+  const int64_t numel = shape.numel();
+  AB_CHECK(numel >= 0, Internal, "resize to unknown shape {}", shape.str());
+  const size_t bytes = static_cast<size_t>(numel) * dtype_size(dtype);
+  if (!data_ || bytes > capacity_bytes_) {
+    const size_t wanted = bytes ? bytes : 1;  // an empty tensor is initialized too
+    owner_ = allocate(wanted);
+    data_ = owner_.get();
+    capacity_bytes_ = wanted;
+  }
+  shape_ = shape;
+  dtype_ = dtype;
+  numel_ = numel;
+  row_stride_ = row_elems();
+}
+
+void Tensor::view(void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner, int64_t row_stride) {
+  data_ = data;
+  owner_ = std::move(owner);
+  capacity_bytes_ = 0;
+  shape_ = shape;
+  dtype_ = dtype;
+  numel_ = shape.numel();
+  row_stride_ = row_stride ? row_stride : row_elems();
+}
+
+Tensor Tensor::reshaped(const Shape& shape) const {
+  AB_CHECK(shape.numel() == numel_, ShapeMismatch, "cannot view {} as {}", shape_.str(), shape.str());
+  AB_CHECK(contiguous(), Internal, "reshape of a strided view");
+  Tensor t = *this;
+  t.shape_ = shape;
+  t.row_stride_ = t.row_elems();
+  t.lod_ = nullptr;
+  return t;
+}
+
+Tensor Tensor::row_range(int64_t begin, int64_t end) const {
+  AB_CHECK(shape_.rank() > 0 && begin >= 0 && begin <= end && end <= shape_[0], InvalidArgument,
+           "rows [{}, {}) are outside {}", begin, end, shape_.str());
+  Tensor t = *this;
+  t.shape_.set(0, end - begin);
+  t.numel_ = (end - begin) * row_elems();
+  t.data_ = static_cast<char*>(data_) + static_cast<size_t>(begin * row_stride_) * dtype_size(dtype_);
+  t.capacity_bytes_ = 0;
+  t.lod_ = nullptr;
+  return t;
+}
+
+void Tensor::release() {
+  data_ = nullptr;
+  owner_ = nullptr;
+  capacity_bytes_ = 0;
+}
+
+void Tensor::copy_from(const Tensor& other) {
+  AB_CHECK(other.initialized(), NotFound, "the tensor to copy was never written");
+  if (this == &other) return;
+  if (!capacity_bytes_ && data_ && !(shape_ == other.shape_ && dtype_ == other.dtype_)) release();
+  if (!(data_ && shape_ == other.shape_ && dtype_ == other.dtype_)) resize(other.shape_, other.dtype_);
+  const size_t size = dtype_size(dtype_);
+  if (contiguous() && other.contiguous()) {
+    std::memcpy(data_, other.data_, bytes());
+  } else {
+    const size_t row_bytes = static_cast<size_t>(row_elems()) * size;
+    for (int64_t r = 0; r < rows(); ++r) {
+      std::memcpy(static_cast<char*>(data_) + static_cast<size_t>(r * row_stride_) * size,
+                  static_cast<const char*>(other.data_) + static_cast<size_t>(r * other.row_stride_) * size, row_bytes);
+    }
+  }
+  lod_ = other.lod_;
+}
+
+const LoD& Tensor::lod() const {
+  static const LoD none;
+  return lod_ ? *lod_ : none;
+}
+
+void Tensor::set_lod(LoD lod) {
+  if (initialized()) {
+    check_lod(lod, rows());
+  } else {
+    check_lod(lod, -1);
+  }
+  lod_ = lod.empty() ? nullptr : std::make_shared<const LoD>(std::move(lod));
+}
+
+void Tensor::wrong_dtype(DType wanted) const {
+  AB_THROW(InvalidArgument, "tensor holds {}, expected {}", dtype_name(dtype_), dtype_name(wanted));
+}
+
+}  // namespace anabranch

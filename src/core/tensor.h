@@ -1,0 +1,81 @@
+// A typed, dense block of rows: shape, dtype, memory, and the LoD that groups its rows. Copying a Tensor shares the
+// memory. Memory only grows: resize() within capacity moves nothing, so a steady step allocates nothing.
+// A tensor may be a row-strided view (row i begins row_stride elements after row i-1); kernels that do not declare
+// that they take views are given contiguous tensors only. Not thread-safe.
+#pragma once
+#include <cstddef>
+#include <memory>
+
+#include "core/dtype.h"
+#include "core/lod.h"
+#include "core/shape.h"
+
+namespace anabranch {
+
+// Bytes held by live buffers of this process, for memory reports and tests.
+int64_t resident_buffer_bytes();
+
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(const Shape& shape, DType dtype) { resize(shape, dtype); }
+
+  bool initialized() const { return data_ != nullptr; }
+  const Shape& shape() const { return shape_; }
+  DType dtype() const { return dtype_; }
+  int64_t numel() const { return numel_; }
+  int64_t rows() const { return shape_.rank() ? shape_[0] : 0; }
+  int64_t row_elems() const { return shape_.numel(1, shape_.rank()); }
+  int64_t row_stride() const { return row_stride_; }  // elements between the begins of two rows
+  bool contiguous() const { return row_stride_ == row_elems() || rows() <= 1; }
+  size_t bytes() const { return static_cast<size_t>(numel_) * dtype_size(dtype_); }
+
+  // Gives the tensor this shape and dtype; the contents are unspecified afterwards when the memory moved.
+  void resize(const Shape& shape, DType dtype);
+  // Views memory that somebody else keeps alive (owner may be null: the caller guarantees it).
+  void view(void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner, int64_t row_stride = 0);
+  // Same memory under another shape with as many elements. Contiguous tensors only.
+  Tensor reshaped(const Shape& shape) const;
+  // Rows [begin, end), sharing memory, without LoD.
+  Tensor row_range(int64_t begin, int64_t end) const;
+  // Drops the memory; shape and dtype stay.
+  void release();
+  // Copies shape, dtype, LoD and elements (streams through strides).
+  void copy_from(const Tensor& other);
+  bool shares_memory(const Tensor& other) const { return data_ && data_ == other.data_; }
+
+  template <class T>
+  const T* data() const {
+    check_dtype(dtype_of<T>);
+    return static_cast<const T*>(data_);
+  }
+  template <class T>
+  T* mutable_data() {
+    check_dtype(dtype_of<T>);
+    return static_cast<T*>(data_);
+  }
+  const void* raw() const { return data_; }
+  void* mutable_raw() { return data_; }
+
+  const LoDRef& lod_ref() const { return lod_; }
+  const LoD& lod() const;                            // an empty one when there are no sequences
+  void set_lod(LoDRef lod) { lod_ = std::move(lod); }  // unchecked: infer functions derive it
+  void set_lod(LoD lod);                             // checked against rows()
+
+ private:
+  void check_dtype(DType wanted) const {
+    if (dtype_ != wanted) [[unlikely]] wrong_dtype(wanted);
+  }
+  [[noreturn]] void wrong_dtype(DType wanted) const;
+
+  void* data_ = nullptr;
+  int64_t numel_ = 0;
+  int64_t row_stride_ = 0;
+  size_t capacity_bytes_ = 0;  // 0 for views: they are never written past nor grown in place
+  Shape shape_{0};
+  DType dtype_ = DType::kFloat32;
+  std::shared_ptr<void> owner_;
+  LoDRef lod_;
+};
+
+}  // namespace anabranch

@@ -1,0 +1,51 @@
+#include "core/value.h"
+
+namespace anabranch {
+
+const char* var_kind_name(VarKind kind) {
+  switch (kind) {
+    case VarKind::kLoDTensor: return "LOD_TENSOR";
+    case VarKind::kSelectedRows: return "SELECTED_ROWS";
+    case VarKind::kFeedMinibatch: return "FEED_MINIBATCH";
+    case VarKind::kFetchList: return "FETCH_LIST";
+    case VarKind::kStepScopes: return "STEP_SCOPES";
+    case VarKind::kLoDRankTable: return "LOD_RANK_TABLE";
+    case VarKind::kLoDTensorArray: return "LOD_TENSOR_ARRAY";
+    case VarKind::kPlaceList: return "PLACE_LIST";
+    case VarKind::kReader: return "READER";
+    case VarKind::kRaw: return "RAW";
+    case VarKind::kTuple: return "TUPLE";
+  }
+  return "UNKNOWN";
+}
+
+bool Value::initialized() const {
+  if (auto* t = get<Tensor>()) return t->initialized();
+  if (auto* r = get<SelectedRows>()) return r->value.initialized();
+  return !empty();
+}
+
+void Value::copy_from(const Value& other) {
+  if (auto* t = other.get<Tensor>()) {
+    as<Tensor>().copy_from(*t);
+  } else if (auto* r = other.get<SelectedRows>()) {
+    auto& mine = as<SelectedRows>();
+    mine.rows = r->rows;
+    mine.height = r->height;
+    mine.value.copy_from(r->value);
+  } else if (auto* a = other.get<TensorArray>()) {
+    auto& mine = as<TensorArray>();
+    mine.resize(a->size());
+    for (size_t i = 0; i < a->size(); ++i) mine[i].copy_from((*a)[i]);
+  } else {
+    held_ = other.held_;
+  }
+}
+
+void Value::wrong_kind(const char* wanted) const {
+  static const char* names[] = {"nothing (it was never written)", "a tensor", "sparse rows", "a tensor array",
+                                "an opaque object"};
+  AB_THROW(InvalidArgument, "variable holds {}, expected {}", names[held_.index()], wanted);
+}
+
+}  // namespace anabranch

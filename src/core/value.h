@@ -1,0 +1,78 @@
+// What a variable holds at run time: nothing yet, a tensor, sparse rows, an array of tensors, or an opaque object
+// (reader, saved frame of a sub-block). Plans keep pointers to Values: a Value never moves.
+#pragma once
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "core/selected_rows.h"
+#include "core/tensor.h"
+
+namespace anabranch {
+
+// Fluid's VarType.Type numbers of the non-element types.
+enum class VarKind : int32_t {
+  kLoDTensor = 7,
+  kSelectedRows = 8,
+  kFeedMinibatch = 9,
+  kFetchList = 10,
+  kStepScopes = 11,
+  kLoDRankTable = 12,
+  kLoDTensorArray = 13,
+  kPlaceList = 14,
+  kReader = 15,
+  kRaw = 17,
+  kTuple = 18,
+};
+const char* var_kind_name(VarKind kind);  // "LOD_TENSOR"
+
+using TensorArray = std::vector<Tensor>;
+
+class Value {
+ public:
+  Value() = default;
+  Value(const Value&) = delete;
+  Value& operator=(const Value&) = delete;
+
+  template <class T>
+  bool is() const { return std::holds_alternative<T>(held_); }
+  bool empty() const { return is<std::monostate>(); }
+  // Holds what an op may read: an initialized tensor, or anything that is no tensor.
+  bool initialized() const;
+
+  // The held T; an empty or other Value becomes a fresh T first.
+  template <class T>
+  T& as() {
+    if (auto* p = std::get_if<T>(&held_)) [[likely]] return *p;
+    return held_.emplace<T>();
+  }
+  // The held T, or null.
+  template <class T>
+  const T* get() const { return std::get_if<T>(&held_); }
+  template <class T>
+  T* get() { return std::get_if<T>(&held_); }
+
+  const Tensor& tensor() const {
+    if (auto* p = std::get_if<Tensor>(&held_)) [[likely]] return *p;
+    wrong_kind("a tensor");
+  }
+  const SelectedRows& rows() const {
+    if (auto* p = std::get_if<SelectedRows>(&held_)) [[likely]] return *p;
+    wrong_kind("sparse rows");
+  }
+  void clear() { held_ = std::monostate{}; }
+  void copy_from(const Value& other);  // deep, but for opaque objects, which are shared
+
+  // Raised by every writer outside a plan (set, load, another executor's run): executors that hold copies of this
+  // value compare it to notice that theirs are old.
+  uint64_t version() const { return version_; }
+  void touch() { ++version_; }
+
+ private:
+  [[noreturn]] void wrong_kind(const char* wanted) const;
+
+  std::variant<std::monostate, Tensor, SelectedRows, TensorArray, std::shared_ptr<void>> held_;
+  uint64_t version_ = 0;
+};
+
+}  // namespace anabranch

@@ -1,0 +1,74 @@
+// A program bound to a scope and a number of replicas, ready to run. The plain Executor is one with one replica; there
+// is no second way to run a program. Plans are made at the first run of a (feed names, fetch names, active replicas)
+// combination and kept; new feed shapes only redo shapes. One caller at a time; several CompiledPrograms may share a
+// scope and run one after another.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/scope.h"
+#include "graph/build_strategy.h"
+#include "ir/program.h"
+
+namespace anabranch {
+
+struct ExecutionStrategy {
+  int num_threads = 0;                     // 0: the pool's own size; n: n real workers
+  int num_iteration_per_drop_scope = 100;  // runs after which temporaries are released
+  int num_iteration_per_run = 1;           // how often one run() repeats the plan
+  bool allow_op_delay = false;             // nothing to do: transfers never wait for it
+  bool use_experimental_executor = true;   // nothing to do: there is one executor
+  bool use_thread_barrier = false;         // parameter server only
+  bool dry_run = false;                    // everything but the kernels
+};
+
+struct CompileOptions {
+  int replicas = 1;
+  bool data_parallel = false;  // with_data_parallel: fetches carry one piece a replica even when there is one replica
+  std::string loss_name;       // empty: no training
+  BuildStrategy build;
+  ExecutionStrategy execution;
+  class CompiledProgram* share_vars_from = nullptr;  // uses its replicas' variables; must be data parallel
+};
+
+using FeedMap = std::vector<std::pair<std::string, Tensor>>;  // the memory is borrowed for the run
+
+struct RunRequest {
+  std::vector<FeedMap> feeds;  // one: a whole batch, split over the replicas; else one a replica
+  std::vector<std::string> fetch;
+};
+
+// Values of one fetched variable, one a replica that has it. Owned copies.
+using FetchedValue = std::variant<Tensor, TensorArray>;
+using Fetched = std::vector<FetchedValue>;
+// Joins the pieces along axis 0 (LoD appended); InvalidArgument when they do not fit, naming the variable.
+FetchedValue merge_fetched(const Fetched& pieces, const std::string& name);
+
+class CompiledProgram {
+ public:
+  CompiledProgram(ir::ProgramRef program, std::shared_ptr<Scope> scope, CompileOptions options);
+  ~CompiledProgram();
+
+  std::vector<Fetched> run(const RunRequest& request);
+
+  int replicas() const;
+  // Text: passes applied and skipped, and why; of the most recent plan.
+  std::string explain() const;
+  std::string graph_dot() const;
+  void drop_temporaries();  // releases the memory of everything that is not persistable
+  int64_t temporary_bytes() const;
+
+  // For tests: called before every node of a run with the op's type, replica and node index; may throw.
+  using Probe = std::function<void(const std::string& op_type, int replica, int node)>;
+  void set_probe(Probe probe);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace anabranch

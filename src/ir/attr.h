@@ -1,0 +1,44 @@
+// Attribute values of ops. The alternatives stand in the order of Fluid's AttrType numbers, which are in saved models.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+
+namespace anabranch {
+
+struct BlockRef {  // a sub-block, by its index in the program
+  int32_t idx = -1;
+  bool operator==(const BlockRef&) const = default;
+};
+
+enum class AttrType : int32_t {
+  kInt = 0, kFloat, kString, kInts, kFloats, kStrings, kBoolean, kBooleans, kBlock, kLong, kBlocks, kLongs
+};
+
+using Attr = std::variant<int32_t, float, std::string, std::vector<int32_t>, std::vector<float>,
+                          std::vector<std::string>, bool, std::vector<bool>, BlockRef, int64_t,
+                          std::vector<BlockRef>, std::vector<int64_t>>;
+
+using AttrMap = std::map<std::string, Attr>;  // sorted: attributes are written to files in this order
+
+inline AttrType attr_type(const Attr& attr) { return static_cast<AttrType>(attr.index()); }
+const char* attr_type_name(AttrType type);  // "INT", "FLOATS", ...
+std::string attr_str(const Attr& attr);
+
+// The attribute as `type` where no information is lost (an int given for a long, an empty list for any list, an int
+// for a float ...); InvalidArgument otherwise. `name` is for the message.
+Attr convert_attr(const std::string& name, const Attr& attr, AttrType type);
+
+template <class T>
+const T& attr_as(const std::string& name, const Attr& attr) {
+  const T* p = std::get_if<T>(&attr);
+  AB_CHECK(p != nullptr, InvalidArgument, "attribute {} is of type {}, another one is expected", name,
+           attr_type_name(attr_type(attr)));
+  return *p;
+}
+
+}  // namespace anabranch

@@ -1,0 +1,16 @@
+// Programs as framework.proto bytes, Fluid's exact format, both ways.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "ir/program.h"
+
+namespace anabranch::ir {
+
+std::string serialize(const Program& program);
+// InvalidArgument for anything that is no valid program: truncated or damaged bytes, an unsupported version, block
+// indices out of range, cycles of blocks, duplicate variables, unknown kinds and dtypes. Memory stays in proportion to
+// the input.
+ProgramRef parse_program(std::string_view bytes);
+
+}  // namespace anabranch::ir

@@ -1,0 +1,52 @@
+// What a gradient function sees: the forward op, the names of the gradients of its outputs (given) and of its inputs
+// (wanted). It returns gradient ops as data; append_backward puts them into the program.
+//
+//   .grad([](GradContext& g) {
+//     g.op("relu_grad").in("Out", g.out("Out")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
+//   })
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace anabranch {
+
+class GradOp {  // builder of one gradient op; attributes of the forward op are copied unless bare() is called
+ public:
+  explicit GradOp(ir::OpRef op) : op_(std::move(op)) {}
+  GradOp& in(const std::string& slot, std::vector<std::string> args);
+  GradOp& out(const std::string& slot, std::vector<std::string> args);
+  GradOp& attr(const std::string& name, Attr value);
+  GradOp& bare();  // drops the copied attributes
+ private:
+  ir::OpRef op_;
+};
+
+class GradContext {
+ public:
+  using WantsGrad = std::function<bool(const std::string& var)>;
+  GradContext(const ir::Op& forward, const ir::Block& block, WantsGrad wants);
+
+  std::vector<std::string> in(const std::string& slot) const { return forward_.input(slot); }
+  std::vector<std::string> out(const std::string& slot) const { return forward_.output(slot); }
+  std::vector<std::string> dout(const std::string& slot) const;  // x -> x@GRAD
+  std::vector<std::string> din(const std::string& slot) const;   // x -> x@GRAD, or kEmptyVar where none is wanted
+  bool wants_din(const std::string& slot, size_t i = 0) const;
+  const ir::Op& forward() const { return forward_; }
+  const ir::Block& block() const { return block_; }
+  // First argument of a slot has this kind (for gradients that are sparse).
+  template <class T>
+  const T& attr(const std::string& name) const { return forward_.attr<T>(name); }
+
+  GradOp op(const std::string& type);
+  std::vector<ir::OpRef> ops;  // what was made
+
+ private:
+  const ir::Op& forward_;
+  const ir::Block& block_;
+  WantsGrad wants_;
+};
+
+}  // namespace anabranch

@@ -1,0 +1,61 @@
+// What a shape function sees: the metas (kind, shape, dtype, LoD) of an op's arguments. The same function runs when a
+// layer is called (extents may be kUnknown, no LoD yet, only its depth) and when a plan meets new shapes (everything
+// known, runtime() true). It sets the meta of every output it can; it never touches data.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "core/lod.h"
+#include "core/value.h"
+#include "ir/attr.h"
+#include "ir/op.h"
+
+namespace anabranch {
+
+struct Meta {
+  VarKind kind = VarKind::kLoDTensor;
+  Shape shape;                       // of SelectedRows: [height, ...]
+  DType dtype = DType::kFloat32;
+  int lod_level = 0;
+  LoDRef lod;                        // at run time; null when there are no sequences
+  const Tensor* value = nullptr;     // at run time, of inputs that hold a tensor: for shapes that depend on values
+};
+
+class OpDef;
+
+class InferContext {
+ public:
+  InferContext(const OpDef& def, const ir::Op& op, bool runtime);
+
+  bool runtime() const { return runtime_; }
+  const ir::Op& op() const { return op_; }
+  template <class T>
+  const T& attr(const std::string& name) const { return op_.attr<T>(name); }
+
+  int n_in(std::string_view slot) const;
+  bool has_in(std::string_view slot) const { return n_in(slot) > 0; }
+  const Meta& in(std::string_view slot, int i = 0) const;  // NotFound names the slot when absent
+  int n_out(std::string_view slot) const;
+  bool has_out(std::string_view slot) const { return n_out(slot) > 0; }
+  Meta& out(std::string_view slot, int i = 0);             // to be filled; absent optional outputs give a scratch Meta
+
+  // The common cases.
+  void same_as(std::string_view out, std::string_view in) { copy(out, in, true); }  // shape, dtype, kind and LoD
+  void same_shape(std::string_view out, std::string_view in) { copy(out, in, false); }  // without LoD
+  void set_out(std::string_view slot, const Shape& shape, DType dtype, int i = 0);
+  void share_lod(std::string_view out, std::string_view in, int i = 0);  // the out carries the in's sequences
+
+  // For the callers of shape functions: flattened arguments, slot after slot, as the op lists them.
+  std::vector<Meta> ins, outs;
+
+ private:
+  void copy(std::string_view out, std::string_view in, bool with_lod);
+  static std::pair<int, int> locate(const std::vector<ir::Slot>& slots, std::string_view name);
+
+  const OpDef& def_;
+  const ir::Op& op_;
+  bool runtime_;
+  Meta scratch_;
+};
+
+}  // namespace anabranch

@@ -1,0 +1,95 @@
+// Kernels come in two stages. A factory runs once, when a plan is made: it reads attributes, resolves slot names to
+// handles and returns the kernel. The kernel runs every step: it sees tensors through the handles and touches no name,
+// no map and no heap.
+//
+//   [](auto tag, const KernelArgs& op) -> Kernel {
+//     using T = typename decltype(tag)::type;
+//     const In x = op.in("X");
+//     const Out out = op.out("Out");
+//     const float alpha = op.attr<float>("alpha");
+//     return [=](KernelContext& c) { leaky_relu(c[x].data<T>(), alpha, c[out].mutable_data<T>(), c[x].numel()); };
+//   }
+//
+// Output tensors have their shape, dtype and memory before the kernel runs (the shape function gave them); sparse and
+// array outputs are filled by the kernel.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/parallel.h"
+#include "core/value.h"
+#include "ir/op.h"
+
+namespace anabranch {
+
+class OpDef;
+
+struct In {  // handle of an input slot: where its arguments begin, how many there are
+  int first = 0, count = 0;
+  explicit operator bool() const { return count > 0; }  // an optional input that is given
+};
+struct Out {
+  int first = 0, count = 0;
+  explicit operator bool() const { return count > 0; }
+};
+
+// Identity of a random draw: the same (seed, stream, step, replica) gives the same numbers on any number of threads.
+struct RandomKey {
+  uint64_t seed = 0, stream = 0;
+  uint32_t step = 0, replica = 0;
+};
+
+class KernelContext {
+ public:
+  // Filled when the plan is made, constant in a step but for `step`.
+  Value* const* ins = nullptr;
+  Value* const* outs = nullptr;  // null where the op writes kEmptyVar
+  Parallel* parallel = nullptr;
+  uint32_t step = 0;
+  int replica = 0;
+
+  const Tensor& operator[](In in) const { return ins[in.first]->tensor(); }
+  Tensor& operator[](Out out) const { return outs[out.first]->as<Tensor>(); }
+  const Tensor& at(In in, int i) const { return ins[in.first + i]->tensor(); }
+  Tensor& at(Out out, int i) const { return outs[out.first + i]->as<Tensor>(); }
+  const Value& value(In in, int i = 0) const { return *ins[in.first + i]; }
+  Value& value(Out out, int i = 0) const { return *outs[out.first + i]; }
+  bool wants(Out out, int i = 0) const { return out.count > i && outs[out.first + i] != nullptr; }
+
+  // fn(begin, end) over pieces of [0, n) of at least `grain` items, on idle workers of the pool. Pieces depend on n
+  // and grain only, never on the number of threads. Returns when all are done; the first exception is rethrown.
+  template <class Fn>
+  void parallel_for(int64_t n, int64_t grain, Fn&& fn) const {
+    anabranch::parallel_for(parallel, n, grain, fn);
+  }
+};
+
+using Kernel = std::function<void(KernelContext&)>;
+
+// What a factory sees.
+class KernelArgs {
+ public:
+  KernelArgs(const OpDef& def, const ir::Op& op, DType dtype, uint64_t seed, uint64_t stream)
+      : def_(def), op_(op), dtype_(dtype), seed_(seed), stream_(stream) {}
+
+  In in(std::string_view slot) const;    // count 0 when the optional slot is not given; Internal when no such slot
+  Out out(std::string_view slot) const;  // as written in the op: kEmptyVar counts, see KernelContext::wants
+  template <class T>
+  const T& attr(const std::string& name) const { return op_.attr<T>(name); }
+  const ir::Op& op() const { return op_; }
+  DType dtype() const { return dtype_; }  // the one the kernel was chosen by
+  // Stream of this op under its attribute `seed`, or the process's seed when that is 0.
+  RandomKey random() const { return {seed_, stream_, 0, 0}; }
+
+ private:
+  const OpDef& def_;
+  const ir::Op& op_;
+  DType dtype_;
+  uint64_t seed_, stream_;
+};
+
+using KernelFactory = std::function<Kernel(const KernelArgs&)>;
+
+}  // namespace anabranch
