@@ -11,9 +11,11 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-Og -g")
 
 # No fast-math: values are part of the contract. Contraction into FMA is off because it would make a sum depend on
-# the instruction set a compiler happened to choose. Paths in messages are relative to the repository.
+# the instruction set a compiler happened to choose. Paths in messages are relative to the repository, also when
+# ccache has made the compiler's ones relative to the build folder.
+file(RELATIVE_PATH up ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
 add_compile_options(-Wall -Wextra -fno-math-errno -ffp-contract=off
-                    "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
+                    -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -fmacro-prefix-map=${up}=)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(ANABRANCH_MARCH "x86-64-v2" CACHE STRING "baseline instruction set; empty for the compiler's own")

@@ -1,0 +1,82 @@
+"""The rules of the house: tiers of folders, and a tree that does not depend on where it lies."""
+import os
+import subprocess
+import sys
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CHECKER = os.path.join(ROOT, "tools", "check_includes.py")
+
+
+def check(root):
+    command = [sys.executable, CHECKER, str(root)]
+    run = subprocess.run(command, stdout=subprocess.PIPE, universal_newlines=True)
+    return run.returncode, run.stdout.splitlines()
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A tree with the real table and one file in each of three folders."""
+    (tmp_path / "cmake").mkdir()
+    with open(os.path.join(ROOT, "cmake", "tiers.cmake")) as table:
+        (tmp_path / "cmake" / "tiers.cmake").write_text(table.read())
+    plant(tmp_path, "src/base/error.h", "#pragma once\n")
+    plant(tmp_path, "src/core/tensor.h", '#include <vector>\n#include "base/error.h"\n')
+    plant(tmp_path, "python/bindings/bind_core.cc", '#include "core/tensor.h"\n')
+    return tmp_path
+
+
+def plant(root, path, text):
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)
+
+
+def test_includes_follow_the_tiers():
+    code, lines = check(ROOT)
+    assert code == 0, "\n".join(lines)
+
+
+def test_checker_accepts_a_clean_tree(tree):
+    assert check(tree)[0] == 0
+
+
+REGISTRY = "ops are reached through the registry"
+
+
+@pytest.mark.parametrize("path, header, message", [
+    ("src/base/log.cc", "core/tensor.h", "src/base -> src/core: tier 0 must not include tier 1"),
+    ("src/graph/passes/a.cc", "autodiff/b.h", "src/graph -> src/autodiff: tier 5 must not include tier 5"),
+    ("src/engine/executor.cc", "ops/math/relu.h", "src/engine -> src/ops: " + REGISTRY),
+    ("python/bindings/bind_ops.cc", "ops/nn/conv.h", "python/bindings -> src/ops: " + REGISTRY),
+])
+def test_checker_prints_the_offending_edge(tree, path, header, message):
+    plant(tree, path, '// why\n  #  include "%s"\n' % header)
+    code, lines = check(tree)
+    assert code == 1
+    assert lines[0] == "%s:2: %s" % (path, message)
+
+
+def test_checker_knows_every_folder(tree):
+    plant(tree, "src/extra/file.h", "")
+    code, lines = check(tree)
+    assert code == 1 and "src/extra: folder has no tier" in lines[0]
+
+
+def test_table_covers_the_tree():
+    """CMake builds the folders of the table and no others, so a folder must not be forgotten there."""
+    sys.path.insert(0, os.path.join(ROOT, "tools"))
+    try:
+        from check_includes import read_tiers
+    finally:
+        sys.path.pop(0)
+    tiers = read_tiers(ROOT)
+    assert tiers["src/base"] == 0 and tiers["python/bindings"] == 8
+    assert {"src/" + name for name in os.listdir(os.path.join(ROOT, "src"))} <= set(tiers)
+    assert list(tiers.values()) == sorted(tiers.values())
+
+
+@pytest.mark.parametrize("command", ["demo", "test", "bench", "lint", "build", "docs", "golden"])
+def test_dev_explains_each_command(command):
+    text = subprocess.check_output([os.path.join(ROOT, "dev"), command, "--help"], universal_newlines=True)
+    assert text.startswith("usage: ./dev " + command)
