@@ -33,7 +33,7 @@ std::shared_ptr<void> allocate(size_t bytes) {
 int64_t resident_buffer_bytes() { return resident_bytes.load(std::memory_order_relaxed); }
 
 void Tensor::resize(const Shape& shape, DType dtype) {
-  if (data_ && capacity_bytes_ && shape == shape_ && dtype == dtype_) return;
+  if (data_ && shape == shape_ && dtype == dtype_) return;  // a view stays a view: its memory is somebody's record
   const int64_t numel = shape.numel();
   AB_CHECK(numel >= 0, Internal, "resize to unknown shape {}", shape.str());
   const size_t bytes = static_cast<size_t>(numel) * dtype_size(dtype);

@@ -1,0 +1,134 @@
+#include "opdef/append_op.h"
+
+#include <algorithm>
+
+namespace anabranch {
+namespace {
+
+// Slots in schema order; missing optional ones are left out of inputs (as an empty list) so that positions are stable.
+std::vector<ir::Slot> order_slots(const std::string& type, const char* side, const std::vector<SlotDef>& schema,
+                                  std::vector<ir::Slot> given) {
+  std::vector<ir::Slot> ordered;
+  for (const SlotDef& def : schema) {
+    auto it = std::find_if(given.begin(), given.end(), [&](const ir::Slot& s) { return s.name == def.name; });
+    std::vector<std::string> args;
+    if (it != given.end()) {
+      args = std::move(it->args);
+      given.erase(it);
+    }
+    AB_CHECK(!args.empty() || def.optional || def.list || def.intermediate || side[0] == 'o', InvalidArgument,
+             "{}: {} {} is not given", type, side, def.name);
+    AB_CHECK(def.list || args.size() <= 1, InvalidArgument, "{}: {} {} takes one variable, {} are given", type, side,
+             def.name, args.size());
+    ordered.push_back({def.name, std::move(args)});
+  }
+  AB_CHECK(given.empty(), InvalidArgument, "{} has no {} {}", type, side, given.empty() ? "" : given[0].name);
+  return ordered;
+}
+
+void fill_attrs(const OpDef& def, ir::Op& op) {
+  for (const AttrDef& attr : def.attrs()) {
+    auto it = op.attrs.find(attr.name);
+    if (it == op.attrs.end()) {
+      AB_CHECK(!attr.required, InvalidArgument, "{}: attribute {} is not given", op.type, attr.name);
+      op.attrs.emplace(attr.name, attr.value);
+      continue;
+    }
+    it->second = convert_attr(attr.name, it->second, attr.type);
+    if (attr.check) attr.check(it->second);
+  }
+}
+
+Meta meta_of(const ir::Var& var) {
+  Meta m;
+  m.kind = var.kind;
+  m.shape = var.shape;
+  m.dtype = var.dtype;
+  m.lod_level = var.lod_level;
+  return m;
+}
+
+void fill_metas(const ir::Block& block, const ir::Op& op, const std::vector<ir::Slot>& slots, std::vector<Meta>* out) {
+  size_t at = 0;
+  for (const auto& slot : slots) {
+    for (const auto& arg : slot.args) {
+      Meta& m = (*out)[at++];
+      if (arg == ir::kEmptyVar) continue;
+      const auto var = block.find_var_recursive(arg);
+      AB_CHECK(var != nullptr, NotFound, "{}: variable {} of slot {} is in no block that can be seen", op.type, arg,
+               slot.name);
+      m = meta_of(*var);
+    }
+  }
+}
+
+std::vector<std::string> create_outputs(ir::Block& block, const ir::Op& op) {
+  std::vector<std::string> created;
+  for (const auto& name : op.output_args()) {
+    if (block.find_var_recursive(name)) continue;
+    ir::Var var;
+    var.name = name;
+    block.create_var(var);
+    created.push_back(name);
+  }
+  return created;
+}
+
+void fill_common(ir::Op& op) {
+  op.attrs.try_emplace("op_role", int32_t{ir::role::kForward});
+  op.attrs.try_emplace("op_role_var", std::vector<std::string>{});
+  op.attrs.try_emplace("op_namescope", std::string("/"));
+}
+
+}  // namespace
+
+void check_op(ir::Op& op) {
+  const OpDef& def = find_op(op.type);
+  fill_attrs(def, op);
+  op.inputs = order_slots(op.type, "input", def.inputs(), std::move(op.inputs));
+  op.outputs = order_slots(op.type, "output", def.outputs(), std::move(op.outputs));
+}
+
+void infer_op(ir::Block& block, const ir::Op& op) {
+  const OpDef& def = find_op(op.type);
+  InferContext c(def, op, /*runtime=*/false);
+  fill_metas(block, op, op.inputs, &c.ins);
+  fill_metas(block, op, op.outputs, &c.outs);
+  def.run_infer(c);
+  size_t at = 0;
+  for (const auto& slot : op.outputs) {
+    for (const auto& arg : slot.args) {
+      const Meta& m = c.outs[at++];
+      if (arg == ir::kEmptyVar) continue;
+      ir::Var& var = *block.find_var_recursive(arg);
+      var.kind = m.kind;
+      var.shape = m.shape;
+      var.dtype = m.dtype;
+      var.lod_level = m.lod_level;
+    }
+  }
+}
+
+ir::OpRef append_op(ir::Block& block, OpSpec spec, std::optional<size_t> index) {
+  auto op = std::make_shared<ir::Op>();
+  op->type = std::move(spec.type);
+  op->inputs = std::move(spec.inputs);
+  op->outputs = std::move(spec.outputs);
+  op->attrs = std::move(spec.attrs);
+  op->made_at = current_source_loc();
+  const size_t at = index.value_or(block.ops().size());
+  std::vector<std::string> created;
+  try {
+    check_op(*op);
+    fill_common(*op);
+    created = create_outputs(block, *op);
+    infer_op(block, *op);
+  } catch (Error& e) {
+    for (const auto& name : created) block.remove_var(name);
+    e.with_op(op->describe(static_cast<int>(at), block.idx())).with_while("inferring shapes");
+    throw;
+  }
+  return block.insert_op(at, op);
+}
+
+}  // namespace anabranch

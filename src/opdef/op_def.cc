@@ -1,0 +1,156 @@
+#include "opdef/op_def.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace anabranch {
+
+OpDef& OpDef::doc(std::string text) {
+  doc_ = std::move(text);
+  return *this;
+}
+
+OpDef& OpDef::source(std::string paper) {
+  source_ = std::move(paper);
+  return *this;
+}
+
+OpDef& OpDef::in(std::string name, std::string doc) {
+  inputs_.push_back({std::move(name), std::move(doc)});
+  return *this;
+}
+
+OpDef& OpDef::in_list(std::string name, std::string doc) {
+  inputs_.push_back({std::move(name), std::move(doc), true});
+  return *this;
+}
+
+OpDef& OpDef::in_optional(std::string name, std::string doc) {
+  inputs_.push_back({std::move(name), std::move(doc), false, true});
+  return *this;
+}
+
+OpDef& OpDef::in_optional_list(std::string name, std::string doc) {
+  inputs_.push_back({std::move(name), std::move(doc), true, true});
+  return *this;
+}
+
+OpDef& OpDef::out(std::string name, std::string doc) {
+  outputs_.push_back({std::move(name), std::move(doc)});
+  return *this;
+}
+
+OpDef& OpDef::out_list(std::string name, std::string doc) {
+  outputs_.push_back({std::move(name), std::move(doc), true});
+  return *this;
+}
+
+OpDef& OpDef::out_optional(std::string name, std::string doc) {
+  outputs_.push_back({std::move(name), std::move(doc), false, true});
+  return *this;
+}
+
+OpDef& OpDef::out_intermediate(std::string name, std::string doc) {
+  outputs_.push_back({std::move(name), std::move(doc), false, false, true});
+  return *this;
+}
+
+OpDef& OpDef::add_attr(AttrDef def) {
+  attrs_.push_back(std::move(def));
+  return *this;
+}
+
+OpDef& OpDef::required_attr(std::string name, AttrType type, std::string doc) {
+  return add_attr({std::move(name), std::move(doc), type, Attr{}, true, {}});
+}
+
+OpDef& OpDef::may_share(std::string in, std::string out) {
+  shares_.emplace_back(std::move(in), std::move(out));
+  return *this;
+}
+
+OpDef& OpDef::infer(std::function<void(InferContext&)> fn) {
+  infer_ = std::move(fn);
+  return *this;
+}
+
+OpDef& OpDef::grad(std::function<void(GradContext&)> fn) {
+  grad_ = std::move(fn);
+  return *this;
+}
+
+OpDef& OpDef::no_grad(std::string why) {
+  no_grad_ = std::move(why);
+  return *this;
+}
+
+OpDef& OpDef::dtype_of_input(std::string slot) {
+  dtype_slot_ = std::move(slot);
+  return *this;
+}
+
+OpDef& OpDef::add_kernel(DType dtype, KernelFactory factory) {
+  AB_CHECK(kernels_.emplace(dtype, std::move(factory)).second, Internal, "op {} has two kernels for {}", type_,
+           dtype_name(dtype));
+  return *this;
+}
+
+OpDef& OpDef::cpu_any(KernelFactory factory) {
+  any_kernel_ = std::move(factory);
+  return *this;
+}
+
+namespace {
+template <class T>
+const T* find_named(const std::vector<T>& all, std::string_view name) {
+  auto it = std::find_if(all.begin(), all.end(), [&](const T& x) { return x.name == name; });
+  return it == all.end() ? nullptr : &*it;
+}
+}  // namespace
+
+const SlotDef* OpDef::find_input(std::string_view name) const { return find_named(inputs_, name); }
+const SlotDef* OpDef::find_output(std::string_view name) const { return find_named(outputs_, name); }
+const AttrDef* OpDef::find_attr(std::string_view name) const { return find_named(attrs_, name); }
+
+std::vector<DType> OpDef::kernel_dtypes() const {
+  std::vector<DType> all;
+  for (const auto& [dtype, factory] : kernels_) all.push_back(dtype);
+  return all;
+}
+
+DType OpDef::kernel_dtype(const ir::Op& op, const std::vector<Meta>& ins) const {
+  size_t at = 0;
+  for (const auto& slot : op.inputs) {
+    for (const auto& arg : slot.args) {
+      if (arg != ir::kEmptyVar && (dtype_slot_.empty() || slot.name == dtype_slot_)) return ins[at].dtype;
+      ++at;
+    }
+  }
+  if (op.has_attr("dtype")) return dtype_from_number(op.attr<int32_t>("dtype"));
+  return DType::kFloat32;
+}
+
+const KernelFactory& OpDef::kernel(DType dtype) const {
+  auto it = kernels_.find(dtype);
+  if (it != kernels_.end()) return it->second;
+  if (any_kernel_) return any_kernel_;
+  std::vector<std::string> have;
+  for (const auto& [d, factory] : kernels_) have.push_back(dtype_name(d));
+  AB_THROW(Unsupported, "{} of {}: there are kernels for {}", type_, dtype_name(dtype), fmt::join(have, ", "));
+}
+
+void OpDef::check_complete() const {
+  const auto demand = [&](bool ok, const char* what) {
+    AB_CHECK(ok, Internal, "op {} is declared without {}", type_, what);
+  };
+  demand(!doc_.empty(), "documentation");
+  demand(static_cast<bool>(infer_), "a shape function");
+  demand(!kernels_.empty() || any_kernel_, "a kernel");
+  demand(static_cast<bool>(grad_) != !no_grad_.empty(), "a gradient or the reason why it has none (exactly one)");
+  for (const auto& [in, out] : shares_) {
+    demand(find_input(in) && find_output(out), "the slots that may_share names");
+  }
+}
+
+}  // namespace anabranch

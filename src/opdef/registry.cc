@@ -1,0 +1,104 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "opdef/op_def.h"
+
+namespace anabranch {
+namespace {
+
+// Declarations run before main(), in any order; the table is frozen and checked as a whole at first use.
+class Registry {
+ public:
+  OpDef& declare(const char* type, const char* file) {
+    AB_CHECK(!frozen_, Internal, "op {} is declared in {} after the registry was used", type, file);
+    auto [it, fresh] = files_.emplace(type, file);
+    AB_CHECK(fresh, Internal, "op {} is declared in {} and in {}", type, it->second, file);
+    return all_.emplace_back(type);
+  }
+
+  const std::map<std::string, const OpDef*>& table() {
+    std::call_once(once_, [&] {
+      frozen_ = true;
+      for (const OpDef& def : all_) {
+        def.check_complete();
+        by_type_[def.type()] = &def;
+      }
+    });
+    return by_type_;
+  }
+
+  const char* file(const std::string& type) const {
+    auto it = files_.find(type);
+    return it == files_.end() ? "" : it->second;
+  }
+
+ private:
+  std::deque<OpDef> all_;
+  std::map<std::string, const OpDef*> by_type_;
+  std::map<std::string, const char*> files_;
+  std::once_flag once_;
+  bool frozen_ = false;
+};
+
+Registry& registry() {
+  static Registry r;
+  return r;
+}
+
+size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+std::vector<std::string> nearest_types(const std::string& type) {
+  std::vector<std::pair<size_t, std::string>> near;
+  for (const auto& [name, def] : registry().table()) {
+    const size_t d = edit_distance(type, name);
+    if (d <= 2 + type.size() / 4) near.emplace_back(d, name);
+  }
+  std::sort(near.begin(), near.end());
+  std::vector<std::string> names;
+  for (size_t i = 0; i < near.size() && i < 3; ++i) names.push_back(near[i].second);
+  return names;
+}
+
+}  // namespace
+
+OpDef& declare_op(const char* type, const char* file) { return registry().declare(type, file); }
+
+const OpDef* find_op_or_null(const std::string& type) {
+  const auto& table = registry().table();
+  auto it = table.find(type);
+  return it == table.end() ? nullptr : it->second;
+}
+
+const OpDef& find_op(const std::string& type) {
+  if (const OpDef* def = find_op_or_null(type)) return *def;
+  Error error(ErrorKind::kUnsupported, fmt::format("there is no op {}", type));
+  const auto near = nearest_types(type);
+  if (!near.empty()) error.with_hint(fmt::format("the nearest names are {}", fmt::join(near, ", ")));
+  throw error;
+}
+
+std::vector<std::string> op_types() {
+  std::vector<std::string> types;
+  for (const auto& [name, def] : registry().table()) types.push_back(name);
+  return types;
+}
+
+const char* op_file(const std::string& type) { return registry().file(type); }
+
+}  // namespace anabranch

@@ -1,0 +1,98 @@
+#include "opdef/runtime.h"
+
+#include "opdef/append_op.h"
+
+namespace anabranch {
+namespace {
+
+void read_meta(const Value& value, Meta* m) {
+  m->value = nullptr;
+  m->lod = nullptr;
+  m->lod_level = 0;
+  if (const auto* t = value.get<Tensor>()) {
+    m->kind = VarKind::kLoDTensor;
+    m->shape = t->shape();
+    m->dtype = t->dtype();
+    m->lod = t->lod_ref();
+    m->lod_level = static_cast<int>(t->lod().size());
+    m->value = t;
+  } else if (const auto* r = value.get<SelectedRows>()) {
+    m->kind = VarKind::kSelectedRows;
+    m->shape = r->value.shape();
+    if (m->shape.rank()) m->shape.set(0, r->height);
+    m->dtype = r->value.dtype();
+  } else if (value.get<TensorArray>()) {
+    m->kind = VarKind::kLoDTensorArray;
+  } else {
+    m->kind = VarKind::kRaw;
+  }
+}
+
+void give_meta(const Meta& m, Value* value) {
+  // Rank 0 does not occur: the shape function left this output to the kernel.
+  if (m.kind == VarKind::kLoDTensor && m.shape.rank() > 0) {
+    Tensor& t = value->as<Tensor>();
+    t.resize(m.shape, m.dtype);
+    t.set_lod(m.lod);
+  } else if (m.kind == VarKind::kSelectedRows) {
+    auto& rows = value->as<SelectedRows>();
+    rows.height = m.shape.rank() ? m.shape[0] : 0;
+  } else if (m.kind == VarKind::kLoDTensorArray) {
+    value->as<TensorArray>();
+  }
+}
+
+const std::string& arg_name(const std::vector<ir::Slot>& slots, size_t flat) {
+  for (const auto& s : slots) {
+    if (flat < s.args.size()) return s.args[flat];
+    flat -= s.args.size();
+  }
+  AB_THROW(Internal, "argument {} is beyond the slots", flat);
+}
+
+}  // namespace
+
+RuntimeShapes::RuntimeShapes(const OpDef& def, ir::OpRef op)
+    : def_(def), op_(std::move(op)), context_(def, *op_, /*runtime=*/true) {}
+
+void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
+  for (size_t i = 0; i < context_.ins.size(); ++i) {
+    if (!ins[i]) continue;
+    if (!ins[i]->initialized()) [[unlikely]] {
+      throw Error(ErrorKind::kNotFound,
+                  fmt::format("{}: variable {} holds no value", op_->type, arg_name(op_->inputs, i)))
+          .with_hint("feed it, or run the startup program first when it is a parameter");
+    }
+    read_meta(*ins[i], &context_.ins[i]);
+  }
+  for (Meta& m : context_.outs) m = Meta{};
+  def_.run_infer(context_);
+  for (size_t i = 0; i < context_.outs.size(); ++i) {
+    if (outs[i]) give_meta(context_.outs[i], outs[i]);
+  }
+}
+
+void run_op(ir::Op op, const std::function<Value*(const std::string&)>& find, Parallel* parallel, uint64_t seed) {
+  check_op(op);
+  auto held = std::make_shared<ir::Op>(std::move(op));
+  const auto collect = [&](const std::vector<ir::Slot>& slots) {
+    std::vector<Value*> values;
+    for (const auto& s : slots) {
+      for (const auto& a : s.args) values.push_back(a == ir::kEmptyVar ? nullptr : find(a));
+    }
+    return values;
+  };
+  const auto ins = collect(held->inputs), outs = collect(held->outputs);
+  const OpDef& def = find_op(held->type);
+  RuntimeShapes shapes(def, held);
+  shapes.refresh(ins.data(), outs.data());
+  const DType dtype = def.kernel_dtype(*held, shapes.context().ins);
+  const Kernel kernel = def.kernel(dtype)(KernelArgs(def, *held, dtype, seed, 0));
+  KernelContext c;
+  c.ins = ins.data();
+  c.outs = outs.data();
+  c.parallel = parallel;
+  kernel(c);
+}
+
+}  // namespace anabranch

@@ -1,0 +1,28 @@
+// Shapes at run time: the metas of an op's arguments are read from Values, the shape function runs, and the outputs get
+// shape, dtype, LoD and memory. Also runs a single op on given Values, for tests and for tools.
+#pragma once
+#include <functional>
+
+#include "opdef/op_def.h"
+
+namespace anabranch {
+
+// Reusable between steps: refreshing allocates nothing when extents did not grow.
+class RuntimeShapes {
+ public:
+  RuntimeShapes(const OpDef& def, ir::OpRef op);
+  // ins/outs: flattened arguments, null for kEmptyVar. NotFound when an input was never written.
+  void refresh(Value* const* ins, Value* const* outs);
+  const InferContext& context() const { return context_; }
+
+ private:
+  const OpDef& def_;
+  ir::OpRef op_;
+  InferContext context_;
+};
+
+// Runs one op (checked and given defaults first) on Values found by name.
+void run_op(ir::Op op, const std::function<Value*(const std::string&)>& find, Parallel* parallel = nullptr,
+            uint64_t seed = 0);
+
+}  // namespace anabranch
