@@ -1,0 +1,46 @@
+#include "ops/kernels/dnnl.h"
+
+#include <dlfcn.h>
+
+namespace anabranch {
+namespace {
+
+// The OpenMP runtime that oneDNN was built with, found by name: which one that is belongs to the library's package.
+struct OpenMp {
+  int (*get_max_threads)() = nullptr;
+  void (*set_num_threads)(int) = nullptr;
+  OpenMp() {
+    get_max_threads = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+    set_num_threads = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+  }
+};
+
+const OpenMp& openmp() {
+  static const OpenMp found;
+  return found;
+}
+
+}  // namespace
+
+const dnnl::engine& dnnl_engine() {
+  // Never destroyed: threads of the pool may outlive the statics of this file.
+  static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *engine;
+}
+
+dnnl::stream& dnnl_stream() {
+  thread_local dnnl::stream stream(dnnl_engine());
+  return stream;
+}
+
+DnnlSingleThread::DnnlSingleThread() : before_(1) {
+  if (!openmp().set_num_threads) return;
+  before_ = openmp().get_max_threads();
+  if (before_ != 1) openmp().set_num_threads(1);
+}
+
+DnnlSingleThread::~DnnlSingleThread() {
+  if (before_ != 1) openmp().set_num_threads(before_);
+}
+
+}  // namespace anabranch

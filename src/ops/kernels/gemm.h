@@ -1,0 +1,43 @@
+// Matrix product C = alpha * op(A) * op(B), row-major, op = identity or transpose, for a batch of matrices.
+//
+//   const auto gemm = std::make_shared<Gemm<T>>();                   // in the factory: one for each product of a kernel
+//   return [=](KernelContext& c) { gemm->run(c, {.m = m, .n = n, .k = k, .trans_b = true}, a, b, out); };
+//
+// float32 runs in oneDNN, float64 in plain loops (oneDNN has none). Work is split by size over the idle workers of the
+// context. What a shape needs is made when it is met first and kept, so a steady step allocates nothing here. C must
+// not overlap A or B; k = 0 gives zeros. One Gemm belongs to one kernel: run() is not called from two threads at once.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "opdef/kernel_context.h"
+
+namespace anabranch {
+
+struct GemmDims {
+  int64_t m = 0, n = 0, k = 0;  // op(A) is [m, k], op(B) is [k, n], C is [m, n]
+  bool trans_a = false, trans_b = false;
+  int64_t batch = 1;
+  // Elements from one matrix of the batch to the next; 0 for an operand means that all share it.
+  int64_t batch_stride_a = 0, batch_stride_b = 0, batch_stride_c = 0;
+  // Elements from one stored row to the next; 0 means dense.
+  int64_t ld_a = 0, ld_b = 0, ld_c = 0;
+  bool operator==(const GemmDims&) const = default;
+};
+
+template <class T>
+class Gemm {
+ public:
+  explicit Gemm(double alpha = 1.0);
+  ~Gemm();
+  void run(const KernelContext& c, const GemmDims& dims, const T* a, const T* b, T* out);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+extern template class Gemm<float>;
+extern template class Gemm<double>;
+
+}  // namespace anabranch

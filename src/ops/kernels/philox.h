@@ -1,0 +1,94 @@
+// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, doi:10.1145/2063384.2063405).
+// A counter-based generator: number i of a draw is a pure function of (key, i), so a tensor is filled by any number of
+// threads, in any order, with the same values.
+#pragma once
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <utility>
+
+#include "opdef/kernel_context.h"
+
+namespace anabranch {
+
+class Philox {
+ public:
+  using Block = std::array<uint32_t, 4>;
+
+  explicit Philox(const RandomKey& key)
+      : key_(mix(key.seed ^ mix(key.stream + 0x9e3779b97f4a7c15u))), step_(key.step), replica_(key.replica) {}
+
+  // Four independent 32-bit numbers.
+  Block block(uint64_t index) const {
+    return bijection({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), step_, replica_}, key_);
+  }
+
+  // The ten rounds of the paper.
+  static Block bijection(Block x, uint64_t key) {
+    uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+    for (int round = 0; round < 10; ++round) {
+      const uint64_t p0 = uint64_t{0xD2511F53u} * x[0], p1 = uint64_t{0xCD9E8D57u} * x[2];
+      x = {static_cast<uint32_t>(p1 >> 32) ^ x[1] ^ k0, static_cast<uint32_t>(p1),
+           static_cast<uint32_t>(p0 >> 32) ^ x[3] ^ k1, static_cast<uint32_t>(p0)};
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+    return x;
+  }
+
+  // Number i of the draw, uniform in [0, 1), with 24 random bits. For loops over runs of i use each_uniform.
+  float uniform(uint64_t i) const { return to_unit(block(i / 4)[i % 4]); }
+  static float to_unit(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
+
+  // fn(i, u) for i in [begin, end), u = uniform(i).
+  template <class Fn>
+  void each_uniform(int64_t begin, int64_t end, Fn&& fn) const {
+    for (int64_t i = begin; i < end;) {
+      const Block b = block(static_cast<uint64_t>(i) / 4);
+      for (auto lane = static_cast<size_t>(i % 4); lane < 4 && i < end; ++lane, ++i) fn(i, to_unit(b[lane]));
+    }
+  }
+
+  // Number i of the draw, normal with mean 0 and deviation 1: Box & Muller, doi:10.1214/aoms/1177706645, with 53-bit
+  // uniforms, so that the tails reach beyond eight deviations.
+  double normal(uint64_t i) const {
+    const auto [u, v] = uniform_pair(i / 2);
+    const double radius = std::sqrt(-2.0 * std::log1p(-u)), angle = 2.0 * std::numbers::pi * v;
+    return radius * (i % 2 ? std::sin(angle) : std::cos(angle));
+  }
+
+  // Number i of the draw, uniform in [0, 1), with 53 random bits.
+  double uniform53(uint64_t i) const {
+    const auto [u, v] = uniform_pair(i / 2);
+    return i % 2 ? v : u;
+  }
+
+ private:
+  std::pair<double, double> uniform_pair(uint64_t index) const {
+    const Block b = block(index);
+    const auto wide = [](uint32_t hi, uint32_t lo) {
+      return static_cast<double>(((uint64_t{hi} << 32) | lo) >> 11) * 0x1p-53;
+    };
+    return {wide(b[0], b[1]), wide(b[2], b[3])};
+  }
+
+  // Finalizer of splitmix64 (Steele et al., OOPSLA 2014, doi:10.1145/2660193.2660195): near keys become far ones.
+  static uint64_t mix(uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+
+  uint64_t key_;
+  uint32_t step_, replica_;
+};
+
+// The key of this run of an op: the factory knows seed and stream, the step knows the rest.
+inline RandomKey with_step(RandomKey key, const KernelContext& c) {
+  key.step = c.step;
+  key.replica = static_cast<uint32_t>(c.replica);
+  return key;
+}
+
+}  // namespace anabranch

@@ -1,0 +1,44 @@
+// float32 loops over contiguous arrays in the widest vectors of the machine (Highway, chosen at run time). Element i of
+// an output depends on element i of the inputs only, not on where an array begins or ends, so a loop may be cut
+// anywhere. Outputs may be the same array as an input, but must not overlap it otherwise. No threads in here.
+//
+// Transcendental functions are within 4 ulp of the exact value. Sums use sixteen partial sums whatever the vector
+// width: the same bits on every machine.
+#pragma once
+#include <cstdint>
+
+namespace anabranch::simd {
+
+// out[i] = f(x[i])
+void relu(const float* x, float* out, int64_t n);
+void square(const float* x, float* out, int64_t n);
+void sqrt(const float* x, float* out, int64_t n);
+void exp(const float* x, float* out, int64_t n);
+void log(const float* x, float* out, int64_t n);
+void tanh(const float* x, float* out, int64_t n);
+void sigmoid(const float* x, float* out, int64_t n);
+void affine(const float* x, float scale, float bias, float* out, int64_t n);  // x * scale + bias
+
+// out[i] = f(a[i], b[i])
+void add(const float* a, const float* b, float* out, int64_t n);
+void sub(const float* a, const float* b, float* out, int64_t n);
+void mul(const float* a, const float* b, float* out, int64_t n);
+void div(const float* a, const float* b, float* out, int64_t n);
+void max(const float* a, const float* b, float* out, int64_t n);
+void min(const float* a, const float* b, float* out, int64_t n);
+void axpy(float alpha, const float* x, float* y, int64_t n);  // y += alpha * x
+
+// dx[i] from the output y and its gradient dy
+void relu_grad(const float* y, const float* dy, float* dx, int64_t n);     // dy where y > 0
+void sigmoid_grad(const float* y, const float* dy, float* dx, int64_t n);  // dy * y * (1 - y)
+void tanh_grad(const float* y, const float* dy, float* dx, int64_t n);     // dy * (1 - y^2)
+
+// one number from an array
+float sum(const float* x, int64_t n);
+float sum_squares(const float* x, int64_t n);
+float dot(const float* a, const float* b, int64_t n);
+float max_of(const float* x, int64_t n);  // n >= 1
+
+const char* target_name();  // "AVX2", ... : what this machine runs
+
+}  // namespace anabranch::simd

@@ -1,0 +1,175 @@
+// The shared inner loops of the ops against plain reference loops.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "ops/kernels/gemm.h"
+#include "ops/kernels/philox.h"
+#include "ops/kernels/simd.h"
+
+namespace anabranch {
+namespace {
+
+std::vector<float> random_floats(size_t n, float lo, float hi) {
+  std::mt19937 gen(7);
+  std::uniform_real_distribution<float> draw(lo, hi);
+  std::vector<float> x(n);
+  for (float& v : x) v = draw(gen);
+  return x;
+}
+
+using Loop = void (*)(const float*, float*, int64_t);
+
+void expect_close(Loop loop, double (*exact)(double), float lo, float hi) {
+  const auto x = random_floats(100003, lo, hi);
+  std::vector<float> y(x.size());
+  loop(x.data(), y.data(), static_cast<int64_t>(x.size()));
+  double worst = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double want = exact(x[i]);
+    if (std::abs(want) < 1e-37) continue;  // relative error means nothing among denormals
+    worst = std::max(worst, std::abs(y[i] - want) / std::abs(want));
+  }
+  EXPECT_LT(worst, 5e-7);
+}
+
+TEST(Simd, TranscendentalsAreAccurate) {
+  expect_close(simd::exp, std::exp, -87, 88);
+  expect_close(simd::exp, std::exp, -1e-3f, 1e-3f);
+  expect_close(simd::log, std::log, 1e-6f, 1e6f);
+  expect_close(simd::log, std::log, 0.5f, 2.0f);
+  expect_close(simd::tanh, std::tanh, -12, 12);
+  expect_close(simd::tanh, std::tanh, -0.4f, 0.4f);
+  expect_close(simd::sigmoid, [](double v) { return 1 / (1 + std::exp(-v)); }, -80, 80);
+}
+
+TEST(Simd, SpecialValuesAreThoseOfC) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> x = {0.0f, -0.0f, inf, -inf, nan, 200.0f, -200.0f};
+  std::vector<float> y(x.size());
+  const auto n = static_cast<int64_t>(x.size());
+  const auto check = [&](Loop loop, const std::vector<float>& want) {
+    loop(x.data(), y.data(), n);
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (std::isnan(want[i])) {
+        EXPECT_TRUE(std::isnan(y[i])) << x[i];
+      } else {
+        EXPECT_EQ(y[i], want[i]) << x[i];
+      }
+    }
+  };
+  check(simd::exp, {1, 1, inf, 0, nan, inf, 0});
+  check(simd::tanh, {0, -0.0f, 1, -1, nan, 1, -1});
+  check(simd::sigmoid, {0.5f, 0.5f, 1, 0, nan, 1, 0});
+  check(simd::log, {-inf, -inf, inf, nan, nan, std::log(200.0f), nan});
+}
+
+TEST(Simd, AnElementDoesNotDependOnItsPlace) {
+  const auto x = random_floats(257, -3, 3);
+  std::vector<float> whole(x.size()), cut(x.size());
+  simd::tanh(x.data(), whole.data(), 257);
+  for (int64_t at = 0; at < 257;) {
+    const int64_t n = std::min<int64_t>(257 - at, at % 13 + 1);
+    simd::tanh(x.data() + at, cut.data() + at, n);
+    at += n;
+  }
+  EXPECT_EQ(whole, cut);
+}
+
+TEST(Simd, SumsOfLargeArraysKeepTheirPrecision) {
+  const auto x = random_floats(3'000'001, 0, 1);
+  double sum = 0, squares = 0;
+  for (float v : x) sum += v, squares += static_cast<double>(v) * v;
+  const auto n = static_cast<int64_t>(x.size());
+  EXPECT_NEAR(simd::sum(x.data(), n) / sum, 1, 2e-7);
+  EXPECT_NEAR(simd::sum_squares(x.data(), n) / squares, 1, 2e-7);
+  EXPECT_EQ(simd::max_of(x.data(), n), *std::max_element(x.begin(), x.end()));
+}
+
+// Runs the pieces in reverse order: what runs last must not matter.
+struct Backwards : Parallel {
+  void run(int64_t n, int64_t piece, Body body, void* fn) override {
+    for (int64_t b = (n - 1) / piece * piece; b >= 0; b -= piece) body(fn, b, std::min(b + piece, n));
+  }
+};
+
+template <class T>
+void check_gemm(const GemmDims& d, double alpha, double tolerance) {
+  std::vector<T> a(static_cast<size_t>(d.batch * d.m * d.k)), b(static_cast<size_t>(d.batch * d.k * d.n));
+  std::mt19937 gen(3);
+  std::uniform_real_distribution<double> draw(-1, 1);
+  for (T& v : a) v = static_cast<T>(draw(gen));
+  for (T& v : b) v = static_cast<T>(draw(gen));
+  const auto size = static_cast<size_t>(d.batch * d.m * d.n);
+  std::vector<T> out(size, T{99}), again(size, T{99});
+  GemmDims dims = d;
+  dims.batch_stride_a = d.m * d.k, dims.batch_stride_b = d.k * d.n, dims.batch_stride_c = d.m * d.n;
+  Gemm<T> gemm(alpha), other(alpha);
+  KernelContext c;
+  gemm.run(c, dims, a.data(), b.data(), out.data());
+  Backwards backwards;
+  c.parallel = &backwards;
+  other.run(c, dims, a.data(), b.data(), again.data());
+  EXPECT_EQ(out, again);
+  for (int64_t s = 0; s < d.batch; ++s) {
+    for (int64_t i = 0; i < d.m; i += std::max<int64_t>(1, d.m / 7)) {
+      for (int64_t j = 0; j < d.n; j += std::max<int64_t>(1, d.n / 5)) {
+        double want = 0;
+        for (int64_t k = 0; k < d.k; ++k) {
+          want += static_cast<double>(a[s * d.m * d.k + (d.trans_a ? k * d.m + i : i * d.k + k)]) *
+                  static_cast<double>(b[s * d.k * d.n + (d.trans_b ? j * d.k + k : k * d.n + j)]);
+        }
+        ASSERT_NEAR(out[(s * d.m + i) * d.n + j], alpha * want, tolerance) << s << " " << i << " " << j;
+      }
+    }
+  }
+}
+
+TEST(Gemm, EqualsTheDefinition) {
+  const int64_t sizes[][4] = {{1, 1, 1, 1}, {3, 5, 7, 2}, {64, 100, 784, 1}, {784, 100, 64, 1}, {500, 300, 200, 1},
+                              {33, 17, 65, 9}, {2, 3000, 900, 1}, {16, 1, 13, 1}, {4, 4, 0, 2}};
+  for (const auto& s : sizes) {
+    for (int t = 0; t < 4; ++t) {
+      const GemmDims d = {.m = s[0], .n = s[1], .k = s[2], .trans_a = (t & 1) != 0, .trans_b = (t & 2) != 0,
+                          .batch = s[3]};
+      check_gemm<float>(d, t == 3 ? 0.5 : 1.0, 2e-4);
+      check_gemm<double>(d, t == 3 ? 0.5 : 1.0, 1e-12);
+    }
+  }
+}
+
+TEST(Philox, GivesTheNumbersOfThePaper) {
+  const Philox::Block zeros = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+  EXPECT_EQ(Philox::bijection({0, 0, 0, 0}, 0), zeros);
+  const uint32_t f = 0xffffffff;
+  const Philox::Block ones = {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd};
+  EXPECT_EQ(Philox::bijection({f, f, f, f}, ~uint64_t{0}), ones);
+}
+
+TEST(Philox, DrawsHaveTheRightMoments) {
+  const Philox rng({1, 2, 3, 0});
+  double sum = 0, squares = 0, uniform = 0;
+  constexpr int kDraws = 200000;
+  for (uint64_t i = 0; i < kDraws; ++i) {
+    const double z = rng.normal(i);
+    sum += z, squares += z * z, uniform += rng.uniform(i);
+  }
+  EXPECT_NEAR(sum / kDraws, 0, 0.01);
+  EXPECT_NEAR(squares / kDraws, 1, 0.02);
+  EXPECT_NEAR(uniform / kDraws, 0.5, 0.003);
+  rng.each_uniform(5, 23, [&](int64_t i, float u) { EXPECT_EQ(u, rng.uniform(static_cast<uint64_t>(i))); });
+}
+
+TEST(Philox, KeysGiveDifferentDraws) {
+  const Philox base({1, 2, 3, 0});
+  for (const RandomKey& key : {RandomKey{2, 2, 3, 0}, RandomKey{1, 3, 3, 0}, RandomKey{1, 2, 4, 0},
+                               RandomKey{1, 2, 3, 1}, RandomKey{2, 1, 3, 0}}) {
+    EXPECT_NE(Philox(key).block(0), base.block(0));
+  }
+}
+
+}  // namespace
+}  // namespace anabranch
