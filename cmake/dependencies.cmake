@@ -1,5 +1,6 @@
-# Libraries we stand on, each as one target. oneDNN, Highway and protobuf are found by header and library: Debian's
-# CMake files for them want packages that we do not use, or hide the static library.
+# Libraries we stand on, each as one target. oneDNN, Highway and protobuf are found by header and library, for Debian's
+# CMake files want packages that we do not use. They are shared libraries: Debian's static ones are not
+# position-independent.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 
