@@ -1,0 +1,155 @@
+"""The names of ``fluid.core``: the engine's classes, enums and exceptions."""
+import enum
+
+from .. import _core
+from .._core import (
+    CPUPlace,
+    LoDTensor,
+    LoDTensorArray,
+    SelectedRows,
+    Value,
+)
+from .errors import (
+    BY_KIND,
+    EnforceNotMet,
+    EOFException,
+    Internal,
+    InvalidArgument,
+    NotFound,
+    ResourceExhausted,
+    ShapeMismatch,
+    Unavailable,
+    Unsupported,
+)
+from .framework.context import OpRole
+from .framework.dtype import VarType
+
+_core.set_error_classes(BY_KIND)
+
+_Scope = _core.Scope
+Tensor = LoDTensor
+Variable = Value
+ProgramDesc = _core.Program
+BlockDesc = _core.Block
+OpDesc = _core.Op
+
+
+def Scope():
+    """A new, empty scope.
+
+    >>> Scope().find_var("x") is None
+    True
+    """
+    return _core.Scope()
+
+
+class VarDesc(_core.Var):
+    """Description of a variable; ``VarDesc.VarType`` is the enum of kinds and element types."""
+
+    VarType = VarType
+
+
+class AttrType(enum.IntEnum):
+    """Types of attributes, with the numbers of program files."""
+
+    INT = 0
+    FLOAT = 1
+    STRING = 2
+    INTS = 3
+    FLOATS = 4
+    STRINGS = 5
+    BOOL = 6
+    BOOLS = 7
+    BLOCK = 8
+    LONG = 9
+    BLOCKS = 10
+    LONGS = 11
+
+
+class op_proto_and_checker_maker:
+    """Names of the attributes that every op has, and the enum of roles."""
+
+    OpRole = OpRole
+
+    @staticmethod
+    def kOpRoleAttrName():
+        return "op_role"
+
+    @staticmethod
+    def kOpRoleVarAttrName():
+        return "op_role_var"
+
+    @staticmethod
+    def kOpNameScopeAttrName():
+        return "op_namescope"
+
+    @staticmethod
+    def kOpCreationCallstackAttrName():
+        return "op_callstack"
+
+    @staticmethod
+    def kOpDeviceAttrName():
+        return "op_device"
+
+
+class CUDAPlace:
+    """A GPU. Raises EnforceNotMet: this build has no CUDA; use :class:`CPUPlace`."""
+
+    def __init__(self, id=0):
+        raise Unsupported("CUDAPlace(%s): this build has no CUDA; use CPUPlace()" % (id,))
+
+
+class CUDAPinnedPlace:
+    """Page-locked memory. Raises EnforceNotMet: this build has no CUDA; use :class:`CPUPlace`."""
+
+    def __init__(self):
+        raise Unsupported("CUDAPinnedPlace(): this build has no CUDA; use CPUPlace()")
+
+
+def is_compiled_with_cuda():
+    """bool: False."""
+    return False
+
+
+def is_compiled_with_mkldnn():
+    """bool: True: oneDNN serves the ops that it can."""
+    return True
+
+
+def is_compiled_with_brpc():
+    """bool: False."""
+    return False
+
+
+def is_compiled_with_dist():
+    """bool: True."""
+    return True
+
+
+def get_cuda_device_count():
+    """int: 0."""
+    return 0
+
+
+def op_support_gpu(op_type):
+    """bool: False."""
+    return False
+
+
+def globals():
+    """dict: all flags of the process by name."""
+    from .framework import flags
+    return dict(flags._values)
+
+
+def get_all_op_types():
+    """list of str: every operator type there is, sorted."""
+    return _core.op_types()
+
+
+__all__ = [
+    "AttrType", "BlockDesc", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EOFException", "EnforceNotMet", "Internal",
+    "InvalidArgument", "LoDTensor", "LoDTensorArray", "NotFound", "OpDesc", "ProgramDesc", "ResourceExhausted",
+    "Scope", "SelectedRows", "ShapeMismatch", "Tensor", "Unavailable", "Unsupported", "VarDesc", "Variable",
+    "get_cuda_device_count", "globals", "is_compiled_with_cuda", "op_proto_and_checker_maker",
+]

@@ -1,0 +1,48 @@
+"""Programs and what they are made of. The names of ``fluid.framework``."""
+from . import context, defaults, pruning
+from .block import Block
+from .complex_variable import ComplexVariable
+from .context import OpRole, device_guard, name_scope
+from .defaults import (
+    default_main_program,
+    default_startup_program,
+    in_dygraph_mode,
+    program_guard,
+    switch_main_program,
+    switch_startup_program,
+)
+from .dtype import VarType, convert_np_dtype_to_dtype_, dtype_is_floating
+from .flags import get_flags, set_flags
+from .operator import Operator
+from .places import (
+    _cpu_num,
+    _current_expected_place,
+    cpu_places,
+    cuda_pinned_places,
+    cuda_places,
+    is_compiled_with_cuda,
+)
+from .program import Program
+from .variable import EMPTY_VAR_NAME, GRAD_SUFFIX, Parameter, Variable
+from .version_check import load_op_library, require_version
+
+GRAD_VAR_SUFFIX = GRAD_SUFFIX
+
+
+def grad_var_name(var_name):
+    """str: name of the gradient of ``var_name``.
+
+    >>> grad_var_name("x")
+    'x@GRAD'
+    """
+    return var_name + GRAD_SUFFIX
+
+
+__all__ = [
+    "Program", "Block", "Operator", "Variable", "Parameter", "ComplexVariable", "default_main_program",
+    "default_startup_program", "program_guard", "name_scope", "device_guard", "cuda_places", "cpu_places",
+    "cuda_pinned_places", "in_dygraph_mode", "is_compiled_with_cuda", "require_version", "load_op_library",
+    "set_flags", "get_flags", "switch_main_program", "switch_startup_program", "convert_np_dtype_to_dtype_",
+    "grad_var_name", "VarType", "OpRole", "GRAD_VAR_SUFFIX", "EMPTY_VAR_NAME", "GRAD_SUFFIX", "dtype_is_floating",
+    "context", "defaults", "pruning", "_cpu_num", "_current_expected_place",
+]

@@ -1,0 +1,45 @@
+"""ComplexVariable: two real Variables as one complex value."""
+from ..errors import InvalidValue, Unsupported
+
+
+class ComplexVariable:
+    """A pair of Variables, real and imaginary part.
+
+    Args:
+        real (Variable), imag (Variable): of one shape and dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> block = fluid.Program().global_block()
+        >>> a = block.create_var(name="a", shape=[2], dtype="float32")
+        >>> b = block.create_var(name="b", shape=[2], dtype="float32")
+        >>> c = fluid.ComplexVariable(a, b)
+        >>> c.shape, c.dtype
+        ((2,), 'complex64')
+    """
+
+    def __init__(self, real, imag):
+        if tuple(real.shape) != tuple(imag.shape) or real.dtype != imag.dtype:
+            raise InvalidValue("ComplexVariable: real is %s %s, imag is %s %s; they must agree"
+                               % (real.dtype, list(real.shape), imag.dtype, list(imag.shape)))
+        self.real = real
+        self.imag = imag
+
+    @property
+    def shape(self):
+        """tuple: shape of either part."""
+        return tuple(self.real.shape)
+
+    @property
+    def dtype(self):
+        """str: complex64 or complex128."""
+        return "complex64" if self.real.dtype == 5 else "complex128"
+
+    @property
+    def name(self):
+        """dict: names of the parts."""
+        return {"real": self.real.name, "imag": self.imag.name}
+
+    def numpy(self):
+        """Not available in a static program: fetch ``real`` and ``imag``. Raises NotImplementedError."""
+        raise Unsupported("ComplexVariable.numpy: fetch real and imag with Executor.run")

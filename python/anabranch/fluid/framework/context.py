@@ -1,0 +1,99 @@
+"""What every appended op is marked with: role, name scope, device. Set by context managers."""
+import contextlib
+import enum
+
+from ..errors import InvalidValue, Violated
+
+
+class OpRole(enum.IntFlag):
+    """Bits of the attribute ``op_role``."""
+
+    Forward = 0x0000
+    Backward = 0x0001
+    Optimize = 0x0002
+    RPC = 0x0004
+    Dist = 0x0008
+    LRSched = 0x0010
+    Loss = 0x0100
+    NotSpecified = 0x1000
+
+
+class _NameScope:
+    """A node of the tree of name scopes; equal names below one parent are numbered."""
+
+    def __init__(self, path="/"):
+        self.path = path
+        self.counts = {}
+
+    def child(self, prefix):
+        number = self.counts.get(prefix, 0)
+        self.counts[prefix] = number + 1
+        name = prefix if number == 0 else "%s_%d" % (prefix, number)
+        return _NameScope(self.path + name + "/")
+
+
+_scope = _NameScope()
+_device = None
+
+
+@contextlib.contextmanager
+def name_scope(prefix=None):
+    """Context whose ops carry the attribute ``op_namescope`` = "/outer/prefix/": for reading graphs, names stay as they are.
+
+    Args:
+        prefix (str): name of the scope; repeated at one level it becomes ``prefix_1``, ``prefix_2`` ...
+
+    Raises:
+        AssertionError: ``prefix`` is empty or missing.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> with fluid.name_scope("encoder"):
+        ...     pass
+    """
+    global _scope
+    if not prefix:
+        raise Violated("name_scope: prefix is a text that is not empty")
+    outer = _scope
+    _scope = outer.child(prefix)
+    try:
+        yield
+    finally:
+        _scope = outer
+
+
+@contextlib.contextmanager
+def device_guard(device=None):
+    """Context whose ops carry the attribute ``op_device``.
+
+    Args:
+        device (str, optional): "cpu", "gpu" or None. On this CPU build all ops run on the CPU whatever it says.
+
+    Raises:
+        ValueError: another text.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> with fluid.device_guard("cpu"):
+        ...     pass
+    """
+    global _device
+    if device is not None and str(device).split(":")[0] not in ("cpu", "gpu", ""):
+        raise InvalidValue("device_guard: device is 'cpu', 'gpu' or None, got %r" % (device,))
+    old, _device = _device, device
+    try:
+        yield
+    finally:
+        _device = old
+
+
+def op_attributes(program):
+    """The attributes that a new op of ``program`` is given."""
+    attrs = {
+        "op_role": int(program._current_role),
+        "op_role_var": program._current_role_var,
+        "op_namescope": _scope.path,
+    }
+    if _device:
+        attrs["op_device"] = _device
+    return attrs

@@ -1,0 +1,105 @@
+"""Element types: the enum of Fluid, and its translation from numpy's."""
+import enum
+
+import numpy as np
+
+from ..errors import InvalidValue
+
+
+class VarType(enum.IntEnum):
+    """Kinds of variables and element types, with the numbers of program files.
+
+    >>> VarType.FP32, int(VarType.FP32), str(VarType.INT64)
+    (VarType.FP32, 5, 'VarType.INT64')
+    """
+
+    BOOL = 0
+    INT16 = 1
+    INT32 = 2
+    INT64 = 3
+    FP16 = 4
+    FP32 = 5
+    FP64 = 6
+    LOD_TENSOR = 7
+    SELECTED_ROWS = 8
+    FEED_MINIBATCH = 9
+    FETCH_LIST = 10
+    STEP_SCOPES = 11
+    LOD_RANK_TABLE = 12
+    LOD_TENSOR_ARRAY = 13
+    PLACE_LIST = 14
+    READER = 15
+    RAW = 17
+    TUPLE = 18
+    UINT8 = 20
+    INT8 = 21
+
+    def __str__(self):
+        return "VarType." + self.name
+
+    __repr__ = __str__
+    __format__ = object.__format__
+
+
+_TYPE_OF_NAME = {
+    "bool": VarType.BOOL,
+    "int8": VarType.INT8,
+    "int16": VarType.INT16,
+    "int32": VarType.INT32,
+    "int64": VarType.INT64,
+    "uint8": VarType.UINT8,
+    "float16": VarType.FP16,
+    "float32": VarType.FP32,
+    "float64": VarType.FP64,
+}
+_NAME_OF_TYPE = {t: n for n, t in _TYPE_OF_NAME.items()}
+_NUMPY_OF_TYPE = {t: np.dtype(n) for n, t in _TYPE_OF_NAME.items()}
+
+
+def convert_np_dtype_to_dtype_(np_dtype):
+    """The VarType of a dtype given as str, numpy dtype, numpy scalar class or VarType.
+
+    Raises:
+        ValueError: no element type of the engine.
+
+    Examples:
+        >>> convert_np_dtype_to_dtype_("float32"), convert_np_dtype_to_dtype_(np.int64)
+        (VarType.FP32, VarType.INT64)
+    """
+    if isinstance(np_dtype, VarType):
+        return np_dtype
+    found = _TYPE_OF_NAME.get(np_dtype) if isinstance(np_dtype, str) else None
+    if found is not None:
+        return found
+    try:
+        name = np.dtype(np_dtype).name
+    except TypeError:
+        name = None
+    if name not in _TYPE_OF_NAME or isinstance(np_dtype, int) or np_dtype is None:
+        raise InvalidValue("dtype is one of %s, got %r" % (", ".join(_TYPE_OF_NAME), np_dtype))
+    return _TYPE_OF_NAME[name]
+
+
+def as_dtype(dtype):
+    """As :func:`convert_np_dtype_to_dtype_`, also for the plain number of a VarType."""
+    if isinstance(dtype, int) and not isinstance(dtype, (bool, VarType)):
+        try:
+            return VarType(dtype)
+        except ValueError:
+            raise InvalidValue("%d is the number of no dtype" % dtype) from None
+    return convert_np_dtype_to_dtype_(dtype)
+
+
+def dtype_name(dtype):
+    """``float32`` for VarType.FP32 and so on; the number as text where it is no element type."""
+    return _NAME_OF_TYPE.get(dtype, str(dtype))
+
+
+def numpy_dtype(dtype):
+    """The numpy dtype of an element type."""
+    return _NUMPY_OF_TYPE[dtype]
+
+
+def dtype_is_floating(dtype):
+    """Whether a dtype (in any form) is float16, float32 or float64."""
+    return as_dtype(dtype) in (VarType.FP16, VarType.FP32, VarType.FP64)

@@ -1,0 +1,78 @@
+"""Where programs run. This build has the CPU only; the names of the others exist so that asking for them says so."""
+import os
+import sys
+
+from ... import _core
+from ..errors import InvalidValue, Violated
+
+_warned = False
+
+
+def is_compiled_with_cuda():
+    """bool: False: this build runs on the CPU.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.is_compiled_with_cuda()
+        False
+    """
+    return False
+
+
+def _cpu_num():
+    """Number of CPU replicas that the environment asks for; 1, with one warning, when it does not say."""
+    global _warned
+    text = os.environ.get("CPU_NUM")
+    if text is None:
+        os.environ["CPU_NUM"] = "1"
+        if not _warned and (os.cpu_count() or 1) > 1:
+            _warned = True
+            sys.stderr.write("anabranch: CPU_NUM is not set: 1 replica is used. Set it to the number of replicas "
+                             "wanted, at most the number of cores.\n")
+        return 1
+    try:
+        count = int(text)
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise InvalidValue("the environment variable CPU_NUM is a number >= 1, got %r" % text)
+    return count
+
+
+def cpu_places(device_count=None):
+    """Places of CPU replicas.
+
+    Args:
+        device_count (int, optional): how many; by default the environment variable ``CPU_NUM``, 1 (with a warning)
+            when that is unset.
+
+    Returns:
+        list of CPUPlace.
+
+    Raises:
+        ValueError: ``CPU_NUM`` or ``device_count`` is no number >= 1.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> len(fluid.cpu_places(2))
+        2
+    """
+    if device_count is None:
+        device_count = _cpu_num()
+    if not isinstance(device_count, int) or isinstance(device_count, bool) or device_count < 1:
+        raise InvalidValue("cpu_places: device_count is an int >= 1, got %r" % (device_count,))
+    return [_core.CPUPlace() for _ in range(device_count)]
+
+
+def cuda_places(device_ids=None):
+    """Places of GPUs. Raises AssertionError: this build has no CUDA; use :func:`cpu_places`."""
+    raise Violated("cuda_places: not compiled with CUDA; use cpu_places")
+
+
+def cuda_pinned_places(device_count=None):
+    """Places of page-locked memory. Raises AssertionError: this build has no CUDA; use :func:`cpu_places`."""
+    raise Violated("cuda_pinned_places: not compiled with CUDA; use cpu_places")
+
+
+def _current_expected_place():
+    return _core.CPUPlace()

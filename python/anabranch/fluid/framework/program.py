@@ -1,0 +1,278 @@
+"""Program: what layers build, append_backward extends and executors run."""
+import contextlib
+
+from ... import _core
+from ..errors import InvalidType, InvalidValue
+from . import pruning
+from .block import Block
+from .context import OpRole
+
+
+class Program:
+    """A list of blocks of operators and variables. Block 0 is the global block.
+
+    Layers append to the *default main program* and put the ops that initialise their parameters into the *default
+    startup program*.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> main, startup = fluid.Program(), fluid.Program()
+        >>> with fluid.program_guard(main, startup):
+        ...     x = fluid.data("x", [None, 4])
+        >>> main.num_blocks, [v.name for v in main.list_vars()]
+        (1, ['x'])
+    """
+
+    def __init__(self):
+        self._own(_core.Program())
+
+    def _own(self, desc):
+        self.desc = desc
+        self._blocks = []
+        self.current_block_idx = 0
+        self._current_role = OpRole.Forward
+        self._current_role_var = []
+        self._seed_given = desc.random_seed != 0
+        # What distributed training and readers note down about the program.
+        self._is_distributed = False
+        self._is_chief = False
+        self._parameters_on_pservers = None
+        self._endpoints = []
+        self._trainers_endpoints = []
+        self._distributed_lookup_table = None
+        self._distributed_info = None
+        self._slice_vars_and_attrs = []
+        self._ps_endpoint = None
+        self._is_start_up_program_ = False
+        self._feed_names = None    # of a loaded inference program: what it is fed and what it gives
+        self._fetch_names = None
+        self._nccl_comm_num = 1
+        self._use_hierarchical_allreduce = False
+        self._hierarchical_allreduce_inter_nranks = 0
+        self._fleet_opt = None
+        self._program_config = None
+        self._is_inference = False
+        self._sync_with_cpp()
+
+    # ---- blocks
+
+    @property
+    def blocks(self):
+        """list of Block: all blocks, by index."""
+        self._sync_with_cpp()
+        return self._blocks
+
+    def _sync_with_cpp(self):
+        """Gives every C++ block its wrapper; blocks that the C++ side added appear by themselves."""
+        while len(self._blocks) < self.desc.num_blocks():
+            self._blocks.append(Block(self, self.desc.block(len(self._blocks))))
+
+    @property
+    def num_blocks(self):
+        """int: number of blocks, 1 for a program without control flow."""
+        return self.desc.num_blocks()
+
+    def global_block(self):
+        """Block: the outermost one."""
+        return self._blocks[0]
+
+    def block(self, index):
+        """Block: the one with this number.
+
+        Raises:
+            ValueError: there is none.
+        """
+        blocks = self.blocks
+        if not 0 <= index < len(blocks):
+            raise InvalidValue("Program.block: the program has %d blocks, got index %s" % (len(blocks), index))
+        return blocks[index]
+
+    def current_block(self):
+        """Block: the one that layers append to now."""
+        return self.block(self.current_block_idx)
+
+    def _create_block(self, parent_idx=None):
+        """Makes a block inside the current (or the given) one and makes it current."""
+        parent = self.current_block_idx if parent_idx is None else parent_idx
+        self.current_block_idx = self.desc.create_block(parent)
+        return self.current_block()
+
+    def _rollback(self):
+        """Makes the enclosing block current again."""
+        self.current_block_idx = self.current_block().parent_idx
+
+    # ---- variables
+
+    def list_vars(self):
+        """Iterator over the Variables of all blocks.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> p = fluid.Program()
+            >>> _ = p.global_block().create_var(name="v", shape=[1], dtype="float32")
+            >>> [v.name for v in p.list_vars()]
+            ['v']
+        """
+        for block in list(self.blocks):
+            yield from list(block.vars.values())
+
+    def all_parameters(self):
+        """list of Parameter: those of all blocks."""
+        return [p for block in self.blocks for p in block.iter_parameters()]
+
+    # ---- random numbers
+
+    @property
+    def random_seed(self):
+        """int: seed of the random ops; 0 draws a new one at random for every process. Set it before ops are appended.
+
+        Raises:
+            ValueError: assigned something that is no int.
+        """
+        return self.desc.random_seed
+
+    @random_seed.setter
+    def random_seed(self, seed):
+        if not isinstance(seed, int) or isinstance(seed, bool):
+            raise InvalidValue("Program.random_seed is an int, got %r" % (seed,))
+        self.desc.random_seed = seed
+        self.desc.touch()
+
+    # ``program._seed`` was the attribute behind random_seed.
+    _seed = random_seed
+
+    def global_seed(self, seed=0):
+        """Sets the seed of both default programs; both replaced ones start from it too.
+
+        Args:
+            seed (int): Default 0.
+
+        Returns:
+            Program: this program, with the seed.
+        """
+        from . import defaults
+        defaults.set_global_seed(seed)
+        self.random_seed = seed
+        return self
+
+    # ---- copies
+
+    def clone(self, for_test=False):
+        """A deep copy. Parameters keep their names, so in one scope both programs share their values.
+
+        Args:
+            for_test (bool): drops backward, optimizer and learning-rate ops and sets ``is_test`` on the ops that have
+                it (dropout, batch_norm ...). Default False. It may be called before or after ``minimize``.
+
+        Returns:
+            Program: the copy.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> main = fluid.Program()
+            >>> test = main.clone(for_test=True)
+            >>> test is main
+            False
+        """
+        return pruning.clone_for_test(self) if for_test else pruning.clone(self)
+
+    def _prune(self, targets):
+        """A copy that holds only what ``targets`` (Variables, Operators or names) need."""
+        return pruning.prune(self, [], targets)
+
+    def _prune_with_input(self, feeded_var_names, targets):
+        """As ``_prune``, with these variables given from outside."""
+        return pruning.prune(self, feeded_var_names, targets)
+
+    def _inference_optimize(self, prune_read_op=True):
+        """A copy whose ops are in test mode, without reader ops unless told otherwise."""
+        return pruning.inference_copy(self, prune_read_op)
+
+    def _copy_dist_param_info_from(self, other):
+        for key in ("_is_distributed", "_is_chief", "_parameters_on_pservers", "_endpoints", "_ps_endpoint",
+                    "_distributed_lookup_table", "_slice_vars_and_attrs", "_trainers_endpoints"):
+            setattr(self, key, getattr(other, key))
+
+    # ---- text and bytes
+
+    @staticmethod
+    def parse_from_string(binary_str):
+        """The program of framework.proto bytes. What only Python knows (parameters, initializers) is not in them.
+
+        Args:
+            binary_str (bytes): content of a ``__model__`` file.
+
+        Returns:
+            Program: the program.
+
+        Raises:
+            EnforceNotMet: bytes that are no valid program.
+        """
+        if not isinstance(binary_str, (bytes, bytearray)):
+            raise InvalidType("Program.parse_from_string: binary_str is bytes, got %s" % type(binary_str).__name__)
+        program = Program.__new__(Program)
+        program._own(_core.Program.parse_from_string(bytes(binary_str)))
+        return program
+
+    def to_string(self, throw_on_error, with_details=False):
+        """The program as text for people: one line a variable, one line an op.
+
+        Args:
+            throw_on_error (bool): whether an incomplete program raises; one here never is.
+            with_details (bool): roles, name scopes and the line that made each op. Default False.
+
+        Raises:
+            TypeError: an argument that is no bool.
+        """
+        if not isinstance(throw_on_error, bool) or not isinstance(with_details, bool):
+            raise InvalidType("Program.to_string: throw_on_error and with_details are bool")
+        return self.desc.to_text(with_details)
+
+    def __str__(self):
+        return self.to_string(True)
+
+    def __repr__(self):
+        return "<Program: %d blocks, %d ops in the global one>" % (self.num_blocks, len(self.global_block().ops))
+
+    # ---- marking the ops that follow
+
+    @property
+    def _op_role(self):
+        return self._current_role
+
+    @_op_role.setter
+    def _op_role(self, role):
+        self._current_role = role
+
+    op_role = _op_role
+
+    @property
+    def _op_role_var(self):
+        return self._current_role_var
+
+    @_op_role_var.setter
+    def _op_role_var(self, names):
+        self._current_role_var = [names] if isinstance(names, str) else list(names)
+
+    op_role_var = _op_role_var
+
+    @contextlib.contextmanager
+    def _marked(self, role, role_var):
+        old = self._current_role, self._current_role_var
+        self._current_role, self._current_role_var = role, role_var
+        try:
+            yield
+        finally:
+            self._current_role, self._current_role_var = old
+
+    def _optimized_guard(self, param_and_grads):
+        """Context in which ops update a parameter: role Optimize, (parameter, gradient) noted on each."""
+        return self._marked(OpRole.Optimize, [v if isinstance(v, str) else v.name for v in param_and_grads if v is not None])
+
+    def _lr_schedule_guard(self, is_with_opt=False):
+        """Context in which ops compute learning rates."""
+        return self._marked(OpRole.LRSched | OpRole.Optimize if is_with_opt else OpRole.LRSched, [])
+
+    def _backward_role_guard(self):
+        """Context in which ops belong to the backward part."""
+        return self._marked(OpRole.Backward, [])

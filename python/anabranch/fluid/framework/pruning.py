@@ -1,0 +1,152 @@
+"""Copies of programs: plain, in test mode, and cut down to what some variables need."""
+from ..errors import InvalidType, InvalidValue
+from .context import OpRole
+from .variable import Variable
+
+_READER_OPS = ("read", "create_py_reader", "create_double_buffer_reader")
+
+
+def _copy(program, desc):
+    """A Program over ``desc`` (a copy of the program's own) with everything that only Python knows."""
+    from .program import Program
+    copy = Program.__new__(Program)
+    copy._own(desc)
+    for key, value in program.__dict__.items():
+        if key not in ("desc", "_blocks", "current_block_idx", "_current_role", "_current_role_var"):
+            copy.__dict__[key] = value
+    same_blocks = program.num_blocks == copy.num_blocks
+    for old, new in list(zip(program.blocks, copy.blocks))[:None if same_blocks else 1]:
+        for name, wrapper in old._wrappers.items():
+            desc = new.desc.find_var(name)
+            if desc is not None:
+                new._wrap(desc)._clone_attributes(wrapper)
+    return copy
+
+
+def clone(program):
+    """A deep copy."""
+    return _copy(program, program.desc.clone())
+
+
+def set_test_mode(desc):
+    """Sets ``is_test`` on every op of a C++ program that has it."""
+    for i in range(desc.num_blocks()):
+        for op in desc.block(i).ops():
+            if op.has_attr("is_test"):
+                op._set_attr("is_test", True)
+    desc.touch()
+
+
+def _is_for_training(op):
+    role = op.attr("op_role") if op.has_attr("op_role") else 0
+    return bool(role & (OpRole.Backward | OpRole.Optimize | OpRole.RPC | OpRole.Dist | OpRole.LRSched))
+
+
+def clone_for_test(program):
+    """The forward part alone, in test mode; variables that only training used are dropped."""
+    desc = program.desc.clone()
+    for i in range(desc.num_blocks()):
+        block = desc.block(i)
+        _keep_ops(block, [not _is_for_training(op) and op.type not in _READER_OPS for op in block.ops()])
+    set_test_mode(desc)
+    _drop_unused_vars(desc, program.desc, ())
+    desc.drop_unused_blocks()
+    return _copy(program, desc)
+
+
+def inference_copy(program, prune_read_op=True):
+    """A copy in test mode."""
+    desc = program.desc.clone()
+    if prune_read_op:
+        block = desc.block(0)
+        _keep_ops(block, [op.type not in _READER_OPS for op in block.ops()])
+        for var in block.vars():
+            if var.kind == 15:
+                block.remove_var(var.name)
+    set_test_mode(desc)
+    return _copy(program, desc)
+
+
+def _keep_ops(block, keep):
+    """Removes the ops whose flag is False, from the end so that positions stay right."""
+    for i in range(len(keep) - 1, -1, -1):
+        if not keep[i]:
+            block.remove_ops(i, i + 1)
+
+
+def _used_names(desc):
+    used = set()
+    for i in range(desc.num_blocks()):
+        for op in desc.block(i).ops():
+            used.update(op.input_arg_names())
+            used.update(op.output_arg_names())
+    return used
+
+
+def _drop_unused_vars(desc, original, keep):
+    """Drops variables that some op of ``original`` used and no op of ``desc`` uses any more."""
+    gone = _used_names(original) - _used_names(desc) - set(keep)
+    for i in range(desc.num_blocks()):
+        block = desc.block(i)
+        for var in block.vars():
+            if var.name in gone and not var.is_data:
+                block.remove_var(var.name)
+
+
+def _target_names(targets):
+    names, ops = set(), []
+    for target in targets if isinstance(targets, (list, tuple)) else [targets]:
+        if isinstance(target, Variable):
+            names.add(target.name)
+        elif isinstance(target, str):
+            names.add(target)
+        elif hasattr(target, "input_arg_names") and hasattr(target, "desc"):
+            ops.append(target.desc)
+        else:
+            raise InvalidValue("a target of pruning is a Variable, Operator or name, got %s" % type(target).__name__)
+    return names, ops
+
+
+def _reads_of(desc, op):
+    """What an op reads, with what the ops of its sub-blocks read."""
+    names = set(op.input_arg_names())
+    for idx in op.sub_blocks():
+        for inner in desc.block(idx).ops():
+            names |= _reads_of(desc, inner)
+    return names
+
+
+def needed_ops(desc, feeds, target_names, target_positions=()):
+    """One flag for each op of the global block: whether the targets need it, given the feeds."""
+    ops = desc.block(0).ops()
+    feeds = set(feeds)
+    needed = set(target_names) - feeds
+    keep = [False] * len(ops)
+    for i in range(len(ops) - 1, -1, -1):
+        op = ops[i]
+        if i in target_positions or needed.intersection(op.output_arg_names()):
+            keep[i] = True
+            needed |= _reads_of(desc, op) - feeds
+    return keep
+
+
+def prune(program, feeds, targets):
+    """A copy of ``program`` with only the ops and variables that ``targets`` need, given ``feeds``.
+
+    Raises:
+        ValueError: ``feeds`` is no list of names; a target of another class.
+    """
+    if not isinstance(feeds, (list, tuple)):
+        feeds = [feeds]
+    if not all(isinstance(f, str) for f in feeds):
+        raise InvalidType("names of fed variables are str")
+    names, target_ops = _target_names(targets)
+    positions = [i for i, op in enumerate(program.desc.block(0).ops()) if op in target_ops]
+    keep = needed_ops(program.desc, feeds, names, positions)
+    desc = program.desc.clone()
+    _keep_ops(desc.block(0), keep)
+    desc.touch()
+    _drop_unused_vars(desc, program.desc, names | set(feeds))
+    desc.drop_unused_blocks()
+    return _copy(program, desc)
+

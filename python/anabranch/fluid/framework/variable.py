@@ -1,0 +1,366 @@
+"""Variable: a named value of a Program, as layers hand it around."""
+import numpy as np
+
+from ... import _core
+from .. import unique_name
+from ..errors import InvalidArgument, InvalidType, InvalidValue, Violated
+from .dtype import VarType, as_dtype, dtype_name
+
+GRAD_SUFFIX = "@GRAD"
+EMPTY_VAR_NAME = "@EMPTY@"
+
+_SHAPELESS = (VarType.READER, VarType.RAW, VarType.STEP_SCOPES, VarType.FEED_MINIBATCH, VarType.FETCH_LIST)
+
+
+def _spec_of(name, type, shape, dtype, lod_level, persistable, stop_gradient, is_data, need_check_feed):
+    """The C++ description of a new variable."""
+    spec = _core.Var(name)
+    spec.kind = int(type)
+    if shape is not None:
+        spec.shape = [-1 if extent is None else int(extent) for extent in shape]
+    if dtype is not None:
+        spec.dtype = int(as_dtype(dtype))
+    if lod_level is not None:
+        spec.lod_level = int(lod_level)
+    spec.persistable = bool(persistable)
+    spec.stop_gradient = bool(stop_gradient)
+    spec.is_data = bool(is_data)
+    spec.need_check_feed = bool(need_check_feed)
+    return spec
+
+
+class Variable:
+    """A variable of a block: name, shape, dtype, kind. Its value lives in a Scope.
+
+    Made by layers and by ``Block.create_var``; the arguments are those of ``create_var``. Arithmetic, comparison and
+    slicing of Variables append operators to the current block of their program.
+
+    Args:
+        block (Block): where the variable belongs.
+        type (VarType): LOD_TENSOR by default.
+        name (str, optional): made by ``unique_name`` when missing.
+        shape (list|tuple, optional): extents; None or -1 where an extent is not known yet.
+        dtype (str|numpy.dtype|VarType, optional): element type.
+        lod_level (int, optional): number of LoD levels.
+        capacity (int, optional): length of a reader's queue.
+        persistable (bool, optional): whether the value outlives a run. Default False.
+        error_clip (BaseErrorClipAttr, optional): clip of this variable's gradient.
+        stop_gradient (bool): whether backward passes stop here. Default False.
+        is_data (bool): whether the user feeds it. Default False.
+        need_check_feed (bool): whether shape and dtype are compared when it is fed. Default False.
+
+    Raises:
+        ValueError: the block has a variable of this name that differs.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> block = fluid.Program().global_block()
+        >>> x = block.create_var(name="x", shape=[-1, 4], dtype="float32")
+        >>> x.shape, x.dtype, x.persistable, x is block.var("x")
+        ((-1, 4), VarType.FP32, False, True)
+    """
+
+    # numpy operands leave `array * variable` to us.
+    __array_ufunc__ = None
+
+    def __new__(cls, block=None, *args, **kwargs):
+        return super().__new__(cls)
+
+    def __init__(self, block, type=VarType.LOD_TENSOR, name=None, shape=None, dtype=None, lod_level=None,
+                 capacity=None, persistable=None, error_clip=None, stop_gradient=False, is_data=False,
+                 need_check_feed=False, belong_to_optimizer=False, **kwargs):
+        if name is None:
+            name = unique_name.generate("_generated_var")
+        if not isinstance(name, str):
+            raise InvalidType("the name of a variable is a str, got %s" % name.__class__.__name__)
+        known = block.desc.find_var(name)
+        if known is None:
+            spec = _spec_of(name, type, shape, dtype, lod_level, persistable, stop_gradient, is_data, need_check_feed)
+            try:
+                desc = block.desc.create_var(spec)
+            except InvalidArgument as e:
+                raise InvalidValue(str(e)) from None
+        else:
+            self._check_alike(known, type, shape, dtype, lod_level, persistable)
+            desc = known
+            desc.stop_gradient = desc.stop_gradient and bool(stop_gradient)
+            desc.is_data = desc.is_data or bool(is_data)
+        self._attach(block, desc)
+        self.error_clip = error_clip
+        self.capacity = capacity
+        self.belong_to_optimizer = belong_to_optimizer
+        block._adopt(self)
+
+    def _attach(self, block, desc):
+        """Becomes the wrapper of an existing C++ variable."""
+        self.block = block
+        self.desc = desc
+        self.error_clip = None
+        self.capacity = None
+        self.belong_to_optimizer = False
+        self.op = None
+
+    @staticmethod
+    def _check_alike(known, type, shape, dtype, lod_level, persistable):
+        """ValueError unless the new description agrees with the existing variable wherever it says something."""
+        def differs(what, old, new):
+            raise InvalidValue("variable %s exists with %s %s and is created again with %s"
+                               % (known.name, what, old, new))
+        if type is not None and int(type) != known.kind:
+            differs("type", VarType(known.kind), VarType(int(type)))
+        if shape is not None and int(type) not in _SHAPELESS:
+            shape = tuple(-1 if extent is None else int(extent) for extent in shape)
+            if known.shape and shape != tuple(known.shape):
+                differs("shape", tuple(known.shape), shape)
+            known.shape = list(shape)
+        if dtype is not None and int(as_dtype(dtype)) != known.dtype:
+            differs("dtype", dtype_name(known.dtype), dtype_name(as_dtype(dtype)))
+        if lod_level is not None and int(lod_level) != known.lod_level:
+            differs("lod_level", known.lod_level, lod_level)
+        if persistable is not None and bool(persistable) != known.persistable:
+            differs("persistable", known.persistable, bool(persistable))
+
+    def _changed(self):
+        self.block.program.desc.touch()
+
+    # ---- what it is
+
+    @property
+    def name(self):
+        """str: unique in its block; assigning renames the variable everywhere in the block."""
+        return self.desc.name
+
+    @name.setter
+    def name(self, new_name):
+        self.block._rename_var(self.desc.name, new_name)
+
+    @property
+    def grad_name(self):
+        """str: name of the gradient, ``<name>@GRAD``."""
+        return self.desc.name + GRAD_SUFFIX
+
+    @property
+    def shape(self):
+        """tuple of int: extents, -1 where not known before a run; () when nothing is known."""
+        return self.desc.shape
+
+    @property
+    def dtype(self):
+        """VarType: the element type."""
+        return VarType(self.desc.dtype)
+
+    @property
+    def type(self):
+        """VarType: the kind, LOD_TENSOR for most."""
+        return VarType(self.desc.kind)
+
+    @property
+    def lod_level(self):
+        """int: number of LoD levels; 0 for plain tensors.
+
+        Raises:
+            Exception: for SelectedRows, which have no sequences.
+        """
+        if self.desc.kind == VarType.SELECTED_ROWS:
+            raise InvalidType("variable %s is SELECTED_ROWS: it has no lod_level" % self.name)
+        return self.desc.lod_level
+
+    @property
+    def persistable(self):
+        """bool: whether the value outlives a run and is saved by ``save_persistables``."""
+        return self.desc.persistable
+
+    @persistable.setter
+    def persistable(self, value):
+        self.desc.persistable = bool(value)
+        self._changed()
+
+    @property
+    def stop_gradient(self):
+        """bool: whether backward passes stop at this variable."""
+        return self.desc.stop_gradient
+
+    @stop_gradient.setter
+    def stop_gradient(self, value):
+        self.desc.stop_gradient = bool(value)
+        self._changed()
+
+    @property
+    def is_data(self):
+        """bool: whether the user feeds it."""
+        return self.desc.is_data
+
+    @is_data.setter
+    def is_data(self, value):
+        self.desc.is_data = bool(value)
+
+    @property
+    def need_check_feed(self):
+        """bool: whether shape and dtype are compared when it is fed."""
+        return self.desc.need_check_feed
+
+    @property
+    def ndim(self):
+        """int: number of axes."""
+        return len(self.desc.shape)
+
+    # ---- printing
+
+    def to_string(self, throw_on_error, with_details=False):
+        """Text for people.
+
+        Args:
+            throw_on_error (bool): kept for compatibility: a Variable here is never incomplete.
+            with_details (bool): adds ``stop_gradient`` and ``error_clip``. Default False.
+
+        Returns:
+            str: one line, more with details.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> v = fluid.Program().global_block().create_var(name="v", shape=[2], dtype="float32")
+            >>> "v" in v.to_string(True)
+            True
+        """
+        for flag in (throw_on_error, with_details):
+            if not isinstance(flag, bool):
+                raise InvalidType("Variable.to_string: throw_on_error and with_details are bool")
+        text = _core.var_text(self.desc)
+        if with_details:
+            text += "\n  stop_gradient: %s\n  error_clip: %s" % (self.stop_gradient, self.error_clip)
+        return text
+
+    def __str__(self):
+        return self.to_string(True)
+
+    __repr__ = __str__
+
+    # ---- for programs that build programs
+
+    def _set_error_clip(self, error_clip):
+        self.error_clip = error_clip
+
+    def _set_info(self, key, value):
+        self.__dict__.setdefault("_info", {})[key] = value
+
+    def _get_info(self, key):
+        return self.__dict__.get("_info", {}).get(key)
+
+    def _clone_attributes(self, other):
+        """Takes over what only Python knows about ``other``, the same variable of the cloned program."""
+        for key, value in other.__dict__.items():
+            if key not in ("block", "desc", "op"):
+                self.__dict__[key] = value
+
+    # ---- values exist only while a program runs
+
+    def _needs_dygraph(self, what):
+        raise Violated("Variable.%s works on values; in a static program fetch the variable with Executor.run" % what)
+
+    def numpy(self):
+        """Not available on a Variable of a Program: fetch it. Raises AssertionError."""
+        self._needs_dygraph("numpy()")
+
+    def set_value(self, value):
+        """Not available on a Variable of a Program: use ``scope.find_var(name).get_tensor().set``. Raises AssertionError."""
+        self._needs_dygraph("set_value()")
+
+    def backward(self, backward_strategy=None):
+        """Not available on a Variable of a Program: use ``append_backward``. Raises AssertionError."""
+        self._needs_dygraph("backward()")
+
+    def gradient(self):
+        """Not available on a Variable of a Program: fetch ``grad_name``. Raises AssertionError."""
+        self._needs_dygraph("gradient()")
+
+    def clear_gradient(self):
+        """Not available on a Variable of a Program: gradients last one run. Raises AssertionError."""
+        self._needs_dygraph("clear_gradient()")
+
+    def detach(self):
+        """Not available on a Variable of a Program: set ``stop_gradient``. Raises AssertionError."""
+        self._needs_dygraph("detach()")
+
+
+class Parameter(Variable):
+    """A persistable Variable that training changes; lives in the global block, has a fixed shape.
+
+    Args:
+        block (Block): any block of the program.
+        shape (list|tuple): extents, each positive.
+        dtype (str|VarType): element type.
+        trainable (bool): Default True.
+        optimize_attr (dict): ``{"learning_rate": factor}``. Default factor 1.0.
+        regularizer, gradient_clip_attr, do_model_average: see ``ParamAttr``.
+
+    Raises:
+        ValueError: shape or dtype missing, or an extent that is not positive.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> w = fluid.Program().global_block().create_parameter(name="w", shape=[3, 2], dtype="float32")
+        >>> w.trainable, w.persistable, w.optimize_attr
+        (True, True, {'learning_rate': 1.0})
+    """
+
+    def __init__(self, block, shape, dtype, type=VarType.LOD_TENSOR, **kwargs):
+        if shape is None or dtype is None:
+            raise InvalidValue("a parameter needs a shape and a dtype")
+        if len(shape) == 0:
+            raise InvalidValue("a parameter has at least one axis, got the shape []")
+        for extent in shape:
+            if extent is None or int(extent) <= 0:
+                raise InvalidValue("every extent of a parameter is positive, got the shape %s for %s"
+                                   % (list(shape), kwargs.get("name")))
+        attributes = {
+            "trainable": kwargs.pop("trainable", True),
+            "optimize_attr": kwargs.pop("optimize_attr", {"learning_rate": 1.0}),
+            "regularizer": kwargs.pop("regularizer", None),
+            "gradient_clip_attr": kwargs.pop("gradient_clip_attr", None),
+            "do_model_average": kwargs.pop("do_model_average", None),
+            "is_distributed": kwargs.pop("is_distributed", False),
+        }
+        kwargs.pop("initializer", None)
+        super().__init__(block, type=type, shape=shape, dtype=dtype, persistable=True,
+                         **{k: v for k, v in kwargs.items() if k != "persistable"})
+        self.desc.is_parameter = True
+        for key, value in attributes.items():
+            setattr(self, key, value)
+
+    def _attach(self, block, desc):
+        super()._attach(block, desc)
+        self.optimize_attr = {"learning_rate": 1.0}
+        self.regularizer = None
+        self.gradient_clip_attr = None
+        self.do_model_average = None
+        self.is_distributed = False
+
+    @property
+    def trainable(self):
+        """bool: whether optimizers update it."""
+        return self.desc.trainable
+
+    @trainable.setter
+    def trainable(self, value):
+        self.desc.trainable = bool(value)
+        self._changed()
+
+    def to_string(self, throw_on_error, with_details=False):
+        """As ``Variable.to_string``; the details list the attributes of a parameter."""
+        text = super().to_string(throw_on_error, with_details)
+        if with_details:
+            for key in ("trainable", "optimize_attr", "regularizer", "gradient_clip_attr", "do_model_average"):
+                text += "\n  %s: %s" % (key, getattr(self, key))
+        return text
+
+    __repr__ = __str__ = lambda self: self.to_string(True)
+
+
+def var_names(variables):
+    """Names of a list of Variables or names."""
+    return [v if isinstance(v, str) else v.name for v in variables]
+
+
+def is_number(value):
+    """Whether a value is a plain number (of Python or numpy), no array and no Variable."""
+    return isinstance(value, (bool, int, float, np.number, np.bool_))

@@ -1,0 +1,48 @@
+"""require_version, and what is left of loading operators from shared libraries."""
+import re
+
+from ..errors import EnforceNotMet, InvalidType, InvalidValue, Unsupported
+
+#: The version of the programming interface that this package follows.
+FLUID_VERSION = "1.8.5"
+
+
+def _numbers(what, text):
+    if not isinstance(text, str):
+        raise InvalidType("require_version: %s is a str, got %s" % (what, type(text).__name__))
+    if not re.fullmatch(r"\d+(\.\d+){0,3}", text):
+        raise InvalidValue("require_version: %s looks like '1.8.5', got %r" % (what, text))
+    numbers = [int(n) for n in text.split(".")]
+    return tuple(numbers + [0] * (4 - len(numbers)))
+
+
+def require_version(min_version, max_version=None):
+    """Raises unless the version of the programming interface (1.8.5) lies within limits.
+
+    Args:
+        min_version (str): lowest version wanted, up to four numbers with dots.
+        max_version (str, optional): highest version wanted.
+
+    Raises:
+        TypeError, ValueError: arguments of another form. Exception: the version lies outside.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.require_version("1.6.0")
+    """
+    low = _numbers("min_version", min_version)
+    high = None if max_version is None else _numbers("max_version", max_version)
+    own = _numbers("version", FLUID_VERSION)
+    if own < low or (high is not None and own > high):
+        raise EnforceNotMet("this package follows Fluid %s; the program requires %s%s"
+                            % (FLUID_VERSION, min_version, "" if max_version is None else " to " + max_version))
+
+
+def load_op_library(lib_filename):
+    """Operators from a shared library made for the original are not loaded.
+
+    Raises:
+        NotImplementedError: always: such libraries need the original's binary interface.
+    """
+    raise Unsupported("load_op_library: %s is made for another engine; operators are added in C++ (see ARCHITECTURE.md)"
+                      % (lib_filename,))

@@ -1,0 +1,253 @@
+"""LayerHelper: what every layer needs: names, parameters, temporaries, bias and activation."""
+import copy
+
+from . import unique_name
+from .errors import InvalidType, InvalidValue, Violated
+from .framework import Parameter, Variable, VarType, default_main_program, default_startup_program, dtype_is_floating
+from .param_attr import ParamAttr, WeightNormParamAttr
+
+__all__ = ["LayerHelper"]
+
+
+class LayerHelper:
+    """Made at the begin of a layer function with the layer's arguments.
+
+    Args:
+        layer_type (str): type of the layer, stem of its automatic name.
+        **kwargs: the layer's arguments (``input``, ``param_attr``, ``bias_attr``, ``act``, ``name`` ...).
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> from anabranch.fluid.layer_helper import LayerHelper
+        >>> with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+        ...     helper = LayerHelper("fc")
+        ...     out = helper.create_variable_for_type_inference("float32")
+        >>> helper.name, out.name
+        ('fc_0', 'fc_0.tmp_0')
+    """
+
+    def __init__(self, layer_type, **kwargs):
+        self.layer_type = layer_type
+        if kwargs.get("name") is None:
+            kwargs["name"] = unique_name.generate(layer_type)
+        self.kwargs = kwargs
+
+    @property
+    def name(self):
+        """str: the layer's name."""
+        return self.kwargs["name"]
+
+    @property
+    def main_program(self):
+        """Program: the default main program."""
+        return default_main_program()
+
+    @property
+    def startup_program(self):
+        """Program: the default startup program."""
+        return default_startup_program()
+
+    @property
+    def _block(self):
+        return self.main_program.current_block()
+
+    def append_op(self, *args, **kwargs):
+        """Appends an op to the current block; arguments as for ``Block.append_op``."""
+        return self._block.append_op(*args, **kwargs)
+
+    # ---- arguments of the layer
+
+    def to_variable(self, x):
+        """``x`` as a Variable of the current block; for arguments that may be names."""
+        return x if isinstance(x, Variable) else self._block._var_recursive(x)
+
+    def multiple_input(self, input_param_name="input"):
+        """list of Variable: the layer's argument of this name."""
+        inputs = self.kwargs.get(input_param_name, [])
+        if isinstance(inputs, (list, tuple)):
+            return [self.to_variable(x) for x in inputs]
+        return [self.to_variable(inputs)]
+
+    def input(self, input_param_name="input"):
+        """Variable: the layer's only argument of this name.
+
+        Raises:
+            ValueError: there are several.
+        """
+        inputs = self.multiple_input(input_param_name)
+        if len(inputs) != 1:
+            raise InvalidValue("%s takes one input %r, got %d" % (self.layer_type, input_param_name, len(inputs)))
+        return inputs[0]
+
+    @property
+    def param_attr(self):
+        """ParamAttr, list of it, or False."""
+        return ParamAttr._to_attr(self.kwargs.get("param_attr"))
+
+    @property
+    def bias_attr(self):
+        """ParamAttr, list of it, or False."""
+        return ParamAttr._to_attr(self.kwargs.get("bias_attr"))
+
+    def multiple_param_attr(self, length):
+        """list of ParamAttr: one for each of ``length`` inputs.
+
+        Raises:
+            ValueError: as many were not given.
+        """
+        attrs = self.param_attr
+        if not isinstance(attrs, list):
+            attrs = [attrs]
+        if len(attrs) == 1 and length != 1:
+            attrs = [attrs[0]] + [copy.copy(attrs[0]) for _ in range(length - 1)]
+        if len(attrs) != length:
+            raise InvalidValue("%s: %d inputs need as many param_attr, got %d" % (self.layer_type, length, len(attrs)))
+        return attrs
+
+    def iter_inputs_and_params(self, input_param_name="input"):
+        """Iterator over (input Variable, its ParamAttr)."""
+        inputs = self.multiple_input(input_param_name)
+        return zip(inputs, self.multiple_param_attr(len(inputs)))
+
+    def input_dtype(self, input_param_name="input"):
+        """VarType: the dtype that all inputs share.
+
+        Raises:
+            ValueError: they differ.
+        """
+        dtype = None
+        for x in self.multiple_input(input_param_name):
+            if dtype is not None and x.dtype != dtype:
+                raise InvalidValue("%s: the inputs have different dtypes, %s and %s" % (self.layer_type, dtype, x.dtype))
+            dtype = x.dtype
+        return dtype
+
+    def is_instance(self, param_name, cls):
+        """Raises TypeError unless the layer's argument is a ``cls``."""
+        if not isinstance(self.kwargs.get(param_name), cls):
+            raise InvalidType("%s: %s is a %s, got %s" % (self.layer_type, param_name, cls.__name__,
+                                                          type(self.kwargs.get(param_name)).__name__))
+
+    # ---- variables
+
+    def create_parameter(self, attr, shape, dtype=None, is_bias=False, default_initializer=None, stop_gradient=False,
+                         type=VarType.LOD_TENSOR):
+        """A parameter in the main program, with its initialisation in the startup program.
+
+        Args:
+            attr (ParamAttr|False): as from ``param_attr``; False gives no parameter.
+            shape (list): extents.
+            dtype (str|VarType): element type.
+            is_bias (bool): named ``.b`` and zero by default. Default False: ``.w``, Xavier.
+            default_initializer (Initializer, optional): used when ``attr`` has none.
+            stop_gradient (bool): Default False.
+            type (VarType): Default LOD_TENSOR.
+
+        Returns:
+            Parameter, or None when ``attr`` is False.
+        """
+        attr = copy.copy(ParamAttr._to_attr(attr))
+        if not attr:
+            return None
+        if not isinstance(attr, ParamAttr):
+            raise Violated("%s: one ParamAttr is expected, got %r" % (self.layer_type, attr))
+        suffix = "b" if is_bias else "w"
+        if attr.name is None:
+            attr.name = unique_name.generate("%s.%s" % (self.name, suffix))
+        if default_initializer is not None:
+            attr._set_default_initializer(default_initializer)
+        elif is_bias:
+            attr._set_default_bias_initializer()
+        else:
+            if isinstance(dtype, (str, int)) and not dtype_is_floating(dtype) and attr.initializer is None:
+                raise InvalidType("parameter %s of dtype %s needs an initializer: the default one draws floats"
+                                  % (attr.name, dtype))
+            attr._set_default_param_initializer()
+        if isinstance(attr, WeightNormParamAttr):
+            from .weight_norm import create_weight_norm_parameter
+            return create_weight_norm_parameter(self, attr, shape, dtype)
+        self.startup_program.global_block().create_parameter(
+            dtype=dtype, shape=shape, type=type, **attr._to_kwargs(with_initializer=True))
+        parameter = self.main_program.global_block().create_parameter(
+            dtype=dtype, shape=shape, type=type, **attr._to_kwargs())
+        parameter.stop_gradient = stop_gradient
+        return parameter
+
+    def get_parameter(self, name):
+        """Parameter: the one of this name.
+
+        Raises:
+            ValueError: there is none, or the variable is no parameter.
+        """
+        param = self.main_program.global_block().var(name)
+        if not isinstance(param, Parameter):
+            raise InvalidValue("variable %s is no parameter" % name)
+        return param
+
+    def create_variable_for_type_inference(self, dtype, stop_gradient=False):
+        """Variable: a temporary of the layer, named ``<layer>.tmp_<N>``; its shape is inferred by the op that writes it."""
+        return self._block.create_var(name=unique_name.generate_with_ignorable_key(self.name + ".tmp"), dtype=dtype,
+                                      persistable=False, stop_gradient=stop_gradient)
+
+    create_tmp_variable = create_variable_for_type_inference
+
+    def create_variable(self, *args, **kwargs):
+        """Variable: in the current block; arguments as for ``Block.create_var``."""
+        return self._block.create_var(*args, **kwargs)
+
+    def create_global_variable(self, persistable=False, *args, **kwargs):
+        """Variable: in the global block, named by the layer unless ``name`` is given; no gradient flows through it."""
+        if kwargs.get("name") is None:
+            kwargs["name"] = unique_name.generate(self.name + ".tmp")
+        kwargs.setdefault("stop_gradient", True)
+        return self.main_program.global_block().create_var(*args, persistable=persistable, **kwargs)
+
+    def create_or_get_global_variable(self, name, *args, **kwargs):
+        """(Variable, bool): the global variable of this name, and whether it was made by this call."""
+        block = self.main_program.global_block()
+        if block.has_var(name):
+            return block.var(name), False
+        return self.create_global_variable(*args, name=name, **kwargs), True
+
+    def set_variable_initializer(self, var, initializer):
+        """Puts the initialisation of a variable of the main program into the startup program."""
+        return self.startup_program.global_block().create_var(
+            name=var.name, type=var.type, dtype=var.dtype, shape=var.shape, persistable=True, initializer=initializer)
+
+    # ---- bias and activation
+
+    def append_bias_op(self, input_var, dim_start=1, dim_end=None):
+        """``input_var`` + bias over the axes [dim_start, dim_end); ``input_var`` itself when ``bias_attr`` is False."""
+        attr = self.bias_attr
+        if not attr:
+            return input_var
+        shape = list(input_var.shape[dim_start:dim_end])
+        bias = self.create_parameter(attr=attr, shape=shape, dtype=input_var.dtype, is_bias=True)
+        out = self.create_variable_for_type_inference(dtype=input_var.dtype)
+        self.append_op(type="elementwise_add", inputs={"X": [input_var], "Y": [bias]}, outputs={"Out": [out]},
+                       attrs={"axis": dim_start})
+        return out
+
+    def append_activation(self, input_var):
+        """The layer's ``act`` of ``input_var``; ``input_var`` itself when there is none.
+
+        Raises:
+            TypeError: ``act`` is neither a str nor a dict. ValueError: no such activation.
+        """
+        act = self.kwargs.get("act")
+        if act is None:
+            return input_var
+        if isinstance(act, str):
+            act = {"type": act}
+        if not isinstance(act, dict) or "type" not in act:
+            raise InvalidType("%s: act is the name of an activation, got %r" % (self.layer_type, act))
+        attrs = {k: v for k, v in act.items() if k != "type"}
+        for flag in ("use_cudnn", "use_mkldnn"):
+            if self.kwargs.get(flag):
+                attrs[flag] = self.kwargs[flag]
+        from .framework.operator import _schema
+        if _schema(act["type"]) is None:
+            raise InvalidValue("%s: there is no activation %r" % (self.layer_type, act["type"]))
+        out = self.create_variable_for_type_inference(dtype=input_var.dtype)
+        self.append_op(type=act["type"], inputs={"X": [input_var]}, outputs={"Out": [out]}, attrs=attrs)
+        return out

@@ -1,0 +1,117 @@
+"""ParamAttr: how a parameter is named, initialised, regularised and trained."""
+from .errors import InvalidType, InvalidValue
+
+__all__ = ["ParamAttr", "WeightNormParamAttr"]
+
+
+class ParamAttr:
+    """Attributes of one parameter, given to a layer as ``param_attr`` or ``bias_attr``.
+
+    Args:
+        name (str, optional): name of the parameter; made from the layer's name by default. Two layers that give the
+            same name share the parameter.
+        initializer (Initializer, optional): first value; Xavier (weights) or zero (biases) by default.
+        learning_rate (float): factor of the optimizer's rate for this parameter. Default 1.0.
+        regularizer (WeightDecayRegularizer, optional): wins over the optimizer's regularization.
+        trainable (bool): whether the parameter is updated. Default True.
+        do_model_average (bool): whether ``ModelAverage`` covers it. Default False in effect, as in the layers of 1.8.
+        gradient_clip (optional): clip of this parameter's gradient (an argument of 1.7 and earlier).
+
+    Raises:
+        TypeError: a name that is no text.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> attr = fluid.ParamAttr(name="w", learning_rate=0.5)
+        >>> attr.name, attr.learning_rate, attr.trainable
+        ('w', 0.5, True)
+    """
+
+    def __init__(self, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
+                 do_model_average=True, gradient_clip=None):
+        if name is not None and not isinstance(name, str):
+            raise InvalidType("ParamAttr: name is a str or None, got %s" % type(name).__name__)
+        if name == "":
+            raise InvalidValue("ParamAttr: name is empty; leave it out for an automatic name")
+        self.name = name
+        self.initializer = initializer
+        self.learning_rate = learning_rate
+        self.regularizer = regularizer
+        self.trainable = trainable
+        self.do_model_average = do_model_average
+        self.gradient_clip = gradient_clip
+
+    def _set_default_initializer(self, initializer):
+        """Uses ``initializer`` unless one was given."""
+        if self.initializer is None:
+            if initializer is None:
+                raise InvalidValue("ParamAttr: the parameter %r has no initializer" % (self.name,))
+            self.initializer = initializer
+
+    def _set_default_param_initializer(self):
+        from .initializer import Xavier
+        self._set_default_initializer(Xavier())
+
+    def _set_default_bias_initializer(self):
+        from .initializer import Constant
+        self._set_default_initializer(Constant(0.0))
+
+    @staticmethod
+    def _to_attr(arg):
+        """Any accepted short form as a ParamAttr (None: default, False: ``False`` itself, lists: element by element)."""
+        from .initializer import Initializer
+        from .regularizer import WeightDecayRegularizer
+        if arg is None:
+            return ParamAttr()
+        if isinstance(arg, (list, tuple)):
+            return [ParamAttr._to_attr(a) for a in arg]
+        if isinstance(arg, ParamAttr):
+            return arg
+        if isinstance(arg, str):
+            return ParamAttr(name=arg)
+        if isinstance(arg, Initializer):
+            return ParamAttr(initializer=arg)
+        if isinstance(arg, WeightDecayRegularizer):
+            return ParamAttr(regularizer=arg)
+        if isinstance(arg, bool):
+            return ParamAttr() if arg else False
+        raise InvalidType("param_attr or bias_attr is a ParamAttr, str, Initializer, Regularizer, bool or a list of "
+                          "those, got %s" % type(arg).__name__)
+
+    def _to_kwargs(self, with_initializer=False):
+        """Keyword arguments of ``Block.create_parameter``."""
+        kwargs = {
+            "name": self.name,
+            "optimize_attr": {"learning_rate": self.learning_rate},
+            "regularizer": self.regularizer,
+            "trainable": self.trainable,
+            "do_model_average": self.do_model_average,
+        }
+        if self.gradient_clip is not None:
+            kwargs["gradient_clip_attr"] = self.gradient_clip
+        if with_initializer:
+            kwargs["initializer"] = self.initializer
+        return kwargs
+
+
+class WeightNormParamAttr(ParamAttr):
+    """A parameter kept as direction v and magnitude g: w = g * v / ||v|| (Salimans and Kingma, NIPS 2016).
+
+    Args:
+        dim (int, optional): the axis whose slices have a magnitude each; None: one magnitude for the whole tensor.
+        name, initializer, learning_rate, regularizer, trainable, do_model_average: as for :class:`ParamAttr`.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.WeightNormParamAttr(dim=1, name="w").dim
+        1
+    """
+
+    #: Names of all parameters made from v and g, in order of creation.
+    params_with_weight_norm = []
+
+    def __init__(self, dim=None, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
+                 do_model_average=False):
+        super().__init__(name=name, initializer=initializer, learning_rate=learning_rate, regularizer=regularizer,
+                         trainable=trainable, do_model_average=do_model_average)
+        self.dim = dim

@@ -1,0 +1,114 @@
+"""Names that occur once: ``fc_0``, ``fc_1``, ``fc_0.w_0`` ... one counter a key, kept by a replaceable generator."""
+import contextlib
+
+from .errors import InvalidType
+
+__all__ = ["generate", "switch", "guard"]
+
+
+class UniqueNameGenerator:
+    """Counts how often each key was used. ``prefix`` is put before every name.
+
+    >>> g = UniqueNameGenerator("A")
+    >>> g("fc"), g("fc"), g("tmp")
+    ('Afc_0', 'Afc_1', 'Atmp_0')
+    """
+
+    def __init__(self, prefix=None):
+        self.prefix = prefix or ""
+        self.ids = {}
+
+    def __call__(self, key):
+        number = self.ids.get(key, 0)
+        self.ids[key] = number + 1
+        return "%s%s_%d" % (self.prefix, key, number)
+
+
+class _ParameterNames:
+    """Names of the parameters made under one generator (second half of what :func:`switch` exchanges)."""
+
+    def __init__(self):
+        self.names = set()
+
+    def __call__(self, name):
+        self.names.add(name)
+
+
+_generator = UniqueNameGenerator()
+_parameter_names = _ParameterNames()
+
+
+def generate(key):
+    """Returns ``key_N``, N counting from 0 for each key.
+
+    Args:
+        key (str): the stem of the name.
+
+    Returns:
+        str: a name that the current generator has not given before.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> with fluid.unique_name.guard():
+        ...     fluid.unique_name.generate("fc"), fluid.unique_name.generate("fc")
+        ('fc_0', 'fc_1')
+    """
+    return _generator(key)
+
+
+def generate_with_ignorable_key(key):
+    """As :func:`generate`; for names of temporaries, whose key carries no meaning."""
+    return _generator(key)
+
+
+def switch(new_generator=None, new_para_name_checker=None):
+    """Replaces the generator of the process.
+
+    Args:
+        new_generator (UniqueNameGenerator, optional): the next generator; a fresh one by default.
+        new_para_name_checker (optional): the second element of an earlier result.
+
+    Returns:
+        tuple: what was in use before, to be given back as ``switch(*old)``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> old = fluid.unique_name.switch()
+        >>> fluid.unique_name.generate("fc")
+        'fc_0'
+        >>> _ = fluid.unique_name.switch(*old)
+    """
+    global _generator, _parameter_names
+    old = _generator, _parameter_names
+    _generator = UniqueNameGenerator() if new_generator is None else new_generator
+    _parameter_names = _ParameterNames() if new_para_name_checker is None else new_para_name_checker
+    return old
+
+
+@contextlib.contextmanager
+def guard(new_generator=None):
+    """Context in which names are counted by another generator; the old one is back afterwards.
+
+    Args:
+        new_generator (str|bytes|UniqueNameGenerator, optional): a text is the prefix of a fresh generator.
+
+    Raises:
+        TypeError: ``new_generator`` is something else.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> with fluid.unique_name.guard("A"):
+        ...     fluid.unique_name.generate("fc")
+        'Afc_0'
+    """
+    if isinstance(new_generator, bytes):
+        new_generator = new_generator.decode()
+    if isinstance(new_generator, str):
+        new_generator = UniqueNameGenerator(new_generator)
+    elif new_generator is not None and not callable(new_generator):
+        raise InvalidType("unique_name.guard: new_generator is a str, bytes or generator, got %r" % (new_generator,))
+    old = switch(new_generator)
+    try:
+        yield
+    finally:
+        switch(*old)
