@@ -13,6 +13,8 @@
 
 namespace anabranch::ir {
 
+inline constexpr int64_t kFileVersion = 1008005;  // what Fluid 1.8.5 writes
+
 class Program;
 using VarRef = std::shared_ptr<Var>;
 
@@ -43,6 +45,8 @@ class Block {
   void remove_ops(size_t first, size_t last);
 
  private:
+  friend class Program;  // numbers blocks anew
+
   Program* program_;
   int idx_, parent_;
   std::vector<VarRef> vars_;
@@ -63,7 +67,7 @@ class Program : public std::enable_shared_from_this<Program> {
   void drop_unused_blocks();
 
   int64_t random_seed = 0;   // 0: drawn at random
-  int64_t file_version = 0;  // ProgramDesc.version
+  int64_t file_version = kFileVersion;  // ProgramDesc.version
 
   uint64_t id() const { return id_; }  // never reused: a cache key
   uint64_t version() const { return version_; }
