@@ -1,0 +1,49 @@
+// What shape functions of many ops check, with one wording. Extents that are not known yet pass.
+#pragma once
+#include <string_view>
+
+#include "opdef/infer_context.h"
+
+namespace anabranch {
+
+inline const char* op_name(const InferContext& c) { return c.op().type.c_str(); }
+
+inline void check_rank(const InferContext& c, std::string_view slot, int low, int high) {
+  const Shape& s = c.in(slot).shape;
+  AB_CHECK(s.rank() >= low && s.rank() <= high, InvalidArgument, "{}: {} is {}, expected {}{}{} axes", op_name(c), slot,
+           s.str(), low, high > low ? " to " : "", high > low ? std::to_string(high) : "");
+}
+
+inline void check_same_shape(const InferContext& c, std::string_view a, std::string_view b) {
+  AB_CHECK(compatible(c.in(a).shape, c.in(b).shape), ShapeMismatch, "{}: {} is {}, {} is {}; they must be equal",
+           op_name(c), a, c.in(a).shape.str(), b, c.in(b).shape.str());
+}
+
+inline void check_same_dtype(const InferContext& c, std::string_view a, std::string_view b) {
+  AB_CHECK(c.in(a).dtype == c.in(b).dtype, InvalidArgument, "{}: {} holds {}, {} holds {}; they must be equal",
+           op_name(c), a, dtype_name(c.in(a).dtype), b, dtype_name(c.in(b).dtype));
+}
+
+inline void check_same(const InferContext& c, std::string_view a, std::string_view b) {
+  check_same_shape(c, a, b);
+  check_same_dtype(c, a, b);
+}
+
+inline void check_numel(const InferContext& c, std::string_view slot, int64_t wanted) {
+  const int64_t have = c.in(slot).shape.numel();
+  AB_CHECK(have < 0 || wanted < 0 || have == wanted, ShapeMismatch, "{}: {} is {}, expected {} elements", op_name(c),
+           slot, c.in(slot).shape.str(), wanted);
+}
+
+// Ops that read elements one after another refuse other kinds of values here rather than in the kernel.
+inline void check_tensor(const InferContext& c, std::string_view slot) {
+  AB_CHECK(c.in(slot).kind == VarKind::kLoDTensor, InvalidArgument, "{}: {} is a {}, expected a LOD_TENSOR", op_name(c),
+           slot, var_kind_name(c.in(slot).kind));
+}
+
+// The gradient of a slot has the slot's meta; nothing happens when none is wanted.
+inline void grad_as(InferContext& c, std::string_view grad_slot, std::string_view slot) {
+  if (c.has_out(grad_slot)) c.same_as(grad_slot, slot);
+}
+
+}  // namespace anabranch

@@ -1,0 +1,102 @@
+// Rates that shrink with the squares of the gradients seen: Adagrad, its decayed form and Adadelta.
+#include <cmath>
+
+#include "ops/optim/elementwise.h"
+
+namespace anabranch {
+namespace {
+
+constexpr optim::StateTable<1> kMoment = {{{"Moment", "MomentOut"}}};
+constexpr optim::StateTable<2> kAverages = {
+    {{"AvgSquaredGrad", "AvgSquaredGradOut"}, {"AvgSquaredUpdate", "AvgSquaredUpdateOut"}}};
+
+template <class T>
+struct Adagrad {
+  T keep, add, epsilon;  // moment = keep * moment + add * g^2
+  void step(T* param, const std::array<T*, 1>& state, const T* grad, T rate, int64_t n) const {
+    T* moment = state[0];
+    const T k = keep, a = add, eps = epsilon;
+    for (int64_t i = 0; i < n; ++i) {
+      moment[i] = k * moment[i] + a * grad[i] * grad[i];
+      param[i] -= rate * grad[i] / (std::sqrt(moment[i]) + eps);
+    }
+  }
+};
+
+template <class T>
+struct Adadelta {
+  T rho, epsilon;
+  void step(T* param, const std::array<T*, 2>& state, const T* grad, T, int64_t n) const {
+    T *squared_grad = state[0], *squared_update = state[1];
+    const T keep = rho, add = 1 - rho, eps = epsilon;
+    for (int64_t i = 0; i < n; ++i) {
+      squared_grad[i] = keep * squared_grad[i] + add * (grad[i] * grad[i]);
+      const T update = -std::sqrt((squared_update[i] + eps) / (squared_grad[i] + eps)) * grad[i];
+      squared_update[i] = keep * squared_update[i] + add * (update * update);
+      param[i] += update;
+    }
+  }
+};
+
+AB_OP(adagrad)
+    .doc("MomentOut = Moment + Grad^2; ParamOut = Param - LearningRate Grad / (sqrt(MomentOut) + epsilon).")
+    .source("Duchi et al., JMLR 12, 2011")
+    .in("Param", "[...] float")
+    .in("Grad", "as Param, dense or sparse")
+    .in("Moment", "as Param")
+    .in("LearningRate", "[1] float")
+    .out("ParamOut", "Param, updated in place")
+    .out("MomentOut", "Moment, updated in place")
+    .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
+    .infer([](InferContext& c) { optim::infer_update(c, optim::as_slots(kMoment)); })
+    .no_grad(optim::kNoGrad)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const Adagrad<T> rule{T{1}, T{1}, static_cast<T>(op.attr<float>("epsilon"))};
+      return optim::elementwise_update<T>(op, kMoment, optim::Rows::kTouched, rule);
+    });
+
+AB_OP(decayed_adagrad)
+    .doc("MomentOut = decay Moment + (1 - decay) Grad^2; "
+         "ParamOut = Param - LearningRate Grad / (sqrt(MomentOut) + epsilon).")
+    .source("Duchi et al., JMLR 12, 2011")
+    .in("Param", "[...] float")
+    .in("Grad", "as Param, dense or sparse")
+    .in("Moment", "as Param")
+    .in("LearningRate", "[1] float")
+    .out("ParamOut", "Param, updated in place")
+    .out("MomentOut", "Moment, updated in place")
+    .attr<float>("decay", 0.95f, "share of the old moment")
+    .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
+    .infer([](InferContext& c) { optim::infer_update(c, optim::as_slots(kMoment)); })
+    .no_grad(optim::kNoGrad)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const T decay = static_cast<T>(op.attr<float>("decay"));
+      const Adagrad<T> rule{decay, 1 - decay, static_cast<T>(op.attr<float>("epsilon"))};
+      return optim::elementwise_update<T>(op, kMoment, optim::Rows::kAll, rule);
+    });
+
+AB_OP(adadelta)
+    .doc("Steps of the size of past steps: update = -sqrt((AvgSquaredUpdate + epsilon) / (AvgSquaredGradOut + epsilon)) "
+         "Grad, with running averages of Grad^2 and of update^2.")
+    .source("Zeiler 2012, arXiv:1212.5701")
+    .in("Param", "[...] float")
+    .in("Grad", "as Param, dense or sparse")
+    .in("AvgSquaredGrad", "as Param")
+    .in("AvgSquaredUpdate", "as Param")
+    .out("ParamOut", "Param, updated in place")
+    .out("AvgSquaredGradOut", "AvgSquaredGrad, updated in place")
+    .out("AvgSquaredUpdateOut", "AvgSquaredUpdate, updated in place")
+    .attr<float>("rho", 0.95f, "share of the old averages")
+    .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
+    .infer([](InferContext& c) { optim::infer_update(c, optim::as_slots(kAverages)); })
+    .no_grad(optim::kNoGrad)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const Adadelta<T> rule{static_cast<T>(op.attr<float>("rho")), static_cast<T>(op.attr<float>("epsilon"))};
+      return optim::elementwise_update<T>(op, kAverages, optim::Rows::kAll, rule, [](KernelContext&) { return T{1}; });
+    });
+
+}  // namespace
+}  // namespace anabranch

@@ -1,0 +1,107 @@
+#include <cmath>
+
+#include "ops/optim/update.h"
+
+namespace anabranch {
+namespace {
+
+template <class T>
+struct Adam {
+  T beta1, beta2, epsilon, rate;  // rate: with the corrections of both moments
+  void step(T* param, T* m1, T* m2, const T* grad, int64_t n) const {
+    const T keep1 = beta1, keep2 = beta2, add1 = 1 - beta1, add2 = 1 - beta2, eps = epsilon, lr = rate;
+    for (int64_t i = 0; i < n; ++i) {
+      const T g = grad[i];
+      m1[i] = keep1 * m1[i] + add1 * g;
+      m2[i] = keep2 * m2[i] + add2 * (g * g);
+      param[i] -= lr * (m1[i] / (std::sqrt(m2[i]) + eps));
+    }
+  }
+};
+
+void infer_adam(InferContext& c) {
+  optim::infer_update(c, {{"Moment1", "Moment1Out"}, {"Moment2", "Moment2Out"}});
+  for (const char* slot : {"Beta1Pow", "Beta2Pow"}) {
+    check_numel(c, slot, 1);
+    c.same_as(std::string(slot) + "Out", slot);
+  }
+  for (const char* slot : {"Beta1Tensor", "Beta2Tensor"}) {
+    if (c.has_in(slot)) check_numel(c, slot, 1);
+  }
+}
+
+template <class T>
+void set_scalar(Tensor& t, T value) {
+  if (t.dtype() == DType::kFloat64) {
+    *t.mutable_data<double>() = static_cast<double>(value);
+  } else {
+    *t.mutable_data<float>() = static_cast<float>(value);
+  }
+}
+
+template <class T>
+struct AdamKernel {
+  In param, grad, rate, m1, m2, pow1, pow2, beta1, beta2;
+  Out param_out, m1_out, m2_out, pow1_out, pow2_out;
+  float beta1_attr, beta2_attr, epsilon;
+  bool lazy;
+  optim::Gradients<T> gradients;
+
+  explicit AdamKernel(const KernelArgs& op)
+      : param(op.in("Param")), grad(op.in("Grad")), rate(op.in("LearningRate")), m1(op.in("Moment1")),
+        m2(op.in("Moment2")), pow1(op.in("Beta1Pow")), pow2(op.in("Beta2Pow")), beta1(op.in("Beta1Tensor")),
+        beta2(op.in("Beta2Tensor")), param_out(op.out("ParamOut")), m1_out(op.out("Moment1Out")),
+        m2_out(op.out("Moment2Out")), pow1_out(op.out("Beta1PowOut")), pow2_out(op.out("Beta2PowOut")),
+        beta1_attr(op.attr<float>("beta1")), beta2_attr(op.attr<float>("beta2")),
+        epsilon(op.attr<float>("epsilon")), lazy(op.attr<bool>("lazy_mode")) {}
+
+  void operator()(KernelContext& c) {
+    const T b1 = beta1 ? optim::scalar<T>(c[beta1]) : static_cast<T>(beta1_attr);
+    const T b2 = beta2 ? optim::scalar<T>(c[beta2]) : static_cast<T>(beta2_attr);
+    const T p1 = optim::scalar<T>(c[pow1]), p2 = optim::scalar<T>(c[pow2]);
+    const T lr = optim::scalar<T>(c[rate]) * std::sqrt(1 - p2) / (1 - p1);
+    const Adam<T> rule{b1, b2, static_cast<T>(epsilon), lr};
+    T* p = optim::updated<T>(c, param, param_out);
+    T* first = optim::updated<T>(c, m1, m1_out);
+    T* second = optim::updated<T>(c, m2, m2_out);
+    gradients.read(c.value(grad), c[param]);
+    gradients.update(c, lazy ? optim::Rows::kTouched : optim::Rows::kAll,
+                     [=](int64_t i, int64_t n, const T* g) { rule.step(p + i, first + i, second + i, g, n); });
+    if (c.wants(pow1_out)) set_scalar<T>(c[pow1_out], p1 * b1);
+    if (c.wants(pow2_out)) set_scalar<T>(c[pow2_out], p2 * b2);
+  }
+};
+
+AB_OP(adam)
+    .doc("Moment1Out = beta1 Moment1 + (1 - beta1) Grad; Moment2Out = beta2 Moment2 + (1 - beta2) Grad^2; "
+         "ParamOut = Param - r Moment1Out / (sqrt(Moment2Out) + epsilon) with "
+         "r = LearningRate sqrt(1 - Beta2Pow) / (1 - Beta1Pow). Rows that a sparse Grad lacks have gradient zero, "
+         "or with lazy_mode are left alone.")
+    .source("Kingma & Ba, ICLR 2015, arXiv:1412.6980")
+    .in("Param", "[...] float")
+    .in("Grad", "as Param, dense or sparse")
+    .in("LearningRate", "[1] float")
+    .in("Moment1", "as Param")
+    .in("Moment2", "as Param")
+    .in("Beta1Pow", "[1]: beta1 to the power of the step")
+    .in("Beta2Pow", "[1]: beta2 to the power of the step")
+    .in_optional("Beta1Tensor", "[1], instead of the attribute beta1")
+    .in_optional("Beta2Tensor", "[1], instead of the attribute beta2")
+    .out("ParamOut", "Param, updated in place")
+    .out("Moment1Out", "Moment1, updated in place")
+    .out("Moment2Out", "Moment2, updated in place")
+    .out("Beta1PowOut", "Beta1Pow * beta1")
+    .out("Beta2PowOut", "Beta2Pow * beta2")
+    .attr<float>("beta1", 0.9f, "decay of the first moment")
+    .attr<float>("beta2", 0.999f, "decay of the second moment")
+    .attr<float>("epsilon", 1.0e-8f, "keeps the quotient finite")
+    .attr<bool>("lazy_mode", false, "a sparse gradient updates its rows only")
+    .attr<int64_t>("min_row_size_to_use_multithread", 1000, "kept for old programs; work is split by size")
+    .infer(infer_adam)
+    .no_grad(optim::kNoGrad)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return AdamKernel<typename decltype(tag)::type>(op);
+    });
+
+}  // namespace
+}  // namespace anabranch

@@ -1,0 +1,54 @@
+#include <cmath>
+
+#include "ops/optim/elementwise.h"
+
+namespace anabranch {
+namespace {
+
+constexpr optim::StateTable<2> kState = {
+    {{"SquaredAccumulator", "SquaredAccumOut"}, {"LinearAccumulator", "LinearAccumOut"}}};
+
+template <class T>
+struct Ftrl {
+  T l1, l2, power;
+  T root(T x) const { return power == T(-0.5) ? std::sqrt(x) : std::pow(x, -power); }
+  void step(T* param, const std::array<T*, 2>& state, const T* grad, T rate, int64_t n) const {
+    T *squared = state[0], *linear = state[1];
+    for (int64_t i = 0; i < n; ++i) {
+      const T accum = squared[i] + grad[i] * grad[i];
+      const T new_root = root(accum);
+      linear[i] += grad[i] - (new_root - root(squared[i])) / rate * param[i];
+      const T pull = (linear[i] > 0 ? l1 : linear[i] < 0 ? -l1 : T{0}) - linear[i];
+      param[i] = std::abs(linear[i]) > l1 ? pull / (new_root / rate + 2 * l2) : T{0};
+      squared[i] = accum;
+    }
+  }
+};
+
+AB_OP(ftrl)
+    .doc("Follow the regularized leader: with n the sum of Grad^2 and z the linear accumulator, z += Grad - "
+         "(n'^-lr_power - n^-lr_power) / LearningRate Param; ParamOut = 0 where |z| <= l1, else "
+         "(sign(z) l1 - z) / (n'^-lr_power / LearningRate + 2 l2).")
+    .source("McMahan et al., KDD 2013, doi:10.1145/2487575.2488200")
+    .in("Param", "[...] float")
+    .in("SquaredAccumulator", "as Param")
+    .in("LinearAccumulator", "as Param")
+    .in("Grad", "as Param, dense or sparse")
+    .in("LearningRate", "[1] float")
+    .out("ParamOut", "Param, updated in place")
+    .out("SquaredAccumOut", "SquaredAccumulator, updated in place")
+    .out("LinearAccumOut", "LinearAccumulator, updated in place")
+    .attr<float>("l1", 0.0f, "weight of the absolute values")
+    .attr<float>("l2", 0.0f, "weight of the squares")
+    .attr<float>("lr_power", -0.5f, "exponent of the rate, at most 0")
+    .infer([](InferContext& c) { optim::infer_update(c, optim::as_slots(kState)); })
+    .no_grad(optim::kNoGrad)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const Ftrl<T> rule{static_cast<T>(op.attr<float>("l1")), static_cast<T>(op.attr<float>("l2")),
+                         static_cast<T>(op.attr<float>("lr_power"))};
+      return optim::elementwise_update<T>(op, kState, optim::Rows::kAll, rule);
+    });
+
+}  // namespace
+}  // namespace anabranch

@@ -1,0 +1,50 @@
+#include "ops/optim/elementwise.h"
+
+namespace anabranch {
+namespace {
+
+constexpr optim::StateTable<1> kState = {{{"Velocity", "VelocityOut"}}};
+
+template <class T>
+struct Momentum {
+  T mu;
+  bool nesterov;
+  void step(T* param, const std::array<T*, 1>& state, const T* grad, T rate, int64_t n) const {
+    const T m = mu;
+    T* velocity = state[0];
+    if (nesterov) {
+      for (int64_t i = 0; i < n; ++i) {
+        velocity[i] = velocity[i] * m + grad[i];
+        param[i] -= (grad[i] + velocity[i] * m) * rate;
+      }
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      velocity[i] = velocity[i] * m + grad[i];
+      param[i] -= rate * velocity[i];
+    }
+  }
+};
+
+AB_OP(momentum)
+    .doc("VelocityOut = mu * Velocity + Grad; ParamOut = Param - LearningRate * VelocityOut, or with Nesterov's form "
+         "Param - LearningRate * (Grad + mu * VelocityOut). Rows that a sparse Grad lacks have gradient zero.")
+    .source("Polyak 1964, doi:10.1016/0041-5553(64)90137-5; Sutskever et al., ICML 2013")
+    .in("Param", "[...] float")
+    .in("Grad", "as Param, dense or sparse")
+    .in("Velocity", "as Param")
+    .in("LearningRate", "[1] float")
+    .out("ParamOut", "Param, updated in place")
+    .out("VelocityOut", "Velocity, updated in place")
+    .attr<float>("mu", 0.0f, "momentum coefficient")
+    .attr<bool>("use_nesterov", false, "Nesterov's form")
+    .infer([](InferContext& c) { optim::infer_update(c, optim::as_slots(kState)); })
+    .no_grad(optim::kNoGrad)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const Momentum<T> rule{static_cast<T>(op.attr<float>("mu")), op.attr<bool>("use_nesterov")};
+      return optim::elementwise_update<T>(op, kState, optim::Rows::kAll, rule);
+    });
+
+}  // namespace
+}  // namespace anabranch

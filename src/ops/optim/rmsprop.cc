@@ -1,0 +1,73 @@
+#include <cmath>
+
+#include "ops/optim/elementwise.h"
+
+namespace anabranch {
+namespace {
+
+constexpr optim::StateTable<2> kPlain = {{{"MeanSquare", "MeanSquareOut"}, {"Moment", "MomentOut"}}};
+constexpr optim::StateTable<3> kCentered = {
+    {{"MeanSquare", "MeanSquareOut"}, {"Moment", "MomentOut"}, {"MeanGrad", "MeanGradOut"}}};
+
+template <class T>
+struct RmsProp {
+  T decay, momentum, epsilon;
+  void step(T* param, const std::array<T*, 2>& state, const T* grad, T rate, int64_t n) const {
+    T *square = state[0], *moment = state[1];
+    const T keep = decay, add = 1 - decay, mu = momentum, eps = epsilon;
+    for (int64_t i = 0; i < n; ++i) {
+      square[i] = keep * square[i] + add * (grad[i] * grad[i]);
+      moment[i] = mu * moment[i] + rate * grad[i] / std::sqrt(square[i] + eps);
+      param[i] -= moment[i];
+    }
+  }
+  void step(T* param, const std::array<T*, 3>& state, const T* grad, T rate, int64_t n) const {
+    T *square = state[0], *moment = state[1], *mean = state[2];
+    const T keep = decay, add = 1 - decay, mu = momentum, eps = epsilon;
+    for (int64_t i = 0; i < n; ++i) {
+      square[i] = keep * square[i] + add * (grad[i] * grad[i]);
+      mean[i] = keep * mean[i] + add * grad[i];
+      moment[i] = mu * moment[i] + rate * grad[i] / std::sqrt(square[i] - mean[i] * mean[i] + eps);
+      param[i] -= moment[i];
+    }
+  }
+};
+
+void infer_rmsprop(InferContext& c) {
+  AB_CHECK(!c.attr<bool>("centered") || c.has_in("MeanGrad"), InvalidArgument,
+           "rmsprop: centered wants the input MeanGrad");
+  optim::infer_update(c, c.has_in("MeanGrad") ? optim::as_slots(kCentered) : optim::as_slots(kPlain));
+}
+
+AB_OP(rmsprop)
+    .doc("MeanSquareOut = decay MeanSquare + (1 - decay) Grad^2; MomentOut = momentum Moment + LearningRate Grad / "
+         "sqrt(MeanSquareOut + epsilon), where centered subtracts the square of the mean gradient under the root; "
+         "ParamOut = Param - MomentOut. Rows that a sparse Grad lacks have gradient zero.")
+    .source("Tieleman & Hinton, Neural Networks for Machine Learning, lecture 6.5, 2012; centered: Graves 2013, "
+            "arXiv:1308.0850")
+    .in("Param", "[...] float")
+    .in("MeanSquare", "as Param")
+    .in_optional("MeanGrad", "as Param; wanted by centered")
+    .in("LearningRate", "[1] float")
+    .in("Grad", "as Param, dense or sparse")
+    .in("Moment", "as Param")
+    .out("ParamOut", "Param, updated in place")
+    .out("MomentOut", "Moment, updated in place")
+    .out("MeanSquareOut", "MeanSquare, updated in place")
+    .out_optional("MeanGradOut", "MeanGrad, updated in place when centered")
+    .attr<float>("epsilon", 1.0e-10f, "keeps the quotient finite")
+    .attr<float>("decay", 0.9f, "share of the old averages")
+    .attr<float>("momentum", 0.0f, "momentum coefficient")
+    .attr<bool>("centered", false, "normalise by the variance instead of the second moment")
+    .infer(infer_rmsprop)
+    .no_grad(optim::kNoGrad)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const RmsProp<T> rule{static_cast<T>(op.attr<float>("decay")), static_cast<T>(op.attr<float>("momentum")),
+                            static_cast<T>(op.attr<float>("epsilon"))};
+      if (op.attr<bool>("centered")) return optim::elementwise_update<T>(op, kCentered, optim::Rows::kAll, rule);
+      return optim::elementwise_update<T>(op, kPlain, optim::Rows::kAll, rule);
+    });
+
+}  // namespace
+}  // namespace anabranch

@@ -1,0 +1,48 @@
+#include "ops/optim/update.h"
+
+namespace anabranch::optim {
+namespace {
+
+void check_state(const InferContext& c, const char* slot) {
+  check_tensor(c, slot);
+  check_same(c, slot, "Param");
+}
+
+void check_grad(const InferContext& c) {
+  const Meta &param = c.in("Param"), &grad = c.in("Grad");
+  AB_CHECK(grad.kind == VarKind::kLoDTensor || grad.kind == VarKind::kSelectedRows, InvalidArgument,
+           "{}: Grad is a {}, expected a LOD_TENSOR or SELECTED_ROWS", op_name(c), var_kind_name(grad.kind));
+  if (grad.kind == VarKind::kSelectedRows && !c.runtime()) return;  // only the height is known before the step
+  AB_CHECK(compatible(param.shape, grad.shape), ShapeMismatch, "{}: Param is {}, Grad is {}; they must be equal",
+           op_name(c), param.shape.str(), grad.shape.str());
+  check_same_dtype(c, "Grad", "Param");
+}
+
+}  // namespace
+
+void infer_update(InferContext& c, const StateSlots& state) {
+  check_tensor(c, "Param");
+  check_grad(c);
+  if (c.has_in("LearningRate")) check_numel(c, "LearningRate", 1);
+  c.same_as("ParamOut", "Param");
+  for (const auto& [in, out] : state) {
+    check_state(c, in);
+    c.same_as(out, in);
+  }
+}
+
+const SelectedRows& MergedRows::merge(const SelectedRows& in, const Shape& param) {
+  AB_CHECK(in.height == param[0] && in.value.shape().rank() == param.rank() &&
+               static_cast<int64_t>(in.rows.size()) == in.value.rows() &&
+               in.value.shape().slice(1, param.rank()) == param.slice(1, param.rank()),
+           ShapeMismatch, "sparse gradient of height {} with {} rows and values {} does not fit a parameter {}",
+           in.height, in.rows.size(), in.value.shape().str(), param.str());
+  merge_rows(in, &merged);
+  AB_CHECK(merged.rows.empty() || (merged.rows.front() >= 0 && merged.rows.back() < in.height), InvalidArgument,
+           "sparse gradient names rows {} to {} of a parameter with {} rows", merged.rows.front(), merged.rows.back(),
+           in.height);
+  zeros.resize(static_cast<size_t>(in.value.row_elems()) * dtype_size(in.value.dtype()));
+  return merged;
+}
+
+}  // namespace anabranch::optim
