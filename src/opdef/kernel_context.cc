@@ -29,4 +29,9 @@ Out KernelArgs::out(std::string_view slot) const {
   return {first, none ? 0 : count};
 }
 
+std::shared_ptr<BlockRunner> KernelArgs::block(const std::string& attr) const {
+  AB_CHECK(blocks_ != nullptr, Unsupported, "op {} runs a sub-block, which needs a program around it", def_.type());
+  return (*blocks_)(op_.attr<BlockRef>(attr).idx);
+}
+
 }  // namespace anabranch

@@ -68,11 +68,21 @@ class KernelContext {
 
 using Kernel = std::function<void(KernelContext&)>;
 
+// A sub-block made ready to run, for the kernels of control flow. Its variables live until it is gone.
+class BlockRunner {
+ public:
+  virtual ~BlockRunner() = default;
+  virtual void run(const KernelContext& caller) = 0;
+  virtual Value* find(const std::string& name) = 0;  // a variable of the block itself; null when it has none
+};
+using BlockFactory = std::function<std::shared_ptr<BlockRunner>(int block)>;
+
 // What a factory sees.
 class KernelArgs {
  public:
-  KernelArgs(const OpDef& def, const ir::Op& op, DType dtype, uint64_t seed, uint64_t stream)
-      : def_(def), op_(op), dtype_(dtype), seed_(seed), stream_(stream) {}
+  KernelArgs(const OpDef& def, const ir::Op& op, DType dtype, uint64_t seed, uint64_t stream,
+             const BlockFactory* blocks = nullptr)
+      : def_(def), op_(op), dtype_(dtype), seed_(seed), stream_(stream), blocks_(blocks) {}
 
   In in(std::string_view slot) const;    // count 0 when the optional slot is not given; Internal when no such slot
   Out out(std::string_view slot) const;  // as written in the op: kEmptyVar counts, see KernelContext::wants
@@ -82,12 +92,14 @@ class KernelArgs {
   DType dtype() const { return dtype_; }  // the one the kernel was chosen by
   // Stream of this op under its attribute `seed`, or the process's seed when that is 0.
   RandomKey random() const { return {seed_, stream_, 0, 0}; }
+  std::shared_ptr<BlockRunner> block(const std::string& attr) const;  // of a BLOCK attribute
 
  private:
   const OpDef& def_;
   const ir::Op& op_;
   DType dtype_;
   uint64_t seed_, stream_;
+  const BlockFactory* blocks_;
 };
 
 using KernelFactory = std::function<Kernel(const KernelArgs&)>;

@@ -1,0 +1,97 @@
+#include "exec/lower.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "exec/block_plan.h"
+#include "exec/node_shape.h"
+
+namespace anabranch {
+namespace {
+
+class Lowerer {
+ public:
+  Lowerer(const Graph& graph, const LowerOptions& options) : graph_(graph), options_(options) {}
+
+  Lowered run() {
+    make_values();
+    if (options_.program && options_.program->num_blocks() > 1) make_block_sets();
+    std::vector<NodeSpec> specs;
+    for (const GraphNode& node : graph_.nodes) {
+      specs.push_back(make_spec(node));
+      out_.types.push_back(node.op->type);
+      out_.replicas.push_back(node.replica);
+      out_.writes.push_back(graph_.writes(node));
+      std::string text = node.op->describe(node.index, 0);
+      if (graph_.replicas > 1) text += fmt::format("  on replica {}", node.replica);
+      out_.describe.push_back(std::move(text));
+    }
+    out_.plan = std::make_unique<Plan>(std::move(specs));
+    for (int i = 0; i < out_.plan->size(); ++i) out_.plan->node(i).context.parallel = options_.parallel;
+    return std::move(out_);
+  }
+
+ private:
+  void make_values() {
+    out_.values.resize(graph_.vars.size());
+    for (size_t v = 0; v < graph_.vars.size(); ++v) {
+      if (graph_.vars[v].same_buffer_as >= 0) continue;
+      out_.values[v] = options_.outside(graph_.vars[v]);
+      if (!out_.values[v]) out_.values[v] = &out_.temporaries.emplace_back();
+    }
+    for (size_t v = 0; v < graph_.vars.size(); ++v) out_.values[v] = out_.values[graph_.buffer(static_cast<int>(v))];
+  }
+
+  void make_block_sets() {
+    for (int r = 0; r < graph_.replicas; ++r) {
+      // By name, because sub-blocks resolve theirs when they first run; Reduce mode keeps parameters on replica 0 only.
+      auto by_name = std::make_shared<std::unordered_map<std::string, Value*>>();
+      for (size_t v = 0; v < graph_.vars.size(); ++v) {
+        const GraphVar& var = graph_.vars[v];
+        if (var.replica == r) (*by_name)[var.name] = out_.values[v];
+        if (var.replica == 0) by_name->try_emplace(var.name, out_.values[v]);
+      }
+      const auto outer = [by_name](const std::string& name) -> Value* {
+        const auto it = by_name->find(name);
+        return it == by_name->end() ? nullptr : it->second;
+      };
+      block_sets_.push_back(std::make_shared<BlockSet>(*options_.program, outer, options_.seed));
+    }
+  }
+
+  NodeSpec make_spec(const GraphNode& node) {
+    NodeSpec spec;
+    spec.replica = node.replica;
+    for (int v : node.ins) spec.ins.push_back(v < 0 ? nullptr : out_.values[v]);
+    for (int v : node.outs) spec.outs.push_back(v < 0 ? nullptr : out_.values[v]);
+    const OpDef& def = find_op(node.op->type);
+    spec.dynamic = def.has(kDynamic);
+    for (int v : graph_.reads(node)) {
+      spec.dynamic |= graph_.vars[v].dynamic;
+      if (std::find(node.only_shapes.begin(), node.only_shapes.end(), v) == node.only_shapes.end()) {
+        spec.reads.push_back(graph_.buffer(v));
+      }
+    }
+    for (int v : graph_.writes(node)) spec.writes.push_back(graph_.buffer(v));
+    out_.has_dynamic |= spec.dynamic;
+    spec.tokens = node.tokens;
+    NodeFactory factory{&def, node.op, options_.seed, {}};
+    if (def.has(kRunsBlock) && !block_sets_.empty()) {
+      // The set travels inside the factory, so that it lives as long as the plan does.
+      factory.blocks = [set = block_sets_[node.replica]](int block) { return set->runner(block); };
+    }
+    spec.shape = make_shape_fn(factory);
+    return spec;
+  }
+
+  const Graph& graph_;
+  const LowerOptions& options_;
+  Lowered out_;
+  std::vector<std::shared_ptr<BlockSet>> block_sets_;
+};
+
+}  // namespace
+
+Lowered lower(const Graph& graph, const LowerOptions& options) { return Lowerer(graph, options).run(); }
+
+}  // namespace anabranch

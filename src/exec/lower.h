@@ -1,0 +1,41 @@
+// Graph -> Plan: where names die. Variables become pointers to Values, ops become kernels; what an error message needs
+// is kept in a table beside the plan.
+#pragma once
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exec/plan.h"
+#include "graph/graph.h"
+
+namespace anabranch {
+
+struct LowerOptions {
+  const ir::Program* program = nullptr;
+  // The Value of a variable that lives outside the plan; null for a temporary. Called once a variable.
+  std::function<Value*(const GraphVar&)> outside;
+  Parallel* parallel = nullptr;
+  uint64_t seed = 0;  // of random ops without one of their own
+};
+
+struct LoweredVar {
+  int var = -1;          // in the graph
+  Value* value = nullptr;
+};
+
+struct Lowered {
+  std::unique_ptr<Plan> plan;
+  std::deque<Value> temporaries;
+  std::vector<Value*> values;          // by graph variable
+  std::vector<std::string> describe;   // by node: "#12 mul -> fc_0.tmp_0 (forward, block 0)  made at ..."
+  std::vector<std::string> types;      // by node: op type
+  std::vector<int> replicas;           // by node
+  std::vector<std::vector<int>> writes;  // by node: graph variables it writes
+  bool has_dynamic = false;
+};
+
+Lowered lower(const Graph& graph, const LowerOptions& options);
+
+}  // namespace anabranch

@@ -1,0 +1,98 @@
+#include "exec/plan.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace anabranch {
+namespace {
+
+// Who wrote a buffer last, and who read it since.
+struct BufferState {
+  int writer = -1;
+  std::vector<int> readers;
+};
+
+class EdgeBuilder {
+ public:
+  explicit EdgeBuilder(int nodes) : successors_(nodes), predecessors_(nodes, 0), seen_(nodes, -1) {}
+
+  void add(int node, const NodeSpec& spec) {
+    for (int b : spec.reads) read(node, buffers_[b]);
+    for (int b : spec.writes) write(node, buffers_[b]);
+    for (int t : spec.tokens) write(node, tokens_[t]);
+  }
+
+  std::vector<std::vector<int>> successors_;
+  std::vector<int> predecessors_;
+
+ private:
+  void edge(int from, int to) {
+    if (from < 0 || from == to || seen_[from] == to) return;  // nodes come in order: `to` is the newest one
+    seen_[from] = to;
+    successors_[from].push_back(to);
+    ++predecessors_[to];
+  }
+  void read(int node, BufferState& b) {
+    edge(b.writer, node);
+    b.readers.push_back(node);
+  }
+  void write(int node, BufferState& b) {
+    for (int r : b.readers) edge(r, node);
+    edge(b.writer, node);
+    b.writer = node;
+    b.readers.clear();
+  }
+
+  std::vector<int> seen_;
+  std::unordered_map<int, BufferState> buffers_, tokens_;
+};
+
+}  // namespace
+
+Plan::Plan(std::vector<NodeSpec> specs) {
+  size_t n_args = 0;
+  for (const auto& s : specs) n_args += s.ins.size() + s.outs.size();
+  args_.reserve(n_args);
+  derive_edges(specs);
+  for (size_t i = 0; i < specs.size(); ++i) {
+    NodeSpec& spec = specs[i];
+    Node& node = nodes_[i];
+    node.kernel = std::move(spec.kernel);
+    node.shape = std::move(spec.shape);
+    node.dynamic = spec.dynamic;
+    node.context.replica = spec.replica;
+    node.context.ins = args_.data() + args_.size();
+    args_.insert(args_.end(), spec.ins.begin(), spec.ins.end());
+    node.context.outs = args_.data() + args_.size();
+    args_.insert(args_.end(), spec.outs.begin(), spec.outs.end());
+  }
+}
+
+void Plan::derive_edges(const std::vector<NodeSpec>& specs) {
+  const int n = static_cast<int>(specs.size());
+  EdgeBuilder edges(n);
+  for (int i = 0; i < n; ++i) edges.add(i, specs[i]);
+  nodes_.resize(n);
+  int width = 0;  // most nodes that wait for the same number of steps: 1 means a chain
+  std::vector<int> depth(n, 0), at_depth(n + 1, 0);
+  for (int i = 0; i < n; ++i) {
+    nodes_[i].first_successor = static_cast<int>(successors_.size());
+    successors_.insert(successors_.end(), edges.successors_[i].begin(), edges.successors_[i].end());
+    nodes_[i].end_successor = static_cast<int>(successors_.size());
+    nodes_[i].predecessors = edges.predecessors_[i];
+    if (edges.predecessors_[i] == 0) roots_.push_back(i);
+    for (int s : edges.successors_[i]) depth[s] = std::max(depth[s], depth[i] + 1);
+    width = std::max(width, ++at_depth[depth[i]]);
+  }
+  is_chain_ = width <= 1;
+}
+
+void Plan::lay_out(int* at) {
+  for (int i = 0; i < size(); ++i) {
+    *at = i;
+    Node& node = nodes_[i];
+    if (!node.dynamic && node.shape) node.shape(node.context, node.kernel);
+  }
+}
+
+}  // namespace anabranch

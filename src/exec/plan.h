@@ -1,0 +1,67 @@
+// A Plan is a program ready to run: a flat array of nodes in a legal order, the edges between them, and nothing that
+// changes from run to run but the buffers it points at. It knows function pointers and values, no names, no op types:
+// whoever built it keeps a table for error messages.
+//
+// Nodes declare what they read and write and which tokens they hold; the edges (read after write, write after read,
+// write after write, same token) are derived from that once. A buffer that is used again is one more
+// write-after-read edge, so reuse cannot race.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "opdef/kernel_context.h"
+
+namespace anabranch {
+
+// Gives the outputs shape and memory; chooses the kernel when there is none for these dtypes yet.
+using ShapeFn = std::function<void(KernelContext&, Kernel&)>;
+
+struct NodeSpec {
+  Kernel kernel;
+  ShapeFn shape;                  // may be empty
+  bool dynamic = false;           // shapes depend on values: `shape` runs right before the kernel, every time
+  std::vector<Value*> ins, outs;  // what the kernel sees through its handles; null for "none"
+  std::vector<int> reads, writes; // effects, as ids of buffers
+  std::vector<int> tokens;        // nodes that hold one token keep their order
+  int replica = 0;
+};
+
+class Plan {
+ public:
+  explicit Plan(std::vector<NodeSpec> specs);
+
+  struct Node {
+    Kernel kernel;
+    ShapeFn shape;
+    KernelContext context;
+    bool dynamic;
+    int first_successor, end_successor;  // into successors()
+    int predecessors;
+  };
+
+  int size() const { return static_cast<int>(nodes_.size()); }
+  Node& node(int i) { return nodes_[i]; }
+  std::span<const int> successors(int i) const {
+    return {successors_.data() + nodes_[i].first_successor, successors_.data() + nodes_[i].end_successor};
+  }
+  int predecessors(int i) const { return nodes_[i].predecessors; }
+  const std::vector<int>& roots() const { return roots_; }  // nodes that wait for nobody
+  // No two nodes can ever run at the same time: running in parallel cannot pay.
+  bool is_chain() const { return is_chain_; }
+
+  // Runs the shape functions of all nodes that are not dynamic, in order: after compiling, and when fed shapes change.
+  // `at` holds the node at work, for error messages.
+  void lay_out(int* at);
+
+ private:
+  void derive_edges(const std::vector<NodeSpec>& specs);
+
+  std::vector<Node> nodes_;
+  std::vector<int> successors_, roots_;
+  std::vector<Value*> args_;  // all ins and outs, contiguous: contexts point into it
+  bool is_chain_ = false;
+};
+
+}  // namespace anabranch

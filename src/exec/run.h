@@ -1,0 +1,55 @@
+// One run of a plan. All state that changes during a run is in a RunState, made once per plan and used again.
+// The first error wins: no further kernel starts, the rest of the graph drains, and the error is thrown to the caller.
+#pragma once
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/team.h"
+#include "exec/plan.h"
+
+namespace anabranch {
+
+struct RunOptions {
+  bool dry_run = false;                        // everything but the kernels
+  const std::function<void(int)>* probe = nullptr;  // called before each kernel with the node; may throw
+  const std::function<void(int)>* after = nullptr;  // called after each kernel with the node; may throw
+  const std::function<std::string(int)>* describe = nullptr;  // names a node in stall reports
+  double stall_report_s = 30;
+};
+
+class RunState {
+ public:
+  explicit RunState(const Plan& plan);
+
+  void reset(const Plan& plan);
+  // Runs one node unless the run has failed already; keeps the first error.
+  void run_node(Plan& plan, int node, const RunOptions& options);
+  void rethrow();  // the first error, if any
+
+  bool finished(int node) const { return done_[node].load(std::memory_order_relaxed) != 0; }
+  bool started(int node) const { return done_[node].load(std::memory_order_relaxed) != 0 || node == failed_node(); }
+  int failed_node() const { return failed_node_.load(std::memory_order_relaxed); }
+
+  // Used by the threaded executor.
+  std::unique_ptr<std::atomic<int>[]> current;  // node at work, per worker; -1 when idle
+  std::unique_ptr<std::atomic<int>[]> waiting;  // predecessors still to come, per node
+  std::unique_ptr<std::atomic<int>[]> ready;    // nodes in the order in which they became ready; -1: not yet
+  std::atomic<int> ready_head{0}, ready_tail{0}, left{0};
+
+ private:
+  int size_;
+  std::unique_ptr<std::atomic<char>[]> done_;
+  std::atomic<int> failed_node_{-1};
+  std::exception_ptr error_;
+};
+
+// In plan order, in this thread; kernels may still split loops over `team`. The oracle of the threaded executor.
+void run_sequential(Plan& plan, RunState& state, Team* team, const RunOptions& options);
+// Nodes run as soon as their predecessors have finished, on all workers of the team.
+void run_threaded(Plan& plan, RunState& state, Team& team, const RunOptions& options);
+
+}  // namespace anabranch

@@ -1,0 +1,113 @@
+// Dependency counting: a node is ready when its counter of unfinished predecessors reaches zero. Every node becomes
+// ready exactly once in a run, so the ready queue is a plain array with two cursors: appending claims a place, taking
+// one advances the head. A worker keeps the last successor that it made ready for itself and offers the others.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "exec/run.h"
+
+namespace anabranch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Job {
+  Plan& plan;
+  RunState& state;
+  Team& team;
+  const RunOptions& options;
+  std::atomic<int64_t> next_report_ms;
+  Clock::time_point begin = Clock::now();
+
+  Job(Plan& p, RunState& s, Team& t, const RunOptions& o)
+      : plan(p), state(s), team(t), options(o), next_report_ms(static_cast<int64_t>(o.stall_report_s * 1000)) {
+    for (int w = 0; w < t.workers(); ++w) state.current[w].store(-1, std::memory_order_relaxed);
+    for (int root : plan.roots()) offer(root);
+  }
+
+  void offer(int node) {
+    const int place = state.ready_tail.fetch_add(1, std::memory_order_relaxed);
+    state.ready[place].store(node, std::memory_order_release);
+  }
+
+  int take() {
+    int head = state.ready_head.load(std::memory_order_relaxed);
+    while (head < plan.size()) {
+      const int node = state.ready[head].load(std::memory_order_acquire);
+      if (node < 0) return -1;
+      if (state.ready_head.compare_exchange_weak(head, head + 1, std::memory_order_relaxed)) return node;
+    }
+    return -1;
+  }
+
+  // Runs a node and counts down its successors; returns one that became ready, or -1.
+  int finish(int node, int worker) {
+    state.current[worker].store(node, std::memory_order_relaxed);
+    state.run_node(plan, node, options);
+    state.current[worker].store(-1, std::memory_order_relaxed);
+    int mine = -1;
+    bool offered = false;
+    for (int next : plan.successors(node)) {
+      // release: what this node wrote; acquire by whoever counts to zero: what all predecessors wrote
+      if (state.waiting[next].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+      if (mine >= 0) {
+        offer(mine);
+        offered = true;
+      }
+      mine = next;
+    }
+    const bool last = state.left.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    if (offered || last) team.signal();
+    return mine;
+  }
+
+  void work(int worker) {
+    Team::Idle idle(team);
+    int node = -1;
+    while (state.left.load(std::memory_order_acquire) > 0) {
+      if (node < 0) node = take();
+      if (node >= 0) {
+        node = finish(node, worker);
+        idle.reset();
+      } else if (team.help(worker)) {
+        idle.reset();
+      } else if (idle.wait()) {
+        report_stall();
+      }
+    }
+  }
+
+  // Whoever has waited for long says who keeps the run from ending. Never aborts: the user may be in a debugger.
+  void report_stall() {
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count();
+    int64_t due = next_report_ms.load();
+    if (ms < due || !next_report_ms.compare_exchange_strong(due, due + static_cast<int64_t>(options.stall_report_s * 1000))) {
+      return;
+    }
+    std::string text = fmt::format("anabranch: this step has run for {:.1f} s, {} of {} nodes are left\n", ms / 1e3,
+                                   state.left.load(), plan.size());
+    for (int w = 0; w < team.workers(); ++w) {
+      const int node = state.current[w].load();
+      text += fmt::format("  thread {}: {}\n", w, node < 0 ? "waiting for a node to become ready" : name(node));
+    }
+    std::fputs(text.c_str(), stderr);
+  }
+
+  std::string name(int node) const {
+    return options.describe ? (*options.describe)(node) : fmt::format("node {}", node);
+  }
+};
+
+}  // namespace
+
+void run_threaded(Plan& plan, RunState& state, Team& team, const RunOptions& options) {
+  state.reset(plan);
+  if (plan.size() == 0) return;
+  Job job(plan, state, team, options);
+  team.run_all([](void* self, int worker) { static_cast<Job*>(self)->work(worker); }, &job);
+  state.rethrow();
+}
+
+}  // namespace anabranch

@@ -1,0 +1,114 @@
+#include "graph/graph.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace anabranch {
+
+int Graph::var(const std::string& name, int replica, const ir::Var& desc) {
+  auto& ids = by_name_[name];
+  ids.resize(std::max<size_t>(ids.size(), replicas), -1);
+  if (ids[replica] < 0) {
+    ids[replica] = static_cast<int>(vars.size());
+    GraphVar v;
+    v.name = name;
+    v.replica = replica;
+    v.desc = desc;
+    vars.push_back(std::move(v));
+  }
+  return ids[replica];
+}
+
+int Graph::find(const std::string& name, int replica) const {
+  auto it = by_name_.find(name);
+  return it == by_name_.end() ? -1 : it->second[replica];
+}
+
+int Graph::buffer(int var) const {
+  while (vars[var].same_buffer_as >= 0) var = vars[var].same_buffer_as;
+  return var;
+}
+
+namespace {
+std::vector<int> join(const std::vector<int>& a, const std::vector<int>& b) {
+  std::vector<int> all;
+  for (int v : a) {
+    if (v >= 0) all.push_back(v);
+  }
+  all.insert(all.end(), b.begin(), b.end());
+  return all;
+}
+}  // namespace
+
+std::vector<int> Graph::reads(const GraphNode& node) const { return join(node.ins, node.more_reads); }
+std::vector<int> Graph::writes(const GraphNode& node) const { return join(node.outs, node.more_writes); }
+
+void verify(const Graph& graph) {
+  const auto count = [](const std::vector<ir::Slot>& slots) {
+    size_t n = 0;
+    for (const auto& s : slots) n += s.args.size();
+    return n;
+  };
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const GraphNode& node = graph.nodes[i];
+    const auto demand = [&](bool ok, const char* what) {
+      AB_CHECK(ok, Internal, "graph node {} ({}, replica {}): {}", i, node.op->type, node.replica, what);
+    };
+    demand(node.ins.size() == count(node.op->inputs), "as many inputs as the op lists");
+    demand(node.outs.size() == count(node.op->outputs), "as many outputs as the op lists");
+    for (int v : graph.reads(node)) {
+      demand(v < static_cast<int>(graph.vars.size()), "variable ids in range");
+    }
+    for (int v : graph.writes(node)) {
+      demand(v < static_cast<int>(graph.vars.size()), "variable ids in range");
+      demand(graph.vars[v].produced, "written variables are marked as produced");
+    }
+  }
+  for (size_t v = 0; v < graph.vars.size(); ++v) {
+    std::set<int> seen;
+    for (int w = static_cast<int>(v); w >= 0; w = graph.vars[w].same_buffer_as) {
+      AB_CHECK(seen.insert(w).second, Internal, "variable {} shares memory in a circle", graph.vars[v].name);
+    }
+  }
+}
+
+std::string to_dot(const Graph& graph) {
+  std::string s = "digraph anabranch {\n  rankdir=TB;\n  node [fontname=\"Helvetica\", fontsize=10];\n";
+  const auto escaped = [](const std::string& text) {
+    std::string out;
+    for (char c : text) {
+      if (c == '"' || c == '\\') out += '\\';
+      out += c;
+    }
+    return out;
+  };
+  std::unordered_map<int, int> version;       // of a buffer; grows with each write
+  std::unordered_map<int, std::string> last;  // the dot node of a buffer's newest version
+  const auto var_node = [&](int var) {
+    const int buffer = graph.buffer(var);
+    auto [it, fresh] = last.emplace(buffer, fmt::format("v{}_0", buffer));
+    if (fresh) {
+      s += fmt::format("  {} [label=\"{}\\nreplica {}\"];\n", it->second, escaped(graph.vars[var].name),
+                       graph.vars[var].replica);
+    }
+    return it->second;
+  };
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const GraphNode& node = graph.nodes[i];
+    s += fmt::format("  n{} [shape=box, style=filled, fillcolor=\"/pastel19/{}\", label=\"{}\"];\n", i,
+                     node.replica % 9 + 1, escaped(node.op->type));
+    for (int v : graph.reads(node)) s += fmt::format("  {} -> n{};\n", var_node(v), i);
+    for (int v : graph.writes(node)) {
+      const int buffer = graph.buffer(v);
+      const int next = ++version[buffer];
+      const std::string name = fmt::format("v{}_{}", buffer, next);
+      last[buffer] = name;
+      s += fmt::format("  {} [label=\"{} ({})\\nreplica {}\"];\n  n{} -> {};\n", name, escaped(graph.vars[v].name), next,
+                       graph.vars[v].replica, i, name);
+    }
+  }
+  return s + "}\n";
+}
+
+}  // namespace anabranch

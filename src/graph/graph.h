@@ -1,0 +1,57 @@
+// The SSA graph of one compiled program: block 0, once per replica, with the collectives between them. Nodes stand in
+// a legal sequential order and say what they read and write; edges and versions follow from that order, so a pass
+// edits a list. Names live here and die at lowering (exec/lower.h).
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace anabranch {
+
+struct GraphVar {
+  std::string name;
+  int replica = 0;
+  ir::Var desc;              // kind, dtype, declared shape, persistable
+  bool fed = false;
+  bool fetched = false;
+  bool produced = false;     // some node writes it
+  bool dynamic = false;      // its shape depends on values
+  int same_buffer_as = -1;   // shares the memory of that variable (set by passes)
+};
+
+struct GraphNode {
+  ir::OpRef op;
+  int index = -1;                      // place in block 0, for messages; -1: made by the engine
+  int replica = 0;
+  std::vector<int> ins, outs;          // variables by flattened argument; -1 for "none"
+  std::vector<int> more_reads, more_writes;  // what a sub-block touches beside the arguments
+  std::vector<int> only_shapes;        // inputs of which only the (static) shape is read: no edge is needed
+  std::vector<int> tokens;
+  int role() const { return op->role(); }
+};
+
+class Graph {
+ public:
+  int replicas = 1;
+  std::vector<GraphVar> vars;
+  std::vector<GraphNode> nodes;
+
+  // The variable of this name on this replica, made at first mention from its description.
+  int var(const std::string& name, int replica, const ir::Var& desc);
+  int find(const std::string& name, int replica) const;  // -1 when it was never mentioned
+  int buffer(int var) const;                             // follows same_buffer_as
+  std::vector<int> reads(const GraphNode& node) const;   // variables, with those of sub-blocks
+  std::vector<int> writes(const GraphNode& node) const;
+
+ private:
+  std::unordered_map<std::string, std::vector<int>> by_name_;  // per replica
+};
+
+// Structure: ids in range, arguments as many as the op lists, everything read is fed, persistable, or written before.
+// Internal with the node when not. `external` tells whether a variable exists outside the graph.
+void verify(const Graph& graph);
+std::string to_dot(const Graph& graph);
+
+}  // namespace anabranch

@@ -1,0 +1,10 @@
+// Declarations of the passes, one file each; pipeline.cc puts them in order.
+#pragma once
+#include "graph/pass.h"
+
+namespace anabranch {
+extern const Pass kUpdatesLast;
+extern const Pass kProgramOrder;
+extern const Pass kFuseAllReduce;
+extern const Pass kReuseInput;
+}  // namespace anabranch

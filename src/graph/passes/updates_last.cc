@@ -1,0 +1,59 @@
+// enable_backward_optimizer_op_deps: update ops wait for the whole backward part. Without it an update may start as
+// soon as its own gradient is there, while other gradients are still computed. Values are the same either way; a failed
+// step has changed fewer parameters with it.
+#include <string>
+#include <utility>
+
+#include "graph/passes/passes.h"
+
+namespace anabranch {
+namespace {
+
+bool is_update(const GraphNode& node) { return (node.role() & ir::role::kOptimize) != 0; }
+
+GraphNode barrier(Graph& graph, std::vector<int> gradients, int number) {
+  ir::Var passed;
+  passed.name = "@updates_last_" + std::to_string(number) + "@";
+  passed.kind = VarKind::kRaw;
+  GraphNode node;
+  auto op = std::make_shared<ir::Op>();
+  op->type = "barrier";
+  op->attrs["op_role"] = int32_t{ir::role::kBackward};
+  node.op = op;
+  node.more_reads = std::move(gradients);
+  node.more_writes = {graph.var(passed.name, 0, passed)};
+  graph.vars[node.more_writes[0]].produced = true;
+  return node;
+}
+
+// One barrier before each run of updates: it reads every gradient written so far, the updates read it.
+int run(Graph& graph, const PassContext&) {
+  std::vector<GraphNode> nodes;
+  std::vector<int> gradients;
+  int passed = -1, barriers = 0;
+  for (GraphNode& node : graph.nodes) {
+    const bool update = is_update(node) && !node.op->role_vars().empty();
+    if (!update && (node.role() & ir::role::kBackward) && !node.op->role_vars().empty()) {
+      for (int v : graph.writes(node)) gradients.push_back(v);
+    }
+    if (update && !gradients.empty()) {
+      nodes.push_back(barrier(graph, std::exchange(gradients, {}), barriers++));
+      passed = nodes.back().more_writes[0];
+    }
+    if (update && passed >= 0) node.more_reads.push_back(passed);
+    nodes.push_back(std::move(node));
+  }
+  graph.nodes = std::move(nodes);
+  return barriers;
+}
+
+}  // namespace
+
+const Pass kUpdatesLast = {
+    "updates_last", "updates wait for all gradients", "bit-equal",
+    [](const PassContext& c) -> const char* {
+      return c.build.enable_backward_optimizer_op_deps ? nullptr : "enable_backward_optimizer_op_deps is False";
+    },
+    run};
+
+}  // namespace anabranch

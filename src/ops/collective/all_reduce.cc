@@ -1,0 +1,148 @@
+// Sums over replicas that live in one process. Made by the engine between replicas, not by layers.
+#include <cstring>
+
+#include "opdef/op_def.h"
+
+namespace anabranch {
+namespace {
+
+constexpr int64_t kGrain = 1 << 14;
+
+// One gradient: `in` from every active replica, `out` on every replica that wants the sum. Outputs may be inputs.
+struct Group {
+  In in;
+  Out out;
+};
+
+template <class T>
+void add_range(const KernelContext& c, const Group& g, int64_t begin, int64_t end) {
+  const T* first = c.at(g.in, 0).data<T>();
+  T* sum = c.at(g.out, 0).mutable_data<T>();
+  // Replica order, whoever owns the result: AllReduce and Reduce add in the same order. Blocks stay in the cache, and
+  // the sum is built aside because out[0] may be the input of a later replica.
+  constexpr int64_t kBlock = 2048;
+  T block[kBlock];
+  for (int64_t b = begin; b < end; b += kBlock) {
+    const int64_t n = std::min(kBlock, end - b);
+    std::copy(first + b, first + b + n, block);
+    for (int r = 1; r < g.in.count; ++r) {
+      const T* x = c.at(g.in, r).data<T>() + b;
+      for (int64_t i = 0; i < n; ++i) block[i] += x[i];
+    }
+    std::copy(block, block + n, sum + b);
+    for (int r = 1; r < g.out.count; ++r) {
+      std::copy(block, block + n, c.at(g.out, r).mutable_data<T>() + b);
+    }
+  }
+}
+
+// Sparse gradients are joined: rows of replica 0, then of replica 1, ...
+void join_rows(const KernelContext& c, const Group& g) {
+  SelectedRows joined;
+  const SelectedRows& first = c.value(g.in, 0).rows();
+  joined.height = first.height;
+  for (int r = 0; r < g.in.count; ++r) {
+    const auto& rows = c.value(g.in, r).rows().rows;
+    joined.rows.insert(joined.rows.end(), rows.begin(), rows.end());
+  }
+  Shape shape = first.value.shape();
+  shape.set(0, static_cast<int64_t>(joined.rows.size()));
+  joined.value.resize(shape, first.value.dtype());
+  char* to = static_cast<char*>(joined.value.mutable_raw());
+  for (int r = 0; r < g.in.count; ++r) {
+    const Tensor& part = c.value(g.in, r).rows().value;
+    if (part.bytes()) std::memcpy(to, part.raw(), part.bytes());
+    to += part.bytes();
+  }
+  for (int r = 0; r < g.out.count; ++r) {
+    auto& out = c.value(g.out, r).as<SelectedRows>();
+    out.rows = joined.rows;
+    out.height = joined.height;
+    out.value.copy_from(joined.value);
+  }
+}
+
+void infer(InferContext& c) {
+  const int groups = c.attr<int32_t>("groups");
+  const int per_in = c.n_in("X") / groups, per_out = c.n_out("Out") / groups;
+  for (int k = 0; k < groups; ++k) {
+    const Meta& first = c.in("X", k * per_in);
+    for (int r = 1; r < per_in; ++r) {
+      const Meta& other = c.in("X", k * per_in + r);
+      AB_CHECK(other.kind == first.kind && other.dtype == first.dtype && compatible(other.shape, first.shape),
+               ShapeMismatch, "replicas disagree on a gradient: {} {} on replica 0, {} {} on replica {}",
+               first.shape.str(), dtype_name(first.dtype), other.shape.str(), dtype_name(other.dtype), r);
+    }
+    for (int r = 0; r < per_out; ++r) c.out("Out", k * per_out + r) = first;
+  }
+}
+
+}  // namespace
+
+AB_OP(all_reduce)
+    .doc("Out[k, r] = sum over replicas i of X[k, i], in the order of i, for each of `groups` gradients k.")
+    .in_list("X", "gradients, those of one group next to each other, one per active replica")
+    .out_list("Out", "sums, as many per group as replicas want it")
+    .attr<int32_t>("groups", 1, "gradients in this node")
+    .infer(infer)
+    .no_grad("sums gradients")
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const In x = op.in("X");
+      const Out out = op.out("Out");
+      const int groups = op.attr<int32_t>("groups");
+      const int per_in = x.count / groups, per_out = out.count / groups;
+      return [=](KernelContext& c) {
+        for (int k = 0; k < groups; ++k) {
+          const Group g{{x.first + k * per_in, per_in}, {out.first + k * per_out, per_out}};
+          if (c.value(g.in).is<SelectedRows>()) {
+            join_rows(c, g);
+          } else {
+            c.parallel_for(c.at(g.in, 0).numel(), kGrain, [&](int64_t b, int64_t e) { add_range<T>(c, g, b, e); });
+          }
+        }
+      };
+    });
+
+AB_OP(replica_weight)
+    .doc("Out = w X (or w when X is not given), where w is this replica's share of the elements of Counted over all "
+         "active replicas, or 1 / active when nothing is counted. Weights a replica's loss gradient.")
+    .in_list("Counted", "the input of the loss's mean on every active replica; its shape alone is read")
+    .in_optional("X", "[1] float, the gradient to weight")
+    .out("Out", "[1] float")
+    .attr<int32_t>("replica", 0, "this replica")
+    .attr<int32_t>("active", 1, "replicas with rows")
+    .attr<int32_t>("dtype", 5, "element type of Out")
+    .infer([](InferContext& c) {
+      if (c.has_in("X")) return c.same_as("Out", "X");
+      c.set_out("Out", Shape{1}, dtype_from_number(c.attr<int32_t>("dtype")));
+    })
+    .no_grad("weights a gradient")
+    .dtype_of_input("X")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const In counted = op.in("Counted"), x = op.in("X");
+      const Out out = op.out("Out");
+      const int replica = op.attr<int32_t>("replica"), active = op.attr<int32_t>("active");
+      return [=](KernelContext& c) {
+        double mine = 1, all = active;
+        if (counted) {
+          all = 0;
+          for (int r = 0; r < counted.count; ++r) all += static_cast<double>(c.at(counted, r).numel());
+          mine = static_cast<double>(c.at(counted, replica).numel());
+        }
+        const T w = static_cast<T>(all > 0 ? mine / all : 0);
+        const int64_t n = c[out].numel();
+        const T* from = x ? c[x].data<T>() : nullptr;
+        T* to = c[out].mutable_data<T>();
+        for (int64_t i = 0; i < n; ++i) to[i] = from ? from[i] * w : w;
+      };
+    });
+
+AB_OP(barrier)
+    .doc("Does nothing: the edges into it and out of it order other nodes.")
+    .infer([](InferContext&) {})
+    .no_grad("orders nodes")
+    .cpu_any([](const KernelArgs&) -> Kernel { return [](KernelContext&) {}; });
+
+}  // namespace anabranch
