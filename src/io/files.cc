@@ -1,0 +1,199 @@
+#include "io/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <variant>
+
+#include "io/atomic_file.h"
+#include "io/tensor_stream.h"
+
+namespace anabranch::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Fluid uses a variable's name as its file name; a "/" in it makes a sub-folder. It must not lead out of the folder.
+std::string file_of_var(const std::string& folder, const std::string& name) {
+  bool inside = !name.empty() && name.find('\0') == std::string::npos && fs::path(name).is_relative();
+  std::string last;
+  for (const auto& part : fs::path(name)) {
+    last = part.string();
+    inside = inside && last != ".." && last != ".";
+  }
+  AB_CHECK(inside && !last.empty(), InvalidArgument, "variable \"{}\" cannot be a file: its name leads out of the folder",
+           name);
+  return (fs::path(folder) / name).string();
+}
+
+// A sub-folder may be a link to somewhere else: writing follows it only while that stays inside.
+void check_stays_inside(const std::string& folder, const std::string& path) {
+  std::error_code failed;
+  const fs::path root = fs::weakly_canonical(folder, failed);
+  const fs::path real = failed ? fs::path() : fs::weakly_canonical(fs::path(path).parent_path(), failed);
+  AB_CHECK(!failed, Unavailable, "cannot follow {}: {}", path, failed.message());
+  auto r = root.begin();
+  auto p = real.begin();
+  while (r != root.end() && !r->empty() && p != real.end() && *r == *p) ++r, ++p;
+  AB_CHECK(r == root.end() || r->empty(), InvalidArgument, "{} lies outside {}: a link leads out of the folder", path,
+           folder);
+}
+
+std::string one_file(const std::string& folder, const std::string& filename) {
+  AB_CHECK(filename.find('\0') == std::string::npos, InvalidArgument, "the file name has a zero byte in it");
+  return (fs::path(folder.empty() ? "." : folder) / filename).string();
+}
+
+const Value& value_to_save(const Scope& scope, const std::string& name) {
+  const Value* value = scope.find_var(name);
+  AB_CHECK(value != nullptr, NotFound, "variable {} cannot be saved: it is not in the scope", name);
+  AB_CHECK(value->initialized(), NotFound,
+           "variable {} cannot be saved: it was never written (was the startup program run?)", name);
+  AB_CHECK(value->is<Tensor>() || value->is<SelectedRows>(), InvalidArgument,
+           "variable {} cannot be saved: it holds neither a tensor nor sparse rows", name);
+  return *value;
+}
+
+std::string stream_of(const Value& value) {
+  std::string bytes;
+  if (const auto* rows = value.get<SelectedRows>()) {
+    write_selected_rows(*rows, &bytes);
+  } else {
+    write_tensor(value.tensor(), &bytes);
+  }
+  return bytes;
+}
+
+using Loaded = std::variant<Tensor, SelectedRows>;
+
+std::string label(const std::string& name, const std::string& path) {
+  return fmt::format("variable {} in file {}", name, path);
+}
+
+Loaded read_own_file(const Scope& scope, const std::string& name, const std::string& path) {
+  const std::string bytes = read_file(path), what = label(name, path);
+  std::string_view rest = bytes;
+  const Value* value = scope.find_var(name);
+  Loaded loaded;
+  if (value && value->is<SelectedRows>()) {
+    loaded = read_selected_rows(&rest, what);
+  } else {
+    loaded = read_tensor(&rest, what);
+  }
+  AB_CHECK(rest.empty(), InvalidArgument, "{}: {} extra bytes behind it (at byte {})", what, rest.size(),
+           bytes.size() - rest.size());
+  return loaded;
+}
+
+std::vector<Loaded> read_one_file(const Scope& scope, const std::vector<std::string>& names, const std::string& path) {
+  const std::string bytes = read_file(path);
+  std::string_view rest = bytes;
+  std::vector<Loaded> loaded;
+  for (const auto& name : names) {
+    const Value* value = scope.find_var(name);
+    AB_CHECK(!value || !value->is<SelectedRows>(), InvalidArgument,
+             "variable {} holds sparse rows: they cannot be in a file with others", name);
+    const size_t begin = bytes.size() - rest.size();
+    try {
+      loaded.emplace_back(read_tensor(&rest, label(name, path)));
+    } catch (Error& e) {
+      throw e.with_note(fmt::format("its part begins at byte {} of the file", begin));
+    }
+  }
+  AB_CHECK(rest.empty(), InvalidArgument,
+           "file {}: {} extra bytes behind the last variable, {} (at byte {}); it holds other variables than these {}",
+           path, rest.size(), names.empty() ? "none" : names.back(), bytes.size() - rest.size(), names.size());
+  return loaded;
+}
+
+// Into the memory that is there where it fits, for others share it (views of records, replicas).
+void assign(Value* value, Loaded loaded) {
+  if (auto* rows = std::get_if<SelectedRows>(&loaded)) {
+    value->as<SelectedRows>() = std::move(*rows);
+  } else {
+    Tensor& from = std::get<Tensor>(loaded);
+    Tensor& to = value->as<Tensor>();
+    if (to.initialized() && to.shape() == from.shape() && to.dtype() == from.dtype()) {
+      to.copy_from(from);
+    } else {
+      to = std::move(from);
+    }
+  }
+  value->touch();
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  // Without O_NONBLOCK opening a pipe would wait for a writer that may never come.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  AB_CHECK(fd >= 0 || (errno != ENOENT && errno != ENOTDIR), NotFound, "file {} does not exist", path);
+  AB_CHECK(fd >= 0, Unavailable, "cannot open {}: {}", path, std::strerror(errno));
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&fd, [](const int* f) { close(*f); });
+  struct stat info {};
+  AB_CHECK(fstat(fd, &info) == 0, Unavailable, "cannot look at {}: {}", path, std::strerror(errno));
+  AB_CHECK(S_ISREG(info.st_mode), InvalidArgument, "{} is no regular file", path);
+  std::string bytes(static_cast<size_t>(info.st_size), '\0');
+  size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t n = read(fd, bytes.data() + have, bytes.size() - have);
+    if (n < 0 && errno == EINTR) continue;
+    AB_CHECK(n >= 0, Unavailable, "cannot read {}: {}", path, std::strerror(errno));
+    if (n == 0) break;  // became shorter meanwhile: what is missing shows when it is parsed
+    have += static_cast<size_t>(n);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+void write_file_atomic(const std::string& path, std::string_view data) {
+  std::vector<AtomicFile> files;
+  files.emplace_back(path).write(data);
+  commit_all(&files);
+}
+
+void save_vars(const Scope& scope, const std::vector<std::string>& names, const std::string& folder,
+               const std::string& filename) {
+  const std::string root = folder.empty() ? "." : folder;
+  std::set<std::string> paths;
+  for (const auto& name : names) {
+    const Value& value = value_to_save(scope, name);
+    AB_CHECK(filename.empty() || !value.is<SelectedRows>(), InvalidArgument,
+             "variable {} holds sparse rows: they cannot be in a file with others", name);
+    if (!filename.empty()) continue;
+    const std::string path = file_of_var(root, name);
+    check_stays_inside(root, path);
+    AB_CHECK(paths.insert(path).second, InvalidArgument, "two variables would be saved as {}", path);
+  }
+  std::vector<AtomicFile> files;
+  if (!filename.empty()) files.emplace_back(one_file(root, filename));
+  for (const auto& name : names) {
+    if (filename.empty()) files.emplace_back(file_of_var(root, name));
+    files.back().write(stream_of(value_to_save(scope, name)));
+    if (filename.empty()) files.back().finish();  // one open file at a time, however many variables there are
+  }
+  commit_all(&files);
+}
+
+void load_vars(Scope& scope, const std::vector<std::string>& names, const std::string& folder,
+               const std::string& filename) {
+  const std::string root = folder.empty() ? "." : folder;
+  std::vector<Loaded> loaded;
+  if (filename.empty()) {
+    for (const auto& name : names) loaded.push_back(read_own_file(scope, name, file_of_var(root, name)));
+  } else {
+    loaded = read_one_file(scope, names, one_file(root, filename));
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    Value* value = scope.find_var(names[i]);
+    assign(value ? value : scope.var(names[i]), std::move(loaded[i]));
+  }
+}
+
+}  // namespace anabranch::io
