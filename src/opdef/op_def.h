@@ -44,6 +44,7 @@ enum Effect : unsigned {
   kOrdered = 1u << 2,       // keeps program order with all other ordered ops (print, file, reader)
   kTakesViews = 1u << 3,    // kernel accepts row-strided tensors
   kRunsBlock = 1u << 4,     // executes a sub-block: reads and writes what the block does
+  kMaybeUnset = 1u << 5,    // inputs may hold nothing (the branch that did not run)
 };
 
 class OpDef {

@@ -59,6 +59,10 @@ void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
   for (size_t i = 0; i < context_.ins.size(); ++i) {
     if (!ins[i]) continue;
     if (!ins[i]->initialized()) [[unlikely]] {
+      if (def_.has(kMaybeUnset)) {
+        context_.ins[i] = Meta{};
+        continue;
+      }
       throw Error(ErrorKind::kNotFound,
                   fmt::format("{}: variable {} holds no value", op_->type, arg_name(op_->inputs, i)))
           .with_hint("feed it, or run the startup program first when it is a parameter");

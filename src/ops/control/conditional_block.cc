@@ -43,7 +43,7 @@ AB_OP(conditional_block)
     .required_attr("sub_block", AttrType::kBlock, "the block")
     .attr<bool>("is_scalar_condition", false, "Cond is one truth value")
     .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "nothing to do: values of a block stay in it")
-    .effects(kDynamic | kRunsBlock)
+    .effects(kDynamic | kRunsBlock | kMaybeUnset)
     .infer([](InferContext& c) { c.out("Scope").kind = VarKind::kStepScopes; })
     .grad([](GradContext& g) {
       g.op("conditional_block_grad")
@@ -73,7 +73,7 @@ AB_OP(conditional_block_grad)
     .out_list("Input@GRAD", "gradients of what the block read")
     .required_attr("sub_block", AttrType::kBlock, "the gradient block")
     .attr<bool>("is_scalar_condition", false, "Cond is one truth value")
-    .effects(kDynamic | kRunsBlock)
+    .effects(kDynamic | kRunsBlock | kMaybeUnset)
     .infer([](InferContext& c) {
       if (c.runtime()) return;
       for (int i = 0; i < c.n_out("Input@GRAD") && i < c.n_in("Input"); ++i) c.out("Input@GRAD", i) = c.in("Input", i);

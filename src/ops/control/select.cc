@@ -19,7 +19,7 @@ AB_OP(select_input)
     .in_list("X", "branches, alike in kind")
     .in("Mask", "[1] int32, which branch")
     .out("Out", "as the chosen X")
-    .effects(kDynamic)
+    .effects(kDynamic | kMaybeUnset)
     .infer([](InferContext& c) {
       if (!c.runtime()) c.same_as("Out", "X");
     })
@@ -37,7 +37,7 @@ AB_OP(select_output)
     .in("X", "any")
     .in("Mask", "[1] int32, which output")
     .out_list("Out", "as X")
-    .effects(kDynamic)
+    .effects(kDynamic | kMaybeUnset)
     .infer([](InferContext& c) {
       if (c.runtime()) return;
       for (int i = 0; i < c.n_out("Out"); ++i) c.out("Out", i) = c.in("X");

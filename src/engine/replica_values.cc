@@ -1,0 +1,62 @@
+#include "engine/replica_values.h"
+
+#include <algorithm>
+
+namespace anabranch {
+
+ReplicaValues::ReplicaValues(std::shared_ptr<Scope> scope, int replicas, std::set<std::string> shared)
+    : scope_(std::move(scope)), replicas_(replicas), shared_(std::move(shared)) {}
+
+Value* ReplicaValues::get(const std::string& name, int replica) {
+  if (lender_) {
+    if (lender_->copies_.count(name) || lender_->shared_.count(name) || lender_->scope_->find_var(name)) {
+      return lender_->get(name, std::min(replica, lender_->replicas_ - 1));
+    }
+  }
+  Value* original = scope_->find_var(name);
+  if (!original) original = scope_->var(name);
+  if (replica == 0 || shared_.count(name)) return original;
+  auto [it, fresh] = copies_.try_emplace(name);
+  Copies& c = it->second;
+  if (fresh) {
+    c.original = original;
+    c.version = ~uint64_t{0};  // older than anything: copied before the next run
+    c.of_replica.resize(replicas_);
+  }
+  auto& copy = c.of_replica[replica];
+  if (!copy) {
+    copy = std::make_shared<Value>();
+    if (original->initialized()) copy->copy_from(*original);
+  }
+  return copy.get();
+}
+
+void ReplicaValues::refresh_copies() {
+  for (auto& [name, c] : copies_) {
+    if (c.version == c.original->version() || !c.original->initialized()) continue;
+    for (auto& copy : c.of_replica) {
+      if (copy) copy->copy_from(*c.original);
+    }
+    c.version = c.original->version();
+  }
+}
+
+void ReplicaValues::mark_written(const std::vector<Value*>& written) {
+  for (Value* v : written) v->touch();
+  // Copies that were as new as their original before this run are so after it: the run updated them alike.
+  for (auto& [name, c] : copies_) {
+    if (c.version + 1 == c.original->version()) ++c.version;
+  }
+}
+
+int64_t ReplicaValues::copy_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& [name, c] : copies_) {
+    for (const auto& copy : c.of_replica) {
+      if (copy && copy->get<Tensor>()) bytes += static_cast<int64_t>(copy->get<Tensor>()->bytes());
+    }
+  }
+  return bytes;
+}
+
+}  // namespace anabranch

@@ -1,0 +1,40 @@
+// The persistable variables of every replica. Replica 0 uses the user's scope itself; the others have copies, or share
+// replica 0's (Reduce mode: what only optimizer ops write). Copies are renewed whenever somebody else has written the
+// scope since: a load, a set, another executor's run.
+#pragma once
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/scope.h"
+
+namespace anabranch {
+
+class ReplicaValues {
+ public:
+  ReplicaValues(std::shared_ptr<Scope> scope, int replicas, std::set<std::string> shared);
+
+  // The value of a persistable variable; `lender`, when given, is asked first (share_vars_from).
+  Value* get(const std::string& name, int replica);
+  void borrow_from(ReplicaValues* lender) { lender_ = lender; }
+  void refresh_copies();                               // before a run
+  void mark_written(const std::vector<Value*>& written);  // after a run: others learn that these changed
+  Scope& scope() { return *scope_; }
+  int64_t copy_bytes() const;  // held by replicas other than 0
+
+ private:
+  struct Copies {
+    Value* original;
+    uint64_t version;  // of the original when the copies were made
+    std::vector<std::shared_ptr<Value>> of_replica;  // [0] is null
+  };
+  std::shared_ptr<Scope> scope_;
+  int replicas_;
+  std::set<std::string> shared_;
+  std::map<std::string, Copies> copies_;
+  ReplicaValues* lender_ = nullptr;
+};
+
+}  // namespace anabranch

@@ -1,0 +1,273 @@
+#include "engine/step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/flags.h"
+
+namespace anabranch {
+
+Step::Step(const StepKey& key, const StepOptions& options)
+    : key_(key), compile_(*options.compile), values_(options.values) {
+  make_graph(options);
+  team_ = &Team::of_size(compile_.execution.num_threads);
+  LowerOptions lowering;
+  lowering.program = options.program;
+  lowering.parallel = team_;
+  lowering.seed = options.seed;
+  lowering.outside = [&](const GraphVar& v) -> Value* {
+    if (v.desc.persistable) return values_->get(v.name, v.replica);
+    // A temporary that nobody makes may have been put into the scope by hand.
+    if (!v.produced && !v.fed) return values_->scope().find_var(v.name);
+    return nullptr;
+  };
+  lowered_ = lower(graph_, lowering);
+  state_ = std::make_unique<RunState>(*lowered_.plan);
+  describe_ = [this](int node) { return lowered_.describe[node]; };
+  make_slots();
+}
+
+void Step::make_graph(const StepOptions& options) {
+  ReplicateOptions r;
+  r.replicas = compile_.replicas;
+  r.active = key_.active;
+  r.data_parallel = compile_.data_parallel;
+  r.exact_fluid = Flags::exact_fluid();
+  r.loss_name = compile_.loss_name;
+  r.fed = {key_.feeds.begin(), key_.feeds.end()};
+  r.fetched = {key_.fetches.begin(), key_.fetches.end()};
+  r.build = compile_.build;
+  graph_ = replicate(*options.program, r);
+  passes_ = run_passes(graph_, {compile_.build});
+}
+
+void Step::make_slots() {
+  std::set<Value*> seen;
+  for (size_t v = 0; v < graph_.vars.size(); ++v) {
+    const GraphVar& var = graph_.vars[v];
+    Value* value = lowered_.values[v];
+    if (!var.desc.persistable || !seen.insert(value).second) continue;
+    if (var.replica == 0 && var.produced) written_.push_back(value);
+    watched_.push_back({value, Shape{}, DType::kFloat32});
+  }
+  std::set<int> writes;
+  for (const auto& w : lowered_.writes) writes.insert(w.begin(), w.end());
+  feed_slots_.resize(key_.active);
+  for (int r = 0; r < key_.active; ++r) {
+    for (const auto& name : key_.feeds) {
+      const int v = graph_.find(name, r);
+      const bool used = v >= 0;
+      feed_slots_[r].push_back({used ? lowered_.values[v] : nullptr, used && writes.count(v) != 0, {}, {}, {}, false});
+    }
+  }
+  for (const auto& name : key_.fetches) {
+    auto& values = fetch_values_.emplace_back();
+    for (int r = 0; r < compile_.replicas; ++r) {
+      const int v = graph_.find(name, std::min(r, graph_.replicas - 1));
+      if (v < 0 || graph_.vars[v].replica != r) continue;
+      const GraphVar& var = graph_.vars[v];
+      const bool active = r < key_.active;
+      if (active && (var.produced || var.fed || var.desc.persistable || lowered_.values[v]->initialized())) {
+        values.push_back(lowered_.values[v]);
+      }
+    }
+    // Reduce mode keeps a parameter once: every active replica shows the same one.
+    const int shared = graph_.find(name, 0);
+    if (shared >= 0 && graph_.vars[shared].desc.persistable) values.resize(key_.active, lowered_.values[shared]);
+    if (values.empty()) {
+      if (Value* v = values_->scope().find_var(name)) values.push_back(v);
+    }
+    if (values.empty()) {
+      throw Error(ErrorKind::kNotFound, fmt::format("fetched variable {} is computed by no op of the program and is "
+                                                    "not in the scope", name))
+          .with_hint("check the name; a variable of a pruned or test program may have been removed with its op");
+    }
+  }
+}
+
+bool Step::bind_feeds(const std::vector<FeedMap>& feeds) {
+  bool changed = false;
+  for (int r = 0; r < key_.active; ++r) {
+    for (size_t i = 0; i < key_.feeds.size(); ++i) {
+      FeedSlot& slot = feed_slots_[r][i];
+      if (!slot.value) continue;
+      const Tensor& fed = feeds[r][i].second;
+      Tensor& t = slot.value->as<Tensor>();
+      if (slot.written) {
+        t.copy_from(fed);
+      } else {
+        t.view(const_cast<void*>(fed.raw()), fed.shape(), fed.dtype(), nullptr, fed.row_stride());
+        t.set_lod(fed.lod_ref());
+      }
+      const bool same_lod = slot.lod == fed.lod_ref() || (slot.lod && fed.lod_ref() && *slot.lod == *fed.lod_ref());
+      if (slot.laid_out && slot.shape == fed.shape() && slot.dtype == fed.dtype() && same_lod) continue;
+      slot.shape = fed.shape();
+      slot.dtype = fed.dtype();
+      slot.lod = fed.lod_ref();
+      slot.laid_out = true;
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+// The caller's memory is borrowed for the run only.
+void Step::unbind_feeds() {
+  for (auto& slots : feed_slots_) {
+    for (FeedSlot& slot : slots) {
+      if (slot.value && !slot.written) slot.value->as<Tensor>().release();
+    }
+  }
+}
+
+bool Step::watched_changed() {
+  bool changed = false;
+  for (Watched& w : watched_) {
+    const Tensor* t = w.value->get<Tensor>();
+    if (!t || (t->shape() == w.shape && t->dtype() == w.dtype)) continue;
+    w.shape = t->shape();
+    w.dtype = t->dtype();
+    changed = true;
+  }
+  return changed;
+}
+
+void Step::lay_out() {
+  int at = 0;
+  try {
+    lowered_.plan->lay_out(&at);
+  } catch (Error& e) {
+    laid_out_ = false;
+    e.with_op(lowered_.describe[at]).with_while("inferring shapes");
+    throw;
+  }
+  watched_changed();  // what this plan itself creates does not count as a change
+  laid_out_ = true;
+}
+
+void Step::check_finite(int node) const {
+  for (int v : lowered_.writes[node]) {
+    const Tensor* t = lowered_.values[v]->get<Tensor>();
+    if (!t || !t->initialized() || !(t->dtype() == DType::kFloat32 || t->dtype() == DType::kFloat64)) continue;
+    visit_dtype(t->dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const T* x = t->data<T>();
+      for (int64_t i = 0; i < t->numel(); ++i) {
+        AB_CHECK(std::isfinite(static_cast<double>(x[i])), InvalidArgument,
+                 "FLAGS_check_nan_inf: {} holds {} at element {} of {}", graph_.vars[v].name, static_cast<double>(x[i]), i,
+                 t->shape().str());
+      }
+    });
+  }
+}
+
+void Step::report(Error error, int node) const {
+  if (node >= 0) error.with_op(lowered_.describe[node]);
+  std::set<std::string> changed;
+  for (int i = 0; i < lowered_.plan->size(); ++i) {
+    if (!state_->started(i)) continue;
+    for (int v : lowered_.writes[i]) {
+      const GraphVar& var = graph_.vars[v];
+      if (!var.desc.persistable) continue;
+      changed.insert(compile_.replicas > 1 ? fmt::format("{} (replica {})", var.name, var.replica) : var.name);
+    }
+  }
+  std::string list;
+  for (const auto& name : changed) list += (list.empty() ? "" : ", ") + name;
+  error.with_note("changed persistable variables that had changed before the error: " + (changed.empty() ? "none" : list));
+  throw error;
+}
+
+void Step::execute(uint32_t number, const CompiledProgram::Probe& probe) {
+  Plan& plan = *lowered_.plan;
+  for (int i = 0; i < plan.size(); ++i) plan.node(i).context.step = number;
+  std::function<void(int)> before, after;
+  RunOptions options;
+  options.dry_run = compile_.execution.dry_run;
+  options.stall_report_s = Flags::stall_report_s();
+  options.describe = &describe_;
+  if (probe) {
+    before = [&](int node) { probe(lowered_.types[node], lowered_.replicas[node], node); };
+    options.probe = &before;
+  }
+  if (Flags::check_nan_inf()) {
+    after = [&](int node) { check_finite(node); };
+    options.after = &after;
+  }
+  const bool nested = Team::inside();
+  const bool parallel = !nested && team_->workers() > 1 && compile_.replicas > 1 && !plan.is_chain();
+  try {
+    if (parallel) {
+      run_threaded(plan, *state_, *team_, options);
+    } else {
+      run_sequential(plan, *state_, nested ? nullptr : team_, options);
+    }
+  } catch (const Error& e) {
+    report(e, state_->failed_node());
+  } catch (const std::bad_alloc&) {
+    report(Error(ErrorKind::kResourceExhausted, "out of memory"), state_->failed_node());
+  } catch (const std::exception& e) {
+    report(Error(ErrorKind::kInternal, e.what()), state_->failed_node());
+  }
+}
+
+std::vector<Fetched> Step::collect() const {
+  std::vector<Fetched> out;
+  for (size_t f = 0; f < fetch_values_.size(); ++f) {
+    Fetched& pieces = out.emplace_back();
+    for (const Value* v : fetch_values_[f]) {
+      if (const auto* array = v->get<TensorArray>()) {
+        TensorArray& copy = std::get<TensorArray>(pieces.emplace_back(TensorArray(array->size())));
+        for (size_t i = 0; i < array->size(); ++i) copy[i].copy_from((*array)[i]);
+        continue;
+      }
+      const auto* rows = v->get<SelectedRows>();
+      const Tensor* t = rows ? &rows->value : v->get<Tensor>();
+      AB_CHECK(t && t->initialized(), NotFound, "fetched variable {} holds no value", key_.fetches[f]);
+      std::get<Tensor>(pieces.emplace_back(Tensor())).copy_from(*t);
+    }
+  }
+  return out;
+}
+
+std::vector<Fetched> Step::run(const std::vector<FeedMap>& feeds, uint32_t number, const CompiledProgram::Probe& probe) {
+  struct Unbind {
+    Step& step;
+    ~Unbind() { step.unbind_feeds(); }
+  } unbind{*this};
+  values_->refresh_copies();
+  const bool fed_changed = bind_feeds(feeds);
+  if (fed_changed || watched_changed() || !laid_out_) lay_out();
+  struct Mark {  // also after an error: some of them may have changed
+    Step& step;
+    ~Mark() { step.values_->mark_written(step.written_); }
+  } mark{*this};
+  execute(number, probe);
+  return collect();
+}
+
+std::string Step::explain() const {
+  std::string text = fmt::format("{} nodes on {} replicas ({} with work), {} threads, {}\n", lowered_.plan->size(),
+                                 compile_.replicas, key_.active, team_->workers(),
+                                 lowered_.plan->is_chain() ? "a chain: run in order" : "a graph");
+  for (const auto& p : passes_) text += fmt::format("  {:<16} {}\n", p.name, p.outcome);
+  return text;
+}
+
+void Step::drop_temporaries() {
+  for (Value& v : lowered_.temporaries) {
+    if (Tensor* t = v.get<Tensor>()) t->release();
+  }
+  laid_out_ = false;
+}
+
+int64_t Step::temporary_bytes() const {
+  int64_t bytes = 0;
+  for (const Value& v : lowered_.temporaries) {
+    if (const Tensor* t = v.get<Tensor>(); t && t->initialized()) bytes += static_cast<int64_t>(t->bytes());
+  }
+  return bytes;
+}
+
+}  // namespace anabranch

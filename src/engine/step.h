@@ -1,0 +1,85 @@
+// One plan with what is needed to run it again and again: where feeds go, where fetches come from, which shapes it was
+// laid out for.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/compiled_program.h"
+#include "engine/replica_values.h"
+#include "exec/lower.h"
+#include "exec/run.h"
+#include "graph/pass.h"
+#include "graph/replicate.h"
+
+namespace anabranch {
+
+struct StepKey {
+  std::vector<std::string> feeds, fetches;
+  int active = 1;
+  bool operator==(const StepKey&) const = default;
+};
+
+struct StepOptions {
+  const ir::Program* program;
+  const CompileOptions* compile;
+  ReplicaValues* values;
+  uint64_t seed;
+};
+
+class Step {
+ public:
+  Step(const StepKey& key, const StepOptions& options);
+
+  std::vector<Fetched> run(const std::vector<FeedMap>& feeds, uint32_t number, const CompiledProgram::Probe& probe);
+
+  const StepKey& key() const { return key_; }
+  std::string explain() const;
+  std::string dot() const { return to_dot(graph_); }
+  void drop_temporaries();
+  int64_t temporary_bytes() const;
+
+ private:
+  struct FeedSlot {
+    Value* value;
+    bool written;            // some op writes it: the caller's memory must not be borrowed
+    Shape shape;             // what the plan was laid out for
+    DType dtype;
+    LoDRef lod;
+    bool laid_out = false;
+  };
+  struct Watched {           // a persistable that the plan reads: its shape may change between runs
+    Value* value;
+    Shape shape;
+    DType dtype;
+  };
+
+  void make_graph(const StepOptions& options);
+  void make_slots();
+  bool bind_feeds(const std::vector<FeedMap>& feeds);  // true when shapes changed
+  void unbind_feeds();
+  bool watched_changed();
+  void lay_out();
+  void execute(uint32_t number, const CompiledProgram::Probe& probe);
+  void check_finite(int node) const;
+  [[noreturn]] void report(Error error, int node) const;
+  std::vector<Fetched> collect() const;
+
+  StepKey key_;
+  CompileOptions compile_;
+  ReplicaValues* values_;
+  Graph graph_;
+  std::vector<PassReport> passes_;
+  Lowered lowered_;
+  std::unique_ptr<RunState> state_;
+  Team* team_ = nullptr;
+  std::vector<std::vector<FeedSlot>> feed_slots_;   // by replica, in the order of key_.feeds
+  std::vector<std::vector<Value*>> fetch_values_;   // by fetch, then replica
+  std::vector<Watched> watched_;
+  std::vector<Value*> written_;                     // values of the user's scope that a run changes
+  bool laid_out_ = false;
+  std::function<std::string(int)> describe_;
+};
+
+}  // namespace anabranch
