@@ -1,0 +1,65 @@
+// What the files of this folder share: one bind function a folder of src/, and the translations between Python objects
+// and the engine's values. No logic lives here.
+#pragma once
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/value.h"
+#include "ir/attr.h"
+
+namespace anabranch::python {
+
+namespace nb = nanobind;
+
+void bind_error(nb::module_& m);
+void bind_core(nb::module_& m);
+void bind_scope(nb::module_& m);
+void bind_ir(nb::module_& m);
+void bind_opdef(nb::module_& m);
+void bind_autodiff(nb::module_& m);
+void bind_io(nb::module_& m);
+void bind_engine(nb::module_& m);
+void install_source_locations(nb::module_& m);
+
+// A sparse gradient held by a variable of a scope, or by itself.
+struct RowsRef {
+  std::shared_ptr<Value> value;  // null: `own` counts
+  SelectedRows own;
+  SelectedRows& get();
+};
+
+struct ArrayRef {
+  std::shared_ptr<Value> value;
+  TensorArray own;
+  TensorArray& get();
+};
+
+// What Python calls a LoDTensor: the tensor of a variable, of sparse rows, or one of its own. Looked up at every use, so
+// that a variable which changes its kind cannot leave a dangling reference.
+struct TensorRef {
+  std::shared_ptr<Value> value;
+  std::shared_ptr<RowsRef> rows;
+  Tensor own;
+  Tensor& get();
+  void touch() { if (value) value->touch(); }
+};
+
+// ---- numpy
+
+// A tensor over the memory of an array (borrowed: the array must live as long), or over a converted copy that the
+// tensor owns. InvalidArgument names the dtypes there are.
+Tensor borrow_array(nb::handle array);
+// A new array with a copy of the elements.
+nb::object array_copy(const Tensor& tensor);
+// An array over the tensor's own memory, kept alive by the array.
+nb::object array_view(Tensor tensor);
+
+// ---- attributes
+
+Attr attr_from_python(const std::string& name, nb::handle value, std::optional<AttrType> wanted);
+nb::object attr_to_python(const Attr& attr);
+
+}  // namespace anabranch::python

@@ -1,0 +1,160 @@
+// engine/: compiled programs.
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/set.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.h"
+#include "engine/compiled_program.h"
+
+namespace anabranch::python {
+namespace {
+
+Tensor feed_tensor(const std::string& name, nb::handle value) {
+  TensorRef* t = nullptr;
+  if (nb::try_cast<TensorRef*>(value, t) && t) {
+    AB_CHECK(t->get().initialized(), InvalidArgument, "the LoDTensor fed as {} was never set", name);
+    return t->get();
+  }
+  try {
+    return borrow_array(value);
+  } catch (Error& e) {
+    throw e.with_while("feeding " + name);
+  }
+}
+
+FeedMap feed_map(const nb::dict& feed) {
+  FeedMap out;
+  out.reserve(feed.size());
+  for (auto [key, value] : feed) {
+    auto name = nb::cast<std::string>(key);
+    Tensor t = feed_tensor(name, value);
+    out.emplace_back(std::move(name), std::move(t));
+  }
+  return out;
+}
+
+nb::object fetched_to_python(FetchedValue value, bool numpy) {
+  if (auto* array = std::get_if<TensorArray>(&value)) {
+    ArrayRef out;
+    out.own = std::move(*array);
+    return nb::cast(std::move(out));
+  }
+  Tensor& t = std::get<Tensor>(value);
+  if (numpy && t.lod().empty()) return array_view(std::move(t));
+  TensorRef out;
+  out.own = std::move(t);
+  return nb::cast(std::move(out));
+}
+
+// feeds: one dict, or one a replica. Result: one item a fetch; a list with one item a replica when not merged.
+nb::list run(CompiledProgram& self, const nb::list& feeds, const std::vector<std::string>& fetch, bool numpy,
+             bool merged) {
+  RunRequest request;
+  request.fetch = fetch;
+  for (nb::handle feed : feeds) request.feeds.push_back(feed_map(nb::borrow<nb::dict>(feed)));
+  std::vector<Fetched> fetched;
+  {
+    nb::gil_scoped_release unlocked;
+    fetched = self.run(request);
+  }
+  nb::list out;
+  for (size_t i = 0; i < fetched.size(); ++i) {
+    Fetched& pieces = fetched[i];
+    if (merged) {
+      out.append(fetched_to_python(pieces.size() == 1 ? std::move(pieces[0]) : merge_fetched(pieces, fetch[i]), numpy));
+      continue;
+    }
+    nb::list list;
+    for (FetchedValue& piece : pieces) list.append(fetched_to_python(std::move(piece), numpy));
+    out.append(list);
+  }
+  return out;
+}
+
+void bind_strategies(nb::module_& m) {
+  nb::enum_<ReduceMode>(m, "ReduceMode", nb::is_arithmetic())
+      .value("AllReduce", ReduceMode::kAllReduce)
+      .value("Reduce", ReduceMode::kReduce);
+  nb::enum_<GradientScale>(m, "GradientScale", nb::is_arithmetic())
+      .value("CoeffNumDevice", GradientScale::kCoeffNumDevice)
+      .value("One", GradientScale::kOne)
+      .value("Customized", GradientScale::kCustomized);
+  using B = BuildStrategy;
+  nb::class_<B>(m, "BuildStrategy")
+      .def(nb::init<>())
+      .def_rw("reduce_strategy", &B::reduce_strategy)
+      .def_rw("gradient_scale_strategy", &B::gradient_scale_strategy)
+      .def_rw("debug_graphviz_path", &B::debug_graphviz_path)
+      .def_rw("enable_sequential_execution", &B::enable_sequential_execution)
+      .def_rw("enable_backward_optimizer_op_deps", &B::enable_backward_optimizer_op_deps)
+      .def_rw("remove_unnecessary_lock", &B::remove_unnecessary_lock)
+      .def_rw("cache_runtime_context", &B::cache_runtime_context)
+      .def_rw("fuse_elewise_add_act_ops", &B::fuse_elewise_add_act_ops)
+      .def_rw("fuse_bn_act_ops", &B::fuse_bn_act_ops)
+      .def_rw("fuse_relu_depthwise_conv", &B::fuse_relu_depthwise_conv)
+      .def_rw("fuse_all_optimizer_ops", &B::fuse_all_optimizer_ops)
+      .def_rw("fuse_all_reduce_ops", &B::fuse_all_reduce_ops, nb::arg().none())
+      .def_rw("fuse_broadcast_ops", &B::fuse_broadcast_ops, nb::arg().none())
+      .def_rw("enable_auto_fusion", &B::enable_auto_fusion)
+      .def_rw("sync_batch_norm", &B::sync_batch_norm)
+      .def_rw("memory_optimize", &B::memory_optimize, nb::arg().none())
+      .def_rw("enable_inplace", &B::enable_inplace)
+      .def_rw("is_distribution", &B::is_distribution)
+      .def_rw("async_mode", &B::async_mode)
+      .def_rw("num_trainers", &B::num_trainers)
+      .def_rw("trainer_id", &B::trainer_id)
+      .def_rw("trainers_endpoints", &B::trainers_endpoints)
+      .def_rw("nccl_comm_num", &B::nccl_comm_num)
+      .def_rw("use_hierarchical_allreduce", &B::use_hierarchical_allreduce)
+      .def_rw("hierarchical_allreduce_inter_nranks", &B::hierarchical_allreduce_inter_nranks)
+      .def_rw("mkldnn_enabled_op_types", &B::mkldnn_enabled_op_types)
+      .def_rw("disabled_passes", &B::disabled_passes);
+  using E = ExecutionStrategy;
+  nb::class_<E>(m, "ExecutionStrategy")
+      .def(nb::init<>())
+      .def_rw("num_threads", &E::num_threads)
+      .def_rw("num_iteration_per_drop_scope", &E::num_iteration_per_drop_scope)
+      .def_rw("num_iteration_per_run", &E::num_iteration_per_run)
+      .def_rw("allow_op_delay", &E::allow_op_delay)
+      .def_rw("use_experimental_executor", &E::use_experimental_executor)
+      .def_rw("use_thread_barrier", &E::use_thread_barrier)
+      .def_rw("dry_run", &E::dry_run);
+}
+
+}  // namespace
+
+void bind_engine(nb::module_& m) {
+  bind_strategies(m);
+  nb::class_<CompiledProgram>(m, "CompiledProgram", "A program bound to a scope and a number of replicas.")
+      .def("__init__", [](CompiledProgram* self, ir::ProgramRef program, std::shared_ptr<Scope> scope, int replicas,
+                          bool data_parallel, std::string loss_name, const BuildStrategy& build,
+                          const ExecutionStrategy& execution, CompiledProgram* share_vars_from) {
+        CompileOptions options;
+        options.replicas = replicas;
+        options.data_parallel = data_parallel;
+        options.loss_name = std::move(loss_name);
+        options.build = build;
+        options.execution = execution;
+        options.share_vars_from = share_vars_from;
+        new (self) CompiledProgram(std::move(program), std::move(scope), std::move(options));
+      }, nb::arg("program"), nb::arg("scope"), nb::arg("replicas"), nb::arg("data_parallel"), nb::arg("loss_name"),
+           nb::arg("build"), nb::arg("execution"), nb::arg("share_vars_from").none(), nb::keep_alive<1, 9>())
+      .def("run", &run, nb::arg("feeds"), nb::arg("fetch"), nb::arg("numpy"), nb::arg("merged"))
+      .def("replicas", &CompiledProgram::replicas)
+      .def("explain", &CompiledProgram::explain)
+      .def("graph_dot", &CompiledProgram::graph_dot)
+      .def("drop_temporaries", &CompiledProgram::drop_temporaries)
+      .def("temporary_bytes", &CompiledProgram::temporary_bytes)
+      .def("set_probe", [](CompiledProgram& self, nb::object probe) {
+        if (probe.is_none()) return self.set_probe({});
+        self.set_probe([probe](const std::string& type, int replica, int node) {
+          nb::gil_scoped_acquire locked;
+          probe(type, replica, node);
+        });
+      }, nb::arg("probe").none(), "For tests: called before every node of a run; may raise.");
+}
+
+}  // namespace anabranch::python

@@ -1,0 +1,77 @@
+// opdef/: what op types there are and what they take.
+#include "opdef/op_def.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.h"
+#include "opdef/append_op.h"
+
+namespace anabranch::python {
+namespace {
+
+nb::dict slots(const std::vector<SlotDef>& defs) {
+  nb::dict out;
+  for (const SlotDef& s : defs) out[s.name.c_str()] = nb::make_tuple(s.list, s.optional || s.intermediate);
+  return out;
+}
+
+nb::object op_slots(const std::string& type) {
+  const OpDef* def = find_op_or_null(type);
+  if (!def) return nb::none();
+  return nb::make_tuple(slots(def->inputs()), slots(def->outputs()));
+}
+
+nb::list described(const std::vector<SlotDef>& defs) {
+  nb::list out;
+  for (const SlotDef& s : defs) {
+    nb::dict d;
+    d["name"] = s.name;
+    d["doc"] = s.doc;
+    d["list"] = s.list;
+    d["optional"] = s.optional;
+    d["intermediate"] = s.intermediate;
+    out.append(d);
+  }
+  return out;
+}
+
+nb::dict op_info(const std::string& type) {
+  const OpDef& def = find_op(type);
+  nb::list attrs;
+  for (const AttrDef& a : def.attrs()) {
+    nb::dict d;
+    d["name"] = a.name;
+    d["doc"] = a.doc;
+    d["type"] = attr_type_name(a.type);
+    d["required"] = a.required;
+    d["default"] = a.required ? nb::object(nb::none()) : attr_to_python(a.value);
+    attrs.append(d);
+  }
+  nb::dict out;
+  out["type"] = def.type();
+  out["doc"] = def.doc();
+  out["source"] = def.source();
+  out["inputs"] = described(def.inputs());
+  out["outputs"] = described(def.outputs());
+  out["attrs"] = attrs;
+  out["has_grad"] = def.has_grad();
+  out["no_grad_reason"] = def.no_grad_reason();
+  nb::list dtypes;
+  for (DType t : def.kernel_dtypes()) dtypes.append(dtype_name(t));
+  out["dtypes"] = dtypes;
+  return out;
+}
+
+}  // namespace
+
+void bind_opdef(nb::module_& m) {
+  m.def("op_types", &op_types, "All op types, sorted.");
+  m.def("op_slots", &op_slots, nb::arg("type"),
+        "({input: (list, optional)}, {output: ...}) of an op type; None when there is no such type.");
+  m.def("op_info", &op_info, nb::arg("type"), "Everything an op type declares.");
+  m.def("infer_op", [](ir::Block& block, const ir::Op& op) { infer_op(block, op); }, nb::arg("block"), nb::arg("op"),
+        "Infers the shapes of an op's outputs anew.");
+}
+
+}  // namespace anabranch::python

@@ -1,0 +1,17 @@
+// The module anabranch._core: the C++ engine as Python sees it.
+#include "bind.h"
+
+NB_MODULE(_core, m) {
+  using namespace anabranch::python;
+  m.doc() = "The C++ engine. Use anabranch.fluid.";
+  m.attr("__version__") = ANABRANCH_VERSION;
+  bind_error(m);
+  bind_core(m);
+  bind_scope(m);
+  bind_ir(m);
+  bind_opdef(m);
+  bind_autodiff(m);
+  bind_io(m);
+  bind_engine(m);
+  install_source_locations(m);
+}
