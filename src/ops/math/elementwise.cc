@@ -1,0 +1,284 @@
+// Binary arithmetic, elementwise, with broadcasting: one row each. A row gives Out of x and y, and the terms of X@GRAD
+// and Y@GRAD; where an operand was repeated, its terms are added up.
+#include <cmath>
+#include <functional>
+#include <memory>
+
+#include "ops/kernels/broadcast.h"
+#include "ops/kernels/declare.h"
+#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/reduce.h"
+#include "ops/kernels/simd.h"
+
+namespace anabranch {
+namespace {
+
+struct Row {
+  const char *type, *doc;
+  BinaryLoop loop = nullptr;  // float32 only
+  bool sparse = false;        // X may hold sparse rows: zero rows stay zero
+};
+
+OpDef& with_attrs(OpDef& def) {
+  def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end");
+  def.attr<std::string>("x_data_format", "", "accepted, without effect");
+  def.attr<std::string>("y_data_format", "", "accepted, without effect");
+  return ignored_flags(def, {"use_mkldnn"});
+}
+
+void infer_out(InferContext& c) {
+  const Meta &x = c.in("X"), &y = c.in("Y");
+  const char* type = c.op().type.c_str();
+  AB_CHECK(x.dtype == y.dtype, InvalidArgument, "{}: X is of {}, Y is of {}", type, dtype_name(x.dtype),
+           dtype_name(y.dtype));
+  const Shape out = broadcast_shape(x.shape, y.shape, c.attr<int32_t>("axis"), type);
+  c.set_out("Out", out, x.dtype);
+  c.out("Out").kind = x.kind;
+  if (out.rank() > 0 && x.shape.rank() > 0 && out[0] == x.shape[0]) c.share_lod("Out", "X");
+}
+
+// ---- forward
+
+// Runs of the innermost axis, on which an operand either advances or stands still.
+template <class T, class Fn>
+void binary_run(const T* x, int64_t x_step, const T* y, int64_t y_step, T* out, int64_t n, Fn fn) {
+  if (x_step && y_step) {
+    for (int64_t i = 0; i < n; ++i) out[i] = fn(x[i], y[i]);
+  } else if (x_step) {
+    for (int64_t i = 0; i < n; ++i) out[i] = fn(x[i], *y);
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i] = fn(*x, y[i]);
+  }
+}
+
+// loop: (out, x, y); out is dense.
+template <class T, class Fn>
+void binary(const KernelContext& c, const NdLoop<3>& loop, const T* x, const T* y, T* out, BinaryLoop fast, Fn fn) {
+  constexpr int64_t kFastRun = 32;  // below this a call through a pointer costs more than it saves
+  const auto step = loop.inner_strides();
+  const bool use_fast = std::is_same_v<T, float> && fast && step[1] && step[2] && loop.inner() >= kFastRun;
+  loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (use_fast) return fast(x + at[1], y + at[2], out + at[0], n);
+    }
+    binary_run(x + at[1], step[1], y + at[2], step[2], out + at[0], n, fn);
+  });
+}
+
+// Sparse rows times or divided by one number: the same rows, other values.
+template <class T, class Fn>
+void binary_rows(const SelectedRows& x, const Tensor& y, SelectedRows* out, const char* type, Fn fn) {
+  AB_CHECK(y.numel() == 1, ShapeMismatch, "{}: X holds sparse rows, so Y must have one element, it is {}", type,
+           y.shape().str());
+  const T factor = *y.data<T>();
+  if (out != &x) {
+    out->rows = x.rows;
+    out->height = x.height;
+    out->value.resize(x.value.shape(), x.value.dtype());
+  }
+  const T* from = x.value.data<T>();
+  T* to = out->value.mutable_data<T>();
+  for (int64_t i = 0; i < x.value.numel(); ++i) to[i] = fn(from[i], factor);
+}
+
+template <class... Ts, class Fn>
+OpDef& declare_forward(const Row& row, Fn fn) {
+  OpDef& def = declare_op(row.type, __FILE__);
+  def.doc(row.doc).in("X", "[...] numbers, or sparse rows").in("Y", "a shape that meets X's, of X's dtype");
+  def.out("Out", "the joint shape").may_share("X", "Out");
+  with_attrs(def).infer(infer_out);
+  return def.template cpu<Ts...>([row, fn](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    const auto axis = op.attr<int32_t>("axis");
+    return [=, x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
+      if (const auto* rows = c.value(x).get<SelectedRows>(); rows && row.sparse) {
+        return binary_rows<T>(*rows, c[y], &c.value(out).as<SelectedRows>(), row.type, fn);
+      }
+      const auto loop = broadcast_loop(c[out].shape(), c[x].shape(), c[y].shape(), axis, row.type);
+      binary(c, loop, c[x].data<T>(), c[y].data<T>(), c[out].mutable_data<T>(), row.loop, fn);
+    };
+  });
+}
+
+// ---- backward
+
+template <class T>
+struct GradArgs {
+  const T *x, *y, *out, *dout;
+};
+
+// The term that is Out@GRAD itself.
+struct Same {
+  template <class T>
+  T operator()(T, T, T, T dout) const {
+    return dout;
+  }
+};
+
+// Terms of one operand's gradient at every element of the result, into `terms`.
+template <class T, class Term>
+void grad_terms(const KernelContext& c, const NdLoop<3>& loop, const GradArgs<T>& a, T* terms, Term term) {
+  using Step = std::integral_constant<int64_t, 1>;
+  using Stay = std::integral_constant<int64_t, 0>;
+  const auto step = loop.inner_strides();
+  loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
+    const T *x = a.x + at[1], *y = a.y + at[2], *out = a.out + at[0], *dout = a.dout + at[0];
+    T* to = terms + at[0];
+    const auto walk = [=](auto sx, auto sy) {
+      for (int64_t i = 0; i < n; ++i) to[i] = term(x[i * sx], y[i * sy], out[i], dout[i]);
+    };
+    if (step[1] && step[2]) return walk(Step(), Step());
+    step[1] ? walk(Step(), Stay()) : walk(Stay(), Step());
+  });
+}
+
+// One operand's gradient: its terms, added up over the axes on which it was repeated.
+template <class T, class Term>
+void operand_grad(const KernelContext& c, const NdLoop<3>& loop, const Shape& whole, const Shape& laid,
+                  const GradArgs<T>& a, Tensor* scratch, Tensor* result, Term term) {
+  constexpr bool same = std::is_same_v<Term, Same>;
+  T* to = result->mutable_data<T>();
+  if (laid == whole) {
+    if (!same || to != a.dout) grad_terms(c, loop, a, to, term);
+  } else if (same) {
+    sum_to(c, whole, laid, a.dout, to);
+  } else {
+    scratch->resize(whole, dtype_of<T>);
+    grad_terms(c, loop, a, scratch->mutable_data<T>(), term);
+    sum_to(c, whole, laid, scratch->data<T>(), to);
+  }
+}
+
+void infer_grad(InferContext& c) {
+  const char* type = c.op().type.c_str();
+  const Shape out = broadcast_shape(c.in("X").shape, c.in("Y").shape, c.attr<int32_t>("axis"), type);
+  AB_CHECK(compatible(out, c.in("Out@GRAD").shape), ShapeMismatch, "{}: X is {}, Y is {}, but Out@GRAD is {}", type,
+           c.in("X").shape.str(), c.in("Y").shape.str(), c.in("Out@GRAD").shape.str());
+  if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "X");
+  if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Y");
+}
+
+// With needs_out the gradient reads Out as well.
+template <class DX, class DY>
+void declare_backward(OpDef& forward, bool needs_out, DX dx_term, DY dy_term) {
+  const std::string type = forward.type() + "_grad";
+  forward.grad([type, needs_out](GradContext& g) {
+    GradOp op = g.op(type).in("X", g.in("X")).in("Y", g.in("Y")).in("Out@GRAD", g.dout("Out"));
+    if (needs_out) op.in("Out", g.out("Out"));
+    op.out("X@GRAD", g.din("X")).out("Y@GRAD", g.din("Y"));
+  });
+  OpDef& def = declare_op(type.c_str(), __FILE__);
+  def.doc("Gradients of " + forward.type() + "; where an operand was repeated, the sum over its copies.");
+  def.in("X", "[...] float").in("Y", "as of the forward op");
+  if (needs_out) def.in("Out", "as of the forward op");
+  def.in("Out@GRAD", "as Out").out_optional("X@GRAD", "as X").out_optional("Y@GRAD", "as Y");
+  def.may_share("Out@GRAD", "X@GRAD");
+  with_attrs(def).infer(infer_grad).no_grad(kNoSecondOrder).dtype_of_input("Out@GRAD");
+  def.cpu<float, double, int32_t, int64_t>([=](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    const In x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), out = needs_out ? op.in("Out") : dout;
+    const Out dx = op.out("X@GRAD"), dy = op.out("Y@GRAD");
+    const auto axis = op.attr<int32_t>("axis");
+    const auto scratch = std::make_shared<Tensor>();
+    return [=](KernelContext& c) {
+      const Shape &whole = c[dout].shape(), &xs = c[x].shape(), &ys = c[y].shape();
+      const auto loop = broadcast_loop(whole, xs, ys, axis, "elementwise gradient");
+      const int at = broadcast_axis(xs, ys, axis, "elementwise gradient");
+      const GradArgs<T> a = {c[x].data<T>(), c[y].data<T>(), c[out].data<T>(), c[dout].data<T>()};
+      const auto laid = [&](const Shape& s) { return laid_at(s, whole.rank(), at, "elementwise gradient"); };
+      // X@GRAD last: it may lie in the memory of Out@GRAD.
+      if (c.wants(dy)) operand_grad(c, loop, whole, laid(ys), a, scratch.get(), &c[dy], dy_term);
+      if (c.wants(dx)) operand_grad(c, loop, whole, laid(xs), a, scratch.get(), &c[dx], dx_term);
+    };
+  });
+}
+
+// ---- the rows. Integers wrap around, as NumPy's do, and dividing them by zero is an error.
+
+template <class T, class Fn>
+T wrapping(T x, T y, Fn fn) {
+  if constexpr (std::is_integral_v<T>) return static_cast<T>(fn(static_cast<uint64_t>(x), static_cast<uint64_t>(y)));
+  else return fn(x, y);
+}
+
+template <class T>
+T quotient(T x, T y) {
+  if constexpr (std::is_integral_v<T>) {
+    AB_CHECK(y != 0, InvalidArgument, "an integer is divided by zero");
+    if (y == -1) return wrapping(T(0), x, std::minus<>());  // the least integer has no negative
+  }
+  return x / y;
+}
+
+// Of integers the sign of x, as in C; of floating-point numbers the sign of y.
+template <class T>
+T remainder(T x, T y) {
+  if constexpr (std::is_integral_v<T>) {
+    AB_CHECK(y != 0, InvalidArgument, "an integer is divided by zero");
+    return y == -1 ? T(0) : x % y;
+  } else {
+    const T r = std::fmod(x, y);
+    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+  }
+}
+
+template <class T>
+T power(T x, T y) {
+  if constexpr (std::is_integral_v<T>) return static_cast<T>(std::llrint(std::pow(double(x), double(y))));
+  else return std::pow(x, y);
+}
+
+template <class Fn>
+OpDef& arithmetic(const Row& row, Fn fn) {
+  return declare_forward<float, double, int32_t, int64_t>(row, fn);
+}
+
+void declare_sums_and_products() {
+  declare_backward(arithmetic({"elementwise_add", "Out = X + Y", simd::add},
+                              [](auto x, auto y) { return wrapping(x, y, std::plus<>()); }),
+                   false, Same(), Same());
+  declare_backward(arithmetic({"elementwise_sub", "Out = X - Y", simd::sub},
+                              [](auto x, auto y) { return wrapping(x, y, std::minus<>()); }),
+                   false, Same(),
+                   [](auto, auto, auto, auto d) { return wrapping(decltype(d)(0), d, std::minus<>()); });
+  declare_backward(arithmetic({"elementwise_mul", "Out = X Y; X may hold sparse rows when Y is one number", simd::mul, true},
+                              [](auto x, auto y) { return wrapping(x, y, std::multiplies<>()); }),
+                   false, [](auto, auto y, auto, auto d) { return wrapping(d, y, std::multiplies<>()); },
+                   [](auto x, auto, auto, auto d) { return wrapping(d, x, std::multiplies<>()); });
+  declare_backward(arithmetic({"elementwise_div", "Out = X / Y, of integers cut towards zero", simd::div, true},
+                              [](auto x, auto y) { return quotient(x, y); }),
+                   true, [](auto, auto y, auto, auto d) { return quotient(d, y); },
+                   [](auto, auto y, auto out, auto d) {
+                     return quotient(wrapping(decltype(d)(0), wrapping(d, out, std::multiplies<>()), std::minus<>()), y);
+                   });
+  declare_backward(arithmetic({"elementwise_pow", "Out = X to the power Y"}, [](auto x, auto y) { return power(x, y); }),
+                   false, [](auto x, auto y, auto, auto d) { return static_cast<decltype(d)>(d * y * power(x, y - 1)); },
+                   [](auto x, auto y, auto, auto d) {
+                     return static_cast<decltype(d)>(d * std::log(x) * power(x, y));
+                   });
+}
+
+// A tie counts as Y.
+void declare_extremes() {
+  declare_backward(arithmetic({"elementwise_max", "Out = the larger of X and Y", simd::max},
+                              [](auto x, auto y) { return x > y ? x : y; }),
+                   false, [](auto x, auto y, auto, auto d) { return x > y ? d : decltype(d)(0); },
+                   [](auto x, auto y, auto, auto d) { return x > y ? decltype(d)(0) : d; });
+  declare_backward(arithmetic({"elementwise_min", "Out = the smaller of X and Y", simd::min},
+                              [](auto x, auto y) { return x < y ? x : y; }),
+                   false, [](auto x, auto y, auto, auto d) { return x < y ? d : decltype(d)(0); },
+                   [](auto x, auto y, auto, auto d) { return x < y ? decltype(d)(0) : d; });
+}
+
+void declare_divisions_with_rest() {
+  arithmetic({"elementwise_mod", "Out = the rest of X / Y: of integers with the sign of X, else with that of Y"},
+             [](auto x, auto y) { return remainder(x, y); }).no_grad(kNotDifferentiable);
+  declare_forward<int32_t, int64_t>({"elementwise_floordiv", "Out = X / Y cut towards zero"},
+                                    [](auto x, auto y) { return quotient(x, y); }).no_grad(kNotDifferentiable);
+}
+
+[[maybe_unused]] const bool declared = (declare_sums_and_products(), declare_extremes(), declare_divisions_with_rest(),
+                                        true);
+
+}  // namespace
+}  // namespace anabranch
