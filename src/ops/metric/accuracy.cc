@@ -1,0 +1,60 @@
+#include <memory>
+
+#include "ops/kernels/checks.h"
+#include "ops/kernels/ids.h"
+#include "opdef/op_def.h"
+
+namespace anabranch {
+namespace {
+
+void infer_accuracy(InferContext& c) {
+  check_rank(c, "Indices", 2, 2);
+  check_rank(c, "Label", 1, 2);
+  check_same_shape(c, "Out", "Indices");
+  const Shape &indices = c.in("Indices").shape, &label = c.in("Label").shape;
+  AB_CHECK(label.rank() == 1 || label[1] == 1 || label[1] == kUnknown, InvalidArgument,
+           "accuracy: Label is {}, expected [samples, 1]", label.str());
+  AB_CHECK(indices[0] == label[0] || indices[0] < 0 || label[0] < 0, ShapeMismatch,
+           "accuracy: Indices is {}, Label is {}; the first extents must be equal", indices.str(), label.str());
+  c.set_out("Accuracy", Shape{1}, DType::kFloat32);
+  c.set_out("Correct", Shape{1}, DType::kInt32);
+  c.set_out("Total", Shape{1}, DType::kInt32);
+}
+
+AB_OP(accuracy)
+    .doc("Share of the samples whose label is among their first k classes: Correct / Total.")
+    .in("Out", "[samples, k]: the k largest values")
+    .in("Indices", "[samples, k] int64: their classes")
+    .in("Label", "[samples, 1] int64")
+    .out("Accuracy", "[1] float32; 0 without samples")
+    .out("Correct", "[1] int32")
+    .out("Total", "[1] int32")
+    .infer(infer_accuracy)
+    .no_grad("counts do not change with small changes of the values")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      const In indices = op.in("Indices"), label = op.in("Label");
+      const Out accuracy = op.out("Accuracy"), correct = op.out("Correct"), total = op.out("Total");
+      const auto scratch = std::make_shared<std::pair<Tensor, Tensor>>();
+      return [=](KernelContext& c) {
+        const int64_t n = c[indices].shape()[0], k = c[indices].shape()[1];
+        const int64_t* found = as_int64(c[indices], &scratch->first);
+        const int64_t* wanted = as_int64(c[label], &scratch->second);
+        int32_t hits = 0;
+        for (int64_t i = 0; i < n; ++i) {
+          for (int64_t j = 0; j < k; ++j) {
+            if (found[i * k + j] != wanted[i]) continue;
+            ++hits;
+            break;
+          }
+        }
+        const auto set = [&](Out out, auto value) {
+          if (c.wants(out)) *c[out].mutable_data<decltype(value)>() = value;
+        };
+        set(accuracy, n ? static_cast<float>(hits) / static_cast<float>(n) : 0.0f);
+        set(correct, hits);
+        set(total, static_cast<int32_t>(n));
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch

@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <memory>
+
+#include "ops/kernels/checks.h"
+#include "ops/kernels/ids.h"
+#include "opdef/op_def.h"
+
+namespace anabranch {
+namespace {
+
+// Histograms of predictions. slide_steps 0: one histogram of all steps. Otherwise a ring of slide_steps histograms,
+// their sum behind it, and one number behind that: the count of steps, which tells the place in the ring.
+struct Layout {
+  int64_t buckets, steps;
+  int64_t sum_at() const { return steps * buckets; }
+  int64_t count_at() const { return (steps + 1) * buckets; }
+  int64_t size() const { return steps ? count_at() + 1 : buckets; }
+};
+
+Layout layout_of(const ir::Op& op) {
+  return {op.attr<int32_t>("num_thresholds") + int64_t{1}, op.attr<int32_t>("slide_steps")};
+}
+
+void infer_auc(InferContext& c) {
+  check_rank(c, "Predict", 2, 2);
+  const Shape& predict = c.in("Predict").shape;
+  AB_CHECK(predict[1] != 0, InvalidArgument, "auc: Predict is {}, expected at least one column", predict.str());
+  check_numel(c, "Label", predict[0]);
+  for (const char* slot : {"StatPos", "StatNeg"}) {
+    check_numel(c, slot, layout_of(c.op()).size());
+    AB_CHECK(c.in(slot).dtype == DType::kInt64, InvalidArgument, "auc: {} holds {}, expected int64", slot,
+             dtype_name(c.in(slot).dtype));
+    c.same_as(std::string(slot) + "Out", slot);
+  }
+  c.set_out("AUC", Shape{1}, DType::kFloat64);
+}
+
+// The oldest histogram of the ring leaves the sum, its place is cleared; returns the place.
+int64_t advance(const Layout& l, int64_t* stat) {
+  int64_t& count = stat[l.count_at()];
+  const int64_t place = (count < 0 ? 0 : count) % l.steps * l.buckets;
+  for (int64_t i = 0; i < l.buckets; ++i) stat[l.sum_at() + i] -= stat[place + i];
+  std::fill(stat + place, stat + place + l.buckets, 0);
+  ++count;
+  return place;
+}
+
+template <class T>
+void count_samples(const Layout& l, const Tensor& predict, const int64_t* label, int64_t* pos, int64_t* neg) {
+  const int64_t n = predict.shape()[0], width = predict.shape()[1];
+  const T* p = predict.data<T>();
+  for (int64_t i = 0; i < n; ++i) {
+    const double value = static_cast<double>(p[i * width + width - 1]);
+    AB_CHECK(value >= 0 && value <= 1, InvalidArgument, "auc: Predict of sample {} is {}, expected 0 to 1", i, value);
+    const auto bucket = static_cast<int64_t>(value * static_cast<double>(l.buckets - 1));
+    if (label[i] > 0) {
+      ++pos[bucket];
+    } else if (label[i] == 0) {
+      ++neg[bucket];
+    }
+  }
+}
+
+// Trapezoids under the curve of true over false positives, thresholds falling.
+double area(const int64_t* pos, const int64_t* neg, int64_t buckets) {
+  double sum = 0, all_pos = 0, all_neg = 0;
+  for (int64_t i = buckets - 1; i >= 0; --i) {
+    const double before_pos = all_pos, before_neg = all_neg;
+    all_pos += static_cast<double>(pos[i]);
+    all_neg += static_cast<double>(neg[i]);
+    sum += (all_neg - before_neg) * (all_pos + before_pos) / 2;
+  }
+  return all_pos > 0 && all_neg > 0 ? sum / all_pos / all_neg : 0.0;
+}
+
+int64_t* carried_over(KernelContext& c, In in, Out out) {
+  int64_t* to = c[out].mutable_data<int64_t>();
+  const int64_t* from = c[in].data<int64_t>();
+  if (to != from) std::copy(from, from + c[in].numel(), to);
+  return to;
+}
+
+AB_OP(auc)
+    .doc("Area under the ROC curve of binary predictions, from histograms with num_thresholds + 1 buckets that are "
+         "kept over all steps (slide_steps 0) or over the last slide_steps.")
+    .in("Predict", "[samples, columns] float in [0, 1]; the last column counts")
+    .in("Label", "[samples, 1] int64: 0 negative, above 0 positive, below 0 left out")
+    .in("StatPos", "int64 histograms of the positive samples")
+    .in("StatNeg", "int64 histograms of the negative samples")
+    .out("AUC", "[1] float64; 0 while only one kind of label was seen")
+    .out("StatPosOut", "StatPos, updated in place")
+    .out("StatNegOut", "StatNeg, updated in place")
+    .attr<std::string>("curve", "ROC", "ROC",
+                       [](const std::string& v) {
+                         AB_CHECK(v == "ROC", Unsupported, "auc: curve is {}, there is ROC only", v);
+                       })
+    .attr<int32_t>("num_thresholds", 4095, "buckets less one",
+                   [](int32_t v) {
+                     AB_CHECK(v >= 1, InvalidArgument, "auc: num_thresholds is {}, expected at least 1", v);
+                   })
+    .attr<int32_t>("slide_steps", 1, "steps that are counted; 0: all",
+                   [](int32_t v) {
+                     AB_CHECK(v >= 0, InvalidArgument, "auc: slide_steps is {}, expected at least 0", v);
+                   })
+    .infer(infer_auc)
+    .no_grad("counts do not change with small changes of the values")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const In predict = op.in("Predict"), label = op.in("Label"), pos = op.in("StatPos"), neg = op.in("StatNeg");
+      const Out auc = op.out("AUC"), pos_out = op.out("StatPosOut"), neg_out = op.out("StatNegOut");
+      const Layout l = layout_of(op.op());
+      const auto scratch = std::make_shared<Tensor>();
+      return [=](KernelContext& c) {
+        int64_t *p = carried_over(c, pos, pos_out), *n = carried_over(c, neg, neg_out);
+        const int64_t* labels = as_int64(c[label], scratch.get());
+        if (l.steps == 0) {
+          count_samples<T>(l, c[predict], labels, p, n);
+        } else {
+          int64_t *p_now = p + advance(l, p), *n_now = n + advance(l, n);
+          count_samples<T>(l, c[predict], labels, p_now, n_now);
+          p += l.sum_at();
+          n += l.sum_at();
+          for (int64_t i = 0; i < l.buckets; ++i) {
+            p[i] += p_now[i];
+            n[i] += n_now[i];
+          }
+        }
+        if (c.wants(auc)) *c[auc].template mutable_data<double>() = area(p, n, l.buckets);
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch

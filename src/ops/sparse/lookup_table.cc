@@ -1,0 +1,201 @@
+// Rows of a table by id. Two forms that differ in the shape of Ids: [..., 1] (lookup_table) and [...] (_v2).
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "base/flags.h"
+#include "ops/kernels/checks.h"
+#include "ops/kernels/ids.h"
+#include "opdef/op_def.h"
+
+namespace anabranch {
+namespace {
+
+constexpr int64_t kNoPadding = -1;
+constexpr int64_t kGrainElems = 16384;
+
+// ---- shapes
+
+void infer_lookup(InferContext& c, bool last_is_one) {
+  const Meta &w = c.in("W"), &ids = c.in("Ids");
+  check_rank(c, "W", 2, 2);
+  check_tensor(c, "Ids");
+  AB_CHECK(ids.dtype == DType::kInt64 || ids.dtype == DType::kInt32, InvalidArgument,
+           "{}: Ids holds {}, expected int64", op_name(c), dtype_name(ids.dtype));
+  Shape out = ids.shape;
+  if (last_is_one) {
+    const int last = out.rank() - 1;
+    AB_CHECK(last >= 1 && (out[last] == 1 || out[last] == kUnknown), InvalidArgument,
+             "{}: Ids is {}, expected [..., 1]", op_name(c), ids.shape.str());
+    out.set(last, w.shape[1]);
+  } else {
+    AB_CHECK(out.rank() < kMaxRank, InvalidArgument, "{}: Ids is {}, expected at most {} axes", op_name(c),
+             ids.shape.str(), kMaxRank - 1);
+    out.push_back(w.shape[1]);
+  }
+  c.set_out("Out", out, w.dtype);
+  c.share_lod("Out", "Ids");
+}
+
+void infer_lookup_grad(InferContext& c) {
+  check_rank(c, "W", 2, 2);
+  const Shape &ids = c.in("Ids").shape, &dout = c.in("Out@GRAD").shape;
+  const int64_t width = c.in("W").shape[1], n = ids.numel(), have = dout.numel();
+  AB_CHECK(n < 0 || have < 0 || width < 0 || n * width == have, ShapeMismatch,
+           "{}: Ids is {} and W is {}, but Out@GRAD is {}", op_name(c), ids.str(), c.in("W").shape.str(), dout.str());
+  if (!c.has_out("W@GRAD")) return;
+  c.same_shape("W@GRAD", "W");
+  c.out("W@GRAD").kind = c.attr<bool>("is_sparse") ? VarKind::kSelectedRows : VarKind::kLoDTensor;
+}
+
+// ---- kernels
+
+struct Sizes {
+  int64_t n, height, width;
+};
+
+template <class T>
+void gather(KernelContext& c, const Sizes& s, const T* table, const int64_t* ids, int64_t padding, T* out) {
+  const size_t bytes = static_cast<size_t>(s.width) * sizeof(T);
+  const int64_t grain = std::max<int64_t>(1, kGrainElems / std::max<int64_t>(1, s.width));
+  c.parallel_for(s.n, grain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      T* to = out + i * s.width;
+      if (ids[i] == padding) {
+        std::memset(to, 0, bytes);
+      } else {
+        std::memcpy(to, table + ids[i] * s.width, bytes);
+      }
+    }
+  });
+}
+
+template <class T>
+Kernel lookup_kernel(const KernelArgs& op) {
+  const In w = op.in("W"), ids = op.in("Ids");
+  const Out out = op.out("Out");
+  const int64_t padding = op.attr<int64_t>("padding_idx");
+  const std::string what = op.op().type + ": Ids";
+  const auto scratch = std::make_shared<Tensor>();
+  return [=](KernelContext& c) {
+    const Sizes s{c[ids].numel(), c[w].shape()[0], c[w].shape()[1]};
+    const int64_t* id = as_int64(c[ids], scratch.get());
+    check_ids(what.c_str(), id, s.n, s.height, padding);
+    gather(c, s, c[w].data<T>(), id, padding, c[out].template mutable_data<T>());
+  };
+}
+
+// Each piece owns a range of table rows and walks all ids, so the gradients of one id are added in order of samples.
+template <class T>
+void scatter_add(KernelContext& c, const Sizes& s, const T* dout, const int64_t* ids, int64_t padding, T* dtable) {
+  const int64_t grain = std::max<int64_t>((s.height + 7) / 8, kGrainElems / std::max<int64_t>(1, s.width));
+  c.parallel_for(s.height, grain, [=](int64_t begin, int64_t end) {
+    std::fill(dtable + begin * s.width, dtable + end * s.width, T{0});
+    for (int64_t i = 0; i < s.n; ++i) {
+      if (ids[i] < begin || ids[i] >= end || ids[i] == padding) continue;
+      T* to = dtable + ids[i] * s.width;
+      const T* from = dout + i * s.width;
+      for (int64_t j = 0; j < s.width; ++j) to[j] += from[j];
+    }
+  });
+}
+
+// In the original the row of padding_idx gets a sparse gradient, although it is documented to get none.
+bool keeps_padding_rows() { return Flags::exact_fluid(); }
+
+template <class T>
+void take_rows(const Sizes& s, const T* dout, const int64_t* ids, int64_t skipped, SelectedRows* out) {
+  const int64_t kept = s.n - (skipped == kNoPadding ? 0 : std::count(ids, ids + s.n, skipped));
+  out->height = s.height;
+  out->rows.resize(static_cast<size_t>(kept));
+  out->value.resize(Shape{kept, s.width}, dtype_of<T>);
+  T* to = out->value.mutable_data<T>();
+  if (kept == s.n) {
+    std::copy(ids, ids + s.n, out->rows.begin());
+    std::copy(dout, dout + s.n * s.width, to);
+    return;
+  }
+  int64_t k = 0;
+  for (int64_t i = 0; i < s.n; ++i) {
+    if (ids[i] == skipped) continue;
+    std::copy(dout + i * s.width, dout + (i + 1) * s.width, to + k * s.width);
+    out->rows[static_cast<size_t>(k++)] = ids[i];
+  }
+}
+
+template <class T>
+Kernel lookup_grad_kernel(const KernelArgs& op) {
+  const In w = op.in("W"), ids = op.in("Ids"), dout = op.in("Out@GRAD");
+  const Out dw = op.out("W@GRAD");
+  const int64_t padding = op.attr<int64_t>("padding_idx");
+  const bool sparse = op.attr<bool>("is_sparse");
+  const int64_t skipped = keeps_padding_rows() ? kNoPadding : padding;
+  const std::string what = op.op().type + ": Ids";
+  const auto scratch = std::make_shared<Tensor>();
+  return [=](KernelContext& c) {
+    if (!c.wants(dw)) return;
+    const Sizes s{c[ids].numel(), c[w].shape()[0], c[w].shape()[1]};
+    const int64_t* id = as_int64(c[ids], scratch.get());
+    check_ids(what.c_str(), id, s.n, s.height, padding);
+    const T* g = c[dout].data<T>();
+    if (sparse) {
+      take_rows(s, g, id, skipped, &c.value(dw).template as<SelectedRows>());
+    } else {
+      scatter_add(c, s, g, id, padding, c[dw].template mutable_data<T>());
+    }
+  };
+}
+
+// ---- declarations
+
+void differentiate(GradContext& g) {
+  g.op(g.forward().type + "_grad")
+      .in("W", g.in("W"))
+      .in("Ids", g.in("Ids"))
+      .in("Out@GRAD", g.dout("Out"))
+      .out("W@GRAD", g.din("W"));
+}
+
+OpDef& declare_lookup(OpDef& def, bool last_is_one) {
+  def.doc(last_is_one ? "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The last extent of Ids, 1, becomes "
+                        "the width of the table."
+                      : "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The width of the table is appended "
+                        "to the shape of Ids.")
+      .in("W", "[height, width] float")
+      .in("Ids", last_is_one ? "[..., 1] int64 in [0, height)" : "[...] int64 in [0, height)")
+      .out("Out", last_is_one ? "[..., width]; carries the sequences of Ids" : "[..., width]")
+      .attr<bool>("is_sparse", false, "the gradient of W holds the touched rows only")
+      .attr<bool>("is_distributed", false, "the table lives on parameter servers")
+      .attr<int64_t>("padding_idx", kNoPadding, "id that reads as zero and gets no gradient; -1: none")
+      .attr<bool>("remote_prefetch", false, "rows are fetched from parameter servers")
+      .attr<int32_t>("trainer_id", 0, "of the fetching trainer")
+      .attr<std::vector<int64_t>>("height_sections", {}, "rows of the table on each server")
+      .attr<std::vector<std::string>>("epmap", {}, "addresses of the servers")
+      .attr<std::vector<std::string>>("table_names", {}, "names of the pieces of the table");
+  return def.infer([=](InferContext& c) { infer_lookup(c, last_is_one); })
+      .grad(differentiate)
+      .dtype_of_input("W")
+      .cpu<float, double>([](auto tag, const KernelArgs& op) { return lookup_kernel<typename decltype(tag)::type>(op); });
+}
+
+OpDef& declare_lookup_grad(OpDef& def) {
+  return def.doc("Gradient of a table: sums of Out@GRAD over the samples of each id, dense or as SELECTED_ROWS.")
+      .in("W", "the table, for its shape")
+      .in("Ids", "as in the forward op")
+      .in("Out@GRAD", "as Out")
+      .out("W@GRAD", "as W, dense or sparse")
+      .infer(infer_lookup_grad)
+      .no_grad("second derivatives of a table are not offered")
+      .dtype_of_input("W")
+      .cpu<float, double>(
+          [](auto tag, const KernelArgs& op) { return lookup_grad_kernel<typename decltype(tag)::type>(op); });
+}
+
+[[maybe_unused]] OpDef& v1 = declare_lookup(declare_op("lookup_table", __FILE__), true)
+                                 .attr<bool>("grad_inplace", false, "kept for old programs; has no effect");
+[[maybe_unused]] OpDef& v2 = declare_lookup(declare_op("lookup_table_v2", __FILE__), false);
+[[maybe_unused]] OpDef& v1_grad = declare_lookup_grad(declare_op("lookup_table_grad", __FILE__));
+[[maybe_unused]] OpDef& v2_grad = declare_lookup_grad(declare_op("lookup_table_v2_grad", __FILE__));
+
+}  // namespace
+}  // namespace anabranch
