@@ -1,0 +1,210 @@
+// Cross entropy of probabilities: -log of the label's one, or weighted by soft labels. cross_entropy2 keeps the
+// label's probability for its gradient, so that X itself may be forgotten.
+#include <memory>
+
+#include "ops/loss/classes.h"
+#include "ops/loss/elementwise.h"
+
+namespace anabranch {
+namespace {
+
+using loss::ClassAxis;
+
+template <class T>
+struct HardLabels {  // checked labels of one run
+  const int64_t* label;
+  int64_t ignored;
+  HardLabels(const char* op, const Tensor& t, Tensor* scratch, const ClassAxis& a, int64_t ignore)
+      : label(as_int64(t, scratch)), ignored(ignore) {
+    loss::check_labels(op, label, a.samples(), a.classes, ignore);
+  }
+};
+
+// ---- cross_entropy
+
+template <class T>
+Kernel soft_forward(In x, In label, Out y) {
+  return [=](KernelContext& c) {
+    const ClassAxis a(c[x].shape(), -1);
+    const T *p = c[x].data<T>(), *q = c[label].data<T>();
+    T* out = c[y].template mutable_data<T>();
+    c.parallel_for(a.outer, loss::kGrain / a.classes + 1, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        T sum = 0;
+        for (int64_t k = i * a.classes; k < (i + 1) * a.classes; ++k) sum += q[k] * loss::neg_log(p[k]);
+        out[i] = sum;
+      }
+    });
+  };
+}
+
+template <class T>
+Kernel soft_backward(In x, In label, In dy, Out dx) {
+  return [=](KernelContext& c) {
+    if (!c.wants(dx)) return;
+    const ClassAxis a(c[x].shape(), -1);
+    const T *p = c[x].data<T>(), *q = c[label].data<T>(), *g = c[dy].data<T>();
+    T* out = c[dx].template mutable_data<T>();
+    c.parallel_for(a.outer, loss::kGrain / a.classes + 1, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        for (int64_t k = i * a.classes; k < (i + 1) * a.classes; ++k) out[k] = -g[i] * q[k] / p[k];
+      }
+    });
+  };
+}
+
+// Y, and MatchX where it is wanted.
+template <class T>
+Kernel hard_forward(const KernelArgs& op, In x, In label, Out y, Out match) {
+  const int64_t ignored = op.attr<int32_t>("ignore_index");
+  const std::string type = op.op().type;
+  const auto scratch = std::make_shared<Tensor>();
+  return [=](KernelContext& c) {
+    const ClassAxis a(c[x].shape(), -1);
+    const HardLabels<T> l(type.c_str(), c[label], scratch.get(), a, ignored);
+    const T* p = c[x].data<T>();
+    T* out = c[y].template mutable_data<T>();
+    T* kept = c.wants(match) ? c[match].template mutable_data<T>() : nullptr;
+    for (int64_t i = 0; i < a.outer; ++i) {
+      const T own = l.label[i] == ignored ? T{1} : p[i * a.classes + l.label[i]];
+      out[i] = l.label[i] == ignored ? T{0} : loss::neg_log(own);
+      if (kept) kept[i] = own;
+    }
+  };
+}
+
+// own: for each sample, the probability of its label; x: all of them. One of the two is given.
+template <class T>
+Kernel hard_backward(const KernelArgs& op, In x, In own, In label, In dy, Out dx) {
+  const int64_t ignored = op.attr<int32_t>("ignore_index");
+  const std::string type = op.op().type;
+  const auto scratch = std::make_shared<Tensor>();
+  return [=](KernelContext& c) {
+    if (!c.wants(dx)) return;
+    const ClassAxis a(c[dx].shape(), -1);
+    const HardLabels<T> l(type.c_str(), c[label], scratch.get(), a, ignored);
+    const T *p = own ? c[own].data<T>() : c[x].data<T>(), *g = c[dy].data<T>();
+    T* out = c[dx].template mutable_data<T>();
+    std::fill(out, out + a.outer * a.classes, T{0});
+    for (int64_t i = 0; i < a.outer; ++i) {
+      if (l.label[i] == ignored) continue;
+      const int64_t at = i * a.classes + l.label[i];
+      out[at] = -g[i] / (own ? p[i] : p[at]);
+    }
+  };
+}
+
+AB_OP(cross_entropy)
+    .doc("Y = -log X[label], or with soft_label -sum(Label log X) over the last axis; 0 where Label is ignore_index.")
+    .in("X", "[N, ..., classes] probabilities")
+    .in("Label", "[N, ..., 1] or [N, ...] int64; with soft_label as X")
+    .out("Y", "[N, ..., 1]")
+    .attr<bool>("soft_label", false, "labels are distributions")
+    .attr<int32_t>("ignore_index", -100, "label that does not count")
+    .dtype_of_input("X")
+    .infer([](InferContext& c) {
+      c.set_out("Y", loss::infer_classes(c, "X", c.attr<bool>("soft_label"), -1), c.in("X").dtype);
+      c.share_lod("Y", "X");
+    })
+    .grad([](GradContext& g) {
+      g.op("cross_entropy_grad")
+          .in("X", g.in("X"))
+          .in("Label", g.in("Label"))
+          .in("Y@GRAD", g.dout("Y"))
+          .out("X@GRAD", g.din("X"));
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const In x = op.in("X"), label = op.in("Label");
+      if (op.attr<bool>("soft_label")) return soft_forward<T>(x, label, op.out("Y"));
+      return hard_forward<T>(op, x, label, op.out("Y"), Out{});
+    });
+
+AB_OP(cross_entropy_grad)
+    .doc("X@GRAD = -Y@GRAD / X at the label, or -Y@GRAD Label / X with soft_label.")
+    .in("X", "as in the forward op")
+    .in("Label", "as in the forward op")
+    .in("Y@GRAD", "as Y")
+    .out("X@GRAD", "as X")
+    .dtype_of_input("X")
+    .infer([](InferContext& c) {
+      const Shape one = loss::infer_classes(c, "X", c.attr<bool>("soft_label"), -1);
+      check_numel(c, "Y@GRAD", one.numel());
+      grad_as(c, "X@GRAD", "X");
+    })
+    .no_grad(loss::kOnce)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const In x = op.in("X"), label = op.in("Label"), dy = op.in("Y@GRAD");
+      if (op.attr<bool>("soft_label")) return soft_backward<T>(x, label, dy, op.out("X@GRAD"));
+      return hard_backward<T>(op, x, In{}, label, dy, op.out("X@GRAD"));
+    });
+
+// ---- cross_entropy2
+
+Shape without_first(const Shape& s) { return s.slice(1, s.rank()); }
+
+void infer_second(InferContext& c) {
+  const Shape one = loss::infer_classes(c, "X", false, -1);
+  const Shape& x = c.in("X").shape;
+  c.set_out("Y", one, c.in("X").dtype);
+  c.share_lod("Y", "X");
+  c.set_out("MatchX", one, c.in("X").dtype);
+  AB_CHECK(x.rank() < kMaxRank, InvalidArgument, "cross_entropy2: X is {}, expected at most {} axes", x.str(),
+           kMaxRank - 1);
+  Shape kept{0};
+  for (const int64_t extent : x) kept.push_back(extent);
+  c.set_out("XShape", kept, c.in("X").dtype);
+  c.share_lod("XShape", "X");
+}
+
+void infer_second_grad(InferContext& c) {
+  check_rank(c, "XShape", 2, kMaxRank);
+  const Shape x = without_first(c.in("XShape").shape);
+  const int64_t samples = x.numel(0, x.rank() - 1);
+  check_numel(c, "Label", samples);
+  check_numel(c, "MatchX", samples);
+  check_numel(c, "Y@GRAD", samples);
+  c.set_out("X@GRAD", x, c.in("Y@GRAD").dtype);
+  c.share_lod("X@GRAD", "XShape");
+}
+
+AB_OP(cross_entropy2)
+    .doc("Y = -log X[label]; 0 where Label is ignore_index. Keeps X[label] for the gradient instead of X.")
+    .in("X", "[N, ..., classes] probabilities")
+    .in("Label", "[N, ..., 1] or [N, ...] int64")
+    .out("Y", "[N, ..., 1]")
+    .out_intermediate("XShape", "[0, N, ..., classes]: the shape of X, without data")
+    .out_intermediate("MatchX", "[N, ..., 1]: X[label]")
+    .attr<int32_t>("ignore_index", -100, "label that does not count")
+    .dtype_of_input("X")
+    .infer(infer_second)
+    .grad([](GradContext& g) {
+      g.op("cross_entropy_grad2")
+          .in("Label", g.in("Label"))
+          .in("MatchX", g.out("MatchX"))
+          .in("XShape", g.out("XShape"))
+          .in("Y@GRAD", g.dout("Y"))
+          .out("X@GRAD", g.din("X"));
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return hard_forward<typename decltype(tag)::type>(op, op.in("X"), op.in("Label"), op.out("Y"), op.out("MatchX"));
+    });
+
+AB_OP(cross_entropy_grad2)
+    .doc("Gradient of cross_entropy2: X@GRAD = -Y@GRAD / MatchX at the label.")
+    .in("Label", "as in the forward op")
+    .in("MatchX", "X[label]")
+    .in("XShape", "the shape of X behind a 0")
+    .in("Y@GRAD", "as Y")
+    .out("X@GRAD", "as X")
+    .dtype_of_input("Y@GRAD")
+    .infer(infer_second_grad)
+    .no_grad(loss::kOnce)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return hard_backward<typename decltype(tag)::type>(op, In{}, op.in("MatchX"), op.in("Label"), op.in("Y@GRAD"),
+                                                         op.out("X@GRAD"));
+    });
+
+}  // namespace
+}  // namespace anabranch

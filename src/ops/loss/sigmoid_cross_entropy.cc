@@ -1,0 +1,86 @@
+#include "ops/loss/elementwise.h"
+
+namespace anabranch {
+namespace {
+
+void infer(InferContext& c) {
+  check_same(c, "X", "Label");
+  c.same_as("Out", "X");
+}
+
+// Elements whose label counts; at least 1, so that it can divide.
+template <class T>
+T counted(const T* label, int64_t n, T ignored, bool normalize) {
+  if (!normalize) return 1;
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; ++i) count += label[i] != ignored;
+  return static_cast<T>(std::max<int64_t>(1, count));
+}
+
+// fn(x, label) where the label counts, 0 elsewhere, over the number of those when the loss is normalized.
+template <class T, class Fn>
+void each(KernelContext& c, In x, In label, T ignored, bool normalize, T* out, Fn fn) {
+  const T *p = c[x].data<T>(), *y = c[label].data<T>();
+  const int64_t n = c[x].numel();
+  const T norm = counted(y, n, ignored, normalize);
+  c.parallel_for(n, loss::kGrain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = y[i] == ignored ? T{0} : fn(i, p[i], y[i]) / norm;
+  });
+}
+
+AB_OP(sigmoid_cross_entropy_with_logits)
+    .doc("Out = max(X, 0) - X Label + log(1 + e^-|X|): cross entropy of sigmoid(X) with Label, element by element; "
+         "0 where Label is ignore_index.")
+    .in("X", "[...] float logits")
+    .in("Label", "as X, in [0, 1]")
+    .out("Out", "as X")
+    .attr<bool>("normalize", false, "divide by the number of labels that are not ignored")
+    .attr<int32_t>("ignore_index", -100, "label that does not count")
+    .infer(infer)
+    .grad([](GradContext& g) {
+      g.op("sigmoid_cross_entropy_with_logits_grad")
+          .in("X", g.in("X"))
+          .in("Label", g.in("Label"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"));
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const In x = op.in("X"), label = op.in("Label");
+      const Out out = op.out("Out");
+      const T ignored = static_cast<T>(op.attr<int32_t>("ignore_index"));
+      const bool normalize = op.attr<bool>("normalize");
+      return [=](KernelContext& c) {
+        each(c, x, label, ignored, normalize, c[out].template mutable_data<T>(),
+             [](int64_t, T p, T y) { return std::max(p, T{0}) - p * y + std::log1p(std::exp(-std::abs(p))); });
+      };
+    });
+
+AB_OP(sigmoid_cross_entropy_with_logits_grad)
+    .doc("X@GRAD = (sigmoid(X) - Label) Out@GRAD.")
+    .in("X", "as in the forward op")
+    .in("Label", "as in the forward op")
+    .in("Out@GRAD", "as X")
+    .out("X@GRAD", "as X")
+    .infer([](InferContext& c) {
+      check_same(c, "X", "Label");
+      check_same(c, "X", "Out@GRAD");
+      grad_as(c, "X@GRAD", "X");
+    })
+    .no_grad(loss::kOnce)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const In x = op.in("X"), label = op.in("Label"), dout = op.in("Out@GRAD");
+      const Out dx = op.out("X@GRAD");
+      const T ignored = static_cast<T>(op.attr<int32_t>("ignore_index"));
+      const bool normalize = op.attr<bool>("normalize");
+      return [=](KernelContext& c) {
+        if (!c.wants(dx)) return;
+        const T* g = c[dout].data<T>();
+        each(c, x, label, ignored, normalize, c[dx].template mutable_data<T>(),
+             [=](int64_t i, T p, T y) { return (loss::logistic(p) - y) * g[i]; });
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch

@@ -1,0 +1,144 @@
+#include <memory>
+
+#include "ops/loss/classes.h"
+#include "ops/loss/elementwise.h"
+#include "ops/nn/softmax_block.h"
+
+namespace anabranch {
+namespace {
+
+using loss::ClassAxis;
+
+int64_t block_grain(const ClassAxis& a) { return loss::kGrain / std::max<int64_t>(1, a.classes * a.inner) + 1; }
+
+// loss[j] holds the logarithm of the column's norm and becomes norm - x[label], or norm sum(label) - sum(label x).
+template <class T>
+void finish_soft(const ClassAxis& a, const T* x, const T* label, T* loss) {
+  for (int64_t j = 0; j < a.inner; ++j) {
+    T sum = 0;
+    for (int64_t k = 0; k < a.classes; ++k) sum += label[k * a.inner + j] * (loss[j] - x[k * a.inner + j]);
+    loss[j] = sum;
+  }
+}
+
+template <class T>
+void finish_hard(const ClassAxis& a, const T* x, const int64_t* label, int64_t ignored, T* loss) {
+  for (int64_t j = 0; j < a.inner; ++j) {
+    loss[j] = label[j] == ignored ? T{0} : loss[j] - x[label[j] * a.inner + j];
+  }
+}
+
+struct Options {
+  int axis;
+  bool soft;
+  int64_t ignored;
+  std::string type;
+  explicit Options(const ir::Op& op)
+      : axis(op.attr<int32_t>("axis")), soft(op.attr<bool>("soft_label")), ignored(op.attr<int32_t>("ignore_index")),
+        type(op.type) {}
+};
+
+template <class T>
+Kernel forward(const KernelArgs& op) {
+  const In logits = op.in("Logits"), label = op.in("Label");
+  const Out softmax = op.out("Softmax"), loss_out = op.out("Loss");
+  const Options o(op.op());
+  const auto scratch = std::make_shared<Tensor>();
+  return [=](KernelContext& c) {
+    const ClassAxis a(c[logits].shape(), o.axis);
+    const T* x = c[logits].data<T>();
+    const int64_t* hard = o.soft ? nullptr : as_int64(c[label], scratch.get());
+    if (hard) loss::check_labels(o.type.c_str(), hard, a.samples(), a.classes, o.ignored);
+    const T* soft = o.soft ? c[label].data<T>() : nullptr;
+    T *p = c[softmax].template mutable_data<T>(), *out = c[loss_out].template mutable_data<T>();
+    const int64_t block = a.classes * a.inner;
+    c.parallel_for(a.outer, block_grain(a), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        T* own = out + i * a.inner;
+        softmax_block(x + i * block, a.classes, a.inner, p + i * block, own);
+        if (soft) {
+          finish_soft(a, x + i * block, soft + i * block, own);
+        } else {
+          finish_hard(a, x + i * block, hard + i * a.inner, o.ignored, own);
+        }
+      }
+    });
+  };
+}
+
+template <class T>
+Kernel backward(const KernelArgs& op) {
+  const In softmax = op.in("Softmax"), label = op.in("Label"), dloss = op.in("Loss@GRAD");
+  const Out dlogits = op.out("Logits@GRAD");
+  const Options o(op.op());
+  const auto scratch = std::make_shared<Tensor>();
+  return [=](KernelContext& c) {
+    if (!c.wants(dlogits)) return;
+    const ClassAxis a(c[softmax].shape(), o.axis);
+    const T *p = c[softmax].data<T>(), *g = c[dloss].data<T>();
+    const int64_t* hard = o.soft ? nullptr : as_int64(c[label], scratch.get());
+    if (hard) loss::check_labels(o.type.c_str(), hard, a.samples(), a.classes, o.ignored);
+    const T* soft = o.soft ? c[label].data<T>() : nullptr;
+    T* dx = c[dlogits].template mutable_data<T>();
+    c.parallel_for(a.outer, block_grain(a), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        for (int64_t k = 0; k < a.classes; ++k) {
+          const int64_t row = (i * a.classes + k) * a.inner;
+          for (int64_t j = 0; j < a.inner; ++j) {
+            const int64_t sample = i * a.inner + j;
+            const T wanted = soft ? soft[row + j] : static_cast<T>(hard[sample] == k);
+            dx[row + j] = hard && hard[sample] == o.ignored ? T{0} : (p[row + j] - wanted) * g[sample];
+          }
+        }
+      }
+    });
+  };
+}
+
+AB_OP(softmax_with_cross_entropy)
+    .doc("Softmax of Logits over `axis`, and its cross entropy with Label: Loss = log(sum exp(Logits)) - Logits[label], "
+         "or with soft_label -sum(Label log Softmax). 0 where Label is ignore_index.")
+    .in("Logits", "[..., classes, ...] float")
+    .in("Label", "as Logits with extent 1 on axis, int64; with soft_label as Logits")
+    .out_intermediate("Softmax", "as Logits")
+    .out("Loss", "as Logits with extent 1 on axis")
+    .attr<bool>("soft_label", false, "labels are distributions")
+    .attr<bool>("numeric_stable_mode", true, "both forms compute the stable one")
+    .attr<int32_t>("ignore_index", -100, "label that does not count")
+    .attr<int32_t>("axis", -1, "of the classes")
+    .dtype_of_input("Logits")
+    .infer([](InferContext& c) {
+      const Shape one =
+          loss::infer_classes(c, "Logits", c.attr<bool>("soft_label"), c.attr<int32_t>("axis"));
+      c.same_as("Softmax", "Logits");
+      c.set_out("Loss", one, c.in("Logits").dtype);
+      c.share_lod("Loss", "Logits");
+    })
+    .grad([](GradContext& g) {
+      g.op("softmax_with_cross_entropy_grad")
+          .in("Label", g.in("Label"))
+          .in("Softmax", g.out("Softmax"))
+          .in("Loss@GRAD", g.dout("Loss"))
+          .out("Logits@GRAD", g.din("Logits"));
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+
+AB_OP(softmax_with_cross_entropy_grad)
+    .doc("Logits@GRAD = (Softmax - Label) Loss@GRAD, with Label as one-hot rows unless it is soft.")
+    .in("Label", "as in the forward op")
+    .in("Softmax", "as Logits")
+    .in("Loss@GRAD", "as Loss")
+    .out("Logits@GRAD", "as Softmax")
+    .dtype_of_input("Softmax")
+    .may_share("Softmax", "Logits@GRAD")
+    .infer([](InferContext& c) {
+      const Shape one =
+          loss::infer_classes(c, "Softmax", c.attr<bool>("soft_label"), c.attr<int32_t>("axis"));
+      check_numel(c, "Loss@GRAD", one.numel());
+      grad_as(c, "Logits@GRAD", "Softmax");
+    })
+    .no_grad(loss::kOnce)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+
+}  // namespace
+}  // namespace anabranch

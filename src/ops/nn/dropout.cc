@@ -1,0 +1,142 @@
+#include <limits>
+
+#include "ops/kernels/checks.h"
+#include "ops/kernels/philox.h"
+#include "opdef/op_def.h"
+
+namespace anabranch {
+namespace {
+
+constexpr int64_t kGrain = 8192;
+constexpr const char* kUpscale = "upscale_in_train";
+
+struct Options {
+  float rate;
+  bool is_test, upscale;
+  explicit Options(const ir::Op& op)
+      : rate(op.attr<float>("dropout_prob")), is_test(op.attr<bool>("is_test")),
+        upscale(op.attr<std::string>("dropout_implementation") == kUpscale) {}
+  // What a kept element is multiplied by; 0 when none is kept.
+  float kept() const { return !upscale ? 1.0f : rate == 1.0f ? 0.0f : 1.0f / (1.0f - rate); }
+};
+
+void infer(InferContext& c) {
+  check_tensor(c, "X");
+  c.same_as("Out", "X");
+  if (c.has_out("Mask")) {
+    c.same_as("Mask", "X");
+    c.out("Mask").dtype = DType::kUInt8;
+  }
+}
+
+// A given seed draws the same mask in every step; otherwise steps and replicas differ.
+RandomKey key_of(const KernelArgs& op) {
+  RandomKey key = op.random();
+  if (op.attr<bool>("fix_seed")) key.seed = static_cast<uint64_t>(static_cast<int64_t>(op.attr<int32_t>("seed")));
+  return key;
+}
+
+uint64_t seed_value(const Tensor& t) {
+  AB_CHECK(t.numel() == 1, InvalidArgument, "dropout: Seed is {}, expected one number", t.shape().str());
+  return static_cast<uint64_t>(t.dtype() == DType::kInt64 ? *t.data<int64_t>() : *t.data<int32_t>());
+}
+
+template <class T>
+void draw(KernelContext& c, const RandomKey& key, const Options& o, const T* x, int64_t n, T* out, uint8_t* mask) {
+  const Philox random(key);
+  const float rate = o.rate;
+  const T factor = static_cast<T>(o.kept());
+  c.parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
+    random.each_uniform(begin, end, [=](int64_t i, float u) {
+      const bool keep = u >= rate;
+      if (mask) mask[i] = keep;
+      out[i] = keep ? x[i] * factor : T{0};
+    });
+  });
+}
+
+template <class T>
+Kernel forward(const KernelArgs& op) {
+  const In x = op.in("X"), seed = op.in("Seed");
+  const Out out = op.out("Out"), mask = op.out("Mask");
+  const Options o(op.op());
+  const bool fixed = op.attr<bool>("fix_seed");
+  const RandomKey base = key_of(op);
+  return [=](KernelContext& c) {
+    const T* from = c[x].data<T>();
+    T* to = c[out].template mutable_data<T>();
+    const int64_t n = c[x].numel();
+    uint8_t* bits = c.wants(mask) ? c[mask].template mutable_data<uint8_t>() : nullptr;
+    if (o.is_test) {
+      const T factor = o.upscale ? T{1} : static_cast<T>(1.0f - o.rate);
+      for (int64_t i = 0; i < n; ++i) to[i] = from[i] * factor;
+      if (bits) std::fill(bits, bits + n, uint8_t{1});
+      return;
+    }
+    RandomKey key = base;
+    if (seed) key.seed = seed_value(c[seed]);
+    if (!seed && !fixed) key = with_step(key, c);
+    draw(c, key, o, from, n, to, bits);
+  };
+}
+
+AB_OP(dropout)
+    .doc("In training each element is dropped (becomes 0) with probability dropout_prob. downgrade_in_infer keeps the "
+         "others as they are and multiplies by 1 - dropout_prob in tests; upscale_in_train divides the kept ones by "
+         "1 - dropout_prob and changes nothing in tests.")
+    .source("Srivastava et al., JMLR 15, 2014")
+    .in("X", "[...] float")
+    .in_optional("Seed", "[1] int, instead of the attribute seed")
+    .out("Out", "as X")
+    .out_intermediate("Mask", "as X, uint8: 1 where the element was kept")
+    .attr<float>("dropout_prob", 0.5f, "probability of dropping, 0 to 1",
+                 [](float p) {
+                   AB_CHECK(p >= 0 && p <= 1, InvalidArgument, "dropout: dropout_prob is {}, expected 0 to 1", p);
+                 })
+    .attr<bool>("is_test", false, "nothing is dropped")
+    .attr<bool>("fix_seed", false, "use the attribute seed, the same mask in every step")
+    .attr<int32_t>("seed", 0, "of the mask when fix_seed")
+    .attr<std::string>("dropout_implementation", "downgrade_in_infer", "downgrade_in_infer or upscale_in_train",
+                       [](const std::string& v) {
+                         AB_CHECK(v == kUpscale || v == "downgrade_in_infer", InvalidArgument,
+                                  "dropout: dropout_implementation is {}, expected downgrade_in_infer or {}", v,
+                                  kUpscale);
+                       })
+    .effects(kRandom)
+    .infer(infer)
+    .grad([](GradContext& g) {
+      g.op("dropout_grad").in("Mask", g.out("Mask")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+
+AB_OP(dropout_grad)
+    .doc("X@GRAD = Out@GRAD where the element was kept, scaled as in the forward op, else 0.")
+    .in("Mask", "uint8, from the forward op")
+    .in("Out@GRAD", "as Mask, float")
+    .out("X@GRAD", "as Out@GRAD")
+    .may_share("Out@GRAD", "X@GRAD")
+    .dtype_of_input("Out@GRAD")
+    .infer([](InferContext& c) {
+      check_same_shape(c, "Mask", "Out@GRAD");
+      grad_as(c, "X@GRAD", "Out@GRAD");
+    })
+    .no_grad("second derivatives of dropout are not offered")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const In mask = op.in("Mask"), dout = op.in("Out@GRAD");
+      const Out dx = op.out("X@GRAD");
+      const Options o(op.op());
+      const T factor = o.is_test ? (o.upscale ? T{1} : static_cast<T>(1.0f - o.rate)) : static_cast<T>(o.kept());
+      return [=](KernelContext& c) {
+        if (!c.wants(dx)) return;
+        const uint8_t* keep = c[mask].data<uint8_t>();
+        const T* g = c[dout].data<T>();
+        T* to = c[dx].template mutable_data<T>();
+        c.parallel_for(c[dout].numel(), kGrain, [=](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) to[i] = keep[i] ? g[i] * factor : T{0};
+        });
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch

@@ -1,0 +1,165 @@
+#include "ops/nn/softmax_block.h"
+
+#include "ops/kernels/checks.h"
+#include "opdef/op_def.h"
+
+namespace anabranch {
+namespace {
+
+constexpr int64_t kGrain = 4096;
+
+struct Axis {  // a tensor seen as [outer, classes, inner]
+  int64_t outer, classes, inner;
+  Axis(const Shape& s, int64_t axis) {
+    const int a = normal_axis(axis, s.rank(), "axis");
+    outer = s.numel(0, a);
+    classes = s[a];
+    inner = s.numel(a + 1, s.rank());
+  }
+  int64_t block() const { return classes * inner; }
+  int64_t blocks() const { return block() ? outer : 0; }
+  int64_t grain() const { return kGrain / std::max<int64_t>(1, block()) + 1; }
+};
+
+void infer(InferContext& c) {
+  check_tensor(c, "X");
+  normal_axis(c.attr<int32_t>("axis"), c.in("X").shape.rank(), "axis");
+  c.same_as("Out", "X");
+}
+
+void infer_grad(InferContext& c) {
+  check_same(c, "Out", "Out@GRAD");
+  normal_axis(c.attr<int32_t>("axis"), c.in("Out").shape.rank(), "axis");
+  grad_as(c, "X@GRAD", "Out");
+}
+
+void differentiate(GradContext& g) {
+  g.op(g.forward().type + "_grad")
+      .in("Out", g.out("Out"))
+      .in("Out@GRAD", g.dout("Out"))
+      .out("X@GRAD", g.din("X"));
+}
+
+// out = x - log(sum exp(x)), through the softmax that out holds for a moment.
+template <class T>
+void log_softmax_block(const T* x, int64_t classes, int64_t inner, T* out) {
+  T norm[kSoftmaxColumns];
+  for (int64_t from = 0; from < inner; from += kSoftmaxColumns) {
+    const int64_t columns = std::min(kSoftmaxColumns, inner - from);
+    softmax_columns(x + from, classes, inner, columns, out + from, norm);
+    for (int64_t k = 0; k < classes; ++k) {
+      for (int64_t j = 0; j < columns; ++j) out[k * inner + from + j] = x[k * inner + from + j] - norm[j];
+    }
+  }
+}
+
+// dx = dy - exp(y) sum_k dy
+template <class T>
+void log_softmax_grad_block(const T* y, const T* dy, int64_t classes, int64_t inner, T* dx) {
+  T sum[kSoftmaxColumns];
+  for (int64_t from = 0; from < inner; from += kSoftmaxColumns) {
+    const int64_t columns = std::min(kSoftmaxColumns, inner - from);
+    std::fill(sum, sum + columns, T{0});
+    for (int64_t k = 0; k < classes; ++k) {
+      for (int64_t j = 0; j < columns; ++j) sum[j] += dy[k * inner + from + j];
+    }
+    for (int64_t k = 0; k < classes; ++k) {
+      const int64_t row = k * inner + from;
+      for (int64_t j = 0; j < columns; ++j) dx[row + j] = dy[row + j] - std::exp(y[row + j]) * sum[j];
+    }
+  }
+}
+
+template <class T, class Block>
+Kernel forward(const KernelArgs& op, Block block) {
+  const In x = op.in("X");
+  const Out out = op.out("Out");
+  const int axis = op.attr<int32_t>("axis");
+  return [=](KernelContext& c) {
+    const Axis a(c[x].shape(), axis);
+    const T* from = c[x].data<T>();
+    T* to = c[out].template mutable_data<T>();
+    c.parallel_for(a.blocks(), a.grain(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) block(from + i * a.block(), a.classes, a.inner, to + i * a.block());
+    });
+  };
+}
+
+template <class T, class Block>
+Kernel backward(const KernelArgs& op, Block block) {
+  const In y = op.in("Out"), dy = op.in("Out@GRAD");
+  const Out dx = op.out("X@GRAD");
+  const int axis = op.attr<int32_t>("axis");
+  return [=](KernelContext& c) {
+    if (!c.wants(dx)) return;
+    const Axis a(c[y].shape(), axis);
+    const T *value = c[y].data<T>(), *grad = c[dy].data<T>();
+    T* to = c[dx].template mutable_data<T>();
+    c.parallel_for(a.blocks(), a.grain(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = i * a.block();
+        block(value + at, grad + at, a.classes, a.inner, to + at);
+      }
+    });
+  };
+}
+
+AB_OP(softmax)
+    .doc("Out = exp(X) / sum(exp(X)) over `axis`.")
+    .in("X", "[...] float")
+    .out("Out", "as X")
+    .may_share("X", "Out")
+    .attr<int32_t>("axis", -1, "the axis that adds up to 1")
+    .attr<bool>("use_cudnn", false, "accepted, without effect")
+    .attr<bool>("use_mkldnn", false, "accepted, without effect")
+    .attr<std::string>("data_format", "AnyLayout", "accepted, without effect")
+    .attr<bool>("is_test", false, "accepted, without effect")
+    .infer(infer)
+    .grad(differentiate)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return forward<T>(op, [](const T* x, int64_t classes, int64_t inner, T* out) {
+        softmax_block<T>(x, classes, inner, out, nullptr);
+      });
+    });
+
+AB_OP(softmax_grad)
+    .doc("X@GRAD = Out (Out@GRAD - sum(Out Out@GRAD)) over `axis`.")
+    .in("Out", "[...] float")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as Out")
+    .may_share("Out@GRAD", "X@GRAD")
+    .infer(infer_grad)
+    .no_grad("second derivatives of softmax are not offered")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return backward<T>(op, softmax_grad_block<T>);
+    });
+
+AB_OP(log_softmax)
+    .doc("Out = X - log(sum(exp(X))) over `axis`.")
+    .in("X", "[...] float")
+    .out("Out", "as X")
+    .attr<int32_t>("axis", -1, "the axis whose exponentials add up to 1")
+    .infer(infer)
+    .grad(differentiate)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return forward<T>(op, log_softmax_block<T>);
+    });
+
+AB_OP(log_softmax_grad)
+    .doc("X@GRAD = Out@GRAD - exp(Out) sum(Out@GRAD) over `axis`.")
+    .in("Out", "[...] float")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as Out")
+    .may_share("Out@GRAD", "X@GRAD")
+    .infer(infer_grad)
+    .no_grad("second derivatives of log_softmax are not offered")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return backward<T>(op, log_softmax_grad_block<T>);
+    });
+
+}  // namespace
+}  // namespace anabranch
