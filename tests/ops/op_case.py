@@ -1,0 +1,249 @@
+"""One declaration of an operator case; many tests follow from it (test_ops.py, test_hostile.py).
+
+    import numpy as np
+    from op_case import apart, big, case, real
+
+    case("leaky_relu", {"X": apart(3, 4)}, {"alpha": 0.1},
+         ref=lambda i, a: np.where(i["X"] > 0, i["X"], a["alpha"] * i["X"]), large={"X": big()})
+
+``inputs``: slot -> array, ``Seq(array, lengths)`` (a tensor with sequences), ``Rows(ids, height, values)`` (sparse rows),
+or a list of arrays for a list slot. Write numbers as float64: float64 arrays are cast to each of ``dtypes``, all other
+arrays are fed as they are.
+``ref(i, a)``: NumPy reference. ``i`` holds the inputs (plain arrays; a Seq or Rows as given), ``a`` the attributes
+given. It returns the output, for an operator with one, or a dict slot -> array, list of arrays, Seq or Rows; slots left
+out are not compared. ``ref=None``: only the properties that need no reference are tested.
+
+Tests of a case: output against ``ref`` for each dtype; gradient in float64 against central differences, in float32
+against float64; in-place on and off give the same bits; 1 and 7 threads give the same bits (inputs ``large``, where
+given); hostile inputs (zeroed extents, other ranks and dtypes, missing and uninitialised inputs, wild attributes and
+indices) give a typed error or what ``ref`` says, never a crash.
+
+``grad``: input slots whose gradient is checked; default: all float64 inputs when the operator has a gradient; ``()``: none.
+``grad_outs``: output slots that the gradient starts from; default: the first one.
+``outs``: number of variables in output slots that are lists. ``dtypes``: default float32 and float64.
+``rtol``: of outputs in float32, default 2e-6. ``hostile=False`` leaves the hostile group out, with a comment saying why.
+``skip(op_type, reason)`` excuses an operator from having a case.
+"""
+import dataclasses
+import itertools
+
+import numpy as np
+
+import anabranch.fluid as fluid
+from anabranch import _core
+
+CASES = []
+SKIPPED = {}
+
+
+class Seq:
+    """A tensor and the lengths of its sequences, outermost level first."""
+
+    def __init__(self, array, lengths):
+        self.array, self.lengths = array, lengths
+
+
+class Rows:
+    """Sparse rows of a table of ``height`` rows."""
+
+    def __init__(self, ids, height, values):
+        self.ids, self.height, self.values = list(ids), height, values
+
+
+@dataclasses.dataclass
+class Case:
+    op: str
+    inputs: dict
+    attrs: dict
+    ref: object
+    grad: object
+    grad_outs: object
+    dtypes: tuple
+    outs: dict
+    large: object
+    rtol: float
+    hostile: bool
+    name: str
+
+
+def case(op, inputs, attrs=None, ref=None, *, grad=None, grad_outs=None, dtypes=("float32", "float64"), outs=None,
+         large=None, rtol=2e-6, hostile=True, name=""):
+    """Declares a case; see the top of this file."""
+    number = sum(c.op == op for c in CASES)
+    name = f"{op}.{name or number}"
+    made = Case(op, inputs, attrs or {}, ref, grad, grad_outs, tuple(dtypes), outs or {}, large, rtol, hostile, name)
+    CASES.append(made)
+    return made
+
+
+def skip(op, reason):
+    """Excuses an operator from having a case."""
+    SKIPPED[op] = reason
+
+
+# ---- inputs
+
+_seeds = itertools.count(1)
+
+
+def real(*shape, lo=-1.0, hi=1.0):
+    """Random numbers, other ones in each call, the same in each run."""
+    return np.random.RandomState(next(_seeds)).uniform(lo, hi, shape)
+
+
+def apart(*shape, step=0.13):
+    """Numbers of both signs that differ by at least ``step`` and stay away from 0: safe for kinks and ties."""
+    n = int(np.prod(shape))
+    return np.random.RandomState(n).permutation((np.arange(n) - n // 2 + 0.37) * step).reshape(shape)
+
+
+def integers(*shape, lo=0, hi=10, dtype="int64"):
+    """Random integers in [lo, hi)."""
+    return np.random.RandomState(next(_seeds)).randint(lo, hi, shape).astype(dtype)
+
+
+def big(*shape):
+    """An array large enough to be cut into pieces; default shape [301, 1033]."""
+    return real(*(shape or (301, 1033)))
+
+
+# ---- running
+
+def cast(value, dtype):
+    """The value with its float64 arrays as ``dtype``."""
+    if isinstance(value, list):
+        return [cast(v, dtype) for v in value]
+    if isinstance(value, Seq):
+        return Seq(cast(value.array, dtype), value.lengths)
+    if isinstance(value, Rows):
+        return Rows(value.ids, value.height, cast(value.values, dtype))
+    return value.astype(dtype) if value.dtype == np.float64 else value
+
+
+def array_of(value):
+    """The numbers of an input or output."""
+    return value.array if isinstance(value, Seq) else value.values if isinstance(value, Rows) else value
+
+
+def expected(c, inputs):
+    """Slot -> list of what the reference gives."""
+    got = c.ref(inputs, c.attrs)
+    if not isinstance(got, dict):
+        got = {next(iter(_core.op_slots(c.op)[1])): got}
+    return {slot: v if isinstance(v, list) else [v] for slot, v in got.items()}
+
+
+class Run:
+    """A program of one operator, between assignments when ``inner`` (so that in-place passes may act on it)."""
+
+    def __init__(self, c, inputs, outs=None, inner=False, grad=(), grad_outs=None, missing=None, unset=None):
+        self.case, self.feed, self.rows, self.vars = c, {}, {}, {}
+        self.program, self.scope = fluid.Program(), fluid.Scope()
+        self.unset = unset
+        with fluid.program_guard(self.program, fluid.Program()):
+            block = self.program.global_block()
+            ins = {slot: self._inputs(block, slot, v, inner) for slot, v in inputs.items() if slot != missing}
+            self.outs = {}
+            for slot, (is_list, _) in _core.op_slots(c.op)[1].items():
+                n = (outs or c.outs).get(slot, 1) if is_list else 1
+                self.outs[slot] = [block.create_var(name=f"{slot.lower()}.out{k}") for k in range(n)]
+            block.append_op(type=c.op, inputs=ins, outputs=self.outs, attrs=dict(c.attrs))
+            self._loosen(inner)
+            self.grads = self._gradients(grad, grad_outs) if grad else []
+
+    def _inputs(self, block, slot, value, inner):
+        made = []
+        for k, v in enumerate(value if isinstance(value, list) else [value]):
+            array, name = array_of(v), f"{slot.lower()}{k}"
+            if isinstance(v, Rows):
+                var = block.create_var(name=name, shape=[v.height, *array.shape[1:]], dtype=str(array.dtype),
+                                       type=fluid.core.VarDesc.VarType.SELECTED_ROWS, persistable=True)
+                self.rows[name] = v
+            else:
+                level = len(v.lengths) if isinstance(v, Seq) else 0
+                var = block.create_var(name=name, shape=array.shape, dtype=str(array.dtype), lod_level=level,
+                                       persistable=slot == self.unset)
+                if slot != self.unset:
+                    self.feed[name] = fluid.create_lod_tensor(array, v.lengths, fluid.CPUPlace()) if level else array
+            var.stop_gradient = False
+            self.vars[name] = var
+            made.append(fluid.layers.assign(var) if inner and not isinstance(v, Rows) else var)
+        return made
+
+    def _loosen(self, inner):
+        """Outputs that are sparse rows are read from the scope, so they must outlive the run."""
+        kinds = fluid.core.VarDesc.VarType
+        self.fetch = []
+        for slot, variables in self.outs.items():
+            for k, v in enumerate(variables):
+                if v.type == kinds.SELECTED_ROWS:
+                    v.persistable = True
+                else:
+                    self.fetch.append((slot, k, fluid.layers.assign(v) if inner else v))
+
+    def _gradients(self, grad, grad_outs):
+        slots = grad_outs or [next(iter(self.outs))]
+        targets = [v for s in slots for v in self.outs[s]]
+        weights = []
+        for v in targets:
+            w = self.program.global_block().create_var(name=v.name + ".weight", shape=v.shape, dtype=v.dtype)
+            w.stop_gradient = True
+            weights.append(w)
+        self.weights = {w.name: v.name for w, v in zip(weights, targets)}
+        wanted = [v for name, v in self.vars.items() if name.rstrip("0123456789") in {g.lower() for g in grad}]
+        self.wanted = [v.name for v in wanted]
+        return fluid.gradients(targets, wanted, target_gradients=weights)
+
+    def __call__(self, feed=None, program=None, weights=None):
+        """({(slot, k): array, Seq or Rows}, [gradient arrays])"""
+        for name, r in self.rows.items():
+            rows = self.scope.var(name).get_selected_rows()
+            rows.set_rows(r.ids)
+            rows.set_height(r.height)
+            rows.get_tensor().set(r.values, fluid.CPUPlace())
+        feed = dict(self.feed, **(feed or {}))
+        feed.update(weights or {})
+        fetch = [v for _, _, v in self.fetch] + [g for g in self.grads if g is not None]
+        exe = fluid.Executor(fluid.CPUPlace())
+        got = exe.run(program or self.program, feed=feed, fetch_list=fetch, scope=self.scope, return_numpy=False,
+                      use_program_cache=True)
+        out = {}
+        for (slot, k, _), t in zip(self.fetch, got):
+            out[slot, k] = Seq(np.array(t), t.recursive_sequence_lengths()) if t.lod() else np.array(t)
+        for slot, variables in self.outs.items():
+            for k, v in enumerate(variables):
+                if (slot, k) not in out:
+                    r = self.scope.find_var(v.name).get_selected_rows()
+                    out[slot, k] = Rows(r.rows(), r.height(), np.array(r.get_tensor()))
+        present = iter(got[len(self.fetch):])
+        return out, [None if g is None else np.array(next(present)) for g in self.grads]
+
+    def weight_feeds(self, out, dtype):
+        """Fixed weights of the outputs, so that the gradient starts from a single number."""
+        found = {}
+        names = {v.name: (slot, k) for slot, vs in self.outs.items() for k, v in enumerate(vs)}
+        for i, (weight, of) in enumerate(self.weights.items()):
+            shape = array_of(out[names[of]]).shape
+            found[weight] = np.random.RandomState(i + 17).uniform(0.5, 1.5, shape).astype(dtype)
+        return found
+
+
+def default_grad(c):
+    """Input slots whose gradient a case checks."""
+    if c.grad is not None:
+        return tuple(c.grad)
+    if not _core.op_info(c.op)["has_grad"]:
+        return ()
+    floats = []
+    for slot, v in c.inputs.items():
+        first = v[0] if isinstance(v, list) else v
+        if not isinstance(first, Rows) and array_of(first).dtype == np.float64:
+            floats.append(slot)
+    return tuple(floats)
+
+
+def out_counts(c, inputs):
+    """Lengths of list outputs: as declared, else as the reference gives them."""
+    if c.outs or c.ref is None:
+        return c.outs
+    return {slot: len(v) for slot, v in expected(c, inputs).items()}

@@ -1,0 +1,24 @@
+"""Hostile variants of every case, a group of cases to a process of its own, so that a crash is seen and named."""
+import os
+import subprocess
+import sys
+
+import pytest
+import test_ops  # noqa: F401  imports the cases
+from op_case import CASES
+
+GROUP = 12
+TIMEOUT_S = 600
+
+names = [c.name for c in CASES if c.hostile]
+groups = [names[k:k + GROUP] for k in range(0, len(names), GROUP)]
+
+
+@pytest.mark.parametrize("group", groups, ids=lambda g: f"{g[0]}-to-{g[-1]}")
+def test_hostile(group):
+    program = os.path.join(os.path.dirname(__file__), "hostile.py")
+    done = subprocess.run([sys.executable, program, *group], capture_output=True, text=True, timeout=TIMEOUT_S)
+    lines = done.stdout.splitlines()
+    assert lines and lines[-1] == "finished", f"died (exit {done.returncode}) at: {lines[-1:]}\n{done.stderr[-2000:]}"
+    wrong = [line for line in lines if line.startswith("WRONG")]
+    assert not wrong, "\n".join(wrong[:20])
