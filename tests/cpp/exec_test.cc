@@ -1,0 +1,224 @@
+// The threaded executor against the sequential one, on random graphs of a toy node that adds, records that it ran,
+// holds a shared token, or fails. Runs under ThreadSanitizer too.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <deque>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "exec/run.h"
+
+namespace anabranch {
+namespace {
+
+struct ToyGraph {
+  std::deque<Value> values;
+  std::vector<NodeSpec> specs;
+  std::atomic<int> order{0};
+  std::deque<std::atomic<int>> ran_at;  // when each node ran
+  std::vector<int> token_holders;
+
+  explicit ToyGraph(int buffers) {
+    for (int i = 0; i < buffers; ++i) {
+      Tensor& t = values.emplace_back().as<Tensor>();
+      t.resize(Shape{4}, DType::kInt64);
+      for (int k = 0; k < 4; ++k) t.mutable_data<int64_t>()[k] = i + k;
+    }
+  }
+
+  void add(std::vector<int> reads, int write, bool token, bool fails) {
+    const int id = static_cast<int>(specs.size());
+    ran_at.emplace_back(-1);
+    NodeSpec spec;
+    spec.reads = reads;
+    spec.writes = {write};
+    if (token) {
+      spec.tokens = {7};
+      token_holders.push_back(id);
+    }
+    for (int r : reads) spec.ins.push_back(&values[r]);
+    spec.outs = {&values[write]};
+    const int n = static_cast<int>(reads.size());
+    spec.kernel = [this, id, n, fails](KernelContext& c) {
+      if (fails) AB_THROW(InvalidArgument, "node {} fails", id);
+      ran_at[id].store(order.fetch_add(1));
+      int64_t* out = c.outs[0]->as<Tensor>().mutable_data<int64_t>();
+      for (int k = 0; k < 4; ++k) {
+        int64_t sum = out[k] * 3 + id;  // depends on the order of writes
+        for (int i = 0; i < n; ++i) sum += c.ins[i]->tensor().data<int64_t>()[k];
+        out[k] = sum & 0xffffffff;
+      }
+    };
+    specs.push_back(std::move(spec));
+  }
+
+  std::vector<int64_t> contents() const {
+    std::vector<int64_t> all;
+    for (const Value& v : values) {
+      const int64_t* x = v.tensor().data<int64_t>();
+      all.insert(all.end(), x, x + 4);
+    }
+    return all;
+  }
+};
+
+void fill(ToyGraph& g, uint32_t seed, int failing = -1) {
+  std::mt19937 rng(seed);
+  const int buffers = static_cast<int>(g.values.size());
+  const int nodes = 1 + static_cast<int>(rng() % 40);
+  for (int i = 0; i < nodes; ++i) {
+    std::vector<int> reads;
+    for (unsigned k = rng() % 3; k > 0; --k) reads.push_back(static_cast<int>(rng() % buffers));
+    const int write = static_cast<int>(rng() % buffers);
+    g.add(reads, write, rng() % 8 == 0, i == failing);
+  }
+}
+
+TEST(Exec, RandomGraphsThreadedEqualSequential) {
+  const int team_sizes[] = {2, 3, 7};
+  for (uint32_t seed = 0; seed < 2000; ++seed) {
+    ToyGraph a(1 + seed % 12), b(1 + seed % 12);
+    fill(a, seed);
+    fill(b, seed);
+    Plan pa(std::move(a.specs)), pb(std::move(b.specs));
+    RunState sa(pa), sb(pb);
+    run_sequential(pa, sa, nullptr, {});
+    Team& team = Team::of_size(team_sizes[seed % 3]);
+    run_threaded(pb, sb, team, {});
+    ASSERT_EQ(a.contents(), b.contents()) << "seed " << seed;
+    for (size_t i = 1; i < b.token_holders.size(); ++i) {
+      ASSERT_LT(b.ran_at[b.token_holders[i - 1]], b.ran_at[b.token_holders[i]]) << "seed " << seed;
+    }
+    run_sequential(pa, sa, nullptr, {});  // a plan runs again and again
+    run_threaded(pb, sb, team, {});
+    ASSERT_EQ(a.contents(), b.contents()) << "second run, seed " << seed;
+  }
+}
+
+TEST(Exec, FirstErrorComesOutOnceAndThePlanRunsOn) {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    ToyGraph probe(6);
+    fill(probe, seed);
+    const int nodes = static_cast<int>(probe.specs.size());
+    const int failing = static_cast<int>(seed) % nodes;
+    ToyGraph g(6);
+    fill(g, seed, failing);
+    Plan plan(std::move(g.specs));
+    RunState state(plan);
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      try {
+        run_threaded(plan, state, Team::of_size(3), {});
+        FAIL() << "no error";
+      } catch (const Error& e) {
+        EXPECT_EQ(e.message(), fmt::format("node {} fails", failing));
+      }
+      EXPECT_EQ(state.failed_node(), failing);
+      EXPECT_FALSE(state.finished(failing));
+    }
+  }
+}
+
+// Sixteen nodes that wait for each other end only when sixteen workers are real, on any number of cores.
+TEST(Exec, NumThreadsAboveTheCoreCountIsReal) {
+  constexpr int kWorkers = 16;
+  std::atomic<int> arrived{0};
+  std::mutex mutex;
+  std::set<std::thread::id> distinct;
+  std::deque<Value> values(kWorkers);
+  std::vector<NodeSpec> specs(kWorkers);
+  for (int i = 0; i < kWorkers; ++i) {
+    specs[i].writes = {i};
+    specs[i].kernel = [&](KernelContext&) {
+      {
+        const std::lock_guard lock(mutex);
+        distinct.insert(std::this_thread::get_id());
+      }
+      arrived.fetch_add(1);
+      const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+      while (arrived.load() < kWorkers && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+    };
+  }
+  Plan plan(std::move(specs));
+  RunState state(plan);
+  run_threaded(plan, state, Team::of_size(kWorkers), {});
+  EXPECT_EQ(distinct.size(), kWorkers);
+}
+
+TEST(Exec, LoopsAreSplitAndTheirErrorsArrive) {
+  struct Job {
+    Team& team;
+    std::vector<int> hits = std::vector<int>(100000);
+    std::atomic<bool> over{false};
+    std::string error;
+    void work(int worker) {
+      if (worker == 0) {
+        for (int round = 0; round < 50; ++round) {
+          parallel_for(&team, 100000, 100, [&](int64_t b, int64_t e) {
+            for (int64_t i = b; i < e; ++i) ++hits[i];
+          });
+        }
+        try {
+          parallel_for(&team, 1000, 10, [&](int64_t b, int64_t) { AB_CHECK(b != 500 - 500 % 16, Internal, "piece"); });
+        } catch (const Error& e) {
+          error = e.message();
+        }
+        over.store(true);
+        team.signal();
+        return;
+      }
+      Team::Idle idle(team);
+      while (!over.load()) {
+        if (!team.help(worker)) {
+          idle.wait();
+        } else {
+          idle.reset();
+        }
+      }
+    }
+  };
+  Job job{Team::of_size(4)};
+  job.team.run_all([](void* self, int w) { static_cast<Job*>(self)->work(w); }, &job);
+  for (int h : job.hits) ASSERT_EQ(h, 50);
+  EXPECT_EQ(job.error, "piece");
+}
+
+// A step that takes long says which node it is in and what the other threads wait for.
+TEST(Exec, StallsAreReportedWithTheNode) {
+  std::deque<Value> values(2);
+  std::vector<NodeSpec> specs(2);
+  specs[0].writes = {0};
+  specs[0].kernel = [](KernelContext&) { std::this_thread::sleep_for(std::chrono::milliseconds(2500)); };
+  specs[1].reads = {0};
+  specs[1].writes = {1};
+  specs[1].kernel = [](KernelContext&) {};
+  Plan plan(std::move(specs));
+  RunState state(plan);
+  const std::function<std::string(int)> describe = [](int node) { return node == 0 ? "the slow node" : "the next"; };
+  RunOptions options;
+  options.describe = &describe;
+  options.stall_report_s = 0.5;
+  testing::internal::CaptureStderr();
+  run_threaded(plan, state, Team::of_size(2), options);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("the slow node"), std::string::npos) << text;
+  EXPECT_NE(text.find("waiting for a node to become ready"), std::string::npos) << text;
+}
+
+TEST(Plan, EdgesFollowFromEffects) {
+  std::vector<NodeSpec> specs(4);
+  specs[0].writes = {0};               // writes 0
+  specs[1].reads = {0};                // read after write
+  specs[2].writes = {0};               // write after read of node 1 and after write of node 0
+  specs[3].reads = {1};                // touches another buffer
+  for (auto& s : specs) s.kernel = [](KernelContext&) {};
+  Plan plan(std::move(specs));
+  EXPECT_EQ(plan.roots(), (std::vector<int>{0, 3}));
+  EXPECT_EQ(plan.predecessors(1), 1);
+  EXPECT_EQ(plan.predecessors(2), 2);
+  EXPECT_FALSE(plan.is_chain());
+}
+
+}  // namespace
+}  // namespace anabranch
