@@ -1,0 +1,184 @@
+#include "autodiff/backward.h"
+
+#include <algorithm>
+#include <map>
+
+#include "autodiff/block_gradients.h"
+
+namespace anabranch {
+namespace {
+
+// Takes back what a failed differentiation has added to the global block.
+class Undo {
+ public:
+  explicit Undo(ir::Block& block) : block_(block), ops_(block.ops().size()), vars_(block.vars().size()) {}
+  void roll_back() {
+    block_.remove_ops(ops_, block_.ops().size());
+    while (block_.vars().size() > vars_) block_.remove_var(std::string(block_.vars().back()->name));
+  }
+
+ private:
+  ir::Block& block_;
+  size_t ops_, vars_;
+};
+
+void commit(BlockGradients& gradients, ir::Block& block) {
+  Undo undo(block);
+  try {
+    gradients.commit(block);
+  } catch (...) {
+    undo.roll_back();
+    throw;
+  }
+}
+
+ir::VarRef global_var(const ir::Block& block, const std::string& name, const char* what) {
+  ir::VarRef var = block.find_var(name);
+  AB_CHECK(var != nullptr, NotFound, "{} {} is not in the global block", what, name);
+  return var;
+}
+
+// One behind the last op that writes the variable; 0 when none does.
+size_t end_of(const ir::Block& block, const std::string& name) {
+  for (size_t i = block.ops().size(); i-- > 0;) {
+    const auto outs = block.ops()[i]->output_args();
+    if (std::find(outs.begin(), outs.end(), name) != outs.end()) return i + 1;
+  }
+  return 0;
+}
+
+// Free name for the gradient of a target.
+std::string seed_name(const ir::Block& block, const std::string& target) {
+  const std::string name = ir::grad_name(target);
+  if (!block.find_var(name)) return name;
+  for (int i = 0;; ++i) {
+    std::string next = fmt::format("{}_{}", name, i);
+    if (!block.find_var(next)) return next;
+  }
+}
+
+ir::OpRef fill_with_one(const ir::Var& var, const std::string& out, int role) {
+  auto op = std::make_shared<ir::Op>();
+  op->type = "fill_constant";
+  op->outputs = {{"Out", {out}}};
+  op->attrs = {{"shape", var.shape.to_vector()},
+               {"value", 1.0f},
+               {"dtype", static_cast<int32_t>(var.dtype)},
+               {"op_role", int32_t{role}}};
+  return op;
+}
+
+ir::OpRef shape_of(const std::string& var, const std::string& out) {
+  auto op = std::make_shared<ir::Op>();
+  op->type = "shape";
+  op->inputs = {{"Input", {var}}};
+  op->outputs = {{"Out", {out}}};
+  op->attrs["op_role"] = int32_t{ir::role::kBackward};
+  return op;
+}
+
+// Ones in the shape that the target has at run time.
+void seed_with_ones(BlockGradients& gradients, ir::Block& block, const ir::Var& target) {
+  const std::string name = seed_name(block, target.name);
+  ir::OpRef fill = fill_with_one(target, name, ir::role::kBackward);
+  if (!target.shape.known()) {
+    const std::string extents = target.name + "_shape";
+    gradients.prepend(shape_of(target.name, extents));
+    fill->set_input("ShapeTensor", {extents});
+  }
+  gradients.seed(target.name, name, fill);
+}
+
+std::vector<std::string> parameters_of(const ir::Program& program, const BackwardOptions& options) {
+  std::vector<std::string> names;
+  for (const auto& var : program.global_block().vars()) {
+    const bool listed = std::find(options.parameters.begin(), options.parameters.end(), var->name) !=
+                        options.parameters.end();
+    if (options.parameters.empty() ? var->is_parameter && var->trainable : listed) names.push_back(var->name);
+  }
+  for (const auto& name : options.parameters) global_var(program.global_block(), name, "parameter");
+  return names;
+}
+
+std::map<std::string, ir::Op*> last_writers(const ir::Block& block, size_t first) {
+  std::map<std::string, ir::Op*> writers;
+  for (size_t i = first; i < block.ops().size(); ++i) {
+    for (const auto& out : block.ops()[i]->output_args()) writers[out] = block.ops()[i].get();
+  }
+  return writers;
+}
+
+// The op that makes the final gradient of a parameter says so: updates, reductions and servers go by it.
+void mark_gradient(ir::Op& op, const std::string& parameter, const std::string& gradient) {
+  Attr& attr = op.attrs["op_role_var"];
+  auto* names = std::get_if<std::vector<std::string>>(&attr);
+  if (!names) names = &attr.emplace<std::vector<std::string>>();
+  names->push_back(parameter);
+  names->push_back(gradient);
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& program, const std::string& loss,
+                                                                 const BackwardOptions& options) {
+  ir::Block& block = program.global_block();
+  const ir::VarRef var = global_var(block, loss, "loss");
+  AB_CHECK(var->shape == Shape({1}), InvalidArgument, "loss {} must have shape [1], it has {}", loss, var->shape.str());
+  AB_CHECK(dtype_is_float(var->dtype), InvalidArgument, "loss {} must be of a float type, it is {}", loss,
+           dtype_name(var->dtype));
+  const size_t end = end_of(block, loss);
+  AB_CHECK(end > 0, InvalidArgument, "no op of the program makes the loss {}", loss);
+  const std::vector<std::string> parameters = parameters_of(program, options);
+
+  const GradientRequest request{options.no_grad, options.after_op};
+  BlockGradients gradients(block, request);
+  const std::string name = seed_name(block, loss);
+  gradients.seed(loss, name, fill_with_one(*var, name, ir::role::kBackward | ir::role::kLoss));
+  gradients.run(end, {loss}, {});
+  commit(gradients, block);
+
+  ir::Op& loss_op = *block.ops()[end - 1];
+  loss_op.attrs["op_role"] = int32_t{loss_op.role() | ir::role::kLoss};
+  const auto writers = last_writers(block, end);
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const auto& parameter : parameters) {
+    const std::string gradient = gradients.gradient_of(parameter);
+    if (gradient.empty()) continue;
+    mark_gradient(*writers.at(gradient), parameter, gradient);
+    pairs.emplace_back(parameter, gradient);
+  }
+  program.touch();
+  return pairs;
+}
+
+std::vector<std::string> gradients(ir::Program& program, const std::vector<std::string>& targets,
+                                   const std::vector<std::string>& inputs,
+                                   const std::vector<std::string>& target_grads, const std::set<std::string>& no_grad) {
+  AB_CHECK(target_grads.empty() || target_grads.size() == targets.size(), InvalidArgument,
+           "{} target gradients are given for {} targets", target_grads.size(), targets.size());
+  ir::Block& block = program.global_block();
+  const GradientRequest request{no_grad, {}};
+  BlockGradients made(block, request);
+  size_t end = 0;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const ir::VarRef target = global_var(block, targets[i], "target");
+    end = std::max(end, end_of(block, targets[i]));
+    if (target_grads.empty() || target_grads[i].empty()) {
+      seed_with_ones(made, block, *target);
+      continue;
+    }
+    const ir::VarRef weight = global_var(block, target_grads[i], "target gradient");
+    AB_CHECK(compatible(weight->shape, target->shape), InvalidArgument,
+             "target gradient {} has shape {}, its target {} has {}", weight->name, weight->shape.str(), target->name,
+             target->shape.str());
+    made.seed(targets[i], target_grads[i], nullptr);
+  }
+  for (const auto& input : inputs) global_var(block, input, "input");
+  made.run(end, {targets.begin(), targets.end()}, {inputs.begin(), inputs.end()});
+  commit(made, block);
+  std::vector<std::string> names;
+  for (const auto& input : inputs) names.push_back(made.gradient_of(input));
+  return names;
+}
+
+}  // namespace anabranch

@@ -1,0 +1,345 @@
+#include "autodiff/block_gradients.h"
+
+#include <algorithm>
+
+#include "opdef/append_op.h"
+
+namespace anabranch {
+namespace {
+
+bool is_gradient(const std::string& name) { return name.find(ir::kGradSuffix) != std::string::npos; }
+
+ir::OpRef backward_op(std::string type, std::vector<ir::Slot> inputs, std::vector<ir::Slot> outputs) {
+  auto op = std::make_shared<ir::Op>();
+  op->type = std::move(type);
+  op->inputs = std::move(inputs);
+  op->outputs = std::move(outputs);
+  op->attrs["op_role"] = int32_t{ir::role::kBackward};
+  return op;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool any_in(const std::vector<std::string>& names, const std::set<std::string>& set) {
+  return std::any_of(names.begin(), names.end(), [&](const auto& n) { return set.count(n) != 0; });
+}
+
+// Where a slot takes one variable whose gradient is not wanted, Fluid leaves the slot empty; in lists it keeps the
+// place with kEmptyVar.
+void tidy_outputs(ir::Op& op) {
+  for (auto& slot : op.outputs) {
+    if (slot.args.size() == 1 && slot.args[0] == ir::kEmptyVar) slot.args.clear();
+  }
+}
+
+void set_roles(ir::Op& op) {
+  op.attrs["op_role"] = int32_t{ir::role::kBackward};
+  if (op.has_attr("op_role_var")) op.attrs["op_role_var"] = std::vector<std::string>{};
+}
+
+}  // namespace
+
+BlockGradients::BlockGradients(const ir::Block& forward, const GradientRequest& request)
+    : forward_(forward), request_(request) {}
+
+bool BlockGradients::wants(const std::string& name) const {
+  if (request_.no_grad.count(name)) return false;
+  const ir::VarRef var = forward_.find_var_recursive(name);
+  if (!var || var->stop_gradient || (var->is_parameter && !var->trainable)) return false;
+  const bool holds_elements = var->kind == VarKind::kLoDTensor || var->kind == VarKind::kSelectedRows ||
+                              var->kind == VarKind::kLoDTensorArray;
+  return !holds_elements || dtype_is_float(var->dtype);
+}
+
+void BlockGradients::seed(const std::string& target, const std::string& name, ir::OpRef op) {
+  const std::string gradient = ir::grad_name(target);
+  if (op) ops_.push_back(std::move(op));
+  auto& parts = partials_[gradient];
+  if (parts.names.empty()) order_.push_back(gradient);
+  parts.names.push_back(name);
+  forward_var_[name] = target;
+}
+
+std::string BlockGradients::gradient_of(const std::string& var) const {
+  const std::string gradient = ir::grad_name(var);
+  auto done = finished_.find(gradient);
+  if (done != finished_.end()) return done->second;
+  auto it = partials_.find(gradient);
+  return it == partials_.end() ? "" : it->second.names[0];
+}
+
+BlockGradients::Path BlockGradients::find_path(size_t end, const std::set<std::string>& targets,
+                                               const std::set<std::string>& inputs) const {
+  const auto& ops = forward_.ops();
+  std::vector<char> relevant(end, 1);
+  if (!inputs.empty()) {
+    std::set<std::string> reached = inputs;
+    for (size_t i = 0; i < end; ++i) {
+      relevant[i] = any_in(ops[i]->input_args(), reached);
+      if (!relevant[i]) continue;
+      for (const auto& out : ops[i]->output_args()) {
+        if (wants(out)) reached.insert(out);
+      }
+    }
+  }
+  Path path;
+  std::set<std::string> needed = targets;
+  for (size_t i = end; i-- > 0;) {
+    if (!relevant[i] || !any_in(ops[i]->output_args(), needed)) continue;
+    path.push_back(i);
+    for (const auto& in : ops[i]->input_args()) {
+      if (wants(in)) needed.insert(in);
+    }
+  }
+  return path;
+}
+
+void BlockGradients::run(size_t end, const std::set<std::string>& targets, const std::set<std::string>& inputs) {
+  for (const size_t i : find_path(end, targets, inputs)) {
+    const ir::Op& op = *forward_.ops()[i];
+    try {
+      differentiate(op);
+    } catch (Error& e) {
+      throw e.with_op(op.describe(static_cast<int>(i), forward_.idx())).with_while("differentiating");
+    }
+    finish_versions(op);
+  }
+  for (const auto& gradient : order_) join_partials(gradient);
+}
+
+void BlockGradients::differentiate(const ir::Op& op) {
+  const auto outs = op.output_args();
+  const bool reached = std::any_of(outs.begin(), outs.end(),
+                                   [&](const auto& out) { return partials_.count(ir::grad_name(out)) != 0; });
+  const OpDef& def = find_op(op.type);
+  if (!reached || !def.has_grad()) return;
+  GradContext context(op, forward_, [this](const std::string& name) { return wants(name); });
+  def.run_grad(context);
+  for (const auto& in : op.input_args()) forward_var_.emplace(ir::grad_name(in), in);
+  for (const auto& grad : context.ops) {
+    set_roles(*grad);
+    tidy_outputs(*grad);
+    if (grad->output_args().empty() || !fill_missing(op, *grad)) continue;
+    add_sub_block(op, *grad);
+    if (!grad->output_args().empty()) emit(grad);
+  }
+}
+
+// Gives every gradient that the op reads and nobody makes a value of zeros. False: it reads gradients, and there are
+// none of them at all.
+bool BlockGradients::fill_missing(const ir::Op& forward, const ir::Op& grad) {
+  std::map<std::string, std::string> missing;
+  bool found = false;
+  const auto ins = grad.input_args();
+  for (const auto& out : forward.output_args()) {
+    const std::string gradient = ir::grad_name(out);
+    if (!contains(ins, gradient)) continue;
+    if (partials_.count(gradient)) {
+      found = true;
+    } else {
+      missing.emplace(gradient, out);
+    }
+  }
+  if (missing.empty()) return true;
+  if (!found) return false;
+  for (const auto& gradient : ins) {
+    auto it = missing.find(gradient);
+    if (it == missing.end()) continue;
+    forward_var_[gradient] = it->second;
+    emit(backward_op("fill_zeros_like", {{"X", {it->second}}}, {{"Out", {gradient}}}));
+    missing.erase(it);
+  }
+  return true;
+}
+
+// A gradient op that was given the forward op's sub-block gets that block's gradient block instead. Inside, the
+// gradients of outer variables have their plain names x@GRAD and are local.
+void BlockGradients::add_sub_block(const ir::Op& forward, ir::Op& grad) {
+  const auto subs = forward.sub_blocks();
+  if (subs.size() != 1 || grad.sub_blocks() != subs) return;
+  const ir::Block& body = forward_.program().block(subs[0]);
+  auto inner = std::make_unique<BlockGradients>(body, request_);
+  std::set<std::string> targets;
+  for (const auto& out : forward.output_args()) {
+    const std::string gradient = ir::grad_name(out);
+    join_partials(gradient);
+    auto it = partials_.find(gradient);
+    if (it == partials_.end()) continue;
+    inner->seed(out, it->second.names[0], nullptr);
+    targets.insert(out);
+  }
+  const auto ins = forward.input_args();
+  for (const auto& target : targets) {
+    AB_CHECK(!contains(ins, target), Unsupported,
+             "{} reads variable {} and writes it in its sub-block: it has no gradient", forward.type, target);
+  }
+  inner->run(body.ops().size(), targets, {});
+  for (auto& slot : grad.outputs) {
+    for (auto& arg : slot.args) {
+      if (is_gradient(arg) && !inner->partials_.count(arg)) arg = ir::kEmptyVar;
+    }
+  }
+  inner_[&grad] = std::move(inner);
+}
+
+// Reads first: partial gradients are joined before their first reader. Then the outputs get their names.
+void BlockGradients::emit(ir::OpRef op) {
+  std::set<std::string> read;
+  for (auto& slot : op->inputs) {
+    for (auto& arg : slot.args) {
+      auto it = partials_.find(arg);
+      if (it == partials_.end()) continue;
+      read.insert(arg);
+      join_partials(arg);
+      arg = it->second.names[0];
+    }
+  }
+  std::vector<std::pair<std::string*, std::string>> outputs;
+  std::vector<ir::Slot*> slots;
+  for (auto& slot : op->outputs) slots.push_back(&slot);
+  std::stable_sort(slots.begin(), slots.end(), [](auto* a, auto* b) { return a->name < b->name; });
+  for (ir::Slot* slot : slots) {
+    for (auto& arg : slot->args) {
+      if (arg == ir::kEmptyVar || !is_gradient(arg)) continue;
+      // Emptied until its turn comes, so that renaming the first part does not touch the second of the same op.
+      outputs.emplace_back(&arg, std::move(arg));
+      arg.clear();
+    }
+  }
+  ops_.push_back(op);
+  // The gradient of an op that worked in place is the next version of what it has read, no further part of it.
+  for (const auto& [arg, gradient] : outputs) {
+    if (read.erase(gradient)) partials_.erase(gradient);
+    produce(gradient, arg);
+  }
+}
+
+void BlockGradients::join_partials(const std::string& gradient) {
+  auto it = partials_.find(gradient);
+  if (it == partials_.end() || it->second.names.size() < 2) return;
+  ops_.push_back(backward_op("sum", {{"X", it->second.names}}, {{"Out", {gradient}}}));
+  it->second.names = {gradient};
+}
+
+void BlockGradients::produce(const std::string& gradient, std::string* arg) {
+  auto& parts = partials_[gradient];
+  const auto part_name = [&] {
+    const std::string name =
+        fmt::format("{}@RENAME@block{}@{}", gradient, forward_.idx(), rename_count_[gradient]++);
+    auto var = forward_var_.find(gradient);
+    if (var != forward_var_.end()) forward_var_[name] = var->second;
+    return name;
+  };
+  if (parts.names.empty()) {
+    parts.since = ops_.size() - 1;
+    order_.push_back(gradient);
+    *arg = gradient;
+  } else {
+    if (parts.names.size() == 1 && parts.names[0] == gradient) {
+      parts.names[0] = part_name();
+      rename(gradient, parts.names[0], parts.since);
+    }
+    *arg = part_name();
+  }
+  parts.names.push_back(*arg);
+}
+
+// `first_op` writes the name; if it reads the name, too, it reads an older gradient.
+void BlockGradients::rename(const std::string& from, const std::string& to, size_t first_op) {
+  for (size_t i = first_op; i < ops_.size(); ++i) ops_[i]->rename_output(from, to);
+  rename_reads(from, to, first_op + 1);
+}
+
+void BlockGradients::rename_reads(const std::string& from, const std::string& to, size_t first_op) {
+  for (size_t i = first_op; i < ops_.size(); ++i) {
+    ops_[i]->rename_input(from, to);
+    auto inner = inner_.find(ops_[i].get());
+    if (inner != inner_.end()) inner->second->rename_reads(from, to, 0);
+  }
+}
+
+// An op that makes a variable anew ends the life of its gradient: earlier ops made another version of the variable.
+// Ops with sub-blocks may not have run, and arrays are written in part: those do not end it.
+void BlockGradients::finish_versions(const ir::Op& op) {
+  if (!op.sub_blocks().empty()) return;
+  const auto ins = op.input_args();
+  for (const auto& out : op.output_args()) {
+    const std::string gradient = ir::grad_name(out);
+    auto it = partials_.find(gradient);
+    if (it == partials_.end() || contains(ins, out)) continue;
+    const ir::VarRef var = forward_.find_var_recursive(out);
+    if (var && (var->kind != VarKind::kLoDTensor || var->persistable)) continue;
+    join_partials(gradient);
+    finished_.emplace(gradient, it->second.names[0]);
+    partials_.erase(it);
+  }
+}
+
+// A block may have been differentiated before. Its gradients keep their names, the new ones take Fluid's prefix.
+void BlockGradients::avoid_existing(const ir::Block& into) {
+  std::set<std::string> made;
+  for (const auto& op : ops_) {
+    for (const auto& out : op->output_args()) {
+      if (is_gradient(out)) made.insert(out);
+    }
+  }
+  for (const auto& name : made) {
+    if (!into.find_var(name)) continue;
+    std::string free = "grad/grad/" + name;
+    while (into.find_var(free)) free = "grad/" + free;
+    rename(name, free, 0);
+    if (forward_var_.count(name)) forward_var_[free] = forward_var_[name];
+    for (auto& [gradient, parts] : partials_) std::replace(parts.names.begin(), parts.names.end(), name, free);
+    for (auto& [gradient, finished] : finished_) {
+      if (finished == name) finished = free;
+    }
+  }
+}
+
+void BlockGradients::declare_outputs(ir::Block& into, const ir::Op& op) const {
+  for (const auto& name : op.output_args()) {
+    // A gradient that goes by the same name outside is another one.
+    if (is_gradient(name) ? into.find_var(name) : into.find_var_recursive(name)) continue;
+    ir::Var var;
+    auto it = forward_var_.find(name);
+    if (it != forward_var_.end()) {
+      if (const ir::VarRef of = forward_.find_var_recursive(it->second)) {
+        var.kind = of->kind;
+        var.shape = of->shape;
+        var.dtype = of->dtype;
+        var.lod_level = of->lod_level;
+      }
+    }
+    var.name = name;
+    into.create_var(var);
+  }
+}
+
+void BlockGradients::commit(ir::Block& into) {
+  avoid_existing(into);
+  for (const auto& op : ops_) {
+    auto inner = inner_.find(op.get());
+    if (inner != inner_.end()) {
+      ir::Block& block = into.program().create_block(into.idx());
+      block.forward_block = inner->second->forward_.idx();
+      inner->second->commit(block);
+      for (auto& [name, value] : op->attrs) {
+        if (auto* ref = std::get_if<BlockRef>(&value)) ref->idx = block.idx();
+      }
+    }
+    const auto index = static_cast<int>(into.ops().size());
+    try {
+      declare_outputs(into, *op);
+      check_op(*op);
+      infer_op(into, *op);
+    } catch (Error& e) {
+      throw e.with_op(op->describe(index, into.idx())).with_while("appending gradient ops");
+    }
+    into.push_op(op);
+    if (request_.after_op) request_.after_op(into, *op);
+  }
+}
+
+}  // namespace anabranch

@@ -1,0 +1,69 @@
+// The gradient ops of one block, first as a list (names settled, partial gradients joined by `sum`, absent ones filled
+// with zeros), then put into a block. A sub-block's gradients are one of these inside another.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace anabranch {
+
+struct GradientRequest {
+  std::set<std::string> no_grad;  // beside variables with stop_gradient and parameters that are not trained
+  std::function<void(ir::Block&, const ir::Op&)> after_op;
+};
+
+class BlockGradients {
+ public:
+  // `request` outlives this object.
+  BlockGradients(const ir::Block& forward, const GradientRequest& request);
+
+  // Gradient of a target. `op` makes it and is put in front of all; null: it exists under this name.
+  void seed(const std::string& target, const std::string& name, ir::OpRef op);
+  void prepend(ir::OpRef op) { ops_.push_back(std::move(op)); }  // what a seed op needs; before run()
+  // Differentiates ops [0, end) that lie between `inputs` (empty: anything) and `targets`.
+  void run(size_t end, const std::set<std::string>& targets, const std::set<std::string>& inputs);
+  // Name of the gradient of a variable, "" when there is none. It is final after commit().
+  std::string gradient_of(const std::string& var) const;
+  // Appends the ops to a block, with checks and shape inference.
+  void commit(ir::Block& into);
+
+ private:
+  using Path = std::vector<size_t>;
+
+  bool wants(const std::string& var) const;
+  Path find_path(size_t end, const std::set<std::string>& targets, const std::set<std::string>& inputs) const;
+  void differentiate(const ir::Op& op);
+  bool fill_missing(const ir::Op& forward, const ir::Op& grad);
+  void add_sub_block(const ir::Op& forward, ir::Op& grad);
+  void emit(ir::OpRef op);
+  void join_partials(const std::string& gradient);
+  void produce(const std::string& gradient, std::string* arg);
+  void rename(const std::string& from, const std::string& to, size_t first_op);
+  void rename_reads(const std::string& from, const std::string& to, size_t first_op);
+  void finish_versions(const ir::Op& op);
+  void avoid_existing(const ir::Block& into);
+  void declare_outputs(ir::Block& into, const ir::Op& op) const;
+
+  // Gradient of one version of a variable: the ops from `since` on write its parts.
+  struct Partials {
+    std::vector<std::string> names;
+    size_t since = 0;
+  };
+
+  const ir::Block& forward_;
+  const GradientRequest& request_;
+  std::vector<ir::OpRef> ops_;
+  std::map<std::string, Partials> partials_;           // by gradient name
+  std::vector<std::string> order_;                     // gradient names in order of their first part
+  std::map<std::string, int> rename_count_;
+  std::map<std::string, std::string> forward_var_;     // name of a gradient or of a part -> the variable it belongs to
+  std::map<std::string, std::string> finished_;        // gradients of variables that an op of the path made
+  std::map<const ir::Op*, std::unique_ptr<BlockGradients>> inner_;
+};
+
+}  // namespace anabranch
