@@ -41,8 +41,9 @@ void ReplicaValues::refresh_copies() {
   }
 }
 
-void ReplicaValues::mark_written(const std::vector<Value*>& written) {
+void ReplicaValues::mark_written(const std::vector<Value*>& written, bool complete) {
   for (Value* v : written) v->touch();
+  if (!complete) return;
   // Copies that were as new as their original before this run are so after it: the run updated them alike.
   for (auto& [name, c] : copies_) {
     if (c.version + 1 == c.original->version()) ++c.version;

@@ -20,7 +20,9 @@ class ReplicaValues {
   Value* get(const std::string& name, int replica);
   void borrow_from(ReplicaValues* lender) { lender_ = lender; }
   void refresh_copies();                               // before a run
-  void mark_written(const std::vector<Value*>& written);  // after a run: others learn that these changed
+  // After a run: others learn that these changed. After a failed run the copies are old, for the replicas may have
+  // stopped at different places.
+  void mark_written(const std::vector<Value*>& written, bool complete);
   Scope& scope() { return *scope_; }
   int64_t copy_bytes() const;  // held by replicas other than 0
 

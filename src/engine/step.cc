@@ -175,7 +175,7 @@ void Step::report(Error error, int node) const {
   }
   std::string list;
   for (const auto& name : changed) list += (list.empty() ? "" : ", ") + name;
-  error.with_note("changed persistable variables that had changed before the error: " + (changed.empty() ? "none" : list));
+  error.with_note("state  persistable variables that had changed before the error: " + (changed.empty() ? "none" : list));
   throw error;
 }
 
@@ -239,11 +239,13 @@ std::vector<Fetched> Step::run(const std::vector<FeedMap>& feeds, uint32_t numbe
   values_->refresh_copies();
   const bool fed_changed = bind_feeds(feeds);
   if (fed_changed || watched_changed() || !laid_out_) lay_out();
-  struct Mark {  // also after an error: some of them may have changed
-    Step& step;
-    ~Mark() { step.values_->mark_written(step.written_); }
-  } mark{*this};
-  execute(number, probe);
+  try {
+    execute(number, probe);
+  } catch (...) {
+    values_->mark_written(written_, /*complete=*/false);
+    throw;
+  }
+  values_->mark_written(written_, /*complete=*/true);
   return collect();
 }
 
