@@ -1,0 +1,30 @@
+#include "ops/nn/conv_dims.h"
+
+namespace anabranch::nn {
+
+ConvDims conv_dims(const ir::Op& op, const Shape& input, const Shape& filter) {
+  const char* type = op.type.c_str();
+  AB_CHECK(input.rank() == 4, InvalidArgument, "{}: Input is {}, expected 4 axes", type, input.str());
+  AB_CHECK(filter.rank() == 4 && filter.known(), InvalidArgument, "{}: Filter is {}, expected 4 axes", type,
+           filter.str());
+  const WindowAttrs attrs = read_window_attrs(op, true);
+  const ImageAxes axes(attrs.channels_last());
+  ConvDims d;
+  d.batch = input[0];
+  d.in_channels = input[axes.channel];
+  d.out_channels = filter[0];
+  d.groups = op.attr<int32_t>("groups");
+  d.channels_last = attrs.channels_last();
+  AB_CHECK(d.groups > 0, InvalidArgument, "{}: groups is {}, expected at least 1", type, d.groups);
+  AB_CHECK(d.in_channels < 0 || d.in_channels == filter[1] * d.groups, ShapeMismatch,
+           "{}: Input is {} with {} channels, Filter is {} for {} channels in {} groups", type, input.str(),
+           d.in_channels, filter.str(), filter[1], d.groups);
+  AB_CHECK(d.out_channels % d.groups == 0, InvalidArgument, "{}: {} output channels do not divide into {} groups", type,
+           d.out_channels, d.groups);
+  d.in_channels = filter[1] * d.groups;
+  d.window = resolve_window(op.type, attrs, {input[axes.height], input[axes.width]}, {filter[2], filter[3]},
+                            Rounding::kFloor);
+  return d;
+}
+
+}  // namespace anabranch::nn

@@ -1,0 +1,274 @@
+// Convolutions of float32 through oneDNN. The batch is cut into pieces by its size and the work in a sample alone. A
+// primitive chooses its own memory layouts; operands are reordered into buffers that are kept.
+#include <algorithm>
+#include <vector>
+
+#include "ops/kernels/dnnl.h"
+#include "ops/nn/conv_dims.h"
+
+namespace anabranch::nn {
+namespace {
+
+using dnnl::memory;
+
+constexpr double kPieceFlops = 4e6;  // about 50 us of one core
+constexpr int64_t kMaxPieces = 16;
+
+void execute(const dnnl::primitive& primitive, const dnnl_exec_arg_t* args, int n) {
+  const dnnl_status_t status = dnnl_primitive_execute(primitive.get(), dnnl_stream().get(), n, args);
+  AB_CHECK(status == dnnl_success, Internal, "oneDNN failed with status {}", static_cast<int>(status));
+}
+
+memory::desc image_desc(int64_t n, int64_t channels, const Pair& extents, bool channels_last, bool any) {
+  const auto tag = channels_last ? memory::format_tag::nhwc : memory::format_tag::nchw;
+  return {{n, channels, extents[0], extents[1]}, memory::data_type::f32, any ? memory::format_tag::any : tag};
+}
+
+memory::desc filter_desc(const ConvDims& d, bool any) {
+  const memory::dim kh = d.window.kernel[0], kw = d.window.kernel[1];
+  using Tag = memory::format_tag;
+  if (d.groups == 1) {
+    return {{d.out_channels, d.in_channels, kh, kw}, memory::data_type::f32, any ? Tag::any : Tag::oihw};
+  }
+  return {{d.groups, d.out_per_group(), d.in_per_group(), kh, kw}, memory::data_type::f32,
+          any ? Tag::any : Tag::goihw};
+}
+
+// An operand in the layout of its tensor and in that of the primitive.
+struct Operand {
+  int arg = 0;
+  memory::desc user, inner;
+  dnnl::reorder reorder;  // towards the primitive for inputs, away from it for the output; empty when equal
+  bool converted() const { return user != inner; }
+  void prepare(bool is_output) {
+    if (!converted()) return;
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const auto& from = is_output ? inner : user;
+    const auto& to = is_output ? user : inner;
+    reorder = dnnl::reorder(dnnl::reorder::primitive_desc(dnnl_engine(), from, dnnl_engine(), to, attr));
+  }
+};
+
+// Memory of one operand in one piece.
+struct Bound {
+  memory user, inner;
+  explicit Bound(const Operand& o)
+      : user(o.user, dnnl_engine(), DNNL_MEMORY_NONE),
+        inner(o.inner, dnnl_engine(), o.converted() ? DNNL_MEMORY_ALLOCATE : DNNL_MEMORY_NONE) {}
+  void set(const Operand& o, const float* data) {
+    // The library takes inputs by pointers to mutable data; it does not write them.
+    (o.converted() ? user : inner).set_data_handle(const_cast<float*>(data));
+  }
+};
+
+void reorder(const Operand& o, const memory& from, const memory& to) {
+  const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from.get()}, {DNNL_ARG_TO, to.get()}};
+  execute(o.reorder, args, 2);
+}
+
+// One pass over `n` samples.
+class PiecePrimitive {
+ public:
+  PiecePrimitive(ConvPass pass, const ConvDims& d, int64_t n) {
+    const Window& w = d.window;
+    const bool any = !d.channels_last;
+    const memory::desc image = image_desc(n, d.in_channels, w.in, d.channels_last, any);
+    const memory::desc result = image_desc(n, d.out_channels, w.out, d.channels_last, any);
+    const memory::desc filter = filter_desc(d, true);
+    const memory::dims stride{w.stride[0], w.stride[1]}, dilation{w.dilation[0] - 1, w.dilation[1] - 1},
+        before{w.before[0], w.before[1]}, after = used_padding(w);
+    const auto direct = dnnl::algorithm::convolution_direct;
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    using Forward = dnnl::convolution_forward;
+    const Forward::primitive_desc forward({dnnl::prop_kind::forward_training, direct, image, filter, result, stride,
+                                           dilation, before, after}, attr, dnnl_engine());
+    const Operand user_image{DNNL_ARG_SRC, image_desc(n, d.in_channels, w.in, d.channels_last, false), {}, {}};
+    const Operand user_result{DNNL_ARG_DST, image_desc(n, d.out_channels, w.out, d.channels_last, false), {}, {}};
+    const Operand user_filter{DNNL_ARG_WEIGHTS, filter_desc(d, false), {}, {}};
+    if (pass == ConvPass::kForward) {
+      finish(forward, {user_image, user_filter, user_result},
+             {forward.src_desc(), forward.weights_desc(), forward.dst_desc()});
+      primitive_ = Forward(forward);
+    } else if (pass == ConvPass::kBackwardData) {
+      using Backward = dnnl::convolution_backward_data;
+      const Backward::primitive_desc made({direct, image, filter, result, stride, dilation, before, after}, attr,
+                                          dnnl_engine(), forward);
+      finish(made, {user_result, user_filter, user_image},
+             {made.diff_dst_desc(), made.weights_desc(), made.diff_src_desc()});
+      rename(DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC);
+      primitive_ = Backward(made);
+    } else {
+      using Backward = dnnl::convolution_backward_weights;
+      const Backward::primitive_desc made({direct, image, filter, result, stride, dilation, before, after}, attr,
+                                          dnnl_engine(), forward);
+      finish(made, {user_image, user_result, user_filter},
+             {made.src_desc(), made.diff_dst_desc(), made.diff_weights_desc()});
+      rename(DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS);
+      primitive_ = Backward(made);
+    }
+  }
+
+  // The filter, an input of all pieces, is reordered once for all of them.
+  void set_filter(const float* filter) {
+    if (filter_.empty()) filter_.emplace_back(operands_[1]);
+    filter_[0].set(operands_[1], filter);
+    if (operands_[1].converted()) reorder(operands_[1], filter_[0].user, filter_[0].inner);
+  }
+
+  void reserve(size_t slots) {
+    while (slots_.size() < slots) {
+      slots_.push_back({Bound(operands_[0]), Bound(operands_[1]), Bound(operands_[2]),
+                        memory(scratch_, dnnl_engine())});
+    }
+  }
+
+  // b == nullptr: the filter set before.
+  void run(size_t slot, const float* a, const float* b, float* out) {
+    Slot& s = slots_[slot];
+    s.a.set(operands_[0], a);
+    if (operands_[0].converted()) reorder(operands_[0], s.a.user, s.a.inner);
+    if (b) {
+      s.b.set(operands_[1], b);
+      if (operands_[1].converted()) reorder(operands_[1], s.b.user, s.b.inner);
+    }
+    s.out.set(operands_[2], out);
+    const dnnl_exec_arg_t args[] = {{operands_[0].arg, s.a.inner.get()},
+                                    {operands_[1].arg, (b ? s.b : filter_[0]).inner.get()},
+                                    {operands_[2].arg, s.out.inner.get()},
+                                    {DNNL_ARG_SCRATCHPAD, s.scratch.get()}};
+    execute(primitive_, args, 4);
+    if (operands_[2].converted()) reorder(operands_[2], s.out.inner, s.out.user);
+  }
+
+ private:
+  struct Slot {
+    Bound a, b, out;
+    memory scratch;
+  };
+
+  // The library wants the padding behind that the outputs use, not the one given.
+  static memory::dims used_padding(const Window& w) {
+    memory::dims after(2);
+    for (size_t d = 0; d < 2; ++d) {
+      after[d] = (w.out[d] - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1 - w.in[d] - w.before[d];
+    }
+    return after;
+  }
+
+  template <class Desc>
+  void finish(const Desc& desc, std::vector<Operand> operands, const std::vector<memory::desc>& inner) {
+    operands_ = std::move(operands);
+    for (size_t k = 0; k < 3; ++k) {
+      operands_[k].inner = inner[k];
+      operands_[k].prepare(k == 2);
+    }
+    scratch_ = desc.scratchpad_desc();
+  }
+
+  void rename(int a, int b, int out) {
+    operands_[0].arg = a;
+    operands_[1].arg = b;
+    operands_[2].arg = out;
+  }
+
+  std::vector<Operand> operands_;  // a, b, out
+  memory::desc scratch_;
+  dnnl::primitive primitive_;
+  std::vector<Bound> filter_;  // at most one
+  std::vector<Slot> slots_;
+};
+
+// One pass for one shape.
+class ConvPlan {
+ public:
+  ConvPlan(ConvPass pass, const ConvDims& d) : dims(d), pass_(pass) {
+    const auto wanted = static_cast<int64_t>(static_cast<double>(d.batch) * d.flops_per_sample() / kPieceFlops);
+    const int64_t pieces = std::clamp<int64_t>(wanted, 1, std::min(kMaxPieces, d.batch));
+    step_ = (d.batch + pieces - 1) / pieces;
+    count_ = (d.batch + step_ - 1) / step_;
+    const DnnlSingleThread alone;
+    const int64_t rest = d.batch - (count_ - 1) * step_;
+    full_ = std::make_unique<PiecePrimitive>(pass, d, step_);
+    if (rest != step_) last_ = std::make_unique<PiecePrimitive>(pass, d, rest);
+    for (auto* p : {full_.get(), last_.get()}) {
+      if (p) p->reserve(static_cast<size_t>(count_));
+    }
+    if (pass == ConvPass::kBackwardFilter && count_ > 1) {
+      partial_.resize(static_cast<size_t>(count_ * d.filter_elems()));
+    }
+  }
+
+  void run(const KernelContext& c, const float* a, const float* b, float* out) {
+    const bool filter_out = pass_ == ConvPass::kBackwardFilter;
+    if (!filter_out) share_filter(b);
+    const int64_t in = dims.in_elems(), result = dims.out_elems(), filter = dims.filter_elems();
+    const int64_t a_step = step_ * (pass_ == ConvPass::kBackwardData ? result : in);
+    const int64_t b_step = step_ * result, out_step = step_ * (pass_ == ConvPass::kForward ? result : in);
+    c.parallel_for(count_, 1, [&](int64_t begin, int64_t end) {
+      const DnnlSingleThread alone;
+      for (int64_t i = begin; i < end; ++i) {
+        PiecePrimitive& p = last_ && i + 1 == count_ ? *last_ : *full_;
+        float* to = !filter_out ? out + i * out_step : count_ == 1 ? out : partial_.data() + i * filter;
+        p.run(static_cast<size_t>(i), a + i * a_step, filter_out ? b + i * b_step : nullptr, to);
+      }
+    });
+    if (filter_out && count_ > 1) add_up(c, out);
+  }
+
+  ConvDims dims;
+
+ private:
+  void share_filter(const float* filter) {
+    const DnnlSingleThread alone;
+    full_->set_filter(filter);
+    if (last_) last_->set_filter(filter);
+  }
+
+  void add_up(const KernelContext& c, float* out) {
+    const int64_t filter = dims.filter_elems();
+    c.parallel_for(filter, 8192, [&](int64_t begin, int64_t end) {
+      std::copy(partial_.data() + begin, partial_.data() + end, out + begin);
+      for (int64_t piece = 1; piece < count_; ++piece) {
+        const float* from = partial_.data() + piece * filter;
+        for (int64_t k = begin; k < end; ++k) out[k] += from[k];
+      }
+    });
+  }
+
+  ConvPass pass_;
+  int64_t step_ = 0, count_ = 0;
+  std::unique_ptr<PiecePrimitive> full_, last_;
+  std::vector<float> partial_;  // gradients of the filter by the samples of each piece
+};
+
+}  // namespace
+
+template <>
+struct Conv<float>::Impl {
+  explicit Impl(ConvPass p) : pass(p) {}
+  ConvPlan& plan(const ConvDims& d) {
+    if (current && current->dims == d) return *current;
+    for (auto& p : plans) {
+      if (p->dims == d) return *(current = p.get());
+    }
+    plans.push_back(std::make_unique<ConvPlan>(pass, d));
+    return *(current = plans.back().get());
+  }
+  ConvPass pass;
+  ConvPlan* current = nullptr;
+  std::vector<std::unique_ptr<ConvPlan>> plans;
+};
+
+template <>
+Conv<float>::Conv(ConvPass pass) : impl_(std::make_unique<Impl>(pass)) {}
+template <>
+Conv<float>::~Conv() = default;
+
+template <>
+void Conv<float>::run(const KernelContext& c, const ConvDims& d, const float* a, const float* b, float* out) {
+  impl_->plan(d).run(c, a, b, out);
+}
+
+}  // namespace anabranch::nn

@@ -1,0 +1,222 @@
+#include <cmath>
+#include <vector>
+
+#include "ops/kernels/checks.h"
+#include "ops/nn/norm_sums.h"
+#include "opdef/op_def.h"
+
+namespace anabranch::nn {
+namespace {
+
+constexpr int64_t kGrain = 4096;
+constexpr int64_t kMaxPieces = 16;
+
+struct Dims {  // rows are normalised one by one
+  int64_t rows, width;
+  Dims(const Shape& s, int begin) : rows(s.numel(0, begin)), width(s.numel(begin, s.rank())) {}
+  int64_t grain() const { return kGrain / std::max<int64_t>(1, width) + 1; }
+};
+
+int begin_axis(const InferContext& c) {
+  check_tensor(c, "X");
+  const int axis = c.attr<int32_t>("begin_norm_axis");
+  const Shape& x = c.in("X").shape;
+  AB_CHECK(axis > 0 && axis < x.rank(), InvalidArgument, "{}: begin_norm_axis is {}, expected 1 to {} for X {}",
+           op_name(c), axis, x.rank() - 1, x.str());
+  return axis;
+}
+
+int64_t product(const Shape& s, int first, int last) { return s.slice(first, last).numel(); }  // -1: unknown
+
+void check_vectors(const InferContext& c, int axis) {
+  const Shape& x = c.in("X").shape;
+  const int64_t width = product(x, axis, x.rank());
+  for (const char* slot : {"Scale", "Bias"}) {
+    if (!c.has_in(slot)) continue;
+    check_tensor(c, slot);
+    check_numel(c, slot, width);
+    check_same_dtype(c, slot, "X");
+  }
+}
+
+void infer(InferContext& c) {
+  const int axis = begin_axis(c);
+  check_vectors(c, axis);
+  const Shape& x = c.in("X").shape;
+  c.same_as("Y", "X");
+  const int64_t rows = product(x, 0, axis);
+  c.set_out("Mean", Shape{rows}, c.in("X").dtype);
+  c.set_out("Variance", Shape{rows}, c.in("X").dtype);
+}
+
+void infer_grad(InferContext& c) {
+  const int axis = begin_axis(c);
+  check_vectors(c, axis);
+  check_same(c, "X", "Y@GRAD");
+  for (const char* slot : {"Mean", "Variance"}) {
+    check_numel(c, slot, product(c.in("X").shape, 0, axis));
+    check_same_dtype(c, slot, "X");
+  }
+  grad_as(c, "X@GRAD", "X");
+  for (const char* slot : {"Scale", "Bias"}) {
+    if (c.has_in(slot)) grad_as(c, std::string(slot) + "@GRAD", slot);
+  }
+}
+
+template <class T>
+void normalize_row(const T* x, const T* scale, const T* bias, int64_t width, T epsilon, T* y, T* mean, T* variance) {
+  const T m = sum_of<T>(width, [=](int64_t i) { return x[i]; }) / static_cast<T>(width);
+  const T v = sum_of<T>(width, [=](int64_t i) { return (x[i] - m) * (x[i] - m); }) / static_cast<T>(width);
+  const T inv = 1 / std::sqrt(v + epsilon);
+  for (int64_t i = 0; i < width; ++i) y[i] = (x[i] - m) * inv;
+  if (scale) {
+    for (int64_t i = 0; i < width; ++i) y[i] *= scale[i];
+  }
+  if (bias) {
+    for (int64_t i = 0; i < width; ++i) y[i] += bias[i];
+  }
+  *mean = m;
+  *variance = v;
+}
+
+template <class T>
+Kernel forward(const KernelArgs& op) {
+  const In x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias");
+  const Out y = op.out("Y"), mean = op.out("Mean"), variance = op.out("Variance");
+  const T epsilon = static_cast<T>(op.attr<float>("epsilon"));
+  const int axis = op.attr<int32_t>("begin_norm_axis");
+  return [=](KernelContext& c) {
+    const Dims d(c[x].shape(), axis);
+    const T* from = c[x].data<T>();
+    const T *s = scale ? c[scale].data<T>() : nullptr, *b = bias ? c[bias].data<T>() : nullptr;
+    T *to = c[y].template mutable_data<T>(), *m = c[mean].template mutable_data<T>(),
+      *v = c[variance].template mutable_data<T>();
+    if (d.width == 0) return;
+    c.parallel_for(d.rows, d.grain(), [=](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        normalize_row(from + r * d.width, s, b, d.width, epsilon, to + r * d.width, m + r, v + r);
+      }
+    });
+  };
+}
+
+// dx = inv (h - mean(h) - xhat mean(h xhat)) with h = dy scale.
+template <class T>
+void grad_row(const T* x, const T* dy, const T* scale, int64_t width, T mean, T inv, T* dx) {
+  const auto h = [=](int64_t i) { return scale ? dy[i] * scale[i] : dy[i]; };
+  const T mean_h = sum_of<T>(width, h) / static_cast<T>(width);
+  const T slope = sum_of<T>(width, [=](int64_t i) { return h(i) * ((x[i] - mean) * inv); }) / static_cast<T>(width);
+  for (int64_t i = 0; i < width; ++i) dx[i] = inv * (h(i) - mean_h - (x[i] - mean) * inv * slope);
+}
+
+template <class T>
+struct Backward {
+  In x, scale, mean, variance, dy;
+  Out dx, dscale, dbias;
+  T epsilon;
+  int axis;
+  std::vector<double> partial;  // for each piece of rows: sums of dy xhat, then of dy
+
+  explicit Backward(const KernelArgs& op)
+      : x(op.in("X")), scale(op.in("Scale")), mean(op.in("Mean")), variance(op.in("Variance")), dy(op.in("Y@GRAD")),
+        dx(op.out("X@GRAD")), dscale(op.out("Scale@GRAD")), dbias(op.out("Bias@GRAD")),
+        epsilon(static_cast<T>(op.attr<float>("epsilon"))), axis(op.attr<int32_t>("begin_norm_axis")) {}
+
+  void operator()(KernelContext& c) {
+    const Dims d(c[x].shape(), axis);
+    const T *data = c[x].template data<T>(), *g = c[dy].template data<T>();
+    const T *m = c[mean].template data<T>(), *v = c[variance].template data<T>();
+    if (c.wants(dx) && d.width) {
+      const T* s = scale ? c[scale].template data<T>() : nullptr;
+      T* to = c[dx].template mutable_data<T>();
+      c.parallel_for(d.rows, d.grain(), [=, this](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) {
+          const T inv = 1 / std::sqrt(v[r] + epsilon);
+          grad_row(data + r * d.width, g + r * d.width, s, d.width, m[r], inv, to + r * d.width);
+        }
+      });
+    }
+    if (c.wants(dscale) || c.wants(dbias)) grad_vectors(c, d, data, g, m, v);
+  }
+
+  // Pieces of rows depend on their number alone; their sums are added in order.
+  void grad_vectors(KernelContext& c, const Dims& d, const T* data, const T* g, const T* m, const T* v) {
+    const int64_t step = std::max((d.rows + kMaxPieces - 1) / kMaxPieces, d.grain());
+    const int64_t pieces = std::max<int64_t>(1, (d.rows + step - 1) / step);
+    partial.assign(static_cast<size_t>(pieces * 2 * d.width), 0.0);
+    c.parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        double *products = partial.data() + p * 2 * d.width, *sums = products + d.width;
+        for (int64_t r = p * step; r < std::min(d.rows, (p + 1) * step); ++r) {
+          const T inv = 1 / std::sqrt(v[r] + epsilon);
+          for (int64_t i = 0; i < d.width; ++i) {
+            const int64_t at = r * d.width + i;
+            products[i] += static_cast<double>(g[at] * ((data[at] - m[r]) * inv));
+            sums[i] += static_cast<double>(g[at]);
+          }
+        }
+      }
+    });
+    add_up(c, dscale, d.width, pieces, 0);
+    add_up(c, dbias, d.width, pieces, d.width);
+  }
+
+  void add_up(KernelContext& c, Out out, int64_t width, int64_t pieces, int64_t from) const {
+    if (!c.wants(out)) return;
+    T* to = c[out].template mutable_data<T>();
+    for (int64_t i = 0; i < width; ++i) {
+      double sum = 0;
+      for (int64_t p = 0; p < pieces; ++p) sum += partial[static_cast<size_t>(p * 2 * width + from + i)];
+      to[i] = static_cast<T>(sum);
+    }
+  }
+};
+
+AB_OP(layer_norm)
+    .doc("Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, with mean and (biased) variance over the axes from "
+         "begin_norm_axis on.")
+    .source("Ba, Kiros & Hinton 2016, arXiv:1607.06450")
+    .in("X", "[...] float, at least 2 axes")
+    .in_optional("Scale", "[product of the normalised extents]; 1 when absent")
+    .in_optional("Bias", "as Scale; 0 when absent")
+    .out("Y", "as X")
+    .out_intermediate("Mean", "[product of the other extents]")
+    .out_intermediate("Variance", "as Mean")
+    .attr<float>("epsilon", 1.0e-5f, "keeps the quotient finite",
+                 [](float v) {
+                   AB_CHECK(v >= 0 && v <= 0.001f, InvalidArgument, "layer_norm: epsilon is {}, expected 0 to 0.001", v);
+                 })
+    .attr<int32_t>("begin_norm_axis", 1, "the first axis that is normalised, at least 1")
+    .infer(infer)
+    .grad([](GradContext& g) {
+      g.op("layer_norm_grad")
+          .in("X", g.in("X"))
+          .in("Scale", g.in("Scale"))
+          .in("Bias", g.in("Bias"))
+          .in("Mean", g.out("Mean"))
+          .in("Variance", g.out("Variance"))
+          .in("Y@GRAD", g.dout("Y"))
+          .out("X@GRAD", g.din("X"))
+          .out("Scale@GRAD", g.din("Scale"))
+          .out("Bias@GRAD", g.din("Bias"));
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+
+AB_OP(layer_norm_grad)
+    .doc("Gradients of layer_norm by X, Scale and Bias.")
+    .in("X", "as in the forward op")
+    .in_optional("Scale", "as in the forward op")
+    .in_optional("Bias", "as in the forward op")
+    .in("Mean", "from the forward op")
+    .in("Variance", "from the forward op")
+    .in("Y@GRAD", "as X")
+    .out("X@GRAD", "as X")
+    .out_optional("Scale@GRAD", "as Scale")
+    .out_optional("Bias@GRAD", "as Bias")
+    .infer(infer_grad)
+    .no_grad("second derivatives of layer_norm are not offered")
+    .cpu<float, double>(
+        [](auto tag, const KernelArgs& op) -> Kernel { return Backward<typename decltype(tag)::type>(op); });
+
+}  // namespace
+}  // namespace anabranch::nn

@@ -1,0 +1,28 @@
+// Sums that normalisations take, in a fixed order: sixteen partial sums whatever the vector width of the machine.
+#pragma once
+#include <cstdint>
+
+namespace anabranch::nn {
+
+// The sum of term(i) for i in [0, n), in blocks added up in double, so that the error does not grow with n.
+template <class T, class Term>
+T sum_of(int64_t n, Term&& term) {
+  constexpr int64_t kPartials = 16, kBlock = 2048;
+  double sum = 0;
+  for (int64_t from = 0; from < n; from += kBlock) {
+    const int64_t to = n - from < kBlock ? n : from + kBlock;
+    T part[kPartials] = {};
+    int64_t i = from;
+    for (; i + kPartials <= to; i += kPartials) {
+      for (int64_t k = 0; k < kPartials; ++k) part[k] += term(i + k);
+    }
+    for (int64_t k = 0; i + k < to; ++k) part[k] += term(i + k);
+    for (int64_t half = kPartials / 2; half > 0; half /= 2) {
+      for (int64_t k = 0; k < half; ++k) part[k] += part[k + half];
+    }
+    sum += static_cast<double>(part[0]);
+  }
+  return static_cast<T>(sum);
+}
+
+}  // namespace anabranch::nn

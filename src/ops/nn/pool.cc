@@ -1,0 +1,193 @@
+#include <limits>
+
+#include "ops/kernels/checks.h"
+#include "ops/nn/conv_attrs.h"
+#include "ops/nn/pool_dims.h"
+
+namespace anabranch::nn {
+namespace {
+
+constexpr int64_t kGrain = 8192;
+
+// Planes of images: [N, C] of them whose elements are `step` apart. With channels last, a plane is one channel of a
+// sample, and its neighbours are the other channels.
+struct Planes {
+  int64_t count, channels, in_elems, out_elems, step;
+  bool channels_last;
+  explicit Planes(const PoolDims& d)
+      : count(d.batch * d.channels), channels(d.channels), in_elems(d.window.in[0] * d.window.in[1]),
+        out_elems(d.window.out[0] * d.window.out[1]), step(d.channels_last ? d.channels : 1),
+        channels_last(d.channels_last) {}
+  int64_t begin(int64_t plane, int64_t elems) const {
+    return channels_last ? plane / channels * channels * elems + plane % channels : plane * elems;
+  }
+  int64_t grain() const { return kGrain / std::max<int64_t>(1, in_elems) + 1; }
+};
+
+// fn(output, rows, columns) for the outputs of a plane, by their index.
+template <class Fn>
+void each_output(const PoolDims& d, Fn&& fn) {
+  for (int64_t y = 0; y < d.window.out[0]; ++y) {
+    const auto rows = d.range(0, y);
+    for (int64_t x = 0; x < d.window.out[1]; ++x) fn(y * d.window.out[1] + x, rows, d.range(1, x));
+  }
+}
+
+// fn(input) for the inputs of a window, row by row.
+template <class Fn>
+void each_input(const PoolDims& d, const PoolDims::Range& rows, const PoolDims::Range& columns, Fn&& fn) {
+  for (int64_t y = rows.begin; y < rows.end; ++y) {
+    for (int64_t x = columns.begin; x < columns.end; ++x) fn(y * d.window.in[1] + x);
+  }
+}
+
+template <class T>
+struct MaxPool {
+  static void forward(const PoolDims& d, int64_t step, const T* x, T* out) {
+    each_output(d, [&](int64_t o, const auto& rows, const auto& columns) {
+      T top = std::numeric_limits<T>::lowest();
+      each_input(d, rows, columns, [&](int64_t i) { top = x[i * step] > top ? x[i * step] : top; });
+      out[o * step] = top;
+    });
+  }
+  // The first input that equals the output takes the whole gradient.
+  static void backward(const PoolDims& d, int64_t step, const T* x, const T* out, const T* dout, T* dx) {
+    each_output(d, [&](int64_t o, const auto& rows, const auto& columns) {
+      for (int64_t y = rows.begin; y < rows.end; ++y) {
+        for (int64_t k = columns.begin; k < columns.end; ++k) {
+          const int64_t i = (y * d.window.in[1] + k) * step;
+          if (x[i] != out[o * step]) continue;
+          dx[i] += dout[o * step];
+          return;
+        }
+      }
+    });
+  }
+};
+
+template <class T>
+struct AvgPool {
+  static void forward(const PoolDims& d, int64_t step, const T* x, T* out) {
+    each_output(d, [&](int64_t o, const auto& rows, const auto& columns) {
+      T sum = 0;
+      each_input(d, rows, columns, [&](int64_t i) { sum += x[i * step]; });
+      out[o * step] = sum / static_cast<T>(d.divisor(rows, columns));
+    });
+  }
+  static void backward(const PoolDims& d, int64_t step, const T*, const T*, const T* dout, T* dx) {
+    each_output(d, [&](int64_t o, const auto& rows, const auto& columns) {
+      const T share = dout[o * step] / static_cast<T>(d.divisor(rows, columns));
+      each_input(d, rows, columns, [&](int64_t i) { dx[i * step] += share; });
+    });
+  }
+};
+
+template <class T, class Pool>
+Kernel forward(const KernelArgs& args, Pool) {
+  const In x = args.in("X");
+  const Out out = args.out("Out");
+  DimsOf<PoolDims, decltype(&pool_dims)> dims(args.op(), pool_dims);
+  return [=](KernelContext& c) mutable {
+    const PoolDims& d = dims(c[x].shape());
+    const Planes p(d);
+    const T* from = c[x].data<T>();
+    T* to = c[out].template mutable_data<T>();
+    c.parallel_for(p.count, p.grain(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        Pool::forward(d, p.step, from + p.begin(i, p.in_elems), to + p.begin(i, p.out_elems));
+      }
+    });
+  };
+}
+
+template <class T, class Pool>
+Kernel backward(const KernelArgs& args, Pool) {
+  const In x = args.in("X"), out = args.in("Out"), dout = args.in("Out@GRAD");
+  const Out dx = args.out("X@GRAD");
+  DimsOf<PoolDims, decltype(&pool_dims)> dims(args.op(), pool_dims);
+  return [=](KernelContext& c) mutable {
+    if (!c.wants(dx)) return;
+    const PoolDims& d = dims(c[x].shape());
+    const Planes p(d);
+    const T *from = c[x].data<T>(), *value = c[out].data<T>(), *grad = c[dout].data<T>();
+    T* to = c[dx].template mutable_data<T>();
+    c.parallel_for(p.count, p.grain(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t in = p.begin(i, p.in_elems), at = p.begin(i, p.out_elems);
+        for (int64_t k = 0; k < p.in_elems; ++k) to[in + k * p.step] = T{0};
+        Pool::backward(d, p.step, from + in, value + at, grad + at, to + in);
+      }
+    });
+  };
+}
+
+bool is_max(const KernelArgs& op) { return op.attr<std::string>("pooling_type") == "max"; }
+
+OpDef& declare_attrs(OpDef& def) {
+  return declare_window_attrs(def)
+      .attr<std::string>("pooling_type", "max", "max or avg",
+                         [](const std::string& v) {
+                           AB_CHECK(v == "max" || v == "avg", InvalidArgument,
+                                    "pool2d: pooling_type is {}, expected max or avg", v);
+                         })
+      .attr<std::vector<int32_t>>("ksize", {1, 1}, "extents of the window, or of the output when adaptive")
+      .attr<bool>("global_pooling", false, "the window is the whole image")
+      .attr<bool>("exclusive", true, "averages do not count the padding")
+      .attr<bool>("adaptive", false, "windows share the image out evenly")
+      .attr<bool>("ceil_mode", false, "a last window may reach beyond the image")
+      .attr<bool>("use_cudnn", false, "accepted, without effect")
+      .attr<bool>("use_mkldnn", false, "accepted, without effect")
+      .attr<bool>("use_quantizer", false, "accepted, without effect")
+      .attr<bool>("is_test", false, "accepted, without effect");
+}
+
+AB_OP(pool2d_grad)
+    .doc("Gradient of pool2d: a maximum passes it to the first input that equals it, an average shares it out.")
+    .in("X", "as in the forward op")
+    .in("Out", "from the forward op")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as X")
+    .infer([](InferContext& c) {
+      const Shape wanted = pool_dims(c.op(), c.in("X").shape).output_shape();
+      AB_CHECK(compatible(wanted, c.in("Out").shape), ShapeMismatch, "pool2d_grad: Out is {}, expected {}",
+               c.in("Out").shape.str(), wanted.str());
+      check_same(c, "Out", "Out@GRAD");
+      check_same_dtype(c, "X", "Out");
+      grad_as(c, "X@GRAD", "X");
+    })
+    .no_grad("second derivatives of pools are not offered")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return is_max(op) ? backward<T>(op, MaxPool<T>{}) : backward<T>(op, AvgPool<T>{});
+    });
+
+OpDef& declare_pool() {
+  OpDef& def = declare_op("pool2d", __FILE__);
+  def.doc("Largest element or average of each window of an image.")
+      .in("X", "[N, C, H, W] float, or [N, H, W, C]")
+      .out("Out", "[N, C, H', W'], or [N, H', W', C]; H' = (H + top + bottom - height) / stride + 1");
+  return declare_attrs(def)
+      .infer([](InferContext& c) {
+        check_tensor(c, "X");
+        const PoolDims d = pool_dims(c.op(), c.in("X").shape);
+        AB_CHECK(d.window.in[0] != 0 && d.window.in[1] != 0, InvalidArgument, "pool2d: X is {}, an image of no elements",
+                 c.in("X").shape.str());
+        c.set_out("Out", d.output_shape(), c.in("X").dtype);
+        c.share_lod("Out", "X");
+      })
+      .grad([](GradContext& g) {
+        g.op("pool2d_grad")
+            .in("X", g.in("X"))
+            .in("Out", g.out("Out"))
+            .in("Out@GRAD", g.dout("Out"))
+            .out("X@GRAD", g.din("X"));
+      })
+      .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+        using T = typename decltype(tag)::type;
+        return is_max(op) ? forward<T>(op, MaxPool<T>{}) : forward<T>(op, AvgPool<T>{});
+      });
+}
+[[maybe_unused]] OpDef& pool2d = declare_pool();
+
+}  // namespace
+}  // namespace anabranch::nn

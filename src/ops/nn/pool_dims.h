@@ -1,0 +1,39 @@
+// Extents of a 2-D pool and the part of the input that each output sees.
+#pragma once
+#include <algorithm>
+
+#include "ops/nn/window.h"
+
+namespace anabranch::nn {
+
+struct PoolDims {
+  int64_t batch = 0, channels = 0;
+  bool channels_last = false, adaptive = false, exclusive = true;
+  Window window;
+
+  struct Range {
+    int64_t begin, end;
+  };
+  // Inputs of output `o` along spatial axis d.
+  Range range(size_t d, int64_t o) const {
+    if (adaptive) {
+      const int64_t in = window.in[d], out = window.out[d];
+      return {o * in / out, ((o + 1) * in + out - 1) / out};
+    }
+    const int64_t from = o * window.stride[d] - window.before[d];
+    return {std::max<int64_t>(0, from), std::min(window.in[d], from + window.kernel[d])};
+  }
+  // By what a sum over the window is divided.
+  int64_t divisor(const Range& y, const Range& x) const {
+    const int64_t seen = (y.end - y.begin) * (x.end - x.begin);
+    return exclusive || adaptive ? std::max<int64_t>(1, seen) : window.kernel[0] * window.kernel[1];
+  }
+  Shape output_shape() const {
+    if (channels_last) return {batch, window.out[0], window.out[1], channels};
+    return {batch, channels, window.out[0], window.out[1]};
+  }
+};
+
+PoolDims pool_dims(const ir::Op& op, const Shape& input);
+
+}  // namespace anabranch::nn
