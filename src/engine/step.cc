@@ -7,6 +7,18 @@
 #include "base/flags.h"
 
 namespace anabranch {
+namespace {
+
+// A hand-off between threads costs about what a core does to this many elements.
+constexpr int64_t kNodeWorthSplitting = 1 << 14;
+constexpr int64_t kStepWorthThreads = 1 << 17;
+
+int64_t elems(const Value* v) {
+  const Tensor* t = v ? v->get<Tensor>() : nullptr;
+  return t ? t->numel() : 0;
+}
+
+}  // namespace
 
 Step::Step(const StepKey& key, const StepOptions& options)
     : key_(key), compile_(*options.compile), values_(options.values) {
@@ -143,7 +155,22 @@ void Step::lay_out() {
     throw;
   }
   watched_changed();  // what this plan itself creates does not count as a change
+  weigh();
   laid_out_ = true;
+}
+
+// Workers that have nothing to gain are left alone: waking them costs more than a small step.
+void Step::weigh() {
+  int64_t largest = 0, all = 0;
+  for (const GraphNode& node : graph_.nodes) {
+    int64_t touched = 0;
+    for (int v : graph_.reads(node)) touched += elems(lowered_.values[v]);
+    for (int v : graph_.writes(node)) touched += elems(lowered_.values[v]);
+    largest = std::max(largest, touched);
+    all += touched;
+  }
+  splits_pay_ = largest >= kNodeWorthSplitting || lowered_.has_dynamic;
+  threads_pay_ = all >= kStepWorthThreads || compile_.execution.num_threads > 0;
 }
 
 void Step::check_finite(int node) const {
@@ -196,12 +223,13 @@ void Step::execute(uint32_t number, const CompiledProgram::Probe& probe) {
     options.after = &after;
   }
   const bool nested = Team::inside();
-  const bool parallel = !nested && team_->workers() > 1 && compile_.replicas > 1 && !plan.is_chain();
+  const bool asked_for_threads = compile_.replicas > 1 || compile_.execution.num_threads > 1;
+  const bool parallel = !nested && team_->workers() > 1 && asked_for_threads && threads_pay_ && !plan.is_chain();
   try {
     if (parallel) {
       run_threaded(plan, *state_, *team_, options);
     } else {
-      run_sequential(plan, *state_, nested ? nullptr : team_, options);
+      run_sequential(plan, *state_, nested || !splits_pay_ ? nullptr : team_, options);
     }
   } catch (const Error& e) {
     report(e, state_->failed_node());

@@ -61,6 +61,7 @@ class Step {
   void unbind_feeds();
   bool watched_changed();
   void lay_out();
+  void weigh();
   void execute(uint32_t number, const CompiledProgram::Probe& probe);
   void check_finite(int node) const;
   [[noreturn]] void report(Error error, int node) const;
@@ -79,6 +80,8 @@ class Step {
   std::vector<Watched> watched_;
   std::vector<Value*> written_;                     // values of the user's scope that a run changes
   bool laid_out_ = false;
+  bool splits_pay_ = false;    // some node is large enough to be split over workers
+  bool threads_pay_ = false;   // the whole step is worth a hand-off to other workers
   std::function<std::string(int)> describe_;
 };
 
