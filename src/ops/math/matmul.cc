@@ -1,0 +1,204 @@
+// Products of matrices, of batches of matrices, and of vectors.
+#include <memory>
+
+#include "ops/kernels/declare.h"
+#include "ops/kernels/gemm.h"
+#include "ops/kernels/reduce.h"
+
+namespace anabranch {
+namespace {
+
+// One operand as a batch of matrices, after its transpose. batch_rank 0: one matrix, shared by all of the batch.
+struct Matrices {
+  int64_t rows, cols;
+  Shape batch;
+  bool transposed, vector;
+
+  // A vector is a row of X or a column of Y, whatever the transpose.
+  Matrices(const Shape& s, bool transpose, bool is_x) : transposed(transpose && s.rank() > 1), vector(s.rank() == 1) {
+    if (vector) {
+      rows = is_x ? 1 : s[0];
+      cols = is_x ? s[0] : 1;
+      return;
+    }
+    const int r = s.rank();
+    rows = s[transposed ? r - 1 : r - 2];
+    cols = s[transposed ? r - 2 : r - 1];
+    batch = s.slice(0, r - 2);
+  }
+  int64_t size() const { return rows * cols; }
+};
+
+struct Product {
+  Matrices x, y;
+
+  Product(const Shape& xs, const Shape& ys, bool transpose_x, bool transpose_y)
+      : x(xs, transpose_x, true), y(ys, transpose_y, false) {
+    AB_CHECK(x.cols == y.rows || x.cols == kUnknown || y.rows == kUnknown, ShapeMismatch,
+             "matmul: inner dimensions differ: X is {}{}, Y is {}{}", xs.str(), transpose_x ? " transposed" : "",
+             ys.str(), transpose_y ? " transposed" : "");
+    AB_CHECK(x.batch.rank() == 0 || y.batch.rank() == 0 || compatible(x.batch, y.batch), ShapeMismatch,
+             "matmul: batches differ: X is {}, Y is {}", xs.str(), ys.str());
+  }
+  const Shape& batch() const { return x.batch.rank() ? x.batch : y.batch; }
+  Shape out() const {
+    Shape s = batch();
+    if (!x.vector) s.push_back(x.rows);
+    if (!y.vector) s.push_back(y.cols);
+    return s.rank() ? s : scalar_shape();
+  }
+  // One matrix Y for a batch of X that is not transposed: all rows of X are rows of one large matrix.
+  bool folds() const { return x.batch.rank() && !y.batch.rank() && !x.transposed; }
+  GemmDims dims() const {
+    const int64_t n = batch().numel();
+    if (folds()) return {.m = n * x.rows, .n = y.cols, .k = x.cols, .trans_b = y.transposed};
+    return {.m = x.rows, .n = y.cols, .k = x.cols, .trans_a = x.transposed, .trans_b = y.transposed, .batch = n,
+            .batch_stride_a = x.batch.rank() ? x.size() : 0, .batch_stride_b = y.batch.rank() ? y.size() : 0,
+            .batch_stride_c = x.rows * y.cols};
+  }
+};
+
+Product product_of(const InferContext& c) {
+  const auto flag = [&](const char* name) { return c.op().has_attr(name) && c.op().attr<bool>(name); };
+  for (const char* slot : {"X", "Y"}) {
+    AB_CHECK(c.in(slot).shape.rank() >= 1, ShapeMismatch, "matmul: {} has no axis", slot);
+    AB_CHECK(c.in(slot).dtype == c.in("X").dtype, InvalidArgument, "matmul: X is of {}, Y is of {}",
+             dtype_name(c.in("X").dtype), dtype_name(c.in("Y").dtype));
+  }
+  return {c.in("X").shape, c.in("Y").shape, flag("transpose_X"), flag("transpose_Y")};
+}
+
+void infer_product(InferContext& c) {
+  const Product p = product_of(c);
+  c.set_out("Out", p.out(), c.in("X").dtype);
+  if (p.x.batch.rank() || (!p.x.vector && !p.x.transposed && !p.y.batch.rank())) c.share_lod("Out", "X");
+}
+
+void infer_gradients(InferContext& c) {
+  const Product p = product_of(c);
+  AB_CHECK(compatible(p.out(), c.in("Out@GRAD").shape), ShapeMismatch, "{}: X is {}, Y is {}, but Out@GRAD is {}",
+           c.op().type, c.in("X").shape.str(), c.in("Y").shape.str(), c.in("Out@GRAD").shape.str());
+  if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "X");
+  if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Y");
+}
+
+// Gradient of one operand: a product of two others for each matrix of the batch, added up when the operand is shared.
+template <class T>
+class OperandGrad {
+ public:
+  explicit OperandGrad(double alpha) : gemm_(alpha) {}
+
+  void run(const KernelContext& c, GemmDims d, bool shared, const T* a, const T* b, T* out) {
+    d.batch_stride_c = d.m * d.n;
+    if (!shared || d.batch == 1) return gemm_.run(c, d, a, b, out);
+    const Shape all = {d.batch, d.m, d.n};
+    each_.resize(all, dtype_of<T>);
+    gemm_.run(c, d, a, b, each_.mutable_data<T>());
+    sum_to(c, all, Shape{1, d.m, d.n}, each_.data<T>(), out);
+  }
+
+ private:
+  Gemm<T> gemm_;
+  Tensor each_;
+};
+
+template <class T>
+void x_gradient(const KernelContext& c, const Product& p, OperandGrad<T>* grad, const T* y, const T* dout, T* dx) {
+  const int64_t batch = p.folds() ? 1 : p.batch().numel(), of_y = p.y.batch.rank() ? p.y.size() : 0;
+  const int64_t m = p.folds() ? p.batch().numel() * p.x.rows : p.x.rows, of_dout = m * p.y.cols;
+  const bool shared = !p.x.batch.rank();
+  if (p.x.transposed) {  // X^T's gradient is dOut Y^T, so X's is Y dOut^T
+    grad->run(c, {.m = p.x.cols, .n = p.x.rows, .k = p.y.cols, .trans_a = p.y.transposed, .trans_b = true,
+                  .batch = batch, .batch_stride_a = of_y, .batch_stride_b = of_dout}, shared, y, dout, dx);
+  } else {
+    grad->run(c, {.m = m, .n = p.x.cols, .k = p.y.cols, .trans_b = !p.y.transposed, .batch = batch,
+                  .batch_stride_a = of_dout, .batch_stride_b = of_y}, shared, dout, y, dx);
+  }
+}
+
+template <class T>
+void y_gradient(const KernelContext& c, const Product& p, OperandGrad<T>* grad, const T* x, const T* dout, T* dy) {
+  const int64_t batch = p.folds() ? 1 : p.batch().numel(), of_x = p.x.batch.rank() ? p.x.size() : 0;
+  const int64_t m = p.folds() ? p.batch().numel() * p.x.rows : p.x.rows, of_dout = m * p.y.cols;
+  const bool shared = !p.y.batch.rank();
+  if (p.y.transposed) {
+    grad->run(c, {.m = p.y.cols, .n = p.y.rows, .k = m, .trans_a = true, .trans_b = p.x.transposed, .batch = batch,
+                  .batch_stride_a = of_dout, .batch_stride_b = of_x}, shared, dout, x, dy);
+  } else {
+    grad->run(c, {.m = p.y.rows, .n = p.y.cols, .k = m, .trans_a = !p.x.transposed, .batch = batch,
+                  .batch_stride_a = of_x, .batch_stride_b = of_dout}, shared, x, dout, dy);
+  }
+}
+
+struct Options {
+  bool transpose_x = false, transpose_y = false;
+  double alpha = 1.0;
+  explicit Options(const ir::Op& op) {
+    if (!op.has_attr("alpha")) return;
+    transpose_x = op.attr<bool>("transpose_X");
+    transpose_y = op.attr<bool>("transpose_Y");
+    alpha = static_cast<double>(op.attr<float>("alpha"));
+    AB_CHECK(op.attr<int32_t>("head_number") == 1, Unsupported, "matmul: head_number is {}, only 1 is offered",
+             op.attr<int32_t>("head_number"));
+  }
+};
+
+void declare_product(const char* type, const char* doc, OpDef& (*with_attrs)(OpDef&)) {
+  OpDef& def = with_attrs(declare_op(type, __FILE__));
+  def.doc(doc).in("X", "[..., m, k] float").in("Y", "[..., k, n] as X").out("Out", "[..., m, n]").infer(infer_product);
+  def.grad([type](GradContext& g) {
+    g.op(std::string(type) + "_grad").in("X", g.in("X")).in("Y", g.in("Y")).in("Out@GRAD", g.dout("Out"))
+        .out("X@GRAD", g.din("X")).out("Y@GRAD", g.din("Y"));
+  });
+  def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    const Options o(op.op());
+    const auto gemm = std::make_shared<Gemm<T>>(o.alpha);
+    return [=, x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
+      const Product p(c[x].shape(), c[y].shape(), o.transpose_x, o.transpose_y);
+      gemm->run(c, p.dims(), c[x].data<T>(), c[y].data<T>(), c[out].mutable_data<T>());
+    };
+  });
+}
+
+void declare_gradient(const char* type, const char* doc, OpDef& (*with_attrs)(OpDef&)) {
+  OpDef& def = with_attrs(declare_op(type, __FILE__));
+  def.doc(doc).in("X", "as of the forward op").in("Y", "as of the forward op").in("Out@GRAD", "as Out");
+  def.out_optional("X@GRAD", "as X").out_optional("Y@GRAD", "as Y").infer(infer_gradients).no_grad(kNoSecondOrder);
+  def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    const Options o(op.op());
+    const auto of_x = std::make_shared<OperandGrad<T>>(o.alpha), of_y = std::make_shared<OperandGrad<T>>(o.alpha);
+    return [=, x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+            dy = op.out("Y@GRAD")](KernelContext& c) {
+      const Product p(c[x].shape(), c[y].shape(), o.transpose_x, o.transpose_y);
+      const T* from = c[dout].data<T>();
+      if (c.wants(dx)) x_gradient(c, p, of_x.get(), c[y].data<T>(), from, c[dx].mutable_data<T>());
+      if (c.wants(dy)) y_gradient(c, p, of_y.get(), c[x].data<T>(), from, c[dy].mutable_data<T>());
+    };
+  });
+}
+
+OpDef& matmul_attrs(OpDef& def) {
+  def.attr<bool>("transpose_X", false, "the last two axes of X change places");
+  def.attr<bool>("transpose_Y", false, "the last two axes of Y change places");
+  def.attr<float>("alpha", 1.0f, "factor of the product");
+  def.attr<int32_t>("head_number", 1, "only 1 is offered");
+  for (const char* name : {"Scale_x", "Scale_y", "Scale_out"}) def.attr<float>(name, 1.0f, "accepted, without effect");
+  for (const char* name : {"fused_reshape_Out", "fused_transpose_Out"}) {
+    def.attr<std::vector<int32_t>>(name, {}, "accepted, without effect");
+  }
+  return ignored_flags(def, {"use_mkldnn", "use_quantizer", "force_fp32_output"});
+}
+
+OpDef& no_attrs(OpDef& def) { return def; }
+
+[[maybe_unused]] const bool declared =
+    (declare_product("matmul", "Out = alpha X Y; leading axes are a batch, a rank-1 X is a row, a rank-1 Y a column.",
+                     matmul_attrs),
+     declare_gradient("matmul_grad", "X@GRAD = alpha Out@GRAD Y^T, Y@GRAD = alpha X^T Out@GRAD.", matmul_attrs),
+     declare_product("bmm", "Out = X Y for each matrix of two batches.", no_attrs),
+     declare_gradient("bmm_grad", "X@GRAD = Out@GRAD Y^T, Y@GRAD = X^T Out@GRAD.", no_attrs), true);
+
+}  // namespace
+}  // namespace anabranch

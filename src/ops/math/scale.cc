@@ -1,0 +1,104 @@
+// Out = scale X + bias, or scale (X + bias).
+#include "ops/kernels/declare.h"
+#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/simd.h"
+
+namespace anabranch {
+namespace {
+
+template <class T>
+struct Affine {
+  T scale, bias;
+  bool bias_last;
+  T operator()(T x) const { return static_cast<T>(bias_last ? x * scale + bias : (x + bias) * scale); }
+};
+
+template <class T>
+void apply(const KernelContext& c, const Affine<T>& f, const T* x, T* out, int64_t n) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (f.bias_last || f.bias == 0) {
+      c.parallel_for(n, kCheapGrain, [=](int64_t begin, int64_t end) {
+        simd::affine(x + begin, f.scale, f.bias, out + begin, end - begin);
+      });
+      return;
+    }
+  }
+  map(c, kCheapGrain, n, x, out, f);
+}
+
+}  // namespace
+
+AB_OP(scale)
+    .doc("Out = scale X + bias, or scale (X + bias), elementwise; of sparse rows, of the rows there are.")
+    .in("X", "[...] numbers, or sparse rows").in_optional("ScaleTensor", "[1] as X: takes the place of scale")
+    .out("Out", "[...] as X").may_share("X", "Out")
+    .attr<float>("scale", 1.0f, "factor").attr<float>("bias", 0.0f, "term")
+    .attr<bool>("bias_after_scale", true, "false: the bias is scaled too")
+    .infer([](InferContext& c) {
+      if (c.has_in("ScaleTensor")) {
+        AB_CHECK(compatible(c.in("ScaleTensor").shape, scalar_shape()), ShapeMismatch,
+                 "scale: ScaleTensor is {}, expected [1]", c.in("ScaleTensor").shape.str());
+      }
+      c.same_as("Out", "X");
+    })
+    .grad([](GradContext& g) {
+      GradOp op = g.op("scale").in("X", g.dout("Out")).out("Out", g.din("X"));
+      if (!g.in("ScaleTensor").empty()) op.in("ScaleTensor", g.in("ScaleTensor"));
+      op.attr("bias", 0.0f).attr("bias_after_scale", true);
+    })
+    .dtype_of_input("X")
+    .cpu<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const Affine<T> fixed = {static_cast<T>(op.attr<float>("scale")), static_cast<T>(op.attr<float>("bias")),
+                               op.attr<bool>("bias_after_scale")};
+      return [=, x = op.in("X"), factor = op.in("ScaleTensor"), out = op.out("Out")](KernelContext& c) {
+        Affine<T> f = fixed;
+        if (factor) f.scale = *c[factor].data<T>();
+        if (const auto* rows = c.value(x).get<SelectedRows>()) {
+          auto& to = c.value(out).as<SelectedRows>();
+          if (&to != rows) {
+            to.rows = rows->rows;
+            to.height = rows->height;
+            to.value.resize(rows->value.shape(), rows->value.dtype());
+          }
+          return apply(c, f, rows->value.data<T>(), to.value.mutable_data<T>(), rows->value.numel());
+        }
+        apply(c, f, c[x].data<T>(), c[out].mutable_data<T>(), c[x].numel());
+      };
+    });
+
+AB_OP(increment)
+    .doc("Out = X + step, of one number.")
+    .in("X", "[1] numbers").out("Out", "[1] as X").may_share("X", "Out")
+    .attr<float>("step", 1.0f, "term; cut to an integer when X is one")
+    .infer([](InferContext& c) {
+      const int64_t n = c.in("X").shape.numel();
+      AB_CHECK(n == 1 || n == kUnknown, ShapeMismatch, "increment: X is {}, expected one element", c.in("X").shape.str());
+      c.same_as("Out", "X");
+    })
+    .grad([](GradContext& g) {  // a counter of a loop, walked backwards
+      g.op("increment").in("X", g.out("Out")).out("Out", g.in("X")).attr("step", -g.attr<float>("step"));
+    })
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), out = op.out("Out"), step = static_cast<T>(op.attr<float>("step"))](KernelContext& c) {
+        *c[out].mutable_data<T>() = *c[x].data<T>() + step;
+      };
+    });
+
+AB_OP(sign)
+    .doc("Out = -1, 0 or 1, elementwise, as X is negative, zero or positive.")
+    .in("X", "[...] float").out("Out", "[...] as X").may_share("X", "Out")
+    .infer([](InferContext& c) { c.same_as("Out", "X"); })
+    .grad([](GradContext& g) {
+      g.op("scale").bare().in("X", g.dout("Out")).out("Out", g.din("X")).attr("scale", 0.0f);
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(),
+            [](T v) { return static_cast<T>((v > 0) - (v < 0)); });
+      };
+    });
+
+}  // namespace anabranch

@@ -1,0 +1,130 @@
+// Out = X[0] + X[1] + ..., in that order. Where a variable has several gradients, this adds them up, so it takes tensors
+// and sparse rows alike: rows alone give rows (one behind the other), a mixture gives a tensor.
+#include <algorithm>
+
+#include "ops/kernels/declare.h"
+#include "ops/kernels/flat_loop.h"
+
+namespace anabranch {
+namespace {
+
+void infer_sum(InferContext& c) {
+  const int n = c.n_in("X");
+  AB_CHECK(n > 0, InvalidArgument, "sum: X is empty");
+  int chosen = 0;  // the input that Out is like: the first tensor, else the first rows
+  for (int i = 0; i < n; ++i) {
+    const VarKind kind = c.in("X", i).kind;
+    AB_CHECK(kind == VarKind::kLoDTensor || kind == VarKind::kSelectedRows, Unsupported, "sum: X[{}] is a {}", i,
+             var_kind_name(kind));
+    if (kind == VarKind::kLoDTensor && c.in("X", chosen).kind != VarKind::kLoDTensor) chosen = i;
+  }
+  const Meta& like = c.in("X", chosen);
+  for (int i = 0; i < n; ++i) {
+    const Meta& x = c.in("X", i);
+    AB_CHECK(compatible(x.shape, like.shape), ShapeMismatch, "sum: X[{}] is {}, X[{}] is {}: they must be equal", i,
+             x.shape.str(), chosen, like.shape.str());
+    AB_CHECK(x.dtype == like.dtype, InvalidArgument, "sum: X[{}] is of {}, X[{}] is of {}", i, dtype_name(x.dtype),
+             chosen, dtype_name(like.dtype));
+  }
+  Meta& out = c.out("Out");
+  out.kind = like.kind;
+  out.shape = like.shape;
+  out.dtype = like.dtype;
+  out.lod_level = like.lod_level;
+  out.lod = like.lod;
+}
+
+// A block is added up apart from the result, whose memory may be that of any input.
+template <class T>
+void sum_tensors(const KernelContext& c, In xs, T* out, int64_t n) {
+  c.parallel_for(n, kCheapGrain, [&c, xs, out](int64_t begin, int64_t end) {
+    constexpr int64_t kBlock = 512;
+    T block[kBlock];
+    for (int64_t from = begin; from < end; from += kBlock) {
+      const int64_t size = std::min(kBlock, end - from);
+      bool first = true;
+      for (int i = 0; i < xs.count; ++i) {
+        const auto* tensor = c.value(xs, i).get<Tensor>();
+        if (!tensor) continue;
+        const T* x = tensor->data<T>() + from;
+        if (first) std::copy_n(x, size, block);
+        else for (int64_t k = 0; k < size; ++k) block[k] += x[k];
+        first = false;
+      }
+      std::copy_n(block, size, out + from);
+    }
+  });
+}
+
+template <class T>
+void add_rows(const SelectedRows& rows, Tensor* out) {
+  const int64_t width = out->row_elems();
+  const T* from = rows.value.data<T>();
+  T* to = out->mutable_data<T>();
+  AB_CHECK(rows.value.numel() == static_cast<int64_t>(rows.rows.size()) * width, ShapeMismatch,
+           "sum: sparse rows of {} elements are added to a tensor {}", rows.value.row_elems(), out->shape().str());
+  for (size_t r = 0; r < rows.rows.size(); ++r) {
+    const int64_t id = rows.rows[r];
+    AB_CHECK(id >= 0 && id < out->rows(), InvalidArgument, "sum: row {} of a table of {} rows", id, out->rows());
+    for (int64_t k = 0; k < width; ++k) to[id * width + k] += from[static_cast<int64_t>(r) * width + k];
+  }
+}
+
+template <class T>
+void join_rows(const KernelContext& c, In xs, SelectedRows* out) {
+  size_t total = 0;
+  for (int i = 0; i < xs.count; ++i) {
+    AB_CHECK(&c.value(xs, i).rows() != out, Unsupported, "sum: sparse rows cannot be added up in place");
+    total += c.value(xs, i).rows().rows.size();
+  }
+  Shape shape = c.value(xs).rows().value.shape();
+  AB_CHECK(shape.rank() > 0, ShapeMismatch, "sum: X[0] holds no rows");
+  const int64_t width = shape.numel(1, shape.rank());
+  shape.set(0, static_cast<int64_t>(total));
+  out->height = c.value(xs).rows().height;
+  out->rows.resize(total);
+  out->value.resize(shape, dtype_of<T>);
+  size_t at = 0;
+  for (int i = 0; i < xs.count; ++i) {
+    const SelectedRows& x = c.value(xs, i).rows();
+    AB_CHECK(x.value.numel() == static_cast<int64_t>(x.rows.size()) * width, ShapeMismatch,
+             "sum: X[{}] has values {} for {} rows, X[0] has {} elements a row", i, x.value.shape().str(),
+             x.rows.size(), width);
+    std::copy(x.rows.begin(), x.rows.end(), out->rows.begin() + static_cast<int64_t>(at));
+    std::copy_n(x.value.data<T>(), x.value.numel(), out->value.mutable_data<T>() + static_cast<int64_t>(at) * width);
+    at += x.rows.size();
+  }
+}
+
+template <class T>
+void sum_values(const KernelContext& c, In xs, Out out) {
+  const auto is_tensor = [&](int i) { return c.value(xs, i).is<Tensor>(); };
+  int tensors = 0;
+  for (int i = 0; i < xs.count; ++i) tensors += is_tensor(i);
+  if (tensors == 0) return join_rows<T>(c, xs, &c.value(out).as<SelectedRows>());
+  sum_tensors(c, xs, c[out].mutable_data<T>(), c[out].numel());
+  for (int i = 0; i < xs.count; ++i) {
+    if (!is_tensor(i)) add_rows<T>(c.value(xs, i).rows(), &c[out]);
+  }
+}
+
+}  // namespace
+
+AB_OP(sum)
+    .doc("Out = X[0] + X[1] + ...; of sparse rows alone the rows of all, else a tensor.")
+    .in_list("X", "tensors or sparse rows of one shape").out("Out", "as X").may_share("X", "Out")
+    .attr<bool>("use_mkldnn", false, "accepted, without effect")
+    .infer(infer_sum)
+    .grad([](GradContext& g) {
+      const auto dxs = g.din("X");
+      for (size_t i = 0; i < dxs.size(); ++i) {
+        if (!g.wants_din("X", i)) continue;
+        g.op("scale").bare().in("X", g.dout("Out")).out("Out", {dxs[i]}).attr("scale", 1.0f);
+      }
+    })
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) { sum_values<T>(c, x, out); };
+    });
+
+}  // namespace anabranch

@@ -1,0 +1,196 @@
+// Sums, means, products, extremes and truth over some axes: one row each.
+#include <memory>
+
+#include "ops/kernels/broadcast.h"
+#include "ops/kernels/declare.h"
+#include "ops/kernels/reduce.h"
+
+namespace anabranch {
+namespace {
+
+struct Attrs {
+  std::vector<int32_t> dim;
+  bool keep_dim, reduce_all;
+  explicit Attrs(const ir::Op& op)
+      : dim(op.attr<std::vector<int32_t>>("dim")), keep_dim(op.attr<bool>("keep_dim")),
+        reduce_all(op.attr<bool>("reduce_all")) {}
+
+  // X's shape with 1 on the axes that are folded.
+  Shape folded(const Shape& x) const {
+    Shape s = x;
+    if (reduce_all || dim.empty()) {
+      for (int i = 0; i < s.rank(); ++i) s.set(i, 1);
+    }
+    for (int32_t d : dim) s.set(normal_axis(d, x.rank(), "dim"), 1);
+    return s;
+  }
+
+  Shape out_shape(const Shape& x) const {
+    if (keep_dim) return folded(x);
+    std::array<bool, kMaxRank> gone{};
+    for (int32_t d : dim) gone[normal_axis(d, x.rank(), "dim")] = true;
+    Shape out;
+    for (int i = 0; i < x.rank(); ++i) {
+      if (!reduce_all && !dim.empty() && !gone[i]) out.push_back(x[i]);
+    }
+    return out.rank() ? out : scalar_shape();
+  }
+};
+
+OpDef& with_attrs(OpDef& def) {
+  return def.attr<std::vector<int32_t>>("dim", {0}, "axes to fold; negative ones count from the end; none: all")
+      .attr<bool>("keep_dim", false, "folded axes stay, with extent 1")
+      .attr<bool>("reduce_all", false, "folds all axes whatever dim is")
+      .attr<int32_t>("in_dtype", -1, "accepted, without effect")
+      .attr<int32_t>("out_dtype", -1, "accepted, without effect");
+}
+
+void infer_reduce(InferContext& c) {
+  const Attrs attrs(c.op());
+  const Meta& x = c.in("X");
+  attrs.folded(x.shape);  // checks the axes
+  const Shape out = attrs.out_shape(x.shape);
+  c.set_out("Out", out, x.dtype);
+  if (!attrs.reduce_all && out[0] == x.shape[0] && attrs.folded(x.shape)[0] == x.shape[0]) c.share_lod("Out", "X");
+}
+
+template <class Fold, class T>
+void fold_axes(const KernelContext& c, const Shape& x, const Shape& folded, const T* in, T* out) {
+  const auto from = dense_strides(x), to = dense_strides(folded);
+  NdLoop<2> loop;
+  for (int i = 0; i < x.rank(); ++i) loop.add_axis(x[i], {folded[i] == 1 ? 0 : to[i], from[i]});
+  reduce<Fold>(c, loop, in, out, folded.numel());
+}
+
+// Nothing has no largest element.
+void check_not_empty(const Shape& x, const Shape& folded, const char* type) {
+  AB_CHECK(x.numel() > 0 || folded.numel() == 0, InvalidArgument, "{}: X is {}: there is nothing to choose from", type,
+           x.str());
+}
+
+// ---- forward: run(tag, c, X's shape, folded shape, in, out)
+
+template <class... Ts, class Run>
+OpDef& declare_forward(const char* type, const char* doc, const char* dtypes, Run run) {
+  OpDef& def = declare_op(type, __FILE__);
+  def.doc(doc).in("X", std::string("[...] ") + dtypes).out("Out", "X without the folded axes; [1] when none is left");
+  with_attrs(def).infer(infer_reduce);
+  return def.template cpu<Ts...>([run](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [run, attrs = Attrs(op.op()), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+      const Shape& shape = c[x].shape();
+      run(c, shape, attrs.folded(shape), c[x].data<T>(), c[out].mutable_data<T>());
+    };
+  });
+}
+
+template <class Run>
+OpDef& of_numbers(const char* type, const char* doc, Run run) {
+  return declare_forward<float, double, int32_t, int64_t>(type, doc, "numbers", run);
+}
+
+// ---- backward: term(x, out, dout, number of folded elements); with_values: X and Out are read
+
+template <class Term>
+void declare_backward(OpDef& forward, bool with_values, Term term) {
+  const std::string type = forward.type() + "_grad";
+  forward.grad([type, with_values](GradContext& g) {
+    GradOp op = g.op(type).in("X", g.in("X")).in("Out@GRAD", g.dout("Out"));
+    if (with_values) op.in("Out", g.out("Out"));
+    op.out("X@GRAD", g.din("X"));
+  });
+  OpDef& def = declare_op(type.c_str(), __FILE__);
+  def.doc("Gradient of " + forward.type() + ".").in("X", "[...] float");
+  if (with_values) def.in("Out", "as of the forward op");
+  def.in("Out@GRAD", "as Out").out("X@GRAD", "[...] as X");
+  with_attrs(def).no_grad(kNoSecondOrder).dtype_of_input("Out@GRAD");
+  def.infer([](InferContext& c) {
+    const Shape want = Attrs(c.op()).out_shape(c.in("X").shape), &got = c.in("Out@GRAD").shape;
+    // Shape [1] and shape [1, 1] hold the same number.
+    AB_CHECK(compatible(want, got) || (want.numel() == 1 && got.numel() == 1), ShapeMismatch,
+             "{}: X is {}, so Out@GRAD must be {}, it is {}", c.op().type, c.in("X").shape.str(), want.str(), got.str());
+    c.same_as("X@GRAD", "X");
+  });
+  def.cpu<float, double, int32_t, int64_t>([with_values, term](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    const In x = op.in("X"), dout = op.in("Out@GRAD"), out = with_values ? op.in("Out") : dout;
+    return [=, attrs = Attrs(op.op()), dx = op.out("X@GRAD")](KernelContext& c) {
+      const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
+      AB_CHECK(c[out].numel() == folded.numel(), ShapeMismatch, "Out is {} for X {}", c[out].shape().str(), shape.str());
+      const T *xs = c[x].data<T>(), *outs = c[out].data<T>(), *douts = c[dout].data<T>();
+      T* to = c[dx].mutable_data<T>();
+      const auto loop = broadcast_loop(shape, shape, folded, -1, "reduce gradient");
+      const auto count = static_cast<T>(folded.numel() ? shape.numel() / folded.numel() : 1);
+      const int64_t step = loop.inner_strides()[2];
+      loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) {
+          const int64_t at_out = at[2] + i * step;
+          to[at[0] + i] = term(xs[at[0] + i], outs[at_out], douts[at_out], count);
+        }
+      });
+    };
+  });
+}
+
+void declare_sums() {
+  declare_backward(of_numbers("reduce_sum", "Out = the sum over some axes of X",
+                              [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
+                                using T = std::remove_pointer_t<decltype(out)>;
+                                fold_axes<FoldSum<T>>(c, x, folded, in, out);
+                              }),
+                   false, [](auto, auto, auto d, auto) { return d; });
+  declare_backward(of_numbers("reduce_mean", "Out = the mean over some axes of X",
+                              [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
+                                using T = std::remove_pointer_t<decltype(out)>;
+                                const int64_t results = folded.numel(), count = results ? x.numel() / results : 0;
+                                if (std::is_integral_v<T>) check_not_empty(x, folded, "reduce_mean");
+                                fold_axes<FoldSum<T>>(c, x, folded, in, out);
+                                for (int64_t i = 0; i < results; ++i) out[i] /= static_cast<T>(count);
+                              }),
+                   false, [](auto, auto, auto d, auto n) { return d / n; });
+  declare_backward(of_numbers("reduce_prod", "Out = the product over some axes of X",
+                              [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
+                                using T = std::remove_pointer_t<decltype(out)>;
+                                fold_axes<FoldProd<T>>(c, x, folded, in, out);
+                              }),
+                   true, [](auto x, auto out, auto d, auto) {
+                     // of a factor 0 the quotient is not a number, as in the original
+                     if (std::is_integral_v<decltype(x)> && x == 0) return decltype(x)(0);
+                     return d * out / x;
+                   });
+}
+
+// Every element equal to the extreme gets the whole gradient, as in the original.
+void declare_extremes() {
+  const auto where_equal = [](auto x, auto out, auto d, auto) { return x == out ? d : decltype(d)(0); };
+  declare_backward(of_numbers("reduce_max", "Out = the largest element over some axes of X",
+                              [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
+                                using T = std::remove_pointer_t<decltype(out)>;
+                                check_not_empty(x, folded, "reduce_max");
+                                fold_axes<FoldMax<T>>(c, x, folded, in, out);
+                              }),
+                   true, where_equal);
+  declare_backward(of_numbers("reduce_min", "Out = the smallest element over some axes of X",
+                              [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
+                                using T = std::remove_pointer_t<decltype(out)>;
+                                check_not_empty(x, folded, "reduce_min");
+                                fold_axes<FoldMin<T>>(c, x, folded, in, out);
+                              }),
+                   true, where_equal);
+}
+
+void declare_truth() {
+  declare_forward<bool>("reduce_all", "Out = whether all elements over some axes of X are true", "bool",
+                        [](KernelContext& c, const Shape& x, const Shape& folded, const bool* in, bool* out) {
+                          fold_axes<FoldAll>(c, x, folded, in, out);
+                        }).no_grad(kNotDifferentiable);
+  declare_forward<bool>("reduce_any", "Out = whether any element over some axes of X is true", "bool",
+                        [](KernelContext& c, const Shape& x, const Shape& folded, const bool* in, bool* out) {
+                          fold_axes<FoldAny>(c, x, folded, in, out);
+                        }).no_grad(kNotDifferentiable);
+}
+
+[[maybe_unused]] const bool declared = (declare_sums(), declare_extremes(), declare_truth(), true);
+
+}  // namespace
+}  // namespace anabranch
