@@ -1,0 +1,45 @@
+#include "ops/kernels/shape_args.h"
+
+namespace anabranch {
+
+std::vector<int64_t> integers_of(const Tensor& tensor, const char* what) {
+  const auto as_vector = [&](const auto* p) { return std::vector<int64_t>(p, p + tensor.numel()); };
+  if (tensor.dtype() == DType::kInt32) return as_vector(tensor.data<int32_t>());
+  AB_CHECK(tensor.dtype() == DType::kInt64, InvalidArgument, "{} is of {}, expected int32 or int64", what,
+           dtype_name(tensor.dtype()));
+  return as_vector(tensor.data<int64_t>());
+}
+
+std::vector<int64_t> int_attr(const ir::Op& op, const std::string& name) {
+  auto it = op.attrs.find(name);
+  AB_CHECK(it != op.attrs.end(), NotFound, "op {} has no attribute {}", op.type, name);
+  if (const auto* ints = std::get_if<std::vector<int32_t>>(&it->second)) return {ints->begin(), ints->end()};
+  return attr_as<std::vector<int64_t>>(name, it->second);
+}
+
+IntArg int_arg(const InferContext& c, std::string_view tensor_slot, std::string_view list_slot,
+               const std::vector<int64_t>& attr, int64_t unknown) {
+  if (!tensor_slot.empty() && c.has_in(tensor_slot)) {
+    const Meta& m = c.in(tensor_slot);
+    if (m.value) return {integers_of(*m.value, "a shape tensor")};
+    const int64_t n = m.shape.numel();
+    AB_CHECK(n <= kMaxRank, InvalidArgument, "a shape tensor has {} elements, at most {} are possible", n, kMaxRank);
+    return {std::vector<int64_t>(n < 0 ? attr.size() : static_cast<size_t>(n), unknown), false};
+  }
+  if (list_slot.empty() || !c.has_in(list_slot)) return {attr};
+  IntArg arg;
+  for (int i = 0; i < c.n_in(list_slot); ++i) {
+    const Meta& m = c.in(list_slot, i);
+    if (!m.value) {
+      arg.values.push_back(unknown);
+      arg.known = false;
+      continue;
+    }
+    AB_CHECK(m.value->numel() == 1, ShapeMismatch, "{}[{}] is {}, expected one element", list_slot, i,
+             m.value->shape().str());
+    arg.values.push_back(integers_of(*m.value, "a shape tensor")[0]);
+  }
+  return arg;
+}
+
+}  // namespace anabranch

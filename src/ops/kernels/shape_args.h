@@ -1,0 +1,27 @@
+// Shapes and index lists that an op may take as an attribute, as one integer tensor, or as a list of one-element
+// tensors. Values of tensors are known at run time only: while a program is built such extents are unknown.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "opdef/infer_context.h"
+#include "opdef/kernel_context.h"
+
+namespace anabranch {
+
+// All elements of an int32 or int64 tensor.
+std::vector<int64_t> integers_of(const Tensor& tensor, const char* what);
+
+struct IntArg {
+  std::vector<int64_t> values;
+  bool known = true;  // false: tensors give the values and the program is being built; values then hold `unknown`
+};
+
+// The tensor slot goes before the list slot, which goes before the attribute; slots that the op does not declare are "".
+IntArg int_arg(const InferContext& c, std::string_view tensor_slot, std::string_view list_slot,
+               const std::vector<int64_t>& attr, int64_t unknown);
+
+// The values of an INTS or LONGS attribute.
+std::vector<int64_t> int_attr(const ir::Op& op, const std::string& name);
+
+}  // namespace anabranch

@@ -1,0 +1,114 @@
+// Comparisons and logic, elementwise: one row each; and questions about a whole tensor.
+#include <cmath>
+#include <functional>
+
+#include "ops/kernels/broadcast.h"
+#include "ops/kernels/declare.h"
+#include "ops/kernels/flat_loop.h"
+
+namespace anabranch {
+namespace {
+
+void infer_pair(InferContext& c) {
+  const Meta &x = c.in("X"), &y = c.in("Y");
+  const char* type = c.op().type.c_str();
+  AB_CHECK(x.dtype == y.dtype, InvalidArgument, "{}: X is of {}, Y is of {}", type, dtype_name(x.dtype),
+           dtype_name(y.dtype));
+  const int axis = c.op().has_attr("axis") ? c.attr<int32_t>("axis") : -1;
+  const Shape out = broadcast_shape(x.shape, y.shape, axis, type);
+  c.set_out("Out", out, DType::kBool);
+  if (out.rank() > 0 && x.shape.rank() > 0 && out[0] == x.shape[0]) c.share_lod("Out", "X");
+}
+
+template <class... Ts, class Fn>
+void declare_pair(const char* type, const char* doc, bool with_attrs, Fn fn) {
+  OpDef& def = declare_op(type, __FILE__);
+  def.doc(doc).in("X", "[...]").in("Y", "a shape that meets X's, of X's dtype").out("Out", "the joint shape, bool");
+  if (with_attrs) {
+    def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end");
+    def.attr<bool>("force_cpu", false, "accepted: everything runs on the CPU");
+  }
+  def.infer(infer_pair).no_grad(kNotDifferentiable);
+  def.template cpu<Ts...>([type, fn](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    const int axis = op.op().has_attr("axis") ? op.attr<int32_t>("axis") : -1;
+    return [=, x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
+      const auto loop = broadcast_loop(c[out].shape(), c[x].shape(), c[y].shape(), axis, type);
+      const auto step = loop.inner_strides();
+      const T *xs = c[x].data<T>(), *ys = c[y].data<T>();
+      bool* to = c[out].mutable_data<bool>();
+      loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) to[at[0] + i] = fn(xs[at[1] + i * step[1]], ys[at[2] + i * step[2]]);
+      });
+    };
+  });
+}
+
+template <class Fn>
+void comparison(const char* type, const char* doc, Fn fn) {
+  declare_pair<float, double, int32_t, int64_t, bool>(type, doc, true, fn);
+}
+
+void declare_pairs() {
+  comparison("less_than", "Out = X < Y", std::less<>());
+  comparison("less_equal", "Out = X <= Y", std::less_equal<>());
+  comparison("greater_than", "Out = X > Y", std::greater<>());
+  comparison("greater_equal", "Out = X >= Y", std::greater_equal<>());
+  comparison("equal", "Out = X == Y", std::equal_to<>());
+  comparison("not_equal", "Out = X != Y", std::not_equal_to<>());
+  declare_pair<bool>("logical_and", "Out = X and Y", false, [](bool a, bool b) { return a && b; });
+  declare_pair<bool>("logical_or", "Out = X or Y", false, [](bool a, bool b) { return a || b; });
+  declare_pair<bool>("logical_xor", "Out = either X or Y", false, [](bool a, bool b) { return a != b; });
+}
+
+// Whether test(element) holds for any element: Out = [1] bool, negated when `all_must_fail`.
+template <class Test>
+void declare_question(const char* type, const char* doc, bool all_must_fail, Test test) {
+  OpDef& def = declare_op(type, __FILE__);
+  def.doc(doc).in("X", "[...] numbers").out("Out", "[1] bool").no_grad(kNotDifferentiable);
+  def.infer([](InferContext& c) { c.set_out("Out", scalar_shape(), DType::kBool); });
+  def.cpu<float, double, int32_t, int64_t>([=](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [=, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+      const T* from = c[x].data<T>();
+      bool found = false;
+      for (int64_t i = 0; i < c[x].numel(); ++i) found |= test(static_cast<double>(from[i]));
+      *c[out].mutable_data<bool>() = found != all_must_fail;
+    };
+  });
+}
+
+[[maybe_unused]] const bool declared =
+    (declare_pairs(),
+     declare_question("isfinite", "Out = whether all elements of X are finite", true,
+                      [](double v) { return !std::isfinite(v); }),
+     declare_question("isinf", "Out = whether an element of X is infinite", false, [](double v) { return std::isinf(v); }),
+     declare_question("isnan", "Out = whether an element of X is not a number", false,
+                      [](double v) { return std::isnan(v); }),
+     true);
+
+}  // namespace
+
+AB_OP(logical_not)
+    .doc("Out = not X, elementwise.")
+    .in("X", "[...] bool").out("Out", "[...] bool").may_share("X", "Out")
+    .infer([](InferContext& c) { c.same_as("Out", "X"); })
+    .no_grad(kNotDifferentiable)
+    .cpu<bool>([](auto, const KernelArgs& op) -> Kernel {
+      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        map(c, kCheapGrain, c[x].numel(), c[x].data<bool>(), c[out].mutable_data<bool>(), [](bool v) { return !v; });
+      };
+    });
+
+AB_OP(is_empty)
+    .doc("Out = whether X has no element.")
+    .in("X", "[...] any").out("Out", "[1] bool")
+    .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), DType::kBool); })
+    .no_grad(kNotDifferentiable)
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        *c[out].mutable_data<bool>() = c[x].numel() == 0;
+      };
+    });
+
+}  // namespace anabranch

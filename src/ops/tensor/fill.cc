@@ -1,0 +1,165 @@
+// Tensors of one value, and tensors like others.
+#include <cstdlib>
+#include <functional>
+
+#include "ops/kernels/declare.h"
+#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/shape_args.h"
+
+namespace anabranch {
+namespace {
+
+// A number given both as float and as text, which keeps the digits of large integers.
+struct Number {
+  double real = 0;
+  int64_t integer = 0;
+
+  Number(float value, const std::string& text) : real(static_cast<double>(value)), integer(to_integer(real)) {
+    if (text.empty()) return;
+    char* end = nullptr;
+    real = std::strtod(text.c_str(), &end);
+    AB_CHECK(end != text.c_str() && *end == '\0', InvalidArgument, "str_value \"{}\" is no number", text);
+    integer = std::strtoll(text.c_str(), &end, 10);
+    if (*end != '\0') integer = to_integer(real);
+  }
+  template <class T>
+  T as() const {
+    if constexpr (std::is_same_v<T, bool>) return real != 0;
+    else if constexpr (std::is_integral_v<T>) return static_cast<T>(integer);
+    else return static_cast<T>(real);
+  }
+  static int64_t to_integer(double v) {
+    return v >= -9.2e18 && v <= 9.2e18 ? static_cast<int64_t>(v) : std::numeric_limits<int64_t>::min();
+  }
+};
+
+template <class T>
+void fill(const KernelContext& c, Tensor* out, T value) {
+  T* to = out->mutable_data<T>();
+  c.parallel_for(out->numel(), kCheapGrain, [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
+}
+
+// One value into an output of whatever type; ValueTensor, where there is one, goes before the number.
+Kernel fill_kernel(DType dtype, Out out, Number number, In from = {}) {
+  return visit_dtype(dtype, [&](auto tag) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [=, value = number.as<T>()](KernelContext& c) {
+      if (from) AB_CHECK(c[from].numel() == 1, ShapeMismatch, "ValueTensor is {}, expected [1]", c[from].shape().str());
+      fill(c, &c[out], from ? *c[from].template data<T>() : value);
+    };
+  });
+}
+
+DType dtype_attr(const ir::Op& op) { return dtype_from_number(op.attr<int32_t>("dtype")); }
+
+Number number_attrs(const KernelArgs& op) {
+  return {op.attr<float>("value"), op.op().has_attr("str_value") ? op.attr<std::string>("str_value") : ""};
+}
+
+OpDef& value_attrs(OpDef& def) {
+  return def.attr<float>("value", 0.0f, "the value")
+      .attr<std::string>("str_value", "", "the value as text; goes before value")
+      .attr<bool>("force_cpu", false, "accepted: everything runs on the CPU")
+      .attr<int32_t>("dtype", 5, "number of the element type");
+}
+
+// A tensor with the extents of the attribute `shape`, but one, which is that of an axis of Input.
+void infer_batch_size_like(InferContext& c) {
+  const Meta& like = c.in("Input");
+  const std::vector<int64_t> extents = int_attr(c.op(), "shape");
+  const int from = c.attr<int32_t>("input_dim_idx"), to = c.attr<int32_t>("output_dim_idx");
+  AB_CHECK(from >= 0 && from < like.shape.rank(), InvalidArgument, "{}: input_dim_idx is {}, Input is {}", c.op().type,
+           from, like.shape.str());
+  AB_CHECK(to >= 0 && to < static_cast<int>(extents.size()), InvalidArgument,
+           "{}: output_dim_idx is {}, shape has {} extents", c.op().type, to, extents.size());
+  Shape shape(extents);
+  // With sequences an item of the batch is a sequence.
+  const bool sequences = from == 0 && like.lod && !like.lod->empty();
+  shape.set(to, sequences ? static_cast<int64_t>(like.lod->back().size()) - 1 : like.shape[from]);
+  for (int i = 0; i < shape.rank(); ++i) {
+    AB_CHECK(i == to || shape[i] >= 0, InvalidArgument, "{}: extent {} of shape is {}", c.op().type, i, shape[i]);
+  }
+  c.set_out("Out", shape, dtype_attr(c.op()));
+}
+
+}  // namespace
+
+AB_OP(fill_constant)
+    .doc("Out = a tensor full of one value.")
+    .in_optional("ValueTensor", "[1]: the value").in_optional("ShapeTensor", "[rank] int: the shape")
+    .in_optional_list("ShapeTensorList", "[1] int each: the extents").out("Out", "as the attribute shape")
+    .attr<std::vector<int64_t>>("shape", {}, "extents")
+    .infer([](InferContext& c) {
+      const IntArg shape = int_arg(c, "ShapeTensor", "ShapeTensorList", int_attr(c.op(), "shape"), kUnknown);
+      for (int64_t extent : shape.values) {
+        AB_CHECK(extent >= 0 || !c.runtime(), InvalidArgument, "fill_constant: an extent of shape is {}", extent);
+      }
+      c.set_out("Out", shape.values.empty() ? scalar_shape() : Shape(shape.values), dtype_attr(c.op()));
+    })
+    .no_grad("a constant")
+    .cpu_any([](const KernelArgs& op) {
+      return fill_kernel(dtype_attr(op.op()), op.out("Out"), number_attrs(op), op.in("ValueTensor"));
+    });
+
+AB_OP(fill_constant_batch_size_like)
+    .doc("Out = a tensor full of one value, one extent of which is that of Input (with sequences: their number).")
+    .in("Input", "gives an extent").out("Out", "as the attribute shape")
+    .required_attr("shape", AttrType::kInts, "extents; the one at output_dim_idx does not count")
+    .attr<int32_t>("input_dim_idx", 0, "axis of Input").attr<int32_t>("output_dim_idx", 0, "axis of Out")
+    .infer(infer_batch_size_like)
+    .no_grad("a constant")
+    .cpu_any([](const KernelArgs& op) { return fill_kernel(dtype_attr(op.op()), op.out("Out"), number_attrs(op)); });
+
+AB_OP(fill_any_like)
+    .doc("Out = a tensor of X's shape full of one value.")
+    .in("X", "[...] any").out("Out", "[...] of dtype")
+    .attr<float>("value", 0.0f, "the value").attr<int32_t>("dtype", -1, "number of the element type; -1: X's")
+    .infer([](InferContext& c) {
+      const DType dtype = c.attr<int32_t>("dtype") == -1 ? c.in("X").dtype : dtype_attr(c.op());
+      c.same_as("Out", "X");
+      c.out("Out").dtype = dtype;
+    })
+    .no_grad("a constant")
+    .cpu_any([](const KernelArgs& op) {
+      const DType dtype = op.attr<int32_t>("dtype") == -1 ? op.dtype() : dtype_attr(op.op());
+      return fill_kernel(dtype, op.out("Out"), number_attrs(op));
+    });
+
+AB_OP(fill_zeros_like)
+    .doc("Out = zeros of X's shape and type.")
+    .in("X", "[...] any").out("Out", "[...] as X")
+    .infer([](InferContext& c) {
+      c.same_as("Out", "X");
+      c.out("Out").kind = VarKind::kLoDTensor;
+    })
+    .no_grad("a constant")
+    .cpu_any([](const KernelArgs& op) { return fill_kernel(op.dtype(), op.out("Out"), {0.0f, ""}); });
+
+AB_OP(eye)
+    .doc("Out = a matrix with ones on the main diagonal.")
+    .out("Out", "[num_rows, num_columns]")
+    .required_attr("num_rows", AttrType::kLong, "rows")
+    .attr<int64_t>("num_columns", -1, "columns; -1: as many as rows")
+    .attr<int32_t>("dtype", 5, "number of the element type")
+    .infer([](InferContext& c) {
+      const int64_t rows = c.attr<int64_t>("num_rows"), columns = c.attr<int64_t>("num_columns");
+      AB_CHECK(rows >= 0 && columns >= -1, InvalidArgument, "eye: {} rows, {} columns", rows, columns);
+      c.set_out("Out", Shape{rows, columns == -1 ? rows : columns}, dtype_attr(c.op()));
+    })
+    .no_grad("a constant")
+    .cpu_any([](const KernelArgs& op) {
+      return visit_dtype(dtype_attr(op.op()), [&](auto tag) -> Kernel {
+        using T = typename decltype(tag)::type;
+        return [out = op.out("Out")](KernelContext& c) {
+          const int64_t rows = c[out].shape()[0], columns = c[out].shape()[1];
+          fill(c, &c[out], T(0));
+          T* to = c[out].template mutable_data<T>();
+          for (int64_t i = 0; i < std::min(rows, columns); ++i) to[i * columns + i] = T(1);
+        };
+      });
+    });
+
+[[maybe_unused]] static const bool values_declared =
+    (value_attrs(ab_op_fill_constant), value_attrs(ab_op_fill_constant_batch_size_like), true);
+
+}  // namespace anabranch

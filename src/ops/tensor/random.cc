@@ -1,0 +1,154 @@
+// Tensors of random numbers. Element i is number i of the op's draw: the same on any number of threads.
+#include <cmath>
+
+#include "ops/kernels/declare.h"
+#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/philox.h"
+#include "ops/kernels/shape_args.h"
+
+namespace anabranch {
+namespace {
+
+DType dtype_attr(const ir::Op& op) { return dtype_from_number(op.attr<int32_t>("dtype")); }
+
+void infer_random(InferContext& c) {
+  const bool by_tensor = c.op().type == "uniform_random" || c.op().type == "gaussian_random";
+  const std::vector<int64_t> attr = int_attr(c.op(), "shape");
+  const IntArg shape = by_tensor ? int_arg(c, "ShapeTensor", "ShapeTensorList", attr, kUnknown) : IntArg{attr};
+  for (int64_t extent : shape.values) {
+    AB_CHECK(extent >= 0 || !c.runtime(), InvalidArgument, "{}: an extent of shape is {}", c.op().type, extent);
+  }
+  AB_CHECK(!shape.values.empty(), InvalidArgument, "{}: shape is empty", c.op().type);
+  c.set_out("Out", Shape(shape.values), dtype_attr(c.op()));
+}
+
+void infer_batch_size_like(InferContext& c) {
+  const Meta& like = c.in("Input");
+  Shape shape(int_attr(c.op(), "shape"));
+  const int from = c.attr<int32_t>("input_dim_idx"), to = c.attr<int32_t>("output_dim_idx");
+  AB_CHECK(from >= 0 && from < like.shape.rank() && to >= 0 && to < shape.rank(), InvalidArgument,
+           "{}: input_dim_idx is {}, output_dim_idx is {}, Input is {}, shape is {}", c.op().type, from, to,
+           like.shape.str(), shape.str());
+  shape.set(to, like.shape[from]);
+  AB_CHECK(shape.known() || !c.runtime(), InvalidArgument, "{}: shape is {}", c.op().type, shape.str());
+  c.set_out("Out", shape, dtype_attr(c.op()));
+}
+
+// draw(rng, i) gives element i.
+template <class T, class Draw>
+Kernel random_kernel(const KernelArgs& op, Draw draw) {
+  return [draw, key = op.random(), out = op.out("Out")](KernelContext& c) {
+    const Philox rng(with_step(key, c));
+    T* to = c[out].template mutable_data<T>();
+    c.parallel_for(c[out].numel(), kMathGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(draw(rng, static_cast<uint64_t>(i)));
+    });
+  };
+}
+
+template <class Make>
+KernelFactory of_real_dtype(Make make) {
+  return [make](const KernelArgs& op) -> Kernel {
+    switch (dtype_attr(op.op())) {
+      case DType::kFloat32: return make(TypeTag<float>{}, op);
+      case DType::kFloat64: return make(TypeTag<double>{}, op);
+      default: AB_THROW(Unsupported, "{} of {}", op.op().type, dtype_name(dtype_attr(op.op())));
+    }
+  };
+}
+
+Kernel uniform(auto tag, const KernelArgs& op) {
+  using T = typename decltype(tag)::type;
+  const T lo = static_cast<T>(op.attr<float>("min")), hi = static_cast<T>(op.attr<float>("max"));
+  AB_CHECK(lo <= hi, InvalidArgument, "{}: min is {}, max is {}: min must not be above max", op.op().type, lo, hi);
+  const Kernel draw = random_kernel<T>(op, [=](const Philox& rng, uint64_t i) {
+    const T v = lo + static_cast<T>(rng.uniform53(i)) * (hi - lo);
+    return v < hi ? v : lo;  // rounding must not reach the open end
+  });
+  const int64_t count = op.attr<int32_t>("diag_num"), step = op.attr<int32_t>("diag_step");
+  const T value = static_cast<T>(op.attr<float>("diag_val"));
+  return [=, out = op.out("Out")](KernelContext& c) {
+    draw(c);
+    // Element i of a diagonal stands step + 1 elements behind element i - 1.
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t at = i * step + i;
+      AB_CHECK(at >= 0 && at < c[out].numel(), InvalidArgument, "{} elements of a diagonal with step {} in {}", count,
+               step, c[out].shape().str());
+      c[out].template mutable_data<T>()[at] = value;
+    }
+  };
+}
+
+Kernel gaussian(auto tag, const KernelArgs& op) {
+  using T = typename decltype(tag)::type;
+  const double mean = static_cast<double>(op.attr<float>("mean")), std = static_cast<double>(op.attr<float>("std"));
+  return random_kernel<T>(op, [=](const Philox& rng, uint64_t i) { return mean + std * rng.normal(i); });
+}
+
+// Inverse of the normal distribution function for |z| <= 2, where Halley's method on it converges from a straight line.
+double normal_quantile(double p) {
+  double z = (p - 0.5) * 2.5;
+  for (int step = 0; step < 6; ++step) {
+    const double density = std::exp(-0.5 * z * z) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+    const double error = 0.5 * std::erfc(-z / std::numbers::sqrt2) - p;
+    z -= error / (density + 0.5 * z * error);
+  }
+  return z;
+}
+
+// The part of the normal distribution within two deviations, by inversion.
+Kernel truncated(auto tag, const KernelArgs& op) {
+  using T = typename decltype(tag)::type;
+  const double mean = static_cast<double>(op.attr<float>("mean")), std = static_cast<double>(op.attr<float>("std"));
+  const double tail = 0.5 * std::erfc(std::numbers::sqrt2);  // P(Z < -2)
+  return random_kernel<T>(op, [=](const Philox& rng, uint64_t i) {
+    return mean + std * normal_quantile(tail + rng.uniform53(i) * (1 - 2 * tail));
+  });
+}
+
+OpDef& common_attrs(OpDef& def) {
+  return def.attr<int32_t>("seed", 0, "seed of this op; 0: of the program or the process")
+      .attr<int32_t>("dtype", 5, "number of the element type: float32 or float64")
+      .effects(kRandom).no_grad("random numbers");
+}
+OpDef& uniform_attrs(OpDef& def) {
+  def.attr<float>("min", -1.0f, "lower end, included").attr<float>("max", 1.0f, "upper end, excluded");
+  def.attr<int32_t>("diag_num", 0, "elements of a diagonal that get diag_val");
+  def.attr<int32_t>("diag_step", 0, "distance of these elements, less one").attr<float>("diag_val", 1.0f, "their value");
+  return common_attrs(def).cpu_any(of_real_dtype([](auto tag, const KernelArgs& op) { return uniform(tag, op); }));
+}
+OpDef& normal_attrs(OpDef& def) {
+  return common_attrs(def).attr<float>("mean", 0.0f, "mean").attr<float>("std", 1.0f, "standard deviation");
+}
+OpDef& shape_slots(OpDef& def) {
+  return def.in_optional("ShapeTensor", "[rank] int: the shape")
+      .in_optional_list("ShapeTensorList", "[1] int each: the extents").out("Out", "as the attribute shape")
+      .attr<std::vector<int64_t>>("shape", {}, "extents").infer(infer_random);
+}
+OpDef& like_slots(OpDef& def) {
+  return def.in("Input", "gives an extent").out("Out", "as the attribute shape")
+      .required_attr("shape", AttrType::kInts, "extents; the one at output_dim_idx does not count")
+      .attr<int32_t>("input_dim_idx", 0, "axis of Input").attr<int32_t>("output_dim_idx", 0, "axis of Out")
+      .infer(infer_batch_size_like);
+}
+
+bool declare_all() {
+  const auto make_gaussian = of_real_dtype([](auto tag, const KernelArgs& op) { return gaussian(tag, op); });
+  const auto op = [](const char* type, const char* doc) -> OpDef& { return declare_op(type, __FILE__).doc(doc); };
+  uniform_attrs(shape_slots(op("uniform_random", "Out = numbers uniform in [min, max).")));
+  uniform_attrs(like_slots(op("uniform_random_batch_size_like",
+                              "Out = numbers uniform in [min, max), one extent that of Input.")));
+  normal_attrs(shape_slots(op("gaussian_random", "Out = normal numbers.")))
+      .attr<bool>("use_mkldnn", false, "accepted, without effect").cpu_any(make_gaussian);
+  normal_attrs(like_slots(op("gaussian_random_batch_size_like", "Out = normal numbers, one extent that of Input.")))
+      .cpu_any(make_gaussian);
+  normal_attrs(op("truncated_gaussian_random", "Out = normal numbers, drawn within two deviations of the mean."))
+      .out("Out", "as the attribute shape").required_attr("shape", AttrType::kInts, "extents").infer(infer_random)
+      .cpu_any(of_real_dtype([](auto tag, const KernelArgs& args) { return truncated(tag, args); }));
+  return true;
+}
+
+[[maybe_unused]] const bool declared = declare_all();
+
+}  // namespace
+}  // namespace anabranch
