@@ -29,8 +29,8 @@ T neg_log(T p) {
   return std::min(-std::log(p), static_cast<T>(1e20));
 }
 
-// Labels are one class for each sample, other than `ignored` inside [0, classes).
-inline void check_labels(const char* op, const int64_t* label, int64_t n, int64_t classes, int64_t ignored) {
+// Labels are one class for each sample, inside [0, classes) or `ignored` (0: none is, for 0 is a class).
+inline void check_labels(const char* op, const int64_t* label, int64_t n, int64_t classes, int64_t ignored = 0) {
   for (int64_t i = 0; i < n; ++i) {
     if (static_cast<uint64_t>(label[i]) < static_cast<uint64_t>(classes) || label[i] == ignored) [[likely]] continue;
     AB_THROW(InvalidArgument, "{}: Label of sample {} is {}, expected 0 to {} ({} classes)", op, i, label[i],

@@ -1,0 +1,189 @@
+// Losses of the distance between predictions and targets: Huber's, and the smooth L1 form of detection networks.
+#include "ops/loss/elementwise.h"
+
+namespace anabranch {
+namespace {
+
+template <class T>
+T sign(T x) {
+  return x > 0 ? T{1} : x < 0 ? T{-1} : T{0};
+}
+
+AB_OP(huber_loss)
+    .doc("With r = Y - X: Out = r^2 / 2 where |r| <= delta, else delta (|r| - delta / 2).")
+    .source("Huber 1964, doi:10.1214/aoms/1177703732")
+    .in("X", "[N, 1] float predictions")
+    .in("Y", "as X, targets")
+    .out_intermediate("Residual", "Y - X")
+    .out("Out", "as X")
+    .attr<float>("delta", 1.0f, "where the square ends")
+    .infer([](InferContext& c) {
+      check_same(c, "X", "Y");
+      c.same_as("Out", "X");
+      c.same_shape("Residual", "X");
+    })
+    .grad([](GradContext& g) {
+      g.op("huber_loss_grad")
+          .in("Residual", g.out("Residual"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"))
+          .out("Y@GRAD", g.din("Y"));
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const In x = op.in("X"), y = op.in("Y");
+      const Out residual = op.out("Residual"), out = op.out("Out");
+      const T delta = static_cast<T>(op.attr<float>("delta"));
+      return [=](KernelContext& c) {
+        const T *p = c[x].data<T>(), *q = c[y].data<T>();
+        T *r = c[residual].template mutable_data<T>(), *to = c[out].template mutable_data<T>();
+        for (int64_t i = 0, n = c[x].numel(); i < n; ++i) {
+          r[i] = q[i] - p[i];
+          const T size = std::abs(r[i]);
+          to[i] = size <= delta ? r[i] * r[i] / 2 : delta * (size - delta / 2);
+        }
+      };
+    });
+
+AB_OP(huber_loss_grad)
+    .doc("Gradients of huber_loss: Out@GRAD times the residual cut off at +-delta, with the sign of each side.")
+    .in("Residual", "Y - X")
+    .in("Out@GRAD", "as Residual")
+    .out("X@GRAD", "as Residual")
+    .out("Y@GRAD", "as Residual")
+    .infer([](InferContext& c) {
+      check_same(c, "Residual", "Out@GRAD");
+      grad_as(c, "X@GRAD", "Residual");
+      grad_as(c, "Y@GRAD", "Residual");
+    })
+    .no_grad(loss::kOnce)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const In residual = op.in("Residual"), dout = op.in("Out@GRAD");
+      const Out dx = op.out("X@GRAD"), dy = op.out("Y@GRAD");
+      const T delta = static_cast<T>(op.attr<float>("delta"));
+      return [=](KernelContext& c) {
+        const T *r = c[residual].data<T>(), *g = c[dout].data<T>();
+        const auto write = [&](Out out, T side) {
+          if (!c.wants(out)) return;
+          T* to = c[out].template mutable_data<T>();
+          for (int64_t i = 0, n = c[residual].numel(); i < n; ++i) {
+            to[i] = side * g[i] * (std::abs(r[i]) <= delta ? r[i] : delta * sign(r[i]));
+          }
+        };
+        write(dx, T{-1});
+        write(dy, T{1});
+      };
+    });
+
+// ---- smooth_l1_loss
+
+// Rows of a tensor: [samples, values of a sample].
+struct Rows {
+  int64_t count, width;
+  explicit Rows(const Tensor& t) : count(t.shape()[0]), width(t.row_elems()) {}
+};
+
+void check_weights(const InferContext& c, const char* like) {
+  for (const char* slot : {"InsideWeight", "OutsideWeight"}) {
+    if (c.has_in(slot)) check_same(c, slot, like);
+  }
+}
+
+template <class T>
+const T* optional_data(KernelContext& c, In in) {
+  return in ? c[in].data<T>() : nullptr;
+}
+
+AB_OP(smooth_l1_loss)
+    .doc("With d = (X - Y) InsideWeight and s = sigma^2: Out = sum over a sample of OutsideWeight times (s d^2 / 2 where "
+         "|d| < 1 / s, else |d| - 1 / (2 s)).")
+    .source("Girshick, ICCV 2015, arXiv:1504.08083")
+    .in("X", "[N, ...] float predictions")
+    .in("Y", "as X, targets")
+    .in_optional("InsideWeight", "as X; 1 when absent")
+    .in_optional("OutsideWeight", "as X; 1 when absent")
+    .out_intermediate("Diff", "(X - Y) InsideWeight")
+    .out("Out", "[N, 1]")
+    .attr<float>("sigma", 1.0f, "steepness of the square")
+    .infer([](InferContext& c) {
+      check_rank(c, "X", 2, kMaxRank);
+      check_same(c, "X", "Y");
+      check_weights(c, "X");
+      c.same_shape("Diff", "X");
+      c.set_out("Out", Shape{c.in("X").shape[0], 1}, c.in("X").dtype);
+    })
+    .grad([](GradContext& g) {
+      g.op("smooth_l1_loss_grad")
+          .in("InsideWeight", g.in("InsideWeight"))
+          .in("OutsideWeight", g.in("OutsideWeight"))
+          .in("Diff", g.out("Diff"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"))
+          .out("Y@GRAD", g.din("Y"));
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const In x = op.in("X"), y = op.in("Y"), inside = op.in("InsideWeight"), outside = op.in("OutsideWeight");
+      const Out diff = op.out("Diff"), out = op.out("Out");
+      const T sigma = static_cast<T>(op.attr<float>("sigma")), square = sigma * sigma;
+      return [=](KernelContext& c) {
+        const Rows rows(c[x]);
+        const T *p = c[x].data<T>(), *q = c[y].data<T>();
+        const T *in_w = optional_data<T>(c, inside), *out_w = optional_data<T>(c, outside);
+        T *d = c[diff].template mutable_data<T>(), *to = c[out].template mutable_data<T>();
+        for (int64_t r = 0; r < rows.count; ++r) {
+          T sum = 0;
+          for (int64_t i = r * rows.width; i < (r + 1) * rows.width; ++i) {
+            d[i] = (p[i] - q[i]) * (in_w ? in_w[i] : T{1});
+            const T size = std::abs(d[i]);
+            sum += (size < 1 / square ? d[i] * d[i] * square / 2 : size - T(0.5) / square) * (out_w ? out_w[i] : T{1});
+          }
+          to[r] = sum;
+        }
+      };
+    });
+
+AB_OP(smooth_l1_loss_grad)
+    .doc("Gradients of smooth_l1_loss by X and Y.")
+    .in_optional("InsideWeight", "as in the forward op")
+    .in_optional("OutsideWeight", "as in the forward op")
+    .in("Diff", "from the forward op")
+    .in("Out@GRAD", "[N, 1]")
+    .out("X@GRAD", "as Diff")
+    .out("Y@GRAD", "as Diff")
+    .dtype_of_input("Diff")
+    .infer([](InferContext& c) {
+      check_rank(c, "Diff", 2, kMaxRank);
+      check_weights(c, "Diff");
+      check_numel(c, "Out@GRAD", c.in("Diff").shape[0]);
+      check_same_dtype(c, "Diff", "Out@GRAD");
+      grad_as(c, "X@GRAD", "Diff");
+      grad_as(c, "Y@GRAD", "Diff");
+    })
+    .no_grad(loss::kOnce)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const In diff = op.in("Diff"), dout = op.in("Out@GRAD"), inside = op.in("InsideWeight"),
+               outside = op.in("OutsideWeight");
+      const Out dx = op.out("X@GRAD"), dy = op.out("Y@GRAD");
+      const T sigma = static_cast<T>(op.attr<float>("sigma")), square = sigma * sigma;
+      return [=](KernelContext& c) {
+        const Rows rows(c[diff]);
+        const T *d = c[diff].data<T>(), *g = c[dout].data<T>();
+        const T *in_w = optional_data<T>(c, inside), *out_w = optional_data<T>(c, outside);
+        const auto write = [&](Out out, T side) {
+          if (!c.wants(out)) return;
+          T* to = c[out].template mutable_data<T>();
+          for (int64_t i = 0, n = rows.count * rows.width; i < n; ++i) {
+            const T slope = std::abs(d[i]) < 1 / square ? square * d[i] : sign(d[i]);
+            to[i] = side * g[i / rows.width] * slope * (in_w ? in_w[i] : T{1}) * (out_w ? out_w[i] : T{1});
+          }
+        };
+        write(dx, T{1});
+        write(dy, T{-1});
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch
