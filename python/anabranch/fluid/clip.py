@@ -1,0 +1,339 @@
+"""Gradient clipping: by value, by the norm of each gradient, by the norm of all together."""
+import copy
+import warnings
+
+from . import framework, layers
+from .errors import InvalidType, InvalidValue, Violated
+from .framework.dtype import VarType
+
+__all__ = [
+    "set_gradient_clip", "ErrorClipByValue", "GradientClipByValue", "GradientClipByNorm", "GradientClipByGlobalNorm",
+]
+
+
+class BaseErrorClipAttr:
+    """Base of what may be set as ``Variable.error_clip``."""
+
+    def _append_clip_op(self, block, grad_name):
+        raise NotImplementedError
+
+
+class ErrorClipByValue(BaseErrorClipAttr):
+    """Clips the gradient of one intermediate Variable into [min, max] while it is propagated backwards.
+
+    Args:
+        max (float): upper bound.
+        min (float, optional): lower bound; -max by default.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> h = fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 2)
+        >>> h._set_error_clip(fluid.clip.ErrorClipByValue(max=0.5))
+        >>> pairs = fluid.backward.append_backward(fluid.layers.mean(h))
+        >>> "clip" in [op.type for op in fluid.default_main_program().global_block().ops]
+        True
+    """
+
+    def __init__(self, max, min=None):
+        self.max, self.min = _bounds("ErrorClipByValue", max, min, positive=False)
+
+    def __str__(self):
+        return "ByValue, min=%f, max=%f" % (self.min, self.max)
+
+    def _append_clip_op(self, block, grad_name):
+        block.append_op(type="clip", inputs={"X": grad_name}, outputs={"Out": grad_name},
+                        attrs={"min": self.min, "max": self.max})
+
+
+def error_clip_callback(block, context):
+    """Callback of ``append_backward``: clips the gradients of Variables that have an ``error_clip``."""
+    op = block.ops[-1]
+    for name in op.output_arg_names:
+        if name not in context:
+            continue
+        variable = block._var_recursive(context[name])
+        clip = getattr(variable, "error_clip", None)
+        if clip is None:
+            continue
+        if not isinstance(clip, BaseErrorClipAttr):
+            raise InvalidType("Variable.error_clip of %s is an ErrorClipByValue, got %s"
+                              % (variable.name, type(clip).__name__))
+        clip._append_clip_op(block, name)
+
+
+def _bounds(name, max, min, positive=True):
+    if min is None:
+        if positive and not max > 0.0:
+            raise Violated("%s: max is positive when min is not given, got %s" % (name, max))
+        min = -max
+    return float(max), float(min)
+
+
+class GradientClipBase:
+    """Base of the gradient clips.
+
+    Args:
+        need_clip (callable, optional): parameter -> bool; only where it returns True the gradient is clipped.
+    """
+
+    def __init__(self, need_clip=None):
+        if need_clip is not None and not callable(need_clip):
+            raise InvalidType("%s: need_clip is a function from a parameter to a bool, got %s"
+                              % (type(self).__name__, type(need_clip).__name__))
+        self._need_clip_func = need_clip
+
+    def __str__(self):
+        raise NotImplementedError
+
+    def __call__(self, params_grads):
+        """Appends the clip of all gradients.
+
+        Args:
+            params_grads (list): (parameter, gradient) pairs; a gradient may be None.
+
+        Returns:
+            list: pairs of parameter and clipped gradient.
+        """
+        with framework.name_scope("gradient_clip"):
+            clipped = self._clip(params_grads)
+        _correct_role_vars(params_grads, clipped)
+        return clipped
+
+    def _clip(self, params_grads):
+        result = []
+        for param, grad in params_grads:
+            if grad is not None and self._takes(param):
+                with param.block.program._optimized_guard([param, grad]):
+                    grad = self._clip_one(grad)
+            result.append((param, grad))
+        return result
+
+    def _takes(self, param):
+        return self._need_clip_func is None or self._need_clip_func(param)
+
+    # ---- the older way, attached to parameters by set_gradient_clip
+
+    def _prepare(self, groups, param, grad):
+        """Called for every parameter before the first gradient is clipped."""
+
+    def _clip_attached(self, groups, param, grad):
+        return self._clip_one(grad)
+
+
+class GradientClipByValue(GradientClipBase):
+    """Cuts every element of the gradients into [min, max].
+
+    Args:
+        max (float): upper bound.
+        min (float, optional): lower bound; -max by default, and then ``max`` is positive.
+        need_clip (callable, optional): parameter -> bool, which gradients to clip; all by default.
+
+    Raises:
+        AssertionError: ``min`` is not given and ``max`` is not positive.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 1))
+        >>> sgd = fluid.optimizer.SGD(0.1, grad_clip=fluid.clip.GradientClipByValue(1.0, -0.5))
+        >>> len(sgd.minimize(loss)[1])
+        2
+    """
+
+    def __init__(self, max, min=None, need_clip=None):
+        super().__init__(need_clip)
+        self.max, self.min = _bounds("GradientClipByValue", max, min)
+
+    def __str__(self):
+        return "Gradient Clip By Value, min = %f, max=%f" % (self.min, self.max)
+
+    def _clip_one(self, grad):
+        return layers.clip(x=grad, min=self.min, max=self.max)
+
+
+class GradientClipByNorm(GradientClipBase):
+    """Scales each gradient whose L2 norm is above ``clip_norm`` down to that norm.
+
+    Args:
+        clip_norm (float): largest norm.
+        need_clip (callable, optional): parameter -> bool, which gradients to clip; all by default.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 1))
+        >>> sgd = fluid.optimizer.SGD(0.1, grad_clip=fluid.clip.GradientClipByNorm(1.0))
+        >>> len(sgd.minimize(loss)[1])
+        2
+    """
+
+    def __init__(self, clip_norm, need_clip=None):
+        super().__init__(need_clip)
+        self.clip_norm = float(clip_norm)
+
+    def __str__(self):
+        return "Gradient Clip By Norm, clip_norm=%f" % self.clip_norm
+
+    def _clip_one(self, grad):
+        return layers.clip_by_norm(x=grad, max_norm=self.clip_norm)
+
+
+class GradientClipByGlobalNorm(GradientClipBase):
+    """Scales all gradients by clip_norm / max(clip_norm, sqrt of the sum of all squares).
+
+    Pascanu, Mikolov and Bengio, On the difficulty of training recurrent neural networks, ICML 2013.
+
+    Args:
+        clip_norm (float): largest norm of all gradients together.
+        group_name (str): with ``set_gradient_clip``, the norm is taken over each group. Default 'default_group'.
+        need_clip (callable, optional): parameter -> bool, which gradients to clip; all by default.
+
+    Raises:
+        ValueError: two clips of a group, set by ``set_gradient_clip``, differ in ``clip_norm``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 1))
+        >>> sgd = fluid.optimizer.SGD(0.1, grad_clip=fluid.clip.GradientClipByGlobalNorm(1.0))
+        >>> len(sgd.minimize(loss)[1])
+        2
+    """
+
+    def __init__(self, clip_norm, group_name="default_group", need_clip=None):
+        super().__init__(need_clip)
+        self.clip_norm = float(clip_norm)
+        self.group_name = group_name
+
+    def __str__(self):
+        return "Gradient Clip By GlobalNorm, global_norm=%f" % self.clip_norm
+
+    def _clip(self, params_grads):
+        chosen = [(p, g) for p, g in params_grads if g is not None and self._takes(p)]
+        if not chosen:
+            return list(params_grads)
+        squares = []
+        for param, grad in chosen:
+            with param.block.program._optimized_guard([param, grad]):
+                squares.append(_sum_of_squares(grad))
+        last_param, last_grad = [(p, g) for p, g in params_grads if g is not None][-1]
+        with last_param.block.program._optimized_guard([last_param, last_grad]):
+            norm = layers.sqrt(x=layers.sums(squares))
+            limit = layers.fill_constant(shape=[1], dtype=norm.dtype, value=self.clip_norm)
+            factor = layers.elementwise_div(x=limit, y=layers.elementwise_max(x=limit, y=norm))
+        result = []
+        for param, grad in params_grads:
+            if grad is not None and self._takes(param):
+                with param.block.program._optimized_guard([param, grad]):
+                    grad = layers.elementwise_mul(x=grad, y=factor)
+            result.append((param, grad))
+        return result
+
+    def _prepare(self, groups, param, grad):
+        group = groups.setdefault(self.group_name, {"squares": [], "clip_norm": self.clip_norm})
+        if group["clip_norm"] != self.clip_norm:
+            raise InvalidValue("GradientClipByGlobalNorm: group %r has clip_norm %s and %s; one group has one norm"
+                               % (self.group_name, group["clip_norm"], self.clip_norm))
+        group["squares"].append(_sum_of_squares(grad))
+
+    def _clip_attached(self, groups, param, grad):
+        group = groups[self.group_name]
+        if "factor" not in group:
+            limit = layers.fill_constant(shape=[1], dtype="float32", value=self.clip_norm)
+            norm = layers.sqrt(x=layers.sums(input=group["squares"]))
+            group["factor"] = layers.elementwise_div(x=limit, y=layers.elementwise_max(x=limit, y=norm))
+        return layers.elementwise_mul(x=grad, y=group["factor"])
+
+
+def _sum_of_squares(grad):
+    if grad.type == VarType.SELECTED_ROWS:
+        grad = layers.get_tensor_from_selected_rows(layers.merge_selected_rows(grad))
+    return layers.reduce_sum(layers.square(grad))
+
+
+def set_gradient_clip(clip, param_list=None, program=None):
+    """Attaches a clip to parameters; the older way, the ``grad_clip`` of an optimizer wins over it.
+
+    Call it after the forward network is built and before ``minimize``.
+
+    Args:
+        clip (GradientClipBase): how to clip, without ``need_clip``.
+        param_list (list of Parameter or str, optional): what to clip; every parameter by default.
+        program (Program, optional): the default main program by default.
+
+    Raises:
+        TypeError: ``clip`` is no clip; an entry of ``param_list`` is neither Parameter nor str.
+
+    Examples:
+        >>> import anabranch.fluid as fluid, warnings
+        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 1))
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     fluid.clip.set_gradient_clip(fluid.clip.GradientClipByNorm(1.0))
+        >>> len(fluid.optimizer.SGD(0.1).minimize(loss)[1])
+        2
+    """
+    warnings.warn("set_gradient_clip is the older way; give grad_clip to the optimizer", stacklevel=2)
+    if not isinstance(clip, GradientClipBase):
+        raise InvalidType("set_gradient_clip: clip is a GradientClipByValue, ByNorm or ByGlobalNorm, got %s"
+                          % type(clip).__name__)
+    program = framework.default_main_program() if program is None else program
+    if any(op.type in _UPDATES for block in program.blocks for op in block.ops):
+        warnings.warn("set_gradient_clip after minimize has no effect", stacklevel=2)
+    block = program.global_block()
+    params = block.all_parameters() if param_list is None else param_list
+    for param in params:
+        if not isinstance(param, (str, framework.Parameter)):
+            raise InvalidType("set_gradient_clip: param_list holds Parameters or names, got %s"
+                              % type(param).__name__)
+    for param in params:
+        target = block.var(param) if isinstance(param, str) else param
+        target.gradient_clip_attr = copy.deepcopy(clip)
+
+
+#: Types of ops that update a parameter.
+_UPDATES = frozenset([
+    "sgd", "momentum", "adam", "adagrad", "adamax", "adadelta", "decayed_adagrad", "rmsprop", "ftrl", "lamb",
+    "lars_momentum", "dpsgd",
+])
+
+
+def append_gradient_clip_ops(param_grads):
+    """Appends the clips attached by :func:`set_gradient_clip`; pairs without one stay as they are."""
+    groups = {}
+    with framework.name_scope("gradient_clip_@CLIP"):
+        for param, grad in _attached(param_grads):
+            with param.block.program._optimized_guard([param, grad]):
+                param.gradient_clip_attr._prepare(groups, param, grad)
+        clipped = {}
+        for param, grad in _attached(param_grads):
+            with param.block.program._optimized_guard([param, grad]):
+                clipped[param.name] = param.gradient_clip_attr._clip_attached(groups, param, grad)
+    result = [(param, clipped.get(param.name, grad)) for param, grad in param_grads]
+    _correct_role_vars(param_grads, result)
+    return result
+
+
+def _attached(param_grads):
+    for param, grad in param_grads:
+        clip = getattr(param, "gradient_clip_attr", None)
+        if grad is None or clip is None:
+            continue
+        if not isinstance(clip, GradientClipBase):
+            raise InvalidType("the gradient_clip of %s is a GradientClipBase, got %s" % (param.name, type(clip).__name__))
+        yield param, grad
+
+
+def _correct_role_vars(before, after):
+    """Makes the ops of the clip name the clipped gradient as the gradient of the parameter they work for.
+
+    Data parallel execution sums the gradient that op_role_var names, which is the one before the clip; the clip's own
+    ops must not be mistaken for its producer.
+    """
+    renamed = {p.name: new.name for (p, old), (_, new) in zip(before, after) if new is not None and new is not old}
+    if not renamed:
+        return
+    block = next(p for p, g in after if g is not None).block.program.global_block()
+    for op in block.ops:
+        if not (op.has_attr("op_namescope") and "gradient_clip" in op.attr("op_namescope")):
+            continue
+        pair = op.attr("op_role_var") if op.has_attr("op_role_var") else []
+        if len(pair) == 2 and pair[0] in renamed:
+            op._set_attr("op_role_var", [pair[0], renamed[pair[0]]])

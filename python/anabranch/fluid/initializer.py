@@ -1,0 +1,349 @@
+"""Initializers: the first value of a parameter, as an op at the head of the startup program."""
+import math
+
+import numpy
+
+from . import unique_name
+from .errors import InvalidValue, Violated
+from .framework import Variable
+from .framework.dtype import VarType
+
+__all__ = [
+    "Constant", "Uniform", "Normal", "TruncatedNormal", "Xavier", "Bilinear", "MSRA", "ConstantInitializer",
+    "UniformInitializer", "NormalInitializer", "TruncatedNormalInitializer", "XavierInitializer",
+    "BilinearInitializer", "MSRAInitializer", "NumpyArrayInitializer",
+]
+
+
+class Initializer:
+    """Base of all initializers: a callable that appends to ``block`` the op which fills ``var``.
+
+    A subclass implements ``__call__(var, block)`` and returns the op.
+    """
+
+    def __call__(self, var, block):
+        raise NotImplementedError("%s does not say how to fill a variable" % type(self).__name__)
+
+    @staticmethod
+    def _fans(var):
+        """(fan in, fan out) of a weight: ``[in, out]``, or ``[out, in, k, ...]`` of a convolution."""
+        shape = var.shape
+        if not shape:
+            return 1, 1
+        if len(shape) == 1:
+            return shape[0], shape[0]
+        if len(shape) == 2:
+            return shape[0], shape[1]
+        field = int(numpy.prod(shape[2:]))
+        return shape[1] * field, shape[0] * field
+
+    @staticmethod
+    def _fill(var, block, op_type, attrs, stem=None):
+        """Puts ``op_type`` first into the block. float16 is filled as float32 and cast when a ``stem`` is given."""
+        if not isinstance(var, Variable):
+            raise Violated("an initializer fills a Variable, got %s" % type(var).__name__)
+        target, dtype = var, var.dtype
+        if stem is not None and dtype == VarType.FP16:
+            dtype = VarType.FP32
+            target = block.create_var(
+                name=unique_name.generate(".".join([stem, var.name, "tmp"])), shape=var.shape, dtype=dtype,
+                type=VarType.LOD_TENSOR, persistable=False)
+        attrs = dict(attrs, shape=list(var.shape), dtype=dtype)
+        op = block._prepend_op(type=op_type, outputs={"Out": target}, attrs=attrs, stop_gradient=True)
+        if target is not var:
+            # after the op that was put first, as that op is what it reads
+            block._insert_op(1, type="cast", inputs={"X": target}, outputs={"Out": var},
+                             attrs={"in_dtype": target.dtype, "out_dtype": var.dtype})
+        var.op = op
+        return op
+
+
+def _seed(seed, block):
+    return seed if seed != 0 else block.program.random_seed
+
+
+class ConstantInitializer(Initializer):
+    """Every element equals ``value``.
+
+    Args:
+        value (float): the value. Default 0.
+        force_cpu (bool): fill in CPU memory even when the program runs on a GPU. Default False.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> out = fluid.layers.fc(x, 3, bias_attr=fluid.initializer.Constant(0.5))
+        >>> fluid.default_startup_program().global_block().ops[0].attr("value")
+        0.5
+    """
+
+    def __init__(self, value=0.0, force_cpu=False):
+        if value is None:
+            raise Violated("Constant: value is a number, got None")
+        super().__init__()
+        self._value = value
+        self._force_cpu = force_cpu
+
+    def __call__(self, var, block):
+        attrs = {"value": float(self._value), "force_cpu": self._force_cpu}
+        return self._fill(var, block, "fill_constant", attrs, "constant_init")
+
+
+class UniformInitializer(Initializer):
+    """Uniform random numbers in [low, high).
+
+    Args:
+        low (float): lower bound. Default -1.
+        high (float): upper bound, at least ``low``. Default 1.
+        seed (int): 0: the startup program's ``random_seed``.
+        diag_num (int): how many elements of the diagonal get ``diag_val`` instead. Default 0.
+        diag_step (int): their distance in the row. Default 0.
+        diag_val (float): their value. Default 1.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> attr = fluid.ParamAttr(initializer=fluid.initializer.Uniform(-0.1, 0.1))
+        >>> fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 3, param_attr=attr).shape
+        (-1, 3)
+    """
+
+    def __init__(self, low=-1.0, high=1.0, seed=0, diag_num=0, diag_step=0, diag_val=1.0):
+        if low is None or high is None or high < low:
+            raise Violated("Uniform: low <= high is needed, got %s and %s" % (low, high))
+        if diag_num > 0 and (diag_step <= 0 or diag_val is None):
+            raise Violated("Uniform: diag_num %s needs a diag_step above 0, got %s" % (diag_num, diag_step))
+        super().__init__()
+        self._low, self._high, self._seed = low, high, seed
+        self._diag = {"diag_num": diag_num, "diag_step": diag_step, "diag_val": diag_val}
+
+    def __call__(self, var, block):
+        attrs = dict(self._diag, min=float(self._low), max=float(self._high), seed=_seed(self._seed, block))
+        return self._fill(var, block, "uniform_random", attrs, "uniform_random")
+
+
+class NormalInitializer(Initializer):
+    """Gaussian random numbers.
+
+    Args:
+        loc (float): mean. Default 0.
+        scale (float): standard deviation. Default 1.
+        seed (int): 0: the startup program's ``random_seed``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> ids = fluid.data("ids", [None, 1], "int64")
+        >>> fluid.embedding(ids, [10, 4], param_attr=fluid.initializer.Normal(0.0, 0.1)).shape
+        (-1, 1, 4)
+    """
+
+    _op, _stem = "gaussian_random", "gaussian_random"
+
+    def __init__(self, loc=0.0, scale=1.0, seed=0):
+        if loc is None or scale is None or seed is None:
+            raise Violated("%s: loc, scale and seed are numbers" % type(self).__name__)
+        super().__init__()
+        self._mean, self._std_dev, self._seed = loc, scale, seed
+
+    def __call__(self, var, block):
+        attrs = {"mean": float(self._mean), "std": float(self._std_dev), "seed": _seed(self._seed, block)}
+        return self._fill(var, block, self._op, attrs, self._stem)
+
+
+class TruncatedNormalInitializer(NormalInitializer):
+    """Gaussian random numbers, drawn again where they are more than two standard deviations from the mean.
+
+    Args:
+        loc (float): mean of the untruncated distribution. Default 0.
+        scale (float): its standard deviation. Default 1.
+        seed (int): 0: the startup program's ``random_seed``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.create_parameter([4, 2], "float32",
+        ...     default_initializer=fluid.initializer.TruncatedNormal(0.0, 0.02)).shape
+        (4, 2)
+    """
+
+    _op, _stem = "truncated_gaussian_random", "truncated_gaussian_random"
+
+
+class _ByFan(Initializer):
+    """Zero mean, variance from the fans: uniform in [-sqrt(3 v), sqrt(3 v)] or Gaussian with deviation sqrt(v)."""
+
+    _stem = ""
+
+    def __init__(self, uniform, seed):
+        if uniform is None or seed is None:
+            raise Violated("%s: uniform is a bool and seed an int" % type(self).__name__)
+        super().__init__()
+        self._uniform, self._seed = uniform, seed
+
+    def _variance(self, var):
+        raise NotImplementedError
+
+    def __call__(self, var, block):
+        if not isinstance(var, Variable):
+            raise Violated("an initializer fills a Variable, got %s" % type(var).__name__)
+        variance, seed = self._variance(var), _seed(self._seed, block)
+        if self._uniform:
+            limit = math.sqrt(3.0 * variance)
+            return self._fill(var, block, "uniform_random", {"min": -limit, "max": limit, "seed": seed}, self._stem)
+        attrs = {"mean": 0.0, "std": math.sqrt(variance), "seed": seed}
+        return self._fill(var, block, "gaussian_random", attrs, self._stem)
+
+
+class XavierInitializer(_ByFan):
+    """Keeps the variance of activations and gradients over layers: variance 2 / (fan in + fan out).
+
+    Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks, AISTATS 2010.
+
+    Args:
+        uniform (bool): uniform distribution; False: Gaussian. Default True.
+        fan_in (float, optional): inputs of a unit; from the shape by default.
+        fan_out (float, optional): outputs of a unit; from the shape by default.
+        seed (int): 0: the startup program's ``random_seed``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 3,
+        ...     param_attr=fluid.initializer.Xavier(uniform=False)).shape
+        (-1, 3)
+    """
+
+    _stem = "xavier_init"
+
+    def __init__(self, uniform=True, fan_in=None, fan_out=None, seed=0):
+        super().__init__(uniform, seed)
+        self._fan_in, self._fan_out = fan_in, fan_out
+
+    def _variance(self, var):
+        fan_in, fan_out = self._fans(var)
+        fan_in = fan_in if self._fan_in is None else self._fan_in
+        fan_out = fan_out if self._fan_out is None else self._fan_out
+        return 2.0 / float(fan_in + fan_out)
+
+
+class MSRAInitializer(_ByFan):
+    """For layers followed by ReLU: variance 2 / fan in.
+
+    He, Zhang, Ren and Sun, Delving deep into rectifiers, ICCV 2015.
+
+    Args:
+        uniform (bool): uniform distribution; False: Gaussian. Default True.
+        fan_in (float, optional): inputs of a unit; from the shape by default.
+        seed (int): 0: the startup program's ``random_seed``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> image = fluid.data("image", [None, 3, 8, 8], "float32")
+        >>> fluid.layers.conv2d(image, 4, 3, param_attr=fluid.initializer.MSRA(uniform=False)).shape
+        (-1, 4, 6, 6)
+    """
+
+    _stem = "masra_init"
+
+    def __init__(self, uniform=True, fan_in=None, seed=0):
+        super().__init__(uniform, seed)
+        self._fan_in = fan_in
+
+    def _variance(self, var):
+        fan_in = self._fans(var)[0] if self._fan_in is None else self._fan_in
+        return 2.0 / float(fan_in)
+
+
+class BilinearInitializer(Initializer):
+    """Weights of a transposed convolution that enlarges images by linear interpolation.
+
+    Use it with ``filter_size = 2 * factor - factor % 2``, ``stride = factor``,
+    ``padding = ceil((factor - 1) / 2)``, ``groups = channels`` and a learning rate of 0.
+
+    Raises:
+        ValueError: the weight has not four dimensions, or its last two differ.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> image = fluid.data("image", [None, 3, 8, 8], "float32")
+        >>> attr = fluid.ParamAttr(learning_rate=0.0, initializer=fluid.initializer.Bilinear())
+        >>> fluid.layers.conv2d_transpose(image, 3, filter_size=4, stride=2, padding=1, groups=3,
+        ...     param_attr=attr, bias_attr=False).shape
+        (-1, 3, 16, 16)
+    """
+
+    def __call__(self, var, block):
+        if not isinstance(var, Variable):
+            raise InvalidValue("Bilinear: var must be a Variable, got %s" % type(var).__name__)
+        shape = var.shape
+        if len(shape) != 4:
+            raise InvalidValue("Bilinear: the weight has four dimensions, got shape %s" % (tuple(shape),))
+        if shape[2] != shape[3]:
+            raise InvalidValue("Bilinear: the kernel is square, got shape %s" % (tuple(shape),))
+        return _assign(self, var, block, self._weight(shape).astype("float32"))
+
+    @staticmethod
+    def _weight(shape):
+        size = shape[3]
+        factor = math.ceil(size / 2.0)
+        center = (2 * factor - 1 - factor % 2) / (2.0 * factor)
+        # Saved models hold these very numbers: the row index is not reduced to an integer here.
+        index = numpy.arange(int(numpy.prod(shape)))
+        column, row = index % size, (index / size) % size
+        weight = (1 - numpy.abs(column / factor - center)) * (1 - numpy.abs(row / factor - center))
+        return weight.reshape(shape)
+
+
+class NumpyArrayInitializer(Initializer):
+    """The parameter starts as a copy of an array.
+
+    Args:
+        value (numpy.ndarray): float32 or int32 (float16 and float64 parameters take a float32 array), of the
+            parameter's shape and at most 268,435,456 elements.
+
+    Raises:
+        AssertionError: ``value`` is no array.
+        ValueError: another dtype, or too many elements.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> import numpy
+        >>> start = fluid.initializer.NumpyArrayInitializer(numpy.eye(3, dtype="float32"))
+        >>> fluid.layers.create_parameter([3, 3], "float32", default_initializer=start).shape
+        (3, 3)
+    """
+
+    def __init__(self, value):
+        if not isinstance(value, numpy.ndarray):
+            raise Violated("NumpyArrayInitializer: value is a numpy.ndarray, got %s" % type(value).__name__)
+        super().__init__()
+        self._value = value
+
+    def __call__(self, var, block):
+        return _assign(self, var, block, self._value)
+
+
+_MAX_ASSIGNED_ELEMS = 1 << 28
+
+
+def _assign(initializer, var, block, array):
+    if array.dtype not in (numpy.dtype("float32"), numpy.dtype("int32")):
+        raise InvalidValue("%s: float32 or int32 is needed, got %s" % (type(initializer).__name__, array.dtype))
+    if array.size > _MAX_ASSIGNED_ELEMS:
+        raise InvalidValue("%s: at most %d elements, got %d; load such a parameter from a file" %
+                           (type(initializer).__name__, _MAX_ASSIGNED_ELEMS, array.size))
+    slot = "fp32_values" if array.dtype == numpy.dtype("float32") else "int32_values"
+    dtype = VarType.FP32 if slot == "fp32_values" else VarType.INT32
+    op = block._prepend_op(
+        type="assign_value", outputs={"Out": var}, stop_gradient=True,
+        attrs={"dtype": dtype, "shape": list(array.shape), slot: [v.item() for v in array.flat]})
+    var.op = op
+    return op
+
+
+
+
+Constant = ConstantInitializer
+Uniform = UniformInitializer
+Normal = NormalInitializer
+TruncatedNormal = TruncatedNormalInitializer
+Xavier = XavierInitializer
+MSRA = MSRAInitializer
+Bilinear = BilinearInitializer

@@ -1,0 +1,53 @@
+"""Layers over ids of any shape."""
+from .layers import check
+from .layers.nn import append_one_hot, lookup
+
+__all__ = ["embedding", "one_hot"]
+
+
+def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32"):
+    """The rows of a table that ids name: out[..., :] = table[input[...]].
+
+    Args:
+        input (Variable): [...], int64 ids in [0, size[0]).
+        size (list|tuple): [rows, width] of the table.
+        is_sparse (bool): the gradient holds only the rows that occur. Default False.
+        is_distributed (bool): the table is kept on parameter servers. Default False.
+        padding_idx (int, optional): this id gives zeros and its row is not trained; negative: counted from the end.
+        param_attr (ParamAttr, optional): of the table.
+        dtype (str): of the table. Default "float32".
+
+    Returns:
+        Variable: [..., width].
+
+    Raises:
+        TypeError: ``input`` is no Variable of int64.
+        ValueError: ``padding_idx`` is out of range.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.embedding(fluid.data("ids", [None, 7], "int64"), size=[100, 16]).shape
+        (-1, 7, 16)
+    """
+    return lookup("lookup_table_v2", "fluid.embedding", input, size, is_sparse, is_distributed, padding_idx, param_attr,
+                  dtype)
+
+
+def one_hot(input, depth, allow_out_of_range=False):
+    """Vectors with a single 1 at the place that an id names.
+
+    Args:
+        input (Variable): [...], int32 or int64 ids.
+        depth (int|Variable): length of the vectors.
+        allow_out_of_range (bool): an id outside of [0, depth) gives zeros instead of an error. Default False.
+
+    Returns:
+        Variable: [..., depth], float32.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.one_hot(fluid.data("ids", [None, 7], "int64"), depth=4).shape
+        (-1, 7, 4)
+    """
+    check.variable(input, "input", "one_hot", check.INTS)
+    return append_one_hot("one_hot_v2", input, depth, allow_out_of_range)

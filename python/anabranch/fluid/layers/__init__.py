@@ -1,0 +1,28 @@
+"""The layers: functions that append ops to the default main program and return Variables."""
+from . import (
+    control_flow,
+    conv,
+    elementwise,
+    io,
+    learning_rate_scheduler,
+    loss,
+    manipulate,
+    math_op_patch,
+    metric_op,
+    nn,
+    norm,
+    ops,
+    random,
+    reduce,
+    sequence,
+    tensor,
+)
+
+__all__ = []
+for _module in (nn, conv, norm, loss, ops, elementwise, reduce, tensor, manipulate, random, sequence, io, control_flow,
+                metric_op, learning_rate_scheduler):
+    for _name in _module.__all__:
+        globals()[_name] = getattr(_module, _name)
+    __all__ += _module.__all__
+
+math_op_patch.monkey_patch_variable()

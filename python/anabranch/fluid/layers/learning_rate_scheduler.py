@@ -1,0 +1,263 @@
+"""Learning rates that change with the number of steps; each is a Variable of shape [1] for an optimizer.
+
+All count with one persistable Variable, ``@LR_DECAY_COUNTER@``, which starts at 0 (:func:`noam_decay`: at 1) and grows
+by 1 in each run of the program.
+"""
+import math
+
+from ..errors import InvalidValue
+from ..framework import Variable, default_main_program
+from . import check
+from .control_flow import Switch
+from .elementwise import elementwise_min
+from .ops import ceil, cos, exp, floor
+from .tensor import assign, autoincreased_step_counter, cast, create_global_var, fill_constant
+
+__all__ = [
+    "exponential_decay", "natural_exp_decay", "inverse_time_decay", "polynomial_decay", "piecewise_decay",
+    "noam_decay", "cosine_decay", "linear_lr_warmup",
+]
+
+
+def _step(begin=0):
+    counter = autoincreased_step_counter(counter_name="@LR_DECAY_COUNTER@", begin=begin, step=1)
+    return cast(counter, "float32")
+
+
+def _quotient(steps, staircase):
+    quotient = _step() / steps
+    return floor(quotient) if staircase else quotient
+
+
+def _scheduled(fn):
+    """Ops of a schedule carry the role LRSched: data-parallel execution runs them once."""
+    import functools
+
+    @functools.wraps(fn)
+    def schedule(*args, **kwargs):
+        with default_main_program()._lr_schedule_guard():
+            return fn(*args, **kwargs)
+
+    return schedule
+
+
+@_scheduled
+def noam_decay(d_model, warmup_steps, learning_rate=1.0):
+    """rate(s) = learning_rate * d_model ** -0.5 * min(s ** -0.5, s * warmup_steps ** -1.5), s = 1, 2, ...
+
+    Vaswani and others, Attention is all you need, NIPS 2017.
+
+    Args:
+        d_model (float|Variable): width of the model.
+        warmup_steps (float|Variable): steps until the rate falls.
+        learning_rate (float|Variable): factor. Default 1.
+
+    Returns:
+        Variable: [1], float32.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.noam_decay(d_model=512, warmup_steps=4000).shape
+        (1,)
+    """
+    step = _step(1)
+    falling = step ** -0.5
+    rising = (warmup_steps ** -1.5) * step
+    return learning_rate * (d_model ** -0.5) * elementwise_min(falling, rising)
+
+
+@_scheduled
+def exponential_decay(learning_rate, decay_steps, decay_rate, staircase=False):
+    """rate(s) = learning_rate * decay_rate ** (s / decay_steps).
+
+    Args:
+        learning_rate (float|Variable): the rate at step 0.
+        decay_steps (int): steps until the rate is multiplied by ``decay_rate``.
+        decay_rate (float): the factor.
+        staircase (bool): the quotient is cut to an integer. Default False.
+
+    Returns:
+        Variable: [1], float32.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.exponential_decay(0.1, decay_steps=1000, decay_rate=0.5, staircase=True).shape
+        (1,)
+    """
+    return learning_rate * (decay_rate ** _quotient(decay_steps, staircase))
+
+
+@_scheduled
+def natural_exp_decay(learning_rate, decay_steps, decay_rate, staircase=False):
+    """rate(s) = learning_rate * exp(-decay_rate * s / decay_steps).
+
+    Args:
+        learning_rate (float|Variable): the rate at step 0.
+        decay_steps (int): scale of the steps.
+        decay_rate (float): how fast it falls.
+        staircase (bool): the quotient is cut to an integer. Default False.
+
+    Returns:
+        Variable: [1], float32.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.natural_exp_decay(0.1, decay_steps=1000, decay_rate=0.5).shape
+        (1,)
+    """
+    return learning_rate * exp(-1 * decay_rate * _quotient(decay_steps, staircase))
+
+
+@_scheduled
+def inverse_time_decay(learning_rate, decay_steps, decay_rate, staircase=False):
+    """rate(s) = learning_rate / (1 + decay_rate * s / decay_steps).
+
+    Args:
+        learning_rate (float|Variable): the rate at step 0.
+        decay_steps (int): scale of the steps.
+        decay_rate (float): how fast it falls.
+        staircase (bool): the quotient is cut to an integer. Default False.
+
+    Returns:
+        Variable: [1], float32.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.inverse_time_decay(0.1, decay_steps=1000, decay_rate=0.5).shape
+        (1,)
+    """
+    return learning_rate / (1 + decay_rate * _quotient(decay_steps, staircase))
+
+
+@_scheduled
+def polynomial_decay(learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0, cycle=False):
+    """rate(s) = (learning_rate - end) * (1 - s / D) ** power + end.
+
+    D is ``decay_steps`` and s stays at D, or with ``cycle`` D grows by ``decay_steps`` whenever s reaches it.
+
+    Args:
+        learning_rate (float|Variable): the rate at step 0.
+        decay_steps (int): steps until the end is reached.
+        end_learning_rate (float): end. Default 0.0001.
+        power (float): 1: a straight line. Default 1.
+        cycle (bool): Default False.
+
+    Returns:
+        Variable: [1], float32.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.polynomial_decay(0.1, decay_steps=1000, end_learning_rate=0.01, power=2.0).shape
+        (1,)
+    """
+    step = _step()
+    if cycle:
+        rounds = ceil(step / decay_steps)
+        zero = fill_constant(shape=[1], dtype="float32", value=0.0)
+        one = fill_constant(shape=[1], dtype="float32", value=1.0)
+        with Switch() as switch:
+            with switch.case(step == zero):
+                assign(one, rounds)
+        decay_steps = decay_steps * rounds
+    else:
+        limit = fill_constant(shape=[1], dtype="float32", value=float(decay_steps))
+        step = elementwise_min(x=step, y=limit)
+    return (learning_rate - end_learning_rate) * ((1 - step / decay_steps) ** power) + end_learning_rate
+
+
+@_scheduled
+def piecewise_decay(boundaries, values):
+    """rate(s) = values[i] for the first i with s < boundaries[i], else the last value.
+
+    Args:
+        boundaries (list|tuple): steps at which the rate changes, in order.
+        values (list|tuple): one more than boundaries.
+
+    Returns:
+        Variable: [1], float32, persistable.
+
+    Raises:
+        ValueError: the lengths do not fit.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.piecewise_decay([10000, 20000], [1.0, 0.5, 0.1]).shape
+        (1,)
+    """
+    if len(values) - len(boundaries) != 1:
+        raise InvalidValue("piecewise_decay: values is one longer than boundaries, got %d and %d"
+                           % (len(values), len(boundaries)))
+    step = _step()
+    rate = create_global_var(shape=[1], value=0.0, dtype="float32", persistable=True, name="learning_rate")
+    with Switch() as switch:
+        for boundary, value in zip(boundaries, values):
+            limit = fill_constant(shape=[1], dtype="float32", value=float(boundary), force_cpu=True)
+            chosen = fill_constant(shape=[1], dtype="float32", value=float(value))
+            with switch.case(step < limit):
+                assign(chosen, rate)
+        last = fill_constant(shape=[1], dtype="float32", value=float(values[-1]))
+        with switch.default():
+            assign(last, rate)
+    return rate
+
+
+@_scheduled
+def cosine_decay(learning_rate, step_each_epoch, epochs):
+    """rate(s) = learning_rate / 2 * (cos(pi * e / epochs) + 1), e = floor(s / step_each_epoch).
+
+    Loshchilov and Hutter, SGDR: stochastic gradient descent with warm restarts, ICLR 2017.
+
+    Args:
+        learning_rate (float|Variable): the rate at step 0.
+        step_each_epoch (int): steps of an epoch.
+        epochs (int): epochs until 0 is reached.
+
+    Returns:
+        Variable: [1], float32.
+
+    Raises:
+        TypeError: ``learning_rate`` is neither float nor Variable.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.cosine_decay(0.1, step_each_epoch=1000, epochs=90).shape
+        (1,)
+    """
+    check.of_type(learning_rate, "learning_rate", "cosine_decay", (float, Variable))
+    epoch = floor(_step() / step_each_epoch)
+    return learning_rate * 0.5 * (cos(epoch * math.pi / epochs) + 1)
+
+
+@_scheduled
+def linear_lr_warmup(learning_rate, warmup_steps, start_lr, end_lr):
+    """rate(s) = start_lr + (end_lr - start_lr) * s / warmup_steps for s < warmup_steps, then ``learning_rate``.
+
+    He and others, Bag of tricks for image classification, CVPR 2019.
+
+    Args:
+        learning_rate (float|int|Variable): the rate afterwards, usually another schedule.
+        warmup_steps (int): length of the rise.
+        start_lr (float): rate at step 0.
+        end_lr (float): end of the rise.
+
+    Returns:
+        Variable: [1], persistable, float32 or the dtype of ``learning_rate``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> base = fluid.layers.piecewise_decay([100, 200], [0.1, 0.05, 0.01])
+        >>> fluid.layers.linear_lr_warmup(base, warmup_steps=50, start_lr=0.0, end_lr=0.1).shape
+        (1,)
+    """
+    dtype = learning_rate.dtype if isinstance(learning_rate, Variable) else "float32"
+    slope = end_lr - start_lr
+    rate = create_global_var(shape=[1], value=0.0, dtype=dtype, persistable=True, name="learning_rate_warmup")
+    step = _step()
+    with Switch() as switch:
+        with switch.case(step < warmup_steps):
+            assign(start_lr + slope * (step / float(warmup_steps)), rate)
+        with switch.default():
+            if not isinstance(learning_rate, Variable):
+                learning_rate = fill_constant(shape=[1], dtype=dtype, value=float(learning_rate))
+            assign(learning_rate, rate)
+    return rate

@@ -1,0 +1,736 @@
+"""The common parts of networks: fully connected layers, embeddings, dropout, products, softmax."""
+from .. import unique_name
+from ..errors import InvalidValue, Violated
+from ..initializer import Constant
+from ..layer_helper import LayerHelper
+from . import check
+from .check import FLOATS, NUMBERS, one_op
+
+__all__ = [
+    "fc", "embedding", "dropout", "softmax", "log_softmax", "matmul", "mul", "bmm", "dot", "addmm", "kron", "scale",
+    "sum", "pow", "clip", "clip_by_norm", "l2_normalize", "topk", "prelu", "maxout", "cos_sim", "label_smooth",
+    "one_hot",
+]
+
+
+def fc(input, size, num_flatten_dims=1, param_attr=None, bias_attr=None, act=None, name=None):
+    """Fully connected layer: out = act(sum over inputs of x_i w_i + b).
+
+    Args:
+        input (Variable|list|tuple): [d_0, ..., d_n], n >= 1, float16, float32 or float64. A list has a weight for each
+            element, and the products are added.
+        size (int): number of outputs, at least 1.
+        num_flatten_dims (int): the first so many axes stay, the others are one. -1: all but the last. Default 1.
+        param_attr (ParamAttr|list, optional): of the weights, [product of d_i from num_flatten_dims, size].
+        bias_attr (ParamAttr|bool, optional): of the bias, [size]; False: no bias.
+        act (str, optional): activation of the result, for instance "relu".
+        name (str, optional): stem of all names.
+
+    Returns:
+        Variable: [d_0, ..., d_(num_flatten_dims - 1), size], dtype of ``input``.
+
+    Raises:
+        TypeError: ``input`` holds something else than Variables, or has another dtype.
+        ValueError: fewer than two axes; an unknown extent among the flattened ones; unknown ``act``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 28, 28], "float32")
+        >>> fluid.layers.fc(x, size=10, act="softmax").shape
+        (-1, 10)
+        >>> fluid.layers.fc(x, size=10, num_flatten_dims=2).shape
+        (-1, 28, 10)
+    """
+    inputs = check.variables(input, "input", "fc")
+    helper = LayerHelper("fc", input=inputs, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    dtype = helper.input_dtype()
+    check.of_dtype(dtype, "input", "fc", FLOATS)
+    products = []
+    for x, attr in helper.iter_inputs_and_params():
+        kept = len(x.shape) - 1 if num_flatten_dims == -1 else num_flatten_dims
+        rows = 1
+        for extent in x.shape[kept:]:
+            rows *= extent
+        weight = helper.create_parameter(attr=attr, shape=[rows, size], dtype=dtype, is_bias=False)
+        product = helper.create_variable_for_type_inference(dtype)
+        helper.append_op(type="mul", inputs={"X": x, "Y": weight}, outputs={"Out": product},
+                         attrs={"x_num_col_dims": kept, "y_num_col_dims": 1})
+        products.append(product)
+    total = products[0]
+    if len(products) > 1:
+        total = helper.create_variable_for_type_inference(dtype)
+        helper.append_op(type="sum", inputs={"X": products}, outputs={"Out": total}, attrs={"use_mkldnn": False})
+    kept = len(total.shape) - 1 if num_flatten_dims == -1 else num_flatten_dims
+    return helper.append_activation(helper.append_bias_op(total, dim_start=kept))
+
+
+def lookup(op, layer, input, size, is_sparse, is_distributed, padding_idx, param_attr, dtype):
+    """The common part of ``layers.embedding`` and ``fluid.embedding``."""
+    check.variable(input, "input", layer, ("int64",))
+    helper = LayerHelper("embedding", param_attr=param_attr)
+    if not isinstance(size, (list, tuple)) or len(size) != 2:
+        raise InvalidValue("%s: size is [rows, width], got %r" % (layer, size))
+    if padding_idx is None:
+        padding_idx = -1
+    elif not -size[0] <= padding_idx < size[0]:
+        raise InvalidValue("%s: padding_idx is in [-%d, %d), got %d" % (layer, size[0], size[0], padding_idx))
+    elif padding_idx < 0:
+        padding_idx += size[0]
+    weight = helper.create_parameter(attr=helper.param_attr, shape=list(size), dtype=dtype, is_bias=False)
+    out = helper.create_variable_for_type_inference(dtype)
+    helper.append_op(type=op, inputs={"Ids": input, "W": weight}, outputs={"Out": out},
+                     attrs={"is_sparse": is_sparse, "is_distributed": is_distributed, "remote_prefetch": False,
+                            "padding_idx": padding_idx})
+    return out
+
+
+def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32"):
+    """The rows of a table that ids name; the older form, where the last axis of the ids has extent 1.
+
+    Args:
+        input (Variable): [..., 1], int64 ids in [0, size[0]).
+        size (list|tuple): [rows, width] of the table.
+        is_sparse (bool): the gradient holds only the rows that occur. Default False.
+        is_distributed (bool): the table is kept on parameter servers. Default False.
+        padding_idx (int, optional): this id gives zeros and its row is not trained; negative: counted from the end.
+        param_attr (ParamAttr, optional): of the table.
+        dtype (str): of the table. Default "float32".
+
+    Returns:
+        Variable: [..., width].
+
+    Raises:
+        TypeError: ``input`` is no Variable of int64.
+        ValueError: ``padding_idx`` is out of range.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> ids = fluid.data("ids", [None, 1], "int64")
+        >>> fluid.layers.embedding(ids, size=[100, 16], is_sparse=True).shape
+        (-1, 16)
+    """
+    return lookup("lookup_table", "layers.embedding", input, size, is_sparse, is_distributed, padding_idx, param_attr,
+                  dtype)
+
+
+def one_hot(input, depth, allow_out_of_range=False):
+    """Vectors with a single 1 at the place that an id names; the older form, where the last axis has extent 1.
+
+    Args:
+        input (Variable): [..., 1], int32 or int64 ids.
+        depth (int|Variable): length of the vectors.
+        allow_out_of_range (bool): an id outside of [0, depth) gives zeros instead of an error. Default False.
+
+    Returns:
+        Variable: [..., depth], float32, without gradient.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.one_hot(fluid.data("ids", [None, 1], "int64"), depth=4).shape
+        (-1, 4)
+    """
+    check.variable(input, "input", "one_hot", check.INTS)
+    return append_one_hot("one_hot", input, depth, allow_out_of_range, stop_gradient=True)
+
+
+def append_one_hot(op, input, depth, allow_out_of_range, stop_gradient=False):
+    """The common part of ``layers.one_hot`` and ``fluid.one_hot``."""
+    helper = LayerHelper(op)
+    out = helper.create_variable_for_type_inference("float32")
+    inputs, attrs = {"X": input}, {"allow_out_of_range": allow_out_of_range}
+    if isinstance(depth, int):
+        attrs["depth"] = depth
+    else:
+        check.variable(depth, "depth", op)
+        depth.stop_gradient = True
+        inputs["depth_tensor"] = depth
+    helper.append_op(type=op, inputs=inputs, attrs=attrs, outputs={"Out": out}, stop_gradient=stop_gradient)
+    return out
+
+
+def dropout(x, dropout_prob, is_test=False, seed=None, name=None, dropout_implementation="downgrade_in_infer"):
+    """Sets each element to 0 with a probability, in training.
+
+    Srivastava and others, Dropout: a simple way to prevent neural networks from overfitting, JMLR 15 (2014).
+
+    Args:
+        x (Variable): [...], float16, float32 or float64.
+        dropout_prob (float): p, in [0, 1].
+        is_test (bool): behave as in inference. Default False; a test clone of the program sets it.
+        seed (int, optional): a fixed seed gives the same mask in every run; for tests.
+        name (str, optional): stem of the names.
+        dropout_implementation (str): "downgrade_in_infer": training x * mask, inference x * (1 - p);
+            "upscale_in_train": training x * mask / (1 - p), inference x. Default the first.
+
+    Returns:
+        Variable: shape and dtype of ``x``.
+
+    Raises:
+        TypeError: ``x`` is no Variable of a float dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.dropout(fluid.data("x", [None, 4], "float32"), dropout_prob=0.5).shape
+        (-1, 4)
+    """
+    check.variable(x, "x", "dropout", FLOATS)
+    helper = LayerHelper("dropout", name=name)
+    out = helper.create_variable_for_type_inference(x.dtype)
+    mask = helper.create_variable_for_type_inference("uint8", stop_gradient=True)
+    if (seed is None or seed == 0) and helper.main_program.random_seed != 0:
+        seed = helper.main_program.random_seed
+    helper.append_op(type="dropout", inputs={"X": [x]}, outputs={"Out": [out], "Mask": [mask]},
+                     attrs={"dropout_prob": dropout_prob, "is_test": is_test, "fix_seed": seed is not None,
+                            "seed": seed if seed is not None else 0,
+                            "dropout_implementation": dropout_implementation})
+    return out
+
+
+def softmax(input, use_cudnn=False, name=None, axis=-1):
+    """out = exp(x) / sum of exp(x) along an axis.
+
+    Args:
+        input (Variable): [...], float16, float32 or float64.
+        use_cudnn (bool): no effect on the CPU. Default False.
+        name (str, optional): stem of the result's name.
+        axis (int): Default -1.
+
+    Returns:
+        Variable: shape and dtype of ``input``.
+
+    Raises:
+        TypeError: ``input`` is no Variable of a float dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.softmax(fluid.data("x", [None, 4], "float32")).shape
+        (-1, 4)
+    """
+    check.variable(input, "input", "softmax", FLOATS)
+    return one_op("softmax", {"X": input}, {"axis": axis, "use_cudnn": use_cudnn}, name=name)
+
+
+def log_softmax(input, axis=None, dtype=None, name=None):
+    """out = log(softmax(x)) along an axis.
+
+    Args:
+        input (Variable): [...], float16, float32 or float64.
+        axis (int, optional): -1 by default.
+        dtype (str, optional): the input is cast to it first.
+        name (str, optional): stem of the names.
+
+    Returns:
+        Variable: shape of ``input``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.log_softmax(fluid.data("x", [None, 4], "float32")).shape
+        (-1, 4)
+    """
+    check.variable(input, "input", "log_softmax", FLOATS)
+    helper = LayerHelper("log_softmax", name=name)
+    if dtype is not None:
+        source, input = input, helper.create_variable_for_type_inference(dtype)
+        helper.append_op(type="cast", inputs={"X": source}, outputs={"Out": input},
+                         attrs={"in_dtype": source.dtype, "out_dtype": input.dtype})
+    probability = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="softmax", inputs={"X": input}, outputs={"Out": probability},
+                     attrs={"axis": -1 if axis is None else axis, "use_cudnn": False})
+    out = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="log", inputs={"X": probability}, outputs={"Out": out})
+    return out
+
+
+def matmul(x, y, transpose_x=False, transpose_y=False, alpha=1.0, name=None):
+    """out = alpha * x y, of matrices, vectors or batches of matrices.
+
+    A 1-D ``x`` is a row, a 1-D ``y`` a column. Of more than two axes the last two are the matrix, the others the batch;
+    one side without batch is used for every matrix of the other.
+
+    Args:
+        x (Variable): [..., M, K], float16, float32 or float64; [..., K, M] when transposed.
+        y (Variable): [..., K, N]; [..., N, K] when transposed.
+        transpose_x (bool): Default False.
+        transpose_y (bool): Default False.
+        alpha (float): factor of the result. Default 1.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: [..., M, N].
+
+    Raises:
+        TypeError: no Variable, or another dtype.
+        AssertionError: the widths K differ. ValueError: the batches differ.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 3, 4], "float32"), fluid.data("y", [None, 5, 4], "float32")
+        >>> fluid.layers.matmul(x, y, transpose_y=True).shape
+        (-1, 3, 5)
+    """
+    for argument, value in (("x", x), ("y", y)):
+        check.variable(value, argument, "matmul", FLOATS)
+    _check_matmul(list(x.shape), list(y.shape), transpose_x, transpose_y)
+    attrs = {"transpose_X": transpose_x, "transpose_Y": transpose_y, "alpha": float(alpha)}
+    return one_op("matmul", {"X": x, "Y": y}, attrs, name=name)
+
+
+def _check_matmul(x_shape, y_shape, transpose_x, transpose_y):
+    x, y = ([1] + x_shape if len(x_shape) == 1 else x_shape), (y_shape + [1] if len(y_shape) == 1 else y_shape)
+    if transpose_x:
+        x = x[:-2] + [x[-1], x[-2]]
+    if transpose_y:
+        y = y[:-2] + [y[-1], y[-2]]
+    if x[-1] != y[-2] and x[-1] >= 0 and y[-2] >= 0:
+        raise Violated("matmul: the width of x and the height of y differ: x is %s, y is %s, transpose_x %s, "
+                       "transpose_y %s" % (x_shape, y_shape, transpose_x, transpose_y))
+    if len(x) > 2 and len(y) > 2:
+        for i, extent in enumerate(x[:-2]):
+            if extent >= 0 and i < len(y) - 2 and y[i] >= 0 and extent != y[i]:
+                raise InvalidValue("matmul: the batches differ at axis %d: x is %s, y is %s" % (i, x_shape, y_shape))
+
+
+def mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None):
+    """The product of two tensors that are seen as matrices: the first axes are the rows, the others the columns.
+
+    Args:
+        x (Variable): [...], float16, float32 or float64.
+        y (Variable): [...].
+        x_num_col_dims (int): how many axes of ``x`` are rows. Default 1.
+        y_num_col_dims (int): how many axes of ``y`` are rows. Default 1.
+        name (str, optional): the result's name.
+
+    Returns:
+        Variable: the row axes of ``x``, then the column axes of ``y``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 3, 4], "float32"), fluid.data("y", [4, 5], "float32")
+        >>> fluid.layers.mul(x, y, x_num_col_dims=2).shape
+        (-1, 3, 5)
+    """
+    check.variable(x, "x", "mul", FLOATS)
+    check.variable(y, "y", "mul", FLOATS)
+    return _named("mul", {"X": x, "Y": y}, name, x.dtype, {"x_num_col_dims": x_num_col_dims,
+                                                           "y_num_col_dims": y_num_col_dims})
+
+
+def _named(op, inputs, name, dtype, attrs):
+    """An op whose result is called exactly ``name`` when one is given."""
+    helper = LayerHelper(op, name=name)
+    if name is None:
+        out = helper.create_variable_for_type_inference(dtype)
+    else:
+        out = helper.create_variable(name=name, dtype=dtype, persistable=False)
+    helper.append_op(type=op, inputs=inputs, outputs={"Out": out}, attrs=attrs)
+    return out
+
+
+def bmm(x, y, name=None):
+    """The product of each matrix of one batch with the same of another.
+
+    Args:
+        x (Variable): [B, M, K], float32 or float64.
+        y (Variable): [B, K, N].
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: [B, M, N].
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 3, 4], "float32"), fluid.data("y", [None, 4, 5], "float32")
+        >>> fluid.layers.bmm(x, y).shape
+        (-1, 3, 5)
+    """
+    check.variable(x, "x", "bmm")
+    check.variable(y, "y", "bmm")
+    return one_op("bmm", {"X": x, "Y": y}, name=name)
+
+
+def dot(x, y, name=None):
+    """The inner product of the rows.
+
+    Args:
+        x (Variable): [D] or [B, D], float32, float64, int32 or int64.
+        y (Variable): shape and dtype of ``x``.
+        name (str, optional): the result's name.
+
+    Returns:
+        Variable: [1] or [B, 1].
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 4], "float32")
+        >>> fluid.layers.dot(x, y).shape
+        (-1, 1)
+    """
+    check.variable(x, "x", "dot", check.WIDE_NUMBERS)
+    check.variable(y, "y", "dot", check.WIDE_NUMBERS)
+    return _named("dot", {"X": x, "Y": y}, name, x.dtype, {})
+
+
+def addmm(input, x, y, alpha=1.0, beta=1.0, name=None):
+    """out = alpha * x y + beta * input.
+
+    Args:
+        input (Variable): [M, N], float32 or float64.
+        x (Variable): [M, K].
+        y (Variable): [K, N].
+        alpha (float): Default 1.
+        beta (float): Default 1.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: [M, N].
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> a, x, y = (fluid.data(n, s, "float32") for n, s in (("a", [3, 5]), ("x", [3, 4]), ("y", [4, 5])))
+        >>> fluid.layers.addmm(a, x, y, alpha=0.5).shape
+        (3, 5)
+    """
+    for argument, value in (("input", input), ("x", x), ("y", y)):
+        check.variable(value, argument, "addmm", check.WIDE_FLOATS)
+    return one_op("addmm", {"Input": input, "X": x, "Y": y}, {"Alpha": alpha, "Beta": beta}, name=name, dtype=x.dtype)
+
+
+def kron(x, y, out=None, name=None):
+    """The Kronecker product: each element of ``x`` times the whole of ``y``.
+
+    Args:
+        x (Variable): [...], float16, float32, float64, int32 or int64.
+        y (Variable): dtype of ``x``.
+        out (Variable, optional): gets the result.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: each extent is the product of those of ``x`` and ``y``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [2, 3], "float32"), fluid.data("y", [3, 2], "float32")
+        >>> fluid.layers.kron(x, y).shape
+        (6, 6)
+    """
+    check.variable(x, "x", "kron", NUMBERS)
+    check.variable(y, "y", "kron", NUMBERS)
+    return one_op("kron", {"X": x, "Y": y}, name=name, to=out)
+
+
+_SCALE_TYPES = FLOATS + ("int8", "int16", "int32", "int64", "uint8")
+
+
+def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
+    """out = scale * x + bias, or scale * (x + bias).
+
+    Args:
+        x (Variable): [...], any number type.
+        scale (float|Variable): factor; a Variable has shape [1]. Default 1.
+        bias (float): Default 0.
+        bias_after_scale (bool): False: the second form. Default True.
+        act (str, optional): activation of the result.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: shape and dtype of ``x``.
+
+    Raises:
+        TypeError: no Variable, or bool.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.scale(fluid.data("x", [None, 4], "float32"), scale=2.0, bias=1.0).shape
+        (-1, 4)
+    """
+    check.variable(x, "x", "scale", _SCALE_TYPES)
+    inputs = {"X": [x]}
+    attrs = {"bias": float(bias), "bias_after_scale": bias_after_scale}
+    if isinstance(scale, check.Variable):
+        inputs["ScaleTensor"] = [scale]
+    else:
+        attrs["scale"] = float(scale)
+    return one_op("scale", inputs, attrs, name=name, act=act)
+
+
+def sum(x):
+    """The sum of tensors of one shape.
+
+    Args:
+        x (Variable|list|tuple): what to add; float32, float64, int32 or int64.
+
+    Returns:
+        Variable: shape and dtype of each.
+
+    Raises:
+        TypeError: neither Variable nor list.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 4], "float32")
+        >>> fluid.layers.sum([x, y]).shape
+        (-1, 4)
+    """
+    xs = check.variables(x, "x", "sum")
+    return one_op("sum", {"X": xs}, {"use_mkldnn": False})
+
+
+def pow(x, factor=1.0, name=None):
+    """out = x to the power of ``factor``, element by element.
+
+    Args:
+        x (Variable): [...], float32, float64, int32 or int64.
+        factor (float|Variable): the exponent; a Variable has shape [1]. Default 1.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: shape and dtype of ``x``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.pow(fluid.data("x", [None, 4], "float32"), factor=2.0).shape
+        (-1, 4)
+    """
+    check.variable(x, "x", "pow", check.WIDE_NUMBERS)
+    inputs, attrs = {"X": x}, {}
+    if isinstance(factor, check.Variable):
+        factor.stop_gradient = True
+        inputs["FactorTensor"] = factor
+    else:
+        attrs["factor"] = factor
+    return one_op("pow", inputs, attrs, name=name)
+
+
+def clip(x, min, max, name=None):
+    """out = x cut into [min, max], element by element.
+
+    Args:
+        x (Variable): [...], float16, float32 or float64.
+        min (float): lower bound, at most ``max``.
+        max (float): upper bound.
+        name (str, optional): the result's name.
+
+    Returns:
+        Variable: shape and dtype of ``x``.
+
+    Raises:
+        TypeError: no Variable, or another dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.clip(fluid.data("x", [None, 4], "float32"), min=-1.0, max=1.0).shape
+        (-1, 4)
+    """
+    check.variable(x, "x", "clip", FLOATS)
+    return _clipped("clip", x, name, {"min": min, "max": max})
+
+
+def clip_by_norm(x, max_norm, name=None):
+    """out = x * max_norm / |x| where the L2 norm |x| is above ``max_norm``, else x.
+
+    Args:
+        x (Variable): [...], float32.
+        max_norm (float): largest norm, positive.
+        name (str, optional): the result's name.
+
+    Returns:
+        Variable: shape and dtype of ``x``.
+
+    Raises:
+        TypeError: no Variable, or another dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.clip_by_norm(fluid.data("x", [None, 4], "float32"), max_norm=1.0).shape
+        (-1, 4)
+    """
+    check.variable(x, "x", "clip_by_norm", ("float32",))
+    return _clipped("clip_by_norm", x, name, {"max_norm": max_norm})
+
+
+def _clipped(op, x, name, attrs):
+    helper = LayerHelper(op, name=name)
+    out = helper.create_variable(type=x.type, name=name or unique_name.generate_with_ignorable_key(helper.name + ".tmp"),
+                                 dtype=x.dtype, persistable=False)
+    helper.append_op(type=op, inputs={"X": x}, attrs=attrs, outputs={"Out": out})
+    return out
+
+
+def l2_normalize(x, axis, epsilon=1e-12, name=None):
+    """out = x / sqrt(sum of x * x along an axis + epsilon).
+
+    Args:
+        x (Variable): [...], float32 or float64.
+        axis (int): along which the norm is taken; for one axis, 0.
+        epsilon (float): keeps the divisor from 0. Default 1e-12.
+        name (str, optional): stem of the names.
+
+    Returns:
+        Variable: shape and dtype of ``x``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.l2_normalize(fluid.data("x", [None, 4], "float32"), axis=1).shape
+        (-1, 4)
+    """
+    check.variable(x, "x", "l2_normalize")
+    helper = LayerHelper("l2_normalize", name=name)
+    out = helper.create_variable_for_type_inference(x.dtype)
+    norm = helper.create_variable_for_type_inference(x.dtype)
+    helper.append_op(type="norm", inputs={"X": x}, outputs={"Out": out, "Norm": norm},
+                     attrs={"axis": 0 if len(x.shape) == 1 else 1 if axis is None else axis, "epsilon": epsilon})
+    return out
+
+
+def topk(input, k, name=None):
+    """The largest values along the last axis, in falling order, and where they are.
+
+    Args:
+        input (Variable): [..., D], float32, float64, int32 or int64.
+        k (int|Variable): how many, in [1, D].
+        name (str, optional): stem of the names.
+
+    Returns:
+        tuple: values [..., k], dtype of ``input``; places [..., k], int64. Neither has a gradient.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> values, places = fluid.layers.topk(fluid.data("x", [None, 4], "float32"), k=2)
+        >>> values.shape, places.shape
+        ((-1, 2), (-1, 2))
+    """
+    check.variable(input, "input", "topk")
+    inputs, attrs = {"X": [input]}, {}
+    if isinstance(k, check.Variable):
+        inputs["K"] = [k]
+    else:
+        attrs["k"] = k
+    helper = LayerHelper("top_k", name=name)
+    values = helper.create_variable_for_type_inference(input.dtype)
+    places = helper.create_variable_for_type_inference("int64")
+    helper.append_op(type="top_k", inputs=inputs, outputs={"Out": [values], "Indices": [places]}, attrs=attrs)
+    values.stop_gradient = True
+    places.stop_gradient = True
+    return values, places
+
+
+def prelu(x, mode, param_attr=None, name=None):
+    """out = max(0, x) + alpha * min(0, x), alpha a parameter.
+
+    He, Zhang, Ren and Sun, Delving deep into rectifiers, ICCV 2015.
+
+    Args:
+        x (Variable): [N, C, ...], float32 or float64.
+        mode (str): "all": one alpha; "channel": one a channel; "element": one an element of [C, ...].
+        param_attr (ParamAttr, optional): of alpha, which starts at 0.25.
+        name (str, optional): stem of the names.
+
+    Returns:
+        Variable: shape and dtype of ``x``.
+
+    Raises:
+        ValueError: another mode.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.prelu(fluid.data("x", [None, 3, 8, 8], "float32"), mode="channel").shape
+        (-1, 3, 8, 8)
+    """
+    check.variable(x, "x", "prelu")
+    helper = LayerHelper("prelu", param_attr=param_attr, name=name)
+    check.one_of(mode, "mode", "prelu", ("all", "channel", "element"))
+    shape = {"all": [1], "channel": [1, x.shape[1], 1, 1], "element": [1] + list(x.shape[1:])}[mode]
+    alpha = helper.create_parameter(attr=helper.param_attr, shape=shape, dtype="float32", is_bias=False,
+                                    default_initializer=Constant(0.25))
+    out = helper.create_variable_for_type_inference(x.dtype)
+    helper.append_op(type="prelu", inputs={"X": x, "Alpha": alpha}, attrs={"mode": mode}, outputs={"Out": out})
+    return out
+
+
+def maxout(x, groups, name=None, axis=1):
+    """The maximum over ``groups`` neighbouring channels.
+
+    Goodfellow and others, Maxout networks, ICML 2013.
+
+    Args:
+        x (Variable): [N, C, H, W], or [N, H, W, C] with axis -1 or 3; float32 or float64.
+        groups (int): a divisor of C.
+        name (str, optional): stem of the result's name.
+        axis (int): of the channels: 1, -1 or 3. Default 1.
+
+    Returns:
+        Variable: as ``x``, with C / groups channels.
+
+    Raises:
+        ValueError: another axis.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.maxout(fluid.data("x", [None, 6, 8, 8], "float32"), groups=2).shape
+        (-1, 3, 8, 8)
+    """
+    check.variable(x, "x", "maxout", check.WIDE_FLOATS)
+    check.one_of(axis, "axis", "maxout", (1, -1, 3))
+    return one_op("maxout", {"X": x}, {"groups": groups, "axis": 3 if axis == -1 else axis}, name=name)
+
+
+def cos_sim(X, Y):
+    """The cosine of the angle between the rows of two matrices.
+
+    Args:
+        X (Variable): [N, D], float32.
+        Y (Variable): [N, D] or [1, D].
+
+    Returns:
+        Variable: [N, 1].
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 4], "float32")
+        >>> fluid.layers.cos_sim(x, y).shape
+        (-1, 1)
+    """
+    check.variable(X, "X", "cos_sim")
+    check.variable(Y, "Y", "cos_sim")
+    helper = LayerHelper("cos_sim")
+    out, x_norm, y_norm = (helper.create_variable_for_type_inference(X.dtype) for _ in range(3))
+    helper.append_op(type="cos_sim", inputs={"X": [X], "Y": [Y]},
+                     outputs={"Out": [out], "XNorm": [x_norm], "YNorm": [y_norm]})
+    return out
+
+
+def label_smooth(label, prior_dist=None, epsilon=0.1, dtype="float32", name=None):
+    """out = (1 - epsilon) * label + epsilon * prior, the prior 1 / number of classes by default.
+
+    Szegedy and others, Rethinking the inception architecture for computer vision, CVPR 2016.
+
+    Args:
+        label (Variable): [N, classes], one-hot or probabilities, float32 or float64.
+        prior_dist (Variable, optional): [1, classes].
+        epsilon (float): in [0, 1]. Default 0.1.
+        dtype (str): of the result. Default "float32".
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: shape of ``label``.
+
+    Raises:
+        ValueError: ``epsilon`` is out of range.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> ids = fluid.data("ids", [None, 1], "int64")
+        >>> fluid.layers.label_smooth(fluid.layers.one_hot(ids, 4), epsilon=0.1).shape
+        (-1, 4)
+    """
+    if epsilon > 1.0 or epsilon < 0.0:
+        raise InvalidValue("label_smooth: epsilon is in [0, 1], got %s" % epsilon)
+    check.variable(label, "label", "label_smooth")
+    helper = LayerHelper("label_smooth", name=name)
+    label.stop_gradient = True
+    out = helper.create_variable_for_type_inference(dtype)
+    inputs = {"X": label}
+    if prior_dist is not None:
+        inputs["PriorDist"] = prior_dist
+    helper.append_op(type="label_smooth", inputs=inputs, outputs={"Out": out}, attrs={"epsilon": float(epsilon)})
+    return out

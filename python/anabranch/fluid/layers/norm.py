@@ -1,0 +1,258 @@
+"""Normalisation over the batch, over features, over groups of channels."""
+from ..errors import InvalidValue, Violated
+from ..framework import Variable
+from ..initializer import Constant
+from ..layer_helper import LayerHelper
+from ..param_attr import ParamAttr
+from . import check
+from .check import FLOATS, WIDE_FLOATS
+
+__all__ = ["batch_norm", "layer_norm", "group_norm", "instance_norm", "lrn"]
+
+
+def _temporaries(helper, dtype, count):
+    return [helper.create_variable_for_type_inference(dtype, stop_gradient=True) for _ in range(count)]
+
+
+def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None,
+               data_layout="NCHW", in_place=False, name=None, moving_mean_name=None, moving_variance_name=None,
+               do_model_average_for_mean_and_var=True, use_global_stats=False):
+    """out = scale * (x - mean) / sqrt(variance + epsilon) + bias, statistics of each channel over the batch.
+
+    In training the statistics are those of the batch, and the moving ones become moving * momentum + batch * (1 -
+    momentum); a test program uses the moving ones.
+    Ioffe and Szegedy, Batch normalization: accelerating deep network training, ICML 2015 (arXiv:1502.03167).
+
+    Args:
+        input (Variable): [N, C, ...], or [N, ..., C] with "NHWC"; 2 to 5 axes; float16, float32 or float64.
+        act (str, optional): activation of the result.
+        is_test (bool): use the moving statistics. Default False; a test clone of the program sets it.
+        momentum (float|Variable): Default 0.9.
+        epsilon (float): Default 1e-5.
+        param_attr (ParamAttr, optional): of the scale, [C], which starts at 1.
+        bias_attr (ParamAttr, optional): of the bias, [C], which starts at 0; not False.
+        data_layout (str): "NCHW" or "NHWC". Default the first.
+        in_place (bool): write the result into ``input``. Default False.
+        name (str, optional): stem of the names.
+        moving_mean_name (str, optional): of the moving mean, [C].
+        moving_variance_name (str, optional): of the moving variance, [C].
+        do_model_average_for_mean_and_var (bool): ``ModelAverage`` covers the moving statistics. Default True.
+        use_global_stats (bool): use the moving statistics in training as well. Default False.
+
+    Returns:
+        Variable: shape and dtype of ``input``.
+
+    Raises:
+        TypeError: ``input`` is no Variable of a float dtype.
+        AssertionError: ``bias_attr`` is False. ValueError: another ``data_layout``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> image = fluid.data("image", [None, 3, 8, 8], "float32")
+        >>> fluid.layers.batch_norm(image, act="relu").shape
+        (-1, 3, 8, 8)
+    """
+    if bias_attr is False:
+        raise Violated("batch_norm: bias_attr is not False")
+    helper = LayerHelper("batch_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    check.variable(input, "input", "batch_norm", FLOATS)
+    check.one_of(data_layout, "data_layout", "batch_norm", ("NCHW", "NHWC"))
+    dtype = "float32" if check.dtype_name(input.dtype) == "float16" else input.dtype
+    shape = [input.shape[1 if data_layout == "NCHW" else -1]]
+    scale = helper.create_parameter(attr=helper.param_attr, shape=shape, dtype=dtype,
+                                    default_initializer=Constant(1.0))
+    bias = helper.create_parameter(attr=helper.bias_attr, shape=shape, dtype=dtype, is_bias=True)
+
+    def moving(stat_name, value):
+        attr = ParamAttr(name=stat_name, initializer=Constant(value), trainable=False,
+                         do_model_average=do_model_average_for_mean_and_var)
+        stat = helper.create_parameter(attr=attr, shape=shape, dtype=dtype)
+        stat.stop_gradient = True
+        return stat
+
+    mean, variance = moving(moving_mean_name, 0.0), moving(moving_variance_name, 1.0)
+    saved_mean, saved_variance = _temporaries(helper, dtype, 2)
+    out = input if in_place else helper.create_variable_for_type_inference(input.dtype)
+    inputs = {"X": input, "Scale": scale, "Bias": bias, "Mean": mean, "Variance": variance}
+    attrs = {"epsilon": epsilon, "is_test": is_test, "data_layout": data_layout, "use_mkldnn": False,
+             "fuse_with_relu": False, "use_global_stats": use_global_stats}
+    if isinstance(momentum, Variable):
+        inputs["MomentumTensor"] = momentum
+    else:
+        attrs["momentum"] = momentum
+    helper.append_op(type="batch_norm", inputs=inputs, attrs=attrs,
+                     outputs={"Y": out, "MeanOut": mean, "VarianceOut": variance, "SavedMean": saved_mean,
+                              "SavedVariance": saved_variance})
+    return helper.append_activation(out)
+
+
+def _scale_and_bias(helper, inputs, shape, dtype):
+    """Adds the parameters Scale and Bias to ``inputs`` unless their attribute is False."""
+    if helper.param_attr is not False:
+        inputs["Scale"] = helper.create_parameter(attr=helper.param_attr, shape=shape, dtype=dtype,
+                                                  default_initializer=Constant(1.0))
+    if helper.bias_attr is not False:
+        inputs["Bias"] = helper.create_parameter(attr=helper.bias_attr, shape=shape, dtype=dtype, is_bias=True)
+
+
+def layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, param_attr=None, bias_attr=None,
+               act=None, name=None):
+    """out = scale * (x - mean) / sqrt(variance + epsilon) + shift, statistics of each sample over its features.
+
+    Ba, Kiros and Hinton, Layer normalization, arXiv:1607.06450.
+
+    Args:
+        input (Variable): [...], float32 or float64.
+        scale (bool): with a factor for each feature, starting at 1. Default True.
+        shift (bool): with an offset for each feature, starting at 0. Default True.
+        begin_norm_axis (int): the first of the axes that are features. Default 1.
+        epsilon (float): Default 1e-5.
+        param_attr (ParamAttr, optional): of the factors, [product of the features' extents].
+        bias_attr (ParamAttr, optional): of the offsets, likewise.
+        act (str, optional): activation of the result.
+        name (str, optional): stem of the names.
+
+    Returns:
+        Variable: shape and dtype of ``input``.
+
+    Raises:
+        TypeError: ``input`` is no Variable of a float dtype.
+        AssertionError: an attribute is False although its part is wanted.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.layer_norm(fluid.data("x", [None, 6, 16], "float32"), begin_norm_axis=2).shape
+        (-1, 6, 16)
+    """
+    check.variable(input, "input", "layer_norm", WIDE_FLOATS)
+    helper = LayerHelper("layer_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    features = 1
+    for extent in input.shape[begin_norm_axis:]:
+        features *= extent
+    inputs = {"X": input}
+    if scale:
+        if param_attr is False:
+            raise Violated("layer_norm: param_attr is not False when scale is True")
+        inputs["Scale"] = helper.create_parameter(attr=helper.param_attr, shape=[features], dtype=input.dtype,
+                                                  default_initializer=Constant(1.0))
+    if shift:
+        if bias_attr is False:
+            raise Violated("layer_norm: bias_attr is not False when shift is True")
+        inputs["Bias"] = helper.create_parameter(attr=helper.bias_attr, shape=[features], dtype=input.dtype,
+                                                 is_bias=True)
+    mean, variance = _temporaries(helper, input.dtype, 2)
+    out = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="layer_norm", inputs=inputs, outputs={"Y": out, "Mean": mean, "Variance": variance},
+                     attrs={"epsilon": epsilon, "begin_norm_axis": begin_norm_axis})
+    return helper.append_activation(out)
+
+
+def group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, act=None, data_layout="NCHW", name=None):
+    """Normalisation of each sample over groups of channels.
+
+    Wu and He, Group normalization, ECCV 2018.
+
+    Args:
+        input (Variable): [N, C, ...], or [N, ..., C] with "NHWC"; float32 or float64.
+        groups (int): number of groups, a divisor of C.
+        epsilon (float): Default 1e-5.
+        param_attr (ParamAttr|bool, optional): of the scale, [C]; False: none.
+        bias_attr (ParamAttr|bool, optional): of the bias, [C]; False: none.
+        act (str, optional): activation of the result.
+        data_layout (str): "NCHW" or "NHWC". Default the first.
+        name (str, optional): stem of the names.
+
+    Returns:
+        Variable: shape and dtype of ``input``.
+
+    Raises:
+        ValueError: another ``data_layout``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.group_norm(fluid.data("x", [None, 6, 8, 8], "float32"), groups=3).shape
+        (-1, 6, 8, 8)
+    """
+    check.variable(input, "input", "group_norm", WIDE_FLOATS)
+    check.one_of(data_layout, "data_layout", "group_norm", ("NCHW", "NHWC"))
+    helper = LayerHelper("group_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    inputs = {"X": input}
+    _scale_and_bias(helper, inputs, [input.shape[1 if data_layout == "NCHW" else -1]], input.dtype)
+    mean, variance = _temporaries(helper, input.dtype, 2)
+    out = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="group_norm", inputs=inputs, outputs={"Y": out, "Mean": mean, "Variance": variance},
+                     attrs={"epsilon": epsilon, "groups": groups, "data_layout": data_layout})
+    return helper.append_activation(out)
+
+
+def instance_norm(input, epsilon=1e-05, param_attr=None, bias_attr=None, name=None):
+    """Normalisation of each channel of each sample.
+
+    Ulyanov, Vedaldi and Lempitsky, Instance normalization, arXiv:1607.08022.
+
+    Args:
+        input (Variable): [N, C, ...], 2 to 5 axes, float32 or float64.
+        epsilon (float): Default 1e-5.
+        param_attr (ParamAttr, optional): of the scale, [C], which starts at 1.
+        bias_attr (ParamAttr, optional): of the bias, [C], which starts at 0.
+        name (str, optional): stem of the names.
+
+    Returns:
+        Variable: shape and dtype of ``input``.
+
+    Raises:
+        AssertionError: an attribute is False.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.instance_norm(fluid.data("x", [None, 3, 8, 8], "float32")).shape
+        (-1, 3, 8, 8)
+    """
+    check.variable(input, "input", "instance_norm", WIDE_FLOATS)
+    if param_attr is False or bias_attr is False:
+        raise Violated("instance_norm: param_attr and bias_attr are not False")
+    helper = LayerHelper("instance_norm", param_attr=param_attr, bias_attr=bias_attr, name=name)
+    inputs = {"X": input}
+    _scale_and_bias(helper, inputs, [input.shape[1]], input.dtype)
+    saved_mean, saved_variance = _temporaries(helper, input.dtype, 2)
+    out = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="instance_norm", inputs=inputs, attrs={"epsilon": epsilon},
+                     outputs={"Y": out, "SavedMean": saved_mean, "SavedVariance": saved_variance})
+    return out
+
+
+def lrn(input, n=5, k=1.0, alpha=0.0001, beta=0.75, name=None, data_format="NCHW"):
+    """out = x / (k + alpha * sum of x * x over n neighbouring channels) ** beta.
+
+    Krizhevsky, Sutskever and Hinton, ImageNet classification with deep convolutional neural networks, NIPS 2012.
+
+    Args:
+        input (Variable): [N, C, H, W] or [N, H, W, C], float32.
+        n (int): channels in the sum. Default 5.
+        k (float): Default 1.
+        alpha (float): Default 1e-4.
+        beta (float): Default 0.75.
+        name (str, optional): stem of the names.
+        data_format (str): "NCHW" or "NHWC". Default the first.
+
+    Returns:
+        Variable: shape and dtype of ``input``.
+
+    Raises:
+        ValueError: not four axes; another ``data_format``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.lrn(fluid.data("x", [None, 6, 8, 8], "float32")).shape
+        (-1, 6, 8, 8)
+    """
+    check.variable(input, "input", "lrn", ("float32",))
+    if len(input.shape) != 4:
+        raise InvalidValue("lrn: input has four axes, got shape %s" % (tuple(input.shape),))
+    check.one_of(data_format, "data_format", "lrn", ("NCHW", "NHWC"))
+    helper = LayerHelper("lrn", name=name)
+    middle = helper.create_variable_for_type_inference(input.dtype, stop_gradient=True)
+    out = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="lrn", inputs={"X": input}, outputs={"Out": out, "MidOut": middle},
+                     attrs={"n": n, "k": k, "alpha": alpha, "beta": beta, "data_format": data_format})
+    return out

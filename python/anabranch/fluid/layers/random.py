@@ -1,0 +1,138 @@
+"""Random tensors inside the program: new numbers in every run."""
+from ..framework import convert_np_dtype_to_dtype_
+from ..layer_helper import LayerHelper
+from . import check
+from .check import WIDE_FLOATS
+from .shape_args import add_shape
+
+__all__ = [
+    "uniform_random", "gaussian_random", "uniform_random_batch_size_like", "gaussian_random_batch_size_like",
+]
+
+
+def uniform_random(shape, dtype="float32", min=-1.0, max=1.0, seed=0):
+    """Uniform numbers in [min, max).
+
+    Args:
+        shape (list|tuple|Variable): extents; entries may be Variables of shape [1], or one int Variable of all.
+        dtype (str): float32 or float64. Default the first.
+        min (float): Default -1.
+        max (float): Default 1.
+        seed (int): 0: the program's ``random_seed``; else the same numbers in every run. Default 0.
+
+    Returns:
+        Variable: of this shape.
+
+    Raises:
+        TypeError: a bad class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.uniform_random([2, 3]).shape
+        (2, 3)
+    """
+    dtype = convert_np_dtype_to_dtype_(dtype)
+    check.of_type(shape, "shape", "uniform_random", (list, tuple, check.Variable))
+    check.of_dtype(dtype, "dtype", "uniform_random", WIDE_FLOATS)
+    inputs, attrs = {}, {"seed": seed, "min": min, "max": max, "dtype": dtype}
+    helper = LayerHelper("uniform_random")
+    add_shape(shape, inputs, attrs, "uniform_random", dtype="int64", helper=helper)
+    out = helper.create_variable_for_type_inference(dtype)
+    helper.append_op(type="uniform_random", inputs=inputs, attrs=attrs, outputs={"Out": out})
+    return out
+
+
+def gaussian_random(shape, mean=0.0, std=1.0, seed=0, dtype="float32"):
+    """Gaussian numbers.
+
+    Args:
+        shape (list|tuple): extents.
+        mean (float): Default 0.
+        std (float): standard deviation. Default 1.
+        seed (int): 0: the program's ``random_seed``; else the same numbers in every run. Default 0.
+        dtype (str): float32 or float64. Default the first.
+
+    Returns:
+        Variable: of this shape.
+
+    Raises:
+        TypeError: a bad class.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.gaussian_random([2, 3], std=0.1).shape
+        (2, 3)
+    """
+    check.of_type(shape, "shape", "gaussian_random", (list, tuple))
+    helper = LayerHelper("gaussian_random")
+    out = helper.create_variable_for_type_inference(dtype)
+    helper.append_op(type="gaussian_random", outputs={"Out": out},
+                     attrs={"shape": list(shape), "mean": mean, "std": std, "seed": seed,
+                            "dtype": convert_np_dtype_to_dtype_(dtype), "use_mkldnn": False})
+    return out
+
+
+def _like(op, input, shape, dtype, attrs):
+    check.variable(input, "input", op)
+    check.of_type(shape, "shape", op, (list, tuple))
+    helper = LayerHelper(op)
+    out = helper.create_variable_for_type_inference(dtype)
+    helper.append_op(type=op, inputs={"Input": input}, outputs={"Out": out},
+                     attrs=dict(attrs, shape=list(shape), dtype=convert_np_dtype_to_dtype_(dtype)))
+    return out
+
+
+def uniform_random_batch_size_like(input, shape, dtype="float32", input_dim_idx=0, output_dim_idx=0, min=-1.0, max=1.0,
+                                   seed=0):
+    """Uniform numbers in [min, max), with one extent of another tensor, usually the batch.
+
+    Args:
+        input (Variable): gives the extent.
+        shape (list|tuple): extents; the one at ``output_dim_idx`` is replaced.
+        dtype (str): float32 or float64. Default the first.
+        input_dim_idx (int): which extent of ``input``. Default 0.
+        output_dim_idx (int): where it goes. Default 0.
+        min (float): Default -1.
+        max (float): Default 1.
+        seed (int): as for :func:`uniform_random`. Default 0.
+
+    Returns:
+        Variable: of this shape.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.uniform_random_batch_size_like(x, [-1, 3]).shape
+        (-1, 3)
+    """
+    return _like("uniform_random_batch_size_like", input, shape, dtype,
+                 {"input_dim_idx": input_dim_idx, "output_dim_idx": output_dim_idx, "min": min, "max": max,
+                  "seed": seed})
+
+
+def gaussian_random_batch_size_like(input, shape, input_dim_idx=0, output_dim_idx=0, mean=0.0, std=1.0, seed=0,
+                                    dtype="float32"):
+    """Gaussian numbers, with one extent of another tensor, usually the batch.
+
+    Args:
+        input (Variable): gives the extent.
+        shape (list|tuple): extents; the one at ``output_dim_idx`` is replaced.
+        input_dim_idx (int): which extent of ``input``. Default 0.
+        output_dim_idx (int): where it goes. Default 0.
+        mean (float): Default 0.
+        std (float): standard deviation. Default 1.
+        seed (int): as for :func:`gaussian_random`. Default 0.
+        dtype (str): float32 or float64. Default the first.
+
+    Returns:
+        Variable: of this shape.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.gaussian_random_batch_size_like(x, [-1, 3]).shape
+        (-1, 3)
+    """
+    return _like("gaussian_random_batch_size_like", input, shape, dtype,
+                 {"input_dim_idx": input_dim_idx, "output_dim_idx": output_dim_idx, "mean": mean, "std": std,
+                  "seed": seed})

@@ -1,0 +1,114 @@
+"""Layers over sequences of different lengths (tensors with LoD)."""
+from ..layer_helper import LayerHelper
+from . import check
+from .check import WIDE_FLOATS
+
+__all__ = ["sequence_pool", "sequence_first_step", "sequence_last_step", "sequence_conv"]
+
+
+def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):
+    """One row for each sequence, made of its rows.
+
+    Args:
+        input (Variable): [rows, ...] with sequences, float32 or float64; of several levels the last one counts.
+        pool_type (str): "average", "sum", "sqrt" (sum / square root of the length), "max", "last" or "first".
+        is_test (bool): do not keep what the backward pass of "max" needs. Default False.
+        pad_value (float): the row of an empty sequence. Default 0.
+
+    Returns:
+        Variable: [sequences, ...], one level less.
+
+    Raises:
+        TypeError: ``input`` is no Variable of float32 or float64.
+        EnforceNotMet: another ``pool_type``; when run, an input without sequences.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> words = fluid.data("words", [None, 16], "float32", lod_level=1)
+        >>> fluid.layers.sequence_pool(words, "average").shape
+        (-1, 16)
+    """
+    check.variable(input, "input", "sequence_pool", WIDE_FLOATS)
+    helper = LayerHelper("sequence_pool")
+    out = helper.create_variable_for_type_inference(input.dtype)
+    where = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="sequence_pool", inputs={"X": input}, outputs={"Out": out, "MaxIndex": where},
+                     attrs={"pooltype": pool_type.upper(), "is_test": is_test, "pad_value": pad_value})
+    if pool_type == "max":
+        # an integer place: no gradient flows through it
+        where.stop_gradient = True
+    return out
+
+
+def sequence_first_step(input):
+    """The first row of each sequence.
+
+    Args:
+        input (Variable): [rows, ...] with sequences, float32 or float64.
+
+    Returns:
+        Variable: [sequences, ...].
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> words = fluid.data("words", [None, 16], "float32", lod_level=1)
+        >>> fluid.layers.sequence_first_step(words).shape
+        (-1, 16)
+    """
+    check.variable(input, "input", "sequence_first_step", WIDE_FLOATS)
+    return sequence_pool(input, pool_type="first")
+
+
+def sequence_last_step(input):
+    """The last row of each sequence.
+
+    Args:
+        input (Variable): [rows, ...] with sequences, float32 or float64.
+
+    Returns:
+        Variable: [sequences, ...].
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> words = fluid.data("words", [None, 16], "float32", lod_level=1)
+        >>> fluid.layers.sequence_last_step(words).shape
+        (-1, 16)
+    """
+    check.variable(input, "input", "sequence_last_step", WIDE_FLOATS)
+    return sequence_pool(input, pool_type="last")
+
+
+def sequence_conv(input, num_filters, filter_size=3, filter_stride=1, padding=True, padding_start=None, bias_attr=None,
+                  param_attr=None, act=None, name=None):
+    """Convolution along each sequence: row t of the result sees the rows t + padding_start ... of its sequence.
+
+    Args:
+        input (Variable): [rows, D] with sequences, float32 or float64.
+        num_filters (int): width of the result.
+        filter_size (int): rows that are seen. Default 3.
+        filter_stride (int): 1.
+        padding (bool): not used: rows outside of the sequence count as 0.
+        padding_start (int, optional): first row that is seen; -floor(filter_size / 2) by default.
+        bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
+        param_attr (ParamAttr, optional): of the filter, [filter_size * D, num_filters].
+        act (str, optional): activation of the result.
+        name (str, optional): stem of the names.
+
+    Returns:
+        Variable: [rows, num_filters] with the same sequences.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> words = fluid.data("words", [None, 16], "float32", lod_level=1)
+        >>> fluid.layers.sequence_conv(words, num_filters=8, act="relu").shape
+        (-1, 8)
+    """
+    check.variable(input, "input", "sequence_conv", WIDE_FLOATS)
+    helper = LayerHelper("sequence_conv", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    weight = helper.create_parameter(attr=helper.param_attr, shape=[filter_size * input.shape[1], num_filters],
+                                     dtype=input.dtype)
+    out = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="sequence_conv", inputs={"X": [input], "Filter": [weight]}, outputs={"Out": out},
+                     attrs={"contextStride": filter_stride, "contextLength": filter_size,
+                            "contextStart": -int(filter_size // 2) if padding_start is None else padding_start})
+    return helper.append_activation(helper.append_bias_op(out))

@@ -1,0 +1,49 @@
+"""Shapes, axes and sizes that are partly known only when the program runs.
+
+Most ops take a list as an attribute, or as one int32 Variable, or as a list of Variables of shape [1] in which known
+entries become constants.
+"""
+from ..errors import InvalidType
+from ..framework import Variable
+from ..layer_helper import LayerHelper
+
+
+def has_variable(values):
+    """Whether a list or tuple has an entry that is a Variable."""
+    return any(isinstance(v, Variable) for v in values)
+
+
+def as_variables(values, helper, dtype="int32"):
+    """Variables of shape [1] for a list of ints and Variables."""
+    result = []
+    for value in values:
+        if isinstance(value, Variable):
+            value.stop_gradient = True
+            result.append(value)
+        else:
+            if not isinstance(value, int):
+                raise InvalidType("%s: an entry is an int or a Variable, got %s"
+                                  % (helper.layer_type, type(value).__name__))
+            out = helper.create_variable_for_type_inference(dtype)
+            helper.append_op(type="fill_constant", outputs={"Out": [out]},
+                             attrs={"shape": [1], "dtype": out.dtype, "value": float(value), "str_value": str(value),
+                                    "force_cpu": True}, stop_gradient=True)
+            out.stop_gradient = True
+            result.append(out)
+    return result
+
+
+def known(values, unknown=-1):
+    """The list with ``unknown`` in the place of Variables."""
+    return [unknown if isinstance(v, Variable) else v for v in values]
+
+
+def add_shape(shape, inputs, attrs, op, dtype="int32", helper=None):
+    """Puts ``shape`` where the op ``op`` takes it: attribute shape, input ShapeTensor or ShapeTensorList."""
+    if isinstance(shape, Variable):
+        shape.stop_gradient = True
+        inputs["ShapeTensor"] = shape
+        return
+    attrs["shape"] = known(shape)
+    if has_variable(shape):
+        inputs["ShapeTensorList"] = as_variables(shape, helper or LayerHelper(op), dtype)

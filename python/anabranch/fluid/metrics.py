@@ -1,0 +1,382 @@
+"""Metrics over many batches, computed with NumPy from what the program fetches."""
+import numpy
+
+from .errors import InvalidValue
+
+__all__ = [
+    "MetricBase", "CompositeMetric", "Precision", "Recall", "Accuracy", "ChunkEvaluator", "EditDistance", "Auc",
+]
+
+
+def _array(value, metric, argument):
+    if not isinstance(value, numpy.ndarray):
+        raise InvalidValue("%s.update: %s is a numpy.ndarray, got %s" % (metric, argument, type(value).__name__))
+    return value
+
+
+def _number(value, metric, argument):
+    if not isinstance(value, (int, float, numpy.number, numpy.ndarray)) or isinstance(value, bool) \
+            or (isinstance(value, numpy.ndarray) and value.shape != (1,)):
+        raise InvalidValue("%s.update: %s is a number or an array of one, got %r" % (metric, argument, value))
+    return value
+
+
+class MetricBase:
+    """Base of the metrics: public attributes without leading underscore are its state.
+
+    Args:
+        name (str): its name.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> class Count(fluid.metrics.MetricBase):
+        ...     def __init__(self, name):
+        ...         super().__init__(name)
+        ...         self.seen = 0
+        ...     def update(self, preds, labels):
+        ...         self.seen += len(labels)
+        ...     def eval(self):
+        ...         return self.seen
+        >>> count = Count("count")
+        >>> count.update([1, 2], [1, 2])
+        >>> count.eval(), count.reset(), count.eval()
+        (2, None, 0)
+    """
+
+    def __init__(self, name):
+        self._name = str(name) if name is not None else type(self).__name__
+
+    def __str__(self):
+        return self._name
+
+    def _state(self):
+        return {key: value for key, value in self.__dict__.items() if not key.startswith("_")}
+
+    def reset(self):
+        """Sets the state to zero."""
+        for key, value in self._state().items():
+            if isinstance(value, int):
+                setattr(self, key, 0)
+            elif isinstance(value, float):
+                setattr(self, key, 0.0)
+            elif isinstance(value, (numpy.ndarray, numpy.generic)):
+                setattr(self, key, numpy.zeros_like(value))
+            else:
+                setattr(self, key, None)
+
+    def get_config(self):
+        """dict: name and state."""
+        return {"name": self._name, "states": dict(self._state())}
+
+    def update(self, preds, labels):
+        """Adds one batch."""
+        raise NotImplementedError("%s has no update" % type(self).__name__)
+
+    def eval(self):
+        """The value over all batches so far."""
+        raise NotImplementedError("%s has no eval" % type(self).__name__)
+
+
+class CompositeMetric(MetricBase):
+    """Several metrics of the same predictions and labels.
+
+    Args:
+        name (str, optional): its name.
+
+    Raises:
+        ValueError: something else than a metric is added.
+
+    Examples:
+        >>> import anabranch.fluid as fluid, numpy
+        >>> both = fluid.metrics.CompositeMetric()
+        >>> both.add_metric(fluid.metrics.Precision())
+        >>> both.add_metric(fluid.metrics.Recall())
+        >>> both.update(numpy.array([[0.9], [0.2]]), numpy.array([[1], [1]]))
+        >>> both.eval()
+        [1.0, 0.5]
+    """
+
+    def __init__(self, name=None):
+        super().__init__(name)
+        self._metrics = []
+
+    def add_metric(self, metric):
+        """Adds a metric."""
+        if not isinstance(metric, MetricBase):
+            raise InvalidValue("CompositeMetric.add_metric: a metric is needed, got %s" % type(metric).__name__)
+        self._metrics.append(metric)
+
+    def reset(self):
+        """Sets the state of all metrics to zero."""
+        for metric in self._metrics:
+            metric.reset()
+
+    def update(self, preds, labels):
+        """Adds one batch to all metrics."""
+        for metric in self._metrics:
+            metric.update(preds, labels)
+
+    def eval(self):
+        """list: the value of each metric."""
+        return [metric.eval() for metric in self._metrics]
+
+
+class Precision(MetricBase):
+    """The share of the positive predictions that are right, of two classes: tp / (tp + fp).
+
+    Args:
+        name (str, optional): its name.
+
+    Examples:
+        >>> import anabranch.fluid as fluid, numpy
+        >>> precision = fluid.metrics.Precision()
+        >>> precision.update(numpy.array([[0.9], [0.8], [0.2]]), numpy.array([[1], [0], [1]]))
+        >>> precision.eval()
+        0.5
+    """
+
+    def __init__(self, name=None):
+        super().__init__(name)
+        self.tp = 0
+        self.fp = 0
+
+    def update(self, preds, labels):
+        """Adds one batch.
+
+        Args:
+            preds (numpy.ndarray): [N, 1] probabilities; from 0.5 on a prediction is positive.
+            labels (numpy.ndarray): [N, 1], 0 or 1.
+        """
+        positive = numpy.rint(_array(preds, "Precision", "preds")).astype("int32").ravel() == 1
+        true = _array(labels, "Precision", "labels").ravel() == 1
+        self.tp += int(numpy.sum(positive & true))
+        self.fp += int(numpy.sum(positive & ~true))
+
+    def eval(self):
+        """float: the share; 0 when nothing was positive."""
+        found = self.tp + self.fp
+        return float(self.tp) / found if found else 0.0
+
+
+class Recall(MetricBase):
+    """The share of the positive labels that are found, of two classes: tp / (tp + fn).
+
+    Args:
+        name (str, optional): its name.
+
+    Examples:
+        >>> import anabranch.fluid as fluid, numpy
+        >>> recall = fluid.metrics.Recall()
+        >>> recall.update(numpy.array([[0.9], [0.8], [0.2]]), numpy.array([[1], [0], [1]]))
+        >>> recall.eval()
+        0.5
+    """
+
+    def __init__(self, name=None):
+        super().__init__(name)
+        self.tp = 0
+        self.fn = 0
+
+    def update(self, preds, labels):
+        """Adds one batch.
+
+        Args:
+            preds (numpy.ndarray): [N, 1] probabilities; from 0.5 on a prediction is positive.
+            labels (numpy.ndarray): [N, 1], 0 or 1.
+        """
+        positive = numpy.rint(_array(preds, "Recall", "preds")).astype("int32").ravel() == 1
+        true = _array(labels, "Recall", "labels").ravel() == 1
+        self.tp += int(numpy.sum(positive & true))
+        self.fn += int(numpy.sum(~positive & true))
+
+    def eval(self):
+        """float: the share; 0 when nothing is positive."""
+        wanted = self.tp + self.fn
+        return float(self.tp) / wanted if wanted else 0.0
+
+
+class Accuracy(MetricBase):
+    """The weighted mean of the accuracies of batches, as ``layers.accuracy`` gives them.
+
+    Args:
+        name (str, optional): its name.
+
+    Raises:
+        ValueError: a value or weight that is no number, a negative weight; ``eval`` without data.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> accuracy = fluid.metrics.Accuracy()
+        >>> accuracy.update(value=0.5, weight=10)
+        >>> accuracy.update(value=1.0, weight=30)
+        >>> accuracy.eval()
+        0.875
+    """
+
+    def __init__(self, name=None):
+        super().__init__(name)
+        self.value = 0.0
+        self.weight = 0.0
+
+    def update(self, value, weight):
+        """Adds one batch.
+
+        Args:
+            value (float|numpy.ndarray): its accuracy.
+            weight (int|float): its size.
+        """
+        _number(value, "Accuracy", "value")
+        if not isinstance(weight, (int, float, numpy.number)) or isinstance(weight, bool) or weight < 0:
+            raise InvalidValue("Accuracy.update: weight is a number from 0 on, got %r" % (weight,))
+        self.value += value * weight
+        self.weight += weight
+
+    def eval(self):
+        """float: the mean."""
+        if self.weight == 0:
+            raise InvalidValue("Accuracy.eval: there is no data; call update with what layers.accuracy gave")
+        return self.value / self.weight
+
+
+class ChunkEvaluator(MetricBase):
+    """Precision, recall and F1 of chunks, from the counts of ``layers.chunk_eval``.
+
+    Args:
+        name (str, optional): its name.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> chunks = fluid.metrics.ChunkEvaluator()
+        >>> chunks.update(10, 8, 6)
+        >>> precision, recall, f1 = chunks.eval()
+        >>> precision, recall
+        (0.6, 0.75)
+    """
+
+    def __init__(self, name=None):
+        super().__init__(name)
+        self.num_infer_chunks = 0
+        self.num_label_chunks = 0
+        self.num_correct_chunks = 0
+
+    def update(self, num_infer_chunks, num_label_chunks, num_correct_chunks):
+        """Adds one batch.
+
+        Args:
+            num_infer_chunks (int|numpy.ndarray): predicted chunks.
+            num_label_chunks (int|numpy.ndarray): true ones.
+            num_correct_chunks (int|numpy.ndarray): predicted and true.
+        """
+        counts = (("num_infer_chunks", num_infer_chunks), ("num_label_chunks", num_label_chunks),
+                  ("num_correct_chunks", num_correct_chunks))
+        for key, value in counts:
+            number = _number(value, "ChunkEvaluator", key)
+            number = number[0] if isinstance(number, numpy.ndarray) else number
+            setattr(self, key, getattr(self, key) + int(number))
+
+    def eval(self):
+        """tuple: precision, recall, F1; 0 where nothing was counted."""
+        precision = self.num_correct_chunks / self.num_infer_chunks if self.num_infer_chunks else 0
+        recall = self.num_correct_chunks / self.num_label_chunks if self.num_label_chunks else 0
+        f1 = 2 * precision * recall / (precision + recall) if self.num_correct_chunks else 0
+        return precision, recall, f1
+
+
+class EditDistance(MetricBase):
+    """The mean edit distance, and the share of the sequences that are not exactly right.
+
+    Args:
+        name (str): its name.
+
+    Raises:
+        ValueError: ``eval`` without data.
+
+    Examples:
+        >>> import anabranch.fluid as fluid, numpy
+        >>> distance = fluid.metrics.EditDistance("distance")
+        >>> distance.update(numpy.array([[2.0], [0.0]]), 2)
+        >>> distance.eval()
+        (1.0, 0.5)
+    """
+
+    def __init__(self, name):
+        super().__init__(name)
+        self.total_distance = 0.0
+        self.seq_num = 0
+        self.instance_error = 0
+
+    def update(self, distances, seq_num):
+        """Adds one batch.
+
+        Args:
+            distances (numpy.ndarray): [N, 1], as ``layers.edit_distance`` gives them.
+            seq_num (int|float|numpy.ndarray): N.
+        """
+        _array(distances, "EditDistance", "distances")
+        count = int(numpy.asarray(_number(seq_num, "EditDistance", "seq_num")).reshape(-1)[0])
+        self.seq_num += count
+        self.instance_error += count - int(numpy.sum(distances == 0))
+        self.total_distance += float(numpy.sum(distances))
+
+    def eval(self):
+        """tuple: mean distance, share of wrong sequences."""
+        if self.seq_num == 0:
+            raise InvalidValue("EditDistance.eval: there is no data; call update with what layers.edit_distance gave")
+        return self.total_distance / self.seq_num, self.instance_error / float(self.seq_num)
+
+
+class Auc(MetricBase):
+    """The area under the ROC curve, from histograms of the probabilities of positive and negative samples.
+
+    Args:
+        name (str): its name.
+        curve (str): "ROC". Default "ROC".
+        num_thresholds (int): number of bins less one. Default 4095.
+
+    Examples:
+        >>> import anabranch.fluid as fluid, numpy
+        >>> auc = fluid.metrics.Auc("auc")
+        >>> auc.update(numpy.array([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]]), numpy.array([[0], [0], [1]]))
+        >>> auc.eval()
+        1.0
+    """
+
+    def __init__(self, name, curve="ROC", num_thresholds=4095):
+        super().__init__(name=name)
+        self._curve = curve
+        self._num_thresholds = num_thresholds
+        self._stat_pos = numpy.zeros(num_thresholds + 1, "int64")
+        self._stat_neg = numpy.zeros(num_thresholds + 1, "int64")
+
+    def reset(self):
+        """Empties the histograms."""
+        self._stat_pos[:] = 0
+        self._stat_neg[:] = 0
+
+    def update(self, preds, labels):
+        """Adds one batch.
+
+        Args:
+            preds (numpy.ndarray): [N, 2] probabilities; column 1 counts.
+            labels (numpy.ndarray): [N, 1], 0 or 1.
+        """
+        labels = _array(labels, "Auc", "labels").reshape(-1).astype(bool)
+        bins = (_array(preds, "Auc", "preds")[:, 1] * self._num_thresholds).astype("int64")
+        if bins.size and (bins.min() < 0 or bins.max() > self._num_thresholds):
+            raise InvalidValue("Auc.update: preds are probabilities in [0, 1]")
+        numpy.add.at(self._stat_pos, bins[labels], 1)
+        numpy.add.at(self._stat_neg, bins[~labels], 1)
+
+    @staticmethod
+    def trapezoid_area(x1, x2, y1, y2):
+        """float: |x1 - x2| * (y1 + y2) / 2."""
+        return abs(x1 - x2) * (y1 + y2) / 2.0
+
+    def eval(self):
+        """float: the area; 0 when there is no positive or no negative sample."""
+        positives = numpy.concatenate([[0], numpy.cumsum(self._stat_pos[::-1])]).astype("float64")
+        negatives = numpy.concatenate([[0], numpy.cumsum(self._stat_neg[::-1])]).astype("float64")
+        if positives[-1] == 0 or negatives[-1] == 0:
+            return 0.0
+        area = numpy.sum(self.trapezoid_area(negatives[:-1], negatives[1:], positives[:-1], positives[1:]))
+        return float(area / positives[-1] / negatives[-1])

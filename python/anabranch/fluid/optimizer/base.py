@@ -1,0 +1,337 @@
+"""What all optimizers share: the order of a training step's last part and the variables it keeps.
+
+A subclass says which op updates a parameter, which state variables (accumulators) the op has and which attributes; see
+``simple.py`` for the shortest ones.
+"""
+from collections import namedtuple
+
+from .. import framework, layers, unique_name
+from ..backward import append_backward
+from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
+from ..errors import InvalidType, InvalidValue, NotOffered, Violated
+from ..framework import Variable, default_main_program, default_startup_program, program_guard
+from ..framework.dtype import VarType
+from ..initializer import Constant
+from ..layer_helper import LayerHelper
+from ..regularizer import append_regularization_ops
+
+#: One accumulator of an update op. ``slot``: its input slot; ``out``: its output slot ("" for none); ``name``: the part
+#: of the variable's name after the parameter's; ``scalar``: shape [1] instead of the parameter's.
+State = namedtuple("State", ["slot", "out", "name", "scalar"])
+
+
+def state(slot, name, out=None, scalar=False):
+    """A :class:`State` whose output slot is ``slot`` + "Out" unless given."""
+    return State(slot, slot + "Out" if out is None else out, name, scalar)
+
+
+class Optimizer:
+    """Base of the optimizers; not to be used itself.
+
+    Args:
+        learning_rate (float|Variable): global rate; a Variable, for instance of a schedule, has shape [1].
+        parameter_list (list, optional): parameters or names to update; all trainable ones by default.
+        regularization (WeightDecayRegularizer, optional): for parameters that have none of their own.
+        grad_clip (GradientClipBase, optional): clips the gradients before the regularization is added.
+        name (str, optional): becomes part of the accumulators' names.
+
+    Raises:
+        TypeError: ``learning_rate`` is neither float nor Variable; ``grad_clip`` or ``regularization`` is something else.
+        AssertionError: ``learning_rate`` is None.
+    """
+
+    #: Type of the op that updates one parameter.
+    _op = None
+    #: Its accumulators, in order of creation.
+    _states = ()
+    #: Whether the op takes the learning rate.
+    _uses_rate = True
+
+    def __init__(self, learning_rate, parameter_list=None, regularization=None, grad_clip=None, name=None):
+        if learning_rate is None:
+            raise Violated("%s: learning_rate is missing" % type(self).__name__)
+        if not isinstance(learning_rate, (float, Variable)):
+            raise InvalidType("%s: learning_rate is a float or a Variable, got %s"
+                              % (type(self).__name__, type(learning_rate).__name__))
+        if grad_clip is not None and not isinstance(grad_clip, GradientClipBase):
+            raise InvalidType("%s: grad_clip is a GradientClipByValue, ByNorm or ByGlobalNorm, got %s"
+                              % (type(self).__name__, type(grad_clip).__name__))
+        self._name = name
+        self._parameter_list = parameter_list
+        self.regularization = regularization
+        self._grad_clip = grad_clip
+        self._learning_rate = learning_rate
+        self._dtype = None
+        self._rates = {}         # program -> global learning rate Variable
+        self._accumulators = {}  # name -> {parameter name: Variable}
+        self._opti_name_list = []
+        self.helper = None
+
+    # ---- for subclasses
+
+    def _attrs(self, param):
+        """Attributes of the update op of ``param``."""
+        return {}
+
+    def _more_inputs(self):
+        """Inputs of the update op besides parameter, gradient, rate and accumulators."""
+        return {}
+
+    def _fill_value(self, name):
+        """First value of the accumulator ``name``."""
+        return 0.0
+
+    def _finish_update(self, block, params_grads):
+        """Appends what follows the update of all parameters."""
+
+    # ---- learning rate
+
+    def _create_global_learning_rate(self):
+        program = default_main_program()
+        if program in self._rates:
+            return
+        if isinstance(self._learning_rate, Variable):
+            self._rates[program] = self._learning_rate
+            return
+        self._rates[program] = layers.create_global_var(
+            name=unique_name.generate("learning_rate"), shape=[1], value=float(self._learning_rate),
+            dtype="float32" if self._dtype is None else self._dtype, persistable=True)
+
+    def _global_learning_rate(self, program=None):
+        """The Variable of the global rate in ``program``, None before ``minimize``."""
+        return self._rates.get(default_main_program() if program is None else program)
+
+    def _create_param_lr(self, param):
+        factor = param.optimize_attr["learning_rate"]
+        if isinstance(factor, Variable):
+            return factor
+        rate = self._global_learning_rate()
+        if factor == 1.0:
+            return rate
+        with default_main_program()._lr_schedule_guard(is_with_opt=True), framework.name_scope("scale_with_param_lr"):
+            return rate * factor
+
+    def current_step_lr(self):
+        """float: the rate of the coming step; of a schedule, the value in the current scope.
+
+        Raises:
+            AssertionError: a scheduled rate that has not been computed yet.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> fluid.optimizer.SGD(0.1).current_step_lr()
+            0.1
+        """
+        if not isinstance(self._learning_rate, Variable):
+            return float(self._learning_rate)
+        from ..executor import global_scope
+        found = global_scope().find_var(self._learning_rate.name)
+        if found is None:
+            raise Violated("%s: run the program once, then the schedule has a value" % type(self).__name__)
+        import numpy
+        return float(numpy.array(found.get_tensor()).reshape(-1)[0])
+
+    # ---- accumulators
+
+    def _add_accumulator(self, name, param, dtype=None, fill_value=0.0, shape=None, type=None):
+        name = name if self._name is None else self._name + "_" + name
+        known = self._accumulators.setdefault(name, {})
+        if param.name in known:
+            raise Violated("%s: accumulator %s of parameter %s exists already" % (self.__class__.__name__, name, param.name))
+        variable = self.helper.create_global_variable(
+            name=unique_name.generate(param.name + "_" + name), persistable=True, dtype=dtype or param.dtype,
+            type=param.type if type is None else type, shape=list(param.shape if shape is None else shape))
+        self.helper.set_variable_initializer(variable, initializer=Constant(value=float(fill_value)))
+        self._opti_name_list.append(variable.name)
+        known[param.name] = variable
+        return variable
+
+    def _get_accumulator(self, name, param):
+        name = name if self._name is None else self._name + "_" + name
+        try:
+            return self._accumulators[name][param.name]
+        except KeyError:
+            raise Violated("%s: parameter %s has no accumulator %s"
+                           % (type(self).__name__, param.name, name)) from None
+
+    def _create_accumulators(self, block, parameters):
+        for param in parameters:
+            for s in self._states:
+                self._add_accumulator(s.name, param, fill_value=self._fill_value(s.name),
+                                      shape=[1] if s.scalar else None, type=VarType.LOD_TENSOR)
+
+    def get_opti_var_name_list(self):
+        """list of str: names of the accumulators made so far.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> fluid.optimizer.SGD(0.1).get_opti_var_name_list()
+            []
+        """
+        return list(self._opti_name_list)
+
+    def state_dict(self):
+        """dict: accumulator Variables by name.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> fluid.optimizer.SGD(0.1).state_dict()
+            {}
+        """
+        return {v.name: v for by_param in self._accumulators.values() for v in by_param.values()}
+
+    def set_dict(self, state_dict):
+        """Only for imperative programs; static ones load files with ``fluid.load``. Raises NotImplementedError."""
+        raise NotOffered("set_dict works on imperative programs; load the state with fluid.load or fluid.io")
+
+    def clear_gradients(self):
+        """Only for imperative programs; here gradients last one run. Raises NotImplementedError."""
+        raise NotOffered("clear_gradients works on imperative programs; in a Program gradients last one run")
+
+    # ---- the pass over the parameters
+
+    def _append_optimize_op(self, block, param_and_grad):
+        param, grad = param_and_grad
+        inputs = {"Param": [param], "Grad": [grad]}
+        if self._uses_rate:
+            inputs["LearningRate"] = [self._create_param_lr(param)]
+        outputs = {"ParamOut": [param]}
+        for s in self._states:
+            variable = self._get_accumulator(s.name, param)
+            inputs[s.slot] = [variable]
+            if s.out:
+                outputs[s.out] = [variable]
+        inputs.update(self._more_inputs())
+        return block.append_op(type=self._op, inputs=inputs, outputs=outputs, attrs=self._attrs(param),
+                               stop_gradient=True)
+
+    def _create_optimization_pass(self, params_grads):
+        program = default_main_program()
+        block = program.current_block()
+        start = len(block.ops)
+        self.helper = LayerHelper(self.__class__.__name__)
+        self._create_accumulators(block, [p for p, g in params_grads if p.trainable])
+        self._create_global_learning_rate()
+        for param, grad in params_grads:
+            if grad is None or not param.trainable:
+                continue
+            with param.block.program._optimized_guard([param, grad]), framework.name_scope("optimizer"):
+                self._append_optimize_op(block, (param, grad))
+        self._finish_update(block, params_grads)
+        return block._slice_ops(start, len(block.ops))
+
+    # ---- public
+
+    def backward(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, callbacks=None):
+        """First half of :meth:`minimize`: appends the gradient ops.
+
+        Args:
+            loss (Variable): [1], what to make small.
+            startup_program (Program, optional): the default startup program by default.
+            parameter_list (list, optional): parameters or names; all trainable ones by default.
+            no_grad_set (set, optional): Variables or names that get no gradient.
+            callbacks (list, optional): called as f(block, context) after each gradient op.
+
+        Returns:
+            list: (parameter, gradient) pairs.
+
+        Raises:
+            AssertionError: ``loss`` is no Variable of one element.
+            ValueError: nothing that the loss depends on is trainable.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 1))
+            >>> sgd = fluid.optimizer.SGD(0.1)
+            >>> pairs = sgd.backward(loss)
+            >>> [(p.name, g.name) for p, g in pairs][0]
+            ('fc_0.w_0', 'fc_0.w_0@GRAD')
+            >>> len(sgd.apply_gradients(pairs))
+            2
+        """
+        if not isinstance(loss, Variable):
+            raise Violated("%s: loss is a Variable, got %s" % (type(self).__name__, type(loss).__name__))
+        if len(loss.shape) != 1 or loss.shape[0] != 1:
+            raise Violated("%s: loss has shape (1,), got %s; fluid.layers.mean makes one element of it"
+                           % (type(self).__name__, tuple(loss.shape)))
+        if callbacks is not None and not isinstance(callbacks, list):
+            raise Violated("%s: callbacks is a list, got %s" % (type(self).__name__, type(callbacks).__name__))
+        self._dtype = loss.dtype
+        with program_guard(loss.block.program, startup_program or default_startup_program()):
+            return append_backward(loss, parameter_list or self._parameter_list, no_grad_set,
+                                   [error_clip_callback] + (callbacks or []))
+
+    def apply_gradients(self, params_grads):
+        """Second half of :meth:`minimize`: clip, regularization, one update op a parameter.
+
+        Args:
+            params_grads (list): (parameter, gradient) pairs.
+
+        Returns:
+            list of Operator: the update ops.
+
+        Raises:
+            ValueError: ``params_grads`` has no gradient.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 1))
+            >>> adam = fluid.optimizer.Adam(0.1)
+            >>> [op.type for op in adam.apply_gradients(adam.backward(loss))]
+            ['adam', 'adam']
+        """
+        if not any(grad is not None for _, grad in params_grads):
+            raise InvalidValue("%s: there is no gradient to apply" % type(self).__name__)
+        params_grads = sorted(params_grads, key=lambda pair: pair[0].name)
+        if self._grad_clip is not None:
+            params_grads = self._grad_clip(params_grads)
+        else:
+            params_grads = append_gradient_clip_ops(params_grads)
+        params_grads = append_regularization_ops(params_grads, self.regularization)
+        return self._create_optimization_pass(params_grads)
+
+    def apply_optimize(self, loss, startup_program, params_grads):
+        """As :meth:`apply_gradients`, in the program of ``loss``.
+
+        Args:
+            loss (Variable): names the program.
+            startup_program (Program|None): gets the initial values; None: the default one.
+            params_grads (list): (parameter, gradient) pairs.
+
+        Returns:
+            list of Operator: the update ops.
+        """
+        with program_guard(loss.block.program, startup_program or default_startup_program()):
+            return self.apply_gradients(params_grads)
+
+    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+        """Appends to the program of ``loss`` everything that makes it smaller: gradients and updates.
+
+        Args:
+            loss (Variable): [1].
+            startup_program (Program, optional): gets the initial values of rate and accumulators; the default startup
+                program by default.
+            parameter_list (list, optional): parameters or names to update; all trainable ones by default.
+            no_grad_set (set, optional): Variables or names that get no gradient.
+
+        Returns:
+            tuple: the update ops, and the (parameter, gradient) pairs before clip and regularization.
+
+        Raises:
+            AssertionError: ``loss`` is no Variable of one element.
+            ValueError: nothing that the loss depends on is trainable.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> x = fluid.data("x", [None, 13], "float32")
+            >>> y = fluid.data("y", [None, 1], "float32")
+            >>> loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
+            >>> ops, pairs = fluid.optimizer.Momentum(0.01, 0.9).minimize(loss)
+            >>> [op.type for op in ops], len(pairs)
+            (['momentum', 'momentum'], 2)
+        """
+        if not isinstance(loss, Variable):
+            raise Violated("%s.minimize: loss is a Variable, got %s" % (type(self).__name__, type(loss).__name__))
+        params_grads = self.backward(loss, startup_program=startup_program, parameter_list=parameter_list,
+                                     no_grad_set=no_grad_set)
+        return self.apply_optimize(loss, startup_program, params_grads), params_grads

@@ -1,0 +1,120 @@
+"""Weight decay: a term that is added to the gradient of a parameter before its update."""
+from . import framework
+from .errors import Violated
+from .framework.dtype import VarType
+
+__all__ = ["L1Decay", "L2Decay", "L1DecayRegularizer", "L2DecayRegularizer"]
+
+
+class WeightDecayRegularizer:
+    """Base of the regularizers: a callable that appends the decay of ``param`` to ``block`` and returns it."""
+
+    def __call__(self, param, grad, block):
+        raise NotImplementedError("%s does not say how a parameter decays" % type(self).__name__)
+
+    @staticmethod
+    def _check(param, block):
+        if not isinstance(param, framework.Variable) or not isinstance(block, framework.Block):
+            raise Violated("a regularizer takes a Variable and a Block, got %s and %s"
+                           % (type(param).__name__, type(block).__name__))
+
+    def __str__(self):
+        return "%s, regularization_coeff=%f" % (self._label, self._regularization_coeff)
+
+
+class L2DecayRegularizer(WeightDecayRegularizer):
+    """Adds coeff * w to the gradient of w: the derivative of coeff / 2 * sum(w * w).
+
+    A regularizer in ``ParamAttr`` wins over the one given to an optimizer. Sparse gradients become dense.
+
+    Args:
+        regularization_coeff (float): coeff. Default 0.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 1))
+        >>> sgd = fluid.optimizer.SGD(0.1, regularization=fluid.regularizer.L2Decay(1e-4))
+        >>> ops, grads = sgd.minimize(loss)
+        >>> [op.type for op in fluid.default_main_program().global_block().ops][-6:]
+        ['scale', 'sum', 'scale', 'sum', 'sgd', 'sgd']
+    """
+
+    _label = "L2Decay"
+
+    def __init__(self, regularization_coeff=0.0):
+        if regularization_coeff is None:
+            raise Violated("L2Decay: regularization_coeff is a number, got None")
+        super().__init__()
+        self._regularization_coeff = regularization_coeff
+
+    def __call__(self, param, grad, block):
+        self._check(param, block)
+        decay = block.create_var(dtype=param.dtype, shape=param.shape, lod_level=param.lod_level)
+        block.append_op(type="scale", inputs={"X": param}, outputs={"Out": decay},
+                        attrs={"scale": float(self._regularization_coeff)})
+        return decay
+
+
+class L1DecayRegularizer(WeightDecayRegularizer):
+    """Adds coeff * sign(w) to the gradient of w: the derivative of coeff * sum(|w|). Makes weights sparse.
+
+    A regularizer in ``ParamAttr`` wins over the one given to an optimizer. Sparse gradients become dense.
+
+    Args:
+        regularization_coeff (float): coeff. Default 0.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> attr = fluid.ParamAttr(regularizer=fluid.regularizer.L1Decay(0.01))
+        >>> fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 1, param_attr=attr).shape
+        (-1, 1)
+    """
+
+    _label = "L1Decay"
+
+    def __init__(self, regularization_coeff=0.0):
+        if regularization_coeff is None:
+            raise Violated("L1Decay: regularization_coeff is a number, got None")
+        super().__init__()
+        self._regularization_coeff = regularization_coeff
+
+    def __call__(self, param, grad, block):
+        self._check(param, block)
+        decay = block.create_var(dtype=param.dtype, shape=param.shape, lod_level=param.lod_level)
+        block.append_op(type="sign", inputs={"X": param}, outputs={"Out": decay})
+        block.append_op(type="scale", inputs={"X": decay}, outputs={"Out": decay},
+                        attrs={"scale": float(self._regularization_coeff)})
+        return decay
+
+
+def append_regularization_ops(parameters_and_grads, regularization=None):
+    """Adds the decay of every parameter to its gradient.
+
+    Args:
+        parameters_and_grads (list): (parameter, gradient) pairs; a gradient may be None.
+        regularization (WeightDecayRegularizer, optional): for parameters without their own.
+
+    Returns:
+        list: pairs of parameter and the gradient to use from now on.
+    """
+    with framework.name_scope("regularization"):
+        return [(param, _decayed(param, grad, regularization)) for param, grad in parameters_and_grads]
+
+
+def _decayed(param, grad, regularization):
+    if grad is None or (param.regularizer is None and regularization is None):
+        return grad
+    block = grad.block
+    with param.block.program._optimized_guard([param, grad]):
+        decay = (param.regularizer or regularization)(param, grad, block)
+        result = grad
+        if grad.type == VarType.SELECTED_ROWS:
+            # sum of rows and a dense tensor is dense, so it needs a variable of another type
+            result = block.create_var(name=grad.name + "@NEWGRAD@", dtype=param.dtype, shape=param.shape,
+                                      lod_level=param.lod_level, type=VarType.LOD_TENSOR)
+        block.append_op(type="sum", inputs={"X": [grad, decay]}, outputs={"Out": [result]})
+        return result
+
+
+L1Decay = L1DecayRegularizer
+L2Decay = L2DecayRegularizer
