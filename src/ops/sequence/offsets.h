@@ -1,0 +1,54 @@
+// Sequences of a tensor as its ops see them: the offsets of the innermost level, and LoDs made from lengths.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ops/kernels/checks.h"
+#include "opdef/op_def.h"
+
+namespace anabranch::sequence {
+
+using Offsets = std::vector<int64_t>;
+inline constexpr const char* kOnce = "second derivatives of sequence operators are not offered";
+
+// The LoD of an input; InvalidArgument when it has none. At run time only.
+inline const LoD& lod_of(const InferContext& c, std::string_view slot, int i = 0) {
+  const Meta& m = c.in(slot, i);
+  AB_CHECK(m.lod && !m.lod->empty(), InvalidArgument, "{}: {} has no sequences; feed it as a LoDTensor", op_name(c),
+           slot);
+  AB_CHECK(m.shape.rank() > 0 && m.lod->back().back() == m.shape[0], InvalidArgument,
+           "{}: the sequences of {} end at row {}, it is {}", op_name(c), slot, m.lod->back().back(), m.shape.str());
+  return *m.lod;
+}
+
+inline const Offsets& offsets(const Tensor& t) {
+  AB_CHECK(!t.lod().empty(), InvalidArgument, "the tensor {} has no sequences", t.shape().str());
+  return t.lod().back();
+}
+
+inline int64_t count(const Offsets& o) { return static_cast<int64_t>(o.size()) - 1; }
+
+inline LoDRef one_level(Offsets o) { return std::make_shared<const LoD>(LoD{std::move(o)}); }
+
+// The LoD with its innermost level replaced.
+inline LoDRef with_last(const LoD& lod, Offsets last) {
+  LoD changed = lod;
+  changed.back() = std::move(last);
+  return std::make_shared<const LoD>(std::move(changed));
+}
+
+// The input's shape with another number of rows; unknown while the program is built.
+inline void out_rows(InferContext& c, std::string_view out, std::string_view in, int64_t rows) {
+  Shape shape = c.in(in).shape;
+  AB_CHECK(shape.rank() > 0, InvalidArgument, "{}: {} has no axes", op_name(c), in);
+  shape.set(0, rows);
+  c.set_out(out, shape, c.in(in).dtype);
+}
+
+inline void set_lod(InferContext& c, std::string_view out, LoDRef lod) {
+  c.out(out).lod_level = lod ? static_cast<int>(lod->size()) : 0;
+  c.out(out).lod = std::move(lod);
+}
+
+}  // namespace anabranch::sequence

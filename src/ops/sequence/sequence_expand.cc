@@ -1,0 +1,187 @@
+// Rows or sequences of X repeated as the sequences of Y say. Two types: sequence_expand repeats whole sequences by the
+// lengths of one level of Y; sequence_expand_as repeats rows by the lengths of Y's only level.
+#include <algorithm>
+#include <cstring>
+
+#include "ops/sequence/offsets.h"
+
+namespace anabranch::sequence {
+namespace {
+
+// What is repeated: pieces of X (rows, or its sequences), each piece times[i] times.
+struct Plan {
+  Offsets pieces;        // begins and end of the pieces of X
+  const Offsets* times;  // offsets whose differences are the numbers of repetitions
+  int64_t repeats(int64_t i) const { return (*times)[static_cast<size_t>(i) + 1] - (*times)[static_cast<size_t>(i)]; }
+  int64_t length(int64_t i) const { return pieces[static_cast<size_t>(i) + 1] - pieces[static_cast<size_t>(i)]; }
+};
+
+size_t reference_level(const ir::Op& op, const LoD& y) {
+  const int32_t level = op.attr<int32_t>("ref_level"), levels = static_cast<int32_t>(y.size());
+  AB_CHECK(level >= -1 && level < levels, InvalidArgument, "{}: ref_level is {}, Y has {} levels", op.type, level,
+           levels);
+  return static_cast<size_t>(level == -1 ? levels - 1 : level);
+}
+
+Offsets rows_as_pieces(int64_t rows) {
+  Offsets o(static_cast<size_t>(rows) + 1);
+  for (size_t i = 0; i < o.size(); ++i) o[i] = static_cast<int64_t>(i);
+  return o;
+}
+
+Plan plan_expand(const ir::Op& op, const Shape& x, const LoD& x_lod, const LoD& y_lod) {
+  AB_CHECK(x_lod.size() <= 1, InvalidArgument, "{}: X has {} levels of sequences, expected at most 1", op.type,
+           x_lod.size());
+  Plan plan{x_lod.empty() ? rows_as_pieces(x[0]) : x_lod[0], &y_lod[reference_level(op, y_lod)]};
+  AB_CHECK(count(plan.pieces) == count(*plan.times), ShapeMismatch,
+           "{}: X has {} {}, the level of Y has {} sequences; they must be as many", op.type, count(plan.pieces),
+           x_lod.empty() ? "rows" : "sequences", count(*plan.times));
+  return plan;
+}
+
+Plan plan_expand_as(const ir::Op& op, const Shape& x, const LoD& y_lod) {
+  AB_CHECK(y_lod.size() == 1, InvalidArgument, "{}: Y has {} levels of sequences, expected 1", op.type, y_lod.size());
+  AB_CHECK(x[0] == count(y_lod[0]), ShapeMismatch, "{}: X has {} rows, Y has {} sequences; they must be as many",
+           op.type, x[0], count(y_lod[0]));
+  return {rows_as_pieces(x[0]), &y_lod[0]};
+}
+
+template <bool kAs>
+Plan plan_of(const ir::Op& op, const Tensor& x, const Tensor& y) {
+  AB_CHECK(!y.lod().empty(), InvalidArgument, "{}: Y has no sequences", op.type);
+  if constexpr (kAs) return plan_expand_as(op, x.shape(), y.lod());
+  return plan_expand(op, x.shape(), x.lod(), y.lod());
+}
+
+template <bool kAs>
+void infer(InferContext& c) {
+  check_tensor(c, "X");
+  check_rank(c, "X", 2, kMaxRank);
+  if (!c.runtime()) {
+    out_rows(c, "Out", "X", kUnknown);
+    c.out("Out").lod_level = kAs ? std::max(1, c.in("Y").lod_level) : std::max(c.in("X").lod_level, 0);
+    return;
+  }
+  const LoD& y = lod_of(c, "Y");
+  if (kAs) {
+    plan_expand_as(c.op(), c.in("X").shape, y);
+    out_rows(c, "Out", "X", y[0].back());
+    c.share_lod("Out", "Y");
+    return;
+  }
+  static const LoD none;
+  const LoD& x = c.in("X").lod ? lod_of(c, "X") : none;
+  const Plan plan = plan_expand(c.op(), c.in("X").shape, x, y);
+  Offsets made{0};
+  int64_t rows = 0;
+  for (int64_t i = 0; i < count(*plan.times); ++i) {
+    for (int64_t k = 0; k < plan.repeats(i); ++k) made.push_back(rows += plan.length(i));
+  }
+  out_rows(c, "Out", "X", rows);
+  if (!x.empty()) set_lod(c, "Out", one_level(std::move(made)));
+}
+
+template <bool kAs>
+Kernel forward(const KernelArgs& args) {
+  const In x = args.in("X"), y = args.in("Y");
+  const Out out = args.out("Out");
+  const ir::Op op = args.op();
+  return [=](KernelContext& c) {
+    const Plan plan = plan_of<kAs>(op, c[x], c[y]);
+    const size_t row = static_cast<size_t>(c[x].row_elems()) * dtype_size(c[x].dtype());
+    const char* from = static_cast<const char*>(c[x].raw());
+    char* to = static_cast<char*>(c[out].mutable_raw());
+    for (int64_t i = 0; i < count(*plan.times); ++i) {
+      const size_t bytes = static_cast<size_t>(plan.length(i)) * row;
+      for (int64_t k = 0; k < plan.repeats(i); ++k, to += bytes) std::memcpy(to, from, bytes);
+      from += bytes;
+    }
+  };
+}
+
+template <class T, bool kAs>
+Kernel backward(const KernelArgs& args) {
+  const In x = args.in("X"), y = args.in("Y"), dout = args.in("Out@GRAD");
+  const Out dx = args.out("X@GRAD");
+  const ir::Op op = args.op();
+  return [=](KernelContext& c) {
+    if (!c.wants(dx)) return;
+    const Plan plan = plan_of<kAs>(op, c[x], c[y]);
+    const int64_t width = c[x].row_elems();
+    const T* g = c[dout].data<T>();
+    T* to = c[dx].template mutable_data<T>();
+    for (int64_t i = 0; i < count(*plan.times); ++i) {
+      const int64_t n = plan.length(i) * width;
+      std::fill(to, to + n, T{0});
+      for (int64_t k = 0; k < plan.repeats(i); ++k, g += n) {
+        for (int64_t j = 0; j < n; ++j) to[j] += g[j];
+      }
+      to += n;
+    }
+  };
+}
+
+template <bool kAs>
+void infer_grad(InferContext& c) {
+  check_same_dtype(c, "X", "Out@GRAD");
+  if (c.runtime()) {
+    const LoD& y = lod_of(c, "Y");
+    static const LoD none;
+    const Plan plan = kAs ? plan_expand_as(c.op(), c.in("X").shape, y)
+                          : plan_expand(c.op(), c.in("X").shape, c.in("X").lod ? *c.in("X").lod : none, y);
+    int64_t rows = 0;
+    for (int64_t i = 0; i < count(*plan.times); ++i) rows += plan.repeats(i) * plan.length(i);
+    Shape wanted = c.in("X").shape;
+    wanted.set(0, rows);
+    AB_CHECK(wanted == c.in("Out@GRAD").shape, ShapeMismatch, "{}: Out@GRAD is {}, expected {}", op_name(c),
+             c.in("Out@GRAD").shape.str(), wanted.str());
+  }
+  grad_as(c, "X@GRAD", "X");
+}
+
+void differentiate(GradContext& g) {
+  g.op(g.forward().type + "_grad")
+      .in("X", g.in("X"))
+      .in("Y", g.in("Y"))
+      .in("Out@GRAD", g.dout("Out"))
+      .out("X@GRAD", g.din("X"));
+}
+
+template <bool kAs>
+OpDef& declare_grad(OpDef& def) {
+  return def.doc("X@GRAD: sums of Out@GRAD over the repetitions.")
+      .in("X", "as in the forward op")
+      .in("Y", "for its sequences")
+      .in("Out@GRAD", "as Out")
+      .out("X@GRAD", "as X")
+      .infer(infer_grad<kAs>)
+      .no_grad(kOnce)
+      .template cpu<float, double, int32_t, int64_t>(
+          [](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type, kAs>(op); });
+}
+
+AB_OP(sequence_expand)
+    .doc("Row i of X (or its sequence i, when X has sequences) is repeated as often as sequence i of the level "
+         "ref_level of Y is long.")
+    .in("X", "[rows, ...], with one level of sequences or none")
+    .in("Y", "gives its sequences only")
+    .out("Out", "[repeated rows, ...]; with sequences when X has some")
+    .attr<int32_t>("ref_level", -1, "level of Y; -1: the innermost")
+    .infer(infer<false>)
+    .grad(differentiate)
+    .cpu_any([](const KernelArgs& op) { return forward<false>(op); });
+
+AB_OP(sequence_expand_as)
+    .doc("Row i of X is repeated as often as sequence i of Y is long; Out has the sequences of Y.")
+    .in("X", "[sequences of Y, ...]")
+    .in("Y", "gives its sequences only, of one level")
+    .out("Out", "[rows of Y, ...]")
+    .infer(infer<true>)
+    .grad(differentiate)
+    .cpu_any([](const KernelArgs& op) { return forward<true>(op); });
+
+[[maybe_unused]] OpDef& expand_grad = declare_grad<false>(declare_op("sequence_expand_grad", __FILE__));
+[[maybe_unused]] OpDef& expand_as_grad = declare_grad<true>(declare_op("sequence_expand_as_grad", __FILE__));
+
+}  // namespace
+}  // namespace anabranch::sequence

@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <cmath>
+
+#include "ops/sequence/offsets.h"
+
+namespace anabranch::sequence {
+namespace {
+
+constexpr int64_t kGrain = 4096;
+
+enum class Pool { kSum, kAverage, kSqrt, kMax, kLast, kFirst };
+
+Pool pool_of(const std::string& name) {
+  if (name == "SUM") return Pool::kSum;
+  if (name == "AVERAGE") return Pool::kAverage;
+  if (name == "SQRT") return Pool::kSqrt;
+  if (name == "MAX") return Pool::kMax;
+  if (name == "LAST") return Pool::kLast;
+  if (name == "FIRST") return Pool::kFirst;
+  AB_THROW(InvalidArgument, "sequence_pool: pooltype is {}, expected SUM, AVERAGE, SQRT, MAX, LAST or FIRST", name);
+}
+
+Pool pool_of(const ir::Op& op) { return pool_of(op.attr<std::string>("pooltype")); }
+
+void infer(InferContext& c) {
+  check_tensor(c, "X");
+  const Pool pool = pool_of(c.op());
+  int64_t rows = kUnknown;
+  LoDRef outer;
+  if (c.runtime()) {
+    const LoD& lod = lod_of(c, "X");
+    rows = count(lod.back());
+    if (lod.size() > 1) outer = std::make_shared<const LoD>(lod.begin(), lod.end() - 1);
+  }
+  out_rows(c, "Out", "X", rows);
+  set_lod(c, "Out", std::move(outer));
+  if (!c.runtime()) c.out("Out").lod_level = std::max(0, c.in("X").lod_level - 1);
+  if (pool == Pool::kMax && c.has_out("MaxIndex")) c.set_out("MaxIndex", c.out("Out").shape, DType::kInt32);
+}
+
+void infer_grad(InferContext& c) {
+  check_same_dtype(c, "X", "Out@GRAD");
+  const bool max = pool_of(c.op()) == Pool::kMax;
+  if (max) check_same_shape(c, "Out@GRAD", "MaxIndex");
+  if (c.runtime()) {
+    Shape wanted = c.in("X").shape;
+    wanted.set(0, count(lod_of(c, "X").back()));
+    AB_CHECK(wanted == c.in("Out@GRAD").shape, ShapeMismatch, "sequence_pool_grad: Out@GRAD is {}, expected {}",
+             c.in("Out@GRAD").shape.str(), wanted.str());
+  }
+  grad_as(c, "X@GRAD", "X");
+}
+
+// By what the sum of a sequence is divided.
+template <class T>
+T divisor(Pool pool, int64_t length) {
+  if (pool == Pool::kAverage) return static_cast<T>(length);
+  return pool == Pool::kSqrt ? std::sqrt(static_cast<T>(length)) : T{1};
+}
+
+template <class T>
+void pool_sum(Pool pool, const T* x, int64_t length, int64_t width, T* out) {
+  std::copy(x, x + width, out);
+  for (int64_t r = 1; r < length; ++r) {
+    for (int64_t j = 0; j < width; ++j) out[j] += x[r * width + j];
+  }
+  if (pool == Pool::kSum) return;
+  const T over = divisor<T>(pool, length);
+  for (int64_t j = 0; j < width; ++j) out[j] /= over;
+}
+
+template <class T>
+void pool_max(const T* x, int64_t from, int64_t to, int64_t width, T* out, int32_t* index) {
+  for (int64_t j = 0; j < width; ++j) {
+    int64_t best = from;
+    for (int64_t r = from + 1; r < to; ++r) {
+      if (x[r * width + j] > x[best * width + j]) best = r;
+    }
+    out[j] = x[best * width + j];
+    if (index) index[j] = static_cast<int32_t>(best);
+  }
+}
+
+template <class T>
+Kernel forward(const KernelArgs& op) {
+  const In x = op.in("X");
+  const Out out = op.out("Out"), max_index = op.out("MaxIndex");
+  const Pool pool = pool_of(op.op());
+  const T pad = static_cast<T>(op.attr<float>("pad_value"));
+  return [=](KernelContext& c) {
+    const Offsets& o = offsets(c[x]);
+    const int64_t width = c[x].row_elems(), n = count(o);
+    const T* from = c[x].data<T>();
+    T* to = c[out].template mutable_data<T>();
+    int32_t* index =
+        pool == Pool::kMax && c.wants(max_index) ? c[max_index].template mutable_data<int32_t>() : nullptr;
+    const int64_t grain = kGrain * n / std::max<int64_t>(1, c[x].numel()) + 1;
+    c.parallel_for(n, grain, [=, &o](int64_t begin, int64_t end) {
+      for (int64_t s = begin; s < end; ++s) {
+        const int64_t first = o[static_cast<size_t>(s)], last = o[static_cast<size_t>(s) + 1];
+        T* row = to + s * width;
+        if (first == last) {
+          std::fill(row, row + width, pad);
+          if (index) std::fill(index + s * width, index + (s + 1) * width, -1);
+        } else if (pool == Pool::kMax) {
+          pool_max(from, first, last, width, row, index ? index + s * width : nullptr);
+        } else if (pool == Pool::kFirst || pool == Pool::kLast) {
+          const T* taken = from + (pool == Pool::kFirst ? first : last - 1) * width;
+          std::copy(taken, taken + width, row);
+        } else {
+          pool_sum(pool, from + first * width, last - first, width, row);
+        }
+      }
+    });
+  };
+}
+
+// The gradient of one sequence of at least one row.
+template <class T>
+void grad_sequence(Pool pool, const T* dout, int64_t length, int64_t width, T* dx) {
+  if (pool == Pool::kFirst || pool == Pool::kLast) {
+    std::fill(dx, dx + length * width, T{0});
+    std::copy(dout, dout + width, dx + (pool == Pool::kFirst ? 0 : length - 1) * width);
+    return;
+  }
+  const T over = divisor<T>(pool, length);
+  for (int64_t r = 0; r < length; ++r) {
+    for (int64_t j = 0; j < width; ++j) dx[r * width + j] = dout[j] / over;
+  }
+}
+
+// The row that held the largest value takes the gradient. Indices come from memory: they are checked.
+template <class T>
+void grad_max(const T* dout, const int32_t* index, int64_t first, int64_t last, int64_t width, T* dx) {
+  std::fill(dx + first * width, dx + last * width, T{0});
+  for (int64_t j = 0; j < width; ++j) {
+    AB_CHECK(index[j] >= first && index[j] < last, InvalidArgument,
+             "sequence_pool_grad: MaxIndex {} is outside the rows {} to {}", index[j], first, last - 1);
+    dx[index[j] * width + j] = dout[j];
+  }
+}
+
+template <class T>
+Kernel backward(const KernelArgs& op) {
+  const In x = op.in("X"), dout = op.in("Out@GRAD"), max_index = op.in("MaxIndex");
+  const Out dx = op.out("X@GRAD");
+  const Pool pool = pool_of(op.op());
+  return [=](KernelContext& c) {
+    if (!c.wants(dx)) return;
+    const Offsets& o = offsets(c[x]);
+    const int64_t width = c[x].row_elems(), n = count(o);
+    const T* g = c[dout].data<T>();
+    const int32_t* index = pool == Pool::kMax ? c[max_index].data<int32_t>() : nullptr;
+    T* to = c[dx].template mutable_data<T>();
+    const int64_t grain = kGrain * n / std::max<int64_t>(1, c[x].numel()) + 1;
+    c.parallel_for(n, grain, [=, &o](int64_t begin, int64_t end) {
+      for (int64_t s = begin; s < end; ++s) {
+        const int64_t first = o[static_cast<size_t>(s)], last = o[static_cast<size_t>(s) + 1];
+        if (first == last) continue;
+        if (index) {
+          grad_max(g + s * width, index + s * width, first, last, width, to);
+        } else {
+          grad_sequence(pool, g + s * width, last - first, width, to + first * width);
+        }
+      }
+    });
+  };
+}
+
+void differentiate(GradContext& g) {
+  auto op = g.op("sequence_pool_grad");
+  if (pool_of(g.forward()) == Pool::kMax) op.in("MaxIndex", g.out("MaxIndex"));
+  op.in("Out@GRAD", g.dout("Out")).in("X", g.in("X")).out("X@GRAD", g.din("X"));
+}
+
+AB_OP(sequence_pool)
+    .doc("One row for each sequence of the innermost level: the SUM of its rows, their AVERAGE, their sum over the root "
+         "of their number (SQRT), the MAX of each column, the FIRST or the LAST row; pad_value for an empty sequence.")
+    .in("X", "[rows, ...] float with sequences")
+    .out("Out", "[sequences, ...]; the outer levels group its rows")
+    .out_intermediate("MaxIndex", "as Out, int32: the row of each maximum; -1 for an empty sequence")
+    .attr<bool>("is_test", false, "accepted, without effect")
+    .attr<std::string>("pooltype", "AVERAGE", "SUM, AVERAGE, SQRT, MAX, LAST or FIRST",
+                       [](const std::string& v) { pool_of(v); })
+    .attr<float>("pad_value", 0.0f, "of empty sequences")
+    .infer(infer)
+    .grad(differentiate)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+
+AB_OP(sequence_pool_grad)
+    .doc("Gradient of sequence_pool: each sequence's gradient is shared out over its rows as they had entered.")
+    .in_optional("MaxIndex", "from the forward op, for MAX")
+    .in("Out@GRAD", "as Out")
+    .in("X", "as in the forward op")
+    .out("X@GRAD", "as X")
+    .dtype_of_input("Out@GRAD")
+    .infer(infer_grad)
+    .no_grad(kOnce)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+
+}  // namespace
+}  // namespace anabranch::sequence
