@@ -15,11 +15,13 @@ namespace anabranch::python {
 namespace nb = nanobind;
 
 void bind_error(nb::module_& m);
+void bind_flags(nb::module_& m);
 void bind_core(nb::module_& m);
 void bind_scope(nb::module_& m);
 void bind_ir(nb::module_& m);
 void bind_opdef(nb::module_& m);
 void bind_autodiff(nb::module_& m);
+void bind_graph(nb::module_& m);
 void bind_io(nb::module_& m);
 void bind_engine(nb::module_& m);
 void install_source_locations(nb::module_& m);

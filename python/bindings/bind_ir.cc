@@ -161,6 +161,21 @@ void bind_block(nb::module_& m) {
         AB_CHECK(op && i <= b.ops().size(), InvalidArgument, "position {} is behind the block's ops", i);
         return b.insert_op(i, std::move(op));
       }, nb::arg("index"), nb::arg("op"), "Puts an op there unchecked.")
+      .def("insert_raw_op", [](ir::Block& b, size_t i, const std::string& type, const Slots& inputs,
+                               const Slots& outputs, const nb::dict& attrs) {
+        AB_CHECK(i <= b.ops().size(), InvalidArgument, "position {} is behind the block's ops", i);
+        auto op = std::make_shared<ir::Op>();
+        op->type = type;
+        op->inputs = slots_from(inputs);
+        op->outputs = slots_from(outputs);
+        for (auto [key, value] : attrs) {
+          const auto name = nb::cast<std::string>(key);
+          op->attrs[name] = attr_from_python(name, value, {});
+        }
+        op->made_at = current_source_loc();
+        return b.insert_op(i, std::move(op));
+      }, nb::arg("index"), nb::arg("type"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("attrs"),
+           "An op that nothing runs and no schema describes: feed and fetch of inference programs.")
       .def("append_op", &append, nb::arg("type"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("attrs"),
            nb::arg("index") = nb::none(), "Checks, infers shapes, appends.");
 }

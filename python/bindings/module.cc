@@ -6,11 +6,13 @@ NB_MODULE(_core, m) {
   m.doc() = "The C++ engine. Use anabranch.fluid.";
   m.attr("__version__") = ANABRANCH_VERSION;
   bind_error(m);
+  bind_flags(m);
   bind_core(m);
   bind_scope(m);
   bind_ir(m);
   bind_opdef(m);
   bind_autodiff(m);
+  bind_graph(m);
   bind_io(m);
   bind_engine(m);
   install_source_locations(m);

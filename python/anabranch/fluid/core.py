@@ -138,8 +138,7 @@ def op_support_gpu(op_type):
 
 def globals():
     """dict: all flags of the process by name."""
-    from .framework import flags
-    return dict(flags._values)
+    return {name: value for name, (value, _) in _core.all_flags().items()}
 
 
 def get_all_op_types():

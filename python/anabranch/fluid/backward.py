@@ -1,0 +1,159 @@
+"""Gradients: append_backward and gradients."""
+import collections.abc
+
+from .. import _core
+from .errors import InvalidType, InvalidValue, Violated
+from .framework import Variable
+from .framework.variable import var_names
+
+__all__ = ["append_backward", "gradients"]
+
+
+def _names(what, given):
+    """Set of names from Variables or names (a single one too)."""
+    if given is None:
+        return set()
+    if isinstance(given, (str, Variable)):
+        given = [given]
+    if not isinstance(given, (list, tuple, set, frozenset)):
+        raise InvalidType("%s is a set or list of Variables or names, got %s" % (what, type(given).__name__))
+    for item in given:
+        if not isinstance(item, (str, Variable)):
+            raise InvalidType("%s holds Variables or names, got %s" % (what, type(item).__name__))
+    return set(var_names(given))
+
+
+def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None, checkpoints=None):
+    """Appends the operators that compute the gradient of ``loss`` by the parameters.
+
+    Args:
+        loss (Variable): shape [1].
+        parameter_list (list of Parameter|str, optional): by default every trainable parameter.
+        no_grad_set (set of Variable|str, optional): variables whose gradient is not wanted, beside those with
+            ``stop_gradient``.
+        callbacks (list of callable, optional): each is called as ``f(block=block, context=dict)`` after every
+            gradient operator.
+        checkpoints (list of Variable, optional): variables to keep; all others could be computed again. Accepted:
+            everything is kept, the values are the same.
+
+    Returns:
+        list of (Parameter, Variable): parameters that have a gradient, in program order, with it.
+
+    Raises:
+        AssertionError: ``loss`` is no Variable, has not the shape [1], or ``callbacks`` is no list.
+        TypeError: another argument of another class.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+        ...     x = fluid.data("x", [None, 4])
+        ...     loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+        ...     pairs = fluid.backward.append_backward(loss)
+        >>> sorted(g.name for p, g in pairs)
+        ['fc_0.b_0@GRAD', 'fc_0.w_0@GRAD']
+    """
+    if not isinstance(loss, Variable):
+        raise Violated("append_backward: loss is a Variable, got %s" % type(loss).__name__)
+    if tuple(loss.shape) not in ((1,), ()):
+        raise Violated("append_backward: loss has the shape [1], got %s; take its mean" % list(loss.shape))
+    if callbacks is not None and (not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks))):
+        raise Violated("append_backward: callbacks is a list of functions")
+    program = loss.block.program
+    block = program.global_block()
+    parameters = []
+    if parameter_list is not None:
+        if not isinstance(parameter_list, (list, tuple, set)):
+            raise InvalidType("append_backward: parameter_list is a list, got %s" % type(parameter_list).__name__)
+        parameters = sorted(_names("parameter_list", parameter_list))
+        if not parameters:
+            return []
+        for name in parameters:
+            block.var(name)
+    context = _CallbackContext()
+
+    def after_op(block_idx):
+        for callback in callbacks:
+            callback(block=program.block(block_idx), context=context)
+
+    with program._backward_role_guard():
+        pairs = _core.append_backward(program.desc, loss.name, parameters, _names("no_grad_set", no_grad_set),
+                                      after_op if callbacks else None)
+    return [(block.var(parameter), block.var(gradient)) for parameter, gradient in pairs]
+
+
+class _CallbackContext(collections.abc.Mapping):
+    """What callbacks of append_backward get as ``context``: name of a gradient -> name of its variable."""
+
+    def __getitem__(self, name):
+        if "@GRAD" not in name:
+            raise KeyError(name)
+        return name[:name.index("@GRAD")]
+
+    def __iter__(self):
+        return iter(())
+
+    def __len__(self):
+        return 0
+
+    def __contains__(self, name):
+        return isinstance(name, str) and "@GRAD" in name
+
+
+def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
+    """Appends the operators that compute the gradient of ``targets`` by ``inputs``.
+
+    Args:
+        targets (Variable|list of Variable): what to differentiate.
+        inputs (Variable|list of Variable): by what.
+        target_gradients (Variable|list of Variable|None, optional): weights of the targets, of the same shapes; ones
+            where missing.
+        no_grad_set (set of Variable|str, optional): variables through which nothing flows.
+
+    Returns:
+        list of Variable: one for each input; None where it has no influence.
+
+    Raises:
+        TypeError: an argument of another class. ValueError: numbers or shapes of targets and weights differ.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> with fluid.program_guard(fluid.Program(), fluid.Program()):
+        ...     x = fluid.data("x", [None, 4])
+        ...     x.stop_gradient = False
+        ...     g = fluid.gradients([fluid.layers.relu(x)], x)
+        >>> g[0].name
+        'x@GRAD'
+    """
+    targets, inputs = _variables("targets", targets), _variables("inputs", inputs)
+    if target_gradients is None:
+        weights = [None] * len(targets)
+    else:
+        weights = list(target_gradients) if isinstance(target_gradients, (list, tuple)) else [target_gradients]
+    if len(weights) != len(targets):
+        raise InvalidValue("gradients: %d targets need as many target_gradients, got %d" % (len(targets), len(weights)))
+    for target, weight in zip(targets, weights):
+        if weight is None:
+            continue
+        if not isinstance(weight, Variable):
+            raise InvalidType("gradients: target_gradients are Variables or None, got %s" % type(weight).__name__)
+        if tuple(weight.shape) != tuple(target.shape):
+            raise InvalidValue("gradients: target %s has the shape %s, its gradient %s has %s"
+                               % (target.name, list(target.shape), weight.name, list(weight.shape)))
+    if not targets or not inputs:
+        raise InvalidValue("gradients: targets and inputs are not empty")
+    program = targets[0].block.program
+    with program._backward_role_guard():
+        names = _core.gradients(program.desc, var_names(targets), var_names(inputs),
+                                ["" if w is None else w.name for w in weights], _names("no_grad_set", no_grad_set))
+    return [inputs[i].block._find_var_recursive(name) if name else None for i, name in enumerate(names)]
+
+
+calc_gradient = gradients
+
+
+def _variables(what, given):
+    given = list(given) if isinstance(given, (list, tuple)) else [given]
+    for item in given:
+        if not isinstance(item, Variable):
+            raise InvalidType("gradients: %s are Variables, got %s" % (what, type(item).__name__))
+    return given

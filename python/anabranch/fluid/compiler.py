@@ -1,0 +1,216 @@
+"""CompiledProgram: a program prepared for data-parallel runs, or for runs with another BuildStrategy."""
+from .. import _core
+from .errors import InvalidType, InvalidValue, NotOffered, Violated
+from .feeding import FeedTable, one_feed
+from .fetching import check_numpy, fetch_names
+from .framework import OpRole, Program, Variable, cpu_places
+from .strategies import BuildStrategy, ExecutionStrategy
+
+__all__ = ["CompiledProgram", "ExecutionStrategy", "BuildStrategy"]
+
+
+class CompiledProgram:
+    """A Program together with how it is to be run. It is compiled at its first run.
+
+    Args:
+        program_or_graph (Program): what to run.
+        build_strategy (BuildStrategy, optional): the default one when missing.
+
+    Raises:
+        TypeError: another class.
+
+    Examples:
+        >>> import numpy, anabranch.fluid as fluid
+        >>> main = fluid.Program()
+        >>> with fluid.program_guard(main, fluid.Program()):
+        ...     x = fluid.data("x", [None, 2])
+        ...     y = fluid.layers.scale(x, 2.0)
+        >>> compiled = fluid.CompiledProgram(main).with_data_parallel(places=fluid.cpu_places(2))
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> exe.run(compiled, feed={"x": numpy.ones((4, 2), "float32")}, fetch_list=[y])[0].shape
+        (4, 2)
+    """
+
+    def __init__(self, program_or_graph, build_strategy=None):
+        if isinstance(program_or_graph, CompiledProgram) or not isinstance(program_or_graph, Program):
+            raise InvalidType("CompiledProgram: program_or_graph is a Program, got %s" % type(program_or_graph).__name__)
+        self._program = program_or_graph
+        self._build_strategy = self._strategy(build_strategy, BuildStrategy, "build_strategy")
+        self._exec_strategy = None
+        self._is_data_parallel = False
+        self._is_inference = False
+        self._loss_name = None
+        self._share_vars_from = None
+        self._places = None
+        self._engine = None
+        self._scope = None
+        self._executor_place = None
+        self._table = None
+        self._table_version = None
+
+    @staticmethod
+    def _strategy(strategy, cls, what):
+        if strategy is not None and not isinstance(strategy, cls):
+            raise InvalidType("CompiledProgram: %s is a %s, got %s" % (what, cls.__name__, type(strategy).__name__))
+        return strategy
+
+    # ---- what to do
+
+    def with_data_parallel(self, loss_name=None, build_strategy=None, exec_strategy=None, share_vars_from=None,
+                           places=None):
+        """Makes the program run on several replicas, each with a part of the batch.
+
+        Args:
+            loss_name (str, optional): name of the loss; needed when the program trains.
+            build_strategy (BuildStrategy, optional): replaces the constructor's.
+            exec_strategy (ExecutionStrategy, optional): the default one when missing.
+            share_vars_from (CompiledProgram, optional): uses the variables of that one, which must be data parallel
+                and have run.
+            places (list of CPUPlace|CPUPlace, optional): one replica a place. Default ``cpu_places()``, at the first run.
+
+        Returns:
+            CompiledProgram: this one.
+
+        Raises:
+            AssertionError: called twice, or after an inference compile. TypeError: an argument of another class.
+        """
+        if self._is_data_parallel:
+            raise Violated("CompiledProgram.with_data_parallel is called a second time")
+        if self._is_inference:
+            raise Violated("CompiledProgram.with_data_parallel cannot follow with_inference_optimize")
+        if isinstance(loss_name, Variable):
+            loss_name = loss_name.name
+        if loss_name is not None and not isinstance(loss_name, str):
+            raise InvalidType("with_data_parallel: loss_name is a str, got %s" % type(loss_name).__name__)
+        if share_vars_from is not None and not isinstance(share_vars_from, CompiledProgram):
+            raise InvalidType("with_data_parallel: share_vars_from is a CompiledProgram, got %s"
+                              % type(share_vars_from).__name__)
+        if build_strategy is not None:
+            self._build_strategy = self._strategy(build_strategy, BuildStrategy, "build_strategy")
+        self._exec_strategy = self._strategy(exec_strategy, ExecutionStrategy, "exec_strategy")
+        if places is not None:
+            self._places = self._checked_places(places)
+        self._loss_name = loss_name
+        self._share_vars_from = share_vars_from
+        self._is_data_parallel = True
+        return self
+
+    @staticmethod
+    def _checked_places(places):
+        if not isinstance(places, (list, tuple)):
+            places = [places]
+        if not places:
+            raise InvalidValue("with_data_parallel: places is empty")
+        for place in places:
+            if not isinstance(place, _core.CPUPlace):
+                raise InvalidType("with_data_parallel: places are CPUPlaces, got %s" % type(place).__name__)
+        return list(places)
+
+    def with_inference_optimize(self, config):
+        """Other inference engines are not part of this build.
+
+        Raises:
+            AssertionError: after ``with_data_parallel``. TypeError: no configuration of the original can exist here.
+        """
+        if self._is_data_parallel:
+            raise Violated("CompiledProgram.with_inference_optimize cannot follow with_data_parallel")
+        raise InvalidType("with_inference_optimize: config is a NativeConfig or AnalysisConfig, got %s; run the program "
+                          "of load_inference_model with an Executor" % type(config).__name__)
+
+    _with_inference_optimize = with_inference_optimize
+
+    # ---- compiling
+
+    def _compile(self, scope, place):
+        """Binds the program to a scope; ValueError when it is bound to another one."""
+        if self._engine is not None:
+            if scope is not self._scope:
+                raise InvalidValue("CompiledProgram: it was compiled for another scope; make another CompiledProgram")
+            if place != self._executor_place:
+                raise InvalidValue("CompiledProgram: it was compiled for another place; make another CompiledProgram")
+            return self
+        build = self._build_strategy or BuildStrategy()
+        execution = self._exec_strategy or ExecutionStrategy()
+        share = None
+        if self._is_data_parallel:
+            if self._places is None:
+                self._places = cpu_places()
+            self._check_program()
+            share = self._shared_engine()
+            self._check_trainers(build)
+        self._engine = _core.CompiledProgram(self._program.desc, scope, self._replicas(), self._is_data_parallel,
+                                             self._loss_name or "", build._to_core(), execution._to_core(), share)
+        self._scope, self._executor_place = scope, place
+        self._build_strategy, self._exec_strategy = build, execution
+        build._finalize()
+        return self
+
+    def _replicas(self):
+        return len(self._places) if self._is_data_parallel else 1
+
+    def _check_program(self):
+        """What data parallelism asks of a program."""
+        desc = self._program.desc
+        if self._loss_name is None:
+            for op in desc.block(0).ops():
+                if op.has_attr("op_role") and op.attr("op_role") & (OpRole.Backward | OpRole.Optimize) == OpRole.Backward:
+                    raise Violated("with_data_parallel: the program has a backward part, so loss_name is needed")
+        elif desc.block(0).find_var(self._loss_name) is None:
+            raise InvalidValue("with_data_parallel: the program has no variable %r (loss_name)" % self._loss_name)
+        if self._replicas() > 1:
+            for i in range(1, desc.num_blocks()):
+                for op in desc.block(i).ops():
+                    if op.has_attr("op_role") and op.attr("op_role") & OpRole.Optimize and op.attr("op_role_var"):
+                        raise NotOffered("with_data_parallel: %s updates a parameter inside control flow, which several "
+                                         "replicas cannot do" % op.type)
+
+    def _check_trainers(self, build):
+        endpoints = self._program._trainers_endpoints
+        if endpoints and not build._finalized:
+            if build.num_trainers > 1 and build.num_trainers != len(endpoints):
+                raise Violated("BuildStrategy.num_trainers is %d, but the program names %d trainers"
+                               % (build.num_trainers, len(endpoints)))
+            build.trainers_endpoints = list(endpoints)
+
+    def _shared_engine(self):
+        other = self._share_vars_from
+        if other is None:
+            return None
+        if not other._is_data_parallel:
+            raise InvalidValue("share_vars_from: that CompiledProgram is not data parallel")
+        if other._engine is None:
+            raise InvalidValue("share_vars_from: that CompiledProgram has not run yet, so there is nothing to share")
+        return other._engine
+
+    # ---- running
+
+    def _run(self, executor, feed, fetch_list, scope, return_numpy, return_merged):
+        self._compile(scope, executor.place)
+        names, _ = fetch_names(fetch_list)
+        if self._table_version != self._program.desc.version:
+            self._table, self._table_version = FeedTable(self._program.desc), self._program.desc.version
+        result = self._engine.run(self._feeds(feed), names, return_numpy, return_merged or not self._is_data_parallel)
+        if return_numpy:
+            check_numpy(result, names)
+        return result
+
+    def _feeds(self, feed):
+        """The feeds as a list: one for all replicas, or one a replica."""
+        if not self._is_data_parallel:
+            return [self._table.accept(one_feed(feed))]
+        if feed is None:
+            return []
+        if isinstance(feed, dict):
+            return [self._table.accept(feed, self._replicas())]
+        if not isinstance(feed, (list, tuple)):
+            raise InvalidType("feed is a dict, or a list of one dict a replica, got %s" % type(feed).__name__)
+        if not all(isinstance(f, dict) for f in feed):
+            raise InvalidType("each element of a feed list is a dict, got %s" % [type(f).__name__ for f in feed])
+        if len(feed) != self._replicas():
+            raise InvalidValue("a feed list has one dict for each of the %d replicas, got %d"
+                               % (self._replicas(), len(feed)))
+        return [self._table.accept(f) for f in feed]
+
+    def explain(self):
+        """str: which passes were applied to the graph of the last run, and why others were not."""
+        return "not compiled yet\n" if self._engine is None else self._engine.explain()

@@ -1,0 +1,183 @@
+"""Executor: runs programs, one after another, in scopes."""
+import collections
+import warnings
+
+from .. import _core
+from .compiler import CompiledProgram
+from .errors import InvalidType, NotAllowed, Unsupported
+from .feeding import FeedTable, one_feed
+from .fetching import as_numpy, check_numpy, fetch_names  # noqa: F401
+from .framework import Program, default_main_program
+from .scope import _switch_scope, global_scope, scope_guard  # noqa: F401
+
+__all__ = ["Executor", "global_scope", "scope_guard"]
+
+#: Programs that one Executor keeps ready; the one not used for longest goes first.
+_KEPT = 64
+
+
+class _Ready:
+    """A program bound to a scope: the engine's object and the table of what may be fed."""
+
+    __slots__ = ("program", "engine", "table", "version")
+
+    def __init__(self, program, scope):
+        self.program = program
+        self.engine = _core.CompiledProgram(program.desc, scope, 1, False, "", _core.BuildStrategy(),
+                                            _core.ExecutionStrategy(), None)
+        self.table = None
+        self.version = None
+
+    def feeds(self):
+        version = self.program.desc.version
+        if version != self.version:
+            self.table = FeedTable(self.program.desc)
+            self.version = version
+        return self.table
+
+
+class Executor:
+    """Runs Programs and CompiledPrograms.
+
+    Args:
+        place (CPUPlace, optional): where; this build has the CPU only. Default CPUPlace().
+
+    Raises:
+        TypeError: another place.
+
+    Examples:
+        >>> import numpy, anabranch.fluid as fluid
+        >>> main, startup = fluid.Program(), fluid.Program()
+        >>> with fluid.program_guard(main, startup):
+        ...     x = fluid.data("x", [None, 2])
+        ...     y = fluid.layers.scale(x, 2.0)
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> _ = exe.run(startup)
+        >>> exe.run(main, feed={"x": numpy.ones((1, 2), "float32")}, fetch_list=[y])[0].tolist()
+        [[2.0, 2.0]]
+    """
+
+    def __init__(self, place=None):
+        if place is None:
+            place = _core.CPUPlace()
+        if not isinstance(place, _core.CPUPlace):
+            raise InvalidType("Executor: place is a CPUPlace, got %s" % type(place).__name__)
+        self.place = place
+        self._ready = collections.OrderedDict()
+        self._pruned = collections.OrderedDict()
+        self._closed = False
+
+    def close(self):
+        """Frees everything that was kept ready. A later ``run`` raises RuntimeError.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> fluid.Executor().close()
+        """
+        self._closed = True
+        self._ready.clear()
+        self._pruned.clear()
+
+    def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
+            return_numpy=True, use_program_cache=False, return_merged=True, use_prune=False):
+        """Runs all ops of a program in an order that respects what they read and write.
+
+        Args:
+            program (Program|CompiledProgram, optional): the default main program when missing.
+            feed (dict, optional): name -> numpy array, LoDTensor or number. For a data-parallel program also a list
+                with one dict a replica. Names that the program does not have are ignored with a warning.
+            fetch_list (list|tuple|Variable|str, optional): what to return: Variables, names, or the result of
+                ``minimize`` (which switches pruning on).
+            feed_var_name (str), fetch_var_name (str): accepted; feeding and fetching need no variables here.
+            scope (Scope, optional): where persistable variables live. Default ``global_scope()``.
+            return_numpy (bool): numpy arrays, else LoDTensors. Default True.
+            use_program_cache (bool): accepted: programs are always kept ready, and changes are noticed. Default False.
+            return_merged (bool): joins the replicas' values along axis 0; else a list with one value a replica.
+                Default True.
+            use_prune (bool): runs only what the fetched variables need. Default False: every op runs.
+
+        Returns:
+            list: one value for each item of ``fetch_list``.
+
+        Raises:
+            RuntimeError: the executor is closed; a fed Python list; a fetched variable with LoD and return_numpy.
+            TypeError: ``program`` or ``feed`` of another class; a fetch item that is no Variable or name.
+            ValueError: a value that differs from its ``fluid.data`` in rank, extent or dtype.
+            AssertionError: several feeds for a program without data parallel; ``fetch_list`` of another class.
+            EnforceNotMet: everything that goes wrong in the program: an input missing, parameters without value
+                (run the startup program first), an unknown fetch, an op's own complaint.
+            EOFException: a reader in the program is at its end.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> main = fluid.Program()
+            >>> with fluid.program_guard(main, fluid.Program()):
+            ...     one = fluid.layers.fill_constant([1], "float32", 1.0)
+            >>> fluid.Executor().run(main, fetch_list=[one])[0].tolist()
+            [1.0]
+        """
+        if self._closed:
+            raise NotAllowed("Executor.run: the executor is closed")
+        if program is None:
+            program = default_main_program()
+        if scope is None:
+            scope = global_scope()
+        elif not isinstance(scope, _core.Scope):
+            raise InvalidType("Executor.run: scope is a Scope, got %s" % type(scope).__name__)
+        if isinstance(program, CompiledProgram):
+            return program._run(self, feed, fetch_list, scope, return_numpy, return_merged)
+        if not isinstance(program, Program):
+            raise InvalidType("Executor.run: program is a Program or CompiledProgram, got %s" % type(program).__name__)
+        feed = one_feed(feed)
+        names, ops = fetch_names(fetch_list)
+        if use_prune or ops:
+            program = self._prune(program, feed, names, ops)
+        ready = self._make_ready(program, scope)
+        result = ready.engine.run([ready.feeds().accept(feed)], names, return_numpy, True)
+        if return_numpy:
+            check_numpy(result, names)
+        return result
+
+    def _make_ready(self, program, scope):
+        key = (program.desc.id, scope.id)
+        ready = self._ready.get(key)
+        if ready is not None:
+            self._ready.move_to_end(key)
+            return ready
+        if not program.global_block().ops:
+            warnings.warn("Executor.run: the program is empty; was the layer code run under another program_guard?",
+                          stacklevel=3)
+        ready = self._ready[key] = _Ready(program, scope)
+        if len(self._ready) > _KEPT:
+            self._ready.popitem(last=False)
+        return ready
+
+    def _prune(self, program, feed, names, ops):
+        """The part of a program that some variables and ops need; kept for the next call."""
+        key = (program.desc.id, program.desc.version, tuple(feed), tuple(names), tuple(id(op) for op in ops))
+        found = self._pruned.get(key)
+        if found is None:
+            found = self._pruned[key] = program._prune_with_input(list(feed), names + ops)
+            if len(self._pruned) > _KEPT:
+                self._pruned.popitem(last=False)
+        return found
+
+    def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
+                           fetch_info=None, print_period=100, fetch_handler=None):
+        """Training from the files of a Dataset.
+
+        Raises:
+            RuntimeError: no dataset. NotImplementedError: this build reads no Dataset yet.
+        """
+        return self._from_dataset("train_from_dataset", dataset)
+
+    def infer_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
+                           fetch_info=None, print_period=100, fetch_handler=None):
+        """Inference over the files of a Dataset. Raises as :meth:`train_from_dataset`."""
+        return self._from_dataset("infer_from_dataset", dataset)
+
+    @staticmethod
+    def _from_dataset(function, dataset):
+        if dataset is None:
+            raise NotAllowed("Executor.%s: a dataset is needed" % function)
+        raise Unsupported("Executor.%s: Datasets are not part of this build" % function)

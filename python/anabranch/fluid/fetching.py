@@ -1,0 +1,61 @@
+"""What a run gives back: names of the fetched variables, and their values as the caller wants them."""
+from .. import _core
+from .errors import InvalidType, NotAllowed, Violated
+from .framework import Operator, Variable
+
+
+def fetch_names(fetch_list):
+    """(names, ops) of a fetch list: Variables and names; ops come from the result of ``minimize``.
+
+    Raises:
+        AssertionError: ``fetch_list`` is no Variable, name, list or tuple. TypeError: an item of another class.
+    """
+    if not fetch_list:
+        if fetch_list is None or isinstance(fetch_list, (list, tuple)):
+            return [], []
+    if isinstance(fetch_list, (Variable, str, Operator)):
+        fetch_list = [fetch_list]
+    if not isinstance(fetch_list, (list, tuple)):
+        raise Violated("fetch_list is a list or tuple of Variables or names, got %s" % type(fetch_list).__name__)
+    names, ops = [], []
+    for item in fetch_list:
+        if isinstance(item, Variable):
+            names.append(item.desc.name)
+        elif isinstance(item, str):
+            names.append(item)
+        elif isinstance(item, Operator):
+            ops.append(item)
+        elif isinstance(item, (list, tuple)) and _is_minimize_result(item):
+            ops += item[0]
+        else:
+            raise InvalidType("an item of fetch_list is a Variable, a name or the result of minimize, got %s"
+                              % type(item).__name__)
+    return names, ops
+
+
+def _is_minimize_result(item):
+    return (len(item) == 2 and isinstance(item[0], (list, tuple))
+            and all(isinstance(op, Operator) for op in item[0]))
+
+
+def check_numpy(results, names):
+    """Raises RuntimeError when a value that was to be a numpy array has sequences, which arrays cannot hold."""
+    for result, name in zip(results, names):
+        for piece in result if isinstance(result, list) else (result,):
+            if type(piece) is _core.LoDTensor:
+                raise NotAllowed("the fetched variable %s has LoD, which a numpy array cannot hold: run with "
+                                 "return_numpy=False to get the LoDTensor" % name)
+
+
+def as_numpy(tensor):
+    """The values of a LoDTensor (or of a list of them) as numpy array.
+
+    Raises:
+        RuntimeError: the tensor has LoD.
+    """
+    import numpy as np
+    if isinstance(tensor, (list, _core.LoDTensorArray)):
+        return [as_numpy(t) for t in tensor]
+    if isinstance(tensor, _core.LoDTensor):
+        check_numpy([tensor] if tensor.lod() else [], ["tensor"])
+    return np.array(tensor)

@@ -1,0 +1,134 @@
+"""ParallelExecutor: data-parallel training with one object, the way of Fluid 0.x to 1.5, kept for all 1.x programs."""
+import sys
+import warnings
+
+from .. import _core
+from .compiler import CompiledProgram
+from .errors import InvalidType, InvalidValue, Violated
+from .executor import Executor
+from .framework import Program, Variable, cpu_places, default_main_program
+from .scope import global_scope
+from .strategies import BuildStrategy, ExecutionStrategy
+
+__all__ = ["ParallelExecutor"]
+
+
+class ParallelExecutor:
+    """Runs a program on several replicas, each with a part of the batch.
+
+    Args:
+        use_cuda (bool): False: one replica for each of ``cpu_places()`` (environment variable ``CPU_NUM``). True needs
+            a CUDA build, which this is not.
+        loss_name (str, optional): name of the loss; needed for training.
+        main_program (Program, optional): the default main program when missing.
+        share_vars_from (ParallelExecutor, optional): uses the variables of that one: for testing while training.
+        exec_strategy (ExecutionStrategy, optional), build_strategy (BuildStrategy, optional): default ones when missing.
+        num_trainers (int): number of processes. Default 1.
+        trainer_id (int): number of this process. Default 0.
+        scope (Scope, optional): ``global_scope()`` when missing; ignored, with a warning, beside ``share_vars_from``.
+
+    Raises:
+        AssertionError: ``use_cuda``. TypeError: an argument of another class. ValueError: arguments of very old
+            versions (set those in the strategies).
+
+    Examples:
+        >>> import numpy, anabranch.fluid as fluid
+        >>> main = fluid.Program()
+        >>> with fluid.program_guard(main, fluid.Program()):
+        ...     x = fluid.data("x", [None, 2])
+        ...     y = fluid.layers.scale(x, 2.0)
+        >>> pe = fluid.ParallelExecutor(use_cuda=False, main_program=main)
+        >>> pe.run([y.name], feed={"x": numpy.ones((2, 2), "float32")})[0].shape
+        (2, 2)
+    """
+
+    def __init__(self, use_cuda, loss_name=None, main_program=None, share_vars_from=None, exec_strategy=None,
+                 build_strategy=None, num_trainers=1, trainer_id=0, scope=None, **kwargs):
+        if kwargs:
+            raise InvalidValue("ParallelExecutor: unknown arguments %s; set them in ExecutionStrategy or BuildStrategy"
+                               % ", ".join(sorted(kwargs)))
+        if use_cuda:
+            raise Violated("ParallelExecutor: not compiled with CUDA; use_cuda=False")
+        if share_vars_from is not None and not isinstance(share_vars_from, ParallelExecutor):
+            raise InvalidType("ParallelExecutor: share_vars_from is a ParallelExecutor, got %s"
+                              % type(share_vars_from).__name__)
+        if main_program is not None and not isinstance(main_program, Program):
+            raise InvalidType("ParallelExecutor: main_program is a Program, got %s" % type(main_program).__name__)
+        if scope is not None and not isinstance(scope, _core.Scope):
+            raise InvalidType("ParallelExecutor: scope is a Scope, got %s" % type(scope).__name__)
+        build = self._strategy(build_strategy, BuildStrategy, "build_strategy")
+        execution = self._strategy(exec_strategy, ExecutionStrategy, "exec_strategy")
+        self._set_trainers(build, num_trainers, trainer_id)
+        self._scope = self._choose_scope(scope, share_vars_from)
+        self._share_vars_from = share_vars_from
+        self._places = share_vars_from._places if share_vars_from is not None else cpu_places()
+        self._compiled_program = CompiledProgram(main_program or default_main_program()).with_data_parallel(
+            loss_name=loss_name, build_strategy=build, exec_strategy=execution,
+            share_vars_from=share_vars_from._compiled_program if share_vars_from is not None else None,
+            places=self._places)
+        self._executor = Executor(self._places[0])
+
+    @staticmethod
+    def _strategy(strategy, cls, what):
+        if strategy is None:
+            return cls()
+        if not isinstance(strategy, cls):
+            raise InvalidType("ParallelExecutor: %s is a %s, got %s" % (what, cls.__name__, type(strategy).__name__))
+        return strategy
+
+    @staticmethod
+    def _set_trainers(build, num_trainers, trainer_id):
+        if num_trainers != 1 and build.num_trainers != num_trainers:
+            sys.stderr.write("ParallelExecutor: build_strategy.num_trainers becomes %s\n" % num_trainers)
+            build.num_trainers = num_trainers
+        if trainer_id != 0 and build.trainer_id != trainer_id:
+            sys.stderr.write("ParallelExecutor: build_strategy.trainer_id becomes %s\n" % trainer_id)
+            build.trainer_id = trainer_id
+
+    @staticmethod
+    def _choose_scope(scope, share_vars_from):
+        if share_vars_from is not None:
+            if scope is not None:
+                warnings.warn("ParallelExecutor: scope is ignored, that of share_vars_from is used", stacklevel=3)
+            return share_vars_from._scope
+        return global_scope() if scope is None else scope
+
+    def _ready(self):
+        if self._share_vars_from is not None:
+            self._share_vars_from._ready()
+        self._compiled_program._compile(self._scope, self._executor.place)
+
+    def run(self, fetch_list, feed=None, feed_dict=None, return_numpy=True):
+        """One step on all replicas.
+
+        Args:
+            fetch_list (list): Variables or names of what to return.
+            feed (dict|list of dict, optional): a whole batch, cut into one part a replica; or one dict a replica.
+            feed_dict (optional): the old name of ``feed``.
+            return_numpy (bool): numpy arrays, else LoDTensors. Default True.
+
+        Returns:
+            list: the replicas' values of each fetched variable, joined along axis 0.
+
+        Raises:
+            ValueError: a feed list whose length is not ``device_count``. Otherwise as ``Executor.run``.
+        """
+        if feed_dict is not None:
+            if feed is None:
+                feed = feed_dict
+            warnings.warn("ParallelExecutor.run: feed_dict is the old name of feed", DeprecationWarning, stacklevel=2)
+        if isinstance(fetch_list, (Variable, str)):
+            fetch_list = [fetch_list]
+        self._ready()
+        return self._executor.run(self._compiled_program, feed=feed, fetch_list=fetch_list, scope=self._scope,
+                                  return_numpy=return_numpy)
+
+    @property
+    def device_count(self):
+        """int: number of replicas."""
+        return len(self._places)
+
+    def drop_local_exe_scopes(self):
+        """Releases the memory of all temporaries now; the next run makes them anew."""
+        if self._compiled_program._engine is not None:
+            self._compiled_program._engine.drop_temporaries()

@@ -1,0 +1,53 @@
+"""The scope that executors use when none is given."""
+import contextlib
+
+from .. import _core
+from .errors import InvalidType
+
+_global = _core.Scope()
+
+
+def global_scope():
+    """Scope: the one in use now: the process's own, or that of the innermost ``scope_guard``.
+
+    Examples:
+        >>> import numpy, anabranch.fluid as fluid
+        >>> with fluid.scope_guard(fluid.Scope()):
+        ...     fluid.global_scope().var("x").get_tensor().set(numpy.ones((2, 2)), fluid.CPUPlace())
+        ...     float(numpy.array(fluid.global_scope().find_var("x").get_tensor()).sum())
+        4.0
+    """
+    return _global
+
+
+def _switch_scope(scope):
+    """Replaces the current scope and returns the one before."""
+    global _global
+    if not isinstance(scope, _core.Scope):
+        raise InvalidType("a Scope is expected, got %s" % type(scope).__name__)
+    old, _global = _global, scope
+    return old
+
+
+@contextlib.contextmanager
+def scope_guard(scope):
+    """Context in which ``scope`` is the global scope; the old one is back afterwards, also after an exception.
+
+    Args:
+        scope (Scope): from ``fluid.Scope()``.
+
+    Raises:
+        TypeError: ``scope`` is something else.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> scope = fluid.Scope()
+        >>> with fluid.scope_guard(scope):
+        ...     fluid.global_scope() is scope
+        True
+    """
+    old = _switch_scope(scope)
+    try:
+        yield
+    finally:
+        _switch_scope(old)
