@@ -37,6 +37,9 @@ std::optional<AttrType> declared_type(const std::string& op_type, const std::str
   const OpDef* def = find_op_or_null(op_type);
   const AttrDef* found = def ? def->find_attr(attr) : nullptr;
   if (found) return found->type;
+  // Of every op; an empty list does not tell its type.
+  if (attr == "op_role_var" || attr == "op_callstack") return AttrType::kStrings;
+  if (attr == "op_role") return AttrType::kInt;
   return {};
 }
 
@@ -170,7 +173,7 @@ void bind_block(nb::module_& m) {
         op->outputs = slots_from(outputs);
         for (auto [key, value] : attrs) {
           const auto name = nb::cast<std::string>(key);
-          op->attrs[name] = attr_from_python(name, value, {});
+          op->attrs[name] = attr_from_python(name, value, declared_type(type, name));
         }
         op->made_at = current_source_loc();
         return b.insert_op(i, std::move(op));

@@ -64,6 +64,19 @@ void bind_value(nb::module_& m) {
         return v.empty() ? "empty" : v.is<Tensor>() ? "tensor" : v.is<SelectedRows>() ? "rows"
                : v.is<TensorArray>() ? "array" : "object";
       }, "empty, tensor, rows, array or object.")
+      .def("_assign", [](Value& to, Value& from) {
+        Tensor* source = from.get<Tensor>();
+        Tensor* target = to.get<Tensor>();
+        if (source && target && target->initialized() && target->shape() == source->shape() &&
+            target->dtype() == source->dtype()) {
+          target->copy_from(*source);  // others share this memory
+        } else if (source) {
+          to.as<Tensor>() = std::move(*source);
+        } else {
+          to.copy_from(from);
+        }
+        to.touch();
+      }, nb::arg("other"), "Takes the other variable's value, which is used up.")
       .def("_clear", [](Value& v) { v.clear(); v.touch(); });
 }
 

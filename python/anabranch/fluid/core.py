@@ -1,5 +1,6 @@
 """The names of ``fluid.core``: the engine's classes, enums and exceptions."""
 import enum
+import os
 
 from .. import _core
 from .._core import (
@@ -7,7 +8,7 @@ from .._core import (
     LoDTensor,
     LoDTensorArray,
     SelectedRows,
-    Value,
+    Variable,
 )
 from .errors import (
     BY_KIND,
@@ -25,10 +26,12 @@ from .framework.context import OpRole
 from .framework.dtype import VarType
 
 _core.set_error_classes(BY_KIND)
+# Frames of this package are not the user's lines.
+_core.set_package_folder(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ""))
+LoDTensor._dtype = lambda self: VarType(self._dtype_number())
 
 _Scope = _core.Scope
 Tensor = LoDTensor
-Variable = Value
 ProgramDesc = _core.Program
 BlockDesc = _core.Block
 OpDesc = _core.Op
@@ -43,8 +46,8 @@ def Scope():
     return _core.Scope()
 
 
-class VarDesc(_core.Var):
-    """Description of a variable; ``VarDesc.VarType`` is the enum of kinds and element types."""
+class VarDesc:
+    """Holder of ``VarDesc.VarType``, the enum of kinds and element types."""
 
     VarType = VarType
 

@@ -107,7 +107,7 @@ class WeightNormParamAttr(ParamAttr):
         1
     """
 
-    #: Names of all parameters made from v and g, in order of creation.
+    #: All Variables computed from v and g, in order of creation.
     params_with_weight_norm = []
 
     def __init__(self, dim=None, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,

@@ -46,9 +46,12 @@ class _Field:
 class _Strategy:
     """Attributes are the class's fields and nothing else."""
 
+    _values = None       # of the fields that were set
+    _finalized = False
+    _passes = None       # a PassBuilder, once one was asked for
+
     def __init__(self):
-        object.__setattr__(self, "_values", {})
-        object.__setattr__(self, "_finalized", False)
+        self._values = {}
 
     def __setattr__(self, name, value):
         if not hasattr(type(self), name):
@@ -150,7 +153,6 @@ class BuildStrategy(_Strategy):
 
     def __init__(self):
         super().__init__()
-        object.__setattr__(self, "_passes", None)
         # The containers are the object's own: adding to one is a change of this strategy alone.
         self._values.update(trainers_endpoints=[], mkldnn_enabled_op_types=set())
 
@@ -158,7 +160,7 @@ class BuildStrategy(_Strategy):
         """PassBuilder: the passes that will run; removing one switches it off. The strategy is finalized."""
         self._finalized = True
         if self._passes is None:
-            object.__setattr__(self, "_passes", PassBuilder())
+            self._passes = PassBuilder()
         return self._passes
 
     def _to_core(self):

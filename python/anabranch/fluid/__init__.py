@@ -1,0 +1,71 @@
+"""The programming interface of Fluid 1.8 on the engine of Anabranch.
+
+>>> import numpy
+>>> import anabranch.fluid as fluid
+>>> main, startup = fluid.Program(), fluid.Program()
+>>> with fluid.program_guard(main, startup):
+...     x = fluid.data("x", [None, 4])
+...     loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+...     _ = fluid.optimizer.SGD(0.1).minimize(loss)
+>>> exe = fluid.Executor(fluid.CPUPlace())
+>>> _ = exe.run(startup)
+>>> exe.run(main, feed={"x": numpy.ones((8, 4), "float32")}, fetch_list=[loss])[0].shape
+(1,)
+"""
+from . import core, framework, unique_name  # noqa: I001  core first: it gives the engine its error classes
+from . import (
+    backward,
+    compiler,
+    data_feeder,
+    executor,
+    io,
+    layer_helper,
+    lod_tensor,
+    parallel_executor,
+    param_attr,
+)
+import importlib.util as _util
+for _name in ("initializer", "regularizer", "clip", "layers", "optimizer", "nets", "metrics"):
+    if _util.find_spec(__name__ + "." + _name):
+        __import__(__name__ + "." + _name)
+if _util.find_spec(__name__ + ".input"):
+    from .input import embedding, one_hot  # noqa: F401
+from .backward import gradients
+from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope, Tensor, _Scope
+from .data import data
+from .data_feeder import DataFeeder
+from .executor import Executor, global_scope, scope_guard
+from .framework import (
+    ComplexVariable,
+    Program,
+    Variable,
+    cpu_places,
+    cuda_pinned_places,
+    cuda_places,
+    default_main_program,
+    default_startup_program,
+    device_guard,
+    get_flags,
+    in_dygraph_mode,
+    is_compiled_with_cuda,
+    load_op_library,
+    name_scope,
+    program_guard,
+    require_version,
+    set_flags,
+)
+from .io import load, load_program_state, save, set_program_state
+from .legacy import (
+    disable_dygraph,
+    disable_imperative,
+    enable_dygraph,
+    enable_imperative,
+    memory_optimize,
+    release_memory,
+)
+from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
+from .parallel_executor import ParallelExecutor
+from .param_attr import ParamAttr, WeightNormParamAttr
+
+__all__ = [name for name in dir() if not name.startswith("_")] + ["_Scope"]

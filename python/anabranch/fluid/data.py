@@ -1,0 +1,36 @@
+"""``fluid.data``: a variable that the user feeds, with a check of what is fed."""
+from .data_feeder import check_dtype, check_type
+from .framework import VarType, default_main_program
+
+__all__ = ["data"]
+
+
+def data(name, shape, dtype="float32", lod_level=0):
+    """A variable that is fed. Shape and dtype are compared with what is fed at every run.
+
+    Args:
+        name (str): its name, the key in ``feed``.
+        shape (list|tuple): the whole shape, batch included; None or -1 stands for any extent.
+        dtype (str|numpy.dtype|VarType): Default 'float32'.
+        lod_level (int): levels of sequences. Default 0: none.
+
+    Returns:
+        Variable: in the global block of the default main program; no gradient flows into it.
+
+    Raises:
+        TypeError: an argument of another class. ValueError: a variable of this name that differs.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> with fluid.program_guard(fluid.Program(), fluid.Program()):
+        ...     x = fluid.data("x", [None, 3, 8, 8])
+        >>> x.shape
+        (-1, 3, 8, 8)
+    """
+    check_type(name, "name", str, "data")
+    check_type(shape, "shape", (list, tuple), "data")
+    check_dtype(dtype, "dtype", ["bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8"],
+                "data")
+    return default_main_program().global_block().create_var(
+        name=name, shape=[-1 if extent is None else extent for extent in shape], dtype=dtype, type=VarType.LOD_TENSOR,
+        stop_gradient=True, lod_level=lod_level, is_data=True, need_check_feed=True)

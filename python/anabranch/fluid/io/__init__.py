@@ -1,0 +1,40 @@
+"""Files and readers. The names of ``fluid.io``."""
+from ..decorators import (
+    ComposeNotAligned,
+    Fake,
+    batch,
+    buffered,
+    cache,
+    chain,
+    compose,
+    firstn,
+    map_readers,
+    multiprocess_reader,
+    shuffle,
+    xmap_readers,
+)
+from .checkpoint import load, load_program_state, save, set_program_state
+from .inference_model import load_inference_model, save_inference_model
+from .variables import (
+    get_parameter_value,
+    get_parameter_value_by_name,
+    get_program_parameter,
+    get_program_persistable_vars,
+    is_belong_to_optimizer,
+    is_parameter,
+    is_persistable,
+    load_params,
+    load_persistables,
+    load_vars,
+    save_params,
+    save_persistables,
+    save_vars,
+)
+
+__all__ = [
+    "ComposeNotAligned", "Fake", "batch", "buffered", "cache", "chain", "compose", "firstn", "get_parameter_value",
+    "get_parameter_value_by_name", "get_program_parameter", "get_program_persistable_vars", "is_belong_to_optimizer",
+    "is_parameter", "is_persistable", "load", "load_inference_model", "load_params", "load_persistables",
+    "load_program_state", "load_vars", "map_readers", "multiprocess_reader", "save", "save_inference_model",
+    "save_params", "save_persistables", "save_vars", "set_program_state", "shuffle", "xmap_readers",
+]

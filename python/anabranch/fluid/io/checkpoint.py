@@ -1,0 +1,229 @@
+"""``fluid.save`` and ``fluid.load``: parameters, optimizer state and program of one model under one prefix."""
+import os
+import warnings
+
+import numpy as np
+
+from ... import _core
+from ..errors import InvalidType, InvalidValue, NotFound, UnknownName, require
+from ..framework import Program, Variable
+from ..framework.dtype import numpy_dtype
+from ..scope import global_scope
+from .state_file import dump_state, load_state
+from .variables import (
+    _target,
+    _value,
+    get_program_parameter,
+    get_program_persistable_vars,
+    is_belong_to_optimizer,
+    load_vars,
+)
+
+_SUFFIXES = (".pdparams", ".pdopt", ".pdmodel")
+
+
+def save(program, model_path):
+    """Saves a training program: ``<path>.pdparams``, ``<path>.pdopt`` and ``<path>.pdmodel``.
+
+    Args:
+        program (Program): its parameters, the other persistable variables, and itself.
+        model_path (str): folder and prefix, ``dir/prefix``.
+
+    Raises:
+        AssertionError: the prefix is empty. RuntimeError: a variable without value.
+
+    Examples:
+        >>> import os, tempfile, anabranch.fluid as fluid
+        >>> main, startup = fluid.Program(), fluid.Program()
+        >>> with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
+        ...     y = fluid.layers.fc(fluid.data("x", [None, 2]), 1)
+        ...     _ = fluid.Executor().run(startup)
+        ...     with tempfile.TemporaryDirectory() as folder:
+        ...         fluid.save(main, folder + "/model")
+        ...         sorted(os.listdir(folder))
+        ['model.pdmodel', 'model.pdopt', 'model.pdparams']
+    """
+    if not isinstance(program, Program):
+        raise InvalidType("save: program is a Program, got %s" % type(program).__name__)
+    model_path = os.fspath(model_path)
+    require(os.path.basename(model_path) != "", "save: model_path is dirname/prefix, got %r" % model_path)
+    parameters = {v.name: _array(v.name) for v in get_program_parameter(program)}
+    state = {v.name: _array(v.name) for v in program.list_vars() if is_belong_to_optimizer(v)}
+    _core.write_file_atomic(model_path + ".pdparams", dump_state(parameters))
+    _core.write_file_atomic(model_path + ".pdopt", dump_state(state))
+    _core.write_file_atomic(model_path + ".pdmodel", program.desc.serialize_to_string())
+
+
+def _array(name):
+    return np.array(_value(name).get_tensor())
+
+
+def _prefix(model_path):
+    model_path = os.fspath(model_path)
+    for suffix in _SUFFIXES:
+        if model_path.endswith(suffix):
+            return model_path[:-len(suffix)]
+    return model_path
+
+
+def load(program, model_path, executor=None, var_list=None):
+    """Loads what :func:`save` saved, or the files of ``save_vars`` and its kin, into the global scope.
+
+    Args:
+        program (Program): says which variables are wanted.
+        model_path (str): prefix (the suffixes .pdparams, .pdopt, .pdmodel are cut), folder or file.
+        executor (Executor, optional): needed for files of ``save_vars``.
+        var_list (list of Variable, optional): needed for one file of ``save_vars`` that holds several variables.
+
+    Raises:
+        ValueError: ``executor`` or ``var_list`` is needed. LookupError: a variable of ``var_list`` is not in the
+            program; no such file. AssertionError: a variable is missing in the file, or has another shape or dtype.
+
+    Examples:
+        >>> import tempfile, anabranch.fluid as fluid
+        >>> main, startup = fluid.Program(), fluid.Program()
+        >>> with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
+        ...     y = fluid.layers.fc(fluid.data("x", [None, 2]), 1)
+        ...     _ = fluid.Executor().run(startup)
+        ...     with tempfile.TemporaryDirectory() as folder:
+        ...         fluid.save(main, folder + "/model")
+        ...         fluid.load(main, folder + "/model")
+    """
+    prefix = _prefix(model_path)
+    if not os.path.exists(prefix + ".pdparams"):
+        _load_variable_files(program, os.fspath(model_path), executor, var_list)
+        return
+    values = {}
+    parameters = get_program_parameter(program)
+    _collect(parameters, prefix + ".pdparams", values)
+    state = [v for v in program.list_vars() if is_belong_to_optimizer(v)]
+    if state:
+        if os.path.exists(prefix + ".pdopt"):
+            _collect(state, prefix + ".pdopt", values)
+        else:
+            warnings.warn("load: %s.pdopt does not exist: the state of the optimizer stays as it is" % prefix,
+                          stacklevel=2)
+    _assign(values)
+
+
+def _collect(variables, path, values):
+    """Adds the arrays of the variables from one file, checked."""
+    found = load_state(_core.read_file(path), path)
+    for v in variables:
+        require(v.name in found, "load: variable %s is not in %s" % (v.name, path))
+        _check(v, found[v.name])
+        values[v.name] = found[v.name]
+
+
+def _check(variable, array):
+    shape, dtype = tuple(variable.shape), numpy_dtype(variable.dtype)
+    require(isinstance(array, np.ndarray), "the value of %s is a %s, an array is expected"
+            % (variable.name, type(array).__name__))
+    known = all(extent >= 0 for extent in shape) and shape
+    require(not known or array.shape == shape, "variable %s has the shape %s in the program and %s in the file"
+            % (variable.name, list(shape), list(array.shape)))
+    require(array.dtype == dtype, "variable %s is of dtype %s in the program and %s in the file"
+            % (variable.name, dtype.name, array.dtype.name))
+
+
+def _assign(values):
+    scope = global_scope()
+    for name, array in values.items():
+        _target(scope, name).get_tensor().set(array, _core.CPUPlace())
+
+
+def _load_variable_files(program, path, executor, var_list):
+    """Files of save_vars, save_params or save_persistables."""
+    if not os.path.exists(path):
+        raise NotFound("load: neither %s.pdparams nor %s exists" % (_prefix(path), path))
+    if executor is None:
+        raise InvalidValue("load: executor is needed for files of save_params, save_persistables or save_vars")
+    variables = _listed(program, var_list)
+    if os.path.isdir(path):
+        if variables is None:
+            here = {os.path.relpath(os.path.join(root, f), path) for root, _, files in os.walk(path) for f in files}
+            variables = [v for v in program.list_vars() if v.name in here and v.persistable]
+            unused = here - {v.name for v in variables}
+            if unused:
+                warnings.warn("load: the program has no variables for the files %s" % ", ".join(sorted(unused)),
+                              stacklevel=3)
+        load_vars(executor, path, program, vars=variables)
+        return
+    if variables is None:
+        raise InvalidValue("load: var_list is needed for one file of save_params, save_persistables or save_vars")
+    folder, name = os.path.split(path)
+    load_vars(executor, folder or ".", program, vars=variables, filename=name)
+
+
+def _listed(program, var_list):
+    if var_list is None:
+        return None
+    variables = []
+    for item in var_list:
+        name = item.name if isinstance(item, Variable) else item
+        found = program.global_block().vars.get(name)
+        if found is None:
+            raise UnknownName("load: variable %r of var_list is not in the program" % (name,))
+        variables.append(found)
+    return variables
+
+
+def load_program_state(model_path, var_list=None):
+    """The values of saved variables, without a program.
+
+    Args:
+        model_path (str): prefix of :func:`save`, folder or file of ``save_vars`` and its kin.
+        var_list (list of Variable, optional): which variables of a folder; needed for one file that holds several.
+
+    Returns:
+        dict: name -> numpy.ndarray.
+
+    Raises:
+        ValueError: ``var_list`` is needed. LookupError: nothing there. EnforceNotMet: damaged files.
+    """
+    prefix = _prefix(model_path)
+    if os.path.exists(prefix + ".pdparams"):
+        state = load_state(_core.read_file(prefix + ".pdparams"), prefix + ".pdparams")
+        if os.path.exists(prefix + ".pdopt"):
+            state.update(load_state(_core.read_file(prefix + ".pdopt"), prefix + ".pdopt"))
+        return state
+    path = os.fspath(model_path)
+    if not os.path.exists(path):
+        raise NotFound("load_program_state: neither %s.pdparams nor %s exists" % (prefix, path))
+    names = None if var_list is None else sorted(v if isinstance(v, str) else v.name for v in var_list)
+    if os.path.isdir(path):
+        if names is None:
+            names = sorted(os.path.relpath(os.path.join(root, f), path) for root, _, files in os.walk(path)
+                           for f in files if not f.startswith("__model__") and not f.endswith(_SUFFIXES))
+        folder, filename = path, ""
+    elif names is None:
+        raise InvalidValue("load_program_state: var_list is needed for one file that holds several variables")
+    else:
+        folder, filename = os.path.split(path)
+    scope = _core.Scope()
+    _core.load_vars(scope, names, folder or ".", filename)
+    return {name: np.array(scope.var(name).get_tensor()) for name in names}
+
+
+def set_program_state(program, state_dict):
+    """Gives the persistable variables of a program the values of a dict.
+
+    Args:
+        program (Program): whose variables.
+        state_dict (dict): name -> numpy.ndarray, as from :func:`load_program_state`. Names that the program does not
+            have are left out with a warning.
+
+    Raises:
+        AssertionError: a shape or dtype that differs; nothing is changed then.
+    """
+    require(isinstance(state_dict, dict), "set_program_state: state_dict is a dict, got %s" % type(state_dict).__name__)
+    values = {}
+    for v in get_program_persistable_vars(program):
+        if v.name in state_dict:
+            _check(v, state_dict[v.name])
+            values[v.name] = state_dict[v.name]
+    unused = sorted(set(state_dict) - set(values))
+    if unused:
+        warnings.warn("set_program_state: the program has no variables named %s" % ", ".join(map(str, unused)),
+                      stacklevel=2)
+    _assign(values)

@@ -1,0 +1,154 @@
+"""Inference models: the part of a program from feeds to targets, with its parameters."""
+import os
+
+from ... import _core
+from .. import unique_name
+from ..errors import InvalidValue
+from ..framework import Program, Variable, VarType, program_guard
+from .variables import _valid_program, load_persistables, save_persistables
+
+
+def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program=None, model_filename=None,
+                         params_filename=None, export_for_deployment=True, program_only=False):
+    """Saves what is needed to compute ``target_vars`` from the fed variables.
+
+    Args:
+        dirname (str): folder, made when missing.
+        feeded_var_names (str|list of str): names of the fed variables.
+        target_vars (Variable|list of Variable): what the model computes.
+        executor (Executor): as for ``save_persistables``.
+        main_program (Program, optional): the default main program when missing.
+        model_filename (str, optional): Default ``__model__``.
+        params_filename (str, optional): one file for all parameters; otherwise a file each.
+        export_for_deployment (bool): False saves the whole program, as ``<model>.main_program``. Default True.
+        program_only (bool): leaves the parameters out. Default False.
+
+    Returns:
+        list of str: names of the fetched variables.
+
+    Raises:
+        ValueError: names or targets of another class; a fed name that the program does not have. TypeError: no Program.
+
+    Examples:
+        >>> import tempfile, anabranch.fluid as fluid
+        >>> main, startup = fluid.Program(), fluid.Program()
+        >>> with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
+        ...     x = fluid.data("x", [None, 2])
+        ...     y = fluid.layers.fc(x, 1)
+        ...     exe = fluid.Executor()
+        ...     _ = exe.run(startup)
+        ...     with tempfile.TemporaryDirectory() as folder:
+        ...         _ = fluid.io.save_inference_model(folder, ["x"], [y], exe, main)
+        ...         program, feeds, targets = fluid.io.load_inference_model(folder, exe)
+        >>> feeds, len(targets)
+        (['x'], 1)
+    """
+    feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else feeded_var_names
+    if not isinstance(feeds, (list, tuple)) or not all(isinstance(n, str) for n in feeds):
+        raise InvalidValue("save_inference_model: feeded_var_names is a list of str, got %r" % (feeded_var_names,))
+    targets = [target_vars] if isinstance(target_vars, Variable) else target_vars
+    if not isinstance(targets, (list, tuple)) or not targets or not all(isinstance(v, Variable) for v in targets):
+        raise InvalidValue("save_inference_model: target_vars is a list of Variables, got %r" % (target_vars,))
+    program = _valid_program(main_program)
+    for name in feeds:
+        program.global_block().var(name)
+    whole = program.clone()
+    names = _scaled_targets(whole, targets)
+    model = model_filename or "__model__"
+    if export_for_deployment:
+        saved = _deployable(whole, feeds, names)
+    else:
+        saved, model = whole, model + ".main_program"
+    _core.write_file_atomic(os.path.join(os.fspath(dirname), os.path.basename(model)), saved.desc.serialize_to_string())
+    if not program_only:
+        save_persistables(executor, dirname, saved, os.path.basename(params_filename) if params_filename else None)
+    return names
+
+
+def _scaled_targets(program, targets):
+    """Appends scale(1.0) to each target, so that a parameter or a fed variable can be a target; names of the results."""
+    names = []
+    block = program.global_block()
+    for i, target in enumerate(targets):
+        if block._find_var_recursive(target.name) is None:
+            raise InvalidValue("save_inference_model: the program has no variable %s" % target.name)
+        with program_guard(program):
+            name = unique_name.generate_with_ignorable_key("save_infer_model/scale_%d.tmp" % i)
+            out = block.create_var(name=name, dtype=target.dtype, persistable=False)
+            block.append_op(type="scale", inputs={"X": [target.name]}, outputs={"Out": [out]},
+                            attrs={"scale": 1.0, "bias": 0.0, "bias_after_scale": True})
+        names.append(out.name)
+    return names
+
+
+def _deployable(program, feeds, targets):
+    """The part of a program that the targets need, in test mode, with feed and fetch ops."""
+    block = program.desc.block(0)
+    for i in range(block.op_size() - 1, -1, -1):
+        if block.op(i).type in ("feed", "fetch"):
+            block.remove_ops(i, i + 1)
+    program.desc.touch()
+    program = program._prune_with_input(list(feeds), targets)._inference_optimize(prune_read_op=True)
+    block = program.global_block()
+    for name, kind in (("feed", VarType.FEED_MINIBATCH), ("fetch", VarType.FETCH_LIST)):
+        if not block.has_var(name):
+            block.create_var(name=name, type=kind, persistable=True)
+    for i, name in enumerate(feeds):
+        block.desc.insert_raw_op(i, "feed", [("X", ["feed"])], [("Out", [name])], _attrs(i))
+    for i, name in enumerate(targets):
+        block.desc.insert_raw_op(block.desc.op_size(), "fetch", [("X", [name])], [("Out", ["fetch"])], _attrs(i))
+    return program
+
+
+def _attrs(col):
+    return {"col": col, "op_role": 0, "op_namescope": "/", "op_role_var": []}
+
+
+def load_inference_model(dirname, executor, model_filename=None, params_filename=None, pserver_endpoints=None):
+    """Loads what :func:`save_inference_model` saved, into the global scope.
+
+    Args:
+        dirname (str|None): folder. None: ``model_filename`` and ``params_filename`` are the bytes themselves.
+        executor (Executor): as for ``load_persistables``.
+        model_filename (str, optional): Default ``__model__``.
+        params_filename (str, optional): the one file of all parameters.
+        pserver_endpoints (list of str, optional): must be None: remote tables are not part of this build.
+
+    Returns:
+        list: [Program, list of fed names, list of target Variables].
+
+    Raises:
+        ValueError: no such folder, a program of another version. EnforceNotMet: missing or damaged files.
+    """
+    if pserver_endpoints is not None:
+        raise InvalidValue("load_inference_model: pserver_endpoints is None in this build, got %r" % (pserver_endpoints,))
+    if dirname is None:
+        if not isinstance(model_filename, bytes) or not isinstance(params_filename, bytes):
+            raise InvalidValue("load_inference_model: dirname is None, so model_filename and params_filename are bytes")
+        data = model_filename
+    else:
+        if not os.path.isdir(dirname):
+            raise InvalidValue("load_inference_model: there is no folder %r" % (dirname,))
+        data = _core.read_file(os.path.join(dirname, os.path.basename(model_filename or "__model__")))
+    program = Program.parse_from_string(data)
+    feeds, fetches = feed_and_fetch_names(program)
+    block = program.global_block()
+    for name in feeds:
+        block.var(name).is_data = True
+    targets = [block.var(name) for name in fetches]
+    if params_filename is not None and dirname is not None:
+        params_filename = os.path.basename(params_filename)
+    if any(v.persistable for v in program.list_vars() if v.name not in ("feed", "fetch")):
+        load_persistables(executor, dirname, program, params_filename)
+    return [program, feeds, targets]
+
+
+def feed_and_fetch_names(program):
+    """(names fed, names fetched) of an inference program, in the order of its feed and fetch ops."""
+    feeds, fetches = {}, {}
+    for op in program.global_block().ops:
+        if op.type == "feed":
+            feeds[op.attr("col")] = op.output("Out")[0]
+        elif op.type == "fetch":
+            fetches[op.attr("col")] = op.input("X")[0]
+    return [feeds[i] for i in sorted(feeds)], [fetches[i] for i in sorted(fetches)]

@@ -1,0 +1,252 @@
+"""The pickles of ``fluid.save``: a dict from name to array, in the very bytes that the original writes.
+
+Reading never runs code from the file: nothing but dicts, lists, tuples, texts, numbers and arrays is built, and arrays
+are built here from their raw bytes.
+"""
+import io
+import pickle
+import struct
+
+import numpy as np
+
+from ..errors import InvalidArgument
+
+_KINDS = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+
+
+class _Writer:
+    """Pickle protocol 2 of a dict of arrays. The standard pickler names numpy's modules after the numpy that is
+    installed; files have to hold the names that every numpy understands."""
+
+    def __init__(self):
+        self.out = []
+        self.memo = {}
+        self.count = 0
+
+    def put(self, key=None):
+        self.out.append(b"q" + bytes([self.count]) if self.count < 256 else b"r" + struct.pack("<I", self.count))
+        if key is not None:
+            self.memo[key] = self.count
+        self.count += 1
+
+    def known(self, key):
+        number = self.memo.get(key)
+        if number is None:
+            return False
+        self.out.append(b"h" + bytes([number]) if number < 256 else b"j" + struct.pack("<I", number))
+        return True
+
+    def name(self, module, attr):
+        if not self.known((module, attr)):
+            self.out.append(("c%s\n%s\n" % (module, attr)).encode())
+            self.put((module, attr))
+
+    def text(self, value, shared=False):
+        """A str. Interned ones (constants, single characters) are one object to the original's pickler."""
+        key = ("text", value) if shared or len(value) == 1 else None
+        if key and self.known(key):
+            return
+        data = value.encode("utf-8", "surrogatepass")
+        self.out.append(b"X" + struct.pack("<I", len(data)) + data)
+        self.put(key)
+
+    def number(self, value):
+        if 0 <= value < 256:
+            self.out.append(b"K" + bytes([value]))
+        elif 0 <= value < 65536:
+            self.out.append(b"M" + struct.pack("<H", value))
+        elif -2 ** 31 <= value < 2 ** 31:
+            self.out.append(b"J" + struct.pack("<i", value))
+        else:
+            data = pickle.encode_long(value)
+            self.out.append(b"\x8a" + bytes([len(data)]) + data)
+
+    def shape(self, extents):
+        if not extents:
+            self.out.append(b")")
+            return
+        if len(extents) > 3:
+            self.out.append(b"(")
+        for extent in extents:
+            self.number(extent)
+        self.out.append({1: b"\x85", 2: b"\x86", 3: b"\x87"}.get(len(extents), b"t"))
+        self.put()
+
+    def data(self, raw):
+        """bytes, which protocol 2 has to write as an encoded text."""
+        key = ("bytes", raw) if len(raw) == 1 else None
+        if key and self.known(key):
+            return
+        if raw:
+            self.name("_codecs", "encode")
+            self.text(raw.decode("latin1"))
+            self.text("latin1", shared=True)
+            self.out.append(b"\x86")
+            self.put()
+        else:
+            self.name("__builtin__", "bytes")
+            self.out.append(b")")
+        self.out.append(b"R")
+        self.put(key)
+
+    def dtype(self, dtype):
+        code = dtype.str[1:]
+        if self.known(("dtype", code)):
+            return
+        self.name("numpy", "dtype")
+        self.text(code)
+        self.out.append(b"\x89\x88\x87")
+        self.put()
+        self.out.append(b"R")
+        self.put(("dtype", code))
+        self.out.append(b"(K\x03")
+        self.text("|" if dtype.itemsize == 1 else "<")
+        self.out.append(b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00t")
+        self.put()
+        self.out.append(b"b")
+
+    def array(self, array):
+        self.name("numpy.core.multiarray", "_reconstruct")
+        self.name("numpy", "ndarray")
+        self.shape((0,))
+        self.data(b"b")
+        self.out.append(b"\x87")
+        self.put()
+        self.out.append(b"R")
+        self.put()
+        self.out.append(b"(K\x01")
+        self.shape(array.shape)
+        self.dtype(array.dtype)
+        self.out.append(b"\x89")
+        self.data(array.tobytes())
+        self.out.append(b"t")
+        self.put()
+        self.out.append(b"b")
+
+
+def dump_state(state):
+    """bytes: a pickle (protocol 2) of a dict from name to ndarray.
+
+    >>> data = dump_state({"w": np.zeros(2, "float32")})
+    >>> data[:3], load_state(data, "example")
+    (b'\\x80\\x02}', {'w': array([0., 0.], dtype=float32)})
+    """
+    w = _Writer()
+    w.out.append(b"\x80\x02}")
+    w.put()
+    items = [(name, np.ascontiguousarray(array)) for name, array in state.items()]
+    for begin in range(0, len(items), 1000):
+        batch = items[begin:begin + 1000]
+        if len(batch) > 1:
+            w.out.append(b"(")
+        for name, array in batch:
+            w.text(name)
+            w.array(array.astype(array.dtype.newbyteorder("<"), copy=False))
+        w.out.append(b"u" if len(batch) > 1 else b"s")
+    w.out.append(b".")
+    return b"".join(w.out)
+
+
+class _Dtype:
+    """A dtype under construction."""
+
+    def __init__(self, code, align=False, copy=True):
+        code = code.decode() if isinstance(code, bytes) else code
+        if not isinstance(code, str) or code.lstrip("<>=|") not in _KINDS:
+            raise pickle.UnpicklingError("arrays of dtype %r are not accepted" % (code,))
+        self.dtype = np.dtype(code)
+
+    def __setstate__(self, state):
+        order = state[1].decode() if isinstance(state[1], bytes) else state[1]
+        if order not in ("<", ">", "=", "|"):
+            raise pickle.UnpicklingError("%r is no byte order" % (order,))
+        self.dtype = self.dtype.newbyteorder(order) if order in "<>" else self.dtype
+
+
+class _Array:
+    """An array under construction."""
+
+    array = None
+
+    def __setstate__(self, state):
+        _, shape, dtype, fortran, raw = state
+        if isinstance(raw, str):
+            raw = raw.encode("latin1")  # written by Python 2
+        if not isinstance(dtype, _Dtype) or not isinstance(raw, bytes) or not isinstance(shape, tuple):
+            raise pickle.UnpicklingError("this is no plain array")
+        if not all(isinstance(n, int) and n >= 0 for n in shape):
+            raise pickle.UnpicklingError("%r is no shape" % (shape,))
+        array = np.frombuffer(raw, dtype.dtype).reshape(shape, order="F" if fortran else "C")
+        self.array = np.array(array, dtype.dtype.newbyteorder("="), order="C")
+
+
+def _encode(text, encoding="latin1"):
+    if encoding not in ("latin1", "latin-1") or not isinstance(text, str):
+        raise pickle.UnpicklingError("only texts in latin1 are accepted")
+    return text.encode("latin1")
+
+
+def _reconstruct(*_):
+    return _Array()
+
+
+def _scalar(dtype, raw):
+    array = _Array()
+    array.__setstate__((1, (), dtype, False, raw))
+    return array
+
+
+def _empty_bytes(*args):
+    if args:
+        raise pickle.UnpicklingError("only empty bytes are made this way")
+    return b""
+
+
+_ADMITTED = {
+    ("_codecs", "encode"): _encode,
+    ("numpy", "dtype"): _Dtype,
+    ("numpy", "ndarray"): "ndarray",
+    ("__builtin__", "bytes"): _empty_bytes,
+    ("builtins", "bytes"): _empty_bytes,
+    ("collections", "OrderedDict"): dict,
+}
+for _module in ("numpy.core.multiarray", "numpy._core.multiarray"):
+    _ADMITTED[_module, "_reconstruct"] = _reconstruct
+    _ADMITTED[_module, "scalar"] = _scalar
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module, name):
+        found = _ADMITTED.get((module, name))
+        if found is None:
+            raise pickle.UnpicklingError("%s.%s is not accepted in a file of parameters" % (module, name))
+        return found
+
+
+def _finished(value):
+    if isinstance(value, _Array):
+        if value.array is None:
+            raise pickle.UnpicklingError("an array has no data")
+        return value.array
+    if isinstance(value, dict):
+        return {_finished(k): _finished(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_finished(v) for v in value)
+    if isinstance(value, bytes):
+        return value.decode("latin1")
+    return value
+
+
+def load_state(data, what):
+    """The dict of a pickle that :func:`dump_state` or the original wrote. ``what`` names the file in errors.
+
+    Raises:
+        EnforceNotMet: damaged bytes, or a pickle that holds anything but names and arrays.
+    """
+    try:
+        state = _finished(_Reader(io.BytesIO(data), encoding="latin1").load())
+    except Exception as e:
+        raise InvalidArgument("%s is no file of parameters, or damaged: %s: %s" % (what, type(e).__name__, e)) from None
+    if not isinstance(state, dict):
+        raise InvalidArgument("%s holds a %s, a dict of arrays is expected" % (what, type(state).__name__))
+    return state

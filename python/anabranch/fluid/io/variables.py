@@ -1,0 +1,219 @@
+"""Saving and loading variables: one file each, or all in one, in the original's bytes."""
+import os
+import warnings
+
+import numpy as np
+
+from ... import _core
+from ..errors import InvalidType, InvalidValue, NotAllowed, Violated
+from ..framework import Parameter, Program, Variable, VarType, default_main_program
+from ..scope import global_scope
+
+_NOT_SAVED = (VarType.FEED_MINIBATCH, VarType.FETCH_LIST, VarType.READER)
+
+
+def is_parameter(var):
+    """bool: whether a Variable is a Parameter."""
+    return isinstance(var, Parameter)
+
+
+def is_persistable(var):
+    """bool: whether a Variable outlives a run and is no feed, fetch or reader holder."""
+    return var.type not in _NOT_SAVED and var.persistable
+
+
+def is_belong_to_optimizer(var):
+    """bool: whether a Variable is persistable state beside the parameters (moments, learning rates ...)."""
+    return not (isinstance(var, Parameter) or var.need_check_feed) and is_persistable(var)
+
+
+def get_program_parameter(program):
+    """list of Parameter: those of all blocks.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.io.get_program_parameter(fluid.Program())
+        []
+    """
+    return [v for v in program.list_vars() if is_parameter(v)]
+
+
+def get_program_persistable_vars(program):
+    """list of Variable: all that ``save_persistables`` saves."""
+    return [v for v in program.list_vars() if is_persistable(v)]
+
+
+def _valid_program(main_program):
+    if main_program is None:
+        return default_main_program()
+    program = getattr(main_program, "_program", main_program)
+    if not isinstance(program, Program):
+        raise InvalidType("main_program is a Program, got %s" % type(main_program).__name__)
+    if program is not main_program:
+        warnings.warn("main_program is a CompiledProgram: the Program inside it is used", stacklevel=4)
+    return program
+
+
+def _chosen(main_program, vars, predicate, what):
+    """Variables to save or load, without RAW ones, sorted by name."""
+    if vars is None:
+        program = _valid_program(main_program)
+        vars = [v for v in program.list_vars() if predicate is None or predicate(v)]
+    else:
+        vars = [main_program.global_block().var(v) if isinstance(v, str) else v for v in vars]
+        for v in vars:
+            if not isinstance(v, Variable):
+                raise InvalidType("%s: vars holds Variables, got %s" % (what, type(v).__name__))
+    chosen = {v.name: v for v in vars if v.type != VarType.RAW}
+    if not chosen:
+        warnings.warn("%s: there is no variable to save or load" % what, stacklevel=4)
+    return [chosen[name] for name in sorted(chosen)]
+
+
+def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
+    """Saves variables of the global scope.
+
+    Args:
+        executor (Executor): accepted; saving needs none.
+        dirname (str|None): folder, made when missing. None with no ``filename``: the bytes are returned.
+        main_program (Program, optional): where variables are looked for. Default: the default main program.
+        vars (list of Variable, optional): what to save; otherwise all for which ``predicate`` is true.
+        predicate (callable, optional): Variable -> bool.
+        filename (str, optional): all variables, sorted by name, in this one file; otherwise a file each, named as the
+            variable.
+
+    Returns:
+        None; bytes when ``dirname`` is None.
+
+    Raises:
+        TypeError: ``main_program`` is no Program. EnforceNotMet: a variable without value; a folder that cannot be
+            written. Files are written whole or not at all.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> import tempfile, os
+        >>> main, startup = fluid.Program(), fluid.Program()
+        >>> with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+        ...     y = fluid.layers.fc(fluid.data("x", [None, 2]), 1)
+        ...     exe = fluid.Executor()
+        ...     _ = exe.run(startup)
+        ...     with tempfile.TemporaryDirectory() as folder:
+        ...         fluid.io.save_params(exe, folder, main)
+        ...         sorted(os.listdir(folder))
+        ['fc_0.b_0', 'fc_0.w_0']
+    """
+    if vars is not None:
+        main_program = _valid_program(main_program)
+    chosen = _chosen(main_program, vars, predicate, "save_vars")
+    names = [v.name for v in chosen]
+    if dirname is None and filename is None:
+        return b"".join(_core.tensor_to_bytes(_value(name).get_tensor()) for name in names)
+    if dirname is None or not isinstance(dirname, (str, bytes, os.PathLike)):
+        raise InvalidType("save_vars: dirname is a str, got %s" % type(dirname).__name__)
+    if not names:
+        return None
+    _core.save_vars(global_scope(), names, os.fspath(dirname), filename or "")
+    return None
+
+
+def _value(name):
+    value = global_scope().find_var(name)
+    if value is None or not value._is_initialized():
+        raise NotAllowed("variable %s has no value in the global scope: run the startup program first" % name)
+    return value
+
+
+def save_params(executor, dirname, main_program=None, filename=None):
+    """Saves all Parameters. Arguments as for :func:`save_vars`."""
+    return save_vars(executor, dirname, main_program=main_program, predicate=is_parameter, filename=filename)
+
+
+def save_persistables(executor, dirname, main_program=None, filename=None):
+    """Saves all persistable variables: parameters, moments, learning rates ... Arguments as for :func:`save_vars`."""
+    return save_vars(executor, dirname, main_program=main_program, predicate=is_persistable, filename=filename)
+
+
+def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
+    """Loads variables into the global scope; nothing is changed unless all can be read.
+
+    Args:
+        executor, main_program, vars, predicate: as for :func:`save_vars`.
+        dirname (str|None): folder. None: ``filename`` holds the bytes that ``save_vars`` returned.
+        filename (str|bytes, optional): the one file that has all variables, sorted by name.
+
+    Raises:
+        RuntimeError: a file has another shape than the program's Parameter. ValueError: sparse rows in one file.
+        EnforceNotMet: a file that is missing, damaged, or has more variables than were asked for.
+    """
+    if vars is not None:
+        main_program = _valid_program(main_program)
+    chosen = _chosen(main_program, vars, predicate, "load_vars")
+    if not chosen:
+        return
+    fresh = _core.Scope()
+    names = [v.name for v in chosen]
+    scope = global_scope()
+    if dirname is None and isinstance(filename, bytes):
+        _from_bytes(fresh, names, filename)
+    else:
+        if not isinstance(dirname, (str, bytes, os.PathLike)):
+            raise InvalidType("load_vars: dirname is a str, got %s" % type(dirname).__name__)
+        for v in chosen:
+            held = scope.find_var(v.name)
+            if v.type == VarType.SELECTED_ROWS or (held is not None and held._kind() == "rows"):
+                if filename:
+                    raise InvalidValue("load_vars: %s holds sparse rows, which are not loaded from a file with others"
+                                       % v.name)
+                fresh.var(v.name).get_selected_rows()
+        _core.load_vars(fresh, names, os.fspath(dirname), filename or "")
+    for v in chosen:
+        if isinstance(v, Parameter):
+            _check_shape(v, fresh.var(v.name).get_tensor().shape())
+    for name in names:
+        _target(scope, name)._assign(fresh.var(name))
+
+
+def _target(scope, name):
+    found = scope.find_var(name)
+    return scope.var(name) if found is None else found
+
+
+def _check_shape(parameter, shape):
+    if tuple(shape) != tuple(parameter.shape):
+        raise NotAllowed("the program has parameter %s with the shape %s, the file has %s"
+                         % (parameter.name, list(parameter.shape), list(shape)))
+
+
+def _from_bytes(scope, names, data):
+    for name in names:
+        tensor, size = _core.tensor_from_bytes(data, "variable %s in the bytes given" % name)
+        scope.var(name).get_tensor()._share_data_with(tensor)
+        data = data[size:]
+    if data:
+        raise InvalidValue("load_vars: %d extra bytes behind the last variable" % len(data))
+
+
+def load_params(executor, dirname, main_program=None, filename=None):
+    """Loads all Parameters. Arguments as for :func:`load_vars`."""
+    load_vars(executor, dirname, main_program=main_program, predicate=is_parameter, filename=filename)
+
+
+def load_persistables(executor, dirname, main_program=None, filename=None):
+    """Loads all persistable variables. Arguments as for :func:`load_vars`."""
+    load_vars(executor, dirname, main_program=main_program, predicate=is_persistable, filename=filename)
+
+
+def get_parameter_value(para, executor):
+    """numpy.ndarray: a copy of a parameter's value in the global scope.
+
+    Raises:
+        AssertionError: ``para`` is no Parameter.
+    """
+    if not isinstance(para, Parameter):
+        raise Violated("get_parameter_value: para is a Parameter, got %s" % type(para).__name__)
+    return np.array(_value(para.name).get_tensor())
+
+
+def get_parameter_value_by_name(name, executor, program=None):
+    """numpy.ndarray: a copy of the value of the parameter with this name."""
+    return get_parameter_value(_valid_program(program).global_block().var(name), executor)

@@ -1,0 +1,33 @@
+"""Names that Fluid programs call and that have nothing, or nothing more, to do."""
+import warnings
+
+from .errors import Unsupported
+
+__all__ = ["memory_optimize", "release_memory", "enable_dygraph", "disable_dygraph", "enable_imperative",
+           "disable_imperative"]
+
+
+def memory_optimize(input_program, skip_opt_set=None, print_log=False, level=0, skip_grads=True):
+    """Does nothing: memory is always reused. Kept, with a warning, for programs of Fluid 1.5 and earlier."""
+    warnings.warn("memory_optimize does nothing: memory is always reused", DeprecationWarning, stacklevel=2)
+
+
+def release_memory(input_program, skip_opt_set=None):
+    """Does nothing: memory is always reused. Kept, with a warning, for programs of Fluid 1.5 and earlier."""
+    warnings.warn("release_memory does nothing: memory is always reused", DeprecationWarning, stacklevel=2)
+
+
+def enable_dygraph(place=None):
+    """Not offered: this engine runs static programs. Raises NotImplementedError."""
+    raise Unsupported("enable_dygraph: this engine runs static programs only")
+
+
+def disable_dygraph():
+    """Does nothing: static programs are the only mode.
+
+    >>> disable_dygraph()
+    """
+
+
+enable_imperative = enable_dygraph
+disable_imperative = disable_dygraph

@@ -1,0 +1,93 @@
+"""LoDTensors from data and the lengths of its sequences."""
+import numpy as np
+
+from .. import _core
+from .errors import EnforceNotMet, InvalidType, Violated
+
+__all__ = ["create_lod_tensor", "create_random_int_lodtensor"]
+
+
+def create_lod_tensor(data, recursive_seq_lens, place=None):
+    """A LoDTensor of given sequences.
+
+    Args:
+        data (numpy.ndarray|LoDTensor|list): the rows, sequence after sequence; a nested list of whole numbers becomes
+            an int64 array of shape [N, 1].
+        recursive_seq_lens (list of list of int): lengths, outermost level first: [[2, 3]] is a sequence of two rows
+            and one of three.
+        place (CPUPlace, optional): accepted; the tensor lives on the CPU.
+
+    Returns:
+        LoDTensor.
+
+    Raises:
+        AssertionError: lengths that do not fit the data. TypeError: data of another class.
+
+    Examples:
+        >>> import numpy, anabranch.fluid as fluid
+        >>> t = fluid.create_lod_tensor(numpy.zeros((5, 1), "float32"), [[2, 3]], fluid.CPUPlace())
+        >>> t.lod(), t.recursive_sequence_lengths()
+        ([[0, 2, 5]], [[2, 3]])
+    """
+    if isinstance(data, _core.LoDTensor):
+        return create_lod_tensor(np.array(data), recursive_seq_lens, place)
+    if isinstance(data, list):
+        lengths, rows = _flatten(data)
+        if [lengths] != [list(level) for level in recursive_seq_lens]:
+            raise Violated("create_lod_tensor: the list has sequences of lengths %s, recursive_seq_lens says %s"
+                           % ([lengths], recursive_seq_lens))
+        return create_lod_tensor(np.array(rows, "int64").reshape(-1, 1), recursive_seq_lens, place)
+    if not isinstance(data, np.ndarray):
+        raise InvalidType("create_lod_tensor: data is an ndarray, LoDTensor or list, got %s" % type(data).__name__)
+    tensor = _core.LoDTensor()
+    tensor.set(data, place)
+    try:
+        tensor.set_recursive_sequence_lengths([[int(n) for n in level] for level in recursive_seq_lens])
+    except EnforceNotMet as e:
+        raise _BadLengths("create_lod_tensor: %s" % e) from None
+    return tensor
+
+
+class _BadLengths(Violated):
+    """Lengths that do not fit: an AssertionError whose name the original shows as EnforceNotMet."""
+
+
+_BadLengths.__name__ = "EnforceNotMet"
+
+
+def _flatten(sequences):
+    """(lengths, rows) of a list of lists of numbers."""
+    lengths, rows = [], []
+    for sequence in sequences:
+        if not isinstance(sequence, (list, tuple)):
+            raise InvalidType("create_lod_tensor: a list as data is a list of lists of numbers, got an element %r" % (sequence,))
+        lengths.append(len(sequence))
+        rows.extend(sequence)
+    return lengths, rows
+
+
+def create_random_int_lodtensor(recursive_seq_lens, base_shape, place, low, high):
+    """A LoDTensor of whole numbers drawn evenly from [low, high], both ends included.
+
+    Args:
+        recursive_seq_lens (list of list of int): lengths of the sequences.
+        base_shape (list of int): shape of one row.
+        place (CPUPlace): accepted.
+        low (int), high (int): limits.
+
+    Returns:
+        LoDTensor: int64, shape [sum of the last level] + base_shape.
+
+    Raises:
+        AssertionError: ``base_shape`` is no list.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.create_random_int_lodtensor([[2, 3]], [4], fluid.CPUPlace(), 0, 9).shape()
+        [5, 4]
+    """
+    if not isinstance(base_shape, list):
+        raise Violated("create_random_int_lodtensor: base_shape is a list, got %s" % type(base_shape).__name__)
+    rows = sum(recursive_seq_lens[-1])
+    data = np.random.randint(low, high + 1, [rows] + base_shape).astype("int64")
+    return create_lod_tensor(data, recursive_seq_lens, place)
