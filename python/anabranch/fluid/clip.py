@@ -5,6 +5,7 @@ import warnings
 from . import framework, layers
 from .errors import InvalidType, InvalidValue, Violated
 from .framework.dtype import VarType
+from .layers import check
 
 __all__ = [
     "set_gradient_clip", "ErrorClipByValue", "GradientClipByValue", "GradientClipByNorm", "GradientClipByGlobalNorm",
@@ -227,7 +228,10 @@ class GradientClipByGlobalNorm(GradientClipBase):
         return result
 
     def _prepare(self, groups, param, grad):
-        group = groups.setdefault(self.group_name, {"squares": [], "clip_norm": self.clip_norm})
+        if self.group_name not in groups:
+            limit = layers.fill_constant(shape=[1], dtype="float32", value=self.clip_norm)
+            groups[self.group_name] = {"squares": [], "clip_norm": self.clip_norm, "limit": limit}
+        group = groups[self.group_name]
         if group["clip_norm"] != self.clip_norm:
             raise InvalidValue("GradientClipByGlobalNorm: group %r has clip_norm %s and %s; one group has one norm"
                                % (self.group_name, group["clip_norm"], self.clip_norm))
@@ -236,8 +240,7 @@ class GradientClipByGlobalNorm(GradientClipBase):
     def _clip_attached(self, groups, param, grad):
         group = groups[self.group_name]
         if "factor" not in group:
-            limit = layers.fill_constant(shape=[1], dtype="float32", value=self.clip_norm)
-            norm = layers.sqrt(x=layers.sums(input=group["squares"]))
+            limit, norm = group["limit"], layers.sqrt(x=layers.sums(input=group["squares"]))
             group["factor"] = layers.elementwise_div(x=limit, y=layers.elementwise_max(x=limit, y=norm))
         return layers.elementwise_mul(x=grad, y=group["factor"])
 
@@ -297,18 +300,17 @@ _UPDATES = frozenset([
 
 def append_gradient_clip_ops(param_grads):
     """Appends the clips attached by :func:`set_gradient_clip`; pairs without one stay as they are."""
-    groups = {}
-    with framework.name_scope("gradient_clip_@CLIP"):
-        for param, grad in _attached(param_grads):
-            with param.block.program._optimized_guard([param, grad]):
-                param.gradient_clip_attr._prepare(groups, param, grad)
-        clipped = {}
-        for param, grad in _attached(param_grads):
-            with param.block.program._optimized_guard([param, grad]):
-                clipped[param.name] = param.gradient_clip_attr._clip_attached(groups, param, grad)
-    result = [(param, clipped.get(param.name, grad)) for param, grad in param_grads]
-    _correct_role_vars(param_grads, result)
-    return result
+    attached = list(_attached(param_grads))
+    if check.exact_fluid() and len(attached) < sum(grad is not None for _, grad in param_grads):
+        return param_grads  # 1.8.5 clips nothing unless every parameter has a clip
+    groups, clipped = {}, {}
+    for param, grad in attached:
+        with param.block.program._optimized_guard([param, grad]), framework.name_scope("gradient_clip_@CLIP"):
+            param.gradient_clip_attr._prepare(groups, param, grad)
+    for param, grad in attached:
+        with param.block.program._optimized_guard([param, grad]), framework.name_scope("gradient_clip_@CLIP"):
+            clipped[param.name] = param.gradient_clip_attr._clip_attached(groups, param, grad)
+    return [(param, clipped.get(param.name, grad)) for param, grad in param_grads]
 
 
 def _attached(param_grads):
@@ -322,11 +324,7 @@ def _attached(param_grads):
 
 
 def _correct_role_vars(before, after):
-    """Makes the ops of the clip name the clipped gradient as the gradient of the parameter they work for.
-
-    Data parallel execution sums the gradient that op_role_var names, which is the one before the clip; the clip's own
-    ops must not be mistaken for its producer.
-    """
+    """Makes the op_role_var of the clip's ops name the clipped gradient, as in programs written by Fluid."""
     renamed = {p.name: new.name for (p, old), (_, new) in zip(before, after) if new is not None and new is not old}
     if not renamed:
         return

@@ -49,7 +49,7 @@ class Initializer:
                 name=unique_name.generate(".".join([stem, var.name, "tmp"])), shape=var.shape, dtype=dtype,
                 type=VarType.LOD_TENSOR, persistable=False)
         attrs = dict(attrs, shape=list(var.shape), dtype=dtype)
-        op = block._prepend_op(type=op_type, outputs={"Out": target}, attrs=attrs, stop_gradient=True)
+        op = block._prepend_op(type=op_type, outputs={"Out": target}, attrs=attrs)
         if target is not var:
             # after the op that was put first, as that op is what it reads
             block._insert_op(1, type="cast", inputs={"X": target}, outputs={"Out": var},
@@ -332,7 +332,7 @@ def _assign(initializer, var, block, array):
     slot = "fp32_values" if array.dtype == numpy.dtype("float32") else "int32_values"
     dtype = VarType.FP32 if slot == "fp32_values" else VarType.INT32
     op = block._prepend_op(
-        type="assign_value", outputs={"Out": var}, stop_gradient=True,
+        type="assign_value", outputs={"Out": var},
         attrs={"dtype": dtype, "shape": list(array.shape), slot: [v.item() for v in array.flat]})
     var.op = op
     return op

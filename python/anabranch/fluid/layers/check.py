@@ -4,7 +4,7 @@ A wrong class or dtype raises TypeError, a wrong value ValueError, both naming l
 was given. Shapes are checked by the shape function of the op itself.
 """
 from ..errors import InvalidType, InvalidValue
-from ..framework import Variable
+from ..framework import Variable, get_flags
 from ..framework.dtype import dtype_name
 from ..layer_helper import LayerHelper
 
@@ -13,6 +13,11 @@ WIDE_FLOATS = ("float32", "float64")
 NUMBERS = ("float16", "float32", "float64", "int32", "int64")
 WIDE_NUMBERS = ("float32", "float64", "int32", "int64")
 INTS = ("int32", "int64")
+
+
+def exact_fluid():
+    """Whether the flag asks for the behaviour of Fluid 1.8.5 also where another one is better."""
+    return get_flags(["FLAGS_fluid_exact"])["FLAGS_fluid_exact"] == "1.8.5"
 
 
 def of_type(value, argument, layer, types):

@@ -44,8 +44,8 @@ class ConditionalBlock:
             reads += [n for n in op.input_arg_names if n not in made and n not in reads]
             made.update(op.output_arg_names)
             writes += [n for n in op.output_arg_names if n not in writes]
-        reads = [n for n in reads if n != self.condition.name and outside._find_var_recursive(n) is not None]
-        writes = [n for n in writes if outside._find_var_recursive(n) is not None]
+        reads, writes = ([v for v in map(outside._find_var_recursive, names) if v is not None and v is not self.condition]
+                         for names in (reads, writes))
         scope = outside.create_var(type=VarType.STEP_SCOPES)
         outside.append_op(type="conditional_block", inputs={"Cond": [self.condition], "Input": reads},
                           outputs={"Out": writes, "Scope": [scope]},

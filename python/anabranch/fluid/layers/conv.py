@@ -85,7 +85,8 @@ def conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, gro
                            % (channels, groups))
     depthwise = channels == groups and num_filters % channels == 0 and not use_cudnn
     op = "depthwise_conv2d" if depthwise else "conv2d"
-    helper = LayerHelper(op, input=input, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    helper = LayerHelper(op, input=input, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name,
+                         use_cudnn=use_cudnn)
     size = check.ints(filter_size, 2, "filter_size", "conv2d")
     algorithm, paddings = _padding(padding, "padding", "conv2d", data_format)
     weight = helper.create_parameter(
@@ -154,7 +155,8 @@ def conv2d_transpose(input, num_filters, output_size=None, filter_size=None, pad
     channels = _channels(input, layer, data_format)
     depthwise = channels == groups and num_filters == channels and not use_cudnn
     op = "depthwise_conv2d_transpose" if depthwise else layer
-    helper = LayerHelper(op, input=input, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    helper = LayerHelper(op, input=input, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name,
+                         use_cudnn=use_cudnn)
     stride, dilation = check.ints(stride, 2, "stride", layer), check.ints(dilation, 2, "dilation", layer)
     algorithm, paddings = _padding(padding, "padding", layer, data_format)
     output_size = [] if output_size is None else check.ints(output_size, 2, "output_size", layer)

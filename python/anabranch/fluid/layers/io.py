@@ -1,5 +1,4 @@
 """Variables that the user feeds."""
-from ..framework import default_main_program, default_startup_program
 from ..framework.dtype import VarType
 from ..layer_helper import LayerHelper
 from . import check
@@ -37,10 +36,5 @@ def data(name, shape, append_batch_size=True, dtype="float32", lod_level=0, type
     shape = [-1 if extent is None else extent for extent in shape]
     if append_batch_size and all(extent >= 0 for extent in shape):
         shape = [-1] + shape
-    variable = None
-    # The name must mean the same in the startup program, where an initializer may look at it.
-    for program in (default_startup_program(), default_main_program()):
-        variable = program.global_block().create_var(
-            name=helper.name, shape=shape, dtype=dtype, type=type, stop_gradient=stop_gradient, lod_level=lod_level,
-            is_data=True)
-    return variable
+    return helper.create_global_variable(name=helper.name, shape=shape, dtype=dtype, type=type,
+                                         stop_gradient=stop_gradient, lod_level=lod_level, is_data=True)

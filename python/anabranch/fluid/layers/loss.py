@@ -390,9 +390,10 @@ def teacher_student_sigmoid_loss(input, label, soft_max_up_bound=15.0, soft_max_
     layer = "teacher_student_sigmoid_loss"
     check.variable(input, "input", layer, WIDE_FLOATS)
     check.variable(label, "label", layer, WIDE_FLOATS)
+    out = LayerHelper(layer).create_variable(dtype=input.dtype)
     return one_op(layer, {"X": [input], "Label": [label]},
                   {"soft_max_lower_bound": float(soft_max_lower_bound), "soft_max_up_bound": float(soft_max_up_bound)},
-                  out="Y")
+                  out="Y", to=out)
 
 
 def dice_loss(input, label, epsilon=1e-05, name=None):

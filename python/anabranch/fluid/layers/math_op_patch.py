@@ -1,10 +1,12 @@
 """Operators of Variables: + - * / ** // %, comparisons, unary minus, astype."""
+import numpy
+
 from .. import unique_name
 from ..errors import InvalidType, InvalidValue, Violated
 from ..framework import Variable, convert_np_dtype_to_dtype_
 from ..framework.dtype import dtype_name
 
-#: Python method -> (op, whether the operands are swapped, (scale, bias) of a number operand or None)
+#: Methods whose number operand makes a scale op: number -> (scale, bias).
 _SCALED = {
     "__add__": lambda n: (1.0, n),
     "__radd__": lambda n: (1.0, n),
@@ -15,6 +17,7 @@ _SCALED = {
     "__div__": lambda n: (1.0 / n, 0.0),
     "__truediv__": lambda n: (1.0 / n, 0.0),
 }
+#: Python method, op, whether the operands are swapped.
 _METHODS = (
     ("__add__", "elementwise_add", False), ("__radd__", "elementwise_add", False),
     ("__sub__", "elementwise_sub", False), ("__rsub__", "elementwise_sub", True),
@@ -46,35 +49,28 @@ def _scaled(var, scale, bias):
     return out
 
 
-def _as_number(method, var, value):
+def _as_number(method, value):
     try:
-        number = float(value)
+        return float(value)
     except (TypeError, ValueError) as e:
         raise (InvalidType if isinstance(e, TypeError) else InvalidValue)(
             "Variable.%s: the other operand is a number or a Variable, got %s" % (method, type(value).__name__)) from None
-    return number
 
 
-def _constant_for(var, number, like_shape):
-    """A Variable for a number: [1], or of the shape of ``var`` when it stands on the left."""
+def _constant_for(var, number, like_var):
+    """A Variable for a number: [1], or of the shape of ``var`` where the number stands on the left."""
     block = _block()
     out = _temporary(block, var.dtype)
-    text = str(int(number)) if dtype_name(var.dtype) in _INTEGERS else str(number)
-    if not like_shape:
-        block.append_op(type="fill_constant", outputs={"Out": [out]},
-                        attrs={"dtype": var.dtype, "shape": [1], "value": number, "force_cpu": False})
-        out.stop_gradient = True
-        return out
-    shape = list(var.shape)
-    if not shape or -1 not in shape:
-        block.append_op(type="fill_constant", outputs={"Out": [out]},
-                        attrs={"dtype": var.dtype, "shape": shape, "value": number, "force_cpu": False})
+    attrs = {"dtype": var.dtype, "value": number, "shape": list(var.shape) if like_var else [1]}
+    if float(numpy.float32(number)) != number:
+        # the attribute is a float32: text keeps what it would lose of a large integer or a double
+        attrs["str_value"] = str(int(number)) if dtype_name(var.dtype) in _INTEGERS else repr(number)
+    if like_var and -1 in attrs["shape"]:
+        batch = attrs["shape"].index(-1)
+        attrs.update(input_dim_idx=batch, output_dim_idx=batch)
+        block.append_op(type="fill_constant_batch_size_like", inputs={"Input": [var]}, outputs={"Out": [out]}, attrs=attrs)
     else:
-        batch = shape.index(-1)
-        shape[batch] = 1
-        block.append_op(type="fill_constant_batch_size_like", inputs={"Input": [var]}, outputs={"Out": [out]},
-                        attrs={"dtype": var.dtype, "shape": shape, "value": number, "str_value": text,
-                               "input_dim_idx": batch, "output_dim_idx": batch})
+        block.append_op(type="fill_constant", outputs={"Out": [out]}, attrs=attrs)
     out.stop_gradient = True
     return out
 
@@ -88,26 +84,26 @@ def _cast(var, dtype):
 
 
 def _binary(method, op, swapped):
+    scaled, divides = _SCALED.get(method), method in ("__div__", "__truediv__")
+
     def operator(self, other):
         if not isinstance(other, Variable):
-            number = _as_number(method, self, other)
-            if method in _SCALED:
-                if dtype_name(self.dtype) in _INTEGERS and method not in ("__div__", "__truediv__") \
-                        and number != int(number):
-                    raise Violated("Variable.%s: %s has integer elements, the number %s is none"
-                                   % (method, self.name, number))
-                if not (method in ("__div__", "__truediv__") and dtype_name(self.dtype) in _INTEGERS):
-                    return _scaled(self, *_SCALED[method](number))
+            number = _as_number(method, other)
+            integers = dtype_name(self.dtype) in _INTEGERS
+            if scaled and integers and not divides and number != int(number):
+                raise Violated("Variable.%s: %s has integer elements, the number %s is none"
+                               % (method, self.name, number))
+            if scaled and isinstance(other, (int, float)) and not (divides and integers):
+                return _scaled(self, *scaled(number))
             other = _constant_for(self, number, swapped)
         elif other.dtype != self.dtype:
             other = _cast(other, self.dtype)
+        # batches are aligned at the front, everything else at the end
+        batches = other.shape and other.shape[0] == -1 and len(self.shape) >= len(other.shape)
         x, y = (other, self) if swapped else (self, other)
         block = _block()
         out = _temporary(block, "bool" if op in _COMPARISONS else x.dtype)
-        axis = -1
-        if x.shape and y.shape and x.shape[0] == -1:
-            axis = 0
-        block.append_op(type=op, inputs={"X": [x], "Y": [y]}, outputs={"Out": out}, attrs={"axis": axis})
+        block.append_op(type=op, inputs={"X": [x], "Y": [y]}, outputs={"Out": out}, attrs={"axis": 0 if batches else -1})
         return out
 
     operator.__name__ = method

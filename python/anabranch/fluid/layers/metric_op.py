@@ -35,8 +35,8 @@ def accuracy(input, label, k=1, correct=None, total=None):
     values, places = topk(input, k=k)
     helper = LayerHelper("accuracy")
     share = helper.create_variable_for_type_inference("float32")
-    correct = helper.create_variable_for_type_inference("int64") if correct is None else correct
-    total = helper.create_variable_for_type_inference("int64") if total is None else total
+    correct = helper.create_variable_for_type_inference("int32") if correct is None else correct
+    total = helper.create_variable_for_type_inference("int32") if total is None else total
     helper.append_op(type="accuracy", inputs={"Out": [values], "Indices": [places], "Label": [label]},
                      outputs={"Accuracy": [share], "Correct": [correct], "Total": [total]})
     return share
@@ -69,7 +69,7 @@ def auc(input, label, curve="ROC", num_thresholds=4095, topk=1, slide_steps=1):
     helper = LayerHelper("auc")
     area, recent = (helper.create_variable_for_type_inference("float64") for _ in range(2))
     bins = num_thresholds + 1
-    recent_shape = [(1 + slide_steps) * bins + 1] if slide_steps else [1, bins]
+    recent_shape = [(1 + slide_steps) * bins + 1]
     stats = [helper.create_global_variable(persistable=True, dtype="int64", shape=shape)
              for shape in (recent_shape, recent_shape, [1, bins], [1, bins])]
     for stat in stats:

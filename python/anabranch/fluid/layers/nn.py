@@ -79,7 +79,7 @@ def lookup(op, layer, input, size, is_sparse, is_distributed, padding_idx, param
     weight = helper.create_parameter(attr=helper.param_attr, shape=list(size), dtype=dtype, is_bias=False)
     out = helper.create_variable_for_type_inference(dtype)
     helper.append_op(type=op, inputs={"Ids": input, "W": weight}, outputs={"Out": out},
-                     attrs={"is_sparse": is_sparse, "is_distributed": is_distributed, "remote_prefetch": False,
+                     attrs={"is_sparse": is_sparse, "is_distributed": is_distributed, "remote_prefetch": bool(is_sparse and not is_distributed),
                             "padding_idx": padding_idx})
     return out
 
@@ -130,10 +130,12 @@ def one_hot(input, depth, allow_out_of_range=False):
         (-1, 4)
     """
     check.variable(input, "input", "one_hot", check.INTS)
-    return append_one_hot("one_hot", input, depth, allow_out_of_range, stop_gradient=True)
+    out = append_one_hot("one_hot", input, depth, allow_out_of_range)
+    out.stop_gradient = True
+    return out
 
 
-def append_one_hot(op, input, depth, allow_out_of_range, stop_gradient=False):
+def append_one_hot(op, input, depth, allow_out_of_range):
     """The common part of ``layers.one_hot`` and ``fluid.one_hot``."""
     helper = LayerHelper(op)
     out = helper.create_variable_for_type_inference("float32")
@@ -144,7 +146,7 @@ def append_one_hot(op, input, depth, allow_out_of_range, stop_gradient=False):
         check.variable(depth, "depth", op)
         depth.stop_gradient = True
         inputs["depth_tensor"] = depth
-    helper.append_op(type=op, inputs=inputs, attrs=attrs, outputs={"Out": out}, stop_gradient=stop_gradient)
+    helper.append_op(type=op, inputs=inputs, attrs=attrs, outputs={"Out": out})
     return out
 
 
@@ -298,7 +300,7 @@ def mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None):
         y (Variable): [...].
         x_num_col_dims (int): how many axes of ``x`` are rows. Default 1.
         y_num_col_dims (int): how many axes of ``y`` are rows. Default 1.
-        name (str, optional): the result's name.
+        name (str, optional): stem of the result's name.
 
     Returns:
         Variable: the row axes of ``x``, then the column axes of ``y``.
@@ -311,19 +313,8 @@ def mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None):
     """
     check.variable(x, "x", "mul", FLOATS)
     check.variable(y, "y", "mul", FLOATS)
-    return _named("mul", {"X": x, "Y": y}, name, x.dtype, {"x_num_col_dims": x_num_col_dims,
-                                                           "y_num_col_dims": y_num_col_dims})
-
-
-def _named(op, inputs, name, dtype, attrs):
-    """An op whose result is called exactly ``name`` when one is given."""
-    helper = LayerHelper(op, name=name)
-    if name is None:
-        out = helper.create_variable_for_type_inference(dtype)
-    else:
-        out = helper.create_variable(name=name, dtype=dtype, persistable=False)
-    helper.append_op(type=op, inputs=inputs, outputs={"Out": out}, attrs=attrs)
-    return out
+    attrs = {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}
+    return one_op("mul", {"X": x, "Y": y}, attrs, name=name)
 
 
 def bmm(x, y, name=None):
@@ -367,7 +358,11 @@ def dot(x, y, name=None):
     """
     check.variable(x, "x", "dot", check.WIDE_NUMBERS)
     check.variable(y, "y", "dot", check.WIDE_NUMBERS)
-    return _named("dot", {"X": x, "Y": y}, name, x.dtype, {})
+    helper = LayerHelper("dot", name=name)
+    out = helper.create_variable_for_type_inference(x.dtype) if name is None else helper.create_variable(
+        name=name, dtype=x.dtype, persistable=False)
+    helper.append_op(type="dot", inputs={"X": x, "Y": y}, outputs={"Out": out})
+    return out
 
 
 def addmm(input, x, y, alpha=1.0, beta=1.0, name=None):

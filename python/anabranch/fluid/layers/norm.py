@@ -86,12 +86,12 @@ def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, para
     return helper.append_activation(out)
 
 
-def _scale_and_bias(helper, inputs, shape, dtype):
-    """Adds the parameters Scale and Bias to ``inputs`` unless their attribute is False."""
-    if helper.param_attr is not False:
+def _scale_and_bias(helper, inputs, shape, dtype, scale=True, bias=True):
+    """Adds the parameters Scale and Bias to ``inputs``."""
+    if scale:
         inputs["Scale"] = helper.create_parameter(attr=helper.param_attr, shape=shape, dtype=dtype,
                                                   default_initializer=Constant(1.0))
-    if helper.bias_attr is not False:
+    if bias:
         inputs["Bias"] = helper.create_parameter(attr=helper.bias_attr, shape=shape, dtype=dtype, is_bias=True)
 
 
@@ -156,8 +156,8 @@ def group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, ac
         input (Variable): [N, C, ...], or [N, ..., C] with "NHWC"; float32 or float64.
         groups (int): number of groups, a divisor of C.
         epsilon (float): Default 1e-5.
-        param_attr (ParamAttr|bool, optional): of the scale, [C]; False: none.
-        bias_attr (ParamAttr|bool, optional): of the bias, [C]; False: none.
+        param_attr (ParamAttr|bool, optional): of a scale, [C]; None or False: none.
+        bias_attr (ParamAttr|bool, optional): of a bias, [C]; None or False: none.
         act (str, optional): activation of the result.
         data_layout (str): "NCHW" or "NHWC". Default the first.
         name (str, optional): stem of the names.
@@ -177,9 +177,10 @@ def group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, ac
     check.one_of(data_layout, "data_layout", "group_norm", ("NCHW", "NHWC"))
     helper = LayerHelper("group_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     inputs = {"X": input}
-    _scale_and_bias(helper, inputs, [input.shape[1 if data_layout == "NCHW" else -1]], input.dtype)
-    mean, variance = _temporaries(helper, input.dtype, 2)
-    out = helper.create_variable_for_type_inference(input.dtype)
+    _scale_and_bias(helper, inputs, [input.shape[1 if data_layout == "NCHW" else -1]], input.dtype, bool(param_attr),
+                    bool(bias_attr))
+    mean, variance = (helper.create_variable(dtype=input.dtype, stop_gradient=True) for _ in range(2))
+    out = helper.create_variable(dtype=input.dtype)
     helper.append_op(type="group_norm", inputs=inputs, outputs={"Y": out, "Mean": mean, "Variance": variance},
                      attrs={"epsilon": epsilon, "groups": groups, "data_layout": data_layout})
     return helper.append_activation(out)

@@ -254,7 +254,8 @@ def swish(x, beta=1.0, name=None):
         >>> fluid.layers.swish(fluid.data("x", [None, 4], "float32")).shape
         (-1, 4)
     """
-    return _with_attrs("swish", x, {"slope": beta}, name)
+    # 1.8.5 ignores beta
+    return _with_attrs("swish", x, {"beta": 1.0 if check.exact_fluid() else beta}, name)
 
 
 def mish(x, threshold=20, name=None):

@@ -38,7 +38,7 @@ _DOC = """The {what} of the elements over the axes ``dim``.
 def _reduce(op, what, dtypes):
     def layer(input, dim=None, keep_dim=False, name=None):
         check.variable(input, "input", op, dtypes)
-        return one_op(op, {"X": input}, _axes(op, input, dim, keep_dim), name=name)
+        return one_op(op, {"X": input}, _axes(op, dim, keep_dim), name=name)
 
     layer.__name__ = layer.__qualname__ = op
     layer.__doc__ = _DOC.format(name=op, what=what, dtypes=", ".join(dtypes or WIDE_NUMBERS),
@@ -46,12 +46,12 @@ def _reduce(op, what, dtypes):
     return layer
 
 
-def _axes(op, input, dim, keep_dim):
+def _axes(op, dim, keep_dim):
     axes = [dim] if isinstance(dim, int) else list(dim) if isinstance(dim, (list, tuple)) else dim
     if axes is not None and not (isinstance(axes, list) and all(isinstance(a, int) for a in axes)):
         raise InvalidType("%s: dim is an int or a list of ints, got %r" % (op, dim))
     return {"dim": axes if axes else [0], "keep_dim": bool(keep_dim),
-            "reduce_all": not axes or len(axes) == len(input.shape)}
+            "reduce_all": not axes}
 
 
 for _row in _TABLE:

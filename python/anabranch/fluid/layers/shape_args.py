@@ -27,7 +27,7 @@ def as_variables(values, helper, dtype="int32"):
             out = helper.create_variable_for_type_inference(dtype)
             helper.append_op(type="fill_constant", outputs={"Out": [out]},
                              attrs={"shape": [1], "dtype": out.dtype, "value": float(value), "str_value": str(value),
-                                    "force_cpu": True}, stop_gradient=True)
+                                    "force_cpu": True})
             out.stop_gradient = True
             result.append(out)
     return result

@@ -238,7 +238,7 @@ def fill_constant(shape, dtype, value, force_cpu=False, out=None):
         out = helper.create_variable_for_type_inference(dtype)
     add_shape(shape, inputs, attrs, "fill_constant", dtype="int32")
     attrs["dtype"] = dtype
-    helper.append_op(type="fill_constant", inputs=inputs, outputs={"Out": [out]}, attrs=attrs, stop_gradient=True)
+    helper.append_op(type="fill_constant", inputs=inputs, outputs={"Out": [out]}, attrs=attrs)
     out.stop_gradient = True
     return out
 
@@ -463,7 +463,7 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype="float32"):
     dtype = convert_np_dtype_to_dtype_(dtype)
     helper = LayerHelper("eye")
     out = helper.create_variable_for_type_inference(dtype)
-    helper.append_op(type="eye", inputs={}, outputs={"Out": [out]}, stop_gradient=True,
+    helper.append_op(type="eye", inputs={}, outputs={"Out": [out]},
                      attrs={"num_rows": num_rows, "num_columns": columns, "dtype": dtype})
     out.stop_gradient = True
     if batch_shape is not None:
@@ -659,7 +659,7 @@ def has_nan(x):
 
 def _extreme(op, x, axis):
     check.variable(x, "x", op)
-    return one_op(op, {"X": x}, {"axis": axis}, dtype="int64")
+    return one_op(op, {"X": x}, {"axis": axis}, dtype="int64", stop_gradient=True)
 
 
 def argmax(x, axis=0):

@@ -103,7 +103,7 @@ class AdamaxOptimizer(Optimizer):
             with param.block.program._optimized_guard([param, grad]), name_scope("adamx"):
                 power = self._get_accumulator("beta1_pow_acc", param)
                 block.append_op(type="scale", inputs={"X": power}, outputs={"Out": power},
-                                attrs={"scale": float(self._beta1)}, stop_gradient=True)
+                                attrs={"scale": float(self._beta1)})
 
 
 class LambOptimizer(Optimizer):

@@ -1,5 +1,6 @@
 """Optimizers with a rate for each element, from the squares of earlier gradients."""
 from ..errors import Violated
+from ..layers import check
 from .base import Optimizer, state
 from .simple import _TAIL
 
@@ -167,7 +168,8 @@ class FtrlOptimizer(Optimizer):
         self._l1, self._l2, self._lr_power = l1, l2, lr_power
 
     def _attrs(self, param):
-        return {"l1": float(self._l1), "l2": float(self._l2), "lr_power": float(self._lr_power)}
+        # 1.8.5 gives l1 for both
+        return {"l1": float(self._l1), "l2": float(self._l1 if check.exact_fluid() else self._l2), "lr_power": float(self._lr_power)}
 
 
 for _cls in (AdagradOptimizer, DecayedAdagradOptimizer, AdadeltaOptimizer, RMSPropOptimizer, FtrlOptimizer):

@@ -13,6 +13,7 @@ from ..framework import Variable, default_main_program, default_startup_program,
 from ..framework.dtype import VarType
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
+from ..layers import check
 from ..regularizer import append_regularization_ops
 
 #: One accumulator of an update op. ``slot``: its input slot; ``out``: its output slot ("" for none); ``name``: the part
@@ -202,8 +203,7 @@ class Optimizer:
             if s.out:
                 outputs[s.out] = [variable]
         inputs.update(self._more_inputs())
-        return block.append_op(type=self._op, inputs=inputs, outputs=outputs, attrs=self._attrs(param),
-                               stop_gradient=True)
+        return block.append_op(type=self._op, inputs=inputs, outputs=outputs, attrs=self._attrs(param))
 
     def _create_optimization_pass(self, params_grads):
         program = default_main_program()
@@ -257,8 +257,11 @@ class Optimizer:
         if callbacks is not None and not isinstance(callbacks, list):
             raise Violated("%s: callbacks is a list, got %s" % (type(self).__name__, type(callbacks).__name__))
         self._dtype = loss.dtype
-        with program_guard(loss.block.program, startup_program or default_startup_program()):
-            return append_backward(loss, parameter_list or self._parameter_list, no_grad_set,
+        program = loss.block.program
+        frozen = {p.name for p in program.global_block().all_parameters() if not p.trainable}
+        no_grad = frozen | {v.name if isinstance(v, Variable) else v for v in no_grad_set or ()}
+        with program_guard(program, startup_program or default_startup_program()):
+            return append_backward(loss, parameter_list or self._parameter_list, no_grad,
                                    [error_clip_callback] + (callbacks or []))
 
     def apply_gradients(self, params_grads):
@@ -281,6 +284,8 @@ class Optimizer:
             ['adam', 'adam']
         """
         if not any(grad is not None for _, grad in params_grads):
+            if check.exact_fluid():
+                return []
             raise InvalidValue("%s: there is no gradient to apply" % type(self).__name__)
         params_grads = sorted(params_grads, key=lambda pair: pair[0].name)
         if self._grad_clip is not None:
