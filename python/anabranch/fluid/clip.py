@@ -308,9 +308,11 @@ def append_gradient_clip_ops(param_grads):
         with param.block.program._optimized_guard([param, grad]), framework.name_scope("gradient_clip_@CLIP"):
             param.gradient_clip_attr._prepare(groups, param, grad)
     for param, grad in attached:
-        with param.block.program._optimized_guard([param, grad]), framework.name_scope("gradient_clip_@CLIP"):
+        with param.block.program._optimized_guard([param, grad]), framework.name_scope("clip_attached"):
             clipped[param.name] = param.gradient_clip_attr._clip_attached(groups, param, grad)
-    return [(param, clipped.get(param.name, grad)) for param, grad in param_grads]
+    result = [(param, clipped.get(param.name, grad)) for param, grad in param_grads]
+    _correct_role_vars(param_grads, result)
+    return result
 
 
 def _attached(param_grads):

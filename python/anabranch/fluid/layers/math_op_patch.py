@@ -62,7 +62,7 @@ def _constant_for(var, number, like_var):
     block = _block()
     out = _temporary(block, var.dtype)
     attrs = {"dtype": var.dtype, "value": number, "shape": list(var.shape) if like_var else [1]}
-    if float(numpy.float32(number)) != number:
+    if dtype_name(var.dtype) in _INTEGERS + ("float64",) and float(numpy.float32(number)) != number:
         # the attribute is a float32: text keeps what it would lose of a large integer or a double
         attrs["str_value"] = str(int(number)) if dtype_name(var.dtype) in _INTEGERS else repr(number)
     if like_var and -1 in attrs["shape"]:
