@@ -345,8 +345,9 @@ def unstack(x, axis=0, num=None):
     return outs
 
 
-def _add_bounds(inputs, attrs, helper, flags, name, slot, values):
-    """Puts starts, ends or strides of a slice where the op takes them."""
+def add_bounds(inputs, attrs, helper, flags, name, values):
+    """Puts starts, ends or strides of a slice where the op takes them; ``flags`` become -1 where one is a Variable."""
+    slot = name.capitalize()
     if isinstance(values, Variable):
         values.stop_gradient = True
         inputs[slot + "Tensor"] = values
@@ -370,7 +371,7 @@ def _sliced(op, input, axes, bounds):
     flags = [1] * len(axes)
     inputs, attrs = {"Input": input}, {"axes": list(axes)}
     for name, values in bounds:
-        _add_bounds(inputs, attrs, helper, flags, name, name.capitalize(), values)
+        add_bounds(inputs, attrs, helper, flags, name, values)
     attrs["infer_flags"] = flags
     out = helper.create_variable_for_type_inference(input.dtype)
     helper.append_op(type=op, inputs=inputs, attrs=attrs, outputs={"Out": out})

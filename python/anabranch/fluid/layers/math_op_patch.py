@@ -5,6 +5,7 @@ from .. import unique_name
 from ..errors import InvalidType, InvalidValue, Violated
 from ..framework import Variable, convert_np_dtype_to_dtype_
 from ..framework.dtype import dtype_name
+from . import indexing
 
 #: Methods whose number operand makes a scale op: number -> (scale, bias).
 _SCALED = {
@@ -142,4 +143,6 @@ def monkey_patch_variable():
         setattr(Variable, method, _binary(method, op, swapped))
     Variable.__neg__ = _negate
     Variable.astype = _astype
+    Variable.__getitem__ = indexing.getitem
+    Variable.__iter__ = indexing.iterate
     Variable.__hash__ = object.__hash__  # __eq__ appends an op; Variables stay usable as keys

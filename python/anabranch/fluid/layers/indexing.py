@@ -1,0 +1,124 @@
+"""x[...] on Variables: ints, slices with any step, Ellipsis, and Variables of shape [1] as places."""
+from .. import unique_name
+from ..errors import InvalidArgument, InvalidType
+from ..framework import Variable, default_main_program
+
+#: Stands for the end of an axis, as in programs written by Fluid.
+_END = 10000000
+
+
+def _temporary(block, name, dtype):
+    return block.create_var(name=unique_name.generate_with_ignorable_key(name), dtype=dtype, persistable=False)
+
+
+def _after(block, place):
+    """place + 1 for a Variable."""
+    one, result = (block.create_var(dtype=place.dtype) for _ in range(2))
+    block.append_op(type="fill_constant", outputs={"Out": [one]},
+                    attrs={"shape": [1], "dtype": place.dtype, "value": 1.0, "force_cpu": True})
+    one.stop_gradient = True
+    block.append_op(type="elementwise_add", inputs={"X": [place], "Y": [one]}, outputs={"Out": [result]},
+                    attrs={"axis": -1})
+    result.stop_gradient = True
+    return result
+
+
+def _expanded(var, items):
+    """The items with Ellipsis replaced by full slices."""
+    items = items if isinstance(items, tuple) else (items,)
+    dots = [i for i, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise InvalidType("%s[...]: one Ellipsis is allowed" % var.name)
+    if dots:
+        fill = len(var.shape) - (len(items) - 1)
+        items = items[:dots[0]] + (slice(None),) * fill + items[dots[0] + 1:]
+    if len(items) > len(var.shape):
+        raise InvalidArgument("%s[...]: %d indices for %d axes" % (var.name, len(items), len(var.shape)))
+    return items
+
+
+def _is_place(value):
+    return isinstance(value, Variable) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _of_int(var, axis, item):
+    extent = var.shape[axis]
+    if extent >= 0 and not -extent <= item < extent:
+        raise InvalidArgument("%s[...]: index %d of axis %d is in [%d, %d)" % (var.name, item, axis, -extent, extent))
+    return item, item + 1 if item != -1 else _END, 1
+
+
+def _of_slice(var, axis, item):
+    step = 1 if item.step is None else item.step
+    for value in (item.start, item.stop, step):
+        if value is not None and not _is_place(value):
+            raise InvalidType("%s[...]: a slice is made of ints and Variables, got %r" % (var.name, item))
+    if step == 0:
+        raise InvalidArgument("%s[...]: a step is not 0" % var.name)
+    backwards = isinstance(step, int) and step < 0
+    start = (_END if backwards else 0) if item.start is None else item.start
+    stop = (-_END if backwards else _END) if item.stop is None else item.stop
+    return start, stop, step
+
+
+def getitem(self, items):
+    """A block of the Variable, as NumPy's x[...] gives it.
+
+    An int takes one place and removes the axis, a slice takes several. Places may be Variables of shape [1].
+
+    Raises:
+        TypeError: an index that is neither int, slice, Ellipsis nor Variable.
+        EnforceNotMet: an index out of range.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [2, 3, 4], "float32")
+        >>> x[0].shape, x[:, 1:3].shape, x[..., -1].shape, x[:, ::2].shape
+        ((3, 4), (2, 2, 4), (2, 3), (2, 2, 4))
+    """
+    block = default_main_program().current_block()
+    axes, bounds, removed, reversed_axes = [], [], [], []
+    for axis, item in enumerate(_expanded(self, items)):
+        if isinstance(item, slice):
+            if item == slice(None) or item == slice(None, None, 1):
+                continue
+            if item == slice(None, None, -1):
+                reversed_axes.append(axis - len(removed))
+                continue
+            bounds.append(_of_slice(self, axis, item))
+        elif isinstance(item, Variable):
+            bounds.append((item, _after(block, item), 1))
+            removed.append(axis)
+        elif _is_place(item):
+            bounds.append(_of_int(self, axis, item))
+            removed.append(axis)
+        else:
+            raise InvalidType("%s[...]: an index is an int, slice, Ellipsis or Variable, got %r" % (self.name, item))
+        axes.append(axis)
+    out = _block_of(block, self, axes, bounds, removed) if axes else self
+    if reversed_axes:
+        source, out = out, _temporary(block, self.name + "_slice_reverse", self.dtype)
+        block.append_op(type="reverse", inputs={"X": [source]}, outputs={"Out": [out]}, attrs={"axis": reversed_axes})
+    return out
+
+
+def _block_of(block, var, axes, bounds, removed):
+    from ..layer_helper import LayerHelper
+    from .manipulate import add_bounds
+    strided = any(isinstance(step, Variable) or step != 1 for _, _, step in bounds)
+    op = "strided_slice" if strided else "slice"
+    inputs, attrs, flags = {"Input": [var]}, {"axes": axes, "decrease_axis": removed}, [1] * len(axes)
+    starts, ends, steps = ([b[i] for b in bounds] for i in range(3))
+    helper = LayerHelper(op) if any(isinstance(v, Variable) for b in bounds for v in b) else None
+    for name, values in (("starts", starts), ("ends", ends)) + ((("strides", steps),) if strided else ()):
+        add_bounds(inputs, attrs, helper, flags, name, values)
+    attrs["infer_flags"] = flags
+    out = _temporary(block, var.name + "_" + op, var.dtype)
+    block.append_op(type=op, inputs=inputs, outputs={"Out": [out]}, attrs=attrs)
+    return out
+
+
+def iterate(self):
+    """Raises: a Variable is no sequence of values; ``layers.unstack`` gives its slices."""
+    raise InvalidArgument("%s cannot be iterated: it has no values while the program is built; use layers.unstack"
+                          % self.name)
