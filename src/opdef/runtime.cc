@@ -37,6 +37,11 @@ void give_meta(const Meta& m, Value* value) {
   } else if (m.kind == VarKind::kSelectedRows) {
     auto& rows = value->as<SelectedRows>();
     rows.height = m.shape.rank() ? m.shape[0] : 0;
+    if (!rows.value.initialized() && m.shape.rank()) {  // no rows yet, but a width and a dtype that others can read
+      Shape none = m.shape;
+      none.set(0, 0);
+      rows.value.resize(none, m.dtype);
+    }
   } else if (m.kind == VarKind::kLoDTensorArray) {
     value->as<TensorArray>();
   }
