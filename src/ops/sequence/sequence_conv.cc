@@ -1,0 +1,166 @@
+// Convolution along the rows of each sequence: the rows around each row, side by side, times a matrix.
+#include <algorithm>
+
+#include "ops/kernels/gemm.h"
+#include "ops/sequence/offsets.h"
+
+namespace anabranch::sequence {
+namespace {
+
+constexpr int64_t kGrain = 4096;
+
+struct Context {
+  int64_t length, start;
+  explicit Context(const ir::Op& op)
+      : length(op.attr<int32_t>("contextLength")), start(op.attr<int32_t>("contextStart")) {}
+};
+
+void check_attrs(const InferContext& c) {
+  const int32_t length = c.attr<int32_t>("contextLength"), stride = c.attr<int32_t>("contextStride");
+  AB_CHECK(length > 0, InvalidArgument, "{}: contextLength is {}, expected at least 1", op_name(c), length);
+  AB_CHECK(stride == 1, InvalidArgument, "{}: contextStride is {}, expected 1", op_name(c), stride);
+  AB_CHECK(!c.attr<bool>("paddingTrainable"), Unsupported, "{}: paddingTrainable: rows outside a sequence are zero",
+           op_name(c));
+}
+
+int64_t infer_columns(const InferContext& c) {
+  check_attrs(c);
+  check_tensor(c, "X");
+  check_rank(c, "X", 2, 2);
+  check_rank(c, "Filter", 2, 2);
+  check_same_dtype(c, "X", "Filter");
+  const int64_t width = c.in("X").shape[1], wanted = width * c.attr<int32_t>("contextLength");
+  const Shape& filter = c.in("Filter").shape;
+  AB_CHECK(width < 0 || filter[0] == wanted, ShapeMismatch, "{}: X is {}, Filter is {}, expected {} rows", op_name(c),
+           c.in("X").shape.str(), filter.str(), wanted);
+  if (c.runtime()) lod_of(c, "X");
+  return filter[1];
+}
+
+// fn(row, tap, source row) for every pair inside one sequence; source -1: outside of it.
+template <class Fn>
+void each_tap(const Offsets& o, const Context& context, int64_t sequence, Fn&& fn) {
+  const int64_t first = o[static_cast<size_t>(sequence)], last = o[static_cast<size_t>(sequence) + 1];
+  for (int64_t row = first; row < last; ++row) {
+    for (int64_t tap = 0; tap < context.length; ++tap) {
+      const int64_t source = row + context.start + tap;
+      fn(row, tap, source >= first && source < last ? source : -1);
+    }
+  }
+}
+
+template <class T>
+void gather(KernelContext& c, const Offsets& o, const Context& context, const T* x, int64_t width, T* columns) {
+  const int64_t n = count(o), rows = std::max<int64_t>(1, o.back());
+  c.parallel_for(n, kGrain * n / (rows * context.length * std::max<int64_t>(1, width)) + 1,
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t s = begin; s < end; ++s) {
+                     each_tap(o, context, s, [&](int64_t row, int64_t tap, int64_t source) {
+                       T* to = columns + (row * context.length + tap) * width;
+                       if (source < 0) {
+                         std::fill(to, to + width, T{0});
+                       } else {
+                         std::copy(x + source * width, x + (source + 1) * width, to);
+                       }
+                     });
+                   }
+                 });
+}
+
+template <class T>
+Kernel forward(const KernelArgs& op) {
+  const In x = op.in("X"), filter = op.in("Filter");
+  const Out out = op.out("Out");
+  const Context context(op.op());
+  const auto gemm = std::make_shared<Gemm<T>>();
+  const auto columns = std::make_shared<Tensor>();
+  return [=](KernelContext& c) {
+    const int64_t rows = c[x].rows(), width = c[x].shape()[1], k = context.length * width;
+    columns->resize(Shape{rows, k}, dtype_of<T>);
+    gather(c, offsets(c[x]), context, c[x].data<T>(), width, columns->mutable_data<T>());
+    gemm->run(c, {.m = rows, .n = c[filter].shape()[1], .k = k}, columns->data<T>(), c[filter].data<T>(),
+              c[out].template mutable_data<T>());
+  };
+}
+
+template <class T>
+void scatter(const Offsets& o, const Context& context, const T* columns, int64_t width, T* dx) {
+  std::fill(dx, dx + o.back() * width, T{0});
+  for (int64_t s = 0; s < count(o); ++s) {
+    each_tap(o, context, s, [&](int64_t row, int64_t tap, int64_t source) {
+      if (source < 0) return;
+      const T* from = columns + (row * context.length + tap) * width;
+      T* to = dx + source * width;
+      for (int64_t j = 0; j < width; ++j) to[j] += from[j];
+    });
+  }
+}
+
+template <class T>
+Kernel backward(const KernelArgs& op) {
+  const In x = op.in("X"), filter = op.in("Filter"), dout = op.in("Out@GRAD");
+  const Out dx = op.out("X@GRAD"), dfilter = op.out("Filter@GRAD");
+  const Context context(op.op());
+  const auto by_x = std::make_shared<Gemm<T>>(), by_filter = std::make_shared<Gemm<T>>();
+  const auto columns = std::make_shared<Tensor>();
+  return [=](KernelContext& c) {
+    const int64_t rows = c[x].rows(), width = c[x].shape()[1], k = context.length * width, n = c[filter].shape()[1];
+    columns->resize(Shape{rows, k}, dtype_of<T>);
+    T* buffer = columns->mutable_data<T>();
+    const T* g = c[dout].data<T>();
+    if (c.wants(dfilter)) {
+      gather(c, offsets(c[x]), context, c[x].data<T>(), width, buffer);
+      by_filter->run(c, {.m = k, .n = n, .k = rows, .trans_a = true}, buffer, g, c[dfilter].template mutable_data<T>());
+    }
+    if (c.wants(dx)) {
+      by_x->run(c, {.m = rows, .n = k, .k = n, .trans_b = true}, g, c[filter].data<T>(), buffer);
+      scatter(offsets(c[x]), context, buffer, width, c[dx].template mutable_data<T>());
+    }
+  };
+}
+
+AB_OP(sequence_conv)
+    .doc("Out[t] = [X[t + contextStart], ..., X[t + contextStart + contextLength - 1]] Filter, where rows outside the "
+         "sequence are zero.")
+    .in("X", "[rows, width] float with sequences")
+    .in_optional("PaddingData", "not offered")
+    .in("Filter", "[contextLength * width, columns]")
+    .out("Out", "[rows, columns], with the sequences of X")
+    .attr<bool>("paddingTrainable", false, "not offered")
+    .attr<int32_t>("contextLength", 1, "rows side by side")
+    .attr<int32_t>("contextStart", 0, "the first of them, relative to the row")
+    .attr<int32_t>("contextStride", 1, "1")
+    .infer([](InferContext& c) {
+      c.set_out("Out", Shape{c.in("X").shape[0], infer_columns(c)}, c.in("X").dtype);
+      c.share_lod("Out", "X");
+    })
+    .grad([](GradContext& g) {
+      g.op("sequence_conv_grad")
+          .in("X", g.in("X"))
+          .in("Filter", g.in("Filter"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"))
+          .out("Filter@GRAD", g.din("Filter"));
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+
+AB_OP(sequence_conv_grad)
+    .doc("Gradients of sequence_conv by X and Filter.")
+    .in("X", "as in the forward op")
+    .in("Filter", "as in the forward op")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as X")
+    .out("Filter@GRAD", "as Filter")
+    .infer([](InferContext& c) {
+      const Shape wanted{c.in("X").shape[0], infer_columns(c)};
+      AB_CHECK(compatible(wanted, c.in("Out@GRAD").shape), ShapeMismatch,
+               "sequence_conv_grad: Out@GRAD is {}, expected {}", c.in("Out@GRAD").shape.str(), wanted.str());
+      check_same_dtype(c, "X", "Out@GRAD");
+      grad_as(c, "X@GRAD", "X");
+      grad_as(c, "Filter@GRAD", "Filter");
+    })
+    .no_grad(kOnce)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+
+}  // namespace
+}  // namespace anabranch::sequence

@@ -1,0 +1,47 @@
+"""Counts: accuracy and the area under the ROC curve."""
+import numpy as np
+from op_case import case, integers, real
+
+LABEL = np.array([[2], [0], [3], [1]])
+INDICES = np.array([[2, 1], [1, 0], [1, 2], [0, 3]])
+case("accuracy", {"Out": real(4, 2), "Indices": INDICES, "Label": LABEL}, {},
+     ref=lambda i, a: {"Accuracy": np.array([0.5], "float32") if len(i["Label"]) == 4 else np.array([0.0]),
+                       "Correct": np.array([2], "int32"), "Total": np.array([4], "int32")},
+     hostile=False)  # the reference counts this very input
+
+
+def area(pos, neg):
+    """Trapezoids, thresholds falling."""
+    p, n = np.cumsum(pos[::-1]), np.cumsum(neg[::-1])
+    return np.trapezoid(np.append(0, p), np.append(0, n)) / max(p[-1] * n[-1], 1)
+
+
+def auc(i, a):
+    buckets, steps = a["num_thresholds"] + 1, a["slide_steps"]
+    at = (i["Predict"][:, -1].astype("float64") * a["num_thresholds"]).astype(int)
+    stats = {}
+    for slot, chosen in (("StatPos", i["Label"][:, 0] > 0), ("StatNeg", i["Label"][:, 0] == 0)):
+        now = np.bincount(at[chosen], minlength=buckets)
+        old = i[slot].ravel()
+        if steps == 0:
+            stats[slot] = old + now
+            continue
+        ring, counter = old[:-1].reshape(steps + 1, buckets).copy(), old[-1]
+        ring[-1] += now - ring[counter % steps]
+        ring[counter % steps] = now
+        stats[slot] = np.append(ring.ravel(), counter + 1)
+    seen = [s if steps == 0 else s[-1 - buckets:-1] for s in (stats["StatPos"], stats["StatNeg"])]
+    return {"AUC": np.array([area(*seen)]), "StatPosOut": stats["StatPos"].reshape(i["StatPos"].shape),
+            "StatNegOut": stats["StatNeg"].reshape(i["StatNeg"].shape)}
+
+
+def ring(steps, buckets, count):
+    blocks = integers(steps, buckets, hi=4)
+    return np.concatenate([blocks.ravel(), blocks.sum(0), [count]])
+
+
+PREDICT, CLICK = real(9, 2, lo=0.0, hi=1.0), integers(9, 1, hi=2)
+case("auc", {"Predict": PREDICT, "Label": CLICK, "StatPos": integers(1, 8, hi=3), "StatNeg": integers(1, 8, hi=3)},
+     {"num_thresholds": 7, "slide_steps": 0}, auc, hostile=False)  # other bounds of Predict than the reference's
+case("auc", {"Predict": PREDICT, "Label": CLICK, "StatPos": ring(3, 8, 4), "StatNeg": ring(3, 8, 4)},
+     {"num_thresholds": 7, "slide_steps": 3}, auc, name="sliding")

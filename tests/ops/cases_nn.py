@@ -1,0 +1,195 @@
+"""Convolutions, pools, normalisations, softmax, dropout."""
+import itertools
+
+import numpy as np
+from op_case import Seq, apart, big, case, real
+
+
+# ---- convolutions: NumPy walks over the window, the arrays hold all else
+
+def windows(size, kernel, stride, dilation, before, after):
+    """(tap, slice of the padded input) for each tap along one axis, and the number of outputs."""
+    n = (size + before + after - dilation * (kernel - 1) - 1) // stride + 1
+    return [(k, slice(k * dilation, k * dilation + (n - 1) * stride + 1, stride)) for k in range(kernel)], n
+
+
+def paddings(a, shape, kernel):
+    p, how = a.get("paddings", [0, 0]), a.get("padding_algorithm", "EXPLICIT")
+    if how == "VALID":
+        return [(0, 0), (0, 0)]
+    if how == "EXPLICIT":
+        return [(p[0], p[0]), (p[1], p[1])] if len(p) == 2 else [(p[0], p[1]), (p[2], p[3])]
+    both = []
+    for size, k, s in zip(shape, kernel, a["strides"]):
+        total = max((-(-size // s) - 1) * s + k - size, 0)
+        both.append((total // 2, total - total // 2))
+    return both
+
+
+def conv(i, a):
+    x, w, groups = i["Input"], i["Filter"], a.get("groups", 1)
+    last = a.get("data_format") == "NHWC"
+    if last:
+        x = x.transpose(0, 3, 1, 2)
+    strides, dilations = a.get("strides", [1, 1]), a.get("dilations", [1, 1])
+    pads = paddings(a, x.shape[2:], w.shape[2:])
+    (rows, oh), (cols, ow) = [windows(x.shape[2 + d], w.shape[2 + d], strides[d], dilations[d], *pads[d]) for d in (0, 1)]
+    x = np.pad(x, [(0, 0), (0, 0), *pads])
+    out = np.zeros((len(x), len(w), oh, ow), x.dtype)
+    ci, co = w.shape[1], len(w) // groups
+    for g, (ky, sy), (kx, sx) in itertools.product(range(groups), rows, cols):
+        part = x[:, g * ci:(g + 1) * ci, sy, sx]
+        out[:, g * co:(g + 1) * co] += np.einsum("nihw,oi->nohw", part, w[g * co:(g + 1) * co, :, ky, kx])
+    return out.transpose(0, 2, 3, 1) if last else out
+
+
+def conv_case(x, w, name, op="conv2d", large=None, **attrs):
+    case(op, {"Input": x, "Filter": w}, attrs, conv, name=name, rtol=1e-5, large=large)
+
+
+X, W = real(2, 4, 6, 5), real(3, 4, 3, 2)
+conv_case(X, W, "plain", large={"Input": real(19, 8, 14, 14), "Filter": real(16, 8, 3, 3)})
+conv_case(X, W, "strides_pads", strides=[2, 1], paddings=[1, 2])
+conv_case(X, W, "four_pads", strides=[2, 3], paddings=[0, 1, 2, 1])
+conv_case(X, W, "dilations", dilations=[2, 3], paddings=[2, 1])
+conv_case(X, real(6, 2, 3, 3), "groups", groups=2, paddings=[1, 1])
+conv_case(X, W, "same", padding_algorithm="SAME", strides=[2, 2])
+conv_case(X, W, "valid", padding_algorithm="VALID", paddings=[1, 1])
+conv_case(real(2, 5, 4, 3), real(4, 3, 2, 3), "channels_last", data_format="NHWC", paddings=[1, 0], strides=[1, 2])
+conv_case(real(1, 1, 3, 3), real(1, 1, 3, 3), "one_output")
+conv_case(real(3, 17, 2, 2), real(19, 17, 1, 1), "one_by_one")
+conv_case(X, real(4, 1, 3, 3), "depthwise", op="depthwise_conv2d", groups=4, paddings=[1, 1])
+conv_case(X, real(8, 1, 3, 2), "multiplier", op="depthwise_conv2d", groups=4, strides=[2, 1])
+
+
+# ---- pools
+
+def pool(i, a):
+    x = i["X"]
+    last = a.get("data_format") == "NHWC"
+    if last:
+        x = x.transpose(0, 3, 1, 2)
+    spans = [pool_spans(x.shape[2 + d], d, a, x.shape[2:]) for d in (0, 1)]
+    out = np.zeros((*x.shape[:2], len(spans[0]), len(spans[1])), x.dtype)
+    for (y, (y0, y1)), (k, (x0, x1)) in itertools.product(enumerate(spans[0]), enumerate(spans[1])):
+        seen = x[:, :, y0:y1, x0:x1]
+        if a.get("pooling_type", "max") == "max":
+            out[:, :, y, k] = seen.max((2, 3))
+        else:
+            whole = not a.get("exclusive", True) and not a.get("adaptive") and not a.get("global_pooling")
+            out[:, :, y, k] = seen.sum((2, 3)) / (np.prod(a["ksize"]) if whole else seen[0, 0].size)
+    return out.transpose(0, 2, 3, 1) if last else out
+
+
+def pool_spans(size, d, a, shape):
+    """[begin, end) of each output along axis d."""
+    if a.get("global_pooling"):
+        return [(0, size)]
+    k, s = a["ksize"][d], a.get("strides", [1, 1])[d]
+    if a.get("adaptive"):
+        return [(o * size // k, -(-(o + 1) * size // k)) for o in range(k)]
+    before, after = paddings(dict(a, strides=a.get("strides", [1, 1])), shape, a["ksize"])[d]
+    room = size + before + after - k
+    n = (room + (s - 1 if a.get("ceil_mode") else 0)) // s + 1
+    return [(max(0, o * s - before), min(size, o * s - before + k)) for o in range(n)]
+
+
+def pool_case(name, x=None, large=None, **attrs):
+    for kind in ("max", "avg"):
+        case("pool2d", {"X": apart(2, 3, 7, 6) if x is None else x}, dict(attrs, pooling_type=kind), pool,
+             name=f"{kind}_{name}", large=large)
+
+
+pool_case("plain", ksize=[2, 2], strides=[2, 2], large={"X": real(8, 16, 21, 20)})
+pool_case("pads", ksize=[3, 2], strides=[2, 1], paddings=[1, 1])
+pool_case("four_pads", ksize=[3, 3], strides=[2, 2], paddings=[1, 0, 0, 1], exclusive=False)
+pool_case("ceil", ksize=[3, 3], strides=[2, 2], ceil_mode=True)
+pool_case("same", ksize=[3, 3], strides=[2, 2], padding_algorithm="SAME")
+pool_case("global", ksize=[1, 1], global_pooling=True)
+pool_case("adaptive", ksize=[3, 4], adaptive=True)
+pool_case("channels_last", x=apart(2, 5, 4, 3), ksize=[2, 2], data_format="NHWC")
+
+
+# ---- normalisations
+
+def batch_norm(i, a):
+    x, eps = i["X"], a.get("epsilon", np.float32(1e-5))
+    axis = x.ndim - 1 if a.get("data_layout") == "NHWC" or x.ndim == 2 else 1
+    others = tuple(d for d in range(x.ndim) if d != axis)
+    shape = [-1 if d == axis else 1 for d in range(x.ndim)]
+    fixed = a.get("is_test") or a.get("use_global_stats")
+    mean, var = (i["Mean"], i["Variance"]) if fixed else (x.mean(others), x.var(others))
+    keep = 1.0 if fixed else a.get("momentum", np.float32(0.9))
+    inv = 1 / np.sqrt(var + float(eps))
+    y = (x - mean.reshape(shape)) * (inv * i["Scale"]).reshape(shape) + i["Bias"].reshape(shape)
+    return {"Y": y, "MeanOut": keep * i["Mean"] + (1 - keep) * mean, "VarianceOut": keep * i["Variance"] + (1 - keep) * var,
+            "SavedMean": mean, "SavedVariance": inv}
+
+
+def norm_inputs(x, channels):
+    return {"X": x, "Scale": real(channels), "Bias": real(channels), "Mean": real(channels),
+            "Variance": real(channels, lo=0.5, hi=1.5)}
+
+
+def bn_case(x, channels, name, large=None, **attrs):
+    attrs = dict({"epsilon": 2.0 ** -10, "momentum": 0.75}, **attrs)
+    case("batch_norm", norm_inputs(x, channels), attrs, batch_norm, name=name, rtol=2e-5, grad=("X", "Scale", "Bias"),
+         grad_outs=("Y",), large=large)
+
+
+bn_case(real(3, 4, 2, 5), 4, "channels_first", large=norm_inputs(real(40, 16, 11, 13), 16))
+bn_case(real(3, 2, 5, 4), 4, "channels_last", data_layout="NHWC", large=norm_inputs(real(40, 11, 13, 16), 16))
+bn_case(real(7, 3), 3, "rows")
+bn_case(real(3, 4, 5), 4, "three_axes")
+bn_case(real(2, 3, 2, 2, 2), 3, "five_axes")
+bn_case(real(3, 4, 2, 5), 4, "global", use_global_stats=True)
+case("batch_norm", norm_inputs(real(3, 4, 2, 5), 4), {"is_test": True, "epsilon": 2.0 ** -10}, batch_norm, name="test", grad=(),
+     rtol=1e-5)
+
+
+def layer_norm(i, a):
+    x, axis = i["X"], a.get("begin_norm_axis", 1)
+    flat = x.reshape(int(np.prod(x.shape[:axis])), -1)
+    mean, var = flat.mean(1), flat.var(1)
+    y = (flat - mean[:, None]) / np.sqrt(var + a["epsilon"])[:, None] * i.get("Scale", 1) + i.get("Bias", 0)
+    return {"Y": y.reshape(x.shape), "Mean": mean, "Variance": var}
+
+
+EPS = {"epsilon": 2.0 ** -10}
+case("layer_norm", {"X": real(4, 6), "Scale": real(6), "Bias": real(6)}, EPS, layer_norm, rtol=2e-5, grad_outs=("Y",),
+     large={"X": big(), "Scale": real(1033), "Bias": real(1033)})
+case("layer_norm", {"X": real(2, 3, 5), "Scale": real(5), "Bias": real(5)}, dict(EPS, begin_norm_axis=2), layer_norm, rtol=2e-5,
+     grad_outs=("Y",), name="axis")
+case("layer_norm", {"X": real(2, 3, 5)}, EPS, layer_norm, rtol=2e-5, grad_outs=("Y",), name="plain")
+case("layer_norm", {"X": Seq(real(5, 3), [[2, 3]]), "Bias": real(3)}, EPS, rtol=2e-5, grad_outs=("Y",), name="sequences",
+     ref=lambda i, a: {"Y": Seq(layer_norm(dict(i, X=i["X"].array), a)["Y"], i["X"].lengths)})
+
+
+# ---- softmax, dropout
+
+def softmax(i, a):
+    x, axis = i["X"], a.get("axis", -1)
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def log_softmax(i, a):
+    return np.log(softmax(i, a))
+
+
+for op, ref in (("softmax", softmax), ("log_softmax", log_softmax)):
+    case(op, {"X": real(4, 7, lo=-3, hi=3)}, {}, ref, rtol=5e-6, large={"X": big()})
+    case(op, {"X": real(2, 3, 70)}, {"axis": 1}, ref, rtol=5e-6, name="axis", large={"X": real(30, 40, 70)})
+    case(op, {"X": real(5, 1)}, {"axis": 0}, ref, rtol=5e-6, name="first_axis")
+    case(op, {"X": Seq(real(5, 3), [[2, 3]])}, {}, lambda i, a, ref=ref: Seq(ref({"X": i["X"].array}, a), i["X"].lengths),
+         rtol=5e-6, name="sequences")
+
+case("dropout", {"X": real(5, 4)}, {"dropout_prob": 0.25, "is_test": True}, lambda i, a: {"Out": i["X"] * 0.75}, name="test",
+     grad=())
+case("dropout", {"X": real(5, 4)}, {"dropout_prob": 0.25, "is_test": True, "dropout_implementation": "upscale_in_train"},
+     lambda i, a: {"Out": i["X"]}, name="test_upscale", grad=())
+case("dropout", {"X": real(5, 4)}, {"dropout_prob": 0.0}, lambda i, a: {"Out": i["X"], "Mask": np.ones((5, 4), "uint8")},
+     name="keep_all", hostile=False)  # the reference knows this rate only
+case("dropout", {"X": real(9, 8)}, {"dropout_prob": 0.5, "seed": 7, "fix_seed": True,
+                                    "dropout_implementation": "upscale_in_train"}, None, name="fixed_seed",
+     grad_outs=("Out",), large={"X": big()})

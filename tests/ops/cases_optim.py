@@ -1,0 +1,179 @@
+"""Update rules, dense and sparse, each over one step from a state in the middle of a run."""
+import numpy as np
+from op_case import Rows, big, case, real
+
+P, G = real(4, 3), real(4, 3)
+LR = np.array([0.05])
+IDS = [2, 0, 2]
+SPARSE = Rows(IDS, 4, real(3, 3))
+
+
+def positive(*shape):
+    return real(*shape, lo=0.1, hi=1.0)
+
+
+def grad_of(g):
+    """The gradient as a dense array, and which rows it has."""
+    if not isinstance(g, Rows):
+        return g, np.ones((len(g), 1), bool)
+    dense = np.zeros((g.height, *g.values.shape[1:]), g.values.dtype)
+    np.add.at(dense, g.ids, g.values)
+    touched = np.zeros((g.height, 1), bool)
+    touched[g.ids] = True
+    return dense, touched
+
+
+def rule(op, inputs, attrs, ref, only_touched=False, **options):
+    """Dense, sparse and large cases of one rule; ref(inputs, attributes, gradient) -> outputs."""
+    def with_grad(i, a):
+        g, touched = grad_of(i["Grad"])
+        out = ref(i, a, g)
+        if only_touched and isinstance(i["Grad"], Rows):
+            out = {k: np.where(touched, v, i[k.replace("Out", "").replace("Accum", "Accumulator")])
+                   if np.shape(v) == g.shape else v for k, v in out.items()}
+        return out
+
+    def sized(make):
+        return {k: make(k, v) for k, v in inputs.items()}
+
+    large = sized(lambda k, v: np.abs(big()) + 0.1 if k != "Param" and k != "Grad" and v.shape == P.shape else
+                  big() if v.shape == P.shape else v)
+    case(op, dict(inputs, Grad=G), attrs, with_grad, large=dict(large, Grad=big()), **options)
+    case(op, dict(inputs, Grad=SPARSE), attrs, with_grad, name="sparse" + options.pop("name", ""), **options)
+
+
+def state(*slots, **more):
+    return dict({"Param": P, "Grad": G, "LearningRate": LR}, **{s: positive(4, 3) for s in slots}, **more)
+
+
+rule("sgd", state(), {}, lambda i, a, g: {"ParamOut": i["Param"] - i["LearningRate"] * g})
+
+
+def momentum(i, a, g):
+    v = a["mu"] * i["Velocity"] + g
+    step = g + a["mu"] * v if a.get("use_nesterov") else v
+    return {"ParamOut": i["Param"] - i["LearningRate"] * step, "VelocityOut": v}
+
+
+rule("momentum", state("Velocity"), {"mu": 0.9}, momentum)
+rule("momentum", state("Velocity"), {"mu": 0.8, "use_nesterov": True}, momentum, name="nesterov")
+
+
+def adam(i, a, g):
+    b1, b2 = np.float32(a.get("beta1", 0.9)), np.float32(a.get("beta2", 0.999))
+    if i["Param"].dtype == np.float64:
+        b1, b2 = float(b1), float(b2)
+    m1 = b1 * i["Moment1"] + (1 - b1) * g
+    m2 = b2 * i["Moment2"] + (1 - b2) * g * g
+    rate = i["LearningRate"] * np.sqrt(1 - i["Beta2Pow"]) / (1 - i["Beta1Pow"])
+    return {"ParamOut": i["Param"] - rate * m1 / (np.sqrt(m2) + a.get("epsilon", 1e-8)), "Moment1Out": m1,
+            "Moment2Out": m2, "Beta1PowOut": i["Beta1Pow"] * b1, "Beta2PowOut": i["Beta2Pow"] * b2}
+
+
+POWERS = {"Beta1Pow": np.array([0.9 ** 3]), "Beta2Pow": np.array([0.75])}
+rule("adam", state("Moment1", "Moment2", **POWERS), {"beta2": 0.75}, adam, rtol=5e-6)
+rule("adam", state("Moment1", "Moment2", **POWERS), {"beta2": 0.75, "lazy_mode": True}, adam, only_touched=True,
+     rtol=5e-6, name="lazy")
+
+
+def adagrad(i, a, g):
+    m = i["Moment"] + g * g
+    return {"ParamOut": i["Param"] - i["LearningRate"] * g / (np.sqrt(m) + 1e-6), "MomentOut": m}
+
+
+rule("adagrad", state("Moment"), {}, adagrad, rtol=5e-6)
+
+
+def decayed_adagrad(i, a, g):
+    m = 0.75 * i["Moment"] + 0.25 * g * g
+    return {"ParamOut": i["Param"] - i["LearningRate"] * g / (np.sqrt(m) + a["epsilon"]), "MomentOut": m}
+
+
+rule("decayed_adagrad", state("Moment"), {"decay": 0.75, "epsilon": 2.0 ** -10}, decayed_adagrad, rtol=5e-6)
+
+
+def adadelta(i, a, g):
+    e = a["epsilon"]
+    sg = 0.75 * i["AvgSquaredGrad"] + 0.25 * g * g
+    step = -np.sqrt((i["AvgSquaredUpdate"] + e) / (sg + e)) * g
+    return {"ParamOut": i["Param"] + step, "AvgSquaredGradOut": sg,
+            "AvgSquaredUpdateOut": 0.75 * i["AvgSquaredUpdate"] + 0.25 * step * step}
+
+
+ADADELTA = state("AvgSquaredGrad", "AvgSquaredUpdate")
+ADADELTA.pop("LearningRate")
+rule("adadelta", ADADELTA, {"rho": 0.75, "epsilon": 2.0 ** -10}, adadelta, rtol=5e-6)
+
+
+def adamax(i, a, g):
+    m = 0.5 * i["Moment"] + 0.5 * g
+    inf = np.maximum(np.abs(g), 0.75 * i["InfNorm"] + a["epsilon"])
+    rate = i["LearningRate"] / (1 - i["Beta1Pow"])
+    return {"ParamOut": i["Param"] - rate * m / inf, "MomentOut": m, "InfNormOut": inf}
+
+
+rule("adamax", state("Moment", "InfNorm", Beta1Pow=np.array([0.25])), {"beta1": 0.5, "beta2": 0.75, "epsilon": 2.0 ** -10},
+     adamax, rtol=5e-6)
+
+
+def rmsprop(i, a, g):
+    ms = 0.75 * i["MeanSquare"] + 0.25 * g * g
+    out = {"MeanSquareOut": ms}
+    under = ms
+    if a.get("centered"):
+        mg = 0.75 * i["MeanGrad"] + 0.25 * g
+        out["MeanGradOut"] = mg
+        under = ms - mg * mg
+    mom = 0.5 * i["Moment"] + i["LearningRate"] * g / np.sqrt(under + a["epsilon"])
+    return dict(out, MomentOut=mom, ParamOut=i["Param"] - mom)
+
+
+RMS = {"decay": 0.75, "momentum": 0.5, "epsilon": 2.0 ** -4}
+rule("rmsprop", state("MeanSquare", "Moment"), RMS, rmsprop, rtol=5e-6)
+rule("rmsprop", state("MeanSquare", "Moment", MeanGrad=real(4, 3, lo=-0.1, hi=0.1)), dict(RMS, epsilon=1.0, centered=True),
+     rmsprop, rtol=5e-6, name="centered")
+
+
+def ftrl(i, a, g):
+    n, z, lr, p = i["SquaredAccumulator"], i["LinearAccumulator"], i["LearningRate"], i["Param"]
+    l1, l2, power = a.get("l1", 0), a.get("l2", 0), -a.get("lr_power", -0.5)
+    new = n + g * g
+    z = z + g - (new ** power - n ** power) / lr * p
+    w = np.where(np.abs(z) > l1, (np.sign(z) * l1 - z) / (new ** power / lr + 2 * l2), 0)
+    return {"ParamOut": w, "SquaredAccumOut": new, "LinearAccumOut": z}
+
+
+rule("ftrl", state("SquaredAccumulator", LinearAccumulator=real(4, 3)), {"l1": 0.5, "l2": 0.25}, ftrl, rtol=2e-5)
+rule("ftrl", state("SquaredAccumulator", LinearAccumulator=real(4, 3)), {"l1": 0.5, "lr_power": -0.75}, ftrl, rtol=2e-5,
+     name="power")
+
+
+def lars(i, a, g):
+    p, d = i["Param"], a["lars_weight_decay"]
+    norm = np.sqrt(np.sum(p * p))
+    local = i["LearningRate"] * a["lars_coeff"] * norm / (np.sqrt(np.sum(g * g)) + d * norm)
+    v = a["mu"] * i["Velocity"] + local * (g + d * p)
+    return {"ParamOut": p - v, "VelocityOut": v}
+
+
+rule("lars_momentum", state("Velocity"), {"mu": 0.5, "lars_coeff": 0.25, "lars_weight_decay": 0.125}, lars, rtol=5e-6)
+
+
+def lamb(i, a, g):
+    m1 = 0.5 * i["Moment1"] + 0.5 * g
+    m2 = 0.75 * i["Moment2"] + 0.25 * g * g
+    step = m1 / (1 - i["Beta1Pow"]) / (np.sqrt(m2 / (1 - i["Beta2Pow"])) + a["epsilon"]) + 0.125 * i["Param"]
+    ratio = np.sqrt(np.sum(i["Param"] ** 2)) / np.sqrt(np.sum(step ** 2))
+    return {"ParamOut": i["Param"] - i["LearningRate"] * ratio * step, "Moment1Out": m1, "Moment2Out": m2}
+
+
+rule("lamb", state("Moment1", "Moment2", Beta1Pow=np.array([0.5]), Beta2Pow=np.array([0.75])),
+     {"beta1": 0.5, "beta2": 0.75, "weight_decay": 0.125, "epsilon": 2.0 ** -10}, lamb, rtol=5e-6)
+
+
+def dpsgd(i, a, g):
+    """Without noise (sigma 0) only the clipped norm is left."""
+    return i["Param"] - i["LearningRate"] * g / max(1.0, np.sqrt(np.sum(g * g)) / a["clip"])
+
+
+case("dpsgd", state(), {"clip": 0.5, "batch_size": 4.0, "sigma": 0.0}, dpsgd)
