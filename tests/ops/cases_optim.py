@@ -55,8 +55,8 @@ def momentum(i, a, g):
     return {"ParamOut": i["Param"] - i["LearningRate"] * step, "VelocityOut": v}
 
 
-rule("momentum", state("Velocity"), {"mu": 0.9}, momentum)
-rule("momentum", state("Velocity"), {"mu": 0.8, "use_nesterov": True}, momentum, name="nesterov")
+rule("momentum", state("Velocity"), {"mu": 0.75}, momentum)
+rule("momentum", state("Velocity"), {"mu": 0.625, "use_nesterov": True}, momentum, name="nesterov")
 
 
 def adam(i, a, g):
@@ -171,9 +171,9 @@ rule("lamb", state("Moment1", "Moment2", Beta1Pow=np.array([0.5]), Beta2Pow=np.a
      {"beta1": 0.5, "beta2": 0.75, "weight_decay": 0.125, "epsilon": 2.0 ** -10}, lamb, rtol=5e-6)
 
 
-def dpsgd(i, a, g):
+def dpsgd(i, a):
     """Without noise (sigma 0) only the clipped norm is left."""
-    return i["Param"] - i["LearningRate"] * g / max(1.0, np.sqrt(np.sum(g * g)) / a["clip"])
+    return i["Param"] - i["LearningRate"] * i["Grad"] / max(1.0, np.sqrt(np.sum(i["Grad"] ** 2)) / a["clip"])
 
 
 case("dpsgd", state(), {"clip": 0.5, "batch_size": 4.0, "sigma": 0.0}, dpsgd)

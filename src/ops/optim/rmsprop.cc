@@ -12,6 +12,7 @@ constexpr optim::StateTable<3> kCentered = {
 template <class T>
 struct RmsProp {
   T decay, momentum, epsilon;
+  bool centered;
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T rate, int64_t n) const {
     T *square = state[0], *moment = state[1];
     const T keep = decay, add = 1 - decay, mu = momentum, eps = epsilon;
@@ -21,7 +22,9 @@ struct RmsProp {
       param[i] -= moment[i];
     }
   }
+  // With a mean of gradients given, which moves only when it is used.
   void step(T* param, const std::array<T*, 3>& state, const T* grad, T rate, int64_t n) const {
+    if (!centered) return step(param, std::array<T*, 2>{state[0], state[1]}, grad, rate, n);
     T *square = state[0], *moment = state[1], *mean = state[2];
     const T keep = decay, add = 1 - decay, mu = momentum, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
@@ -37,6 +40,7 @@ void infer_rmsprop(InferContext& c) {
   AB_CHECK(!c.attr<bool>("centered") || c.has_in("MeanGrad"), InvalidArgument,
            "rmsprop: centered wants the input MeanGrad");
   optim::infer_update(c, c.has_in("MeanGrad") ? optim::as_slots(kCentered) : optim::as_slots(kPlain));
+  if (!c.has_in("MeanGrad")) c.set_out("MeanGradOut", Shape{0}, c.in("Param").dtype);
 }
 
 AB_OP(rmsprop)
@@ -64,8 +68,8 @@ AB_OP(rmsprop)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const RmsProp<T> rule{static_cast<T>(op.attr<float>("decay")), static_cast<T>(op.attr<float>("momentum")),
-                            static_cast<T>(op.attr<float>("epsilon"))};
-      if (op.attr<bool>("centered")) return optim::elementwise_update<T>(op, kCentered, optim::Rows::kAll, rule);
+                            static_cast<T>(op.attr<float>("epsilon")), op.attr<bool>("centered")};
+      if (op.in("MeanGrad")) return optim::elementwise_update<T>(op, kCentered, optim::Rows::kAll, rule);
       return optim::elementwise_update<T>(op, kPlain, optim::Rows::kAll, rule);
     });
 

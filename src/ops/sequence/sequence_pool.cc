@@ -35,7 +35,7 @@ void infer(InferContext& c) {
   out_rows(c, "Out", "X", rows);
   set_lod(c, "Out", std::move(outer));
   if (!c.runtime()) c.out("Out").lod_level = std::max(0, c.in("X").lod_level - 1);
-  if (pool == Pool::kMax && c.has_out("MaxIndex")) c.set_out("MaxIndex", c.out("Out").shape, DType::kInt32);
+  if (c.has_out("MaxIndex")) c.set_out("MaxIndex", pool == Pool::kMax ? c.out("Out").shape : Shape{0}, DType::kInt32);
 }
 
 void infer_grad(InferContext& c) {
@@ -178,7 +178,7 @@ AB_OP(sequence_pool)
          "of their number (SQRT), the MAX of each column, the FIRST or the LAST row; pad_value for an empty sequence.")
     .in("X", "[rows, ...] float with sequences")
     .out("Out", "[sequences, ...]; the outer levels group its rows")
-    .out_intermediate("MaxIndex", "as Out, int32: the row of each maximum; -1 for an empty sequence")
+    .out_intermediate("MaxIndex", "as Out, int32: the row of each maximum, -1 for an empty sequence; empty unless MAX")
     .attr<bool>("is_test", false, "accepted, without effect")
     .attr<std::string>("pooltype", "AVERAGE", "SUM, AVERAGE, SQRT, MAX, LAST or FIRST",
                        [](const std::string& v) { pool_of(v); })

@@ -156,15 +156,8 @@ void differentiate(GradContext& g) {
       .out("W@GRAD", g.din("W"));
 }
 
-OpDef& declare_lookup(OpDef& def, bool last_is_one) {
-  def.doc(last_is_one ? "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The last extent of Ids, 1, becomes "
-                        "the width of the table."
-                      : "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The width of the table is appended "
-                        "to the shape of Ids.")
-      .in("W", "[height, width] float")
-      .in("Ids", last_is_one ? "[..., 1] int64 in [0, height)" : "[...] int64 in [0, height)")
-      .out("Out", last_is_one ? "[..., width]; carries the sequences of Ids" : "[..., width]")
-      .attr<bool>("is_sparse", false, "the gradient of W holds the touched rows only")
+OpDef& declare_attrs(OpDef& def) {
+  return def.attr<bool>("is_sparse", false, "the gradient of W holds the touched rows only")
       .attr<bool>("is_distributed", false, "the table lives on parameter servers")
       .attr<int64_t>("padding_idx", kNoPadding, "id that reads as zero and gets no gradient; -1: none")
       .attr<bool>("remote_prefetch", false, "rows are fetched from parameter servers")
@@ -172,18 +165,30 @@ OpDef& declare_lookup(OpDef& def, bool last_is_one) {
       .attr<std::vector<int64_t>>("height_sections", {}, "rows of the table on each server")
       .attr<std::vector<std::string>>("epmap", {}, "addresses of the servers")
       .attr<std::vector<std::string>>("table_names", {}, "names of the pieces of the table");
-  return def.infer([=](InferContext& c) { infer_lookup(c, last_is_one); })
+}
+
+OpDef& declare_lookup(OpDef& def, bool last_is_one) {
+  def.doc(last_is_one ? "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The last extent of Ids, 1, becomes "
+                        "the width of the table."
+                      : "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The width of the table is appended "
+                        "to the shape of Ids.")
+      .in("W", "[height, width] float")
+      .in("Ids", last_is_one ? "[..., 1] int64 in [0, height)" : "[...] int64 in [0, height)")
+      .out("Out", last_is_one ? "[..., width]; carries the sequences of Ids" : "[..., width]");
+  return declare_attrs(def)
+      .infer([=](InferContext& c) { infer_lookup(c, last_is_one); })
       .grad(differentiate)
       .dtype_of_input("W")
       .cpu<float, double>([](auto tag, const KernelArgs& op) { return lookup_kernel<typename decltype(tag)::type>(op); });
 }
 
 OpDef& declare_lookup_grad(OpDef& def) {
-  return def.doc("Gradient of a table: sums of Out@GRAD over the samples of each id, dense or as SELECTED_ROWS.")
+  def.doc("Gradient of a table: sums of Out@GRAD over the samples of each id, dense or as SELECTED_ROWS.")
       .in("W", "the table, for its shape")
       .in("Ids", "as in the forward op")
       .in("Out@GRAD", "as Out")
-      .out("W@GRAD", "as W, dense or sparse")
+      .out("W@GRAD", "as W, dense or sparse");
+  return declare_attrs(def)
       .infer(infer_lookup_grad)
       .no_grad("second derivatives of a table are not offered")
       .dtype_of_input("W")

@@ -1,0 +1,93 @@
+"""Operators on sequences of rows."""
+import numpy as np
+from op_case import Seq, apart, case, integers, real
+
+LENGTHS = [[3, 1, 5]]
+X = Seq(apart(9, 3), LENGTHS)
+TWO = Seq(apart(9, 3), [[2, 1, 2], [2, 1, 3, 2, 1]])
+GAPS = Seq(apart(5, 2), [[3, 0, 2]])
+
+
+def pieces(s):
+    """Rows of each sequence of the innermost level."""
+    ends = np.cumsum(s.lengths[-1])
+    return [s.array[e - n:e] for e, n in zip(ends, s.lengths[-1])]
+
+
+def pool(i, a):
+    how = {"SUM": lambda p: p.sum(0), "AVERAGE": lambda p: p.mean(0), "SQRT": lambda p: p.sum(0) / np.sqrt(len(p)),
+           "MAX": lambda p: p.max(0), "FIRST": lambda p: p[0], "LAST": lambda p: p[-1]}[a["pooltype"]]
+    s = i["X"]
+    rows = [how(p) if len(p) else np.full(s.array.shape[1:], a.get("pad_value", 0.0)) for p in pieces(s)]
+    out = np.stack(rows).astype(s.array.dtype)
+    return {"Out": Seq(out, s.lengths[:-1]) if len(s.lengths) > 1 else out}
+
+
+for kind in ("SUM", "AVERAGE", "SQRT", "MAX", "FIRST", "LAST"):
+    large = {"X": Seq(real(4000, 16), [[40] * 100])}
+    for name, x in (("one", X), ("two_levels", TWO), ("gaps", GAPS)):
+        case("sequence_pool", {"X": x}, {"pooltype": kind, "pad_value": 0.5}, pool, name=f"{kind.lower()}_{name}",
+             grad_outs=("Out",), large=large if name == "one" else None, rtol=5e-6)
+
+
+def softmax(i, a):
+    s = i["X"]
+    parts = [np.exp(p - p.max()) / np.exp(p - p.max()).sum() for p in pieces(s) if len(p)]
+    return Seq(np.concatenate(parts), s.lengths)
+
+
+case("sequence_softmax", {"X": Seq(real(9, 1, lo=-2, hi=2), LENGTHS)}, {}, softmax, rtol=5e-6)
+case("sequence_softmax", {"X": Seq(real(5, 1), [[3, 0, 2]])}, {}, softmax, rtol=5e-6, name="gaps")
+case("sequence_reverse", {"X": X}, {}, grad=(),  # its gradient is itself, on a gradient that carries the sequences
+     ref=lambda i, a: Seq(np.concatenate([p[::-1] for p in pieces(i["X"])]), i["X"].lengths))
+
+
+def expand(i, a):
+    y = i["Y"].lengths
+    times = y[a.get("ref_level", -1)]
+    x = i["X"]
+    if not isinstance(x, Seq):
+        return np.repeat(x, times, 0)
+    parts = [p for p, n in zip(pieces(x), times) for _ in range(n)]
+    return Seq(np.concatenate(parts), [[len(p) for p in parts]])
+
+
+Y2 = Seq(real(8, 1), [[2, 2], [3, 3, 1, 1]])
+case("sequence_expand", {"X": real(3, 2), "Y": Seq(real(5, 1), [[2, 0, 3]])}, {"ref_level": 0}, expand, grad=("X",))
+case("sequence_expand", {"X": real(4, 2), "Y": Y2}, {}, expand, grad=("X",), name="last_level")
+case("sequence_expand", {"X": Seq(real(4, 1), [[1, 3]]), "Y": Y2}, {"ref_level": 0}, expand, grad=("X",), name="sequences")
+case("sequence_expand_as", {"X": real(3, 2), "Y": Seq(real(9, 1), LENGTHS)}, {}, grad=("X",),
+     ref=lambda i, a: Seq(np.repeat(i["X"], i["Y"].lengths[0], 0), i["Y"].lengths))
+
+
+def context(i, a):
+    s, n, start = i["X"], a["contextLength"], a["contextStart"]
+    rows = []
+    for p in pieces(s):
+        padded = np.concatenate([np.zeros((n, p.shape[1])), p, np.zeros((n, p.shape[1]))])
+        rows += [padded[t + n + start:t + 2 * n + start].ravel() for t in range(len(p))]
+    return Seq((np.stack(rows) @ i["Filter"]).astype(s.array.dtype), s.lengths)
+
+
+CONV = {"contextLength": 3, "contextStart": -1, "contextStride": 1}
+case("sequence_conv", {"X": X, "Filter": real(9, 4)}, CONV, context, rtol=1e-5,
+     large={"X": Seq(real(900, 24), [[300, 100, 500]]), "Filter": real(72, 40)})
+case("sequence_conv", {"X": X, "Filter": real(6, 2)}, dict(CONV, contextLength=2, contextStart=0), context, rtol=1e-5,
+     name="ahead")
+
+
+def concat(i, a):
+    parts = [np.concatenate(p) for p in zip(*(pieces(s) for s in i["X"]))]
+    return Seq(np.concatenate(parts), [[len(p) for p in parts]])
+
+
+case("sequence_concat", {"X": [X, Seq(real(6, 3), [[1, 3, 2]])]}, {}, concat)
+
+
+def cut(i, a):
+    parts = [p[o:o + n] for p, o, n in zip(pieces(i["X"]), i["Offset"].ravel(), i["Length"].ravel())]
+    return Seq(np.concatenate(parts), [[len(p) for p in parts]])
+
+
+case("sequence_slice", {"X": X, "Offset": np.array([[1], [0], [2]]), "Length": np.array([[2], [1], [2]])}, {}, cut,
+     grad=("X",))
