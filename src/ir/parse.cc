@@ -1,4 +1,5 @@
 // Bytes to Program. Whatever the bytes are, the outcome is a program whose structure is sound or InvalidArgument.
+#include <algorithm>
 #include <charconv>
 #include <climits>
 #include <set>
@@ -17,7 +18,8 @@ void get_tensor(const pb::VarType::TensorDesc& desc, Var* var) {
   var->dtype = dtype_from_number(desc.data_type());
   AB_CHECK(desc.dims_size() <= kMaxRank, InvalidArgument, "variable {} has {} dimensions, at most {} are supported",
            var->name, desc.dims_size(), kMaxRank);
-  var->shape = Shape(std::vector<int64_t>(desc.dims().begin(), desc.dims().end()));
+  // Fluid computes with its -1 for "unknown" and so writes other negative extents: 6 x -1 becomes -6.
+  for (const int64_t extent : desc.dims()) var->shape.push_back(std::max<int64_t>(extent, kUnknown));
 }
 
 void get_lod_level(int32_t level, Var* var) {
@@ -208,8 +210,9 @@ ProgramRef to_program(const pb::ProgramDesc& desc) {
 ProgramRef parse_program(std::string_view bytes) {
   AB_CHECK(bytes.size() <= INT_MAX, InvalidArgument, "a program of {} bytes is too large", bytes.size());
   pb::ProgramDesc desc;
-  AB_CHECK(desc.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())), InvalidArgument,
-           "these {} bytes are no program: they are damaged or cut off", bytes.size());
+  // In two steps, for the one that does both writes to stderr when a required field is missing.
+  const bool whole = desc.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size())) && desc.IsInitialized();
+  AB_CHECK(whole, InvalidArgument, "these {} bytes are no program: they are damaged or cut off", bytes.size());
   try {
     return to_program(desc);
   } catch (Error& e) {

@@ -1,0 +1,203 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/scope.h"
+
+namespace anabranch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+template <class Fn>
+ErrorKind kind_of(Fn&& fn) {
+  try {
+    fn();
+  } catch (const Error& e) {
+    return e.kind();
+  }
+  ADD_FAILURE() << "no error was raised";
+  return ErrorKind::kInternal;
+}
+
+Tensor floats(const Shape& shape, std::initializer_list<float> values) {
+  Tensor t(shape, DType::kFloat32);
+  std::copy(values.begin(), values.end(), t.mutable_data<float>());
+  return t;
+}
+
+std::vector<float> values(const Tensor& t) { return {t.data<float>(), t.data<float>() + t.numel()}; }
+
+TEST(Shape, CountsElements) {
+  EXPECT_EQ(Shape({2, 3, 4}).numel(), 24);
+  EXPECT_EQ(Shape({2, 3, 4}).numel(1, 3), 12);
+  EXPECT_EQ(Shape({2, kUnknown}).numel(), kUnknown);
+  EXPECT_EQ(Shape({0, int64_t{1} << 62}).numel(), 0);
+  EXPECT_EQ(Shape({kUnknown, 784}).str(), "[-1, 784]");
+}
+
+TEST(Shape, RefusesWhatNoTensorHas) {
+  EXPECT_EQ(kind_of([] { Shape({-2}); }), ErrorKind::kInvalidArgument);
+  EXPECT_EQ(kind_of([] { Shape(std::vector<int64_t>(kMaxRank + 1, 1)); }), ErrorKind::kInvalidArgument);
+  EXPECT_EQ(kind_of([] { Shape({int64_t{1} << 40, int64_t{1} << 40}).numel(); }), ErrorKind::kResourceExhausted);
+  EXPECT_EQ(kind_of([] { normal_axis(3, 3, "axis"); }), ErrorKind::kInvalidArgument);
+  EXPECT_EQ(normal_axis(-1, 3, "axis"), 2);
+}
+
+TEST(Shape, UnknownExtentsAreCompatibleWithAny) {
+  EXPECT_TRUE(compatible(Shape({kUnknown, 3}), Shape({5, 3})));
+  EXPECT_FALSE(compatible(Shape({kUnknown, 3}), Shape({5, 4})));
+  EXPECT_FALSE(compatible(Shape({3}), Shape({3, 1})));
+}
+
+TEST(LoD, LengthsAndOffsetsAreTwoFormsOfOne) {
+  const LoD lod = lod_from_lengths({{2, 1}, {3, 1, 2}});
+  EXPECT_THAT(lod, ElementsAre(ElementsAre(0, 2, 3), ElementsAre(0, 3, 4, 6)));
+  EXPECT_THAT(lod_to_lengths(lod), ElementsAre(ElementsAre(2, 1), ElementsAre(3, 1, 2)));
+  check_lod(lod, 6);
+}
+
+TEST(LoD, RefusesBrokenOffsets) {
+  for (const LoD& broken : {LoD{{0}}, LoD{{1, 2}}, LoD{{0, 3, 2}}, LoD{{0, 2}, {0, 3}}, LoD{{0, 5}}}) {
+    EXPECT_EQ(kind_of([&] { check_lod(broken, 6); }), ErrorKind::kInvalidArgument) << lod_str(broken);
+  }
+}
+
+TEST(LoD, CutsAndJoinsBySequence) {
+  const LoD lod = lod_from_lengths({{2, 1}, {3, 1, 2}});
+  int64_t first = 0, last = 0;
+  LoD head = slice_lod(lod, 0, 1, &first, &last);
+  EXPECT_EQ(first, 0);
+  EXPECT_EQ(last, 4);
+  const LoD tail = slice_lod(lod, 1, 2, &first, &last);
+  EXPECT_EQ(first, 4);
+  EXPECT_EQ(last, 6);
+  EXPECT_THAT(tail, ElementsAre(ElementsAre(0, 1), ElementsAre(0, 2)));
+  append_lod(&head, tail);
+  EXPECT_EQ(head, lod);
+}
+
+TEST(Tensor, KeepsItsMemoryWhenItShrinks) {
+  Tensor t(Shape{4, 4}, DType::kFloat32);
+  const void* before = t.raw();
+  t.resize(Shape{2, 4}, DType::kFloat32);
+  EXPECT_EQ(t.raw(), before);
+  t.resize(Shape{2, 4}, DType::kFloat64);
+  EXPECT_EQ(t.raw(), before);
+  t.resize(Shape{9, 4}, DType::kFloat64);
+  EXPECT_EQ(t.bytes(), 9u * 4u * 8u);
+}
+
+TEST(Tensor, RefusesTheWrongType) {
+  const Tensor t(Shape{1}, DType::kInt64);
+  EXPECT_EQ(kind_of([&] { t.data<float>(); }), ErrorKind::kInvalidArgument);
+}
+
+TEST(Tensor, AnEmptyOneIsInitialized) {
+  EXPECT_FALSE(Tensor().initialized());
+  EXPECT_TRUE(Tensor(Shape{0, 3}, DType::kFloat32).initialized());
+}
+
+TEST(Tensor, CopiesThroughRowStrides) {
+  Tensor record = floats({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  Tensor view;
+  view.view(record.mutable_data<float>() + 1, Shape{3, 2}, DType::kFloat32, nullptr, 4);
+  EXPECT_FALSE(view.contiguous());
+  Tensor copy;
+  copy.copy_from(view);
+  EXPECT_THAT(values(copy), ElementsAre(2, 3, 6, 7, 10, 11));
+  view.copy_from(floats({3, 2}, {-1, -2, -3, -4, -5, -6}));
+  EXPECT_THAT(values(record), ElementsAre(1, -1, -2, 4, 5, -3, -4, 8, 9, -5, -6, 12));
+}
+
+TEST(Tensor, RowRangesShareMemory) {
+  Tensor t = floats({3, 2}, {1, 2, 3, 4, 5, 6});
+  Tensor middle = t.row_range(1, 2);
+  middle.mutable_data<float>()[0] = 30;
+  EXPECT_EQ(t.data<float>()[2], 30);
+  EXPECT_EQ(kind_of([&] { t.row_range(2, 4); }), ErrorKind::kInvalidArgument);
+}
+
+TEST(Tensor, ChecksTheLoDAgainstItsRows) {
+  Tensor t(Shape{6, 1}, DType::kFloat32);
+  t.set_lod(LoD{{0, 2, 6}});
+  EXPECT_EQ(t.lod().size(), 1u);
+  EXPECT_EQ(kind_of([&] { t.set_lod(LoD{{0, 2, 5}}); }), ErrorKind::kInvalidArgument);
+}
+
+TEST(Tensor, BuffersAreCountedWhileTheyLive) {
+  const int64_t before = resident_buffer_bytes();
+  {
+    const Tensor t(Shape{1000}, DType::kFloat32);
+    const Tensor same = t;
+    EXPECT_GE(resident_buffer_bytes() - before, 4000);
+    EXPECT_LT(resident_buffer_bytes() - before, 8000);
+  }
+  EXPECT_EQ(resident_buffer_bytes(), before);
+}
+
+TEST(SelectedRows, MergesEqualIdsInOrder) {
+  SelectedRows in, out;
+  in.rows = {7, 2, 7};
+  in.height = 10;
+  in.value = floats({3, 2}, {1, 2, 3, 4, 10, 20});
+  merge_rows(in, &out);
+  EXPECT_THAT(out.rows, ElementsAre(2, 7));
+  EXPECT_EQ(out.height, 10);
+  EXPECT_THAT(values(out.value), ElementsAre(3, 4, 11, 22));
+}
+
+TEST(Value, HoldsOneKindAtATime) {
+  Value v;
+  EXPECT_TRUE(v.empty());
+  EXPECT_EQ(kind_of([&] { v.tensor(); }), ErrorKind::kInvalidArgument);
+  v.as<Tensor>() = floats({1}, {3});
+  EXPECT_TRUE(v.initialized());
+  EXPECT_EQ(kind_of([&] { v.rows(); }), ErrorKind::kInvalidArgument);
+  v.as<TensorArray>().resize(2);
+  EXPECT_FALSE(v.is<Tensor>());
+}
+
+TEST(Value, CopiesAreDeep) {
+  Value a, b;
+  a.as<Tensor>() = floats({1}, {3});
+  b.copy_from(a);
+  a.as<Tensor>().mutable_data<float>()[0] = 4;
+  EXPECT_EQ(b.tensor().data<float>()[0], 3);
+}
+
+TEST(Scope, SeesItsParentsNames) {
+  const auto root = Scope::make();
+  const auto kid = root->new_scope();
+  Value* w = root->var("w");
+  EXPECT_EQ(kid->find_var("w"), w);
+  EXPECT_EQ(kid->find_local("w"), nullptr);
+  EXPECT_NE(kid->var("w"), w);
+  EXPECT_EQ(root->find_var("x"), nullptr);
+  EXPECT_EQ(kid->parent(), root);
+}
+
+TEST(Scope, ValuesDoNotMoveAndIdsAreNotReused) {
+  auto scope = Scope::make();
+  Value* first = scope->var("v0");
+  for (int i = 1; i < 1000; ++i) scope->var("v" + std::to_string(i));
+  EXPECT_EQ(scope->var("v0"), first);
+  const uint64_t id = scope->id();
+  scope = Scope::make();
+  EXPECT_NE(scope->id(), id);
+}
+
+TEST(Scope, SharedValuesOutliveIt) {
+  std::shared_ptr<Value> kept;
+  {
+    const auto scope = Scope::make();
+    kept = scope->share("w");
+    kept->as<Tensor>() = floats({1}, {1});
+    scope->erase("w");
+    EXPECT_EQ(scope->find_var("w"), nullptr);
+  }
+  EXPECT_TRUE(kept->initialized());
+}
+
+}  // namespace
+}  // namespace anabranch
