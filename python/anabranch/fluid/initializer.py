@@ -269,6 +269,9 @@ class BilinearInitializer(Initializer):
         (-1, 3, 16, 16)
     """
 
+    def __init__(self):
+        super().__init__()
+
     def __call__(self, var, block):
         if not isinstance(var, Variable):
             raise InvalidValue("Bilinear: var must be a Variable, got %s" % type(var).__name__)

@@ -82,7 +82,7 @@ class Switch:
         self._inside = True
         return self
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, exc_type, exc_val, exc_tb):
         self._inside = False
         return False
 

@@ -1,0 +1,146 @@
+"""MNIST and Fashion-MNIST from IDX files, plain or gzip.
+
+Images are 28 x 28 grey pixels, labels 0 to 9; 60,000 for training and 10,000 for tests.
+LeCun, Bottou, Bengio and Haffner, Proceedings of the IEEE 86 (1998), DOI 10.1109/5.726791;
+Xiao, Rasul and Vollgraf, Fashion-MNIST, arXiv:1708.07747.
+"""
+import gzip
+import os
+import zlib
+
+import numpy
+
+from ..fluid.errors import InvalidValue, NotFound
+
+__all__ = ["CLASSES", "find", "load", "read_idx", "train", "test"]
+
+#: What the labels of Fashion-MNIST mean.
+CLASSES = ("T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
+
+#: Environment variable that names the folder.
+FOLDER_VARIABLE = "ANABRANCH_MNIST"
+_FOLDERS = ("/usr/share/datasets/fashion-mnist", "/usr/share/datasets/fashion_mnist")
+_STEMS = {"train": "train", "test": "t10k"}
+_DTYPES = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
+
+
+def find(folder=None):
+    """The folder with the four files.
+
+    Args:
+        folder (str, optional): the environment variable ANABRANCH_MNIST by default, then where Debian's package
+            dataset-fashion-mnist puts them.
+
+    Returns:
+        str: the folder.
+
+    Raises:
+        LookupError: there are no such files.
+    """
+    if folder is None:
+        folder = os.environ.get(FOLDER_VARIABLE) or None
+    places = _FOLDERS if folder is None else (folder,)
+    for place in places:
+        if _file(place, "train", "images-idx3") is not None:
+            return place
+    raise NotFound("no IDX files in %s; give the folder, set %s, or run: apt-get install dataset-fashion-mnist"
+                   % (" or ".join(map(str, places)), FOLDER_VARIABLE))
+
+
+def _file(folder, split, part):
+    for name in ("%s-%s-ubyte" % (_STEMS[split], part), "%s-%s.ubyte" % (_STEMS[split], part.replace("-", "."))):
+        for suffix in (".gz", ""):
+            path = os.path.join(folder, name + suffix)
+            if os.path.isfile(path):
+                return path
+    return None
+
+
+def read_idx(path):
+    """The array of an IDX file.
+
+    Args:
+        path (str): the file; gzip when it begins like that.
+
+    Returns:
+        numpy.ndarray: of the shape and dtype that its head gives.
+
+    Raises:
+        ValueError: no IDX file, or one that is cut off or damaged.
+        OSError: it cannot be read.
+    """
+    with open(path, "rb") as f:
+        data = f.read()
+    if data[:2] == b"\x1f\x8b":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as e:
+            raise InvalidValue("%s: damaged gzip file: %s" % (path, e)) from None
+    if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _DTYPES:
+        raise InvalidValue("%s: no IDX file: it begins with %r" % (path, data[:4]))
+    axes, dtype = data[3], numpy.dtype(_DTYPES[data[2]])
+    head = 4 + 4 * axes
+    shape = [int.from_bytes(data[i:i + 4], "big") for i in range(4, min(head, len(data)), 4)]
+    wanted = head + dtype.itemsize * int(numpy.prod(shape, dtype="float64"))
+    if len(shape) != axes or len(data) != wanted:
+        raise InvalidValue("%s: %d bytes for shape %s, expected %d" % (path, len(data), shape, wanted))
+    return numpy.frombuffer(data, dtype, offset=head).reshape(shape).astype(dtype.newbyteorder("="))
+
+
+def load(split="train", folder=None):
+    """All images and labels of one part.
+
+    Args:
+        split (str): "train" or "test". Default "train".
+        folder (str, optional): as for :func:`find`.
+
+    Returns:
+        tuple: images [N, 1, 28, 28], float32 in [-1, 1]; labels [N, 1], int64.
+
+    Raises:
+        ValueError: another ``split``; damaged files, or files that do not fit together.
+        LookupError: there are no files.
+    """
+    if split not in _STEMS:
+        raise InvalidValue("mnist.load: split is 'train' or 'test', got %r" % (split,))
+    folder = find(folder)
+    paths = [_file(folder, split, part) for part in ("images-idx3", "labels-idx1")]
+    if None in paths:
+        raise NotFound("%s lacks the %s files" % (folder, split))
+    images, labels = (read_idx(path) for path in paths)
+    if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels):
+        raise InvalidValue("%s: images %s and labels %s do not fit together" % (folder, images.shape, labels.shape))
+    return images[:, None].astype("float32") / 127.5 - 1.0, labels[:, None].astype("int64")
+
+
+def _creator(split, folder):
+    def reader():
+        images, labels = load(split, folder)
+        for image, label in zip(images.reshape(len(images), -1), labels[:, 0]):
+            yield image, int(label)
+
+    return reader
+
+
+def train(folder=None):
+    """A reader of the training part, for ``anabranch.batch``: each sample is (pixels [784] in [-1, 1], label).
+
+    Args:
+        folder (str, optional): as for :func:`find`.
+
+    Returns:
+        callable: a function that gives an iterator.
+    """
+    return _creator("train", folder)
+
+
+def test(folder=None):
+    """A reader of the test part, as :func:`train`.
+
+    Args:
+        folder (str, optional): as for :func:`find`.
+
+    Returns:
+        callable: a function that gives an iterator.
+    """
+    return _creator("test", folder)

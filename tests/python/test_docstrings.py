@@ -1,0 +1,53 @@
+"""Every public function and class says what it does, and its example runs."""
+import doctest
+import importlib
+import inspect
+
+import pytest
+
+import anabranch.fluid as fluid
+
+MODULES = ["layers", "initializer", "regularizer", "clip", "optimizer", "nets", "metrics", "input"]
+RUNNER_FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def _public():
+    for name in MODULES:
+        module = importlib.import_module("anabranch.fluid." + name)
+        for entry in module.__all__:
+            yield "%s.%s" % (name, entry), getattr(module, entry)
+
+
+PUBLIC = dict(_public())
+
+
+@pytest.mark.parametrize("path", sorted(PUBLIC))
+def test_docstring_is_complete(path):
+    entry = PUBLIC[path]
+    text = inspect.getdoc(entry)
+    assert text and not text.splitlines()[0].endswith(":")
+    if path == "optimizer.Optimizer":
+        return
+    assert ">>> " in text
+    parameters = [p for p in inspect.signature(entry).parameters if p not in ("self", "args", "kwargs")]
+    if parameters:
+        described = text[text.index("Args:"):]
+        for parameter in parameters:
+            assert parameter in described, parameter
+    if inspect.isfunction(entry) and path != "clip.set_gradient_clip":
+        assert "Returns:" in text
+
+
+@pytest.mark.parametrize("path", sorted(PUBLIC))
+def test_example_runs(path):
+    entry = PUBLIC[path]
+    tests = doctest.DocTestFinder(recurse=True, exclude_empty=True).find(entry, path, module=False, globs={})
+    for test in tests:
+        failures = []
+        runner = doctest.DocTestRunner(verbose=False, optionflags=RUNNER_FLAGS)
+        with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+            runner.run(test, out=failures.append)
+        report = "".join(failures)
+        if "Unsupported: there is no op" in report:
+            pytest.skip(report[report.index("there is no op"):].splitlines()[0])
+        assert not report, report

@@ -1,0 +1,75 @@
+"""The programs of the recorded models: operators, slots, names and attributes equal those that Paddle 1.8.5 built."""
+import importlib.util
+import json
+import os
+
+import pytest
+
+os.environ.setdefault("FLAGS_fluid_exact", "1.8.5")
+
+import anabranch.fluid as fluid  # noqa: E402
+from anabranch import _core  # noqa: E402
+
+GOLDEN = os.path.join(os.path.dirname(__file__), "..", "golden")
+spec = importlib.util.spec_from_file_location("golden", os.path.join(GOLDEN, "golden.py"))
+golden = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(golden)
+
+with open(os.path.join(GOLDEN, "groups.json")) as _file:
+    GROUPS = json.load(_file)
+NAMES = sorted(n for n in {n for g in ("engine", "dense", "ctr", "sparse") for n in GROUPS[g]}
+               if os.path.exists(os.path.join(GOLDEN, "data", n, "ops.json")))
+ENGINE = set(GROUPS["engine"])
+KNOWN = set(_core.op_types())
+#: Attributes that are not compared, and why.
+LEFT_OUT = {
+    "op_namescope": "counts the scopes of the whole process",
+    "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@": "a mark for the kernels of 1.8.5",
+}
+
+
+def _described(blocks):
+    result = []
+    for block in blocks:
+        for op in block["ops"]:
+            attrs = {k: v for k, v in op["attrs"].items() if k not in LEFT_OUT}
+            if attrs.get("op_role_var") == {"STRINGS": []}:
+                del attrs["op_role_var"]
+            slots = [{k: v for k, v in op[side].items() if v} for side in ("inputs", "outputs")]
+            if op["type"] == "conditional_block":
+                slots = [{k: sorted(v) for k, v in side.items()} for side in slots]
+            result.append({"type": op["type"], "block": block["idx"], "inputs": slots[0], "outputs": slots[1],
+                           "attrs": attrs})
+    return result
+
+
+def _build(name):
+    stem, _, variant = name.partition(".")
+    module = golden.load_program(os.path.join(GOLDEN, "programs", stem + ".py"))
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = golden.SEED
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        built = golden.call(module.build, fluid, variant)
+    return built.get("main", main), built.get("startup", startup)
+
+
+def _compare(ours, recorded):
+    assert [op["type"] for op in ours] == [op["type"] for op in recorded]
+    for i, (mine, theirs) in enumerate(zip(ours, recorded)):
+        assert mine == theirs, "operator #%d %s" % (i, theirs["type"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_operators(name):
+    folder = os.path.join(GOLDEN, "data", name)
+    with open(os.path.join(folder, "ops.json")) as f:
+        recorded = _described(json.load(f))
+    with open(os.path.join(folder, "startup.pb"), "rb") as f:
+        recorded_startup = _described(golden.decode_program(f.read()))
+    missing = sorted({op["type"] for op in recorded + recorded_startup} - KNOWN)
+    if missing:
+        assert name not in ENGINE, missing
+        pytest.skip("no operator " + ", ".join(missing))
+    main, startup = _build(name)
+    _compare(_described(golden.decode_program(main.desc.serialize_to_string())), recorded)
+    _compare(_described(golden.decode_program(startup.desc.serialize_to_string())), recorded_startup)

@@ -1,0 +1,59 @@
+"""Every layer builds the operators that Paddle 1.8.5 builds: types, slots, names, attributes, shapes, errors."""
+import os
+
+import pytest
+
+os.environ.setdefault("FLAGS_fluid_exact", "1.8.5")
+
+import layer_programs  # noqa: E402
+
+import anabranch.fluid as fluid  # noqa: E402
+from anabranch import _core  # noqa: E402
+
+#: Where this package does otherwise, and why.
+DIFFERENT = {
+    "emb_padbad": "a padding_idx out of range is refused",
+    "bn_momvar": "a Variable as momentum is used; 1.8.5 drops it",
+    "sce_int": "integer logits are refused at the call",
+    "unbad_gelu": "a NumPy array is a TypeError, as in every layer",
+    "unbad_erf": "a NumPy array is a TypeError, as in every layer",
+    "unif_t": "dtype is honoured also when the shape is a tensor",
+    "op_ri_div": "the number gets the dtype of the Variable",
+    "op_ri_pow": "the number gets the dtype of the Variable",
+    "opt_none": "nothing is made for a loss without parameters",
+    "setclip_n": "1.8.5 leaves half of the clip's operators behind, unused",
+    "setclip_two": "1.8.5 never clips here; without the exact flag the error is raised",
+    "gi_a": "an Ellipsis works", "gi_q": "an Ellipsis works",
+    "gi_f": "a step without bounds works", "gi_p": "a step without bounds works",
+    "gi_n": "an index of a wrong class is a TypeError",
+}
+DIFFERENT.update({"rdtuple_" + n: "a tuple of axes works" for n in ("sum", "mean", "max", "min", "prod")})
+RECORD = layer_programs.recorded()
+KNOWN = set(_core.op_types())
+
+
+def _missing(record):
+    """Operators of a recorded program that this build does not have yet."""
+    if isinstance(record, str):
+        return []
+    return sorted({op[0] for part in ("main", "startup") for block in record[part] for op in block} - KNOWN)
+
+
+def test_every_case_is_recorded():
+    assert set(RECORD) == set(layer_programs.CASES)
+    assert set(DIFFERENT) <= set(RECORD)
+
+
+@pytest.mark.parametrize("name", sorted(RECORD))
+def test_program(name):
+    missing = _missing(RECORD[name])
+    if missing:
+        pytest.skip("no operator " + ", ".join(missing))
+    ours = layer_programs.describe(fluid, layer_programs.CASES[name])
+    if name in DIFFERENT:
+        assert ours != RECORD[name], "no difference any more: " + DIFFERENT[name]
+        return
+    if isinstance(ours, dict) and isinstance(RECORD[name], dict):
+        for part in ("result", "main", "startup", "vars"):
+            assert ours[part] == RECORD[name][part], part
+    assert ours == RECORD[name]
