@@ -15,21 +15,22 @@
 from . import core, framework, unique_name  # noqa: I001  core first: it gives the engine its error classes
 from . import (
     backward,
+    clip,
     compiler,
     data_feeder,
     executor,
+    initializer,
     io,
     layer_helper,
+    layers,
     lod_tensor,
+    metrics,
+    nets,
+    optimizer,
     parallel_executor,
     param_attr,
+    regularizer,
 )
-import importlib.util as _util
-for _name in ("initializer", "regularizer", "clip", "layers", "optimizer", "nets", "metrics"):
-    if _util.find_spec(__name__ + "." + _name):
-        __import__(__name__ + "." + _name)
-if _util.find_spec(__name__ + ".input"):
-    from .input import embedding, one_hot  # noqa: F401
 from .backward import gradients
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope, Tensor, _Scope
@@ -55,6 +56,7 @@ from .framework import (
     require_version,
     set_flags,
 )
+from .input import embedding, one_hot
 from .io import load, load_program_state, save, set_program_state
 from .legacy import (
     disable_dygraph,

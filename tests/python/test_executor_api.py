@@ -1,0 +1,323 @@
+"""Executor, ParallelExecutor and CompiledProgram: feeds, fetches, scopes."""
+import threading
+
+import numpy as np
+import pytest
+
+import anabranch.fluid as fluid
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    monkeypatch.setenv("CPU_NUM", "2")
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard(), \
+            fluid.scope_guard(fluid.Scope()):
+        yield
+
+
+def ones(*shape, dtype="float32"):
+    return np.ones(shape, dtype)
+
+
+def doubled(shape=(None, 4), dtype="float32", lod_level=0):
+    x = fluid.data("x", list(shape), dtype, lod_level)
+    return fluid.layers.scale(x, 2.0)
+
+
+def run(feed, fetch, **kwargs):
+    return fluid.Executor(fluid.CPUPlace()).run(feed=feed, fetch_list=fetch, **kwargs)
+
+
+def test_feed_and_fetch_forms():
+    y = doubled()
+    for fetch in ([y], [y.name], (y,), y, y.name):
+        out = run({"x": ones(2, 4)}, fetch)
+        assert isinstance(out, list) and len(out) == 1 and (out[0] == 2).all() and out[0].dtype == np.float32
+    assert run({"x": ones(2, 4)}, None) == [] == run([{"x": ones(2, 4)}], [])
+    t = run({"x": ones(2, 4)}, [y], return_numpy=False)[0]
+    assert isinstance(t, fluid.LoDTensor) and np.array(t).tolist() == [[2] * 4] * 2
+
+
+@pytest.mark.parametrize("make", [
+    lambda a: a, lambda a: np.asfortranarray(a), lambda a: np.repeat(a, 2, 0)[::2], lambda a: a.astype(">f4"),
+    lambda a: np.frombuffer(a.tobytes(), "float32").reshape(a.shape), lambda a: fluid.create_lod_tensor(a, [], None),
+], ids=["plain", "fortran", "strided", "big-endian", "read-only", "tensor"])
+def test_layouts_of_fed_arrays(make):
+    y = doubled()
+    a = np.arange(8, dtype="float32").reshape(2, 4)
+    fed = make(a)
+    assert np.array_equal(run({"x": fed}, [y])[0], a * 2)
+    assert np.array_equal(np.array(fed), a)  # the caller's memory is never written
+
+
+def test_fetched_arrays_belong_to_the_caller():
+    y = doubled()
+    exe = fluid.Executor()
+    first = exe.run(feed={"x": ones(2, 4)}, fetch_list=[y])[0]
+    first[:] = 7
+    second = exe.run(feed={"x": ones(2, 4) * 3}, fetch_list=[y])[0]
+    assert (first == 7).all() and (second == 6).all()
+
+
+def test_scalars_take_the_variables_dtype():
+    x = fluid.data("x", [1], "int64")
+    y = fluid.layers.cast(x, "float32")
+    for value in (3, 3.7, np.float32(3), True):
+        assert run({"x": value}, [y])[0].shape == (1,)
+    assert run({"x": 3.7}, [y])[0][0] == 3
+
+
+def test_feeds_that_raise():
+    y = doubled()
+    cases = [({"x": ones(2, 3)}, ValueError), ({"x": ones(4)}, ValueError), ({"x": ones(2, 4, 1)}, ValueError),
+             ({"x": ones(2, 4, dtype="float64")}, ValueError), ({"x": ones(2, 4, dtype="int64")}, ValueError),
+             ({"x": [[1.0, 2, 3, 4]]}, RuntimeError), ("x", TypeError), (3, TypeError), ([{}, {}], AssertionError),
+             ({"x": object()}, TypeError), ({"x": "text"}, TypeError), ({3: ones(2, 4)}, TypeError),
+             ({"x": None}, TypeError), ({}, fluid.core.EnforceNotMet), (None, fluid.core.EnforceNotMet),
+             ({"x": fluid.LoDTensor()}, ValueError)]
+    exe = fluid.Executor()
+    for feed, error in cases:
+        with pytest.raises(error) as info:
+            exe.run(feed=feed, fetch_list=[y])
+        assert isinstance(info.value, fluid.core.EnforceNotMet), (feed, info.value)
+        assert (exe.run(feed={"x": ones(1, 4)}, fetch_list=[y])[0] == 2).all()  # usable afterwards
+
+
+def test_message_names_variable_expected_and_given():
+    y = doubled()
+    with pytest.raises(ValueError) as info:
+        run({"x": ones(2, 3)}, [y])
+    assert "'x'" in str(info.value) and "[-1, 4]" in str(info.value) and "[2, 3]" in str(info.value)
+
+
+@pytest.mark.parametrize("value", [np.array([[object()] * 4]), np.ones((1, 4), "complex64"), np.array([["a"] * 4]),
+                                   np.array([["2020-01-01"] * 4], "M8[D]"), np.ones((1, 4), "uint32")])
+def test_dtypes_that_no_tensor_has(value):
+    x = fluid.layers.data("x", [4])
+    with pytest.raises(ValueError):
+        run({"x": value}, [fluid.layers.scale(x, 2.0)])
+
+
+def test_layers_data_is_not_checked():
+    y = fluid.layers.scale(fluid.layers.data("x", [4]), 2.0)
+    assert run({"x": ones(2, 3)}, [y])[0].shape == (2, 3)
+
+
+def test_unknown_names_are_ignored_with_one_warning():
+    y = doubled()
+    exe = fluid.Executor()
+    with pytest.warns(UserWarning, match="zz"):
+        exe.run(feed={"x": ones(1, 4), "zz": ones(1)}, fetch_list=[y])
+
+
+def test_fetches_that_raise():
+    y = doubled()
+    for fetch, error in ((["nobody"], fluid.core.EnforceNotMet), ([3], TypeError), (3, AssertionError),
+                         ([None], TypeError), ({"a": y}, AssertionError)):
+        with pytest.raises(error):
+            run({"x": ones(1, 4)}, fetch)
+
+
+def test_lod_travels_and_is_no_numpy_array():
+    y = doubled((None, 1), lod_level=1)
+    feed = {"x": fluid.create_lod_tensor(ones(5, 1), [[2, 3]], fluid.CPUPlace())}
+    assert run(feed, [y], return_numpy=False)[0].recursive_sequence_lengths() == [[2, 3]]
+    with pytest.raises(RuntimeError, match="return_numpy"):
+        run(feed, [y])
+
+
+def test_program_arguments():
+    exe = fluid.Executor()
+    for bad in ("text", 3, fluid.Scope()):
+        with pytest.raises(TypeError):
+            exe.run(bad)
+    with pytest.raises(TypeError):
+        exe.run(fluid.Program(), scope=3)
+    with pytest.warns(UserWarning, match="empty"):
+        assert exe.run(fluid.Program()) == []
+    exe.close()
+    with pytest.raises(RuntimeError):
+        exe.run(fluid.Program())
+    with pytest.raises(TypeError):
+        fluid.Executor("cpu")
+
+
+def test_scopes_hold_the_values():
+    c = fluid.layers.create_global_var([1], 5.0, "float32", persistable=True, name="count")
+    fluid.layers.increment(c)
+    exe = fluid.Executor()
+    scopes = [fluid.Scope(), fluid.Scope()]
+    for scope in scopes:
+        exe.run(fluid.default_startup_program(), scope=scope)
+    for expected in (6, 7):
+        assert exe.run(fetch_list=["count"], scope=scopes[0])[0] == [expected]
+    assert exe.run(fetch_list=["count"], scope=scopes[1])[0] == [6]
+    assert fluid.global_scope().find_var("count") is None
+    scopes[0].find_var("count").get_tensor().set(np.array([40], "float32"), fluid.CPUPlace())
+    assert exe.run(fetch_list=["count"], scope=scopes[0])[0] == [41]
+    assert np.array(scopes[0].find_var("count").get_tensor()) == [41]
+    assert "increment" not in str(scopes[0].local_var_names())
+
+
+def test_no_startup():
+    y = fluid.layers.fc(fluid.data("x", [None, 4]), 2)
+    with pytest.raises(fluid.core.EnforceNotMet, match="startup"):
+        run({"x": ones(1, 4)}, [y])
+
+
+def test_changes_of_a_program_are_noticed():
+    x = fluid.data("x", [None, 4])
+    y = fluid.layers.scale(x, 2.0)
+    exe = fluid.Executor()
+    exe.run(feed={"x": ones(1, 4)}, fetch_list=[y], use_program_cache=True)
+    z = fluid.layers.scale(y, 5.0)
+    assert exe.run(feed={"x": ones(1, 4)}, fetch_list=[z], use_program_cache=True)[0][0, 0] == 10
+    fluid.default_main_program().global_block().ops[0]._set_attr("scale", 3.0)
+    assert exe.run(feed={"x": ones(1, 4)}, fetch_list=[z])[0][0, 0] == 15
+
+
+def test_pruning():
+    c = fluid.layers.create_global_var([1], 0.0, "float32", persistable=True, name="count")
+    fluid.layers.increment(c)
+    x = fluid.data("x", [None, 2])
+    y = fluid.layers.scale(x, 2.0)
+    loss = fluid.layers.mean(fluid.layers.fc(x, 1, param_attr="w"))
+    minimized = fluid.optimizer.SGD(0.1).minimize(loss)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    value = lambda name: np.array(fluid.global_scope().find_var(name).get_tensor())
+    w = value("w").copy()
+    exe.run(feed={"x": ones(1, 2)}, fetch_list=[y], use_prune=True)
+    assert value("count") == [0] and np.array_equal(value("w"), w)
+    exe.run(feed={"x": ones(1, 2)}, fetch_list=[loss, minimized])
+    assert value("count") == [0] and not np.array_equal(value("w"), w)
+    exe.run(feed={"x": ones(1, 2)}, fetch_list=[loss])
+    assert value("count") == [1]
+
+
+def compiled(**kwargs):
+    return fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(**kwargs)
+
+
+def test_data_parallel_fetches():
+    y = doubled()
+    m = fluid.layers.mean(y)
+    exe, program = fluid.Executor(), compiled()
+    a = np.arange(16, dtype="float32").reshape(4, 4)
+    out, mean = exe.run(program, feed={"x": a}, fetch_list=[y, m])
+    assert np.array_equal(out, 2 * a) and mean.tolist() == [7, 23]
+    pieces = exe.run(program, feed={"x": a}, fetch_list=[y, m], return_merged=False)
+    assert [p.shape for p in pieces[0]] == [(2, 4), (2, 4)] and [p.shape for p in pieces[1]] == [(1,), (1,)]
+    out = exe.run(program, feed=[{"x": a[:1]}, {"x": a[1:]}], fetch_list=[y], return_numpy=False)[0]
+    assert isinstance(out, fluid.LoDTensor) and np.array_equal(np.array(out), 2 * a)
+
+
+def test_data_parallel_lod_is_cut_by_sequence():
+    y = doubled((None, 1), lod_level=1)
+    t = fluid.create_lod_tensor(np.arange(6, dtype="float32").reshape(6, 1), [[1, 2, 3]], fluid.CPUPlace())
+    out = fluid.Executor().run(compiled(), feed={"x": t}, fetch_list=[y], return_numpy=False)[0]
+    assert out.recursive_sequence_lengths() == [[1, 2, 3]] and np.array(out).ravel().tolist() == [0, 2, 4, 6, 8, 10]
+
+
+def test_data_parallel_feeds_that_raise():
+    y = doubled()
+    exe, program = fluid.Executor(), compiled()
+    a = ones(4, 4)
+    for feed, error in (([{"x": a}] * 3, ValueError), ([{"x": a}, 3], TypeError), (3, TypeError),
+                        ({"x": ones(4, 3)}, ValueError), ({}, fluid.core.EnforceNotMet)):
+        with pytest.raises(error):
+            exe.run(program, feed=feed, fetch_list=[y])
+        assert exe.run(program, feed={"x": a}, fetch_list=[y])[0].shape == (4, 4)
+
+
+def test_compiled_program_arguments():
+    doubled()
+    main = fluid.default_main_program()
+    with pytest.raises(TypeError):
+        fluid.CompiledProgram(3)
+    for bad in ({"build_strategy": 3}, {"exec_strategy": 3}, {"share_vars_from": 3}, {"places": ["cpu"]},
+                {"loss_name": 3}):
+        with pytest.raises(TypeError):
+            fluid.CompiledProgram(main).with_data_parallel(**bad)
+    with pytest.raises(AssertionError):
+        compiled().with_data_parallel()
+    with pytest.raises(AssertionError):
+        compiled().with_inference_optimize(None)
+    exe = fluid.Executor()
+    program = compiled()
+    exe.run(program, feed={"x": ones(2, 4)})
+    with pytest.raises(ValueError, match="scope"):
+        exe.run(program, feed={"x": ones(2, 4)}, scope=fluid.Scope())
+    for other in (fluid.CompiledProgram(main), compiled()):
+        with pytest.raises(ValueError, match="share_vars_from"):
+            exe.run(compiled(share_vars_from=other), feed={"x": ones(2, 4)})
+
+
+def test_loss_name_is_needed_for_training():
+    loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 1))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    with pytest.raises(AssertionError, match="loss_name"):
+        exe.run(compiled(), feed={"x": ones(2, 4)})
+    assert exe.run(compiled(loss_name=loss.name), feed={"x": ones(2, 4)}, fetch_list=[loss])[0].shape == (2,)
+
+
+def test_parallel_executor_pair():
+    x = fluid.data("x", [None, 4])
+    loss = fluid.layers.mean(fluid.layers.fc(x, 1, param_attr="w"))
+    test = fluid.default_main_program().clone(for_test=True)
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    fluid.Executor().run(fluid.default_startup_program())
+    train_exe = fluid.ParallelExecutor(use_cuda=False, loss_name=loss.name)
+    test_exe = fluid.ParallelExecutor(use_cuda=False, main_program=test, share_vars_from=train_exe)
+    assert train_exe.device_count == test_exe.device_count == 2
+    before = test_exe.run([loss.name], feed={"x": ones(4, 4)})[0]
+    for _ in range(3):
+        train_exe.run([loss.name], feed={"x": ones(4, 4)})
+    after = test_exe.run(fetch_list=[loss.name], feed_dict={"x": ones(4, 4)})[0]
+    assert before.shape == after.shape == (2,) and (after < before).all()
+    train_exe.drop_local_exe_scopes()
+    train_exe.run([loss], feed=[{"x": ones(1, 4)}, {"x": ones(2, 4)}])
+
+
+def test_parallel_executor_arguments():
+    doubled()
+    for kwargs, error in (({"num_threads": 3}, ValueError), ({"share_vars_from": 3}, TypeError),
+                          ({"main_program": 3}, TypeError), ({"build_strategy": 3}, TypeError),
+                          ({"scope": 3}, TypeError), ({"use_cuda": True}, AssertionError)):
+        with pytest.raises(error):
+            fluid.ParallelExecutor(**dict({"use_cuda": False}, **kwargs))
+    pe = fluid.ParallelExecutor(use_cuda=False)
+    with pytest.raises(ValueError):
+        pe.run([], feed=[{"x": ones(1, 4)}])
+
+
+def test_two_executors_in_two_threads():
+    y = doubled()
+    main, scope = fluid.default_main_program(), fluid.Scope
+    failures = []
+
+    def work(number):
+        try:
+            exe, own = fluid.Executor(), scope()
+            for _ in range(50):
+                out = exe.run(main, feed={"x": ones(2, 4) * number}, fetch_list=[y], scope=own)[0]
+                assert (out == 2 * number).all()
+        except BaseException as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert not failures
+
+
+def test_datasets_are_refused_clearly():
+    exe = fluid.Executor()
+    with pytest.raises(RuntimeError):
+        exe.train_from_dataset()
+    with pytest.raises(NotImplementedError):
+        exe.train_from_dataset(dataset=object())
