@@ -18,7 +18,7 @@ int64_t whole(nb::handle value, const std::string& name) {
   const long long v = PyLong_AsLongLong(nb::int_(value).ptr());
   if (v == -1 && PyErr_Occurred()) {
     PyErr_Clear();
-    AB_THROW(InvalidArgument, "attribute {} is a whole number of 64 bits, got {}", name, nb::repr(value).c_str());
+    AB_THROW(InvalidArgument, "attribute {} is a whole number of 64 bits, got {}", name, text_of(value));
   }
   return v;
 }
@@ -42,7 +42,7 @@ Attr scalar_attr(const std::string& name, nb::handle value) {
   if (v == -1 && PyErr_Occurred()) {
     PyErr_Clear();
     AB_THROW(InvalidArgument, "attribute {} is a number, text, bool, Block or a list of those, got {}", name,
-             nb::repr(value).c_str());
+             text_of(value));
   }
   return static_cast<float>(v);
 }

@@ -49,6 +49,8 @@ struct TensorRef {
   void touch() { if (value) value->touch(); }
 };
 
+std::string text_of(nb::handle object);  // str(object)
+
 // ---- numpy
 
 // A tensor over the memory of an array (borrowed: the array must live as long), or over a converted copy that the

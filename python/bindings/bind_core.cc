@@ -68,7 +68,7 @@ std::string tensor_text(TensorRef& self) {
   Tensor& t = self.get();
   if (!t.initialized()) return "LoDTensor (not initialized)";
   return fmt::format("LoDTensor {} {}{}\n{}", dtype_name(t.dtype()), t.shape().str(),
-                     t.lod().empty() ? "" : " lod " + lod_str(t.lod()), nb::str(array_copy(t)).c_str());
+                     t.lod().empty() ? "" : " lod " + lod_str(t.lod()), text_of(array_copy(t)));
 }
 
 void bind_tensor(nb::module_& m) {
@@ -78,7 +78,7 @@ void bind_tensor(nb::module_& m) {
         new (self) TensorRef();
         self->own.set_lod(lod_from_lengths(recursive_seq_lens));
       }, nb::arg("recursive_seq_lens"))
-      .def("set", &set_tensor, nb::arg("array"), nb::arg("place") = nb::none(), nb::arg("zero_copy") = false,
+      .def("set", &set_tensor, nb::arg("array").none(), nb::arg("place") = nb::none(), nb::arg("zero_copy") = false,
            "Copies an array into the tensor. place: a CPUPlace; zero_copy: accepted, the data is copied all the same.")
       .def("shape", [](TensorRef& self) { return self.get().shape().to_vector(); }, "Extents; [0] before data is set.")
       .def("lod", [](TensorRef& self) { return self.get().lod(); }, "Sequences as nested offsets; [] for none.")

@@ -82,6 +82,13 @@ nb::dlpack::dtype array_dtype(DType dtype) {
 
 }  // namespace
 
+std::string text_of(nb::handle object) {
+  const nb::object text = nb::steal(PyObject_Str(object.ptr()));
+  const char* s = text.is_valid() ? PyUnicode_AsUTF8(text.ptr()) : nullptr;
+  if (!s) PyErr_Clear();
+  return s ? s : "?";
+}
+
 Tensor borrow_array(nb::handle array) {
   Tensor t;
   {
@@ -95,7 +102,7 @@ Tensor borrow_array(nb::handle array) {
   const Buffer buffer(plain);
   AB_CHECK(view_buffer(buffer, nullptr, &t), InvalidArgument,
            "arrays are of dtype bool, int8, int16, int32, int64, uint8, float16, float32 or float64, got {}",
-           nb::str(plain.attr("dtype")).c_str());
+           text_of(plain.attr("dtype")));
   Tensor own;
   own.resize(t.shape(), t.dtype());
   if (t.bytes()) std::memcpy(own.mutable_raw(), t.raw(), t.bytes());

@@ -24,7 +24,7 @@ def feeder(**kinds):
 
 def test_feed():
     f = feeder(x=([None, 2],), y=([None, 1], "int64"))
-    feed = f.feed([([1, 2], 0), (np.array([3, 4]), [1])])
+    feed = f.feed([([1, 2], [0]), (np.array([3, 4]), [1])])
     assert np.array_equal(np.array(feed["x"]), [[1, 2], [3, 4]]) and np.array(feed["x"]).dtype == np.float32
     assert np.array_equal(np.array(feed["y"]), [[0], [1]]) and np.array(feed["y"]).dtype == np.int64
     assert f.feed_names == ["x", "y"]

@@ -32,7 +32,8 @@ def test_names_as_programs_see_them():
     for cls, built_in in ((errors.InvalidValue, ValueError), (errors.InvalidType, TypeError),
                           (errors.NotAllowed, RuntimeError), (errors.Violated, AssertionError),
                           (errors.UnknownName, LookupError), (errors.NotOffered, NotImplementedError)):
-        assert cls.__name__ == built_in.__name__ and issubclass(cls, (built_in,)) and issubclass(cls, errors.EnforceNotMet)
+        assert cls.__name__ == built_in.__name__
+        assert issubclass(cls, built_in) and issubclass(cls, errors.EnforceNotMet)
     assert fluid.core.EOFException.__name__ == "EOFException"
 
 

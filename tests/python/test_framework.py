@@ -281,7 +281,8 @@ def test_dtypes():
     convert = fluid.framework.convert_np_dtype_to_dtype_
     for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"):
         kind = convert(name)
-        assert convert(np.dtype(name)) == convert(getattr(np, name if name != "bool" else "bool_")) == convert(kind) == kind
+        scalar = getattr(np, name if name != "bool" else "bool_")
+        assert convert(np.dtype(name)) == convert(scalar) == convert(kind) == kind
     for bad in ("complex64", "nothing", None, 5.0, np.dtype("O"), "U4"):
         with pytest.raises(ValueError):
             convert(bad)

@@ -46,7 +46,8 @@ def test_values():
     assert fluid.BuildStrategy().mkldnn_enabled_op_types == set()
     for strategy, name, value, error in ((b, "reduce_strategy", 1, TypeError), (b, "num_trainers", 0, ValueError),
                                          (b, "trainer_id", -1, ValueError), (b, "memory_optimize", 3, TypeError),
-                                         (b, "num_trainers", True, TypeError), (b, "trainers_endpoints", [1], TypeError),
+                                         (b, "num_trainers", True, TypeError),
+                                         (b, "trainers_endpoints", [1], TypeError),
                                          (e, "num_threads", -1, TypeError),
                                          (e, "num_iteration_per_drop_scope", 0, ValueError),
                                          (e, "num_iteration_per_run", 0, ValueError)):
@@ -85,7 +86,8 @@ def test_every_field_reaches_the_engine(tmp_path):
     build.debug_graphviz_path = str(tmp_path / "graph")
     build.enable_sequential_execution = build.fuse_all_reduce_ops = build.memory_optimize = True
     core = build._to_core()
-    assert int(core.reduce_strategy) == 1 and int(core.gradient_scale_strategy) == 1 and core.fuse_all_reduce_ops is True
+    assert int(core.reduce_strategy) == 1 and int(core.gradient_scale_strategy) == 1
+    assert core.fuse_all_reduce_ops is True
     execution.num_threads, execution.num_iteration_per_run, execution._dry_run = 3, 2, False
     assert (execution._to_core().num_threads, execution._to_core().num_iteration_per_run) == (3, 2)
     run(build, execution)

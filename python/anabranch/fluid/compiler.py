@@ -33,7 +33,8 @@ class CompiledProgram:
 
     def __init__(self, program_or_graph, build_strategy=None):
         if isinstance(program_or_graph, CompiledProgram) or not isinstance(program_or_graph, Program):
-            raise InvalidType("CompiledProgram: program_or_graph is a Program, got %s" % type(program_or_graph).__name__)
+            raise InvalidType("CompiledProgram: program_or_graph is a Program, got %s"
+                              % type(program_or_graph).__name__)
         self._program = program_or_graph
         self._build_strategy = self._strategy(build_strategy, BuildStrategy, "build_strategy")
         self._exec_strategy = None
@@ -66,7 +67,8 @@ class CompiledProgram:
             exec_strategy (ExecutionStrategy, optional): the default one when missing.
             share_vars_from (CompiledProgram, optional): uses the variables of that one, which must be data parallel
                 and have run.
-            places (list of CPUPlace|CPUPlace, optional): one replica a place. Default ``cpu_places()``, at the first run.
+            places (list of CPUPlace|CPUPlace, optional): one replica a place. Default ``cpu_places()``, taken at the
+                first run.
 
         Returns:
             CompiledProgram: this one.
@@ -114,8 +116,8 @@ class CompiledProgram:
         """
         if self._is_data_parallel:
             raise Violated("CompiledProgram.with_inference_optimize cannot follow with_data_parallel")
-        raise InvalidType("with_inference_optimize: config is a NativeConfig or AnalysisConfig, got %s; run the program "
-                          "of load_inference_model with an Executor" % type(config).__name__)
+        raise InvalidType("with_inference_optimize: config is a NativeConfig or AnalysisConfig, got %s; run the "
+                          "program of load_inference_model with an Executor" % type(config).__name__)
 
     _with_inference_optimize = with_inference_optimize
 
@@ -153,7 +155,7 @@ class CompiledProgram:
         desc = self._program.desc
         if self._loss_name is None:
             for op in desc.block(0).ops():
-                if op.has_attr("op_role") and op.attr("op_role") & (OpRole.Backward | OpRole.Optimize) == OpRole.Backward:
+                if op.has_attr("op_role") and op.attr("op_role") & OpRole.Backward:
                     raise Violated("with_data_parallel: the program has a backward part, so loss_name is needed")
         elif desc.block(0).find_var(self._loss_name) is None:
             raise InvalidValue("with_data_parallel: the program has no variable %r (loss_name)" % self._loss_name)
@@ -161,8 +163,8 @@ class CompiledProgram:
             for i in range(1, desc.num_blocks()):
                 for op in desc.block(i).ops():
                     if op.has_attr("op_role") and op.attr("op_role") & OpRole.Optimize and op.attr("op_role_var"):
-                        raise NotOffered("with_data_parallel: %s updates a parameter inside control flow, which several "
-                                         "replicas cannot do" % op.type)
+                        raise NotOffered("with_data_parallel: %s updates a parameter inside control flow, which "
+                                         "several replicas cannot do" % op.type)
 
     def _check_trainers(self, build):
         endpoints = self._program._trainers_endpoints

@@ -4,7 +4,7 @@ import numpy as np
 from .. import _core
 from .errors import InvalidType, InvalidValue, Violated
 from .framework import Variable, _cpu_num, default_main_program
-from .framework.dtype import VarType, as_dtype, dtype_name, numpy_dtype
+from .framework.dtype import as_dtype, dtype_name, numpy_dtype
 
 __all__ = ["DataFeeder"]
 
@@ -127,7 +127,8 @@ class DataFeeder:
         """A feed dict of one batch.
 
         Args:
-            iterable: samples, each a sequence with one field a variable; fields of variables with LoD are (nested) lists.
+            iterable: samples, each a sequence with one field a variable; fields of variables with LoD are (nested)
+                lists.
 
         Returns:
             dict: name -> LoDTensor.

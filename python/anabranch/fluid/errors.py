@@ -35,7 +35,8 @@ def _engine_error(name, base, doc):
 
 def _argument_error(name, base, doc):
     """Class of a mistake that the Python layer finds: called ``name`` here, shown as the built-in class."""
-    cls = type(base.__name__, (EnforceNotMet, base), {"__doc__": doc, "kind": "InvalidArgument", "__module__": __name__})
+    members = {"__doc__": doc, "kind": "InvalidArgument", "__module__": __name__}
+    cls = type(base.__name__, (EnforceNotMet, base), members)
     cls.__qualname__ = name
     return cls
 

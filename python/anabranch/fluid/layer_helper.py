@@ -118,7 +118,8 @@ class LayerHelper:
         dtype = None
         for x in self.multiple_input(input_param_name):
             if dtype is not None and x.dtype != dtype:
-                raise InvalidValue("%s: the inputs have different dtypes, %s and %s" % (self.layer_type, dtype, x.dtype))
+                raise InvalidValue("%s: the inputs have different dtypes, %s and %s"
+                                   % (self.layer_type, dtype, x.dtype))
             dtype = x.dtype
         return dtype
 
@@ -185,7 +186,7 @@ class LayerHelper:
         return param
 
     def create_variable_for_type_inference(self, dtype, stop_gradient=False):
-        """Variable: a temporary of the layer, named ``<layer>.tmp_<N>``; its shape is inferred by the op that writes it."""
+        """Variable: a temporary of the layer, named ``<layer>.tmp_<N>``; the op that writes it infers its shape."""
         return self._block.create_var(name=unique_name.generate_with_ignorable_key(self.name + ".tmp"), dtype=dtype,
                                       persistable=False, stop_gradient=stop_gradient)
 

@@ -60,7 +60,8 @@ def _flatten(sequences):
     lengths, rows = [], []
     for sequence in sequences:
         if not isinstance(sequence, (list, tuple)):
-            raise InvalidType("create_lod_tensor: a list as data is a list of lists of numbers, got an element %r" % (sequence,))
+            raise InvalidType("create_lod_tensor: a list as data is a list of lists of numbers, got an element %r"
+                              % (sequence,))
         lengths.append(len(sequence))
         rows.extend(sequence)
     return lengths, rows

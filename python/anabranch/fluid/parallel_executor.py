@@ -22,7 +22,8 @@ class ParallelExecutor:
         loss_name (str, optional): name of the loss; needed for training.
         main_program (Program, optional): the default main program when missing.
         share_vars_from (ParallelExecutor, optional): uses the variables of that one: for testing while training.
-        exec_strategy (ExecutionStrategy, optional), build_strategy (BuildStrategy, optional): default ones when missing.
+        exec_strategy (ExecutionStrategy, optional): a default one when missing.
+        build_strategy (BuildStrategy, optional): a default one when missing.
         num_trainers (int): number of processes. Default 1.
         trainer_id (int): number of this process. Default 0.
         scope (Scope, optional): ``global_scope()`` when missing; ignored, with a warning, beside ``share_vars_from``.

@@ -58,7 +58,7 @@ class ParamAttr:
 
     @staticmethod
     def _to_attr(arg):
-        """Any accepted short form as a ParamAttr (None: default, False: ``False`` itself, lists: element by element)."""
+        """Any accepted short form as a ParamAttr (None: default, False: False itself, lists: element by element)."""
         from .initializer import Initializer
         from .regularizer import WeightDecayRegularizer
         if arg is None:

@@ -14,6 +14,7 @@ from .defaults import (
 from .dtype import VarType, convert_np_dtype_to_dtype_, dtype_is_floating
 from .flags import get_flags, set_flags
 from .operator import Operator
+from .parameter import Parameter
 from .places import (
     _cpu_num,
     _current_expected_place,
@@ -23,7 +24,7 @@ from .places import (
     is_compiled_with_cuda,
 )
 from .program import Program
-from .variable import EMPTY_VAR_NAME, GRAD_SUFFIX, Parameter, Variable
+from .variable import EMPTY_VAR_NAME, GRAD_SUFFIX, Variable
 from .version_check import load_op_library, require_version
 
 GRAD_VAR_SUFFIX = GRAD_SUFFIX

@@ -7,7 +7,8 @@ from ..errors import InvalidType, InvalidValue, NotAllowed
 from . import context
 from .dtype import VarType
 from .operator import Operator, attr_value, slots_of
-from .variable import Parameter, Variable
+from .parameter import Parameter
+from .variable import Variable
 
 
 class _Vars(Mapping):
@@ -266,7 +267,8 @@ class Block:
             if value is not None:
                 full[key] = attr_value(value)
         fresh = self._ops_version == self.program.desc.version
-        desc = self.desc.append_op(type, slots_of(type, inputs, "input"), slots_of(type, outputs, "output"), full, index)
+        desc = self.desc.append_op(type, slots_of(type, inputs, "input"), slots_of(type, outputs, "output"), full,
+                                   index)
         op = Operator(self, desc)
         self._op_wrappers[desc] = op
         if fresh and index is None:

@@ -38,7 +38,7 @@ _device = None
 
 @contextlib.contextmanager
 def name_scope(prefix=None):
-    """Context whose ops carry the attribute ``op_namescope`` = "/outer/prefix/": for reading graphs, names stay as they are.
+    """Context whose ops carry the attribute ``op_namescope`` = "/outer/prefix/", for reading graphs; no name changes.
 
     Args:
         prefix (str): name of the scope; repeated at one level it becomes ``prefix_1``, ``prefix_2`` ...

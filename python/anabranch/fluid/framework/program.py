@@ -267,7 +267,8 @@ class Program:
 
     def _optimized_guard(self, param_and_grads):
         """Context in which ops update a parameter: role Optimize, (parameter, gradient) noted on each."""
-        return self._marked(OpRole.Optimize, [v if isinstance(v, str) else v.name for v in param_and_grads if v is not None])
+        names = [v if isinstance(v, str) else v.name for v in param_and_grads if v is not None]
+        return self._marked(OpRole.Optimize, names)
 
     def _lr_schedule_guard(self, is_with_opt=False):
         """Context in which ops compute learning rates."""

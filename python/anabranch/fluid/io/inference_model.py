@@ -66,7 +66,7 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
 
 
 def _scaled_targets(program, targets):
-    """Appends scale(1.0) to each target, so that a parameter or a fed variable can be a target; names of the results."""
+    """Appends scale(1.0) to each target, so that parameters and fed variables can be targets; names of the results."""
     names = []
     block = program.global_block()
     for i, target in enumerate(targets):
@@ -121,7 +121,8 @@ def load_inference_model(dirname, executor, model_filename=None, params_filename
         ValueError: no such folder, a program of another version. EnforceNotMet: missing or damaged files.
     """
     if pserver_endpoints is not None:
-        raise InvalidValue("load_inference_model: pserver_endpoints is None in this build, got %r" % (pserver_endpoints,))
+        raise InvalidValue("load_inference_model: pserver_endpoints is None in this build, got %r"
+                           % (pserver_endpoints,))
     if dirname is None:
         if not isinstance(model_filename, bytes) or not isinstance(params_filename, bytes):
             raise InvalidValue("load_inference_model: dirname is None, so model_filename and params_filename are bytes")

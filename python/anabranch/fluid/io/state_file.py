@@ -134,7 +134,7 @@ def dump_state(state):
     w = _Writer()
     w.out.append(b"\x80\x02}")
     w.put()
-    items = [(name, np.ascontiguousarray(array)) for name, array in state.items()]
+    items = [(name, np.asarray(array, order="C")) for name, array in state.items()]
     for begin in range(0, len(items), 1000):
         batch = items[begin:begin + 1000]
         if len(batch) > 1:

@@ -1,0 +1,78 @@
+"""Parameter: a variable that training changes."""
+from ..errors import InvalidValue
+from .dtype import VarType
+from .variable import Variable
+
+
+class Parameter(Variable):
+    """A persistable Variable that training changes; lives in the global block, has a fixed shape.
+
+    Args:
+        block (Block): any block of the program.
+        shape (list|tuple): extents, each positive.
+        dtype (str|VarType): element type.
+        trainable (bool): Default True.
+        optimize_attr (dict): ``{"learning_rate": factor}``. Default factor 1.0.
+        regularizer, gradient_clip_attr, do_model_average: see ``ParamAttr``.
+
+    Raises:
+        ValueError: shape or dtype missing, or an extent that is not positive.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> w = fluid.Program().global_block().create_parameter(name="w", shape=[3, 2], dtype="float32")
+        >>> w.trainable, w.persistable, w.optimize_attr
+        (True, True, {'learning_rate': 1.0})
+    """
+
+    def __init__(self, block, shape, dtype, type=VarType.LOD_TENSOR, **kwargs):
+        if shape is None or dtype is None:
+            raise InvalidValue("a parameter needs a shape and a dtype")
+        if len(shape) == 0:
+            raise InvalidValue("a parameter has at least one axis, got the shape []")
+        for extent in shape:
+            if extent is None or int(extent) <= 0:
+                raise InvalidValue("every extent of a parameter is positive, got the shape %s for %s"
+                                   % (list(shape), kwargs.get("name")))
+        attributes = {
+            "trainable": kwargs.pop("trainable", True),
+            "optimize_attr": kwargs.pop("optimize_attr", {"learning_rate": 1.0}),
+            "regularizer": kwargs.pop("regularizer", None),
+            "gradient_clip_attr": kwargs.pop("gradient_clip_attr", None),
+            "do_model_average": kwargs.pop("do_model_average", None),
+            "is_distributed": kwargs.pop("is_distributed", False),
+        }
+        kwargs.pop("initializer", None)
+        super().__init__(block, type=type, shape=shape, dtype=dtype, persistable=True,
+                         **{k: v for k, v in kwargs.items() if k != "persistable"})
+        self.desc.is_parameter = True
+        for key, value in attributes.items():
+            setattr(self, key, value)
+
+    def _attach(self, block, desc):
+        super()._attach(block, desc)
+        self.optimize_attr = {"learning_rate": 1.0}
+        self.regularizer = None
+        self.gradient_clip_attr = None
+        self.do_model_average = None
+        self.is_distributed = False
+
+    @property
+    def trainable(self):
+        """bool: whether optimizers update it."""
+        return self.desc.trainable
+
+    @trainable.setter
+    def trainable(self, value):
+        self.desc.trainable = bool(value)
+        self._changed()
+
+    def to_string(self, throw_on_error, with_details=False):
+        """As ``Variable.to_string``; the details list the attributes of a parameter."""
+        text = super().to_string(throw_on_error, with_details)
+        if with_details:
+            for key in ("trainable", "optimize_attr", "regularizer", "gradient_clip_attr", "do_model_average"):
+                text += "\n  %s: %s" % (key, getattr(self, key))
+        return text
+
+    __repr__ = __str__ = lambda self: self.to_string(True)

@@ -1,0 +1,60 @@
+"""The list of graph passes of one BuildStrategy."""
+from .. import _core
+from .errors import InvalidValue
+
+
+class GraphPass:
+    """A pass by its name."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def type(self):
+        """str: the name."""
+        return self._name
+
+    def __repr__(self):
+        return "GraphPass(%r)" % self._name
+
+
+class PassBuilder:
+    """The list of passes of one BuildStrategy. Their order is the engine's: it cannot be changed, only cut.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> builder = fluid.BuildStrategy()._finalize_strategy_and_create_passes()
+        >>> first = builder.all_passes()[0].type()
+        >>> builder.remove_pass(0)
+        >>> first in [p.type() for p in builder.all_passes()]
+        False
+    """
+
+    def __init__(self):
+        self._passes = [GraphPass(name) for name, _, _ in _core.pass_list()]
+
+    def all_passes(self):
+        """list of GraphPass: what will run, in order."""
+        return list(self._passes)
+
+    def remove_pass(self, index):
+        """Switches the pass at this position off; IndexError when there is none."""
+        del self._passes[index]
+
+    def append_pass(self, name):
+        """Switches a pass on again; it runs at its own place in the order.
+
+        Raises:
+            ValueError: no such pass, or it is in the list.
+        """
+        known = [n for n, _, _ in _core.pass_list()]
+        if name not in known:
+            raise InvalidValue("there is no pass %r; there are %s" % (name, ", ".join(known)))
+        if name in [p.type() for p in self._passes]:
+            raise InvalidValue("pass %s is in the list already" % name)
+        self._passes.append(GraphPass(name))
+        self._passes.sort(key=lambda p: known.index(p.type()))
+        return self._passes[[p.type() for p in self._passes].index(name)]
+
+    def insert_pass(self, index, name):
+        """As :meth:`append_pass`; the position is the engine's."""
+        return self.append_pass(name)

@@ -1,0 +1,69 @@
+"""What BuildStrategy and ExecutionStrategy are made of: typed attributes that are refused once in use."""
+import enum
+
+from .errors import EnforceNotMet, InvalidType, InvalidValue
+
+
+class Field:
+    """An attribute with a type, a default and a meaning; refuses everything once its owner is in use."""
+
+    def __init__(self, default, kind, doc, least=None, optional=False):
+        self.default, self.kind, self.least, self.optional = default, kind, least, optional
+        self.__doc__ = doc
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, obj, owner=None):
+        if obj is None:
+            return self
+        return obj._values.get(self.name, self.default)
+
+    def __set__(self, obj, value):
+        if obj._finalized:
+            raise EnforceNotMet("%s is finalized: %s cannot be changed after the first run"
+                                % (type(obj).__name__, self.name))
+        obj._values[self.name] = self._checked(type(obj).__name__, value)
+
+    def _checked(self, owner, value):
+        wanted = "None or " * self.optional + self.kind.__name__
+        if value is None and self.optional:
+            return None
+        if self.kind is bool and type(value) is int and value in (0, 1):
+            value = bool(value)
+        if self.kind is list and isinstance(value, tuple):
+            value = list(value)
+        if not isinstance(value, self.kind) or (self.kind is int and isinstance(value, (bool, enum.Enum))):
+            raise InvalidType("%s.%s is a %s, got %r" % (owner, self.name, wanted, value))
+        if self.kind in (list, set) and not all(isinstance(v, str) for v in value):
+            raise InvalidType("%s.%s holds texts, got %r" % (owner, self.name, value))
+        if self.least is not None and value < self.least:
+            raise InvalidValue("%s.%s is at least %d, got %d" % (owner, self.name, self.least, value))
+        return value
+
+
+class Strategy:
+    """Attributes are the class's fields and nothing else."""
+
+    _values = None       # of the fields that were set
+    _finalized = False
+    _passes = None       # a PassBuilder, once one was asked for
+
+    def __init__(self):
+        self._values = {}
+
+    def __setattr__(self, name, value):
+        if not hasattr(type(self), name):
+            raise AttributeError("%s has no attribute %r" % (type(self).__name__, name))
+        object.__setattr__(self, name, value)
+
+    @classmethod
+    def _fields(cls):
+        return [f for f in vars(cls).values() if isinstance(f, Field)]
+
+    def _finalize(self):
+        self._finalized = True
+
+    def __repr__(self):
+        changed = ", ".join("%s=%r" % item for item in sorted(self._values.items()))
+        return "%s(%s)" % (type(self).__name__, changed)
