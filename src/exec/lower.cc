@@ -65,7 +65,7 @@ class Lowerer {
     for (int v : node.ins) spec.ins.push_back(v < 0 ? nullptr : out_.values[v]);
     for (int v : node.outs) spec.outs.push_back(v < 0 ? nullptr : out_.values[v]);
     const OpDef& def = find_op(node.op->type);
-    spec.dynamic = def.has(kDynamic);
+    spec.dynamic = def.is_dynamic(*node.op);
     for (int v : graph_.reads(node)) {
       spec.dynamic |= graph_.vars[v].dynamic;
       if (std::find(node.only_shapes.begin(), node.only_shapes.end(), v) == node.only_shapes.end()) {

@@ -70,6 +70,18 @@ OpDef& OpDef::may_share(std::string in, std::string out) {
   return *this;
 }
 
+OpDef& OpDef::shape_from(std::string in) {
+  shape_slots_.push_back(std::move(in));
+  return *this;
+}
+
+bool OpDef::is_dynamic(const ir::Op& op) const {
+  return has(kDynamic) || std::any_of(shape_slots_.begin(), shape_slots_.end(), [&](const std::string& slot) {
+           const auto& args = op.input(slot);
+           return std::any_of(args.begin(), args.end(), [](const std::string& a) { return a != ir::kEmptyVar; });
+         });
+}
+
 OpDef& OpDef::infer(std::function<void(InferContext&)> fn) {
   infer_ = std::move(fn);
   return *this;
@@ -148,6 +160,7 @@ void OpDef::check_complete() const {
   demand(static_cast<bool>(infer_), "a shape function");
   demand(!kernels_.empty() || any_kernel_, "a kernel");
   demand(static_cast<bool>(grad_) != !no_grad_.empty(), "a gradient or the reason why it has none (exactly one)");
+  for (const auto& slot : shape_slots_) demand(find_input(slot) != nullptr, "the slot that shape_from names");
   for (const auto& [in, out] : shares_) {
     demand(find_input(in) && find_output(out), "the slots that may_share names");
   }

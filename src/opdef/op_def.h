@@ -71,6 +71,7 @@ class OpDef {
   OpDef& required_attr(std::string name, AttrType type, std::string doc);
   OpDef& may_share(std::string in, std::string out);  // the output may take the input's memory when it is the last use
   OpDef& effects(unsigned flags) { effects_ |= flags; return *this; }
+  OpDef& shape_from(std::string in);  // values of this optional input, where it is given, decide output shapes
   OpDef& infer(std::function<void(InferContext&)> fn);
   OpDef& grad(std::function<void(GradContext&)> fn);
   OpDef& no_grad(std::string why);
@@ -95,6 +96,7 @@ class OpDef {
   const std::vector<std::pair<std::string, std::string>>& shares() const { return shares_; }
   unsigned effects() const { return effects_; }
   bool has(Effect effect) const { return (effects_ & effect) != 0; }
+  bool is_dynamic(const ir::Op& op) const;  // kDynamic, or an input named by shape_from is given
   bool has_grad() const { return static_cast<bool>(grad_); }
   const std::string& no_grad_reason() const { return no_grad_; }
   void run_infer(InferContext& c) const { infer_(c); }
@@ -118,6 +120,7 @@ class OpDef {
   std::vector<SlotDef> inputs_, outputs_;
   std::vector<AttrDef> attrs_;
   std::vector<std::pair<std::string, std::string>> shares_;
+  std::vector<std::string> shape_slots_;
   unsigned effects_ = 0;
   std::function<void(InferContext&)> infer_;
   std::function<void(GradContext&)> grad_;

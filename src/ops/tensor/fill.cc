@@ -88,6 +88,7 @@ AB_OP(fill_constant)
     .doc("Out = a tensor full of one value.")
     .in_optional("ValueTensor", "[1]: the value").in_optional("ShapeTensor", "[rank] int: the shape")
     .in_optional_list("ShapeTensorList", "[1] int each: the extents").out("Out", "as the attribute shape")
+    .shape_from("ShapeTensor").shape_from("ShapeTensorList")
     .attr<std::vector<int64_t>>("shape", {}, "extents")
     .infer([](InferContext& c) {
       const IntArg shape = int_arg(c, "ShapeTensor", "ShapeTensorList", int_attr(c.op(), "shape"), kUnknown);

@@ -123,6 +123,7 @@ OpDef& normal_attrs(OpDef& def) {
 OpDef& shape_slots(OpDef& def) {
   return def.in_optional("ShapeTensor", "[rank] int: the shape")
       .in_optional_list("ShapeTensorList", "[1] int each: the extents").out("Out", "as the attribute shape")
+      .shape_from("ShapeTensor").shape_from("ShapeTensorList")
       .attr<std::vector<int64_t>>("shape", {}, "extents").infer(infer_random);
 }
 OpDef& like_slots(OpDef& def) {

@@ -1,0 +1,295 @@
+// Tensors put one behind the other and cut apart: concat and split along an axis, stack and unstack along a new one.
+#include "ops/kernels/declare.h"
+#include "ops/kernels/shape_args.h"
+#include "ops/kernels/strided_copy.h"
+
+namespace anabranch {
+namespace {
+
+// A tensor as [outer, along, inner]: everything before, on and after the axis of joining.
+struct Block {
+  int64_t outer, along, inner;
+  Block(const Shape& s, int axis) : outer(s.numel(0, axis)), along(s[axis]), inner(s.numel(axis + 1, s.rank())) {}
+};
+
+// Copies `count` slices of `width` elements (part) from or to a whole whose slices are `whole_width` wide.
+void copy_part(const KernelContext& c, int64_t count, int64_t width, const Tensor& from, int64_t from_at, int64_t from_step,
+               Tensor* to, int64_t to_at, int64_t to_step) {
+  NdLoop<2> loop;
+  loop.add_axis(count, {to_step, from_step});
+  loop.add_axis(width, {1, 1});
+  strided_copy(c, loop, from, from_at, to, to_at);
+}
+
+// All inputs of a slot, side by side, into one tensor.
+void join(const KernelContext& c, In xs, int axis, Tensor* out, bool new_axis) {
+  int64_t whole = 0;
+  const auto width_of = [&](int i) {
+    if (new_axis) return c.at(xs, i).shape().numel(axis, c.at(xs, i).shape().rank());
+    const Block b(c.at(xs, i).shape(), axis);
+    return b.along * b.inner;
+  };
+  for (int i = 0; i < xs.count; ++i) whole += width_of(i);
+  const int64_t outer = c.at(xs, 0).shape().numel(0, axis);
+  int64_t at = 0;
+  for (int i = 0; i < xs.count; ++i) {
+    const int64_t width = width_of(i);
+    copy_part(c, outer, width, c.at(xs, i), 0, width, out, at, whole);
+    at += width;
+  }
+}
+
+// The reverse: pieces of one tensor into the outputs that are wanted. width(i): of piece i.
+template <class Width>
+void cut(const KernelContext& c, const Tensor& from, int64_t outer, Out outs, Width width) {
+  const int64_t whole = outer ? from.numel() / outer : 0;
+  int64_t at = 0;
+  for (int i = 0; i < outs.count; ++i) {
+    const int64_t w = width(i);
+    AB_CHECK(at + w <= whole || outer == 0, ShapeMismatch, "pieces of {} elements are cut from {}", at + w, whole);
+    if (c.wants(outs, i)) copy_part(c, outer, w, from, at, whole, &c.at(outs, i), 0, w);
+    at += w;
+  }
+}
+
+int64_t axis_of(const InferContext& c, const char* attr) {
+  if (!c.has_in("AxisTensor")) return c.attr<int32_t>(attr);
+  const Meta& m = c.in("AxisTensor");
+  if (!m.value) return 0;
+  AB_CHECK(m.value->numel() == 1, ShapeMismatch, "AxisTensor is {}, expected [1]", m.shape.str());
+  return integers_of(*m.value, "AxisTensor")[0];
+}
+
+// The kernel's view of the same axis.
+int axis_in(const KernelContext& c, In tensor, int32_t attr, int rank) {
+  return normal_axis(tensor ? integers_of(c[tensor], "AxisTensor").at(0) : attr, rank, "axis");
+}
+
+void infer_concat(InferContext& c) {
+  const int n = c.n_in("X");
+  AB_CHECK(n > 0, InvalidArgument, "concat: X is empty");
+  const Meta& first = c.in("X");
+  if (c.has_in("AxisTensor") && !c.in("AxisTensor").value) {
+    return c.set_out("Out", Shape(std::vector<int64_t>(static_cast<size_t>(first.shape.rank()), kUnknown)), first.dtype);
+  }
+  const int axis = normal_axis(axis_of(c, "axis"), first.shape.rank(), "axis");
+  Shape out = first.shape;
+  for (int i = 1; i < n; ++i) {
+    const Meta& x = c.in("X", i);
+    AB_CHECK(x.shape.rank() == out.rank(), ShapeMismatch, "concat: X[0] is {}, X[{}] is {}", first.shape.str(), i,
+             x.shape.str());
+    AB_CHECK(x.dtype == first.dtype, InvalidArgument, "concat: X[0] is of {}, X[{}] is of {}", dtype_name(first.dtype), i,
+             dtype_name(x.dtype));
+    for (int a = 0; a < out.rank(); ++a) {
+      const int64_t e = x.shape[a];
+      if (a == axis) {
+        out.set(a, out[a] < 0 || e < 0 ? kUnknown : out[a] + e);
+      } else {
+        AB_CHECK(out[a] == e || out[a] < 0 || e < 0, ShapeMismatch, "concat: X[0] is {}, X[{}] is {}, they differ at axis {}",
+                 first.shape.str(), i, x.shape.str(), a);
+        if (out[a] < 0) out.set(a, e);
+      }
+    }
+  }
+  c.set_out("Out", out, first.dtype);
+  if (axis != 0) c.share_lod("Out", "X");
+}
+
+OpDef& concat_attrs(OpDef& def) {
+  def.attr<int32_t>("axis", 0, "axis along which tensors are put together; negative: from the end");
+  return ignored_flags(def, {"use_mkldnn", "use_quantizer"});
+}
+
+// Extents of the pieces along the axis.
+std::vector<int64_t> sections_of(const InferContext& c, int64_t whole) {
+  const int n = c.n_out("Out");
+  const auto attr = int_attr(c.op(), "sections");
+  if (attr.empty() && !c.has_in("SectionsTensorList")) {
+    const int32_t num = c.attr<int32_t>("num");
+    AB_CHECK(num == n, InvalidArgument, "split: num is {}, there are {} outputs", num, n);
+    AB_CHECK(whole < 0 || whole % n == 0, InvalidArgument, "split: an extent of {} cannot be cut into {} equal parts", whole, n);
+    return std::vector<int64_t>(static_cast<size_t>(n), whole < 0 ? kUnknown : whole / n);
+  }
+  std::vector<int64_t> parts = int_arg(c, "", "SectionsTensorList", attr, kUnknown).values;
+  AB_CHECK(static_cast<int>(parts.size()) == n, InvalidArgument, "split: {} sections, {} outputs", parts.size(), n);
+  int64_t sum = 0;
+  int64_t* open = nullptr;
+  for (int64_t& p : parts) {
+    AB_CHECK(p >= -1 && (p >= 0 || !open || !c.runtime()), InvalidArgument, "split: sections are {}", fmt::join(attr, ", "));
+    if (p < 0) open = &p;
+    else sum += p;
+  }
+  if (whole >= 0 && open && c.op().input("SectionsTensorList").empty()) *open = whole - sum;
+  if (whole >= 0 && c.runtime() && open) *open = whole - sum;
+  for (int64_t p : parts) AB_CHECK(p >= -1 && (p >= 0 || whole < 0 || !c.runtime()), InvalidArgument, "split: sections exceed {}", whole);
+  AB_CHECK(whole < 0 || open || sum == whole, InvalidArgument, "split: sections add up to {}, the extent is {}", sum, whole);
+  return parts;
+}
+
+void infer_split(InferContext& c) {
+  const Meta& x = c.in("X");
+  AB_CHECK(c.n_out("Out") > 0, InvalidArgument, "split: there are no outputs");
+  const bool open = c.has_in("AxisTensor") && !c.in("AxisTensor").value;
+  const int axis = normal_axis(axis_of(c, "axis"), x.shape.rank(), "axis");
+  const auto parts = sections_of(c, open ? kUnknown : x.shape[axis]);
+  for (int i = 0; i < c.n_out("Out"); ++i) {
+    Shape s = open ? Shape(std::vector<int64_t>(static_cast<size_t>(x.shape.rank()), kUnknown)) : x.shape;
+    if (!open) s.set(axis, parts[static_cast<size_t>(i)]);
+    c.set_out("Out", s, x.dtype, i);
+    if (axis != 0) c.share_lod("Out", "X", i);
+  }
+}
+
+int64_t piece_width(const Tensor& piece, int axis) { return piece.shape().numel(axis, piece.shape().rank()); }
+
+// An axis among those of the result of stacking.
+int new_axis(const ir::Op& op, int rank) { return normal_axis(op.attr<int32_t>("axis"), rank + 1, "axis"); }
+
+void infer_stack(InferContext& c, const char* from, const char* to) {
+  const Meta& first = c.in(from);
+  for (int i = 1; i < c.n_in(from); ++i) {
+    AB_CHECK(compatible(first.shape, c.in(from, i).shape), ShapeMismatch, "{}: {}[0] is {}, {}[{}] is {}", c.op().type, from,
+             first.shape.str(), from, i, c.in(from, i).shape.str());
+    AB_CHECK(first.dtype == c.in(from, i).dtype, InvalidArgument, "{}: inputs are of {} and {}", c.op().type,
+             dtype_name(first.dtype), dtype_name(c.in(from, i).dtype));
+  }
+  const int axis = new_axis(c.op(), first.shape.rank());
+  Shape out = first.shape.slice(0, axis);
+  out.push_back(c.n_in(from));
+  for (int i = axis; i < first.shape.rank(); ++i) out.push_back(first.shape[i]);
+  c.set_out(to, out, first.dtype);
+}
+
+void infer_unstack(InferContext& c, const char* from, const char* to) {
+  const Meta& x = c.in(from);
+  AB_CHECK(x.shape.rank() > 0, ShapeMismatch, "{}: {} has no axis", c.op().type, from);
+  const int axis = new_axis(c.op(), x.shape.rank() - 1), n = c.n_out(to);
+  AB_CHECK(x.shape[axis] == n || x.shape[axis] == kUnknown, InvalidArgument, "{}: {} is {}, there are {} outputs", c.op().type,
+           from, x.shape.str(), n);
+  Shape out = x.shape.slice(0, axis);
+  for (int i = axis + 1; i < x.shape.rank(); ++i) out.push_back(x.shape[i]);
+  if (out.rank() == 0) out = scalar_shape();
+  for (int i = 0; i < n; ++i) c.set_out(to, out, x.dtype, i);
+}
+
+Kernel stack_kernel(const KernelArgs& op, const char* from, const char* to) {
+  return [attr = op.attr<int32_t>("axis"), xs = op.in(from), out = op.out(to)](KernelContext& c) {
+    join(c, xs, normal_axis(attr, c.at(xs, 0).shape().rank() + 1, "axis"), &c[out], true);
+  };
+}
+
+Kernel unstack_kernel(const KernelArgs& op, const char* from, const char* to) {
+  return [attr = op.attr<int32_t>("axis"), x = op.in(from), outs = op.out(to)](KernelContext& c) {
+    const Shape& s = c[x].shape();
+    const int axis = normal_axis(attr, s.rank(), "axis");
+    const int64_t width = s.numel(axis + 1, s.rank());
+    cut(c, c[x], s.numel(0, axis), outs, [=](int) { return width; });
+  };
+}
+
+OpDef& stack_attrs(OpDef& def) { return def.attr<int32_t>("axis", 0, "the axis that comes in or goes away"); }
+OpDef& unstack_attrs(OpDef& def) { return stack_attrs(def).attr<int32_t>("num", 0, "number of outputs"); }
+
+}  // namespace
+
+AB_OP(concat)
+    .doc("Out = the tensors X put together along an axis.")
+    .in_list("X", "tensors that agree in all other axes").in_optional("AxisTensor", "[1] int: takes the place of axis")
+    .out("Out", "extents along the axis add up").shape_from("AxisTensor")
+    .infer(infer_concat)
+    .grad([](GradContext& g) {
+      g.op("concat_grad").in("X", g.in("X")).in("AxisTensor", g.in("AxisTensor")).in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"));
+    })
+    .dtype_of_input("X")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [attr = op.attr<int32_t>("axis"), xs = op.in("X"), at = op.in("AxisTensor"), out = op.out("Out")](KernelContext& c) {
+        join(c, xs, axis_in(c, at, attr, c[out].shape().rank()), &c[out], false);
+      };
+    });
+
+AB_OP(concat_grad)
+    .doc("X@GRAD[i] = the part of Out@GRAD that X[i] became.")
+    .in_list("X", "as of concat").in_optional("AxisTensor", "as of concat").in("Out@GRAD", "as Out").out_list("X@GRAD", "as X")
+    .infer([](InferContext& c) {
+      AB_CHECK(c.n_in("X") == c.n_out("X@GRAD"), InvalidArgument, "concat_grad: {} inputs, {} gradients", c.n_in("X"),
+               c.n_out("X@GRAD"));
+      int64_t n = 0;
+      for (int i = 0; i < c.n_in("X"); ++i) {
+        const Meta& x = c.in("X", i);
+        const int64_t k = x.shape.numel();
+        n = n < 0 || k < 0 ? kUnknown : n + k;
+        c.set_out("X@GRAD", x.shape, c.in("Out@GRAD").dtype, i);
+        c.out("X@GRAD", i).lod = x.lod;
+        c.out("X@GRAD", i).lod_level = x.lod_level;
+      }
+      check_numel(c, "Out@GRAD", n);
+    })
+    .no_grad(kNoSecondOrder)
+    .dtype_of_input("Out@GRAD")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [attr = op.attr<int32_t>("axis"), xs = op.in("X"), at = op.in("AxisTensor"), dout = op.in("Out@GRAD"),
+              dxs = op.out("X@GRAD")](KernelContext& c) {
+        const Shape& s = c[dout].shape();
+        const int axis = axis_in(c, at, attr, s.rank());
+        cut(c, c[dout], s.numel(0, axis), dxs, [&](int i) { return piece_width(c.at(xs, i), axis); });
+      };
+    });
+
+AB_OP(split)
+    .doc("Out[i] = piece i of X along an axis.")
+    .in("X", "[...] any").in_optional("AxisTensor", "[1] int: takes the place of axis")
+    .in_optional_list("SectionsTensorList", "[1] int each: takes the place of sections").out_list("Out", "the pieces")
+    .attr<std::vector<int32_t>>("sections", {}, "extents of the pieces, one may be -1: what is left; none: equal pieces")
+    .attr<int32_t>("num", 0, "number of equal pieces").attr<int32_t>("axis", 0, "axis to cut")
+    .shape_from("AxisTensor").shape_from("SectionsTensorList")
+    .infer(infer_split)
+    .grad([](GradContext& g) {
+      g.op("concat").bare().in("X", g.dout("Out")).in("AxisTensor", g.in("AxisTensor")).out("Out", g.din("X"))
+          .attr("axis", g.attr<int32_t>("axis"));
+    })
+    .dtype_of_input("X")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [attr = op.attr<int32_t>("axis"), x = op.in("X"), at = op.in("AxisTensor"), outs = op.out("Out")](KernelContext& c) {
+        const Shape& s = c[x].shape();
+        const int axis = axis_in(c, at, attr, s.rank());
+        cut(c, c[x], s.numel(0, axis), outs, [&](int i) {
+          AB_CHECK(c.wants(outs, i), Unsupported, "split: output {} is left out", i);
+          return piece_width(c.at(outs, i), axis);
+        });
+      };
+    });
+
+AB_OP(stack)
+    .doc("Y = the tensors X put together along a new axis.")
+    .in_list("X", "tensors of one shape").out("Y", "[..., number of tensors, ...]")
+    .infer([](InferContext& c) { infer_stack(c, "X", "Y"); })
+    .grad([](GradContext& g) { g.op("stack_grad").in("Y@GRAD", g.dout("Y")).out("X@GRAD", g.din("X")); })
+    .cpu_any([](const KernelArgs& op) { return stack_kernel(op, "X", "Y"); });
+
+AB_OP(stack_grad)
+    .doc("X@GRAD[i] = Y@GRAD at index i of the new axis.")
+    .in("Y@GRAD", "as Y").out_list("X@GRAD", "as X")
+    .infer([](InferContext& c) { infer_unstack(c, "Y@GRAD", "X@GRAD"); })
+    .no_grad(kNoSecondOrder)
+    .cpu_any([](const KernelArgs& op) { return unstack_kernel(op, "Y@GRAD", "X@GRAD"); });
+
+AB_OP(unstack)
+    .doc("Y[i] = X at index i of an axis, without that axis.")
+    .in("X", "[...] any").out_list("Y", "X's shape without the axis")
+    .infer([](InferContext& c) { infer_unstack(c, "X", "Y"); })
+    .grad([](GradContext& g) { g.op("unstack_grad").in("Y@GRAD", g.dout("Y")).out("X@GRAD", g.din("X")); })
+    .cpu_any([](const KernelArgs& op) { return unstack_kernel(op, "X", "Y"); });
+
+AB_OP(unstack_grad)
+    .doc("X@GRAD = the tensors Y@GRAD put together along the axis.")
+    .in_list("Y@GRAD", "as Y").out("X@GRAD", "as X")
+    .infer([](InferContext& c) { infer_stack(c, "Y@GRAD", "X@GRAD"); })
+    .no_grad(kNoSecondOrder)
+    .cpu_any([](const KernelArgs& op) { return stack_kernel(op, "Y@GRAD", "X@GRAD"); });
+
+[[maybe_unused]] static const bool concat_attrs_declared =
+    (concat_attrs(ab_op_concat), concat_attrs(ab_op_concat_grad), stack_attrs(ab_op_stack), stack_attrs(ab_op_stack_grad),
+     unstack_attrs(ab_op_unstack), unstack_attrs(ab_op_unstack_grad), true);
+
+}  // namespace anabranch

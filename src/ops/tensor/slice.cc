@@ -1,0 +1,215 @@
+// Parts of a tensor by begin, end and step along some axes: slice (steps of 1) and strided_slice.
+#include "ops/kernels/declare.h"
+#include "ops/kernels/shape_args.h"
+#include "ops/kernels/strided_copy.h"
+
+namespace anabranch {
+namespace {
+
+// Indices begin, begin + step, ..., `count` of them.
+struct Range {
+  int64_t begin = 0, step = 1, count = 0;
+};
+
+// Python's rule: negative positions count from the end, positions outside are cut. With a negative step an end before
+// the first element is written as less than -extent.
+Range range_of(int64_t begin, int64_t end, int64_t step, int64_t extent) {
+  const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
+  const auto placed = [&](int64_t p) { return std::clamp(p < 0 ? p + extent : p, low, high); };
+  const int64_t from = placed(begin), to = placed(end);
+  const int64_t reach = step > 0 ? to - from : from - to;
+  const int64_t stride = step > 0 ? step : -step;
+  return {from, step, reach <= 0 ? 0 : (reach + stride - 1) / stride};
+}
+
+struct Ranges {
+  std::array<Range, kMaxRank> of;
+  std::array<bool, kMaxRank> open{};  // axes of which the extent or a position is not known yet
+};
+
+std::vector<int64_t> list_of(const InferContext& c, const char* attr, const char* tensor, const char* list, bool* known) {
+  const IntArg arg = int_arg(c, tensor, list, int_attr(c.op(), attr), 0);
+  *known = *known && arg.known;
+  return arg.values;
+}
+
+struct Lists {
+  std::vector<int64_t> axes, starts, ends, strides, decreased;
+  bool known = true;
+};
+
+Ranges ranges_of(const Lists& l, const Shape& x, const std::string& type) {
+  AB_CHECK(l.axes.size() == l.starts.size() && l.axes.size() == l.ends.size() && l.axes.size() == l.strides.size(),
+           InvalidArgument, "{}: {} axes, {} starts, {} ends, {} strides", type, l.axes.size(), l.starts.size(),
+           l.ends.size(), l.strides.size());
+  Ranges r;
+  for (int i = 0; i < x.rank(); ++i) {
+    r.of[i] = {0, 1, x[i]};
+    r.open[i] = x[i] == kUnknown;
+  }
+  for (size_t k = 0; k < l.axes.size(); ++k) {
+    const int axis = normal_axis(l.axes[k], x.rank(), "axes");
+    AB_CHECK(l.strides[k] != 0 && l.strides[k] > -(int64_t{1} << 32), InvalidArgument, "{}: stride {} of axis {}", type,
+             l.strides[k], axis);
+    if (!l.known) r.open[axis] = true;
+    if (r.open[axis]) {
+      r.of[axis].count = kUnknown;
+      continue;
+    }
+    r.of[axis] = range_of(l.starts[k], l.ends[k], l.strides[k], x[axis]);
+  }
+  return r;
+}
+
+Lists lists_of(const InferContext& c, bool strided) {
+  Lists l;
+  l.axes = int_attr(c.op(), "axes");
+  l.starts = list_of(c, "starts", "StartsTensor", "StartsTensorList", &l.known);
+  l.ends = list_of(c, "ends", "EndsTensor", "EndsTensorList", &l.known);
+  l.strides = strided ? list_of(c, "strides", "StridesTensor", "StridesTensorList", &l.known)
+                      : std::vector<int64_t>(l.axes.size(), 1);
+  l.decreased = int_attr(c.op(), "decrease_axis");
+  return l;
+}
+
+// The same at run time, from the values that the inputs hold.
+struct Source {
+  In tensor, list;
+  std::vector<int64_t> attr;
+  std::vector<int64_t> get(const KernelContext& c) const {
+    if (tensor) return integers_of(c[tensor], "positions");
+    if (!list) return attr;
+    std::vector<int64_t> values;
+    for (int i = 0; i < list.count; ++i) values.push_back(integers_of(c.at(list, i), "positions").at(0));
+    return values;
+  }
+};
+
+struct Sources {
+  std::vector<int64_t> axes;
+  Source starts, ends, strides;
+  bool strided;
+  Sources(const KernelArgs& op, bool with_strides) : axes(int_attr(op.op(), "axes")), strided(with_strides) {
+    starts = {op.in("StartsTensor"), op.in("StartsTensorList"), int_attr(op.op(), "starts")};
+    ends = {op.in("EndsTensor"), op.in("EndsTensorList"), int_attr(op.op(), "ends")};
+    if (strided) strides = {op.in("StridesTensor"), op.in("StridesTensorList"), int_attr(op.op(), "strides")};
+  }
+  Ranges get(const KernelContext& c, const Shape& x) const {
+    Lists l;
+    l.axes = axes;
+    l.starts = starts.get(c);
+    l.ends = ends.get(c);
+    l.strides = strided ? strides.get(c) : std::vector<int64_t>(axes.size(), 1);
+    return ranges_of(l, x, "slice");
+  }
+};
+
+void infer_slice(InferContext& c, bool strided) {
+  const Meta& x = c.in("Input");
+  const Lists l = lists_of(c, strided);
+  const Ranges r = ranges_of(l, x.shape, c.op().type);
+  std::array<bool, kMaxRank> gone{};
+  for (int64_t a : l.decreased) {
+    const int axis = normal_axis(a, x.shape.rank(), "decrease_axis");
+    AB_CHECK(r.of[axis].count == 1 || r.open[axis], InvalidArgument, "{}: axis {} of {} keeps {} elements, but goes away",
+             c.op().type, axis, x.shape.str(), r.of[axis].count);
+    gone[axis] = true;
+  }
+  Shape out;
+  for (int i = 0; i < x.shape.rank(); ++i) {
+    AB_CHECK(r.open[i] || r.of[i].count > 0 || x.shape[i] == 0, InvalidArgument, "{}: nothing of axis {} of {} is left",
+             c.op().type, i, x.shape.str());
+    if (!gone[i]) out.push_back(r.of[i].count);
+  }
+  c.set_out("Out", out.rank() ? out : scalar_shape(), x.dtype);
+  if (!gone[0] && r.of[0].count == x.shape[0] && r.of[0].step == 1) c.share_lod("Out", "Input");
+}
+
+// The loop over a part of `whole`: operand 0 is the part, dense; operand 1 lies in the whole, from *offset on.
+NdLoop<2> part_loop(const Shape& whole, const Ranges& r, int64_t* offset) {
+  const auto steps = dense_strides(whole);
+  Shape part;
+  for (int i = 0; i < whole.rank(); ++i) part.push_back(r.of[i].count);
+  const auto dense = dense_strides(part);
+  NdLoop<2> loop;
+  *offset = 0;
+  for (int i = 0; i < whole.rank(); ++i) {
+    if (part[i] > 0) *offset += r.of[i].begin * steps[i];
+    loop.add_axis(part[i], {dense[i], steps[i] * r.of[i].step});
+  }
+  return loop;
+}
+
+NdLoop<2> turned(const NdLoop<2>& loop) {
+  NdLoop<2> back;
+  for (int i = 0; i < loop.rank(); ++i) back.add_axis(loop.extent(i), {loop.strides(i)[1], loop.strides(i)[0]});
+  if (loop.rank() == 0) back.add_axis(loop.total(), {1, 1});
+  return back;
+}
+
+OpDef& arguments(OpDef& def, bool strided) {
+  def.in_optional("StartsTensor", "[n] int: takes the place of starts").in_optional("EndsTensor", "[n] int");
+  if (strided) def.in_optional("StridesTensor", "[n] int");
+  def.in_optional_list("StartsTensorList", "[1] int each").in_optional_list("EndsTensorList", "[1] int each");
+  if (strided) def.in_optional_list("StridesTensorList", "[1] int each");
+  def.attr<std::vector<int32_t>>("axes", {}, "axes to cut").attr<std::vector<int32_t>>("starts", {}, "first positions");
+  def.attr<std::vector<int32_t>>("ends", {}, "positions behind the last ones");
+  if (strided) def.attr<std::vector<int32_t>>("strides", {}, "steps, not 0; negative ones go backwards");
+  def.attr<std::vector<int32_t>>("infer_flags", {}, "accepted, without effect");
+  return def.attr<std::vector<int32_t>>("decrease_axis", {}, "axes of one element that go away");
+}
+
+OpDef& dynamic(OpDef& def, bool strided) {
+  for (const char* slot : {"StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"}) def.shape_from(slot);
+  if (strided) def.shape_from("StridesTensor").shape_from("StridesTensorList");
+  return def;
+}
+
+void declare(const char* type, const char* doc, bool strided) {
+  const std::string grad = std::string(type) + "_grad";
+  OpDef& def = declare_op(type, __FILE__).doc(doc).in("Input", "[...] any");
+  dynamic(arguments(def, strided), strided).out("Out", "the part, [1] when no axis is left");
+  def.infer([strided](InferContext& c) { infer_slice(c, strided); });
+  const auto pass_on = [strided](GradContext& g, GradOp& op) {
+    for (const char* slot : {"StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"}) op.in(slot, g.in(slot));
+    if (!strided) return;
+    op.in("StridesTensor", g.in("StridesTensor")).in("StridesTensorList", g.in("StridesTensorList"));
+  };
+  def.grad([=](GradContext& g) {
+    GradOp op = g.op(grad).in("Input", g.in("Input")).in("Out@GRAD", g.dout("Out")).out("Input@GRAD", g.din("Input"));
+    pass_on(g, op);
+  });
+  def.dtype_of_input("Input").cpu_any([strided](const KernelArgs& op) -> Kernel {
+    return [sources = Sources(op, strided), x = op.in("Input"), out = op.out("Out")](KernelContext& c) {
+      int64_t offset = 0;
+      const auto loop = part_loop(c[x].shape(), sources.get(c, c[x].shape()), &offset);
+      AB_CHECK(loop.total() == c[out].numel(), ShapeMismatch, "slice: a part of {} elements, Out is {}", loop.total(),
+               c[out].shape().str());
+      strided_copy(c, loop, c[x], offset, &c[out], 0);
+    };
+  });
+  OpDef& back = declare_op(grad.c_str(), __FILE__).doc("Input@GRAD = Out@GRAD where the part was, else 0.");
+  arguments(back.in("Input", "gives the shape").in("Out@GRAD", "as Out"), strided).out("Input@GRAD", "as Input");
+  back.infer([](InferContext& c) {
+    c.same_as("Input@GRAD", "Input");
+    c.out("Input@GRAD").dtype = c.in("Out@GRAD").dtype;
+  });
+  back.no_grad(kNoSecondOrder).dtype_of_input("Out@GRAD");
+  back.cpu_any([strided](const KernelArgs& op) -> Kernel {
+    return [sources = Sources(op, strided), dout = op.in("Out@GRAD"), dx = op.out("Input@GRAD")](KernelContext& c) {
+      int64_t offset = 0;
+      const auto loop = part_loop(c[dx].shape(), sources.get(c, c[dx].shape()), &offset);
+      AB_CHECK(loop.total() == c[dout].numel(), ShapeMismatch, "slice: a part of {} elements, Out@GRAD is {}", loop.total(),
+               c[dout].shape().str());
+      zero_bytes(c, &c[dx]);
+      strided_copy(c, turned(loop), c[dout], 0, &c[dx], offset);
+    };
+  });
+}
+
+[[maybe_unused]] const bool declared =
+    (declare("slice", "Out = elements starts to ends along some axes of Input.", false),
+     declare("strided_slice", "Out = elements starts to ends, in steps, along some axes of Input.", true), true);
+
+}  // namespace
+}  // namespace anabranch
