@@ -73,6 +73,7 @@ class Replicator {
     for (int r = 0; r < (skips_idle ? options_.active : options_.replicas); ++r) add_node(index, op, r, false);
     if (training_) {
       weight_branches(index);
+      if (is_update(*op)) return;  // clips name their gradient too, but it has been summed by then
       for (const auto& [param, grad] : op->role_vars()) add_collective(index, *op, param, grad);
     }
   }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import anabranch.fluid as fluid
+from anabranch import _core
 
 REDUCE = fluid.BuildStrategy.ReduceStrategy
 THREADS = (1, 2, 7, 16)
@@ -265,15 +266,14 @@ def test_reduce_keeps_one_copy_of_the_parameters():
     def wide():
         return dense_model(width=20000)
 
-    core = fluid.core
     grown = {}
     for name, reduce in (("all", REDUCE.AllReduce), ("reduce", REDUCE.Reduce)):
         t = Trainer(wide, momentum)
         state = sum(v.nbytes for v in t.state().values())
-        before = core.resident_buffer_bytes()
+        before = _core.resident_buffer_bytes()
         t.parallel(4, reduce).step(batch(4, 0))
-        temporaries = t.target.temporary_bytes()
-        grown[name] = (core.resident_buffer_bytes() - before - temporaries) / state
+        temporaries = t.target._engine.temporary_bytes()
+        grown[name] = (_core.resident_buffer_bytes() - before - temporaries) / state
     assert grown["all"] > 2.9, grown
     assert grown["reduce"] < 0.2, grown
 
@@ -289,7 +289,7 @@ def test_an_error_in_any_node_of_any_replica_comes_out_once_and_nothing_is_lost(
         t = Trainer(dense_model, adam).parallel(3, reduce, threads=2)
         t.step(batch(9, 0))
         seen = []
-        t.target.set_probe(lambda op, replica, node: seen.append((op, replica, node)))
+        t.target._engine.set_probe(lambda op, replica, node: seen.append((op, replica, node)))
         t.step(batch(9, 1))
         for n, v in saved.items():
             t.scope.find_var(n).get_tensor().set(v, fluid.CPUPlace())
@@ -299,14 +299,14 @@ def test_an_error_in_any_node_of_any_replica_comes_out_once_and_nothing_is_lost(
                 if at == node:
                     raise RuntimeError("planted at node %d" % node)
 
-            t.target.set_probe(fail)
+            t.target._engine.set_probe(fail)
             with pytest.raises(fluid.core.EnforceNotMet) as caught:
                 t.step(batch(9, 1))
             text = str(caught.value)
             assert text.count("planted at node %d" % node) == 1, text
             assert op in text and "replica %d" % replica in text, text
             assert "had changed before the error" in text
-            t.target.set_probe(None)
+            t.target._engine.set_probe(None)
             for n, v in saved.items():
                 t.scope.find_var(n).get_tensor().set(v, fluid.CPUPlace())
         t.step(batch(9, 1))
