@@ -7,7 +7,7 @@ from .errors import EnforceNotMet, InvalidType, Violated
 __all__ = ["create_lod_tensor", "create_random_int_lodtensor"]
 
 
-def create_lod_tensor(data, recursive_seq_lens, place=None):
+def create_lod_tensor(data, recursive_seq_lens, place):
     """A LoDTensor of given sequences.
 
     Args:
@@ -15,7 +15,7 @@ def create_lod_tensor(data, recursive_seq_lens, place=None):
             an int64 array of shape [N, 1].
         recursive_seq_lens (list of list of int): lengths, outermost level first: [[2, 3]] is a sequence of two rows
             and one of three.
-        place (CPUPlace, optional): accepted; the tensor lives on the CPU.
+        place (CPUPlace): accepted; the tensor lives on the CPU.
 
     Returns:
         LoDTensor.
