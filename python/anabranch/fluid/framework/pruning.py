@@ -49,8 +49,7 @@ def clone_for_test(program):
         block = desc.block(i)
         _keep_ops(block, [not _is_for_training(op) and op.type not in _READER_OPS for op in block.ops()])
     set_test_mode(desc)
-    _drop_unused_vars(desc, program.desc, ())
-    desc.drop_unused_blocks()
+    _drop_unused(desc, program.desc, [var.name for var in desc.block(0).vars() if var.is_data])
     return _copy(program, desc)
 
 
@@ -83,13 +82,14 @@ def _used_names(desc):
     return used
 
 
-def _drop_unused_vars(desc, original, keep):
-    """Drops variables that some op of ``original`` used and no op of ``desc`` uses any more."""
+def _drop_unused(desc, original, keep):
+    """Drops blocks that no op refers to, and variables that an op of ``original`` used and none of ``desc`` does."""
+    desc.drop_unused_blocks()
     gone = _used_names(original) - _used_names(desc) - set(keep)
     for i in range(desc.num_blocks()):
         block = desc.block(i)
         for var in block.vars():
-            if var.name in gone and not var.is_data:
+            if var.name in gone:
                 block.remove_var(var.name)
 
 
@@ -146,7 +146,6 @@ def prune(program, feeds, targets):
     desc = program.desc.clone()
     _keep_ops(desc.block(0), keep)
     desc.touch()
-    _drop_unused_vars(desc, program.desc, names | set(feeds))
-    desc.drop_unused_blocks()
+    _drop_unused(desc, program.desc, names | set(feeds))
     return _copy(program, desc)
 
