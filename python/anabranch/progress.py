@@ -1,0 +1,89 @@
+"""A line that tells how far a training run is: step, loss, speed, time left."""
+import sys
+import time
+
+__all__ = ["Progress"]
+
+
+def _clock_text(seconds):
+    """"0:07", "12:34", "1:02:03"."""
+    seconds = int(seconds + 0.5)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return "%d:%02d:%02d" % (hours, minutes, seconds) if hours else "%d:%02d" % (minutes, seconds)
+
+
+class Progress:
+    """Prints one line a step at most: redrawn in place in a terminal, else a plain line every few seconds.
+
+    Args:
+        steps (int): how many steps there will be, at least 1.
+        unit (str): what a row of a batch is, in the plural. Default "samples".
+        stream (file, optional): where to print. Default ``sys.stderr``.
+        terminal (bool, optional): redraw in place. Default: whether ``stream`` is a terminal.
+        every_s (float, optional): seconds between two lines. Default 0.1 in a terminal, else 5.
+        now (callable): the clock, in seconds. Default ``time.monotonic``.
+
+    Raises:
+        ValueError: ``steps`` is below 1.
+
+    Examples:
+        >>> import sys
+        >>> from anabranch.progress import Progress
+        >>> with Progress(2, unit="images", stream=sys.stdout, terminal=False, now=iter(range(9)).__next__) as line:
+        ...     line.step(loss=0.5, rows=32)
+        ...     line.step(loss=0.25, rows=32)
+        step 1/2  loss 0.5000  32 images/s  ETA 0:01
+        step 2/2  loss 0.2500  32 images/s  0:02 in all
+    """
+
+    def __init__(self, steps, unit="samples", stream=None, terminal=None, every_s=None, now=time.monotonic):
+        if steps < 1:
+            raise ValueError("Progress: steps is %d, expected at least 1" % steps)
+        self._steps, self._unit, self._now = steps, unit, now
+        self._stream = sys.stderr if stream is None else stream
+        self._terminal = self._stream.isatty() if terminal is None else terminal
+        self._every_s = (0.1 if self._terminal else 5.0) if every_s is None else every_s
+        self._done = self._rows = 0
+        self._loss = None
+        self._begin = now()
+        self._printed_at = None
+        self._width = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+    def step(self, loss, rows):
+        """Counts a step. ``loss``: a number or an array, whose mean is shown; ``rows``: rows of the batch."""
+        self._done += 1
+        self._rows += rows
+        self._loss = float(loss.mean()) if hasattr(loss, "mean") else float(loss)
+        now = self._now()
+        if self._printed_at is None or now - self._printed_at >= self._every_s or self._done == self._steps:
+            self._printed_at = now
+            self._print(now - self._begin)
+
+    def close(self):
+        """Leaves the line as it is and goes to the next one."""
+        if self._terminal and self._width:
+            self._stream.write("\n")
+            self._stream.flush()
+        self._width = 0
+
+    def _print(self, elapsed):
+        speed = self._rows / elapsed if elapsed > 0 else 0.0
+        if self._done < self._steps:
+            time_text = "ETA " + _clock_text(elapsed / self._done * (self._steps - self._done))
+        else:
+            time_text = _clock_text(elapsed) + " in all"
+        text = "step %*d/%d  loss %.4f  %s %s/s  %s" % (len(str(self._steps)), self._done, self._steps, self._loss,
+                                                        format(int(speed), ","), self._unit, time_text)
+        if self._terminal:
+            self._stream.write("\r" + text.ljust(self._width))
+            self._width = len(text)
+        else:
+            self._stream.write(text + "\n")
+        self._stream.flush()
