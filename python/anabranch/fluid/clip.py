@@ -30,7 +30,7 @@ class ErrorClipByValue(BaseErrorClipAttr):
         >>> import anabranch.fluid as fluid
         >>> h = fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 2)
         >>> h._set_error_clip(fluid.clip.ErrorClipByValue(max=0.5))
-        >>> pairs = fluid.backward.append_backward(fluid.layers.mean(h))
+        >>> ops, pairs = fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(h))
         >>> "clip" in [op.type for op in fluid.default_main_program().global_block().ops]
         True
     """
@@ -52,7 +52,7 @@ def error_clip_callback(block, context):
     for name in op.output_arg_names:
         if name not in context:
             continue
-        variable = block._var_recursive(context[name])
+        variable = block._find_var_recursive(context[name])
         clip = getattr(variable, "error_clip", None)
         if clip is None:
             continue

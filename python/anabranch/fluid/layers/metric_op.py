@@ -1,4 +1,5 @@
 """Metrics computed inside the program."""
+from .. import unique_name
 from ..framework.dtype import VarType
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
@@ -69,8 +70,10 @@ def auc(input, label, curve="ROC", num_thresholds=4095, topk=1, slide_steps=1):
     helper = LayerHelper("auc")
     area, recent = (helper.create_variable_for_type_inference("float64") for _ in range(2))
     bins = num_thresholds + 1
-    recent_shape = [(1 + slide_steps) * bins + 1]
-    stats = [helper.create_global_variable(persistable=True, dtype="int64", shape=shape)
+    # with a window: a histogram for each run in it, their sum, and the number of runs
+    recent_shape = [(1 + slide_steps) * bins + 1] if slide_steps else [1, bins]
+    stats = [helper.create_global_variable(persistable=True, dtype="int64", shape=shape, stop_gradient=False,
+                                           name=unique_name.generate("_generated_var"))
              for shape in (recent_shape, recent_shape, [1, bins], [1, bins])]
     for stat in stats:
         helper.set_variable_initializer(stat, Constant(value=0.0, force_cpu=False))

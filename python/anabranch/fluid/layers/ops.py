@@ -169,7 +169,7 @@ def relu6(x, threshold=6.0, name=None):
         >>> fluid.layers.relu6(fluid.data("x", [None, 4], "float32")).shape
         (-1, 4)
     """
-    return _with_attrs("relu6", x, {"threshold": threshold, "use_mkldnn": False}, name)
+    return _with_attrs("relu6", x, {"threshold": threshold}, name)
 
 
 def leaky_relu(x, alpha=0.02, name=None):

@@ -524,7 +524,7 @@ def rank(input):
         input (Variable): any.
 
     Returns:
-        Variable: one int32.
+        Variable: [1], int32.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -532,7 +532,7 @@ def rank(input):
         'assign_0.tmp_0'
     """
     check.variable(input, "input", "rank")
-    return assign(numpy.array(len(input.shape), "int32"))
+    return assign(numpy.array([len(input.shape)], "int32"))
 
 
 def size(input):
@@ -628,7 +628,7 @@ def has_inf(x):
         x (Variable): float32, float64, int32 or int64.
 
     Returns:
-        Variable: [1], 0 or 1 in the dtype of ``x``.
+        Variable: [1], bool.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -646,7 +646,7 @@ def has_nan(x):
         x (Variable): float32, float64, int32 or int64.
 
     Returns:
-        Variable: [1], 0 or 1 in the dtype of ``x``.
+        Variable: [1], bool.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -141,6 +141,7 @@ class Optimizer:
             raise Violated("%s: accumulator %s of parameter %s exists already" % (self.__class__.__name__, name, param.name))
         variable = self.helper.create_global_variable(
             name=unique_name.generate(param.name + "_" + name), persistable=True, dtype=dtype or param.dtype,
+            stop_gradient=False,
             type=param.type if type is None else type, shape=list(param.shape if shape is None else shape))
         self.helper.set_variable_initializer(variable, initializer=Constant(value=float(fill_value)))
         self._opti_name_list.append(variable.name)
