@@ -1,0 +1,288 @@
+// Between sequences of rows and a batch padded to one length: pad, unpad, mask.
+#include <algorithm>
+#include <cstring>
+
+#include "ops/kernels/ids.h"
+#include "ops/sequence/offsets.h"
+
+namespace anabranch::sequence {
+namespace {
+
+int64_t longest(const Offsets& o) {
+  int64_t most = 0;
+  for (int64_t s = 0; s < count(o); ++s) {
+    most = std::max(most, o[static_cast<size_t>(s) + 1] - o[static_cast<size_t>(s)]);
+  }
+  return most;
+}
+
+int64_t padded_length(const ir::Op& op, const Offsets& o) {
+  const int64_t wanted = op.attr<int32_t>("padded_length"), most = longest(o);
+  AB_CHECK(wanted == -1 || wanted >= most, InvalidArgument,
+           "{}: padded_length is {}, the longest sequence has {} rows", op.type, wanted, most);
+  return wanted == -1 ? most : wanted;
+}
+
+Shape padded_shape(const Shape& x, int64_t sequences, int64_t length) {
+  AB_CHECK(x.rank() < kMaxRank, InvalidArgument, "sequence_pad: X is {}, expected fewer axes", x.str());
+  Shape out{sequences, length};
+  for (int d = 1; d < x.rank(); ++d) out.push_back(x[d]);
+  return out;
+}
+
+// ---- sequence_pad
+
+void infer_pad(InferContext& c) {
+  check_tensor(c, "X");
+  check_rank(c, "X", 2, kMaxRank - 1);
+  check_same_dtype(c, "X", "PadValue");
+  const Shape& x = c.in("X").shape;
+  const int64_t pads = c.in("PadValue").shape.numel(), width = x.slice(1, x.rank()).numel();
+  AB_CHECK(pads < 0 || width < 0 || pads == 1 || pads == width, ShapeMismatch,
+           "{}: PadValue is {}, expected one number or as many as a row of X {}", op_name(c),
+           c.in("PadValue").shape.str(), x.str());
+  if (!c.runtime()) {
+    const int32_t length = c.attr<int32_t>("padded_length");
+    c.set_out("Out", padded_shape(x, kUnknown, length > 0 ? length : kUnknown), c.in("X").dtype);
+    c.set_out("Length", Shape{kUnknown}, DType::kInt64);
+    return;
+  }
+  const Offsets& o = lod_of(c, "X").back();
+  c.set_out("Out", padded_shape(x, count(o), padded_length(c.op(), o)), c.in("X").dtype);
+  c.set_out("Length", Shape{count(o)}, DType::kInt64);
+}
+
+template <class T>
+void pad_sequence(const T* rows, int64_t n, int64_t length, int64_t width, const T* pad, bool one, T* out) {
+  std::copy(rows, rows + n * width, out);
+  for (int64_t r = n; r < length; ++r) {
+    for (int64_t j = 0; j < width; ++j) out[r * width + j] = pad[one ? 0 : j];
+  }
+}
+
+AB_OP(sequence_pad)
+    .doc("The sequences of X side by side, each filled up to padded_length rows with PadValue.")
+    .in("X", "[rows, ...] with sequences")
+    .in("PadValue", "[1], or of the shape of a row")
+    .out("Out", "[sequences, padded_length, ...]")
+    .out("Length", "[sequences] int64: rows of each")
+    .attr<int32_t>("padded_length", -1, "rows of each; -1: as many as the longest has")
+    .infer(infer_pad)
+    .grad([](GradContext& g) {
+      g.op("sequence_pad_grad").in("X", g.in("X")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
+    })
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), pad = op.in("PadValue"), out = op.out("Out"), lengths = op.out("Length")](
+                 KernelContext& c) {
+        const Offsets& o = offsets(c[x]);
+        const int64_t length = c[out].shape()[1], width = c[x].row_elems();
+        const bool one = c[pad].numel() == 1;
+        T* to = c[out].template mutable_data<T>();
+        int64_t* n = c.wants(lengths) ? c[lengths].template mutable_data<int64_t>() : nullptr;
+        for (int64_t s = 0; s < count(o); ++s) {
+          const int64_t first = o[static_cast<size_t>(s)], rows = o[static_cast<size_t>(s) + 1] - first;
+          pad_sequence(c[x].data<T>() + first * width, rows, length, width, c[pad].data<T>(), one,
+                       to + s * length * width);
+          if (n) n[s] = rows;
+        }
+      };
+    });
+
+// Rows of a padded batch back in line: `from` [sequences, length, width] to the rows that o describes.
+template <class T>
+void take_rows(const Offsets& o, const T* from, int64_t length, int64_t width, T* to) {
+  for (int64_t s = 0; s < count(o); ++s) {
+    const int64_t first = o[static_cast<size_t>(s)], rows = o[static_cast<size_t>(s) + 1] - first;
+    const T* batch = from + s * length * width;
+    std::copy(batch, batch + rows * width, to + first * width);
+  }
+}
+
+AB_OP(sequence_pad_grad)
+    .doc("X@GRAD: the rows of Out@GRAD that are no padding.")
+    .in("X", "for its shape and sequences")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as X")
+    .infer([](InferContext& c) {
+      check_same_dtype(c, "X", "Out@GRAD");
+      if (c.runtime()) {
+        const Offsets& o = lod_of(c, "X").back();
+        const Shape wanted = padded_shape(c.in("X").shape, count(o), padded_length(c.op(), o));
+        AB_CHECK(wanted == c.in("Out@GRAD").shape, ShapeMismatch, "sequence_pad_grad: Out@GRAD is {}, expected {}",
+                 c.in("Out@GRAD").shape.str(), wanted.str());
+      }
+      grad_as(c, "X@GRAD", "X");
+    })
+    .no_grad(kOnce)
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+        if (!c.wants(dx)) return;
+        take_rows(offsets(c[x]), c[dout].data<T>(), c[dout].shape()[1], c[x].row_elems(),
+                  c[dx].template mutable_data<T>());
+      };
+    });
+
+// ---- sequence_unpad
+
+Offsets lengths_as_offsets(const std::string& op, const Tensor& lengths, const Shape& x) {
+  Tensor scratch;
+  const int64_t* n = as_int64(lengths, &scratch);
+  AB_CHECK(lengths.numel() == x[0], ShapeMismatch, "{}: X is {}, Length is {}", op, x.str(), lengths.shape().str());
+  Offsets o{0};
+  for (int64_t s = 0; s < x[0]; ++s) {
+    AB_CHECK(n[s] >= 0 && n[s] <= x[1], InvalidArgument, "{}: Length of sequence {} is {}, expected 0 to {}", op, s,
+             n[s], x[1]);
+    o.push_back(o.back() + n[s]);
+  }
+  return o;
+}
+
+void check_integers(const InferContext& c, const char* slot) {
+  check_tensor(c, slot);
+  const DType d = c.in(slot).dtype;
+  AB_CHECK(d == DType::kInt64 || d == DType::kInt32, InvalidArgument, "{}: {} holds {}, expected int64", op_name(c),
+           slot, dtype_name(d));
+}
+
+Shape unpadded_shape(const Shape& x, int64_t rows) {
+  Shape out{rows};
+  if (x.rank() == 2) out.push_back(1);
+  for (int d = 2; d < x.rank(); ++d) out.push_back(x[d]);
+  return out;
+}
+
+void infer_unpad(InferContext& c) {
+  check_tensor(c, "X");
+  check_rank(c, "X", 2, kMaxRank);
+  check_integers(c, "Length");
+  const Shape& x = c.in("X").shape;
+  if (!c.runtime()) {
+    c.set_out("Out", unpadded_shape(x, kUnknown), c.in("X").dtype);
+    c.out("Out").lod_level = 1;
+    return;
+  }
+  Offsets o = lengths_as_offsets(c.op().type, *c.in("Length").value, x);
+  c.set_out("Out", unpadded_shape(x, o.back()), c.in("X").dtype);
+  set_lod(c, "Out", one_level(std::move(o)));
+}
+
+AB_OP(sequence_unpad)
+    .doc("The first Length rows of each sample of a padded batch, one behind the other, as sequences.")
+    .in("X", "[sequences, length, ...]")
+    .in("Length", "[sequences] int64")
+    .out("Out", "[sum of Length, ...] with sequences")
+    .effects(kDynamic)
+    .infer(infer_unpad)
+    .grad([](GradContext& g) {
+      g.op("sequence_unpad_grad").in("X", g.in("X")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
+    })
+    .dtype_of_input("X")
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        const Shape& shape = c[x].shape();
+        take_rows(offsets(c[out]), c[x].data<T>(), shape[1], shape.numel(2, shape.rank()),
+                  c[out].template mutable_data<T>());
+      };
+    });
+
+AB_OP(sequence_unpad_grad)
+    .doc("X@GRAD: Out@GRAD at the rows that were taken, zero at the padding. Out@GRAD carries the sequences.")
+    .in("X", "for its shape")
+    .in("Out@GRAD", "as Out, with sequences")
+    .out("X@GRAD", "as X")
+    .infer([](InferContext& c) {
+      check_rank(c, "X", 2, kMaxRank);
+      check_same_dtype(c, "X", "Out@GRAD");
+      if (c.runtime()) {
+        const Offsets& o = lod_of(c, "Out@GRAD").back();
+        const Shape& x = c.in("X").shape;
+        AB_CHECK(count(o) == x[0] && longest(o) <= x[1] && unpadded_shape(x, o.back()) == c.in("Out@GRAD").shape,
+                 ShapeMismatch, "sequence_unpad_grad: Out@GRAD {} does not fit X {}", c.in("Out@GRAD").shape.str(),
+                 x.str());
+      }
+      grad_as(c, "X@GRAD", "X");
+    })
+    .no_grad(kOnce)
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+        if (!c.wants(dx)) return;
+        const Offsets& o = offsets(c[dout]);
+        const Shape& shape = c[x].shape();
+        const int64_t width = shape.numel(2, shape.rank());
+        const T* g = c[dout].data<T>();
+        T* to = c[dx].template mutable_data<T>();
+        std::fill(to, to + c[dx].numel(), T{0});
+        for (int64_t s = 0; s < count(o); ++s) {
+          const int64_t first = o[static_cast<size_t>(s)], last = o[static_cast<size_t>(s) + 1];
+          std::copy(g + first * width, g + last * width, to + s * shape[1] * width);
+        }
+      };
+    });
+
+// ---- sequence_mask
+
+constexpr int64_t kMaxMask = int64_t{1} << 31;
+
+int64_t mask_length(const InferContext& c) {
+  Tensor scratch;
+  int64_t most = c.attr<int32_t>("maxlen");
+  if (c.has_in("MaxLenTensor")) {
+    const Meta& m = c.in("MaxLenTensor");
+    if (!m.value) return kUnknown;
+    AB_CHECK(m.value->numel() == 1, InvalidArgument, "sequence_mask: MaxLenTensor is {}, expected one number",
+             m.shape.str());
+    most = *as_int64(*m.value, &scratch);
+    AB_CHECK(most > 0, InvalidArgument, "sequence_mask: MaxLenTensor is {}, expected above 0", most);
+  }
+  if (most < 0) {
+    if (!c.runtime()) return kUnknown;
+    const Tensor& x = *c.in("X").value;
+    const int64_t* n = as_int64(x, &scratch);
+    most = 0;
+    for (int64_t i = 0; i < x.numel(); ++i) most = std::max(most, n[i]);
+  }
+  AB_CHECK(most < kMaxMask, InvalidArgument, "sequence_mask: a mask of length {} is longer than {}", most, kMaxMask);
+  return most;
+}
+
+AB_OP(sequence_mask)
+    .doc("Y[..., j] = 1 where j < X[...], else 0, for j below maxlen.")
+    .in("X", "[...] int64 lengths")
+    .in_optional("MaxLenTensor", "[1] int, instead of the attribute maxlen")
+    .out("Y", "[..., maxlen] of out_dtype")
+    .attr<int32_t>("maxlen", -1, "length of the mask; -1: the largest of X")
+    .attr<int32_t>("out_dtype", static_cast<int32_t>(DType::kInt64), "number of the element type of Y")
+    .effects(kDynamic)
+    .infer([](InferContext& c) {
+      check_integers(c, "X");
+      if (c.has_in("MaxLenTensor")) check_integers(c, "MaxLenTensor");
+      check_rank(c, "X", 1, kMaxRank - 1);
+      const DType dtype = dtype_from_number(c.attr<int32_t>("out_dtype"));
+      AB_CHECK(dtype != DType::kFloat16, Unsupported, "sequence_mask: out_dtype float16");
+      Shape out = c.in("X").shape;
+      out.push_back(mask_length(c));
+      c.set_out("Y", out, dtype);
+    })
+    .no_grad("a mask does not change with small changes of the lengths")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      const auto scratch = std::make_shared<Tensor>();
+      return [x = op.in("X"), y = op.out("Y"), scratch](KernelContext& c) {
+        const int64_t* n = as_int64(c[x], scratch.get());
+        const Shape& shape = c[y].shape();
+        const int64_t length = shape[shape.rank() - 1];
+        visit_dtype(c[y].dtype(), [&](auto tag) {
+          using T = typename decltype(tag)::type;
+          T* to = c[y].template mutable_data<T>();
+          for (int64_t i = 0; i < c[x].numel(); ++i) {
+            for (int64_t j = 0; j < length; ++j) to[i * length + j] = static_cast<T>(j < n[i]);
+          }
+        });
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::sequence
