@@ -65,7 +65,9 @@ def adam(i, a, g):
         b1, b2 = float(b1), float(b2)
     m1 = b1 * i["Moment1"] + (1 - b1) * g
     m2 = b2 * i["Moment2"] + (1 - b2) * g * g
-    rate = i["LearningRate"] * np.sqrt(1 - i["Beta2Pow"]) / (1 - i["Beta1Pow"])
+    sparse = isinstance(i["Grad"], Rows)
+    p1, p2 = (i["Beta1Pow"] * b1, i["Beta2Pow"] * b2) if sparse else (i["Beta1Pow"], i["Beta2Pow"])
+    rate = i["LearningRate"] * np.sqrt(1 - p2) / (1 - p1)
     return {"ParamOut": i["Param"] - rate * m1 / (np.sqrt(m2) + a.get("epsilon", 1e-8)), "Moment1Out": m1,
             "Moment2Out": m2, "Beta1PowOut": i["Beta1Pow"] * b1, "Beta2PowOut": i["Beta2Pow"] * b2}
 
@@ -96,8 +98,9 @@ def adadelta(i, a, g):
     e = a["epsilon"]
     sg = 0.75 * i["AvgSquaredGrad"] + 0.25 * g * g
     step = -np.sqrt((i["AvgSquaredUpdate"] + e) / (sg + e)) * g
-    return {"ParamOut": i["Param"] + step, "AvgSquaredGradOut": sg,
-            "AvgSquaredUpdateOut": 0.75 * i["AvgSquaredUpdate"] + 0.25 * step * step}
+    average = 0.75 * i["AvgSquaredUpdate"] + 0.25 * step * step
+    return {"ParamOut": i["Param"] - np.sqrt((average + e) / (sg + e)) * g, "AvgSquaredGradOut": sg,
+            "AvgSquaredUpdateOut": average}
 
 
 ADADELTA = state("AvgSquaredGrad", "AvgSquaredUpdate")
@@ -162,7 +165,7 @@ rule("lars_momentum", state("Velocity"), {"mu": 0.5, "lars_coeff": 0.25, "lars_w
 def lamb(i, a, g):
     m1 = 0.5 * i["Moment1"] + 0.5 * g
     m2 = 0.75 * i["Moment2"] + 0.25 * g * g
-    step = m1 / (1 - i["Beta1Pow"]) / (np.sqrt(m2 / (1 - i["Beta2Pow"])) + a["epsilon"]) + 0.125 * i["Param"]
+    step = m1 / (np.sqrt(m2) + a["epsilon"]) + 0.125 * i["Param"]
     ratio = np.sqrt(np.sum(i["Param"] ** 2)) / np.sqrt(np.sum(step ** 2))
     return {"ParamOut": i["Param"] - i["LearningRate"] * ratio * step, "Moment1Out": m1, "Moment2Out": m2}
 

@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "base/flags.h"
 #include "ops/loss/classes.h"
 #include "ops/loss/elementwise.h"
 #include "ops/nn/softmax_block.h"
@@ -71,6 +72,8 @@ Kernel backward(const KernelArgs& op) {
   const In softmax = op.in("Softmax"), label = op.in("Label"), dloss = op.in("Loss@GRAD");
   const Out dlogits = op.out("Logits@GRAD");
   const Options o(op.op());
+  // The original gives ignored samples a loss of 0 but the gradient of their label nevertheless.
+  const bool ignores = !Flags::exact_fluid();
   const auto scratch = std::make_shared<Tensor>();
   return [=](KernelContext& c) {
     if (!c.wants(dlogits)) return;
@@ -87,7 +90,7 @@ Kernel backward(const KernelArgs& op) {
           for (int64_t j = 0; j < a.inner; ++j) {
             const int64_t sample = i * a.inner + j;
             const T wanted = soft ? soft[row + j] : static_cast<T>(hard[sample] == k);
-            dx[row + j] = hard && hard[sample] == o.ignored ? T{0} : (p[row + j] - wanted) * g[sample];
+            dx[row + j] = ignores && hard && hard[sample] == o.ignored ? T{0} : (p[row + j] - wanted) * g[sample];
           }
         }
       }

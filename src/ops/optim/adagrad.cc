@@ -31,9 +31,11 @@ struct Adadelta {
     const T keep = rho, add = 1 - rho, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
       squared_grad[i] = keep * squared_grad[i] + add * (grad[i] * grad[i]);
-      const T update = -std::sqrt((squared_update[i] + eps) / (squared_grad[i] + eps)) * grad[i];
+      const T under = squared_grad[i] + eps;
+      const T update = -std::sqrt((squared_update[i] + eps) / under) * grad[i];
       squared_update[i] = keep * squared_update[i] + add * (update * update);
-      param[i] += update;
+      // As in the original, the step is taken by the average that already holds the update.
+      param[i] -= std::sqrt((squared_update[i] + eps) / under) * grad[i];
     }
   }
 };
@@ -78,8 +80,9 @@ AB_OP(decayed_adagrad)
     });
 
 AB_OP(adadelta)
-    .doc("Steps of the size of past steps: update = -sqrt((AvgSquaredUpdate + epsilon) / (AvgSquaredGradOut + epsilon)) "
-         "Grad, with running averages of Grad^2 and of update^2.")
+    .doc("Steps of the size of past steps: u(a) = -sqrt((a + epsilon) / (AvgSquaredGradOut + epsilon)) Grad; "
+         "AvgSquaredUpdateOut = rho AvgSquaredUpdate + (1 - rho) u(AvgSquaredUpdate)^2; "
+         "ParamOut = Param + u(AvgSquaredUpdateOut).")
     .source("Zeiler 2012, arXiv:1212.5701")
     .in("Param", "[...] float")
     .in("Grad", "as Param, dense or sparse")

@@ -59,7 +59,10 @@ struct AdamKernel {
     const T b1 = beta1 ? optim::scalar<T>(c[beta1]) : static_cast<T>(beta1_attr);
     const T b2 = beta2 ? optim::scalar<T>(c[beta2]) : static_cast<T>(beta2_attr);
     const T p1 = optim::scalar<T>(c[pow1]), p2 = optim::scalar<T>(c[pow2]);
-    const T lr = optim::scalar<T>(c[rate]) * std::sqrt(1 - p2) / (1 - p1);
+    // The original moves the powers on before a sparse step and after a dense one.
+    const bool sparse = c.value(grad).get<SelectedRows>() != nullptr;
+    const T now1 = sparse ? p1 * b1 : p1, now2 = sparse ? p2 * b2 : p2;
+    const T lr = optim::scalar<T>(c[rate]) * std::sqrt(1 - now2) / (1 - now1);
     const Adam<T> rule{b1, b2, static_cast<T>(epsilon), lr};
     T* p = optim::updated<T>(c, param, param_out);
     T* first = optim::updated<T>(c, m1, m1_out);
@@ -75,7 +78,7 @@ struct AdamKernel {
 AB_OP(adam)
     .doc("Moment1Out = beta1 Moment1 + (1 - beta1) Grad; Moment2Out = beta2 Moment2 + (1 - beta2) Grad^2; "
          "ParamOut = Param - r Moment1Out / (sqrt(Moment2Out) + epsilon) with "
-         "r = LearningRate sqrt(1 - Beta2Pow) / (1 - Beta1Pow). Rows that a sparse Grad lacks have gradient zero, "
+         "r = LearningRate sqrt(1 - Beta2Pow) / (1 - Beta1Pow), by the next powers when Grad is sparse. Rows that a sparse Grad lacks have gradient zero, "
          "or with lazy_mode are left alone.")
     .source("Kingma & Ba, ICLR 2015, arXiv:1412.6980")
     .in("Param", "[...] float")

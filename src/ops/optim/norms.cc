@@ -46,10 +46,10 @@ Kernel lars_kernel(const KernelArgs& op) {
     T* v = optim::updated<T>(c, velocity, velocity_out);
     const T* g = dense.read(c, c.value(grad), c[param]);
     const int64_t n = c[param].numel();
-    T local = lr;
+    T local = lr;  // also where a norm is 0
     if (decay > 0) {
-      const T p_norm = norm_of(p, n), whole = norm_of(g, n) + decay * p_norm;
-      local = whole > 0 ? lr * coeff * p_norm / whole : T{0};
+      const T p_norm = norm_of(p, n), g_norm = norm_of(g, n);
+      if (p_norm > 0 && g_norm > 0) local = lr * coeff * p_norm / (g_norm + decay * p_norm);
     }
     c.parallel_for(n, optim::kGrain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -62,12 +62,12 @@ Kernel lars_kernel(const KernelArgs& op) {
 
 template <class T>
 struct Lamb {
-  T beta1, beta2, epsilon, decay, correct1, correct2;
+  T beta1, beta2, epsilon, decay;
   void moments(const T* p, T* m1, T* m2, const T* g, T* step, int64_t begin, int64_t end) const {
     for (int64_t i = begin; i < end; ++i) {
       m1[i] = beta1 * m1[i] + (1 - beta1) * g[i];
       m2[i] = beta2 * m2[i] + (1 - beta2) * g[i] * g[i];
-      step[i] = m1[i] / correct1 / (std::sqrt(m2[i] / correct2) + epsilon) + decay * p[i];
+      step[i] = m1[i] / (std::sqrt(m2[i]) + epsilon) + decay * p[i];
     }
   }
 };
@@ -75,16 +75,13 @@ struct Lamb {
 template <class T>
 Kernel lamb_kernel(const KernelArgs& op) {
   const In param = op.in("Param"), grad = op.in("Grad"), m1 = op.in("Moment1"), m2 = op.in("Moment2"),
-           pow1 = op.in("Beta1Pow"), pow2 = op.in("Beta2Pow"), rate = op.in("LearningRate");
+           rate = op.in("LearningRate");
   const Out param_out = op.out("ParamOut"), m1_out = op.out("Moment1Out"), m2_out = op.out("Moment2Out");
   const auto number = [&](const char* name) { return static_cast<T>(op.attr<float>(name)); };
-  const Lamb<T> base{number("beta1"), number("beta2"), number("epsilon"), number("weight_decay"), T{1}, T{1}};
+  const Lamb<T> rule{number("beta1"), number("beta2"), number("epsilon"), number("weight_decay")};
   DenseGradient<T> dense;
   const auto step = std::make_shared<Tensor>();
   return [=](KernelContext& c) mutable {
-    Lamb<T> rule = base;
-    rule.correct1 = 1 - optim::scalar<T>(c[pow1]);
-    rule.correct2 = 1 - optim::scalar<T>(c[pow2]);
     T* p = optim::updated<T>(c, param, param_out);
     T* first = optim::updated<T>(c, m1, m1_out);
     T* second = optim::updated<T>(c, m2, m2_out);
@@ -146,15 +143,15 @@ AB_OP(lars_momentum)
 
 AB_OP(lamb)
     .doc("Adam's step plus weight_decay Param, scaled to the norm of the parameter: with s = m1 / (sqrt(m2) + epsilon) "
-         "+ weight_decay Param of bias-corrected moments, ParamOut = Param - LearningRate |Param| / |s| s.")
+         "+ weight_decay Param, ParamOut = Param - LearningRate |Param| / |s| s.")
     .source("You et al., ICLR 2020, arXiv:1904.00962")
     .in("Param", "[...] float")
     .in("Grad", "as Param, dense or sparse")
     .in("LearningRate", "[1] float")
     .in("Moment1", "as Param")
     .in("Moment2", "as Param")
-    .in("Beta1Pow", "[1]: beta1 to the power of the step")
-    .in("Beta2Pow", "[1]: beta2 to the power of the step")
+    .in("Beta1Pow", "[1], not used: the moments are not corrected")
+    .in("Beta2Pow", "[1], not used")
     .out("ParamOut", "Param, updated in place")
     .out("Moment1Out", "Moment1, updated in place")
     .out("Moment2Out", "Moment2, updated in place")
