@@ -1,0 +1,332 @@
+// Gradient ops against those of Fluid: the recorded programs are cut back to their forward ops and differentiated
+// again. And the cases that no recorded program has.
+#include "autodiff/backward.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ir/print.h"
+#include "ir/serialize.h"
+#include "ir/well_formed.h"
+#include "opdef/append_op.h"
+
+namespace anabranch {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// ---- recorded programs
+
+// "type: slot=args ... -> slot=args ..." with slots by name and without empty ones.
+std::string signature(const ir::Op& op) {
+  const auto side = [](std::vector<ir::Slot> slots) {
+    std::sort(slots.begin(), slots.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    std::string text;
+    for (const auto& slot : slots) {
+      if (!slot.args.empty()) text += fmt::format(" {}={}", slot.name, fmt::join(slot.args, ","));
+    }
+    return text;
+  };
+  std::string roles;
+  for (const auto& [parameter, gradient] : op.role_vars()) roles += " " + parameter + ":" + gradient;
+  return fmt::format("{}:{} ->{} role {}{}", op.type, side(op.inputs), side(op.outputs), op.role(), roles);
+}
+
+struct Recorded {
+  ir::ProgramRef program;           // forward ops only
+  std::string loss;
+  std::vector<std::string> wanted;  // signatures of the gradient ops
+};
+
+bool is_backward(const ir::Op& op) { return (op.role() & ir::role::kBackward) != 0; }
+
+// Empty program when this one does not fit: two losses, sub-blocks, ops that are not registered.
+Recorded cut_back(const fs::path& path) {
+  Recorded r;
+  const auto program = ir::parse_program(read(path));
+  ir::Block& block = program->global_block();
+  size_t first = block.ops().size(), last = 0;
+  std::set<std::string> parameters;
+  for (size_t i = 0; i < block.ops().size(); ++i) {
+    const ir::Op& op = *block.ops()[i];
+    if (!find_op_or_null(op.type) || !op.sub_blocks().empty()) return {};
+    for (const auto& [parameter, gradient] : op.role_vars()) parameters.insert(parameter);
+    if (!is_backward(op)) continue;
+    first = std::min(first, i);
+    last = i;
+    r.wanted.push_back(signature(op));
+  }
+  if (first >= last || r.wanted.size() != last + 1 - first) return {};
+  if (block.ops()[first]->role() != 257 || block.ops()[first - 1]->role() != 256) return {};
+  r.loss = block.ops()[first - 1]->output_args().at(0);
+  if (block.ops()[first]->output_args().at(0) != ir::grad_name(r.loss)) return {};
+  // A file does not tell which variables stop gradients; that there is no gradient of a variable does.
+  for (const auto& var : block.vars()) {
+    var->is_parameter = parameters.count(var->name) != 0;
+    var->stop_gradient = !block.find_var(ir::grad_name(var->name));
+  }
+  block.remove_ops(first, block.ops().size());
+  std::vector<std::string> gradients;
+  for (const auto& var : block.vars()) {
+    if (var->name.find(ir::kGradSuffix) != std::string::npos) gradients.push_back(var->name);
+  }
+  for (const auto& name : gradients) block.remove_var(name);
+  r.program = program;
+  return r;
+}
+
+TEST(Backward, MakesTheGradientOpsOfRecordedPrograms) {
+  int compared = 0;
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator("tests/golden/data")) paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  for (const auto& path : paths) {
+    if (!fs::exists(path / "main.pb")) continue;
+    Recorded r = cut_back(path / "main.pb");
+    // In these two a callback adds ops between the gradient ops, and forward ops are computed again.
+    const std::string name = path.filename().string();
+    if (!r.program || name == "clip_regularize.error_clip" || name == "optimizer_wrappers.recompute") continue;
+    ir::Block& block = r.program->global_block();
+    const size_t forward = block.ops().size();
+    append_backward(*r.program, r.loss, {});
+    std::vector<std::string> made;
+    for (size_t i = forward; i < block.ops().size(); ++i) made.push_back(signature(*block.ops()[i]));
+    EXPECT_THAT(made, testing::ElementsAreArray(r.wanted)) << path;
+    EXPECT_NO_THROW(ir::check_well_formed(*r.program)) << path;
+    ++compared;
+  }
+  EXPECT_GT(compared, 20);
+}
+
+// ---- small programs
+
+class SmallBackward : public testing::Test {
+ protected:
+  ir::Block& block() { return program_->global_block(); }
+  std::string var(const std::string& name, const Shape& shape, bool parameter = false) {
+    ir::Var v;
+    v.name = name;
+    v.shape = shape;
+    v.is_parameter = v.persistable = parameter;
+    v.stop_gradient = !parameter;
+    block().create_var(v);
+    return name;
+  }
+  std::string op(const std::string& type, std::vector<ir::Slot> ins, const std::string& out, AttrMap attrs = {}) {
+    append_op(block(), {type, std::move(ins), {{"Out", {out}}}, std::move(attrs)});
+    return out;
+  }
+  std::string relu(const std::string& x, const std::string& out) { return op("relu", {{"X", {x}}}, out); }
+  std::string add(const std::string& x, const std::string& y, const std::string& out) {
+    return op("elementwise_add", {{"X", {x}}, {"Y", {y}}}, out);
+  }
+  std::string mean(const std::string& x) { return op("mean", {{"X", {x}}}, "loss"); }
+  // Types and first outputs of the ops from `first` on.
+  std::vector<std::string> ops_from(size_t first) {
+    std::vector<std::string> names;
+    for (size_t i = first; i < block().ops().size(); ++i) {
+      const ir::Op& o = *block().ops()[i];
+      names.push_back(fmt::format("{} {}", o.type, fmt::join(o.output_args(), ",")));
+    }
+    return names;
+  }
+  std::string error_of(const std::string& loss) {
+    const std::string before = ir::serialize(*program_);
+    try {
+      append_backward(*program_, loss, {});
+    } catch (const Error& e) {
+      EXPECT_EQ(ir::serialize(*program_), before) << "a failed call has left something behind";
+      return e.what();
+    }
+    return "";
+  }
+
+  ir::ProgramRef program_ = ir::Program::make();
+};
+
+TEST_F(SmallBackward, SeveralUsesAreSummed) {
+  var("w", {4, 3}, true);
+  mean(add(relu("w", "a"), relu("w", "b"), "c"));
+  const auto pairs = append_backward(*program_, "loss", {});
+  EXPECT_THAT(pairs, ElementsAre(Pair("w", "w@GRAD")));
+  EXPECT_THAT(ops_from(4), ElementsAre("fill_constant loss@GRAD", "mean_grad c@GRAD", "elementwise_add_grad a@GRAD,b@GRAD",
+                                       "relu_grad w@GRAD@RENAME@block0@0", "relu_grad w@GRAD@RENAME@block0@1",
+                                       "sum w@GRAD"));
+  EXPECT_EQ(block().ops().back()->role_vars().size(), 1u);
+  EXPECT_EQ(block().ops()[3]->role(), 256);
+  EXPECT_EQ(block().ops()[4]->role(), 257);
+  EXPECT_EQ(block().find_var("w@GRAD@RENAME@block0@1")->shape, Shape({4, 3}));
+}
+
+TEST_F(SmallBackward, BothArgumentsOfOneOp) {
+  var("w", {4, 3}, true);
+  mean(add("w", "w", "a"));
+  append_backward(*program_, "loss", {});
+  EXPECT_THAT(ops_from(4), ElementsAre("elementwise_add_grad w@GRAD@RENAME@block0@0,w@GRAD@RENAME@block0@1",
+                                       "sum w@GRAD"));
+}
+
+TEST_F(SmallBackward, StoppedAndUnwantedVariablesGetNone) {
+  var("x", {4, 3});
+  var("w", {4, 3}, true);
+  var("v", {4, 3}, true);
+  var("frozen", {4, 3}, true);
+  block().find_var("frozen")->trainable = false;
+  mean(add(add("x", "w", "a"), add("v", "frozen", "b"), "c"));
+  BackwardOptions options;
+  options.no_grad = {"b"};
+  EXPECT_THAT(append_backward(*program_, "loss", options), ElementsAre(Pair("w", "w@GRAD")));
+  EXPECT_THAT(ops_from(6), ElementsAre("elementwise_add_grad a@GRAD", "elementwise_add_grad w@GRAD"));
+}
+
+TEST_F(SmallBackward, OpsBesideThePathAreLeftAlone) {
+  var("w", {4, 3}, true);
+  var("v", {4, 3}, true);
+  relu("v", "unused");
+  mean(relu("w", "a"));
+  relu("a", "later");
+  EXPECT_THAT(append_backward(*program_, "loss", {}), ElementsAre(Pair("w", "w@GRAD")));
+  EXPECT_THAT(ops_from(6), ElementsAre("relu_grad w@GRAD"));
+}
+
+TEST_F(SmallBackward, AVariableThatIsWrittenAgainHasOneGradientAVersion) {
+  var("w", {4, 3}, true);
+  var("v", {4, 3}, true);
+  relu("w", "a");   // overwritten below: its first version does not reach the loss
+  relu("v", "a");
+  mean("a");
+  EXPECT_THAT(append_backward(*program_, "loss", {}), ElementsAre(Pair("v", "v@GRAD")));
+}
+
+TEST_F(SmallBackward, AnOpInPlacePassesItsGradientOn) {
+  var("w", {4, 3}, true);
+  relu("w", "a");
+  relu("a", "a");
+  mean("a");
+  EXPECT_THAT(append_backward(*program_, "loss", {}), ElementsAre(Pair("w", "w@GRAD")));
+  EXPECT_THAT(ops_from(4), ElementsAre("mean_grad a@GRAD", "relu_grad a@GRAD", "relu_grad w@GRAD"));
+}
+
+TEST_F(SmallBackward, ASecondLossKeepsTheFirstGradients) {
+  var("w", {4, 3}, true);
+  mean(relu("w", "a"));
+  append_backward(*program_, "loss", {});
+  EXPECT_THAT(append_backward(*program_, "loss", {}), ElementsAre(Pair("w", "grad/grad/w@GRAD")));
+  EXPECT_THAT(append_backward(*program_, "loss", {}), ElementsAre(Pair("w", "grad/grad/grad/w@GRAD")));
+  EXPECT_NE(block().find_var("loss@GRAD_1"), nullptr);
+}
+
+TEST_F(SmallBackward, TheCallbackSeesEveryOp) {
+  var("w", {4, 3}, true);
+  mean(relu("w", "a"));
+  std::vector<std::string> seen;
+  BackwardOptions options;
+  options.after_op = [&](ir::Block& b, const ir::Op& o) {
+    EXPECT_EQ(b.ops().back().get(), &o);
+    seen.push_back(o.type);
+  };
+  append_backward(*program_, "loss", options);
+  EXPECT_THAT(seen, ElementsAre("fill_constant", "mean_grad", "relu_grad"));
+}
+
+TEST_F(SmallBackward, BadLossesAreRefused) {
+  var("w", {4, 3}, true);
+  relu("w", "a");
+  var("fed", {1});
+  EXPECT_THAT(error_of("nobody"), HasSubstr("loss nobody is not in the global block"));
+  EXPECT_THAT(error_of("a"), HasSubstr("must have shape [1], it has [4, 3]"));
+  EXPECT_THAT(error_of("fed"), HasSubstr("no op of the program makes the loss"));
+}
+
+TEST_F(SmallBackward, AFailureLeavesTheProgramAsItWas) {
+  var("w", {4, 3}, true);
+  mean(relu("w", "a"));
+  const std::string before = ir::serialize(*program_);
+  BackwardOptions options;
+  options.after_op = [](ir::Block&, const ir::Op& o) {
+    if (o.type == "relu_grad") AB_THROW(InvalidArgument, "no");
+  };
+  EXPECT_THROW(append_backward(*program_, "loss", options), Error);
+  EXPECT_EQ(ir::serialize(*program_), before);
+}
+
+TEST_F(SmallBackward, GradientsOfSeveralTargets) {
+  var("x", {4, 3});
+  var("other", {4, 3});
+  var("t", {4, 3});
+  block().find_var("x")->stop_gradient = block().find_var("other")->stop_gradient = false;
+  relu("x", "a");
+  relu("a", "b");
+  EXPECT_THAT(gradients(*program_, {"b", "a"}, {"x", "other"}, {"t", ""}, {}), ElementsAre("x@GRAD", ""));
+  // "a" is a target and on the way to another one: both contributions count.
+  EXPECT_THAT(ops_from(2), ElementsAre("fill_constant a@GRAD@RENAME@block0@0", "relu_grad a@GRAD@RENAME@block0@1",
+                                       "sum a@GRAD", "relu_grad x@GRAD"));
+  EXPECT_THAT(block().ops()[3]->input("Out@GRAD"), ElementsAre("t"));
+}
+
+TEST_F(SmallBackward, GradientsGoNoFurtherThanTheirInputs) {
+  var("w", {4, 3}, true);
+  relu("w", "a");
+  relu("a", "b");
+  EXPECT_THAT(gradients(*program_, {"b"}, {"a"}, {}, {}), ElementsAre("a@GRAD"));
+  EXPECT_EQ(block().find_var("w@GRAD"), nullptr);
+  EXPECT_THROW(gradients(*program_, {"b"}, {"a"}, {"w", "w"}, {}), Error);
+}
+
+// The gradient of a conditional block is a block that is the gradient of its body.
+TEST_F(SmallBackward, SubBlocksHaveGradientBlocks) {
+  var("w", {4, 3}, true);
+  var("y", {4, 3});
+  block().find_var("y")->stop_gradient = false;
+  ir::Var cond;
+  cond.name = "cond";
+  cond.dtype = DType::kBool;
+  cond.shape = {1};
+  cond.stop_gradient = true;
+  block().create_var(cond);
+  ir::Block& body = program_->create_block(0);
+  append_op(body, {"elementwise_add", {{"X", {"w"}}, {"Y", {"w"}}}, {{"Out", {"sum"}}}, {}});
+  append_op(body, {"relu", {{"X", {"sum"}}}, {{"Out", {"y"}}}, {}});
+  ir::Var frames;
+  frames.name = "frames";
+  frames.kind = VarKind::kStepScopes;
+  block().create_var(frames);
+  append_op(block(), {"conditional_block",
+                      {{"Cond", {"cond"}}, {"Input", {"w", "cond"}}},
+                      {{"Out", {"y"}}, {"Scope", {"frames"}}},
+                      {{"sub_block", BlockRef{1}}, {"is_scalar_condition", true}}});
+  relu("w", "side");
+  mean(add("y", "side", "z"));
+  EXPECT_THAT(append_backward(*program_, "loss", {}), ElementsAre(Pair("w", "w@GRAD")));
+  ASSERT_EQ(program_->num_blocks(), 3);
+  const ir::Block& grad = program_->block(2);
+  EXPECT_EQ(grad.parent(), 0);
+  EXPECT_EQ(grad.forward_block, 1);
+  std::vector<std::string> types;
+  for (const auto& o : grad.ops()) types.push_back(o->type + " " + o->output_args()[0]);
+  EXPECT_THAT(types, ElementsAre("relu_grad sum@GRAD", "elementwise_add_grad w@GRAD@RENAME@block1@0", "sum w@GRAD"));
+  EXPECT_NE(grad.find_var("w@GRAD"), nullptr);  // local, though the outer block has one of that name
+  const ir::Op& outer = *block().ops()[block().ops().size() - 2];
+  EXPECT_EQ(outer.type, "conditional_block_grad");
+  EXPECT_THAT(outer.sub_blocks(), ElementsAre(2));
+  EXPECT_THAT(outer.output("Input@GRAD"), ElementsAre("w@GRAD@RENAME@block0@1", "@EMPTY@"));
+  EXPECT_NO_THROW(ir::check_well_formed(*program_));
+}
+
+}  // namespace
+}  // namespace anabranch
