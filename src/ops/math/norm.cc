@@ -1,0 +1,99 @@
+// Out = X scaled to Euclidean length 1 along an axis.
+#include <cmath>
+
+#include "ops/kernels/declare.h"
+#include "ops/kernels/flat_loop.h"
+
+namespace anabranch {
+namespace {
+
+// A tensor as lines along an axis: element k of line (o, i) is x[(o * n + k) * inner + i].
+struct Lines {
+  int64_t count, n, inner;
+  Lines(const Shape& s, int axis)
+      : count(s.numel(0, axis) * s.numel(axis + 1, s.rank())), n(s[axis]), inner(s.numel(axis + 1, s.rank())) {}
+  int64_t begin(int64_t line) const { return line / inner * n * inner + line % inner; }
+  int64_t grain() const { return std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, n)); }
+};
+
+Shape norm_shape(const InferContext& c) {
+  Shape s = c.in("X").shape;
+  s.set(normal_axis(c.attr<int32_t>("axis"), s.rank(), "axis"), 1);
+  return s;
+}
+
+template <class T>
+void norm_line(const T* x, int64_t n, int64_t step, T epsilon, T* out, T* length) {
+  double sum = 0;
+  for (int64_t k = 0; k < n; ++k) sum += static_cast<double>(x[k * step]) * static_cast<double>(x[k * step]);
+  *length = static_cast<T>(std::sqrt(sum + static_cast<double>(epsilon)));
+  for (int64_t k = 0; k < n; ++k) out[k * step] = x[k * step] / *length;
+}
+
+// dX = (dOut - X (X . dOut) / length^2) / length
+template <class T>
+void norm_grad_line(const T* x, const T* dout, int64_t n, int64_t step, T length, T* dx) {
+  double dot = 0;
+  for (int64_t k = 0; k < n; ++k) dot += static_cast<double>(x[k * step]) * static_cast<double>(dout[k * step]);
+  const T share = static_cast<T>(dot / (static_cast<double>(length) * static_cast<double>(length)));
+  for (int64_t k = 0; k < n; ++k) dx[k * step] = (dout[k * step] - x[k * step] * share) / length;
+}
+
+}  // namespace
+
+AB_OP(norm)
+    .doc("Norm = sqrt(sum of X^2 along an axis + epsilon), Out = X / Norm.")
+    .in("X", "[...] float").out("Out", "[...] as X").out_intermediate("Norm", "X's shape with extent 1 on the axis")
+    .required_attr("axis", AttrType::kInt, "axis; negative: from the end")
+    .attr<float>("epsilon", 1e-10f, "keeps the norm of zeros above 0")
+    .infer([](InferContext& c) {
+      c.same_as("Out", "X");
+      c.set_out("Norm", norm_shape(c), c.in("X").dtype);
+    })
+    .grad([](GradContext& g) {
+      g.op("norm_grad").in("X", g.in("X")).in("Norm", g.out("Norm")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [axis = op.attr<int32_t>("axis"), epsilon = static_cast<T>(op.attr<float>("epsilon")), x = op.in("X"),
+              out = op.out("Out"), norm = op.out("Norm")](KernelContext& c) {
+        const Lines l(c[x].shape(), normal_axis(axis, c[x].shape().rank(), "axis"));
+        const T* from = c[x].data<T>();
+        T *to = c[out].mutable_data<T>(), *lengths = c.wants(norm) ? c[norm].mutable_data<T>() : nullptr;
+        c.parallel_for(l.count, l.grain(), [=](int64_t begin, int64_t end) {
+          T unused;
+          for (int64_t i = begin; i < end; ++i) {
+            norm_line(from + l.begin(i), l.n, l.inner, epsilon, to + l.begin(i), lengths ? lengths + i : &unused);
+          }
+        });
+      };
+    });
+
+AB_OP(norm_grad)
+    .doc("X@GRAD = (Out@GRAD - X (X . Out@GRAD) / Norm^2) / Norm along the axis.")
+    .in("X", "as of norm").in("Norm", "as of norm").in("Out@GRAD", "as X").out("X@GRAD", "as X")
+    .required_attr("axis", AttrType::kInt, "as of norm").attr<float>("epsilon", 1e-10f, "as of norm")
+    .infer([](InferContext& c) {
+      check_same_shape(c, "X", "Out@GRAD");
+      AB_CHECK(compatible(norm_shape(c), c.in("Norm").shape), ShapeMismatch, "norm_grad: Norm is {}, X is {}",
+               c.in("Norm").shape.str(), c.in("X").shape.str());
+      c.same_as("X@GRAD", "X");
+    })
+    .no_grad(kNoSecondOrder)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [axis = op.attr<int32_t>("axis"), x = op.in("X"), norm = op.in("Norm"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD")](KernelContext& c) {
+        const Lines l(c[x].shape(), normal_axis(axis, c[x].shape().rank(), "axis"));
+        const T *from = c[x].data<T>(), *lengths = c[norm].data<T>(), *douts = c[dout].data<T>();
+        T* to = c[dx].mutable_data<T>();
+        c.parallel_for(l.count, l.grain(), [=](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t at = l.begin(i);
+            norm_grad_line(from + at, douts + at, l.n, l.inner, lengths[i], to + at);
+          }
+        });
+      };
+    });
+
+}  // namespace anabranch

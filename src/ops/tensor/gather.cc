@@ -1,0 +1,248 @@
+// Rows picked by index and put back by index: gather, gather_nd, scatter. An index outside is an error.
+#include "ops/kernels/declare.h"
+#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/shape_args.h"
+#include "ops/kernels/strided_copy.h"
+
+namespace anabranch {
+namespace {
+
+void check_index_dtype(const InferContext& c, const char* slot) {
+  const DType d = c.in(slot).dtype;
+  AB_CHECK(d == DType::kInt32 || d == DType::kInt64, InvalidArgument, "{}: {} is of {}, expected int32 or int64",
+           c.op().type, slot, dtype_name(d));
+}
+
+// [n] or [n, 1].
+int64_t index_count(const InferContext& c, const char* slot) {
+  check_index_dtype(c, slot);
+  const Shape& s = c.in(slot).shape;
+  AB_CHECK(s.rank() == 1 || (s.rank() == 2 && (s[1] == 1 || s[1] == kUnknown)), ShapeMismatch,
+           "{}: {} is {}, expected [n] or [n, 1]", c.op().type, slot, s.str());
+  return s[0];
+}
+
+Shape with_rows(const Shape& s, int64_t rows, const std::string& type) {
+  AB_CHECK(s.rank() > 0, ShapeMismatch, "{}: X has no axis", type);
+  Shape out = s;
+  out.set(0, rows);
+  return out;
+}
+
+// Reads element i of an index tensor, checked against the rows there are.
+class Index {
+ public:
+  Index(const Tensor& t, const char* op) : wide_(t.dtype() == DType::kInt64), data_(t.raw()), op_(op) {
+    AB_CHECK(wide_ || t.dtype() == DType::kInt32, InvalidArgument, "{}: indices are of {}", op, dtype_name(t.dtype()));
+  }
+  int64_t at(int64_t i, int64_t rows) const {
+    const int64_t v = wide_ ? static_cast<const int64_t*>(data_)[i] : static_cast<const int32_t*>(data_)[i];
+    AB_CHECK(v >= 0 && v < rows, InvalidArgument, "{}: index {} at position {}, expected 0 to {}", op_, v, i, rows - 1);
+    return v;
+  }
+
+ private:
+  bool wide_;
+  const void* data_;
+  const char* op_;
+};
+
+int64_t grain_of(int64_t width) { return std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)); }
+
+// Rows of X at the positions give(i), one behind the other.
+template <class Position>
+void pick(const KernelContext& c, const Tensor& x, int64_t n, int64_t width, Tensor* out, Position position) {
+  const size_t bytes = static_cast<size_t>(width) * dtype_size(x.dtype());
+  const auto* from = static_cast<const char*>(x.raw());
+  auto* to = static_cast<char*>(out->mutable_raw());
+  c.parallel_for(n, grain_of(width), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      std::memcpy(to + static_cast<size_t>(i) * bytes, from + static_cast<size_t>(position(i)) * bytes, bytes);
+    }
+  });
+}
+
+// Adds row i of `from` to the row position(i). In order, in one thread: positions may repeat.
+template <class T, class Position>
+void put_back(const Tensor& from, int64_t n, int64_t width, Tensor* to, Position position) {
+  const T* rows = from.data<T>();
+  T* target = to->mutable_data<T>();
+  for (int64_t i = 0; i < n; ++i) {
+    T* row = target + position(i) * width;
+    for (int64_t k = 0; k < width; ++k) row[k] += rows[i * width + k];
+  }
+}
+
+// gather_nd: the last axis of Index holds a position in the first axes of X.
+struct NdIndex {
+  int64_t n, width;  // positions, elements at each
+  int depth;
+  std::array<int64_t, kMaxRank> extents{}, steps{};
+
+  NdIndex(const Shape& x, const Shape& index) : depth(static_cast<int>(index[index.rank() - 1])) {
+    n = index.numel(0, index.rank() - 1);
+    width = x.numel(depth, x.rank());
+    int64_t step = 1;
+    for (int a = depth - 1; a >= 0; --a) {
+      extents[a] = x[a];
+      steps[a] = step;
+      step *= x[a];
+    }
+  }
+  int64_t position(const Index& index, int64_t i) const {
+    int64_t at = 0;
+    for (int a = 0; a < depth; ++a) at += index.at(i * depth + a, extents[a]) * steps[a];
+    return at;
+  }
+};
+
+Shape gather_nd_shape(const InferContext& c) {
+  check_index_dtype(c, "Index");
+  const Shape &x = c.in("X").shape, &index = c.in("Index").shape;
+  AB_CHECK(index.rank() >= 1, ShapeMismatch, "gather_nd: Index has no axis");
+  const int64_t depth = index[index.rank() - 1];
+  AB_CHECK(depth >= 0 && depth <= x.rank(), ShapeMismatch, "gather_nd: Index is {}, its last extent must be at most {} for X {}",
+           index.str(), x.rank(), x.str());
+  Shape out = index.slice(0, index.rank() - 1);
+  for (int i = static_cast<int>(depth); i < x.rank(); ++i) out.push_back(x[i]);
+  return out.rank() ? out : scalar_shape();
+}
+
+}  // namespace
+
+AB_OP(gather)
+    .doc("Out = the rows of X at Index.")
+    .in("X", "[n, ...] any").in("Index", "[m] or [m, 1] int32 or int64").out("Out", "[m, ...]")
+    .attr<bool>("overwrite", true, "accepted, without effect: the gradient adds up")
+    .infer([](InferContext& c) {
+      c.set_out("Out", with_rows(c.in("X").shape, index_count(c, "Index"), "gather"), c.in("X").dtype);
+    })
+    .grad([](GradContext& g) {
+      g.op("gather_grad").in("X", g.in("X")).in("Index", g.in("Index")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
+    })
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [x = op.in("X"), index = op.in("Index"), out = op.out("Out")](KernelContext& c) {
+        const Index at(c[index], "gather");
+        const int64_t rows = c[x].rows();
+        pick(c, c[x], c[out].rows(), c[x].row_elems(), &c[out], [&](int64_t i) { return at.at(i, rows); });
+      };
+    });
+
+AB_OP(gather_grad)
+    .doc("X@GRAD = Out@GRAD, each row added where it came from.")
+    .in("X", "gives the shape").in("Index", "as of gather").in("Out@GRAD", "as Out").out("X@GRAD", "as X")
+    .attr<bool>("overwrite", true, "accepted, without effect")
+    .infer([](InferContext& c) {
+      const Shape want = with_rows(c.in("X").shape, index_count(c, "Index"), "gather_grad");
+      AB_CHECK(compatible(want, c.in("Out@GRAD").shape), ShapeMismatch, "gather_grad: Out@GRAD is {}, expected {}",
+               c.in("Out@GRAD").shape.str(), want.str());
+      c.same_as("X@GRAD", "X");
+    })
+    .no_grad(kNoSecondOrder)
+    .dtype_of_input("Out@GRAD")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [index = op.in("Index"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+        const Index at(c[index], "gather");
+        const int64_t rows = c[dx].rows();
+        zero_bytes(c, &c[dx]);
+        put_back<T>(c[dout], c[dout].rows(), c[dx].row_elems(), &c[dx], [&](int64_t i) { return at.at(i, rows); });
+      };
+    });
+
+AB_OP(gather_nd)
+    .doc("Out = the elements, or blocks of elements, of X at the positions in the last axis of Index.")
+    .in("X", "[...] any").in("Index", "[..., depth] int32 or int64").out("Out", "[Index's other axes, X's axes from depth on]")
+    .infer([](InferContext& c) { c.set_out("Out", gather_nd_shape(c), c.in("X").dtype); })
+    .grad([](GradContext& g) {
+      g.op("gather_nd_grad").in("X", g.in("X")).in("Index", g.in("Index")).in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"));
+    })
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [x = op.in("X"), index = op.in("Index"), out = op.out("Out")](KernelContext& c) {
+        const Index at(c[index], "gather_nd");
+        const NdIndex nd(c[x].shape(), c[index].shape());
+        pick(c, c[x], nd.n, nd.width, &c[out], [&](int64_t i) { return nd.position(at, i); });
+      };
+    });
+
+AB_OP(gather_nd_grad)
+    .doc("X@GRAD = Out@GRAD, each block added where it came from.")
+    .in("X", "gives the shape").in("Index", "as of gather_nd").in("Out@GRAD", "as Out").out("X@GRAD", "as X")
+    .infer([](InferContext& c) {
+      AB_CHECK(compatible(gather_nd_shape(c), c.in("Out@GRAD").shape), ShapeMismatch, "gather_nd_grad: Out@GRAD is {}",
+               c.in("Out@GRAD").shape.str());
+      c.same_as("X@GRAD", "X");
+    })
+    .no_grad(kNoSecondOrder)
+    .dtype_of_input("Out@GRAD")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [index = op.in("Index"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+        const Index at(c[index], "gather_nd");
+        const NdIndex nd(c[dx].shape(), c[index].shape());
+        zero_bytes(c, &c[dx]);
+        put_back<T>(c[dout], nd.n, nd.width, &c[dx], [&](int64_t i) { return nd.position(at, i); });
+      };
+    });
+
+AB_OP(scatter)
+    .doc("Out = X with the rows at Ids replaced by those of Updates (the last one wins), or, without overwrite, set to their sum.")
+    .in("X", "[n, ...] float").in("Ids", "[m] or [m, 1] int32 or int64").in("Updates", "[m, ...] as X").out("Out", "as X")
+    .may_share("X", "Out")
+    .attr<bool>("overwrite", true, "false: rows that occur several times add up")
+    .infer([](InferContext& c) {
+      const Shape want = with_rows(c.in("X").shape, index_count(c, "Ids"), "scatter");
+      AB_CHECK(compatible(want, c.in("Updates").shape), ShapeMismatch, "scatter: Updates is {}, expected {}",
+               c.in("Updates").shape.str(), want.str());
+      c.same_as("Out", "X");
+    })
+    .grad([](GradContext& g) {
+      g.op("scatter_grad").in("Ids", g.in("Ids")).in("Updates", g.in("Updates")).in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X")).out("Updates@GRAD", g.din("Updates"));
+    })
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [overwrite = op.attr<bool>("overwrite"), x = op.in("X"), ids = op.in("Ids"), updates = op.in("Updates"),
+              out = op.out("Out")](KernelContext& c) {
+        const Index at(c[ids], "scatter");
+        const int64_t rows = c[out].rows(), n = c[updates].rows(), width = c[out].row_elems();
+        for (int64_t i = 0; i < n; ++i) at.at(i, rows);  // nothing is changed when an index is wrong
+        copy_bytes(c, c[x], &c[out]);
+        T* to = c[out].mutable_data<T>();
+        const T* from = c[updates].data<T>();
+        for (int64_t i = 0; i < n; ++i) {
+          T* row = to + at.at(i, rows) * width;
+          if (overwrite) std::copy_n(from + i * width, width, row);
+          else std::fill_n(row, width, T(0));
+        }
+        if (!overwrite) put_back<T>(c[updates], n, width, &c[out], [&](int64_t i) { return at.at(i, rows); });
+      };
+    });
+
+AB_OP(scatter_grad)
+    .doc("Updates@GRAD = the rows of Out@GRAD at Ids; X@GRAD = Out@GRAD.")
+    .in("Ids", "as of scatter").in("Updates", "gives the shape").in("Out@GRAD", "as Out")
+    .out_optional("X@GRAD", "as X").out_optional("Updates@GRAD", "as Updates")
+    .attr<bool>("overwrite", true, "as of scatter")
+    .infer([](InferContext& c) {
+      const Shape want = with_rows(c.in("Out@GRAD").shape, index_count(c, "Ids"), "scatter_grad");
+      AB_CHECK(compatible(want, c.in("Updates").shape), ShapeMismatch, "scatter_grad: Updates is {}, expected {}",
+               c.in("Updates").shape.str(), want.str());
+      if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "Out@GRAD");
+      if (c.has_out("Updates@GRAD")) c.same_as("Updates@GRAD", "Updates");
+    })
+    .no_grad(kNoSecondOrder)
+    .dtype_of_input("Out@GRAD")
+    .cpu<float, double>([](auto, const KernelArgs& op) -> Kernel {
+      return [ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dupdates = op.out("Updates@GRAD")](KernelContext& c) {
+        const Index at(c[ids], "scatter");
+        const int64_t rows = c[dout].rows();
+        if (c.wants(dx)) copy_bytes(c, c[dout], &c[dx]);
+        if (c.wants(dupdates)) {
+          pick(c, c[dout], c[dupdates].rows(), c[dout].row_elems(), &c[dupdates], [&](int64_t i) { return at.at(i, rows); });
+        }
+      };
+    });
+
+}  // namespace anabranch
