@@ -1,0 +1,253 @@
+"""Shapes, parts, order, indices, constants, random numbers."""
+import numpy as np
+from op_case import Rows, Seq, apart, big, case, integers, real
+
+
+def dims(*numbers, dtype="int32"):
+    return np.array(numbers, dtype)
+
+
+def with_xshape(out):
+    """Output of an operator's second form: XShape holds no element."""
+    return lambda i, a: {"Out": out(i, a), "XShape": np.zeros((0, *i["X"].shape), i["X"].dtype)}
+
+
+# ---- reshape, squeeze, unsqueeze, flatten
+
+
+def reshaped(i, a):
+    x = i["X"]
+    shape = list(i.get("Shape", a.get("shape", [])))
+    if "ShapeTensor" in i:
+        shape = [int(t[0]) for t in i["ShapeTensor"]]
+    return x.reshape([x.shape[k] if n == 0 else int(n) for k, n in enumerate(shape)])
+
+
+for shape in ([6, 4], [-1, 2], [0, 12], [0, -1], [2, 3, 4, 1], [24]):
+    case("reshape", {"X": real(2, 3, 4)}, {"shape": shape}, ref=reshaped, hostile=shape == [0, -1])
+    case("reshape2", {"X": real(2, 3, 4)}, {"shape": shape}, ref=with_xshape(reshaped), hostile=shape == [0, -1])
+case("reshape2", {"X": real(2, 3, 4), "Shape": dims(6, 4)}, {"shape": [4, 6]}, ref=reshaped, grad=["X"], name="tensor")
+case("reshape2", {"X": real(2, 3, 4), "ShapeTensor": [dims(6), dims(4)]}, {"shape": [-1, 4]}, ref=reshaped, grad=["X"], name="tensors")
+case("reshape2", {"X": integers(2, 6)}, {"shape": [3, 4]}, ref=reshaped, name="integers", hostile=False)
+
+
+def squeezed(i, a):
+    return np.squeeze(i["X"], tuple(a["axes"]) if a.get("axes") else None)
+
+
+def unsqueezed(i, a):
+    x = i["X"]
+    for axis in a["axes"]:
+        x = np.expand_dims(x, axis)
+    return x
+
+
+def flattened(i, a):
+    axis = a.get("axis", 1)
+    return i["X"].reshape(int(np.prod(i["X"].shape[:axis])), -1)
+
+
+for op, wrap in (("", lambda f: f), ("2", with_xshape)):
+    case("squeeze" + op, {"X": real(2, 1, 3, 1)}, {"axes": [1]}, ref=wrap(squeezed))
+    case("squeeze" + op, {"X": real(2, 1, 3, 1)}, {"axes": [1, -1]}, ref=wrap(squeezed))
+    case("squeeze" + op, {"X": real(2, 1, 3, 1)}, {"axes": []}, ref=wrap(squeezed))
+    case("unsqueeze" + op, {"X": real(2, 3)}, {"axes": [0, 3]}, ref=wrap(unsqueezed))
+    case("unsqueeze" + op, {"X": real(2, 3)}, {"axes": [-1]}, ref=wrap(unsqueezed))
+    for axis in (0, 1, 2):
+        case("flatten" + op, {"X": real(2, 3, 4)}, {"axis": axis}, ref=wrap(flattened))
+
+# ---- transpose, reverse
+
+
+def turned(i, a):
+    return i["X"].transpose(a["axis"])
+
+
+for axes in ([2, 0, 1], [0, 2, 1], [1, 0, 2], [0, 1, 2], [-1, 0, 1]):
+    case("transpose", {"X": real(2, 3, 4)}, {"axis": axes}, ref=turned, hostile=axes[0] == 2)
+    case("transpose2", {"X": real(2, 3, 4)}, {"axis": axes}, ref=with_xshape(turned), hostile=axes[0] == 2)
+case("transpose2", {"X": real(70, 130)}, {"axis": [1, 0]}, ref=turned, grad=(), hostile=False, large={"X": big()})
+case("transpose2", {"X": real(3, 20, 5, 33)}, {"axis": [0, 2, 1, 3]}, ref=turned, grad=(), hostile=False)
+case("transpose2", {"X": real(3, 20, 5, 33)}, {"axis": [0, 3, 1, 2]}, ref=turned, grad=(), hostile=False)
+case("reverse", {"X": real(2, 3, 4)}, {"axis": [1]}, ref=lambda i, a: np.flip(i["X"], a["axis"]))
+case("reverse", {"X": real(2, 3, 4)}, {"axis": [0, -1]}, ref=lambda i, a: np.flip(i["X"], a["axis"]))
+
+# ---- concat, split, stack, unstack
+
+for axis in (0, 1, -1):
+    case("concat", {"X": [real(2, 3, 4), real(2, 3, 4)]}, {"axis": axis}, ref=lambda i, a: np.concatenate(i["X"], a["axis"]),
+         large={"X": [big(), big()]} if axis != -1 else None)
+case("concat", {"X": [real(2, 1), real(2, 3), real(2, 2)]}, {"axis": 1}, ref=lambda i, a: np.concatenate(i["X"], 1))
+case("concat", {"X": [real(2, 1), real(2, 3)], "AxisTensor": dims(1)}, ref=lambda i, a: np.concatenate(i["X"], 1), grad=["X"])
+case("concat", {"X": [integers(2, 2), integers(1, 2)]}, ref=lambda i, a: np.concatenate(i["X"], 0), name="integers", hostile=False)
+case("split", {"X": real(2, 3, 4)}, {"num": 2, "axis": 2}, outs={"Out": 2}, ref=lambda i, a: np.split(i["X"], 2, 2))
+case("split", {"X": real(2, 3, 4)}, {"sections": [1, 2], "axis": 1}, outs={"Out": 2}, ref=lambda i, a: np.split(i["X"], [1], 1))
+case("split", {"X": real(2, 3, 4)}, {"sections": [1, -1], "axis": -1}, outs={"Out": 2}, ref=lambda i, a: np.split(i["X"], [1], -1))
+for axis in (0, 1, -1):
+    case("stack", {"X": [real(2, 3), real(2, 3), real(2, 3)]}, {"axis": axis}, ref=lambda i, a: np.stack(i["X"], a["axis"]))
+    case("unstack", {"X": real(2, 3, 4)}, {"axis": axis, "num": (2, 3, 4)[axis]}, outs={"Y": (2, 3, 4)[axis]}, grad_outs=["Y"],
+         ref=lambda i, a: {"Y": [np.take(i["X"], k, a["axis"]) for k in range(i["X"].shape[a["axis"]])]})
+
+# ---- parts
+
+
+def part(i, a):
+    x = i["Input"]
+    starts, ends = i.get("StartsTensor", a.get("starts")), i.get("EndsTensor", a.get("ends"))
+    cut = [slice(None)] * x.ndim
+    for k, axis in enumerate(a["axes"]):
+        step = a["strides"][k] if "strides" in a else 1
+        end = int(ends[k])
+        cut[axis] = slice(int(starts[k]), None if step < 0 and end < -x.shape[axis] else end, step)
+    out = x[tuple(cut)]
+    if a.get("decrease_axis"):
+        out = np.squeeze(out, tuple(a["decrease_axis"]))
+    return out.reshape(out.shape or (1,))
+
+
+for attrs in ({"axes": [1, 2], "starts": [0, 1], "ends": [2, 3]}, {"axes": [2], "starts": [-3], "ends": [-1]},
+              {"axes": [0], "starts": [1], "ends": [100]}, {"axes": [0], "starts": [1], "ends": [2], "decrease_axis": [0]},
+              {"axes": [0, 1, 2], "starts": [1, 0, 3], "ends": [2, 1, 4], "decrease_axis": [0, 1, 2]}):
+    case("slice", {"Input": real(2, 3, 4)}, attrs, ref=part)
+case("slice", {"Input": real(2, 3, 4), "StartsTensor": dims(1), "EndsTensor": dims(3)}, {"axes": [1]}, ref=part, grad=["Input"])
+for attrs in ({"axes": [1, 2], "starts": [0, 0], "ends": [3, 4], "strides": [2, 3]},
+              {"axes": [2], "starts": [3], "ends": [0], "strides": [-1]},
+              {"axes": [0, 2], "starts": [-1, -1], "ends": [-100, -100], "strides": [-1, -2]}):
+    case("strided_slice", {"Input": real(2, 3, 4)}, attrs, ref=part)
+case("expand", {"X": real(2, 3, 2)}, {"expand_times": [2, 1, 3]}, ref=lambda i, a: np.tile(i["X"], a["expand_times"]))
+case("expand", {"X": real(2, 3), "ExpandTimes": dims(1, 2)}, {"expand_times": [1, 1]}, grad=["X"], name="tensor",
+     ref=lambda i, a: np.tile(i["X"], [1, 2]))
+case("expand_as", {"X": real(1, 3), "target_tensor": real(4, 3)}, grad=["X"], ref=lambda i, a: np.tile(i["X"], [4, 1]), hostile=False)
+case("pad", {"X": real(2, 3, 4)}, {"paddings": [0, 1, 1, 0, 2, 0], "pad_value": 0.5},
+     ref=lambda i, a: np.pad(i["X"], np.reshape(a["paddings"], (-1, 2)), constant_values=a["pad_value"]))
+
+
+def framed(i, a):
+    p = i.get("Paddings", a.get("paddings"))
+    rows, cols = (int(p[0]), int(p[1])), (int(p[2]), int(p[3]))
+    widths = [(0, 0), rows, cols, (0, 0)] if a.get("data_format") == "NHWC" else [(0, 0), (0, 0), rows, cols]
+    how = a.get("mode", "constant")
+    return np.pad(i["X"], widths, how, **({"constant_values": a.get("pad_value", 0)} if how == "constant" else {}))
+
+
+for mode in ("constant", "reflect", "edge"):
+    for layout in ("NCHW", "NHWC"):
+        case("pad2d", {"X": real(2, 3, 4, 3)}, {"paddings": [1, 2, 0, 1], "mode": mode, "pad_value": 0.5, "data_format": layout},
+             ref=framed)
+case("pad2d", {"X": real(1, 2, 3, 4), "Paddings": dims(1, 0, 2, 1)}, {"mode": "edge"}, grad=["X"], ref=framed, name="tensor")
+
+# ---- indices
+
+
+def scattered(i, a):
+    out, ids = i["X"].copy(), i["Ids"].reshape(-1)
+    if a.get("overwrite", True):
+        for k, n in enumerate(ids):
+            out[n] = i["Updates"][k]
+    else:
+        out[ids] = 0
+        np.add.at(out, ids, i["Updates"])
+    return out
+
+
+case("gather", {"X": real(5, 3), "Index": np.array([1, 0, 4, 1])}, ref=lambda i, a: i["X"][i["Index"]])
+case("gather", {"X": real(5, 3), "Index": dims(1, 4).reshape(2, 1)}, ref=lambda i, a: i["X"][i["Index"].reshape(-1)])
+case("gather_nd", {"X": real(2, 3, 4), "Index": np.array([[0, 1], [1, 2], [0, 1]])}, ref=lambda i, a: i["X"][tuple(i["Index"].T)])
+case("gather_nd", {"X": real(2, 3), "Index": dims(1, 0).reshape(2, 1)}, ref=lambda i, a: i["X"][i["Index"][:, 0]])
+case("scatter", {"X": real(5, 3), "Ids": np.array([3, 0]), "Updates": real(2, 3)}, ref=scattered, grad=["Updates"])
+case("scatter", {"X": real(5, 3), "Ids": np.array([3, 0, 3]), "Updates": real(3, 3)}, {"overwrite": False}, ref=scattered,
+     grad=["Updates"])
+case("where", {"Condition": integers(3, 4, hi=2).astype(bool), "X": real(3, 4), "Y": real(3, 4)},
+     ref=lambda i, a: np.where(i["Condition"], i["X"], i["Y"]))
+case("where_index", {"Condition": integers(3, 4, hi=2).astype(bool)}, ref=lambda i, a: np.argwhere(i["Condition"]))
+case("where_index", {"Condition": np.zeros((2, 2), bool)}, ref=lambda i, a: np.argwhere(i["Condition"]))
+for dtype in ("int64", "int32"):
+    case("one_hot", {"X": np.array([[1], [0], [3]], dtype)}, {"depth": 4}, ref=lambda i, a: np.eye(4, dtype="float32")[i["X"][:, 0]])
+    case("one_hot_v2", {"X": np.array([[1, 0], [3, 2]], dtype)}, {"depth": 4}, ref=lambda i, a: np.eye(4, dtype="float32")[i["X"]])
+case("one_hot_v2", {"X": np.array([1, 9, -1])}, {"depth": 2, "allow_out_of_range": True},
+     ref=lambda i, a: np.array([[0, 1], [0, 0], [0, 0]], "float32"))
+
+# ---- order
+
+
+def largest(i, a):
+    k = a.get("k", 1)
+    order = np.argsort(-i["X"], axis=-1, kind="stable")[..., :k]
+    return {"Out": np.take_along_axis(i["X"], order, -1), "Indices": order}
+
+
+def ordered(i, a):
+    axis = a.get("axis", -1)
+    order = np.argsort(-i["X"] if a.get("descending") else i["X"], axis=axis, kind="stable")
+    return {"Out": np.take_along_axis(i["X"], order, axis), "Indices": order}
+
+
+case("top_k", {"X": apart(3, 5)}, {"k": 2}, ref=largest, large={"X": big()})
+case("top_k", {"X": np.array([[1.0, 3.0, 3.0, 2.0, 3.0]])}, {"k": 3}, ref=largest, name="ties", grad=())
+case("argsort", {"X": apart(3, 5)}, ref=ordered, large={"X": big()})
+case("argsort", {"X": apart(3, 5)}, {"axis": 0, "descending": True}, ref=ordered)
+for kind, fn in {"arg_max": np.argmax, "arg_min": np.argmin}.items():
+    for axis in (0, 1, -1):
+        case(kind, {"X": apart(3, 5)}, {"axis": axis}, ref=lambda i, a, fn=fn: fn(i["X"], a["axis"]))
+
+
+def running(i, a):
+    x, axis = i["X"], a.get("axis", -1)
+    x = np.flip(x, axis) if a.get("reverse") else x
+    out = np.cumsum(x, axis) - (x if a.get("exclusive") else 0)
+    return np.flip(out, axis) if a.get("reverse") else out
+
+
+for attrs in ({}, {"axis": 0}, {"exclusive": True}, {"reverse": True, "axis": 1}, {"reverse": True, "exclusive": True}):
+    case("cumsum", {"X": real(3, 4)}, attrs, ref=running, rtol=3e-6)
+
+# ---- labels, constants
+
+
+def smooth(i, a):
+    prior = i.get("PriorDist", np.asarray(1 / i["X"].shape[-1], i["X"].dtype))
+    e = np.asarray(a["epsilon"], i["X"].dtype)
+    return (1 - e) * i["X"] + e * prior
+
+
+case("label_smooth", {"X": real(3, 4, lo=0)}, {"epsilon": 0.125}, ref=smooth)
+case("label_smooth", {"X": real(3, 4, lo=0), "PriorDist": np.array([[0.5, 0.25, 0.125, 0.125]])}, {"epsilon": 0.125}, ref=smooth,
+     grad=["X"])
+case("fill_constant", {}, {"shape": [2, 3], "value": 1.5, "dtype": 5}, ref=lambda i, a: np.full((2, 3), 1.5, "float32"))
+case("fill_constant", {}, {"shape": [2], "str_value": "9007199254740993", "dtype": 3}, name="digits",
+     ref=lambda i, a: np.array([9007199254740993] * 2))
+case("fill_constant", {"ShapeTensor": dims(2, 3)}, {"shape": [], "value": 2.0, "dtype": 2}, name="tensor",
+     ref=lambda i, a: np.full((2, 3), 2, "int32"))
+case("fill_constant", {"ValueTensor": np.array([2.5], "float32")}, {"shape": [2], "dtype": 5}, name="value",
+     ref=lambda i, a: np.full(2, 2.5, "float32"))
+case("fill_constant_batch_size_like", {"Input": real(4, 3)}, {"shape": [-1, 5], "value": 2.0, "dtype": 5},
+     ref=lambda i, a: np.full((4, 5), 2, "float32"))
+case("fill_constant_batch_size_like", {"Input": real(4, 3)}, {"shape": [7, -1], "value": 3.0, "dtype": 3, "input_dim_idx": 1,
+                                                              "output_dim_idx": 1}, ref=lambda i, a: np.full((7, 3), 3))
+case("fill_constant_batch_size_like", {"Input": Seq(real(5, 2), [[2, 3]])}, {"shape": [-1, 2], "value": 1.0, "dtype": 5},
+     ref=lambda i, a: np.ones((2, 2), "float32"), name="sequences")
+case("fill_any_like", {"X": real(2, 3)}, {"value": 1.5}, ref=lambda i, a: np.full_like(i["X"], 1.5))
+case("fill_any_like", {"X": real(2, 3)}, {"value": 3.0, "dtype": 3}, ref=lambda i, a: np.full((2, 3), 3))
+case("fill_zeros_like", {"X": real(2, 3)}, ref=lambda i, a: np.zeros_like(i["X"]))
+case("assign_value", {}, {"shape": [2, 2], "dtype": 5, "fp32_values": [1.5, 2.0, -1.0, 0.25]},
+     ref=lambda i, a: np.array([[1.5, 2.0], [-1.0, 0.25]], "float32"))
+case("assign_value", {}, {"shape": [2], "dtype": 3, "int64_values": [7, -1]}, ref=lambda i, a: np.array([7, -1]))
+case("eye", {}, {"num_rows": 2, "num_columns": 4}, ref=lambda i, a: np.eye(2, 4, dtype="float32"))
+case("eye", {}, {"num_rows": 3, "dtype": 3}, ref=lambda i, a: np.eye(3, dtype="int64"))
+case("shape", {"Input": real(2, 3, 4)}, ref=lambda i, a: dims(2, 3, 4))
+case("range", {"Start": np.array([0.5]), "End": np.array([3.0]), "Step": np.array([0.5])}, ref=lambda i, a: np.arange(0.5, 3, 0.5, i["Start"].dtype))
+case("range", {"Start": np.array([5]), "End": np.array([0]), "Step": np.array([-2])}, ref=lambda i, a: np.array([5, 3, 1]))
+case("linspace", {"Start": np.array([0.0]), "Stop": np.array([1.0]), "Num": dims(5)}, ref=lambda i, a: np.linspace(0, 1, 5, dtype=i["Start"].dtype))
+
+# ---- sparse rows
+
+TWICE = Rows([3, 1, 3], 5, np.array([[1.0, 2.0], [5.0, 6.0], [3.0, 4.0]]))
+case("merge_selected_rows", {"X": TWICE}, ref=lambda i, a: Rows([1, 3], 5, np.array([[5.0, 6.0], [4.0, 6.0]])), hostile=False)
+case("get_tensor_from_selected_rows", {"X": TWICE}, ref=lambda i, a: i["X"].values, hostile=False)
+
+# ---- random numbers have no reference; their moments are in test_random.py
+
+for op in ("uniform_random", "gaussian_random", "truncated_gaussian_random"):
+    case(op, {}, {"shape": [3, 4], "seed": 3})
+for op in ("uniform_random_batch_size_like", "gaussian_random_batch_size_like"):
+    case(op, {"Input": real(4, 2)}, {"shape": [-1, 3], "seed": 3})
