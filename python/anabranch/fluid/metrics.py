@@ -225,7 +225,7 @@ class Accuracy(MetricBase):
             value (float|numpy.ndarray): its accuracy.
             weight (int|float): its size.
         """
-        _number(value, "Accuracy", "value")
+        value = float(numpy.asarray(_number(value, "Accuracy", "value")).reshape(-1)[0])
         if not isinstance(weight, (int, float, numpy.number)) or isinstance(weight, bool) or weight < 0:
             raise InvalidValue("Accuracy.update: weight is a number from 0 on, got %r" % (weight,))
         self.value += value * weight

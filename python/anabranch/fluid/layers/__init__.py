@@ -7,20 +7,23 @@ from . import (
     learning_rate_scheduler,
     loss,
     manipulate,
+    math,
     math_op_patch,
     metric_op,
     nn,
     norm,
     ops,
+    query,
     random,
     reduce,
+    select,
     sequence,
     tensor,
 )
 
 __all__ = []
-for _module in (nn, conv, norm, loss, ops, elementwise, reduce, tensor, manipulate, random, sequence, io, control_flow,
-                metric_op, learning_rate_scheduler):
+for _module in (nn, math, conv, norm, loss, ops, elementwise, reduce, tensor, query, manipulate, select, random, sequence,
+                io, control_flow, metric_op, learning_rate_scheduler):
     for _name in _module.__all__:
         globals()[_name] = getattr(_module, _name)
     __all__ += _module.__all__

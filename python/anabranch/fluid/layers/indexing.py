@@ -104,7 +104,7 @@ def getitem(self, items):
 
 def _block_of(block, var, axes, bounds, removed):
     from ..layer_helper import LayerHelper
-    from .manipulate import add_bounds
+    from .select import add_bounds
     strided = any(isinstance(step, Variable) or step != 1 for _, _, step in bounds)
     op = "strided_slice" if strided else "slice"
     inputs, attrs, flags = {"Input": [var]}, {"axes": axes, "decrease_axis": removed}, [1] * len(axes)

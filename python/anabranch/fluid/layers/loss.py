@@ -447,7 +447,7 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):
     """
     from .elementwise import equal
     from .manipulate import expand, reshape, transpose
-    from .nn import matmul
+    from .math import matmul
     from .ops import square
     from .reduce import reduce_mean, reduce_sum
     for argument, value in (("anchor", anchor), ("positive", positive)):

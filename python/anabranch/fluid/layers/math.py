@@ -1,0 +1,370 @@
+"""Products, sums, powers, norms."""
+from .. import unique_name
+from ..errors import InvalidValue, Violated
+from ..layer_helper import LayerHelper
+from . import check
+from .check import FLOATS, NUMBERS, one_op
+
+__all__ = [
+    "matmul", "mul", "bmm", "dot", "addmm", "kron", "scale", "sum", "pow", "clip", "clip_by_norm", "l2_normalize",
+    "cos_sim",
+]
+
+
+def matmul(x, y, transpose_x=False, transpose_y=False, alpha=1.0, name=None):
+    """out = alpha * x y, of matrices, vectors or batches of matrices.
+
+    A 1-D ``x`` is a row, a 1-D ``y`` a column. Of more than two axes the last two are the matrix, the others the batch;
+    one side without batch is used for every matrix of the other.
+
+    Args:
+        x (Variable): [..., M, K], float16, float32 or float64; [..., K, M] when transposed.
+        y (Variable): [..., K, N]; [..., N, K] when transposed.
+        transpose_x (bool): Default False.
+        transpose_y (bool): Default False.
+        alpha (float): factor of the result. Default 1.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: [..., M, N].
+
+    Raises:
+        TypeError: no Variable, or another dtype.
+        AssertionError: the widths K differ. ValueError: the batches differ.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 3, 4], "float32"), fluid.data("y", [None, 5, 4], "float32")
+        >>> fluid.layers.matmul(x, y, transpose_y=True).shape
+        (-1, 3, 5)
+    """
+    for argument, value in (("x", x), ("y", y)):
+        check.variable(value, argument, "matmul", FLOATS)
+    _check_matmul(list(x.shape), list(y.shape), transpose_x, transpose_y)
+    attrs = {"transpose_X": transpose_x, "transpose_Y": transpose_y, "alpha": float(alpha)}
+    return one_op("matmul", {"X": x, "Y": y}, attrs, name=name)
+
+
+def _check_matmul(x_shape, y_shape, transpose_x, transpose_y):
+    x, y = ([1] + x_shape if len(x_shape) == 1 else x_shape), (y_shape + [1] if len(y_shape) == 1 else y_shape)
+    if transpose_x:
+        x = x[:-2] + [x[-1], x[-2]]
+    if transpose_y:
+        y = y[:-2] + [y[-1], y[-2]]
+    if x[-1] != y[-2] and x[-1] >= 0 and y[-2] >= 0:
+        raise Violated("matmul: the width of x and the height of y differ: x is %s, y is %s, transpose_x %s, "
+                       "transpose_y %s" % (x_shape, y_shape, transpose_x, transpose_y))
+    if len(x) > 2 and len(y) > 2:
+        for i, extent in enumerate(x[:-2]):
+            if extent >= 0 and i < len(y) - 2 and y[i] >= 0 and extent != y[i]:
+                raise InvalidValue("matmul: the batches differ at axis %d: x is %s, y is %s" % (i, x_shape, y_shape))
+
+
+def mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None):
+    """The product of two tensors that are seen as matrices: the first axes are the rows, the others the columns.
+
+    Args:
+        x (Variable): [...], float16, float32 or float64.
+        y (Variable): [...].
+        x_num_col_dims (int): how many axes of ``x`` are rows. Default 1.
+        y_num_col_dims (int): how many axes of ``y`` are rows. Default 1.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: the row axes of ``x``, then the column axes of ``y``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 3, 4], "float32"), fluid.data("y", [4, 5], "float32")
+        >>> fluid.layers.mul(x, y, x_num_col_dims=2).shape
+        (-1, 3, 5)
+    """
+    check.variable(x, "x", "mul", FLOATS)
+    check.variable(y, "y", "mul", FLOATS)
+    attrs = {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}
+    return one_op("mul", {"X": x, "Y": y}, attrs, name=name)
+
+
+def bmm(x, y, name=None):
+    """The product of each matrix of one batch with the same of another.
+
+    Args:
+        x (Variable): [B, M, K], float32 or float64.
+        y (Variable): [B, K, N].
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: [B, M, N].
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 3, 4], "float32"), fluid.data("y", [None, 4, 5], "float32")
+        >>> fluid.layers.bmm(x, y).shape
+        (-1, 3, 5)
+    """
+    check.variable(x, "x", "bmm")
+    check.variable(y, "y", "bmm")
+    return one_op("bmm", {"X": x, "Y": y}, name=name)
+
+
+def dot(x, y, name=None):
+    """The inner product of the rows.
+
+    Args:
+        x (Variable): [D] or [B, D], float32, float64, int32 or int64.
+        y (Variable): shape and dtype of ``x``.
+        name (str, optional): the result's name.
+
+    Returns:
+        Variable: [1] or [B, 1].
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 4], "float32")
+        >>> fluid.layers.dot(x, y).shape
+        (-1, 1)
+    """
+    check.variable(x, "x", "dot", check.WIDE_NUMBERS)
+    check.variable(y, "y", "dot", check.WIDE_NUMBERS)
+    helper = LayerHelper("dot", name=name)
+    out = helper.create_variable_for_type_inference(x.dtype) if name is None else helper.create_variable(
+        name=name, dtype=x.dtype, persistable=False)
+    helper.append_op(type="dot", inputs={"X": x, "Y": y}, outputs={"Out": out})
+    return out
+
+
+def addmm(input, x, y, alpha=1.0, beta=1.0, name=None):
+    """out = alpha * x y + beta * input.
+
+    Args:
+        input (Variable): [M, N], float32 or float64.
+        x (Variable): [M, K].
+        y (Variable): [K, N].
+        alpha (float): Default 1.
+        beta (float): Default 1.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: [M, N].
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> a, x, y = (fluid.data(n, s, "float32") for n, s in (("a", [3, 5]), ("x", [3, 4]), ("y", [4, 5])))
+        >>> fluid.layers.addmm(a, x, y, alpha=0.5).shape
+        (3, 5)
+    """
+    for argument, value in (("input", input), ("x", x), ("y", y)):
+        check.variable(value, argument, "addmm", check.WIDE_FLOATS)
+    return one_op("addmm", {"Input": input, "X": x, "Y": y}, {"Alpha": alpha, "Beta": beta}, name=name, dtype=x.dtype)
+
+
+def kron(x, y, out=None, name=None):
+    """The Kronecker product: each element of ``x`` times the whole of ``y``.
+
+    Args:
+        x (Variable): [...], float16, float32, float64, int32 or int64.
+        y (Variable): dtype of ``x``.
+        out (Variable, optional): gets the result.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: each extent is the product of those of ``x`` and ``y``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [2, 3], "float32"), fluid.data("y", [3, 2], "float32")
+        >>> fluid.layers.kron(x, y).shape
+        (6, 6)
+    """
+    check.variable(x, "x", "kron", NUMBERS)
+    check.variable(y, "y", "kron", NUMBERS)
+    return one_op("kron", {"X": x, "Y": y}, name=name, to=out)
+
+
+_SCALE_TYPES = FLOATS + ("int8", "int16", "int32", "int64", "uint8")
+
+
+def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
+    """out = scale * x + bias, or scale * (x + bias).
+
+    Args:
+        x (Variable): [...], any number type.
+        scale (float|Variable): factor; a Variable has shape [1]. Default 1.
+        bias (float): Default 0.
+        bias_after_scale (bool): False: the second form. Default True.
+        act (str, optional): activation of the result.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: shape and dtype of ``x``.
+
+    Raises:
+        TypeError: no Variable, or bool.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.scale(fluid.data("x", [None, 4], "float32"), scale=2.0, bias=1.0).shape
+        (-1, 4)
+    """
+    check.variable(x, "x", "scale", _SCALE_TYPES)
+    inputs = {"X": [x]}
+    attrs = {"bias": float(bias), "bias_after_scale": bias_after_scale}
+    if isinstance(scale, check.Variable):
+        inputs["ScaleTensor"] = [scale]
+    else:
+        attrs["scale"] = float(scale)
+    return one_op("scale", inputs, attrs, name=name, act=act)
+
+
+def sum(x):
+    """The sum of tensors of one shape.
+
+    Args:
+        x (Variable|list|tuple): what to add; float32, float64, int32 or int64.
+
+    Returns:
+        Variable: shape and dtype of each.
+
+    Raises:
+        TypeError: neither Variable nor list.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 4], "float32")
+        >>> fluid.layers.sum([x, y]).shape
+        (-1, 4)
+    """
+    xs = check.variables(x, "x", "sum")
+    return one_op("sum", {"X": xs}, {"use_mkldnn": False})
+
+
+def pow(x, factor=1.0, name=None):
+    """out = x to the power of ``factor``, element by element.
+
+    Args:
+        x (Variable): [...], float32, float64, int32 or int64.
+        factor (float|Variable): the exponent; a Variable has shape [1]. Default 1.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: shape and dtype of ``x``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.pow(fluid.data("x", [None, 4], "float32"), factor=2.0).shape
+        (-1, 4)
+    """
+    check.variable(x, "x", "pow", check.WIDE_NUMBERS)
+    inputs, attrs = {"X": x}, {}
+    if isinstance(factor, check.Variable):
+        factor.stop_gradient = True
+        inputs["FactorTensor"] = factor
+    else:
+        attrs["factor"] = factor
+    return one_op("pow", inputs, attrs, name=name)
+
+
+def clip(x, min, max, name=None):
+    """out = x cut into [min, max], element by element.
+
+    Args:
+        x (Variable): [...], float16, float32 or float64.
+        min (float): lower bound, at most ``max``.
+        max (float): upper bound.
+        name (str, optional): the result's name.
+
+    Returns:
+        Variable: shape and dtype of ``x``.
+
+    Raises:
+        TypeError: no Variable, or another dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.clip(fluid.data("x", [None, 4], "float32"), min=-1.0, max=1.0).shape
+        (-1, 4)
+    """
+    check.variable(x, "x", "clip", FLOATS)
+    return _clipped("clip", x, name, {"min": min, "max": max})
+
+
+def clip_by_norm(x, max_norm, name=None):
+    """out = x * max_norm / |x| where the L2 norm |x| is above ``max_norm``, else x.
+
+    Args:
+        x (Variable): [...], float32.
+        max_norm (float): largest norm, positive.
+        name (str, optional): the result's name.
+
+    Returns:
+        Variable: shape and dtype of ``x``.
+
+    Raises:
+        TypeError: no Variable, or another dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.clip_by_norm(fluid.data("x", [None, 4], "float32"), max_norm=1.0).shape
+        (-1, 4)
+    """
+    check.variable(x, "x", "clip_by_norm", ("float32",))
+    return _clipped("clip_by_norm", x, name, {"max_norm": max_norm})
+
+
+def _clipped(op, x, name, attrs):
+    helper = LayerHelper(op, name=name)
+    out = helper.create_variable(type=x.type, name=name or unique_name.generate_with_ignorable_key(helper.name + ".tmp"),
+                                 dtype=x.dtype, persistable=False)
+    helper.append_op(type=op, inputs={"X": x}, attrs=attrs, outputs={"Out": out})
+    return out
+
+
+def l2_normalize(x, axis, epsilon=1e-12, name=None):
+    """out = x / sqrt(sum of x * x along an axis + epsilon).
+
+    Args:
+        x (Variable): [...], float32 or float64.
+        axis (int): along which the norm is taken; for one axis, 0.
+        epsilon (float): keeps the divisor from 0. Default 1e-12.
+        name (str, optional): stem of the names.
+
+    Returns:
+        Variable: shape and dtype of ``x``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.l2_normalize(fluid.data("x", [None, 4], "float32"), axis=1).shape
+        (-1, 4)
+    """
+    check.variable(x, "x", "l2_normalize")
+    helper = LayerHelper("l2_normalize", name=name)
+    out = helper.create_variable_for_type_inference(x.dtype)
+    norm = helper.create_variable_for_type_inference(x.dtype)
+    helper.append_op(type="norm", inputs={"X": x}, outputs={"Out": out, "Norm": norm},
+                     attrs={"axis": 0 if len(x.shape) == 1 else 1 if axis is None else axis, "epsilon": epsilon})
+    return out
+
+
+def cos_sim(X, Y):
+    """The cosine of the angle between the rows of two matrices.
+
+    Args:
+        X (Variable): [N, D], float32.
+        Y (Variable): [N, D] or [1, D].
+
+    Returns:
+        Variable: [N, 1].
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 4], "float32")
+        >>> fluid.layers.cos_sim(x, y).shape
+        (-1, 1)
+    """
+    check.variable(X, "X", "cos_sim")
+    check.variable(Y, "Y", "cos_sim")
+    helper = LayerHelper("cos_sim")
+    out, x_norm, y_norm = (helper.create_variable_for_type_inference(X.dtype) for _ in range(3))
+    helper.append_op(type="cos_sim", inputs={"X": [X], "Y": [Y]},
+                     outputs={"Out": [out], "XNorm": [x_norm], "YNorm": [y_norm]})
+    return out

@@ -1,0 +1,83 @@
+"""The metrics that are computed with NumPy, against plain counting."""
+import numpy
+import pytest
+
+from anabranch.fluid import metrics
+
+
+def binary(seed, n=200):
+    rng = numpy.random.RandomState(seed)
+    return rng.uniform(0, 1, (n, 1)), rng.randint(0, 2, (n, 1))
+
+
+def test_precision_and_recall_count():
+    precision, recall = metrics.Precision(), metrics.Recall()
+    tp = fp = fn = 0
+    for seed in range(3):
+        preds, labels = binary(seed)
+        precision.update(preds, labels)
+        recall.update(preds, labels)
+        for p, y in zip(preds[:, 0] > 0.5, labels[:, 0]):
+            tp, fp, fn = tp + (p and y == 1), fp + (p and y == 0), fn + (not p and y == 1)
+    assert precision.eval() == tp / (tp + fp) and recall.eval() == tp / (tp + fn)
+    precision.reset()
+    assert precision.eval() == 0.0
+
+
+def test_auc_is_the_share_of_ordered_pairs():
+    rng = numpy.random.RandomState(3)
+    labels = rng.randint(0, 2, (300, 1))
+    scores = (rng.randint(0, 64, (300, 1)) + 20 * labels) / 128.0  # ties, and exact bins
+    auc = metrics.Auc("auc", num_thresholds=128)
+    for part in (slice(0, 100), slice(100, 300)):
+        auc.update(numpy.concatenate([1 - scores[part], scores[part]], 1), labels[part])
+    p, n = scores[labels == 1], scores[labels == 0]
+    wins = (p[:, None] > n).sum() + 0.5 * (p[:, None] == n).sum()
+    assert abs(auc.eval() - wins / (len(p) * len(n))) < 1e-12
+    auc.reset()
+    assert auc.eval() == 0.0
+
+
+def test_accuracy_is_weighted():
+    accuracy = metrics.Accuracy()
+    accuracy.update(numpy.array([0.5]), 1)
+    accuracy.update(1.0, 3)
+    assert float(accuracy.eval()) == 0.875
+    with pytest.raises(ValueError):
+        accuracy.update("a", 1)
+    with pytest.raises(ValueError):
+        accuracy.update(1.0, -1)
+    accuracy.reset()
+    with pytest.raises(ValueError, match="no data"):
+        accuracy.eval()
+
+
+def test_chunks_and_edit_distance():
+    chunks = metrics.ChunkEvaluator()
+    chunks.update(numpy.array([10]), numpy.array([8]), numpy.array([6]))
+    chunks.update(2, 4, 2)
+    precision, recall, f1 = chunks.eval()
+    assert (precision, recall) == (8 / 12, 8 / 12) and abs(f1 - 8 / 12) < 1e-12
+    distance = metrics.EditDistance("d")
+    distance.update(numpy.array([[0.0], [2.0], [1.0]]), numpy.array([3]))
+    assert distance.eval() == (1.0, 2 / 3)
+
+
+def test_composite_takes_metrics_only():
+    both = metrics.CompositeMetric()
+    with pytest.raises(ValueError):
+        both.add_metric("precision")
+    both.add_metric(metrics.Precision())
+    both.add_metric(metrics.Recall())
+    both.update(*binary(1))
+    assert len(both.eval()) == 2
+
+
+def test_config_shows_the_state():
+    assert metrics.Precision("p").get_config() == {"name": "p", "states": {"tp": 0, "fp": 0}}
+
+
+@pytest.mark.parametrize("metric", [metrics.Precision(), metrics.Recall(), metrics.Auc("a"), metrics.EditDistance("e")])
+def test_lists_are_refused(metric):
+    with pytest.raises(ValueError, match="ndarray"):
+        metric.update([[0.1]], [[1]])
