@@ -32,7 +32,7 @@ DEFAULTS = {"fill_constant": ["str_value"], "scale": ["bias", "bias_after_scale"
 
 
 def operators(program):
-    """[block: [operator: (type, inputs, outputs, attributes, role, role variables)]], without what callers differ in."""
+    """[block: [(type, inputs, outputs, attributes, role, role variables)]] of a program."""
     blocks = []
     for block in golden.decode_program(program.desc.serialize_to_string()):
         ops = []

@@ -321,7 +321,8 @@ def _attached(param_grads):
         if grad is None or clip is None:
             continue
         if not isinstance(clip, GradientClipBase):
-            raise InvalidType("the gradient_clip of %s is a GradientClipBase, got %s" % (param.name, type(clip).__name__))
+            raise InvalidType("the gradient_clip of %s is a GradientClipBase, got %s"
+                              % (param.name, type(clip).__name__))
         yield param, grad
 
 

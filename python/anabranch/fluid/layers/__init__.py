@@ -22,8 +22,8 @@ from . import (
 )
 
 __all__ = []
-for _module in (nn, math, conv, norm, loss, ops, elementwise, reduce, tensor, query, manipulate, select, random, sequence,
-                io, control_flow, metric_op, learning_rate_scheduler):
+for _module in (nn, math, conv, norm, loss, ops, elementwise, reduce, tensor, query, manipulate, select, random,
+                sequence, io, control_flow, metric_op, learning_rate_scheduler):
     for _name in _module.__all__:
         globals()[_name] = getattr(_module, _name)
     __all__ += _module.__all__

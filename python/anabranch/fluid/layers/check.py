@@ -56,7 +56,8 @@ def variables(values, argument, layer, dtypes=None):
 def one_of(value, argument, layer, choices):
     """ValueError unless ``value`` is one of ``choices``."""
     if value not in choices:
-        raise InvalidValue("%s: %s is one of %s, got %r" % (layer, argument, ", ".join(repr(c) for c in choices), value))
+        raise InvalidValue("%s: %s is one of %s, got %r"
+                           % (layer, argument, ", ".join(repr(c) for c in choices), value))
 
 
 def is_bool(value, argument, layer, error=InvalidValue):

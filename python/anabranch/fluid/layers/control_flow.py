@@ -44,8 +44,9 @@ class ConditionalBlock:
             reads += [n for n in op.input_arg_names if n not in made and n not in reads]
             made.update(op.output_arg_names)
             writes += [n for n in op.output_arg_names if n not in writes]
-        reads, writes = ([v for v in map(outside._find_var_recursive, names) if v is not None and v is not self.condition]
+        reads, writes = ([outside._find_var_recursive(n) for n in names if n != self.condition.name]
                          for names in (reads, writes))
+        reads, writes = ([v for v in found if v is not None] for found in (reads, writes))
         scope = outside.create_var(type=VarType.STEP_SCOPES)
         outside.append_op(type="conditional_block", inputs={"Cond": [self.condition], "Input": reads},
                           outputs={"Out": writes, "Scope": [scope]},

@@ -29,7 +29,8 @@ def _padding(padding, argument, layer, data_format):
         pairs = [list(p) for p in padding]
         spatial, others = (pairs[2:], pairs[:2]) if data_format == "NCHW" else (pairs[1:3], [pairs[0], pairs[-1]])
         if len(pairs) != 4 or any(p != [0, 0] for p in others):
-            raise InvalidValue("%s: %s is four pairs, with zeros for batch and channel, got %r" % (layer, argument, padding))
+            raise InvalidValue("%s: %s is four pairs, with zeros for batch and channel, got %r"
+                               % (layer, argument, padding))
         padding = [extent for pair in spatial for extent in pair]
     if isinstance(padding, (list, tuple)) and len(padding) == 4:
         padding = check.ints(padding, 4, argument, layer)

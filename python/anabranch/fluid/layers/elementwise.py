@@ -121,7 +121,8 @@ def less_than(x, y, force_cpu=None, cond=None):
 
 
 less_than.__doc__ = _COMPARISON_DOC.format(name="less_than", formula="x < y").replace(
-    "        cond (", "        force_cpu (bool, optional): keep the result in CPU memory; no effect on the CPU.\n        cond (")
+    "        cond (",
+    "        force_cpu (bool, optional): keep the result in CPU memory; no effect on the CPU.\n        cond (")
 
 
 _LOGIC = (

@@ -80,9 +80,11 @@ def getitem(self, items):
     axes, bounds, removed, reversed_axes = [], [], [], []
     for axis, item in enumerate(_expanded(self, items)):
         if isinstance(item, slice):
-            if item == slice(None) or item == slice(None, None, 1):
+            # `is`: a bound may be a Variable, whose == appends an op
+            whole = item.start is None and item.stop is None and not isinstance(item.step, Variable)
+            if whole and item.step in (None, 1):
                 continue
-            if item == slice(None, None, -1):
+            if whole and item.step == -1:
                 reversed_axes.append(axis - len(removed))
                 continue
             bounds.append(_of_slice(self, axis, item))

@@ -38,8 +38,8 @@ def cross_entropy(input, label, soft_label=False, ignore_index=-100):
     check.variable(input, "input", "cross_entropy", FLOATS)
     helper = LayerHelper("cross_entropy2")
     out, x_shape, match = (helper.create_variable_for_type_inference(input.dtype) for _ in range(3))
-    helper.append_op(type="cross_entropy2", inputs={"X": [input], "Label": [label]}, attrs={"ignore_index": ignore_index},
-                     outputs={"Y": [out], "MatchX": [match], "XShape": [x_shape]})
+    helper.append_op(type="cross_entropy2", inputs={"X": [input], "Label": [label]},
+                     attrs={"ignore_index": ignore_index}, outputs={"Y": [out], "MatchX": [match], "XShape": [x_shape]})
     return out
 
 
@@ -217,7 +217,9 @@ def huber_loss(input, label, delta):
 
 
 def smooth_l1(x, y, inside_weight=None, outside_weight=None, sigma=None):
-    """The sum over each row of f(x - y): f(d) = (sigma d) ** 2 / 2 where |d| < 1 / sigma ** 2, else |d| - 1 / (2 sigma ** 2).
+    """The sum over each row of f(x - y).
+
+    f(d) = (sigma d) ** 2 / 2 where |d| < 1 / sigma ** 2, else |d| - 1 / (2 sigma ** 2).
 
     Girshick, Fast R-CNN, ICCV 2015.
 
@@ -366,8 +368,8 @@ def bpr_loss(input, label, name=None):
 def teacher_student_sigmoid_loss(input, label, soft_max_up_bound=15.0, soft_max_lower_bound=-15.0):
     """The loss of a click model that also learns from the score of a teacher, coded into the label.
 
-    A label below -1: no click, no teacher; in [-1, 0): click, no teacher; in [0, 1): no click, teacher score label; from
-    1: click, teacher score label - 1.
+    A label below -1: no click, no teacher; in [-1, 0): click, no teacher; in [0, 1): no click, teacher score label;
+    from 1: click, teacher score label - 1.
 
     Args:
         input (Variable): [N, 1] logits, float32 or float64.

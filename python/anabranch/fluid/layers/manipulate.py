@@ -1,5 +1,5 @@
 """Shapes and places: reshape, transpose, join, cut, pick, pad."""
-from ..errors import InvalidType, InvalidValue, Violated
+from ..errors import InvalidValue, Violated
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check
@@ -26,8 +26,8 @@ def reshape(x, shape, actual_shape=None, act=None, inplace=False, name=None):
 
     Args:
         x (Variable): [...], any dtype.
-        shape (list|tuple|Variable): extents; one -1 is computed, a 0 copies the extent of ``x`` at its place. Entries may
-            be Variables of shape [1]; or one int32 Variable of all.
+        shape (list|tuple|Variable): extents; one -1 is computed, a 0 copies the extent of ``x`` at its place. Entries
+            may be Variables of shape [1]; or one int32 Variable of all.
         actual_shape (Variable, optional): int32, wins over ``shape`` when the program runs.
         act (str, optional): activation of the result.
         inplace (bool): the result is ``x`` itself. Default False.
@@ -242,8 +242,8 @@ def split(input, num_or_sections, dim=-1, name=None):
 
     Args:
         input (Variable): [...], bool, float16, float32, float64, int32 or int64.
-        num_or_sections (int|list|tuple): number of equal parts, or their extents, one of which may be -1. Entries may be
-            Variables of shape [1].
+        num_or_sections (int|list|tuple): number of equal parts, or their extents, one of which may be -1. Entries may
+            be Variables of shape [1].
         dim (int|Variable): the axis; negative: from the last. Default -1.
         name (str, optional): stem of the names.
 

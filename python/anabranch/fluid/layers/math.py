@@ -313,8 +313,8 @@ def clip_by_norm(x, max_norm, name=None):
 
 def _clipped(op, x, name, attrs):
     helper = LayerHelper(op, name=name)
-    out = helper.create_variable(type=x.type, name=name or unique_name.generate_with_ignorable_key(helper.name + ".tmp"),
-                                 dtype=x.dtype, persistable=False)
+    name = name or unique_name.generate_with_ignorable_key(helper.name + ".tmp")
+    out = helper.create_variable(type=x.type, name=name, dtype=x.dtype, persistable=False)
     helper.append_op(type=op, inputs={"X": x}, attrs=attrs, outputs={"Out": out})
     return out
 

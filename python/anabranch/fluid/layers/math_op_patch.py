@@ -55,7 +55,8 @@ def _as_number(method, value):
         return float(value)
     except (TypeError, ValueError) as e:
         raise (InvalidType if isinstance(e, TypeError) else InvalidValue)(
-            "Variable.%s: the other operand is a number or a Variable, got %s" % (method, type(value).__name__)) from None
+            "Variable.%s: the other operand is a number or a Variable, got %s"
+            % (method, type(value).__name__)) from None
 
 
 def _constant_for(var, number, like_var):
@@ -69,7 +70,8 @@ def _constant_for(var, number, like_var):
     if like_var and -1 in attrs["shape"]:
         batch = attrs["shape"].index(-1)
         attrs.update(input_dim_idx=batch, output_dim_idx=batch)
-        block.append_op(type="fill_constant_batch_size_like", inputs={"Input": [var]}, outputs={"Out": [out]}, attrs=attrs)
+        block.append_op(type="fill_constant_batch_size_like", inputs={"Input": [var]}, outputs={"Out": [out]},
+                        attrs=attrs)
     else:
         block.append_op(type="fill_constant", outputs={"Out": [out]}, attrs=attrs)
     out.stop_gradient = True
@@ -104,7 +106,8 @@ def _binary(method, op, swapped):
         x, y = (other, self) if swapped else (self, other)
         block = _block()
         out = _temporary(block, "bool" if op in _COMPARISONS else x.dtype)
-        block.append_op(type=op, inputs={"X": [x], "Y": [y]}, outputs={"Out": out}, attrs={"axis": 0 if batches else -1})
+        block.append_op(type=op, inputs={"X": [x], "Y": [y]}, outputs={"Out": out},
+                        attrs={"axis": 0 if batches else -1})
         return out
 
     operator.__name__ = method

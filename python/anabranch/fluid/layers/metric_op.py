@@ -55,8 +55,8 @@ def auc(input, label, curve="ROC", num_thresholds=4095, topk=1, slide_steps=1):
         slide_steps (int): the second area is over so many last runs; 0: over all. Default 1.
 
     Returns:
-        tuple: the area over all runs [1], the one over the last runs [1], and the list of the four histograms (last runs'
-        positives and negatives, all positives and negatives), persistable int64 Variables.
+        tuple: the area over all runs [1], the one over the last runs [1], and the list of the four histograms (last
+        runs' positives and negatives, all positives and negatives), persistable int64 Variables.
 
     Examples:
         >>> import anabranch.fluid as fluid

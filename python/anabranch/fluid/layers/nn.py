@@ -76,7 +76,8 @@ def lookup(op, layer, input, size, is_sparse, is_distributed, padding_idx, param
     weight = helper.create_parameter(attr=helper.param_attr, shape=list(size), dtype=dtype, is_bias=False)
     out = helper.create_variable_for_type_inference(dtype)
     helper.append_op(type=op, inputs={"Ids": input, "W": weight}, outputs={"Out": out},
-                     attrs={"is_sparse": is_sparse, "is_distributed": is_distributed, "remote_prefetch": bool(is_sparse and not is_distributed),
+                     attrs={"is_sparse": is_sparse, "is_distributed": is_distributed,
+                            "remote_prefetch": bool(is_sparse and not is_distributed),
                             "padding_idx": padding_idx})
     return out
 

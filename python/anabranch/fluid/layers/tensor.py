@@ -4,7 +4,6 @@ import numpy
 from .. import unique_name
 from ..errors import InvalidType, InvalidValue
 from ..framework import Variable, convert_np_dtype_to_dtype_
-from ..framework.dtype import VarType
 from ..initializer import Constant, Initializer
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr

@@ -169,7 +169,8 @@ class FtrlOptimizer(Optimizer):
 
     def _attrs(self, param):
         # 1.8.5 gives l1 for both
-        return {"l1": float(self._l1), "l2": float(self._l1 if check.exact_fluid() else self._l2), "lr_power": float(self._lr_power)}
+        l2 = self._l1 if check.exact_fluid() else self._l2
+        return {"l1": float(self._l1), "l2": float(l2), "lr_power": float(self._lr_power)}
 
 
 for _cls in (AdagradOptimizer, DecayedAdagradOptimizer, AdadeltaOptimizer, RMSPropOptimizer, FtrlOptimizer):

@@ -37,7 +37,7 @@ class Optimizer:
         name (str, optional): becomes part of the accumulators' names.
 
     Raises:
-        TypeError: ``learning_rate`` is neither float nor Variable; ``grad_clip`` or ``regularization`` is something else.
+        TypeError: ``learning_rate`` is neither float nor Variable; ``grad_clip`` is no clip.
         AssertionError: ``learning_rate`` is None.
     """
 
@@ -138,7 +138,8 @@ class Optimizer:
         name = name if self._name is None else self._name + "_" + name
         known = self._accumulators.setdefault(name, {})
         if param.name in known:
-            raise Violated("%s: accumulator %s of parameter %s exists already" % (self.__class__.__name__, name, param.name))
+            raise Violated("%s: accumulator %s of parameter %s exists already"
+                           % (type(self).__name__, name, param.name))
         variable = self.helper.create_global_variable(
             name=unique_name.generate(param.name + "_" + name), persistable=True, dtype=dtype or param.dtype,
             stop_gradient=False,
