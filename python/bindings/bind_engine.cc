@@ -8,7 +8,6 @@
 
 #include "bind.h"
 #include "engine/compiled_program.h"
-#include "graph/pass.h"
 
 namespace anabranch::python {
 namespace {
@@ -129,11 +128,6 @@ void bind_strategies(nb::module_& m) {
 
 void bind_engine(nb::module_& m) {
   bind_strategies(m);
-  m.def("passes", [] {
-    nb::list out;
-    for (const Pass& p : pipeline()) out.append(nb::make_tuple(p.name, p.what, p.tolerance));
-    return out;
-  }, "The list of passes, in order: (name, what it does, how exactly values are kept).");
   nb::class_<CompiledProgram>(m, "CompiledProgram", "A program bound to a scope and a number of replicas.")
       .def("__init__", [](CompiledProgram* self, ir::ProgramRef program, std::shared_ptr<Scope> scope, int replicas,
                           bool data_parallel, std::string loss_name, const BuildStrategy& build,
