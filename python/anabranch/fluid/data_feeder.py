@@ -12,7 +12,7 @@ __all__ = ["DataFeeder"]
 def convert_dtype(dtype):
     """str: name of a dtype given in any form; ValueError when it is none.
 
-    >>> convert_dtype(VarType.FP32), convert_dtype("int64")
+    >>> convert_dtype(np.float32), convert_dtype("int64")
     ('float32', 'int64')
     """
     return dtype_name(as_dtype(dtype))

@@ -24,7 +24,7 @@ def create_weight_norm_parameter(helper, attr, shape, dtype):
 
     g starts as the norm of v, so that w starts as the initializer's value.
     """
-    g_shape = [1] if attr.dim is None else [1] * attr.dim + [shape[attr.dim]] + [1] * (len(shape) - attr.dim - 1)
+    g_shape = [extent if axis == attr.dim else 1 for axis, extent in enumerate(shape)]
     main, startup = helper.main_program.global_block(), helper.startup_program.global_block()
     kwargs = attr._to_kwargs(with_initializer=True)
     initializer = kwargs.pop("initializer")
@@ -42,15 +42,11 @@ def create_weight_norm_parameter(helper, attr, shape, dtype):
     w = helper.create_variable_for_type_inference(dtype)
     block.append_op(type="elementwise_div", inputs={"X": g, "Y": _norm(block, v, attr.dim, g_shape)},
                     outputs={"Out": ratio}, attrs={"axis": -1})
-    last = len(shape) - 1
-    if attr.dim in (None, last):
-        block.append_op(type="elementwise_mul", inputs={"X": v, "Y": ratio}, outputs={"Out": w}, attrs={"axis": -1})
-    else:
-        # The shorter operand is laid over the axes from `dim` on.
-        flat, xshape = (helper.create_variable_for_type_inference(dtype) for _ in range(2))
-        block.append_op(type="reshape2", inputs={"X": ratio}, outputs={"Out": flat, "XShape": xshape},
-                        attrs={"shape": [shape[attr.dim]]})
-        block.append_op(type="elementwise_mul", inputs={"X": v, "Y": flat}, outputs={"Out": w},
-                        attrs={"axis": attr.dim})
+    # The shorter operand of a product is laid over the axes from `axis` on.
+    flat, xshape = (helper.create_variable_for_type_inference(dtype) for _ in range(2))
+    block.append_op(type="reshape2", inputs={"X": ratio}, outputs={"Out": flat, "XShape": xshape},
+                    attrs={"shape": [1 if attr.dim is None else shape[attr.dim]]})
+    block.append_op(type="elementwise_mul", inputs={"X": v, "Y": flat}, outputs={"Out": w},
+                    attrs={"axis": -1 if attr.dim is None else attr.dim})
     WeightNormParamAttr.params_with_weight_norm.append(w)
     return w
