@@ -86,6 +86,10 @@ Recorded cut_back(const fs::path& path) {
     if (var->name.find(ir::kGradSuffix) != std::string::npos) gradients.push_back(var->name);
   }
   for (const auto& name : gradients) block.remove_var(name);
+  for (const auto& op : block.ops()) {  // shapes of intermediate outputs are our own
+    check_op(*op);
+    infer_op(block, *op);
+  }
   r.program = program;
   return r;
 }
