@@ -127,7 +127,7 @@ case("scale", {"X": Rows([4, 0], 6, real(2, 3))}, {"scale": -2.0}, ref=lambda i,
 case("increment", {"X": np.array([1.5])}, {"step": 2.0}, ref=lambda i, a: i["X"] + 2, grad=())
 case("increment", {"X": np.array([3])}, {"step": 1.5}, ref=lambda i, a: i["X"] + 1, grad=(), name="integer", hostile=False)
 case("sum", {"X": [real(3, 4), real(3, 4), real(3, 4)]}, ref=lambda i, a: i["X"][0] + i["X"][1] + i["X"][2],
-     large={"X": [big(), big()]})
+     large={"X": [big(), big(), big()]})
 case("sum", {"X": [Rows([1, 1], 4, real(2, 3)), Rows([3], 4, real(1, 3))]}, grad=(), name="rows", hostile=False,
      ref=lambda i, a: Rows([1, 1, 3], 4, np.concatenate([r.values for r in i["X"]])))
 
@@ -214,7 +214,7 @@ for name, number in NUMBERS.items():
     case("cast", {"X": np.array([0, 1, 1, 7, 90]).astype(name)}, {"in_dtype": number, "out_dtype": 5}, grad=(), hostile=False,
          name=f"from_{name}", ref=lambda i, a: i["X"].astype("float32"))
 case("cast", {"X": real(3, 4)}, {"in_dtype": 6, "out_dtype": 6}, dtypes=("float64",), ref=lambda i, a: i["X"], name="gradient")
-case("clip", {"X": apart(3, 4)}, {"min": -0.3, "max": 0.4}, ref=lambda i, a: np.clip(i["X"], a["min"], a["max"]),
+case("clip", {"X": apart(3, 4)}, {"min": -0.25, "max": 0.5}, ref=lambda i, a: np.clip(i["X"], a["min"], a["max"]),
      large={"X": big()})
 case("clip", {"X": apart(3, 4), "Min": np.array([-0.25]), "Max": np.array([0.5])}, {"min": 0.0, "max": 0.0}, grad=["X"],
      ref=lambda i, a: np.clip(i["X"], i["Min"], i["Max"]), name="tensors")

@@ -97,11 +97,14 @@ def test_float32_gradient(c):
 
 
 def compiled(run, threads=1, inplace=True):
+    """The program on one replica, under these settings."""
     build, execution = fluid.BuildStrategy(), fluid.ExecutionStrategy()
     build.enable_inplace = inplace
     build.memory_optimize = inplace
+    build.gradient_scale_strategy = fluid.BuildStrategy.GradientScaleStrategy.Customized
     execution.num_threads = threads
-    return fluid.CompiledProgram(run.program).with_data_parallel(build_strategy=build, exec_strategy=execution,
+    loss = next(iter(run.outs.values()))[0].name if run.grads else None
+    return fluid.CompiledProgram(run.program).with_data_parallel(loss_name=loss, build_strategy=build, exec_strategy=execution,
                                                                  places=fluid.cpu_places(1))
 
 

@@ -1,0 +1,7 @@
+"""Operators that the engine puts into programs: they need replicas or sub-blocks, which a case of one operator has not."""
+from op_case import skip
+
+for op in ("all_reduce", "barrier", "replica_weight"):
+    skip(op, "joins replicas: tests/python/test_data_parallel.py")
+for op in ("conditional_block", "conditional_block_grad", "select_input", "select_output"):
+    skip(op, "runs or follows a sub-block: tests of control flow")
