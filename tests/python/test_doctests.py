@@ -1,0 +1,42 @@
+"""The examples in the docstrings of every module that test_docstrings.py does not go through."""
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+from test_docstrings import MODULES, RUNNER_FLAGS
+
+import anabranch
+import anabranch.fluid as fluid
+
+ELSEWHERE = tuple("anabranch.fluid." + name for name in MODULES)
+
+
+def examples():
+    """Name -> doctest of everything in the package that has an example."""
+    found = {}
+    for info in pkgutil.walk_packages(anabranch.__path__, "anabranch."):
+        if info.name.startswith(ELSEWHERE) or info.name.endswith("._core"):
+            continue
+        module = importlib.import_module(info.name)
+        for test in doctest.DocTestFinder(exclude_empty=True).find(module):
+            if test.examples:
+                found[test.name] = test
+    return found
+
+
+EXAMPLES = examples()
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) > 50
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_example(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runner, report = doctest.DocTestRunner(verbose=False, optionflags=RUNNER_FLAGS), []
+    scope = fluid.Scope()
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard(), fluid.scope_guard(scope):
+        runner.run(EXAMPLES[name], out=report.append)
+    assert not report, "".join(report)

@@ -1,0 +1,91 @@
+"""Every example program runs, from another folder, and prints what its header promises."""
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from anabranch.datasets import mnist
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def run(name, tmp_path, *arguments):
+    """What examples/NAME prints in an empty folder."""
+    environment = dict(os.environ, CPU_NUM="2", PYTHONPATH=os.path.join(ROOT, "python"), PYTHONWARNINGS="error")
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "examples", name)] + list(arguments), cwd=str(tmp_path),
+                          env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def numbers(text, label):
+    found = [float(number) for number in re.findall(re.escape(label) + r": ([0-9.]+)", text)]
+    assert found, "no %r in:\n%s" % (label, text)
+    return found
+
+
+def needs_images():
+    try:
+        mnist.find()
+    except LookupError as e:
+        pytest.skip(str(e))
+
+
+def test_fit_a_line(tmp_path):
+    assert numbers(run("01_fit_a_line.py", tmp_path, "--fast"), "last loss")[0] < 0.1
+    assert os.listdir(str(tmp_path)) == []
+
+
+def test_train_and_test(tmp_path):
+    assert numbers(run("02_train_and_test.py", tmp_path, "--fast"), "test accuracy")[-1] > 0.6
+
+
+def test_softmax(tmp_path):
+    first, second = numbers(run("03_softmax_mnist.py", tmp_path, "--fast"), "test accuracy")
+    assert first > 0.6 and second > 0.6
+
+
+def test_cpu_recipe_gives_the_same_bits(tmp_path):
+    reduced, all_reduced = numbers(run("04_cpu_recipe.py", tmp_path, "--fast"), "last loss")
+    assert reduced == all_reduced < 1.5
+
+
+def test_examples_run_without_the_images(tmp_path, monkeypatch):
+    monkeypatch.setenv(mnist.FOLDER_VARIABLE, str(tmp_path))
+    text = run("02_train_and_test.py", tmp_path, "--fast")
+    assert "synthetic" in text and numbers(text, "test accuracy")[-1] > 0.6
+
+
+def test_demo(tmp_path):
+    needs_images()
+    pytest.importorskip("matplotlib")
+    text = run("demo_fashion_mnist.py", tmp_path, "--fast", "--out", "out")
+    accuracy, files = text.splitlines()[-2:]
+    assert re.match(r"test accuracy: 0\.\d{3}$", accuracy) and numbers(text, "test accuracy")[0] > 0.6
+    assert abs(numbers(text, "accuracy of the reloaded model")[0] - numbers(text, "test accuracy")[0]) < 0.05
+    assert files == "written: out/model, out/fashion_mnist.png"
+    with open(str(tmp_path / "out" / "fashion_mnist.png"), "rb") as f:
+        assert f.read(8) == b"\x89PNG\r\n\x1a\n"
+    assert {"__model__", "fc_0.w_0"} <= set(os.listdir(str(tmp_path / "out" / "model")))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_demo_reaches_its_accuracy(tmp_path):
+    needs_images()
+    assert numbers(run("demo_fashion_mnist.py", tmp_path), "test accuracy")[0] >= 0.89
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name, label, low, high", [
+    ("01_fit_a_line.py", "last loss", 0.008, 0.015),
+    ("02_train_and_test.py", "test accuracy", 0.84, 0.90),
+    ("03_softmax_mnist.py", "test accuracy", 0.80, 0.88),
+    ("04_cpu_recipe.py", "last loss", 0.3, 0.6),
+])
+def test_whole_examples_end_in_the_range_of_their_header(tmp_path, name, label, low, high):
+    needs_images()
+    assert low <= numbers(run(name, tmp_path), label)[-1] <= high
