@@ -84,8 +84,9 @@ AB_OP(conditional_block_grad)
       const Out dinput = op.out("Input@GRAD");
       const bool scalar = op.attr<bool>("is_scalar_condition");
       const auto block = op.block("sub_block");
-      std::vector<Value*> inner;  // the gradient inside the block, by input
-      for (const auto& name : op.op().output("Input@GRAD")) inner.push_back(block->find(name));
+      // The gradient inside the block, by input: outside it may be one part of a sum, under another name.
+      std::vector<Value*> inner;
+      for (const auto& name : op.op().input("Input")) inner.push_back(block->find(ir::grad_name(name)));
       return [=](KernelContext& c) {
         const bool ran = holds(c, cond, scalar);
         if (ran) block->run(c);
