@@ -62,6 +62,34 @@ conv_case(X, real(4, 1, 3, 3), "depthwise", op="depthwise_conv2d", groups=4, pad
 conv_case(X, real(8, 1, 3, 2), "multiplier", op="depthwise_conv2d", groups=4, strides=[2, 1])
 
 
+def conv_transpose(i, a):
+    """Each input element adds its window to the output."""
+    x, w, groups = i["Input"], i["Filter"], a.get("groups", 1)
+    s, dl, p = a.get("strides", [1, 1]), a.get("dilations", [1, 1]), a.get("paddings", [0, 0])
+    size = [(x.shape[2 + d] - 1) * s[d] + dl[d] * (w.shape[2 + d] - 1) + 1 for d in (0, 1)]
+    want = a.get("output_size") or [size[d] - 2 * p[d] for d in (0, 1)]
+    out = np.zeros((len(x), w.shape[1] * groups, *(max(size[d], want[d] + 2 * p[d]) for d in (0, 1))), x.dtype)
+    ci, co = len(w) // groups, w.shape[1]
+    for g, ky, kx in itertools.product(range(groups), range(w.shape[2]), range(w.shape[3])):
+        rows = slice(ky * dl[0], ky * dl[0] + (x.shape[2] - 1) * s[0] + 1, s[0])
+        cols = slice(kx * dl[1], kx * dl[1] + (x.shape[3] - 1) * s[1] + 1, s[1])
+        part = np.einsum("nihw,io->nohw", x[:, g * ci:(g + 1) * ci], w[g * ci:(g + 1) * ci, :, ky, kx])
+        out[:, g * co:(g + 1) * co, rows, cols] += part
+    return out[:, :, p[0]:p[0] + want[0], p[1]:p[1] + want[1]]
+
+
+def transpose_case(x, w, name, op="conv2d_transpose", **attrs):
+    case(op, {"Input": x, "Filter": w}, attrs, conv_transpose, name=name, rtol=1e-5)
+
+
+Z = real(2, 4, 4, 3)
+transpose_case(Z, real(4, 3, 3, 2), "plain")
+transpose_case(Z, real(4, 3, 3, 3), "strides_pads", strides=[2, 3], paddings=[1, 1])
+transpose_case(Z, real(4, 3, 3, 3), "output_size", strides=[2, 2], paddings=[1, 1], output_size=[8, 6])
+transpose_case(Z, real(4, 2, 2, 2), "dilations_groups", groups=2, dilations=[2, 2])
+transpose_case(Z, real(4, 1, 3, 3), "depthwise", op="depthwise_conv2d_transpose", groups=4, strides=[2, 2])
+
+
 # ---- pools
 
 def pool(i, a):
@@ -73,6 +101,7 @@ def pool(i, a):
     out = np.zeros((*x.shape[:2], len(spans[0]), len(spans[1])), x.dtype)
     for (y, (y0, y1)), (k, (x0, x1)) in itertools.product(enumerate(spans[0]), enumerate(spans[1])):
         seen = x[:, :, y0:y1, x0:x1]
+        assert seen.size, "a window outside the image has no average"
         if a.get("pooling_type", "max") == "max":
             out[:, :, y, k] = seen.max((2, 3))
         else:
@@ -113,6 +142,7 @@ pool_case("channels_last", x=apart(2, 5, 4, 3), ksize=[2, 2], data_format="NHWC"
 # ---- normalisations
 
 def batch_norm(i, a):
+    assert i["X"].size and not a.get("trainable_statistics")
     x, eps = i["X"], a.get("epsilon", np.float32(1e-5))
     axis = x.ndim - 1 if a.get("data_layout") == "NHWC" or x.ndim == 2 else 1
     others = tuple(d for d in range(x.ndim) if d != axis)
@@ -149,6 +179,7 @@ case("batch_norm", norm_inputs(real(3, 4, 2, 5), 4), {"is_test": True, "epsilon"
 
 def layer_norm(i, a):
     x, axis = i["X"], a.get("begin_norm_axis", 1)
+    assert x.size
     flat = x.reshape(int(np.prod(x.shape[:axis])), -1)
     mean, var = flat.mean(1), flat.var(1)
     y = (flat - mean[:, None]) / np.sqrt(var + a["epsilon"])[:, None] * i.get("Scale", 1) + i.get("Bias", 0)
@@ -184,12 +215,27 @@ for op, ref in (("softmax", softmax), ("log_softmax", log_softmax)):
     case(op, {"X": Seq(real(5, 3), [[2, 3]])}, {}, lambda i, a, ref=ref: Seq(ref({"X": i["X"].array}, a), i["X"].lengths),
          rtol=5e-6, name="sequences")
 
-case("dropout", {"X": real(5, 4)}, {"dropout_prob": 0.25, "is_test": True}, lambda i, a: {"Out": i["X"] * 0.75}, name="test",
-     grad=())
+def dropout(i, a):
+    """Without chance: in tests, or when all elements are kept."""
+    p, upscale = a["dropout_prob"], a.get("dropout_implementation") == "upscale_in_train"
+    assert a.get("is_test") or p == 0
+    return {"Out": i["X"] * (1 if upscale else 1 - p), "Mask": np.ones(i["X"].shape, "uint8")}
+
+
+case("dropout", {"X": real(5, 4)}, {"dropout_prob": 0.25, "is_test": True}, dropout, name="test", grad=())
 case("dropout", {"X": real(5, 4)}, {"dropout_prob": 0.25, "is_test": True, "dropout_implementation": "upscale_in_train"},
-     lambda i, a: {"Out": i["X"]}, name="test_upscale", grad=())
-case("dropout", {"X": real(5, 4)}, {"dropout_prob": 0.0}, lambda i, a: {"Out": i["X"], "Mask": np.ones((5, 4), "uint8")},
-     name="keep_all", hostile=False)  # the reference knows this rate only
+     dropout, name="test_upscale", grad=())
+case("dropout", {"X": real(5, 4)}, {"dropout_prob": 0.0}, dropout, name="keep_all")
 case("dropout", {"X": real(9, 8)}, {"dropout_prob": 0.5, "seed": 7, "fix_seed": True,
                                     "dropout_implementation": "upscale_in_train"}, None, name="fixed_seed",
      grad_outs=("Out",), large={"X": big()})
+
+
+def prelu(i, a):
+    x, alpha = i["X"], i["Alpha"]
+    shape = {"all": (1,), "channel": (-1,) + (1,) * (x.ndim - 2), "element": x.shape[1:]}[a["mode"]]
+    return np.where(x > 0, x, alpha.reshape(shape) * x)
+
+
+for mode, shape in (("all", (1,)), ("channel", (3,)), ("element", (3, 2, 2))):
+    case("prelu", {"X": apart(2, 3, 2, 2), "Alpha": real(*shape)}, {"mode": mode}, prelu, name=mode)

@@ -26,6 +26,7 @@ def grad_of(g):
 def rule(op, inputs, attrs, ref, only_touched=False, **options):
     """Dense, sparse and large cases of one rule; ref(inputs, attributes, gradient) -> outputs."""
     def with_grad(i, a):
+        assert a.get("lazy_mode", False) == attrs.get("lazy_mode", False) and a.get("sigma", 0.0) == 0.0
         g, touched = grad_of(i["Grad"])
         out = ref(i, a, g)
         if only_touched and isinstance(i["Grad"], Rows):
@@ -80,14 +81,14 @@ rule("adam", state("Moment1", "Moment2", **POWERS), {"beta2": 0.75, "lazy_mode":
 
 def adagrad(i, a, g):
     m = i["Moment"] + g * g
-    return {"ParamOut": i["Param"] - i["LearningRate"] * g / (np.sqrt(m) + 1e-6), "MomentOut": m}
+    return {"ParamOut": i["Param"] - i["LearningRate"] * g / (np.sqrt(m) + a["epsilon"]), "MomentOut": m}
 
 
-rule("adagrad", state("Moment"), {}, adagrad, rtol=5e-6)
+rule("adagrad", state("Moment"), {"epsilon": 2.0 ** -20}, adagrad, rtol=5e-6)
 
 
 def decayed_adagrad(i, a, g):
-    m = 0.75 * i["Moment"] + 0.25 * g * g
+    m = a["decay"] * i["Moment"] + (1 - a["decay"]) * g * g
     return {"ParamOut": i["Param"] - i["LearningRate"] * g / (np.sqrt(m) + a["epsilon"]), "MomentOut": m}
 
 
@@ -95,10 +96,10 @@ rule("decayed_adagrad", state("Moment"), {"decay": 0.75, "epsilon": 2.0 ** -10},
 
 
 def adadelta(i, a, g):
-    e = a["epsilon"]
-    sg = 0.75 * i["AvgSquaredGrad"] + 0.25 * g * g
+    e, rho = a["epsilon"], a["rho"]
+    sg = rho * i["AvgSquaredGrad"] + (1 - rho) * g * g
     step = -np.sqrt((i["AvgSquaredUpdate"] + e) / (sg + e)) * g
-    average = 0.75 * i["AvgSquaredUpdate"] + 0.25 * step * step
+    average = rho * i["AvgSquaredUpdate"] + (1 - rho) * step * step
     return {"ParamOut": i["Param"] - np.sqrt((average + e) / (sg + e)) * g, "AvgSquaredGradOut": sg,
             "AvgSquaredUpdateOut": average}
 
@@ -109,8 +110,8 @@ rule("adadelta", ADADELTA, {"rho": 0.75, "epsilon": 2.0 ** -10}, adadelta, rtol=
 
 
 def adamax(i, a, g):
-    m = 0.5 * i["Moment"] + 0.5 * g
-    inf = np.maximum(np.abs(g), 0.75 * i["InfNorm"] + a["epsilon"])
+    m = a["beta1"] * i["Moment"] + (1 - a["beta1"]) * g
+    inf = np.maximum(np.abs(g), a["beta2"] * i["InfNorm"] + a["epsilon"])
     rate = i["LearningRate"] / (1 - i["Beta1Pow"])
     return {"ParamOut": i["Param"] - rate * m / inf, "MomentOut": m, "InfNormOut": inf}
 
@@ -120,14 +121,15 @@ rule("adamax", state("Moment", "InfNorm", Beta1Pow=np.array([0.25])), {"beta1": 
 
 
 def rmsprop(i, a, g):
-    ms = 0.75 * i["MeanSquare"] + 0.25 * g * g
+    keep = a["decay"]
+    ms = keep * i["MeanSquare"] + (1 - keep) * g * g
     out = {"MeanSquareOut": ms}
     under = ms
     if a.get("centered"):
-        mg = 0.75 * i["MeanGrad"] + 0.25 * g
+        mg = keep * i["MeanGrad"] + (1 - keep) * g
         out["MeanGradOut"] = mg
         under = ms - mg * mg
-    mom = 0.5 * i["Moment"] + i["LearningRate"] * g / np.sqrt(under + a["epsilon"])
+    mom = a["momentum"] * i["Moment"] + i["LearningRate"] * g / np.sqrt(under + a["epsilon"])
     return dict(out, MomentOut=mom, ParamOut=i["Param"] - mom)
 
 
@@ -163,9 +165,9 @@ rule("lars_momentum", state("Velocity"), {"mu": 0.5, "lars_coeff": 0.25, "lars_w
 
 
 def lamb(i, a, g):
-    m1 = 0.5 * i["Moment1"] + 0.5 * g
-    m2 = 0.75 * i["Moment2"] + 0.25 * g * g
-    step = m1 / (np.sqrt(m2) + a["epsilon"]) + 0.125 * i["Param"]
+    m1 = a["beta1"] * i["Moment1"] + (1 - a["beta1"]) * g
+    m2 = a["beta2"] * i["Moment2"] + (1 - a["beta2"]) * g * g
+    step = m1 / (np.sqrt(m2) + a["epsilon"]) + a["weight_decay"] * i["Param"]
     ratio = np.sqrt(np.sum(i["Param"] ** 2)) / np.sqrt(np.sum(step ** 2))
     return {"ParamOut": i["Param"] - i["LearningRate"] * ratio * step, "Moment1Out": m1, "Moment2Out": m2}
 

@@ -91,3 +91,38 @@ def cut(i, a):
 
 case("sequence_slice", {"X": X, "Offset": np.array([[1], [0], [2]]), "Length": np.array([[2], [1], [2]])}, {}, cut,
      grad=("X",))
+
+
+def pad(i, a):
+    parts = pieces(i["X"])
+    length = a.get("padded_length", -1)
+    length = max(map(len, parts)) if length == -1 else length
+    value = np.broadcast_to(i["PadValue"], parts[0].shape[1:])
+    out = np.stack([np.concatenate([p, np.tile(value, (length - len(p), 1))]) for p in parts])
+    return {"Out": out.astype(i["X"].array.dtype), "Length": np.array([len(p) for p in parts])}
+
+
+case("sequence_pad", {"X": X, "PadValue": np.array([0.5])}, {}, pad, grad=("X",), grad_outs=("Out",))
+case("sequence_pad", {"X": X, "PadValue": real(3)}, {"padded_length": 6}, pad, grad=("X",), grad_outs=("Out",), name="longer")
+
+
+def unpad(i, a):
+    parts = [row[:n] for row, n in zip(i["X"], i["Length"])]
+    out = np.concatenate(parts)
+    return Seq(out.reshape(len(out), *(i["X"].shape[2:] or (1,))), [[len(p) for p in parts]])
+
+
+case("sequence_unpad", {"X": real(3, 5, 2), "Length": np.array([3, 1, 5])}, {}, unpad, grad=())  # see the next line
+# The gradient is of an output that carries its sequences; the weights of these tests carry none.
+case("sequence_unpad_grad", {"X": real(3, 5, 2), "Out@GRAD": Seq(real(9, 2), LENGTHS)}, {}, grad=(),
+     ref=lambda i, a: np.stack([np.pad(p, [(0, 5 - len(p)), (0, 0)]) for p in pieces(i["Out@GRAD"])]))
+case("sequence_unpad", {"X": real(3, 5), "Length": np.array([3, 1, 5])}, {}, unpad, grad=(), name="flat")
+N = np.array([3, 1, 5])
+MASK = {"maxlen": 6, "out_dtype": 5}
+case("sequence_mask", {"X": N}, MASK, lambda i, a: (np.arange(a["maxlen"]) < i["X"][..., None]).astype("float32"))
+case("sequence_mask", {"X": N}, {"maxlen": -1, "out_dtype": 3}, name="longest",
+     ref=lambda i, a: (np.arange(i["X"].max()) < i["X"][..., None]).astype("int64"))
+case("lod_reset", {"X": X}, {"target_lod": [0, 4, 9]}, lambda i, a: Seq(i["X"].array, [[4, 5]]))
+case("lod_reset", {"X": X, "Y": Seq(real(9, 1), [[4, 5]])}, {}, lambda i, a: Seq(i["X"].array, [[4, 5]]), grad=("X",), name="like_y")
+case("lod_reset", {"X": X, "Y": np.array([0, 2, 9], "int32")}, {}, lambda i, a: Seq(i["X"].array, [[2, 7]]), grad=("X",),
+     name="numbers")

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -91,6 +92,8 @@ Kernel forward(const KernelArgs& op) {
     const T *s = scale ? c[scale].data<T>() : nullptr, *b = bias ? c[bias].data<T>() : nullptr;
     T *to = c[y].template mutable_data<T>(), *m = c[mean].template mutable_data<T>(),
       *v = c[variance].template mutable_data<T>();
+    std::fill(m, m + d.rows, T{0});
+    std::fill(v, v + d.rows, T{0});
     if (d.width == 0) return;
     c.parallel_for(d.rows, d.grain(), [=](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
