@@ -26,7 +26,8 @@ def grad_of(g):
 def rule(op, inputs, attrs, ref, only_touched=False, **options):
     """Dense, sparse and large cases of one rule; ref(inputs, attributes, gradient) -> outputs."""
     def with_grad(i, a):
-        assert a.get("lazy_mode", False) == attrs.get("lazy_mode", False) and a.get("sigma", 0.0) == 0.0
+        assert a.get("lazy_mode", False) == attrs.get("lazy_mode", False)
+        assert all(0 <= v <= 1 for k, v in a.items() if isinstance(v, float) and k != "lr_power"), "wild attributes"
         g, touched = grad_of(i["Grad"])
         out = ref(i, a, g)
         if only_touched and isinstance(i["Grad"], Rows):
@@ -154,6 +155,7 @@ rule("ftrl", state("SquaredAccumulator", LinearAccumulator=real(4, 3)), {"l1": 0
 
 
 def lars(i, a, g):
+    assert a["lars_weight_decay"] > 0, "0 switches the rule off"
     p, d = i["Param"], a["lars_weight_decay"]
     norm = np.sqrt(np.sum(p * p))
     local = i["LearningRate"] * a["lars_coeff"] * norm / (np.sqrt(np.sum(g * g)) + d * norm)
@@ -177,7 +179,8 @@ rule("lamb", state("Moment1", "Moment2", Beta1Pow=np.array([0.5]), Beta2Pow=np.a
 
 
 def dpsgd(i, a):
-    """Without noise (sigma 0) only the clipped norm is left."""
+    """Without noise only the clipped norm is left."""
+    assert a["sigma"] == 0 and a["batch_size"] == 4
     return i["Param"] - i["LearningRate"] * i["Grad"] / max(1.0, np.sqrt(np.sum(i["Grad"] ** 2)) / a["clip"])
 
 

@@ -104,7 +104,7 @@ def attempt(c, inputs, **options):
         return f"internal error: {e}" if e.kind == "Internal" else None
     except Exception as e:  # an untyped error is the finding
         return f"{type(e).__name__}: {e}"
-    return compare(c, inputs, got)
+    return compare(c, {slot: v for slot, v in inputs.items() if slot != options.get("missing")}, got)
 
 
 def out_counts_of(c, inputs):

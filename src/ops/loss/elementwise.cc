@@ -15,7 +15,10 @@ struct LogLoss {
 
 template <class T>
 struct Hinge {
-  T value(T x, T y) const { return std::max(T{0}, 1 - x * (2 * y - 1)); }
+  T value(T x, T y) const {
+    const T gap = 1 - x * (2 * y - 1);
+    return gap < 0 ? T{0} : gap;  // a NaN stays one
+  }
   T slope(T x, T y) const { return x * (2 * y - 1) < 1 ? 1 - 2 * y : T{0}; }
 };
 

@@ -109,7 +109,7 @@ AB_OP(margin_rank_loss)
         for (int64_t i = 0, n = c[x1].numel(); i < n; ++i) {
           const T value = margin - y[i] * (a[i] - b[i]);
           on[i] = value > 0 ? T{1} : T{0};
-          to[i] = value > 0 ? value : T{0};
+          to[i] = value < 0 ? T{0} : value;  // a NaN stays one
         }
       };
     });
