@@ -14,9 +14,11 @@ namespace {
 // Output extents without output_size: those that the convolution would map onto the input's, the smallest ones.
 Pair smallest_output(const std::string& op, const WindowAttrs& attrs, const Pair& in, const Pair& kernel, Window* w) {
   *w = resolve_window(op, attrs, {kUnknown, kUnknown}, kernel, Rounding::kFloor);
-  if (attrs.padding_algorithm == "SAME") {
+  if (attrs.padding_algorithm == "SAME") {  // as of a convolution over the input
     for (size_t d = 0; d < 2; ++d) {
-      const int64_t all = std::max<int64_t>(0, w->kernel[d] - w->stride[d]);
+      if (in[d] < 0) continue;
+      const int64_t windows = (in[d] + w->stride[d] - 1) / w->stride[d];
+      const int64_t all = std::max<int64_t>(0, (windows - 1) * w->stride[d] + kernel[d] - in[d]);
       w->before[d] = all / 2;
       w->after[d] = all - all / 2;
     }
