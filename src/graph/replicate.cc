@@ -277,7 +277,7 @@ class Replicator {
 
   void mark_dynamic() {
     for (const GraphNode& node : graph_.nodes) {
-      bool dynamic = find_op(node.op->type).has(kDynamic);
+      bool dynamic = find_op(node.op->type).is_dynamic(*node.op);
       for (int v : graph_.reads(node)) dynamic |= graph_.vars[v].dynamic;
       for (int v : graph_.writes(node)) graph_.vars[v].dynamic |= dynamic && !graph_.vars[v].desc.persistable;
     }

@@ -136,13 +136,13 @@ def expected(c, inputs):
 class Run:
     """A program of one operator, between assignments when ``inner`` (so that in-place passes may act on it)."""
 
-    def __init__(self, c, inputs, outs=None, inner=False, grad=(), grad_outs=None, missing=None, unset=None):
+    def __init__(self, c, inputs, outs=None, inner=False, grad=(), grad_outs=None, unset=None):
         self.case, self.feed, self.rows, self.vars = c, {}, {}, {}
         self.program, self.scope = fluid.Program(), fluid.Scope()
         self.slots, self.unset = {}, unset
         with fluid.program_guard(self.program, fluid.Program()):
             block = self.program.global_block()
-            ins = {slot: self._inputs(block, slot, v, inner) for slot, v in inputs.items() if slot != missing}
+            ins = {slot: self._inputs(block, slot, v, inner) for slot, v in inputs.items()}
             self.outs = {}
             for slot, (is_list, _) in _core.op_slots(c.op)[1].items():
                 n = (outs or c.outs).get(slot, 1) if is_list else 1

@@ -31,7 +31,8 @@ void infer_range(InferContext& c) {
   if (start && end && step) {
     visit_dtype(start->dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (!std::is_same_v<T, bool>) n = range_count(*start->data<T>(), *end->data<T>(), *step->data<T>());
+      if constexpr (std::is_same_v<T, bool>) AB_THROW(Unsupported, "range of bool");
+      else n = range_count(*start->data<T>(), *end->data<T>(), *step->data<T>());
     });
   }
   c.set_out("Out", Shape{n}, c.in("Start").dtype);
