@@ -86,7 +86,7 @@ def draw(path, losses, data, predicted, test_accuracy):
     left, right = picture.subfigures(1, 2, width_ratios=(2, 3))
     axes = left.subplots()
     axes.plot(losses, color="0.8", linewidth=0.8, label="each step")
-    width = max(1, len(losses) // 50)
+    width = max(5, len(losses) // 50)
     smooth = numpy.convolve(losses, numpy.ones(width) / width, "valid")
     axes.plot(numpy.arange(len(smooth)) + width - 1, smooth, color="tab:blue", label="mean of %d steps" % width)
     axes.set(xlabel="step", ylabel="training loss", title="Training", ylim=(0, None))
