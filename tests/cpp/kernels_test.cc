@@ -43,7 +43,8 @@ TEST(Simd, TranscendentalsAreAccurate) {
   expect_close(simd::log, std::log, 0.5f, 2.0f);
   expect_close(simd::tanh, std::tanh, -12, 12);
   expect_close(simd::tanh, std::tanh, -0.4f, 0.4f);
-  expect_close(simd::sigmoid, [](double v) { return 1 / (1 + std::exp(-v)); }, -80, 80);
+  expect_close(
+      simd::sigmoid, [](double v) { return 1 / (1 + std::exp(-v)); }, -80, 80);
 }
 
 TEST(Simd, SpecialValuesAreThoseOfC) {
@@ -96,8 +97,7 @@ struct Backwards : Parallel {
   }
 };
 
-template <class T>
-void check_gemm(const GemmDims& d, double alpha, double tolerance) {
+template <class T> void check_gemm(const GemmDims& d, double alpha, double tolerance) {
   std::vector<T> a(static_cast<size_t>(d.batch * d.m * d.k)), b(static_cast<size_t>(d.batch * d.k * d.n));
   std::mt19937 gen(3);
   std::uniform_real_distribution<double> draw(-1, 1);
@@ -129,12 +129,13 @@ void check_gemm(const GemmDims& d, double alpha, double tolerance) {
 }
 
 TEST(Gemm, EqualsTheDefinition) {
-  const int64_t sizes[][4] = {{1, 1, 1, 1}, {3, 5, 7, 2}, {64, 100, 784, 1}, {784, 100, 64, 1}, {500, 300, 200, 1},
-                              {33, 17, 65, 9}, {2, 3000, 900, 1}, {16, 1, 13, 1}, {4, 4, 0, 2}};
+  const int64_t sizes[][4] = {{1, 1, 1, 1},      {3, 5, 7, 2},       {64, 100, 784, 1},
+                              {784, 100, 64, 1}, {500, 300, 200, 1}, {33, 17, 65, 9},
+                              {2, 3000, 900, 1}, {16, 1, 13, 1},     {4, 4, 0, 2}};
   for (const auto& s : sizes) {
     for (int t = 0; t < 4; ++t) {
-      const GemmDims d = {.m = s[0], .n = s[1], .k = s[2], .trans_a = (t & 1) != 0, .trans_b = (t & 2) != 0,
-                          .batch = s[3]};
+      const GemmDims d = {
+          .m = s[0], .n = s[1], .k = s[2], .trans_a = (t & 1) != 0, .trans_b = (t & 2) != 0, .batch = s[3]};
       check_gemm<float>(d, t == 3 ? 0.5 : 1.0, 2e-4);
       check_gemm<double>(d, t == 3 ? 0.5 : 1.0, 1e-12);
     }

@@ -150,7 +150,7 @@ def scattered(i, a):
     return out
 
 
-case("gather", {"X": real(5, 3), "Index": np.array([1, 0, 4, 1])}, ref=lambda i, a: i["X"][i["Index"]])
+case("gather", {"X": real(5, 3), "Index": np.array([1, 0, 4, 1])}, {"overwrite": False}, ref=lambda i, a: i["X"][i["Index"]])
 case("gather", {"X": real(5, 3), "Index": dims(1, 4).reshape(2, 1)}, ref=lambda i, a: i["X"][i["Index"].reshape(-1)])
 case("gather_nd", {"X": real(2, 3, 4), "Index": np.array([[0, 1], [1, 2], [0, 1]])}, ref=lambda i, a: i["X"][tuple(i["Index"].T)])
 case("gather_nd", {"X": real(2, 3), "Index": dims(1, 0).reshape(2, 1)}, ref=lambda i, a: i["X"][i["Index"][:, 0]])

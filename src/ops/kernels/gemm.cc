@@ -12,9 +12,9 @@ namespace anabranch {
 namespace {
 
 // In multiply-adds.
-constexpr int64_t kSmallWork = 4096;      // below this a library call costs more than the product
-constexpr double kPieceWork = 1 << 21;    // what is worth handing to another worker: about 50 us
-constexpr double kMaxPieces = 16;         // each piece packs the operand that it shares: few large ones
+constexpr int64_t kSmallWork = 4096;    // below this a library call costs more than the product
+constexpr double kPieceWork = 1 << 21;  // what is worth handing to another worker: about 50 us
+constexpr double kMaxPieces = 16;       // each piece packs the operand that it shares: few large ones
 constexpr size_t kMaxShapesKept = 64;
 
 GemmDims with_strides(GemmDims d) {
@@ -37,8 +37,7 @@ struct Cut {
   }
 };
 
-template <class T>
-struct Operands {
+template <class T> struct Operands {
   const T *a, *b;
   T* out;
 };
@@ -49,16 +48,14 @@ GemmDims piece_dims(const Cut& cut, int64_t i, GemmDims d) {
   return d;
 }
 
-template <class T>
-Operands<T> piece_operands(const Cut& cut, int64_t i, const GemmDims& d, const Operands<T>& p) {
+template <class T> Operands<T> piece_operands(const Cut& cut, int64_t i, const GemmDims& d, const Operands<T>& p) {
   const int64_t from = i * cut.step;
   if (cut.by_rows) return {p.a + from * (d.trans_a ? 1 : d.ld_a), p.b, p.out + from * d.ld_c};
   return {p.a, p.b + from * (d.trans_b ? d.ld_b : 1), p.out + from};
 }
 
 // Row i of C is the sum of rows of B weighted by row i of A; with B transposed, of dot products. k ascends in both.
-template <class T>
-void plain_product(const GemmDims& d, T alpha, const Operands<T>& p) {
+template <class T> void plain_product(const GemmDims& d, T alpha, const Operands<T>& p) {
   const int64_t a_row = d.trans_a ? 1 : d.ld_a, a_col = d.trans_a ? d.ld_a : 1;
   for (int64_t i = 0; i < d.m; ++i) {
     const T* a = p.a + i * a_row;
@@ -144,8 +141,7 @@ struct DimsLess {
 
 }  // namespace
 
-template <class T>
-struct Gemm<T>::Impl {
+template <class T> struct Gemm<T>::Impl {
   explicit Impl(double factor) : alpha(static_cast<T>(factor)) {}
 
   // Pieces of one run come in two shapes: the full one and the shorter last one.
@@ -177,21 +173,18 @@ struct Gemm<T>::Impl {
   std::map<GemmDims, std::unique_ptr<DnnlProduct>, DimsLess> products;
 };
 
-template <class T>
-Gemm<T>::Gemm(double alpha) : impl_(std::make_unique<Impl>(alpha)) {}
-template <class T>
-Gemm<T>::~Gemm() = default;
+template <class T> Gemm<T>::Gemm(double alpha) : impl_(std::make_unique<Impl>(alpha)) {}
+template <class T> Gemm<T>::~Gemm() = default;
 
-template <class T>
-void Gemm<T>::run(const KernelContext& c, const GemmDims& dims, const T* a, const T* b, T* out) {
+template <class T> void Gemm<T>::run(const KernelContext& c, const GemmDims& dims, const T* a, const T* b, T* out) {
   if (dims.m == 0 || dims.n == 0 || dims.batch == 0) return;
   const GemmDims d = with_strides(dims);
   const Cut cut(d);
   const bool library = std::is_same_v<T, float> && d.k > 0 && d.m * d.n > kSmallWork / d.k;
   // A task is a run of pieces, long enough to be worth its hand-off when the matrices of a batch are small.
   const int64_t pieces = d.batch * cut.count;
-  const double piece_work = static_cast<double>(d.m * d.n) * static_cast<double>(std::max<int64_t>(d.k, 1)) /
-                            static_cast<double>(cut.count);
+  const double piece_work =
+      static_cast<double>(d.m * d.n) * static_cast<double>(std::max<int64_t>(d.k, 1)) / static_cast<double>(cut.count);
   const int64_t per_task = std::max((pieces + 63) / 64, static_cast<int64_t>(kPieceWork / 16 / piece_work) + 1);
   const int64_t tasks = (pieces + per_task - 1) / per_task;
   if (library) impl_->prepare(d, cut, tasks);

@@ -1,7 +1,7 @@
 // Matrix product C = alpha * op(A) * op(B), row-major, op = identity or transpose, for a batch of matrices.
 //
-//   const auto gemm = std::make_shared<Gemm<T>>();                   // in the factory: one for each product of a kernel
-//   return [=](KernelContext& c) { gemm->run(c, {.m = m, .n = n, .k = k, .trans_b = true}, a, b, out); };
+//   const auto gemm = std::make_shared<Gemm<T>>();                   // in the factory: one for each product of a
+//   kernel return [=](KernelContext& c) { gemm->run(c, {.m = m, .n = n, .k = k, .trans_b = true}, a, b, out); };
 //
 // float32 runs in oneDNN, float64 in plain loops (oneDNN has none). Work is split by size over the idle workers of the
 // context. What a shape needs is made when it is met first and kept, so a steady step allocates nothing here. C must
@@ -25,8 +25,7 @@ struct GemmDims {
   bool operator==(const GemmDims&) const = default;
 };
 
-template <class T>
-class Gemm {
+template <class T> class Gemm {
  public:
   explicit Gemm(double alpha = 1.0);
   ~Gemm();

@@ -11,8 +11,7 @@
 
 namespace anabranch {
 
-template <int kOperands>
-class NdLoop {
+template <int kOperands> class NdLoop {
  public:
   using Offsets = std::array<int64_t, kOperands>;  // in elements, one for each operand
 
@@ -38,8 +37,7 @@ class NdLoop {
   int64_t outer() const { return inner() ? total_ / inner() : 0; }
 
   // fn(offsets) for runs [begin, end) of [0, outer()): where the operands' runs of inner() points begin.
-  template <class Fn>
-  void each_run(int64_t begin, int64_t end, Fn&& fn) const {
+  template <class Fn> void each_run(int64_t begin, int64_t end, Fn&& fn) const {
     std::array<int64_t, kMaxRank> index{};
     Offsets at = offsets_of(begin, &index);
     for (int64_t run = begin; run < end; ++run) {
@@ -54,8 +52,7 @@ class NdLoop {
   }
 
   // fn(offsets, n) covers the whole space with runs of n points, on idle workers.
-  template <class Fn>
-  void run(const KernelContext& c, int64_t grain, Fn&& fn) const {
+  template <class Fn> void run(const KernelContext& c, int64_t grain, Fn&& fn) const {
     if (total_ == 0) return;
     if (outer() == 1) {
       const Offsets step = inner_strides();

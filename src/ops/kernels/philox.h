@@ -42,8 +42,7 @@ class Philox {
   static float to_unit(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 
   // fn(i, u) for i in [begin, end), u = uniform(i).
-  template <class Fn>
-  void each_uniform(int64_t begin, int64_t end, Fn&& fn) const {
+  template <class Fn> void each_uniform(int64_t begin, int64_t end, Fn&& fn) const {
     for (int64_t i = begin; i < end;) {
       const Block b = block(static_cast<uint64_t>(i) / 4);
       for (auto lane = static_cast<size_t>(i % 4); lane < 4 && i < end; ++lane, ++i) fn(i, to_unit(b[lane]));

@@ -11,12 +11,10 @@
 
 namespace anabranch {
 
-template <class T>
-struct FoldSum {
+template <class T> struct FoldSum {
   using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
   static constexpr T start = T(0);
-  template <class A>
-  static A join(A a, A b) {
+  template <class A> static A join(A a, A b) {
     if constexpr (std::is_integral_v<A> && !std::is_same_v<A, bool>) {
       return static_cast<A>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));  // wraps, as integers of NumPy
     } else {
@@ -24,27 +22,26 @@ struct FoldSum {
     }
   }
 };
-template <class T>
-struct FoldProd {
+template <class T> struct FoldProd {
   using Wide = T;
   static constexpr T start = T(1);
   static T join(T a, T b) {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-    else return a * b;
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    else
+      return a * b;
   }
 };
-template <class T>
-struct FoldMax {
+template <class T> struct FoldMax {
   using Wide = T;
-  static constexpr T start = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
-                                                                  : std::numeric_limits<T>::lowest();
+  static constexpr T start =
+      std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
   static T join(T a, T b) { return a > b ? a : b; }
 };
-template <class T>
-struct FoldMin {
+template <class T> struct FoldMin {
   using Wide = T;
-  static constexpr T start = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
-                                                                  : std::numeric_limits<T>::max();
+  static constexpr T start =
+      std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
   static T join(T a, T b) { return a < b ? a : b; }
 };
 struct FoldAll {
@@ -59,8 +56,7 @@ struct FoldAny {
 };
 
 // n neighbouring elements to one.
-template <class Fold, class T>
-typename Fold::Wide fold_run(const T* x, int64_t n) {
+template <class Fold, class T> typename Fold::Wide fold_run(const T* x, int64_t n) {
   using Wide = typename Fold::Wide;
   if constexpr (std::is_same_v<Fold, FoldSum<float>>) {
     return simd::sum(x, n);
@@ -80,8 +76,7 @@ typename Fold::Wide fold_run(const T* x, int64_t n) {
 }
 
 // Adds up fn(begin, end) over the pieces of [0, n), in their order.
-template <class Wide, class Fn>
-Wide parallel_total(const KernelContext& c, int64_t n, int64_t grain, Fn&& fn) {
+template <class Wide, class Fn> Wide parallel_total(const KernelContext& c, int64_t n, int64_t grain, Fn&& fn) {
   constexpr int64_t kMaxPieces = 64;
   const int64_t piece = std::max((n + kMaxPieces - 1) / kMaxPieces, std::max<int64_t>(grain, 1));
   Wide parts[kMaxPieces] = {};
@@ -107,8 +102,7 @@ struct Axes {
   }
 };
 
-template <class Fold, class T>
-void fold_rows(const KernelContext& c, const Axes& axes, const T* in, T* out) {
+template <class Fold, class T> void fold_rows(const KernelContext& c, const Axes& axes, const T* in, T* out) {
   using Wide = typename Fold::Wide;
   const int64_t n = axes.folded.inner(), runs = axes.folded.outer();
   axes.kept.run(c, std::max<int64_t>(1, kCheapGrain / axes.folded.total()), [&](const auto& at, int64_t count) {
@@ -116,15 +110,15 @@ void fold_rows(const KernelContext& c, const Axes& axes, const T* in, T* out) {
     for (int64_t i = 0; i < count; ++i) {
       const T* from = in + at[1] + i * step[1];
       Wide total = Fold::start;
-      axes.folded.each_run(0, runs, [&](const auto& run) { total = Fold::join(total, fold_run<Fold>(from + run[1], n)); });
+      axes.folded.each_run(0, runs,
+                           [&](const auto& run) { total = Fold::join(total, fold_run<Fold>(from + run[1], n)); });
       out[at[0] + i * step[0]] = static_cast<T>(total);
     }
   });
 }
 
 // Neighbours in memory belong to different results: a strip of results is filled at once, row after row.
-template <class Fold, class T>
-void fold_strip(const Axes& axes, const T* in, T* out, int64_t out_step, int64_t width) {
+template <class Fold, class T> void fold_strip(const Axes& axes, const T* in, T* out, int64_t out_step, int64_t width) {
   constexpr int64_t kStrip = 128, kBlockRows = 64;
   using Wide = typename Fold::Wide;
   Wide total[kStrip];
@@ -149,8 +143,7 @@ void fold_strip(const Axes& axes, const T* in, T* out, int64_t out_step, int64_t
   for (int64_t j = 0; j < width; ++j) out[j * out_step] = static_cast<T>(total[j]);
 }
 
-template <class Fold, class T>
-void fold_columns(const KernelContext& c, const Axes& axes, const T* in, T* out) {
+template <class Fold, class T> void fold_columns(const KernelContext& c, const Axes& axes, const T* in, T* out) {
   constexpr int64_t kStrip = 128;
   const int64_t n = axes.kept.inner(), strips = (n + kStrip - 1) / kStrip;
   const auto step = axes.kept.inner_strides();
@@ -190,8 +183,7 @@ void reduce(const KernelContext& c, const NdLoop<2>& loop, const T* in, T* out, 
 }
 
 // Sums `in`, of shape `from`, down to the operand laid on its axes as `to` (extents 1 where it was repeated).
-template <class T>
-void sum_to(const KernelContext& c, const Shape& from, const Shape& to, const T* in, T* out) {
+template <class T> void sum_to(const KernelContext& c, const Shape& from, const Shape& to, const T* in, T* out) {
   const auto in_strides = dense_strides(from), out_strides = dense_strides(to);
   NdLoop<2> loop;
   for (int i = 0; i < from.rank(); ++i) loop.add_axis(from[i], {to[i] == 1 ? 0 : out_strides[i], in_strides[i]});

@@ -17,7 +17,8 @@ struct IntArg {
   bool known = true;  // false: tensors give the values and the program is being built; values then hold `unknown`
 };
 
-// The tensor slot goes before the list slot, which goes before the attribute; slots that the op does not declare are "".
+// The tensor slot goes before the list slot, which goes before the attribute; slots that the op does not declare are
+// "".
 IntArg int_arg(const InferContext& c, std::string_view tensor_slot, std::string_view list_slot,
                const std::vector<int64_t>& attr, int64_t unknown);
 

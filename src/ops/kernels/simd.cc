@@ -16,8 +16,7 @@ using V = hn::Vec<D>;
 
 // The tail goes through a padded vector and the same function as the body: an element's value does not depend on its
 // place. 1 pads because every function here is defined there.
-template <class Fn, class... Arrays>
-HWY_INLINE void loop(float* out, int64_t n, Fn&& fn, const Arrays*... in) {
+template <class Fn, class... Arrays> HWY_INLINE void loop(float* out, int64_t n, Fn&& fn, const Arrays*... in) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
@@ -36,13 +35,16 @@ HWY_INLINE void loop(float* out, int64_t n, Fn&& fn, const Arrays*... in) {
 HWY_INLINE V number(float x) { return hn::Set(D(), x); }
 
 void Relu(const float* x, float* out, int64_t n) {
-  loop(out, n, [](V v) HWY_ATTR { return hn::Max(v, hn::Zero(D())); }, x);
+  loop(
+      out, n, [](V v) HWY_ATTR { return hn::Max(v, hn::Zero(D())); }, x);
 }
 void Square(const float* x, float* out, int64_t n) {
-  loop(out, n, [](V v) HWY_ATTR { return hn::Mul(v, v); }, x);
+  loop(
+      out, n, [](V v) HWY_ATTR { return hn::Mul(v, v); }, x);
 }
 void Sqrt(const float* x, float* out, int64_t n) {
-  loop(out, n, [](V v) HWY_ATTR { return hn::Sqrt(v); }, x);
+  loop(
+      out, n, [](V v) HWY_ATTR { return hn::Sqrt(v); }, x);
 }
 
 // Highway's Exp takes any finite value; beyond these ends the true float32 result is 0 or infinity.
@@ -53,19 +55,21 @@ HWY_INLINE V exp_of(V x) {
   return hn::IfThenElse(hn::Eq(x, x), high, x);
 }
 void Exp(const float* x, float* out, int64_t n) {
-  loop(out, n, [](V v) HWY_ATTR { return exp_of(v); }, x);
+  loop(
+      out, n, [](V v) HWY_ATTR { return exp_of(v); }, x);
 }
 
 // log of 0 is -infinity, of a negative number NaN, of infinity infinity: as in C.
 void Log(const float* x, float* out, int64_t n) {
   const V zero = hn::Zero(D()), inf = number(__builtin_inff()), nan = number(__builtin_nanf(""));
-  loop(out, n,
-       [=](V v) HWY_ATTR {
-         const V y = hn::Log(D(), v);
-         const V positive = hn::IfThenElse(hn::Lt(v, inf), y, v);
-         return hn::IfThenElse(hn::Gt(v, zero), positive, hn::IfThenElse(hn::Eq(v, zero), hn::Neg(inf), nan));
-       },
-       x);
+  loop(
+      out, n,
+      [=](V v) HWY_ATTR {
+        const V y = hn::Log(D(), v);
+        const V positive = hn::IfThenElse(hn::Lt(v, inf), y, v);
+        return hn::IfThenElse(hn::Gt(v, zero), positive, hn::IfThenElse(hn::Eq(v, zero), hn::Neg(inf), nan));
+      },
+      x);
 }
 
 // Odd in x: computed of |x| by exp(-2|x|), which cannot overflow. Near 0, where 1 - e cancels, its series.
@@ -83,83 +87,97 @@ HWY_INLINE V tanh_of(V x) {
   return hn::CopySign(hn::IfThenElse(hn::Lt(a, number(0.3f)), near, far), x);
 }
 void Tanh(const float* x, float* out, int64_t n) {
-  loop(out, n, [](V v) HWY_ATTR { return tanh_of(v); }, x);
+  loop(
+      out, n, [](V v) HWY_ATTR { return tanh_of(v); }, x);
 }
 
 void Sigmoid(const float* x, float* out, int64_t n) {
-  loop(out, n,
-       [](V v) HWY_ATTR {
-         const V one = number(1.0f);
-         return hn::Div(one, hn::Add(one, exp_of(hn::Neg(v))));
-       },
-       x);
+  loop(
+      out, n,
+      [](V v) HWY_ATTR {
+        const V one = number(1.0f);
+        return hn::Div(one, hn::Add(one, exp_of(hn::Neg(v))));
+      },
+      x);
 }
 
 // Multiplication and addition stay two roundings: the value is the same on machines with and without FMA.
 void Affine(const float* x, float scale, float bias, float* out, int64_t n) {
   const V s = number(scale), b = number(bias);
-  loop(out, n, [=](V v) HWY_ATTR { return hn::Add(hn::Mul(v, s), b); }, x);
+  loop(
+      out, n, [=](V v) HWY_ATTR { return hn::Add(hn::Mul(v, s), b); }, x);
 }
 
 void Add(const float* a, const float* b, float* out, int64_t n) {
-  loop(out, n, [](V x, V y) HWY_ATTR { return hn::Add(x, y); }, a, b);
+  loop(
+      out, n, [](V x, V y) HWY_ATTR { return hn::Add(x, y); }, a, b);
 }
 void Sub(const float* a, const float* b, float* out, int64_t n) {
-  loop(out, n, [](V x, V y) HWY_ATTR { return hn::Sub(x, y); }, a, b);
+  loop(
+      out, n, [](V x, V y) HWY_ATTR { return hn::Sub(x, y); }, a, b);
 }
 void Mul(const float* a, const float* b, float* out, int64_t n) {
-  loop(out, n, [](V x, V y) HWY_ATTR { return hn::Mul(x, y); }, a, b);
+  loop(
+      out, n, [](V x, V y) HWY_ATTR { return hn::Mul(x, y); }, a, b);
 }
 void Div(const float* a, const float* b, float* out, int64_t n) {
-  loop(out, n, [](V x, V y) HWY_ATTR { return hn::Div(x, y); }, a, b);
+  loop(
+      out, n, [](V x, V y) HWY_ATTR { return hn::Div(x, y); }, a, b);
 }
 void Max(const float* a, const float* b, float* out, int64_t n) {
-  loop(out, n, [](V x, V y) HWY_ATTR { return hn::IfThenElse(hn::Gt(x, y), x, y); }, a, b);
+  loop(
+      out, n, [](V x, V y) HWY_ATTR { return hn::IfThenElse(hn::Gt(x, y), x, y); }, a, b);
 }
 void Min(const float* a, const float* b, float* out, int64_t n) {
-  loop(out, n, [](V x, V y) HWY_ATTR { return hn::IfThenElse(hn::Lt(x, y), x, y); }, a, b);
+  loop(
+      out, n, [](V x, V y) HWY_ATTR { return hn::IfThenElse(hn::Lt(x, y), x, y); }, a, b);
 }
 void Axpy(float alpha, const float* x, float* y, int64_t n) {
   const V s = number(alpha);
-  loop(y, n, [=](V v, V w) HWY_ATTR { return hn::Add(w, hn::Mul(v, s)); }, x, static_cast<const float*>(y));
+  loop(
+      y, n, [=](V v, V w) HWY_ATTR { return hn::Add(w, hn::Mul(v, s)); }, x, static_cast<const float*>(y));
 }
 
 void ReluGrad(const float* y, const float* dy, float* dx, int64_t n) {
-  loop(dx, n, [](V v, V g) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(v, hn::Zero(D())), g); }, y, dy);
+  loop(
+      dx, n, [](V v, V g) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(v, hn::Zero(D())), g); }, y, dy);
 }
 void SigmoidGrad(const float* y, const float* dy, float* dx, int64_t n) {
-  loop(dx, n, [](V v, V g) HWY_ATTR { return hn::Mul(g, hn::Mul(v, hn::Sub(number(1.0f), v))); }, y, dy);
+  loop(
+      dx, n, [](V v, V g) HWY_ATTR { return hn::Mul(g, hn::Mul(v, hn::Sub(number(1.0f), v))); }, y, dy);
 }
 void TanhGrad(const float* y, const float* dy, float* dx, int64_t n) {
-  loop(dx, n, [](V v, V g) HWY_ATTR { return hn::Mul(g, hn::Sub(number(1.0f), hn::Mul(v, v))); }, y, dy);
+  loop(
+      dx, n, [](V v, V g) HWY_ATTR { return hn::Mul(g, hn::Sub(number(1.0f), hn::Mul(v, v))); }, y, dy);
 }
 
-constexpr int64_t kPartials = 16;
+constexpr int64_t kPartials = 8;
 
-// Plain loops over sixteen partial results, which the compiler turns into vectors of this instruction set.
-template <class Term, class Join>
-HWY_INLINE float fold(int64_t n, float start, Term&& term, Join&& join) {
+// Plain loops over eight partial results, which the compiler turns into vectors of this instruction set. What does not
+// fill eight is folded apart and joined last.
+template <class Term, class Join> HWY_INLINE float fold(int64_t n, float start, Term&& term, Join&& join) {
   float part[kPartials];
   for (float& p : part) p = start;
   int64_t i = 0;
   for (; i + kPartials <= n; i += kPartials) {
     for (int64_t k = 0; k < kPartials; ++k) part[k] = join(part[k], term(i + k));
   }
-  for (int64_t k = 0; i + k < n; ++k) part[k] = join(part[k], term(i + k));
+  float rest = start;
+  for (; i < n; ++i) rest = join(rest, term(i));
   for (int64_t half = kPartials / 2; half > 0; half /= 2) {
     for (int64_t k = 0; k < half; ++k) part[k] = join(part[k], part[k + half]);
   }
-  return part[0];
+  return join(rest, part[0]);
 }
 
 // Blocks are summed in float32 and added up in double, so the error does not grow with n.
-template <class Term>
-HWY_INLINE float total(int64_t n, Term&& term) {
+template <class Term> HWY_INLINE float total(int64_t n, Term&& term) {
   constexpr int64_t kBlock = 2048;
   double sum = 0.0;
   for (int64_t from = 0; from < n; from += kBlock) {
-    sum += fold(n - from < kBlock ? n - from : kBlock, 0.0f, [=](int64_t i) HWY_ATTR { return term(from + i); },
-                [](float a, float b) HWY_ATTR { return a + b; });
+    sum += fold(
+        n - from < kBlock ? n - from : kBlock, 0.0f, [=](int64_t i) HWY_ATTR { return term(from + i); },
+        [](float a, float b) HWY_ATTR { return a + b; });
   }
   return static_cast<float>(sum);
 }
@@ -174,8 +192,8 @@ float Dot(const float* a, const float* b, int64_t n) {
   return total(n, [=](int64_t i) HWY_ATTR { return a[i] * b[i]; });
 }
 float MaxOf(const float* x, int64_t n) {
-  return fold(n, x[0], [=](int64_t i) HWY_ATTR { return x[i]; },
-              [](float a, float b) HWY_ATTR { return a > b ? a : b; });
+  return fold(
+      n, x[0], [=](int64_t i) HWY_ATTR { return x[i]; }, [](float a, float b) HWY_ATTR { return a > b ? a : b; });
 }
 const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 

@@ -8,8 +8,7 @@
 namespace anabranch {
 
 // fn(pointer type) with an unsigned integer of the element's size.
-template <class Fn>
-decltype(auto) visit_size(size_t bytes, Fn&& fn) {
+template <class Fn> decltype(auto) visit_size(size_t bytes, Fn&& fn) {
   switch (bytes) {
     case 1: return fn(TypeTag<uint8_t>{});
     case 2: return fn(TypeTag<uint16_t>{});
@@ -38,8 +37,7 @@ void transpose_block(const E* from, int64_t from_row, E* to, int64_t to_row, int
 }  // namespace copy_detail
 
 // loop: operand 0 is the target, 1 the source; offsets and strides count elements.
-template <class E>
-void strided_copy(const KernelContext& c, const NdLoop<2>& loop, const E* from, E* to) {
+template <class E> void strided_copy(const KernelContext& c, const NdLoop<2>& loop, const E* from, E* to) {
   const int last = loop.rank() - 1;
   const bool square = last >= 1 && loop.strides(last)[0] == 1 && loop.strides(last - 1)[1] == 1;
   if (square) {
@@ -48,20 +46,22 @@ void strided_copy(const KernelContext& c, const NdLoop<2>& loop, const E* from, 
     for (int i = 0; i < last - 1; ++i) blocks.add_axis(loop.extent(i), loop.strides(i));
     // Slabs of rows are tasks, so that one large matrix is cut as well as many small ones.
     constexpr int64_t kSlab = 64;
-    const int64_t slabs = (rows + kSlab - 1) / kSlab, to_row = loop.strides(last - 1)[0], from_row = loop.strides(last)[1];
+    const int64_t slabs = (rows + kSlab - 1) / kSlab, to_row = loop.strides(last - 1)[0],
+                  from_row = loop.strides(last)[1];
     const int64_t per_block = std::max<int64_t>(1, blocks.inner());
     c.parallel_for(blocks.total() * slabs, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, kSlab * cols)),
                    [&](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) {
-        const int64_t block = k / slabs, row = k % slabs * kSlab;
-        blocks.each_run(block / per_block, block / per_block + 1, [&](const auto& at) {
-          const auto step = blocks.inner_strides();
-          const int64_t i = block % per_block;
-          copy_detail::transpose_block(from + at[1] + i * step[1] + row, from_row, to + at[0] + i * step[0] + row * to_row,
-                                       to_row, std::min(kSlab, rows - row), cols);
-        });
-      }
-    });
+                     for (int64_t k = begin; k < end; ++k) {
+                       const int64_t block = k / slabs, row = k % slabs * kSlab;
+                       blocks.each_run(block / per_block, block / per_block + 1, [&](const auto& at) {
+                         const auto step = blocks.inner_strides();
+                         const int64_t i = block % per_block;
+                         copy_detail::transpose_block(from + at[1] + i * step[1] + row, from_row,
+                                                      to + at[0] + i * step[0] + row * to_row, to_row,
+                                                      std::min(kSlab, rows - row), cols);
+                       });
+                     }
+                   });
     return;
   }
   const auto step = loop.inner_strides();
@@ -77,13 +77,14 @@ void strided_copy(const KernelContext& c, const NdLoop<2>& loop, const E* from, 
 }
 
 // Offsets are those of the first element that the loop meets.
-inline void strided_copy(const KernelContext& c, const NdLoop<2>& loop, const Tensor& from, int64_t from_offset, Tensor* to,
-                         int64_t to_offset) {
+inline void strided_copy(const KernelContext& c, const NdLoop<2>& loop, const Tensor& from, int64_t from_offset,
+                         Tensor* to, int64_t to_offset) {
   AB_CHECK(from.dtype() == to->dtype(), Internal, "elements of {} are copied to {}", dtype_name(from.dtype()),
            dtype_name(to->dtype()));
   visit_size(dtype_size(from.dtype()), [&](auto tag) {
     using E = typename decltype(tag)::type;
-    strided_copy(c, loop, static_cast<const E*>(from.raw()) + from_offset, static_cast<E*>(to->mutable_raw()) + to_offset);
+    strided_copy(c, loop, static_cast<const E*>(from.raw()) + from_offset,
+                 static_cast<E*>(to->mutable_raw()) + to_offset);
   });
 }
 
@@ -99,9 +100,8 @@ inline void copy_bytes(const KernelContext& c, const Tensor& from, Tensor* to) {
 
 inline void zero_bytes(const KernelContext& c, Tensor* to) {
   auto* target = static_cast<char*>(to->mutable_raw());
-  c.parallel_for(static_cast<int64_t>(to->bytes()), kCheapGrain * 4, [=](int64_t begin, int64_t end) {
-    std::memset(target + begin, 0, static_cast<size_t>(end - begin));
-  });
+  c.parallel_for(static_cast<int64_t>(to->bytes()), kCheapGrain * 4,
+                 [=](int64_t begin, int64_t end) { std::memset(target + begin, 0, static_cast<size_t>(end - begin)); });
 }
 
 }  // namespace anabranch

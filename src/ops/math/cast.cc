@@ -9,8 +9,7 @@ namespace anabranch {
 namespace {
 
 // Through int64, so that a number out of range keeps its low bits; what has no integer becomes the least one.
-template <class To, class From>
-To converted(From x) {
+template <class To, class From> To converted(From x) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
     const bool fits = x >= From(-9.2e18) && x <= From(9.2e18);
     return static_cast<To>(fits ? static_cast<int64_t>(x) : std::numeric_limits<int64_t>::min());
@@ -23,7 +22,8 @@ To converted(From x) {
 
 AB_OP(cast)
     .doc("Out = X as elements of another type; real numbers are cut towards zero, to bool: X != 0.")
-    .in("X", "[...] any").out("Out", "[...] of out_dtype")
+    .in("X", "[...] any")
+    .out("Out", "[...] of out_dtype")
     .required_attr("out_dtype", AttrType::kInt, "number of the element type")
     .required_attr("in_dtype", AttrType::kInt, "number of X's element type; X's own one counts")
     .infer([](InferContext& c) {
@@ -31,7 +31,10 @@ AB_OP(cast)
       c.out("Out").dtype = dtype_from_number(c.attr<int32_t>("out_dtype"));
     })
     .grad([](GradContext& g) {
-      g.op("cast").in("X", g.dout("Out")).out("Out", g.din("X")).attr("in_dtype", g.attr<int32_t>("out_dtype"))
+      g.op("cast")
+          .in("X", g.dout("Out"))
+          .out("Out", g.din("X"))
+          .attr("in_dtype", g.attr<int32_t>("out_dtype"))
           .attr("out_dtype", g.attr<int32_t>("in_dtype"));
     })
     .cpu<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t, bool>([](auto tag, const KernelArgs& op) -> Kernel {

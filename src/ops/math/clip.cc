@@ -10,15 +10,13 @@ namespace anabranch {
 namespace {
 
 // The numbers that an op reads and writes: of a tensor, or of the merged rows of a sparse gradient.
-template <class T>
-struct Values {
+template <class T> struct Values {
   const T* in;
   T* out;
   int64_t n;
 };
 
-template <class T>
-Values<T> values_of(const KernelContext& c, In x, Out out) {
+template <class T> Values<T> values_of(const KernelContext& c, In x, Out out) {
   const auto* rows = c.value(x).get<SelectedRows>();
   if (!rows) return {c[x].data<T>(), c[out].mutable_data<T>(), c[x].numel()};
   auto& to = c.value(out).as<SelectedRows>();
@@ -33,8 +31,7 @@ Values<T> values_of(const KernelContext& c, In x, Out out) {
   return {to.value.data<T>(), to.value.mutable_data<T>(), to.value.numel()};
 }
 
-template <class T>
-double sum_of_squares(const KernelContext& c, const T* x, int64_t n) {
+template <class T> double sum_of_squares(const KernelContext& c, const T* x, int64_t n) {
   return parallel_total<double>(c, n, kCheapGrain, [=](int64_t begin, int64_t end) {
     if constexpr (std::is_same_v<T, float>) return static_cast<double>(simd::sum_squares(x + begin, end - begin));
     double sum = 0;
@@ -44,12 +41,13 @@ double sum_of_squares(const KernelContext& c, const T* x, int64_t n) {
 }
 
 // The bounds of clip and clip_grad: attributes, or the inputs that take their place.
-template <class T>
-struct Bounds {
+template <class T> struct Bounds {
   In min_in, max_in;
   T min, max;
   explicit Bounds(const KernelArgs& op)
-      : min_in(op.in("Min")), max_in(op.in("Max")), min(static_cast<T>(op.attr<float>("min"))),
+      : min_in(op.in("Min")),
+        max_in(op.in("Max")),
+        min(static_cast<T>(op.attr<float>("min"))),
         max(static_cast<T>(op.attr<float>("max"))) {}
   std::pair<T, T> get(const KernelContext& c) const {
     const auto number = [&](In in, T fixed) {
@@ -73,12 +71,20 @@ void infer_clip(InferContext& c) {
 
 AB_OP(clip)
     .doc("Out = min(max(X, min), max), elementwise.")
-    .in("X", "[...] numbers, or sparse rows").in_optional("Min", "[1] as X").in_optional("Max", "[1] as X")
-    .out("Out", "[...] as X").may_share("X", "Out")
-    .required_attr("min", AttrType::kFloat, "lower bound").required_attr("max", AttrType::kFloat, "upper bound")
+    .in("X", "[...] numbers, or sparse rows")
+    .in_optional("Min", "[1] as X")
+    .in_optional("Max", "[1] as X")
+    .out("Out", "[...] as X")
+    .may_share("X", "Out")
+    .required_attr("min", AttrType::kFloat, "lower bound")
+    .required_attr("max", AttrType::kFloat, "upper bound")
     .infer(infer_clip)
     .grad([](GradContext& g) {
-      g.op("clip_grad").in("X", g.in("X")).in("Min", g.in("Min")).in("Max", g.in("Max")).in("Out@GRAD", g.dout("Out"))
+      g.op("clip_grad")
+          .in("X", g.in("X"))
+          .in("Min", g.in("Min"))
+          .in("Max", g.in("Max"))
+          .in("Out@GRAD", g.dout("Out"))
           .out("X@GRAD", g.din("X"));
     })
     .dtype_of_input("X")
@@ -93,9 +99,14 @@ AB_OP(clip)
 
 AB_OP(clip_grad)
     .doc("X@GRAD = Out@GRAD where min < X < max, else 0.")
-    .in("X", "as of clip").in_optional("Min", "as of clip").in_optional("Max", "as of clip").in("Out@GRAD", "as X")
-    .out("X@GRAD", "as X").may_share("Out@GRAD", "X@GRAD")
-    .required_attr("min", AttrType::kFloat, "lower bound").required_attr("max", AttrType::kFloat, "upper bound")
+    .in("X", "as of clip")
+    .in_optional("Min", "as of clip")
+    .in_optional("Max", "as of clip")
+    .in("Out@GRAD", "as X")
+    .out("X@GRAD", "as X")
+    .may_share("Out@GRAD", "X@GRAD")
+    .required_attr("min", AttrType::kFloat, "lower bound")
+    .required_attr("max", AttrType::kFloat, "upper bound")
     .infer([](InferContext& c) {
       check_same_shape(c, "X", "Out@GRAD");
       c.same_as("X@GRAD", "X");
@@ -104,33 +115,38 @@ AB_OP(clip_grad)
     .dtype_of_input("X")
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), bounds = Bounds<T>(op)](KernelContext& c) {
-        const auto [lo, hi] = bounds.get(c);
-        map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(),
-            [lo = lo, hi = hi](T a, T d) { return a > lo && a < hi ? d : T(0); });
-      };
+      return
+          [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), bounds = Bounds<T>(op)](KernelContext& c) {
+            const auto [lo, hi] = bounds.get(c);
+            map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(),
+                [lo = lo, hi = hi](T a, T d) { return a > lo && a < hi ? d : T(0); });
+          };
     });
 
 AB_OP(clip_by_norm)
     .doc("Out = X, shortened to the norm max_norm when its Euclidean norm is above it.")
     .source("Pascanu et al., On the difficulty of training recurrent neural networks, ICML 2013")
-    .in("X", "[...] float, or sparse rows").out("Out", "[...] as X").may_share("X", "Out")
+    .in("X", "[...] float, or sparse rows")
+    .out("Out", "[...] as X")
+    .may_share("X", "Out")
     .required_attr("max_norm", AttrType::kFloat, "bound of the norm, > 0")
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("used on gradients")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [x = op.in("X"), out = op.out("Out"), bound = static_cast<T>(op.attr<float>("max_norm"))](KernelContext& c) {
-        const Values<T> v = values_of<T>(c, x, out);
-        const T norm = static_cast<T>(std::sqrt(sum_of_squares(c, v.in, v.n)));
-        const T factor = norm > bound ? bound / norm : T(1);
-        map(c, kCheapGrain, v.n, v.in, v.out, [=](T a) { return a * factor; });
-      };
+      return
+          [x = op.in("X"), out = op.out("Out"), bound = static_cast<T>(op.attr<float>("max_norm"))](KernelContext& c) {
+            const Values<T> v = values_of<T>(c, x, out);
+            const T norm = static_cast<T>(std::sqrt(sum_of_squares(c, v.in, v.n)));
+            const T factor = norm > bound ? bound / norm : T(1);
+            map(c, kCheapGrain, v.n, v.in, v.out, [=](T a) { return a * factor; });
+          };
     });
 
 AB_OP(squared_l2_norm)
     .doc("Out = the sum of the squares of all elements.")
-    .in("X", "[...] float").out("Out", "[1] as X")
+    .in("X", "[...] float")
+    .out("Out", "[1] as X")
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), c.in("X").dtype); })
     .grad([](GradContext& g) {
       g.op("squared_l2_norm_grad").in("X", g.in("X")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
@@ -144,7 +160,10 @@ AB_OP(squared_l2_norm)
 
 AB_OP(squared_l2_norm_grad)
     .doc("X@GRAD = 2 Out@GRAD X.")
-    .in("X", "as of squared_l2_norm").in("Out@GRAD", "[1] as X").out("X@GRAD", "as X").may_share("X", "X@GRAD")
+    .in("X", "as of squared_l2_norm")
+    .in("Out@GRAD", "[1] as X")
+    .out("X@GRAD", "as X")
+    .may_share("X", "X@GRAD")
     .infer([](InferContext& c) {
       AB_CHECK(compatible(c.in("Out@GRAD").shape, scalar_shape()), ShapeMismatch,
                "squared_l2_norm_grad: Out@GRAD is {}, expected [1]", c.in("Out@GRAD").shape.str());

@@ -20,8 +20,7 @@ void infer_pair(InferContext& c) {
   if (out.rank() > 0 && x.shape.rank() > 0 && out[0] == x.shape[0]) c.share_lod("Out", "X");
 }
 
-template <class... Ts, class Fn>
-void declare_pair(const char* type, const char* doc, bool with_attrs, Fn fn) {
+template <class... Ts, class Fn> void declare_pair(const char* type, const char* doc, bool with_attrs, Fn fn) {
   OpDef& def = declare_op(type, __FILE__);
   def.doc(doc).in("X", "[...]").in("Y", "a shape that meets X's, of X's dtype").out("Out", "the joint shape, bool");
   if (with_attrs) {
@@ -44,8 +43,7 @@ void declare_pair(const char* type, const char* doc, bool with_attrs, Fn fn) {
   });
 }
 
-template <class Fn>
-void comparison(const char* type, const char* doc, Fn fn) {
+template <class Fn> void comparison(const char* type, const char* doc, Fn fn) {
   declare_pair<float, double, int32_t, int64_t, bool>(type, doc, true, fn);
 }
 
@@ -62,8 +60,7 @@ void declare_pairs() {
 }
 
 // Whether test(element) holds for any element: Out = [1] bool, negated when `all_must_fail`.
-template <class Test>
-void declare_question(const char* type, const char* doc, bool all_must_fail, Test test) {
+template <class Test> void declare_question(const char* type, const char* doc, bool all_must_fail, Test test) {
   OpDef& def = declare_op(type, __FILE__);
   def.doc(doc).in("X", "[...] numbers").out("Out", "[1] bool").no_grad(kNotDifferentiable);
   def.infer([](InferContext& c) { c.set_out("Out", scalar_shape(), DType::kBool); });
@@ -78,20 +75,22 @@ void declare_question(const char* type, const char* doc, bool all_must_fail, Tes
   });
 }
 
-[[maybe_unused]] const bool declared =
-    (declare_pairs(),
-     declare_question("isfinite", "Out = whether all elements of X are finite", true,
-                      [](double v) { return !std::isfinite(v); }),
-     declare_question("isinf", "Out = whether an element of X is infinite", false, [](double v) { return std::isinf(v); }),
-     declare_question("isnan", "Out = whether an element of X is not a number", false,
-                      [](double v) { return std::isnan(v); }),
-     true);
+[[maybe_unused]] const bool declared = (declare_pairs(),
+                                        declare_question("isfinite", "Out = whether all elements of X are finite", true,
+                                                         [](double v) { return !std::isfinite(v); }),
+                                        declare_question("isinf", "Out = whether an element of X is infinite", false,
+                                                         [](double v) { return std::isinf(v); }),
+                                        declare_question("isnan", "Out = whether an element of X is not a number",
+                                                         false, [](double v) { return std::isnan(v); }),
+                                        true);
 
 }  // namespace
 
 AB_OP(logical_not)
     .doc("Out = not X, elementwise.")
-    .in("X", "[...] bool").out("Out", "[...] bool").may_share("X", "Out")
+    .in("X", "[...] bool")
+    .out("Out", "[...] bool")
+    .may_share("X", "Out")
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad(kNotDifferentiable)
     .cpu<bool>([](auto, const KernelArgs& op) -> Kernel {
@@ -102,13 +101,13 @@ AB_OP(logical_not)
 
 AB_OP(is_empty)
     .doc("Out = whether X has no element.")
-    .in("X", "[...] any").out("Out", "[1] bool")
+    .in("X", "[...] any")
+    .out("Out", "[1] bool")
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), DType::kBool); })
     .no_grad(kNotDifferentiable)
     .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        *c[out].mutable_data<bool>() = c[x].numel() == 0;
-      };
+      return
+          [x = op.in("X"), out = op.out("Out")](KernelContext& c) { *c[out].mutable_data<bool>() = c[x].numel() == 0; };
     });
 
 }  // namespace anabranch

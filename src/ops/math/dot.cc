@@ -17,14 +17,20 @@ Shape dot_shape(const Shape& x) {
 
 AB_OP(dot)
     .doc("Out = the inner products of the rows of X and Y.")
-    .in("X", "[d] or [n, d] float").in("Y", "as X").out("Out", "[1] or [n, 1]")
+    .in("X", "[d] or [n, d] float")
+    .in("Y", "as X")
+    .out("Out", "[1] or [n, 1]")
     .infer([](InferContext& c) {
       check_same_shape(c, "X", "Y");
       c.set_out("Out", dot_shape(c.in("X").shape), c.in("X").dtype);
     })
     .grad([](GradContext& g) {
-      g.op("dot_grad").in("X", g.in("X")).in("Y", g.in("Y")).in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X")).out("Y@GRAD", g.din("Y"));
+      g.op("dot_grad")
+          .in("X", g.in("X"))
+          .in("Y", g.in("Y"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"))
+          .out("Y@GRAD", g.din("Y"));
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -45,8 +51,11 @@ AB_OP(dot)
 
 AB_OP(dot_grad)
     .doc("X@GRAD = Out@GRAD Y, Y@GRAD = Out@GRAD X, row by row.")
-    .in("X", "as of dot").in("Y", "as of dot").in("Out@GRAD", "as Out of dot")
-    .out_optional("X@GRAD", "as X").out_optional("Y@GRAD", "as Y")
+    .in("X", "as of dot")
+    .in("Y", "as of dot")
+    .in("Out@GRAD", "as Out of dot")
+    .out_optional("X@GRAD", "as X")
+    .out_optional("Y@GRAD", "as Y")
     .infer([](InferContext& c) {
       check_same_shape(c, "X", "Y");
       AB_CHECK(compatible(dot_shape(c.in("X").shape), c.in("Out@GRAD").shape), ShapeMismatch,

@@ -81,8 +81,7 @@ void binary_rows(const SelectedRows& x, const Tensor& y, SelectedRows* out, cons
   for (int64_t i = 0; i < x.value.numel(); ++i) to[i] = fn(from[i], factor);
 }
 
-template <class... Ts, class Fn>
-OpDef& declare_forward(const Row& row, Fn fn) {
+template <class... Ts, class Fn> OpDef& declare_forward(const Row& row, Fn fn) {
   OpDef& def = declare_op(row.type, __FILE__);
   def.doc(row.doc).in("X", "[...] numbers, or sparse rows").in("Y", "a shape that meets X's, of X's dtype");
   def.out("Out", "the joint shape").may_share("X", "Out");
@@ -102,17 +101,11 @@ OpDef& declare_forward(const Row& row, Fn fn) {
 
 // ---- backward
 
-template <class T>
-struct GradArgs {
-  const T *x, *y, *out, *dout;
-};
+template <class T> struct GradArgs { const T *x, *y, *out, *dout; };
 
 // The term that is Out@GRAD itself.
 struct Same {
-  template <class T>
-  T operator()(T, T, T, T dout) const {
-    return dout;
-  }
+  template <class T> T operator()(T, T, T, T dout) const { return dout; }
 };
 
 // Terms of one operand's gradient at every element of the result, into `terms`.
@@ -159,8 +152,7 @@ void infer_grad(InferContext& c) {
 }
 
 // With needs_out the gradient reads Out as well.
-template <class DX, class DY>
-void declare_backward(OpDef& forward, bool needs_out, DX dx_term, DY dy_term) {
+template <class DX, class DY> void declare_backward(OpDef& forward, bool needs_out, DX dx_term, DY dy_term) {
   const std::string type = forward.type() + "_grad";
   forward.grad([type, needs_out](GradContext& g) {
     GradOp op = g.op(type).in("X", g.in("X")).in("Y", g.in("Y")).in("Out@GRAD", g.dout("Out"));
@@ -195,14 +187,14 @@ void declare_backward(OpDef& forward, bool needs_out, DX dx_term, DY dy_term) {
 
 // ---- the rows. Integers wrap around, as NumPy's do, and dividing them by zero is an error.
 
-template <class T, class Fn>
-T wrapping(T x, T y, Fn fn) {
-  if constexpr (std::is_integral_v<T>) return static_cast<T>(fn(static_cast<uint64_t>(x), static_cast<uint64_t>(y)));
-  else return fn(x, y);
+template <class T, class Fn> T wrapping(T x, T y, Fn fn) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(fn(static_cast<uint64_t>(x), static_cast<uint64_t>(y)));
+  else
+    return fn(x, y);
 }
 
-template <class T>
-T quotient(T x, T y) {
+template <class T> T quotient(T x, T y) {
   if constexpr (std::is_integral_v<T>) {
     AB_CHECK(y != 0, InvalidArgument, "an integer is divided by zero");
     if (y == -1) return wrapping(T(0), x, std::minus<>());  // the least integer has no negative
@@ -211,8 +203,7 @@ T quotient(T x, T y) {
 }
 
 // Of integers the sign of x, as in C; of floating-point numbers the sign of y.
-template <class T>
-T remainder(T x, T y) {
+template <class T> T remainder(T x, T y) {
   if constexpr (std::is_integral_v<T>) {
     AB_CHECK(y != 0, InvalidArgument, "an integer is divided by zero");
     return y == -1 ? T(0) : x % y;
@@ -222,14 +213,14 @@ T remainder(T x, T y) {
   }
 }
 
-template <class T>
-T power(T x, T y) {
-  if constexpr (std::is_integral_v<T>) return static_cast<T>(std::llrint(std::pow(double(x), double(y))));
-  else return std::pow(x, y);
+template <class T> T power(T x, T y) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(std::llrint(std::pow(double(x), double(y))));
+  else
+    return std::pow(x, y);
 }
 
-template <class Fn>
-OpDef& arithmetic(const Row& row, Fn fn) {
+template <class Fn> OpDef& arithmetic(const Row& row, Fn fn) {
   return declare_forward<float, double, int32_t, int64_t>(row, fn);
 }
 
@@ -239,46 +230,50 @@ void declare_sums_and_products() {
                    false, Same(), Same());
   declare_backward(arithmetic({"elementwise_sub", "Out = X - Y", simd::sub},
                               [](auto x, auto y) { return wrapping(x, y, std::minus<>()); }),
-                   false, Same(),
-                   [](auto, auto, auto, auto d) { return wrapping(decltype(d)(0), d, std::minus<>()); });
-  declare_backward(arithmetic({"elementwise_mul", "Out = X Y; X may hold sparse rows when Y is one number", simd::mul, true},
-                              [](auto x, auto y) { return wrapping(x, y, std::multiplies<>()); }),
-                   false, [](auto, auto y, auto, auto d) { return wrapping(d, y, std::multiplies<>()); },
-                   [](auto x, auto, auto, auto d) { return wrapping(d, x, std::multiplies<>()); });
-  declare_backward(arithmetic({"elementwise_div", "Out = X / Y, of integers cut towards zero", simd::div, true},
-                              [](auto x, auto y) { return quotient(x, y); }),
-                   true, [](auto, auto y, auto, auto d) { return quotient(d, y); },
-                   [](auto, auto y, auto out, auto d) {
-                     return quotient(wrapping(decltype(d)(0), wrapping(d, out, std::multiplies<>()), std::minus<>()), y);
-                   });
-  declare_backward(arithmetic({"elementwise_pow", "Out = X to the power Y"}, [](auto x, auto y) { return power(x, y); }),
-                   false, [](auto x, auto y, auto, auto d) { return static_cast<decltype(d)>(d * y * power(x, y - 1)); },
-                   [](auto x, auto y, auto, auto d) {
-                     return static_cast<decltype(d)>(d * std::log(x) * power(x, y));
-                   });
+                   false, Same(), [](auto, auto, auto, auto d) { return wrapping(decltype(d)(0), d, std::minus<>()); });
+  declare_backward(
+      arithmetic({"elementwise_mul", "Out = X Y; X may hold sparse rows when Y is one number", simd::mul, true},
+                 [](auto x, auto y) { return wrapping(x, y, std::multiplies<>()); }),
+      false, [](auto, auto y, auto, auto d) { return wrapping(d, y, std::multiplies<>()); },
+      [](auto x, auto, auto, auto d) { return wrapping(d, x, std::multiplies<>()); });
+  declare_backward(
+      arithmetic({"elementwise_div", "Out = X / Y, of integers cut towards zero", simd::div, true},
+                 [](auto x, auto y) { return quotient(x, y); }),
+      true, [](auto, auto y, auto, auto d) { return quotient(d, y); },
+      [](auto, auto y, auto out, auto d) {
+        return quotient(wrapping(decltype(d)(0), wrapping(d, out, std::multiplies<>()), std::minus<>()), y);
+      });
+  declare_backward(
+      arithmetic({"elementwise_pow", "Out = X to the power Y"}, [](auto x, auto y) { return power(x, y); }), false,
+      [](auto x, auto y, auto, auto d) { return static_cast<decltype(d)>(d * y * power(x, y - 1)); },
+      [](auto x, auto y, auto, auto d) { return static_cast<decltype(d)>(d * std::log(x) * power(x, y)); });
 }
 
 // A tie counts as Y.
 void declare_extremes() {
-  declare_backward(arithmetic({"elementwise_max", "Out = the larger of X and Y", simd::max},
-                              [](auto x, auto y) { return x > y ? x : y; }),
-                   false, [](auto x, auto y, auto, auto d) { return x > y ? d : decltype(d)(0); },
-                   [](auto x, auto y, auto, auto d) { return x > y ? decltype(d)(0) : d; });
-  declare_backward(arithmetic({"elementwise_min", "Out = the smaller of X and Y", simd::min},
-                              [](auto x, auto y) { return x < y ? x : y; }),
-                   false, [](auto x, auto y, auto, auto d) { return x < y ? d : decltype(d)(0); },
-                   [](auto x, auto y, auto, auto d) { return x < y ? decltype(d)(0) : d; });
+  declare_backward(
+      arithmetic({"elementwise_max", "Out = the larger of X and Y", simd::max},
+                 [](auto x, auto y) { return x > y ? x : y; }),
+      false, [](auto x, auto y, auto, auto d) { return x > y ? d : decltype(d)(0); },
+      [](auto x, auto y, auto, auto d) { return x > y ? decltype(d)(0) : d; });
+  declare_backward(
+      arithmetic({"elementwise_min", "Out = the smaller of X and Y", simd::min},
+                 [](auto x, auto y) { return x < y ? x : y; }),
+      false, [](auto x, auto y, auto, auto d) { return x < y ? d : decltype(d)(0); },
+      [](auto x, auto y, auto, auto d) { return x < y ? decltype(d)(0) : d; });
 }
 
 void declare_divisions_with_rest() {
   arithmetic({"elementwise_mod", "Out = the rest of X / Y: of integers with the sign of X, else with that of Y"},
-             [](auto x, auto y) { return remainder(x, y); }).no_grad(kNotDifferentiable);
-  declare_forward<int32_t, int64_t>({"elementwise_floordiv", "Out = X / Y cut towards zero"},
-                                    [](auto x, auto y) { return quotient(x, y); }).no_grad(kNotDifferentiable);
+             [](auto x, auto y) { return remainder(x, y); })
+      .no_grad(kNotDifferentiable);
+  declare_forward<int32_t, int64_t>({"elementwise_floordiv", "Out = X / Y cut towards zero"}, [](auto x, auto y) {
+    return quotient(x, y);
+  }).no_grad(kNotDifferentiable);
 }
 
-[[maybe_unused]] const bool declared = (declare_sums_and_products(), declare_extremes(), declare_divisions_with_rest(),
-                                        true);
+[[maybe_unused]] const bool declared =
+    (declare_sums_and_products(), declare_extremes(), declare_divisions_with_rest(), true);
 
 }  // namespace
 }  // namespace anabranch

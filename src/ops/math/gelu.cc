@@ -8,18 +8,13 @@
 namespace anabranch {
 namespace {
 
-template <class T>
-T cdf(T x) {
-  return T(0.5) * std::erfc(-x * T(std::numbers::sqrt2 / 2));
-}
-template <class T>
-T density(T x) {
+template <class T> T cdf(T x) { return T(0.5) * std::erfc(-x * T(std::numbers::sqrt2 / 2)); }
+template <class T> T density(T x) {
   return std::exp(T(-0.5) * x * x) * T(std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
 }
 
 // The approximation of the paper: Out = X (1 + t) / 2, t = tanh(sqrt(2 / pi) (X + 0.044715 X^3)).
-template <class T>
-struct Approximate {
+template <class T> struct Approximate {
   static constexpr T kCubic = T(0.044715), kScale = T(std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
   static T forward(T x) { return x * T(0.5) * (1 + tanh_term(x)); }
   static T backward(T x, T dy) {
@@ -34,9 +29,12 @@ struct Approximate {
 AB_OP(gelu)
     .doc("Out = X P(Z <= X), Z standard normal, elementwise.")
     .source("Hendrycks & Gimpel, Gaussian error linear units, arXiv:1606.08415")
-    .in("X", "[...] float").out("Out", "[...] as X").may_share("X", "Out")
+    .in("X", "[...] float")
+    .out("Out", "[...] as X")
+    .may_share("X", "Out")
     .attr<bool>("approximate", false, "use tanh in place of the normal distribution function")
-    .attr<bool>("use_mkldnn", false, "accepted, without effect").attr<bool>("use_cudnn", false, "accepted, without effect")
+    .attr<bool>("use_mkldnn", false, "accepted, without effect")
+    .attr<bool>("use_cudnn", false, "accepted, without effect")
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .grad([](GradContext& g) {
       g.op("gelu_grad").in("X", g.in("X")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
@@ -54,9 +52,13 @@ AB_OP(gelu)
 
 AB_OP(gelu_grad)
     .doc("X@GRAD = Out@GRAD (P(Z <= X) + X p(X)).")
-    .in("X", "[...] float").in("Out@GRAD", "[...] as X").out("X@GRAD", "[...] as X").may_share("Out@GRAD", "X@GRAD")
+    .in("X", "[...] float")
+    .in("Out@GRAD", "[...] as X")
+    .out("X@GRAD", "[...] as X")
+    .may_share("Out@GRAD", "X@GRAD")
     .attr<bool>("approximate", false, "use tanh in place of the normal distribution function")
-    .attr<bool>("use_mkldnn", false, "accepted, without effect").attr<bool>("use_cudnn", false, "accepted, without effect")
+    .attr<bool>("use_mkldnn", false, "accepted, without effect")
+    .attr<bool>("use_cudnn", false, "accepted, without effect")
     .infer([](InferContext& c) {
       check_same_shape(c, "X", "Out@GRAD");
       c.same_as("X@GRAD", "X");

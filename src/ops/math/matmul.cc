@@ -52,8 +52,14 @@ struct Product {
   GemmDims dims() const {
     const int64_t n = batch().numel();
     if (folds()) return {.m = n * x.rows, .n = y.cols, .k = x.cols, .trans_b = y.transposed};
-    return {.m = x.rows, .n = y.cols, .k = x.cols, .trans_a = x.transposed, .trans_b = y.transposed, .batch = n,
-            .batch_stride_a = x.batch.rank() ? x.size() : 0, .batch_stride_b = y.batch.rank() ? y.size() : 0,
+    return {.m = x.rows,
+            .n = y.cols,
+            .k = x.cols,
+            .trans_a = x.transposed,
+            .trans_b = y.transposed,
+            .batch = n,
+            .batch_stride_a = x.batch.rank() ? x.size() : 0,
+            .batch_stride_b = y.batch.rank() ? y.size() : 0,
             .batch_stride_c = x.rows * y.cols};
   }
 };
@@ -83,8 +89,7 @@ void infer_gradients(InferContext& c) {
 }
 
 // Gradient of one operand: a product of two others for each matrix of the batch, added up when the operand is shared.
-template <class T>
-class OperandGrad {
+template <class T> class OperandGrad {
  public:
   explicit OperandGrad(double alpha) : gemm_(alpha) {}
 
@@ -108,11 +113,26 @@ void x_gradient(const KernelContext& c, const Product& p, OperandGrad<T>* grad, 
   const int64_t m = p.folds() ? p.batch().numel() * p.x.rows : p.x.rows, of_dout = m * p.y.cols;
   const bool shared = !p.x.batch.rank();
   if (p.x.transposed) {  // X^T's gradient is dOut Y^T, so X's is Y dOut^T
-    grad->run(c, {.m = p.x.cols, .n = p.x.rows, .k = p.y.cols, .trans_a = p.y.transposed, .trans_b = true,
-                  .batch = batch, .batch_stride_a = of_y, .batch_stride_b = of_dout}, shared, y, dout, dx);
+    grad->run(c,
+              {.m = p.x.cols,
+               .n = p.x.rows,
+               .k = p.y.cols,
+               .trans_a = p.y.transposed,
+               .trans_b = true,
+               .batch = batch,
+               .batch_stride_a = of_y,
+               .batch_stride_b = of_dout},
+              shared, y, dout, dx);
   } else {
-    grad->run(c, {.m = m, .n = p.x.cols, .k = p.y.cols, .trans_b = !p.y.transposed, .batch = batch,
-                  .batch_stride_a = of_dout, .batch_stride_b = of_y}, shared, dout, y, dx);
+    grad->run(c,
+              {.m = m,
+               .n = p.x.cols,
+               .k = p.y.cols,
+               .trans_b = !p.y.transposed,
+               .batch = batch,
+               .batch_stride_a = of_dout,
+               .batch_stride_b = of_y},
+              shared, dout, y, dx);
   }
 }
 
@@ -122,11 +142,26 @@ void y_gradient(const KernelContext& c, const Product& p, OperandGrad<T>* grad, 
   const int64_t m = p.folds() ? p.batch().numel() * p.x.rows : p.x.rows, of_dout = m * p.y.cols;
   const bool shared = !p.y.batch.rank();
   if (p.y.transposed) {
-    grad->run(c, {.m = p.y.cols, .n = p.y.rows, .k = m, .trans_a = true, .trans_b = p.x.transposed, .batch = batch,
-                  .batch_stride_a = of_dout, .batch_stride_b = of_x}, shared, dout, x, dy);
+    grad->run(c,
+              {.m = p.y.cols,
+               .n = p.y.rows,
+               .k = m,
+               .trans_a = true,
+               .trans_b = p.x.transposed,
+               .batch = batch,
+               .batch_stride_a = of_dout,
+               .batch_stride_b = of_x},
+              shared, dout, x, dy);
   } else {
-    grad->run(c, {.m = p.y.rows, .n = p.y.cols, .k = m, .trans_a = !p.x.transposed, .batch = batch,
-                  .batch_stride_a = of_x, .batch_stride_b = of_dout}, shared, x, dout, dy);
+    grad->run(c,
+              {.m = p.y.rows,
+               .n = p.y.cols,
+               .k = m,
+               .trans_a = !p.x.transposed,
+               .batch = batch,
+               .batch_stride_a = of_x,
+               .batch_stride_b = of_dout},
+              shared, x, dout, dy);
   }
 }
 
@@ -147,8 +182,12 @@ void declare_product(const char* type, const char* doc, OpDef& (*with_attrs)(OpD
   OpDef& def = with_attrs(declare_op(type, __FILE__));
   def.doc(doc).in("X", "[..., m, k] float").in("Y", "[..., k, n] as X").out("Out", "[..., m, n]").infer(infer_product);
   def.grad([type](GradContext& g) {
-    g.op(std::string(type) + "_grad").in("X", g.in("X")).in("Y", g.in("Y")).in("Out@GRAD", g.dout("Out"))
-        .out("X@GRAD", g.din("X")).out("Y@GRAD", g.din("Y"));
+    g.op(std::string(type) + "_grad")
+        .in("X", g.in("X"))
+        .in("Y", g.in("Y"))
+        .in("Out@GRAD", g.dout("Out"))
+        .out("X@GRAD", g.din("X"))
+        .out("Y@GRAD", g.din("Y"));
   });
   def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;

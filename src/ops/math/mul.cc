@@ -46,7 +46,9 @@ OpDef& with_attrs(OpDef& def) {
 
 AB_OP(mul)
     .doc("Out = X Y, with X and Y flattened to matrices.")
-    .in("X", "[rows..., columns...] float").in("Y", "[rows..., columns...] as X").out("Out", "[X's rows..., Y's columns...]")
+    .in("X", "[rows..., columns...] float")
+    .in("Y", "[rows..., columns...] as X")
+    .out("Out", "[X's rows..., Y's columns...]")
     .infer([](InferContext& c) {
       const Flat flat(c.op());
       flat.check(c.in("X").shape, c.in("Y").shape);
@@ -54,8 +56,12 @@ AB_OP(mul)
       c.share_lod("Out", "X");
     })
     .grad([](GradContext& g) {
-      g.op("mul_grad").in("X", g.in("X")).in("Y", g.in("Y")).in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X")).out("Y@GRAD", g.din("Y"));
+      g.op("mul_grad")
+          .in("X", g.in("X"))
+          .in("Y", g.in("Y"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"))
+          .out("Y@GRAD", g.din("Y"));
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -68,14 +74,17 @@ AB_OP(mul)
 
 AB_OP(mul_grad)
     .doc("X@GRAD = Out@GRAD Y^T, Y@GRAD = X^T Out@GRAD.")
-    .in("X", "as of mul").in("Y", "as of mul").in("Out@GRAD", "as Out of mul")
-    .out_optional("X@GRAD", "as X").out_optional("Y@GRAD", "as Y")
+    .in("X", "as of mul")
+    .in("Y", "as of mul")
+    .in("Out@GRAD", "as Out of mul")
+    .out_optional("X@GRAD", "as X")
+    .out_optional("Y@GRAD", "as Y")
     .infer([](InferContext& c) {
       const Flat flat(c.op());
       const Shape &x = c.in("X").shape, &y = c.in("Y").shape, &dout = c.in("Out@GRAD").shape;
       flat.check(x, y);
-      AB_CHECK(compatible(flat.out(x, y), dout), ShapeMismatch, "mul_grad: X is {}, Y is {}, but Out@GRAD is {}", x.str(),
-               y.str(), dout.str());
+      AB_CHECK(compatible(flat.out(x, y), dout), ShapeMismatch, "mul_grad: X is {}, Y is {}, but Out@GRAD is {}",
+               x.str(), y.str(), dout.str());
       if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "X");
       if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Y");
     })
@@ -83,8 +92,8 @@ AB_OP(mul_grad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const auto of_x = std::make_shared<Gemm<T>>(), of_y = std::make_shared<Gemm<T>>();
-      return [=, flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"),
-              dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+      return [=, flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+              dy = op.out("Y@GRAD")](KernelContext& c) {
         const GemmDims d = flat.dims(c[x].shape(), c[y].shape());
         const T* from = c[dout].data<T>();
         if (c.wants(dx)) {

@@ -22,8 +22,7 @@ Shape norm_shape(const InferContext& c) {
   return s;
 }
 
-template <class T>
-void norm_line(const T* x, int64_t n, int64_t step, T epsilon, T* out, T* length) {
+template <class T> void norm_line(const T* x, int64_t n, int64_t step, T epsilon, T* out, T* length) {
   double sum = 0;
   for (int64_t k = 0; k < n; ++k) sum += static_cast<double>(x[k * step]) * static_cast<double>(x[k * step]);
   *length = static_cast<T>(std::sqrt(sum + static_cast<double>(epsilon)));
@@ -31,8 +30,7 @@ void norm_line(const T* x, int64_t n, int64_t step, T epsilon, T* out, T* length
 }
 
 // dX = (dOut - X (X . dOut) / length^2) / length
-template <class T>
-void norm_grad_line(const T* x, const T* dout, int64_t n, int64_t step, T length, T* dx) {
+template <class T> void norm_grad_line(const T* x, const T* dout, int64_t n, int64_t step, T length, T* dx) {
   double dot = 0;
   for (int64_t k = 0; k < n; ++k) dot += static_cast<double>(x[k * step]) * static_cast<double>(dout[k * step]);
   const T share = static_cast<T>(dot / (static_cast<double>(length) * static_cast<double>(length)));
@@ -43,7 +41,9 @@ void norm_grad_line(const T* x, const T* dout, int64_t n, int64_t step, T length
 
 AB_OP(norm)
     .doc("Norm = sqrt(sum of X^2 along an axis + epsilon), Out = X / Norm.")
-    .in("X", "[...] float").out("Out", "[...] as X").out_intermediate("Norm", "X's shape with extent 1 on the axis")
+    .in("X", "[...] float")
+    .out("Out", "[...] as X")
+    .out_intermediate("Norm", "X's shape with extent 1 on the axis")
     .required_attr("axis", AttrType::kInt, "axis; negative: from the end")
     .attr<float>("epsilon", 1e-10f, "keeps the norm of zeros above 0")
     .infer([](InferContext& c) {
@@ -51,7 +51,11 @@ AB_OP(norm)
       c.set_out("Norm", norm_shape(c), c.in("X").dtype);
     })
     .grad([](GradContext& g) {
-      g.op("norm_grad").in("X", g.in("X")).in("Norm", g.out("Norm")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
+      g.op("norm_grad")
+          .in("X", g.in("X"))
+          .in("Norm", g.out("Norm"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"));
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -71,8 +75,12 @@ AB_OP(norm)
 
 AB_OP(norm_grad)
     .doc("X@GRAD = (Out@GRAD - X (X . Out@GRAD) / Norm^2) / Norm along the axis.")
-    .in("X", "as of norm").in("Norm", "as of norm").in("Out@GRAD", "as X").out("X@GRAD", "as X")
-    .required_attr("axis", AttrType::kInt, "as of norm").attr<float>("epsilon", 1e-10f, "as of norm")
+    .in("X", "as of norm")
+    .in("Norm", "as of norm")
+    .in("Out@GRAD", "as X")
+    .out("X@GRAD", "as X")
+    .required_attr("axis", AttrType::kInt, "as of norm")
+    .attr<float>("epsilon", 1e-10f, "as of norm")
     .infer([](InferContext& c) {
       check_same_shape(c, "X", "Out@GRAD");
       AB_CHECK(compatible(norm_shape(c), c.in("Norm").shape), ShapeMismatch, "norm_grad: Norm is {}, X is {}",

@@ -8,11 +8,11 @@ namespace anabranch {
 namespace {
 
 // The exponent: the attribute, or the tensor that takes its place.
-template <class T>
-struct Factor {
+template <class T> struct Factor {
   In tensor;
   T fixed;
-  explicit Factor(const KernelArgs& op) : tensor(op.in("FactorTensor")), fixed(static_cast<T>(op.attr<float>("factor"))) {}
+  explicit Factor(const KernelArgs& op)
+      : tensor(op.in("FactorTensor")), fixed(static_cast<T>(op.attr<float>("factor"))) {}
   T get(const KernelContext& c) const {
     if (!tensor) return fixed;
     AB_CHECK(c[tensor].numel() == 1, ShapeMismatch, "pow: FactorTensor is {}, expected [1]", c[tensor].shape().str());
@@ -24,12 +24,17 @@ struct Factor {
 
 AB_OP(pow)
     .doc("Out = X to the power factor, elementwise.")
-    .in("X", "[...] float").in_optional("FactorTensor", "[1] as X: takes the place of factor").out("Out", "[...] as X")
+    .in("X", "[...] float")
+    .in_optional("FactorTensor", "[1] as X: takes the place of factor")
+    .out("Out", "[...] as X")
     .may_share("X", "Out")
     .attr<float>("factor", 1.0f, "the exponent")
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .grad([](GradContext& g) {
-      g.op("pow_grad").in("X", g.in("X")).in("FactorTensor", g.in("FactorTensor")).in("Out@GRAD", g.dout("Out"))
+      g.op("pow_grad")
+          .in("X", g.in("X"))
+          .in("FactorTensor", g.in("FactorTensor"))
+          .in("Out@GRAD", g.dout("Out"))
           .out("X@GRAD", g.din("X"));
     })
     .dtype_of_input("X")
@@ -43,7 +48,10 @@ AB_OP(pow)
 
 AB_OP(pow_grad)
     .doc("X@GRAD = Out@GRAD factor X^(factor - 1).")
-    .in("X", "as of pow").in_optional("FactorTensor", "as of pow").in("Out@GRAD", "as X").out("X@GRAD", "as X")
+    .in("X", "as of pow")
+    .in_optional("FactorTensor", "as of pow")
+    .in("Out@GRAD", "as X")
+    .out("X@GRAD", "as X")
     .may_share("Out@GRAD", "X@GRAD")
     .attr<float>("factor", 1.0f, "the exponent")
     .infer([](InferContext& c) {
@@ -54,11 +62,12 @@ AB_OP(pow_grad)
     .dtype_of_input("X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), factor = Factor<T>(op)](KernelContext& c) {
-        const T p = factor.get(c);
-        map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(),
-            [p](T v, T d) { return d * p * std::pow(v, p - 1); });
-      };
+      return
+          [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), factor = Factor<T>(op)](KernelContext& c) {
+            const T p = factor.get(c);
+            map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(),
+                [p](T v, T d) { return d * p * std::pow(v, p - 1); });
+          };
     });
 
 }  // namespace anabranch

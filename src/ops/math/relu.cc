@@ -25,8 +25,11 @@ void relu_grad(const KernelContext& c, const double* out, const double* dout, do
 AB_OP(relu)
     .doc("Out = max(X, 0), elementwise.")
     .source("Nair & Hinton, Rectified linear units improve restricted Boltzmann machines, ICML 2010")
-    .in("X", "[...] float").out("Out", "[...] as X").may_share("X", "Out")
-    .attr<bool>("use_mkldnn", false, "accepted, without effect").attr<bool>("use_cudnn", false, "accepted, without effect")
+    .in("X", "[...] float")
+    .out("Out", "[...] as X")
+    .may_share("X", "Out")
+    .attr<bool>("use_mkldnn", false, "accepted, without effect")
+    .attr<bool>("use_cudnn", false, "accepted, without effect")
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .grad([](GradContext& g) {
       g.op("relu_grad").in("Out", g.out("Out")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
@@ -40,8 +43,12 @@ AB_OP(relu)
 
 AB_OP(relu_grad)
     .doc("X@GRAD = Out@GRAD where Out > 0, else 0.")
-    .in("Out", "[...] float").in("Out@GRAD", "[...] as Out").out("X@GRAD", "[...] as Out").may_share("Out@GRAD", "X@GRAD")
-    .attr<bool>("use_mkldnn", false, "accepted, without effect").attr<bool>("use_cudnn", false, "accepted, without effect")
+    .in("Out", "[...] float")
+    .in("Out@GRAD", "[...] as Out")
+    .out("X@GRAD", "[...] as Out")
+    .may_share("Out@GRAD", "X@GRAD")
+    .attr<bool>("use_mkldnn", false, "accepted, without effect")
+    .attr<bool>("use_cudnn", false, "accepted, without effect")
     .infer([](InferContext& c) {
       AB_CHECK(compatible(c.in("Out").shape, c.in("Out@GRAD").shape), ShapeMismatch,
                "relu_grad: Out is {}, Out@GRAD is {}", c.in("Out").shape.str(), c.in("Out@GRAD").shape.str());

@@ -6,15 +6,13 @@
 namespace anabranch {
 namespace {
 
-template <class T>
-struct Affine {
+template <class T> struct Affine {
   T scale, bias;
   bool bias_last;
   T operator()(T x) const { return static_cast<T>(bias_last ? x * scale + bias : (x + bias) * scale); }
 };
 
-template <class T>
-void apply(const KernelContext& c, const Affine<T>& f, const T* x, T* out, int64_t n) {
+template <class T> void apply(const KernelContext& c, const Affine<T>& f, const T* x, T* out, int64_t n) {
   if constexpr (std::is_same_v<T, float>) {
     if (f.bias_last || f.bias == 0) {
       c.parallel_for(n, kCheapGrain, [=](int64_t begin, int64_t end) {
@@ -30,9 +28,12 @@ void apply(const KernelContext& c, const Affine<T>& f, const T* x, T* out, int64
 
 AB_OP(scale)
     .doc("Out = scale X + bias, or scale (X + bias), elementwise; of sparse rows, of the rows there are.")
-    .in("X", "[...] numbers, or sparse rows").in_optional("ScaleTensor", "[1] as X: takes the place of scale")
-    .out("Out", "[...] as X").may_share("X", "Out")
-    .attr<float>("scale", 1.0f, "factor").attr<float>("bias", 0.0f, "term")
+    .in("X", "[...] numbers, or sparse rows")
+    .in_optional("ScaleTensor", "[1] as X: takes the place of scale")
+    .out("Out", "[...] as X")
+    .may_share("X", "Out")
+    .attr<float>("scale", 1.0f, "factor")
+    .attr<float>("bias", 0.0f, "term")
     .attr<bool>("bias_after_scale", true, "false: the bias is scaled too")
     .infer([](InferContext& c) {
       if (c.has_in("ScaleTensor")) {
@@ -69,11 +70,14 @@ AB_OP(scale)
 
 AB_OP(increment)
     .doc("Out = X + step, of one number.")
-    .in("X", "[1] numbers").out("Out", "[1] as X").may_share("X", "Out")
+    .in("X", "[1] numbers")
+    .out("Out", "[1] as X")
+    .may_share("X", "Out")
     .attr<float>("step", 1.0f, "term; cut to an integer when X is one")
     .infer([](InferContext& c) {
       const int64_t n = c.in("X").shape.numel();
-      AB_CHECK(n == 1 || n == kUnknown, ShapeMismatch, "increment: X is {}, expected one element", c.in("X").shape.str());
+      AB_CHECK(n == 1 || n == kUnknown, ShapeMismatch, "increment: X is {}, expected one element",
+               c.in("X").shape.str());
       c.same_as("Out", "X");
     })
     .grad([](GradContext& g) {  // a counter of a loop, walked backwards
@@ -88,7 +92,9 @@ AB_OP(increment)
 
 AB_OP(sign)
     .doc("Out = -1, 0 or 1, elementwise, as X is negative, zero or positive.")
-    .in("X", "[...] float").out("Out", "[...] as X").may_share("X", "Out")
+    .in("X", "[...] float")
+    .out("Out", "[...] as X")
+    .may_share("X", "Out")
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .grad([](GradContext& g) {
       g.op("scale").bare().in("X", g.dout("Out")).out("Out", g.din("X")).attr("scale", 0.0f);

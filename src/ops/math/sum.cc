@@ -1,5 +1,5 @@
-// Out = X[0] + X[1] + ..., in that order. Where a variable has several gradients, this adds them up, so it takes tensors
-// and sparse rows alike: rows alone give rows (one behind the other), a mixture gives a tensor.
+// Out = X[0] + X[1] + ..., in that order. Where a variable has several gradients, this adds them up, so it takes
+// tensors and sparse rows alike: rows alone give rows (one behind the other), a mixture gives a tensor.
 #include <algorithm>
 
 #include "ops/kernels/declare.h"
@@ -35,8 +35,7 @@ void infer_sum(InferContext& c) {
 }
 
 // A block is added up apart from the result, whose memory may be that of any input.
-template <class T>
-void sum_tensors(const KernelContext& c, In xs, T* out, int64_t n) {
+template <class T> void sum_tensors(const KernelContext& c, In xs, T* out, int64_t n) {
   c.parallel_for(n, kCheapGrain, [&c, xs, out](int64_t begin, int64_t end) {
     constexpr int64_t kBlock = 512;
     T block[kBlock];
@@ -47,8 +46,10 @@ void sum_tensors(const KernelContext& c, In xs, T* out, int64_t n) {
         const auto* tensor = c.value(xs, i).get<Tensor>();
         if (!tensor) continue;
         const T* x = tensor->data<T>() + from;
-        if (first) std::copy_n(x, size, block);
-        else for (int64_t k = 0; k < size; ++k) block[k] += x[k];
+        if (first)
+          std::copy_n(x, size, block);
+        else
+          for (int64_t k = 0; k < size; ++k) block[k] += x[k];
         first = false;
       }
       std::copy_n(block, size, out + from);
@@ -56,8 +57,7 @@ void sum_tensors(const KernelContext& c, In xs, T* out, int64_t n) {
   });
 }
 
-template <class T>
-void add_rows(const SelectedRows& rows, Tensor* out) {
+template <class T> void add_rows(const SelectedRows& rows, Tensor* out) {
   const int64_t width = out->row_elems();
   const T* from = rows.value.data<T>();
   T* to = out->mutable_data<T>();
@@ -70,8 +70,7 @@ void add_rows(const SelectedRows& rows, Tensor* out) {
   }
 }
 
-template <class T>
-void join_rows(const KernelContext& c, In xs, SelectedRows* out) {
+template <class T> void join_rows(const KernelContext& c, In xs, SelectedRows* out) {
   size_t total = 0;
   for (int i = 0; i < xs.count; ++i) {
     AB_CHECK(&c.value(xs, i).rows() != out, Unsupported, "sum: sparse rows cannot be added up in place");
@@ -96,8 +95,7 @@ void join_rows(const KernelContext& c, In xs, SelectedRows* out) {
   }
 }
 
-template <class T>
-void sum_values(const KernelContext& c, In xs, Out out) {
+template <class T> void sum_values(const KernelContext& c, In xs, Out out) {
   const auto is_tensor = [&](int i) { return c.value(xs, i).is<Tensor>(); };
   int tensors = 0;
   for (int i = 0; i < xs.count; ++i) tensors += is_tensor(i);
@@ -112,7 +110,9 @@ void sum_values(const KernelContext& c, In xs, Out out) {
 
 AB_OP(sum)
     .doc("Out = X[0] + X[1] + ...; of sparse rows alone the rows of all, else a tensor.")
-    .in_list("X", "tensors or sparse rows of one shape").out("Out", "as X").may_share("X", "Out")
+    .in_list("X", "tensors or sparse rows of one shape")
+    .out("Out", "as X")
+    .may_share("X", "Out")
     .attr<bool>("use_mkldnn", false, "accepted, without effect")
     .infer(infer_sum)
     .grad([](GradContext& g) {

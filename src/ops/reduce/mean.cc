@@ -6,7 +6,8 @@ namespace anabranch {
 
 AB_OP(mean)
     .doc("Out = the mean of all elements of X; not a number when there is none.")
-    .in("X", "[...] float").out("Out", "[1] as X")
+    .in("X", "[...] float")
+    .out("Out", "[1] as X")
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), c.in("X").dtype); })
     .grad([](GradContext& g) {
       g.op("mean_grad").in("X", g.in("X")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
@@ -24,7 +25,9 @@ AB_OP(mean)
 
 AB_OP(mean_grad)
     .doc("X@GRAD = Out@GRAD / number of elements, everywhere.")
-    .in("X", "[...] float").in("Out@GRAD", "[1] as X").out("X@GRAD", "[...] as X")
+    .in("X", "[...] float")
+    .in("Out@GRAD", "[1] as X")
+    .out("X@GRAD", "[...] as X")
     .infer([](InferContext& c) {
       AB_CHECK(compatible(c.in("Out@GRAD").shape, scalar_shape()), ShapeMismatch,
                "mean_grad: Out@GRAD is {}, expected [1]", c.in("Out@GRAD").shape.str());

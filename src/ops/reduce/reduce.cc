@@ -12,7 +12,8 @@ struct Attrs {
   std::vector<int32_t> dim;
   bool keep_dim, reduce_all;
   explicit Attrs(const ir::Op& op)
-      : dim(op.attr<std::vector<int32_t>>("dim")), keep_dim(op.attr<bool>("keep_dim")),
+      : dim(op.attr<std::vector<int32_t>>("dim")),
+        keep_dim(op.attr<bool>("keep_dim")),
         reduce_all(op.attr<bool>("reduce_all")) {}
 
   // X's shape with 1 on the axes that are folded.
@@ -84,15 +85,13 @@ OpDef& declare_forward(const char* type, const char* doc, const char* dtypes, Ru
   });
 }
 
-template <class Run>
-OpDef& of_numbers(const char* type, const char* doc, Run run) {
+template <class Run> OpDef& of_numbers(const char* type, const char* doc, Run run) {
   return declare_forward<float, double, int32_t, int64_t>(type, doc, "numbers", run);
 }
 
 // ---- backward: term(x, out, dout, number of folded elements); with_values: X and Out are read
 
-template <class Term>
-void declare_backward(OpDef& forward, bool with_values, Term term) {
+template <class Term> void declare_backward(OpDef& forward, bool with_values, Term term) {
   const std::string type = forward.type() + "_grad";
   forward.grad([type, with_values](GradContext& g) {
     GradOp op = g.op(type).in("X", g.in("X")).in("Out@GRAD", g.dout("Out"));
@@ -108,7 +107,8 @@ void declare_backward(OpDef& forward, bool with_values, Term term) {
     const Shape want = Attrs(c.op()).out_shape(c.in("X").shape), &got = c.in("Out@GRAD").shape;
     // Shape [1] and shape [1, 1] hold the same number.
     AB_CHECK(compatible(want, got) || (want.numel() == 1 && got.numel() == 1), ShapeMismatch,
-             "{}: X is {}, so Out@GRAD must be {}, it is {}", c.op().type, c.in("X").shape.str(), want.str(), got.str());
+             "{}: X is {}, so Out@GRAD must be {}, it is {}", c.op().type, c.in("X").shape.str(), want.str(),
+             got.str());
     c.same_as("X@GRAD", "X");
   });
   def.cpu<float, double, int32_t, int64_t>([with_values, term](auto tag, const KernelArgs& op) -> Kernel {
@@ -116,7 +116,8 @@ void declare_backward(OpDef& forward, bool with_values, Term term) {
     const In x = op.in("X"), dout = op.in("Out@GRAD"), out = with_values ? op.in("Out") : dout;
     return [=, attrs = Attrs(op.op()), dx = op.out("X@GRAD")](KernelContext& c) {
       const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
-      AB_CHECK(c[out].numel() == folded.numel(), ShapeMismatch, "Out is {} for X {}", c[out].shape().str(), shape.str());
+      AB_CHECK(c[out].numel() == folded.numel(), ShapeMismatch, "Out is {} for X {}", c[out].shape().str(),
+               shape.str());
       const T *xs = c[x].data<T>(), *outs = c[out].data<T>(), *douts = c[dout].data<T>();
       T* to = c[dx].mutable_data<T>();
       const auto loop = broadcast_loop(shape, shape, folded, -1, "reduce gradient");
@@ -183,11 +184,13 @@ void declare_truth() {
   declare_forward<bool>("reduce_all", "Out = whether all elements over some axes of X are true", "bool",
                         [](KernelContext& c, const Shape& x, const Shape& folded, const bool* in, bool* out) {
                           fold_axes<FoldAll>(c, x, folded, in, out);
-                        }).no_grad(kNotDifferentiable);
+                        })
+      .no_grad(kNotDifferentiable);
   declare_forward<bool>("reduce_any", "Out = whether any element over some axes of X is true", "bool",
                         [](KernelContext& c, const Shape& x, const Shape& folded, const bool* in, bool* out) {
                           fold_axes<FoldAny>(c, x, folded, in, out);
-                        }).no_grad(kNotDifferentiable);
+                        })
+      .no_grad(kNotDifferentiable);
 }
 
 [[maybe_unused]] const bool declared = (declare_sums(), declare_extremes(), declare_truth(), true);

@@ -16,8 +16,7 @@ void copy_tensor(const KernelContext& c, const Tensor& from, Tensor* to) {
   });
 }
 
-template <class T, class Attr>
-Kernel constant(const KernelArgs& op, const char* name) {
+template <class T, class Attr> Kernel constant(const KernelArgs& op, const char* name) {
   const auto& values = op.attr<std::vector<Attr>>(name);
   return [values, out = op.out("Out")](KernelContext& c) {
     AB_CHECK(static_cast<int64_t>(values.size()) == c[out].numel(), ShapeMismatch,
@@ -30,7 +29,9 @@ Kernel constant(const KernelArgs& op, const char* name) {
 
 AB_OP(assign)
     .doc("Out = a copy of X.")
-    .in_optional("X", "a tensor, sparse rows or an array of tensors").out("Out", "as X").may_share("X", "Out")
+    .in_optional("X", "a tensor, sparse rows or an array of tensors")
+    .out("Out", "as X")
+    .may_share("X", "Out")
     .infer([](InferContext& c) {
       if (c.has_in("X")) c.same_as("Out", "X");
     })
@@ -48,8 +49,10 @@ AB_OP(assign_value)
     .out("Out", "as the attribute shape")
     .required_attr("shape", AttrType::kInts, "extents")
     .required_attr("dtype", AttrType::kInt, "number of the element type: bool, float32, int32 or int64")
-    .attr<std::vector<int32_t>>("bool_values", {}, "values, row-major").attr<std::vector<float>>("fp32_values", {}, "values")
-    .attr<std::vector<int32_t>>("int32_values", {}, "values").attr<std::vector<int64_t>>("int64_values", {}, "values")
+    .attr<std::vector<int32_t>>("bool_values", {}, "values, row-major")
+    .attr<std::vector<float>>("fp32_values", {}, "values")
+    .attr<std::vector<int32_t>>("int32_values", {}, "values")
+    .attr<std::vector<int64_t>>("int64_values", {}, "values")
     .infer([](InferContext& c) {
       const auto& extents = c.attr<std::vector<int32_t>>("shape");
       const Shape shape(std::vector<int64_t>(extents.begin(), extents.end()));
@@ -70,7 +73,8 @@ AB_OP(assign_value)
 
 AB_OP(merge_selected_rows)
     .doc("Out = the rows of X, one for each id, in ascending order; values of equal ids are added up.")
-    .in("X", "sparse rows").out("Out", "sparse rows")
+    .in("X", "sparse rows")
+    .out("Out", "sparse rows")
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("used on gradients")
     .cpu_any([](const KernelArgs& op) -> Kernel {
@@ -81,13 +85,17 @@ AB_OP(merge_selected_rows)
 
 AB_OP(get_tensor_from_selected_rows)
     .doc("Out = the values of the rows of X, as a tensor.")
-    .in("X", "sparse rows").out("Out", "[number of rows, ...]")
+    .in("X", "sparse rows")
+    .out("Out", "[number of rows, ...]")
+    .effects(kDynamic)
     .infer([](InferContext& c) {
       // How many rows there are is known when they have been made.
       c.same_as("Out", "X");
       c.out("Out").kind = VarKind::kLoDTensor;
-      if (c.runtime()) c.out("Out").shape = Shape();
-      else if (c.in("X").shape.rank()) c.out("Out").shape.set(0, kUnknown);
+      if (c.runtime())
+        c.out("Out").shape = Shape();
+      else if (c.in("X").shape.rank())
+        c.out("Out").shape.set(0, kUnknown);
     })
     .no_grad("used on gradients")
     .cpu_any([](const KernelArgs& op) -> Kernel {

@@ -13,8 +13,8 @@ struct Block {
 };
 
 // Copies `count` slices of `width` elements (part) from or to a whole whose slices are `whole_width` wide.
-void copy_part(const KernelContext& c, int64_t count, int64_t width, const Tensor& from, int64_t from_at, int64_t from_step,
-               Tensor* to, int64_t to_at, int64_t to_step) {
+void copy_part(const KernelContext& c, int64_t count, int64_t width, const Tensor& from, int64_t from_at,
+               int64_t from_step, Tensor* to, int64_t to_at, int64_t to_step) {
   NdLoop<2> loop;
   loop.add_axis(count, {to_step, from_step});
   loop.add_axis(width, {1, 1});
@@ -40,8 +40,7 @@ void join(const KernelContext& c, In xs, int axis, Tensor* out, bool new_axis) {
 }
 
 // The reverse: pieces of one tensor into the outputs that are wanted. width(i): of piece i.
-template <class Width>
-void cut(const KernelContext& c, const Tensor& from, int64_t outer, Out outs, Width width) {
+template <class Width> void cut(const KernelContext& c, const Tensor& from, int64_t outer, Out outs, Width width) {
   const int64_t whole = outer ? from.numel() / outer : 0;
   int64_t at = 0;
   for (int i = 0; i < outs.count; ++i) {
@@ -70,7 +69,8 @@ void infer_concat(InferContext& c) {
   AB_CHECK(n > 0, InvalidArgument, "concat: X is empty");
   const Meta& first = c.in("X");
   if (c.has_in("AxisTensor") && !c.in("AxisTensor").value) {
-    return c.set_out("Out", Shape(std::vector<int64_t>(static_cast<size_t>(first.shape.rank()), kUnknown)), first.dtype);
+    return c.set_out("Out", Shape(std::vector<int64_t>(static_cast<size_t>(first.shape.rank()), kUnknown)),
+                     first.dtype);
   }
   const int axis = normal_axis(axis_of(c, "axis"), first.shape.rank(), "axis");
   Shape out = first.shape;
@@ -78,15 +78,15 @@ void infer_concat(InferContext& c) {
     const Meta& x = c.in("X", i);
     AB_CHECK(x.shape.rank() == out.rank(), ShapeMismatch, "concat: X[0] is {}, X[{}] is {}", first.shape.str(), i,
              x.shape.str());
-    AB_CHECK(x.dtype == first.dtype, InvalidArgument, "concat: X[0] is of {}, X[{}] is of {}", dtype_name(first.dtype), i,
-             dtype_name(x.dtype));
+    AB_CHECK(x.dtype == first.dtype, InvalidArgument, "concat: X[0] is of {}, X[{}] is of {}", dtype_name(first.dtype),
+             i, dtype_name(x.dtype));
     for (int a = 0; a < out.rank(); ++a) {
       const int64_t e = x.shape[a];
       if (a == axis) {
         out.set(a, out[a] < 0 || e < 0 ? kUnknown : out[a] + e);
       } else {
-        AB_CHECK(out[a] == e || out[a] < 0 || e < 0, ShapeMismatch, "concat: X[0] is {}, X[{}] is {}, they differ at axis {}",
-                 first.shape.str(), i, x.shape.str(), a);
+        AB_CHECK(out[a] == e || out[a] < 0 || e < 0, ShapeMismatch,
+                 "concat: X[0] is {}, X[{}] is {}, they differ at axis {}", first.shape.str(), i, x.shape.str(), a);
         if (out[a] < 0) out.set(a, e);
       }
     }
@@ -107,7 +107,8 @@ std::vector<int64_t> sections_of(const InferContext& c, int64_t whole) {
   if (attr.empty() && !c.has_in("SectionsTensorList")) {
     const int32_t num = c.attr<int32_t>("num");
     AB_CHECK(num == n, InvalidArgument, "split: num is {}, there are {} outputs", num, n);
-    AB_CHECK(whole < 0 || whole % n == 0, InvalidArgument, "split: an extent of {} cannot be cut into {} equal parts", whole, n);
+    AB_CHECK(whole < 0 || whole % n == 0, InvalidArgument, "split: an extent of {} cannot be cut into {} equal parts",
+             whole, n);
     return std::vector<int64_t>(static_cast<size_t>(n), whole < 0 ? kUnknown : whole / n);
   }
   std::vector<int64_t> parts = int_arg(c, "", "SectionsTensorList", attr, kUnknown).values;
@@ -115,14 +116,19 @@ std::vector<int64_t> sections_of(const InferContext& c, int64_t whole) {
   int64_t sum = 0;
   int64_t* open = nullptr;
   for (int64_t& p : parts) {
-    AB_CHECK(p >= -1 && (p >= 0 || !open || !c.runtime()), InvalidArgument, "split: sections are {}", fmt::join(attr, ", "));
-    if (p < 0) open = &p;
-    else sum += p;
+    AB_CHECK(p >= -1 && (p >= 0 || !open || !c.runtime()), InvalidArgument, "split: sections are {}",
+             fmt::join(attr, ", "));
+    if (p < 0)
+      open = &p;
+    else
+      sum += p;
   }
   if (whole >= 0 && open && c.op().input("SectionsTensorList").empty()) *open = whole - sum;
   if (whole >= 0 && c.runtime() && open) *open = whole - sum;
-  for (int64_t p : parts) AB_CHECK(p >= -1 && (p >= 0 || whole < 0 || !c.runtime()), InvalidArgument, "split: sections exceed {}", whole);
-  AB_CHECK(whole < 0 || open || sum == whole, InvalidArgument, "split: sections add up to {}, the extent is {}", sum, whole);
+  for (int64_t p : parts)
+    AB_CHECK(p >= -1 && (p >= 0 || whole < 0 || !c.runtime()), InvalidArgument, "split: sections exceed {}", whole);
+  AB_CHECK(whole < 0 || open || sum == whole, InvalidArgument, "split: sections add up to {}, the extent is {}", sum,
+           whole);
   return parts;
 }
 
@@ -148,8 +154,8 @@ int new_axis(const ir::Op& op, int rank) { return normal_axis(op.attr<int32_t>("
 void infer_stack(InferContext& c, const char* from, const char* to) {
   const Meta& first = c.in(from);
   for (int i = 1; i < c.n_in(from); ++i) {
-    AB_CHECK(compatible(first.shape, c.in(from, i).shape), ShapeMismatch, "{}: {}[0] is {}, {}[{}] is {}", c.op().type, from,
-             first.shape.str(), from, i, c.in(from, i).shape.str());
+    AB_CHECK(compatible(first.shape, c.in(from, i).shape), ShapeMismatch, "{}: {}[0] is {}, {}[{}] is {}", c.op().type,
+             from, first.shape.str(), from, i, c.in(from, i).shape.str());
     AB_CHECK(first.dtype == c.in(from, i).dtype, InvalidArgument, "{}: inputs are of {} and {}", c.op().type,
              dtype_name(first.dtype), dtype_name(c.in(from, i).dtype));
   }
@@ -164,8 +170,8 @@ void infer_unstack(InferContext& c, const char* from, const char* to) {
   const Meta& x = c.in(from);
   AB_CHECK(x.shape.rank() > 0, ShapeMismatch, "{}: {} has no axis", c.op().type, from);
   const int axis = new_axis(c.op(), x.shape.rank() - 1), n = c.n_out(to);
-  AB_CHECK(x.shape[axis] == n || x.shape[axis] == kUnknown, InvalidArgument, "{}: {} is {}, there are {} outputs", c.op().type,
-           from, x.shape.str(), n);
+  AB_CHECK(x.shape[axis] == n || x.shape[axis] == kUnknown, InvalidArgument, "{}: {} is {}, there are {} outputs",
+           c.op().type, from, x.shape.str(), n);
   Shape out = x.shape.slice(0, axis);
   for (int i = axis + 1; i < x.shape.rank(); ++i) out.push_back(x.shape[i]);
   if (out.rank() == 0) out = scalar_shape();
@@ -194,23 +200,30 @@ OpDef& unstack_attrs(OpDef& def) { return stack_attrs(def).attr<int32_t>("num", 
 
 AB_OP(concat)
     .doc("Out = the tensors X put together along an axis.")
-    .in_list("X", "tensors that agree in all other axes").in_optional("AxisTensor", "[1] int: takes the place of axis")
-    .out("Out", "extents along the axis add up").shape_from("AxisTensor")
+    .in_list("X", "tensors that agree in all other axes")
+    .in_optional("AxisTensor", "[1] int: takes the place of axis")
+    .out("Out", "extents along the axis add up")
+    .shape_from("AxisTensor")
     .infer(infer_concat)
     .grad([](GradContext& g) {
-      g.op("concat_grad").in("X", g.in("X")).in("AxisTensor", g.in("AxisTensor")).in("Out@GRAD", g.dout("Out"))
+      g.op("concat_grad")
+          .in("X", g.in("X"))
+          .in("AxisTensor", g.in("AxisTensor"))
+          .in("Out@GRAD", g.dout("Out"))
           .out("X@GRAD", g.din("X"));
     })
     .dtype_of_input("X")
     .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [attr = op.attr<int32_t>("axis"), xs = op.in("X"), at = op.in("AxisTensor"), out = op.out("Out")](KernelContext& c) {
-        join(c, xs, axis_in(c, at, attr, c[out].shape().rank()), &c[out], false);
-      };
+      return [attr = op.attr<int32_t>("axis"), xs = op.in("X"), at = op.in("AxisTensor"), out = op.out("Out")](
+                 KernelContext& c) { join(c, xs, axis_in(c, at, attr, c[out].shape().rank()), &c[out], false); };
     });
 
 AB_OP(concat_grad)
     .doc("X@GRAD[i] = the part of Out@GRAD that X[i] became.")
-    .in_list("X", "as of concat").in_optional("AxisTensor", "as of concat").in("Out@GRAD", "as Out").out_list("X@GRAD", "as X")
+    .in_list("X", "as of concat")
+    .in_optional("AxisTensor", "as of concat")
+    .in("Out@GRAD", "as Out")
+    .out_list("X@GRAD", "as X")
     .infer([](InferContext& c) {
       AB_CHECK(c.n_in("X") == c.n_out("X@GRAD"), InvalidArgument, "concat_grad: {} inputs, {} gradients", c.n_in("X"),
                c.n_out("X@GRAD"));
@@ -238,19 +251,29 @@ AB_OP(concat_grad)
 
 AB_OP(split)
     .doc("Out[i] = piece i of X along an axis.")
-    .in("X", "[...] any").in_optional("AxisTensor", "[1] int: takes the place of axis")
-    .in_optional_list("SectionsTensorList", "[1] int each: takes the place of sections").out_list("Out", "the pieces")
-    .attr<std::vector<int32_t>>("sections", {}, "extents of the pieces, one may be -1: what is left; none: equal pieces")
-    .attr<int32_t>("num", 0, "number of equal pieces").attr<int32_t>("axis", 0, "axis to cut")
-    .shape_from("AxisTensor").shape_from("SectionsTensorList")
+    .in("X", "[...] any")
+    .in_optional("AxisTensor", "[1] int: takes the place of axis")
+    .in_optional_list("SectionsTensorList", "[1] int each: takes the place of sections")
+    .out_list("Out", "the pieces")
+    .attr<std::vector<int32_t>>("sections", {},
+                                "extents of the pieces, one may be -1: what is left; none: equal pieces")
+    .attr<int32_t>("num", 0, "number of equal pieces")
+    .attr<int32_t>("axis", 0, "axis to cut")
+    .shape_from("AxisTensor")
+    .shape_from("SectionsTensorList")
     .infer(infer_split)
     .grad([](GradContext& g) {
-      g.op("concat").bare().in("X", g.dout("Out")).in("AxisTensor", g.in("AxisTensor")).out("Out", g.din("X"))
+      g.op("concat")
+          .bare()
+          .in("X", g.dout("Out"))
+          .in("AxisTensor", g.in("AxisTensor"))
+          .out("Out", g.din("X"))
           .attr("axis", g.attr<int32_t>("axis"));
     })
     .dtype_of_input("X")
     .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [attr = op.attr<int32_t>("axis"), x = op.in("X"), at = op.in("AxisTensor"), outs = op.out("Out")](KernelContext& c) {
+      return [attr = op.attr<int32_t>("axis"), x = op.in("X"), at = op.in("AxisTensor"),
+              outs = op.out("Out")](KernelContext& c) {
         const Shape& s = c[x].shape();
         const int axis = axis_in(c, at, attr, s.rank());
         cut(c, c[x], s.numel(0, axis), outs, [&](int i) {
@@ -262,34 +285,38 @@ AB_OP(split)
 
 AB_OP(stack)
     .doc("Y = the tensors X put together along a new axis.")
-    .in_list("X", "tensors of one shape").out("Y", "[..., number of tensors, ...]")
+    .in_list("X", "tensors of one shape")
+    .out("Y", "[..., number of tensors, ...]")
     .infer([](InferContext& c) { infer_stack(c, "X", "Y"); })
     .grad([](GradContext& g) { g.op("stack_grad").in("Y@GRAD", g.dout("Y")).out("X@GRAD", g.din("X")); })
     .cpu_any([](const KernelArgs& op) { return stack_kernel(op, "X", "Y"); });
 
 AB_OP(stack_grad)
     .doc("X@GRAD[i] = Y@GRAD at index i of the new axis.")
-    .in("Y@GRAD", "as Y").out_list("X@GRAD", "as X")
+    .in("Y@GRAD", "as Y")
+    .out_list("X@GRAD", "as X")
     .infer([](InferContext& c) { infer_unstack(c, "Y@GRAD", "X@GRAD"); })
     .no_grad(kNoSecondOrder)
     .cpu_any([](const KernelArgs& op) { return unstack_kernel(op, "Y@GRAD", "X@GRAD"); });
 
 AB_OP(unstack)
     .doc("Y[i] = X at index i of an axis, without that axis.")
-    .in("X", "[...] any").out_list("Y", "X's shape without the axis")
+    .in("X", "[...] any")
+    .out_list("Y", "X's shape without the axis")
     .infer([](InferContext& c) { infer_unstack(c, "X", "Y"); })
     .grad([](GradContext& g) { g.op("unstack_grad").in("Y@GRAD", g.dout("Y")).out("X@GRAD", g.din("X")); })
     .cpu_any([](const KernelArgs& op) { return unstack_kernel(op, "X", "Y"); });
 
 AB_OP(unstack_grad)
     .doc("X@GRAD = the tensors Y@GRAD put together along the axis.")
-    .in_list("Y@GRAD", "as Y").out("X@GRAD", "as X")
+    .in_list("Y@GRAD", "as Y")
+    .out("X@GRAD", "as X")
     .infer([](InferContext& c) { infer_stack(c, "Y@GRAD", "X@GRAD"); })
     .no_grad(kNoSecondOrder)
     .cpu_any([](const KernelArgs& op) { return stack_kernel(op, "Y@GRAD", "X@GRAD"); });
 
 [[maybe_unused]] static const bool concat_attrs_declared =
-    (concat_attrs(ab_op_concat), concat_attrs(ab_op_concat_grad), stack_attrs(ab_op_stack), stack_attrs(ab_op_stack_grad),
-     unstack_attrs(ab_op_unstack), unstack_attrs(ab_op_unstack_grad), true);
+    (concat_attrs(ab_op_concat), concat_attrs(ab_op_concat_grad), stack_attrs(ab_op_stack),
+     stack_attrs(ab_op_stack_grad), unstack_attrs(ab_op_unstack), unstack_attrs(ab_op_unstack_grad), true);
 
 }  // namespace anabranch

@@ -35,7 +35,8 @@ void check_tiles(const Shape& x, const Shape& tiled, const std::string& type) {
   AB_CHECK(x.rank() == tiled.rank(), ShapeMismatch, "{}: X is {}, the result is {}", type, x.str(), tiled.str());
   for (int i = 0; i < x.rank(); ++i) {
     const bool fits = x[i] < 0 || tiled[i] < 0 || (x[i] == 0 ? tiled[i] == 0 : tiled[i] % x[i] == 0);
-    AB_CHECK(fits, ShapeMismatch, "{}: X is {}, the result is {}: axis {} is no multiple", type, x.str(), tiled.str(), i);
+    AB_CHECK(fits, ShapeMismatch, "{}: X is {}, the result is {}: axis {} is no multiple", type, x.str(), tiled.str(),
+             i);
   }
 }
 
@@ -60,7 +61,9 @@ void infer_untile(InferContext& c) {
 
 OpDef& expand_arguments(OpDef& def) {
   return def.in_optional("ExpandTimes", "[rank] int: takes the place of expand_times")
-      .in_optional_list("expand_times_tensor", "[1] int each").shape_from("ExpandTimes").shape_from("expand_times_tensor")
+      .in_optional_list("expand_times_tensor", "[1] int each")
+      .shape_from("ExpandTimes")
+      .shape_from("expand_times_tensor")
       .attr<std::vector<int32_t>>("expand_times", {}, "copies along each axis, >= 1");
 }
 
@@ -77,8 +80,8 @@ Border pad_border(const std::vector<int64_t>& paddings, const Shape& x) {
   for (int i = 0; i < x.rank(); ++i) {
     b.before[i] = paddings[static_cast<size_t>(2 * i)];
     b.after[i] = paddings[static_cast<size_t>(2 * i + 1)];
-    AB_CHECK(b.before[i] >= 0 && b.after[i] >= 0, InvalidArgument, "pad: paddings of axis {} are {} and {}", i, b.before[i],
-             b.after[i]);
+    AB_CHECK(b.before[i] >= 0 && b.after[i] >= 0, InvalidArgument, "pad: paddings of axis {} are {} and {}", i,
+             b.before[i], b.after[i]);
   }
   return b;
 }
@@ -136,7 +139,8 @@ struct ImagePad {
       AB_CHECK(p[2 * k] >= 0 && p[2 * k + 1] >= 0, InvalidArgument, "pad2d: paddings are {}", fmt::join(p, ", "));
       AB_CHECK(edge != Edge::kReflect || extent < 0 || largest < std::max<int64_t>(extent, 1), InvalidArgument,
                "pad2d: reflect pads {} along an extent of {}: less is needed", largest, extent);
-      AB_CHECK(edge != Edge::kEdge || extent != 0 || largest == 0, InvalidArgument, "pad2d: X is {}: there is no edge", x.str());
+      AB_CHECK(edge != Edge::kEdge || extent != 0 || largest == 0, InvalidArgument, "pad2d: X is {}: there is no edge",
+               x.str());
     }
     return b;
   }
@@ -154,7 +158,8 @@ struct ImagePad {
 template <class Fn>
 void each_pixel(const ImagePad& pad, const Border& b, const Shape& x, const Shape& out, int64_t image, Fn fn) {
   const auto r = static_cast<int>(pad.rows_axis());
-  const int64_t channels = pad.last ? x[3] : 1, in_size = x[r] * x[r + 1] * channels, out_size = out[r] * out[r + 1] * channels;
+  const int64_t channels = pad.last ? x[3] : 1, in_size = x[r] * x[r + 1] * channels,
+                out_size = out[r] * out[r + 1] * channels;
   for (int64_t i = 0; i < out[r]; ++i) {
     const int64_t row = pad.source(i, b.before[static_cast<size_t>(r)], x[r]);
     for (int64_t j = 0; j < out[r + 1]; ++j) {
@@ -168,7 +173,8 @@ void each_pixel(const ImagePad& pad, const Border& b, const Shape& x, const Shap
 
 OpDef& pad2d_attrs(OpDef& def) {
   return def.attr<std::vector<int32_t>>("paddings", {0, 0, 0, 0}, "top, bottom, left, right")
-      .attr<float>("pad_value", 0.0f, "of mode constant").attr<std::string>("mode", "constant", "constant, reflect or edge")
+      .attr<float>("pad_value", 0.0f, "of mode constant")
+      .attr<std::string>("mode", "constant", "constant, reflect or edge")
       .attr<std::string>("data_format", "NCHW", "NCHW or NHWC");
 }
 
@@ -180,57 +186,79 @@ std::vector<int64_t> image_paddings(const KernelContext& c, const ImagePad& pad,
 
 AB_OP(expand)
     .doc("Out = X repeated along each axis.")
-    .in("X", "[...] any").out("Out", "[extents times expand_times]")
+    .in("X", "[...] any")
+    .out("Out", "[extents times expand_times]")
     .infer([](InferContext& c) {
       const Shape& x = c.in("X").shape;
       const bool list = c.has_in("expand_times_tensor");
-      const IntArg times = int_arg(c, list ? "" : "ExpandTimes", "expand_times_tensor", int_attr(c.op(), "expand_times"), kUnknown);
+      const IntArg times =
+          int_arg(c, list ? "" : "ExpandTimes", "expand_times_tensor", int_attr(c.op(), "expand_times"), kUnknown);
       AB_CHECK(static_cast<int>(times.values.size()) == x.rank(), InvalidArgument, "expand: {} expand_times for X {}",
                times.values.size(), x.str());
       Shape out;
       for (int i = 0; i < x.rank(); ++i) {
         const int64_t n = times.values[static_cast<size_t>(i)];
-        AB_CHECK(n >= 1 || (n == kUnknown && !c.runtime()), InvalidArgument, "expand: expand_times[{}] is {}, expected at least 1", i, n);
+        AB_CHECK(n >= 1 || (n == kUnknown && !c.runtime()), InvalidArgument,
+                 "expand: expand_times[{}] is {}, expected at least 1", i, n);
         out.push_back(n < 0 || x[i] < 0 ? kUnknown : n * x[i]);
       }
       c.set_out("Out", out, c.in("X").dtype);
       if (out.rank() && out[0] == x[0]) c.share_lod("Out", "X");
     })
     .grad([](GradContext& g) {
-      g.op("expand_grad").in("X", g.in("X")).in("ExpandTimes", g.in("ExpandTimes"))
-          .in("expand_times_tensor", g.in("expand_times_tensor")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
+      g.op("expand_grad")
+          .in("X", g.in("X"))
+          .in("ExpandTimes", g.in("ExpandTimes"))
+          .in("expand_times_tensor", g.in("expand_times_tensor"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"));
     })
     .dtype_of_input("X")
     .cpu_any(tile_kernel);
 
 AB_OP(expand_grad)
     .doc("X@GRAD = the sum of Out@GRAD over the copies.")
-    .in("X", "gives the shape").in("Out@GRAD", "as Out").out("X@GRAD", "as X").infer(infer_untile).no_grad(kNoSecondOrder)
+    .in("X", "gives the shape")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as X")
+    .infer(infer_untile)
+    .no_grad(kNoSecondOrder)
     .dtype_of_input("Out@GRAD")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return untile_kernel(tag, op); });
 
 AB_OP(expand_as)
     .doc("Out = X repeated until it has the shape of target_tensor.")
-    .in("X", "[...] any").in("target_tensor", "gives the shape").out("Out", "as target_tensor")
+    .in("X", "[...] any")
+    .in("target_tensor", "gives the shape")
+    .out("Out", "as target_tensor")
     .infer([](InferContext& c) {
       check_tiles(c.in("X").shape, c.in("target_tensor").shape, "expand_as");
       c.set_out("Out", c.in("target_tensor").shape, c.in("X").dtype);
     })
     .grad([](GradContext& g) {
-      g.op("expand_as_grad").in("X", g.in("X")).in("target_tensor", g.in("target_tensor")).in("Out@GRAD", g.dout("Out"))
+      g.op("expand_as_grad")
+          .in("X", g.in("X"))
+          .in("target_tensor", g.in("target_tensor"))
+          .in("Out@GRAD", g.dout("Out"))
           .out("X@GRAD", g.din("X"));
     })
     .cpu_any(tile_kernel);
 
 AB_OP(expand_as_grad)
     .doc("X@GRAD = the sum of Out@GRAD over the copies.")
-    .in("X", "gives the shape").in("target_tensor", "not read").in("Out@GRAD", "as Out").out("X@GRAD", "as X")
-    .infer(infer_untile).no_grad(kNoSecondOrder).dtype_of_input("Out@GRAD")
+    .in("X", "gives the shape")
+    .in("target_tensor", "not read")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as X")
+    .infer(infer_untile)
+    .no_grad(kNoSecondOrder)
+    .dtype_of_input("Out@GRAD")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return untile_kernel(tag, op); });
 
 AB_OP(pad)
     .doc("Out = X with a border of one value.")
-    .in("X", "[...] any").out("Out", "[extents and paddings]")
+    .in("X", "[...] any")
+    .out("Out", "[extents and paddings]")
     .required_attr("paddings", AttrType::kInts, "elements before and after axis 0, axis 1 ...")
     .attr<float>("pad_value", 0.0f, "value of the border")
     .infer([](InferContext& c) {
@@ -241,22 +269,26 @@ AB_OP(pad)
     .grad([](GradContext& g) { g.op("pad_grad").in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X")); })
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [paddings = int_attr(op.op(), "paddings"), value = static_cast<T>(op.attr<float>("pad_value")), x = op.in("X"),
-              out = op.out("Out")](KernelContext& c) {
+      return [paddings = int_attr(op.op(), "paddings"), value = static_cast<T>(op.attr<float>("pad_value")),
+              x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         int64_t offset = 0;
         const auto inside = inside_loop(c[x].shape(), c[out].shape(), pad_border(paddings, c[x].shape()), &offset);
         T* to = c[out].mutable_data<T>();
-        c.parallel_for(c[out].numel(), kCheapGrain, [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
+        c.parallel_for(c[out].numel(), kCheapGrain,
+                       [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
         NdLoop<2> loop;
-        for (int i = 0; i < inside.rank(); ++i) loop.add_axis(inside.extent(i), {inside.strides(i)[1], inside.strides(i)[0]});
+        for (int i = 0; i < inside.rank(); ++i)
+          loop.add_axis(inside.extent(i), {inside.strides(i)[1], inside.strides(i)[0]});
         if (inside.total() > 0) strided_copy(c, loop, c[x].data<T>(), to + offset);
       };
     });
 
 AB_OP(pad_grad)
     .doc("X@GRAD = Out@GRAD without the border.")
-    .in("Out@GRAD", "as Out").out("X@GRAD", "as X")
-    .required_attr("paddings", AttrType::kInts, "as of pad").attr<float>("pad_value", 0.0f, "not read")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as X")
+    .required_attr("paddings", AttrType::kInts, "as of pad")
+    .attr<float>("pad_value", 0.0f, "not read")
     .infer([](InferContext& c) {
       const Shape& out = c.in("Out@GRAD").shape;
       const Border b = pad_border(int_attr(c.op(), "paddings"), out);
@@ -271,7 +303,8 @@ AB_OP(pad_grad)
     })
     .no_grad(kNoSecondOrder)
     .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [paddings = int_attr(op.op(), "paddings"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+      return [paddings = int_attr(op.op(), "paddings"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD")](KernelContext& c) {
         int64_t offset = 0;
         const Shape &x = c[dx].shape(), &out = c[dout].shape();
         const auto loop = inside_loop(x, out, pad_border(paddings, x), &offset);
@@ -281,8 +314,10 @@ AB_OP(pad_grad)
 
 AB_OP(pad2d)
     .doc("Out = images X with a border: of one value, mirrored without the edge, or the edge repeated.")
-    .in("X", "[N, C, H, W] or [N, H, W, C] float").in_optional("Paddings", "[4] int: takes the place of paddings")
-    .shape_from("Paddings").out("Out", "with H and W padded")
+    .in("X", "[N, C, H, W] or [N, H, W, C] float")
+    .in_optional("Paddings", "[4] int: takes the place of paddings")
+    .shape_from("Paddings")
+    .out("Out", "with H and W padded")
     .infer([](InferContext& c) {
       const Shape& x = c.in("X").shape;
       const ImagePad pad(c.op());
@@ -292,7 +327,11 @@ AB_OP(pad2d)
       c.set_out("Out", out, c.in("X").dtype);
     })
     .grad([](GradContext& g) {
-      g.op("pad2d_grad").in("X", g.in("X")).in("Paddings", g.in("Paddings")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
+      g.op("pad2d_grad")
+          .in("X", g.in("X"))
+          .in("Paddings", g.in("Paddings"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"));
     })
     .dtype_of_input("X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -305,7 +344,8 @@ AB_OP(pad2d)
         T* result = c[out].mutable_data<T>();
         c.parallel_for(pad.last ? from[0] : from[0] * from[1], 1, [&](int64_t begin, int64_t end) {
           for (int64_t n = begin; n < end; ++n) {
-            each_pixel(pad, b, from, to, n, [=](int64_t at, int64_t source) { result[at] = source < 0 ? value : in[source]; });
+            each_pixel(pad, b, from, to, n,
+                       [=](int64_t at, int64_t source) { result[at] = source < 0 ? value : in[source]; });
           }
         });
       };
@@ -313,21 +353,26 @@ AB_OP(pad2d)
 
 AB_OP(pad2d_grad)
     .doc("X@GRAD = Out@GRAD, each element added where it came from.")
-    .in("X", "gives the shape").in_optional("Paddings", "as of pad2d").in("Out@GRAD", "as Out").out("X@GRAD", "as X")
+    .in("X", "gives the shape")
+    .in_optional("Paddings", "as of pad2d")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as X")
+    .shape_from("Paddings")
     .infer([](InferContext& c) {
       const ImagePad pad(c.op());
       const Shape& x = c.in("X").shape;
       const IntArg p = int_arg(c, "Paddings", "", pad.fixed, 0);
       const Shape want = padded(x, pad.border(p.values, x));
-      AB_CHECK(!p.known || compatible(want, c.in("Out@GRAD").shape), ShapeMismatch, "pad2d_grad: Out@GRAD is {}, expected {}",
-               c.in("Out@GRAD").shape.str(), want.str());
+      AB_CHECK(!p.known || compatible(want, c.in("Out@GRAD").shape), ShapeMismatch,
+               "pad2d_grad: Out@GRAD is {}, expected {}", c.in("Out@GRAD").shape.str(), want.str());
       c.same_as("X@GRAD", "X");
     })
     .no_grad(kNoSecondOrder)
     .dtype_of_input("Out@GRAD")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [pad = ImagePad(op.op()), tensor = op.in("Paddings"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+      return [pad = ImagePad(op.op()), tensor = op.in("Paddings"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD")](KernelContext& c) {
         const Shape &to = c[dx].shape(), &from = c[dout].shape();
         const Border b = pad.border(image_paddings(c, pad, tensor), to);
         zero_bytes(c, &c[dx]);
@@ -343,7 +388,8 @@ AB_OP(pad2d_grad)
       };
     });
 
-[[maybe_unused]] static const bool expand_declared = (expand_arguments(ab_op_expand), expand_arguments(ab_op_expand_grad),
-                                                      pad2d_attrs(ab_op_pad2d), pad2d_attrs(ab_op_pad2d_grad), true);
+[[maybe_unused]] static const bool expand_declared =
+    (expand_arguments(ab_op_expand), expand_arguments(ab_op_expand_grad), pad2d_attrs(ab_op_pad2d),
+     pad2d_attrs(ab_op_pad2d_grad), true);
 
 }  // namespace anabranch

@@ -22,21 +22,23 @@ struct Number {
     integer = std::strtoll(text.c_str(), &end, 10);
     if (*end != '\0') integer = to_integer(real);
   }
-  template <class T>
-  T as() const {
-    if constexpr (std::is_same_v<T, bool>) return real != 0;
-    else if constexpr (std::is_integral_v<T>) return static_cast<T>(integer);
-    else return static_cast<T>(real);
+  template <class T> T as() const {
+    if constexpr (std::is_same_v<T, bool>)
+      return real != 0;
+    else if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(integer);
+    else
+      return static_cast<T>(real);
   }
   static int64_t to_integer(double v) {
     return v >= -9.2e18 && v <= 9.2e18 ? static_cast<int64_t>(v) : std::numeric_limits<int64_t>::min();
   }
 };
 
-template <class T>
-void fill(const KernelContext& c, Tensor* out, T value) {
+template <class T> void fill(const KernelContext& c, Tensor* out, T value) {
   T* to = out->mutable_data<T>();
-  c.parallel_for(out->numel(), kCheapGrain, [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
+  c.parallel_for(out->numel(), kCheapGrain,
+                 [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
 }
 
 // One value into an output of whatever type; ValueTensor, where there is one, goes before the number.
@@ -86,9 +88,12 @@ void infer_batch_size_like(InferContext& c) {
 
 AB_OP(fill_constant)
     .doc("Out = a tensor full of one value.")
-    .in_optional("ValueTensor", "[1]: the value").in_optional("ShapeTensor", "[rank] int: the shape")
-    .in_optional_list("ShapeTensorList", "[1] int each: the extents").out("Out", "as the attribute shape")
-    .shape_from("ShapeTensor").shape_from("ShapeTensorList")
+    .in_optional("ValueTensor", "[1]: the value")
+    .in_optional("ShapeTensor", "[rank] int: the shape")
+    .in_optional_list("ShapeTensorList", "[1] int each: the extents")
+    .out("Out", "as the attribute shape")
+    .shape_from("ShapeTensor")
+    .shape_from("ShapeTensorList")
     .attr<std::vector<int64_t>>("shape", {}, "extents")
     .infer([](InferContext& c) {
       const IntArg shape = int_arg(c, "ShapeTensor", "ShapeTensorList", int_attr(c.op(), "shape"), kUnknown);
@@ -104,17 +109,21 @@ AB_OP(fill_constant)
 
 AB_OP(fill_constant_batch_size_like)
     .doc("Out = a tensor full of one value, one extent of which is that of Input (with sequences: their number).")
-    .in("Input", "gives an extent").out("Out", "as the attribute shape")
+    .in("Input", "gives an extent")
+    .out("Out", "as the attribute shape")
     .required_attr("shape", AttrType::kInts, "extents; the one at output_dim_idx does not count")
-    .attr<int32_t>("input_dim_idx", 0, "axis of Input").attr<int32_t>("output_dim_idx", 0, "axis of Out")
+    .attr<int32_t>("input_dim_idx", 0, "axis of Input")
+    .attr<int32_t>("output_dim_idx", 0, "axis of Out")
     .infer(infer_batch_size_like)
     .no_grad("a constant")
     .cpu_any([](const KernelArgs& op) { return fill_kernel(dtype_attr(op.op()), op.out("Out"), number_attrs(op)); });
 
 AB_OP(fill_any_like)
     .doc("Out = a tensor of X's shape full of one value.")
-    .in("X", "[...] any").out("Out", "[...] of dtype")
-    .attr<float>("value", 0.0f, "the value").attr<int32_t>("dtype", -1, "number of the element type; -1: X's")
+    .in("X", "[...] any")
+    .out("Out", "[...] of dtype")
+    .attr<float>("value", 0.0f, "the value")
+    .attr<int32_t>("dtype", -1, "number of the element type; -1: X's")
     .infer([](InferContext& c) {
       const DType dtype = c.attr<int32_t>("dtype") == -1 ? c.in("X").dtype : dtype_attr(c.op());
       c.same_as("Out", "X");
@@ -128,13 +137,16 @@ AB_OP(fill_any_like)
 
 AB_OP(fill_zeros_like)
     .doc("Out = zeros of X's shape and type.")
-    .in("X", "[...] any").out("Out", "[...] as X")
+    .in("X", "[...] any")
+    .out("Out", "[...] as X")
     .infer([](InferContext& c) {
       c.same_as("Out", "X");
       c.out("Out").kind = VarKind::kLoDTensor;
     })
     .no_grad("a constant")
-    .cpu_any([](const KernelArgs& op) { return fill_kernel(op.dtype(), op.out("Out"), {0.0f, ""}); });
+    .cpu_any([](const KernelArgs& op) {
+      return fill_kernel(op.dtype(), op.out("Out"), {0.0f, ""});
+    });
 
 AB_OP(eye)
     .doc("Out = a matrix with ones on the main diagonal.")

@@ -101,8 +101,8 @@ Shape gather_nd_shape(const InferContext& c) {
   const Shape &x = c.in("X").shape, &index = c.in("Index").shape;
   AB_CHECK(index.rank() >= 1, ShapeMismatch, "gather_nd: Index has no axis");
   const int64_t depth = index[index.rank() - 1];
-  AB_CHECK(depth >= 0 && depth <= x.rank(), ShapeMismatch, "gather_nd: Index is {}, its last extent must be at most {} for X {}",
-           index.str(), x.rank(), x.str());
+  AB_CHECK(depth >= 0 && depth <= x.rank(), ShapeMismatch,
+           "gather_nd: Index is {}, its last extent must be at most {} for X {}", index.str(), x.rank(), x.str());
   Shape out = index.slice(0, index.rank() - 1);
   for (int i = static_cast<int>(depth); i < x.rank(); ++i) out.push_back(x[i]);
   return out.rank() ? out : scalar_shape();
@@ -112,13 +112,19 @@ Shape gather_nd_shape(const InferContext& c) {
 
 AB_OP(gather)
     .doc("Out = the rows of X at Index.")
-    .in("X", "[n, ...] any").in("Index", "[m] or [m, 1] int32 or int64").out("Out", "[m, ...]")
-    .attr<bool>("overwrite", true, "accepted, without effect: the gradient adds up")
+    .in("X", "[n, ...] any")
+    .in("Index", "[m] or [m, 1] int32 or int64")
+    .out("Out", "[m, ...]")
+    .attr<bool>("overwrite", true, "the gradient of a row that is picked twice: true: of the last time, false: the sum")
     .infer([](InferContext& c) {
       c.set_out("Out", with_rows(c.in("X").shape, index_count(c, "Index"), "gather"), c.in("X").dtype);
     })
     .grad([](GradContext& g) {
-      g.op("gather_grad").in("X", g.in("X")).in("Index", g.in("Index")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
+      g.op("gather_grad")
+          .in("X", g.in("X"))
+          .in("Index", g.in("Index"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"));
     })
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), index = op.in("Index"), out = op.out("Out")](KernelContext& c) {
@@ -129,9 +135,14 @@ AB_OP(gather)
     });
 
 AB_OP(gather_grad)
-    .doc("X@GRAD = Out@GRAD, each row added where it came from.")
-    .in("X", "gives the shape").in("Index", "as of gather").in("Out@GRAD", "as Out").out("X@GRAD", "as X")
-    .attr<bool>("overwrite", true, "accepted, without effect")
+    .doc(
+        "X@GRAD = Out@GRAD, each row where it came from; of rows that meet, the last one or, without overwrite, the "
+        "sum.")
+    .in("X", "gives the shape")
+    .in("Index", "as of gather")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as X")
+    .attr<bool>("overwrite", true, "as of gather")
     .infer([](InferContext& c) {
       const Shape want = with_rows(c.in("X").shape, index_count(c, "Index"), "gather_grad");
       AB_CHECK(compatible(want, c.in("Out@GRAD").shape), ShapeMismatch, "gather_grad: Out@GRAD is {}, expected {}",
@@ -142,20 +153,30 @@ AB_OP(gather_grad)
     .dtype_of_input("Out@GRAD")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [index = op.in("Index"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+      return [overwrite = op.attr<bool>("overwrite"), index = op.in("Index"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD")](KernelContext& c) {
         const Index at(c[index], "gather");
         const int64_t rows = c[dx].rows();
         zero_bytes(c, &c[dx]);
-        put_back<T>(c[dout], c[dout].rows(), c[dx].row_elems(), &c[dx], [&](int64_t i) { return at.at(i, rows); });
+        const int64_t n = c[dout].rows(), width = c[dx].row_elems();
+        if (!overwrite) return put_back<T>(c[dout], n, width, &c[dx], [&](int64_t i) { return at.at(i, rows); });
+        const T* from = c[dout].data<T>();
+        T* to = c[dx].mutable_data<T>();
+        for (int64_t i = 0; i < n; ++i) std::copy_n(from + i * width, width, to + at.at(i, rows) * width);
       };
     });
 
 AB_OP(gather_nd)
     .doc("Out = the elements, or blocks of elements, of X at the positions in the last axis of Index.")
-    .in("X", "[...] any").in("Index", "[..., depth] int32 or int64").out("Out", "[Index's other axes, X's axes from depth on]")
+    .in("X", "[...] any")
+    .in("Index", "[..., depth] int32 or int64")
+    .out("Out", "[Index's other axes, X's axes from depth on]")
     .infer([](InferContext& c) { c.set_out("Out", gather_nd_shape(c), c.in("X").dtype); })
     .grad([](GradContext& g) {
-      g.op("gather_nd_grad").in("X", g.in("X")).in("Index", g.in("Index")).in("Out@GRAD", g.dout("Out"))
+      g.op("gather_nd_grad")
+          .in("X", g.in("X"))
+          .in("Index", g.in("Index"))
+          .in("Out@GRAD", g.dout("Out"))
           .out("X@GRAD", g.din("X"));
     })
     .cpu_any([](const KernelArgs& op) -> Kernel {
@@ -168,7 +189,10 @@ AB_OP(gather_nd)
 
 AB_OP(gather_nd_grad)
     .doc("X@GRAD = Out@GRAD, each block added where it came from.")
-    .in("X", "gives the shape").in("Index", "as of gather_nd").in("Out@GRAD", "as Out").out("X@GRAD", "as X")
+    .in("X", "gives the shape")
+    .in("Index", "as of gather_nd")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as X")
     .infer([](InferContext& c) {
       AB_CHECK(compatible(gather_nd_shape(c), c.in("Out@GRAD").shape), ShapeMismatch, "gather_nd_grad: Out@GRAD is {}",
                c.in("Out@GRAD").shape.str());
@@ -187,8 +211,13 @@ AB_OP(gather_nd_grad)
     });
 
 AB_OP(scatter)
-    .doc("Out = X with the rows at Ids replaced by those of Updates (the last one wins), or, without overwrite, set to their sum.")
-    .in("X", "[n, ...] float").in("Ids", "[m] or [m, 1] int32 or int64").in("Updates", "[m, ...] as X").out("Out", "as X")
+    .doc(
+        "Out = X with the rows at Ids replaced by those of Updates (the last one wins), or, without overwrite, set to "
+        "their sum.")
+    .in("X", "[n, ...] float")
+    .in("Ids", "[m] or [m, 1] int32 or int64")
+    .in("Updates", "[m, ...] as X")
+    .out("Out", "as X")
     .may_share("X", "Out")
     .attr<bool>("overwrite", true, "false: rows that occur several times add up")
     .infer([](InferContext& c) {
@@ -198,8 +227,12 @@ AB_OP(scatter)
       c.same_as("Out", "X");
     })
     .grad([](GradContext& g) {
-      g.op("scatter_grad").in("Ids", g.in("Ids")).in("Updates", g.in("Updates")).in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X")).out("Updates@GRAD", g.din("Updates"));
+      g.op("scatter_grad")
+          .in("Ids", g.in("Ids"))
+          .in("Updates", g.in("Updates"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"))
+          .out("Updates@GRAD", g.din("Updates"));
     })
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -213,8 +246,10 @@ AB_OP(scatter)
         const T* from = c[updates].data<T>();
         for (int64_t i = 0; i < n; ++i) {
           T* row = to + at.at(i, rows) * width;
-          if (overwrite) std::copy_n(from + i * width, width, row);
-          else std::fill_n(row, width, T(0));
+          if (overwrite)
+            std::copy_n(from + i * width, width, row);
+          else
+            std::fill_n(row, width, T(0));
         }
         if (!overwrite) put_back<T>(c[updates], n, width, &c[out], [&](int64_t i) { return at.at(i, rows); });
       };
@@ -222,8 +257,11 @@ AB_OP(scatter)
 
 AB_OP(scatter_grad)
     .doc("Updates@GRAD = the rows of Out@GRAD at Ids; X@GRAD = Out@GRAD.")
-    .in("Ids", "as of scatter").in("Updates", "gives the shape").in("Out@GRAD", "as Out")
-    .out_optional("X@GRAD", "as X").out_optional("Updates@GRAD", "as Updates")
+    .in("Ids", "as of scatter")
+    .in("Updates", "gives the shape")
+    .in("Out@GRAD", "as Out")
+    .out_optional("X@GRAD", "as X")
+    .out_optional("Updates@GRAD", "as Updates")
     .attr<bool>("overwrite", true, "as of scatter")
     .infer([](InferContext& c) {
       const Shape want = with_rows(c.in("Out@GRAD").shape, index_count(c, "Ids"), "scatter_grad");
@@ -235,12 +273,14 @@ AB_OP(scatter_grad)
     .no_grad(kNoSecondOrder)
     .dtype_of_input("Out@GRAD")
     .cpu<float, double>([](auto, const KernelArgs& op) -> Kernel {
-      return [ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dupdates = op.out("Updates@GRAD")](KernelContext& c) {
+      return [ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+              dupdates = op.out("Updates@GRAD")](KernelContext& c) {
         const Index at(c[ids], "scatter");
         const int64_t rows = c[dout].rows();
         if (c.wants(dx)) copy_bytes(c, c[dout], &c[dx]);
         if (c.wants(dupdates)) {
-          pick(c, c[dout], c[dupdates].rows(), c[dout].row_elems(), &c[dupdates], [&](int64_t i) { return at.at(i, rows); });
+          pick(c, c[dout], c[dupdates].rows(), c[dout].row_elems(), &c[dupdates],
+               [&](int64_t i) { return at.at(i, rows); });
         }
       };
     });

@@ -35,8 +35,7 @@ void infer_batch_size_like(InferContext& c) {
 }
 
 // draw(rng, i) gives element i.
-template <class T, class Draw>
-Kernel random_kernel(const KernelArgs& op, Draw draw) {
+template <class T, class Draw> Kernel random_kernel(const KernelArgs& op, Draw draw) {
   return [draw, key = op.random(), out = op.out("Out")](KernelContext& c) {
     const Philox rng(with_step(key, c));
     T* to = c[out].template mutable_data<T>();
@@ -46,8 +45,7 @@ Kernel random_kernel(const KernelArgs& op, Draw draw) {
   };
 }
 
-template <class Make>
-KernelFactory of_real_dtype(Make make) {
+template <class Make> KernelFactory of_real_dtype(Make make) {
   return [make](const KernelArgs& op) -> Kernel {
     switch (dtype_attr(op.op())) {
       case DType::kFloat32: return make(TypeTag<float>{}, op);
@@ -109,12 +107,14 @@ Kernel truncated(auto tag, const KernelArgs& op) {
 OpDef& common_attrs(OpDef& def) {
   return def.attr<int32_t>("seed", 0, "seed of this op; 0: of the program or the process")
       .attr<int32_t>("dtype", 5, "number of the element type: float32 or float64")
-      .effects(kRandom).no_grad("random numbers");
+      .effects(kRandom)
+      .no_grad("random numbers");
 }
 OpDef& uniform_attrs(OpDef& def) {
   def.attr<float>("min", -1.0f, "lower end, included").attr<float>("max", 1.0f, "upper end, excluded");
   def.attr<int32_t>("diag_num", 0, "elements of a diagonal that get diag_val");
-  def.attr<int32_t>("diag_step", 0, "distance of these elements, less one").attr<float>("diag_val", 1.0f, "their value");
+  def.attr<int32_t>("diag_step", 0, "distance of these elements, less one")
+      .attr<float>("diag_val", 1.0f, "their value");
   return common_attrs(def).cpu_any(of_real_dtype([](auto tag, const KernelArgs& op) { return uniform(tag, op); }));
 }
 OpDef& normal_attrs(OpDef& def) {
@@ -122,14 +122,19 @@ OpDef& normal_attrs(OpDef& def) {
 }
 OpDef& shape_slots(OpDef& def) {
   return def.in_optional("ShapeTensor", "[rank] int: the shape")
-      .in_optional_list("ShapeTensorList", "[1] int each: the extents").out("Out", "as the attribute shape")
-      .shape_from("ShapeTensor").shape_from("ShapeTensorList")
-      .attr<std::vector<int64_t>>("shape", {}, "extents").infer(infer_random);
+      .in_optional_list("ShapeTensorList", "[1] int each: the extents")
+      .out("Out", "as the attribute shape")
+      .shape_from("ShapeTensor")
+      .shape_from("ShapeTensorList")
+      .attr<std::vector<int64_t>>("shape", {}, "extents")
+      .infer(infer_random);
 }
 OpDef& like_slots(OpDef& def) {
-  return def.in("Input", "gives an extent").out("Out", "as the attribute shape")
+  return def.in("Input", "gives an extent")
+      .out("Out", "as the attribute shape")
       .required_attr("shape", AttrType::kInts, "extents; the one at output_dim_idx does not count")
-      .attr<int32_t>("input_dim_idx", 0, "axis of Input").attr<int32_t>("output_dim_idx", 0, "axis of Out")
+      .attr<int32_t>("input_dim_idx", 0, "axis of Input")
+      .attr<int32_t>("output_dim_idx", 0, "axis of Out")
       .infer(infer_batch_size_like);
 }
 
@@ -137,14 +142,17 @@ bool declare_all() {
   const auto make_gaussian = of_real_dtype([](auto tag, const KernelArgs& op) { return gaussian(tag, op); });
   const auto op = [](const char* type, const char* doc) -> OpDef& { return declare_op(type, __FILE__).doc(doc); };
   uniform_attrs(shape_slots(op("uniform_random", "Out = numbers uniform in [min, max).")));
-  uniform_attrs(like_slots(op("uniform_random_batch_size_like",
-                              "Out = numbers uniform in [min, max), one extent that of Input.")));
+  uniform_attrs(like_slots(
+      op("uniform_random_batch_size_like", "Out = numbers uniform in [min, max), one extent that of Input.")));
   normal_attrs(shape_slots(op("gaussian_random", "Out = normal numbers.")))
-      .attr<bool>("use_mkldnn", false, "accepted, without effect").cpu_any(make_gaussian);
+      .attr<bool>("use_mkldnn", false, "accepted, without effect")
+      .cpu_any(make_gaussian);
   normal_attrs(like_slots(op("gaussian_random_batch_size_like", "Out = normal numbers, one extent that of Input.")))
       .cpu_any(make_gaussian);
   normal_attrs(op("truncated_gaussian_random", "Out = normal numbers, drawn within two deviations of the mean."))
-      .out("Out", "as the attribute shape").required_attr("shape", AttrType::kInts, "extents").infer(infer_random)
+      .out("Out", "as the attribute shape")
+      .required_attr("shape", AttrType::kInts, "extents")
+      .infer(infer_random)
       .cpu_any(of_real_dtype([](auto tag, const KernelArgs& args) { return truncated(tag, args); }));
   return true;
 }

@@ -1,6 +1,6 @@
-// Ops that give a tensor another shape and leave its elements where they are: reshape, squeeze, unsqueeze, flatten. Each
-// comes in Fluid's two forms: the second one has an output XShape, [0, X's extents...], that holds no elements and from
-// which the gradient takes its shape, so that X need not be kept.
+// Ops that give a tensor another shape and leave its elements where they are: reshape, squeeze, unsqueeze, flatten.
+// Each comes in Fluid's two forms: the second one has an output XShape, [0, X's extents...], that holds no elements and
+// from which the gradient takes its shape, so that X need not be kept.
 #include <algorithm>
 
 #include "ops/kernels/declare.h"
@@ -23,7 +23,8 @@ Shape resolved(const std::vector<int64_t>& wanted, const Shape& x, const char* t
   for (size_t i = 0; i < wanted.size(); ++i) {
     int64_t extent = wanted[i];
     if (extent == 0) {
-      AB_CHECK(static_cast<int>(i) < x.rank(), InvalidArgument, "{}: extent {} of shape is 0, but X is {}", type, i, x.str());
+      AB_CHECK(static_cast<int>(i) < x.rank(), InvalidArgument, "{}: extent {} of shape is 0, but X is {}", type, i,
+               x.str());
       extent = x[static_cast<int>(i)];
     } else if (extent == -1) {
       AB_CHECK(left < 0, InvalidArgument, "{}: extents {} and {} of shape are -1, one at most may be", type, left, i);
@@ -37,12 +38,12 @@ Shape resolved(const std::vector<int64_t>& wanted, const Shape& x, const char* t
   if (left >= 0) {
     out.set(left, 1);
     const int64_t rest = out.numel();
-    AB_CHECK(rest > 0 ? n % rest == 0 : n == 0, ShapeMismatch, "{}: {} does not fill {} with -1 at axis {}", type, x.str(),
-             out.str(), left);
+    AB_CHECK(rest > 0 ? n % rest == 0 : n == 0, ShapeMismatch, "{}: {} does not fill {} with -1 at axis {}", type,
+             x.str(), out.str(), left);
     out.set(left, rest > 0 ? n / rest : 0);
   }
-  AB_CHECK(out.numel() == n, ShapeMismatch, "{}: X is {} with {} elements, shape is {} with {}", type, x.str(), n, out.str(),
-           out.numel());
+  AB_CHECK(out.numel() == n, ShapeMismatch, "{}: X is {} with {} elements, shape is {} with {}", type, x.str(), n,
+           out.str(), out.numel());
   return out;
 }
 
@@ -62,7 +63,9 @@ Shape reshape_shape(const InferContext& c, const Shape& x) {
 
 OpDef& reshape_arguments(OpDef& def) {
   return def.in_optional("Shape", "[rank] int: takes the place of the attribute")
-      .in_optional_list("ShapeTensor", "[1] int each: the extents").shape_from("Shape").shape_from("ShapeTensor")
+      .in_optional_list("ShapeTensor", "[1] int each: the extents")
+      .shape_from("Shape")
+      .shape_from("ShapeTensor")
       .attr<std::vector<int32_t>>("shape", {}, "extents; one may be -1: what is left; 0: that of X");
 }
 
@@ -99,18 +102,23 @@ OpDef& squeeze_arguments(OpDef& def) {
 }
 
 OpDef& unsqueeze_arguments(OpDef& def) {
-  return def.in_optional("AxesTensor", "[n] int: takes the place of axes").in_optional_list("AxesTensorList", "[1] int each")
-      .shape_from("AxesTensor").shape_from("AxesTensorList")
+  return def.in_optional("AxesTensor", "[n] int: takes the place of axes")
+      .in_optional_list("AxesTensorList", "[1] int each")
+      .shape_from("AxesTensor")
+      .shape_from("AxesTensorList")
       .attr<std::vector<int32_t>>("axes", {}, "where axes of extent 1 come in");
 }
 
 Shape flatten_shape(const InferContext& c, const Shape& x) {
   const int axis = c.attr<int32_t>("axis");
-  AB_CHECK(axis >= 0 && axis <= x.rank(), InvalidArgument, "{}: axis is {}, expected 0 to {}", c.op().type, axis, x.rank());
+  AB_CHECK(axis >= 0 && axis <= x.rank(), InvalidArgument, "{}: axis is {}, expected 0 to {}", c.op().type, axis,
+           x.rank());
   return {x.numel(0, axis), x.numel(axis, x.rank())};
 }
 
-OpDef& flatten_arguments(OpDef& def) { return def.attr<int32_t>("axis", 1, "axes before it become rows, the others columns"); }
+OpDef& flatten_arguments(OpDef& def) {
+  return def.attr<int32_t>("axis", 1, "axes before it become rows, the others columns");
+}
 
 constexpr Row kRows[] = {
     {"reshape", "Out = X with another shape.", reshape_shape, reshape_arguments},
@@ -126,8 +134,8 @@ Kernel copy_kernel(const KernelArgs& op, const char* from, const char* to) {
 void infer_out(InferContext& c, const Row& row) {
   const Shape& x = c.in("X").shape;
   const Shape out = row.shape(c, x);
-  AB_CHECK(!c.runtime() || !out.known() || !x.known() || out.numel() == x.numel(), ShapeMismatch, "{}: X is {}, Out would be {}", c.op().type,
-           x.str(), out.str());
+  AB_CHECK(!c.runtime() || !out.known() || !x.known() || out.numel() == x.numel(), ShapeMismatch,
+           "{}: X is {}, Out would be {}", c.op().type, x.str(), out.str());
   c.set_out("Out", out, c.in("X").dtype);
   if (out.rank() && x.rank() && out[0] == x[0]) c.share_lod("Out", "X");
 }
@@ -172,7 +180,8 @@ void declare_second(const Row& row) {
     g.op(grad).in("XShape", g.out("XShape")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
   });
   def.dtype_of_input("X").cpu_any([](const KernelArgs& op) { return copy_kernel(op, "X", "Out"); });
-  OpDef& back = declare_op(grad.c_str(), __FILE__).doc("X@GRAD = Out@GRAD in X's shape.").in("XShape", "[0, X's extents...]");
+  OpDef& back =
+      declare_op(grad.c_str(), __FILE__).doc("X@GRAD = Out@GRAD in X's shape.").in("XShape", "[0, X's extents...]");
   row.arguments(back.in("Out@GRAD", "as Out")).out("X@GRAD", "as X").may_share("Out@GRAD", "X@GRAD");
   back.infer([](InferContext& c) {
     const Shape& xshape = c.in("XShape").shape;

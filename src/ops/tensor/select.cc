@@ -19,8 +19,7 @@ struct Lines {
 };
 
 // Calls fn(line) for all lines, on idle workers; each piece has an index buffer of its own.
-template <class Fn>
-void each_line(const KernelContext& c, const Lines& l, Fn fn) {
+template <class Fn> void each_line(const KernelContext& c, const Lines& l, Fn fn) {
   const int64_t grain = std::max<int64_t>(1, kMathGrain / std::max<int64_t>(1, l.extent));
   c.parallel_for(l.count(), grain, [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) fn(line);
@@ -28,8 +27,7 @@ void each_line(const KernelContext& c, const Lines& l, Fn fn) {
 }
 
 // Puts NaN behind all numbers, so that the order is a strict weak one whatever the data holds.
-template <class T>
-bool before(T a, T b, bool descending) {
+template <class T> bool before(T a, T b, bool descending) {
   if (a != a || b != b) return a == a && b != b;
   return descending ? a > b : a < b;
 }
@@ -90,28 +88,31 @@ int64_t k_of(const InferContext& c) {
   const Shape& x = c.in("X").shape;
   AB_CHECK(x.rank() > 0, ShapeMismatch, "top_k: X has no axis");
   const int64_t extent = x[x.rank() - 1];
-  AB_CHECK(k >= 1 && (k <= extent || extent == kUnknown), InvalidArgument, "top_k: k is {}, X is {}: expected 1 to {}", k,
-           x.str(), extent);
+  AB_CHECK(k >= 1 && (k <= extent || extent == kUnknown), InvalidArgument, "top_k: k is {}, X is {}: expected 1 to {}",
+           k, x.str(), extent);
   return k;
 }
 
-template <class... Ts>
-void declare_arg(const char* type, const char* doc, bool largest) {
-  OpDef& def = declare_op(type, __FILE__).doc(doc).in("X", "[...] numbers").out("Out", "X's shape without the axis, int64");
+template <class... Ts> void declare_arg(const char* type, const char* doc, bool largest) {
+  OpDef& def =
+      declare_op(type, __FILE__).doc(doc).in("X", "[...] numbers").out("Out", "X's shape without the axis, int64");
   def.required_attr("axis", AttrType::kLong, "axis; negative: from the end");
-  def.attr<bool>("keepdims", false, "the axis stays, with extent 1").attr<int32_t>("dtype", -1, "of Out: int32 or int64; -1: int64");
+  def.attr<bool>("keepdims", false, "the axis stays, with extent 1")
+      .attr<int32_t>("dtype", -1, "of Out: int32 or int64; -1: int64");
   def.infer([](InferContext& c) {
     const Shape& x = c.in("X").shape;
     const int axis = normal_axis(c.attr<int64_t>("axis"), x.rank(), "axis");
     AB_CHECK(x[axis] != 0, InvalidArgument, "{}: X is {}: there is nothing to choose from", c.op().type, x.str());
     const int32_t wanted = c.attr<int32_t>("dtype");
     const DType dtype = wanted < 0 ? DType::kInt64 : dtype_from_number(wanted);
-    AB_CHECK(dtype == DType::kInt64 || dtype == DType::kInt32, InvalidArgument, "{}: dtype is {}, expected int32 or int64",
-             c.op().type, dtype_name(dtype));
+    AB_CHECK(dtype == DType::kInt64 || dtype == DType::kInt32, InvalidArgument,
+             "{}: dtype is {}, expected int32 or int64", c.op().type, dtype_name(dtype));
     Shape out;
     for (int i = 0; i < x.rank(); ++i) {
-      if (i != axis) out.push_back(x[i]);
-      else if (c.attr<bool>("keepdims")) out.push_back(1);
+      if (i != axis)
+        out.push_back(x[i]);
+      else if (c.attr<bool>("keepdims"))
+        out.push_back(1);
     }
     c.set_out("Out", out.rank() ? out : scalar_shape(), dtype);
   });
@@ -131,15 +132,19 @@ void declare_arg(const char* type, const char* doc, bool largest) {
           to[line] = static_cast<std::remove_reference_t<decltype(*to)>>(best);
         });
       };
-      if (c[out].dtype() == DType::kInt32) fill(c[out].template mutable_data<int32_t>());
-      else fill(c[out].template mutable_data<int64_t>());
+      if (c[out].dtype() == DType::kInt32)
+        fill(c[out].template mutable_data<int32_t>());
+      else
+        fill(c[out].template mutable_data<int64_t>());
     };
   });
 }
 
 [[maybe_unused]] const bool declared =
     (declare_arg<float, double, int32_t, int64_t>("arg_max", "Out = index of the largest element along an axis.", true),
-     declare_arg<float, double, int32_t, int64_t>("arg_min", "Out = index of the smallest element along an axis.", false), true);
+     declare_arg<float, double, int32_t, int64_t>("arg_min", "Out = index of the smallest element along an axis.",
+                                                  false),
+     true);
 
 void infer_gradient(InferContext& c) {
   check_same_shape(c, "Indices", "Out@GRAD");
@@ -149,15 +154,15 @@ void infer_gradient(InferContext& c) {
 }
 
 // axis(op, rank) is the axis along which elements were selected.
-template <class Axis>
-Kernel gradient_kernel(auto tag, const KernelArgs& op, Axis axis) {
+template <class Axis> Kernel gradient_kernel(auto tag, const KernelArgs& op, Axis axis) {
   using T = typename decltype(tag)::type;
   return [axis, indices = op.in("Indices"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
     const Shape &whole = c[dx].shape(), &part = c[dout].shape();
     const int at = normal_axis(axis, whole.rank(), "axis");
     const Lines l(whole, at);
     AB_CHECK(part.numel() == l.count() * part[at], ShapeMismatch, "Out@GRAD is {} for X {}", part.str(), whole.str());
-    give_back(c, l, part[at], c[indices].template data<int64_t>(), c[dout].template data<T>(), c[dx].template mutable_data<T>());
+    give_back(c, l, part[at], c[indices].template data<int64_t>(), c[dout].template data<T>(),
+              c[dx].template mutable_data<T>());
   };
 }
 
@@ -165,8 +170,11 @@ Kernel gradient_kernel(auto tag, const KernelArgs& op, Axis axis) {
 
 AB_OP(top_k)
     .doc("Out, Indices = the k largest elements of each row (last axis), largest first, and where they stand.")
-    .in("X", "[..., n] numbers").in_optional("K", "[1] int: takes the place of k").shape_from("K")
-    .out("Out", "[..., k] as X").out("Indices", "[..., k] int64")
+    .in("X", "[..., n] numbers")
+    .in_optional("K", "[1] int: takes the place of k")
+    .shape_from("K")
+    .out("Out", "[..., k] as X")
+    .out("Indices", "[..., k] int64")
     .attr<int32_t>("k", 1, "1 to n")
     .infer([](InferContext& c) {
       const int64_t k = k_of(c);
@@ -177,7 +185,11 @@ AB_OP(top_k)
       if (out.rank() > 1) c.share_lod("Out", "X"), c.share_lod("Indices", "X");
     })
     .grad([](GradContext& g) {
-      g.op("top_k_grad").in("X", g.in("X")).in("Indices", g.out("Indices")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
+      g.op("top_k_grad")
+          .in("X", g.in("X"))
+          .in("Indices", g.out("Indices"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"));
     })
     .dtype_of_input("X")
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -191,14 +203,23 @@ AB_OP(top_k)
 
 AB_OP(top_k_grad)
     .doc("X@GRAD = Out@GRAD at the indices, else 0.")
-    .in("X", "gives the shape").in("Indices", "as of top_k").in("Out@GRAD", "as Out").out("X@GRAD", "as X")
-    .attr<int32_t>("k", 1, "as of top_k").infer(infer_gradient).no_grad(kNoSecondOrder).dtype_of_input("Out@GRAD")
+    .in("X", "gives the shape")
+    .in("Indices", "as of top_k")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as X")
+    .attr<int32_t>("k", 1, "as of top_k")
+    .infer(infer_gradient)
+    .no_grad(kNoSecondOrder)
+    .dtype_of_input("Out@GRAD")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return gradient_kernel(tag, op, -1); });
 
 AB_OP(argsort)
     .doc("Out, Indices = the elements along an axis in order, and where they stood.")
-    .in("X", "[...] numbers").out("Out", "[...] as X").out("Indices", "[...] int64")
-    .attr<int32_t>("axis", -1, "axis; negative: from the end").attr<bool>("descending", false, "largest first")
+    .in("X", "[...] numbers")
+    .out("Out", "[...] as X")
+    .out("Indices", "[...] int64")
+    .attr<int32_t>("axis", -1, "axis; negative: from the end")
+    .attr<bool>("descending", false, "largest first")
     .infer([](InferContext& c) {
       normal_axis(c.attr<int32_t>("axis"), c.in("X").shape.rank(), "axis");
       c.same_as("Out", "X");
@@ -206,23 +227,35 @@ AB_OP(argsort)
       c.out("Indices").dtype = DType::kInt64;
     })
     .grad([](GradContext& g) {
-      g.op("argsort_grad").in("X", g.in("X")).in("Indices", g.out("Indices")).in("Out@GRAD", g.dout("Out"))
+      g.op("argsort_grad")
+          .in("X", g.in("X"))
+          .in("Indices", g.out("Indices"))
+          .in("Out@GRAD", g.dout("Out"))
           .out("X@GRAD", g.din("X"));
     })
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [axis = op.attr<int32_t>("axis"), descending = op.attr<bool>("descending"), x = op.in("X"), out = op.out("Out"),
-              indices = op.out("Indices")](KernelContext& c) {
+      return [axis = op.attr<int32_t>("axis"), descending = op.attr<bool>("descending"), x = op.in("X"),
+              out = op.out("Out"), indices = op.out("Indices")](KernelContext& c) {
         const Lines l(c[x].shape(), normal_axis(axis, c[x].shape().rank(), "axis"));
-        select(c, l, l.extent, descending, c[x].data<T>(), c[out].mutable_data<T>(), c[indices].mutable_data<int64_t>());
+        select(c, l, l.extent, descending, c[x].data<T>(), c[out].mutable_data<T>(),
+               c[indices].mutable_data<int64_t>());
       };
     });
 
 AB_OP(argsort_grad)
     .doc("X@GRAD = Out@GRAD, each element where it stood.")
-    .in("X", "gives the shape").in("Indices", "as of argsort").in("Out@GRAD", "as Out").out("X@GRAD", "as X")
-    .attr<int32_t>("axis", -1, "as of argsort").attr<bool>("descending", false, "as of argsort")
-    .infer(infer_gradient).no_grad(kNoSecondOrder).dtype_of_input("Out@GRAD")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return gradient_kernel(tag, op, op.attr<int32_t>("axis")); });
+    .in("X", "gives the shape")
+    .in("Indices", "as of argsort")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as X")
+    .attr<int32_t>("axis", -1, "as of argsort")
+    .attr<bool>("descending", false, "as of argsort")
+    .infer(infer_gradient)
+    .no_grad(kNoSecondOrder)
+    .dtype_of_input("Out@GRAD")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) {
+      return gradient_kernel(tag, op, op.attr<int32_t>("axis"));
+    });
 
 }  // namespace anabranch

@@ -27,7 +27,8 @@ struct Ranges {
   std::array<bool, kMaxRank> open{};  // axes of which the extent or a position is not known yet
 };
 
-std::vector<int64_t> list_of(const InferContext& c, const char* attr, const char* tensor, const char* list, bool* known) {
+std::vector<int64_t> list_of(const InferContext& c, const char* attr, const char* tensor, const char* list,
+                             bool* known) {
   const IntArg arg = int_arg(c, tensor, list, int_attr(c.op(), attr), 0);
   *known = *known && arg.known;
   return arg.values;
@@ -111,8 +112,8 @@ void infer_slice(InferContext& c, bool strided) {
   std::array<bool, kMaxRank> gone{};
   for (int64_t a : l.decreased) {
     const int axis = normal_axis(a, x.shape.rank(), "decrease_axis");
-    AB_CHECK(r.of[axis].count == 1 || r.open[axis], InvalidArgument, "{}: axis {} of {} keeps {} elements, but goes away",
-             c.op().type, axis, x.shape.str(), r.of[axis].count);
+    AB_CHECK(r.of[axis].count == 1 || r.open[axis], InvalidArgument,
+             "{}: axis {} of {} keeps {} elements, but goes away", c.op().type, axis, x.shape.str(), r.of[axis].count);
     gone[axis] = true;
   }
   Shape out;
@@ -171,7 +172,8 @@ void declare(const char* type, const char* doc, bool strided) {
   dynamic(arguments(def, strided), strided).out("Out", "the part, [1] when no axis is left");
   def.infer([strided](InferContext& c) { infer_slice(c, strided); });
   const auto pass_on = [strided](GradContext& g, GradOp& op) {
-    for (const char* slot : {"StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"}) op.in(slot, g.in(slot));
+    for (const char* slot : {"StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"})
+      op.in(slot, g.in(slot));
     if (!strided) return;
     op.in("StridesTensor", g.in("StridesTensor")).in("StridesTensorList", g.in("StridesTensorList"));
   };
@@ -199,8 +201,8 @@ void declare(const char* type, const char* doc, bool strided) {
     return [sources = Sources(op, strided), dout = op.in("Out@GRAD"), dx = op.out("Input@GRAD")](KernelContext& c) {
       int64_t offset = 0;
       const auto loop = part_loop(c[dx].shape(), sources.get(c, c[dx].shape()), &offset);
-      AB_CHECK(loop.total() == c[dout].numel(), ShapeMismatch, "slice: a part of {} elements, Out@GRAD is {}", loop.total(),
-               c[dout].shape().str());
+      AB_CHECK(loop.total() == c[dout].numel(), ShapeMismatch, "slice: a part of {} elements, Out@GRAD is {}",
+               loop.total(), c[dout].shape().str());
       zero_bytes(c, &c[dx]);
       strided_copy(c, turned(loop), c[dout], 0, &c[dx], offset);
     };

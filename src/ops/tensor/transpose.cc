@@ -82,8 +82,10 @@ void declare(const char* type, bool second) {
   });
   def.cpu_any([](const KernelArgs& op) { return transpose_kernel(op, "X", "Out", false); });
   OpDef& back = with_attrs(declare_op(grad.c_str(), __FILE__)).doc("X@GRAD = Out@GRAD with its axes in X's order.");
-  if (second) back.in("XShape", "[0, X's extents...]");
-  else back.in("X", "gives the shape");
+  if (second)
+    back.in("XShape", "[0, X's extents...]");
+  else
+    back.in("X", "gives the shape");
   back.in("Out@GRAD", "as Out").out("X@GRAD", "as X").no_grad(kNoSecondOrder).dtype_of_input("Out@GRAD");
   back.infer([second](InferContext& c) {
     const Shape& s = c.in(second ? "XShape" : "X").shape;
@@ -100,7 +102,8 @@ void declare(const char* type, bool second) {
 
 AB_OP(reverse)
     .doc("Out = X with the order of elements along some axes reversed.")
-    .in("X", "[...] any").out("Out", "[...] as X")
+    .in("X", "[...] any")
+    .out("Out", "[...] as X")
     .required_attr("axis", AttrType::kInts, "axes to reverse")
     .infer([](InferContext& c) {
       for (int64_t a : int_attr(c.op(), "axis")) normal_axis(a, c.in("X").shape.rank(), "axis");
