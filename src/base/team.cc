@@ -12,7 +12,7 @@
 namespace anabranch {
 namespace {
 
-constexpr int kSpins = 4000;      // about 50-100 us of pauses: two wake-ups' worth
+constexpr int kSpins = 4000;  // about 50-100 us of pauses: two wake-ups' worth
 
 thread_local Team* current_team = nullptr;
 thread_local int current_worker = 0;
@@ -28,8 +28,7 @@ Team::Team(int workers) : slots_(workers) {
 
 Team::~Team() {
   stop_.store(true);
-  epoch_.fetch_add(1);
-  futex_wake_all(epoch_);
+  signal();
   for (auto& t : threads_) t.join();
 }
 
@@ -47,46 +46,64 @@ Team& Team::of_size(int workers) {
 
 bool Team::inside() { return current_team != nullptr; }
 
-void Team::run_all(Work work, void* self) {
-  const std::lock_guard lock(one_at_a_time_);
-  Team* outer_team = std::exchange(current_team, this);
-  const int outer_worker = std::exchange(current_worker, 0);
-  if (workers() > 1) {
-    work_ = work;
-    self_ = self;
-    unfinished_.store(workers() - 1, std::memory_order_relaxed);
-    epoch_.fetch_add(1);  // seq_cst: ordered against `sleeping_` in worker_main
-    if (sleeping_.load() > 0) futex_wake_all(epoch_);
+void Team::pause() const {
+  if (spin_limit_) {
+    _mm_pause();
+  } else {
+    std::this_thread::yield();
   }
-  work(self, 0);
-  for (int spins = 0; unfinished_.load(std::memory_order_acquire) > 0; ++spins) {
-    if (spins < kSpins && spin_limit_) {
-      _mm_pause();
+}
+
+// ---- jobs
+
+void Team::open(const Job& job) {
+  one_job_.lock();
+  job_ = job;
+  current_team = this;
+  current_worker = 0;
+  job_open_.store(true);
+  signal();
+}
+
+void Team::close() {
+  job_open_.store(false);  // seq_cst with in_job_: a worker either sees this, or is seen by the loop below
+  for (int spins = 0; in_job_.load() > 0; ++spins) {
+    if (spins < kSpins) {
+      pause();
     } else {
       std::this_thread::yield();
     }
   }
-  current_team = outer_team;
-  current_worker = outer_worker;
+  current_team = nullptr;
+  one_job_.unlock();
+}
+
+bool Team::take_part(int worker, bool waited) {
+  if (!job_open_.load(std::memory_order_acquire)) return false;
+  in_job_.fetch_add(1);
+  bool did = false;
+  if (job_open_.load()) {
+    did = job_.work(job_.self, worker);
+    if (!did && waited) job_.waited(job_.self);
+  }
+  in_job_.fetch_sub(1);
+  return did;
 }
 
 void Team::worker_main(int worker) {
   current_team = this;
   current_worker = worker;
-  uint32_t seen = 0;
+  Idle idle(*this);
+  bool waited = false;
   while (true) {
-    for (int spins = 0; epoch_.load(std::memory_order_acquire) == seen && spins < spin_limit_; ++spins) _mm_pause();
-    while (epoch_.load() == seen) {
-      sleeping_.fetch_add(1);
-      futex_wait(epoch_, seen, -1);
-      sleeping_.fetch_sub(1);
-    }
-    seen = epoch_.load(std::memory_order_acquire);
-    if (stop_.load()) return;
-    work_(self_, worker);
-    unfinished_.fetch_sub(1, std::memory_order_release);
+    idle.reset();
+    if (stop_.load(std::memory_order_acquire)) return;
+    if (take_part(worker, std::exchange(waited, false)) || help(worker)) continue;
+    waited = idle.wait(job_open_.load(std::memory_order_relaxed) ? 1000 : -1);
   }
 }
+
+// ---- loops
 
 void Team::take_pieces(LoopSlot& slot) {
   inside_piece = true;
@@ -103,12 +120,7 @@ void Team::take_pieces(LoopSlot& slot) {
   inside_piece = false;
 }
 
-void Team::run(int64_t n, int64_t piece, Body body, void* fn) {
-  if (current_team != this || inside_piece || workers() == 1) {
-    for (int64_t b = 0; b < n; b += piece) body(fn, b, b + piece < n ? b + piece : n);
-    return;
-  }
-  LoopSlot& slot = slots_[current_worker];
+void Team::split(LoopSlot& slot, int64_t n, int64_t piece, Body body, void* fn) {
   slot.n = n;
   slot.piece = piece;
   slot.body = body;
@@ -121,14 +133,21 @@ void Team::run(int64_t n, int64_t piece, Body body, void* fn) {
   take_pieces(slot);
   slot.open.store(false);
   open_loops_.fetch_sub(1);
-  while (slot.helpers.load() > 0) {
-    if (spin_limit_) {
-      _mm_pause();
-    } else {
-      std::this_thread::yield();
-    }
+  while (slot.helpers.load() > 0) pause();
+}
+
+void Team::run(int64_t n, int64_t piece, Body body, void* fn) {
+  const bool worker = current_team == this;
+  const bool alone = workers() == 1 || inside_piece || (!worker && caller_slot_.test_and_set());
+  if (alone) {
+    for (int64_t b = 0; b < n; b += piece) body(fn, b, b + piece < n ? b + piece : n);
+    return;
   }
-  if (slot.failed.load(std::memory_order_relaxed)) std::rethrow_exception(std::exchange(slot.error, nullptr));
+  LoopSlot& slot = slots_[worker ? current_worker : 0];
+  split(slot, n, piece, body, fn);
+  std::exception_ptr error = std::exchange(slot.error, nullptr);
+  if (!worker) caller_slot_.clear();
+  if (error) std::rethrow_exception(error);
 }
 
 bool Team::help(int worker) {
@@ -139,29 +158,34 @@ bool Team::help(int worker) {
     if (w == worker || !slot.open.load(std::memory_order_acquire)) continue;
     slot.helpers.fetch_add(1);
     if (slot.open.load()) {
-      take_pieces(slot);
-      helped = true;
+      const int64_t pieces = (slot.n + slot.piece - 1) / slot.piece;
+      if (slot.next.load(std::memory_order_relaxed) < pieces) {
+        take_pieces(slot);
+        helped = true;
+      }
     }
     slot.helpers.fetch_sub(1);
   }
   return helped;
 }
 
+// ---- waiting
+
 void Team::signal() {
   signal_.fetch_add(1);
   if (parked_.load() > 0) futex_wake_all(signal_);
 }
 
-bool Team::Idle::wait() {
-  if (spins_ < team_.spin_limit_) {
-    ++spins_;
+void Team::Idle::reset() { seen_ = team_.signal_.load(std::memory_order_acquire); }
+
+bool Team::Idle::wait(int64_t timeout_ms) {
+  for (int spins = 0; spins < team_.spin_limit_; ++spins) {
+    if (team_.signal_.load(std::memory_order_acquire) != seen_) return false;
     _mm_pause();
-    return false;
   }
   team_.parked_.fetch_add(1);
-  const bool woken = futex_wait(team_.signal_, seen_, 1000);
+  const bool woken = futex_wait(team_.signal_, seen_, timeout_ms);
   team_.parked_.fetch_sub(1);
-  reset();
   return !woken;
 }
 

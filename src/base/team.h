@@ -1,11 +1,11 @@
-// The pool: a team of workers that run one function together, and split loops among those of them that are idle.
-// The thread that calls run_all() is worker 0; the others are threads that wait between calls, first spinning, then
-// parked in the kernel. One run_all at a time (callers queue up). No lock is taken and nothing is allocated in a run.
+// The pool: workers that take part in a job when one is open, and in loops that another worker has split. A worker that
+// finds nothing to do spins for a while, then parks in the kernel. Nobody waits for a worker that has nothing in hand, so
+// a busy machine that runs one of them late does not hold the others up. No lock is taken and nothing is allocated
+// while a job runs.
 #pragma once
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -19,41 +19,45 @@ class Team final : public Parallel {
  public:
   static constexpr int kMaxWorkers = 256;
 
-  explicit Team(int workers);
+  explicit Team(int workers);  // starts workers - 1 threads: the caller of open() is worker 0
   ~Team() override;
   Team(const Team&) = delete;
 
   // The process's team of this size, made at first use; 0 is the number of usable cores.
   static Team& of_size(int workers);
-
-  // True in a thread that is working for some team: a nested run must not wait for the team it is part of.
+  // True in a thread that works in a job of some team: a nested run must not wait for the team it is part of.
   static bool inside();
 
   int workers() const { return static_cast<int>(slots_.size()); }
 
-  using Work = void (*)(void* self, int worker);
-  // work(self, w) once for every worker w, at the same time; returns when all have returned. It must not throw.
-  void run_all(Work work, void* self);
+  struct Job {
+    void* self;
+    bool (*work)(void* self, int worker);  // does what there is to do now; false when there was nothing
+    void (*waited)(void* self);            // a worker has parked for a second: time to look for a stall
+  };
+  // Offers the job to the other workers until close(), which returns when none of them has it in hand. The caller calls
+  // work(self, 0) itself meanwhile. One job at a time: other callers of open() wait.
+  void open(const Job& job);
+  void close();
 
-  // Parallel: pieces go to whoever calls help() meanwhile. Outside run_all, or inside a piece, the caller does all.
+  // Parallel: cuts a loop; pieces go to workers with nothing else to do. Inside a piece the caller does all.
   void run(int64_t n, int64_t piece, Body body, void* fn) override;
   // Takes pieces of a loop that another worker has open; false when there was none.
   bool help(int worker);
+  void signal();  // something to do appeared: wakes parked workers, a plain increment when there are none
 
-  // Idle waiting inside run_all: spins for a while, then parks until signal() or the timeout.
+  // Waiting for something to do: spins, then parks until signal() or a timeout.
   class Idle {
    public:
-    explicit Idle(Team& team) : team_(team), seen_(team.signal_.load(std::memory_order_acquire)) {}
-    void reset() { spins_ = 0; seen_ = team_.signal_.load(std::memory_order_acquire); }
-    // One step of waiting; true when it parked for the whole timeout (a second).
-    bool wait();
+    explicit Idle(Team& team) : team_(team) { reset(); }
+    void reset();  // before looking for work: a signal after this is not missed
+    // Returns after a signal, or after a timeout (true); negative: no timeout.
+    bool wait(int64_t timeout_ms);
 
    private:
     Team& team_;
-    uint32_t seen_;
-    int spins_ = 0;
+    uint32_t seen_ = 0;
   };
-  void signal();  // something to do appeared: wakes parked workers, a plain increment when there are none
 
  private:
   struct alignas(64) LoopSlot {  // one a worker, never freed while the team lives: late helpers touch it safely
@@ -68,21 +72,23 @@ class Team final : public Parallel {
   };
 
   void worker_main(int worker);
+  bool take_part(int worker, bool waited);  // in the open job; false when there is none, or nothing to do
   static void take_pieces(LoopSlot& slot);
+  void split(LoopSlot& slot, int64_t n, int64_t piece, Body body, void* fn);
+  void pause() const;
 
   std::vector<LoopSlot> slots_;
   std::atomic<int> open_loops_{0};
-  std::atomic<uint32_t> signal_{0};
+  std::atomic_flag caller_slot_;           // slots_[0] is taken by a thread that is no worker
+  alignas(64) std::atomic<uint32_t> signal_{0};
   std::atomic<int> parked_{0};
   int spin_limit_;
 
-  alignas(64) std::atomic<uint32_t> epoch_{0};  // raised for every run_all
-  std::atomic<int> sleeping_{0};                // workers parked between runs
-  std::atomic<int> unfinished_{0};
+  alignas(64) std::atomic<bool> job_open_{false};
+  std::atomic<int> in_job_{0};             // workers that have the job in hand
   std::atomic<bool> stop_{false};
-  Work work_ = nullptr;
-  void* self_ = nullptr;
-  std::mutex one_at_a_time_;
+  Job job_{};
+  std::mutex one_job_;
   std::vector<std::thread> threads_;
 };
 

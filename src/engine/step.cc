@@ -10,7 +10,6 @@ namespace anabranch {
 namespace {
 
 // A hand-off between threads costs about what a core does to this many elements.
-constexpr int64_t kNodeWorthSplitting = 1 << 14;
 constexpr int64_t kStepWorthThreads = 1 << 17;
 
 int64_t elems(const Value* v) {
@@ -161,16 +160,12 @@ void Step::lay_out() {
 
 // Workers that have nothing to gain are left alone: waking them costs more than a small step.
 void Step::weigh() {
-  int64_t largest = 0, all = 0;
+  int64_t touched = 0;
   for (const GraphNode& node : graph_.nodes) {
-    int64_t touched = 0;
     for (int v : graph_.reads(node)) touched += elems(lowered_.values[v]);
     for (int v : graph_.writes(node)) touched += elems(lowered_.values[v]);
-    largest = std::max(largest, touched);
-    all += touched;
   }
-  splits_pay_ = largest >= kNodeWorthSplitting || lowered_.has_dynamic;
-  threads_pay_ = all >= kStepWorthThreads || compile_.execution.num_threads > 0;
+  threads_pay_ = touched >= kStepWorthThreads || compile_.execution.num_threads > 0;
 }
 
 void Step::check_finite(int node) const {
@@ -229,7 +224,7 @@ void Step::execute(uint32_t number, const CompiledProgram::Probe& probe) {
     if (parallel) {
       run_threaded(plan, *state_, *team_, options);
     } else {
-      run_sequential(plan, *state_, nested || !splits_pay_ ? nullptr : team_, options);
+      run_sequential(plan, *state_, options);
     }
   } catch (const Error& e) {
     report(e, state_->failed_node());

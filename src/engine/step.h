@@ -80,7 +80,6 @@ class Step {
   std::vector<Watched> watched_;
   std::vector<Value*> written_;                     // values of the user's scope that a run changes
   bool laid_out_ = false;
-  bool splits_pay_ = false;    // some node is large enough to be split over workers
   bool threads_pay_ = false;   // the whole step is worth a hand-off to other workers
   std::function<std::string(int)> describe_;
 };

@@ -47,8 +47,8 @@ class RunState {
   std::exception_ptr error_;
 };
 
-// In plan order, in this thread; kernels may still split loops over `team`. The oracle of the threaded executor.
-void run_sequential(Plan& plan, RunState& state, Team* team, const RunOptions& options);
+// In plan order, in this thread; kernels may still split loops over a team. The oracle of the threaded executor.
+void run_sequential(Plan& plan, RunState& state, const RunOptions& options);
 // Nodes run as soon as their predecessors have finished, on all workers of the team.
 void run_threaded(Plan& plan, RunState& state, Team& team, const RunOptions& options);
 

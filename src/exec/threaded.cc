@@ -63,19 +63,24 @@ struct Job {
     return mine;
   }
 
-  void work(int worker) {
-    Team::Idle idle(team);
-    int node = -1;
-    while (state.left.load(std::memory_order_acquire) > 0) {
+  // Runs nodes as long as there are any to take; false when there was none.
+  bool work(int worker) {
+    int node = take();
+    if (node < 0) return false;
+    while (node >= 0) {
+      node = finish(node, worker);
       if (node < 0) node = take();
-      if (node >= 0) {
-        node = finish(node, worker);
-        idle.reset();
-      } else if (team.help(worker)) {
-        idle.reset();
-      } else if (idle.wait()) {
-        report_stall();
-      }
+    }
+    return true;
+  }
+
+  // The caller's part: until every node has finished, wherever it ran.
+  void run() {
+    Team::Idle idle(team);
+    while (state.left.load(std::memory_order_acquire) > 0) {
+      idle.reset();
+      if (work(0) || team.help(0) || state.left.load(std::memory_order_acquire) == 0) continue;
+      if (idle.wait(1000)) report_stall();
     }
   }
 
@@ -106,7 +111,10 @@ void run_threaded(Plan& plan, RunState& state, Team& team, const RunOptions& opt
   state.reset(plan);
   if (plan.size() == 0) return;
   Job job(plan, state, team, options);
-  team.run_all([](void* self, int worker) { static_cast<Job*>(self)->work(worker); }, &job);
+  team.open({&job, [](void* self, int worker) { return static_cast<Job*>(self)->work(worker); },
+             [](void* self) { static_cast<Job*>(self)->report_stall(); }});
+  job.run();
+  team.close();
   state.rethrow();
 }
 

@@ -84,14 +84,14 @@ TEST(Exec, RandomGraphsThreadedEqualSequential) {
     fill(b, seed);
     Plan pa(std::move(a.specs)), pb(std::move(b.specs));
     RunState sa(pa), sb(pb);
-    run_sequential(pa, sa, nullptr, {});
+    run_sequential(pa, sa, {});
     Team& team = Team::of_size(team_sizes[seed % 3]);
     run_threaded(pb, sb, team, {});
     ASSERT_EQ(a.contents(), b.contents()) << "seed " << seed;
     for (size_t i = 1; i < b.token_holders.size(); ++i) {
       ASSERT_LT(b.ran_at[b.token_holders[i - 1]], b.ran_at[b.token_holders[i]]) << "seed " << seed;
     }
-    run_sequential(pa, sa, nullptr, {});  // a plan runs again and again
+    run_sequential(pa, sa, {});  // a plan runs again and again
     run_threaded(pb, sb, team, {});
     ASSERT_EQ(a.contents(), b.contents()) << "second run, seed " << seed;
   }
@@ -147,41 +147,34 @@ TEST(Exec, NumThreadsAboveTheCoreCountIsReal) {
 }
 
 TEST(Exec, LoopsAreSplitAndTheirErrorsArrive) {
-  struct Job {
-    Team& team;
-    std::vector<int> hits = std::vector<int>(100000);
-    std::atomic<bool> over{false};
-    std::string error;
-    void work(int worker) {
-      if (worker == 0) {
-        for (int round = 0; round < 50; ++round) {
-          parallel_for(&team, 100000, 100, [&](int64_t b, int64_t e) {
-            for (int64_t i = b; i < e; ++i) ++hits[i];
-          });
-        }
-        try {
-          parallel_for(&team, 1000, 10, [&](int64_t b, int64_t) { AB_CHECK(b != 500 - 500 % 16, Internal, "piece"); });
-        } catch (const Error& e) {
-          error = e.message();
-        }
-        over.store(true);
-        team.signal();
-        return;
+  Team& team = Team::of_size(4);
+  std::vector<int> hits(100000);
+  for (int round = 0; round < 50; ++round) {
+    parallel_for(&team, 100000, 100, [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) ++hits[i];
+    });
+  }
+  for (int h : hits) ASSERT_EQ(h, 50);
+  EXPECT_THROW(parallel_for(&team, 1000, 10, [&](int64_t b, int64_t) { AB_CHECK(b == 0, Internal, "piece"); }), Error);
+  std::atomic<int64_t> sum{0};
+  parallel_for(&team, 1000, 10, [&](int64_t b, int64_t e) { sum += e - b; });
+  EXPECT_EQ(sum, 1000) << "the team works on after an error";
+}
+
+// Loops of several threads that are no workers of the team: one is split at a time, the others run by themselves.
+TEST(Exec, SeveralCallersShareATeam) {
+  Team& team = Team::of_size(3);
+  std::atomic<int64_t> sum{0};
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 4; ++t) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) {
+        parallel_for(&team, 1000, 10, [&](int64_t b, int64_t e) { sum += e - b; });
       }
-      Team::Idle idle(team);
-      while (!over.load()) {
-        if (!team.help(worker)) {
-          idle.wait();
-        } else {
-          idle.reset();
-        }
-      }
-    }
-  };
-  Job job{Team::of_size(4)};
-  job.team.run_all([](void* self, int w) { static_cast<Job*>(self)->work(w); }, &job);
-  for (int h : job.hits) ASSERT_EQ(h, 50);
-  EXPECT_EQ(job.error, "piece");
+    });
+  }
+  for (auto& c : callers) c.join();
+  EXPECT_EQ(sum, 4 * 200 * 1000);
 }
 
 // A step that takes long says which node it is in and what the other threads wait for.
