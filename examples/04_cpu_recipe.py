@@ -4,7 +4,8 @@
     Reduce           the replicas share one copy of the parameters; each parameter is updated once, by its owner
     num_threads      workers of the executor, about the number of cores
 
-AllReduce, the default, keeps a copy of the parameters for each replica and updates all of them. Both give the same bits.
+AllReduce, the default, keeps a copy of the parameters for each replica and updates all of them. Both give the same
+bits.
 
 Data: Fashion-MNIST where Debian's package is installed, else a synthetic set.
 

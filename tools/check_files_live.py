@@ -246,8 +246,10 @@ def differing_files(first, second, leave_out=()):
 
 
 def faults(written, loaded, first, second, same_programs):
-    """What went wrong in one case, as text; empty when nothing did. ``same_programs``: path of a program file -> whether
-    it says the same again; None: program files are compared as bytes."""
+    """What went wrong in one case, as text; empty when nothing did.
+
+    ``same_programs``: path of a program file -> whether it says the same again; None: they are compared as bytes.
+    """
     for report in (written, loaded):
         if "error" in report:
             return report["error"].strip().splitlines()[-1]

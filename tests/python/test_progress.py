@@ -18,7 +18,7 @@ class Clock:
 def run(terminal, steps=100, second_a_step=1.0, **options):
     clock, stream = Clock(), io.StringIO()
     with Progress(steps, unit="images", stream=stream, terminal=terminal, now=clock, **options) as line:
-        for i in range(steps):
+        for _ in range(steps):
             clock.now += second_a_step
             line.step(loss=numpy.array([1.0, 2.0]), rows=50)
     return stream.getvalue()
