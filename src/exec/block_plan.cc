@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "exec/node_shape.h"
+#include "opdef/append_op.h"
 
 namespace anabranch {
 
@@ -50,7 +51,8 @@ class BlockPlan final : public BlockRunner {
 
   void make_plan() {
     std::vector<NodeSpec> specs;
-    for (const auto& op : block_.ops()) {
+    for (const auto& made : block_.ops()) {
+      const ir::OpRef op = checked_copy(*made);
       NodeSpec spec;
       const auto values = [&](const std::vector<ir::Slot>& slots, std::vector<Value*>* out) {
         for (const auto& s : slots) {

@@ -5,7 +5,7 @@
 
 #include "graph/effects.h"
 #include "graph/loss_seed.h"
-#include "opdef/op_def.h"
+#include "opdef/append_op.h"
 
 namespace anabranch {
 namespace {
@@ -28,7 +28,10 @@ class Replicator {
   }
 
   Graph build() {
-    for (size_t i = 0; i < block_.ops().size(); ++i) add(static_cast<int>(i), block_.ops()[i]);
+    for (size_t i = 0; i < block_.ops().size(); ++i) {
+      const ir::OpRef& op = block_.ops()[i];
+      if (op->type != "feed" && op->type != "fetch") add(static_cast<int>(i), checked_copy(*op));
+    }
     for (GraphVar& v : graph_.vars) {
       v.fed = options_.fed.count(v.name) != 0;
       v.fetched = options_.fetched.count(v.name) != 0;
@@ -59,7 +62,6 @@ class Replicator {
 
   // ---- one op
   void add(int index, const ir::OpRef& op) {
-    if (op->type == "feed" || op->type == "fetch") return;
     if (training_ && op->role() == (ir::role::kBackward | ir::role::kLoss) && op->type == "fill_constant") {
       add_seed(index, op);
       return;
@@ -220,7 +222,7 @@ class Replicator {
       auto seed = std::make_shared<ir::Op>(*op);
       const bool one = scale == GradientScale::kOne || (!branches_.empty() && !weighted_here);
       seed->attrs["value"] = one ? 1.0f : even;
-      seed->attrs.erase("str_value");
+      seed->attrs["str_value"] = std::string();
       add_node(index, seed, r, false);
     }
   }

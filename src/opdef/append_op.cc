@@ -6,23 +6,39 @@ namespace anabranch {
 namespace {
 
 // Slots in schema order; missing optional ones are left out of inputs (as an empty list) so that positions are stable.
-std::vector<ir::Slot> order_slots(const std::string& type, const char* side, const std::vector<SlotDef>& schema,
-                                  std::vector<ir::Slot> given) {
+bool is_gradient(const std::string& slot) { return slot.ends_with(ir::kGradSuffix); }
+
+// What the kernel will follow without asking has to be there: handles of missing arguments point nowhere.
+void check_slot(const OpDef& op, bool input, const SlotDef& def, const std::vector<std::string>& args) {
+  const char* side = input ? "input" : "output";
+  AB_CHECK(def.list || args.size() <= 1, InvalidArgument, "{}: {} {} takes one variable, {} are given", op.type(), side,
+           def.name, args.size());
+  // Gradient ops leave out gradients that nobody wants, and ask before they write.
+  const bool may_miss = def.optional || def.intermediate || (!input && (def.list || is_gradient(def.name)));
+  if (may_miss || (input && op.has(kMaybeUnset))) return;
+  AB_CHECK(!args.empty() || def.list, InvalidArgument, "{}: {} {} is not given", op.type(), side, def.name);
+  for (const auto& arg : args) {
+    AB_CHECK(arg != ir::kEmptyVar, InvalidArgument, "{}: {} {} is {}, a variable is expected", op.type(), side, def.name,
+             ir::kEmptyVar);
+  }
+}
+
+// Slots in schema order, missing ones as empty lists, so that positions are stable.
+std::vector<ir::Slot> order_slots(const OpDef& op, bool input, std::vector<ir::Slot> given) {
   std::vector<ir::Slot> ordered;
-  for (const SlotDef& def : schema) {
+  for (const SlotDef& def : input ? op.inputs() : op.outputs()) {
     auto it = std::find_if(given.begin(), given.end(), [&](const ir::Slot& s) { return s.name == def.name; });
     std::vector<std::string> args;
     if (it != given.end()) {
       args = std::move(it->args);
       given.erase(it);
     }
-    AB_CHECK(!args.empty() || def.optional || def.list || def.intermediate || side[0] == 'o', InvalidArgument,
-             "{}: {} {} is not given", type, side, def.name);
-    AB_CHECK(def.list || args.size() <= 1, InvalidArgument, "{}: {} {} takes one variable, {} are given", type, side,
-             def.name, args.size());
+    check_slot(op, input, def, args);
     ordered.push_back({def.name, std::move(args)});
   }
-  AB_CHECK(given.empty(), InvalidArgument, "{} has no {} {}", type, side, given.empty() ? "" : given[0].name);
+  for (const ir::Slot& s : given) {  // files list slots of other versions, without arguments
+    AB_CHECK(s.args.empty(), InvalidArgument, "{} has no {} {}", op.type(), input ? "input" : "output", s.name);
+  }
   return ordered;
 }
 
@@ -85,8 +101,8 @@ void fill_common(ir::Op& op) {
 void check_op(ir::Op& op) {
   const OpDef& def = find_op(op.type);
   fill_attrs(def, op);
-  op.inputs = order_slots(op.type, "input", def.inputs(), std::move(op.inputs));
-  op.outputs = order_slots(op.type, "output", def.outputs(), std::move(op.outputs));
+  op.inputs = order_slots(def, true, std::move(op.inputs));
+  op.outputs = order_slots(def, false, std::move(op.outputs));
 }
 
 void infer_op(ir::Block& block, const ir::Op& op) {
@@ -107,6 +123,17 @@ void infer_op(ir::Block& block, const ir::Op& op) {
       var.lod_level = m.lod_level;
     }
   }
+}
+
+ir::OpRef checked_copy(const ir::Op& op) {
+  auto copy = std::make_shared<ir::Op>(op);
+  try {
+    check_op(*copy);
+  } catch (Error& e) {
+    e.with_op(op.describe(-1, 0)).with_while("checking the op against its declaration");
+    throw;
+  }
+  return copy;
 }
 
 ir::OpRef append_op(ir::Block& block, OpSpec spec, std::optional<size_t> index) {
