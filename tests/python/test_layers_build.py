@@ -19,6 +19,8 @@ DIFFERENT = {
     "setclip_n": "1.8.5 leaves half of the clip's operators behind, unused",
     "setclip_two": "1.8.5 never clips here; without the exact flag the error is raised",
     "rank": "a tensor has at least one axis",
+    "expand_as": "the result has the shape of the target", "expand_var": "known factors are not kept beside Variables",
+    "ls_full": "the result has the dtype of the label",
     "acc_ct": "the counts are int32", "cond_grad": "the shape of the target is not read",
     "flatten": "an unknown extent is -1", "nets_seq": "places are integers",
     "slice_var": "known bounds are not kept beside Variables", "split_svar": "known extents are not kept beside Variables",
