@@ -69,7 +69,9 @@ void Step::make_slots() {
     for (const auto& name : key_.feeds) {
       const int v = graph_.find(name, r);
       const bool used = v >= 0;
-      feed_slots_[r].push_back({used ? lowered_.values[v] : nullptr, used && writes.count(v) != 0, {}, {}, {}, false});
+      const bool stays = used && graph_.vars[v].desc.persistable;
+      feed_slots_[r].push_back({used ? lowered_.values[v] : nullptr, stays || writes.count(v) != 0, {}, {}, {}, false});
+      if (stays && r == 0 && !graph_.vars[v].produced) written_.push_back(lowered_.values[v]);
     }
   }
   for (const auto& name : key_.fetches) {
@@ -105,7 +107,7 @@ bool Step::bind_feeds(const std::vector<FeedMap>& feeds) {
       if (!slot.value) continue;
       const Tensor& fed = feeds[r][i].second;
       Tensor& t = slot.value->as<Tensor>();
-      if (slot.written) {
+      if (slot.keeps) {
         t.copy_from(fed);
       } else {
         t.view(const_cast<void*>(fed.raw()), fed.shape(), fed.dtype(), nullptr, fed.row_stride());
@@ -127,7 +129,7 @@ bool Step::bind_feeds(const std::vector<FeedMap>& feeds) {
 void Step::unbind_feeds() {
   for (auto& slots : feed_slots_) {
     for (FeedSlot& slot : slots) {
-      if (slot.value && !slot.written) slot.value->as<Tensor>().release();
+      if (slot.value && !slot.keeps) slot.value->as<Tensor>().release();
     }
   }
 }

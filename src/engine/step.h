@@ -43,7 +43,7 @@ class Step {
  private:
   struct FeedSlot {
     Value* value;
-    bool written;            // some op writes it: the caller's memory must not be borrowed
+    bool keeps;              // it outlives the run, or some op writes it: the caller's memory must not be borrowed
     Shape shape;             // what the plan was laid out for
     DType dtype;
     LoDRef lod;

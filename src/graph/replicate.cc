@@ -32,11 +32,12 @@ class Replicator {
       const ir::OpRef& op = block_.ops()[i];
       if (op->type != "feed" && op->type != "fetch") add(static_cast<int>(i), checked_copy(*op));
     }
+    for (const auto& name : options_.fetched) mention(name);
+    for (const auto& name : options_.fed) mention(name);
     for (GraphVar& v : graph_.vars) {
       v.fed = options_.fed.count(v.name) != 0;
       v.fetched = options_.fetched.count(v.name) != 0;
     }
-    for (const auto& name : options_.fetched) mention_fetched(name);
     mark_dynamic();
     return std::move(graph_);
   }
@@ -267,13 +268,12 @@ class Replicator {
   }
 
   // ---- the whole graph
-  void mention_fetched(const std::string& name) {
+  // What is fed or fetched may be used by no op.
+  void mention(const std::string& name) {
     const auto desc = block_.find_var_recursive(name);
-    if (!desc) return;  // the caller reports it
+    if (!desc || !(desc->persistable || options_.fed.count(name))) return;  // the caller reports what is missing
     for (int r = 0; r < options_.replicas; ++r) {
-      const bool exists = desc->persistable || options_.fed.count(name);
-      if (exists && graph_.find(name, r) < 0 && !(r > 0 && shared_.count(name))) graph_.var(name, r, *desc);
-      if (const int v = graph_.find(name, r); v >= 0) graph_.vars[v].fetched = true;
+      if (graph_.find(name, r) < 0 && !(r > 0 && shared_.count(name))) graph_.var(name, r, *desc);
     }
   }
 

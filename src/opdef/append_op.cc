@@ -94,6 +94,7 @@ void fill_common(ir::Op& op) {
   op.attrs.try_emplace("op_role", int32_t{ir::role::kForward});
   op.attrs.try_emplace("op_role_var", std::vector<std::string>{});
   op.attrs.try_emplace("op_namescope", std::string("/"));
+  op.attrs.try_emplace("op_device", std::string());
 }
 
 }  // namespace

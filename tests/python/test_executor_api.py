@@ -33,6 +33,8 @@ def test_feed_and_fetch_forms():
     for fetch in ([y], [y.name], (y,), y, y.name):
         out = run({"x": ones(2, 4)}, fetch)
         assert isinstance(out, list) and len(out) == 1 and (out[0] == 2).all() and out[0].dtype == np.float32
+    assert (run({"x": ones(2, 4)}, [[y, y.name]])[1] == 2).all()
+    assert isinstance(run({"x": ones(2, 4)}, [y], return_numpy=0)[0], fluid.LoDTensor)
     assert run({"x": ones(2, 4)}, None) == [] == run([{"x": ones(2, 4)}], [])
     t = run({"x": ones(2, 4)}, [y], return_numpy=False)[0]
     assert isinstance(t, fluid.LoDTensor) and np.array(t).tolist() == [[2] * 4] * 2
@@ -48,6 +50,32 @@ def test_layouts_of_fed_arrays(make):
     fed = make(a)
     assert np.array_equal(run({"x": fed}, [y])[0], a * 2)
     assert np.array_equal(np.array(fed), a)  # the caller's memory is never written
+
+
+def test_fed_variables_can_be_fetched_though_no_op_uses_them():
+    fluid.data("x", [None, 4])
+    a = np.arange(8, dtype="float32").reshape(2, 4)
+    assert np.array_equal(run({"x": a}, ["x"])[0], a)
+    fetched = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(places=fluid.cpu_places(2))
+    assert np.array_equal(fluid.Executor().run(fetched, feed={"x": a}, fetch_list=["x"])[0], a)
+
+
+@pytest.mark.parametrize("used", [False, True])
+@pytest.mark.parametrize("replicas", [0, 2])
+def test_persistable_variables_keep_what_is_fed(used, replicas):
+    c = fluid.layers.create_global_var([1], 2.0, "float32", persistable=True, name="c")
+    y = fluid.layers.scale(c, 2.0) if used else c
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    program = fluid.default_main_program()
+    if replicas:
+        program = fluid.CompiledProgram(program).with_data_parallel(places=fluid.cpu_places(replicas))
+    factor = 2 if used else 1
+    fed = np.array([7], "float32")
+    assert set(exe.run(program, feed={"c": fed}, fetch_list=[y])[0]) == {7 * factor}
+    fed[0] = 9  # the caller's memory again
+    assert np.array(fluid.global_scope().find_var("c").get_tensor()).tolist() == [7]
+    assert set(exe.run(program, fetch_list=[y])[0]) == {7 * factor}
 
 
 def test_fetched_arrays_belong_to_the_caller():
@@ -71,7 +99,7 @@ def test_feeds_that_raise():
     y = doubled()
     cases = [({"x": ones(2, 3)}, ValueError), ({"x": ones(4)}, ValueError), ({"x": ones(2, 4, 1)}, ValueError),
              ({"x": ones(2, 4, dtype="float64")}, ValueError), ({"x": ones(2, 4, dtype="int64")}, ValueError),
-             ({"x": [[1.0, 2, 3, 4]]}, RuntimeError), ("x", TypeError), (3, TypeError), ([{}, {}], AssertionError),
+             ({"x": [[1.0, 2, 3, 4]]}, RuntimeError), ("x", TypeError), (3, TypeError), ([{}, {}], AssertionError), ([], AssertionError),
              ({"x": object()}, TypeError), ({"x": "text"}, TypeError), ({3: ones(2, 4)}, TypeError),
              ({"x": None}, TypeError), ({}, fluid.core.EnforceNotMet), (None, fluid.core.EnforceNotMet),
              ({"x": fluid.LoDTensor()}, ValueError)]
@@ -174,6 +202,13 @@ def test_changes_of_a_program_are_noticed():
     assert exe.run(feed={"x": ones(1, 4)}, fetch_list=[z], use_program_cache=True)[0][0, 0] == 10
     fluid.default_main_program().global_block().ops[0]._set_attr("scale", 3.0)
     assert exe.run(feed={"x": ones(1, 4)}, fetch_list=[z])[0][0, 0] == 15
+
+
+def test_pruning_to_something_unknown():
+    y = doubled()
+    for target in ("nobody", 3):
+        with pytest.raises(ValueError):
+            fluid.default_main_program()._prune([y, target])
 
 
 def test_pruning():

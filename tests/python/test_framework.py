@@ -273,7 +273,7 @@ def test_print():
     assert "fc_0.w_0" in text and "mul" in text
     assert "test_framework.py" in fluid.default_main_program().to_string(True, True)
     assert "fc_0.w_0" in str(block().var("fc_0.w_0")) and "relu" in str(block().ops[-2]) + text
-    with pytest.raises(TypeError):
+    with pytest.raises(AssertionError):
         fluid.default_main_program().to_string("yes")
 
 

@@ -191,7 +191,8 @@ class CompiledProgram:
         names, _ = fetch_names(fetch_list)
         if self._table_version != self._program.desc.version:
             self._table, self._table_version = FeedTable(self._program.desc), self._program.desc.version
-        result = self._engine.run(self._feeds(feed), names, return_numpy, return_merged or not self._is_data_parallel)
+        result = self._engine.run(self._feeds(feed), names, bool(return_numpy),
+                                  bool(return_merged) or not self._is_data_parallel)
         if return_numpy:
             check_numpy(result, names)
         return result

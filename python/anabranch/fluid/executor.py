@@ -133,7 +133,7 @@ class Executor:
         if use_prune or ops:
             program = self._prune(program, feed, names, ops)
         ready = self._make_ready(program, scope)
-        result = ready.engine.run([ready.feeds().accept(feed)], names, return_numpy, True)
+        result = ready.engine.run([ready.feeds().accept(feed)], names, bool(return_numpy), True)
         if return_numpy:
             check_numpy(result, names)
         return result

@@ -117,9 +117,7 @@ def one_feed(feed):
     if isinstance(feed, (list, tuple)):
         if len(feed) == 1 and isinstance(feed[0], dict):
             return feed[0]
-        if len(feed) == 0:
-            return {}
-        if len(feed) > 1:
+        if len(feed) != 1:
             raise Violated("a list of %d feeds is for programs compiled with data parallel: "
                            "CompiledProgram(...).with_data_parallel(...)" % len(feed))
     raise InvalidType("feed is a dict from name to value, got %s" % type(feed).__name__)

@@ -27,6 +27,8 @@ def fetch_names(fetch_list):
             ops.append(item)
         elif isinstance(item, (list, tuple)) and _is_minimize_result(item):
             ops += item[0]
+        elif isinstance(item, (list, tuple)) and all(isinstance(v, (Variable, str)) for v in item):
+            names += fetch_names(item)[0]
         else:
             raise InvalidType("an item of fetch_list is a Variable, a name or the result of minimize, got %s"
                               % type(item).__name__)

@@ -2,7 +2,7 @@
 import contextlib
 
 from ... import _core
-from ..errors import InvalidType, InvalidValue
+from ..errors import InvalidType, InvalidValue, Violated
 from . import pruning
 from .block import Block
 from .context import OpRole
@@ -222,10 +222,10 @@ class Program:
             with_details (bool): roles, name scopes and the line that made each op. Default False.
 
         Raises:
-            TypeError: an argument that is no bool.
+            AssertionError: an argument that is no bool.
         """
         if not isinstance(throw_on_error, bool) or not isinstance(with_details, bool):
-            raise InvalidType("Program.to_string: throw_on_error and with_details are bool")
+            raise Violated("Program.to_string: throw_on_error and with_details are bool")
         return self.desc.to_text(with_details)
 
     def __str__(self):

@@ -134,13 +134,16 @@ def prune(program, feeds, targets):
     """A copy of ``program`` with only the ops and variables that ``targets`` need, given ``feeds``.
 
     Raises:
-        ValueError: ``feeds`` is no list of names; a target of another class.
+        ValueError: ``feeds`` is no list of names; a target of another class or unknown.
     """
     if not isinstance(feeds, (list, tuple)):
         feeds = [feeds]
     if not all(isinstance(f, str) for f in feeds):
         raise InvalidType("names of fed variables are str")
     names, target_ops = _target_names(targets)
+    known = _used_names(program.desc).union(var.name for var in program.desc.block(0).vars())
+    if not names <= known:
+        raise InvalidValue("the program has no variable %s, a target of pruning" % ", ".join(sorted(names - known)))
     positions = [i for i, op in enumerate(program.desc.block(0).ops()) if op in target_ops]
     keep = needed_ops(program.desc, feeds, names, positions)
     desc = program.desc.clone()

@@ -222,7 +222,7 @@ class Variable:
         """
         for flag in (throw_on_error, with_details):
             if not isinstance(flag, bool):
-                raise InvalidType("Variable.to_string: throw_on_error and with_details are bool")
+                raise Violated("Variable.to_string: throw_on_error and with_details are bool")
         text = _core.var_text(self.desc)
         if with_details:
             text += "\n  stop_gradient: %s\n  error_clip: %s" % (self.stop_gradient, self.error_clip)
