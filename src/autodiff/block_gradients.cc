@@ -114,7 +114,14 @@ void BlockGradients::differentiate(const ir::Op& op) {
   const bool reached = std::any_of(outs.begin(), outs.end(),
                                    [&](const auto& out) { return partials_.count(ir::grad_name(out)) != 0; });
   const OpDef& def = find_op(op.type);
-  if (!reached || !def.has_grad()) return;
+  if (!reached) return;
+  if (!def.has_grad()) {
+    const auto ins = op.input_args();
+    const bool asked = std::any_of(ins.begin(), ins.end(), [&](const auto& in) { return wants(in); });
+    AB_CHECK(!(asked && op.type.ends_with("_grad")), Unsupported,
+             "{}: gradients of gradients are not in this build; stop them with no_grad_set or stop_gradient", op.type);
+    return;
+  }
   GradContext context(op, forward_, [this](const std::string& name) { return wants(name); });
   def.run_grad(context);
   for (const auto& in : op.input_args()) forward_var_.emplace(ir::grad_name(in), in);

@@ -74,10 +74,13 @@ struct CompiledProgram::Impl {
     return out;
   }
 
+  // Persistable variables are fed whole to every replica, unless there is exactly one whole a replica.
   std::vector<std::string> fed_to_all(const FeedMap& feed) const {
     std::vector<std::string> names;
     for (const auto& [name, tensor] : feed) {
-      if (program->global_block().find_var(name)->persistable) names.push_back(name);
+      const auto var = program->global_block().find_var(name);
+      const bool one_a_replica = var->shape.rank() > 0 && tensor.rows() == var->shape[0] * options.replicas;
+      if (var->persistable && !one_a_replica) names.push_back(name);
     }
     return names;
   }

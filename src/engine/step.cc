@@ -85,9 +85,11 @@ void Step::make_slots() {
         values.push_back(lowered_.values[v]);
       }
     }
-    // Reduce mode keeps a parameter once: every active replica shows the same one.
+    // Reduce mode keeps a parameter once: every active replica that uses it shows the same one.
     const int shared = graph_.find(name, 0);
-    if (shared >= 0 && graph_.vars[shared].desc.persistable) values.resize(key_.active, lowered_.values[shared]);
+    if (shared >= 0 && graph_.vars[shared].desc.persistable && values.size() == 1) {
+      values.resize(std::max(1, users_of(shared)), lowered_.values[shared]);
+    }
     if (values.empty()) {
       if (Value* v = values_->scope().find_var(name)) values.push_back(v);
     }
@@ -97,6 +99,16 @@ void Step::make_slots() {
           .with_hint("check the name; a variable of a pruned or test program may have been removed with its op");
     }
   }
+}
+
+int Step::users_of(int var) const {
+  std::set<int> replicas;
+  for (const GraphNode& node : graph_.nodes) {
+    const auto& ins = graph_.reads(node);
+    const auto& outs = graph_.writes(node);
+    if (std::count(ins.begin(), ins.end(), var) || std::count(outs.begin(), outs.end(), var)) replicas.insert(node.replica);
+  }
+  return static_cast<int>(replicas.size());
 }
 
 bool Step::bind_feeds(const std::vector<FeedMap>& feeds) {

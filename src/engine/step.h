@@ -57,6 +57,7 @@ class Step {
 
   void make_graph(const StepOptions& options);
   void make_slots();
+  int users_of(int var) const;   // replicas whose nodes touch it
   bool bind_feeds(const std::vector<FeedMap>& feeds);  // true when shapes changed
   void unbind_feeds();
   bool watched_changed();

@@ -261,6 +261,17 @@ def test_values_set_between_runs_reach_every_replica():
         np.testing.assert_allclose(t.state()[n], want, rtol=1e-5, atol=1e-6, err_msg=n)
 
 
+def test_fetches_and_feeds_of_what_the_replicas_keep():
+    t = Trainer(dense_model, momentum).parallel(2, REDUCE.Reduce)
+    velocity, = (n for n in t.state() if n.startswith("fc_0.b_0_velocity"))
+    rate, = (n for n in t.state() if n.startswith("learning_rate"))
+    out = t.step(batch(8, 0), [velocity, "fc_0.b_0", rate])
+    assert [v.shape for v in out] == [(5,), (10,), (2,)]  # the state of an update is on the parameter's replica only
+    for fed, seen in (([0.5], [0.5, 0.5]), ([0.5, 0.25], [0.5, 0.25])):  # one for all, or one a replica
+        feed = dict(batch(8, 1), **{rate: np.array(fed, "float32")})
+        assert Trainer(dense_model, momentum).parallel(2).step(feed, [rate])[0].tolist() == seen
+
+
 def test_reduce_keeps_one_copy_of_the_parameters():
     """Resident bytes: AllReduce grows by one copy of the state per further replica, Reduce by next to nothing."""
     def wide():

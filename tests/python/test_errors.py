@@ -128,6 +128,17 @@ def test_backward_errors():
             fluid.gradients(*args)
 
 
+def test_gradients_of_gradients_are_refused_not_lost():
+    x = fluid.data("x", [None, 4])
+    x.stop_gradient = False
+    slope = fluid.gradients(fluid.layers.tanh(x), x)[0]
+    penalty = fluid.layers.reduce_sum(slope * slope)
+    with pytest.raises(NotImplementedError, match="tanh_grad"):
+        fluid.gradients(penalty, x)
+    slope.stop_gradient = True
+    assert fluid.gradients(fluid.layers.reduce_sum(slope * x), x)[0] is not None
+
+
 def test_backward_callbacks_see_every_gradient_op():
     seen = []
     loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 2))

@@ -7,7 +7,7 @@ import anabranch.fluid as fluid
 BUILD = {
     "async_mode": False, "cache_runtime_context": False, "debug_graphviz_path": "", "enable_auto_fusion": False,
     "enable_backward_optimizer_op_deps": True, "enable_inplace": True, "enable_sequential_execution": False,
-    "fuse_all_optimizer_ops": False, "fuse_all_reduce_ops": None, "fuse_bn_act_ops": False, "fuse_broadcast_ops": None,
+    "fuse_all_optimizer_ops": False, "fuse_all_reduce_ops": True, "fuse_bn_act_ops": False, "fuse_broadcast_ops": True,
     "fuse_elewise_add_act_ops": False, "fuse_relu_depthwise_conv": False,
     "gradient_scale_strategy": fluid.BuildStrategy.GradientScaleStrategy.CoeffNumDevice,
     "hierarchical_allreduce_inter_nranks": 0, "is_distribution": False, "memory_optimize": None,
@@ -40,6 +40,9 @@ def test_values():
     b, e = fluid.BuildStrategy(), fluid.ExecutionStrategy()
     b.enable_inplace = 0
     assert b.enable_inplace is False
+    for value, truth in ((np.bool_(True), True), (None, False), (2, True), (0.0, False)):
+        b.sync_batch_norm = value
+        assert b.sync_batch_norm is truth
     b.trainers_endpoints = ("a:1", "b:2")
     assert b.trainers_endpoints == ["a:1", "b:2"] and fluid.BuildStrategy().trainers_endpoints == []
     b.mkldnn_enabled_op_types.add("relu")

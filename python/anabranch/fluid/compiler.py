@@ -74,7 +74,7 @@ class CompiledProgram:
             CompiledProgram: this one.
 
         Raises:
-            AssertionError: called twice, or after an inference compile. TypeError: an argument of another class.
+            AssertionError: called twice, after an inference compile, or without a place. TypeError: an argument of another class.
         """
         if self._is_data_parallel:
             raise Violated("CompiledProgram.with_data_parallel is called a second time")
@@ -102,7 +102,7 @@ class CompiledProgram:
         if not isinstance(places, (list, tuple)):
             places = [places]
         if not places:
-            raise InvalidValue("with_data_parallel: places is empty")
+            raise Violated("with_data_parallel: places is empty")
         for place in places:
             if not isinstance(place, _core.CPUPlace):
                 raise InvalidType("with_data_parallel: places are CPUPlaces, got %s" % type(place).__name__)

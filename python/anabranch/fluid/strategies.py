@@ -77,11 +77,11 @@ class BuildStrategy(Strategy):
         "bool: joins relu with a depthwise convolution; done for GPUs only. Default False.")
     fuse_all_optimizer_ops = Field(False, bool, "bool: joins the updates of alike parameters. Default False.")
     fuse_all_reduce_ops = Field(
-        None, bool,
-        "bool or None: sums gradients in groups. None (default): the engine decides.", optional=True)
+        True, bool,
+        "bool or None: sums gradients in groups. None and True (default): the engine decides.", optional=True)
     fuse_broadcast_ops = Field(
-        None, bool,
-        "bool or None: nothing to do on CPU: parameters are shared in Reduce mode. Default None.", optional=True)
+        True, bool,
+        "bool or None: nothing to do on CPU: parameters are shared in Reduce mode. Default True.", optional=True)
     enable_auto_fusion = Field(False, bool, "bool: kernels generated at run time, for GPUs only. Default False.")
     sync_batch_norm = Field(
         False, bool,

@@ -1,5 +1,8 @@
 """What BuildStrategy and ExecutionStrategy are made of: typed attributes that are refused once in use."""
 import enum
+import numbers
+
+import numpy as np
 
 from .errors import EnforceNotMet, InvalidType, InvalidValue
 
@@ -29,8 +32,9 @@ class Field:
         wanted = "None or " * self.optional + self.kind.__name__
         if value is None and self.optional:
             return None
-        if self.kind is bool and type(value) is int and value in (0, 1):
-            value = bool(value)
+        two_valued = self.kind is bool and self.default is not None
+        if two_valued and (value is None or isinstance(value, (numbers.Real, np.bool_))):
+            value = bool(value)  # numbers count as truth, as in the original
         if self.kind is list and isinstance(value, tuple):
             value = list(value)
         if not isinstance(value, self.kind) or (self.kind is int and isinstance(value, (bool, enum.Enum))):
