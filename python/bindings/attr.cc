@@ -47,8 +47,7 @@ Attr scalar_attr(const std::string& name, nb::handle value) {
   return static_cast<float>(v);
 }
 
-template <class T, class Fn>
-std::vector<T> list_of(nb::sequence values, Fn convert) {
+template <class T, class Fn> std::vector<T> list_of(nb::sequence values, Fn convert) {
   std::vector<T> out;
   for (nb::handle v : values) out.push_back(convert(v));
   return out;
@@ -80,32 +79,31 @@ Attr list_attr(const std::string& name, nb::sequence values, AttrType type) {
   auto item = [&](nb::handle v) { return scalar_attr(name, v); };
   auto element = [&]<class T>(nb::handle v, AttrType kind) { return std::get<T>(convert_attr(name, item(v), kind)); };
   switch (type) {
-    case AttrType::kInts:
-      return list_of<int32_t>(values, [&](nb::handle v) { return narrow(name, whole(v, name)); });
+    case AttrType::kInts: return list_of<int32_t>(values, [&](nb::handle v) { return narrow(name, whole(v, name)); });
     case AttrType::kLongs: return list_of<int64_t>(values, [&](nb::handle v) { return whole(v, name); });
     case AttrType::kFloats:
-      return list_of<float>(values, [&](nb::handle v) {
-        return element.template operator()<float>(v, AttrType::kFloat);
-      });
+      return list_of<float>(values,
+                            [&](nb::handle v) { return element.template operator()<float>(v, AttrType::kFloat); });
     case AttrType::kStrings:
-      return list_of<std::string>(values, [&](nb::handle v) {
-        return element.template operator()<std::string>(v, AttrType::kString);
-      });
+      return list_of<std::string>(
+          values, [&](nb::handle v) { return element.template operator()<std::string>(v, AttrType::kString); });
     case AttrType::kBooleans:
-      return list_of<bool>(values, [&](nb::handle v) {
-        return element.template operator()<bool>(v, AttrType::kBoolean);
-      });
+      return list_of<bool>(values,
+                           [&](nb::handle v) { return element.template operator()<bool>(v, AttrType::kBoolean); });
     default:
-      return list_of<BlockRef>(values, [&](nb::handle v) {
-        return element.template operator()<BlockRef>(v, AttrType::kBlock);
-      });
+      return list_of<BlockRef>(
+          values, [&](nb::handle v) { return element.template operator()<BlockRef>(v, AttrType::kBlock); });
   }
 }
 
 bool is_list_type(AttrType type) {
   switch (type) {
-    case AttrType::kInts: case AttrType::kLongs: case AttrType::kFloats: case AttrType::kStrings:
-    case AttrType::kBooleans: case AttrType::kBlocks: return true;
+    case AttrType::kInts:
+    case AttrType::kLongs:
+    case AttrType::kFloats:
+    case AttrType::kStrings:
+    case AttrType::kBooleans:
+    case AttrType::kBlocks: return true;
     default: return false;
   }
 }
@@ -128,17 +126,19 @@ Attr attr_from_python(const std::string& name, nb::handle value, std::optional<A
 }
 
 nb::object attr_to_python(const Attr& attr) {
-  return std::visit([](const auto& v) -> nb::object {
-    if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::string>) {
-      // Serialized state travels in string attributes: not every one is text.
-      PyObject* text = PyUnicode_DecodeUTF8(v.data(), static_cast<Py_ssize_t>(v.size()), nullptr);
-      if (text) return nb::steal(text);
-      PyErr_Clear();
-      return nb::bytes(v.data(), v.size());
-    } else {
-      return nb::cast(v);
-    }
-  }, attr);
+  return std::visit(
+      [](const auto& v) -> nb::object {
+        if constexpr (std::is_same_v<std::decay_t<decltype(v)>, std::string>) {
+          // Serialized state travels in string attributes: not every one is text.
+          PyObject* text = PyUnicode_DecodeUTF8(v.data(), static_cast<Py_ssize_t>(v.size()), nullptr);
+          if (text) return nb::steal(text);
+          PyErr_Clear();
+          return nb::bytes(v.data(), v.size());
+        } else {
+          return nb::cast(v);
+        }
+      },
+      attr);
 }
 
 }  // namespace anabranch::python

@@ -39,14 +39,16 @@ struct ArrayRef {
   TensorArray& get();
 };
 
-// What Python calls a LoDTensor: the tensor of a variable, of sparse rows, or one of its own. Looked up at every use, so
-// that a variable which changes its kind cannot leave a dangling reference.
+// What Python calls a LoDTensor: the tensor of a variable, of sparse rows, or one of its own. Looked up at every use,
+// so that a variable which changes its kind cannot leave a dangling reference.
 struct TensorRef {
   std::shared_ptr<Value> value;
   std::shared_ptr<RowsRef> rows;
   Tensor own;
   Tensor& get();
-  void touch() { if (value) value->touch(); }
+  void touch() {
+    if (value) value->touch();
+  }
 };
 
 std::string text_of(nb::handle object);  // str(object)

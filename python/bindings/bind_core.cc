@@ -74,101 +74,154 @@ std::string tensor_text(TensorRef& self) {
 void bind_tensor(nb::module_& m) {
   nb::class_<TensorRef>(m, "LoDTensor", "A tensor on the CPU with the sequences (LoD) of its rows.")
       .def(nb::init<>())
-      .def("__init__", [](TensorRef* self, const std::vector<std::vector<int64_t>>& recursive_seq_lens) {
-        new (self) TensorRef();
-        self->own.set_lod(lod_from_lengths(recursive_seq_lens));
-      }, nb::arg("recursive_seq_lens"))
+      .def(
+          "__init__",
+          [](TensorRef* self, const std::vector<std::vector<int64_t>>& recursive_seq_lens) {
+            new (self) TensorRef();
+            self->own.set_lod(lod_from_lengths(recursive_seq_lens));
+          },
+          nb::arg("recursive_seq_lens"))
       .def("set", &set_tensor, nb::arg("array").none(), nb::arg("place") = nb::none(), nb::arg("zero_copy") = false,
            "Copies an array into the tensor. place: a CPUPlace; zero_copy: accepted, the data is copied all the same.")
-      .def("shape", [](TensorRef& self) { return self.get().shape().to_vector(); }, "Extents; [0] before data is set.")
-      .def("lod", [](TensorRef& self) { return self.get().lod(); }, "Sequences as nested offsets; [] for none.")
-      .def("set_lod", [](TensorRef& self, const LoD& lod) { self.get().set_lod(lod); self.touch(); }, nb::arg("lod"),
-           "Sets the sequences from nested offsets, checked against the number of rows.")
-      .def("recursive_sequence_lengths", [](TensorRef& self) { return lod_to_lengths(self.get().lod()); },
-           "Sequences as nested lengths; [] for none.")
-      .def("set_recursive_sequence_lengths", [](TensorRef& self, const std::vector<std::vector<int64_t>>& lengths) {
-        self.get().set_lod(lod_from_lengths(lengths));
-        self.touch();
-      }, nb::arg("recursive_sequence_lengths"), "Sets the sequences from nested lengths, checked.")
-      .def("has_valid_recursive_sequence_lengths", [](TensorRef& self) {
-        try {
-          check_lod(self.get().lod(), self.get().rows());
-        } catch (const Error&) {
-          return false;
-        }
-        return true;
-      }, "Whether the sequences fit the rows.")
-      .def("__array__", [](TensorRef& self, nb::handle dtype, nb::handle) {
-        nb::object array = array_copy(self.get());
-        return dtype.is_none() ? array : array.attr("astype")(dtype);
-      }, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(), "A copy as numpy array.")
+      .def(
+          "shape", [](TensorRef& self) { return self.get().shape().to_vector(); }, "Extents; [0] before data is set.")
+      .def(
+          "lod", [](TensorRef& self) { return self.get().lod(); }, "Sequences as nested offsets; [] for none.")
+      .def(
+          "set_lod",
+          [](TensorRef& self, const LoD& lod) {
+            self.get().set_lod(lod);
+            self.touch();
+          },
+          nb::arg("lod"), "Sets the sequences from nested offsets, checked against the number of rows.")
+      .def(
+          "recursive_sequence_lengths", [](TensorRef& self) { return lod_to_lengths(self.get().lod()); },
+          "Sequences as nested lengths; [] for none.")
+      .def(
+          "set_recursive_sequence_lengths",
+          [](TensorRef& self, const std::vector<std::vector<int64_t>>& lengths) {
+            self.get().set_lod(lod_from_lengths(lengths));
+            self.touch();
+          },
+          nb::arg("recursive_sequence_lengths"), "Sets the sequences from nested lengths, checked.")
+      .def(
+          "has_valid_recursive_sequence_lengths",
+          [](TensorRef& self) {
+            try {
+              check_lod(self.get().lod(), self.get().rows());
+            } catch (const Error&) {
+              return false;
+            }
+            return true;
+          },
+          "Whether the sequences fit the rows.")
+      .def(
+          "__array__",
+          [](TensorRef& self, nb::handle dtype, nb::handle) {
+            nb::object array = array_copy(self.get());
+            return dtype.is_none() ? array : array.attr("astype")(dtype);
+          },
+          nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(), "A copy as numpy array.")
       .def("__getitem__", &get_item, nb::arg("index"))
       .def("__len__", [](TensorRef& self) { return self.get().rows(); })
       .def("_dtype_number", [](TensorRef& self) { return static_cast<int>(self.get().dtype()); })
       .def("_place", [](TensorRef&) { return Place{}; })
       .def("_is_initialized", [](TensorRef& self) { return self.get().initialized(); })
-      .def("_clear", [](TensorRef& self) { self.get().release(); self.touch(); })
-      .def("_copy", [](TensorRef& self, nb::handle) {
-        TensorRef out;
-        out.own.copy_from(self.get());
-        return out;
-      }, nb::arg("place") = nb::none())
-      .def("_share_data_with", [](TensorRef& self, TensorRef& other) {
-        self.get() = other.get();
-        self.touch();
-      }, nb::arg("other"))
+      .def("_clear",
+           [](TensorRef& self) {
+             self.get().release();
+             self.touch();
+           })
+      .def(
+          "_copy",
+          [](TensorRef& self, nb::handle) {
+            TensorRef out;
+            out.own.copy_from(self.get());
+            return out;
+          },
+          nb::arg("place") = nb::none())
+      .def(
+          "_share_data_with",
+          [](TensorRef& self, TensorRef& other) {
+            self.get() = other.get();
+            self.touch();
+          },
+          nb::arg("other"))
       .def("_get_dims", [](TensorRef& self) { return self.get().shape().to_vector(); })
-      .def("_set_dims", [](TensorRef& self, const std::vector<int64_t>& dims) {
-        const Shape shape(dims);
-        AB_CHECK(shape.known(), InvalidArgument, "extents of a tensor are not negative, got {}", shape.str());
-        Tensor& t = self.get();
-        t.resize(shape, t.dtype());
-      }, nb::arg("dims"))
+      .def(
+          "_set_dims",
+          [](TensorRef& self, const std::vector<int64_t>& dims) {
+            const Shape shape(dims);
+            AB_CHECK(shape.known(), InvalidArgument, "extents of a tensor are not negative, got {}", shape.str());
+            Tensor& t = self.get();
+            t.resize(shape, t.dtype());
+          },
+          nb::arg("dims"))
       .def("__repr__", &tensor_text);
 }
 
 void bind_rows(nb::module_& m) {
   nb::class_<RowsRef>(m, "SelectedRows", "Some rows of a table: ids, height of the table, values; ids may repeat.")
       .def(nb::init<>())
-      .def("__init__", [](RowsRef* self, std::vector<int64_t> rows, int64_t height) {
-        new (self) RowsRef();
-        self->own.rows = std::move(rows);
-        self->own.height = height;
-      }, nb::arg("rows"), nb::arg("height"))
-      .def("rows", [](RowsRef& self) { return self.get().rows; }, "Ids of the rows.")
-      .def("set_rows", [](RowsRef& self, std::vector<int64_t> rows) { self.get().rows = std::move(rows); },
-           nb::arg("rows"))
-      .def("height", [](RowsRef& self) { return self.get().height; }, "Rows of the whole table.")
-      .def("set_height", [](RowsRef& self, int64_t height) { self.get().height = height; }, nb::arg("height"))
-      .def("numel", [](RowsRef& self) { return self.get().value.numel(); }, "Elements of all values.")
-      .def("sync_index", [](RowsRef&) {}, "Nothing to do: rows are found without an index.")
-      .def("get_tensor", [](std::shared_ptr<RowsRef> self) {
-        TensorRef t;
-        t.rows = std::move(self);
-        return t;
-      }, "The values, one row an id.");
+      .def(
+          "__init__",
+          [](RowsRef* self, std::vector<int64_t> rows, int64_t height) {
+            new (self) RowsRef();
+            self->own.rows = std::move(rows);
+            self->own.height = height;
+          },
+          nb::arg("rows"), nb::arg("height"))
+      .def(
+          "rows", [](RowsRef& self) { return self.get().rows; }, "Ids of the rows.")
+      .def(
+          "set_rows", [](RowsRef& self, std::vector<int64_t> rows) { self.get().rows = std::move(rows); },
+          nb::arg("rows"))
+      .def(
+          "height", [](RowsRef& self) { return self.get().height; }, "Rows of the whole table.")
+      .def(
+          "set_height", [](RowsRef& self, int64_t height) { self.get().height = height; }, nb::arg("height"))
+      .def(
+          "numel", [](RowsRef& self) { return self.get().value.numel(); }, "Elements of all values.")
+      .def(
+          "sync_index", [](RowsRef&) {}, "Nothing to do: rows are found without an index.")
+      .def(
+          "get_tensor",
+          [](std::shared_ptr<RowsRef> self) {
+            TensorRef t;
+            t.rows = std::move(self);
+            return t;
+          },
+          "The values, one row an id.");
 }
 
 void bind_array(nb::module_& m) {
   nb::class_<ArrayRef>(m, "LoDTensorArray", "A list of LoDTensors.")
       .def(nb::init<>())
-      .def("append", [](ArrayRef& self, TensorRef& t) { self.get().push_back(t.get()); }, nb::arg("tensor"),
-           "Puts a tensor (its memory is shared) behind the others.")
+      .def(
+          "append", [](ArrayRef& self, TensorRef& t) { self.get().push_back(t.get()); }, nb::arg("tensor"),
+          "Puts a tensor (its memory is shared) behind the others.")
       .def("__len__", [](ArrayRef& self) { return self.get().size(); })
-      .def("__getitem__", [](ArrayRef& self, int64_t i) {
-        TensorArray& a = self.get();
-        const auto n = static_cast<int64_t>(a.size());
-        if (i < 0) i += n;
-        if (i < 0 || i >= n) throw nb::index_error("LoDTensorArray index out of range");
-        TensorRef t;
-        t.own = a[static_cast<size_t>(i)];
-        return t;
-      }, nb::arg("index"))
-      .def("__setitem__", [](ArrayRef& self, int64_t i, TensorRef& t) {
-        TensorArray& a = self.get();
-        if (i < 0 || i >= static_cast<int64_t>(a.size())) throw nb::index_error("LoDTensorArray index out of range");
-        a[static_cast<size_t>(i)] = t.get();
-      }, nb::arg("index"), nb::arg("tensor"));
+      .def(
+          "__getitem__",
+          [](ArrayRef& self, int64_t i) {
+            TensorArray& a = self.get();
+            const auto n = static_cast<int64_t>(a.size());
+            if (i < 0) i += n;
+            if (i < 0 || i >= n) throw nb::index_error("LoDTensorArray index out of range");
+            TensorRef t;
+            t.own = a[static_cast<size_t>(i)];
+            return t;
+          },
+          nb::arg("index"))
+      .def(
+          "__setitem__",
+          [](ArrayRef& self, int64_t i, TensorRef& t) {
+            TensorArray& a = self.get();
+            if (i < 0 || i >= static_cast<int64_t>(a.size()))
+              throw nb::index_error("LoDTensorArray index out of range");
+            a[static_cast<size_t>(i)] = t.get();
+          },
+          nb::arg("index"), nb::arg("tensor"));
 }
 
 }  // namespace
@@ -176,8 +229,9 @@ void bind_array(nb::module_& m) {
 void bind_core(nb::module_& m) {
   nb::class_<Place>(m, "CPUPlace", "The memory and cores of this machine.")
       .def(nb::init<>())
-      .def("__eq__", [](const Place& a, nb::handle b) { return nb::isinstance<Place>(b) && a == nb::cast<Place>(b); },
-           nb::arg("other").none())
+      .def(
+          "__eq__", [](const Place& a, nb::handle b) { return nb::isinstance<Place>(b) && a == nb::cast<Place>(b); },
+          nb::arg("other").none())
       .def("__hash__", [](const Place& p) { return static_cast<int>(p.kind) * 1000 + p.id; })
       .def("__repr__", &Place::str);
   bind_tensor(m);

@@ -129,32 +129,38 @@ void bind_strategies(nb::module_& m) {
 void bind_engine(nb::module_& m) {
   bind_strategies(m);
   nb::class_<CompiledProgram>(m, "CompiledProgram", "A program bound to a scope and a number of replicas.")
-      .def("__init__", [](CompiledProgram* self, ir::ProgramRef program, std::shared_ptr<Scope> scope, int replicas,
-                          bool data_parallel, std::string loss_name, const BuildStrategy& build,
-                          const ExecutionStrategy& execution, CompiledProgram* share_vars_from) {
-        CompileOptions options;
-        options.replicas = replicas;
-        options.data_parallel = data_parallel;
-        options.loss_name = std::move(loss_name);
-        options.build = build;
-        options.execution = execution;
-        options.share_vars_from = share_vars_from;
-        new (self) CompiledProgram(std::move(program), std::move(scope), std::move(options));
-      }, nb::arg("program"), nb::arg("scope"), nb::arg("replicas"), nb::arg("data_parallel"), nb::arg("loss_name"),
-           nb::arg("build"), nb::arg("execution"), nb::arg("share_vars_from").none(), nb::keep_alive<1, 9>())
+      .def(
+          "__init__",
+          [](CompiledProgram* self, ir::ProgramRef program, std::shared_ptr<Scope> scope, int replicas,
+             bool data_parallel, std::string loss_name, const BuildStrategy& build, const ExecutionStrategy& execution,
+             CompiledProgram* share_vars_from) {
+            CompileOptions options;
+            options.replicas = replicas;
+            options.data_parallel = data_parallel;
+            options.loss_name = std::move(loss_name);
+            options.build = build;
+            options.execution = execution;
+            options.share_vars_from = share_vars_from;
+            new (self) CompiledProgram(std::move(program), std::move(scope), std::move(options));
+          },
+          nb::arg("program"), nb::arg("scope"), nb::arg("replicas"), nb::arg("data_parallel"), nb::arg("loss_name"),
+          nb::arg("build"), nb::arg("execution"), nb::arg("share_vars_from").none(), nb::keep_alive<1, 9>())
       .def("run", &run, nb::arg("feeds"), nb::arg("fetch"), nb::arg("numpy"), nb::arg("merged"))
       .def("replicas", &CompiledProgram::replicas)
       .def("explain", &CompiledProgram::explain)
       .def("graph_dot", &CompiledProgram::graph_dot)
       .def("drop_temporaries", &CompiledProgram::drop_temporaries)
       .def("temporary_bytes", &CompiledProgram::temporary_bytes)
-      .def("set_probe", [](CompiledProgram& self, nb::object probe) {
-        if (probe.is_none()) return self.set_probe({});
-        self.set_probe([probe](const std::string& type, int replica, int node) {
-          nb::gil_scoped_acquire locked;
-          probe(type, replica, node);
-        });
-      }, nb::arg("probe").none(), "For tests: called before every node of a run; may raise.");
+      .def(
+          "set_probe",
+          [](CompiledProgram& self, nb::object probe) {
+            if (probe.is_none()) return self.set_probe({});
+            self.set_probe([probe](const std::string& type, int replica, int node) {
+              nb::gil_scoped_acquire locked;
+              probe(type, replica, node);
+            });
+          },
+          nb::arg("probe").none(), "For tests: called before every node of a run; may raise.");
 }
 
 }  // namespace anabranch::python

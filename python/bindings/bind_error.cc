@@ -14,8 +14,8 @@ void translate(const std::exception_ptr& pointer, void*) {
   } catch (const Error& e) {
     PyObject* cls = error_classes ? PyDict_GetItemString(error_classes, error_kind_name(e.kind())) : nullptr;
     // Messages may quote bytes of damaged files.
-    PyObject* text = PyUnicode_DecodeUTF8(e.what(), static_cast<Py_ssize_t>(std::string_view(e.what()).size()),
-                                          "backslashreplace");
+    PyObject* text =
+        PyUnicode_DecodeUTF8(e.what(), static_cast<Py_ssize_t>(std::string_view(e.what()).size()), "backslashreplace");
     if (text) PyErr_SetObject(cls ? cls : PyExc_RuntimeError, text);
     Py_XDECREF(text);
   }
@@ -25,10 +25,13 @@ void translate(const std::exception_ptr& pointer, void*) {
 
 void bind_error(nb::module_& m) {
   nb::register_exception_translator(translate);
-  m.def("set_error_classes", [](nb::dict classes) {
-    Py_XDECREF(error_classes);
-    error_classes = classes.release().ptr();
-  }, nb::arg("classes"), "Classes of errors by the name of their kind.");
+  m.def(
+      "set_error_classes",
+      [](nb::dict classes) {
+        Py_XDECREF(error_classes);
+        error_classes = classes.release().ptr();
+      },
+      nb::arg("classes"), "Classes of errors by the name of their kind.");
 }
 
 }  // namespace anabranch::python

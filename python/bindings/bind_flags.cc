@@ -10,11 +10,14 @@
 namespace anabranch::python {
 
 void bind_flags(nb::module_& m) {
-  m.def("all_flags", [] {
-    nb::dict out;
-    for (const FlagInfo& f : all_flags()) out[f.name.c_str()] = nb::make_tuple(f.value, f.doc);
-    return out;
-  }, "Name -> (value, meaning).");
+  m.def(
+      "all_flags",
+      [] {
+        nb::dict out;
+        for (const FlagInfo& f : all_flags()) out[f.name.c_str()] = nb::make_tuple(f.value, f.doc);
+        return out;
+      },
+      "Name -> (value, meaning).");
   m.def("set_flag", &set_flag, nb::arg("name"), nb::arg("value"));
   m.def("unknown_environment_flags", &unknown_environment_flags);
 }

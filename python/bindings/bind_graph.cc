@@ -7,11 +7,14 @@
 namespace anabranch::python {
 
 void bind_graph(nb::module_& m) {
-  m.def("pass_list", [] {
-    nb::list out;
-    for (const Pass& p : pipeline()) out.append(nb::make_tuple(p.name, p.what, p.tolerance));
-    return out;
-  }, "(name, what it does, tolerance) of every pass, in order.");
+  m.def(
+      "pass_list",
+      [] {
+        nb::list out;
+        for (const Pass& p : pipeline()) out.append(nb::make_tuple(p.name, p.what, p.tolerance));
+        return out;
+      },
+      "(name, what it does, tolerance) of every pass, in order.");
 }
 
 }  // namespace anabranch::python

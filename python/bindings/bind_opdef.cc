@@ -70,8 +70,9 @@ void bind_opdef(nb::module_& m) {
   m.def("op_slots", &op_slots, nb::arg("type"),
         "({input: (list, optional)}, {output: ...}) of an op type; None when there is no such type.");
   m.def("op_info", &op_info, nb::arg("type"), "Everything an op type declares.");
-  m.def("infer_op", [](ir::Block& block, const ir::Op& op) { infer_op(block, op); }, nb::arg("block"), nb::arg("op"),
-        "Infers the shapes of an op's outputs anew.");
+  m.def(
+      "infer_op", [](ir::Block& block, const ir::Op& op) { infer_op(block, op); }, nb::arg("block"), nb::arg("op"),
+      "Infers the shapes of an op's outputs anew.");
 }
 
 }  // namespace anabranch::python

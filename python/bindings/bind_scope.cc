@@ -12,47 +12,53 @@
 namespace anabranch::python {
 namespace {
 
-template <class T>
-T scalar(const Value& value) {
+template <class T> T scalar(const Value& value) {
   const Tensor& t = value.tensor();
   AB_CHECK(t.initialized() && t.numel() == 1, InvalidArgument, "the variable holds no single number");
   return *t.data<T>();
 }
 
-template <class T>
-void set_scalar(Value& value, T number) {
+template <class T> void set_scalar(Value& value, T number) {
   Tensor t(Shape{1}, dtype_of<T>);
   *t.mutable_data<T>() = number;
   value.as<Tensor>() = std::move(t);
   value.touch();
 }
 
-template <class T>
-bool is_scalar(const Value& value) {
+template <class T> bool is_scalar(const Value& value) {
   const Tensor* t = value.get<Tensor>();
   return t && t->initialized() && t->numel() == 1 && t->dtype() == dtype_of<T>;
 }
 
 void bind_value(nb::module_& m) {
   nb::class_<Value>(m, "Variable", "The value of a variable in a scope.")
-      .def("get_tensor", [](std::shared_ptr<Value> self) {
-        TensorRef t;
-        t.value = std::move(self);
-        t.get();
-        return t;
-      }, "The tensor; an empty one is made when the variable held nothing.")
-      .def("get_selected_rows", [](std::shared_ptr<Value> self) {
-        auto r = std::make_shared<RowsRef>();
-        r->value = std::move(self);
-        r->get();
-        return r;
-      }, "The sparse rows.")
-      .def("get_lod_tensor_array", [](std::shared_ptr<Value> self) {
-        auto a = std::make_shared<ArrayRef>();
-        a->value = std::move(self);
-        a->get();
-        return a;
-      }, "The array of tensors.")
+      .def(
+          "get_tensor",
+          [](std::shared_ptr<Value> self) {
+            TensorRef t;
+            t.value = std::move(self);
+            t.get();
+            return t;
+          },
+          "The tensor; an empty one is made when the variable held nothing.")
+      .def(
+          "get_selected_rows",
+          [](std::shared_ptr<Value> self) {
+            auto r = std::make_shared<RowsRef>();
+            r->value = std::move(self);
+            r->get();
+            return r;
+          },
+          "The sparse rows.")
+      .def(
+          "get_lod_tensor_array",
+          [](std::shared_ptr<Value> self) {
+            auto a = std::make_shared<ArrayRef>();
+            a->value = std::move(self);
+            a->get();
+            return a;
+          },
+          "The array of tensors.")
       .def("is_int", &is_scalar<int32_t>)
       .def("get_int", &scalar<int32_t>)
       .def("set_int", &set_scalar<int32_t>, nb::arg("value"))
@@ -60,24 +66,36 @@ void bind_value(nb::module_& m) {
       .def("get_float", &scalar<float>)
       .def("set_float", &set_scalar<float>, nb::arg("value"))
       .def("_is_initialized", &Value::initialized, "Whether an op may read it.")
-      .def("_kind", [](const Value& v) {
-        return v.empty() ? "empty" : v.is<Tensor>() ? "tensor" : v.is<SelectedRows>() ? "rows"
-               : v.is<TensorArray>() ? "array" : "object";
-      }, "empty, tensor, rows, array or object.")
-      .def("_assign", [](Value& to, Value& from) {
-        Tensor* source = from.get<Tensor>();
-        Tensor* target = to.get<Tensor>();
-        if (source && target && target->initialized() && target->shape() == source->shape() &&
-            target->dtype() == source->dtype()) {
-          target->copy_from(*source);  // others share this memory
-        } else if (source) {
-          to.as<Tensor>() = std::move(*source);
-        } else {
-          to.copy_from(from);
-        }
-        to.touch();
-      }, nb::arg("other"), "Takes the other variable's value, which is used up.")
-      .def("_clear", [](Value& v) { v.clear(); v.touch(); });
+      .def(
+          "_kind",
+          [](const Value& v) {
+            return v.empty()              ? "empty"
+                   : v.is<Tensor>()       ? "tensor"
+                   : v.is<SelectedRows>() ? "rows"
+                   : v.is<TensorArray>()  ? "array"
+                                          : "object";
+          },
+          "empty, tensor, rows, array or object.")
+      .def(
+          "_assign",
+          [](Value& to, Value& from) {
+            Tensor* source = from.get<Tensor>();
+            Tensor* target = to.get<Tensor>();
+            if (source && target && target->initialized() && target->shape() == source->shape() &&
+                target->dtype() == source->dtype()) {
+              target->copy_from(*source);  // others share this memory
+            } else if (source) {
+              to.as<Tensor>() = std::move(*source);
+            } else {
+              to.copy_from(from);
+            }
+            to.touch();
+          },
+          nb::arg("other"), "Takes the other variable's value, which is used up.")
+      .def("_clear", [](Value& v) {
+        v.clear();
+        v.touch();
+      });
 }
 
 std::shared_ptr<Value> find(const std::shared_ptr<Scope>& scope, const std::string& name) {
@@ -93,14 +111,18 @@ void bind_scope(nb::module_& m) {
   bind_value(m);
   nb::class_<Scope>(m, "Scope", "Names of variables and their values; a child sees its parent's names.")
       .def(nb::new_([] { return Scope::make(); }))
-      .def("var", [](Scope& self, const std::string& name) { return self.share(name); }, nb::arg("name"),
-           "The variable of this scope, made when absent.")
+      .def(
+          "var", [](Scope& self, const std::string& name) { return self.share(name); }, nb::arg("name"),
+          "The variable of this scope, made when absent.")
       .def("find_var", &find, nb::arg("name"), "The variable here or in a parent; None when absent.")
       .def("new_scope", &Scope::new_scope, "A child, kept until drop_kids().")
       .def("drop_kids", &Scope::drop_kids, "Drops all children.")
-      .def("erase", [](Scope& self, const std::vector<std::string>& names) {
-        for (const std::string& n : names) self.erase(n);
-      }, nb::arg("names"))
+      .def(
+          "erase",
+          [](Scope& self, const std::vector<std::string>& names) {
+            for (const std::string& n : names) self.erase(n);
+          },
+          nb::arg("names"))
       .def("_remove_from_pool", [](Scope&) {})
       .def("local_var_names", &Scope::local_names, "Names of this scope, sorted.")
       .def_prop_ro("id", &Scope::id, "A number that no other scope of this process has.");

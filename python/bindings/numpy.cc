@@ -14,7 +14,9 @@ class Buffer {
     held_ = PyObject_GetBuffer(array.ptr(), &view_, PyBUF_FORMAT | PyBUF_STRIDES) == 0;
     if (!held_) PyErr_Clear();
   }
-  ~Buffer() { if (held_) PyBuffer_Release(&view_); }
+  ~Buffer() {
+    if (held_) PyBuffer_Release(&view_);
+  }
   Buffer(const Buffer&) = delete;
   bool held() const { return held_; }
   const Py_buffer* operator->() const { return &view_; }
@@ -39,7 +41,9 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t item_bytes) 
     case 'e': return DType::kFloat16;
     case 'f': return DType::kFloat32;
     case 'd': return DType::kFloat64;
-    case 'i': case 'l': case 'q':
+    case 'i':
+    case 'l':
+    case 'q':
       if (item_bytes == 4) return DType::kInt32;
       if (item_bytes == 8) return DType::kInt64;
       return {};
@@ -120,9 +124,9 @@ nb::object array_view(Tensor tensor) {
   for (size_t i = 0; i < rank; ++i) shape[i] = static_cast<size_t>(tensor.shape()[static_cast<int>(i)]);
   auto* keeper = new Tensor(std::move(tensor));
   nb::capsule owner(keeper, [](void* p) noexcept { delete static_cast<Tensor*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy>(keeper->mutable_raw(), rank, shape, owner, nullptr,
-                                         array_dtype(keeper->dtype())),
-                  nb::rv_policy::reference);
+  return nb::cast(
+      nb::ndarray<nb::numpy>(keeper->mutable_raw(), rank, shape, owner, nullptr, array_dtype(keeper->dtype())),
+      nb::rv_policy::reference);
 }
 
 nb::object array_copy(const Tensor& tensor) {

@@ -13,7 +13,7 @@
 namespace anabranch::python {
 namespace {
 
-constexpr int kMaxStack = 16;           // frames that are noted down, innermost ones
+constexpr int kMaxStack = 16;  // frames that are noted down, innermost ones
 constexpr size_t kMaxKnownLines = 1 << 14;
 
 struct Line {
@@ -28,9 +28,7 @@ struct Key {
   bool operator==(const Key&) const = default;
 };
 struct KeyHash {
-  size_t operator()(const Key& k) const {
-    return std::hash<PyObject*>()(k.code) * 31 + static_cast<size_t>(k.line);
-  }
+  size_t operator()(const Key& k) const { return std::hash<PyObject*>()(k.code) * 31 + static_cast<size_t>(k.line); }
 };
 
 // Both live as long as the process: they hold Python objects, which must not be released after Python has ended.
@@ -116,10 +114,13 @@ SourceLoc locate() {
 }  // namespace
 
 void install_source_locations(nb::module_& m) {
-  m.def("set_package_folder", [](std::string folder) {
-    package_folder() = std::move(folder);
-    set_source_loc_provider(&locate);
-  }, nb::arg("folder"), "Frames of files below this folder are the package's own, not the user's.");
+  m.def(
+      "set_package_folder",
+      [](std::string folder) {
+        package_folder() = std::move(folder);
+        set_source_loc_provider(&locate);
+      },
+      nb::arg("folder"), "Frames of files below this folder are the package's own, not the user's.");
 }
 
 }  // namespace anabranch::python

@@ -92,8 +92,8 @@ void seed_with_ones(BlockGradients& gradients, ir::Block& block, const ir::Var& 
 std::vector<std::string> parameters_of(const ir::Program& program, const BackwardOptions& options) {
   std::vector<std::string> names;
   for (const auto& var : program.global_block().vars()) {
-    const bool listed = std::find(options.parameters.begin(), options.parameters.end(), var->name) !=
-                        options.parameters.end();
+    const bool listed =
+        std::find(options.parameters.begin(), options.parameters.end(), var->name) != options.parameters.end();
     if (options.parameters.empty() ? var->is_parameter && var->trainable : listed) names.push_back(var->name);
   }
   for (const auto& name : options.parameters) global_var(program.global_block(), name, "parameter");
@@ -152,8 +152,8 @@ std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& pr
 }
 
 std::vector<std::string> gradients(ir::Program& program, const std::vector<std::string>& targets,
-                                   const std::vector<std::string>& inputs,
-                                   const std::vector<std::string>& target_grads, const std::set<std::string>& no_grad) {
+                                   const std::vector<std::string>& inputs, const std::vector<std::string>& target_grads,
+                                   const std::set<std::string>& no_grad) {
   AB_CHECK(target_grads.empty() || target_grads.size() == targets.size(), InvalidArgument,
            "{} target gradients are given for {} targets", target_grads.size(), targets.size());
   ir::Block& block = program.global_block();

@@ -23,7 +23,7 @@ std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& pr
 
 // Gradients of targets (weighted by target_grads; "" = ones) by each input: names, "" where there is no influence.
 std::vector<std::string> gradients(ir::Program& program, const std::vector<std::string>& targets,
-                                   const std::vector<std::string>& inputs,
-                                   const std::vector<std::string>& target_grads, const std::set<std::string>& no_grad);
+                                   const std::vector<std::string>& inputs, const std::vector<std::string>& target_grads,
+                                   const std::set<std::string>& no_grad);
 
 }  // namespace anabranch

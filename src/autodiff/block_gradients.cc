@@ -48,8 +48,8 @@ bool BlockGradients::wants(const std::string& name) const {
   if (request_.no_grad.count(name)) return false;
   const ir::VarRef var = forward_.find_var_recursive(name);
   if (!var || var->stop_gradient || (var->is_parameter && !var->trainable)) return false;
-  const bool holds_elements = var->kind == VarKind::kLoDTensor || var->kind == VarKind::kSelectedRows ||
-                              var->kind == VarKind::kLoDTensorArray;
+  const bool holds_elements =
+      var->kind == VarKind::kLoDTensor || var->kind == VarKind::kSelectedRows || var->kind == VarKind::kLoDTensorArray;
   return !holds_elements || dtype_is_float(var->dtype);
 }
 
@@ -111,8 +111,8 @@ void BlockGradients::run(size_t end, const std::set<std::string>& targets, const
 
 void BlockGradients::differentiate(const ir::Op& op) {
   const auto outs = op.output_args();
-  const bool reached = std::any_of(outs.begin(), outs.end(),
-                                   [&](const auto& out) { return partials_.count(ir::grad_name(out)) != 0; });
+  const bool reached =
+      std::any_of(outs.begin(), outs.end(), [&](const auto& out) { return partials_.count(ir::grad_name(out)) != 0; });
   const OpDef& def = find_op(op.type);
   if (!reached) return;
   if (!def.has_grad()) {
@@ -233,8 +233,7 @@ void BlockGradients::join_partials(const std::string& gradient) {
 void BlockGradients::produce(const std::string& gradient, std::string* arg) {
   auto& parts = partials_[gradient];
   const auto part_name = [&] {
-    const std::string name =
-        fmt::format("{}@RENAME@block{}@{}", gradient, forward_.idx(), rename_count_[gradient]++);
+    const std::string name = fmt::format("{}@RENAME@block{}@{}", gradient, forward_.idx(), rename_count_[gradient]++);
     auto var = forward_var_.find(gradient);
     if (var != forward_var_.end()) forward_var_[name] = var->second;
     return name;

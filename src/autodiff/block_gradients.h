@@ -58,11 +58,11 @@ class BlockGradients {
   const ir::Block& forward_;
   const GradientRequest& request_;
   std::vector<ir::OpRef> ops_;
-  std::map<std::string, Partials> partials_;           // by gradient name
-  std::vector<std::string> order_;                     // gradient names in order of their first part
+  std::map<std::string, Partials> partials_;  // by gradient name
+  std::vector<std::string> order_;            // gradient names in order of their first part
   std::map<std::string, int> rename_count_;
-  std::map<std::string, std::string> forward_var_;     // name of a gradient or of a part -> the variable it belongs to
-  std::map<std::string, std::string> finished_;        // gradients of variables that an op of the path made
+  std::map<std::string, std::string> forward_var_;  // name of a gradient or of a part -> the variable it belongs to
+  std::map<std::string, std::string> finished_;     // gradients of variables that an op of the path made
   std::map<const ir::Op*, std::unique_ptr<BlockGradients>> inner_;
 };
 

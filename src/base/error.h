@@ -31,10 +31,10 @@ class Error : public std::exception {
   const std::string& op_line() const { return op_line_; }
 
   // Each adds one line to what(). The first op and the first activity win: they are nearest to the fault.
-  Error& with_op(std::string op_line);       // "#12 mul -> fc_0.tmp_0 (forward, block 0)  made at train.py:41 ..."
-  Error& with_while(std::string activity);   // "inferring shapes"
-  Error& with_hint(std::string hint);        // "Y.shape[0] must be 784"
-  Error& with_note(std::string note);        // further lines, in order
+  Error& with_op(std::string op_line);      // "#12 mul -> fc_0.tmp_0 (forward, block 0)  made at train.py:41 ..."
+  Error& with_while(std::string activity);  // "inferring shapes"
+  Error& with_hint(std::string hint);       // "Y.shape[0] must be 784"
+  Error& with_note(std::string note);       // further lines, in order
 
   const char* what() const noexcept override { return what_.c_str(); }
 
@@ -48,11 +48,11 @@ class Error : public std::exception {
 #define AB_THROW(kind, ...) throw ::anabranch::Error(::anabranch::ErrorKind::k##kind, ::fmt::format(__VA_ARGS__))
 
 // Stays on in release builds: most of these guard memory.
-#define AB_CHECK(condition, kind, ...)           \
-  do {                                           \
-    if (!(condition)) [[unlikely]] {             \
-      AB_THROW(kind, __VA_ARGS__);               \
-    }                                            \
+#define AB_CHECK(condition, kind, ...) \
+  do {                                 \
+    if (!(condition)) [[unlikely]] {   \
+      AB_THROW(kind, __VA_ARGS__);     \
+    }                                  \
   } while (0)
 
 }  // namespace anabranch

@@ -16,8 +16,7 @@ class Parallel {
 
 // Pieces are a function of n and grain alone: at most 64 of them, at least `grain` items each, so that results do not
 // depend on who runs them. parallel == nullptr: in this thread, the same pieces one after another.
-template <class Fn>
-void parallel_for(Parallel* parallel, int64_t n, int64_t grain, Fn&& fn) {
+template <class Fn> void parallel_for(Parallel* parallel, int64_t n, int64_t grain, Fn&& fn) {
   if (n <= 0) return;
   if (grain < 1) grain = 1;
   int64_t piece = (n + 63) / 64;
@@ -30,9 +29,9 @@ void parallel_for(Parallel* parallel, int64_t n, int64_t grain, Fn&& fn) {
     for (int64_t b = 0; b < n; b += piece) fn(b, b + piece < n ? b + piece : n);
     return;
   }
-  parallel->run(n, piece,
-                [](void* f, int64_t b, int64_t e) { (*static_cast<std::remove_reference_t<Fn>*>(f))(b, e); },
-                const_cast<void*>(static_cast<const void*>(&fn)));
+  parallel->run(
+      n, piece, [](void* f, int64_t b, int64_t e) { (*static_cast<std::remove_reference_t<Fn>*>(f))(b, e); },
+      const_cast<void*>(static_cast<const void*>(&fn)));
 }
 
 }  // namespace anabranch

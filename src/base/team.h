@@ -1,6 +1,6 @@
 // The pool: workers that take part in a job when one is open, and in loops that another worker has split. A worker that
-// finds nothing to do spins for a while, then parks in the kernel. Nobody waits for a worker that has nothing in hand, so
-// a busy machine that runs one of them late does not hold the others up. No lock is taken and nothing is allocated
+// finds nothing to do spins for a while, then parks in the kernel. Nobody waits for a worker that has nothing in hand,
+// so a busy machine that runs one of them late does not hold the others up. No lock is taken and nothing is allocated
 // while a job runs.
 #pragma once
 #include <atomic>
@@ -79,13 +79,13 @@ class Team final : public Parallel {
 
   std::vector<LoopSlot> slots_;
   std::atomic<int> open_loops_{0};
-  std::atomic_flag caller_slot_;           // slots_[0] is taken by a thread that is no worker
+  std::atomic_flag caller_slot_;  // slots_[0] is taken by a thread that is no worker
   alignas(64) std::atomic<uint32_t> signal_{0};
   std::atomic<int> parked_{0};
   int spin_limit_;
 
   alignas(64) std::atomic<bool> job_open_{false};
-  std::atomic<int> in_job_{0};             // workers that have the job in hand
+  std::atomic<int> in_job_{0};  // workers that have the job in hand
   std::atomic<bool> stop_{false};
   Job job_{};
   std::mutex one_job_;

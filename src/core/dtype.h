@@ -28,8 +28,7 @@ const char* dtype_name(DType dtype);  // "float32", numpy's spelling
 bool dtype_is_float(DType dtype);
 DType dtype_from_number(int64_t number);  // InvalidArgument when it is no element type
 
-template <class T>
-struct DTypeOf;
+template <class T> struct DTypeOf;
 template <> struct DTypeOf<bool> { static constexpr DType value = DType::kBool; };
 template <> struct DTypeOf<int16_t> { static constexpr DType value = DType::kInt16; };
 template <> struct DTypeOf<int32_t> { static constexpr DType value = DType::kInt32; };
@@ -40,17 +39,12 @@ template <> struct DTypeOf<double> { static constexpr DType value = DType::kFloa
 template <> struct DTypeOf<uint8_t> { static constexpr DType value = DType::kUInt8; };
 template <> struct DTypeOf<int8_t> { static constexpr DType value = DType::kInt8; };
 
-template <class T>
-inline constexpr DType dtype_of = DTypeOf<T>::value;
+template <class T> inline constexpr DType dtype_of = DTypeOf<T>::value;
 
-template <class T>
-struct TypeTag {
-  using type = T;
-};
+template <class T> struct TypeTag { using type = T; };
 
 // Calls fn(TypeTag<T>{}) with the C++ type of an arithmetic dtype (all but float16).
-template <class Fn>
-decltype(auto) visit_dtype(DType dtype, Fn&& fn) {
+template <class Fn> decltype(auto) visit_dtype(DType dtype, Fn&& fn) {
   switch (dtype) {
     case DType::kBool: return fn(TypeTag<bool>{});
     case DType::kInt16: return fn(TypeTag<int16_t>{});

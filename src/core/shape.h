@@ -30,11 +30,11 @@ class Shape {
   const int64_t* end() const { return dims_.data() + rank_; }
   std::vector<int64_t> to_vector() const { return {begin(), end()}; }
 
-  bool known() const;                              // no extent is -1
-  int64_t numel() const;                           // product; ResourceExhausted on overflow; -1 when not known
-  int64_t numel(int first, int last) const;        // product of axes [first, last)
-  Shape slice(int first, int last) const;          // axes [first, last)
-  std::string str() const;                         // "[32, 784]"
+  bool known() const;                        // no extent is -1
+  int64_t numel() const;                     // product; ResourceExhausted on overflow; -1 when not known
+  int64_t numel(int first, int last) const;  // product of axes [first, last)
+  Shape slice(int first, int last) const;    // axes [first, last)
+  std::string str() const;                   // "[32, 784]"
   bool operator==(const Shape& other) const;
 
  private:

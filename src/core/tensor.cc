@@ -10,8 +10,8 @@
 namespace anabranch {
 namespace {
 
-constexpr size_t kAlignment = 64;               // one cache line, one AVX-512 register
-constexpr size_t kHugePage = size_t{2} << 20;   // random rows of big tables cost a TLB miss each without huge pages
+constexpr size_t kAlignment = 64;              // one cache line, one AVX-512 register
+constexpr size_t kHugePage = size_t{2} << 20;  // random rows of big tables cost a TLB miss each without huge pages
 
 std::atomic<int64_t> resident_bytes{0};
 

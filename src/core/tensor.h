@@ -44,13 +44,11 @@ class Tensor {
   void copy_from(const Tensor& other);
   bool shares_memory(const Tensor& other) const { return data_ && data_ == other.data_; }
 
-  template <class T>
-  const T* data() const {
+  template <class T> const T* data() const {
     check_dtype(dtype_of<T>);
     return static_cast<const T*>(data_);
   }
-  template <class T>
-  T* mutable_data() {
+  template <class T> T* mutable_data() {
     check_dtype(dtype_of<T>);
     return static_cast<T*>(data_);
   }
@@ -58,13 +56,14 @@ class Tensor {
   void* mutable_raw() { return data_; }
 
   const LoDRef& lod_ref() const { return lod_; }
-  const LoD& lod() const;                            // an empty one when there are no sequences
+  const LoD& lod() const;                              // an empty one when there are no sequences
   void set_lod(LoDRef lod) { lod_ = std::move(lod); }  // unchecked: infer functions derive it
-  void set_lod(LoD lod);                             // checked against rows()
+  void set_lod(LoD lod);                               // checked against rows()
 
  private:
   void check_dtype(DType wanted) const {
-    if (dtype_ != wanted) [[unlikely]] wrong_dtype(wanted);
+    if (dtype_ != wanted) [[unlikely]]
+      wrong_dtype(wanted);
   }
   [[noreturn]] void wrong_dtype(DType wanted) const;
 

@@ -34,30 +34,29 @@ class Value {
   Value(const Value&) = delete;
   Value& operator=(const Value&) = delete;
 
-  template <class T>
-  bool is() const { return std::holds_alternative<T>(held_); }
+  template <class T> bool is() const { return std::holds_alternative<T>(held_); }
   bool empty() const { return is<std::monostate>(); }
   // Holds what an op may read: an initialized tensor, or anything that is no tensor.
   bool initialized() const;
 
   // The held T; an empty or other Value becomes a fresh T first.
-  template <class T>
-  T& as() {
-    if (auto* p = std::get_if<T>(&held_)) [[likely]] return *p;
+  template <class T> T& as() {
+    if (auto* p = std::get_if<T>(&held_)) [[likely]]
+      return *p;
     return held_.emplace<T>();
   }
   // The held T, or null.
-  template <class T>
-  const T* get() const { return std::get_if<T>(&held_); }
-  template <class T>
-  T* get() { return std::get_if<T>(&held_); }
+  template <class T> const T* get() const { return std::get_if<T>(&held_); }
+  template <class T> T* get() { return std::get_if<T>(&held_); }
 
   const Tensor& tensor() const {
-    if (auto* p = std::get_if<Tensor>(&held_)) [[likely]] return *p;
+    if (auto* p = std::get_if<Tensor>(&held_)) [[likely]]
+      return *p;
     wrong_kind("a tensor");
   }
   const SelectedRows& rows() const {
-    if (auto* p = std::get_if<SelectedRows>(&held_)) [[likely]] return *p;
+    if (auto* p = std::get_if<SelectedRows>(&held_)) [[likely]]
+      return *p;
     wrong_kind("sparse rows");
   }
   void clear() { held_ = std::monostate{}; }

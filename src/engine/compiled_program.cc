@@ -48,7 +48,9 @@ struct CompiledProgram::Impl {
   Probe probe;
 
   Impl(ir::ProgramRef p, std::shared_ptr<Scope> s, CompileOptions o)
-      : program(std::move(p)), scope(std::move(s)), options(std::move(o)),
+      : program(std::move(p)),
+        scope(std::move(s)),
+        options(std::move(o)),
         values(scope, options.replicas, reduces() ? shared_persistables(*program) : std::set<std::string>{}),
         version(program->version()) {
     check_options(options);

@@ -6,9 +6,7 @@ namespace anabranch {
 namespace {
 
 // Rows, or sequences of the top level.
-int64_t items_of(const Tensor& t) {
-  return t.lod_ref() ? static_cast<int64_t>(t.lod()[0].size()) - 1 : t.rows();
-}
+int64_t items_of(const Tensor& t) { return t.lod_ref() ? static_cast<int64_t>(t.lod()[0].size()) - 1 : t.rows(); }
 
 Tensor piece_of(const Tensor& t, int64_t begin, int64_t end) {
   if (!t.lod_ref()) return t.row_range(begin, end);
@@ -34,8 +32,10 @@ std::vector<FeedMap> split_feed(const FeedMap& feed, int replicas, const std::ve
     const int n = static_cast<int>((items + size - 1) / size);
     AB_CHECK(!(refuse_idle && n < replicas), InvalidArgument,
              "feed {} has {} samples, too few for {} devices: some would get nothing", name, items, replicas);
-    AB_CHECK(pieces < 0 || n == pieces, ShapeMismatch, "feed {} has {} samples and gives work to {} of {} replicas, but "
-             "feed {} gives work to {}", name, items, n, replicas, first_name, pieces);
+    AB_CHECK(pieces < 0 || n == pieces, ShapeMismatch,
+             "feed {} has {} samples and gives work to {} of {} replicas, but "
+             "feed {} gives work to {}",
+             name, items, n, replicas, first_name, pieces);
     if (pieces < 0) first_name = name;
     pieces = n;
   }

@@ -11,12 +11,14 @@ Tensor join(const std::vector<const Tensor*>& parts, const std::string& name) {
   int64_t rows = 0;
   LoD lod;
   for (const Tensor* p : parts) {
-    bool fits = p->dtype() == first.dtype() && p->shape().rank() == shape.rank() &&
-                p->lod().size() == first.lod().size();
+    bool fits =
+        p->dtype() == first.dtype() && p->shape().rank() == shape.rank() && p->lod().size() == first.lod().size();
     for (int i = 1; fits && i < shape.rank(); ++i) fits = p->shape()[i] == shape[i];
-    AB_CHECK(fits, InvalidArgument, "fetched variable {} cannot be joined over the replicas: {} {} with {} levels of "
-             "LoD, and {} {} with {}; fetch it with return_merged=False", name, first.shape().str(),
-             dtype_name(first.dtype()), first.lod().size(), p->shape().str(), dtype_name(p->dtype()), p->lod().size());
+    AB_CHECK(fits, InvalidArgument,
+             "fetched variable {} cannot be joined over the replicas: {} {} with {} levels of "
+             "LoD, and {} {} with {}; fetch it with return_merged=False",
+             name, first.shape().str(), dtype_name(first.dtype()), first.lod().size(), p->shape().str(),
+             dtype_name(p->dtype()), p->lod().size());
     rows += p->rows();
     if (p->lod_ref()) append_lod(&lod, p->lod());
   }
@@ -47,8 +49,10 @@ FetchedValue merge_fetched(const Fetched& pieces, const std::string& name) {
     std::vector<const Tensor*> parts;
     for (const auto& p : pieces) {
       const auto& array = std::get<TensorArray>(p);
-      AB_CHECK(array.size() == first.size(), InvalidArgument, "fetched array {} has {} tensors on one replica, {} on "
-               "another", name, first.size(), array.size());
+      AB_CHECK(array.size() == first.size(), InvalidArgument,
+               "fetched array {} has {} tensors on one replica, {} on "
+               "another",
+               name, first.size(), array.size());
       parts.push_back(&array[i]);
     }
     joined.push_back(join(parts, name));

@@ -19,7 +19,7 @@ class ReplicaValues {
   // The value of a persistable variable; `lender`, when given, is asked first (share_vars_from).
   Value* get(const std::string& name, int replica);
   void borrow_from(ReplicaValues* lender) { lender_ = lender; }
-  void refresh_copies();                               // before a run
+  void refresh_copies();  // before a run
   // After a run: others learn that these changed. After a failed run the copies are old, for the replicas may have
   // stopped at different places.
   void mark_written(const std::vector<Value*>& written, bool complete);
@@ -29,7 +29,7 @@ class ReplicaValues {
  private:
   struct Copies {
     Value* original;
-    uint64_t version;  // of the original when the copies were made
+    uint64_t version;                                // of the original when the copies were made
     std::vector<std::shared_ptr<Value>> of_replica;  // [0] is null
   };
   std::shared_ptr<Scope> scope_;

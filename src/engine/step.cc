@@ -95,7 +95,8 @@ void Step::make_slots() {
     }
     if (values.empty()) {
       throw Error(ErrorKind::kNotFound, fmt::format("fetched variable {} is computed by no op of the program and is "
-                                                    "not in the scope", name))
+                                                    "not in the scope",
+                                                    name))
           .with_hint("check the name; a variable of a pruned or test program may have been removed with its op");
     }
   }
@@ -106,7 +107,8 @@ int Step::users_of(int var) const {
   for (const GraphNode& node : graph_.nodes) {
     const auto& ins = graph_.reads(node);
     const auto& outs = graph_.writes(node);
-    if (std::count(ins.begin(), ins.end(), var) || std::count(outs.begin(), outs.end(), var)) replicas.insert(node.replica);
+    if (std::count(ins.begin(), ins.end(), var) || std::count(outs.begin(), outs.end(), var))
+      replicas.insert(node.replica);
   }
   return static_cast<int>(replicas.size());
 }
@@ -191,8 +193,8 @@ void Step::check_finite(int node) const {
       const T* x = t->data<T>();
       for (int64_t i = 0; i < t->numel(); ++i) {
         AB_CHECK(std::isfinite(static_cast<double>(x[i])), InvalidArgument,
-                 "FLAGS_check_nan_inf: {} holds {} at element {} of {}", graph_.vars[v].name, static_cast<double>(x[i]), i,
-                 t->shape().str());
+                 "FLAGS_check_nan_inf: {} holds {} at element {} of {}", graph_.vars[v].name, static_cast<double>(x[i]),
+                 i, t->shape().str());
       }
     });
   }
@@ -211,7 +213,8 @@ void Step::report(Error error, int node) const {
   }
   std::string list;
   for (const auto& name : changed) list += (list.empty() ? "" : ", ") + name;
-  error.with_note("state  persistable variables that had changed before the error: " + (changed.empty() ? "none" : list));
+  error.with_note("state  persistable variables that had changed before the error: " +
+                  (changed.empty() ? "none" : list));
   throw error;
 }
 
@@ -268,7 +271,8 @@ std::vector<Fetched> Step::collect() const {
   return out;
 }
 
-std::vector<Fetched> Step::run(const std::vector<FeedMap>& feeds, uint32_t number, const CompiledProgram::Probe& probe) {
+std::vector<Fetched> Step::run(const std::vector<FeedMap>& feeds, uint32_t number,
+                               const CompiledProgram::Probe& probe) {
   struct Unbind {
     Step& step;
     ~Unbind() { step.unbind_feeds(); }
@@ -287,9 +291,9 @@ std::vector<Fetched> Step::run(const std::vector<FeedMap>& feeds, uint32_t numbe
 }
 
 std::string Step::explain() const {
-  std::string text = fmt::format("{} nodes on {} replicas ({} with work), {} threads, {}\n", lowered_.plan->size(),
-                                 compile_.replicas, key_.active, team_->workers(),
-                                 lowered_.plan->is_chain() ? "a chain: run in order" : "a graph");
+  std::string text =
+      fmt::format("{} nodes on {} replicas ({} with work), {} threads, {}\n", lowered_.plan->size(), compile_.replicas,
+                  key_.active, team_->workers(), lowered_.plan->is_chain() ? "a chain: run in order" : "a graph");
   for (const auto& p : passes_) text += fmt::format("  {:<16} {}\n", p.name, p.outcome);
   return text;
 }

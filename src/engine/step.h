@@ -43,13 +43,13 @@ class Step {
  private:
   struct FeedSlot {
     Value* value;
-    bool keeps;              // it outlives the run, or some op writes it: the caller's memory must not be borrowed
-    Shape shape;             // what the plan was laid out for
+    bool keeps;   // it outlives the run, or some op writes it: the caller's memory must not be borrowed
+    Shape shape;  // what the plan was laid out for
     DType dtype;
     LoDRef lod;
     bool laid_out = false;
   };
-  struct Watched {           // a persistable that the plan reads: its shape may change between runs
+  struct Watched {  // a persistable that the plan reads: its shape may change between runs
     Value* value;
     Shape shape;
     DType dtype;
@@ -57,7 +57,7 @@ class Step {
 
   void make_graph(const StepOptions& options);
   void make_slots();
-  int users_of(int var) const;   // replicas whose nodes touch it
+  int users_of(int var) const;                         // replicas whose nodes touch it
   bool bind_feeds(const std::vector<FeedMap>& feeds);  // true when shapes changed
   void unbind_feeds();
   bool watched_changed();
@@ -76,12 +76,12 @@ class Step {
   Lowered lowered_;
   std::unique_ptr<RunState> state_;
   Team* team_ = nullptr;
-  std::vector<std::vector<FeedSlot>> feed_slots_;   // by replica, in the order of key_.feeds
-  std::vector<std::vector<Value*>> fetch_values_;   // by fetch, then replica
+  std::vector<std::vector<FeedSlot>> feed_slots_;  // by replica, in the order of key_.feeds
+  std::vector<std::vector<Value*>> fetch_values_;  // by fetch, then replica
   std::vector<Watched> watched_;
-  std::vector<Value*> written_;                     // values of the user's scope that a run changes
+  std::vector<Value*> written_;  // values of the user's scope that a run changes
   bool laid_out_ = false;
-  bool threads_pay_ = false;   // the whole step is worth a hand-off to other workers
+  bool threads_pay_ = false;  // the whole step is worth a hand-off to other workers
   std::function<std::string(int)> describe_;
 };
 

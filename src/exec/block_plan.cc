@@ -58,8 +58,8 @@ class BlockPlan final : public BlockRunner {
         for (const auto& s : slots) {
           for (const auto& a : s.args) {
             Value* v = a == ir::kEmptyVar ? nullptr : resolve(block_.idx(), a);
-            AB_CHECK(v || a == ir::kEmptyVar, NotFound, "variable {} of op {} in block {} is in no block that can be seen",
-                     a, op->type, block_.idx());
+            AB_CHECK(v || a == ir::kEmptyVar, NotFound,
+                     "variable {} of op {} in block {} is in no block that can be seen", a, op->type, block_.idx());
             out->push_back(v);
           }
         }

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "opdef/kernel_context.h"
 #include "ir/program.h"
+#include "opdef/kernel_context.h"
 
 namespace anabranch {
 

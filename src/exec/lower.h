@@ -21,17 +21,17 @@ struct LowerOptions {
 };
 
 struct LoweredVar {
-  int var = -1;          // in the graph
+  int var = -1;  // in the graph
   Value* value = nullptr;
 };
 
 struct Lowered {
   std::unique_ptr<Plan> plan;
   std::deque<Value> temporaries;
-  std::vector<Value*> values;          // by graph variable
-  std::vector<std::string> describe;   // by node: "#12 mul -> fc_0.tmp_0 (forward, block 0)  made at ..."
-  std::vector<std::string> types;      // by node: op type
-  std::vector<int> replicas;           // by node
+  std::vector<Value*> values;            // by graph variable
+  std::vector<std::string> describe;     // by node: "#12 mul -> fc_0.tmp_0 (forward, block 0)  made at ..."
+  std::vector<std::string> types;        // by node: op type
+  std::vector<int> replicas;             // by node
   std::vector<std::vector<int>> writes;  // by node: graph variables it writes
   bool has_dynamic = false;
 };

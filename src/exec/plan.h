@@ -20,11 +20,11 @@ using ShapeFn = std::function<void(KernelContext&, Kernel&)>;
 
 struct NodeSpec {
   Kernel kernel;
-  ShapeFn shape;                  // may be empty
-  bool dynamic = false;           // shapes depend on values: `shape` runs right before the kernel, every time
-  std::vector<Value*> ins, outs;  // what the kernel sees through its handles; null for "none"
-  std::vector<int> reads, writes; // effects, as ids of buffers
-  std::vector<int> tokens;        // nodes that hold one token keep their order
+  ShapeFn shape;                   // may be empty
+  bool dynamic = false;            // shapes depend on values: `shape` runs right before the kernel, every time
+  std::vector<Value*> ins, outs;   // what the kernel sees through its handles; null for "none"
+  std::vector<int> reads, writes;  // effects, as ids of buffers
+  std::vector<int> tokens;         // nodes that hold one token keep their order
   int replica = 0;
 };
 

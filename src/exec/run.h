@@ -14,9 +14,9 @@
 namespace anabranch {
 
 struct RunOptions {
-  bool dry_run = false;                        // everything but the kernels
-  const std::function<void(int)>* probe = nullptr;  // called before each kernel with the node; may throw
-  const std::function<void(int)>* after = nullptr;  // called after each kernel with the node; may throw
+  bool dry_run = false;                                       // everything but the kernels
+  const std::function<void(int)>* probe = nullptr;            // called before each kernel with the node; may throw
+  const std::function<void(int)>* after = nullptr;            // called after each kernel with the node; may throw
   const std::function<std::string(int)>* describe = nullptr;  // names a node in stall reports
   double stall_report_s = 30;
 };

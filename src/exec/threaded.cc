@@ -88,7 +88,8 @@ struct Job {
   void report_stall() {
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count();
     int64_t due = next_report_ms.load();
-    if (ms < due || !next_report_ms.compare_exchange_strong(due, due + static_cast<int64_t>(options.stall_report_s * 1000))) {
+    if (ms < due ||
+        !next_report_ms.compare_exchange_strong(due, due + static_cast<int64_t>(options.stall_report_s * 1000))) {
       return;
     }
     std::string text = fmt::format("anabranch: this step has run for {:.1f} s, {} of {} nodes are left\n", ms / 1e3,

@@ -104,8 +104,8 @@ std::string to_dot(const Graph& graph) {
       const int next = ++version[buffer];
       const std::string name = fmt::format("v{}_{}", buffer, next);
       last[buffer] = name;
-      s += fmt::format("  {} [label=\"{} ({})\\nreplica {}\"];\n  n{} -> {};\n", name, escaped(graph.vars[v].name), next,
-                       graph.vars[v].replica, i, name);
+      s += fmt::format("  {} [label=\"{} ({})\\nreplica {}\"];\n  n{} -> {};\n", name, escaped(graph.vars[v].name),
+                       next, graph.vars[v].replica, i, name);
     }
   }
   return s + "}\n";

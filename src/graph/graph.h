@@ -13,21 +13,21 @@ namespace anabranch {
 struct GraphVar {
   std::string name;
   int replica = 0;
-  ir::Var desc;              // kind, dtype, declared shape, persistable
+  ir::Var desc;  // kind, dtype, declared shape, persistable
   bool fed = false;
   bool fetched = false;
-  bool produced = false;     // some node writes it
-  bool dynamic = false;      // its shape depends on values
-  int same_buffer_as = -1;   // shares the memory of that variable (set by passes)
+  bool produced = false;    // some node writes it
+  bool dynamic = false;     // its shape depends on values
+  int same_buffer_as = -1;  // shares the memory of that variable (set by passes)
 };
 
 struct GraphNode {
   ir::OpRef op;
-  int index = -1;                      // place in block 0, for messages; -1: made by the engine
+  int index = -1;  // place in block 0, for messages; -1: made by the engine
   int replica = 0;
-  std::vector<int> ins, outs;          // variables by flattened argument; -1 for "none"
+  std::vector<int> ins, outs;                // variables by flattened argument; -1 for "none"
   std::vector<int> more_reads, more_writes;  // what a sub-block touches beside the arguments
-  std::vector<int> only_shapes;        // inputs of which only the (static) shape is read: no edge is needed
+  std::vector<int> only_shapes;              // inputs of which only the (static) shape is read: no edge is needed
   std::vector<int> tokens;
   int role() const { return op->role(); }
 };

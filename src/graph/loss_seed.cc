@@ -28,8 +28,8 @@ int uses(const ir::Block& block, const std::string& name) {
 }
 
 bool passes_gradient_on(const std::string& type) {
-  static const std::set<std::string> linear = {"scale", "cast", "sum", "elementwise_add", "elementwise_sub",
-                                               "reshape2", "reshape", "assign"};
+  static const std::set<std::string> linear = {"scale",           "cast",     "sum",     "elementwise_add",
+                                               "elementwise_sub", "reshape2", "reshape", "assign"};
   return linear.count(type) != 0;
 }
 

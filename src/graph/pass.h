@@ -1,5 +1,5 @@
-// A pass edits a graph and keeps every value it computes (bit for bit, or within the tolerance it names). All passes are
-// in one list (pipeline.cc); each is a file in passes/, can be switched off by name, and is verified afterwards.
+// A pass edits a graph and keeps every value it computes (bit for bit, or within the tolerance it names). All passes
+// are in one list (pipeline.cc); each is a file in passes/, can be switched off by name, and is verified afterwards.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,10 +15,10 @@ struct PassContext {
 
 struct Pass {
   const char* name;
-  const char* what;                             // one line for explain()
-  const char* tolerance;                        // "bit-equal", or by how much values may differ
-  const char* (*skip)(const PassContext&);      // why it does not apply, or null
-  int (*run)(Graph&, const PassContext&);       // how many places it changed
+  const char* what;                         // one line for explain()
+  const char* tolerance;                    // "bit-equal", or by how much values may differ
+  const char* (*skip)(const PassContext&);  // why it does not apply, or null
+  int (*run)(Graph&, const PassContext&);   // how many places it changed
 };
 
 const std::vector<Pass>& pipeline();

@@ -85,8 +85,10 @@ class Replicator {
     if (options_.replicas == 1 || !options_.data_parallel) return;
     for (int sub : op.sub_blocks()) {
       for (const auto& inner : program_.block(sub).ops()) {
-        AB_CHECK(!is_update(*inner), Unsupported, "op {} updates a parameter inside a control-flow block: this works "
-                 "on one replica, not on {}", inner->type, options_.replicas);
+        AB_CHECK(!is_update(*inner), Unsupported,
+                 "op {} updates a parameter inside a control-flow block: this works "
+                 "on one replica, not on {}",
+                 inner->type, options_.replicas);
       }
     }
   }
@@ -176,7 +178,8 @@ class Replicator {
   }
 
   int least_loaded(const std::string& grad) {
-    const int owner = static_cast<int>(std::min_element(owned_elems_.begin(), owned_elems_.end()) - owned_elems_.begin());
+    const int owner =
+        static_cast<int>(std::min_element(owned_elems_.begin(), owned_elems_.end()) - owned_elems_.begin());
     owned_elems_[owner] += std::max<int64_t>(1, describe(grad).shape.numel());
     return owner;
   }
@@ -210,7 +213,8 @@ class Replicator {
   void add_seed(int index, const ir::OpRef& op) {
     const auto scale = options_.build.gradient_scale_strategy;
     if (scale == GradientScale::kCustomized) {
-      for (int r = 0; r < options_.replicas; ++r) graph_.var(op->output("Out").at(0), r, describe(op->output("Out")[0]));
+      for (int r = 0; r < options_.replicas; ++r)
+        graph_.var(op->output("Out").at(0), r, describe(op->output("Out")[0]));
       return;  // the user feeds it
     }
     const bool weighted_here = branches_.size() == 1 && branches_[0].var == options_.loss_name;

@@ -12,11 +12,11 @@ namespace anabranch {
 
 struct ReplicateOptions {
   int replicas = 1;
-  int active = 1;                   // replicas [0, active) have rows in this batch; the others only follow updates
+  int active = 1;  // replicas [0, active) have rows in this batch; the others only follow updates
   bool data_parallel = false;
-  bool exact_fluid = false;         // seed 1/replicas whatever the row counts
-  std::string loss_name;            // empty: no training
-  std::set<std::string> fed;        // variables that get their value from the caller
+  bool exact_fluid = false;   // seed 1/replicas whatever the row counts
+  std::string loss_name;      // empty: no training
+  std::set<std::string> fed;  // variables that get their value from the caller
   std::set<std::string> fetched;
   BuildStrategy build;
 };

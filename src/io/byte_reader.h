@@ -28,8 +28,7 @@ class ByteReader {
     return taken;
   }
 
-  template <class T>
-  T get(const char* part) {
+  template <class T> T get(const char* part) {
     T value;
     std::memcpy(&value, take(sizeof value, part).data(), sizeof value);
     return value;

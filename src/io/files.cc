@@ -27,8 +27,8 @@ std::string file_of_var(const std::string& folder, const std::string& name) {
     last = part.string();
     inside = inside && last != ".." && last != ".";
   }
-  AB_CHECK(inside && !last.empty(), InvalidArgument, "variable \"{}\" cannot be a file: its name leads out of the folder",
-           name);
+  AB_CHECK(inside && !last.empty(), InvalidArgument,
+           "variable \"{}\" cannot be a file: its name leads out of the folder", name);
   return (fs::path(folder) / name).string();
 }
 

@@ -9,7 +9,7 @@
 
 namespace anabranch::io {
 
-std::string read_file(const std::string& path);                        // NotFound, Unavailable
+std::string read_file(const std::string& path);                          // NotFound, Unavailable
 void write_file_atomic(const std::string& path, std::string_view data);  // makes parent folders
 
 // Variables of a scope. One file a variable (file name = variable name, which must stay inside `folder`), or all in

@@ -11,8 +11,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the streams are little
 
 constexpr uint32_t kStreamVersion = 0;
 
-template <class T>
-void put(const T& value, std::string* out) {
+template <class T> void put(const T& value, std::string* out) {
   out->append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
@@ -117,8 +116,7 @@ LoD get_lod(ByteReader* in) {
 }
 
 // Errors of deeper layers (shape, dtype, LoD) do not know the variable: say it for them.
-template <class Fn>
-auto reading(const std::string& what, Fn&& fn) {
+template <class Fn> auto reading(const std::string& what, Fn&& fn) {
   try {
     return fn();
   } catch (const Error& e) {

@@ -9,10 +9,8 @@
 namespace anabranch {
 namespace {
 
-template <class T>
-struct IsList : std::false_type {};
-template <class T>
-struct IsList<std::vector<T>> : std::true_type {};
+template <class T> struct IsList : std::false_type {};
+template <class T> struct IsList<std::vector<T>> : std::true_type {};
 
 std::string quoted(const std::string& s) {
   std::string out = "\"";
@@ -35,8 +33,7 @@ std::string item_str(const std::string& v) { return quoted(v); }
 std::string item_str(const BlockRef& v) { return fmt::format("block {}", v.idx); }
 
 // Number to number; false where the value would change.
-template <class To, class From>
-bool convert_item(const From& from, To* to) {
+template <class To, class From> bool convert_item(const From& from, To* to) {
   if constexpr (std::is_same_v<To, From>) {
     *to = from;
     return true;
@@ -55,8 +52,7 @@ bool convert_item(const From& from, To* to) {
   }
 }
 
-template <class To, class From>
-bool convert_value(const From& from, To* to) {
+template <class To, class From> bool convert_value(const From& from, To* to) {
   if constexpr (IsList<To>::value && IsList<From>::value) {
     to->clear();
     for (const auto& x : from) {
@@ -73,8 +69,7 @@ bool convert_value(const From& from, To* to) {
   }
 }
 
-template <size_t I = 0>
-Attr empty_attr(size_t index) {
+template <size_t I = 0> Attr empty_attr(size_t index) {
   if constexpr (I < std::variant_size_v<Attr>) {
     return index == I ? Attr(std::in_place_index<I>) : empty_attr<I + 1>(index);
   } else {

@@ -16,12 +16,23 @@ struct BlockRef {  // a sub-block, by its index in the program
 };
 
 enum class AttrType : int32_t {
-  kInt = 0, kFloat, kString, kInts, kFloats, kStrings, kBoolean, kBooleans, kBlock, kLong, kBlocks, kLongs
+  kInt = 0,
+  kFloat,
+  kString,
+  kInts,
+  kFloats,
+  kStrings,
+  kBoolean,
+  kBooleans,
+  kBlock,
+  kLong,
+  kBlocks,
+  kLongs
 };
 
-using Attr = std::variant<int32_t, float, std::string, std::vector<int32_t>, std::vector<float>,
-                          std::vector<std::string>, bool, std::vector<bool>, BlockRef, int64_t,
-                          std::vector<BlockRef>, std::vector<int64_t>>;
+using Attr =
+    std::variant<int32_t, float, std::string, std::vector<int32_t>, std::vector<float>, std::vector<std::string>, bool,
+                 std::vector<bool>, BlockRef, int64_t, std::vector<BlockRef>, std::vector<int64_t>>;
 
 using AttrMap = std::map<std::string, Attr>;  // sorted: attributes are written to files in this order
 
@@ -33,8 +44,7 @@ std::string attr_str(const Attr& attr);
 // for a float ...); InvalidArgument otherwise. `name` is for the message.
 Attr convert_attr(const std::string& name, const Attr& attr, AttrType type);
 
-template <class T>
-const T& attr_as(const std::string& name, const Attr& attr) {
+template <class T> const T& attr_as(const std::string& name, const Attr& attr) {
   const T* p = std::get_if<T>(&attr);
   AB_CHECK(p != nullptr, InvalidArgument, "attribute {} is of type {}, another one is expected", name,
            attr_type_name(attr_type(attr)));

@@ -35,25 +35,24 @@ class Op {
   AttrMap attrs;
   SourceLoc made_at;
 
-  const std::vector<std::string>& input(std::string_view slot) const { return find(inputs, slot); }    // {} when absent
+  const std::vector<std::string>& input(std::string_view slot) const { return find(inputs, slot); }  // {} when absent
   const std::vector<std::string>& output(std::string_view slot) const { return find(outputs, slot); }
   void set_input(const std::string& slot, std::vector<std::string> args) { set(&inputs, slot, std::move(args)); }
   void set_output(const std::string& slot, std::vector<std::string> args) { set(&outputs, slot, std::move(args)); }
-  std::vector<std::string> input_args() const;   // all, without kEmptyVar
+  std::vector<std::string> input_args() const;  // all, without kEmptyVar
   std::vector<std::string> output_args() const;
   void rename_input(const std::string& from, const std::string& to);
   void rename_output(const std::string& from, const std::string& to);
 
   bool has_attr(const std::string& name) const { return attrs.count(name) != 0; }
-  template <class T>
-  const T& attr(const std::string& name) const {
+  template <class T> const T& attr(const std::string& name) const {
     auto it = attrs.find(name);
     AB_CHECK(it != attrs.end(), NotFound, "op {} has no attribute {}", type, name);
     return attr_as<T>(name, it->second);
   }
-  int role() const;                                   // op_role, 0 when absent
+  int role() const;                                                    // op_role, 0 when absent
   std::vector<std::pair<std::string, std::string>> role_vars() const;  // op_role_var as (parameter, gradient) pairs
-  std::vector<int> sub_blocks() const;                // indices in BLOCK and BLOCKS attributes
+  std::vector<int> sub_blocks() const;                                 // indices in BLOCK and BLOCKS attributes
 
   // "#12 mul -> fc_0.tmp_0 (forward, block 0)  made at ..."; index < 0: without number
   std::string describe(int index, int block) const;

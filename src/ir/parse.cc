@@ -81,8 +81,7 @@ bool is_list(AttrType type) {
          type == AttrType::kBooleans || type == AttrType::kBlocks || type == AttrType::kLongs;
 }
 
-template <class List>
-std::vector<typename List::value_type> to_vector(const List& list) {
+template <class List> std::vector<typename List::value_type> to_vector(const List& list) {
   return {list.begin(), list.end()};
 }
 

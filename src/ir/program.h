@@ -66,7 +66,7 @@ class Program : public std::enable_shared_from_this<Program> {
   // Drops blocks that no op refers to and numbers the rest anew.
   void drop_unused_blocks();
 
-  int64_t random_seed = 0;   // 0: drawn at random
+  int64_t random_seed = 0;              // 0: drawn at random
   int64_t file_version = kFileVersion;  // ProgramDesc.version
 
   uint64_t id() const { return id_; }  // never reused: a cache key

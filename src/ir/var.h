@@ -8,14 +8,14 @@
 
 namespace anabranch::ir {
 
-inline constexpr const char* kEmptyVar = "@EMPTY@";   // stands for "no variable" in an argument list
+inline constexpr const char* kEmptyVar = "@EMPTY@";  // stands for "no variable" in an argument list
 inline constexpr const char* kGradSuffix = "@GRAD";
 inline std::string grad_name(const std::string& name) { return name + kGradSuffix; }
 
 struct Var {
   std::string name;
   VarKind kind = VarKind::kLoDTensor;
-  Shape shape;          // extents may be kUnknown
+  Shape shape;  // extents may be kUnknown
   DType dtype = DType::kFloat32;
   int lod_level = 0;
   bool persistable = false;

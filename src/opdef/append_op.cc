@@ -18,8 +18,8 @@ void check_slot(const OpDef& op, bool input, const SlotDef& def, const std::vect
   if (may_miss || (input && op.has(kMaybeUnset))) return;
   AB_CHECK(!args.empty() || def.list, InvalidArgument, "{}: {} {} is not given", op.type(), side, def.name);
   for (const auto& arg : args) {
-    AB_CHECK(arg != ir::kEmptyVar, InvalidArgument, "{}: {} {} is {}, a variable is expected", op.type(), side, def.name,
-             ir::kEmptyVar);
+    AB_CHECK(arg != ir::kEmptyVar, InvalidArgument, "{}: {} {} is {}, a variable is expected", op.type(), side,
+             def.name, ir::kEmptyVar);
   }
 }
 

@@ -37,8 +37,7 @@ class GradContext {
   const ir::Op& forward() const { return forward_; }
   const ir::Block& block() const { return block_; }
   // First argument of a slot has this kind (for gradients that are sparse).
-  template <class T>
-  const T& attr(const std::string& name) const { return forward_.attr<T>(name); }
+  template <class T> const T& attr(const std::string& name) const { return forward_.attr<T>(name); }
 
   GradOp op(const std::string& type);
   std::vector<ir::OpRef> ops;  // what was made

@@ -14,11 +14,11 @@ namespace anabranch {
 
 struct Meta {
   VarKind kind = VarKind::kLoDTensor;
-  Shape shape;                       // of SelectedRows: [height, ...]
+  Shape shape;  // of SelectedRows: [height, ...]
   DType dtype = DType::kFloat32;
   int lod_level = 0;
-  LoDRef lod;                        // at run time; null when there are no sequences
-  const Tensor* value = nullptr;     // at run time, of inputs that hold a tensor: for shapes that depend on values
+  LoDRef lod;                     // at run time; null when there are no sequences
+  const Tensor* value = nullptr;  // at run time, of inputs that hold a tensor: for shapes that depend on values
 };
 
 class OpDef;
@@ -29,18 +29,17 @@ class InferContext {
 
   bool runtime() const { return runtime_; }
   const ir::Op& op() const { return op_; }
-  template <class T>
-  const T& attr(const std::string& name) const { return op_.attr<T>(name); }
+  template <class T> const T& attr(const std::string& name) const { return op_.attr<T>(name); }
 
   int n_in(std::string_view slot) const;
   bool has_in(std::string_view slot) const { return n_in(slot) > 0; }
   const Meta& in(std::string_view slot, int i = 0) const;  // NotFound names the slot when absent
   int n_out(std::string_view slot) const;
   bool has_out(std::string_view slot) const { return n_out(slot) > 0; }
-  Meta& out(std::string_view slot, int i = 0);             // to be filled; absent optional outputs give a scratch Meta
+  Meta& out(std::string_view slot, int i = 0);  // to be filled; absent optional outputs give a scratch Meta
 
   // The common cases.
-  void same_as(std::string_view out, std::string_view in) { copy(out, in, true); }  // shape, dtype, kind and LoD
+  void same_as(std::string_view out, std::string_view in) { copy(out, in, true); }      // shape, dtype, kind and LoD
   void same_shape(std::string_view out, std::string_view in) { copy(out, in, false); }  // without LoD
   void set_out(std::string_view slot, const Shape& shape, DType dtype, int i = 0);
   void share_lod(std::string_view out, std::string_view in, int i = 0);  // the out carries the in's sequences

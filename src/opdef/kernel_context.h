@@ -60,8 +60,7 @@ class KernelContext {
 
   // fn(begin, end) over pieces of [0, n) of at least `grain` items, on idle workers of the pool. Pieces depend on n
   // and grain only, never on the number of threads. Returns when all are done; the first exception is rethrown.
-  template <class Fn>
-  void parallel_for(int64_t n, int64_t grain, Fn&& fn) const {
+  template <class Fn> void parallel_for(int64_t n, int64_t grain, Fn&& fn) const {
     anabranch::parallel_for(parallel, n, grain, fn);
   }
 };
@@ -86,8 +85,7 @@ class KernelArgs {
 
   In in(std::string_view slot) const;    // count 0 when the optional slot is not given; Internal when no such slot
   Out out(std::string_view slot) const;  // as written in the op: kEmptyVar counts, see KernelContext::wants
-  template <class T>
-  const T& attr(const std::string& name) const { return op_.attr<T>(name); }
+  template <class T> const T& attr(const std::string& name) const { return op_.attr<T>(name); }
   const ir::Op& op() const { return op_; }
   DType dtype() const { return dtype_; }  // the one the kernel was chosen by
   // Stream of this op under its attribute `seed`, or the process's seed when that is 0.

@@ -114,8 +114,7 @@ OpDef& OpDef::cpu_any(KernelFactory factory) {
 }
 
 namespace {
-template <class T>
-const T* find_named(const std::vector<T>& all, std::string_view name) {
+template <class T> const T* find_named(const std::vector<T>& all, std::string_view name) {
   auto it = std::find_if(all.begin(), all.end(), [&](const T& x) { return x.name == name; });
   return it == all.end() ? nullptr : &*it;
 }

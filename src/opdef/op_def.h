@@ -31,7 +31,7 @@ struct SlotDef {
 struct AttrDef {
   std::string name, doc;
   AttrType type;
-  Attr value;             // default; meaningless when required
+  Attr value;  // default; meaningless when required
   bool required = false;
   std::function<void(const Attr&)> check;  // throws InvalidArgument; may be empty
 };
@@ -39,12 +39,12 @@ struct AttrDef {
 // What a node does besides reading inputs and writing outputs, declared so that the executor can order it.
 enum Effect : unsigned {
   kNoEffect = 0,
-  kRandom = 1u << 0,        // draws random numbers
-  kDynamic = 1u << 1,       // output shapes depend on input values: inferred right before the kernel runs
-  kOrdered = 1u << 2,       // keeps program order with all other ordered ops (print, file, reader)
-  kTakesViews = 1u << 3,    // kernel accepts row-strided tensors
-  kRunsBlock = 1u << 4,     // executes a sub-block: reads and writes what the block does
-  kMaybeUnset = 1u << 5,    // inputs may hold nothing (the branch that did not run)
+  kRandom = 1u << 0,      // draws random numbers
+  kDynamic = 1u << 1,     // output shapes depend on input values: inferred right before the kernel runs
+  kOrdered = 1u << 2,     // keeps program order with all other ordered ops (print, file, reader)
+  kTakesViews = 1u << 3,  // kernel accepts row-strided tensors
+  kRunsBlock = 1u << 4,   // executes a sub-block: reads and writes what the block does
+  kMaybeUnset = 1u << 5,  // inputs may hold nothing (the branch that did not run)
 };
 
 class OpDef {
@@ -62,15 +62,17 @@ class OpDef {
   OpDef& out_list(std::string name, std::string doc);
   OpDef& out_optional(std::string name, std::string doc);
   OpDef& out_intermediate(std::string name, std::string doc);
-  template <class T>
-  OpDef& attr(std::string name, T value, std::string doc, std::function<void(const T&)> check = {}) {
+  template <class T> OpDef& attr(std::string name, T value, std::string doc, std::function<void(const T&)> check = {}) {
     AttrDef def{std::move(name), std::move(doc), attr_type(Attr(value)), Attr(value), false, {}};
     if (check) def.check = [check](const Attr& a) { check(std::get<T>(a)); };
     return add_attr(std::move(def));
   }
   OpDef& required_attr(std::string name, AttrType type, std::string doc);
   OpDef& may_share(std::string in, std::string out);  // the output may take the input's memory when it is the last use
-  OpDef& effects(unsigned flags) { effects_ |= flags; return *this; }
+  OpDef& effects(unsigned flags) {
+    effects_ |= flags;
+    return *this;
+  }
   OpDef& shape_from(std::string in);  // values of this optional input, where it is given, decide output shapes
   OpDef& infer(std::function<void(InferContext&)> fn);
   OpDef& grad(std::function<void(GradContext&)> fn);
@@ -78,8 +80,7 @@ class OpDef {
   // The type's kernel is chosen by the dtype of this input (default: the first one given; else attribute "dtype").
   OpDef& dtype_of_input(std::string slot);
   // Registers fn(TypeTag<T>, const KernelArgs&) -> Kernel for each T.
-  template <class... Ts, class Fn>
-  OpDef& cpu(Fn fn) {
+  template <class... Ts, class Fn> OpDef& cpu(Fn fn) {
     (add_kernel(dtype_of<Ts>, [fn](const KernelArgs& op) { return Kernel(fn(TypeTag<Ts>{}, op)); }), ...);
     return *this;
   }
@@ -128,13 +129,13 @@ class OpDef {
   KernelFactory any_kernel_;
 };
 
-OpDef& declare_op(const char* type, const char* file);  // used by AB_OP; two declarations of a type end the program start
-const OpDef& find_op(const std::string& type);          // Unsupported, with the nearest names, when there is none
+OpDef& declare_op(const char* type,
+                  const char* file);            // used by AB_OP; two declarations of a type end the program start
+const OpDef& find_op(const std::string& type);  // Unsupported, with the nearest names, when there is none
 const OpDef* find_op_or_null(const std::string& type);
-std::vector<std::string> op_types();                    // sorted
-const char* op_file(const std::string& type);           // where it is declared
+std::vector<std::string> op_types();           // sorted
+const char* op_file(const std::string& type);  // where it is declared
 
 }  // namespace anabranch
 
-#define AB_OP(type) \
-  [[maybe_unused]] static ::anabranch::OpDef& ab_op_##type = ::anabranch::declare_op(#type, __FILE__)
+#define AB_OP(type) [[maybe_unused]] static ::anabranch::OpDef& ab_op_##type = ::anabranch::declare_op(#type, __FILE__)

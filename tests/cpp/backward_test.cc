@@ -48,7 +48,7 @@ std::string signature(const ir::Op& op) {
 }
 
 struct Recorded {
-  ir::ProgramRef program;           // forward ops only
+  ir::ProgramRef program;  // forward ops only
   std::string loss;
   std::vector<std::string> wanted;  // signatures of the gradient ops
 };
@@ -168,9 +168,9 @@ TEST_F(SmallBackward, SeveralUsesAreSummed) {
   mean(add(relu("w", "a"), relu("w", "b"), "c"));
   const auto pairs = append_backward(*program_, "loss", {});
   EXPECT_THAT(pairs, ElementsAre(Pair("w", "w@GRAD")));
-  EXPECT_THAT(ops_from(4), ElementsAre("fill_constant loss@GRAD", "mean_grad c@GRAD", "elementwise_add_grad a@GRAD,b@GRAD",
-                                       "relu_grad w@GRAD@RENAME@block0@0", "relu_grad w@GRAD@RENAME@block0@1",
-                                       "sum w@GRAD"));
+  EXPECT_THAT(ops_from(4),
+              ElementsAre("fill_constant loss@GRAD", "mean_grad c@GRAD", "elementwise_add_grad a@GRAD,b@GRAD",
+                          "relu_grad w@GRAD@RENAME@block0@0", "relu_grad w@GRAD@RENAME@block0@1", "sum w@GRAD"));
   EXPECT_EQ(block().ops().back()->role_vars().size(), 1u);
   EXPECT_EQ(block().ops()[3]->role(), 256);
   EXPECT_EQ(block().ops()[4]->role(), 257);
@@ -181,8 +181,8 @@ TEST_F(SmallBackward, BothArgumentsOfOneOp) {
   var("w", {4, 3}, true);
   mean(add("w", "w", "a"));
   append_backward(*program_, "loss", {});
-  EXPECT_THAT(ops_from(4), ElementsAre("elementwise_add_grad w@GRAD@RENAME@block0@0,w@GRAD@RENAME@block0@1",
-                                       "sum w@GRAD"));
+  EXPECT_THAT(ops_from(4),
+              ElementsAre("elementwise_add_grad w@GRAD@RENAME@block0@0,w@GRAD@RENAME@block0@1", "sum w@GRAD"));
 }
 
 TEST_F(SmallBackward, StoppedAndUnwantedVariablesGetNone) {
@@ -211,7 +211,7 @@ TEST_F(SmallBackward, OpsBesideThePathAreLeftAlone) {
 TEST_F(SmallBackward, AVariableThatIsWrittenAgainHasOneGradientAVersion) {
   var("w", {4, 3}, true);
   var("v", {4, 3}, true);
-  relu("w", "a");   // overwritten below: its first version does not reach the loss
+  relu("w", "a");  // overwritten below: its first version does not reach the loss
   relu("v", "a");
   mean("a");
   EXPECT_THAT(append_backward(*program_, "loss", {}), ElementsAre(Pair("v", "v@GRAD")));

@@ -9,8 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-template <class Fn>
-ErrorKind kind_of(Fn&& fn) {
+template <class Fn> ErrorKind kind_of(Fn&& fn) {
   try {
     fn();
   } catch (const Error& e) {

@@ -50,7 +50,8 @@ struct Model {
     loss = op("mean", {{"X", {"s"}}}, "loss");
     for (const auto& [param, grad] : append_backward(*main, loss, {})) {
       op("sgd", {{"Param", {param}}, {"Grad", {grad}}, {"LearningRate", {"rate"}}}, param,
-         {{"op_role", int32_t{ir::role::kOptimize}}, {"op_role_var", std::vector<std::string>{param, grad}}}, "ParamOut");
+         {{"op_role", int32_t{ir::role::kOptimize}}, {"op_role_var", std::vector<std::string>{param, grad}}},
+         "ParamOut");
     }
   }
 

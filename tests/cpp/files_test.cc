@@ -39,8 +39,7 @@ class Files : public testing::Test {
     std::sort(names.begin(), names.end());
     return names;
   }
-  template <class Fn>
-  std::string error_of(Fn&& fn) {
+  template <class Fn> std::string error_of(Fn&& fn) {
     try {
       fn();
     } catch (const Error& e) {
@@ -169,7 +168,8 @@ TEST_F(Files, LoadingWritesIntoTheMemoryThatIsThere) {
 TEST_F(Files, AKilledWriterLeavesTheOldFile) {
   const std::string path = folder_ + "/w";
   write_file_atomic(path, "old");
-  struct stat before {}, after {};
+  struct stat before {
+  }, after{};
   ASSERT_EQ(stat(path.c_str(), &before), 0);
   write_file_atomic(path, "new");
   ASSERT_EQ(stat(path.c_str(), &after), 0);

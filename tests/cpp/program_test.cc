@@ -124,11 +124,11 @@ TEST(Program, ClonesAreDeep) {
 
 TEST(Program, DropsBlocksThatNobodyUses) {
   auto program = Program::make();
-  program->create_block(0);                      // 1: unused
-  program->create_block(0);                      // 2: used by block 0
-  program->create_block(2);                      // 3: used by block 2
-  program->create_block(1);                      // 4: unused
-  Block& grad = program->create_block(0);        // 5: used, gradient of 2
+  program->create_block(0);                // 1: unused
+  program->create_block(0);                // 2: used by block 0
+  program->create_block(2);                // 3: used by block 2
+  program->create_block(1);                // 4: unused
+  Block& grad = program->create_block(0);  // 5: used, gradient of 2
   grad.forward_block = 2;
   program->global_block().push_op(block_op(2));
   program->block(2).push_op(block_op(3));

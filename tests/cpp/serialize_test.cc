@@ -40,9 +40,9 @@ std::vector<fs::path> golden_programs() {
 // name, fields that hold their default left out. Independent of the code under test.
 
 struct Message {
-  std::map<int, const Message*> parts;      // fields that are messages
-  std::map<int, int64_t> defaults;          // fields that mean nothing when they hold this
-  int sort_by = 0;                          // of a repeated message: the field to sort by
+  std::map<int, const Message*> parts;  // fields that are messages
+  std::map<int, int64_t> defaults;      // fields that mean nothing when they hold this
+  int sort_by = 0;                      // of a repeated message: the field to sort by
 };
 
 const Message kPlain{};

@@ -44,12 +44,17 @@ std::string read_error(std::string bytes) {
 TEST(TensorStream, HasTheBytesOfTheFormat) {
   const std::string bytes = stream(make_tensor());
   EXPECT_EQ(bytes.size(), 50u);
-  EXPECT_EQ(hex(bytes.substr(0, 26)), "00000000" "0000000000000000" "00000000" "06000000" "080510021003");
+  EXPECT_EQ(hex(bytes.substr(0, 26)),
+            "00000000"
+            "0000000000000000"
+            "00000000"
+            "06000000"
+            "080510021003");
 }
 
 TEST(TensorStream, RoundTripsTypesAndLoD) {
-  for (const DType dtype : {DType::kBool, DType::kInt16, DType::kInt32, DType::kInt64, DType::kFloat16,
-                            DType::kFloat32, DType::kFloat64, DType::kUInt8, DType::kInt8}) {
+  for (const DType dtype : {DType::kBool, DType::kInt16, DType::kInt32, DType::kInt64, DType::kFloat16, DType::kFloat32,
+                            DType::kFloat64, DType::kUInt8, DType::kInt8}) {
     Tensor t(Shape{6, 2}, dtype);
     std::memset(t.mutable_raw(), 1, t.bytes());
     t.set_lod(LoD{{0, 2, 3}, {0, 3, 4, 6}});

@@ -13,11 +13,11 @@ int run(Graph& graph, const PassContext&) {
 
 }  // namespace
 
-const Pass kProgramOrder = {
-    "program_order", "nodes keep program order", "bit-equal",
-    [](const PassContext& c) -> const char* {
-      return c.build.enable_sequential_execution ? nullptr : "enable_sequential_execution is False";
-    },
-    run};
+const Pass kProgramOrder = {"program_order", "nodes keep program order", "bit-equal",
+                            [](const PassContext& c) -> const char* {
+                              return c.build.enable_sequential_execution ? nullptr
+                                                                         : "enable_sequential_execution is False";
+                            },
+                            run};
 
 }  // namespace anabranch

@@ -13,8 +13,7 @@ struct Use {
 };
 
 bool temporary(const GraphVar& v) {
-  return !v.desc.persistable && !v.fed && !v.fetched && !v.dynamic && v.produced &&
-         v.desc.kind == VarKind::kLoDTensor;
+  return !v.desc.persistable && !v.fed && !v.fetched && !v.dynamic && v.produced && v.desc.kind == VarKind::kLoDTensor;
 }
 
 bool same_block(const ir::Var& a, const ir::Var& b) {

@@ -14,8 +14,7 @@ struct Group {
   Out out;
 };
 
-template <class T>
-void add_range(const KernelContext& c, const Group& g, int64_t begin, int64_t end) {
+template <class T> void add_range(const KernelContext& c, const Group& g, int64_t begin, int64_t end) {
   const T* first = c.at(g.in, 0).data<T>();
   T* sum = c.at(g.out, 0).mutable_data<T>();
   // Replica order, whoever owns the result: AllReduce and Reduce add in the same order. Blocks stay in the cache, and
@@ -105,8 +104,9 @@ AB_OP(all_reduce)
     });
 
 AB_OP(replica_weight)
-    .doc("Out = w X (or w when X is not given), where w is this replica's share of the elements of Counted over all "
-         "active replicas, or 1 / active when nothing is counted. Weights a replica's loss gradient.")
+    .doc(
+        "Out = w X (or w when X is not given), where w is this replica's share of the elements of Counted over all "
+        "active replicas, or 1 / active when nothing is counted. Weights a replica's loss gradient.")
     .in_list("Counted", "the input of the loss's mean on every active replica; its shape alone is read")
     .in_optional("X", "[1] float, the gradient to weight")
     .out("Out", "[1] float")

@@ -21,7 +21,8 @@ std::string float_remark(int64_t id) {
 void check_ids(const char* what, const int64_t* ids, int64_t n, int64_t height, int64_t allowed) {
   for (int64_t i = 0; i < n; ++i) {
     const int64_t id = ids[i];
-    if (static_cast<uint64_t>(id) < static_cast<uint64_t>(height) || id == allowed) [[likely]] continue;
+    if (static_cast<uint64_t>(id) < static_cast<uint64_t>(height) || id == allowed) [[likely]]
+      continue;
     AB_THROW(InvalidArgument, "{} of sample {} is {}, expected 0 to {} (table of {} rows){}", what, i, id, height - 1,
              height, float_remark(id));
   }

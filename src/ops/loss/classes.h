@@ -5,9 +5,9 @@
 #include <cmath>
 #include <string>
 
+#include "opdef/op_def.h"
 #include "ops/kernels/checks.h"
 #include "ops/kernels/ids.h"
-#include "opdef/op_def.h"
 
 namespace anabranch::loss {
 
@@ -24,15 +24,13 @@ struct ClassAxis {
 };
 
 // -log(p), at most 1e20: p = 0 gives a large loss instead of an infinite one.
-template <class T>
-T neg_log(T p) {
-  return std::min(-std::log(p), static_cast<T>(1e20));
-}
+template <class T> T neg_log(T p) { return std::min(-std::log(p), static_cast<T>(1e20)); }
 
 // Labels are one class for each sample, inside [0, classes) or `ignored` (0: none is, for 0 is a class).
 inline void check_labels(const char* op, const int64_t* label, int64_t n, int64_t classes, int64_t ignored = 0) {
   for (int64_t i = 0; i < n; ++i) {
-    if (static_cast<uint64_t>(label[i]) < static_cast<uint64_t>(classes) || label[i] == ignored) [[likely]] continue;
+    if (static_cast<uint64_t>(label[i]) < static_cast<uint64_t>(classes) || label[i] == ignored) [[likely]]
+      continue;
     AB_THROW(InvalidArgument, "{}: Label of sample {} is {}, expected 0 to {} ({} classes)", op, i, label[i],
              classes - 1, classes);
   }

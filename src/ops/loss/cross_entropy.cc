@@ -10,8 +10,7 @@ namespace {
 
 using loss::ClassAxis;
 
-template <class T>
-struct HardLabels {  // checked labels of one run
+template <class T> struct HardLabels {  // checked labels of one run
   const int64_t* label;
   int64_t ignored;
   HardLabels(const char* op, const Tensor& t, Tensor* scratch, const ClassAxis& a, int64_t ignore)
@@ -22,8 +21,7 @@ struct HardLabels {  // checked labels of one run
 
 // ---- cross_entropy
 
-template <class T>
-Kernel soft_forward(In x, In label, Out y) {
+template <class T> Kernel soft_forward(In x, In label, Out y) {
   return [=](KernelContext& c) {
     const ClassAxis a(c[x].shape(), -1);
     const T *p = c[x].data<T>(), *q = c[label].data<T>();
@@ -38,8 +36,7 @@ Kernel soft_forward(In x, In label, Out y) {
   };
 }
 
-template <class T>
-Kernel soft_backward(In x, In label, In dy, Out dx) {
+template <class T> Kernel soft_backward(In x, In label, In dy, Out dx) {
   return [=](KernelContext& c) {
     if (!c.wants(dx)) return;
     const ClassAxis a(c[x].shape(), -1);
@@ -54,8 +51,7 @@ Kernel soft_backward(In x, In label, In dy, Out dx) {
 }
 
 // Y, and MatchX where it is wanted.
-template <class T>
-Kernel hard_forward(const KernelArgs& op, In x, In label, Out y, Out match) {
+template <class T> Kernel hard_forward(const KernelArgs& op, In x, In label, Out y, Out match) {
   const int64_t ignored = op.attr<int32_t>("ignore_index");
   const std::string type = op.op().type;
   const auto scratch = std::make_shared<Tensor>();
@@ -74,8 +70,7 @@ Kernel hard_forward(const KernelArgs& op, In x, In label, Out y, Out match) {
 }
 
 // own: for each sample, the probability of its label; x: all of them. One of the two is given.
-template <class T>
-Kernel hard_backward(const KernelArgs& op, In x, In own, In label, In dy, Out dx) {
+template <class T> Kernel hard_backward(const KernelArgs& op, In x, In own, In label, In dy, Out dx) {
   const int64_t ignored = op.attr<int32_t>("ignore_index");
   const std::string type = op.op().type;
   const auto scratch = std::make_shared<Tensor>();

@@ -6,15 +6,13 @@
 namespace anabranch::loss {
 namespace {
 
-template <class T>
-struct LogLoss {
+template <class T> struct LogLoss {
   T epsilon;
   T value(T p, T y) const { return -(y * std::log(p + epsilon)) - (1 - y) * std::log(1 - p + epsilon); }
   T slope(T p, T y) const { return -(y / (p + epsilon)) + (1 - y) / (1 - p + epsilon); }
 };
 
-template <class T>
-struct Hinge {
+template <class T> struct Hinge {
   T value(T x, T y) const {
     const T gap = 1 - x * (2 * y - 1);
     return gap < 0 ? T{0} : gap;  // a NaN stays one
@@ -24,8 +22,7 @@ struct Hinge {
 
 // Labels carry a click and perhaps a teacher's score: below -1: no click, no score; below 0: click, no score;
 // [0, 1): no click, score y; from 1: click, score y - 1.
-template <class T>
-struct TeacherStudent {
+template <class T> struct TeacherStudent {
   T low, high;  // the teacher's gradient is cut off where x is outside
   T value(T x, T y) const {
     const T s = softplus(x);

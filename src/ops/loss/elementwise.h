@@ -6,8 +6,8 @@
 #include <cmath>
 #include <string>
 
-#include "ops/kernels/checks.h"
 #include "opdef/op_def.h"
+#include "ops/kernels/checks.h"
 
 namespace anabranch::loss {
 
@@ -19,19 +19,14 @@ struct Names {
 };
 
 // make(tag, op) gives the loss for the type of the tag.
-template <class Make>
-void declare_elementwise(OpDef& def, OpDef& grad, const Names& names, Make make) {
+template <class Make> void declare_elementwise(OpDef& def, OpDef& grad, const Names& names, Make make) {
   const std::string x = names.x, y = names.y, out = names.out, dx = x + "@GRAD", dout = out + "@GRAD";
   def.infer([=](InferContext& c) {
        check_same(c, x, y);
        c.same_as(out, x);
      })
       .grad([=](GradContext& g) {
-        g.op(g.forward().type + "_grad")
-            .in(x, g.in(x))
-            .in(y, g.in(y))
-            .in(dout, g.dout(out))
-            .out(dx, g.din(x));
+        g.op(g.forward().type + "_grad").in(x, g.in(x)).in(y, g.in(y)).in(dout, g.dout(out)).out(dx, g.din(x));
       })
       .template cpu<float, double>([=](auto tag, const KernelArgs& op) -> Kernel {
         using T = typename decltype(tag)::type;
@@ -74,14 +69,8 @@ void declare_elementwise(OpDef& def, OpDef& grad, const Names& names, Make make)
 }
 
 // max(x, 0) + log(1 + e^-|x|) = log(1 + e^x) without overflow.
-template <class T>
-T softplus(T x) {
-  return std::max(x, T{0}) + std::log1p(std::exp(-std::abs(x)));
-}
+template <class T> T softplus(T x) { return std::max(x, T{0}) + std::log1p(std::exp(-std::abs(x))); }
 
-template <class T>
-T logistic(T x) {
-  return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x));
-}
+template <class T> T logistic(T x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
 
 }  // namespace anabranch::loss

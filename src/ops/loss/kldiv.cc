@@ -6,15 +6,15 @@ namespace {
 bool is_reduced(const ir::Op& op) { return op.attr<std::string>("reduction") != "none"; }
 
 // By what the sum of all elements is divided.
-template <class T>
-T divisor(const std::string& reduction, const Tensor& x) {
+template <class T> T divisor(const std::string& reduction, const Tensor& x) {
   if (reduction == "mean") return static_cast<T>(std::max<int64_t>(1, x.numel()));
   return reduction == "batchmean" ? static_cast<T>(std::max<int64_t>(1, x.rows())) : T{1};
 }
 
 AB_OP(kldiv_loss)
-    .doc("Kullback-Leibler divergence of Target from a distribution whose logarithms are X: Target (log Target - X), 0 "
-         "where Target is not above 0; every element (none), their sum, mean, or sum over the batch size (batchmean).")
+    .doc(
+        "Kullback-Leibler divergence of Target from a distribution whose logarithms are X: Target (log Target - X), 0 "
+        "where Target is not above 0; every element (none), their sum, mean, or sum over the batch size (batchmean).")
     .in("X", "[N, ...] float log probabilities")
     .in("Target", "as X, probabilities")
     .out("Loss", "as X, or [1] when reduced")

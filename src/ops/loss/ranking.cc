@@ -8,8 +8,9 @@ namespace anabranch {
 namespace {
 
 AB_OP(rank_loss)
-    .doc("RankNet: with d = Left - Right, Out = log(1 + e^d) - Label d; Label is the probability that left stands "
-         "before right.")
+    .doc(
+        "RankNet: with d = Left - Right, Out = log(1 + e^d) - Label d; Label is the probability that left stands "
+        "before right.")
     .source("Burges et al., ICML 2005, doi:10.1145/1102351.1102363")
     .in("Label", "[N, 1] float in [0, 1]")
     .in("Left", "[N, 1] float")
@@ -153,8 +154,9 @@ void infer_bpr(const InferContext& c) {
 }
 
 AB_OP(bpr_loss)
-    .doc("Bayesian personalised ranking: Y = sum over the other classes j of log(1 + e^(X[j] - X[label])), over their "
-         "number.")
+    .doc(
+        "Bayesian personalised ranking: Y = sum over the other classes j of log(1 + e^(X[j] - X[label])), over their "
+        "number.")
     .source("Rendle et al., UAI 2009, arXiv:1205.2618")
     .in("X", "[N, ..., classes] float scores")
     .in("Label", "[N, ..., 1] int64")

@@ -4,10 +4,7 @@
 namespace anabranch {
 namespace {
 
-template <class T>
-T sign(T x) {
-  return x > 0 ? T{1} : x < 0 ? T{-1} : T{0};
-}
+template <class T> T sign(T x) { return x > 0 ? T{1} : x < 0 ? T{-1} : T{0}; }
 
 AB_OP(huber_loss)
     .doc("With r = Y - X: Out = r^2 / 2 where |r| <= delta, else delta (|r| - delta / 2).")
@@ -90,14 +87,13 @@ void check_weights(const InferContext& c, const char* like) {
   }
 }
 
-template <class T>
-const T* optional_data(KernelContext& c, In in) {
-  return in ? c[in].data<T>() : nullptr;
-}
+template <class T> const T* optional_data(KernelContext& c, In in) { return in ? c[in].data<T>() : nullptr; }
 
 AB_OP(smooth_l1_loss)
-    .doc("With d = (X - Y) InsideWeight and s = sigma^2: Out = sum over a sample of OutsideWeight times (s d^2 / 2 where "
-         "|d| < 1 / s, else |d| - 1 / (2 s)).")
+    .doc(
+        "With d = (X - Y) InsideWeight and s = sigma^2: Out = sum over a sample of OutsideWeight times (s d^2 / 2 "
+        "where "
+        "|d| < 1 / s, else |d| - 1 / (2 s)).")
     .source("Girshick, ICCV 2015, arXiv:1504.08083")
     .in("X", "[N, ...] float predictions")
     .in("Y", "as X, targets")

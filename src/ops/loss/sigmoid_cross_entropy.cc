@@ -9,8 +9,7 @@ void infer(InferContext& c) {
 }
 
 // Elements whose label counts; at least 1, so that it can divide.
-template <class T>
-T counted(const T* label, int64_t n, T ignored, bool normalize) {
+template <class T> T counted(const T* label, int64_t n, T ignored, bool normalize) {
   if (!normalize) return 1;
   int64_t count = 0;
   for (int64_t i = 0; i < n; ++i) count += label[i] != ignored;
@@ -18,8 +17,7 @@ T counted(const T* label, int64_t n, T ignored, bool normalize) {
 }
 
 // fn(x, label) where the label counts, 0 elsewhere, over the number of those when the loss is normalized.
-template <class T, class Fn>
-void each(KernelContext& c, In x, In label, T ignored, bool normalize, T* out, Fn fn) {
+template <class T, class Fn> void each(KernelContext& c, In x, In label, T ignored, bool normalize, T* out, Fn fn) {
   const T *p = c[x].data<T>(), *y = c[label].data<T>();
   const int64_t n = c[x].numel();
   const T norm = counted(y, n, ignored, normalize);
@@ -29,8 +27,9 @@ void each(KernelContext& c, In x, In label, T ignored, bool normalize, T* out, F
 }
 
 AB_OP(sigmoid_cross_entropy_with_logits)
-    .doc("Out = max(X, 0) - X Label + log(1 + e^-|X|): cross entropy of sigmoid(X) with Label, element by element; "
-         "0 where Label is ignore_index.")
+    .doc(
+        "Out = max(X, 0) - X Label + log(1 + e^-|X|): cross entropy of sigmoid(X) with Label, element by element; "
+        "0 where Label is ignore_index.")
     .in("X", "[...] float logits")
     .in("Label", "as X, in [0, 1]")
     .out("Out", "as X")

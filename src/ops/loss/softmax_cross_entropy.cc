@@ -13,8 +13,7 @@ using loss::ClassAxis;
 int64_t block_grain(const ClassAxis& a) { return loss::kGrain / std::max<int64_t>(1, a.classes * a.inner) + 1; }
 
 // loss[j] holds the logarithm of the column's norm and becomes norm - x[label], or norm sum(label) - sum(label x).
-template <class T>
-void finish_soft(const ClassAxis& a, const T* x, const T* label, T* loss) {
+template <class T> void finish_soft(const ClassAxis& a, const T* x, const T* label, T* loss) {
   for (int64_t j = 0; j < a.inner; ++j) {
     T sum = 0;
     for (int64_t k = 0; k < a.classes; ++k) sum += label[k * a.inner + j] * (loss[j] - x[k * a.inner + j]);
@@ -22,8 +21,7 @@ void finish_soft(const ClassAxis& a, const T* x, const T* label, T* loss) {
   }
 }
 
-template <class T>
-void finish_hard(const ClassAxis& a, const T* x, const int64_t* label, int64_t ignored, T* loss) {
+template <class T> void finish_hard(const ClassAxis& a, const T* x, const int64_t* label, int64_t ignored, T* loss) {
   for (int64_t j = 0; j < a.inner; ++j) {
     loss[j] = label[j] == ignored ? T{0} : loss[j] - x[label[j] * a.inner + j];
   }
@@ -35,12 +33,13 @@ struct Options {
   int64_t ignored;
   std::string type;
   explicit Options(const ir::Op& op)
-      : axis(op.attr<int32_t>("axis")), soft(op.attr<bool>("soft_label")), ignored(op.attr<int32_t>("ignore_index")),
+      : axis(op.attr<int32_t>("axis")),
+        soft(op.attr<bool>("soft_label")),
+        ignored(op.attr<int32_t>("ignore_index")),
         type(op.type) {}
 };
 
-template <class T>
-Kernel forward(const KernelArgs& op) {
+template <class T> Kernel forward(const KernelArgs& op) {
   const In logits = op.in("Logits"), label = op.in("Label");
   const Out softmax = op.out("Softmax"), loss_out = op.out("Loss");
   const Options o(op.op());
@@ -67,8 +66,7 @@ Kernel forward(const KernelArgs& op) {
   };
 }
 
-template <class T>
-Kernel backward(const KernelArgs& op) {
+template <class T> Kernel backward(const KernelArgs& op) {
   const In softmax = op.in("Softmax"), label = op.in("Label"), dloss = op.in("Loss@GRAD");
   const Out dlogits = op.out("Logits@GRAD");
   const Options o(op.op());
@@ -99,8 +97,9 @@ Kernel backward(const KernelArgs& op) {
 }
 
 AB_OP(softmax_with_cross_entropy)
-    .doc("Softmax of Logits over `axis`, and its cross entropy with Label: Loss = log(sum exp(Logits)) - Logits[label], "
-         "or with soft_label -sum(Label log Softmax). 0 where Label is ignore_index.")
+    .doc(
+        "Softmax of Logits over `axis`, and its cross entropy with Label: Loss = log(sum exp(Logits)) - Logits[label], "
+        "or with soft_label -sum(Label log Softmax). 0 where Label is ignore_index.")
     .in("Logits", "[..., classes, ...] float")
     .in("Label", "as Logits with extent 1 on axis, int64; with soft_label as Logits")
     .out_intermediate("Softmax", "as Logits")
@@ -111,8 +110,7 @@ AB_OP(softmax_with_cross_entropy)
     .attr<int32_t>("axis", -1, "of the classes")
     .dtype_of_input("Logits")
     .infer([](InferContext& c) {
-      const Shape one =
-          loss::infer_classes(c, "Logits", c.attr<bool>("soft_label"), c.attr<int32_t>("axis"));
+      const Shape one = loss::infer_classes(c, "Logits", c.attr<bool>("soft_label"), c.attr<int32_t>("axis"));
       c.same_as("Softmax", "Logits");
       c.set_out("Loss", one, c.in("Logits").dtype);
       c.share_lod("Loss", "Logits");
@@ -135,8 +133,7 @@ AB_OP(softmax_with_cross_entropy_grad)
     .dtype_of_input("Softmax")
     .may_share("Softmax", "Logits@GRAD")
     .infer([](InferContext& c) {
-      const Shape one =
-          loss::infer_classes(c, "Softmax", c.attr<bool>("soft_label"), c.attr<int32_t>("axis"));
+      const Shape one = loss::infer_classes(c, "Softmax", c.attr<bool>("soft_label"), c.attr<int32_t>("axis"));
       check_numel(c, "Loss@GRAD", one.numel());
       grad_as(c, "Logits@GRAD", "Softmax");
     })

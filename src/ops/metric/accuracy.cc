@@ -1,8 +1,8 @@
 #include <memory>
 
+#include "opdef/op_def.h"
 #include "ops/kernels/checks.h"
 #include "ops/kernels/ids.h"
-#include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "opdef/op_def.h"
 #include "ops/kernels/checks.h"
 #include "ops/kernels/ids.h"
-#include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {
@@ -81,8 +81,9 @@ int64_t* carried_over(KernelContext& c, In in, Out out) {
 }
 
 AB_OP(auc)
-    .doc("Area under the ROC curve of binary predictions, from histograms with num_thresholds + 1 buckets that are "
-         "kept over all steps (slide_steps 0) or over the last slide_steps.")
+    .doc(
+        "Area under the ROC curve of binary predictions, from histograms with num_thresholds + 1 buckets that are "
+        "kept over all steps (slide_steps 0) or over the last slide_steps.")
     .in("Predict", "[samples, columns] float in [0, 1]; the last column counts")
     .in("Label", "[samples, 1] int64: 0 negative, above 0 positive, below 0 left out")
     .in("StatPos", "int64 histograms of the positive samples")

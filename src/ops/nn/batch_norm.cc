@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
+#include "opdef/op_def.h"
 #include "ops/kernels/checks.h"
 #include "ops/nn/norm_sums.h"
-#include "opdef/op_def.h"
 
 namespace anabranch::nn {
 namespace {
@@ -29,11 +29,9 @@ bool channels_last(const ir::Op& op) { return op.attr<std::string>("data_layout"
 
 // Sums of `kTerms` functions over the elements of every channel. out[t * channels + c].
 //   terms(i, c, T (&values)[kTerms]): the terms of element i, of channel c
-template <class T, int kTerms>
-class ChannelSums {
+template <class T, int kTerms> class ChannelSums {
  public:
-  template <class Terms>
-  void run(KernelContext& c, const Dims& d, Terms&& terms, T* out) {
+  template <class Terms> void run(KernelContext& c, const Dims& d, Terms&& terms, T* out) {
     if (d.inner > 1) {
       by_channel(c, d, terms, out);
     } else {
@@ -42,8 +40,7 @@ class ChannelSums {
   }
 
  private:
-  template <class Terms>
-  void by_channel(KernelContext& c, const Dims& d, Terms& terms, T* out) {
+  template <class Terms> void by_channel(KernelContext& c, const Dims& d, Terms& terms, T* out) {
     c.parallel_for(d.channels, kGrain / std::max<int64_t>(1, d.per_channel()) + 1, [&](int64_t begin, int64_t end) {
       for (int64_t ch = begin; ch < end; ++ch) {
         double sums[kTerms] = {};
@@ -63,10 +60,10 @@ class ChannelSums {
   }
 
   // Rows in pieces that depend on their number alone; the sums of the pieces are added in order.
-  template <class Terms>
-  void by_rows(KernelContext& c, const Dims& d, Terms& terms, T* out) {
+  template <class Terms> void by_rows(KernelContext& c, const Dims& d, Terms& terms, T* out) {
     const int64_t width = kTerms * d.channels;
-    const int64_t step = std::max((d.outer + kMaxPieces - 1) / kMaxPieces, kGrain / std::max<int64_t>(1, d.channels) + 1);
+    const int64_t step =
+        std::max((d.outer + kMaxPieces - 1) / kMaxPieces, kGrain / std::max<int64_t>(1, d.channels) + 1);
     const int64_t pieces = (d.outer + step - 1) / step;
     partial_.assign(static_cast<size_t>(pieces * width), 0.0);
     c.parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
@@ -92,8 +89,7 @@ class ChannelSums {
 };
 
 // fn(begin, end, channel) over runs of elements that belong to one channel; with channels last a run is one element.
-template <class Fn>
-void each_run(KernelContext& c, const Dims& d, Fn&& fn) {
+template <class Fn> void each_run(KernelContext& c, const Dims& d, Fn&& fn) {
   const int64_t runs = d.outer * d.channels;
   c.parallel_for(runs, kGrain / std::max<int64_t>(1, d.inner) + 1, [&](int64_t begin, int64_t end) {
     int64_t ch = d.channels ? begin % d.channels : 0;
@@ -149,8 +145,7 @@ bool fixed_statistics(const ir::Op& op) {
   return op.attr<bool>("use_global_stats") || (op.attr<bool>("is_test") && !trained);
 }
 
-template <class T>
-struct Forward {
+template <class T> struct Forward {
   In x, scale, bias, mean, variance, momentum_in;
   Out y, mean_out, variance_out, saved_mean, saved_variance;
   bool fixed, last;
@@ -159,10 +154,20 @@ struct Forward {
   std::vector<T> factor, offset;  // y = x factor + offset, for each channel
 
   explicit Forward(const KernelArgs& op)
-      : x(op.in("X")), scale(op.in("Scale")), bias(op.in("Bias")), mean(op.in("Mean")), variance(op.in("Variance")),
-        momentum_in(op.in("MomentumTensor")), y(op.out("Y")), mean_out(op.out("MeanOut")),
-        variance_out(op.out("VarianceOut")), saved_mean(op.out("SavedMean")), saved_variance(op.out("SavedVariance")),
-        fixed(fixed_statistics(op.op())), last(channels_last(op.op())), momentum(op.attr<float>("momentum")),
+      : x(op.in("X")),
+        scale(op.in("Scale")),
+        bias(op.in("Bias")),
+        mean(op.in("Mean")),
+        variance(op.in("Variance")),
+        momentum_in(op.in("MomentumTensor")),
+        y(op.out("Y")),
+        mean_out(op.out("MeanOut")),
+        variance_out(op.out("VarianceOut")),
+        saved_mean(op.out("SavedMean")),
+        saved_variance(op.out("SavedVariance")),
+        fixed(fixed_statistics(op.op())),
+        last(channels_last(op.op())),
+        momentum(op.attr<float>("momentum")),
         epsilon(op.attr<float>("epsilon")) {}
 
   T* vector(KernelContext& c, Out out) const { return c[out].template mutable_data<T>(); }
@@ -170,9 +175,11 @@ struct Forward {
   // Batch statistics into the saved outputs (the variance for now), and their share into the moving ones.
   void measure(KernelContext& c, const Dims& d, const T* data, T* m, T* v) {
     const auto count = static_cast<T>(std::max<int64_t>(1, d.per_channel()));
-    sums.run(c, d, [=](int64_t i, int64_t, T(&t)[1]) { t[0] = data[i]; }, m);
+    sums.run(
+        c, d, [=](int64_t i, int64_t, T(&t)[1]) { t[0] = data[i]; }, m);
     for (int64_t k = 0; k < d.channels; ++k) m[k] /= count;
-    sums.run(c, d, [=](int64_t i, int64_t ch, T(&t)[1]) { t[0] = (data[i] - m[ch]) * (data[i] - m[ch]); }, v);
+    sums.run(
+        c, d, [=](int64_t i, int64_t ch, T(&t)[1]) { t[0] = (data[i] - m[ch]) * (data[i] - m[ch]); }, v);
     for (int64_t k = 0; k < d.channels; ++k) v[k] /= count;
     T keep = static_cast<T>(momentum);
     if (momentum_in) keep = static_cast<T>(*c[momentum_in].template data<float>());
@@ -226,8 +233,7 @@ struct Forward {
   }
 };
 
-template <class T>
-struct Backward {
+template <class T> struct Backward {
   In x, scale, dy, saved_mean, saved_variance, mean, variance;
   Out dx, dscale, dbias;
   bool fixed, last;
@@ -236,17 +242,27 @@ struct Backward {
   std::vector<T> both, inverse;
 
   explicit Backward(const KernelArgs& op)
-      : x(op.in("X")), scale(op.in("Scale")), dy(op.in("Y@GRAD")), saved_mean(op.in("SavedMean")),
-        saved_variance(op.in("SavedVariance")), mean(op.in("Mean")), variance(op.in("Variance")),
-        dx(op.out("X@GRAD")), dscale(op.out("Scale@GRAD")), dbias(op.out("Bias@GRAD")),
-        fixed(fixed_statistics(op.op())), last(channels_last(op.op())), epsilon(op.attr<float>("epsilon")) {}
+      : x(op.in("X")),
+        scale(op.in("Scale")),
+        dy(op.in("Y@GRAD")),
+        saved_mean(op.in("SavedMean")),
+        saved_variance(op.in("SavedVariance")),
+        mean(op.in("Mean")),
+        variance(op.in("Variance")),
+        dx(op.out("X@GRAD")),
+        dscale(op.out("Scale@GRAD")),
+        dbias(op.out("Bias@GRAD")),
+        fixed(fixed_statistics(op.op())),
+        last(channels_last(op.op())),
+        epsilon(op.attr<float>("epsilon")) {}
 
   // Inverse deviations: the saved ones, or those of the moving variance.
   const T* inverse_deviation(KernelContext& c, int64_t channels) {
     if (!fixed || !variance) return c[saved_variance].template data<T>();
     const T* v = c[variance].template data<T>();
     inverse.resize(static_cast<size_t>(channels));
-    for (int64_t k = 0; k < channels; ++k) inverse[static_cast<size_t>(k)] = 1 / std::sqrt(v[k] + static_cast<T>(epsilon));
+    for (int64_t k = 0; k < channels; ++k)
+      inverse[static_cast<size_t>(k)] = 1 / std::sqrt(v[k] + static_cast<T>(epsilon));
     return inverse.data();
   }
 
@@ -257,17 +273,21 @@ struct Backward {
     const T* inv = inverse_deviation(c, d.channels);
     both.resize(static_cast<size_t>(2 * d.channels));
     T *sum_g = both.data(), *sum_gx = both.data() + d.channels;  // sums of dy and of dy (x - mean) / deviation
-    sums.run(c, d, [=](int64_t i, int64_t ch, T(&t)[2]) {
-      t[0] = g[i];
-      t[1] = g[i] * ((data[i] - m[ch]) * inv[ch]);
-    }, sum_g);
+    sums.run(
+        c, d,
+        [=](int64_t i, int64_t ch, T(&t)[2]) {
+          t[0] = g[i];
+          t[1] = g[i] * ((data[i] - m[ch]) * inv[ch]);
+        },
+        sum_g);
     if (c.wants(dbias)) std::copy(sum_g, sum_g + d.channels, c[dbias].template mutable_data<T>());
     if (c.wants(dscale)) std::copy(sum_gx, sum_gx + d.channels, c[dscale].template mutable_data<T>());
     if (!c.wants(dx)) return;
     T* to = c[dx].template mutable_data<T>();
     const T share = fixed ? T{0} : 1 / static_cast<T>(std::max<int64_t>(1, d.per_channel()));
     each_run(c, d, [=](int64_t begin, int64_t end, int64_t ch) {
-      const T factor = s[ch] * inv[ch], mean_g = sum_g[ch] * share, slope = sum_gx[ch] * share * inv[ch], middle = m[ch];
+      const T factor = s[ch] * inv[ch], mean_g = sum_g[ch] * share, slope = sum_gx[ch] * share * inv[ch],
+              middle = m[ch];
       for (int64_t i = begin; i < end; ++i) to[i] = factor * (g[i] - mean_g - (data[i] - middle) * slope);
     });
   }
@@ -282,9 +302,11 @@ void differentiate(GradContext& g) {
 }
 
 AB_OP(batch_norm)
-    .doc("Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias for each channel, with the mean and (biased) variance of "
-         "the batch; MeanOut = momentum Mean + (1 - momentum) mean, VarianceOut likewise. With is_test or "
-         "use_global_stats Mean and Variance take the place of the batch's and stay as they are.")
+    .doc(
+        "Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias for each channel, with the mean and (biased) variance "
+        "of "
+        "the batch; MeanOut = momentum Mean + (1 - momentum) mean, VarianceOut likewise. With is_test or "
+        "use_global_stats Mean and Variance take the place of the batch's and stay as they are.")
     .source("Ioffe & Szegedy, ICML 2015, arXiv:1502.03167")
     .in("X", "[N, C], [N, C, ...], or [N, ..., C] with data_layout NHWC")
     .in("Scale", "[C]")
@@ -302,7 +324,8 @@ AB_OP(batch_norm)
     .attr<float>("momentum", 0.9f, "share of the old moving statistics")
     .attr<float>("epsilon", 1.0e-5f, "keeps the quotient finite",
                  [](float v) {
-                   AB_CHECK(v >= 0 && v <= 0.001f, InvalidArgument, "batch_norm: epsilon is {}, expected 0 to 0.001", v);
+                   AB_CHECK(v >= 0 && v <= 0.001f, InvalidArgument, "batch_norm: epsilon is {}, expected 0 to 0.001",
+                            v);
                  })
     .attr<std::string>("data_layout", "NCHW", "NCHW or NHWC",
                        [](const std::string& v) {
@@ -316,8 +339,9 @@ AB_OP(batch_norm)
     .attr<bool>("trainable_statistics", false, "with is_test: use the batch's statistics nevertheless")
     .infer(infer)
     .grad(differentiate)
-    .cpu<float, double>(
-        [](auto tag, const KernelArgs& op) -> Kernel { return Forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return Forward<typename decltype(tag)::type>(op);
+    });
 
 AB_OP(batch_norm_grad)
     .doc("Gradients of batch_norm by X, Scale and Bias.")
@@ -334,8 +358,9 @@ AB_OP(batch_norm_grad)
     .out("Bias@GRAD", "[C]")
     .infer(infer_grad)
     .no_grad("second derivatives of batch_norm are not offered")
-    .cpu<float, double>(
-        [](auto tag, const KernelArgs& op) -> Kernel { return Backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return Backward<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::nn

@@ -50,15 +50,13 @@ void differentiate(GradContext& g) {
 }
 
 // Nothing to compute: the output is zeros (or has no elements).
-template <class T>
-void zero(KernelContext& c, Out out) {
+template <class T> void zero(KernelContext& c, Out out) {
   if (!c.wants(out)) return;
   T* to = c[out].mutable_data<T>();
   std::fill(to, to + c[out].numel(), T{0});
 }
 
-template <class T>
-Kernel forward(const KernelArgs& args) {
+template <class T> Kernel forward(const KernelArgs& args) {
   const In input = args.in("Input"), filter = args.in("Filter");
   const Out output = args.out("Output");
   const auto conv = std::make_shared<Conv<T>>(ConvPass::kForward);
@@ -70,8 +68,7 @@ Kernel forward(const KernelArgs& args) {
   };
 }
 
-template <class T>
-Kernel backward(const KernelArgs& args) {
+template <class T> Kernel backward(const KernelArgs& args) {
   const In input = args.in("Input"), filter = args.in("Filter"), dout = args.in("Output@GRAD");
   const Out dinput = args.out("Input@GRAD"), dfilter = args.out("Filter@GRAD");
   const auto data = std::make_shared<Conv<T>>(ConvPass::kBackwardData);
@@ -90,8 +87,9 @@ Kernel backward(const KernelArgs& args) {
 }
 
 OpDef& declare_conv(OpDef& def) {
-  def.doc("2-D convolution: Output[n, o, y, x] = sum over channels and window of Input[n, i, y s + ky d - p, ...] "
-          "Filter[o, i, ky, kx]; with groups each group of output channels sees its group of input channels.")
+  def.doc(
+         "2-D convolution: Output[n, o, y, x] = sum over channels and window of Input[n, i, y s + ky d - p, ...] "
+         "Filter[o, i, ky, kx]; with groups each group of output channels sees its group of input channels.")
       .in("Input", "[N, C, H, W] float, or [N, H, W, C]")
       .in("Filter", "[O, C / groups, height, width]")
       .in_optional("Bias", "not offered")
@@ -111,8 +109,9 @@ OpDef& declare_conv(OpDef& def) {
       .attr<std::vector<float>>("Scale_weights", {1.0f}, "of quantized forms")
       .attr<bool>("force_fp32_output", false, "accepted, without effect")
       .attr<bool>("exhaustive_search", false, "accepted, without effect");
-  return def.infer(infer).grad(differentiate).cpu<float, double>(
-      [](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+  return def.infer(infer).grad(differentiate).cpu<float, double>([](auto tag, const KernelArgs& op) {
+    return forward<typename decltype(tag)::type>(op);
+  });
 }
 
 OpDef& declare_conv_grad(OpDef& def) {

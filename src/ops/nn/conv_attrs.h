@@ -25,10 +25,9 @@ inline OpDef& declare_fusion_attrs(OpDef& def) {
       .attr<bool>("is_test", false, "accepted, without effect")
       .attr<bool>("fuse_relu", false, "not offered",
                   [](bool v) { AB_CHECK(!v, Unsupported, "fuse_relu: append an op relu instead"); })
-      .attr<std::string>("fuse_activation", "", "not offered",
-                         [](const std::string& v) {
-                           AB_CHECK(v.empty(), Unsupported, "fuse_activation: append an op {} instead", v);
-                         })
+      .attr<std::string>(
+          "fuse_activation", "", "not offered",
+          [](const std::string& v) { AB_CHECK(v.empty(), Unsupported, "fuse_activation: append an op {} instead", v); })
       .attr<float>("fuse_alpha", 0.0f, "of fuse_activation")
       .attr<float>("fuse_beta", 0.0f, "of fuse_activation")
       .attr<int32_t>("workspace_size_MB", 512, "accepted, without effect");

@@ -22,8 +22,8 @@ ConvDims conv_dims(const ir::Op& op, const Shape& input, const Shape& filter) {
   AB_CHECK(d.out_channels % d.groups == 0, InvalidArgument, "{}: {} output channels do not divide into {} groups", type,
            d.out_channels, d.groups);
   d.in_channels = filter[1] * d.groups;
-  d.window = resolve_window(op.type, attrs, {input[axes.height], input[axes.width]}, {filter[2], filter[3]},
-                            Rounding::kFloor);
+  d.window =
+      resolve_window(op.type, attrs, {input[axes.height], input[axes.width]}, {filter[2], filter[3]}, Rounding::kFloor);
   return d;
 }
 

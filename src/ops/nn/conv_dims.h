@@ -2,8 +2,8 @@
 #pragma once
 #include <memory>
 
-#include "ops/nn/window.h"
 #include "opdef/kernel_context.h"
+#include "ops/nn/window.h"
 
 namespace anabranch::nn {
 
@@ -34,8 +34,7 @@ enum class ConvPass { kForward, kBackwardData, kBackwardFilter };
 //   kForward: out[images] = conv(a[images], b[filter])
 //   kBackwardData: out[images] from a = gradient of the output, b = filter
 //   kBackwardFilter: out[filter] from a = images, b = gradient of the output
-template <class T>
-class Conv {
+template <class T> class Conv {
  public:
   explicit Conv(ConvPass pass);
   ~Conv();

@@ -30,8 +30,7 @@ memory::desc filter_desc(const ConvDims& d, bool any) {
   if (d.groups == 1) {
     return {{d.out_channels, d.in_channels, kh, kw}, memory::data_type::f32, any ? Tag::any : Tag::oihw};
   }
-  return {{d.groups, d.out_per_group(), d.in_per_group(), kh, kw}, memory::data_type::f32,
-          any ? Tag::any : Tag::goihw};
+  return {{d.groups, d.out_per_group(), d.in_per_group(), kh, kw}, memory::data_type::f32, any ? Tag::any : Tag::goihw};
 }
 
 // An operand in the layout of its tensor and in that of the primitive.
@@ -82,8 +81,9 @@ class PiecePrimitive {
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     using Forward = dnnl::convolution_forward;
-    const Forward::primitive_desc forward({dnnl::prop_kind::forward_training, direct, image, filter, result, stride,
-                                           dilation, before, after}, attr, dnnl_engine());
+    const Forward::primitive_desc forward(
+        {dnnl::prop_kind::forward_training, direct, image, filter, result, stride, dilation, before, after}, attr,
+        dnnl_engine());
     const Operand user_image{DNNL_ARG_SRC, image_desc(n, d.in_channels, w.in, d.channels_last, false), {}, {}};
     const Operand user_result{DNNL_ARG_DST, image_desc(n, d.out_channels, w.out, d.channels_last, false), {}, {}};
     const Operand user_filter{DNNL_ARG_WEIGHTS, filter_desc(d, false), {}, {}};
@@ -119,8 +119,8 @@ class PiecePrimitive {
 
   void reserve(size_t slots) {
     while (slots_.size() < slots) {
-      slots_.push_back({Bound(operands_[0]), Bound(operands_[1]), Bound(operands_[2]),
-                        memory(scratch_, dnnl_engine())});
+      slots_.push_back(
+          {Bound(operands_[0]), Bound(operands_[1]), Bound(operands_[2]), memory(scratch_, dnnl_engine())});
     }
   }
 
@@ -245,8 +245,7 @@ class ConvPlan {
 
 }  // namespace
 
-template <>
-struct Conv<float>::Impl {
+template <> struct Conv<float>::Impl {
   explicit Impl(ConvPass p) : pass(p) {}
   ConvPlan& plan(const ConvDims& d) {
     if (current && current->dims == d) return *current;
@@ -261,10 +260,8 @@ struct Conv<float>::Impl {
   std::vector<std::unique_ptr<ConvPlan>> plans;
 };
 
-template <>
-Conv<float>::Conv(ConvPass pass) : impl_(std::make_unique<Impl>(pass)) {}
-template <>
-Conv<float>::~Conv() = default;
+template <> Conv<float>::Conv(ConvPass pass) : impl_(std::make_unique<Impl>(pass)) {}
+template <> Conv<float>::~Conv() = default;
 
 template <>
 void Conv<float>::run(const KernelContext& c, const ConvDims& d, const float* a, const float* b, float* out) {

@@ -9,13 +9,13 @@ namespace {
 struct Strides {  // elements between neighbours in an image
   int64_t channel, height, width;
   Strides(bool channels_last, int64_t channels, const Pair& extents)
-      : channel(channels_last ? 1 : extents[0] * extents[1]), height(extents[1] * (channels_last ? channels : 1)),
+      : channel(channels_last ? 1 : extents[0] * extents[1]),
+        height(extents[1] * (channels_last ? channels : 1)),
         width(channels_last ? channels : 1) {}
 };
 
 // fn(image offset, filter offset, output offset) for every product of one sample with output channels of one group.
-template <class Fn>
-void each_product(const ConvDims& d, int64_t group, Fn&& fn) {
+template <class Fn> void each_product(const ConvDims& d, int64_t group, Fn&& fn) {
   const Window& w = d.window;
   const Strides in(d.channels_last, d.in_channels, w.in), out(d.channels_last, d.out_channels, w.out);
   const int64_t ci = d.in_per_group(), co = d.out_per_group(), taps = w.kernel[0] * w.kernel[1];
@@ -41,15 +41,10 @@ void each_product(const ConvDims& d, int64_t group, Fn&& fn) {
 
 }  // namespace
 
-template <>
-struct Conv<double>::Impl {
-  ConvPass pass;
-};
+template <> struct Conv<double>::Impl { ConvPass pass; };
 
-template <>
-Conv<double>::Conv(ConvPass pass) : impl_(std::make_unique<Impl>(Impl{pass})) {}
-template <>
-Conv<double>::~Conv() = default;
+template <> Conv<double>::Conv(ConvPass pass) : impl_(std::make_unique<Impl>(Impl{pass})) {}
+template <> Conv<double>::~Conv() = default;
 
 template <>
 void Conv<double>::run(const KernelContext& c, const ConvDims& d, const double* a, const double* b, double* out) {

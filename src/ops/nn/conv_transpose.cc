@@ -55,8 +55,8 @@ ConvDims transpose_dims(const ir::Op& op, const Shape& input, const Shape& filte
   d.batch = input[0];
   d.groups = op.attr<int32_t>("groups");
   d.channels_last = attrs.channels_last();
-  AB_CHECK(d.groups > 0 && filter[0] % d.groups == 0, InvalidArgument, "{}: {} input channels do not divide into {} groups",
-           op.type, filter[0], d.groups);
+  AB_CHECK(d.groups > 0 && filter[0] % d.groups == 0, InvalidArgument,
+           "{}: {} input channels do not divide into {} groups", op.type, filter[0], d.groups);
   AB_CHECK(input[axes.channel] < 0 || input[axes.channel] == filter[0], ShapeMismatch,
            "{}: Input is {} with {} channels, Filter is {} for {}", op.type, input.str(), input[axes.channel],
            filter.str(), filter[0]);
@@ -84,15 +84,13 @@ ConvDims infer_dims(const InferContext& c) {
   return transpose_dims(c.op(), c.in("Input").shape, c.in("Filter").shape);
 }
 
-template <class T>
-void zero(KernelContext& c, Out out) {
+template <class T> void zero(KernelContext& c, Out out) {
   if (!c.wants(out)) return;
   T* to = c[out].mutable_data<T>();
   std::fill(to, to + c[out].numel(), T{0});
 }
 
-template <class T>
-Kernel forward(const KernelArgs& args) {
+template <class T> Kernel forward(const KernelArgs& args) {
   const In input = args.in("Input"), filter = args.in("Filter");
   const Out output = args.out("Output");
   const auto conv = std::make_shared<Conv<T>>(ConvPass::kBackwardData);
@@ -104,8 +102,7 @@ Kernel forward(const KernelArgs& args) {
   };
 }
 
-template <class T>
-Kernel backward(const KernelArgs& args) {
+template <class T> Kernel backward(const KernelArgs& args) {
   const In input = args.in("Input"), filter = args.in("Filter"), dout = args.in("Output@GRAD");
   const Out dinput = args.out("Input@GRAD"), dfilter = args.out("Filter@GRAD");
   const auto data = std::make_shared<Conv<T>>(ConvPass::kForward);
@@ -132,7 +129,8 @@ OpDef& declare_transpose(OpDef& def) {
       .out("Output", "[N, O, H', W'], or [N, H', W', O]; H' = (H - 1) s - top - bottom + d (height - 1) + 1");
   declare_fusion_attrs(declare_window_attrs(def))
       .attr<std::vector<int32_t>>("dilations", {1, 1}, "steps inside the window: height, width")
-      .attr<std::vector<int32_t>>("output_size", {}, "H' and W', up to a stride above the smallest; empty: the smallest")
+      .attr<std::vector<int32_t>>("output_size", {},
+                                  "H' and W', up to a stride above the smallest; empty: the smallest")
       .attr<int32_t>("groups", 1, "independent groups of channels");
   return def
       .infer([](InferContext& c) {
@@ -176,7 +174,8 @@ OpDef& declare_transpose_grad(OpDef& def) {
 [[maybe_unused]] OpDef& transpose = declare_transpose(declare_op("conv2d_transpose", __FILE__));
 [[maybe_unused]] OpDef& transpose_grad = declare_transpose_grad(declare_op("conv2d_transpose_grad", __FILE__));
 [[maybe_unused]] OpDef& depthwise = declare_transpose(declare_op("depthwise_conv2d_transpose", __FILE__));
-[[maybe_unused]] OpDef& depthwise_grad = declare_transpose_grad(declare_op("depthwise_conv2d_transpose_grad", __FILE__));
+[[maybe_unused]] OpDef& depthwise_grad =
+    declare_transpose_grad(declare_op("depthwise_conv2d_transpose_grad", __FILE__));
 
 }  // namespace
 }  // namespace anabranch::nn

@@ -1,8 +1,8 @@
 #include <limits>
 
+#include "opdef/op_def.h"
 #include "ops/kernels/checks.h"
 #include "ops/kernels/philox.h"
-#include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {
@@ -14,7 +14,8 @@ struct Options {
   float rate;
   bool is_test, upscale;
   explicit Options(const ir::Op& op)
-      : rate(op.attr<float>("dropout_prob")), is_test(op.attr<bool>("is_test")),
+      : rate(op.attr<float>("dropout_prob")),
+        is_test(op.attr<bool>("is_test")),
         upscale(op.attr<std::string>("dropout_implementation") == kUpscale) {}
   // What a kept element is multiplied by; 0 when none is kept.
   float kept() const { return !upscale ? 1.0f : rate == 1.0f ? 0.0f : 1.0f / (1.0f - rate); }
@@ -55,8 +56,7 @@ void draw(KernelContext& c, const RandomKey& key, const Options& o, const T* x, 
   });
 }
 
-template <class T>
-Kernel forward(const KernelArgs& op) {
+template <class T> Kernel forward(const KernelArgs& op) {
   const In x = op.in("X"), seed = op.in("Seed");
   const Out out = op.out("Out"), mask = op.out("Mask");
   const Options o(op.op());
@@ -81,9 +81,10 @@ Kernel forward(const KernelArgs& op) {
 }
 
 AB_OP(dropout)
-    .doc("In training each element is dropped (becomes 0) with probability dropout_prob. downgrade_in_infer keeps the "
-         "others as they are and multiplies by 1 - dropout_prob in tests; upscale_in_train divides the kept ones by "
-         "1 - dropout_prob and changes nothing in tests.")
+    .doc(
+        "In training each element is dropped (becomes 0) with probability dropout_prob. downgrade_in_infer keeps the "
+        "others as they are and multiplies by 1 - dropout_prob in tests; upscale_in_train divides the kept ones by "
+        "1 - dropout_prob and changes nothing in tests.")
     .source("Srivastava et al., JMLR 15, 2014")
     .in("X", "[...] float")
     .in_optional("Seed", "[1] int, instead of the attribute seed")

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <vector>
 
+#include "opdef/op_def.h"
 #include "ops/kernels/checks.h"
 #include "ops/nn/norm_sums.h"
-#include "opdef/op_def.h"
 
 namespace anabranch::nn {
 namespace {
@@ -80,8 +80,7 @@ void normalize_row(const T* x, const T* scale, const T* bias, int64_t width, T e
   *variance = v;
 }
 
-template <class T>
-Kernel forward(const KernelArgs& op) {
+template <class T> Kernel forward(const KernelArgs& op) {
   const In x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias");
   const Out y = op.out("Y"), mean = op.out("Mean"), variance = op.out("Variance");
   const T epsilon = static_cast<T>(op.attr<float>("epsilon"));
@@ -104,16 +103,14 @@ Kernel forward(const KernelArgs& op) {
 }
 
 // dx = inv (h - mean(h) - xhat mean(h xhat)) with h = dy scale.
-template <class T>
-void grad_row(const T* x, const T* dy, const T* scale, int64_t width, T mean, T inv, T* dx) {
+template <class T> void grad_row(const T* x, const T* dy, const T* scale, int64_t width, T mean, T inv, T* dx) {
   const auto h = [=](int64_t i) { return scale ? dy[i] * scale[i] : dy[i]; };
   const T mean_h = sum_of<T>(width, h) / static_cast<T>(width);
   const T slope = sum_of<T>(width, [=](int64_t i) { return h(i) * ((x[i] - mean) * inv); }) / static_cast<T>(width);
   for (int64_t i = 0; i < width; ++i) dx[i] = inv * (h(i) - mean_h - (x[i] - mean) * inv * slope);
 }
 
-template <class T>
-struct Backward {
+template <class T> struct Backward {
   In x, scale, mean, variance, dy;
   Out dx, dscale, dbias;
   T epsilon;
@@ -121,9 +118,16 @@ struct Backward {
   std::vector<double> partial;  // for each piece of rows: sums of dy xhat, then of dy
 
   explicit Backward(const KernelArgs& op)
-      : x(op.in("X")), scale(op.in("Scale")), mean(op.in("Mean")), variance(op.in("Variance")), dy(op.in("Y@GRAD")),
-        dx(op.out("X@GRAD")), dscale(op.out("Scale@GRAD")), dbias(op.out("Bias@GRAD")),
-        epsilon(static_cast<T>(op.attr<float>("epsilon"))), axis(op.attr<int32_t>("begin_norm_axis")) {}
+      : x(op.in("X")),
+        scale(op.in("Scale")),
+        mean(op.in("Mean")),
+        variance(op.in("Variance")),
+        dy(op.in("Y@GRAD")),
+        dx(op.out("X@GRAD")),
+        dscale(op.out("Scale@GRAD")),
+        dbias(op.out("Bias@GRAD")),
+        epsilon(static_cast<T>(op.attr<float>("epsilon"))),
+        axis(op.attr<int32_t>("begin_norm_axis")) {}
 
   void operator()(KernelContext& c) {
     const Dims d(c[x].shape(), axis);
@@ -176,8 +180,9 @@ struct Backward {
 };
 
 AB_OP(layer_norm)
-    .doc("Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, with mean and (biased) variance over the axes from "
-         "begin_norm_axis on.")
+    .doc(
+        "Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, with mean and (biased) variance over the axes from "
+        "begin_norm_axis on.")
     .source("Ba, Kiros & Hinton 2016, arXiv:1607.06450")
     .in("X", "[...] float, at least 2 axes")
     .in_optional("Scale", "[product of the normalised extents]; 1 when absent")
@@ -187,7 +192,8 @@ AB_OP(layer_norm)
     .out_intermediate("Variance", "as Mean")
     .attr<float>("epsilon", 1.0e-5f, "keeps the quotient finite",
                  [](float v) {
-                   AB_CHECK(v >= 0 && v <= 0.001f, InvalidArgument, "layer_norm: epsilon is {}, expected 0 to 0.001", v);
+                   AB_CHECK(v >= 0 && v <= 0.001f, InvalidArgument, "layer_norm: epsilon is {}, expected 0 to 0.001",
+                            v);
                  })
     .attr<int32_t>("begin_norm_axis", 1, "the first axis that is normalised, at least 1")
     .infer(infer)
@@ -218,8 +224,9 @@ AB_OP(layer_norm_grad)
     .out_optional("Bias@GRAD", "as Bias")
     .infer(infer_grad)
     .no_grad("second derivatives of layer_norm are not offered")
-    .cpu<float, double>(
-        [](auto tag, const KernelArgs& op) -> Kernel { return Backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return Backward<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::nn

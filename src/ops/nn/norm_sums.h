@@ -5,8 +5,7 @@
 namespace anabranch::nn {
 
 // The sum of term(i) for i in [0, n), in blocks added up in double, so that the error does not grow with n.
-template <class T, class Term>
-T sum_of(int64_t n, Term&& term) {
+template <class T, class Term> T sum_of(int64_t n, Term&& term) {
   constexpr int64_t kPartials = 16, kBlock = 2048;
   double sum = 0;
   for (int64_t from = 0; from < n; from += kBlock) {

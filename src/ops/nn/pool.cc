@@ -15,8 +15,11 @@ struct Planes {
   int64_t count, channels, in_elems, out_elems, step;
   bool channels_last;
   explicit Planes(const PoolDims& d)
-      : count(d.batch * d.channels), channels(d.channels), in_elems(d.window.in[0] * d.window.in[1]),
-        out_elems(d.window.out[0] * d.window.out[1]), step(d.channels_last ? d.channels : 1),
+      : count(d.batch * d.channels),
+        channels(d.channels),
+        in_elems(d.window.in[0] * d.window.in[1]),
+        out_elems(d.window.out[0] * d.window.out[1]),
+        step(d.channels_last ? d.channels : 1),
         channels_last(d.channels_last) {}
   int64_t begin(int64_t plane, int64_t elems) const {
     return channels_last ? plane / channels * channels * elems + plane % channels : plane * elems;
@@ -25,8 +28,7 @@ struct Planes {
 };
 
 // fn(output, rows, columns) for the outputs of a plane, by their index.
-template <class Fn>
-void each_output(const PoolDims& d, Fn&& fn) {
+template <class Fn> void each_output(const PoolDims& d, Fn&& fn) {
   for (int64_t y = 0; y < d.window.out[0]; ++y) {
     const auto rows = d.range(0, y);
     for (int64_t x = 0; x < d.window.out[1]; ++x) fn(y * d.window.out[1] + x, rows, d.range(1, x));
@@ -41,8 +43,7 @@ void each_input(const PoolDims& d, const PoolDims::Range& rows, const PoolDims::
   }
 }
 
-template <class T>
-struct MaxPool {
+template <class T> struct MaxPool {
   static void forward(const PoolDims& d, int64_t step, const T* x, T* out) {
     each_output(d, [&](int64_t o, const auto& rows, const auto& columns) {
       T top = std::numeric_limits<T>::lowest();
@@ -65,8 +66,7 @@ struct MaxPool {
   }
 };
 
-template <class T>
-struct AvgPool {
+template <class T> struct AvgPool {
   static void forward(const PoolDims& d, int64_t step, const T* x, T* out) {
     each_output(d, [&](int64_t o, const auto& rows, const auto& columns) {
       T sum = 0;
@@ -82,8 +82,7 @@ struct AvgPool {
   }
 };
 
-template <class T, class Pool>
-Kernel forward(const KernelArgs& args, Pool) {
+template <class T, class Pool> Kernel forward(const KernelArgs& args, Pool) {
   const In x = args.in("X");
   const Out out = args.out("Out");
   DimsOf<PoolDims, decltype(&pool_dims)> dims(args.op(), pool_dims);
@@ -100,8 +99,7 @@ Kernel forward(const KernelArgs& args, Pool) {
   };
 }
 
-template <class T, class Pool>
-Kernel backward(const KernelArgs& args, Pool) {
+template <class T, class Pool> Kernel backward(const KernelArgs& args, Pool) {
   const In x = args.in("X"), out = args.in("Out"), dout = args.in("Out@GRAD");
   const Out dx = args.out("X@GRAD");
   DimsOf<PoolDims, decltype(&pool_dims)> dims(args.op(), pool_dims);
@@ -170,8 +168,8 @@ OpDef& declare_pool() {
       .infer([](InferContext& c) {
         check_tensor(c, "X");
         const PoolDims d = pool_dims(c.op(), c.in("X").shape);
-        AB_CHECK(d.window.in[0] != 0 && d.window.in[1] != 0, InvalidArgument, "pool2d: X is {}, an image of no elements",
-                 c.in("X").shape.str());
+        AB_CHECK(d.window.in[0] != 0 && d.window.in[1] != 0, InvalidArgument,
+                 "pool2d: X is {}, an image of no elements", c.in("X").shape.str());
         c.set_out("Out", d.output_shape(), c.in("X").dtype);
         c.share_lod("Out", "X");
       })

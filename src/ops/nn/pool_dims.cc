@@ -5,8 +5,7 @@
 namespace anabranch::nn {
 namespace {
 
-template <class T>
-T attr_or(const ir::Op& op, const char* name, const T& otherwise) {
+template <class T> T attr_or(const ir::Op& op, const char* name, const T& otherwise) {
   return op.has_attr(name) ? op.attr<T>(name) : otherwise;
 }
 
@@ -14,7 +13,9 @@ T attr_or(const ir::Op& op, const char* name, const T& otherwise) {
 
 PoolDims pool_dims(const ir::Op& op, const Shape& input) {
   AB_CHECK(input.rank() == 4, InvalidArgument, "{}: X is {}, expected 4 axes", op.type, input.str());
-  WindowAttrs attrs{op.attr<std::vector<int32_t>>("strides"), op.attr<std::vector<int32_t>>("paddings"), {1, 1},
+  WindowAttrs attrs{op.attr<std::vector<int32_t>>("strides"),
+                    op.attr<std::vector<int32_t>>("paddings"),
+                    {1, 1},
                     attr_or<std::string>(op, "padding_algorithm", "EXPLICIT"),
                     attr_or<std::string>(op, "data_format", "NCHW")};
   const ImageAxes axes(attrs.channels_last());

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "ops/kernels/checks.h"
 #include "opdef/op_def.h"
+#include "ops/kernels/checks.h"
 
 namespace anabranch::nn {
 namespace {
@@ -12,7 +12,9 @@ constexpr int64_t kGrain = 8192;
 struct Slopes {
   int64_t count, run;  // `run` elements in a row share a slope; after `count` slopes they begin again
   Slopes(const std::string& mode, const Shape& x)
-      : count(mode == "all" ? 1 : mode == "channel" ? x[1] : x.numel(1, x.rank())),
+      : count(mode == "all"       ? 1
+              : mode == "channel" ? x[1]
+                                  : x.numel(1, x.rank())),
         run(mode == "channel" ? x.numel(2, x.rank()) : 1) {}
   int64_t of(int64_t i) const { return i / run % count; }
 };

@@ -1,7 +1,7 @@
 #include "ops/nn/softmax_block.h"
 
-#include "ops/kernels/checks.h"
 #include "opdef/op_def.h"
+#include "ops/kernels/checks.h"
 
 namespace anabranch {
 namespace {
@@ -34,15 +34,11 @@ void infer_grad(InferContext& c) {
 }
 
 void differentiate(GradContext& g) {
-  g.op(g.forward().type + "_grad")
-      .in("Out", g.out("Out"))
-      .in("Out@GRAD", g.dout("Out"))
-      .out("X@GRAD", g.din("X"));
+  g.op(g.forward().type + "_grad").in("Out", g.out("Out")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
 }
 
 // out = x - log(sum exp(x)), through the softmax that out holds for a moment.
-template <class T>
-void log_softmax_block(const T* x, int64_t classes, int64_t inner, T* out) {
+template <class T> void log_softmax_block(const T* x, int64_t classes, int64_t inner, T* out) {
   T norm[kSoftmaxColumns];
   for (int64_t from = 0; from < inner; from += kSoftmaxColumns) {
     const int64_t columns = std::min(kSoftmaxColumns, inner - from);
@@ -54,8 +50,7 @@ void log_softmax_block(const T* x, int64_t classes, int64_t inner, T* out) {
 }
 
 // dx = dy - exp(y) sum_k dy
-template <class T>
-void log_softmax_grad_block(const T* y, const T* dy, int64_t classes, int64_t inner, T* dx) {
+template <class T> void log_softmax_grad_block(const T* y, const T* dy, int64_t classes, int64_t inner, T* dx) {
   T sum[kSoftmaxColumns];
   for (int64_t from = 0; from < inner; from += kSoftmaxColumns) {
     const int64_t columns = std::min(kSoftmaxColumns, inner - from);
@@ -70,8 +65,7 @@ void log_softmax_grad_block(const T* y, const T* dy, int64_t classes, int64_t in
   }
 }
 
-template <class T, class Block>
-Kernel forward(const KernelArgs& op, Block block) {
+template <class T, class Block> Kernel forward(const KernelArgs& op, Block block) {
   const In x = op.in("X");
   const Out out = op.out("Out");
   const int axis = op.attr<int32_t>("axis");
@@ -85,8 +79,7 @@ Kernel forward(const KernelArgs& op, Block block) {
   };
 }
 
-template <class T, class Block>
-Kernel backward(const KernelArgs& op, Block block) {
+template <class T, class Block> Kernel backward(const KernelArgs& op, Block block) {
   const In y = op.in("Out"), dy = op.in("Out@GRAD");
   const Out dx = op.out("X@GRAD");
   const int axis = op.attr<int32_t>("axis");

@@ -50,8 +50,7 @@ void softmax_columns(const T* x, int64_t classes, int64_t stride, int64_t column
 }
 
 // log_norm: [inner], or null.
-template <class T>
-void softmax_block(const T* x, int64_t classes, int64_t inner, T* out, T* log_norm) {
+template <class T> void softmax_block(const T* x, int64_t classes, int64_t inner, T* out, T* log_norm) {
   if (inner == 1) {
     const T norm = softmax_row(x, classes, out);
     if (log_norm) *log_norm = norm;
@@ -64,8 +63,7 @@ void softmax_block(const T* x, int64_t classes, int64_t inner, T* out, T* log_no
 }
 
 // dx = y (dy - sum_k y dy) over the middle axis of a block [classes, inner].
-template <class T>
-void softmax_grad_block(const T* y, const T* dy, int64_t classes, int64_t inner, T* dx) {
+template <class T> void softmax_grad_block(const T* y, const T* dy, int64_t classes, int64_t inner, T* dx) {
   T dot[kSoftmaxColumns];
   for (int64_t from = 0; from < inner; from += kSoftmaxColumns) {
     const int64_t columns = std::min(kSoftmaxColumns, inner - from);

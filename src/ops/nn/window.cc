@@ -38,8 +38,11 @@ void same_padding(Window* w) {
 }  // namespace
 
 WindowAttrs read_window_attrs(const ir::Op& op, bool with_dilations) {
-  WindowAttrs a{op.attr<std::vector<int32_t>>("strides"), op.attr<std::vector<int32_t>>("paddings"), {1, 1},
-                op.attr<std::string>("padding_algorithm"), op.attr<std::string>("data_format")};
+  WindowAttrs a{op.attr<std::vector<int32_t>>("strides"),
+                op.attr<std::vector<int32_t>>("paddings"),
+                {1, 1},
+                op.attr<std::string>("padding_algorithm"),
+                op.attr<std::string>("data_format")};
   if (with_dilations) a.dilations = op.attr<std::vector<int32_t>>("dilations");
   return a;
 }

@@ -40,12 +40,10 @@ Window resolve_window(const std::string& op, const WindowAttrs& attrs, const Pai
                       Rounding rounding);
 
 // Dims of one op, computed again only when the shapes change: in a steady step nothing is parsed.
-template <class Dims, class Compute>
-class DimsOf {
+template <class Dims, class Compute> class DimsOf {
  public:
   DimsOf(const ir::Op& op, Compute compute) : op_(op), compute_(compute) {}
-  template <class... Shapes>
-  const Dims& operator()(const Shapes&... shapes) {
+  template <class... Shapes> const Dims& operator()(const Shapes&... shapes) {
     const std::array<Shape, sizeof...(Shapes)> now{shapes...};
     if (!valid_ || !std::equal(now.begin(), now.end(), seen_.begin())) {
       dims_ = compute_(op_, shapes...);

@@ -10,8 +10,7 @@ constexpr optim::StateTable<1> kMoment = {{{"Moment", "MomentOut"}}};
 constexpr optim::StateTable<2> kAverages = {
     {{"AvgSquaredGrad", "AvgSquaredGradOut"}, {"AvgSquaredUpdate", "AvgSquaredUpdateOut"}}};
 
-template <class T>
-struct Adagrad {
+template <class T> struct Adagrad {
   T keep, add, epsilon;  // moment = keep * moment + add * g^2
   void step(T* param, const std::array<T*, 1>& state, const T* grad, T rate, int64_t n) const {
     T* moment = state[0];
@@ -23,8 +22,7 @@ struct Adagrad {
   }
 };
 
-template <class T>
-struct Adadelta {
+template <class T> struct Adadelta {
   T rho, epsilon;
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T, int64_t n) const {
     T *squared_grad = state[0], *squared_update = state[1];
@@ -59,8 +57,9 @@ AB_OP(adagrad)
     });
 
 AB_OP(decayed_adagrad)
-    .doc("MomentOut = decay Moment + (1 - decay) Grad^2; "
-         "ParamOut = Param - LearningRate Grad / (sqrt(MomentOut) + epsilon).")
+    .doc(
+        "MomentOut = decay Moment + (1 - decay) Grad^2; "
+        "ParamOut = Param - LearningRate Grad / (sqrt(MomentOut) + epsilon).")
     .source("Duchi et al., JMLR 12, 2011")
     .in("Param", "[...] float")
     .in("Grad", "as Param, dense or sparse")
@@ -80,9 +79,10 @@ AB_OP(decayed_adagrad)
     });
 
 AB_OP(adadelta)
-    .doc("Steps of the size of past steps: u(a) = -sqrt((a + epsilon) / (AvgSquaredGradOut + epsilon)) Grad; "
-         "AvgSquaredUpdateOut = rho AvgSquaredUpdate + (1 - rho) u(AvgSquaredUpdate)^2; "
-         "ParamOut = Param + u(AvgSquaredUpdateOut).")
+    .doc(
+        "Steps of the size of past steps: u(a) = -sqrt((a + epsilon) / (AvgSquaredGradOut + epsilon)) Grad; "
+        "AvgSquaredUpdateOut = rho AvgSquaredUpdate + (1 - rho) u(AvgSquaredUpdate)^2; "
+        "ParamOut = Param + u(AvgSquaredUpdateOut).")
     .source("Zeiler 2012, arXiv:1212.5701")
     .in("Param", "[...] float")
     .in("Grad", "as Param, dense or sparse")

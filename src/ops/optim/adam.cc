@@ -5,8 +5,7 @@
 namespace anabranch {
 namespace {
 
-template <class T>
-struct Adam {
+template <class T> struct Adam {
   T beta1, beta2, epsilon, rate;  // rate: with the corrections of both moments
   void step(T* param, T* m1, T* m2, const T* grad, int64_t n) const {
     const T keep1 = beta1, keep2 = beta2, add1 = 1 - beta1, add2 = 1 - beta2, eps = epsilon, lr = rate;
@@ -30,8 +29,7 @@ void infer_adam(InferContext& c) {
   }
 }
 
-template <class T>
-void set_scalar(Tensor& t, T value) {
+template <class T> void set_scalar(Tensor& t, T value) {
   if (t.dtype() == DType::kFloat64) {
     *t.mutable_data<double>() = static_cast<double>(value);
   } else {
@@ -39,8 +37,7 @@ void set_scalar(Tensor& t, T value) {
   }
 }
 
-template <class T>
-struct AdamKernel {
+template <class T> struct AdamKernel {
   In param, grad, rate, m1, m2, pow1, pow2, beta1, beta2;
   Out param_out, m1_out, m2_out, pow1_out, pow2_out;
   float beta1_attr, beta2_attr, epsilon;
@@ -48,12 +45,24 @@ struct AdamKernel {
   optim::Gradients<T> gradients;
 
   explicit AdamKernel(const KernelArgs& op)
-      : param(op.in("Param")), grad(op.in("Grad")), rate(op.in("LearningRate")), m1(op.in("Moment1")),
-        m2(op.in("Moment2")), pow1(op.in("Beta1Pow")), pow2(op.in("Beta2Pow")), beta1(op.in("Beta1Tensor")),
-        beta2(op.in("Beta2Tensor")), param_out(op.out("ParamOut")), m1_out(op.out("Moment1Out")),
-        m2_out(op.out("Moment2Out")), pow1_out(op.out("Beta1PowOut")), pow2_out(op.out("Beta2PowOut")),
-        beta1_attr(op.attr<float>("beta1")), beta2_attr(op.attr<float>("beta2")),
-        epsilon(op.attr<float>("epsilon")), lazy(op.attr<bool>("lazy_mode")) {}
+      : param(op.in("Param")),
+        grad(op.in("Grad")),
+        rate(op.in("LearningRate")),
+        m1(op.in("Moment1")),
+        m2(op.in("Moment2")),
+        pow1(op.in("Beta1Pow")),
+        pow2(op.in("Beta2Pow")),
+        beta1(op.in("Beta1Tensor")),
+        beta2(op.in("Beta2Tensor")),
+        param_out(op.out("ParamOut")),
+        m1_out(op.out("Moment1Out")),
+        m2_out(op.out("Moment2Out")),
+        pow1_out(op.out("Beta1PowOut")),
+        pow2_out(op.out("Beta2PowOut")),
+        beta1_attr(op.attr<float>("beta1")),
+        beta2_attr(op.attr<float>("beta2")),
+        epsilon(op.attr<float>("epsilon")),
+        lazy(op.attr<bool>("lazy_mode")) {}
 
   void operator()(KernelContext& c) {
     const T b1 = beta1 ? optim::scalar<T>(c[beta1]) : static_cast<T>(beta1_attr);
@@ -76,10 +85,12 @@ struct AdamKernel {
 };
 
 AB_OP(adam)
-    .doc("Moment1Out = beta1 Moment1 + (1 - beta1) Grad; Moment2Out = beta2 Moment2 + (1 - beta2) Grad^2; "
-         "ParamOut = Param - r Moment1Out / (sqrt(Moment2Out) + epsilon) with "
-         "r = LearningRate sqrt(1 - Beta2Pow) / (1 - Beta1Pow), by the next powers when Grad is sparse. Rows that a sparse Grad lacks have gradient zero, "
-         "or with lazy_mode are left alone.")
+    .doc(
+        "Moment1Out = beta1 Moment1 + (1 - beta1) Grad; Moment2Out = beta2 Moment2 + (1 - beta2) Grad^2; "
+        "ParamOut = Param - r Moment1Out / (sqrt(Moment2Out) + epsilon) with "
+        "r = LearningRate sqrt(1 - Beta2Pow) / (1 - Beta1Pow), by the next powers when Grad is sparse. Rows that a "
+        "sparse Grad lacks have gradient zero, "
+        "or with lazy_mode are left alone.")
     .source("Kingma & Ba, ICLR 2015, arXiv:1412.6980")
     .in("Param", "[...] float")
     .in("Grad", "as Param, dense or sparse")

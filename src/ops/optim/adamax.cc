@@ -7,8 +7,7 @@ namespace {
 
 constexpr optim::StateTable<2> kState = {{{"Moment", "MomentOut"}, {"InfNorm", "InfNormOut"}}};
 
-template <class T>
-struct Adamax {
+template <class T> struct Adamax {
   T beta1, beta2, epsilon;
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T rate, int64_t n) const {
     T *moment = state[0], *norm = state[1];
@@ -22,8 +21,9 @@ struct Adamax {
 };
 
 AB_OP(adamax)
-    .doc("Adam with the infinity norm: InfNormOut = max(beta2 InfNorm + epsilon, |Grad|); "
-         "ParamOut = Param - LearningRate / (1 - Beta1Pow) MomentOut / InfNormOut.")
+    .doc(
+        "Adam with the infinity norm: InfNormOut = max(beta2 InfNorm + epsilon, |Grad|); "
+        "ParamOut = Param - LearningRate / (1 - Beta1Pow) MomentOut / InfNormOut.")
     .source("Kingma & Ba, ICLR 2015, arXiv:1412.6980")
     .in("Param", "[...] float")
     .in("Grad", "as Param, dense or sparse")

@@ -8,13 +8,9 @@
 
 namespace anabranch::optim {
 
-template <size_t N>
-using StateTable = std::array<std::pair<const char*, const char*>, N>;
+template <size_t N> using StateTable = std::array<std::pair<const char*, const char*>, N>;
 
-template <size_t N>
-StateSlots as_slots(const StateTable<N>& table) {
-  return {table.begin(), table.end()};
-}
+template <size_t N> StateSlots as_slots(const StateTable<N>& table) { return {table.begin(), table.end()}; }
 
 template <class T, size_t N, class Rule, class RateOf>
 Kernel elementwise_update(const KernelArgs& op, const StateTable<N>& table, Rows which, Rule rule, RateOf rate_of) {

@@ -8,8 +8,7 @@ namespace {
 constexpr optim::StateTable<2> kState = {
     {{"SquaredAccumulator", "SquaredAccumOut"}, {"LinearAccumulator", "LinearAccumOut"}}};
 
-template <class T>
-struct Ftrl {
+template <class T> struct Ftrl {
   T l1, l2, power;
   T root(T x) const { return power == T(-0.5) ? std::sqrt(x) : std::pow(x, -power); }
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T rate, int64_t n) const {
@@ -26,9 +25,10 @@ struct Ftrl {
 };
 
 AB_OP(ftrl)
-    .doc("Follow the regularized leader: with n the sum of Grad^2 and z the linear accumulator, z += Grad - "
-         "(n'^-lr_power - n^-lr_power) / LearningRate Param; ParamOut = 0 where |z| <= l1, else "
-         "(sign(z) l1 - z) / (n'^-lr_power / LearningRate + 2 l2).")
+    .doc(
+        "Follow the regularized leader: with n the sum of Grad^2 and z the linear accumulator, z += Grad - "
+        "(n'^-lr_power - n^-lr_power) / LearningRate Param; ParamOut = 0 where |z| <= l1, else "
+        "(sign(z) l1 - z) / (n'^-lr_power / LearningRate + 2 l2).")
     .source("McMahan et al., KDD 2013, doi:10.1145/2487575.2488200")
     .in("Param", "[...] float")
     .in("SquaredAccumulator", "as Param")

@@ -5,8 +5,7 @@ namespace {
 
 constexpr optim::StateTable<1> kState = {{{"Velocity", "VelocityOut"}}};
 
-template <class T>
-struct Momentum {
+template <class T> struct Momentum {
   T mu;
   bool nesterov;
   void step(T* param, const std::array<T*, 1>& state, const T* grad, T rate, int64_t n) const {
@@ -27,8 +26,9 @@ struct Momentum {
 };
 
 AB_OP(momentum)
-    .doc("VelocityOut = mu * Velocity + Grad; ParamOut = Param - LearningRate * VelocityOut, or with Nesterov's form "
-         "Param - LearningRate * (Grad + mu * VelocityOut). Rows that a sparse Grad lacks have gradient zero.")
+    .doc(
+        "VelocityOut = mu * Velocity + Grad; ParamOut = Param - LearningRate * VelocityOut, or with Nesterov's form "
+        "Param - LearningRate * (Grad + mu * VelocityOut). Rows that a sparse Grad lacks have gradient zero.")
     .source("Polyak 1964, doi:10.1016/0041-5553(64)90137-5; Sutskever et al., ICML 2013")
     .in("Param", "[...] float")
     .in("Grad", "as Param, dense or sparse")

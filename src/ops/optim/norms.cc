@@ -8,16 +8,14 @@ namespace anabranch {
 namespace {
 
 // One thread adds in double: every split of the update gives the same norm.
-template <class T>
-T norm_of(const T* x, int64_t n) {
+template <class T> T norm_of(const T* x, int64_t n) {
   double sum = 0;
   for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
   return static_cast<T>(std::sqrt(sum));
 }
 
 // The gradient as a dense array: norms and noise are of all elements.
-template <class T>
-class DenseGradient {
+template <class T> class DenseGradient {
  public:
   const T* read(KernelContext& c, const Value& grad, const Tensor& param) {
     if (!grad.get<SelectedRows>()) return grad.tensor().data<T>();
@@ -33,8 +31,7 @@ class DenseGradient {
   std::shared_ptr<Tensor> dense_ = std::make_shared<Tensor>();
 };
 
-template <class T>
-Kernel lars_kernel(const KernelArgs& op) {
+template <class T> Kernel lars_kernel(const KernelArgs& op) {
   const In param = op.in("Param"), grad = op.in("Grad"), velocity = op.in("Velocity"), rate = op.in("LearningRate");
   const Out param_out = op.out("ParamOut"), velocity_out = op.out("VelocityOut");
   const T mu = static_cast<T>(op.attr<float>("mu")), coeff = static_cast<T>(op.attr<float>("lars_coeff")),
@@ -60,8 +57,7 @@ Kernel lars_kernel(const KernelArgs& op) {
   };
 }
 
-template <class T>
-struct Lamb {
+template <class T> struct Lamb {
   T beta1, beta2, epsilon, decay;
   void moments(const T* p, T* m1, T* m2, const T* g, T* step, int64_t begin, int64_t end) const {
     for (int64_t i = begin; i < end; ++i) {
@@ -72,8 +68,7 @@ struct Lamb {
   }
 };
 
-template <class T>
-Kernel lamb_kernel(const KernelArgs& op) {
+template <class T> Kernel lamb_kernel(const KernelArgs& op) {
   const In param = op.in("Param"), grad = op.in("Grad"), m1 = op.in("Moment1"), m2 = op.in("Moment2"),
            rate = op.in("LearningRate");
   const Out param_out = op.out("ParamOut"), m1_out = op.out("Moment1Out"), m2_out = op.out("Moment2Out");
@@ -99,8 +94,7 @@ Kernel lamb_kernel(const KernelArgs& op) {
   };
 }
 
-template <class T>
-Kernel dpsgd_kernel(const KernelArgs& op) {
+template <class T> Kernel dpsgd_kernel(const KernelArgs& op) {
   const In param = op.in("Param"), grad = op.in("Grad"), rate = op.in("LearningRate");
   const Out param_out = op.out("ParamOut");
   const float clip = op.attr<float>("clip"), batch = op.attr<float>("batch_size"), sigma = op.attr<float>("sigma");
@@ -123,9 +117,10 @@ Kernel dpsgd_kernel(const KernelArgs& op) {
 }
 
 AB_OP(lars_momentum)
-    .doc("Momentum with a rate for each parameter: local = LearningRate lars_coeff |Param| / (|Grad| + "
-         "lars_weight_decay |Param|); VelocityOut = mu Velocity + local (Grad + lars_weight_decay Param); "
-         "ParamOut = Param - VelocityOut.")
+    .doc(
+        "Momentum with a rate for each parameter: local = LearningRate lars_coeff |Param| / (|Grad| + "
+        "lars_weight_decay |Param|); VelocityOut = mu Velocity + local (Grad + lars_weight_decay Param); "
+        "ParamOut = Param - VelocityOut.")
     .source("You et al. 2017, arXiv:1708.03888")
     .in("Param", "[...] float")
     .in("Grad", "as Param, dense or sparse")
@@ -136,14 +131,18 @@ AB_OP(lars_momentum)
     .attr<float>("mu", 0.0f, "momentum coefficient")
     .attr<float>("lars_coeff", 0.001f, "trust in the ratio of norms")
     .attr<float>("lars_weight_decay", 0.0005f, "weight decay; 0 switches the local rate off")
-    .infer([](InferContext& c) { optim::infer_update(c, {{"Velocity", "VelocityOut"}}); })
+    .infer([](InferContext& c) {
+      optim::infer_update(c, {{"Velocity", "VelocityOut"}});
+    })
     .no_grad(optim::kNoGrad)
-    .cpu<float, double>(
-        [](auto tag, const KernelArgs& op) -> Kernel { return lars_kernel<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return lars_kernel<typename decltype(tag)::type>(op);
+    });
 
 AB_OP(lamb)
-    .doc("Adam's step plus weight_decay Param, scaled to the norm of the parameter: with s = m1 / (sqrt(m2) + epsilon) "
-         "+ weight_decay Param, ParamOut = Param - LearningRate |Param| / |s| s.")
+    .doc(
+        "Adam's step plus weight_decay Param, scaled to the norm of the parameter: with s = m1 / (sqrt(m2) + epsilon) "
+        "+ weight_decay Param, ParamOut = Param - LearningRate |Param| / |s| s.")
     .source("You et al., ICLR 2020, arXiv:1904.00962")
     .in("Param", "[...] float")
     .in("Grad", "as Param, dense or sparse")
@@ -165,12 +164,14 @@ AB_OP(lamb)
       check_numel(c, "Beta2Pow", 1);
     })
     .no_grad(optim::kNoGrad)
-    .cpu<float, double>(
-        [](auto tag, const KernelArgs& op) -> Kernel { return lamb_kernel<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return lamb_kernel<typename decltype(tag)::type>(op);
+    });
 
 AB_OP(dpsgd)
-    .doc("Differentially private descent: Grad is scaled to a norm of at most clip, normal noise of deviation sigma / "
-         "batch_size is added to every element, ParamOut = Param - LearningRate times that.")
+    .doc(
+        "Differentially private descent: Grad is scaled to a norm of at most clip, normal noise of deviation sigma / "
+        "batch_size is added to every element, ParamOut = Param - LearningRate times that.")
     .source("Abadi et al., CCS 2016, doi:10.1145/2976749.2978318")
     .in("Param", "[...] float")
     .in("Grad", "as Param, dense or sparse")
@@ -185,8 +186,9 @@ AB_OP(dpsgd)
     .effects(kRandom)
     .infer([](InferContext& c) { optim::infer_update(c, {}); })
     .no_grad(optim::kNoGrad)
-    .cpu<float, double>(
-        [](auto tag, const KernelArgs& op) -> Kernel { return dpsgd_kernel<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return dpsgd_kernel<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch

@@ -9,8 +9,7 @@ constexpr optim::StateTable<2> kPlain = {{{"MeanSquare", "MeanSquareOut"}, {"Mom
 constexpr optim::StateTable<3> kCentered = {
     {{"MeanSquare", "MeanSquareOut"}, {"Moment", "MomentOut"}, {"MeanGrad", "MeanGradOut"}}};
 
-template <class T>
-struct RmsProp {
+template <class T> struct RmsProp {
   T decay, momentum, epsilon;
   bool centered;
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T rate, int64_t n) const {
@@ -44,11 +43,13 @@ void infer_rmsprop(InferContext& c) {
 }
 
 AB_OP(rmsprop)
-    .doc("MeanSquareOut = decay MeanSquare + (1 - decay) Grad^2; MomentOut = momentum Moment + LearningRate Grad / "
-         "sqrt(MeanSquareOut + epsilon), where centered subtracts the square of the mean gradient under the root; "
-         "ParamOut = Param - MomentOut. Rows that a sparse Grad lacks have gradient zero.")
-    .source("Tieleman & Hinton, Neural Networks for Machine Learning, lecture 6.5, 2012; centered: Graves 2013, "
-            "arXiv:1308.0850")
+    .doc(
+        "MeanSquareOut = decay MeanSquare + (1 - decay) Grad^2; MomentOut = momentum Moment + LearningRate Grad / "
+        "sqrt(MeanSquareOut + epsilon), where centered subtracts the square of the mean gradient under the root; "
+        "ParamOut = Param - MomentOut. Rows that a sparse Grad lacks have gradient zero.")
+    .source(
+        "Tieleman & Hinton, Neural Networks for Machine Learning, lecture 6.5, 2012; centered: Graves 2013, "
+        "arXiv:1308.0850")
     .in("Param", "[...] float")
     .in("MeanSquare", "as Param")
     .in_optional("MeanGrad", "as Param; wanted by centered")

@@ -3,8 +3,7 @@
 namespace anabranch {
 namespace {
 
-template <class T>
-void step(T* param, const T* grad, T rate, int64_t n) {
+template <class T> void step(T* param, const T* grad, T rate, int64_t n) {
   for (int64_t i = 0; i < n; ++i) param[i] -= rate * grad[i];
 }
 
@@ -25,8 +24,7 @@ AB_OP(sgd)
         const T lr = optim::scalar<T>(c[rate]);
         T* p = optim::updated<T>(c, param, param_out);
         gradients.read(c.value(grad), c[param]);
-        gradients.update(c, optim::Rows::kTouched,
-                         [=](int64_t i, int64_t n, const T* g) { step(p + i, g, lr, n); });
+        gradients.update(c, optim::Rows::kTouched, [=](int64_t i, int64_t n, const T* g) { step(p + i, g, lr, n); });
       };
     });
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "ops/kernels/checks.h"
 #include "opdef/op_def.h"
+#include "ops/kernels/checks.h"
 
 namespace anabranch::optim {
 
@@ -20,15 +20,13 @@ using StateSlots = std::vector<std::pair<const char*, const char*>>;
 void infer_update(InferContext& c, const StateSlots& state);
 
 // The one element of a float tensor.
-template <class T>
-T scalar(const Tensor& t) {
+template <class T> T scalar(const Tensor& t) {
   AB_CHECK(t.numel() == 1, InvalidArgument, "a scalar is expected, the tensor is {}", t.shape().str());
   return t.dtype() == DType::kFloat64 ? static_cast<T>(*t.data<double>()) : static_cast<T>(*t.data<float>());
 }
 
 // An output without the memory of its input (it has another name) starts as a copy of it.
-template <class T>
-T* updated(KernelContext& c, In in, Out out) {
+template <class T> T* updated(KernelContext& c, In in, Out out) {
   T* to = c[out].mutable_data<T>();
   const T* from = c[in].data<T>();
   if (to != from) std::copy(from, from + c[in].numel(), to);
@@ -44,8 +42,7 @@ struct MergedRows {
   std::vector<char> zeros;  // a row of gradient zero
 };
 
-template <class T, class Rule>
-void update_dense(KernelContext& c, const T* grad, int64_t n, Rule&& rule) {
+template <class T, class Rule> void update_dense(KernelContext& c, const T* grad, int64_t n, Rule&& rule) {
   c.parallel_for(n, kGrain, [&](int64_t begin, int64_t end) { rule(begin, end - begin, grad + begin); });
 }
 
@@ -72,8 +69,7 @@ void update_sparse(KernelContext& c, const SelectedRows& g, const T* zeros, Rows
 }
 
 // Gradients of one update op, kept between steps for its scratch memory.
-template <class T>
-class Gradients {
+template <class T> class Gradients {
  public:
   // Once for every run, before update(): a rule that needs two passes calls update() twice.
   void read(const Value& grad, const Tensor& param) {
@@ -85,8 +81,7 @@ class Gradients {
     }
     numel_ = param.numel();
   }
-  template <class Rule>
-  void update(KernelContext& c, Rows which, Rule&& rule) const {
+  template <class Rule> void update(KernelContext& c, Rows which, Rule&& rule) const {
     if (sparse_) {
       update_sparse<T>(c, *sparse_, reinterpret_cast<const T*>(scratch_->zeros.data()), which, rule);
     } else {

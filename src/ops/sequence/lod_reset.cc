@@ -7,8 +7,6 @@
 namespace anabranch::sequence {
 namespace {
 
-
-
 void copy(KernelContext& c, In from, Out to) {
   if (c.wants(to) && c[from].raw() != c[to].raw()) std::memcpy(c[to].mutable_raw(), c[from].raw(), c[from].bytes());
 }
@@ -56,8 +54,9 @@ LoDRef appended(const InferContext& c, const LoDRef& level) {
 }
 
 AB_OP(lod_reset)
-    .doc("X with other sequences: those of Y, or the offsets that Y holds, or target_lod; append adds them as a new "
-         "innermost level.")
+    .doc(
+        "X with other sequences: those of Y, or the offsets that Y holds, or target_lod; append adds them as a new "
+        "innermost level.")
     .in("X", "[rows, ...]")
     .in_optional("Y", "gives its sequences, or int32 offsets")
     .out("Out", "as X")

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ops/kernels/checks.h"
 #include "opdef/op_def.h"
+#include "ops/kernels/checks.h"
 
 namespace anabranch::sequence {
 

@@ -38,8 +38,7 @@ int64_t infer_columns(const InferContext& c) {
 }
 
 // fn(row, tap, source row) for every pair inside one sequence; source -1: outside of it.
-template <class Fn>
-void each_tap(const Offsets& o, const Context& context, int64_t sequence, Fn&& fn) {
+template <class Fn> void each_tap(const Offsets& o, const Context& context, int64_t sequence, Fn&& fn) {
   const int64_t first = o[static_cast<size_t>(sequence)], last = o[static_cast<size_t>(sequence) + 1];
   for (int64_t row = first; row < last; ++row) {
     for (int64_t tap = 0; tap < context.length; ++tap) {
@@ -67,8 +66,7 @@ void gather(KernelContext& c, const Offsets& o, const Context& context, const T*
                  });
 }
 
-template <class T>
-Kernel forward(const KernelArgs& op) {
+template <class T> Kernel forward(const KernelArgs& op) {
   const In x = op.in("X"), filter = op.in("Filter");
   const Out out = op.out("Out");
   const Context context(op.op());
@@ -83,8 +81,7 @@ Kernel forward(const KernelArgs& op) {
   };
 }
 
-template <class T>
-void scatter(const Offsets& o, const Context& context, const T* columns, int64_t width, T* dx) {
+template <class T> void scatter(const Offsets& o, const Context& context, const T* columns, int64_t width, T* dx) {
   std::fill(dx, dx + o.back() * width, T{0});
   for (int64_t s = 0; s < count(o); ++s) {
     each_tap(o, context, s, [&](int64_t row, int64_t tap, int64_t source) {
@@ -96,8 +93,7 @@ void scatter(const Offsets& o, const Context& context, const T* columns, int64_t
   }
 }
 
-template <class T>
-Kernel backward(const KernelArgs& op) {
+template <class T> Kernel backward(const KernelArgs& op) {
   const In x = op.in("X"), filter = op.in("Filter"), dout = op.in("Out@GRAD");
   const Out dx = op.out("X@GRAD"), dfilter = op.out("Filter@GRAD");
   const Context context(op.op());
@@ -120,8 +116,9 @@ Kernel backward(const KernelArgs& op) {
 }
 
 AB_OP(sequence_conv)
-    .doc("Out[t] = [X[t + contextStart], ..., X[t + contextStart + contextLength - 1]] Filter, where rows outside the "
-         "sequence are zero.")
+    .doc(
+        "Out[t] = [X[t + contextStart], ..., X[t + contextStart + contextLength - 1]] Filter, where rows outside the "
+        "sequence are zero.")
     .in("X", "[rows, width] float with sequences")
     .in_optional("PaddingData", "not offered")
     .in("Filter", "[contextLength * width, columns]")

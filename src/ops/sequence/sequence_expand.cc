@@ -46,15 +46,13 @@ Plan plan_expand_as(const ir::Op& op, const Shape& x, const LoD& y_lod) {
   return {rows_as_pieces(x[0]), &y_lod[0]};
 }
 
-template <bool kAs>
-Plan plan_of(const ir::Op& op, const Tensor& x, const Tensor& y) {
+template <bool kAs> Plan plan_of(const ir::Op& op, const Tensor& x, const Tensor& y) {
   AB_CHECK(!y.lod().empty(), InvalidArgument, "{}: Y has no sequences", op.type);
   if constexpr (kAs) return plan_expand_as(op, x.shape(), y.lod());
   return plan_expand(op, x.shape(), x.lod(), y.lod());
 }
 
-template <bool kAs>
-void infer(InferContext& c) {
+template <bool kAs> void infer(InferContext& c) {
   check_tensor(c, "X");
   check_rank(c, "X", 2, kMaxRank);
   if (!c.runtime()) {
@@ -81,8 +79,7 @@ void infer(InferContext& c) {
   if (!x.empty()) set_lod(c, "Out", one_level(std::move(made)));
 }
 
-template <bool kAs>
-Kernel forward(const KernelArgs& args) {
+template <bool kAs> Kernel forward(const KernelArgs& args) {
   const In x = args.in("X"), y = args.in("Y");
   const Out out = args.out("Out");
   const ir::Op op = args.op();
@@ -99,8 +96,7 @@ Kernel forward(const KernelArgs& args) {
   };
 }
 
-template <class T, bool kAs>
-Kernel backward(const KernelArgs& args) {
+template <class T, bool kAs> Kernel backward(const KernelArgs& args) {
   const In x = args.in("X"), y = args.in("Y"), dout = args.in("Out@GRAD");
   const Out dx = args.out("X@GRAD");
   const ir::Op op = args.op();
@@ -121,8 +117,7 @@ Kernel backward(const KernelArgs& args) {
   };
 }
 
-template <bool kAs>
-void infer_grad(InferContext& c) {
+template <bool kAs> void infer_grad(InferContext& c) {
   check_same_dtype(c, "X", "Out@GRAD");
   if (c.runtime()) {
     const LoD& y = lod_of(c, "Y");
@@ -147,8 +142,7 @@ void differentiate(GradContext& g) {
       .out("X@GRAD", g.din("X"));
 }
 
-template <bool kAs>
-OpDef& declare_grad(OpDef& def) {
+template <bool kAs> OpDef& declare_grad(OpDef& def) {
   return def.doc("X@GRAD: sums of Out@GRAD over the repetitions.")
       .in("X", "as in the forward op")
       .in("Y", "for its sequences")
@@ -161,8 +155,9 @@ OpDef& declare_grad(OpDef& def) {
 }
 
 AB_OP(sequence_expand)
-    .doc("Row i of X (or its sequence i, when X has sequences) is repeated as often as sequence i of the level "
-         "ref_level of Y is long.")
+    .doc(
+        "Row i of X (or its sequence i, when X has sequences) is repeated as often as sequence i of the level "
+        "ref_level of Y is long.")
     .in("X", "[rows, ...], with one level of sequences or none")
     .in("Y", "gives its sequences only")
     .out("Out", "[repeated rows, ...]; with sequences when X has some")

@@ -18,8 +18,8 @@ int64_t longest(const Offsets& o) {
 
 int64_t padded_length(const ir::Op& op, const Offsets& o) {
   const int64_t wanted = op.attr<int32_t>("padded_length"), most = longest(o);
-  AB_CHECK(wanted == -1 || wanted >= most, InvalidArgument,
-           "{}: padded_length is {}, the longest sequence has {} rows", op.type, wanted, most);
+  AB_CHECK(wanted == -1 || wanted >= most, InvalidArgument, "{}: padded_length is {}, the longest sequence has {} rows",
+           op.type, wanted, most);
   return wanted == -1 ? most : wanted;
 }
 
@@ -73,25 +73,24 @@ AB_OP(sequence_pad)
     })
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [x = op.in("X"), pad = op.in("PadValue"), out = op.out("Out"), lengths = op.out("Length")](
-                 KernelContext& c) {
-        const Offsets& o = offsets(c[x]);
-        const int64_t length = c[out].shape()[1], width = c[x].row_elems();
-        const bool one = c[pad].numel() == 1;
-        T* to = c[out].template mutable_data<T>();
-        int64_t* n = c.wants(lengths) ? c[lengths].template mutable_data<int64_t>() : nullptr;
-        for (int64_t s = 0; s < count(o); ++s) {
-          const int64_t first = o[static_cast<size_t>(s)], rows = o[static_cast<size_t>(s) + 1] - first;
-          pad_sequence(c[x].data<T>() + first * width, rows, length, width, c[pad].data<T>(), one,
-                       to + s * length * width);
-          if (n) n[s] = rows;
-        }
-      };
+      return
+          [x = op.in("X"), pad = op.in("PadValue"), out = op.out("Out"), lengths = op.out("Length")](KernelContext& c) {
+            const Offsets& o = offsets(c[x]);
+            const int64_t length = c[out].shape()[1], width = c[x].row_elems();
+            const bool one = c[pad].numel() == 1;
+            T* to = c[out].template mutable_data<T>();
+            int64_t* n = c.wants(lengths) ? c[lengths].template mutable_data<int64_t>() : nullptr;
+            for (int64_t s = 0; s < count(o); ++s) {
+              const int64_t first = o[static_cast<size_t>(s)], rows = o[static_cast<size_t>(s) + 1] - first;
+              pad_sequence(c[x].data<T>() + first * width, rows, length, width, c[pad].data<T>(), one,
+                           to + s * length * width);
+              if (n) n[s] = rows;
+            }
+          };
     });
 
 // Rows of a padded batch back in line: `from` [sequences, length, width] to the rows that o describes.
-template <class T>
-void take_rows(const Offsets& o, const T* from, int64_t length, int64_t width, T* to) {
+template <class T> void take_rows(const Offsets& o, const T* from, int64_t length, int64_t width, T* to) {
   for (int64_t s = 0; s < count(o); ++s) {
     const int64_t first = o[static_cast<size_t>(s)], rows = o[static_cast<size_t>(s) + 1] - first;
     const T* batch = from + s * length * width;

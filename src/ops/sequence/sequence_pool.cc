@@ -52,14 +52,12 @@ void infer_grad(InferContext& c) {
 }
 
 // By what the sum of a sequence is divided.
-template <class T>
-T divisor(Pool pool, int64_t length) {
+template <class T> T divisor(Pool pool, int64_t length) {
   if (pool == Pool::kAverage) return static_cast<T>(length);
   return pool == Pool::kSqrt ? std::sqrt(static_cast<T>(length)) : T{1};
 }
 
-template <class T>
-void pool_sum(Pool pool, const T* x, int64_t length, int64_t width, T* out) {
+template <class T> void pool_sum(Pool pool, const T* x, int64_t length, int64_t width, T* out) {
   std::copy(x, x + width, out);
   for (int64_t r = 1; r < length; ++r) {
     for (int64_t j = 0; j < width; ++j) out[j] += x[r * width + j];
@@ -69,8 +67,7 @@ void pool_sum(Pool pool, const T* x, int64_t length, int64_t width, T* out) {
   for (int64_t j = 0; j < width; ++j) out[j] /= over;
 }
 
-template <class T>
-void pool_max(const T* x, int64_t from, int64_t to, int64_t width, T* out, int32_t* index) {
+template <class T> void pool_max(const T* x, int64_t from, int64_t to, int64_t width, T* out, int32_t* index) {
   for (int64_t j = 0; j < width; ++j) {
     int64_t best = from;
     for (int64_t r = from + 1; r < to; ++r) {
@@ -81,8 +78,7 @@ void pool_max(const T* x, int64_t from, int64_t to, int64_t width, T* out, int32
   }
 }
 
-template <class T>
-Kernel forward(const KernelArgs& op) {
+template <class T> Kernel forward(const KernelArgs& op) {
   const In x = op.in("X");
   const Out out = op.out("Out"), max_index = op.out("MaxIndex");
   const Pool pool = pool_of(op.op());
@@ -92,8 +88,7 @@ Kernel forward(const KernelArgs& op) {
     const int64_t width = c[x].row_elems(), n = count(o);
     const T* from = c[x].data<T>();
     T* to = c[out].template mutable_data<T>();
-    int32_t* index =
-        pool == Pool::kMax && c.wants(max_index) ? c[max_index].template mutable_data<int32_t>() : nullptr;
+    int32_t* index = pool == Pool::kMax && c.wants(max_index) ? c[max_index].template mutable_data<int32_t>() : nullptr;
     const int64_t grain = kGrain * n / std::max<int64_t>(1, c[x].numel()) + 1;
     c.parallel_for(n, grain, [=, &o](int64_t begin, int64_t end) {
       for (int64_t s = begin; s < end; ++s) {
@@ -116,8 +111,7 @@ Kernel forward(const KernelArgs& op) {
 }
 
 // The gradient of one sequence of at least one row.
-template <class T>
-void grad_sequence(Pool pool, const T* dout, int64_t length, int64_t width, T* dx) {
+template <class T> void grad_sequence(Pool pool, const T* dout, int64_t length, int64_t width, T* dx) {
   if (pool == Pool::kFirst || pool == Pool::kLast) {
     std::fill(dx, dx + length * width, T{0});
     std::copy(dout, dout + width, dx + (pool == Pool::kFirst ? 0 : length - 1) * width);
@@ -140,8 +134,7 @@ void grad_max(const T* dout, const int32_t* index, int64_t first, int64_t last, 
   }
 }
 
-template <class T>
-Kernel backward(const KernelArgs& op) {
+template <class T> Kernel backward(const KernelArgs& op) {
   const In x = op.in("X"), dout = op.in("Out@GRAD"), max_index = op.in("MaxIndex");
   const Out dx = op.out("X@GRAD");
   const Pool pool = pool_of(op.op());
@@ -174,8 +167,9 @@ void differentiate(GradContext& g) {
 }
 
 AB_OP(sequence_pool)
-    .doc("One row for each sequence of the innermost level: the SUM of its rows, their AVERAGE, their sum over the root "
-         "of their number (SQRT), the MAX of each column, the FIRST or the LAST row; pad_value for an empty sequence.")
+    .doc(
+        "One row for each sequence of the innermost level: the SUM of its rows, their AVERAGE, their sum over the root "
+        "of their number (SQRT), the MAX of each column, the FIRST or the LAST row; pad_value for an empty sequence.")
     .in("X", "[rows, ...] float with sequences")
     .out("Out", "[sequences, ...]; the outer levels group its rows")
     .out_intermediate("MaxIndex", "as Out, int32: the row of each maximum, -1 for an empty sequence; empty unless MAX")

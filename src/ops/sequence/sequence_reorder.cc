@@ -11,7 +11,9 @@ namespace {
 
 size_t row_bytes(const Tensor& t) { return static_cast<size_t>(t.row_elems()) * dtype_size(t.dtype()); }
 
-const char* row(const Tensor& t, int64_t r) { return static_cast<const char*>(t.raw()) + static_cast<size_t>(r) * row_bytes(t); }
+const char* row(const Tensor& t, int64_t r) {
+  return static_cast<const char*>(t.raw()) + static_cast<size_t>(r) * row_bytes(t);
+}
 char* row(Tensor& t, int64_t r) { return static_cast<char*>(t.mutable_raw()) + static_cast<size_t>(r) * row_bytes(t); }
 
 // ---- sequence_reverse
@@ -41,8 +43,7 @@ AB_OP(sequence_reverse)
 // ---- sequence_concat
 
 // fn(input, its first row, rows, first output row) for the sequences in output order.
-template <class LodOf, class Fn>
-void each_joined(int inputs, LodOf&& lod_of_input, Fn&& fn) {
+template <class LodOf, class Fn> void each_joined(int inputs, LodOf&& lod_of_input, Fn&& fn) {
   int64_t at = 0;
   for (int64_t s = 0; s < count(lod_of_input(0)); ++s) {
     for (int i = 0; i < inputs; ++i) {
@@ -119,10 +120,11 @@ AB_OP(sequence_concat)
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const size_t bytes = row_bytes(c[out]);
-        each_joined(x.count, [&](int i) -> const Offsets& { return offsets(c.at(x, i)); },
-                    [&](int i, int64_t first, int64_t rows, int64_t at) {
-                      std::memcpy(row(c[out], at), row(c.at(x, i), first), static_cast<size_t>(rows) * bytes);
-                    });
+        each_joined(
+            x.count, [&](int i) -> const Offsets& { return offsets(c.at(x, i)); },
+            [&](int i, int64_t first, int64_t rows, int64_t at) {
+              std::memcpy(row(c[out], at), row(c.at(x, i), first), static_cast<size_t>(rows) * bytes);
+            });
       };
     });
 
@@ -136,11 +138,12 @@ AB_OP(sequence_concat_grad)
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         const size_t bytes = row_bytes(c[dout]);
-        each_joined(x.count, [&](int i) -> const Offsets& { return offsets(c.at(x, i)); },
-                    [&](int i, int64_t first, int64_t rows, int64_t at) {
-                      if (!c.wants(dx, i)) return;
-                      std::memcpy(row(c.at(dx, i), first), row(c[dout], at), static_cast<size_t>(rows) * bytes);
-                    });
+        each_joined(
+            x.count, [&](int i) -> const Offsets& { return offsets(c.at(x, i)); },
+            [&](int i, int64_t first, int64_t rows, int64_t at) {
+              if (!c.wants(dx, i)) return;
+              std::memcpy(row(c.at(dx, i), first), row(c[dout], at), static_cast<size_t>(rows) * bytes);
+            });
       };
     });
 
@@ -193,8 +196,7 @@ void infer_slice(InferContext& c) {
   set_lod(c, "Out", one_level(std::move(made)));
 }
 
-template <class Fn>
-void each_cut(KernelContext& c, const std::string& op, In x, In offset, In length, Fn&& fn) {
+template <class Fn> void each_cut(KernelContext& c, const std::string& op, In x, In offset, In length, Fn&& fn) {
   const Offsets& o = offsets(c[x]);
   const Cuts cuts(op, c[offset], c[length], o);
   int64_t at = 0;

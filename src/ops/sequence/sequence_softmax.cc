@@ -11,8 +11,7 @@ void check_column(const InferContext& c, const char* slot) {
            op_name(c), slot, x.str());
 }
 
-template <class Fn>
-void each_sequence(const Offsets& o, Fn&& fn) {
+template <class Fn> void each_sequence(const Offsets& o, Fn&& fn) {
   for (int64_t s = 0; s < count(o); ++s) {
     const int64_t first = o[static_cast<size_t>(s)], length = o[static_cast<size_t>(s) + 1] - first;
     if (length > 0) fn(first, length);

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "base/flags.h"
+#include "opdef/op_def.h"
 #include "ops/kernels/checks.h"
 #include "ops/kernels/ids.h"
-#include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {
@@ -70,8 +70,7 @@ void gather(KernelContext& c, const Sizes& s, const T* table, const int64_t* ids
   });
 }
 
-template <class T>
-Kernel lookup_kernel(const KernelArgs& op) {
+template <class T> Kernel lookup_kernel(const KernelArgs& op) {
   const In w = op.in("W"), ids = op.in("Ids");
   const Out out = op.out("Out");
   const int64_t padding = op.attr<int64_t>("padding_idx");
@@ -123,8 +122,7 @@ void take_rows(const Sizes& s, const T* dout, const int64_t* ids, int64_t skippe
   }
 }
 
-template <class T>
-Kernel lookup_grad_kernel(const KernelArgs& op) {
+template <class T> Kernel lookup_grad_kernel(const KernelArgs& op) {
   const In w = op.in("W"), ids = op.in("Ids"), dout = op.in("Out@GRAD");
   const Out dw = op.out("W@GRAD");
   const int64_t padding = op.attr<int64_t>("padding_idx");
@@ -168,10 +166,11 @@ OpDef& declare_attrs(OpDef& def) {
 }
 
 OpDef& declare_lookup(OpDef& def, bool last_is_one) {
-  def.doc(last_is_one ? "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The last extent of Ids, 1, becomes "
-                        "the width of the table."
-                      : "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The width of the table is appended "
-                        "to the shape of Ids.")
+  def.doc(last_is_one
+              ? "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The last extent of Ids, 1, becomes "
+                "the width of the table."
+              : "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The width of the table is appended "
+                "to the shape of Ids.")
       .in("W", "[height, width] float")
       .in("Ids", last_is_one ? "[..., 1] int64 in [0, height)" : "[...] int64 in [0, height)")
       .out("Out", last_is_one ? "[..., width]; carries the sequences of Ids" : "[..., width]");
@@ -179,7 +178,8 @@ OpDef& declare_lookup(OpDef& def, bool last_is_one) {
       .infer([=](InferContext& c) { infer_lookup(c, last_is_one); })
       .grad(differentiate)
       .dtype_of_input("W")
-      .cpu<float, double>([](auto tag, const KernelArgs& op) { return lookup_kernel<typename decltype(tag)::type>(op); });
+      .cpu<float, double>(
+          [](auto tag, const KernelArgs& op) { return lookup_kernel<typename decltype(tag)::type>(op); });
 }
 
 OpDef& declare_lookup_grad(OpDef& def) {
