@@ -213,7 +213,10 @@ ProgramRef parse_program(std::string_view bytes) {
   const bool whole = desc.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size())) && desc.IsInitialized();
   AB_CHECK(whole, InvalidArgument, "these {} bytes are no program: they are damaged or cut off", bytes.size());
   try {
-    return to_program(desc);
+    ProgramRef program = to_program(desc);
+    program->read_canonical = serialize_canonical(*program);
+    program->read_bytes = std::string(bytes);
+    return program;
   } catch (Error& e) {
     if (e.kind() == ErrorKind::kInvalidArgument) throw e.with_while("reading a program");
     AB_THROW(InvalidArgument, "the program is damaged: {}", e.message());

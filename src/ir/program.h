@@ -68,6 +68,9 @@ class Program : public std::enable_shared_from_this<Program> {
 
   int64_t random_seed = 0;              // 0: drawn at random
   int64_t file_version = kFileVersion;  // ProgramDesc.version
+  // The file it was read from and what we would have written then: an unchanged program is written as it was read, with
+  // the order and the fields that other writers give theirs.
+  std::string read_bytes, read_canonical;
 
   uint64_t id() const { return id_; }  // never reused: a cache key
   uint64_t version() const { return version_; }

@@ -84,7 +84,7 @@ void put_op(const Op& op, pb::OpDesc* out) {
 
 }  // namespace
 
-std::string serialize(const Program& program) {
+std::string serialize_canonical(const Program& program) {
   pb::ProgramDesc desc;
   for (int i = 0; i < program.num_blocks(); ++i) {
     const Block& block = program.block(i);
@@ -99,6 +99,11 @@ std::string serialize(const Program& program) {
   std::string bytes;
   AB_CHECK(desc.SerializeToString(&bytes), ResourceExhausted, "the program is too large for a file");
   return bytes;
+}
+
+std::string serialize(const Program& program) {
+  std::string bytes = serialize_canonical(program);
+  return !program.read_bytes.empty() && bytes == program.read_canonical ? program.read_bytes : bytes;
 }
 
 }  // namespace anabranch::ir

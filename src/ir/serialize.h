@@ -7,7 +7,9 @@
 
 namespace anabranch::ir {
 
+// A program that was read and not changed since gives the bytes that were read.
 std::string serialize(const Program& program);
+std::string serialize_canonical(const Program& program);  // from its contents alone
 // InvalidArgument for anything that is no valid program: truncated or damaged bytes, an unsupported version, block
 // indices out of range, cycles of blocks, duplicate variables, unknown kinds and dtypes. Memory stays in proportion to
 // the input.
