@@ -67,15 +67,18 @@ class BuildStrategy(Strategy):
     cache_runtime_context = Field(False, bool, "bool: nothing to do: plans always keep theirs. Default False.")
     fuse_elewise_add_act_ops = Field(
         False, bool,
-        "bool: joins an addition with the activation behind it, where the engine has such a kernel. Default "
-        "False.")
+        "bool: nothing to do: the activation behind an addition works in the memory of the sum while it is in "
+        "the cache (see enable_inplace). Default False.")
     fuse_bn_act_ops = Field(
         False, bool,
         "bool: joins batch norm with the activation behind it; done for GPUs only. Default False.")
     fuse_relu_depthwise_conv = Field(
         False, bool,
         "bool: joins relu with a depthwise convolution; done for GPUs only. Default False.")
-    fuse_all_optimizer_ops = Field(False, bool, "bool: joins the updates of alike parameters. Default False.")
+    fuse_all_optimizer_ops = Field(
+        False, bool,
+        "bool: nothing to do: an update is a node without preparation of its own; small ones follow each other on "
+        "one worker, large ones are split over all. Default False.")
     fuse_all_reduce_ops = Field(
         True, bool,
         "bool or None: sums gradients in groups. None and True (default): the engine decides.", optional=True)
