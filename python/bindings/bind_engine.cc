@@ -12,6 +12,8 @@
 namespace anabranch::python {
 namespace {
 
+using Unlocked = nb::call_guard<nb::gil_scoped_release>;  // these may wait for a run in another thread
+
 Tensor feed_tensor(const std::string& name, nb::handle value) {
   TensorRef* t = nullptr;
   if (nb::try_cast<TensorRef*>(value, t) && t) {
@@ -55,6 +57,10 @@ nb::list run(CompiledProgram& self, const nb::list& feeds, const std::vector<std
   RunRequest request;
   request.fetch = fetch;
   for (nb::handle feed : feeds) request.feeds.push_back(feed_map(nb::borrow<nb::dict>(feed)));
+  request.between = [] {
+    nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  };
   std::vector<Fetched> fetched;
   {
     nb::gil_scoped_release unlocked;
@@ -147,10 +153,10 @@ void bind_engine(nb::module_& m) {
           nb::arg("build"), nb::arg("execution"), nb::arg("share_vars_from").none(), nb::keep_alive<1, 9>())
       .def("run", &run, nb::arg("feeds"), nb::arg("fetch"), nb::arg("numpy"), nb::arg("merged"))
       .def("replicas", &CompiledProgram::replicas)
-      .def("explain", &CompiledProgram::explain)
-      .def("graph_dot", &CompiledProgram::graph_dot)
-      .def("drop_temporaries", &CompiledProgram::drop_temporaries)
-      .def("temporary_bytes", &CompiledProgram::temporary_bytes)
+      .def("explain", &CompiledProgram::explain, Unlocked())
+      .def("graph_dot", &CompiledProgram::graph_dot, Unlocked())
+      .def("drop_temporaries", &CompiledProgram::drop_temporaries, Unlocked())
+      .def("temporary_bytes", &CompiledProgram::temporary_bytes, Unlocked())
       .def(
           "set_probe",
           [](CompiledProgram& self, nb::object probe) {

@@ -1,8 +1,11 @@
 #include "engine/compiled_program.h"
 
 #include <algorithm>
+#include <atomic>
 #include <list>
+#include <mutex>
 #include <random>
+#include <thread>
 
 #include "base/flags.h"
 #include "engine/feed.h"
@@ -12,13 +15,14 @@
 namespace anabranch {
 namespace {
 
-// Seed of random ops that were given none: one a process, so that a program drawn anew differs from run to run.
-uint64_t process_seed() {
-  static const uint64_t seed = [] {
+// Seed of random ops that were given none: another one for each compiled program of each process.
+uint64_t fresh_seed() {
+  static std::atomic<uint64_t> drawn{0};
+  static const uint64_t of_process = [] {
     std::random_device device;
     return (static_cast<uint64_t>(device()) << 32) ^ device();
   }();
-  return seed;
+  return of_process + 0x9e3779b97f4a7c15u * ++drawn;
 }
 
 void check_options(const CompileOptions& o) {
@@ -37,6 +41,25 @@ void check_options(const CompileOptions& o) {
 }  // namespace
 
 struct CompiledProgram::Impl {
+  // The calling thread's turn with this program.
+  class Turn {
+   public:
+    explicit Turn(Impl& impl) : impl_(impl) {
+      AB_CHECK(impl.user.load() != std::this_thread::get_id(), Unsupported,
+               "a compiled program is used while it runs, from inside its own run");
+      impl.in_use.lock();
+      impl.user = std::this_thread::get_id();
+    }
+    ~Turn() {
+      impl_.user = std::thread::id();
+      impl_.in_use.unlock();
+    }
+    Turn(const Turn&) = delete;
+
+   private:
+    Impl& impl_;
+  };
+
   ir::ProgramRef program;
   std::shared_ptr<Scope> scope;
   CompileOptions options;
@@ -45,7 +68,10 @@ struct CompiledProgram::Impl {
   uint64_t version;
   uint32_t run_number = 0;
   int since_drop = 0;
+  const uint64_t drawn_seed = fresh_seed();
   Probe probe;
+  mutable std::mutex in_use;  // taken once a run: callers from several threads take turns
+  std::atomic<std::thread::id> user{};
 
   Impl(ir::ProgramRef p, std::shared_ptr<Scope> s, CompileOptions o)
       : program(std::move(p)),
@@ -123,7 +149,7 @@ struct CompiledProgram::Impl {
       steps.splice(steps.begin(), steps, it);
       return steps.front();
     }
-    const uint64_t seed = program->random_seed ? static_cast<uint64_t>(program->random_seed) : process_seed();
+    const uint64_t seed = program->random_seed ? static_cast<uint64_t>(program->random_seed) : drawn_seed;
     steps.emplace_front(key, StepOptions{program.get(), &options, &values, seed});
     if (static_cast<int64_t>(steps.size()) > std::max<int64_t>(1, Flags::plan_cache_size())) steps.pop_back();
     return steps.front();
@@ -142,10 +168,12 @@ CompiledProgram::~CompiledProgram() = default;
 
 std::vector<Fetched> CompiledProgram::run(const RunRequest& request) {
   Impl& m = *impl_;
+  const Impl::Turn turn(m);
   const auto pieces = m.pieces_of(request);
   Step& step = m.step_for(pieces, request.fetch);
   std::vector<Fetched> out;
   for (int i = 0; i < m.options.execution.num_iteration_per_run; ++i) {
+    if (i > 0 && request.between) request.between();
     out = step.run(pieces, m.run_number++, m.probe);
   }
   // Memory of temporaries is used again by the next run, so only plans that stand idle hold more than is needed.
@@ -161,14 +189,22 @@ std::vector<Fetched> CompiledProgram::run(const RunRequest& request) {
 int CompiledProgram::replicas() const { return impl_->options.replicas; }
 
 std::string CompiledProgram::explain() const {
+  const Impl::Turn turn(*impl_);
   return impl_->steps.empty() ? "nothing has run yet\n" : impl_->steps.front().explain();
 }
 
-std::string CompiledProgram::graph_dot() const { return impl_->steps.empty() ? "" : impl_->steps.front().dot(); }
+std::string CompiledProgram::graph_dot() const {
+  const Impl::Turn turn(*impl_);
+  return impl_->steps.empty() ? "" : impl_->steps.front().dot();
+}
 
-void CompiledProgram::drop_temporaries() { impl_->drop_temporaries(); }
+void CompiledProgram::drop_temporaries() {
+  const Impl::Turn turn(*impl_);
+  impl_->drop_temporaries();
+}
 
 int64_t CompiledProgram::temporary_bytes() const {
+  const Impl::Turn turn(*impl_);
   int64_t bytes = 0;
   for (const Step& s : impl_->steps) bytes += s.temporary_bytes();
   return bytes;

@@ -40,6 +40,7 @@ using FeedMap = std::vector<std::pair<std::string, Tensor>>;  // the memory is b
 struct RunRequest {
   std::vector<FeedMap> feeds;  // one: a whole batch, split over the replicas; else one a replica
   std::vector<std::string> fetch;
+  std::function<void()> between = {};  // called between iterations (num_iteration_per_run); may throw
 };
 
 // Values of one fetched variable, one a replica that has it. Owned copies.

@@ -1,5 +1,8 @@
 """Executor, ParallelExecutor and CompiledProgram: feeds, fetches, scopes."""
+import os
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -185,6 +188,57 @@ def test_scopes_hold_the_values():
     assert exe.run(fetch_list=["count"], scope=scopes[0])[0] == [41]
     assert np.array(scopes[0].find_var("count").get_tensor()) == [41]
     assert "increment" not in str(scopes[0].local_var_names())
+
+
+def test_threads_take_turns_with_one_executor():
+    loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 2))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    main, scope, exe, raised = fluid.default_main_program(), fluid.global_scope(), fluid.Executor(), []
+    exe.run(fluid.default_startup_program())
+
+    def work():
+        try:
+            for rows in range(300):
+                exe.run(main, feed={"x": ones(1 + rows % 5, 4)}, fetch_list=[loss], scope=scope)
+        except BaseException as e:  # noqa: B036  reported below
+            raised.append(e)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert raised == [] and not any(t.is_alive() for t in threads)
+
+
+@pytest.mark.parametrize("iterations", [1, 10 ** 7])
+def test_keyboard_interrupt_leaves_the_executor_usable(iterations):
+    loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 2))
+    fluid.optimizer.SGD(0.0).minimize(loss)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    strategy = fluid.ExecutionStrategy()
+    strategy.num_iteration_per_run = iterations
+    program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(loss.name, exec_strategy=strategy)
+    threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        while True:
+            exe.run(program, feed={"x": ones(2, 4)}, fetch_list=[loss])
+    assert time.monotonic() - began < 5
+    assert exe.run(feed={"x": ones(2, 4)}, fetch_list=[loss])[0].shape == (1,)
+
+
+def test_seed_zero_draws_anew_and_a_seed_repeats():
+    def drawn(seed):
+        main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+        main.random_seed = startup.random_seed = seed
+        with fluid.program_guard(main, startup), fluid.unique_name.guard():
+            fluid.layers.fc(fluid.data("x", [None, 4]), 2)
+        fluid.Executor().run(startup, scope=scope)
+        return np.array(scope.find_var("fc_0.w_0").get_tensor()).tolist()
+
+    assert drawn(3) == drawn(3) and drawn(0) != drawn(0)
 
 
 def test_no_startup():
