@@ -14,6 +14,38 @@ namespace pb = framework::proto;
 
 constexpr int64_t kFirstUnknownVersion = 1009000;  // 1.9.0: never released, 2.0 changed the format
 
+// Bytes that follow the first one of a UTF-8 sequence; -1: nothing starts so.
+int following(unsigned char c) {
+  if (c < 0x80) return 0;
+  return c >= 0xc2 && c < 0xe0 ? 1 : c >= 0xe0 && c < 0xf0 ? 2 : c >= 0xf0 && c < 0xf5 ? 3 : -1;
+}
+
+// Overlong forms, surrogates and what lies beyond U+10FFFF differ from good text in the second byte.
+bool second_fits(unsigned char first, unsigned char second) {
+  const unsigned char least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const unsigned char most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  return second >= least && second <= most;
+}
+
+bool is_utf8(const std::string& s) {
+  for (size_t i = 0; i < s.size();) {
+    const auto first = static_cast<unsigned char>(s[i++]);
+    const int more = following(first);
+    if (more < 0 || i + more > s.size()) return false;
+    for (int k = 0; k < more; ++k, ++i) {
+      const auto c = static_cast<unsigned char>(s[i]);
+      if (k == 0 ? !second_fits(first, c) : (c & 0xc0) != 0x80) return false;
+    }
+  }
+  return true;
+}
+
+// Python has to be able to show every text of a program.
+const std::string& text(const std::string& s, const char* what) {
+  AB_CHECK(is_utf8(s), InvalidArgument, "{} is not UTF-8 text", what);
+  return s;
+}
+
 void get_tensor(const pb::VarType::TensorDesc& desc, Var* var) {
   var->dtype = dtype_from_number(desc.data_type());
   AB_CHECK(desc.dims_size() <= kMaxRank, InvalidArgument, "variable {} has {} dimensions, at most {} are supported",
@@ -29,7 +61,7 @@ void get_lod_level(int32_t level, Var* var) {
 
 Var get_var(const pb::VarDesc& desc) {
   Var var;
-  var.name = desc.name();
+  var.name = text(desc.name(), "the name of a variable");
   const pb::VarType& type = desc.type();
   AB_CHECK(type.type() >= pb::VarType::LOD_TENSOR && type.type() <= pb::VarType::TUPLE, InvalidArgument,
            "variable {} has type {}, which no variable has", var.name, static_cast<int>(type.type()));
@@ -52,6 +84,8 @@ void get_slots(const std::string& type, const google::protobuf::RepeatedPtrField
                std::vector<Slot>* out) {
   std::set<std::string_view> seen;
   for (const auto& slot : in) {
+    text(slot.parameter(), "the name of a slot");
+    for (const auto& arg : slot.arguments()) text(arg, "an argument of an op");
     AB_CHECK(seen.insert(slot.parameter()).second, InvalidArgument, "op {} has two slots {}", type, slot.parameter());
     out->push_back({slot.parameter(), {slot.arguments().begin(), slot.arguments().end()}});
   }
@@ -87,6 +121,9 @@ template <class List> std::vector<typename List::value_type> to_vector(const Lis
 
 Attr get_attr(const std::string& op_type, const pb::OpDesc::Attr& a) {
   const auto type = static_cast<AttrType>(a.type());
+  text(a.name(), "the name of an attribute");
+  if (a.has_s()) text(a.s(), "a text attribute");
+  for (const auto& s : a.strings()) text(s, "a text of a list attribute");
   const unsigned mask = payloads(a), own = 1u << static_cast<int>(type);
   AB_CHECK(mask == own || (mask == 0 && is_list(type)), InvalidArgument,
            "op {}: attribute {} is declared {} and does not hold one", op_type, a.name(), attr_type_name(type));
@@ -141,7 +178,7 @@ SourceLoc loc_from_stack(std::vector<std::string> stack) {
 
 OpRef get_op(const pb::OpDesc& desc) {
   auto op = std::make_shared<Op>();
-  op->type = desc.type();
+  op->type = text(desc.type(), "the type of an op");
   AB_CHECK(!op->type.empty(), InvalidArgument, "an op has no type");
   get_slots(op->type, desc.inputs(), &op->inputs);
   get_slots(op->type, desc.outputs(), &op->outputs);

@@ -310,3 +310,17 @@ def test_versions_flags_places(monkeypatch, capsys):
     with pytest.raises(fluid.core.EnforceNotMet):
         fluid.CUDAPlace(0)
     assert not fluid.is_compiled_with_cuda() and fluid.core.get_cuda_device_count() == 0
+
+
+def test_damaged_program_bytes_are_a_typed_error_or_a_program():
+    small_net()
+    data = fluid.default_main_program().desc.serialize_to_string()
+    for i in range(0, len(data), max(1, len(data) // 400)):
+        for mask in (0xff, 0x80, 0x01):
+            damaged = data[:i] + bytes([data[i] ^ mask]) + data[i + 1:]
+            try:
+                program = fluid.Program.parse_from_string(damaged)
+                assert str(program) and [v.name for v in program.list_vars()]
+                assert [(op.type, op.all_attrs()) for op in program.global_block().ops] is not None
+            except fluid.core.EnforceNotMet:
+                pass

@@ -148,8 +148,9 @@ def feed_and_fetch_names(program):
     """(names fed, names fetched) of an inference program, in the order of its feed and fetch ops."""
     feeds, fetches = {}, {}
     for op in program.global_block().ops:
-        if op.type == "feed":
-            feeds[op.attr("col")] = op.output("Out")[0]
-        elif op.type == "fetch":
-            fetches[op.attr("col")] = op.input("X")[0]
+        if op.type in ("feed", "fetch"):
+            found, names = (feeds, op.output("Out")) if op.type == "feed" else (fetches, op.input("X"))
+            if len(names) != 1 or not op.has_attr("col"):
+                raise InvalidValue("an inference program whose %s op names no variable or no column" % op.type)
+            found[op.attr("col")] = names[0]
     return [feeds[i] for i in sorted(feeds)], [fetches[i] for i in sorted(fetches)]
