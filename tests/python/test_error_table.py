@@ -1,4 +1,4 @@
-"""The table of bad inputs: the class of the error, the key words of its message, and where the user's code made the op."""
+"""The table of bad inputs: class of the error, key words of its message, and the line that made the op."""
 import os
 
 import numpy as np

@@ -74,7 +74,8 @@ class CompiledProgram:
             CompiledProgram: this one.
 
         Raises:
-            AssertionError: called twice, after an inference compile, or without a place. TypeError: an argument of another class.
+            AssertionError: called twice, after an inference compile, or without a place.
+            TypeError: an argument of another class.
         """
         if self._is_data_parallel:
             raise Violated("CompiledProgram.with_data_parallel is called a second time")
