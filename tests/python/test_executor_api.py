@@ -102,7 +102,8 @@ def test_feeds_that_raise():
     y = doubled()
     cases = [({"x": ones(2, 3)}, ValueError), ({"x": ones(4)}, ValueError), ({"x": ones(2, 4, 1)}, ValueError),
              ({"x": ones(2, 4, dtype="float64")}, ValueError), ({"x": ones(2, 4, dtype="int64")}, ValueError),
-             ({"x": [[1.0, 2, 3, 4]]}, RuntimeError), ("x", TypeError), (3, TypeError), ([{}, {}], AssertionError), ([], AssertionError),
+             ({"x": [[1.0, 2, 3, 4]]}, RuntimeError), ("x", TypeError), (3, TypeError), ([{}, {}], AssertionError),
+             ([], AssertionError),
              ({"x": object()}, TypeError), ({"x": "text"}, TypeError), ({3: ones(2, 4)}, TypeError),
              ({"x": None}, TypeError), ({}, fluid.core.EnforceNotMet), (None, fluid.core.EnforceNotMet),
              ({"x": fluid.LoDTensor()}, ValueError)]
