@@ -37,7 +37,7 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t item_bytes) 
     case 'b': return DType::kInt8;
     case 'B': return DType::kUInt8;
     case 'h': return DType::kInt16;
-    case 'H': return DType::kFloat16;  // halves travel as their bits, as in Fluid
+    case 'H':  // halves travel as their bits, as in Fluid
     case 'e': return DType::kFloat16;
     case 'f': return DType::kFloat32;
     case 'd': return DType::kFloat64;

@@ -52,12 +52,12 @@ class Value {
   const Tensor& tensor() const {
     if (auto* p = std::get_if<Tensor>(&held_)) [[likely]]
       return *p;
-    wrong_kind("a tensor");
+    wrong_kind("a tensor");  // NOLINT(clang-analyzer-core.CallAndMessage): it thinks that &held_ may be null
   }
   const SelectedRows& rows() const {
     if (auto* p = std::get_if<SelectedRows>(&held_)) [[likely]]
       return *p;
-    wrong_kind("sparse rows");
+    wrong_kind("sparse rows");  // NOLINT(clang-analyzer-core.CallAndMessage): likewise
   }
   void clear() { held_ = std::monostate{}; }
   void copy_from(const Value& other);  // deep, but for opaque objects, which are shared

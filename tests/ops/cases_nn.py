@@ -4,7 +4,6 @@ import itertools
 import numpy as np
 from op_case import Seq, apart, big, case, real
 
-
 # ---- convolutions: NumPy walks over the window, the arrays hold all else
 
 def windows(size, kernel, stride, dilation, before, after):

@@ -77,7 +77,8 @@ def _other_values(value):
     if isinstance(value, (list, tuple)) and (not value or isinstance(value[0], (int, np.integer))):
         value = [int(v) for v in value]
         longer = [[], value + [0], value + [1], value[:-1], value + value]
-        return longer + [value[:k] + [n] + value[k + 1:] for k in range(len(value)) for n in (-100, -1, 0, 100, 2**31 - 1)]
+        return longer + [value[:k] + [n] + value[k + 1:]
+                         for k in range(len(value)) for n in (-100, -1, 0, 100, 2**31 - 1)]
     return []
 
 

@@ -6,9 +6,9 @@
     case("leaky_relu", {"X": apart(3, 4)}, {"alpha": 0.1},
          ref=lambda i, a: np.where(i["X"] > 0, i["X"], a["alpha"] * i["X"]), large={"X": big()})
 
-``inputs``: slot -> array, ``Seq(array, lengths)`` (a tensor with sequences), ``Rows(ids, height, values)`` (sparse rows),
-or a list of arrays for a list slot. Write numbers as float64: float64 arrays are cast to each of ``dtypes``, all other
-arrays are fed as they are.
+``inputs``: slot -> array, ``Seq(array, lengths)`` (a tensor with sequences), ``Rows(ids, height, values)`` (sparse
+rows), or a list of arrays for a list slot. Write numbers as float64: float64 arrays are cast to each of ``dtypes``, all
+other arrays are fed as they are.
 ``ref(i, a)``: NumPy reference. ``i`` holds the inputs (plain arrays; a Seq or Rows as given), ``a`` the attributes
 given. It returns the output, for an operator with one, or a dict slot -> array, list of arrays, Seq or Rows; slots left
 out are not compared. ``ref=None``: only the properties that need no reference are tested.
@@ -18,10 +18,12 @@ against float64; in-place on and off give the same bits; 1 and 7 threads give th
 given); hostile inputs (zeroed extents, other ranks and dtypes, missing and uninitialised inputs, wild attributes and
 indices) give a typed error or what ``ref`` says, never a crash.
 
-``grad``: input slots whose gradient is checked; default: all float64 inputs when the operator has a gradient; ``()``: none.
+``grad``: input slots whose gradient is checked; default: all float64 inputs when the operator has a gradient;
+``()``: none.
 ``grad_outs``: output slots that the gradient starts from; default: the first one.
 ``outs``: number of variables in output slots that are lists. ``dtypes``: default float32 and float64.
-``rtol``: of outputs in float32, default 2e-6. ``hostile=False`` leaves the hostile group out, with a comment saying why.
+``rtol``: of outputs in float32, default 2e-6. ``hostile=False`` leaves the hostile group out, with a comment that
+says why.
 ``skip(op_type, reason)`` excuses an operator from having a case.
 """
 import dataclasses

@@ -42,7 +42,8 @@ def test_output(c, dtype):
     for slot, values in want.items():
         for k, w in enumerate(values):
             g = got[slot, k]
-            assert array_of(g).shape == np.shape(array_of(w)), f"{slot}: {array_of(g).shape}, not {np.shape(array_of(w))}"
+            shape = np.shape(array_of(w))
+            assert array_of(g).shape == shape, f"{slot}: {array_of(g).shape}, not {shape}"
             np.testing.assert_allclose(array_of(g), array_of(w), rtol=rtol, atol=rtol, err_msg=slot)
             if isinstance(w, Seq):
                 assert isinstance(g, Seq) and g.lengths == w.lengths, f"{slot}: sequences"
@@ -104,8 +105,8 @@ def compiled(run, threads=1, inplace=True):
     build.gradient_scale_strategy = fluid.BuildStrategy.GradientScaleStrategy.Customized
     execution.num_threads = threads
     loss = next(iter(run.outs.values()))[0].name if run.grads else None
-    return fluid.CompiledProgram(run.program).with_data_parallel(loss_name=loss, build_strategy=build, exec_strategy=execution,
-                                                                 places=fluid.cpu_places(1))
+    return fluid.CompiledProgram(run.program).with_data_parallel(
+        loss_name=loss, build_strategy=build, exec_strategy=execution, places=fluid.cpu_places(1))
 
 
 def variants(c, source, **options):

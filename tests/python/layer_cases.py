@@ -4,6 +4,7 @@ Each case is a function of the interface: case(name, lambda f, L: ...), f the mo
 variables of floats and of ids.
 """
 import numpy as np
+
 CASES = {}
 
 

@@ -138,7 +138,8 @@ def test_uneven_batches_update_as_serial(replicas, reduce):
         size = -(-rows // replicas)
         assert loss.shape == (-(-rows // size),), "one loss for each replica with rows"
         for n, want in serial.state().items():
-            np.testing.assert_allclose(parallel.state()[n], want, rtol=2e-5, atol=1e-6, err_msg="%d rows: %s" % (rows, n))
+            np.testing.assert_allclose(parallel.state()[n], want, rtol=2e-5, atol=1e-6,
+                                       err_msg="%d rows: %s" % (rows, n))
 
 
 def several_means():
@@ -163,7 +164,8 @@ def test_each_mean_of_a_loss_is_weighted_by_its_own_count(replicas, reduce):
         serial.step(batch(rows, rows))
         parallel.step(batch(rows, rows))
         for n, want in serial.state().items():
-            np.testing.assert_allclose(parallel.state()[n], want, rtol=2e-5, atol=1e-6, err_msg="%d rows: %s" % (rows, n))
+            np.testing.assert_allclose(parallel.state()[n], want, rtol=2e-5, atol=1e-6,
+                                       err_msg="%d rows: %s" % (rows, n))
 
 
 def sum_loss():
@@ -300,7 +302,7 @@ def test_an_error_in_any_node_of_any_replica_comes_out_once_and_nothing_is_lost(
         t = Trainer(dense_model, adam).parallel(3, reduce, threads=2)
         t.step(batch(9, 0))
         seen = []
-        t.target._engine.set_probe(lambda op, replica, node: seen.append((op, replica, node)))
+        t.target._engine.set_probe(lambda op, replica, node, seen=seen: seen.append((op, replica, node)))
         t.step(batch(9, 1))
         for n, v in saved.items():
             t.scope.find_var(n).get_tensor().set(v, fluid.CPUPlace())

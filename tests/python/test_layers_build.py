@@ -23,7 +23,8 @@ DIFFERENT = {
     "ls_full": "the result has the dtype of the label",
     "acc_ct": "the counts are int32", "cond_grad": "the shape of the target is not read",
     "flatten": "an unknown extent is -1", "nets_seq": "places are integers",
-    "slice_var": "known bounds are not kept beside Variables", "split_svar": "known extents are not kept beside Variables",
+    "slice_var": "known bounds are not kept beside Variables",
+    "split_svar": "known extents are not kept beside Variables",
     "topk_var": "the width is unknown while the program is built",
     "ce_flabel": "labels that are no integers are refused",
     "un2_sm": "use_cudnn has no effect on the CPU",
@@ -46,7 +47,7 @@ DIFFERENT.update({"op_rsm_" + n: "the shorter operand may stand on the left" for
 DIFFERENT.update({"clip%s_%s_True" % (r, n): "rows of a sparse gradient are not counted" for r in ("", "_reg")
                   for n in ("g", "some")})
 DIFFERENT.update({"opts_" + n: "sparse gradients work" for n in ("adamax", "add", "dec", "ftrl")})
-DIFFERENT.update({n: "places are integers" for n in ("seqfirst", "seqlast", "seqpool")})
+DIFFERENT.update(dict.fromkeys(("seqfirst", "seqlast", "seqpool"), "places are integers"))
 DIFFERENT.update({"rdtuple_" + n: "a tuple of axes works" for n in ("sum", "mean", "max", "min", "prod")})
 RECORD = layer_programs.recorded()
 KNOWN = set(_core.op_types())

@@ -108,7 +108,7 @@ class WeightNormParamAttr(ParamAttr):
     """
 
     #: All Variables computed from v and g, in order of creation.
-    params_with_weight_norm = []
+    params_with_weight_norm: list = []
 
     def __init__(self, dim=None, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
                  do_model_average=False):

@@ -18,7 +18,7 @@ ConvDims infer_dims(const InferContext& c) {
   check_tensor(c, "Input");
   check_same_dtype(c, "Input", "Filter");
   for (const char* slot : {"Bias", "ResidualData"}) {
-    AB_CHECK(!c.op().input(slot).size(), Unsupported, "{}: {} belongs to fused forms; append elementwise_add instead",
+    AB_CHECK(c.op().input(slot).empty(), Unsupported, "{}: {} belongs to fused forms; append elementwise_add instead",
              op_name(c), slot);
   }
   return conv_dims(c.op(), c.in("Input").shape, c.in("Filter").shape);

@@ -38,7 +38,7 @@ class VarType(enum.IntEnum):
         return "VarType." + self.name
 
     __repr__ = __str__
-    __format__ = object.__format__
+    __format__ = object.__format__  # type: ignore[assignment]
 
 
 _TYPE_OF_NAME = {

@@ -7,7 +7,7 @@ from ..framework import Variable
 from ..framework.dtype import VarType
 from ..layer_helper import LayerHelper
 from . import check
-from .elementwise import equal, logical_and, logical_not
+from .elementwise import equal, logical_and, logical_not  # type: ignore[attr-defined]
 from .tensor import assign, cast, fill_constant
 
 __all__ = ["cond", "case", "switch_case", "Switch"]

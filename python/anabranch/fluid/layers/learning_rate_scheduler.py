@@ -9,8 +9,8 @@ from ..errors import InvalidValue
 from ..framework import Variable, default_main_program
 from . import check
 from .control_flow import Switch
-from .elementwise import elementwise_min
-from .ops import ceil, cos, exp, floor
+from .elementwise import elementwise_min  # type: ignore[attr-defined]
+from .ops import ceil, cos, exp, floor  # type: ignore[attr-defined]
 from .tensor import assign, autoincreased_step_counter, cast, create_global_var, fill_constant
 
 __all__ = [

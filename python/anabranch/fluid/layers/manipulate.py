@@ -428,7 +428,7 @@ def pad(x, paddings, pad_value=0.0, name=None):
     return one_op("pad", {"X": x}, {"paddings": paddings, "pad_value": float(pad_value)}, name=name)
 
 
-def pad2d(input, paddings=[0, 0, 0, 0], mode="constant", pad_value=0.0, data_format="NCHW", name=None):
+def pad2d(input, paddings=[0, 0, 0, 0], mode="constant", pad_value=0.0, data_format="NCHW", name=None):  # noqa: B006
     """Images with a border.
 
     Args:

@@ -150,4 +150,4 @@ class LambOptimizer(Optimizer):
 
 
 for _cls in (AdamOptimizer, AdamaxOptimizer, LambOptimizer):
-    _cls.__doc__ = _cls.__doc__.format(tail=_TAIL)
+    _cls.__doc__ = (_cls.__doc__ or "").format(tail=_TAIL)

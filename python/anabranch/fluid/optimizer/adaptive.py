@@ -174,4 +174,4 @@ class FtrlOptimizer(Optimizer):
 
 
 for _cls in (AdagradOptimizer, DecayedAdagradOptimizer, AdadeltaOptimizer, RMSPropOptimizer, FtrlOptimizer):
-    _cls.__doc__ = _cls.__doc__.format(tail=_TAIL)
+    _cls.__doc__ = (_cls.__doc__ or "").format(tail=_TAIL)

@@ -4,6 +4,7 @@ A subclass says which op updates a parameter, which state variables (accumulator
 ``simple.py`` for the shortest ones.
 """
 from collections import namedtuple
+from typing import Tuple
 
 from .. import framework, layers, unique_name
 from ..backward import append_backward
@@ -42,9 +43,9 @@ class Optimizer:
     """
 
     #: Type of the op that updates one parameter.
-    _op = None
+    _op = ""
     #: Its accumulators, in order of creation.
-    _states = ()
+    _states: Tuple[State, ...] = ()
     #: Whether the op takes the learning rate.
     _uses_rate = True
 

@@ -94,4 +94,4 @@ class LarsMomentumOptimizer(Optimizer):
 
 
 for _cls in (SGDOptimizer, MomentumOptimizer, LarsMomentumOptimizer):
-    _cls.__doc__ = _cls.__doc__.format(tail=_TAIL)
+    _cls.__doc__ = (_cls.__doc__ or "").format(tail=_TAIL)
