@@ -128,7 +128,7 @@ TEST(Tensor, BuffersAreCountedWhileTheyLive) {
   const int64_t before = resident_buffer_bytes();
   {
     const Tensor t(Shape{1000}, DType::kFloat32);
-    const Tensor same = t;
+    const Tensor same = t;  // NOLINT(performance-unnecessary-copy-initialization): that it shares is the test
     EXPECT_GE(resident_buffer_bytes() - before, 4000);
     EXPECT_LT(resident_buffer_bytes() - before, 8000);
   }

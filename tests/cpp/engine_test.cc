@@ -59,7 +59,8 @@ struct Model {
     CompiledProgram program(main, scope, options);
     for (int i = 0; i < steps; ++i) {
       Tensor x({7, 3}, DType::kFloat32);
-      for (int64_t k = 0; k < 21; ++k) x.mutable_data<float>()[k] = static_cast<float>((k * 7 + i * 3) % 11) / 5 - 1;
+      for (int64_t k = 0; k < 21; ++k)
+        x.mutable_data<float>()[k] = static_cast<float>((k * 7 + int64_t{i} * 3) % 11) / 5 - 1;
       RunRequest request;
       request.feeds = {{{"x", x}}};
       request.fetch = {loss};

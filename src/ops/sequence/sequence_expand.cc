@@ -82,7 +82,7 @@ template <bool kAs> void infer(InferContext& c) {
 template <bool kAs> Kernel forward(const KernelArgs& args) {
   const In x = args.in("X"), y = args.in("Y");
   const Out out = args.out("Out");
-  const ir::Op op = args.op();
+  const ir::Op& op = args.op();
   return [=](KernelContext& c) {
     const Plan plan = plan_of<kAs>(op, c[x], c[y]);
     const size_t row = static_cast<size_t>(c[x].row_elems()) * dtype_size(c[x].dtype());
@@ -99,7 +99,7 @@ template <bool kAs> Kernel forward(const KernelArgs& args) {
 template <class T, bool kAs> Kernel backward(const KernelArgs& args) {
   const In x = args.in("X"), y = args.in("Y"), dout = args.in("Out@GRAD");
   const Out dx = args.out("X@GRAD");
-  const ir::Op op = args.op();
+  const ir::Op& op = args.op();
   return [=](KernelContext& c) {
     if (!c.wants(dx)) return;
     const Plan plan = plan_of<kAs>(op, c[x], c[y]);

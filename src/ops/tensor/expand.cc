@@ -78,8 +78,8 @@ Border pad_border(const std::vector<int64_t>& paddings, const Shape& x) {
            paddings.size(), x.str(), 2 * x.rank());
   Border b;
   for (int i = 0; i < x.rank(); ++i) {
-    b.before[i] = paddings[static_cast<size_t>(2 * i)];
-    b.after[i] = paddings[static_cast<size_t>(2 * i + 1)];
+    b.before[i] = paddings[static_cast<size_t>(i) * 2];
+    b.after[i] = paddings[static_cast<size_t>(i) * 2 + 1];
     AB_CHECK(b.before[i] >= 0 && b.after[i] >= 0, InvalidArgument, "pad: paddings of axis {} are {} and {}", i,
              b.before[i], b.after[i]);
   }
