@@ -14,17 +14,17 @@ enum class GradientScale { kCoeffNumDevice = 0, kOne = 1, kCustomized = 2 };
 struct BuildStrategy {
   ReduceMode reduce_strategy = ReduceMode::kAllReduce;
   GradientScale gradient_scale_strategy = GradientScale::kCoeffNumDevice;
-  std::string debug_graphviz_path;               // graphs after every pass are written as <path>_<pass>.dot
-  bool enable_sequential_execution = false;      // nodes keep program order
-  bool enable_backward_optimizer_op_deps = true; // updates wait for the whole backward part
-  bool remove_unnecessary_lock = true;           // nothing to do: ops take no locks
-  bool cache_runtime_context = false;            // nothing to do: plans always keep theirs
+  std::string debug_graphviz_path;                // graphs after every pass are written as <path>_<pass>.dot
+  bool enable_sequential_execution = false;       // nodes keep program order
+  bool enable_backward_optimizer_op_deps = true;  // updates wait for the whole backward part
+  bool remove_unnecessary_lock = true;            // nothing to do: ops take no locks
+  bool cache_runtime_context = false;             // nothing to do: plans always keep theirs
   bool fuse_elewise_add_act_ops = false;
   bool fuse_bn_act_ops = false;
   bool fuse_relu_depthwise_conv = false;
   bool fuse_all_optimizer_ops = false;
-  std::optional<bool> fuse_all_reduce_ops;       // empty: automatic
-  std::optional<bool> fuse_broadcast_ops;        // nothing to do on CPU: parameters are shared in Reduce mode
+  std::optional<bool> fuse_all_reduce_ops;  // empty: automatic
+  std::optional<bool> fuse_broadcast_ops;   // nothing to do on CPU: parameters are shared in Reduce mode
   bool enable_auto_fusion = false;
   bool sync_batch_norm = false;
   std::optional<bool> memory_optimize;
@@ -34,11 +34,11 @@ struct BuildStrategy {
   int num_trainers = 1;
   int trainer_id = 0;
   std::vector<std::string> trainers_endpoints;
-  int nccl_comm_num = 1;                         // GPU only
-  bool use_hierarchical_allreduce = false;       // GPU only
-  int hierarchical_allreduce_inter_nranks = 0;   // GPU only
-  std::set<std::string> mkldnn_enabled_op_types; // nothing to do: the kernel library serves every op it can
-  std::set<std::string> disabled_passes;         // by name, beside the switches above
+  int nccl_comm_num = 1;                          // GPU only
+  bool use_hierarchical_allreduce = false;        // GPU only
+  int hierarchical_allreduce_inter_nranks = 0;    // GPU only
+  std::set<std::string> mkldnn_enabled_op_types;  // nothing to do: the kernel library serves every op it can
+  std::set<std::string> disabled_passes;          // by name, beside the switches above
 };
 
 }  // namespace anabranch
