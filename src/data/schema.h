@@ -1,0 +1,37 @@
+// What the lines of a data set hold: named slots in the order of the text, and the settings that say how lines are
+// cut into them. Plain values; nothing here reads a file.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/shape.h"
+
+namespace anabranch::data {
+
+// One feature of a sample. A dense slot has as many values in each sample as its shape says and becomes a tensor
+// [rows, shape...]; a sparse one has one or more and becomes a tensor [values, 1] with one level of LoD.
+struct Slot {
+  std::string name;
+  DType dtype = DType::kInt64;  // kInt64 or kFloat32
+  bool dense = false;
+  Shape shape{1};    // dense: of one sample; one extent may be kUnknown, it follows from the first sample of a batch
+  bool used = true;  // false: parsed, checked and dropped
+
+  bool is_float() const { return dtype == DType::kFloat32; }
+  int64_t values() const { return dense ? shape.numel() : kUnknown; }  // of one sample, or kUnknown
+};
+
+struct Schema {
+  std::vector<Slot> slots;
+  bool ins_id = false;         // a line begins with "1 <instance id>"
+  bool content = false;        // then comes "1 <text>"
+  bool drop_zero_ids = false;  // sparse ids: zeros are left out, one is put where nothing would be left
+
+  // InvalidArgument: no used slot, two slots of one name, another dtype, more than one unknown extent.
+  void check() const;
+  std::vector<const Slot*> used() const;  // in order: the columns of a Batch
+};
+
+}  // namespace anabranch::data
