@@ -21,6 +21,8 @@ std::vector<FlagInfo> make_table() {
       flag("check_nan_inf", false, "stop at the first op whose output holds NaN or infinity, naming it"),
       flag("fluid_exact", S(""), "\"1.8.5\": behave as Paddle 1.8.5 where another behaviour is the default here"),
       flag("stall_report_s", 30.0, "seconds after which a wait inside the process is reported, again and again"),
+      flag("measure_threads", true,
+           "a plan uses its threads when its first runs were faster with them; false: whenever it was given any"),
       flag("plan_cache_size", int64_t{64}, "plans kept per compiled program"),
       flag("cpu_deterministic", false, "sums are always taken in a fixed order here; both values give the same bits"),
       flag("benchmark", false, "wait for every op; there is nothing to wait for on CPU"),
@@ -130,9 +132,26 @@ std::vector<std::string> unknown_environment_flags() {
   return names;
 }
 
-bool Flags::check_nan_inf() { return std::get<bool>(get_flag("FLAGS_check_nan_inf")); }
-bool Flags::exact_fluid() { return std::get<std::string>(get_flag("FLAGS_fluid_exact")) == "1.8.5"; }
-double Flags::stall_report_s() { return std::get<double>(get_flag("FLAGS_stall_report_s")); }
-int64_t Flags::plan_cache_size() { return std::get<int64_t>(get_flag("FLAGS_plan_cache_size")); }
+// The table never changes its size, so a row found once stays where it is: a run reads flags without a look-up.
+bool Flags::check_nan_inf() {
+  static const FlagInfo& flag = find("FLAGS_check_nan_inf");
+  return std::get<bool>(flag.value);
+}
+bool Flags::exact_fluid() {
+  static const FlagInfo& flag = find("FLAGS_fluid_exact");
+  return std::get<std::string>(flag.value) == "1.8.5";
+}
+double Flags::stall_report_s() {
+  static const FlagInfo& flag = find("FLAGS_stall_report_s");
+  return std::get<double>(flag.value);
+}
+bool Flags::measure_threads() {
+  static const FlagInfo& flag = find("FLAGS_measure_threads");
+  return std::get<bool>(flag.value);
+}
+int64_t Flags::plan_cache_size() {
+  static const FlagInfo& flag = find("FLAGS_plan_cache_size");
+  return std::get<int64_t>(flag.value);
+}
 
 }  // namespace anabranch

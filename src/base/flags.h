@@ -28,6 +28,7 @@ struct Flags {  // the ones the engine reads, typed
   static bool check_nan_inf();
   static bool exact_fluid();  // FLAGS_fluid_exact == "1.8.5"
   static double stall_report_s();
+  static bool measure_threads();
   static int64_t plan_cache_size();
 };
 

@@ -15,7 +15,9 @@ constexpr size_t kHugePage = size_t{2} << 20;  // random rows of big tables cost
 
 std::atomic<int64_t> resident_bytes{0};
 
-std::shared_ptr<void> allocate(size_t bytes) {
+}  // namespace
+
+std::shared_ptr<void> allocate_buffer(size_t bytes) {
   const size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kAlignment;
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* p = std::aligned_alloc(alignment, rounded);
@@ -28,8 +30,6 @@ std::shared_ptr<void> allocate(size_t bytes) {
           }};
 }
 
-}  // namespace
-
 int64_t resident_buffer_bytes() { return resident_bytes.load(std::memory_order_relaxed); }
 
 void Tensor::resize(const Shape& shape, DType dtype) {
@@ -39,7 +39,7 @@ void Tensor::resize(const Shape& shape, DType dtype) {
   const size_t bytes = static_cast<size_t>(numel) * dtype_size(dtype);
   if (!data_ || bytes > capacity_bytes_) {
     const size_t wanted = bytes ? bytes : 1;  // an empty tensor is initialized too
-    owner_ = allocate(wanted);
+    owner_ = allocate_buffer(wanted);
     data_ = owner_.get();
     capacity_bytes_ = wanted;
   }
@@ -79,6 +79,13 @@ Tensor Tensor::row_range(int64_t begin, int64_t end) const {
   t.capacity_bytes_ = 0;
   t.lod_ = nullptr;
   return t;
+}
+
+void Tensor::place(void* data, size_t capacity_bytes, std::shared_ptr<void> owner) {
+  AB_CHECK(bytes() <= capacity_bytes, Internal, "{} bytes do not fit into {}", bytes(), capacity_bytes);
+  data_ = data;
+  owner_ = std::move(owner);
+  capacity_bytes_ = capacity_bytes;
 }
 
 void Tensor::release() {

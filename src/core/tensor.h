@@ -1,7 +1,7 @@
 // A typed, dense block of rows: shape, dtype, memory, and the LoD that groups its rows. Copying a Tensor shares the
 // memory. Memory only grows: resize() within capacity moves nothing, so a steady step allocates nothing.
 // A tensor may be a row-strided view (row i begins row_stride elements after row i-1); kernels that do not declare
-// that they take views are given contiguous tensors only. Not thread-safe.
+// that they take views are given contiguous tensors only (opdef/runtime.cc refuses others). Not thread-safe.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -14,6 +14,8 @@ namespace anabranch {
 
 // Bytes held by live buffers of this process, for memory reports and tests.
 int64_t resident_buffer_bytes();
+// Memory for tensors: aligned to a cache line, in huge pages when it is large. ResourceExhausted when there is none.
+std::shared_ptr<void> allocate_buffer(size_t bytes);
 
 class Tensor {
  public:
@@ -38,11 +40,13 @@ class Tensor {
   Tensor reshaped(const Shape& shape) const;
   // Rows [begin, end), sharing memory, without LoD.
   Tensor row_range(int64_t begin, int64_t end) const;
+  // Takes this memory, of which `owner` keeps capacity_bytes alive, as its own: shape and dtype stay, the contents are
+  // whatever is there. A resize() beyond the capacity leaves it again.
+  void place(void* data, size_t capacity_bytes, std::shared_ptr<void> owner);
   // Drops the memory; shape and dtype stay.
   void release();
   // Copies shape, dtype, LoD and elements (streams through strides).
   void copy_from(const Tensor& other);
-  bool shares_memory(const Tensor& other) const { return data_ && data_ == other.data_; }
 
   template <class T> const T* data() const {
     check_dtype(dtype_of<T>);

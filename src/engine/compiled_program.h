@@ -68,7 +68,10 @@ class CompiledProgram {
   void set_probe(Probe probe);
 
  private:
+  friend class PreparedRun;
   struct Impl;
+  void run_pieces(const RunRequest& request, std::vector<Fetched>* out);
+
   std::unique_ptr<Impl> impl_;
 };
 

@@ -17,39 +17,46 @@ Tensor piece_of(const Tensor& t, int64_t begin, int64_t end) {
   return piece;
 }
 
-}  // namespace
-
-std::vector<FeedMap> split_feed(const FeedMap& feed, int replicas, const std::vector<std::string>& whole,
-                                bool refuse_idle) {
-  if (replicas == 1) return {feed};
+int count_pieces(std::span<const Tensor> batch, const FeedSplit& how) {
   int pieces = -1;
-  std::string first_name;
-  for (const auto& [name, tensor] : feed) {
-    if (std::find(whole.begin(), whole.end(), name) != whole.end()) continue;
-    const int64_t items = items_of(tensor);
-    AB_CHECK(items > 0, InvalidArgument, "feed {} is empty: its shape is {}", name, tensor.shape().str());
-    const int64_t size = (items + replicas - 1) / replicas;
+  const std::string* first_name = nullptr;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    if ((*how.whole)[i]) continue;
+    const std::string& name = (*how.names)[i];
+    const int64_t items = items_of(batch[i]);
+    AB_CHECK(items > 0, InvalidArgument, "feed {} is empty: its shape is {}", name, batch[i].shape().str());
+    const int64_t size = (items + how.replicas - 1) / how.replicas;
     const int n = static_cast<int>((items + size - 1) / size);
-    AB_CHECK(!(refuse_idle && n < replicas), InvalidArgument,
-             "feed {} has {} samples, too few for {} devices: some would get nothing", name, items, replicas);
+    AB_CHECK(!(how.refuse_idle && n < how.replicas), InvalidArgument,
+             "feed {} has {} samples, too few for {} devices: some would get nothing", name, items, how.replicas);
     AB_CHECK(pieces < 0 || n == pieces, ShapeMismatch,
-             "feed {} has {} samples and gives work to {} of {} replicas, but "
-             "feed {} gives work to {}",
-             name, items, n, replicas, first_name, pieces);
-    if (pieces < 0) first_name = name;
+             "feed {} has {} samples and gives work to {} of {} replicas, but feed {} gives work to {}", name, items, n,
+             how.replicas, *first_name, pieces);
+    if (pieces < 0) first_name = &name;
     pieces = n;
   }
-  if (pieces < 0) pieces = replicas;
-  std::vector<FeedMap> out(pieces);
-  for (const auto& [name, tensor] : feed) {
-    const bool everywhere = std::find(whole.begin(), whole.end(), name) != whole.end();
-    const int64_t items = everywhere ? 0 : items_of(tensor);
-    const int64_t size = (items + replicas - 1) / replicas;
-    for (int r = 0; r < pieces; ++r) {
-      out[r].emplace_back(name, everywhere ? tensor : piece_of(tensor, r * size, std::min(items, (r + 1) * size)));
+  return pieces < 0 ? how.replicas : pieces;
+}
+
+}  // namespace
+
+int split_feed(std::span<const Tensor> batch, const FeedSplit& how, Pieces* pieces) {
+  pieces->resize(how.replicas);
+  const int n = how.replicas == 1 ? 1 : count_pieces(batch, how);
+  for (int r = 0; r < n; ++r) {
+    auto& piece = (*pieces)[r];
+    piece.resize(batch.size());
+    for (size_t i = 0; i < batch.size(); ++i) {
+      if (how.replicas == 1 || (*how.whole)[i]) {
+        piece[i] = batch[i];
+        continue;
+      }
+      const int64_t items = items_of(batch[i]);
+      const int64_t size = (items + how.replicas - 1) / how.replicas;
+      piece[i] = piece_of(batch[i], r * size, std::min(items, (r + 1) * size));
     }
   }
-  return out;
+  return n;
 }
 
 }  // namespace anabranch

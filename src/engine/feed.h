@@ -1,15 +1,25 @@
 // Fed batches: cut into one piece a replica.
 #pragma once
+#include <span>
+#include <string>
 #include <vector>
 
-#include "engine/compiled_program.h"
+#include "core/tensor.h"
 
 namespace anabranch {
 
-// Pieces of ceil(rows / replicas) rows each, by sequence where there are sequences; as many pieces as have rows.
-// Variables in `whole` go to every replica as they are. ShapeMismatch when two feeds give different numbers of pieces;
-// with `refuse_idle`, also when there are fewer pieces than replicas.
-std::vector<FeedMap> split_feed(const FeedMap& feed, int replicas, const std::vector<std::string>& whole,
-                                bool refuse_idle);
+// What each replica is fed: pieces[replica][i] belongs to the i-th fed variable.
+using Pieces = std::vector<std::vector<Tensor>>;
+
+struct FeedSplit {
+  const std::vector<std::string>* names;  // of the fed variables, for messages
+  const std::vector<char>* whole;         // by variable: goes to every replica as it is
+  int replicas = 1;
+  bool refuse_idle = false;  // fewer pieces than replicas are an error
+};
+
+// Pieces of ceil(rows / replicas) rows each, by sequence where there are sequences; returns how many replicas have
+// rows. `pieces` is used again. ShapeMismatch when two feeds give work to different numbers of replicas.
+int split_feed(std::span<const Tensor> batch, const FeedSplit& how, Pieces* pieces);
 
 }  // namespace anabranch

@@ -50,14 +50,4 @@ void ReplicaValues::mark_written(const std::vector<Value*>& written, bool comple
   }
 }
 
-int64_t ReplicaValues::copy_bytes() const {
-  int64_t bytes = 0;
-  for (const auto& [name, c] : copies_) {
-    for (const auto& copy : c.of_replica) {
-      if (copy && copy->get<Tensor>()) bytes += static_cast<int64_t>(copy->get<Tensor>()->bytes());
-    }
-  }
-  return bytes;
-}
-
 }  // namespace anabranch

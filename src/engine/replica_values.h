@@ -24,7 +24,6 @@ class ReplicaValues {
   // stopped at different places.
   void mark_written(const std::vector<Value*>& written, bool complete);
   Scope& scope() { return *scope_; }
-  int64_t copy_bytes() const;  // held by replicas other than 0
 
  private:
   struct Copies {

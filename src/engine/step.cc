@@ -5,12 +5,10 @@
 #include <set>
 
 #include "base/flags.h"
+#include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {
-
-// A hand-off between threads costs about what a core does to this many elements.
-constexpr int64_t kStepWorthThreads = 1 << 17;
 
 int64_t elems(const Value* v) {
   const Tensor* t = v ? v->get<Tensor>() : nullptr;
@@ -61,6 +59,10 @@ void Step::make_slots() {
     if (!var.desc.persistable || !seen.insert(value).second) continue;
     if (var.replica == 0 && var.produced) written_.push_back(value);
     watched_.push_back({value, Shape{}, DType::kFloat32});
+  }
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const OpDef& def = find_op(graph_.nodes[i].op->type);
+    if (def.has(kRandom) || def.has(kRunsBlock)) numbered_.push_back(static_cast<int>(i));
   }
   std::set<int> writes;
   for (const auto& w : lowered_.writes) writes.insert(w.begin(), w.end());
@@ -113,13 +115,13 @@ int Step::users_of(int var) const {
   return static_cast<int>(replicas.size());
 }
 
-bool Step::bind_feeds(const std::vector<FeedMap>& feeds) {
+bool Step::bind_feeds(const Pieces& feeds) {
   bool changed = false;
   for (int r = 0; r < key_.active; ++r) {
     for (size_t i = 0; i < key_.feeds.size(); ++i) {
       FeedSlot& slot = feed_slots_[r][i];
       if (!slot.value) continue;
-      const Tensor& fed = feeds[r][i].second;
+      const Tensor& fed = feeds[r][i];
       Tensor& t = slot.value->as<Tensor>();
       if (slot.keeps) {
         t.copy_from(fed);
@@ -139,8 +141,7 @@ bool Step::bind_feeds(const std::vector<FeedMap>& feeds) {
   return changed;
 }
 
-// The caller's memory is borrowed for the run only.
-void Step::unbind_feeds() {
+void Step::release_feeds() {
   for (auto& slots : feed_slots_) {
     for (FeedSlot& slot : slots) {
       if (slot.value && !slot.keeps) slot.value->as<Tensor>().release();
@@ -174,14 +175,13 @@ void Step::lay_out() {
   laid_out_ = true;
 }
 
-// Workers that have nothing to gain are left alone: waking them costs more than a small step.
 void Step::weigh() {
   int64_t touched = 0;
   for (const GraphNode& node : graph_.nodes) {
     for (int v : graph_.reads(node)) touched += elems(lowered_.values[v]);
     for (int v : graph_.writes(node)) touched += elems(lowered_.values[v]);
   }
-  threads_pay_ = touched >= kStepWorthThreads || compile_.execution.num_threads > 0;
+  trial_.set_work(touched);
 }
 
 void Step::check_finite(int node) const {
@@ -220,7 +220,7 @@ void Step::report(Error error, int node) const {
 
 void Step::execute(uint32_t number, const CompiledProgram::Probe& probe) {
   Plan& plan = *lowered_.plan;
-  for (int i = 0; i < plan.size(); ++i) plan.node(i).context.step = number;
+  for (int i : numbered_) plan.node(i).context.step = number;
   std::function<void(int)> before, after;
   RunOptions options;
   options.dry_run = compile_.execution.dry_run;
@@ -234,9 +234,9 @@ void Step::execute(uint32_t number, const CompiledProgram::Probe& probe) {
     after = [&](int node) { check_finite(node); };
     options.after = &after;
   }
-  const bool nested = Team::inside();
-  const bool asked_for_threads = compile_.replicas > 1 || compile_.execution.num_threads > 1;
-  const bool parallel = !nested && team_->workers() > 1 && asked_for_threads && threads_pay_ && !plan.is_chain();
+  const bool possible = !Team::inside() && team_->workers() > 1 && !plan.is_chain();
+  const bool parallel = possible && trial_.choose(asked_for_threads());
+  const ThreadTrial::Lap lap(trial_, possible && options.plain());
   try {
     if (parallel) {
       run_threaded(plan, *state_, *team_, options);
@@ -251,6 +251,9 @@ void Step::execute(uint32_t number, const CompiledProgram::Probe& probe) {
     report(Error(ErrorKind::kInternal, e.what()), state_->failed_node());
   }
 }
+
+// More than one replica is a wish for threads, so is a number of them.
+bool Step::asked_for_threads() const { return compile_.replicas > 1 || compile_.execution.num_threads > 1; }
 
 std::vector<Fetched> Step::collect() const {
   std::vector<Fetched> out;
@@ -271,12 +274,7 @@ std::vector<Fetched> Step::collect() const {
   return out;
 }
 
-std::vector<Fetched> Step::run(const std::vector<FeedMap>& feeds, uint32_t number,
-                               const CompiledProgram::Probe& probe) {
-  struct Unbind {
-    Step& step;
-    ~Unbind() { step.unbind_feeds(); }
-  } unbind{*this};
+void Step::run(const Pieces& feeds, uint32_t number, const CompiledProgram::Probe& probe) {
   values_->refresh_copies();
   const bool fed_changed = bind_feeds(feeds);
   if (fed_changed || watched_changed() || !laid_out_) lay_out();
@@ -287,7 +285,6 @@ std::vector<Fetched> Step::run(const std::vector<FeedMap>& feeds, uint32_t numbe
     throw;
   }
   values_->mark_written(written_, /*complete=*/true);
-  return collect();
 }
 
 std::string Step::explain() const {

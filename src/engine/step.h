@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "engine/compiled_program.h"
+#include "engine/feed.h"
 #include "engine/replica_values.h"
 #include "exec/lower.h"
 #include "exec/run.h"
+#include "exec/thread_trial.h"
 #include "graph/pass.h"
 #include "graph/replicate.h"
 
@@ -32,7 +34,12 @@ class Step {
  public:
   Step(const StepKey& key, const StepOptions& options);
 
-  std::vector<Fetched> run(const std::vector<FeedMap>& feeds, uint32_t number, const CompiledProgram::Probe& probe);
+  // `feeds` by replica, in the order of the key; their memory is borrowed until release_feeds(). The fetched values keep
+  // until then.
+  void run(const Pieces& feeds, uint32_t number, const CompiledProgram::Probe& probe);
+  void release_feeds();
+  const std::vector<std::vector<Value*>>& fetched() const { return fetch_values_; }  // by fetch, then replica
+  std::vector<Fetched> collect() const;                                              // copies of them
 
   const StepKey& key() const { return key_; }
   std::string explain() const;
@@ -58,15 +65,14 @@ class Step {
   void make_graph(const StepOptions& options);
   void make_slots();
   int users_of(int var) const;                         // replicas whose nodes touch it
-  bool bind_feeds(const std::vector<FeedMap>& feeds);  // true when shapes changed
-  void unbind_feeds();
+  bool bind_feeds(const Pieces& feeds);  // true when shapes changed
   bool watched_changed();
   void lay_out();
   void weigh();
   void execute(uint32_t number, const CompiledProgram::Probe& probe);
+  bool asked_for_threads() const;
   void check_finite(int node) const;
   [[noreturn]] void report(Error error, int node) const;
-  std::vector<Fetched> collect() const;
 
   StepKey key_;
   CompileOptions compile_;
@@ -80,8 +86,9 @@ class Step {
   std::vector<std::vector<Value*>> fetch_values_;  // by fetch, then replica
   std::vector<Watched> watched_;
   std::vector<Value*> written_;  // values of the user's scope that a run changes
+  std::vector<int> numbered_;    // nodes whose kernels look at the number of the step: random ones, sub-blocks
   bool laid_out_ = false;
-  bool threads_pay_ = false;  // the whole step is worth a hand-off to other workers
+  ThreadTrial trial_;
   std::function<std::string(int)> describe_;
 };
 

@@ -20,11 +20,6 @@ struct LowerOptions {
   uint64_t seed = 0;  // of random ops without one of their own
 };
 
-struct LoweredVar {
-  int var = -1;  // in the graph
-  Value* value = nullptr;
-};
-
 struct Lowered {
   std::unique_ptr<Plan> plan;
   std::deque<Value> temporaries;

@@ -19,19 +19,32 @@ struct RunOptions {
   const std::function<void(int)>* after = nullptr;            // called after each kernel with the node; may throw
   const std::function<std::string(int)>* describe = nullptr;  // names a node in stall reports
   double stall_report_s = 30;
+
+  // Nothing but kernels is asked for.
+  bool plain() const { return !dry_run && !probe && !after; }
 };
+
+// One node with whatever the options ask for around its kernel.
+void run_watched(Plan::Node& node, int i, const RunOptions& options);
 
 class RunState {
  public:
   explicit RunState(const Plan& plan);
 
+  // Before a sequential run, and where it stopped: nodes before that one have finished.
+  void begin_sequential();
+  void stopped_at(int node, bool failed);
+
+  // Before a threaded run.
   void reset(const Plan& plan);
   // Runs one node unless the run has failed already; keeps the first error.
   void run_node(Plan& plan, int node, const RunOptions& options);
   void rethrow();  // the first error, if any
 
-  bool finished(int node) const { return done_[node].load(std::memory_order_relaxed) != 0; }
-  bool started(int node) const { return done_[node].load(std::memory_order_relaxed) != 0 || node == failed_node(); }
+  bool finished(int node) const {
+    return sequential_ ? node < stopped_at_ : done_[node].load(std::memory_order_relaxed) != 0;
+  }
+  bool started(int node) const { return finished(node) || node == failed_node(); }
   int failed_node() const { return failed_node_.load(std::memory_order_relaxed); }
 
   // Used by the threaded executor.
@@ -42,6 +55,8 @@ class RunState {
 
  private:
   int size_;
+  bool sequential_ = true;
+  int stopped_at_ = 0;
   std::unique_ptr<std::atomic<char>[]> done_;
   std::atomic<int> failed_node_{-1};
   std::exception_ptr error_;

@@ -49,8 +49,7 @@ class Graph {
   std::unordered_map<std::string, std::vector<int>> by_name_;  // per replica
 };
 
-// Structure: ids in range, arguments as many as the op lists, everything read is fed, persistable, or written before.
-// Internal with the node when not. `external` tells whether a variable exists outside the graph.
+// Structure: ids in range, arguments as many as the op lists, shared buffers resolve. Internal with the node when not.
 void verify(const Graph& graph);
 std::string to_dot(const Graph& graph);
 

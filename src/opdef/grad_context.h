@@ -36,7 +36,6 @@ class GradContext {
   bool wants_din(const std::string& slot, size_t i = 0) const;
   const ir::Op& forward() const { return forward_; }
   const ir::Block& block() const { return block_; }
-  // First argument of a slot has this kind (for gradients that are sparse).
   template <class T> const T& attr(const std::string& name) const { return forward_.attr<T>(name); }
 
   GradOp op(const std::string& type);

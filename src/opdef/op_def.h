@@ -133,8 +133,7 @@ OpDef& declare_op(const char* type,
                   const char* file);            // used by AB_OP; two declarations of a type end the program start
 const OpDef& find_op(const std::string& type);  // Unsupported, with the nearest names, when there is none
 const OpDef* find_op_or_null(const std::string& type);
-std::vector<std::string> op_types();           // sorted
-const char* op_file(const std::string& type);  // where it is declared
+std::vector<std::string> op_types();  // sorted
 
 }  // namespace anabranch
 

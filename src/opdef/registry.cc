@@ -31,10 +31,6 @@ class Registry {
     return by_type_;
   }
 
-  const char* file(const std::string& type) const {
-    auto it = files_.find(type);
-    return it == files_.end() ? "" : it->second;
-  }
 
  private:
   std::deque<OpDef> all_;
@@ -99,6 +95,5 @@ std::vector<std::string> op_types() {
   return types;
 }
 
-const char* op_file(const std::string& type) { return registry().file(type); }
 
 }  // namespace anabranch

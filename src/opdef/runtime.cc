@@ -73,6 +73,10 @@ void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
           .with_hint("feed it, or run the startup program first when it is a parameter");
     }
     read_meta(*ins[i], &context_.ins[i]);
+    const Tensor* t = context_.ins[i].value;
+    AB_CHECK(!t || t->contiguous() || def_.has(kTakesViews), Unsupported,
+             "{}: variable {} is a view with gaps between its rows, which this op does not read", op_->type,
+             arg_name(op_->inputs, i));
   }
   for (Meta& m : context_.outs) m = Meta{};
   def_.run_infer(context_);

@@ -1,0 +1,56 @@
+// What a CompiledProgram keeps between runs: the replicas' variables and the plans made so far.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "engine/compiled_program.h"
+#include "engine/feed.h"
+#include "engine/replica_values.h"
+#include "engine/step.h"
+
+namespace anabranch {
+
+struct CompiledProgram::Impl {
+  // The calling thread's turn with this program.
+  class Turn {
+   public:
+    explicit Turn(Impl& impl);
+    ~Turn();
+    Turn(const Turn&) = delete;
+
+   private:
+    Impl& impl_;
+  };
+
+  Impl(ir::ProgramRef p, std::shared_ptr<Scope> s, CompileOptions o);
+
+  bool reduces() const;
+  // By how much the declared rows of a fed variable are multiplied.
+  int feed_devices() const { return options.data_parallel ? options.replicas : 1; }
+  // The plan for these feeds and fetches, made when there is none.
+  Step& step_for(const StepKey& key);
+  // Runs it as often as the strategy says and hands it to `use`; releases the memory of idle plans when that is due.
+  void run_step(Step& step, const Pieces& pieces, const std::function<void()>& between,
+                const std::function<void(const Step&)>& use);
+  void drop_temporaries();
+
+  ir::ProgramRef program;
+  std::shared_ptr<Scope> scope;
+  CompileOptions options;
+  ReplicaValues values;
+  std::list<Step> steps;    // the most recently looked up one first
+  uint64_t generation = 0;  // raised when a plan goes: pointers to plans are old
+  uint64_t version;
+  uint32_t run_number = 0;
+  int since_drop = 0;
+  const uint64_t drawn_seed;
+  Probe probe;
+  mutable std::mutex in_use;  // taken once a run: callers from several threads take turns
+  std::atomic<std::thread::id> user{};
+};
+
+}  // namespace anabranch
