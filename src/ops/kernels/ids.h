@@ -7,8 +7,20 @@
 
 namespace anabranch {
 
-// Raises InvalidArgument for the first id outside [0, height), other than `allowed`. what: "lookup_table: Ids".
-void check_ids(const char* what, const int64_t* ids, int64_t n, int64_t height, int64_t allowed);
+// Raises InvalidArgument for the first id outside [0, height), other than `allowed`, a number from 0 on; -1: no other.
+// what: "sequence_scatter: Ids".
+void check_ids(const char* what, const int64_t* ids, int64_t n, int64_t height, int64_t allowed = -1);
+
+// The ids of one feature, for the message about a wrong one.
+struct IdSource {
+  std::string op, feature, table;  // type of the op, names of the variables
+  // As `op` names them in its slots Ids and W.
+  static IdSource of(const ir::Op& op);
+};
+
+// As check_ids; the message names feature, sample (sequence, or index on the first axis), id and table. `ids` are the
+// values of `t` as int64.
+void check_table_ids(const IdSource& source, const Tensor& t, const int64_t* ids, int64_t height, int64_t allowed);
 
 // An integer tensor (int32 or int64) as int64: itself, or converted into scratch.
 const int64_t* as_int64(const Tensor& t, Tensor* scratch);

@@ -15,6 +15,9 @@ struct Layout {
   int64_t sum_at() const { return steps * buckets; }
   int64_t count_at() const { return (steps + 1) * buckets; }
   int64_t size() const { return steps ? count_at() + 1 : buckets; }
+  // Fluid's layer starts the single histogram with a spare element, its operator leaves it off.
+  bool takes(int64_t n) const { return n == size() || (steps == 0 && n == buckets + 1); }
+  Shape shape() const { return steps ? Shape{size()} : Shape{1, buckets}; }
 };
 
 Layout layout_of(const ir::Op& op) {
@@ -26,11 +29,14 @@ void infer_auc(InferContext& c) {
   const Shape& predict = c.in("Predict").shape;
   AB_CHECK(predict[1] != 0, InvalidArgument, "auc: Predict is {}, expected at least one column", predict.str());
   check_numel(c, "Label", predict[0]);
+  const Layout layout = layout_of(c.op());
   for (const char* slot : {"StatPos", "StatNeg"}) {
-    check_numel(c, slot, layout_of(c.op()).size());
+    const Shape& stat = c.in(slot).shape;
+    AB_CHECK(stat.numel() < 0 || layout.takes(stat.numel()), ShapeMismatch, "auc: {} is {}, expected {} elements", slot,
+             stat.str(), layout.size());
     AB_CHECK(c.in(slot).dtype == DType::kInt64, InvalidArgument, "auc: {} holds {}, expected int64", slot,
              dtype_name(c.in(slot).dtype));
-    c.same_as(std::string(slot) + "Out", slot);
+    c.set_out(std::string(slot) + "Out", layout.shape(), DType::kInt64);
   }
   c.set_out("AUC", Shape{1}, DType::kFloat64);
 }
@@ -76,7 +82,7 @@ double area(const int64_t* pos, const int64_t* neg, int64_t buckets) {
 int64_t* carried_over(KernelContext& c, In in, Out out) {
   int64_t* to = c[out].mutable_data<int64_t>();
   const int64_t* from = c[in].data<int64_t>();
-  if (to != from) std::copy(from, from + c[in].numel(), to);
+  if (to != from) std::copy(from, from + c[out].numel(), to);
   return to;
 }
 

@@ -72,12 +72,14 @@ AB_OP(lod_reset)
                "lod_reset: neither Y nor target_lod is given");
       c.same_shape("Out", "X");
       if (!c.runtime()) {
-        const int given = c.has_in("Y") ? std::max(1, c.in("Y").lod_level) : 1;
-        c.out("Out").lod_level = given + (c.attr<bool>("append") ? c.in("X").lod_level : 0);
+        const int given = c.has_in("Y") ? c.in("Y").lod_level : 0;
+        c.out("Out").lod_level = given > 0 ? given : 1 + (c.attr<bool>("append") ? c.in("X").lod_level : 0);
         return;
       }
       LoDRef lod = target(c);
-      set_lod(c, "Out", c.attr<bool>("append") ? appended(c, lod) : lod);
+      // As in the original, the sequences of Y take the place of those of X also with append.
+      const bool below = c.attr<bool>("append") && !(c.has_in("Y") && c.in("Y").lod);
+      set_lod(c, "Out", below ? appended(c, lod) : lod);
     })
     .grad([](GradContext& g) {
       g.op("lod_reset_grad").in("X", g.in("X")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));

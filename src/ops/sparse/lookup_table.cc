@@ -74,12 +74,12 @@ template <class T> Kernel lookup_kernel(const KernelArgs& op) {
   const In w = op.in("W"), ids = op.in("Ids");
   const Out out = op.out("Out");
   const int64_t padding = op.attr<int64_t>("padding_idx");
-  const std::string what = op.op().type + ": Ids";
+  const IdSource source = IdSource::of(op.op());
   const auto scratch = std::make_shared<Tensor>();
   return [=](KernelContext& c) {
     const Sizes s{c[ids].numel(), c[w].shape()[0], c[w].shape()[1]};
     const int64_t* id = as_int64(c[ids], scratch.get());
-    check_ids(what.c_str(), id, s.n, s.height, padding);
+    check_table_ids(source, c[ids], id, s.height, padding);
     gather(c, s, c[w].data<T>(), id, padding, c[out].template mutable_data<T>());
   };
 }
@@ -128,13 +128,13 @@ template <class T> Kernel lookup_grad_kernel(const KernelArgs& op) {
   const int64_t padding = op.attr<int64_t>("padding_idx");
   const bool sparse = op.attr<bool>("is_sparse");
   const int64_t skipped = keeps_padding_rows() ? kNoPadding : padding;
-  const std::string what = op.op().type + ": Ids";
+  const IdSource source = IdSource::of(op.op());
   const auto scratch = std::make_shared<Tensor>();
   return [=](KernelContext& c) {
     if (!c.wants(dw)) return;
     const Sizes s{c[ids].numel(), c[w].shape()[0], c[w].shape()[1]};
     const int64_t* id = as_int64(c[ids], scratch.get());
-    check_ids(what.c_str(), id, s.n, s.height, padding);
+    check_table_ids(source, c[ids], id, s.height, padding);
     const T* g = c[dout].data<T>();
     if (sparse) {
       take_rows(s, g, id, skipped, &c.value(dw).template as<SelectedRows>());

@@ -70,8 +70,8 @@ def auc(input, label, curve="ROC", num_thresholds=4095, topk=1, slide_steps=1):
     helper = LayerHelper("auc")
     area, recent = (helper.create_variable_for_type_inference("float64") for _ in range(2))
     bins = num_thresholds + 1
-    # with a window: a histogram for each run in it, their sum, and the number of runs
-    recent_shape = [(1 + slide_steps) * bins + 1] if slide_steps else [1, bins]
+    # a histogram for each run of the window, their sum, and the number of runs
+    recent_shape = [(1 + slide_steps) * bins + 1]
     stats = [helper.create_global_variable(persistable=True, dtype="int64", shape=shape, stop_gradient=False,
                                            name=unique_name.generate("_generated_var"))
              for shape in (recent_shape, recent_shape, [1, bins], [1, bins])]

@@ -1,0 +1,140 @@
+// Cosines of the angles between rows.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/kernels/declare.h"
+#include "ops/kernels/flat_loop.h"
+
+namespace anabranch {
+namespace {
+
+// Rows shorter than this count as this long, so that the cosine of a row of zeros is 0 instead of 0 / 0.
+constexpr double kShortest = 1e-4;
+
+// Y has as many rows as X, or one that goes with each of them.
+void check_rows(const InferContext& c) {
+  for (const char* slot : {"X", "Y"}) {
+    check_tensor(c, slot);
+    check_rank(c, slot, 2, kMaxRank);
+  }
+  check_same_dtype(c, "X", "Y");
+  const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
+  AB_CHECK(x.rank() == y.rank() && compatible(x.slice(1, x.rank()), y.slice(1, y.rank())), ShapeMismatch,
+           "{}: X is {}, Y is {}; they may differ in the first extent only", op_name(c), x.str(), y.str());
+  AB_CHECK(x[0] == kUnknown || y[0] == kUnknown || y[0] == x[0] || y[0] == 1, ShapeMismatch,
+           "{}: X is {}, Y is {}; Y has as many rows as X or one", op_name(c), x.str(), y.str());
+}
+
+template <class T> T length(const T* x, int64_t width) {
+  T sum = 0;
+  for (int64_t k = 0; k < width; ++k) sum += x[k] * x[k];
+  return std::max(std::sqrt(sum), static_cast<T>(kShortest));
+}
+
+template <class T> void lengths(const Tensor& x, T* to) {
+  const int64_t width = x.row_elems();
+  for (int64_t r = 0; r < x.rows(); ++r) to[r] = length(x.data<T>() + r * width, width);
+}
+
+template <class T> Kernel forward(const KernelArgs& op) {
+  return [x = op.in("X"), y = op.in("Y"), out = op.out("Out"), x_norm = op.out("XNorm"),
+          y_norm = op.out("YNorm")](KernelContext& c) {
+    const int64_t width = c[x].row_elems(), rows = c[x].rows(), step = c[y].rows() == 1 ? 0 : 1;
+    const T *a = c[x].data<T>(), *b = c[y].data<T>();
+    T *to = c[out].template mutable_data<T>(), *na = c[x_norm].template mutable_data<T>(),
+      *nb = c[y_norm].template mutable_data<T>();
+    lengths(c[x], na);
+    lengths(c[y], nb);
+    c.parallel_for(rows, kCheapGrain / std::max<int64_t>(1, width) + 1, [=](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        T dot = 0;
+        for (int64_t k = 0; k < width; ++k) dot += a[r * width + k] * b[step * r * width + k];
+        to[r] = dot / na[r] / nb[step * r];
+      }
+    });
+  };
+}
+
+// d cos / d x = y / (|x| |y|) - cos x / |x|^2, added to dx.
+template <class T> void add_slope(const T* x, const T* y, T cosine, T x_norm, T y_norm, T dout, int64_t width, T* dx) {
+  const T across = dout / (x_norm * y_norm), along = dout * cosine / (x_norm * x_norm);
+  for (int64_t k = 0; k < width; ++k) dx[k] += across * y[k] - along * x[k];
+}
+
+template <class T> T* zeroed(KernelContext& c, Out out) {
+  if (!c.wants(out)) return nullptr;
+  T* to = c[out].template mutable_data<T>();
+  std::fill(to, to + c[out].numel(), T{0});
+  return to;
+}
+
+template <class T> Kernel backward(const KernelArgs& op) {
+  return [x = op.in("X"), y = op.in("Y"), out = op.in("Out"), x_norm = op.in("XNorm"), y_norm = op.in("YNorm"),
+          dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+    const int64_t width = c[x].row_elems(), rows = c[x].rows(), step = c[y].rows() == 1 ? 0 : 1;
+    const T *a = c[x].data<T>(), *b = c[y].data<T>(), *cosine = c[out].data<T>(), *na = c[x_norm].data<T>(),
+            *nb = c[y_norm].data<T>(), *g = c[dout].data<T>();
+    T *da = zeroed<T>(c, dx), *db = zeroed<T>(c, dy);
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t s = step * r;
+      const T *ar = a + r * width, *bs = b + s * width;
+      if (da) add_slope(ar, bs, cosine[r], na[r], nb[s], g[r], width, da + r * width);
+      if (db) add_slope(bs, ar, cosine[r], nb[s], na[r], g[r], width, db + s * width);
+    }
+  };
+}
+
+AB_OP(cos_sim)
+    .doc("Out[i] = X[i] . Y[i] / (|X[i]| |Y[i]|); one row of Y goes with every row of X.")
+    .in("X", "[N, ...] float")
+    .in("Y", "[N, ...] or [1, ...]")
+    .out("Out", "[N, 1]; carries the sequences of X")
+    .out_intermediate("XNorm", "[N, 1]: lengths of the rows of X, at least 1e-4")
+    .out_intermediate("YNorm", "[rows of Y, 1]")
+    .infer([](InferContext& c) {
+      check_rows(c);
+      const Meta &x = c.in("X"), &y = c.in("Y");
+      c.set_out("Out", Shape{x.shape[0], 1}, x.dtype);
+      c.set_out("XNorm", Shape{x.shape[0], 1}, x.dtype);
+      c.set_out("YNorm", Shape{y.shape[0], 1}, x.dtype);
+      c.share_lod("Out", "X");
+    })
+    .grad([](GradContext& g) {
+      g.op("cos_sim_grad")
+          .in("X", g.in("X"))
+          .in("Y", g.in("Y"))
+          .in("XNorm", g.out("XNorm"))
+          .in("YNorm", g.out("YNorm"))
+          .in("Out", g.out("Out"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"))
+          .out("Y@GRAD", g.din("Y"));
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+
+AB_OP(cos_sim_grad)
+    .doc("X@GRAD = Out@GRAD (Y / (|X| |Y|) - Out X / |X|^2) row by row, and likewise Y@GRAD.")
+    .in("X", "as of cos_sim")
+    .in("Y", "as of cos_sim")
+    .in("XNorm", "from cos_sim")
+    .in("YNorm", "from cos_sim")
+    .in("Out", "from cos_sim")
+    .in("Out@GRAD", "as Out")
+    .out_optional("X@GRAD", "as X")
+    .out_optional("Y@GRAD", "as Y")
+    .infer([](InferContext& c) {
+      check_rows(c);
+      for (const char* slot : {"XNorm", "Out", "Out@GRAD"}) {
+        check_numel(c, slot, c.in("X").shape[0]);
+        check_same_dtype(c, slot, "X");
+      }
+      check_numel(c, "YNorm", c.in("Y").shape[0]);
+      check_same_dtype(c, "YNorm", "X");
+      grad_as(c, "X@GRAD", "X");
+      grad_as(c, "Y@GRAD", "Y");
+    })
+    .no_grad(kNoSecondOrder)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+
+}  // namespace
+}  // namespace anabranch

@@ -1,0 +1,99 @@
+// Ops on sequences of ids: windows over them, and tokens left out.
+#include <algorithm>
+
+#include "ops/sequence/offsets.h"
+
+namespace anabranch::sequence {
+namespace {
+
+void check_ids_column(const InferContext& c) {
+  check_tensor(c, "X");
+  const Meta& x = c.in("X");
+  AB_CHECK(x.dtype == DType::kInt32 || x.dtype == DType::kInt64, InvalidArgument, "{}: X holds {}, expected int64",
+           op_name(c), dtype_name(x.dtype));
+  AB_CHECK(x.shape.rank() == 2 && (x.shape[1] == 1 || x.shape[1] == kUnknown), InvalidArgument,
+           "{}: X is {}, expected [rows, 1]", op_name(c), x.shape.str());
+}
+
+AB_OP(sequence_enumerate)
+    .doc("Row t of Out is the ids t, t + 1, ... of the same sequence, win_size of them; pad_value past its end.")
+    .in("X", "[rows, 1] int64 with sequences")
+    .out("Out", "[rows, win_size] with the same sequences")
+    .attr<int32_t>("win_size", 1, "ids in a window, at least 1",
+                   [](int32_t v) {
+                     AB_CHECK(v >= 1, InvalidArgument, "sequence_enumerate: win_size is {}, expected at least 1", v);
+                   })
+    .attr<int32_t>("pad_value", 0, "stands for ids past the end")
+    .infer([](InferContext& c) {
+      check_ids_column(c);
+      if (c.runtime()) lod_of(c, "X");
+      c.set_out("Out", Shape{c.in("X").shape[0], c.attr<int32_t>("win_size")}, c.in("X").dtype);
+      c.share_lod("Out", "X");
+    })
+    .no_grad("ids have no gradient")
+    .cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const int64_t window = op.attr<int32_t>("win_size");
+      const T pad = static_cast<T>(op.attr<int32_t>("pad_value"));
+      return [=, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        const Offsets& o = offsets(c[x]);
+        const T* from = c[x].data<T>();
+        T* to = c[out].template mutable_data<T>();
+        for (size_t s = 1; s < o.size(); ++s) {
+          for (int64_t t = o[s - 1]; t < o[s]; ++t) {
+            for (int64_t k = 0; k < window; ++k) *to++ = t + k < o[s] ? from[t + k] : pad;
+          }
+        }
+      };
+    });
+
+// Ids of X that stay, and where sequences end among them.
+template <class T> Offsets kept_offsets(const T* ids, const Offsets& o, const std::vector<int32_t>& tokens) {
+  Offsets made{0};
+  int64_t kept = 0;
+  for (size_t s = 1; s < o.size(); ++s) {
+    for (int64_t t = o[s - 1]; t < o[s]; ++t) kept += std::find(tokens.begin(), tokens.end(), ids[t]) == tokens.end();
+    made.push_back(kept);
+  }
+  return made;
+}
+
+Offsets kept_offsets(const InferContext& c) {
+  const auto& tokens = c.attr<std::vector<int32_t>>("tokens");
+  const Offsets& o = lod_of(c, "X").back();
+  const Tensor& x = *c.in("X").value;
+  return x.dtype() == DType::kInt64 ? kept_offsets(x.data<int64_t>(), o, tokens)
+                                    : kept_offsets(x.data<int32_t>(), o, tokens);
+}
+
+AB_OP(sequence_erase)
+    .doc("X without the ids that are in tokens.")
+    .in("X", "[rows, 1] int64 with sequences")
+    .out("Out", "[rows that stay, 1] with as many sequences")
+    .attr<std::vector<int32_t>>("tokens", {}, "ids to leave out")
+    .effects(kDynamic)
+    .infer([](InferContext& c) {
+      check_ids_column(c);
+      if (!c.runtime()) {
+        out_rows(c, "Out", "X", kUnknown);
+        c.out("Out").lod_level = std::max(1, c.in("X").lod_level);
+        return;
+      }
+      Offsets made = kept_offsets(c);
+      out_rows(c, "Out", "X", made.back());
+      set_lod(c, "Out", with_last(lod_of(c, "X"), std::move(made)));
+    })
+    .no_grad("ids have no gradient")
+    .cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [tokens = op.attr<std::vector<int32_t>>("tokens"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        const T* from = c[x].data<T>();
+        T* to = c[out].template mutable_data<T>();
+        for (int64_t t = 0; t < c[x].numel(); ++t) {
+          if (std::find(tokens.begin(), tokens.end(), from[t]) == tokens.end()) *to++ = from[t];
+        }
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::sequence

@@ -1,0 +1,75 @@
+// The numbers of each sequence cut into rows of another width.
+#include <cstring>
+
+#include "ops/sequence/offsets.h"
+
+namespace anabranch::sequence {
+namespace {
+
+Offsets narrowed(const std::string& op, const Offsets& o, int64_t width, int64_t new_dim) {
+  Offsets made{0};
+  for (int64_t s = 0; s < count(o); ++s) {
+    const int64_t numbers = (o[static_cast<size_t>(s) + 1] - o[static_cast<size_t>(s)]) * width;
+    AB_CHECK(numbers % new_dim == 0, InvalidArgument,
+             "{}: sequence {} holds {} numbers, which new_dim {} does not divide", op, s, numbers, new_dim);
+    made.push_back(made.back() + numbers / new_dim);
+  }
+  return made;
+}
+
+void infer(InferContext& c) {
+  check_tensor(c, "X");
+  check_rank(c, "X", 2, 2);
+  const int64_t new_dim = c.attr<int32_t>("new_dim");
+  const Meta& x = c.in("X");
+  if (!c.runtime()) {
+    const int64_t numbers = x.shape.numel();
+    c.set_out("Out", Shape{numbers > 0 && numbers % new_dim == 0 ? numbers / new_dim : kUnknown, new_dim}, x.dtype);
+    c.out("Out").lod_level = std::max(1, x.lod_level);
+    return;
+  }
+  const LoD& lod = lod_of(c, "X");
+  AB_CHECK(lod.size() == 1, InvalidArgument, "{}: X has {} levels of sequences, expected 1", op_name(c), lod.size());
+  Offsets made = narrowed(c.op().type, lod[0], x.shape[1], new_dim);
+  c.set_out("Out", Shape{made.back(), new_dim}, x.dtype);
+  set_lod(c, "Out", one_level(std::move(made)));
+}
+
+AB_OP(sequence_reshape)
+    .doc("The numbers of each sequence, in their order, as rows of width new_dim.")
+    .in("X", "[rows, width] with one level of sequences; new_dim divides the numbers of each")
+    .out("Out", "[rows width / new_dim, new_dim] with as many sequences")
+    .attr<int32_t>("new_dim", 1, "width of Out, at least 1",
+                   [](int32_t v) {
+                     AB_CHECK(v >= 1, InvalidArgument, "sequence_reshape: new_dim is {}, expected at least 1", v);
+                   })
+    .infer(infer)
+    .grad([](GradContext& g) {
+      g.op("sequence_reshape_grad").in("X", g.in("X")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
+    })
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        std::memcpy(c[out].mutable_raw(), c[x].raw(), c[x].bytes());
+      };
+    });
+
+AB_OP(sequence_reshape_grad)
+    .doc("Out@GRAD in the shape of X.")
+    .in("X", "for its shape and sequences")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as X")
+    .attr<int32_t>("new_dim", 1, "as of sequence_reshape")
+    .infer([](InferContext& c) {
+      check_same_dtype(c, "Out@GRAD", "X");
+      check_numel(c, "Out@GRAD", c.in("X").shape.numel());
+      grad_as(c, "X@GRAD", "X");
+    })
+    .no_grad(kOnce)
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+        if (c.wants(dx)) std::memcpy(c[dx].mutable_raw(), c[dout].raw(), c[dout].bytes());
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::sequence
