@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/value.h"
+#include "engine/compiled_program.h"
 #include "ir/attr.h"
 
 namespace anabranch::python {
@@ -24,6 +25,7 @@ void bind_autodiff(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_io(nb::module_& m);
 void bind_engine(nb::module_& m);
+void bind_run(nb::module_& m);
 void install_source_locations(nb::module_& m);
 
 // A sparse gradient held by a variable of a scope, or by itself.
@@ -58,10 +60,15 @@ std::string text_of(nb::handle object);  // str(object)
 // A tensor over the memory of an array (borrowed: the array must live as long), or over a converted copy that the
 // tensor owns. InvalidArgument names the dtypes there are.
 Tensor borrow_array(nb::handle array);
+// The same for a plain, row-major array of a known dtype; false for anything else, without an error.
+bool view_array(nb::handle array, Tensor* out);
 // A new array with a copy of the elements.
 nb::object array_copy(const Tensor& tensor);
 // An array over the tensor's own memory, kept alive by the array.
 nb::object array_view(Tensor tensor);
+
+// A fetched value as array (LoD: as LoDTensor), or as LoDTensor or LoDTensorArray.
+nb::object fetched_to_python(FetchedValue value, bool numpy);
 
 // ---- attributes
 

@@ -38,19 +38,6 @@ FeedMap feed_map(const nb::dict& feed) {
   return out;
 }
 
-nb::object fetched_to_python(FetchedValue value, bool numpy) {
-  if (auto* array = std::get_if<TensorArray>(&value)) {
-    ArrayRef out;
-    out.own = std::move(*array);
-    return nb::cast(std::move(out));
-  }
-  Tensor& t = std::get<Tensor>(value);
-  if (numpy && t.lod().empty()) return array_view(std::move(t));
-  TensorRef out;
-  out.own = std::move(t);
-  return nb::cast(std::move(out));
-}
-
 // feeds: one dict, or one a replica. Result: one item a fetch; a list with one item a replica when not merged.
 nb::list run(CompiledProgram& self, const nb::list& feeds, const std::vector<std::string>& fetch, bool numpy,
              bool merged) {
@@ -131,6 +118,19 @@ void bind_strategies(nb::module_& m) {
 }
 
 }  // namespace
+
+nb::object fetched_to_python(FetchedValue value, bool numpy) {
+  if (auto* array = std::get_if<TensorArray>(&value)) {
+    ArrayRef out;
+    out.own = std::move(*array);
+    return nb::cast(std::move(out));
+  }
+  Tensor& t = std::get<Tensor>(value);
+  if (numpy && t.lod().empty()) return array_view(std::move(t));
+  TensorRef out;
+  out.own = std::move(t);
+  return nb::cast(std::move(out));
+}
 
 void bind_engine(nb::module_& m) {
   bind_strategies(m);

@@ -15,5 +15,6 @@ NB_MODULE(_core, m) {
   bind_graph(m);
   bind_io(m);
   bind_engine(m);
+  bind_run(m);
   install_source_locations(m);
 }

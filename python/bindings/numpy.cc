@@ -93,6 +93,14 @@ std::string text_of(nb::handle object) {
   return s ? s : "?";
 }
 
+bool view_array(nb::handle array, Tensor* out) {
+  static PyObject* const array_type_object = nb::object(numpy().attr("ndarray")).release().ptr();
+  static PyTypeObject* const array_type = reinterpret_cast<PyTypeObject*>(array_type_object);
+  if (Py_TYPE(array.ptr()) != array_type) return false;
+  const Buffer buffer(array);
+  return view_buffer(buffer, nullptr, out) && out->raw() != nullptr;
+}
+
 Tensor borrow_array(nb::handle array) {
   Tensor t;
   {

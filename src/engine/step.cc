@@ -255,22 +255,25 @@ void Step::execute(uint32_t number, const CompiledProgram::Probe& probe) {
 // More than one replica is a wish for threads, so is a number of them.
 bool Step::asked_for_threads() const { return compile_.replicas > 1 || compile_.execution.num_threads > 1; }
 
+Fetched Step::collect(size_t fetch) const {
+  Fetched pieces;
+  for (const Value* v : fetch_values_[fetch]) {
+    if (const auto* array = v->get<TensorArray>()) {
+      TensorArray& copy = std::get<TensorArray>(pieces.emplace_back(TensorArray(array->size())));
+      for (size_t i = 0; i < array->size(); ++i) copy[i].copy_from((*array)[i]);
+      continue;
+    }
+    const auto* rows = v->get<SelectedRows>();
+    const Tensor* t = rows ? &rows->value : v->get<Tensor>();
+    AB_CHECK(t && t->initialized(), NotFound, "fetched variable {} holds no value", key_.fetches[fetch]);
+    std::get<Tensor>(pieces.emplace_back(Tensor())).copy_from(*t);
+  }
+  return pieces;
+}
+
 std::vector<Fetched> Step::collect() const {
   std::vector<Fetched> out;
-  for (size_t f = 0; f < fetch_values_.size(); ++f) {
-    Fetched& pieces = out.emplace_back();
-    for (const Value* v : fetch_values_[f]) {
-      if (const auto* array = v->get<TensorArray>()) {
-        TensorArray& copy = std::get<TensorArray>(pieces.emplace_back(TensorArray(array->size())));
-        for (size_t i = 0; i < array->size(); ++i) copy[i].copy_from((*array)[i]);
-        continue;
-      }
-      const auto* rows = v->get<SelectedRows>();
-      const Tensor* t = rows ? &rows->value : v->get<Tensor>();
-      AB_CHECK(t && t->initialized(), NotFound, "fetched variable {} holds no value", key_.fetches[f]);
-      std::get<Tensor>(pieces.emplace_back(Tensor())).copy_from(*t);
-    }
-  }
+  for (size_t f = 0; f < fetch_values_.size(); ++f) out.push_back(collect(f));
   return out;
 }
 

@@ -39,7 +39,8 @@ class Step {
   void run(const Pieces& feeds, uint32_t number, const CompiledProgram::Probe& probe);
   void release_feeds();
   const std::vector<std::vector<Value*>>& fetched() const { return fetch_values_; }  // by fetch, then replica
-  std::vector<Fetched> collect() const;                                              // copies of them
+  Fetched collect(size_t fetch) const;                                               // copies of one
+  std::vector<Fetched> collect() const;                                              // and of all
 
   const StepKey& key() const { return key_; }
   std::string explain() const;

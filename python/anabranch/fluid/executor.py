@@ -14,6 +14,8 @@ __all__ = ["Executor", "global_scope", "scope_guard"]
 
 #: Programs that one Executor keeps ready; the one not used for longest goes first.
 _KEPT = 64
+#: Ways of calling one of them (other names fed or fetched) that are kept.
+_KEPT_CALLS = 4
 
 
 class _Ready:
@@ -34,6 +36,52 @@ class _Ready:
             self.table = FeedTable(self.program.desc)
             self.version = version
         return self.table
+
+
+class _Calls:
+    """The most recent calls of ``run`` by program and scope, to be made again without looking anything up."""
+
+    __slots__ = ("_by_ids", "_unusual")
+
+    def __init__(self):
+        self._by_ids = {}
+        self._unusual = False   # the call at hand is known, but its values have to be looked at
+
+    def clear(self):
+        self._by_ids.clear()
+
+    def again(self, program, scope, feed, fetch_list, numpy):
+        """The fetched values; None when no call like this one is known."""
+        self._unusual = False
+        known = self._by_ids.get((id(program), id(scope)))
+        if known is None:
+            return None
+        for call in known[2]:
+            result = call.run(feed, fetch_list, bool(numpy))
+            if result is None:
+                continue
+            if result is False:
+                self._unusual = True
+                return None
+            if type(result) is tuple:
+                check_numpy(result, fetch_names(fetch_list)[0])
+            return result
+        return None
+
+    def remember(self, program, scope, engine, table, feed, fetch_list):
+        """Keeps a call that went well; the objects are kept too, so that their ids stay theirs."""
+        if self._unusual or not (fetch_list is None or type(fetch_list) in (list, tuple)):
+            return
+        names, ops = fetch_names(fetch_list)
+        if ops or len(names) != len(fetch_list or ()):
+            return
+        feed = feed or {}
+        call = _core.PreparedCall(engine, feed, [n for n in feed if not table.knows(n)], fetch_list, names)
+        _, _, calls = self._by_ids.setdefault((id(program), id(scope)), (program, scope, []))
+        calls.insert(0, call)
+        del calls[_KEPT_CALLS:]
+        if len(self._by_ids) > _KEPT:
+            del self._by_ids[next(iter(self._by_ids))]
 
 
 class Executor:
@@ -64,6 +112,7 @@ class Executor:
             raise InvalidType("Executor: place is a CPUPlace, got %s" % type(place).__name__)
         self.place = place
         self._ready = collections.OrderedDict()
+        self._calls = _Calls()
         self._pruned = collections.OrderedDict()
         self._closed = False
 
@@ -76,6 +125,7 @@ class Executor:
         """
         self._closed = True
         self._ready.clear()
+        self._calls.clear()
         self._pruned.clear()
 
     def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
@@ -116,26 +166,36 @@ class Executor:
             >>> fluid.Executor().run(main, fetch_list=[one])[0].tolist()
             [1.0]
         """
-        if self._closed:
-            raise NotAllowed("Executor.run: the executor is closed")
         if program is None:
             program = default_main_program()
         if scope is None:
             scope = global_scope()
-        elif not isinstance(scope, _core.Scope):
+        if return_merged and not use_prune:
+            result = self._calls.again(program, scope, feed, fetch_list, return_numpy)
+            if result is not None:
+                return result
+        if self._closed:
+            raise NotAllowed("Executor.run: the executor is closed")
+        if not isinstance(scope, _core.Scope):
             raise InvalidType("Executor.run: scope is a Scope, got %s" % type(scope).__name__)
         if isinstance(program, CompiledProgram):
-            return program._run(self, feed, fetch_list, scope, return_numpy, return_merged)
+            result = program._run(self, feed, fetch_list, scope, return_numpy, return_merged)
+            if not isinstance(feed, (list, tuple)):
+                self._calls.remember(program, scope, program._engine, program._table, feed, fetch_list)
+            return result
         if not isinstance(program, Program):
             raise InvalidType("Executor.run: program is a Program or CompiledProgram, got %s" % type(program).__name__)
         feed = one_feed(feed)
         names, ops = fetch_names(fetch_list)
-        if use_prune or ops:
+        pruned = use_prune or ops
+        if pruned:
             program = self._prune(program, feed, names, ops)
         ready = self._make_ready(program, scope)
         result = ready.engine.run([ready.feeds().accept(feed)], names, bool(return_numpy), True)
         if return_numpy:
             check_numpy(result, names)
+        if not pruned:
+            self._calls.remember(program, scope, ready.engine, ready.table, feed, fetch_list)
         return result
 
     def _make_ready(self, program, scope):

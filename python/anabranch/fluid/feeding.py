@@ -91,6 +91,10 @@ class FeedTable:
             out[name] = var.accept(value, devices)
         return out
 
+    def knows(self, name):
+        """Whether the program has a variable of this name."""
+        return name in self._vars
+
     def _look_up(self, name):
         if not isinstance(name, str):
             raise InvalidType("the keys of feed are names (str), got %s" % type(name).__name__)
