@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/optim/elementwise.h"
+#include "ops/optim/rule_loops.h"
 
 namespace anabranch {
 namespace {
@@ -14,6 +15,9 @@ template <class T> struct Adagrad {
   T keep, add, epsilon;  // moment = keep * moment + add * g^2
   void step(T* param, const std::array<T*, 1>& state, const T* grad, T rate, int64_t n) const {
     T* moment = state[0];
+    if constexpr (std::is_same_v<T, float>) {
+      return optim::loops::adagrad({keep, add, epsilon}, param, moment, grad, rate, n);
+    }
     const T k = keep, a = add, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
       moment[i] = k * moment[i] + a * grad[i] * grad[i];
@@ -26,6 +30,9 @@ template <class T> struct Adadelta {
   T rho, epsilon;
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T, int64_t n) const {
     T *squared_grad = state[0], *squared_update = state[1];
+    if constexpr (std::is_same_v<T, float>) {
+      return optim::loops::adadelta({rho, epsilon}, param, squared_grad, squared_update, grad, n);
+    }
     const T keep = rho, add = 1 - rho, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
       squared_grad[i] = keep * squared_grad[i] + add * (grad[i] * grad[i]);

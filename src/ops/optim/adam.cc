@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ops/optim/rule_loops.h"
 #include "ops/optim/update.h"
 
 namespace anabranch {
@@ -8,6 +9,9 @@ namespace {
 template <class T> struct Adam {
   T beta1, beta2, epsilon, rate;  // rate: with the corrections of both moments
   void step(T* param, T* m1, T* m2, const T* grad, int64_t n) const {
+    if constexpr (std::is_same_v<T, float>) {
+      return optim::loops::adam({beta1, beta2, epsilon}, param, m1, m2, grad, rate, n);
+    }
     const T keep1 = beta1, keep2 = beta2, add1 = 1 - beta1, add2 = 1 - beta2, eps = epsilon, lr = rate;
     for (int64_t i = 0; i < n; ++i) {
       const T g = grad[i];

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ops/optim/elementwise.h"
+#include "ops/optim/rule_loops.h"
 
 namespace anabranch {
 namespace {
@@ -11,6 +12,9 @@ template <class T> struct Adamax {
   T beta1, beta2, epsilon;
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T rate, int64_t n) const {
     T *moment = state[0], *norm = state[1];
+    if constexpr (std::is_same_v<T, float>) {
+      return optim::loops::adamax({beta1, beta2, epsilon}, param, moment, norm, grad, rate, n);
+    }
     const T keep1 = beta1, add1 = 1 - beta1, keep2 = beta2, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
       moment[i] = keep1 * moment[i] + add1 * grad[i];

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ops/optim/elementwise.h"
+#include "ops/optim/rule_loops.h"
 
 namespace anabranch {
 namespace {
@@ -13,6 +14,9 @@ template <class T> struct Ftrl {
   T root(T x) const { return power == T(-0.5) ? std::sqrt(x) : std::pow(x, -power); }
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T rate, int64_t n) const {
     T *squared = state[0], *linear = state[1];
+    if constexpr (std::is_same_v<T, float>) {
+      if (power == T(-0.5)) return optim::loops::ftrl({l1, l2}, param, squared, linear, grad, rate, n);
+    }
     for (int64_t i = 0; i < n; ++i) {
       const T accum = squared[i] + grad[i] * grad[i];
       const T new_root = root(accum);

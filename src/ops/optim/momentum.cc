@@ -1,4 +1,5 @@
 #include "ops/optim/elementwise.h"
+#include "ops/optim/rule_loops.h"
 
 namespace anabranch {
 namespace {
@@ -11,6 +12,9 @@ template <class T> struct Momentum {
   void step(T* param, const std::array<T*, 1>& state, const T* grad, T rate, int64_t n) const {
     const T m = mu;
     T* velocity = state[0];
+    if constexpr (std::is_same_v<T, float>) {
+      return optim::loops::momentum({m, nesterov}, param, velocity, grad, rate, n);
+    }
     if (nesterov) {
       for (int64_t i = 0; i < n; ++i) {
         velocity[i] = velocity[i] * m + grad[i];

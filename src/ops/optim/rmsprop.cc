@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ops/optim/elementwise.h"
+#include "ops/optim/rule_loops.h"
 
 namespace anabranch {
 namespace {
@@ -14,6 +15,9 @@ template <class T> struct RmsProp {
   bool centered;
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T rate, int64_t n) const {
     T *square = state[0], *moment = state[1];
+    if constexpr (std::is_same_v<T, float>) {
+      return optim::loops::rmsprop({decay, momentum, epsilon}, param, square, moment, nullptr, grad, rate, n);
+    }
     const T keep = decay, add = 1 - decay, mu = momentum, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
       square[i] = keep * square[i] + add * (grad[i] * grad[i]);
@@ -25,6 +29,9 @@ template <class T> struct RmsProp {
   void step(T* param, const std::array<T*, 3>& state, const T* grad, T rate, int64_t n) const {
     if (!centered) return step(param, std::array<T*, 2>{state[0], state[1]}, grad, rate, n);
     T *square = state[0], *moment = state[1], *mean = state[2];
+    if constexpr (std::is_same_v<T, float>) {
+      return optim::loops::rmsprop({decay, momentum, epsilon}, param, square, moment, mean, grad, rate, n);
+    }
     const T keep = decay, add = 1 - decay, mu = momentum, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
       square[i] = keep * square[i] + add * (grad[i] * grad[i]);

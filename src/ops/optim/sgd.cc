@@ -1,9 +1,11 @@
+#include "ops/optim/rule_loops.h"
 #include "ops/optim/update.h"
 
 namespace anabranch {
 namespace {
 
 template <class T> void step(T* param, const T* grad, T rate, int64_t n) {
+  if constexpr (std::is_same_v<T, float>) return optim::loops::sgd(param, grad, rate, n);
   for (int64_t i = 0; i < n; ++i) param[i] -= rate * grad[i];
 }
 
