@@ -22,7 +22,7 @@ class Lowerer {
       out_.types.push_back(node.op->type);
       out_.replicas.push_back(node.replica);
       out_.writes.push_back(graph_.writes(node));
-      std::string text = node.op->describe(node.index, 0);
+      std::string text = node.describe();
       if (graph_.replicas > 1) text += fmt::format("  on replica {}", node.replica);
       out_.describe.push_back(std::move(text));
     }

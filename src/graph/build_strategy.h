@@ -22,9 +22,9 @@ struct BuildStrategy {
   bool fuse_elewise_add_act_ops = false;
   bool fuse_bn_act_ops = false;
   bool fuse_relu_depthwise_conv = false;
-  bool fuse_all_optimizer_ops = false;
-  std::optional<bool> fuse_all_reduce_ops;  // empty: automatic
-  std::optional<bool> fuse_broadcast_ops;   // nothing to do on CPU: parameters are shared in Reduce mode
+  std::optional<bool> fuse_all_optimizer_ops;  // these: empty means that the engine decides
+  std::optional<bool> fuse_all_reduce_ops;
+  std::optional<bool> fuse_broadcast_ops;  // nothing to do on CPU: parameters are shared in Reduce mode
   bool enable_auto_fusion = false;
   bool sync_batch_norm = false;
   std::optional<bool> memory_optimize;

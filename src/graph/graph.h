@@ -29,7 +29,14 @@ struct GraphNode {
   std::vector<int> more_reads, more_writes;  // what a sub-block touches beside the arguments
   std::vector<int> only_shapes;              // inputs of which only the (static) shape is read: no edge is needed
   std::vector<int> tokens;
+  struct Part {
+    int index;
+    ir::OpRef op;
+  };
+  std::vector<Part> parts;  // of a node that passes made of several ops: those ops, with their places
   int role() const { return op->role(); }
+  // The op and the user's line, for messages; of a node with parts, theirs in lines of their own.
+  std::string describe() const;
 };
 
 class Graph {

@@ -77,8 +77,9 @@ class BuildStrategy(Strategy):
         "bool: joins relu with a depthwise convolution; done for GPUs only. Default False.")
     fuse_all_optimizer_ops = Field(
         False, bool,
-        "bool: nothing to do: an update is a node without preparation of its own; small ones follow each other on "
-        "one worker, large ones are split over all. Default False.")
+        "bool: updates of one rule become one operation that loops over all parameters. It reads False until it is "
+        "set; while it is not set the engine does so whenever ``enable_backward_optimizer_op_deps`` is True.",
+        automatic=True)
     fuse_all_reduce_ops = Field(
         True, bool,
         "bool or None: sums gradients in groups. None and True (default): the engine decides.", optional=True)
@@ -136,6 +137,8 @@ class BuildStrategy(Strategy):
                                   % (self.trainer_id, self.num_trainers))
         core = _core.BuildStrategy()
         for field in self._fields():
+            if field.automatic and field.name not in self._values:
+                continue
             value = getattr(self, field.name)
             if field.name == "reduce_strategy":
                 value = (_core.ReduceMode.AllReduce, _core.ReduceMode.Reduce)[value]

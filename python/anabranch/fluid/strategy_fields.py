@@ -8,10 +8,14 @@ from .errors import EnforceNotMet, InvalidType, InvalidValue
 
 
 class Field:
-    """An attribute with a type, a default and a meaning; refuses everything once its owner is in use."""
+    """An attribute with a type, a default and a meaning; refuses everything once its owner is in use.
 
-    def __init__(self, default, kind, doc, least=None, optional=False):
-        self.default, self.kind, self.least, self.optional = default, kind, least, optional
+    An automatic one reads as its default until it is set, but the engine decides until then.
+    """
+
+    def __init__(self, default, kind, doc, least=None, optional=False, automatic=False):
+        self.default, self.kind, self.least = default, kind, least
+        self.optional, self.automatic = optional, automatic
         self.__doc__ = doc
 
     def __set_name__(self, owner, name):

@@ -1,18 +1,21 @@
 #include <cmath>
 
+#include "ops/optim/fused.h"
 #include "ops/optim/rule_loops.h"
-#include "ops/optim/update.h"
 
 namespace anabranch {
 namespace {
 
 template <class T> struct Adam {
-  T beta1, beta2, epsilon, rate;  // rate: with the corrections of both moments
-  void step(T* param, T* m1, T* m2, const T* grad, int64_t n) const {
+  T beta1, beta2, epsilon;
+  // The rate with the corrections of both moments.
+  T corrected(T rate, T pow1, T pow2) const { return rate * std::sqrt(1 - pow2) / (1 - pow1); }
+  void step(T* param, const std::array<T*, 2>& state, const T* grad, T lr, int64_t n) const {
+    T *m1 = state[0], *m2 = state[1];
     if constexpr (std::is_same_v<T, float>) {
-      return optim::loops::adam({beta1, beta2, epsilon}, param, m1, m2, grad, rate, n);
+      return optim::loops::adam({beta1, beta2, epsilon}, param, m1, m2, grad, lr, n);
     }
-    const T keep1 = beta1, keep2 = beta2, add1 = 1 - beta1, add2 = 1 - beta2, eps = epsilon, lr = rate;
+    const T keep1 = beta1, keep2 = beta2, add1 = 1 - beta1, add2 = 1 - beta2, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
       const T g = grad[i];
       m1[i] = keep1 * m1[i] + add1 * g;
@@ -75,18 +78,34 @@ template <class T> struct AdamKernel {
     // The original moves the powers on before a sparse step and after a dense one.
     const bool sparse = c.value(grad).get<SelectedRows>() != nullptr;
     const T now1 = sparse ? p1 * b1 : p1, now2 = sparse ? p2 * b2 : p2;
-    const T lr = optim::scalar<T>(c[rate]) * std::sqrt(1 - now2) / (1 - now1);
-    const Adam<T> rule{b1, b2, static_cast<T>(epsilon), lr};
+    const Adam<T> rule{b1, b2, static_cast<T>(epsilon)};
+    const T lr = rule.corrected(optim::scalar<T>(c[rate]), now1, now2);
     T* p = optim::updated<T>(c, param, param_out);
     T* first = optim::updated<T>(c, m1, m1_out);
     T* second = optim::updated<T>(c, m2, m2_out);
     gradients.read(c.value(grad), c[param]);
-    gradients.update(c, lazy ? optim::Rows::kTouched : optim::Rows::kAll,
-                     [=](int64_t i, int64_t n, const T* g) { rule.step(p + i, first + i, second + i, g, n); });
+    gradients.update(c, lazy ? optim::Rows::kTouched : optim::Rows::kAll, [=](int64_t i, int64_t n, const T* g) {
+      rule.step(p + i, {first + i, second + i}, g, lr, n);
+    });
     if (c.wants(pow1_out)) set_scalar<T>(c[pow1_out], p1 * b1);
     if (c.wants(pow2_out)) set_scalar<T>(c[pow2_out], p2 * b2);
   }
 };
+
+template <class T> Kernel fused_adam(const KernelArgs& op) {
+  const auto number = [&](const char* name) { return static_cast<T>(op.attr<float>(name)); };
+  const Adam<T> rule{number("beta1"), number("beta2"), number("epsilon")};
+  const In rate = op.in("LearningRate"), pow1 = op.in("Beta1Pow"), pow2 = op.in("Beta2Pow");
+  const Out pow1_out = op.out("Beta1PowOut"), pow2_out = op.out("Beta2PowOut");
+  const auto rate_of = [=](KernelContext& c, int k) {
+    return rule.corrected(optim::scalar<T>(c.at(rate, k)), optim::scalar<T>(c.at(pow1, k)),
+                          optim::scalar<T>(c.at(pow2, k)));
+  };
+  return optim::fused_update<T, 2>(op, {"Moment1Out", "Moment2Out"}, rule, rate_of, [=](KernelContext& c, int k) {
+    set_scalar<T>(c.at(pow1_out, k), optim::scalar<T>(c.at(pow1, k)) * rule.beta1);
+    set_scalar<T>(c.at(pow2_out, k), optim::scalar<T>(c.at(pow2, k)) * rule.beta2);
+  });
+}
 
 AB_OP(adam)
     .doc(
@@ -120,6 +139,13 @@ AB_OP(adam)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return AdamKernel<typename decltype(tag)::type>(op);
     });
+
+AB_OP(fused_adam);
+[[maybe_unused]] const bool fused_declared = (optim::declare_fused(ab_op_fused_adam, ab_op_adam)
+                                                  .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+                                                    return fused_adam<typename decltype(tag)::type>(op);
+                                                  }),
+                                              true);
 
 }  // namespace
 }  // namespace anabranch

@@ -1,4 +1,5 @@
 #include "ops/optim/elementwise.h"
+#include "ops/optim/fused.h"
 #include "ops/optim/rule_loops.h"
 
 namespace anabranch {
@@ -29,6 +30,10 @@ template <class T> struct Momentum {
   }
 };
 
+template <class T> Momentum<T> momentum_of(const KernelArgs& op) {
+  return {static_cast<T>(op.attr<float>("mu")), op.attr<bool>("use_nesterov")};
+}
+
 AB_OP(momentum)
     .doc(
         "VelocityOut = mu * Velocity + Grad; ParamOut = Param - LearningRate * VelocityOut, or with Nesterov's form "
@@ -46,9 +51,17 @@ AB_OP(momentum)
     .no_grad(optim::kNoGrad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const Momentum<T> rule{static_cast<T>(op.attr<float>("mu")), op.attr<bool>("use_nesterov")};
-      return optim::elementwise_update<T>(op, kState, optim::Rows::kAll, rule);
+      return optim::elementwise_update<T>(op, kState, optim::Rows::kAll, momentum_of<T>(op));
     });
+
+AB_OP(fused_momentum);
+[[maybe_unused]] const bool fused_declared =
+    (optim::declare_fused(ab_op_fused_momentum, ab_op_momentum)
+         .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+           using T = typename decltype(tag)::type;
+           return optim::fused_update<T, 1>(op, {"VelocityOut"}, momentum_of<T>(op));
+         }),
+     true);
 
 }  // namespace
 }  // namespace anabranch

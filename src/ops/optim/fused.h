@@ -1,0 +1,59 @@
+// Update rules over many parameters as one loop: `fused_<rule>` has the slots of the rule as lists, one entry for each
+// parameter, and the same attributes. Elements are numbered through all parameters and the loop is cut by that number,
+// so that small parameters cost no hand-off and large ones share it. Dense gradients, updated in place. Made by the
+// pass fuse_all_optimizer_ops, not by layers.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "ops/optim/update.h"
+
+namespace anabranch::optim {
+
+// Declares the fused form of a rule: slots, attributes and shape function follow from `single`; optional slots and
+// those named in `without` are left out. The caller adds the kernel.
+OpDef& declare_fused(OpDef& fused, const OpDef& single);
+
+template <size_t N> using StateOuts = std::array<const char*, N>;
+
+// rule: as of elementwise.h. rate_of(c, k): the rate of parameter k. finish(c, k): once, after the update.
+template <class T, size_t N, class Rule, class RateOf, class Finish>
+Kernel fused_update(const KernelArgs& op, const StateOuts<N>& state_slots, Rule rule, RateOf rate_of, Finish finish) {
+  const In grad = op.in("Grad");
+  const Out param = op.out("ParamOut");
+  std::array<Out, N> state;
+  for (size_t s = 0; s < N; ++s) state[s] = op.out(state_slots[s]);
+  std::vector<T> rates(param.count);
+  std::vector<int64_t> ends(param.count);  // of each parameter, in elements numbered through
+  return [=](KernelContext& c) mutable {
+    int64_t total = 0;
+    for (int k = 0; k < param.count; ++k) {
+      rates[k] = rate_of(c, k);
+      ends[k] = total += c.at(param, k).numel();
+    }
+    c.parallel_for(total, kGrain, [&](int64_t begin, int64_t end) {
+      auto k = static_cast<int>(std::upper_bound(ends.begin(), ends.end(), begin) - ends.begin());
+      for (; begin < end; ++k) {
+        const int64_t at = begin - (k > 0 ? ends[k - 1] : 0), n = std::min(end, ends[k]) - begin;
+        std::array<T*, N> from;
+        for (size_t s = 0; s < N; ++s) from[s] = c.at(state[s], k).template mutable_data<T>() + at;
+        rule.step(c.at(param, k).template mutable_data<T>() + at, from, c.at(grad, k).template data<T>() + at, rates[k],
+                  n);
+        begin += n;
+      }
+    });
+    for (int k = 0; k < param.count; ++k) finish(c, k);
+  };
+}
+
+// The rate is the input LearningRate, and nothing is left to do.
+template <class T, size_t N, class Rule>
+Kernel fused_update(const KernelArgs& op, const StateOuts<N>& state_slots, Rule rule) {
+  return fused_update<T, N>(
+      op, state_slots, rule,
+      [rate = op.in("LearningRate")](KernelContext& c, int k) { return scalar<T>(c.at(rate, k)); },
+      [](KernelContext&, int) {});
+}
+
+}  // namespace anabranch::optim
