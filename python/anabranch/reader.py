@@ -13,6 +13,9 @@ from .fluid.decorators import (
     shuffle,
     xmap_readers,
 )
+from .fluid.pipe_reader import PipeReader
 
-__all__ = ["ComposeNotAligned", "Fake", "batch", "buffered", "cache", "chain", "compose", "firstn", "map_readers",
-           "multiprocess_reader", "shuffle", "xmap_readers"]
+__all__ = [
+    "ComposeNotAligned", "Fake", "PipeReader", "batch", "buffered", "cache", "chain", "compose", "firstn",
+    "map_readers", "multiprocess_reader", "shuffle", "xmap_readers",
+]

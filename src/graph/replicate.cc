@@ -14,6 +14,14 @@ constexpr int kOrderToken = 0;  // held by ops with an effect outside the graph:
 
 bool is_update(const ir::Op& op) { return (op.role() & ir::role::kOptimize) != 0; }
 
+// Feeds, fetches and readers are served by whoever runs the graph: a read whose variables are fed is done.
+bool is_done_outside(const ir::Op& op, const std::set<std::string>& fed) {
+  if (op.type == "feed" || op.type == "fetch") return true;
+  if (op.type == "create_py_reader" || op.type == "create_double_buffer_reader") return true;
+  const auto outs = op.type == "read" ? op.output_args() : std::vector<std::string>{};
+  return !outs.empty() && std::all_of(outs.begin(), outs.end(), [&](const auto& n) { return fed.count(n) != 0; });
+}
+
 class Replicator {
  public:
   Replicator(const ir::Program& program, const ReplicateOptions& options)
@@ -30,7 +38,7 @@ class Replicator {
   Graph build() {
     for (size_t i = 0; i < block_.ops().size(); ++i) {
       const ir::OpRef& op = block_.ops()[i];
-      if (op->type != "feed" && op->type != "fetch") add(static_cast<int>(i), checked_copy(*op));
+      if (!is_done_outside(*op, options_.fed)) add(static_cast<int>(i), checked_copy(*op));
     }
     for (const auto& name : options_.fetched) mention(name);
     for (const auto& name : options_.fed) mention(name);

@@ -29,6 +29,7 @@ from . import (
     optimizer,
     parallel_executor,
     param_attr,
+    reader,
     regularizer,
 )
 from .backward import gradients
@@ -72,13 +73,13 @@ from .param_attr import ParamAttr, WeightNormParamAttr
 
 __all__ = [
     "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeeder",
-    "ExecutionStrategy", "Executor", "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program",
-    "Scope", "Tensor", "Variable", "WeightNormParamAttr", "_Scope", "backward", "clip", "compiler", "core",
-    "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data",
-    "data_feeder", "default_main_program", "default_startup_program", "device_guard", "disable_dygraph",
-    "disable_imperative", "embedding", "enable_dygraph", "enable_imperative", "executor", "framework", "get_flags",
-    "global_scope", "gradients", "in_dygraph_mode", "initializer", "io", "is_compiled_with_cuda", "layer_helper",
-    "layers", "load", "load_op_library", "load_program_state", "lod_tensor", "memory_optimize", "metrics",
-    "name_scope", "nets", "one_hot", "optimizer", "parallel_executor", "param_attr", "program_guard", "regularizer",
+    "ExecutionStrategy", "Executor", "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "Scope",
+    "Tensor", "Variable", "WeightNormParamAttr", "_Scope", "backward", "clip", "compiler", "core", "cpu_places",
+    "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder",
+    "default_main_program", "default_startup_program", "device_guard", "disable_dygraph", "disable_imperative",
+    "embedding", "enable_dygraph", "enable_imperative", "executor", "framework", "get_flags", "global_scope",
+    "gradients", "in_dygraph_mode", "initializer", "io", "is_compiled_with_cuda", "layer_helper", "layers", "load",
+    "load_op_library", "load_program_state", "lod_tensor", "memory_optimize", "metrics", "name_scope", "nets",
+    "one_hot", "optimizer", "parallel_executor", "param_attr", "program_guard", "reader", "regularizer",
     "release_memory", "require_version", "save", "scope_guard", "set_flags", "set_program_state", "unique_name",
 ]

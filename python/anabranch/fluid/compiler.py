@@ -4,6 +4,7 @@ from .errors import InvalidType, InvalidValue, NotOffered, Violated
 from .feeding import FeedTable, one_feed
 from .fetching import check_numpy, fetch_names
 from .framework import OpRole, Program, Variable, cpu_places
+from .reader_source import ProgramReaders
 from .strategies import BuildStrategy, ExecutionStrategy
 
 __all__ = ["CompiledProgram", "ExecutionStrategy", "BuildStrategy"]
@@ -46,7 +47,7 @@ class CompiledProgram:
         self._engine = None
         self._scope = None
         self._executor_place = None
-        self._table = None
+        self._table = self._readers = None
         self._table_version = None
 
     @staticmethod
@@ -192,6 +193,7 @@ class CompiledProgram:
         names, _ = fetch_names(fetch_list)
         if self._table_version != self._program.desc.version:
             self._table, self._table_version = FeedTable(self._program.desc), self._program.desc.version
+            self._readers = ProgramReaders(self._program)
         result = self._engine.run(self._feeds(feed), names, bool(return_numpy),
                                   bool(return_merged) or not self._is_data_parallel)
         if return_numpy:
@@ -200,6 +202,8 @@ class CompiledProgram:
 
     def _feeds(self, feed):
         """The feeds as a list: one for all replicas, or one a replica."""
+        if self._readers:
+            return self._readers.feeds(one_feed(feed), self._table, self._replicas())
         if not self._is_data_parallel:
             return [self._table.accept(one_feed(feed))]
         if feed is None:

@@ -53,6 +53,7 @@ InvalidValue = _argument_error("InvalidValue", builtins.ValueError, "An argument
 InvalidType = _argument_error("InvalidType", builtins.TypeError, "An argument of the wrong type.")
 NotAllowed = _argument_error("NotAllowed", builtins.RuntimeError, "A call that does not fit the state of the object.")
 Violated = _argument_error("Violated", builtins.AssertionError, "A rule of the interface that the caller broke.")
+MissingFeeds = _argument_error("MissingFeeds", builtins.Exception, "A reader that was told no variables to fill.")
 UnknownName = _argument_error("UnknownName", builtins.LookupError, "A name that the program or file does not have.")
 NotOffered = _argument_error("NotOffered", builtins.NotImplementedError, "A combination that is not offered.")
 

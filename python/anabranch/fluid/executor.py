@@ -8,6 +8,7 @@ from .errors import InvalidType, NotAllowed, Unsupported
 from .feeding import FeedTable, one_feed
 from .fetching import as_numpy, check_numpy, fetch_names  # noqa: F401
 from .framework import Program, default_main_program
+from .reader_source import ProgramReaders
 from .scope import _switch_scope, global_scope, scope_guard  # noqa: F401
 
 __all__ = ["Executor", "global_scope", "scope_guard"]
@@ -21,21 +22,24 @@ _KEPT_CALLS = 4
 class _Ready:
     """A program bound to a scope: the engine's object and the table of what may be fed."""
 
-    __slots__ = ("program", "engine", "table", "version")
+    __slots__ = ("program", "engine", "table", "readers", "version")
 
     def __init__(self, program, scope):
         self.program = program
         self.engine = _core.CompiledProgram(program.desc, scope, 1, False, "", _core.BuildStrategy(),
                                             _core.ExecutionStrategy(), None)
-        self.table = None
+        self.table = self.readers = None
         self.version = None
 
-    def feeds(self):
+    def feeds(self, feed):
+        """What the engine takes: the caller's values checked, with the next batch where the program reads one."""
         version = self.program.desc.version
         if version != self.version:
-            self.table = FeedTable(self.program.desc)
+            self.table, self.readers = FeedTable(self.program.desc), ProgramReaders(self.program)
             self.version = version
-        return self.table
+        if self.readers:
+            return self.readers.feeds(feed, self.table)
+        return [self.table.accept(feed)]
 
 
 class _Calls:
@@ -191,7 +195,7 @@ class Executor:
         if pruned:
             program = self._prune(program, feed, names, ops)
         ready = self._make_ready(program, scope)
-        result = ready.engine.run([ready.feeds().accept(feed)], names, bool(return_numpy), True)
+        result = ready.engine.run(ready.feeds(feed), names, bool(return_numpy), True)
         if return_numpy:
             check_numpy(result, names)
         if not pruned:

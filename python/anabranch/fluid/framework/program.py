@@ -46,6 +46,7 @@ class Program:
         self._is_start_up_program_ = False
         self._feed_names = None    # of a loaded inference program: what it is fed and what it gives
         self._fetch_names = None
+        self._readers = {}         # name of a reader variable -> where its batches come from
         self._nccl_comm_num = 1
         self._use_hierarchical_allreduce = False
         self._hierarchical_allreduce_inter_nranks = 0

@@ -47,7 +47,7 @@ def clone_for_test(program):
     desc = program.desc.clone()
     for i in range(desc.num_blocks()):
         block = desc.block(i)
-        _keep_ops(block, [not _is_for_training(op) and op.type not in _READER_OPS for op in block.ops()])
+        _keep_ops(block, [not _is_for_training(op) for op in block.ops()])
     set_test_mode(desc)
     _drop_unused(desc, program.desc, [var.name for var in desc.block(0).vars() if var.is_data])
     return _copy(program, desc)

@@ -13,6 +13,8 @@ from ..decorators import (
     shuffle,
     xmap_readers,
 )
+from ..pipe_reader import PipeReader
+from ..reader import DataLoader, PyReader, default_collate_fn
 from .checkpoint import load, load_program_state, save, set_program_state
 from .inference_model import load_inference_model, save_inference_model
 from .variables import (
@@ -32,9 +34,10 @@ from .variables import (
 )
 
 __all__ = [
-    "ComposeNotAligned", "Fake", "batch", "buffered", "cache", "chain", "compose", "firstn", "get_parameter_value",
-    "get_parameter_value_by_name", "get_program_parameter", "get_program_persistable_vars", "is_belong_to_optimizer",
-    "is_parameter", "is_persistable", "load", "load_inference_model", "load_params", "load_persistables",
-    "load_program_state", "load_vars", "map_readers", "multiprocess_reader", "save", "save_inference_model",
-    "save_params", "save_persistables", "save_vars", "set_program_state", "shuffle", "xmap_readers",
+    "ComposeNotAligned", "DataLoader", "Fake", "PipeReader", "PyReader", "batch", "buffered", "cache", "chain",
+    "compose", "default_collate_fn", "firstn", "get_parameter_value", "get_parameter_value_by_name",
+    "get_program_parameter", "get_program_persistable_vars", "is_belong_to_optimizer", "is_parameter", "is_persistable",
+    "load", "load_inference_model", "load_params", "load_persistables", "load_program_state", "load_vars",
+    "map_readers", "multiprocess_reader", "save", "save_inference_model", "save_params", "save_persistables",
+    "save_vars", "set_program_state", "shuffle", "xmap_readers",
 ]

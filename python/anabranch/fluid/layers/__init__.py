@@ -15,6 +15,7 @@ from . import (
     ops,
     query,
     random,
+    reader,
     reduce,
     select,
     sequence,
@@ -25,7 +26,7 @@ from . import (
 
 __all__ = []
 for _module in (nn, math, conv, norm, loss, ops, elementwise, reduce, tensor, query, manipulate, select, random,
-                sequence, sequence_rows, sequence_lod, io, control_flow, metric_op, learning_rate_scheduler):
+                sequence, sequence_rows, sequence_lod, io, reader, control_flow, metric_op, learning_rate_scheduler):
     for _name in _module.__all__:
         globals()[_name] = getattr(_module, _name)
     __all__ += _module.__all__
