@@ -184,7 +184,7 @@ class Executor:
             raise InvalidType("Executor.run: scope is a Scope, got %s" % type(scope).__name__)
         if isinstance(program, CompiledProgram):
             result = program._run(self, feed, fetch_list, scope, return_numpy, return_merged)
-            if not isinstance(feed, (list, tuple)):
+            if not isinstance(feed, (list, tuple)) and not program._readers:
                 self._calls.remember(program, scope, program._engine, program._table, feed, fetch_list)
             return result
         if not isinstance(program, Program):
@@ -198,7 +198,7 @@ class Executor:
         result = ready.engine.run(ready.feeds(feed), names, bool(return_numpy), True)
         if return_numpy:
             check_numpy(result, names)
-        if not pruned:
+        if not pruned and not ready.readers:
             self._calls.remember(program, scope, ready.engine, ready.table, feed, fetch_list)
         return result
 
