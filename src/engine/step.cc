@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/flags.h"
@@ -35,6 +36,7 @@ Step::Step(const StepKey& key, const StepOptions& options)
   state_ = std::make_unique<RunState>(*lowered_.plan);
   describe_ = [this](int node) { return lowered_.describe[node]; };
   make_slots();
+  find_temporaries();
 }
 
 void Step::make_graph(const StepOptions& options) {
@@ -172,6 +174,7 @@ void Step::lay_out() {
   }
   watched_changed();  // what this plan itself creates does not count as a change
   weigh();
+  if (memory_.outgrown(shareable_)) place_temporaries();
   laid_out_ = true;
 }
 
@@ -182,6 +185,40 @@ void Step::weigh() {
     for (int v : graph_.writes(node)) touched += elems(lowered_.values[v]);
   }
   trial_.set_work(touched);
+}
+
+bool Step::may_run_parallel() const { return team_->workers() > 1 && !lowered_.plan->is_chain(); }
+
+void Step::place_temporaries() { lowered_.plan->order(memory_.place(shareable_, may_run_parallel())); }
+
+// What only nodes of the plan itself look at, and only after one of them has written it.
+void Step::find_temporaries() {
+  std::map<const Value*, Temporary> found;
+  std::set<const Value*> kept;
+  for (size_t v = 0; v < graph_.vars.size(); ++v) {
+    const GraphVar& var = graph_.vars[v];
+    const bool shares = !var.desc.persistable && !var.fed && !var.fetched && !var.dynamic && var.produced &&
+                        var.desc.kind == VarKind::kLoDTensor;
+    if (!shares) kept.insert(lowered_.values[v]);
+  }
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const GraphNode& node = graph_.nodes[i];
+    const bool runs_block = find_op(node.op->type).has(kRunsBlock);
+    const auto note = [&](int v, bool writes) {
+      Value* value = lowered_.values[v];
+      const auto [it, fresh] = found.try_emplace(value);
+      Temporary& t = it->second;
+      if (runs_block || (fresh && !writes)) kept.insert(value);
+      if (fresh) t = {value, static_cast<int>(i), -1, {}};
+      if (t.users.empty() || t.users.back() != static_cast<int>(i)) t.users.push_back(static_cast<int>(i));
+      t.last = static_cast<int>(i);
+    };
+    for (int v : graph_.reads(node)) note(v, false);
+    for (int v : graph_.writes(node)) note(v, true);
+  }
+  for (auto& [value, t] : found) {
+    if (!kept.count(value)) shareable_.push_back(std::move(t));
+  }
 }
 
 void Step::check_finite(int node) const {
@@ -234,7 +271,7 @@ void Step::execute(uint32_t number, const CompiledProgram::Probe& probe) {
     after = [&](int node) { check_finite(node); };
     options.after = &after;
   }
-  const bool possible = !Team::inside() && team_->workers() > 1 && !plan.is_chain();
+  const bool possible = !Team::inside() && may_run_parallel();
   const bool parallel = possible && trial_.choose(asked_for_threads());
   const ThreadTrial::Lap lap(trial_, possible && options.plain());
   try {
@@ -294,6 +331,8 @@ std::string Step::explain() const {
   std::string text =
       fmt::format("{} nodes on {} replicas ({} with work), {} threads, {}\n", lowered_.plan->size(), compile_.replicas,
                   key_.active, team_->workers(), lowered_.plan->is_chain() ? "a chain: run in order" : "a graph");
+  text += fmt::format("  memory of temporaries: {} bytes, {} without sharing\n", memory_.bytes(),
+                      memory_.unshared_bytes());
   for (const auto& p : passes_) text += fmt::format("  {:<16} {}\n", p.name, p.outcome);
   return text;
 }
@@ -302,13 +341,14 @@ void Step::drop_temporaries() {
   for (Value& v : lowered_.temporaries) {
     if (Tensor* t = v.get<Tensor>()) t->release();
   }
+  memory_.drop();
   laid_out_ = false;
 }
 
 int64_t Step::temporary_bytes() const {
-  int64_t bytes = 0;
+  int64_t bytes = memory_.bytes();
   for (const Value& v : lowered_.temporaries) {
-    if (const Tensor* t = v.get<Tensor>(); t && t->initialized()) bytes += static_cast<int64_t>(t->bytes());
+    if (const Tensor* t = v.get<Tensor>(); t && t->initialized() && !memory_.holds(t->raw())) bytes += static_cast<int64_t>(t->bytes());
   }
   return bytes;
 }

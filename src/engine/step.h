@@ -10,6 +10,7 @@
 #include "engine/feed.h"
 #include "engine/replica_values.h"
 #include "exec/lower.h"
+#include "exec/memory_plan.h"
 #include "exec/run.h"
 #include "exec/thread_trial.h"
 #include "graph/pass.h"
@@ -70,6 +71,9 @@ class Step {
   bool watched_changed();
   void lay_out();
   void weigh();
+  void find_temporaries();
+  void place_temporaries();
+  bool may_run_parallel() const;
   void execute(uint32_t number, const CompiledProgram::Probe& probe);
   bool asked_for_threads() const;
   void check_finite(int node) const;
@@ -90,6 +94,8 @@ class Step {
   std::vector<int> numbered_;    // nodes whose kernels look at the number of the step: random ones, sub-blocks
   bool laid_out_ = false;
   ThreadTrial trial_;
+  std::vector<Temporary> shareable_;
+  MemoryPlan memory_;
   std::function<std::string(int)> describe_;
 };
 

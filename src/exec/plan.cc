@@ -14,7 +14,7 @@ struct BufferState {
 
 class EdgeBuilder {
  public:
-  explicit EdgeBuilder(int nodes) : successors_(nodes), predecessors_(nodes, 0), seen_(nodes, -1) {}
+  explicit EdgeBuilder(int nodes) : successors_(nodes), seen_(nodes, -1) {}
 
   void add(int node, const NodeSpec& spec) {
     for (int b : spec.reads) read(node, buffers_[b]);
@@ -23,14 +23,12 @@ class EdgeBuilder {
   }
 
   std::vector<std::vector<int>> successors_;
-  std::vector<int> predecessors_;
 
  private:
   void edge(int from, int to) {
     if (from < 0 || from == to || seen_[from] == to) return;  // nodes come in order: `to` is the newest one
     seen_[from] = to;
     successors_[from].push_back(to);
-    ++predecessors_[to];
   }
   void read(int node, BufferState& b) {
     edge(b.writer, node);
@@ -53,7 +51,11 @@ Plan::Plan(std::vector<NodeSpec> specs) {
   size_t n_args = 0;
   for (const auto& s : specs) n_args += s.ins.size() + s.outs.size();
   args_.reserve(n_args);
-  derive_edges(specs);
+  EdgeBuilder edges(static_cast<int>(specs.size()));
+  for (size_t i = 0; i < specs.size(); ++i) edges.add(static_cast<int>(i), specs[i]);
+  nodes_.resize(specs.size());
+  derived_ = std::move(edges.successors_);
+  flatten(derived_);
   for (size_t i = 0; i < specs.size(); ++i) {
     NodeSpec& spec = specs[i];
     Node& node = nodes_[i];
@@ -68,20 +70,32 @@ Plan::Plan(std::vector<NodeSpec> specs) {
   }
 }
 
-void Plan::derive_edges(const std::vector<NodeSpec>& specs) {
-  const int n = static_cast<int>(specs.size());
-  EdgeBuilder edges(n);
-  for (int i = 0; i < n; ++i) edges.add(i, specs[i]);
-  nodes_.resize(n);
+void Plan::order(const std::vector<std::pair<int, int>>& edges) {
+  auto successors = derived_;
+  for (const auto& [from, to] : edges) {
+    AB_CHECK(from < to, Internal, "edge from node {} to node {}", from, to);
+    auto& known = successors[from];
+    if (std::find(known.begin(), known.end(), to) == known.end()) known.push_back(to);
+  }
+  flatten(successors);
+}
+
+void Plan::flatten(const std::vector<std::vector<int>>& successors) {
+  const int n = size();
+  successors_.clear();
+  roots_.clear();
+  for (Node& node : nodes_) node.predecessors = 0;
   int width = 0;  // most nodes that wait for the same number of steps: 1 means a chain
   std::vector<int> depth(n, 0), at_depth(n + 1, 0);
   for (int i = 0; i < n; ++i) {
     nodes_[i].first_successor = static_cast<int>(successors_.size());
-    successors_.insert(successors_.end(), edges.successors_[i].begin(), edges.successors_[i].end());
+    successors_.insert(successors_.end(), successors[i].begin(), successors[i].end());
     nodes_[i].end_successor = static_cast<int>(successors_.size());
-    nodes_[i].predecessors = edges.predecessors_[i];
-    if (edges.predecessors_[i] == 0) roots_.push_back(i);
-    for (int s : edges.successors_[i]) depth[s] = std::max(depth[s], depth[i] + 1);
+    if (nodes_[i].predecessors == 0) roots_.push_back(i);
+    for (int s : successors[i]) {
+      ++nodes_[s].predecessors;
+      depth[s] = std::max(depth[s], depth[i] + 1);
+    }
     width = std::max(width, ++at_depth[depth[i]]);
   }
   is_chain_ = width <= 1;

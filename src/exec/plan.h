@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "opdef/kernel_context.h"
@@ -51,14 +52,18 @@ class Plan {
   // No two nodes can ever run at the same time: running in parallel cannot pay.
   bool is_chain() const { return is_chain_; }
 
+  // Edges beside those derived from effects, each from an earlier to a later node; they replace earlier additions.
+  void order(const std::vector<std::pair<int, int>>& edges);
+
   // Runs the shape functions of all nodes that are not dynamic, in order: after compiling, and when fed shapes change.
   // `at` holds the node at work, for error messages.
   void lay_out(int* at);
 
  private:
-  void derive_edges(const std::vector<NodeSpec>& specs);
+  void flatten(const std::vector<std::vector<int>>& successors);
 
   std::vector<Node> nodes_;
+  std::vector<std::vector<int>> derived_;  // successors by node, from effects alone
   std::vector<int> successors_, roots_;
   std::vector<Value*> args_;  // all ins and outs, contiguous: contexts point into it
   bool is_chain_ = false;
