@@ -18,6 +18,8 @@ endfunction()
 
 ab_find(dnnl dnnl.hpp dnnl)
 ab_find(hwy hwy/highway.h hwy_contrib hwy)
+ab_find(zlib zlib.h z)
+ab_find(zstd zstd.h zstd)
 ab_find(protobuf google/protobuf/message.h protobuf)
 target_link_libraries(ab_protobuf INTERFACE Threads::Threads)
 find_program(ANABRANCH_PROTOC protoc REQUIRED)

@@ -11,15 +11,21 @@
 
 namespace anabranch::data {
 
+struct BatchScratch;
+
 struct Batch {
   std::vector<Tensor> columns;                 // column i is slot Schema::used()[i]
   int64_t rows = 0;                            // samples
   int64_t index = 0;                           // place in the order of this pass, from 0
   std::vector<std::string> ins_ids, contents;  // one a sample, where the schema has them
 
+  Batch() = default;
+  Batch(Batch&&) = default;
+  Batch& operator=(Batch&&) = default;
+
  private:
   friend class RowGather;
-  std::vector<std::shared_ptr<LoD>> lods_;  // one a column; written in place when nobody else holds it
+  std::shared_ptr<BatchScratch> scratch_;  // memory of the last call
 };
 
 }  // namespace anabranch::data

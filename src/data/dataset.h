@@ -40,7 +40,7 @@ struct Settings {
   BadRowPolicy bad_rows;
   double silence_s = 600;      // a command that neither reads, writes nor ends for so long is killed; 0: no limit
   double command_limit_s = 0;  // a command that runs for longer is killed; 0: no limit
-  int64_t max_line_bytes = 64 << 20;  // a longer line is a bad row
+  int64_t max_line_bytes = 16 << 20;  // a longer line is a bad row
   std::string cache_folder;           // not empty: parsed files are kept there and read from there (data/cache.h)
 };
 
@@ -61,6 +61,8 @@ struct StreamOptions {
   // memory), whatever the number of threads. false: batches in the order in which they get ready; every row once.
   bool ordered = true;
   int threads = 0;  // that read; 0: Settings::threads
+  // Called some ten times a second in a consumer that waits; may throw, which ends that next(). For Ctrl-C.
+  std::function<void()> idle = {};
 };
 
 // One pass over the data. Any number of consumers may call next() at the same time, each with a Batch of its own;
@@ -98,9 +100,12 @@ class Dataset {
   std::shared_ptr<BatchStream> open(const StreamOptions& options);
 
   // ---- in_memory only
-  void load();                         // replaces what was loaded; on an error nothing changes
-  void preload(int threads);           // the same beside the caller
-  void wait_preload();                 // throws what went wrong
+  // Replaces what was loaded; on an error nothing changes. `idle`: as in StreamOptions.
+  void load(const std::function<void()>& idle = {});
+  // The same beside the caller, by so many threads (0: Settings::threads), until wait_preload(), which throws what went
+  // wrong.
+  void preload(int threads, const std::function<void()>& idle = {});
+  void wait_preload();
   void release();                      // frees the records
   void local_shuffle();                // a new order, a function of Settings::seed and of how often it was called
   int64_t records() const;             // in memory

@@ -25,9 +25,9 @@ struct Slot {
 
 struct Schema {
   std::vector<Slot> slots;
-  bool ins_id = false;         // a line begins with "1 <instance id>"
-  bool content = false;        // then comes "1 <text>"
-  bool drop_zero_ids = false;  // sparse ids: zeros are left out, one is put where nothing would be left
+  bool ins_id = false;      // a line begins with "1 <instance id>"
+  bool content = false;     // then comes "1 <text>"
+  bool drop_zeros = false;  // sparse slots: zeros (floats below 1e-6, too) are left out; one is put where none is left
 
   // InvalidArgument: no used slot, two slots of one name, another dtype, more than one unknown extent.
   void check() const;

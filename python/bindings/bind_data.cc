@@ -1,0 +1,179 @@
+// data/: data sets, their settings and streams of batches.
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+
+#include "bind.h"
+#include "data/block.h"
+#include "data/dataset.h"
+#include "data/number.h"
+#include "data/row_parser.h"
+
+namespace anabranch::python {
+namespace {
+
+using Unlocked = nb::call_guard<nb::gil_scoped_release>;
+
+// Called while a thread waits without the interpreter's lock: lets Ctrl-C through.
+void check_signals() {
+  const nb::gil_scoped_acquire locked;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+nb::dict statistics_dict(const data::Statistics& s) {
+  nb::dict out;
+  out["lines"] = s.lines;
+  out["rows"] = s.rows;
+  out["bad_rows"] = s.bad_rows;
+  out["bytes"] = s.bytes;
+  out["files"] = s.files;
+  out["parse_s"] = s.parse_s;
+  out["blocked_s"] = s.blocked_s;
+  out["waited_s"] = s.waited_s;
+  return out;
+}
+
+// The next batch with tensors of its own, as {name: LoDTensor}; None at the end.
+nb::object next_batch(data::BatchStream& stream) {
+  data::Batch batch;
+  bool some = false;
+  {
+    const nb::gil_scoped_release unlocked;
+    some = stream.next(&batch);
+  }
+  if (!some) return nb::none();
+  nb::dict out;
+  const auto slots = stream.schema().used();
+  for (size_t i = 0; i < slots.size(); ++i) {
+    TensorRef column;
+    column.own = std::move(batch.columns[i]);
+    out[nb::str(slots[i]->name.c_str())] = nb::cast(std::move(column));
+  }
+  return out;
+}
+
+// What a parser makes of text: ([sample: [values of each used slot]], [(line, column, slot, reason, message)]).
+nb::tuple parse_text(const data::Settings& settings, nb::bytes text) {
+  std::string padded(text.c_str(), text.size());
+  if (!padded.empty() && padded.back() != '\n') padded += '\n';
+  const size_t size = padded.size();
+  padded.append(data::kTextPadding, '\0');
+  data::Block block;
+  data::make_parser(settings)->parse({padded.data(), size}, &block);
+  const auto parts = data::RecordShape(settings.schema).parts();
+  nb::list rows, bad;
+  for (int64_t i = 0; i < block.rows(); ++i) {
+    nb::list row;
+    const uint32_t* at = block.row(i);
+    for (const auto& part : parts) {
+      const int64_t count = part.fixed ? part.fixed : *at++;
+      nb::list values;
+      for (int64_t v = 0; v < count; ++v, at += part.words_of(1)) {
+        if (part.is_float) {
+          values.append(std::bit_cast<float>(*at));
+        } else {
+          values.append(static_cast<int64_t>(data::load_eight(reinterpret_cast<const char*>(at))));
+        }
+      }
+      row.append(values);
+    }
+    rows.append(row);
+  }
+  for (const auto& b : block.bad) {
+    const std::string message = bad_row_message(b, settings.schema, "text", b.line + 1);
+    bad.append(nb::make_tuple(b.line + 1, b.column, b.slot, static_cast<int>(b.reason),
+                              nb::bytes(message.data(), message.size())));
+  }
+  return nb::make_tuple(rows, bad, block.ins_ids, block.contents);
+}
+
+void bind_settings(nb::module_& m) {
+  nb::class_<data::Slot>(m, "Slot")
+      .def(
+          "__init__",
+          [](data::Slot* self, std::string name, bool is_float, bool dense, const std::vector<int64_t>& shape,
+             bool used) {
+            new (self)
+                data::Slot{std::move(name), is_float ? DType::kFloat32 : DType::kInt64, dense, Shape(shape), used};
+          },
+          nb::arg("name"), nb::arg("is_float"), nb::arg("dense"), nb::arg("shape"), nb::arg("used") = true)
+      .def_ro("name", &data::Slot::name);
+  using S = data::Settings;
+  nb::class_<S>(m, "DataSettings")
+      .def(nb::init<>())
+      .def_prop_rw(
+          "slots", [](const S& s) { return s.schema.slots; },
+          [](S& s, std::vector<data::Slot> slots) { s.schema.slots = std::move(slots); })
+      .def_prop_rw(
+          "ins_id", [](const S& s) { return s.schema.ins_id; }, [](S& s, bool on) { s.schema.ins_id = on; })
+      .def_prop_rw(
+          "content", [](const S& s) { return s.schema.content; }, [](S& s, bool on) { s.schema.content = on; })
+      .def_prop_rw(
+          "drop_zeros", [](const S& s) { return s.schema.drop_zeros; }, [](S& s, bool on) { s.schema.drop_zeros = on; })
+      .def_prop_rw(
+          "max_bad_rows", [](const S& s) { return s.bad_rows.max_rows; },
+          [](S& s, int64_t rows) { s.bad_rows.max_rows = rows; })
+      .def(
+          "set_bad_rows",
+          [](S& s, const std::string& kind, int64_t max_rows, const std::string& file) {
+            using Kind = data::BadRowPolicy::Kind;
+            s.bad_rows = {kind == "raise"  ? Kind::kRaise
+                          : kind == "skip" ? Kind::kSkip
+                                           : Kind::kQuarantine,
+                          max_rows, file};
+          },
+          nb::arg("kind"), nb::arg("max_rows"), nb::arg("file"))
+      .def_rw("files", &S::files)
+      .def_rw("format", &S::format)
+      .def_rw("pipe_command", &S::pipe_command)
+      .def_rw("batch_size", &S::batch_size)
+      .def_rw("drop_last", &S::drop_last)
+      .def_rw("threads", &S::threads)
+      .def_rw("in_memory", &S::in_memory)
+      .def_rw("seed", &S::seed)
+      .def_rw("silence_s", &S::silence_s)
+      .def_rw("command_limit_s", &S::command_limit_s)
+      .def_rw("max_line_bytes", &S::max_line_bytes)
+      .def_rw("cache_folder", &S::cache_folder);
+}
+
+}  // namespace
+
+void bind_data(nb::module_& m) {
+  bind_settings(m);
+  nb::class_<data::BatchStream>(m, "BatchStream")
+      .def("next", &next_batch, "{name: LoDTensor} with the next batch, or None at the end.")
+      .def("close", &data::BatchStream::close, Unlocked())
+      .def("statistics", [](const data::BatchStream& s) { return statistics_dict(s.statistics()); })
+      .def("progress", &data::BatchStream::progress)
+      .def_prop_ro("rows_expected", &data::BatchStream::rows_expected);
+  using D = data::Dataset;
+  nb::class_<D>(m, "Dataset")
+      .def(nb::init<data::Settings>(), nb::arg("settings"))
+      .def("set", &D::set, nb::arg("settings"))
+      .def(
+          "open",
+          [](D& self, bool ordered, int threads) {
+            const nb::gil_scoped_release unlocked;
+            return self.open({ordered, threads, check_signals});
+          },
+          nb::arg("ordered") = true, nb::arg("threads") = 0)
+      .def(
+          "load", [](D& self) { self.load(check_signals); }, Unlocked())
+      .def(
+          "preload", [](D& self, int threads) { self.preload(threads, check_signals); }, nb::arg("threads"), Unlocked())
+      .def("wait_preload", &D::wait_preload, Unlocked())
+      .def("release", &D::release, Unlocked())
+      .def("local_shuffle", &D::local_shuffle, Unlocked())
+      .def("records", &D::records)
+      .def("memory_bytes", &D::memory_bytes)
+      .def("load_statistics", [](const D& self) { return statistics_dict(self.load_statistics()); })
+      .def("slots_shuffle", &D::slots_shuffle, nb::arg("slots"), Unlocked())
+      .def("merge_by_ins_id", &D::merge_by_ins_id, nb::arg("merge_size"), Unlocked());
+  m.def("parse_text", &parse_text, nb::arg("settings"), nb::arg("text"));
+}
+
+}  // namespace anabranch::python

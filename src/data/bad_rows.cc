@@ -1,0 +1,36 @@
+#include "data/bad_rows.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace anabranch::data {
+
+void BadRows::admit(const Block& block, const std::string& file) {
+  for (const BadRow& row : block.bad) {
+    const std::string message = bad_row_message(row, schema_, file, block.first_line + row.line);
+    const int64_t count = ++count_;
+    if (policy_.kind == BadRowPolicy::Kind::kRaise) {
+      throw Error(ErrorKind::kInvalidArgument, message)
+          .with_hint("bad_rows=\"skip\" or \"quarantine\" lets a pass go on without such lines");
+    }
+    if (policy_.kind == BadRowPolicy::Kind::kQuarantine) put_aside(row, message);
+    AB_CHECK(policy_.max_rows < 0 || count <= policy_.max_rows, InvalidArgument,
+             "more than {} bad lines; the last one: {}", policy_.max_rows, message);
+  }
+}
+
+void BadRows::put_aside(const BadRow& row, const std::string& message) {
+  if (!quarantine_) {
+    quarantine_.reset(std::fopen(policy_.quarantine.c_str(), "we"));
+    AB_CHECK(quarantine_ != nullptr, Unavailable, "cannot write bad lines to {}: {}", policy_.quarantine,
+             std::strerror(errno));
+  }
+  const bool written = std::fprintf(quarantine_.get(), "# %s\n", message.c_str()) >= 0 &&
+                       std::fwrite(row.text.data(), 1, row.text.size(), quarantine_.get()) == row.text.size() &&
+                       std::fputc('\n', quarantine_.get()) != EOF && std::fflush(quarantine_.get()) == 0;
+  AB_CHECK(written, Unavailable, "cannot write bad lines to {}: {}", policy_.quarantine, std::strerror(errno));
+}
+
+}  // namespace anabranch::data

@@ -1,0 +1,56 @@
+// A shell command with a file as its stdin, read through a pipe. It runs in a process group of its own, with default
+// signals and without our open files; what it writes to stderr is drained and its end kept for messages. It is always
+// waited for: at its end, or when the object goes, which kills the whole group. No signal handler is touched.
+#pragma once
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace anabranch::data {
+
+class Child {
+ public:
+  struct Limits {
+    double silence_s = 0;  // without a byte read or written by it; 0: none
+    double total_s = 0;    // from its start; 0: none
+  };
+
+  // Unavailable when the file cannot be opened or the process cannot be made. `stop` makes read() give up.
+  Child(const std::string& command, const std::string& input_path, Limits limits, const std::atomic<bool>* stop);
+  ~Child();
+  Child(const Child&) = delete;
+
+  // At least one byte, or 0 at the end: the command has ended with status 0. Throws Unavailable for any other end, and
+  // when a limit is passed; returns 0 with stopped() when it was told to give up.
+  size_t read(char* to, size_t capacity);
+  bool stopped() const { return stop_->load(std::memory_order_relaxed); }
+  int64_t consumed() const;  // bytes of its input
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void start(int stdin_fd, int stdout_fd, int stderr_fd);
+  bool wait_readable(int timeout_ms);  // true: stdout has something, or its end
+  void drain_stderr();
+  void check_limits();
+  void finish();  // stdout is at its end: waits for the process and looks at how it ended
+  void check_status(int status);
+  void kill_group();
+  [[noreturn]] void fail(const std::string& what);
+
+  std::string command_, path_;
+  Limits limits_;
+  const std::atomic<bool>* stop_;
+  pid_t pid_ = -1;  // -1: waited for
+  int in_ = -1, out_ = -1, err_ = -1;
+  bool ended_ = false;
+  std::string errors_;    // the last bytes of stderr
+  int64_t consumed_ = 0;  // of its stdin, when we last looked
+  size_t bytes_ = 0;      // of its stdout
+  Clock::time_point started_, active_;
+};
+
+}  // namespace anabranch::data

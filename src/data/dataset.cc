@@ -1,0 +1,130 @@
+#include "data/dataset.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "data/pipeline.h"
+#include "data/shuffle.h"
+#include "data/streams.h"
+
+namespace anabranch::data {
+namespace {
+
+void check(const Settings& settings) {
+  settings.schema.check();
+  AB_CHECK(settings.batch_size >= 1, InvalidArgument, "batch_size is at least 1, got {}", settings.batch_size);
+  AB_CHECK(settings.threads >= 1, InvalidArgument, "thread_num is at least 1, got {}", settings.threads);
+  AB_CHECK(settings.bad_rows.kind != BadRowPolicy::Kind::kQuarantine || !settings.bad_rows.quarantine.empty(),
+           InvalidArgument, "the policy for bad rows needs the name of a file");
+}
+
+// In the order of the files and of their text, whatever thread read what.
+void put_in_order(Records* records) {
+  const auto before = [](const auto& a, const auto& b) {
+    return a->file != b->file ? a->file < b->file : a->chunk < b->chunk;
+  };
+  std::sort(records->blocks.begin(), records->blocks.end(), before);
+  for (size_t block = 0; block < records->blocks.size(); ++block) {
+    const auto rows = static_cast<uint32_t>(records->blocks[block]->rows());
+    for (uint32_t row = 0; row < rows; ++row) records->order.push_back({static_cast<uint32_t>(block), row});
+  }
+}
+
+Records collect(Pipeline* pipeline) {
+  Records records;
+  while (std::unique_ptr<Block> block = pipeline->next()) {
+    if (block->rows()) records.blocks.push_back(std::move(block));
+  }
+  records.statistics = pipeline->statistics();
+  put_in_order(&records);
+  return records;
+}
+
+}  // namespace
+
+int64_t Records::memory_bytes() const {
+  auto bytes = static_cast<int64_t>(order.capacity() * sizeof(At));
+  for (const auto& block : blocks) bytes += block->memory_bytes();
+  return bytes;
+}
+
+struct Dataset::Impl {
+  Settings settings;
+  std::shared_ptr<Records> records;   // null: nothing is loaded
+  std::shared_ptr<Records> original;  // before slots_shuffle
+  uint64_t shuffles = 0, slot_shuffles = 0;
+  std::unique_ptr<Pipeline> loading;  // keeps all blocks, so its threads need nobody to take them meanwhile
+
+  Records& loaded(const char* what) {
+    AB_CHECK(records != nullptr, InvalidArgument, "{}: nothing is in memory: call load_into_memory first", what);
+    return *records;
+  }
+  void replace(Records made) {
+    records = std::make_shared<Records>(std::move(made));
+    original.reset();
+  }
+};
+
+Dataset::Dataset(Settings settings) : impl_(std::make_unique<Impl>()) { impl_->settings = std::move(settings); }
+Dataset::~Dataset() = default;
+
+const Settings& Dataset::settings() const { return impl_->settings; }
+void Dataset::set(Settings settings) { impl_->settings = std::move(settings); }
+
+std::shared_ptr<BatchStream> Dataset::open(const StreamOptions& options) {
+  check(impl_->settings);
+  if (!impl_->settings.in_memory) return file_stream(impl_->settings, options);
+  impl_->loaded("training from memory");
+  return memory_stream(impl_->settings, impl_->records);
+}
+
+void Dataset::load(const std::function<void()>& idle) {
+  preload(0, idle);
+  wait_preload();
+}
+
+void Dataset::preload(int threads, const std::function<void()>& idle) {
+  AB_CHECK(!impl_->loading, InvalidArgument, "preload_into_memory: one is running; call wait_preload_done first");
+  check(impl_->settings);
+  const int count = threads > 0 ? threads : impl_->settings.threads;
+  impl_->loading = std::make_unique<Pipeline>(impl_->settings, PipelineOptions{false, true, count, idle});
+}
+
+void Dataset::wait_preload() {
+  AB_CHECK(impl_->loading != nullptr, InvalidArgument, "wait_preload_done: nothing is being loaded");
+  const std::unique_ptr<Pipeline> pipeline = std::move(impl_->loading);
+  impl_->replace(collect(pipeline.get()));
+}
+
+void Dataset::release() {
+  impl_->records.reset();
+  impl_->original.reset();
+}
+
+// Streams that are open, and what slots_shuffle goes back to, keep their order.
+void Dataset::local_shuffle() {
+  impl_->loaded("local_shuffle");
+  if (impl_->records.use_count() > 1) impl_->records = std::make_shared<Records>(*impl_->records);
+  shuffle_order(&impl_->records->order, impl_->settings.seed, impl_->shuffles++);
+}
+
+int64_t Dataset::records() const { return impl_->records ? static_cast<int64_t>(impl_->records->order.size()) : 0; }
+int64_t Dataset::memory_bytes() const { return impl_->records ? impl_->records->memory_bytes() : 0; }
+Statistics Dataset::load_statistics() const { return impl_->records ? impl_->records->statistics : Statistics(); }
+
+void Dataset::slots_shuffle(const std::vector<std::string>& slots) {
+  impl_->loaded("slots_shuffle");
+  if (!impl_->original) impl_->original = impl_->records;
+  auto made = std::make_shared<Records>(
+      shuffle_slots(*impl_->original, impl_->settings.schema, slots, impl_->settings.seed, impl_->slot_shuffles++));
+  made->statistics = impl_->original->statistics;
+  impl_->records = std::move(made);
+}
+
+void Dataset::merge_by_ins_id(int64_t merge_size) {
+  const Statistics statistics = impl_->loaded("merge_by_ins_id").statistics;
+  impl_->replace(data::merge_by_ins_id(*impl_->records, impl_->settings.schema, merge_size));
+  impl_->records->statistics = statistics;
+}
+
+}  // namespace anabranch::data

@@ -1,0 +1,120 @@
+#include "data/gather.h"
+
+#include <cstring>
+
+#include "base/error.h"
+
+namespace anabranch::data {
+namespace {
+
+using Rows = std::vector<const uint32_t*>;
+
+Shape tensor_shape(const Slot& slot, int64_t rows, int64_t values) {
+  Shape shape{rows};
+  int64_t known = 1;
+  for (const int64_t extent : slot.shape) known *= extent > 0 ? extent : 1;
+  for (const int64_t extent : slot.shape) shape.push_back(extent > 0 ? extent : values / known);
+  return shape;
+}
+
+// A dense slot of known size: nothing but its values.
+void plain_column(const RecordShape::Part& part, Rows* rows, uint32_t* out) {
+  const size_t words = part.words_of(part.fixed);
+  if (words == 2) {  // one id, as in most models
+    for (const uint32_t*& at : *rows) {
+      std::memcpy(out, at, 8);
+      out += 2;
+      at += 2;
+    }
+    return;
+  }
+  for (const uint32_t*& at : *rows) {
+    std::memcpy(out, at, words * sizeof(uint32_t));
+    out += words;
+    at += words;
+  }
+}
+
+// A count and that many values.
+void counted_column(const RecordShape::Part& part, Rows* rows, uint32_t* out) {
+  for (const uint32_t*& at : *rows) {
+    const size_t words = part.words_of(*at++);
+    if (words == 2) {
+      std::memcpy(out, at, 8);
+    } else {
+      std::memcpy(out, at, words * sizeof(uint32_t));
+    }
+    out += words;
+    at += words;
+  }
+}
+
+// Samples of a dense slot whose extent follows from the data must agree.
+int64_t equal_count(const Slot& slot, const Rows& rows) {
+  const int64_t values = rows.empty() ? 0 : *rows.front();
+  for (const uint32_t* at : rows) {
+    AB_CHECK(*at == values, InvalidArgument,
+             "slot {} is dense, of shape {} a sample, but one sample of a batch has {} values and another one has {}: "
+             "use lod_level=1 for lists of different lengths",
+             slot.name, slot.shape.str(), values, *at);
+  }
+  return values;
+}
+
+// The offsets of a column, written in place unless somebody else reads them. Returns the number of values.
+int64_t set_offsets(const Rows& rows, Tensor* to, std::shared_ptr<LoD>* lod) {
+  to->set_lod(LoDRef());
+  if (!*lod || lod->use_count() > 1) *lod = std::make_shared<LoD>(1);
+  std::vector<int64_t>& offsets = (*lod)->front();
+  offsets.assign(1, 0);
+  int64_t total = 0;
+  for (const uint32_t* at : rows) offsets.push_back(total += *at);
+  return total;
+}
+
+}  // namespace
+
+RowGather::RowGather(const Schema& schema) : schema_(schema) {
+  const std::vector<const Slot*> slots = schema.used();
+  const RecordShape shape(schema);
+  for (size_t i = 0; i < slots.size(); ++i) columns_.push_back({shape.parts()[i], slots[i]});
+}
+
+BatchScratch& RowGather::scratch(Batch* batch) {
+  if (!batch->scratch_) batch->scratch_ = std::make_shared<BatchScratch>();
+  batch->scratch_->rows.clear();
+  return *batch->scratch_;
+}
+
+void RowGather::gather(Batch* batch) const {
+  BatchScratch& scratch = *batch->scratch_;
+  const auto rows = static_cast<int64_t>(scratch.rows.size());
+  batch->rows = rows;
+  batch->columns.resize(columns_.size());
+  scratch.lods.resize(columns_.size());
+  scratch.at.clear();
+  for (const RowAt& row : scratch.rows) scratch.at.push_back(row.block->row(row.row));
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    const auto& [part, slot] = columns_[i];
+    Tensor& to = batch->columns[i];
+    if (slot->dense) {
+      to.resize(tensor_shape(*slot, rows, part.fixed ? part.fixed : equal_count(*slot, scratch.at)), slot->dtype);
+    } else {
+      const int64_t total = set_offsets(scratch.at, &to, &scratch.lods[i]);
+      to.resize(Shape{total, 1}, slot->dtype);
+      to.set_lod(LoDRef(scratch.lods[i]));
+    }
+    auto* out = static_cast<uint32_t*>(to.mutable_raw());
+    part.fixed ? plain_column(part, &scratch.at, out) : counted_column(part, &scratch.at, out);
+  }
+  const auto texts = [&](bool there, std::vector<std::string> Block::*from, std::vector<std::string>* to) {
+    to->resize(there ? scratch.rows.size() : 0);
+    for (size_t i = 0; i < to->size(); ++i) {
+      (*to)[i] = (scratch.rows[i].block->*from)[static_cast<size_t>(scratch.rows[i].row)];
+    }
+  };
+  texts(schema_.ins_id, &Block::ins_ids, &batch->ins_ids);
+  texts(schema_.content, &Block::contents, &batch->contents);
+}
+
+}  // namespace anabranch::data

@@ -1,0 +1,45 @@
+// Packed samples to the tensors of a batch.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "data/batch.h"
+#include "data/block.h"
+
+namespace anabranch::data {
+
+struct RowAt {
+  const Block* block;
+  int64_t row;
+};
+
+struct BatchScratch {
+  std::vector<RowAt> rows;                           // what the next gather() takes
+  std::vector<std::shared_ptr<const Block>> blocks;  // keeps them alive
+  std::vector<const uint32_t*> at;                   // where the next slot of each sample begins
+  std::vector<std::shared_ptr<LoD>> lods;            // one a column; written in place when nobody else holds it
+};
+
+// Constant, so any number of consumers may use it at once.
+class RowGather {
+ public:
+  explicit RowGather(const Schema& schema);  // which must outlive it
+
+  // The scratch of a batch, without rows. Whoever fills `blocks` empties it again.
+  static BatchScratch& scratch(Batch* batch);
+  // Fills the columns of *batch from its scratch's rows. InvalidArgument when samples differ in a dense slot with an
+  // unknown extent.
+  void gather(Batch* batch) const;
+
+ private:
+  struct Column {
+    RecordShape::Part part;
+    const Slot* slot;
+  };
+
+  const Schema& schema_;
+  std::vector<Column> columns_;
+};
+
+}  // namespace anabranch::data

@@ -1,0 +1,53 @@
+// One file of a data set as pieces of work. The thread that holds the file claims a piece, in order; what is costly is
+// done by finish(), by many threads at once.
+#pragma once
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "data/block.h"
+#include "data/byte_source.h"
+#include "data/row_parser.h"
+
+namespace anabranch::data {
+
+// Bytes that grow without being zeroed.
+struct Buffer {
+  std::unique_ptr<char[]> bytes;
+  size_t size = 0, capacity = 0;
+
+  char* data() { return bytes.get(); }
+  // Keeps the first `size` bytes.
+  void reserve(size_t wanted) {
+    if (wanted <= capacity) return;
+    std::unique_ptr<char[]> grown(new char[wanted]);
+    if (size) std::memcpy(grown.get(), bytes.get(), size);
+    bytes = std::move(grown);
+    capacity = wanted;
+  }
+};
+
+struct Piece {
+  Buffer raw;
+  int64_t chunk = 0;      // number of the piece in its file
+  bool too_long = false;  // the begin of a line that is longer than allowed
+};
+
+class Input {
+ public:
+  virtual ~Input() = default;
+  virtual bool claim(Piece* piece) = 0;  // false at the end
+  virtual void finish(Piece* piece, Block* out) const = 0;
+  virtual int64_t consumed() const = 0;  // bytes of the file claimed so far
+};
+
+// Text, cut behind the last line end of about 256 KiB. Where it is cut depends on the text only.
+std::unique_ptr<Input> text_input(std::unique_ptr<ByteSource> source, std::shared_ptr<const RowParser> parser,
+                                  int64_t max_line_bytes);
+
+// The text of a file, or what the cache has of it.
+std::unique_ptr<Input> open_input(const Settings& settings, const std::string& path,
+                                  std::shared_ptr<const RowParser> parser, const std::atomic<bool>* stop);
+
+}  // namespace anabranch::data

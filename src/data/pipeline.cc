@@ -1,0 +1,279 @@
+#include "data/pipeline.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "base/error.h"
+
+namespace anabranch::data {
+namespace {
+
+constexpr int kBlocksPerThread = 4;
+constexpr auto kIdlePeriod = std::chrono::milliseconds(100);
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+int64_t size_of_file(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_size) : 0;
+}
+
+}  // namespace
+
+Pipeline::Pipeline(const Settings& settings, PipelineOptions options)
+    : settings_(settings),
+      options_(std::move(options)),
+      parser_(make_parser(settings_)),
+      bad_rows_(settings_.bad_rows, settings_.schema),
+      lines_(settings_.files.size()) {
+  const int threads = std::max(options_.threads, 1);
+  const auto files = static_cast<int>(std::min<size_t>(settings_.files.size(), 1 << 16));
+  const int lanes = options_.ordered ? 1 : std::clamp(files, 1, threads);
+  for (int i = 0; i < lanes; ++i) lanes_.push_back(std::make_unique<Lane>());
+  limit_ = options_.keep ? std::numeric_limits<int64_t>::max() : kBlocksPerThread * threads;
+  for (const std::string& file : settings_.files) input_bytes_ += size_of_file(file);
+  working_ = threads;
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this, i] { work(i); });
+}
+
+Pipeline::~Pipeline() {
+  stop();
+  for (auto& thread : threads_) thread.join();
+}
+
+void Pipeline::stop() {
+  stop_ = true;
+  const std::lock_guard lock(mutex_);
+  room_.notify_all();
+  ready_.notify_all();
+  lines_known_.notify_all();
+}
+
+// ---- the threads that read
+
+void Pipeline::work(int thread) {
+  Job job;
+  Block scratch;
+  while (wait_for_room()) {
+    const auto begin = Clock::now();
+    bool claimed = false;
+    try {
+      job.sequence = -1;
+      claimed = claim(thread, &job);
+      if (!claimed) break;
+      push(job.sequence, {parse(&job, &scratch), nullptr});
+    } catch (...) {
+      push_error(std::current_exception(), job.sequence);
+      break;
+    }
+    const std::lock_guard lock(mutex_);
+    statistics_.parse_s += since(begin);
+  }
+  const std::lock_guard lock(mutex_);
+  --working_;
+  ready_.notify_all();
+  lines_known_.notify_all();
+}
+
+bool Pipeline::wait_for_room() {
+  std::unique_lock lock(mutex_);
+  const auto begin = Clock::now();
+  const auto may_go = [this] { return stop_ || failed_ || in_flight_ < limit_; };
+  if (!may_go()) {
+    room_.wait(lock, may_go);
+    statistics_.blocked_s += since(begin);
+  }
+  if (stop_ || failed_) return false;
+  ++in_flight_;
+  return true;
+}
+
+// From the thread's own lane while that has something, then from the others'.
+bool Pipeline::claim(int thread, Job* job) {
+  const size_t count = lanes_.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (claim_in(lanes_[(static_cast<size_t>(thread) + i) % count].get(), job)) return true;
+  }
+  const std::lock_guard lock(mutex_);
+  --in_flight_;
+  room_.notify_one();
+  return false;
+}
+
+bool Pipeline::claim_in(Lane* lane, Job* job) {
+  const std::lock_guard lock(lane->mutex);
+  while (!lane->done && !stop_) {
+    if (!lane->input) {
+      lane->file = next_file_++;
+      lane->consumed = 0;
+      lane->done = lane->file >= static_cast<int64_t>(settings_.files.size());
+      if (lane->done) break;
+    }
+    // The place in the order is taken first: an error has one, too.
+    {
+      const std::lock_guard counters(mutex_);
+      job->sequence = claimed_++;
+    }
+    const std::string& path = settings_.files[static_cast<size_t>(lane->file)];
+    if (!lane->input) lane->input = open_input(settings_, path, parser_, &stop_);
+    const bool some = lane->input->claim(&job->piece);
+    const int64_t consumed = lane->input->consumed();
+    consumed_bytes_ += consumed - lane->consumed;
+    lane->consumed = consumed;
+    if (some) {
+      job->input = lane->input;
+      job->file = lane->file;
+      return true;
+    }
+    lane->input.reset();
+    const std::lock_guard counters(mutex_);
+    --claimed_;
+    if (!stop_) ++statistics_.files;
+  }
+  return false;
+}
+
+std::unique_ptr<Block> Pipeline::parse(Job* job, Block* scratch) {
+  std::unique_ptr<Block> block = options_.keep ? std::make_unique<Block>() : spare();
+  Block* into = options_.keep ? scratch : block.get();
+  into->clear();
+  into->file = job->file;
+  into->chunk = job->piece.chunk;
+  job->input->finish(&job->piece, into);
+  job->input.reset();
+  if (options_.keep) {
+    *block = into->packed();
+    block->bad = std::move(into->bad);
+  }
+  note_lines(*block);
+  return block;
+}
+
+void Pipeline::note_lines(const Block& block) {
+  const std::lock_guard lock(mutex_);
+  auto& of_piece = lines_[static_cast<size_t>(block.file)].of_piece;
+  const auto piece = static_cast<size_t>(block.chunk);
+  if (of_piece.size() <= piece) of_piece.resize(piece + 1, -1);
+  of_piece[piece] = block.lines;
+  statistics_.lines += block.lines;
+  statistics_.rows += block.rows();
+  statistics_.bytes += block.bytes;
+  lines_known_.notify_all();
+}
+
+void Pipeline::push(int64_t sequence, Ready ready) {
+  const std::lock_guard lock(mutex_);
+  if (options_.ordered) {
+    const auto place = static_cast<size_t>(sequence - first_);
+    if (queue_.size() <= place) queue_.resize(place + 1);
+    queue_[place] = std::move(ready);
+  } else if (ready.error) {
+    queue_.push_front(std::move(ready));
+  } else {
+    queue_.push_back(std::move(ready));
+  }
+  ready_.notify_one();
+}
+
+void Pipeline::push_error(std::exception_ptr error, int64_t sequence) {
+  {
+    const std::lock_guard lock(mutex_);
+    failed_ = true;
+    room_.notify_all();
+    if (sequence < 0) sequence = claimed_++;
+  }
+  push(sequence, {nullptr, std::move(error)});
+}
+
+std::unique_ptr<Block> Pipeline::spare() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!spares_.empty()) {
+      auto block = std::move(spares_.back());
+      spares_.pop_back();
+      return block;
+    }
+  }
+  return std::make_unique<Block>();
+}
+
+// ---- the consumer
+
+bool Pipeline::take(Ready* ready) {
+  std::unique_lock lock(mutex_);
+  if (error_) std::rethrow_exception(error_);
+  const auto there = [this] { return !queue_.empty() && (queue_.front().block || queue_.front().error); };
+  const auto begin = Clock::now();
+  bool waited = false;
+  while (!there() && !stop_) {
+    if (working_ == 0) return false;
+    waited = true;
+    ready_.wait_for(lock, kIdlePeriod, [&] { return there() || stop_ || working_ == 0; });
+    if (!there() && options_.idle) {
+      lock.unlock();
+      options_.idle();
+      lock.lock();
+    }
+  }
+  if (waited) statistics_.waited_s += since(begin);
+  if (stop_) return false;
+  *ready = std::move(queue_.front());
+  queue_.pop_front();
+  ++first_;
+  --in_flight_;
+  room_.notify_one();
+  return true;
+}
+
+std::unique_ptr<Block> Pipeline::next() {
+  Ready ready;
+  if (!take(&ready)) return nullptr;
+  try {
+    if (ready.error) std::rethrow_exception(ready.error);
+    if (!ready.block->bad.empty()) {
+      ready.block->first_line = first_line_of(*ready.block);
+      bad_rows_.admit(*ready.block, settings_.files[static_cast<size_t>(ready.block->file)]);
+    }
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::current_exception();
+    failed_ = true;
+    room_.notify_all();
+    throw;
+  }
+  return std::move(ready.block);
+}
+
+// Pieces before this one have been claimed: they get finished, unless their thread fails and ends.
+int64_t Pipeline::first_line_of(const Block& block) {
+  std::unique_lock lock(mutex_);
+  const auto& of_piece = lines_[static_cast<size_t>(block.file)].of_piece;
+  const auto end = [&] { return of_piece.begin() + block.chunk; };  // it moves when others add to it
+  lines_known_.wait(lock, [&] { return stop_ || working_ == 0 || std::find(of_piece.begin(), end(), -1) == end(); });
+  int64_t line = 1;
+  for (auto it = of_piece.begin(); it != end(); ++it) line += std::max<int64_t>(*it, 0);
+  return line;
+}
+
+void Pipeline::recycle(std::unique_ptr<Block> block) {
+  const std::lock_guard lock(mutex_);
+  if (spares_.size() < static_cast<size_t>(kBlocksPerThread) * threads_.size()) spares_.push_back(std::move(block));
+}
+
+Statistics Pipeline::statistics() const {
+  const std::lock_guard lock(mutex_);
+  Statistics now = statistics_;
+  now.bad_rows = bad_rows_.count();
+  return now;
+}
+
+double Pipeline::progress() const {
+  const int64_t done = consumed_bytes_.load(std::memory_order_relaxed);
+  return input_bytes_ > 0 ? std::min(1.0, static_cast<double>(done) / static_cast<double>(input_bytes_)) : 0;
+}
+
+}  // namespace anabranch::data

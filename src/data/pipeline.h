@@ -1,0 +1,100 @@
+// The threads of one pass over the files: they claim pieces, parse them into blocks, and hand these to one consumer at
+// a time. At most a few blocks a thread are on their way, so memory is flat however large the files are. ordered:
+// blocks come in the order of the files and of their text, and so does an error. Otherwise several files are open at
+// once and blocks come as they get ready; an error comes at once.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "data/bad_rows.h"
+#include "data/input.h"
+
+namespace anabranch::data {
+
+struct PipelineOptions {
+  bool ordered = true;
+  bool keep = false;  // all blocks are kept by the consumer: made without room to spare, and as many as there are
+  int threads = 1;
+  std::function<void()> idle;
+};
+
+class Pipeline {
+ public:
+  Pipeline(const Settings& settings, PipelineOptions options);
+  ~Pipeline();
+  Pipeline(const Pipeline&) = delete;
+
+  // The next block, bad rows seen to; null at the end, or after stop(). Throws the first error, then always that one.
+  std::unique_ptr<Block> next();
+  void recycle(std::unique_ptr<Block> block);  // its memory serves again. Any thread
+  void stop();                                 // any thread; returns at once
+
+  const Settings& settings() const { return settings_; }
+  Statistics statistics() const;
+  double progress() const;
+
+ private:
+  struct Lane {  // a file at a time, open in one thread at a time
+    std::mutex mutex;
+    std::shared_ptr<Input> input;
+    int64_t file = -1, consumed = 0;
+    bool done = false;
+  };
+  struct Lines {  // of the pieces of a file that are finished; -1: not yet
+    std::vector<int64_t> of_piece;
+  };
+  struct Ready {
+    std::unique_ptr<Block> block;
+    std::exception_ptr error;
+  };
+  struct Job {
+    std::shared_ptr<Input> input;
+    Piece piece;
+    int64_t file = 0, sequence = 0;
+  };
+
+  void work(int thread);
+  bool wait_for_room();
+  bool claim(int thread, Job* job);
+  bool claim_in(Lane* lane, Job* job);
+  std::unique_ptr<Block> parse(Job* job, Block* scratch);
+  void push(int64_t sequence, Ready ready);
+  void push_error(std::exception_ptr error, int64_t sequence);
+  bool take(Ready* ready);
+  void note_lines(const Block& block);
+  int64_t first_line_of(const Block& block);
+  std::unique_ptr<Block> spare();
+
+  Settings settings_;
+  PipelineOptions options_;
+  std::shared_ptr<const RowParser> parser_;
+  BadRows bad_rows_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::atomic<int64_t> next_file_{0};
+  std::atomic<bool> stop_{false};
+
+  mutable std::mutex mutex_;  // all below
+  std::condition_variable room_, ready_, lines_known_;
+  std::deque<Ready> queue_;  // ordered: place i is block first_ + i, empty until it is there
+  int64_t first_ = 0, claimed_ = 0, in_flight_ = 0, limit_ = 0;
+  int working_ = 0;  // threads
+  bool failed_ = false;
+  std::exception_ptr error_;
+  std::vector<Lines> lines_;
+  std::vector<std::unique_ptr<Block>> spares_;
+  Statistics statistics_;
+  int64_t input_bytes_ = 0;
+  std::atomic<int64_t> consumed_bytes_{0};
+
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace anabranch::data

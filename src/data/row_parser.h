@@ -1,0 +1,50 @@
+// Lines to packed samples. One parser may be used by many threads at once: it keeps nothing between calls.
+#pragma once
+#include <memory>
+#include <string_view>
+
+#include "data/block.h"
+#include "data/dataset.h"
+
+namespace anabranch::data {
+
+class RowParser {
+ public:
+  virtual ~RowParser() = default;
+  // Appends the samples of whole lines (the last one ends with '\n', too) to *out, and what is wrong with the others.
+  // kTextPadding readable bytes follow the text.
+  virtual void parse(std::string_view text, Block* out) const = 0;
+};
+
+// For Settings::format; InvalidArgument when its text or the schema does not fit it.
+std::unique_ptr<RowParser> make_parser(const Settings& settings);
+std::unique_ptr<RowParser> make_multi_slot_parser(const Schema& schema);
+
+// Sample by sample into a block. A sample that is not kept leaves no trace.
+class RowWriter {
+ public:
+  explicit RowWriter(Block* out) : out_(out) {
+    if (out->begins.empty()) out->begins.push_back(0);
+  }
+
+  // Room for so many words behind those that are kept; where to write them.
+  uint32_t* room(size_t words) {
+    if (out_->word_count + words > out_->word_capacity) grow(words);
+    return out_->words.get() + out_->word_count;
+  }
+  void keep(const uint32_t* end) {
+    out_->word_count = static_cast<size_t>(end - out_->words.get());
+    out_->begins.push_back(static_cast<uint32_t>(out_->word_count));
+    ++out_->lines;
+  }
+  void refuse(int64_t column, int32_t slot, BadReason reason, std::string_view text) {
+    out_->bad.push_back({out_->lines, column, slot, reason, std::string(text)});
+    ++out_->lines;
+  }
+
+ private:
+  void grow(size_t words);
+  Block* out_;
+};
+
+}  // namespace anabranch::data

@@ -1,0 +1,113 @@
+#include <algorithm>
+
+#include "data/input.h"
+#include "data/number.h"
+
+namespace anabranch::data {
+namespace {
+
+constexpr size_t kPieceBytes = 256 << 10;
+constexpr size_t kShownOfLongLine = 4 << 10;
+
+class TextInput final : public Input {
+ public:
+  TextInput(std::unique_ptr<ByteSource> source, std::shared_ptr<const RowParser> parser, int64_t max_line_bytes)
+      : source_(std::move(source)),
+        parser_(std::move(parser)),
+        max_line_bytes_(static_cast<size_t>(std::max<int64_t>(max_line_bytes, 1))) {}
+
+  bool claim(Piece* piece) override {
+    Buffer& raw = piece->raw;
+    raw.size = 0;
+    piece->too_long = false;
+    piece->chunk = chunk_;
+    put(&raw, carry_.data(), carry_.size());
+    carry_.clear();
+    size_t searched = 0;  // no line end before it
+    for (;;) {
+      fill(&raw, std::max(kPieceBytes, 2 * searched));
+      const char* last = static_cast<const char*>(memrchr(raw.data() + searched, '\n', raw.size - searched));
+      if (last) {
+        cut(&raw, static_cast<size_t>(last - raw.data()) + 1);
+        break;
+      }
+      if (ended_) {
+        if (raw.size == 0) return false;
+        put(&raw, "\n", 1);
+        break;
+      }
+      searched = raw.size;
+      if (searched > max_line_bytes_) {
+        skip_line(piece);
+        break;
+      }
+    }
+    ++chunk_;
+    std::memset(raw.data() + raw.size, 0, kTextPadding);
+    return true;
+  }
+
+  void finish(Piece* piece, Block* out) const override {
+    out->bytes = static_cast<int64_t>(piece->raw.size);
+    if (piece->too_long) {
+      RowWriter(out).refuse(1, -1, BadReason::kLineTooLong, {piece->raw.data(), piece->raw.size});
+    } else {
+      parser_->parse({piece->raw.data(), piece->raw.size}, out);
+    }
+  }
+
+  int64_t consumed() const override { return source_->consumed(); }
+
+ private:
+  static void put(Buffer* raw, const char* bytes, size_t count) {
+    raw->reserve(std::max(raw->size + count, kPieceBytes) + kTextPadding);
+    if (count) std::memcpy(raw->data() + raw->size, bytes, count);
+    raw->size += count;
+  }
+
+  // Reads until there are `wanted` bytes, or to the end.
+  void fill(Buffer* raw, size_t wanted) {
+    raw->reserve(wanted + kTextPadding);
+    while (!ended_ && raw->size < wanted) {
+      const size_t n = source_->read(raw->data() + raw->size, wanted - raw->size);
+      raw->size += n;
+      ended_ = n == 0;
+    }
+  }
+
+  // What is behind the last line end waits for the next piece.
+  void cut(Buffer* raw, size_t end) {
+    carry_.assign(raw->data() + end, raw->size - end);
+    raw->size = end;
+  }
+
+  // The piece is the begin of one line: its end is searched for without keeping what lies between.
+  void skip_line(Piece* piece) {
+    piece->too_long = true;
+    Buffer rest;
+    const char* end = nullptr;
+    while (!end && !ended_) {
+      rest.size = 0;
+      fill(&rest, kPieceBytes);
+      end = static_cast<const char*>(std::memchr(rest.data(), '\n', rest.size));
+    }
+    if (end) cut(&rest, static_cast<size_t>(end - rest.data()) + 1);
+    piece->raw.size = std::min(piece->raw.size, kShownOfLongLine);
+  }
+
+  std::unique_ptr<ByteSource> source_;
+  std::shared_ptr<const RowParser> parser_;
+  size_t max_line_bytes_;
+  std::string carry_;
+  int64_t chunk_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Input> text_input(std::unique_ptr<ByteSource> source, std::shared_ptr<const RowParser> parser,
+                                  int64_t max_line_bytes) {
+  return std::make_unique<TextInput>(std::move(source), std::move(parser), max_line_bytes);
+}
+
+}  // namespace anabranch::data
