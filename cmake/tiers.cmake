@@ -5,7 +5,7 @@
 # for nothing refers to them by name. A folder that is not there yet is skipped.
 #
 #         folder           tier  libraries (PUBLIC ones reach everybody above; the others stay inside the folder)
-ab_folder(src/base         0     PUBLIC fmt::fmt Threads::Threads)
+ab_folder(src/base         0     PUBLIC fmt::fmt Threads::Threads PRIVATE ab::hwy)
 ab_folder(src/core         1     PRIVATE ab::hwy)
 ab_folder(src/ir           2     PRIVATE ab::protobuf)
 ab_folder(src/comm         2     PRIVATE ab::hwy)

@@ -17,5 +17,6 @@ NB_MODULE(_core, m) {
   bind_data(m);
   bind_engine(m);
   bind_run(m);
+  bind_profiler(m);
   install_source_locations(m);
 }

@@ -10,6 +10,7 @@
 
 #include "base/team.h"
 #include "exec/plan.h"
+#include "exec/trace.h"
 
 namespace anabranch {
 
@@ -19,9 +20,10 @@ struct RunOptions {
   const std::function<void(int)>* after = nullptr;            // called after each kernel with the node; may throw
   const std::function<std::string(int)>* describe = nullptr;  // names a node in stall reports
   double stall_report_s = 30;
+  Trace* trace = nullptr;  // records when each node ran, and on which thread
 
   // Nothing but kernels is asked for.
-  bool plain() const { return !dry_run && !probe && !after; }
+  bool plain() const { return !dry_run && !probe && !after && !trace; }
 };
 
 // One node with whatever the options ask for around its kernel.

@@ -12,6 +12,7 @@ RunState::RunState(const Plan& plan) : size_(plan.size()) {
 }
 
 void run_watched(Plan::Node& node, int i, const RunOptions& options) {
+  const TraceSpan span(options.trace, i);
   if (options.probe) (*options.probe)(i);
   if (node.dynamic && node.shape) node.shape(node.context, node.kernel);
   if (!options.dry_run) node.kernel(node.context);

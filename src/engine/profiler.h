@@ -1,0 +1,89 @@
+// Measures every run of every compiled program of the process while it is on: how often each op ran, for how long, on
+// which thread. Off, it costs a run one test. Kept a node of a plan, so that a loop of a million runs needs no more
+// memory than one run; single events are kept up to a bound. Any thread; results are copies.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/op_work.h"
+#include "exec/trace.h"
+
+namespace anabranch {
+
+// What was measured of one node, or of one of the engine's own phases.
+struct Measured {
+  int64_t calls = 0, total_ns = 0, min_ns = 0, max_ns = 0;
+  int64_t helped_ns = 0;     // what other threads did for its loops
+  int64_t first_end_ns = 0;  // 0: never ran
+  double flops = 0, bytes = 0;
+
+  void add(int64_t ns, int64_t end_ns, const OpWork& work);
+  void add(const Measured& other);
+};
+
+struct ProfiledNode {
+  std::string type, place;  // "mul"; "#12 mul -> fc_0.tmp_0 ... made at train.py:41"
+  int replica = 0;
+  OpWork work;  // of one call, from the shapes of the last run
+  Measured measured;
+};
+
+struct ProfiledPlan {
+  std::vector<ProfiledNode> nodes;               // in an order in which they may run
+  std::vector<int> successors, first_successor;  // of node i: [first_successor[i], first_successor[i + 1])
+  int64_t runs = 0, run_ns = 0;
+  int64_t computing_ns = 0;      // of run_ns: at least one node was at work
+  Measured feed, shapes, fetch;  // the engine's own phases
+
+  // The chain of nodes that no number of threads could shorten, with their mean times.
+  std::vector<std::pair<int, int64_t>> critical_path() const;
+};
+
+struct ProfiledEvent {
+  int plan;
+  TraceEvent event;
+};
+
+struct Profile {
+  int64_t begin_ns = 0, end_ns = 0;
+  int64_t wall_clock_offset_ns = 0;  // what to add for nanoseconds since 1970
+  std::vector<ProfiledPlan> plans;
+  std::vector<ProfiledEvent> events;
+  int64_t dropped_events = 0;
+};
+
+class Profiler {
+ public:
+  static constexpr int64_t kMaxEvents = 1 << 20;
+
+  static Profiler& instance();
+  static bool on() { return on_.load(std::memory_order_relaxed); }
+
+  void start();  // nothing when it is on
+  void stop();   // what was measured stays until reset() or the next start()
+  void reset();  // forgets what was measured
+  Profile snapshot() const;
+
+  // For Step: plans are made anew after a reset, which raises the generation.
+  uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
+  int add_plan(ProfiledPlan plan);
+  // Events of one run of a plan; `works` by node. Nothing when the generation is an old one.
+  void add_run(uint64_t generation, int plan, const Trace& trace, const std::vector<OpWork>& works);
+  void add_fetch(uint64_t generation, int plan, const TraceEvent& event);
+
+ private:
+  void keep(int plan, const TraceEvent& event);
+
+  inline static std::atomic<bool> on_{false};
+
+  mutable std::mutex mutex_;
+  std::atomic<uint64_t> generation_{1};
+  Profile profile_;
+};
+
+}  // namespace anabranch
