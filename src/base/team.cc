@@ -2,7 +2,9 @@
 
 #include <immintrin.h>
 
+#include <chrono>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "base/cores.h"
@@ -61,6 +63,7 @@ void Team::open(const Job& job) {
   job_ = job;
   current_team = this;
   current_worker = 0;
+  job_number_.fetch_add(1, std::memory_order_relaxed);
   job_open_.store(true);
   signal();
 }
@@ -183,10 +186,29 @@ bool Team::Idle::wait(int64_t timeout_ms) {
     if (team_.signal_.load(std::memory_order_acquire) != seen_) return false;
     _mm_pause();
   }
+  const uint32_t job = team_.job_number_.load(std::memory_order_relaxed);
+  const bool in_job = team_.job_open_.load(std::memory_order_relaxed);
+  if (in_job && team_.spin_limit_ > 0 && std::exchange(parked_in_, job) == job) return watch(timeout_ms);
   team_.parked_.fetch_add(1);
   const bool woken = futex_wait(team_.signal_, seen_, timeout_ms);
   team_.parked_.fetch_sub(1);
+  // A worker that slept before the job began has had its wake-up by now.
+  parked_in_ = team_.job_number_.load(std::memory_order_relaxed);
   return !woken;
+}
+
+bool Team::Idle::watch(int64_t timeout_ms) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kLooks = 64;  // between two readings of the clock
+  const auto begin = Clock::now();
+  while (true) {
+    for (int look = 0; look < kLooks; ++look) {
+      if (team_.signal_.load(std::memory_order_acquire) != seen_) return false;
+      if (!team_.job_open_.load(std::memory_order_relaxed)) return false;
+      std::this_thread::yield();
+    }
+    if (timeout_ms >= 0 && Clock::now() - begin > std::chrono::milliseconds(timeout_ms)) return true;
+  }
 }
 
 }  // namespace anabranch

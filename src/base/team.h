@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/turn_lock.h"
 
 namespace anabranch {
 
@@ -46,7 +46,8 @@ class Team final : public Parallel {
   bool help(int worker);
   void signal();  // something to do appeared: wakes parked workers, a plain increment when there are none
 
-  // Waiting for something to do: spins, then parks until signal() or a timeout.
+  // Waiting for something to do: spins, then parks until signal() or a timeout. Who has parked once while a job is open
+  // stays awake for the rest of it and leaves its core to others between looks: a job costs one wake-up a worker.
   class Idle {
    public:
     explicit Idle(Team& team) : team_(team) { reset(); }
@@ -55,8 +56,11 @@ class Team final : public Parallel {
     bool wait(int64_t timeout_ms);
 
    private:
+    bool watch(int64_t timeout_ms);
+
     Team& team_;
     uint32_t seen_ = 0;
+    uint32_t parked_in_ = 0;  // number of the job
   };
 
  private:
@@ -86,9 +90,10 @@ class Team final : public Parallel {
 
   alignas(64) std::atomic<bool> job_open_{false};
   std::atomic<int> in_job_{0};  // workers that have the job in hand
+  std::atomic<uint32_t> job_number_{0};
   std::atomic<bool> stop_{false};
   Job job_{};
-  std::mutex one_job_;
+  TurnLock one_job_;
   std::vector<std::thread> threads_;
 };
 

@@ -91,7 +91,7 @@ void CompiledProgram::Impl::run_step(Step& step, const Pieces& pieces, const std
   } release{step};
   for (int i = 0; i < options.execution.num_iteration_per_run; ++i) {
     if (i > 0 && between) between();
-    step.run(pieces, run_number++, probe);
+    step.run(pieces, run_number++, {probe, plan_hook});
   }
   use(step);
   // Memory of temporaries is used again by the next run, so only plans that stand idle hold more than is needed.
@@ -191,5 +191,7 @@ int64_t CompiledProgram::temporary_bytes() const {
 }
 
 void CompiledProgram::set_probe(Probe probe) { impl_->probe = std::move(probe); }
+
+void CompiledProgram::set_plan_hook(PlanHook hook) { impl_->plan_hook = hook; }
 
 }  // namespace anabranch

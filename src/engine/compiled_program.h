@@ -66,6 +66,9 @@ class CompiledProgram {
   // For tests: called before every node of a run with the op's type, replica and node index; may throw.
   using Probe = std::function<void(const std::string& op_type, int replica, int node)>;
   void set_probe(Probe probe);
+  // For tests: called when a run enters its plan, and when it has left it.
+  using PlanHook = void (*)(bool entered);
+  void set_plan_hook(PlanHook hook);
 
  private:
   friend class PreparedRun;

@@ -4,9 +4,9 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "base/turn_lock.h"
 #include "engine/compiled_program.h"
 #include "engine/feed.h"
 #include "engine/replica_values.h"
@@ -49,7 +49,8 @@ struct CompiledProgram::Impl {
   int since_drop = 0;
   const uint64_t drawn_seed;
   Probe probe;
-  mutable std::mutex in_use;  // taken once a run: callers from several threads take turns
+  PlanHook plan_hook = nullptr;
+  mutable TurnLock in_use;  // taken once a run: callers from several threads take turns
   std::atomic<std::thread::id> user{};
 };
 

@@ -255,7 +255,7 @@ void Step::report(Error error, int node) const {
   throw error;
 }
 
-void Step::execute(uint32_t number, const CompiledProgram::Probe& probe) {
+void Step::execute(uint32_t number, const Hooks& hooks) {
   Plan& plan = *lowered_.plan;
   for (int i : numbered_) plan.node(i).context.step = number;
   std::function<void(int)> before, after;
@@ -263,8 +263,8 @@ void Step::execute(uint32_t number, const CompiledProgram::Probe& probe) {
   options.dry_run = compile_.execution.dry_run;
   options.stall_report_s = Flags::stall_report_s();
   options.describe = &describe_;
-  if (probe) {
-    before = [&](int node) { probe(lowered_.types[node], lowered_.replicas[node], node); };
+  if (hooks.probe) {
+    before = [&](int node) { hooks.probe(lowered_.types[node], lowered_.replicas[node], node); };
     options.probe = &before;
   }
   if (Flags::check_nan_inf()) {
@@ -275,11 +275,13 @@ void Step::execute(uint32_t number, const CompiledProgram::Probe& probe) {
   const bool parallel = possible && trial_.choose(asked_for_threads());
   const ThreadTrial::Lap lap(trial_, possible && options.plain());
   try {
+    if (hooks.plan) hooks.plan(true);
     if (parallel) {
       run_threaded(plan, *state_, *team_, options);
     } else {
       run_sequential(plan, *state_, options);
     }
+    if (hooks.plan) hooks.plan(false);
   } catch (const Error& e) {
     report(e, state_->failed_node());
   } catch (const std::bad_alloc&) {
@@ -314,12 +316,12 @@ std::vector<Fetched> Step::collect() const {
   return out;
 }
 
-void Step::run(const Pieces& feeds, uint32_t number, const CompiledProgram::Probe& probe) {
+void Step::run(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
   values_->refresh_copies();
   const bool fed_changed = bind_feeds(feeds);
   if (fed_changed || watched_changed() || !laid_out_) lay_out();
   try {
-    execute(number, probe);
+    execute(number, hooks);
   } catch (...) {
     values_->mark_written(written_, /*complete=*/false);
     throw;

@@ -37,7 +37,11 @@ class Step {
 
   // `feeds` by replica, in the order of the key; their memory is borrowed until release_feeds(). The fetched values keep
   // until then.
-  void run(const Pieces& feeds, uint32_t number, const CompiledProgram::Probe& probe);
+  struct Hooks {
+    const CompiledProgram::Probe& probe;
+    CompiledProgram::PlanHook plan;
+  };
+  void run(const Pieces& feeds, uint32_t number, const Hooks& hooks);
   void release_feeds();
   const std::vector<std::vector<Value*>>& fetched() const { return fetch_values_; }  // by fetch, then replica
   Fetched collect(size_t fetch) const;                                               // copies of one
@@ -74,7 +78,7 @@ class Step {
   void find_temporaries();
   void place_temporaries();
   bool may_run_parallel() const;
-  void execute(uint32_t number, const CompiledProgram::Probe& probe);
+  void execute(uint32_t number, const Hooks& hooks);
   bool asked_for_threads() const;
   void check_finite(int node) const;
   [[noreturn]] void report(Error error, int node) const;

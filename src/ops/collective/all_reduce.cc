@@ -1,5 +1,6 @@
 // Sums over replicas that live in one process. Made by the engine between replicas, not by layers.
 #include <cstring>
+#include <memory>
 
 #include "opdef/op_def.h"
 
@@ -35,11 +36,12 @@ template <class T> void add_range(const KernelContext& c, const Group& g, int64_
   }
 }
 
-// Sparse gradients are joined: rows of replica 0, then of replica 1, ...
-void join_rows(const KernelContext& c, const Group& g) {
-  SelectedRows joined;
+// Sparse gradients are joined: rows of replica 0, then of replica 1, ... `joined` is memory kept between steps: an
+// output may be the input of a later replica.
+void join_rows(const KernelContext& c, const Group& g, SelectedRows& joined) {
   const SelectedRows& first = c.value(g.in, 0).rows();
   joined.height = first.height;
+  joined.rows.clear();
   for (int r = 0; r < g.in.count; ++r) {
     const auto& rows = c.value(g.in, r).rows().rows;
     joined.rows.insert(joined.rows.end(), rows.begin(), rows.end());
@@ -91,11 +93,11 @@ AB_OP(all_reduce)
       const Out out = op.out("Out");
       const int groups = op.attr<int32_t>("groups");
       const int per_in = x.count / groups, per_out = out.count / groups;
-      return [=](KernelContext& c) {
+      return [=, joined = std::make_shared<SelectedRows>()](KernelContext& c) {
         for (int k = 0; k < groups; ++k) {
           const Group g{{x.first + k * per_in, per_in}, {out.first + k * per_out, per_out}};
           if (c.value(g.in).is<SelectedRows>()) {
-            join_rows(c, g);
+            join_rows(c, g, *joined);
           } else {
             c.parallel_for(c.at(g.in, 0).numel(), kGrain, [&](int64_t b, int64_t e) { add_range<T>(c, g, b, e); });
           }

@@ -1,0 +1,27 @@
+// A place that one caller has at a time. Others park in the order of the kernel. Where nobody else wants it, taking and
+// leaving are one atomic each and no call.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "base/futex.h"
+
+namespace anabranch {
+
+class TurnLock {
+ public:
+  void lock() {
+    uint32_t free = kFree;
+    if (state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire)) return;
+    while (state_.exchange(kWanted, std::memory_order_acquire) != kFree) futex_wait(state_, kWanted, -1);
+  }
+  void unlock() {
+    if (state_.exchange(kFree, std::memory_order_release) == kWanted) futex_wake_all(state_);
+  }
+
+ private:
+  static constexpr uint32_t kFree = 0, kHeld = 1, kWanted = 2;  // kWanted: held, and somebody may be parked
+  std::atomic<uint32_t> state_{kFree};
+};
+
+}  // namespace anabranch
