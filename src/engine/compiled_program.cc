@@ -93,7 +93,10 @@ void CompiledProgram::Impl::run_step(Step& step, const Pieces& pieces, const std
     if (i > 0 && between) between();
     step.run(pieces, run_number++, {probe, plan_hook});
   }
-  use(step);
+  {
+    const StepProfile::Fetching fetching(step.profile());
+    use(step);
+  }
   // Memory of temporaries is used again by the next run, so only plans that stand idle hold more than is needed.
   if (++since_drop < options.execution.num_iteration_per_drop_scope) return;
   for (Step& s : steps) {

@@ -255,7 +255,7 @@ void Step::report(Error error, int node) const {
   throw error;
 }
 
-void Step::execute(uint32_t number, const Hooks& hooks) {
+void Step::execute(uint32_t number, const Hooks& hooks, Trace* trace) {
   Plan& plan = *lowered_.plan;
   for (int i : numbered_) plan.node(i).context.step = number;
   std::function<void(int)> before, after;
@@ -263,6 +263,7 @@ void Step::execute(uint32_t number, const Hooks& hooks) {
   options.dry_run = compile_.execution.dry_run;
   options.stall_report_s = Flags::stall_report_s();
   options.describe = &describe_;
+  options.trace = trace;
   if (hooks.probe) {
     before = [&](int node) { hooks.probe(lowered_.types[node], lowered_.replicas[node], node); };
     options.probe = &before;
@@ -316,12 +317,22 @@ std::vector<Fetched> Step::collect() const {
   return out;
 }
 
-void Step::run(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
+// True when the shapes of all nodes have to be found again.
+bool Step::feed(const Pieces& feeds, Trace* trace) {
+  const TraceSpan span(trace, -1, TraceEvent::kFeed);
   values_->refresh_copies();
   const bool fed_changed = bind_feeds(feeds);
-  if (fed_changed || watched_changed() || !laid_out_) lay_out();
+  return fed_changed || watched_changed() || !laid_out_;
+}
+
+void Step::run(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
+  const StepProfile::Run profiled(profile_, graph_, lowered_);
+  if (feed(feeds, profiled.trace())) {
+    const TraceSpan span(profiled.trace(), -1, TraceEvent::kShapes);
+    lay_out();
+  }
   try {
-    execute(number, hooks);
+    execute(number, hooks, profiled.trace());
   } catch (...) {
     values_->mark_written(written_, /*complete=*/false);
     throw;

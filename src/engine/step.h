@@ -9,6 +9,7 @@
 #include "engine/compiled_program.h"
 #include "engine/feed.h"
 #include "engine/replica_values.h"
+#include "engine/step_profile.h"
 #include "exec/lower.h"
 #include "exec/memory_plan.h"
 #include "exec/run.h"
@@ -46,6 +47,7 @@ class Step {
   const std::vector<std::vector<Value*>>& fetched() const { return fetch_values_; }  // by fetch, then replica
   Fetched collect(size_t fetch) const;                                               // copies of one
   std::vector<Fetched> collect() const;                                              // and of all
+  const StepProfile* profile() const { return profile_.get(); }                      // null: never profiled
 
   const StepKey& key() const { return key_; }
   std::string explain() const;
@@ -73,12 +75,13 @@ class Step {
   int users_of(int var) const;                         // replicas whose nodes touch it
   bool bind_feeds(const Pieces& feeds);  // true when shapes changed
   bool watched_changed();
+  bool feed(const Pieces& feeds, Trace* trace);
   void lay_out();
   void weigh();
   void find_temporaries();
   void place_temporaries();
   bool may_run_parallel() const;
-  void execute(uint32_t number, const Hooks& hooks);
+  void execute(uint32_t number, const Hooks& hooks, Trace* trace);
   bool asked_for_threads() const;
   void check_finite(int node) const;
   [[noreturn]] void report(Error error, int node) const;
@@ -101,6 +104,7 @@ class Step {
   std::vector<Temporary> shareable_;
   MemoryPlan memory_;
   std::function<std::string(int)> describe_;
+  std::unique_ptr<StepProfile> profile_;
 };
 
 }  // namespace anabranch
