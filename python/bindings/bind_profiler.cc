@@ -38,7 +38,7 @@ nb::dict plan_to_python(const ProfiledPlan& p) {
   d["run_ns"] = p.run_ns;
   d["computing_ns"] = p.computing_ns;
   d["feed"] = measured(p.feed);
-  d["infer shapes"] = measured(p.shapes);
+  d["infer_shape"] = measured(p.shapes);
   d["fetch"] = measured(p.fetch);
   return d;
 }

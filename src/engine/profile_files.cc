@@ -12,7 +12,7 @@ const char* name_of(TraceEvent::Kind kind) {
   switch (kind) {
     case TraceEvent::kRun: return "run";
     case TraceEvent::kFeed: return "feed";
-    case TraceEvent::kShapes: return "infer shapes";
+    case TraceEvent::kShapes: return "infer_shape";
     case TraceEvent::kFetch: return "fetch";
     default: return "op";
   }

@@ -29,6 +29,7 @@ from . import (
     optimizer,
     parallel_executor,
     param_attr,
+    profiler,
     reader,
     regularizer,
 )
@@ -80,6 +81,6 @@ __all__ = [
     "embedding", "enable_dygraph", "enable_imperative", "executor", "framework", "get_flags", "global_scope",
     "gradients", "in_dygraph_mode", "initializer", "io", "is_compiled_with_cuda", "layer_helper", "layers", "load",
     "load_op_library", "load_program_state", "lod_tensor", "memory_optimize", "metrics", "name_scope", "nets",
-    "one_hot", "optimizer", "parallel_executor", "param_attr", "program_guard", "reader", "regularizer",
+    "one_hot", "optimizer", "parallel_executor", "param_attr", "profiler", "program_guard", "reader", "regularizer",
     "release_memory", "require_version", "save", "scope_guard", "set_flags", "set_program_state", "unique_name",
 ]

@@ -1,0 +1,172 @@
+"""Where the time of a program goes: tables by operator, and traces."""
+import contextlib
+
+from .. import _core
+from ..profiling import take
+from ..profiling.tables import SORTINGS, text_of
+from .errors import InvalidType, InvalidValue, Unavailable, Unsupported
+
+__all__ = ["cuda_profiler", "reset_profiler", "profiler", "start_profiler", "stop_profiler"]
+
+_STATES = ("CPU", "GPU", "All")
+_TRACER_OPTIONS = ("Default", "OpDetail", "AllOpDetail")
+
+#: What the running profile was started with.
+_started = {"state": "CPU", "tracer_option": "Default"}
+
+
+def _check_state(state):
+    if state not in _STATES:
+        raise InvalidValue("The state must be 'CPU' or 'GPU' or 'All', got %r" % (state,))
+
+
+def _check_tracer_option(option):
+    if option not in _TRACER_OPTIONS:
+        raise InvalidValue("tracer option must be 'Default', 'OpDetail', 'AllOpDetail', got %r" % (option,))
+
+
+def _check_sorted_key(key):
+    if not (key is None or isinstance(key, str)) or key not in SORTINGS:
+        raise InvalidValue("The sorted_key must be None or in 'calls', 'total', 'max', 'min' and 'ave', got %r" % (key,))
+
+
+def _check_path(path):
+    if not isinstance(path, str):
+        raise InvalidType("profile_path is a str, got %s" % type(path).__name__)
+
+
+@contextlib.contextmanager
+def cuda_profiler(output_file, output_mode=None, config=None):
+    """Would profile what runs on a GPU; this build has none.
+
+    Args:
+        output_file (str): a file.
+        output_mode (str, optional): "kvp" or "csv". Default "csv".
+        config (list of str, optional): options.
+
+    Returns:
+        A context manager.
+
+    Raises:
+        ValueError: another output mode. NotImplementedError: otherwise.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> with fluid.profiler.cuda_profiler("out"):
+        ...     pass
+        Traceback (most recent call last):
+        ...
+        anabranch.fluid.errors.Unsupported: cuda_profiler: this build has no GPU; fluid.profiler.profiler measures the CPU
+    """
+    if output_mode not in (None, "kvp", "csv"):
+        raise InvalidValue("The output mode must be 'kvp' or 'csv', got %r" % (output_mode,))
+    raise Unsupported("cuda_profiler: this build has no GPU; fluid.profiler.profiler measures the CPU")
+    yield
+
+
+def reset_profiler():
+    """Forgets what was measured. A profiler that is on stays on.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.profiler.reset_profiler()
+    """
+    _core.reset_profiler()
+
+
+def start_profiler(state, tracer_option="Default"):
+    """Begins to measure every run of every program in this process. Nothing happens when it has begun already.
+
+    Args:
+        state (str): "CPU", "GPU" or "All". Nothing runs on a GPU in this build, so "GPU" reports nothing.
+        tracer_option (str): how fine the tables are: "Default": a row for each type of operator. "OpDetail": beneath
+            it a row for each operator. "AllOpDetail": operators only. Default "Default".
+
+    Raises:
+        ValueError: another state or option.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.profiler.start_profiler("CPU")
+        >>> fluid.profiler.stop_profiler(profile_path="")    # doctest: +ELLIPSIS
+        <BLANKLINE>
+        ...
+    """
+    if _core.profiler_on():
+        return
+    _check_state(state)
+    _check_tracer_option(tracer_option)
+    _started.update(state=state, tracer_option=tracer_option)
+    _core.start_profiler()
+
+
+def stop_profiler(sorted_key=None, profile_path="/tmp/profile"):
+    """Ends the measurement, prints the tables and writes the trace. Nothing happens when none has begun.
+
+    Args:
+        sorted_key (str, optional): order of the rows: "calls", "total", "max", "min", "ave", always from the largest.
+            Default None: by the end of the first call.
+        profile_path (str): file for the trace in Fluid's format (a protobuf message); beside it ``profile_path +
+            ".json"``, which Perfetto and chrome://tracing open. "" writes no file. Default "/tmp/profile".
+
+    Raises:
+        ValueError: another sorted_key. TypeError: profile_path is no string. RuntimeError: the files cannot be
+            written; the tables have been printed by then.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.profiler.stop_profiler("total")    # it was not on
+    """
+    if not _core.profiler_on():
+        return
+    _check_sorted_key(sorted_key)
+    _check_path(profile_path)
+    _core.stop_profiler()
+    report = take()
+    print(text_of(report, sorted_key, _started["tracer_option"], _started["state"]))
+    if not profile_path:
+        return
+    try:
+        report.save(profile_path)
+    except OSError as error:
+        raise Unavailable("stop_profiler: cannot write %s: %s" % (profile_path, error.strerror)) from error
+
+
+@contextlib.contextmanager
+def profiler(state, sorted_key=None, profile_path="/tmp/profile", tracer_option="Default"):
+    """Measures what runs inside a ``with`` block: :func:`start_profiler` before it, :func:`stop_profiler` behind it.
+
+    Args:
+        state (str): see :func:`start_profiler`.
+        sorted_key (str, optional): see :func:`stop_profiler`.
+        profile_path (str): see :func:`stop_profiler`.
+        tracer_option (str): see :func:`start_profiler`.
+
+    Returns:
+        A context manager.
+
+    Raises:
+        ValueError, TypeError: a bad argument, before the block is entered.
+
+    Examples:
+        >>> import numpy
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4])
+        >>> y = fluid.layers.fc(x, 2)
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> with fluid.profiler.profiler("CPU", "total", "profile"):    # doctest: +ELLIPSIS
+        ...     _ = exe.run(feed={"x": numpy.ones((3, 4), "float32")}, fetch_list=[y])
+        <BLANKLINE>
+        ------------------------->     Profiling Report     <-------------------------
+        ...
+    """
+    _check_state(state)
+    _check_tracer_option(tracer_option)
+    _check_sorted_key(sorted_key)
+    _check_path(profile_path)
+    start_profiler(state, tracer_option)
+    try:
+        yield
+    finally:
+        stop_profiler(sorted_key, profile_path)

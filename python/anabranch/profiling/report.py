@@ -1,0 +1,190 @@
+"""Rows, totals and the critical path of a profile."""
+from .. import _core
+
+__all__ = ["Report", "Row", "take"]
+
+#: What the engine does around the nodes of a plan.
+PHASES = ("feed", "infer_shape", "fetch")
+
+
+class Row:
+    """What was measured of all calls that carry one name. Times are in nanoseconds.
+
+    Attributes:
+        name (str): the row's title. ``place`` (str): the operators behind it, when there is one node only.
+        calls (int), total_ns, min_ns, max_ns (int): of the calls, as seen by the thread that made them.
+        helped_ns (int): what other threads did for the loops of these calls meanwhile.
+        flops (float): multiplications and additions of products, convolutions and recurrences.
+        bytes (float): the arguments, each counted once.
+        ceiling_ns (float): the time that one core at its best would need.
+        first_end_ns (int): when the first call ended.
+    """
+
+    __slots__ = ("name", "place", "calls", "total_ns", "min_ns", "max_ns", "helped_ns", "flops", "bytes",
+                 "ceiling_ns", "first_end_ns")
+
+    def __init__(self, name, place=""):
+        self.name, self.place = name, place
+        self.calls = self.total_ns = self.min_ns = self.max_ns = self.helped_ns = self.first_end_ns = 0
+        self.flops = self.bytes = self.ceiling_ns = 0.0
+
+    def add(self, measured, ceiling):
+        """Adds a node's measurements; ``ceiling``: (operations, bytes) a second of one core."""
+        if measured["calls"] == 0:
+            return
+        first = self.calls == 0
+        self.min_ns = measured["min_ns"] if first else min(self.min_ns, measured["min_ns"])
+        self.first_end_ns = measured["first_end_ns"] if first else min(self.first_end_ns, measured["first_end_ns"])
+        self.max_ns = max(self.max_ns, measured["max_ns"])
+        for key in ("calls", "total_ns", "helped_ns", "flops", "bytes"):
+            setattr(self, key, getattr(self, key) + measured[key])
+        self.ceiling_ns += 1e9 * max(measured["flops"] / ceiling[0], measured["bytes"] / ceiling[1])
+
+    @property
+    def mean_ns(self):
+        """float: time of a call."""
+        return self.total_ns / self.calls if self.calls else 0.0
+
+    @property
+    def gflops(self):
+        """float: GFLOP/s; 0 where no products are computed."""
+        return self.flops / self.total_ns if self.total_ns else 0.0
+
+    @property
+    def gbytes(self):
+        """float: GB/s of the arguments."""
+        return self.bytes / self.total_ns if self.total_ns else 0.0
+
+    @property
+    def of_ceiling(self):
+        """float: how much of what the cores at work could do at best was done. Above 1 where a cache holds the data."""
+        core_ns = self.total_ns + self.helped_ns
+        return self.ceiling_ns / core_ns if core_ns else 0.0
+
+    def __repr__(self):
+        return "<Row %s: %d calls, %.3f ms>" % (self.name, self.calls, self.total_ns / 1e6)
+
+
+class Report:
+    """A profile, ready to be looked at. Made by :func:`take`.
+
+    Attributes:
+        runs (int): runs of programs. ``run_ns`` (int): time inside the engine.
+        computing_ns (int): the part of ``run_ns`` in which at least one operator was at work.
+        ceiling (tuple): float32 operations and bytes a second of one core, as measured on this machine.
+    """
+
+    def __init__(self, profile):
+        self.profile = profile
+        self.plans = profile.plans()
+        self.ceiling = _core.core_ceiling()
+        self.runs = sum(plan["runs"] for plan in self.plans)
+        self.run_ns = sum(plan["run_ns"] + plan["fetch"]["total_ns"] for plan in self.plans)
+        self.computing_ns = sum(plan["computing_ns"] for plan in self.plans)
+
+    def rows(self, by="type"):
+        """What was measured, by title.
+
+        Args:
+            by (str): "type" (default): operators of one type together. "node": each operator of each program by
+                itself, its title being type and place.
+
+        Returns:
+            dict: str -> Row, in the order of their first ends.
+        """
+        found = {}
+        for plan in self.plans:
+            for phase in PHASES:
+                self._add(found, phase, "", plan[phase])
+            for node in plan["nodes"]:
+                self._add(found, node["type"] if by == "type" else node_title(node), node["place"], node)
+        rows = sorted((row for row in found.values() if row.calls), key=lambda row: row.first_end_ns)
+        return {row.name: row for row in rows}
+
+    def _add(self, found, name, place, measured):
+        row = found.get(name)
+        if row is None:
+            row = found[name] = Row(name, place)
+        row.add(measured, self.ceiling)
+
+    def critical_path(self):
+        """The chain of operators that no number of threads could shorten, for the plan that took the most time.
+
+        Returns:
+            list: (node as a dict, mean nanoseconds of a call) in the order in which they run; empty without runs.
+        """
+        plan = self.main_plan()
+        return [(plan["nodes"][i], ns) for i, ns in plan["critical_path"]] if plan else []
+
+    def main_plan(self):
+        """dict: the plan that took the most time; None without runs."""
+        return max((p for p in self.plans if p["runs"]), key=lambda p: p["run_ns"], default=None)
+
+    def lanes(self):
+        """Who did what when: a dict thread -> list of (title, kind, begin_ns, end_ns), from the beginning of the
+        profile. Kinds: 0 operator, 1 help with another thread's loop, 2 run, 3 feed, 4 infer_shape, 5 fetch."""
+        lanes = {}
+        zero = self.profile.begin_ns
+        for plan, node, lane, kind, begin, end in self.profile.events():
+            title = self.plans[plan]["nodes"][node]["type"] if node >= 0 else ("run",) + PHASES
+            if node < 0:
+                title = title[kind - 2]
+            lanes.setdefault(lane, []).append((title, kind, begin - zero, end - zero))
+        return lanes
+
+    def text(self, sorted_key=None, detail="Default"):
+        """The tables as ``fluid.profiler.stop_profiler`` prints them."""
+        from .tables import text_of
+        return text_of(self, sorted_key, detail)
+
+    def draw(self, path, runs=2):
+        """Draws what each thread did in the last runs, as SVG.
+
+        Args:
+            path (str): file to write.
+            runs (int): how many runs to show, at least 1. Default 2.
+        """
+        from ..drawing.lanes import draw_lanes
+        draw_lanes(self, path, runs)
+
+    def save(self, path):
+        """Writes ``path`` as Fluid does (a protobuf message) and ``path + ".json"`` for Perfetto and
+        chrome://tracing.
+
+        Returns:
+            list: the paths written.
+        """
+        from .files import write_whole
+        write_whole(path, self.profile.fluid_profile())
+        write_whole(path + ".json", self.profile.chrome_trace().encode("utf-8"))
+        return [path, path + ".json"]
+
+
+def node_title(node):
+    """str: "mul -> fc_0.tmp_0", with the replica when it is not the first one; of an operator that passes made of
+    others, "fused_adam of adam -> fc_0.w_0 ..."."""
+    lines = node["place"].split("\n")
+    first = lines[1] if len(lines) > 1 else lines[0]
+    words = first.strip().split("  ")[0]
+    title = (words.split(" ", 1)[1] if words.startswith("#") else words).split(" (")[0]
+    if len(lines) > 2:
+        title = "%s of %s ..." % (node["type"], title)
+    elif len(lines) > 1:
+        title = "%s of %s" % (node["type"], title)
+    return title + (" @%d" % node["replica"] if node["replica"] else "")
+
+
+def take():
+    """What has been measured so far. The profiler goes on if it is on.
+
+    Returns:
+        Report: the measurements.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> from anabranch import profiling
+        >>> fluid.profiler.reset_profiler()
+        >>> profiling.take().runs
+        0
+    """
+    return Report(_core.profile())
