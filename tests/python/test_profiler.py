@@ -232,7 +232,7 @@ def test_a_failed_run_is_recorded_up_to_its_error(model):
         table = fluid.layers.fill_constant([4, 3], "float32", 1.0)
         fluid.layers.gather(table, fluid.layers.reshape(x, [-1]))
     profiler.start_profiler("CPU")
-    with pytest.raises(Exception):
+    with pytest.raises(fluid.core.EnforceNotMet):
         fluid.Executor().run(main, feed={"x": numpy.array([[1, 9]])}, fetch_list=[], scope=fluid.Scope())
     model(1)
     assert profiling.take().runs == 2

@@ -27,7 +27,8 @@ def _check_tracer_option(option):
 
 def _check_sorted_key(key):
     if not (key is None or isinstance(key, str)) or key not in SORTINGS:
-        raise InvalidValue("The sorted_key must be None or in 'calls', 'total', 'max', 'min' and 'ave', got %r" % (key,))
+        raise InvalidValue("The sorted_key must be None or in 'calls', 'total', 'max', 'min' and 'ave', got %r"
+                           % (key,))
 
 
 def _check_path(path):
@@ -52,11 +53,11 @@ def cuda_profiler(output_file, output_mode=None, config=None):
 
     Examples:
         >>> import anabranch.fluid as fluid
-        >>> with fluid.profiler.cuda_profiler("out"):
+        >>> with fluid.profiler.cuda_profiler("out"):    # doctest: +ELLIPSIS
         ...     pass
         Traceback (most recent call last):
         ...
-        anabranch.fluid.errors.Unsupported: cuda_profiler: this build has no GPU; fluid.profiler.profiler measures the CPU
+        anabranch.fluid.errors.Unsupported: cuda_profiler: this build has no GPU; ...
     """
     if output_mode not in (None, "kvp", "csv"):
         raise InvalidValue("The output mode must be 'kvp' or 'csv', got %r" % (output_mode,))
