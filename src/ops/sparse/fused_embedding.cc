@@ -1,0 +1,195 @@
+// Look-ups of many slots, their pooling and their concatenation as one op, made by the pass fuse_embeddings.
+#include <algorithm>
+#include <memory>
+
+#include "ops/kernels/checks.h"
+#include "ops/kernels/ids.h"
+#include "ops/sequence/offsets.h"
+#include "ops/sparse/row_loops.h"
+
+namespace anabranch::sparse {
+namespace {
+
+constexpr int64_t kGrainElems = 16384;
+
+// The attributes: of each look-up, and of each part of the result.
+struct Plan {
+  const std::vector<int32_t>&table, &pool, &source, &width;
+  const std::vector<int64_t>& padding;
+  const std::vector<float>& empty;
+  template <class Op>
+  explicit Plan(const Op& op)
+      : table(op.template attr<std::vector<int32_t>>("table")),
+        pool(op.template attr<std::vector<int32_t>>("pool")),
+        source(op.template attr<std::vector<int32_t>>("source")),
+        width(op.template attr<std::vector<int32_t>>("width")),
+        padding(op.template attr<std::vector<int64_t>>("padding_idx")),
+        empty(op.template attr<std::vector<float>>("pad_value")) {}
+};
+
+void check_plan(const InferContext& c, const Plan& p) {
+  const auto lookups = static_cast<size_t>(c.n_in("Ids"));
+  AB_CHECK(lookups > 0 && p.table.size() == lookups && p.pool.size() == lookups && p.padding.size() == lookups &&
+               p.empty.size() == lookups && p.source.size() == p.width.size() &&
+               p.source.size() == lookups + static_cast<size_t>(c.n_in("X")),
+           InvalidArgument, "{}: lists of attributes do not fit {} Ids and {} X", op_name(c), lookups, c.n_in("X"));
+  for (size_t k = 0; k < lookups; ++k) {
+    AB_CHECK(p.table[k] >= 0 && p.table[k] < c.n_in("W") && p.pool[k] >= 0 && p.pool[k] <= 3, InvalidArgument,
+             "{}: look-up {} has table {} of {}, pool {}", op_name(c), k, p.table[k], c.n_in("W"), p.pool[k]);
+    const Meta& ids = c.in("Ids", static_cast<int>(k));
+    AB_CHECK(ids.dtype == DType::kInt64 || ids.dtype == DType::kInt32, InvalidArgument,
+             "{}: Ids[{}] holds {}, expected int64", op_name(c), k, dtype_name(ids.dtype));
+  }
+  for (int i = 0; i < c.n_in("W"); ++i) {
+    AB_CHECK(c.in("W", i).shape.rank() == 2 && c.in("W", i).dtype == c.in("W").dtype, InvalidArgument,
+             "{}: W[{}] is {} of {}", op_name(c), i, c.in("W", i).shape.str(), dtype_name(c.in("W", i).dtype));
+  }
+}
+
+// Rows of the result that part `i` gives; unknown while the program is built.
+int64_t part_rows(const InferContext& c, const Plan& p, size_t i) {
+  const int32_t from = p.source[i];
+  AB_CHECK(from < c.n_in("Ids") && -1 - from < c.n_in("X") && p.width[i] > 0, InvalidArgument,
+           "{}: part {} is {} wide and comes from {}", op_name(c), i, p.width[i], from);
+  if (!c.runtime()) return kUnknown;
+  if (from < 0) {
+    const Meta& x = c.in("X", -1 - from);
+    AB_CHECK(x.shape.rank() == 2 && x.shape[1] == p.width[i] && x.dtype == c.in("W").dtype, ShapeMismatch,
+             "{}: X[{}] is {} of {}, expected {} columns of {}", op_name(c), -1 - from, x.shape.str(),
+             dtype_name(x.dtype), p.width[i], dtype_name(c.in("W").dtype));
+    return x.shape[0];
+  }
+  const Meta& ids = c.in("Ids", from);
+  const int64_t width = c.in("W", p.table[from]).shape[1], numel = ids.shape.numel();
+  if (p.pool[from] != 0) {
+    AB_CHECK(p.width[i] == width, ShapeMismatch, "{}: part {} is {} wide, its table {}", op_name(c), i, p.width[i],
+             width);
+    return sequence::count(sequence::lod_of(c, "Ids", from).back());
+  }
+  const int64_t per_row = p.width[i] / width;
+  AB_CHECK(per_row * width == p.width[i] && numel % per_row == 0, ShapeMismatch,
+           "{}: Ids[{}] is {}, the table {} wide, part {} {} wide", op_name(c), from, ids.shape.str(), width, i,
+           p.width[i]);
+  return numel / per_row;
+}
+
+// As concat: the result carries the sequences of its first part.
+void carry_lod(InferContext& c, const Plan& p, int64_t rows) {
+  const int32_t from = p.source[0];
+  if (from < 0) return c.share_lod("Out", "X", 0);
+  const Meta& ids = c.in("Ids", from);
+  if (!ids.lod) return;
+  if (p.pool[from] != 0) {
+    if (ids.lod->size() > 1)
+      sequence::set_lod(c, "Out", std::make_shared<const LoD>(ids.lod->begin(), ids.lod->end() - 1));
+  } else if (ids.shape[0] == rows) {
+    sequence::set_lod(c, "Out", ids.lod);
+  }
+}
+
+void infer(InferContext& c) {
+  const Plan p(c);
+  check_plan(c, p);
+  int64_t rows = kUnknown, columns = 0;
+  for (size_t i = 0; i < p.source.size(); ++i) {
+    const int64_t have = part_rows(c, p, i);
+    AB_CHECK(rows < 0 || have == rows, ShapeMismatch, "{}: part {} has {} rows, the ones before it {}", op_name(c), i,
+             have, rows);
+    rows = have;
+    columns += p.width[i];
+  }
+  c.set_out("Out", Shape{rows, columns}, c.in("W").dtype);
+  if (c.runtime()) carry_lod(c, p, rows);
+}
+
+template <class T> class GatherConcat {
+ public:
+  explicit GatherConcat(const KernelArgs& op)
+      : w_(op.in("W")),
+        ids_(op.in("Ids")),
+        xs_(op.in("X")),
+        out_(op.out("Out")),
+        table_(Plan(op).table),
+        names_(op.op().input("Ids")) {
+    const Plan p(op);
+    lookup_.resize(p.table.size());
+    for (size_t i = 0; i < p.source.size(); ++i) {
+      if (p.source[i] >= 0) lookup_[p.source[i]] = i;
+      GatherPart<T>& part = parts_.emplace_back();
+      part.width = p.width[i];
+      part.column = columns_;
+      columns_ += p.width[i];
+      if (p.source[i] < 0) {
+        dense_.emplace_back(i, -1 - p.source[i]);
+        continue;
+      }
+      part.pool = static_cast<Pool>(p.pool[p.source[i]]);
+      part.padding = p.padding[p.source[i]];
+      part.empty = static_cast<T>(p.empty[p.source[i]]);
+    }
+    scratch_.resize(p.table.size());
+    zeros_.resize(static_cast<size_t>(*std::max_element(p.width.begin(), p.width.end())));
+    part_width_ = p.width;
+  }
+
+  void operator()(KernelContext& c) {
+    for (const auto& [part, x] : dense_) parts_[part].table = c.at(xs_, x).template data<T>();
+    for (size_t k = 0; k < lookup_.size(); ++k) bind(c, k);
+    T* out = c[out_].template mutable_data<T>();
+    const int64_t grain = std::max<int64_t>(1, kGrainElems / columns_), stride = columns_;
+    const auto count = static_cast<int64_t>(parts_.size());
+    c.parallel_for(c[out_].rows(), grain, [=, this](int64_t begin, int64_t end) {
+      gather_parts(parts_.data(), count, begin, end, out, stride);
+    });
+  }
+
+ private:
+  void bind(KernelContext& c, size_t k) {
+    GatherPart<T>& part = parts_[lookup_[k]];
+    const Tensor &w = c.at(w_, table_[k]), &ids = c.at(ids_, static_cast<int>(k));
+    part.table = w.data<T>();
+    part.width = w.row_elems();
+    part.per_row = part_width_[lookup_[k]] / part.width;
+    part.ids = as_int64(ids, &scratch_[k]);
+    part.zeros = zeros_.data();
+    part.offsets = part.pool == Pool::kNone ? nullptr : sequence::offsets(ids).data();
+    check_ids(names_[k].c_str(), part.ids, ids.numel(), w.rows(), part.padding);
+  }
+
+  In w_, ids_, xs_;
+  Out out_;
+  std::vector<int32_t> table_, part_width_;  // of each look-up, of each part
+  std::vector<std::string> names_;
+  std::vector<size_t> lookup_;                  // its part
+  std::vector<std::pair<size_t, int>> dense_;  // parts that are copied, from which X
+  std::vector<GatherPart<T>> parts_;
+  std::vector<Tensor> scratch_;
+  std::vector<T> zeros_;
+  int64_t columns_ = 0;
+};
+
+AB_OP(fused_embedding_concat)
+    .doc(
+        "Out = parts side by side: rows of tables by id, pooled over sequences where that is asked for, and matrices X. "
+        "Put in by the engine for look-ups that are concatenated.")
+    .in_list("W", "[height, width] float: the tables")
+    .in_list("Ids", "int64: one a look-up, with sequences where they are pooled")
+    .in_optional_list("X", "[rows, columns] as W")
+    .out("Out", "[rows, sum of the widths of the parts]")
+    .attr<std::vector<int32_t>>("table", {}, "of each look-up: its W")
+    .attr<std::vector<int64_t>>("padding_idx", {}, "of each look-up: the id that reads as zeros; -1: none")
+    .attr<std::vector<int32_t>>("pool", {}, "of each look-up: 0 none, or pooled by 1 sum, 2 average, 3 square root")
+    .attr<std::vector<float>>("pad_value", {}, "of each look-up: what an empty sequence gives")
+    .attr<std::vector<int32_t>>("source", {}, "of each part: k for look-up k, -1 - k for X[k]")
+    .attr<std::vector<int32_t>>("width", {}, "of each part: its columns")
+    .infer(infer)
+    .no_grad("it is put in after gradients were made")
+    .dtype_of_input("W")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const auto kernel = std::make_shared<GatherConcat<T>>(op);
+      return [kernel](KernelContext& c) { (*kernel)(c); };
+    });
+
+}  // namespace
+}  // namespace anabranch::sparse

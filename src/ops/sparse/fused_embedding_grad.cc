@@ -1,0 +1,209 @@
+// Gradients of a table of many look-ups in one op, and the update of the table straight from them. Made by the pass
+// fuse_embeddings; the bits are those of the ops that they stand for.
+#include <algorithm>
+#include <memory>
+
+#include "ops/optim/update.h"
+#include "ops/sparse/row_groups.h"
+#include "ops/sparse/row_sources.h"
+
+namespace anabranch::sparse {
+namespace {
+
+constexpr int64_t kGrainElems = 16384;
+
+// ---- sparse rows: one for each id of each look-up, in that order
+
+template <class T> void copy_rows(KernelContext& c, const RowSources<T>& from, int64_t width, SelectedRows* out) {
+  const int64_t n = from.count();
+  out->rows.assign(from.ids(), from.ids() + n);
+  out->value.resize(Shape{n, width}, dtype_of<T>);
+  T* to = out->value.mutable_data<T>();
+  const T* const* grads = from.grads();
+  const T* divisors = from.divisors();
+  c.parallel_for(n, std::max<int64_t>(1, kGrainElems / std::max<int64_t>(1, width)), [=](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      for (int64_t j = 0; j < width; ++j) to[k * width + j] = divisors ? grads[k][j] / divisors[k] : grads[k][j];
+    }
+  });
+}
+
+OpDef& declare_grad() {
+  OpDef& def = declare_op("fused_embedding_grad", __FILE__)
+                   .doc(
+                       "Sparse gradient of a table of several look-ups, pooled or not, from the gradients of what "
+                       "they were put into.")
+                   .in("W", "[height, width] float, for its shape");
+  return declare_sources(def)
+      .out("W@GRAD", "the rows of all look-ups, one behind the other")
+      .infer([](InferContext& c) {
+        check_rank(c, "W", 2, 2);
+        infer_sources(c, "W");
+        c.same_shape("W@GRAD", "W");
+        c.out("W@GRAD").kind = VarKind::kSelectedRows;
+      })
+      .no_grad("it is put in after gradients were made")
+      .dtype_of_input("W")
+      .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+        using T = typename decltype(tag)::type;
+        const auto sources = std::make_shared<RowSources<T>>(op);
+        return [=, w = op.in("W"), dw = op.out("W@GRAD")](KernelContext& c) {
+          if (!c.wants(dw)) return;
+          const int64_t height = c[w].rows(), width = c[w].row_elems();
+          sources->read(c, height, width);
+          auto& rows = c.value(dw).template as<SelectedRows>();
+          rows.height = height;
+          copy_rows(c, *sources, width, &rows);
+        };
+      });
+}
+
+// ---- updates
+
+Rule rule_of(const std::string& name) {
+  if (name == "sgd") return Rule::kSgd;
+  if (name == "adagrad") return Rule::kAdagrad;
+  if (name == "adam") return Rule::kAdam;
+  AB_THROW(InvalidArgument, "fused_embedding_update: rule is {}, expected sgd, adagrad or adam", name);
+}
+
+int states_of(Rule rule) { return static_cast<int>(rule); }  // sgd none, adagrad one, adam two
+
+void infer_update(InferContext& c) {
+  const Rule rule = rule_of(c.attr<std::string>("rule"));
+  const int states = states_of(rule), powers = rule == Rule::kAdam ? 2 : 0;
+  check_rank(c, "Param", 2, 2);
+  check_tensor(c, "Param");
+  check_numel(c, "LearningRate", 1);
+  infer_sources(c, "Param");
+  AB_CHECK(c.n_in("State") == states && c.n_out("StateOut") == states && c.n_in("Power") == powers &&
+               c.n_out("PowerOut") == powers,
+           InvalidArgument, "{}: {} takes {} State and {} Power", op_name(c), c.attr<std::string>("rule"), states,
+           powers);
+  c.same_as("ParamOut", "Param");
+  for (int i = 0; i < states; ++i) {
+    const Meta &s = c.in("State", i), &p = c.in("Param");
+    AB_CHECK(s.kind == VarKind::kLoDTensor && compatible(s.shape, p.shape) && s.dtype == p.dtype, ShapeMismatch,
+             "{}: State[{}] is {} of {}, Param is {} of {}", op_name(c), i, s.shape.str(), dtype_name(s.dtype),
+             p.shape.str(), dtype_name(p.dtype));
+    c.set_out("StateOut", s.shape, s.dtype, i);
+  }
+  for (int i = 0; i < powers; ++i) {
+    AB_CHECK(c.in("Power", i).shape.numel() <= 1, ShapeMismatch, "{}: Power[{}] is {}, expected one element",
+             op_name(c), i, c.in("Power", i).shape.str());
+    c.set_out("PowerOut", c.in("Power", i).shape, c.in("Power", i).dtype, i);
+  }
+}
+
+template <class T> class Update {
+ public:
+  explicit Update(const KernelArgs& op)
+      : param_(op.in("Param")),
+        rate_(op.in("LearningRate")),
+        state_(op.in("State")),
+        power_(op.in("Power")),
+        beta1_in_(op.in("Beta1Tensor")),
+        beta2_in_(op.in("Beta2Tensor")),
+        param_out_(op.out("ParamOut")),
+        state_out_(op.out("StateOut")),
+        power_out_(op.out("PowerOut")),
+        beta1_(static_cast<T>(op.attr<float>("beta1"))),
+        beta2_(static_cast<T>(op.attr<float>("beta2"))),
+        sources_(op) {
+    made_.rule = rule_of(op.attr<std::string>("rule"));
+    made_.epsilon = static_cast<T>(op.attr<float>("epsilon"));
+  }
+
+  void operator()(KernelContext& c) {
+    RowUpdate<T> u = made_;
+    u.width = u.stride = c[param_].row_elems();
+    sources_.read(c, c[param_].rows(), u.width);
+    groups_.read(sources_.ids(), sources_.count());
+    u.param = optim::updated<T>(c, param_, param_out_);
+    for (int i = 0; i < state_.count; ++i) u.state[static_cast<size_t>(i)] = state(c, i);
+    set_rate(c, &u);
+    u.next = groups_.next();
+    u.grads = sources_.grads();
+    u.divisors = sources_.divisors();
+    c.parallel_for(groups_.pieces(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        RowUpdate<T> piece = u;
+        const RowGroups::Piece rows = groups_.group(p);
+        piece.rows = rows.rows;
+        piece.first = rows.first;
+        piece.count = rows.count;
+        update_rows(piece);
+      }
+    });
+  }
+
+ private:
+  T* state(KernelContext& c, int i) const {
+    return optim::updated<T>(c, In{state_.first + i, 1}, Out{state_out_.first + i, 1});
+  }
+
+  // The powers move on before a sparse step, as in the op adam.
+  void set_rate(KernelContext& c, RowUpdate<T>* u) const {
+    u->rate = optim::scalar<T>(c[rate_]);
+    if (made_.rule != Rule::kAdam) return;
+    u->beta1 = beta1_in_ ? optim::scalar<T>(c[beta1_in_]) : beta1_;
+    u->beta2 = beta2_in_ ? optim::scalar<T>(c[beta2_in_]) : beta2_;
+    const T now1 = move_power(c, 0, u->beta1), now2 = move_power(c, 1, u->beta2);
+    u->rate = u->rate * std::sqrt(1 - now2) / (1 - now1);
+  }
+
+  T move_power(KernelContext& c, int i, T beta) const {
+    const T now = optim::scalar<T>(c.at(power_, i)) * beta;
+    if (!c.wants(power_out_, i)) return now;
+    Tensor& out = c.at(power_out_, i);
+    if (out.dtype() == DType::kFloat64) {
+      *out.mutable_data<double>() = static_cast<double>(now);
+    } else {
+      *out.mutable_data<float>() = static_cast<float>(now);
+    }
+    return now;
+  }
+
+  In param_, rate_, state_, power_, beta1_in_, beta2_in_;
+  Out param_out_, state_out_, power_out_;
+  T beta1_, beta2_;
+  RowUpdate<T> made_;
+  RowSources<T> sources_;
+  RowGroups groups_;
+};
+
+OpDef& declare_update() {
+  OpDef& def =
+      declare_op("fused_embedding_update", __FILE__)
+          .doc(
+              "Updates the rows of a table that look-ups have named, by sgd, adagrad or adam (lazy), from the "
+              "gradients of what the look-ups were put into; the gradients of a row are added up in order.")
+          .in("Param", "[height, width] float: the table")
+          .in("LearningRate", "[1] float")
+          .in_optional_list("State", "as Param: the moments of the rule")
+          .in_optional_list("Power", "[1] each: the powers of beta1 and beta2 (adam)")
+          .in_optional("Beta1Tensor", "[1], instead of the attribute beta1")
+          .in_optional("Beta2Tensor", "[1], instead of the attribute beta2");
+  return declare_sources(def)
+      .out("ParamOut", "Param, updated in place")
+      .out_list("StateOut", "State, updated in place")
+      .out_list("PowerOut", "Power, moved on")
+      .attr<std::string>("rule", "sgd", "sgd, adagrad or adam", [](const std::string& v) { rule_of(v); })
+      .attr<float>("beta1", 0.9f, "decay of the first moment (adam)")
+      .attr<float>("beta2", 0.999f, "decay of the second moment (adam)")
+      .attr<float>("epsilon", 1.0e-8f, "keeps the quotient finite (adagrad, adam)")
+      .infer(infer_update)
+      .no_grad(optim::kNoGrad)
+      .dtype_of_input("Param")
+      .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+        using T = typename decltype(tag)::type;
+        const auto kernel = std::make_shared<Update<T>>(op);
+        return [kernel](KernelContext& c) { (*kernel)(c); };
+      });
+}
+
+[[maybe_unused]] OpDef& grad = declare_grad();
+[[maybe_unused]] OpDef& update = declare_update();
+
+}  // namespace
+}  // namespace anabranch::sparse

@@ -1,0 +1,81 @@
+#include "ops/sparse/row_groups.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace anabranch::sparse {
+namespace {
+
+constexpr int64_t kPieceIds = 1024;  // about ten microseconds
+constexpr int kMaxBits = 6;
+
+uint64_t hash(int64_t id) { return static_cast<uint64_t>(id) * 0x9e3779b97f4a7c15u; }
+
+// Slots of a table that holds up to n ids: at most half of them are taken.
+int64_t slots_for(int64_t n) {
+  int64_t slots = 4;
+  while (slots < 2 * n) slots *= 2;
+  return slots;
+}
+
+}  // namespace
+
+void RowGroups::read(const int64_t* ids, int64_t n) {
+  ids_ = ids;
+  bits_ = 0;
+  while (bits_ < kMaxBits && (n >> bits_) > kPieceIds) ++bits_;
+  const int64_t count = int64_t{1} << bits_;
+  starts_.assign(static_cast<size_t>(count) + 1, 0);
+  table_starts_.assign(static_cast<size_t>(count) + 1, 0);
+  const auto size = static_cast<size_t>(n);
+  order_.resize(size);
+  next_.resize(size);
+  first_.resize(size);
+  last_.resize(size);
+  rows_.resize(size);
+  piece_of_.resize(size);
+  for (int64_t i = 0; i < n; ++i) {
+    const auto piece = static_cast<uint8_t>(bits_ ? hash(ids[i]) >> (64 - bits_) : 0);
+    piece_of_[i] = piece;
+    ++starts_[piece + 1];
+  }
+  for (int64_t p = 0; p < count; ++p) {
+    table_starts_[p + 1] = table_starts_[p] + slots_for(starts_[p + 1]);
+    starts_[p + 1] += starts_[p];
+  }
+  table_.resize(static_cast<size_t>(table_starts_.back()));
+  int64_t at[1 << kMaxBits];
+  std::copy_n(starts_.begin(), count, at);
+  for (int64_t i = 0; i < n; ++i) order_[at[piece_of_[i]]++] = static_cast<int32_t>(i);
+}
+
+RowGroups::Piece RowGroups::group(int64_t piece) {
+  const int64_t begin = starts_[piece], end = starts_[piece + 1];
+  int32_t* table = table_.data() + table_starts_[piece];
+  const int64_t slots = table_starts_[piece + 1] - table_starts_[piece];
+  const int shift = 64 - std::countr_zero(static_cast<uint64_t>(slots));
+  std::fill(table, table + slots, -1);
+  int64_t* rows = rows_.data() + begin;
+  int32_t *first = first_.data() + begin, *last = last_.data() + begin;
+  int32_t count = 0;
+  for (int64_t k = begin; k < end; ++k) {
+    const int32_t place = order_[k];
+    const int64_t id = ids_[place];
+    next_[place] = -1;
+    // the high bits chose the piece: the table goes by the ones below
+    auto slot = static_cast<int64_t>(hash(id) << bits_ >> shift);
+    while (table[slot] >= 0 && rows[table[slot]] != id) slot = (slot + 1) & (slots - 1);
+    if (const int32_t known = table[slot]; known >= 0) {
+      next_[last[known]] = place;
+      last[known] = place;
+      continue;
+    }
+    table[slot] = count;
+    rows[count] = id;
+    first[count] = last[count] = place;
+    ++count;
+  }
+  return {rows, first, count};
+}
+
+}  // namespace anabranch::sparse

@@ -1,0 +1,187 @@
+#include "ops/sparse/row_loops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/sparse/row_loops.cc"
+#include "hwy/foreach_target.h"
+// foreach_target.h stands first: it includes this file once for every instruction set
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace anabranch::sparse {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int64_t kAhead = 16;  // rows between asking for a line and needing it
+constexpr size_t kLine = 64;
+
+// A row that begins inside a line ends in another one.
+template <class T> HWY_INLINE void prefetch_row(const T* row, int64_t width) {
+  const auto* p = reinterpret_cast<const char*>(row);
+  const auto* end = p + static_cast<size_t>(width) * sizeof(T);
+  for (; p < end; p += kLine) __builtin_prefetch(p);
+  __builtin_prefetch(end - 1);
+}
+
+// fn(d, mask, j) for the elements of a row, a vector at a time. Rows are short: where the machine has masked loads and
+// stores the last vector is masked; where it would touch what lies behind the row, the rest goes one by one.
+template <class T, class Fn> HWY_INLINE void each_vector(int64_t width, Fn&& fn) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto all = hn::FirstN(d, static_cast<size_t>(lanes));
+  int64_t j = 0;
+  for (; j + lanes <= width; j += lanes) fn(d, all, j);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+  if (j < width) fn(d, hn::FirstN(d, static_cast<size_t>(width - j)), j);
+#else
+  const hn::CappedTag<T, 1> one;
+  for (; j < width; ++j) fn(one, hn::FirstN(one, 1), j);
+#endif
+}
+
+template <class T> HWY_INLINE void copy_row(const T* from, int64_t width, T* to) {
+  each_vector<T>(width, [&](auto d, auto mask, int64_t j) HWY_ATTR {
+    hn::BlendedStore(hn::MaskedLoad(mask, d, from + j), mask, d, to + j);
+  });
+}
+
+template <class T> HWY_INLINE const T* row_of(const GatherPart<T>& p, int64_t id) {
+  return id == p.padding ? p.zeros : p.table + id * p.width;
+}
+
+template <class T> HWY_INLINE void pool_row(const GatherPart<T>& p, int64_t from, int64_t to, T* out) {
+  if (from == to) {
+    for (int64_t j = 0; j < p.width; ++j) out[j] = p.empty;
+    return;
+  }
+  const T length = static_cast<T>(to - from), over = p.pool == Pool::kSqrt ? std::sqrt(length) : length;
+  each_vector<T>(p.width, [&](auto d, auto mask, int64_t j) HWY_ATTR {
+    auto sum = hn::MaskedLoad(mask, d, row_of(p, p.ids[from]) + j);
+    for (int64_t i = from + 1; i < to; ++i) sum = hn::Add(sum, hn::MaskedLoad(mask, d, row_of(p, p.ids[i]) + j));
+    if (p.pool != Pool::kSum) sum = hn::Div(sum, hn::Set(d, over));
+    hn::BlendedStore(sum, mask, d, out + j);
+  });
+}
+
+template <class T> HWY_INLINE void prefetch_part(const GatherPart<T>& p, int64_t r) {
+  if (!p.ids) return;
+  const int64_t from = p.offsets ? p.offsets[r] : r * p.per_row;
+  const int64_t to = p.offsets ? std::min(p.offsets[r + 1], from + kAhead) : from + p.per_row;
+  for (int64_t i = from; i < to; ++i) prefetch_row(row_of(p, p.ids[i]), p.width);
+}
+
+template <class T>
+void GatherParts(const GatherPart<T>* parts, int64_t count, int64_t begin, int64_t end, T* out, int64_t stride) {
+  const int64_t ahead = std::max<int64_t>(1, kAhead / std::max<int64_t>(1, count));
+  for (int64_t r = begin; r < end; ++r) {
+    if (r + ahead < end) {
+      for (int64_t k = 0; k < count; ++k) prefetch_part(parts[k], r + ahead);
+    }
+    for (int64_t k = 0; k < count; ++k) {
+      const GatherPart<T>& p = parts[k];
+      T* to = out + r * stride + p.column;
+      if (!p.ids) {
+        copy_row(p.table + r * p.width, p.width, to);
+      } else if (p.offsets) {
+        pool_row(p, p.offsets[r], p.offsets[r + 1], to);
+      } else {
+        for (int64_t q = 0; q < p.per_row; ++q) copy_row(row_of(p, p.ids[r * p.per_row + q]), p.width, to + q * p.width);
+      }
+    }
+  }
+}
+void GatherFloat(const GatherPart<float>* p, int64_t n, int64_t begin, int64_t end, float* out, int64_t stride) {
+  GatherParts(p, n, begin, end, out, stride);
+}
+void GatherDouble(const GatherPart<double>* p, int64_t n, int64_t begin, int64_t end, double* out, int64_t stride) {
+  GatherParts(p, n, begin, end, out, stride);
+}
+
+template <class D, class M, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> gradient(D d, M mask, const RowUpdate<T>& u, int32_t at, int64_t j) {
+  const auto one = [&](int32_t k) HWY_ATTR {
+    const auto g = hn::MaskedLoad(mask, d, u.grads[k] + j);
+    return u.divisors ? hn::Div(g, hn::Set(d, u.divisors[k])) : g;
+  };
+  auto sum = one(at);
+  for (int32_t k = u.next[at]; k >= 0; k = u.next[k]) sum = hn::Add(sum, one(k));
+  return sum;
+}
+
+// step(d, mask, gradient, element) for every vector of every row.
+template <int kStates, class T, class Step> HWY_INLINE void each_row(const RowUpdate<T>& u, Step&& step) {
+  for (int64_t i = 0; i < u.count; ++i) {
+    if (i + kAhead < u.count) {
+      const int64_t at = u.rows[i + kAhead] * u.stride;
+      prefetch_row(u.param + at, u.width);
+      for (int s = 0; s < kStates; ++s) prefetch_row(u.state[s] + at, u.width);
+    }
+    const int64_t at = u.rows[i] * u.stride;
+    each_vector<T>(u.width, [&](auto d, auto mask, int64_t j) HWY_ATTR {
+      step(d, mask, gradient(d, mask, u, u.first[i], j), at + j);
+    });
+  }
+}
+
+template <class T> void UpdateRows(const RowUpdate<T>& u) {
+  T *const p = u.param, *const s0 = u.state[0], *const s1 = u.state[1];
+  const T rate = u.rate, epsilon = u.epsilon, keep1 = u.beta1, keep2 = u.beta2, add1 = 1 - keep1, add2 = 1 - keep2;
+  const auto move = [=](auto d, auto mask, auto by, int64_t at) HWY_ATTR {
+    hn::BlendedStore(hn::Sub(hn::MaskedLoad(mask, d, p + at), by), mask, d, p + at);
+  };
+  if (u.rule == Rule::kSgd) {
+    each_row<0>(u, [=](auto d, auto mask, auto g, int64_t at)
+                       HWY_ATTR { move(d, mask, hn::Mul(hn::Set(d, rate), g), at); });
+  } else if (u.rule == Rule::kAdagrad) {
+    each_row<1>(u, [=](auto d, auto mask, auto g, int64_t at) HWY_ATTR {
+      const auto moment = hn::Add(hn::MaskedLoad(mask, d, s0 + at), hn::Mul(g, g));
+      hn::BlendedStore(moment, mask, d, s0 + at);
+      const auto under = hn::Add(hn::Sqrt(moment), hn::Set(d, epsilon));
+      move(d, mask, hn::Div(hn::Mul(hn::Set(d, rate), g), under), at);
+    });
+  } else {
+    each_row<2>(u, [=](auto d, auto mask, auto g, int64_t at) HWY_ATTR {
+      const auto average = [&](const T* old, T keep, auto value, T add) HWY_ATTR {
+        return hn::Add(hn::Mul(hn::Set(d, keep), hn::MaskedLoad(mask, d, old + at)), hn::Mul(hn::Set(d, add), value));
+      };
+      const auto first = average(s0, keep1, g, add1), second = average(s1, keep2, hn::Mul(g, g), add2);
+      hn::BlendedStore(first, mask, d, s0 + at);
+      hn::BlendedStore(second, mask, d, s1 + at);
+      const auto under = hn::Add(hn::Sqrt(second), hn::Set(d, epsilon));
+      move(d, mask, hn::Mul(hn::Set(d, rate), hn::Div(first, under)), at);
+    });
+  }
+}
+void UpdateFloat(const RowUpdate<float>& u) { UpdateRows(u); }
+void UpdateDouble(const RowUpdate<double>& u) { UpdateRows(u); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace anabranch::sparse
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace anabranch::sparse {
+
+HWY_EXPORT(GatherFloat);
+HWY_EXPORT(GatherDouble);
+HWY_EXPORT(UpdateFloat);
+HWY_EXPORT(UpdateDouble);
+
+template <>
+void gather_parts(const GatherPart<float>* parts, int64_t count, int64_t begin, int64_t end, float* out,
+                  int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(GatherFloat)(parts, count, begin, end, out, stride);
+}
+template <>
+void gather_parts(const GatherPart<double>* parts, int64_t count, int64_t begin, int64_t end, double* out,
+                  int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(GatherDouble)(parts, count, begin, end, out, stride);
+}
+template <> void update_rows(const RowUpdate<float>& u) { HWY_DYNAMIC_DISPATCH(UpdateFloat)(u); }
+template <> void update_rows(const RowUpdate<double>& u) { HWY_DYNAMIC_DISPATCH(UpdateDouble)(u); }
+
+}  // namespace anabranch::sparse
+#endif  // HWY_ONCE

@@ -1,0 +1,145 @@
+#include "ops/sparse/row_sources.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/flags.h"
+#include "ops/kernels/checks.h"
+#include "ops/kernels/ids.h"
+#include "ops/sequence/offsets.h"
+
+namespace anabranch::sparse {
+namespace {
+
+constexpr int64_t kNoPadding = -1;
+
+// Rows of the gradient tensor of a source.
+int64_t rows_of(int64_t ids, int64_t per_row, Pool pool, const LoD* lod) {
+  if (pool != Pool::kNone) return lod && !lod->empty() ? static_cast<int64_t>(lod->back().size()) - 1 : kUnknown;
+  return ids < 0 ? kUnknown : ids / per_row;
+}
+
+void check_list(const InferContext& c, const char* attr, size_t have) {
+  AB_CHECK(have == static_cast<size_t>(c.n_in("Ids")), InvalidArgument, "{}: {} has {} entries, there are {} Ids",
+           op_name(c), attr, have, c.n_in("Ids"));
+}
+
+}  // namespace
+
+OpDef& declare_sources(OpDef& def) {
+  return def.in_list("Ids", "int64 each: of one look-up; with sequences where they are pooled")
+      .in_list("Grad", "for each Ids the tensor that holds the gradients of its rows")
+      .attr<std::vector<int64_t>>("padding_idx", {}, "of each look-up: the id without gradient; -1: none")
+      .attr<std::vector<int32_t>>("column", {}, "of each look-up: where its gradients begin in a row of Grad")
+      .attr<std::vector<int32_t>>("per_row", {}, "of each look-up: ids that stand side by side in a row of Grad")
+      .attr<std::vector<int32_t>>("pool", {}, "of each look-up: 0 none, or pooled by 1 sum, 2 average, 3 square root");
+}
+
+void infer_sources(const InferContext& c, const char* table) {
+  const int n = c.n_in("Ids");
+  AB_CHECK(n > 0 && c.n_in("Grad") == n, InvalidArgument, "{}: {} Ids, {} Grad", op_name(c), n, c.n_in("Grad"));
+  check_list(c, "padding_idx", c.attr<std::vector<int64_t>>("padding_idx").size());
+  const auto& column = c.attr<std::vector<int32_t>>("column");
+  const auto& per_row = c.attr<std::vector<int32_t>>("per_row");
+  const auto& pool = c.attr<std::vector<int32_t>>("pool");
+  check_list(c, "column", column.size());
+  check_list(c, "per_row", per_row.size());
+  check_list(c, "pool", pool.size());
+  const int64_t width = c.in(table).shape[1];
+  for (int i = 0; i < n; ++i) {
+    const Meta &ids = c.in("Ids", i), &grad = c.in("Grad", i);
+    AB_CHECK(ids.dtype == DType::kInt64 || ids.dtype == DType::kInt32, InvalidArgument,
+             "{}: Ids[{}] holds {}, expected int64", op_name(c), i, dtype_name(ids.dtype));
+    AB_CHECK(grad.kind == VarKind::kLoDTensor && grad.dtype == c.in(table).dtype, InvalidArgument,
+             "{}: Grad[{}] is a {} of {}, {} is of {}", op_name(c), i, var_kind_name(grad.kind),
+             dtype_name(grad.dtype), table, dtype_name(c.in(table).dtype));
+    AB_CHECK(column[i] >= 0 && per_row[i] >= 1 && pool[i] >= 0 && pool[i] <= 3 && (pool[i] == 0 || per_row[i] == 1),
+             InvalidArgument, "{}: look-up {} has column {}, per_row {}, pool {}", op_name(c), i, column[i], per_row[i],
+             pool[i]);
+    if (!c.runtime()) continue;
+    const int64_t numel = ids.shape.numel();
+    const int64_t rows = rows_of(numel, per_row[i], static_cast<Pool>(pool[i]), ids.lod.get());
+    const bool ends = pool[i] == 0 ? rows * per_row[i] == numel : rows >= 0 && ids.lod->back().back() == numel;
+    AB_CHECK(ends, ShapeMismatch, "{}: Ids[{}] is {} with {} ids a row, pool {}", op_name(c), i, ids.shape.str(),
+             per_row[i], pool[i]);
+    const int64_t stride = rows ? grad.shape.numel() / rows : 0;
+    AB_CHECK(stride * rows == grad.shape.numel() && (rows == 0 || column[i] + per_row[i] * width <= stride),
+             ShapeMismatch, "{}: Ids[{}] is {}, the table is {} wide, but Grad[{}] is {}", op_name(c), i,
+             ids.shape.str(), width, i, grad.shape.str());
+  }
+}
+
+template <class T> RowSources<T>::RowSources(const KernelArgs& op) : ids_in_(op.in("Ids")), grads_in_(op.in("Grad")) {
+  const auto& padding = op.attr<std::vector<int64_t>>("padding_idx");
+  const auto& column = op.attr<std::vector<int32_t>>("column");
+  const auto& per_row = op.attr<std::vector<int32_t>>("per_row");
+  const auto& pool = op.attr<std::vector<int32_t>>("pool");
+  const auto& names = op.op().input("Ids");
+  for (size_t i = 0; i < padding.size(); ++i) {
+    sources_.push_back({names[i], padding[i], column[i], per_row[i], static_cast<Pool>(pool[i]), {}});
+    divided_ |= pool[i] > static_cast<int32_t>(Pool::kSum);
+  }
+}
+
+template <class T> void RowSources<T>::read(const KernelContext& c, int64_t height, int64_t width) {
+  ids_.clear();
+  grads_.clear();
+  divisors_.clear();
+  for (int i = 0; i < ids_in_.count; ++i) read_source(c, i, height, width);
+}
+
+template <class T>
+void RowSources<T>::add_pooled(const Source& s, const Tensor& ids, const int64_t* id, const T* grad, int64_t stride) {
+  const auto& offsets = sequence::offsets(ids);
+  for (size_t r = 0; r + 1 < offsets.size(); ++r) {
+    const int64_t length = offsets[r + 1] - offsets[r];
+    T over = 1;
+    if (s.pool == Pool::kAverage) over = static_cast<T>(length);
+    if (s.pool == Pool::kSqrt) over = std::sqrt(static_cast<T>(length));
+    for (int64_t k = offsets[r]; k < offsets[r + 1]; ++k) {
+      ids_.push_back(id[k]);
+      grads_.push_back(grad + static_cast<int64_t>(r) * stride);
+      if (divided_) divisors_.push_back(over);
+    }
+  }
+}
+
+template <class T> void RowSources<T>::read_source(const KernelContext& c, int i, int64_t height, int64_t width) {
+  Source& s = sources_[static_cast<size_t>(i)];
+  const Tensor &ids = c.at(ids_in_, i), &grads = c.at(grads_in_, i);
+  const int64_t n = ids.numel();
+  const int64_t* id = as_int64(ids, &s.scratch);
+  check_ids(s.name.c_str(), id, n, height, s.padding);
+  const int64_t rows = rows_of(n, s.per_row, s.pool, &ids.lod());
+  const int64_t stride = rows ? grads.numel() / rows : 0;
+  const T* grad = grads.data<T>() + s.column;
+  const size_t begin = ids_.size();
+  if (s.pool != Pool::kNone) {
+    add_pooled(s, ids, id, grad, stride);
+  } else {
+    ids_.insert(ids_.end(), id, id + n);
+    grads_.resize(begin + static_cast<size_t>(n));
+    const T** to = grads_.data() + begin;
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t q = 0; q < s.per_row; ++q) *to++ = grad + r * stride + q * width;
+    }
+    if (divided_) divisors_.resize(ids_.size(), T{1});
+  }
+  if (s.padding == kNoPadding || Flags::exact_fluid()) return;
+  size_t kept = begin;
+  for (size_t k = begin; k < ids_.size(); ++k) {
+    if (ids_[k] == s.padding) continue;
+    ids_[kept] = ids_[k];
+    grads_[kept] = grads_[k];
+    if (divided_) divisors_[kept] = divisors_[k];
+    ++kept;
+  }
+  ids_.resize(kept);
+  grads_.resize(kept);
+  if (divided_) divisors_.resize(kept);
+}
+
+template class RowSources<float>;
+template class RowSources<double>;
+
+}  // namespace anabranch::sparse

@@ -1,0 +1,49 @@
+// Where the gradients of a table's rows lie: what the fused gradient ops have in common. A source is one look-up: its
+// ids, and a gradient tensor in whose rows, from some column on, the gradients of the ids stand.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "opdef/op_def.h"
+#include "ops/sparse/row_loops.h"
+
+namespace anabranch::sparse {
+
+// Slots Ids and Grad, and the attributes that go with them.
+OpDef& declare_sources(OpDef& def);
+// Shapes of all sources against the width of the table (input `table`).
+void infer_sources(const InferContext& c, const char* table);
+
+template <class T> class RowSources {
+ public:
+  explicit RowSources(const KernelArgs& op);
+
+  // Lists ids and gradients of all sources, source after source, without those of the padding ids (unless
+  // FLAGS_fluid_exact keeps them). Ids outside of [0, height) raise.
+  void read(const KernelContext& c, int64_t height, int64_t width);
+
+  int64_t count() const { return static_cast<int64_t>(ids_.size()); }
+  const int64_t* ids() const { return ids_.data(); }
+  const T* const* grads() const { return grads_.data(); }
+  const T* divisors() const { return divided_ ? divisors_.data() : nullptr; }  // null: all are 1
+
+ private:
+  struct Source {
+    std::string name;
+    int64_t padding, column, per_row;
+    Pool pool;
+    Tensor scratch;
+  };
+  void read_source(const KernelContext& c, int i, int64_t height, int64_t width);
+  void add_pooled(const Source& s, const Tensor& ids, const int64_t* id, const T* grad, int64_t stride);
+
+  In ids_in_, grads_in_;
+  std::vector<Source> sources_;
+  bool divided_ = false;
+  std::vector<int64_t> ids_;
+  std::vector<const T*> grads_;
+  std::vector<T> divisors_;
+};
+
+}  // namespace anabranch::sparse
