@@ -10,8 +10,8 @@ namespace anabranch {
 
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes = {
-      kFuseAllReduce, kFuseOptimizers,  // before the ordering passes: they remove nodes
-      kUpdatesLast,   kProgramOrder,
+      kFuseEmbeddings, kFuseAllReduce, kFuseOptimizers,  // before the ordering passes: they remove nodes
+      kUpdatesLast,    kProgramOrder,
       kReuseInput,  // last: it needs to know every reader
   };
   return passes;

@@ -3,6 +3,7 @@
 #include "graph/pass.h"
 
 namespace anabranch {
+extern const Pass kFuseEmbeddings;
 extern const Pass kFuseOptimizers;
 extern const Pass kUpdatesLast;
 extern const Pass kProgramOrder;

@@ -41,16 +41,28 @@ void check_plan(const InferContext& c, const Plan& p) {
              "{}: Ids[{}] holds {}, expected int64", op_name(c), k, dtype_name(ids.dtype));
   }
   for (int i = 0; i < c.n_in("W"); ++i) {
-    AB_CHECK(c.in("W", i).shape.rank() == 2 && c.in("W", i).dtype == c.in("W").dtype, InvalidArgument,
-             "{}: W[{}] is {} of {}", op_name(c), i, c.in("W", i).shape.str(), dtype_name(c.in("W", i).dtype));
+    AB_CHECK(c.in("W", i).shape.rank() == 2 && c.in("W", i).shape[1] != 0 && c.in("W", i).dtype == c.in("W").dtype,
+             InvalidArgument, "{}: W[{}] is {} of {}", op_name(c), i, c.in("W", i).shape.str(),
+             dtype_name(c.in("W", i).dtype));
+  }
+}
+
+// Each look-up and each X is one part.
+void check_sources(const InferContext& c, const Plan& p) {
+  std::vector<bool> seen(p.source.size());
+  for (const int32_t from : p.source) {
+    AB_CHECK(from < c.n_in("Ids") && -1 - from < c.n_in("X"), InvalidArgument, "{}: a part comes from {}", op_name(c),
+             from);
+    const int at = from >= 0 ? from : c.n_in("Ids") - 1 - from;
+    AB_CHECK(!seen[static_cast<size_t>(at)], InvalidArgument, "{}: two parts come from {}", op_name(c), from);
+    seen[static_cast<size_t>(at)] = true;
   }
 }
 
 // Rows of the result that part `i` gives; unknown while the program is built.
 int64_t part_rows(const InferContext& c, const Plan& p, size_t i) {
   const int32_t from = p.source[i];
-  AB_CHECK(from < c.n_in("Ids") && -1 - from < c.n_in("X") && p.width[i] > 0, InvalidArgument,
-           "{}: part {} is {} wide and comes from {}", op_name(c), i, p.width[i], from);
+  AB_CHECK(p.width[i] > 0, InvalidArgument, "{}: part {} is {} wide", op_name(c), i, p.width[i]);
   if (!c.runtime()) return kUnknown;
   if (from < 0) {
     const Meta& x = c.in("X", -1 - from);
@@ -64,7 +76,10 @@ int64_t part_rows(const InferContext& c, const Plan& p, size_t i) {
   if (p.pool[from] != 0) {
     AB_CHECK(p.width[i] == width, ShapeMismatch, "{}: part {} is {} wide, its table {}", op_name(c), i, p.width[i],
              width);
-    return sequence::count(sequence::lod_of(c, "Ids", from).back());
+    const auto& offsets = sequence::lod_of(c, "Ids", from).back();
+    AB_CHECK(offsets.back() == numel, ShapeMismatch, "{}: Ids[{}] is {}, its sequences end at {}", op_name(c), from,
+             ids.shape.str(), offsets.back());
+    return sequence::count(offsets);
   }
   const int64_t per_row = p.width[i] / width;
   AB_CHECK(per_row * width == p.width[i] && numel % per_row == 0, ShapeMismatch,
@@ -90,6 +105,7 @@ void carry_lod(InferContext& c, const Plan& p, int64_t rows) {
 void infer(InferContext& c) {
   const Plan p(c);
   check_plan(c, p);
+  check_sources(c, p);
   int64_t rows = kUnknown, columns = 0;
   for (size_t i = 0; i < p.source.size(); ++i) {
     const int64_t have = part_rows(c, p, i);
@@ -105,13 +121,12 @@ void infer(InferContext& c) {
 template <class T> class GatherConcat {
  public:
   explicit GatherConcat(const KernelArgs& op)
-      : w_(op.in("W")),
-        ids_(op.in("Ids")),
-        xs_(op.in("X")),
-        out_(op.out("Out")),
-        table_(Plan(op).table),
-        names_(op.op().input("Ids")) {
+      : w_(op.in("W")), ids_(op.in("Ids")), xs_(op.in("X")), out_(op.out("Out")), table_(Plan(op).table) {
     const Plan p(op);
+    for (size_t k = 0; k < p.table.size(); ++k) {
+      names_.push_back(
+          {"lookup_table", op.op().input("Ids")[k], op.op().input("W").at(static_cast<size_t>(p.table[k]))});
+    }
     lookup_.resize(p.table.size());
     for (size_t i = 0; i < p.source.size(); ++i) {
       if (p.source[i] >= 0) lookup_[p.source[i]] = i;
@@ -153,14 +168,14 @@ template <class T> class GatherConcat {
     part.ids = as_int64(ids, &scratch_[k]);
     part.zeros = zeros_.data();
     part.offsets = part.pool == Pool::kNone ? nullptr : sequence::offsets(ids).data();
-    check_ids(names_[k].c_str(), part.ids, ids.numel(), w.rows(), part.padding);
+    check_table_ids(names_[k], ids, part.ids, w.rows(), part.padding);
   }
 
   In w_, ids_, xs_;
   Out out_;
   std::vector<int32_t> table_, part_width_;  // of each look-up, of each part
-  std::vector<std::string> names_;
-  std::vector<size_t> lookup_;                  // its part
+  std::vector<IdSource> names_;
+  std::vector<size_t> lookup_;                 // its part
   std::vector<std::pair<size_t, int>> dense_;  // parts that are copied, from which X
   std::vector<GatherPart<T>> parts_;
   std::vector<Tensor> scratch_;
@@ -170,7 +185,8 @@ template <class T> class GatherConcat {
 
 AB_OP(fused_embedding_concat)
     .doc(
-        "Out = parts side by side: rows of tables by id, pooled over sequences where that is asked for, and matrices X. "
+        "Out = parts side by side: rows of tables by id, pooled over sequences where that is asked for, and matrices "
+        "X. "
         "Put in by the engine for look-ups that are concatenated.")
     .in_list("W", "[height, width] float: the tables")
     .in_list("Ids", "int64: one a look-up, with sequences where they are pooled")

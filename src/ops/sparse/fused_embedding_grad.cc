@@ -173,17 +173,16 @@ template <class T> class Update {
 };
 
 OpDef& declare_update() {
-  OpDef& def =
-      declare_op("fused_embedding_update", __FILE__)
-          .doc(
-              "Updates the rows of a table that look-ups have named, by sgd, adagrad or adam (lazy), from the "
-              "gradients of what the look-ups were put into; the gradients of a row are added up in order.")
-          .in("Param", "[height, width] float: the table")
-          .in("LearningRate", "[1] float")
-          .in_optional_list("State", "as Param: the moments of the rule")
-          .in_optional_list("Power", "[1] each: the powers of beta1 and beta2 (adam)")
-          .in_optional("Beta1Tensor", "[1], instead of the attribute beta1")
-          .in_optional("Beta2Tensor", "[1], instead of the attribute beta2");
+  OpDef& def = declare_op("fused_embedding_update", __FILE__)
+                   .doc(
+                       "Updates the rows of a table that look-ups have named, by sgd, adagrad or adam (lazy), from the "
+                       "gradients of what the look-ups were put into; the gradients of a row are added up in order.")
+                   .in("Param", "[height, width] float: the table")
+                   .in("LearningRate", "[1] float")
+                   .in_optional_list("State", "as Param: the moments of the rule")
+                   .in_optional_list("Power", "[1] each: the powers of beta1 and beta2 (adam)")
+                   .in_optional("Beta1Tensor", "[1], instead of the attribute beta1")
+                   .in_optional("Beta2Tensor", "[1], instead of the attribute beta2");
   return declare_sources(def)
       .out("ParamOut", "Param, updated in place")
       .out_list("StateOut", "State, updated in place")

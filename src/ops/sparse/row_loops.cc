@@ -43,9 +43,8 @@ template <class T, class Fn> HWY_INLINE void each_vector(int64_t width, Fn&& fn)
 }
 
 template <class T> HWY_INLINE void copy_row(const T* from, int64_t width, T* to) {
-  each_vector<T>(width, [&](auto d, auto mask, int64_t j) HWY_ATTR {
-    hn::BlendedStore(hn::MaskedLoad(mask, d, from + j), mask, d, to + j);
-  });
+  each_vector<T>(width, [&](auto d, auto mask, int64_t j)
+                            HWY_ATTR { hn::BlendedStore(hn::MaskedLoad(mask, d, from + j), mask, d, to + j); });
 }
 
 template <class T> HWY_INLINE const T* row_of(const GatherPart<T>& p, int64_t id) {
@@ -88,7 +87,8 @@ void GatherParts(const GatherPart<T>* parts, int64_t count, int64_t begin, int64
       } else if (p.offsets) {
         pool_row(p, p.offsets[r], p.offsets[r + 1], to);
       } else {
-        for (int64_t q = 0; q < p.per_row; ++q) copy_row(row_of(p, p.ids[r * p.per_row + q]), p.width, to + q * p.width);
+        for (int64_t q = 0; q < p.per_row; ++q)
+          copy_row(row_of(p, p.ids[r * p.per_row + q]), p.width, to + q * p.width);
       }
     }
   }
@@ -120,21 +120,19 @@ template <int kStates, class T, class Step> HWY_INLINE void each_row(const RowUp
       for (int s = 0; s < kStates; ++s) prefetch_row(u.state[s] + at, u.width);
     }
     const int64_t at = u.rows[i] * u.stride;
-    each_vector<T>(u.width, [&](auto d, auto mask, int64_t j) HWY_ATTR {
-      step(d, mask, gradient(d, mask, u, u.first[i], j), at + j);
-    });
+    each_vector<T>(u.width, [&](auto d, auto mask, int64_t j)
+                                HWY_ATTR { step(d, mask, gradient(d, mask, u, u.first[i], j), at + j); });
   }
 }
 
 template <class T> void UpdateRows(const RowUpdate<T>& u) {
   T *const p = u.param, *const s0 = u.state[0], *const s1 = u.state[1];
   const T rate = u.rate, epsilon = u.epsilon, keep1 = u.beta1, keep2 = u.beta2, add1 = 1 - keep1, add2 = 1 - keep2;
-  const auto move = [=](auto d, auto mask, auto by, int64_t at) HWY_ATTR {
-    hn::BlendedStore(hn::Sub(hn::MaskedLoad(mask, d, p + at), by), mask, d, p + at);
-  };
+  const auto move = [=](auto d, auto mask, auto by, int64_t at)
+                        HWY_ATTR { hn::BlendedStore(hn::Sub(hn::MaskedLoad(mask, d, p + at), by), mask, d, p + at); };
   if (u.rule == Rule::kSgd) {
-    each_row<0>(u, [=](auto d, auto mask, auto g, int64_t at)
-                       HWY_ATTR { move(d, mask, hn::Mul(hn::Set(d, rate), g), at); });
+    each_row<0>(
+        u, [=](auto d, auto mask, auto g, int64_t at) HWY_ATTR { move(d, mask, hn::Mul(hn::Set(d, rate), g), at); });
   } else if (u.rule == Rule::kAdagrad) {
     each_row<1>(u, [=](auto d, auto mask, auto g, int64_t at) HWY_ATTR {
       const auto moment = hn::Add(hn::MaskedLoad(mask, d, s0 + at), hn::Mul(g, g));

@@ -13,15 +13,15 @@ enum class Pool : int32_t { kNone = 0, kSum = 1, kAverage = 2, kSqrt = 3 };
 // One part of the columns of the result.
 template <class T> struct GatherPart {
   const T* table = nullptr;
-  int64_t width = 0;               // of a row of the table
-  const int64_t* ids = nullptr;    // null: row r of the result takes row r of `table`
-  int64_t per_row = 1;             // ids that stand side by side in a row of the result
-  int64_t padding = -1;            // this id reads as zeros
+  int64_t width = 0;                 // of a row of the table
+  const int64_t* ids = nullptr;      // null: row r of the result takes row r of `table`
+  int64_t per_row = 1;               // ids that stand side by side in a row of the result
+  int64_t padding = -1;              // this id reads as zeros
   const int64_t* offsets = nullptr;  // of sequences: row r takes the rows of ids [offsets[r], offsets[r + 1])
   Pool pool = Pool::kNone;
-  T empty = 0;             // what an empty sequence gives
+  T empty = 0;               // what an empty sequence gives
   const T* zeros = nullptr;  // `width` of them
-  int64_t column = 0;      // where the part begins in a row of the result
+  int64_t column = 0;        // where the part begins in a row of the result
 };
 
 // Rows [begin, end) of the result, whose rows are `stride` elements apart.

@@ -46,13 +46,14 @@ void infer_sources(const InferContext& c, const char* table) {
   check_list(c, "per_row", per_row.size());
   check_list(c, "pool", pool.size());
   const int64_t width = c.in(table).shape[1];
+  AB_CHECK(width != 0, InvalidArgument, "{}: {} is {}", op_name(c), table, c.in(table).shape.str());
   for (int i = 0; i < n; ++i) {
     const Meta &ids = c.in("Ids", i), &grad = c.in("Grad", i);
     AB_CHECK(ids.dtype == DType::kInt64 || ids.dtype == DType::kInt32, InvalidArgument,
              "{}: Ids[{}] holds {}, expected int64", op_name(c), i, dtype_name(ids.dtype));
     AB_CHECK(grad.kind == VarKind::kLoDTensor && grad.dtype == c.in(table).dtype, InvalidArgument,
-             "{}: Grad[{}] is a {} of {}, {} is of {}", op_name(c), i, var_kind_name(grad.kind),
-             dtype_name(grad.dtype), table, dtype_name(c.in(table).dtype));
+             "{}: Grad[{}] is a {} of {}, {} is of {}", op_name(c), i, var_kind_name(grad.kind), dtype_name(grad.dtype),
+             table, dtype_name(c.in(table).dtype));
     AB_CHECK(column[i] >= 0 && per_row[i] >= 1 && pool[i] >= 0 && pool[i] <= 3 && (pool[i] == 0 || per_row[i] == 1),
              InvalidArgument, "{}: look-up {} has column {}, per_row {}, pool {}", op_name(c), i, column[i], per_row[i],
              pool[i]);
@@ -75,8 +76,10 @@ template <class T> RowSources<T>::RowSources(const KernelArgs& op) : ids_in_(op.
   const auto& per_row = op.attr<std::vector<int32_t>>("per_row");
   const auto& pool = op.attr<std::vector<int32_t>>("pool");
   const auto& names = op.op().input("Ids");
+  const auto& table = op.op().input(op.op().input("W").empty() ? "Param" : "W").at(0);
   for (size_t i = 0; i < padding.size(); ++i) {
-    sources_.push_back({names[i], padding[i], column[i], per_row[i], static_cast<Pool>(pool[i]), {}});
+    IdSource name{"lookup_table", names[i], table};
+    sources_.push_back({std::move(name), padding[i], column[i], per_row[i], static_cast<Pool>(pool[i]), {}});
     divided_ |= pool[i] > static_cast<int32_t>(Pool::kSum);
   }
 }
@@ -109,7 +112,8 @@ template <class T> void RowSources<T>::read_source(const KernelContext& c, int i
   const Tensor &ids = c.at(ids_in_, i), &grads = c.at(grads_in_, i);
   const int64_t n = ids.numel();
   const int64_t* id = as_int64(ids, &s.scratch);
-  check_ids(s.name.c_str(), id, n, height, s.padding);
+  const bool skips = s.padding != kNoPadding && !Flags::exact_fluid();
+  check_table_ids(s.name, ids, id, height, skips ? s.padding : kNoPadding);
   const int64_t rows = rows_of(n, s.per_row, s.pool, &ids.lod());
   const int64_t stride = rows ? grads.numel() / rows : 0;
   const T* grad = grads.data<T>() + s.column;
@@ -125,7 +129,7 @@ template <class T> void RowSources<T>::read_source(const KernelContext& c, int i
     }
     if (divided_) divisors_.resize(ids_.size(), T{1});
   }
-  if (s.padding == kNoPadding || Flags::exact_fluid()) return;
+  if (!skips) return;
   size_t kept = begin;
   for (size_t k = begin; k < ids_.size(); ++k) {
     if (ids_[k] == s.padding) continue;

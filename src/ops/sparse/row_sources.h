@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "opdef/op_def.h"
+#include "ops/kernels/ids.h"
 #include "ops/sparse/row_loops.h"
 
 namespace anabranch::sparse {
@@ -30,7 +31,7 @@ template <class T> class RowSources {
 
  private:
   struct Source {
-    std::string name;
+    IdSource name;
     int64_t padding, column, per_row;
     Pool pool;
     Tensor scratch;

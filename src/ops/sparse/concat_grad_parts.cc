@@ -1,0 +1,60 @@
+// The parts of a concat's gradient that are still wanted after the pass fuse_embeddings has taken over the others.
+#include <cstring>
+
+#include "ops/kernels/declare.h"
+
+namespace anabranch::sparse {
+namespace {
+
+constexpr int64_t kGrainBytes = 65536;
+
+void infer(InferContext& c) {
+  const auto& column = c.attr<std::vector<int32_t>>("column");
+  const int n = c.n_in("X");
+  AB_CHECK(n > 0 && c.n_out("X@GRAD") == n && column.size() == static_cast<size_t>(n), InvalidArgument,
+           "{}: {} X, {} X@GRAD, {} columns", op_name(c), n, c.n_out("X@GRAD"), column.size());
+  check_tensor(c, "Out@GRAD");
+  const Meta& dout = c.in("Out@GRAD");
+  for (int i = 0; i < n; ++i) {
+    const Meta& x = c.in("X", i);
+    AB_CHECK(x.shape.rank() == 2 && dout.shape.rank() == 2 && column[i] >= 0, ShapeMismatch,
+             "{}: X[{}] is {}, Out@GRAD is {}, column {}", op_name(c), i, x.shape.str(), dout.shape.str(), column[i]);
+    AB_CHECK(!c.runtime() || (x.shape[0] == dout.shape[0] && column[i] + x.shape[1] <= dout.shape[1]), ShapeMismatch,
+             "{}: X[{}] is {} at column {} of Out@GRAD, which is {}", op_name(c), i, x.shape.str(), column[i],
+             dout.shape.str());
+    c.set_out("X@GRAD", x.shape, dout.dtype, i);
+    c.out("X@GRAD", i).lod = x.lod;
+    c.out("X@GRAD", i).lod_level = x.lod_level;
+  }
+}
+
+AB_OP(concat_grad_parts)
+    .doc("X@GRAD[i] = columns of Out@GRAD from column[i] on, as many as X[i] has. Put in by the engine.")
+    .in_list("X", "[rows, columns], for their shapes")
+    .in("Out@GRAD", "[rows, columns]")
+    .out_list("X@GRAD", "as X")
+    .attr<std::vector<int32_t>>("column", {}, "of each X: where its part begins")
+    .infer(infer)
+    .no_grad("it is put in after gradients were made")
+    .dtype_of_input("Out@GRAD")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [dout = op.in("Out@GRAD"), dxs = op.out("X@GRAD"),
+              column = op.attr<std::vector<int32_t>>("column")](KernelContext& c) {
+        const size_t size = dtype_size(c[dout].dtype()), step = static_cast<size_t>(c[dout].row_elems()) * size;
+        for (int i = 0; i < dxs.count; ++i) {
+          if (!c.wants(dxs, i)) continue;
+          Tensor& dx = c.at(dxs, i);
+          const size_t bytes = static_cast<size_t>(dx.row_elems()) * size;
+          const char* from = static_cast<const char*>(c[dout].raw()) + static_cast<size_t>(column[i]) * size;
+          char* to = static_cast<char*>(dx.mutable_raw());
+          c.parallel_for(dx.rows(), kGrainBytes / static_cast<int64_t>(bytes + 1) + 1, [=](int64_t begin, int64_t end) {
+            for (auto r = static_cast<size_t>(begin); r < static_cast<size_t>(end); ++r) {
+              std::memcpy(to + r * bytes, from + r * step, bytes);
+            }
+          });
+        }
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::sparse

@@ -1,0 +1,217 @@
+"""The pass fuse_embeddings: the same bits with and without it, and what it makes of which program."""
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+import anabranch.fluid as fluid
+
+ROWS, BATCH = 60, 24
+
+
+def table(name="table"):
+    return fluid.ParamAttr(name=name, initializer=fluid.initializer.Uniform(-1, 1, seed=3))
+
+
+def flat(ids, width=10, **options):
+    x = fluid.embedding(ids, size=[ROWS, width], is_sparse=True, param_attr=table(), **options)
+    return fluid.layers.reshape(x, [-1, width])
+
+
+def head(parts):
+    x = fluid.layers.fc(fluid.layers.concat(parts, axis=1), 8, act="relu")
+    return fluid.layers.reduce_mean(fluid.layers.square(fluid.layers.fc(x, 1)))
+
+
+def ids(name, *shape, lod=0):
+    return fluid.data(name, [None, *shape], "int64", lod_level=lod)
+
+
+def slots():
+    dense = fluid.data("dense", [None, 3])
+    return head([flat(ids("a", 1)), flat(ids("b", 1)), dense, flat(ids("c", 1))])
+
+
+def padding():
+    return head([flat(ids("a", 1), padding_idx=0), flat(ids("b", 1), padding_idx=0), flat(ids("c", 1))])
+
+
+def several_ids_a_row():
+    return head([fluid.layers.reshape(fluid.embedding(ids("m", 5), [ROWS, 4], True, param_attr=table()), [-1, 20]),
+                 fluid.data("dense", [None, 3])])
+
+
+def pooled():
+    parts = []
+    for name, how in (("s", "sum"), ("t", "average"), ("u", "sqrt")):
+        x = fluid.layers.embedding(ids(name, 1, lod=1), [ROWS, 6], True, padding_idx=0, param_attr=table())
+        parts.append(fluid.layers.sequence_pool(x, how, pad_value=0.5))
+    return head(parts + [fluid.data("dense", [None, 3])])
+
+
+def trained_neighbours():
+    """Parts beside the look-ups need their own gradients; one look-up is read by another op, too."""
+    shared = flat(ids("a", 1))
+    deep = fluid.layers.fc(fluid.data("dense", [None, 3]), 5)
+    loss = head([shared, deep, flat(ids("b", 1))])
+    return fluid.layers.elementwise_add(loss, fluid.layers.reduce_mean(shared))
+
+
+def one_lookup():
+    return head([fluid.layers.fc(flat(ids("a", 1)), 4)])
+
+
+def two_tables():
+    wide = [fluid.embedding(ids(n, 1), [ROWS, 1], True, param_attr=table("wide")) for n in "ab"]
+    wide = [fluid.layers.reshape(w, [-1, 1]) for w in wide]
+    return head([flat(ids("c", 1)), flat(ids("d", 1))] + wide)
+
+
+def dense_gradient():
+    x = fluid.embedding(ids("a", 1), [ROWS, 4], param_attr=table("other"))
+    return head([fluid.layers.reshape(x, [-1, 4]), flat(ids("b", 1)), flat(ids("c", 1))])
+
+
+MODELS = [slots, padding, several_ids_a_row, pooled, trained_neighbours, one_lookup, two_tables, dense_gradient]
+OPTIMIZERS = {
+    "sgd": lambda: fluid.optimizer.SGD(0.1),
+    "momentum": lambda: fluid.optimizer.Momentum(0.1, 0.9),
+    "adagrad": lambda: fluid.optimizer.Adagrad(0.1),
+    "adam": lambda: fluid.optimizer.Adam(0.1),
+    "lazy": lambda: fluid.optimizer.Adam(0.1, lazy_mode=True),
+    "clipped": lambda: fluid.optimizer.Adam(0.1, lazy_mode=True, grad_clip=fluid.clip.GradientClipByGlobalNorm(0.1)),
+    "decayed": lambda: fluid.optimizer.Adagrad(0.1, regularization=fluid.regularizer.L2Decay(0.1)),
+}
+
+
+def feed(program, rng, batch=BATCH):
+    out = {}
+    for v in program.global_block().vars.values():
+        if not v.is_data:
+            continue
+        if v.lod_level:
+            lengths = rng.randint(0, 5, batch)
+            values = rng.randint(0, ROWS, (lengths.sum(), 1)).astype("int64")
+            out[v.name] = fluid.create_lod_tensor(values, [lengths.tolist()], fluid.CPUPlace())
+        elif v.name == "dense":
+            out[v.name] = rng.normal(0, 1, (batch, 3)).astype("float32")
+        else:
+            out[v.name] = rng.randint(0, ROWS, (batch,) + tuple(v.shape[1:])).astype("int64")
+    return out
+
+
+def train(model, optimizer, fused=True, threads=1, replicas=1, reduce=False, fetch=(), batch=BATCH, steps=3):
+    """(losses, fetched values and all persistable variables, what explain() says)"""
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    main.random_seed = startup.random_seed = 5
+    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(scope):
+        loss = model()
+        OPTIMIZERS[optimizer]().minimize(loss)
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(startup)
+        bs, es = fluid.BuildStrategy(), fluid.ExecutionStrategy()
+        if reduce:
+            bs.reduce_strategy = fluid.BuildStrategy.ReduceStrategy.Reduce
+        builder = bs._finalize_strategy_and_create_passes()
+        if not fused:
+            builder.remove_pass([p.type() for p in builder.all_passes()].index("fuse_embeddings"))
+        es.num_threads = threads
+        target = fluid.CompiledProgram(main).with_data_parallel(
+            loss_name=loss.name, build_strategy=bs, exec_strategy=es, places=[fluid.CPUPlace()] * replicas)
+        rng, out = np.random.RandomState(0), []
+        for _ in range(steps):
+            out += exe.run(target, feed=feed(main, rng, batch), fetch_list=[loss, *fetch])
+        persistable = sorted(v.name for v in main.list_vars() if v.persistable)
+        out += [np.array(scope.find_var(name).get_tensor()) for name in persistable]
+        return out, target.explain()
+
+
+def changes(explained):
+    return int(re.search(r"fuse_embeddings +applied, (\d+) changes", explained).group(1))
+
+
+def assert_same(one, other):
+    assert len(one) == len(other)
+    for a, b in zip(one, other):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.__name__)
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_bits_are_those_of_the_single_ops(model, optimizer):
+    want, off = train(model, optimizer, fused=False)
+    got, on = train(model, optimizer)
+    assert "fuse_embeddings" in off and "disabled by name" in off
+    assert changes(on) >= 1
+    assert_same(want, got)
+
+
+@pytest.mark.parametrize("replicas,reduce", list(itertools.product((1, 2, 3), (False, True))))
+def test_replicas_and_threads(replicas, reduce):
+    want, _ = train(pooled, "lazy", fused=False, replicas=replicas, reduce=reduce)
+    for threads in (1, 2, 7):
+        assert_same(want, train(pooled, "lazy", threads=threads, replicas=replicas, reduce=reduce)[0])
+
+
+@pytest.mark.parametrize("optimizer", ("sgd", "lazy"))
+def test_large_batches_on_any_number_of_threads(optimizer):
+    want, _ = train(slots, optimizer, fused=False, batch=3000)
+    for threads in (1, 2, 7):
+        assert_same(want, train(slots, optimizer, threads=threads, batch=3000)[0])
+
+
+@pytest.mark.parametrize("name", ("table@GRAD", "embedding_0.tmp_0", "reshape2_0.tmp_0@GRAD", "concat_0.tmp_0",
+                                  "concat_0.tmp_0@GRAD", "embedding_1.tmp_0@GRAD"))
+def test_what_is_fetched_is_there(name):
+    assert_same(train(slots, "lazy", fused=False, fetch=[name])[0], train(slots, "lazy", fetch=[name])[0])
+
+
+def test_an_empty_batch_and_a_batch_of_padding_only():
+    def all_padding(program, rng, batch):
+        return {v.name: np.zeros((batch, 1), "int64") for v in program.global_block().vars.values() if v.is_data}
+
+    global feed
+    kept, feed = feed, all_padding
+    try:
+        assert_same(train(padding, "lazy", fused=False)[0], train(padding, "lazy")[0])
+    finally:
+        feed = kept
+
+
+def test_a_wrong_id_names_the_feature_and_changes_nothing():
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(scope):
+        loss = slots()
+        fluid.optimizer.SGD(0.1).minimize(loss)
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(startup)
+        before = np.array(scope.find_var("table").get_tensor())
+        bad = feed(main, np.random.RandomState(0))
+        bad["b"][7] = np.array([-1.0, -1.0], "float32").view("int64")
+        with pytest.raises(fluid.core.EnforceNotMet, match=r"feature b: the id of sample 7 is -4647714812233515008.*60 rows.*floats"):
+            exe.run(main, feed=bad, fetch_list=[loss])
+        np.testing.assert_array_equal(before, np.array(scope.find_var("table").get_tensor()))
+
+
+def test_inference_programs_are_fused_too():
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(scope):
+        loss = slots()
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(startup)
+        fed = feed(main, np.random.RandomState(0))
+        target = fluid.CompiledProgram(main).with_data_parallel(places=[fluid.CPUPlace()])
+        assert_same(exe.run(main, feed=fed, fetch_list=[loss]), exe.run(target, feed=fed, fetch_list=[loss]))
+        assert changes(target.explain()) == 1
+
+
+@pytest.mark.parametrize("sparse", (False, True))
+def test_minus_one_is_no_padding(sparse):
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(scope):
+        out = fluid.embedding(ids("a", 1), [ROWS, 4], is_sparse=sparse)
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(startup)
+        with pytest.raises(fluid.core.EnforceNotMet, match="feature a: the id of sample 1 is -1, expected 0 to 59"):
+            exe.run(main, feed={"a": np.array([[0], [-1]])}, fetch_list=[out])
