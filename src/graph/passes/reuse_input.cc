@@ -50,7 +50,7 @@ int run(Graph& graph, const PassContext&) {
       // One writer each: a variable that is written again has versions that this pass does not follow.
       if (!fits || uses[in].writers != 1 || uses[out].writers != 1) continue;
       if (uses[in].last_reader != static_cast<int>(i) || graph.vars[out].same_buffer_as >= 0) continue;
-      graph.vars[out].same_buffer_as = in;
+      graph.vars[out].same_buffer_as = graph.buffer(in);  // the root: chains of shared buffers stay short
       ++shared;
       break;
     }
