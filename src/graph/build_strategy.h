@@ -19,10 +19,10 @@ struct BuildStrategy {
   bool enable_backward_optimizer_op_deps = true;  // updates wait for the whole backward part
   bool remove_unnecessary_lock = true;            // nothing to do: ops take no locks
   bool cache_runtime_context = false;             // nothing to do: plans always keep theirs
-  bool fuse_elewise_add_act_ops = false;
-  bool fuse_bn_act_ops = false;
   bool fuse_relu_depthwise_conv = false;
-  std::optional<bool> fuse_all_optimizer_ops;  // these: empty means that the engine decides
+  std::optional<bool> fuse_elewise_add_act_ops;  // these: empty means that the engine decides
+  std::optional<bool> fuse_bn_act_ops;
+  std::optional<bool> fuse_all_optimizer_ops;
   std::optional<bool> fuse_all_reduce_ops;
   std::optional<bool> fuse_broadcast_ops;  // nothing to do on CPU: parameters are shared in Reduce mode
   bool enable_auto_fusion = false;

@@ -10,9 +10,18 @@ namespace anabranch {
 
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes = {
-      kFuseEmbeddings, kFuseAllReduce, kFuseOptimizers,  // before the ordering passes: they remove nodes
-      kUpdatesLast,    kProgramOrder,
-      kReuseInput,  // last: it needs to know every reader
+      // what the next ones look at
+      kShapeReads,
+      // several nodes become one
+      kFuseEmbeddings,
+      kFuseFc,
+      kFuseAllReduce,
+      kFuseOptimizers,
+      // order
+      kUpdatesLast,
+      kProgramOrder,
+      // memory: every reader is known
+      kReuseInput,
   };
   return passes;
 }

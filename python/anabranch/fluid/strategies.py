@@ -67,8 +67,9 @@ class BuildStrategy(Strategy):
     cache_runtime_context = Field(False, bool, "bool: nothing to do: plans always keep theirs. Default False.")
     fuse_elewise_add_act_ops = Field(
         False, bool,
-        "bool: nothing to do: the activation behind an addition works in the memory of the sum while it is in "
-        "the cache (see enable_inplace). Default False.")
+        "bool: the sum of a bias and the activation behind it become part of the product before them, and their "
+        "gradients part of its gradient. It reads False until it is set; while it is not set it is done.",
+        automatic=True)
     fuse_bn_act_ops = Field(
         False, bool,
         "bool: joins batch norm with the activation behind it; done for GPUs only. Default False.")

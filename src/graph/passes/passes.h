@@ -4,6 +4,8 @@
 
 namespace anabranch {
 extern const Pass kFuseEmbeddings;
+extern const Pass kShapeReads;
+extern const Pass kFuseFc;
 extern const Pass kFuseOptimizers;
 extern const Pass kUpdatesLast;
 extern const Pass kProgramOrder;

@@ -7,14 +7,16 @@
 #include <vector>
 
 #include "ops/kernels/dnnl.h"
+#include "ops/kernels/simd.h"
 
 namespace anabranch {
 namespace {
 
 // In multiply-adds.
 constexpr int64_t kSmallWork = 4096;    // below this a library call costs more than the product
-constexpr double kPieceWork = 1 << 21;  // what is worth handing to another worker: about 50 us
-constexpr double kMaxPieces = 16;       // each piece packs the operand that it shares: few large ones
+constexpr double kPieceWork = 1 << 21;  // large pieces: each packs the operand that it shares
+constexpr double kWorthTwo = 1 << 19;   // from here on two workers are faster than one: about 5 us
+constexpr double kMaxPieces = 16;
 constexpr size_t kMaxShapesKept = 64;
 
 GemmDims with_strides(GemmDims d) {
@@ -31,7 +33,7 @@ struct Cut {
   explicit Cut(const GemmDims& d) : by_rows(d.m >= d.n) {
     const int64_t length = by_rows ? d.m : d.n;
     const double work = static_cast<double>(d.m) * static_cast<double>(d.n) * static_cast<double>(d.k);
-    const auto wanted = static_cast<int64_t>(std::clamp(work / kPieceWork, 1.0, kMaxPieces));
+    const auto wanted = static_cast<int64_t>(std::clamp(work / kPieceWork, work < kWorthTwo ? 1.0 : 2.0, kMaxPieces));
     step = ((length + wanted - 1) / wanted + 15) / 16 * 16;  // whole blocks of the library's inner kernels
     count = (length + step - 1) / step;
   }
@@ -79,6 +81,14 @@ template <class T> void plain_product(const GemmDims& d, T alpha, const Operands
       for (int64_t j = 0; j < d.n; ++j) out[j] *= alpha;
     }
   }
+}
+
+// Of one piece of C, whose first column is `column` of the whole.
+void finish(const GemmEpilogue& e, const GemmDims& d, int64_t column, float* out) {
+  if (e.row) simd::add_to_rows(out, d.ld_c, e.row + column, d.m, d.n);
+  if (!e.act) return;
+  if (d.ld_c == d.n) return e.act(out, out, d.m * d.n);
+  for (int64_t i = 0; i < d.m; ++i) e.act(out + i * d.ld_c, out + i * d.ld_c, d.n);
 }
 
 // A oneDNN primitive for one shape, with a set of memory handles and scratch space for each piece that may run it at
@@ -176,7 +186,9 @@ template <class T> struct Gemm<T>::Impl {
 template <class T> Gemm<T>::Gemm(double alpha) : impl_(std::make_unique<Impl>(alpha)) {}
 template <class T> Gemm<T>::~Gemm() = default;
 
-template <class T> void Gemm<T>::run(const KernelContext& c, const GemmDims& dims, const T* a, const T* b, T* out) {
+template <class T>
+void Gemm<T>::run(const KernelContext& c, const GemmDims& dims, const T* a, const T* b, T* out,
+                  const GemmEpilogue& epilogue) {
   if (dims.m == 0 || dims.n == 0 || dims.batch == 0) return;
   const GemmDims d = with_strides(dims);
   const Cut cut(d);
@@ -185,7 +197,7 @@ template <class T> void Gemm<T>::run(const KernelContext& c, const GemmDims& dim
   const int64_t pieces = d.batch * cut.count;
   const double piece_work =
       static_cast<double>(d.m * d.n) * static_cast<double>(std::max<int64_t>(d.k, 1)) / static_cast<double>(cut.count);
-  const int64_t per_task = std::max((pieces + 63) / 64, static_cast<int64_t>(kPieceWork / 16 / piece_work) + 1);
+  const int64_t per_task = std::max((pieces + 63) / 64, static_cast<int64_t>(kWorthTwo / 2 / piece_work) + 1);
   const int64_t tasks = (pieces + per_task - 1) / per_task;
   if (library) impl_->prepare(d, cut, tasks);
   c.parallel_for(tasks, 1, [&](int64_t begin, int64_t end) {
@@ -194,8 +206,10 @@ template <class T> void Gemm<T>::run(const KernelContext& c, const GemmDims& dim
         const int64_t matrix = i / cut.count, piece = i % cut.count;
         const Operands<T> whole = {a + matrix * d.batch_stride_a, b + matrix * d.batch_stride_b,
                                    out + matrix * d.batch_stride_c};
-        impl_->run_piece(piece_dims(cut, piece, d), piece_operands(cut, piece, d, whole), library,
-                         piece + 1 == cut.count, task);
+        const GemmDims part = piece_dims(cut, piece, d);
+        const Operands<T> at = piece_operands(cut, piece, d, whole);
+        impl_->run_piece(part, at, library, piece + 1 == cut.count, task);
+        if constexpr (std::is_same_v<T, float>) finish(epilogue, part, cut.by_rows ? 0 : piece * cut.step, at.out);
       }
     }
   });

@@ -4,8 +4,9 @@
 //   kernel return [=](KernelContext& c) { gemm->run(c, {.m = m, .n = n, .k = k, .trans_b = true}, a, b, out); };
 //
 // float32 runs in oneDNN, float64 in plain loops (oneDNN has none). Work is split by size over the idle workers of the
-// context. What a shape needs is made when it is met first and kept, so a steady step allocates nothing here. C must
-// not overlap A or B; k = 0 gives zeros. One Gemm belongs to one kernel: run() is not called from two threads at once.
+// context; an epilogue is applied to each piece while it is in the cache. What a shape needs is made when it is met
+// first and kept, so a steady step allocates nothing here. C must not overlap A or B; k = 0 gives zeros. One Gemm
+// belongs to one kernel: run() is not called from two threads at once.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -25,11 +26,18 @@ struct GemmDims {
   bool operator==(const GemmDims&) const = default;
 };
 
+// What is done to C before it is left: a row added to each of its rows, then a function of each element. float32 only.
+struct GemmEpilogue {
+  const float* row = nullptr;                                    // of n elements; null for none
+  void (*act)(const float* x, float* out, int64_t n) = nullptr;  // a loop of simd.h; null for none
+};
+
 template <class T> class Gemm {
  public:
   explicit Gemm(double alpha = 1.0);
   ~Gemm();
-  void run(const KernelContext& c, const GemmDims& dims, const T* a, const T* b, T* out);
+  void run(const KernelContext& c, const GemmDims& dims, const T* a, const T* b, T* out,
+           const GemmEpilogue& epilogue = {});
 
  private:
   struct Impl;

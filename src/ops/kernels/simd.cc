@@ -138,6 +138,10 @@ void Axpy(float alpha, const float* x, float* y, int64_t n) {
       y, n, [=](V v, V w) HWY_ATTR { return hn::Add(w, hn::Mul(v, s)); }, x, static_cast<const float*>(y));
 }
 
+void AddToRows(float* x, int64_t stride, const float* row, int64_t rows, int64_t n) {
+  for (int64_t i = 0; i < rows; ++i) Add(x + i * stride, row, x + i * stride, n);
+}
+
 void ReluGrad(const float* y, const float* dy, float* dx, int64_t n) {
   loop(
       dx, n, [](V v, V g) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(v, hn::Zero(D())), g); }, y, dy);
@@ -230,6 +234,8 @@ AB_SIMD_BINARY(div, Div)
 AB_SIMD_BINARY(max, Max)
 AB_SIMD_BINARY(min, Min)
 AB_SIMD(axpy, Axpy, (float alpha, const float* x, float* y, int64_t n), (alpha, x, y, n))
+AB_SIMD(add_to_rows, AddToRows, (float* x, int64_t stride, const float* row, int64_t rows, int64_t n),
+        (x, stride, row, rows, n))
 AB_SIMD_BINARY(relu_grad, ReluGrad)
 AB_SIMD_BINARY(sigmoid_grad, SigmoidGrad)
 AB_SIMD_BINARY(tanh_grad, TanhGrad)

@@ -28,6 +28,9 @@ void max(const float* a, const float* b, float* out, int64_t n);
 void min(const float* a, const float* b, float* out, int64_t n);
 void axpy(float alpha, const float* x, float* y, int64_t n);  // y += alpha * x
 
+// Adds `row` to each of the rows of x, which begin `stride` elements after each other.
+void add_to_rows(float* x, int64_t stride, const float* row, int64_t rows, int64_t n);
+
 // dx[i] from the output y and its gradient dy
 void relu_grad(const float* y, const float* dy, float* dx, int64_t n);     // dy where y > 0
 void sigmoid_grad(const float* y, const float* dy, float* dx, int64_t n);  // dy * y * (1 - y)

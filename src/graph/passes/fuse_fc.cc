@@ -1,0 +1,199 @@
+// mul + elementwise_add of a bias + relu, sigmoid or tanh become fused_fc, and their gradients fused_fc_grad. What is
+// fetched, or read by somebody else, keeps the op that makes it.
+#include <algorithm>
+
+#include "graph/passes/passes.h"
+#include "graph/uses.h"
+
+namespace anabranch {
+namespace {
+
+struct Match {
+  std::vector<int> parts;
+  int bias = -1;  // variables
+  int out = -1;
+  std::string activation;
+};
+
+bool is_float(const Graph& graph, int var) {
+  return var >= 0 && graph.vars[var].desc.dtype == DType::kFloat32 && graph.vars[var].desc.kind == VarKind::kLoDTensor;
+}
+
+bool is_plain(const GraphNode& node) { return node.more_reads.empty() && node.more_writes.empty(); }
+
+// Y is a matrix, so the columns of the product are its last axis.
+bool multiplies(const Graph& graph, const GraphNode& node, const char* type) {
+  if (node.op->type != type || !is_plain(node) || node.op->attr<int32_t>("y_num_col_dims") != 1) return false;
+  const int x = input_var(node, "X"), y = input_var(node, "Y");
+  return is_float(graph, x) && is_float(graph, y) && graph.vars[y].desc.shape.rank() == 2;
+}
+
+// elementwise_add (or its gradient) of the product and one number for each column.
+bool adds_bias(const Graph& graph, const GraphNode& add, const GraphNode& product, int product_rank) {
+  const int bias = input_var(add, "Y"), columns = input_var(product, "Y");
+  if (!is_plain(add) || !is_float(graph, bias) || add.replica != product.replica) return false;
+  const Shape &b = graph.vars[bias].desc.shape, &y = graph.vars[columns].desc.shape;
+  const auto axis = add.op->attr<int32_t>("axis");
+  return b.rank() == 1 && b[0] == y[1] && b[0] > 0 && (axis == -1 || axis == product_rank - 1);
+}
+
+std::string activation_of(const std::string& type) {
+  return type == "relu" || type == "sigmoid" || type == "tanh" ? type : "";
+}
+
+ir::OpRef new_op(const char* type, const ir::Op& product, const std::string& activation) {
+  auto op = std::make_shared<ir::Op>();
+  op->type = type;
+  op->made_at = product.made_at;
+  for (const char* name : {"x_num_col_dims", "y_num_col_dims", "op_role"}) {
+    if (product.has_attr(name)) op->attrs[name] = product.attrs.at(name);
+  }
+  op->attrs["activation"] = activation;
+  return op;
+}
+
+void add_input(const Graph& graph, GraphNode& node, ir::Op& op, const char* slot, int var) {
+  op.inputs.push_back({slot, {}});
+  if (var < 0) return;
+  op.inputs.back().args = {graph.vars[var].name};
+  node.ins.push_back(var);
+}
+
+void add_output(const Graph& graph, GraphNode& node, ir::Op& op, const char* slot, int var) {
+  op.outputs.push_back({slot, {}});
+  if (var < 0) return;
+  op.outputs.back().args = {graph.vars[var].name};
+  node.outs.push_back(var);
+}
+
+// ---- forward: from the product down
+
+Match match_forward(const Graph& graph, const GraphEdit& edit, int i) {
+  const GraphNode& product = graph.nodes[i];
+  Match m{{i}, -1, output_var(product, "Out"), ""};
+  if (!multiplies(graph, product, "mul") || m.out < 0) return m;
+  const int rank = graph.vars[m.out].desc.shape.rank();
+  int next = edit.is_private(m.out) ? edit.uses.reader(m.out) : -1;
+  if (next > i && graph.nodes[next].op->type == "elementwise_add") {
+    const GraphNode& add = graph.nodes[next];
+    const int out = output_var(add, "Out");
+    if (input_var(add, "X") != m.out || out < 0 || !adds_bias(graph, add, product, rank)) return m;
+    m.parts.push_back(next);
+    m.bias = input_var(add, "Y");
+    m.out = out;
+    next = edit.is_private(out) ? edit.uses.reader(out) : -1;
+  }
+  if (next > i && graph.nodes[next].replica == product.replica && output_var(graph.nodes[next], "Out") >= 0) {
+    m.activation = activation_of(graph.nodes[next].op->type);
+    if (!m.activation.empty()) {
+      m.parts.push_back(next);
+      m.out = output_var(graph.nodes[next], "Out");
+    }
+  }
+  return m;
+}
+
+bool fuse_forward(Graph& graph, GraphEdit& edit, int i) {
+  const Match m = match_forward(graph, edit, i);
+  if (m.parts.size() < 2 || !edit.may_gather(m.parts)) return false;
+  const GraphNode& product = graph.nodes[i];
+  const ir::OpRef op = new_op("fused_fc", *product.op, m.activation);
+  GraphNode node;
+  node.op = op;
+  add_input(graph, node, *op, "X", input_var(product, "X"));
+  add_input(graph, node, *op, "Y", input_var(product, "Y"));
+  add_input(graph, node, *op, "Bias", m.bias);
+  add_output(graph, node, *op, "Out", m.out);
+  edit.replace(m.parts, std::move(node));
+  return true;
+}
+
+// ---- backward: from the gradient of the product up
+
+struct BackwardMatch : Match {
+  int act_out = -1, dout = -1, dsum = -1, dbias = -1;  // variables
+};
+
+BackwardMatch match_backward(const Graph& graph, const GraphEdit& edit, int i) {
+  const GraphNode& product = graph.nodes[i];
+  BackwardMatch m;
+  m.parts = {i};
+  if (!multiplies(graph, product, "mul_grad")) return m;
+  m.dout = input_var(product, "Out@GRAD");
+  if (m.dout < 0) return m;
+  const int rank = graph.vars[m.dout].desc.shape.rank();
+  int before = edit.is_private(m.dout) ? edit.uses.writer(m.dout) : -1;
+  if (before >= 0 && graph.nodes[before].op->type == "elementwise_add_grad") {
+    const GraphNode& add = graph.nodes[before];
+    const int dout = input_var(add, "Out@GRAD");
+    // X is read as Out@GRAD when its shape is: see the pass shape_reads.
+    const bool fits = output_var(add, "X@GRAD") == m.dout && dout >= 0 && input_var(add, "X") == dout;
+    if (!fits || !adds_bias(graph, add, product, rank)) return m;
+    m.parts.insert(m.parts.begin(), before);
+    m.bias = input_var(add, "Y");
+    m.dbias = output_var(add, "Y@GRAD");
+    m.dout = dout;
+    before = edit.is_private(dout) ? edit.uses.writer(dout) : -1;
+  }
+  if (before < 0) return m;
+  const GraphNode& act = graph.nodes[before];
+  const std::string& type = act.op->type;
+  if (!type.ends_with("_grad") || act.replica != product.replica || output_var(act, "X@GRAD") != m.dout) return m;
+  m.activation = activation_of(type.substr(0, type.size() - 5));
+  if (m.activation.empty()) return m;
+  m.parts.insert(m.parts.begin(), before);
+  m.dsum = m.dout;
+  m.act_out = input_var(act, "Out");
+  m.dout = input_var(act, "Out@GRAD");
+  return m;
+}
+
+std::vector<std::string> role_vars(const Graph& graph, const std::vector<int>& parts) {
+  std::vector<std::string> pairs;
+  for (int i : parts) {
+    for (const auto& [param, grad] : graph.nodes[i].op->role_vars()) pairs.insert(pairs.end(), {param, grad});
+  }
+  return pairs;
+}
+
+bool fuse_backward(Graph& graph, GraphEdit& edit, int i) {
+  const BackwardMatch m = match_backward(graph, edit, i);
+  const bool ascending = std::is_sorted(m.parts.begin(), m.parts.end());
+  if (m.parts.size() < 2 || !ascending || m.dout < 0 || !edit.may_gather(m.parts)) return false;
+  const GraphNode& product = graph.nodes[i];
+  const ir::OpRef op = new_op("fused_fc_grad", *product.op, m.activation);
+  op->attrs["op_role_var"] = role_vars(graph, m.parts);
+  GraphNode node;
+  node.op = op;
+  add_input(graph, node, *op, "X", input_var(product, "X"));
+  add_input(graph, node, *op, "Y", input_var(product, "Y"));
+  add_input(graph, node, *op, "Bias", m.bias);
+  add_input(graph, node, *op, "Out", m.act_out);
+  add_input(graph, node, *op, "Out@GRAD", m.dout);
+  add_output(graph, node, *op, "Sum@GRAD", m.dsum);
+  add_output(graph, node, *op, "X@GRAD", output_var(product, "X@GRAD"));
+  add_output(graph, node, *op, "Y@GRAD", output_var(product, "Y@GRAD"));
+  add_output(graph, node, *op, "Bias@GRAD", m.dbias);
+  edit.replace(m.parts, std::move(node));
+  return true;
+}
+
+int run(Graph& graph, const PassContext&) {
+  GraphEdit edit(graph);
+  int fused = 0;
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    if (!edit.gone(i)) fused += fuse_forward(graph, edit, i) || fuse_backward(graph, edit, i);
+  }
+  edit.commit();
+  return fused;
+}
+
+const char* skip(const PassContext& c) {
+  return c.build.fuse_elewise_add_act_ops.value_or(true) ? nullptr : "fuse_elewise_add_act_ops is False";
+}
+
+}  // namespace
+
+const Pass kFuseFc = {"fuse_fc", "products take in the bias and the activation behind them", "bit-equal", skip, run};
+
+}  // namespace anabranch

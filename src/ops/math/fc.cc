@@ -1,0 +1,120 @@
+// A fully connected layer as one op, made of mul, elementwise_add and an activation by the pass fuse_fc: the bias and
+// the activation are applied to a piece of the product while it is in the cache. The same bits as the ops by
+// themselves.
+#include <memory>
+
+#include "ops/kernels/declare.h"
+#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/reduce.h"
+#include "ops/kernels/simd.h"
+#include "ops/math/flat.h"
+
+namespace anabranch {
+namespace {
+
+// Activations whose derivative follows from their output.
+struct Activation {
+  const char* name;
+  UnaryLoop forward;
+  BinaryLoop backward;  // (out, dout) -> dx
+  int64_t grain;
+};
+
+constexpr Activation kActivations[] = {{"", nullptr, nullptr, 0},
+                                       {"relu", simd::relu, simd::relu_grad, kCheapGrain},
+                                       {"sigmoid", simd::sigmoid, simd::sigmoid_grad, kMathGrain},
+                                       {"tanh", simd::tanh, simd::tanh_grad, kMathGrain}};
+
+const Activation& activation(const std::string& name) {
+  for (const Activation& a : kActivations) {
+    if (name == a.name) return a;
+  }
+  AB_THROW(InvalidArgument, "fused_fc: there is no activation {}", name);
+}
+
+OpDef& with_attrs(OpDef& def) {
+  def.attr<int32_t>("x_num_col_dims", 1, "X is a matrix with these leading axes as rows");
+  def.attr<int32_t>("y_num_col_dims", 1, "Y is a matrix with these leading axes as rows");
+  return def.attr<std::string>("activation", "", "relu, sigmoid, tanh, or empty for none");
+}
+
+AB_OP(fused_fc)
+    .doc("Out = activation(X Y + Bias), with X and Y flattened to matrices.")
+    .in("X", "[rows..., columns...] float32")
+    .in("Y", "[rows, columns] as X")
+    .in_optional("Bias", "[Y's columns]")
+    .out("Out", "[X's rows..., Y's columns]")
+    .infer([](InferContext& c) {
+      const Flat flat(c.op());
+      flat.check(c.in("X").shape, c.in("Y").shape);
+      c.set_out("Out", flat.out(c.in("X").shape, c.in("Y").shape), c.in("X").dtype);
+      c.share_lod("Out", "X");
+      if (c.has_in("Bias")) check_numel(c, "Bias", c.in("Y").shape[1]);
+    })
+    .no_grad("made when gradients are there already")
+    .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
+      const auto product = std::make_shared<Gemm<float>>();
+      const In x = op.in("X"), y = op.in("Y"), bias = op.in("Bias");
+      const Out out = op.out("Out");
+      const UnaryLoop act = activation(op.attr<std::string>("activation")).forward;
+      return [=, flat = Flat(op.op())](KernelContext& c) {
+        product->run(c, flat.dims(c[x].shape(), c[y].shape()), c[x].data<float>(), c[y].data<float>(),
+                     c[out].mutable_data<float>(), {bias ? c[bias].data<float>() : nullptr, act});
+      };
+    });
+
+AB_OP(fused_fc_grad)
+    .doc(
+        "Sum@GRAD = Out@GRAD times the activation's derivative, which follows from Out; Bias@GRAD = its sum over rows, "
+        "X@GRAD = Sum@GRAD Y^T, Y@GRAD = X^T Sum@GRAD. Without activation Sum@GRAD is Out@GRAD.")
+    .in("X", "as of fused_fc")
+    .in("Y", "as of fused_fc")
+    .in_optional("Bias", "as of fused_fc")
+    .in_optional("Out", "as of fused_fc, when there is an activation")
+    .in("Out@GRAD", "as Out of fused_fc")
+    .out_optional("Sum@GRAD", "as Out, when there is an activation")
+    .out_optional("X@GRAD", "as X")
+    .out_optional("Y@GRAD", "as Y")
+    .out_optional("Bias@GRAD", "as Bias")
+    .may_share("Out@GRAD", "Sum@GRAD")
+    .infer([](InferContext& c) {
+      const Flat flat(c.op());
+      const Shape &x = c.in("X").shape, &y = c.in("Y").shape, &dout = c.in("Out@GRAD").shape;
+      flat.check(x, y);
+      AB_CHECK(compatible(flat.out(x, y), dout), ShapeMismatch, "mul_grad: X is {}, Y is {}, but Out@GRAD is {}",
+               x.str(), y.str(), dout.str());
+      if (c.has_out("Sum@GRAD")) c.same_as("Sum@GRAD", "Out");
+      if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "X");
+      if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Y");
+      if (c.has_out("Bias@GRAD")) c.same_as("Bias@GRAD", "Bias");
+    })
+    .no_grad(kNoSecondOrder)
+    .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
+      const auto of_x = std::make_shared<Gemm<float>>(), of_y = std::make_shared<Gemm<float>>();
+      const In x = op.in("X"), y = op.in("Y"), out = op.in("Out"), dout = op.in("Out@GRAD");
+      const Out dsum = op.out("Sum@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"), dbias = op.out("Bias@GRAD");
+      const Activation& act = activation(op.attr<std::string>("activation"));
+      return [=, &act, flat = Flat(op.op())](KernelContext& c) {
+        const GemmDims d = flat.dims(c[x].shape(), c[y].shape());
+        const float* from = c[dout].data<float>();
+        if (act.backward) {
+          float* to = c[dsum].mutable_data<float>();
+          run_loop(c, act.grain, d.m * d.n, c[out].data<float>(), from, to, act.backward);
+          from = to;
+        }
+        if (c.wants(dbias)) sum_to(c, Shape{d.m, d.n}, Shape{1, d.n}, from, c[dbias].mutable_data<float>());
+        if (c.wants(dx)) {
+          of_x->run(c, {.m = d.m, .n = d.k, .k = d.n, .trans_b = true}, from, c[y].data<float>(),
+                    c[dx].mutable_data<float>());
+        }
+        if (c.wants(dy)) {
+          of_y->run(c, {.m = d.k, .n = d.n, .k = d.m, .trans_a = true}, c[x].data<float>(), from,
+                    c[dy].mutable_data<float>());
+        }
+      };
+    });
+
+[[maybe_unused]] const bool attrs_declared = (with_attrs(ab_op_fused_fc), with_attrs(ab_op_fused_fc_grad), true);
+
+}  // namespace
+}  // namespace anabranch

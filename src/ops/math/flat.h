@@ -1,0 +1,34 @@
+// The operands of mul as matrices.
+#pragma once
+#include "opdef/op_def.h"
+#include "ops/kernels/gemm.h"
+
+namespace anabranch {
+
+// X as [m, k], Y as [k, n].
+struct Flat {
+  int x_cols, y_cols;  // axis at which columns begin
+  explicit Flat(const ir::Op& op)
+      : x_cols(op.attr<int32_t>("x_num_col_dims")), y_cols(op.attr<int32_t>("y_num_col_dims")) {}
+
+  void check(const Shape& x, const Shape& y) const {
+    AB_CHECK(x_cols >= 1 && x_cols < x.rank(), InvalidArgument, "mul: x_num_col_dims is {}, expected 1 to {} for X {}",
+             x_cols, x.rank() - 1, x.str());
+    AB_CHECK(y_cols >= 1 && y_cols < y.rank(), InvalidArgument, "mul: y_num_col_dims is {}, expected 1 to {} for Y {}",
+             y_cols, y.rank() - 1, y.str());
+    const int64_t width = x.numel(x_cols, x.rank()), height = y.numel(0, y_cols);
+    AB_CHECK(width == height || width == kUnknown || height == kUnknown, ShapeMismatch,
+             "mul: inner dimensions differ: X is {} with {} columns, Y is {} with {} rows", x.str(), width, y.str(),
+             height);
+  }
+  Shape out(const Shape& x, const Shape& y) const {
+    Shape s = x.slice(0, x_cols);
+    for (int i = y_cols; i < y.rank(); ++i) s.push_back(y[i]);
+    return s;
+  }
+  GemmDims dims(const Shape& x, const Shape& y) const {
+    return {.m = x.numel(0, x_cols), .n = y.numel(y_cols, y.rank()), .k = x.numel(x_cols, x.rank())};
+  }
+};
+
+}  // namespace anabranch

@@ -1,0 +1,94 @@
+"""Fully connected layers as one node: where it applies, what stays, what messages say."""
+import numpy as np
+import pytest
+from models import PASSES, Trained
+
+import anabranch.fluid as fluid
+
+layers = fluid.layers
+
+
+def changes(explained, name):
+    line = next(line for line in explained.splitlines() if line.split()[0] == name)
+    return int(line.split("applied, ")[1].split()[0])
+
+
+def layer(act="relu", bias=True, axis=None, width=8):
+    def model():
+        x = fluid.data("x", [None, 6], "float32")
+        h = layers.mul(x, layers.create_parameter([6, width], "float32"))
+        if bias:
+            h = layers.elementwise_add(h, layers.create_parameter([width], "float32"), axis=axis or -1)
+        h = getattr(layers, act)(h) if act else h
+        loss = layers.mean(layers.square(h))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+        return loss, lambda rng: {"x": rng.normal(0, 1, (5, 6)).astype("float32")}
+    return model
+
+
+@pytest.mark.parametrize("width", [1, 8, 33])
+@pytest.mark.parametrize("act,bias,axis,nodes", [
+    ("relu", True, None, 2), ("sigmoid", True, 1, 2), ("tanh", False, None, 2), ("", True, None, 2),
+    ("square", True, None, 2), ("", False, None, 0)])
+def test_layers_that_fit(act, bias, axis, nodes, width):
+    trained = Trained(layer(act, bias, axis, width))
+    want, _ = trained.run([])
+    got, told = trained.run(PASSES)
+    assert changes(told, "fuse_fc") == nodes
+    for a, b in zip(want, got):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("op,slot,nodes", [("mul", "Out", 1), ("elementwise_add", "Out", 2), ("relu", "Out", 2),
+                                           ("relu_grad", "X@GRAD", 2), ("elementwise_add_grad", "X@GRAD", 1)])
+def test_what_is_fetched_is_made(op, slot, nodes):
+    trained = Trained(layer())
+    name = next(o.output(slot)[0] for o in trained.main.global_block().ops if o.type == op)
+    want, _ = trained.run([], fetch=[name])
+    got, told = trained.run(PASSES, fetch=[name])
+    assert changes(told, "fuse_fc") == nodes
+    np.testing.assert_array_equal(want[0], got[0])
+
+
+def test_a_sum_that_a_branch_reads_is_made():
+    def model():
+        x = fluid.data("x", [None, 6], "float32")
+        h = layers.fc(x, 4)
+        loss = layers.mean(layers.relu(h)) + layers.mean(layers.square(h))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+        return loss, lambda rng: {"x": rng.normal(0, 1, (5, 6)).astype("float32")}
+
+    trained = Trained(model)
+    want, _ = trained.run([])
+    got, told = trained.run(PASSES)
+    assert changes(told, "fuse_fc") == 2
+    for a, b in zip(want, got):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_errors_name_every_op_of_the_node_and_its_line():
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        x = fluid.data("x", [None, None], "float32")
+        y = layers.relu(layers.elementwise_add(layers.mul(x, layers.create_parameter([6, 3], "float32")),
+                                               layers.create_parameter([3], "float32")))
+    exe = fluid.Executor()
+    exe.run(startup)
+    with pytest.raises(Exception, match="inner dimensions differ") as info:
+        exe.run(main, feed={"x": np.ones((2, 5), "float32")}, fetch_list=[y])
+    for text in ("mul ->", "elementwise_add ->", "relu ->", "test_fuse_fc.py"):
+        assert text in str(info.value)
+
+
+def test_the_switch():
+    trained = Trained(layer())
+    build = fluid.BuildStrategy()
+    assert build.fuse_elewise_add_act_ops is False  # as the original shows it; done all the same until it is set
+    build.fuse_elewise_add_act_ops = False
+    target = fluid.CompiledProgram(trained.main).with_data_parallel(trained.loss.name, build,
+                                                                    places=fluid.cpu_places(1))
+    scope = fluid.Scope()
+    for name, value in trained.start.items():
+        scope.var(name).get_tensor().set(value, fluid.CPUPlace())
+    trained.exe.run(target, feed=trained.feed(np.random), fetch_list=[trained.loss], scope=scope)
+    assert "fuse_elewise_add_act_ops is False" in target.explain()
