@@ -52,15 +52,11 @@ CompiledProgram::Impl::Impl(ir::ProgramRef p, std::shared_ptr<Scope> s, CompileO
     : program(std::move(p)),
       scope(std::move(s)),
       options(std::move(o)),
-      values(scope, options.replicas, reduces() ? shared_persistables(*program) : std::set<std::string>{}),
+      values(scope, options.replicas, shares_parameters() ? shared_persistables(*program) : std::set<std::string>{}),
       version(program->version()),
       drawn_seed(fresh_seed()) {
   check_options(options);
   if (options.share_vars_from) values.borrow_from(&options.share_vars_from->impl_->values);
-}
-
-bool CompiledProgram::Impl::reduces() const {
-  return options.data_parallel && options.replicas > 1 && options.build.reduce_strategy == ReduceMode::kReduce;
 }
 
 Step& CompiledProgram::Impl::step_for(const StepKey& key) {

@@ -28,7 +28,8 @@ struct CompiledProgram::Impl {
 
   Impl(ir::ProgramRef p, std::shared_ptr<Scope> s, CompileOptions o);
 
-  bool reduces() const;
+  // Replicas of one process update parameters and optimizer state once for all of them.
+  bool shares_parameters() const { return options.data_parallel && options.replicas > 1; }
   // By how much the declared rows of a fed variable are multiplied.
   int feed_devices() const { return options.data_parallel ? options.replicas : 1; }
   // The plan for these feeds and fetches, made when there is none.

@@ -1,6 +1,6 @@
-// The persistable variables of every replica. Replica 0 uses the user's scope itself; the others have copies, or share
-// replica 0's (Reduce mode: what only optimizer ops write). Copies are renewed whenever somebody else has written the
-// scope since: a load, a set, another executor's run.
+// The persistable variables of every replica. Replica 0 uses the user's scope itself; the others share what only
+// optimizer ops write and have copies of the rest. Copies are renewed whenever somebody else has written the scope
+// since: a load, a set, another executor's run.
 #pragma once
 #include <map>
 #include <memory>

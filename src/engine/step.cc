@@ -27,6 +27,7 @@ Step::Step(const StepKey& key, const StepOptions& options)
   lowering.parallel = team_;
   lowering.seed = options.seed;
   lowering.outside = [&](const GraphVar& v) -> Value* {
+    if (v.fed && v.replica > 0) return nullptr;  // fed anew in every run
     if (v.desc.persistable) return values_->get(v.name, v.replica);
     // A temporary that nobody makes may have been put into the scope by hand.
     if (!v.produced && !v.fed) return values_->scope().find_var(v.name);
@@ -89,7 +90,7 @@ void Step::make_slots() {
         values.push_back(lowered_.values[v]);
       }
     }
-    // Reduce mode keeps a parameter once: every active replica that uses it shows the same one.
+    // A parameter exists once: every active replica that uses it shows the same one.
     const int shared = graph_.find(name, 0);
     if (shared >= 0 && graph_.vars[shared].desc.persistable && values.size() == 1) {
       values.resize(std::max(1, users_of(shared)), lowered_.values[shared]);

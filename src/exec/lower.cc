@@ -44,7 +44,7 @@ class Lowerer {
 
   void make_block_sets() {
     for (int r = 0; r < graph_.replicas; ++r) {
-      // By name, because sub-blocks resolve theirs when they first run; Reduce mode keeps parameters on replica 0 only.
+      // By name, because sub-blocks resolve theirs when they first run; parameters are on replica 0 only.
       auto by_name = std::make_shared<std::unordered_map<std::string, Value*>>();
       for (size_t v = 0; v < graph_.vars.size(); ++v) {
         const GraphVar& var = graph_.vars[v];

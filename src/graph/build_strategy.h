@@ -24,7 +24,7 @@ struct BuildStrategy {
   std::optional<bool> fuse_bn_act_ops;
   std::optional<bool> fuse_all_optimizer_ops;
   std::optional<bool> fuse_all_reduce_ops;
-  std::optional<bool> fuse_broadcast_ops;  // nothing to do on CPU: parameters are shared in Reduce mode
+  std::optional<bool> fuse_broadcast_ops;  // nothing to do on CPU: replicas share their parameters
   bool enable_auto_fusion = false;
   bool sync_batch_norm = false;
   std::optional<bool> memory_optimize;

@@ -27,12 +27,14 @@ class Replicator {
   Replicator(const ir::Program& program, const ReplicateOptions& options)
       : program_(program), block_(program.global_block()), options_(options) {
     graph_.replicas = options.replicas;
-    reduce_ = options.data_parallel && options.replicas > 1 && options.build.reduce_strategy == ReduceMode::kReduce;
-    if (reduce_) shared_ = shared_persistables(program);
+    parallel_ = options.data_parallel && options.replicas > 1;
+    if (parallel_) shared_ = shared_persistables(program);
+    for (const auto& name : options.fed) shared_.erase(name);  // every replica may be fed a value of its own
     owned_elems_.resize(options.replicas, 0);
     training_ = options.data_parallel && options.replicas > 1 && !options.loss_name.empty();
     batch_dependent_ = options.fed;
     find_branches();
+    if (parallel_) find_seen();
   }
 
   Graph build() {
@@ -60,6 +62,17 @@ class Replicator {
     for (const auto& b : branches_) last_grad_op_[ir::grad_name(b.var)] = last_writer(ir::grad_name(b.var));
   }
 
+  void find_seen() {
+    seen_ = options_.fetched;
+    for (const auto& op : block_.ops()) {
+      if (is_update(*op)) continue;
+      for (const auto& n : op->input_args()) seen_.insert(n);
+      for (int sub : op->sub_blocks()) {
+        for (const auto& n : outer_names(program_, sub).reads) seen_.insert(n);
+      }
+    }
+  }
+
   int last_writer(const std::string& name) const {
     int last = -1;
     for (size_t i = 0; i < block_.ops().size(); ++i) {
@@ -76,7 +89,7 @@ class Replicator {
       return;
     }
     check_parallel(*op);
-    if (reduce_ && is_update(*op)) {
+    if (parallel_ && is_update(*op)) {
       add_node(index, op, owner_of(*op), true);
       return;
     }
@@ -126,8 +139,8 @@ class Replicator {
     return *desc;
   }
 
-  // The variable that `name` means to a node of this replica. In Reduce mode parameters and optimizer state exist once,
-  // and what update ops computed is found where it was computed.
+  // The variable that `name` means to a node of this replica. Parameters and optimizer state exist once, and what update
+  // ops computed is found where it was computed.
   int var_of(const std::string& name, int replica, bool update) {
     if (shared_.count(name)) return graph_.var(name, 0, describe(name));
     if (update) {
@@ -192,7 +205,8 @@ class Replicator {
     return owner;
   }
 
-  // The gradient of a parameter becomes the sum over the replicas: on all of them, or on its owner.
+  // The gradient of a parameter becomes the sum over the replicas, on its owner, who alone updates the parameter; in
+  // AllReduce mode also on the others, where somebody looks at it.
   void add_collective(int index, const ir::Op& op, const std::string& param, const std::string& grad) {
     const auto outs = op.output_args();
     if (std::find(outs.begin(), outs.end(), grad) == outs.end()) return;
@@ -204,11 +218,12 @@ class Replicator {
     collective->attrs["groups"] = int32_t{1};
     GraphNode node;
     node.index = index;
-    const int owner = reduce_ ? least_loaded(grad) : 0;
-    if (reduce_) home_[grad] = owner;
+    const int owner = least_loaded(grad);
+    home_[grad] = owner;
+    const bool everywhere = options_.build.reduce_strategy == ReduceMode::kAllReduce && seen_.count(grad) != 0;
     for (int r = 0; r < options_.active; ++r) node.ins.push_back(graph_.var(grad, r, describe(grad)));
     for (int r = 0; r < options_.replicas; ++r) {
-      if (!reduce_ || r == owner) node.outs.push_back(graph_.var(grad, r, describe(grad)));
+      if (everywhere || r == owner) node.outs.push_back(graph_.var(grad, r, describe(grad)));
     }
     node.replica = owner;
     collective->inputs = {{"X", std::vector<std::string>(node.ins.size(), grad)}};
@@ -304,8 +319,9 @@ class Replicator {
   const ir::Block& block_;
   const ReplicateOptions& options_;
   Graph graph_;
-  bool reduce_ = false, training_ = false;
+  bool parallel_ = false, training_ = false;
   std::set<std::string> shared_, batch_dependent_;
+  std::set<std::string> seen_;       // gradients that are fetched, or read by other ops than updates
   std::map<std::string, int> home_;  // replica on which an update op's result, or a reduced gradient, is
   std::vector<int64_t> owned_elems_;
   std::vector<LossBranch> branches_;

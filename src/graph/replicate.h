@@ -23,7 +23,7 @@ struct ReplicateOptions {
 
 Graph replicate(const ir::Program& program, const ReplicateOptions& options);
 
-// Persistable variables that Reduce mode keeps once for all replicas: those that only optimizer ops write.
+// Persistable variables that exist once for all replicas of a process: those that only optimizer ops write.
 std::set<std::string> shared_persistables(const ir::Program& program);
 
 }  // namespace anabranch

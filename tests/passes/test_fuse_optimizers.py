@@ -54,7 +54,7 @@ def test_bits_are_those_of_single_updates(name, replicas):
 
     on, told = train(minimize, None, replicas)
     off, silent = train(minimize, False, replicas)
-    assert "applied, %d changes" % (6 * replicas) in line_of(told, "fuse_optimizers")
+    assert "applied, 6 changes" in line_of(told, "fuse_optimizers")
     assert "fuse_all_optimizer_ops is False" in line_of(silent, "fuse_optimizers")
     for key in off:
         np.testing.assert_array_equal(on[key], off[key], err_msg=key)

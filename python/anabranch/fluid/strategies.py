@@ -86,7 +86,7 @@ class BuildStrategy(Strategy):
         "bool or None: sums gradients in groups. None and True (default): the engine decides.", optional=True)
     fuse_broadcast_ops = Field(
         True, bool,
-        "bool or None: nothing to do on CPU: parameters are shared in Reduce mode. Default True.", optional=True)
+        "bool or None: nothing to do on CPU: replicas share their parameters. Default True.", optional=True)
     enable_auto_fusion = Field(False, bool, "bool: kernels generated at run time, for GPUs only. Default False.")
     sync_batch_norm = Field(
         False, bool,
