@@ -1,0 +1,147 @@
+"""A directed graph with labels and colours, and its form as DOT."""
+import re
+
+__all__ = ["Graph", "Node", "parse_dot"]
+
+
+class Node:
+    """A box (``shape`` "box") or a rounded label ("ellipse"). ``tip`` is shown when the mouse rests on it."""
+
+    __slots__ = ("key", "lines", "shape", "fill", "stroke", "tip")
+
+    def __init__(self, key, label, shape, fill, stroke, tip):
+        self.key, self.lines = key, label.split("\n")
+        self.shape, self.fill, self.stroke, self.tip = shape, fill, stroke, tip
+
+
+class Graph:
+    """Nodes in the order in which they were added, and edges between them.
+
+    Args:
+        title (str): stands above the picture. Default "".
+        legend (list of (str, str), optional): (text, colour) pairs, shown beside the title.
+    """
+
+    def __init__(self, title="", legend=()):
+        self.title, self.legend = title, list(legend)
+        self.nodes = {}
+        self.edges = []
+        self._known_edges = set()
+
+    def node(self, key, label, shape="box", fill="#ffffff", stroke="#666666", tip=""):
+        """Adds a node, or replaces the one of that key.
+
+        Returns:
+            Node: it.
+        """
+        self.nodes[key] = node = Node(key, label, shape, fill, stroke, tip)
+        return node
+
+    def edge(self, source, target, label=""):
+        """Adds an edge, once; nodes that are missing get their key as label."""
+        if (source, target) in self._known_edges:
+            return
+        for key in (source, target):
+            if key not in self.nodes:
+                self.node(key, str(key))
+        self._known_edges.add((source, target))
+        self.edges.append((source, target, label))
+
+    def dot(self):
+        """str: the graph in Graphviz's language.
+
+        Examples:
+            >>> from anabranch.drawing import Graph
+            >>> graph = Graph("t")
+            >>> _ = graph.node("a", 'say "x"')
+            >>> graph.edge("a", "b")
+            >>> print(graph.dot())
+            digraph "t" {
+              rankdir=TB;
+              node [fontname="Helvetica", fontsize=10, style=filled];
+              "a" [label="say \\\\"x\\\\"", shape=box, fillcolor="#ffffff", color="#666666"];
+              "b" [label="b", shape=box, fillcolor="#ffffff", color="#666666"];
+              "a" -> "b";
+            }
+            <BLANKLINE>
+        """
+        lines = ["digraph %s {" % _quoted(self.title or "graph"), "  rankdir=TB;",
+                 '  node [fontname="Helvetica", fontsize=10, style=filled];']
+        for node in self.nodes.values():
+            tip = ", tooltip=%s" % _quoted(node.tip) if node.tip else ""
+            lines.append("  %s [label=%s, shape=%s, fillcolor=%s, color=%s%s];" % (
+                _quoted(str(node.key)), _quoted("\n".join(node.lines)), node.shape, _quoted(node.fill),
+                _quoted(node.stroke), tip))
+        for source, target, label in self.edges:
+            more = " [label=%s]" % _quoted(label) if label else ""
+            lines.append("  %s -> %s%s;" % (_quoted(str(source)), _quoted(str(target)), more))
+        return "\n".join(lines) + "\n}\n"
+
+
+def _quoted(text):
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return '"%s"' % escaped
+
+
+# ---- reading
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_NAME = r'(?:%s|[A-Za-z_0-9.]+)' % _STRING
+_STATEMENT = re.compile(r"\s*(%s)\s*(?:->\s*(%s)\s*)?(?:\[((?:%s|[^\]\"])*)\])?\s*;" % (_NAME, _NAME, _STRING))
+_ATTRIBUTE = re.compile(r"(\w+)\s*=\s*(%s|[^\s,\]]+)" % _STRING)
+
+#: Graphviz's colour scheme pastel19, which graphs of replicas use.
+_PASTEL = ("#fbb4ae", "#b3cde3", "#ccebc5", "#decbe4", "#fed9a6", "#ffffcc", "#e5d8bd", "#fddaec", "#f2f2f2")
+
+
+def _plain(text):
+    if not text.startswith('"'):
+        return text
+    return re.sub(r"\\(.)", lambda m: "\n" if m.group(1) == "n" else m.group(1), text[1:-1])
+
+
+def _colour(text):
+    found = re.match(r"/pastel19/(\d)$", text)
+    return _PASTEL[int(found.group(1)) - 1] if found else text
+
+
+def parse_dot(text):
+    """The graph of a DOT file as this project writes it: one ``digraph``, statements that end with a semicolon.
+
+    Args:
+        text (str): the file's content.
+
+    Returns:
+        Graph: what is in it.
+
+    Raises:
+        ValueError: it does not begin with ``digraph NAME {``.
+
+    Examples:
+        >>> from anabranch import drawing
+        >>> drawing.parse_dot('digraph g { n1 [label="mul"]; n1 -> n2; }').edges
+        [('n1', 'n2', '')]
+    """
+    opening = re.match(r"\s*digraph\s*(%s)?\s*\{" % _NAME, text)
+    if not opening:
+        from ..fluid.errors import InvalidValue
+        raise InvalidValue("parse_dot: the text does not begin with digraph")
+    graph = Graph(_plain(opening.group(1) or ""))
+    at = opening.end()
+    while True:
+        found = _STATEMENT.match(text, at)
+        if not found:
+            at = text.find(";", at) + 1
+            if not at:
+                return graph
+            continue
+        at = found.end()
+        source, target = _plain(found.group(1)), found.group(2)
+        attributes = {key: _plain(value) for key, value in _ATTRIBUTE.findall(found.group(3) or "")}
+        if target is not None:
+            graph.edge(source, _plain(target), attributes.get("label", ""))
+        elif source not in ("node", "edge", "graph"):
+            shape = attributes.get("shape", "ellipse")
+            graph.node(source, attributes.get("label", source), shape,
+                       _colour(attributes.get("fillcolor", "#ffffff")), attributes.get("color", "#666666"),
+                       attributes.get("tooltip", ""))
