@@ -67,6 +67,14 @@ nb::list run(CompiledProgram& self, const nb::list& feeds, const std::vector<std
   return out;
 }
 
+nb::list memory_to_python(const std::vector<MemoryUse>& uses) {
+  nb::list out;
+  for (const MemoryUse& u : uses) {
+    out.append(nb::make_tuple(u.name, u.replica, static_cast<int>(u.kind), u.address, u.bytes));
+  }
+  return out;
+}
+
 void bind_strategies(nb::module_& m) {
   nb::enum_<ReduceMode>(m, "ReduceMode", nb::is_arithmetic())
       .value("AllReduce", ReduceMode::kAllReduce)
@@ -134,7 +142,9 @@ nb::object fetched_to_python(FetchedValue value, bool numpy) {
 
 void bind_engine(nb::module_& m) {
   bind_strategies(m);
-  nb::class_<CompiledProgram>(m, "CompiledProgram", "A program bound to a scope and a number of replicas.")
+  m.def("scope_memory", [](const Scope& scope) { return memory_to_python(memory_of(scope)); });
+  nb::class_<CompiledProgram>(m, "CompiledProgram", nb::is_weak_referenceable(),
+                              "A program bound to a scope and a number of replicas.")
       .def(
           "__init__",
           [](CompiledProgram* self, ir::ProgramRef program, std::shared_ptr<Scope> scope, int replicas,
@@ -157,6 +167,17 @@ void bind_engine(nb::module_& m) {
       .def("graph_dot", &CompiledProgram::graph_dot, Unlocked())
       .def("drop_temporaries", &CompiledProgram::drop_temporaries, Unlocked())
       .def("temporary_bytes", &CompiledProgram::temporary_bytes, Unlocked())
+      .def(
+          "memory",
+          [](const CompiledProgram& self) {
+            std::vector<MemoryUse> uses;
+            {
+              const nb::gil_scoped_release unlocked;  // another thread's run may have to end first
+              uses = self.memory();
+            }
+            return memory_to_python(uses);
+          },
+          "(name, replica, kind, address, bytes); kinds: 0 kept in a scope, 1 temporary, 2 fed.")
       .def(
           "set_probe",
           [](CompiledProgram& self, nb::object probe) {

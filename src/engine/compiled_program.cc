@@ -189,6 +189,13 @@ int64_t CompiledProgram::temporary_bytes() const {
   return bytes;
 }
 
+std::vector<MemoryUse> CompiledProgram::memory() const {
+  const Impl::Turn turn(*impl_);
+  std::vector<MemoryUse> out;
+  for (const Step& s : impl_->steps) s.add_memory(&out);
+  return out;
+}
+
 void CompiledProgram::set_probe(Probe probe) { impl_->probe = std::move(probe); }
 
 void CompiledProgram::set_plan_hook(PlanHook hook) { impl_->plan_hook = hook; }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/scope.h"
+#include "engine/memory_use.h"
 #include "graph/build_strategy.h"
 #include "ir/program.h"
 
@@ -62,6 +63,7 @@ class CompiledProgram {
   std::string graph_dot() const;
   void drop_temporaries();  // releases the memory of everything that is not persistable
   int64_t temporary_bytes() const;
+  std::vector<MemoryUse> memory() const;  // of the variables of all plans; what replicas share is listed for each
 
   // For tests: called before every node of a run with the op's type, replica and node index; may throw.
   using Probe = std::function<void(const std::string& op_type, int replica, int node)>;

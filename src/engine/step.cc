@@ -359,6 +359,22 @@ void Step::drop_temporaries() {
   laid_out_ = false;
 }
 
+void Step::add_memory(std::vector<MemoryUse>* out) const {
+  for (size_t v = 0; v < graph_.vars.size(); ++v) {
+    const GraphVar& var = graph_.vars[v];
+    const auto kind = var.desc.persistable ? MemoryUse::kKept : MemoryUse::kTemporary;
+    if (lowered_.values[v]) anabranch::add_memory(*lowered_.values[v], var.name, var.replica, kind, out);
+  }
+  for (size_t r = 0; r < feed_slots_.size(); ++r) {
+    for (size_t i = 0; i < feed_slots_[r].size(); ++i) {
+      const FeedSlot& slot = feed_slots_[r][i];
+      if (slot.keeps || !slot.laid_out) continue;
+      const auto bytes = slot.shape.numel() * static_cast<int64_t>(dtype_size(slot.dtype));
+      out->push_back({key_.feeds[i], static_cast<int>(r), MemoryUse::kFed, 0, bytes});
+    }
+  }
+}
+
 int64_t Step::temporary_bytes() const {
   int64_t bytes = memory_.bytes();
   for (const Value& v : lowered_.temporaries) {

@@ -8,6 +8,7 @@
 
 #include "engine/compiled_program.h"
 #include "engine/feed.h"
+#include "engine/memory_use.h"
 #include "engine/replica_values.h"
 #include "engine/step_profile.h"
 #include "exec/lower.h"
@@ -54,6 +55,7 @@ class Step {
   std::string dot() const { return to_dot(graph_); }
   void drop_temporaries();
   int64_t temporary_bytes() const;
+  void add_memory(std::vector<MemoryUse>* out) const;  // of its variables, and the size of the last batch
 
  private:
   struct FeedSlot {

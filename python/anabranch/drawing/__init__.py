@@ -14,6 +14,6 @@ True
 from .graph import Graph, parse_dot
 from .program import program_graph
 from .svg import to_svg
-from .write import write_picture
+from .write import draw_new, write_picture
 
-__all__ = ["Graph", "parse_dot", "program_graph", "to_svg", "write_picture"]
+__all__ = ["Graph", "draw_new", "parse_dot", "program_graph", "to_svg", "write_picture"]

@@ -53,13 +53,13 @@ class Graph:
         Examples:
             >>> from anabranch.drawing import Graph
             >>> graph = Graph("t")
-            >>> _ = graph.node("a", 'say "x"')
+            >>> _ = graph.node("a", "mul")
             >>> graph.edge("a", "b")
             >>> print(graph.dot())
             digraph "t" {
               rankdir=TB;
               node [fontname="Helvetica", fontsize=10, style=filled];
-              "a" [label="say \\\\"x\\\\"", shape=box, fillcolor="#ffffff", color="#666666"];
+              "a" [label="mul", shape=box, fillcolor="#ffffff", color="#666666"];
               "b" [label="b", shape=box, fillcolor="#ffffff", color="#666666"];
               "a" -> "b";
             }

@@ -122,12 +122,17 @@ def _order(layers):
     for sweep in range(ORDER_SWEEPS):
         down = sweep % 2 == 0
         for items in layers if down else reversed(layers):
-            def barycentre(item):
-                near = item.above if down else item.below
-                return sum(n.order for n in near) / len(near) if near else item.order
-            items.sort(key=barycentre)
+            items.sort(key=_barycentre_above if down else _barycentre_below)
             for at, item in enumerate(items):
                 item.order = at
+
+
+def _barycentre_above(item):
+    return sum(n.order for n in item.above) / len(item.above) if item.above else item.order
+
+
+def _barycentre_below(item):
+    return sum(n.order for n in item.below) / len(item.below) if item.below else item.order
 
 
 def _place(layers, gap):

@@ -28,8 +28,8 @@ def to_svg(graph):
 
     Examples:
         >>> from anabranch import drawing
-        >>> drawing.to_svg(drawing.parse_dot("digraph g { a -> b; }")).count("<path")
-        1
+        >>> drawing.to_svg(drawing.parse_dot("digraph g { a -> b; }")).count("<text")
+        3
     """
     sizes = {key: _size(node) for key, node in graph.nodes.items()}
     where, paths = layout(list(graph.nodes), [(s, t) for s, t, _ in graph.edges], lambda key: sizes[key][0])

@@ -1,12 +1,17 @@
 """Files of pictures: the suffix says which form."""
+import glob
 import os
 import shutil
 import subprocess
+import warnings
 
 from ..profiling.files import write_whole
+from .graph import parse_dot
 
-__all__ = ["write_picture"]
+__all__ = ["draw_new", "write_picture"]
 
+#: Larger graphs are not drawn unasked: nobody can read them, and it would take minutes.
+MOST_NODES = 5000
 GRAPHVIZ_FORMATS = (".png", ".pdf", ".ps", ".jpg")
 
 
@@ -45,3 +50,18 @@ def write_picture(graph, path):
         write_whole(path, done.stdout)
     else:
         raise InvalidValue("a picture is .svg, .dot, %s, got %r" % (", ".join(GRAPHVIZ_FORMATS), path))
+
+
+def draw_new(path):
+    """Draws ``path + "_<nn>_<pass>.dot"`` as .svg beside it, where there is none or the .dot is newer."""
+    for dot in sorted(glob.glob(glob.escape(path) + "_[0-9][0-9]_*.dot")):
+        picture = dot[:-len(".dot")] + ".svg"
+        if os.path.exists(picture) and os.path.getmtime(picture) >= os.path.getmtime(dot):
+            continue
+        with open(dot, encoding="utf-8") as f:
+            graph = parse_dot(f.read())
+        if len(graph.nodes) > MOST_NODES:
+            warnings.warn("%s has %d nodes, it is not drawn; `python -m anabranch.drawing %s` does it"
+                          % (dot, len(graph.nodes), dot), stacklevel=4)
+            continue
+        write_picture(graph, picture)

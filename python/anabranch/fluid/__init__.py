@@ -18,6 +18,7 @@ from . import (
     clip,
     compiler,
     data_feeder,
+    debugger,
     executor,
     initializer,
     io,
@@ -25,6 +26,7 @@ from . import (
     layers,
     lod_tensor,
     metrics,
+    net_drawer,
     nets,
     optimizer,
     parallel_executor,
@@ -69,6 +71,7 @@ from .legacy import (
     release_memory,
 )
 from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
+from .memory import memory_report
 from .parallel_executor import ParallelExecutor
 from .param_attr import ParamAttr, WeightNormParamAttr
 
@@ -77,10 +80,11 @@ __all__ = [
     "ExecutionStrategy", "Executor", "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "Scope",
     "Tensor", "Variable", "WeightNormParamAttr", "_Scope", "backward", "clip", "compiler", "core", "cpu_places",
     "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder",
-    "default_main_program", "default_startup_program", "device_guard", "disable_dygraph", "disable_imperative",
-    "embedding", "enable_dygraph", "enable_imperative", "executor", "framework", "get_flags", "global_scope",
-    "gradients", "in_dygraph_mode", "initializer", "io", "is_compiled_with_cuda", "layer_helper", "layers", "load",
-    "load_op_library", "load_program_state", "lod_tensor", "memory_optimize", "metrics", "name_scope", "nets",
-    "one_hot", "optimizer", "parallel_executor", "param_attr", "profiler", "program_guard", "reader", "regularizer",
-    "release_memory", "require_version", "save", "scope_guard", "set_flags", "set_program_state", "unique_name",
+    "debugger", "default_main_program", "default_startup_program", "device_guard", "disable_dygraph",
+    "disable_imperative", "embedding", "enable_dygraph", "enable_imperative", "executor", "framework", "get_flags",
+    "global_scope", "gradients", "in_dygraph_mode", "initializer", "io", "is_compiled_with_cuda", "layer_helper",
+    "layers", "load", "load_op_library", "load_program_state", "lod_tensor", "memory_optimize", "memory_report",
+    "metrics", "name_scope", "net_drawer", "nets", "one_hot", "optimizer", "parallel_executor", "param_attr",
+    "profiler", "program_guard", "reader", "regularizer", "release_memory", "require_version", "save", "scope_guard",
+    "set_flags", "set_program_state", "unique_name",
 ]

@@ -1,6 +1,8 @@
 """CompiledProgram: a program prepared for data-parallel runs, or for runs with another BuildStrategy."""
 from .. import _core
-from .errors import InvalidType, InvalidValue, NotOffered, Violated
+from ..drawing import draw_new, parse_dot, write_picture
+from . import memory
+from .errors import InvalidType, InvalidValue, NotAllowed, NotOffered, Violated
 from .feeding import FeedTable, one_feed
 from .fetching import check_numpy, fetch_names
 from .framework import OpRole, Program, Variable, cpu_places
@@ -144,6 +146,7 @@ class CompiledProgram:
             self._check_trainers(build)
         self._engine = _core.CompiledProgram(self._program.desc, scope, self._replicas(), self._is_data_parallel,
                                              self._loss_name or "", build._to_core(), execution._to_core(), share)
+        memory.track(self._engine, self._program)
         self._scope, self._executor_place = scope, place
         self._build_strategy, self._exec_strategy = build, execution
         build._finalize()
@@ -196,6 +199,8 @@ class CompiledProgram:
             self._readers = ProgramReaders(self._program)
         result = self._engine.run(self._feeds(feed), names, bool(return_numpy),
                                   bool(return_merged) or not self._is_data_parallel)
+        if self._build_strategy.debug_graphviz_path:
+            draw_new(self._build_strategy.debug_graphviz_path)
         if return_numpy:
             check_numpy(result, names)
         return result
@@ -218,6 +223,24 @@ class CompiledProgram:
             raise InvalidValue("a feed list has one dict for each of the %d replicas, got %d"
                                % (self._replicas(), len(feed)))
         return [self._table.accept(f) for f in feed]
+
+    def draw(self, path):
+        """Draws the graph of the last run, after all passes: every replica's operators and the sums between them.
+
+        Args:
+            path (str): file to write: .svg or .dot; .png, .pdf, .ps and .jpg where Graphviz is installed.
+
+        Returns:
+            None.
+
+        Raises:
+            RuntimeError: nothing has run yet. ValueError: another suffix. NotImplementedError: the suffix needs
+                Graphviz, which is not there. OSError: the file cannot be written.
+        """
+        dot = self._engine.graph_dot() if self._engine is not None else ""
+        if not dot:
+            raise NotAllowed("CompiledProgram.draw: there is no graph before the first run")
+        write_picture(parse_dot(dot), path)
 
     def explain(self):
         """str: which passes were applied to the graph of the last run, and why others were not."""

@@ -3,6 +3,7 @@ import collections
 import warnings
 
 from .. import _core
+from . import memory
 from .compiler import CompiledProgram
 from .errors import InvalidType, NotAllowed, Unsupported
 from .feeding import FeedTable, one_feed
@@ -28,6 +29,7 @@ class _Ready:
         self.program = program
         self.engine = _core.CompiledProgram(program.desc, scope, 1, False, "", _core.BuildStrategy(),
                                             _core.ExecutionStrategy(), None)
+        memory.track(self.engine, program)
         self.table = self.readers = None
         self.version = None
 

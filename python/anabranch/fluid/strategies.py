@@ -58,7 +58,8 @@ class BuildStrategy(Strategy):
         "value a replica.")
     debug_graphviz_path = Field(
         "", str,
-        "str: when not empty, the graph after each pass is written as <path>_<nn>_<pass>.dot.")
+        "str: when not empty, the graph after each pass is written as <path>_<nn>_<pass>.dot, and drawn beside it as "
+        ".svg unless it has more than 5000 nodes.")
     enable_sequential_execution = Field(False, bool, "bool: operations keep the order of the program. Default False.")
     enable_backward_optimizer_op_deps = Field(
         True, bool,

@@ -229,6 +229,31 @@ class Program:
             raise Violated("Program.to_string: throw_on_error and with_details are bool")
         return self.desc.to_text(with_details)
 
+    def draw(self, path, block=0, variables=True, highlights=None):
+        """Draws a block: operators by their part (forward, backward, optimizer, schedule), variables between them.
+
+        Args:
+            path (str): file to write: .svg or .dot; .png, .pdf, .ps and .jpg where Graphviz is installed.
+            block (int): number of the block. Default 0, the global one.
+            variables (bool): draws variables; else edges from operator to operator. Default True.
+            highlights (list of str, optional): names of variables to mark.
+
+        Returns:
+            None.
+
+        Raises:
+            ValueError: no such block, or another suffix. NotImplementedError: the suffix needs Graphviz, which is not
+                there. OSError: the file cannot be written.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> x = fluid.data("x", [None, 4])
+            >>> y = fluid.layers.fc(x, 2, act="relu")
+            >>> fluid.default_main_program().draw("program.svg")
+        """
+        from ...drawing import program_graph, write_picture
+        write_picture(program_graph(self.block(block), variables, highlights), path)
+
     def __str__(self):
         return self.to_string(True)
 

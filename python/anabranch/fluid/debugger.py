@@ -1,0 +1,161 @@
+"""Looking at programs: text, pictures, and runs that stop at the first NaN or infinity."""
+import os
+
+from ..drawing import program_graph, write_picture
+from ..profiling.files import write_whole
+from .errors import InvalidType
+from .framework import Program, get_flags, set_flags
+from .framework.block import Block
+
+__all__ = ["draw_block_graphviz", "pprint_block_codes", "pprint_program_codes", "prepare_fast_nan_inf_debug",
+           "run_fast_nan_inf_debug"]
+
+
+def pprint_program_codes(program_desc):
+    """Prints a program, block by block.
+
+    Args:
+        program_desc (Program): what to print.
+
+    Returns:
+        None.
+
+    Raises:
+        TypeError: another class.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> main = fluid.Program()
+        >>> with fluid.program_guard(main, fluid.Program()):
+        ...     x = fluid.data("x", [None, 2])
+        >>> fluid.debugger.pprint_program_codes(main)    # doctest: +ELLIPSIS
+        block 0...
+    """
+    if not isinstance(program_desc, Program):
+        raise InvalidType("pprint_program_codes: program_desc is a Program, got %s" % type(program_desc).__name__)
+    print(program_desc.to_string(True))
+
+
+def pprint_block_codes(block_desc, show_backward=False):
+    """Prints a block: its variables and operators.
+
+    Args:
+        block_desc (Block): what to print.
+        show_backward (bool): prints operators of the backward part and updates, too. Default False.
+
+    Returns:
+        None.
+
+    Raises:
+        TypeError: another class.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 2])
+        >>> y = fluid.layers.relu(x)
+        >>> fluid.debugger.pprint_block_codes(fluid.default_main_program().global_block())    # doctest: +ELLIPSIS
+        # block 0
+        ...relu...
+    """
+    if not isinstance(block_desc, Block):
+        raise InvalidType("pprint_block_codes: block_desc is a Block, got %s" % type(block_desc).__name__)
+    print("# block %d" % block_desc.idx)
+    forward = [op for op in block_desc.ops if show_backward or not _role(op) & 3]
+    used = {name for op in forward for name in op.input_arg_names + op.output_arg_names}
+    for name, var in block_desc.vars.items():
+        if name in used:
+            print(var)
+    for op in forward:
+        print(op)
+
+
+def _role(op):
+    return op.attr("op_role") if op.has_attr("op_role") else 0
+
+
+def draw_block_graphviz(block, highlights=None, path="./temp.dot"):
+    """Writes a block as DOT, and beside it as a picture.
+
+    Args:
+        block (Block|Program): what to draw; of a Program its global block.
+        highlights (list of str, optional): names of variables to mark.
+        path (str): the DOT file. The picture has the suffix .svg instead of .dot. Default "./temp.dot".
+
+    Returns:
+        None.
+
+    Raises:
+        TypeError: another class. OSError: a file cannot be written.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 2])
+        >>> y = fluid.layers.relu(x)
+        >>> fluid.debugger.draw_block_graphviz(fluid.default_main_program().global_block(), path="block.dot")
+        >>> import os
+        >>> sorted(os.listdir("."))
+        ['block.dot', 'block.svg']
+    """
+    if isinstance(block, Program):
+        block = block.global_block()
+    if not isinstance(block, Block):
+        raise InvalidType("draw_block_graphviz: block is a Block, got %s" % type(block).__name__)
+    graph = program_graph(block, highlights=highlights)
+    write_whole(path, graph.dot().encode("utf-8"))
+    write_picture(graph, os.path.splitext(path)[0] + ".svg")
+
+
+def prepare_fast_nan_inf_debug(_program):
+    """Nothing has to be prepared here: see :func:`run_fast_nan_inf_debug`.
+
+    Args:
+        _program (Program): the program.
+
+    Returns:
+        None.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.debugger.prepare_fast_nan_inf_debug(fluid.Program())
+    """
+
+
+def run_fast_nan_inf_debug(executor, program=None, feed=None, fetch_list=None, feed_var_name="feed",
+                           fetch_var_name="fetch", scope=None, return_numpy=True, use_program_cache=False,
+                           dump_core=True):
+    """Runs a program and stops at the first operator that computes a NaN or an infinity.
+
+    Args:
+        executor (Executor): what runs it.
+        program, feed, fetch_list, feed_var_name, fetch_var_name, scope, return_numpy, use_program_cache: as for
+            ``Executor.run``.
+        dump_core (bool): accepted; an exception tells more. Default True.
+
+    Returns:
+        list: what ``Executor.run`` returns.
+
+    Raises:
+        EnforceNotMet: a value is not finite; the message names operator, variable and element.
+
+    Examples:
+        >>> import numpy
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 1])
+        >>> y = fluid.layers.log(x)
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> zero = {"x": numpy.zeros((2, 1), "float32")}
+        >>> try:
+        ...     _ = fluid.debugger.run_fast_nan_inf_debug(exe, feed=zero, fetch_list=[y])
+        ... except fluid.core.EnforceNotMet as error:
+        ...     print(str(error).splitlines()[0])    # doctest: +ELLIPSIS
+        InvalidArgument: FLAGS_check_nan_inf: log_0.tmp_0 holds -inf at element 0 ...
+    """
+    flag = "FLAGS_check_nan_inf"
+    before = get_flags(flag)
+    set_flags({flag: True})
+    try:
+        return executor.run(program, feed=feed, fetch_list=fetch_list, feed_var_name=feed_var_name,
+                            fetch_var_name=fetch_var_name, scope=scope, return_numpy=return_numpy,
+                            use_program_cache=use_program_cache)
+    finally:
+        set_flags(before)

@@ -1,0 +1,198 @@
+"""Who holds the memory of this process."""
+import weakref
+
+from .. import _core
+from .errors import InvalidType
+from .framework import Program, default_main_program
+from .scope import global_scope
+
+__all__ = ["MemoryReport", "memory_report"]
+
+#: In the order in which memory that several hold is counted.
+OWNERS = ("parameters", "optimizer state", "gradients", "activations", "other")
+KEPT, TEMPORARY, FED = 0, 1, 2
+
+_engines: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
+
+
+def track(engine, program):
+    """Counts a compiled program in reports for as long as it lives."""
+    _engines[engine] = weakref.ref(program)
+
+
+def _owners_of(desc, owners):
+    """Name -> owner of the variables that a program keeps between runs, as far as it shows. A program without updates
+    (one that was loaded, for instance) reads nothing but parameters."""
+    states, parameters, written = set(), set(), set()
+    block = desc.block(0)
+    for op in block.ops():
+        written.update(op.output_arg_names())
+        slots = op.input_names()
+        if "Param" not in slots:
+            continue
+        parameters.update(op.input("Param"))
+        for slot in slots:
+            if slot not in ("Param", "Grad", "LearningRate"):
+                states.update(op.input(slot))
+    for var in block.vars():
+        if not var.persistable:
+            continue
+        if var.is_parameter or var.name in parameters:
+            owners[var.name] = "parameters"
+        elif var.name in states:
+            owners[var.name] = "optimizer state"
+        elif not parameters and var.name not in written:
+            owners.setdefault(var.name, "parameters")
+
+
+class _Covered:
+    """Addresses counted so far."""
+
+    def __init__(self):
+        self.ranges = []
+
+    def add(self, ranges):
+        """Counts the bytes of (begin, end) ranges that nobody has counted."""
+        fresh, at = 0, 0
+        merged = []
+        old = self.ranges
+        for begin, end in _united(ranges):
+            while at < len(old) and old[at][1] <= begin:
+                at += 1
+            taken, k = 0, at
+            while k < len(old) and old[k][0] < end:
+                taken += min(end, old[k][1]) - max(begin, old[k][0])
+                k += 1
+            fresh += end - begin - taken
+            merged.append((begin, end))
+        self.ranges = _united(old + merged)
+        return fresh
+
+
+def _united(ranges):
+    out = []
+    for begin, end in sorted(ranges):
+        if out and begin <= out[-1][1]:
+            out[-1] = (out[-1][0], max(end, out[-1][1]))
+        else:
+            out.append((begin, end))
+    return out
+
+
+def _of_process():
+    """Resident memory of the process in bytes: now, and at its peak."""
+    with open("/proc/self/status") as status:
+        lines = dict(line.split(":", 1) for line in status)
+    return tuple(int(lines[key].split()[0]) * 1024 for key in ("VmRSS", "VmHWM"))
+
+
+class MemoryReport(dict):
+    """Bytes by owner: a dict whose text is a table. Made by :func:`memory_report`.
+
+    Keys:
+        parameters, optimizer state: what programs keep between runs, all replicas together.
+        gradients, activations: temporaries of the plans. A plan hands memory on from one to another; what both
+            have used is counted as gradients.
+        feeds: the last batch of each plan. It lies in the caller's arrays.
+        other: other variables of scopes, and memory of the engine that no variable holds at the moment.
+        total: everything but the feeds.
+
+    Attributes:
+        variables (list of dict): name, replica, owner, bytes of each variable, the largest first.
+        unshared (int): what the temporaries would take if none shared memory.
+        resident, peak (int): resident memory of the whole process, Python and libraries included.
+    """
+
+    def __str__(self):
+        lines = ["%-18s %12s  %6s" % ("owner", "MB", "share")]
+        for owner in OWNERS + ("total",):
+            share = 100.0 * self[owner] / self["total"] if self["total"] else 0.0
+            lines.append("%-18s %12.3f  %5.1f%%" % (owner, self[owner] / 1e6, share))
+        lines.append("%-18s %12.3f  in the caller's arrays" % ("feeds", self["feeds"] / 1e6))
+        lines.append("")
+        lines.append("temporaries without shared memory: %.3f MB; process: %.1f MB resident, %.1f MB at its peak"
+                     % (self.unshared / 1e6, self.resident / 1e6, self.peak / 1e6))
+        if self.variables:
+            lines += ["", "%-12s %8s  %-16s %s" % ("MB", "replica", "owner", "variable")]
+            for entry in self.variables[:10]:
+                lines.append("%-12.3f %8d  %-16s %s" % (entry["bytes"] / 1e6, entry["replica"], entry["owner"],
+                                                        entry["name"]))
+        return "\n".join(lines) + "\n"
+
+    def to_dict(self):
+        """dict: the numbers and the variables, as plain values."""
+        return dict(self, variables=[dict(entry) for entry in self.variables], unshared=self.unshared,
+                    resident=self.resident, peak=self.peak)
+
+
+def memory_report(program=None, scope=None):
+    """Says who holds the memory: of every program that is ready to run, and of a scope.
+
+    Args:
+        program (Program, optional): a program whose variables are told apart, beside those that have run. Default
+            ``default_main_program()``.
+        scope (Scope, optional): whose variables are counted. Default ``global_scope()``.
+
+    Returns:
+        MemoryReport: bytes by owner; ``print`` shows a table, ``to_dict()`` gives everything as plain values.
+
+    Raises:
+        TypeError: an argument of another class.
+
+    Examples:
+        >>> import numpy
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 250])
+        >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1000, bias_attr=False))
+        >>> _ = fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> _ = exe.run(feed={"x": numpy.ones((10, 250), "float32")})
+        >>> report = fluid.memory_report()
+        >>> report["parameters"], report["optimizer state"], report["feeds"]
+        (1000000, 1000000, 10000)
+    """
+    if program is None:
+        program = default_main_program()
+    if not isinstance(program, Program):
+        raise InvalidType("memory_report: program is a Program, got %s" % type(program).__name__)
+    if scope is None:
+        scope = global_scope()
+    if not isinstance(scope, _core.Scope):
+        raise InvalidType("memory_report: scope is a Scope, got %s" % type(scope).__name__)
+    owners = {}
+    uses = list(_core.scope_memory(scope))
+    for engine, made_of in list(_engines.items()):
+        uses += engine.memory()
+        if made_of() is not None:
+            _owners_of(made_of().desc, owners)
+    _owners_of(program.desc, owners)
+    return _report(uses, owners)
+
+
+def _owner(name, kind, owners):
+    if kind == TEMPORARY:
+        return "gradients" if "@GRAD" in name else "activations"
+    return owners.get(name, "other")
+
+
+def _report(uses, owners):
+    ranges, entries = {owner: [] for owner in OWNERS}, {}
+    feeds = 0
+    for name, replica, kind, address, size in uses:
+        if kind == FED:
+            feeds += size
+            continue
+        owner = _owner(name, kind, owners)
+        ranges[owner].append((address, address + size))
+        entries[address, size, name] = dict(name=name, replica=replica, owner=owner, bytes=size)
+    covered = _Covered()
+    report = MemoryReport((owner, covered.add(ranges[owner])) for owner in OWNERS)
+    held = sum(report.values())
+    report["total"] = max(held, _core.resident_buffer_bytes())
+    report["other"] += report["total"] - held
+    report["feeds"] = feeds
+    report.unshared = sum(end - begin for owner in ("gradients", "activations") for begin, end in set(ranges[owner]))
+    report.variables = sorted(entries.values(), key=lambda entry: (-entry["bytes"], entry["name"], entry["replica"]))
+    report.resident, report.peak = _of_process()
+    return report

@@ -1,0 +1,30 @@
+#include "engine/memory_use.h"
+
+namespace anabranch {
+
+void add_memory(const Value& value, const std::string& name, int replica, MemoryUse::Kind kind,
+                std::vector<MemoryUse>* out) {
+  const auto add = [&](const void* data, size_t bytes) {
+    if (data && bytes) {
+      out->push_back({name, replica, kind, reinterpret_cast<uintptr_t>(data), static_cast<int64_t>(bytes)});
+    }
+  };
+  if (const auto* t = value.get<Tensor>()) {
+    add(t->raw(), t->bytes());
+  } else if (const auto* rows = value.get<SelectedRows>()) {
+    add(rows->value.raw(), rows->value.bytes());
+    add(rows->rows.data(), rows->rows.size() * sizeof(int64_t));
+  } else if (const auto* array = value.get<TensorArray>()) {
+    for (const Tensor& t : *array) add(t.raw(), t.bytes());
+  }
+}
+
+std::vector<MemoryUse> memory_of(const Scope& scope) {
+  std::vector<MemoryUse> out;
+  for (const std::string& name : scope.local_names()) {
+    add_memory(*scope.find_local(name), name, 0, MemoryUse::kKept, &out);
+  }
+  return out;
+}
+
+}  // namespace anabranch
