@@ -7,8 +7,9 @@
 
 namespace anabranch::data {
 
-void BadRows::admit(const Block& block, const std::string& file) {
+void BadRows::admit(const Block& block, const std::string& file, int64_t* rows) {
   for (const BadRow& row : block.bad) {
+    *rows = row.rows;
     const std::string message = bad_row_message(row, schema_, file, block.first_line + row.line);
     const int64_t count = ++count_;
     if (policy_.kind == BadRowPolicy::Kind::kRaise) {
@@ -19,6 +20,7 @@ void BadRows::admit(const Block& block, const std::string& file) {
     AB_CHECK(policy_.max_rows < 0 || count <= policy_.max_rows, InvalidArgument,
              "more than {} bad lines; the last one: {}", policy_.max_rows, message);
   }
+  *rows = block.rows();
 }
 
 void BadRows::put_aside(const BadRow& row, const std::string& message) {

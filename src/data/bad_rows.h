@@ -14,8 +14,9 @@ class BadRows {
  public:
   BadRows(const BadRowPolicy& policy, const Schema& schema) : policy_(policy), schema_(schema) {}
 
-  // Throws InvalidArgument for a row that the policy does not let pass; the block's first_line is known.
-  void admit(const Block& block, const std::string& file);
+  // Throws InvalidArgument for a row that the policy does not let pass, *rows being the number of good ones before it.
+  // The block's first_line is known.
+  void admit(const Block& block, const std::string& file, int64_t* rows);
   int64_t count() const { return count_.load(std::memory_order_relaxed); }
 
  private:

@@ -95,6 +95,11 @@ void Block::append(const uint32_t* row, size_t count) {
   begins.push_back(static_cast<uint32_t>(word_count));
 }
 
+void Block::keep_first(int64_t rows) {
+  begins.resize(static_cast<size_t>(rows) + 1);
+  word_count = begins.back();
+}
+
 Block Block::packed() const {
   Block copy;
   copy.reserve(word_count);

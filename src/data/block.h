@@ -33,6 +33,7 @@ enum class BadReason : int32_t {
 
 struct BadRow {
   int64_t line = 0;    // within the chunk, from 0
+  int64_t rows = 0;    // good ones before it in the chunk
   int64_t column = 0;  // byte, from 1
   int32_t slot = -1;   // Schema::slots; -1: the line as a whole, -2: ins_id, -3: content
   BadReason reason = BadReason::kLineEnds;
@@ -61,7 +62,8 @@ struct Block {
   void clear();                // memory stays
   void reserve(size_t count);  // room for so many words in all; keeps what there is
   void append(const uint32_t* row, size_t count);
-  Block packed() const;  // a copy without room to spare and without the bad rows
+  void keep_first(int64_t rows);  // drops the others
+  Block packed() const;           // a copy without room to spare and without the bad rows
 };
 
 // Where the slots of a sample lie.

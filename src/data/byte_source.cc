@@ -58,6 +58,7 @@ class CommandSource final : public ByteSource {
       : child_(settings.pipe_command, path, {settings.silence_s, settings.command_limit_s}, stop) {}
 
   size_t read(char* to, size_t capacity) override { return child_.read(to, capacity); }
+  bool waits() override { return child_.waits(); }
   int64_t consumed() const override { return child_.consumed(); }
 
  private:

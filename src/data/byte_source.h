@@ -16,6 +16,8 @@ class ByteSource {
   // At least one byte, or 0 at the end. Throws Unavailable, or InvalidArgument for damaged compressed data, and never
   // gives a short file as a whole one.
   virtual size_t read(char* to, size_t capacity) = 0;
+  // Whether the next read would wait for more than a moment.
+  virtual bool waits() { return false; }
   // Bytes of the file itself that were used so far, for the share of the input that is done.
   virtual int64_t consumed() const = 0;
 };

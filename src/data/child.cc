@@ -20,6 +20,7 @@ extern char** environ;
 namespace anabranch::data {
 namespace {
 
+constexpr int kMomentMs = 20;
 constexpr int kLookMs = 50;           // how soon a stop is seen
 constexpr size_t kStderrTail = 2000;  // bytes kept for messages
 constexpr int kPipeBytes = 1 << 20;   // asked for, so that reader and command change places less often
@@ -153,6 +154,8 @@ bool Child::wait_readable(int timeout_ms) {
 
 // The offset of a file is shared with the process that has it as its stdin.
 int64_t Child::consumed() const { return std::max<off_t>(lseek(in_, 0, SEEK_CUR), 0); }
+
+bool Child::waits() { return !ended_ && !wait_readable(kMomentMs); }
 
 void Child::check_limits() {
   const int64_t at = consumed();

@@ -26,6 +26,7 @@ class Child {
   // At least one byte, or 0 at the end: the command has ended with status 0. Throws Unavailable for any other end, and
   // when a limit is passed; returns 0 with stopped() when it was told to give up.
   size_t read(char* to, size_t capacity);
+  bool waits();  // a read would wait for more than kMomentMs
   bool stopped() const { return stop_->load(std::memory_order_relaxed); }
   int64_t consumed() const;  // bytes of its input
 

@@ -73,9 +73,12 @@ class BatchStream {
   virtual ~BatchStream() = default;
 
   // Fills *batch and returns true; false at the end of the data, for every consumer. Waits for the reader if need be.
+  // ordered: all full batches before a bad line are given out, then comes the error.
   // Throws the first error of the pass: InvalidArgument (a bad row), NotFound, Unavailable (files, commands).
   virtual bool next(Batch* batch) = 0;
-  virtual void close() = 0;  // wakes the consumers: their next() returns false. Any thread may call it
+  // Wakes the consumers, whose next() returns false; ends the reader's threads and commands and waits for them. Any
+  // thread may call it.
+  virtual void close() = 0;
 
   virtual const Schema& schema() const = 0;
   virtual Statistics statistics() const = 0;  // at any time

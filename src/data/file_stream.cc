@@ -26,7 +26,7 @@ class FileStream final : public BatchStream {
 
   void close() override {
     closed_ = true;
-    pipeline_.stop();
+    pipeline_.finish();
   }
   const Schema& schema() const override { return pipeline_.settings().schema; }
   Statistics statistics() const override { return pipeline_.statistics(); }

@@ -42,7 +42,7 @@ class Input {
   virtual int64_t consumed() const = 0;  // bytes of the file claimed so far
 };
 
-// Text, cut behind the last line end of about 256 KiB. Where it is cut depends on the text only.
+// Text, cut behind the last line end of about 256 KiB.
 std::unique_ptr<Input> text_input(std::unique_ptr<ByteSource> source, std::shared_ptr<const RowParser> parser,
                                   int64_t max_line_bytes);
 

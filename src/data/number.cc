@@ -50,9 +50,9 @@ bool too_small(std::string_view token, bool hexadecimal) {
 Spelling careful_float(std::string_view token, float* value) {
   const bool negative = !token.empty() && token[0] == '-';
   if (!token.empty() && (negative || token[0] == '+')) token.remove_prefix(1);
-  if (token.empty() || token[0] == '-' || token[0] == '+') return Spelling::kNone;
   const bool hexadecimal = is_hexadecimal(token);
   if (hexadecimal) token.remove_prefix(2);
+  if (token.empty() || token[0] == '-' || token[0] == '+') return Spelling::kNone;  // from_chars takes a minus
   float v = 0;
   const char* const last = token.data() + token.size();
   const auto format = hexadecimal ? std::chars_format::hex : std::chars_format::general;

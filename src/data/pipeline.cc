@@ -40,10 +40,7 @@ Pipeline::Pipeline(const Settings& settings, PipelineOptions options)
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this, i] { work(i); });
 }
 
-Pipeline::~Pipeline() {
-  stop();
-  for (auto& thread : threads_) thread.join();
-}
+Pipeline::~Pipeline() { finish(); }
 
 void Pipeline::stop() {
   stop_ = true;
@@ -232,20 +229,34 @@ bool Pipeline::take(Ready* ready) {
 std::unique_ptr<Block> Pipeline::next() {
   Ready ready;
   if (!take(&ready)) return nullptr;
+  int64_t rows = 0;
   try {
     if (ready.error) std::rethrow_exception(ready.error);
-    if (!ready.block->bad.empty()) {
-      ready.block->first_line = first_line_of(*ready.block);
-      bad_rows_.admit(*ready.block, settings_.files[static_cast<size_t>(ready.block->file)]);
-    }
+    if (ready.block->bad.empty()) return std::move(ready.block);
+    ready.block->first_line = first_line_of(*ready.block);
+    bad_rows_.admit(*ready.block, settings_.files[static_cast<size_t>(ready.block->file)], &rows);
   } catch (...) {
-    const std::lock_guard lock(mutex_);
-    if (!error_) error_ = std::current_exception();
-    failed_ = true;
-    room_.notify_all();
-    throw;
+    fail(std::current_exception());
+    if (rows == 0) throw;
+    ready.block->keep_first(rows);  // then comes the error
   }
   return std::move(ready.block);
+}
+
+// No thread and no command is left when the caller hears of it.
+void Pipeline::fail(std::exception_ptr error) {
+  finish();
+  const std::lock_guard lock(mutex_);
+  if (!error_) error_ = std::move(error);
+}
+
+void Pipeline::finish() {
+  stop();
+  const std::lock_guard lock(finish_mutex_);
+  for (auto& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+  for (auto& lane : lanes_) lane->input.reset();
 }
 
 // Pieces before this one have been claimed: they get finished, unless their thread fails and ends.

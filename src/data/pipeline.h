@@ -32,10 +32,10 @@ class Pipeline {
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
 
-  // The next block, bad rows seen to; null at the end, or after stop(). Throws the first error, then always that one.
+  // The next block, bad rows seen to; null at the end, or after finish(). Throws the first error, then always that one.
   std::unique_ptr<Block> next();
   void recycle(std::unique_ptr<Block> block);  // its memory serves again. Any thread
-  void stop();                                 // any thread; returns at once
+  void finish();  // ends threads and commands, and waits for them; next() gives nothing more. Any thread
 
   const Settings& settings() const { return settings_; }
   Statistics statistics() const;
@@ -62,6 +62,8 @@ class Pipeline {
   };
 
   void work(int thread);
+  void stop();
+  void fail(std::exception_ptr error);
   bool wait_for_room();
   bool claim(int thread, Job* job);
   bool claim_in(Lane* lane, Job* job);
@@ -94,6 +96,7 @@ class Pipeline {
   int64_t input_bytes_ = 0;
   std::atomic<int64_t> consumed_bytes_{0};
 
+  std::mutex finish_mutex_;
   std::vector<std::thread> threads_;
 };
 

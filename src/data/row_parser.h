@@ -38,7 +38,7 @@ class RowWriter {
     ++out_->lines;
   }
   void refuse(int64_t column, int32_t slot, BadReason reason, std::string_view text) {
-    out_->bad.push_back({out_->lines, column, slot, reason, std::string(text)});
+    out_->bad.push_back({out_->lines, out_->rows(), column, slot, reason, std::string(text)});
     ++out_->lines;
   }
 

@@ -65,13 +65,14 @@ class TextInput final : public Input {
     raw->size += count;
   }
 
-  // Reads until there are `wanted` bytes, or to the end.
+  // Reads until there are `wanted` bytes, or to the end; or there is a line and a command takes its time for the next.
   void fill(Buffer* raw, size_t wanted) {
     raw->reserve(wanted + kTextPadding);
     while (!ended_ && raw->size < wanted) {
       const size_t n = source_->read(raw->data() + raw->size, wanted - raw->size);
       raw->size += n;
       ended_ = n == 0;
+      if (!ended_ && raw->size < wanted && memrchr(raw->data(), '\n', raw->size) && source_->waits()) return;
     }
   }
 

@@ -18,8 +18,10 @@ from . import (
     clip,
     compiler,
     data_feeder,
+    dataset,
     debugger,
     executor,
+    incubate,
     initializer,
     io,
     layer_helper,
@@ -39,7 +41,9 @@ from .backward import gradients
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope, Tensor, _Scope
 from .data import data
+from .data_feed_desc import DataFeedDesc
 from .data_feeder import DataFeeder
+from .dataset import DatasetFactory, InMemoryDataset, QueueDataset
 from .executor import Executor, global_scope, scope_guard
 from .framework import (
     ComplexVariable,
@@ -60,6 +64,7 @@ from .framework import (
     require_version,
     set_flags,
 )
+from .incubate import data_generator
 from .input import embedding, one_hot
 from .io import load, load_program_state, save, set_program_state
 from .legacy import (
@@ -76,15 +81,16 @@ from .parallel_executor import ParallelExecutor
 from .param_attr import ParamAttr, WeightNormParamAttr
 
 __all__ = [
-    "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable", "DataFeeder",
-    "ExecutionStrategy", "Executor", "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "Scope",
-    "Tensor", "Variable", "WeightNormParamAttr", "_Scope", "backward", "clip", "compiler", "core", "cpu_places",
-    "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder",
-    "debugger", "default_main_program", "default_startup_program", "device_guard", "disable_dygraph",
+    "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable",
+    "DataFeedDesc", "DataFeeder", "DatasetFactory", "ExecutionStrategy", "Executor", "InMemoryDataset", "LoDTensor",
+    "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Scope", "Tensor", "Variable",
+    "WeightNormParamAttr", "_Scope", "backward", "clip", "compiler", "core", "cpu_places", "create_lod_tensor",
+    "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder", "data_generator",
+    "dataset", "debugger", "default_main_program", "default_startup_program", "device_guard", "disable_dygraph",
     "disable_imperative", "embedding", "enable_dygraph", "enable_imperative", "executor", "framework", "get_flags",
-    "global_scope", "gradients", "in_dygraph_mode", "initializer", "io", "is_compiled_with_cuda", "layer_helper",
-    "layers", "load", "load_op_library", "load_program_state", "lod_tensor", "memory_optimize", "memory_report",
-    "metrics", "name_scope", "net_drawer", "nets", "one_hot", "optimizer", "parallel_executor", "param_attr",
-    "profiler", "program_guard", "reader", "regularizer", "release_memory", "require_version", "save", "scope_guard",
-    "set_flags", "set_program_state", "unique_name",
+    "global_scope", "gradients", "in_dygraph_mode", "incubate", "initializer", "io", "is_compiled_with_cuda",
+    "layer_helper", "layers", "load", "load_op_library", "load_program_state", "lod_tensor", "memory_optimize",
+    "memory_report", "metrics", "name_scope", "net_drawer", "nets", "one_hot", "optimizer", "parallel_executor",
+    "param_attr", "profiler", "program_guard", "reader", "regularizer", "release_memory", "require_version", "save",
+    "scope_guard", "set_flags", "set_program_state", "unique_name",
 ]

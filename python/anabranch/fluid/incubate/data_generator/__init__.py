@@ -1,0 +1,172 @@
+"""Programs that turn lines of any kind into MultiSlot text, to be used as the pipe command of a data set.
+
+>>> class Words(MultiSlotDataGenerator):
+...     def generate_sample(self, line):
+...         def samples():
+...             yield [("words", [3, 14, 15]), ("label", [1])]
+...         return samples
+>>> Words().run_from_memory()
+3 3 14 15 1 1
+"""
+import numbers
+import sys
+
+from ...errors import InvalidType, InvalidValue, NotOffered
+
+__all__ = ["MultiSlotDataGenerator", "MultiSlotStringDataGenerator"]
+
+_EXPECTED = "expected a list or tuple of slots: [(name, [value, ...]), ...]"
+
+
+class DataGenerator:
+    """What all generators have in common. Derive from one of the classes below, and write ``generate_sample``."""
+
+    def __init__(self):
+        self._proto_info = None
+        self.batch_size_ = 32
+
+    def set_batch(self, batch_size):
+        """Samples that ``generate_batch`` is given at once.
+
+        Args:
+            batch_size (int): at least 1. Default of a new generator: 32.
+
+        Raises:
+            TypeError: no int. ValueError: below 1.
+        """
+        if isinstance(batch_size, bool) or not isinstance(batch_size, numbers.Integral):
+            raise InvalidType("set_batch: batch_size is an int, got %s" % type(batch_size).__name__)
+        if batch_size < 1:
+            raise InvalidValue("set_batch: batch_size is at least 1, got %d" % batch_size)
+        self.batch_size_ = int(batch_size)
+
+    def generate_sample(self, line):
+        """The samples of a line; to be written by the user.
+
+        Args:
+            line (str): of the input, with its end; None for ``run_from_memory``.
+
+        Returns:
+            callable: gives an iterable of samples; a sample is ``[(name, [value, ...]), ...]`` with the slots in their
+            order, or None, which is left out.
+
+        Raises:
+            NotImplementedError: it was not written.
+        """
+        raise NotOffered("generate_sample: write this function so that it returns a generator of samples, each one "
+                         "[(name, [value, ...]), ...] or ((name, [value, ...]), ...)")
+
+    def generate_batch(self, samples):
+        """What is written for ``batch_size`` samples at once; may be written by the user. Default: the samples.
+
+        Args:
+            samples (list): what ``generate_sample`` gave.
+
+        Returns:
+            callable: gives an iterable of samples.
+        """
+        return lambda: iter(samples)
+
+    def run_from_memory(self):
+        """Writes the samples of ``generate_sample(None)`` to stdout."""
+        self._write(self.generate_sample(None)())
+
+    def run_from_stdin(self):
+        """Writes the samples of each line of stdin to stdout."""
+        self._write(sample for line in sys.stdin for sample in self.generate_sample(line)())
+
+    def _write(self, samples):
+        group = []
+        for sample in samples:
+            if sample is None:
+                continue
+            group.append(sample)
+            if len(group) == self.batch_size_:
+                self._write_batch(group)
+                group = []
+        if group:
+            self._write_batch(group)
+
+    def _write_batch(self, group):
+        for sample in self.generate_batch(group)():
+            sys.stdout.write(self._gen_str(sample))
+
+    def _gen_str(self, line):
+        raise NotOffered("DataGenerator: derive from MultiSlotDataGenerator or MultiSlotStringDataGenerator")
+
+
+def _check_sample(sample):
+    if not isinstance(sample, (list, tuple)):
+        raise InvalidValue("a sample is a %s, %s" % (type(sample).__name__, _EXPECTED))
+
+
+class MultiSlotDataGenerator(DataGenerator):
+    """Writes samples of ints and floats, and checks them: all have the same slots, and no slot is empty.
+
+    Raises (while it runs):
+        ValueError: a sample that is no list or tuple; a name that is no str; values that are no list, or none; slots
+        that differ from those of the first sample; a value that is neither int nor float.
+
+    Examples:
+        >>> class Pairs(MultiSlotDataGenerator):
+        ...     def generate_sample(self, line):
+        ...         return lambda: [[("x", [0.5, n]), ("y", [n])] for n in range(2)]
+        >>> Pairs().run_from_memory()
+        2 0.5 0 1 0
+        2 0.5 1 1 1
+    """
+
+    def _gen_str(self, line):
+        _check_sample(line)
+        known = self._proto_info
+        if known is not None and len(line) != len(known):
+            raise InvalidValue("a sample has %d slots, the first one had %d" % (len(line), len(known)))
+        info = list(known) if known is not None else [None] * len(line)
+        fields = []
+        for place, (name, values) in enumerate(line):
+            self._check_slot(name, values, info[place])
+            floats = [self._is_float(name, value) for value in values]
+            kind = "float" if any(floats) or (info[place] and info[place][1] == "float") else "uint64"
+            info[place] = (name, kind)
+            fields.append(str(len(values)))
+            fields += [str(value if is_float else int(value)) for value, is_float in zip(values, floats)]
+        self._proto_info = info
+        return " ".join(fields) + "\n"
+
+    @staticmethod
+    def _check_slot(name, values, known):
+        if not isinstance(name, str):
+            raise InvalidValue("the name of a slot is a str, got %s" % type(name).__name__)
+        if not isinstance(values, list):
+            raise InvalidValue("the values of slot %s are a list, got %s" % (name, type(values).__name__))
+        if not values:
+            raise InvalidValue("slot %s is empty: put a padding value into it" % name)
+        if known is not None and known[0] != name:
+            raise InvalidValue("a sample has slot %s where the first one had %s" % (name, known[0]))
+
+    @staticmethod
+    def _is_float(name, value):
+        if isinstance(value, numbers.Integral):
+            return False
+        if isinstance(value, numbers.Real):
+            return True
+        raise InvalidValue("a value of slot %s is neither int nor float: %r" % (name, value))
+
+
+class MultiSlotStringDataGenerator(DataGenerator):
+    """Writes samples whose values are strings already; faster, and nothing but the sample itself is checked.
+
+    Raises (while it runs):
+        ValueError: a sample that is no list or tuple.
+
+    Examples:
+        >>> class Copy(MultiSlotStringDataGenerator):
+        ...     def generate_sample(self, line):
+        ...         return lambda: [[("x", ["0.5", "2"]), ("y", ["1"])]]
+        >>> Copy().run_from_memory()
+        2 0.5 2 1 1
+    """
+
+    def _gen_str(self, line):
+        _check_sample(line)
+        return " ".join(" ".join([str(len(values)), *values]) for _, values in line) + "\n"
