@@ -4,12 +4,20 @@
 
 #include "base/error.h"
 #include "data/input.h"
+#include "data/row_format.h"
 
 namespace anabranch::data {
 
 void RowWriter::grow(size_t words) { out_->reserve(std::max(out_->word_count + words, 2 * out_->word_capacity)); }
 
-std::unique_ptr<RowParser> make_parser(const Settings& settings) { return make_multi_slot_parser(settings.schema); }
+std::unique_ptr<RowParser> make_parser(const Settings& settings) {
+  settings.schema.check();
+  if (settings.format.empty()) return make_multi_slot_parser(settings.schema);
+  AB_CHECK(!settings.schema.ins_id && !settings.schema.content, InvalidArgument,
+           "instance ids and contents are parts of MultiSlot text; the schema of the data has none");
+  const RowFormat format = parse_row_format(settings.format);
+  return format.libsvm ? make_libsvm_parser(settings.schema, format) : make_columns_parser(settings.schema, format);
+}
 
 std::unique_ptr<Input> open_input(const Settings& settings, const std::string& path,
                                   std::shared_ptr<const RowParser> parser, const std::atomic<bool>* stop) {

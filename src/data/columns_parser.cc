@@ -1,0 +1,198 @@
+// Lines of columns: tab- or comma-separated text and the like. A field may be quoted ("a,b", "" for a quote) unless the
+// separator is a tab; a quoted field ends in its line.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "data/number.h"
+#include "data/row_format.h"
+
+namespace anabranch::data {
+namespace {
+
+struct Plan {
+  ColumnRule rule;
+  int32_t slot = 0;
+  bool is_float = false;
+  bool counted = false;  // a count precedes the values
+};
+
+struct Field {
+  std::string_view text;
+  int64_t column;  // byte at which it begins, from 1
+};
+
+std::vector<Plan> plan_columns(const Schema& schema, const RowFormat& format) {
+  std::vector<Plan> plans;
+  for (size_t i = 0; i < schema.slots.size(); ++i) {
+    const Slot& slot = schema.slots[i];
+    if (!slot.used) continue;
+    const auto rule = std::find_if(format.rules.begin(), format.rules.end(),
+                                   [&](const ColumnRule& r) { return r.slot == slot.name; });
+    AB_CHECK(rule != format.rules.end(), InvalidArgument, "the schema of the data has no line for slot {}", slot.name);
+    AB_CHECK(!slot.is_float() || (!rule->hash && !rule->split), InvalidArgument,
+             "slot {} is float32: \"hash\" and \"split\" are for int64", slot.name);
+    AB_CHECK(slot.is_float() || !rule->log, InvalidArgument, "slot {} is int64: \"log\" is for float32", slot.name);
+    const auto columns = static_cast<int64_t>(rule->columns.size());
+    AB_CHECK(!slot.dense || (slot.values() == columns && !rule->split), InvalidArgument,
+             "slot {} is dense, of shape {} a sample, but the schema gives it {} columns{}", slot.name,
+             slot.shape.str(), columns, rule->split ? ", to be split" : "");
+    AB_CHECK(slot.is_float() || (rule->missing == std::trunc(rule->missing) && std::fabs(rule->missing) < 0x1p53),
+             InvalidArgument, "slot {} is int64: what stands for an empty column is a whole number", slot.name);
+    plans.push_back({*rule, static_cast<int32_t>(i), slot.is_float(), !slot.dense});
+  }
+  return plans;
+}
+
+class ColumnsParser final : public RowParser {
+ public:
+  ColumnsParser(const Schema& schema, const RowFormat& format)
+      : plans_(plan_columns(schema, format)), separator_(format.separator), header_(format.header) {
+    for (const Plan& plan : plans_) {
+      for (const int64_t column : plan.rule.columns) fields_ = std::max(fields_, static_cast<size_t>(column) + 1);
+    }
+  }
+
+  void parse(std::string_view text, Block* out) const override {
+    RowWriter writer(out);
+    std::vector<Field> fields;
+    std::string unquoted;
+    bool skip = header_ && out->chunk == 0;
+    while (!text.empty()) {
+      const size_t end = text.find('\n');
+      std::string_view line = text.substr(0, end);
+      text.remove_prefix(end + 1);
+      if (skip) {
+        skip = false;
+        ++out->lines;
+        continue;
+      }
+      row(line, &fields, &unquoted, &writer);
+    }
+  }
+
+ private:
+  struct Bad {
+    int64_t column;
+    int32_t slot;
+    BadReason reason;
+  };
+
+  void row(std::string_view whole, std::vector<Field>* fields, std::string* unquoted, RowWriter* writer) const {
+    std::string_view line = whole;
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    Bad bad{1, -1, BadReason::kFieldCount};
+    unquoted->clear();
+    unquoted->reserve(line.size());  // its bytes must not move: fields point to them
+    if (!cut(line, fields, unquoted, &bad)) return writer->refuse(bad.column, bad.slot, bad.reason, whole);
+    if (fields->size() < fields_) {
+      return writer->refuse(static_cast<int64_t>(line.size()) + 1, -1, BadReason::kFieldCount, whole);
+    }
+    // A value takes a byte of text, or is a missing one of a column.
+    uint32_t* out = writer->room(2 * line.size() + 3 * (fields_ + plans_.size()) + 2);
+    for (const Plan& plan : plans_) {
+      if (!slot_values(plan, *fields, &out, &bad)) return writer->refuse(bad.column, plan.slot, bad.reason, whole);
+    }
+    writer->keep(out);
+  }
+
+  bool cut(std::string_view line, std::vector<Field>* fields, std::string* unquoted, Bad* bad) const {
+    fields->clear();
+    size_t at = 0;
+    for (;;) {
+      const auto column = static_cast<int64_t>(at) + 1;
+      if (at < line.size() && line[at] == '"' && separator_ != '\t') {
+        const size_t begin = unquoted->size();
+        at = unquote(line, at, unquoted);
+        if (at == std::string_view::npos || (at < line.size() && line[at] != separator_)) {
+          *bad = {column, -1, BadReason::kQuote};
+          return false;
+        }
+        fields->push_back({std::string_view(*unquoted).substr(begin), column});
+      } else {
+        const auto* begin = line.data() + at;
+        const auto* found = static_cast<const char*>(std::memchr(begin, separator_, line.size() - at));
+        const size_t end = found ? static_cast<size_t>(found - line.data()) : line.size();
+        fields->push_back({line.substr(at, end - at), column});
+        at = end;
+      }
+      if (at == line.size()) return true;
+      ++at;
+    }
+  }
+
+  // What is behind the quote that ends the field, or npos.
+  static size_t unquote(std::string_view line, size_t at, std::string* unquoted) {
+    for (++at; at < line.size(); ++at) {
+      if (line[at] == '"') {
+        if (at + 1 == line.size() || line[at + 1] != '"') return at + 1;
+        ++at;
+      }
+      *unquoted += line[at];
+    }
+    return std::string_view::npos;
+  }
+
+  static bool slot_values(const Plan& plan, const std::vector<Field>& fields, uint32_t** out, Bad* bad) {
+    uint32_t* const count = *out;
+    if (plan.counted) ++*out;
+    int64_t values = 0;
+    for (const int64_t column : plan.rule.columns) {
+      Field field = fields[static_cast<size_t>(column)];
+      for (;;) {
+        const size_t end = plan.rule.split ? field.text.find(plan.rule.split) : std::string_view::npos;
+        const Field part{field.text.substr(0, end), field.column};
+        if (!(plan.is_float ? float_value(plan, part, out, bad) : id_value(plan, part, column, out, bad))) return false;
+        ++values;
+        if (end == std::string_view::npos) break;
+        field.text.remove_prefix(end + 1);
+        field.column += static_cast<int64_t>(end) + 1;
+      }
+    }
+    if (plan.counted) *count = static_cast<uint32_t>(values);
+    return true;
+  }
+
+  static bool float_value(const Plan& plan, const Field& field, uint32_t** out, Bad* bad) {
+    auto value = static_cast<float>(plan.rule.missing);
+    const Spelling spelling = field.text.empty() ? Spelling::kGood : careful_float(field.text, &value);
+    if (spelling != Spelling::kGood) {
+      *bad = {field.column, 0, spelling == Spelling::kNone ? BadReason::kNotFloat : BadReason::kFloatRange};
+      return false;
+    }
+    if (plan.rule.log && !field.text.empty()) value = value > 0 ? std::log1p(value) : 0;
+    std::memcpy((*out)++, &value, sizeof value);
+    return true;
+  }
+
+  static bool id_value(const Plan& plan, const Field& field, int64_t column, uint32_t** out, Bad* bad) {
+    auto value = static_cast<uint64_t>(static_cast<int64_t>(plan.rule.missing));
+    if (plan.rule.hash) {
+      const auto wide = static_cast<unsigned __int128>(hash_bytes(field.text, static_cast<uint64_t>(column)));
+      value = static_cast<uint64_t>((wide * plan.rule.hash) >> 64);
+    } else if (!field.text.empty()) {
+      const Spelling spelling = careful_id(field.text, &value);
+      if (spelling != Spelling::kGood) {
+        *bad = {field.column, 0, spelling == Spelling::kNone ? BadReason::kNotId : BadReason::kIdRange};
+        return false;
+      }
+    }
+    std::memcpy(*out, &value, sizeof value);
+    *out += 2;
+    return true;
+  }
+
+  std::vector<Plan> plans_;
+  char separator_;
+  bool header_;
+  size_t fields_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<RowParser> make_columns_parser(const Schema& schema, const RowFormat& format) {
+  return std::make_unique<ColumnsParser>(schema, format);
+}
+
+}  // namespace anabranch::data

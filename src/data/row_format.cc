@@ -1,0 +1,144 @@
+#include "data/row_format.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <sstream>
+
+#include "base/error.h"
+#include "data/number.h"
+
+namespace anabranch::data {
+namespace {
+
+[[noreturn]] void bad_schema(const std::string& line, const char* why) {
+  AB_THROW(InvalidArgument, "the schema of the data has a line that cannot be understood: \"{}\": {}", line, why);
+}
+
+uint64_t number(const std::string& text, const std::string& line) {
+  uint64_t value = 0;
+  const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  if (!digits || careful_id(text, &value) != Spelling::kGood) bad_schema(line, "a whole number is missing");
+  return value;
+}
+
+std::vector<int64_t> column_list(const std::string& text, const std::string& line) {
+  constexpr uint64_t kMost = 100000;
+  std::vector<int64_t> columns;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const size_t dash = part.find('-');
+    const uint64_t first = number(part.substr(0, dash), line);
+    const uint64_t last = dash == std::string::npos ? first : number(part.substr(dash + 1), line);
+    if (last < first || last > kMost) bad_schema(line, "columns are given as 3 or 3-5 or 3,7, up to 100000");
+    for (uint64_t c = first; c <= last; ++c) columns.push_back(static_cast<int64_t>(c));
+  }
+  if (columns.empty()) bad_schema(line, "there are no columns");
+  return columns;
+}
+
+void first_line(const std::vector<std::string>& words, const std::string& line, RowFormat* format) {
+  static const std::map<std::string, char> kSeparators = {
+      {"tab", '\t'}, {"comma", ','}, {"semicolon", ';'}, {"pipe", '|'}, {"space", ' '}};
+  format->libsvm = words[0] == "libsvm";
+  if (format->libsvm && words.size() == 1) return;
+  if (words[0] != "columns" || words.size() < 2) bad_schema(line, "the first line is \"columns tab\" or \"libsvm\"");
+  const auto found = kSeparators.find(words[1]);
+  if (found == kSeparators.end()) bad_schema(line, "a separator is tab, comma, semicolon, pipe or space");
+  format->separator = found->second;
+  format->header = words.size() == 3 && words[2] == "header";
+  if (words.size() > 2 && !format->header) bad_schema(line, "only \"header\" may follow");
+}
+
+void options(const std::vector<std::string>& words, const std::string& line, ColumnRule* rule) {
+  for (size_t i = 3; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const std::string next = i + 1 < words.size() ? words[i + 1] : "";
+    if (word == "log") {
+      rule->log = true;
+      continue;
+    }
+    if (word == "hash") {
+      rule->hash = number(next, line);
+      if (rule->hash == 0) bad_schema(line, "hash takes a number above 0");
+    } else if (word == "split" && next.size() == 1) {
+      rule->split = next[0];
+    } else if (word == "missing") {
+      float value = 0;
+      if (careful_float(next, &value) != Spelling::kGood) bad_schema(line, "missing takes a number");
+      rule->missing = value;
+    } else {
+      bad_schema(line, "what follows the columns is hash N, split C, missing V or log");
+    }
+    ++i;
+  }
+}
+
+// "C*" over several columns is a rule for each.
+void add_rules(const ColumnRule& rule, RowFormat* format) {
+  const size_t star = rule.slot.find('*');
+  if (star == std::string::npos || format->libsvm) {
+    format->rules.push_back(rule);
+    return;
+  }
+  for (size_t i = 0; i < rule.columns.size(); ++i) {
+    ColumnRule one = rule;
+    one.slot.replace(star, 1, std::to_string(i + 1));
+    one.columns = {rule.columns[i]};
+    format->rules.push_back(one);
+  }
+}
+
+}  // namespace
+
+RowFormat parse_row_format(const std::string& text) {
+  RowFormat format;
+  bool named = false;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream in(line.substr(0, line.find('#')));
+    std::vector<std::string> words;
+    for (std::string word; in >> word;) words.push_back(word);
+    if (words.empty()) continue;
+    if (!named) {
+      first_line(words, line, &format);
+      named = true;
+      continue;
+    }
+    if (words.size() < 3 || words[1] != "=") bad_schema(line, "a slot is given as NAME = COLUMNS");
+    ColumnRule rule;
+    rule.slot = words[0];
+    if (format.libsvm) {
+      rule.part = words[2];
+      if (rule.part != "label" && rule.part != "index" && rule.part != "value") {
+        bad_schema(line, "libsvm has label, index and value");
+      }
+    } else {
+      rule.columns = column_list(words[2], line);
+    }
+    options(words, line, &rule);
+    add_rules(rule, &format);
+  }
+  AB_CHECK(named, InvalidArgument, "the schema of the data is empty");
+  return format;
+}
+
+// Eight bytes at a time, each folded by a full product.
+uint64_t hash_bytes(std::string_view bytes, uint64_t seed) {
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15u, kOther = 0xe7037ed1a0b428dbu;
+  const auto fold = [](uint64_t a, uint64_t b) {
+    const auto product = static_cast<unsigned __int128>(a) * b;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  };
+  uint64_t h = fold(seed ^ kOdd, (bytes.size() + 1) ^ kOther);
+  while (!bytes.empty()) {
+    uint64_t word = 0;
+    const size_t n = std::min<size_t>(bytes.size(), 8);
+    std::memcpy(&word, bytes.data(), n);
+    h = fold(h ^ word ^ kOdd, kOther);
+    bytes.remove_prefix(n);
+  }
+  return fold(h ^ kOdd, kOther);
+}
+
+}  // namespace anabranch::data

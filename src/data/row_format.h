@@ -1,0 +1,49 @@
+// Schemas of other texts than MultiSlot, a few lines each:
+//
+//   columns tab                        libsvm
+//   label = 0                          label = label
+//   dense = 1-13 log                   ids = index
+//   C* = 14-39 hash 1000001            values = value
+//
+// The first line names the format: "columns" with tab, comma, semicolon, pipe or space, and "header" when the first
+// line of each file holds names; or "libsvm". Each other line gives a slot its columns, counted from 0. A name with a
+// star stands for as many slots as there are columns: C1, C2, ... Words behind the columns:
+//   hash N     ids: the bytes of the column, hashed with its number, modulo N; for other ids the column is a number
+//   split C    ids: a list, cut at this character
+//   missing V  what an empty column stands for; 0 without it. With "hash" an empty column is a value like others
+//   log        floats: ln(1 + x), and 0 for x below 0
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/row_parser.h"
+
+namespace anabranch::data {
+
+struct ColumnRule {
+  std::string slot;
+  std::vector<int64_t> columns;  // of libsvm: none
+  std::string part;              // of libsvm: label, index, value
+  uint64_t hash = 0;             // 0: none
+  char split = 0;                // 0: none
+  double missing = 0;
+  bool log = false;
+};
+
+struct RowFormat {
+  bool libsvm = false, header = false;
+  char separator = '\t';
+  std::vector<ColumnRule> rules;
+};
+
+// InvalidArgument names the line that cannot be understood.
+RowFormat parse_row_format(const std::string& text);
+
+// A number in [0, 2^64) for these bytes: the same on every machine and in every version of the cache.
+uint64_t hash_bytes(std::string_view bytes, uint64_t seed);
+
+std::unique_ptr<RowParser> make_columns_parser(const Schema& schema, const RowFormat& format);
+std::unique_ptr<RowParser> make_libsvm_parser(const Schema& schema, const RowFormat& format);
+
+}  // namespace anabranch::data
