@@ -11,7 +11,10 @@ namespace anabranch {
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes = {
       // what the next ones look at
+      kFoldConstants,
+      kRemoveCopies,
       kShapeReads,
+      kRemoveDead,
       // several nodes become one
       kFuseEmbeddings,
       kFuseFc,

@@ -104,7 +104,8 @@ class Trained:
         self.exe = fluid.Executor(fluid.CPUPlace())
         with fluid.program_guard(self.main, startup), fluid.unique_name.guard():
             self.loss, self.feed = model()
-        self.exe.run(startup, scope=scope)
+        if startup.global_block().ops:
+            self.exe.run(startup, scope=scope)
         self.persistable = [v.name for v in self.main.list_vars() if v.persistable]
         self.start = {n: np.array(scope.find_var(n).get_tensor()) for n in self.persistable}
 

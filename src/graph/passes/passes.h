@@ -4,6 +4,9 @@
 
 namespace anabranch {
 extern const Pass kFuseEmbeddings;
+extern const Pass kFoldConstants;
+extern const Pass kRemoveCopies;
+extern const Pass kRemoveDead;
 extern const Pass kShapeReads;
 extern const Pass kFuseFc;
 extern const Pass kFuseOptimizers;

@@ -1,0 +1,79 @@
+// Ops that only copy - assign, cast to the dtype that is there, scale by 1 - vanish: who reads the copy reads the
+// original. Not when the original is written later, or the copy is kept, fetched or read by a sub-block.
+#include <algorithm>
+
+#include "graph/passes/passes.h"
+#include "graph/uses.h"
+
+namespace anabranch {
+namespace {
+
+bool copies(const Graph& graph, const GraphNode& node) {
+  const ir::Op& op = *node.op;
+  if (op.type == "assign") return true;
+  if (op.type == "cast") {
+    const int x = input_var(node, "X"), out = output_var(node, "Out");
+    return x >= 0 && out >= 0 && graph.vars[x].desc.dtype == graph.vars[out].desc.dtype;
+  }
+  return op.type == "scale" && op.input("ScaleTensor").empty() && op.attr<float>("scale") == 1.0f &&
+         op.attr<float>("bias") == 0.0f;
+}
+
+bool holds_rows(const ir::Var& desc) { return desc.kind == VarKind::kLoDTensor || desc.kind == VarKind::kSelectedRows; }
+
+// Whether everybody who reads `out`, made of `x` by node i, may read `x` instead.
+bool replaceable(const Graph& graph, const Uses& uses, int i, int x, int out) {
+  const GraphVar &from = graph.vars[x], &to = graph.vars[out];
+  if (x == out || to.desc.persistable || to.fed || to.fetched || from.replica != to.replica) return false;
+  if (from.desc.kind != to.desc.kind || !holds_rows(to.desc) || uses.writer(out) != i) return false;
+  const auto& writers = uses.writers(x);
+  if (!writers.empty() && writers.back() >= i) return false;
+  return std::none_of(uses.readers(out).begin(), uses.readers(out).end(), [&](int r) {
+    const auto& more = graph.nodes[r].more_reads;
+    return r < i || std::count(more.begin(), more.end(), out) != 0;
+  });
+}
+
+void read_instead(Graph& graph, GraphNode& node, int out, int x) {
+  auto op = std::make_shared<ir::Op>(*node.op);
+  size_t at = 0;
+  for (ir::Slot& slot : op->inputs) {
+    for (std::string& arg : slot.args) {
+      if (node.ins[at] == out) {
+        node.ins[at] = x;
+        arg = graph.vars[x].name;
+      }
+      ++at;
+    }
+  }
+  std::replace(node.only_shapes.begin(), node.only_shapes.end(), out, x);
+  node.op = op;
+}
+
+int run(Graph& graph, const PassContext&) {
+  int removed = 0;
+  GraphEdit edit(graph);
+  std::vector<int> original(graph.vars.size(), -1);  // of removed copies
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    GraphNode& node = graph.nodes[i];
+    for (int v : std::vector<int>(node.ins)) {
+      if (v >= 0 && original[v] >= 0) read_instead(graph, node, v, original[v]);
+    }
+    if (!copies(graph, node)) continue;
+    const int x = input_var(node, "X"), out = output_var(node, "Out");
+    if (x < 0 || out < 0 || !replaceable(graph, edit.uses, static_cast<int>(i), x, out)) continue;
+    original[out] = x;
+    edit.remove(static_cast<int>(i));
+    ++removed;
+  }
+  edit.commit();
+  return removed;
+}
+
+}  // namespace
+
+const Pass kRemoveCopies = {"remove_copies", "who reads a copy reads the original",
+                            "equal; a zero that was multiplied by 1 keeps its sign",
+                            [](const PassContext&) -> const char* { return nullptr; }, run};
+
+}  // namespace anabranch

@@ -1,0 +1,58 @@
+// Ops whose results nobody reads, fetches or keeps are left out: the accuracy that a step does not fetch, say. A run
+// that wants nothing at all is run as it is.
+#include <algorithm>
+
+#include "graph/passes/passes.h"
+#include "graph/uses.h"
+#include "opdef/op_def.h"
+
+namespace anabranch {
+namespace {
+
+bool has_effect(const GraphNode& node) {
+  const OpDef& def = find_op(node.op->type);
+  return node.outs.empty() || !node.tokens.empty() || def.has(kOrdered) || def.has(kRunsBlock);
+}
+
+bool is_wanted(const GraphVar& v) { return v.fetched || v.fed || v.desc.persistable; }
+
+int run(Graph& graph, const PassContext&) {
+  GraphEdit edit(graph);
+  const int count = static_cast<int>(graph.nodes.size());
+  std::vector<char> live(count, 0);
+  std::vector<int> found;
+  const auto visit = [&](int i) {
+    if (!live[i]) found.push_back(i);
+    live[i] = 1;
+  };
+  bool any_wanted = false;
+  for (int i = 0; i < count; ++i) {
+    const auto writes = graph.writes(graph.nodes[i]);
+    const bool wanted = std::any_of(writes.begin(), writes.end(), [&](int v) { return is_wanted(graph.vars[v]); });
+    if (wanted || has_effect(graph.nodes[i])) visit(i);
+    any_wanted |= wanted;
+  }
+  if (!any_wanted) return 0;
+  while (!found.empty()) {
+    const int i = found.back();
+    found.pop_back();
+    for (int v : graph.reads(graph.nodes[i])) {
+      for (int w : edit.uses.writers(v)) visit(w);
+    }
+  }
+  int removed = 0;
+  for (int i = 0; i < count; ++i) {
+    if (live[i]) continue;
+    edit.remove(i);
+    ++removed;
+  }
+  edit.commit();
+  return removed;
+}
+
+}  // namespace
+
+const Pass kRemoveDead = {"remove_dead", "ops whose results nobody wants are left out", "bit-equal",
+                          [](const PassContext&) -> const char* { return nullptr; }, run};
+
+}  // namespace anabranch

@@ -1,0 +1,93 @@
+"""Constants, copies and results that nobody wants."""
+import numpy as np
+import pytest
+from models import PASSES, Trained
+
+import anabranch.fluid as fluid
+
+layers = fluid.layers
+
+
+def changes(explained, name):
+    line = next(line for line in explained.splitlines() if line.split()[0] == name)
+    return int(line.split("applied, ")[1].split()[0])
+
+
+def forward(build):
+    def model():
+        x = fluid.data("x", [None, 3], "float32")
+        loss = build(x)
+        return loss, lambda rng: {"x": rng.normal(0, 1, (4, 3)).astype("float32")}
+    return Trained(model)
+
+
+def on_and_off(trained, fetch=None, **how):
+    want, _ = trained.run([], fetch=fetch, **how)
+    got, told = trained.run(PASSES, fetch=fetch, **how)
+    for a, b in zip(want, got):
+        np.testing.assert_array_equal(a, b)
+    return told
+
+
+def test_scaled_constants_are_constants():
+    def build(x):
+        c = layers.fill_constant([3], "float32", 0.1)
+        c = layers.scale(layers.scale(c, 3.0, 0.7), -0.3, 0.2, bias_after_scale=False)
+        return layers.elementwise_mul(x, c)
+
+    told = on_and_off(forward(build))
+    assert changes(told, "fold_constants") == 2 and changes(told, "remove_dead") == 2
+    assert "2 nodes" in told
+
+
+def test_copies_are_not_made():
+    def build(x):
+        h = layers.assign(layers.scale(layers.cast(x, "float32"), 1.0))
+        return layers.elementwise_add(layers.relu(h), layers.cast(layers.cast(h, "float64"), "float32"))
+
+    told = on_and_off(forward(build))
+    assert changes(told, "remove_copies") == 3 and "4 nodes" in told
+
+
+def test_a_copy_of_what_is_written_later_is_made():
+    def build(x):
+        count = layers.create_global_var([1], 1.0, "float32", persistable=True, name="count")
+        before = layers.assign(count)
+        layers.increment(count)
+        return layers.elementwise_add(layers.elementwise_mul(x, before), count)
+
+    trained = forward(build)
+    told = on_and_off(trained)
+    assert changes(told, "remove_copies") == 0
+
+
+@pytest.mark.parametrize("fetched", [False, True])
+def test_copies_that_are_fetched_are_made(fetched):
+    trained = forward(lambda x: layers.relu(layers.assign(x)))
+    copy = trained.main.global_block().ops[0].output("Out")[0]
+    told = on_and_off(trained, fetch=[trained.loss.name] + [copy] * fetched)
+    assert changes(told, "remove_copies") == (0 if fetched else 1)
+
+
+def test_what_nobody_wants_is_left_out():
+    def build(x):
+        y = layers.softmax(x)
+        layers.reduce_sum(layers.square(y))
+        kept = layers.create_global_var([1], 0.0, "float32", persistable=True, name="kept")
+        layers.assign(layers.mean(x), kept)
+        return layers.relu(x)
+
+    trained = forward(build)
+    told = on_and_off(trained)
+    assert changes(told, "remove_dead") == 3
+    loss = trained.loss.name
+    told = on_and_off(trained, fetch=[loss, trained.main.global_block().ops[0].output("Out")[0]])
+    assert changes(told, "remove_dead") == 2
+
+
+def test_a_run_that_wants_nothing_runs_everything():
+    trained = forward(lambda x: layers.relu(layers.square(x)))
+    scope = fluid.Scope()
+    target = fluid.CompiledProgram(trained.main)
+    trained.exe.run(target, feed=trained.feed(np.random), scope=scope)
+    assert changes(target.explain(), "remove_dead") == 0
