@@ -175,8 +175,8 @@ class PreparedCall {
     const Tensor* t = pieces.size() == 1 ? pieces[0]->get<Tensor>() : nullptr;
     if (numpy && t && t->initialized() && t->contiguous() && t->lod().empty()) return windows_[f].copy(*t);
     Fetched copies = step.collect(f);
-    return fetched_to_python(
-        copies.size() == 1 ? std::move(copies[0]) : merge_fetched(copies, run_.fetches()[f]), numpy);
+    return fetched_to_python(copies.size() == 1 ? std::move(copies[0]) : merge_fetched(copies, run_.fetches()[f]),
+                             numpy);
   }
 
   PreparedRun run_;

@@ -63,9 +63,11 @@ double convolution_flops(const Tensor* filter, const Tensor* at) {
 struct ProductSlots {
   std::string_view type, x, y, out;
 };
-constexpr ProductSlots kProducts[] = {
-    {"mul", "X", "Y", "Out"}, {"matmul", "X", "Y", "Out"}, {"bmm", "X", "Y", "Out"}, {"fc", "Input", "W", "Out"},
-    {"fused_fc", "X", "Y", "Out"}};
+constexpr ProductSlots kProducts[] = {{"mul", "X", "Y", "Out"},
+                                      {"matmul", "X", "Y", "Out"},
+                                      {"bmm", "X", "Y", "Out"},
+                                      {"fc", "Input", "W", "Out"},
+                                      {"fused_fc", "X", "Y", "Out"}};
 
 struct ConvolutionSlots {
   std::string_view type, at;  // `at` has one element for each use of a filter

@@ -1,6 +1,6 @@
 // One way of calling a compiled program, resolved once: which variables are fed, which are fetched. Calling it again
-// looks nothing up by name. Made for one CompiledProgram, which must outlive it; when the program has been edited since,
-// it is stale and must be made again.
+// looks nothing up by name. Made for one CompiledProgram, which must outlive it; when the program has been edited
+// since, it is stale and must be made again.
 #pragma once
 #include <functional>
 #include <span>
@@ -42,7 +42,7 @@ class PreparedRun {
 
   CompiledProgram& program_;
   uint64_t version_;
-  std::vector<Fed> fed_;          // in the caller's order
+  std::vector<Fed> fed_;           // in the caller's order
   std::vector<size_t> key_order_;  // key_.feeds[i] is fed_[key_order_[i]]
   StepKey key_;
   std::vector<Tensor> batch_;  // in key order

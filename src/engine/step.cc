@@ -345,8 +345,8 @@ std::string Step::explain() const {
   std::string text =
       fmt::format("{} nodes on {} replicas ({} with work), {} threads, {}\n", lowered_.plan->size(), compile_.replicas,
                   key_.active, team_->workers(), lowered_.plan->is_chain() ? "a chain: run in order" : "a graph");
-  text += fmt::format("  memory of temporaries: {} bytes, {} without sharing\n", memory_.bytes(),
-                      memory_.unshared_bytes());
+  text +=
+      fmt::format("  memory of temporaries: {} bytes, {} without sharing\n", memory_.bytes(), memory_.unshared_bytes());
   for (const auto& p : passes_) text += fmt::format("  {:<16} {}\n", p.name, p.outcome);
   return text;
 }
@@ -378,7 +378,8 @@ void Step::add_memory(std::vector<MemoryUse>* out) const {
 int64_t Step::temporary_bytes() const {
   int64_t bytes = memory_.bytes();
   for (const Value& v : lowered_.temporaries) {
-    if (const Tensor* t = v.get<Tensor>(); t && t->initialized() && !memory_.holds(t->raw())) bytes += static_cast<int64_t>(t->bytes());
+    if (const Tensor* t = v.get<Tensor>(); t && t->initialized() && !memory_.holds(t->raw()))
+      bytes += static_cast<int64_t>(t->bytes());
   }
   return bytes;
 }

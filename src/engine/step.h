@@ -37,8 +37,8 @@ class Step {
  public:
   Step(const StepKey& key, const StepOptions& options);
 
-  // `feeds` by replica, in the order of the key; their memory is borrowed until release_feeds(). The fetched values keep
-  // until then.
+  // `feeds` by replica, in the order of the key; their memory is borrowed until release_feeds(). The fetched values
+  // keep until then.
   struct Hooks {
     const CompiledProgram::Probe& probe;
     CompiledProgram::PlanHook plan;
@@ -74,7 +74,7 @@ class Step {
 
   void make_graph(const StepOptions& options);
   void make_slots();
-  int users_of(int var) const;                         // replicas whose nodes touch it
+  int users_of(int var) const;           // replicas whose nodes touch it
   bool bind_feeds(const Pieces& feeds);  // true when shapes changed
   bool watched_changed();
   bool feed(const Pieces& feeds, Trace* trace);

@@ -6,7 +6,8 @@ namespace anabranch {
 namespace {
 
 constexpr int64_t kLine = 64;
-constexpr int kParallelGap = 16;  // nodes between the last user of a block and its next writer, when nodes run in parallel
+constexpr int kParallelGap =
+    16;  // nodes between the last user of a block and its next writer, when nodes run in parallel
 
 int64_t rounded(int64_t bytes) { return (std::max<int64_t>(bytes, 1) + kLine - 1) / kLine * kLine; }
 

@@ -9,8 +9,8 @@
 namespace anabranch {
 namespace {
 
-constexpr int64_t kTooLittle = 1 << 12;    // elements: waking another thread costs more than all of the work
-constexpr int kLaps = 9;                   // the first one touches memory for the first time; then four of each
+constexpr int64_t kTooLittle = 1 << 12;  // elements: waking another thread costs more than all of the work
+constexpr int kLaps = 9;                 // the first one touches memory for the first time; then four of each
 constexpr int64_t kFirstPause = 1 << 8, kLongestPause = 1 << 16;
 
 }  // namespace

@@ -139,8 +139,8 @@ class Replicator {
     return *desc;
   }
 
-  // The variable that `name` means to a node of this replica. Parameters and optimizer state exist once, and what update
-  // ops computed is found where it was computed.
+  // The variable that `name` means to a node of this replica. Parameters and optimizer state exist once, and what
+  // update ops computed is found where it was computed.
   int var_of(const std::string& name, int replica, bool update) {
     if (shared_.count(name)) return graph_.var(name, 0, describe(name));
     if (update) {

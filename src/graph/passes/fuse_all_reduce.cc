@@ -40,7 +40,7 @@ void append(GraphNode& bucket, const GraphNode& node) {
 
 int run(Graph& graph, const PassContext&) {
   const int64_t flag = std::get<int64_t>(get_flag("FLAGS_fuse_parameter_groups_size"));
-  const int64_t limit = flag == 1 ? 1 : flag <= 0 ? INT64_MAX : std::max<int64_t>(flag, 8);
+  const int64_t limit = flag <= 0 ? INT64_MAX : flag;
   std::vector<GraphNode> nodes;
   int bucket = -1, fused = 0;
   int64_t filled = 0;

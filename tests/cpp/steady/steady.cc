@@ -37,8 +37,10 @@ struct Input {
 Tensor make(const Input& in, std::mt19937& random) {
   Tensor t(in.shape, in.below ? DType::kInt64 : DType::kFloat32);
   for (int64_t i = 0; i < t.numel(); ++i) {
-    if (in.below) t.mutable_data<int64_t>()[i] = static_cast<int64_t>(random() % static_cast<uint64_t>(in.below));
-    else t.mutable_data<float>()[i] = static_cast<float>(random() % 1000) / 1000;
+    if (in.below)
+      t.mutable_data<int64_t>()[i] = static_cast<int64_t>(random() % static_cast<uint64_t>(in.below));
+    else
+      t.mutable_data<float>()[i] = static_cast<float>(random() % 1000) / 1000;
   }
   if (in.sequences) {
     LoD lod(1);
