@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "data/cache.h"
 #include "data/input.h"
 #include "data/row_format.h"
 
@@ -21,7 +22,13 @@ std::unique_ptr<RowParser> make_parser(const Settings& settings) {
 
 std::unique_ptr<Input> open_input(const Settings& settings, const std::string& path,
                                   std::shared_ptr<const RowParser> parser, const std::atomic<bool>* stop) {
-  return text_input(open_source(settings, path, stop), std::move(parser), settings.max_line_bytes);
+  CachePlace place;
+  if (!settings.cache_folder.empty()) {
+    place = cache_place(settings, path);
+    if (auto cached = open_cache(place)) return cached;
+  }
+  auto text = text_input(open_source(settings, path, stop), std::move(parser), settings.max_line_bytes);
+  return settings.cache_folder.empty() ? std::move(text) : caching_input(std::move(text), place, stop);
 }
 
 }  // namespace anabranch::data
