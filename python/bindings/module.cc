@@ -18,5 +18,6 @@ NB_MODULE(_core, m) {
   bind_engine(m);
   bind_run(m);
   bind_profiler(m);
+  bind_train(m);
   install_source_locations(m);
 }

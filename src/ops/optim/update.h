@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/row_locks.h"
 #include "opdef/op_def.h"
 #include "ops/kernels/checks.h"
 
@@ -46,15 +47,21 @@ template <class T, class Rule> void update_dense(KernelContext& c, const T* grad
   c.parallel_for(n, kGrain, [&](int64_t begin, int64_t end) { rule(begin, end - begin, grad + begin); });
 }
 
+// table: the address of the parameter's first element, by which its rows are locked where they must be.
 template <class T, class Rule>
-void update_sparse(KernelContext& c, const SelectedRows& g, const T* zeros, Rows which, Rule&& rule) {
+void update_sparse(KernelContext& c, const SelectedRows& g, const T* zeros, const void* table, Rows which,
+                   Rule&& rule) {
+  const bool shared = RowLocks::shared();
   const int64_t width = g.value.row_elems();
   const T* values = g.value.data<T>();
   const auto count = static_cast<int64_t>(g.rows.size());
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, width));
   if (which == Rows::kTouched) {
     c.parallel_for(count, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) rule(g.rows[k] * width, width, values + k * width);
+      for (int64_t k = begin; k < end; ++k) {
+        const RowLocks::Hold hold(table, g.rows[k], shared);
+        rule(g.rows[k] * width, width, values + k * width);
+      }
     });
     return;
   }
@@ -62,6 +69,7 @@ void update_sparse(KernelContext& c, const SelectedRows& g, const T* zeros, Rows
     int64_t k = std::lower_bound(g.rows.begin(), g.rows.end(), begin) - g.rows.begin();
     for (int64_t row = begin; row < end; ++row) {
       const bool present = k < count && g.rows[k] == row;
+      const RowLocks::Hold hold(table, row, shared);
       rule(row * width, width, present ? values + k * width : zeros);
       k += present;
     }
@@ -79,11 +87,12 @@ template <class T> class Gradients {
     } else {
       dense_ = grad.tensor().data<T>();
     }
+    table_ = param.raw();
     numel_ = param.numel();
   }
   template <class Rule> void update(KernelContext& c, Rows which, Rule&& rule) const {
     if (sparse_) {
-      update_sparse<T>(c, *sparse_, reinterpret_cast<const T*>(scratch_->zeros.data()), which, rule);
+      update_sparse<T>(c, *sparse_, reinterpret_cast<const T*>(scratch_->zeros.data()), table_, which, rule);
     } else {
       update_dense<T>(c, dense_, numel_, rule);
     }
@@ -93,6 +102,7 @@ template <class T> class Gradients {
   std::shared_ptr<MergedRows> scratch_ = std::make_shared<MergedRows>();
   const SelectedRows* sparse_ = nullptr;
   const T* dense_ = nullptr;
+  const void* table_ = nullptr;
   int64_t numel_ = 0;
 };
 

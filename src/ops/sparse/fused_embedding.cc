@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/row_locks.h"
 #include "ops/kernels/checks.h"
 #include "ops/kernels/ids.h"
 #include "ops/sequence/offsets.h"
@@ -163,6 +164,7 @@ template <class T> class GatherConcat {
     GatherPart<T>& part = parts_[lookup_[k]];
     const Tensor &w = c.at(w_, table_[k]), &ids = c.at(ids_, static_cast<int>(k));
     part.table = w.data<T>();
+    part.shared = RowLocks::shared();
     part.width = w.row_elems();
     part.per_row = part_width_[lookup_[k]] / part.width;
     part.ids = as_int64(ids, &scratch_[k]);

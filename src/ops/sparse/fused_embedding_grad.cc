@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/row_locks.h"
 #include "ops/optim/update.h"
 #include "ops/sparse/row_groups.h"
 #include "ops/sparse/row_sources.h"
@@ -117,6 +118,7 @@ template <class T> class Update {
   void operator()(KernelContext& c) {
     RowUpdate<T> u = made_;
     u.width = u.stride = c[param_].row_elems();
+    u.shared = RowLocks::shared();
     sources_.read(c, c[param_].rows(), u.width);
     groups_.read(sources_.ids(), sources_.count());
     u.param = optim::updated<T>(c, param_, param_out_);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/flags.h"
+#include "core/row_locks.h"
 #include "opdef/op_def.h"
 #include "ops/kernels/checks.h"
 #include "ops/kernels/ids.h"
@@ -58,8 +59,10 @@ template <class T>
 void gather(KernelContext& c, const Sizes& s, const T* table, const int64_t* ids, int64_t padding, T* out) {
   const size_t bytes = static_cast<size_t>(s.width) * sizeof(T);
   const int64_t grain = std::max<int64_t>(1, kGrainElems / std::max<int64_t>(1, s.width));
+  const bool shared = RowLocks::shared();
   c.parallel_for(s.n, grain, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
+      const RowLocks::Hold hold(table, ids[i], shared && ids[i] != padding);
       T* to = out + i * s.width;
       if (ids[i] == padding) {
         std::memset(to, 0, bytes);

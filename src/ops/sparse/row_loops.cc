@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "core/row_locks.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/sparse/row_loops.cc"
 #include "hwy/foreach_target.h"
@@ -51,15 +53,34 @@ template <class T> HWY_INLINE const T* row_of(const GatherPart<T>& p, int64_t id
   return id == p.padding ? p.zeros : p.table + id * p.width;
 }
 
+template <class T> HWY_INLINE void copy_id(const GatherPart<T>& p, int64_t id, T* to) {
+  const RowLocks::Hold hold(p.table, id, p.shared && id != p.padding);
+  copy_row(row_of(p, id), p.width, to);
+}
+
+// The sum alone, row after row, for a row can be held only once at a time.
+template <class T> HWY_INLINE void add_shared_rows(const GatherPart<T>& p, int64_t from, int64_t to, T* out) {
+  copy_id(p, p.ids[from], out);
+  for (int64_t i = from + 1; i < to; ++i) {
+    const RowLocks::Hold hold(p.table, p.ids[i], p.ids[i] != p.padding);
+    const T* row = row_of(p, p.ids[i]);
+    each_vector<T>(p.width, [&](auto d, auto mask, int64_t j) HWY_ATTR {
+      hn::BlendedStore(hn::Add(hn::MaskedLoad(mask, d, out + j), hn::MaskedLoad(mask, d, row + j)), mask, d, out + j);
+    });
+  }
+}
+
 template <class T> HWY_INLINE void pool_row(const GatherPart<T>& p, int64_t from, int64_t to, T* out) {
   if (from == to) {
     for (int64_t j = 0; j < p.width; ++j) out[j] = p.empty;
     return;
   }
+  if (p.shared) add_shared_rows(p, from, to, out);
   const T length = static_cast<T>(to - from), over = p.pool == Pool::kSqrt ? std::sqrt(length) : length;
   each_vector<T>(p.width, [&](auto d, auto mask, int64_t j) HWY_ATTR {
-    auto sum = hn::MaskedLoad(mask, d, row_of(p, p.ids[from]) + j);
-    for (int64_t i = from + 1; i < to; ++i) sum = hn::Add(sum, hn::MaskedLoad(mask, d, row_of(p, p.ids[i]) + j));
+    auto sum = hn::MaskedLoad(mask, d, p.shared ? out + j : row_of(p, p.ids[from]) + j);
+    for (int64_t i = p.shared ? to : from + 1; i < to; ++i)
+      sum = hn::Add(sum, hn::MaskedLoad(mask, d, row_of(p, p.ids[i]) + j));
     if (p.pool != Pool::kSum) sum = hn::Div(sum, hn::Set(d, over));
     hn::BlendedStore(sum, mask, d, out + j);
   });
@@ -87,8 +108,7 @@ void GatherParts(const GatherPart<T>* parts, int64_t count, int64_t begin, int64
       } else if (p.offsets) {
         pool_row(p, p.offsets[r], p.offsets[r + 1], to);
       } else {
-        for (int64_t q = 0; q < p.per_row; ++q)
-          copy_row(row_of(p, p.ids[r * p.per_row + q]), p.width, to + q * p.width);
+        for (int64_t q = 0; q < p.per_row; ++q) copy_id(p, p.ids[r * p.per_row + q], to + q * p.width);
       }
     }
   }
@@ -120,6 +140,7 @@ template <int kStates, class T, class Step> HWY_INLINE void each_row(const RowUp
       for (int s = 0; s < kStates; ++s) prefetch_row(u.state[s] + at, u.width);
     }
     const int64_t at = u.rows[i] * u.stride;
+    const RowLocks::Hold hold(u.param, u.rows[i], u.shared);
     each_vector<T>(u.width, [&](auto d, auto mask, int64_t j)
                                 HWY_ATTR { step(d, mask, gradient(d, mask, u, u.first[i], j), at + j); });
   }

@@ -22,6 +22,7 @@ template <class T> struct GatherPart {
   T empty = 0;               // what an empty sequence gives
   const T* zeros = nullptr;  // `width` of them
   int64_t column = 0;        // where the part begins in a row of the result
+  bool shared = false;       // other threads update the table: rows are held while they are read (core/row_locks.h)
 };
 
 // Rows [begin, end) of the result, whose rows are `stride` elements apart.
@@ -43,6 +44,7 @@ template <class T> struct RowUpdate {
   std::array<T*, 2> state{};  // moments, as many as the rule has
   int64_t stride = 0;         // elements from a row of param or state to the next one
   T rate = 0, beta1 = 0, beta2 = 0, epsilon = 0;
+  bool shared = false;  // other threads use the table: rows are held while they change
 };
 template <class T> void update_rows(const RowUpdate<T>& u);
 

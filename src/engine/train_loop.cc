@@ -1,0 +1,265 @@
+#include "engine/train_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "core/row_locks.h"
+#include "engine/prepared_run.h"
+#include "engine/trainer_states.h"
+
+namespace anabranch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kTick = std::chrono::milliseconds(100);
+
+double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+constexpr size_t kShownAhead = 64;  // values that wait for the caller's thread before the trainer does
+
+// Trainers merge after every batch where that is cheap, else so seldom that it costs a sixteenth of their time, but at
+// least once in this many batches of all trainers: the farther they drift apart, the worse they learn.
+constexpr int64_t kApart = 32, kMergeShare = 16;
+
+// A trainer's own program: other trainers draw other random numbers.
+ir::ProgramRef program_of(const ir::ProgramRef& program, int trainer) {
+  ir::ProgramRef own = program->clone();
+  if (own->random_seed != 0) own->random_seed += trainer * 7919;
+  return own;
+}
+
+}  // namespace
+
+struct TrainLoop::Impl {
+  struct Trainer {
+    std::unique_ptr<CompiledProgram> own;
+    CompiledProgram* program = nullptr;
+    std::unique_ptr<PreparedRun> prepared;
+    std::vector<size_t> columns;  // of a batch, that the program is fed with
+    std::vector<Tensor> fed;
+    data::Batch batch;
+    int64_t until_merge = 1;                               // batches
+    alignas(64) std::atomic<int64_t> batches{0}, rows{0};  // of this pass
+    std::atomic<int64_t> waited_ns{0}, running_ns{0};
+  };
+
+  ir::ProgramRef program;
+  TrainLoopOptions options;
+  std::unique_ptr<TrainerStates> states;  // null: one trainer
+  std::vector<std::unique_ptr<Trainer>> trainers;
+
+  // Of the present pass.
+  data::BatchStream* stream = nullptr;
+  Clock::time_point begun;
+  std::mutex mutex;
+  std::condition_variable changed;  // a trainer has ended or shows values
+  std::condition_variable taken;    // values were taken
+  int running = 0;                  // trainers
+  std::exception_ptr error;         // the first one
+  struct Shown {
+    int64_t batch;
+    std::vector<Fetched> values;
+  };
+  std::deque<Shown> shown;  // waits for the caller's thread
+  std::atomic<bool> asked{false}, stop{false};
+
+  void prepare(Trainer& t);
+  void train(int index);
+  void one_batch(Trainer& t, int index);
+  void merge_when_due(Trainer& t, int index, int64_t batch_ns);
+  void keep_values(int64_t batch, const Step& step);
+  void fail(std::exception_ptr e);
+  void watch(const TrainCallbacks& callbacks);
+  void report(const TrainCallbacks& callbacks);
+  TrainProgress progress() const;
+};
+
+// The program is fed with the columns that it has; others are left out.
+void TrainLoop::Impl::prepare(Trainer& t) {
+  if (t.prepared && !t.prepared->stale()) return;
+  const auto slots = stream->schema().used();
+  std::vector<std::string> names;
+  t.columns.clear();
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (!program->global_block().find_var(slots[i]->name)) continue;
+    names.push_back(slots[i]->name);
+    t.columns.push_back(i);
+  }
+  t.fed.resize(t.columns.size());
+  t.prepared = std::make_unique<PreparedRun>(*t.program, names, options.fetch);
+}
+
+void TrainLoop::Impl::fail(std::exception_ptr e) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (!error) error = std::move(e);
+    stop = true;
+  }
+  taken.notify_all();
+  stream->close();
+}
+
+void TrainLoop::Impl::keep_values(int64_t batch, const Step& step) {
+  Shown values{batch, step.collect()};
+  std::unique_lock<std::mutex> lock(mutex);
+  taken.wait(lock, [&] { return shown.size() < kShownAhead || stop; });
+  shown.push_back(std::move(values));
+  changed.notify_all();
+}
+
+void TrainLoop::Impl::one_batch(Trainer& t, int index) {
+  for (size_t i = 0; i < t.columns.size(); ++i) {
+    t.fed[i] = t.batch.columns[t.columns[i]];
+    AB_CHECK(t.prepared->fits(i, t.fed[i]), ShapeMismatch, "slot {} gives {} of {}, the program declares {} of {}",
+             t.prepared->fed()[i].name, t.fed[i].shape().str(), dtype_name(t.fed[i].dtype()),
+             t.prepared->fed()[i].declared.str(), dtype_name(t.prepared->fed()[i].dtype));
+  }
+  const int64_t number = t.batches.load(std::memory_order_relaxed) + 1;
+  const bool due = options.show_every > 0 && number % options.show_every == 0;
+  t.prepared->run(t.fed, {}, [&](const Step& step) {
+    if (index == 0 && (due || asked.exchange(false)) && !options.fetch.empty()) keep_values(number, step);
+  });
+  t.batches.store(number, std::memory_order_relaxed);
+  t.rows.fetch_add(t.batch.rows, std::memory_order_relaxed);
+}
+
+void TrainLoop::Impl::merge_when_due(Trainer& t, int index, int64_t batch_ns) {
+  if (--t.until_merge > 0) return;
+  const auto before = Clock::now();
+  states->merge(index);
+  const int64_t cost_ns = (Clock::now() - before).count();
+  t.running_ns.fetch_add(cost_ns, std::memory_order_relaxed);
+  const int64_t farthest = std::max<int64_t>(1, kApart / static_cast<int64_t>(trainers.size()));
+  t.until_merge = options.merge_every > 0
+                      ? options.merge_every
+                      : std::clamp<int64_t>(cost_ns * kMergeShare / std::max<int64_t>(1, batch_ns), 1, farthest);
+}
+
+void TrainLoop::Impl::train(int index) {
+  Trainer& t = *trainers[index];
+  const RowLocks::Sharing sharing(states && states->shares_rows());
+  try {
+    prepare(t);
+    while (!stop) {
+      const auto before = Clock::now();
+      if (!stream->next(&t.batch)) break;
+      const auto begin = Clock::now();
+      one_batch(t, index);
+      const auto end = Clock::now();
+      if (states) merge_when_due(t, index, (end - begin).count());
+      t.waited_ns.fetch_add((begin - before).count(), std::memory_order_relaxed);
+      t.running_ns.fetch_add((end - begin).count(), std::memory_order_relaxed);
+    }
+  } catch (...) {
+    fail(std::current_exception());
+  }
+  for (Tensor& column : t.fed) column = Tensor();
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    --running;
+  }
+  changed.notify_all();
+}
+
+TrainProgress TrainLoop::Impl::progress() const {
+  TrainProgress p;
+  for (const auto& t : trainers) {
+    p.batches += t->batches.load(std::memory_order_relaxed);
+    p.rows += t->rows.load(std::memory_order_relaxed);
+    p.waited_s += 1e-9 * static_cast<double>(t->waited_ns.load(std::memory_order_relaxed));
+    p.running_s += 1e-9 * static_cast<double>(t->running_ns.load(std::memory_order_relaxed));
+  }
+  p.seconds = since(begun);
+  p.share_done = stream->progress();
+  p.rows_expected = stream->rows_expected();
+  return p;
+}
+
+void TrainLoop::Impl::report(const TrainCallbacks& callbacks) {
+  std::deque<Shown> now;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    now.swap(shown);
+  }
+  taken.notify_all();
+  for (const Shown& s : now) {
+    if (callbacks.show) callbacks.show(s.batch, s.values, progress());
+  }
+  if (callbacks.tick) callbacks.tick(progress());
+}
+
+void TrainLoop::Impl::watch(const TrainCallbacks& callbacks) {
+  for (bool left = true; left;) {
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      changed.wait_for(lock, kTick, [&] { return running == 0 || !shown.empty(); });
+      left = running > 0;
+    }
+    if (stop) continue;  // it ends by an error, which is what the caller is to hear of
+    try {
+      report(callbacks);
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
+}
+
+TrainLoop::TrainLoop(CompiledProgram& program, const ir::ProgramRef& desc, TrainLoopOptions options)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->program = desc;
+  impl_->options = std::move(options);
+  impl_->trainers.push_back(std::make_unique<Impl::Trainer>());
+  impl_->trainers[0]->program = &program;
+}
+
+TrainLoop::TrainLoop(const ir::ProgramRef& program, std::shared_ptr<Scope> scope, TrainLoopOptions options)
+    : impl_(std::make_unique<Impl>()) {
+  const int n = options.trainers;
+  AB_CHECK(n >= 1, InvalidArgument, "{} trainers, at least one is needed", n);
+  impl_->program = program;
+  impl_->options = std::move(options);
+  impl_->states = std::make_unique<TrainerStates>(*program, std::move(scope), n);
+  for (int i = 0; i < n; ++i) {
+    auto& t = *impl_->trainers.emplace_back(std::make_unique<Impl::Trainer>());
+    CompileOptions compile;
+    compile.execution.num_threads = 1;
+    t.own = std::make_unique<CompiledProgram>(program_of(program, i), impl_->states->scope(i), std::move(compile));
+    t.program = t.own.get();
+  }
+}
+
+TrainLoop::TrainLoop(TrainLoop&&) noexcept = default;
+TrainLoop::~TrainLoop() = default;
+
+void TrainLoop::ask_for_values() { impl_->asked = true; }
+
+TrainProgress TrainLoop::run(data::BatchStream& stream, const TrainCallbacks& callbacks) {
+  Impl& m = *impl_;
+  m.stream = &stream;
+  m.begun = Clock::now();
+  m.error = nullptr;
+  m.shown.clear();
+  m.stop = m.asked = false;
+  m.running = static_cast<int>(m.trainers.size());
+  for (auto& t : m.trainers) {
+    t->batches = t->rows = t->waited_ns = t->running_ns = 0;
+    t->until_merge = std::max<int64_t>(1, m.options.merge_every);
+  }
+  if (m.states) m.states->begin();
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < m.trainers.size(); ++i) threads.emplace_back([&m, i] { m.train(static_cast<int>(i)); });
+  m.watch(callbacks);
+  for (std::thread& t : threads) t.join();
+  if (m.states) m.states->finish();
+  const TrainProgress done = m.progress();
+  for (auto& t : m.trainers) t->batch = data::Batch();
+  m.stream = nullptr;
+  if (m.error) std::rethrow_exception(std::exchange(m.error, nullptr));
+  return done;
+}
+
+}  // namespace anabranch
