@@ -2,7 +2,7 @@
 import sys
 import time
 
-__all__ = ["Progress"]
+__all__ = ["Meter", "Progress"]
 
 
 def _clock_text(seconds):
@@ -87,3 +87,78 @@ class Progress:
         else:
             self._stream.write(text + "\n")
         self._stream.flush()
+
+
+class Meter:
+    """A line of text about work whose number of steps is not known: redrawn in a terminal, else printed now and then.
+
+    Args:
+        show (bool, optional): print at all. Default: in a terminal at once, elsewhere from the first ``every_s`` on.
+        stream (file, optional): where to print. Default ``sys.stderr``.
+        terminal (bool, optional): redraw in place. Default: whether ``stream`` is a terminal.
+        every_s (float, optional): seconds between two lines. Default 0.2 in a terminal, else 5.
+        now (callable): the clock, in seconds. Default ``time.monotonic``.
+
+    Examples:
+        >>> import sys
+        >>> meter = Meter(True, stream=sys.stdout, terminal=False, now=iter([0, 1, 6, 6]).__next__)
+        >>> meter.is_due(), meter.is_due()
+        (False, True)
+        >>> meter.line("half way  " + meter.time_left(6, 0.5))
+        half way  ETA 0:06
+    """
+
+    def __init__(self, show=None, stream=None, terminal=None, every_s=None, now=time.monotonic):
+        self._stream = sys.stderr if stream is None else stream
+        self._terminal = self._stream.isatty() if terminal is None else terminal
+        self._every_s = (0.2 if self._terminal else 5.0) if every_s is None else every_s
+        self._show, self._now = show, now
+        self._printed_at = self._changed_at = now()
+        self._width = 0
+        self._count = None
+        self.has_printed = False
+
+    def is_due(self):
+        """bool: it is time for a line."""
+        return self._show is not False and self._now() - self._printed_at >= self._every_s
+
+    def wants_values(self):
+        """bool: a line is due soon, so it is time to ask for what it is to tell."""
+        return self._show is not False and self._now() - self._printed_at >= self._every_s - 0.5
+
+    def line(self, text):
+        """Prints a line."""
+        self._printed_at = self._now()
+        self.has_printed = True
+        if self._terminal:
+            self._stream.write("\r" + text.ljust(self._width))
+            self._width = len(text)
+        else:
+            self._stream.write(text + "\n")
+        self._stream.flush()
+
+    def close(self, text):
+        """Prints the last line, unless none was printed before it and none was asked for."""
+        if self._show is not False and (self.has_printed or self._show or self._terminal):
+            self.line(text)
+            if self._terminal:
+                self._stream.write("\n")
+                self._stream.flush()
+
+    @staticmethod
+    def time_left(seconds, share):
+        """str: "ETA 1:02", or how long it took when nothing is left; ``share``: 0 to 1, of the work that is done."""
+        if share >= 1:
+            return _clock_text(seconds) + " in all"
+        return "ETA " + (_clock_text(seconds * (1 - share) / share) if share > 0 else "unknown")
+
+    def check_stall(self, what, count, limit_s):
+        """Reports when ``count`` has not changed for ``limit_s`` seconds (None: never), again and again."""
+        now = self._now()
+        if count != self._count or limit_s is None:
+            self._count, self._changed_at = count, now
+        elif now - self._changed_at >= limit_s:
+            self._changed_at = now
+            self._stream.write("anabranch: %s: no batch was finished for %.0f s, after %d of them\n"
+                               % (what, limit_s, count))
+            self._stream.flush()

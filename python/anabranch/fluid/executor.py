@@ -5,14 +5,15 @@ import warnings
 from .. import _core
 from . import memory
 from .compiler import CompiledProgram
-from .errors import InvalidType, NotAllowed, Unsupported
+from .dataset_loop import FetchHandler, Pass
+from .errors import InvalidType, NotAllowed
 from .feeding import FeedTable, one_feed
 from .fetching import as_numpy, check_numpy, fetch_names  # noqa: F401
 from .framework import Program, default_main_program
 from .reader_source import ProgramReaders
 from .scope import _switch_scope, global_scope, scope_guard  # noqa: F401
 
-__all__ = ["Executor", "global_scope", "scope_guard"]
+__all__ = ["Executor", "FetchHandler", "global_scope", "scope_guard"]
 
 #: Programs that one Executor keeps ready; the one not used for longest goes first.
 _KEPT = 64
@@ -23,7 +24,7 @@ _KEPT_CALLS = 4
 class _Ready:
     """A program bound to a scope: the engine's object and the table of what may be fed."""
 
-    __slots__ = ("program", "engine", "table", "readers", "version")
+    __slots__ = ("program", "engine", "table", "readers", "version", "loop")
 
     def __init__(self, program, scope):
         self.program = program
@@ -32,6 +33,7 @@ class _Ready:
         memory.track(self.engine, program)
         self.table = self.readers = None
         self.version = None
+        self.loop = None        # of passes over Datasets: (what it was made for, TrainLoop)
 
     def feeds(self, feed):
         """What the engine takes: the caller's values checked, with the next batch where the program reads one."""
@@ -229,21 +231,88 @@ class Executor:
         return found
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
-                           fetch_info=None, print_period=100, fetch_handler=None):
-        """Training from the files of a Dataset.
+                           fetch_info=None, print_period=100, fetch_handler=None, deterministic=False, progress=None):
+        """Trains on every batch of a Dataset once, without coming back into Python: files are read and parsed by
+        threads while trainers run.
+
+        One trainer gives the bits of feeding the same batches to ``run``. Several trainers take batches as they come;
+        they share the rows of tables with sparse gradients, where each update of a row is seen whole or not at all,
+        and merge the other parameters every few batches. Such passes do not repeat bit for bit; ``deterministic`` ones
+        do.
+
+        Args:
+            program (Program|CompiledProgram, optional): the default main program when missing.
+            dataset (DatasetBase): made by ``DatasetFactory``.
+            scope (Scope, optional): where persistable variables live. Default ``global_scope()``.
+            thread (int): trainers. Default 0: as many as the threads of the dataset.
+            debug (bool): prints times of the program and of the reader every 100 batches. Default False.
+            fetch_list (list of Variable|str, optional): values of the first trainer that are printed.
+            fetch_info (list of str, optional): a text for each of them; their names when missing.
+            print_period (int): batches of the first trainer between two prints. Default 100.
+            fetch_handler (FetchHandler, optional): is given values now and then.
+            deterministic (bool): equal bits for any ``thread``: those of one trainer, whose ops share the threads.
+                Default False.
+            progress (bool, optional): a line on stderr with loss, AUC, samples/s, share of time spent waiting for the
+                reader, time left. Default: in a terminal, and elsewhere every five seconds.
+
+        Returns:
+            None
 
         Raises:
-            RuntimeError: no dataset. NotImplementedError: this build reads no Dataset yet.
+            RuntimeError: no dataset; no threads; the executor is closed.
+            AssertionError: ``fetch_list`` and ``fetch_info`` of different lengths.
+            TypeError: an argument of another class.
+            EnforceNotMet: everything that goes wrong in the program, in files (with file, line, column and slot) and
+                in commands. The first error ends the pass.
+
+        Examples:
+            >>> import os, tempfile, anabranch.fluid as fluid
+            >>> x, y = fluid.data("x", [None, 1]), fluid.data("y", [None, 1])
+            >>> loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
+            >>> _ = fluid.optimizer.SGD(0.1).minimize(loss)
+            >>> exe = fluid.Executor(fluid.CPUPlace())
+            >>> _ = exe.run(fluid.default_startup_program())
+            >>> path = os.path.join(tempfile.mkdtemp(), "part-0")
+            >>> with open(path, "w") as file:
+            ...     _ = file.write("1 0.5 1 1.0\\n1 1.0 1 2.0\\n")
+            >>> dataset = fluid.DatasetFactory().create_dataset("QueueDataset")
+            >>> dataset.set_use_var([x, y])
+            >>> dataset.set_filelist([path])
+            >>> exe.train_from_dataset(fluid.default_main_program(), dataset)
         """
-        return self._from_dataset("train_from_dataset", dataset)
+        self._from_dataset(Pass("train_from_dataset", program, dataset, scope, thread, debug, fetch_list, fetch_info,
+                                print_period, fetch_handler, deterministic, progress))
 
     def infer_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
-                           fetch_info=None, print_period=100, fetch_handler=None):
-        """Inference over the files of a Dataset. Raises as :meth:`train_from_dataset`."""
-        return self._from_dataset("infer_from_dataset", dataset)
+                           fetch_info=None, print_period=100, fetch_handler=None, deterministic=False, progress=None):
+        """Runs the forward part of a program on every batch of a Dataset. It never trains: the ops of the backward
+        part and of optimizers are left out, and the others are in test mode. State of metrics (``auc``) adds up.
 
-    @staticmethod
-    def _from_dataset(function, dataset):
-        if dataset is None:
-            raise NotAllowed("Executor.%s: a dataset is needed" % function)
-        raise Unsupported("Executor.%s: Datasets are not part of this build" % function)
+        Arguments and errors: as for :meth:`train_from_dataset`.
+        """
+        call = Pass("infer_from_dataset", program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
+                    fetch_handler, deterministic, progress)
+        call.program = self._test_program(call.program)
+        self._from_dataset(call)
+
+    def _test_program(self, program):
+        """A copy that cannot train; kept for the next call."""
+        key = (program.desc.id, program.desc.version, "test")
+        found = self._pruned.get(key)
+        if found is None:
+            found = self._pruned[key] = program.clone(for_test=True)
+        return found
+
+    def _from_dataset(self, call):
+        if self._closed:
+            raise NotAllowed("Executor.%s: the executor is closed" % call.what)
+        ready = self._make_ready(call.program, call.scope)
+        one = call.trainers == 1 or call.deterministic
+        fetches = call.fetches()
+        key = (call.program.desc.version, 1 if one else call.trainers, tuple(fetches), call.print_period)
+        if ready.loop is None or ready.loop[0] != key:
+            desc = call.program.desc
+            loop = (_core.TrainLoop.of_one(ready.engine, desc, fetches, call.print_period) if one else
+                    _core.TrainLoop.of_many(desc, call.scope, call.trainers, fetches, call.print_period))
+            ready.loop = (key, loop)
+        call.run(ready.loop[1])
