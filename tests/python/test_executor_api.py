@@ -409,5 +409,5 @@ def test_datasets_are_refused_clearly():
     exe = fluid.Executor()
     with pytest.raises(RuntimeError):
         exe.train_from_dataset()
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(TypeError):
         exe.train_from_dataset(dataset=object())

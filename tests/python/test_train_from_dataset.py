@@ -220,6 +220,20 @@ def test_errors_name_the_line_or_the_op(files, tmp_path, threads):
     model.train(files, thread=threads, threads=threads)
 
 
+@pytest.mark.parametrize("kind", ["QueueDataset", "InMemoryDataset"])
+def test_a_loader_gives_the_same_batches(files, kind):
+    model = Model()
+    dataset = model.dataset(files, kind)
+    loader = fluid.io.DataLoader.from_dataset(dataset, fluid.CPUPlace(), drop_last=False)
+    whole = [np.array(group[0]["dense"]) for group in loader]
+    assert [len(w) for w in whole] == [BATCH] * (SAMPLES // BATCH) + [SAMPLES % BATCH]
+    pairs = list(fluid.io.DataLoader.from_dataset(dataset, fluid.cpu_places(2))())
+    assert len(pairs) == SAMPLES // BATCH // 2 and all(len(group) == 2 for group in pairs)
+    np.testing.assert_array_equal(np.array(pairs[1][1]["dense"]), whole[3])
+    with pytest.raises(TypeError):
+        fluid.io.DataLoader.from_dataset("files", fluid.CPUPlace())
+
+
 def test_misuse(files):
     model = Model()
     dataset = model.dataset(files)

@@ -1,5 +1,6 @@
 """DataLoader and PyReader: batches for training from Python code and from Datasets."""
-from .errors import InvalidValue, MissingFeeds
+from .dataset_base import DatasetBase
+from .errors import InvalidType, InvalidValue, MissingFeeds, require
 from .generator_loader import GeneratorLoader
 from .map_loader import MapLoader, default_collate_fn
 
@@ -79,6 +80,51 @@ class DataLoader(MapLoader):
         if feed_list is None:
             raise MissingFeeds("DataLoader.from_generator: feed_list, the variables to fill, must be given")
         return GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list, drop_last)
+
+    @staticmethod
+    def from_dataset(dataset, places, drop_last=True):
+        """A loader of the batches of a Dataset, which its threads read and parse ahead.
+
+        Args:
+            dataset (DatasetBase): made by ``DatasetFactory``; an InMemoryDataset is loaded.
+            places (list of CPUPlace|CPUPlace): one batch a place at a time.
+            drop_last (bool): leaves out a last batch that is smaller, and batches at the end that are fewer than
+                places. Default True.
+
+        Returns:
+            DatasetLoader: an iterable of lists with one feed (name -> LoDTensor) a place.
+
+        Raises:
+            TypeError: no Dataset. AssertionError: no places.
+        """
+        return DatasetLoader(dataset, places, drop_last)
+
+
+class DatasetLoader:
+    """What ``DataLoader.from_dataset`` returns; see there."""
+
+    def __init__(self, dataset, places, drop_last=True):
+        if not isinstance(dataset, DatasetBase):
+            raise InvalidType("DataLoader.from_dataset: dataset is made by DatasetFactory, got %s"
+                              % type(dataset).__name__)
+        require(places, "DataLoader.from_dataset: places must be given")
+        self._places = len(places) if isinstance(places, (list, tuple)) else 1
+        self._dataset, self._drop_last = dataset, drop_last
+        if drop_last:
+            dataset.set_drop_last(True)
+
+    def __call__(self):
+        return iter(self)
+
+    def __iter__(self):
+        group = []
+        for feed in self._dataset._batches():
+            group.append(feed)
+            if len(group) == self._places:
+                yield group
+                group = []
+        if group and not self._drop_last:
+            yield group
 
 
 class PyReader:
