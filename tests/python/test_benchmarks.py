@@ -1,0 +1,119 @@
+"""The benchmarks' own rows: instructions a node, seconds to compile, a steady state; and the report of a run."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import anabranch.fluid as fluid
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FOLDER = os.path.join(ROOT, "benchmarks")
+sys.path.insert(0, FOLDER)
+import compile_time  # noqa: E402
+import instructions  # noqa: E402
+import report  # noqa: E402
+import rivals  # noqa: E402
+
+#: Case of instructions.py -> most instructions that a node that does nothing may take.
+BOUNDS = {"sequential, a chain": 60, "threaded, four chains, one worker": 200,
+          "threaded, four chains, two workers": 200, "threaded, 64 chains, two workers": 200}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(instructions.CASES))
+def test_instructions_a_node(name):
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not installed")
+    if not os.path.exists(instructions.PROGRAM):
+        pytest.skip("%s is not built" % instructions.PROGRAM)
+    spent = instructions.instructions_a_node(*instructions.CASES[name])
+    assert spent <= BOUNDS[name], "%.1f instructions a node" % spent
+
+
+# Quadratic time would be sixteen times as much an operator; caches and a busy machine explain some.
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", [compile_time.first_run, lambda *a: compile_time.build(*a)[3]],
+                         ids=["passes and plan", "append_backward"])
+def test_compiling_is_linear(measure):
+    measure(fluid, 100)
+    small, large = (min(measure(fluid, ops) / ops for _ in range(3)) for ops in (1000, 16000))
+    assert large < 7 * small, "%.2f us an operator became %.2f" % (1e6 * small, 1e6 * large)
+
+
+def run(script, *arguments):
+    environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"))
+    text = subprocess.check_output([sys.executable, os.path.join(FOLDER, script)] + list(arguments), env=environment,
+                                   universal_newlines=True)
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("runs", ["30000", pytest.param("300000", marks=pytest.mark.slow)])
+def test_many_runs_leave_everything_as_it_was(runs):
+    seen = {line["metric"].split(": ")[0][:9] + line["metric"].split(": ")[1]: line["value"]
+            for line in run("steady.py", "--fluid", "anabranch.fluid", "--runs", runs)}
+    for fetch in ("fetch=on,", "fetch=off"):
+        assert seen[fetch + "memory grown"] <= 1.0
+        assert seen[fetch + "threads more"] == 0
+        assert seen[fetch + "time, last over first"] < 2.5, "a busy machine explains some"
+
+
+# ---- the report of run.py
+
+def result(value, unit="steps/s", **more):
+    return dict(dict(value=value, unit=unit, config="exe cache", note="", version="1", cpu_s_per_unit=None,
+                     rss_mb=10.0), **more)
+
+
+@pytest.fixture
+def two_engines():
+    out = report.Report(["product", "torch"])
+    calibration = [("fp32_fma", 1, 100.0, "GF/s"), ("fp32_fma", 2, 200.0, "GF/s")]
+    out.begin(calibration, 0.0)
+    out.add("W1", "all", dict(product=[result(30.0), result(20.0)], torch=[result(10.0), result(10.0)]))
+    out.add("COST", "time: import", dict(product=[result(0.1, "s")], torch=[result(0.5, "s")]))
+    out.add("W2", "batch=64 optimizer=sgd", dict(product=[result(100000.0, "samples/s")], torch=[]))
+    out.end([("fp32_fma", 1, 100.0, "GF/s"), ("fp32_fma", 2, 150.0, "GF/s")], 1.5)
+    return out
+
+
+def test_ratios_say_how_much_faster_the_first_engine_is(two_engines):
+    ratios = {(e["row"], e["engine"]): e["ratio"] for e in two_engines.entries}
+    assert ratios["W1", "torch"] == (2.5, 2.0, 3.0) and ratios["COST", "torch"] == (5.0, 5.0, 5.0)
+    assert ratios["W1", "product"] is None
+    shares = [e["peak"] for e in two_engines.entries if e["row"] == "W2"]
+    assert shares == [pytest.approx(100000 * 0.881e6 / 200e9)]
+
+
+def test_results_file(two_engines, tmp_path, capsys):
+    path = tmp_path / "RESULTS.md"
+    two_engines.write(str(path))
+    text = path.read_text()
+    assert "2.50 (2.00..3.00)" in text and "fp32_fma on 2 threads by -25%" in text and "- machine: " in text
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        assert "no picture: matplotlib is not installed" in capsys.readouterr().out and "![ratios]" not in text
+    else:
+        assert (tmp_path / "RESULTS.png").stat().st_size > 1000 and "![ratios](RESULTS.png)" in text
+
+
+def test_rivals_are_missing_aloud(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(rivals, "HOME", str(tmp_path))
+    for name in ("BENCH_FLUID18_PYTHON", "BENCH_PRODUCT_PYTHON"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("BENCH_TORCH_PYTHON", "/some/python")
+    found = rivals.interpreters(["product", "fluid18", "torch"])
+    assert found == {"product": sys.executable, "torch": "/some/python"}
+    assert "fluid18 is not measured: BENCH_FLUID18_PYTHON is not set" in capsys.readouterr().err
+    monkeypatch.setenv("PATH", str(tmp_path))
+    rivals.interpreters(["fluid18"], install=True)
+    assert "needs python3.7, and none is on the path" in capsys.readouterr().err
+
+
+def test_run_refuses_what_it_does_not_know():
+    for arguments in (["--rows", "W99"], ["--engines", "fast"], ["--full", "--quick"]):
+        done = subprocess.run([sys.executable, os.path.join(FOLDER, "run.py")] + arguments, stderr=subprocess.PIPE)
+        assert done.returncode == 2 and b"error:" in done.stderr
