@@ -51,7 +51,8 @@ int main(int argc, char** argv) {
     } else {
       run_threaded(plan, state, Team::of_size(workers), {});
     }
-    best_ns = std::min(best_ns, std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count());
+    best_ns =
+        std::min(best_ns, std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count());
   }
   fmt::print("{:.2f} ns a node\n", best_ns / nodes);
 }

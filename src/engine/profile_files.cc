@@ -37,7 +37,7 @@ std::string quoted(std::string_view text) {
 std::string details(const ProfiledNode& node, const TraceEvent& e) {
   std::string args = fmt::format("\"op\":{},\"replica\":{}", quoted(node.place), node.replica);
   const auto ns = static_cast<double>(e.end_ns - e.begin_ns);
-  if (e.kind == TraceEvent::kNode && ns > 0) {
+  if (ns > 0) {
     if (node.work.flops > 0) args += fmt::format(",\"GFLOP/s\":{:.4g}", node.work.flops / ns);
     if (node.work.bytes > 0) args += fmt::format(",\"GB/s\":{:.4g}", node.work.bytes / ns);
   }
@@ -84,7 +84,7 @@ std::string chrome_trace(const Profile& profile) {
         ",\n{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},"
         "\"args\":{{{}}}}}",
         quoted(name), node ? "op" : "engine", e.lane, static_cast<double>(e.begin_ns - profile.begin_ns) / 1e3,
-        static_cast<double>(e.end_ns - e.begin_ns) / 1e3, node ? details(*node, e) : "");
+        static_cast<double>(e.end_ns - e.begin_ns) / 1e3, node && e.kind == TraceEvent::kNode ? details(*node, e) : "");
   }
   return out + "\n]}\n";
 }

@@ -52,6 +52,13 @@ def test_cpu_recipe_gives_the_same_bits(tmp_path):
     assert reduced == all_reduced < 1.5
 
 
+def test_look_inside(tmp_path):
+    text = run("05_look_inside.py", tmp_path, "--steps", "3")
+    assert "Event Summary" in text and "Critical Path" in text and "optimizer state" in text
+    assert set(os.listdir(str(tmp_path / "look_out"))) == {"program.svg", "graph.svg", "trace.svg", "profile",
+                                                           "profile.json"}
+
+
 def test_examples_run_without_the_images(tmp_path, monkeypatch):
     monkeypatch.setenv(mnist.FOLDER_VARIABLE, str(tmp_path))
     text = run("02_train_and_test.py", tmp_path, "--fast")

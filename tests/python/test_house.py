@@ -76,7 +76,7 @@ def test_table_covers_the_tree():
     assert list(tiers.values()) == sorted(tiers.values())
 
 
-@pytest.mark.parametrize("command", ["demo", "test", "bench", "lint", "build", "docs", "golden"])
+@pytest.mark.parametrize("command", ["demo", "test", "bench", "look", "lint", "build", "docs", "golden"])
 def test_dev_explains_each_command(command):
     text = subprocess.check_output([os.path.join(ROOT, "dev"), command, "--help"], universal_newlines=True)
     assert text.startswith("usage: ./dev " + command)

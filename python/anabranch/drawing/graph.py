@@ -47,6 +47,34 @@ class Graph:
         self._known_edges.add((source, target))
         self.edges.append((source, target, label))
 
+    def boxes(self):
+        """The graph without its ellipses (variables): boxes are linked that were linked through one.
+
+        Returns:
+            Graph: the smaller graph; the ellipse's first line is the label of the new edge.
+
+        Examples:
+            >>> from anabranch import drawing
+            >>> graph = drawing.parse_dot('digraph g { a [shape=box]; b [shape=box]; a -> x; x -> b; }')
+            >>> graph.boxes().edges
+            [('a', 'b', 'x')]
+        """
+        out = Graph(self.title, self.legend)
+        writers = {}
+        for node in self.nodes.values():
+            if node.shape == "box":
+                out.nodes[node.key] = node
+        for source, target, label in self.edges:
+            if source in out.nodes and target in out.nodes:
+                out.edge(source, target, label)
+            elif source in out.nodes:
+                writers.setdefault(target, []).append(source)
+        for source, target, _ in self.edges:
+            if target in out.nodes and source not in out.nodes:
+                for writer in writers.get(source, ()):
+                    out.edge(writer, target, self.nodes[source].lines[0])
+        return out
+
     def dot(self):
         """str: the graph in Graphviz's language.
 
@@ -139,6 +167,9 @@ def parse_dot(text):
         source, target = _plain(found.group(1)), found.group(2)
         attributes = {key: _plain(value) for key, value in _ATTRIBUTE.findall(found.group(3) or "")}
         if target is not None:
+            for key in (source, _plain(target)):
+                if key not in graph.nodes:
+                    graph.node(key, key, "ellipse")
             graph.edge(source, _plain(target), attributes.get("label", ""))
         elif source not in ("node", "edge", "graph"):
             shape = attributes.get("shape", "ellipse")

@@ -1,5 +1,4 @@
 """What each thread did, as SVG: a lane a thread, a bar an operator, its width the time."""
-import zlib
 from xml.sax.saxutils import escape
 
 from ..profiling.files import write_whole
@@ -9,13 +8,20 @@ __all__ = ["draw_lanes", "lanes_svg"]
 FONT = 'font-family="Helvetica, Arial, sans-serif"'
 LEFT, WIDTH, TOP, BAR, LANE = 70.0, 1080.0, 34.0, 30.0, 46.0
 NODE, HELP, RUN = 0, 1, 2
-ENGINE = "#c9c9c9"
+PAUSE_NS = 3000
+ENGINE, REST = "#c9c9c9", "#dcdcdc"
 COLOURS = ("#8ab6d6", "#f2a97e", "#93c98f", "#c7a4d8", "#e8c95e", "#e58a9b", "#7fcac3", "#b8a58c", "#a3b0e0", "#d6b3a0")
 
 
-def _colour(title):
-    """One for each title, the same in every picture."""
-    return COLOURS[zlib.crc32(title.encode("utf-8")) % len(COLOURS)]
+def _colours(lanes):
+    """Title -> colour, different ones for the titles that take the most time."""
+    total = {}
+    for events in lanes.values():
+        for title, kind, begin, end in events:
+            if kind <= HELP:
+                total[title] = total.get(title, 0) + end - begin
+    ranked = sorted(total, key=lambda title: (-total[title], title))
+    return {title: COLOURS[at] if at < len(COLOURS) else REST for at, title in enumerate(ranked)}
 
 
 def _window(lanes, runs):
@@ -27,9 +33,9 @@ def _window(lanes, runs):
     return spans[0][0], max(end for _, end in spans)
 
 
-def _bar(title, kind, begin, end, zero, scale, y):
+def _bar(title, kind, begin, end, zero, scale, y, colours):
     x, width = LEFT + (begin - zero) * scale, max((end - begin) * scale, 0.15)
-    colour = ENGINE if kind > RUN else _colour(title)
+    colour = colours.get(title, ENGINE)
     what = "%s%s, %.1f us" % (title, " (help with a loop)" if kind == HELP else "", (end - begin) / 1e3)
     opacity = ' fill-opacity="0.45"' if kind == HELP else ""
     out = '<rect x="%.2f" y="%.1f" width="%.2f" height="%.0f" fill="%s"%s><title>%s</title></rect>' % (
@@ -37,6 +43,17 @@ def _bar(title, kind, begin, end, zero, scale, y):
     if kind != HELP and width > 6.2 * len(title):
         out += '<text x="%.1f" y="%.1f" font-size="9.5" text-anchor="middle">%s</text>' % (
             x + width / 2, y + BAR / 2 + 3.5, escape(title))
+    return out
+
+
+def _joined(events):
+    """The events in order; pieces of one loop that follow each other on a thread become one."""
+    out = []
+    for title, kind, begin, end in sorted(events, key=lambda event: event[2]):
+        if out and kind == HELP and out[-1][:2] == (title, kind) and begin - out[-1][3] < PAUSE_NS:
+            out[-1] = (title, kind, out[-1][2], end)
+        else:
+            out.append((title, kind, begin, end))
     return out
 
 
@@ -53,6 +70,20 @@ def _axis(span_ns, bottom):
                    'text-anchor="middle" fill="#555">%g %s</text>'
                    % (x, TOP - 6, bottom, x, bottom + 14, at / unit, name))
         at += step
+    return out
+
+
+def _legend(colours, y):
+    """The titles that have a colour of their own; pale bars are help with another thread's loops."""
+    out, x = [], LEFT
+    entries = [(title, colour) for title, colour in colours.items() if colour != REST]
+    for title, colour in entries + [("others", REST), ("engine", ENGINE)]:
+        width = 6.0 * len(title) + 30
+        if x + width > LEFT + WIDTH:
+            break
+        out.append('<rect x="%.0f" y="%.0f" width="11" height="11" fill="%s"/><text x="%.0f" y="%.0f" '
+                   'font-size="10">%s</text>' % (x, y - 9, colour, x + 15, y, escape(title)))
+        x += width
     return out
 
 
@@ -77,9 +108,10 @@ def lanes_svg(report, runs=2):
     span = max(end - zero, 1)
     shown = {lane: [e for e in events if e[1] != RUN and e[2] < end and e[3] > zero] for lane, events in lanes.items()}
     shown = {lane: events for lane, events in sorted(shown.items()) if events}
+    colours = _colours(shown)
     bottom = TOP + LANE * len(shown)
     out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" %s>'
-           % (LEFT + WIDTH + 20, bottom + 24, LEFT + WIDTH + 20, bottom + 24, FONT),
+           % (LEFT + WIDTH + 20, bottom + 46, LEFT + WIDTH + 20, bottom + 46, FONT),
            '<rect width="100%" height="100%" fill="white"/>',
            '<text x="12" y="20" font-size="13" font-weight="bold">What each thread did in %d run%s</text>'
            % (runs, "" if runs == 1 else "s")]
@@ -87,7 +119,8 @@ def lanes_svg(report, runs=2):
     for row, (lane, events) in enumerate(shown.items()):
         y = TOP + LANE * row
         out.append('<text x="12" y="%.0f" font-size="11">thread %d</text>' % (y + BAR / 2 + 4, lane))
-        out += [_bar(*event, zero=zero, scale=WIDTH / span, y=y) for event in sorted(events, key=lambda e: e[2])]
+        out += [_bar(*event, zero=zero, scale=WIDTH / span, y=y, colours=colours) for event in _joined(events)]
+    out += _legend(colours, bottom + 38)
     return "\n".join(out + ["</svg>", ""])
 
 

@@ -34,7 +34,8 @@ def to_svg(graph):
     sizes = {key: _size(node) for key, node in graph.nodes.items()}
     where, paths = layout(list(graph.nodes), [(s, t) for s, t, _ in graph.edges], lambda key: sizes[key][0])
     tops, heights, bottom = _rows(where, sizes, MARGIN + (26 if graph.title or graph.legend else 0))
-    width = max([x + sizes[key][0] / 2 for key, (x, _) in where.items()] + [_head_width(graph)]) + 2 * MARGIN
+    rims = [x + sizes[key][0] / 2 for key, (x, _) in where.items()] + [x for path in paths.values() for x, _ in path]
+    width = max(rims + [_head_width(graph)]) + 2 * MARGIN
     out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d">'
            % (width, bottom + MARGIN, width, bottom + MARGIN),
            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto">'

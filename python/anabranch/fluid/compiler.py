@@ -224,11 +224,12 @@ class CompiledProgram:
                                % (self._replicas(), len(feed)))
         return [self._table.accept(f) for f in feed]
 
-    def draw(self, path):
+    def draw(self, path, variables=True):
         """Draws the graph of the last run, after all passes: every replica's operators and the sums between them.
 
         Args:
             path (str): file to write: .svg or .dot; .png, .pdf, .ps and .jpg where Graphviz is installed.
+            variables (bool): draws variables; else edges from operator to operator. Default True.
 
         Returns:
             None.
@@ -240,7 +241,8 @@ class CompiledProgram:
         dot = self._engine.graph_dot() if self._engine is not None else ""
         if not dot:
             raise NotAllowed("CompiledProgram.draw: there is no graph before the first run")
-        write_picture(parse_dot(dot), path)
+        graph = parse_dot(dot)
+        write_picture(graph if variables else graph.boxes(), path)
 
     def explain(self):
         """str: which passes were applied to the graph of the last run, and why others were not."""
