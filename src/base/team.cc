@@ -176,7 +176,8 @@ bool Team::help(int worker) {
 
 void Team::signal() {
   signal_.fetch_add(1);
-  if (parked_.load() > 0) futex_wake_all(signal_);
+  // Whoever clears the mark wakes: signals that follow before the sleepers run again need no second call.
+  if (parked_.load() && parked_.exchange(false)) futex_wake_all(signal_);
 }
 
 void Team::Idle::reset() { seen_ = team_.signal_.load(std::memory_order_acquire); }
@@ -189,9 +190,8 @@ bool Team::Idle::wait(int64_t timeout_ms) {
   const uint32_t job = team_.job_number_.load(std::memory_order_relaxed);
   const bool in_job = team_.job_open_.load(std::memory_order_relaxed);
   if (in_job && team_.spin_limit_ > 0 && std::exchange(parked_in_, job) == job) return watch(timeout_ms);
-  team_.parked_.fetch_add(1);
+  team_.parked_.store(true);  // before the kernel compares the word: a signal sees the mark, or the word differs
   const bool woken = futex_wait(team_.signal_, seen_, timeout_ms);
-  team_.parked_.fetch_sub(1);
   // A worker that slept before the job began has had its wake-up by now.
   parked_in_ = team_.job_number_.load(std::memory_order_relaxed);
   return !woken;

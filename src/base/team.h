@@ -85,7 +85,7 @@ class Team final : public Parallel {
   std::atomic<int> open_loops_{0};
   std::atomic_flag caller_slot_;  // slots_[0] is taken by a thread that is no worker
   alignas(64) std::atomic<uint32_t> signal_{0};
-  std::atomic<int> parked_{0};
+  std::atomic<bool> parked_{false};  // someone may sleep: the next signal has to call the kernel
   int spin_limit_;
 
   alignas(64) std::atomic<bool> job_open_{false};

@@ -15,6 +15,7 @@ namespace anabranch::steady {
 namespace {
 
 std::atomic<bool> counting{false};
+thread_local bool looking_up = false;  // looking a caller up may call what is counted
 
 bool in_library(void* caller) {
   Dl_info info{};
@@ -31,10 +32,10 @@ Calls& calls() {
 void count(bool on) { counting.store(on); }
 
 void note(std::atomic<int>& own, std::atomic<int>& library, void* caller) {
-  if (!counting.load(std::memory_order_relaxed)) return;
-  counting.store(false);  // looking the caller up may call what is counted
+  if (!counting.load(std::memory_order_relaxed) || looking_up) return;
+  looking_up = true;
   (in_library(caller) ? library : own).fetch_add(1);
-  counting.store(true);
+  looking_up = false;
 }
 
 void note_allocation(void* caller) { note(calls().allocations, calls().library_allocations, caller); }
