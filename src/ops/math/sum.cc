@@ -1,6 +1,8 @@
 // Out = X[0] + X[1] + ..., in that order. Where a variable has several gradients, this adds them up, so it takes
-// tensors and sparse rows alike: rows alone give rows (one behind the other), a mixture gives a tensor.
+// tensors and sparse rows alike: rows alone give rows (one behind the other), a mixture gives a tensor, to which rows
+// are added with their repetitions added up first: as if they had been a tensor.
 #include <algorithm>
+#include <memory>
 
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
@@ -57,15 +59,21 @@ template <class T> void sum_tensors(const KernelContext& c, In xs, T* out, int64
   });
 }
 
+void check_rows(const SelectedRows& rows, const Tensor& out) {
+  AB_CHECK(
+      rows.value.shape().rank() > 0 && rows.value.numel() == static_cast<int64_t>(rows.rows.size()) * out.row_elems(),
+      ShapeMismatch, "sum: sparse rows {} are added to a tensor {}", rows.value.shape().str(), out.shape().str());
+  for (int64_t id : rows.rows) {
+    AB_CHECK(id >= 0 && id < out.rows(), InvalidArgument, "sum: row {} of a table of {} rows", id, out.rows());
+  }
+}
+
 template <class T> void add_rows(const SelectedRows& rows, Tensor* out) {
   const int64_t width = out->row_elems();
   const T* from = rows.value.data<T>();
   T* to = out->mutable_data<T>();
-  AB_CHECK(rows.value.numel() == static_cast<int64_t>(rows.rows.size()) * width, ShapeMismatch,
-           "sum: sparse rows of {} elements are added to a tensor {}", rows.value.row_elems(), out->shape().str());
   for (size_t r = 0; r < rows.rows.size(); ++r) {
     const int64_t id = rows.rows[r];
-    AB_CHECK(id >= 0 && id < out->rows(), InvalidArgument, "sum: row {} of a table of {} rows", id, out->rows());
     for (int64_t k = 0; k < width; ++k) to[id * width + k] += from[static_cast<int64_t>(r) * width + k];
   }
 }
@@ -95,14 +103,17 @@ template <class T> void join_rows(const KernelContext& c, In xs, SelectedRows* o
   }
 }
 
-template <class T> void sum_values(const KernelContext& c, In xs, Out out) {
+template <class T> void sum_values(const KernelContext& c, In xs, Out out, SelectedRows* merged) {
   const auto is_tensor = [&](int i) { return c.value(xs, i).is<Tensor>(); };
   int tensors = 0;
   for (int i = 0; i < xs.count; ++i) tensors += is_tensor(i);
   if (tensors == 0) return join_rows<T>(c, xs, &c.value(out).as<SelectedRows>());
   sum_tensors(c, xs, c[out].mutable_data<T>(), c[out].numel());
   for (int i = 0; i < xs.count; ++i) {
-    if (!is_tensor(i)) add_rows<T>(c.value(xs, i).rows(), &c[out]);
+    if (is_tensor(i)) continue;
+    check_rows(c.value(xs, i).rows(), c[out]);
+    merge_rows(c.value(xs, i).rows(), merged);
+    add_rows<T>(*merged, &c[out]);
   }
 }
 
@@ -124,7 +135,9 @@ AB_OP(sum)
     })
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) { sum_values<T>(c, x, out); };
+      return [x = op.in("X"), out = op.out("Out"), merged = std::make_shared<SelectedRows>()](KernelContext& c) {
+        sum_values<T>(c, x, out, merged.get());
+      };
     });
 
 }  // namespace anabranch
