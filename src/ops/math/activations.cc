@@ -5,6 +5,7 @@
 #include <numbers>
 #include <vector>
 
+#include "base/flags.h"
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
@@ -132,6 +133,21 @@ void declare_exponentials() {
   activation(
       {"log", "Out = ln(X)", "", GradOf::kX, kBoth, {}, simd::log}, [](auto x, auto*) { return std::log(x); },
       [](auto x, auto dy, auto*) { return dy / x; });
+  activation(
+      {"log1p", "Out = ln(1 + X)", "", GradOf::kX}, [](auto x, auto*) { return std::log1p(x); },
+      [](auto x, auto dy, auto*) { return dy / (1 + x); });
+  activation(
+      {"mish",
+       "Out = X tanh(ln(1 + e^X))",
+       "Misra, BMVC 2020, arXiv:1908.08681",
+       GradOf::kX,
+       kNone,
+       {{"threshold", 20.0f, "accepted, without effect: the logarithm is exact for every X"}}},
+      [](auto x, auto*) { return x * std::tanh(softplus(x)); },
+      [](auto x, auto dy, auto*) {
+        const auto t = std::tanh(softplus(x));
+        return dy * (t + x * (1 - t * t) * sigmoid(x));
+      });
   activation(
       {"softplus", "Out = ln(1 + e^X)", "Dugas et al., NIPS 2000", GradOf::kX},
       [](auto x, auto*) { return softplus(x); }, [](auto x, auto dy, auto*) { return dy * sigmoid(x); });
@@ -318,7 +334,8 @@ void declare_gates() {
       [](auto x, auto* p) { return x * std::min(std::max(x + p[2], decltype(x)(0)), p[0]) / p[1]; },
       [](auto x, auto dy, auto* p) {
         if (x + p[2] <= 0) return zero(dy);
-        return x + p[2] >= p[0] ? dy * p[0] / p[1] : dy * (2 * x + p[2]) / p[1];
+        if (x + p[2] < p[0]) return dy * (2 * x + p[2]) / p[1];
+        return anabranch::Flags::exact_fluid() ? dy : dy * p[0] / p[1];  // the original forgets the slope of the straight part
       });
   activation(
       {"soft_relu",

@@ -1,6 +1,7 @@
 """The layers: functions that append ops to the default main program and return Variables."""
 from . import (
     control_flow,
+    ctr,
     conv,
     elementwise,
     io,
@@ -17,6 +18,7 @@ from . import (
     random,
     reader,
     reduce,
+    sampled,
     select,
     sequence,
     sequence_lod,
@@ -26,7 +28,8 @@ from . import (
 
 __all__ = []
 for _module in (nn, math, conv, norm, loss, ops, elementwise, reduce, tensor, query, manipulate, select, random,
-                sequence, sequence_rows, sequence_lod, io, reader, control_flow, metric_op, learning_rate_scheduler):
+                sequence, sequence_rows, sequence_lod, sampled, ctr, io, reader, control_flow, metric_op,
+                learning_rate_scheduler):
     for _name in _module.__all__:
         globals()[_name] = getattr(_module, _name)
     __all__ += _module.__all__

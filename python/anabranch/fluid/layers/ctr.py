@@ -1,0 +1,166 @@
+"""Layers of click-through models: hashed ids, counts of shows and clicks, tags, normalisation by running statistics."""
+from ..initializer import Constant
+from ..layer_helper import LayerHelper
+from ..param_attr import ParamAttr
+from . import check
+from .check import FLOATS, WIDE_FLOATS, WIDE_NUMBERS, one_op
+
+__all__ = ["hash", "continuous_value_model", "filter_by_instag", "data_norm"]
+
+
+def hash(input, hash_size, num_hash=1, name=None):
+    """Ids of any size brought into [0, hash_size): out[i, k] = XXH64 of row i with seed k, modulo ``hash_size``.
+
+    Args:
+        input (Variable): [rows, width], int32 or int64; a row is hashed as a whole.
+        hash_size (int): hashes are below this.
+        num_hash (int): hashes of each row. Default 1.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: [rows, num_hash, 1], dtype and sequences of ``input``; it has no gradient.
+
+    Raises:
+        TypeError: ``input`` is no Variable of an integer type.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> ids = fluid.data("ids", [None, 1], "int64", lod_level=1)
+        >>> fluid.layers.hash(ids, hash_size=10000, num_hash=4).shape
+        (-1, 4, 1)
+    """
+    check.variable(input, "input", "hash", check.INTS)
+    return one_op("hash", {"X": input}, {"num_hash": num_hash, "mod_by": hash_size}, name=name, stop_gradient=True)
+
+
+def continuous_value_model(input, cvm, use_cvm=True):
+    """The first two columns of an embedding count its shows and clicks: made into features, or left off.
+
+    With ``use_cvm`` they become log(show + 1) and log(click + 1) - log(show + 1). In the backward pass they get the
+    counts of ``cvm``, which a table of counts adds up.
+
+    Args:
+        input (Variable): [N, D], D at least 2, float32 or float64.
+        cvm (Variable): [N, 2]: show and click of each sample.
+        use_cvm (bool): keep the two columns. Default True.
+
+    Returns:
+        Variable: [N, D], or [N, D - 2] without ``use_cvm``.
+
+    Raises:
+        TypeError: another dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> rows, counts = fluid.data("rows", [None, 11], "float32"), fluid.data("counts", [None, 2], "float32")
+        >>> fluid.layers.continuous_value_model(rows, counts, use_cvm=False).shape
+        (-1, 9)
+    """
+    check.variable(input, "input", "continuous_value_model", FLOATS)
+    check.variable(cvm, "cvm", "continuous_value_model")
+    helper = LayerHelper("cvm")
+    out = helper.create_variable(dtype=input.dtype)
+    helper.append_op(type="cvm", inputs={"X": [input], "CVM": [cvm]}, outputs={"Y": [out]}, attrs={"use_cvm": use_cvm})
+    return out
+
+
+def filter_by_instag(ins, ins_tag, filter_tag, is_lod, out_val_if_empty=0):
+    """The samples that carry one of the wanted tags.
+
+    Args:
+        ins (Variable): [rows, ...], float32, float64, int32 or int64: a sample is a row, or a sequence of rows.
+        ins_tag (Variable): [tags, 1], int64, with a sequence of tags for each sample.
+        filter_tag (Variable): [wanted], int64.
+        is_lod (bool): the samples of ``ins`` are sequences.
+        out_val_if_empty (int): fills the one row of the result when no sample stays. Default 0.
+
+    Returns:
+        tuple: the samples that stay, each a sequence; their weights [samples, 1], 1 for each, or a single 0 when none
+        stays, float32.
+
+    Raises:
+        TypeError: no Variable.
+        EnforceNotMet: when run, another number of sequences of tags than samples.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> rows = fluid.data("rows", [None, 16], "float32")
+        >>> tags, wanted = fluid.data("tags", [None, 1], "int64", lod_level=1), fluid.data("wanted", [None], "int64")
+        >>> kept, weights = fluid.layers.filter_by_instag(rows, tags, wanted, is_lod=False)
+        >>> kept.shape, weights.shape
+        ((-1, 16), (-1, 1))
+    """
+    check.variable(ins, "ins", "filter_by_instag", WIDE_NUMBERS)
+    check.variable(ins_tag, "ins_tag", "filter_by_instag")
+    check.variable(filter_tag, "filter_tag", "filter_by_instag")
+    helper = LayerHelper("filter_by_instag")
+    out = helper.create_variable_for_type_inference(ins.dtype)
+    weight = helper.create_variable_for_type_inference("float32")
+    places = helper.create_variable_for_type_inference("int64")
+    weight.stop_gradient = True
+    helper.append_op(type="filter_by_instag",
+                     inputs={"Ins": ins, "Ins_tag": ins_tag, "Filter_tag": filter_tag},
+                     outputs={"Out": out, "LossWeight": weight, "IndexMap": places},
+                     attrs={"is_lod": is_lod, "out_val_if_empty": out_val_if_empty})
+    return out, weight
+
+
+def data_norm(input, act=None, epsilon=1e-05, param_attr=None, data_layout="NCHW", in_place=False, name=None,
+              moving_mean_name=None, moving_variance_name=None, do_model_average_for_mean_and_var=True, slot_dim=-1,
+              sync_stats=False, summary_decay_rate=0.9999999, enable_scale_and_shift=False):
+    """out = (x - mean) * scale by column, with statistics that are parameters and follow the data.
+
+    mean = sum / size and scale = sqrt(size / square sum); the backward pass gives the three what the batch adds to
+    them as their gradients.
+
+    Args:
+        input (Variable): [N, C], float32 or float64.
+        act (str, optional): activation of the result.
+        epsilon (float): added to the square sum for each row. Default 1e-5.
+        param_attr (dict, optional): values to begin with: "batch_size" (1e4), "batch_sum" (0), "batch_square" (1e4),
+            and "scale_w" (1) and "bias" (0) with ``enable_scale_and_shift``.
+        data_layout (str): not used.
+        in_place (bool): write the result into ``input``. Default False.
+        name (str, optional): stem of the parameters' names, "dn" by default.
+        moving_mean_name (str): not used.
+        moving_variance_name (str): not used.
+        do_model_average_for_mean_and_var (bool): not used.
+        slot_dim (int): columns of a slot, whose first column counts how often it was shown: where that is 0 the slot
+            gives zeros and does not count. -1: no slots. Default -1.
+        sync_stats (bool): not used.
+        summary_decay_rate (float): not used.
+        enable_scale_and_shift (bool): multiply by a trained ``scale_w`` and add a trained ``bias``. Default False.
+
+    Returns:
+        Variable: shape and dtype of ``input``.
+
+    Raises:
+        TypeError: ``input`` is no Variable of float32 or float64.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.data_norm(fluid.data("x", [None, 16], "float32")).shape
+        (-1, 16)
+    """
+    check.variable(input, "input", "data_norm", WIDE_FLOATS)
+    helper = LayerHelper("data_norm", act=act, name=name)
+    start = param_attr if isinstance(param_attr, dict) else {}
+    stem, shape = name or "dn", [input.shape[1]]
+
+    def parameter(suffix, key, value):
+        attr = ParamAttr(name="%s.%s" % (stem, suffix), initializer=Constant(float(start.get(key, value))))
+        return helper.create_parameter(attr=attr, shape=shape, dtype=input.dtype)
+
+    inputs = {"X": input}
+    if enable_scale_and_shift:
+        inputs.update(scale_w=parameter("scale_w", "scale_w", 1.0), bias=parameter("bias", "bias", 0.0))
+    inputs["BatchSize"] = parameter("batch_size", "batch_size", 1e4)
+    inputs["BatchSum"] = parameter("batch_sum", "batch_sum", 0.0)
+    inputs["BatchSquareSum"] = parameter("batch_square_sum", "batch_square", 1e4)
+    means, scales = (helper.create_variable(dtype=input.dtype, stop_gradient=True) for _ in range(2))
+    out = input if in_place else helper.create_variable(dtype=input.dtype)
+    helper.append_op(type="data_norm", inputs=inputs, outputs={"Y": out, "Means": means, "Scales": scales},
+                     attrs={"epsilon": epsilon, "slot_dim": slot_dim, "sync_stats": sync_stats,
+                            "summary_decay_rate": summary_decay_rate,
+                            "enable_scale_and_shift": enable_scale_and_shift})
+    return helper.append_activation(out)

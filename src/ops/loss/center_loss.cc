@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "ops/kernels/ids.h"
+#include "ops/loss/elementwise.h"
+
+namespace anabranch {
+namespace {
+
+void infer_center(InferContext& c) {
+  check_tensor(c, "X");
+  check_rank(c, "X", 2, 2);
+  check_rank(c, "Centers", 2, 2);
+  const Shape &x = c.in("X").shape, &centers = c.in("Centers").shape;
+  AB_CHECK(centers[1] == x[1] || centers[1] == kUnknown || x[1] == kUnknown, ShapeMismatch,
+           "center_loss: X is {}, Centers is {}; their rows must be as wide", x.str(), centers.str());
+  check_same_dtype(c, "Centers", "X");
+  check_numel(c, "Label", x[0]);
+  const DType label = c.in("Label").dtype;
+  AB_CHECK(label == DType::kInt64 || label == DType::kInt32, InvalidArgument,
+           "center_loss: Label holds {}, expected int64", dtype_name(label));
+  check_numel(c, "CenterUpdateRate", 1);
+  check_same_dtype(c, "CenterUpdateRate", "X");
+  c.same_as("CentersOut", "Centers");
+  c.same_shape("SampleCenterDiff", "X");
+  c.set_out("Loss", Shape{x[0], 1}, c.in("X").dtype);
+}
+
+// Each center moves by rate * sum of its samples' distances / (1 + their number).
+template <class T>
+void move_centers(const T* diff, const int64_t* label, int64_t n, int64_t width, T rate, std::vector<int64_t>* counts,
+                  std::vector<T>* moves, T* centers) {
+  std::fill(counts->begin(), counts->end(), 0);
+  std::fill(moves->begin(), moves->end(), T{0});
+  for (int64_t i = 0; i < n; ++i) {
+    ++(*counts)[static_cast<size_t>(label[i])];
+    for (int64_t k = 0; k < width; ++k) (*moves)[static_cast<size_t>(label[i] * width + k)] += diff[i * width + k];
+  }
+  for (size_t j = 0; j < counts->size(); ++j) {
+    for (size_t k = 0; (*counts)[j] > 0 && k < static_cast<size_t>(width); ++k) {
+      const size_t at = j * static_cast<size_t>(width) + k;
+      centers[at] += rate * (*moves)[at] / static_cast<T>(1 + (*counts)[j]);
+    }
+  }
+}
+
+template <class T> Kernel forward(const KernelArgs& op) {
+  struct Scratch {
+    Tensor label;
+    std::vector<int64_t> counts;
+    std::vector<T> moves;
+  };
+  return [=, update = op.attr<bool>("need_update"), x = op.in("X"), label = op.in("Label"), centers = op.in("Centers"),
+          rate = op.in("CenterUpdateRate"), centers_out = op.out("CentersOut"), diff = op.out("SampleCenterDiff"),
+          loss = op.out("Loss"), scratch = std::make_shared<Scratch>()](KernelContext& c) {
+    const int64_t n = c[x].rows(), width = c[x].row_elems(), classes = c[centers].rows();
+    const T *from = c[x].data<T>(), *center = c[centers].data<T>();
+    T *d = c[diff].template mutable_data<T>(), *to = c[loss].template mutable_data<T>(),
+      *moved = c[centers_out].template mutable_data<T>();
+    const int64_t* y = as_int64(c[label], &scratch->label);
+    check_ids("center_loss: Label", y, n, classes);
+    for (int64_t i = 0; i < n; ++i) {
+      T sum = 0;
+      for (int64_t k = i * width; k < (i + 1) * width; ++k) {
+        d[k] = from[k] - center[y[i] * width + k - i * width];
+        sum += d[k] * d[k];
+      }
+      to[i] = sum / 2;
+    }
+    if (moved != center) std::copy(center, center + c[centers].numel(), moved);
+    if (!update) return;
+    scratch->counts.resize(static_cast<size_t>(classes));
+    scratch->moves.resize(static_cast<size_t>(classes * width));
+    move_centers(d, y, n, width, *c[rate].data<T>(), &scratch->counts, &scratch->moves, moved);
+  };
+}
+
+AB_OP(center_loss)
+    .doc(
+        "Loss[i] = |X[i] - Centers[Label[i]]|^2 / 2. Each center moves by CenterUpdateRate times the sum of its "
+        "samples' distances, over one more than their number.")
+    .source("Wen et al., ECCV 2016, doi:10.1007/978-3-319-46478-7_31")
+    .in("X", "[N, D] float")
+    .in("Label", "[N, 1] int64 below the number of centers")
+    .in("Centers", "[clusters, D]")
+    .in("CenterUpdateRate", "[1]")
+    .out("CentersOut", "Centers, updated in place")
+    .out("SampleCenterDiff", "[N, D]: X - its centers")
+    .out("Loss", "[N, 1]")
+    .attr<int32_t>("cluster_num", 0, "number of centers; the extent of Centers counts")
+    .attr<bool>("need_update", true, "move the centers")
+    .dtype_of_input("X")
+    .infer(infer_center)
+    .grad([](GradContext& g) {
+      g.op("center_loss_grad")
+          .in("X", g.in("X"))
+          .in("SampleCenterDiff", g.out("SampleCenterDiff"))
+          .in("Loss@GRAD", g.dout("Loss"))
+          .out("X@GRAD", g.din("X"));
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+
+AB_OP(center_loss_grad)
+    .doc("X@GRAD = Loss@GRAD SampleCenterDiff, row by row.")
+    .in("X", "for its shape")
+    .in("SampleCenterDiff", "from center_loss")
+    .in("Loss@GRAD", "as Loss")
+    .out("X@GRAD", "as X")
+    .dtype_of_input("X")
+    .infer([](InferContext& c) {
+      check_rank(c, "X", 2, 2);
+      check_same(c, "X", "SampleCenterDiff");
+      check_numel(c, "Loss@GRAD", c.in("X").shape[0]);
+      check_same_dtype(c, "Loss@GRAD", "X");
+      grad_as(c, "X@GRAD", "X");
+    })
+    .no_grad(loss::kOnce)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [diff = op.in("SampleCenterDiff"), dloss = op.in("Loss@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+        if (!c.wants(dx)) return;
+        const int64_t n = c[diff].rows(), width = c[diff].row_elems();
+        const T *d = c[diff].data<T>(), *g = c[dloss].data<T>();
+        T* to = c[dx].template mutable_data<T>();
+        for (int64_t i = 0; i < n * width; ++i) to[i] = g[i / width] * d[i];
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch

@@ -1,0 +1,211 @@
+// A class is a path of yes-or-no questions from the root of a tree: a sample costs as many logistic losses as its path
+// is long, instead of one for each class.
+#include <bit>
+#include <memory>
+
+#include "ops/kernels/ids.h"
+#include "ops/loss/class_rows.h"
+#include "ops/loss/elementwise.h"
+
+namespace anabranch::loss {
+namespace {
+
+constexpr double kMaxScore = 40;  // scores are cut to [-40, 40]
+
+// The paths of a batch: given by tables, or those of a complete binary tree, in which class k is the leaf k + classes,
+// inner node n has the children 2 n and 2 n + 1, and the root is 1.
+struct Paths {
+  int64_t classes, length;
+  const int64_t *label, *table, *code;  // table and code are null for the complete tree
+
+  static int64_t longest(int64_t classes_in) { return std::bit_width(static_cast<uint64_t>(classes_in - 1)); }
+
+  // fn(place on the path, row of the table, whether the answer is yes) for sample i.
+  template <class Fn> void each(int64_t i, Fn&& fn) const {
+    if (table) {
+      for (int64_t k = 0; k < length && table[i * length + k] >= 0; ++k) {
+        fn(k, table[i * length + k], code[i * length + k] != 0);
+      }
+      return;
+    }
+    const auto leaf = static_cast<uint64_t>(label[i] + classes);
+    const int64_t steps = std::bit_width(leaf) - 1;
+    for (int64_t k = 0; k < steps; ++k) fn(k, static_cast<int64_t>(leaf >> (k + 1)) - 1, (leaf >> k & 1) != 0);
+  }
+};
+
+struct PathSlots {
+  int64_t classes;
+  In label, table, code;
+  explicit PathSlots(const KernelArgs& op)
+      : classes(op.attr<int32_t>("num_classes")),
+        label(op.in("Label")),
+        table(op.in("PathTable")),
+        code(op.in("PathCode")) {}
+
+  Paths read(const KernelContext& c, int64_t rows, Tensor (&scratch)[3]) const {
+    Paths p{classes, Paths::longest(classes), nullptr, nullptr, nullptr};
+    if (!table) {
+      p.label = as_int64(c[label], &scratch[0]);
+      check_ids("hierarchical_sigmoid: Label", p.label, c[label].numel(), classes);
+      return p;
+    }
+    p.table = as_int64(c[table], &scratch[1]);
+    p.code = as_int64(c[code], &scratch[2]);
+    p.length = c[table].shape()[1];
+    for (int64_t i = 0; i < c[table].numel(); ++i) {
+      AB_CHECK(p.table[i] < rows, InvalidArgument,
+               "hierarchical_sigmoid: PathTable of sample {} holds {}, expected below {} or negative", i / p.length,
+               p.table[i], rows);
+    }
+    return p;
+  }
+};
+
+OpDef& tree_attrs(OpDef& def) {
+  return table_attrs(def).attr<int32_t>("num_classes", 2, "classes, at least 2", [](int32_t v) {
+    AB_CHECK(v >= 2, InvalidArgument, "hierarchical_sigmoid: num_classes is {}, expected at least 2", v);
+  });
+}
+
+OpDef& tree_ins(OpDef& def) {
+  return def.in("X", "[N, D] float")
+      .in("W", "[num_classes - 1, D], or a row for each node of the custom tree")
+      .in("Label", "[N, 1] int64 below num_classes")
+      .in_optional("PathTable", "[N, L] int64: rows of W on the path of each sample; negative: behind its end")
+      .in_optional("PathCode", "[N, L] int64: 1 where the path says yes")
+      .in_optional("Bias", "a number for each row of W");
+}
+
+int64_t path_length(const InferContext& c) {
+  return c.has_in("PathTable") ? c.in("PathTable").shape[1] : Paths::longest(c.attr<int32_t>("num_classes"));
+}
+
+void check_tree(const InferContext& c) {
+  check_class_table(c, "X", "W");
+  check_integers(c, "Label");
+  const int64_t n = c.in("X").shape[0], rows = c.in("W").shape[0], classes = c.attr<int32_t>("num_classes");
+  check_numel(c, "Label", n);
+  AB_CHECK(c.has_in("PathTable") == c.has_in("PathCode"), InvalidArgument,
+           "{}: PathTable and PathCode are given together", op_name(c));
+  if (!c.has_in("PathTable")) {
+    AB_CHECK(rows == kUnknown || rows >= classes - 1, ShapeMismatch, "{}: W has {} rows, {} classes want {}", op_name(c),
+             rows, classes, classes - 1);
+    return;
+  }
+  for (const char* slot : {"PathTable", "PathCode"}) {
+    check_integers(c, slot);
+    check_rank(c, slot, 2, 2);
+    AB_CHECK(n == kUnknown || c.in(slot).shape[0] == kUnknown || c.in(slot).shape[0] == n, ShapeMismatch,
+             "{}: {} is {}, expected {} rows", op_name(c), slot, c.in(slot).shape.str(), n);
+  }
+  check_same_shape(c, "PathTable", "PathCode");
+}
+
+template <class T> Kernel forward(const KernelArgs& op) {
+  const PathSlots slots(op);
+  struct Scratch {
+    Tensor ids[3];
+  };
+  return [=, x = op.in("X"), w = op.in("W"), bias = op.in("Bias"), out = op.out("Out"), pre = op.out("PreOut"),
+          w_out = op.out("W_Out"), scratch = std::make_shared<Scratch>()](KernelContext& c) {
+    const int64_t n = c[x].rows(), width = c[x].row_elems();
+    const Paths paths = slots.read(c, c[w].rows(), scratch->ids);
+    const ClassTable<T> table{c[w].data<T>(), bias ? c[bias].data<T>() : nullptr, width};
+    const T* from = c[x].data<T>();
+    T *to = c[out].template mutable_data<T>(), *scores = c[pre].template mutable_data<T>();
+    std::fill(scores, scores + c[pre].numel(), T{0});
+    if (c.wants(w_out) && c[w_out].raw() != c[w].raw()) c[w_out].copy_from(c[w]);
+    const T limit = static_cast<T>(kMaxScore);
+    for (int64_t i = 0; i < n; ++i) {
+      T sum = 0;
+      int64_t steps = 0;
+      paths.each(i, [&](int64_t k, int64_t row, bool yes) {
+        const T s = std::clamp(table.score(from + i * width, row), -limit, limit);
+        scores[i * paths.length + k] = s;
+        sum += softplus(s) - (yes ? s : T{0});
+        ++steps;
+      });
+      // As in the original a shorter path counts as if its missing steps had the score 0.
+      to[i] = sum + static_cast<T>(paths.length - steps) * softplus(T{0});
+    }
+  };
+}
+
+template <class T> Kernel backward(const KernelArgs& op) {
+  const PathSlots slots(op);
+  struct Scratch {
+    Tensor ids[3];
+  };
+  return [=, sparse = op.attr<bool>("is_sparse"), x = op.in("X"), w = op.in("W"), pre = op.in("PreOut"),
+          dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dw = op.out("W@GRAD"), dbias = op.out("Bias@GRAD"),
+          scratch = std::make_shared<Scratch>()](KernelContext& c) {
+    const int64_t n = c[x].rows(), width = c[x].row_elems();
+    const Paths paths = slots.read(c, c[w].rows(), scratch->ids);
+    int64_t steps = 0;
+    for (int64_t i = 0; i < n; ++i) paths.each(i, [&](int64_t, int64_t, bool) { ++steps; });
+    ScoreGradients<T> to({c[w].data<T>(), nullptr, width}, c[w].rows());
+    if (c.wants(dx)) to.want_samples(&c[dx]);
+    if (c.wants(dw)) to.want_table(&c.value(dw), sparse, steps);
+    if (c.wants(dbias)) to.want_bias(&c[dbias]);
+    const T *from = c[x].data<T>(), *scores = c[pre].data<T>(), *g = c[dout].data<T>();
+    for (int64_t i = 0; i < n; ++i) {
+      paths.each(i, [&](int64_t k, int64_t row, bool yes) {
+        const T slope = logistic(scores[i * paths.length + k]) - (yes ? T{1} : T{0});
+        to.add(i, from + i * width, row, g[i] * slope);
+      });
+    }
+  };
+}
+
+[[maybe_unused]] OpDef& hierarchical_sigmoid =
+    tree_attrs(tree_ins(declare_op("hierarchical_sigmoid", __FILE__)))
+        .doc(
+            "Out = the sum of ln(1 + e^s) - c s over the path of the class, s = X . W[node] + Bias[node], c 1 for yes. "
+            "Without tables the tree is complete and binary.")
+        .source("Morin & Bengio, AISTATS 2005")
+        .out("Out", "[N, 1]")
+        .out_intermediate("PreOut", "[N, length of the longest path]: the scores, 0 behind the end")
+        .out_optional("W_Out", "W as it is: programs of Fluid name it")
+        .dtype_of_input("X")
+        .infer([](InferContext& c) {
+          check_tree(c);
+          const Meta& x = c.in("X");
+          c.set_out("Out", Shape{x.shape[0], 1}, x.dtype);
+          c.set_out("PreOut", Shape{x.shape[0], path_length(c)}, x.dtype);
+          if (c.has_out("W_Out")) c.same_as("W_Out", "W");
+        })
+        .grad([](GradContext& g) {
+          GradOp op = g.op("hierarchical_sigmoid_grad");
+          for (const char* slot : {"X", "W", "Label", "PathTable", "PathCode", "Bias"}) op.in(slot, g.in(slot));
+          op.in("PreOut", g.out("PreOut")).in("Out@GRAD", g.dout("Out"));
+          for (const char* slot : {"X", "W", "Bias"}) op.out(std::string(slot) + "@GRAD", g.din(slot));
+        })
+        .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+
+[[maybe_unused]] OpDef& hierarchical_sigmoid_grad =
+    tree_attrs(tree_ins(declare_op("hierarchical_sigmoid_grad", __FILE__)))
+        .doc("Gradients of hierarchical_sigmoid; a sparse one of W has a row for each step of each path.")
+        .in("PreOut", "from hierarchical_sigmoid")
+        .in("Out@GRAD", "as Out")
+        .out_optional("X@GRAD", "as X")
+        .out_optional("W@GRAD", "as W, dense or sparse")
+        .out_optional("Bias@GRAD", "as Bias")
+        .dtype_of_input("X")
+        .infer([](InferContext& c) {
+          check_tree(c);
+          const int64_t n = c.in("X").shape[0], length = path_length(c);
+          check_numel(c, "Out@GRAD", n);
+          check_numel(c, "PreOut", n == kUnknown || length == kUnknown ? kUnknown : n * length);
+          check_same_dtype(c, "Out@GRAD", "X");
+          check_same_dtype(c, "PreOut", "X");
+          grad_as(c, "X@GRAD", "X");
+          grad_as(c, "W@GRAD", "W");
+          if (c.has_in("Bias")) grad_as(c, "Bias@GRAD", "Bias");
+          if (c.has_out("W@GRAD") && c.attr<bool>("is_sparse")) c.out("W@GRAD").kind = VarKind::kSelectedRows;
+        })
+        .no_grad(kOnce)
+        .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+
+}  // namespace
+}  // namespace anabranch::loss

@@ -1,0 +1,218 @@
+// A softmax over a few classes instead of all: the scores of each sample's own classes and of some that are drawn, each
+// less the logarithm of its probability to be among them.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "ops/kernels/ids.h"
+#include "ops/loss/class_rows.h"
+#include "ops/loss/elementwise.h"
+#include "ops/loss/sampler.h"
+
+namespace anabranch::loss {
+namespace {
+
+constexpr double kHit = 1e20;                  // taken from the score of a drawn class that is a class of the sample
+constexpr uint64_t kMostTries = uint64_t{1} << 24;  // draws that find too few different classes end with an error
+
+struct Columns {
+  int64_t own, drawn;
+  int64_t all() const { return own + drawn; }
+};
+
+void check_logits(const InferContext& c) {
+  check_tensor(c, "Logits");
+  check_rank(c, "Logits", 2, 2);
+  check_rank(c, "Labels", 2, 2);
+  check_integers(c, "Labels");
+  const Shape &logits = c.in("Logits").shape, &labels = c.in("Labels").shape;
+  AB_CHECK(logits[0] == kUnknown || labels[0] == kUnknown || logits[0] == labels[0], ShapeMismatch,
+           "{}: Logits is {}, Labels is {}; they must have as many rows", op_name(c), logits.str(), labels.str());
+}
+
+Shape samples_shape(const InferContext& c) {
+  const Shape& labels = c.in("Labels").shape;
+  return {c.in("Logits").shape[0],
+          labels[1] == kUnknown ? kUnknown : labels[1] + c.attr<int32_t>("num_samples")};
+}
+
+// A shape that tells of another one and holds nothing.
+Shape without_numbers(Shape shape) {
+  shape.push_back(0);
+  return shape;
+}
+
+void infer_samples(InferContext& c) {
+  check_logits(c);
+  const Shape samples = samples_shape(c), &logits = c.in("Logits").shape;
+  const int64_t drawn = c.attr<int32_t>("num_samples");
+  AB_CHECK(logits[1] == kUnknown || drawn <= logits[1], InvalidArgument,
+           "{}: num_samples is {}, there are {} classes", op_name(c), drawn, logits[1]);
+  if (c.attr<bool>("use_customized_samples")) {
+    check_integers(c, "CustomizedSamples");
+    check_same_dtype(c, "CustomizedProbabilities", "Logits");
+    for (const char* slot : {"CustomizedSamples", "CustomizedProbabilities"}) {
+      AB_CHECK(compatible(c.in(slot).shape, samples), ShapeMismatch, "{}: {} is {}, expected {}", op_name(c), slot,
+               c.in(slot).shape.str(), samples.str());
+    }
+  }
+  const DType dtype = c.in("Logits").dtype;
+  c.set_out("Samples", samples, DType::kInt64);
+  c.set_out("Probabilities", samples, dtype);
+  c.set_out("SampledLogits", samples, dtype);
+  c.set_out("SampledLabels", c.in("Labels").shape, DType::kInt64);
+  c.set_out("LogitsDim", without_numbers(logits), dtype);
+  c.set_out("LabelsDim", without_numbers(c.in("Labels").shape), DType::kInt64);
+}
+
+// Different classes, drawn by rank; gives the number of tries.
+int64_t draw_unique(const Sampler& sampler, const Philox& random, int64_t n, std::vector<int64_t>* drawn) {
+  drawn->clear();
+  uint64_t tries = 0;
+  while (static_cast<int64_t>(drawn->size()) < n) {
+    AB_CHECK(tries < kMostTries, ResourceExhausted, "sample_logits: {} draws gave {} of {} different classes", tries,
+             drawn->size(), n);
+    const int64_t k = sampler.draw(random, tries++);
+    if (std::find(drawn->begin(), drawn->end(), k) == drawn->end()) drawn->push_back(k);
+  }
+  return static_cast<int64_t>(tries);
+}
+
+// How probable it is that a class is among n different ones that took so many tries.
+double chance(double p, int64_t n, int64_t tries) {
+  return tries == n ? p * static_cast<double>(n) : -std::expm1(static_cast<double>(tries) * std::log1p(-p));
+}
+
+template <class T>
+void sample(const Sampler& sampler, const Philox& random, const int64_t* labels, int64_t rows, const Columns& columns,
+            std::vector<int64_t>* drawn, int64_t* samples, T* probabilities) {
+  const int64_t tries = draw_unique(sampler, random, columns.drawn, drawn);
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t k = 0; k < columns.all(); ++k) {
+      const int64_t at = i * columns.all() + k;
+      samples[at] = k < columns.own ? labels[i * columns.own + k] : (*drawn)[static_cast<size_t>(k - columns.own)];
+      probabilities[at] = static_cast<T>(chance(sampler.probability(samples[at]), columns.drawn, tries));
+    }
+  }
+}
+
+template <class T>
+void score_row(const T* logits, const int64_t* samples, const T* probabilities, const Columns& columns, bool remove_hits,
+               T* scores) {
+  const int64_t* own_end = samples + columns.own;
+  for (int64_t k = 0; k < columns.all(); ++k) {
+    scores[k] = logits[samples[k]];
+    if (remove_hits && k >= columns.own && std::find(samples, own_end, samples[k]) != own_end) {
+      scores[k] -= static_cast<T>(kHit);
+    }
+    scores[k] -= std::log(probabilities[k]);
+  }
+}
+
+template <class T> Kernel forward(const KernelArgs& op) {
+  struct Scratch {
+    Tensor labels, given;
+    std::vector<int64_t> drawn;
+  };
+  return [=, key = op.random(), customized = op.attr<bool>("use_customized_samples"),
+          remove_hits = op.attr<bool>("remove_accidental_hits"), wanted = op.attr<int32_t>("num_samples"),
+          logits = op.in("Logits"), labels = op.in("Labels"), given = op.in("CustomizedSamples"),
+          given_chance = op.in("CustomizedProbabilities"), samples = op.out("Samples"),
+          probabilities = op.out("Probabilities"), scores = op.out("SampledLogits"), places = op.out("SampledLabels"),
+          scratch = std::make_shared<Scratch>()](KernelContext& c) {
+    const int64_t rows = c[logits].rows(), classes = c[logits].row_elems();
+    const Columns columns{c[labels].shape()[1], wanted};
+    const int64_t* y = as_int64(c[labels], &scratch->labels);
+    check_ids("sample_logits: Labels", y, c[labels].numel(), classes);
+    int64_t *chosen = c[samples].template mutable_data<int64_t>(), *to = c[places].template mutable_data<int64_t>();
+    T *p = c[probabilities].template mutable_data<T>(), *score = c[scores].template mutable_data<T>();
+    if (customized) {
+      const int64_t* from = as_int64(c[given], &scratch->given);
+      check_ids("sample_logits: CustomizedSamples", from, c[given].numel(), classes);
+      std::copy(from, from + c[given].numel(), chosen);
+      std::copy_n(c[given_chance].template data<T>(), c[given_chance].numel(), p);
+    } else {
+      const Sampler sampler{SamplerKind::kLogUniform, classes};
+      sample(sampler, Philox(with_step(key, c)), y, rows, columns, &scratch->drawn, chosen, p);
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      const int64_t at = i * columns.all();
+      score_row(c[logits].template data<T>() + i * classes, chosen + at, p + at, columns, remove_hits, score + at);
+      for (int64_t k = 0; k < columns.own; ++k) to[i * columns.own + k] = k;
+    }
+  };
+}
+
+AB_OP(sample_logits)
+    .doc(
+        "Samples: the classes of each sample and num_samples different ones drawn by rank, the same for all samples; "
+        "SampledLogits: their Logits less ln(Probabilities), and less 1e20 where a drawn class is one of the sample's.")
+    .source("Jean et al., ACL 2015, arXiv:1412.2007")
+    .in("Logits", "[N, classes] float")
+    .in("Labels", "[N, T] int64 below the number of classes")
+    .in_optional("CustomizedSamples", "[N, T + num_samples] int64, with use_customized_samples")
+    .in_optional("CustomizedProbabilities", "as CustomizedSamples, dtype of Logits")
+    .out_intermediate("Samples", "[N, T + num_samples] int64")
+    .out_intermediate("Probabilities", "[N, T + num_samples]: of each class to be among the samples")
+    .out_optional("LogitsDim", "empty, for the shape of Logits")
+    .out_optional("LabelsDim", "empty, for the shape of Labels")
+    .out_intermediate("SampledLogits", "[N, T + num_samples]")
+    .out("SampledLabels", "[N, T] int64: where the sample's own classes are among Samples")
+    .attr<bool>("use_customized_samples", false, "do not draw")
+    .attr<bool>("uniq", true, "accepted: drawn classes are always different")
+    .attr<bool>("remove_accidental_hits", true, "a drawn class that is one of the sample's does not count")
+    .attr<int32_t>("num_samples", 1, "classes to draw",
+                   [](int32_t v) {
+                     AB_CHECK(v >= 1, InvalidArgument, "sample_logits: num_samples is {}, expected at least 1", v);
+                   })
+    .attr<int32_t>("seed", 0, "of the draws; 0: that of the program")
+    .effects(kRandom)
+    .dtype_of_input("Logits")
+    .infer(infer_samples)
+    .grad([](GradContext& g) {
+      g.op("sample_logits_grad")
+          .in("Logits", g.in("Logits"))
+          .in("Samples", g.out("Samples"))
+          .in("SampledLogits@GRAD", g.dout("SampledLogits"))
+          .out("Logits@GRAD", g.din("Logits"));
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+
+AB_OP(sample_logits_grad)
+    .doc("SampledLogits@GRAD added up at the classes of Samples.")
+    .in("Logits", "for its shape")
+    .in("Samples", "from sample_logits")
+    .in("SampledLogits@GRAD", "as SampledLogits")
+    .out("Logits@GRAD", "as Logits")
+    .dtype_of_input("Logits")
+    .infer([](InferContext& c) {
+      check_rank(c, "Logits", 2, 2);
+      check_rank(c, "Samples", 2, 2);
+      check_same_shape(c, "Samples", "SampledLogits@GRAD");
+      check_same_dtype(c, "SampledLogits@GRAD", "Logits");
+      const int64_t n = c.in("Logits").shape[0], rows = c.in("Samples").shape[0];
+      AB_CHECK(n == kUnknown || rows == kUnknown || n == rows, ShapeMismatch,
+               "sample_logits_grad: Logits is {}, Samples is {}", c.in("Logits").shape.str(),
+               c.in("Samples").shape.str());
+      AB_CHECK(c.in("Samples").dtype == DType::kInt64, InvalidArgument, "sample_logits_grad: Samples holds {}",
+               dtype_name(c.in("Samples").dtype));
+      grad_as(c, "Logits@GRAD", "Logits");
+    })
+    .no_grad(kOnce)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [samples = op.in("Samples"), dscores = op.in("SampledLogits@GRAD"),
+              dlogits = op.out("Logits@GRAD")](KernelContext& c) {
+        if (!c.wants(dlogits)) return;
+        const int64_t classes = c[dlogits].row_elems(), all = c[samples].row_elems();
+        const int64_t* chosen = c[samples].template data<int64_t>();
+        check_ids("sample_logits_grad: Samples", chosen, c[samples].numel(), classes);
+        const T* g = c[dscores].data<T>();
+        T* to = c[dlogits].template mutable_data<T>();
+        std::fill(to, to + c[dlogits].numel(), T{0});
+        for (int64_t i = 0; i < c[samples].numel(); ++i) to[i / all * classes + chosen[i]] += g[i];
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::loss

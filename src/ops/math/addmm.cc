@@ -1,0 +1,127 @@
+#include "ops/kernels/broadcast.h"
+#include "ops/kernels/declare.h"
+#include "ops/kernels/gemm.h"
+
+namespace anabranch {
+namespace {
+
+OpDef& addmm_attrs(OpDef& def) {
+  return ignored_flags(def, {"use_mkldnn"})
+      .attr<float>("Alpha", 1.0f, "factor of the product")
+      .attr<float>("Beta", 1.0f, "factor of Input");
+}
+
+Shape product_shape(const InferContext& c) {
+  for (const char* slot : {"Input", "X", "Y"}) {
+    check_tensor(c, slot);
+    check_rank(c, slot, 2, 2);
+    check_same_dtype(c, slot, "X");
+  }
+  const Shape &x = c.in("X").shape, &y = c.in("Y").shape, &input = c.in("Input").shape;
+  AB_CHECK(x[1] == y[0] || x[1] == kUnknown || y[0] == kUnknown, ShapeMismatch,
+           "{}: inner dimensions differ: X is {}, Y is {}", op_name(c), x.str(), y.str());
+  const Shape out{x[0], y[1]};
+  for (int axis = 0; axis < 2; ++axis) {
+    AB_CHECK(input[axis] == 1 || input[axis] == kUnknown || out[axis] == kUnknown || input[axis] == out[axis],
+             ShapeMismatch, "{}: Input is {}, the product is {}; extents of Input are equal to it or 1", op_name(c),
+             input.str(), out.str());
+  }
+  return out;
+}
+
+// Operand 0 is the product, 1 is Input, whose extents of 1 are repeated.
+NdLoop<2> repeated(const Shape& out, const Shape& input) {
+  NdLoop<2> loop;
+  loop.add_axis(out[0], {out[1], input[0] == 1 ? 0 : input[1]});
+  loop.add_axis(out[1], {1, input[1] == 1 ? 0 : 1});
+  return loop;
+}
+
+template <class T> Kernel forward(const KernelArgs& op) {
+  const auto gemm = std::make_shared<Gemm<T>>(static_cast<double>(op.attr<float>("Alpha")));
+  const T beta = static_cast<T>(op.attr<float>("Beta"));
+  return [=, input = op.in("Input"), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
+    const Shape &a = c[x].shape(), &b = c[y].shape();
+    T* to = c[out].template mutable_data<T>();
+    gemm->run(c, {.m = a[0], .n = b[1], .k = a[1]}, c[x].data<T>(), c[y].data<T>(), to);
+    const T* from = c[input].data<T>();
+    const NdLoop<2> loop = repeated(c[out].shape(), c[input].shape());
+    const auto step = loop.inner_strides();
+    loop.run(c, 32768, [=](const auto& at, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) to[at[0] + i * step[0]] += beta * from[at[1] + i * step[1]];
+    });
+  };
+}
+
+template <class T> void add_up(const Tensor& dout, T beta, Tensor* dinput) {
+  T* to = dinput->mutable_data<T>();
+  std::fill(to, to + dinput->numel(), T{0});
+  const T* g = dout.data<T>();
+  const NdLoop<2> loop = repeated(dout.shape(), dinput->shape());
+  const auto step = loop.inner_strides();
+  if (loop.total() == 0) return;
+  loop.each_run(0, loop.outer(), [&](const auto& at) {
+    for (int64_t i = 0; i < loop.inner(); ++i) to[at[1] + i * step[1]] += beta * g[at[0] + i * step[0]];
+  });
+}
+
+template <class T> Kernel backward(const KernelArgs& op) {
+  const double alpha = static_cast<double>(op.attr<float>("Alpha"));
+  const auto for_x = std::make_shared<Gemm<T>>(alpha), for_y = std::make_shared<Gemm<T>>(alpha);
+  const T beta = static_cast<T>(op.attr<float>("Beta"));
+  return [=, x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dinput = op.out("Input@GRAD"),
+          dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+    const int64_t m = c[x].shape()[0], k = c[x].shape()[1], n = c[y].shape()[1];
+    const T* g = c[dout].data<T>();
+    if (c.wants(dx)) {
+      for_x->run(c, {.m = m, .n = k, .k = n, .trans_b = true}, g, c[y].data<T>(), c[dx].template mutable_data<T>());
+    }
+    if (c.wants(dy)) {
+      for_y->run(c, {.m = k, .n = n, .k = m, .trans_a = true}, c[x].data<T>(), g, c[dy].template mutable_data<T>());
+    }
+    if (c.wants(dinput)) add_up<T>(c[dout], beta, &c[dinput]);
+  };
+}
+
+[[maybe_unused]] OpDef& addmm =
+    addmm_attrs(declare_op("addmm", __FILE__))
+        .doc("Out = Alpha X Y + Beta Input.")
+        .in("Input", "[M, N] float; an extent may be 1, which is repeated")
+        .in("X", "[M, K]")
+        .in("Y", "[K, N]")
+        .out("Out", "[M, N]")
+        .infer([](InferContext& c) { c.set_out("Out", product_shape(c), c.in("X").dtype); })
+        .grad([](GradContext& g) {
+          g.op("addmm_grad")
+              .in("Input", g.in("Input"))
+              .in("X", g.in("X"))
+              .in("Y", g.in("Y"))
+              .in("Out@GRAD", g.dout("Out"))
+              .out("Input@GRAD", g.din("Input"))
+              .out("X@GRAD", g.din("X"))
+              .out("Y@GRAD", g.din("Y"));
+        })
+        .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+
+[[maybe_unused]] OpDef& addmm_grad =
+    addmm_attrs(declare_op("addmm_grad", __FILE__))
+        .doc("Gradients of addmm.")
+        .in("Input", "as of addmm")
+        .in("X", "as of addmm")
+        .in("Y", "as of addmm")
+        .in("Out@GRAD", "as Out")
+        .out_optional("Input@GRAD", "as Input")
+        .out_optional("X@GRAD", "as X")
+        .out_optional("Y@GRAD", "as Y")
+        .infer([](InferContext& c) {
+          const Shape out = product_shape(c);
+          AB_CHECK(compatible(out, c.in("Out@GRAD").shape), ShapeMismatch, "addmm_grad: Out@GRAD is {}, expected {}",
+                   c.in("Out@GRAD").shape.str(), out.str());
+          check_same_dtype(c, "Out@GRAD", "X");
+          for (const char* slot : {"Input", "X", "Y"}) grad_as(c, std::string(slot) + "@GRAD", slot);
+        })
+        .no_grad(kNoSecondOrder)
+        .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+
+}  // namespace
+}  // namespace anabranch

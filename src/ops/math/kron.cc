@@ -1,0 +1,114 @@
+#include "ops/kernels/declare.h"
+#include "ops/kernels/nd_loop.h"
+
+namespace anabranch {
+namespace {
+
+Shape padded(const Shape& s, int rank) {
+  Shape out;
+  for (int axis = 0; axis < rank; ++axis) {
+    const int own = axis - (rank - s.rank());
+    out.push_back(own < 0 ? 1 : s[own]);
+  }
+  return out;
+}
+
+Shape kron_shape(const InferContext& c) {
+  for (const char* slot : {"X", "Y"}) {
+    check_tensor(c, slot);
+    check_rank(c, slot, 1, kMaxRank / 2);
+  }
+  check_same_dtype(c, "X", "Y");
+  const int rank = std::max(c.in("X").shape.rank(), c.in("Y").shape.rank());
+  const Shape x = padded(c.in("X").shape, rank), y = padded(c.in("Y").shape, rank);
+  Shape out;
+  for (int axis = 0; axis < rank; ++axis) {
+    out.push_back(x[axis] == kUnknown || y[axis] == kUnknown ? kUnknown : x[axis] * y[axis]);
+  }
+  return out;
+}
+
+// Operands: result, X, Y. Axis by axis the extent of X, inside it the extent of Y.
+NdLoop<3> kron_loop(const Shape& x_shape, const Shape& y_shape) {
+  const int rank = std::max(x_shape.rank(), y_shape.rank());
+  const Shape x = padded(x_shape, rank), y = padded(y_shape, rank);
+  Shape out;
+  for (int axis = 0; axis < rank; ++axis) out.push_back(x[axis] * y[axis]);
+  const auto sx = dense_strides(x), sy = dense_strides(y), so = dense_strides(out);
+  NdLoop<3> loop;
+  for (int axis = 0; axis < rank; ++axis) {
+    loop.add_axis(x[axis], {so[axis] * y[axis], sx[axis], 0});
+    loop.add_axis(y[axis], {so[axis], 0, sy[axis]});
+  }
+  return loop;
+}
+
+// fn(place in the result, in X, in Y), one after another.
+template <class Fn> void each_point(const NdLoop<3>& loop, Fn&& fn) {
+  if (loop.total() == 0) return;
+  const auto step = loop.inner_strides();
+  loop.each_run(0, loop.outer(), [&](const auto& at) {
+    for (int64_t i = 0; i < loop.inner(); ++i) fn(at[0] + i * step[0], at[1] + i * step[1], at[2] + i * step[2]);
+  });
+}
+
+AB_OP(kron)
+    .doc("Kronecker product: block i of Out is X[i] Y; a tensor of lower rank gets axes of extent 1 in front.")
+    .in("X", "[...] numbers, at most four axes")
+    .in("Y", "[...], dtype of X")
+    .out("Out", "on each axis the product of the extents")
+    .infer([](InferContext& c) { c.set_out("Out", kron_shape(c), c.in("X").dtype); })
+    .grad([](GradContext& g) {
+      g.op("kron_grad")
+          .in("X", g.in("X"))
+          .in("Y", g.in("Y"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"))
+          .out("Y@GRAD", g.din("Y"));
+    })
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
+        const T *a = c[x].data<T>(), *b = c[y].data<T>();
+        T* to = c[out].template mutable_data<T>();
+        each_point(kron_loop(c[x].shape(), c[y].shape()), [=](int64_t o, int64_t i, int64_t j) { to[o] = a[i] * b[j]; });
+      };
+    });
+
+AB_OP(kron_grad)
+    .doc("X@GRAD[i] = the sum of Out@GRAD Y over block i, Y@GRAD the sum of X[i] Out@GRAD over the blocks.")
+    .in("X", "as of kron")
+    .in("Y", "as of kron")
+    .in("Out@GRAD", "as Out")
+    .out_optional("X@GRAD", "as X")
+    .out_optional("Y@GRAD", "as Y")
+    .infer([](InferContext& c) {
+      const Shape out = kron_shape(c);
+      AB_CHECK(compatible(out, c.in("Out@GRAD").shape), ShapeMismatch, "kron_grad: Out@GRAD is {}, expected {}",
+               c.in("Out@GRAD").shape.str(), out.str());
+      check_same_dtype(c, "Out@GRAD", "X");
+      grad_as(c, "X@GRAD", "X");
+      grad_as(c, "Y@GRAD", "Y");
+    })
+    .no_grad(kNoSecondOrder)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+              dy = op.out("Y@GRAD")](KernelContext& c) {
+        const T *a = c[x].data<T>(), *b = c[y].data<T>(), *g = c[dout].data<T>();
+        const NdLoop<3> loop = kron_loop(c[x].shape(), c[y].shape());
+        if (c.wants(dx)) {
+          T* to = c[dx].template mutable_data<T>();
+          std::fill(to, to + c[dx].numel(), T{0});
+          each_point(loop, [=](int64_t o, int64_t i, int64_t j) { to[i] += g[o] * b[j]; });
+        }
+        if (c.wants(dy)) {
+          T* to = c[dy].template mutable_data<T>();
+          std::fill(to, to + c[dy].numel(), T{0});
+          each_point(loop, [=](int64_t o, int64_t i, int64_t j) { to[j] += g[o] * a[i]; });
+        }
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch

@@ -1,0 +1,208 @@
+// Normalisation by statistics that are parameters: a count, a sum and a sum of squares for each column, which the
+// optimizer moves by the "gradients" that the backward pass gives them.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/kernels/declare.h"
+
+namespace anabranch::nn {
+namespace {
+
+constexpr const char* kStatistics[] = {"BatchSize", "BatchSum", "BatchSquareSum"};
+
+// With slots the first column of each counts how often the slot was shown: where it is 0 the slot says nothing.
+constexpr double kShown = 1e-7;
+
+struct Slots {
+  int64_t columns, dim;  // dim 0: no slots
+  Slots(int64_t columns_in, int32_t slot_dim) : columns(columns_in), dim(slot_dim > 0 ? slot_dim : 0) {}
+  template <class T> bool shown(const T* row, int64_t column) const {
+    return dim == 0 || std::abs(static_cast<double>(row[column / dim * dim])) > kShown;
+  }
+};
+
+void check_columns(const InferContext& c) {
+  check_tensor(c, "X");
+  check_rank(c, "X", 2, 2);
+  const int32_t dim = c.attr<int32_t>("slot_dim");
+  const int64_t columns = c.in("X").shape[1];
+  AB_CHECK(dim <= 0 || columns == kUnknown || columns % dim == 0, InvalidArgument,
+           "{}: slot_dim is {}, it does not divide the columns of X {}", op_name(c), dim, c.in("X").shape.str());
+}
+
+void check_vector(const InferContext& c, const char* slot) {
+  check_tensor(c, slot);
+  check_numel(c, slot, c.in("X").shape[1]);
+  check_same_dtype(c, slot, "X");
+}
+
+void infer(InferContext& c) {
+  check_columns(c);
+  AB_CHECK(!c.attr<bool>("enable_scale_and_shift") || (c.has_in("scale_w") && c.has_in("bias")), InvalidArgument,
+           "data_norm: enable_scale_and_shift wants scale_w and bias");
+  for (const char* slot : kStatistics) check_vector(c, slot);
+  for (const char* slot : {"scale_w", "bias"}) {
+    if (c.has_in(slot)) check_vector(c, slot);
+  }
+  const Meta& x = c.in("X");
+  c.same_as("Y", "X");
+  c.set_out("Means", Shape{x.shape[1]}, x.dtype);
+  c.set_out("Scales", Shape{x.shape[1]}, x.dtype);
+}
+
+template <class T> Kernel forward(const KernelArgs& op) {
+  const bool shift = op.attr<bool>("enable_scale_and_shift");
+  return [=, slot_dim = op.attr<int32_t>("slot_dim"), x = op.in("X"), size = op.in("BatchSize"),
+          sum = op.in("BatchSum"), square = op.in("BatchSquareSum"), scale_w = op.in("scale_w"), bias = op.in("bias"),
+          y = op.out("Y"), means = op.out("Means"), scales = op.out("Scales")](KernelContext& c) {
+    const int64_t rows = c[x].rows(), columns = c[x].row_elems();
+    const Slots slots(columns, slot_dim);
+    const T *from = c[x].data<T>(), *n = c[size].data<T>(), *s = c[sum].data<T>(), *q = c[square].data<T>();
+    const T *w = shift ? c[scale_w].data<T>() : nullptr, *b = shift ? c[bias].data<T>() : nullptr;
+    T *to = c[y].template mutable_data<T>(), *mean = c[means].template mutable_data<T>(),
+      *scale = c[scales].template mutable_data<T>();
+    for (int64_t k = 0; k < columns; ++k) {
+      mean[k] = s[k] / n[k];
+      scale[k] = std::sqrt(n[k] / q[k]);
+    }
+    c.parallel_for(rows, 4096 / std::max<int64_t>(1, columns) + 1, [=](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const T* row = from + r * columns;
+        for (int64_t k = 0; k < columns; ++k) {
+          const T value = slots.shown(row, k) ? (row[k] - mean[k]) * scale[k] : T{0};
+          to[r * columns + k] = w ? value * w[k] + b[k] : value;
+        }
+      }
+    });
+  };
+}
+
+// What a batch adds to the statistics of column k. With slots these are means over the rows that show it.
+template <class T> struct Added {
+  T size = 0, sum = 0, square = 0;
+  Added(const Tensor& x, const Slots& slots, int64_t k, T mean, T epsilon) {
+    const int64_t rows = x.rows();
+    const T* from = x.data<T>();
+    for (int64_t r = 0; r < rows; ++r) {
+      const T* row = from + r * slots.columns;
+      if (!slots.shown(row, k)) continue;
+      size += 1;
+      sum += row[k];
+      square += (row[k] - mean) * (row[k] - mean);
+    }
+    if (slots.dim && size >= 1) {
+      sum /= size;
+      square = square / size + size * epsilon;
+      size = 1;
+    } else {
+      square += size * epsilon;
+    }
+  }
+};
+
+template <class T> T* wanted(KernelContext& c, Out out) {
+  return c.wants(out) ? c[out].template mutable_data<T>() : nullptr;
+}
+
+template <class T> Kernel backward(const KernelArgs& op) {
+  const T epsilon = static_cast<T>(op.attr<float>("epsilon"));
+  const bool shift = op.attr<bool>("enable_scale_and_shift");
+  return [=, slot_dim = op.attr<int32_t>("slot_dim"), x = op.in("X"), means = op.in("Means"), scales = op.in("Scales"),
+          scale_w = op.in("scale_w"), dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"), dsize = op.out("BatchSize@GRAD"),
+          dsum = op.out("BatchSum@GRAD"), dsquare = op.out("BatchSquareSum@GRAD"), dscale = op.out("scale_w@GRAD"),
+          dbias = op.out("bias@GRAD")](KernelContext& c) {
+    const int64_t rows = c[x].rows(), columns = c[x].row_elems();
+    const Slots slots(columns, slot_dim);
+    const T *from = c[x].data<T>(), *mean = c[means].data<T>(), *scale = c[scales].data<T>(), *g = c[dy].data<T>();
+    const T* w = shift ? c[scale_w].data<T>() : nullptr;
+    T *to = wanted<T>(c, dx), *size = wanted<T>(c, dsize), *sum = wanted<T>(c, dsum), *square = wanted<T>(c, dsquare),
+      *to_w = wanted<T>(c, dscale), *to_b = wanted<T>(c, dbias);
+    for (int64_t k = 0; k < columns; ++k) {
+      const Added<T> added(c[x], slots, k, mean[k], epsilon);
+      if (size) size[k] = added.size;
+      if (sum) sum[k] = added.sum;
+      if (square) square[k] = added.square;
+      T slope_w = 0, slope_b = 0;
+      for (int64_t r = 0; r < rows; ++r) {
+        const int64_t i = r * columns + k;
+        // The original lets the gradient through where the slot is not shown.
+        if (to) to[i] = g[i] * scale[k] * (w ? w[k] : T{1});
+        slope_w += g[i] * (slots.shown(from + r * columns, k) ? (from[i] - mean[k]) * scale[k] : T{0});
+        slope_b += g[i];
+      }
+      if (to_w) to_w[k] = slope_w;
+      if (to_b) to_b[k] = slope_b;
+    }
+  };
+}
+
+OpDef& norm_attrs(OpDef& def) {
+  return ignored_flags(def, {"use_mkldnn"})
+      .attr<float>("epsilon", 1e-5f, "added to the sum of squares for each row")
+      .attr<int32_t>("slot_dim", -1, "columns of a slot, whose first one counts how often it was shown; -1: no slots")
+      .attr<float>("summary_decay_rate", 0.9999999f, "accepted: statistics are moved by the optimizer")
+      .attr<bool>("enable_scale_and_shift", false, "Y is multiplied by scale_w and bias is added")
+      .attr<std::string>("data_layout", "NCHW", "accepted, without effect: X has two axes")
+      .attr<bool>("sync_stats", false, "accepted, without effect");
+}
+
+[[maybe_unused]] OpDef& data_norm =
+    norm_attrs(declare_op("data_norm", __FILE__))
+        .doc("Means = BatchSum / BatchSize, Scales = sqrt(BatchSize / BatchSquareSum), Y = (X - Means) Scales.")
+        .in_optional("scale_w", "[C], with enable_scale_and_shift")
+        .in_optional("bias", "[C], with enable_scale_and_shift")
+        .in("X", "[N, C] float")
+        .in("BatchSize", "[C]: how many rows the statistics are of")
+        .in("BatchSum", "[C]: their sum")
+        .in("BatchSquareSum", "[C]: the sum of squares of their distances from the mean")
+        .out("Y", "as X")
+        .out_intermediate("Means", "[C]")
+        .out_intermediate("Scales", "[C]")
+        .dtype_of_input("X")
+        .infer(infer)
+        .grad([](GradContext& g) {
+          GradOp op = g.op("data_norm_grad");
+          for (const char* slot : {"scale_w", "bias"}) {
+            if (!g.in(slot).empty()) op.in(slot, g.in(slot)).out(std::string(slot) + "@GRAD", g.din(slot));
+          }
+          op.in("X", g.in("X")).in("Means", g.out("Means")).in("Scales", g.out("Scales")).in("Y@GRAD", g.dout("Y"));
+          op.out("X@GRAD", g.din("X"));
+          for (const char* slot : kStatistics) op.out(std::string(slot) + "@GRAD", g.din(slot));
+        })
+        .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+
+[[maybe_unused]] OpDef& data_norm_grad =
+    norm_attrs(declare_op("data_norm_grad", __FILE__))
+        .doc(
+            "X@GRAD = Y@GRAD Scales. The other gradients are what a batch adds to the statistics: its rows, their sum, "
+            "their squared distances from Means plus epsilon for each; means of these over the rows that show a slot.")
+        .in_optional("scale_w", "as of data_norm")
+        .in_optional("bias", "as of data_norm")
+        .in("X", "as of data_norm")
+        .in("Means", "from data_norm")
+        .in("Scales", "from data_norm")
+        .in("Y@GRAD", "as Y")
+        .out_optional("X@GRAD", "as X")
+        .out_optional("BatchSize@GRAD", "[C]")
+        .out_optional("BatchSum@GRAD", "[C]")
+        .out_optional("BatchSquareSum@GRAD", "[C]")
+        .out_optional("scale_w@GRAD", "[C]")
+        .out_optional("bias@GRAD", "[C]")
+        .dtype_of_input("X")
+        .infer([](InferContext& c) {
+          check_columns(c);
+          for (const char* slot : {"Means", "Scales"}) check_vector(c, slot);
+          const bool shift = c.attr<bool>("enable_scale_and_shift");
+          AB_CHECK(!shift || c.has_in("scale_w"), InvalidArgument, "data_norm_grad: scale_w is missing");
+          if (c.has_in("scale_w")) check_vector(c, "scale_w");
+          check_same(c, "X", "Y@GRAD");
+          grad_as(c, "X@GRAD", "X");
+          for (const char* slot : {"BatchSize@GRAD", "BatchSum@GRAD", "BatchSquareSum@GRAD", "scale_w@GRAD", "bias@GRAD"}) {
+            if (c.has_out(slot)) c.same_shape(slot, "Means");
+          }
+        })
+        .no_grad(kNoSecondOrder)
+        .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+
+}  // namespace
+}  // namespace anabranch::nn

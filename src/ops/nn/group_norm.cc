@@ -1,0 +1,243 @@
+// Normalisation of each sample over groups of channels; a group of one channel is instance normalisation.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "base/flags.h"
+#include "ops/kernels/declare.h"
+#include "ops/nn/norm_sums.h"
+
+namespace anabranch::nn {
+namespace {
+
+// A sample as [channels, inner], or [inner, channels] with the channels last; channels in `groups` equal parts.
+struct Dims {
+  int64_t samples, channels, inner, groups;
+  bool last;
+  Dims(const Shape& x, bool channels_last, int64_t groups_in)
+      : samples(x[0]),
+        channels(channels_last ? x[x.rank() - 1] : x[1]),
+        inner(channels_last ? x.numel(1, x.rank() - 1) : x.numel(2, x.rank())),
+        groups(groups_in ? groups_in : channels),
+        last(channels_last) {}
+  int64_t width() const { return groups ? channels / groups : 0; }  // channels of a group
+  int64_t count() const { return width() * inner; }                 // elements of a group
+  int64_t channel(int64_t g, int64_t i) const { return g * width() + (last ? i % width() : i / inner); }
+  // Element i of group g of sample n.
+  int64_t at(int64_t n, int64_t g, int64_t i) const {
+    const int64_t base = n * channels * inner;
+    return last ? base + i / width() * channels + g * width() + i % width() : base + g * width() * inner + i;
+  }
+};
+
+template <class T> struct Slots {
+  const T *x, *scale, *bias, *dy;
+  T *y, *mean, *variance, *dx, *dscale, *dbias;
+};
+
+template <class T> void normalize(const Dims& d, const Slots<T>& s, T epsilon, bool inverse, int64_t n, int64_t g) {
+  const T count = static_cast<T>(d.count());
+  const auto value = [&](int64_t i) { return s.x[d.at(n, g, i)]; };
+  const T mean = sum_of<T>(d.count(), value) / count;
+  const T variance = sum_of<T>(d.count(), [&](int64_t i) { return (value(i) - mean) * (value(i) - mean); }) / count;
+  const T inv = 1 / std::sqrt(variance + epsilon);
+  for (int64_t i = 0; i < d.count(); ++i) {
+    const int64_t k = d.channel(g, i);
+    s.y[d.at(n, g, i)] = (value(i) - mean) * inv * (s.scale ? s.scale[k] : T{1}) + (s.bias ? s.bias[k] : T{0});
+  }
+  s.mean[n * d.groups + g] = mean;
+  s.variance[n * d.groups + g] = inverse ? inv : variance;
+}
+
+// dx = inv (h - mean(h) - xhat mean(h xhat)) with h = dy scale. `centered` false leaves mean(h) out.
+template <class T> void differentiate(const Dims& d, const Slots<T>& s, bool centered, T inv, int64_t n, int64_t g) {
+  const T count = static_cast<T>(d.count()), mean = s.mean[n * d.groups + g];
+  const auto hat = [&](int64_t i) { return (s.x[d.at(n, g, i)] - mean) * inv; };
+  const auto h = [&](int64_t i) { return s.dy[d.at(n, g, i)] * (s.scale ? s.scale[d.channel(g, i)] : T{1}); };
+  if (s.dx) {
+    const T mean_h = centered ? sum_of<T>(d.count(), h) / count : T{0};
+    const T slope = sum_of<T>(d.count(), [&](int64_t i) { return h(i) * hat(i); }) / count;
+    for (int64_t i = 0; i < d.count(); ++i) s.dx[d.at(n, g, i)] = inv * (h(i) - mean_h - hat(i) * slope);
+  }
+  for (int64_t i = 0; i < d.count(); ++i) {
+    const int64_t k = d.channel(g, i);
+    if (s.dscale) s.dscale[k] += s.dy[d.at(n, g, i)] * hat(i);
+    if (s.dbias) s.dbias[k] += s.dy[d.at(n, g, i)];
+  }
+}
+
+// ---- what the two types differ in
+
+struct Form {
+  const char *mean, *variance;  // output slots
+  bool inverse;                 // the second one holds 1 / sqrt(variance + epsilon)
+};
+constexpr Form kGroup{"Mean", "Variance", false}, kInstance{"SavedMean", "SavedVariance", true};
+
+bool channels_last(const ir::Op& op) {
+  return op.has_attr("data_layout") && op.attr<std::string>("data_layout") == "NHWC";
+}
+int64_t groups_of(const ir::Op& op) { return op.has_attr("groups") ? op.attr<int32_t>("groups") : 0; }
+
+Shape statistics_shape(const InferContext& c, bool flat) {
+  check_tensor(c, "X");
+  check_rank(c, "X", 2, 5);
+  const Shape& x = c.in("X").shape;
+  const int64_t channels = channels_last(c.op()) ? x[x.rank() - 1] : x[1];
+  int64_t groups = groups_of(c.op());
+  AB_CHECK(
+      !c.op().has_attr("groups") || (groups >= 1 && (channels == kUnknown || (channels > 0 && channels % groups == 0))),
+      InvalidArgument, "{}: groups is {}, it does not divide the channels of X {}", op_name(c), groups, x.str());
+  for (const char* slot : {"Scale", "Bias"}) {
+    if (!c.has_in(slot)) continue;
+    check_tensor(c, slot);
+    check_numel(c, slot, channels);
+    check_same_dtype(c, slot, "X");
+  }
+  if (!groups) groups = channels;
+  if (!flat) return Shape{x[0], groups};
+  return Shape{x[0] == kUnknown || groups == kUnknown ? kUnknown : x[0] * groups};
+}
+
+template <class T> Kernel forward(const KernelArgs& op, const Form& form) {
+  const T epsilon = static_cast<T>(op.attr<float>("epsilon"));
+  return [=, last = channels_last(op.op()), groups = groups_of(op.op()), x = op.in("X"), scale = op.in("Scale"),
+          bias = op.in("Bias"), y = op.out("Y"), mean = op.out(form.mean), variance = op.out(form.variance),
+          inverse = form.inverse](KernelContext& c) {
+    const Dims d(c[x].shape(), last, groups);
+    const Slots<T> s{c[x].data<T>(),
+                     scale ? c[scale].data<T>() : nullptr,
+                     bias ? c[bias].data<T>() : nullptr,
+                     nullptr,
+                     c[y].template mutable_data<T>(),
+                     c[mean].template mutable_data<T>(),
+                     c[variance].template mutable_data<T>(),
+                     nullptr,
+                     nullptr,
+                     nullptr};
+    if (d.count() == 0) {
+      std::fill(s.mean, s.mean + c[mean].numel(), T{0});
+      std::fill(s.variance, s.variance + c[variance].numel(), T{0});
+      return;
+    }
+    c.parallel_for(d.samples * d.groups, 4096 / d.count() + 1, [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) normalize(d, s, epsilon, inverse, k / d.groups, k % d.groups);
+    });
+  };
+}
+
+template <class T> T* zeroed(KernelContext& c, Out out) {
+  if (!c.wants(out)) return nullptr;
+  T* to = c[out].template mutable_data<T>();
+  std::fill(to, to + c[out].numel(), T{0});
+  return to;
+}
+
+template <class T> Kernel backward(const KernelArgs& op, const Form& form) {
+  const T epsilon = static_cast<T>(op.attr<float>("epsilon"));
+  // Group normalisation without a bias has a wrong gradient in the original.
+  const bool centered = form.inverse || op.in("Bias") || !Flags::exact_fluid();
+  return [=, last = channels_last(op.op()), groups = groups_of(op.op()), x = op.in("X"), scale = op.in("Scale"),
+          mean = op.in(form.mean), variance = op.in(form.variance), dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"),
+          dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD"), inverse = form.inverse](KernelContext& c) {
+    const Dims d(c[x].shape(), last, groups);
+    const T *m = c[mean].data<T>(), *v = c[variance].data<T>();
+    Slots<T> s{};
+    s.x = c[x].data<T>();
+    s.scale = scale ? c[scale].data<T>() : nullptr;
+    s.dy = c[dy].data<T>();
+    s.mean = const_cast<T*>(m);  // only read here
+    s.dx = zeroed<T>(c, dx);
+    s.dscale = zeroed<T>(c, dscale);
+    s.dbias = zeroed<T>(c, dbias);
+    if (d.count() == 0) return;
+    for (int64_t k = 0; k < d.samples * d.groups; ++k) {
+      differentiate(d, s, centered, inverse ? v[k] : 1 / std::sqrt(v[k] + epsilon), k / d.groups, k % d.groups);
+    }
+  };
+}
+
+OpDef& declare_forward(OpDef& def, const Form& form) {
+  def.in("X", "[N, C, ...] or [N, ..., C] float, two to five axes")
+      .in_optional("Scale", "[C]")
+      .in_optional("Bias", "[C]")
+      .out("Y", "as X")
+      .out_intermediate(form.mean, "of each group of each sample")
+      .out_intermediate(form.variance, form.inverse ? "1 / sqrt(variance + epsilon)" : "of each group of each sample")
+      .attr<float>("epsilon", 1e-5f, "keeps the quotient finite")
+      .infer([form](InferContext& c) {
+        const Shape statistics = statistics_shape(c, form.inverse);
+        c.same_as("Y", "X");
+        c.set_out(form.mean, statistics, c.in("X").dtype);
+        c.set_out(form.variance, statistics, c.in("X").dtype);
+      });
+  return def.cpu<float, double>(
+      [form](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, form); });
+}
+
+OpDef& declare_backward(OpDef& def, const Form& form) {
+  def.in("X", "as in the forward op")
+      .in_optional("Scale", "as in the forward op")
+      .in_optional("Bias", "as in the forward op")
+      .in(form.mean, "from the forward op")
+      .in(form.variance, "from the forward op")
+      .in("Y@GRAD", "as Y")
+      .out_optional("X@GRAD", "as X")
+      .out_optional("Scale@GRAD", "[C]")
+      .out_optional("Bias@GRAD", "[C]")
+      .attr<float>("epsilon", 1e-5f, "as in the forward op")
+      .no_grad(kNoSecondOrder)
+      .infer([form](InferContext& c) {
+        const Shape statistics = statistics_shape(c, form.inverse);
+        for (const char* slot : {form.mean, form.variance}) {
+          check_numel(c, slot, statistics.numel());
+          check_same_dtype(c, slot, "X");
+        }
+        check_same(c, "X", "Y@GRAD");
+        grad_as(c, "X@GRAD", "X");
+        for (const char* slot : {"Scale", "Bias"}) {
+          if (c.has_in(slot)) grad_as(c, std::string(slot) + "@GRAD", slot);
+        }
+      });
+  return def.cpu<float, double>(
+      [form](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, form); });
+}
+
+void make_gradient(GradContext& g, const Form& form) {
+  GradOp op = g.op(g.forward().type + "_grad");
+  op.in("X", g.in("X"));
+  for (const char* slot : {"Scale", "Bias"}) {
+    if (!g.in(slot).empty()) op.in(slot, g.in(slot)).out(std::string(slot) + "@GRAD", g.din(slot));
+  }
+  op.in(form.mean, g.out(form.mean))
+      .in(form.variance, g.out(form.variance))
+      .in("Y@GRAD", g.dout("Y"))
+      .out("X@GRAD", g.din("X"));
+}
+
+OpDef& group_attrs(OpDef& def) {
+  return def.attr<int32_t>("groups", 1, "a divisor of C")
+      .attr<std::string>("data_layout", "NCHW", "NCHW or NHWC", [](const std::string& v) {
+        AB_CHECK(v == "NCHW" || v == "NHWC", InvalidArgument, "group_norm: data_layout is {}, expected NCHW or NHWC",
+                 v);
+      });
+}
+
+[[maybe_unused]] OpDef& group_norm = group_attrs(declare_forward(declare_op("group_norm", __FILE__), kGroup))
+                                         .doc(
+                                             "Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, statistics over "
+                                             "each group of channels of a sample.")
+                                         .source("Wu & He, ECCV 2018, arXiv:1803.08494")
+                                         .grad([](GradContext& g) { make_gradient(g, kGroup); });
+[[maybe_unused]] OpDef& group_norm_grad =
+    group_attrs(declare_backward(declare_op("group_norm_grad", __FILE__), kGroup)).doc("Gradient of group_norm.");
+[[maybe_unused]] OpDef& instance_norm =
+    declare_forward(declare_op("instance_norm", __FILE__), kInstance)
+        .doc("Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, statistics over each channel of a sample.")
+        .source("Ulyanov et al., arXiv:1607.08022")
+        .grad([](GradContext& g) { make_gradient(g, kInstance); });
+[[maybe_unused]] OpDef& instance_norm_grad =
+    declare_backward(declare_op("instance_norm_grad", __FILE__), kInstance).doc("Gradient of instance_norm.");
+
+}  // namespace
+}  // namespace anabranch::nn

@@ -1,0 +1,116 @@
+// The two first columns of a click-through feature are counts: how often it was shown, and clicked.
+#include <cmath>
+
+#include "ops/kernels/declare.h"
+
+namespace anabranch {
+namespace {
+
+constexpr int64_t kCounts = 2;
+
+Shape y_shape(const InferContext& c) {
+  check_tensor(c, "X");
+  check_rank(c, "X", 2, 2);
+  Shape out = c.in("X").shape;
+  AB_CHECK(out[1] == kUnknown || out[1] >= kCounts, InvalidArgument, "{}: X is {}, expected at least two columns",
+           op_name(c), out.str());
+  if (!c.attr<bool>("use_cvm") && out[1] != kUnknown) out.set(1, out[1] - kCounts);
+  return out;
+}
+
+// With one level of sequences, row r of X belongs to the row of CVM of its sequence.
+template <class Fn> void each_row(const Tensor& x, Fn&& fn) {
+  if (x.lod().empty()) {
+    for (int64_t r = 0; r < x.rows(); ++r) fn(r, r);
+    return;
+  }
+  const auto& o = x.lod().back();
+  for (size_t s = 1; s < o.size(); ++s) {
+    for (int64_t r = o[s - 1]; r < o[s]; ++r) fn(r, static_cast<int64_t>(s) - 1);
+  }
+}
+
+void check_counts(const InferContext& c) {
+  check_tensor(c, "CVM");
+  check_rank(c, "CVM", 2, 2);
+  const Shape& counts = c.in("CVM").shape;
+  AB_CHECK(counts[1] == kCounts || counts[1] == kUnknown, InvalidArgument, "{}: CVM is {}, expected [N, 2]", op_name(c),
+           counts.str());
+  check_same_dtype(c, "CVM", "X");
+  if (!c.runtime()) return;
+  const Meta& x = c.in("X");
+  const int64_t samples =
+      x.lod && !x.lod->empty() ? static_cast<int64_t>(x.lod->back().size()) - 1 : x.shape[0];
+  AB_CHECK(counts[0] == samples, ShapeMismatch, "{}: CVM has {} rows for {} samples of X {}", op_name(c), counts[0],
+           samples, x.shape.str());
+}
+
+AB_OP(cvm)
+    .doc(
+        "With use_cvm the two first columns, show and click, become ln(show + 1) and ln(click + 1) - ln(show + 1); "
+        "without it they are left off.")
+    .in("X", "[rows, D] float, D at least 2")
+    .in("CVM", "[samples, 2]: show and click of each sample, the gradient of the two columns")
+    .out("Y", "[rows, D], or [rows, D - 2] without use_cvm")
+    .attr<bool>("use_cvm", true, "keep the two columns")
+    .dtype_of_input("X")
+    .infer([](InferContext& c) {
+      const Shape y = y_shape(c);
+      check_rank(c, "CVM", 2, 2);
+      c.set_out("Y", y, c.in("X").dtype);
+      c.share_lod("Y", "X");
+    })
+    .grad([](GradContext& g) {
+      g.op("cvm_grad").in("X", g.in("X")).in("CVM", g.in("CVM")).in("Y@GRAD", g.dout("Y")).out("X@GRAD", g.din("X"));
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [kept = op.attr<bool>("use_cvm"), x = op.in("X"), y = op.out("Y")](KernelContext& c) {
+        const int64_t rows = c[x].rows(), width = c[x].row_elems(), skipped = kept ? 0 : kCounts;
+        const T* from = c[x].data<T>();
+        T* to = c[y].template mutable_data<T>();
+        for (int64_t r = 0; r < rows; ++r, from += width, to += width - skipped) {
+          for (int64_t k = skipped; k < width; ++k) to[k - skipped] = from[k];
+          if (!kept) continue;
+          to[0] = std::log(from[0] + 1);
+          to[1] = std::log(from[1] + 1) - to[0];
+        }
+      };
+    });
+
+AB_OP(cvm_grad)
+    .doc("X@GRAD = Y@GRAD, with the counts of CVM in the two first columns: they are carried to the table of counts.")
+    .in("X", "as of cvm")
+    .in("CVM", "as of cvm")
+    .in("Y@GRAD", "as Y")
+    .out("X@GRAD", "as X")
+    .attr<bool>("use_cvm", true, "as of cvm")
+    .dtype_of_input("X")
+    .infer([](InferContext& c) {
+      const Shape y = y_shape(c);
+      check_counts(c);
+      AB_CHECK(compatible(y, c.in("Y@GRAD").shape), ShapeMismatch, "cvm_grad: Y@GRAD is {}, expected {}",
+               c.in("Y@GRAD").shape.str(), y.str());
+      check_same_dtype(c, "Y@GRAD", "X");
+      grad_as(c, "X@GRAD", "X");
+    })
+    .no_grad(kNoSecondOrder)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [kept = op.attr<bool>("use_cvm"), x = op.in("X"), counts = op.in("CVM"), dy = op.in("Y@GRAD"),
+              dx = op.out("X@GRAD")](KernelContext& c) {
+        if (!c.wants(dx)) return;
+        const int64_t width = c[x].row_elems(), skipped = kept ? 0 : kCounts;
+        const T *g = c[dy].data<T>(), *count = c[counts].data<T>();
+        T* to = c[dx].template mutable_data<T>();
+        each_row(c[x], [=](int64_t row, int64_t sample) {
+          for (int64_t k = 0; k < width; ++k) {
+            to[row * width + k] =
+                k < kCounts ? count[sample * kCounts + k] : g[row * (width - skipped) + k - skipped];
+          }
+        });
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch

@@ -1,0 +1,137 @@
+// Look-up and sum over each sequence in one op.
+#include <algorithm>
+#include <memory>
+
+#include "ops/kernels/declare.h"
+#include "ops/kernels/ids.h"
+
+namespace anabranch {
+namespace {
+
+OpDef& pool_attrs(OpDef& def) {
+  return def
+      .attr<std::string>("combiner", "sum", "sum",
+                         [](const std::string& v) {
+                           AB_CHECK(v == "sum", Unsupported, "fused_embedding_seq_pool: combiner is {}, there is sum only",
+                                    v);
+                         })
+      .attr<int64_t>("padding_idx", -1, "id that adds nothing and gets no gradient; -1: none")
+      .attr<bool>("grad_inplace", false, "kept for old programs; has no effect")
+      .attr<bool>("is_sparse", false, "the gradient of W holds the touched rows only");
+}
+
+void check_look_up(const InferContext& c) {
+  check_tensor(c, "W");
+  check_rank(c, "W", 2, 2);
+  check_tensor(c, "Ids");
+  const Meta& ids = c.in("Ids");
+  AB_CHECK(ids.dtype == DType::kInt64 || ids.dtype == DType::kInt32, InvalidArgument, "{}: Ids holds {}, expected int64",
+           op_name(c), dtype_name(ids.dtype));
+  AB_CHECK(ids.shape.rank() == 2 && (ids.shape[1] == 1 || ids.shape[1] == kUnknown), InvalidArgument,
+           "{}: Ids is {}, expected [rows, 1]", op_name(c), ids.shape.str());
+  if (!c.runtime()) return;
+  AB_CHECK(ids.lod && !ids.lod->empty(), InvalidArgument, "{}: Ids has no sequences; feed it as a LoDTensor", op_name(c));
+}
+
+int64_t sequences(const InferContext& c) {
+  return c.runtime() ? static_cast<int64_t>(c.in("Ids").lod->back().size()) - 1 : kUnknown;
+}
+
+// fn(sequence, id) for the ids that count.
+template <class Fn> void each_id(const Tensor& ids, const int64_t* id, int64_t padding, Fn&& fn) {
+  const auto& o = ids.lod().back();
+  for (size_t s = 1; s < o.size(); ++s) {
+    for (int64_t t = o[s - 1]; t < o[s]; ++t) {
+      if (id[t] != padding) fn(static_cast<int64_t>(s) - 1, id[t]);
+    }
+  }
+}
+
+template <class T> Kernel forward(const KernelArgs& op) {
+  return [padding = op.attr<int64_t>("padding_idx"), w = op.in("W"), ids = op.in("Ids"), out = op.out("Out"),
+          source = IdSource::of(op.op()), scratch = std::make_shared<Tensor>()](KernelContext& c) {
+    const int64_t* id = as_int64(c[ids], scratch.get());
+    check_table_ids(source, c[ids], id, c[w].rows(), padding);
+    const int64_t width = c[w].row_elems();
+    const T* table = c[w].data<T>();
+    T* to = c[out].template mutable_data<T>();
+    std::fill(to, to + c[out].numel(), T{0});
+    each_id(c[ids], id, padding, [=](int64_t sequence, int64_t row) {
+      for (int64_t k = 0; k < width; ++k) to[sequence * width + k] += table[row * width + k];
+    });
+  };
+}
+
+template <class T> Kernel backward(const KernelArgs& op) {
+  return [padding = op.attr<int64_t>("padding_idx"), sparse = op.attr<bool>("is_sparse"), w = op.in("W"),
+          ids = op.in("Ids"), dout = op.in("Out@GRAD"), dw = op.out("W@GRAD"), source = IdSource::of(op.op()),
+          scratch = std::make_shared<Tensor>()](KernelContext& c) {
+    if (!c.wants(dw)) return;
+    const int64_t* id = as_int64(c[ids], scratch.get());
+    check_table_ids(source, c[ids], id, c[w].rows(), padding);
+    const int64_t width = c[w].row_elems();
+    const T* g = c[dout].data<T>();
+    if (!sparse) {
+      T* to = c[dw].template mutable_data<T>();
+      std::fill(to, to + c[dw].numel(), T{0});
+      each_id(c[ids], id, padding, [=](int64_t sequence, int64_t row) {
+        for (int64_t k = 0; k < width; ++k) to[row * width + k] += g[sequence * width + k];
+      });
+      return;
+    }
+    auto& rows = c.value(dw).template as<SelectedRows>();
+    const int64_t kept = c[ids].numel() - (padding < 0 ? 0 : std::count(id, id + c[ids].numel(), padding));
+    rows.height = c[w].rows();
+    rows.rows.clear();
+    rows.rows.reserve(static_cast<size_t>(kept));
+    rows.value.resize(Shape{kept, width}, dtype_of<T>);
+    T* to = rows.value.template mutable_data<T>();
+    each_id(c[ids], id, padding, [&](int64_t sequence, int64_t row) {
+      to = std::copy(g + sequence * width, g + (sequence + 1) * width, to);
+      rows.rows.push_back(row);
+    });
+  };
+}
+
+[[maybe_unused]] OpDef& pool =
+    pool_attrs(declare_op("fused_embedding_seq_pool", __FILE__))
+        .doc("Row s of Out is the sum of the rows of W that the ids of sequence s name; zeros for an empty sequence.")
+        .in("W", "[height, width] float")
+        .in("Ids", "[rows, 1] int64 in [0, height) with sequences")
+        .out("Out", "[sequences, width]")
+        .dtype_of_input("W")
+        .infer([](InferContext& c) {
+          check_look_up(c);
+          c.set_out("Out", Shape{sequences(c), c.in("W").shape[1]}, c.in("W").dtype);
+        })
+        .grad([](GradContext& g) {
+          g.op("fused_embedding_seq_pool_grad")
+              .in("W", g.in("W"))
+              .in("Ids", g.in("Ids"))
+              .in("Out@GRAD", g.dout("Out"))
+              .out("W@GRAD", g.din("W"));
+        })
+        .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+
+[[maybe_unused]] OpDef& pool_grad =
+    pool_attrs(declare_op("fused_embedding_seq_pool_grad", __FILE__))
+        .doc("W@GRAD: sums of Out@GRAD over the ids of each row, dense or as SELECTED_ROWS.")
+        .in("W", "for its shape")
+        .in("Ids", "as of fused_embedding_seq_pool")
+        .in("Out@GRAD", "as Out")
+        .out("W@GRAD", "as W, dense or sparse")
+        .dtype_of_input("W")
+        .infer([](InferContext& c) {
+          check_look_up(c);
+          const int64_t n = sequences(c), width = c.in("W").shape[1];
+          check_numel(c, "Out@GRAD", n == kUnknown || width == kUnknown ? kUnknown : n * width);
+          check_same_dtype(c, "Out@GRAD", "W");
+          if (!c.has_out("W@GRAD")) return;
+          c.same_shape("W@GRAD", "W");
+          c.out("W@GRAD").kind = c.attr<bool>("is_sparse") ? VarKind::kSelectedRows : VarKind::kLoDTensor;
+        })
+        .no_grad(kNoSecondOrder)
+        .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+
+}  // namespace
+}  // namespace anabranch

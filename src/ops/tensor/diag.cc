@@ -1,0 +1,43 @@
+#include <algorithm>
+
+#include "ops/kernels/declare.h"
+
+namespace anabranch {
+namespace {
+
+AB_OP(diag)
+    .doc("A square matrix with the numbers of Diagonal on its diagonal and zeros elsewhere.")
+    .in("Diagonal", "[N] numbers")
+    .out("Out", "[N, N]")
+    .infer([](InferContext& c) {
+      check_tensor(c, "Diagonal");
+      check_rank(c, "Diagonal", 1, 1);
+      const int64_t n = c.in("Diagonal").shape[0];
+      c.set_out("Out", Shape{n, n}, c.in("Diagonal").dtype);
+    })
+    .no_grad("the layer stops gradients here, as in Fluid")
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [diagonal = op.in("Diagonal"), out = op.out("Out")](KernelContext& c) {
+        const int64_t n = c[diagonal].numel();
+        const T* from = c[diagonal].data<T>();
+        T* to = c[out].template mutable_data<T>();
+        std::fill(to, to + n * n, T{0});
+        for (int64_t i = 0; i < n; ++i) to[i * n + i] = from[i];
+      };
+    });
+
+AB_OP(size)
+    .doc("The number of elements of a tensor.")
+    .in("Input", "[...]")
+    .out("Out", "[1] int64")
+    .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), DType::kInt64); })
+    .no_grad("a number of elements does not change with their values")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [input = op.in("Input"), out = op.out("Out")](KernelContext& c) {
+        *c[out].mutable_data<int64_t>() = c[input].numel();
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch
