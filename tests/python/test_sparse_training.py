@@ -102,11 +102,12 @@ def same_bits(a, b):
 
 def close(a, b, rtol=1e-5):
     for name in a:
-        np.testing.assert_allclose(a[name], b[name], rtol=rtol, atol=rtol * max(1e-3, np.abs(b[name]).max()), err_msg=name)
+        atol = rtol * max(1e-3, np.abs(b[name]).max())
+        np.testing.assert_allclose(a[name], b[name], rtol=rtol, atol=atol, err_msg=name)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_every_optimizer(name):
+def test_sparse_equals_dense(name):
     sparse, dense = both(OPTIMIZERS[name])
     same_bits(sparse, dense)
     assert np.any(sparse["table0"] != normal(1, ROWS, WIDTH))
@@ -125,13 +126,13 @@ def test_regularizers_decay_all_rows(name, decay):
     same_bits(*both(lambda: OPTIMIZERS[name](regularization=decay)))
 
 
+@pytest.mark.parametrize("name", ["sgd", "momentum", "adagrad"])
 @pytest.mark.parametrize("clip", CLIPS)
-def test_clips(clip):
-    for name in ("sgd", "momentum", "adagrad"):
-        sparse, dense = both(lambda: OPTIMIZERS[name](grad_clip=CLIPS[clip]()))
-        close(sparse, dense)
-        if clip == "value":
-            same_bits(sparse, dense)
+def test_clips(clip, name):
+    sparse, dense = both(lambda: OPTIMIZERS[name](grad_clip=CLIPS[clip]()))
+    close(sparse, dense)
+    if clip == "value":
+        same_bits(sparse, dense)
 
 
 @pytest.mark.parametrize("clip", CLIPS)
@@ -198,8 +199,8 @@ class AdamReference:
         self.w[rows] -= rate * self.m1[rows] / (np.sqrt(self.m2[rows]) + 1e-6)
 
 
-@pytest.mark.parametrize("name", ["sgd", "momentum", "adagrad", "adam_lazy", "adam_full", "rmsprop", "ftrl"])
-def test_replicas(name):
+@pytest.mark.parametrize("name", ["adam_lazy", "adam_full", *OPTIMIZERS])
+def test_replicas_equal_serial(name):
     """One to four replicas, either way of reduction, equal the plain executor; both ways have equal bits."""
     make = {"adam_lazy": lambda: adam(True), "adam_full": lambda: adam(False)}.get(name) or OPTIMIZERS[name]
     serial = Model(make(), sparse=True, shared=True).train()

@@ -89,8 +89,8 @@ void check_tree(const InferContext& c) {
   AB_CHECK(c.has_in("PathTable") == c.has_in("PathCode"), InvalidArgument,
            "{}: PathTable and PathCode are given together", op_name(c));
   if (!c.has_in("PathTable")) {
-    AB_CHECK(rows == kUnknown || rows >= classes - 1, ShapeMismatch, "{}: W has {} rows, {} classes want {}", op_name(c),
-             rows, classes, classes - 1);
+    AB_CHECK(rows == kUnknown || rows >= classes - 1, ShapeMismatch, "{}: W has {} rows, {} classes want {}",
+             op_name(c), rows, classes, classes - 1);
     return;
   }
   for (const char* slot : {"PathTable", "PathCode"}) {

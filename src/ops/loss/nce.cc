@@ -11,18 +11,15 @@ namespace {
 
 OpDef& nce_attrs(OpDef& def) {
   return table_attrs(def)
-      .attr<int32_t>("num_total_classes", 2, "classes; the extent of Weight",
-                     [](int32_t v) {
-                       AB_CHECK(v >= 1, InvalidArgument, "nce: num_total_classes is {}, expected at least 1", v);
-                     })
-      .attr<int32_t>("num_neg_samples", 10, "classes drawn for each sample",
-                     [](int32_t v) {
-                       AB_CHECK(v >= 1, InvalidArgument, "nce: num_neg_samples is {}, expected at least 1", v);
-                     })
-      .attr<int32_t>("sampler", 0, "noise: 0 uniform, 1 log-uniform, 2 the custom distribution",
-                     [](int32_t v) {
-                       AB_CHECK(v >= 0 && v <= 2, InvalidArgument, "nce: sampler is {}, expected 0 to 2", v);
-                     })
+      .attr<int32_t>(
+          "num_total_classes", 2, "classes; the extent of Weight",
+          [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "nce: num_total_classes is {}, expected at least 1", v); })
+      .attr<int32_t>(
+          "num_neg_samples", 10, "classes drawn for each sample",
+          [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "nce: num_neg_samples is {}, expected at least 1", v); })
+      .attr<int32_t>(
+          "sampler", 0, "noise: 0 uniform, 1 log-uniform, 2 the custom distribution",
+          [](int32_t v) { AB_CHECK(v >= 0 && v <= 2, InvalidArgument, "nce: sampler is {}, expected 0 to 2", v); })
       .attr<int32_t>("seed", 0, "of the draws; 0: that of the program")
       .attr<std::vector<int32_t>>("custom_neg_classes", {}, "take these classes instead of drawing");
 }
@@ -53,7 +50,8 @@ void check_nce(const InferContext& c) {
   AB_CHECK(weight[0] == kUnknown || weight[0] == classes, ShapeMismatch, "{}: Weight is {}, num_total_classes is {}",
            op_name(c), weight.str(), classes);
   AB_CHECK(n == kUnknown || label[0] == kUnknown || n == label[0], ShapeMismatch,
-           "{}: Input is {}, Label is {}; they must have as many rows", op_name(c), c.in("Input").shape.str(), label.str());
+           "{}: Input is {}, Label is {}; they must have as many rows", op_name(c), c.in("Input").shape.str(),
+           label.str());
   if (c.has_in("SampleWeight")) {
     check_numel(c, "SampleWeight", n);
     check_same_dtype(c, "SampleWeight", "Input");
@@ -102,36 +100,37 @@ struct Noise {
 template <class T> Kernel forward(const KernelArgs& op) {
   const Noise noise(op);
   const auto& given = op.attr<std::vector<int32_t>>("custom_neg_classes");
-  return [=, key = op.random(), x = op.in("Input"), label = op.in("Label"), weight = op.in("Weight"),
-          bias = op.in("Bias"), sample_weight = op.in("SampleWeight"), cost = op.out("Cost"),
-          logits = op.out("SampleLogits"), labels = op.out("SampleLabels"),
-          scratch = std::make_shared<Tensor>()](KernelContext& c) {
-    const int64_t n = c[x].rows(), width = c[x].row_elems(), own = n ? c[label].numel() / n : 0, all = own + noise.count;
-    const int64_t* y = as_int64(c[label], scratch.get());
-    check_ids("nce: Label", y, c[label].numel(), noise.classes);
-    const Sampler sampler = noise.sampler(c);
-    const Philox random(with_step(key, c));
-    const ClassTable<T> table{c[weight].data<T>(), bias ? c[bias].data<T>() : nullptr, width};
-    const T *from = c[x].data<T>(), *factor = sample_weight ? c[sample_weight].data<T>() : nullptr;
-    T *to = c[cost].template mutable_data<T>(), *score = c[logits].template mutable_data<T>();
-    int64_t* chosen = c[labels].template mutable_data<int64_t>();
-    c.parallel_for(n, 8192 / (all * std::max<int64_t>(1, width)) + 1, [=, &given](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        T sum = 0;
-        for (int64_t k = 0; k < all; ++k) {
-          const int64_t drawn = k - own, at = i * all + k;
-          chosen[at] = k < own           ? y[i * own + k]
-                       : !given.empty() ? given[static_cast<size_t>(drawn)]
-                                        : sampler.draw(random, static_cast<uint64_t>(i * noise.count + drawn));
-          const T o = logistic(table.score(from + i * width, chosen[at]));
-          const T b = static_cast<T>(sampler.probability(chosen[at]) * static_cast<double>(noise.count));
-          score[at] = o;
-          sum -= std::log((k < own ? o : b) / (o + b));
-        }
-        to[i] = factor ? factor[i] * sum : sum;
-      }
-    });
-  };
+  return
+      [=, key = op.random(), x = op.in("Input"), label = op.in("Label"), weight = op.in("Weight"), bias = op.in("Bias"),
+       sample_weight = op.in("SampleWeight"), cost = op.out("Cost"), logits = op.out("SampleLogits"),
+       labels = op.out("SampleLabels"), scratch = std::make_shared<Tensor>()](KernelContext& c) {
+        const int64_t n = c[x].rows(), width = c[x].row_elems(), own = n ? c[label].numel() / n : 0,
+                      all = own + noise.count;
+        const int64_t* y = as_int64(c[label], scratch.get());
+        check_ids("nce: Label", y, c[label].numel(), noise.classes);
+        const Sampler sampler = noise.sampler(c);
+        const Philox random(with_step(key, c));
+        const ClassTable<T> table{c[weight].data<T>(), bias ? c[bias].data<T>() : nullptr, width};
+        const T *from = c[x].data<T>(), *factor = sample_weight ? c[sample_weight].data<T>() : nullptr;
+        T *to = c[cost].template mutable_data<T>(), *score = c[logits].template mutable_data<T>();
+        int64_t* chosen = c[labels].template mutable_data<int64_t>();
+        c.parallel_for(n, 8192 / (all * std::max<int64_t>(1, width)) + 1, [=, &given](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            T sum = 0;
+            for (int64_t k = 0; k < all; ++k) {
+              const int64_t drawn = k - own, at = i * all + k;
+              chosen[at] = k < own          ? y[i * own + k]
+                           : !given.empty() ? given[static_cast<size_t>(drawn)]
+                                            : sampler.draw(random, static_cast<uint64_t>(i * noise.count + drawn));
+              const T o = logistic(table.score(from + i * width, chosen[at]));
+              const T b = static_cast<T>(sampler.probability(chosen[at]) * static_cast<double>(noise.count));
+              score[at] = o;
+              sum -= std::log((k < own ? o : b) / (o + b));
+            }
+            to[i] = factor ? factor[i] * sum : sum;
+          }
+        });
+      };
 }
 
 template <class T> Kernel backward(const KernelArgs& op) {
@@ -140,7 +139,8 @@ template <class T> Kernel backward(const KernelArgs& op) {
           bias = op.in("Bias"), sample_weight = op.in("SampleWeight"), logits = op.in("SampleLogits"),
           labels = op.in("SampleLabels"), dcost = op.in("Cost@GRAD"), dx = op.out("Input@GRAD"),
           dweight = op.out("Weight@GRAD"), dbias = op.out("Bias@GRAD")](KernelContext& c) {
-    const int64_t n = c[x].rows(), width = c[x].row_elems(), own = n ? c[label].numel() / n : 0, all = own + noise.count;
+    const int64_t n = c[x].rows(), width = c[x].row_elems(), own = n ? c[label].numel() / n : 0,
+                  all = own + noise.count;
     const Sampler sampler = noise.sampler(c);
     const int64_t* chosen = c[labels].template data<int64_t>();
     check_ids("nce_grad: SampleLabels", chosen, n * all, noise.classes);

@@ -12,7 +12,7 @@
 namespace anabranch::loss {
 namespace {
 
-constexpr double kHit = 1e20;                  // taken from the score of a drawn class that is a class of the sample
+constexpr double kHit = 1e20;  // taken from the score of a drawn class that is a class of the sample
 constexpr uint64_t kMostTries = uint64_t{1} << 24;  // draws that find too few different classes end with an error
 
 struct Columns {
@@ -32,8 +32,7 @@ void check_logits(const InferContext& c) {
 
 Shape samples_shape(const InferContext& c) {
   const Shape& labels = c.in("Labels").shape;
-  return {c.in("Logits").shape[0],
-          labels[1] == kUnknown ? kUnknown : labels[1] + c.attr<int32_t>("num_samples")};
+  return {c.in("Logits").shape[0], labels[1] == kUnknown ? kUnknown : labels[1] + c.attr<int32_t>("num_samples")};
 }
 
 // A shape that tells of another one and holds nothing.
@@ -46,8 +45,8 @@ void infer_samples(InferContext& c) {
   check_logits(c);
   const Shape samples = samples_shape(c), &logits = c.in("Logits").shape;
   const int64_t drawn = c.attr<int32_t>("num_samples");
-  AB_CHECK(logits[1] == kUnknown || drawn <= logits[1], InvalidArgument,
-           "{}: num_samples is {}, there are {} classes", op_name(c), drawn, logits[1]);
+  AB_CHECK(logits[1] == kUnknown || drawn <= logits[1], InvalidArgument, "{}: num_samples is {}, there are {} classes",
+           op_name(c), drawn, logits[1]);
   if (c.attr<bool>("use_customized_samples")) {
     check_integers(c, "CustomizedSamples");
     check_same_dtype(c, "CustomizedProbabilities", "Logits");
@@ -97,8 +96,8 @@ void sample(const Sampler& sampler, const Philox& random, const int64_t* labels,
 }
 
 template <class T>
-void score_row(const T* logits, const int64_t* samples, const T* probabilities, const Columns& columns, bool remove_hits,
-               T* scores) {
+void score_row(const T* logits, const int64_t* samples, const T* probabilities, const Columns& columns,
+               bool remove_hits, T* scores) {
   const int64_t* own_end = samples + columns.own;
   for (int64_t k = 0; k < columns.all(); ++k) {
     scores[k] = logits[samples[k]];

@@ -335,7 +335,9 @@ void declare_gates() {
       [](auto x, auto dy, auto* p) {
         if (x + p[2] <= 0) return zero(dy);
         if (x + p[2] < p[0]) return dy * (2 * x + p[2]) / p[1];
-        return anabranch::Flags::exact_fluid() ? dy : dy * p[0] / p[1];  // the original forgets the slope of the straight part
+        return anabranch::Flags::exact_fluid()
+                   ? dy
+                   : dy * p[0] / p[1];  // the original forgets the slope of the straight part
       });
   activation(
       {"soft_relu",

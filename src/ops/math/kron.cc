@@ -71,7 +71,8 @@ AB_OP(kron)
       return [x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
         const T *a = c[x].data<T>(), *b = c[y].data<T>();
         T* to = c[out].template mutable_data<T>();
-        each_point(kron_loop(c[x].shape(), c[y].shape()), [=](int64_t o, int64_t i, int64_t j) { to[o] = a[i] * b[j]; });
+        each_point(kron_loop(c[x].shape(), c[y].shape()),
+                   [=](int64_t o, int64_t i, int64_t j) { to[o] = a[i] * b[j]; });
       };
     });
 

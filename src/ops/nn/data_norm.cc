@@ -197,7 +197,8 @@ OpDef& norm_attrs(OpDef& def) {
           if (c.has_in("scale_w")) check_vector(c, "scale_w");
           check_same(c, "X", "Y@GRAD");
           grad_as(c, "X@GRAD", "X");
-          for (const char* slot : {"BatchSize@GRAD", "BatchSum@GRAD", "BatchSquareSum@GRAD", "scale_w@GRAD", "bias@GRAD"}) {
+          for (const char* slot :
+               {"BatchSize@GRAD", "BatchSum@GRAD", "BatchSquareSum@GRAD", "scale_w@GRAD", "bias@GRAD"}) {
             if (c.has_out(slot)) c.same_shape(slot, "Means");
           }
         })

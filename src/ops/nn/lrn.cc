@@ -49,10 +49,9 @@ template <class T, class Term, class Fn> void each_window(const Dims& d, int64_t
 
 OpDef& lrn_attrs(OpDef& def) {
   return ignored_flags(def, {"use_mkldnn", "is_test"})
-      .attr<int32_t>("n", 5, "channels in a sum, an odd number",
-                     [](int32_t v) {
-                       AB_CHECK(v >= 1 && v % 2 == 1, InvalidArgument, "lrn: n is {}, expected an odd number", v);
-                     })
+      .attr<int32_t>(
+          "n", 5, "channels in a sum, an odd number",
+          [](int32_t v) { AB_CHECK(v >= 1 && v % 2 == 1, InvalidArgument, "lrn: n is {}, expected an odd number", v); })
       .attr<float>("k", 2.0f, "keeps the divisor away from 0")
       .attr<float>("alpha", 0.0001f, "weight of the sum")
       .attr<float>("beta", 0.75f, "exponent")

@@ -39,8 +39,7 @@ void check_counts(const InferContext& c) {
   check_same_dtype(c, "CVM", "X");
   if (!c.runtime()) return;
   const Meta& x = c.in("X");
-  const int64_t samples =
-      x.lod && !x.lod->empty() ? static_cast<int64_t>(x.lod->back().size()) - 1 : x.shape[0];
+  const int64_t samples = x.lod && !x.lod->empty() ? static_cast<int64_t>(x.lod->back().size()) - 1 : x.shape[0];
   AB_CHECK(counts[0] == samples, ShapeMismatch, "{}: CVM has {} rows for {} samples of X {}", op_name(c), counts[0],
            samples, x.shape.str());
 }
@@ -105,8 +104,7 @@ AB_OP(cvm_grad)
         T* to = c[dx].template mutable_data<T>();
         each_row(c[x], [=](int64_t row, int64_t sample) {
           for (int64_t k = 0; k < width; ++k) {
-            to[row * width + k] =
-                k < kCounts ? count[sample * kCounts + k] : g[row * (width - skipped) + k - skipped];
+            to[row * width + k] = k < kCounts ? count[sample * kCounts + k] : g[row * (width - skipped) + k - skipped];
           }
         });
       };

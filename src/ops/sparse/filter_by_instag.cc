@@ -29,9 +29,10 @@ struct Kept {
   std::vector<int64_t> samples;
   int64_t rows = 0;
   Kept(const Samples& s, const Tensor& tags, const LoD& lod, const Tensor& wanted) {
-    AB_CHECK(!lod.empty() && static_cast<int64_t>(lod.back().size()) == s.count() + 1 && lod.back().back() == tags.numel(),
-             ShapeMismatch, "filter_by_instag: Ins_tag {} has no sequence of tags for each of the {} samples of Ins",
-             tags.shape().str(), s.count());
+    AB_CHECK(
+        !lod.empty() && static_cast<int64_t>(lod.back().size()) == s.count() + 1 && lod.back().back() == tags.numel(),
+        ShapeMismatch, "filter_by_instag: Ins_tag {} has no sequence of tags for each of the {} samples of Ins",
+        tags.shape().str(), s.count());
     const auto& o = lod.back();
     const int64_t *tag = tags.data<int64_t>(), *want = wanted.data<int64_t>(), *end = want + wanted.numel();
     for (int64_t i = 0; i < s.count(); ++i) {

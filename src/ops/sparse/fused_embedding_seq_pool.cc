@@ -12,8 +12,8 @@ OpDef& pool_attrs(OpDef& def) {
   return def
       .attr<std::string>("combiner", "sum", "sum",
                          [](const std::string& v) {
-                           AB_CHECK(v == "sum", Unsupported, "fused_embedding_seq_pool: combiner is {}, there is sum only",
-                                    v);
+                           AB_CHECK(v == "sum", Unsupported,
+                                    "fused_embedding_seq_pool: combiner is {}, there is sum only", v);
                          })
       .attr<int64_t>("padding_idx", -1, "id that adds nothing and gets no gradient; -1: none")
       .attr<bool>("grad_inplace", false, "kept for old programs; has no effect")
@@ -25,12 +25,13 @@ void check_look_up(const InferContext& c) {
   check_rank(c, "W", 2, 2);
   check_tensor(c, "Ids");
   const Meta& ids = c.in("Ids");
-  AB_CHECK(ids.dtype == DType::kInt64 || ids.dtype == DType::kInt32, InvalidArgument, "{}: Ids holds {}, expected int64",
-           op_name(c), dtype_name(ids.dtype));
+  AB_CHECK(ids.dtype == DType::kInt64 || ids.dtype == DType::kInt32, InvalidArgument,
+           "{}: Ids holds {}, expected int64", op_name(c), dtype_name(ids.dtype));
   AB_CHECK(ids.shape.rank() == 2 && (ids.shape[1] == 1 || ids.shape[1] == kUnknown), InvalidArgument,
            "{}: Ids is {}, expected [rows, 1]", op_name(c), ids.shape.str());
   if (!c.runtime()) return;
-  AB_CHECK(ids.lod && !ids.lod->empty(), InvalidArgument, "{}: Ids has no sequences; feed it as a LoDTensor", op_name(c));
+  AB_CHECK(ids.lod && !ids.lod->empty(), InvalidArgument, "{}: Ids has no sequences; feed it as a LoDTensor",
+           op_name(c));
 }
 
 int64_t sequences(const InferContext& c) {

@@ -23,9 +23,8 @@ class Xxh64 {
   }
 
  private:
-  static constexpr uint64_t kPrime1 = 0x9E3779B185EBCA87u, kPrime2 = 0xC2B2AE3D27D4EB4Fu,
-                            kPrime3 = 0x165667B19E3779F9u, kPrime4 = 0x85EBCA77C2B2AE63u,
-                            kPrime5 = 0x27D4EB2F165667C5u;
+  static constexpr uint64_t kPrime1 = 0x9E3779B185EBCA87u, kPrime2 = 0xC2B2AE3D27D4EB4Fu, kPrime3 = 0x165667B19E3779F9u,
+                            kPrime4 = 0x85EBCA77C2B2AE63u, kPrime5 = 0x27D4EB2F165667C5u;
 
   template <class U> static uint64_t word(const unsigned char* p) {
     U u;
@@ -50,13 +49,9 @@ AB_OP(hash)
     .in("X", "[rows, width] int64 or int32")
     .out("Out", "[rows, num_hash, 1], dtype and sequences of X")
     .attr<int32_t>("num_hash", 1, "hashes of each row",
-                   [](int32_t v) {
-                     AB_CHECK(v >= 1, InvalidArgument, "hash: num_hash is {}, expected at least 1", v);
-                   })
+                   [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "hash: num_hash is {}, expected at least 1", v); })
     .attr<int64_t>("mod_by", 100000, "hashes are below this",
-                   [](int64_t v) {
-                     AB_CHECK(v >= 1, InvalidArgument, "hash: mod_by is {}, expected at least 1", v);
-                   })
+                   [](int64_t v) { AB_CHECK(v >= 1, InvalidArgument, "hash: mod_by is {}, expected at least 1", v); })
     .infer([](InferContext& c) {
       check_tensor(c, "X");
       check_rank(c, "X", 2, 2);

@@ -11,8 +11,8 @@ namespace {
 // `slot` lists the candidates, or, in the gradient, the one tensor that came from them.
 void check_choice(const InferContext& c, const char* slot) {
   const Meta& ids = c.in("Ids");
-  AB_CHECK(ids.dtype == DType::kInt32 || ids.dtype == DType::kInt64, InvalidArgument, "{}: Ids holds {}, expected int32",
-           op_name(c), dtype_name(ids.dtype));
+  AB_CHECK(ids.dtype == DType::kInt32 || ids.dtype == DType::kInt64, InvalidArgument,
+           "{}: Ids holds {}, expected int32", op_name(c), dtype_name(ids.dtype));
   check_rank(c, slot, 2, kMaxRank);
   check_rank(c, "Ids", 2, 2);
   AB_CHECK(c.n_in(slot) > 0 && compatible(ids.shape, Shape{c.in(slot).shape[0], 1}), ShapeMismatch,

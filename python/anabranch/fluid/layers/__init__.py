@@ -1,8 +1,8 @@
 """The layers: functions that append ops to the default main program and return Variables."""
 from . import (
     control_flow,
-    ctr,
     conv,
+    ctr,
     elementwise,
     io,
     learning_rate_scheduler,
