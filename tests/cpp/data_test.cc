@@ -1,0 +1,179 @@
+// Streams of batches with several threads at both ends; Python tests look at what is read.
+#include "data/dataset.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "base/error.h"
+#include "data/number.h"
+
+namespace anabranch::data {
+namespace {
+
+class DataTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("anabranch_data_" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // Lines "1 n  k  n+1 .. n+k": an id, and a list of one to three.
+  std::string file(const std::string& name, int64_t first, int64_t last) {
+    const std::string path = folder_ / name;
+    std::ofstream out(path);
+    for (int64_t n = first; n < last; ++n) {
+      out << "1 " << n << ' ' << 1 + n % 3;
+      for (int64_t k = 0; k <= n % 3; ++k) out << ' ' << n + 1 + k;
+      out << '\n';
+    }
+    return path;
+  }
+
+  Settings settings(std::vector<std::string> files, int threads) {
+    Settings s;
+    s.schema.slots = {{"n", DType::kInt64, true, Shape{1}}, {"list", DType::kInt64}};
+    s.files = std::move(files);
+    s.threads = threads;
+    s.batch_size = 64;
+    return s;
+  }
+
+  std::filesystem::path folder_;
+};
+
+// The numbers of a batch; checks that the lists belong to them.
+std::vector<int64_t> numbers(const Batch& batch) {
+  const int64_t* n = batch.columns[0].data<int64_t>();
+  const int64_t* list = batch.columns[1].data<int64_t>();
+  const auto& offsets = batch.columns[1].lod()[0];
+  EXPECT_EQ(static_cast<int64_t>(offsets.size()), batch.rows + 1);
+  for (int64_t i = 0; i < batch.rows; ++i) {
+    const int64_t begin = offsets[static_cast<size_t>(i)], end = offsets[static_cast<size_t>(i) + 1];
+    EXPECT_EQ(end - begin, 1 + n[i] % 3);
+    for (int64_t k = begin; k < end; ++k) EXPECT_EQ(list[k], n[i] + 1 + k - begin);
+  }
+  return {n, n + batch.rows};
+}
+
+TEST_F(DataTest, OrderDoesNotDependOnThreads) {
+  const std::vector<std::string> files = {file("a", 0, 30000), file("b", 30000, 30001), file("c", 30001, 50000)};
+  for (const int threads : {1, 2, 7}) {
+    Dataset set(settings(files, threads));
+    const auto stream = set.open({});
+    Batch batch;
+    int64_t expected = 0, index = 0;
+    while (stream->next(&batch)) {
+      EXPECT_EQ(batch.index, index++);
+      for (const int64_t n : numbers(batch)) EXPECT_EQ(n, expected++);
+    }
+    EXPECT_EQ(expected, 50000);
+    EXPECT_EQ(stream->statistics().rows, 50000);
+    EXPECT_DOUBLE_EQ(stream->progress(), 1);
+  }
+}
+
+TEST_F(DataTest, SeveralConsumersGetEveryRowOnce) {
+  const std::vector<std::string> files = {file("a", 0, 30000), file("b", 30000, 60000)};
+  for (const bool in_memory : {false, true}) {
+    for (const bool ordered : {false, true}) {
+      Settings s = settings(files, 3);
+      s.in_memory = in_memory;
+      Dataset set(s);
+      if (in_memory) set.load();
+      if (in_memory) set.local_shuffle();
+      const auto stream = set.open({.ordered = ordered});
+      std::vector<std::atomic<int>> seen(60000);
+      std::vector<std::thread> consumers;
+      for (int c = 0; c < 3; ++c) {
+        consumers.emplace_back([&] {
+          Batch batch;
+          while (stream->next(&batch)) {
+            for (const int64_t n : numbers(batch)) ++seen[static_cast<size_t>(n)];
+          }
+        });
+      }
+      for (auto& consumer : consumers) consumer.join();
+      EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](const auto& count) { return count == 1; }));
+    }
+  }
+}
+
+TEST_F(DataTest, CloseWakesWhoeverWaits) {
+  Settings s = settings({file("a", 0, 10)}, 2);
+  s.pipe_command = "sleep 100";
+  Dataset set(s);
+  const auto stream = set.open({});
+  std::thread consumer([&] {
+    Batch batch;
+    EXPECT_FALSE(stream->next(&batch));
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  stream->close();
+  consumer.join();
+}
+
+TEST_F(DataTest, TheFirstErrorIsThrownAgainAndAgain) {
+  const std::string path = file("a", 0, 20000);
+  std::ofstream(path, std::ios::app) << "1 5 x\n";
+  for (const int threads : {1, 4}) {
+    Dataset set(settings({path, file("b", 20000, 40000)}, threads));
+    const auto stream = set.open({});
+    Batch batch;
+    int64_t rows = 0;
+    const auto read_on = [&] {
+      while (stream->next(&batch)) rows += batch.rows;
+    };
+    EXPECT_THROW(read_on(), Error);
+    EXPECT_EQ(rows, 20000 / 64 * 64);
+    EXPECT_THROW(read_on(), Error);
+  }
+}
+
+TEST_F(DataTest, AStreamMayBeLeftAtAnyTime) {
+  const std::string path = file("a", 0, 40000);
+  for (int i = 0; i < 20; ++i) {
+    Dataset set(settings({path, path, path}, 4));
+    const auto stream = set.open({.ordered = i % 2 == 0});
+    Batch batch;
+    for (int k = 0; k < i; ++k) EXPECT_TRUE(stream->next(&batch));
+  }
+}
+
+TEST_F(DataTest, TensorsKeptByTheCallerAreNotWrittenTo) {
+  Dataset set(settings({file("a", 0, 256)}, 1));
+  const auto stream = set.open({});
+  Batch batch;
+  ASSERT_TRUE(stream->next(&batch));
+  const LoDRef lod = batch.columns[1].lod_ref();
+  const LoD before = *lod;
+  ASSERT_TRUE(stream->next(&batch));
+  EXPECT_EQ(*lod, before);
+}
+
+TEST(Number, FastAndCarefulAgree) {
+  for (const std::string text : {"0", "7", "99999999", "100000000", "9999999999999999", "1234567.1234567", "0.1",
+                                 "-3.25", "16777217", "8388608.5", "-0.0", "9999999.9999999"}) {
+    const std::string padded = text + "\n" + std::string(kTextPadding, '\0');
+    float fast = 0, careful = 0;
+    if (fast_float(padded.data(), &fast)) {
+      ASSERT_EQ(careful_float(text, &careful), Spelling::kGood);
+      EXPECT_EQ(std::bit_cast<uint32_t>(fast), std::bit_cast<uint32_t>(careful)) << text;
+    }
+    uint64_t fast_value = 0, careful_value = 0;
+    const char* end = fast_id(padded.data(), &fast_value);
+    if (end && *end == '\n') {
+      ASSERT_EQ(careful_id(text, &careful_value), Spelling::kGood);
+      EXPECT_EQ(fast_value, careful_value) << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace anabranch::data
