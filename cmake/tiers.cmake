@@ -9,6 +9,7 @@ ab_folder(src/base         0     PUBLIC fmt::fmt Threads::Threads PRIVATE ab::hw
 ab_folder(src/core         1     PRIVATE ab::hwy)
 ab_folder(src/ir           2     PRIVATE ab::protobuf)
 ab_folder(src/comm         2     PRIVATE ab::hwy)
+ab_folder(src/sparse       2     PRIVATE ab::hwy)
 ab_folder(src/io           2)
 ab_folder(src/data         3     PRIVATE ab::zlib ab::zstd)
 ab_folder(src/ps           3)

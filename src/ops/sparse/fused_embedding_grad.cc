@@ -5,7 +5,7 @@
 
 #include "core/row_locks.h"
 #include "ops/optim/update.h"
-#include "ops/sparse/row_groups.h"
+#include "sparse/row_groups.h"
 #include "ops/sparse/row_sources.h"
 
 namespace anabranch::sparse {

@@ -1,15 +1,15 @@
-#include "ops/sparse/row_groups.h"
+#include "sparse/row_groups.h"
 
 #include <algorithm>
 #include <bit>
+
+#include "sparse/hash.h"
 
 namespace anabranch::sparse {
 namespace {
 
 constexpr int64_t kPieceIds = 1024;  // about ten microseconds
 constexpr int kMaxBits = 6;
-
-uint64_t hash(int64_t id) { return static_cast<uint64_t>(id) * 0x9e3779b97f4a7c15u; }
 
 // Slots of a table that holds up to n ids: at most half of them are taken.
 int64_t slots_for(int64_t n) {
@@ -20,10 +20,10 @@ int64_t slots_for(int64_t n) {
 
 }  // namespace
 
-void RowGroups::read(const int64_t* ids, int64_t n) {
+void RowGroups::read(const int64_t* ids, int64_t n, int bits) {
   ids_ = ids;
-  bits_ = 0;
-  while (bits_ < kMaxBits && (n >> bits_) > kPieceIds) ++bits_;
+  bits_ = std::max(bits, 0);
+  while (bits < 0 && bits_ < kMaxBits && (n >> bits_) > kPieceIds) ++bits_;
   const int64_t count = int64_t{1} << bits_;
   starts_.assign(static_cast<size_t>(count) + 1, 0);
   table_starts_.assign(static_cast<size_t>(count) + 1, 0);
@@ -35,7 +35,7 @@ void RowGroups::read(const int64_t* ids, int64_t n) {
   rows_.resize(size);
   piece_of_.resize(size);
   for (int64_t i = 0; i < n; ++i) {
-    const auto piece = static_cast<uint8_t>(bits_ ? hash(ids[i]) >> (64 - bits_) : 0);
+    const auto piece = static_cast<uint8_t>(bits_ ? hash_id(ids[i]) >> (64 - bits_) : 0);
     piece_of_[i] = piece;
     ++starts_[piece + 1];
   }
@@ -63,7 +63,7 @@ RowGroups::Piece RowGroups::group(int64_t piece) {
     const int64_t id = ids_[place];
     next_[place] = -1;
     // the high bits chose the piece: the table goes by the ones below
-    auto slot = static_cast<int64_t>(hash(id) << bits_ >> shift);
+    auto slot = static_cast<int64_t>(hash_id(id) << bits_ >> shift);
     while (table[slot] >= 0 && rows[table[slot]] != id) slot = (slot + 1) & (slots - 1);
     if (const int32_t known = table[slot]; known >= 0) {
       next_[last[known]] = place;

@@ -1,0 +1,154 @@
+#include "sparse/growable_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <mutex>
+#include <set>
+
+namespace anabranch::sparse {
+namespace {
+
+constexpr int64_t kLargeLimit = 256 << 20;  // from here on a block of records does not matter
+constexpr int64_t kBlockBytes = 4 << 20;
+
+// Tables that live: an opaque variable is one of them, or something else.
+struct Living {
+  std::mutex mutex;
+  std::set<const void*> tables;
+};
+Living& living() {
+  static auto& all = *new Living();
+  return all;
+}
+
+void check(const TableOptions& o) {
+  AB_CHECK(o.width > 0 && o.width <= 65536, InvalidArgument, "width is {}, expected 1 to 65536", o.width);
+  AB_CHECK(o.moments >= 0 && o.moments <= 2, InvalidArgument, "moments is {}, expected 0 to 2", o.moments);
+  AB_CHECK(std::isfinite(o.low) && std::isfinite(o.high) && o.low <= o.high, InvalidArgument, "rows begin in [{}, {})",
+           o.low, o.high);
+  AB_CHECK(o.admit_count >= 1 && o.admit_count <= 255, InvalidArgument, "admit_count is {}, expected 1 to 255",
+           o.admit_count);
+  AB_CHECK(o.admit_probability > 0 && o.admit_probability <= 1, InvalidArgument,
+           "admit_probability is {}, expected a number in (0, 1]", o.admit_probability);
+  AB_CHECK(o.expire_after >= 0 && o.expire_after < INT32_MAX, InvalidArgument, "expire_after is {}", o.expire_after);
+  const int64_t least = (int64_t{64} << TableShard::kBits) * record_stride(o) * 4;
+  AB_CHECK(o.max_bytes == 0 || o.max_bytes >= least, InvalidArgument,
+           "max_bytes is {}, rows of {} numbers need at least {}", o.max_bytes, o.width * (1 + o.moments), least);
+}
+
+}  // namespace
+
+GrowableTable::GrowableTable(std::string name, const TableOptions& options)
+    : name_(std::move(name)), options_(options) {
+  check(options);
+  const bool blocks = options_.max_bytes == 0 || options_.max_bytes >= kLargeLimit;
+  if (blocks) memory_ = std::make_shared<RecordMemory>();
+  const int64_t budget = (options_.max_bytes - (options_.max_bytes && blocks ? kBlockBytes : 0)) / kShards;
+  for (size_t s = 0; s < kShards; ++s) {
+    parts_[s].shard = std::make_unique<TableShard>(options_, budget, s, memory_.get());
+  }
+  const std::lock_guard lock(living().mutex);
+  living().tables.insert(this);
+}
+
+GrowableTable::~GrowableTable() {
+  const std::lock_guard lock(living().mutex);
+  living().tables.erase(this);
+}
+
+GrowableTable* GrowableTable::of(const Value& value) {
+  const auto* held = value.get<std::shared_ptr<void>>();
+  if (!held) return nullptr;
+  const std::lock_guard lock(living().mutex);
+  return living().tables.count(held->get()) ? static_cast<GrowableTable*>(held->get()) : nullptr;
+}
+
+void GrowableTable::put(Value* value, std::shared_ptr<GrowableTable> table) {
+  value->as<std::shared_ptr<void>>() = std::move(table);
+  value->touch();
+}
+
+void GrowableTable::pull(const int64_t* keys, int64_t n, bool train, float* out, RowGroups* scratch,
+                         Parallel* parallel) {
+  scratch->read(keys, n, TableShard::kBits);
+  parallel_for(parallel, static_cast<int64_t>(kShards), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t s = begin; s < end; ++s) {
+      if (scratch->size(s) == 0) continue;
+      Part& part = parts_[static_cast<size_t>(s)];
+      const std::lock_guard held(part.lock);
+      part.shard->pull(keys, scratch->places(s), scratch->size(s), train, out);
+    }
+  });
+  if (train && options_.max_bytes) warn_when_full();
+}
+
+void GrowableTable::update(const int64_t* keys, int64_t n, const float* grads, const RecordUpdate& how,
+                           Scratch* scratch, Parallel* parallel) {
+  AB_CHECK(static_cast<int32_t>(how.rule) == options_.moments, InvalidArgument,
+           "table {} keeps {} moments a row, the rule needs {}", name_, options_.moments,
+           static_cast<int32_t>(how.rule));
+  RowGroups& groups = scratch->groups;
+  groups.read(keys, n, TableShard::kBits);
+  scratch->records.resize(static_cast<size_t>(n));
+  parallel_for(parallel, static_cast<int64_t>(kShards), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t s = begin; s < end; ++s) {
+      Part& part = parts_[static_cast<size_t>(s)];
+      RecordUpdate u = how;
+      float** records = scratch->records.data() + (groups.places(s) - groups.places(0));
+      const std::lock_guard held(part.lock);
+      const RowGroups::Piece piece = groups.group(s);
+      part.shard->find(piece.rows, piece.count, records);
+      u.records = records;
+      u.first = piece.first;
+      u.next = groups.next();
+      u.grads = grads;
+      u.count = piece.count;
+      u.width = options_.width;
+      update_records(u);
+      part.shard->tick();
+    }
+  });
+}
+
+TableStats GrowableTable::stats() {
+  TableStats sum;
+  for (Part& part : parts_) {
+    const std::lock_guard held(part.lock);
+    const TableStats s = part.shard->stats();
+    sum.rows += s.rows;
+    sum.bytes += s.bytes;
+    sum.hits += s.hits;
+    sum.misses += s.misses;
+    sum.created += s.created;
+    sum.waiting += s.waiting;
+    sum.refused += s.refused;
+    sum.evicted += s.evicted;
+    sum.expired += s.expired;
+  }
+  return sum;
+}
+
+std::vector<int64_t> GrowableTable::keys() {
+  std::vector<int64_t> all;
+  for (Part& part : parts_) {
+    const std::lock_guard held(part.lock);
+    part.shard->each_row([&](int64_t key, uint32_t, const float*) { all.push_back(key); });
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+void GrowableTable::warn_when_full() {
+  if (warned_.load(std::memory_order_relaxed)) return;
+  const TableStats s = stats();
+  if (s.evicted + s.refused == 0 || warned_.exchange(true)) return;
+  fmt::print(stderr, "anabranch: table {} is at its limit of {} bytes with {} rows: {}\n", name_, options_.max_bytes,
+             s.rows,
+             options_.evict ? "rows that were not seen for longest make room for new keys"
+                            : "new keys get no row and read as zeros");
+}
+
+}  // namespace anabranch::sparse

@@ -1,0 +1,86 @@
+// A table whose rows are named by any 64-bit keys and appear when a key is first seen in training: the row from
+// (seed, key), the moments of the optimizer beside it. Rules say which keys get a row, which rows go again, and how
+// much memory there may be. All functions may be called from several threads; a row is read and written whole. What a
+// table holds after a sequence of calls does not depend on the number of threads that worked on each of them.
+#pragma once
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "base/parallel.h"
+#include "core/value.h"
+#include "sparse/record_loops.h"
+#include "sparse/row_groups.h"
+#include "sparse/spin_lock.h"
+#include "sparse/table_shard.h"
+
+namespace anabranch::sparse {
+
+class GrowableTable {
+ public:
+  // InvalidArgument when the options contradict each other.
+  GrowableTable(std::string name, const TableOptions& options);
+  ~GrowableTable();
+  GrowableTable(const GrowableTable&) = delete;
+
+  // The table that a variable holds; null when it holds something else.
+  static GrowableTable* of(const Value& value);
+  static void put(Value* value, std::shared_ptr<GrowableTable> table);
+
+  const std::string& name() const { return name_; }
+  const TableOptions& options() const { return options_; }
+
+  // Rows of n keys into out; zeros for keys without a row. In training keys are noted and may get one. `scratch` is the
+  // caller's, kept between calls for its memory.
+  void pull(const int64_t* keys, int64_t n, bool train, float* out, RowGroups* scratch, Parallel* parallel);
+  // Updates the rows of n keys, which may repeat, by rule, rate, betas and epsilon of `how` from n gradients. Keys
+  // without a row are passed over. Rows that were not seen for too long go.
+  struct Scratch {
+    RowGroups groups;
+    std::vector<float*> records;
+  };
+  void update(const int64_t* keys, int64_t n, const float* grads, const RecordUpdate& how, Scratch* scratch,
+              Parallel* parallel);
+
+  TableStats stats();
+  // All keys, ascending.
+  std::vector<int64_t> keys();
+  // The file of a table: its options, and each row with its moments. Written whole or not at all.
+  void save(const std::string& path);
+  // Takes the rows of a file in place of its own. Nothing changes unless all of it can be read and fits.
+  void load(const std::string& path);
+
+ private:
+  static constexpr size_t kShards = size_t{1} << TableShard::kBits;
+  struct Part {
+    SpinLock lock;
+    std::unique_ptr<TableShard> shard;
+  };
+  class HoldAll;
+
+  void warn_when_full();
+
+  const std::string name_;
+  const TableOptions options_;
+  std::shared_ptr<RecordMemory> memory_;
+  std::array<Part, kShards> parts_;
+  std::atomic<bool> warned_{false};
+};
+
+// Keeps everybody else out of a table.
+class GrowableTable::HoldAll {
+ public:
+  explicit HoldAll(GrowableTable& table) : table_(table) {
+    for (Part& p : table_.parts_) p.lock.lock();
+  }
+  ~HoldAll() {
+    for (Part& p : table_.parts_) p.lock.unlock();
+  }
+  HoldAll(const HoldAll&) = delete;
+
+ private:
+  GrowableTable& table_;
+};
+
+}  // namespace anabranch::sparse

@@ -1,0 +1,18 @@
+// The hash of row ids: its high bits are the best ones. Ids that differ in a few bits, low or high, spread evenly.
+#pragma once
+#include <cstdint>
+
+namespace anabranch::sparse {
+
+inline uint64_t hash_id(int64_t id) {
+  uint64_t h = static_cast<uint64_t>(id) * 0x9e3779b97f4a7c15u;
+  h ^= h >> 32;
+  return h * 0xd6e8feb86659fd93u;
+}
+
+// [0, n), by the high bits.
+inline uint64_t in_range(uint64_t hash, uint64_t n) {
+  return static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * n) >> 64);
+}
+
+}  // namespace anabranch::sparse

@@ -1,0 +1,34 @@
+#include "sparse/spin_lock.h"
+
+#include <thread>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace anabranch::sparse {
+namespace {
+
+void pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+}  // namespace
+
+void SpinLock::lock() {
+  for (int spins = 0; taken_.exchange(true, std::memory_order_acquire);) {
+    while (taken_.load(std::memory_order_relaxed)) {
+      if (++spins > 256) {
+        std::this_thread::yield();
+      } else {
+        pause();
+      }
+    }
+  }
+}
+
+}  // namespace anabranch::sparse

@@ -1,0 +1,321 @@
+#include "sparse/table_shard.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/tensor.h"
+#include "sparse/hash.h"
+
+namespace anabranch::sparse {
+namespace {
+
+constexpr int64_t kLineFloats = 16;
+constexpr int64_t kChunkBytes = 256 << 10;  // of records
+constexpr double kFull = 0.85;              // share of slots that may be taken
+constexpr uint64_t kFirstBuckets = 16;
+constexpr uint64_t kSmallIndex = 1 << 12;  // buckets up to which it grows faster
+constexpr int64_t kAhead = 12;             // keys between asking for a line and needing it
+constexpr int kCandidates = 8;             // rows of which the oldest is evicted
+constexpr size_t kCounters = 1 << 16;
+
+uint64_t scramble(uint64_t x) {  // splitmix64, Steele et al., OOPSLA 2014
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+float unit(uint64_t bits) { return static_cast<float>(bits >> 40) * 0x1p-24f; }
+
+void prefetch_floats(const float* p, int64_t n) {
+  for (int64_t j = 0; j < n; j += kLineFloats) __builtin_prefetch(p + j);
+}
+
+}  // namespace
+
+float* RecordMemory::take(size_t bytes) {
+  bytes = (bytes + 63) / 64 * 64;
+  const std::lock_guard lock(mutex_);
+  if (used_ + bytes > kBlockBytes) {
+    blocks_.push_back(allocate_buffer(std::max(kBlockBytes, bytes)));
+    used_ = 0;
+  }
+  char* piece = static_cast<char*>(blocks_.back().get()) + used_;
+  used_ += bytes;
+  return reinterpret_cast<float*>(piece);
+}
+
+int64_t record_stride(const TableOptions& options) {
+  const int64_t floats = options.width * (1 + options.moments);
+  const int64_t lines = (floats + kLineFloats - 1) / kLineFloats * kLineFloats;
+  return (lines - floats) * 8 <= lines ? lines : floats;
+}
+
+TableShard::TableShard(const TableOptions& options, int64_t budget_bytes, uint64_t number, RecordMemory* memory)
+    : options_(options),
+      stride_(record_stride(options)),
+      memory_(memory),
+      random_(scramble(options.seed + number) | 1) {
+  const int64_t record_bytes = stride_ * static_cast<int64_t>(sizeof(float));
+  const int64_t chunk_bytes = budget_bytes ? std::min(kChunkBytes, budget_bytes / 16) : kChunkBytes;
+  while ((record_bytes << (chunk_bits_ + 1)) <= chunk_bytes) ++chunk_bits_;
+  chunk_mask_ = (uint32_t{1} << chunk_bits_) - 1;
+  if (options.admit_count > 1)
+    counters_.resize(budget_bytes ? std::min<size_t>(kCounters, budget_bytes / 32) : kCounters);
+  max_rows_ = UINT32_MAX - 1;
+  if (!budget_bytes) {
+    set_index(kFirstBuckets);
+    return;
+  }
+  // The index has its last size from the beginning, so that it never needs room for two.
+  const auto slot_bytes = static_cast<double>(sizeof(Bucket)) / (kSlots * kFull);
+  const int64_t left = budget_bytes - static_cast<int64_t>(counters_.size() + sizeof(Bucket));
+  const int64_t rows_a_chunk = int64_t{1} << chunk_bits_;
+  const auto wanted =
+      static_cast<int64_t>(static_cast<double>(left) / (static_cast<double>(record_bytes) + slot_bytes));
+  max_rows_ = wanted / rows_a_chunk * rows_a_chunk;
+  AB_CHECK(max_rows_ > 0, InvalidArgument, "max_bytes leaves no room for rows of {} bytes", record_bytes);
+  set_index(static_cast<uint64_t>(static_cast<double>(max_rows_) / (kSlots * kFull)) + 1);
+}
+
+// ---- the index: linear probing, slot after slot from the first one of the key's bucket
+
+uint64_t TableShard::home(int64_t key) const { return in_range(hash_id(key) << kBits, buckets_); }
+
+TableShard::Place TableShard::next(Place p) const {
+  if (++p.slot < kSlots) return p;
+  return {p.bucket + 1 == buckets_ ? 0 : p.bucket + 1, 0};
+}
+
+uint32_t* TableShard::slot_of(int64_t key, uint32_t* seen_at, bool see) {
+  for (uint64_t b = home(key);; b = b + 1 == buckets_ ? 0 : b + 1) {
+    Bucket& bucket = index_[b];
+    for (int s = 0; s < kSlots; ++s) {
+      if (!bucket.row[s]) return nullptr;
+      if (bucket.key[s] != static_cast<uint64_t>(key)) continue;
+      if (see && bucket.seen[s] != *seen_at) bucket.seen[s] = *seen_at;
+      return &bucket.row[s];
+    }
+  }
+}
+
+void TableShard::set_index(uint64_t buckets) {
+  const int64_t bytes = static_cast<int64_t>(buckets * sizeof(Bucket));
+  index_memory_ = allocate_buffer(static_cast<size_t>(bytes));
+  index_ = static_cast<Bucket*>(index_memory_.get());
+  std::memset(index_memory_.get(), 0, static_cast<size_t>(bytes));
+  buckets_ = buckets;
+  index_bytes_ = bytes;
+}
+
+void TableShard::grow_index() {
+  const auto old_memory = index_memory_;
+  const Bucket* old = index_;
+  const uint64_t count = buckets_;
+  set_index(count < kSmallIndex ? count * 2 : count + count / 4);
+  hand_ = 0;
+  for (uint64_t b = 0; b < count; ++b) {
+    for (int s = 0; s < kSlots; ++s) {
+      if (!old[b].row[s]) continue;
+      Place p{home(static_cast<int64_t>(old[b].key[s])), 0};
+      while (index_[p.bucket].row[p.slot]) p = next(p);
+      index_[p.bucket].key[p.slot] = old[b].key[s];
+      index_[p.bucket].row[p.slot] = old[b].row[s];
+      index_[p.bucket].seen[p.slot] = old[b].seen[s];
+    }
+  }
+}
+
+// Entries behind the gap move up, unless that would put one before its home.
+void TableShard::erase(Place gap) {
+  free_.push_back(index_[gap.bucket].row[gap.slot]);
+  --stats_.rows;
+  const auto number = [](Place p) { return p.bucket * kSlots + static_cast<uint64_t>(p.slot); };
+  for (Place p = next(gap); index_[p.bucket].row[p.slot]; p = next(p)) {
+    const Bucket& from = index_[p.bucket];
+    const uint64_t slots = buckets_ * kSlots;
+    const uint64_t start = home(static_cast<int64_t>(from.key[p.slot])) * kSlots;
+    const uint64_t to_gap = (number(gap) + slots - start) % slots, to_here = (number(p) + slots - start) % slots;
+    if (to_gap > to_here) continue;
+    Bucket& to = index_[gap.bucket];
+    to.key[gap.slot] = from.key[p.slot];
+    to.row[gap.slot] = from.row[p.slot];
+    to.seen[gap.slot] = from.seen[p.slot];
+    gap = p;
+  }
+  index_[gap.bucket].row[gap.slot] = 0;
+}
+
+// ---- records
+
+uint32_t TableShard::new_record() {
+  if (!free_.empty()) {
+    const uint32_t row = free_.back();
+    free_.pop_back();
+    return row;
+  }
+  if (used_records_ >> chunk_bits_ == chunks_.size()) {
+    const size_t bytes = static_cast<size_t>(stride_) * sizeof(float) << chunk_bits_;
+    if (!memory_) chunk_memory_.push_back(allocate_buffer(bytes));
+    chunks_.push_back(memory_ ? memory_->take(bytes) : static_cast<float*>(chunk_memory_.back().get()));
+  }
+  return ++used_records_;
+}
+
+void TableShard::fill(int64_t key, float* record) const {
+  uint64_t state = scramble(options_.seed ^ hash_id(key));
+  for (int64_t j = 0; j < options_.width; ++j) {
+    state += 0x9e3779b97f4a7c15u;
+    record[j] = options_.low + (options_.high - options_.low) * unit(scramble(state));
+  }
+  std::fill(record + options_.width, record + options_.width * (1 + options_.moments), options_.moment_start);
+}
+
+float* TableShard::insert(int64_t key, uint32_t seen) {
+  const auto slots = static_cast<double>(buckets_ * kSlots);
+  if (options_.max_bytes == 0 && static_cast<double>(stats_.rows + 1) > kFull * slots) grow_index();
+  const uint32_t row = new_record();
+  Place p{home(key), 0};
+  while (index_[p.bucket].row[p.slot]) p = next(p);
+  index_[p.bucket].key[p.slot] = static_cast<uint64_t>(key);
+  index_[p.bucket].row[p.slot] = row;
+  index_[p.bucket].seen[p.slot] = seen;
+  ++stats_.rows;
+  return record(row);
+}
+
+// ---- rules of entry and exit
+
+uint64_t TableShard::draw() {
+  random_ ^= random_ << 13;
+  random_ ^= random_ >> 7;
+  random_ ^= random_ << 17;
+  return random_;
+}
+
+bool TableShard::admitted(int64_t key) {
+  if (options_.admit_probability < 1 && unit(draw()) >= options_.admit_probability) return false;
+  if (options_.admit_count <= 1) return true;
+  // Two counters a key, which it may share with others: the smaller one is an estimate from above.
+  const uint64_t h = hash_id(key) << kBits;
+  uint8_t& a = counters_[in_range(h, counters_.size())];
+  uint8_t& b = counters_[in_range(scramble(h), counters_.size())];
+  const uint8_t times = std::min(a, b);
+  if (times + 1 >= options_.admit_count) return true;
+  a = std::max<uint8_t>(a, times + 1);
+  b = std::max<uint8_t>(b, times + 1);
+  return false;
+}
+
+// The oldest of a few rows from a random place on goes. Rows of the running step stay.
+bool TableShard::evict_one() {
+  if (stats_.rows == 0) return false;
+  Place p{in_range(draw(), buckets_), 0}, oldest{};
+  uint32_t age = 0;
+  int seen = 0;
+  for (uint64_t i = 0; i < buckets_ * kSlots && (seen < kCandidates || age == 0); ++i, p = next(p)) {
+    const Bucket& b = index_[p.bucket];
+    if (!b.row[p.slot]) continue;
+    ++seen;
+    if (clock_ - b.seen[p.slot] <= age) continue;
+    age = clock_ - b.seen[p.slot];
+    oldest = p;
+    if (seen >= kCandidates * kCandidates) break;
+  }
+  if (age == 0) return false;
+  erase(oldest);
+  ++stats_.evicted;
+  return true;
+}
+
+bool TableShard::make_room() { return stats_.rows < max_rows_ || (options_.evict && evict_one()); }
+
+float* TableShard::add(int64_t key) {
+  if (!admitted(key)) {
+    ++stats_.waiting;
+    return nullptr;
+  }
+  if (!make_room()) {
+    ++stats_.refused;
+    return nullptr;
+  }
+  float* made = insert(key, clock_);
+  fill(key, made);
+  ++stats_.created;
+  return made;
+}
+
+float* TableShard::restore(int64_t key, uint32_t seen) {
+  if (stats_.rows >= max_rows_) return nullptr;
+  if (const uint32_t* row = slot_of(key, &seen, true)) return record(*row);
+  return insert(key, seen);
+}
+
+void TableShard::tick() {
+  ++clock_;
+  if (options_.expire_after == 0) return;
+  const uint64_t steps = buckets_ / static_cast<uint64_t>(options_.expire_after) + 1;
+  for (uint64_t i = 0; i < steps; ++i, hand_ = hand_ + 1 >= buckets_ ? 0 : hand_ + 1) {
+    for (int s = 0; s < kSlots; ++s) {
+      while (index_[hand_].row[s] && clock_ - index_[hand_].seen[s] > options_.expire_after) {
+        erase({hand_, s});
+        ++stats_.expired;
+      }
+    }
+  }
+}
+
+// ---- work on many keys: the line of the index is asked for first, then that of the record, then it is read
+
+float* TableShard::look_up(int64_t key, bool train) {
+  const uint32_t* row = slot_of(key, &clock_, train);
+  if (row) [[likely]] {
+    ++stats_.hits;
+    return record(*row);
+  }
+  ++stats_.misses;
+  return train ? add(key) : nullptr;
+}
+
+void TableShard::pull(const int64_t* keys, const int32_t* places, int64_t count, bool train, float* out) {
+  float* found[kAhead] = {};
+  const int64_t width = options_.width;
+  const size_t bytes = static_cast<size_t>(width) * sizeof(float);
+  for (int64_t i = 0; i < count + 2 * kAhead; ++i) {
+    if (i < count) __builtin_prefetch(&index_[home(keys[places[i]])]);
+    const int64_t copied = i - 2 * kAhead, looked = i - kAhead;
+    if (copied >= 0) {
+      const float* from = found[copied % kAhead];
+      float* to = out + places[copied] * width;
+      if (from) {
+        std::memcpy(to, from, bytes);
+      } else {
+        std::memset(to, 0, bytes);
+      }
+    }
+    if (looked >= 0 && looked < count) {
+      float* record = look_up(keys[places[looked]], train);
+      found[looked % kAhead] = record;
+      if (record) prefetch_floats(record, width);
+    }
+  }
+}
+
+void TableShard::find(const int64_t* keys, int64_t count, float** records) {
+  const int64_t floats = options_.width * (1 + options_.moments);
+  for (int64_t i = 0; i < count + kAhead; ++i) {
+    if (i < count) __builtin_prefetch(&index_[home(keys[i])]);
+    if (i < kAhead) continue;
+    const uint32_t* row = slot_of(keys[i - kAhead], nullptr, false);
+    records[i - kAhead] = row ? record(*row) : nullptr;
+    if (row) prefetch_floats(records[i - kAhead], floats);
+  }
+}
+
+TableStats TableShard::stats() const {
+  TableStats s = stats_;
+  s.bytes = index_bytes_ + static_cast<int64_t>(counters_.size() + free_.capacity() * sizeof(uint32_t)) +
+            static_cast<int64_t>(chunks_.size()) * (stride_ * static_cast<int64_t>(sizeof(float)) << chunk_bits_);
+  return s;
+}
+
+}  // namespace anabranch::sparse

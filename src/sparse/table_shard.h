@@ -1,0 +1,110 @@
+// A part of a growable table, with its own index, records and share of the byte limit. What happens to it depends on
+// the keys that it is shown, in their order, and on nothing else. Not thread-safe: the table holds a lock for each
+// shard.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "sparse/table_options.h"
+
+namespace anabranch::sparse {
+
+// Memory for the records of all shards of a table: pieces of blocks that are large enough for huge pages.
+class RecordMemory {
+ public:
+  float* take(size_t bytes);  // at most kBlockBytes, from any thread; lives as long as this object
+
+ private:
+  static constexpr size_t kBlockBytes = 4 << 20;
+  std::mutex mutex_;  // once for thousands of rows
+  std::vector<std::shared_ptr<void>> blocks_;
+  size_t used_ = kBlockBytes;
+};
+
+class TableShard {
+ public:
+  static constexpr int kBits = 4;  // the highest bits of a key's hash choose the shard
+
+  // memory: null when records shall be allocated in the small, which a tight limit needs.
+  TableShard(const TableOptions& options, int64_t budget_bytes, uint64_t number, RecordMemory* memory);
+
+  // Copies rows into out + place * width for `count` places of `keys`; keys without a row give zeros. In training a
+  // key is noted as seen, and gets a row when it is admitted.
+  void pull(const int64_t* keys, const int32_t* places, int64_t count, bool train, float* out);
+  // The records [row | moments] of keys, null where there is none.
+  void find(const int64_t* keys, int64_t count, float** records);
+  // The record of a key that is read from a file; made, whatever the limits say, but null when memory is at its limit.
+  float* restore(int64_t key, uint32_t seen);
+  // One update has passed: rows that were not seen for too long go, a few at a time.
+  void tick();
+
+  TableStats stats() const;
+  uint32_t clock() const { return clock_; }
+  void set_clock(uint32_t clock) { clock_ = clock; }
+  // fn(key, last seen, record) for every row.
+  template <class Fn> void each_row(Fn&& fn) const {
+    for (uint64_t b = 0; b < buckets_; ++b) {
+      for (int s = 0; s < kSlots; ++s) {
+        if (index_[b].row[s]) fn(static_cast<int64_t>(index_[b].key[s]), index_[b].seen[s], record(index_[b].row[s]));
+      }
+    }
+  }
+
+ private:
+  static constexpr int kSlots = 4;
+  struct alignas(64) Bucket {  // one cache line
+    uint64_t key[kSlots];
+    uint32_t row[kSlots];  // number of the record, from 1 on; 0: the slot is empty
+    uint32_t seen[kSlots];
+  };
+  struct Place {
+    uint64_t bucket;
+    int slot;
+  };
+
+  uint64_t home(int64_t key) const;
+  float* record(uint32_t row) const {
+    return chunks_[(row - 1) >> chunk_bits_] + static_cast<int64_t>((row - 1) & chunk_mask_) * stride_;
+  }
+  uint32_t* slot_of(int64_t key, uint32_t* seen_at, bool see);
+  float* look_up(int64_t key, bool train);
+  float* add(int64_t key);
+  bool admitted(int64_t key);
+  bool make_room();
+  float* insert(int64_t key, uint32_t seen);
+  void grow_index();
+  void set_index(uint64_t buckets);
+  uint32_t new_record();
+  void erase(Place at);
+  bool evict_one();
+  void fill(int64_t key, float* record) const;
+  Place next(Place p) const;
+  uint64_t draw();
+
+  const TableOptions options_;
+  const int64_t stride_;  // floats from a record to the next one
+  int64_t max_rows_;
+
+  std::shared_ptr<void> index_memory_;
+  Bucket* index_ = nullptr;
+  uint64_t buckets_ = 0, hand_ = 0;  // hand_: where tick() goes on
+  int64_t index_bytes_ = 0;
+
+  int chunk_bits_ = 0;
+  uint32_t chunk_mask_ = 0, used_records_ = 0;
+  RecordMemory* memory_;
+  std::vector<std::shared_ptr<void>> chunk_memory_;
+  std::vector<float*> chunks_;
+  std::vector<uint32_t> free_;
+
+  std::vector<uint8_t> counters_;  // how often keys without a row were seen, at most
+  uint32_t clock_ = 1;
+  uint64_t random_;
+  TableStats stats_;
+};
+
+// Floats of one record with the gap behind it: whole cache lines where that wastes little.
+int64_t record_stride(const TableOptions& options);
+
+}  // namespace anabranch::sparse
