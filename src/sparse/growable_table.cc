@@ -82,7 +82,7 @@ void GrowableTable::pull(const int64_t* keys, int64_t n, bool train, float* out,
       part.shard->pull(keys, scratch->places(s), scratch->size(s), train, out);
     }
   });
-  if (train && options_.max_bytes) warn_when_full();
+  if (train && options_.max_bytes) tell_what_was_dropped();
 }
 
 void GrowableTable::update(const int64_t* keys, int64_t n, const float* grads, const RecordUpdate& how,
@@ -141,14 +141,18 @@ std::vector<int64_t> GrowableTable::keys() {
   return all;
 }
 
-void GrowableTable::warn_when_full() {
-  if (warned_.load(std::memory_order_relaxed)) return;
+// A line at the first key, and each time that ten times as many were dropped.
+void GrowableTable::tell_what_was_dropped() {
+  int64_t dropped = 0;
+  for (Part& part : parts_) {
+    const std::lock_guard held(part.lock);
+    dropped += part.shard->dropped();
+  }
+  int64_t at = tell_at_.load(std::memory_order_relaxed);
+  if (dropped < at || !tell_at_.compare_exchange_strong(at, 10 * at)) return;
   const TableStats s = stats();
-  if (s.evicted + s.refused == 0 || warned_.exchange(true)) return;
-  fmt::print(stderr, "anabranch: table {} is at its limit of {} bytes with {} rows: {}\n", name_, options_.max_bytes,
-             s.rows,
-             options_.evict ? "rows that were not seen for longest make room for new keys"
-                            : "new keys get no row and read as zeros");
+  fmt::print(stderr, "anabranch: table {} is at its limit of {} bytes with {} rows: {} rows evicted, {} keys refused\n",
+             name_, options_.max_bytes, s.rows, s.evicted, s.refused);
 }
 
 }  // namespace anabranch::sparse

@@ -46,10 +46,13 @@ class GrowableTable {
   TableStats stats();
   // All keys, ascending.
   std::vector<int64_t> keys();
-  // The file of a table: its options, and each row with its moments. Written whole or not at all.
-  void save(const std::string& path);
-  // Takes the rows of a file in place of its own. Nothing changes unless all of it can be read and fits.
+  // The file of a table: its options and its rows, with their moments or without. Written whole or not at all.
+  void save(const std::string& path, bool with_moments = true);
+  // Takes the rows of a file in place of its own, and its own rules stay. Moments of a file without any begin anew; a
+  // table without any leaves them. Nothing changes unless all of it can be read and fits.
   void load(const std::string& path);
+  // A table made by the options of a file, with its rows.
+  static std::shared_ptr<GrowableTable> open(const std::string& name, const std::string& path);
 
  private:
   static constexpr size_t kShards = size_t{1} << TableShard::kBits;
@@ -59,13 +62,13 @@ class GrowableTable {
   };
   class HoldAll;
 
-  void warn_when_full();
+  void tell_what_was_dropped();
 
   const std::string name_;
   const TableOptions options_;
   std::shared_ptr<RecordMemory> memory_;
   std::array<Part, kShards> parts_;
-  std::atomic<bool> warned_{false};
+  std::atomic<int64_t> tell_at_{1};  // keys dropped
 };
 
 // Keeps everybody else out of a table.

@@ -1,13 +1,11 @@
-// The file of a growable table, little endian: "ABTABLE1", width, moments, count of rows, clock (int64 each), then for
-// each row, by ascending key: key (int64), when it was last seen (uint32), its numbers (float32), row and moments.
-#include <unistd.h>
-
+// The file of a growable table, little endian: the header below, then for each row, by ascending key: key (int64), when
+// it was last seen (uint32), its numbers (float32), row and moments.
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 
+#include "io/atomic_file.h"
 #include "sparse/growable_table.h"
 #include "sparse/hash.h"
 
@@ -15,11 +13,14 @@ namespace anabranch::sparse {
 namespace {
 
 constexpr char kMagic[8] = {'A', 'B', 'T', 'A', 'B', 'L', 'E', '1'};
+constexpr size_t kWriteBytes = 1 << 20;
 
 struct Header {
   char magic[8];
-  int64_t width, moments, rows, clock;
+  int64_t width, moments, rows, clock, seed, max_bytes, expire_after, admit_count, evict;
+  float low, high, moment_start, admit_probability;
 };
+static_assert(sizeof(Header) == 96);
 
 struct Entry {
   int64_t key;
@@ -27,42 +28,83 @@ struct Entry {
   const float* record;
 };
 
-std::string reason() { return std::strerror(errno); }
-
-void write_rows(std::FILE* file, const Header& header, const std::vector<Entry>& entries, const std::string& path) {
-  const auto put = [&](const void* data, size_t bytes) {
-    AB_CHECK(std::fwrite(data, 1, bytes, file) == bytes, Unavailable, "cannot write {}: {}", path, reason());
-  };
-  put(&header, sizeof(header));
-  const size_t bytes = static_cast<size_t>(header.width * (1 + header.moments)) * sizeof(float);
-  for (const Entry& e : entries) {
-    put(&e.key, sizeof(e.key));
-    put(&e.seen, sizeof(e.seen));
-    put(e.record, bytes);
-  }
-  AB_CHECK(std::fflush(file) == 0 && fsync(fileno(file)) == 0, Unavailable, "cannot write {}: {}", path, reason());
-}
-
-Header read_header(std::ifstream& file, const std::string& path, const TableOptions& options) {
-  Header h{};
-  file.seekg(0, std::ios::end);
-  const auto size = static_cast<int64_t>(file.tellg());
-  file.seekg(0);
-  file.read(reinterpret_cast<char*>(&h), sizeof(h));
-  AB_CHECK(file.good() && std::memcmp(h.magic, kMagic, sizeof(kMagic)) == 0, InvalidArgument, "{} holds no table",
-           path);
-  AB_CHECK(h.width == options.width && h.moments == options.moments, ShapeMismatch,
-           "{} holds rows of {} numbers with {} moments, the table has {} and {}", path, h.width, h.moments,
-           options.width, options.moments);
-  const int64_t row_bytes = 12 + h.width * (1 + h.moments) * 4, left = size - static_cast<int64_t>(sizeof(h));
-  AB_CHECK(h.rows >= 0 && left / row_bytes == h.rows && left % row_bytes == 0 && h.clock > 0 && h.clock <= UINT32_MAX,
-           InvalidArgument, "{} is damaged: {} bytes for {} rows", path, left, h.rows);
+Header header_of(const TableOptions& o, int64_t moments, int64_t rows, int64_t clock) {
+  Header h{{},
+           o.width,
+           moments,
+           rows,
+           clock,
+           static_cast<int64_t>(o.seed),
+           o.max_bytes,
+           o.expire_after,
+           o.admit_count,
+           o.evict,
+           o.low,
+           o.high,
+           o.moment_start,
+           o.admit_probability};
+  std::memcpy(h.magic, kMagic, sizeof(kMagic));
   return h;
 }
 
+TableOptions options_of(const Header& h) {
+  TableOptions o;
+  o.width = h.width;
+  o.moments = static_cast<int32_t>(h.moments);
+  o.moment_start = h.moment_start;
+  o.seed = static_cast<uint64_t>(h.seed);
+  o.low = h.low;
+  o.high = h.high;
+  o.max_bytes = h.max_bytes;
+  o.evict = h.evict != 0;
+  o.admit_count = static_cast<int32_t>(h.admit_count);
+  o.admit_probability = h.admit_probability;
+  o.expire_after = h.expire_after;
+  return o;
+}
+
+void append(std::string* to, const void* data, size_t bytes) { to->append(static_cast<const char*>(data), bytes); }
+
+// Rows of a file, one after another.
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path), file_(path, std::ios::binary) {
+    AB_CHECK(file_.good(), NotFound, "cannot read {}: {}", path, std::strerror(errno));
+    file_.seekg(0, std::ios::end);
+    const auto size = static_cast<int64_t>(file_.tellg());
+    file_.seekg(0);
+    file_.read(reinterpret_cast<char*>(&header_), sizeof(header_));
+    const Header& h = header_;
+    AB_CHECK(file_.good() && std::memcmp(h.magic, kMagic, sizeof(kMagic)) == 0, InvalidArgument,
+             "{} is no file of a growable table", path);
+    AB_CHECK(h.width > 0 && h.width <= 65536 && h.moments >= 0 && h.moments <= 2 && h.clock > 0 &&
+                 h.clock <= UINT32_MAX && h.rows >= 0,
+             InvalidArgument, "{} is damaged: its header makes no sense", path);
+    const int64_t row_bytes = 12 + floats() * 4, left = size - static_cast<int64_t>(sizeof(h));
+    AB_CHECK(left / row_bytes == h.rows && left % row_bytes == 0, InvalidArgument,
+             "{} is damaged: {} bytes for {} rows of {}", path, left, h.rows, row_bytes);
+    numbers_.resize(static_cast<size_t>(floats()));
+  }
+  const Header& header() const { return header_; }
+  int64_t floats() const { return header_.width * (1 + header_.moments); }
+  const float* next(int64_t* key, uint32_t* seen) {
+    file_.read(reinterpret_cast<char*>(key), sizeof(*key));
+    file_.read(reinterpret_cast<char*>(seen), sizeof(*seen));
+    file_.read(reinterpret_cast<char*>(numbers_.data()), static_cast<std::streamsize>(numbers_.size() * sizeof(float)));
+    AB_CHECK(file_.good(), Unavailable, "cannot read {}: {}", path_, std::strerror(errno));
+    return numbers_.data();
+  }
+
+ private:
+  const std::string path_;
+  std::ifstream file_;
+  Header header_{};
+  std::vector<float> numbers_;
+};
+
 }  // namespace
 
-void GrowableTable::save(const std::string& path) {
+void GrowableTable::save(const std::string& path, bool with_moments) {
   const HoldAll held(*this);
   std::vector<Entry> entries;
   for (const Part& part : parts_) {
@@ -71,47 +113,56 @@ void GrowableTable::save(const std::string& path) {
     });
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
-  Header header{{}, options_.width, options_.moments, static_cast<int64_t>(entries.size()), parts_[0].shard->clock()};
-  std::memcpy(header.magic, kMagic, sizeof(kMagic));
-  const std::string temporary = path + ".tmp";
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  AB_CHECK(file != nullptr, Unavailable, "cannot write {}: {}", temporary, reason());
-  try {
-    write_rows(file, header, entries, temporary);
-  } catch (...) {
-    std::fclose(file);
-    std::remove(temporary.c_str());
-    throw;
+  const int32_t moments = with_moments ? options_.moments : 0;
+  const Header header = header_of(options_, moments, static_cast<int64_t>(entries.size()), parts_[0].shard->clock());
+  io::AtomicFile file(path);
+  std::string buffer;
+  append(&buffer, &header, sizeof(header));
+  for (const Entry& e : entries) {
+    append(&buffer, &e.key, sizeof(e.key));
+    append(&buffer, &e.seen, sizeof(e.seen));
+    append(&buffer, e.record, static_cast<size_t>(options_.width * (1 + moments)) * sizeof(float));
+    if (buffer.size() < kWriteBytes) continue;
+    file.write(buffer);
+    buffer.clear();
   }
-  std::fclose(file);
-  AB_CHECK(std::rename(temporary.c_str(), path.c_str()) == 0, Unavailable, "cannot write {}: {}", path, reason());
+  file.write(buffer);
+  std::vector<io::AtomicFile> files;
+  files.push_back(std::move(file));
+  io::commit_all(&files);
 }
 
 void GrowableTable::load(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  AB_CHECK(file.good(), NotFound, "cannot read {}: {}", path, reason());
-  const Header h = read_header(file, path, options_);
+  Reader file(path);
+  const Header& h = file.header();
+  AB_CHECK(h.width == options_.width && (h.moments == options_.moments || h.moments == 0 || options_.moments == 0),
+           ShapeMismatch, "{} holds rows of {} numbers with {} moments, table {} has {} and {}", path, h.width,
+           h.moments, name_, options_.width, options_.moments);
   GrowableTable fresh(name_, options_);
-  const auto floats = static_cast<size_t>(h.width * (1 + h.moments));
+  const int64_t own = options_.width * (1 + options_.moments), taken = std::min(own, file.floats());
   for (int64_t r = 0; r < h.rows; ++r) {
     int64_t key = 0;
     uint32_t seen = 0;
-    std::vector<float> numbers(floats);
-    file.read(reinterpret_cast<char*>(&key), sizeof(key));
-    file.read(reinterpret_cast<char*>(&seen), sizeof(seen));
-    file.read(reinterpret_cast<char*>(numbers.data()), static_cast<std::streamsize>(floats * sizeof(float)));
-    AB_CHECK(file.good(), InvalidArgument, "{} is damaged at row {}", path, r);
+    const float* numbers = file.next(&key, &seen);
     float* record = fresh.parts_[hash_id(key) >> (64 - TableShard::kBits)].shard->restore(key, seen);
     AB_CHECK(record != nullptr, ResourceExhausted, "{} holds {} rows, more than fit into the {} bytes of table {}",
              path, h.rows, options_.max_bytes, name_);
-    std::copy(numbers.begin(), numbers.end(), record);
+    std::copy(numbers, numbers + taken, record);
+    std::fill(record + taken, record + own, options_.moment_start);
   }
   const HoldAll held(*this);
-  for (size_t s = 0; s < kShards; ++s) {
-    fresh.parts_[s].shard->set_clock(static_cast<uint32_t>(h.clock));
-    std::swap(parts_[s].shard, fresh.parts_[s].shard);
+  for (Part& part : parts_) {
+    auto& other = fresh.parts_[static_cast<size_t>(&part - parts_.data())].shard;
+    other->set_clock(static_cast<uint32_t>(h.clock));
+    std::swap(part.shard, other);
   }
   std::swap(memory_, fresh.memory_);
+}
+
+std::shared_ptr<GrowableTable> GrowableTable::open(const std::string& name, const std::string& path) {
+  auto table = std::make_shared<GrowableTable>(name, options_of(Reader(path).header()));
+  table->load(path);
+  return table;
 }
 
 }  // namespace anabranch::sparse

@@ -10,12 +10,14 @@ namespace anabranch::sparse {
 namespace {
 
 constexpr int64_t kLineFloats = 16;
-constexpr int64_t kChunkBytes = 256 << 10;  // of records
-constexpr double kFull = 0.85;              // share of slots that may be taken
+constexpr int64_t kFreeBytes = sizeof(uint32_t);  // of a row that may be on the list of free ones
+constexpr int64_t kChunkBytes = 256 << 10;        // of records
+constexpr double kFull = 0.85;                    // share of slots that may be taken
 constexpr uint64_t kFirstBuckets = 16;
 constexpr uint64_t kSmallIndex = 1 << 12;  // buckets up to which it grows faster
 constexpr int64_t kAhead = 12;             // keys between asking for a line and needing it
 constexpr int kCandidates = 8;             // rows of which the oldest is evicted
+constexpr int kTired = 64;                 // when as many are of the running step, so are nearly all
 constexpr size_t kCounters = 1 << 16;
 
 uint64_t scramble(uint64_t x) {  // splitmix64, Steele et al., OOPSLA 2014
@@ -71,10 +73,11 @@ TableShard::TableShard(const TableOptions& options, int64_t budget_bytes, uint64
   const int64_t left = budget_bytes - static_cast<int64_t>(counters_.size() + sizeof(Bucket));
   const int64_t rows_a_chunk = int64_t{1} << chunk_bits_;
   const auto wanted =
-      static_cast<int64_t>(static_cast<double>(left) / (static_cast<double>(record_bytes) + slot_bytes));
+      static_cast<int64_t>(static_cast<double>(left) / (static_cast<double>(record_bytes + kFreeBytes) + slot_bytes));
   max_rows_ = wanted / rows_a_chunk * rows_a_chunk;
   AB_CHECK(max_rows_ > 0, InvalidArgument, "max_bytes leaves no room for rows of {} bytes", record_bytes);
   set_index(static_cast<uint64_t>(static_cast<double>(max_rows_) / (kSlots * kFull)) + 1);
+  free_.reserve(static_cast<size_t>(max_rows_));
 }
 
 // ---- the index: linear probing, slot after slot from the first one of the key's bucket
@@ -215,11 +218,10 @@ bool TableShard::evict_one() {
   for (uint64_t i = 0; i < buckets_ * kSlots && (seen < kCandidates || age == 0); ++i, p = next(p)) {
     const Bucket& b = index_[p.bucket];
     if (!b.row[p.slot]) continue;
-    ++seen;
+    if (++seen > kTired) break;
     if (clock_ - b.seen[p.slot] <= age) continue;
     age = clock_ - b.seen[p.slot];
     oldest = p;
-    if (seen >= kCandidates * kCandidates) break;
   }
   if (age == 0) return false;
   erase(oldest);

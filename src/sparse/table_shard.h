@@ -40,6 +40,7 @@ class TableShard {
   void tick();
 
   TableStats stats() const;
+  int64_t dropped() const { return stats_.evicted + stats_.refused; }
   uint32_t clock() const { return clock_; }
   void set_clock(uint32_t clock) { clock_ = clock; }
   // fn(key, last seen, record) for every row.

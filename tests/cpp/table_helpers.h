@@ -1,0 +1,71 @@
+// What the tests of growable tables share.
+#pragma once
+#include <unistd.h>
+
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sparse/growable_table.h"
+
+namespace anabranch::sparse::test {
+
+using Keys = std::vector<int64_t>;
+
+inline TableOptions options(int64_t width, int32_t moments = 0) {
+  TableOptions o;
+  o.width = width;
+  o.moments = moments;
+  o.seed = 1;
+  o.low = -1;
+  o.high = 1;
+  return o;
+}
+
+// n keys below `range`; the same seed gives the same ones.
+inline Keys random_keys(size_t n, uint64_t seed, uint64_t range) {
+  std::mt19937_64 draw(seed);
+  Keys keys(n);
+  for (auto& k : keys) k = static_cast<int64_t>(draw() % range);
+  return keys;
+}
+
+inline std::vector<float> random_floats(size_t n, uint64_t seed) {
+  std::mt19937_64 draw(seed);
+  std::vector<float> x(n);
+  for (float& v : x) v = static_cast<float>(draw() % 2001) / 1000 - 1;
+  return x;
+}
+
+inline std::vector<float> pull(GrowableTable& table, const Keys& keys, bool train = true,
+                               Parallel* parallel = nullptr) {
+  std::vector<float> out(keys.size() * static_cast<size_t>(table.options().width), 99.0f);
+  RowGroups scratch;
+  table.pull(keys.data(), static_cast<int64_t>(keys.size()), train, out.data(), &scratch, parallel);
+  return out;
+}
+
+inline RecordUpdate rule(RecordRule which) {
+  RecordUpdate u;
+  u.rule = which;
+  u.rate = 0.1f;
+  u.beta1 = 0.9f;
+  u.beta2 = 0.99f;
+  u.epsilon = 1e-6f;
+  return u;
+}
+
+inline void update(GrowableTable& table, const Keys& keys, const std::vector<float>& grads, RecordRule which,
+                   Parallel* parallel = nullptr) {
+  GrowableTable::Scratch scratch;
+  table.update(keys.data(), static_cast<int64_t>(keys.size()), grads.data(), rule(which), &scratch, parallel);
+}
+
+inline std::string scratch_path(const std::string& name) {
+  const auto folder = std::filesystem::temp_directory_path() / ("anabranch-tables-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  return (folder / name).string();
+}
+
+}  // namespace anabranch::sparse::test
