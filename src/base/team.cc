@@ -19,6 +19,7 @@ constexpr int kSpins = 4000;  // about 50-100 us of pauses: two wake-ups' worth
 thread_local Team* current_team = nullptr;
 thread_local int current_worker = 0;
 thread_local bool inside_piece = false;
+std::atomic<void (*)()> prepare_thread{nullptr};
 
 }  // namespace
 
@@ -26,6 +27,7 @@ Team::Team(int workers) : slots_(workers) {
   // More workers than cores: whoever spins keeps the core from whoever works.
   spin_limit_ = workers > usable_cores() ? 0 : kSpins;
   for (int w = 1; w < workers; ++w) threads_.emplace_back([this, w] { worker_main(w); });
+  while (prepared_.load() < workers - 1) std::this_thread::yield();
 }
 
 Team::~Team() {
@@ -45,6 +47,8 @@ Team& Team::of_size(int workers) {
   if (!team) team = std::make_unique<Team>(workers);
   return *team;
 }
+
+void Team::at_thread_start(void (*prepare)()) { prepare_thread.store(prepare); }
 
 bool Team::inside() { return current_team != nullptr; }
 
@@ -96,6 +100,8 @@ bool Team::take_part(int worker, bool waited) {
 void Team::worker_main(int worker) {
   current_team = this;
   current_worker = worker;
+  if (auto* prepare = prepare_thread.load()) prepare();
+  prepared_.fetch_add(1);
   Idle idle(*this);
   bool waited = false;
   while (true) {

@@ -19,7 +19,8 @@ class Team final : public Parallel {
  public:
   static constexpr int kMaxWorkers = 256;
 
-  explicit Team(int workers);  // starts workers - 1 threads: the caller of open() is worker 0
+  // Starts workers - 1 threads and returns when they are prepared: the caller of open() is worker 0.
+  explicit Team(int workers);
   ~Team() override;
   Team(const Team&) = delete;
 
@@ -27,6 +28,9 @@ class Team final : public Parallel {
   static Team& of_size(int workers);
   // True in a thread that works in a job of some team: a nested run must not wait for the team it is part of.
   static bool inside();
+  // What every thread of a team that is made later does first: libraries set up what they keep per thread there, so that
+  // no step does it. Called before the first team is made.
+  static void at_thread_start(void (*prepare)());
 
   int workers() const { return static_cast<int>(slots_.size()); }
 
@@ -92,6 +96,7 @@ class Team final : public Parallel {
   std::atomic<int> in_job_{0};  // workers that have the job in hand
   std::atomic<uint32_t> job_number_{0};
   std::atomic<bool> stop_{false};
+  std::atomic<int> prepared_{0};  // threads that have begun to look for work
   Job job_{};
   TurnLock one_job_;
   std::vector<std::thread> threads_;

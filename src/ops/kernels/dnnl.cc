@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include "base/team.h"
+
 namespace anabranch {
 namespace {
 
@@ -19,6 +21,14 @@ const OpenMp& openmp() {
   static const OpenMp found;
   return found;
 }
+
+// The pool splits the work: in its threads the library never starts threads of its own.
+void prepare_worker() {
+  dnnl_stream();
+  if (openmp().set_num_threads) openmp().set_num_threads(1);
+}
+
+[[maybe_unused]] const bool registered = (Team::at_thread_start(prepare_worker), true);
 
 }  // namespace
 
