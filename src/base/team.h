@@ -28,8 +28,8 @@ class Team final : public Parallel {
   static Team& of_size(int workers);
   // True in a thread that works in a job of some team: a nested run must not wait for the team it is part of.
   static bool inside();
-  // What every thread of a team that is made later does first: libraries set up what they keep per thread there, so that
-  // no step does it. Called before the first team is made.
+  // What every thread of a team that is made later does first: libraries set up what they keep per thread there, so
+  // that no step does it. Called before the first team is made.
   static void at_thread_start(void (*prepare)());
 
   int workers() const { return static_cast<int>(slots_.size()); }
