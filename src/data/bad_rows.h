@@ -17,6 +17,7 @@ class BadRows {
   // Throws InvalidArgument for a row that the policy does not let pass, *rows being the number of good ones before it.
   // The block's first_line is known.
   void admit(const Block& block, const std::string& file, int64_t* rows);
+  void close() { quarantine_.reset(); }  // nothing more is admitted
   int64_t count() const { return count_.load(std::memory_order_relaxed); }
 
  private:

@@ -228,7 +228,10 @@ bool Pipeline::take(Ready* ready) {
 
 std::unique_ptr<Block> Pipeline::next() {
   Ready ready;
-  if (!take(&ready)) return nullptr;
+  if (!take(&ready)) {
+    bad_rows_.close();
+    return nullptr;
+  }
   int64_t rows = 0;
   try {
     if (ready.error) std::rethrow_exception(ready.error);
@@ -236,6 +239,7 @@ std::unique_ptr<Block> Pipeline::next() {
     ready.block->first_line = first_line_of(*ready.block);
     bad_rows_.admit(*ready.block, settings_.files[static_cast<size_t>(ready.block->file)], &rows);
   } catch (...) {
+    bad_rows_.close();
     fail(std::current_exception());
     if (rows == 0) throw;
     ready.block->keep_first(rows);  // then comes the error

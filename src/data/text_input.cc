@@ -25,7 +25,7 @@ class TextInput final : public Input {
     carry_.clear();
     size_t searched = 0;  // no line end before it
     for (;;) {
-      fill(&raw, std::max(kPieceBytes, 2 * searched));
+      fill(&raw, std::max(kPieceBytes, std::min(2 * searched, max_line_bytes_ + 1)));
       const char* last = static_cast<const char*>(memrchr(raw.data() + searched, '\n', raw.size - searched));
       if (last) {
         cut(&raw, static_cast<size_t>(last - raw.data()) + 1);

@@ -181,6 +181,17 @@ def test_a_line_longer_than_allowed(tmp_path):
     assert made.statistics()["bad_rows"] == 1
 
 
+def test_the_longest_line_there_may_be(tmp_path):
+    good, limit = "2 1 1.5 1 1 2 2 3\n", 16 << 20
+    for before in (0, 1, 20000):                       # wherever pieces of the file begin
+        for length in (limit - 1, limit, limit + 1):
+            with open(tmp_path / "a", "w") as file:
+                file.write(good * before + ("7 " * (limit // 2 + 1))[:length] + "\n" + good)
+            made = dataset("QueueDataset", [tmp_path / "a"])
+            with pytest.raises(ValueError, match="a:%d:1: %s" % (before + 1, "the line is" if length > limit else "slot x")):
+                list(made._batches())
+
+
 def test_a_long_line_that_is_allowed(tmp_path):
     with open(tmp_path / "a", "w") as file:
         file.write("2 1 1.5 1 1 1000000" + " 7" * 1000000 + "\n")
