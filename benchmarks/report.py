@@ -5,27 +5,14 @@ import platform
 import statistics
 import subprocess
 
+import targets
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = dict(product="Anabranch", fluid18="Paddle 1.8.5", paddle2="Paddle 2", paddle3="Paddle 3", torch="PyTorch",
              gensim="gensim", vw="VW, scikit-learn")
 
-#: Millions of multiplications and additions that a unit of a row takes (row, beginning of the metric).
-MFLOP = {("W2", ""): 0.881, ("W3", ""): 414.0, ("W5", "hidden=200"): 15.8, ("W5", "hidden=650"): 79.6,
-         ("W6", ""): 5.5, ("W7", ""): 10500.0, ("W8", ""): 2.58}
-
-
 def lower_is_better(unit):
     return unit.startswith(("ns/", "instructions/")) or unit in ("s", "MB", "KB/run", "threads")
-
-
-def peak_share(row, metric, value, fma_gflops):
-    """How much of the calibrated float32 peak a rate is; None where arithmetic is not what a row is about."""
-    if "precision=" in metric:
-        return None
-    for (known, begins), mflop in MFLOP.items():
-        if row == known and (not begins or begins in metric):
-            return value * mflop / 1e3 / fma_gflops
-    return None
 
 
 class Report:
@@ -56,8 +43,12 @@ class Report:
             if abs(change) > 0.05:
                 yield metric, threads, change
 
-    def peak(self):
-        return max(v for m, _, v, _ in self.before if m == "fp32_fma")
+    def ceilings_of_all(self):
+        """{what: the best that any number of threads reached before}"""
+        best = {}
+        for metric, _, value, _ in self.before:
+            best[metric] = max(value, best.get(metric, 0.0))
+        return best
 
     # ---- results
 
@@ -78,7 +69,7 @@ class Report:
         entry = dict(row=row, metric=metric, engine=engine, unit=runs[0]["unit"], config=runs[0]["config"],
                      note=runs[0]["note"], value=value, cpu_us=1e6 * statistics.median(cpu) if cpu else None,
                      rss_mb=statistics.median(rss) if rss else None, ratio=None,
-                     peak=peak_share(row, metric, value, self.peak()))
+                     peak=targets.shares(row, metric, value, self.ceilings_of_all()).get("fp32 arithmetic"))
         if engine != self.first and first:
             lower = lower_is_better(entry["unit"])
             ratios = [b["value"] / a["value"] if lower else a["value"] / b["value"]
@@ -120,7 +111,32 @@ class Report:
                   % (NAMES[self.first], NAMES[self.first])]
         if picture:
             lines += ["", "![ratios](%s)" % picture]
-        return "\n".join(lines + self.table() + self.ceilings()) + "\n"
+        return "\n".join(lines + self.short() + self.table() + self.ceilings()) + "\n"
+
+    def short(self):
+        """What is below its target, and why."""
+        lines, ceilings = [], self.ceilings_of_all()
+        own = {(e["row"], e["metric"]): e for e in self.entries if e["engine"] == self.first}
+        for e in self.entries:
+            mine = own.get((e["row"], e["metric"]))
+            rival = None if e["engine"] == self.first else e["engine"]
+            goal = targets.target(e["row"], e["metric"], rival)
+            if goal is None or mine is None or (rival and not e["ratio"]):
+                continue
+            missed = e["ratio"][0] < goal if rival else e["value"] > goal
+            if missed:
+                lines.append("| {} | {} | {} | {:.4g} | {:.4g} | {} |".format(
+                    e["row"], e["metric"], "ratio to " + NAMES[rival] if rival else e["unit"],
+                    e["ratio"][0] if rival else e["value"], goal,
+                    targets.limit(e["row"], e["metric"], mine["value"], ceilings)))
+        for metric, gain, two, reduced in targets.scaling(self.entries, {(m, t): v for m, t, v, _ in self.before}):
+            if ("per_replica=512" in metric or "per_replica=128" in metric) and (gain < 0.92 * two or reduced < 1):
+                lines.append("| W15 | %s | two replicas over one; Reduce over AllReduce | %.2f; %.2f | %.2f; 1 | memory, and "
+                             "what every replica does again |" % (metric, gain, reduced, 0.92 * two))
+        if not lines:
+            return ["", "Every target is met."]
+        return ["", "## What falls short of its target", "",
+                "| row | metric | what | reached | target | limited by |", "|---|---|---|---|---|---|"] + lines
 
     def table(self):
         lines = ["", "| row | metric | engine | value | unit | of fp32 peak | ratio | configuration |",

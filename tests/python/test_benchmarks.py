@@ -14,6 +14,7 @@ FOLDER = os.path.join(ROOT, "benchmarks")
 sys.path.insert(0, FOLDER)
 import compile_time  # noqa: E402
 import instructions  # noqa: E402
+import live  # noqa: E402
 import report  # noqa: E402
 import rivals  # noqa: E402
 
@@ -98,6 +99,28 @@ def test_results_file(two_engines, tmp_path, capsys):
         assert "no picture: matplotlib is not installed" in capsys.readouterr().out and "![ratios]" not in text
     else:
         assert (tmp_path / "RESULTS.png").stat().st_size > 1000 and "![ratios](RESULTS.png)" in text
+
+
+def test_what_falls_short_is_named_with_what_limits_it(two_engines):
+    two_engines.add("W2", "batch=512 optimizer=adam", dict(product=[result(60.0)], torch=[result(50.0)]))
+    two_engines.add("W2", "batch=64 optimizer=adam", dict(product=[result(200.0)], torch=[result(50.0)]))
+    text = two_engines.markdown(None)
+    section = text[text.index("## What falls short"):text.index("| engine |")]
+    assert "| W2 | batch=512 optimizer=adam | ratio to PyTorch | 1.2 | 1.4 | fp32 arithmetic 0 %" in section
+    assert "batch=64" not in section and "W1" not in section
+
+
+def test_a_live_measurement_is_measured_again_and_again(capfd):
+    alive = live.Live(sys.executable, "w01_fit_a_line", ["--fluid", "anabranch.fluid"], {}, "exe cache", 0.05)
+    try:
+        assert alive.ready()
+        rounds = [alive.measure(0.05) for _ in range(3)]
+    finally:
+        alive.close()
+    assert [line["metric"] for line in rounds] == ["all"] * 3 and all(line["value"] > 100 for line in rounds)
+    broken = live.Live(sys.executable, "w01_fit_a_line", ["--fluid", "no_such_module"], {}, "exe cache", 0.05)
+    assert not broken.ready() and broken.measure(0.05) is None
+    assert "no_such_module" in capfd.readouterr().err
 
 
 def test_rivals_are_missing_aloud(monkeypatch, capsys, tmp_path):

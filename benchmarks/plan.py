@@ -1,0 +1,49 @@
+"""What run.py measures: scripts of the rows, options of the engines, the configurations that are worth a sweep."""
+
+FLUID = dict(W1="w01_fit_a_line", W2="w02_mnist_mlp", W3="w03_resnet32_cifar", W5="w05_ptb_lstm",
+             W6="w06_imdb_stacked_lstm", W7="w07_encoder", W8="w08_ctr_dnn", W8e="w08e_ctr_dnn_files",
+             W9="w09_lr_fm", W10="w10_word2vec", W11="w11_ps_loopback", W12="w12_reader",
+             W13="w13_executor_overhead", W15="w15_data_parallel", COMPILE="compile_time", COST="cost", STEADY="steady")
+PRODUCT = dict(FLUID, INSTR="instructions")
+TORCH = {row: "torch_w%02d" % int(row[1:]) for row in ("W1", "W2", "W3", "W5", "W7", "W8", "W13")}
+STATIC = {row: FLUID[row] for row in ("W1", "W2", "W3", "W7", "W8", "W9", "W10", "W13")}
+
+#: Engine -> its script for each row, its options; rivals.py knows the interpreters.
+ENGINES = dict(
+    product=(PRODUCT, ["--fluid", "anabranch.fluid"]),
+    fluid18=(FLUID, ["--fluid", "paddle.fluid"]),
+    paddle2=(STATIC, ["--fluid", "paddle_static"]),
+    paddle3=(STATIC, ["--fluid", "paddle_static"]),
+    torch=(dict(TORCH, COST="cost"), []),
+    gensim=(dict(W10="gensim_w10"), []),
+    vw=(dict(W9="vw_w09"), []))
+
+QUICK_ROWS = ["W1", "W2", "W8", "W13"]
+FULL_ROWS = ["W1", "W2", "W3", "W8", "W8e", "W9", "W10", "W12", "W13", "W15", "COST", "COMPILE", "INSTR", "STEADY"]
+WHOLE = ("COST", "STEADY", "INSTR")  # scripts that repeat and print all their metrics by themselves
+
+#: The product's configurations: all of them are shown, none is chosen after the event.
+OWN = dict(W8e=("memory threads2", "queue threads2"), W12=("memory threads2", "queue threads2"),
+           W15=("cp1", "cp2", "cp2 reduce"))
+OWN_DEFAULT = ("exe cache",)
+#: Rows where a configuration is compared with the same configuration of the rival.
+SAME_CONFIG = ("W15",)
+
+#: Configurations that were the fastest, or within a tenth of it, on some machine; --sweep-all tries all others, too.
+SHORT = dict(
+    fluid18=dict(W1=("exe cache", "cp1"), W2=("exe cache", "exe cache omp2", "cp2", "cp2 fuse"),
+                 W3=("exe cache omp2 mkldnn", "exe cache omp2", "cp2"), W8=("exe cache", "cp2", "cp2 reduce"),
+                 W8e=("memory threads2", "queue threads2"), W9=("exe cache", "cp2", "cp2 reduce"),
+                 W10=("exe cache", "exe cache omp2", "cp2"), W12=("memory threads2",), W13=("exe cache", "cp1")),
+    torch=dict(W1=("eager", "compile"), W2=("eager", "eager omp2", "compile"),
+               W3=("eager omp2 cl", "eager omp2", "compile omp2 cl"), W8=("eager", "eager omp2", "compile omp2")),
+    gensim=dict(W10=("omp2",)), vw=dict(W9=("text", "sgd")))
+
+
+def own_configs(row):
+    return OWN.get(row, OWN_DEFAULT)
+
+
+def shown(row, config):
+    """What is added to a metric's name so that it says which configuration of the product it is."""
+    return " [%s]" % config if len(own_configs(row)) > 1 else ""
