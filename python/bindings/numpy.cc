@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "bind.h"
+#include "core/row_locks.h"
 
 namespace anabranch::python {
 namespace {
@@ -140,7 +141,10 @@ nb::object array_view(Tensor tensor) {
 nb::object array_copy(const Tensor& tensor) {
   if (!tensor.initialized()) return numpy().attr("zeros")(nb::make_tuple(0), "float32");
   Tensor copy;
-  copy.copy_from(tensor);
+  {
+    const RowLocks::HoldAll whole_rows(RowLocks::shared());
+    copy.copy_from(tensor);
+  }
   return array_view(std::move(copy));
 }
 

@@ -4,8 +4,18 @@
 
 namespace anabranch {
 
-thread_local bool RowLocks::shared_ = false;
+std::atomic<int> RowLocks::sharing_;
 std::atomic<uint8_t> RowLocks::bits_[1 << RowLocks::kBits];
+
+RowLocks::HoldAll::HoldAll(bool on) : on_(on) {
+  if (!on_) return;
+  for (auto& bit : bits_) take(bit);  // always in this order, so that two of them do not wait for each other
+}
+
+RowLocks::HoldAll::~HoldAll() {
+  if (!on_) return;
+  for (auto& bit : bits_) bit.store(0, std::memory_order_release);
+}
 
 void RowLocks::wait_for(const std::atomic<uint8_t>& bit) {
   for (int spins = 0; bit.load(std::memory_order_relaxed) != 0; ++spins) {

@@ -1,6 +1,7 @@
 // Spin bits over the rows of all tables of the process. While several trainers update the rows of one table without
-// order, whoever reads or writes a row holds its bit, so that nobody sees a row that mixes two updates. Nothing is
-// locked in a thread that is not told to (Sharing): the executors keep conflicting ops apart by themselves.
+// order (Sharing), whoever reads or writes a row holds its bit, so that nobody sees a row that mixes two updates: not a
+// trainer, nor a program or a copy of a table in any other thread. Without such trainers nothing is locked: the
+// executors keep conflicting ops apart by themselves. What began to read before the trainers did is not held up.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -9,18 +10,18 @@ namespace anabranch {
 
 class RowLocks {
  public:
-  // While it lives, this thread's kernels share tables with other threads.
+  // While it lives, rows are held.
   class Sharing {
    public:
-    explicit Sharing(bool on = true) : before_(shared_) { shared_ = on; }
-    ~Sharing() { shared_ = before_; }
+    explicit Sharing(bool on = true) : on_(on) { sharing_ += on_; }
+    ~Sharing() { sharing_ -= on_; }
     Sharing(const Sharing&) = delete;
 
    private:
-    bool before_;
+    bool on_;
   };
-  // Asked once a kernel, in the thread that the kernel is called in; its pieces may run in others.
-  static bool shared() { return shared_; }
+  // Asked once a kernel; its pieces do alike.
+  static bool shared() { return sharing_.load(std::memory_order_relaxed) > 0; }
 
   // The bit of one row; `table` is the address of the table's first element. Does nothing unless `on`.
   class Hold {
@@ -37,6 +38,17 @@ class RowLocks {
     std::atomic<uint8_t>* bit_;
   };
 
+  // Every row of every table, for who copies a table or the state of its rows. Not while one row is held.
+  class HoldAll {
+   public:
+    explicit HoldAll(bool on);
+    ~HoldAll();
+    HoldAll(const HoldAll&) = delete;
+
+   private:
+    bool on_;
+  };
+
  private:
   static constexpr int kBits = 16;  // 64 KiB of bytes: two trainers rarely meet at one
 
@@ -49,7 +61,7 @@ class RowLocks {
   }
   static void wait_for(const std::atomic<uint8_t>& bit);  // until it looks free; yields when its holder sleeps
 
-  static thread_local bool shared_;
+  static std::atomic<int> sharing_;
   static std::atomic<uint8_t> bits_[1 << kBits];
 };
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/flags.h"
+#include "core/row_locks.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -81,6 +82,8 @@ void Step::make_slots() {
   }
   for (const auto& name : key_.fetches) {
     auto& values = fetch_values_.emplace_back();
+    const int first = graph_.find(name, 0);
+    fetches_kept_.push_back(first >= 0 && graph_.vars[first].desc.persistable);
     for (int r = 0; r < compile_.replicas; ++r) {
       const int v = graph_.find(name, std::min(r, graph_.replicas - 1));
       if (v < 0 || graph_.vars[v].replica != r) continue;
@@ -91,10 +94,7 @@ void Step::make_slots() {
       }
     }
     // A parameter exists once: every active replica that uses it shows the same one.
-    const int shared = graph_.find(name, 0);
-    if (shared >= 0 && graph_.vars[shared].desc.persistable && values.size() == 1) {
-      values.resize(std::max(1, users_of(shared)), lowered_.values[shared]);
-    }
+    if (fetches_kept_.back() && values.size() == 1) values.resize(std::max(1, users_of(first)), lowered_.values[first]);
     if (values.empty()) {
       if (Value* v = values_->scope().find_var(name)) values.push_back(v);
     }
@@ -298,6 +298,7 @@ bool Step::asked_for_threads() const { return compile_.replicas > 1 || compile_.
 
 Fetched Step::collect(size_t fetch) const {
   Fetched pieces;
+  const RowLocks::HoldAll whole_rows(fetches_kept_[fetch] && RowLocks::shared());
   for (const Value* v : fetch_values_[fetch]) {
     if (const auto* array = v->get<TensorArray>()) {
       TensorArray& copy = std::get<TensorArray>(pieces.emplace_back(TensorArray(array->size())));

@@ -98,6 +98,7 @@ class Step {
   Team* team_ = nullptr;
   std::vector<std::vector<FeedSlot>> feed_slots_;  // by replica, in the order of key_.feeds
   std::vector<std::vector<Value*>> fetch_values_;  // by fetch, then replica
+  std::vector<bool> fetches_kept_;                 // a parameter or other state, which trainers may share
   std::vector<Watched> watched_;
   std::vector<Value*> written_;  // values of the user's scope that a run changes
   std::vector<int> numbered_;    // nodes whose kernels look at the number of the step: random ones, sub-blocks

@@ -11,6 +11,9 @@ bool is_update(const ir::Op& op) {
   return (op.role() & ir::role::kOptimize) != 0 && !op.input("Param").empty() && !op.input("Grad").empty();
 }
 
+// Rules that look at the whole parameter for one step: its rows cannot be updated one by one.
+bool takes_all_rows(const std::string& op) { return op == "lamb" || op == "lars_momentum" || op == "dpsgd"; }
+
 // Rules whose state adds up over batches, instead of fading.
 bool adds_up(const std::string& op) { return op == "adagrad" || op == "ftrl"; }
 
@@ -60,7 +63,7 @@ class Classifier {
   void read_update(const ir::Block& block, const ir::Op& op) {
     const std::string& param = op.input("Param")[0];
     const auto grad = block.find_var_recursive(op.input("Grad")[0]);
-    const bool sparse = grad && grad->kind == VarKind::kSelectedRows;
+    const bool sparse = grad && grad->kind == VarKind::kSelectedRows && !takes_all_rows(op.type);
     const int64_t numel = block.find_var_recursive(param)->shape.numel();
     for (const auto& slot : op.inputs) {
       if (slot.name == "Grad" || slot.name == "LearningRate") continue;

@@ -94,13 +94,13 @@ struct Counting {
   void update(const std::string& rule, const std::string& param, const std::string& grad) {
     std::vector<ir::Slot> in = {{"Param", {param}}, {"Grad", {grad}}, {"LearningRate", {"rate"}}};
     std::vector<ir::Slot> out = {{"ParamOut", {param}}};
-    if (rule == "adagrad") {
-      const std::string moment = param + "_moment";
+    if (rule != "sgd") {
+      const std::string slot = rule == "adagrad" ? "Moment" : "Velocity", moment = param + "_moment";
       parameter(moment, main->global_block().find_var(param)->shape, false);
       Tensor& t = scope->var(moment)->as<Tensor>();
       std::fill_n(t.mutable_data<float>(), t.numel(), 0.f);
-      in.push_back({"Moment", {moment}});
-      out.push_back({"MomentOut", {moment}});
+      in.push_back({slot, {moment}});
+      out.push_back({slot + "Out", {moment}});
     }
     append_op(main->global_block(),
               {rule,
@@ -191,6 +191,14 @@ TEST(TrainLoop, StateOfRowsIsSharedToo) {
   }
   EXPECT_EQ(m.values("table_moment"), want);
   EXPECT_EQ(m.values("dense_moment"), std::vector<float>(5, 500));
+}
+
+TEST(TrainLoop, ARuleThatTakesAllRowsTrainsCopies) {
+  Counting m("lars_momentum");
+  for (const StateVar& v : state_of(*m.main)) EXPECT_EQ(v.merging == Merging::kNone, v.name == "rate") << v.name;
+  TrainLoop loop(m.main, m.scope, options(2));
+  Stream stream(50);
+  EXPECT_EQ(loop.run(stream, {}).batches, 50);
 }
 
 TEST(TrainLoop, TheFirstErrorEndsThePass) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 
+#include "core/row_locks.h"
 #include "core/selected_rows.h"
 #include "opdef/op_def.h"
 #include "ops/kernels/checks.h"
@@ -11,7 +12,9 @@ namespace anabranch::loss {
 template <class T> struct ClassTable {
   const T *rows, *bias;  // bias may be null
   int64_t width;
+  bool shared = RowLocks::shared();  // rows are held while they are read
   T score(const T* x, int64_t row) const {
+    const RowLocks::Hold hold(rows, row, shared);
     T sum = bias ? bias[row] : T{0};
     for (int64_t k = 0; k < width; ++k) sum += x[k] * rows[row * width + k];
     return sum;
@@ -42,7 +45,10 @@ template <class T> class ScoreGradients {
   void add(int64_t i, const T* x, int64_t row, T g) {
     const int64_t width = table_.width;
     const T* w = table_.rows + row * width;
-    if (dx_) accumulate(w, g, dx_ + i * width);
+    if (dx_) {
+      const RowLocks::Hold hold(table_.rows, row, table_.shared);
+      accumulate(w, g, dx_ + i * width);
+    }
     if (dw_) accumulate(x, g, dw_ + row * width);
     if (db_) db_[row] += g;
     if (!sparse_) return;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/row_locks.h"
 #include "ops/kernels/declare.h"
 #include "ops/kernels/ids.h"
 
@@ -57,7 +58,8 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const T* table = c[w].data<T>();
     T* to = c[out].template mutable_data<T>();
     std::fill(to, to + c[out].numel(), T{0});
-    each_id(c[ids], id, padding, [=](int64_t sequence, int64_t row) {
+    each_id(c[ids], id, padding, [=, shared = RowLocks::shared()](int64_t sequence, int64_t row) {
+      const RowLocks::Hold hold(table, row, shared);
       for (int64_t k = 0; k < width; ++k) to[sequence * width + k] += table[row * width + k];
     });
   };
