@@ -18,6 +18,7 @@ const std::vector<Pass>& pipeline() {
       // several nodes become one
       kFuseEmbeddings,
       kFuseFc,
+      kFuseElementwise,
       kFuseAllReduce,
       kFuseOptimizers,
       // order

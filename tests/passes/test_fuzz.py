@@ -83,7 +83,7 @@ def check(want, got, what):
 def test_random_graphs(seed):
     trained = Trained(Grower(seed), seed + 1)
     made = [n for op in trained.main.global_block().ops for n in op.output_arg_names]
-    names = sorted(set(n for n in made if n not in trained.persistable))
+    names = sorted({n for n in made if n not in trained.persistable})
     want, _ = trained.run([], fetch=names)
     got, _ = trained.run(PASSES, fetch=names)
     check(want, got, "all fetched")

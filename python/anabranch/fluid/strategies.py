@@ -69,7 +69,8 @@ class BuildStrategy(Strategy):
     fuse_elewise_add_act_ops = Field(
         False, bool,
         "bool: the sum of a bias and the activation behind it become part of the product before them, and their "
-        "gradients part of its gradient. It reads False until it is set; while it is not set it is done.",
+        "gradients part of its gradient; other elementwise operations that read each other's results become one. It "
+        "reads False until it is set; while it is not set it is done.",
         automatic=True)
     fuse_bn_act_ops = Field(
         False, bool,

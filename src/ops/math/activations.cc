@@ -9,6 +9,7 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
+#include "ops/kernels/tile_loops.h"
 
 namespace anabranch {
 namespace {
@@ -46,6 +47,20 @@ void declare_attrs(OpDef& def, const Row& row) {
   if (row.flags & ~kMkldnn) ignored_flags(def, {"use_cudnn"});
 }
 
+template <class Forward> void declare_forward_tile(const Row& row, Forward forward) {
+  if (row.loop) {
+    declare_tile(row.type, "X", kMathGrain, row.loop);
+    return;
+  }
+  const auto make = [row, forward](const KernelArgs& op, const std::string&) -> TileLoop {
+    return [x = op.in("X").first, params = Params<float>(row, op), forward](const float* const* in, float* out,
+                                                                            int64_t n) {
+      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(forward(in[x][i], params.p));
+    };
+  };
+  declare_tile(row.type, {make, kMathGrain});
+}
+
 template <class Forward> void declare_forward(const Row& row, Forward forward) {
   OpDef& def = declare_op(row.type, __FILE__);
   def.doc(row.doc).source(row.source).in("X", "[...] float").out("Out", "[...] as X").may_share("X", "Out");
@@ -74,6 +89,22 @@ template <class Forward> void declare_forward(const Row& row, Forward forward) {
           [=](T v) { return static_cast<T>(forward(v, params.p)); });
     };
   });
+  declare_forward_tile(row, forward);
+}
+
+template <class Backward>
+void declare_backward_tile(const std::string& type, const char* from, const Row& row, Backward backward) {
+  if (row.grad_loop) {
+    declare_tile(type, from, "Out@GRAD", kMathGrain, row.grad_loop);
+    return;
+  }
+  const auto make = [row, from, backward](const KernelArgs& op, const std::string&) -> TileLoop {
+    return [v = op.in(from).first, dout = op.in("Out@GRAD").first, params = Params<float>(row, op), backward](
+               const float* const* in, float* out, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(backward(in[v][i], in[dout][i], params.p));
+    };
+  };
+  declare_tile(type, {make, kMathGrain});
 }
 
 template <class Backward> void declare_backward(const Row& row, Backward backward) {
@@ -105,6 +136,7 @@ template <class Backward> void declare_backward(const Row& row, Backward backwar
           [=](T a, T dy) { return static_cast<T>(backward(a, dy, params.p)); });
     };
   });
+  declare_backward_tile(def.type(), from, row, backward);
 }
 
 template <class Forward, class Backward> void activation(const Row& row, Forward forward, Backward backward) {

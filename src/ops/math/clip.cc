@@ -5,6 +5,7 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
+#include "ops/kernels/tile_loops.h"
 
 namespace anabranch {
 namespace {
@@ -61,6 +62,27 @@ template <class T> struct Bounds {
   }
 };
 
+template <class T> T clipped(T x, T lo, T hi) { return x < lo ? lo : x > hi ? hi : x; }
+template <class T> T clipped_grad(T x, T dout, T lo, T hi) { return x > lo && x < hi ? dout : T(0); }
+
+// With bounds that are attributes.
+TileLoop clip_tile(const KernelArgs& op, const std::string&) {
+  const Bounds<float> b(op);
+  return [x = op.in("X").first, lo = b.min, hi = b.max](const float* const* in, float* out, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) out[i] = clipped(in[x][i], lo, hi);
+  };
+}
+TileLoop clip_grad_tile(const KernelArgs& op, const std::string&) {
+  const Bounds<float> b(op);
+  return [x = op.in("X").first, dout = op.in("Out@GRAD").first, lo = b.min, hi = b.max](const float* const* in,
+                                                                                        float* out, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) out[i] = clipped_grad(in[x][i], in[dout][i], lo, hi);
+  };
+}
+
+[[maybe_unused]] const bool tiles =
+    (declare_tile("clip", {clip_tile, kCheapGrain}), declare_tile("clip_grad", {clip_grad_tile, kCheapGrain}));
+
 void infer_clip(InferContext& c) {
   AB_CHECK(c.has_in("Min") || c.has_in("Max") || c.attr<float>("min") <= c.attr<float>("max"), InvalidArgument,
            "clip: min is {}, max is {}: min must not be above max", c.attr<float>("min"), c.attr<float>("max"));
@@ -93,7 +115,7 @@ AB_OP(clip)
       return [x = op.in("X"), out = op.out("Out"), bounds = Bounds<T>(op)](KernelContext& c) {
         const auto [lo, hi] = bounds.get(c);
         const Values<T> v = values_of<T>(c, x, out);
-        map(c, kCheapGrain, v.n, v.in, v.out, [lo = lo, hi = hi](T a) { return a < lo ? lo : a > hi ? hi : a; });
+        map(c, kCheapGrain, v.n, v.in, v.out, [lo = lo, hi = hi](T a) { return clipped(a, lo, hi); });
       };
     });
 
@@ -119,7 +141,7 @@ AB_OP(clip_grad)
           [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), bounds = Bounds<T>(op)](KernelContext& c) {
             const auto [lo, hi] = bounds.get(c);
             map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(),
-                [lo = lo, hi = hi](T a, T d) { return a > lo && a < hi ? d : T(0); });
+                [lo = lo, hi = hi](T a, T d) { return clipped_grad(a, d, lo, hi); });
           };
     });
 

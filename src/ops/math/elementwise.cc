@@ -9,6 +9,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/simd.h"
+#include "ops/kernels/tile_loops.h"
 
 namespace anabranch {
 namespace {
@@ -99,6 +100,19 @@ template <class... Ts, class Fn> OpDef& declare_forward(const Row& row, Fn fn) {
   });
 }
 
+template <class Fn> void declare_forward_tile(const Row& row, Fn fn) {
+  if (row.loop) {
+    declare_tile(row.type, "X", "Y", kCheapGrain, row.loop);
+    return;
+  }
+  const auto make = [fn](const KernelArgs& op, const std::string&) -> TileLoop {
+    return [x = op.in("X").first, y = op.in("Y").first, fn](const float* const* in, float* out, int64_t n) {
+      binary_run(in[x], 1, in[y], 1, out, n, fn);
+    };
+  };
+  declare_tile(row.type, {make, kMathGrain});
+}
+
 // ---- backward
 
 template <class T> struct GradArgs { const T *x, *y, *out, *dout; };
@@ -151,6 +165,15 @@ void infer_grad(InferContext& c) {
   if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Y");
 }
 
+// The terms of one operand's gradient where no operand is repeated.
+template <class Term> TileLoop grad_tile(const KernelArgs& op, bool needs_out, Term term) {
+  const int dout = op.in("Out@GRAD").first, out = needs_out ? op.in("Out").first : dout;
+  return [x = op.in("X").first, y = op.in("Y").first, out, dout, term](const float* const* in, float* to, int64_t n) {
+    if (std::is_same_v<Term, Same> && to == in[dout]) return;
+    for (int64_t i = 0; i < n; ++i) to[i] = term(in[x][i], in[y][i], in[out][i], in[dout][i]);
+  };
+}
+
 // With needs_out the gradient reads Out as well.
 template <class DX, class DY> void declare_backward(OpDef& forward, bool needs_out, DX dx_term, DY dy_term) {
   const std::string type = forward.type() + "_grad";
@@ -183,6 +206,10 @@ template <class DX, class DY> void declare_backward(OpDef& forward, bool needs_o
       if (c.wants(dx)) operand_grad(c, loop, whole, laid(xs), a, scratch.get(), &c[dx], dx_term);
     };
   });
+  const auto make = [=](const KernelArgs& op, const std::string& result) {
+    return result == "X@GRAD" ? grad_tile(op, needs_out, dx_term) : grad_tile(op, needs_out, dy_term);
+  };
+  declare_tile(type, {make, kCheapGrain});
 }
 
 // ---- the rows. Integers wrap around, as NumPy's do, and dividing them by zero is an error.
@@ -221,6 +248,7 @@ template <class T> T power(T x, T y) {
 }
 
 template <class Fn> OpDef& arithmetic(const Row& row, Fn fn) {
+  declare_forward_tile(row, fn);
   return declare_forward<float, double, int32_t, int64_t>(row, fn);
 }
 

@@ -4,6 +4,7 @@
 
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/tile_loops.h"
 
 namespace anabranch {
 namespace {
@@ -24,6 +25,28 @@ template <class T> struct Approximate {
   static T tanh_term(T x) { return std::tanh(kScale * (x + kCubic * x * x * x)); }
 };
 
+template <class T> T exact(T x) { return x * cdf(x); }
+template <class T> T exact_grad(T x, T dy) { return dy * (cdf(x) + x * density(x)); }
+
+TileLoop gelu_tile(const KernelArgs& op, const std::string&) {
+  const bool approximate = op.attr<bool>("approximate");
+  return [x = op.in("X").first, fn = approximate ? Approximate<float>::forward : exact<float>](const float* const* in,
+                                                                                               float* out, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) out[i] = fn(in[x][i]);
+  };
+}
+TileLoop gelu_grad_tile(const KernelArgs& op, const std::string&) {
+  const bool approximate = op.attr<bool>("approximate");
+  return [x = op.in("X").first, dout = op.in("Out@GRAD").first,
+          fn = approximate ? Approximate<float>::backward : exact_grad<float>](const float* const* in, float* out,
+                                                                               int64_t n) {
+    for (int64_t i = 0; i < n; ++i) out[i] = fn(in[x][i], in[dout][i]);
+  };
+}
+
+[[maybe_unused]] const bool tiles =
+    (declare_tile("gelu", {gelu_tile, kMathGrain}), declare_tile("gelu_grad", {gelu_grad_tile, kMathGrain}));
+
 }  // namespace
 
 AB_OP(gelu)
@@ -42,11 +65,10 @@ AB_OP(gelu)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), out = op.out("Out"), approximate = op.attr<bool>("approximate")](KernelContext& c) {
-        const auto exact = [](T v) { return v * cdf(v); };
         const auto run = [&](auto fn) {
           map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(), fn);
         };
-        approximate ? run(Approximate<T>::forward) : run(exact);
+        approximate ? run(Approximate<T>::forward) : run(exact<T>);
       };
     });
 
@@ -68,11 +90,10 @@ AB_OP(gelu_grad)
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               approximate = op.attr<bool>("approximate")](KernelContext& c) {
-        const auto exact = [](T v, T dy) { return dy * (cdf(v) + v * density(v)); };
         const auto run = [&](auto fn) {
           map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(), fn);
         };
-        approximate ? run(Approximate<T>::backward) : run(exact);
+        approximate ? run(Approximate<T>::backward) : run(exact_grad<T>);
       };
     });
 

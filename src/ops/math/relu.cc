@@ -2,6 +2,7 @@
 #include "opdef/op_def.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
+#include "ops/kernels/tile_loops.h"
 
 namespace anabranch {
 namespace {
@@ -19,6 +20,9 @@ void relu_grad(const KernelContext& c, const float* out, const float* dout, floa
 void relu_grad(const KernelContext& c, const double* out, const double* dout, double* dx, int64_t n) {
   map(c, kCheapGrain, n, out, dout, dx, [](double y, double dy) { return y > 0 ? dy : 0; });
 }
+
+[[maybe_unused]] const bool tiles = (declare_tile("relu", "X", kCheapGrain, simd::relu),
+                                     declare_tile("relu_grad", "Out", "Out@GRAD", kCheapGrain, simd::relu_grad));
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
+#include "ops/kernels/tile_loops.h"
 
 namespace anabranch {
 namespace {
@@ -12,17 +13,30 @@ template <class T> struct Affine {
   T operator()(T x) const { return static_cast<T>(bias_last ? x * scale + bias : (x + bias) * scale); }
 };
 
-template <class T> void apply(const KernelContext& c, const Affine<T>& f, const T* x, T* out, int64_t n) {
+template <class T> void affine_loop(const Affine<T>& f, const T* x, T* out, int64_t n) {
   if constexpr (std::is_same_v<T, float>) {
-    if (f.bias_last || f.bias == 0) {
-      c.parallel_for(n, kCheapGrain, [=](int64_t begin, int64_t end) {
-        simd::affine(x + begin, f.scale, f.bias, out + begin, end - begin);
-      });
-      return;
-    }
+    if (f.bias_last || f.bias == 0) return simd::affine(x, f.scale, f.bias, out, n);
   }
-  map(c, kCheapGrain, n, x, out, f);
+  for (int64_t i = 0; i < n; ++i) out[i] = f(x[i]);
 }
+
+template <class T> void apply(const KernelContext& c, const Affine<T>& f, const T* x, T* out, int64_t n) {
+  c.parallel_for(n, kCheapGrain,
+                 [=](int64_t begin, int64_t end) { affine_loop(f, x + begin, out + begin, end - begin); });
+}
+
+template <class T> Affine<T> fixed_affine(const KernelArgs& op) {
+  return {static_cast<T>(op.attr<float>("scale")), static_cast<T>(op.attr<float>("bias")),
+          op.attr<bool>("bias_after_scale")};
+}
+
+TileLoop scale_tile(const KernelArgs& op, const std::string&) {
+  return [x = op.in("X").first, f = fixed_affine<float>(op)](const float* const* in, float* out, int64_t n) {
+    affine_loop(f, in[x], out, n);
+  };
+}
+
+[[maybe_unused]] const bool tiles = declare_tile("scale", {scale_tile, kCheapGrain});
 
 }  // namespace
 
@@ -50,9 +64,8 @@ AB_OP(scale)
     .dtype_of_input("X")
     .cpu<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const Affine<T> fixed = {static_cast<T>(op.attr<float>("scale")), static_cast<T>(op.attr<float>("bias")),
-                               op.attr<bool>("bias_after_scale")};
-      return [=, x = op.in("X"), factor = op.in("ScaleTensor"), out = op.out("Out")](KernelContext& c) {
+      return [fixed = fixed_affine<T>(op), x = op.in("X"), factor = op.in("ScaleTensor"),
+              out = op.out("Out")](KernelContext& c) {
         Affine<T> f = fixed;
         if (factor) f.scale = *c[factor].data<T>();
         if (const auto* rows = c.value(x).get<SelectedRows>()) {

@@ -6,6 +6,7 @@
 
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/tile_loops.h"
 
 namespace anabranch {
 namespace {
@@ -36,26 +37,34 @@ void infer_sum(InferContext& c) {
   out.lod = like.lod;
 }
 
-// A block is added up apart from the result, whose memory may be that of any input.
+// A block is added up apart from the result, whose memory may be that of any input. next(i): input i, or null.
+template <class T, class Next> void sum_piece(int count, Next next, T* out, int64_t n) {
+  constexpr int64_t kBlock = 512;
+  T block[kBlock];
+  for (int64_t from = 0; from < n; from += kBlock) {
+    const int64_t size = std::min(kBlock, n - from);
+    bool first = true;
+    for (int i = 0; i < count; ++i) {
+      const T* x = next(i);
+      if (!x) continue;
+      x += from;
+      if (first)
+        std::copy_n(x, size, block);
+      else
+        for (int64_t k = 0; k < size; ++k) block[k] += x[k];
+      first = false;
+    }
+    std::copy_n(block, size, out + from);
+  }
+}
+
 template <class T> void sum_tensors(const KernelContext& c, In xs, T* out, int64_t n) {
   c.parallel_for(n, kCheapGrain, [&c, xs, out](int64_t begin, int64_t end) {
-    constexpr int64_t kBlock = 512;
-    T block[kBlock];
-    for (int64_t from = begin; from < end; from += kBlock) {
-      const int64_t size = std::min(kBlock, end - from);
-      bool first = true;
-      for (int i = 0; i < xs.count; ++i) {
-        const auto* tensor = c.value(xs, i).get<Tensor>();
-        if (!tensor) continue;
-        const T* x = tensor->data<T>() + from;
-        if (first)
-          std::copy_n(x, size, block);
-        else
-          for (int64_t k = 0; k < size; ++k) block[k] += x[k];
-        first = false;
-      }
-      std::copy_n(block, size, out + from);
-    }
+    const auto next = [&](int i) -> const T* {
+      const auto* tensor = c.value(xs, i).get<Tensor>();
+      return tensor ? tensor->data<T>() + begin : nullptr;
+    };
+    sum_piece(xs.count, next, out + begin, end - begin);
   });
 }
 
@@ -67,6 +76,15 @@ void check_rows(const SelectedRows& rows, const Tensor& out) {
     AB_CHECK(id >= 0 && id < out.rows(), InvalidArgument, "sum: row {} of a table of {} rows", id, out.rows());
   }
 }
+
+TileLoop sum_tile(const KernelArgs& op, const std::string&) {
+  return [xs = op.in("X")](const float* const* in, float* out, int64_t n) {
+    sum_piece(
+        xs.count, [&](int i) { return in[xs.first + i]; }, out, n);
+  };
+}
+
+[[maybe_unused]] const bool tiles = declare_tile("sum", {sum_tile, kCheapGrain});
 
 template <class T> void add_rows(const SelectedRows& rows, Tensor* out) {
   const int64_t width = out->row_elems();

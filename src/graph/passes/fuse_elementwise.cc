@@ -1,0 +1,274 @@
+// Elementwise ops that read each other's results become fused_elementwise: a value that nobody else reads never leaves
+// the cache, and what several of them read is read once. Results that somebody else reads, or that are fetched, are
+// left in memory as before.
+#include <algorithm>
+#include <map>
+
+#include "base/flags.h"
+#include "graph/passes/passes.h"
+#include "graph/uses.h"
+#include "opdef/op_def.h"
+
+namespace anabranch {
+namespace {
+
+constexpr size_t kMaxSteps = 24, kMaxInputs = 24, kMaxArgs = 8;  // what the op takes
+constexpr int kFar = 512;                                        // keeps the pass linear in the number of nodes
+constexpr const char* kInSlots[] = {"X", "Y", "Out", "Out@GRAD"};
+constexpr const char* kOutSlots[] = {"Out", "X@GRAD", "Y@GRAD"};
+
+// A use of a variable in a slot.
+struct Arg {
+  const char* slot;
+  int var;
+};
+
+// The variables in slots of these names, in the order of the names; false when there are other ones.
+template <size_t kCount>
+bool gather(const std::vector<ir::Slot>& slots, const std::vector<int>& ids, const char* const (&names)[kCount],
+            std::vector<Arg>* out) {
+  size_t at = 0;
+  std::vector<Arg> found[kCount];
+  for (const ir::Slot& s : slots) {
+    const auto name = std::find_if(std::begin(names), std::end(names), [&](const char* n) { return s.name == n; });
+    for (size_t i = 0; i < s.args.size(); ++i, ++at) {
+      if (ids[at] < 0) continue;
+      if (name == std::end(names)) return false;
+      found[name - std::begin(names)].push_back({*name, ids[at]});
+    }
+  }
+  for (const auto& args : found) out->insert(out->end(), args.begin(), args.end());
+  return true;
+}
+
+bool laid_as_a_whole(const Shape& s) {  // no ones between its other extents
+  int first = 0, last = s.rank() - 1;
+  while (first < s.rank() && s[first] == 1) ++first;
+  while (last > first && s[last] == 1) --last;
+  for (int i = first; i <= last; ++i) {
+    if (s[i] == 1) return false;
+  }
+  return true;
+}
+
+class Fuser {
+ public:
+  explicit Fuser(Graph& graph) : graph_(graph), edit_(graph), group_of_(graph.nodes.size(), -1) {}
+
+  int run() {
+    int made = 0;
+    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
+      if (edit_.gone(i) || group_of_[i] >= 0 || !fits(i)) continue;
+      const std::vector<int> parts = grow(i);
+      for (int p : parts) group_of_[p] = i;
+      if (parts.size() < 2) continue;
+      replace(parts);
+      ++made;
+    }
+    edit_.commit();
+    return made;
+  }
+
+ private:
+  struct Part {  // a node that can be part of a group
+    std::vector<Arg> ins, outs;
+    Shape shape;
+  };
+
+  // The op itself says what it can string together.
+  static bool has_tile(const std::string& type) {
+    static const AttrDef& types = *find_op("fused_elementwise").find_attr("types");
+    thread_local std::map<std::string, bool> known;
+    const auto [it, fresh] = known.emplace(type, true);
+    if (!fresh) return it->second;
+    try {
+      types.check(Attr(std::vector<std::string>{type}));
+    } catch (const Error&) {
+      it->second = false;
+    }
+    return it->second;
+  }
+
+  bool is_float(int var) const {
+    const ir::Var& v = graph_.vars[var].desc;
+    return v.dtype == DType::kFloat32 && v.kind == VarKind::kLoDTensor && !graph_.vars[var].dynamic;
+  }
+
+  // Made by this node alone, for this run alone.
+  bool is_result(int var) const {
+    const GraphVar& v = graph_.vars[var];
+    return is_float(var) && !v.desc.persistable && !v.fed && edit_.uses.writers(var).size() == 1;
+  }
+
+  bool fits(int i, Part* part = nullptr) const {
+    const GraphNode& node = graph_.nodes[i];
+    Part p;
+    if (!has_tile(node.op->type) || !node.more_reads.empty() || !node.more_writes.empty() || !node.tokens.empty() ||
+        !gather(node.op->inputs, node.ins, kInSlots, &p.ins) ||
+        !gather(node.op->outputs, node.outs, kOutSlots, &p.outs)) {
+      return false;
+    }
+    if (p.ins.empty() || p.ins.size() > kMaxArgs || p.outs.empty()) return false;
+    p.shape = graph_.vars[p.outs[0].var].desc.shape;
+    const bool joins = node.op->has_attr("axis");
+    for (const Arg& out : p.outs) {
+      if (!is_result(out.var) || !(graph_.vars[out.var].desc.shape == p.shape)) return false;
+    }
+    for (const Arg& in : p.ins) {
+      const Shape& shape = graph_.vars[in.var].desc.shape;
+      const bool spreads = joins && in.slot == kInSlots[1] && shape.rank() <= p.shape.rank() && laid_as_a_whole(shape);
+      if (!is_float(in.var) || !(shape == p.shape || spreads)) return false;
+    }
+    if (p.shape.rank() == 0) return false;
+    if (part) *part = std::move(p);
+    return true;
+  }
+
+  // Nodes behind `first` that read what the group makes, as long as all of them can run in the place of the first.
+  std::vector<int> grow(int first) const {
+    std::vector<int> parts = {first}, waiting;
+    Part p;
+    fits(first, &p);
+    const Shape shape = p.shape;
+    size_t inputs = p.ins.size(), steps = p.outs.size();
+    const auto add_readers = [&](const Part& part) {
+      for (const Arg& out : part.outs) {
+        for (int r : edit_.uses.readers(out.var)) {
+          const bool near = r > first && r - first <= kFar;
+          if (near && std::find(waiting.begin(), waiting.end(), r) == waiting.end()) waiting.push_back(r);
+        }
+      }
+    };
+    add_readers(p);
+    for (size_t tried = 0; tried < waiting.size(); ++tried) {
+      // the earliest first: it may be read by the others
+      std::iter_swap(waiting.begin() + static_cast<std::ptrdiff_t>(tried),
+                     std::min_element(waiting.begin() + static_cast<std::ptrdiff_t>(tried), waiting.end()));
+      const int i = waiting[tried];
+      const GraphNode &node = graph_.nodes[i], &head = graph_.nodes[first];
+      if (i < parts.back() || edit_.gone(i) || group_of_[i] >= 0 || node.replica != head.replica) continue;
+      if (node.role() != head.role() || !fits(i, &p) || !(p.shape == shape)) continue;
+      if (inputs + p.ins.size() > kMaxInputs || steps + p.outs.size() > kMaxSteps) continue;
+      parts.push_back(i);
+      if (!edit_.may_gather(parts)) {
+        parts.pop_back();
+        continue;
+      }
+      inputs += p.ins.size() - 1;  // it reads one result at least
+      steps += p.outs.size();
+      add_readers(p);
+    }
+    return parts;
+  }
+
+  bool wanted(int var, const std::vector<int>& parts) const {
+    const auto& readers = edit_.uses.readers(var);
+    return graph_.vars[var].fetched || std::any_of(readers.begin(), readers.end(), [&](int r) {
+             return std::find(parts.begin(), parts.end(), r) == parts.end();
+           });
+  }
+
+  // ---- the node
+
+  struct Made {
+    GraphNode node;
+    std::shared_ptr<ir::Op> op = std::make_shared<ir::Op>();
+    std::map<int, int> operand;  // of variables
+    std::vector<int> results;    // variables, by step
+    std::vector<int32_t> plan, outs;
+    std::vector<std::string> types, result_slots, slots;
+  };
+
+  void add_step(Made& made, const ir::Op& op, const Part& part, const Arg& out) const {
+    const bool joins = op.has_attr("axis"), grad = out.slot != kOutSlots[0];
+    const auto step = std::to_string(made.results.size());
+    made.plan.insert(made.plan.end(), {joins ? 1 + grad : 0, joins ? op.attr<int32_t>("axis") : -1,
+                                       joins && out.slot == kOutSlots[2] ? 1 : 0, static_cast<int>(part.ins.size())});
+    for (const Arg& in : part.ins) {
+      made.plan.push_back(made.operand.at(in.var));
+      made.slots.emplace_back(in.slot);
+    }
+    made.types.push_back(op.type);
+    made.result_slots.emplace_back(out.slot);
+    made.results.push_back(out.var);
+    const OpDef& def = find_op(op.type);
+    for (const auto& [name, value] : op.attrs) {
+      if (def.find_attr(name)) made.op->attrs[step + "." + name] = value;
+    }
+  }
+
+  void replace(const std::vector<int>& parts) {
+    std::vector<Part> all(parts.size());
+    Made made;
+    std::vector<int> inputs;
+    for (size_t k = 0; k < parts.size(); ++k) fits(parts[k], &all[k]);
+    const auto made_here = [&](int var) {
+      return std::any_of(all.begin(), all.end(), [var](const Part& p) {
+        return std::any_of(p.outs.begin(), p.outs.end(), [var](const Arg& a) { return a.var == var; });
+      });
+    };
+    for (const Part& p : all) {
+      for (const Arg& in : p.ins) {
+        if (!made_here(in.var) && made.operand.emplace(in.var, static_cast<int>(inputs.size())).second) {
+          inputs.push_back(in.var);
+        }
+      }
+    }
+    for (size_t k = 0; k < parts.size(); ++k) {
+      // all steps of a node read what was there before it
+      for (const Arg& out : all[k].outs) add_step(made, *graph_.nodes[parts[k]].op, all[k], out);
+      for (const Arg& out : all[k].outs) {
+        const auto at = std::find(made.results.begin(), made.results.end(), out.var) - made.results.begin();
+        made.operand[out.var] = static_cast<int>(inputs.size()) + static_cast<int>(at);
+      }
+    }
+    finish(made, parts, inputs);
+    edit_.replace(parts, std::move(made.node));
+  }
+
+  void finish(Made& made, const std::vector<int>& parts, const std::vector<int>& inputs) const {
+    ir::Op& op = *made.op;
+    const ir::Op& first = *graph_.nodes[parts[0]].op;
+    op.type = "fused_elementwise";
+    op.made_at = first.made_at;
+    op.inputs = {{"X", {}}};
+    op.outputs = {{"Out", {}}};
+    for (int v : inputs) op.inputs[0].args.push_back(graph_.vars[v].name);
+    made.node.ins = inputs;
+    for (size_t s = 0; s < made.results.size(); ++s) {
+      const bool last = s + 1 == made.results.size() && made.outs.empty();
+      if (!wanted(made.results[s], parts) && !last) continue;
+      made.outs.push_back(static_cast<int32_t>(s));
+      op.outputs[0].args.push_back(graph_.vars[made.results[s]].name);
+      made.node.outs.push_back(made.results[s]);
+    }
+    op.attrs["plan"] = std::move(made.plan);
+    op.attrs["types"] = std::move(made.types);
+    op.attrs["results"] = std::move(made.result_slots);
+    op.attrs["slots"] = std::move(made.slots);
+    op.attrs["outs"] = std::move(made.outs);
+    if (first.has_attr("op_role")) op.attrs["op_role"] = first.attrs.at("op_role");
+    std::vector<std::string> pairs;
+    for (int i : parts) {
+      for (const auto& [param, grad] : graph_.nodes[i].op->role_vars()) pairs.insert(pairs.end(), {param, grad});
+    }
+    if (!pairs.empty()) op.attrs["op_role_var"] = std::move(pairs);
+    made.node.op = made.op;
+  }
+
+  Graph& graph_;
+  GraphEdit edit_;
+  std::vector<int> group_of_;  // of nodes that were looked at
+};
+
+const char* skip(const PassContext& c) {
+  if (!c.build.fuse_elewise_add_act_ops.value_or(true)) return "fuse_elewise_add_act_ops is False";
+  return std::get<bool>(get_flag("FLAGS_fuse_elementwise")) ? nullptr : "FLAGS_fuse_elementwise is 0";
+}
+
+}  // namespace
+
+const Pass kFuseElementwise = {"fuse_elementwise", "elementwise ops on one shape work piece by piece in the cache",
+                               "bit-equal", skip, [](Graph& g, const PassContext&) { return Fuser(g).run(); }};
+
+}  // namespace anabranch

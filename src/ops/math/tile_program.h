@@ -1,0 +1,59 @@
+// What the op fused_elementwise computes: a list of elementwise steps on float32 tensors of one shape, read from its
+// attributes. Operands are numbered: first the op's inputs, then the results of the steps. A step whose op lays its
+// second operand on the axes of the first one may have a smaller tensor there.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/shape.h"
+#include "ir/op.h"
+
+namespace anabranch {
+
+enum class StepKind {
+  kAlike = 0,      // all operands have the shape of the result
+  kJoint = 1,      // operands 0 and 1 are laid on each other at `axis`; the result has their joint shape
+  kJointGrad = 2,  // gradient of such an op by operand 0 or 1, from the gradient that is operand 2
+};
+
+struct TileStep {
+  StepKind kind;
+  int axis;
+  int like;  // which operand the result is like, in shape (unless kJoint) and in sequences
+  std::span<const int> args;
+  // Whether this operand may be smaller than the result.
+  bool may_spread(size_t arg) const { return arg == 1 && like == 0 && kind != StepKind::kAlike; }
+};
+
+class TileProgram {
+ public:
+  static constexpr int kMaxSteps = 24, kMaxInputs = 24, kMaxArgs = 8;
+
+  TileProgram(const ir::Op& op, int inputs);  // InvalidArgument for attributes that make no program
+
+  int inputs() const { return inputs_; }
+  const std::vector<TileStep>& steps() const { return steps_; }
+  const std::vector<int32_t>& outs() const { return op_.attr<std::vector<int32_t>>("outs"); }  // steps, by output
+  // Step i as the op that it stands for, with operand k named "k".
+  ir::OpRef op(int step) const;
+  const std::string& result(int step) const { return op_.attr<std::vector<std::string>>("results")[step]; }
+
+ private:
+  const ir::Op& op_;
+  int inputs_;
+  std::vector<int> args_;
+  std::vector<TileStep> steps_;
+};
+
+// Shapes of all operands, from those of the inputs; ShapeMismatch when they do not fit together. `lods` gives, for each
+// operand, the input whose sequences it has, or -1.
+void infer_shapes(const TileProgram& program, std::vector<Shape>* shapes, std::vector<int>* lods);
+
+// A tensor laid on a larger one as a whole: element i of the larger one meets element i / repeat % period.
+struct Spread {
+  int64_t repeat = 1, period = 0;  // period 0: it cannot be walked so
+};
+Spread spread_of(const Shape& whole, const Shape& part, int axis);
+
+}  // namespace anabranch

@@ -1,0 +1,168 @@
+#include "ops/math/tiles.h"
+
+#include <algorithm>
+
+#include "opdef/append_op.h"
+#include "opdef/op_def.h"
+
+namespace anabranch {
+namespace {
+
+constexpr int64_t kRoom = 4096;  // elements of all tiles together: 16 KiB, half of a first-level cache
+constexpr int64_t kLongestTile = 2048, kLanes = 16;
+constexpr int64_t kLeastGrain = 1024;
+
+// n elements from `at` on of a tensor whose elements are repeated.
+void repeat_runs(const float* data, const Spread& form, int64_t at, int64_t n, float* out) {
+  for (int64_t i = 0; i < n;) {
+    const int64_t run = std::min(form.repeat - (at + i) % form.repeat, n - i);
+    std::fill_n(out + i, run, data[(at + i) / form.repeat % form.period]);
+    i += run;
+  }
+}
+
+// n elements from `at` on of a tensor that is repeated as a whole.
+void repeat_whole(const float* data, int64_t period, int64_t at, int64_t n, float* out) {
+  int64_t from = at % period;
+  for (int64_t i = 0; i < n; from = 0) {
+    const int64_t run = std::min(period - from, n - i);
+    std::copy_n(data + from, run, out + i);
+    i += run;
+  }
+}
+
+}  // namespace
+
+Tiles::Tiles(const TileProgram& program) : inputs_(program.inputs()), outs_(program.outs()) {
+  double work = 0;
+  for (size_t i = 0; i < program.steps().size(); ++i) {
+    const TileStep& step = program.steps()[i];
+    const ir::OpRef op = program.op(static_cast<int>(i));
+    const TileOp* tile = find_tile(op->type);
+    AB_CHECK(tile != nullptr, Unsupported, "fused_elementwise: {} has no tile loop", op->type);
+    check_op(*op);
+    const KernelArgs args(find_op(op->type), *op, DType::kFloat32, 0, 0);
+    Step& made = steps_.emplace_back();
+    made.loop = tile->make(args, program.result(static_cast<int>(i)));
+    made.count = static_cast<int>(step.args.size());
+    std::copy(step.args.begin(), step.args.end(), made.args);
+    work += static_cast<double>(kCheapGrain) / static_cast<double>(tile->grain);
+    for (size_t a = 0; a < step.args.size(); ++a) note_use(step, a);
+  }
+  grain_ = std::max(kLeastGrain, static_cast<int64_t>(static_cast<double>(kCheapGrain) / work));
+  assign_buffers();
+}
+
+void Tiles::note_use(const TileStep& step, size_t arg) {
+  if (step.args[arg] >= inputs_) return;
+  Input& in = input_[step.args[arg]];
+  in.whole_only |= !step.may_spread(arg) || (in.used && in.axis != step.axis);
+  in.axis = step.axis;
+  in.used = true;
+}
+
+// Results that are not left in memory share buffers: one is free again behind its last reader.
+void Tiles::assign_buffers() {
+  std::fill_n(buffer_of_, kOperands, -1);
+  int last_reader[kOperands] = {};
+  const int count = static_cast<int>(steps_.size());
+  for (int i = 0; i < count; ++i) {
+    const Step& s = steps_[static_cast<size_t>(i)];
+    for (int k = 0; k < s.count; ++k) last_reader[s.args[k]] = i;
+  }
+  std::vector<int> unused;
+  for (int i = 0; i < count; ++i) {
+    const Step& s = steps_[static_cast<size_t>(i)];
+    for (int k = 0; k < s.count; ++k) {
+      const int a = s.args[k];
+      const bool again = std::find(s.args, s.args + k, a) != s.args + k;
+      if (buffer_of_[a] >= 0 && last_reader[a] == i && !again) unused.push_back(buffer_of_[a]);
+    }
+    if (std::find(outs_.begin(), outs_.end(), i) != outs_.end()) continue;
+    if (unused.empty()) unused.push_back(buffers_++);
+    buffer_of_[inputs_ + i] = unused.back();
+    unused.pop_back();
+  }
+}
+
+bool Tiles::run(const KernelContext& c) {
+  const Tensor& first = c.outs[0]->tensor();
+  if (!fits(c, first.shape())) return false;
+  c.parallel_for(first.numel(), grain_, [&](int64_t begin, int64_t end) { run_piece(c, begin, end); });
+  return true;
+}
+
+// Where every first operand has the shape of the results, all results have one shape: see note_use.
+bool Tiles::fits(const KernelContext& c, const Shape& whole) {
+  smaller_ = 0;
+  for (size_t k = 1; k < outs_.size(); ++k) {
+    if (!(c.outs[k]->tensor().shape() == whole)) return false;
+  }
+  for (int i = 0; i < inputs_; ++i) {
+    Input& in = input_[i];
+    const Shape& shape = c.ins[i]->tensor().shape();
+    in.smaller = !(shape == whole);
+    if (!in.smaller) continue;
+    if (in.whole_only) return false;
+    in.form = spread_of(whole, shape, in.axis);
+    if (in.form.period == 0) return false;
+    ++smaller_;
+  }
+  return true;
+}
+
+void Tiles::run_piece(const KernelContext& c, int64_t begin, int64_t end) const {
+  alignas(64) float room[kRoom];
+  const int count = buffers_ + 2 * smaller_;  // see lay_inputs
+  const int64_t size = count == 0 ? kLongestTile : std::min(kLongestTile, kRoom / count / kLanes * kLanes);
+  const Piece piece{begin, end, size, room + buffers_ * size};
+  const float* from[kOperands];
+  float* to[kOperands];
+  for (int i = inputs_; i < inputs_ + static_cast<int>(steps_.size()); ++i) {
+    if (buffer_of_[i] >= 0) from[i] = to[i] = room + buffer_of_[i] * size;
+  }
+  for (int64_t at = begin; at < end; at += size) {
+    const int64_t n = std::min(size, end - at);
+    lay_inputs(c, piece, at, n, from);
+    for (size_t k = 0; k < outs_.size(); ++k) {
+      const int operand = inputs_ + outs_[k];
+      from[operand] = to[operand] = static_cast<float*>(c.outs[k]->as<Tensor>().mutable_raw()) + at;
+    }
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const Step& s = steps_[i];
+      const float* args[TileProgram::kMaxArgs];
+      for (int k = 0; k < s.count; ++k) args[k] = from[s.args[k]];
+      s.loop(args, to[static_cast<size_t>(inputs_) + i], n);
+    }
+  }
+}
+
+// Inputs of the whole shape are read where they are, smaller ones are repeated into buffers of two tiles: a short one
+// once for all tiles of the piece, which then begin somewhere in its first period.
+void Tiles::lay_inputs(const KernelContext& c, const Piece& piece, int64_t at, int64_t n, const float** from) const {
+  float* room = piece.room;
+  for (int i = 0; i < inputs_; ++i) {
+    const float* data = c.ins[i]->tensor().data<float>();
+    const Input& in = input_[i];
+    if (!in.smaller) {
+      from[i] = data + at;
+      continue;
+    }
+    float* buffer = room;
+    room += 2 * piece.tile;
+    const int64_t period = in.form.period, phase = at % period;
+    from[i] = buffer;
+    if (in.form.repeat > 1) {
+      repeat_runs(data, in.form, at, n, buffer);
+    } else if (period <= piece.tile) {
+      if (at == piece.begin) repeat_whole(data, period, 0, std::min(piece.tile, piece.end - at) + period, buffer);
+      from[i] = buffer + phase;
+    } else if (phase + n <= period) {
+      from[i] = data + phase;
+    } else {
+      repeat_whole(data, period, at, n, buffer);
+    }
+  }
+}
+
+}  // namespace anabranch
