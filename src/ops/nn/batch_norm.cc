@@ -1,104 +1,13 @@
-// Normalisation of each channel over the batch. A tensor is seen as [N, C, S] (channels first) or [N, C] rows
-// (channels last, and 2-D inputs), and both are reduced to two loops over the elements of a channel.
-#include <cmath>
-#include <memory>
-#include <vector>
+// Normalisation of each channel over the batch.
+#include "ops/nn/batch_norm.h"
 
-#include "opdef/op_def.h"
 #include "ops/kernels/checks.h"
-#include "ops/nn/norm_sums.h"
+#include "ops/nn/blocked.h"
 
 namespace anabranch::nn {
 namespace {
 
-constexpr int64_t kGrain = 8192;
-constexpr int64_t kMaxPieces = 16;
-
-struct Dims {
-  int64_t outer, channels, inner;  // inner 1: channels last
-  Dims(const Shape& s, bool channels_last) {
-    const int axis = channels_last || s.rank() == 2 ? s.rank() - 1 : 1;
-    outer = s.numel(0, axis);
-    channels = s[axis];
-    inner = s.numel(axis + 1, s.rank());
-  }
-  int64_t per_channel() const { return outer * inner; }
-};
-
-bool channels_last(const ir::Op& op) { return op.attr<std::string>("data_layout") == "NHWC"; }
-
-// Sums of `kTerms` functions over the elements of every channel. out[t * channels + c].
-//   terms(i, c, T (&values)[kTerms]): the terms of element i, of channel c
-template <class T, int kTerms> class ChannelSums {
- public:
-  template <class Terms> void run(KernelContext& c, const Dims& d, Terms&& terms, T* out) {
-    if (d.inner > 1) {
-      by_channel(c, d, terms, out);
-    } else {
-      by_rows(c, d, terms, out);
-    }
-  }
-
- private:
-  template <class Terms> void by_channel(KernelContext& c, const Dims& d, Terms& terms, T* out) {
-    c.parallel_for(d.channels, kGrain / std::max<int64_t>(1, d.per_channel()) + 1, [&](int64_t begin, int64_t end) {
-      for (int64_t ch = begin; ch < end; ++ch) {
-        double sums[kTerms] = {};
-        for (int64_t n = 0; n < d.outer; ++n) {
-          const int64_t at = (n * d.channels + ch) * d.inner;
-          for (int t = 0; t < kTerms; ++t) {
-            sums[t] += static_cast<double>(sum_of<T>(d.inner, [&](int64_t i) {
-              T values[kTerms];
-              terms(at + i, ch, values);
-              return values[t];
-            }));
-          }
-        }
-        for (int t = 0; t < kTerms; ++t) out[t * d.channels + ch] = static_cast<T>(sums[t]);
-      }
-    });
-  }
-
-  // Rows in pieces that depend on their number alone; the sums of the pieces are added in order.
-  template <class Terms> void by_rows(KernelContext& c, const Dims& d, Terms& terms, T* out) {
-    const int64_t width = kTerms * d.channels;
-    const int64_t step =
-        std::max((d.outer + kMaxPieces - 1) / kMaxPieces, kGrain / std::max<int64_t>(1, d.channels) + 1);
-    const int64_t pieces = (d.outer + step - 1) / step;
-    partial_.assign(static_cast<size_t>(pieces * width), 0.0);
-    c.parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        double* sums = partial_.data() + p * width;
-        for (int64_t n = p * step; n < std::min(d.outer, (p + 1) * step); ++n) {
-          for (int64_t ch = 0; ch < d.channels; ++ch) {
-            T values[kTerms];
-            terms(n * d.channels + ch, ch, values);
-            for (int t = 0; t < kTerms; ++t) sums[t * d.channels + ch] += static_cast<double>(values[t]);
-          }
-        }
-      }
-    });
-    for (int64_t k = 0; k < width; ++k) {
-      double sum = 0;
-      for (int64_t p = 0; p < pieces; ++p) sum += partial_[static_cast<size_t>(p * width + k)];
-      out[k] = static_cast<T>(sum);
-    }
-  }
-
-  std::vector<double> partial_;
-};
-
-// fn(begin, end, channel) over runs of elements that belong to one channel; with channels last a run is one element.
-template <class Fn> void each_run(KernelContext& c, const Dims& d, Fn&& fn) {
-  const int64_t runs = d.outer * d.channels;
-  c.parallel_for(runs, kGrain / std::max<int64_t>(1, d.inner) + 1, [&](int64_t begin, int64_t end) {
-    int64_t ch = d.channels ? begin % d.channels : 0;
-    for (int64_t r = begin; r < end; ++r) {
-      fn(r * d.inner, (r + 1) * d.inner, ch);
-      if (++ch == d.channels) ch = 0;
-    }
-  });
-}
+using batch_norm::channels_last;
 
 // ---- shapes
 
@@ -137,161 +46,6 @@ void infer_grad(InferContext& c) {
   grad_as(c, "Scale@GRAD", "Scale");
   grad_as(c, "Bias@GRAD", "Scale");
 }
-
-// ---- kernels
-
-bool fixed_statistics(const ir::Op& op) {
-  const bool trained = op.has_attr("trainable_statistics") && op.attr<bool>("trainable_statistics");
-  return op.attr<bool>("use_global_stats") || (op.attr<bool>("is_test") && !trained);
-}
-
-template <class T> struct Forward {
-  In x, scale, bias, mean, variance, momentum_in;
-  Out y, mean_out, variance_out, saved_mean, saved_variance;
-  bool fixed, last;
-  float momentum, epsilon;
-  ChannelSums<T, 1> sums;
-  std::vector<T> factor, offset;  // y = x factor + offset, for each channel
-
-  explicit Forward(const KernelArgs& op)
-      : x(op.in("X")),
-        scale(op.in("Scale")),
-        bias(op.in("Bias")),
-        mean(op.in("Mean")),
-        variance(op.in("Variance")),
-        momentum_in(op.in("MomentumTensor")),
-        y(op.out("Y")),
-        mean_out(op.out("MeanOut")),
-        variance_out(op.out("VarianceOut")),
-        saved_mean(op.out("SavedMean")),
-        saved_variance(op.out("SavedVariance")),
-        fixed(fixed_statistics(op.op())),
-        last(channels_last(op.op())),
-        momentum(op.attr<float>("momentum")),
-        epsilon(op.attr<float>("epsilon")) {}
-
-  T* vector(KernelContext& c, Out out) const { return c[out].template mutable_data<T>(); }
-
-  // Batch statistics into the saved outputs (the variance for now), and their share into the moving ones.
-  void measure(KernelContext& c, const Dims& d, const T* data, T* m, T* v) {
-    const auto count = static_cast<T>(std::max<int64_t>(1, d.per_channel()));
-    sums.run(
-        c, d, [=](int64_t i, int64_t, T(&t)[1]) { t[0] = data[i]; }, m);
-    for (int64_t k = 0; k < d.channels; ++k) m[k] /= count;
-    sums.run(
-        c, d, [=](int64_t i, int64_t ch, T(&t)[1]) { t[0] = (data[i] - m[ch]) * (data[i] - m[ch]); }, v);
-    for (int64_t k = 0; k < d.channels; ++k) v[k] /= count;
-    T keep = static_cast<T>(momentum);
-    if (momentum_in) keep = static_cast<T>(*c[momentum_in].template data<float>());
-    const T *old_m = c[mean].template data<T>(), *old_v = c[variance].template data<T>();
-    T *new_m = vector(c, mean_out), *new_v = vector(c, variance_out);
-    for (int64_t k = 0; k < d.channels; ++k) {
-      new_m[k] = old_m[k] * keep + m[k] * (1 - keep);
-      new_v[k] = old_v[k] * keep + v[k] * (1 - keep);
-    }
-  }
-
-  void carry_over(KernelContext& c, In in, Out out) const {
-    if (!c.wants(out)) return;
-    const T* from = c[in].template data<T>();
-    T* to = vector(c, out);
-    if (to != from) std::copy(from, from + c[in].numel(), to);
-  }
-
-  void operator()(KernelContext& c) {
-    const Dims d(c[x].shape(), last);
-    const T* data = c[x].template data<T>();
-    const T *m = c[mean].template data<T>(), *v = c[variance].template data<T>();
-    T *own_m = vector(c, saved_mean), *own_v = vector(c, saved_variance);
-    if (fixed || d.per_channel() == 0) {
-      carry_over(c, mean, mean_out);
-      carry_over(c, variance, variance_out);
-      std::copy(m, m + d.channels, own_m);
-      std::copy(v, v + d.channels, own_v);
-    } else {
-      measure(c, d, data, own_m, own_v);
-    }
-    normalize(c, d, data, own_m, own_v);
-  }
-
-  // Turns the variances into inverse deviations, which is what the gradient wants, and writes Y.
-  void normalize(KernelContext& c, const Dims& d, const T* data, const T* m, T* v) {
-    const T *s = c[scale].template data<T>(), *b = c[bias].template data<T>();
-    factor.resize(static_cast<size_t>(d.channels));
-    offset.resize(static_cast<size_t>(d.channels));
-    T *f = factor.data(), *o = offset.data();
-    for (int64_t k = 0; k < d.channels; ++k) {
-      v[k] = 1 / std::sqrt(v[k] + static_cast<T>(epsilon));
-      f[k] = s[k] * v[k];
-      o[k] = b[k] - m[k] * f[k];
-    }
-    T* to = vector(c, y);
-    each_run(c, d, [=](int64_t begin, int64_t end, int64_t ch) {
-      const T scaled = f[ch], shifted = o[ch];
-      for (int64_t i = begin; i < end; ++i) to[i] = data[i] * scaled + shifted;
-    });
-  }
-};
-
-template <class T> struct Backward {
-  In x, scale, dy, saved_mean, saved_variance, mean, variance;
-  Out dx, dscale, dbias;
-  bool fixed, last;
-  float epsilon;
-  ChannelSums<T, 2> sums;
-  std::vector<T> both, inverse;
-
-  explicit Backward(const KernelArgs& op)
-      : x(op.in("X")),
-        scale(op.in("Scale")),
-        dy(op.in("Y@GRAD")),
-        saved_mean(op.in("SavedMean")),
-        saved_variance(op.in("SavedVariance")),
-        mean(op.in("Mean")),
-        variance(op.in("Variance")),
-        dx(op.out("X@GRAD")),
-        dscale(op.out("Scale@GRAD")),
-        dbias(op.out("Bias@GRAD")),
-        fixed(fixed_statistics(op.op())),
-        last(channels_last(op.op())),
-        epsilon(op.attr<float>("epsilon")) {}
-
-  // Inverse deviations: the saved ones, or those of the moving variance.
-  const T* inverse_deviation(KernelContext& c, int64_t channels) {
-    if (!fixed || !variance) return c[saved_variance].template data<T>();
-    const T* v = c[variance].template data<T>();
-    inverse.resize(static_cast<size_t>(channels));
-    for (int64_t k = 0; k < channels; ++k)
-      inverse[static_cast<size_t>(k)] = 1 / std::sqrt(v[k] + static_cast<T>(epsilon));
-    return inverse.data();
-  }
-
-  void operator()(KernelContext& c) {
-    const Dims d(c[x].shape(), last);
-    const T *data = c[x].template data<T>(), *g = c[dy].template data<T>(), *s = c[scale].template data<T>();
-    const T* m = (fixed && mean ? c[mean] : c[saved_mean]).template data<T>();
-    const T* inv = inverse_deviation(c, d.channels);
-    both.resize(static_cast<size_t>(2 * d.channels));
-    T *sum_g = both.data(), *sum_gx = both.data() + d.channels;  // sums of dy and of dy (x - mean) / deviation
-    sums.run(
-        c, d,
-        [=](int64_t i, int64_t ch, T(&t)[2]) {
-          t[0] = g[i];
-          t[1] = g[i] * ((data[i] - m[ch]) * inv[ch]);
-        },
-        sum_g);
-    if (c.wants(dbias)) std::copy(sum_g, sum_g + d.channels, c[dbias].template mutable_data<T>());
-    if (c.wants(dscale)) std::copy(sum_gx, sum_gx + d.channels, c[dscale].template mutable_data<T>());
-    if (!c.wants(dx)) return;
-    T* to = c[dx].template mutable_data<T>();
-    const T share = fixed ? T{0} : 1 / static_cast<T>(std::max<int64_t>(1, d.per_channel()));
-    each_run(c, d, [=](int64_t begin, int64_t end, int64_t ch) {
-      const T factor = s[ch] * inv[ch], mean_g = sum_g[ch] * share, slope = sum_gx[ch] * share * inv[ch],
-              middle = m[ch];
-      for (int64_t i = begin; i < end; ++i) to[i] = factor * (g[i] - mean_g - (data[i] - middle) * slope);
-    });
-  }
-};
 
 void differentiate(GradContext& g) {
   auto op = g.op("batch_norm_grad");
@@ -340,7 +94,8 @@ AB_OP(batch_norm)
     .infer(infer)
     .grad(differentiate)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return Forward<typename decltype(tag)::type>(op);
+      if (is_blocked(op.op(), kBlocked)) return batch_norm::blocked_forward(op);
+      return batch_norm::Forward<typename decltype(tag)::type>(op);
     });
 
 AB_OP(batch_norm_grad)
@@ -359,7 +114,8 @@ AB_OP(batch_norm_grad)
     .infer(infer_grad)
     .no_grad("second derivatives of batch_norm are not offered")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return Backward<typename decltype(tag)::type>(op);
+      if (is_blocked(op.op(), kBlocked)) return batch_norm::blocked_backward(op);
+      return batch_norm::Backward<typename decltype(tag)::type>(op);
     });
 
 }  // namespace

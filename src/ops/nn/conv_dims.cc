@@ -1,5 +1,7 @@
 #include "ops/nn/conv_dims.h"
 
+#include "ops/nn/blocked.h"
+
 namespace anabranch::nn {
 
 ConvDims conv_dims(const ir::Op& op, const Shape& input, const Shape& filter) {
@@ -15,6 +17,8 @@ ConvDims conv_dims(const ir::Op& op, const Shape& input, const Shape& filter) {
   d.out_channels = filter[0];
   d.groups = op.attr<int32_t>("groups");
   d.channels_last = attrs.channels_last();
+  d.blocked_input = is_blocked(op, kBlockedInput);
+  d.blocked_output = is_blocked(op, kBlockedOutput);
   AB_CHECK(d.groups > 0, InvalidArgument, "{}: groups is {}, expected at least 1", type, d.groups);
   AB_CHECK(d.in_channels < 0 || d.in_channels == filter[1] * d.groups, ShapeMismatch,
            "{}: Input is {} with {} channels, Filter is {} for {} channels in {} groups", type, input.str(),

@@ -10,6 +10,7 @@ namespace anabranch::nn {
 struct ConvDims {
   int64_t batch = 0, in_channels = 0, out_channels = 0, groups = 1;
   bool channels_last = false;
+  bool blocked_input = false, blocked_output = false;  // images in the layout of ops/nn/blocked.h
   Window window;
   bool operator==(const ConvDims&) const = default;
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ops/kernels/dnnl.h"
+#include "ops/nn/blocked.h"
 #include "ops/nn/conv_dims.h"
 
 namespace anabranch::nn {
@@ -19,14 +20,20 @@ void execute(const dnnl::primitive& primitive, const dnnl_exec_arg_t* args, int 
   AB_CHECK(status == dnnl_success, Internal, "oneDNN failed with status {}", static_cast<int>(status));
 }
 
-memory::desc image_desc(int64_t n, int64_t channels, const Pair& extents, bool channels_last, bool any) {
-  const auto tag = channels_last ? memory::format_tag::nhwc : memory::format_tag::nchw;
-  return {{n, channels, extents[0], extents[1]}, memory::data_type::f32, any ? memory::format_tag::any : tag};
+using Tag = memory::format_tag;
+
+Tag blocked_tag() { return channel_block() == 16 ? Tag::nChw16c : Tag::nChw8c; }
+
+// Layouts of the images in their tensors.
+Tag input_tag(const ConvDims& d) { return d.channels_last ? Tag::nhwc : d.blocked_input ? blocked_tag() : Tag::nchw; }
+Tag output_tag(const ConvDims& d) { return d.channels_last ? Tag::nhwc : d.blocked_output ? blocked_tag() : Tag::nchw; }
+
+memory::desc image_desc(int64_t n, int64_t channels, const Pair& extents, Tag tag) {
+  return {{n, channels, extents[0], extents[1]}, memory::data_type::f32, tag};
 }
 
 memory::desc filter_desc(const ConvDims& d, bool any) {
   const memory::dim kh = d.window.kernel[0], kw = d.window.kernel[1];
-  using Tag = memory::format_tag;
   if (d.groups == 1) {
     return {{d.out_channels, d.in_channels, kh, kw}, memory::data_type::f32, any ? Tag::any : Tag::oihw};
   }
@@ -71,9 +78,11 @@ class PiecePrimitive {
  public:
   PiecePrimitive(ConvPass pass, const ConvDims& d, int64_t n) {
     const Window& w = d.window;
-    const bool any = !d.channels_last;
-    const memory::desc image = image_desc(n, d.in_channels, w.in, d.channels_last, any);
-    const memory::desc result = image_desc(n, d.out_channels, w.out, d.channels_last, any);
+    const memory::desc plain_image = image_desc(n, d.in_channels, w.in, input_tag(d));
+    const memory::desc plain_result = image_desc(n, d.out_channels, w.out, output_tag(d));
+    // Channels last are computed as they are; for other images the library may choose.
+    const memory::desc image = d.channels_last ? plain_image : image_desc(n, d.in_channels, w.in, Tag::any);
+    const memory::desc result = d.channels_last ? plain_result : image_desc(n, d.out_channels, w.out, Tag::any);
     const memory::desc filter = filter_desc(d, true);
     const memory::dims stride{w.stride[0], w.stride[1]}, dilation{w.dilation[0] - 1, w.dilation[1] - 1},
         before{w.before[0], w.before[1]}, after = used_padding(w);
@@ -84,8 +93,8 @@ class PiecePrimitive {
     const Forward::primitive_desc forward(
         {dnnl::prop_kind::forward_training, direct, image, filter, result, stride, dilation, before, after}, attr,
         dnnl_engine());
-    const Operand user_image{DNNL_ARG_SRC, image_desc(n, d.in_channels, w.in, d.channels_last, false), {}, {}};
-    const Operand user_result{DNNL_ARG_DST, image_desc(n, d.out_channels, w.out, d.channels_last, false), {}, {}};
+    const Operand user_image{DNNL_ARG_SRC, plain_image, {}, {}};
+    const Operand user_result{DNNL_ARG_DST, plain_result, {}, {}};
     const Operand user_filter{DNNL_ARG_WEIGHTS, filter_desc(d, false), {}, {}};
     if (pass == ConvPass::kForward) {
       finish(forward, {user_image, user_filter, user_result},

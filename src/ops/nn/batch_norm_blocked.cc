@@ -1,0 +1,148 @@
+// batch_norm of images in blocked layout: chunks are the pixels of one block of channels of one sample. Statistics of
+// the chunks are taken in the cache and joined in the order of the samples, in double.
+#include "ops/nn/batch_norm.h"
+#include "ops/nn/blocked.h"
+
+namespace anabranch::nn::batch_norm {
+namespace {
+
+struct Chunks {
+  int64_t width, samples, blocks, pixels;
+  explicit Chunks(const Dims& d)
+      : width(channel_block()), samples(d.outer), blocks(d.channels / width), pixels(d.inner) {}
+  int64_t count() const { return samples * blocks; }
+  int64_t elems() const { return pixels * width; }
+  int64_t grain() const { return kGrain / std::max<int64_t>(1, elems()) + 1; }
+  int64_t channel(int64_t chunk) const { return chunk % blocks * width; }
+};
+
+struct BlockedForward : Forward<float> {
+  std::vector<float> means, squares;  // of the chunks: mean, and sum of squares around it
+
+  explicit BlockedForward(const KernelArgs& op) : Forward<float>(op) {}
+
+  void measure_chunks(KernelContext& c, const Chunks& k, const float* data) {
+    means.resize(static_cast<size_t>(k.count() * k.width));
+    squares.resize(means.size());
+    c.parallel_for(k.count(), k.grain(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const float* from = data + i * k.elems();
+        float* m = means.data() + i * k.width;
+        blocked::sum(from, k.pixels, m);
+        for (int64_t ch = 0; ch < k.width; ++ch) m[ch] /= static_cast<float>(k.pixels);
+        blocked::sum_squares(from, m, k.pixels, squares.data() + i * k.width);
+      }
+    });
+  }
+
+  // Joins the chunks of a channel (Chan, Golub & LeVeque, 1983, doi:10.1080/00031305.1983.10483115).
+  void measure_blocked(KernelContext& c, const Chunks& k, const float* data, float* m, float* v) {
+    measure_chunks(c, k, data);
+    const auto n = static_cast<double>(k.pixels);
+    for (int64_t ch = 0; ch < k.blocks * k.width; ++ch) {
+      const int64_t first = ch / k.width * k.width + ch % k.width;
+      double mean_of_all = 0, around = 0;
+      for (int64_t s = 0; s < k.samples; ++s) {
+        const auto at = static_cast<size_t>(s * k.blocks * k.width + first);
+        const double before = static_cast<double>(s) * n;
+        const double delta = static_cast<double>(means[at]) - mean_of_all;
+        mean_of_all += delta * n / (before + n);
+        around += static_cast<double>(squares[at]) + delta * delta * before * n / (before + n);
+      }
+      m[ch] = static_cast<float>(mean_of_all);
+      v[ch] = static_cast<float>(around / (static_cast<double>(k.samples) * n));
+    }
+  }
+
+  void operator()(KernelContext& c) {
+    const Dims d(c[x].shape(), false);
+    const Chunks k(d);
+    const float* data = c[x].data<float>();
+    float* to = vector(c, y);
+    run(
+        c, d, [&](float* m, float* v) { measure_blocked(c, k, data, m, v); },
+        [&](const float* f, const float* o) {
+          c.parallel_for(k.count(), k.grain(), [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) {
+              const int64_t ch = k.channel(i), at = i * k.elems();
+              blocked::affine(data + at, f + ch, o + ch, k.pixels, to + at);
+            }
+          });
+        });
+  }
+};
+
+struct BlockedBackward : Backward<float> {
+  std::vector<float> parts, coefficients;  // of the chunks: sums of dy and of dy (x - mean); of the channels: a, b, c
+
+  explicit BlockedBackward(const KernelArgs& op) : Backward<float>(op) {}
+
+  // Sums of dy and of dy (x - mean) / deviation, by channel.
+  void sum_blocked(KernelContext& c, const Chunks& k, const float* data, const float* g, const float* m,
+                   const float* inv, float* sum_g, float* sum_gx) {
+    parts.resize(static_cast<size_t>(2 * k.count() * k.width));
+    c.parallel_for(k.count(), k.grain(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        float* to = parts.data() + 2 * i * k.width;
+        const int64_t at = i * k.elems();
+        blocked::sum_products(g + at, data + at, m + k.channel(i), k.pixels, to, to + k.width);
+      }
+    });
+    for (int64_t ch = 0; ch < k.blocks * k.width; ++ch) {
+      double all_g = 0, all_gx = 0;
+      for (int64_t s = 0; s < k.samples; ++s) {
+        const float* part = parts.data() + 2 * (s * k.blocks + ch / k.width) * k.width + ch % k.width;
+        all_g += static_cast<double>(part[0]);
+        all_gx += static_cast<double>(part[k.width]);
+      }
+      sum_g[ch] = static_cast<float>(all_g);
+      sum_gx[ch] = static_cast<float>(all_gx * static_cast<double>(inv[ch]));
+    }
+  }
+
+  void operator()(KernelContext& c) {
+    const Dims d(c[x].shape(), false);
+    const Chunks k(d);
+    const float *data = c[x].data<float>(), *g = c[dy].data<float>(), *s = c[scale].data<float>();
+    const float* m = (fixed && mean ? c[mean] : c[saved_mean]).data<float>();
+    const float* inv = inverse_deviation(c, d.channels);
+    both.resize(static_cast<size_t>(2 * d.channels));
+    float *sum_g = both.data(), *sum_gx = both.data() + d.channels;
+    sum_blocked(c, k, data, g, m, inv, sum_g, sum_gx);
+    if (c.wants(dbias)) std::copy(sum_g, sum_g + d.channels, c[dbias].mutable_data<float>());
+    if (c.wants(dscale)) std::copy(sum_gx, sum_gx + d.channels, c[dscale].mutable_data<float>());
+    if (!c.wants(dx)) return;
+    write_dx(c, k, data, g, m, inv, s);
+  }
+
+  // dx = s inv (dy - mean(dy) - (x - m) inv mean(dy xhat)), as dy a + x b + c by channel.
+  void write_dx(KernelContext& c, const Chunks& k, const float* data, const float* g, const float* m, const float* inv,
+                const float* s) {
+    const int64_t channels = k.blocks * k.width;
+    coefficients.resize(static_cast<size_t>(3 * channels));
+    float *a = coefficients.data(), *b = a + channels, *offset = b + channels;
+    const float* sum_g = both.data();
+    const float* sum_gx = both.data() + channels;
+    const float share = fixed ? 0.0f : 1.0f / static_cast<float>(std::max<int64_t>(1, k.samples * k.pixels));
+    for (int64_t ch = 0; ch < channels; ++ch) {
+      const float factor = s[ch] * inv[ch], slope = sum_gx[ch] * share * inv[ch];
+      a[ch] = factor;
+      b[ch] = -factor * slope;
+      offset[ch] = factor * (m[ch] * slope - sum_g[ch] * share);
+    }
+    float* to = c[dx].mutable_data<float>();
+    c.parallel_for(k.count(), k.grain(), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t ch = k.channel(i), at = i * k.elems();
+        blocked::combine(g + at, data + at, a + ch, b + ch, offset + ch, k.pixels, to + at);
+      }
+    });
+  }
+};
+
+}  // namespace
+
+Kernel blocked_forward(const KernelArgs& op) { return BlockedForward(op); }
+Kernel blocked_backward(const KernelArgs& op) { return BlockedBackward(op); }
+
+}  // namespace anabranch::nn::batch_norm
