@@ -15,6 +15,8 @@ const std::vector<Pass>& pipeline() {
       kRemoveCopies,
       kShapeReads,
       kRemoveDead,
+      // layouts: before convolutions and normalisations take in what stands behind them
+      kBlockedLayout,
       // several nodes become one
       kFuseEmbeddings,
       kFuseFc,

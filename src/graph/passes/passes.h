@@ -8,6 +8,7 @@ extern const Pass kFoldConstants;
 extern const Pass kRemoveCopies;
 extern const Pass kRemoveDead;
 extern const Pass kShapeReads;
+extern const Pass kBlockedLayout;
 extern const Pass kFuseFc;
 extern const Pass kFuseElementwise;
 extern const Pass kFuseOptimizers;

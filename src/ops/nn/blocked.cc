@@ -27,9 +27,8 @@ template <int64_t B, int kSums, class Fn> HWY_INLINE void reduce(int64_t n, floa
     }
     int64_t i = 0;
     for (; i + kParts <= n; i += kParts) {
-      for (int64_t k = 0; k < kParts; ++k) fn(d, (i + k) * B + l, l, [&](int s, V v) HWY_ATTR {
-        part[s][k] = hn::Add(part[s][k], v);
-      });
+      for (int64_t k = 0; k < kParts; ++k)
+        fn(d, (i + k) * B + l, l, [&](int s, V v) HWY_ATTR { part[s][k] = hn::Add(part[s][k], v); });
     }
     for (; i < n; ++i) fn(d, i * B + l, l, [&](int s, V v) HWY_ATTR { part[s][0] = hn::Add(part[s][0], v); });
     for (int s = 0; s < kSums; ++s) {
@@ -83,8 +82,7 @@ void CombineOf(const float* g, const float* x, const float* a, const float* b, c
   }
 }
 
-#define AB_BOTH_BLOCKS(Name, call) \
-  channel_block() == 16 ? Name##Of<16> call : Name##Of<8> call
+#define AB_BOTH_BLOCKS(Name, call) channel_block() == 16 ? Name##Of<16> call : Name##Of<8> call
 
 void Sum(const float* x, int64_t n, float* sums) { AB_BOTH_BLOCKS(Sum, (x, n, sums)); }
 void SumSquares(const float* x, const float* center, int64_t n, float* sums) {
