@@ -24,6 +24,7 @@ void bind_opdef(nb::module_& m);
 void bind_autodiff(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_io(nb::module_& m);
+void bind_sparse(nb::module_& m);
 void bind_data(nb::module_& m);
 void bind_engine(nb::module_& m);
 void bind_run(nb::module_& m);

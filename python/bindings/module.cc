@@ -14,6 +14,7 @@ NB_MODULE(_core, m) {
   bind_autodiff(m);
   bind_graph(m);
   bind_io(m);
+  bind_sparse(m);
   bind_data(m);
   bind_engine(m);
   bind_run(m);

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdio>
 #include <mutex>
-#include <set>
 
 namespace anabranch::sparse {
 namespace {
@@ -14,15 +13,11 @@ namespace {
 constexpr int64_t kLargeLimit = 256 << 20;  // from here on a block of records does not matter
 constexpr int64_t kBlockBytes = 4 << 20;
 
-// Tables that live: an opaque variable is one of them, or something else.
-struct Living {
-  std::mutex mutex;
-  std::set<const void*> tables;
+// What an opaque variable holds a table by: the type of its deleter tells tables from other objects.
+struct Holder {
+  std::shared_ptr<GrowableTable> table;
+  void operator()(void*) const {}
 };
-Living& living() {
-  static auto& all = *new Living();
-  return all;
-}
 
 void check(const TableOptions& o) {
   AB_CHECK(o.width > 0 && o.width <= 65536, InvalidArgument, "width is {}, expected 1 to 65536", o.width);
@@ -50,28 +45,21 @@ GrowableTable::GrowableTable(std::string name, const TableOptions& options)
   for (size_t s = 0; s < kShards; ++s) {
     parts_[s].shard = std::make_unique<TableShard>(options_, budget, s, memory_.get());
   }
-  const std::lock_guard lock(living().mutex);
-  living().tables.insert(this);
 }
 
-GrowableTable::~GrowableTable() {
-  const std::lock_guard lock(living().mutex);
-  living().tables.erase(this);
-}
-
-GrowableTable* GrowableTable::of(const Value& value) {
+std::shared_ptr<GrowableTable> GrowableTable::of(const Value& value) {
   const auto* held = value.get<std::shared_ptr<void>>();
-  if (!held) return nullptr;
-  const std::lock_guard lock(living().mutex);
-  return living().tables.count(held->get()) ? static_cast<GrowableTable*>(held->get()) : nullptr;
+  const auto* holder = held ? std::get_deleter<Holder>(*held) : nullptr;
+  return holder ? holder->table : nullptr;
 }
 
 void GrowableTable::put(Value* value, std::shared_ptr<GrowableTable> table) {
-  value->as<std::shared_ptr<void>>() = std::move(table);
+  void* address = table.get();
+  value->as<std::shared_ptr<void>>() = std::shared_ptr<void>(address, Holder{std::move(table)});
   value->touch();
 }
 
-void GrowableTable::pull(const int64_t* keys, int64_t n, bool train, float* out, RowGroups* scratch,
+void GrowableTable::pull(const int64_t* keys, int64_t n, const Pull& how, float* out, RowGroups* scratch,
                          Parallel* parallel) {
   scratch->read(keys, n, TableShard::kBits);
   parallel_for(parallel, static_cast<int64_t>(kShards), 1, [&](int64_t begin, int64_t end) {
@@ -79,10 +67,10 @@ void GrowableTable::pull(const int64_t* keys, int64_t n, bool train, float* out,
       if (scratch->size(s) == 0) continue;
       Part& part = parts_[static_cast<size_t>(s)];
       const std::lock_guard held(part.lock);
-      part.shard->pull(keys, scratch->places(s), scratch->size(s), train, out);
+      part.shard->pull(keys, scratch->places(s), scratch->size(s), how, out);
     }
   });
-  if (train && options_.max_bytes) tell_what_was_dropped();
+  if (how.train && options_.max_bytes) tell_what_was_dropped();
 }
 
 void GrowableTable::update(const int64_t* keys, int64_t n, const float* grads, const RecordUpdate& how,

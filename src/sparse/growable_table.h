@@ -21,19 +21,18 @@ class GrowableTable {
  public:
   // InvalidArgument when the options contradict each other.
   GrowableTable(std::string name, const TableOptions& options);
-  ~GrowableTable();
   GrowableTable(const GrowableTable&) = delete;
 
   // The table that a variable holds; null when it holds something else.
-  static GrowableTable* of(const Value& value);
+  static std::shared_ptr<GrowableTable> of(const Value& value);
   static void put(Value* value, std::shared_ptr<GrowableTable> table);
 
   const std::string& name() const { return name_; }
   const TableOptions& options() const { return options_; }
 
-  // Rows of n keys into out; zeros for keys without a row. In training keys are noted and may get one. `scratch` is the
-  // caller's, kept between calls for its memory.
-  void pull(const int64_t* keys, int64_t n, bool train, float* out, RowGroups* scratch, Parallel* parallel);
+  // Rows of n keys into out; zeros for keys without a row. `scratch` is the caller's, kept between calls for its
+  // memory.
+  void pull(const int64_t* keys, int64_t n, const Pull& how, float* out, RowGroups* scratch, Parallel* parallel);
   // Updates the rows of n keys, which may repeat, by rule, rate, betas and epsilon of `how` from n gradients. Keys
   // without a row are passed over. Rows that were not seen for too long go.
   struct Scratch {

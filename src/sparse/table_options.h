@@ -17,6 +17,11 @@ struct TableOptions {
   int64_t expire_after = 0;     // updates of the table after which a row that was not seen goes; 0: never
 };
 
+struct Pull {
+  bool train = false;                // keys are noted as seen, and may get a row
+  const int64_t* padding = nullptr;  // this key has no row and gets none
+};
+
 struct TableStats {
   int64_t rows = 0, bytes = 0;
   int64_t hits = 0, misses = 0;  // look-ups that found a row, that found none

@@ -278,7 +278,7 @@ float* TableShard::look_up(int64_t key, bool train) {
   return train ? add(key) : nullptr;
 }
 
-void TableShard::pull(const int64_t* keys, const int32_t* places, int64_t count, bool train, float* out) {
+void TableShard::pull(const int64_t* keys, const int32_t* places, int64_t count, const Pull& how, float* out) {
   float* found[kAhead] = {};
   const int64_t width = options_.width;
   const size_t bytes = static_cast<size_t>(width) * sizeof(float);
@@ -295,7 +295,8 @@ void TableShard::pull(const int64_t* keys, const int32_t* places, int64_t count,
       }
     }
     if (looked >= 0 && looked < count) {
-      float* record = look_up(keys[places[looked]], train);
+      const int64_t key = keys[places[looked]];
+      float* record = how.padding && key == *how.padding ? nullptr : look_up(key, how.train);
       found[looked % kAhead] = record;
       if (record) prefetch_floats(record, width);
     }

@@ -29,9 +29,8 @@ class TableShard {
   // memory: null when records shall be allocated in the small, which a tight limit needs.
   TableShard(const TableOptions& options, int64_t budget_bytes, uint64_t number, RecordMemory* memory);
 
-  // Copies rows into out + place * width for `count` places of `keys`; keys without a row give zeros. In training a
-  // key is noted as seen, and gets a row when it is admitted.
-  void pull(const int64_t* keys, const int32_t* places, int64_t count, bool train, float* out);
+  // Copies rows into out + place * width for `count` places of `keys`; keys without a row give zeros.
+  void pull(const int64_t* keys, const int32_t* places, int64_t count, const Pull& how, float* out);
   // The records [row | moments] of keys, null where there is none.
   void find(const int64_t* keys, int64_t count, float** records);
   // The record of a key that is read from a file; made, whatever the limits say, but null when memory is at its limit.

@@ -54,6 +54,18 @@ TEST(GrowableTable, ALookUpOutsideOfTrainingLeavesNothingBehind) {
   EXPECT_EQ(s.created, 4);
 }
 
+TEST(GrowableTable, ThePaddingKeyReadsAsZerosAndGetsNoRow) {
+  GrowableTable table("t", options(3));
+  const Keys keys = {4, -1, 5, -1};
+  const int64_t padding = -1;
+  std::vector<float> out(12, 9.0f);
+  RowGroups scratch;
+  table.pull(keys.data(), 4, {.train = true, .padding = &padding}, out.data(), &scratch, nullptr);
+  EXPECT_EQ(table.keys(), (Keys{4, 5}));
+  EXPECT_EQ(std::vector<float>(out.begin() + 3, out.begin() + 6), std::vector<float>(3));
+  EXPECT_EQ(table.stats().misses, 2);
+}
+
 // The rules as they are written down, one element at a time.
 void reference(RecordUpdate u, std::vector<float>* w, const std::vector<float>& g) {
   const size_t n = g.size();
@@ -354,7 +366,7 @@ TEST(GrowableTable, AVariableKnowsItsTable) {
   EXPECT_EQ(GrowableTable::of(value), nullptr);
   const auto table = std::make_shared<GrowableTable>("t", options(2));
   GrowableTable::put(&value, table);
-  EXPECT_EQ(GrowableTable::of(value), table.get());
+  EXPECT_EQ(GrowableTable::of(value), table);
   other.as<std::shared_ptr<void>>() = std::make_shared<int>(3);
   EXPECT_EQ(GrowableTable::of(other), nullptr);
 }

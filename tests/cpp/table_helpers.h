@@ -42,7 +42,7 @@ inline std::vector<float> pull(GrowableTable& table, const Keys& keys, bool trai
                                Parallel* parallel = nullptr) {
   std::vector<float> out(keys.size() * static_cast<size_t>(table.options().width), 99.0f);
   RowGroups scratch;
-  table.pull(keys.data(), static_cast<int64_t>(keys.size()), train, out.data(), &scratch, parallel);
+  table.pull(keys.data(), static_cast<int64_t>(keys.size()), {.train = train}, out.data(), &scratch, parallel);
   return out;
 }
 

@@ -64,6 +64,7 @@ from .framework import (
     require_version,
     set_flags,
 )
+from .growable_table import GrowableTable
 from .incubate import data_generator
 from .input import embedding, one_hot
 from .io import load, load_program_state, save, set_program_state
@@ -82,7 +83,7 @@ from .param_attr import ParamAttr, WeightNormParamAttr
 
 __all__ = [
     "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable",
-    "DataFeedDesc", "DataFeeder", "DatasetFactory", "ExecutionStrategy", "Executor", "InMemoryDataset", "LoDTensor",
+    "DataFeedDesc", "DataFeeder", "DatasetFactory", "ExecutionStrategy", "Executor", "GrowableTable", "InMemoryDataset", "LoDTensor",
     "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Scope", "Tensor", "Variable",
     "WeightNormParamAttr", "_Scope", "backward", "clip", "compiler", "core", "cpu_places", "create_lod_tensor",
     "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder", "data_generator",

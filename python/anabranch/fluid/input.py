@@ -14,7 +14,8 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
         is_sparse (bool): the gradient holds only the rows that occur. Default False.
         is_distributed (bool): the table is kept on parameter servers. Default False.
         padding_idx (int, optional): this id gives zeros and its row is not trained; negative: counted from the end.
-        param_attr (ParamAttr, optional): of the table.
+        param_attr (ParamAttr, optional): of the table; a ``fluid.GrowableTable`` makes one without a height: then ids
+            are any 64-bit numbers, and size is [-1, width].
         dtype (str): of the table. Default "float32".
 
     Returns:

@@ -1,7 +1,8 @@
 """Weight decay: a term that is added to the gradient of a parameter before its update."""
 from . import framework
-from .errors import Violated
+from .errors import NotOffered, Violated
 from .framework.dtype import VarType
+from .growable_table import is_growable
 
 __all__ = ["L1Decay", "L2Decay", "L1DecayRegularizer", "L2DecayRegularizer"]
 
@@ -104,6 +105,9 @@ def append_regularization_ops(parameters_and_grads, regularization=None):
 def _decayed(param, grad, regularization):
     if grad is None or (param.regularizer is None and regularization is None):
         return grad
+    if is_growable(param):
+        raise NotOffered("weight decay changes all rows at once, which the growable table %s does not offer; give "
+                         "regularizers to the other parameters by ParamAttr" % param.name)
     block = grad.block
     with param.block.program._optimized_guard([param, grad]):
         decay = (param.regularizer or regularization)(param, grad, block)

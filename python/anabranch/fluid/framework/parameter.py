@@ -31,7 +31,7 @@ class Parameter(Variable):
         if len(shape) == 0:
             raise InvalidValue("a parameter has at least one axis, got the shape []")
         for extent in shape:
-            if extent is None or int(extent) <= 0:
+            if extent is None or int(extent) <= 0 and not (type == VarType.SELECTED_ROWS and extent is shape[0]):
                 raise InvalidValue("every extent of a parameter is positive, got the shape %s for %s"
                                    % (list(shape), kwargs.get("name")))
         attributes = {

@@ -9,13 +9,14 @@ from ..errors import InvalidType, InvalidValue, NotFound, UnknownName, require
 from ..framework import Program, Variable
 from ..framework.dtype import numpy_dtype
 from ..scope import global_scope
+from . import tables
 from .state_file import dump_state, load_state
 from .variables import (
     _target,
     _value,
-    get_program_parameter,
     get_program_persistable_vars,
     is_belong_to_optimizer,
+    is_parameter,
     load_vars,
 )
 
@@ -23,7 +24,9 @@ _SUFFIXES = (".pdparams", ".pdopt", ".pdmodel")
 
 
 def save(program, model_path):
-    """Saves a training program: ``<path>.pdparams``, ``<path>.pdopt`` and ``<path>.pdmodel``.
+    """Saves a training program: ``<path>.pdparams``, ``<path>.pdopt``, ``<path>.pdmodel``.
+
+    A growable table goes, with its moments, into ``<path>.<name>.pdtable``.
 
     Args:
         program (Program): its parameters, the other persistable variables, and itself.
@@ -47,15 +50,22 @@ def save(program, model_path):
         raise InvalidType("save: program is a Program, got %s" % type(program).__name__)
     model_path = os.fspath(model_path)
     require(os.path.basename(model_path) != "", "save: model_path is dirname/prefix, got %r" % model_path)
-    parameters = {v.name: _array(v.name) for v in get_program_parameter(program)}
-    state = {v.name: _array(v.name) for v in program.list_vars() if is_belong_to_optimizer(v)}
+    variables, growable = tables.split(program.list_vars())
+    parameters = {v.name: _array(v.name) for v in variables if is_parameter(v)}
+    state = {v.name: _array(v.name) for v in variables if is_belong_to_optimizer(v)}
     _core.write_file_atomic(model_path + ".pdparams", dump_state(parameters))
     _core.write_file_atomic(model_path + ".pdopt", dump_state(state))
+    tables.save_tables(_table_files(growable, model_path))
     _core.write_file_atomic(model_path + ".pdmodel", program.desc.serialize_to_string())
 
 
 def _array(name):
     return np.array(_value(name).get_tensor())
+
+
+def _table_files(growable, prefix):
+    folder, stem = os.path.split(prefix)
+    return {name: path + ".pdtable" for name, path in tables.paths(growable, folder or ".", stem).items()}
 
 
 def _prefix(model_path):
@@ -94,16 +104,20 @@ def load(program, model_path, executor=None, var_list=None):
         _load_variable_files(program, os.fspath(model_path), executor, var_list)
         return
     values = {}
-    parameters = get_program_parameter(program)
-    _collect(parameters, prefix + ".pdparams", values)
-    state = [v for v in program.list_vars() if is_belong_to_optimizer(v)]
+    variables, growable = tables.split(program.list_vars())
+    _collect([v for v in variables if is_parameter(v)], prefix + ".pdparams", values)
+    state = [v for v in variables if is_belong_to_optimizer(v)]
     if state:
         if os.path.exists(prefix + ".pdopt"):
             _collect(state, prefix + ".pdopt", values)
         else:
             warnings.warn("load: %s.pdopt does not exist: the state of the optimizer stays as it is" % prefix,
                           stacklevel=2)
+    fresh = _core.Scope()
+    tables.read_tables(growable, _table_files(growable, prefix), fresh)
     _assign(values)
+    for v in growable:
+        _target(global_scope(), v.name)._assign(fresh.var(v.name))
 
 
 def _collect(variables, path, values):
@@ -194,7 +208,8 @@ def load_program_state(model_path, var_list=None):
     if os.path.isdir(path):
         if names is None:
             names = sorted(os.path.relpath(os.path.join(root, f), path) for root, _, files in os.walk(path)
-                           for f in files if not f.startswith("__model__") and not f.endswith(_SUFFIXES))
+                           for f in files if not f.startswith("__model__") and not f.endswith(_SUFFIXES)
+                           and not tables.holds_table(os.path.join(root, f)))
         folder, filename = path, ""
     elif names is None:
         raise InvalidValue("load_program_state: var_list is needed for one file that holds several variables")

@@ -5,7 +5,7 @@ from ... import _core
 from .. import unique_name
 from ..errors import InvalidValue
 from ..framework import Program, Variable, VarType, program_guard
-from .variables import _valid_program, load_persistables, save_persistables
+from .variables import _chosen, _valid_program, is_persistable, load_persistables, write_vars
 
 
 def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program=None, model_filename=None,
@@ -61,7 +61,8 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
         saved, model = whole, model + ".main_program"
     _core.write_file_atomic(os.path.join(os.fspath(dirname), os.path.basename(model)), saved.desc.serialize_to_string())
     if not program_only:
-        save_persistables(executor, dirname, saved, os.path.basename(params_filename) if params_filename else None)
+        variables = _chosen(saved, None, is_persistable, "save_inference_model")
+        write_vars(variables, dirname, os.path.basename(params_filename) if params_filename else None, moments=False)
     return names
 
 

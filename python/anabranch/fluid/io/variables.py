@@ -8,6 +8,7 @@ from ... import _core
 from ..errors import InvalidType, InvalidValue, NotAllowed, Violated
 from ..framework import Parameter, Program, Variable, VarType, default_main_program
 from ..scope import global_scope
+from . import tables
 
 _NOT_SAVED = (VarType.FEED_MINIBATCH, VarType.FETCH_LIST, VarType.READER)
 
@@ -80,7 +81,7 @@ def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
         vars (list of Variable, optional): what to save; otherwise all for which ``predicate`` is true.
         predicate (callable, optional): Variable -> bool.
         filename (str, optional): all variables, sorted by name, in this one file; otherwise a file each, named as the
-            variable.
+            variable. A growable table has a file of its own in each case: ``<filename>.<variable>`` here.
 
     Returns:
         None; bytes when ``dirname`` is None.
@@ -104,15 +105,21 @@ def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
     """
     if vars is not None:
         main_program = _valid_program(main_program)
-    chosen = _chosen(main_program, vars, predicate, "save_vars")
+    return write_vars(_chosen(main_program, vars, predicate, "save_vars"), dirname, filename)
+
+
+def write_vars(chosen, dirname, filename, moments=True):
+    """The files of ``chosen``; growable tables with the moments of their rows or without."""
+    chosen, growable = tables.split(chosen)
+    table_files = tables.paths(growable, dirname, filename)
     names = [v.name for v in chosen]
     if dirname is None and filename is None:
         return b"".join(_core.tensor_to_bytes(_value(name).get_tensor()) for name in names)
     if dirname is None or not isinstance(dirname, (str, bytes, os.PathLike)):
         raise InvalidType("save_vars: dirname is a str, got %s" % type(dirname).__name__)
-    if not names:
-        return None
-    _core.save_vars(global_scope(), names, os.fspath(dirname), filename or "")
+    if names:
+        _core.save_vars(global_scope(), names, os.fspath(dirname), filename or "")
+    tables.save_tables(table_files, moments)
     return None
 
 
@@ -151,6 +158,8 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
     if not chosen:
         return
     fresh = _core.Scope()
+    chosen, growable = tables.split(chosen)
+    table_files = tables.paths(growable, dirname, filename)
     names = [v.name for v in chosen]
     scope = global_scope()
     if dirname is None and isinstance(filename, bytes):
@@ -165,11 +174,13 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
                     raise InvalidValue("load_vars: %s holds sparse rows, which are not loaded from a file with others"
                                        % v.name)
                 fresh.var(v.name).get_selected_rows()
-        _core.load_vars(fresh, names, os.fspath(dirname), filename or "")
+        if names:
+            _core.load_vars(fresh, names, os.fspath(dirname), filename or "")
+    tables.read_tables(growable, table_files, fresh)
     for v in chosen:
         if isinstance(v, Parameter):
             _check_shape(v, fresh.var(v.name).get_tensor().shape())
-    for name in names:
+    for name in names + list(table_files):
         _target(scope, name)._assign(fresh.var(name))
 
 

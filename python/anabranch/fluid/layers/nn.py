@@ -1,4 +1,5 @@
 """The common parts of networks: fully connected layers, embeddings, dropout, products, softmax."""
+from .. import growable_table
 from ..errors import InvalidValue
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
@@ -65,6 +66,8 @@ def lookup(op, layer, input, size, is_sparse, is_distributed, padding_idx, param
     """The common part of ``layers.embedding`` and ``fluid.embedding``."""
     check.variable(input, "input", layer, ("int64",))
     helper = LayerHelper("embedding", param_attr=param_attr)
+    if isinstance(helper.param_attr, growable_table.GrowableTable):
+        return growable_table.lookup(helper, layer, op, input, size, is_sparse, padding_idx, dtype)
     if not isinstance(size, (list, tuple)) or len(size) != 2:
         raise InvalidValue("%s: size is [rows, width], got %r" % (layer, size))
     if padding_idx is None:
@@ -91,7 +94,8 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
         is_sparse (bool): the gradient holds only the rows that occur. Default False.
         is_distributed (bool): the table is kept on parameter servers. Default False.
         padding_idx (int, optional): this id gives zeros and its row is not trained; negative: counted from the end.
-        param_attr (ParamAttr, optional): of the table.
+        param_attr (ParamAttr, optional): of the table; a ``fluid.GrowableTable`` makes one without a height: then ids
+            are any 64-bit numbers, and size is [-1, width].
         dtype (str): of the table. Default "float32".
 
     Returns:

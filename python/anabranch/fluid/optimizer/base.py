@@ -12,10 +12,12 @@ from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callba
 from ..errors import InvalidType, InvalidValue, NotOffered, Violated
 from ..framework import Variable, default_main_program, default_startup_program, program_guard
 from ..framework.dtype import VarType
+from ..growable_table import is_growable
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from ..layers import check
 from ..regularizer import append_regularization_ops
+from . import growable
 
 #: One accumulator of an update op. ``slot``: its input slot; ``out``: its output slot ("" for none); ``name``: the part
 #: of the variable's name after the parameter's; ``scalar``: shape [1] instead of the parameter's.
@@ -160,7 +162,12 @@ class Optimizer:
 
     def _create_accumulators(self, block, parameters):
         for param in parameters:
+            whole = is_growable(param)
+            if whole:
+                growable.prepare(self, param)
             for s in self._states:
+                if whole and not s.scalar:
+                    continue  # beside each row of the table
                 self._add_accumulator(s.name, param, fill_value=self._fill_value(s.name),
                                       shape=[1] if s.scalar else None, type=VarType.LOD_TENSOR)
 
@@ -196,6 +203,8 @@ class Optimizer:
 
     def _append_optimize_op(self, block, param_and_grad):
         param, grad = param_and_grad
+        if is_growable(param):
+            return growable.append_update(self, block, param, grad)
         inputs = {"Param": [param], "Grad": [grad]}
         if self._uses_rate:
             inputs["LearningRate"] = [self._create_param_lr(param)]

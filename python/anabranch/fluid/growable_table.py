@@ -1,0 +1,202 @@
+"""GrowableTable: an embedding table whose rows appear when their keys are first seen in training."""
+from .. import _core
+from .errors import InvalidType, InvalidValue, NotAllowed, NotOffered
+from .framework import VarType, default_startup_program
+from .initializer import ConstantInitializer, UniformInitializer
+from .param_attr import ParamAttr
+from .scope import global_scope
+
+__all__ = ["GrowableTable"]
+
+MAKER = "create_growable_table"
+#: Without an initializer rows begin uniform in [-_START, _START).
+_START = 0.01
+
+
+def is_growable(var):
+    """bool: whether a Variable of a program is a growable table."""
+    return var.type == VarType.SELECTED_ROWS and var.persistable and tuple(var.shape[:1]) == (-1,)
+
+
+def maker_of(name, program):
+    """Operator: the one of a startup program that makes the table ``name``; None when there is none."""
+    for op in program.global_block().ops:
+        if op.type == MAKER and op.output("Out") == [name]:
+            return op
+    return None
+
+
+class _Maker:
+    """The initializer of a table: appends the op that makes it."""
+
+    def __init__(self, table):
+        self._table = table
+
+    def __call__(self, var, block):
+        if not is_growable(var):
+            raise InvalidType("GrowableTable %s: only embedding takes it as param_attr" % self._table.name)
+        attrs = dict(self._table._attrs(block.program), width=var.shape[1])
+        var.op = block._prepend_op(type=MAKER, outputs={"Out": var}, attrs=attrs)
+        return var.op
+
+
+class GrowableTable(ParamAttr):
+    """A table without a height, given to ``fluid.embedding`` or ``layers.embedding`` as ``param_attr``.
+
+    Ids may be any 64-bit numbers. A row, with the moments of its optimizer, appears when its id is first looked up in
+    training; its first values are a function of seed and id, so they do not depend on the order of the data. Optimizers:
+    SGD, Adagrad, Adam with ``lazy_mode=True``. Look-ups of test programs (``clone(for_test=True)``, inference models)
+    leave no trace. An id without a row reads as zeros, and what is learned about it is dropped.
+
+    Args:
+        name (str): of the table. Embeddings that give the same name share it.
+        initializer (Initializer, optional): ``Uniform`` or ``Constant``. Default: uniform in [-0.01, 0.01).
+        learning_rate (float): factor of the optimizer's rate. Default 1.0.
+        trainable (bool): whether rows are updated. Default True.
+        max_bytes (int): memory that rows, moments and index may take; at least some kilobytes. Default 0: no limit.
+        evict (bool): at the limit a row that was not seen for long makes room for a new id. False: new ids get no row.
+            Default True.
+        admit_count (int): an id gets its row when it is seen for this time, 1 to 255. Ids are counted in a small
+            sketch: now and then one gets its row earlier. Default 1.
+        admit_probability (float): in (0, 1]; an id without a row gets one with this probability each time that it is
+            seen. Default 1.0.
+        expire_after (int): a row that is not seen for this many updates of the table goes. Default 0: never.
+
+    Raises:
+        TypeError: ``name`` is no text, ``initializer`` no initializer. ValueError: a value out of range.
+        NotImplementedError: another initializer than ``Uniform`` and ``Constant``.
+
+    Examples:
+        >>> import numpy
+        >>> import anabranch.fluid as fluid
+        >>> table = fluid.GrowableTable("users", max_bytes=1 << 20)
+        >>> ids = fluid.data("ids", [None], "int64")
+        >>> rows = fluid.embedding(ids, size=[-1, 8], is_sparse=True, param_attr=table)
+        >>> loss = fluid.layers.mean(rows)
+        >>> _ = fluid.optimizer.Adagrad(0.1).minimize(loss)
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> _ = exe.run(feed={"ids": numpy.array([7, -1, 2 ** 60, 7])}, fetch_list=[loss])
+        >>> table.keys().tolist(), table.statistics()["rows"]
+        ([-1, 7, 1152921504606846976], 3)
+    """
+
+    def __init__(self, name, initializer=None, learning_rate=1.0, trainable=True, max_bytes=0, evict=True, admit_count=1,
+                 admit_probability=1.0, expire_after=0):
+        if not isinstance(name, str):
+            raise InvalidType("GrowableTable: name is a str, got %s" % type(name).__name__)
+        check_file_name(name)
+        super().__init__(name=name, initializer=initializer, learning_rate=learning_rate, trainable=trainable)
+        self._first_values()
+        for what, value, low, high in (("max_bytes", max_bytes, 0, 2 ** 62), ("admit_count", admit_count, 1, 255),
+                                       ("expire_after", expire_after, 0, 2 ** 31 - 2)):
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+                raise InvalidValue("GrowableTable %s: %s is an int in [%d, %d], got %r" % (name, what, low, high, value))
+        if not 0 < admit_probability <= 1:
+            raise InvalidValue("GrowableTable %s: admit_probability is in (0, 1], got %r" % (name, admit_probability))
+        self.max_bytes, self.evict = max_bytes, bool(evict)
+        self.admit_count, self.admit_probability, self.expire_after = admit_count, float(admit_probability), expire_after
+
+    # ---- for layers
+
+    def _first_values(self):
+        """(low, high, seed) of the rows."""
+        first = self.initializer
+        if first is None:
+            return -_START, _START, 0
+        if isinstance(first, ConstantInitializer):
+            return float(first._value), float(first._value), 0
+        if isinstance(first, UniformInitializer) and not first._diag["diag_num"]:
+            return float(first._low), float(first._high), first._seed
+        if not callable(first):
+            raise InvalidType("GrowableTable %s: initializer is an Initializer, got %s"
+                              % (self.name, type(first).__name__))
+        raise NotOffered("GrowableTable %s: rows begin by Uniform or Constant, not by %s"
+                         % (self.name, type(first).__name__))
+
+    def _attrs(self, program):
+        """Attributes of the op that makes the table, without its width."""
+        low, high, seed = self._first_values()
+        return {"low": low, "high": high, "seed": seed or program.random_seed, "max_bytes": self.max_bytes,
+                "evict": self.evict, "admit_count": self.admit_count, "admit_probability": self.admit_probability,
+                "expire_after": self.expire_after}
+
+    def _set_default_initializer(self, initializer):
+        """Nothing: a table has its own."""
+
+    def _to_kwargs(self, with_initializer=False):
+        kwargs = super()._to_kwargs()
+        if with_initializer:
+            kwargs["initializer"] = _Maker(self)
+        return kwargs
+
+    # ---- for users
+
+    def _held(self, scope):
+        value = (scope or global_scope()).find_var(self.name)
+        table = None if value is None else _core.growable_table(value)
+        if table is None:
+            raise NotAllowed("the scope holds no growable table %s: run the startup program, or load it" % self.name)
+        return table
+
+    def statistics(self, scope=None):
+        """What the table of this name has done since it was made or loaded.
+
+        Args:
+            scope (Scope, optional): where it lives. Default ``global_scope()``.
+
+        Returns:
+            dict: ``rows`` and ``bytes`` now; ``hits`` and ``misses``: look-ups of ids with and without a row;
+            ``created``: rows; ``waiting``: look-ups of ids that were not admitted yet; ``refused``: look-ups for which
+            the limit left no room; ``evicted`` and ``expired``: rows that went.
+
+        Raises:
+            RuntimeError: the scope holds no table of this name.
+        """
+        return self._held(scope).statistics()
+
+    def keys(self, scope=None):
+        """numpy.ndarray: [rows] int64, all ids that have a row, ascending. Arguments as for :meth:`statistics`."""
+        return self._held(scope).keys()
+
+    def rows(self, keys, scope=None):
+        """Rows as they are now, without moments; nothing is noted.
+
+        Args:
+            keys (array_like): [n] int64.
+            scope (Scope, optional): where the table lives. Default ``global_scope()``.
+
+        Returns:
+            numpy.ndarray: [n, width] float32; zeros for ids without a row.
+        """
+        import numpy
+        return self._held(scope).rows(numpy.ascontiguousarray(keys, dtype="int64"))
+
+
+def check_file_name(name):
+    """ValueError unless a table of this name can be a file in any folder."""
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise InvalidValue("a growable table is saved in a file of its name, which %r cannot be" % name)
+
+
+def lookup(helper, layer, op, input, size, is_sparse, padding_idx, dtype):
+    """The part of ``fluid.embedding`` and ``layers.embedding`` that is different for growable tables."""
+    table = helper.param_attr
+    if not is_sparse:
+        raise InvalidValue("%s: a GrowableTable needs is_sparse=True" % layer)
+    if not isinstance(size, (list, tuple)) or len(size) != 2 or not isinstance(size[1], int) or size[1] <= 0:
+        raise InvalidValue("%s: size is [-1, width] for a GrowableTable, got %r" % (layer, size))
+    if dtype not in ("float32", VarType.FP32):
+        raise NotOffered("%s: a GrowableTable holds float32, got %s" % (layer, dtype))
+    weight = helper.create_parameter(attr=table, shape=[-1, size[1]], dtype="float32", type=VarType.SELECTED_ROWS)
+    maker = maker_of(table.name, default_startup_program())
+    for key, value in table._attrs(default_startup_program()).items():
+        known = maker.attr(key)
+        if known != value and not (isinstance(value, float) and abs(known - value) <= 1e-6 * abs(value)):
+            raise InvalidValue("%s: the table %s is used with %s=%r and with %r" % (layer, table.name, key, known, value))
+    out = helper.create_variable_for_type_inference("float32")
+    attrs = {"width": size[1], "last_is_one": op == "lookup_table", "has_padding": padding_idx is not None}
+    if padding_idx is not None:
+        attrs["padding_idx"] = padding_idx
+    helper.append_op(type="lookup_growable", inputs={"Ids": input, "W": weight}, outputs={"Out": out}, attrs=attrs)
+    return out

@@ -1,0 +1,66 @@
+"""Files of growable tables: one each, beside the other variables."""
+import os
+
+from ... import _core
+from ..errors import NotAllowed, NotOffered
+from ..growable_table import check_file_name, is_growable
+from ..scope import global_scope
+
+
+def split(variables):
+    """(others, tables) of Variables."""
+    variables = list(variables)
+    return [v for v in variables if not is_growable(v)], [v for v in variables if is_growable(v)]
+
+
+def paths(tables, folder, filename=None):
+    """Name -> file of tables: in ``folder``, or beside the one file of the other variables, with their names behind it.
+
+    Raises:
+        ValueError: a name that leads out of the folder. NotImplementedError: there is no folder.
+    """
+    if tables and folder is None:
+        raise NotOffered("growable tables are saved in and loaded from folders, not bytes: %s"
+                         % ", ".join(v.name for v in tables))
+    found = {}
+    for v in tables:
+        check_file_name(v.name)
+        name = "%s.%s" % (filename, v.name) if filename else v.name
+        found[v.name] = os.path.join(os.fspath(folder), name)
+    return found
+
+
+def _held(name):
+    value = global_scope().find_var(name)
+    table = None if value is None else _core.growable_table(value)
+    if table is None:
+        raise NotAllowed("variable %s holds no growable table: run the startup program first" % name)
+    return table
+
+
+def save_tables(files, moments=True):
+    """Writes the tables of ``files`` (name -> path); nothing is written unless the scope holds all of them."""
+    held = {name: _held(name) for name in files}
+    for name, path in files.items():
+        held[name].save(path, moments)
+
+
+def read_tables(tables, files, scope):
+    """Reads tables into ``scope``, where tables of the global scope show which rules stay.
+
+    Raises:
+        RuntimeError: a file has rows of another width than the program. EnforceNotMet: a file that is missing or damaged.
+    """
+    for v in tables:
+        fresh = scope.var(v.name)
+        _core.load_growable_table(fresh, global_scope().find_var(v.name), v.name, files[v.name])
+        width = _core.growable_table(fresh).width
+        if width != v.shape[1]:
+            raise NotAllowed("the program has the growable table %s with rows of %d numbers, the file %s of %d"
+                             % (v.name, v.shape[1], files[v.name], width))
+
+
+def holds_table(path):
+    """bool: whether a file is one of a growable table."""
+    with open(path, "rb") as file:
+        return file.read(8) == b"ABTABLE1"

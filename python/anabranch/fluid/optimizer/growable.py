@@ -1,0 +1,51 @@
+"""Updates of growable tables: which optimizers have one, and its op."""
+from ..errors import InvalidValue, NotOffered
+from ..framework import Variable, default_startup_program
+from ..growable_table import maker_of
+
+#: Moments that a table keeps beside each row, by the op of the optimizer.
+_MOMENTS = {"sgd": 0, "adagrad": 1, "adam": 2}
+
+
+def _refuse(optimizer, param, why):
+    raise NotOffered("%s does not update the growable table %s: %s; SGD, Adagrad and Adam with lazy_mode=True do"
+                     % (type(optimizer).__name__, param.name, why))
+
+
+def prepare(optimizer, param):
+    """Tells the op of the startup program which moments the table keeps.
+
+    Raises:
+        NotImplementedError: the optimizer has no update for growable tables.
+        ValueError: the startup program makes no such table, or another optimizer updates it.
+    """
+    moments = _MOMENTS.get(optimizer._op)
+    if moments is None:
+        _refuse(optimizer, param, "it has no rule for rows that come and go")
+    if optimizer._op == "adam":
+        if not optimizer._lazy_mode:
+            _refuse(optimizer, param, "without lazy_mode every step changes all rows")
+        if isinstance(optimizer._beta1, Variable) or isinstance(optimizer._beta2, Variable):
+            _refuse(optimizer, param, "a beta is a Variable")
+    maker = maker_of(param.name, default_startup_program())
+    if maker is None:
+        raise InvalidValue("%s: the startup program does not make the growable table %s"
+                           % (type(optimizer).__name__, param.name))
+    if maker.attr("moments") not in (0, moments):
+        raise InvalidValue("%s: the growable table %s keeps the moments of another optimizer"
+                           % (type(optimizer).__name__, param.name))
+    start = optimizer._fill_value(optimizer._states[0].name) if moments else 0.0
+    maker._set_attr("moments", moments)
+    maker._set_attr("moment_start", float(start))
+
+
+def append_update(optimizer, block, param, grad):
+    """Operator: the update of one table."""
+    inputs = {"Param": [param], "Grad": [grad], "LearningRate": [optimizer._create_param_lr(param)]}
+    outputs = {"ParamOut": [param]}
+    for s in optimizer._states:
+        if s.scalar:
+            variable = optimizer._get_accumulator(s.name, param)
+            inputs[s.slot], outputs[s.out] = [variable], [variable]
+    attrs = {k: v for k, v in optimizer._attrs(param).items() if k in ("beta1", "beta2", "epsilon")}
+    return block.append_op(type="growable_update", inputs=inputs, outputs=outputs, attrs=dict(attrs, rule=optimizer._op))

@@ -1,0 +1,69 @@
+// sparse/: growable tables as variables of a scope hold them.
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+#include "bind.h"
+#include "sparse/growable_table.h"
+
+namespace anabranch::python {
+namespace {
+
+using sparse::GrowableTable;
+using Unlocked = nb::call_guard<nb::gil_scoped_release>;
+
+nb::dict statistics(GrowableTable& table) {
+  const sparse::TableStats s = table.stats();
+  nb::dict out;
+  out["rows"] = s.rows;
+  out["bytes"] = s.bytes;
+  out["hits"] = s.hits;
+  out["misses"] = s.misses;
+  out["created"] = s.created;
+  out["waiting"] = s.waiting;
+  out["refused"] = s.refused;
+  out["evicted"] = s.evicted;
+  out["expired"] = s.expired;
+  return out;
+}
+
+nb::object keys(GrowableTable& table) {
+  const auto all = table.keys();
+  Tensor out(Shape{static_cast<int64_t>(all.size())}, DType::kInt64);
+  std::copy(all.begin(), all.end(), out.mutable_data<int64_t>());
+  return array_view(std::move(out));
+}
+
+nb::object rows(GrowableTable& table, nb::handle array) {
+  const Tensor keys = borrow_array(array);
+  AB_CHECK(keys.dtype() == DType::kInt64 && keys.contiguous(), InvalidArgument, "keys are a row-major int64 array");
+  Tensor out(Shape{keys.numel(), table.options().width}, DType::kFloat32);
+  sparse::RowGroups scratch;
+  table.pull(keys.data<int64_t>(), keys.numel(), {}, out.mutable_data<float>(), &scratch, nullptr);
+  return array_view(std::move(out));
+}
+
+void load(Value& value, const Value* like, const std::string& name, const std::string& path) {
+  const auto known = like ? GrowableTable::of(*like) : nullptr;
+  if (!known) return GrowableTable::put(&value, GrowableTable::open(name, path));
+  const auto fresh = std::make_shared<GrowableTable>(name, known->options());
+  fresh->load(path);
+  GrowableTable::put(&value, fresh);
+}
+
+}  // namespace
+
+void bind_sparse(nb::module_& m) {
+  nb::class_<GrowableTable>(m, "GrowableTable", "A table whose rows appear when their keys are seen.")
+      .def_prop_ro("width", [](const GrowableTable& t) { return t.options().width; })
+      .def_prop_ro("moments", [](const GrowableTable& t) { return t.options().moments; })
+      .def_prop_ro("max_bytes", [](const GrowableTable& t) { return t.options().max_bytes; })
+      .def("statistics", &statistics)
+      .def("keys", &keys, "All keys, ascending.")
+      .def("rows", &rows, nb::arg("keys"), "[n, width]; zeros for keys without a row.")
+      .def("save", &GrowableTable::save, nb::arg("path"), nb::arg("with_moments"), Unlocked());
+  m.def("growable_table", &GrowableTable::of, nb::arg("value"), "The table of a variable, or None.");
+  m.def("load_growable_table", &load, nb::arg("value"), nb::arg("like").none(), nb::arg("name"), nb::arg("path"),
+        "Gives a variable the table of a file, by the rules of the table in `like`, or by the file's own.", Unlocked());
+}
+
+}  // namespace anabranch::python

@@ -1,0 +1,103 @@
+// The update of a growable table by an optimizer: rows and moments of the keys in a sparse gradient, nothing else.
+#include <cmath>
+#include <memory>
+
+#include "ops/optim/update.h"
+#include "sparse/growable_table.h"
+
+namespace anabranch {
+namespace {
+
+using sparse::GrowableTable;
+using sparse::RecordRule;
+
+RecordRule rule_named(const std::string& name) {
+  if (name == "sgd") return RecordRule::kSgd;
+  if (name == "adagrad") return RecordRule::kAdagrad;
+  if (name == "adam") return RecordRule::kAdam;
+  AB_THROW(Unsupported, "growable_update: rule \"{}\", expected sgd, adagrad or adam", name);
+}
+
+void infer(InferContext& c) {
+  c.same_as("ParamOut", "Param");
+  check_numel(c, "LearningRate", 1);
+  AB_CHECK(c.in("Grad").kind == VarKind::kSelectedRows, Unsupported,
+           "growable_update: Grad is a {}, a growable table is updated from SELECTED_ROWS only",
+           var_kind_name(c.in("Grad").kind));
+  const bool powers = rule_named(c.attr<std::string>("rule")) == RecordRule::kAdam;
+  for (const char* slot : {"Beta1Pow", "Beta2Pow"}) {
+    AB_CHECK(c.has_in(slot) == powers, InvalidArgument, "growable_update: {} is {}given", slot, powers ? "not " : "");
+    if (!powers) continue;
+    check_numel(c, slot, 1);
+    c.same_as(std::string(slot) + "Out", slot);
+  }
+}
+
+class Update {
+ public:
+  explicit Update(const KernelArgs& op)
+      : name_(op.op().input("Param").at(0)),
+        param_(op.in("Param")),
+        grad_(op.in("Grad")),
+        rate_(op.in("LearningRate")),
+        pow1_(op.in("Beta1Pow")),
+        pow2_(op.in("Beta2Pow")),
+        pow1_out_(op.out("Beta1PowOut")),
+        pow2_out_(op.out("Beta2PowOut")) {
+    how_.rule = rule_named(op.attr<std::string>("rule"));
+    how_.beta1 = op.attr<float>("beta1");
+    how_.beta2 = op.attr<float>("beta2");
+    how_.epsilon = op.attr<float>("epsilon");
+  }
+
+  void operator()(KernelContext& c) {
+    const auto table = GrowableTable::of(c.value(param_));
+    AB_CHECK(table != nullptr, NotFound, "growable_update: variable {} holds no growable table", name_);
+    const SelectedRows& grad = c.value(grad_).rows();
+    const auto n = static_cast<int64_t>(grad.rows.size());
+    AB_CHECK(grad.value.numel() == n * table->options().width, ShapeMismatch,
+             "growable_update: gradients {} for {} keys, the rows of table {} have {} numbers",
+             grad.value.shape().str(), n, name_, table->options().width);
+    how_.rate = optim::scalar<float>(c[rate_]);
+    float now1 = 0, now2 = 0;
+    if (pow1_) {  // as the op adam: the powers move on before a sparse step
+      now1 = optim::scalar<float>(c[pow1_]) * how_.beta1;
+      now2 = optim::scalar<float>(c[pow2_]) * how_.beta2;
+      how_.rate = how_.rate * std::sqrt(1 - now2) / (1 - now1);
+    }
+    table->update(grad.rows.data(), n, grad.value.data<float>(), how_, scratch_.get(), c.parallel);
+    if (!pow1_) return;
+    *c[pow1_out_].mutable_data<float>() = now1;
+    *c[pow2_out_].mutable_data<float>() = now2;
+  }
+
+ private:
+  std::string name_;
+  In param_, grad_, rate_, pow1_, pow2_;
+  Out pow1_out_, pow2_out_;
+  sparse::RecordUpdate how_;
+  std::shared_ptr<GrowableTable::Scratch> scratch_ = std::make_shared<GrowableTable::Scratch>();
+};
+
+AB_OP(growable_update)
+    .doc(
+        "The rows of the keys in Grad by the formulae of the ops sgd, adagrad or adam with lazy_mode; gradients of one "
+        "key are added up in their order, keys without a row are passed over. One update for the ages of rows.")
+    .in("Param", "a growable table")
+    .in("Grad", "SELECTED_ROWS: keys and their gradients")
+    .in("LearningRate", "[1] float32")
+    .in_optional("Beta1Pow", "[1] float32: beta1 to the power of the step, for adam")
+    .in_optional("Beta2Pow", "[1] float32: beta2 to the power of the step, for adam")
+    .out("ParamOut", "Param, updated in place")
+    .out_optional("Beta1PowOut", "Beta1Pow * beta1")
+    .out_optional("Beta2PowOut", "Beta2Pow * beta2")
+    .required_attr("rule", AttrType::kString, "sgd, adagrad or adam; the table keeps 0, 1 or 2 moments for it")
+    .attr<float>("beta1", 0.9f, "decay of the first moment")
+    .attr<float>("beta2", 0.999f, "decay of the second moment")
+    .attr<float>("epsilon", 1.0e-8f, "keeps the quotient finite")
+    .infer(infer)
+    .no_grad(optim::kNoGrad)
+    .cpu_any([](const KernelArgs& op) -> Kernel { return Update(op); });
+
+}  // namespace
+}  // namespace anabranch
