@@ -44,9 +44,9 @@ class GrowableTable(ParamAttr):
     """A table without a height, given to ``fluid.embedding`` or ``layers.embedding`` as ``param_attr``.
 
     Ids may be any 64-bit numbers. A row, with the moments of its optimizer, appears when its id is first looked up in
-    training; its first values are a function of seed and id, so they do not depend on the order of the data. Optimizers:
-    SGD, Adagrad, Adam with ``lazy_mode=True``. Look-ups of test programs (``clone(for_test=True)``, inference models)
-    leave no trace. An id without a row reads as zeros, and what is learned about it is dropped.
+    training; its first values are a function of seed and id, so they do not depend on the order of the data.
+    Optimizers: SGD, Adagrad, Adam with ``lazy_mode=True``. Look-ups of test programs (``clone(for_test=True)``,
+    inference models) leave no trace. An id without a row reads as zeros, and what is learned about it is dropped.
 
     Args:
         name (str): of the table. Embeddings that give the same name share it.
@@ -81,8 +81,8 @@ class GrowableTable(ParamAttr):
         ([-1, 7, 1152921504606846976], 3)
     """
 
-    def __init__(self, name, initializer=None, learning_rate=1.0, trainable=True, max_bytes=0, evict=True, admit_count=1,
-                 admit_probability=1.0, expire_after=0):
+    def __init__(self, name, initializer=None, learning_rate=1.0, trainable=True, max_bytes=0, evict=True,
+                 admit_count=1, admit_probability=1.0, expire_after=0):
         if not isinstance(name, str):
             raise InvalidType("GrowableTable: name is a str, got %s" % type(name).__name__)
         check_file_name(name)
@@ -91,11 +91,13 @@ class GrowableTable(ParamAttr):
         for what, value, low, high in (("max_bytes", max_bytes, 0, 2 ** 62), ("admit_count", admit_count, 1, 255),
                                        ("expire_after", expire_after, 0, 2 ** 31 - 2)):
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise InvalidValue("GrowableTable %s: %s is an int in [%d, %d], got %r" % (name, what, low, high, value))
+                raise InvalidValue("GrowableTable %s: %s is an int in [%d, %d], got %r"
+                                   % (name, what, low, high, value))
         if not 0 < admit_probability <= 1:
             raise InvalidValue("GrowableTable %s: admit_probability is in (0, 1], got %r" % (name, admit_probability))
         self.max_bytes, self.evict = max_bytes, bool(evict)
-        self.admit_count, self.admit_probability, self.expire_after = admit_count, float(admit_probability), expire_after
+        self.admit_count, self.admit_probability = admit_count, float(admit_probability)
+        self.expire_after = expire_after
 
     # ---- for layers
 
@@ -193,7 +195,8 @@ def lookup(helper, layer, op, input, size, is_sparse, padding_idx, dtype):
     for key, value in table._attrs(default_startup_program()).items():
         known = maker.attr(key)
         if known != value and not (isinstance(value, float) and abs(known - value) <= 1e-6 * abs(value)):
-            raise InvalidValue("%s: the table %s is used with %s=%r and with %r" % (layer, table.name, key, known, value))
+            raise InvalidValue("%s: the table %s is used with %s=%r and with %r"
+                               % (layer, table.name, key, known, value))
     out = helper.create_variable_for_type_inference("float32")
     attrs = {"width": size[1], "last_is_one": op == "lookup_table", "has_padding": padding_idx is not None}
     if padding_idx is not None:

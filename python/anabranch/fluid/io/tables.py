@@ -49,7 +49,8 @@ def read_tables(tables, files, scope):
     """Reads tables into ``scope``, where tables of the global scope show which rules stay.
 
     Raises:
-        RuntimeError: a file has rows of another width than the program. EnforceNotMet: a file that is missing or damaged.
+        RuntimeError: a file has rows of another width than the program. EnforceNotMet: a file that is missing or
+            damaged.
     """
     for v in tables:
         fresh = scope.var(v.name)

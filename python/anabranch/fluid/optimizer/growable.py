@@ -48,4 +48,5 @@ def append_update(optimizer, block, param, grad):
             variable = optimizer._get_accumulator(s.name, param)
             inputs[s.slot], outputs[s.out] = [variable], [variable]
     attrs = {k: v for k, v in optimizer._attrs(param).items() if k in ("beta1", "beta2", "epsilon")}
-    return block.append_op(type="growable_update", inputs=inputs, outputs=outputs, attrs=dict(attrs, rule=optimizer._op))
+    attrs["rule"] = optimizer._op
+    return block.append_op(type="growable_update", inputs=inputs, outputs=outputs, attrs=attrs)
