@@ -15,6 +15,7 @@ void bind_graph(nb::module_& m) {
         return out;
       },
       "(name, what it does, tolerance) of every pass, in order.");
+  m.def("explain_passes", &explain_passes, "What every pass would do under a BuildStrategy, or why it would not.");
 }
 
 }  // namespace anabranch::python

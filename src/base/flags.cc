@@ -24,6 +24,7 @@ std::vector<FlagInfo> make_table() {
       flag("measure_threads", true,
            "a plan uses its threads when its first runs were faster with them; false: whenever it was given any"),
       flag("fuse_elementwise", true, "elementwise operations that read each other's results become one"),
+      flag("disable_passes", S(""), "graph passes to leave out, by name, separated by commas; \"all\" for all of them"),
       flag("plan_cache_size", int64_t{64}, "plans kept per compiled program"),
       flag("cpu_deterministic", false, "sums are always taken in a fixed order here; both values give the same bits"),
       flag("benchmark", false, "wait for every op; there is nothing to wait for on CPU"),

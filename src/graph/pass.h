@@ -26,6 +26,8 @@ const std::vector<Pass>& pipeline();
 struct PassReport {
   std::string name, outcome;
 };
+// A line for every pass: what it would do under this strategy, or why it would not.
+std::string explain_passes(const BuildStrategy& build);
 // Runs the pipeline; verifies after each pass, and writes <debug_graphviz_path>_<nn>_<pass>.dot when a path is set.
 std::vector<PassReport> run_passes(Graph& graph, const PassContext& context);
 

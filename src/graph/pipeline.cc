@@ -1,9 +1,12 @@
 // THE list of passes, in the order in which they run.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <sstream>
 
+#include "base/flags.h"
 #include "graph/passes/passes.h"
 
 namespace anabranch {
@@ -41,17 +44,54 @@ void write_dot(const Graph& graph, const std::string& path, size_t number, const
   AB_CHECK(out.good(), Unavailable, "debug_graphviz_path: cannot write {}", file);
 }
 
+// What FLAGS_disable_passes names. A name that is none would be taken for a pass that is off.
+std::set<std::string> disabled_by_flag() {
+  std::set<std::string> names;
+  std::istringstream listed(std::get<std::string>(get_flag("FLAGS_disable_passes")));
+  for (std::string name; std::getline(listed, name, ',');) {
+    name.erase(std::remove(name.begin(), name.end(), ' '), name.end());
+    if (name.empty()) continue;
+    const auto& all = pipeline();
+    const bool known = std::any_of(all.begin(), all.end(), [&](const Pass& p) { return name == p.name; });
+    if (!known && name != "all") {
+      std::string text;
+      for (const Pass& p : all) text += fmt::format("{}{}", text.empty() ? "" : ", ", p.name);
+      AB_THROW(InvalidArgument, "FLAGS_disable_passes: there is no pass {}; there are: {}", name, text);
+    }
+    names.insert(name);
+  }
+  return names;
+}
+
+// Why a pass does not run; null when it does.
+const char* reason_to_skip(const Pass& pass, const PassContext& context, const std::set<std::string>& by_flag) {
+  if (context.build.disabled_passes.count(pass.name) != 0) return "disabled by name";
+  if (by_flag.count(pass.name) != 0 || by_flag.count("all") != 0) return "FLAGS_disable_passes names it";
+  return pass.skip(context);
+}
+
 }  // namespace
+
+std::string explain_passes(const BuildStrategy& build) {
+  const auto by_flag = disabled_by_flag();
+  std::string text;
+  for (const Pass& pass : pipeline()) {
+    const char* why = reason_to_skip(pass, {build}, by_flag);
+    const std::string outcome =
+        why ? fmt::format("skipped: {}", why) : fmt::format("on ({}; {})", pass.what, pass.tolerance);
+    text += fmt::format("  {:<16} {}\n", pass.name, outcome);
+  }
+  return text;
+}
 
 std::vector<PassReport> run_passes(Graph& graph, const PassContext& context) {
   const std::string& dots = context.build.debug_graphviz_path;
+  const auto by_flag = disabled_by_flag();
   std::vector<PassReport> reports;
   verify(graph);
   if (!dots.empty()) write_dot(graph, dots, 0, "replicated");
   for (const Pass& pass : pipeline()) {
-    const bool off = context.build.disabled_passes.count(pass.name) != 0;
-    const char* why = off ? "disabled by name" : pass.skip(context);
-    if (why) {
+    if (const char* why = reason_to_skip(pass, context, by_flag)) {
       reports.push_back({pass.name, fmt::format("skipped: {}", why)});
       continue;
     }

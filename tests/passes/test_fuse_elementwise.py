@@ -225,10 +225,10 @@ def test_the_switches():
         fluid.set_flags({"FLAGS_fuse_elementwise": True})
 
 
-@pytest.mark.parametrize("attrs", [dict(plan=[0, -1, 0, 1, 5]), dict(plan=[0, -1, 3, 1, 0]),
-                                   dict(plan=[7, -1, 0, 1, 0]), dict(plan=[0, -1, 0, 9, 0]), dict(types=["softmax"]), dict(outs=[1]),
-                                   dict(plan=[1, -1, 0, 1, 0]), dict(results=[]), dict(slots=[]),
-                                   dict(slots=["Y"]), dict(results=["Y@GRAD"])])
+@pytest.mark.parametrize("attrs", [
+    dict(plan=[0, -1, 0, 1, 5]), dict(plan=[0, -1, 3, 1, 0]), dict(plan=[7, -1, 0, 1, 0]), dict(plan=[0, -1, 0, 9, 0]),
+    dict(plan=[1, -1, 0, 1, 0]), dict(types=["softmax"]), dict(outs=[1]), dict(results=[]), dict(results=["Y@GRAD"]),
+    dict(slots=[]), dict(slots=["Y"])])
 def test_attributes_that_make_no_program_are_refused(attrs):
     good = dict(plan=[0, -1, 0, 1, 0], types=["relu"], results=["Out"], slots=["X"], outs=[0])
     main = fluid.Program()

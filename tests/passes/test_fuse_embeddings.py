@@ -189,7 +189,8 @@ def test_a_wrong_id_names_the_feature_and_changes_nothing():
         before = np.array(scope.find_var("table").get_tensor())
         bad = feed(main, np.random.RandomState(0))
         bad["b"][7] = np.array([-1.0, -1.0], "float32").view("int64")
-        with pytest.raises(fluid.core.EnforceNotMet, match=r"feature b: the id of sample 7 is -4647714812233515008.*60 rows.*floats"):
+        with pytest.raises(fluid.core.EnforceNotMet,
+                           match=r"feature b: the id of sample 7 is -4647714812233515008.*60 rows.*floats"):
             exe.run(main, feed=bad, fetch_list=[loss])
         np.testing.assert_array_equal(before, np.array(scope.find_var("table").get_tensor()))
 

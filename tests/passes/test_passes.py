@@ -1,4 +1,6 @@
 """Passes keep values: every pass off, each alone, all on; and each does its job where it applies."""
+import os
+
 import numpy as np
 import pytest
 from models import MODELS, PASSES, Trained, mlp
@@ -39,3 +41,59 @@ def test_graphs_are_written_after_every_pass(tmp_path):
     files = sorted(f.name for f in tmp_path.iterdir())
     assert files[0] == "graph_00_replicated.dot" and len(files) >= 3
     assert "all_reduce" in (tmp_path / files[0]).read_text()
+
+
+def told(build=None, run=True):
+    trained = Trained(mlp)
+    build = build or fluid.BuildStrategy()
+    target, scope = fluid.CompiledProgram(trained.main, build), fluid.Scope()
+    for name, value in trained.start.items():
+        scope.var(name).get_tensor().set(value, fluid.CPUPlace())
+    before = build.explain()
+    if run:
+        trained.exe.run(target, feed=trained.feed(np.random), fetch_list=[trained.loss], scope=scope)
+        assert build.explain() == target.explain()
+    return before, target.explain()
+
+
+def lines(text):
+    return {line.split()[0]: line.split(None, 1)[1] for line in text.splitlines() if line.split()[0] in PASSES}
+
+
+def test_a_strategy_explains_itself_before_and_after_the_run():
+    build = fluid.BuildStrategy()
+    build.enable_inplace = False
+    before, after = told(build)
+    assert before.startswith("not compiled yet")
+    assert list(lines(before)) == list(lines(after)) == PASSES
+    for name, line in lines(before).items():
+        assert line.startswith("skipped: ") == lines(after)[name].startswith("skipped: ")
+        assert line.startswith(("on (", "skipped: "))
+    assert lines(before)["reuse_input"] == lines(after)["reuse_input"] == "skipped: enable_inplace is False"
+
+
+@pytest.fixture
+def disabled():
+    yield lambda names: fluid.set_flags({"FLAGS_disable_passes": names})
+    fluid.set_flags({"FLAGS_disable_passes": ""})
+
+
+@pytest.mark.parametrize("names,off", [("fuse_fc", {"fuse_fc"}), (" remove_dead, fuse_fc,", {"fuse_fc", "remove_dead"}),
+                                       ("all", set(PASSES)), ("", set())])
+def test_a_flag_switches_passes_off(disabled, names, off):
+    disabled(names)
+    for text in told():
+        assert {n for n, line in lines(text).items() if line == "skipped: FLAGS_disable_passes names it"} == off
+
+
+def test_a_flag_that_names_no_pass_is_refused(disabled):
+    disabled("fuse_everything")
+    with pytest.raises(Exception, match="fuse_everything.*fuse_fc"):
+        told()
+
+
+def test_the_architecture_lists_all_passes():
+    path = os.path.join(os.path.dirname(__file__), "..", "..", "ARCHITECTURE.md")
+    with open(path, encoding="utf-8") as page:
+        rows = [line.split("`")[1] for line in page if line.startswith("| `") and line.split("`")[1] in PASSES]
+    assert rows == PASSES

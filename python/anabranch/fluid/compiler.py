@@ -1,4 +1,6 @@
 """CompiledProgram: a program prepared for data-parallel runs, or for runs with another BuildStrategy."""
+import weakref
+
 from .. import _core
 from ..drawing import draw_new, parse_dot, write_picture
 from . import memory
@@ -149,6 +151,7 @@ class CompiledProgram:
         memory.track(self._engine, self._program)
         self._scope, self._executor_place = scope, place
         self._build_strategy, self._exec_strategy = build, execution
+        build._compiled = weakref.ref(self)
         build._finalize()
         return self
 
@@ -245,5 +248,12 @@ class CompiledProgram:
         write_picture(graph if variables else graph.boxes(), path)
 
     def explain(self):
-        """str: which passes were applied to the graph of the last run, and why others were not."""
-        return "not compiled yet\n" if self._engine is None else self._engine.explain()
+        """Says which graph passes were applied to the graph of the last run, which were not, and why.
+
+        Returns:
+            str: nodes, replicas, threads and memory of temporaries, then one line a pass; before the first run what
+            ``BuildStrategy.explain`` says.
+        """
+        if self._engine is None:
+            return (self._build_strategy or BuildStrategy()).explain()
+        return self._engine.explain()

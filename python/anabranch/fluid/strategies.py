@@ -121,6 +121,8 @@ class BuildStrategy(Strategy):
         set(), set,
         "set of str: nothing to do: the kernel library serves every operation it can. Default empty.")
 
+    _compiled = None  # a weak reference to the CompiledProgram that was compiled with it last
+
     def __init__(self):
         super().__init__()
         # The containers are the object's own: adding to one is a change of this strategy alone.
@@ -132,6 +134,28 @@ class BuildStrategy(Strategy):
         if self._passes is None:
             self._passes = PassBuilder()
         return self._passes
+
+    def explain(self):
+        """Says which graph passes are applied under this strategy, which are not, and why.
+
+        Returns:
+            str: one line a pass. Once a CompiledProgram with this strategy has run, the line says what the pass did to
+            the graph of its last run, as in ``CompiledProgram.explain``; before that, whether it will be tried.
+
+        Raises:
+            InvalidArgument: ``FLAGS_disable_passes`` names a pass that there is not.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> strategy = fluid.BuildStrategy()
+            >>> strategy.enable_inplace = False
+            >>> print(strategy.explain().splitlines()[-1].strip())
+            reuse_input      skipped: enable_inplace is False
+        """
+        compiled = self._compiled and self._compiled()
+        if compiled is not None:
+            return compiled.explain()
+        return "not compiled yet\n" + _core.explain_passes(self._to_core())
 
     def _to_core(self):
         """The C++ strategy."""
