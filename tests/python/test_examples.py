@@ -1,4 +1,6 @@
 """Every example program runs, from another folder, and prints what its header promises."""
+import gzip
+import importlib.util
 import os
 import re
 import subprocess
@@ -6,18 +8,23 @@ import sys
 
 import pytest
 
-from anabranch.datasets import mnist
+from anabranch.datasets import criteo, mnist
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def run(name, tmp_path, *arguments):
     """What examples/NAME prints in an empty folder."""
+    return run_both(name, tmp_path, *arguments)[0]
+
+
+def run_both(name, tmp_path, *arguments):
+    """(stdout, stderr) of examples/NAME."""
     environment = dict(os.environ, CPU_NUM="2", PYTHONPATH=os.path.join(ROOT, "python"), PYTHONWARNINGS="error")
     done = subprocess.run([sys.executable, os.path.join(ROOT, "examples", name)] + list(arguments), cwd=str(tmp_path),
                           env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return done.stdout, done.stderr
 
 
 def numbers(text, label):
@@ -78,11 +85,42 @@ def test_demo(tmp_path):
     assert {"__model__", "fc_0.w_0"} <= set(os.listdir(str(tmp_path / "out" / "model")))
 
 
+def test_ctr_demo_reaches_the_planted_auc(tmp_path):
+    text, progress = run_both("demo_ctr.py", tmp_path, "--fast", "--out", "out")
+    planted, = numbers(text, "planted AUC")
+    reached, = numbers(text, "test AUC of the reloaded model")
+    assert planted > 0.8 and planted - 0.005 <= reached < planted + 0.003
+    for part in ("loss 0.", "AUC 0.", "samples/s", "reader wait", "in all"):
+        assert part in progress.splitlines()[-1]
+    assert {"__model__", "table", "schema.txt"} <= set(os.listdir(str(tmp_path / "out" / "model")))
+    if importlib.util.find_spec("matplotlib"):
+        with open(str(tmp_path / "out" / "ctr.png"), "rb") as f:
+            assert f.read(8) == b"\x89PNG\r\n\x1a\n"
+
+
+def test_ctr_demo_takes_files(tmp_path):
+    made = criteo.generate(str(tmp_path / "made"), rows=6000, test_rows=2000, files=2, categories=50)
+    os.makedirs(str(tmp_path / "days"))
+    for i, name in enumerate(made.train + made.test):
+        with open(name, "rb") as f, gzip.open(str(tmp_path / "days" / ("day_%d.gz" % i)), "wb") as packed:
+            packed.write(f.read())
+    for path in (str(tmp_path / "days"), made.train[0]):
+        text = run("demo_ctr.py", tmp_path, "--fast", "--passes", "3", "--data", path)
+        assert numbers(text, "test AUC of the reloaded model")[0] > 0.6 and "planted" not in text
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_demo_reaches_its_accuracy(tmp_path):
     needs_images()
     assert numbers(run("demo_fashion_mnist.py", tmp_path), "test accuracy")[0] >= 0.89
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_ctr_demo_reaches_the_planted_auc_on_all_lines(tmp_path):
+    text = run("demo_ctr.py", tmp_path)
+    assert numbers(text, "test AUC of the reloaded model")[0] > numbers(text, "planted AUC")[0] - 0.005
 
 
 @pytest.mark.slow

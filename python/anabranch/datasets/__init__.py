@@ -1,4 +1,4 @@
 """Readers of data sets that are on this machine; nothing is downloaded."""
-from . import mnist
+from . import criteo, mnist
 
-__all__ = ["mnist"]
+__all__ = ["criteo", "mnist"]
