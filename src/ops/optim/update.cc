@@ -31,18 +31,16 @@ void infer_update(InferContext& c, const StateSlots& state) {
   }
 }
 
-const SelectedRows& MergedRows::merge(const SelectedRows& in, const Shape& param) {
-  AB_CHECK(in.height == param[0] && in.value.shape().rank() == param.rank() &&
-               static_cast<int64_t>(in.rows.size()) == in.value.rows() &&
-               in.value.shape().slice(1, param.rank()) == param.slice(1, param.rank()),
+void check_rows(const SelectedRows& grad, const Shape& param) {
+  AB_CHECK(grad.height == param[0] && grad.value.shape().rank() == param.rank() &&
+               static_cast<int64_t>(grad.rows.size()) == grad.value.rows() &&
+               grad.value.shape().slice(1, param.rank()) == param.slice(1, param.rank()),
            ShapeMismatch, "sparse gradient of height {} with {} rows and values {} does not fit a parameter {}",
-           in.height, in.rows.size(), in.value.shape().str(), param.str());
-  merge_rows(in, &merged);
-  AB_CHECK(merged.rows.empty() || (merged.rows.front() >= 0 && merged.rows.back() < in.height), InvalidArgument,
-           "sparse gradient names rows {} to {} of a parameter with {} rows", merged.rows.front(), merged.rows.back(),
-           in.height);
-  zeros.resize(static_cast<size_t>(in.value.row_elems()) * dtype_size(in.value.dtype()));
-  return merged;
+           grad.height, grad.rows.size(), grad.value.shape().str(), param.str());
+  if (grad.rows.empty()) return;
+  const auto [low, high] = std::minmax_element(grad.rows.begin(), grad.rows.end());
+  AB_CHECK(*low >= 0 && *high < grad.height, InvalidArgument,
+           "sparse gradient names rows {} to {} of a parameter with {} rows", *low, *high, grad.height);
 }
 
 }  // namespace anabranch::optim

@@ -9,6 +9,7 @@
 #include "core/row_locks.h"
 #include "opdef/op_def.h"
 #include "ops/kernels/checks.h"
+#include "sparse/row_groups.h"
 
 namespace anabranch::optim {
 
@@ -36,73 +37,99 @@ template <class T> T* updated(KernelContext& c, In in, Out out) {
 
 enum class Rows { kAll, kTouched };  // of a sparse gradient: those that it lacks have gradient zero, or are left alone
 
-// A sparse gradient with one entry for each id, ascending.
-struct MergedRows {
-  const SelectedRows& merge(const SelectedRows& in, const Shape& param);
-  SelectedRows merged;
-  std::vector<char> zeros;  // a row of gradient zero
-};
+// A sparse gradient fits the parameter, and names rows that it has.
+void check_rows(const SelectedRows& grad, const Shape& param);
 
 template <class T, class Rule> void update_dense(KernelContext& c, const T* grad, int64_t n, Rule&& rule) {
   c.parallel_for(n, kGrain, [&](int64_t begin, int64_t end) { rule(begin, end - begin, grad + begin); });
 }
 
-// table: the address of the parameter's first element, by which its rows are locked where they must be.
-template <class T, class Rule>
-void update_sparse(KernelContext& c, const SelectedRows& g, const T* zeros, const void* table, Rows which,
-                   Rule&& rule) {
-  const bool shared = RowLocks::shared();
-  const int64_t width = g.value.row_elems();
-  const T* values = g.value.data<T>();
-  const auto count = static_cast<int64_t>(g.rows.size());
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, width));
-  if (which == Rows::kTouched) {
-    c.parallel_for(count, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) {
-        const RowLocks::Hold hold(table, g.rows[k], shared);
-        rule(g.rows[k] * width, width, values + k * width);
-      }
-    });
-    return;
-  }
-  c.parallel_for(g.height, grain, [&](int64_t begin, int64_t end) {
-    int64_t k = std::lower_bound(g.rows.begin(), g.rows.end(), begin) - g.rows.begin();
-    for (int64_t row = begin; row < end; ++row) {
-      const bool present = k < count && g.rows[k] == row;
-      const RowLocks::Hold hold(table, row, shared);
-      rule(row * width, width, present ? values + k * width : zeros);
-      k += present;
-    }
-  });
-}
-
 // Gradients of one update op, kept between steps for its scratch memory.
 template <class T> class Gradients {
  public:
-  // Once for every run, before update(): a rule that needs two passes calls update() twice.
+  // Once for every run, before update().
   void read(const Value& grad, const Tensor& param) {
     sparse_ = grad.get<SelectedRows>();
     if (sparse_) {
-      sparse_ = &scratch_->merge(*sparse_, param.shape());
+      check_rows(*sparse_, param.shape());
     } else {
       dense_ = grad.tensor().data<T>();
     }
     table_ = param.raw();
     numel_ = param.numel();
   }
-  template <class Rule> void update(KernelContext& c, Rows which, Rule&& rule) const {
-    if (sparse_) {
-      update_sparse<T>(c, *sparse_, reinterpret_cast<const T*>(scratch_->zeros.data()), table_, which, rule);
-    } else {
-      update_dense<T>(c, dense_, numel_, rule);
-    }
+
+  template <class Rule> void update(KernelContext& c, Rows which, Rule&& rule) {
+    if (!sparse_) return update_dense<T>(c, dense_, numel_, rule);
+    which == Rows::kTouched ? update_touched(c, rule) : update_all(c, rule);
   }
 
  private:
-  std::shared_ptr<MergedRows> scratch_ = std::make_shared<MergedRows>();
+  struct Scratch {
+    SelectedRows merged;
+    sparse::RowGroups groups;
+    std::vector<T> rows;  // gradient zero; or a sum for each piece
+  };
+
+  // A row that is named several times gets the sum of its gradients, taken in the order of their places.
+  template <class Rule> void update_touched(KernelContext& c, Rule& rule) {
+    const int64_t width = sparse_->value.row_elems();
+    const T* values = sparse_->value.template data<T>();
+    sparse::RowGroups& groups = scratch_->groups;
+    groups.read(sparse_->rows.data(), static_cast<int64_t>(sparse_->rows.size()));
+    scratch_->rows.resize(static_cast<size_t>(groups.pieces() * width));
+    c.parallel_for(groups.pieces(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        const sparse::RowGroups::Piece piece = groups.group(p);
+        update_piece(piece, values, width, scratch_->rows.data() + p * width, rule);
+      }
+    });
+  }
+
+  template <class Rule>
+  void update_piece(const sparse::RowGroups::Piece& piece, const T* values, int64_t width, T* sum, Rule& rule) const {
+    const bool shared = RowLocks::shared();
+    const int32_t* next = scratch_->groups.next();
+    for (int64_t k = 0; k < piece.count; ++k) {
+      int32_t place = piece.first[k];
+      const T* grad = values + place * width;
+      if (next[place] >= 0) {
+        std::copy(grad, grad + width, sum);
+        while ((place = next[place]) >= 0) {
+          const T* more = values + place * width;
+          for (int64_t j = 0; j < width; ++j) sum[j] = static_cast<T>(sum[j] + more[j]);
+        }
+        grad = sum;
+      }
+      const RowLocks::Hold hold(table_, piece.rows[k], shared);
+      rule(piece.rows[k] * width, width, grad);
+    }
+  }
+
+  template <class Rule> void update_all(KernelContext& c, Rule& rule) {
+    merge_rows(*sparse_, &scratch_->merged);
+    const SelectedRows& g = scratch_->merged;
+    const int64_t width = g.value.row_elems();
+    const T* values = g.value.template data<T>();
+    const auto count = static_cast<int64_t>(g.rows.size());
+    scratch_->rows.assign(static_cast<size_t>(width), T{0});
+    const bool shared = RowLocks::shared();
+    c.parallel_for(g.height, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, width)),
+                   [&](int64_t begin, int64_t end) {
+                     int64_t k = std::lower_bound(g.rows.begin(), g.rows.end(), begin) - g.rows.begin();
+                     for (int64_t row = begin; row < end; ++row) {
+                       const bool present = k < count && g.rows[k] == row;
+                       const RowLocks::Hold hold(table_, row, shared);
+                       rule(row * width, width, present ? values + k * width : scratch_->rows.data());
+                       k += present;
+                     }
+                   });
+  }
+
+  std::shared_ptr<Scratch> scratch_ = std::make_shared<Scratch>();
   const SelectedRows* sparse_ = nullptr;
   const T* dense_ = nullptr;
-  const void* table_ = nullptr;
+  const void* table_ = nullptr;  // by which rows are locked where they must be
   int64_t numel_ = 0;
 };
 
