@@ -24,8 +24,10 @@ WHOLE = ("COST", "STEADY", "INSTR")  # scripts that repeat and print all their m
 
 #: The product's configurations: all of them are shown, none is chosen after the event.
 OWN = dict(W8e=("memory threads2", "queue threads2"), W12=("memory threads2", "queue threads2"),
-           W15=("cp1", "cp2", "cp2 reduce"))
+           W15=("cp1 single", "cp1", "cp2", "cp2 reduce"))
 OWN_DEFAULT = ("exe cache",)
+#: Cases that --full leaves out.
+LEFT_OUT = dict(W10=dict(batch=100), W15=dict(per_replica=32))
 #: Rows where a configuration is compared with the same configuration of the rival.
 SAME_CONFIG = ("W15",)
 
@@ -38,6 +40,11 @@ SHORT = dict(
     torch=dict(W1=("eager", "compile"), W2=("eager", "eager omp2", "compile"),
                W3=("eager omp2 cl", "eager omp2", "compile omp2 cl"), W8=("eager", "eager omp2", "compile omp2")),
     gensim=dict(W10=("omp2",)), vw=dict(W9=("text", "sgd")))
+
+
+def wanted(row, case):
+    """Is a case part of --full?"""
+    return not any(case.get(key) == value for key, value in LEFT_OUT.get(row, {}).items())
 
 
 def own_configs(row):

@@ -79,11 +79,11 @@ def limit(row, metric, value, ceilings):
 
 
 def scaling(entries, ceilings):
-    """Lines about two replicas over one (W15): [(metric, speed-up, what two cores give, rate of Reduce over AllReduce)]"""
+    """About two replicas over one (W15): (metric, gain of AllReduce, what two cores give, Reduce over AllReduce)"""
     values = {e["metric"]: e["value"] for e in entries if e["row"] == "W15" and e["engine"] == "product"}
     two = ceilings.get(("fp32_fma", 2), 0) / ceilings[("fp32_fma", 1)]
     for metric, value in values.items():
-        base = metric[:-len(" [cp1]")]
-        if metric.endswith(" [cp1]") and base + " [cp2]" in values:
-            both, reduced = values[base + " [cp2]"], values.get(base + " [cp2 reduce]", 0.0)
+        base, _, config = metric.partition(" [")
+        if config == "cp1 single]" and base + " [cp2]" in values and base + " [cp2 reduce]" in values:
+            both, reduced = values[base + " [cp2]"], values[base + " [cp2 reduce]"]
             yield base, both / value, two, reduced / both
