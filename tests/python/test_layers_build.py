@@ -34,6 +34,7 @@ DIFFERENT = {
     "fill_shapevar": "known extents are not kept beside Variables",
     "ln_full": "the number of samples is unknown, not negative",
     "has_inf": "the result is bool", "has_nan": "the result is bool",
+    "gru_unit_all": "the activations asked for are taken", "gru_wide": "an input of another width is refused",
     "hash": "it works",
     "hsigmoid": "the table is not listed as written", "hsigmoid_tree": "the table is not listed as written",
     "in": "the number of statistics is unknown, not negative",

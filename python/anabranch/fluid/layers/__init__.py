@@ -17,6 +17,7 @@ from . import (
     query,
     random,
     reader,
+    recurrent,
     reduce,
     sampled,
     select,
@@ -28,7 +29,7 @@ from . import (
 
 __all__ = []
 for _module in (nn, math, conv, norm, loss, ops, elementwise, reduce, tensor, query, manipulate, select, random,
-                sequence, sequence_rows, sequence_lod, sampled, ctr, io, reader, control_flow, metric_op,
+                sequence, sequence_rows, sequence_lod, recurrent, sampled, ctr, io, reader, control_flow, metric_op,
                 learning_rate_scheduler):
     for _name in _module.__all__:
         globals()[_name] = getattr(_module, _name)

@@ -3,7 +3,8 @@ from . import check
 from .check import INTS, WIDE_FLOATS, WIDE_NUMBERS, one_op
 
 __all__ = [
-    "sequence_concat", "sequence_expand", "sequence_expand_as", "sequence_slice", "sequence_reverse", "sequence_reshape",
+    "sequence_concat", "sequence_expand", "sequence_expand_as", "sequence_slice", "sequence_reverse",
+    "sequence_reshape",
     "sequence_enumerate", "sequence_scatter", "sequence_softmax",
 ]
 

@@ -1,0 +1,279 @@
+"""Recurrent layers: over sequences of different lengths, and single steps."""
+from ..errors import InvalidValue, Violated
+from ..layer_helper import LayerHelper
+from ..param_attr import ParamAttr
+from . import check, manipulate, nn
+from .check import WIDE_FLOATS
+
+__all__ = ["dynamic_lstm", "dynamic_lstmp", "dynamic_gru", "gru_unit", "lstm_unit"]
+
+#: Numbers of activations in gru_unit.
+_ACTIVATIONS = {"identity": 0, "sigmoid": 1, "tanh": 2, "relu": 3}
+
+
+def _state(h_0, c_0):
+    """The slots of an initial state that is there."""
+    slots = {}
+    if h_0 is not None:
+        slots["H0"] = h_0
+    if c_0 is not None:
+        slots["C0"] = c_0
+    return slots
+
+
+def _results(helper, dtype, count):
+    return [helper.create_variable_for_type_inference(dtype) for _ in range(count)]
+
+
+def dynamic_lstm(input, size, h_0=None, c_0=None, param_attr=None, bias_attr=None, use_peepholes=True, is_reverse=False,
+                 gate_activation="sigmoid", cell_activation="tanh", candidate_activation="tanh", dtype="float32",
+                 name=None):
+    """Long short-term memory over each sequence, of an input that :func:`fc` has projected.
+
+    With x split into candidate, input, forget and output: i = g(x_i + h W_i + p_i c), f = g(x_f + h W_f + p_f c),
+    c' = f c + i k(x_c + h W_c), o = g(x_o + h W_o + p_o c'), h' = o s(c').
+
+    Args:
+        input (Variable): [rows, size] with sequences, float32 or float64.
+        size (int): four times the width of the hidden state.
+        h_0 (Variable, optional): [sequences, size / 4], h before the sequences; zeros by default. With ``c_0``.
+        c_0 (Variable, optional): [sequences, size / 4], c before the sequences.
+        param_attr (ParamAttr, optional): of the weight [size / 4, size]: W_c, W_i, W_f, W_o side by side.
+        bias_attr (ParamAttr, optional): of the bias [1, size], or [1, 7 size / 4] with p_i, p_f, p_o behind it.
+        use_peepholes (bool): the cell takes part in the gates. Default True.
+        is_reverse (bool): from the last row of a sequence to the first. Default False.
+        gate_activation (str): g: "sigmoid", "tanh", "relu" or "identity".
+        cell_activation (str): s, likewise. Default "tanh".
+        candidate_activation (str): k, likewise. Default "tanh".
+        dtype (str): of the parameters. Default "float32".
+        name (str, optional): stem of the names.
+
+    Returns:
+        tuple: hidden state and cell [rows, size / 4] with the sequences of ``input``.
+
+    Raises:
+        TypeError: ``input`` of another dtype.
+        EnforceNotMet: shapes that do not fit, one of ``h_0`` and ``c_0`` alone; when run, an input without sequences.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> words = fluid.data("words", [None, 64], "float32", lod_level=1)
+        >>> hidden, cell = fluid.layers.dynamic_lstm(fluid.layers.fc(words, 4 * 32), size=4 * 32)
+        >>> hidden.shape
+        (-1, 32)
+    """
+    check.variable(input, "input", "dynamic_lstm", WIDE_FLOATS)
+    if bias_attr is False:
+        raise Violated("dynamic_lstm: bias_attr is False; the layer always has a bias")
+    helper = LayerHelper("lstm", name=name)
+    width = size // 4
+    weight = helper.create_parameter(ParamAttr._to_attr(param_attr), [width, 4 * width], dtype)
+    bias = helper.create_parameter(ParamAttr._to_attr(bias_attr), [1, (7 if use_peepholes else 4) * width], dtype,
+                                   is_bias=True)
+    hidden, cell, gate, before = _results(helper, dtype, 4)
+    helper.append_op(
+        type="lstm", inputs=dict({"Input": input, "Weight": weight, "Bias": bias}, **_state(h_0, c_0)),
+        outputs={"Hidden": hidden, "Cell": cell, "BatchGate": gate, "BatchCellPreAct": before},
+        attrs={"use_peepholes": use_peepholes, "is_reverse": is_reverse, "gate_activation": gate_activation,
+               "cell_activation": cell_activation, "candidate_activation": candidate_activation})
+    return hidden, cell
+
+
+def dynamic_lstmp(input, size, proj_size, param_attr=None, bias_attr=None, use_peepholes=True, is_reverse=False,
+                  gate_activation="sigmoid", cell_activation="tanh", candidate_activation="tanh",
+                  proj_activation="tanh", dtype="float32", name=None, h_0=None, c_0=None, cell_clip=None, proj_clip=None):
+    """As :func:`dynamic_lstm`, where a projection of the hidden state, r = q(h P), goes from step to step.
+
+    Args:
+        input (Variable): [rows, size] with sequences, float32 or float64.
+        size (int): four times the width of the cell.
+        proj_size (int): width of the projection.
+        param_attr (ParamAttr, optional): of the weight [proj_size, size] and of P [size / 4, proj_size].
+        bias_attr (ParamAttr, optional): of the bias [1, size], or [1, 7 size / 4] with peepholes.
+        use_peepholes (bool): the cell takes part in the gates. Default True.
+        is_reverse (bool): from the last row of a sequence to the first. Default False.
+        gate_activation (str): of the gates: "sigmoid", "tanh", "relu" or "identity".
+        cell_activation (str): of the cell on its way to the hidden state. Default "tanh".
+        candidate_activation (str): of the candidate. Default "tanh".
+        proj_activation (str): q. Default "tanh".
+        dtype (str): of the parameters. Default "float32".
+        name (str, optional): stem of the names.
+        h_0 (Variable, optional): [sequences, proj_size], r before the sequences; zeros by default. With ``c_0``.
+        c_0 (Variable, optional): [sequences, size / 4], the cell before the sequences.
+        cell_clip (float, optional): the cell is cut to [-cell_clip, cell_clip].
+        proj_clip (float, optional): the projection is cut to [-proj_clip, proj_clip].
+
+    Returns:
+        tuple: projection [rows, proj_size] and cell [rows, size / 4] with the sequences of ``input``.
+
+    Raises:
+        TypeError: ``input`` of another dtype.
+        EnforceNotMet: as of :func:`dynamic_lstm`.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> words = fluid.data("words", [None, 64], "float32", lod_level=1)
+        >>> r, cell = fluid.layers.dynamic_lstmp(fluid.layers.fc(words, 4 * 32), size=4 * 32, proj_size=16)
+        >>> r.shape, cell.shape
+        ((-1, 16), (-1, 32))
+    """
+    check.variable(input, "input", "dynamic_lstmp", WIDE_FLOATS)
+    if bias_attr is False:
+        raise Violated("dynamic_lstmp: bias_attr is False; the layer always has a bias")
+    helper = LayerHelper("lstmp", name=name)
+    width = size // 4
+    weight = helper.create_parameter(ParamAttr._to_attr(param_attr), [proj_size, 4 * width], dtype)
+    into = helper.create_parameter(ParamAttr._to_attr(param_attr), [width, proj_size], dtype)
+    bias = helper.create_parameter(ParamAttr._to_attr(bias_attr), [1, (7 if use_peepholes else 4) * width], dtype,
+                                   is_bias=True)
+    projection, cell, _, hidden, gate, before = _results(helper, dtype, 6)  # the third one is in Fluid's programs, too
+    helper.append_op(
+        type="lstmp",
+        inputs=dict({"Input": input, "Weight": weight, "ProjWeight": into, "Bias": bias}, **_state(h_0, c_0)),
+        outputs={"Projection": projection, "Cell": cell, "BatchHidden": hidden, "BatchGate": gate,
+                 "BatchCellPreAct": before},
+        attrs={"use_peepholes": use_peepholes, "cell_clip": float(cell_clip or 0), "proj_clip": float(proj_clip or 0),
+               "is_reverse": is_reverse, "gate_activation": gate_activation, "cell_activation": cell_activation,
+               "candidate_activation": candidate_activation, "proj_activation": proj_activation})
+    return projection, cell
+
+
+def dynamic_gru(input, size, param_attr=None, bias_attr=None, is_reverse=False, gate_activation="sigmoid",
+                candidate_activation="tanh", h_0=None, origin_mode=False):
+    """Gated recurrent units over each sequence, of an input that :func:`fc` has projected.
+
+    u, r = g(x_u + h W_u), g(x_r + h W_r), c = k(x_c + (r h) V), h' = (1 - u) h + u c.
+
+    Args:
+        input (Variable): [rows, 3 size] with sequences, float32 or float64: x_u, x_r, x_c.
+        size (int): width of the hidden state.
+        param_attr (ParamAttr, optional): of the weight [size, 3 size], whose first 2 size^2 numbers are W, row by row,
+            the others V.
+        bias_attr (ParamAttr or bool, optional): of the bias [1, 3 size], added to the input; False: none.
+        is_reverse (bool): from the last row of a sequence to the first. Default False.
+        gate_activation (str): g: "sigmoid", "tanh", "relu" or "identity".
+        candidate_activation (str): k, likewise. Default "tanh".
+        h_0 (Variable, optional): [sequences, size], h before the sequences; zeros by default.
+        origin_mode (bool): h' = u h + (1 - u) c instead, as in the paper. Default False.
+
+    Returns:
+        Variable: [rows, size] with the sequences of ``input``.
+
+    Raises:
+        TypeError: ``input`` of another dtype.
+        EnforceNotMet: shapes that do not fit; when run, an input without sequences.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> words = fluid.data("words", [None, 64], "float32", lod_level=1)
+        >>> fluid.layers.dynamic_gru(fluid.layers.fc(words, 3 * 32), size=32).shape
+        (-1, 32)
+    """
+    check.variable(input, "input", "dynamic_gru", WIDE_FLOATS)
+    helper = LayerHelper("gru", param_attr=param_attr, bias_attr=bias_attr)
+    weight = helper.create_parameter(helper.param_attr, [size, 3 * size], input.dtype)
+    bias = helper.create_parameter(helper.bias_attr, [1, 3 * size], input.dtype, is_bias=True)
+    hidden, gate, reset, states = _results(helper, input.dtype, 4)
+    inputs = dict({"Input": input, "Weight": weight}, **_state(h_0, None))
+    if bias is not None:
+        inputs["Bias"] = bias
+    helper.append_op(
+        type="gru", inputs=inputs,
+        outputs={"Hidden": hidden, "BatchGate": gate, "BatchResetHiddenPrev": reset, "BatchHidden": states},
+        attrs={"is_reverse": is_reverse, "gate_activation": gate_activation, "activation": candidate_activation,
+               "origin_mode": origin_mode})
+    return hidden
+
+
+def gru_unit(input, hidden, size, param_attr=None, bias_attr=None, activation="tanh", gate_activation="sigmoid",
+             origin_mode=False):
+    """One step of :func:`dynamic_gru` for each row.
+
+    Args:
+        input (Variable): [N, size], float32 or float64.
+        hidden (Variable): [N, size / 3], the state before.
+        size (int): three times the width of the state.
+        param_attr (ParamAttr, optional): of the weight [size / 3, size], as of :func:`dynamic_gru`.
+        bias_attr (ParamAttr or bool, optional): of the bias [1, size]; False: none.
+        activation (str): of the candidate: "sigmoid", "tanh", "relu" or "identity".
+        gate_activation (str): of the gates, likewise. Default "sigmoid".
+        origin_mode (bool): the update gate is the share of the old state. Default False.
+
+    Returns:
+        tuple: the new state [N, size / 3]; reset gate times ``hidden`` [N, size / 3]; gates and candidate [N, size].
+
+    Raises:
+        TypeError: ``input`` or ``hidden`` of another dtype.
+        ValueError: another activation.
+        EnforceNotMet: shapes that do not fit.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, h = fluid.data("x", [None, 12], "float32"), fluid.data("h", [None, 4], "float32")
+        >>> new, reset, gate = fluid.layers.gru_unit(x, h, size=12)
+        >>> new.shape
+        (-1, 4)
+    """
+    check.variable(input, "input", "gru_unit", WIDE_FLOATS)
+    check.variable(hidden, "hidden", "gru_unit", WIDE_FLOATS)
+    for argument, value in (("activation", activation), ("gate_activation", gate_activation)):
+        check.one_of(value, argument, "gru_unit", tuple(_ACTIVATIONS))
+    helper = LayerHelper("gru_unit", param_attr=param_attr, bias_attr=bias_attr)
+    width = size // 3
+    weight = helper.create_parameter(helper.param_attr, [width, 3 * width], input.dtype)
+    gate, reset, new = _results(helper, input.dtype, 3)
+    inputs = {"Input": input, "HiddenPrev": hidden, "Weight": weight}
+    bias = helper.create_parameter(helper.bias_attr, [1, 3 * width], input.dtype, is_bias=True)
+    if bias is not None:
+        inputs["Bias"] = bias
+    helper.append_op(
+        type="gru_unit", inputs=inputs, outputs={"Gate": gate, "ResetHiddenPrev": reset, "Hidden": new},
+        attrs={"activation": _ACTIVATIONS[activation], "gate_activation": _ACTIVATIONS[gate_activation],
+               "origin_mode": origin_mode})
+    return new, reset, gate
+
+
+def lstm_unit(x_t, hidden_t_prev, cell_t_prev, forget_bias=0.0, param_attr=None, bias_attr=None, name=None):
+    """One step of long short-term memory for each row: a fully connected layer over input and state, then the cell.
+
+    With [i, f, o, g] = fc([x_t, h]): c' = c sigmoid(f + forget_bias) + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c').
+
+    Args:
+        x_t (Variable): [N, M], float32 or float64.
+        hidden_t_prev (Variable): [N, S], h.
+        cell_t_prev (Variable): [N, D], c.
+        forget_bias (float): added to f. Default 0.
+        param_attr (ParamAttr, optional): of the weight [M + S, 4 D].
+        bias_attr (ParamAttr or bool, optional): of the bias [4 D].
+        name (str, optional): stem of the names.
+
+    Returns:
+        tuple: h' [N, D] and c' [N, D].
+
+    Raises:
+        TypeError: an argument of another dtype.
+        ValueError: an argument without two axes, or of another number of rows.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, h, c = [fluid.data(n, [None, 8], "float32") for n in "xhc"]
+        >>> hidden, cell = fluid.layers.lstm_unit(x, h, c)
+        >>> hidden.shape
+        (-1, 8)
+    """
+    parts = (("x_t", x_t), ("hidden_t_prev", hidden_t_prev), ("cell_t_prev", cell_t_prev))
+    for argument, value in parts:
+        check.variable(value, argument, "lstm_unit", WIDE_FLOATS)
+    for argument, value in parts:
+        if len(value.shape) != 2 or value.shape[0] != x_t.shape[0]:
+            raise InvalidValue("lstm_unit: %s has the shape %s, expected two axes and as many rows as x_t"
+                               % (argument, list(value.shape)))
+    if bias_attr is None:
+        bias_attr = ParamAttr()
+    helper = LayerHelper("lstm_unit", name=name)
+    together = manipulate.concat([x_t, hidden_t_prev], axis=1)
+    gates = nn.fc(together, size=4 * cell_t_prev.shape[1], param_attr=param_attr, bias_attr=bias_attr)
+    cell, hidden = _results(helper, x_t.dtype, 2)
+    helper.append_op(type="lstm_unit", inputs={"X": gates, "C_prev": cell_t_prev}, outputs={"C": cell, "H": hidden},
+                     attrs={"forget_bias": forget_bias})
+    return hidden, cell

@@ -1,0 +1,47 @@
+// What the ops lstm and lstmp and their gradients share. Columns of a gate row: candidate, input, forget, output. lstmp
+// carries a projection of the hidden state from step to step, lstm the hidden state itself.
+#pragma once
+#include "ops/sequence/recurrent.h"
+
+namespace anabranch::sequence {
+
+struct LstmOptions {
+  Act gate, cell, candidate, projection = Act::kIdentity;
+  bool peepholes, reverse, projected;
+  float cell_clip = 0, proj_clip = 0;
+  explicit LstmOptions(const ir::Op& op)
+      : gate(act_named(op.attr<std::string>("gate_activation"))),
+        cell(act_named(op.attr<std::string>("cell_activation"))),
+        candidate(act_named(op.attr<std::string>("candidate_activation"))),
+        peepholes(op.attr<bool>("use_peepholes")),
+        reverse(op.attr<bool>("is_reverse")),
+        projected(op.type.starts_with("lstmp")) {
+    if (!projected) return;
+    projection = act_named(op.attr<std::string>("proj_activation"));
+    cell_clip = op.attr<float>("cell_clip");
+    proj_clip = op.attr<float>("proj_clip");
+  }
+};
+
+// Weights of the cell state in the gates; null without them.
+template <class T> struct Peepholes {
+  const T *input = nullptr, *forget = nullptr, *output = nullptr;
+  Peepholes(const T* bias, int64_t d, bool on) {
+    if (!on) return;
+    input = bias + 4 * d;
+    forget = input + d;
+    output = forget + d;
+  }
+};
+
+struct LstmDims {
+  int64_t d = kUnknown, p = kUnknown;  // of the cell, of what goes from step to step
+};
+// Weight [p, 4 d], ProjWeight [d, p] where there is one, Bias.
+LstmDims check_lstm(const InferContext& c);
+OpDef& lstm_attrs(OpDef& def, bool projected);
+
+template <class T> Kernel lstm_forward(const KernelArgs& op);
+template <class T> Kernel lstm_backward(const KernelArgs& op);
+
+}  // namespace anabranch::sequence

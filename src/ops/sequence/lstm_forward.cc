@@ -1,0 +1,116 @@
+#include <algorithm>
+
+#include "ops/sequence/lstm.h"
+
+namespace anabranch::sequence {
+namespace {
+
+template <class T> void clip(T limit, T* x, int64_t n) {
+  if (limit <= 0) return;
+  for (int64_t j = 0; j < n; ++j) x[j] = std::min(std::max(x[j], -limit), limit);
+}
+
+template <class T> class Forward {
+ public:
+  explicit Forward(const KernelArgs& op)
+      : with_(op.op()),
+        x_(op.in("Input")),
+        h0_(op.in("H0")),
+        c0_(op.in("C0")),
+        weight_(op.in("Weight")),
+        projection_(with_.projected ? op.in("ProjWeight") : In{}),
+        bias_(op.in("Bias")),
+        result_(op.out(with_.projected ? "Projection" : "Hidden")),
+        cell_(op.out("Cell")),
+        gate_(op.out("BatchGate")),
+        cells_(op.out("BatchCellPreAct")),
+        states_(with_.projected ? op.out("BatchHidden") : Out{}) {}
+
+  void operator()(KernelContext& c) {
+    p_ = c[weight_].rows();
+    d_ = c[weight_].row_elems() / 4;
+    const int64_t rows = c[x_].rows();
+    steps_.cut(offsets(c[x_]), with_.reverse);
+    gates_ = c[gate_].template mutable_data<T>();
+    all_cells_ = c[cells_].template mutable_data<T>();
+    hidden_ = with_.projected ? c[states_].template mutable_data<T>() : sized<T>(hidden_rows_, rows, d_);
+    carried_ = with_.projected ? sized<T>(carried_rows_, rows, p_) : hidden_;
+    steps_.gather(c, c[x_].data<T>(), 4 * d_, gates_);
+    const T* bias = c[bias_].data<T>();
+    each_row(c, rows, 4 * d_, [&](int64_t r) { add_to(bias, 4 * d_, gates_ + r * 4 * d_); });
+    const T *state = first(c, h0_, p_, state_rows_), *cell = first(c, c0_, d_, cell_rows_);
+    for (int64_t t = 0; t < steps_.count(); ++t) {
+      step(c, t, state, cell);
+      state = carried_ + steps_.begin(t) * p_;
+      cell = all_cells_ + steps_.begin(t) * d_;
+    }
+    steps_.scatter(c, carried_, p_, c[result_].template mutable_data<T>());
+    steps_.scatter(c, all_cells_, d_, c[cell_].template mutable_data<T>());
+  }
+
+ private:
+  const T* first(KernelContext& c, In in, int64_t width, const std::shared_ptr<Tensor>& rows) const {
+    if (!in) return nullptr;
+    T* to = sized<T>(rows, steps_.widest(), width);
+    steps_.gather_first(c, c[in].template data<T>(), width, to);
+    return to;
+  }
+
+  void step(KernelContext& c, int64_t t, const T* state, const T* cell) {
+    const int64_t n = steps_.rows(t), at = steps_.begin(t), d = d_;
+    T* part = sized<T>(part_, n, 4 * d);
+    if (state) by_state_->run(c, {.m = n, .n = 4 * d, .k = p_}, state, c[weight_].data<T>(), part);
+    const Peepholes<T> peep(c[bias_].data<T>(), d, with_.peepholes);
+    each_row(c, n, 4 * d, [&](int64_t k) {
+      T* g = gates_ + (at + k) * 4 * d;
+      if (state) add_to(part + k * 4 * d, 4 * d, g);
+      cell_row(peep, cell ? cell + k * d : nullptr, g, all_cells_ + (at + k) * d, hidden_ + (at + k) * d);
+    });
+    if (!with_.projected) return;
+    T* to = carried_ + at * p_;
+    by_projection_->run(c, {.m = n, .n = p_, .k = d}, hidden_ + at * d, c[projection_].data<T>(), to);
+    activate(with_.projection, to, n * p_);
+    clip(static_cast<T>(with_.proj_clip), to, n * p_);
+  }
+
+  void cell_row(const Peepholes<T>& peep, const T* before, T* g, T* cell, T* hidden) const {
+    const int64_t d = d_;
+    T *candidate = g, *in = g + d, *forget = g + 2 * d, *out = g + 3 * d;
+    if (peep.input && before) {
+      for (int64_t j = 0; j < d; ++j) {
+        in[j] += peep.input[j] * before[j];
+        forget[j] += peep.forget[j] * before[j];
+      }
+    }
+    activate(with_.candidate, candidate, d);
+    activate(with_.gate, in, 2 * d);
+    for (int64_t j = 0; j < d; ++j) cell[j] = in[j] * candidate[j] + (before ? forget[j] * before[j] : T{0});
+    clip(static_cast<T>(with_.cell_clip), cell, d);
+    if (peep.output) {
+      for (int64_t j = 0; j < d; ++j) out[j] += peep.output[j] * cell[j];
+    }
+    activate(with_.gate, out, d);
+    std::copy(cell, cell + d, hidden);
+    activate(with_.cell, hidden, d);
+    for (int64_t j = 0; j < d; ++j) hidden[j] *= out[j];
+  }
+
+  LstmOptions with_;
+  In x_, h0_, c0_, weight_, projection_, bias_;
+  Out result_, cell_, gate_, cells_, states_;
+  int64_t p_ = 0, d_ = 0;
+  T *gates_ = nullptr, *all_cells_ = nullptr, *hidden_ = nullptr, *carried_ = nullptr;
+  Steps steps_;
+  std::shared_ptr<Tensor> hidden_rows_ = std::make_shared<Tensor>(), carried_rows_ = std::make_shared<Tensor>(),
+                          state_rows_ = std::make_shared<Tensor>(), cell_rows_ = std::make_shared<Tensor>(),
+                          part_ = std::make_shared<Tensor>();
+  std::shared_ptr<Gemm<T>> by_state_ = std::make_shared<Gemm<T>>(), by_projection_ = std::make_shared<Gemm<T>>();
+};
+
+}  // namespace
+
+template <class T> Kernel lstm_forward(const KernelArgs& op) { return Forward<T>(op); }
+template Kernel lstm_forward<float>(const KernelArgs&);
+template Kernel lstm_forward<double>(const KernelArgs&);
+
+}  // namespace anabranch::sequence

@@ -1,0 +1,107 @@
+// What recurrent layers over sequences share: activations by name, and the order in which rows are worked on. Step t
+// takes row t of every sequence that is long enough. Sequences are sorted by length, the longest first, so that the
+// rows of a step lie side by side and follow those of the step before: row k of step t comes after row k of step t - 1.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ops/kernels/gemm.h"
+#include "ops/sequence/offsets.h"
+
+namespace anabranch::sequence {
+
+enum class Act : int32_t { kIdentity = 0, kSigmoid = 1, kTanh = 2, kRelu = 3 };
+
+Act act_named(const std::string& name);                                  // InvalidArgument for any other name
+template <class T> void activate(Act act, T* x, int64_t n);              // in place
+template <class T> void act_grad(Act act, const T* y, T* g, int64_t n);  // g becomes g f'(x), where y = f(x)
+
+// An attribute that names an activation.
+OpDef& act_attr(OpDef& def, const char* name, const char* preset, const char* what);
+
+class Steps {
+ public:
+  void cut(const Offsets& o, bool reverse);
+
+  int64_t count() const { return static_cast<int64_t>(begin_.size()) - 1; }
+  int64_t begin(int64_t t) const { return begin_[static_cast<size_t>(t)]; }
+  int64_t rows(int64_t t) const { return begin(t + 1) - begin(t); }
+  int64_t widest() const { return count() > 0 ? rows(0) : 0; }
+
+  // Rows of a tensor with sequences, in the order of steps, and back.
+  template <class T> void gather(KernelContext& c, const T* from, int64_t width, T* to) const {
+    copy_rows(c, from, width, to, rows_, true);
+  }
+  template <class T> void scatter(KernelContext& c, const T* from, int64_t width, T* to) const {
+    copy_rows(c, from, width, to, rows_, false);
+  }
+  // One row for each sequence, in the order of step 0, and back. Empty sequences have no place in it.
+  template <class T> void gather_first(KernelContext& c, const T* from, int64_t width, T* to) const {
+    copy_rows(c, from, width, to, sequences_, true);
+  }
+  template <class T> void scatter_first(KernelContext& c, const T* from, int64_t width, T* to) const {
+    copy_rows(c, from, width, to, sequences_, false);
+  }
+  // The row before each row, in the order of steps: `first` (or zeros) before step 0.
+  template <class T> void previous(const T* rows, const T* first, int64_t width, T* to) const {
+    const int64_t n = widest();
+    if (count() == 0) return;
+    if (first) {
+      std::copy(first, first + n * width, to);
+    } else {
+      std::fill(to, to + n * width, T{0});
+    }
+    for (int64_t t = 1; t < count(); ++t) {
+      std::copy(rows + begin(t - 1) * width, rows + (begin(t - 1) + this->rows(t)) * width, to + begin(t) * width);
+    }
+  }
+
+ private:
+  template <class T>
+  static void copy_rows(KernelContext& c, const T* from, int64_t width, T* to, const std::vector<int64_t>& places,
+                        bool gather) {
+    const auto n = static_cast<int64_t>(places.size());
+    c.parallel_for(n, 16384 / std::max<int64_t>(1, width) + 1, [=, &places](int64_t b, int64_t e) {
+      for (int64_t p = b; p < e; ++p) {
+        const int64_t at = places[static_cast<size_t>(p)];
+        const T* row = from + (gather ? at : p) * width;
+        std::copy(row, row + width, to + (gather ? p : at) * width);
+      }
+    });
+  }
+
+  std::vector<int64_t> rows_;       // of each position in the order of steps
+  std::vector<int64_t> sequences_;  // of each row of step 0
+  std::vector<int64_t> begin_;
+};
+
+// fn(row) for the rows of one step.
+template <class Fn> void each_row(KernelContext& c, int64_t rows, int64_t width, Fn&& fn) {
+  c.parallel_for(rows, 8192 / std::max<int64_t>(1, width) + 1, [&](int64_t b, int64_t e) {
+    for (int64_t k = b; k < e; ++k) fn(k);
+  });
+}
+
+template <class T> void add_to(const T* from, int64_t n, T* to) {
+  for (int64_t i = 0; i < n; ++i) to[i] += from[i];
+}
+
+// sums[j] += the sum of column j.
+template <class T> void add_columns(const T* x, int64_t rows, int64_t width, T* sums) {
+  for (int64_t r = 0; r < rows; ++r) add_to(x + r * width, width, sums);
+}
+
+template <class T> T* sized(const std::shared_ptr<Tensor>& t, int64_t rows, int64_t width) {
+  t->resize(Shape{rows, width}, dtype_of<T>);
+  return t->mutable_data<T>();
+}
+
+// rows * width, where both are known.
+inline int64_t rows_of(int64_t rows, int64_t width) {
+  return rows == kUnknown || width == kUnknown ? kUnknown : rows * width;
+}
+
+// The initial state: one row for each sequence.
+void check_first(const InferContext& c, const char* slot, const char* input, int64_t width);
+
+}  // namespace anabranch::sequence
