@@ -1,4 +1,4 @@
 """Readers of data sets that are on this machine; nothing is downloaded."""
-from . import criteo, mnist
+from . import criteo, mnist, r_packages
 
-__all__ = ["criteo", "mnist"]
+__all__ = ["criteo", "mnist", "r_packages"]
