@@ -99,6 +99,7 @@ void bind_strategies(nb::module_& m) {
       .def_rw("fuse_all_optimizer_ops", &B::fuse_all_optimizer_ops)
       .def_rw("fuse_all_reduce_ops", &B::fuse_all_reduce_ops, nb::arg().none())
       .def_rw("fuse_broadcast_ops", &B::fuse_broadcast_ops, nb::arg().none())
+      .def_rw("use_bfloat16", &B::use_bfloat16)
       .def_rw("enable_auto_fusion", &B::enable_auto_fusion)
       .def_rw("sync_batch_norm", &B::sync_batch_norm)
       .def_rw("memory_optimize", &B::memory_optimize, nb::arg().none())

@@ -25,6 +25,7 @@ struct BuildStrategy {
   std::optional<bool> fuse_all_optimizer_ops;
   std::optional<bool> fuse_all_reduce_ops;
   std::optional<bool> fuse_broadcast_ops;  // nothing to do on CPU: replicas share their parameters
+  bool use_bfloat16 = false;               // products of fully connected layers take operands rounded to bfloat16
   bool enable_auto_fusion = false;
   bool sync_batch_norm = false;
   std::optional<bool> memory_optimize;

@@ -23,6 +23,7 @@ const std::vector<Pass>& pipeline() {
       // several nodes become one
       kFuseEmbeddings,
       kFuseFc,
+      kBfloat16Products,
       kFuseElementwise,
       kFuseAllReduce,
       kFuseOptimizers,

@@ -89,6 +89,11 @@ class BuildStrategy(Strategy):
     fuse_broadcast_ops = Field(
         True, bool,
         "bool or None: nothing to do on CPU: replicas share their parameters. Default True.", optional=True)
+    use_bfloat16 = Field(
+        False, bool,
+        "bool: matrix products of fully connected layers (``mul``), forward and backward, round their operands to "
+        "bfloat16 where the processor has instructions for it; sums, gradients, parameters and optimizer state stay "
+        "float32. ``explain()`` says whether it was done. Not in Fluid. Default False.")
     enable_auto_fusion = Field(False, bool, "bool: kernels generated at run time, for GPUs only. Default False.")
     sync_batch_norm = Field(
         False, bool,

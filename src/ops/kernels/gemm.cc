@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "ops/kernels/bfloat16.h"
 #include "ops/kernels/dnnl.h"
 #include "ops/kernels/simd.h"
 
@@ -16,6 +17,7 @@ namespace {
 constexpr int64_t kSmallWork = 4096;    // below this a library call costs more than the product
 constexpr double kPieceWork = 1 << 21;  // large pieces: each packs the operand that it shares
 constexpr double kWorthTwo = 1 << 19;   // from here on two workers are faster than one: about 5 us
+constexpr double kPieceLength = 64;     // rows or columns: shorter ones spend too much on packing the other operand
 constexpr double kMaxPieces = 16;
 constexpr size_t kMaxShapesKept = 64;
 
@@ -33,14 +35,20 @@ struct Cut {
   explicit Cut(const GemmDims& d) : by_rows(d.m >= d.n) {
     const int64_t length = by_rows ? d.m : d.n;
     const double work = static_cast<double>(d.m) * static_cast<double>(d.n) * static_cast<double>(d.k);
-    const auto wanted = static_cast<int64_t>(std::clamp(work / kPieceWork, work < kWorthTwo ? 1.0 : 2.0, kMaxPieces));
+    const double most = std::clamp(static_cast<double>(length) / kPieceLength, 2.0, kMaxPieces);
+    const auto wanted = static_cast<int64_t>(std::clamp(work / kPieceWork, work < kWorthTwo ? 1.0 : 2.0, most));
     step = ((length + wanted - 1) / wanted + 15) / 16 * 16;  // whole blocks of the library's inner kernels
     count = (length + step - 1) / step;
   }
 };
 
-template <class T> struct Operands {
-  const T *a, *b;
+// Elements from the first to the last of `batch` stored matrices.
+int64_t extent(int64_t rows, int64_t cols, int64_t ld, int64_t batch, int64_t stride) {
+  return (batch - 1) * stride + (rows - 1) * ld + cols;
+}
+
+template <class In, class T> struct Operands {
+  const In *a, *b;
   T* out;
 };
 
@@ -50,14 +58,15 @@ GemmDims piece_dims(const Cut& cut, int64_t i, GemmDims d) {
   return d;
 }
 
-template <class T> Operands<T> piece_operands(const Cut& cut, int64_t i, const GemmDims& d, const Operands<T>& p) {
+template <class In, class T>
+Operands<In, T> piece_operands(const Cut& cut, int64_t i, const GemmDims& d, const Operands<In, T>& p) {
   const int64_t from = i * cut.step;
   if (cut.by_rows) return {p.a + from * (d.trans_a ? 1 : d.ld_a), p.b, p.out + from * d.ld_c};
   return {p.a, p.b + from * (d.trans_b ? d.ld_b : 1), p.out + from};
 }
 
 // Row i of C is the sum of rows of B weighted by row i of A; with B transposed, of dot products. k ascends in both.
-template <class T> void plain_product(const GemmDims& d, T alpha, const Operands<T>& p) {
+template <class T> void plain_product(const GemmDims& d, T alpha, const Operands<T, T>& p) {
   const int64_t a_row = d.trans_a ? 1 : d.ld_a, a_col = d.trans_a ? d.ld_a : 1;
   for (int64_t i = 0; i < d.m; ++i) {
     const T* a = p.a + i * a_row;
@@ -95,15 +104,16 @@ void finish(const GemmEpilogue& e, const GemmDims& d, int64_t column, float* out
 // the same time as others.
 class DnnlProduct {
  public:
-  DnnlProduct(const GemmDims& d, float alpha) {
+  DnnlProduct(const GemmDims& d, float alpha, Operand operand) {
     using dnnl::memory;
-    const auto desc = [](int64_t rows, int64_t cols, bool transposed, int64_t ld) {
-      const memory::dims strides = transposed ? memory::dims{1, ld} : memory::dims{ld, 1};
-      return memory::desc({rows, cols}, memory::data_type::f32, strides);
+    using Type = memory::data_type;
+    const auto desc = [](int64_t rows, int64_t cols, bool transposed, int64_t ld, Type type) {
+      return memory::desc({rows, cols}, type, transposed ? memory::dims{1, ld} : memory::dims{ld, 1});
     };
-    a_ = desc(d.m, d.k, d.trans_a, d.ld_a);
-    b_ = desc(d.k, d.n, d.trans_b, d.ld_b);
-    c_ = desc(d.m, d.n, false, d.ld_c);
+    const Type in = operand == Operand::kBfloat16 ? Type::bf16 : Type::f32;
+    a_ = desc(d.m, d.k, d.trans_a, d.ld_a, in);
+    b_ = desc(d.k, d.n, d.trans_b, d.ld_b, in);
+    c_ = desc(d.m, d.n, false, d.ld_c, Type::f32);
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     if (alpha != 1.0f) attr.set_output_scales(0, {alpha});
@@ -120,11 +130,11 @@ class DnnlProduct {
     }
   }
 
-  void run(size_t piece, const Operands<float>& p) {
+  template <class In> void run(size_t piece, const Operands<In, float>& p) {
     Slot& s = slots_[piece];
     // The library takes inputs by pointers to mutable data; it does not write them.
-    s.a.set_data_handle(const_cast<float*>(p.a));
-    s.b.set_data_handle(const_cast<float*>(p.b));
+    s.a.set_data_handle(const_cast<In*>(p.a));
+    s.b.set_data_handle(const_cast<In*>(p.b));
     s.c.set_data_handle(p.out);
     const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, s.a.get()},
                                     {DNNL_ARG_WEIGHTS, s.b.get()},
@@ -152,7 +162,7 @@ struct DimsLess {
 }  // namespace
 
 template <class T> struct Gemm<T>::Impl {
-  explicit Impl(double factor) : alpha(static_cast<T>(factor)) {}
+  Impl(double factor, Operand o) : alpha(static_cast<T>(factor)), operand(o) {}
 
   // Pieces of one run come in two shapes: the full one and the shorter last one.
   void prepare(const GemmDims& d, const Cut& cut, int64_t tasks) {
@@ -165,25 +175,54 @@ template <class T> struct Gemm<T>::Impl {
 
   DnnlProduct* product(const GemmDims& d, int64_t tasks) {
     auto& made = products[d];
-    if (!made) made = std::make_unique<DnnlProduct>(d, static_cast<float>(alpha));
+    if (!made) made = std::make_unique<DnnlProduct>(d, static_cast<float>(alpha), operand);
     made->reserve(static_cast<size_t>(tasks));
     return made.get();
   }
 
-  void run_piece(const GemmDims& d, const Operands<T>& p, bool library, bool is_last, int64_t task) {
+  template <class In>
+  void run_piece(const GemmDims& d, const Operands<In, T>& p, bool library, bool is_last, int64_t task) {
     if constexpr (std::is_same_v<T, float>) {
       if (library) return (is_last ? last : full)->run(static_cast<size_t>(task), p);
     }
-    plain_product<T>(d, alpha, p);
+    if constexpr (std::is_same_v<In, T>) plain_product<T>(d, alpha, p);
+  }
+
+  template <class In>
+  void run(const KernelContext& c, const GemmDims& d, const Operands<In, T>& all, bool library,
+           const GemmEpilogue& epilogue) {
+    const Cut cut(d);
+    // A task is a run of pieces, long enough to be worth its hand-off when the matrices of a batch are small.
+    const int64_t pieces = d.batch * cut.count;
+    const double piece_work = static_cast<double>(d.m * d.n) * static_cast<double>(std::max<int64_t>(d.k, 1)) /
+                              static_cast<double>(cut.count);
+    const int64_t per_task = std::max((pieces + 63) / 64, static_cast<int64_t>(kWorthTwo / 2 / piece_work) + 1);
+    const int64_t tasks = (pieces + per_task - 1) / per_task;
+    if (library) prepare(d, cut, tasks);
+    c.parallel_for(tasks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        for (int64_t i = task * per_task; i < std::min(pieces, (task + 1) * per_task); ++i) {
+          const int64_t matrix = i / cut.count, piece = i % cut.count;
+          const Operands<In, T> whole = {all.a + matrix * d.batch_stride_a, all.b + matrix * d.batch_stride_b,
+                                         all.out + matrix * d.batch_stride_c};
+          const GemmDims part = piece_dims(cut, piece, d);
+          const Operands<In, T> at = piece_operands(cut, piece, d, whole);
+          run_piece(part, at, library, piece + 1 == cut.count, task);
+          if constexpr (std::is_same_v<T, float>) finish(epilogue, part, cut.by_rows ? 0 : piece * cut.step, at.out);
+        }
+      }
+    });
   }
 
   T alpha;
+  Operand operand;
+  std::vector<uint16_t> a16, b16;  // operands in bfloat16
   GemmDims prepared;
   DnnlProduct *full = nullptr, *last = nullptr;
   std::map<GemmDims, std::unique_ptr<DnnlProduct>, DimsLess> products;
 };
 
-template <class T> Gemm<T>::Gemm(double alpha) : impl_(std::make_unique<Impl>(alpha)) {}
+template <class T> Gemm<T>::Gemm(double alpha, Operand operand) : impl_(std::make_unique<Impl>(alpha, operand)) {}
 template <class T> Gemm<T>::~Gemm() = default;
 
 template <class T>
@@ -191,28 +230,18 @@ void Gemm<T>::run(const KernelContext& c, const GemmDims& dims, const T* a, cons
                   const GemmEpilogue& epilogue) {
   if (dims.m == 0 || dims.n == 0 || dims.batch == 0) return;
   const GemmDims d = with_strides(dims);
-  const Cut cut(d);
   const bool library = std::is_same_v<T, float> && d.k > 0 && d.m * d.n > kSmallWork / d.k;
-  // A task is a run of pieces, long enough to be worth its hand-off when the matrices of a batch are small.
-  const int64_t pieces = d.batch * cut.count;
-  const double piece_work =
-      static_cast<double>(d.m * d.n) * static_cast<double>(std::max<int64_t>(d.k, 1)) / static_cast<double>(cut.count);
-  const int64_t per_task = std::max((pieces + 63) / 64, static_cast<int64_t>(kWorthTwo / 2 / piece_work) + 1);
-  const int64_t tasks = (pieces + per_task - 1) / per_task;
-  if (library) impl_->prepare(d, cut, tasks);
-  c.parallel_for(tasks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      for (int64_t i = task * per_task; i < std::min(pieces, (task + 1) * per_task); ++i) {
-        const int64_t matrix = i / cut.count, piece = i % cut.count;
-        const Operands<T> whole = {a + matrix * d.batch_stride_a, b + matrix * d.batch_stride_b,
-                                   out + matrix * d.batch_stride_c};
-        const GemmDims part = piece_dims(cut, piece, d);
-        const Operands<T> at = piece_operands(cut, piece, d, whole);
-        impl_->run_piece(part, at, library, piece + 1 == cut.count, task);
-        if constexpr (std::is_same_v<T, float>) finish(epilogue, part, cut.by_rows ? 0 : piece * cut.step, at.out);
-      }
+  if constexpr (std::is_same_v<T, float>) {
+    if (library && impl_->operand == Operand::kBfloat16) {
+      round_to_bfloat16(c, a, extent(d.trans_a ? d.k : d.m, d.trans_a ? d.m : d.k, d.ld_a, d.batch, d.batch_stride_a),
+                        impl_->a16);
+      round_to_bfloat16(c, b, extent(d.trans_b ? d.n : d.k, d.trans_b ? d.k : d.n, d.ld_b, d.batch, d.batch_stride_b),
+                        impl_->b16);
+      const Operands<uint16_t, T> all = {impl_->a16.data(), impl_->b16.data(), out};
+      return impl_->run(c, d, all, library, epilogue);
     }
-  });
+  }
+  impl_->run(c, d, Operands<T, T>{a, b, out}, library, epilogue);
 }
 
 template class Gemm<float>;

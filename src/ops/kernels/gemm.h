@@ -32,9 +32,11 @@ struct GemmEpilogue {
   void (*act)(const float* x, float* out, int64_t n) = nullptr;  // a loop of simd.h; null for none
 };
 
+enum class Operand { kFull, kBfloat16 };  // kBfloat16: float32 operands are rounded to it; sums stay float32
+
 template <class T> class Gemm {
  public:
-  explicit Gemm(double alpha = 1.0);
+  explicit Gemm(double alpha = 1.0, Operand operand = Operand::kFull);
   ~Gemm();
   void run(const KernelContext& c, const GemmDims& dims, const T* a, const T* b, T* out,
            const GemmEpilogue& epilogue = {});

@@ -53,7 +53,7 @@ AB_OP(fused_fc)
     })
     .no_grad("made when gradients are there already")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
-      const auto product = std::make_shared<Gemm<float>>();
+      const auto product = std::make_shared<Gemm<float>>(1.0, Flat::operand(op.op()));
       const In x = op.in("X"), y = op.in("Y"), bias = op.in("Bias");
       const Out out = op.out("Out");
       const UnaryLoop act = activation(op.attr<std::string>("activation")).forward;
@@ -90,7 +90,8 @@ AB_OP(fused_fc_grad)
     })
     .no_grad(kNoSecondOrder)
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
-      const auto of_x = std::make_shared<Gemm<float>>(), of_y = std::make_shared<Gemm<float>>();
+      const Operand operand = Flat::operand(op.op());
+      const auto of_x = std::make_shared<Gemm<float>>(1.0, operand), of_y = std::make_shared<Gemm<float>>(1.0, operand);
       const In x = op.in("X"), y = op.in("Y"), out = op.in("Out"), dout = op.in("Out@GRAD");
       const Out dsum = op.out("Sum@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"), dbias = op.out("Bias@GRAD");
       const Activation& act = activation(op.attr<std::string>("activation"));

@@ -26,6 +26,10 @@ struct Flat {
     for (int i = y_cols; i < y.rank(); ++i) s.push_back(y[i]);
     return s;
   }
+  // The attribute is set by the pass bfloat16_products; no saved program has it.
+  static Operand operand(const ir::Op& op) {
+    return op.has_attr("bfloat16") && op.attr<bool>("bfloat16") ? Operand::kBfloat16 : Operand::kFull;
+  }
   GemmDims dims(const Shape& x, const Shape& y) const {
     return {.m = x.numel(0, x_cols), .n = y.numel(y_cols, y.rank()), .k = x.numel(x_cols, x.rank())};
   }

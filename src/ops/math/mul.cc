@@ -39,7 +39,7 @@ AB_OP(mul)
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const auto product = std::make_shared<Gemm<T>>();
+      const auto product = std::make_shared<Gemm<T>>(1.0, Flat::operand(op.op()));
       return [=, flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
         product->run(c, flat.dims(c[x].shape(), c[y].shape()), c[x].data<T>(), c[y].data<T>(),
                      c[out].mutable_data<T>());
@@ -65,7 +65,8 @@ AB_OP(mul_grad)
     .no_grad(kNoSecondOrder)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const auto of_x = std::make_shared<Gemm<T>>(), of_y = std::make_shared<Gemm<T>>();
+      const Operand operand = Flat::operand(op.op());
+      const auto of_x = std::make_shared<Gemm<T>>(1.0, operand), of_y = std::make_shared<Gemm<T>>(1.0, operand);
       return [=, flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dy = op.out("Y@GRAD")](KernelContext& c) {
         const GemmDims d = flat.dims(c[x].shape(), c[y].shape());

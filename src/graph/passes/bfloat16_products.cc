@@ -1,0 +1,40 @@
+// Matrix products of fully connected layers, forward and backward, take operands rounded to bfloat16 where the
+// processor has instructions for them. Sums, activations, gradients, and the parameters that optimizers update stay
+// float32.
+#include <memory>
+
+#include "base/cpu.h"
+#include "graph/passes/passes.h"
+
+namespace anabranch {
+namespace {
+
+bool is_product(const Graph& graph, const GraphNode& node) {
+  const std::string& type = node.op->type;
+  if (type != "fused_fc" && type != "fused_fc_grad" && type != "mul" && type != "mul_grad") return false;
+  return !node.ins.empty() && node.ins[0] >= 0 && graph.vars[node.ins[0]].desc.dtype == DType::kFloat32;
+}
+
+int run(Graph& graph, const PassContext&) {
+  int changes = 0;
+  for (GraphNode& node : graph.nodes) {
+    if (!is_product(graph, node)) continue;
+    auto op = std::make_shared<ir::Op>(*node.op);
+    op->attrs["bfloat16"] = true;
+    node.op = std::move(op);
+    ++changes;
+  }
+  return changes;
+}
+
+const char* skip(const PassContext& c) {
+  if (!c.build.use_bfloat16) return "use_bfloat16 is False";
+  return cpu_has_bfloat16() ? nullptr : "this processor has no instructions for bfloat16";
+}
+
+}  // namespace
+
+const Pass kBfloat16Products = {"bfloat16_products", "products take operands rounded to bfloat16",
+                                "relative 2^-8 an operand", skip, run};
+
+}  // namespace anabranch

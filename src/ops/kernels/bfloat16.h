@@ -1,0 +1,13 @@
+// float32 rounded to bfloat16, as the operands of products that are summed in float32.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "opdef/kernel_context.h"
+
+namespace anabranch {
+
+// To the nearest, ties to even; NaN stays NaN. `out` grows when it has to.
+void round_to_bfloat16(const KernelContext& c, const float* x, int64_t n, std::vector<uint16_t>& out);
+
+}  // namespace anabranch

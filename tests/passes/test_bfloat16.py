@@ -1,0 +1,100 @@
+"""Products on bfloat16 operands: by a flag only, near to float32, the same bits for any number of threads."""
+import numpy as np
+import pytest
+from models import Trained
+
+import anabranch.fluid as fluid
+
+layers = fluid.layers
+
+
+def perceptron(width=96, dtype="float32"):
+    def model():
+        x, y = fluid.data("x", [None, 40], dtype), fluid.data("y", [None, 1], dtype)
+        h = layers.fc(layers.fc(x, width, act="relu"), width, bias_attr=False)
+        loss = layers.mean(layers.square_error_cost(layers.fc(h, 1), y))
+        fluid.optimizer.SGD(0.01).minimize(loss)
+
+        def feed(rng):
+            x = rng.normal(0, 1, (64, 40)).astype(dtype)
+            return {"x": x, "y": x[:, :1] * x[:, 1:2]}
+        return loss, feed
+    return model
+
+
+def train(model, flag, threads=1, steps=4):
+    """Losses, the state behind them, and explain()."""
+    trained = Trained(model)
+    scope = fluid.Scope()
+    for name, value in trained.start.items():
+        scope.var(name).get_tensor().set(value, fluid.CPUPlace())
+    build, execution = fluid.BuildStrategy(), fluid.ExecutionStrategy()
+    build.use_bfloat16 = flag
+    execution.num_threads = threads
+    target = fluid.CompiledProgram(trained.main).with_data_parallel(
+        trained.loss.name, build, execution, places=fluid.cpu_places(1))
+    rng = np.random.RandomState(0)
+    losses = [trained.exe.run(target, feed=trained.feed(rng), fetch_list=[trained.loss], scope=scope)[0]
+              for _ in range(steps)]
+    return losses + [np.array(scope.find_var(n).get_tensor()) for n in trained.persistable], target.explain()
+
+
+def applied(told):
+    return "applied" in next(line for line in told.splitlines() if "bfloat16_products" in line)
+
+
+def needs_instructions():
+    if not applied(train(perceptron(), True, steps=1)[1]):
+        pytest.skip("this processor has no instructions for bfloat16")
+
+
+def test_off_by_default():
+    _, told = train(perceptron(), False, steps=1)
+    assert not applied(told) and "use_bfloat16 is False" in told
+
+
+def test_near_to_float32_but_rounded():
+    needs_instructions()
+    full, _ = train(perceptron(), False)
+    near, _ = train(perceptron(), True)
+    assert any((a != b).any() for a, b in zip(full, near))
+    for a, b in zip(full, near):
+        assert b.dtype == np.float32
+        np.testing.assert_allclose(a, b, rtol=0.02, atol=5e-3)
+
+
+def test_same_bits_for_any_number_of_threads():
+    needs_instructions()
+    want, _ = train(perceptron(200), True)
+    for threads in (2, 7):
+        got, _ = train(perceptron(200), True, threads)
+        for a, b in zip(want, got):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_operands_are_rounded_to_nearest_even():
+    """A product with the identity shows each operand as it was rounded."""
+    needs_instructions()
+    rng = np.random.RandomState(1)
+    x = np.concatenate([rng.normal(0, 10.0 ** rng.uniform(-30, 30, 4000)).astype("float32"),
+                        np.float32([0, -0.0, 1, 1 + 2.0 ** -8, 1 + 3 * 2.0 ** -8, np.inf, -np.inf, 3.3895314e38])])
+    x = np.resize(x, (80, 51)).astype("float32")
+    bits = x.view("uint32").astype("uint64")
+    want = ((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000).astype("uint32").view("float32")
+    want[np.isinf(x)] = x[np.isinf(x)]
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        out = layers.mul(fluid.data("x", [80, 51], "float32"), fluid.data("w", [51, 51], "float32"))
+    build = fluid.BuildStrategy()
+    build.use_bfloat16 = True
+    finite = np.where(np.isfinite(want), x, 0)
+    got, = fluid.Executor().run(fluid.CompiledProgram(main, build), fetch_list=[out],
+                                feed={"x": finite, "w": np.eye(51, dtype="float32")})
+    np.testing.assert_array_equal(got, np.where(np.isfinite(want), want, 0))
+
+
+def test_float64_stays():
+    full, _ = train(perceptron(dtype="float64"), False)
+    flagged, _ = train(perceptron(dtype="float64"), True)
+    for a, b in zip(full, flagged):
+        np.testing.assert_array_equal(a, b)
