@@ -803,6 +803,7 @@ case('gru_unit_t', lambda f, L: L.gru_unit(I(f, None, 6), X(f, None, 2, n='h'), 
 case('lstm_unit', lambda f, L: L.lstm_unit(X(f, None, 8), X(f, None, 5, n='h'), X(f, None, 5, n='c')))
 case('lstm_unit_all', lambda f, L: L.lstm_unit(X(f, 4, 8), X(f, 4, 5, n='h'), X(f, 4, 3, n='c'), 1.5, f.ParamAttr(name='w'), f.ParamAttr(name='b'), 'q'))
 case('lstm_unit_nobias', lambda f, L: L.lstm_unit(X(f, None, 8), X(f, None, 5, n='h'), X(f, None, 5, n='c'), bias_attr=False))
+case('lstm_unit_same', lambda f, L: L.lstm_unit(X(f, 4, 8), X(f, 4, 3, n='h'), X(f, 4, 3, n='c'), 1.5, f.ParamAttr(name='w'), f.ParamAttr(name='b'), 'q'))
 case('lstm_unit_rows', lambda f, L: L.lstm_unit(X(f, 4, 8), X(f, 5, 5, n='h'), X(f, 4, 3, n='c')))
 case('lstm_unit_rank', lambda f, L: L.lstm_unit(X(f, 4, 8, 1), X(f, 4, 5, n='h'), X(f, 4, 3, n='c')))
 case('lstm_unit_t', lambda f, L: L.lstm_unit(I(f), X(f, None, 5, n='h'), X(f, None, 5, n='c')))

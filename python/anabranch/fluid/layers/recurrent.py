@@ -81,7 +81,8 @@ def dynamic_lstm(input, size, h_0=None, c_0=None, param_attr=None, bias_attr=Non
 
 def dynamic_lstmp(input, size, proj_size, param_attr=None, bias_attr=None, use_peepholes=True, is_reverse=False,
                   gate_activation="sigmoid", cell_activation="tanh", candidate_activation="tanh",
-                  proj_activation="tanh", dtype="float32", name=None, h_0=None, c_0=None, cell_clip=None, proj_clip=None):
+                  proj_activation="tanh", dtype="float32", name=None, h_0=None, c_0=None, cell_clip=None,
+                  proj_clip=None):
     """As :func:`dynamic_lstm`, where a projection of the hidden state, r = q(h P), goes from step to step.
 
     Args:
@@ -240,10 +241,10 @@ def lstm_unit(x_t, hidden_t_prev, cell_t_prev, forget_bias=0.0, param_attr=None,
 
     Args:
         x_t (Variable): [N, M], float32 or float64.
-        hidden_t_prev (Variable): [N, S], h.
+        hidden_t_prev (Variable): [N, D], h.
         cell_t_prev (Variable): [N, D], c.
         forget_bias (float): added to f. Default 0.
-        param_attr (ParamAttr, optional): of the weight [M + S, 4 D].
+        param_attr (ParamAttr, optional): of the weight [M + D, 4 D].
         bias_attr (ParamAttr or bool, optional): of the bias [4 D].
         name (str, optional): stem of the names.
 
@@ -252,7 +253,7 @@ def lstm_unit(x_t, hidden_t_prev, cell_t_prev, forget_bias=0.0, param_attr=None,
 
     Raises:
         TypeError: an argument of another dtype.
-        ValueError: an argument without two axes, or of another number of rows.
+        ValueError: an argument without two axes, or of another number of rows; states of different widths.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -268,6 +269,9 @@ def lstm_unit(x_t, hidden_t_prev, cell_t_prev, forget_bias=0.0, param_attr=None,
         if len(value.shape) != 2 or value.shape[0] != x_t.shape[0]:
             raise InvalidValue("lstm_unit: %s has the shape %s, expected two axes and as many rows as x_t"
                                % (argument, list(value.shape)))
+    if hidden_t_prev.shape[1] != cell_t_prev.shape[1]:
+        raise InvalidValue("lstm_unit: hidden_t_prev is %s, cell_t_prev %s; they have equally many columns"
+                           % (list(hidden_t_prev.shape), list(cell_t_prev.shape)))
     if bias_attr is None:
         bias_attr = ParamAttr()
     helper = LayerHelper("lstm_unit", name=name)

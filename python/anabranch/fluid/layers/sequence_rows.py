@@ -13,8 +13,8 @@ def sequence_concat(input, name=None):
     """Sequence i of the result is sequence i of every input, one behind the other.
 
     Args:
-        input (list|tuple): Variables [rows, ...] with equally many sequences, float32, float64 or int64. They may differ
-            in the number of rows only.
+        input (list|tuple): Variables [rows, ...] with equally many sequences, float32, float64 or int64. They may
+            differ in the number of rows only.
         name (str, optional): stem of the result's name.
 
     Returns:
