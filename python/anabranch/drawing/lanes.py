@@ -1,5 +1,5 @@
 """What each thread did, as SVG: a lane a thread, a bar an operator, its width the time."""
-from xml.sax.saxutils import escape
+from html import escape
 
 from ..profiling.files import write_whole
 
@@ -39,10 +39,10 @@ def _bar(title, kind, begin, end, zero, scale, y, colours):
     what = "%s%s, %.1f us" % (title, " (help with a loop)" if kind == HELP else "", (end - begin) / 1e3)
     opacity = ' fill-opacity="0.45"' if kind == HELP else ""
     out = '<rect x="%.2f" y="%.1f" width="%.2f" height="%.0f" fill="%s"%s><title>%s</title></rect>' % (
-        x, y, width, BAR, colour, opacity, escape(what))
+        x, y, width, BAR, colour, opacity, escape(what, quote=False))
     if kind != HELP and width > 6.2 * len(title):
         out += '<text x="%.1f" y="%.1f" font-size="9.5" text-anchor="middle">%s</text>' % (
-            x + width / 2, y + BAR / 2 + 3.5, escape(title))
+            x + width / 2, y + BAR / 2 + 3.5, escape(title, quote=False))
     return out
 
 
@@ -82,7 +82,7 @@ def _legend(colours, y):
         if x + width > LEFT + WIDTH:
             break
         out.append('<rect x="%.0f" y="%.0f" width="11" height="11" fill="%s"/><text x="%.0f" y="%.0f" '
-                   'font-size="10">%s</text>' % (x, y - 9, colour, x + 15, y, escape(title)))
+                   'font-size="10">%s</text>' % (x, y - 9, colour, x + 15, y, escape(title, quote=False)))
         x += width
     return out
 

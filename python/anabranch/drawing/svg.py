@@ -1,5 +1,5 @@
 """SVG of a graph."""
-from xml.sax.saxutils import escape, quoteattr
+from html import escape
 
 from .layout import layout
 
@@ -10,6 +10,10 @@ CHARACTER = 5.8        # mean width of a character at the size of labels
 LINE = 13.0
 LAYER = 30.0           # between the boxes of two layers
 MARGIN = 12.0
+
+
+def _quoted(value):
+    return '"%s"' % escape(value)
 
 
 def _size(node):
@@ -73,12 +77,12 @@ def _head(graph):
     out, x = [], MARGIN
     if graph.title:
         out.append('<text x="%.0f" y="22" %s font-size="13" font-weight="bold">%s</text>'
-                   % (x, FONT, escape(graph.title)))
+                   % (x, FONT, escape(graph.title, quote=False)))
         x += len(graph.title) * 7.5 + 16
     for text, colour in graph.legend:
         out.append('<rect x="%.0f" y="13" width="12" height="10" fill=%s stroke="#666" stroke-width="0.6"/>'
                    '<text x="%.0f" y="22" %s font-size="10.5">%s</text>'
-                   % (x, quoteattr(colour), x + 16, FONT, escape(text)))
+                   % (x, _quoted(colour), x + 16, FONT, escape(text, quote=False)))
         x += len(text) * CHARACTER + 34
     return out
 
@@ -101,7 +105,7 @@ def _edge(where, sizes, tops, heights, bends, source, target, label):
         else:
             half = (ya + yb) / 2
             path += "C%.1f %.1f %.1f %.1f %.1f %.1f" % (xa + MARGIN, half, xb + MARGIN, half, xb + MARGIN, yb)
-    tip = "<title>%s</title>" % escape(label) if label else ""
+    tip = "<title>%s</title>" % escape(label, quote=False) if label else ""
     return '<path d="%s">%s</path>' % (path, tip) if tip else '<path d="%s"/>' % path
 
 
@@ -109,10 +113,10 @@ def _node(node, x, y, size):
     width, height = size
     radius = 3 if node.shape == "box" else height / 2
     out = ['<g><rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.1f" fill=%s stroke=%s/>'
-           % (x - width / 2, y - height / 2, width, height, radius, quoteattr(node.fill), quoteattr(node.stroke))]
+           % (x - width / 2, y - height / 2, width, height, radius, _quoted(node.fill), _quoted(node.stroke))]
     if node.tip:
-        out.append("<title>%s</title>" % escape(node.tip))
+        out.append("<title>%s</title>" % escape(node.tip, quote=False))
     for at, line in enumerate(node.lines):
         out.append('<text x="%.1f" y="%.1f">%s</text>'
-                   % (x, y - height / 2 + 4 + LINE * (at + 1) - 3.5, escape(line)))
+                   % (x, y - height / 2 + 4 + LINE * (at + 1) - 3.5, escape(line, quote=False)))
     return ["".join(out) + "</g>"]
