@@ -38,7 +38,7 @@ def _title(report, sorted_key, state):
              "Time unit: ms",
              "Sorted by %s in descending order" % SORTINGS[sorted_key][0],
              "",
-             "Total time: %.6g   (%d runs)" % (runs / 1e6, report.runs if runs else 0),
+             "Total time: %.6g%s" % (runs / 1e6, "   (runs: %d)" % report.runs if runs else ""),
              "  Computation time       Total: %-11.6g Ratio: %s" % (computing / 1e6, _percent(computing, runs)),
              "  Framework overhead     Total: %-11.6g Ratio: %s" % ((runs - computing) / 1e6,
                                                                     _percent(runs - computing, runs)),
