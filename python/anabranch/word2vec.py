@@ -1,15 +1,10 @@
 """Skip-gram with negative sampling as one layer, beside the graph that is written by hand in Fluid's layers."""
-from .fluid import layers
 from .fluid.errors import InvalidValue
 from .fluid.initializer import Constant, Uniform
-from .fluid.input import embedding
+from .fluid.layer_helper import LayerHelper
 from .fluid.param_attr import ParamAttr
 
 __all__ = ["skip_gram"]
-
-
-def _rows(ids, vocabulary, dim, name, initializer):
-    return embedding(ids, [vocabulary, dim], is_sparse=True, param_attr=ParamAttr(name, initializer=initializer))
 
 
 def skip_gram(context, centre, negatives, vocabulary, dim, present=None, shared_negatives=False,
@@ -48,31 +43,22 @@ def skip_gram(context, centre, negatives, vocabulary, dim, present=None, shared_
         >>> loss.shape
         (-1, 1)
     """
-    width, drawn = _checked(context, centre, negatives, vocabulary, dim, shared_negatives)
-    words = _rows(context, vocabulary, dim, input_table, Uniform(-0.5 / dim, 0.5 / dim))             # [n, w, d]
-    zeros = Constant(0.0)
-    if shared_negatives:
-        rows = _rows(layers.concat([centre, negatives], axis=1), vocabulary, dim, output_table, zeros)  # [n, 1 + k, d]
-        scores = layers.matmul(words, rows, transpose_y=True)                                        # [n, w, 1 + k]
-    else:
-        own = layers.matmul(words, _rows(centre, vocabulary, dim, output_table, zeros),
-                            transpose_y=True)                                                        # [n, w, 1]
-        rows = layers.reshape(_rows(negatives, vocabulary, dim, output_table, zeros), [-1, drawn, dim])
-        others = layers.matmul(layers.reshape(words, [-1, 1, dim]), rows, transpose_y=True)          # [n w, 1, k]
-        scores = layers.concat([own, layers.reshape(others, [-1, width, drawn])], axis=2)
-    right, wrong = layers.split(scores, [1, drawn], dim=2)
-    # - log sigmoid(x) = softplus(-x)
-    loss = layers.elementwise_add(layers.softplus(layers.scale(right, -1.0)),
-                                  layers.reduce_sum(layers.softplus(wrong), dim=2, keep_dim=True))
-    loss = layers.reshape(loss, [-1, width])
+    _check(context, centre, negatives, vocabulary, dim, shared_negatives)
+    helper = LayerHelper("skip_gram")
+    inputs = {"Context": context, "Centre": centre, "Negatives": negatives}
+    for slot, name, initializer in (("Words", input_table, Uniform(-0.5 / dim, 0.5 / dim)),
+                                    ("Contexts", output_table, Constant(0.0))):
+        attr = ParamAttr(name, initializer=initializer)
+        inputs[slot] = helper.create_parameter(attr=attr, shape=[vocabulary, dim], dtype="float32", is_bias=False)
     if present is not None:
-        loss = layers.elementwise_mul(loss, present)
-    return layers.reduce_sum(loss, dim=1, keep_dim=True)
+        inputs["Present"] = present
+    loss, slopes = (helper.create_variable_for_type_inference("float32") for _ in range(2))
+    helper.append_op(type="skip_gram", inputs=inputs, outputs={"Loss": loss, "Slopes": slopes},
+                     attrs={"shared": bool(shared_negatives), "is_sparse": True})
+    return loss
 
 
-
-def _checked(context, centre, negatives, vocabulary, dim, shared_negatives):
-    """(words a window, negatives a pair)."""
+def _check(context, centre, negatives, vocabulary, dim, shared_negatives):
     if vocabulary < 1 or dim < 1:
         raise InvalidValue("skip_gram: vocabulary and dim are at least 1, got %d and %d" % (vocabulary, dim))
     shapes = [tuple(v.shape) for v in (context, centre, negatives)]
@@ -83,4 +69,3 @@ def _checked(context, centre, negatives, vocabulary, dim, shared_negatives):
     drawn = given if shared_negatives else given // width
     if drawn < 1 or (not shared_negatives and given % width):
         raise InvalidValue("skip_gram: each of %d words needs as many negatives, got %d in all" % (width, given))
-    return width, drawn

@@ -119,3 +119,27 @@ case("center_loss", DRAWN, {"cluster_num": 4, "need_update": True}, center_loss,
      rtol=5e-6, hostile=False)
 case("center_loss", DRAWN, {"cluster_num": 4, "need_update": False}, center_loss, grad=("X",), grad_outs=("Loss",),
      name="fixed", rtol=5e-6, hostile=False)  # both: NumPy counts from the end, too
+
+
+def skip_gram(i, a):
+    context, drawn = i["Context"], i["Negatives"]
+    n, width = context.shape
+    drawn = np.repeat(drawn[:, None], width, 1) if a.get("shared") else drawn.reshape(n, width, -1)
+    targets = np.concatenate([np.repeat(i["Centre"][:, None], width, 1), drawn], 2)                # [N, W, 1 + K]
+    x = np.einsum("nwd,nwkd->nwk", i["Words"][context], i["Contexts"][targets])
+    own = np.arange(x.shape[2]) < 1
+    present = i.get("Present", np.ones((n, width), x.dtype))
+    loss = (np.log1p(np.exp(np.where(own, -x, x))).sum(2) * present).sum(1, keepdims=True)
+    return {"Loss": loss.astype(x.dtype), "Slopes": ((sigmoid(x) - own) * present[:, :, None]).astype(x.dtype)}
+
+
+WINDOWS = {"Words": real(6, 5), "Contexts": real(7, 5), "Context": np.array([[0, 2, 2], [5, 1, 0]]),
+           "Centre": np.array([[3], [6]])}
+OWN, IN_COMMON = integers(2, 6, hi=7), np.array([[1, 3, 1, 0], [2, 2, 5, 6]])
+for _name, _more, _attrs in (("own", {"Negatives": OWN}, {}), ("shared", {"Negatives": IN_COMMON}, {"shared": True}),
+                             ("filled", {"Negatives": OWN, "Present": np.array([[1.0, 0, 1], [0, 1, 0]])}, {})):
+    case("skip_gram", dict(WINDOWS, **_more), _attrs, skip_gram, rtol=1e-5, grad=("Words", "Contexts"),
+         grad_outs=("Loss",), name=_name, hostile=False,  # NumPy counts from the end, too
+         large=dict({k: v for k, v in WINDOWS.items() if k != "Centre"}, Context=integers(900, 3, hi=6),
+                    Centre=integers(900, 1, hi=7), Negatives=integers(900, 4 if _attrs else 6, hi=7),
+                    **({"Present": integers(900, 3, hi=2).astype("float64")} if "Present" in _more else {})))
