@@ -37,7 +37,7 @@ nb::object rows(GrowableTable& table, nb::handle array) {
   const Tensor keys = borrow_array(array);
   AB_CHECK(keys.dtype() == DType::kInt64 && keys.contiguous(), InvalidArgument, "keys are a row-major int64 array");
   Tensor out(Shape{keys.numel(), table.options().width}, DType::kFloat32);
-  sparse::RowGroups scratch;
+  sparse::KeyOrder scratch;
   table.pull(keys.data<int64_t>(), keys.numel(), {}, out.mutable_data<float>(), &scratch, nullptr);
   return array_view(std::move(out));
 }

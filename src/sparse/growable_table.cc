@@ -29,7 +29,7 @@ void check(const TableOptions& o) {
   AB_CHECK(o.admit_probability > 0 && o.admit_probability <= 1, InvalidArgument,
            "admit_probability is {}, expected a number in (0, 1]", o.admit_probability);
   AB_CHECK(o.expire_after >= 0 && o.expire_after < INT32_MAX, InvalidArgument, "expire_after is {}", o.expire_after);
-  const int64_t least = (int64_t{64} << TableShard::kBits) * record_stride(o) * 4;
+  const int64_t least = (int64_t{64} << KeyOrder::kBits) * record_stride(o) * 4;
   AB_CHECK(o.max_bytes == 0 || o.max_bytes >= least, InvalidArgument,
            "max_bytes is {}, rows of {} numbers need at least {}", o.max_bytes, o.width * (1 + o.moments), least);
 }
@@ -42,7 +42,7 @@ GrowableTable::GrowableTable(std::string name, const TableOptions& options)
   const bool blocks = options_.max_bytes == 0 || options_.max_bytes >= kLargeLimit;
   if (blocks) memory_ = std::make_shared<RecordMemory>();
   const int64_t budget = (options_.max_bytes - (options_.max_bytes && blocks ? kBlockBytes : 0)) / kShards;
-  for (size_t s = 0; s < kShards; ++s) {
+  for (int64_t s = 0; s < kShards; ++s) {
     parts_[s].shard = std::make_unique<TableShard>(options_, budget, s, memory_.get());
   }
 }
@@ -59,15 +59,15 @@ void GrowableTable::put(Value* value, std::shared_ptr<GrowableTable> table) {
   value->touch();
 }
 
-void GrowableTable::pull(const int64_t* keys, int64_t n, const Pull& how, float* out, RowGroups* scratch,
+void GrowableTable::pull(const int64_t* keys, int64_t n, const Pull& how, float* out, KeyOrder* scratch,
                          Parallel* parallel) {
-  scratch->read(keys, n, TableShard::kBits);
-  parallel_for(parallel, static_cast<int64_t>(kShards), 1, [&](int64_t begin, int64_t end) {
+  scratch->read(keys, n);
+  parallel_for(parallel, kShards, 1, [&](int64_t begin, int64_t end) {
     for (int64_t s = begin; s < end; ++s) {
-      if (scratch->size(s) == 0) continue;
+      if (scratch->count(s) == 0) continue;
       Part& part = parts_[static_cast<size_t>(s)];
       const std::lock_guard held(part.lock);
-      part.shard->pull(keys, scratch->places(s), scratch->size(s), how, out);
+      part.shard->pull(scratch->begin(s), scratch->count(s), how, out);
     }
   });
   if (how.train && options_.max_bytes) tell_what_was_dropped();
@@ -78,25 +78,18 @@ void GrowableTable::update(const int64_t* keys, int64_t n, const float* grads, c
   AB_CHECK(static_cast<int32_t>(how.rule) == options_.moments, InvalidArgument,
            "table {} keeps {} moments a row, the rule needs {}", name_, options_.moments,
            static_cast<int32_t>(how.rule));
-  RowGroups& groups = scratch->groups;
-  groups.read(keys, n, TableShard::kBits);
-  scratch->records.resize(static_cast<size_t>(n));
-  parallel_for(parallel, static_cast<int64_t>(kShards), 1, [&](int64_t begin, int64_t end) {
+  KeyOrder& order = scratch->order;
+  order.read(keys, n);
+  scratch->groups.resize(static_cast<size_t>(n));
+  scratch->next.resize(static_cast<size_t>(n));
+  RecordUpdate u = how;
+  u.grads = grads;
+  parallel_for(parallel, kShards, 1, [&](int64_t begin, int64_t end) {
     for (int64_t s = begin; s < end; ++s) {
       Part& part = parts_[static_cast<size_t>(s)];
-      RecordUpdate u = how;
-      float** records = scratch->records.data() + (groups.places(s) - groups.places(0));
       const std::lock_guard held(part.lock);
-      const RowGroups::Piece piece = groups.group(s);
-      part.shard->find(piece.rows, piece.count, records);
-      u.records = records;
-      u.first = piece.first;
-      u.next = groups.next();
-      u.grads = grads;
-      u.count = piece.count;
-      u.width = options_.width;
-      update_records(u);
-      part.shard->tick();
+      part.shard->update(order.begin(s), order.count(s), u, scratch->groups.data() + order.first(s),
+                         scratch->next.data());
     }
   });
 }

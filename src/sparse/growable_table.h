@@ -11,9 +11,12 @@
 #include "base/parallel.h"
 #include "core/value.h"
 #include "sparse/record_loops.h"
-#include "sparse/row_groups.h"
 #include "sparse/spin_lock.h"
 #include "sparse/table_shard.h"
+
+namespace anabranch::io {
+class AtomicFile;
+}  // namespace anabranch::io
 
 namespace anabranch::sparse {
 
@@ -32,12 +35,13 @@ class GrowableTable {
 
   // Rows of n keys into out; zeros for keys without a row. `scratch` is the caller's, kept between calls for its
   // memory.
-  void pull(const int64_t* keys, int64_t n, const Pull& how, float* out, RowGroups* scratch, Parallel* parallel);
+  void pull(const int64_t* keys, int64_t n, const Pull& how, float* out, KeyOrder* scratch, Parallel* parallel);
   // Updates the rows of n keys, which may repeat, by rule, rate, betas and epsilon of `how` from n gradients. Keys
   // without a row are passed over. Rows that were not seen for too long go.
   struct Scratch {
-    RowGroups groups;
-    std::vector<float*> records;
+    KeyOrder order;
+    std::vector<RecordGroup> groups;
+    std::vector<int32_t> next;
   };
   void update(const int64_t* keys, int64_t n, const float* grads, const RecordUpdate& how, Scratch* scratch,
               Parallel* parallel);
@@ -54,7 +58,7 @@ class GrowableTable {
   static std::shared_ptr<GrowableTable> open(const std::string& name, const std::string& path);
 
  private:
-  static constexpr size_t kShards = size_t{1} << TableShard::kBits;
+  static constexpr int64_t kShards = KeyOrder::kShards;
   struct Part {
     SpinLock lock;
     std::unique_ptr<TableShard> shard;
@@ -62,11 +66,12 @@ class GrowableTable {
   class HoldAll;
 
   void tell_what_was_dropped();
+  void write(bool with_moments, io::AtomicFile* file);
 
   const std::string name_;
   const TableOptions options_;
   std::shared_ptr<RecordMemory> memory_;
-  std::array<Part, kShards> parts_;
+  std::array<Part, size_t{kShards}> parts_;
   std::atomic<int64_t> tell_at_{1};  // keys dropped
 };
 

@@ -21,17 +21,29 @@ template <class D> HWY_INLINE hn::Vec<D> gradient(D d, const RecordUpdate& u, in
   return sum;
 }
 
+constexpr int64_t kAhead = 16, kLineFloats = 16;
+
+HWY_INLINE void prefetch(const RecordUpdate& u, int64_t i, int64_t floats) {
+  if (i >= u.count) return;
+  const RecordGroup& g = u.groups[i];
+  for (int64_t j = 0; j < floats; j += kLineFloats) __builtin_prefetch(g.record + j, 1);
+  for (int64_t j = 0; j < u.width; j += kLineFloats) __builtin_prefetch(u.grads + g.first * u.width + j);
+}
+
 // step(d, gradient, row, moments...) for whole vectors of d from element j on; returns where they end.
 template <class D, class Step>
 HWY_INLINE int64_t whole_vectors(D d, const RecordUpdate& u, int64_t i, int64_t j, Step&& step) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (; j + lanes <= u.width; j += lanes) step(d, gradient(d, u, u.first[i], j), u.records[i] + j);
+  const RecordGroup& g = u.groups[i];
+  for (; j + lanes <= u.width; j += lanes) step(d, gradient(d, u, g.first, j), g.record + j);
   return j;
 }
 
 template <class Step> HWY_INLINE void each_record(const RecordUpdate& u, Step&& step) {
+  const int64_t floats = u.width * (1 + static_cast<int64_t>(u.rule));
+  for (int64_t i = 0; i < u.count && i < kAhead; ++i) prefetch(u, i, floats);
   for (int64_t i = 0; i < u.count; ++i) {
-    if (!u.records[i]) continue;
+    prefetch(u, i + kAhead, floats);
     int64_t j = whole_vectors(hn::ScalableTag<float>(), u, i, 0, step);
     j = whole_vectors(hn::CappedTag<float, 4>(), u, i, j, step);
     whole_vectors(hn::CappedTag<float, 1>(), u, i, j, step);

@@ -1,5 +1,6 @@
 #include "sparse/spin_lock.h"
 
+#include <chrono>
 #include <thread>
 
 #if defined(__x86_64__)
@@ -22,7 +23,9 @@ void pause() {
 void SpinLock::lock() {
   for (int spins = 0; taken_.exchange(true, std::memory_order_acquire);) {
     while (taken_.load(std::memory_order_relaxed)) {
-      if (++spins > 256) {
+      if (++spins > 4096) {  // a table that is being written to a file
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      } else if (spins > 256) {
         std::this_thread::yield();
       } else {
         pause();

@@ -78,7 +78,7 @@ class Reader {
     AB_CHECK(file_.good() && std::memcmp(h.magic, kMagic, sizeof(kMagic)) == 0, InvalidArgument,
              "{} is no file of a growable table", path);
     AB_CHECK(h.width > 0 && h.width <= 65536 && h.moments >= 0 && h.moments <= 2 && h.clock > 0 &&
-                 h.clock <= UINT32_MAX && h.rows >= 0,
+                 h.clock <= INT32_MAX && h.rows >= 0,
              InvalidArgument, "{} is damaged: its header makes no sense", path);
     const int64_t row_bytes = 12 + floats() * 4, left = size - static_cast<int64_t>(sizeof(h));
     AB_CHECK(left / row_bytes == h.rows && left % row_bytes == 0, InvalidArgument,
@@ -104,7 +104,7 @@ class Reader {
 
 }  // namespace
 
-void GrowableTable::save(const std::string& path, bool with_moments) {
+void GrowableTable::write(bool with_moments, io::AtomicFile* file) {
   const HoldAll held(*this);
   std::vector<Entry> entries;
   for (const Part& part : parts_) {
@@ -115,7 +115,6 @@ void GrowableTable::save(const std::string& path, bool with_moments) {
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
   const int32_t moments = with_moments ? options_.moments : 0;
   const Header header = header_of(options_, moments, static_cast<int64_t>(entries.size()), parts_[0].shard->clock());
-  io::AtomicFile file(path);
   std::string buffer;
   append(&buffer, &header, sizeof(header));
   for (const Entry& e : entries) {
@@ -123,13 +122,17 @@ void GrowableTable::save(const std::string& path, bool with_moments) {
     append(&buffer, &e.seen, sizeof(e.seen));
     append(&buffer, e.record, static_cast<size_t>(options_.width * (1 + moments)) * sizeof(float));
     if (buffer.size() < kWriteBytes) continue;
-    file.write(buffer);
+    file->write(buffer);
     buffer.clear();
   }
-  file.write(buffer);
+  file->write(buffer);
+}
+
+void GrowableTable::save(const std::string& path, bool with_moments) {
   std::vector<io::AtomicFile> files;
-  files.push_back(std::move(file));
-  io::commit_all(&files);
+  files.emplace_back(path);
+  write(with_moments, &files.back());
+  io::commit_all(&files);  // others use the table again while the disk works
 }
 
 void GrowableTable::load(const std::string& path) {
@@ -144,7 +147,7 @@ void GrowableTable::load(const std::string& path) {
     int64_t key = 0;
     uint32_t seen = 0;
     const float* numbers = file.next(&key, &seen);
-    float* record = fresh.parts_[hash_id(key) >> (64 - TableShard::kBits)].shard->restore(key, seen);
+    float* record = fresh.parts_[hash_id(key) >> (64 - KeyOrder::kBits)].shard->restore(key, seen);
     AB_CHECK(record != nullptr, ResourceExhausted, "{} holds {} rows, more than fit into the {} bytes of table {}",
              path, h.rows, options_.max_bytes, name_);
     std::copy(numbers, numbers + taken, record);

@@ -1,9 +1,11 @@
 #include "sparse/table_shard.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/tensor.h"
+#include "hwy/highway.h"
 #include "sparse/hash.h"
 
 namespace anabranch::sparse {
@@ -12,13 +14,14 @@ namespace {
 constexpr int64_t kLineFloats = 16;
 constexpr int64_t kFreeBytes = sizeof(uint32_t);  // of a row that may be on the list of free ones
 constexpr int64_t kChunkBytes = 256 << 10;        // of records
-constexpr double kFull = 0.85;                    // share of slots that may be taken
+constexpr double kFull = 0.79;                    // share of slots that may be taken
 constexpr uint64_t kFirstBuckets = 16;
-constexpr uint64_t kSmallIndex = 1 << 12;  // buckets up to which it grows faster
-constexpr int64_t kAhead = 12;             // keys between asking for a line and needing it
-constexpr int kCandidates = 8;             // rows of which the oldest is evicted
-constexpr int kTired = 64;                 // when as many are of the running step, so are nearly all
+constexpr uint64_t kSmallIndex = 64;  // buckets up to which it doubles; then it grows by an eighth
+constexpr int64_t kAhead = 32;        // keys between asking for a line and needing it
+constexpr int kCandidates = 8;        // rows of which the oldest is evicted
+constexpr int kTired = 64;            // when as many are of the running step, so are nearly all
 constexpr size_t kCounters = 1 << 16;
+constexpr uint32_t kMark = uint32_t{1} << 31;  // ages are smaller
 
 uint64_t scramble(uint64_t x) {  // splitmix64, Steele et al., OOPSLA 2014
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -27,6 +30,24 @@ uint64_t scramble(uint64_t x) {  // splitmix64, Steele et al., OOPSLA 2014
 }
 
 float unit(uint64_t bits) { return static_cast<float>(bits >> 40) * 0x1p-24f; }
+
+constexpr unsigned kAllSlots = 15;
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Bits of the slots of a bucket that hold a key, of those that hold any: sums of comparisons, so that nothing is
+// guessed.
+template <class T> unsigned equal_slots(const T* slots, T wanted) {
+  const auto bit = [&](int s) { return static_cast<unsigned>(slots[s] == wanted) << s; };
+  return bit(0) | bit(1) | bit(2) | bit(3);
+}
+
+// Faster than a call for the few lines of a row.
+void copy_floats(const float* from, int64_t n, float* to) {
+  const hn::FixedTag<float, 4> d;
+  int64_t j = 0;
+  for (; j + 4 <= n; j += 4) hn::StoreU(hn::LoadU(d, from + j), d, to + j);
+  for (; j < n; ++j) to[j] = from[j];
+}
 
 void prefetch_floats(const float* p, int64_t n) {
   for (int64_t j = 0; j < n; j += kLineFloats) __builtin_prefetch(p + j);
@@ -82,22 +103,25 @@ TableShard::TableShard(const TableOptions& options, int64_t budget_bytes, uint64
 
 // ---- the index: linear probing, slot after slot from the first one of the key's bucket
 
-uint64_t TableShard::home(int64_t key) const { return in_range(hash_id(key) << kBits, buckets_); }
+uint64_t TableShard::home(int64_t key) const { return in_range(hash_id(key) << KeyOrder::kBits, buckets_); }
 
 TableShard::Place TableShard::next(Place p) const {
   if (++p.slot < kSlots) return p;
   return {p.bucket + 1 == buckets_ ? 0 : p.bucket + 1, 0};
 }
 
-uint32_t* TableShard::slot_of(int64_t key, uint32_t* seen_at, bool see) {
+void TableShard::prefetch(int64_t key) const { __builtin_prefetch(&index_[home(key)]); }
+
+// All slots of a bucket are compared at once: which of them holds a key cannot be guessed.
+bool TableShard::find(int64_t key, Place* at) const {
   for (uint64_t b = home(key);; b = b + 1 == buckets_ ? 0 : b + 1) {
-    Bucket& bucket = index_[b];
-    for (int s = 0; s < kSlots; ++s) {
-      if (!bucket.row[s]) return nullptr;
-      if (bucket.key[s] != static_cast<uint64_t>(key)) continue;
-      if (see && bucket.seen[s] != *seen_at) bucket.seen[s] = *seen_at;
-      return &bucket.row[s];
+    const unsigned taken = kAllSlots & ~equal_slots(index_[b].row, uint32_t{0});
+    const unsigned hit = equal_slots(index_[b].key, static_cast<uint64_t>(key)) & taken;
+    if (hit) [[likely]] {
+      *at = {b, std::countr_zero(hit)};
+      return true;
     }
+    if (taken != kAllSlots) return false;
   }
 }
 
@@ -114,7 +138,7 @@ void TableShard::grow_index() {
   const auto old_memory = index_memory_;
   const Bucket* old = index_;
   const uint64_t count = buckets_;
-  set_index(count < kSmallIndex ? count * 2 : count + count / 4);
+  set_index(count < kSmallIndex ? count * 2 : count + count / 8);
   hand_ = 0;
   for (uint64_t b = 0; b < count; ++b) {
     for (int s = 0; s < kSlots; ++s) {
@@ -199,7 +223,7 @@ bool TableShard::admitted(int64_t key) {
   if (options_.admit_probability < 1 && unit(draw()) >= options_.admit_probability) return false;
   if (options_.admit_count <= 1) return true;
   // Two counters a key, which it may share with others: the smaller one is an estimate from above.
-  const uint64_t h = hash_id(key) << kBits;
+  const uint64_t h = hash_id(key) << KeyOrder::kBits;
   uint8_t& a = counters_[in_range(h, counters_.size())];
   uint8_t& b = counters_[in_range(scramble(h), counters_.size())];
   const uint8_t times = std::min(a, b);
@@ -248,12 +272,14 @@ float* TableShard::add(int64_t key) {
 
 float* TableShard::restore(int64_t key, uint32_t seen) {
   if (stats_.rows >= max_rows_) return nullptr;
-  if (const uint32_t* row = slot_of(key, &seen, true)) return record(*row);
-  return insert(key, seen);
+  Place at;
+  if (!find(key, &at)) return insert(key, seen);
+  index_[at.bucket].seen[at.slot] = seen;
+  return record(index_[at.bucket].row[at.slot]);
 }
 
 void TableShard::tick() {
-  ++clock_;
+  clock_ = (clock_ + 1) & ~kMark;
   if (options_.expire_after == 0) return;
   const uint64_t steps = buckets_ / static_cast<uint64_t>(options_.expire_after) + 1;
   for (uint64_t i = 0; i < steps; ++i, hand_ = hand_ + 1 >= buckets_ ? 0 : hand_ + 1) {
@@ -269,49 +295,73 @@ void TableShard::tick() {
 // ---- work on many keys: the line of the index is asked for first, then that of the record, then it is read
 
 float* TableShard::look_up(int64_t key, bool train) {
-  const uint32_t* row = slot_of(key, &clock_, train);
-  if (row) [[likely]] {
+  Place at;
+  if (find(key, &at)) [[likely]] {
     ++stats_.hits;
-    return record(*row);
+    Bucket& bucket = index_[at.bucket];
+    if (train && bucket.seen[at.slot] != clock_) bucket.seen[at.slot] = clock_;
+    return record(bucket.row[at.slot]);
   }
   ++stats_.misses;
   return train ? add(key) : nullptr;
 }
 
-void TableShard::pull(const int64_t* keys, const int32_t* places, int64_t count, const Pull& how, float* out) {
-  float* found[kAhead] = {};
+// Requests go out one by one: more than a few at once would be dropped.
+void TableShard::pull(const KeyAt* keys, int64_t count, const Pull& how, float* out) {
+  float* rows[kAhead];
   const int64_t width = options_.width;
-  const size_t bytes = static_cast<size_t>(width) * sizeof(float);
   for (int64_t i = 0; i < count + 2 * kAhead; ++i) {
-    if (i < count) __builtin_prefetch(&index_[home(keys[places[i]])]);
-    const int64_t copied = i - 2 * kAhead, looked = i - kAhead;
-    if (copied >= 0) {
-      const float* from = found[copied % kAhead];
-      float* to = out + places[copied] * width;
-      if (from) {
-        std::memcpy(to, from, bytes);
+    if (i < count) prefetch(keys[i].key);
+    if (const int64_t done = i - 2 * kAhead; done >= 0) {
+      const float* row = rows[done % kAhead];
+      float* to = out + keys[done].place * width;
+      if (row) [[likely]] {
+        copy_floats(row, width, to);
       } else {
-        std::memset(to, 0, bytes);
+        std::fill(to, to + width, 0.0f);
       }
     }
-    if (looked >= 0 && looked < count) {
-      const int64_t key = keys[places[looked]];
-      float* record = how.padding && key == *how.padding ? nullptr : look_up(key, how.train);
-      found[looked % kAhead] = record;
-      if (record) prefetch_floats(record, width);
+    if (const int64_t known = i - kAhead; known >= 0 && known < count) {
+      const int64_t key = keys[known].key;
+      float* row = how.padding && key == *how.padding ? nullptr : look_up(key, how.train);
+      if (row) prefetch_floats(row, width);
+      rows[known % kAhead] = row;
     }
   }
 }
 
-void TableShard::find(const int64_t* keys, int64_t count, float** records) {
-  const int64_t floats = options_.width * (1 + options_.moments);
-  for (int64_t i = 0; i < count + kAhead; ++i) {
-    if (i < count) __builtin_prefetch(&index_[home(keys[i])]);
-    if (i < kAhead) continue;
-    const uint32_t* row = slot_of(keys[i - kAhead], nullptr, false);
-    records[i - kAhead] = row ? record(*row) : nullptr;
-    if (row) prefetch_floats(records[i - kAhead], floats);
+// Gradients of one row find each other in the index: while they are collected, the row's age gives way to the number of
+// its group.
+int64_t TableShard::collect(const KeyAt* keys, int64_t count, RecordGroup* groups, int32_t* next) {
+  int64_t found = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) prefetch(keys[i + kAhead].key);
+    const int32_t place = keys[i].place;
+    next[place] = -1;
+    Place at;
+    if (!find(keys[i].key, &at)) continue;
+    uint32_t* seen = &index_[at.bucket].seen[at.slot];
+    if (*seen & kMark) {
+      RecordGroup& g = groups[*seen & ~kMark];
+      next[g.last] = place;
+      g.last = place;
+      continue;
+    }
+    groups[found] = {record(index_[at.bucket].row[at.slot]), seen, *seen, place, place};
+    *seen = kMark | static_cast<uint32_t>(found++);
   }
+  return found;
+}
+
+void TableShard::update(const KeyAt* keys, int64_t count, RecordUpdate how, RecordGroup* groups, int32_t* next) {
+  for (int64_t i = 0; i < std::min(count, kAhead); ++i) prefetch(keys[i].key);
+  how.count = collect(keys, count, groups, next);
+  how.groups = groups;
+  how.next = next;
+  how.width = options_.width;
+  update_records(how);
+  for (int64_t i = 0; i < how.count; ++i) *groups[i].seen_at = groups[i].seen;
+  tick();
 }
 
 TableStats TableShard::stats() const {

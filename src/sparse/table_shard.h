@@ -6,6 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "sparse/key_order.h"
+#include "sparse/record_loops.h"
 #include "sparse/table_options.h"
 
 namespace anabranch::sparse {
@@ -24,20 +26,16 @@ class RecordMemory {
 
 class TableShard {
  public:
-  static constexpr int kBits = 4;  // the highest bits of a key's hash choose the shard
-
   // memory: null when records shall be allocated in the small, which a tight limit needs.
   TableShard(const TableOptions& options, int64_t budget_bytes, uint64_t number, RecordMemory* memory);
 
-  // Copies rows into out + place * width for `count` places of `keys`; keys without a row give zeros.
-  void pull(const int64_t* keys, const int32_t* places, int64_t count, const Pull& how, float* out);
-  // The records [row | moments] of keys, null where there is none.
-  void find(const int64_t* keys, int64_t count, float** records);
+  // Copies rows into out + place * width for `count` keys; keys without a row give zeros.
+  void pull(const KeyAt* keys, int64_t count, const Pull& how, float* out);
+  // Updates the rows of keys; those without a row are passed over. `groups`: room for as many as there are keys;
+  // `next`: of the batch, written at the places of these keys. Then one update has passed (tick).
+  void update(const KeyAt* keys, int64_t count, RecordUpdate how, RecordGroup* groups, int32_t* next);
   // The record of a key that is read from a file; made, whatever the limits say, but null when memory is at its limit.
   float* restore(int64_t key, uint32_t seen);
-  // One update has passed: rows that were not seen for too long go, a few at a time.
-  void tick();
-
   TableStats stats() const;
   int64_t dropped() const { return stats_.evicted + stats_.refused; }
   uint32_t clock() const { return clock_; }
@@ -64,11 +62,16 @@ class TableShard {
   };
 
   uint64_t home(int64_t key) const;
+  void prefetch(int64_t key) const;
   float* record(uint32_t row) const {
     return chunks_[(row - 1) >> chunk_bits_] + static_cast<int64_t>((row - 1) & chunk_mask_) * stride_;
   }
-  uint32_t* slot_of(int64_t key, uint32_t* seen_at, bool see);
+  // The slot of a key, false when it has none.
+  bool find(int64_t key, Place* at) const;
   float* look_up(int64_t key, bool train);
+  int64_t collect(const KeyAt* keys, int64_t count, RecordGroup* groups, int32_t* next);
+  // One update has passed: rows that were not seen for too long go, a few at a time.
+  void tick();
   float* add(int64_t key);
   bool admitted(int64_t key);
   bool make_room();

@@ -59,7 +59,7 @@ TEST(GrowableTable, ThePaddingKeyReadsAsZerosAndGetsNoRow) {
   const Keys keys = {4, -1, 5, -1};
   const int64_t padding = -1;
   std::vector<float> out(12, 9.0f);
-  RowGroups scratch;
+  KeyOrder scratch;
   table.pull(keys.data(), 4, {.train = true, .padding = &padding}, out.data(), &scratch, nullptr);
   EXPECT_EQ(table.keys(), (Keys{4, 5}));
   EXPECT_EQ(std::vector<float>(out.begin() + 3, out.begin() + 6), std::vector<float>(3));

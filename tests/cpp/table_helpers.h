@@ -41,7 +41,7 @@ inline std::vector<float> random_floats(size_t n, uint64_t seed) {
 inline std::vector<float> pull(GrowableTable& table, const Keys& keys, bool train = true,
                                Parallel* parallel = nullptr) {
   std::vector<float> out(keys.size() * static_cast<size_t>(table.options().width), 99.0f);
-  RowGroups scratch;
+  KeyOrder scratch;
   table.pull(keys.data(), static_cast<int64_t>(keys.size()), {.train = train}, out.data(), &scratch, parallel);
   return out;
 }

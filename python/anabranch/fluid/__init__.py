@@ -84,8 +84,8 @@ from .param_attr import ParamAttr, WeightNormParamAttr
 __all__ = [
     "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable",
     "DataFeedDesc", "DataFeeder", "DatasetFactory", "ExecutionStrategy", "Executor", "GrowableTable", "InMemoryDataset",
-    "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Scope", "Tensor", "Variable",
-    "WeightNormParamAttr", "_Scope", "backward", "clip", "compiler", "core", "cpu_places", "create_lod_tensor",
+    "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Scope", "Tensor",
+    "Variable", "WeightNormParamAttr", "_Scope", "backward", "clip", "compiler", "core", "cpu_places", "create_lod_tensor",
     "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder", "data_generator",
     "dataset", "debugger", "default_main_program", "default_startup_program", "device_guard", "disable_dygraph",
     "disable_imperative", "embedding", "enable_dygraph", "enable_imperative", "executor", "framework", "get_flags",

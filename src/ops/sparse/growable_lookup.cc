@@ -120,7 +120,7 @@ OpDef& declare_attrs(OpDef& def) {
           const int64_t width = op.attr<int64_t>("width"), padding = op.attr<int64_t>("padding_idx");
           const bool padded = op.attr<bool>("has_padding"), train = !op.attr<bool>("is_test");
           const auto converted = std::make_shared<Tensor>();
-          const auto scratch = std::make_shared<sparse::RowGroups>();
+          const auto scratch = std::make_shared<sparse::KeyOrder>();
           return [=, name = op.op().input("W").at(0)](KernelContext& c) {
             const auto table = GrowableTable::of(c.value(w));
             AB_CHECK(table != nullptr, NotFound, "lookup_growable: variable {} holds no growable table", name);
