@@ -68,7 +68,7 @@ def main():
                       file=sys.stderr)
                 continue
             for keys in ("uniform",) if args.quick else ("uniform", "zipf"):
-                for threads in (1,) if args.quick else (1, 2):
+                for threads in (1, 2) if rows == 10 ** 7 else (1,):
                     show(rule, rows, keys, threads, args.rounds)
 
 
