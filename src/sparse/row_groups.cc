@@ -21,7 +21,6 @@ int64_t slots_for(int64_t n) {
 }  // namespace
 
 void RowGroups::read(const int64_t* ids, int64_t n, int bits) {
-  ids_ = ids;
   bits_ = std::max(bits, 0);
   while (bits < 0 && bits_ < kMaxBits && (n >> bits_) > kPieceIds) ++bits_;
   const int64_t count = int64_t{1} << bits_;
@@ -29,7 +28,7 @@ void RowGroups::read(const int64_t* ids, int64_t n, int bits) {
   table_starts_.assign(static_cast<size_t>(count) + 1, 0);
   const auto size = static_cast<size_t>(n);
   order_.resize(size);
-  next_.resize(size);
+  next_.assign(size, -1);
   first_.resize(size);
   last_.resize(size);
   rows_.resize(size);
@@ -46,7 +45,11 @@ void RowGroups::read(const int64_t* ids, int64_t n, int bits) {
   table_.resize(static_cast<size_t>(table_starts_.back()));
   int64_t at[1 << kMaxBits];
   std::copy_n(starts_.begin(), count, at);
-  for (int64_t i = 0; i < n; ++i) order_[at[piece_of_[i]]++] = static_cast<int32_t>(i);
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t k = at[piece_of_[i]]++;
+    order_[k] = static_cast<int32_t>(i);
+    rows_[k] = ids[i];
+  }
 }
 
 RowGroups::Piece RowGroups::group(int64_t piece) {
@@ -55,13 +58,13 @@ RowGroups::Piece RowGroups::group(int64_t piece) {
   const int64_t slots = table_starts_[piece + 1] - table_starts_[piece];
   const int shift = 64 - std::countr_zero(static_cast<uint64_t>(slots));
   std::fill(table, table + slots, -1);
-  int64_t* rows = rows_.data() + begin;
+  int64_t* const all = rows_.data() + begin;
+  int64_t* const rows = all;  // the distinct ones take the places of those that were read
   int32_t *first = first_.data() + begin, *last = last_.data() + begin;
   int32_t count = 0;
   for (int64_t k = begin; k < end; ++k) {
     const int32_t place = order_[k];
-    const int64_t id = ids_[place];
-    next_[place] = -1;
+    const int64_t id = all[k - begin];
     // the high bits chose the piece: the table goes by the ones below
     auto slot = static_cast<int64_t>(hash_id(id) << bits_ >> shift);
     while (table[slot] >= 0 && rows[table[slot]] != id) slot = (slot + 1) & (slots - 1);

@@ -29,12 +29,11 @@ class RowGroups {
   const int32_t* next() const { return next_.data(); }  // of each place: the next one with the same id, -1: none
 
  private:
-  const int64_t* ids_ = nullptr;
   int bits_ = 0;                                // pieces() is 2^bits_
   std::vector<int64_t> starts_, table_starts_;  // of pieces in order_, of their hash tables
   std::vector<int32_t> order_;                  // places, piece after piece
   std::vector<int32_t> next_, first_, last_;
-  std::vector<int64_t> rows_;
+  std::vector<int64_t> rows_;  // ids of the places; then, from the begin of each piece on, its distinct ids
   std::vector<int32_t> table_;
   std::vector<uint8_t> piece_of_;
 };

@@ -1,13 +1,15 @@
 // Rows of a table by id. Two forms that differ in the shape of Ids: [..., 1] (lookup_table) and [...] (_v2).
 #include <algorithm>
-#include <cstring>
+#include <atomic>
 #include <memory>
+#include <vector>
 
 #include "base/flags.h"
 #include "core/row_locks.h"
 #include "opdef/op_def.h"
 #include "ops/kernels/checks.h"
 #include "ops/kernels/ids.h"
+#include "ops/sparse/row_loops.h"
 
 namespace anabranch {
 namespace {
@@ -55,22 +57,20 @@ struct Sizes {
   int64_t n, height, width;
 };
 
+// Rows of one element: nothing but a load each. Nobody has to hold them, for one element is never torn.
 template <class T>
-void gather(KernelContext& c, const Sizes& s, const T* table, const int64_t* ids, int64_t padding, T* out) {
-  const size_t bytes = static_cast<size_t>(s.width) * sizeof(T);
-  const int64_t grain = std::max<int64_t>(1, kGrainElems / std::max<int64_t>(1, s.width));
-  const bool shared = RowLocks::shared();
-  c.parallel_for(s.n, grain, [=](int64_t begin, int64_t end) {
+void gather_elements(KernelContext& c, int64_t n, const T* table, const int64_t* ids, int64_t padding, T* out) {
+  c.parallel_for(n, kGrainElems, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const RowLocks::Hold hold(table, ids[i], shared && ids[i] != padding);
-      T* to = out + i * s.width;
-      if (ids[i] == padding) {
-        std::memset(to, 0, bytes);
-      } else {
-        std::memcpy(to, table + ids[i] * s.width, bytes);
-      }
+      out[i] =
+          ids[i] == padding ? T{0} : std::atomic_ref<T>(const_cast<T&>(table[ids[i]])).load(std::memory_order_relaxed);
     }
   });
+}
+
+template <class T> void gather_rows(KernelContext& c, int64_t n, const sparse::GatherPart<T>& part, T* out) {
+  c.parallel_for(n, std::max<int64_t>(1, kGrainElems / std::max<int64_t>(1, part.width)),
+                 [=](int64_t begin, int64_t end) { sparse::gather_parts(&part, 1, begin, end, out, part.width); });
 }
 
 template <class T> Kernel lookup_kernel(const KernelArgs& op) {
@@ -79,11 +79,23 @@ template <class T> Kernel lookup_kernel(const KernelArgs& op) {
   const int64_t padding = op.attr<int64_t>("padding_idx");
   const IdSource source = IdSource::of(op.op());
   const auto scratch = std::make_shared<Tensor>();
+  const auto zeros = std::make_shared<std::vector<T>>();
   return [=](KernelContext& c) {
     const Sizes s{c[ids].numel(), c[w].shape()[0], c[w].shape()[1]};
     const int64_t* id = as_int64(c[ids], scratch.get());
     check_table_ids(source, c[ids], id, s.height, padding);
-    gather(c, s, c[w].data<T>(), id, padding, c[out].template mutable_data<T>());
+    const T* table = c[w].data<T>();
+    T* to = c[out].template mutable_data<T>();
+    if (s.width == 1) return gather_elements(c, s.n, table, id, padding, to);
+    zeros->resize(static_cast<size_t>(s.width));
+    sparse::GatherPart<T> part;
+    part.table = table;
+    part.width = s.width;
+    part.ids = id;
+    part.padding = padding;
+    part.zeros = zeros->data();
+    part.shared = RowLocks::shared();
+    gather_rows(c, s.n, part, to);
   };
 }
 

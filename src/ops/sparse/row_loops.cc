@@ -1,6 +1,7 @@
 #include "ops/sparse/row_loops.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 
@@ -28,10 +29,10 @@ template <class T> HWY_INLINE void prefetch_row(const T* row, int64_t width) {
   __builtin_prefetch(end - 1);
 }
 
-// fn(d, mask, j) for the elements of a row, a vector at a time. Rows are short: where the machine has masked loads and
-// stores the last vector is masked; where it would touch what lies behind the row, the rest goes one by one.
-template <class T, class Fn> HWY_INLINE void each_vector(int64_t width, Fn&& fn) {
-  const hn::ScalableTag<T> d;
+// fn(d, mask, j) for the elements of a row, a vector of d's width at a time. Rows are short: where the machine has
+// masked loads and stores the last vector is masked; where it would touch what lies behind the row, the rest goes one
+// by one.
+template <class D, class Fn, class T = hn::TFromD<D>> HWY_INLINE void each_vector_of(D d, int64_t width, Fn&& fn) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto all = hn::FirstN(d, static_cast<size_t>(lanes));
   int64_t j = 0;
@@ -42,6 +43,17 @@ template <class T, class Fn> HWY_INLINE void each_vector(int64_t width, Fn&& fn)
   const hn::CappedTag<T, 1> one;
   for (; j < width; ++j) fn(one, hn::FirstN(one, 1), j);
 #endif
+}
+
+// In vectors no wider than the row needs: quotients and roots take time by the width of the vector.
+template <class T, class Fn> HWY_INLINE void each_vector(int64_t width, Fn&& fn) {
+  if (width == 1) {
+    each_vector_of(hn::CappedTag<T, 1>(), width, fn);
+  } else if (width <= 8) {
+    each_vector_of(hn::CappedTag<T, 8>(), width, fn);
+  } else {
+    each_vector_of(hn::ScalableTag<T>(), width, fn);
+  }
 }
 
 template <class T> HWY_INLINE void copy_row(const T* from, int64_t width, T* to) {
@@ -131,6 +143,15 @@ HWY_INLINE hn::Vec<D> gradient(D d, M mask, const RowUpdate<T>& u, int32_t at, i
   return sum;
 }
 
+// Readers of rows of one element hold nothing, but must find it whole.
+template <class D, class M, class V, class T = hn::TFromD<D>> HWY_INLINE void store(D d, M mask, V v, T* to) {
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    std::atomic_ref<T>(*to).store(hn::GetLane(v), std::memory_order_relaxed);
+  } else {
+    hn::BlendedStore(v, mask, d, to);
+  }
+}
+
 // step(d, mask, gradient, element) for every vector of every row.
 template <int kStates, class T, class Step> HWY_INLINE void each_row(const RowUpdate<T>& u, Step&& step) {
   for (int64_t i = 0; i < u.count; ++i) {
@@ -150,7 +171,7 @@ template <class T> void UpdateRows(const RowUpdate<T>& u) {
   T *const p = u.param, *const s0 = u.state[0], *const s1 = u.state[1];
   const T rate = u.rate, epsilon = u.epsilon, keep1 = u.beta1, keep2 = u.beta2, add1 = 1 - keep1, add2 = 1 - keep2;
   const auto move = [=](auto d, auto mask, auto by, int64_t at)
-                        HWY_ATTR { hn::BlendedStore(hn::Sub(hn::MaskedLoad(mask, d, p + at), by), mask, d, p + at); };
+                        HWY_ATTR { store(d, mask, hn::Sub(hn::MaskedLoad(mask, d, p + at), by), p + at); };
   if (u.rule == Rule::kSgd) {
     each_row<0>(
         u, [=](auto d, auto mask, auto g, int64_t at) HWY_ATTR { move(d, mask, hn::Mul(hn::Set(d, rate), g), at); });
