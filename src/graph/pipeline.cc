@@ -24,6 +24,7 @@ const std::vector<Pass>& pipeline() {
       kFuseEmbeddings,
       kFuseFc,
       kBfloat16Products,
+      kFuseBnAct,
       kFuseElementwise,
       kFuseAllReduce,
       kFuseOptimizers,

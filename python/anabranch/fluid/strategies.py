@@ -74,7 +74,8 @@ class BuildStrategy(Strategy):
         automatic=True)
     fuse_bn_act_ops = Field(
         False, bool,
-        "bool: joins batch norm with the activation behind it; done for GPUs only. Default False.")
+        "bool: batch norm and the relu behind it become one operation, and so do their gradients. It reads False until "
+        "it is set; while it is not set it is done.", automatic=True)
     fuse_relu_depthwise_conv = Field(
         False, bool,
         "bool: joins relu with a depthwise convolution; done for GPUs only. Default False.")

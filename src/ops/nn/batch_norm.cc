@@ -118,5 +118,32 @@ AB_OP(batch_norm_grad)
       return batch_norm::Backward<typename decltype(tag)::type>(op);
     });
 
+// ---- with relu behind it, made by the pass fuse_bn_act
+
+OpDef& declare_like(OpDef& def, const OpDef& single) {
+  for (const SlotDef& s : single.inputs()) s.optional ? def.in_optional(s.name, s.doc) : def.in(s.name, s.doc);
+  for (const SlotDef& s : single.outputs()) s.optional ? def.out_optional(s.name, s.doc) : def.out(s.name, s.doc);
+  for (const AttrDef& a : single.attrs()) std::visit([&](const auto& v) { def.attr(a.name, v, a.doc); }, a.value);
+  return def;
+}
+
+[[maybe_unused]] OpDef& fused =
+    declare_like(declare_op("fused_batch_norm_act", __FILE__), ab_op_batch_norm)
+        .doc("batch_norm, and Y = max(Y, 0).")
+        .infer(infer)
+        .no_grad("made when gradients are there already")
+        .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_forward(op); });
+
+[[maybe_unused]] OpDef& fused_grad =
+    declare_like(declare_op("fused_batch_norm_act_grad", __FILE__), ab_op_batch_norm_grad)
+        .doc("Gradients of fused_batch_norm_act by X, Scale and Bias.")
+        .in("Y", "as X: the forward op's result")
+        .infer([](InferContext& c) {
+          check_same(c, "X", "Y");
+          infer_grad(c);
+        })
+        .no_grad("second derivatives of batch_norm are not offered")
+        .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_backward(op); });
+
 }  // namespace
 }  // namespace anabranch::nn

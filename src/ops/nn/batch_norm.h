@@ -89,7 +89,8 @@ template <class T, int kTerms> class ChannelSums {
 };
 
 // fn(begin, end, channel) over runs of elements that belong to one channel; with channels last a run is one element.
-template <class Fn> void each_run(KernelContext& c, const Dims& d, Fn&& fn) {
+// done(begin, end) over pieces of all elements, each when its runs are done.
+template <class Fn, class Done> void each_run(KernelContext& c, const Dims& d, Fn&& fn, Done&& done) {
   const int64_t runs = d.outer * d.channels;
   c.parallel_for(runs, kGrain / std::max<int64_t>(1, d.inner) + 1, [&](int64_t begin, int64_t end) {
     int64_t ch = d.channels ? begin % d.channels : 0;
@@ -97,7 +98,12 @@ template <class Fn> void each_run(KernelContext& c, const Dims& d, Fn&& fn) {
       fn(r * d.inner, (r + 1) * d.inner, ch);
       if (++ch == d.channels) ch = 0;
     }
+    done(begin * d.inner, end * d.inner);
   });
+}
+
+template <class Fn> void each_run(KernelContext& c, const Dims& d, Fn&& fn) {
+  each_run(c, d, fn, [](int64_t, int64_t) {});
 }
 
 inline bool fixed_statistics(const ir::Op& op) {
@@ -163,16 +169,24 @@ template <class T> struct Forward {
   }
 
   void operator()(KernelContext& c) {
+    compute(c, [](int64_t, int64_t) {});
+  }
+
+  // done(begin, end): Y is there in this range.
+  template <class Done> void compute(KernelContext& c, Done&& done) {
     const Dims d(c[x].shape(), last);
     const T* data = c[x].template data<T>();
     T* to = vector(c, y);
     run(
         c, d, [&](T* m, T* v) { measure(c, d, data, m, v); },
         [&](const T* f, const T* o) {
-          each_run(c, d, [=](int64_t begin, int64_t end, int64_t ch) {
-            const T scaled = f[ch], shifted = o[ch];
-            for (int64_t i = begin; i < end; ++i) to[i] = data[i] * scaled + shifted;
-          });
+          each_run(
+              c, d,
+              [=](int64_t begin, int64_t end, int64_t ch) {
+                const T scaled = f[ch], shifted = o[ch];
+                for (int64_t i = begin; i < end; ++i) to[i] = data[i] * scaled + shifted;
+              },
+              done);
         });
   }
 
@@ -240,9 +254,12 @@ template <class T> struct Backward {
     return inverse.data();
   }
 
-  void operator()(KernelContext& c) {
+  void operator()(KernelContext& c) { compute(c, c[dy].template data<T>()); }
+
+  // g[i] is element i of Y@GRAD.
+  template <class Gradient> void compute(KernelContext& c, Gradient g) {
     const Dims d(c[x].shape(), last);
-    const T *data = c[x].template data<T>(), *g = c[dy].template data<T>(), *s = c[scale].template data<T>();
+    const T *data = c[x].template data<T>(), *s = c[scale].template data<T>();
     const T* m = (fixed && mean ? c[mean] : c[saved_mean]).template data<T>();
     const T* inv = inverse_deviation(c, d.channels);
     both.resize(static_cast<size_t>(2 * d.channels));
@@ -267,8 +284,12 @@ template <class T> struct Backward {
   }
 };
 
-// The same over images in blocked layout.
-Kernel blocked_forward(const KernelArgs& op);
-Kernel blocked_backward(const KernelArgs& op);
+// The same over images in blocked layout. With relu: Y = max(.., 0), and Y@GRAD counts where Y > 0.
+Kernel blocked_forward(const KernelArgs& op, bool relu = false);
+Kernel blocked_backward(const KernelArgs& op, bool relu = false);
+
+// With relu behind, on float32 in any layout: the kernels of fused_batch_norm_act.
+Kernel relu_forward(const KernelArgs& op);
+Kernel relu_backward(const KernelArgs& op);
 
 }  // namespace anabranch::nn::batch_norm

@@ -1,5 +1,6 @@
 // batch_norm of images in blocked layout: chunks are the pixels of one block of channels of one sample. Statistics of
 // the chunks are taken in the cache and joined in the order of the samples, in double.
+#include "ops/kernels/simd.h"
 #include "ops/nn/batch_norm.h"
 #include "ops/nn/blocked.h"
 
@@ -19,7 +20,9 @@ struct Chunks {
 struct BlockedForward : Forward<float> {
   std::vector<float> means, squares;  // of the chunks: mean, and sum of squares around it
 
-  explicit BlockedForward(const KernelArgs& op) : Forward<float>(op) {}
+  bool relu;
+
+  BlockedForward(const KernelArgs& op, bool with_relu) : Forward<float>(op), relu(with_relu) {}
 
   void measure_chunks(KernelContext& c, const Chunks& k, const float* data) {
     means.resize(static_cast<size_t>(k.count() * k.width));
@@ -66,6 +69,7 @@ struct BlockedForward : Forward<float> {
             for (int64_t i = begin; i < end; ++i) {
               const int64_t ch = k.channel(i), at = i * k.elems();
               blocked::affine(data + at, f + ch, o + ch, k.pixels, to + at);
+              if (relu) simd::relu(to + at, to + at, k.elems());
             }
           });
         });
@@ -75,17 +79,32 @@ struct BlockedForward : Forward<float> {
 struct BlockedBackward : Backward<float> {
   std::vector<float> parts, coefficients;  // of the chunks: sums of dy and of dy (x - mean); of the channels: a, b, c
 
-  explicit BlockedBackward(const KernelArgs& op) : Backward<float>(op) {}
+  In y;                        // given with relu
+  std::vector<float> scratch;  // Y@GRAD where Y > 0, unless it lies in X@GRAD
+
+  BlockedBackward(const KernelArgs& op, bool relu) : Backward<float>(op) {
+    if (relu) y = op.in("Y");
+  }
+
+  // Y@GRAD where Y > 0; where X@GRAD is wanted its memory takes these values first.
+  float* room_for_masked(KernelContext& c) {
+    if (!y) return nullptr;
+    if (c.wants(dx)) return c[dx].mutable_data<float>();
+    scratch.resize(static_cast<size_t>(c[dy].numel()));
+    return scratch.data();
+  }
 
   // Sums of dy and of dy (x - mean) / deviation, by channel.
   void sum_blocked(KernelContext& c, const Chunks& k, const float* data, const float* g, const float* m,
-                   const float* inv, float* sum_g, float* sum_gx) {
+                   const float* inv, float* masked, float* sum_g, float* sum_gx) {
+    const float* out = masked ? c[y].data<float>() : nullptr;
     parts.resize(static_cast<size_t>(2 * k.count() * k.width));
     c.parallel_for(k.count(), k.grain(), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         float* to = parts.data() + 2 * i * k.width;
         const int64_t at = i * k.elems();
-        blocked::sum_products(g + at, data + at, m + k.channel(i), k.pixels, to, to + k.width);
+        if (masked) simd::relu_grad(out + at, g + at, masked + at, k.elems());
+        blocked::sum_products((masked ? masked : g) + at, data + at, m + k.channel(i), k.pixels, to, to + k.width);
       }
     });
     for (int64_t ch = 0; ch < k.blocks * k.width; ++ch) {
@@ -108,11 +127,12 @@ struct BlockedBackward : Backward<float> {
     const float* inv = inverse_deviation(c, d.channels);
     both.resize(static_cast<size_t>(2 * d.channels));
     float *sum_g = both.data(), *sum_gx = both.data() + d.channels;
-    sum_blocked(c, k, data, g, m, inv, sum_g, sum_gx);
+    float* masked = room_for_masked(c);
+    sum_blocked(c, k, data, g, m, inv, masked, sum_g, sum_gx);
     if (c.wants(dbias)) std::copy(sum_g, sum_g + d.channels, c[dbias].mutable_data<float>());
     if (c.wants(dscale)) std::copy(sum_gx, sum_gx + d.channels, c[dscale].mutable_data<float>());
     if (!c.wants(dx)) return;
-    write_dx(c, k, data, g, m, inv, s);
+    write_dx(c, k, data, masked ? masked : g, m, inv, s);
   }
 
   // dx = s inv (dy - mean(dy) - (x - m) inv mean(dy xhat)), as dy a + x b + c by channel.
@@ -142,7 +162,7 @@ struct BlockedBackward : Backward<float> {
 
 }  // namespace
 
-Kernel blocked_forward(const KernelArgs& op) { return BlockedForward(op); }
-Kernel blocked_backward(const KernelArgs& op) { return BlockedBackward(op); }
+Kernel blocked_forward(const KernelArgs& op, bool relu) { return BlockedForward(op, relu); }
+Kernel blocked_backward(const KernelArgs& op, bool relu) { return BlockedBackward(op, relu); }
 
 }  // namespace anabranch::nn::batch_norm
