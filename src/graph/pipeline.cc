@@ -18,6 +18,8 @@ const std::vector<Pass>& pipeline() {
       kRemoveCopies,
       kShapeReads,
       kRemoveDead,
+      // convolutions with what stands behind them: before images get their layouts
+      kFuseConv,
       // layouts: before convolutions and normalisations take in what stands behind them
       kBlockedLayout,
       // several nodes become one

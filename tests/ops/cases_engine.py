@@ -3,7 +3,7 @@ from op_case import skip
 
 for op in ("all_reduce", "barrier", "replica_weight"):
     skip(op, "joins replicas: tests/python/test_data_parallel.py")
-for op in ("fused_adam", "fused_batch_norm_act", "fused_batch_norm_act_grad", "fused_elementwise",
+for op in ("conv2d_fusion", "fused_adam", "fused_batch_norm_act", "fused_batch_norm_act_grad", "fused_elementwise",
            "fused_fc", "fused_fc_grad", "fused_momentum", "fused_sgd", "reorder_channels"):
     skip(op, "made of several ops by a pass: tests/passes")
 for op in ("conditional_block", "conditional_block_grad", "select_input", "select_output"):

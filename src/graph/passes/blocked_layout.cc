@@ -21,6 +21,8 @@ const std::vector<Images>& rules() {
   static const std::vector<Images> all = {
       {"conv2d", "blocked_input", {"Input"}},
       {"conv2d", "blocked_output", {"Output"}},
+      {"conv2d_fusion", "blocked_input", {"Input"}},
+      {"conv2d_fusion", "blocked_output", {"Output", "ResidualData"}},
       {"conv2d_grad", "blocked_input", {"Input", "Input@GRAD"}},
       {"conv2d_grad", "blocked_output", {"Output@GRAD"}},
       {"batch_norm", "blocked", {"X", "Y"}},

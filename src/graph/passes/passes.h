@@ -11,6 +11,7 @@ extern const Pass kShapeReads;
 extern const Pass kBlockedLayout;
 extern const Pass kBfloat16Products;
 extern const Pass kFuseBnAct;
+extern const Pass kFuseConv;
 extern const Pass kFuseFc;
 extern const Pass kFuseElementwise;
 extern const Pass kFuseOptimizers;

@@ -9,11 +9,6 @@
 namespace anabranch::nn {
 namespace {
 
-Shape output_shape(const ConvDims& d) {
-  if (d.channels_last) return {d.batch, d.window.out[0], d.window.out[1], d.out_channels};
-  return {d.batch, d.out_channels, d.window.out[0], d.window.out[1]};
-}
-
 ConvDims infer_dims(const InferContext& c) {
   check_tensor(c, "Input");
   check_same_dtype(c, "Input", "Filter");
@@ -25,12 +20,12 @@ ConvDims infer_dims(const InferContext& c) {
 }
 
 void infer(InferContext& c) {
-  c.set_out("Output", output_shape(infer_dims(c)), c.in("Input").dtype);
+  c.set_out("Output", conv_output(infer_dims(c)), c.in("Input").dtype);
   c.share_lod("Output", "Input");
 }
 
 void infer_grad(InferContext& c) {
-  const Shape wanted = output_shape(infer_dims(c));
+  const Shape wanted = conv_output(infer_dims(c));
   AB_CHECK(compatible(wanted, c.in("Output@GRAD").shape), ShapeMismatch, "{}: Output@GRAD is {}, expected {}",
            op_name(c), c.in("Output@GRAD").shape.str(), wanted.str());
   check_same_dtype(c, "Input", "Output@GRAD");

@@ -4,6 +4,11 @@
 
 namespace anabranch::nn {
 
+Shape conv_output(const ConvDims& d) {
+  if (d.channels_last) return {d.batch, d.window.out[0], d.window.out[1], d.out_channels};
+  return {d.batch, d.out_channels, d.window.out[0], d.window.out[1]};
+}
+
 ConvDims conv_dims(const ir::Op& op, const Shape& input, const Shape& filter) {
   const char* type = op.type.c_str();
   AB_CHECK(input.rank() == 4, InvalidArgument, "{}: Input is {}, expected 4 axes", type, input.str());

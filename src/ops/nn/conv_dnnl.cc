@@ -209,9 +209,9 @@ class ConvPlan {
     }
   }
 
-  void run(const KernelContext& c, const float* a, const float* b, float* out) {
+  void run(const KernelContext& c, const float* a, const float* b, float* out, const ConvExtras& extras) {
     const bool filter_out = pass_ == ConvPass::kBackwardFilter;
-    if (!filter_out) share_filter(b);
+    if (!filter_out) share_filter(b, extras.filter_version);
     const int64_t in = dims.in_elems(), result = dims.out_elems(), filter = dims.filter_elems();
     const int64_t a_step = step_ * (pass_ == ConvPass::kBackwardData ? result : in);
     const int64_t b_step = step_ * result, out_step = step_ * (pass_ == ConvPass::kForward ? result : in);
@@ -221,6 +221,7 @@ class ConvPlan {
         PiecePrimitive& p = last_ && i + 1 == count_ ? *last_ : *full_;
         float* to = !filter_out ? out + i * out_step : count_ == 1 ? out : partial_.data() + i * filter;
         p.run(static_cast<size_t>(i), a + i * a_step, filter_out ? b + i * b_step : nullptr, to);
+        if (extras.epilogue) extras.epilogue->finish(i * step_, std::min(step_, dims.batch - i * step_));
       }
     });
     if (filter_out && count_ > 1) add_up(c, out);
@@ -229,7 +230,10 @@ class ConvPlan {
   ConvDims dims;
 
  private:
-  void share_filter(const float* filter) {
+  void share_filter(const float* filter, uint64_t version) {
+    if (version != 0 && version == filter_version_ && filter == filter_) return;
+    filter_version_ = version;
+    filter_ = filter;
     const DnnlSingleThread alone;
     full_->set_filter(filter);
     if (last_) last_->set_filter(filter);
@@ -249,6 +253,8 @@ class ConvPlan {
   ConvPass pass_;
   int64_t step_ = 0, count_ = 0;
   std::unique_ptr<PiecePrimitive> full_, last_;
+  const float* filter_ = nullptr;  // that the primitives hold, see ConvExtras
+  uint64_t filter_version_ = 0;
   std::vector<float> partial_;  // gradients of the filter by the samples of each piece
 };
 
@@ -273,8 +279,9 @@ template <> Conv<float>::Conv(ConvPass pass) : impl_(std::make_unique<Impl>(pass
 template <> Conv<float>::~Conv() = default;
 
 template <>
-void Conv<float>::run(const KernelContext& c, const ConvDims& d, const float* a, const float* b, float* out) {
-  impl_->plan(d).run(c, a, b, out);
+void Conv<float>::run(const KernelContext& c, const ConvDims& d, const float* a, const float* b, float* out,
+                      const ConvExtras& extras) {
+  impl_->plan(d).run(c, a, b, out, extras);
 }
 
 }  // namespace anabranch::nn

@@ -47,7 +47,8 @@ template <> Conv<double>::Conv(ConvPass pass) : impl_(std::make_unique<Impl>(Imp
 template <> Conv<double>::~Conv() = default;
 
 template <>
-void Conv<double>::run(const KernelContext& c, const ConvDims& d, const double* a, const double* b, double* out) {
+void Conv<double>::run(const KernelContext& c, const ConvDims& d, const double* a, const double* b, double* out,
+                       const ConvExtras&) {
   const int64_t in = d.in_elems(), dst = d.out_elems();
   if (impl_->pass == ConvPass::kBackwardFilter) {  // each group owns its filters; samples are added in order
     std::fill(out, out + d.filter_elems(), 0.0);

@@ -1,0 +1,175 @@
+// A convolution takes in what stands behind it: the sum with a bias, the sum with another image, relu; it becomes
+// conv2d_fusion. Where nobody in the program writes the filter, it is brought into the kernels' layout once.
+#include <algorithm>
+
+#include "graph/passes/passes.h"
+#include "graph/uses.h"
+
+namespace anabranch {
+namespace {
+
+struct Match {
+  std::vector<int> parts;
+  int bias = -1, residual = -1, out = -1;  // variables
+  bool relu = false;
+};
+
+bool is_image(const Graph& graph, int var) {
+  if (var < 0) return false;
+  const ir::Var& v = graph.vars[var].desc;
+  return v.dtype == DType::kFloat32 && v.kind == VarKind::kLoDTensor && v.shape.rank() == 4;
+}
+
+class Fuser {
+ public:
+  explicit Fuser(Graph& graph) : graph_(graph), edit_(graph) {}
+
+  int run() {
+    int fused = 0;
+    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
+      if (!edit_.gone(i) && is_conv(graph_.nodes[i])) fused += fuse(i);
+    }
+    edit_.commit();
+    return fused;
+  }
+
+ private:
+  bool is_conv(const GraphNode& node) const {
+    const std::string& type = node.op->type;
+    return (type == "conv2d" || type == "depthwise_conv2d") && node.more_reads.empty() && node.more_writes.empty() &&
+           is_image(graph_, input_var(node, "Input")) && is_image(graph_, output_var(node, "Output")) &&
+           is_image(graph_, input_var(node, "Filter"));
+  }
+
+  // The one node that reads the private variable `out`, when it can follow the parts.
+  int next(const Match& m, const char* type) const {
+    if (!edit_.is_private(m.out)) return -1;
+    const int i = edit_.uses.reader(m.out);
+    if (i <= m.parts.back() || edit_.gone(i)) return -1;
+    const GraphNode& node = graph_.nodes[i];
+    if (node.op->type != type || node.replica != graph_.nodes[m.parts[0]].replica || !node.more_reads.empty() ||
+        !node.more_writes.empty() || !is_image(graph_, output_var(node, "Out"))) {
+      return -1;
+    }
+    std::vector<int> parts = m.parts;
+    parts.push_back(i);
+    return edit_.may_gather(parts) ? i : -1;
+  }
+
+  void take(Match& m, int node) const {
+    m.parts.push_back(node);
+    m.out = output_var(graph_.nodes[node], "Out");
+  }
+
+  bool take_bias(Match& m) const {
+    const int i = next(m, "elementwise_add");
+    if (i < 0) return false;
+    const GraphNode &add = graph_.nodes[i], &conv = graph_.nodes[m.parts[0]];
+    const int bias = input_var(add, "Y"), filter = input_var(conv, "Filter");
+    if (input_var(add, "X") != m.out || bias < 0 || graph_.vars[bias].desc.dtype != DType::kFloat32) return false;
+    const bool last = conv.op->attr<std::string>("data_format") == "NHWC";
+    const auto axis = add.op->attr<int32_t>("axis");
+    const Shape& shape = graph_.vars[bias].desc.shape;
+    const bool by_channel = last ? axis == 3 || axis == -1 : axis == 1;
+    if (!by_channel || shape.rank() != 1 || shape[0] != graph_.vars[filter].desc.shape[0]) return false;
+    m.bias = bias;
+    take(m, i);
+    return true;
+  }
+
+  // The variable that `var` has its number of samples from.
+  int batch_of(int var) const {
+    constexpr int kFar = 64;
+    for (int steps = 0; steps < kFar; ++steps) {
+      const int i = edit_.uses.writer(var);
+      if (i < 0) return var;
+      const GraphNode& node = graph_.nodes[i];
+      const std::string& type = node.op->type;
+      const bool conv = type == "conv2d" || type == "depthwise_conv2d";
+      if (!conv && type != "relu" && type != "batch_norm" && type != "pool2d") return var;
+      var = input_var(node, conv ? "Input" : "X");
+      if (var < 0) return -1;
+    }
+    return -1;
+  }
+
+  // Images of one declared shape are of one shape when they have their samples from one place.
+  bool take_residual(Match& m) const {
+    const int i = next(m, "elementwise_add");
+    if (i < 0) return false;
+    const GraphNode& add = graph_.nodes[i];
+    const int x = input_var(add, "X"), y = input_var(add, "Y");
+    const int other = x == m.out ? y : x;
+    if (!is_image(graph_, other) || other == m.out) return false;
+    const Shape& shape = graph_.vars[m.out].desc.shape;
+    if (!(graph_.vars[other].desc.shape == shape) || !shape.slice(1, 4).known()) return false;
+    const int batch = batch_of(output_var(graph_.nodes[m.parts[0]], "Output"));
+    if (!shape.known() && (batch < 0 || batch != batch_of(other))) return false;
+    m.residual = other;
+    take(m, i);
+    return true;
+  }
+
+  bool fuse(int i) {
+    const GraphNode& conv = graph_.nodes[i];
+    Match m{{i}, -1, -1, output_var(conv, "Output"), false};
+    take_bias(m);
+    take_residual(m);
+    if (const int act = next(m, "relu"); act >= 0) {
+      m.relu = true;
+      take(m, act);
+    }
+    const bool constant = is_constant(input_var(conv, "Filter"));
+    if (m.parts.size() < 2 && !constant) return false;
+    edit_.replace(m.parts, made(m, constant));
+    return true;
+  }
+
+  // A copy on another replica does not tell when it was renewed.
+  bool is_constant(int var) const {
+    return graph_.replicas == 1 && graph_.vars[var].desc.persistable && edit_.uses.writers(var).empty();
+  }
+
+  GraphNode made(const Match& m, bool constant) const {
+    const GraphNode& conv = graph_.nodes[m.parts[0]];
+    auto op = std::make_shared<ir::Op>();
+    op->type = "conv2d_fusion";
+    op->made_at = conv.op->made_at;
+    for (const char* name :
+         {"strides", "paddings", "padding_algorithm", "data_format", "dilations", "groups", "op_role"}) {
+      if (conv.op->has_attr(name)) op->attrs[name] = conv.op->attrs.at(name);
+    }
+    op->attrs["activation"] = std::string(m.relu ? "relu" : "");
+    op->attrs["constant_filter"] = constant;
+    GraphNode node;
+    const auto add = [&](const char* slot, int var) {
+      op->inputs.push_back({slot, {}});
+      if (var < 0) return;
+      op->inputs.back().args = {graph_.vars[var].name};
+      node.ins.push_back(var);
+    };
+    add("Input", input_var(conv, "Input"));
+    add("Filter", input_var(conv, "Filter"));
+    add("Bias", m.bias);
+    add("ResidualData", m.residual);
+    op->outputs = {{"Output", {graph_.vars[m.out].name}}};
+    node.outs = {m.out};
+    node.op = std::move(op);
+    return node;
+  }
+
+  Graph& graph_;
+  GraphEdit edit_;
+};
+
+const char* skip(const PassContext& c) {
+  return c.build.fuse_elewise_add_act_ops.value_or(true) ? nullptr : "fuse_elewise_add_act_ops is False";
+}
+
+}  // namespace
+
+const Pass kFuseConv = {"fuse_conv",
+                        "convolutions take in bias, sum and relu behind them; constant filters are packed once",
+                        "bit-equal", skip, [](Graph& g, const PassContext&) { return Fuser(g).run(); }};
+
+}  // namespace anabranch

@@ -1,0 +1,99 @@
+// A convolution with what stands behind it: bias, another image, relu. They are applied to the samples that one worker
+// has computed while these are in its cache. The same bits as the ops by themselves.
+#include "ops/kernels/checks.h"
+#include "ops/kernels/simd.h"
+#include "ops/nn/blocked.h"
+#include "ops/nn/conv_attrs.h"
+#include "ops/nn/conv_dims.h"
+
+namespace anabranch::nn {
+namespace {
+
+class Epilogue : public ConvEpilogue {
+ public:
+  bool relu = false;
+  const ConvDims* dims = nullptr;
+  const float *bias = nullptr, *residual = nullptr;  // null for none
+  float* out = nullptr;
+
+  void finish(int64_t first, int64_t count) const override {
+    const int64_t sample = dims->out_elems(), pixels = dims->window.out[0] * dims->window.out[1];
+    // Channels next to each other: all of them, a block, or one.
+    const int64_t width = dims->channels_last ? dims->out_channels : dims->blocked_output ? channel_block() : 1;
+    const int64_t run = width * pixels;
+    for (int64_t at = first * sample; at < (first + count) * sample; at += run) {
+      if (bias) add_bias(out + at, bias + at % sample / pixels, pixels, width);
+      if (residual) simd::add(out + at, residual + at, out + at, run);
+      if (relu) simd::relu(out + at, out + at, run);
+    }
+  }
+
+ private:
+  static void add_bias(float* x, const float* values, int64_t pixels, int64_t width) {
+    if (width > 1) return simd::add_to_rows(x, width, values, pixels, width);
+    const float value = *values;
+    for (int64_t i = 0; i < pixels; ++i) x[i] += value;
+  }
+};
+
+void infer(InferContext& c) {
+  check_tensor(c, "Input");
+  check_same_dtype(c, "Input", "Filter");
+  const ConvDims d = conv_dims(c.op(), c.in("Input").shape, c.in("Filter").shape);
+  const Shape out = conv_output(d);
+  if (c.has_in("Bias")) check_numel(c, "Bias", d.out_channels);
+  if (c.has_in("ResidualData")) {
+    AB_CHECK(compatible(out, c.in("ResidualData").shape), ShapeMismatch, "{}: Output is {}, ResidualData is {}",
+             op_name(c), out.str(), c.in("ResidualData").shape.str());
+  }
+  c.set_out("Output", out, c.in("Input").dtype);
+  c.share_lod("Output", "Input");
+}
+
+Kernel forward(const KernelArgs& args) {
+  const In input = args.in("Input"), filter = args.in("Filter"), bias = args.in("Bias"),
+           residual = args.in("ResidualData");
+  const Out output = args.out("Output");
+  const auto conv = std::make_shared<Conv<float>>(ConvPass::kForward);
+  DimsOf<ConvDims, decltype(&conv_dims)> dims(args.op(), conv_dims);
+  Epilogue tail;
+  tail.relu = args.attr<std::string>("activation") == "relu";
+  return [=, constant = args.attr<bool>("constant_filter")](KernelContext& c) mutable {
+    const ConvDims& d = dims(c[input].shape(), c[filter].shape());
+    tail.dims = &d;
+    tail.bias = bias ? c[bias].data<float>() : nullptr;
+    tail.residual = residual ? c[residual].data<float>() : nullptr;
+    tail.out = c[output].mutable_data<float>();
+    if (d.empty()) {
+      std::fill_n(tail.out, c[output].numel(), 0.0f);
+      if (c[output].numel() > 0) tail.finish(0, d.batch);
+      return;
+    }
+    const uint64_t version = constant ? c.value(filter).version() + 1 : 0;
+    conv->run(c, d, c[input].data<float>(), c[filter].data<float>(), tail.out, {&tail, version});
+  };
+}
+
+AB_OP(conv2d_fusion)
+    .doc("Output = activation(convolution of Input and Filter + Bias + ResidualData), see conv2d.")
+    .in("Input", "as of conv2d")
+    .in("Filter", "as of conv2d")
+    .in_optional("Bias", "[output channels]")
+    .in_optional("ResidualData", "as Output")
+    .out("Output", "as of conv2d")
+    .attr<std::string>("activation", "", "relu, or empty for none",
+                       [](const std::string& v) {
+                         AB_CHECK(v.empty() || v == "relu" || v == "identity", Unsupported,
+                                  "conv2d_fusion: activation is {}, expected relu or identity", v);
+                       })
+    .attr<std::vector<int32_t>>("dilations", {1, 1}, "as of conv2d")
+    .attr<int32_t>("groups", 1, "as of conv2d")
+    .attr<bool>("constant_filter", false, "nobody writes the filter while the program runs")
+    .infer(infer)
+    .no_grad("made when gradients are there already")
+    .cpu<float>([](auto, const KernelArgs& args) { return forward(args); });
+
+[[maybe_unused]] const bool window_declared = (declare_window_attrs(ab_op_conv2d_fusion), true);
+
+}  // namespace
+}  // namespace anabranch::nn
