@@ -1,21 +1,61 @@
 #include "core/selected_rows.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <bit>
 #include <numeric>
 
 namespace anabranch {
+namespace {
+
+constexpr int kDigitBits = 11;
+constexpr size_t kWorthDigits = 512;  // ids; fewer are sorted by comparing
+
+// Stable, digit by digit, of numbers whose lowest `index_bits` are carried along.
+void sort_by_digits(std::vector<uint64_t>* numbers, std::vector<uint64_t>* scratch, int index_bits, int bits) {
+  scratch->resize(numbers->size());
+  for (int shift = index_bits; shift < bits; shift += kDigitBits) {
+    std::array<size_t, (1 << kDigitBits) + 1> starts{};
+    const auto digit = [shift](uint64_t v) { return (v >> shift) & ((1u << kDigitBits) - 1); };
+    for (const uint64_t v : *numbers) ++starts[digit(v) + 1];
+    for (size_t d = 1; d < starts.size(); ++d) starts[d] += starts[d - 1];
+    for (const uint64_t v : *numbers) (*scratch)[starts[digit(v)]++] = v;
+    numbers->swap(*scratch);
+  }
+}
+
+// Places of the ids, ascending by id, equal ids in the order in which they stand.
+void order_by_id(const std::vector<int64_t>& ids, std::vector<int64_t>* order) {
+  const size_t n = ids.size();
+  order->resize(n);
+  const auto [least, most] = std::minmax_element(ids.begin(), ids.end());
+  const int index_bits = std::bit_width(n);
+  const int bits =
+      n < kWorthDigits ? 65 : index_bits + std::bit_width(static_cast<uint64_t>(*most) - static_cast<uint64_t>(*least));
+  if (bits > 64) {
+    std::iota(order->begin(), order->end(), 0);
+    std::sort(order->begin(), order->end(),
+              [&](int64_t a, int64_t b) { return ids[a] != ids[b] ? ids[a] < ids[b] : a < b; });
+    return;
+  }
+  thread_local std::vector<uint64_t> numbers, scratch;  // kept: a steady step allocates nothing
+  numbers.resize(n);
+  for (size_t i = 0; i < n; ++i)
+    numbers[i] = (static_cast<uint64_t>(ids[i]) - static_cast<uint64_t>(*least)) << index_bits | i;
+  sort_by_digits(&numbers, &scratch, index_bits, bits);
+  const uint64_t index = (uint64_t{1} << index_bits) - 1;
+  for (size_t i = 0; i < n; ++i) (*order)[i] = static_cast<int64_t>(numbers[i] & index);
+}
+
+}  // namespace
 
 void merge_rows(const SelectedRows& in, SelectedRows* out) {
   AB_CHECK(&in != out, Internal, "merge_rows in place");
   const size_t n = in.rows.size();
-  // The output's ids hold the order of the input's rows until an id takes their place: no memory but the output's own.
+  // The output's ids hold the order of the input's rows until an id takes their place. Equal ids keep their order, so
+  // the sum of an id is always taken in the same order.
   std::vector<int64_t>& order = out->rows;
-  order.resize(n);
-  std::iota(order.begin(), order.end(), 0);
-  // Equal ids keep their order, so the sum of an id is always taken in the same order.
-  std::sort(order.begin(), order.end(),
-            [&](int64_t a, int64_t b) { return in.rows[a] != in.rows[b] ? in.rows[a] < in.rows[b] : a < b; });
+  order_by_id(in.rows, &order);
   size_t distinct = 0;
   for (size_t k = 0; k < n; ++k) distinct += k == 0 || in.rows[order[k]] != in.rows[order[k - 1]];
   out->height = in.height;

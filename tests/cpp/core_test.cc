@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <map>
+
 #include "core/scope.h"
 
 namespace anabranch {
@@ -144,6 +147,40 @@ TEST(SelectedRows, MergesEqualIdsInOrder) {
   EXPECT_THAT(out.rows, ElementsAre(2, 7));
   EXPECT_EQ(out.height, 10);
   EXPECT_THAT(values(out.value), ElementsAre(3, 4, 11, 22));
+}
+
+// Ids in every range that is sorted in its own way, against sums taken one id after another.
+TEST(SelectedRows, MergesManyIds) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  SelectedRows in, out;
+  for (const int64_t distinct : {int64_t{1}, int64_t{7}, int64_t{3000}, int64_t{1} << 40, kMost}) {
+    for (const int64_t n : {0, 1, 511, 512, 5000}) {
+      in.rows.clear();
+      in.value.resize(Shape{n, 2}, DType::kFloat32);
+      std::map<int64_t, std::pair<float, float>> sums;
+      uint64_t random = 1;
+      for (int64_t i = 0; i < n; ++i) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        const auto id =
+            distinct == kMost ? static_cast<int64_t>(random) : static_cast<int64_t>(random >> 20) % distinct;
+        in.rows.push_back(id);
+        float* value = in.value.mutable_data<float>() + 2 * i;
+        value[0] = 1.0f / static_cast<float>(i + 1);
+        value[1] = static_cast<float>(i);
+        const auto [at, first] = sums.try_emplace(id, value[0], value[1]);
+        if (!first) at->second = {at->second.first + value[0], at->second.second + value[1]};
+      }
+      merge_rows(in, &out);
+      ASSERT_EQ(out.rows.size(), sums.size());
+      size_t k = 0;
+      for (const auto& [id, sum] : sums) {
+        ASSERT_EQ(out.rows[k], id);
+        ASSERT_EQ(out.value.data<float>()[2 * k], sum.first);
+        ASSERT_EQ(out.value.data<float>()[2 * k + 1], sum.second);
+        ++k;
+      }
+    }
+  }
 }
 
 TEST(Value, HoldsOneKindAtATime) {
