@@ -1,5 +1,7 @@
 #include "engine/memory_use.h"
 
+#include "sparse/growable_table.h"
+
 namespace anabranch {
 
 void add_memory(const Value& value, const std::string& name, int replica, MemoryUse::Kind kind,
@@ -16,6 +18,8 @@ void add_memory(const Value& value, const std::string& name, int replica, Memory
     add(rows->rows.data(), rows->rows.size() * sizeof(int64_t));
   } else if (const auto* array = value.get<TensorArray>()) {
     for (const Tensor& t : *array) add(t.raw(), t.bytes());
+  } else if (const auto table = sparse::GrowableTable::of(value)) {
+    table->each_piece([&](const void* data, int64_t bytes) { add(data, static_cast<size_t>(bytes)); });
   }
 }
 

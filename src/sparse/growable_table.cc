@@ -112,6 +112,13 @@ TableStats GrowableTable::stats() {
   return sum;
 }
 
+void GrowableTable::each_piece(const std::function<void(const void*, int64_t)>& fn) {
+  for (Part& part : parts_) {
+    const std::lock_guard held(part.lock);
+    part.shard->each_piece(fn);
+  }
+}
+
 std::vector<int64_t> GrowableTable::keys() {
   std::vector<int64_t> all;
   for (Part& part : parts_) {

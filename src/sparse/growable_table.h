@@ -5,6 +5,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -47,6 +48,8 @@ class GrowableTable {
               Parallel* parallel);
 
   TableStats stats();
+  // fn(address, bytes) for every piece of memory.
+  void each_piece(const std::function<void(const void*, int64_t)>& fn);
   // All keys, ascending.
   std::vector<int64_t> keys();
   // The file of a table: its options and its rows, with their moments or without. Written whole or not at all.

@@ -364,6 +364,11 @@ void TableShard::update(const KeyAt* keys, int64_t count, RecordUpdate how, Reco
   tick();
 }
 
+void TableShard::each_piece(const std::function<void(const void*, int64_t)>& fn) const {
+  fn(index_, index_bytes_);
+  for (const float* chunk : chunks_) fn(chunk, stride_ * static_cast<int64_t>(sizeof(float)) << chunk_bits_);
+}
+
 TableStats TableShard::stats() const {
   TableStats s = stats_;
   s.bytes = index_bytes_ + static_cast<int64_t>(counters_.size() + free_.capacity() * sizeof(uint32_t)) +

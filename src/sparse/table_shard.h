@@ -2,6 +2,7 @@
 // the keys that it is shown, in their order, and on nothing else. Not thread-safe: the table holds a lock for each
 // shard.
 #pragma once
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -37,6 +38,7 @@ class TableShard {
   // The record of a key that is read from a file; made, whatever the limits say, but null when memory is at its limit.
   float* restore(int64_t key, uint32_t seen);
   TableStats stats() const;
+  void each_piece(const std::function<void(const void*, int64_t)>& fn) const;
   int64_t dropped() const { return stats_.evicted + stats_.refused; }
   uint32_t clock() const { return clock_; }
   void set_clock(uint32_t clock) { clock_ = clock; }

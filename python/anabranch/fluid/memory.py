@@ -176,6 +176,19 @@ def _owner(name, kind, owners):
     return owners.get(name, "other")
 
 
+def _joined(entries):
+    """The pieces of each parameter (a growable table has many) as one entry."""
+    joined = {}
+    for number, entry in enumerate(entries):
+        whole = entry["owner"] == "parameters"
+        key = (entry["name"], entry["replica"]) if whole else number
+        if key in joined:
+            joined[key]["bytes"] += entry["bytes"]
+        else:
+            joined[key] = entry
+    return joined.values()
+
+
 def _report(uses, owners):
     ranges, entries = {owner: [] for owner in OWNERS}, {}
     feeds = 0
@@ -193,6 +206,6 @@ def _report(uses, owners):
     report["other"] += report["total"] - held
     report["feeds"] = feeds
     report.unshared = sum(end - begin for owner in ("gradients", "activations") for begin, end in set(ranges[owner]))
-    report.variables = sorted(entries.values(), key=lambda entry: (-entry["bytes"], entry["name"], entry["replica"]))
+    report.variables = sorted(_joined(entries.values()), key=lambda entry: (-entry["bytes"], entry["name"], entry["replica"]))
     report.resident, report.peak = _of_process()
     return report
