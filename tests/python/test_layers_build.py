@@ -35,6 +35,7 @@ DIFFERENT = {
     "ln_full": "the number of samples is unknown, not negative",
     "has_inf": "the result is bool", "has_nan": "the result is bool",
     "gru_unit_all": "the activations asked for are taken", "gru_wide": "an input of another width is refused",
+    "full_int": "stop_gradient=False is honoured", "t_1": "a vector needs no variables",
     "hash": "it works",
     "hsigmoid": "the table is not listed as written", "hsigmoid_tree": "the table is not listed as written",
     "in": "the number of statistics is unknown, not negative",

@@ -1,4 +1,4 @@
-// Rows picked by index and put back by index: gather, gather_nd, scatter. An index outside is an error.
+// Rows picked by index and put back by index: gather, gather_nd, scatter, scatter_nd_add. An index outside is an error.
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/shape_args.h"
@@ -96,16 +96,26 @@ struct NdIndex {
   }
 };
 
-Shape gather_nd_shape(const InferContext& c) {
+// What Index picks from the tensor in `slot`.
+Shape gather_nd_shape(const InferContext& c, const char* slot = "X") {
   check_index_dtype(c, "Index");
-  const Shape &x = c.in("X").shape, &index = c.in("Index").shape;
-  AB_CHECK(index.rank() >= 1, ShapeMismatch, "gather_nd: Index has no axis");
+  const Shape &x = c.in(slot).shape, &index = c.in("Index").shape;
+  AB_CHECK(index.rank() >= 1, ShapeMismatch, "{}: Index has no axis", c.op().type);
   const int64_t depth = index[index.rank() - 1];
   AB_CHECK(depth >= 0 && depth <= x.rank(), ShapeMismatch,
-           "gather_nd: Index is {}, its last extent must be at most {} for X {}", index.str(), x.rank(), x.str());
+           "{}: Index is {}, its last extent must be at most {} for {} {}", c.op().type, index.str(), x.rank(), slot,
+           x.str());
   Shape out = index.slice(0, index.rank() - 1);
   for (int i = static_cast<int>(depth); i < x.rank(); ++i) out.push_back(x[i]);
   return out.rank() ? out : scalar_shape();
+}
+
+void check_updates(const InferContext& c, const char* slot) {
+  const Shape want = gather_nd_shape(c, slot);
+  AB_CHECK(compatible(want, c.in("Updates").shape), ShapeMismatch, "{}: Updates is {}, expected {}", c.op().type,
+           c.in("Updates").shape.str(), want.str());
+  AB_CHECK(c.in("Updates").dtype == c.in(slot).dtype, InvalidArgument, "{}: Updates is of {}, {} of {}", c.op().type,
+           dtype_name(c.in("Updates").dtype), slot, dtype_name(c.in(slot).dtype));
 }
 
 }  // namespace
@@ -282,6 +292,62 @@ AB_OP(scatter_grad)
           pick(c, c[dout], c[dupdates].rows(), c[dout].row_elems(), &c[dupdates],
                [&](int64_t i) { return at.at(i, rows); });
         }
+      };
+    });
+
+AB_OP(scatter_nd_add)
+    .doc("Out = X with Updates added at the positions of Index, which may repeat.")
+    .in("X", "[...] float or integers")
+    .in("Index", "[..., depth] int32 or int64: positions in the first axes of X")
+    .in("Updates", "what Index picks from X")
+    .out("Out", "as X")
+    .may_share("X", "Out")
+    .infer([](InferContext& c) {
+      check_updates(c, "X");
+      c.same_as("Out", "X");
+    })
+    .grad([](GradContext& g) {
+      g.op("scatter_nd_add_grad")
+          .in("Index", g.in("Index"))
+          .in("Updates", g.in("Updates"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"))
+          .out("Updates@GRAD", g.din("Updates"));
+    })
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return
+          [x = op.in("X"), index = op.in("Index"), updates = op.in("Updates"), out = op.out("Out")](KernelContext& c) {
+            const Index at(c[index], "scatter_nd_add");
+            const NdIndex nd(c[x].shape(), c[index].shape());
+            for (int64_t i = 0; i < nd.n; ++i) nd.position(at, i);  // nothing is changed when an index is wrong
+            copy_bytes(c, c[x], &c[out]);
+            put_back<T>(c[updates], nd.n, nd.width, &c[out], [&](int64_t i) { return nd.position(at, i); });
+          };
+    });
+
+AB_OP(scatter_nd_add_grad)
+    .doc("X@GRAD = Out@GRAD; Updates@GRAD = Out@GRAD at the positions of Index.")
+    .in("Index", "as of scatter_nd_add")
+    .in("Updates", "gives the shape")
+    .in("Out@GRAD", "as Out")
+    .out_optional("X@GRAD", "as X")
+    .out_optional("Updates@GRAD", "as Updates")
+    .infer([](InferContext& c) {
+      check_updates(c, "Out@GRAD");
+      if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "Out@GRAD");
+      if (c.has_out("Updates@GRAD")) c.same_as("Updates@GRAD", "Updates");
+    })
+    .no_grad(kNoSecondOrder)
+    .dtype_of_input("Out@GRAD")
+    .cpu<float, double>([](auto, const KernelArgs& op) -> Kernel {
+      return [index = op.in("Index"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+              dupdates = op.out("Updates@GRAD")](KernelContext& c) {
+        const Index at(c[index], "scatter_nd_add");
+        const NdIndex nd(c[dout].shape(), c[index].shape());
+        if (c.wants(dx)) copy_bytes(c, c[dout], &c[dx]);
+        if (!c.wants(dupdates)) return;
+        pick(c, c[dout], nd.n, nd.width, &c[dupdates], [&](int64_t i) { return nd.position(at, i); });
       };
     });
 

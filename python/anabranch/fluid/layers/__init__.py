@@ -1,5 +1,6 @@
 """The layers: functions that append ops to the default main program and return Variables."""
 from . import (
+    composed,
     control_flow,
     conv,
     ctr,
@@ -14,6 +15,7 @@ from . import (
     nn,
     norm,
     ops,
+    places,
     query,
     random,
     reader,
@@ -29,7 +31,8 @@ from . import (
 
 __all__ = []
 for _module in (nn, math, conv, norm, loss, ops, elementwise, reduce, tensor, query, manipulate, select, random,
-                sequence, sequence_rows, sequence_lod, recurrent, sampled, ctr, io, reader, control_flow, metric_op,
+                sequence, sequence_rows, sequence_lod, recurrent, places, composed,
+                sampled, ctr, io, reader, control_flow, metric_op,
                 learning_rate_scheduler):
     for _name in _module.__all__:
         globals()[_name] = getattr(_module, _name)

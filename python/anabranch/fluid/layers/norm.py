@@ -1,13 +1,13 @@
-"""Normalisation over the batch, over features, over groups of channels."""
+"""Normalisation over the batch, over features, over groups of channels; scale and bias of channels."""
 from ..errors import InvalidValue, Violated
 from ..framework import Variable
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
 from . import check
-from .check import FLOATS, WIDE_FLOATS
+from .check import FLOATS, WIDE_FLOATS, one_op
 
-__all__ = ["batch_norm", "layer_norm", "group_norm", "instance_norm", "lrn"]
+__all__ = ["batch_norm", "layer_norm", "group_norm", "instance_norm", "lrn", "affine_channel"]
 
 
 def _temporaries(helper, dtype, count):
@@ -257,3 +257,34 @@ def lrn(input, n=5, k=1.0, alpha=0.0001, beta=0.75, name=None, data_format="NCHW
     helper.append_op(type="lrn", inputs={"X": input}, outputs={"Out": out, "MidOut": middle},
                      attrs={"n": n, "k": k, "alpha": alpha, "beta": beta, "data_format": data_format})
     return out
+
+
+def affine_channel(x, scale=None, bias=None, data_layout="NCHW", name=None, act=None):
+    """out = scale[c] * x + bias[c] for the elements of each channel c.
+
+    Args:
+        x (Variable): [N, C, ...], or [N, ..., C] with ``data_layout`` "NHWC"; float32 or float64.
+        scale (Variable): [C].
+        bias (Variable): [C].
+        data_layout (str): "NCHW" or "NHWC". Default the first.
+        name (str, optional): stem of the names.
+        act (str, optional): activation of the result.
+
+    Returns:
+        Variable: shape and dtype of ``x``.
+
+    Raises:
+        TypeError: no Variable, another dtype of ``x``.
+        EnforceNotMet: shapes that do not fit.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, scale, bias = fluid.data("x", [None, 3, 8, 8]), fluid.data("s", [3]), fluid.data("b", [3])
+        >>> fluid.layers.affine_channel(x, scale, bias).shape
+        (-1, 3, 8, 8)
+    """
+    check.variable(x, "x", "affine_channel", WIDE_FLOATS)
+    for argument, value in (("scale", scale), ("bias", bias)):
+        check.of_type(value, argument, "affine_channel", (Variable, type(None)))
+    inputs = {slot: value for slot, value in (("X", x), ("Scale", scale), ("Bias", bias)) if value is not None}
+    return one_op("affine_channel", inputs, {"data_layout": data_layout}, name=name, act=act)

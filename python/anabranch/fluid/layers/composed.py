@@ -1,0 +1,196 @@
+"""Short forms: layers that other layers or an op of another name are made of."""
+from ..errors import InvalidValue, Violated
+from ..framework import convert_np_dtype_to_dtype_
+from ..layer_helper import LayerHelper
+from . import check, elementwise, ops, reduce, tensor
+from .check import WIDE_FLOATS, WIDE_NUMBERS, one_op
+
+__all__ = ["clamp", "full", "full_like", "t", "logsumexp", "addcmul"]
+
+_FILLED = ("bool", "float16", "float32", "float64", "int32", "int64")
+
+
+def clamp(input, min=None, max=None, output=None, name=None):
+    """out = input cut into [min, max], element by element; a bound that is None does not cut.
+
+    Args:
+        input (Variable): [...], float32 or float64.
+        min (float, optional): lower bound.
+        max (float, optional): upper bound; one of both is given.
+        output (Variable, optional): written instead of a new Variable.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: shape and dtype of ``input``.
+
+    Raises:
+        AssertionError: neither bound.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.clamp(fluid.data("x", [None, 4], "float32"), min=0.0).shape
+        (-1, 4)
+    """
+    if min is None and max is None:
+        raise Violated("clamp: min or max is given")
+    bounds = {"min": float("-inf") if min is None else float(min), "max": float("inf") if max is None else float(max)}
+    return one_op("clip", {"X": input}, bounds, layer="clamp", name=name, to=output)
+
+
+def full(shape, fill_value, out=None, dtype=None, device=None, stop_gradient=True, name=None):
+    """A tensor of equal elements, as :func:`fill_constant`.
+
+    Args:
+        shape (list|tuple|Variable): of the result.
+        fill_value (float): of each element.
+        out (Variable, optional): written instead of a new Variable.
+        dtype (str, optional): of the result. Default "float32".
+        device (str, optional): "cpu"; a GPU is not there.
+        stop_gradient (bool): the result has no gradient. Default True.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: ``shape``.
+
+    Raises:
+        TypeError: another dtype.
+        ValueError: another device.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.full([2, 3], 0.5).shape
+        (2, 3)
+    """
+    dtype = "float32" if dtype is None else dtype
+    check.one_of(device, "device", "full", (None, "cpu"))
+    if out is None:
+        out = LayerHelper("full", name=name).create_variable_for_type_inference(dtype)
+    out = tensor.fill_constant(shape, dtype, fill_value, out=out)
+    out.stop_gradient = stop_gradient
+    return out
+
+
+def full_like(input, fill_value, out=None, dtype=None, device=None, stop_gradient=True, name=None):
+    """A tensor of equal elements with the shape of another one.
+
+    Args:
+        input (Variable): [...]: gives the shape.
+        fill_value (float): of each element.
+        out (Variable, optional): written instead of a new Variable.
+        dtype (str, optional): of the result; of ``input`` by default.
+        device (str, optional): "cpu"; a GPU is not there.
+        stop_gradient (bool): the result has no gradient. Default True.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: shape of ``input``.
+
+    Raises:
+        TypeError: another dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.full_like(fluid.data("x", [None, 4], "float32"), 0.5).shape
+        (-1, 4)
+    """
+    check.variable(input, "input", "full_like")
+    check.one_of(device, "device", "full_like", (None, "cpu"))
+    helper = LayerHelper("full_like", name=name)
+    wanted = input.dtype if dtype is None else convert_np_dtype_to_dtype_(dtype)
+    check.of_dtype(wanted, "dtype", "full_like", _FILLED)
+    if out is None:
+        out = helper.create_variable_for_type_inference(wanted)
+    helper.append_op(type="fill_any_like", inputs={"X": [input]}, outputs={"Out": [out]},
+                     attrs={"value": float(fill_value), "dtype": int(wanted)})
+    out.stop_gradient = stop_gradient
+    return out
+
+
+def t(input, name=None):
+    """A matrix with its axes exchanged; a vector as it is.
+
+    Args:
+        input (Variable): [N] or [N, M], float16, float32, float64, int32 or int64.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: [N] or [M, N].
+
+    Raises:
+        TypeError: another dtype.
+        ValueError: more than two axes.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.t(fluid.data("x", [3, 4], "float32")).shape
+        (4, 3)
+    """
+    check.variable(input, "input", "t", check.NUMBERS)
+    if len(input.shape) > 2:
+        raise InvalidValue("t: input has %d axes, expected one or two" % len(input.shape))
+    if len(input.shape) == 1:
+        return input
+    helper = LayerHelper("t", name=name)
+    out = helper.create_variable_for_type_inference(input.dtype)
+    shape = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="transpose2", inputs={"X": [input]}, outputs={"Out": [out], "XShape": [shape]},
+                     attrs={"axis": [1, 0]})
+    return out
+
+
+def logsumexp(x, dim=None, keepdim=False, out=None, name=None):
+    """The logarithm of a sum of exponentials, log(sum(exp(x))), computed in these three steps.
+
+    Args:
+        x (Variable): [...], float32 or float64; above 88 the exponential of a float32 is infinite.
+        dim (int|list, optional): axes of the sum; all by default.
+        keepdim (bool): summed axes stay, with extent 1. Default False.
+        out (Variable, optional): written instead of a new Variable.
+        name (str, optional): stem of the result's name.
+
+    Returns:
+        Variable: as ``x`` without the axes ``dim``.
+
+    Raises:
+        TypeError: another dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.logsumexp(fluid.data("x", [None, 4], "float32"), dim=1).shape
+        (-1,)
+    """
+    check.variable(x, "x", "logsumexp", WIDE_FLOATS)
+    summed = reduce.reduce_sum(ops.exp(x), dim=dim, keep_dim=keepdim)
+    if out is None:
+        return ops.log(summed, name=name)
+    check.variable(out, "out", "logsumexp", (check.dtype_name(x.dtype),))
+    return one_op("log", {"X": summed}, to=out)
+
+
+def addcmul(input, tensor1, tensor2, value=1.0, out=None, name=None):
+    """out = input + value * tensor1 * tensor2, element by element.
+
+    Args:
+        input (Variable): [...], float32, float64, int32 or int64.
+        tensor1 (Variable): as ``input``.
+        tensor2 (Variable): as ``input``.
+        value (float): factor of the product. Default 1.
+        out (Variable, optional): the result is copied there.
+        name (str, optional): not used.
+
+    Returns:
+        Variable: as ``input``.
+
+    Raises:
+        TypeError: another dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, a, b = [fluid.data(n, [2, 3], "float32") for n in "xab"]
+        >>> fluid.layers.addcmul(x, a, b, value=0.5).shape
+        (2, 3)
+    """
+    for argument, variable in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
+        check.variable(variable, argument, "addcmul", WIDE_NUMBERS)
+    result = elementwise.elementwise_add(input, elementwise.elementwise_mul(tensor1, tensor2) * value)
+    return result if out is None else tensor.assign(result, out)

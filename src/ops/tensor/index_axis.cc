@@ -1,0 +1,191 @@
+// Elements picked along one axis: index_select takes the same places everywhere, index_sample others in each row.
+#include <algorithm>
+#include <memory>
+
+#include "ops/kernels/declare.h"
+#include "ops/kernels/ids.h"
+
+namespace anabranch {
+namespace {
+
+void check_index(const InferContext& c, int rank) {
+  check_tensor(c, "X");
+  check_tensor(c, "Index");
+  check_rank(c, "Index", rank, rank);
+  const DType d = c.in("Index").dtype;
+  AB_CHECK(d == DType::kInt32 || d == DType::kInt64, InvalidArgument, "{}: Index is of {}, expected int32 or int64",
+           op_name(c), dtype_name(d));
+}
+
+int axis_of(const InferContext& c) {
+  const int rank = c.in("X").shape.rank(), dim = c.attr<int32_t>("dim");
+  AB_CHECK(dim >= -rank && dim < rank, InvalidArgument, "{}: dim is {}, X is {}", op_name(c), dim,
+           c.in("X").shape.str());
+  return dim < 0 ? dim + rank : dim;
+}
+
+Shape selected_shape(const InferContext& c) {
+  check_index(c, 1);
+  Shape out = c.in("X").shape;
+  out.set(axis_of(c), c.in("Index").shape[0]);
+  return out;
+}
+
+Shape sampled_shape(const InferContext& c) {
+  check_index(c, 2);
+  check_rank(c, "X", 2, 2);
+  const Shape &x = c.in("X").shape, &index = c.in("Index").shape;
+  AB_CHECK(compatible(Shape{x[0], kUnknown}, index), ShapeMismatch,
+           "{}: X is {}, Index is {}; one row of places for each", op_name(c), x.str(), index.str());
+  return index;
+}
+
+void check_places(const char* op, const int64_t* at, int64_t n, int64_t extent) {
+  for (int64_t i = 0; i < n; ++i) {
+    AB_CHECK(at[i] >= 0 && at[i] < extent, InvalidArgument, "{}: index {} at position {}, expected 0 to {}", op, at[i],
+             i, extent - 1);
+  }
+}
+
+// X as [outer, extent, inner], the result as [outer, places, inner]. index_sample: places of their own in each row.
+struct Picking {
+  int64_t outer, extent, inner, places;
+  bool own;
+  template <class Fn> void each(const int64_t* at, Fn&& fn) const {
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t p = 0; p < places; ++p) {
+        const int64_t place = at[own ? o * places + p : p];
+        fn((o * extent + place) * inner, (o * places + p) * inner);
+      }
+    }
+  }
+};
+
+Picking picking_of(const Shape& x, const Shape& index, bool own, int dim) {
+  if (own) return {x[0], x[1], 1, index[1], true};
+  const int axis = dim < 0 ? dim + x.rank() : dim;
+  return {x.numel(0, axis), x[axis], x.numel(axis + 1, x.rank()), index[0], false};
+}
+
+int dim_of(const KernelArgs& op, bool own) { return own ? 1 : op.attr<int32_t>("dim"); }
+
+template <class T> Kernel forward(const KernelArgs& op, bool own) {
+  return [=, x = op.in("X"), index = op.in("Index"), out = op.out("Out"), dim = dim_of(op, own),
+          name = own ? "index_sample" : "index_select", scratch = std::make_shared<Tensor>()](KernelContext& c) {
+    const Picking p = picking_of(c[x].shape(), c[index].shape(), own, dim);
+    const int64_t* at = as_int64(c[index], scratch.get());
+    check_places(name, at, c[index].numel(), p.extent);
+    const T* from = c[x].data<T>();
+    T* to = c[out].template mutable_data<T>();
+    p.each(at, [=](int64_t a, int64_t b) { std::copy(from + a, from + a + p.inner, to + b); });
+  };
+}
+
+template <class T> Kernel backward(const KernelArgs& op, bool own) {
+  return [=, x = op.in("X"), index = op.in("Index"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+          dim = dim_of(op, own), name = own ? "index_sample_grad" : "index_select_grad",
+          scratch = std::make_shared<Tensor>()](KernelContext& c) {
+    if (!c.wants(dx)) return;
+    const Picking p = picking_of(c[x].shape(), c[index].shape(), own, dim);
+    const int64_t* at = as_int64(c[index], scratch.get());
+    check_places(name, at, c[index].numel(), p.extent);
+    const T* from = c[dout].data<T>();
+    T* to = c[dx].template mutable_data<T>();
+    std::fill(to, to + c[dx].numel(), T{0});
+    p.each(at, [=](int64_t a, int64_t b) {
+      for (int64_t k = 0; k < p.inner; ++k) to[a + k] += from[b + k];
+    });
+  };
+}
+
+OpDef& declare_pick(const char* type, const char* grad, bool own) {
+  OpDef& def = declare_op(type, __FILE__)
+                   .doc(own ? "Out[n, k] = X[n, Index[n, k]]." : "Out = the slices of X at Index along one axis.")
+                   .in("X", own ? "[N, M]" : "[...]")
+                   .in("Index", own ? "[N, K] int32 or int64" : "[K] int32 or int64, places on the axis")
+                   .out("Out", own ? "[N, K]" : "as X, with K on the axis");
+  if (!own) def.attr<int32_t>("dim", 0, "the axis; from the last one where negative");
+  return def
+      .infer([own](InferContext& c) { c.set_out("Out", own ? sampled_shape(c) : selected_shape(c), c.in("X").dtype); })
+      .grad([grad](GradContext& g) {
+        g.op(grad)
+            .in("X", g.in("X"))
+            .in("Index", g.in("Index"))
+            .in("Out@GRAD", g.dout("Out"))
+            .out("X@GRAD", g.din("X"));
+      })
+      .dtype_of_input("X")
+      .cpu<float, double, int32_t, int64_t>(
+          [own](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, own); });
+}
+
+OpDef& declare_pick_grad(const char* type, bool own) {
+  OpDef& def = declare_op(type, __FILE__)
+                   .doc("X@GRAD: Out@GRAD where it came from, added up.")
+                   .in("X", "for its shape")
+                   .in("Index", "as of the forward op")
+                   .in("Out@GRAD", "as Out")
+                   .out_optional("X@GRAD", "as X");
+  if (!own) def.attr<int32_t>("dim", 0, "the axis");
+  return def
+      .infer([own](InferContext& c) {
+        const Shape wanted = own ? sampled_shape(c) : selected_shape(c);
+        AB_CHECK(compatible(wanted, c.in("Out@GRAD").shape), ShapeMismatch, "{}: Out@GRAD is {}, expected {}",
+                 op_name(c), c.in("Out@GRAD").shape.str(), wanted.str());
+        check_same_dtype(c, "Out@GRAD", "X");
+        grad_as(c, "X@GRAD", "X");
+      })
+      .no_grad(kNoSecondOrder)
+      .dtype_of_input("X")
+      .cpu<float, double>(
+          [own](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, own); });
+}
+
+[[maybe_unused]] OpDef& select = declare_pick("index_select", "index_select_grad", false);
+[[maybe_unused]] OpDef& select_grad = declare_pick_grad("index_select_grad", false);
+[[maybe_unused]] OpDef& sample = declare_pick("index_sample", "index_sample_grad", true);
+[[maybe_unused]] OpDef& sample_grad = declare_pick_grad("index_sample_grad", true);
+
+AB_OP(shard_index)
+    .doc(
+        "Ids of one of nshards equal parts of [0, index_num), counted from the part's begin; ignore_value for the ids "
+        "of "
+        "the other parts.")
+    .in("X", "[..., 1] int32 or int64 in [0, index_num)")
+    .out("Out", "as X")
+    .attr<int32_t>("index_num", 1, "number of ids, above 0")
+    .attr<int32_t>("nshards", 1, "number of parts, above 0")
+    .attr<int32_t>("shard_id", 0, "the part, in [0, nshards)")
+    .attr<int32_t>("ignore_value", -1, "stands for the ids of other parts")
+    .infer([](InferContext& c) {
+      check_tensor(c, "X");
+      const int32_t n = c.attr<int32_t>("index_num"), parts = c.attr<int32_t>("nshards"),
+                    part = c.attr<int32_t>("shard_id");
+      AB_CHECK(n > 0 && parts > 0 && part >= 0 && part < parts, InvalidArgument,
+               "{}: index_num {} and nshards {} are above 0, shard_id {} is in [0, nshards)", op_name(c), n, parts,
+               part);
+      const Shape& x = c.in("X").shape;
+      AB_CHECK(x.rank() >= 2 && (x[x.rank() - 1] == 1 || x[x.rank() - 1] == kUnknown), ShapeMismatch,
+               "{}: X is {}, expected [..., 1]", op_name(c), x.str());
+      c.set_out("Out", x, c.in("X").dtype);
+      c.share_lod("Out", "X");
+    })
+    .no_grad("ids are integers")
+    .cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const int64_t n = op.attr<int32_t>("index_num"), parts = op.attr<int32_t>("nshards");
+      return
+          [=, x = op.in("X"), out = op.out("Out"), part = op.attr<int32_t>("shard_id"), size = (n + parts - 1) / parts,
+           other = static_cast<T>(op.attr<int32_t>("ignore_value"))](KernelContext& c) {
+            const T* from = c[x].data<T>();
+            T* to = c[out].template mutable_data<T>();
+            for (int64_t i = 0; i < c[x].numel(); ++i) {
+              AB_CHECK(from[i] >= 0 && from[i] < n, InvalidArgument,
+                       "shard_index: id {} at position {}, expected 0 to {}", from[i], i, n - 1);
+              to[i] = from[i] / size == part ? static_cast<T>(from[i] % size) : other;
+            }
+          };
+    });
+
+}  // namespace
+}  // namespace anabranch
