@@ -4,26 +4,17 @@
 #include <cmath>
 #include <memory>
 
-#include "core/row_locks.h"
 #include "core/selected_rows.h"
 #include "opdef/op_def.h"
 #include "ops/kernels/ids.h"
 #include "ops/kernels/simd.h"
 #include "ops/loss/class_rows.h"
+#include "ops/loss/window_loops.h"
+#include "ops/loss/windows.h"
 
 namespace anabranch::loss {
 namespace {
 
-float dot(const float* a, const float* b, int64_t n) { return simd::dot(a, b, n); }
-double dot(const double* a, const double* b, int64_t n) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
-void axpy(float s, const float* x, float* y, int64_t n) { simd::axpy(s, x, y, n); }
-void axpy(double s, const double* x, double* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] += s * x[i];
-}
 void exp(const float* x, float* y, int64_t n) { simd::exp(x, y, n); }
 void exp(const double* x, double* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = std::exp(x[i]);
@@ -76,88 +67,47 @@ void check_inputs(const InferContext& c) {
   check_same_dtype(c, "Present", "Words");
 }
 
-// What both kernels read.
-struct Handles {
-  bool shared;
-  In words, contexts, context, centre, negatives, present;
-  explicit Handles(const KernelArgs& op)
-      : shared(op.attr<bool>("shared")),
-        words(op.in("Words")),
-        contexts(op.in("Contexts")),
-        context(op.in("Context")),
-        centre(op.in("Centre")),
-        negatives(op.in("Negatives")),
-        present(op.in("Present")) {}
-};
-
-struct Converted {  // ids of 32 bits as 64
-  Tensor context, centre, negatives;
-};
-
-template <class T> struct Windows {
-  const T *words, *contexts, *present;
-  const int64_t *context, *centre, *negatives;
-  int64_t count, width, drawn, dim;
-  bool shared, held;  // negatives; rows are held while they are copied
-
-  Windows(KernelContext& c, const Handles& h, Converted* converted)
-      : words(c[h.words].data<T>()),
-        contexts(c[h.contexts].data<T>()),
-        present(h.present ? c[h.present].data<T>() : nullptr),
-        context(as_int64(c[h.context], &converted->context)),
-        centre(as_int64(c[h.centre], &converted->centre)),
-        negatives(as_int64(c[h.negatives], &converted->negatives)),
-        count(c[h.context].shape()[0]),
-        width(c[h.context].shape()[1]),
-        drawn(c[h.negatives].shape()[1] / (h.shared ? 1 : width)),
-        dim(c[h.words].shape()[1]),
-        shared(h.shared),
-        held(RowLocks::shared()) {
-    check_ids("skip_gram: Context", context, count * width, c[h.words].shape()[0]);
-    check_ids("skip_gram: Centre", centre, count, c[h.contexts].shape()[0]);
-    check_ids("skip_gram: Negatives", negatives, c[h.negatives].numel(), c[h.contexts].shape()[0]);
+// From scores to losses and slopes, all pairs at once; the first of each n pairs is the true one.
+template <class T> void softplus(T* x, T* scratch, int64_t count, int64_t n) {
+  T* const logs = scratch + count;
+  for (int64_t k = 0; k < count; ++k) scratch[k] = -std::abs(x[k]);
+  exp(scratch, scratch, count);
+  for (int64_t k = 0; k < count; ++k) logs[k] = 1 + scratch[k];
+  log(logs, logs, count);
+  for (int64_t p = 0; p < count; p += n) {
+    for (int64_t k = p; k < p + n; ++k) {
+      const T e = scratch[k], loss = logs[k] + std::max(k == p ? -x[k] : x[k], T{0});
+      x[k] = (x[k] < 0 ? e : T{1}) / (1 + e) - (k == p ? T{1} : T{0});
+      logs[k] = loss;
+    }
   }
+}
 
-  bool has(int64_t i, int64_t w) const { return !present || present[i * width + w] != 0; }
-  T weight(int64_t i, int64_t w) const { return present ? present[i * width + w] : T{1}; }
-  int64_t sets() const { return shared ? 1 : width; }  // of negatives in a window
-  int64_t targets() const { return 1 + drawn * sets(); }
-  // Where the row of target t of word w stands among the targets of a window; target 0 is the centre.
-  int64_t target(int64_t w, int64_t t) const { return t == 0 || shared ? t : w * drawn + t; }
-  int64_t target_id(int64_t i, int64_t at) const {
-    return at == 0 ? centre[i] : negatives[i * drawn * sets() + at - 1];
+// The loss of window i; its slopes [W, 1 + K].
+template <class T> T window_loss(const Windows<T>& all, int64_t i, T* slopes) {
+  Window<T>& window = Window<T>::mine();
+  window.fetch(all, i);
+  all.prefetch(i + 1);
+  const int64_t n = 1 + all.drawn, words = static_cast<int64_t>(window.words.size());
+  std::fill(slopes, slopes + all.width * n, T{0});
+  if (words == 0) return 0;
+  for (int64_t p = 0; p < words; ++p) {
+    const T* word = window.words[static_cast<size_t>(p)];
+    T* x = window.x.data() + p * n;
+    scores(word, window.targets.data(), 1, all.dim, x);
+    scores(word, window.targets.data() + window.first(all, p), all.drawn, all.dim, x + 1);
   }
-  int64_t grain() const { return 8192 / (width * (1 + drawn) * std::max<int64_t>(1, dim)) + 1; }
-
-  // The rows of a window side by side: first those of the words, then those of the targets.
-  const T* fetch(int64_t i) const {
-    thread_local std::vector<T> rows;
-    const auto need = static_cast<size_t>((width + targets()) * dim);
-    if (rows.size() < need) rows.resize(need);
-    for (int64_t w = 0; w < width; ++w) copy(words, context[i * width + w], rows.data() + w * dim);
-    for (int64_t t = 0; t < targets(); ++t) copy(contexts, target_id(i, t), rows.data() + (width + t) * dim);
-    return rows.data();
+  softplus(window.x.data(), window.scratch.data(), words * n, n);
+  T loss = 0;
+  for (int64_t p = 0; p < words; ++p) {
+    const int64_t w = window.places[static_cast<size_t>(p)];
+    const T weight = all.weight(i, w);
+    for (int64_t t = 0; t < n; ++t) {
+      slopes[w * n + t] = weight * window.x[static_cast<size_t>(p * n + t)];
+      loss += weight * window.scratch[static_cast<size_t>((words + p) * n + t)];
+    }
   }
-  void copy(const T* table, int64_t row, T* to) const {
-    const RowLocks::Hold hold(table, row, held);
-    std::copy(table + row * dim, table + (row + 1) * dim, to);
-  }
-};
-
-// The loss of one word, -ln sigmoid(x_0) - sum_k ln sigmoid(-x_k); x becomes its slopes.
-template <class T> T word_loss(T* x, T* scratch, int64_t n, T weight) {
-  T* const logs = scratch + n;
-  T loss = std::max(-x[0], T{0});
-  for (int64_t k = 1; k < n; ++k) loss += std::max(x[k], T{0});
-  for (int64_t k = 0; k < n; ++k) scratch[k] = -std::abs(x[k]);
-  exp(scratch, scratch, n);
-  for (int64_t k = 0; k < n; ++k) {
-    logs[k] = 1 + scratch[k];
-    x[k] = weight * ((x[k] < 0 ? scratch[k] : T{1}) / logs[k] - (k == 0 ? T{1} : T{0}));
-  }
-  log(logs, logs, n);
-  for (int64_t k = 0; k < n; ++k) loss += logs[k];
-  return weight * loss;
+  return loss;
 }
 
 template <class T> Kernel forward(const KernelArgs& op) {
@@ -166,24 +116,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const Windows<T> all(c, h, converted.get());
     T *to = c[loss].template mutable_data<T>(), *slope = c[slopes].template mutable_data<T>();
     c.parallel_for(all.count, all.grain(), [&all, to, slope](int64_t begin, int64_t end) {
-      const int64_t n = 1 + all.drawn;
-      thread_local std::vector<T> scratch;
-      if (scratch.size() < static_cast<size_t>(2 * n)) scratch.resize(static_cast<size_t>(2 * n));
-      for (int64_t i = begin; i < end; ++i) {
-        const T *rows = all.fetch(i), *targets = rows + all.width * all.dim;
-        to[i] = 0;
-        for (int64_t w = 0; w < all.width; ++w) {
-          T* x = slope + (i * all.width + w) * n;
-          if (!all.has(i, w)) {
-            std::fill(x, x + n, T{0});
-            continue;
-          }
-          for (int64_t t = 0; t < n; ++t) {
-            x[t] = dot(rows + w * all.dim, targets + all.target(w, t) * all.dim, all.dim);
-          }
-          to[i] += word_loss(x, scratch.data(), n, all.weight(i, w));
-        }
-      }
+      for (int64_t i = begin; i < end; ++i) to[i] = window_loss(all, i, slope + i * all.width * (1 + all.drawn));
     });
   };
 }
@@ -219,28 +152,34 @@ template <class T> struct RowGradients {
 template <class T>
 void window_grad(const Windows<T>& all, int64_t i, const T* slopes, T g, const RowGradients<T>& places,
                  SelectedRows* words, SelectedRows* contexts) {
-  const int64_t dim = all.dim, n = 1 + all.drawn, from = places.target_rows(all, i);
-  const T *rows = all.fetch(i), *targets = rows + all.width * dim;
-  int64_t word = places.first[static_cast<size_t>(i)], others = 1;
-  T* const dwords = words->value.template mutable_data<T>();
+  Window<T>& window = Window<T>::mine();
+  window.fetch(all, i);
+  all.prefetch(i + 1);
+  const int64_t dim = all.dim, n = 1 + all.drawn, count = static_cast<int64_t>(window.words.size());
+  const int64_t first = places.first[static_cast<size_t>(i)], from = places.target_rows(all, i);
+  T* const dwords = words->value.template mutable_data<T>() + first * dim;
   T* const dtargets = contexts->value.template mutable_data<T>() + from * dim;
-  const int64_t mine = places.target_rows(all, i + 1) - from;
-  std::fill(dtargets, dtargets + mine * dim, T{0});
-  int64_t* const ids = contexts->rows.data() + from;
-  ids[0] = all.centre[i];
-  for (int64_t t = 1; all.shared && t < n; ++t) ids[t] = all.target_id(i, t);
-  for (int64_t w = 0; w < all.width; ++w) {
-    if (!all.has(i, w)) continue;
-    T* dword = dwords + word * dim;
-    std::fill(dword, dword + dim, T{0});
-    words->rows[static_cast<size_t>(word++)] = all.context[i * all.width + w];
-    for (int64_t t = 0; t < n; ++t) {
-      const int64_t at = all.target(w, t), place = t == 0 || all.shared ? t : others++;
-      const T s = g * slopes[(i * all.width + w) * n + t];
-      ids[place] = all.target_id(i, at);
-      axpy(s, targets + at * dim, dword, dim);
-      axpy(s, rows + w * dim, dtargets + place * dim, dim);
+  const T* const* const targets = window.targets.data();
+  T* const factors = window.x.data();
+  std::copy(window.ids.begin(), window.ids.end(), contexts->rows.begin() + from);
+  for (int64_t p = 0; p < count; ++p) {
+    const int64_t w = window.places[static_cast<size_t>(p)];
+    words->rows[static_cast<size_t>(first + p)] = all.context[i * all.width + w];
+    for (int64_t t = 0; t < n; ++t) factors[p * n + t] = g * slopes[w * n + t];
+    if (all.shared) {
+      combine(targets, factors + p * n, 1, n, dim, dwords + p * dim);
+      continue;
     }
+    const T* const* own = targets + window.first(all, p);
+    combine(own, factors + p * n + 1, 1, all.drawn, dim, dwords + p * dim);
+    for (int64_t k = 0; k < dim; ++k) dwords[p * dim + k] += factors[p * n] * targets[0][k];
+    for (int64_t t = 1; t < n; ++t) {
+      combine(&window.words[static_cast<size_t>(p)], factors + p * n + t, 1, 1, dim,
+              dtargets + (window.first(all, p) + t - 1) * dim);
+    }
+  }
+  for (int64_t t = 0; t < (all.shared ? n : 1); ++t) {
+    combine(window.words.data(), factors + t, n, count, dim, dtargets + t * dim);
   }
 }
 
@@ -249,7 +188,8 @@ template <class T> void add_up(const SelectedRows& rows, Tensor* to) {
   std::fill(sum, sum + to->numel(), T{0});
   const int64_t dim = to->shape()[1];
   for (size_t r = 0; r < rows.rows.size(); ++r) {
-    axpy(T{1}, rows.value.template data<T>() + static_cast<int64_t>(r) * dim, sum + rows.rows[r] * dim, dim);
+    const T* from = rows.value.template data<T>() + static_cast<int64_t>(r) * dim;
+    for (int64_t k = 0; k < dim; ++k) sum[rows.rows[r] * dim + k] += from[k];
   }
 }
 
@@ -265,7 +205,8 @@ template <class T> Kernel backward(const KernelArgs& op) {
     own->count(all, words, contexts, c[h.words], c[h.contexts]);
     const T *slope = c[slopes].template data<T>(), *g = c[dloss].template data<T>();
     c.parallel_for(all.count, all.grain(), [&, words, contexts](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) window_grad(all, i, slope, g[i], *own, words, contexts);
+      for (int64_t i = begin; i < end; ++i)
+        window_grad(all, i, slope + i * all.width * (1 + all.drawn), g[i], *own, words, contexts);
     });
     if (sparse) return;
     if (c.wants(dwords)) add_up<T>(*words, &c[dwords]);
