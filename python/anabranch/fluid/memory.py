@@ -206,6 +206,7 @@ def _report(uses, owners):
     report["other"] += report["total"] - held
     report["feeds"] = feeds
     report.unshared = sum(end - begin for owner in ("gradients", "activations") for begin, end in set(ranges[owner]))
-    report.variables = sorted(_joined(entries.values()), key=lambda entry: (-entry["bytes"], entry["name"], entry["replica"]))
+    report.variables = sorted(_joined(entries.values()),
+                              key=lambda entry: (-entry["bytes"], entry["name"], entry["replica"]))
     report.resident, report.peak = _of_process()
     return report
