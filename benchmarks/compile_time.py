@@ -10,7 +10,7 @@ import numpy as np
 import common
 
 CASES = [dict(what=what, ops=ops) for what in ("passes and plan", "append_backward") for ops in (1000, 10000)]
-REPEAT = 3
+REPEAT = 1       # run.py asks again in every round
 
 
 def chain(fluid, ops):

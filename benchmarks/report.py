@@ -12,7 +12,7 @@ NAMES = dict(product="Anabranch", fluid18="Paddle 1.8.5", paddle2="Paddle 2", pa
              gensim="gensim", vw="VW, scikit-learn")
 
 def lower_is_better(unit):
-    return unit.startswith(("ns/", "instructions/")) or unit in ("s", "MB", "KB/run", "threads")
+    return unit.startswith(("ns/", "instructions/")) or unit in ("s", "MB", "KB/run", "threads", "times")
 
 
 class Report:
