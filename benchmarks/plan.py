@@ -22,11 +22,14 @@ ENGINES = dict(
     vw=(dict(W9="vw_w09", W9e="vw_w09"), []))
 
 QUICK_ROWS = ["W1", "W2", "W8", "W13"]
-FULL_ROWS = ["W1", "W2", "W3", "W8", "W8e", "W9", "W9e", "W10", "W12", "W13", "W14", "W15", "COST", "COMPILE", "INSTR", "STEADY"]
+FULL_ROWS = ["W1", "W2", "W3", "W8", "W8e", "W9", "W9e", "W10", "W12", "W13", "W14", "W15", "COST",
+             "COMPILE", "INSTR", "STEADY"]
 WHOLE = ("COST", "STEADY", "INSTR", "W14")  # scripts that repeat and print all their metrics by themselves
+NAMED_CONFIGS = ("W14",)             # of those, where one metric comes in several configurations
 
 #: The product's configurations: all of them are shown, none is chosen after the event.
-OWN = dict(W8e=("memory threads2", "queue threads2"), W9e=("text threads2", "cache threads2"), W12=("memory threads2", "queue threads2"),
+OWN = dict(W8e=("memory threads2", "queue threads2"), W9e=("text threads2", "cache threads2"),
+           W12=("memory threads2", "queue threads2", "memory threads2 zstd"),
            W15=("cp1 single", "cp1", "cp2", "cp2 reduce"))
 OWN_DEFAULT = ("exe cache",)
 #: Cases that --full leaves out.

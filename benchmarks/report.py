@@ -123,11 +123,11 @@ class Report:
             goal = targets.target(e["row"], e["metric"], rival)
             if goal is None or mine is None or (rival and not e["ratio"]):
                 continue
-            missed = e["ratio"][0] < goal if rival else e["value"] > goal
+            missed = e["ratio"][0] < goal if rival else e["value"] < -goal if goal < 0 else e["value"] > goal
             if missed:
                 lines.append("| {} | {} | {} | {:.4g} | {:.4g} | {} |".format(
                     e["row"], e["metric"], "ratio to " + NAMES[rival] if rival else e["unit"],
-                    e["ratio"][0] if rival else e["value"], goal,
+                    e["ratio"][0] if rival else e["value"], abs(goal),
                     targets.limit(e["row"], e["metric"], mine["value"], ceilings)))
         for metric, gain, two, reduced in targets.scaling(self.entries, {(m, t): v for m, t, v, _ in self.before}):
             if ("per_replica=512" in metric or "per_replica=128" in metric) and (gain < 0.92 * two or reduced < 1):
