@@ -91,3 +91,33 @@ def test_a_run_that_wants_nothing_runs_everything():
     target = fluid.CompiledProgram(trained.main)
     trained.exe.run(target, feed=trained.feed(np.random), scope=scope)
     assert changes(target.explain(), "remove_dead") == 0
+
+
+@pytest.mark.parametrize("op", ["add", "sub", "mul", "max"])
+def test_memory_is_not_taken_from_an_operand_that_turns_out_to_be_smaller(op):
+    def model():
+        x, y = fluid.data("x", [None, 700], "float32"), fluid.data("y", [None, 700], "float32")
+        x.stop_gradient = y.stop_gradient = False
+        h = getattr(layers, "elementwise_" + op)(layers.softmax(x), layers.softmax(y))
+        loss = layers.reduce_sum(layers.square(layers.softmax(h)))
+        fluid.gradients(loss, [x, y])
+        return loss, lambda rng: {"x": rng.normal(0, 1, (rows[0], 700)).astype("float32"),
+                                  "y": rng.normal(0, 1, (rows[1], 700)).astype("float32")}
+
+    for rows in ((1, 9), (9, 1), (9, 9)):
+        trained = Trained(model)
+        want, _ = trained.run([], fetch=[trained.loss.name, "x@GRAD", "y@GRAD"])
+        for on in (["reuse_input"], PASSES):
+            got, _ = trained.run(on, fetch=[trained.loss.name, "x@GRAD", "y@GRAD"])
+            for a, b in zip(want, got):
+                np.testing.assert_array_equal(a, b)
+
+
+def test_residual_sums_still_take_memory():
+    def model():
+        x = fluid.data("x", [None, 8], "float32")
+        h = layers.softmax(x)
+        loss = layers.mean(layers.softmax(layers.elementwise_add(layers.softmax(layers.fc(h, 8, act="relu")), h)))
+        return loss, lambda rng: {"x": rng.normal(0, 1, (4, 8)).astype("float32")}
+    _, told = Trained(model).run(["reuse_input"])
+    assert changes(told, "reuse_input") >= 3

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "graph/passes/passes.h"
+#include "graph/row_sources.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -29,7 +30,17 @@ int slot_var(const std::vector<ir::Slot>& slots, const std::vector<int>& ids, co
   return -1;
 }
 
+// Operands that are laid on each other may be of different extents at run time where the declaration does not know
+// them; the result is larger than one of them then.
+bool operands_stay_equal(const Graph& graph, const RowSources& rows, const GraphNode& node) {
+  if (!node.op->has_attr("axis") || !node.op->type.starts_with("elementwise_")) return true;
+  const int x = slot_var(node.op->inputs, node.ins, "X"), y = slot_var(node.op->inputs, node.ins, "Y");
+  if (x < 0 || y < 0) return false;
+  return graph.vars[y].desc.shape.known() || rows.same_shape(x, y);
+}
+
 int run(Graph& graph, const PassContext&) {
+  const RowSources rows(graph);
   std::vector<Use> uses(graph.vars.size());
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     for (int v : graph.reads(graph.nodes[i])) {
@@ -50,6 +61,7 @@ int run(Graph& graph, const PassContext&) {
       // One writer each: a variable that is written again has versions that this pass does not follow.
       if (!fits || uses[in].writers != 1 || uses[out].writers != 1) continue;
       if (uses[in].last_reader != static_cast<int>(i) || graph.vars[out].same_buffer_as >= 0) continue;
+      if (!operands_stay_equal(graph, rows, node)) continue;
       graph.vars[out].same_buffer_as = graph.buffer(in);  // the root: chains of shared buffers stay short
       ++shared;
       break;
