@@ -237,6 +237,6 @@ def test_attributes_that_make_no_program_are_refused(attrs):
         block = main.global_block()
         out = block.create_var(name="out", dtype="float32", shape=[-1, 2])
         with pytest.raises(Exception, match="fused_elementwise"):
-            block.append_op(type="fused_elementwise", inputs={"X": [x]}, outputs={"Out": [out]},
+            block.append_op(type="fused_elementwise", inputs={"X": [x]}, outputs={"Result": [out]},
                             attrs=dict(good, **attrs))
             fluid.Executor().run(main, feed={"x": np.ones((1, 2), "float32")}, fetch_list=[out])

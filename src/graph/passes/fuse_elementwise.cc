@@ -6,6 +6,7 @@
 
 #include "base/flags.h"
 #include "graph/passes/passes.h"
+#include "graph/row_sources.h"
 #include "graph/uses.h"
 #include "opdef/op_def.h"
 
@@ -53,7 +54,7 @@ bool laid_as_a_whole(const Shape& s) {  // no ones between its other extents
 
 class Fuser {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), edit_(graph), group_of_(graph.nodes.size(), -1) {}
+  explicit Fuser(Graph& graph) : graph_(graph), edit_(graph), rows_(graph), group_of_(graph.nodes.size(), -1) {}
 
   int run() {
     int made = 0;
@@ -177,6 +178,7 @@ class Fuser {
     std::vector<int> results;    // variables, by step
     std::vector<int32_t> plan, outs;
     std::vector<std::string> types, result_slots, slots;
+    bool has_base = false;
   };
 
   void add_step(Made& made, const ir::Op& op, const Part& part, const Arg& out) const {
@@ -209,11 +211,12 @@ class Fuser {
     };
     for (const Part& p : all) {
       for (const Arg& in : p.ins) {
-        if (!made_here(in.var) && made.operand.emplace(in.var, static_cast<int>(inputs.size())).second) {
+        if (!made_here(in.var) && std::find(inputs.begin(), inputs.end(), in.var) == inputs.end())
           inputs.push_back(in.var);
-        }
       }
     }
+    made.has_base = put_base_last(parts, all.back().outs.back().var, &inputs);
+    for (size_t k = 0; k < inputs.size(); ++k) made.operand[inputs[k]] = static_cast<int>(k);
     for (size_t k = 0; k < parts.size(); ++k) {
       // all steps of a node read what was there before it
       for (const Arg& out : all[k].outs) add_step(made, *graph_.nodes[parts[k]].op, all[k], out);
@@ -226,14 +229,29 @@ class Fuser {
     edit_.replace(parts, std::move(made.node));
   }
 
+  // An input that nobody needs behind this node: the last result may take its memory.
+  bool put_base_last(const std::vector<int>& parts, int result, std::vector<int>* inputs) const {
+    for (auto v = inputs->begin(); v != inputs->end(); ++v) {
+      const GraphVar& var = graph_.vars[*v];
+      if (wanted(*v, parts) || var.fed || var.desc.persistable || !rows_.same_shape(*v, result)) continue;
+      std::rotate(v, v + 1, inputs->end());
+      return true;
+    }
+    return false;
+  }
+
   void finish(Made& made, const std::vector<int>& parts, const std::vector<int>& inputs) const {
     ir::Op& op = *made.op;
     const ir::Op& first = *graph_.nodes[parts[0]].op;
     op.type = "fused_elementwise";
     op.made_at = first.made_at;
     op.inputs = {{"X", {}}};
-    op.outputs = {{"Out", {}}};
+    op.outputs = {{"Out", {}}, {"Result", {}}};
     for (int v : inputs) op.inputs[0].args.push_back(graph_.vars[v].name);
+    if (made.has_base) {
+      op.inputs.push_back({"Base", {op.inputs[0].args.back()}});
+      op.inputs[0].args.pop_back();
+    }
     made.node.ins = inputs;
     for (size_t s = 0; s < made.results.size(); ++s) {
       const bool last = s + 1 == made.results.size() && made.outs.empty();
@@ -242,6 +260,8 @@ class Fuser {
       op.outputs[0].args.push_back(graph_.vars[made.results[s]].name);
       made.node.outs.push_back(made.results[s]);
     }
+    op.outputs[1].args = {op.outputs[0].args.back()};
+    op.outputs[0].args.pop_back();
     op.attrs["plan"] = std::move(made.plan);
     op.attrs["types"] = std::move(made.types);
     op.attrs["results"] = std::move(made.result_slots);
@@ -258,6 +278,7 @@ class Fuser {
 
   Graph& graph_;
   GraphEdit edit_;
+  const RowSources rows_;
   std::vector<int> group_of_;  // of nodes that were looked at
 };
 

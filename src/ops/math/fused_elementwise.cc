@@ -56,26 +56,33 @@ class StepByStep {
   std::vector<Step> steps_;
 };
 
+// Inputs stand in X, one of them may stand in Base behind these; results in Out, the last one in Result.
 void infer(InferContext& c) {
-  const int inputs = c.n_in("X");
+  const auto inputs = static_cast<int>(c.ins.size());
   const TileProgram program(c.op(), inputs);
   std::vector<Shape> shapes;
   std::vector<int> lods;
   for (int i = 0; i < inputs; ++i) {
-    shapes.push_back(c.in("X", i).shape);
+    shapes.push_back(c.ins[static_cast<size_t>(i)].shape);
     lods.push_back(i);
   }
   infer_shapes(program, &shapes, &lods);
   for (size_t k = 0; k < program.outs().size(); ++k) {
     const auto operand = static_cast<size_t>(inputs + program.outs()[k]);
-    c.set_out("Out", shapes[operand], DType::kFloat32, static_cast<int>(k));
+    Meta& target = c.outs[k];
+    target.kind = VarKind::kLoDTensor;
+    target.shape = shapes[operand];
+    target.dtype = DType::kFloat32;
+    target.lod_level = 0;
+    target.lod = nullptr;
     if (lods[operand] < 0) continue;
-    const Meta& source = c.in("X", lods[operand]);
-    Meta& target = c.out("Out", static_cast<int>(k));
+    const Meta& source = c.ins[static_cast<size_t>(lods[operand])];
     target.lod_level = source.lod_level;
     target.lod = source.lod;
   }
 }
+
+int count_inputs(const ir::Op& op) { return static_cast<int>(op.input("X").size() + op.input("Base").size()); }
 
 void check_types(const std::vector<std::string>& types) {
   for (const std::string& type : types) {
@@ -89,7 +96,10 @@ void check_types(const std::vector<std::string>& types) {
 AB_OP(fused_elementwise)
     .doc("Out = results of elementwise steps on X; made by a pass from ops whose results nobody else reads.")
     .in_list("X", "float32 tensors, one of them at least of the shape of the results")
-    .out_list("Out", "the results that are wanted")
+    .in_optional("Base", "another one, of the shape of the results")
+    .out_list("Out", "the results that are wanted, but for the last one")
+    .out("Result", "the last one that is wanted")
+    .may_share("Base", "Result")
     .attr<std::vector<int32_t>>("plan", {}, "kind, axis, form, number of operands and operands of each step")
     .attr<std::vector<std::string>>("types", {}, "the op of each step: those that work element by element", check_types)
     .attr<std::vector<std::string>>("results", {}, "the output slot that each step computes")
@@ -98,14 +108,13 @@ AB_OP(fused_elementwise)
     .infer(infer)
     .no_grad("made when gradients are there already")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
-      const TileProgram program(op.op(), op.in("X").count);
+      const TileProgram program(op.op(), count_inputs(op.op()));
       const auto tiles = std::make_shared<Tiles>(program);
       // Few programs ever need it: made when one does.
       return [tiles, fused = std::make_shared<const ir::Op>(op.op()),
               steps = std::shared_ptr<StepByStep>()](KernelContext& c) mutable {
         if (tiles->run(c)) return;
-        if (!steps)
-          steps = std::make_shared<StepByStep>(TileProgram(*fused, static_cast<int>(fused->input("X").size())));
+        if (!steps) steps = std::make_shared<StepByStep>(TileProgram(*fused, count_inputs(*fused)));
         steps->run(c);
       };
     });

@@ -46,7 +46,7 @@ TileProgram::TileProgram(const ir::Op& op, int inputs) : op_(op), inputs_(inputs
   }
   demand(!steps_.empty() && at == args_.size(), "as many steps as types");
   demand(op.attr<std::vector<std::string>>("slots").size() == operands, "a slot for each operand");
-  demand(outs().size() == op.output("Out").size(), "a step for each output");
+  demand(outs().size() == op.output("Out").size() + op.output("Result").size(), "a step for each output");
   for (int s : outs()) demand(s >= 0 && s < static_cast<int>(steps_.size()), "outputs are results of steps");
 }
 
