@@ -4,8 +4,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <latch>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "core/row_locks.h"
 #include "engine/prepared_run.h"
@@ -65,6 +68,8 @@ struct TrainLoop::Impl {
     std::vector<Fetched> values;
   };
   std::deque<Shown> shown;  // waits for the caller's thread
+  // Values are shown by the first trainer: the others begin when it has a batch, or every batch might be theirs.
+  std::optional<std::latch> first_batch;
   std::atomic<bool> asked{false}, stop{false};
 
   void prepare(Trainer& t);
@@ -142,11 +147,15 @@ void TrainLoop::Impl::merge_when_due(Trainer& t, int index, int64_t batch_ns) {
 void TrainLoop::Impl::train(int index) {
   Trainer& t = *trainers[index];
   const RowLocks::Sharing sharing(states && states->shares_rows());
+  bool first = index == 0;
   try {
     prepare(t);
+    if (!first) first_batch->wait();
     while (!stop) {
       const auto before = Clock::now();
-      if (!stream->next(&t.batch)) break;
+      const bool more = stream->next(&t.batch);
+      if (std::exchange(first, false)) first_batch->count_down();
+      if (!more) break;
       const auto begin = Clock::now();
       one_batch(t, index);
       const auto end = Clock::now();
@@ -157,6 +166,7 @@ void TrainLoop::Impl::train(int index) {
   } catch (...) {
     fail(std::current_exception());
   }
+  if (first) first_batch->count_down();
   for (Tensor& column : t.fed) column = Tensor();
   {
     const std::lock_guard<std::mutex> lock(mutex);
@@ -245,6 +255,7 @@ TrainProgress TrainLoop::run(data::BatchStream& stream, const TrainCallbacks& ca
   m.shown.clear();
   m.stop = m.asked = false;
   m.running = static_cast<int>(m.trainers.size());
+  m.first_batch.emplace(1);
   for (auto& t : m.trainers) {
     t->batches = t->rows = t->waited_ns = t->running_ns = 0;
     t->until_merge = std::max<int64_t>(1, m.options.merge_every);
