@@ -33,6 +33,7 @@ class TileProgram {
   TileProgram(const ir::Op& op, int inputs);  // InvalidArgument for attributes that make no program
 
   int inputs() const { return inputs_; }
+  bool has_base() const { return !op_.input("Base").empty(); }
   const std::vector<TileStep>& steps() const { return steps_; }
   const std::vector<int32_t>& outs() const { return op_.attr<std::vector<int32_t>>("outs"); }  // steps, by output
   // Step i as the op that it stands for, with operand k named "k".

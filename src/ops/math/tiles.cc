@@ -50,7 +50,28 @@ Tiles::Tiles(const TileProgram& program) : inputs_(program.inputs()), outs_(prog
     for (size_t a = 0; a < step.args.size(); ++a) note_use(step, a);
   }
   grain_ = std::max(kLeastGrain, static_cast<int64_t>(static_cast<double>(kCheapGrain) / work));
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    for (int k = 0; k < steps_[i].count; ++k) last_reader_[steps_[i].args[k]] = static_cast<int>(i);
+  }
+  if (!program.has_base()) put_chain_in_result();
   assign_buffers();
+}
+
+// The values that lead to the last output, each read last by the next, are made in that output's memory, which is not
+// an input's: it is brought into the cache once, and less room is needed.
+void Tiles::put_chain_in_result() {
+  int step = outs_.back();
+  for (bool found = true; found;) {
+    found = false;
+    const Step& s = steps_[static_cast<size_t>(step)];
+    for (int k = 0; k < s.count && !found; ++k) {
+      const int before = s.args[k] - inputs_;
+      found = before >= 0 && last_reader_[s.args[k]] == step &&
+              std::find(outs_.begin(), outs_.end(), before) == outs_.end();
+      if (found) in_result_[s.args[k]] = true;
+      if (found) step = before;
+    }
+  }
 }
 
 void Tiles::note_use(const TileStep& step, size_t arg) {
@@ -64,21 +85,16 @@ void Tiles::note_use(const TileStep& step, size_t arg) {
 // Results that are not left in memory share buffers: one is free again behind its last reader.
 void Tiles::assign_buffers() {
   std::fill_n(buffer_of_, kOperands, -1);
-  int last_reader[kOperands] = {};
   const int count = static_cast<int>(steps_.size());
-  for (int i = 0; i < count; ++i) {
-    const Step& s = steps_[static_cast<size_t>(i)];
-    for (int k = 0; k < s.count; ++k) last_reader[s.args[k]] = i;
-  }
   std::vector<int> unused;
   for (int i = 0; i < count; ++i) {
     const Step& s = steps_[static_cast<size_t>(i)];
     for (int k = 0; k < s.count; ++k) {
       const int a = s.args[k];
       const bool again = std::find(s.args, s.args + k, a) != s.args + k;
-      if (buffer_of_[a] >= 0 && last_reader[a] == i && !again) unused.push_back(buffer_of_[a]);
+      if (buffer_of_[a] >= 0 && last_reader_[a] == i && !again) unused.push_back(buffer_of_[a]);
     }
-    if (std::find(outs_.begin(), outs_.end(), i) != outs_.end()) continue;
+    if (in_result_[inputs_ + i] || std::find(outs_.begin(), outs_.end(), i) != outs_.end()) continue;
     if (unused.empty()) unused.push_back(buffers_++);
     buffer_of_[inputs_ + i] = unused.back();
     unused.pop_back();
@@ -127,6 +143,10 @@ void Tiles::run_piece(const KernelContext& c, int64_t begin, int64_t end) const 
     for (size_t k = 0; k < outs_.size(); ++k) {
       const int operand = inputs_ + outs_[k];
       from[operand] = to[operand] = static_cast<float*>(c.outs[k]->as<Tensor>().mutable_raw()) + at;
+    }
+    const int last = inputs_ + outs_.back();
+    for (int i = inputs_; i < last; ++i) {
+      if (in_result_[i]) from[i] = to[i] = to[last];
     }
     for (size_t i = 0; i < steps_.size(); ++i) {
       const Step& s = steps_[i];

@@ -36,6 +36,7 @@ class Tiles {
   };
 
   void note_use(const TileStep& step, size_t arg);
+  void put_chain_in_result();
   void assign_buffers();
   bool fits(const KernelContext& c, const Shape& whole);
   void run_piece(const KernelContext& c, int64_t begin, int64_t end) const;
@@ -46,7 +47,9 @@ class Tiles {
   std::vector<int32_t> outs_;
   std::vector<Step> steps_;
   Input input_[TileProgram::kMaxInputs];
-  int buffer_of_[kOperands];  // of results that are not left in memory; -1: none
+  int buffer_of_[kOperands];         // of results that are not left in memory; -1: none
+  int last_reader_[kOperands] = {};  // step
+  bool in_result_[kOperands] = {};   // made where the last output will be
 };
 
 }  // namespace anabranch
