@@ -22,8 +22,8 @@ ENGINES = dict(
     vw=(dict(W9="vw_w09", W9e="vw_w09"), []))
 
 QUICK_ROWS = ["W1", "W2", "W8", "W13"]
-FULL_ROWS = ["W1", "W2", "W3", "W8", "W8e", "W9", "W9e", "W10", "W12", "W13", "W14", "W15", "COST",
-             "COMPILE", "INSTR", "STEADY"]
+FULL_ROWS = ["W1", "W2", "W3", "W8", "W8e", "W9", "W9e", "W10", "W12", "W13", "W15", "COST", "COMPILE",
+             "INSTR", "STEADY", "W14"]
 WHOLE = ("COST", "STEADY", "INSTR", "W14")  # scripts that repeat and print all their metrics by themselves
 NAMED_CONFIGS = ("W14",)             # of those, where one metric comes in several configurations
 

@@ -27,7 +27,7 @@ class Report:
     # ---- calibration
 
     def begin(self, calibration, stolen):
-        self.before, self.stolen = calibration, stolen
+        self.before, self.after, self.stolen = calibration, calibration, stolen
         print("machine:", ", ".join("{} x{} {:.4g}".format(m, t, v) for m, t, v, _ in calibration), flush=True)
 
     def end(self, calibration, stolen):

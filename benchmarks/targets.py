@@ -20,6 +20,7 @@ TARGETS = [
     ("W9", "batch=1000 model=deepfm", "fluid18", 3.0), ("W10", "", "gensim", 2.0),
     ("W13", r"ops=10 ", "fluid18", 12.0), ("W13", r"ops=(100|1000|10000) ", "fluid18", 40.0),
     ("W12", r"all \[memory threads2 zstd", None, -0.6),
+    ("W14", "(look_up|update) share", None, -50.0), ("W14", "memory", None, 16.0),
     ("COST", "time: import$", None, 0.25), ("COST", r"time: import \+ first step W2", None, 0.40),
     ("COST", r"memory: import \+ first step W2", None, 60.0),
     ("COMPILE", "ops=10000 what=passes", None, 0.5),
@@ -32,11 +33,12 @@ NEEDS = {
     ("W2", ""): (0.881, 0), ("W3", ""): (414.0, 0), ("W5", ".*hidden=200"): (15.8, 0),
     ("W5", ".*hidden=650"): (79.6, 0), ("W6", ""): (5.5, 0), ("W7", ""): (10500.0, 0), ("W8", ""): (2.58, 78),
     ("W8e", ""): (2.58, 78), ("W9", ".*model=lr"): (0, 78), ("W9", ".*model=fm"): (0, 156),
-    ("W9", ".*model=deepfm"): (2.68, 156), ("W9e", ".*model=lr"): (0, 78), ("W10", ".*dim=100"): (0.019, 0), ("W10", ".*dim=300"): (0.057, 0),
+    ("W9", ".*model=deepfm"): (2.68, 156), ("W9e", ".*model=lr"): (0, 78),
+    ("W10", ".*dim=100"): (0.019, 0), ("W10", ".*dim=300"): (0.057, 0),
     ("W15", "model=mlp"): (0.881, 0), ("W15", "model=ctr"): (2.58, 78)}
 
 #: Rows without arithmetic worth mentioning: what their time goes to.
-SPENT_ON = dict(W1="fixed cost of a call: feed, fetch, Python", W12="decoding of numbers", W13="the executor's loop",
+SPENT_ON = dict(W1="fixed cost of a call: feed, fetch, Python", W12="decoding of numbers", W13="the executor's loop", W14="index and record: two lines",
                 COST="loading of libraries; building of plans", COMPILE="passes and planning",
                 INSTR="the executor's loop", STEADY="")
 
