@@ -38,7 +38,8 @@ NEEDS = {
     ("W15", "model=mlp"): (0.881, 0), ("W15", "model=ctr"): (2.58, 78)}
 
 #: Rows without arithmetic worth mentioning: what their time goes to.
-SPENT_ON = dict(W1="fixed cost of a call: feed, fetch, Python", W12="decoding of numbers", W13="the executor's loop", W14="index and record: two lines",
+SPENT_ON = dict(W1="fixed cost of a call: feed, fetch, Python", W12="decoding of numbers", W13="the executor's loop",
+                W14="index and record: two lines",
                 COST="loading of libraries; building of plans", COMPILE="passes and planning",
                 INSTR="the executor's loop", STEADY="")
 
