@@ -7,8 +7,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
+#include "base/flags.h"
 #include "ir/print.h"
 #include "ir/serialize.h"
 #include "ir/well_formed.h"
@@ -42,9 +44,10 @@ std::string signature(const ir::Op& op) {
     }
     return text;
   };
-  std::string roles;
-  for (const auto& [parameter, gradient] : op.role_vars()) roles += " " + parameter + ":" + gradient;
-  return fmt::format("{}:{} ->{} role {}{}", op.type, side(op.inputs), side(op.outputs), op.role(), roles);
+  std::set<std::string> roles;
+  for (const auto& [parameter, gradient] : op.role_vars()) roles.insert(parameter + ":" + gradient);
+  return fmt::format("{}:{} ->{} role {} {}", op.type, side(op.inputs), side(op.outputs), op.role(),
+                     fmt::join(roles, " "));
 }
 
 struct Recorded {
@@ -95,6 +98,8 @@ Recorded cut_back(const fs::path& path) {
 }
 
 TEST(Backward, MakesTheGradientOpsOfRecordedPrograms) {
+  // The gradient through the cell of an LSTM is left out as in the original.
+  set_flag("FLAGS_fluid_exact", std::string("1.8.5"));
   int compared = 0;
   std::vector<fs::path> paths;
   for (const auto& entry : fs::directory_iterator("tests/golden/data")) paths.push_back(entry.path());
@@ -114,6 +119,7 @@ TEST(Backward, MakesTheGradientOpsOfRecordedPrograms) {
     EXPECT_NO_THROW(ir::check_well_formed(*r.program)) << path;
     ++compared;
   }
+  set_flag("FLAGS_fluid_exact", std::string(""));
   EXPECT_GT(compared, 20);
 }
 
