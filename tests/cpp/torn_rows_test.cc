@@ -227,7 +227,7 @@ TEST_P(TornRows, NobodySeesARowThatMixesTwoUpdates) {
   Model m(scope, &GetParam());
   std::vector<std::string> fetch = m.tables;
   fetch.insert(fetch.end(), {"rows", "deep"});
-  TrainLoop loop(m.main, scope, {3, fetch, 10, 0});
+  TrainLoop loop(m.main, scope, {3, fetch, 1, 0});
   Stream stream(200);
   int64_t torn = 0, seen = 0;
   TrainCallbacks callbacks;
