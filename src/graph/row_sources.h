@@ -1,6 +1,6 @@
-// Where the unknown number of rows of a variable comes from: variables with one source have as many rows as each other in
-// every run. For passes that rely on shapes being equal at run time, and not in the declaration alone, where an extent
-// that is unknown stands for any number.
+// Where the unknown number of rows of a variable comes from: variables with one source have as many rows as each other
+// in every run. For passes that rely on shapes being equal at run time, and not in the declaration alone, where an
+// extent that is unknown stands for any number.
 #pragma once
 #include <vector>
 

@@ -31,7 +31,6 @@ class Registry {
     return by_type_;
   }
 
-
  private:
   std::deque<OpDef> all_;
   std::map<std::string, const OpDef*> by_type_;
@@ -94,6 +93,5 @@ std::vector<std::string> op_types() {
   for (const auto& [name, def] : registry().table()) types.push_back(name);
   return types;
 }
-
 
 }  // namespace anabranch

@@ -104,7 +104,7 @@ def test_memory_is_not_taken_from_an_operand_that_turns_out_to_be_smaller(op):
         return loss, lambda rng: {"x": rng.normal(0, 1, (rows[0], 700)).astype("float32"),
                                   "y": rng.normal(0, 1, (rows[1], 700)).astype("float32")}
 
-    for rows in ((1, 9), (9, 1), (9, 9)):
+    for rows in ((1, 9), (9, 1), (9, 9)):  # noqa: B007 (the model reads it)
         trained = Trained(model)
         want, _ = trained.run([], fetch=[trained.loss.name, "x@GRAD", "y@GRAD"])
         for on in (["reuse_input"], PASSES):

@@ -28,7 +28,7 @@ from .framework.dtype import VarType
 _core.set_error_classes(BY_KIND)
 # Frames of this package are not the user's lines.
 _core.set_package_folder(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ""))
-LoDTensor._dtype = lambda self: VarType(self._dtype_number())
+LoDTensor._dtype = lambda self: VarType(self._dtype_number())  # type: ignore[attr-defined]
 
 _Scope = _core.Scope
 Tensor = LoDTensor

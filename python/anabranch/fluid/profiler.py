@@ -3,7 +3,7 @@ import contextlib
 
 from .. import _core
 from ..profiling import take
-from ..profiling.tables import SORTINGS, text_of
+from ..profiling.tables import SORT_KEYS, text_of
 from .errors import InvalidType, InvalidValue, Unavailable, Unsupported
 
 __all__ = ["cuda_profiler", "reset_profiler", "profiler", "start_profiler", "stop_profiler"]
@@ -26,7 +26,7 @@ def _check_tracer_option(option):
 
 
 def _check_sorted_key(key):
-    if not (key is None or isinstance(key, str)) or key not in SORTINGS:
+    if not (key is None or isinstance(key, str)) or key not in SORT_KEYS:
         raise InvalidValue("The sorted_key must be None or in 'calls', 'total', 'max', 'min' and 'ave', got %r"
                            % (key,))
 

@@ -1,7 +1,7 @@
 """The tables of a profile as text. Times are in milliseconds, as Fluid prints them."""
 
 #: sorted_key -> (what it says, the value to sort by, descending).
-SORTINGS = {
+SORT_KEYS = {
     None: ("event first end time", lambda row: -row.first_end_ns),
     "default": ("event first end time", lambda row: -row.first_end_ns),
     "calls": ("number of calls", lambda row: row.calls),
@@ -36,7 +36,7 @@ def _title(report, sorted_key, state):
     lines = [_banner("Profiling Report", arrows=True),
              "Place: " + {"GPU": "CUDA"}.get(state, state),
              "Time unit: ms",
-             "Sorted by %s in descending order" % SORTINGS[sorted_key][0],
+             "Sorted by %s in descending order" % SORT_KEYS[sorted_key][0],
              "",
              "Total time: %.6g%s" % (runs / 1e6, "   (runs: %d)" % report.runs if runs else ""),
              "  Computation time       Total: %-11.6g Ratio: %s" % (computing / 1e6, _percent(computing, runs)),
@@ -49,7 +49,7 @@ def _title(report, sorted_key, state):
 
 
 def _sorted(rows, sorted_key):
-    value = SORTINGS[sorted_key][1]
+    value = SORT_KEYS[sorted_key][1]
     return sorted(rows.values(), key=value, reverse=True)
 
 
@@ -80,7 +80,7 @@ def _nodes_by_type(report, sorted_key):
     by_type = {}
     for title, row in report.rows("node").items():
         by_type.setdefault(title.split(" ")[0], []).append((title, row))
-    value = SORTINGS[sorted_key][1]
+    value = SORT_KEYS[sorted_key][1]
     return {kind: sorted(rows, key=lambda item: value(item[1]), reverse=True)
             for kind, rows in by_type.items() if len(rows) > 1}
 

@@ -5,8 +5,8 @@
 
 #include "core/row_locks.h"
 #include "ops/optim/update.h"
-#include "sparse/row_groups.h"
 #include "ops/sparse/row_sources.h"
+#include "sparse/row_groups.h"
 
 namespace anabranch::sparse {
 namespace {
