@@ -22,6 +22,17 @@ class Arguments {
 
   const Tensor* in(std::string_view slot) const { return find(op_.inputs, ins_, slot); }
   const Tensor* out(std::string_view slot) const { return find(op_.outputs, outs_, slot); }
+  double elems_in(std::string_view slot) const {  // of all arguments of the slot
+    double all = 0;
+    size_t at = 0;
+    for (const ir::Slot& s : op_.inputs) {
+      for (size_t k = 0; k < s.args.size(); ++k, ++at) {
+        const Tensor* t = s.name == slot && at < ins_.size() ? tensor_in(ins_[at]) : nullptr;
+        if (t) all += static_cast<double>(t->numel());
+      }
+    }
+    return all;
+  }
   int given_outputs(std::initializer_list<std::string_view> slots) const {
     return static_cast<int>(std::count_if(slots.begin(), slots.end(), [&](auto slot) { return out(slot) != nullptr; }));
   }
@@ -107,12 +118,16 @@ double flops_of(std::string_view type, const Arguments& a) {
   return 0;
 }
 
+// Look-ups of many slots in one op, in tables of any heights.
+bool is_fused_lookup(const ir::Op& op) { return op.type.starts_with("fused_embedding"); }
+
 // Rows that an op touches of a table: those of its sparse gradient, or those that its ids ask for.
 double rows_touched(const ir::Op& op, std::span<Value* const> ins, const Arguments& a) {
   for (const Value* v : ins) {
     if (v && v->get<SelectedRows>()) return static_cast<double>(v->get<SelectedRows>()->rows.size());
   }
-  return op.type.starts_with("lookup_table") ? elems(a.in("Ids")) : -1;
+  const bool looks_up = op.type.starts_with("lookup_table") || is_fused_lookup(op);
+  return looks_up ? a.elems_in("Ids") : -1;
 }
 
 double bytes_of(const ir::Op& op, std::span<Value* const> ins, std::span<Value* const> outs, const Arguments& a) {
@@ -128,8 +143,9 @@ double bytes_of(const ir::Op& op, std::span<Value* const> ins, std::span<Value* 
       const Tensor* t = tensor_in(v);
       if (!t) continue;
       const auto all = static_cast<double>(t->bytes());
-      const bool table = rows >= 0 && !v->get<SelectedRows>() && static_cast<double>(t->rows()) == height && height > 0;
-      bytes += table ? all * std::min(1.0, rows / height) : all;
+      const auto own = static_cast<double>(t->shape().rank() ? t->rows() : 1);
+      const bool table = rows >= 0 && !v->get<SelectedRows>() && own > 0 && (own == height || is_fused_lookup(op));
+      bytes += table ? all * std::min(1.0, rows / own) : all;
     }
   };
   add(ins);

@@ -147,6 +147,10 @@ TEST(OpWork, ProductsAndConvolutions) {
   // Of a table only the rows that the ids ask for.
   EXPECT_EQ(work("lookup_table", {{"Ids", {8, 1}}, {"W", {1000, 16}}}, {{"Out", {8, 16}}}).bytes,
             4.0 * (8 + 8 * 16 + 8 * 16));
+  EXPECT_EQ(work("fused_embedding_concat", {{"W", {1000, 16}}, {"Ids", {8, 1}}}, {{"Out", {4, 32}}}).bytes,
+            4.0 * (8 * 16 + 8 + 4 * 32));
+  EXPECT_EQ(work("fused_embedding_update", {{"Param", {500, 16}}, {"Ids", {8, 1}}}, {{"ParamOut", {500, 16}}}).bytes,
+            4.0 * (8 * 16 + 8 + 8 * 16));
 }
 
 TEST(Ceiling, IsPlausible) {
