@@ -183,7 +183,10 @@ bool Team::help(int worker) {
 void Team::signal() {
   signal_.fetch_add(1);
   // Whoever clears the mark wakes: signals that follow before the sleepers run again need no second call.
-  if (parked_.load() && parked_.exchange(false)) futex_wake_all(signal_);
+  if (!parked_.load() || !parked_.exchange(false)) return;
+  // Once more: who set the mark before it was cleared, and is not asleep yet, finds another value and stays awake.
+  signal_.fetch_add(1);
+  futex_wake_all(signal_);
 }
 
 void Team::Idle::reset() { seen_ = team_.signal_.load(std::memory_order_acquire); }
