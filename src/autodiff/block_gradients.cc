@@ -2,12 +2,18 @@
 
 #include <algorithm>
 
+#include "ir/versions.h"
 #include "opdef/append_op.h"
 
 namespace anabranch {
 namespace {
 
-bool is_gradient(const std::string& name) { return name.find(ir::kGradSuffix) != std::string::npos; }
+bool is_gradient(const std::string& name) { return name.ends_with(kGradientMark); }
+std::string gradient_name(const std::string& var) { return ir::grad_name(var) + kGradientMark; }
+std::string plain(std::string name) {
+  if (is_gradient(name)) name.pop_back();
+  return name;
+}
 
 ir::OpRef backward_op(std::string type, std::vector<ir::Slot> inputs, std::vector<ir::Slot> outputs) {
   auto op = std::make_shared<ir::Op>();
@@ -35,14 +41,22 @@ void tidy_outputs(ir::Op& op) {
 }
 
 void set_roles(ir::Op& op) {
+  op.attrs.erase(ir::kReadVersions);
   op.attrs["op_role"] = int32_t{ir::role::kBackward};
   if (op.has_attr("op_role_var")) op.attrs["op_role_var"] = std::vector<std::string>{};
 }
 
 }  // namespace
 
-BlockGradients::BlockGradients(const ir::Block& forward, const GradientRequest& request)
-    : forward_(forward), request_(request) {}
+BlockGradients::BlockGradients(const ir::Block& forward, const GradientRequest& request, std::set<std::string> stale)
+    : forward_(forward), request_(request), stale_(std::move(stale)) {
+  for (size_t i = 0; i < forward.ops().size(); ++i) {
+    for (const auto& out : forward.ops()[i]->output_args()) {
+      auto& writers = writers_[out];
+      if (writers.empty() || writers.back() != i) writers.push_back(i);
+    }
+  }
+}
 
 bool BlockGradients::wants(const std::string& name) const {
   if (request_.no_grad.count(name)) return false;
@@ -54,20 +68,26 @@ bool BlockGradients::wants(const std::string& name) const {
 }
 
 void BlockGradients::seed(const std::string& target, const std::string& name, ir::OpRef op) {
-  const std::string gradient = ir::grad_name(target);
-  if (op) ops_.push_back(std::move(op));
+  const std::string gradient = gradient_name(target);
   auto& parts = partials_[gradient];
   if (parts.names.empty()) order_.push_back(gradient);
-  parts.names.push_back(name);
-  forward_var_[name] = target;
+  const std::string made = op && name == plain(gradient) ? gradient : name;
+  if (op) {
+    op->rename_output(name, made);
+    ops_.push_back(std::move(op));
+  } else {
+    outside_.insert(made);
+  }
+  parts.names.push_back(made);
+  forward_var_[made] = target;
 }
 
 std::string BlockGradients::gradient_of(const std::string& var) const {
-  const std::string gradient = ir::grad_name(var);
+  const std::string gradient = gradient_name(var);
   auto done = finished_.find(gradient);
-  if (done != finished_.end()) return done->second;
+  if (done != finished_.end()) return plain(done->second);
   auto it = partials_.find(gradient);
-  return it == partials_.end() ? "" : it->second.names[0];
+  return it == partials_.end() ? "" : plain(it->second.names[0]);
 }
 
 BlockGradients::Path BlockGradients::find_path(size_t end, const std::set<std::string>& targets,
@@ -100,7 +120,7 @@ void BlockGradients::run(size_t end, const std::set<std::string>& targets, const
   for (const size_t i : find_path(end, targets, inputs)) {
     const ir::Op& op = *forward_.ops()[i];
     try {
-      differentiate(op);
+      differentiate(i);
     } catch (Error& e) {
       throw e.with_op(op.describe(static_cast<int>(i), forward_.idx())).with_while("differentiating");
     }
@@ -109,10 +129,11 @@ void BlockGradients::run(size_t end, const std::set<std::string>& targets, const
   for (const auto& gradient : order_) join_partials(gradient);
 }
 
-void BlockGradients::differentiate(const ir::Op& op) {
+void BlockGradients::differentiate(size_t index) {
+  const ir::Op& op = *forward_.ops()[index];
   const auto outs = op.output_args();
   const bool reached =
-      std::any_of(outs.begin(), outs.end(), [&](const auto& out) { return partials_.count(ir::grad_name(out)) != 0; });
+      std::any_of(outs.begin(), outs.end(), [&](const auto& out) { return partials_.count(gradient_name(out)) != 0; });
   const OpDef& def = find_op(op.type);
   if (!reached) return;
   if (!def.has_grad()) {
@@ -124,24 +145,27 @@ void BlockGradients::differentiate(const ir::Op& op) {
   }
   GradContext context(op, forward_, [this](const std::string& name) { return wants(name); });
   def.run_grad(context);
-  for (const auto& in : op.input_args()) forward_var_.emplace(ir::grad_name(in), in);
+  for (const auto& in : op.input_args()) forward_var_.emplace(gradient_name(in), in);
   for (const auto& grad : context.ops) {
     set_roles(*grad);
     tidy_outputs(*grad);
-    if (grad->output_args().empty() || !fill_missing(op, *grad)) continue;
-    add_sub_block(op, *grad);
-    if (!grad->output_args().empty()) emit(grad);
+    if (grad->output_args().empty() || !fill_missing(index, *grad)) continue;
+    add_sub_block(index, *grad);
+    if (grad->output_args().empty()) continue;
+    note_reads(index, *grad);
+    emit(grad);
   }
 }
 
 // Gives every gradient that the op reads and nobody makes a value of zeros. False: it reads gradients, and there are
 // none of them at all.
-bool BlockGradients::fill_missing(const ir::Op& forward, const ir::Op& grad) {
+bool BlockGradients::fill_missing(size_t index, const ir::Op& grad) {
+  const ir::Op& forward = *forward_.ops()[index];
   std::map<std::string, std::string> missing;
   bool found = false;
   const auto ins = grad.input_args();
   for (const auto& out : forward.output_args()) {
-    const std::string gradient = ir::grad_name(out);
+    const std::string gradient = gradient_name(out);
     if (!contains(ins, gradient)) continue;
     if (partials_.count(gradient)) {
       found = true;
@@ -155,7 +179,9 @@ bool BlockGradients::fill_missing(const ir::Op& forward, const ir::Op& grad) {
     auto it = missing.find(gradient);
     if (it == missing.end()) continue;
     forward_var_[gradient] = it->second;
-    emit(backward_op("fill_zeros_like", {{"X", {it->second}}}, {{"Out", {gradient}}}));
+    const ir::OpRef zeros = backward_op("fill_zeros_like", {{"X", {it->second + kWrittenMark}}}, {{"Out", {gradient}}});
+    note_reads(index, *zeros);
+    emit(zeros);
     missing.erase(it);
   }
   return true;
@@ -163,29 +189,34 @@ bool BlockGradients::fill_missing(const ir::Op& forward, const ir::Op& grad) {
 
 // A gradient op that was given the forward op's sub-block gets that block's gradient block instead. Inside, the
 // gradients of outer variables have their plain names x@GRAD and are local.
-void BlockGradients::add_sub_block(const ir::Op& forward, ir::Op& grad) {
+void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
+  const ir::Op& forward = *forward_.ops()[index];
   const auto subs = forward.sub_blocks();
   if (subs.size() != 1 || grad.sub_blocks() != subs) return;
   const ir::Block& body = forward_.program().block(subs[0]);
-  auto inner = std::make_unique<BlockGradients>(body, request_);
-  std::set<std::string> targets;
+  std::set<std::string> targets, stale;
+  const auto ins = forward.input_args();
+  for (const auto& in : ins) {
+    if (is_stale(in, writes_before(in, index))) stale.insert(in);
+  }
+  auto inner = std::make_unique<BlockGradients>(body, request_, std::move(stale));
   for (const auto& out : forward.output_args()) {
-    const std::string gradient = ir::grad_name(out);
+    const std::string gradient = gradient_name(out);
     join_partials(gradient);
     auto it = partials_.find(gradient);
     if (it == partials_.end()) continue;
     inner->seed(out, it->second.names[0], nullptr);
     targets.insert(out);
   }
-  const auto ins = forward.input_args();
   for (const auto& target : targets) {
     AB_CHECK(!contains(ins, target), Unsupported,
              "{} reads variable {} and writes it in its sub-block: it has no gradient", forward.type, target);
   }
   inner->run(body.ops().size(), targets, {});
+  std::set<std::string> given;  // a variable may be listed twice, its gradient flows once
   for (auto& slot : grad.outputs) {
     for (auto& arg : slot.args) {
-      if (is_gradient(arg) && !inner->partials_.count(arg)) arg = ir::kEmptyVar;
+      if (is_gradient(arg) && !(inner->partials_.count(arg) && given.insert(arg).second)) arg = ir::kEmptyVar;
     }
   }
   inner_[&grad] = std::move(inner);
@@ -226,28 +257,32 @@ void BlockGradients::emit(ir::OpRef op) {
 void BlockGradients::join_partials(const std::string& gradient) {
   auto it = partials_.find(gradient);
   if (it == partials_.end() || it->second.names.size() < 2) return;
-  ops_.push_back(backward_op("sum", {{"X", it->second.names}}, {{"Out", {gradient}}}));
-  it->second.names = {gradient};
+  // Inside a block, the gradient that comes from outside goes by the name that the sum would have.
+  const std::string sum = outside_.count(gradient) ? part_name(gradient) : gradient;
+  ops_.push_back(backward_op("sum", {{"X", it->second.names}}, {{"Out", {sum}}}));
+  it->second.names = {sum};
+}
+
+std::string BlockGradients::part_name(const std::string& gradient) {
+  const std::string name =
+      fmt::format("{}@RENAME@block{}@{}{}", plain(gradient), forward_.idx(), rename_count_[gradient]++, kGradientMark);
+  auto var = forward_var_.find(gradient);
+  if (var != forward_var_.end()) forward_var_[name] = var->second;
+  return name;
 }
 
 void BlockGradients::produce(const std::string& gradient, std::string* arg) {
   auto& parts = partials_[gradient];
-  const auto part_name = [&] {
-    const std::string name = fmt::format("{}@RENAME@block{}@{}", gradient, forward_.idx(), rename_count_[gradient]++);
-    auto var = forward_var_.find(gradient);
-    if (var != forward_var_.end()) forward_var_[name] = var->second;
-    return name;
-  };
   if (parts.names.empty()) {
     parts.since = ops_.size() - 1;
     order_.push_back(gradient);
     *arg = gradient;
   } else {
-    if (parts.names.size() == 1 && parts.names[0] == gradient) {
-      parts.names[0] = part_name();
+    if (parts.names.size() == 1 && parts.names[0] == gradient && !outside_.count(gradient)) {
+      parts.names[0] = part_name(gradient);
       rename(gradient, parts.names[0], parts.since);
     }
-    *arg = part_name();
+    *arg = part_name(gradient);
   }
   parts.names.push_back(*arg);
 }
@@ -262,8 +297,15 @@ void BlockGradients::rename_reads(const std::string& from, const std::string& to
   for (size_t i = first_op; i < ops_.size(); ++i) {
     ops_[i]->rename_input(from, to);
     auto inner = inner_.find(ops_[i].get());
-    if (inner != inner_.end()) inner->second->rename_reads(from, to, 0);
+    if (inner != inner_.end()) inner->second->rename_outside(from, to);
   }
+}
+
+// The surrounding block renames a gradient. One of that name that is made in here is another one.
+void BlockGradients::rename_outside(const std::string& from, const std::string& to) {
+  if (!outside_.erase(from)) return;
+  outside_.insert(to);
+  rename_reads(from, to, 0);
 }
 
 // An op that makes a variable anew ends the life of its gradient: earlier ops made another version of the variable.
@@ -272,7 +314,7 @@ void BlockGradients::finish_versions(const ir::Op& op) {
   if (!op.sub_blocks().empty()) return;
   const auto ins = op.input_args();
   for (const auto& out : op.output_args()) {
-    const std::string gradient = ir::grad_name(out);
+    const std::string gradient = gradient_name(out);
     auto it = partials_.find(gradient);
     if (it == partials_.end() || contains(ins, out)) continue;
     const ir::VarRef var = forward_.find_var_recursive(out);
@@ -292,9 +334,9 @@ void BlockGradients::avoid_existing(const ir::Block& into) {
     }
   }
   for (const auto& name : made) {
-    if (!into.find_var(name)) continue;
+    if (!into.find_var(plain(name))) continue;
     std::string free = "grad/grad/" + name;
-    while (into.find_var(free)) free = "grad/" + free;
+    while (into.find_var(plain(free))) free = "grad/" + free;
     rename(name, free, 0);
     if (forward_var_.count(name)) forward_var_[free] = forward_var_[name];
     for (auto& [gradient, parts] : partials_) std::replace(parts.names.begin(), parts.names.end(), name, free);
@@ -304,10 +346,90 @@ void BlockGradients::avoid_existing(const ir::Block& into) {
   }
 }
 
+// ---- versions: what the gradient ops read of the forward part
+
+int BlockGradients::writes_before(const std::string& name, size_t end) const {
+  auto it = writers_.find(name);
+  if (it == writers_.end()) return 0;
+  return static_cast<int>(std::lower_bound(it->second.begin(), it->second.end(), end) - it->second.begin());
+}
+
+// Whether the variable is written again. Updates of parameters do not count: a second loss of one program is
+// differentiated by the updated parameters, in place, as it has always been.
+bool BlockGradients::is_stale(const std::string& name, int version) const {
+  if (stale_.count(name) && !forward_.find_var(name)) return true;
+  auto it = writers_.find(name);
+  if (it == writers_.end()) return false;
+  return std::any_of(it->second.begin() + version, it->second.end(),
+                     [&](size_t i) { return (forward_.ops()[i]->role() & ir::role::kOptimize) == 0; });
+}
+
+// Notes which versions of the forward variables the gradient op of op `index` reads: what that op saw, or made.
+void BlockGradients::note_reads(size_t index, ir::Op& grad) {
+  const auto ins = forward_.ops()[index]->input_args();
+  for (auto& slot : grad.inputs) {
+    for (size_t i = 0; i < slot.args.size(); ++i) {
+      std::string& arg = slot.args[i];
+      if (arg == ir::kEmptyVar || is_gradient(arg)) continue;
+      const bool marked = arg.ends_with(kWrittenMark);
+      if (marked) arg.pop_back();
+      const size_t at = marked || !contains(ins, arg) ? index + 1 : index;
+      reads_[&grad].push_back({slot.name, i, writes_before(arg, at), at});
+    }
+  }
+}
+
+// Ops in the block of the forward ops say which version they read, where it is not the latest. Those of a gradient
+// block read a copy, which the forward block takes in time; but an op with a block of its own reads shapes only.
+void BlockGradients::bind_reads(ir::Op& op, bool same_block) {
+  std::vector<ir::VersionRead> bound;
+  for (const Read& read : reads_[&op]) {
+    for (auto& slot : op.inputs) {
+      if (slot.name != read.slot || !is_stale(slot.args[read.arg], read.version)) continue;
+      std::string& arg = slot.args[read.arg];
+      if (same_block) {
+        bound.push_back({read.slot, read.arg, read.version});
+      } else if (op.sub_blocks().empty()) {
+        auto [copy, made] = copies_.try_emplace({arg, read.version}, Copy{"", read.at});
+        if (made) copy->second.name = copy_name(arg, read.version);
+        arg = copy->second.name;
+      }
+    }
+  }
+  if (!bound.empty()) ir::set_version_reads(op, bound);
+}
+
+std::string BlockGradients::copy_name(const std::string& var, int version) const {
+  std::string name = fmt::format("{}@VERSION@{}", var, version);
+  while (forward_.find_var_recursive(name)) name += "_";
+  return name;
+}
+
+void BlockGradients::insert_copies(ir::Block& forward) const {
+  std::vector<std::pair<std::string, Copy>> last_first;
+  for (const auto& [version, copy] : copies_) last_first.emplace_back(version.first, copy);
+  std::stable_sort(last_first.begin(), last_first.end(),
+                   [](const auto& a, const auto& b) { return a.second.at > b.second.at; });
+  for (const auto& [var, copy] : last_first) {
+    append_op(forward, {"assign", {{"X", {var}}}, {{"Out", {copy.name}}}, {{"op_role", int32_t{ir::role::kBackward}}}},
+              copy.at);
+    forward.find_var(copy.name)->stop_gradient = true;
+  }
+}
+
+// What the op's names stand for has been settled: they become names of the program.
+void BlockGradients::strip_marks(ir::Op& op) {
+  for (auto* slots : {&op.inputs, &op.outputs}) {
+    for (auto& slot : *slots) {
+      for (auto& arg : slot.args) arg = plain(std::move(arg));
+    }
+  }
+}
+
 void BlockGradients::declare_outputs(ir::Block& into, const ir::Op& op) const {
   for (const auto& name : op.output_args()) {
     // A gradient that goes by the same name outside is another one.
-    if (is_gradient(name) ? into.find_var(name) : into.find_var_recursive(name)) continue;
+    if (is_gradient(name) ? into.find_var(plain(name)) : into.find_var_recursive(name)) continue;
     ir::Var var;
     auto it = forward_var_.find(name);
     if (it != forward_var_.end()) {
@@ -318,13 +440,16 @@ void BlockGradients::declare_outputs(ir::Block& into, const ir::Op& op) const {
         var.lod_level = of->lod_level;
       }
     }
-    var.name = name;
+    var.name = plain(name);
     into.create_var(var);
   }
 }
 
 void BlockGradients::commit(ir::Block& into) {
   avoid_existing(into);
+  const bool same_block = into.idx() == forward_.idx();
+  for (const auto& op : ops_) bind_reads(*op, same_block);
+  insert_copies(into.program().block(forward_.idx()));
   for (const auto& op : ops_) {
     auto inner = inner_.find(op.get());
     if (inner != inner_.end()) {
@@ -338,6 +463,7 @@ void BlockGradients::commit(ir::Block& into) {
     const auto index = static_cast<int>(into.ops().size());
     try {
       declare_outputs(into, *op);
+      strip_marks(*op);
       check_op(*op);
       infer_op(into, *op);
     } catch (Error& e) {

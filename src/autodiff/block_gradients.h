@@ -6,6 +6,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ir/program.h"
@@ -19,8 +21,8 @@ struct GradientRequest {
 
 class BlockGradients {
  public:
-  // `request` outlives this object.
-  BlockGradients(const ir::Block& forward, const GradientRequest& request);
+  // `request` outlives this object. `stale`: variables of outer blocks that are written again before the gradients run.
+  BlockGradients(const ir::Block& forward, const GradientRequest& request, std::set<std::string> stale = {});
 
   // Gradient of a target. `op` makes it and is put in front of all; null: it exists under this name.
   void seed(const std::string& target, const std::string& name, ir::OpRef op);
@@ -37,18 +39,38 @@ class BlockGradients {
 
   bool wants(const std::string& var) const;
   Path find_path(size_t end, const std::set<std::string>& targets, const std::set<std::string>& inputs) const;
-  void differentiate(const ir::Op& op);
-  bool fill_missing(const ir::Op& forward, const ir::Op& grad);
-  void add_sub_block(const ir::Op& forward, ir::Op& grad);
+  void differentiate(size_t index);
+  bool fill_missing(size_t index, const ir::Op& grad);
+  void add_sub_block(size_t index, ir::Op& grad);
   void emit(ir::OpRef op);
   void join_partials(const std::string& gradient);
+  std::string part_name(const std::string& gradient);
   void produce(const std::string& gradient, std::string* arg);
   void rename(const std::string& from, const std::string& to, size_t first_op);
   void rename_reads(const std::string& from, const std::string& to, size_t first_op);
+  void rename_outside(const std::string& from, const std::string& to);
   void finish_versions(const ir::Op& op);
   void avoid_existing(const ir::Block& into);
   void declare_outputs(ir::Block& into, const ir::Op& op) const;
+  static void strip_marks(ir::Op& op);
+  void note_reads(size_t index, ir::Op& grad);
+  int writes_before(const std::string& name, size_t end) const;
+  bool is_stale(const std::string& name, int version) const;
+  void bind_reads(ir::Op& op, bool same_block);
+  std::string copy_name(const std::string& var, int version) const;
+  void insert_copies(ir::Block& forward) const;
 
+  // A gradient op reads a variable of the forward part: the version of it, which is there in front of op `at`.
+  struct Read {
+    std::string slot;
+    size_t arg;
+    int version;
+    size_t at;
+  };
+  struct Copy {
+    std::string name;
+    size_t at;
+  };
   // Gradient of one version of a variable: the ops from `since` on write its parts.
   struct Partials {
     std::vector<std::string> names;
@@ -58,12 +80,18 @@ class BlockGradients {
   const ir::Block& forward_;
   const GradientRequest& request_;
   std::vector<ir::OpRef> ops_;
+  // Here, names of gradients end with kGradientMark (opdef/grad_context.h), also as arguments of ops_.
   std::map<std::string, Partials> partials_;  // by gradient name
   std::vector<std::string> order_;            // gradient names in order of their first part
   std::map<std::string, int> rename_count_;
   std::map<std::string, std::string> forward_var_;  // name of a gradient or of a part -> the variable it belongs to
   std::map<std::string, std::string> finished_;     // gradients of variables that an op of the path made
   std::map<const ir::Op*, std::unique_ptr<BlockGradients>> inner_;
+  std::set<std::string> outside_;  // gradients that the surrounding block hands in
+  std::set<std::string> stale_;
+  std::unordered_map<std::string, std::vector<size_t>> writers_;  // ops of the forward block, in order
+  std::map<const ir::Op*, std::vector<Read>> reads_;
+  std::map<std::pair<std::string, int>, Copy> copies_;  // of versions that will be gone, by name and version
 };
 
 }  // namespace anabranch

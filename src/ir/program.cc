@@ -4,6 +4,8 @@
 #include <atomic>
 #include <set>
 
+#include "ir/versions.h"
+
 namespace anabranch::ir {
 namespace {
 
@@ -101,6 +103,8 @@ OpRef Block::insert_op(size_t index, OpRef op) {
   AB_CHECK(op != nullptr, Internal, "an op is expected");
   AB_CHECK(index <= ops_.size(), InvalidArgument, "op {} cannot be inserted at {}: block {} has {} ops", op->type,
            index, idx_, ops_.size());
+  reads_versions_ |= op->has_attr(kReadVersions);
+  if (reads_versions_) shift_version_reads(*this, *op, index, index, 1);
   ops_.insert(ops_.begin() + static_cast<std::ptrdiff_t>(index), op);
   program_->touch();
   return op;
@@ -109,6 +113,7 @@ OpRef Block::insert_op(size_t index, OpRef op) {
 void Block::remove_ops(size_t first, size_t last) {
   AB_CHECK(first <= last && last <= ops_.size(), InvalidArgument, "ops [{}, {}) cannot be removed: block {} has {}",
            first, last, idx_, ops_.size());
+  for (size_t i = last; reads_versions_ && i-- > first;) shift_version_reads(*this, *ops_[i], i, last, -1);
   ops_.erase(ops_.begin() + static_cast<std::ptrdiff_t>(first), ops_.begin() + static_cast<std::ptrdiff_t>(last));
   program_->touch();
 }

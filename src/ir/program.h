@@ -38,7 +38,8 @@ class Block {
   void remove_var(const std::string& name);
   void rename_var(const std::string& from, const std::string& to);  // in ops of this block too
 
-  // Ops, in program order. These add to the list only: schema checks and inference are opdef/append_op.h.
+  // Ops, in program order. These add to the list only: schema checks and inference are opdef/append_op.h. Versions that
+  // later ops read (ir/versions.h) stay right.
   const std::vector<OpRef>& ops() const { return ops_; }
   OpRef insert_op(size_t index, OpRef op);
   OpRef push_op(OpRef op) { return insert_op(ops_.size(), std::move(op)); }
@@ -52,6 +53,7 @@ class Block {
   std::vector<VarRef> vars_;
   std::unordered_map<std::string, VarRef> by_name_;
   std::vector<OpRef> ops_;
+  bool reads_versions_ = false;  // some op has been added that does (ir/versions.h)
 };
 
 class Program : public std::enable_shared_from_this<Program> {

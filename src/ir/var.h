@@ -1,6 +1,7 @@
 // A variable of a block: name, kind, shape, dtype. Not its value: that lives in a Scope.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "core/dtype.h"
 #include "core/shape.h"
@@ -25,6 +26,14 @@ struct Var {
   bool is_data = false;
   bool is_parameter = false;
   bool trainable = true;  // of a parameter
+  // What the variable was declared as before an op wrote it with another shape or dtype (ir/versions.h): up to that
+  // version, oldest first.
+  struct Earlier {
+    int version;
+    Shape shape;
+    DType dtype;
+  };
+  std::vector<Earlier> earlier;
 };
 
 }  // namespace anabranch::ir

@@ -2,6 +2,8 @@
 
 #include <functional>
 
+#include "ir/versions.h"
+
 namespace anabranch::ir {
 namespace {
 
@@ -47,6 +49,16 @@ void check_block(const Block& block) {
   }
 }
 
+void versions_exist(const Block& block, size_t index) {
+  const Op& op = *block.ops()[index];
+  for (const auto& read : version_reads(op)) {
+    const std::string& name = op.input(read.slot)[read.arg];
+    const int writes = writes_before(block, name, index);
+    AB_CHECK(read.version <= writes, InvalidArgument, "{}: the version of {} that is read must be at most {}, got {}",
+             op.type, name, writes, read.version);
+  }
+}
+
 }  // namespace
 
 void check_well_formed(const Program& program) {
@@ -58,6 +70,7 @@ void check_well_formed(const Program& program) {
       const Op& op = *block.ops()[i];
       try {
         for (const Rule& rule : rules) rule(block, op);
+        versions_exist(block, i);
       } catch (Error& e) {
         std::string line;
         try {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/versions.h"
+
 namespace anabranch {
 namespace {
 
@@ -64,16 +66,29 @@ Meta meta_of(const ir::Var& var) {
   return m;
 }
 
+// The variable as it was declared when the version that the op reads was the latest one.
+Meta meta_of_version(const ir::Var& var, std::optional<int> version) {
+  Meta m = meta_of(var);
+  for (const auto& then : var.earlier) {
+    if (!version || then.version < *version) continue;
+    m.shape = then.shape;
+    m.dtype = then.dtype;
+    break;
+  }
+  return m;
+}
+
 void fill_metas(const ir::Block& block, const ir::Op& op, const std::vector<ir::Slot>& slots, std::vector<Meta>* out) {
   size_t at = 0;
   for (const auto& slot : slots) {
-    for (const auto& arg : slot.args) {
+    for (size_t i = 0; i < slot.args.size(); ++i) {
+      const std::string& arg = slot.args[i];
       Meta& m = (*out)[at++];
       if (arg == ir::kEmptyVar) continue;
       const auto var = block.find_var_recursive(arg);
       AB_CHECK(var != nullptr, NotFound, "{}: variable {} of slot {} is in no block that can be seen", op.type, arg,
                slot.name);
-      m = meta_of(*var);
+      m = meta_of_version(*var, &slots == &op.inputs ? ir::version_read(op, slot.name, i) : std::nullopt);
     }
   }
 }
@@ -88,6 +103,24 @@ std::vector<std::string> create_outputs(ir::Block& block, const ir::Op& op) {
     created.push_back(name);
   }
   return created;
+}
+
+// What the op's outputs are declared as now, before the op.
+std::vector<ir::Var> outputs_of(const ir::Block& block, const ir::Op& op) {
+  std::vector<ir::Var> vars;
+  for (const auto& name : op.output_args()) {
+    if (const auto var = block.find_var(name); var && var->shape.rank() > 0) vars.push_back(*var);
+  }
+  return vars;
+}
+
+// The op stands last in its block: those of its outputs that it declares otherwise keep what they were.
+void note_earlier(const ir::Block& block, const std::vector<ir::Var>& before) {
+  for (const ir::Var& old : before) {
+    ir::Var& var = *block.find_var(old.name);
+    if (var.shape == old.shape && var.dtype == old.dtype) continue;
+    var.earlier.push_back({ir::writes_before(block, old.name, block.ops().size()), old.shape, old.dtype});
+  }
 }
 
 void fill_common(ir::Op& op) {
@@ -150,7 +183,9 @@ ir::OpRef append_op(ir::Block& block, OpSpec spec, std::optional<size_t> index) 
     check_op(*op);
     fill_common(*op);
     created = create_outputs(block, *op);
+    const auto before = at == block.ops().size() ? outputs_of(block, *op) : std::vector<ir::Var>{};
     infer_op(block, *op);
+    note_earlier(block, before);
   } catch (Error& e) {
     for (const auto& name : created) block.remove_var(name);
     e.with_op(op->describe(static_cast<int>(at), block.idx())).with_while("inferring shapes");

@@ -1,5 +1,7 @@
 #include "opdef/grad_context.h"
 
+#include <algorithm>
+
 namespace anabranch {
 
 GradOp& GradOp::in(const std::string& slot, std::vector<std::string> args) {
@@ -25,16 +27,26 @@ GradOp& GradOp::bare() {
 GradContext::GradContext(const ir::Op& forward, const ir::Block& block, WantsGrad wants)
     : forward_(forward), block_(block), wants_(std::move(wants)) {}
 
+std::vector<std::string> GradContext::out(const std::string& slot) const {
+  const auto ins = forward_.input_args();
+  std::vector<std::string> names;
+  for (const auto& n : forward_.output(slot)) {
+    names.push_back(std::find(ins.begin(), ins.end(), n) == ins.end() ? n : n + kWrittenMark);
+  }
+  return names;
+}
+
 std::vector<std::string> GradContext::dout(const std::string& slot) const {
   std::vector<std::string> names;
-  for (const auto& n : forward_.output(slot)) names.push_back(n == ir::kEmptyVar ? n : ir::grad_name(n));
+  for (const auto& n : forward_.output(slot))
+    names.push_back(n == ir::kEmptyVar ? n : ir::grad_name(n) + kGradientMark);
   return names;
 }
 
 std::vector<std::string> GradContext::din(const std::string& slot) const {
   std::vector<std::string> names;
   for (const auto& n : forward_.input(slot)) {
-    names.push_back(n != ir::kEmptyVar && wants_(n) ? ir::grad_name(n) : ir::kEmptyVar);
+    names.push_back(n != ir::kEmptyVar && wants_(n) ? ir::grad_name(n) + kGradientMark : ir::kEmptyVar);
   }
   return names;
 }

@@ -4,6 +4,9 @@
 //   .grad([](GradContext& g) {
 //     g.op("relu_grad").in("Out", g.out("Out")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
 //   })
+//
+// Inside autodiff/ the names of gradients end with kGradientMark, so that no variable of the forward part is taken for
+// one, and an output that the op reads too ends with kWrittenMark where the gradient op reads what the op made of it.
 #pragma once
 #include <functional>
 #include <string>
@@ -12,6 +15,8 @@
 #include "ir/program.h"
 
 namespace anabranch {
+
+inline constexpr char kGradientMark = '\1', kWrittenMark = '\2';
 
 class GradOp {  // builder of one gradient op; attributes of the forward op are copied unless bare() is called
  public:
@@ -30,7 +35,7 @@ class GradContext {
   GradContext(const ir::Op& forward, const ir::Block& block, WantsGrad wants);
 
   std::vector<std::string> in(const std::string& slot) const { return forward_.input(slot); }
-  std::vector<std::string> out(const std::string& slot) const { return forward_.output(slot); }
+  std::vector<std::string> out(const std::string& slot) const;
   std::vector<std::string> dout(const std::string& slot) const;  // x -> x@GRAD
   std::vector<std::string> din(const std::string& slot) const;   // x -> x@GRAD, or kEmptyVar where none is wanted
   bool wants_din(const std::string& slot, size_t i = 0) const;
