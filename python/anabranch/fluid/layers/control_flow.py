@@ -41,10 +41,11 @@ class ConditionalBlock:
     def _append(self, inside, outside):
         reads, writes, made = [], [], set()
         for op in inside.ops:
-            reads += [n for n in op.input_arg_names if n not in made and n not in reads]
+            reads += [n for n in op.input_arg_names if n not in made]
             made.update(op.output_arg_names)
-            writes += [n for n in op.output_arg_names if n not in writes]
-        reads, writes = ([outside._find_var_recursive(n) for n in names if n != self.condition.name]
+            writes += op.output_arg_names
+        # Each name once: the gradient of a variable flows once for each place in the list.
+        reads, writes = ([outside._find_var_recursive(n) for n in dict.fromkeys(names) if n != self.condition.name]
                          for names in (reads, writes))
         reads, writes = ([v for v in found if v is not None] for found in (reads, writes))
         scope = outside.create_var(type=VarType.STEP_SCOPES)
