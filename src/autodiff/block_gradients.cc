@@ -42,6 +42,7 @@ void tidy_outputs(ir::Op& op) {
 
 void set_roles(ir::Op& op) {
   op.attrs.erase(ir::kReadVersions);
+  op.attrs.erase(ir::kDrawNumber);
   op.attrs["op_role"] = int32_t{ir::role::kBackward};
   if (op.has_attr("op_role_var")) op.attrs["op_role_var"] = std::vector<std::string>{};
 }

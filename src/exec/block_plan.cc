@@ -66,7 +66,8 @@ class BlockPlan final : public BlockRunner {
       };
       values(op->inputs, &spec.ins);
       values(op->outputs, &spec.outs);
-      spec.shape = make_shape_fn({&find_op(op->type), op, set_.seed_, set_.factory()});
+      spec.shape = make_shape_fn(
+          {&find_op(op->type), op, set_.seed_, set_.factory(), (block_.idx() << 20) + static_cast<int>(specs.size())});
       specs.push_back(std::move(spec));
     }
     plan_ = std::make_unique<Plan>(std::move(specs));

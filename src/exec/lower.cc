@@ -75,7 +75,7 @@ class Lowerer {
     for (int v : graph_.writes(node)) spec.writes.push_back(graph_.buffer(v));
     out_.has_dynamic |= spec.dynamic;
     spec.tokens = node.tokens;
-    NodeFactory factory{&def, node.op, options_.seed, {}};
+    NodeFactory factory{&def, node.op, options_.seed, {}, node.index};
     if (def.has(kRunsBlock) && !block_sets_.empty()) {
       // The set travels inside the factory, so that it lives as long as the plan does.
       factory.blocks = [set = block_sets_[node.replica]](int block) { return set->runner(block); };

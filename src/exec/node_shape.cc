@@ -5,23 +5,19 @@
 
 namespace anabranch {
 
-uint64_t stream_of(const ir::Op& op) {
-  uint64_t h = 0xcbf29ce484222325u;  // FNV-1a: the same on every machine
-  for (const auto& name : op.output_args()) {
-    for (unsigned char c : name) h = (h ^ c) * 0x100000001b3u;
-  }
-  return h;
+RandomKey random_key(const ir::Op& op, uint64_t program_seed, int place) {
+  RandomKey key{program_seed};
+  const int32_t* own = nullptr;
+  if (auto it = op.attrs.find("seed"); it != op.attrs.end()) own = std::get_if<int32_t>(&it->second);
+  key.repeats = own && *own != 0;
+  if (key.repeats) key.seed = static_cast<uint64_t>(int64_t{*own});
+  const int32_t* number = nullptr;
+  if (auto it = op.attrs.find(ir::kDrawNumber); it != op.attrs.end()) number = std::get_if<int32_t>(&it->second);
+  // Places follow behind the numbers; equal seeds that users gave draw equal numbers.
+  const auto unnumbered = key.repeats ? 0 : (uint64_t{1} << 31) + static_cast<uint32_t>(place);
+  key.stream = number ? static_cast<uint32_t>(*number) : unnumbered;
+  return key;
 }
-
-namespace {
-
-uint64_t seed_of(const ir::Op& op, uint64_t fallback) {
-  if (!op.has_attr("seed")) return fallback;
-  const auto* own = std::get_if<int32_t>(&op.attrs.at("seed"));
-  return own && *own != 0 ? static_cast<uint64_t>(*own) : fallback;
-}
-
-}  // namespace
 
 ShapeFn make_shape_fn(const NodeFactory& factory) {
   struct State {
@@ -35,7 +31,7 @@ ShapeFn make_shape_fn(const NodeFactory& factory) {
     state->shapes.refresh(c.ins, c.outs);
     const DType dtype = f.def->kernel_dtype(*f.op, state->shapes.context().ins);
     if (state->chosen == dtype) return;
-    const KernelArgs args(*f.def, *f.op, dtype, seed_of(*f.op, f.seed), stream_of(*f.op), &f.blocks);
+    const KernelArgs args(*f.def, *f.op, dtype, random_key(*f.op, f.seed, f.place), &f.blocks);
     kernel = f.def->kernel(dtype)(args);
     state->chosen = dtype;
   };

@@ -10,9 +10,12 @@ struct NodeFactory {
   ir::OpRef op;
   uint64_t seed = 0;
   BlockFactory blocks;  // for control flow
+  int place = 0;        // of the op in its block; not those of other blocks
 };
 
 ShapeFn make_shape_fn(const NodeFactory& factory);
-uint64_t stream_of(const ir::Op& op);  // identity of the op's random numbers: the name of what it writes
+// The key of an op that draws: its own seed or else that of the program (or the process), and its number in the
+// program. Ops of files that others wrote have no number; their place stands for it.
+RandomKey random_key(const ir::Op& op, uint64_t program_seed, int place);
 
 }  // namespace anabranch

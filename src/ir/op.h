@@ -23,6 +23,10 @@ inline constexpr int kLoss = 0x0100;  // or-ed
 inline constexpr int kNotSpecified = 0x1000;
 }  // namespace role
 
+// Of an op that draws random numbers without a seed of its own: its number among those of its program, from 1. An
+// attribute that Fluid passes over; with it the op keeps its numbers when others are removed.
+inline constexpr const char* kDrawNumber = "op_draw_number";
+
 struct Slot {
   std::string name;
   std::vector<std::string> args;  // names of variables; kEmptyVar for "none"

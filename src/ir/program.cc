@@ -103,6 +103,9 @@ OpRef Block::insert_op(size_t index, OpRef op) {
   AB_CHECK(op != nullptr, Internal, "an op is expected");
   AB_CHECK(index <= ops_.size(), InvalidArgument, "op {} cannot be inserted at {}: block {} has {} ops", op->type,
            index, idx_, ops_.size());
+  if (auto it = op->attrs.find(kDrawNumber); it != op->attrs.end()) {
+    if (const auto* number = std::get_if<int32_t>(&it->second)) program_->draws = std::max(program_->draws, *number);
+  }
   reads_versions_ |= op->has_attr(kReadVersions);
   if (reads_versions_) shift_version_reads(*this, *op, index, index, 1);
   ops_.insert(ops_.begin() + static_cast<std::ptrdiff_t>(index), op);
@@ -136,6 +139,7 @@ Block& Program::create_block(int parent) {
 ProgramRef Program::clone() const {
   ProgramRef copy = make();
   copy->random_seed = random_seed;
+  copy->draws = draws;
   copy->file_version = file_version;
   for (const auto& block : blocks_) {
     Block& to = block->idx() == 0 ? copy->global_block() : copy->create_block(block->parent());

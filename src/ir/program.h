@@ -69,6 +69,7 @@ class Program : public std::enable_shared_from_this<Program> {
   void drop_unused_blocks();
 
   int64_t random_seed = 0;              // 0: drawn at random
+  int draws = 0;                        // largest kDrawNumber that was given
   int64_t file_version = kFileVersion;  // ProgramDesc.version
   // The file it was read from and what we would have written then: an unchanged program is written as it was read, with
   // the order and the fields that other writers give theirs.

@@ -130,6 +130,14 @@ void fill_common(ir::Op& op) {
   op.attrs.try_emplace("op_device", std::string());
 }
 
+// Ops with equal seeds of their own draw equal numbers; the others, also where a layer gave them the seed of the
+// program, each have a number. An op that is copied keeps what it brings.
+void number_draw(const ir::Program& program, ir::Op& op) {
+  if (!find_op(op.type).has(kRandom) || op.has_attr(ir::kDrawNumber)) return;
+  const int32_t seed = op.has_attr("seed") ? op.attr<int32_t>("seed") : 0;
+  if (seed == 0 || seed == program.random_seed) op.attrs[ir::kDrawNumber] = int32_t{program.draws + 1};
+}
+
 }  // namespace
 
 void check_op(ir::Op& op) {
@@ -186,6 +194,7 @@ ir::OpRef append_op(ir::Block& block, OpSpec spec, std::optional<size_t> index) 
     const auto before = at == block.ops().size() ? outputs_of(block, *op) : std::vector<ir::Var>{};
     infer_op(block, *op);
     note_earlier(block, before);
+    number_draw(block.program(), *op);
   } catch (Error& e) {
     for (const auto& name : created) block.remove_var(name);
     e.with_op(op->describe(static_cast<int>(at), block.idx())).with_while("inferring shapes");

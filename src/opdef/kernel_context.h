@@ -37,8 +37,10 @@ struct Out {
 
 // Identity of a random draw: the same (seed, stream, step, replica) gives the same numbers on any number of threads.
 struct RandomKey {
-  uint64_t seed = 0, stream = 0;
+  uint64_t seed = 0;
+  uint64_t stream = 0;  // number of the op in its program, in the low half; the high half is free, for trainers
   uint32_t step = 0, replica = 0;
+  bool repeats = false;  // the same numbers in each step and on each replica
 };
 
 class KernelContext {
@@ -79,24 +81,24 @@ using BlockFactory = std::function<std::shared_ptr<BlockRunner>(int block)>;
 // What a factory sees.
 class KernelArgs {
  public:
-  KernelArgs(const OpDef& def, const ir::Op& op, DType dtype, uint64_t seed, uint64_t stream,
+  KernelArgs(const OpDef& def, const ir::Op& op, DType dtype, const RandomKey& random,
              const BlockFactory* blocks = nullptr)
-      : def_(def), op_(op), dtype_(dtype), seed_(seed), stream_(stream), blocks_(blocks) {}
+      : def_(def), op_(op), dtype_(dtype), random_(random), blocks_(blocks) {}
 
   In in(std::string_view slot) const;    // count 0 when the optional slot is not given; Internal when no such slot
   Out out(std::string_view slot) const;  // as written in the op: kEmptyVar counts, see KernelContext::wants
   template <class T> const T& attr(const std::string& name) const { return op_.attr<T>(name); }
   const ir::Op& op() const { return op_; }
   DType dtype() const { return dtype_; }  // the one the kernel was chosen by
-  // Stream of this op under its attribute `seed`, or the process's seed when that is 0.
-  RandomKey random() const { return {seed_, stream_, 0, 0}; }
+  // Of this op in step 0: a seed of its own repeats, that of the program or the process does not.
+  const RandomKey& random() const { return random_; }
   std::shared_ptr<BlockRunner> block(const std::string& attr) const;  // of a BLOCK attribute
 
  private:
   const OpDef& def_;
   const ir::Op& op_;
   DType dtype_;
-  uint64_t seed_, stream_;
+  RandomKey random_;
   const BlockFactory* blocks_;
 };
 

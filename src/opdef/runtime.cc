@@ -100,7 +100,7 @@ void run_op(ir::Op op, const std::function<Value*(const std::string&)>& find, Pa
   RuntimeShapes shapes(def, held);
   shapes.refresh(ins.data(), outs.data());
   const DType dtype = def.kernel_dtype(*held, shapes.context().ins);
-  const Kernel kernel = def.kernel(dtype)(KernelArgs(def, *held, dtype, seed, 0));
+  const Kernel kernel = def.kernel(dtype)(KernelArgs(def, *held, dtype, {seed}));
   KernelContext c;
   c.ins = ins.data();
   c.outs = outs.data();

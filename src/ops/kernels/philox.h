@@ -85,6 +85,7 @@ class Philox {
 
 // The key of this run of an op: the factory knows seed and stream, the step knows the rest.
 inline RandomKey with_step(RandomKey key, const KernelContext& c) {
+  if (key.repeats) return key;
   key.step = c.step;
   key.replica = static_cast<uint32_t>(c.replica);
   return key;

@@ -20,7 +20,7 @@ class StepByStep {
       const OpDef& def = find_op(op->type);
       const auto& args = program.steps()[i].args;
       steps_.push_back({RuntimeShapes(def, op),
-                        def.kernel(DType::kFloat32)(KernelArgs(def, *op, DType::kFloat32, 0, 0)),
+                        def.kernel(DType::kFloat32)(KernelArgs(def, *op, DType::kFloat32, {})),
                         {args.begin(), args.end()}});
     }
   }

@@ -41,7 +41,7 @@ Tiles::Tiles(const TileProgram& program) : inputs_(program.inputs()), outs_(prog
     const TileOp* tile = find_tile(op->type);
     AB_CHECK(tile != nullptr, Unsupported, "fused_elementwise: {} has no tile loop", op->type);
     check_op(*op);
-    const KernelArgs args(find_op(op->type), *op, DType::kFloat32, 0, 0);
+    const KernelArgs args(find_op(op->type), *op, DType::kFloat32, {});
     Step& made = steps_.emplace_back();
     made.loop = tile->make(args, program.result(static_cast<int>(i)));
     made.count = static_cast<int>(step.args.size());

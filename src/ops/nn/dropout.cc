@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "base/flags.h"
 #include "opdef/op_def.h"
 #include "ops/kernels/checks.h"
 #include "ops/kernels/philox.h"
@@ -30,10 +31,10 @@ void infer(InferContext& c) {
   }
 }
 
-// A given seed draws the same mask in every step; otherwise steps and replicas differ.
+// Steps and replicas differ, with a given seed too: a mask that stays drops the same units for good.
 RandomKey key_of(const KernelArgs& op) {
   RandomKey key = op.random();
-  if (op.attr<bool>("fix_seed")) key.seed = static_cast<uint64_t>(static_cast<int64_t>(op.attr<int32_t>("seed")));
+  key.repeats = op.attr<bool>("fix_seed") && Flags::exact_fluid();
   return key;
 }
 
@@ -60,7 +61,6 @@ template <class T> Kernel forward(const KernelArgs& op) {
   const In x = op.in("X"), seed = op.in("Seed");
   const Out out = op.out("Out"), mask = op.out("Mask");
   const Options o(op.op());
-  const bool fixed = op.attr<bool>("fix_seed");
   const RandomKey base = key_of(op);
   return [=](KernelContext& c) {
     const T* from = c[x].data<T>();
@@ -73,9 +73,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
       if (bits) std::fill(bits, bits + n, uint8_t{1});
       return;
     }
-    RandomKey key = base;
-    if (seed) key.seed = seed_value(c[seed]);
-    if (!seed && !fixed) key = with_step(key, c);
+    const RandomKey key = seed ? RandomKey{seed_value(c[seed])} : with_step(base, c);
     draw(c, key, o, from, n, to, bits);
   };
 }
@@ -95,7 +93,7 @@ AB_OP(dropout)
                    AB_CHECK(p >= 0 && p <= 1, InvalidArgument, "dropout: dropout_prob is {}, expected 0 to 1", p);
                  })
     .attr<bool>("is_test", false, "nothing is dropped")
-    .attr<bool>("fix_seed", false, "use the attribute seed, the same mask in every step")
+    .attr<bool>("fix_seed", false, "use the attribute seed: the same masks in every process")
     .attr<int32_t>("seed", 0, "of the mask when fix_seed")
     .attr<std::string>("dropout_implementation", "downgrade_in_infer", "downgrade_in_infer or upscale_in_train",
                        [](const std::string& v) {

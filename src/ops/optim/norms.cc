@@ -98,7 +98,8 @@ template <class T> Kernel dpsgd_kernel(const KernelArgs& op) {
   const In param = op.in("Param"), grad = op.in("Grad"), rate = op.in("LearningRate");
   const Out param_out = op.out("ParamOut");
   const float clip = op.attr<float>("clip"), batch = op.attr<float>("batch_size"), sigma = op.attr<float>("sigma");
-  const RandomKey key = op.random();
+  RandomKey key = op.random();
+  key.repeats = false;  // noise that is known from step to step hides nothing
   DenseGradient<T> dense;
   return [=](KernelContext& c) mutable {
     const T lr = optim::scalar<T>(c[rate]);

@@ -161,7 +161,7 @@ def dropout(x, dropout_prob, is_test=False, seed=None, name=None, dropout_implem
         x (Variable): [...], float16, float32 or float64.
         dropout_prob (float): p, in [0, 1].
         is_test (bool): behave as in inference. Default False; a test clone of the program sets it.
-        seed (int, optional): a fixed seed gives the same mask in every run; for tests.
+        seed (int, optional): a fixed seed gives the same masks in every process, a new one in each step.
         name (str, optional): stem of the names.
         dropout_implementation (str): "downgrade_in_infer": training x * mask, inference x * (1 - p);
             "upscale_in_train": training x * mask / (1 - p), inference x. Default the first.
