@@ -6,60 +6,132 @@
 namespace anabranch {
 namespace {
 
+struct Mean {
+  std::string var, counted;
+};
+
 bool is_forward(const ir::Op& op) { return (op.role() & ~ir::role::kLoss) == ir::role::kForward; }
 
-const ir::Op* producer(const ir::Block& block, const std::string& name) {
-  const ir::Op* found = nullptr;
-  for (const auto& op : block.ops()) {
-    const auto outs = op->output_args();
-    if (is_forward(*op) && std::find(outs.begin(), outs.end(), name) != outs.end()) found = op.get();
+bool writes(const ir::Op& op, const std::string& name) {
+  const auto outs = op.output_args();
+  return std::find(outs.begin(), outs.end(), name) != outs.end();
+}
+
+// The forward ops in front of the seed op that one loss depends on.
+class LossPath {
+ public:
+  LossPath(const ir::Block& block, size_t end, const std::string& loss) : block_(block) {
+    std::set<std::string> needed{loss};
+    for (size_t i = end; i-- > 0;) {
+      const ir::Op& op = *block.ops()[i];
+      const auto outs = op.output_args();
+      if (!is_forward(op) || std::none_of(outs.begin(), outs.end(), [&](auto& n) { return needed.count(n) != 0; })) {
+        continue;
+      }
+      ops_.push_back(&op);
+      for (const auto& in : op.input_args()) needed.insert(in);
+    }
   }
-  return found;
-}
 
-int uses(const ir::Block& block, const std::string& name) {
-  int n = 0;
-  for (const auto& op : block.ops()) {
-    if (!is_forward(*op)) continue;
-    const auto ins = op->input_args();
-    n += static_cast<int>(std::count(ins.begin(), ins.end(), name));
-  }
-  return n;
-}
-
-bool passes_gradient_on(const std::string& type) {
-  static const std::set<std::string> linear = {"scale",           "cast",     "sum",     "elementwise_add",
-                                               "elementwise_sub", "reshape2", "reshape", "assign"};
-  return linear.count(type) != 0;
-}
-
-// False when a value on the way is used more than once: its gradient has parts that must not be weighted twice.
-bool walk(const ir::Block& block, const std::string& var, std::vector<LossBranch>* out, int depth) {
-  if (depth > 256) return false;
-  const ir::Op* op = producer(block, var);
-  if (op && (op->type == "mean" || op->type == "reduce_mean")) {
-    out->push_back({var, op->input("X").at(0)});
+  // False when a value on the way is used more than once: its gradient has parts that must not be weighted twice.
+  bool walk(const std::string& var, std::vector<Mean>* out, int depth = 0) const {
+    if (depth > 256) return false;
+    const ir::Op* op = producer(var);
+    if (op && (op->type == "mean" || op->type == "reduce_mean")) {
+      out->push_back({var, op->input("X").at(0)});
+      return true;
+    }
+    if (!op || !passes_gradient_on(op->type)) {
+      out->push_back({var, ""});
+      return true;
+    }
+    for (const auto& in : op->input_args()) {
+      const auto desc = block_.find_var_recursive(in);
+      if (desc && desc->stop_gradient) continue;
+      if (uses(in) > 1 || !walk(in, out, depth + 1)) return false;
+    }
     return true;
   }
-  if (!op || !passes_gradient_on(op->type)) {
-    out->push_back({var, ""});
-    return true;
+
+ private:
+  static bool passes_gradient_on(const std::string& type) {
+    static const std::set<std::string> linear = {"scale",           "cast",     "sum",     "elementwise_add",
+                                                 "elementwise_sub", "reshape2", "reshape", "assign"};
+    return linear.count(type) != 0;
   }
-  for (const auto& in : op->input_args()) {
-    const auto desc = block.find_var_recursive(in);
-    if (desc && desc->stop_gradient) continue;
-    if (uses(block, in) > 1 || !walk(block, in, out, depth + 1)) return false;
+
+  const ir::Op* producer(const std::string& name) const {
+    const auto it = std::find_if(ops_.begin(), ops_.end(), [&](const ir::Op* op) { return writes(*op, name); });
+    return it == ops_.end() ? nullptr : *it;
   }
-  return true;
+
+  int uses(const std::string& name) const {
+    int n = 0;
+    for (const ir::Op* op : ops_) {
+      const auto ins = op->input_args();
+      n += static_cast<int>(std::count(ins.begin(), ins.end(), name));
+    }
+    return n;
+  }
+
+  const ir::Block& block_;
+  std::vector<const ir::Op*> ops_;  // last first
+};
+
+// The variable that a gradient belongs to: a second differentiation gives names a prefix or a number.
+std::string variable_of(std::string gradient) {
+  while (gradient.starts_with("grad/")) gradient.erase(0, 5);
+  return gradient.substr(0, gradient.find(ir::kGradSuffix));
+}
+
+// Finds the gradient among what ops [first, last) write, the whole and not its parts.
+LossBranch find_gradient(const ir::Block& block, size_t first, size_t last, const Mean& mean) {
+  LossBranch branch{"", mean.counted};
+  for (size_t i = first; i < last; ++i) {
+    for (const auto& out : block.ops()[i]->output_args()) {
+      if (out.find("@RENAME@") != out.npos || out.find(ir::kGradSuffix) == out.npos || variable_of(out) != mean.var) {
+        continue;
+      }
+      branch.gradient = out;
+      branch.made_by = static_cast<int>(i);
+    }
+  }
+  return branch;
+}
+
+std::vector<LossBranch> branches_of(const ir::Block& block, size_t seed, size_t last) {
+  const std::string& gradient = block.ops()[seed]->output("Out").at(0);
+  const std::string loss = variable_of(gradient);
+  const LossBranch whole{gradient, "", static_cast<int>(seed)};
+  std::vector<Mean> means;
+  const bool understood = LossPath(block, seed, loss).walk(loss, &means);
+  const bool any_mean = std::any_of(means.begin(), means.end(), [](const auto& m) { return !m.counted.empty(); });
+  if (!understood || !any_mean) return {whole};
+  if (means.size() == 1 && means[0].var == loss) return {{gradient, means[0].counted, static_cast<int>(seed)}};
+  std::vector<LossBranch> branches;
+  for (const auto& mean : means) {
+    branches.push_back(find_gradient(block, seed, last, mean));
+    if (branches.back().made_by < 0) branches.pop_back();  // nothing that is trained lies behind it
+  }
+  return branches;
 }
 
 }  // namespace
 
-std::vector<LossBranch> loss_branches(const ir::Block& block, const std::string& loss) {
-  std::vector<LossBranch> branches;
-  const bool understood = walk(block, loss, &branches, 0);
-  const bool any_mean = std::any_of(branches.begin(), branches.end(), [](const auto& b) { return !b.counted.empty(); });
-  if (!understood || !any_mean) return {{loss, ""}};
+bool is_loss_seed(const ir::Op& op) {
+  return op.role() == (ir::role::kBackward | ir::role::kLoss) && op.type == "fill_constant";
+}
+
+std::map<int, std::vector<LossBranch>> loss_branches(const ir::Block& block) {
+  std::vector<size_t> seeds;
+  for (size_t i = 0; i < block.ops().size(); ++i) {
+    if (is_loss_seed(*block.ops()[i])) seeds.push_back(i);
+  }
+  std::map<int, std::vector<LossBranch>> branches;
+  for (size_t k = 0; k < seeds.size(); ++k) {
+    const size_t last = k + 1 < seeds.size() ? seeds[k + 1] : block.ops().size();
+    branches[static_cast<int>(seeds[k])] = branches_of(block, seeds[k], last);
+  }
   return branches;
 }
 

@@ -58,8 +58,7 @@ class Replicator {
     AB_CHECK(block_.find_var_recursive(options_.loss_name) != nullptr, NotFound,
              "loss_name {} names no variable of the program", options_.loss_name);
     if (options_.exact_fluid || options_.build.gradient_scale_strategy != GradientScale::kCoeffNumDevice) return;
-    branches_ = loss_branches(block_, options_.loss_name);
-    for (const auto& b : branches_) last_grad_op_[ir::grad_name(b.var)] = last_writer(ir::grad_name(b.var));
+    branches_ = loss_branches(block_);
   }
 
   void find_seen() {
@@ -73,18 +72,9 @@ class Replicator {
     }
   }
 
-  int last_writer(const std::string& name) const {
-    int last = -1;
-    for (size_t i = 0; i < block_.ops().size(); ++i) {
-      const auto outs = block_.ops()[i]->output_args();
-      if (std::find(outs.begin(), outs.end(), name) != outs.end()) last = static_cast<int>(i);
-    }
-    return last;
-  }
-
   // ---- one op
   void add(int index, const ir::OpRef& op) {
-    if (training_ && op->role() == (ir::role::kBackward | ir::role::kLoss) && op->type == "fill_constant") {
+    if (training_ && is_loss_seed(*op)) {
       add_seed(index, op);
       return;
     }
@@ -240,32 +230,39 @@ class Replicator {
         graph_.var(op->output("Out").at(0), r, describe(op->output("Out")[0]));
       return;  // the user feeds it
     }
-    const bool weighted_here = branches_.size() == 1 && branches_[0].var == options_.loss_name;
+    const auto branches = branches_.find(index);
+    const bool weighted = branches != branches_.end();
+    const LossBranch* here = weighted ? made_by(branches->second, index) : nullptr;
     const float even = 1.0f / static_cast<float>(options_.exact_fluid ? options_.replicas : options_.active);
     for (int r = 0; r < options_.active; ++r) {
-      if (weighted_here && !branches_[0].counted.empty()) {
-        push_weight(index, *op, branches_[0], r, false);
+      if (here && !here->counted.empty()) {
+        push_weight(index, *op, *here, r, false);
         continue;
       }
       auto seed = std::make_shared<ir::Op>(*op);
-      const bool one = scale == GradientScale::kOne || (!branches_.empty() && !weighted_here);
+      const bool one = scale == GradientScale::kOne || (weighted && !here);
       seed->attrs["value"] = one ? 1.0f : even;
       seed->attrs["str_value"] = std::string();
       add_node(index, seed, r, false);
     }
   }
 
+  static const LossBranch* made_by(const std::vector<LossBranch>& branches, int index) {
+    const auto it = std::find_if(branches.begin(), branches.end(), [&](const auto& b) { return b.made_by == index; });
+    return it == branches.end() ? nullptr : &*it;
+  }
+
   void weight_branches(int index) {
-    if (branches_.size() == 1 && branches_[0].var == options_.loss_name) return;  // the seed has the weight
-    for (const auto& b : branches_) {
-      const std::string grad = ir::grad_name(b.var);
-      if (last_grad_op_.at(grad) != index) continue;
-      for (int r = 0; r < options_.active; ++r) push_weight(index, *block_.ops()[index], b, r, true);
+    for (const auto& [seed, branches] : branches_) {
+      for (const auto& b : branches) {
+        if (b.made_by != index) continue;
+        for (int r = 0; r < options_.active; ++r) push_weight(index, *block_.ops()[index], b, r, true);
+      }
     }
   }
 
   void push_weight(int index, const ir::Op& near, const LossBranch& branch, int replica, bool in_place) {
-    const std::string grad = ir::grad_name(branch.var);
+    const std::string& grad = branch.gradient;
     auto op = std::make_shared<ir::Op>();
     op->type = "replica_weight";
     op->made_at = near.made_at;
@@ -324,8 +321,7 @@ class Replicator {
   std::set<std::string> seen_;       // gradients that are fetched, or read by other ops than updates
   std::map<std::string, int> home_;  // replica on which an update op's result, or a reduced gradient, is
   std::vector<int64_t> owned_elems_;
-  std::vector<LossBranch> branches_;
-  std::map<std::string, int> last_grad_op_;
+  std::map<int, std::vector<LossBranch>> branches_;  // of each loss, by its seed op
 };
 
 }  // namespace
