@@ -49,8 +49,8 @@ void set_roles(ir::Op& op) {
 
 }  // namespace
 
-BlockGradients::BlockGradients(const ir::Block& forward, const GradientRequest& request, std::set<std::string> stale)
-    : forward_(forward), request_(request), stale_(std::move(stale)) {
+BlockGradients::BlockGradients(const ir::Block& forward, const GradientRequest& request)
+    : forward_(forward), request_(request) {
   for (size_t i = 0; i < forward.ops().size(); ++i) {
     for (const auto& out : forward.ops()[i]->output_args()) {
       auto& writers = writers_[out];
@@ -75,6 +75,7 @@ void BlockGradients::seed(const std::string& target, const std::string& name, ir
   const std::string made = op && name == plain(gradient) ? gradient : name;
   if (op) {
     op->rename_output(name, made);
+    begins_.insert(op.get());
     ops_.push_back(std::move(op));
   } else {
     outside_.insert(made);
@@ -195,12 +196,9 @@ void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
   const auto subs = forward.sub_blocks();
   if (subs.size() != 1 || grad.sub_blocks() != subs) return;
   const ir::Block& body = forward_.program().block(subs[0]);
-  std::set<std::string> targets, stale;
+  std::set<std::string> targets;
   const auto ins = forward.input_args();
-  for (const auto& in : ins) {
-    if (is_stale(in, writes_before(in, index))) stale.insert(in);
-  }
-  auto inner = std::make_unique<BlockGradients>(body, request_, std::move(stale));
+  auto inner = std::make_unique<BlockGradients>(body, request_);
   for (const auto& out : forward.output_args()) {
     const std::string gradient = gradient_name(out);
     join_partials(gradient);
@@ -358,7 +356,6 @@ int BlockGradients::writes_before(const std::string& name, size_t end) const {
 // Whether the variable is written again. Updates of parameters do not count: a second loss of one program is
 // differentiated by the updated parameters, in place, as it has always been.
 bool BlockGradients::is_stale(const std::string& name, int version) const {
-  if (stale_.count(name) && !forward_.find_var(name)) return true;
   auto it = writers_.find(name);
   if (it == writers_.end()) return false;
   return std::any_of(it->second.begin() + version, it->second.end(),
@@ -381,8 +378,10 @@ void BlockGradients::note_reads(size_t index, ir::Op& grad) {
 }
 
 // Ops in the block of the forward ops say which version they read, where it is not the latest. Those of a gradient
-// block read a copy, which the forward block takes in time; but an op with a block of its own reads shapes only.
+// block read a copy, which the forward block takes in time. An op with a gradient block of its own reads, like that
+// block, what the forward op has read: the graph sees to that.
 void BlockGradients::bind_reads(ir::Op& op, bool same_block) {
+  if (!op.sub_blocks().empty()) return;
   std::vector<ir::VersionRead> bound;
   for (const Read& read : reads_[&op]) {
     for (auto& slot : op.inputs) {
@@ -390,7 +389,7 @@ void BlockGradients::bind_reads(ir::Op& op, bool same_block) {
       std::string& arg = slot.args[read.arg];
       if (same_block) {
         bound.push_back({read.slot, read.arg, read.version});
-      } else if (op.sub_blocks().empty()) {
+      } else {
         auto [copy, made] = copies_.try_emplace({arg, read.version}, Copy{"", read.at});
         if (made) copy->second.name = copy_name(arg, read.version);
         arg = copy->second.name;
@@ -471,7 +470,7 @@ void BlockGradients::commit(ir::Block& into) {
       throw e.with_op(op->describe(index, into.idx())).with_while("appending gradient ops");
     }
     into.push_op(op);
-    if (request_.after_op) request_.after_op(into, *op);
+    if (request_.after_op && !begins_.count(op.get())) request_.after_op(into, *op);
   }
 }
 

@@ -21,8 +21,8 @@ struct GradientRequest {
 
 class BlockGradients {
  public:
-  // `request` outlives this object. `stale`: variables of outer blocks that are written again before the gradients run.
-  BlockGradients(const ir::Block& forward, const GradientRequest& request, std::set<std::string> stale = {});
+  // `request` outlives this object.
+  BlockGradients(const ir::Block& forward, const GradientRequest& request);
 
   // Gradient of a target. `op` makes it and is put in front of all; null: it exists under this name.
   void seed(const std::string& target, const std::string& name, ir::OpRef op);
@@ -80,6 +80,7 @@ class BlockGradients {
   const ir::Block& forward_;
   const GradientRequest& request_;
   std::vector<ir::OpRef> ops_;
+  std::set<const ir::Op*> begins_;  // those of ops_ that make the gradient of a target from nothing
   // Here, names of gradients end with kGradientMark (opdef/grad_context.h), also as arguments of ops_.
   std::map<std::string, Partials> partials_;  // by gradient name
   std::vector<std::string> order_;            // gradient names in order of their first part
@@ -87,8 +88,7 @@ class BlockGradients {
   std::map<std::string, std::string> forward_var_;  // name of a gradient or of a part -> the variable it belongs to
   std::map<std::string, std::string> finished_;     // gradients of variables that an op of the path made
   std::map<const ir::Op*, std::unique_ptr<BlockGradients>> inner_;
-  std::set<std::string> outside_;  // gradients that the surrounding block hands in
-  std::set<std::string> stale_;
+  std::set<std::string> outside_;                                 // gradients that the surrounding block hands in
   std::unordered_map<std::string, std::vector<size_t>> writers_;  // ops of the forward block, in order
   std::map<const ir::Op*, std::vector<Read>> reads_;
   std::map<std::pair<std::string, int>, Copy> copies_;  // of versions that will be gone, by name and version
