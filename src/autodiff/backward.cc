@@ -90,13 +90,12 @@ void seed_with_ones(BlockGradients& gradients, ir::Block& block, const ir::Var& 
 }
 
 std::vector<std::string> parameters_of(const ir::Program& program, const BackwardOptions& options) {
+  for (const auto& name : options.parameters) global_var(program.global_block(), name, "parameter");
+  if (!options.parameters.empty()) return options.parameters;
   std::vector<std::string> names;
   for (const auto& var : program.global_block().vars()) {
-    const bool listed =
-        std::find(options.parameters.begin(), options.parameters.end(), var->name) != options.parameters.end();
-    if (options.parameters.empty() ? var->is_parameter && var->trainable : listed) names.push_back(var->name);
+    if (var->is_parameter && var->trainable) names.push_back(var->name);
   }
-  for (const auto& name : options.parameters) global_var(program.global_block(), name, "parameter");
   return names;
 }
 
@@ -123,7 +122,8 @@ std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& pr
                                                                  const BackwardOptions& options) {
   ir::Block& block = program.global_block();
   const ir::VarRef var = global_var(block, loss, "loss");
-  AB_CHECK(var->shape == Shape({1}), InvalidArgument, "loss {} must have shape [1], it has {}", loss, var->shape.str());
+  AB_CHECK(var->shape.rank() > 0 && var->shape.numel() == 1, InvalidArgument,
+           "loss {} must have one element, got shape {}: take its mean", loss, var->shape.str());
   AB_CHECK(dtype_is_float(var->dtype), InvalidArgument, "loss {} must be of a float type, it is {}", loss,
            dtype_name(var->dtype));
   const size_t end = end_of(block, loss);
@@ -144,7 +144,8 @@ std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& pr
   for (const auto& parameter : parameters) {
     const std::string gradient = gradients.gradient_of(parameter);
     if (gradient.empty()) continue;
-    mark_gradient(*writers.at(gradient), parameter, gradient);
+    const bool again = std::find(pairs.begin(), pairs.end(), std::pair(parameter, gradient)) != pairs.end();
+    if (!again) mark_gradient(*writers.at(gradient), parameter, gradient);
     pairs.emplace_back(parameter, gradient);
   }
   program.touch();

@@ -11,13 +11,14 @@
 namespace anabranch {
 
 struct BackwardOptions {
-  std::vector<std::string> parameters;  // empty: every trainable parameter
+  std::vector<std::string> parameters;  // empty: every trainable parameter, in program order
   std::set<std::string> no_grad;        // variables whose gradient is not wanted, beside those with stop_gradient
-  std::function<void(ir::Block&, const ir::Op&)> after_op;  // called after each gradient op is appended (error clip)
+  // Called after each gradient op is appended (error clip), except the op that begins with the gradient of the loss.
+  std::function<void(ir::Block&, const ir::Op&)> after_op;
 };
 
-// Appends the gradient of `loss` (shape [1]) to its program; returns (parameter, gradient) names in program order of
-// the parameters. Gradients of a variable with several uses are summed by an op `sum`.
+// Appends the gradient of `loss` (one element) to its program; returns (parameter, gradient) names in the order of
+// options.parameters. Gradients of a variable with several uses are summed by an op `sum`.
 std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& program, const std::string& loss,
                                                                  const BackwardOptions& options);
 

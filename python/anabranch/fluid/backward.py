@@ -10,9 +10,9 @@ __all__ = ["append_backward", "gradients"]
 
 
 def _names(what, given):
-    """Set of names from Variables or names (a single one too)."""
+    """List of names from Variables or names (a single one too), in the order given; of a set by name."""
     if given is None:
-        return set()
+        return []
     if isinstance(given, (str, Variable)):
         given = [given]
     if not isinstance(given, (list, tuple, set, frozenset)):
@@ -20,15 +20,16 @@ def _names(what, given):
     for item in given:
         if not isinstance(item, (str, Variable)):
             raise InvalidType("%s holds Variables or names, got %s" % (what, type(item).__name__))
-    return set(var_names(given))
+    names = var_names(given)
+    return sorted(names) if isinstance(given, (set, frozenset)) else names
 
 
 def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None, checkpoints=None):
     """Appends the operators that compute the gradient of ``loss`` by the parameters.
 
     Args:
-        loss (Variable): shape [1].
-        parameter_list (list of Parameter|str, optional): by default every trainable parameter.
+        loss (Variable): one element.
+        parameter_list (list of Parameter|str, optional): by default every trainable parameter, in program order.
         no_grad_set (set of Variable|str, optional): variables whose gradient is not wanted, beside those with
             ``stop_gradient``.
         callbacks (list of callable, optional): each is called as ``f(block=block, context=dict)`` after every
@@ -37,10 +38,10 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
             everything is kept, the values are the same.
 
     Returns:
-        list of (Parameter, Variable): parameters that have a gradient, in program order, with it.
+        list of (Parameter, Variable): parameters that have a gradient, in the order of ``parameter_list``, with it.
 
     Raises:
-        AssertionError: ``loss`` is no Variable, has not the shape [1], or ``callbacks`` is no list.
+        AssertionError: ``loss`` is no Variable, has not one element, or ``callbacks`` is no list.
         TypeError: another argument of another class.
 
     Examples:
@@ -54,8 +55,8 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
     """
     if not isinstance(loss, Variable):
         raise Violated("append_backward: loss is a Variable, got %s" % type(loss).__name__)
-    if tuple(loss.shape) not in ((1,), ()):
-        raise Violated("append_backward: loss has the shape [1], got %s; take its mean" % list(loss.shape))
+    if any(extent != 1 for extent in loss.shape):
+        raise Violated("append_backward: loss must have one element, got shape %s; take its mean" % list(loss.shape))
     if callbacks is not None and (not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks))):
         raise Violated("append_backward: callbacks is a list of functions")
     program = loss.block.program
@@ -64,7 +65,7 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
     if parameter_list is not None:
         if not isinstance(parameter_list, (list, tuple, set)):
             raise InvalidType("append_backward: parameter_list is a list, got %s" % type(parameter_list).__name__)
-        parameters = sorted(_names("parameter_list", parameter_list))
+        parameters = _names("parameter_list", parameter_list)
         if not parameters:
             return []
         for name in parameters:
@@ -76,7 +77,7 @@ def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None,
             callback(block=program.block(block_idx), context=context)
 
     with program._backward_role_guard():
-        pairs = _core.append_backward(program.desc, loss.name, parameters, _names("no_grad_set", no_grad_set),
+        pairs = _core.append_backward(program.desc, loss.name, parameters, set(_names("no_grad_set", no_grad_set)),
                                       after_op if callbacks else None)
     return [(block.var(parameter), block.var(gradient)) for parameter, gradient in pairs]
 
@@ -110,7 +111,7 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
         no_grad_set (set of Variable|str, optional): variables through which nothing flows.
 
     Returns:
-        list of Variable: one for each input; None where it has no influence.
+        list of Variable: one for each input; None where it has no influence. Empty when the only input has none.
 
     Raises:
         TypeError: an argument of another class. ValueError: numbers or shapes of targets and weights differ.
@@ -144,11 +145,26 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
     program = targets[0].block.program
     with program._backward_role_guard():
         names = _core.gradients(program.desc, var_names(targets), var_names(inputs),
-                                ["" if w is None else w.name for w in weights], _names("no_grad_set", no_grad_set))
-    return [inputs[i].block._find_var_recursive(name) if name else None for i, name in enumerate(names)]
+                                ["" if w is None else w.name for w in weights],
+                                set(_names("no_grad_set", no_grad_set)))
+    found = [inputs[i].block._find_var_recursive(name) if name else None for i, name in enumerate(names)]
+    return [] if found == [None] else found
 
 
-calc_gradient = gradients
+def calc_gradient(targets, inputs, target_gradients=None, no_grad_set=None):
+    """As ``gradients``; of a single input the Variable itself, or None.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4])
+        >>> x.stop_gradient = False
+        >>> fluid.backward.calc_gradient(fluid.layers.relu(x), x).name
+        'x@GRAD'
+    """
+    found = gradients(targets, inputs, target_gradients, no_grad_set)
+    if len(found) > 1:
+        return found
+    return found[0] if found else None
 
 
 def _variables(what, given):
