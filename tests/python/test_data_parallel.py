@@ -176,6 +176,41 @@ def test_each_mean_of_a_loss_is_weighted_by_its_own_count(replicas, reduce):
                                        err_msg="%d rows: %s" % (rows, n))
 
 
+def two_losses(second):
+    """A model with two losses that are minimised in turn; the first is the one that is given out."""
+    def model():
+        x = fluid.data("x", [None, 4], "float32")
+        y = fluid.data("y", [None, 1], "float32")
+        p = fluid.layers.fc(x, 3, param_attr="w", bias_attr=False)
+        first = fluid.layers.mean(fluid.layers.square(p))
+        sgd().minimize(second(p, y), parameter_list=["v"])
+        return first
+    return model
+
+
+def second_mean(p, y):
+    return fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(p, 1, param_attr="v", bias_attr=False), y))
+
+
+def second_sum_of_means(p, y):
+    return fluid.layers.scale(second_mean(p, y), 3.0) + fluid.layers.mean(fluid.layers.square(p))
+
+
+@pytest.mark.parametrize("reduce", [REDUCE.AllReduce, REDUCE.Reduce])
+@pytest.mark.parametrize("second", [second_mean, second_sum_of_means])
+def test_each_of_two_losses_updates_as_serial(second, reduce):
+    serial = Trainer(two_losses(second), sgd)
+    start = serial.state()
+    parallel = Trainer(two_losses(second), sgd).parallel(2, reduce)
+    for rows in (8, 7, 3):
+        serial.step(batch(rows, rows))
+        parallel.step(batch(rows, rows))
+        for n in ("v", "w"):
+            assert np.abs(serial.state()[n] - start[n]).max() > 1e-4
+            np.testing.assert_allclose(parallel.state()[n], serial.state()[n], rtol=2e-5, atol=1e-6,
+                                       err_msg="%d rows: %s" % (rows, n))
+
+
 def sum_loss():
     x = fluid.data("x", [None, 4], "float32")
     return fluid.layers.reduce_sum(fluid.layers.fc(x, 1, param_attr="w", bias_attr=False))
