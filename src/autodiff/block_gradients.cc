@@ -119,12 +119,17 @@ BlockGradients::Path BlockGradients::find_path(size_t end, const std::set<std::s
 }
 
 void BlockGradients::run(size_t end, const std::set<std::string>& targets, const std::set<std::string>& inputs) {
-  for (const size_t i : find_path(end, targets, inputs)) {
+  const Path path = find_path(end, targets, inputs);
+  auto next = path.begin();
+  for (size_t i = end; i-- > 0;) {
     const ir::Op& op = *forward_.ops()[i];
-    try {
-      differentiate(i);
-    } catch (Error& e) {
-      throw e.with_op(op.describe(static_cast<int>(i), forward_.idx())).with_while("differentiating");
+    if (next != path.end() && *next == i) {
+      ++next;
+      try {
+        differentiate(i);
+      } catch (Error& e) {
+        throw e.with_op(op.describe(static_cast<int>(i), forward_.idx())).with_while("differentiating");
+      }
     }
     finish_versions(op);
   }
@@ -148,6 +153,7 @@ void BlockGradients::differentiate(size_t index) {
   GradContext context(op, forward_, [this](const std::string& name) { return wants(name); });
   def.run_grad(context);
   for (const auto& in : op.input_args()) forward_var_.emplace(gradient_name(in), in);
+  std::vector<ir::OpRef> wanted;
   for (const auto& grad : context.ops) {
     set_roles(*grad);
     tidy_outputs(*grad);
@@ -155,8 +161,9 @@ void BlockGradients::differentiate(size_t index) {
     add_sub_block(index, *grad);
     if (grad->output_args().empty()) continue;
     note_reads(index, *grad);
-    emit(grad);
+    wanted.push_back(grad);
   }
+  emit(wanted);
 }
 
 // Gives every gradient that the op reads and nobody makes a value of zeros. False: it reads gradients, and there are
@@ -183,7 +190,7 @@ bool BlockGradients::fill_missing(size_t index, const ir::Op& grad) {
     forward_var_[gradient] = it->second;
     const ir::OpRef zeros = backward_op("fill_zeros_like", {{"X", {it->second + kWrittenMark}}}, {{"Out", {gradient}}});
     note_reads(index, *zeros);
-    emit(zeros);
+    emit({zeros});
     missing.erase(it);
   }
   return true;
@@ -221,36 +228,49 @@ void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
   inner_[&grad] = std::move(inner);
 }
 
-// Reads first: partial gradients are joined before their first reader. Then the outputs get their names.
-void BlockGradients::emit(ir::OpRef op) {
+// The gradient ops of one forward op. Reads first: partial gradients are joined before their first reader. Then the
+// outputs get their names. The gradient of an op that worked in place is the next version of what it has read, no
+// further part of it.
+void BlockGradients::emit(const std::vector<ir::OpRef>& ops) {
   std::set<std::string> read;
-  for (auto& slot : op->inputs) {
-    for (auto& arg : slot.args) {
-      auto it = partials_.find(arg);
-      if (it == partials_.end()) continue;
-      read.insert(arg);
-      join_partials(arg);
-      arg = it->second.names[0];
+  for (const auto& op : ops) {
+    for (auto& slot : op->inputs) {
+      for (auto& arg : slot.args) {
+        auto it = partials_.find(arg);
+        if (it == partials_.end()) continue;
+        read.insert(arg);
+        join_partials(arg);
+        arg = it->second.names[0];
+      }
     }
   }
-  std::vector<std::pair<std::string*, std::string>> outputs;
+  std::set<std::string> replaced;
+  for (const auto& op : ops) {
+    const auto outputs = take_outputs(*op);
+    ops_.push_back(op);
+    for (const auto& [arg, gradient] : outputs) {
+      if (read.count(gradient) && replaced.insert(gradient).second) partials_.erase(gradient);
+      // What a later one of the ops still reads keeps its name.
+      produce(gradient, arg, ops.size() > 1 && replaced.count(gradient) != 0);
+    }
+  }
+}
+
+// Outputs that are gradients, by slot, with what they are gradients of. They are emptied until their turn comes, so
+// that renaming the first part does not touch the second of the same op.
+std::vector<std::pair<std::string*, std::string>> BlockGradients::take_outputs(ir::Op& op) {
   std::vector<ir::Slot*> slots;
-  for (auto& slot : op->outputs) slots.push_back(&slot);
+  for (auto& slot : op.outputs) slots.push_back(&slot);
   std::stable_sort(slots.begin(), slots.end(), [](auto* a, auto* b) { return a->name < b->name; });
+  std::vector<std::pair<std::string*, std::string>> outputs;
   for (ir::Slot* slot : slots) {
     for (auto& arg : slot->args) {
       if (arg == ir::kEmptyVar || !is_gradient(arg)) continue;
-      // Emptied until its turn comes, so that renaming the first part does not touch the second of the same op.
       outputs.emplace_back(&arg, std::move(arg));
       arg.clear();
     }
   }
-  ops_.push_back(op);
-  // The gradient of an op that worked in place is the next version of what it has read, no further part of it.
-  for (const auto& [arg, gradient] : outputs) {
-    if (read.erase(gradient)) partials_.erase(gradient);
-    produce(gradient, arg);
-  }
+  return outputs;
 }
 
 void BlockGradients::join_partials(const std::string& gradient) {
@@ -270,12 +290,12 @@ std::string BlockGradients::part_name(const std::string& gradient) {
   return name;
 }
 
-void BlockGradients::produce(const std::string& gradient, std::string* arg) {
+void BlockGradients::produce(const std::string& gradient, std::string* arg, bool name_taken) {
   auto& parts = partials_[gradient];
   if (parts.names.empty()) {
     parts.since = ops_.size() - 1;
     order_.push_back(gradient);
-    *arg = gradient;
+    *arg = name_taken ? part_name(gradient) : gradient;
   } else {
     if (parts.names.size() == 1 && parts.names[0] == gradient && !outside_.count(gradient)) {
       parts.names[0] = part_name(gradient);
@@ -308,14 +328,15 @@ void BlockGradients::rename_outside(const std::string& from, const std::string& 
 }
 
 // An op that makes a variable anew ends the life of its gradient: earlier ops made another version of the variable.
-// Ops with sub-blocks may not have run, and arrays are written in part: those do not end it.
+// So does one in place that passes no gradient on. Ops with sub-blocks may not have run, and arrays are written in
+// part: those do not end it.
 void BlockGradients::finish_versions(const ir::Op& op) {
   if (!op.sub_blocks().empty()) return;
   const auto ins = op.input_args();
   for (const auto& out : op.output_args()) {
     const std::string gradient = gradient_name(out);
     auto it = partials_.find(gradient);
-    if (it == partials_.end() || contains(ins, out)) continue;
+    if (it == partials_.end() || (contains(ins, out) && find_op(op.type).has_grad())) continue;
     const ir::VarRef var = forward_.find_var_recursive(out);
     if (var && (var->kind != VarKind::kLoDTensor || var->persistable)) continue;
     join_partials(gradient);

@@ -42,10 +42,11 @@ class BlockGradients {
   void differentiate(size_t index);
   bool fill_missing(size_t index, const ir::Op& grad);
   void add_sub_block(size_t index, ir::Op& grad);
-  void emit(ir::OpRef op);
+  void emit(const std::vector<ir::OpRef>& ops);
+  static std::vector<std::pair<std::string*, std::string>> take_outputs(ir::Op& op);
   void join_partials(const std::string& gradient);
   std::string part_name(const std::string& gradient);
-  void produce(const std::string& gradient, std::string* arg);
+  void produce(const std::string& gradient, std::string* arg, bool name_taken);
   void rename(const std::string& from, const std::string& to, size_t first_op);
   void rename_reads(const std::string& from, const std::string& to, size_t first_op);
   void rename_outside(const std::string& from, const std::string& to);
