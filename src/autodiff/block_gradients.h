@@ -6,11 +6,10 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "ir/program.h"
+#include "autodiff/forward_reads.h"
 
 namespace anabranch {
 
@@ -54,24 +53,7 @@ class BlockGradients {
   void avoid_existing(const ir::Block& into);
   void declare_outputs(ir::Block& into, const ir::Op& op) const;
   static void strip_marks(ir::Op& op);
-  void note_reads(size_t index, ir::Op& grad);
-  int writes_before(const std::string& name, size_t end) const;
-  bool is_stale(const std::string& name, int version) const;
-  void bind_reads(ir::Op& op, bool same_block);
-  std::string copy_name(const std::string& var, int version) const;
-  void insert_copies(ir::Block& forward) const;
 
-  // A gradient op reads a variable of the forward part: the version of it, which is there in front of op `at`.
-  struct Read {
-    std::string slot;
-    size_t arg;
-    int version;
-    size_t at;
-  };
-  struct Copy {
-    std::string name;
-    size_t at;
-  };
   // Gradient of one version of a variable: the ops from `since` on write its parts.
   struct Partials {
     std::vector<std::string> names;
@@ -89,10 +71,8 @@ class BlockGradients {
   std::map<std::string, std::string> forward_var_;  // name of a gradient or of a part -> the variable it belongs to
   std::map<std::string, std::string> finished_;     // gradients of variables that an op of the path made
   std::map<const ir::Op*, std::unique_ptr<BlockGradients>> inner_;
-  std::set<std::string> outside_;                                 // gradients that the surrounding block hands in
-  std::unordered_map<std::string, std::vector<size_t>> writers_;  // ops of the forward block, in order
-  std::map<const ir::Op*, std::vector<Read>> reads_;
-  std::map<std::pair<std::string, int>, Copy> copies_;  // of versions that will be gone, by name and version
+  std::set<std::string> outside_;  // gradients that the surrounding block hands in
+  ForwardReads reads_;
 };
 
 }  // namespace anabranch

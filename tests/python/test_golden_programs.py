@@ -24,6 +24,7 @@ KNOWN = set(_core.op_types())
 #: Attributes that are not compared, and why.
 LEFT_OUT = {
     "op_namescope": "counts the scopes of the whole process",
+    "op_draw_number": "of this engine, on ops that draw random numbers",
     "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@": "a mark for the kernels of 1.8.5",
 }
 

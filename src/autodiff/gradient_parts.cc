@@ -1,0 +1,129 @@
+// The parts of gradients, how they are named and added up.
+#include <algorithm>
+
+#include "autodiff/backward_op.h"
+#include "autodiff/block_gradients.h"
+#include "autodiff/names.h"
+#include "opdef/op_def.h"
+
+namespace anabranch {
+
+// The gradient ops of one forward op. Reads first: partial gradients are joined before their first reader. Then the
+// outputs get their names. The gradient of an op that worked in place is the next version of what it has read, no
+// further part of it.
+void BlockGradients::emit(const std::vector<ir::OpRef>& ops) {
+  std::set<std::string> read;
+  for (const auto& op : ops) {
+    for (auto& slot : op->inputs) {
+      for (auto& arg : slot.args) {
+        auto it = partials_.find(arg);
+        if (it == partials_.end()) continue;
+        read.insert(arg);
+        join_partials(arg);
+        arg = it->second.names[0];
+      }
+    }
+  }
+  std::set<std::string> replaced;
+  for (const auto& op : ops) {
+    const auto outputs = take_outputs(*op);
+    ops_.push_back(op);
+    for (const auto& [arg, gradient] : outputs) {
+      if (read.count(gradient) && replaced.insert(gradient).second) partials_.erase(gradient);
+      // What a later one of the ops still reads keeps its name.
+      produce(gradient, arg, ops.size() > 1 && replaced.count(gradient) != 0);
+    }
+  }
+}
+
+// Outputs that are gradients, by slot, with what they are gradients of. They are emptied until their turn comes, so
+// that renaming the first part does not touch the second of the same op.
+std::vector<std::pair<std::string*, std::string>> BlockGradients::take_outputs(ir::Op& op) {
+  std::vector<ir::Slot*> slots;
+  for (auto& slot : op.outputs) slots.push_back(&slot);
+  std::stable_sort(slots.begin(), slots.end(), [](auto* a, auto* b) { return a->name < b->name; });
+  std::vector<std::pair<std::string*, std::string>> outputs;
+  for (ir::Slot* slot : slots) {
+    for (auto& arg : slot->args) {
+      if (arg == ir::kEmptyVar || !is_gradient(arg)) continue;
+      outputs.emplace_back(&arg, std::move(arg));
+      arg.clear();
+    }
+  }
+  return outputs;
+}
+
+void BlockGradients::join_partials(const std::string& gradient) {
+  auto it = partials_.find(gradient);
+  if (it == partials_.end() || it->second.names.size() < 2) return;
+  // Inside a block, the gradient that comes from outside goes by the name that the sum would have.
+  const std::string sum = outside_.count(gradient) ? part_name(gradient) : gradient;
+  ops_.push_back(backward_op("sum", {{"X", it->second.names}}, {{"Out", {sum}}}));
+  it->second.names = {sum};
+}
+
+std::string BlockGradients::part_name(const std::string& gradient) {
+  const std::string name =
+      fmt::format("{}@RENAME@block{}@{}{}", plain(gradient), forward_.idx(), rename_count_[gradient]++, kGradientMark);
+  auto var = forward_var_.find(gradient);
+  if (var != forward_var_.end()) forward_var_[name] = var->second;
+  return name;
+}
+
+void BlockGradients::produce(const std::string& gradient, std::string* arg, bool name_taken) {
+  auto& parts = partials_[gradient];
+  if (parts.names.empty()) {
+    parts.since = ops_.size() - 1;
+    order_.push_back(gradient);
+    *arg = name_taken ? part_name(gradient) : gradient;
+  } else {
+    if (parts.names.size() == 1 && parts.names[0] == gradient && !outside_.count(gradient)) {
+      parts.names[0] = part_name(gradient);
+      rename(gradient, parts.names[0], parts.since);
+    }
+    *arg = part_name(gradient);
+  }
+  parts.names.push_back(*arg);
+}
+
+// `first_op` writes the name; if it reads the name, too, it reads an older gradient.
+void BlockGradients::rename(const std::string& from, const std::string& to, size_t first_op) {
+  for (size_t i = first_op; i < ops_.size(); ++i) ops_[i]->rename_output(from, to);
+  rename_reads(from, to, first_op + 1);
+}
+
+void BlockGradients::rename_reads(const std::string& from, const std::string& to, size_t first_op) {
+  for (size_t i = first_op; i < ops_.size(); ++i) {
+    ops_[i]->rename_input(from, to);
+    auto inner = inner_.find(ops_[i].get());
+    if (inner != inner_.end()) inner->second->rename_outside(from, to);
+  }
+}
+
+// The surrounding block renames a gradient. One of that name that is made in here is another one.
+void BlockGradients::rename_outside(const std::string& from, const std::string& to) {
+  if (!outside_.erase(from)) return;
+  outside_.insert(to);
+  rename_reads(from, to, 0);
+}
+
+// An op that makes a variable anew ends the life of its gradient: earlier ops made another version of the variable.
+// So does one in place that passes no gradient on. Ops with sub-blocks may not have run, and arrays are written in
+// part: those do not end it.
+void BlockGradients::finish_versions(const ir::Op& op) {
+  if (!op.sub_blocks().empty()) return;
+  const auto ins = op.input_args();
+  for (const auto& out : op.output_args()) {
+    const std::string gradient = gradient_name(out);
+    auto it = partials_.find(gradient);
+    if (it == partials_.end() || (std::find(ins.begin(), ins.end(), out) != ins.end() && find_op(op.type).has_grad()))
+      continue;
+    const ir::VarRef var = forward_.find_var_recursive(out);
+    if (var && (var->kind != VarKind::kLoDTensor || var->persistable)) continue;
+    join_partials(gradient);
+    finished_.emplace(gradient, it->second.names[0]);
+    partials_.erase(it);
+  }
+}
+
+}  // namespace anabranch
