@@ -42,6 +42,36 @@ void Value::copy_from(const Value& other) {
   }
 }
 
+Value* Value::nothing() {
+  static Value* const value = [] {
+    static Value made;
+    made.sealed_ = true;
+    return &made;
+  }();
+  return value;
+}
+
+void Value::write_to_nothing() { AB_THROW(InvalidArgument, "an output that the op computes must be given"); }
+
+Form::Form(const Value& value) : has_memory_(value.initialized()), seen_(true) {
+  if (const auto* t = value.get<Tensor>()) {
+    is_tensor_ = true;
+    shape_ = t->shape();
+    dtype_ = t->dtype();
+    lod_ = t->lod_ref();
+  } else if (const auto* rows = value.get<SelectedRows>()) {
+    shape_ = rows->value.shape();
+    if (shape_.rank()) shape_.set(0, rows->height);
+    dtype_ = rows->value.dtype();
+  }
+}
+
+bool Form::is_that_of_no_tensor(const Value& value) const {
+  const Form now(value);
+  return seen_ && is_tensor_ == now.is_tensor_ && has_memory_ == now.has_memory_ && dtype_ == now.dtype_ &&
+         shape_ == now.shape_;
+}
+
 void Value::wrong_kind(const char* wanted) const {
   static const char* names[] = {"nothing (it was never written)", "a tensor", "sparse rows", "a tensor array",
                                 "an opaque object"};

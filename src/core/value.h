@@ -43,8 +43,12 @@ class Value {
   template <class T> T& as() {
     if (auto* p = std::get_if<T>(&held_)) [[likely]]
       return *p;
+    if (sealed_) [[unlikely]]
+      write_to_nothing();
     return held_.emplace<T>();
   }
+  // Stands for every argument that an op was not given: it holds nothing, and writing to it is an error.
+  static Value* nothing();
   // The held T, or null.
   template <class T> const T* get() const { return std::get_if<T>(&held_); }
   template <class T> T* get() { return std::get_if<T>(&held_); }
@@ -69,9 +73,33 @@ class Value {
 
  private:
   [[noreturn]] void wrong_kind(const char* wanted) const;
+  [[noreturn]] static void write_to_nothing();
 
   std::variant<std::monostate, Tensor, SelectedRows, TensorArray, std::shared_ptr<void>> held_;
   uint64_t version_ = 0;
+  bool sealed_ = false;
+};
+
+// What a value looks like to those who prepare to work on it: kind, shape, dtype, LoD and whether there is memory.
+class Form {
+ public:
+  Form() = default;
+  explicit Form(const Value& value);
+  bool is_that_of(const Value& value) const {
+    const Tensor* t = value.get<Tensor>();
+    if (!t || !is_tensor_) return is_that_of_no_tensor(value);
+    return has_memory_ == (t->raw() != nullptr) && dtype_ == t->dtype() && shape_ == t->shape() &&
+           (lod_ == t->lod_ref() || same_lod(t->lod_ref()));
+  }
+
+ private:
+  bool is_that_of_no_tensor(const Value& value) const;
+  bool same_lod(const LoDRef& lod) const { return lod_ && lod && *lod_ == *lod; }
+
+  bool is_tensor_ = false, has_memory_ = false, seen_ = false;
+  Shape shape_;  // of sparse rows: [height, ...]
+  DType dtype_ = DType::kFloat32;
+  LoDRef lod_;
 };
 
 }  // namespace anabranch

@@ -65,6 +65,7 @@ Step& CompiledProgram::Impl::step_for(const StepKey& key) {
     ++generation;
     version = program->version();
   }
+  if (steps.remove_if([](const Step& s) { return s.misses_a_value(); }) > 0) ++generation;
   const auto it = std::find_if(steps.begin(), steps.end(), [&](const Step& s) { return s.key() == key; });
   if (it != steps.end()) {
     steps.splice(steps.begin(), steps, it);

@@ -1,6 +1,7 @@
 #include "engine/replica_values.h"
 
 #include <algorithm>
+#include <mutex>
 
 namespace anabranch {
 
@@ -9,13 +10,14 @@ ReplicaValues::ReplicaValues(std::shared_ptr<Scope> scope, int replicas, std::se
 
 Value* ReplicaValues::get(const std::string& name, int replica) {
   if (lender_) {
-    if (lender_->copies_.count(name) || lender_->shared_.count(name) || lender_->scope_->find_var(name)) {
+    if (lender_->shared_.count(name) || lender_->scope_->find_var(name)) {
       return lender_->get(name, std::min(replica, lender_->replicas_ - 1));
     }
   }
   Value* original = scope_->find_var(name);
   if (!original) original = scope_->var(name);
   if (replica == 0 || shared_.count(name)) return original;
+  const std::lock_guard turn(copies_in_use_);
   auto [it, fresh] = copies_.try_emplace(name);
   Copies& c = it->second;
   if (fresh) {
@@ -32,6 +34,8 @@ Value* ReplicaValues::get(const std::string& name, int replica) {
 }
 
 void ReplicaValues::refresh_copies() {
+  if (lender_) lender_->refresh_copies();
+  const std::lock_guard turn(copies_in_use_);
   for (auto& [name, c] : copies_) {
     if (c.version == c.original->version() || !c.original->initialized()) continue;
     for (auto& copy : c.of_replica) {
@@ -43,8 +47,13 @@ void ReplicaValues::refresh_copies() {
 
 void ReplicaValues::mark_written(const std::vector<Value*>& written, bool complete) {
   for (Value* v : written) v->touch();
-  if (!complete) return;
-  // Copies that were as new as their original before this run are so after it: the run updated them alike.
+  if (complete) keep_up();
+}
+
+// A copy that was up to date before the run is up to date after it: the run updated copy and original alike.
+void ReplicaValues::keep_up() {
+  if (lender_) lender_->keep_up();
+  const std::lock_guard turn(copies_in_use_);
   for (auto& [name, c] : copies_) {
     if (c.version + 1 == c.original->version()) ++c.version;
   }

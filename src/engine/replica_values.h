@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/turn_lock.h"
 #include "core/scope.h"
 
 namespace anabranch {
@@ -19,13 +20,16 @@ class ReplicaValues {
   // The value of a persistable variable; `lender`, when given, is asked first (share_vars_from).
   Value* get(const std::string& name, int replica);
   void borrow_from(ReplicaValues* lender) { lender_ = lender; }
-  void refresh_copies();  // before a run
+  // Before a run: of the lender, too, whose copies are used here.
+  void refresh_copies();
   // After a run: others learn that these changed. After a failed run the copies are old, for the replicas may have
   // stopped at different places.
   void mark_written(const std::vector<Value*>& written, bool complete);
   Scope& scope() { return *scope_; }
 
  private:
+  void keep_up();
+
   struct Copies {
     Value* original;
     uint64_t version;                                // of the original when the copies were made
@@ -36,6 +40,7 @@ class ReplicaValues {
   std::set<std::string> shared_;
   std::map<std::string, Copies> copies_;
   ReplicaValues* lender_ = nullptr;
+  TurnLock copies_in_use_;  // a borrower's thread looks at the lender's copies
 };
 
 }  // namespace anabranch

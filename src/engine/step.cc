@@ -31,8 +31,10 @@ Step::Step(const StepKey& key, const StepOptions& options)
     if (v.fed && v.replica > 0) return nullptr;  // fed anew in every run
     if (v.desc.persistable) return values_->get(v.name, v.replica);
     // A temporary that nobody makes may have been put into the scope by hand.
-    if (!v.produced && !v.fed) return values_->scope().find_var(v.name);
-    return nullptr;
+    if (v.produced || v.fed) return nullptr;
+    Value* by_hand = values_->scope().find_var(v.name);
+    if (!by_hand) unbound_.push_back(v.name);
+    return by_hand;
   };
   lowered_ = lower(graph_, lowering);
   state_ = std::make_unique<RunState>(*lowered_.plan);
@@ -56,13 +58,14 @@ void Step::make_graph(const StepOptions& options) {
 }
 
 void Step::make_slots() {
+  const std::set<int> changed = changed_vars();
   std::set<Value*> seen;
   for (size_t v = 0; v < graph_.vars.size(); ++v) {
     const GraphVar& var = graph_.vars[v];
     Value* value = lowered_.values[v];
-    if (!var.desc.persistable || !seen.insert(value).second) continue;
-    if (var.replica == 0 && var.produced) written_.push_back(value);
-    watched_.push_back({value, Shape{}, DType::kFloat32});
+    if (!lowered_.is_outside[v] || !seen.insert(value).second) continue;
+    if (var.desc.persistable && var.replica == 0 && changed.count(static_cast<int>(v))) written_.push_back(value);
+    if (!var.dynamic) watched_.push_back({value, {}});  // who reads a dynamic one looks at its shape in every run
   }
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     const OpDef& def = find_op(graph_.nodes[i].op->type);
@@ -73,7 +76,7 @@ void Step::make_slots() {
   feed_slots_.resize(key_.active);
   for (int r = 0; r < key_.active; ++r) {
     for (const auto& name : key_.feeds) {
-      const int v = graph_.find(name, r);
+      const int v = graph_.first(name, r);
       const bool used = v >= 0;
       const bool stays = used && graph_.vars[v].desc.persistable;
       feed_slots_[r].push_back({used ? lowered_.values[v] : nullptr, stays || writes.count(v) != 0, {}, {}, {}, false});
@@ -82,10 +85,10 @@ void Step::make_slots() {
   }
   for (const auto& name : key_.fetches) {
     auto& values = fetch_values_.emplace_back();
-    const int first = graph_.find(name, 0);
+    const int first = graph_.fetched_as(name, 0);
     fetches_kept_.push_back(first >= 0 && graph_.vars[first].desc.persistable);
     for (int r = 0; r < compile_.replicas; ++r) {
-      const int v = graph_.find(name, std::min(r, graph_.replicas - 1));
+      const int v = graph_.fetched_as(name, std::min(r, graph_.replicas - 1));
       if (v < 0 || graph_.vars[v].replica != r) continue;
       const GraphVar& var = graph_.vars[v];
       const bool active = r < key_.active;
@@ -105,6 +108,23 @@ void Step::make_slots() {
           .with_hint("check the name; a variable of a pruned or test program may have been removed with its op");
     }
   }
+}
+
+bool Step::misses_a_value() const {
+  return std::any_of(unbound_.begin(), unbound_.end(),
+                     [&](const std::string& name) { return values_->scope().find_var(name) != nullptr; });
+}
+
+// What a run may change: ops list as outputs, too, what they leave alone (statistics while testing).
+std::set<int> Step::changed_vars() const {
+  std::set<int> changed;
+  for (const GraphNode& node : graph_.nodes) {
+    const bool frozen = find_op(node.op->type).is_frozen(*node.op);
+    for (int v : graph_.writes(node)) {
+      if (!frozen || std::count(node.ins.begin(), node.ins.end(), v) == 0) changed.insert(v);
+    }
+  }
+  return changed;
 }
 
 int Step::users_of(int var) const {
@@ -155,23 +175,23 @@ void Step::release_feeds() {
 bool Step::watched_changed() {
   bool changed = false;
   for (Watched& w : watched_) {
-    const Tensor* t = w.value->get<Tensor>();
-    if (!t || (t->shape() == w.shape && t->dtype() == w.dtype)) continue;
-    w.shape = t->shape();
-    w.dtype = t->dtype();
+    if (w.form.is_that_of(*w.value)) [[likely]]
+      continue;
+    w.form = Form(*w.value);
     changed = true;
   }
   return changed;
 }
 
 void Step::lay_out() {
+  laid_out_ = false;  // until every node is
   int at = 0;
   try {
     lowered_.plan->lay_out(&at);
   } catch (Error& e) {
-    laid_out_ = false;
-    e.with_op(lowered_.describe[at]).with_while("inferring shapes");
-    throw;
+    throw e.with_op(lowered_.describe[at]).with_while("inferring shapes");
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorKind::kResourceExhausted, "out of memory").with_op(lowered_.describe[at]);
   }
   watched_changed();  // what this plan itself creates does not count as a change
   weigh();

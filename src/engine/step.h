@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,8 @@ class Step {
   const StepProfile* profile() const { return profile_.get(); }                      // null: never profiled
 
   const StepKey& key() const { return key_; }
+  // The scope has gained a variable that was missing when the step was made: it must be made again.
+  bool misses_a_value() const;
   std::string explain() const;
   std::string dot() const { return to_dot(graph_); }
   void drop_temporaries();
@@ -66,14 +69,14 @@ class Step {
     LoDRef lod;
     bool laid_out = false;
   };
-  struct Watched {  // a persistable that the plan reads: its shape may change between runs
+  struct Watched {  // a value outside of the plan: others may change it between runs
     Value* value;
-    Shape shape;
-    DType dtype;
+    Form form;  // what the plan was laid out for
   };
 
   void make_graph(const StepOptions& options);
   void make_slots();
+  std::set<int> changed_vars() const;
   int users_of(int var) const;           // replicas whose nodes touch it
   bool bind_feeds(const Pieces& feeds);  // true when shapes changed
   bool watched_changed();
@@ -102,6 +105,7 @@ class Step {
   std::vector<Watched> watched_;
   std::vector<Value*> written_;  // values of the user's scope that a run changes
   std::vector<int> numbered_;    // nodes whose kernels look at the number of the step: random ones, sub-blocks
+  std::vector<std::string> unbound_;  // names that were looked for in the scope and not found
   bool laid_out_ = false;
   ThreadTrial trial_;
   std::vector<Temporary> shareable_;

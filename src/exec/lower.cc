@@ -34,9 +34,11 @@ class Lowerer {
  private:
   void make_values() {
     out_.values.resize(graph_.vars.size());
+    out_.is_outside.resize(graph_.vars.size(), 0);
     for (size_t v = 0; v < graph_.vars.size(); ++v) {
       if (graph_.vars[v].same_buffer_as >= 0) continue;
       out_.values[v] = options_.outside(graph_.vars[v]);
+      out_.is_outside[v] = out_.values[v] != nullptr;
       if (!out_.values[v]) out_.values[v] = &out_.temporaries.emplace_back();
     }
     for (size_t v = 0; v < graph_.vars.size(); ++v) out_.values[v] = out_.values[graph_.buffer(static_cast<int>(v))];
@@ -44,19 +46,22 @@ class Lowerer {
 
   void make_block_sets() {
     for (int r = 0; r < graph_.replicas; ++r) {
-      // By name, because sub-blocks resolve theirs when they first run; parameters are on replica 0 only.
-      auto by_name = std::make_shared<std::unordered_map<std::string, Value*>>();
-      for (size_t v = 0; v < graph_.vars.size(); ++v) {
-        const GraphVar& var = graph_.vars[v];
-        if (var.replica == r) (*by_name)[var.name] = out_.values[v];
-        if (var.replica == 0) by_name->try_emplace(var.name, out_.values[v]);
-      }
-      const auto outer = [by_name](const std::string& name) -> Value* {
-        const auto it = by_name->find(name);
-        return it == by_name->end() ? nullptr : it->second;
-      };
-      block_sets_.push_back(std::make_shared<BlockSet>(*options_.program, outer, options_.seed));
+      block_sets_.push_back(std::make_shared<BlockSet>(*options_.program, options_.seed));
     }
+  }
+
+  // What the sub-blocks of a node see of block 0: the versions of variables that the node reads and writes.
+  BlockSet::Outer outer_of(const GraphNode& node) const {
+    auto by_name = std::make_shared<std::unordered_map<std::string, Value*>>();
+    for (const auto* ids : {&node.more_writes, &node.more_reads, &node.ins, &node.outs}) {
+      for (int v : *ids) {
+        if (v >= 0) by_name->try_emplace(graph_.vars[v].name, out_.values[v]);
+      }
+    }
+    return [by_name](const std::string& name) -> Value* {
+      const auto it = by_name->find(name);
+      return it == by_name->end() ? nullptr : it->second;
+    };
   }
 
   NodeSpec make_spec(const GraphNode& node) {
@@ -77,6 +82,7 @@ class Lowerer {
     spec.tokens = node.tokens;
     NodeFactory factory{&def, node.op, options_.seed, {}, node.index};
     if (def.has(kRunsBlock) && !block_sets_.empty()) {
+      for (int sub : node.op->sub_blocks()) block_sets_[node.replica]->prepare(sub, outer_of(node));
       // The set travels inside the factory, so that it lives as long as the plan does.
       factory.blocks = [set = block_sets_[node.replica]](int block) { return set->runner(block); };
     }

@@ -24,6 +24,7 @@ struct Lowered {
   std::unique_ptr<Plan> plan;
   std::deque<Value> temporaries;
   std::vector<Value*> values;            // by graph variable
+  std::vector<char> is_outside;          // by graph variable: its value lives longer than the plan
   std::vector<std::string> describe;     // by node: "#12 mul -> fc_0.tmp_0 (forward, block 0)  made at ..."
   std::vector<std::string> types;        // by node: op type
   std::vector<int> replicas;             // by node

@@ -49,7 +49,7 @@ class EdgeBuilder {
 
 Plan::Plan(std::vector<NodeSpec> specs) {
   size_t n_args = 0;
-  for (const auto& s : specs) n_args += s.ins.size() + s.outs.size();
+  for (const auto& s : specs) n_args += s.ins.size() + s.outs.size() + 2;
   args_.reserve(n_args);
   EdgeBuilder edges(static_cast<int>(specs.size()));
   for (size_t i = 0; i < specs.size(); ++i) edges.add(static_cast<int>(i), specs[i]);
@@ -65,8 +65,10 @@ Plan::Plan(std::vector<NodeSpec> specs) {
     node.context.replica = spec.replica;
     node.context.ins = args_.data() + args_.size();
     args_.insert(args_.end(), spec.ins.begin(), spec.ins.end());
+    args_.push_back(Value::nothing());  // where handles of missing arguments point
     node.context.outs = args_.data() + args_.size();
     args_.insert(args_.end(), spec.outs.begin(), spec.outs.end());
+    args_.push_back(Value::nothing());
   }
 }
 

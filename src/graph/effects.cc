@@ -3,32 +3,36 @@
 namespace anabranch {
 namespace {
 
-void collect(const ir::Program& program, int idx, const std::set<std::string>& inner, OuterNames* out, int depth) {
-  AB_CHECK(depth < 64, InvalidArgument, "blocks are nested deeper than 64 levels");
-  const ir::Block& block = program.block(idx);
-  std::set<std::string> known = inner;
-  for (const auto& v : block.vars()) known.insert(v->name);
-  // A gradient block also sees the variables of the block that it is the gradient of.
-  if (block.forward_block >= 0) {
-    for (const auto& v : program.block(block.forward_block).vars()) known.insert(v->name);
-  }
-  for (const auto& op : block.ops()) {
-    for (const auto& n : op->input_args()) {
-      if (!known.count(n)) out->reads.insert(n);
-    }
-    for (const auto& n : op->output_args()) {
-      if (!known.count(n)) out->writes.insert(n);
-    }
-    for (int sub : op->sub_blocks()) collect(program, sub, known, out, depth + 1);
-  }
+// A gradient block also sees the variables of the block that it is the gradient of.
+bool belongs_to(const ir::Program& program, const ir::Block& block, const std::string& name) {
+  return block.find_var(name) ||
+         (block.forward_block > 0 && program.block(block.forward_block).find_var(name) != nullptr);
 }
 
 }  // namespace
 
-OuterNames outer_names(const ir::Program& program, int idx) {
-  OuterNames out;
-  collect(program, idx, {}, &out, 0);
-  return out;
+const OuterNames& OuterNamesOf::of(int idx) {
+  if (const auto it = known_.find(idx); it != known_.end()) return it->second;
+  AB_CHECK(open_.insert(idx).second, InvalidArgument, "block {} contains itself", idx);
+  AB_CHECK(open_.size() <= 64, InvalidArgument, "blocks are nested deeper than 64 levels");
+  const ir::Block& block = program_.block(idx);
+  OuterNames names;
+  const auto add = [&](const auto& from, std::set<std::string>* to) {
+    for (const auto& n : from) {
+      if (!belongs_to(program_, block, n)) to->insert(n);
+    }
+  };
+  for (const auto& op : block.ops()) {
+    add(op->input_args(), &names.reads);
+    add(op->output_args(), &names.writes);
+    for (int sub : op->sub_blocks()) {
+      const OuterNames& inner = of(sub);
+      add(inner.reads, &names.reads);
+      add(inner.writes, &names.writes);
+    }
+  }
+  open_.erase(idx);
+  return known_.emplace(idx, std::move(names)).first->second;
 }
 
 }  // namespace anabranch

@@ -2,27 +2,50 @@
 
 #include <fmt/format.h>
 
-#include <set>
 
 namespace anabranch {
 
 int Graph::var(const std::string& name, int replica, const ir::Var& desc) {
-  auto& ids = by_name_[name];
-  ids.resize(std::max<size_t>(ids.size(), replicas), -1);
-  if (ids[replica] < 0) {
-    ids[replica] = static_cast<int>(vars.size());
+  Ids& ids = by_name_[name];
+  ids.first.resize(std::max<size_t>(ids.first.size(), replicas), -1);
+  ids.last.resize(ids.first.size(), -1);
+  if (ids.last[replica] < 0) {
+    ids.first[replica] = ids.last[replica] = static_cast<int>(vars.size());
     GraphVar v;
     v.name = name;
     v.replica = replica;
     v.desc = desc;
     vars.push_back(std::move(v));
   }
-  return ids[replica];
+  return ids.last[replica];
 }
 
 int Graph::find(const std::string& name, int replica) const {
   auto it = by_name_.find(name);
-  return it == by_name_.end() ? -1 : it->second[replica];
+  return it == by_name_.end() ? -1 : it->second.last[replica];
+}
+
+int Graph::first(const std::string& name, int replica) const {
+  auto it = by_name_.find(name);
+  return it == by_name_.end() ? -1 : it->second.first[replica];
+}
+
+int Graph::fetched_as(const std::string& name, int replica) const {
+  const int var = first(name, replica);
+  return var >= 0 && vars[var].desc.persistable ? var : find(name, replica);
+}
+
+int Graph::add_version(int var) {
+  GraphVar v;
+  v.name = vars[var].name;
+  v.replica = vars[var].replica;
+  v.version = vars[var].version + 1;
+  v.desc = vars[var].desc;
+  v.desc.persistable = false;
+  const int id = static_cast<int>(vars.size());
+  by_name_.at(v.name).last[v.replica] = id;
+  vars.push_back(std::move(v));
+  return id;
 }
 
 int Graph::buffer(int var) const {
@@ -53,35 +76,6 @@ std::string GraphNode::describe() const {
   }
   if (parts.size() > kListed) text += fmt::format("\n         and {} more", parts.size() - kListed);
   return text;
-}
-
-void verify(const Graph& graph) {
-  const auto count = [](const std::vector<ir::Slot>& slots) {
-    size_t n = 0;
-    for (const auto& s : slots) n += s.args.size();
-    return n;
-  };
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    const GraphNode& node = graph.nodes[i];
-    const auto demand = [&](bool ok, const char* what) {
-      AB_CHECK(ok, Internal, "graph node {} ({}, replica {}): {}", i, node.op->type, node.replica, what);
-    };
-    demand(node.ins.size() == count(node.op->inputs), "as many inputs as the op lists");
-    demand(node.outs.size() == count(node.op->outputs), "as many outputs as the op lists");
-    for (int v : graph.reads(node)) {
-      demand(v < static_cast<int>(graph.vars.size()), "variable ids in range");
-    }
-    for (int v : graph.writes(node)) {
-      demand(v < static_cast<int>(graph.vars.size()), "variable ids in range");
-      demand(graph.vars[v].produced, "written variables are marked as produced");
-    }
-  }
-  for (size_t v = 0; v < graph.vars.size(); ++v) {
-    std::set<int> seen;
-    for (int w = static_cast<int>(v); w >= 0; w = graph.vars[w].same_buffer_as) {
-      AB_CHECK(seen.insert(w).second, Internal, "variable {} shares memory in a circle", graph.vars[v].name);
-    }
-  }
 }
 
 std::string to_dot(const Graph& graph) {

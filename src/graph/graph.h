@@ -13,10 +13,11 @@ namespace anabranch {
 struct GraphVar {
   std::string name;
   int replica = 0;
-  ir::Var desc;  // kind, dtype, declared shape, persistable
+  int version = 0;  // how many values the name had before this one; see versions.h
+  ir::Var desc;     // kind, dtype, declared shape; persistable: it is the variable of the scope (version 0 only)
   bool fed = false;
   bool fetched = false;
-  bool produced = false;    // some node writes it
+  bool produced = false;    // its value is made in the graph: some node writes it and does not read it
   bool dynamic = false;     // its shape depends on values
   int same_buffer_as = -1;  // shares the memory of that variable (set by passes)
 };
@@ -47,16 +48,25 @@ class Graph {
 
   // The variable of this name on this replica, made at first mention from its description.
   int var(const std::string& name, int replica, const ir::Var& desc);
-  int find(const std::string& name, int replica) const;  // -1 when it was never mentioned
+  int find(const std::string& name, int replica) const;   // its last version; -1 when it was never mentioned
+  int first(const std::string& name, int replica) const;  // its version 0
+  int add_version(int var);                               // one more value of the name: a temporary
+  // What somebody who asks for the name after a run is given: the last version, in the scope's variable when it is
+  // persistable.
+  int fetched_as(const std::string& name, int replica) const;
   int buffer(int var) const;                             // follows same_buffer_as
   std::vector<int> reads(const GraphNode& node) const;   // variables, with those of sub-blocks
   std::vector<int> writes(const GraphNode& node) const;
 
  private:
-  std::unordered_map<std::string, std::vector<int>> by_name_;  // per replica
+  struct Ids {
+    std::vector<int> first, last;  // per replica
+  };
+  std::unordered_map<std::string, Ids> by_name_;
 };
 
-// Structure: ids in range, arguments as many as the op lists, shared buffers resolve. Internal with the node when not.
+// Each op fits its schema, ids are in range, values are written before they are read, variables that share memory have
+// one dtype. Internal with the node when not.
 void verify(const Graph& graph);
 std::string to_dot(const Graph& graph);
 

@@ -5,6 +5,8 @@
 
 #include "graph/effects.h"
 #include "graph/loss_seed.h"
+#include "graph/versions.h"
+#include "ir/versions.h"
 #include "opdef/append_op.h"
 
 namespace anabranch {
@@ -25,7 +27,7 @@ bool is_done_outside(const ir::Op& op, const std::set<std::string>& fed) {
 class Replicator {
  public:
   Replicator(const ir::Program& program, const ReplicateOptions& options)
-      : program_(program), block_(program.global_block()), options_(options) {
+      : program_(program), block_(program.global_block()), options_(options), outer_names_(program), versions_(graph_) {
     graph_.replicas = options.replicas;
     parallel_ = options.data_parallel && options.replicas > 1;
     if (parallel_) shared_ = shared_persistables(program);
@@ -34,25 +36,36 @@ class Replicator {
     training_ = options.data_parallel && options.replicas > 1 && !options.loss_name.empty();
     batch_dependent_ = options.fed;
     find_branches();
-    if (parallel_) find_seen();
+    if (parallel_) find_looked_at();
   }
 
   Graph build() {
+    for (const auto& name : options_.fed) mention(name, /*fed=*/true);
+    find_old_reads();
     for (size_t i = 0; i < block_.ops().size(); ++i) {
       const ir::OpRef& op = block_.ops()[i];
       if (!is_done_outside(*op, options_.fed)) add(static_cast<int>(i), checked_copy(*op));
     }
-    for (const auto& name : options_.fetched) mention(name);
-    for (const auto& name : options_.fed) mention(name);
-    for (GraphVar& v : graph_.vars) {
-      v.fed = options_.fed.count(v.name) != 0;
-      v.fetched = options_.fetched.count(v.name) != 0;
+    keep_last_versions();
+    for (const auto& name : options_.fetched) mention(name, /*fed=*/false);
+    for (int v = 0; v < static_cast<int>(graph_.vars.size()); ++v) {
+      GraphVar& var = graph_.vars[v];
+      var.fed = var.version == 0 && options_.fed.count(var.name) != 0;
+      var.fetched = options_.fetched.count(var.name) != 0 && v == graph_.fetched_as(var.name, var.replica);
     }
-    mark_dynamic();
+    drop_unknown_counts();
     return std::move(graph_);
   }
 
  private:
+  void find_old_reads() {
+    for (const auto& op : block_.ops()) {
+      for (const ir::VersionRead& read : ir::version_reads(*op)) {
+        versions_.will_read(op->input(read.slot).at(read.arg), read.version);
+      }
+    }
+  }
+
   void find_branches() {
     if (!training_) return;
     AB_CHECK(block_.find_var_recursive(options_.loss_name) != nullptr, NotFound,
@@ -61,13 +74,13 @@ class Replicator {
     branches_ = loss_branches(block_);
   }
 
-  void find_seen() {
-    seen_ = options_.fetched;
+  void find_looked_at() {
+    looked_at_ = options_.fetched;
     for (const auto& op : block_.ops()) {
       if (is_update(*op)) continue;
-      for (const auto& n : op->input_args()) seen_.insert(n);
+      for (const auto& n : op->input_args()) looked_at_.insert(n);
       for (int sub : op->sub_blocks()) {
-        for (const auto& n : outer_names(program_, sub).reads) seen_.insert(n);
+        for (const auto& n : outer_names_.of(sub).reads) looked_at_.insert(n);
       }
     }
   }
@@ -111,7 +124,7 @@ class Replicator {
     bool depends = (op.role() & ir::role::kBackward) != 0 && training_;
     depends |= std::any_of(ins.begin(), ins.end(), [&](const auto& n) { return batch_dependent_.count(n) != 0; });
     for (int sub : op.sub_blocks()) {
-      for (const auto& n : outer_names(program_, sub).reads) depends |= batch_dependent_.count(n) != 0;
+      for (const auto& n : outer_names_.of(sub).reads) depends |= batch_dependent_.count(n) != 0;
     }
     if (depends && !is_update(op)) {
       for (const auto& n : op.output_args()) {
@@ -124,54 +137,179 @@ class Replicator {
 
   // ---- variables
   const ir::Var& describe(const std::string& name) const {
+    static const ir::Var discarded;
+    if (name == kDiscarded) return discarded;
     const auto desc = block_.find_var_recursive(name);
     AB_CHECK(desc != nullptr, NotFound, "variable {} is not in the program", name);
     return *desc;
   }
 
-  // The variable that `name` means to a node of this replica. Parameters and optimizer state exist once, and what
+  // The replica whose variable `name` means to a node of `replica`. Parameters and optimizer state exist once, and what
   // update ops computed is found where it was computed.
-  int var_of(const std::string& name, int replica, bool update) {
-    if (shared_.count(name)) return graph_.var(name, 0, describe(name));
-    if (update) {
-      if (auto it = home_.find(name); it != home_.end()) replica = it->second;
-    }
-    return graph_.var(name, replica, describe(name));
+  int place_of(const std::string& name, int replica, bool update) const {
+    if (shared_.count(name)) return 0;
+    const auto it = update ? home_.find(name) : home_.end();
+    return it == home_.end() ? replica : it->second;
   }
 
-  std::vector<int> flatten(const std::vector<ir::Slot>& slots, int replica, bool update) {
-    std::vector<int> ids;
-    for (const auto& s : slots) {
-      for (const auto& a : s.args) ids.push_back(a == ir::kEmptyVar ? -1 : var_of(a, replica, update));
+  // What building a node needs to know about its op.
+  struct Site {
+    const ir::Op& op;
+    const OpDef& def;
+    int replica;
+    bool update;
+  };
+
+  // The gradient of a block reads what the block has read, whatever was written since.
+  int read(const Site& at, const std::string& name) {
+    for (int sub : at.op.sub_blocks()) {
+      const auto seen = seen_.find({program_.block(sub).forward_block, at.replica});
+      if (seen == seen_.end()) continue;
+      if (const auto it = seen->second.find(name); it != seen->second.end()) return it->second;
     }
-    return ids;
+    return versions_.read(name, place_of(name, at.replica, at.update), describe(name));
+  }
+
+  // A gradient op may say that it reads an older value than the current one.
+  int read_arg(const Site& at, const ir::Slot& slot, size_t i) {
+    const std::string& name = slot.args[i];
+    const auto writes = ir::version_read(at.op, slot.name, i);
+    if (!writes) return read(at, name);
+    return versions_.read_after(*writes, name, place_of(name, at.replica, at.update), describe(name));
+  }
+
+  // An output that is an input, changed, keeps its variable.
+  int updated_input(const Site& at, const GraphNode& node, const std::string& slot, size_t i) const {
+    const std::string& name = at.op.output(slot)[i];
+    if (versions_.must_stay(name, place_of(name, at.replica, at.update))) return -1;
+    size_t first = 0;
+    for (const ir::Slot& in : at.op.inputs) {
+      const bool same = i < in.args.size() && in.args[i] == name;
+      if (same && at.def.is_update(in.name, slot)) return node.ins[first + i];
+      first += in.args.size();
+    }
+    return -1;
+  }
+
+  void read_args(const Site& at, GraphNode& node) {
+    for (const auto& s : at.op.inputs) {
+      for (size_t i = 0; i < s.args.size(); ++i) {
+        node.ins.push_back(s.args[i] == ir::kEmptyVar ? -1 : read_arg(at, s, i));
+      }
+    }
+    for (int sub : at.op.sub_blocks()) {
+      auto& seen = seen_[{sub, at.replica}];
+      for (const auto& n : outer_names_.of(sub).reads) node.more_reads.push_back(seen[n] = read(at, n));
+      for (const auto& n : at.op.input_args()) seen[n] = read(at, n);
+    }
+  }
+
+  // Outputs that may keep what they held, and what sub-blocks write. Before the arguments are read: an op that reads
+  // such a variable, too, works on the copy.
+  void keep_outputs(const Site& at, GraphNode& node) {
+    const auto keep = [&](const std::string& name) {
+      const int replica = place_of(name, at.replica, at.update);
+      int copied = -1;
+      const int var = versions_.keep(name, replica, describe(name), &copied);
+      if (copied >= 0) push_copy(node.index, at.op, copied, var);
+      return var;
+    };
+    if (at.def.has(kKeepsOutputs)) {
+      for (const auto& s : at.op.outputs) {
+        for (const auto& a : s.args) node.outs.push_back(a == ir::kEmptyVar ? -1 : keep(a));
+      }
+    }
+    for (int sub : at.op.sub_blocks()) {
+      for (const auto& n : outer_names_.of(sub).writes) node.more_writes.push_back(keep(n));
+    }
+  }
+
+  void write_args(const Site& at, GraphNode& node) {
+    for (const auto& s : at.op.outputs) {
+      for (size_t i = 0; i < s.args.size(); ++i) {
+        if (s.args[i] == ir::kEmptyVar) {
+          node.outs.push_back(-1);
+          continue;
+        }
+        const int updated = updated_input(at, node, s.name, i);
+        const int replica = place_of(s.args[i], at.replica, at.update);
+        node.outs.push_back(updated >= 0 ? updated : versions_.write(s.args[i], replica, describe(s.args[i])));
+      }
+    }
   }
 
   GraphNode& add_node(int index, const ir::OpRef& op, int replica, bool update) {
+    const Site at{*op, find_op(op->type), replica, update};
     GraphNode node;
     node.op = op;
     node.index = index;
     node.replica = replica;
-    node.ins = flatten(op->inputs, replica, update);
+    keep_outputs(at, node);
+    read_args(at, node);
     if (update) {
       for (const auto& n : op->output_args()) {
         if (!shared_.count(n)) home_[n] = replica;
       }
     }
-    node.outs = flatten(op->outputs, replica, update);
-    for (int sub : op->sub_blocks()) {
-      const OuterNames outer = outer_names(program_, sub);
-      for (const auto& n : outer.reads) node.more_reads.push_back(var_of(n, replica, update));
-      for (const auto& n : outer.writes) node.more_writes.push_back(var_of(n, replica, update));
+    if (node.outs.empty()) write_args(at, node);
+    const auto written = op->output_args();
+    for (const auto& n : std::set<std::string>(written.begin(), written.end())) {
+      versions_.written(n, place_of(n, replica, update));
     }
-    if (find_op(op->type).has(kOrdered)) node.tokens.push_back(kOrderToken);
+    if (at.def.has(kOrdered)) node.tokens.push_back(kOrderToken);
     return push(std::move(node));
   }
 
+  // A node's shapes depend on values when its op says so, or when it reads what has such a shape. A variable that the
+  // node changes in place keeps its shape.
   GraphNode& push(GraphNode node) {
-    for (int v : graph_.writes(node)) graph_.vars[v].produced = true;
+    bool dynamic = find_op(node.op->type).is_dynamic(*node.op);
+    const auto reads = graph_.reads(node);
+    for (int v : reads) dynamic |= graph_.vars[v].dynamic;
+    for (int v : graph_.writes(node)) {
+      const bool changes = std::find(reads.begin(), reads.end(), v) != reads.end();
+      graph_.vars[v].produced |= !changes;
+      graph_.vars[v].dynamic |= dynamic && !changes;
+      versions_.touch(v);
+    }
     graph_.nodes.push_back(std::move(node));
     return graph_.nodes.back();
+  }
+
+  void push_copy(int index, const ir::Op& near, int from, int to) {
+    auto op = std::make_shared<ir::Op>();
+    op->type = "copy_value";
+    op->made_at = near.made_at;
+    op->attrs["op_role"] = int32_t{near.role()};
+    op->inputs = {{"X", {graph_.vars[from].name}}};
+    op->outputs = {{"Out", {graph_.vars[to].name}}};
+    GraphNode node;
+    node.op = op;
+    node.index = index;
+    node.replica = graph_.vars[to].replica;
+    node.ins = {from};
+    node.outs = {to};
+    push(std::move(node));
+  }
+
+  // The scope sees the last version of a persistable variable.
+  void keep_last_versions() {
+    for (const auto& [first, last] : versions_.renewed()) {
+      if (!graph_.vars[first].desc.persistable) continue;
+      const int writer = last_node_that_writes(last);
+      const bool dynamic = graph_.vars[first].dynamic;
+      push_copy(graph_.nodes[writer].index, ir::Op(*graph_.nodes[writer].op), last, first);
+      graph_.vars[first].dynamic = dynamic;  // nobody reads it after the copy
+    }
+  }
+
+  int last_node_that_writes(int var) const {
+    int i = static_cast<int>(graph_.nodes.size()) - 1;
+    for (; i > 0; --i) {
+      const auto writes = graph_.writes(graph_.nodes[i]);
+      if (std::find(writes.begin(), writes.end(), var) != writes.end()) break;
+    }
+    return i;
   }
 
   // ---- collectives
@@ -210,8 +348,8 @@ class Replicator {
     node.index = index;
     const int owner = least_loaded(grad);
     home_[grad] = owner;
-    const bool everywhere = options_.build.reduce_strategy == ReduceMode::kAllReduce && seen_.count(grad) != 0;
-    for (int r = 0; r < options_.active; ++r) node.ins.push_back(graph_.var(grad, r, describe(grad)));
+    const bool everywhere = options_.build.reduce_strategy == ReduceMode::kAllReduce && looked_at_.count(grad) != 0;
+    for (int r = 0; r < options_.active; ++r) node.ins.push_back(versions_.read(grad, r, describe(grad)));
     for (int r = 0; r < options_.replicas; ++r) {
       if (everywhere || r == owner) node.outs.push_back(graph_.var(grad, r, describe(grad)));
     }
@@ -275,12 +413,13 @@ class Replicator {
     node.replica = replica;
     if (!branch.counted.empty()) {
       for (int r = 0; r < options_.active; ++r) {
-        node.only_shapes.push_back(graph_.var(branch.counted, r, describe(branch.counted)));
+        node.only_shapes.push_back(versions_.read(branch.counted, r, describe(branch.counted)));
       }
     }
     node.ins = node.only_shapes;
     op->inputs = {{"Counted", std::vector<std::string>(node.ins.size(), branch.counted)}, {"X", {}}};
-    const int var = graph_.var(grad, replica, describe(grad));
+    const int var = in_place ? versions_.read(grad, replica, describe(grad))
+                             : versions_.write(grad, replica, describe(grad));
     if (in_place) {
       op->inputs[1].args = {grad};
       node.ins.push_back(var);
@@ -292,22 +431,19 @@ class Replicator {
   }
 
   // ---- the whole graph
-  // What is fed or fetched may be used by no op.
-  void mention(const std::string& name) {
+  // What is fed or fetched may be used by no op. A fed variable holds a value before the first op runs.
+  void mention(const std::string& name, bool fed) {
     const auto desc = block_.find_var_recursive(name);
     if (!desc || !(desc->persistable || options_.fed.count(name))) return;  // the caller reports what is missing
     for (int r = 0; r < options_.replicas; ++r) {
       if (graph_.find(name, r) < 0 && !(r > 0 && shared_.count(name))) graph_.var(name, r, *desc);
+      if (fed) versions_.touch(graph_.find(name, r));
     }
   }
 
-  void mark_dynamic() {
-    for (const GraphNode& node : graph_.nodes) {
-      bool dynamic = find_op(node.op->type).is_dynamic(*node.op);
-      for (int v : graph_.reads(node)) dynamic |= graph_.vars[v].dynamic;
-      for (int v : graph_.writes(node)) graph_.vars[v].dynamic |= dynamic && !graph_.vars[v].desc.persistable;
-    }
-    for (GraphNode& node : graph_.nodes) {  // a count that is known only at run time has to be waited for
+  // A count that is known only at run time has to be waited for.
+  void drop_unknown_counts() {
+    for (GraphNode& node : graph_.nodes) {
       std::erase_if(node.only_shapes, [&](int v) { return graph_.vars[v].dynamic; });
     }
   }
@@ -315,10 +451,13 @@ class Replicator {
   const ir::Program& program_;
   const ir::Block& block_;
   const ReplicateOptions& options_;
+  OuterNamesOf outer_names_;
   Graph graph_;
+  Versions versions_;
   bool parallel_ = false, training_ = false;
   std::set<std::string> shared_, batch_dependent_;
-  std::set<std::string> seen_;       // gradients that are fetched, or read by other ops than updates
+  std::set<std::string> looked_at_;  // gradients that are fetched, or read by other ops than updates
+  std::map<std::pair<int, int>, std::map<std::string, int>> seen_;  // by block and replica: what it read from outside
   std::map<std::string, int> home_;  // replica on which an update op's result, or a reduced gradient, is
   std::vector<int64_t> owned_elems_;
   std::map<int, std::vector<LossBranch>> branches_;  // of each loss, by its seed op

@@ -7,7 +7,6 @@
 namespace anabranch {
 namespace {
 
-// Slots in schema order; missing optional ones are left out of inputs (as an empty list) so that positions are stable.
 bool is_gradient(const std::string& slot) { return slot.ends_with(ir::kGradSuffix); }
 
 // What the kernel will follow without asking has to be there: handles of missing arguments point nowhere.
@@ -42,6 +41,15 @@ std::vector<ir::Slot> order_slots(const OpDef& op, bool input, std::vector<ir::S
     AB_CHECK(s.args.empty(), InvalidArgument, "{} has no {} {}", op.type(), input ? "input" : "output", s.name);
   }
   return ordered;
+}
+
+// Two results in one variable: which of them it holds at the end would be chance.
+void check_outputs_differ(const OpDef& def, const ir::Op& op) {
+  if (def.has(kRunsBlock)) return;
+  auto names = op.output_args();
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  AB_CHECK(twice == names.end(), InvalidArgument, "the outputs must be different variables, got {} twice", *twice);
 }
 
 void fill_attrs(const OpDef& def, ir::Op& op) {
@@ -130,6 +138,19 @@ void fill_common(ir::Op& op) {
   op.attrs.try_emplace("op_device", std::string());
 }
 
+// Kernels compute intermediate results whether or not somebody wants them.
+void discard_unwanted(ir::Op& op) {
+  const OpDef& def = find_op(op.type);
+  for (ir::Slot& slot : op.outputs) {
+    const SlotDef& declared = *def.find_output(slot.name);
+    if (!declared.intermediate || declared.optional) continue;
+    if (slot.args.empty()) slot.args.push_back(ir::kEmptyVar);
+    for (std::string& arg : slot.args) {
+      if (arg == ir::kEmptyVar) arg = kDiscarded;
+    }
+  }
+}
+
 // Ops with equal seeds of their own draw equal numbers; the others, also where a layer gave them the seed of the
 // program, each have a number. An op that is copied keeps what it brings.
 void number_draw(const ir::Program& program, ir::Op& op) {
@@ -145,6 +166,7 @@ void check_op(ir::Op& op) {
   fill_attrs(def, op);
   op.inputs = order_slots(def, true, std::move(op.inputs));
   op.outputs = order_slots(def, false, std::move(op.outputs));
+  check_outputs_differ(def, op);
 }
 
 void infer_op(ir::Block& block, const ir::Op& op) {
@@ -171,6 +193,7 @@ ir::OpRef checked_copy(const ir::Op& op) {
   auto copy = std::make_shared<ir::Op>(op);
   try {
     check_op(*copy);
+    discard_unwanted(*copy);
   } catch (Error& e) {
     e.with_op(op.describe(-1, 0)).with_while("checking the op against its declaration");
     throw;

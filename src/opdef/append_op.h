@@ -21,7 +21,10 @@ ir::OpRef append_op(ir::Block& block, OpSpec spec, std::optional<size_t> index =
 // The schema part alone, on an op already built (programs read from files, gradient ops): fills defaults, orders slots,
 // converts attribute types. Unknown slots are refused; unknown attributes are kept (files of other versions have some).
 void check_op(ir::Op& op);
-// A checked copy: programs come from files too, and kernels rely on what the check guarantees.
+// The name of every output that an op computes and nobody wants: each is a variable of its own.
+inline constexpr const char* kDiscarded = "@DISCARDED@";
+// A checked copy to be run: programs come from files too, and kernels rely on what the check guarantees. Intermediate
+// outputs that are not given are discarded ones.
 ir::OpRef checked_copy(const ir::Op& op);
 // Shape inference of one op against the variables of its block: writes the metas of its outputs back.
 void infer_op(ir::Block& block, const ir::Op& op);

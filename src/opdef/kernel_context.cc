@@ -4,29 +4,30 @@
 
 namespace anabranch {
 namespace {
+// Where the arguments of a slot begin and how many there are. Behind the last argument of an op is Value::nothing():
+// that is where the handle of a slot without arguments points.
 std::pair<int, int> locate(const std::vector<ir::Slot>& slots, std::string_view name) {
   int at = 0;
+  std::pair<int, int> found{-1, 0};
   for (const auto& s : slots) {
     const int n = static_cast<int>(s.args.size());
-    if (s.name == name) return {at, n};
+    if (s.name == name && n > 0 && !(n == 1 && s.args[0] == ir::kEmptyVar)) found = {at, n};
     at += n;
   }
-  return {at, 0};
+  return found.second > 0 ? found : std::pair<int, int>{at, 0};
 }
 }  // namespace
 
 In KernelArgs::in(std::string_view slot) const {
   AB_CHECK(def_.find_input(slot) != nullptr, Internal, "op {} declares no input {}", def_.type(), slot);
   const auto [first, count] = locate(op_.inputs, slot);
-  const bool none = count == 1 && op_.input(slot)[0] == ir::kEmptyVar;
-  return {first, none ? 0 : count};
+  return {first, count};
 }
 
 Out KernelArgs::out(std::string_view slot) const {
   AB_CHECK(def_.find_output(slot) != nullptr, Internal, "op {} declares no output {}", def_.type(), slot);
   const auto [first, count] = locate(op_.outputs, slot);
-  const bool none = count == 1 && op_.output(slot)[0] == ir::kEmptyVar;
-  return {first, none ? 0 : count};
+  return {first, count};
 }
 
 std::shared_ptr<BlockRunner> KernelArgs::block(const std::string& attr) const {

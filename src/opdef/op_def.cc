@@ -70,6 +70,27 @@ OpDef& OpDef::may_share(std::string in, std::string out) {
   return *this;
 }
 
+OpDef& OpDef::updates(std::string in, std::string out) {
+  updates_.emplace_back(std::move(in), std::move(out));
+  return *this;
+}
+
+bool OpDef::is_update(std::string_view in, std::string_view out) const {
+  if (out.size() == in.size() + 3 && out.starts_with(in) && out.ends_with("Out")) return true;
+  return std::any_of(updates_.begin(), updates_.end(),
+                     [&](const auto& pair) { return pair.first == in && pair.second == out; });
+}
+
+OpDef& OpDef::frozen_by(std::string attr) {
+  freezing_attrs_.push_back(std::move(attr));
+  return *this;
+}
+
+bool OpDef::is_frozen(const ir::Op& op) const {
+  return std::any_of(freezing_attrs_.begin(), freezing_attrs_.end(),
+                     [&](const std::string& attr) { return op.has_attr(attr) && op.attr<bool>(attr); });
+}
+
 OpDef& OpDef::shape_from(std::string in) {
   shape_slots_.push_back(std::move(in));
   return *this;
@@ -162,6 +183,9 @@ void OpDef::check_complete() const {
   for (const auto& slot : shape_slots_) demand(find_input(slot) != nullptr, "the slot that shape_from names");
   for (const auto& [in, out] : shares_) {
     demand(find_input(in) && find_output(out), "the slots that may_share names");
+  }
+  for (const auto& [in, out] : updates_) {
+    demand(find_input(in) && find_output(out), "the slots that updates names");
   }
 }
 

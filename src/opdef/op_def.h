@@ -45,6 +45,7 @@ enum Effect : unsigned {
   kTakesViews = 1u << 3,  // kernel accepts row-strided tensors
   kRunsBlock = 1u << 4,   // executes a sub-block: reads and writes what the block does
   kMaybeUnset = 1u << 5,  // inputs may hold nothing (the branch that did not run)
+  kKeepsOutputs = 1u << 7,  // an output that the op does not write in a run keeps what it held
 };
 
 class OpDef {
@@ -69,6 +70,9 @@ class OpDef {
   }
   OpDef& required_attr(std::string name, AttrType type, std::string doc);
   OpDef& may_share(std::string in, std::string out);  // the output may take the input's memory when it is the last use
+  // The output is the input, changed: kind, shape, dtype and LoD stay. Where both name one variable, it is changed in its
+  // place; any other op that writes a variable makes a new value of it. Slots X and XOut are such a pair by their names.
+  OpDef& updates(std::string in, std::string out);
   OpDef& effects(unsigned flags) {
     effects_ |= flags;
     return *this;
@@ -95,6 +99,10 @@ class OpDef {
   const std::vector<SlotDef>& outputs() const { return outputs_; }
   const std::vector<AttrDef>& attrs() const { return attrs_; }
   const std::vector<std::pair<std::string, std::string>>& shares() const { return shares_; }
+  bool is_update(std::string_view in, std::string_view out) const;
+  // Where this attribute is true, the op leaves what it would update as it is.
+  OpDef& frozen_by(std::string attr);
+  bool is_frozen(const ir::Op& op) const;
   unsigned effects() const { return effects_; }
   bool has(Effect effect) const { return (effects_ & effect) != 0; }
   bool is_dynamic(const ir::Op& op) const;  // kDynamic, or an input named by shape_from is given
@@ -120,8 +128,8 @@ class OpDef {
   std::string type_, doc_, source_, no_grad_, dtype_slot_;
   std::vector<SlotDef> inputs_, outputs_;
   std::vector<AttrDef> attrs_;
-  std::vector<std::pair<std::string, std::string>> shares_;
-  std::vector<std::string> shape_slots_;
+  std::vector<std::pair<std::string, std::string>> shares_, updates_;
+  std::vector<std::string> shape_slots_, freezing_attrs_;
   unsigned effects_ = 0;
   std::function<void(InferContext&)> infer_;
   std::function<void(GradContext&)> grad_;

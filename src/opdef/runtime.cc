@@ -80,8 +80,24 @@ void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
   }
   for (Meta& m : context_.outs) m = Meta{};
   def_.run_infer(context_);
+  check_in_place(ins, outs);
   for (size_t i = 0; i < context_.outs.size(); ++i) {
     if (outs[i]) give_meta(context_.outs[i], outs[i]);
+  }
+}
+
+// Kernels that have begun to write an output still read the inputs by their shapes.
+void RuntimeShapes::check_in_place(Value* const* ins, Value* const* outs) const {
+  for (size_t o = 0; o < context_.outs.size(); ++o) {
+    const Meta& out = context_.outs[o];
+    if (!outs[o] || out.kind != VarKind::kLoDTensor || out.shape.rank() == 0) continue;
+    for (size_t i = 0; i < context_.ins.size(); ++i) {
+      if (ins[i] != outs[o]) continue;
+      const Meta& in = context_.ins[i];
+      AB_CHECK(in.kind == out.kind && in.shape == out.shape && in.dtype == out.dtype, ShapeMismatch,
+               "variable {} is updated in place, so it must stay {} {}, got {} {}", arg_name(op_->outputs, o),
+               dtype_name(in.dtype), in.shape.str(), dtype_name(out.dtype), out.shape.str());
+    }
   }
 }
 
@@ -93,6 +109,7 @@ void run_op(ir::Op op, const std::function<Value*(const std::string&)>& find, Pa
     for (const auto& s : slots) {
       for (const auto& a : s.args) values.push_back(a == ir::kEmptyVar ? nullptr : find(a));
     }
+    values.push_back(Value::nothing());  // where handles of missing arguments point
     return values;
   };
   const auto ins = collect(held->inputs), outs = collect(held->outputs);

@@ -16,6 +16,8 @@ class RuntimeShapes {
   const InferContext& context() const { return context_; }
 
  private:
+  void check_in_place(Value* const* ins, Value* const* outs) const;
+
   const OpDef& def_;
   ir::OpRef op_;
   InferContext context_;

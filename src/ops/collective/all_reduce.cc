@@ -141,6 +141,23 @@ AB_OP(replica_weight)
       };
     });
 
+AB_OP(copy_value)
+    .doc("Out is a copy of X, of any kind, made when the op runs: between two values of one variable.")
+    .in("X", "any")
+    .out("Out", "as X")
+    .effects(kDynamic | kMaybeUnset)
+    .infer([](InferContext&) {})
+    .no_grad("made by the engine, behind autodiff")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        if (c.value(x).initialized()) {
+          c.value(out).copy_from(c.value(x));
+        } else {
+          c.value(out).clear();
+        }
+      };
+    });
+
 AB_OP(barrier)
     .doc("Does nothing: the edges into it and out of it order other nodes.")
     .infer([](InferContext&) {})

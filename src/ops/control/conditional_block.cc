@@ -43,7 +43,7 @@ AB_OP(conditional_block)
     .required_attr("sub_block", AttrType::kBlock, "the block")
     .attr<bool>("is_scalar_condition", false, "Cond is one truth value")
     .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "nothing to do: values of a block stay in it")
-    .effects(kDynamic | kRunsBlock | kMaybeUnset)
+    .effects(kDynamic | kRunsBlock | kMaybeUnset | kKeepsOutputs)
     .infer([](InferContext& c) { c.out("Scope").kind = VarKind::kStepScopes; })
     .grad([](GradContext& g) {
       g.op("conditional_block_grad")

@@ -37,7 +37,7 @@ AB_OP(select_output)
     .in("X", "any")
     .in("Mask", "[1] int32, which output")
     .out_list("Out", "as X")
-    .effects(kDynamic | kMaybeUnset)
+    .effects(kDynamic | kMaybeUnset | kKeepsOutputs)
     .infer([](InferContext& c) {
       if (c.runtime()) return;
       for (int i = 0; i < c.n_out("Out"); ++i) c.out("Out", i) = c.in("X");

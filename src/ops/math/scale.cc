@@ -86,6 +86,7 @@ AB_OP(increment)
     .in("X", "[1] numbers")
     .out("Out", "[1] as X")
     .may_share("X", "Out")
+    .updates("X", "Out")
     .attr<float>("step", 1.0f, "term; cut to an integer when X is one")
     .infer([](InferContext& c) {
       const int64_t n = c.in("X").shape.numel();

@@ -71,6 +71,8 @@ AB_OP(batch_norm)
     .out("Y", "as X")
     .out("MeanOut", "Mean, updated in place")
     .out("VarianceOut", "Variance, updated in place")
+    .frozen_by("is_test")
+    .frozen_by("use_global_stats")
     .out_intermediate("SavedMean", "[C]: the mean used")
     .out_intermediate("SavedVariance", "[C]: 1 / sqrt(variance + epsilon) of the variance used")
     .out_optional("ReserveSpace", "empty")
@@ -130,6 +132,8 @@ OpDef& declare_like(OpDef& def, const OpDef& single) {
 [[maybe_unused]] OpDef& fused =
     declare_like(declare_op("fused_batch_norm_act", __FILE__), ab_op_batch_norm)
         .doc("batch_norm, and Y = max(Y, 0).")
+        .frozen_by("is_test")
+        .frozen_by("use_global_stats")
         .infer(infer)
         .no_grad("made when gradients are there already")
         .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_forward(op); });
