@@ -86,6 +86,7 @@ template <class... Ts, class Fn> OpDef& declare_forward(const Row& row, Fn fn) {
   OpDef& def = declare_op(row.type, __FILE__);
   def.doc(row.doc).in("X", "[...] numbers, or sparse rows").in("Y", "a shape that meets X's, of X's dtype");
   def.out("Out", "the joint shape").may_share("X", "Out");
+  if (row.sparse) def.takes("X", Holds::kTensorOrRows);
   with_attrs(def).infer(infer_out);
   return def.template cpu<Ts...>([row, fn](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;

@@ -136,6 +136,7 @@ AB_OP(fill_any_like)
     });
 
 AB_OP(fill_zeros_like)
+    .takes("X", Holds::kTensorOrRows)
     .doc("Out = zeros of X's shape and type.")
     .in("X", "[...] any")
     .out("Out", "[...] as X")
