@@ -10,6 +10,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
 #include "ops/kernels/tile_loops.h"
+#include "ops/kernels/whole.h"
 
 namespace anabranch {
 namespace {
@@ -61,7 +62,7 @@ template <class Forward> void declare_forward_tile(const Row& row, Forward forwa
   declare_tile(row.type, {make, kMathGrain});
 }
 
-template <class Forward> void declare_forward(const Row& row, Forward forward) {
+template <class Forward> OpDef& declare_forward(const Row& row, Forward forward) {
   OpDef& def = declare_op(row.type, __FILE__);
   def.doc(row.doc).source(row.source).in("X", "[...] float").out("Out", "[...] as X").may_share("X", "Out");
   declare_attrs(def, row);
@@ -91,6 +92,7 @@ template <class Forward> void declare_forward(const Row& row, Forward forward) {
   });
   declare_forward_tile(row, forward);
 }
+  return def;
 
 template <class Backward>
 void declare_backward_tile(const std::string& type, const char* from, const Row& row, Backward backward) {
@@ -139,10 +141,21 @@ template <class Backward> void declare_backward(const Row& row, Backward backwar
   declare_backward_tile(def.type(), from, row, backward);
 }
 
-template <class Forward, class Backward> void activation(const Row& row, Forward forward, Backward backward) {
-  declare_forward(row, forward);
+template <class Forward, class Backward> OpDef& activation(const Row& row, Forward forward, Backward backward) {
+  OpDef& def = declare_forward(row, forward);
   declare_backward(row, backward);
 }
+  return def;
+}
+
+// The few that take integers as well.
+template <class Forward> void of_integers(OpDef& def, Forward forward) {
+  def.cpu<int32_t, int64_t>([forward](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [=, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+      map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(), forward);
+    };
+  });
 
 // ---- shared expressions; x, y = f(x) and dy are float or double
 
@@ -159,9 +172,11 @@ void declare_exponentials() {
   activation(
       {"tanh", "Out = tanh(X)", "", GradOf::kOut, kBoth, {}, simd::tanh, simd::tanh_grad},
       [](auto x, auto*) { return std::tanh(x); }, [](auto y, auto dy, auto*) { return dy * (1 - y * y); });
-  activation(
-      {"exp", "Out = e^X", "", GradOf::kOut, kBoth, {}, simd::exp, simd::mul},
-      [](auto x, auto*) { return std::exp(x); }, [](auto y, auto dy, auto*) { return dy * y; });
+  of_integers(
+      activation(
+          {"exp", "Out = e^X", "", GradOf::kOut, kBoth, {}, simd::exp, simd::mul},
+          [](auto x, auto*) { return std::exp(x); }, [](auto y, auto dy, auto*) { return dy * y; }),
+      []<class T>(T x) { return whole<T>(std::exp(static_cast<double>(x))); });
   activation(
       {"log", "Out = ln(X)", "", GradOf::kX, kBoth, {}, simd::log}, [](auto x, auto*) { return std::log(x); },
       [](auto x, auto dy, auto*) { return dy / x; });
@@ -213,17 +228,21 @@ void declare_powers_and_waves() {
   activation(
       {"rsqrt", "Out = X^(-1/2)", "", GradOf::kOut}, [](auto x, auto*) { return 1 / std::sqrt(x); },
       [](auto y, auto dy, auto*) { return dy * y * y * y / -2; });
-  activation(
-      {"square", "Out = X^2", "", GradOf::kX, kBoth, {}, simd::square}, [](auto x, auto*) { return x * x; },
-      [](auto x, auto dy, auto*) { return dy * 2 * x; });
+  of_integers(
+      activation(
+          {"square", "Out = X^2", "", GradOf::kX, kBoth, {}, simd::square}, [](auto x, auto*) { return x * x; },
+          [](auto x, auto dy, auto*) { return dy * 2 * x; }),
+      []<class T>(T x) { return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) * static_cast<std::make_unsigned_t<T>>(x)); });
   activation(
       {"reciprocal", "Out = 1 / X", "", GradOf::kOut}, [](auto x, auto*) { return 1 / x; },
       [](auto y, auto dy, auto*) { return -dy * y * y; });
-  activation(
-      {"abs", "Out = |X|", "", GradOf::kX}, [](auto x, auto*) { return std::abs(x); },
-      [](auto x, auto dy, auto*) { return x > 0   ? dy
-                                          : x < 0 ? -dy
-                                                  : zero(dy); });
+  of_integers(
+      activation(
+          {"abs", "Out = |X|", "", GradOf::kX}, [](auto x, auto*) { return std::abs(x); },
+          [](auto x, auto dy, auto*) { return x > 0   ? dy
+                                              : x < 0 ? -dy
+                                                      : zero(dy); }),
+      []<class T>(T x) { return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x; });
   activation(
       {"sin", "Out = sin(X)", "", GradOf::kX}, [](auto x, auto*) { return std::sin(x); },
       [](auto x, auto dy, auto*) { return dy * std::cos(x); });
