@@ -134,9 +134,9 @@ AB_OP(fill_any_like)
     });
 
 AB_OP(fill_zeros_like)
-    .takes("X", Holds::kTensorOrRows)
     .doc("Out = zeros of X's shape and type.")
     .in("X", "[...] any")
+    .takes("X", Holds::kTensorOrRows)
     .out("Out", "[...] as X")
     .infer([](InferContext& c) {
       c.same_as("Out", "X");
