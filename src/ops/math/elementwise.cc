@@ -162,8 +162,9 @@ void infer_grad(InferContext& c) {
   const Shape out = broadcast_shape(c.in("X").shape, c.in("Y").shape, c.attr<int32_t>("axis"), type);
   AB_CHECK(compatible(out, c.in("Out@GRAD").shape), ShapeMismatch, "{}: X is {}, Y is {}, but Out@GRAD is {}", type,
            c.in("X").shape.str(), c.in("Y").shape.str(), c.in("Out@GRAD").shape.str());
-  if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "X");
-  if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Y");
+  if (c.has_in("Out")) check_same(c, "Out", "Out@GRAD");
+  grad_as(c, "X@GRAD", "X", "Out@GRAD");
+  grad_as(c, "Y@GRAD", "Y", "Y");
 }
 
 // The terms of one operand's gradient where no operand is repeated.

@@ -83,9 +83,8 @@ void infer_backward(InferContext& c) {
   check_first(c, "C0", result.c_str(), dims.d);
   const auto check_rows = [&](const std::string& slot, int64_t width) {
     if (!c.has_in(slot)) return;
-    check_tensor(c, slot);
     check_same_dtype(c, slot, "Weight");
-    check_numel(c, slot, rows_of(rows, width));
+    check_shape(c, slot, Shape{rows, width});
   };
   check_rows(result, dims.p);
   check_rows(result + "@GRAD", dims.p);

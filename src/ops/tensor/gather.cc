@@ -277,8 +277,9 @@ AB_OP(scatter_grad)
       const Shape want = with_rows(c.in("Out@GRAD").shape, index_count(c, "Ids"), "scatter_grad");
       AB_CHECK(compatible(want, c.in("Updates").shape), ShapeMismatch, "scatter_grad: Updates is {}, expected {}",
                c.in("Updates").shape.str(), want.str());
-      if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "Out@GRAD");
-      if (c.has_out("Updates@GRAD")) c.same_as("Updates@GRAD", "Updates");
+      check_same_dtype(c, "Updates", "Out@GRAD");
+      grad_as(c, "X@GRAD", "Out@GRAD");
+      grad_as(c, "Updates@GRAD", "Updates");
     })
     .no_grad(kNoSecondOrder)
     .dtype_of_input("Out@GRAD")
