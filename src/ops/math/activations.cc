@@ -31,6 +31,7 @@ struct Row {
   std::vector<FloatAttr> attrs = {};
   UnaryLoop loop = nullptr;        // float32 only
   BinaryLoop grad_loop = nullptr;  // of what grad_of names, and Out@GRAD
+  const char* grad_lod = "Out@GRAD";  // whose sequences the gradient carries
 };
 
 constexpr size_t kMaxParams = 3;
@@ -91,8 +92,8 @@ template <class Forward> OpDef& declare_forward(const Row& row, Forward forward)
     };
   });
   declare_forward_tile(row, forward);
-}
   return def;
+}
 
 template <class Backward>
 void declare_backward_tile(const std::string& type, const char* from, const Row& row, Backward backward) {
@@ -116,9 +117,9 @@ template <class Backward> void declare_backward(const Row& row, Backward backwar
   if (row.grad_of != GradOf::kNeither) def.in(from, "[...] float");
   def.in("Out@GRAD", "[...] float").out("X@GRAD", "[...] as Out@GRAD").may_share("Out@GRAD", "X@GRAD");
   declare_attrs(def, row);
-  def.infer([from](InferContext& c) {
+  def.infer([from, lod = row.grad_lod](InferContext& c) {
     check_same_shape(c, from, "Out@GRAD");
-    c.same_as("X@GRAD", from);
+    grad_as(c, "X@GRAD", from, lod);
   });
   def.no_grad(kNoSecondOrder);
   def.cpu<float, double>([row, from, backward](auto tag, const KernelArgs& op) -> Kernel {
@@ -144,7 +145,6 @@ template <class Backward> void declare_backward(const Row& row, Backward backwar
 template <class Forward, class Backward> OpDef& activation(const Row& row, Forward forward, Backward backward) {
   OpDef& def = declare_forward(row, forward);
   declare_backward(row, backward);
-}
   return def;
 }
 
@@ -156,6 +156,7 @@ template <class Forward> void of_integers(OpDef& def, Forward forward) {
       map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(), forward);
     };
   });
+}
 
 // ---- shared expressions; x, y = f(x) and dy are float or double
 
@@ -189,7 +190,10 @@ void declare_exponentials() {
        "Misra, BMVC 2020, arXiv:1908.08681",
        GradOf::kX,
        kNone,
-       {{"threshold", 20.0f, "accepted, without effect: the logarithm is exact for every X"}}},
+       {{"threshold", 20.0f, "accepted, without effect: the logarithm is exact for every X"}},
+       nullptr,
+       nullptr,
+       ""},
       [](auto x, auto*) { return x * std::tanh(softplus(x)); },
       [](auto x, auto dy, auto*) {
         const auto t = std::tanh(softplus(x));
@@ -259,7 +263,7 @@ void declare_powers_and_waves() {
       {"atan", "Out = arctan(X)", "", GradOf::kX, kNone}, [](auto x, auto*) { return std::atan(x); },
       [](auto x, auto dy, auto*) { return dy / (1 + x * x); });
   activation(
-      {"erf", "Out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to X", "", GradOf::kX, kNone},
+      {"erf", "Out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to X", "", GradOf::kX, kNone, {}, nullptr, nullptr, "X"},
       [](auto x, auto*) { return std::erf(x); },
       [](auto x, auto dy, auto*) { return dy * 2 * decltype(x)(std::numbers::inv_sqrtpi) * std::exp(-x * x); });
 }
@@ -320,7 +324,10 @@ void declare_rectifiers() {
        "Klambauer et al., arXiv:1706.02515",
        GradOf::kOut,
        kNone,
-       {{"scale", 1.0507009873554804934f, ""}, {"alpha", 1.6732632423543772848f, ""}}},
+       {{"scale", 1.0507009873554804934f, ""}, {"alpha", 1.6732632423543772848f, ""}},
+       nullptr,
+       nullptr,
+       ""},
       [](auto x, auto* p) { return p[0] * (x > 0 ? x : p[1] * std::expm1(x)); },
       [](auto y, auto dy, auto* p) { return y > 0 ? dy * p[0] : dy * (y + p[0] * p[1]); });
   activation(

@@ -132,7 +132,7 @@ AB_OP(clip_grad)
     .required_attr("max", AttrType::kFloat, "upper bound")
     .infer([](InferContext& c) {
       check_same_shape(c, "X", "Out@GRAD");
-      c.same_as("X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X");
     })
     .no_grad(kNoSecondOrder)
     .dtype_of_input("X")
@@ -191,7 +191,7 @@ AB_OP(squared_l2_norm_grad)
     .infer([](InferContext& c) {
       AB_CHECK(compatible(c.in("Out@GRAD").shape, scalar_shape()), ShapeMismatch,
                "squared_l2_norm_grad: Out@GRAD is {}, expected [1]", c.in("Out@GRAD").shape.str());
-      c.same_as("X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X");
     })
     .no_grad(kNoSecondOrder)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

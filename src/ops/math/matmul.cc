@@ -84,8 +84,8 @@ void infer_gradients(InferContext& c) {
   const Product p = product_of(c);
   AB_CHECK(compatible(p.out(), c.in("Out@GRAD").shape), ShapeMismatch, "{}: X is {}, Y is {}, but Out@GRAD is {}",
            c.op().type, c.in("X").shape.str(), c.in("Y").shape.str(), c.in("Out@GRAD").shape.str());
-  if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "X");
-  if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Y");
+  grad_as(c, "X@GRAD", "X");
+  grad_as(c, "Y@GRAD", "Y");
 }
 
 // Gradient of one operand: a product of two others for each matrix of the batch, added up when the operand is shared.

@@ -53,7 +53,7 @@ AB_OP(pow)
           .out("X@GRAD", g.din("X"));
     })
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), out = op.out("Out"), factor = Factor<T>(op)](KernelContext& c) {
         const T p = factor.get(c);
@@ -79,7 +79,7 @@ AB_OP(pow_grad)
     .attr<float>("factor", 1.0f, "the exponent")
     .infer([](InferContext& c) {
       check_same_shape(c, "X", "Out@GRAD");
-      c.same_as("X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X", "Out@GRAD");
     })
     .no_grad(kNoSecondOrder)
     .dtype_of_input("X")

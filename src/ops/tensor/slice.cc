@@ -196,7 +196,7 @@ void declare(const char* type, const char* doc, bool strided) {
   OpDef& back = declare_op(grad.c_str(), __FILE__).doc("Input@GRAD = Out@GRAD where the part was, else 0.");
   arguments(back.in("Input", "gives the shape").in("Out@GRAD", "as Out"), strided).out("Input@GRAD", "as Input");
   back.infer([](InferContext& c) {
-    c.same_as("Input@GRAD", "Input");
+    grad_as(c, "Input@GRAD", "Input");
     c.out("Input@GRAD").dtype = c.in("Out@GRAD").dtype;
   });
   back.no_grad(kNoSecondOrder).dtype_of_input("Out@GRAD");
