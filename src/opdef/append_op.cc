@@ -17,7 +17,7 @@ void check_slot(const OpDef& op, bool input, const SlotDef& def, const std::vect
   const bool may_miss = def.optional || def.intermediate || (!input && (def.list || is_gradient(def.name)));
   const bool whole = input && def.list && args.size() > 1 && !is_gradient(def.name);  // kernels read every entry of it
   if ((may_miss && !whole) || (input && op.has(kMaybeUnset))) return;
-  AB_CHECK(!args.empty() || def.list || may_miss, InvalidArgument, "{}: {} {} is not given", op.type(), side, def.name);
+  AB_CHECK(!args.empty() || may_miss, InvalidArgument, "{}: {} {} is not given", op.type(), side, def.name);
   for (const auto& arg : args) {
     AB_CHECK(arg != ir::kEmptyVar, InvalidArgument, "{}: {} {} is {}, a variable is expected", op.type(), side,
              def.name, ir::kEmptyVar);
