@@ -49,8 +49,18 @@ void order_by_id(const std::vector<int64_t>& ids, std::vector<int64_t>* order) {
 
 }  // namespace
 
+void check_rows(const SelectedRows& rows) {
+  const Shape& values = rows.value.shape();
+  AB_CHECK(rows.height >= 0, InvalidArgument, "the height of sparse rows must be at least 0, got {}", rows.height);
+  AB_CHECK(!rows.value.initialized() ? rows.rows.empty()
+                                     : values.rank() > 0 && values[0] == static_cast<int64_t>(rows.rows.size()),
+           ShapeMismatch, "sparse rows must have a row of values for each of the {} ids, got values of shape {}",
+           rows.rows.size(), values.str());
+}
+
 void merge_rows(const SelectedRows& in, SelectedRows* out) {
   AB_CHECK(&in != out, Internal, "merge_rows in place");
+  check_rows(in);
   const size_t n = in.rows.size();
   // The output's ids hold the order of the input's rows until an id takes their place. Equal ids keep their order, so
   // the sum of an id is always taken in the same order.

@@ -13,6 +13,9 @@ struct SelectedRows {
   Tensor value;  // [rows.size(), ...]
 };
 
+// InvalidArgument unless there is a row of values for each id, and the table has a size: users set these one by one.
+void check_rows(const SelectedRows& rows);
+
 // One entry per distinct id, ascending; entries of one id are added in their order of appearance.
 void merge_rows(const SelectedRows& in, SelectedRows* out);
 

@@ -16,8 +16,9 @@ void check_slot(const OpDef& op, bool input, const SlotDef& def, const std::vect
            def.name, args.size());
   // Gradient ops leave out gradients that nobody wants, and ask before they write.
   const bool may_miss = def.optional || def.intermediate || (!input && (def.list || is_gradient(def.name)));
-  if (may_miss || (input && op.has(kMaybeUnset))) return;
-  AB_CHECK(!args.empty() || def.list, InvalidArgument, "{}: {} {} is not given", op.type(), side, def.name);
+  const bool whole = input && def.list && args.size() > 1 && !is_gradient(def.name);  // kernels read every entry of it
+  if ((may_miss && !whole) || (input && op.has(kMaybeUnset))) return;
+  AB_CHECK(!args.empty() || may_miss, InvalidArgument, "{}: {} {} is not given", op.type(), side, def.name);
   for (const auto& arg : args) {
     AB_CHECK(arg != ir::kEmptyVar, InvalidArgument, "{}: {} {} is {}, a variable is expected", op.type(), side,
              def.name, ir::kEmptyVar);
@@ -101,6 +102,16 @@ void fill_metas(const ir::Block& block, const ir::Op& op, const std::vector<ir::
   }
 }
 
+void check_kinds(const OpDef& def, const ir::Op& op, const std::vector<Meta>& ins) {
+  size_t at = 0;
+  for (const auto& slot : op.inputs) {
+    for (const auto& arg : slot.args) {
+      const VarKind kind = ins[at++].kind;
+      if (arg != ir::kEmptyVar) def.check_kind(slot.name, arg, kind);
+    }
+  }
+}
+
 std::vector<std::string> create_outputs(ir::Block& block, const ir::Op& op) {
   std::vector<std::string> created;
   for (const auto& name : op.output_args()) {
@@ -174,6 +185,7 @@ void infer_op(ir::Block& block, const ir::Op& op) {
   InferContext c(def, op, /*runtime=*/false);
   fill_metas(block, op, op.inputs, &c.ins);
   fill_metas(block, op, op.outputs, &c.outs);
+  check_kinds(def, op, c.ins);
   def.run_infer(c);
   size_t at = 0;
   for (const auto& slot : op.outputs) {

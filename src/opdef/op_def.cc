@@ -56,6 +56,13 @@ OpDef& OpDef::out_intermediate(std::string name, std::string doc) {
   return *this;
 }
 
+OpDef& OpDef::takes(std::string_view in, Holds what) {
+  auto it = std::find_if(inputs_.begin(), inputs_.end(), [&](const SlotDef& s) { return s.name == in; });
+  AB_CHECK(it != inputs_.end(), Internal, "op {} has no input {} that could take something", type_, in);
+  it->holds = what;
+  return *this;
+}
+
 OpDef& OpDef::add_attr(AttrDef def) {
   attrs_.push_back(std::move(def));
   return *this;
@@ -144,6 +151,15 @@ template <class T> const T* find_named(const std::vector<T>& all, std::string_vi
 const SlotDef* OpDef::find_input(std::string_view name) const { return find_named(inputs_, name); }
 const SlotDef* OpDef::find_output(std::string_view name) const { return find_named(outputs_, name); }
 const AttrDef* OpDef::find_attr(std::string_view name) const { return find_named(attrs_, name); }
+
+void OpDef::check_kind(std::string_view slot, const std::string& variable, VarKind kind) const {
+  const SlotDef* def = find_input(slot);
+  const Holds holds = def ? def->holds : Holds::kAnything;
+  const bool taken = holds == Holds::kAnything || kind == VarKind::kLoDTensor ||
+                     (holds == Holds::kTensorOrRows && kind == VarKind::kSelectedRows);
+  AB_CHECK(taken, InvalidArgument, "{}: {} must be a LOD_TENSOR{}, got {}, which is a {}", type_, slot,
+           holds == Holds::kTensorOrRows ? " or SELECTED_ROWS" : "", variable, var_kind_name(kind));
+}
 
 std::vector<DType> OpDef::kernel_dtypes() const {
   std::vector<DType> all;

@@ -23,9 +23,13 @@
 
 namespace anabranch {
 
+// What an input may hold. Ops that take sparse rows or anything check what they get; all others see tensors only.
+enum class Holds { kTensor, kTensorOrRows, kAnything };
+
 struct SlotDef {
   std::string name, doc;
   bool list = false, optional = false, intermediate = false;
+  Holds holds = Holds::kTensor;
 };
 
 struct AttrDef {
@@ -63,6 +67,7 @@ class OpDef {
   OpDef& out_list(std::string name, std::string doc);
   OpDef& out_optional(std::string name, std::string doc);
   OpDef& out_intermediate(std::string name, std::string doc);
+  OpDef& takes(std::string_view in, Holds what);  // of a declared input
   template <class T> OpDef& attr(std::string name, T value, std::string doc, std::function<void(const T&)> check = {}) {
     AttrDef def{std::move(name), std::move(doc), attr_type(Attr(value)), Attr(value), false, {}};
     if (check) def.check = [check](const Attr& a) { check(std::get<T>(a)); };
@@ -113,6 +118,8 @@ class OpDef {
   const SlotDef* find_input(std::string_view name) const;
   const SlotDef* find_output(std::string_view name) const;
   const AttrDef* find_attr(std::string_view name) const;
+  // InvalidArgument when the input `slot` does not take values of this kind.
+  void check_kind(std::string_view slot, const std::string& variable, VarKind kind) const;
   std::vector<DType> kernel_dtypes() const;
   // The dtype that chooses the kernel, from the dtypes of the op's flattened inputs.
   DType kernel_dtype(const ir::Op& op, const std::vector<Meta>& ins) const;

@@ -17,6 +17,7 @@ void read_meta(const Value& value, Meta* m) {
     m->lod_level = static_cast<int>(t->lod().size());
     m->value = t;
   } else if (const auto* r = value.get<SelectedRows>()) {
+    check_rows(*r);
     m->kind = VarKind::kSelectedRows;
     m->shape = r->value.shape();
     if (m->shape.rank()) m->shape.set(0, r->height);
@@ -47,9 +48,12 @@ void give_meta(const Meta& m, Value* value) {
   }
 }
 
-const std::string& arg_name(const std::vector<ir::Slot>& slots, size_t flat) {
+struct Arg {
+  const std::string &slot, &name;
+};
+Arg arg_of(const std::vector<ir::Slot>& slots, size_t flat) {
   for (const auto& s : slots) {
-    if (flat < s.args.size()) return s.args[flat];
+    if (flat < s.args.size()) return {s.name, s.args[flat]};
     flat -= s.args.size();
   }
   AB_THROW(Internal, "argument {} is beyond the slots", flat);
@@ -69,14 +73,16 @@ void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
         continue;
       }
       throw Error(ErrorKind::kNotFound,
-                  fmt::format("{}: variable {} holds no value", op_->type, arg_name(op_->inputs, i)))
+                  fmt::format("{}: variable {} holds no value", op_->type, arg_of(op_->inputs, i).name))
           .with_hint("feed it, or run the startup program first when it is a parameter");
     }
     read_meta(*ins[i], &context_.ins[i]);
+    if (context_.ins[i].kind != VarKind::kLoDTensor) [[unlikely]]
+      def_.check_kind(arg_of(op_->inputs, i).slot, arg_of(op_->inputs, i).name, context_.ins[i].kind);
     const Tensor* t = context_.ins[i].value;
     AB_CHECK(!t || t->contiguous() || def_.has(kTakesViews), Unsupported,
              "{}: variable {} is a view with gaps between its rows, which this op does not read", op_->type,
-             arg_name(op_->inputs, i));
+             arg_of(op_->inputs, i).name);
   }
   for (Meta& m : context_.outs) m = Meta{};
   def_.run_infer(context_);

@@ -15,6 +15,10 @@ def softplus(x):
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
+def powered(x, factor):
+    return x ** (factor if x.dtype.kind == "f" else int(factor))
+
+
 # ---- activations: name, reference of x and the attributes, inputs, attributes
 
 KINKS = apart(3, 7, step=0.31)  # away from 0 and from the thresholds below
@@ -25,7 +29,7 @@ for name, reference, x, attrs in [
         ("relu", lambda x, a: np.maximum(x, 0), KINKS, {}),
         ("sigmoid", lambda x, a: sigmoid(x), real(3, 7, lo=-6, hi=6), {}),
         ("tanh", lambda x, a: np.tanh(x), real(3, 7, lo=-4, hi=4), {}),
-        ("exp", lambda x, a: np.exp(x), real(3, 7, lo=-4, hi=4), {}),
+        ("exp", lambda x, a: np.exp(x).astype(x.dtype), real(3, 7, lo=-4, hi=4), {}),
         ("log", lambda x, a: np.log(x), POSITIVE, {}),
         ("sqrt", lambda x, a: np.sqrt(x), POSITIVE, {}),
         ("rsqrt", lambda x, a: 1 / np.sqrt(x), POSITIVE, {}),
@@ -62,9 +66,15 @@ for name, reference, x, attrs in [
         ("acos", lambda x, a: np.arccos(x), INSIDE, {}),
         ("asin", lambda x, a: np.arcsin(x), INSIDE, {}),
         ("atan", lambda x, a: np.arctan(x), real(3, 7, lo=-3, hi=3), {}),
-        ("pow", lambda x, a: x ** a["factor"], POSITIVE, {"factor": 2.5})]:
+        ("pow", lambda x, a: powered(x, a["factor"]), POSITIVE, {"factor": 2.5})]:
     large = None if name in ("acos", "asin", "log", "sqrt", "rsqrt", "reciprocal", "pow") else {"X": big()}
     case(name, {"X": x}, attrs, ref=lambda i, a, reference=reference: reference(i["X"], a), large=large, rtol=3e-6)
+WHOLE = np.array([-3, -1, 0, 1, 2, 40, 70000, -2**31])
+for dtype in ("int32", "int64"):
+    case("abs", {"X": WHOLE.astype(dtype)}, ref=lambda i, a: np.abs(i["X"]), name="of_" + dtype)
+    case("square", {"X": WHOLE.astype(dtype)}, ref=lambda i, a: i["X"] * i["X"], name="of_" + dtype)
+    case("exp", {"X": WHOLE.astype(dtype)}, ref=lambda i, a: np.exp(i["X"]).astype(i["X"].dtype), name="of_" + dtype)
+    case("pow", {"X": WHOLE.astype(dtype)}, {"factor": 3.7}, ref=lambda i, a: powered(i["X"], a["factor"]), name="of_" + dtype)
 
 case("relu", {"X": Seq(apart(5, 2), [[2, 3]])}, ref=lambda i, a: Seq(np.maximum(i["X"].array, 0), [[2, 3]]), name="sequences")
 case("gelu", {"X": real(3, 7, lo=-3, hi=3)}, rtol=3e-6, large={"X": big()},
@@ -186,9 +196,13 @@ case("mul", {"X": real(33, 65), "Y": real(65, 17)}, ref=flat_product, grad=(), r
 
 def product(i, a):
     x, y = i["X"], i["Y"]
-    x = x.swapaxes(-1, -2) if a.get("transpose_X") and x.ndim > 1 else x
-    y = y.swapaxes(-1, -2) if a.get("transpose_Y") and y.ndim > 1 else y
+    x = x[None] if x.ndim == 1 else x  # a row, which the transpose turns
+    y = y[:, None] if y.ndim == 1 else y
+    x = x.swapaxes(-1, -2) if a.get("transpose_X") else x
+    y = y.swapaxes(-1, -2) if a.get("transpose_Y") else y
     out = np.asarray(np.matmul(x, y) * np.asarray(a.get("alpha", 1.0), x.dtype))
+    out = out.squeeze(-2) if i["X"].ndim == 1 and out.shape[-2] == 1 else out
+    out = out.squeeze(-1) if i["Y"].ndim == 1 and out.shape[-1] == 1 else out
     return out.reshape(out.shape or (1,))
 
 
@@ -200,6 +214,10 @@ for xs, ys, attrs in [((3, 4), (4, 5), {}), ((3, 4), (5, 4), {"transpose_Y": Tru
                       ((3, 4), (2, 4, 5), {}), ((4, 3), (2, 5, 4), {"transpose_X": True, "transpose_Y": True, "alpha": 2.0}),
                       ((4,), (4,), {}), ((3, 4), (4,), {}), ((2, 3, 4), (4,), {}), ((4,), (4, 3), {}), ((4,), (2, 4, 3), {})]:
     case("matmul", {"X": real(*xs), "Y": real(*ys)}, attrs, ref=product, rtol=5e-6)
+for xs, ys, attrs, name in [((4,), (3,), {"transpose_X": True, "transpose_Y": True}, "outer"),
+                            ((1,), (3,), {"transpose_Y": True}, "row"), ((3,), (1, 4), {"transpose_X": True}, "column"),
+                            ((3,), (4, 3), {"transpose_Y": True}, "turned"), ((3, 2), (3,), {"transpose_X": True}, "tall")]:
+    case("matmul", {"X": real(*xs), "Y": real(*ys)}, attrs, ref=product, rtol=5e-6, name="vector_" + name)
 case("matmul", {"X": real(3, 20, 31), "Y": real(3, 31, 33)}, ref=product, grad=(), rtol=2e-5, name="library", hostile=False,
      large={"X": real(8, 120, 31), "Y": real(8, 31, 133)})
 case("bmm", {"X": real(2, 3, 4), "Y": real(2, 4, 5)}, ref=product, rtol=5e-6)
@@ -214,6 +232,8 @@ for name, number in NUMBERS.items():
          ref=lambda i, a, name=name: i["X"].astype(name), hostile=name == "int32")
     case("cast", {"X": np.array([0, 1, 1, 7, 90]).astype(name)}, {"in_dtype": number, "out_dtype": 5}, grad=(), hostile=False,
          name=f"from_{name}", ref=lambda i, a: i["X"].astype("float32"))
+case("cast", {"X": np.array([np.nan, np.inf, -np.inf, 3e9, -3e9, 300.7, -1.5])}, {"in_dtype": 6, "out_dtype": 2}, grad=(), hostile=False,
+     name="without_an_integer", ref=lambda i, a: np.array([-2**31] * 5 + [300, -1], "int32"))
 case("cast", {"X": real(3, 4)}, {"in_dtype": 6, "out_dtype": 6}, dtypes=("float64",), ref=lambda i, a: i["X"], name="gradient")
 case("clip", {"X": apart(3, 4)}, {"min": -0.25, "max": 0.5}, ref=lambda i, a: np.clip(i["X"], a["min"], a["max"]),
      large={"X": big()})

@@ -83,6 +83,7 @@ void infer(InferContext& c) {
 AB_OP(all_reduce)
     .doc("Out[k, r] = sum over replicas i of X[k, i], in the order of i, for each of `groups` gradients k.")
     .in_list("X", "gradients, those of one group next to each other, one per active replica")
+    .takes("X", Holds::kTensorOrRows)
     .out_list("Out", "sums, as many per group as replicas want it")
     .attr<int32_t>("groups", 1, "gradients in this node")
     .infer(infer)

@@ -125,7 +125,7 @@ AB_OP(cross_entropy_grad)
     .infer([](InferContext& c) {
       const Shape one = loss::infer_classes(c, "X", c.attr<bool>("soft_label"), -1);
       check_numel(c, "Y@GRAD", one.numel());
-      grad_as(c, "X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X", "X");
     })
     .no_grad(loss::kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

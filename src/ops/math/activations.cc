@@ -10,6 +10,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
 #include "ops/kernels/tile_loops.h"
+#include "ops/kernels/whole.h"
 
 namespace anabranch {
 namespace {
@@ -30,6 +31,7 @@ struct Row {
   std::vector<FloatAttr> attrs = {};
   UnaryLoop loop = nullptr;        // float32 only
   BinaryLoop grad_loop = nullptr;  // of what grad_of names, and Out@GRAD
+  const char* grad_lod = "Out@GRAD";  // whose sequences the gradient carries
 };
 
 constexpr size_t kMaxParams = 3;
@@ -61,7 +63,7 @@ template <class Forward> void declare_forward_tile(const Row& row, Forward forwa
   declare_tile(row.type, {make, kMathGrain});
 }
 
-template <class Forward> void declare_forward(const Row& row, Forward forward) {
+template <class Forward> OpDef& declare_forward(const Row& row, Forward forward) {
   OpDef& def = declare_op(row.type, __FILE__);
   def.doc(row.doc).source(row.source).in("X", "[...] float").out("Out", "[...] as X").may_share("X", "Out");
   declare_attrs(def, row);
@@ -90,6 +92,7 @@ template <class Forward> void declare_forward(const Row& row, Forward forward) {
     };
   });
   declare_forward_tile(row, forward);
+  return def;
 }
 
 template <class Backward>
@@ -114,9 +117,9 @@ template <class Backward> void declare_backward(const Row& row, Backward backwar
   if (row.grad_of != GradOf::kNeither) def.in(from, "[...] float");
   def.in("Out@GRAD", "[...] float").out("X@GRAD", "[...] as Out@GRAD").may_share("Out@GRAD", "X@GRAD");
   declare_attrs(def, row);
-  def.infer([from](InferContext& c) {
+  def.infer([from, lod = row.grad_lod](InferContext& c) {
     check_same_shape(c, from, "Out@GRAD");
-    c.same_as("X@GRAD", from);
+    grad_as(c, "X@GRAD", from, lod);
   });
   def.no_grad(kNoSecondOrder);
   def.cpu<float, double>([row, from, backward](auto tag, const KernelArgs& op) -> Kernel {
@@ -139,9 +142,20 @@ template <class Backward> void declare_backward(const Row& row, Backward backwar
   declare_backward_tile(def.type(), from, row, backward);
 }
 
-template <class Forward, class Backward> void activation(const Row& row, Forward forward, Backward backward) {
-  declare_forward(row, forward);
+template <class Forward, class Backward> OpDef& activation(const Row& row, Forward forward, Backward backward) {
+  OpDef& def = declare_forward(row, forward);
   declare_backward(row, backward);
+  return def;
+}
+
+// The few that take integers as well.
+template <class Forward> void of_integers(OpDef& def, Forward forward) {
+  def.cpu<int32_t, int64_t>([forward](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [=, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+      map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(), forward);
+    };
+  });
 }
 
 // ---- shared expressions; x, y = f(x) and dy are float or double
@@ -159,9 +173,11 @@ void declare_exponentials() {
   activation(
       {"tanh", "Out = tanh(X)", "", GradOf::kOut, kBoth, {}, simd::tanh, simd::tanh_grad},
       [](auto x, auto*) { return std::tanh(x); }, [](auto y, auto dy, auto*) { return dy * (1 - y * y); });
-  activation(
-      {"exp", "Out = e^X", "", GradOf::kOut, kBoth, {}, simd::exp, simd::mul},
-      [](auto x, auto*) { return std::exp(x); }, [](auto y, auto dy, auto*) { return dy * y; });
+  of_integers(
+      activation(
+          {"exp", "Out = e^X", "", GradOf::kOut, kBoth, {}, simd::exp, simd::mul},
+          [](auto x, auto*) { return std::exp(x); }, [](auto y, auto dy, auto*) { return dy * y; }),
+      []<class T>(T x) { return whole<T>(std::exp(static_cast<double>(x))); });
   activation(
       {"log", "Out = ln(X)", "", GradOf::kX, kBoth, {}, simd::log}, [](auto x, auto*) { return std::log(x); },
       [](auto x, auto dy, auto*) { return dy / x; });
@@ -174,7 +190,10 @@ void declare_exponentials() {
        "Misra, BMVC 2020, arXiv:1908.08681",
        GradOf::kX,
        kNone,
-       {{"threshold", 20.0f, "accepted, without effect: the logarithm is exact for every X"}}},
+       {{"threshold", 20.0f, "accepted, without effect: the logarithm is exact for every X"}},
+       nullptr,
+       nullptr,
+       ""},
       [](auto x, auto*) { return x * std::tanh(softplus(x)); },
       [](auto x, auto dy, auto*) {
         const auto t = std::tanh(softplus(x));
@@ -213,17 +232,21 @@ void declare_powers_and_waves() {
   activation(
       {"rsqrt", "Out = X^(-1/2)", "", GradOf::kOut}, [](auto x, auto*) { return 1 / std::sqrt(x); },
       [](auto y, auto dy, auto*) { return dy * y * y * y / -2; });
-  activation(
-      {"square", "Out = X^2", "", GradOf::kX, kBoth, {}, simd::square}, [](auto x, auto*) { return x * x; },
-      [](auto x, auto dy, auto*) { return dy * 2 * x; });
+  of_integers(
+      activation(
+          {"square", "Out = X^2", "", GradOf::kX, kBoth, {}, simd::square}, [](auto x, auto*) { return x * x; },
+          [](auto x, auto dy, auto*) { return dy * 2 * x; }),
+      []<class T>(T x) { return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) * static_cast<std::make_unsigned_t<T>>(x)); });
   activation(
       {"reciprocal", "Out = 1 / X", "", GradOf::kOut}, [](auto x, auto*) { return 1 / x; },
       [](auto y, auto dy, auto*) { return -dy * y * y; });
-  activation(
-      {"abs", "Out = |X|", "", GradOf::kX}, [](auto x, auto*) { return std::abs(x); },
-      [](auto x, auto dy, auto*) { return x > 0   ? dy
-                                          : x < 0 ? -dy
-                                                  : zero(dy); });
+  of_integers(
+      activation(
+          {"abs", "Out = |X|", "", GradOf::kX}, [](auto x, auto*) { return std::abs(x); },
+          [](auto x, auto dy, auto*) { return x > 0   ? dy
+                                              : x < 0 ? -dy
+                                                      : zero(dy); }),
+      []<class T>(T x) { return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x; });
   activation(
       {"sin", "Out = sin(X)", "", GradOf::kX}, [](auto x, auto*) { return std::sin(x); },
       [](auto x, auto dy, auto*) { return dy * std::cos(x); });
@@ -240,7 +263,7 @@ void declare_powers_and_waves() {
       {"atan", "Out = arctan(X)", "", GradOf::kX, kNone}, [](auto x, auto*) { return std::atan(x); },
       [](auto x, auto dy, auto*) { return dy / (1 + x * x); });
   activation(
-      {"erf", "Out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to X", "", GradOf::kX, kNone},
+      {"erf", "Out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to X", "", GradOf::kX, kNone, {}, nullptr, nullptr, "X"},
       [](auto x, auto*) { return std::erf(x); },
       [](auto x, auto dy, auto*) { return dy * 2 * decltype(x)(std::numbers::inv_sqrtpi) * std::exp(-x * x); });
 }
@@ -301,7 +324,10 @@ void declare_rectifiers() {
        "Klambauer et al., arXiv:1706.02515",
        GradOf::kOut,
        kNone,
-       {{"scale", 1.0507009873554804934f, ""}, {"alpha", 1.6732632423543772848f, ""}}},
+       {{"scale", 1.0507009873554804934f, ""}, {"alpha", 1.6732632423543772848f, ""}},
+       nullptr,
+       nullptr,
+       ""},
       [](auto x, auto* p) { return p[0] * (x > 0 ? x : p[1] * std::expm1(x)); },
       [](auto y, auto dy, auto* p) { return y > 0 ? dy * p[0] : dy * (y + p[0] * p[1]); });
   activation(

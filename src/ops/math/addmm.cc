@@ -90,7 +90,10 @@ template <class T> Kernel backward(const KernelArgs& op) {
         .in("X", "[M, K]")
         .in("Y", "[K, N]")
         .out("Out", "[M, N]")
-        .infer([](InferContext& c) { c.set_out("Out", product_shape(c), c.in("X").dtype); })
+        .infer([](InferContext& c) {
+          c.set_out("Out", product_shape(c), c.in("X").dtype);
+          share_fitting_lod(c, "Out", "Input");
+        })
         .grad([](GradContext& g) {
           g.op("addmm_grad")
               .in("Input", g.in("Input"))
@@ -118,7 +121,9 @@ template <class T> Kernel backward(const KernelArgs& op) {
           AB_CHECK(compatible(out, c.in("Out@GRAD").shape), ShapeMismatch, "addmm_grad: Out@GRAD is {}, expected {}",
                    c.in("Out@GRAD").shape.str(), out.str());
           check_same_dtype(c, "Out@GRAD", "X");
-          for (const char* slot : {"Input", "X", "Y"}) grad_as(c, std::string(slot) + "@GRAD", slot);
+          grad_as(c, "Input@GRAD", "Input", "Out@GRAD");
+          grad_as(c, "X@GRAD", "X", "X");
+          grad_as(c, "Y@GRAD", "Y", "Y");
         })
         .no_grad(kNoSecondOrder)
         .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });

@@ -1,18 +1,16 @@
 // Out = X, as another element type.
-#include <limits>
 #include <type_traits>
 
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/whole.h"
 
 namespace anabranch {
 namespace {
 
-// Through int64, so that a number out of range keeps its low bits; what has no integer becomes the least one.
 template <class To, class From> To converted(From x) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
-    const bool fits = x >= From(-9.2e18) && x <= From(9.2e18);
-    return static_cast<To>(fits ? static_cast<int64_t>(x) : std::numeric_limits<int64_t>::min());
+    return whole<To>(x);
   } else {
     return static_cast<To>(x);  // to bool: x != 0
   }

@@ -94,6 +94,7 @@ void infer_clip(InferContext& c) {
 AB_OP(clip)
     .doc("Out = min(max(X, min), max), elementwise.")
     .in("X", "[...] numbers, or sparse rows")
+    .takes("X", Holds::kTensorOrRows)
     .in_optional("Min", "[1] as X")
     .in_optional("Max", "[1] as X")
     .out("Out", "[...] as X")
@@ -131,7 +132,7 @@ AB_OP(clip_grad)
     .required_attr("max", AttrType::kFloat, "upper bound")
     .infer([](InferContext& c) {
       check_same_shape(c, "X", "Out@GRAD");
-      c.same_as("X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X");
     })
     .no_grad(kNoSecondOrder)
     .dtype_of_input("X")
@@ -149,6 +150,7 @@ AB_OP(clip_by_norm)
     .doc("Out = X, shortened to the norm max_norm when its Euclidean norm is above it.")
     .source("Pascanu et al., On the difficulty of training recurrent neural networks, ICML 2013")
     .in("X", "[...] float, or sparse rows")
+    .takes("X", Holds::kTensorOrRows)
     .out("Out", "[...] as X")
     .may_share("X", "Out")
     .required_attr("max_norm", AttrType::kFloat, "bound of the norm, > 0")
@@ -189,7 +191,7 @@ AB_OP(squared_l2_norm_grad)
     .infer([](InferContext& c) {
       AB_CHECK(compatible(c.in("Out@GRAD").shape, scalar_shape()), ShapeMismatch,
                "squared_l2_norm_grad: Out@GRAD is {}, expected [1]", c.in("Out@GRAD").shape.str());
-      c.same_as("X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X");
     })
     .no_grad(kNoSecondOrder)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -86,6 +86,7 @@ template <class... Ts, class Fn> OpDef& declare_forward(const Row& row, Fn fn) {
   OpDef& def = declare_op(row.type, __FILE__);
   def.doc(row.doc).in("X", "[...] numbers, or sparse rows").in("Y", "a shape that meets X's, of X's dtype");
   def.out("Out", "the joint shape").may_share("X", "Out");
+  if (row.sparse) def.takes("X", Holds::kTensorOrRows);
   with_attrs(def).infer(infer_out);
   return def.template cpu<Ts...>([row, fn](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
@@ -161,8 +162,9 @@ void infer_grad(InferContext& c) {
   const Shape out = broadcast_shape(c.in("X").shape, c.in("Y").shape, c.attr<int32_t>("axis"), type);
   AB_CHECK(compatible(out, c.in("Out@GRAD").shape), ShapeMismatch, "{}: X is {}, Y is {}, but Out@GRAD is {}", type,
            c.in("X").shape.str(), c.in("Y").shape.str(), c.in("Out@GRAD").shape.str());
-  if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "X");
-  if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Y");
+  if (c.has_in("Out")) check_same(c, "Out", "Out@GRAD");
+  grad_as(c, "X@GRAD", "X", "Out@GRAD");
+  grad_as(c, "Y@GRAD", "Y", "Y");
 }
 
 // The terms of one operand's gradient where no operand is repeated.

@@ -83,7 +83,7 @@ AB_OP(fused_fc_grad)
       flat.check(x, y);
       AB_CHECK(compatible(flat.out(x, y), dout), ShapeMismatch, "mul_grad: X is {}, Y is {}, but Out@GRAD is {}",
                x.str(), y.str(), dout.str());
-      if (c.has_out("Sum@GRAD")) c.same_as("Sum@GRAD", "Out");
+      grad_as(c, "Sum@GRAD", "Out", "Out@GRAD");
       if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "X");
       if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Y");
       if (c.has_out("Bias@GRAD")) c.same_as("Bias@GRAD", "Bias");

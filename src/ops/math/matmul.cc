@@ -14,11 +14,11 @@ struct Matrices {
   Shape batch;
   bool transposed, vector;
 
-  // A vector is a row of X or a column of Y, whatever the transpose.
-  Matrices(const Shape& s, bool transpose, bool is_x) : transposed(transpose && s.rank() > 1), vector(s.rank() == 1) {
+  // A vector is a row of X or a column of Y, which the transpose turns.
+  Matrices(const Shape& s, bool transpose, bool is_x) : transposed(transpose), vector(s.rank() == 1) {
     if (vector) {
-      rows = is_x ? 1 : s[0];
-      cols = is_x ? s[0] : 1;
+      rows = is_x == transpose ? s[0] : 1;
+      cols = is_x == transpose ? 1 : s[0];
       return;
     }
     const int r = s.rank();
@@ -43,8 +43,8 @@ struct Product {
   const Shape& batch() const { return x.batch.rank() ? x.batch : y.batch; }
   Shape out() const {
     Shape s = batch();
-    if (!x.vector) s.push_back(x.rows);
-    if (!y.vector) s.push_back(y.cols);
+    if (!x.vector || x.rows != 1) s.push_back(x.rows);  // the axis that a vector lacks goes away
+    if (!y.vector || y.cols != 1) s.push_back(y.cols);
     return s.rank() ? s : scalar_shape();
   }
   // One matrix Y for a batch of X that is not transposed: all rows of X are rows of one large matrix.
@@ -84,8 +84,8 @@ void infer_gradients(InferContext& c) {
   const Product p = product_of(c);
   AB_CHECK(compatible(p.out(), c.in("Out@GRAD").shape), ShapeMismatch, "{}: X is {}, Y is {}, but Out@GRAD is {}",
            c.op().type, c.in("X").shape.str(), c.in("Y").shape.str(), c.in("Out@GRAD").shape.str());
-  if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "X");
-  if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Y");
+  grad_as(c, "X@GRAD", "X");
+  grad_as(c, "Y@GRAD", "Y");
 }
 
 // Gradient of one operand: a product of two others for each matrix of the batch, added up when the operand is shared.

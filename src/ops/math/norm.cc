@@ -47,7 +47,7 @@ AB_OP(norm)
     .required_attr("axis", AttrType::kInt, "axis; negative: from the end")
     .attr<float>("epsilon", 1e-10f, "keeps the norm of zeros above 0")
     .infer([](InferContext& c) {
-      c.same_as("Out", "X");
+      c.same_shape("Out", "X");
       c.set_out("Norm", norm_shape(c), c.in("X").dtype);
     })
     .grad([](GradContext& g) {
@@ -85,7 +85,7 @@ AB_OP(norm_grad)
       check_same_shape(c, "X", "Out@GRAD");
       AB_CHECK(compatible(norm_shape(c), c.in("Norm").shape), ShapeMismatch, "norm_grad: Norm is {}, X is {}",
                c.in("Norm").shape.str(), c.in("X").shape.str());
-      c.same_as("X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X");
     })
     .no_grad(kNoSecondOrder)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

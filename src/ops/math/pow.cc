@@ -1,22 +1,37 @@
 // Out = X to the power of one number.
 #include <cmath>
+#include <type_traits>
 
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/whole.h"
 
 namespace anabranch {
 namespace {
+
+// A whole power of an integer, modulo its range.
+template <class T> T whole_power(T base, T exponent) {
+  using U = std::make_unsigned_t<T>;
+  U power = 1;
+  for (auto square = static_cast<U>(base); exponent > 0; exponent >>= 1, square *= square) {
+    if (exponent & 1) power *= square;
+  }
+  return static_cast<T>(power);
+}
 
 // The exponent: the attribute, or the tensor that takes its place.
 template <class T> struct Factor {
   In tensor;
   T fixed;
-  explicit Factor(const KernelArgs& op)
-      : tensor(op.in("FactorTensor")), fixed(static_cast<T>(op.attr<float>("factor"))) {}
+  explicit Factor(const KernelArgs& op) : tensor(op.in("FactorTensor")), fixed(of(op.attr<float>("factor"))) {}
   T get(const KernelContext& c) const {
     if (!tensor) return fixed;
     AB_CHECK(c[tensor].numel() == 1, ShapeMismatch, "pow: FactorTensor is {}, expected [1]", c[tensor].shape().str());
     return *c[tensor].data<T>();
+  }
+  static T of(float factor) {
+    if constexpr (std::is_integral_v<T>) return whole<T>(factor);
+    return static_cast<T>(factor);
   }
 };
 
@@ -24,7 +39,7 @@ template <class T> struct Factor {
 
 AB_OP(pow)
     .doc("Out = X to the power factor, elementwise.")
-    .in("X", "[...] float")
+    .in("X", "[...] numbers; of integers the factor is cut to an integer and at least 0")
     .in_optional("FactorTensor", "[1] as X: takes the place of factor")
     .out("Out", "[...] as X")
     .may_share("X", "Out")
@@ -38,11 +53,19 @@ AB_OP(pow)
           .out("X@GRAD", g.din("X"));
     })
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), out = op.out("Out"), factor = Factor<T>(op)](KernelContext& c) {
         const T p = factor.get(c);
-        map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(), [p](T v) { return std::pow(v, p); });
+        const auto raised = [&](auto fn) {
+          map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(), fn);
+        };
+        if constexpr (std::is_integral_v<T>) {
+          AB_CHECK(p >= 0, InvalidArgument, "pow: factor must be at least 0 for integers, got {}", p);
+          raised([p](T v) { return whole_power(v, p); });
+        } else {
+          raised([p](T v) { return std::pow(v, p); });
+        }
       };
     });
 
@@ -56,7 +79,7 @@ AB_OP(pow_grad)
     .attr<float>("factor", 1.0f, "the exponent")
     .infer([](InferContext& c) {
       check_same_shape(c, "X", "Out@GRAD");
-      c.same_as("X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X", "Out@GRAD");
     })
     .no_grad(kNoSecondOrder)
     .dtype_of_input("X")

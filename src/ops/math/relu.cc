@@ -56,7 +56,7 @@ AB_OP(relu_grad)
     .infer([](InferContext& c) {
       AB_CHECK(compatible(c.in("Out").shape, c.in("Out@GRAD").shape), ShapeMismatch,
                "relu_grad: Out is {}, Out@GRAD is {}", c.in("Out").shape.str(), c.in("Out@GRAD").shape.str());
-      c.same_as("X@GRAD", "Out");
+      c.same_as("X@GRAD", "Out@GRAD");
     })
     .no_grad("gradients of second order are not offered")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

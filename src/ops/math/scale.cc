@@ -43,6 +43,7 @@ TileLoop scale_tile(const KernelArgs& op, const std::string&) {
 AB_OP(scale)
     .doc("Out = scale X + bias, or scale (X + bias), elementwise; of sparse rows, of the rows there are.")
     .in("X", "[...] numbers, or sparse rows")
+    .takes("X", Holds::kTensorOrRows)
     .in_optional("ScaleTensor", "[1] as X: takes the place of scale")
     .out("Out", "[...] as X")
     .may_share("X", "Out")

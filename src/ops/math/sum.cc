@@ -140,6 +140,7 @@ template <class T> void sum_values(const KernelContext& c, In xs, Out out, Selec
 AB_OP(sum)
     .doc("Out = X[0] + X[1] + ...; of sparse rows alone the rows of all, else a tensor.")
     .in_list("X", "tensors or sparse rows of one shape")
+    .takes("X", Holds::kTensorOrRows)
     .out("Out", "as X")
     .may_share("X", "Out")
     .attr<bool>("use_mkldnn", false, "accepted, without effect")

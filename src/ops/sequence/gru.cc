@@ -282,7 +282,7 @@ OpDef& gru_attrs(OpDef& def) {
                                          check_same(c, "BatchGate", "Input");
                                          for (const char* slot : {"BatchResetHiddenPrev", "BatchHidden", "Hidden"}) {
                                            check_same_dtype(c, slot, "Input");
-                                           check_numel(c, slot, rows_of(c.in("Input").shape[0], d));
+                                           check_shape(c, slot, Shape{c.in("Input").shape[0], d});
                                          }
                                          check_same(c, "Hidden@GRAD", "Hidden");
                                          for (const char* slot : {"Input", "H0", "Weight", "Bias"})

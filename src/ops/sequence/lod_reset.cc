@@ -95,7 +95,7 @@ AB_OP(lod_reset_grad)
     .out("X@GRAD", "as X")
     .infer([](InferContext& c) {
       check_same(c, "X", "Out@GRAD");
-      grad_as(c, "X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X", "X");
     })
     .no_grad(kOnce)
     .cpu_any([](const KernelArgs& op) -> Kernel {

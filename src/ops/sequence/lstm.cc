@@ -83,19 +83,15 @@ void infer_backward(InferContext& c) {
   check_first(c, "C0", result.c_str(), dims.d);
   const auto check_rows = [&](const std::string& slot, int64_t width) {
     if (!c.has_in(slot)) return;
-    check_tensor(c, slot);
     check_same_dtype(c, slot, "Weight");
-    check_numel(c, slot, rows_of(rows, width));
+    check_shape(c, slot, Shape{rows, width});
   };
   check_rows(result, dims.p);
   check_rows(result + "@GRAD", dims.p);
   check_rows("BatchGate", dims.d == kUnknown ? kUnknown : 4 * dims.d);
   for (const char* slot : {"Cell", "Cell@GRAD", "BatchCellPreAct"}) check_rows(slot, dims.d);
   if (projected) check_rows("BatchHidden", dims.d);
-  if (c.has_out("Input@GRAD")) {
-    c.set_out("Input@GRAD", c.in("BatchGate").shape, c.in("BatchGate").dtype);
-    c.share_lod("Input@GRAD", result);
-  }
+  grad_as(c, "Input@GRAD", "BatchGate");
   for (const char* slot : {"H0", "C0", "Weight", "Bias"}) grad_as(c, std::string(slot) + "@GRAD", slot);
   if (projected) grad_as(c, "ProjWeight@GRAD", "ProjWeight");
 }

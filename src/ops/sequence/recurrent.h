@@ -96,11 +96,6 @@ template <class T> T* sized(const std::shared_ptr<Tensor>& t, int64_t rows, int6
   return t->mutable_data<T>();
 }
 
-// rows * width, where both are known.
-inline int64_t rows_of(int64_t rows, int64_t width) {
-  return rows == kUnknown || width == kUnknown ? kUnknown : rows * width;
-}
-
 // The initial state: one row for each sequence.
 void check_first(const InferContext& c, const char* slot, const char* input, int64_t width);
 

@@ -153,7 +153,7 @@ AB_OP(sequence_conv_grad)
       AB_CHECK(compatible(wanted, c.in("Out@GRAD").shape), ShapeMismatch,
                "sequence_conv_grad: Out@GRAD is {}, expected {}", c.in("Out@GRAD").shape.str(), wanted.str());
       check_same_dtype(c, "X", "Out@GRAD");
-      grad_as(c, "X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X", "X");
       grad_as(c, "Filter@GRAD", "Filter");
     })
     .no_grad(kOnce)

@@ -118,12 +118,13 @@ template <class T, bool kAs> Kernel backward(const KernelArgs& args) {
 }
 
 template <bool kAs> void infer_grad(InferContext& c) {
+  check_rank(c, "X", 2, kMaxRank);
   check_same_dtype(c, "X", "Out@GRAD");
   if (c.runtime()) {
     const LoD& y = lod_of(c, "Y");
     static const LoD none;
     const Plan plan = kAs ? plan_expand_as(c.op(), c.in("X").shape, y)
-                          : plan_expand(c.op(), c.in("X").shape, c.in("X").lod ? *c.in("X").lod : none, y);
+                          : plan_expand(c.op(), c.in("X").shape, c.in("X").lod ? lod_of(c, "X") : none, y);
     int64_t rows = 0;
     for (int64_t i = 0; i < count(*plan.times); ++i) rows += plan.repeats(i) * plan.length(i);
     Shape wanted = c.in("X").shape;
@@ -131,7 +132,7 @@ template <bool kAs> void infer_grad(InferContext& c) {
     AB_CHECK(wanted == c.in("Out@GRAD").shape, ShapeMismatch, "{}: Out@GRAD is {}, expected {}", op_name(c),
              c.in("Out@GRAD").shape.str(), wanted.str());
   }
-  grad_as(c, "X@GRAD", "X");
+  grad_as(c, "X@GRAD", "X", "X");
 }
 
 void differentiate(GradContext& g) {

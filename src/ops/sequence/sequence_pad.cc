@@ -111,7 +111,7 @@ AB_OP(sequence_pad_grad)
         AB_CHECK(wanted == c.in("Out@GRAD").shape, ShapeMismatch, "sequence_pad_grad: Out@GRAD is {}, expected {}",
                  c.in("Out@GRAD").shape.str(), wanted.str());
       }
-      grad_as(c, "X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X", "X");
     })
     .no_grad(kOnce)
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -202,7 +202,7 @@ AB_OP(sequence_unpad_grad)
                  ShapeMismatch, "sequence_unpad_grad: Out@GRAD {} does not fit X {}", c.in("Out@GRAD").shape.str(),
                  x.str());
       }
-      grad_as(c, "X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X", "X");
     })
     .no_grad(kOnce)
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -48,7 +48,7 @@ void infer_grad(InferContext& c) {
     AB_CHECK(wanted == c.in("Out@GRAD").shape, ShapeMismatch, "sequence_pool_grad: Out@GRAD is {}, expected {}",
              c.in("Out@GRAD").shape.str(), wanted.str());
   }
-  grad_as(c, "X@GRAD", "X");
+  grad_as(c, "X@GRAD", "X", "X");
 }
 
 // By what the sum of a sequence is divided.

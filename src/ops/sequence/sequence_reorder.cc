@@ -248,7 +248,7 @@ AB_OP(sequence_slice_grad)
         AB_CHECK(wanted == c.in("Out@GRAD").shape && c.in("Out@GRAD").dtype == c.in("X").dtype, ShapeMismatch,
                  "sequence_slice_grad: Out@GRAD is {}, expected {}", c.in("Out@GRAD").shape.str(), wanted.str());
       }
-      grad_as(c, "X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X", "X");
     })
     .no_grad(kOnce)
     .cpu_any([](const KernelArgs& op) -> Kernel {

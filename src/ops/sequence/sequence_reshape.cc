@@ -62,7 +62,7 @@ AB_OP(sequence_reshape_grad)
     .infer([](InferContext& c) {
       check_same_dtype(c, "Out@GRAD", "X");
       check_numel(c, "Out@GRAD", c.in("X").shape.numel());
-      grad_as(c, "X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X", "X");
     })
     .no_grad(kOnce)
     .cpu_any([](const KernelArgs& op) -> Kernel {

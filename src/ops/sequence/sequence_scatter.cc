@@ -49,7 +49,7 @@ AB_OP(sequence_scatter)
         check_sequences(c, c.in("X").shape[0]);
         check_numel(c, "Updates", c.in("Ids").shape.numel());
       }
-      c.same_as("Out", "X");
+      c.same_shape("Out", "X");
     })
     .grad([](GradContext& g) {
       g.op("sequence_scatter_grad")

@@ -58,7 +58,7 @@ AB_OP(sequence_softmax_grad)
       if (c.runtime()) lod_of(c, "X");
       check_same(c, "X", "Out");
       check_same(c, "X", "Out@GRAD");
-      grad_as(c, "X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X", "X");
     })
     .no_grad(kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -39,7 +39,10 @@ void check_counts(const InferContext& c) {
   check_same_dtype(c, "CVM", "X");
   if (!c.runtime()) return;
   const Meta& x = c.in("X");
-  const int64_t samples = x.lod && !x.lod->empty() ? static_cast<int64_t>(x.lod->back().size()) - 1 : x.shape[0];
+  const bool grouped = x.lod && !x.lod->empty();
+  AB_CHECK(!grouped || x.lod->back().back() == x.shape[0], InvalidArgument, "{}: the sequences of X end at row {}, it is {}",
+           op_name(c), x.lod->back().back(), x.shape.str());
+  const int64_t samples = grouped ? static_cast<int64_t>(x.lod->back().size()) - 1 : x.shape[0];
   AB_CHECK(counts[0] == samples, ShapeMismatch, "{}: CVM has {} rows for {} samples of X {}", op_name(c), counts[0],
            samples, x.shape.str());
 }
@@ -91,7 +94,7 @@ AB_OP(cvm_grad)
       AB_CHECK(compatible(y, c.in("Y@GRAD").shape), ShapeMismatch, "cvm_grad: Y@GRAD is {}, expected {}",
                c.in("Y@GRAD").shape.str(), y.str());
       check_same_dtype(c, "Y@GRAD", "X");
-      grad_as(c, "X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X", "X");
     })
     .no_grad(kNoSecondOrder)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

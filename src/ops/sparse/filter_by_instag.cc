@@ -157,7 +157,7 @@ OpDef& filter_attrs(OpDef& def) {
                    ShapeMismatch, "filter_by_instag_grad: IndexMap is {}, expected [samples, 3] of int64", map.str());
           AB_CHECK(dout.rank() == ins.rank() && compatible(dout.slice(1, dout.rank()), ins.slice(1, ins.rank())),
                    ShapeMismatch, "filter_by_instag_grad: Ins is {}, Out@GRAD is {}", ins.str(), dout.str());
-          grad_as(c, "Ins@GRAD", "Ins");
+          grad_as(c, "Ins@GRAD", "Ins", "Ins");
         })
         .no_grad(kNoSecondOrder)
         .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -33,6 +33,8 @@ void check_look_up(const InferContext& c) {
   if (!c.runtime()) return;
   AB_CHECK(ids.lod && !ids.lod->empty(), InvalidArgument, "{}: Ids has no sequences; feed it as a LoDTensor",
            op_name(c));
+  AB_CHECK(ids.lod->back().back() == ids.shape[0], InvalidArgument, "{}: the sequences of Ids end at row {}, it is {}",
+           op_name(c), ids.lod->back().back(), ids.shape.str());
 }
 
 int64_t sequences(const InferContext& c) {

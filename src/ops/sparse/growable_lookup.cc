@@ -99,6 +99,7 @@ OpDef& declare_attrs(OpDef& def) {
             "Out[i, :] = the row of key Ids[i], any 64-bit number. In training a key without a row is noted and may "
             "get one; a key without a row reads as zeros.")
         .in("W", "the table")
+        .takes("W", Holds::kAnything)
         .in("Ids", "[...] int64, or [..., 1] with last_is_one")
         .out("Out", "[..., width]; carries the sequences of Ids")
         .attr<bool>("is_test", false, "keys leave no trace and get no row")
@@ -159,6 +160,7 @@ void take_rows(const int64_t* keys, int64_t n, const int64_t* padding, const flo
     declare_attrs(declare_op("lookup_growable_grad", __FILE__))
         .doc("Gradient of a growable table: a row of Out@GRAD for every key, as SELECTED_ROWS of unknown height.")
         .in("W", "the table, for its name")
+        .takes("W", Holds::kAnything)
         .in("Ids", "as in the forward op")
         .in("Out@GRAD", "as Out")
         .out("W@GRAD", "sparse rows")

@@ -1,5 +1,6 @@
 // Copies, and constants that are written into the program.
 #include <cstring>
+#include <memory>
 
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
@@ -30,6 +31,7 @@ template <class T, class Attr> Kernel constant(const KernelArgs& op, const char*
 AB_OP(assign)
     .doc("Out = a copy of X.")
     .in_optional("X", "a tensor, sparse rows or an array of tensors")
+    .takes("X", Holds::kAnything)
     .out("Out", "as X")
     .may_share("X", "Out")
     .infer([](InferContext& c) {
@@ -74,18 +76,24 @@ AB_OP(assign_value)
 AB_OP(merge_selected_rows)
     .doc("Out = the rows of X, one for each id, in ascending order; values of equal ids are added up.")
     .in("X", "sparse rows")
+    .takes("X", Holds::kTensorOrRows)
     .out("Out", "sparse rows")
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("used on gradients")
     .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        merge_rows(c.value(x).rows(), &c.value(out).as<SelectedRows>());
+      return [x = op.in("X"), out = op.out("Out"), merged = std::make_shared<SelectedRows>()](KernelContext& c) {
+        const SelectedRows& from = c.value(x).rows();
+        auto& to = c.value(out).as<SelectedRows>();
+        if (&from != &to) return merge_rows(from, &to);
+        merge_rows(from, merged.get());
+        std::swap(to, *merged);
       };
     });
 
 AB_OP(get_tensor_from_selected_rows)
     .doc("Out = the values of the rows of X, as a tensor.")
     .in("X", "sparse rows")
+    .takes("X", Holds::kTensorOrRows)
     .out("Out", "[number of rows, ...]")
     .effects(kDynamic)
     .infer([](InferContext& c) {

@@ -64,35 +64,74 @@ int axis_in(const KernelContext& c, In tensor, int32_t attr, int rank) {
   return normal_axis(tensor ? integers_of(c[tensor], "AxisTensor").at(0) : attr, rank, "axis");
 }
 
-void infer_concat(InferContext& c) {
-  const int n = c.n_in("X");
-  AB_CHECK(n > 0, InvalidArgument, "concat: X is empty");
-  const Meta& first = c.in("X");
-  if (c.has_in("AxisTensor") && !c.in("AxisTensor").value) {
-    return c.set_out("Out", Shape(std::vector<int64_t>(static_cast<size_t>(first.shape.rank()), kUnknown)),
-                     first.dtype);
+// Along axis 0 the sequences of all inputs follow each other, where all have some.
+LoDRef joined_lod(const InferContext& c) {
+  LoD lod;
+  for (int i = 0; i < c.n_in("X"); ++i) {
+    const LoDRef& part = c.in("X", i).lod;
+    if (!part || part->empty()) return nullptr;
+    AB_CHECK(i == 0 || part->size() == lod.size(), InvalidArgument,
+             "{}: all X must have as many levels of sequences as X[0], {}, got {} in X[{}]", op_name(c), lod.size(),
+             part->size(), i);
+    i == 0 ? void(lod = *part) : append_lod(&lod, *part);
   }
-  const int axis = normal_axis(axis_of(c, "axis"), first.shape.rank(), "axis");
+  return std::make_shared<const LoD>(std::move(lod));
+}
+
+// The shape that the inputs have together, for the axis is known.
+Shape joined_shape(const InferContext& c, int axis) {
+  const Meta& first = c.in("X");
   Shape out = first.shape;
-  for (int i = 1; i < n; ++i) {
+  for (int i = 1; i < c.n_in("X"); ++i) {
     const Meta& x = c.in("X", i);
-    AB_CHECK(x.shape.rank() == out.rank(), ShapeMismatch, "concat: X[0] is {}, X[{}] is {}", first.shape.str(), i,
-             x.shape.str());
-    AB_CHECK(x.dtype == first.dtype, InvalidArgument, "concat: X[0] is of {}, X[{}] is of {}", dtype_name(first.dtype),
-             i, dtype_name(x.dtype));
+    AB_CHECK(x.shape.rank() == out.rank(), ShapeMismatch, "{}: X[0] is {}, X[{}] is {}", op_name(c), first.shape.str(),
+             i, x.shape.str());
+    AB_CHECK(x.dtype == first.dtype, InvalidArgument, "{}: X[0] is of {}, X[{}] is of {}", op_name(c),
+             dtype_name(first.dtype), i, dtype_name(x.dtype));
     for (int a = 0; a < out.rank(); ++a) {
       const int64_t e = x.shape[a];
       if (a == axis) {
         out.set(a, out[a] < 0 || e < 0 ? kUnknown : out[a] + e);
       } else {
-        AB_CHECK(out[a] == e || out[a] < 0 || e < 0, ShapeMismatch,
-                 "concat: X[0] is {}, X[{}] is {}, they differ at axis {}", first.shape.str(), i, x.shape.str(), a);
+        AB_CHECK(out[a] == e || out[a] < 0 || e < 0, ShapeMismatch, "{}: X[0] is {}, X[{}] is {}, they differ at axis {}",
+                 op_name(c), first.shape.str(), i, x.shape.str(), a);
         if (out[a] < 0) out.set(a, e);
       }
     }
   }
-  c.set_out("Out", out, first.dtype);
-  if (axis != 0) c.share_lod("Out", "X");
+  return out;
+}
+
+bool open_axis(const InferContext& c) { return c.has_in("AxisTensor") && !c.in("AxisTensor").value; }
+
+void infer_concat(InferContext& c) {
+  AB_CHECK(c.n_in("X") > 0, InvalidArgument, "concat: X is empty");
+  const Meta& first = c.in("X");
+  if (open_axis(c)) {
+    return c.set_out("Out", Shape(std::vector<int64_t>(static_cast<size_t>(first.shape.rank()), kUnknown)),
+                     first.dtype);
+  }
+  const int axis = normal_axis(axis_of(c, "axis"), first.shape.rank(), "axis");
+  c.set_out("Out", joined_shape(c, axis), first.dtype);
+  c.share_lod("Out", "X");
+  if (axis == 0 && c.runtime()) c.out("Out").lod = joined_lod(c);
+}
+
+void infer_concat_grad(InferContext& c) {
+  const int n = c.n_in("X");
+  AB_CHECK(n > 0 && n == c.n_out("X@GRAD"), InvalidArgument, "concat_grad: {} inputs, {} gradients", n,
+           c.n_out("X@GRAD"));
+  const Meta& dout = c.in("Out@GRAD");
+  for (int i = 0; i < n; ++i) {
+    const Meta& x = c.in("X", i);
+    c.set_out("X@GRAD", x.shape, dout.dtype, i);
+    c.out("X@GRAD", i).lod = x.lod;
+    c.out("X@GRAD", i).lod_level = x.lod_level;
+  }
+  if (open_axis(c)) return;
+  const Shape want = joined_shape(c, normal_axis(axis_of(c, "axis"), c.in("X").shape.rank(), "axis"));
+  AB_CHECK(compatible(want, dout.shape), ShapeMismatch, "concat_grad: Out@GRAD must be {}, got {}", want.str(),
+           dout.shape.str());
 }
 
 OpDef& concat_attrs(OpDef& def) {
@@ -135,7 +174,7 @@ std::vector<int64_t> sections_of(const InferContext& c, int64_t whole) {
 void infer_split(InferContext& c) {
   const Meta& x = c.in("X");
   AB_CHECK(c.n_out("Out") > 0, InvalidArgument, "split: there are no outputs");
-  const bool open = c.has_in("AxisTensor") && !c.in("AxisTensor").value;
+  const bool open = open_axis(c);
   const int axis = normal_axis(axis_of(c, "axis"), x.shape.rank(), "axis");
   const auto parts = sections_of(c, open ? kUnknown : x.shape[axis]);
   for (int i = 0; i < c.n_out("Out"); ++i) {
@@ -151,7 +190,7 @@ int64_t piece_width(const Tensor& piece, int axis) { return piece.shape().numel(
 // An axis among those of the result of stacking.
 int new_axis(const ir::Op& op, int rank) { return normal_axis(op.attr<int32_t>("axis"), rank + 1, "axis"); }
 
-void infer_stack(InferContext& c, const char* from, const char* to) {
+void infer_stacked(InferContext& c, const char* from, const char* to) {
   const Meta& first = c.in(from);
   for (int i = 1; i < c.n_in(from); ++i) {
     AB_CHECK(compatible(first.shape, c.in(from, i).shape), ShapeMismatch, "{}: {}[0] is {}, {}[{}] is {}", c.op().type,
@@ -164,6 +203,11 @@ void infer_stack(InferContext& c, const char* from, const char* to) {
   out.push_back(c.n_in(from));
   for (int i = axis; i < first.shape.rank(); ++i) out.push_back(first.shape[i]);
   c.set_out(to, out, first.dtype);
+}
+
+void infer_stack(InferContext& c) {
+  infer_stacked(c, "X", "Y");
+  share_fitting_lod(c, "Y", "X");
 }
 
 void infer_unstack(InferContext& c, const char* from, const char* to) {
@@ -224,20 +268,8 @@ AB_OP(concat_grad)
     .in_optional("AxisTensor", "as of concat")
     .in("Out@GRAD", "as Out")
     .out_list("X@GRAD", "as X")
-    .infer([](InferContext& c) {
-      AB_CHECK(c.n_in("X") == c.n_out("X@GRAD"), InvalidArgument, "concat_grad: {} inputs, {} gradients", c.n_in("X"),
-               c.n_out("X@GRAD"));
-      int64_t n = 0;
-      for (int i = 0; i < c.n_in("X"); ++i) {
-        const Meta& x = c.in("X", i);
-        const int64_t k = x.shape.numel();
-        n = n < 0 || k < 0 ? kUnknown : n + k;
-        c.set_out("X@GRAD", x.shape, c.in("Out@GRAD").dtype, i);
-        c.out("X@GRAD", i).lod = x.lod;
-        c.out("X@GRAD", i).lod_level = x.lod_level;
-      }
-      check_numel(c, "Out@GRAD", n);
-    })
+    .shape_from("AxisTensor")
+    .infer(infer_concat_grad)
     .no_grad(kNoSecondOrder)
     .dtype_of_input("Out@GRAD")
     .cpu_any([](const KernelArgs& op) -> Kernel {
@@ -287,7 +319,7 @@ AB_OP(stack)
     .doc("Y = the tensors X put together along a new axis.")
     .in_list("X", "tensors of one shape")
     .out("Y", "[..., number of tensors, ...]")
-    .infer([](InferContext& c) { infer_stack(c, "X", "Y"); })
+    .infer(infer_stack)
     .grad([](GradContext& g) { g.op("stack_grad").in("Y@GRAD", g.dout("Y")).out("X@GRAD", g.din("X")); })
     .cpu_any([](const KernelArgs& op) { return stack_kernel(op, "X", "Y"); });
 
@@ -311,7 +343,7 @@ AB_OP(unstack_grad)
     .doc("X@GRAD = the tensors Y@GRAD put together along the axis.")
     .in_list("Y@GRAD", "as Y")
     .out("X@GRAD", "as X")
-    .infer([](InferContext& c) { infer_stack(c, "Y@GRAD", "X@GRAD"); })
+    .infer([](InferContext& c) { infer_stacked(c, "Y@GRAD", "X@GRAD"); })
     .no_grad(kNoSecondOrder)
     .cpu_any([](const KernelArgs& op) { return stack_kernel(op, "Y@GRAD", "X@GRAD"); });
 

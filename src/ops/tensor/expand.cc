@@ -56,7 +56,7 @@ Kernel untile_kernel(auto tag, const KernelArgs& op) {
 
 void infer_untile(InferContext& c) {
   check_tiles(c.in("X").shape, c.in("Out@GRAD").shape, c.op().type);
-  c.same_as("X@GRAD", "X");
+  grad_as(c, "X@GRAD", "X");
 }
 
 OpDef& expand_arguments(OpDef& def) {
@@ -325,6 +325,7 @@ AB_OP(pad2d)
       Shape out = padded(x, pad.border(p.values, x));
       for (int k = 0; k < 2 && !p.known; ++k) out.set(static_cast<int>(pad.rows_axis()) + k, kUnknown);
       c.set_out("Out", out, c.in("X").dtype);
+      c.share_lod("Out", "X");
     })
     .grad([](GradContext& g) {
       g.op("pad2d_grad")
@@ -365,7 +366,7 @@ AB_OP(pad2d_grad)
       const Shape want = padded(x, pad.border(p.values, x));
       AB_CHECK(!p.known || compatible(want, c.in("Out@GRAD").shape), ShapeMismatch,
                "pad2d_grad: Out@GRAD is {}, expected {}", c.in("Out@GRAD").shape.str(), want.str());
-      c.same_as("X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X");
     })
     .no_grad(kNoSecondOrder)
     .dtype_of_input("Out@GRAD")

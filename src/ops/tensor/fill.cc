@@ -5,6 +5,7 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/shape_args.h"
+#include "ops/kernels/whole.h"
 
 namespace anabranch {
 namespace {
@@ -14,13 +15,13 @@ struct Number {
   double real = 0;
   int64_t integer = 0;
 
-  Number(float value, const std::string& text) : real(static_cast<double>(value)), integer(to_integer(real)) {
+  Number(float value, const std::string& text) : real(static_cast<double>(value)), integer(whole<int64_t>(real)) {
     if (text.empty()) return;
     char* end = nullptr;
     real = std::strtod(text.c_str(), &end);
     AB_CHECK(end != text.c_str() && *end == '\0', InvalidArgument, "str_value \"{}\" is no number", text);
     integer = std::strtoll(text.c_str(), &end, 10);
-    if (*end != '\0') integer = to_integer(real);
+    if (*end != '\0') integer = whole<int64_t>(real);
   }
   template <class T> T as() const {
     if constexpr (std::is_same_v<T, bool>)
@@ -29,9 +30,6 @@ struct Number {
       return static_cast<T>(integer);
     else
       return static_cast<T>(real);
-  }
-  static int64_t to_integer(double v) {
-    return v >= -9.2e18 && v <= 9.2e18 ? static_cast<int64_t>(v) : std::numeric_limits<int64_t>::min();
   }
 };
 
@@ -138,6 +136,7 @@ AB_OP(fill_any_like)
 AB_OP(fill_zeros_like)
     .doc("Out = zeros of X's shape and type.")
     .in("X", "[...] any")
+    .takes("X", Holds::kTensorOrRows)
     .out("Out", "[...] as X")
     .infer([](InferContext& c) {
       c.same_as("Out", "X");

@@ -181,7 +181,10 @@ AB_OP(gather_nd)
     .in("X", "[...] any")
     .in("Index", "[..., depth] int32 or int64")
     .out("Out", "[Index's other axes, X's axes from depth on]")
-    .infer([](InferContext& c) { c.set_out("Out", gather_nd_shape(c), c.in("X").dtype); })
+    .infer([](InferContext& c) {
+      c.set_out("Out", gather_nd_shape(c), c.in("X").dtype);
+      share_fitting_lod(c, "Out", "X");
+    })
     .grad([](GradContext& g) {
       g.op("gather_nd_grad")
           .in("X", g.in("X"))
@@ -234,7 +237,7 @@ AB_OP(scatter)
       const Shape want = with_rows(c.in("X").shape, index_count(c, "Ids"), "scatter");
       AB_CHECK(compatible(want, c.in("Updates").shape), ShapeMismatch, "scatter: Updates is {}, expected {}",
                c.in("Updates").shape.str(), want.str());
-      c.same_as("Out", "X");
+      c.same_shape("Out", "X");
     })
     .grad([](GradContext& g) {
       g.op("scatter_grad")
@@ -277,8 +280,9 @@ AB_OP(scatter_grad)
       const Shape want = with_rows(c.in("Out@GRAD").shape, index_count(c, "Ids"), "scatter_grad");
       AB_CHECK(compatible(want, c.in("Updates").shape), ShapeMismatch, "scatter_grad: Updates is {}, expected {}",
                c.in("Updates").shape.str(), want.str());
-      if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "Out@GRAD");
-      if (c.has_out("Updates@GRAD")) c.same_as("Updates@GRAD", "Updates");
+      check_same_dtype(c, "Updates", "Out@GRAD");
+      grad_as(c, "X@GRAD", "Out@GRAD");
+      grad_as(c, "Updates@GRAD", "Updates");
     })
     .no_grad(kNoSecondOrder)
     .dtype_of_input("Out@GRAD")
@@ -335,8 +339,8 @@ AB_OP(scatter_nd_add_grad)
     .out_optional("Updates@GRAD", "as Updates")
     .infer([](InferContext& c) {
       check_updates(c, "Out@GRAD");
-      if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "Out@GRAD");
-      if (c.has_out("Updates@GRAD")) c.same_as("Updates@GRAD", "Updates");
+      grad_as(c, "X@GRAD", "Out@GRAD");
+      grad_as(c, "Updates@GRAD", "Updates");
     })
     .no_grad(kNoSecondOrder)
     .dtype_of_input("Out@GRAD")

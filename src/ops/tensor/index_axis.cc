@@ -106,7 +106,10 @@ OpDef& declare_pick(const char* type, const char* grad, bool own) {
                    .out("Out", own ? "[N, K]" : "as X, with K on the axis");
   if (!own) def.attr<int32_t>("dim", 0, "the axis; from the last one where negative");
   return def
-      .infer([own](InferContext& c) { c.set_out("Out", own ? sampled_shape(c) : selected_shape(c), c.in("X").dtype); })
+      .infer([own](InferContext& c) {
+        c.set_out("Out", own ? sampled_shape(c) : selected_shape(c), c.in("X").dtype);
+        share_fitting_lod(c, "Out", own ? "Index" : "X");
+      })
       .grad([grad](GradContext& g) {
         g.op(grad)
             .in("X", g.in("X"))

@@ -109,6 +109,7 @@ void declare_one_hot(const char* type, const char* doc, bool last_is_one) {
 AB_OP(shape)
     .doc("Out = the extents of Input.")
     .in("Input", "[...] any")
+    .takes("Input", Holds::kTensorOrRows)
     .out("Out", "[rank] int32")
     .infer([](InferContext& c) { c.set_out("Out", Shape{c.in("Input").shape.rank()}, DType::kInt32); })
     .no_grad(kNotDifferentiable)

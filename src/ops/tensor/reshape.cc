@@ -14,6 +14,7 @@ struct Row {
   const char *type, *doc;
   Shape (*shape)(const InferContext& c, const Shape& x);
   OpDef& (*arguments)(OpDef& def);
+  const char* grad_lod;  // the input whose sequences the gradient of the first form carries
 };
 
 // One extent may be -1: what is left; 0 keeps that of X.
@@ -121,10 +122,10 @@ OpDef& flatten_arguments(OpDef& def) {
 }
 
 constexpr Row kRows[] = {
-    {"reshape", "Out = X with another shape.", reshape_shape, reshape_arguments},
-    {"squeeze", "Out = X without axes of extent 1.", squeeze_shape, squeeze_arguments},
-    {"unsqueeze", "Out = X with more axes of extent 1.", unsqueeze_shape, unsqueeze_arguments},
-    {"flatten", "Out = X as a matrix.", flatten_shape, flatten_arguments},
+    {"reshape", "Out = X with another shape.", reshape_shape, reshape_arguments, ""},
+    {"squeeze", "Out = X without axes of extent 1.", squeeze_shape, squeeze_arguments, "X"},
+    {"unsqueeze", "Out = X with more axes of extent 1.", unsqueeze_shape, unsqueeze_arguments, "X"},
+    {"flatten", "Out = X as a matrix.", flatten_shape, flatten_arguments, "X"},
 };
 
 Kernel copy_kernel(const KernelArgs& op, const char* from, const char* to) {
@@ -160,9 +161,9 @@ void declare_first(const Row& row) {
   OpDef& back = declare_op(grad.c_str(), __FILE__).doc(std::string("X@GRAD = Out@GRAD in X's shape."));
   back.in("X", "gives the shape").in_optional("Out", "not read").in("Out@GRAD", "as Out");
   row.arguments(back).out("X@GRAD", "as X").may_share("Out@GRAD", "X@GRAD").no_grad(kNoSecondOrder);
-  back.infer([](InferContext& c) {
+  back.infer([lod = row.grad_lod](InferContext& c) {
     check_numel(c, "Out@GRAD", c.in("X").shape.numel());
-    c.same_as("X@GRAD", "X");
+    grad_as(c, "X@GRAD", "X", lod);
     c.out("X@GRAD").dtype = c.in("Out@GRAD").dtype;
   });
   back.cpu_any([](const KernelArgs& op) { return copy_kernel(op, "Out@GRAD", "X@GRAD"); });

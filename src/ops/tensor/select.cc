@@ -150,7 +150,7 @@ void infer_gradient(InferContext& c) {
   check_same_shape(c, "Indices", "Out@GRAD");
   const Shape &x = c.in("X").shape, &out = c.in("Out@GRAD").shape;
   AB_CHECK(x.rank() == out.rank(), ShapeMismatch, "{}: X is {}, Out@GRAD is {}", c.op().type, x.str(), out.str());
-  c.same_as("X@GRAD", "X");
+  grad_as(c, "X@GRAD", "X", c.op().type == "argsort_grad" ? "X" : "");
 }
 
 // axis(op, rank) is the axis along which elements were selected.

@@ -36,6 +36,7 @@ std::vector<int64_t> list_of(const InferContext& c, const char* attr, const char
 
 struct Lists {
   std::vector<int64_t> axes, starts, ends, strides, decreased;
+  std::vector<int64_t> flags;  // while the program is built, of each axis: 1 where all of its numbers are known
   bool known = true;
 };
 
@@ -50,9 +51,10 @@ Ranges ranges_of(const Lists& l, const Shape& x, const std::string& type) {
   }
   for (size_t k = 0; k < l.axes.size(); ++k) {
     const int axis = normal_axis(l.axes[k], x.rank(), "axes");
-    AB_CHECK(l.strides[k] != 0 && l.strides[k] > -(int64_t{1} << 32), InvalidArgument, "{}: stride {} of axis {}", type,
-             l.strides[k], axis);
-    if (!l.known) r.open[axis] = true;
+    if (!l.known && (l.flags.size() != l.axes.size() || l.flags[k] != 1)) r.open[axis] = true;
+    const bool steps = l.strides[k] != 0 && l.strides[k] > -(int64_t{1} << 32);
+    AB_CHECK(steps || (r.open[axis] && !l.known), InvalidArgument, "{}: stride {} of axis {}", type, l.strides[k],
+             axis);
     if (r.open[axis]) {
       r.of[axis].count = kUnknown;
       continue;
@@ -70,6 +72,7 @@ Lists lists_of(const InferContext& c, bool strided) {
   l.strides = strided ? list_of(c, "strides", "StridesTensor", "StridesTensorList", &l.known)
                       : std::vector<int64_t>(l.axes.size(), 1);
   l.decreased = int_attr(c.op(), "decrease_axis");
+  l.flags = int_attr(c.op(), "infer_flags");
   return l;
 }
 
@@ -156,7 +159,7 @@ OpDef& arguments(OpDef& def, bool strided) {
   def.attr<std::vector<int32_t>>("axes", {}, "axes to cut").attr<std::vector<int32_t>>("starts", {}, "first positions");
   def.attr<std::vector<int32_t>>("ends", {}, "positions behind the last ones");
   if (strided) def.attr<std::vector<int32_t>>("strides", {}, "steps, not 0; negative ones go backwards");
-  def.attr<std::vector<int32_t>>("infer_flags", {}, "accepted, without effect");
+  def.attr<std::vector<int32_t>>("infer_flags", {}, "1 for each axis whose numbers the attributes hold, -1 for others");
   return def.attr<std::vector<int32_t>>("decrease_axis", {}, "axes of one element that go away");
 }
 
@@ -193,7 +196,7 @@ void declare(const char* type, const char* doc, bool strided) {
   OpDef& back = declare_op(grad.c_str(), __FILE__).doc("Input@GRAD = Out@GRAD where the part was, else 0.");
   arguments(back.in("Input", "gives the shape").in("Out@GRAD", "as Out"), strided).out("Input@GRAD", "as Input");
   back.infer([](InferContext& c) {
-    c.same_as("Input@GRAD", "Input");
+    grad_as(c, "Input@GRAD", "Input");
     c.out("Input@GRAD").dtype = c.in("Out@GRAD").dtype;
   });
   back.no_grad(kNoSecondOrder).dtype_of_input("Out@GRAD");

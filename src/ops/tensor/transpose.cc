@@ -68,7 +68,6 @@ void declare(const char* type, bool second) {
     const Meta& x = c.in("X");
     const auto order = order_of(c.op(), x.shape.rank());
     c.set_out("Out", permuted(x.shape, order), x.dtype);
-    if (!order.empty() && order[0] == 0) c.share_lod("Out", "X");
     if (!second) return;
     Shape shape = {0};
     for (int64_t extent : x.shape) shape.push_back(extent);
@@ -91,7 +90,7 @@ void declare(const char* type, bool second) {
     const Shape& s = c.in(second ? "XShape" : "X").shape;
     AB_CHECK(!second || s.rank() > 1, ShapeMismatch, "{}: XShape is {}", c.op().type, s.str());
     infer_back(c, second ? s.slice(1, s.rank()) : s);
-    c.share_lod("X@GRAD", second ? "XShape" : "X");
+    if (second) c.share_lod("X@GRAD", "XShape");
   });
   back.cpu_any([](const KernelArgs& op) { return transpose_kernel(op, "Out@GRAD", "X@GRAD", true); });
 }
@@ -107,7 +106,7 @@ AB_OP(reverse)
     .required_attr("axis", AttrType::kInts, "axes to reverse")
     .infer([](InferContext& c) {
       for (int64_t a : int_attr(c.op(), "axis")) normal_axis(a, c.in("X").shape.rank(), "axis");
-      c.same_as("Out", "X");
+      c.same_shape("Out", "X");
     })
     .grad([](GradContext& g) { g.op("reverse").in("X", g.dout("Out")).out("Out", g.din("X")); })
     .cpu_any([](const KernelArgs& op) -> Kernel {

@@ -72,8 +72,8 @@ AB_OP(where_grad)
     .out_optional("Y@GRAD", "as Y")
     .infer([](InferContext& c) {
       check_same_shape(c, "Condition", "Out@GRAD");
-      if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "Out@GRAD");
-      if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Out@GRAD");
+      grad_as(c, "X@GRAD", "Out@GRAD");
+      grad_as(c, "Y@GRAD", "Out@GRAD");
     })
     .no_grad(kNoSecondOrder)
     .dtype_of_input("Out@GRAD")
@@ -188,7 +188,7 @@ AB_OP(label_smooth_grad)
     .out("X@GRAD", "as X")
     .may_share("Out@GRAD", "X@GRAD")
     .attr<float>("epsilon", 0.0f, "0 to 1")
-    .infer([](InferContext& c) { c.same_as("X@GRAD", "Out@GRAD"); })
+    .infer([](InferContext& c) { grad_as(c, "X@GRAD", "Out@GRAD"); })
     .no_grad(kNoSecondOrder)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

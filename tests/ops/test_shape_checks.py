@@ -1,0 +1,157 @@
+"""Inputs that do not belong together are refused before a kernel touches memory: shapes, dtypes, kinds of values."""
+import numpy as np
+import pytest
+
+import anabranch.fluid as fluid
+
+ROWS = fluid.core.VarDesc.VarType.SELECTED_ROWS
+PLACE = fluid.CPUPlace()
+
+
+class Sparse:
+    """Sparse rows with any ids, height and values."""
+
+    def __init__(self, ids, height, values):
+        self.ids, self.height, self.values = ids, height, values
+
+
+class Seq:
+    """A tensor with any offsets."""
+
+    def __init__(self, array, lod):
+        self.array, self.lod = array, lod
+
+
+def ones(*shape, dtype="float32"):
+    return np.ones(shape, dtype)
+
+
+def _put(scope, name, value):
+    if isinstance(value, Sparse):
+        rows = scope.var(name).get_selected_rows()
+        rows.set_rows(value.ids)
+        rows.set_height(value.height)
+        rows.get_tensor().set(value.values, PLACE)
+        return dict(type=ROWS, shape=list(value.values.shape), dtype=str(value.values.dtype))
+    array, lod = (value.array, value.lod) if isinstance(value, Seq) else (value, [])
+    tensor = scope.var(name).get_tensor()
+    tensor.set(array, PLACE)
+    tensor.set_lod(lod)
+    return dict(shape=[-1] * array.ndim, dtype=str(array.dtype), lod_level=len(lod))
+
+
+def run(op, inputs, outputs, attrs=None):
+    """The scope after one op; ``inputs``: {slot: value or list of values}, ``outputs``: {slot: names}."""
+    program, scope = fluid.Program(), fluid.Scope()
+    block = program.global_block()
+    ins = {}
+    for slot, values in inputs.items():
+        for k, value in enumerate(values if isinstance(values, list) else [values]):
+            name = "%s.%d" % (slot, k)
+            block.create_var(name=name, persistable=True, **_put(scope, name, value))
+            ins.setdefault(slot, []).append(name)
+    for name in sum(outputs.values(), []):
+        if not block.has_var(name):
+            block.create_var(name=name, persistable=True)
+    block.append_op(type=op, inputs=ins, outputs=outputs, attrs=attrs or {})
+    fluid.Executor(PLACE).run(program, scope=scope)
+    return scope
+
+
+OFFSETS = [[0, 1, 4]]
+BEYOND = [[0, 1, 9]]
+GRU = {"Input": Seq(ones(4, 9), OFFSETS), "Weight": ones(3, 9), "BatchGate": ones(4, 9), "BatchHidden": ones(4, 3),
+       "BatchResetHiddenPrev": ones(4, 3), "Hidden": Seq(ones(1, 12), [[0, 1]]), "Hidden@GRAD": ones(1, 12)}
+LSTM = {"Weight": ones(3, 12), "Bias": ones(1, 12), "Hidden": Seq(ones(4, 3), OFFSETS), "Cell": ones(4, 3),
+        "BatchGate": ones(8, 6), "BatchCellPreAct": ones(4, 3), "Hidden@GRAD": ones(4, 3)}
+PAIR = {"X": ones(30, 10), "Y": ones(30, 10), "Out": ones(1, 1), "Out@GRAD": ones(30, 10)}
+BOTH = {"X@GRAD": ["gx"], "Y@GRAD": ["gy"]}
+
+REFUSED = {
+    "concat_grad": ({"X": [ones(2, 2000), ones(2000, 2)], "Out@GRAD": ones(4, 2000)}, {"X@GRAD": ["a", "b"]}, {"axis": 1}),
+    "concat_grad of another dtype": ({"X": [ones(2, 2), ones(2, 3, dtype="float64")], "Out@GRAD": ones(2, 5)},
+                                     {"X@GRAD": ["a", "b"]}, {"axis": 1}),
+    "elementwise_div_grad": (PAIR, BOTH, {"axis": -1}),
+    "elementwise_max_grad": (dict(PAIR, **{"Out@GRAD": ones(30, 1)}), BOTH, {"axis": -1}),
+    "scatter_grad": ({"Ids": ones(2, dtype="int64"), "Updates": ones(2, 3, dtype="int8"),
+                      "Out@GRAD": ones(4, 3, dtype="float64")}, {"X@GRAD": ["gx"], "Updates@GRAD": ["gu"]}, {}),
+    "cvm_grad": ({"X": Seq(ones(4, 3), BEYOND), "CVM": ones(2, 2), "Y@GRAD": ones(4, 3)}, {"X@GRAD": ["gx"]}, {}),
+    "sequence_expand_grad": ({"X": Seq(ones(4, 3), BEYOND), "Y": Seq(ones(4, 1), OFFSETS), "Out@GRAD": ones(25, 3)},
+                             {"X@GRAD": ["gx"]}, {}),
+    "fused_embedding_seq_pool": ({"W": ones(5, 3), "Ids": Seq(ones(4, 1, dtype="int64"), BEYOND)}, {"Out": ["o"]}, {}),
+    "gru_grad": (GRU, {"Input@GRAD": ["gx"]}, {}),
+    "lstm_grad": (LSTM, {"Input@GRAD": ["gx"]}, {"use_peepholes": False}),
+}
+
+
+@pytest.mark.parametrize("what", sorted(REFUSED))
+def test_values_that_do_not_fit_each_other_are_refused(what):
+    with pytest.raises(fluid.core.EnforceNotMet) as caught:
+        run(what.split()[0], *REFUSED[what])
+    assert caught.value.kind in ("ShapeMismatch", "InvalidArgument")
+
+
+TABLE = Sparse([0, 1], 1000, ones(2, 3))
+GIVEN = Seq(ones(4, 3), OFFSETS)
+KINDS = {
+    "lod_reset": ({"X": GIVEN, "Y": Sparse([0, 1], 4, np.array([0, 4]))}, {"Out": ["o"]}, {}),
+    "lod_reset_grad": ({"X": TABLE, "Out@GRAD": GIVEN}, {"X@GRAD": ["o"]}, {}),
+    "sequence_reshape_grad": ({"X": TABLE, "Out@GRAD": GIVEN}, {"X@GRAD": ["o"]}, {"new_dim": 3}),
+    "scatter_nd_add_grad": ({"Index": ones(4, 1, dtype="int64"), "Updates": TABLE, "Out@GRAD": GIVEN},
+                            {"X@GRAD": ["gx"], "Updates@GRAD": ["o"]}, {}),
+    "relu": ({"X": TABLE}, {"Out": ["o"]}, {}),
+}
+
+
+@pytest.mark.parametrize("op", sorted(KINDS))
+def test_sparse_rows_are_refused_where_a_tensor_is_meant(op):
+    with pytest.raises(fluid.core.EnforceNotMet, match="must be a LOD_TENSOR, got .* SELECTED_ROWS") as caught:
+        run(op, *KINDS[op])
+    assert caught.value.kind == "InvalidArgument"
+
+
+@pytest.mark.parametrize("op", sorted(KINDS))
+def test_sparse_rows_that_turn_up_at_run_time_are_refused_too(op):
+    """The program says that the variable is a tensor."""
+    inputs, outputs, attrs = KINDS[op]
+    slot, = [s for s, v in inputs.items() if isinstance(v, Sparse)]
+    sparse = inputs[slot]
+    program, scope = fluid.Program(), fluid.Scope()
+    block = program.global_block()
+    for name, value in inputs.items():
+        declared = _put(scope, name, value)
+        if name == slot:
+            declared = dict(shape=[sparse.height, *sparse.values.shape[1:]], dtype=str(sparse.values.dtype))
+        block.create_var(name=name, persistable=True, **declared)
+    for name in sum(outputs.values(), []):
+        block.create_var(name=name)
+    block.append_op(type=op, inputs={s: [s] for s in inputs}, outputs=outputs, attrs=attrs)
+    with pytest.raises(fluid.core.EnforceNotMet, match="must be a LOD_TENSOR, got %s" % slot):
+        fluid.Executor(PLACE).run(program, scope=scope, fetch_list=["o"])
+
+
+@pytest.mark.parametrize("op", ["merge_selected_rows", "get_tensor_from_selected_rows", "clip_by_norm", "scale", "sum"])
+@pytest.mark.parametrize("rows", [Sparse(list(range(5000)), 100000, ones(2, 4)), Sparse([1, 0], -1, ones(2, 4))],
+                         ids=["more ids than values", "height -1"])
+def test_sparse_rows_that_are_inconsistent_are_refused(op, rows):
+    attrs = {"max_norm": 1.0} if op == "clip_by_norm" else {}
+    with pytest.raises(fluid.core.EnforceNotMet, match="sparse rows must") as caught:
+        run(op, {"X": rows}, {"Out": ["o"]}, attrs)
+    assert caught.value.kind in ("InvalidArgument", "ShapeMismatch")
+
+
+def test_rows_are_merged_in_place():
+    scope = run("merge_selected_rows", {"X": Sparse([3, 1, 3], 5, np.array([[1.0], [2.0], [4.0]], "float32"))},
+                {"Out": ["X.0"]})
+    rows = scope.find_var("X.0").get_selected_rows()
+    assert list(rows.rows()) == [1, 3] and np.array(rows.get_tensor()).tolist() == [[2.0], [5.0]]
+
+
+def test_concat_joins_the_sequences_of_all_inputs_along_axis_0():
+    x, y = Seq(ones(3, 2), [[0, 1, 3]]), Seq(ones(2, 2), [[0, 2]])
+    joined = run("concat", {"X": [x, y]}, {"Out": ["o"]}, {"axis": 0}).find_var("o").get_tensor()
+    assert joined.lod() == [[0, 1, 3, 5]]
+    some = run("concat", {"X": [x, ones(2, 2)]}, {"Out": ["o"]}, {"axis": 0}).find_var("o").get_tensor()
+    assert some.lod() == []
+    with pytest.raises(fluid.core.EnforceNotMet, match="as many levels"):
+        run("concat", {"X": [x, Seq(ones(2, 2), [[0, 1], [0, 2]])]}, {"Out": ["o"]}, {"axis": 0})
