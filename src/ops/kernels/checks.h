@@ -41,9 +41,19 @@ inline void check_tensor(const InferContext& c, std::string_view slot) {
            slot, var_kind_name(c.in(slot).kind));
 }
 
-// The gradient of a slot has the slot's meta; nothing happens when none is wanted.
-inline void grad_as(InferContext& c, std::string_view grad_slot, std::string_view slot) {
-  if (c.has_out(grad_slot)) c.same_as(grad_slot, slot);
+// The output carries the sequences of an input, where they end at its last row.
+inline void share_fitting_lod(InferContext& c, std::string_view out, std::string_view in, int i = 0) {
+  const LoDRef& lod = c.in(in).lod;
+  const Shape& shape = c.out(out, i).shape;
+  if (!lod || lod->empty() || (shape.rank() > 0 && lod->back().back() == shape[0])) c.share_lod(out, in, i);
+}
+
+// The gradient of a slot has the slot's kind, shape and dtype; nothing happens when none is wanted. As in the original
+// it carries sequences for some ops only: those of the input that is named.
+inline void grad_as(InferContext& c, std::string_view grad_slot, std::string_view slot, std::string_view lod_of = {}) {
+  if (!c.has_out(grad_slot)) return;
+  c.same_shape(grad_slot, slot);
+  if (!lod_of.empty()) share_fitting_lod(c, grad_slot, lod_of);
 }
 
 }  // namespace anabranch

@@ -73,7 +73,7 @@ template <class T> struct TeacherStudent {
       .out("Y", "[N, 1]")
       .attr<float>("soft_max_up_bound", 15.0f, "no gradient where X is above")
       .attr<float>("soft_max_lower_bound", -15.0f, "no gradient where X is below");
-  declare_elementwise(def, declare_op("teacher_student_sigmoid_loss_grad", __FILE__), {"X", "Label", "Y"},
+  declare_elementwise(def, declare_op("teacher_student_sigmoid_loss_grad", __FILE__), {"X", "Label", "Y", true},
                       [](auto tag, const KernelArgs& op) {
                         using T = typename decltype(tag)::type;
                         return TeacherStudent<T>{static_cast<T>(op.attr<float>("soft_max_lower_bound")),

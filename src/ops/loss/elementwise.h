@@ -16,11 +16,13 @@ inline constexpr const char* kOnce = "second derivatives of losses are not offer
 
 struct Names {
   const char *x, *y, *out;
+  bool grad_has_lod = false;
 };
 
 // make(tag, op) gives the loss for the type of the tag.
 template <class Make> void declare_elementwise(OpDef& def, OpDef& grad, const Names& names, Make make) {
   const std::string x = names.x, y = names.y, out = names.out, dx = x + "@GRAD", dout = out + "@GRAD";
+  const bool with_lod = names.grad_has_lod;
   def.infer([=](InferContext& c) {
        check_same(c, x, y);
        c.same_as(out, x);
@@ -49,7 +51,7 @@ template <class Make> void declare_elementwise(OpDef& def, OpDef& grad, const Na
       .infer([=](InferContext& c) {
         check_same(c, x, y);
         check_same(c, x, dout);
-        grad_as(c, dx, x);
+        grad_as(c, dx, x, with_lod ? x : "");
       })
       .no_grad(kOnce)
       .template cpu<float, double>([=](auto tag, const KernelArgs& op) -> Kernel {

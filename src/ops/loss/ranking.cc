@@ -20,7 +20,7 @@ AB_OP(rank_loss)
     .infer([](InferContext& c) {
       check_same(c, "Left", "Right");
       check_same(c, "Left", "Label");
-      c.same_as("Out", "Left");
+      c.same_shape("Out", "Left");
     })
     .grad([](GradContext& g) {
       g.op("rank_loss_grad")
@@ -88,7 +88,7 @@ AB_OP(margin_rank_loss)
     .infer([](InferContext& c) {
       check_same(c, "X1", "X2");
       check_same(c, "X1", "Label");
-      c.same_as("Out", "X1");
+      c.same_shape("Out", "X1");
       c.same_shape("Activated", "X1");
     })
     .grad([](GradContext& g) {
@@ -203,7 +203,7 @@ AB_OP(bpr_loss_grad)
     .infer([](InferContext& c) {
       infer_bpr(c);
       check_numel(c, "Y@GRAD", loss::infer_classes(c, "X", false, -1).numel());
-      grad_as(c, "X@GRAD", "X");
+      grad_as(c, "X@GRAD", "X", "X");
     })
     .no_grad(loss::kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -25,7 +25,7 @@ void infer(InferContext& c) {
   check_tensor(c, "X");
   c.same_as("Out", "X");
   if (c.has_out("Mask")) {
-    c.same_as("Mask", "X");
+    c.same_shape("Mask", "X");
     c.out("Mask").dtype = DType::kUInt8;
   }
 }
@@ -119,7 +119,7 @@ AB_OP(dropout_grad)
     .dtype_of_input("Out@GRAD")
     .infer([](InferContext& c) {
       check_same_shape(c, "Mask", "Out@GRAD");
-      grad_as(c, "X@GRAD", "Out@GRAD");
+      grad_as(c, "X@GRAD", "Out@GRAD", "Out@GRAD");
     })
     .no_grad("second derivatives of dropout are not offered")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
