@@ -338,7 +338,7 @@ std::set<std::string> shared_persistables(const ir::Program& program) {
     }
     for (const auto& op : program.block(b).ops()) {
       if (is_update(*op)) continue;
-      for (const auto& n : op->output_args()) kept.insert(n);
+      for (const auto& n : written_args(*op)) kept.insert(n);
     }
   }
   for (const auto& n : kept) shared.erase(n);

@@ -21,8 +21,11 @@ ir::OpRef append_op(ir::Block& block, OpSpec spec, std::optional<size_t> index =
 // The schema part alone, on an op already built (programs read from files, gradient ops): fills defaults, orders slots,
 // converts attribute types. Unknown slots are refused; unknown attributes are kept (files of other versions have some).
 void check_op(ir::Op& op);
-// A checked copy: programs come from files too, and kernels rely on what the check guarantees.
+// A checked copy, to be run: programs come from files too, and kernels rely on what the check guarantees. Outputs that
+// are only named are left out.
 ir::OpRef checked_copy(const ir::Op& op);
+// The variables that the op writes: its outputs but for those that are only named.
+std::vector<std::string> written_args(const ir::Op& op);
 // Shape inference of one op against the variables of its block: writes the metas of its outputs back.
 void infer_op(ir::Block& block, const ir::Op& op);
 

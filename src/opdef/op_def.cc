@@ -56,6 +56,11 @@ OpDef& OpDef::out_intermediate(std::string name, std::string doc) {
   return *this;
 }
 
+OpDef& OpDef::out_named_only(std::string name, std::string doc) {
+  outputs_.push_back({std::move(name), std::move(doc), false, true, false, true});
+  return *this;
+}
+
 OpDef& OpDef::add_attr(AttrDef def) {
   attrs_.push_back(std::move(def));
   return *this;

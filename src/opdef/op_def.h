@@ -26,6 +26,7 @@ namespace anabranch {
 struct SlotDef {
   std::string name, doc;
   bool list = false, optional = false, intermediate = false;
+  bool named_only = false;  // an output that programs of Fluid name and no kernel writes
 };
 
 struct AttrDef {
@@ -62,6 +63,7 @@ class OpDef {
   OpDef& out_list(std::string name, std::string doc);
   OpDef& out_optional(std::string name, std::string doc);
   OpDef& out_intermediate(std::string name, std::string doc);
+  OpDef& out_named_only(std::string name, std::string doc);  // may be missing; its variable stays as it is
   template <class T> OpDef& attr(std::string name, T value, std::string doc, std::function<void(const T&)> check = {}) {
     AttrDef def{std::move(name), std::move(doc), attr_type(Attr(value)), Attr(value), false, {}};
     if (check) def.check = [check](const Attr& a) { check(std::get<T>(a)); };
