@@ -59,8 +59,9 @@ void infer_grad(InferContext& c) {
     check_same_dtype(c, slot, "X");
   }
   grad_as(c, "X@GRAD", "X");
-  for (const char* slot : {"Scale", "Bias"}) {
-    if (c.has_in(slot)) grad_as(c, std::string(slot) + "@GRAD", slot);
+  const Shape& x = c.in("X").shape;
+  for (const char* slot : {"Scale@GRAD", "Bias@GRAD"}) {
+    if (c.has_out(slot)) c.set_out(slot, Shape{product(x, axis, x.rank())}, c.in("X").dtype);
   }
 }
 
