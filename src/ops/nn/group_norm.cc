@@ -226,7 +226,8 @@ OpDef& declare_backward(OpDef& def, const Form& form) {
         check_same(c, image, "Y@GRAD");
         grad_as(c, "X@GRAD", image);
         for (const char* slot : {"Scale@GRAD", "Bias@GRAD"}) {
-          if (c.has_out(slot)) c.set_out(slot, Shape{channels}, c.in(image).dtype);
+          if (!c.has_out(slot)) continue;
+          c.set_out(slot, c.has_in("Scale") ? c.in("Scale").shape : Shape{channels}, c.in(image).dtype);
         }
       });
   return def.cpu<float, double>(

@@ -60,8 +60,13 @@ void infer_grad(InferContext& c) {
   }
   grad_as(c, "X@GRAD", "X");
   const Shape& x = c.in("X").shape;
-  for (const char* slot : {"Scale@GRAD", "Bias@GRAD"}) {
-    if (c.has_out(slot)) c.set_out(slot, Shape{product(x, axis, x.rank())}, c.in("X").dtype);
+  for (const char* slot : {"Scale", "Bias"}) {
+    const std::string grad = std::string(slot) + "@GRAD";
+    if (c.has_in(slot)) {
+      grad_as(c, grad, slot);
+    } else if (c.has_out(grad)) {
+      c.set_out(grad, Shape{product(x, axis, x.rank())}, c.in("X").dtype);
+    }
   }
 }
 
