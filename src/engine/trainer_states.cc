@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "opdef/append_op.h"
+
 namespace anabranch {
 namespace {
 
@@ -38,7 +40,7 @@ class Classifier {
  private:
   void read(const ir::Block& block, const ir::Op& op) {
     for (const auto& name : op.input_args()) note(block, name);
-    for (const auto& name : op.output_args()) {
+    for (const auto& name : written_args(op)) {
       if (note(block, name)) merging_.try_emplace(name, merging_of(block, op, name));
     }
     if (is_update(op)) read_update(block, op);

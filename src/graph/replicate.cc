@@ -252,7 +252,7 @@ class Replicator {
       }
     }
     if (node.outs.empty()) write_args(at, node);
-    const auto written = op->output_args();
+    const auto written = block_.ops()[index]->output_args();
     for (const auto& n : std::set<std::string>(written.begin(), written.end())) {
       versions_.written(n, place_of(n, replica, update));
     }
@@ -473,7 +473,7 @@ std::set<std::string> shared_persistables(const ir::Program& program) {
     }
     for (const auto& op : program.block(b).ops()) {
       if (is_update(*op)) continue;
-      for (const auto& n : op->output_args()) kept.insert(n);
+      for (const auto& n : written_args(*op)) kept.insert(n);
     }
   }
   for (const auto& n : kept) shared.erase(n);

@@ -46,8 +46,13 @@ const std::string& text(const std::string& s, const char* what) {
   return s;
 }
 
+// Fluid's sampled softmax gives the variable that tells the shape of integer labels a kind for a dtype.
+DType get_dtype(const pb::VarType::TensorDesc& desc) {
+  return desc.data_type() == pb::VarType::LOD_TENSOR ? DType::kInt64 : dtype_from_number(desc.data_type());
+}
+
 void get_tensor(const pb::VarType::TensorDesc& desc, Var* var) {
-  var->dtype = dtype_from_number(desc.data_type());
+  var->dtype = get_dtype(desc);
   AB_CHECK(desc.dims_size() <= kMaxRank, InvalidArgument, "variable {} has {} dimensions, at most {} are supported",
            var->name, desc.dims_size(), kMaxRank);
   // Fluid computes with its -1 for "unknown" and so writes other negative extents: 6 x -1 becomes -6.

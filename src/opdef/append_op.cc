@@ -201,11 +201,24 @@ void infer_op(ir::Block& block, const ir::Op& op) {
   }
 }
 
+std::vector<std::string> written_args(const ir::Op& op) {
+  const OpDef* def = find_op_or_null(op.type);
+  std::vector<std::string> written;
+  for (const ir::Slot& slot : op.outputs) {
+    const SlotDef* found = def ? def->find_output(slot.name) : nullptr;
+    if (!found || !found->named_only) written.insert(written.end(), slot.args.begin(), slot.args.end());
+  }
+  return written;
+}
+
 ir::OpRef checked_copy(const ir::Op& op) {
   auto copy = std::make_shared<ir::Op>(op);
   try {
     check_op(*copy);
     discard_unwanted(*copy);
+    for (ir::Slot& slot : copy->outputs) {
+      if (find_op(op.type).find_output(slot.name)->named_only) slot.args.clear();
+    }
   } catch (Error& e) {
     e.with_op(op.describe(-1, 0)).with_while("checking the op against its declaration");
     throw;

@@ -23,9 +23,11 @@ ir::OpRef append_op(ir::Block& block, OpSpec spec, std::optional<size_t> index =
 void check_op(ir::Op& op);
 // The name of every output that an op computes and nobody wants: each is a variable of its own.
 inline constexpr const char* kDiscarded = "@DISCARDED@";
-// A checked copy to be run: programs come from files too, and kernels rely on what the check guarantees. Intermediate
-// outputs that are not given are discarded ones.
+// A checked copy, to be run: programs come from files too, and kernels rely on what the check guarantees. Outputs that
+// are only named are left out, intermediate ones that are not given are discarded ones.
 ir::OpRef checked_copy(const ir::Op& op);
+// The variables that the op writes: its outputs but for those that are only named.
+std::vector<std::string> written_args(const ir::Op& op);
 // Shape inference of one op against the variables of its block: writes the metas of its outputs back.
 void infer_op(ir::Block& block, const ir::Op& op);
 

@@ -63,6 +63,11 @@ OpDef& OpDef::takes(std::string_view in, Holds what) {
   return *this;
 }
 
+OpDef& OpDef::out_named_only(std::string name, std::string doc) {
+  outputs_.push_back({.name = std::move(name), .doc = std::move(doc), .optional = true, .named_only = true});
+  return *this;
+}
+
 OpDef& OpDef::add_attr(AttrDef def) {
   attrs_.push_back(std::move(def));
   return *this;

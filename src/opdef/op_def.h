@@ -30,6 +30,7 @@ struct SlotDef {
   std::string name, doc;
   bool list = false, optional = false, intermediate = false;
   Holds holds = Holds::kTensor;
+  bool named_only = false;  // an output that programs of Fluid name and no kernel writes
 };
 
 struct AttrDef {
@@ -68,6 +69,7 @@ class OpDef {
   OpDef& out_optional(std::string name, std::string doc);
   OpDef& out_intermediate(std::string name, std::string doc);
   OpDef& takes(std::string_view in, Holds what);  // of a declared input
+  OpDef& out_named_only(std::string name, std::string doc);  // may be missing; its variable stays as it is
   template <class T> OpDef& attr(std::string name, T value, std::string doc, std::function<void(const T&)> check = {}) {
     AttrDef def{std::move(name), std::move(doc), attr_type(Attr(value)), Attr(value), false, {}};
     if (check) def.check = [check](const Attr& a) { check(std::get<T>(a)); };

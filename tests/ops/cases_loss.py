@@ -29,7 +29,8 @@ P, SOFT = probabilities(5, 4), probabilities(5, 4)
 
 
 def hard(i, a):
-    return {"Y": ignoring(-np.log(pick(i["X"], i["Label"])), i["Label"], a.get("ignore_index", -100))}
+    loss = ignoring(-np.log(pick(i["X"], i["Label"])), i["Label"], a.get("ignore_index", -100))
+    return {"Y": loss.reshape(i["Label"].shape)}
 
 
 for op in ("cross_entropy", "cross_entropy2"):

@@ -142,3 +142,33 @@ def test_the_switch():
     build = fluid.BuildStrategy()
     build.fuse_elewise_add_act_ops = False
     assert "fuse_conv        skipped: fuse_elewise_add_act_ops is False" in build.explain()
+
+
+@pytest.mark.parametrize("shape, fits", [((4,), True), ((1,), True), ((4, 1), False), ((3,), False)])
+def test_a_bias_of_another_shape_is_taken_or_refused_as_without_the_pass(shape, fits):
+    """A file may hold another shape than the program says."""
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        out = layers.conv2d(fluid.data("x", [None, 3, 7, 6]), 4, 3, bias_attr="bias", act="relu")
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(startup, scope=scope)
+    values = np.linspace(0.1, 0.4, int(np.prod(shape))).reshape(shape).astype("float32")
+    scope.var("bias").get_tensor().set(values, fluid.CPUPlace())
+    feed = {"x": np.random.RandomState(0).normal(0, 1, (2, 3, 7, 6)).astype("float32")}
+    got = []
+    before = fluid.get_flags("FLAGS_disable_passes")
+    for disabled in ("", "fuse_conv"):
+        fluid.set_flags({"FLAGS_disable_passes": disabled})
+        try:
+            target = fluid.CompiledProgram(main)
+            got.append(exe.run(target, feed=feed, fetch_list=[out], scope=scope)[0])
+            if not disabled:
+                assert changes(target.explain()) == 1
+        except fluid.core.EnforceNotMet as e:
+            got.append(e.kind)
+        finally:
+            fluid.set_flags(before)
+    if fits:
+        np.testing.assert_array_equal(*got)
+    else:
+        assert got == ["ShapeMismatch"] * 2

@@ -87,3 +87,23 @@ def test_updates_that_may_run_early_are_left_alone_unless_asked():
     assert "skipped" in line_of(told, "fuse_optimizers")
     _, told = train(minimize, True, enable_backward_optimizer_op_deps=False)
     assert "applied" in line_of(told, "fuse_optimizers")
+
+
+@pytest.mark.parametrize("optimizer, state", [("adam", "moment1"), ("momentum", "velocity")])
+@pytest.mark.parametrize("fuse", [True, False])
+def test_a_state_of_another_shape_is_refused(optimizer, state, fuse):
+    """A file of another model may hold it: nothing is written past its end."""
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(scope):
+        loss = net()
+        OPTIMIZERS[optimizer]().minimize(loss)
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(startup)
+        name = next(v.name for v in main.list_vars() if v.persistable and "fc_0.w_0" in v.name and state in v.name)
+        scope.var(name).get_tensor().set(np.zeros(1, "float32"), fluid.CPUPlace())
+        strategy = fluid.BuildStrategy()
+        strategy.fuse_all_optimizer_ops = fuse
+        target = fluid.CompiledProgram(main, build_strategy=strategy)
+        with pytest.raises(fluid.core.EnforceNotMet, match="must be equal") as raised:
+            exe.run(target, feed={"x": np.ones((8, 6), "float32")}, fetch_list=[loss])
+        assert raised.value.kind == "ShapeMismatch"

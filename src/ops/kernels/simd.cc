@@ -34,9 +34,10 @@ template <class Fn, class... Arrays> HWY_INLINE void loop(float* out, int64_t n,
 
 HWY_INLINE V number(float x) { return hn::Set(D(), x); }
 
+// A NaN is not below 0 and stays; Max would take its other operand on some machines.
 void Relu(const float* x, float* out, int64_t n) {
   loop(
-      out, n, [](V v) HWY_ATTR { return hn::Max(v, hn::Zero(D())); }, x);
+      out, n, [](V v) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(D())), v); }, x);
 }
 void Square(const float* x, float* out, int64_t n) {
   loop(
@@ -108,6 +109,17 @@ void Affine(const float* x, float scale, float bias, float* out, int64_t n) {
       out, n, [=](V v) HWY_ATTR { return hn::Add(hn::Mul(v, s), b); }, x);
 }
 
+void Shift(const float* x, float from, float least, float* out, int64_t n) {
+  const V f = number(from), l = number(least);
+  loop(
+      out, n,
+      [=](V v) HWY_ATTR {
+        const V d = hn::Sub(v, f);
+        return hn::IfThenElse(hn::Lt(d, l), l, d);
+      },
+      x);
+}
+
 void Add(const float* a, const float* b, float* out, int64_t n) {
   loop(
       out, n, [](V x, V y) HWY_ATTR { return hn::Add(x, y); }, a, b);
@@ -142,9 +154,11 @@ void AddToRows(float* x, int64_t stride, const float* row, int64_t rows, int64_t
   for (int64_t i = 0; i < rows; ++i) Add(x + i * stride, row, x + i * stride, n);
 }
 
+// A product, so that a NaN in the gradient goes through.
 void ReluGrad(const float* y, const float* dy, float* dx, int64_t n) {
   loop(
-      dx, n, [](V v, V g) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(v, hn::Zero(D())), g); }, y, dy);
+      dx, n, [](V v, V g) HWY_ATTR { return hn::Mul(g, hn::IfThenElseZero(hn::Gt(v, hn::Zero(D())), number(1.0f))); },
+      y, dy);
 }
 void SigmoidGrad(const float* y, const float* dy, float* dx, int64_t n) {
   loop(
@@ -227,6 +241,7 @@ AB_SIMD_UNARY(log, Log)
 AB_SIMD_UNARY(tanh, Tanh)
 AB_SIMD_UNARY(sigmoid, Sigmoid)
 AB_SIMD(affine, Affine, (const float* x, float scale, float bias, float* out, int64_t n), (x, scale, bias, out, n))
+AB_SIMD(shift, Shift, (const float* x, float from, float least, float* out, int64_t n), (x, from, least, out, n))
 AB_SIMD_BINARY(add, Add)
 AB_SIMD_BINARY(sub, Sub)
 AB_SIMD_BINARY(mul, Mul)

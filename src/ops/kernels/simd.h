@@ -18,6 +18,7 @@ void log(const float* x, float* out, int64_t n);
 void tanh(const float* x, float* out, int64_t n);
 void sigmoid(const float* x, float* out, int64_t n);
 void affine(const float* x, float scale, float bias, float* out, int64_t n);  // x * scale + bias
+void shift(const float* x, float from, float least, float* out, int64_t n);   // max(x - from, least); NaN stays
 
 // out[i] = f(a[i], b[i])
 void add(const float* a, const float* b, float* out, int64_t n);
@@ -32,7 +33,7 @@ void axpy(float alpha, const float* x, float* y, int64_t n);  // y += alpha * x
 void add_to_rows(float* x, int64_t stride, const float* row, int64_t rows, int64_t n);
 
 // dx[i] from the output y and its gradient dy
-void relu_grad(const float* y, const float* dy, float* dx, int64_t n);     // dy where y > 0
+void relu_grad(const float* y, const float* dy, float* dx, int64_t n);     // dy times (y > 0)
 void sigmoid_grad(const float* y, const float* dy, float* dx, int64_t n);  // dy * y * (1 - y)
 void tanh_grad(const float* y, const float* dy, float* dx, int64_t n);     // dy * (1 - y^2)
 

@@ -25,6 +25,7 @@ void infer_center(InferContext& c) {
   c.same_as("CentersOut", "Centers");
   c.same_shape("SampleCenterDiff", "X");
   c.set_out("Loss", Shape{x[0], 1}, c.in("X").dtype);
+  c.share_lod("Loss", "X");
 }
 
 // Each center moves by rate * sum of its samples' distances / (1 + their number).
@@ -87,7 +88,7 @@ AB_OP(center_loss)
     .in("CenterUpdateRate", "[1]")
     .out("CentersOut", "Centers, updated in place")
     .out("SampleCenterDiff", "[N, D]: X - its centers")
-    .out("Loss", "[N, 1]")
+    .out("Loss", "[N, 1]; carries the sequences of X")
     .attr<int32_t>("cluster_num", 0, "number of centers; the extent of Centers counts")
     .attr<bool>("need_update", true, "move the centers")
     .dtype_of_input("X")

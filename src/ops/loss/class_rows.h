@@ -89,6 +89,13 @@ inline void check_class_table(const InferContext& c, const char* x, const char* 
   check_same_dtype(c, "Bias", x);
 }
 
+// The gradient of an input that may be missing; then it cannot be wanted.
+inline void grad_as_given(InferContext& c, const char* grad, const char* slot) {
+  AB_CHECK(c.has_in(slot) || !c.has_out(grad), InvalidArgument, "{}: {} must be given where {} is wanted", op_name(c),
+           slot, grad);
+  if (c.has_in(slot)) grad_as(c, grad, slot);
+}
+
 inline void check_integers(const InferContext& c, const char* slot) {
   check_tensor(c, slot);
   const DType dtype = c.in(slot).dtype;

@@ -23,8 +23,10 @@ struct ClassAxis {
   int64_t samples() const { return outer * inner; }
 };
 
-// -log(p), at most 1e20: p = 0 gives a large loss instead of an infinite one.
-template <class T> T neg_log(T p) { return std::min(-std::log(p), static_cast<T>(1e20)); }
+// -log(p) within +-1e20: p = 0 gives a large loss instead of an infinite one. NaN stays.
+template <class T> T neg_log(T p) {
+  return std::max(std::min(-std::log(p), static_cast<T>(1e20)), static_cast<T>(-1e20));
+}
 
 // Labels are one class for each sample, inside [0, classes) or `ignored` (0: none is, for 0 is a class).
 inline void check_labels(const char* op, const int64_t* label, int64_t n, int64_t classes, int64_t ignored = 0) {

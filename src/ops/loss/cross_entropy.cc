@@ -19,6 +19,12 @@ template <class T> struct HardLabels {  // checked labels of one run
   }
 };
 
+// One value for each sample; without a last axis where Label has none.
+Shape infer_losses(const InferContext& c, bool soft) {
+  const Shape one = loss::infer_classes(c, "X", soft, -1);
+  return c.in("Label").shape.rank() < one.rank() ? one.slice(0, one.rank() - 1) : one;
+}
+
 // ---- cross_entropy
 
 template <class T> Kernel soft_forward(In x, In label, Out y) {
@@ -98,7 +104,7 @@ AB_OP(cross_entropy)
     .attr<int32_t>("ignore_index", -100, "label that does not count")
     .dtype_of_input("X")
     .infer([](InferContext& c) {
-      c.set_out("Y", loss::infer_classes(c, "X", c.attr<bool>("soft_label"), -1), c.in("X").dtype);
+      c.set_out("Y", infer_losses(c, c.attr<bool>("soft_label")), c.in("X").dtype);
       c.share_lod("Y", "X");
     })
     .grad([](GradContext& g) {
@@ -137,29 +143,29 @@ AB_OP(cross_entropy_grad)
 
 // ---- cross_entropy2
 
-Shape without_first(const Shape& s) { return s.slice(1, s.rank()); }
-
 void infer_second(InferContext& c) {
-  const Shape one = loss::infer_classes(c, "X", false, -1);
+  const Shape one = infer_losses(c, false);
   const Shape& x = c.in("X").shape;
   c.set_out("Y", one, c.in("X").dtype);
   c.share_lod("Y", "X");
   c.set_out("MatchX", one, c.in("X").dtype);
   AB_CHECK(x.rank() < kMaxRank, InvalidArgument, "cross_entropy2: X is {}, expected at most {} axes", x.str(),
            kMaxRank - 1);
-  Shape kept{0};
-  for (const int64_t extent : x) kept.push_back(extent);
+  Shape kept = x;
+  kept.push_back(0);
   c.set_out("XShape", kept, c.in("X").dtype);
   c.share_lod("XShape", "X");
 }
 
 void infer_second_grad(InferContext& c) {
   check_rank(c, "XShape", 2, kMaxRank);
-  const Shape x = without_first(c.in("XShape").shape);
+  const Shape x = c.in("XShape").shape.slice(0, c.in("XShape").shape.rank() - 1);
   const int64_t samples = x.numel(0, x.rank() - 1);
-  check_numel(c, "Label", samples);
-  check_numel(c, "MatchX", samples);
-  check_numel(c, "Y@GRAD", samples);
+  for (const char* slot : {"Label", "MatchX", "Y@GRAD"}) {
+    check_tensor(c, slot);
+    check_numel(c, slot, samples);
+  }
+  check_same_dtype(c, "MatchX", "Y@GRAD");
   c.set_out("X@GRAD", x, c.in("Y@GRAD").dtype);
   c.share_lod("X@GRAD", "XShape");
 }
@@ -168,9 +174,9 @@ AB_OP(cross_entropy2)
     .doc("Y = -log X[label]; 0 where Label is ignore_index. Keeps X[label] for the gradient instead of X.")
     .in("X", "[N, ..., classes] probabilities")
     .in("Label", "[N, ..., 1] or [N, ...] int64")
-    .out("Y", "[N, ..., 1]")
-    .out_intermediate("XShape", "[0, N, ..., classes]: the shape of X, without data")
-    .out_intermediate("MatchX", "[N, ..., 1]: X[label]")
+    .out("Y", "[N, ..., 1], or [N, ...] as Label")
+    .out_intermediate("XShape", "[N, ..., classes, 0]: the shape of X, without data")
+    .out_intermediate("MatchX", "as Y: X[label]")
     .attr<int32_t>("ignore_index", -100, "label that does not count")
     .dtype_of_input("X")
     .infer(infer_second)
@@ -190,7 +196,7 @@ AB_OP(cross_entropy_grad2)
     .doc("Gradient of cross_entropy2: X@GRAD = -Y@GRAD / MatchX at the label.")
     .in("Label", "as in the forward op")
     .in("MatchX", "X[label]")
-    .in("XShape", "the shape of X behind a 0")
+    .in("XShape", "the shape of X and a 0")
     .in("Y@GRAD", "as Y")
     .out("X@GRAD", "as X")
     .dtype_of_input("Y@GRAD")

@@ -108,14 +108,13 @@ template <class T> Kernel forward(const KernelArgs& op) {
     Tensor ids[3];
   };
   return [=, x = op.in("X"), w = op.in("W"), bias = op.in("Bias"), out = op.out("Out"), pre = op.out("PreOut"),
-          w_out = op.out("W_Out"), scratch = std::make_shared<Scratch>()](KernelContext& c) {
+          scratch = std::make_shared<Scratch>()](KernelContext& c) {
     const int64_t n = c[x].rows(), width = c[x].row_elems();
     const Paths paths = slots.read(c, c[w].rows(), scratch->ids);
     const ClassTable<T> table{c[w].data<T>(), bias ? c[bias].data<T>() : nullptr, width};
     const T* from = c[x].data<T>();
     T *to = c[out].template mutable_data<T>(), *scores = c[pre].template mutable_data<T>();
     std::fill(scores, scores + c[pre].numel(), T{0});
-    if (c.wants(w_out) && c[w_out].raw() != c[w].raw()) c[w_out].copy_from(c[w]);
     const T limit = static_cast<T>(kMaxScore);
     for (int64_t i = 0; i < n; ++i) {
       T sum = 0;
@@ -164,14 +163,15 @@ template <class T> Kernel backward(const KernelArgs& op) {
             "Out = the sum of ln(1 + e^s) - c s over the path of the class, s = X . W[node] + Bias[node], c 1 for yes. "
             "Without tables the tree is complete and binary.")
         .source("Morin & Bengio, AISTATS 2005")
-        .out("Out", "[N, 1]")
+        .out("Out", "[N, 1]; carries the sequences of X")
         .out_intermediate("PreOut", "[N, length of the longest path]: the scores, 0 behind the end")
-        .out_optional("W_Out", "W as it is: programs of Fluid name it")
+        .out_named_only("W_Out", "as W: Fluid's programs with a sparse gradient have to name it")
         .dtype_of_input("X")
         .infer([](InferContext& c) {
           check_tree(c);
           const Meta& x = c.in("X");
           c.set_out("Out", Shape{x.shape[0], 1}, x.dtype);
+          c.share_lod("Out", "X");
           c.set_out("PreOut", Shape{x.shape[0], path_length(c)}, x.dtype);
           if (c.has_out("W_Out")) c.same_as("W_Out", "W");
         })
@@ -199,9 +199,9 @@ template <class T> Kernel backward(const KernelArgs& op) {
           check_numel(c, "PreOut", n == kUnknown || length == kUnknown ? kUnknown : n * length);
           check_same_dtype(c, "Out@GRAD", "X");
           check_same_dtype(c, "PreOut", "X");
-          grad_as(c, "X@GRAD", "X");
+          grad_as(c, "X@GRAD", "X", "X");
           grad_as(c, "W@GRAD", "W");
-          if (c.has_in("Bias")) grad_as(c, "Bias@GRAD", "Bias");
+          grad_as_given(c, "Bias@GRAD", "Bias");
           if (c.has_out("W@GRAD") && c.attr<bool>("is_sparse")) c.out("W@GRAD").kind = VarKind::kSelectedRows;
         })
         .no_grad(kOnce)

@@ -28,7 +28,7 @@ AB_OP(kldiv_loss)
       if (is_reduced(c.op())) {
         c.set_out("Loss", Shape{1}, c.in("X").dtype);
       } else {
-        c.same_as("Loss", "X");
+        c.same_shape("Loss", "X");
       }
     })
     .grad([](GradContext& g) {
@@ -49,7 +49,7 @@ AB_OP(kldiv_loss)
         T* to = c[out].template mutable_data<T>();
         double sum = 0;
         for (int64_t i = 0, n = c[x].numel(); i < n; ++i) {
-          const T value = q[i] > 0 ? q[i] * (std::log(q[i]) - p[i]) : T{0};
+          const T value = q[i] <= 0 ? T{0} : q[i] * (std::log(q[i]) - p[i]);
           if (reduced) {
             sum += static_cast<double>(value);
           } else {
@@ -85,7 +85,7 @@ AB_OP(kldiv_loss_grad)
         const T over = divisor<T>(reduction, c[x]);
         T* to = c[dx].template mutable_data<T>();
         for (int64_t i = 0, n = c[x].numel(); i < n; ++i) {
-          to[i] = q[i] > 0 ? -q[i] * (reduced ? *g : g[i]) / over : T{0};
+          to[i] = q[i] <= 0 ? T{0} : -q[i] * (reduced ? *g : g[i]) / over;
         }
       };
     });

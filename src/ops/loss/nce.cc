@@ -215,7 +215,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
                    dtype_name(c.in("SampleLabels").dtype));
           grad_as(c, "Input@GRAD", "Input");
           grad_as(c, "Weight@GRAD", "Weight");
-          if (c.has_in("Bias")) grad_as(c, "Bias@GRAD", "Bias");
+          grad_as_given(c, "Bias@GRAD", "Bias");
           if (c.has_out("Weight@GRAD") && c.attr<bool>("is_sparse")) {
             c.out("Weight@GRAD").kind = VarKind::kSelectedRows;
           }

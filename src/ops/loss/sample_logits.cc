@@ -170,7 +170,8 @@ AB_OP(sample_logits)
     .infer(infer_samples)
     .grad([](GradContext& g) {
       g.op("sample_logits_grad")
-          .in("Logits", g.in("Logits"))
+          .in("LogitsDim", g.out("LogitsDim"))
+          .in("LabelsDim", g.out("LabelsDim"))
           .in("Samples", g.out("Samples"))
           .in("SampledLogits@GRAD", g.dout("SampledLogits"))
           .out("Logits@GRAD", g.din("Logits"));
@@ -179,23 +180,26 @@ AB_OP(sample_logits)
 
 AB_OP(sample_logits_grad)
     .doc("SampledLogits@GRAD added up at the classes of Samples.")
-    .in("Logits", "for its shape")
+    .in("LogitsDim", "[N, classes, 0]: the shape of Logits")
+    .in_optional("LabelsDim", "accepted, without effect")
     .in("Samples", "from sample_logits")
     .in("SampledLogits@GRAD", "as SampledLogits")
     .out("Logits@GRAD", "as Logits")
-    .dtype_of_input("Logits")
+    .dtype_of_input("SampledLogits@GRAD")
     .infer([](InferContext& c) {
-      check_rank(c, "Logits", 2, 2);
+      check_rank(c, "LogitsDim", 3, 3);
       check_rank(c, "Samples", 2, 2);
+      check_tensor(c, "Samples");
+      check_tensor(c, "SampledLogits@GRAD");
       check_same_shape(c, "Samples", "SampledLogits@GRAD");
-      check_same_dtype(c, "SampledLogits@GRAD", "Logits");
-      const int64_t n = c.in("Logits").shape[0], rows = c.in("Samples").shape[0];
+      const Shape logits = c.in("LogitsDim").shape.slice(0, 2);
+      const int64_t n = logits[0], rows = c.in("Samples").shape[0];
       AB_CHECK(n == kUnknown || rows == kUnknown || n == rows, ShapeMismatch,
-               "sample_logits_grad: Logits is {}, Samples is {}", c.in("Logits").shape.str(),
+               "sample_logits_grad: Logits is {}, Samples is {}; they must have as many rows", logits.str(),
                c.in("Samples").shape.str());
       AB_CHECK(c.in("Samples").dtype == DType::kInt64, InvalidArgument, "sample_logits_grad: Samples holds {}",
                dtype_name(c.in("Samples").dtype));
-      grad_as(c, "Logits@GRAD", "Logits");
+      if (c.has_out("Logits@GRAD")) c.set_out("Logits@GRAD", logits, c.in("SampledLogits@GRAD").dtype);
     })
     .no_grad(kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

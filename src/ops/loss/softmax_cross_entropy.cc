@@ -12,20 +12,28 @@ using loss::ClassAxis;
 
 int64_t block_grain(const ClassAxis& a) { return loss::kGrain / std::max<int64_t>(1, a.classes * a.inner) + 1; }
 
-// loss[j] holds the logarithm of the column's norm and becomes norm - x[label], or norm sum(label) - sum(label x).
-template <class T> void finish_soft(const ClassAxis& a, const T* x, const T* label, T* loss) {
-  for (int64_t j = 0; j < a.inner; ++j) {
-    T sum = 0;
-    for (int64_t k = 0; k < a.classes; ++k) sum += label[k * a.inner + j] * (loss[j] - x[k * a.inner + j]);
-    loss[j] = sum;
-  }
-}
+// Losses of the columns [first, first + columns) of a block: -log softmax[label], or -sum(label log softmax).
+template <class T> struct Columns {
+  int64_t first, count;
+  const Norm<T>* norms;
 
-template <class T> void finish_hard(const ClassAxis& a, const T* x, const int64_t* label, int64_t ignored, T* loss) {
-  for (int64_t j = 0; j < a.inner; ++j) {
-    loss[j] = label[j] == ignored ? T{0} : loss[j] - x[label[j] * a.inner + j];
+  void soft(const ClassAxis& a, const T* x, const T* label, T* loss) const {
+    for (int64_t j = 0; j < count; ++j) {
+      T sum = 0;
+      for (int64_t k = 0; k < a.classes; ++k) {
+        const int64_t at = k * a.inner + first + j;
+        sum -= label[at] * norms[j].log_softmax(x[at]);
+      }
+      loss[first + j] = sum;
+    }
   }
-}
+  void hard(const ClassAxis& a, const T* x, const int64_t* label, int64_t ignored, T* loss) const {
+    for (int64_t j = 0; j < count; ++j) {
+      const int64_t own = label[first + j];
+      loss[first + j] = own == ignored ? T{0} : -norms[j].log_softmax(x[own * a.inner + first + j]);
+    }
+  }
+};
 
 struct Options {
   int axis;
@@ -54,13 +62,16 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const int64_t block = a.classes * a.inner;
     c.parallel_for(a.outer, block_grain(a), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
+        const T* from = x + i * block;
         T* own = out + i * a.inner;
-        softmax_block(x + i * block, a.classes, a.inner, p + i * block, own);
-        if (soft) {
-          finish_soft(a, x + i * block, soft + i * block, own);
-        } else {
-          finish_hard(a, x + i * block, hard + i * a.inner, o.ignored, own);
-        }
+        softmax_block(from, a.classes, a.inner, p + i * block, [&](int64_t first, int64_t n, const Norm<T>* norms) {
+          const Columns<T> columns{first, n, norms};
+          if (soft) {
+            columns.soft(a, from, soft + i * block, own);
+          } else {
+            columns.hard(a, from, hard + i * a.inner, o.ignored, own);
+          }
+        });
       }
     });
   };
@@ -99,7 +110,8 @@ template <class T> Kernel backward(const KernelArgs& op) {
 AB_OP(softmax_with_cross_entropy)
     .doc(
         "Softmax of Logits over `axis`, and its cross entropy with Label: Loss = log(sum exp(Logits)) - Logits[label], "
-        "or with soft_label -sum(Label log Softmax). 0 where Label is ignore_index.")
+        "or with soft_label -sum(Label log Softmax). 0 where Label is ignore_index. Logits are limited to 64 below the "
+        "largest of the axis.")
     .in("Logits", "[..., classes, ...] float")
     .in("Label", "as Logits with extent 1 on axis, int64; with soft_label as Logits")
     .out_intermediate("Softmax", "as Logits")

@@ -164,7 +164,10 @@ template <class T> T sigmoid(T x) { return T(1) / (T(1) + std::exp(-x)); }
 template <class T> T softplus(T x) {  // log(1 + e^x) without overflow
   return std::max(x, T(0)) + std::log1p(std::exp(-std::abs(x)));
 }
-template <class T> constexpr T zero(T) { return T(0); }
+// dy where the function moves with x, else 0; a product, so that a NaN in dy goes through.
+template <class T> T where(bool moves, T dy) { return dy * static_cast<T>(moves); }
+// 0, or NaN when x is one. For places where an ordered comparison of x with a number has failed.
+template <class T> T nothing_of(T x) { return x == x ? T(0) : x; }
 
 void declare_exponentials() {
   activation(
@@ -243,9 +246,7 @@ void declare_powers_and_waves() {
   of_integers(
       activation(
           {"abs", "Out = |X|", "", GradOf::kX}, [](auto x, auto*) { return std::abs(x); },
-          [](auto x, auto dy, auto*) { return x > 0   ? dy
-                                              : x < 0 ? -dy
-                                                      : zero(dy); }),
+          [](auto x, auto dy, auto*) { return x < 0 ? -dy : where(x > 0, dy); }),
       []<class T>(T x) { return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x; });
   activation(
       {"sin", "Out = sin(X)", "", GradOf::kX}, [](auto x, auto*) { return std::sin(x); },
@@ -269,7 +270,7 @@ void declare_powers_and_waves() {
 }
 
 void declare_steps() {  // gradient zero wherever it exists
-  const auto nothing = [](auto, auto dy, auto*) { return zero(dy); };
+  const auto nothing = [](auto, auto dy, auto*) { return where(false, dy); };
   activation(
       {"ceil", "Out = the least integer >= X", "", GradOf::kNeither}, [](auto x, auto*) { return std::ceil(x); },
       nothing);
@@ -290,7 +291,7 @@ void declare_rectifiers() {
        kNone,
        {{"threshold", 6.0f, "upper end"}}},
       [](auto x, auto* p) { return std::min(std::max(x, decltype(x)(0)), p[0]); },
-      [](auto y, auto dy, auto* p) { return y > 0 && y < p[0] ? dy : zero(dy); });
+      [](auto y, auto dy, auto* p) { return where(y > 0 && y < p[0], dy); });
   activation(
       {"brelu",
        "Out = min(max(X, t_min), t_max)",
@@ -299,7 +300,7 @@ void declare_rectifiers() {
        kNone,
        {{"t_min", 0.0f, "lower end"}, {"t_max", 24.0f, "upper end"}}},
       [](auto x, auto* p) { return std::min(std::max(x, p[0]), p[1]); },
-      [](auto x, auto dy, auto* p) { return x > p[0] && x < p[1] ? dy : zero(dy); });
+      [](auto x, auto dy, auto* p) { return where(x > p[0] && x < p[1], dy); });
   activation(
       {"leaky_relu",
        "Out = X where X > 0, else alpha X",
@@ -337,12 +338,12 @@ void declare_rectifiers() {
        GradOf::kX,
        kNone,
        {{"threshold", 1.0f, ""}}},
-      [](auto x, auto* p) { return x > p[0] ? x : zero(x); },
-      [](auto x, auto dy, auto* p) { return x > p[0] ? dy : zero(dy); });
+      [](auto x, auto* p) { return x > p[0] ? x : nothing_of(x); },
+      [](auto x, auto dy, auto* p) { return where(x > p[0], dy); });
   activation(
       {"hard_shrink", "Out = X where |X| > threshold, else 0", "", GradOf::kX, kNone, {{"threshold", 0.5f, ""}}},
-      [](auto x, auto* p) { return std::abs(x) > p[0] ? x : zero(x); },
-      [](auto x, auto dy, auto* p) { return std::abs(x) > p[0] ? dy : zero(dy); });
+      [](auto x, auto* p) { return std::abs(x) > p[0] ? x : nothing_of(x); },
+      [](auto x, auto dy, auto* p) { return where(std::abs(x) > p[0], dy); });
   activation(
       {"softshrink",
        "Out = X moved towards 0 by lambda, 0 where it would pass it",
@@ -352,8 +353,8 @@ void declare_rectifiers() {
        {{"lambda", 0.5f, ""}}},
       [](auto x, auto* p) { return x > p[0]    ? x - p[0]
                                    : x < -p[0] ? x + p[0]
-                                               : zero(x); },
-      [](auto x, auto dy, auto* p) { return std::abs(x) > p[0] ? dy : zero(dy); });
+                                               : nothing_of(x); },
+      [](auto x, auto dy, auto* p) { return where(std::abs(x) > p[0], dy); });
 }
 
 void declare_gates() {
@@ -381,7 +382,7 @@ void declare_gates() {
        kNone,
        {{"slope", 0.2f, ""}, {"offset", 0.5f, ""}}},
       [](auto x, auto* p) { return std::min(std::max(p[0] * x + p[1], decltype(x)(0)), decltype(x)(1)); },
-      [](auto y, auto dy, auto* p) { return y > 0 && y < 1 ? dy * p[0] : zero(dy); });
+      [](auto y, auto dy, auto* p) { return where(y > 0 && y < 1, dy * p[0]); });
   activation(
       {"hard_swish",
        "Out = X min(max(X + offset, 0), threshold) / scale",
@@ -391,7 +392,7 @@ void declare_gates() {
        {{"threshold", 6.0f, ""}, {"scale", 6.0f, ""}, {"offset", 3.0f, ""}}},
       [](auto x, auto* p) { return x * std::min(std::max(x + p[2], decltype(x)(0)), p[0]) / p[1]; },
       [](auto x, auto dy, auto* p) {
-        if (x + p[2] <= 0) return zero(dy);
+        if (x + p[2] <= 0) return where(false, dy);
         if (x + p[2] < p[0]) return dy * (2 * x + p[2]) / p[1];
         return anabranch::Flags::exact_fluid()
                    ? dy
@@ -405,7 +406,7 @@ void declare_gates() {
        kNone,
        {{"threshold", 40.0f, "X is clipped to [-threshold, threshold]"}}},
       [](auto x, auto* p) { return softplus(std::min(std::max(x, -p[0]), p[0])); },
-      [](auto y, auto dy, auto* p) { return y > -p[0] && y < p[0] ? -dy * std::expm1(-y) : zero(dy); });
+      [](auto y, auto dy, auto* p) { return where(y > -p[0] && y < p[0], -dy * std::expm1(-y)); });
 }
 
 [[maybe_unused]] const bool declared =

@@ -11,14 +11,14 @@ void relu(const KernelContext& c, const float* x, float* out, int64_t n) {
   run_loop(c, kCheapGrain, n, x, out, simd::relu);
 }
 void relu(const KernelContext& c, const double* x, double* out, int64_t n) {
-  map(c, kCheapGrain, n, x, out, [](double v) { return v > 0 ? v : 0; });
+  map(c, kCheapGrain, n, x, out, [](double v) { return v < 0 ? 0 : v; });
 }
 
 void relu_grad(const KernelContext& c, const float* out, const float* dout, float* dx, int64_t n) {
   run_loop(c, kCheapGrain, n, out, dout, dx, simd::relu_grad);
 }
 void relu_grad(const KernelContext& c, const double* out, const double* dout, double* dx, int64_t n) {
-  map(c, kCheapGrain, n, out, dout, dx, [](double y, double dy) { return y > 0 ? dy : 0; });
+  map(c, kCheapGrain, n, out, dout, dx, [](double y, double dy) { return dy * static_cast<double>(y > 0); });
 }
 
 [[maybe_unused]] const bool tiles = (declare_tile("relu", "X", kCheapGrain, simd::relu),
@@ -46,7 +46,7 @@ AB_OP(relu)
     });
 
 AB_OP(relu_grad)
-    .doc("X@GRAD = Out@GRAD where Out > 0, else 0.")
+    .doc("X@GRAD = Out@GRAD where Out > 0, else 0 (NaN where Out@GRAD is no finite number).")
     .in("Out", "[...] float")
     .in("Out@GRAD", "[...] as Out")
     .out("X@GRAD", "[...] as Out")

@@ -60,7 +60,8 @@ AB_OP(batch_norm)
         "Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias for each channel, with the mean and (biased) variance "
         "of "
         "the batch; MeanOut = momentum Mean + (1 - momentum) mean, VarianceOut likewise. With is_test or "
-        "use_global_stats Mean and Variance take the place of the batch's and stay as they are.")
+        "use_global_stats Mean and Variance take the place of the batch's and stay as they are. A batch of one element "
+        "a channel passes as it is and moves nothing.")
     .source("Ioffe & Szegedy, ICML 2015, arXiv:1502.03167")
     .in("X", "[N, C], [N, C, ...], or [N, ..., C] with data_layout NHWC")
     .in("Scale", "[C]")
@@ -73,8 +74,8 @@ AB_OP(batch_norm)
     .out("VarianceOut", "Variance, updated in place")
     .frozen_by("is_test")
     .frozen_by("use_global_stats")
-    .out_intermediate("SavedMean", "[C]: the mean used")
-    .out_intermediate("SavedVariance", "[C]: 1 / sqrt(variance + epsilon) of the variance used")
+    .out_intermediate("SavedMean", "[C]: the mean used, 0 for one element a channel")
+    .out_intermediate("SavedVariance", "[C]: 1 / sqrt(variance + epsilon) of the variance used, 0 as before")
     .out_optional("ReserveSpace", "empty")
     .attr<bool>("is_test", false, "normalise by the moving statistics")
     .attr<float>("momentum", 0.9f, "share of the old moving statistics")

@@ -25,6 +25,15 @@ struct Dims {
   int64_t per_channel() const { return outer * inner; }
 };
 
+// One element a channel has no variance to divide by: it passes, its gradient too, and the moving statistics stay.
+inline bool passes_through(const Dims& d, bool fixed) { return !fixed && d.per_channel() == 1; }
+
+// Element i of a gradient that relu lets through where its output is positive.
+struct Masked {
+  const float *out, *dout;
+  float operator[](int64_t i) const { return dout[i] * static_cast<float>(out[i] > 0); }
+};
+
 inline bool channels_last(const ir::Op& op) { return op.attr<std::string>("data_layout") == "NHWC"; }
 
 // Sums of `kTerms` functions over the elements of every channel. out[t * channels + c].
@@ -194,7 +203,10 @@ template <class T> struct Forward {
   template <class Measure, class Apply> void run(KernelContext& c, const Dims& d, Measure&& measured, Apply&& applied) {
     const T *m = c[mean].template data<T>(), *v = c[variance].template data<T>();
     T *own_m = vector(c, saved_mean), *own_v = vector(c, saved_variance);
-    if (fixed || d.per_channel() == 0) {
+    factor.resize(static_cast<size_t>(d.channels));
+    offset.resize(static_cast<size_t>(d.channels));
+    const bool pass = passes_through(d, fixed);
+    if (pass || fixed || d.per_channel() == 0) {
       carry_over(c, mean, mean_out);
       carry_over(c, variance, variance_out);
       std::copy(m, m + d.channels, own_m);
@@ -203,15 +215,20 @@ template <class T> struct Forward {
       measured(own_m, own_v);
       move(c, d, own_m, own_v);
     }
-    scale_by_channel(c, d, own_m, own_v);
+    pass ? keep_elements(d, own_m, own_v) : scale_by_channel(c, d, own_m, own_v);
     applied(factor.data(), offset.data());
+  }
+
+  void keep_elements(const Dims& d, T* m, T* v) {
+    std::fill(m, m + d.channels, T{0});
+    std::fill(v, v + d.channels, T{0});
+    std::fill(factor.begin(), factor.end(), T{1});
+    std::fill(offset.begin(), offset.end(), T{0});
   }
 
   // Turns the variances into inverse deviations, which is what the gradient wants, and into factors and offsets.
   void scale_by_channel(KernelContext& c, const Dims& d, const T* m, T* v) {
     const T *s = c[scale].template data<T>(), *b = c[bias].template data<T>();
-    factor.resize(static_cast<size_t>(d.channels));
-    offset.resize(static_cast<size_t>(d.channels));
     T *f = factor.data(), *o = offset.data();
     for (int64_t k = 0; k < d.channels; ++k) {
       v[k] = 1 / std::sqrt(v[k] + static_cast<T>(epsilon));
@@ -256,9 +273,19 @@ template <class T> struct Backward {
 
   void operator()(KernelContext& c) { compute(c, c[dy].template data<T>()); }
 
+  template <class Gradient> void pass(KernelContext& c, const Dims& d, Gradient g) const {
+    for (Out out : {dscale, dbias}) {
+      if (c.wants(out)) std::fill_n(c[out].template mutable_data<T>(), d.channels, T{0});
+    }
+    if (!c.wants(dx)) return;
+    T* to = c[dx].template mutable_data<T>();
+    for (int64_t i = 0; i < d.channels; ++i) to[i] = g[i];
+  }
+
   // g[i] is element i of Y@GRAD.
   template <class Gradient> void compute(KernelContext& c, Gradient g) {
     const Dims d(c[x].shape(), last);
+    if (passes_through(d, fixed)) return pass(c, d, g);
     const T *data = c[x].template data<T>(), *s = c[scale].template data<T>();
     const T* m = (fixed && mean ? c[mean] : c[saved_mean]).template data<T>();
     const T* inv = inverse_deviation(c, d.channels);

@@ -15,11 +15,6 @@ struct ReluForward : Forward<float> {
   }
 };
 
-struct Masked {
-  const float *out, *dout;
-  float operator[](int64_t i) const { return out[i] > 0 ? dout[i] : 0.0f; }
-};
-
 struct ReluBackward : Backward<float> {
   In y;
   explicit ReluBackward(const KernelArgs& op) : Backward<float>(op), y(op.in("Y")) {}

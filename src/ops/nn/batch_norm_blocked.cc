@@ -123,6 +123,7 @@ struct BlockedBackward : Backward<float> {
     const Dims d(c[x].shape(), false);
     const Chunks k(d);
     const float *data = c[x].data<float>(), *g = c[dy].data<float>(), *s = c[scale].data<float>();
+    if (passes_through(d, fixed)) return y ? pass(c, d, Masked{c[y].data<float>(), g}) : pass(c, d, g);
     const float* m = (fixed && mean ? c[mean] : c[saved_mean]).data<float>();
     const float* inv = inverse_deviation(c, d.channels);
     both.resize(static_cast<size_t>(2 * d.channels));

@@ -31,6 +31,7 @@ void infer_grad(InferContext& c) {
   check_same_dtype(c, "Input", "Output@GRAD");
   grad_as(c, "Input@GRAD", "Input");
   grad_as(c, "Filter@GRAD", "Filter");
+  AB_CHECK(!c.has_out("Bias@GRAD"), Unsupported, "{}: Bias@GRAD belongs to fused forms", op_name(c));
 }
 
 void differentiate(GradContext& g) {
@@ -94,10 +95,10 @@ OpDef& declare_conv(OpDef& def) {
       .attr<std::vector<int32_t>>("dilations", {1, 1}, "steps inside the window: height, width")
       .attr<int32_t>("groups", 1, "independent groups of channels")
       .attr<bool>("use_quantizer", false, "accepted, without effect")
-      .attr<bool>("fuse_relu_before_depthwise_conv", false, "accepted, without effect")
-      .attr<bool>("fuse_brelu", false, "accepted, without effect")
+      .attr<bool>("fuse_relu_before_depthwise_conv", false, "not offered", refuse_fusion("relu in front"))
+      .attr<bool>("fuse_brelu", false, "not offered", refuse_fusion("brelu"))
       .attr<float>("fuse_brelu_threshold", 6.0f, "of fuse_brelu")
-      .attr<bool>("fuse_residual_connection", false, "accepted, without effect")
+      .attr<bool>("fuse_residual_connection", false, "not offered", refuse_fusion("elementwise_add"))
       .attr<float>("Scale_in", 1.0f, "of quantized forms")
       .attr<float>("Scale_out", 1.0f, "of quantized forms")
       .attr<float>("Scale_in_eltwise", 1.0f, "of quantized forms")

@@ -1,5 +1,6 @@
 // Attributes that convolutions and their transposes declare alike.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,16 @@ inline OpDef& declare_window_attrs(OpDef& def) {
       .attr<std::string>("data_format", "NCHW", "NCHW or NHWC", check_layout);
 }
 
+// Numbers that a fused form would change are never left out in silence.
+inline std::function<void(const bool&)> refuse_fusion(const char* op) {
+  return [op](const bool& v) { AB_CHECK(!v, Unsupported, "fused forms are not offered: append an op {} instead", op); };
+}
+
 inline OpDef& declare_fusion_attrs(OpDef& def) {
   return def.attr<bool>("use_cudnn", true, "accepted, without effect")
       .attr<bool>("use_mkldnn", false, "accepted, without effect")
       .attr<bool>("is_test", false, "accepted, without effect")
-      .attr<bool>("fuse_relu", false, "not offered",
-                  [](bool v) { AB_CHECK(!v, Unsupported, "fuse_relu: append an op relu instead"); })
+      .attr<bool>("fuse_relu", false, "not offered", refuse_fusion("relu"))
       .attr<std::string>(
           "fuse_activation", "", "not offered",
           [](const std::string& v) { AB_CHECK(v.empty(), Unsupported, "fuse_activation: append an op {} instead", v); })

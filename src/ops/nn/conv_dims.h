@@ -47,7 +47,7 @@ struct ConvExtras {
   uint64_t filter_version = 0;
 };
 
-// One pass of one kernel; keeps what shapes it has met. run() computes
+// One pass of one kernel; keeps what the last shapes need. run() computes
 //   kForward: out[images] = conv(a[images], b[filter])
 //   kBackwardData: out[images] from a = gradient of the output, b = filter
 //   kBackwardFilter: out[filter] from a = images, b = gradient of the output

@@ -14,6 +14,7 @@ using dnnl::memory;
 
 constexpr double kPieceFlops = 4e6;  // about 50 us of one core
 constexpr int64_t kMaxPieces = 16;
+constexpr size_t kKeptShapes = 16;  // a plan holds buffers: batches of ever new shapes must not keep them all
 
 void execute(const dnnl::primitive& primitive, const dnnl_exec_arg_t* args, int n) {
   const dnnl_status_t status = dnnl_primitive_execute(primitive.get(), dnnl_stream().get(), n, args);
@@ -263,16 +264,17 @@ class ConvPlan {
 template <> struct Conv<float>::Impl {
   explicit Impl(ConvPass p) : pass(p) {}
   ConvPlan& plan(const ConvDims& d) {
-    if (current && current->dims == d) return *current;
-    for (auto& p : plans) {
-      if (p->dims == d) return *(current = p.get());
+    if (!plans.empty() && plans.front()->dims == d) return *plans.front();
+    auto it = std::find_if(plans.begin(), plans.end(), [&](const auto& p) { return p->dims == d; });
+    if (it == plans.end()) {
+      if (plans.size() == kKeptShapes) plans.pop_back();
+      it = plans.insert(plans.end(), std::make_unique<ConvPlan>(pass, d));
     }
-    plans.push_back(std::make_unique<ConvPlan>(pass, d));
-    return *(current = plans.back().get());
+    std::rotate(plans.begin(), it, it + 1);
+    return *plans.front();
   }
   ConvPass pass;
-  ConvPlan* current = nullptr;
-  std::vector<std::unique_ptr<ConvPlan>> plans;
+  std::vector<std::unique_ptr<ConvPlan>> plans;  // the last used ones, latest first
 };
 
 template <> Conv<float>::Conv(ConvPass pass) : impl_(std::make_unique<Impl>(pass)) {}

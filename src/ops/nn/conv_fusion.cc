@@ -13,7 +13,7 @@ class Epilogue : public ConvEpilogue {
  public:
   bool relu = false;
   const ConvDims* dims = nullptr;
-  const float *bias = nullptr, *residual = nullptr;  // null for none
+  const float *bias = nullptr, *residual = nullptr;  // null for none; a number for each channel
   float* out = nullptr;
 
   void finish(int64_t first, int64_t count) const override {
@@ -36,13 +36,34 @@ class Epilogue : public ConvEpilogue {
   }
 };
 
+// What elementwise_add on axis 1 takes: a vector of the channels, or of one number for all of them.
+void check_bias(const InferContext& c, int64_t channels) {
+  if (!c.has_in("Bias")) return;
+  check_tensor(c, "Bias");
+  check_same_dtype(c, "Bias", "Input");
+  const Shape& bias = c.in("Bias").shape;
+  const bool fits = bias.rank() == 1 && (bias[0] == channels || bias[0] == 1 || bias[0] == kUnknown);
+  AB_CHECK(fits || channels == kUnknown, ShapeMismatch, "{}: Bias must be [{}] or [1], got {}", op_name(c), channels,
+           bias.str());
+}
+
+// The bias by channel; a single number is repeated in `repeated`, which is kept for the next run.
+const float* by_channel(const Tensor& bias, int64_t channels, std::vector<float>* repeated) {
+  const float* from = bias.data<float>();
+  if (bias.numel() == channels) return from;
+  repeated->assign(static_cast<size_t>(channels), *from);
+  return repeated->data();
+}
+
 void infer(InferContext& c) {
   check_tensor(c, "Input");
   check_same_dtype(c, "Input", "Filter");
   const ConvDims d = conv_dims(c.op(), c.in("Input").shape, c.in("Filter").shape);
   const Shape out = conv_output(d);
-  if (c.has_in("Bias")) check_numel(c, "Bias", d.out_channels);
+  check_bias(c, d.out_channels);
   if (c.has_in("ResidualData")) {
+    check_tensor(c, "ResidualData");
+    check_same_dtype(c, "ResidualData", "Input");
     AB_CHECK(compatible(out, c.in("ResidualData").shape), ShapeMismatch, "{}: Output is {}, ResidualData is {}",
              op_name(c), out.str(), c.in("ResidualData").shape.str());
   }
@@ -58,10 +79,10 @@ Kernel forward(const KernelArgs& args) {
   DimsOf<ConvDims, decltype(&conv_dims)> dims(args.op(), conv_dims);
   Epilogue tail;
   tail.relu = args.attr<std::string>("activation") == "relu";
-  return [=, constant = args.attr<bool>("constant_filter")](KernelContext& c) mutable {
+  return [=, constant = args.attr<bool>("constant_filter"), repeated = std::vector<float>()](KernelContext& c) mutable {
     const ConvDims& d = dims(c[input].shape(), c[filter].shape());
     tail.dims = &d;
-    tail.bias = bias ? c[bias].data<float>() : nullptr;
+    tail.bias = bias ? by_channel(c[bias], d.out_channels, &repeated) : nullptr;
     tail.residual = residual ? c[residual].data<float>() : nullptr;
     tail.out = c[output].mutable_data<float>();
     if (d.empty()) {
@@ -78,7 +99,7 @@ AB_OP(conv2d_fusion)
     .doc("Output = activation(convolution of Input and Filter + Bias + ResidualData), see conv2d.")
     .in("Input", "as of conv2d")
     .in("Filter", "as of conv2d")
-    .in_optional("Bias", "[output channels]")
+    .in_optional("Bias", "[output channels], or [1] for all of them")
     .in_optional("ResidualData", "as Output")
     .out("Output", "as of conv2d")
     .attr<std::string>("activation", "", "relu, or empty for none",

@@ -132,11 +132,7 @@ OpDef& declare_transpose(OpDef& def) {
       .attr<std::vector<int32_t>>("output_size", {},
                                   "H' and W', up to a stride above the smallest; empty: the smallest")
       .attr<int32_t>("groups", 1, "independent groups of channels");
-  return def
-      .infer([](InferContext& c) {
-        c.set_out("Output", output_shape(infer_dims(c)), c.in("Input").dtype);
-        c.share_lod("Output", "Input");
-      })
+  return def.infer([](InferContext& c) { c.set_out("Output", output_shape(infer_dims(c)), c.in("Input").dtype); })
       .grad([](GradContext& g) {
         g.op(g.forward().type + "_grad")
             .in("Input", g.in("Input"))
@@ -166,6 +162,7 @@ OpDef& declare_transpose_grad(OpDef& def) {
         check_same_dtype(c, "Input", "Output@GRAD");
         grad_as(c, "Input@GRAD", "Input");
         grad_as(c, "Filter@GRAD", "Filter");
+        AB_CHECK(!c.has_out("Bias@GRAD"), Unsupported, "{}: Bias@GRAD belongs to fused forms", op_name(c));
       })
       .no_grad("second derivatives of convolutions are not offered")
       .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });

@@ -167,7 +167,7 @@ OpDef& norm_attrs(OpDef& def) {
           }
           op.in("X", g.in("X")).in("Means", g.out("Means")).in("Scales", g.out("Scales")).in("Y@GRAD", g.dout("Y"));
           op.out("X@GRAD", g.din("X"));
-          for (const char* slot : kStatistics) op.out(std::string(slot) + "@GRAD", g.din(slot));
+          for (const char* slot : kStatistics) op.out(slot, g.in(slot)).out(std::string(slot) + "@GRAD", g.din(slot));
         })
         .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
@@ -182,6 +182,9 @@ OpDef& norm_attrs(OpDef& def) {
         .in("Means", "from data_norm")
         .in("Scales", "from data_norm")
         .in("Y@GRAD", "as Y")
+        .out_named_only("BatchSize", "[C]: as it is")
+        .out_named_only("BatchSum", "[C]: as it is")
+        .out_named_only("BatchSquareSum", "[C]: as it is")
         .out_optional("X@GRAD", "as X")
         .out_optional("BatchSize@GRAD", "[C]")
         .out_optional("BatchSum@GRAD", "[C]")
@@ -197,8 +200,8 @@ OpDef& norm_attrs(OpDef& def) {
           if (c.has_in("scale_w")) check_vector(c, "scale_w");
           check_same(c, "X", "Y@GRAD");
           grad_as(c, "X@GRAD", "X");
-          for (const char* slot :
-               {"BatchSize@GRAD", "BatchSum@GRAD", "BatchSquareSum@GRAD", "scale_w@GRAD", "bias@GRAD"}) {
+          for (const char* slot : {"BatchSize", "BatchSum", "BatchSquareSum", "BatchSize@GRAD", "BatchSum@GRAD",
+                                   "BatchSquareSum@GRAD", "scale_w@GRAD", "bias@GRAD"}) {
             if (c.has_out(slot)) c.same_shape(slot, "Means");
           }
         })

@@ -31,7 +31,7 @@ struct Dims {
 };
 
 template <class T> struct Slots {
-  const T *x, *scale, *bias, *dy;
+  const T *x, *scale, *bias, *dy, *normalized;  // normalized: Y in a gradient that was given no X
   T *y, *mean, *variance, *dx, *dscale, *dbias;
 };
 
@@ -49,10 +49,17 @@ template <class T> void normalize(const Dims& d, const Slots<T>& s, T epsilon, b
   s.variance[n * d.groups + g] = inverse ? inv : variance;
 }
 
+// xhat of X, or of Y where that is all there is; then a scale of 0 has wiped it out.
+template <class T> T normalized(const Slots<T>& s, T mean, T inv, int64_t at, int64_t channel) {
+  if (!s.normalized) return (s.x[at] - mean) * inv;
+  const T value = s.normalized[at] - (s.bias ? s.bias[channel] : T{0});
+  return s.scale && s.scale[channel] != 0 ? value / s.scale[channel] : value;
+}
+
 // dx = inv (h - mean(h) - xhat mean(h xhat)) with h = dy scale. `centered` false leaves mean(h) out.
 template <class T> void differentiate(const Dims& d, const Slots<T>& s, bool centered, T inv, int64_t n, int64_t g) {
-  const T count = static_cast<T>(d.count()), mean = s.mean[n * d.groups + g];
-  const auto hat = [&](int64_t i) { return (s.x[d.at(n, g, i)] - mean) * inv; };
+  const T count = static_cast<T>(d.count()), mean = s.mean ? s.mean[n * d.groups + g] : T{0};
+  const auto hat = [&](int64_t i) { return normalized(s, mean, inv, d.at(n, g, i), d.channel(g, i)); };
   const auto h = [&](int64_t i) { return s.dy[d.at(n, g, i)] * (s.scale ? s.scale[d.channel(g, i)] : T{1}); };
   if (s.dx) {
     const T mean_h = centered ? sum_of<T>(d.count(), h) / count : T{0};
@@ -79,22 +86,29 @@ bool channels_last(const ir::Op& op) {
 }
 int64_t groups_of(const ir::Op& op) { return op.has_attr("groups") ? op.attr<int32_t>("groups") : 0; }
 
-Shape statistics_shape(const InferContext& c, bool flat) {
-  check_tensor(c, "X");
-  check_rank(c, "X", 2, 5);
-  const Shape& x = c.in("X").shape;
+int64_t check_channels(const InferContext& c, const char* image) {
+  check_tensor(c, image);
+  check_rank(c, image, 2, 5);
+  const Shape& x = c.in(image).shape;
   const int64_t channels = channels_last(c.op()) ? x[x.rank() - 1] : x[1];
-  int64_t groups = groups_of(c.op());
+  const int64_t groups = groups_of(c.op());
   AB_CHECK(
       !c.op().has_attr("groups") || (groups >= 1 && (channels == kUnknown || (channels > 0 && channels % groups == 0))),
-      InvalidArgument, "{}: groups is {}, it does not divide the channels of X {}", op_name(c), groups, x.str());
+      InvalidArgument, "{}: groups is {}, it does not divide the channels of {} {}", op_name(c), groups, image,
+      x.str());
   for (const char* slot : {"Scale", "Bias"}) {
     if (!c.has_in(slot)) continue;
     check_tensor(c, slot);
     check_numel(c, slot, channels);
-    check_same_dtype(c, slot, "X");
+    check_same_dtype(c, slot, image);
   }
-  if (!groups) groups = channels;
+  return channels;
+}
+
+Shape statistics_shape(const InferContext& c, const char* image, bool flat) {
+  const int64_t channels = check_channels(c, image);
+  const int64_t groups = c.op().has_attr("groups") ? groups_of(c.op()) : channels;
+  const Shape& x = c.in(image).shape;
   if (!flat) return Shape{x[0], groups};
   return Shape{x[0] == kUnknown || groups == kUnknown ? kUnknown : x[0] * groups};
 }
@@ -108,6 +122,7 @@ template <class T> Kernel forward(const KernelArgs& op, const Form& form) {
     const Slots<T> s{c[x].data<T>(),
                      scale ? c[scale].data<T>() : nullptr,
                      bias ? c[bias].data<T>() : nullptr,
+                     nullptr,
                      nullptr,
                      c[y].template mutable_data<T>(),
                      c[mean].template mutable_data<T>(),
@@ -135,18 +150,21 @@ template <class T> T* zeroed(KernelContext& c, Out out) {
 
 template <class T> Kernel backward(const KernelArgs& op, const Form& form) {
   const T epsilon = static_cast<T>(op.attr<float>("epsilon"));
-  // Group normalisation without a bias has a wrong gradient in the original.
-  const bool centered = form.inverse || op.in("Bias") || !Flags::exact_fluid();
-  return [=, last = channels_last(op.op()), groups = groups_of(op.op()), x = op.in("X"), scale = op.in("Scale"),
-          mean = op.in(form.mean), variance = op.in(form.variance), dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"),
-          dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD"), inverse = form.inverse](KernelContext& c) {
+  // Group normalisation without a scale has a wrong gradient in the original, which starts from Y alone.
+  const bool centered = form.inverse || op.in("Scale") || !Flags::exact_fluid();
+  const bool of_y = !form.inverse && (!op.in("X") || !op.in(form.mean) || Flags::exact_fluid());
+  return [=, last = channels_last(op.op()), groups = groups_of(op.op()), x = op.in(of_y ? "Y" : "X"),
+          scale = op.in("Scale"), bias = of_y ? op.in("Bias") : In{}, mean = of_y ? In{} : op.in(form.mean),
+          variance = op.in(form.variance), dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"),
+          dbias = op.out("Bias@GRAD"), inverse = form.inverse](KernelContext& c) {
     const Dims d(c[x].shape(), last, groups);
-    const T *m = c[mean].data<T>(), *v = c[variance].data<T>();
+    const T* v = c[variance].data<T>();
     Slots<T> s{};
-    s.x = c[x].data<T>();
+    (of_y ? s.normalized : s.x) = c[x].data<T>();
     s.scale = scale ? c[scale].data<T>() : nullptr;
+    s.bias = bias ? c[bias].data<T>() : nullptr;
     s.dy = c[dy].data<T>();
-    s.mean = const_cast<T*>(m);  // only read here
+    s.mean = mean ? const_cast<T*>(c[mean].data<T>()) : nullptr;  // only read here
     s.dx = zeroed<T>(c, dx);
     s.dscale = zeroed<T>(c, dscale);
     s.dbias = zeroed<T>(c, dbias);
@@ -166,7 +184,7 @@ OpDef& declare_forward(OpDef& def, const Form& form) {
       .out_intermediate(form.variance, form.inverse ? "1 / sqrt(variance + epsilon)" : "of each group of each sample")
       .attr<float>("epsilon", 1e-5f, "keeps the quotient finite")
       .infer([form](InferContext& c) {
-        const Shape statistics = statistics_shape(c, form.inverse);
+        const Shape statistics = statistics_shape(c, "X", form.inverse);
         c.same_as("Y", "X");
         c.set_out(form.mean, statistics, c.in("X").dtype);
         c.set_out(form.variance, statistics, c.in("X").dtype);
@@ -175,11 +193,18 @@ OpDef& declare_forward(OpDef& def, const Form& form) {
       [form](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, form); });
 }
 
+// The gradient of group_norm takes Y, as the original's; X and Mean, where they are given, are the better source: they
+// know xhat where Scale is 0.
 OpDef& declare_backward(OpDef& def, const Form& form) {
-  def.in("X", "as in the forward op")
-      .in_optional("Scale", "as in the forward op")
-      .in_optional("Bias", "as in the forward op")
-      .in(form.mean, "from the forward op")
+  if (form.inverse) {
+    def.in("X", "as in the forward op").in(form.mean, "from the forward op");
+  } else {
+    def.in("Y", "from the forward op")
+        .in_optional("Bias", "as in the forward op")
+        .in_optional("X", "as in the forward op")
+        .in_optional(form.mean, "from the forward op");
+  }
+  def.in_optional("Scale", "as in the forward op")
       .in(form.variance, "from the forward op")
       .in("Y@GRAD", "as Y")
       .out_optional("X@GRAD", "as X")
@@ -188,15 +213,21 @@ OpDef& declare_backward(OpDef& def, const Form& form) {
       .attr<float>("epsilon", 1e-5f, "as in the forward op")
       .no_grad(kNoSecondOrder)
       .infer([form](InferContext& c) {
-        const Shape statistics = statistics_shape(c, form.inverse);
+        const char* image = form.inverse ? "X" : "Y";
+        const int64_t channels = check_channels(c, image);
+        const Shape statistics = statistics_shape(c, image, form.inverse);
         for (const char* slot : {form.mean, form.variance}) {
+          if (!c.has_in(slot)) continue;
+          check_tensor(c, slot);
           check_numel(c, slot, statistics.numel());
-          check_same_dtype(c, slot, "X");
+          check_same_dtype(c, slot, image);
         }
-        check_same(c, "X", "Y@GRAD");
-        grad_as(c, "X@GRAD", "X");
-        for (const char* slot : {"Scale", "Bias"}) {
-          if (c.has_in(slot)) grad_as(c, std::string(slot) + "@GRAD", slot);
+        if (c.has_in("X")) check_same(c, "X", image);
+        check_same(c, image, "Y@GRAD");
+        grad_as(c, "X@GRAD", image);
+        for (const char* slot : {"Scale@GRAD", "Bias@GRAD"}) {
+          if (!c.has_out(slot)) continue;
+          c.set_out(slot, c.has_in("Scale") ? c.in("Scale").shape : Shape{channels}, c.in(image).dtype);
         }
       });
   return def.cpu<float, double>(
@@ -205,14 +236,13 @@ OpDef& declare_backward(OpDef& def, const Form& form) {
 
 void make_gradient(GradContext& g, const Form& form) {
   GradOp op = g.op(g.forward().type + "_grad");
-  op.in("X", g.in("X"));
+  op.in("X", g.in("X")).in(form.mean, g.out(form.mean)).in(form.variance, g.out(form.variance));
+  op.in("Scale", g.in("Scale")).in("Y@GRAD", g.dout("Y"));
+  if (!form.inverse) op.in("Y", g.out("Y")).in("Bias", g.in("Bias"));
+  op.out("X@GRAD", g.din("X"));
   for (const char* slot : {"Scale", "Bias"}) {
-    if (!g.in(slot).empty()) op.in(slot, g.in(slot)).out(std::string(slot) + "@GRAD", g.din(slot));
+    if (!g.in(slot).empty()) op.out(std::string(slot) + "@GRAD", g.din(slot));
   }
-  op.in(form.mean, g.out(form.mean))
-      .in(form.variance, g.out(form.variance))
-      .in("Y@GRAD", g.dout("Y"))
-      .out("X@GRAD", g.din("X"));
 }
 
 OpDef& group_attrs(OpDef& def) {

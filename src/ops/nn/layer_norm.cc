@@ -59,8 +59,14 @@ void infer_grad(InferContext& c) {
     check_same_dtype(c, slot, "X");
   }
   grad_as(c, "X@GRAD", "X");
+  const Shape& x = c.in("X").shape;
   for (const char* slot : {"Scale", "Bias"}) {
-    if (c.has_in(slot)) grad_as(c, std::string(slot) + "@GRAD", slot);
+    const std::string grad = std::string(slot) + "@GRAD";
+    if (c.has_in(slot)) {
+      grad_as(c, grad, slot);
+    } else if (c.has_out(grad)) {
+      c.set_out(grad, Shape{product(x, axis, x.rank())}, c.in("X").dtype);
+    }
   }
 }
 

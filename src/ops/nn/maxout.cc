@@ -66,7 +66,10 @@ OpDef& maxout_attrs(OpDef& def) {
             T* to = c[out].template mutable_data<T>();
             each_group(d, [=](int64_t o, int64_t first, int64_t step) {
               T best = from[first];
-              for (int64_t g = 1; g < d.groups; ++g) best = std::max(best, from[first + g * step]);
+              for (int64_t g = 1; g < d.groups; ++g) {
+                const T value = from[first + g * step];
+                best = value > best || value != value ? value : best;  // a NaN is the result
+              }
               to[o] = best;
             });
           };

@@ -47,7 +47,10 @@ template <class T> struct MaxPool {
   static void forward(const PoolDims& d, int64_t step, const T* x, T* out) {
     each_output(d, [&](int64_t o, const auto& rows, const auto& columns) {
       T top = std::numeric_limits<T>::lowest();
-      each_input(d, rows, columns, [&](int64_t i) { top = x[i * step] > top ? x[i * step] : top; });
+      each_input(d, rows, columns, [&](int64_t i) {
+        const T value = x[i * step];
+        top = value > top || value != value ? value : top;  // a NaN is the result
+      });
       out[o * step] = top;
     });
   }

@@ -37,16 +37,14 @@ void differentiate(GradContext& g) {
   g.op(g.forward().type + "_grad").in("Out", g.out("Out")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
 }
 
-// out = x - log(sum exp(x)), through the softmax that out holds for a moment.
+// The logarithm of the softmax, which out holds for a moment.
 template <class T> void log_softmax_block(const T* x, int64_t classes, int64_t inner, T* out) {
-  T norm[kSoftmaxColumns];
-  for (int64_t from = 0; from < inner; from += kSoftmaxColumns) {
-    const int64_t columns = std::min(kSoftmaxColumns, inner - from);
-    softmax_columns(x + from, classes, inner, columns, out + from, norm);
+  softmax_block(x, classes, inner, out, [=](int64_t first, int64_t columns, const Norm<T>* norms) {
     for (int64_t k = 0; k < classes; ++k) {
-      for (int64_t j = 0; j < columns; ++j) out[k * inner + from + j] = x[k * inner + from + j] - norm[j];
+      const int64_t row = k * inner + first;
+      for (int64_t j = 0; j < columns; ++j) out[row + j] = norms[j].log_softmax(x[row + j]);
     }
-  }
+  });
 }
 
 // dx = dy - exp(y) sum_k dy
@@ -98,7 +96,7 @@ template <class T, class Block> Kernel backward(const KernelArgs& op, Block bloc
 }
 
 AB_OP(softmax)
-    .doc("Out = exp(X) / sum(exp(X)) over `axis`.")
+    .doc("Out = exp(X) / sum(exp(X)) over `axis`, with X limited to 64 below its largest value on the axis.")
     .in("X", "[...] float")
     .out("Out", "as X")
     .may_share("X", "Out")
@@ -111,9 +109,8 @@ AB_OP(softmax)
     .grad(differentiate)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return forward<T>(op, [](const T* x, int64_t classes, int64_t inner, T* out) {
-        softmax_block<T>(x, classes, inner, out, nullptr);
-      });
+      return forward<T>(
+          op, [](const T* x, int64_t classes, int64_t inner, T* out) { softmax_block(x, classes, inner, out); });
     });
 
 AB_OP(softmax_grad)
@@ -130,7 +127,7 @@ AB_OP(softmax_grad)
     });
 
 AB_OP(log_softmax)
-    .doc("Out = X - log(sum(exp(X))) over `axis`.")
+    .doc("Out = X - log(sum(exp(X))) over `axis`, with X limited to 64 below its largest value on the axis.")
     .in("X", "[...] float")
     .out("Out", "as X")
     .attr<int32_t>("axis", -1, "the axis whose exponentials add up to 1")

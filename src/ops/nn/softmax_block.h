@@ -1,5 +1,7 @@
-// Softmax over the middle axis of a block [classes, inner]: out[k, j] = exp(x[k, j] - m[j]) / sum_k of the same, with
-// m[j] the largest of column j. x and out may be the same array.
+// Softmax over the middle axis of a block [classes, inner]: out[k, j] = e[k, j] / sum_k e[k, j] with
+// e[k, j] = exp(max(x[k, j] - m[j], -64)) and m[j] the largest of column j. The limit is the original's: no probability
+// becomes 0, so that its logarithm is finite and a net trains on after a step that was too large. A NaN makes its
+// column NaN. x and out may be the same array.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,27 +14,39 @@ namespace anabranch {
 
 inline constexpr int64_t kSoftmaxColumns = 64;  // columns done together: their sums fit on the stack
 
-// One row of classes; returns m + log(sum), the logarithm of the sum of exp(x).
-inline float softmax_row(const float* x, int64_t classes, float* out) {
+inline constexpr double kLeastShifted = -64;
+
+// A logit less the largest of its column, limited from below; NaN stays.
+template <class T> T shifted(T x, T top, double least = kLeastShifted) {
+  return std::max(x - top, static_cast<T>(least));
+}
+
+template <class T> struct Norm {  // of a column
+  T top, log_sum;
+  T log_softmax(T x) const { return shifted(x, top) - log_sum; }
+};
+
+// One row of classes, limited to `least` below its largest.
+inline Norm<float> softmax_row(const float* x, int64_t classes, float* out, double least = kLeastShifted) {
   const float top = simd::max_of(x, classes);
-  simd::affine(x, 1.0f, -top, out, classes);
+  simd::shift(x, top, static_cast<float>(least), out, classes);
   simd::exp(out, out, classes);
   const float sum = simd::sum(out, classes);
   simd::affine(out, 1.0f / sum, 0.0f, out, classes);
-  return top + std::log(sum);
+  return {top, std::log(sum)};
 }
 
-inline double softmax_row(const double* x, int64_t classes, double* out) {
+inline Norm<double> softmax_row(const double* x, int64_t classes, double* out, double least = kLeastShifted) {
   const double top = *std::max_element(x, x + classes);
   double sum = 0;
-  for (int64_t k = 0; k < classes; ++k) sum += out[k] = std::exp(x[k] - top);
+  for (int64_t k = 0; k < classes; ++k) sum += out[k] = std::exp(shifted(x[k], top, least));
   for (int64_t k = 0; k < classes; ++k) out[k] /= sum;
-  return top + std::log(sum);
+  return {top, std::log(sum)};
 }
 
 // At most kSoftmaxColumns columns whose rows are `stride` apart.
 template <class T>
-void softmax_columns(const T* x, int64_t classes, int64_t stride, int64_t columns, T* out, T* log_norm) {
+void softmax_columns(const T* x, int64_t classes, int64_t stride, int64_t columns, T* out, Norm<T>* norm) {
   T top[kSoftmaxColumns], sum[kSoftmaxColumns];
   std::copy(x, x + columns, top);
   for (int64_t k = 1; k < classes; ++k) {
@@ -40,26 +54,33 @@ void softmax_columns(const T* x, int64_t classes, int64_t stride, int64_t column
   }
   std::fill(sum, sum + columns, T{0});
   for (int64_t k = 0; k < classes; ++k) {
-    for (int64_t j = 0; j < columns; ++j) sum[j] += out[k * stride + j] = std::exp(x[k * stride + j] - top[j]);
+    for (int64_t j = 0; j < columns; ++j) {
+      sum[j] += out[k * stride + j] = std::exp(shifted(x[k * stride + j], top[j]));
+    }
   }
   for (int64_t k = 0; k < classes; ++k) {
     for (int64_t j = 0; j < columns; ++j) out[k * stride + j] /= sum[j];
   }
-  if (!log_norm) return;
-  for (int64_t j = 0; j < columns; ++j) log_norm[j] = top[j] + std::log(sum[j]);
+  if (!norm) return;
+  for (int64_t j = 0; j < columns; ++j) norm[j] = {top[j], std::log(sum[j])};
 }
 
-// log_norm: [inner], or null.
-template <class T> void softmax_block(const T* x, int64_t classes, int64_t inner, T* out, T* log_norm) {
+// done(first, columns, norms): after the softmax of columns [first, first + columns).
+template <class T, class Done> void softmax_block(const T* x, int64_t classes, int64_t inner, T* out, Done&& done) {
   if (inner == 1) {
-    const T norm = softmax_row(x, classes, out);
-    if (log_norm) *log_norm = norm;
-    return;
+    const Norm<T> norm = softmax_row(x, classes, out);
+    return done(0, 1, &norm);
   }
+  Norm<T> norms[kSoftmaxColumns];
   for (int64_t j = 0; j < inner; j += kSoftmaxColumns) {
-    softmax_columns(x + j, classes, inner, std::min(kSoftmaxColumns, inner - j), out + j,
-                    log_norm ? log_norm + j : nullptr);
+    const int64_t columns = std::min(kSoftmaxColumns, inner - j);
+    softmax_columns(x + j, classes, inner, columns, out + j, norms);
+    done(j, columns, norms);
   }
+}
+
+template <class T> void softmax_block(const T* x, int64_t classes, int64_t inner, T* out) {
+  softmax_block(x, classes, inner, out, [](int64_t, int64_t, const Norm<T>*) {});
 }
 
 // dx = y (dy - sum_k y dy) over the middle axis of a block [classes, inner].

@@ -142,11 +142,11 @@ AB_OP(adam)
     });
 
 AB_OP(fused_adam);
-[[maybe_unused]] const bool fused_declared = (optim::declare_fused(ab_op_fused_adam, ab_op_adam)
-                                                  .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-                                                    return fused_adam<typename decltype(tag)::type>(op);
-                                                  }),
-                                              true);
+[[maybe_unused]] const bool fused_declared =
+    (optim::declare_fused(ab_op_fused_adam, ab_op_adam, {"Beta1Pow", "Beta2Pow"})
+         .cpu<float, double>(
+             [](auto tag, const KernelArgs& op) -> Kernel { return fused_adam<typename decltype(tag)::type>(op); }),
+     true);
 
 }  // namespace
 }  // namespace anabranch

@@ -3,13 +3,29 @@
 namespace anabranch::optim {
 namespace {
 
+// One entry of each slot for each parameter.
+void check_counts(const InferContext& c) {
+  const int count = c.n_in("Param");
+  const auto check = [&](const std::vector<ir::Slot>& slots, const auto& entries) {
+    for (const ir::Slot& slot : slots) {
+      AB_CHECK(entries(slot.name) == count, InvalidArgument,
+               "{}: {} must have one entry for each of {} parameters, got {}", c.op().type, slot.name, count,
+               entries(slot.name));
+    }
+  };
+  check(c.op().inputs, [&](const std::string& s) { return c.n_in(s); });
+  check(c.op().outputs, [&](const std::string& s) { return c.n_out(s); });
+}
+
 // Every parameter's entries agree with each other, as those of one op of the rule do.
-void infer_fused(InferContext& c, const OpDef& single) {
+void infer_fused(InferContext& c, const OpDef& single, const std::set<std::string>& numbers) {
+  check_counts(c);
   const int count = c.n_in("Param");
   for (int k = 0; k < count; ++k) {
     const Meta &param = c.in("Param", k), &grad = c.in("Grad", k);
     const auto name = [&](const char* slot) { return c.op().input(slot).at(static_cast<size_t>(k)); };
-    AB_CHECK(grad.kind == VarKind::kLoDTensor && compatible(param.shape, grad.shape) && param.dtype == grad.dtype,
+    AB_CHECK(param.kind == VarKind::kLoDTensor && grad.kind == VarKind::kLoDTensor &&
+                 compatible(param.shape, grad.shape) && param.dtype == grad.dtype,
              ShapeMismatch, "{}: Param {} is {} of {}, Grad {} is a {} {} of {}; they must be equal", single.type(),
              name("Param"), param.shape.str(), dtype_name(param.dtype), name("Grad"), var_kind_name(grad.kind),
              grad.shape.str(), dtype_name(grad.dtype));
@@ -18,10 +34,17 @@ void infer_fused(InferContext& c, const OpDef& single) {
     for (const SlotDef& slot : single.outputs()) {
       const std::string from = slot.name.substr(0, slot.name.size() - 3);
       const Meta& state = c.in(from, k);
-      const bool scalar_state = state.shape.numel() == 1 && param.shape.numel() != 1;
-      AB_CHECK(scalar_state || (compatible(state.shape, param.shape) && state.dtype == param.dtype), ShapeMismatch,
-               "{}: {} {} is {}, Param {} is {}; they must be equal", single.type(), from, name(from.c_str()),
-               state.shape.str(), name("Param"), param.shape.str());
+      if (numbers.count(from)) {
+        AB_CHECK(state.kind == VarKind::kLoDTensor && state.shape.numel() == 1, ShapeMismatch,
+                 "{}: {} {} is a {} {}, expected 1 element", single.type(), from, name(from.c_str()),
+                 var_kind_name(state.kind), state.shape.str());
+      } else {
+        AB_CHECK(
+            state.kind == VarKind::kLoDTensor && compatible(state.shape, param.shape) && state.dtype == param.dtype,
+            ShapeMismatch, "{}: {} {} is a {} {} of {}, Param {} is {} of {}; they must be equal", single.type(), from,
+            name(from.c_str()), var_kind_name(state.kind), state.shape.str(), dtype_name(state.dtype), name("Param"),
+            param.shape.str(), dtype_name(param.dtype));
+      }
       c.out(slot.name, k) = state;
     }
   }
@@ -29,7 +52,7 @@ void infer_fused(InferContext& c, const OpDef& single) {
 
 }  // namespace
 
-OpDef& declare_fused(OpDef& fused, const OpDef& single) {
+OpDef& declare_fused(OpDef& fused, const OpDef& single, std::set<std::string> numbers) {
   fused.doc("Many steps of " + single.type() + ", each as that op makes it, in one loop over all elements.");
   for (const SlotDef& slot : single.inputs()) {
     if (!slot.optional) fused.in_list(slot.name, slot.doc);
@@ -38,7 +61,8 @@ OpDef& declare_fused(OpDef& fused, const OpDef& single) {
   for (const AttrDef& attr : single.attrs()) {
     std::visit([&](const auto& value) { fused.attr(attr.name, value, attr.doc); }, attr.value);
   }
-  return fused.infer([&single](InferContext& c) { infer_fused(c, single); }).no_grad(kNoGrad);
+  return fused.infer([&single, numbers = std::move(numbers)](InferContext& c) { infer_fused(c, single, numbers); })
+      .no_grad(kNoGrad);
 }
 
 }  // namespace anabranch::optim

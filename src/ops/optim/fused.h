@@ -5,15 +5,17 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "ops/optim/update.h"
 
 namespace anabranch::optim {
 
-// Declares the fused form of a rule: slots, attributes and shape function follow from `single`; optional slots and
-// those named in `without` are left out. The caller adds the kernel.
-OpDef& declare_fused(OpDef& fused, const OpDef& single);
+// Declares the fused form of a rule: slots, attributes and shape function follow from `single`; optional slots are left
+// out. State is as its parameter but for the slots `numbers`, which hold one number. The caller adds the kernel.
+OpDef& declare_fused(OpDef& fused, const OpDef& single, std::set<std::string> numbers = {});
 
 template <size_t N> using StateOuts = std::array<const char*, N>;
 

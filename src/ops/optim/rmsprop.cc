@@ -45,6 +45,8 @@ template <class T> struct RmsProp {
 void infer_rmsprop(InferContext& c) {
   AB_CHECK(!c.attr<bool>("centered") || c.has_in("MeanGrad"), InvalidArgument,
            "rmsprop: centered wants the input MeanGrad");
+  AB_CHECK(!c.has_in("MeanGrad") || c.has_out("MeanGradOut"), InvalidArgument,
+           "rmsprop: MeanGradOut must be given with MeanGrad");
   optim::infer_update(c, c.has_in("MeanGrad") ? optim::as_slots(kCentered) : optim::as_slots(kPlain));
   if (!c.has_in("MeanGrad")) c.set_out("MeanGradOut", Shape{0}, c.in("Param").dtype);
 }

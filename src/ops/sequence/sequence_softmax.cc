@@ -42,7 +42,7 @@ AB_OP(sequence_softmax)
         const T* from = c[x].data<T>();
         T* to = c[out].template mutable_data<T>();
         each_sequence(offsets(c[x]), [=](int64_t first, int64_t length) {
-          softmax_block<T>(from + first, length, 1, to + first, nullptr);
+          softmax_row(from + first, length, to + first, -std::numeric_limits<double>::infinity());
         });
       };
     });

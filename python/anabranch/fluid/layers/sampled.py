@@ -135,7 +135,7 @@ def hsigmoid(input, label, num_classes, param_attr=None, bias_attr=None, name=No
         path_table (Variable, optional): [N, L], int64: rows of the table on each sample's path; -1 behind its end.
         path_code (Variable, optional): [N, L], int64: 1 where the path says yes.
         is_custom (bool): the tree is given by ``path_table`` and ``path_code``; else it is complete. Default False.
-        is_sparse (bool): the gradient of the table holds only the rows that occur. Default False.
+        is_sparse (bool): the gradient of the table of a custom tree holds only the rows that occur. Default False.
 
     Returns:
         Variable: [N, 1].
@@ -164,7 +164,11 @@ def hsigmoid(input, label, num_classes, param_attr=None, bias_attr=None, name=No
                                                  dtype=input.dtype)
     out = helper.create_variable_for_type_inference(input.dtype)
     scores = helper.create_variable_for_type_inference(input.dtype)
-    helper.append_op(type="hierarchical_sigmoid", inputs=inputs, outputs={"Out": out, "PreOut": scores},
+    outputs = {"Out": out, "PreOut": scores}
+    is_sparse = is_sparse and is_custom
+    if is_sparse:
+        outputs["W_Out"] = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="hierarchical_sigmoid", inputs=inputs, outputs=outputs,
                      attrs={"num_classes": num_classes, "is_sparse": is_sparse, "remote_prefetch": is_sparse})
     return out
 

@@ -1,0 +1,176 @@
+"""NaN, infinities and very large numbers: they reach the output where the original lets them, and nowhere vanish."""
+import numpy as np
+import pytest
+from op_case import Case, Run
+
+NAN, INF = np.nan, np.inf
+DTYPES = ("float32", "float64")
+
+
+def run(op, inputs, attrs=None, grad=(), weights=None, outs=None):
+    """({slot: array}, [gradients]); `weights` are what the gradient of the first output starts from."""
+    case = Case(op, inputs, attrs or {}, None, (), None, DTYPES, outs or {}, None, 0, False, op)
+    r = Run(case, inputs, grad=grad)
+    feeds = {name: np.asarray(weights) for name in getattr(r, "weights", {})}
+    out, grads = r(weights=feeds)
+    return {slot: v for (slot, _), v in out.items()}, grads
+
+
+RECTIFIERS = {
+    "relu": {}, "relu6": {}, "brelu": {}, "leaky_relu": {}, "elu": {}, "selu": {}, "hard_shrink": {}, "softshrink": {},
+    "thresholded_relu": {}, "hard_sigmoid": {}, "hard_swish": {}, "swish": {}, "soft_relu": {}, "softplus": {},
+    "abs": {}, "ceil": {}, "floor": {}, "round": {}, "sigmoid": {}, "tanh": {}, "exp": {}, "sqrt": {}, "square": {},
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", RECTIFIERS)
+def test_a_nan_stays_in_its_place(op, dtype):
+    x = np.linspace(-3, 3, 37).astype(dtype)  # longer than any vector, with a rest
+    clean = run(op, {"X": x})[0]["Out"]
+    for place in (0, 17, 36):
+        dirty = x.copy()
+        dirty[place] = NAN
+        got = run(op, {"X": dirty})[0]["Out"]
+        assert np.isnan(got[place])
+        others = np.arange(37) != place
+        np.testing.assert_array_equal(got[others], clean[others])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", ["relu", "relu6", "brelu", "hard_shrink", "softshrink", "thresholded_relu",
+                                "hard_sigmoid", "soft_relu", "abs", "ceil", "floor", "round", "hard_swish"])
+def test_a_nan_gradient_goes_through_where_the_slope_is_zero(op, dtype):
+    """As in the original, which multiplies by a mask."""
+    x = np.array([-50.0, -0.1, 0.0, 0.1, 50.0], dtype)
+    _, (dx,) = run(op, {"X": x}, grad=("X",), weights=np.full(5, NAN, dtype))
+    assert np.isnan(dx).all()
+    _, (dx,) = run(op, {"X": np.full(5, NAN, dtype)}, grad=("X",), weights=np.ones(5, dtype))
+    if op != "hard_swish":
+        np.testing.assert_array_equal(dx, 0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("values", [[1, NAN, 2, 3], [NAN, 1, 2, 3], [1, 2, 3, NAN], [NAN] * 4])
+def test_a_maximum_over_a_nan_is_nan(values, dtype):
+    x = np.array(values, dtype).reshape(1, 1, 2, 2)
+    pool = {"pooling_type": "max", "ksize": [2, 2], "strides": [2, 2]}
+    assert np.isnan(run("pool2d", {"X": x}, pool)[0]["Out"]).all()
+    assert np.isnan(run("maxout", {"X": x.reshape(1, 4, 1, 1)}, {"groups": 4})[0]["Out"]).all()
+
+
+# ---- softmax and its kin: logits limited to 64 below the largest
+
+ROWS = np.array([[0, 1, 2], [0, 100, 50], [1e4, 0, -1e4], [-INF, 0, 1], [3e38, -3e38, 0], [INF, 0, 1], [NAN, 0, 1],
+                 [-INF, -INF, -INF]])
+GOOD = 5  # rows that have a softmax
+
+
+def shifted(x):
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.maximum(x - x.max(1, keepdims=True), -64)
+
+
+def log_softmax(x):
+    return shifted(x) - np.log(np.exp(shifted(x)).sum(1, keepdims=True))
+
+
+def check_rows(got, want, rtol):
+    np.testing.assert_allclose(got[:GOOD], want[:GOOD], rtol=rtol, atol=rtol * 1e-2)
+    assert np.isnan(got[GOOD:]).all()
+
+
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("dtype, rtol", [("float32", 3e-5), ("float64", 1e-12)])
+def test_softmax_of_extreme_logits(dtype, rtol, columns):
+    x = ROWS.astype(dtype)
+    turn = (lambda a: a.T.copy()) if columns else (lambda a: a)
+    axis, w = 0 if columns else -1, np.tile(np.array([1, 2, 4], dtype), (len(x), 1))
+    log_p = log_softmax(x.astype("float64"))
+    p = np.exp(log_p)
+    out, (dx,) = run("softmax", {"X": turn(x)}, {"axis": axis}, ("X",), turn(w))
+    check_rows(turn(out["Out"]), p, rtol)
+    assert turn(out["Out"])[:GOOD].min() > 1e-28
+    check_rows(turn(dx), p * (w - (p * w).sum(1, keepdims=True)), rtol)
+    out, (dx,) = run("log_softmax", {"X": turn(x)}, {"axis": axis}, ("X",), turn(w))
+    check_rows(turn(out["Out"]), log_p, rtol)
+    check_rows(turn(dx), w - p * w.sum(1, keepdims=True), rtol)
+
+
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
+@pytest.mark.parametrize("dtype, rtol", [("float32", 3e-5), ("float64", 1e-12)])
+def test_cross_entropy_of_extreme_logits(dtype, rtol, soft, columns):
+    x = ROWS.astype(dtype)
+    turn = (lambda a: a.T.copy()) if columns else (lambda a: a)
+    hard = np.array([0, 0, 1, 0, 1, 1, 1, 0])[:, None]
+    wanted = np.tile(np.array([.2, .3, .5], dtype), (len(x), 1)) if soft else (np.arange(3) == hard).astype(dtype)
+    log_p = log_softmax(x.astype("float64"))
+    out, (dx,) = run("softmax_with_cross_entropy", {"Logits": turn(x), "Label": turn(wanted if soft else hard)},
+                     {"soft_label": soft, "axis": 0 if columns else -1}, ("Logits",), turn(np.ones((len(x), 1), dtype)))
+    loss, p = turn(out["Loss"]), turn(out["Softmax"])
+    check_rows(p, np.exp(log_p), rtol)
+    check_rows(loss, -(wanted * log_p).sum(1, keepdims=True), rtol)
+    check_rows(turn(dx), np.exp(log_p) - wanted, rtol)
+
+
+def test_sequence_softmax_has_no_limit():
+    from op_case import Seq
+    x = np.array([[0], [200.0], [1], [2]], "float32")
+    out = run("sequence_softmax", {"X": Seq(x, [[2, 2]])})[0]["Out"].array
+    assert out[0, 0] == 0 and out[1, 0] == 1
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_cross_entropy_of_extreme_probabilities(dtype):
+    x = np.array([[0, 1, 0], [.5, .5, 0], [NAN, .5, .5], [INF, 0, 0], [1e-30, 1, 0]], dtype)
+    label = np.zeros((5, 1), "int64")
+    want = np.array([1e20, np.log(2), NAN, -1e20, -np.log(1e-30)])
+    ones = np.ones((5, 1), dtype)
+    for op in ("cross_entropy", "cross_entropy2"):
+        out, (dx,) = run(op, {"X": x, "Label": label}, {}, ("X",), ones)
+        np.testing.assert_allclose(out["Y"][:, 0], want, rtol=1e-5)
+        np.testing.assert_allclose(dx[:, 0], [-INF, -2, NAN, 0, -1e30], rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("label", [0.0, 0.5, 1.0])
+def test_sigmoid_cross_entropy_of_extreme_logits(dtype, label):
+    x = np.array([[1e4, -1e4, NAN, 0, 100, -100]], dtype)
+    y = np.full_like(x, label)
+    out, (dx,) = run("sigmoid_cross_entropy_with_logits", {"X": x, "Label": y}, {}, ("X",), np.ones_like(x))
+    wide = x.astype("float64")
+    with np.errstate(over="ignore"):
+        want = np.maximum(wide, 0) - wide * label + np.log1p(np.exp(-np.abs(wide)))
+        slope = 1 / (1 + np.exp(-wide)) - label
+    np.testing.assert_allclose(out["Out"], want, rtol=1e-5, atol=1e-37)
+    np.testing.assert_allclose(dx, slope, rtol=1e-5, atol=1e-37)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_log_of_extreme_numbers(dtype):
+    x = np.array([0, -1, INF, NAN, 1e4], dtype)
+    out, (dx,) = run("log", {"X": x}, {}, ("X",), np.ones_like(x))
+    np.testing.assert_allclose(out["Out"], [-INF, NAN, INF, NAN, np.log(1e4)], rtol=1e-6)
+    np.testing.assert_allclose(dx, [INF, -1, 0, NAN, 1e-4], rtol=1e-6)
+
+
+# ---- batch_norm of one element a channel
+
+@pytest.mark.parametrize("shape, layout", [((1, 2), "NCHW"), ((1, 2, 1, 1), "NCHW"), ((1, 1, 1, 2), "NHWC")])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_batch_norm_of_one_element_passes(shape, layout, dtype):
+    x = np.array([3, -4], dtype).reshape(shape)
+    numbers = {"Scale": [2, 3], "Bias": [.5, .5], "Mean": [.25, 1], "Variance": [2, 3]}
+    inputs = {"X": x, **{k: np.array(v, dtype) for k, v in numbers.items()}}
+    out, grads = run("batch_norm", inputs, {"momentum": 0.5, "data_layout": layout}, ("X", "Scale", "Bias"), 2 * x)
+    np.testing.assert_array_equal(out["Y"], x)
+    np.testing.assert_array_equal(out["MeanOut"], inputs["Mean"])
+    np.testing.assert_array_equal(out["VarianceOut"], inputs["Variance"])
+    np.testing.assert_array_equal(out["SavedMean"], 0)
+    np.testing.assert_array_equal(out["SavedVariance"], 0)
+    for got, want in zip(grads, (2 * x, np.zeros(2), np.zeros(2))):
+        np.testing.assert_array_equal(got, want)
+    out, _ = run("batch_norm", inputs, {"momentum": 0.5, "data_layout": layout, "use_global_stats": True})
+    want = (x.ravel() - inputs["Mean"]) / np.sqrt(inputs["Variance"] + 1e-5) * inputs["Scale"] + inputs["Bias"]
+    np.testing.assert_allclose(out["Y"].ravel(), want, rtol=1e-5)
