@@ -23,7 +23,7 @@ std::atomic<void (*)()> prepare_thread{nullptr};
 
 }  // namespace
 
-Team::Team(int workers) : slots_(workers) {
+Team::Team(int workers) : slots_(static_cast<size_t>(workers) + 1) {
   // More workers than cores: whoever spins keeps the core from whoever works.
   spin_limit_ = workers > usable_cores() ? 0 : kSpins;
   for (int w = 1; w < workers; ++w) threads_.emplace_back([this, w] { worker_main(w); });
@@ -152,7 +152,7 @@ void Team::run(int64_t n, int64_t piece, Body body, void* fn) {
     for (int64_t b = 0; b < n; b += piece) body(fn, b, b + piece < n ? b + piece : n);
     return;
   }
-  LoopSlot& slot = slots_[worker ? current_worker : 0];
+  LoopSlot& slot = worker ? slots_[current_worker] : callers_slot();
   split(slot, n, piece, body, fn);
   std::exception_ptr error = std::exchange(slot.error, nullptr);
   if (!worker) caller_slot_.clear();
@@ -162,9 +162,8 @@ void Team::run(int64_t n, int64_t piece, Body body, void* fn) {
 bool Team::help(int worker) {
   if (open_loops_.load(std::memory_order_acquire) == 0) return false;
   bool helped = false;
-  for (int w = 0; w < workers(); ++w) {
-    LoopSlot& slot = slots_[w];
-    if (w == worker || !slot.open.load(std::memory_order_acquire)) continue;
+  for (LoopSlot& slot : slots_) {
+    if (&slot == &slots_[worker] || !slot.open.load(std::memory_order_acquire)) continue;
     slot.helpers.fetch_add(1);
     if (slot.open.load()) {
       const int64_t pieces = (slot.n + slot.piece - 1) / slot.piece;

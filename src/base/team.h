@@ -32,7 +32,7 @@ class Team final : public Parallel {
   // that no step does it. Called before the first team is made.
   static void at_thread_start(void (*prepare)());
 
-  int workers() const { return static_cast<int>(slots_.size()); }
+  int workers() const { return static_cast<int>(slots_.size()) - 1; }
 
   struct Job {
     void* self;
@@ -68,7 +68,7 @@ class Team final : public Parallel {
   };
 
  private:
-  struct alignas(64) LoopSlot {  // one a worker, never freed while the team lives: late helpers touch it safely
+  struct alignas(64) LoopSlot {  // one per worker, never freed while the team lives: late helpers touch it safely
     std::atomic<bool> open{false};
     std::atomic<int> helpers{0};
     std::atomic<int64_t> next{0};
@@ -85,9 +85,11 @@ class Team final : public Parallel {
   void split(LoopSlot& slot, int64_t n, int64_t piece, Body body, void* fn);
   void pause() const;
 
-  std::vector<LoopSlot> slots_;
+  LoopSlot& callers_slot() { return slots_.back(); }
+
+  std::vector<LoopSlot> slots_;  // by worker; the last one is for threads that are no workers
   std::atomic<int> open_loops_{0};
-  std::atomic_flag caller_slot_;  // slots_[0] is taken by a thread that is no worker
+  std::atomic_flag caller_slot_;  // callers_slot() is taken
   alignas(64) std::atomic<uint32_t> signal_{0};
   std::atomic<bool> parked_{false};  // someone may sleep: the next signal has to call the kernel
   int spin_limit_;

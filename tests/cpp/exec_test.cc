@@ -2,6 +2,7 @@
 // holds a shared token, or fails. Runs under ThreadSanitizer too.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <random>
@@ -175,6 +176,33 @@ TEST(Exec, SeveralCallersShareATeam) {
   }
   for (auto& c : callers) c.join();
   EXPECT_EQ(sum, 4 * 200 * 1000);
+}
+
+// A thread with a job open splits its loops as worker 0 while another thread, which is no worker, splits its own.
+TEST(Exec, LoopsOfAJobAndOfOutsidersAreKeptApart) {
+  constexpr int64_t kItems = 4096;
+  Team& team = Team::of_size(3);
+  const auto loops = [&](int64_t* hits_per_item) {
+    std::vector<int> hits(kItems);
+    parallel_for(&team, kItems, 64, [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) ++hits[i];
+    });
+    *hits_per_item += std::count(hits.begin(), hits.end(), 1);
+  };
+  constexpr int kRounds = 3000;
+  int64_t inside = 0, outside = 0;
+  std::thread outsider([&] {
+    for (int round = 0; round < kRounds; ++round) loops(&outside);
+  });
+  const auto nothing_to_do = [](void*, int) { return false; };
+  for (int round = 0; round < kRounds; ++round) {
+    team.open({nullptr, nothing_to_do, [](void*) {}});
+    loops(&inside);
+    team.close();
+  }
+  outsider.join();
+  EXPECT_EQ(inside, kRounds * kItems);
+  EXPECT_EQ(outside, kRounds * kItems);
 }
 
 // A step that takes long says which node it is in and what the other threads wait for.
