@@ -26,19 +26,27 @@ std::atomic<void (*)()> prepare_thread{nullptr};
 Team::Team(int workers) : slots_(static_cast<size_t>(workers) + 1) {
   // More workers than cores: whoever spins keeps the core from whoever works.
   spin_limit_ = workers > usable_cores() ? 0 : kSpins;
-  for (int w = 1; w < workers; ++w) threads_.emplace_back([this, w] { worker_main(w); });
-  while (prepared_.load() < workers - 1) std::this_thread::yield();
+  start_threads();
 }
 
 Team::~Team() {
+  stop();
+  threads_.join();
+}
+
+void Team::start_threads() {
+  threads_.start(workers() - 1, "workers", [this](int i) { worker_main(i + 1); }, [this] { stop(); });
+  while (prepared_.load() < workers() - 1) std::this_thread::yield();
+}
+
+void Team::stop() {
   stop_.store(true);
   signal();
-  for (auto& t : threads_) t.join();
 }
 
 Team& Team::of_size(int workers) {
   if (workers <= 0) workers = usable_cores();
-  AB_CHECK(workers <= kMaxWorkers, InvalidArgument, "num_threads is {}, at most {} are allowed", workers, kMaxWorkers);
+  AB_CHECK(workers <= kMaxWorkers, InvalidArgument, "num_threads must be at most {}, got {}", kMaxWorkers, workers);
   static std::mutex mutex;
   // Never destroyed: at process exit other statics may still run a program.
   static auto& teams = *new std::map<int, std::unique_ptr<Team>>();

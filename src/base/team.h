@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/threads.h"
 #include "base/turn_lock.h"
 
 namespace anabranch {
@@ -19,7 +19,8 @@ class Team final : public Parallel {
  public:
   static constexpr int kMaxWorkers = 256;
 
-  // Starts workers - 1 threads and returns when they are prepared: the caller of open() is worker 0.
+  // Starts workers - 1 threads and returns when they are prepared: the caller of open() is worker 0. ResourceExhausted
+  // when the system does not give them.
   explicit Team(int workers);
   ~Team() override;
   Team(const Team&) = delete;
@@ -79,6 +80,8 @@ class Team final : public Parallel {
     std::exception_ptr error;
   };
 
+  void start_threads();
+  void stop();
   void worker_main(int worker);
   bool take_part(int worker, bool waited);  // in the open job; false when there is none, or nothing to do
   static void take_pieces(LoopSlot& slot);
@@ -101,7 +104,7 @@ class Team final : public Parallel {
   std::atomic<int> prepared_{0};  // threads that have begun to look for work
   Job job_{};
   TurnLock one_job_;
-  std::vector<std::thread> threads_;
+  Threads threads_;
 };
 
 }  // namespace anabranch
