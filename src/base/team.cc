@@ -15,6 +15,7 @@ namespace anabranch {
 namespace {
 
 constexpr int kSpins = 4000;  // about 50-100 us of pauses: two wake-ups' worth
+constexpr auto kWatch = std::chrono::microseconds(200);  // a node longer than this is worth a wake-up behind it
 
 thread_local Team* current_team = nullptr;
 thread_local int current_worker = 0;
@@ -205,7 +206,7 @@ bool Team::Idle::wait(int64_t timeout_ms) {
   }
   const uint32_t job = team_.job_number_.load(std::memory_order_relaxed);
   const bool in_job = team_.job_open_.load(std::memory_order_relaxed);
-  if (in_job && team_.spin_limit_ > 0 && std::exchange(parked_in_, job) == job) return watch(timeout_ms);
+  if (in_job && team_.spin_limit_ > 0 && std::exchange(parked_in_, job) == job && watch()) return false;
   team_.parked_.store(true);  // before the kernel compares the word: a signal sees the mark, or the word differs
   const bool woken = futex_wait(team_.signal_, seen_, timeout_ms);
   // A worker that slept before the job began has had its wake-up by now.
@@ -213,18 +214,18 @@ bool Team::Idle::wait(int64_t timeout_ms) {
   return !woken;
 }
 
-bool Team::Idle::watch(int64_t timeout_ms) {
+bool Team::Idle::watch() const {
   using Clock = std::chrono::steady_clock;
-  constexpr int kLooks = 64;  // between two readings of the clock
-  const auto begin = Clock::now();
-  while (true) {
+  constexpr int kLooks = 16;  // between two readings of the clock
+  const auto end = Clock::now() + kWatch;
+  do {
     for (int look = 0; look < kLooks; ++look) {
-      if (team_.signal_.load(std::memory_order_acquire) != seen_) return false;
-      if (!team_.job_open_.load(std::memory_order_relaxed)) return false;
+      if (team_.signal_.load(std::memory_order_acquire) != seen_) return true;
+      if (!team_.job_open_.load(std::memory_order_relaxed)) return true;
       std::this_thread::yield();
     }
-    if (timeout_ms >= 0 && Clock::now() - begin > std::chrono::milliseconds(timeout_ms)) return true;
-  }
+  } while (Clock::now() < end);
+  return false;
 }
 
 }  // namespace anabranch

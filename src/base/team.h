@@ -51,8 +51,9 @@ class Team final : public Parallel {
   bool help(int worker);
   void signal();  // something to do appeared: wakes parked workers, a plain increment when there are none
 
-  // Waiting for something to do: spins, then parks until signal() or a timeout. Who has parked once while a job is open
-  // stays awake for the rest of it and leaves its core to others between looks: a job costs one wake-up a worker.
+  // Waiting for something to do: spins, then parks until signal() or a timeout. A worker that has parked once while a
+  // job is open stays awake longer, but leaves its core to others between looks: a short job costs one wake-up per
+  // worker, and a long node keeps no core busy that it does not use.
   class Idle {
    public:
     explicit Idle(Team& team) : team_(team) { reset(); }
@@ -61,7 +62,7 @@ class Team final : public Parallel {
     bool wait(int64_t timeout_ms);
 
    private:
-    bool watch(int64_t timeout_ms);
+    bool watch() const;  // false: nothing came while it looked
 
     Team& team_;
     uint32_t seen_ = 0;
