@@ -5,10 +5,12 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/cores.h"
 #include "base/error.h"
+#include "base/fork.h"
 #include "base/futex.h"
 
 namespace anabranch {
@@ -22,15 +24,32 @@ thread_local int current_worker = 0;
 thread_local bool inside_piece = false;
 std::atomic<void (*)()> prepare_thread{nullptr};
 
+struct Teams {
+  std::mutex mutex;
+  std::map<int, std::unique_ptr<Team>> of_size;
+  std::mutex live_mutex;  // taken inside of the other
+  std::set<Team*> live;
+};
+Teams& teams() {
+  static auto& all = *new Teams();  // never destroyed: at process exit other statics may still run a program
+  return all;
+}
+
 }  // namespace
 
 Team::Team(int workers) : slots_(static_cast<size_t>(workers) + 1) {
   // More workers than cores: whoever spins keeps the core from whoever works.
   spin_limit_ = workers > usable_cores() ? 0 : kSpins;
   start_threads();
+  const std::lock_guard lock(teams().live_mutex);
+  teams().live.insert(this);
 }
 
 Team::~Team() {
+  {
+    const std::lock_guard lock(teams().live_mutex);
+    teams().live.erase(this);
+  }
   stop();
   threads_.join();
 }
@@ -48,11 +67,8 @@ void Team::stop() {
 Team& Team::of_size(int workers) {
   if (workers <= 0) workers = usable_cores();
   AB_CHECK(workers <= kMaxWorkers, InvalidArgument, "num_threads must be at most {}, got {}", kMaxWorkers, workers);
-  static std::mutex mutex;
-  // Never destroyed: at process exit other statics may still run a program.
-  static auto& teams = *new std::map<int, std::unique_ptr<Team>>();
-  const std::lock_guard lock(mutex);
-  auto& team = teams[workers];
+  const std::lock_guard lock(teams().mutex);
+  auto& team = teams().of_size[workers];
   if (!team) team = std::make_unique<Team>(workers);
   return *team;
 }
@@ -69,10 +85,60 @@ void Team::pause() const {
   }
 }
 
+// ---- forks
+
+// A child that never runs a step, or becomes another program at once, starts no threads: the first loop or job does.
+struct TeamsAtFork {
+  static void before() {
+    teams().mutex.lock();
+    teams().live_mutex.lock();
+  }
+  static void parent() {
+    teams().live_mutex.unlock();
+    teams().mutex.unlock();
+  }
+  static void child() {
+    for (Team* team : teams().live) lose_threads(*team);
+    parent();
+  }
+  static void lose_threads(Team& team) {
+    team.threads_.forget();
+    for (Team::LoopSlot& slot : team.slots_) {
+      slot.open.store(false);
+      slot.helpers.store(0);
+      slot.error = nullptr;
+    }
+    team.open_loops_.store(0);
+    team.caller_slot_.clear();
+    team.parked_.store(false);
+    team.job_open_.store(false);
+    team.in_job_.store(0);
+    team.prepared_.store(0);
+    team.one_job_.reset();
+    team.lost_threads_.store(team.workers() > 1);
+  }
+};
+
+namespace {
+[[maybe_unused]] const bool hooked =
+    (at_fork(ForkStage::kTeams, {TeamsAtFork::before, TeamsAtFork::parent, TeamsAtFork::child}), true);
+}
+
+void Team::start_again() {
+  if (!lost_threads_.exchange(false)) return;
+  try {
+    start_threads();
+  } catch (const Error&) {  // the caller does all by itself
+    stop_.store(false);
+  }
+}
+
 // ---- jobs
 
 void Team::open(const Job& job) {
   one_job_.lock();
+  if (lost_threads_.load(std::memory_order_relaxed)) [[unlikely]]
+    start_again();
   job_ = job;
   current_team = this;
   current_worker = 0;
@@ -161,6 +227,8 @@ void Team::run(int64_t n, int64_t piece, Body body, void* fn) {
     for (int64_t b = 0; b < n; b += piece) body(fn, b, b + piece < n ? b + piece : n);
     return;
   }
+  if (lost_threads_.load(std::memory_order_relaxed)) [[unlikely]]
+    start_again();
   LoopSlot& slot = worker ? slots_[current_worker] : callers_slot();
   split(slot, n, piece, body, fn);
   std::exception_ptr error = std::exchange(slot.error, nullptr);

@@ -70,6 +70,7 @@ class Team final : public Parallel {
   };
 
  private:
+  friend struct TeamsAtFork;
   struct alignas(64) LoopSlot {  // one per worker, never freed while the team lives: late helpers touch it safely
     std::atomic<bool> open{false};
     std::atomic<int> helpers{0};
@@ -82,6 +83,7 @@ class Team final : public Parallel {
   };
 
   void start_threads();
+  void start_again();  // in the child of a fork, where its threads are not
   void stop();
   void worker_main(int worker);
   bool take_part(int worker, bool waited);  // in the open job; false when there is none, or nothing to do
@@ -102,6 +104,7 @@ class Team final : public Parallel {
   std::atomic<int> in_job_{0};  // workers that have the job in hand
   std::atomic<uint32_t> job_number_{0};
   std::atomic<bool> stop_{false};
+  std::atomic<bool> lost_threads_{false};  // this is the child of a fork
   std::atomic<int> prepared_{0};  // threads that have begun to look for work
   Job job_{};
   TurnLock one_job_;
