@@ -227,6 +227,23 @@ TEST(Exec, StallsAreReportedWithTheNode) {
   EXPECT_NE(text.find("waiting for a node to become ready"), std::string::npos) << text;
 }
 
+// In one thread nobody waits for the node: the watch does.
+TEST(Exec, StallsOfSequentialRunsAreReported) {
+  std::vector<NodeSpec> specs(2);
+  specs[0].kernel = [](KernelContext&) {};
+  specs[1].kernel = [](KernelContext&) { std::this_thread::sleep_for(std::chrono::milliseconds(3500)); };
+  Plan plan(std::move(specs));
+  RunState state(plan);
+  state.watch_for_stalls([](int node) { return node == 1 ? "the slow node" : "the first"; });
+  RunOptions options;
+  options.stall_report_s = 0.5;
+  testing::internal::CaptureStderr();
+  run_sequential(plan, state, options);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("1 of 2 nodes are left\n  the slow node"), std::string::npos) << text;
+  EXPECT_EQ(text.find("the first"), std::string::npos) << text;
+}
+
 TEST(Plan, EdgesFollowFromEffects) {
   std::vector<NodeSpec> specs(4);
   specs[0].writes = {0};  // writes 0
