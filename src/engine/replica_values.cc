@@ -5,16 +5,37 @@
 namespace anabranch {
 
 ReplicaValues::ReplicaValues(std::shared_ptr<Scope> scope, int replicas, std::set<std::string> shared)
-    : scope_(std::move(scope)), replicas_(replicas), shared_(std::move(shared)) {}
+    : scope_(std::move(scope)),
+      replicas_(replicas),
+      shared_(std::move(shared)),
+      names_version_(scope_->names_version()) {}
 
-Value* ReplicaValues::get(const std::string& name, int replica) {
+std::shared_ptr<Value> ReplicaValues::find(const std::string& name) {
+  return found_[name] = scope_->find_shared(name);
+}
+
+uint64_t ReplicaValues::moves() {
+  if (const uint64_t now = scope_->names_version(); now != names_version_) [[unlikely]] {
+    names_version_ = now;
+    const bool moved = std::any_of(found_.begin(), found_.end(),
+                                   [&](const auto& f) { return scope_->find_shared(f.first) != f.second; });
+    if (moved) {
+      ++moves_;
+      found_.clear();
+      copies_.clear();
+    }
+  }
+  return moves_ + (lender_ ? lender_->moves() : 0);
+}
+
+std::shared_ptr<Value> ReplicaValues::get(const std::string& name, int replica) {
   if (lender_) {
-    if (lender_->copies_.count(name) || lender_->shared_.count(name) || lender_->scope_->find_var(name)) {
+    if (lender_->copies_.count(name) || lender_->shared_.count(name) || lender_->scope_->find_shared(name)) {
       return lender_->get(name, std::min(replica, lender_->replicas_ - 1));
     }
   }
-  Value* original = scope_->find_var(name);
-  if (!original) original = scope_->var(name);
+  std::shared_ptr<Value> original = find(name);
+  if (!original) original = found_[name] = scope_->share(name);
   if (replica == 0 || shared_.count(name)) return original;
   auto [it, fresh] = copies_.try_emplace(name);
   Copies& c = it->second;
@@ -28,7 +49,7 @@ Value* ReplicaValues::get(const std::string& name, int replica) {
     copy = std::make_shared<Value>();
     if (original->initialized()) copy->copy_from(*original);
   }
-  return copy.get();
+  return copy;
 }
 
 void ReplicaValues::refresh_copies() {

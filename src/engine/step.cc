@@ -29,14 +29,15 @@ Step::Step(const StepKey& key, const StepOptions& options)
   lowering.seed = options.seed;
   lowering.outside = [&](const GraphVar& v) -> Value* {
     if (v.fed && v.replica > 0) return nullptr;  // fed anew in every run
-    if (v.desc.persistable) return values_->get(v.name, v.replica);
+    if (v.desc.persistable) return hold(values_->get(v.name, v.replica));
     // A temporary that nobody makes may have been put into the scope by hand.
-    if (!v.produced && !v.fed) return values_->scope().find_var(v.name);
+    if (!v.produced && !v.fed) return hold(values_->find(v.name));
     return nullptr;
   };
   lowered_ = lower(graph_, lowering);
   state_ = std::make_unique<RunState>(*lowered_.plan);
   describe_ = [this](int node) { return lowered_.describe[node]; };
+  state_->watch_for_stalls(describe_);
   make_slots();
   find_temporaries();
 }
@@ -53,6 +54,10 @@ void Step::make_graph(const StepOptions& options) {
   r.build = compile_.build;
   graph_ = replicate(*options.program, r);
   passes_ = run_passes(graph_, {compile_.build});
+}
+
+Value* Step::hold(std::shared_ptr<Value> value) {
+  return value ? outside_.emplace_back(std::move(value)).get() : nullptr;
 }
 
 void Step::make_slots() {
@@ -96,7 +101,7 @@ void Step::make_slots() {
     // A parameter exists once: every active replica that uses it shows the same one.
     if (fetches_kept_.back() && values.size() == 1) values.resize(std::max(1, users_of(first)), lowered_.values[first]);
     if (values.empty()) {
-      if (Value* v = values_->scope().find_var(name)) values.push_back(v);
+      if (Value* v = hold(values_->find(name))) values.push_back(v);
     }
     if (values.empty()) {
       throw Error(ErrorKind::kNotFound, fmt::format("fetched variable {} is computed by no op of the program and is "

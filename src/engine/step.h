@@ -74,6 +74,7 @@ class Step {
 
   void make_graph(const StepOptions& options);
   void make_slots();
+  Value* hold(std::shared_ptr<Value> value);
   int users_of(int var) const;           // replicas whose nodes touch it
   bool bind_feeds(const Pieces& feeds);  // true when shapes changed
   bool watched_changed();
@@ -91,6 +92,7 @@ class Step {
   StepKey key_;
   CompileOptions compile_;
   ReplicaValues* values_;
+  std::vector<std::shared_ptr<Value>> outside_;  // of the plan: they stay whatever becomes of their names
   Graph graph_;
   std::vector<PassReport> passes_;
   Lowered lowered_;
