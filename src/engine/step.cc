@@ -229,15 +229,16 @@ void Step::find_temporaries() {
 
 void Step::check_finite(int node) const {
   for (int v : lowered_.writes[node]) {
-    const Tensor* t = lowered_.values[v]->get<Tensor>();
+    const auto* rows = lowered_.values[v]->get<SelectedRows>();
+    const Tensor* t = rows ? &rows->value : lowered_.values[v]->get<Tensor>();
     if (!t || !t->initialized() || !(t->dtype() == DType::kFloat32 || t->dtype() == DType::kFloat64)) continue;
     visit_dtype(t->dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
       const T* x = t->data<T>();
       for (int64_t i = 0; i < t->numel(); ++i) {
         AB_CHECK(std::isfinite(static_cast<double>(x[i])), InvalidArgument,
-                 "FLAGS_check_nan_inf: {} holds {} at element {} of {}", graph_.vars[v].name, static_cast<double>(x[i]),
-                 i, t->shape().str());
+                 "FLAGS_check_nan_inf: {} holds {} at element {} of {}{}", graph_.vars[v].name,
+                 static_cast<double>(x[i]), i, rows ? "the rows " : "", t->shape().str());
       }
     });
   }
