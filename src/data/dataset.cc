@@ -21,6 +21,8 @@ void check(const Settings& settings) {
   settings.schema.check();
   AB_CHECK(settings.batch_size >= 1, InvalidArgument, "batch_size is at least 1, got {}", settings.batch_size);
   check_threads(settings.threads);
+  AB_CHECK(settings.pipe_command.find('\0') == std::string::npos, InvalidArgument,
+           "pipe_command must have no zero byte");
   AB_CHECK(settings.bad_rows.kind != BadRowPolicy::Kind::kQuarantine || !settings.bad_rows.quarantine.empty(),
            InvalidArgument, "the policy for bad rows needs the name of a file");
 }
