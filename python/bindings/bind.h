@@ -9,6 +9,7 @@
 
 #include "core/value.h"
 #include "engine/compiled_program.h"
+#include "interpreter.h"
 #include "ir/attr.h"
 
 namespace anabranch::python {
@@ -37,12 +38,20 @@ struct RowsRef {
   std::shared_ptr<Value> value;  // null: `own` counts
   SelectedRows own;
   SelectedRows& get();
+  RunGate* gate() const { return value ? value->gate().get() : nullptr; }
+  void touch() {
+    if (value) value->touch();
+  }
 };
 
 struct ArrayRef {
   std::shared_ptr<Value> value;
   TensorArray own;
   TensorArray& get();
+  RunGate* gate() const { return value ? value->gate().get() : nullptr; }
+  void touch() {
+    if (value) value->touch();
+  }
 };
 
 // What Python calls a LoDTensor: the tensor of a variable, of sparse rows, or one of its own. Looked up at every use,
@@ -52,8 +61,10 @@ struct TensorRef {
   std::shared_ptr<RowsRef> rows;
   Tensor own;
   Tensor& get();
+  RunGate* gate() const { return value ? value->gate().get() : rows ? rows->gate() : nullptr; }
   void touch() {
     if (value) value->touch();
+    if (rows) rows->touch();
   }
 };
 

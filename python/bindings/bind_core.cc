@@ -36,6 +36,7 @@ namespace {
 
 void set_tensor(TensorRef& self, nb::handle array, nb::handle, bool) {
   const Tensor from = borrow_array(array);
+  const Changing changing(self.gate());
   Tensor& t = self.get();
   const LoDRef lod = t.lod_ref();
   t.copy_from(from);
@@ -90,6 +91,7 @@ void bind_tensor(nb::module_& m) {
       .def(
           "set_lod",
           [](TensorRef& self, const LoD& lod) {
+            const Changing changing(self.gate());
             self.get().set_lod(lod);
             self.touch();
           },
@@ -100,6 +102,7 @@ void bind_tensor(nb::module_& m) {
       .def(
           "set_recursive_sequence_lengths",
           [](TensorRef& self, const std::vector<std::vector<int64_t>>& lengths) {
+            const Changing changing(self.gate());
             self.get().set_lod(lod_from_lengths(lengths));
             self.touch();
           },
@@ -129,6 +132,7 @@ void bind_tensor(nb::module_& m) {
       .def("_is_initialized", [](TensorRef& self) { return self.get().initialized(); })
       .def("_clear",
            [](TensorRef& self) {
+             const Changing changing(self.gate());
              self.get().release();
              self.touch();
            })
@@ -143,6 +147,7 @@ void bind_tensor(nb::module_& m) {
       .def(
           "_share_data_with",
           [](TensorRef& self, TensorRef& other) {
+            const Changing changing(self.gate());
             self.get() = other.get();
             self.touch();
           },
@@ -153,8 +158,10 @@ void bind_tensor(nb::module_& m) {
           [](TensorRef& self, const std::vector<int64_t>& dims) {
             const Shape shape(dims);
             AB_CHECK(shape.known(), InvalidArgument, "extents of a tensor are not negative, got {}", shape.str());
+            const Changing changing(self.gate());
             Tensor& t = self.get();
             t.resize(shape, t.dtype());
+            self.touch();
           },
           nb::arg("dims"))
       .def("__repr__", &tensor_text);
@@ -174,12 +181,23 @@ void bind_rows(nb::module_& m) {
       .def(
           "rows", [](RowsRef& self) { return self.get().rows; }, "Ids of the rows.")
       .def(
-          "set_rows", [](RowsRef& self, std::vector<int64_t> rows) { self.get().rows = std::move(rows); },
+          "set_rows",
+          [](RowsRef& self, std::vector<int64_t> rows) {
+            const Changing changing(self.gate());
+            self.get().rows = std::move(rows);
+            self.touch();
+          },
           nb::arg("rows"))
       .def(
           "height", [](RowsRef& self) { return self.get().height; }, "Rows of the whole table.")
       .def(
-          "set_height", [](RowsRef& self, int64_t height) { self.get().height = height; }, nb::arg("height"))
+          "set_height",
+          [](RowsRef& self, int64_t height) {
+            const Changing changing(self.gate());
+            self.get().height = height;
+            self.touch();
+          },
+          nb::arg("height"))
       .def(
           "numel", [](RowsRef& self) { return self.get().value.numel(); }, "Elements of all values.")
       .def(
@@ -198,7 +216,13 @@ void bind_array(nb::module_& m) {
   nb::class_<ArrayRef>(m, "LoDTensorArray", "A list of LoDTensors.")
       .def(nb::init<>())
       .def(
-          "append", [](ArrayRef& self, TensorRef& t) { self.get().push_back(t.get()); }, nb::arg("tensor"),
+          "append",
+          [](ArrayRef& self, TensorRef& t) {
+            const Changing changing(self.gate());
+            self.get().push_back(t.get());
+            self.touch();
+          },
+          nb::arg("tensor"),
           "Puts a tensor (its memory is shared) behind the others.")
       .def("__len__", [](ArrayRef& self) { return self.get().size(); })
       .def(
@@ -216,10 +240,12 @@ void bind_array(nb::module_& m) {
       .def(
           "__setitem__",
           [](ArrayRef& self, int64_t i, TensorRef& t) {
+            const Changing changing(self.gate());
             TensorArray& a = self.get();
             if (i < 0 || i >= static_cast<int64_t>(a.size()))
               throw nb::index_error("LoDTensorArray index out of range");
             a[static_cast<size_t>(i)] = t.get();
+            self.touch();
           },
           nb::arg("index"), nb::arg("tensor"));
 }

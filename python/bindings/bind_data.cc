@@ -15,14 +15,6 @@
 namespace anabranch::python {
 namespace {
 
-using Unlocked = nb::call_guard<nb::gil_scoped_release>;
-
-// Called while a thread waits without the interpreter's lock: lets Ctrl-C through.
-void check_signals() {
-  const nb::gil_scoped_acquire locked;
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
 nb::dict statistics_dict(const data::Statistics& s) {
   nb::dict out;
   out["lines"] = s.lines;
@@ -41,7 +33,7 @@ nb::object next_batch(data::BatchStream& stream) {
   data::Batch batch;
   bool some = false;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     some = stream.next(&batch);
   }
   if (!some) return nb::none();
@@ -146,7 +138,7 @@ void bind_data(nb::module_& m) {
   bind_settings(m);
   nb::class_<data::BatchStream>(m, "BatchStream")
       .def("next", &next_batch, "{name: LoDTensor} with the next batch, or None at the end.")
-      .def("close", &data::BatchStream::close, Unlocked())
+      .def("close", &data::BatchStream::close, CallUnlocked())
       .def("statistics", [](const data::BatchStream& s) { return statistics_dict(s.statistics()); })
       .def("progress", &data::BatchStream::progress)
       .def_prop_ro("rows_expected", &data::BatchStream::rows_expected);
@@ -157,22 +149,22 @@ void bind_data(nb::module_& m) {
       .def(
           "open",
           [](D& self, bool ordered, int threads) {
-            const nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             return self.open({ordered, threads, check_signals});
           },
           nb::arg("ordered") = true, nb::arg("threads") = 0)
       .def(
-          "load", [](D& self) { self.load(check_signals); }, Unlocked())
+          "load", [](D& self) { self.load(check_signals); }, CallUnlocked())
       .def(
-          "preload", [](D& self, int threads) { self.preload(threads, check_signals); }, nb::arg("threads"), Unlocked())
-      .def("wait_preload", &D::wait_preload, Unlocked())
-      .def("release", &D::release, Unlocked())
-      .def("local_shuffle", &D::local_shuffle, Unlocked())
+          "preload", [](D& self, int threads) { self.preload(threads, check_signals); }, nb::arg("threads"), CallUnlocked())
+      .def("wait_preload", &D::wait_preload, CallUnlocked())
+      .def("release", &D::release, CallUnlocked())
+      .def("local_shuffle", &D::local_shuffle, CallUnlocked())
       .def("records", &D::records)
       .def("memory_bytes", &D::memory_bytes)
       .def("load_statistics", [](const D& self) { return statistics_dict(self.load_statistics()); })
-      .def("slots_shuffle", &D::slots_shuffle, nb::arg("slots"), Unlocked())
-      .def("merge_by_ins_id", &D::merge_by_ins_id, nb::arg("merge_size"), Unlocked());
+      .def("slots_shuffle", &D::slots_shuffle, nb::arg("slots"), CallUnlocked())
+      .def("merge_by_ins_id", &D::merge_by_ins_id, nb::arg("merge_size"), CallUnlocked());
   m.def("parse_text", &parse_text, nb::arg("settings"), nb::arg("text"));
 }
 

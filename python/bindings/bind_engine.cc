@@ -12,8 +12,6 @@
 namespace anabranch::python {
 namespace {
 
-using Unlocked = nb::call_guard<nb::gil_scoped_release>;  // these may wait for a run in another thread
-
 Tensor feed_tensor(const std::string& name, nb::handle value) {
   TensorRef* t = nullptr;
   if (nb::try_cast<TensorRef*>(value, t) && t) {
@@ -44,13 +42,10 @@ nb::list run(CompiledProgram& self, const nb::list& feeds, const std::vector<std
   RunRequest request;
   request.fetch = fetch;
   for (nb::handle feed : feeds) request.feeds.push_back(feed_map(nb::borrow<nb::dict>(feed)));
-  request.between = [] {
-    nb::gil_scoped_acquire locked;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  };
+  request.between = check_signals;
   std::vector<Fetched> fetched;
   {
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     fetched = self.run(request);
   }
   nb::list out;
@@ -164,16 +159,16 @@ void bind_engine(nb::module_& m) {
           nb::arg("build"), nb::arg("execution"), nb::arg("share_vars_from").none(), nb::keep_alive<1, 9>())
       .def("run", &run, nb::arg("feeds"), nb::arg("fetch"), nb::arg("numpy"), nb::arg("merged"))
       .def("replicas", &CompiledProgram::replicas)
-      .def("explain", &CompiledProgram::explain, Unlocked())
-      .def("graph_dot", &CompiledProgram::graph_dot, Unlocked())
-      .def("drop_temporaries", &CompiledProgram::drop_temporaries, Unlocked())
-      .def("temporary_bytes", &CompiledProgram::temporary_bytes, Unlocked())
+      .def("explain", &CompiledProgram::explain, CallUnlocked())
+      .def("graph_dot", &CompiledProgram::graph_dot, CallUnlocked())
+      .def("drop_temporaries", &CompiledProgram::drop_temporaries, CallUnlocked())
+      .def("temporary_bytes", &CompiledProgram::temporary_bytes, CallUnlocked())
       .def(
           "memory",
           [](const CompiledProgram& self) {
             std::vector<MemoryUse> uses;
             {
-              const nb::gil_scoped_release unlocked;  // another thread's run may have to end first
+              const Unlocked unlocked;  // another thread's run may have to end first
               uses = self.memory();
             }
             return memory_to_python(uses);
@@ -184,7 +179,7 @@ void bind_engine(nb::module_& m) {
           [](CompiledProgram& self, nb::object probe) {
             if (probe.is_none()) return self.set_probe({});
             self.set_probe([probe](const std::string& type, int replica, int node) {
-              nb::gil_scoped_acquire locked;
+              const Locked locked;
               probe(type, replica, node);
             });
           },

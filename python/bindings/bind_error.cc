@@ -1,6 +1,9 @@
 // C++ errors become the Python classes that anabranch.fluid.errors registers.
 #include "base/error.h"
 
+#include <new>
+#include <string_view>
+
 #include "bind.h"
 
 namespace anabranch::python {
@@ -8,16 +11,21 @@ namespace {
 
 PyObject* error_classes = nullptr;  // dict: name of an ErrorKind -> class; lives as long as the process
 
+void raise(ErrorKind kind, std::string_view text) {
+  PyObject* cls = error_classes ? PyDict_GetItemString(error_classes, error_kind_name(kind)) : nullptr;
+  // Messages may quote bytes of damaged files.
+  PyObject* message = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+  if (message) PyErr_SetObject(cls ? cls : PyExc_RuntimeError, message);
+  Py_XDECREF(message);
+}
+
 void translate(const std::exception_ptr& pointer, void*) {
   try {
     std::rethrow_exception(pointer);
   } catch (const Error& e) {
-    PyObject* cls = error_classes ? PyDict_GetItemString(error_classes, error_kind_name(e.kind())) : nullptr;
-    // Messages may quote bytes of damaged files.
-    PyObject* text =
-        PyUnicode_DecodeUTF8(e.what(), static_cast<Py_ssize_t>(std::string_view(e.what()).size()), "backslashreplace");
-    if (text) PyErr_SetObject(cls ? cls : PyExc_RuntimeError, text);
-    Py_XDECREF(text);
+    raise(e.kind(), e.text());
+  } catch (const std::bad_alloc&) {
+    raise(ErrorKind::kResourceExhausted, Error(ErrorKind::kResourceExhausted, "out of memory").text());
   }
 }
 

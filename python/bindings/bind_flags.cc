@@ -19,7 +19,8 @@ void bind_flags(nb::module_& m) {
       },
       "Name -> (value, meaning).");
   m.def("set_flag", &set_flag, nb::arg("name"), nb::arg("value"));
-  m.def("unknown_environment_flags", &unknown_environment_flags);
+  m.def("environment_flag_warnings", &environment_flag_warnings,
+        "A sentence for each FLAGS_* of the environment that is not understood.");
 }
 
 }  // namespace anabranch::python

@@ -17,9 +17,9 @@ std::string_view view_of(const nb::bytes& b) { return {b.c_str(), b.size()}; }
 
 void bind_io(nb::module_& m) {
   m.def("save_vars", &io::save_vars, nb::arg("scope"), nb::arg("names"), nb::arg("folder"), nb::arg("filename"),
-        nb::call_guard<nb::gil_scoped_release>());
+        CallUnlocked());
   m.def("load_vars", &io::load_vars, nb::arg("scope"), nb::arg("names"), nb::arg("folder"), nb::arg("filename"),
-        nb::call_guard<nb::gil_scoped_release>());
+        CallUnlocked());
   m.def(
       "read_file", [](const std::string& path) { return as_bytes(io::read_file(path)); }, nb::arg("path"));
   m.def(

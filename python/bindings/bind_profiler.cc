@@ -88,7 +88,7 @@ void bind_profiler(nb::module_& m) {
       [] {
         Ceiling c;
         {
-          const nb::gil_scoped_release unlocked;
+          const Unlocked unlocked;
           c = core_ceiling();
         }
         return nb::make_tuple(c.flops_per_s, c.bytes_per_s);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "bind.h"
+#include "core/row_locks.h"
 #include "engine/prepared_run.h"
 
 namespace anabranch::python {
@@ -14,20 +15,6 @@ namespace {
 bool same_name(PyObject* a, PyObject* b) {
   return a == b || (PyUnicode_Check(a) && PyUnicode_Check(b) && PyUnicode_Compare(a, b) == 0);
 }
-
-// The interpreter is left to other threads while the engine works, and is back when this is gone or was asked to.
-class Unlocked {
- public:
-  Unlocked() : state_(PyEval_SaveThread()) {}
-  ~Unlocked() { lock(); }
-  Unlocked(const Unlocked&) = delete;
-  void lock() {
-    if (state_) PyEval_RestoreThread(std::exchange(state_, nullptr));
-  }
-
- private:
-  PyThreadState* state_;
-};
 
 // An array over the memory of a fetched value; what the caller gets is a copy of it.
 class Window {
@@ -108,11 +95,6 @@ class PreparedCall {
     return names;
   }
 
-  static void check_signals() {
-    nb::gil_scoped_acquire locked;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  }
-
   bool same_fetches(nb::handle list) const {
     if (list.is_none()) return fetch_list_is_none_;
     if (fetch_list_is_none_ || !(PyList_CheckExact(list.ptr()) || PyTuple_CheckExact(list.ptr()))) return false;
@@ -173,7 +155,8 @@ class PreparedCall {
   nb::object result(const Step& step, size_t f, bool numpy) {
     const auto& pieces = step.fetched()[f];
     const Tensor* t = pieces.size() == 1 ? pieces[0]->get<Tensor>() : nullptr;
-    if (numpy && t && t->initialized() && t->contiguous() && t->lod().empty()) return windows_[f].copy(*t);
+    const bool plain = numpy && t && t->initialized() && t->contiguous() && t->lod().empty();
+    if (plain && !RowLocks::shared()) return windows_[f].copy(*t);  // collect() holds rows that trainers write
     Fetched copies = step.collect(f);
     return fetched_to_python(copies.size() == 1 ? std::move(copies[0]) : merge_fetched(copies, run_.fetches()[f]),
                              numpy);

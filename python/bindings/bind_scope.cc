@@ -21,6 +21,7 @@ template <class T> T scalar(const Value& value) {
 template <class T> void set_scalar(Value& value, T number) {
   Tensor t(Shape{1}, dtype_of<T>);
   *t.mutable_data<T>() = number;
+  const Changing changing(value.gate().get());
   value.as<Tensor>() = std::move(t);
   value.touch();
 }
@@ -79,6 +80,7 @@ void bind_value(nb::module_& m) {
       .def(
           "_assign",
           [](Value& to, Value& from) {
+            const Changing changing(to.gate().get());
             Tensor* source = from.get<Tensor>();
             Tensor* target = to.get<Tensor>();
             if (source && target && target->initialized() && target->shape() == source->shape() &&
@@ -86,6 +88,7 @@ void bind_value(nb::module_& m) {
               target->copy_from(*source);  // others share this memory
             } else if (source) {
               to.as<Tensor>() = std::move(*source);
+              from.clear();
             } else {
               to.copy_from(from);
             }
@@ -93,16 +96,10 @@ void bind_value(nb::module_& m) {
           },
           nb::arg("other"), "Takes the other variable's value, which is used up.")
       .def("_clear", [](Value& v) {
+        const Changing changing(v.gate().get());
         v.clear();
         v.touch();
       });
-}
-
-std::shared_ptr<Value> find(const std::shared_ptr<Scope>& scope, const std::string& name) {
-  for (std::shared_ptr<Scope> s = scope; s; s = s->parent()) {
-    if (s->find_local(name)) return s->share(name);
-  }
-  return nullptr;
 }
 
 }  // namespace
@@ -114,9 +111,10 @@ void bind_scope(nb::module_& m) {
       .def(
           "var", [](Scope& self, const std::string& name) { return self.share(name); }, nb::arg("name"),
           "The variable of this scope, made when absent.")
-      .def("find_var", &find, nb::arg("name"), "The variable here or in a parent; None when absent.")
-      .def("new_scope", &Scope::new_scope, "A child, kept until drop_kids().")
-      .def("drop_kids", &Scope::drop_kids, "Drops all children.")
+      .def("find_var", &Scope::find_shared, nb::arg("name"), "The variable here or in a parent; None when absent.")
+      .def("new_scope", &Scope::new_scope, "A child, which sees the names of this scope.")
+      .def(
+          "drop_kids", [](Scope&) {}, "Nothing to do: a child lives as long as somebody uses it.")
       .def(
           "erase",
           [](Scope& self, const std::vector<std::string>& names) {

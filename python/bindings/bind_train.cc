@@ -32,19 +32,19 @@ nb::list values_list(const std::vector<Fetched>& fetched) {
 nb::dict run(TrainLoop& self, std::shared_ptr<data::BatchStream> stream, nb::object tick, nb::object show) {
   TrainCallbacks callbacks;
   callbacks.tick = [&](const TrainProgress& p) {
-    const nb::gil_scoped_acquire locked;
+    const Locked locked;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (!tick.is_none()) tick(progress_dict(p));
   };
   if (!show.is_none()) {
     callbacks.show = [&](int64_t batch, const std::vector<Fetched>& values, const TrainProgress& p) {
-      const nb::gil_scoped_acquire locked;
+      const Locked locked;
       show(batch, values_list(values), progress_dict(p));
     };
   }
   TrainProgress done;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     done = self.run(*stream, callbacks);
   }
   return progress_dict(done);

@@ -5,6 +5,7 @@ NB_MODULE(_core, m) {
   using namespace anabranch::python;
   m.doc() = "The C++ engine. Use anabranch.fluid.";
   m.attr("__version__") = ANABRANCH_VERSION;
+  bind_interpreter(m);
   bind_error(m);
   bind_flags(m);
   bind_core(m);

@@ -37,6 +37,7 @@ class Error : public std::exception {
   Error& with_note(std::string note);       // further lines, in order
 
   const char* what() const noexcept override { return what_.c_str(); }
+  const std::string& text() const { return what_; }  // all of it, should a name with a zero byte be quoted
 
  private:
   void compose();

@@ -3,9 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstdlib>
+#include <mutex>
+#include <shared_mutex>
 
 #include "base/error.h"
+#include "base/fork.h"
 
 namespace anabranch {
 namespace {
@@ -15,16 +20,20 @@ std::vector<FlagInfo> make_table() {
   const auto flag = [](const char* name, FlagValue value, const char* doc) {
     return FlagInfo{S("FLAGS_") + name, value, value, doc};
   };
+  const auto in_plans = [](FlagInfo row) {
+    row.in_plans = true;
+    return row;
+  };
   const char* memory = "accepted for Fluid's scripts; memory is taken as needed here and never reserved up front";
   const char* gpu = "accepted for Fluid's scripts; concerns GPUs only";
   return {
       flag("check_nan_inf", false, "stop at the first op whose output holds NaN or infinity, naming it"),
-      flag("fluid_exact", S(""), "\"1.8.5\": behave as Paddle 1.8.5 where another behaviour is the default here"),
+      in_plans(flag("fluid_exact", S(""), "\"1.8.5\": behave as Paddle 1.8.5 where another behaviour is the default here")),
       flag("stall_report_s", 30.0, "seconds after which a wait inside the process is reported, again and again"),
       flag("measure_threads", true,
            "a plan uses its threads when its first runs were faster with them; false: whenever it was given any"),
-      flag("fuse_elementwise", true, "elementwise operations that read each other's results become one"),
-      flag("disable_passes", S(""), "graph passes to leave out, by name, separated by commas; \"all\" for all of them"),
+      in_plans(flag("fuse_elementwise", true, "elementwise operations that read each other's results become one")),
+      in_plans(flag("disable_passes", S(""), "graph passes to leave out, by name, separated by commas; \"all\" for all of them")),
       flag("plan_cache_size", int64_t{64}, "plans kept per compiled program"),
       flag("cpu_deterministic", false, "sums are always taken in a fixed order here; both values give the same bits"),
       flag("benchmark", false, "wait for every op; there is nothing to wait for on CPU"),
@@ -44,13 +53,13 @@ std::vector<FlagInfo> make_table() {
       flag("selected_gpus", S(""), gpu),
       flag("enable_parallel_graph", false, gpu),
       flag("sync_nccl_allreduce", true, gpu),
-      flag("fuse_parameter_memory_size", -1.0, "megabytes of gradients in one fused all-reduce; -1: not used"),
-      flag("fuse_parameter_groups_size", int64_t{3}, "gradients in one fused all-reduce; -1: all in one"),
+      flag("fuse_parameter_memory_size", -1.0, "accepted, without effect: all-reduces are fused by number, see FLAGS_fuse_parameter_groups_size"),
+      in_plans(flag("fuse_parameter_groups_size", int64_t{3}, "gradients in one fused all-reduce; -1: all in one")),
       flag("use_mkldnn", false, "the kernel library serves every op it can whatever the value"),
       flag("use_ngraph", false, "accepted for Fluid's scripts; there is no such backend"),
-      flag("reader_queue_speed_test_mode", false, "reader queues return copies for ever"),
-      flag("rpc_deadline", int64_t{180000}, "milliseconds for one remote call"),
-      flag("rpc_retry_times", int64_t{3}, "retries of a remote call"),
+      flag("reader_queue_speed_test_mode", false, "accepted, without effect: reader queues always give each batch once"),
+      flag("rpc_deadline", int64_t{180000}, "accepted, without effect: there are no remote calls in this build"),
+      flag("rpc_retry_times", int64_t{3}, "accepted, without effect: there are no remote calls in this build"),
       flag("print_sub_graph_dir", S(""), "accepted for Fluid's scripts; see BuildStrategy.debug_graphviz_path"),
       flag("pe_profile_fname", S(""), "accepted for Fluid's scripts; see fluid.profiler"),
   };
@@ -58,7 +67,7 @@ std::vector<FlagInfo> make_table() {
 
 FlagValue parse(const FlagInfo& flag, const std::string& text) {
   const auto bad = [&](const char* what) {
-    AB_THROW(InvalidArgument, "{} is \"{}\", expected {}", flag.name, text, what);
+    AB_THROW(InvalidArgument, "{} must be {}, got \"{}\"", flag.name, what, text);
   };
   char* end = nullptr;
   if (std::holds_alternative<bool>(flag.initial)) {
@@ -69,8 +78,9 @@ FlagValue parse(const FlagInfo& flag, const std::string& text) {
     bad("a truth value (true, false, 1, 0)");
   }
   if (std::holds_alternative<int64_t>(flag.initial)) {
+    errno = 0;
     const long long v = std::strtoll(text.c_str(), &end, 10);
-    if (text.empty() || *end) bad("a whole number");
+    if (text.empty() || *end || errno == ERANGE) bad("a whole number of 64 bits");
     return static_cast<int64_t>(v);
   }
   if (std::holds_alternative<double>(flag.initial)) {
@@ -81,79 +91,111 @@ FlagValue parse(const FlagInfo& flag, const std::string& text) {
   return text;
 }
 
-std::vector<FlagInfo>& table() {
-  static std::vector<FlagInfo> flags = [] {
-    auto all = make_table();
-    for (FlagInfo& f : all) {
-      // A bad text must not end the process while it starts: the default stays, set_flags reports bad values.
-      if (const char* text = std::getenv(f.name.c_str())) {
-        try {
-          f.value = parse(f, text);
-        } catch (const Error&) {
-        }
+// What a run reads, without a lock.
+struct Typed {
+  std::atomic<bool> check_nan_inf, exact_fluid, measure_threads;
+  std::atomic<double> stall_report_s;
+  std::atomic<int64_t> plan_cache_size;
+  std::atomic<uint64_t> plan_epoch{0};
+};
+
+struct Table {
+  std::shared_mutex mutex;  // of the values; names and types never change
+  std::vector<FlagInfo> flags = make_table();
+  std::vector<std::string> warnings;
+  Typed typed;
+
+  Table() {
+    read_environment();
+    publish();
+  }
+
+  FlagInfo& find(const std::string& name) {
+    for (FlagInfo& f : flags) {
+      if (f.name == name) return f;
+    }
+    AB_THROW(InvalidArgument, "there is no flag {}", name);
+  }
+
+  // A text that is no value must not end the process while it starts: the default stays, and a warning says so.
+  void read_environment() {
+    for (char** e = environ; e && *e; ++e) {
+      const std::string entry = *e;
+      if (entry.rfind("FLAGS_", 0) != 0) continue;
+      const size_t end = entry.find('=');
+      try {
+        FlagInfo& flag = find(entry.substr(0, end));
+        flag.value = parse(flag, end == std::string::npos ? "" : entry.substr(end + 1));
+      } catch (const Error& error) {
+        warnings.push_back(error.message() + "; it is ignored");
       }
     }
-    return all;
-  }();
-  return flags;
+    std::sort(warnings.begin(), warnings.end());
+  }
+
+  void publish() {
+    typed.check_nan_inf = std::get<bool>(find("FLAGS_check_nan_inf").value);
+    typed.exact_fluid = std::get<std::string>(find("FLAGS_fluid_exact").value) == "1.8.5";
+    typed.measure_threads = std::get<bool>(find("FLAGS_measure_threads").value);
+    typed.stall_report_s = std::get<double>(find("FLAGS_stall_report_s").value);
+    typed.plan_cache_size = std::get<int64_t>(find("FLAGS_plan_cache_size").value);
+  }
+
+  void set(FlagInfo& flag, FlagValue value) {
+    const std::lock_guard lock(mutex);
+    if (flag.value == value) return;
+    flag.value = std::move(value);
+    publish();
+    if (flag.in_plans) ++typed.plan_epoch;
+  }
+};
+
+Table& table() {
+  static auto& made = *new Table();  // never destroyed: threads may run until the process ends
+  return made;
 }
 
-FlagInfo& find(const std::string& name) {
-  for (FlagInfo& f : table()) {
-    if (f.name == name) return f;
-  }
-  AB_THROW(InvalidArgument, "there is no flag {}", name);
-}
+[[maybe_unused]] const bool hooked = [] {
+  const auto unlock = [] { table().mutex.unlock(); };
+  at_fork(ForkStage::kFlags, {[] { table().mutex.lock(); }, unlock, unlock});
+  return true;
+}();
 
 }  // namespace
 
-const std::vector<FlagInfo>& all_flags() { return table(); }
-const FlagValue& get_flag(const std::string& name) { return find(name).value; }
-void set_flag_text(const std::string& name, const std::string& text) { find(name).value = parse(find(name), text); }
+std::vector<FlagInfo> all_flags() {
+  const std::shared_lock lock(table().mutex);
+  return table().flags;
+}
+
+FlagValue get_flag(const std::string& name) {
+  const FlagInfo& flag = table().find(name);
+  const std::shared_lock lock(table().mutex);
+  return flag.value;
+}
+
+void set_flag_text(const std::string& name, const std::string& text) {
+  FlagInfo& flag = table().find(name);
+  table().set(flag, parse(flag, text));
+}
 
 void set_flag(const std::string& name, const FlagValue& value) {
-  FlagInfo& f = find(name);
+  FlagInfo& flag = table().find(name);
   FlagValue v = value;
-  if (std::holds_alternative<int64_t>(v) && std::holds_alternative<double>(f.initial)) {
+  if (std::holds_alternative<int64_t>(v) && std::holds_alternative<double>(flag.initial)) {
     v = static_cast<double>(std::get<int64_t>(v));
   }
-  AB_CHECK(v.index() == f.initial.index(), InvalidArgument, "{} takes another type of value", name);
-  f.value = v;
+  AB_CHECK(v.index() == flag.initial.index(), InvalidArgument, "{} takes another type of value", name);
+  table().set(flag, std::move(v));
 }
 
-std::vector<std::string> unknown_environment_flags() {
-  std::vector<std::string> names;
-  for (char** e = environ; e && *e; ++e) {
-    const std::string entry = *e;
-    if (entry.rfind("FLAGS_", 0) != 0) continue;
-    const std::string name = entry.substr(0, entry.find('='));
-    const auto& all = table();
-    if (std::none_of(all.begin(), all.end(), [&](const FlagInfo& f) { return f.name == name; })) names.push_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
+const std::vector<std::string>& environment_flag_warnings() { return table().warnings; }
 
-// The table never changes its size, so a row found once stays where it is: a run reads flags without a look-up.
-bool Flags::check_nan_inf() {
-  static const FlagInfo& flag = find("FLAGS_check_nan_inf");
-  return std::get<bool>(flag.value);
-}
-bool Flags::exact_fluid() {
-  static const FlagInfo& flag = find("FLAGS_fluid_exact");
-  return std::get<std::string>(flag.value) == "1.8.5";
-}
-double Flags::stall_report_s() {
-  static const FlagInfo& flag = find("FLAGS_stall_report_s");
-  return std::get<double>(flag.value);
-}
-bool Flags::measure_threads() {
-  static const FlagInfo& flag = find("FLAGS_measure_threads");
-  return std::get<bool>(flag.value);
-}
-int64_t Flags::plan_cache_size() {
-  static const FlagInfo& flag = find("FLAGS_plan_cache_size");
-  return std::get<int64_t>(flag.value);
-}
+bool Flags::check_nan_inf() { return table().typed.check_nan_inf.load(std::memory_order_relaxed); }
+bool Flags::exact_fluid() { return table().typed.exact_fluid.load(std::memory_order_relaxed); }
+double Flags::stall_report_s() { return table().typed.stall_report_s.load(std::memory_order_relaxed); }
+bool Flags::measure_threads() { return table().typed.measure_threads.load(std::memory_order_relaxed); }
+int64_t Flags::plan_cache_size() { return table().typed.plan_cache_size.load(std::memory_order_relaxed); }
+uint64_t Flags::plan_epoch() { return table().typed.plan_epoch.load(std::memory_order_acquire); }
 
 }  // namespace anabranch

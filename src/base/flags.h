@@ -1,5 +1,5 @@
 // Process flags: one table with name, type, default and meaning, read once from the environment (FLAGS_<name>), set
-// later by set_flags. Reading a flag is a plain load; code that needs speed keeps the value when it makes a plan.
+// later by set_flags, from any thread. What the engine reads in a run is one relaxed load; the others take a lock.
 #pragma once
 #include <string>
 #include <variant>
@@ -14,15 +14,16 @@ struct FlagInfo {
   FlagValue value;   // the current one
   FlagValue initial;
   std::string doc;
+  bool in_plans = false;  // read when a plan is made
 };
 
-const std::vector<FlagInfo>& all_flags();
-// InvalidArgument for an unknown name (with the nearest one) or a text that is no value of the flag's type.
-const FlagValue& get_flag(const std::string& name);
+std::vector<FlagInfo> all_flags();
+// InvalidArgument for an unknown name or a text that is no value of the flag's type.
+FlagValue get_flag(const std::string& name);
 void set_flag(const std::string& name, const FlagValue& value);
 void set_flag_text(const std::string& name, const std::string& text);
-// Names of FLAGS_* in the environment that no flag has, for a warning at import.
-std::vector<std::string> unknown_environment_flags();
+// A sentence for each FLAGS_* of the environment that no flag has, or whose text is no value of its type.
+const std::vector<std::string>& environment_flag_warnings();
 
 struct Flags {  // the ones the engine reads, typed
   static bool check_nan_inf();
@@ -30,6 +31,7 @@ struct Flags {  // the ones the engine reads, typed
   static double stall_report_s();
   static bool measure_threads();
   static int64_t plan_cache_size();
+  static uint64_t plan_epoch();  // rises when a flag that plans are made by gets another value: older ones are old
 };
 
 }  // namespace anabranch

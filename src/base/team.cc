@@ -5,45 +5,70 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/cores.h"
 #include "base/error.h"
+#include "base/fork.h"
 #include "base/futex.h"
 
 namespace anabranch {
 namespace {
 
 constexpr int kSpins = 4000;  // about 50-100 us of pauses: two wake-ups' worth
+constexpr auto kWatch = std::chrono::microseconds(200);  // a node longer than this is worth a wake-up behind it
 
 thread_local Team* current_team = nullptr;
 thread_local int current_worker = 0;
 thread_local bool inside_piece = false;
 std::atomic<void (*)()> prepare_thread{nullptr};
 
+struct Teams {
+  std::mutex mutex;
+  std::map<int, std::unique_ptr<Team>> of_size;
+  std::mutex live_mutex;  // taken inside of the other
+  std::set<Team*> live;
+};
+Teams& teams() {
+  static auto& all = *new Teams();  // never destroyed: at process exit other statics may still run a program
+  return all;
+}
+
 }  // namespace
 
-Team::Team(int workers) : slots_(workers) {
+Team::Team(int workers) : slots_(static_cast<size_t>(workers) + 1) {
   // More workers than cores: whoever spins keeps the core from whoever works.
   spin_limit_ = workers > usable_cores() ? 0 : kSpins;
-  for (int w = 1; w < workers; ++w) threads_.emplace_back([this, w] { worker_main(w); });
-  while (prepared_.load() < workers - 1) std::this_thread::yield();
+  start_threads();
+  const std::lock_guard lock(teams().live_mutex);
+  teams().live.insert(this);
 }
 
 Team::~Team() {
+  {
+    const std::lock_guard lock(teams().live_mutex);
+    teams().live.erase(this);
+  }
+  stop();
+  threads_.join();
+}
+
+void Team::start_threads() {
+  threads_.start(workers() - 1, "workers", [this](int i) { worker_main(i + 1); }, [this] { stop(); });
+  while (prepared_.load() < workers() - 1) std::this_thread::yield();
+}
+
+void Team::stop() {
   stop_.store(true);
   signal();
-  for (auto& t : threads_) t.join();
 }
 
 Team& Team::of_size(int workers) {
   if (workers <= 0) workers = usable_cores();
-  AB_CHECK(workers <= kMaxWorkers, InvalidArgument, "num_threads is {}, at most {} are allowed", workers, kMaxWorkers);
-  static std::mutex mutex;
-  // Never destroyed: at process exit other statics may still run a program.
-  static auto& teams = *new std::map<int, std::unique_ptr<Team>>();
-  const std::lock_guard lock(mutex);
-  auto& team = teams[workers];
+  AB_CHECK(workers <= kMaxWorkers, InvalidArgument, "num_threads must be at most {}, got {}", kMaxWorkers, workers);
+  const std::lock_guard lock(teams().mutex);
+  auto& team = teams().of_size[workers];
   if (!team) team = std::make_unique<Team>(workers);
   return *team;
 }
@@ -60,10 +85,60 @@ void Team::pause() const {
   }
 }
 
+// ---- forks
+
+// A child that never runs a step, or becomes another program at once, starts no threads: the first loop or job does.
+struct TeamsAtFork {
+  static void before() {
+    teams().mutex.lock();
+    teams().live_mutex.lock();
+  }
+  static void parent() {
+    teams().live_mutex.unlock();
+    teams().mutex.unlock();
+  }
+  static void child() {
+    for (Team* team : teams().live) lose_threads(*team);
+    parent();
+  }
+  static void lose_threads(Team& team) {
+    team.threads_.forget();
+    for (Team::LoopSlot& slot : team.slots_) {
+      slot.open.store(false);
+      slot.helpers.store(0);
+      slot.error = nullptr;
+    }
+    team.open_loops_.store(0);
+    team.caller_slot_.clear();
+    team.parked_.store(false);
+    team.job_open_.store(false);
+    team.in_job_.store(0);
+    team.prepared_.store(0);
+    team.one_job_.reset();
+    team.lost_threads_.store(team.workers() > 1);
+  }
+};
+
+namespace {
+[[maybe_unused]] const bool hooked =
+    (at_fork(ForkStage::kTeams, {TeamsAtFork::before, TeamsAtFork::parent, TeamsAtFork::child}), true);
+}
+
+void Team::start_again() {
+  if (!lost_threads_.exchange(false)) return;
+  try {
+    start_threads();
+  } catch (const Error&) {  // the caller does all by itself
+    stop_.store(false);
+  }
+}
+
 // ---- jobs
 
 void Team::open(const Job& job) {
   one_job_.lock();
+  if (lost_threads_.load(std::memory_order_relaxed)) [[unlikely]]
+    start_again();
   job_ = job;
   current_team = this;
   current_worker = 0;
@@ -152,7 +227,9 @@ void Team::run(int64_t n, int64_t piece, Body body, void* fn) {
     for (int64_t b = 0; b < n; b += piece) body(fn, b, b + piece < n ? b + piece : n);
     return;
   }
-  LoopSlot& slot = slots_[worker ? current_worker : 0];
+  if (lost_threads_.load(std::memory_order_relaxed)) [[unlikely]]
+    start_again();
+  LoopSlot& slot = worker ? slots_[current_worker] : callers_slot();
   split(slot, n, piece, body, fn);
   std::exception_ptr error = std::exchange(slot.error, nullptr);
   if (!worker) caller_slot_.clear();
@@ -162,9 +239,8 @@ void Team::run(int64_t n, int64_t piece, Body body, void* fn) {
 bool Team::help(int worker) {
   if (open_loops_.load(std::memory_order_acquire) == 0) return false;
   bool helped = false;
-  for (int w = 0; w < workers(); ++w) {
-    LoopSlot& slot = slots_[w];
-    if (w == worker || !slot.open.load(std::memory_order_acquire)) continue;
+  for (LoopSlot& slot : slots_) {
+    if (&slot == &slots_[worker] || !slot.open.load(std::memory_order_acquire)) continue;
     slot.helpers.fetch_add(1);
     if (slot.open.load()) {
       const int64_t pieces = (slot.n + slot.piece - 1) / slot.piece;
@@ -198,7 +274,7 @@ bool Team::Idle::wait(int64_t timeout_ms) {
   }
   const uint32_t job = team_.job_number_.load(std::memory_order_relaxed);
   const bool in_job = team_.job_open_.load(std::memory_order_relaxed);
-  if (in_job && team_.spin_limit_ > 0 && std::exchange(parked_in_, job) == job) return watch(timeout_ms);
+  if (in_job && team_.spin_limit_ > 0 && std::exchange(parked_in_, job) == job && watch()) return false;
   team_.parked_.store(true);  // before the kernel compares the word: a signal sees the mark, or the word differs
   const bool woken = futex_wait(team_.signal_, seen_, timeout_ms);
   // A worker that slept before the job began has had its wake-up by now.
@@ -206,18 +282,18 @@ bool Team::Idle::wait(int64_t timeout_ms) {
   return !woken;
 }
 
-bool Team::Idle::watch(int64_t timeout_ms) {
+bool Team::Idle::watch() const {
   using Clock = std::chrono::steady_clock;
-  constexpr int kLooks = 64;  // between two readings of the clock
-  const auto begin = Clock::now();
-  while (true) {
+  constexpr int kLooks = 16;  // between two readings of the clock
+  const auto end = Clock::now() + kWatch;
+  do {
     for (int look = 0; look < kLooks; ++look) {
-      if (team_.signal_.load(std::memory_order_acquire) != seen_) return false;
-      if (!team_.job_open_.load(std::memory_order_relaxed)) return false;
+      if (team_.signal_.load(std::memory_order_acquire) != seen_) return true;
+      if (!team_.job_open_.load(std::memory_order_relaxed)) return true;
       std::this_thread::yield();
     }
-    if (timeout_ms >= 0 && Clock::now() - begin > std::chrono::milliseconds(timeout_ms)) return true;
-  }
+  } while (Clock::now() < end);
+  return false;
 }
 
 }  // namespace anabranch

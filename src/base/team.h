@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/threads.h"
 #include "base/turn_lock.h"
 
 namespace anabranch {
@@ -19,7 +19,8 @@ class Team final : public Parallel {
  public:
   static constexpr int kMaxWorkers = 256;
 
-  // Starts workers - 1 threads and returns when they are prepared: the caller of open() is worker 0.
+  // Starts workers - 1 threads and returns when they are prepared: the caller of open() is worker 0. ResourceExhausted
+  // when the system does not give them.
   explicit Team(int workers);
   ~Team() override;
   Team(const Team&) = delete;
@@ -32,7 +33,7 @@ class Team final : public Parallel {
   // that no step does it. Called before the first team is made.
   static void at_thread_start(void (*prepare)());
 
-  int workers() const { return static_cast<int>(slots_.size()); }
+  int workers() const { return static_cast<int>(slots_.size()) - 1; }
 
   struct Job {
     void* self;
@@ -50,8 +51,9 @@ class Team final : public Parallel {
   bool help(int worker);
   void signal();  // something to do appeared: wakes parked workers, a plain increment when there are none
 
-  // Waiting for something to do: spins, then parks until signal() or a timeout. Who has parked once while a job is open
-  // stays awake for the rest of it and leaves its core to others between looks: a job costs one wake-up a worker.
+  // Waiting for something to do: spins, then parks until signal() or a timeout. A worker that has parked once while a
+  // job is open stays awake longer, but leaves its core to others between looks: a short job costs one wake-up per
+  // worker, and a long node keeps no core busy that it does not use.
   class Idle {
    public:
     explicit Idle(Team& team) : team_(team) { reset(); }
@@ -60,7 +62,7 @@ class Team final : public Parallel {
     bool wait(int64_t timeout_ms);
 
    private:
-    bool watch(int64_t timeout_ms);
+    bool watch() const;  // false: nothing came while it looked
 
     Team& team_;
     uint32_t seen_ = 0;
@@ -68,7 +70,8 @@ class Team final : public Parallel {
   };
 
  private:
-  struct alignas(64) LoopSlot {  // one a worker, never freed while the team lives: late helpers touch it safely
+  friend struct TeamsAtFork;
+  struct alignas(64) LoopSlot {  // one per worker, never freed while the team lives: late helpers touch it safely
     std::atomic<bool> open{false};
     std::atomic<int> helpers{0};
     std::atomic<int64_t> next{0};
@@ -79,15 +82,20 @@ class Team final : public Parallel {
     std::exception_ptr error;
   };
 
+  void start_threads();
+  void start_again();  // in the child of a fork, where its threads are not
+  void stop();
   void worker_main(int worker);
   bool take_part(int worker, bool waited);  // in the open job; false when there is none, or nothing to do
   static void take_pieces(LoopSlot& slot);
   void split(LoopSlot& slot, int64_t n, int64_t piece, Body body, void* fn);
   void pause() const;
 
-  std::vector<LoopSlot> slots_;
+  LoopSlot& callers_slot() { return slots_.back(); }
+
+  std::vector<LoopSlot> slots_;  // by worker; the last one is for threads that are no workers
   std::atomic<int> open_loops_{0};
-  std::atomic_flag caller_slot_;  // slots_[0] is taken by a thread that is no worker
+  std::atomic_flag caller_slot_;  // callers_slot() is taken
   alignas(64) std::atomic<uint32_t> signal_{0};
   std::atomic<bool> parked_{false};  // someone may sleep: the next signal has to call the kernel
   int spin_limit_;
@@ -96,10 +104,11 @@ class Team final : public Parallel {
   std::atomic<int> in_job_{0};  // workers that have the job in hand
   std::atomic<uint32_t> job_number_{0};
   std::atomic<bool> stop_{false};
+  std::atomic<bool> lost_threads_{false};  // this is the child of a fork
   std::atomic<int> prepared_{0};  // threads that have begun to look for work
   Job job_{};
   TurnLock one_job_;
-  std::vector<std::thread> threads_;
+  Threads threads_;
 };
 
 }  // namespace anabranch

@@ -15,9 +15,15 @@ class TurnLock {
     if (state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire)) return;
     while (state_.exchange(kWanted, std::memory_order_acquire) != kFree) futex_wait(state_, kWanted, -1);
   }
+  bool try_lock() {
+    uint32_t free = kFree;
+    return state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire);
+  }
   void unlock() {
     if (state_.exchange(kFree, std::memory_order_release) == kWanted) futex_wake_all(state_);
   }
+  bool held() const { return state_.load(std::memory_order_relaxed) != kFree; }
+  void reset() { state_.store(kFree); }  // in the child of a fork: the thread that held it is not there
 
  private:
   static constexpr uint32_t kFree = 0, kHeld = 1, kWanted = 2;  // kWanted: held, and somebody may be parked

@@ -2,10 +2,24 @@
 
 #include <thread>
 
+#include "base/fork.h"
+
 namespace anabranch {
 
 std::atomic<int> RowLocks::sharing_;
 std::atomic<uint8_t> RowLocks::bits_[1 << RowLocks::kBits];
+
+// Trainers, and what they held, stay behind in the parent.
+struct RowLocksAtFork {
+  static void child() {
+    if (RowLocks::sharing_.exchange(0) == 0) return;
+    for (auto& bit : RowLocks::bits_) bit.store(0);
+  }
+};
+
+namespace {
+[[maybe_unused]] const bool hooked = (at_fork(ForkStage::kRows, {.child = RowLocksAtFork::child}), true);
+}
 
 RowLocks::HoldAll::HoldAll(bool on) : on_(on) {
   if (!on_) return;

@@ -50,6 +50,7 @@ class RowLocks {
   };
 
  private:
+  friend struct RowLocksAtFork;
   static constexpr int kBits = 16;  // 64 KiB of bytes: two trainers rarely meet at one
 
   static std::atomic<uint8_t>& bit_of(const void* table, int64_t row) {

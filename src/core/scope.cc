@@ -2,47 +2,83 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
+#include <shared_mutex>
+
+#include "base/fork.h"
 
 namespace anabranch {
 namespace {
+
 std::atomic<uint64_t> next_id{1};
+
+// One for the names of all scopes: they are looked up when plans are made, and held over a fork.
+std::shared_mutex& names() {
+  static auto& mutex = *new std::shared_mutex();
+  return mutex;
 }
 
-Scope::Scope() : id_(next_id++) {}
+[[maybe_unused]] const bool hooked = [] {
+  const auto unlock = [] { names().unlock(); };
+  at_fork(ForkStage::kScopes, {[] { names().lock(); }, unlock, unlock});
+  return true;
+}();
+
+}  // namespace
+
+Scope::Scope(std::shared_ptr<Scope> parent)
+    : parent_(std::move(parent)), gate_(parent_ ? parent_->gate_ : std::make_shared<RunGate>()), id_(next_id++) {}
 
 std::shared_ptr<Value> Scope::share(const std::string& name) {
+  if (auto found = find_shared_local(name)) return found;
+  const std::lock_guard lock(names());
   auto& slot = vars_[name];
-  if (!slot) slot = std::make_shared<Value>();
+  if (!slot) {
+    slot = std::make_shared<Value>(gate_);
+    names_version_.fetch_add(1);
+  }
   return slot;
 }
 
-Value* Scope::var(const std::string& name) { return share(name).get(); }
-
-Value* Scope::find_local(const std::string& name) const {
-  auto it = vars_.find(name);
-  return it == vars_.end() ? nullptr : it->second.get();
+std::shared_ptr<Value> Scope::find_shared_local(const std::string& name) const {
+  const std::shared_lock lock(names());
+  const auto it = vars_.find(name);
+  return it == vars_.end() ? nullptr : it->second;
 }
 
-Value* Scope::find_var(const std::string& name) const {
-  if (Value* v = find_local(name)) return v;
-  const auto up = parent_.lock();
-  return up ? up->find_var(name) : nullptr;
+std::shared_ptr<Value> Scope::find_shared(const std::string& name) const {
+  for (const Scope* s = this; s; s = s->parent_.get()) {
+    if (auto found = s->find_shared_local(name)) return found;
+  }
+  return nullptr;
 }
 
-void Scope::erase(const std::string& name) { vars_.erase(name); }
+void Scope::erase(const std::string& name) {
+  std::shared_ptr<Value> erased;  // goes when the lock is free
+  const std::lock_guard lock(names());
+  const auto it = vars_.find(name);
+  if (it == vars_.end()) return;
+  erased = std::move(it->second);
+  vars_.erase(it);
+  names_version_.fetch_add(1);
+}
 
 std::vector<std::string> Scope::local_names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : vars_) names.push_back(name);
-  std::sort(names.begin(), names.end());
-  return names;
+  std::vector<std::string> all;
+  {
+    const std::shared_lock lock(names());
+    for (const auto& [name, value] : vars_) all.push_back(name);
+  }
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
-std::shared_ptr<Scope> Scope::new_scope() {
-  std::shared_ptr<Scope> kid = make();
-  kid->parent_ = weak_from_this();
-  kids_.push_back(kid);
-  return kid;
+std::shared_ptr<Scope> Scope::new_scope() { return std::shared_ptr<Scope>(new Scope(shared_from_this())); }
+
+uint64_t Scope::names_version() const {
+  uint64_t version = 0;
+  for (const Scope* s = this; s; s = s->parent_.get()) version += s->names_version_.load(std::memory_order_acquire);
+  return version;
 }
 
 }  // namespace anabranch

@@ -32,6 +32,17 @@ std::shared_ptr<void> allocate_buffer(size_t bytes) {
 
 int64_t resident_buffer_bytes() { return resident_bytes.load(std::memory_order_relaxed); }
 
+void Tensor::swap(Tensor& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(numel_, other.numel_);
+  std::swap(row_stride_, other.row_stride_);
+  std::swap(capacity_bytes_, other.capacity_bytes_);
+  std::swap(shape_, other.shape_);
+  std::swap(dtype_, other.dtype_);
+  std::swap(owner_, other.owner_);
+  std::swap(lod_, other.lod_);
+}
+
 void Tensor::resize(const Shape& shape, DType dtype) {
   if (data_ && shape == shape_ && dtype == dtype_) return;  // a view stays a view: its memory is somebody's record
   const int64_t numel = shape.numel();

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstddef>
 #include <memory>
+#include <utility>
 
 #include "core/dtype.h"
 #include "core/lod.h"
@@ -21,6 +22,15 @@ class Tensor {
  public:
   Tensor() = default;
   Tensor(const Shape& shape, DType dtype) { resize(shape, dtype); }
+  Tensor(const Tensor&) = default;
+  Tensor& operator=(const Tensor&) = default;
+  Tensor(Tensor&& other) noexcept { swap(other); }  // what is moved from holds nothing
+  Tensor& operator=(Tensor&& other) noexcept {
+    Tensor taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  void swap(Tensor& other) noexcept;
 
   bool initialized() const { return data_ != nullptr; }
   const Shape& shape() const { return shape_; }

@@ -1,10 +1,13 @@
 // What a variable holds at run time: nothing yet, a tensor, sparse rows, an array of tensors, or an opaque object
 // (reader, saved frame of a sub-block). Plans keep pointers to Values: a Value never moves.
 #pragma once
+#include <atomic>
 #include <memory>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/run_gate.h"
 #include "core/selected_rows.h"
 #include "core/tensor.h"
 
@@ -31,6 +34,7 @@ using TensorArray = std::vector<Tensor>;
 class Value {
  public:
   Value() = default;
+  explicit Value(std::shared_ptr<RunGate> gate) : gate_(std::move(gate)) {}
   Value(const Value&) = delete;
   Value& operator=(const Value&) = delete;
 
@@ -68,15 +72,19 @@ class Value {
 
   // Raised by every writer outside a plan (set, load, another executor's run): executors that hold copies of this
   // value compare it to notice that theirs are old.
-  uint64_t version() const { return version_; }
-  void touch() { ++version_; }
+  uint64_t version() const { return version_.load(std::memory_order_relaxed); }
+  void touch() { version_.store(version() + 1, std::memory_order_relaxed); }  // writers take turns at the gate
+
+  // What a change from outside has to pass while steps may use this value; null: no other thread sees it.
+  const std::shared_ptr<RunGate>& gate() const { return gate_; }
 
  private:
   [[noreturn]] void wrong_kind(const char* wanted) const;
   [[noreturn]] static void write_to_nothing();
 
   std::variant<std::monostate, Tensor, SelectedRows, TensorArray, std::shared_ptr<void>> held_;
-  uint64_t version_ = 0;
+  std::atomic<uint64_t> version_{0};
+  std::shared_ptr<RunGate> gate_;
   bool sealed_ = false;
 };
 

@@ -10,10 +10,19 @@
 namespace anabranch::data {
 namespace {
 
+constexpr int kMaxThreads = 1024;  // that read: more of them only take memory from each other
+
+void check_threads(int threads) {
+  AB_CHECK(threads >= 1 && threads <= kMaxThreads, InvalidArgument, "thread_num must be from 1 to {}, got {}",
+           kMaxThreads, threads);
+}
+
 void check(const Settings& settings) {
   settings.schema.check();
   AB_CHECK(settings.batch_size >= 1, InvalidArgument, "batch_size is at least 1, got {}", settings.batch_size);
-  AB_CHECK(settings.threads >= 1, InvalidArgument, "thread_num is at least 1, got {}", settings.threads);
+  check_threads(settings.threads);
+  AB_CHECK(settings.pipe_command.find('\0') == std::string::npos, InvalidArgument,
+           "pipe_command must have no zero byte");
   AB_CHECK(settings.bad_rows.kind != BadRowPolicy::Kind::kQuarantine || !settings.bad_rows.quarantine.empty(),
            InvalidArgument, "the policy for bad rows needs the name of a file");
 }
@@ -87,6 +96,7 @@ void Dataset::preload(int threads, const std::function<void()>& idle) {
   AB_CHECK(!impl_->loading, InvalidArgument, "preload_into_memory: one is running; call wait_preload_done first");
   check(impl_->settings);
   const int count = threads > 0 ? threads : impl_->settings.threads;
+  check_threads(count);
   impl_->loading = std::make_unique<Pipeline>(impl_->settings, PipelineOptions{false, true, count, idle});
 }
 

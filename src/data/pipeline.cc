@@ -37,7 +37,7 @@ Pipeline::Pipeline(const Settings& settings, PipelineOptions options)
   limit_ = options_.keep ? std::numeric_limits<int64_t>::max() : kBlocksPerThread * threads;
   for (const std::string& file : settings_.files) input_bytes_ += size_of_file(file);
   working_ = threads;
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this, i] { work(i); });
+  threads_.start(threads, "reader threads", [this](int i) { work(i); }, [this] { stop(); });
 }
 
 Pipeline::~Pipeline() { finish(); }
@@ -257,9 +257,7 @@ void Pipeline::fail(std::exception_ptr error) {
 void Pipeline::finish() {
   stop();
   const std::lock_guard lock(finish_mutex_);
-  for (auto& thread : threads_) {
-    if (thread.joinable()) thread.join();
-  }
+  threads_.join();
   for (auto& lane : lanes_) lane->input.reset();
 }
 
@@ -276,7 +274,7 @@ int64_t Pipeline::first_line_of(const Block& block) {
 
 void Pipeline::recycle(std::unique_ptr<Block> block) {
   const std::lock_guard lock(mutex_);
-  if (spares_.size() < static_cast<size_t>(kBlocksPerThread) * threads_.size()) spares_.push_back(std::move(block));
+  if (spares_.size() < static_cast<size_t>(kBlocksPerThread) * static_cast<size_t>(std::max(options_.threads, 1))) spares_.push_back(std::move(block));
 }
 
 Statistics Pipeline::statistics() const {

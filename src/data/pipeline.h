@@ -11,9 +11,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/threads.h"
 #include "data/bad_rows.h"
 #include "data/input.h"
 
@@ -97,7 +97,7 @@ class Pipeline {
   std::atomic<int64_t> consumed_bytes_{0};
 
   std::mutex finish_mutex_;
-  std::vector<std::thread> threads_;
+  Threads threads_;
 };
 
 }  // namespace anabranch::data

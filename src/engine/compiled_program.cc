@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/flags.h"
+#include "base/fork.h"
 #include "engine/compiled_program_impl.h"
 #include "engine/prepared_run.h"
 #include "graph/replicate.h"
@@ -22,7 +23,9 @@ uint64_t fresh_seed() {
 }
 
 void check_options(const CompileOptions& o) {
-  AB_CHECK(o.replicas >= 1, InvalidArgument, "{} replicas, at least one is needed", o.replicas);
+  constexpr int kMaxReplicas = 4096;
+  AB_CHECK(o.replicas >= 1 && o.replicas <= kMaxReplicas, InvalidArgument,
+           "the number of replicas must be from 1 to {}, got {}", kMaxReplicas, o.replicas);
   AB_CHECK(o.execution.num_iteration_per_drop_scope >= 1, InvalidArgument,
            "num_iteration_per_drop_scope is {}, expected at least 1", o.execution.num_iteration_per_drop_scope);
   AB_CHECK(o.execution.num_iteration_per_run >= 1, InvalidArgument, "num_iteration_per_run is {}, expected at least 1",
@@ -39,7 +42,15 @@ void check_options(const CompileOptions& o) {
 CompiledProgram::Impl::Turn::Turn(Impl& impl) : impl_(impl) {
   AB_CHECK(impl.user.load() != std::this_thread::get_id(), Unsupported,
            "a compiled program is used while it runs, from inside its own run");
-  impl.in_use.lock();
+  if (impl.forks.load(std::memory_order_relaxed) != anabranch::forks()) [[unlikely]]
+    impl.after_fork();
+  // Whoever has that program may be waiting for the run that this is part of.
+  if (RunGate::inside_run()) {
+    AB_CHECK(impl.in_use.try_lock(), Unavailable,
+             "a program that another thread is running cannot be waited for from inside the run of another one");
+  } else {
+    impl.in_use.lock();
+  }
   impl.user = std::this_thread::get_id();
 }
 
@@ -54,18 +65,33 @@ CompiledProgram::Impl::Impl(ir::ProgramRef p, std::shared_ptr<Scope> s, CompileO
       options(std::move(o)),
       values(scope, options.replicas, shares_parameters() ? shared_persistables(*program) : std::set<std::string>{}),
       version(program->version()),
-      drawn_seed(fresh_seed()) {
+      drawn_seed(fresh_seed()),
+      forks(anabranch::forks()) {
   check_options(options);
   if (options.share_vars_from) values.borrow_from(&options.share_vars_from->impl_->values);
 }
 
+void CompiledProgram::Impl::after_fork() {
+  AB_CHECK(!in_use.held() || scope->gate().was_quiet_at_fork(), Unavailable,
+           "the process was forked while another thread was in the middle of a step of this program: compile it again "
+           "in the child, and load its variables, of which some may be from after the step");
+  in_use.reset();
+  user = std::thread::id();
+  forks = anabranch::forks();
+}
+
+void CompiledProgram::Impl::drop_old_plans() {
+  const uint64_t now = values.moves(), flags_now = Flags::plan_epoch();
+  if (program->version() == version && now == moves && flags_now == flags) return;
+  steps.clear();
+  ++generation;
+  version = program->version();
+  moves = now;
+  flags = flags_now;
+}
+
 Step& CompiledProgram::Impl::step_for(const StepKey& key) {
-  if (program->version() != version) {
-    steps.clear();
-    ++generation;
-    version = program->version();
-  }
-  if (steps.remove_if([](const Step& s) { return s.misses_a_value(); }) > 0) ++generation;
+  drop_old_plans();
   const auto it = std::find_if(steps.begin(), steps.end(), [&](const Step& s) { return s.key() == key; });
   if (it != steps.end()) {
     steps.splice(steps.begin(), steps, it);
@@ -88,6 +114,9 @@ void CompiledProgram::Impl::run_step(Step& step, const Pieces& pieces, const std
   } release{step};
   for (int i = 0; i < options.execution.num_iteration_per_run; ++i) {
     if (i > 0 && between) between();
+    const RunGate::Run running(scope->gate());
+    std::optional<RunGate::Run> running_there;
+    if (options.share_vars_from) running_there.emplace(options.share_vars_from->impl_->scope->gate());
     step.run(pieces, run_number++, {probe, plan_hook});
   }
   {

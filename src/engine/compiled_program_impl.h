@@ -32,6 +32,11 @@ struct CompiledProgram::Impl {
   bool shares_parameters() const { return options.data_parallel && options.replicas > 1; }
   // By how much the declared rows of a fed variable are multiplied.
   int feed_devices() const { return options.data_parallel ? options.replicas : 1; }
+  // Drops all plans when the program was edited, names of the scope mean other values than they did, or a flag that
+  // plans follow was set.
+  void drop_old_plans();
+  // In a child of fork(): a turn that a thread of the parent had is over, unless its step was not.
+  void after_fork();
   // The plan for these feeds and fetches, made when there is none.
   Step& step_for(const StepKey& key);
   // Runs it as often as the strategy says and hands it to `use`; releases the memory of idle plans when that is due.
@@ -46,12 +51,14 @@ struct CompiledProgram::Impl {
   std::list<Step> steps;    // the most recently looked up one first
   uint64_t generation = 0;  // raised when a plan goes: pointers to plans are old
   uint64_t version;
+  uint64_t moves = 0, flags = 0;  // of `values` and Flags::plan_epoch(), when the plans were made
   uint32_t run_number = 0;
   int since_drop = 0;
   const uint64_t drawn_seed;
   Probe probe;
   PlanHook plan_hook = nullptr;
-  mutable TurnLock in_use;  // taken once a run: callers from several threads take turns
+  std::atomic<uint32_t> forks;  // of the process, when this was made or last used
+  mutable TurnLock in_use;      // taken once a run: callers from several threads take turns
   std::atomic<std::thread::id> user{};
 };
 

@@ -26,7 +26,7 @@ void add_memory(const Value& value, const std::string& name, int replica, Memory
 std::vector<MemoryUse> memory_of(const Scope& scope) {
   std::vector<MemoryUse> out;
   for (const std::string& name : scope.local_names()) {
-    add_memory(*scope.find_local(name), name, 0, MemoryUse::kKept, &out);
+    if (const auto value = scope.find_shared_local(name)) add_memory(*value, name, 0, MemoryUse::kKept, &out);
   }
   return out;
 }

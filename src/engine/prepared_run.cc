@@ -64,7 +64,8 @@ void PreparedRun::run(std::span<const Tensor> batch, const std::function<void()>
       batch.empty() ? m.options.replicas
                     : split_feed(batch_, {&key_.feeds, &whole_, m.options.replicas, Flags::exact_fluid()}, &pieces_);
   pieces_.resize(m.options.replicas);
-  if (!step_ || generation_ != m.generation || step_->key().active != active || step_->misses_a_value()) {
+  m.drop_old_plans();
+  if (!step_ || generation_ != m.generation || step_->key().active != active) {
     key_.active = active;
     step_ = &m.step_for(key_);
     generation_ = m.generation;

@@ -6,18 +6,46 @@
 namespace anabranch {
 
 ReplicaValues::ReplicaValues(std::shared_ptr<Scope> scope, int replicas, std::set<std::string> shared)
-    : scope_(std::move(scope)), replicas_(replicas), shared_(std::move(shared)) {}
+    : scope_(std::move(scope)),
+      replicas_(replicas),
+      shared_(std::move(shared)),
+      names_version_(scope_->names_version()) {}
 
-Value* ReplicaValues::get(const std::string& name, int replica) {
+std::shared_ptr<Value> ReplicaValues::find(const std::string& name) {
+  const std::lock_guard turn(in_use_);
+  return look_up(name);
+}
+
+std::shared_ptr<Value> ReplicaValues::look_up(const std::string& name) {
+  return found_[name] = scope_->find_shared(name);
+}
+
+uint64_t ReplicaValues::moves() {
+  const uint64_t lenders = lender_ ? lender_->moves() : 0;
+  const std::lock_guard turn(in_use_);
+  if (const uint64_t now = scope_->names_version(); now != names_version_) [[unlikely]] {
+    names_version_ = now;
+    const bool moved = std::any_of(found_.begin(), found_.end(),
+                                   [&](const auto& f) { return scope_->find_shared(f.first) != f.second; });
+    if (moved) {
+      ++moves_;
+      found_.clear();
+      copies_.clear();
+    }
+  }
+  return moves_ + lenders;
+}
+
+std::shared_ptr<Value> ReplicaValues::get(const std::string& name, int replica) {
   if (lender_) {
-    if (lender_->shared_.count(name) || lender_->scope_->find_var(name)) {
+    if (lender_->shared_.count(name) || lender_->scope_->find_shared(name)) {
       return lender_->get(name, std::min(replica, lender_->replicas_ - 1));
     }
   }
-  Value* original = scope_->find_var(name);
-  if (!original) original = scope_->var(name);
+  const std::lock_guard turn(in_use_);
+  std::shared_ptr<Value> original = look_up(name);
+  if (!original) original = found_[name] = scope_->share(name);
   if (replica == 0 || shared_.count(name)) return original;
-  const std::lock_guard turn(copies_in_use_);
   auto [it, fresh] = copies_.try_emplace(name);
   Copies& c = it->second;
   if (fresh) {
@@ -30,12 +58,12 @@ Value* ReplicaValues::get(const std::string& name, int replica) {
     copy = std::make_shared<Value>();
     if (original->initialized()) copy->copy_from(*original);
   }
-  return copy.get();
+  return copy;
 }
 
 void ReplicaValues::refresh_copies() {
   if (lender_) lender_->refresh_copies();
-  const std::lock_guard turn(copies_in_use_);
+  const std::lock_guard turn(in_use_);
   for (auto& [name, c] : copies_) {
     if (c.version == c.original->version() || !c.original->initialized()) continue;
     for (auto& copy : c.of_replica) {
@@ -53,7 +81,7 @@ void ReplicaValues::mark_written(const std::vector<Value*>& written, bool comple
 // A copy that was up to date before the run is up to date after it: the run updated copy and original alike.
 void ReplicaValues::keep_up() {
   if (lender_) lender_->keep_up();
-  const std::lock_guard turn(copies_in_use_);
+  const std::lock_guard turn(in_use_);
   for (auto& [name, c] : copies_) {
     if (c.version + 1 == c.original->version()) ++c.version;
   }

@@ -29,16 +29,14 @@ Step::Step(const StepKey& key, const StepOptions& options)
   lowering.seed = options.seed;
   lowering.outside = [&](const GraphVar& v) -> Value* {
     if (v.fed && v.replica > 0) return nullptr;  // fed anew in every run
-    if (v.desc.persistable) return values_->get(v.name, v.replica);
+    if (v.desc.persistable) return hold(values_->get(v.name, v.replica));
     // A temporary that nobody makes may have been put into the scope by hand.
-    if (v.produced || v.fed) return nullptr;
-    Value* by_hand = values_->scope().find_var(v.name);
-    if (!by_hand) unbound_.push_back(v.name);
-    return by_hand;
+    return v.produced || v.fed ? nullptr : hold(values_->find(v.name));
   };
   lowered_ = lower(graph_, lowering);
   state_ = std::make_unique<RunState>(*lowered_.plan);
   describe_ = [this](int node) { return lowered_.describe[node]; };
+  state_->watch_for_stalls(describe_);
   make_slots();
   find_temporaries();
 }
@@ -55,6 +53,10 @@ void Step::make_graph(const StepOptions& options) {
   r.build = compile_.build;
   graph_ = replicate(*options.program, r);
   passes_ = run_passes(graph_, {compile_.build});
+}
+
+Value* Step::hold(std::shared_ptr<Value> value) {
+  return value ? outside_.emplace_back(std::move(value)).get() : nullptr;
 }
 
 void Step::make_slots() {
@@ -99,7 +101,7 @@ void Step::make_slots() {
     // A parameter exists once: every active replica that uses it shows the same one.
     if (fetches_kept_.back() && values.size() == 1) values.resize(std::max(1, users_of(first)), lowered_.values[first]);
     if (values.empty()) {
-      if (Value* v = values_->scope().find_var(name)) values.push_back(v);
+      if (Value* v = hold(values_->find(name))) values.push_back(v);
     }
     if (values.empty()) {
       throw Error(ErrorKind::kNotFound, fmt::format("fetched variable {} is computed by no op of the program and is "
@@ -108,11 +110,6 @@ void Step::make_slots() {
           .with_hint("check the name; a variable of a pruned or test program may have been removed with its op");
     }
   }
-}
-
-bool Step::misses_a_value() const {
-  return std::any_of(unbound_.begin(), unbound_.end(),
-                     [&](const std::string& name) { return values_->scope().find_var(name) != nullptr; });
 }
 
 // What a run may change: ops list as outputs, too, what they leave alone (statistics while testing).
@@ -244,15 +241,16 @@ void Step::find_temporaries() {
 
 void Step::check_finite(int node) const {
   for (int v : lowered_.writes[node]) {
-    const Tensor* t = lowered_.values[v]->get<Tensor>();
+    const auto* rows = lowered_.values[v]->get<SelectedRows>();
+    const Tensor* t = rows ? &rows->value : lowered_.values[v]->get<Tensor>();
     if (!t || !t->initialized() || !(t->dtype() == DType::kFloat32 || t->dtype() == DType::kFloat64)) continue;
     visit_dtype(t->dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
       const T* x = t->data<T>();
       for (int64_t i = 0; i < t->numel(); ++i) {
         AB_CHECK(std::isfinite(static_cast<double>(x[i])), InvalidArgument,
-                 "FLAGS_check_nan_inf: {} holds {} at element {} of {}", graph_.vars[v].name, static_cast<double>(x[i]),
-                 i, t->shape().str());
+                 "FLAGS_check_nan_inf: {} holds {} at element {} of {}{}", graph_.vars[v].name,
+                 static_cast<double>(x[i]), i, rows ? "the rows " : "", t->shape().str());
       }
     });
   }

@@ -52,8 +52,6 @@ class Step {
   const StepProfile* profile() const { return profile_.get(); }                      // null: never profiled
 
   const StepKey& key() const { return key_; }
-  // The scope has gained a variable that was missing when the step was made: it must be made again.
-  bool misses_a_value() const;
   std::string explain() const;
   std::string dot() const { return to_dot(graph_); }
   void drop_temporaries();
@@ -77,6 +75,7 @@ class Step {
   void make_graph(const StepOptions& options);
   void make_slots();
   std::set<int> changed_vars() const;
+  Value* hold(std::shared_ptr<Value> value);
   int users_of(int var) const;           // replicas whose nodes touch it
   bool bind_feeds(const Pieces& feeds);  // true when shapes changed
   bool watched_changed();
@@ -94,6 +93,7 @@ class Step {
   StepKey key_;
   CompileOptions compile_;
   ReplicaValues* values_;
+  std::vector<std::shared_ptr<Value>> outside_;  // of the plan: they stay whatever becomes of their names
   Graph graph_;
   std::vector<PassReport> passes_;
   Lowered lowered_;
@@ -105,7 +105,6 @@ class Step {
   std::vector<Watched> watched_;
   std::vector<Value*> written_;  // values of the user's scope that a run changes
   std::vector<int> numbered_;    // nodes whose kernels look at the number of the step: random ones, sub-blocks
-  std::vector<std::string> unbound_;  // names that were looked for in the scope and not found
   bool laid_out_ = false;
   ThreadTrial trial_;
   std::vector<Temporary> shareable_;

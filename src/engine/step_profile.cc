@@ -89,7 +89,7 @@ StepProfile::Fetching::Fetching(const StepProfile* profile) : profile_(Profiler:
 
 StepProfile::Fetching::~Fetching() {
   if (!profile_) return;
-  const auto lane = static_cast<int16_t>(Trace::lane());
+  const int32_t lane = Trace::lane();
   Profiler::instance().add_fetch(profile_->generation_, profile_->plan_,
                                  {-1, lane, TraceEvent::kFetch, begin_ns_, Trace::now_ns()});
 }

@@ -7,9 +7,10 @@
 #include <latch>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 
+#include "base/team.h"
+#include "base/threads.h"
 #include "core/row_locks.h"
 #include "engine/prepared_run.h"
 #include "engine/trainer_states.h"
@@ -76,7 +77,8 @@ struct TrainLoop::Impl {
   void train(int index);
   void one_batch(Trainer& t, int index);
   void merge_when_due(Trainer& t, int index, int64_t batch_ns);
-  void keep_values(int64_t batch, const Step& step);
+  void keep_values(Shown values);
+  void end();  // of the pass, before the stream's
   void fail(std::exception_ptr e);
   void watch(const TrainCallbacks& callbacks);
   void report(const TrainCallbacks& callbacks);
@@ -98,18 +100,25 @@ void TrainLoop::Impl::prepare(Trainer& t) {
   t.prepared = std::make_unique<PreparedRun>(*t.program, names, options.fetch);
 }
 
-void TrainLoop::Impl::fail(std::exception_ptr e) {
+void TrainLoop::Impl::end() {
   {
     const std::lock_guard<std::mutex> lock(mutex);
-    if (!error) error = std::move(e);
     stop = true;
   }
   taken.notify_all();
   stream->close();
 }
 
-void TrainLoop::Impl::keep_values(int64_t batch, const Step& step) {
-  Shown values{batch, step.collect()};
+void TrainLoop::Impl::fail(std::exception_ptr e) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (!error) error = std::move(e);
+  }
+  end();
+}
+
+// Waits for the caller's thread, which may want to run the program itself: never called while the program is in use.
+void TrainLoop::Impl::keep_values(Shown values) {
   std::unique_lock<std::mutex> lock(mutex);
   taken.wait(lock, [&] { return shown.size() < kShownAhead || stop; });
   shown.push_back(std::move(values));
@@ -125,9 +134,11 @@ void TrainLoop::Impl::one_batch(Trainer& t, int index) {
   }
   const int64_t number = t.batches.load(std::memory_order_relaxed) + 1;
   const bool due = options.show_every > 0 && number % options.show_every == 0;
+  std::optional<Shown> values;
   t.prepared->run(t.fed, {}, [&](const Step& step) {
-    if (index == 0 && (due || asked.exchange(false)) && !options.fetch.empty()) keep_values(number, step);
+    if (index == 0 && (due || asked.exchange(false)) && !options.fetch.empty()) values = {number, step.collect()};
   });
+  if (values) keep_values(std::move(*values));
   t.batches.store(number, std::memory_order_relaxed);
   t.rows.fetch_add(t.batch.rows, std::memory_order_relaxed);
 }
@@ -229,7 +240,8 @@ TrainLoop::TrainLoop(CompiledProgram& program, const ir::ProgramRef& desc, Train
 TrainLoop::TrainLoop(const ir::ProgramRef& program, std::shared_ptr<Scope> scope, TrainLoopOptions options)
     : impl_(std::make_unique<Impl>()) {
   const int n = options.trainers;
-  AB_CHECK(n >= 1, InvalidArgument, "{} trainers, at least one is needed", n);
+  AB_CHECK(n >= 1 && n <= Team::kMaxWorkers, InvalidArgument, "the number of trainers must be from 1 to {}, got {}",
+           Team::kMaxWorkers, n);
   impl_->program = program;
   impl_->options = std::move(options);
   impl_->states = std::make_unique<TrainerStates>(*program, std::move(scope), n);
@@ -261,10 +273,15 @@ TrainProgress TrainLoop::run(data::BatchStream& stream, const TrainCallbacks& ca
     t->until_merge = std::max<int64_t>(1, m.options.merge_every);
   }
   if (m.states) m.states->begin();
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < m.trainers.size(); ++i) threads.emplace_back([&m, i] { m.train(static_cast<int>(i)); });
+  Threads threads;
+  try {
+    threads.start(m.running, "trainers", [&m](int i) { m.train(i); }, [&m] { m.end(); });
+  } catch (const Error&) {
+    m.fail(std::current_exception());
+    m.running = 0;
+  }
   m.watch(callbacks);
-  for (std::thread& t : threads) t.join();
+  threads.join();
   if (m.states) m.states->finish();
   const TrainProgress done = m.progress();
   for (auto& t : m.trainers) t->batch = data::Batch();

@@ -121,8 +121,7 @@ TrainerStates::TrainerStates(const ir::Program& program, std::shared_ptr<Scope> 
   const Classifier classes(program);
   shares_rows_ = !classes.rows().empty();
   for (const StateVar& v : classes.result()) {
-    Value* original = user_->find_var(v.name);
-    if (!original) original = user_->var(v.name);
+    const std::shared_ptr<Value> original = original_of(v.name);
     if (v.merging == Merging::kNone || !(original->empty() || original->is<Tensor>())) {
       shared_.push_back(v.name);
       continue;
@@ -136,11 +135,17 @@ TrainerStates::TrainerStates(const ir::Program& program, std::shared_ptr<Scope> 
   }
 }
 
+std::shared_ptr<Value> TrainerStates::original_of(const std::string& name) const {
+  auto found = user_->find_shared(name);
+  return found ? found : user_->share(name);
+}
+
 bool TrainerStates::shares_rows() const { return shares_rows_ && scopes_.size() > 1; }
 
 void TrainerStates::begin() {
+  const RunGate::Run running(user_->gate());
   for (const auto& name : shared_) {
-    Value* original = user_->find_var(name);
+    const std::shared_ptr<Value> original = original_of(name);
     for (const auto& s : scopes_) {
       Value* mine = s->var(name);
       if (const Tensor* t = original->get<Tensor>()) {
@@ -150,7 +155,10 @@ void TrainerStates::begin() {
       }
     }
   }
-  for (Copied& c : copied_) take_original(c);
+  for (Copied& c : copied_) {
+    c.original = original_of(c.name);  // a name may have been erased, and given another value, since the last pass
+    take_original(c);
+  }
 }
 
 void TrainerStates::take_original(Copied& c) {
@@ -177,6 +185,7 @@ void TrainerStates::merge_one(Copied& c, int trainer) {
 }
 
 void TrainerStates::merge(int trainer) {
+  const RunGate::Run running(user_->gate());  // as a step: what is merged into does not change its memory meanwhile
   const size_t n = copied_.size(), first = n * trainer / scopes_.size();
   for (size_t k = 0; k < n; ++k) {  // trainers begin at different places, so that they do not meet
     Copied& c = copied_[(first + k) % n];
@@ -211,8 +220,9 @@ void TrainerStates::close_one(Copied& c) {
 }
 
 void TrainerStates::finish() {
+  const RunGate::Run running(user_->gate());
   for (Copied& c : copied_) close_one(c);
-  for (const auto& name : shared_) user_->find_var(name)->touch();
+  for (const auto& name : shared_) original_of(name)->touch();
 }
 
 }  // namespace anabranch

@@ -47,11 +47,12 @@ class TrainerStates {
   struct Copied {
     std::string name;
     Merging merging;
-    Value* original;
+    std::shared_ptr<Value> original;
     std::vector<Value*> copies;  // of each trainer
     std::vector<Tensor> bases;   // kSum: what each trainer's copy was after the last merge
     std::mutex one_at_a_time;    // who merges
   };
+  std::shared_ptr<Value> original_of(const std::string& name) const;  // made where it is absent
   void take_original(Copied& c);
   static void merge_one(Copied& c, int trainer);
   void close_one(Copied& c);

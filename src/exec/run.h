@@ -32,10 +32,17 @@ void run_watched(Plan::Node& node, int i, const RunOptions& options);
 class RunState {
  public:
   explicit RunState(const Plan& plan);
+  ~RunState();
+  RunState(const RunState&) = delete;
 
-  // Before a sequential run, and where it stopped: nodes before that one have finished.
-  void begin_sequential();
-  void stopped_at(int node, bool failed);
+  // From now on a sequential run that lasts too long is reported, by a thread that looks once a second; `describe` names
+  // a node. Threaded runs report by themselves.
+  void watch_for_stalls(std::function<std::string(int)> describe);
+
+  // A sequential run: its begin, the node at work, and its end: nodes before that one have finished.
+  void begin_sequential(const RunOptions& options);
+  void at(int node) { at_.store(node, std::memory_order_relaxed); }
+  void end_sequential(bool failed);
 
   // Before a threaded run.
   void reset(const Plan& plan);
@@ -44,7 +51,7 @@ class RunState {
   void rethrow();  // the first error, if any
 
   bool finished(int node) const {
-    return sequential_ ? node < stopped_at_ : done_[node].load(std::memory_order_relaxed) != 0;
+    return sequential_ ? node < at_.load(std::memory_order_relaxed) : done_[node].load(std::memory_order_relaxed) != 0;
   }
   bool started(int node) const { return finished(node) || node == failed_node(); }
   int failed_node() const { return failed_node_.load(std::memory_order_relaxed); }
@@ -58,7 +65,11 @@ class RunState {
  private:
   int size_;
   bool sequential_ = true;
-  int stopped_at_ = 0;
+  friend class StallWatch;
+  std::atomic<int> at_{0};
+  std::atomic<uint32_t> sequential_runs_{0};  // odd: one is under way
+  std::atomic<double> report_s_{0};
+  std::function<std::string(int)> describe_;  // set: StallWatch looks at this
   std::unique_ptr<std::atomic<char>[]> done_;
   std::atomic<int> failed_node_{-1};
   std::exception_ptr error_;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "exec/stall_watch.h"
+
 namespace anabranch {
 
 RunState::RunState(const Plan& plan) : size_(plan.size()) {
@@ -19,15 +21,26 @@ void run_watched(Plan::Node& node, int i, const RunOptions& options) {
   if (options.after) (*options.after)(i);
 }
 
-void RunState::begin_sequential() {
-  sequential_ = true;
-  stopped_at_ = 0;
-  failed_node_.store(-1, std::memory_order_relaxed);
+RunState::~RunState() {
+  if (describe_) StallWatch::remove(this);
 }
 
-void RunState::stopped_at(int node, bool failed) {
-  stopped_at_ = node;
-  if (failed) failed_node_.store(node, std::memory_order_relaxed);
+void RunState::watch_for_stalls(std::function<std::string(int)> describe) {
+  describe_ = std::move(describe);
+  StallWatch::add(this);
+}
+
+void RunState::begin_sequential(const RunOptions& options) {
+  sequential_ = true;
+  failed_node_.store(-1, std::memory_order_relaxed);
+  report_s_.store(options.stall_report_s, std::memory_order_relaxed);
+  at(0);
+  sequential_runs_.store(sequential_runs_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+void RunState::end_sequential(bool failed) {
+  sequential_runs_.store(sequential_runs_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  if (failed) failed_node_.store(at_.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
 void RunState::reset(const Plan& plan) {

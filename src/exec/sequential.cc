@@ -4,9 +4,10 @@ namespace anabranch {
 namespace {
 
 // The loop of a steady step: everything that is not a kernel has to justify its instructions.
-void run_plain(Plan& plan, int* at) {
-  for (const int n = plan.size(); *at < n; ++*at) {
-    Plan::Node& node = plan.node(*at);
+void run_plain(Plan& plan, RunState& state) {
+  for (int i = 0, n = plan.size(); i < n; ++i) {
+    state.at(i);
+    Plan::Node& node = plan.node(i);
     if (node.dynamic && node.shape) [[unlikely]]
       node.shape(node.context, node.kernel);
     node.kernel(node.context);
@@ -17,19 +18,22 @@ void run_plain(Plan& plan, int* at) {
 
 // Kernels reach the team through their context; nobody else has to know about it here.
 void run_sequential(Plan& plan, RunState& state, const RunOptions& options) {
-  state.begin_sequential();
-  int at = 0;
+  state.begin_sequential(options);
   try {
     if (options.plain()) {
-      run_plain(plan, &at);
+      run_plain(plan, state);
     } else {
-      for (; at < plan.size(); ++at) run_watched(plan.node(at), at, options);
+      for (int i = 0; i < plan.size(); ++i) {
+        state.at(i);
+        run_watched(plan.node(i), i, options);
+      }
     }
   } catch (...) {
-    state.stopped_at(at, /*failed=*/true);
+    state.end_sequential(/*failed=*/true);
     throw;
   }
-  state.stopped_at(at, /*failed=*/false);
+  state.at(plan.size());
+  state.end_sequential(/*failed=*/false);
 }
 
 }  // namespace anabranch

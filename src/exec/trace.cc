@@ -24,7 +24,7 @@ int Trace::lane() {
 void Trace::add(int node, TraceEvent::Kind kind, int64_t begin_ns, int64_t end_ns) {
   const int place = used_.fetch_add(1, std::memory_order_relaxed);
   if (place >= capacity_) return;
-  events_[place] = {node, static_cast<int16_t>(lane()), kind, begin_ns, end_ns};
+  events_[place] = {node, lane(), kind, begin_ns, end_ns};
 }
 
 std::span<const TraceEvent> Trace::events() const {

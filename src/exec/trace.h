@@ -12,9 +12,9 @@
 namespace anabranch {
 
 struct TraceEvent {
-  enum Kind : int16_t { kNode, kPiece, kRun, kFeed, kShapes, kFetch };
+  enum Kind : int8_t { kNode, kPiece, kRun, kFeed, kShapes, kFetch };
   int32_t node = -1;  // of the plan; -1 for what the engine does around it
-  int16_t lane = 0;   // the thread
+  int32_t lane = 0;   // the thread
   Kind kind = kNode;  // kPiece: part of a node's loop, done for another thread; kRun: the whole run
   int64_t begin_ns = 0, end_ns = 0;
 };

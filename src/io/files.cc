@@ -50,14 +50,14 @@ std::string one_file(const std::string& folder, const std::string& filename) {
   return (fs::path(folder.empty() ? "." : folder) / filename).string();
 }
 
-const Value& value_to_save(const Scope& scope, const std::string& name) {
-  const Value* value = scope.find_var(name);
+std::shared_ptr<const Value> value_to_save(const Scope& scope, const std::string& name) {
+  const std::shared_ptr<const Value> value = scope.find_shared(name);
   AB_CHECK(value != nullptr, NotFound, "variable {} cannot be saved: it is not in the scope", name);
   AB_CHECK(value->initialized(), NotFound,
            "variable {} cannot be saved: it was never written (was the startup program run?)", name);
   AB_CHECK(value->is<Tensor>() || value->is<SelectedRows>(), InvalidArgument,
            "variable {} cannot be saved: it holds neither a tensor nor sparse rows", name);
-  return *value;
+  return value;
 }
 
 std::string stream_of(const Value& value) {
@@ -79,7 +79,7 @@ std::string label(const std::string& name, const std::string& path) {
 Loaded read_own_file(const Scope& scope, const std::string& name, const std::string& path) {
   const std::string bytes = read_file(path), what = label(name, path);
   std::string_view rest = bytes;
-  const Value* value = scope.find_var(name);
+  const auto value = scope.find_shared(name);
   Loaded loaded;
   if (value && value->is<SelectedRows>()) {
     loaded = read_selected_rows(&rest, what);
@@ -96,7 +96,7 @@ std::vector<Loaded> read_one_file(const Scope& scope, const std::vector<std::str
   std::string_view rest = bytes;
   std::vector<Loaded> loaded;
   for (const auto& name : names) {
-    const Value* value = scope.find_var(name);
+    const auto value = scope.find_shared(name);
     AB_CHECK(!value || !value->is<SelectedRows>(), InvalidArgument,
              "variable {} holds sparse rows: they cannot be in a file with others", name);
     const size_t begin = bytes.size() - rest.size();
@@ -114,6 +114,7 @@ std::vector<Loaded> read_one_file(const Scope& scope, const std::vector<std::str
 
 // Into the memory that is there where it fits, for others share it (views of records, replicas).
 void assign(Value* value, Loaded loaded) {
+  const RunGate::Change change(value->gate().get());
   if (auto* rows = std::get_if<SelectedRows>(&loaded)) {
     value->as<SelectedRows>() = std::move(*rows);
   } else {
@@ -163,8 +164,8 @@ void save_vars(const Scope& scope, const std::vector<std::string>& names, const 
   const std::string root = folder.empty() ? "." : folder;
   std::set<std::string> paths;
   for (const auto& name : names) {
-    const Value& value = value_to_save(scope, name);
-    AB_CHECK(filename.empty() || !value.is<SelectedRows>(), InvalidArgument,
+    const auto value = value_to_save(scope, name);
+    AB_CHECK(filename.empty() || !value->is<SelectedRows>(), InvalidArgument,
              "variable {} holds sparse rows: they cannot be in a file with others", name);
     if (!filename.empty()) continue;
     const std::string path = file_of_var(root, name);
@@ -175,7 +176,7 @@ void save_vars(const Scope& scope, const std::vector<std::string>& names, const 
   if (!filename.empty()) files.emplace_back(one_file(root, filename));
   for (const auto& name : names) {
     if (filename.empty()) files.emplace_back(file_of_var(root, name));
-    files.back().write(stream_of(value_to_save(scope, name)));
+    files.back().write(stream_of(*value_to_save(scope, name)));
     if (filename.empty()) files.back().finish();  // one open file at a time, however many variables there are
   }
   commit_all(&files);
@@ -191,8 +192,8 @@ void load_vars(Scope& scope, const std::vector<std::string>& names, const std::s
     loaded = read_one_file(scope, names, one_file(root, filename));
   }
   for (size_t i = 0; i < names.size(); ++i) {
-    Value* value = scope.find_var(names[i]);
-    assign(value ? value : scope.var(names[i]), std::move(loaded[i]));
+    const auto known = scope.find_shared(names[i]);
+    assign((known ? known : scope.share(names[i])).get(), std::move(loaded[i]));
   }
 }
 

@@ -1,9 +1,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <functional>
 #include <limits>
 #include <map>
+#include <new>
+#include <thread>
+#include <utility>
 
+#include "base/threads.h"
 #include "core/scope.h"
 
 namespace anabranch {
@@ -221,6 +227,137 @@ TEST(Scope, ValuesDoNotMoveAndIdsAreNotReused) {
   const uint64_t id = scope->id();
   scope = Scope::make();
   EXPECT_NE(scope->id(), id);
+}
+
+TEST(Scope, ChildrenKeepTheirParents) {
+  auto root = Scope::make();
+  Value* w = root->var("w");
+  const auto kid = root->new_scope()->new_scope();
+  const std::weak_ptr<Scope> gone = root;
+  root.reset();
+  EXPECT_EQ(kid->find_var("w"), w);
+  EXPECT_EQ(&kid->gate(), w->gate().get());
+  EXPECT_FALSE(gone.expired());
+}
+
+TEST(Scope, VersionsOfNamesRise) {
+  const auto root = Scope::make();
+  const auto kid = root->new_scope();
+  uint64_t last = kid->names_version();
+  const auto risen = [&] { return std::exchange(last, kid->names_version()) < last; };
+  root->var("w");
+  EXPECT_TRUE(risen());
+  kid->var("w");
+  EXPECT_TRUE(risen());
+  root->var("w");
+  EXPECT_FALSE(kid->find_var("absent"));
+  kid->erase("absent");
+  EXPECT_FALSE(risen());
+  root->erase("w");
+  EXPECT_TRUE(risen());
+  const uint64_t of_root = root->names_version();
+  kid->erase("w");
+  EXPECT_EQ(root->names_version(), of_root) << "a child's names are not its parent's";
+}
+
+// Names come and go in some threads while others look them up; what was found stays whole.
+TEST(Scope, AnyThreadMayLookUpAddAndErase) {
+  const auto root = Scope::make();
+  const auto kid = root->new_scope();
+  root->var("kept")->as<Tensor>() = floats({1}, {7});
+  std::atomic<bool> stop{false};
+  std::atomic<int64_t> found{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 5000; ++i) {
+        const std::string name = "v" + std::to_string(t) + "_" + std::to_string(i % 100);
+        kid->share(name)->as<Tensor>() = floats({1}, {static_cast<float>(t)});
+        kid->erase(name);
+      }
+      stop = true;
+    });
+  }
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      while (!stop) {
+        if (kid->find_shared("v" + std::to_string(t) + "_7")) ++found;
+        ASSERT_EQ(kid->find_shared("kept")->tensor().data<float>()[0], 7);
+        kid->local_names();
+      }
+    });
+  }
+  for (auto& t : threads) t.join();
+  EXPECT_TRUE(kid->local_names().empty());
+}
+
+// Runs are inside together; a change is alone, and is not kept waiting by runs that come one after another.
+TEST(RunGate, ChangesAreAlone) {
+  RunGate gate;
+  std::atomic<int> inside{0}, changing{0}, wrong{0};
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> runners;
+  for (int t = 0; t < 3; ++t) {
+    runners.emplace_back([&] {
+      while (!stop) {
+        const RunGate::Run run(gate);
+        ++inside;
+        wrong += changing.load();
+        const RunGate::Run nested(gate);
+        EXPECT_EQ(gate.try_begin_change(), RunGate::Begun::kInsideRun);
+        --inside;
+      }
+    });
+  }
+  for (int i = 0; i < 2000; ++i) {
+    const RunGate::Change change(&gate);
+    ++changing;
+    wrong += inside.load();
+    --changing;
+  }
+  stop = true;
+  for (auto& r : runners) r.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(gate.try_begin_change(), RunGate::Begun::kYes);
+  gate.end_change();
+}
+
+TEST(Tensor, WhatIsMovedFromHoldsNothing) {
+  Tensor a = floats({2}, {1, 2});
+  Tensor b = std::move(a);
+  EXPECT_FALSE(a.initialized());  // NOLINT(bugprone-use-after-move): that is the question
+  EXPECT_EQ(b.data<float>()[1], 2);
+  a = std::move(b);
+  EXPECT_FALSE(b.initialized());  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(a.numel(), 2);
+}
+
+// Can be copied a few times only, as if memory or threads ended then.
+struct Scarce {
+  int* copies_left;
+  std::function<void()> work;
+
+  Scarce(int* left, std::function<void()> w) : copies_left(left), work(std::move(w)) {}
+  Scarce(const Scarce& other) : copies_left(other.copies_left), work(other.work) {
+    if (--*copies_left < 0) throw std::bad_alloc();
+  }
+  Scarce(Scarce&&) = default;
+  void operator()(int) const { work(); }
+};
+
+TEST(Threads, ThoseThatStartedAreStoppedWhenOneIsNot) {
+  std::atomic<bool> stop{false};
+  std::atomic<int> begun{0}, ended{0};
+  int copies_left = 4;
+  const Scarce body(&copies_left, [&] {
+    ++begun;
+    while (!stop) std::this_thread::yield();
+    ++ended;
+  });
+  Threads threads;
+  EXPECT_EQ(kind_of([&] { threads.start(50, "readers", body, [&] { stop = true; }); }), ErrorKind::kResourceExhausted);
+  EXPECT_GT(begun, 0);
+  EXPECT_EQ(ended, begun);
 }
 
 TEST(Scope, SharedValuesOutliveIt) {

@@ -2,6 +2,7 @@
 // holds a shared token, or fails. Runs under ThreadSanitizer too.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <random>
@@ -177,6 +178,33 @@ TEST(Exec, SeveralCallersShareATeam) {
   EXPECT_EQ(sum, 4 * 200 * 1000);
 }
 
+// A thread with a job open splits its loops as worker 0 while another thread, which is no worker, splits its own.
+TEST(Exec, LoopsOfAJobAndOfOutsidersAreKeptApart) {
+  constexpr int64_t kItems = 4096;
+  Team& team = Team::of_size(3);
+  const auto loops = [&](int64_t* hits_per_item) {
+    std::vector<int> hits(kItems);
+    parallel_for(&team, kItems, 64, [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) ++hits[i];
+    });
+    *hits_per_item += std::count(hits.begin(), hits.end(), 1);
+  };
+  constexpr int kRounds = 3000;
+  int64_t inside = 0, outside = 0;
+  std::thread outsider([&] {
+    for (int round = 0; round < kRounds; ++round) loops(&outside);
+  });
+  const auto nothing_to_do = [](void*, int) { return false; };
+  for (int round = 0; round < kRounds; ++round) {
+    team.open({nullptr, nothing_to_do, [](void*) {}});
+    loops(&inside);
+    team.close();
+  }
+  outsider.join();
+  EXPECT_EQ(inside, kRounds * kItems);
+  EXPECT_EQ(outside, kRounds * kItems);
+}
+
 // A step that takes long says which node it is in and what the other threads wait for.
 TEST(Exec, StallsAreReportedWithTheNode) {
   std::deque<Value> values(2);
@@ -197,6 +225,23 @@ TEST(Exec, StallsAreReportedWithTheNode) {
   const std::string text = testing::internal::GetCapturedStderr();
   EXPECT_NE(text.find("the slow node"), std::string::npos) << text;
   EXPECT_NE(text.find("waiting for a node to become ready"), std::string::npos) << text;
+}
+
+// In one thread nobody waits for the node: the watch does.
+TEST(Exec, StallsOfSequentialRunsAreReported) {
+  std::vector<NodeSpec> specs(2);
+  specs[0].kernel = [](KernelContext&) {};
+  specs[1].kernel = [](KernelContext&) { std::this_thread::sleep_for(std::chrono::milliseconds(3500)); };
+  Plan plan(std::move(specs));
+  RunState state(plan);
+  state.watch_for_stalls([](int node) { return node == 1 ? "the slow node" : "the first"; });
+  RunOptions options;
+  options.stall_report_s = 0.5;
+  testing::internal::CaptureStderr();
+  run_sequential(plan, state, options);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("1 of 2 nodes are left\n  the slow node"), std::string::npos) << text;
+  EXPECT_EQ(text.find("the first"), std::string::npos) << text;
 }
 
 TEST(Plan, EdgesFollowFromEffects) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <thread>
 
@@ -127,6 +128,32 @@ std::vector<float> expected_table(int64_t batches) {
 
 TrainLoopOptions options(int trainers, std::vector<std::string> fetch = {}, int64_t show_every = 1) {
   return {trainers, std::move(fetch), show_every, 0};
+}
+
+// More values wait than are kept ahead, so the trainer waits for the caller, which waits for the program.
+TEST(TrainLoop, ShowMayRunTheProgramItself) {
+  Counting m;
+  CompiledProgram program(m.main, m.scope, {});
+  TrainLoop loop(program, m.main, options(1, {"loss"}, 1));
+  Stream stream(200);
+  Tensor ids({1, 1}, DType::kInt64);
+  ids.mutable_data<int64_t>()[0] = 0;
+  int64_t shown = 0;
+  TrainCallbacks callbacks;
+  callbacks.show = [&](int64_t batch, const std::vector<Fetched>&, const TrainProgress&) {
+    if (batch == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    ++shown;
+    EXPECT_EQ(program.run({.feeds = {{{"ids", ids}}}, .fetch = {"loss"}}).size(), 1u);
+  };
+  EXPECT_EQ(loop.run(stream, callbacks).batches, 200);
+  EXPECT_EQ(shown, 200);
+  EXPECT_EQ(m.values("dense")[0], -400.f);
+}
+
+TEST(TrainLoop, TrainersAreLimited) {
+  Counting m;
+  EXPECT_THROW(TrainLoop(m.main, m.scope, options(20000)), Error);
+  EXPECT_THROW(TrainLoop(m.main, m.scope, options(0)), Error);
 }
 
 TEST(TrainLoop, OneTrainerCountsEveryBatchAndShowsItsValues) {

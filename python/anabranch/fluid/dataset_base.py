@@ -7,8 +7,8 @@ from .framework import VarType
 _POLICIES = ("raise", "skip", "quarantine")
 
 
-def whole_number(value, what, lowest=None):
-    """``value`` as an int. TypeError: no whole number. ValueError: below ``lowest``.
+def whole_number(value, what, lowest=None, highest=2**31 - 1):
+    """``value`` as an int. TypeError: no whole number. ValueError: below ``lowest`` or above ``highest``.
 
     >>> whole_number(3, "thread_num")
     3
@@ -17,6 +17,8 @@ def whole_number(value, what, lowest=None):
         raise InvalidType("%s is a whole number, got %s" % (what, type(value).__name__))
     if lowest is not None and value < lowest:
         raise InvalidValue("%s is at least %d, got %d" % (what, lowest, value))
+    if value > highest:
+        raise InvalidValue("%s must be at most %d, got %d" % (what, highest, value))
     return int(value)
 
 
@@ -72,6 +74,8 @@ class DatasetBase:
             >>> dataset.set_pipe_command("python my_generator.py")
         """
         self._pipe_command = _text(pipe_command, "set_pipe_command: pipe_command")
+        if "\0" in self._pipe_command:
+            raise InvalidValue("set_pipe_command: pipe_command must have no zero byte, got %r" % pipe_command)
 
     def set_batch_size(self, batch_size):
         """Samples a batch; the last batch of a pass may have fewer. Default 32.

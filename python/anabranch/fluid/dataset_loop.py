@@ -8,6 +8,7 @@ from .. import _core
 from ..progress import Meter
 from .batch_queue import stall_report_s
 from .compiler import CompiledProgram
+from .dataset_base import whole_number
 from .errors import InvalidType, NotAllowed, Violated, require
 from .fetching import fetch_names
 from .framework import OpRole, Program, Variable, default_main_program
@@ -99,6 +100,7 @@ class Pass:
 
     def _trainers(self, thread):
         require(isinstance(thread, int), "%s: thread is a number, got %r" % (self.what, thread))
+        thread = whole_number(thread, "%s: thread" % self.what)
         count = thread if thread > 0 else self.dataset.thread_num
         if count <= 0:
             raise NotAllowed("%s: thread is 0 and the dataset has none either; call dataset.set_thread(n)" % self.what)

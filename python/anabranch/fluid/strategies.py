@@ -101,8 +101,7 @@ class BuildStrategy(Strategy):
         "bool: statistics over all replicas, for GPUs only, as in the original. Default False.")
     memory_optimize = Field(
         None, bool,
-        "bool or None: memory is reused whatever the value; None (default) and True are the same, False "
-        "switches it off where the engine can.", optional=True)
+        "bool or None: accepted, without effect: temporaries always share memory. Default None.", optional=True)
     enable_inplace = Field(
         True, bool,
         "bool: an output may take the memory of an input that nobody reads later. Default True.")

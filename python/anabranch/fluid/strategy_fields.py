@@ -45,6 +45,8 @@ class Field:
             raise InvalidType("%s.%s is a %s, got %r" % (owner, self.name, wanted, value))
         if self.kind in (list, set) and not all(isinstance(v, str) for v in value):
             raise InvalidType("%s.%s holds texts, got %r" % (owner, self.name, value))
+        if self.kind is int and value is not None and not -2**31 <= value < 2**31:
+            raise InvalidValue("%s.%s must be a whole number of 32 bits, got %d" % (owner, self.name, value))
         if self.least is not None and value < self.least:
             raise InvalidValue("%s.%s is at least %d, got %d" % (owner, self.name, self.least, value))
         return value

@@ -1,6 +1,11 @@
 """Process flags: ``FLAGS_*``, read from the environment at import, changed by ``set_flags``."""
+import warnings
+
 from ... import _core
 from ..errors import InvalidType, InvalidValue
+
+for _warning in _core.environment_flag_warnings():
+    warnings.warn(_warning, RuntimeWarning, stacklevel=2)
 
 
 def _known(name, flags):

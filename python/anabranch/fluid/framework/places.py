@@ -5,6 +5,8 @@ import sys
 from ... import _core
 from ..errors import InvalidValue, Violated
 
+#: Replicas of one program in one process.
+MOST_REPLICAS = 4096
 _warned = False
 
 
@@ -34,8 +36,9 @@ def _cpu_num():
         count = int(text)
     except ValueError:
         count = 0
-    if count < 1:
-        raise InvalidValue("the environment variable CPU_NUM is a number >= 1, got %r" % text)
+    if not 1 <= count <= MOST_REPLICAS:
+        raise InvalidValue("the environment variable CPU_NUM must be a number from 1 to %d, got %r"
+                           % (MOST_REPLICAS, text))
     return count
 
 
@@ -50,7 +53,7 @@ def cpu_places(device_count=None):
         list of CPUPlace.
 
     Raises:
-        ValueError: ``CPU_NUM`` or ``device_count`` is no number >= 1.
+        ValueError: ``CPU_NUM`` or ``device_count`` is no number from 1 to 4096.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -59,8 +62,10 @@ def cpu_places(device_count=None):
     """
     if device_count is None:
         device_count = _cpu_num()
-    if not isinstance(device_count, int) or isinstance(device_count, bool) or device_count < 1:
-        raise InvalidValue("cpu_places: device_count is an int >= 1, got %r" % (device_count,))
+    if not isinstance(device_count, int) or isinstance(device_count, bool) or not (
+            1 <= device_count <= MOST_REPLICAS):
+        raise InvalidValue("cpu_places: device_count must be an int from 1 to %d, got %r"
+                           % (MOST_REPLICAS, device_count))
     return [_core.CPUPlace() for _ in range(device_count)]
 
 

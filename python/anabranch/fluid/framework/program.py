@@ -128,7 +128,7 @@ class Program:
         """int: seed of the random ops; 0 draws a new one at random for every process. Set it before ops are appended.
 
         Raises:
-            ValueError: assigned something that is no int.
+            ValueError: assigned something that is no int of 64 bits.
         """
         return self.desc.random_seed
 
@@ -136,6 +136,8 @@ class Program:
     def random_seed(self, seed):
         if not isinstance(seed, int) or isinstance(seed, bool):
             raise InvalidValue("Program.random_seed is an int, got %r" % (seed,))
+        if not -2**63 <= seed < 2**63:
+            raise InvalidValue("Program.random_seed must be a whole number of 64 bits, got %d" % seed)
         self.desc.random_seed = seed
         self.desc.touch()
 

@@ -11,6 +11,9 @@ __all__ = [
     "expand_as", "pad", "pad2d",
 ]
 
+#: Results of one unstack: each is a variable of the program.
+_MOST_SLICES = 1 << 16
+
 
 def _with_shadow(op, inputs, attrs, x, name=None, act=None, layer=None, out=None):
     """An op that also writes XShape, the shape of its input for the backward pass."""
@@ -339,6 +342,10 @@ def unstack(x, axis=0, num=None):
         if axis is None or x.shape[axis] <= 0:
             raise InvalidValue("unstack: num is needed, the extent of axis %s is not known: %s" % (axis, x.shape))
         num = x.shape[axis]
+    extent = x.shape[axis] if axis is not None and -len(x.shape) <= axis < len(x.shape) else -1
+    if not 0 < num <= _MOST_SLICES or 0 < extent != num:
+        raise InvalidValue("unstack: num must be the extent of axis %s of %s, at most %d, got %r"
+                           % (axis, x.shape, _MOST_SLICES, num))
     outs = [helper.create_variable_for_type_inference(x.dtype) for _ in range(num)]
     helper.append_op(type="unstack", inputs={"X": [x]}, outputs={"Y": outs}, attrs={"axis": axis, "num": num})
     return outs

@@ -1,0 +1,32 @@
+"""FLAGS_check_nan_inf: the operator whose output holds NaN or infinity is named, whatever kind of value that is."""
+import numpy as np
+import pytest
+
+import anabranch.fluid as fluid
+
+
+@pytest.fixture(autouse=True)
+def checked():
+    fluid.set_flags({"FLAGS_check_nan_inf": True})
+    yield
+    fluid.set_flags({"FLAGS_check_nan_inf": False})
+
+
+def test_sparse_rows_themselves():
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        ids = fluid.data("ids", [None, 1], "int64")
+        up = fluid.data("up", [None, 1, 4], "float32")
+        table = main.global_block().create_parameter(name="table", shape=[10, 4], dtype="float32")
+        grad = main.global_block().create_var(name="rows", type=fluid.core.VarDesc.VarType.SELECTED_ROWS)
+        main.global_block().append_op(type="lookup_table_v2_grad",
+                                      inputs={"W": [table], "Ids": [ids], "Out@GRAD": [up]},
+                                      outputs={"W@GRAD": [grad]}, attrs={"is_sparse": True})
+    exe = fluid.Executor()
+    scope = fluid.Scope()
+    scope.var("table").get_tensor().set(np.ones((10, 4), "float32"), fluid.CPUPlace())
+    feed = {"ids": np.array([[3], [4]], "int64"), "up": np.ones((2, 1, 4), "float32")}
+    exe.run(main, feed=feed, fetch_list=["rows"], scope=scope)
+    feed["up"][1, 0, 2] = np.nan
+    with pytest.raises(fluid.core.EnforceNotMet, match="rows holds nan at element 6 of the rows"):
+        exe.run(main, feed=feed, fetch_list=["rows"], scope=scope)
