@@ -12,7 +12,11 @@ using sparse::GrowableTable;
 using Unlocked = nb::call_guard<nb::gil_scoped_release>;
 
 nb::dict statistics(GrowableTable& table) {
-  const sparse::TableStats s = table.stats();
+  sparse::TableStats s;
+  {
+    const nb::gil_scoped_release unlocked;  // somebody may be saving the table
+    s = table.stats();
+  }
   nb::dict out;
   out["rows"] = s.rows;
   out["bytes"] = s.bytes;
@@ -27,7 +31,11 @@ nb::dict statistics(GrowableTable& table) {
 }
 
 nb::object keys(GrowableTable& table) {
-  const auto all = table.keys();
+  std::vector<int64_t> all;
+  {
+    const nb::gil_scoped_release unlocked;
+    all = table.keys();
+  }
   Tensor out(Shape{static_cast<int64_t>(all.size())}, DType::kInt64);
   std::copy(all.begin(), all.end(), out.mutable_data<int64_t>());
   return array_view(std::move(out));
@@ -38,7 +46,10 @@ nb::object rows(GrowableTable& table, nb::handle array) {
   AB_CHECK(keys.dtype() == DType::kInt64 && keys.contiguous(), InvalidArgument, "keys are a row-major int64 array");
   Tensor out(Shape{keys.numel(), table.options().width}, DType::kFloat32);
   sparse::KeyOrder scratch;
-  table.pull(keys.data<int64_t>(), keys.numel(), {}, out.mutable_data<float>(), &scratch, nullptr);
+  {
+    const nb::gil_scoped_release unlocked;
+    table.pull(keys.data<int64_t>(), keys.numel(), {}, out.mutable_data<float>(), &scratch, nullptr);
+  }
   return array_view(std::move(out));
 }
 
@@ -60,7 +71,7 @@ void bind_sparse(nb::module_& m) {
       .def("statistics", &statistics)
       .def("keys", &keys, "All keys, ascending.")
       .def("rows", &rows, nb::arg("keys"), "[n, width]; zeros for keys without a row.")
-      .def("save", &GrowableTable::save, nb::arg("path"), nb::arg("with_moments"), Unlocked());
+      .def("save", &GrowableTable::save, nb::arg("path"), nb::arg("with_moments"), nb::arg("files"), Unlocked());
   m.def("growable_table", &GrowableTable::of, nb::arg("value"), "The table of a variable, or None.");
   m.def("load_growable_table", &load, nb::arg("value"), nb::arg("like").none(), nb::arg("name"), nb::arg("path"),
         "Gives a variable the table of a file, by the rules of the table in `like`, or by the file's own.", Unlocked());
