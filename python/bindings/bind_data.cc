@@ -153,7 +153,7 @@ void bind_data(nb::module_& m) {
   using D = data::Dataset;
   nb::class_<D>(m, "Dataset")
       .def(nb::init<data::Settings>(), nb::arg("settings"))
-      .def("set", &D::set, nb::arg("settings"))
+      .def("set", &D::set, nb::arg("settings"), Unlocked())
       .def(
           "open",
           [](D& self, bool ordered, int threads) {
@@ -168,9 +168,17 @@ void bind_data(nb::module_& m) {
       .def("wait_preload", &D::wait_preload, Unlocked())
       .def("release", &D::release, Unlocked())
       .def("local_shuffle", &D::local_shuffle, Unlocked())
-      .def("records", &D::records)
-      .def("memory_bytes", &D::memory_bytes)
-      .def("load_statistics", [](const D& self) { return statistics_dict(self.load_statistics()); })
+      .def("records", &D::records, Unlocked())
+      .def("memory_bytes", &D::memory_bytes, Unlocked())
+      .def("load_statistics",
+           [](const D& self) {
+             data::Statistics found;
+             {
+               const nb::gil_scoped_release unlocked;
+               found = self.load_statistics();
+             }
+             return statistics_dict(found);
+           })
       .def("slots_shuffle", &D::slots_shuffle, nb::arg("slots"), Unlocked())
       .def("merge_by_ins_id", &D::merge_by_ins_id, nb::arg("merge_size"), Unlocked());
   m.def("parse_text", &parse_text, nb::arg("settings"), nb::arg("text"));
