@@ -25,6 +25,8 @@ std::vector<FlagInfo> make_table() {
            "a plan uses its threads when its first runs were faster with them; false: whenever it was given any"),
       flag("fuse_elementwise", true, "elementwise operations that read each other's results become one"),
       flag("disable_passes", S(""), "graph passes to leave out, by name, separated by commas; \"all\" for all of them"),
+      flag("memory_limit_mb", int64_t{0},
+           "tensors and tables of this process may take so many megabytes, more is an error; 0: no limit"),
       flag("plan_cache_size", int64_t{64}, "plans kept per compiled program"),
       flag("cpu_deterministic", false, "sums are always taken in a fixed order here; both values give the same bits"),
       flag("benchmark", false, "wait for every op; there is nothing to wait for on CPU"),
@@ -151,6 +153,11 @@ bool Flags::measure_threads() {
   static const FlagInfo& flag = find("FLAGS_measure_threads");
   return std::get<bool>(flag.value);
 }
+int64_t Flags::memory_limit_mb() {
+  static const FlagInfo& flag = find("FLAGS_memory_limit_mb");
+  return std::get<int64_t>(flag.value);
+}
+
 int64_t Flags::plan_cache_size() {
   static const FlagInfo& flag = find("FLAGS_plan_cache_size");
   return std::get<int64_t>(flag.value);
