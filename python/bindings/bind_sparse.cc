@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bind.h"
+#include "io/atomic_file.h"
 #include "sparse/growable_table.h"
 
 namespace anabranch::python {
