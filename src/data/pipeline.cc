@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <system_error>
 
 #include "base/error.h"
 #include "io/atomic_file.h"
@@ -40,7 +41,13 @@ Pipeline::Pipeline(const Settings& settings, PipelineOptions options)
   for (const std::string& file : settings_.files) input_bytes_ += size_of_file(file);
   if (!settings_.cache_folder.empty()) io::remove_stale(settings_.cache_folder);
   working_ = threads;
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this, i] { work(i); });
+  try {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this, i] { work(i); });
+  } catch (const std::system_error& e) {
+    const size_t started = threads_.size();
+    finish();
+    AB_THROW(ResourceExhausted, "{} threads cannot read: only {} could be started: {}", threads, started, e.what());
+  }
 }
 
 Pipeline::~Pipeline() { finish(); }
