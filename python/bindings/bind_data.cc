@@ -145,7 +145,7 @@ void bind_data(nb::module_& m) {
   using D = data::Dataset;
   nb::class_<D>(m, "Dataset")
       .def(nb::init<data::Settings>(), nb::arg("settings"))
-      .def("set", &D::set, nb::arg("settings"))
+      .def("set", &D::set, nb::arg("settings"), CallUnlocked())
       .def(
           "open",
           [](D& self, bool ordered, int threads) {
@@ -160,9 +160,17 @@ void bind_data(nb::module_& m) {
       .def("wait_preload", &D::wait_preload, CallUnlocked())
       .def("release", &D::release, CallUnlocked())
       .def("local_shuffle", &D::local_shuffle, CallUnlocked())
-      .def("records", &D::records)
-      .def("memory_bytes", &D::memory_bytes)
-      .def("load_statistics", [](const D& self) { return statistics_dict(self.load_statistics()); })
+      .def("records", &D::records, CallUnlocked())
+      .def("memory_bytes", &D::memory_bytes, CallUnlocked())
+      .def("load_statistics",
+           [](const D& self) {
+             data::Statistics found;
+             {
+               const Unlocked unlocked;
+               found = self.load_statistics();
+             }
+             return statistics_dict(found);
+           })
       .def("slots_shuffle", &D::slots_shuffle, nb::arg("slots"), CallUnlocked())
       .def("merge_by_ins_id", &D::merge_by_ins_id, nb::arg("merge_size"), CallUnlocked());
   m.def("parse_text", &parse_text, nb::arg("settings"), nb::arg("text"));

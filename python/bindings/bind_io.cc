@@ -16,15 +16,24 @@ std::string_view view_of(const nb::bytes& b) { return {b.c_str(), b.size()}; }
 }  // namespace
 
 void bind_io(nb::module_& m) {
+  nb::class_<io::FileSet>(m, "FileSet", "Files that are written together: all of them, or none.")
+      .def(nb::init<>())
+      .def(
+          "add",
+          [](io::FileSet& files, const std::string& path, nb::bytes data) { files.add(path).write(view_of(data)); },
+          nb::arg("path"), nb::arg("data"))
+      .def("commit", &io::FileSet::commit, CallUnlocked());
   m.def("save_vars", &io::save_vars, nb::arg("scope"), nb::arg("names"), nb::arg("folder"), nb::arg("filename"),
-        CallUnlocked());
+        nb::arg("files"), CallUnlocked());
   m.def("load_vars", &io::load_vars, nb::arg("scope"), nb::arg("names"), nb::arg("folder"), nb::arg("filename"),
         CallUnlocked());
   m.def(
       "read_file", [](const std::string& path) { return as_bytes(io::read_file(path)); }, nb::arg("path"));
   m.def(
-      "write_file_atomic", [](const std::string& path, nb::bytes data) { io::write_file_atomic(path, view_of(data)); },
-      nb::arg("path"), nb::arg("data"));
+      "read_file_of",
+      [](const std::string& folder, const std::string& path) { return as_bytes(io::read_file_of(folder, path)); },
+      nb::arg("folder"), nb::arg("path"), "The same, but InvalidArgument when a link leads out of the folder.");
+  m.def("check_file_of", &io::check_file_of, nb::arg("folder"), nb::arg("path"));
   m.def(
       "tensor_to_bytes",
       [](TensorRef& t) {

@@ -6,6 +6,7 @@
 
 #include "bind.h"
 #include "opdef/append_op.h"
+#include "opdef/only_computes.h"
 
 namespace anabranch::python {
 namespace {
@@ -69,6 +70,8 @@ void bind_opdef(nb::module_& m) {
   m.def("op_types", &op_types, "All op types, sorted.");
   m.def("op_slots", &op_slots, nb::arg("type"),
         "({input: (list, optional)}, {output: ...}) of an op type; None when there is no such type.");
+  m.def("only_computes", &only_computes, nb::arg("type"),
+        "Whether an op type turns inputs into outputs and does nothing else.");
   m.def("op_info", &op_info, nb::arg("type"), "Everything an op type declares.");
   m.def(
       "infer_op", [](ir::Block& block, const ir::Op& op) { infer_op(block, op); }, nb::arg("block"), nb::arg("op"),

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bind.h"
+#include "io/atomic_file.h"
 #include "sparse/growable_table.h"
 
 namespace anabranch::python {
@@ -13,7 +14,7 @@ using sparse::GrowableTable;
 nb::dict statistics(GrowableTable& table) {
   sparse::TableStats s;
   {
-    const Unlocked unlocked;
+    const Unlocked unlocked;  // somebody may be saving the table
     s = table.stats();
   }
   nb::dict out;
@@ -46,7 +47,7 @@ nb::object rows(GrowableTable& table, nb::handle array) {
   Tensor out(Shape{keys.numel(), table.options().width}, DType::kFloat32);
   sparse::KeyOrder scratch;
   {
-    const Unlocked unlocked;  // a save may have the rows for long
+    const Unlocked unlocked;
     table.pull(keys.data<int64_t>(), keys.numel(), {}, out.mutable_data<float>(), &scratch, nullptr);
   }
   return array_view(std::move(out));
@@ -70,7 +71,7 @@ void bind_sparse(nb::module_& m) {
       .def("statistics", &statistics)
       .def("keys", &keys, "All keys, ascending.")
       .def("rows", &rows, nb::arg("keys"), "[n, width]; zeros for keys without a row.")
-      .def("save", &GrowableTable::save, nb::arg("path"), nb::arg("with_moments"), CallUnlocked());
+      .def("save", &GrowableTable::save, nb::arg("path"), nb::arg("with_moments"), nb::arg("files"), CallUnlocked());
   m.def("growable_table", &GrowableTable::of, nb::arg("value"), "The table of a variable, or None.");
   m.def("load_growable_table", &load, nb::arg("value"), nb::arg("like").none(), nb::arg("name"), nb::arg("path"),
         "Gives a variable the table of a file, by the rules of the table in `like`, or by the file's own.", CallUnlocked());

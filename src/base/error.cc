@@ -48,6 +48,7 @@ void Error::compose() {
   if (!while_.empty()) what_ += "\n  while  " + while_;
   if (!hint_.empty()) what_ += "\n  hint   " + hint_;
   what_ += notes_;
+  for (size_t at = 0; (at = what_.find('\0', at)) != std::string::npos;) what_.replace(at, 1, "\\x00");  // not its end
 }
 
 }  // namespace anabranch

@@ -2,10 +2,13 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+
+#include "base/flags.h"
 
 namespace anabranch {
 namespace {
@@ -15,11 +18,22 @@ constexpr size_t kHugePage = size_t{2} << 20;  // random rows of big tables cost
 
 std::atomic<int64_t> resident_bytes{0};
 
+bool fits(size_t bytes, int64_t limit_mb) {
+  if (limit_mb <= 0) return true;
+  const auto limit = static_cast<size_t>(std::min(limit_mb, INT64_MAX >> 20)) << 20;
+  const auto taken = static_cast<size_t>(std::max<int64_t>(resident_buffer_bytes(), 0));
+  return taken <= limit && bytes <= limit - taken;
+}
+
 }  // namespace
 
 std::shared_ptr<void> allocate_buffer(size_t bytes) {
   const size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kAlignment;
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  const int64_t limit = Flags::memory_limit_mb();
+  AB_CHECK(fits(rounded, limit), ResourceExhausted,
+           "FLAGS_memory_limit_mb is {}: there is no room for {} bytes beside {}", limit, bytes,
+           resident_buffer_bytes());
   void* p = std::aligned_alloc(alignment, rounded);
   AB_CHECK(p != nullptr, ResourceExhausted, "cannot allocate {} bytes", bytes);
   if (alignment == kHugePage) madvise(p, rounded, MADV_HUGEPAGE);

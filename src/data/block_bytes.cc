@@ -11,6 +11,23 @@ struct Head {
   int64_t lines, bytes;
 };
 
+struct RowPart {
+  RecordShape::Part shape;
+  int64_t multiple = 1;  // a list of a dense slot fills its known extents
+};
+
+std::vector<RowPart> row_parts(const Schema& schema) {
+  std::vector<RowPart> parts;
+  const std::vector<const Slot*> slots = schema.used();
+  const RecordShape shape(schema);
+  for (size_t i = 0; i < slots.size(); ++i) {
+    RowPart& part = parts.emplace_back(RowPart{shape.parts()[i]});
+    if (!slots[i]->dense) continue;
+    for (const int64_t extent : slots[i]->shape) part.multiple *= extent > 0 ? extent : 1;
+  }
+  return parts;
+}
+
 template <class T> void put(std::string* out, const T& value) {
   out->append(reinterpret_cast<const char*>(&value), sizeof value);
 }
@@ -23,6 +40,48 @@ void put_text(std::string* out, const std::string& text) {
 std::string get_text(io::ByteReader* in) {
   const auto size = in->get<uint64_t>("the length of a text");
   return std::string(in->take(size, "a text"));
+}
+
+// Whether a sample takes exactly these words.
+bool row_fits(const uint32_t* at, const uint32_t* end, const std::vector<RowPart>& parts) {
+  for (const RowPart& part : parts) {
+    int64_t values = part.shape.fixed;
+    if (values == 0) {
+      if (at == end) return false;
+      values = *at++;
+      if (values % part.multiple != 0) return false;
+    }
+    const size_t words = part.shape.words_of(values);
+    if (words > static_cast<size_t>(end - at)) return false;
+    at += words;
+  }
+  return at == end;
+}
+
+bool rows_fit(const Block& block, const Schema& schema) {
+  const auto rows = static_cast<size_t>(block.rows());
+  if (block.ins_ids.size() != (schema.ins_id ? rows : 0)) return false;
+  if (block.contents.size() != (schema.content ? rows : 0)) return false;
+  if (block.begins.empty()) return block.word_count == 0;
+  if (block.begins.front() != 0 || block.begins.back() != block.word_count) return false;
+  const std::vector<RowPart> parts = row_parts(schema);
+  for (size_t i = 0; i < rows; ++i) {
+    if (block.begins[i] > block.begins[i + 1] || block.begins[i + 1] > block.word_count) return false;
+    if (!row_fits(block.words.get() + block.begins[i], block.words.get() + block.begins[i + 1], parts)) return false;
+  }
+  return true;
+}
+
+bool bad_rows_fit(const Block& block, const Schema& schema) {
+  const auto slots = static_cast<int32_t>(schema.slots.size());
+  for (const BadRow& row : block.bad) {
+    const bool reason = row.reason >= BadReason::kLineEnds && row.reason <= BadReason::kPair;
+    if (!reason || row.slot < -3 || row.slot >= slots || row.line < 0 || row.line >= block.lines || row.rows < 0 ||
+        row.rows > block.rows() || row.column < 0) {
+      return false;
+    }
+  }
+  return block.lines >= 0 && block.bytes >= 0;
 }
 
 }  // namespace
@@ -47,7 +106,7 @@ std::string block_bytes(const Block& block) {
   return out;
 }
 
-void block_from_bytes(std::string_view bytes, const std::string& what, Block* out) {
+void block_from_bytes(std::string_view bytes, const std::string& what, const Schema& schema, Block* out) {
   io::ByteReader in(bytes, what);
   const auto head = in.get<Head>("the head of a block");
   for (const uint64_t count : {head.words, head.begins, head.ins_ids, head.contents, head.bad}) {
@@ -74,6 +133,9 @@ void block_from_bytes(std::string_view bytes, const std::string& what, Block* ou
   }
   out->lines = head.lines;
   out->bytes = head.bytes;
+  const bool fits = in.done() && rows_fit(*out, schema) && bad_rows_fit(*out, schema);
+  AB_CHECK(fits, InvalidArgument,
+           "{}: the cache holds rows that do not fit the schema: remove it, and the text is read again", what);
 }
 
 }  // namespace anabranch::data

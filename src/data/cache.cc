@@ -107,8 +107,8 @@ class CachingInput final : public Input {
 
 class CacheInput final : public Input {
  public:
-  CacheInput(int fd, std::vector<Entry> entries, const CachePlace& place)
-      : fd_(fd), entries_(std::move(entries)), path_(place.path), text_bytes_(place.text_bytes) {}
+  CacheInput(int fd, std::vector<Entry> entries, const CachePlace& place, const Schema& schema)
+      : fd_(fd), entries_(std::move(entries)), schema_(schema), path_(place.path), text_bytes_(place.text_bytes) {}
   ~CacheInput() override { close(fd_); }
   CacheInput(const CacheInput&) = delete;
 
@@ -133,7 +133,7 @@ class CacheInput final : public Input {
     const std::string_view bytes(piece->raw.data(), piece->raw.size);
     AB_CHECK(hash_bytes(bytes, kSeed) == entry.checksum, InvalidArgument,
              "{}: the cache is damaged at byte {}: remove it, and the text is read again", path_, entry.at);
-    block_from_bytes(bytes, path_, out);
+    block_from_bytes(bytes, path_, schema_, out);
   }
 
   int64_t consumed() const override {
@@ -145,6 +145,7 @@ class CacheInput final : public Input {
  private:
   int fd_;
   std::vector<Entry> entries_;
+  const Schema schema_;
   std::string path_;
   int64_t text_bytes_;
   size_t next_ = 0;
@@ -158,7 +159,7 @@ bool read_at(int fd, uint64_t at, void* to, size_t count) {
 bool read_index(int fd, const std::string& key, std::vector<Entry>* entries) {
   struct stat info {};
   Tail tail{};
-  if (fstat(fd, &info) != 0) return false;
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return false;
   const auto size = static_cast<uint64_t>(info.st_size);
   if (size < sizeof tail || !read_at(fd, size - sizeof tail, &tail, sizeof tail)) return false;
   if (tail.magic != kMagic || tail.key_bytes != key.size() || tail.entries > size / sizeof(Entry)) return false;
@@ -196,11 +197,11 @@ CachePlace cache_place(const Settings& settings, const std::string& text_path) {
   return place;
 }
 
-std::unique_ptr<Input> open_cache(const CachePlace& place) {
-  const int fd = open(place.path.c_str(), O_RDONLY | O_CLOEXEC);
+std::unique_ptr<Input> open_cache(const CachePlace& place, const Schema& schema) {
+  const int fd = open(place.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return nullptr;
   std::vector<Entry> entries;
-  if (read_index(fd, place.key, &entries)) return std::make_unique<CacheInput>(fd, std::move(entries), place);
+  if (read_index(fd, place.key, &entries)) return std::make_unique<CacheInput>(fd, std::move(entries), place, schema);
   close(fd);
   return nullptr;
 }

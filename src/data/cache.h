@@ -20,13 +20,14 @@ struct CachePlace {
 CachePlace cache_place(const Settings& settings, const std::string& text_path);
 
 // The blocks of an entry, or null when there is none that holds.
-std::unique_ptr<Input> open_cache(const CachePlace& place);
+std::unique_ptr<Input> open_cache(const CachePlace& place, const Schema& schema);
 // Passes the pieces of a text on and keeps what becomes of them.
 std::unique_ptr<Input> caching_input(std::unique_ptr<Input> text, const CachePlace& place,
                                      const std::atomic<bool>* stop);
 
-// A block as bytes, and back; InvalidArgument, naming `what`, when the bytes are none.
+// A block as bytes, and back; InvalidArgument, naming `what`, when the bytes are none, or hold rows that no parser
+// makes for the schema: whoever can write to the folder can make checksums.
 std::string block_bytes(const Block& block);
-void block_from_bytes(std::string_view bytes, const std::string& what, Block* out);
+void block_from_bytes(std::string_view bytes, const std::string& what, const Schema& schema, Block* out);
 
 }  // namespace anabranch::data

@@ -68,8 +68,17 @@ void make_pipe(int* ends) {
   }
 }
 
-int open_above_two(const std::string& path) {
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+// Opening a named pipe to read it would wait for a writer that may never come, and could not be stopped: here it is the
+// first bytes that are waited for.
+int open_above_two(const std::string& path, const std::atomic<bool>* stop) {
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat info {};
+  if (fd >= 0 && fstat(fd, &info) == 0 && S_ISFIFO(info.st_mode)) {
+    pollfd reads{fd, POLLIN, 0};
+    while (!stop->load(std::memory_order_relaxed) && poll(&reads, 1, kLookMs) <= 0) {
+    }
+  }
+  if (fd >= 0) fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
   if (fd >= 0 && fd <= 2) {
     const int moved = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     close(fd);
@@ -86,7 +95,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 Child::Child(const std::string& command, const std::string& input_path, Limits limits, const std::atomic<bool>* stop)
     : command_(command), path_(input_path), limits_(limits), stop_(stop), started_(Clock::now()), active_(started_) {
-  in_ = open_above_two(path_);
+  in_ = open_above_two(path_, stop);
   const int error = errno;
   AB_CHECK(in_ >= 0 || error != ENOENT, NotFound, "file {} does not exist", path_);
   AB_CHECK(in_ >= 0, Unavailable, "cannot open {}: {}", path_, std::strerror(error));

@@ -50,7 +50,11 @@ class ColumnsParser final : public RowParser {
   ColumnsParser(const Schema& schema, const RowFormat& format)
       : plans_(plan_columns(schema, format)), separator_(format.separator), header_(format.header) {
     for (const Plan& plan : plans_) {
-      for (const int64_t column : plan.rule.columns) fields_ = std::max(fields_, static_cast<size_t>(column) + 1);
+      fixed_words_ += 1 + 2 * plan.rule.columns.size();  // a count, and a value of each column
+      for (const int64_t column : plan.rule.columns) {
+        fields_ = std::max(fields_, static_cast<size_t>(column) + 1);
+        if (plan.rule.split) split_columns_.push_back(static_cast<size_t>(column));  // a separator more is a value more
+      }
     }
   }
 
@@ -89,12 +93,18 @@ class ColumnsParser final : public RowParser {
     if (fields->size() < fields_) {
       return writer->refuse(static_cast<int64_t>(line.size()) + 1, -1, BadReason::kFieldCount, whole);
     }
-    // A value takes a byte of text, or is a missing one of a column.
-    uint32_t* out = writer->room(2 * line.size() + 3 * (fields_ + plans_.size()) + 2);
+    uint32_t* out = writer->room(words_at_most(*fields));
     for (const Plan& plan : plans_) {
       if (!slot_values(plan, *fields, &out, &bad)) return writer->refuse(bad.column, plan.slot, bad.reason, whole);
     }
     writer->keep(out);
+  }
+
+  // Several slots, or one slot several times, may take the values of one column.
+  size_t words_at_most(const std::vector<Field>& fields) const {
+    size_t words = fixed_words_;
+    for (const size_t column : split_columns_) words += 2 * fields[column].text.size();
+    return words;
   }
 
   bool cut(std::string_view line, std::vector<Field>* fields, std::string* unquoted, Bad* bad) const {
@@ -186,7 +196,8 @@ class ColumnsParser final : public RowParser {
   std::vector<Plan> plans_;
   char separator_;
   bool header_;
-  size_t fields_ = 0;
+  size_t fields_ = 0, fixed_words_ = 0;
+  std::vector<size_t> split_columns_;
 };
 
 }  // namespace

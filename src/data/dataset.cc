@@ -1,6 +1,7 @@
 #include "data/dataset.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "base/error.h"
 #include "data/pipeline.h"
@@ -21,18 +22,16 @@ void check(const Settings& settings) {
   settings.schema.check();
   AB_CHECK(settings.batch_size >= 1, InvalidArgument, "batch_size is at least 1, got {}", settings.batch_size);
   check_threads(settings.threads);
-  AB_CHECK(settings.pipe_command.find('\0') == std::string::npos, InvalidArgument,
-           "pipe_command must have no zero byte");
   AB_CHECK(settings.bad_rows.kind != BadRowPolicy::Kind::kQuarantine || !settings.bad_rows.quarantine.empty(),
            InvalidArgument, "the policy for bad rows needs the name of a file");
+  const auto whole = [](const std::string& text) { return text.find('\0') == std::string::npos; };
+  AB_CHECK(whole(settings.pipe_command), InvalidArgument, "the pipe command must be a text without zero bytes");
+  AB_CHECK(std::all_of(settings.files.begin(), settings.files.end(), whole), InvalidArgument,
+           "the name of a file must be a text without zero bytes");
 }
 
-// In the order of the files and of their text, whatever thread read what.
+// In the order of the files and of their text, in which the blocks came.
 void put_in_order(Records* records) {
-  const auto before = [](const auto& a, const auto& b) {
-    return a->file != b->file ? a->file < b->file : a->chunk < b->chunk;
-  };
-  std::sort(records->blocks.begin(), records->blocks.end(), before);
   for (size_t block = 0; block < records->blocks.size(); ++block) {
     const auto rows = static_cast<uint32_t>(records->blocks[block]->rows());
     for (uint32_t row = 0; row < rows; ++row) records->order.push_back({static_cast<uint32_t>(block), row});
@@ -58,11 +57,13 @@ int64_t Records::memory_bytes() const {
 }
 
 struct Dataset::Impl {
+  std::mutex mutex;  // all below, but for what the pipeline does in wait_preload
   Settings settings;
   std::shared_ptr<Records> records;   // null: nothing is loaded
   std::shared_ptr<Records> original;  // before slots_shuffle
   uint64_t shuffles = 0, slot_shuffles = 0;
   std::unique_ptr<Pipeline> loading;  // keeps all blocks, so its threads need nobody to take them meanwhile
+  bool collecting = false;
 
   Records& loaded(const char* what) {
     AB_CHECK(records != nullptr, InvalidArgument, "{}: nothing is in memory: call load_into_memory first", what);
@@ -77,10 +78,13 @@ struct Dataset::Impl {
 Dataset::Dataset(Settings settings) : impl_(std::make_unique<Impl>()) { impl_->settings = std::move(settings); }
 Dataset::~Dataset() = default;
 
-const Settings& Dataset::settings() const { return impl_->settings; }
-void Dataset::set(Settings settings) { impl_->settings = std::move(settings); }
+void Dataset::set(Settings settings) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->settings = std::move(settings);
+}
 
 std::shared_ptr<BatchStream> Dataset::open(const StreamOptions& options) {
+  const std::lock_guard lock(impl_->mutex);
   check(impl_->settings);
   if (!impl_->settings.in_memory) return file_stream(impl_->settings, options);
   impl_->loaded("training from memory");
@@ -93,36 +97,65 @@ void Dataset::load(const std::function<void()>& idle) {
 }
 
 void Dataset::preload(int threads, const std::function<void()>& idle) {
-  AB_CHECK(!impl_->loading, InvalidArgument, "preload_into_memory: one is running; call wait_preload_done first");
+  const std::lock_guard lock(impl_->mutex);
+  AB_CHECK(!impl_->loading && !impl_->collecting, InvalidArgument,
+           "preload_into_memory: one is running; call wait_preload_done first");
   check(impl_->settings);
   const int count = threads > 0 ? threads : impl_->settings.threads;
   check_threads(count);
-  impl_->loading = std::make_unique<Pipeline>(impl_->settings, PipelineOptions{false, true, count, idle});
+  impl_->loading = std::make_unique<Pipeline>(impl_->settings, PipelineOptions{true, true, count, idle});
 }
 
 void Dataset::wait_preload() {
+  std::unique_lock lock(impl_->mutex);
   AB_CHECK(impl_->loading != nullptr, InvalidArgument, "wait_preload_done: nothing is being loaded");
   const std::unique_ptr<Pipeline> pipeline = std::move(impl_->loading);
-  impl_->replace(collect(pipeline.get()));
+  impl_->collecting = true;
+  lock.unlock();
+  Records made;
+  std::exception_ptr error;
+  try {
+    made = collect(pipeline.get());
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  impl_->collecting = false;
+  if (error) std::rethrow_exception(error);
+  impl_->replace(std::move(made));
 }
 
 void Dataset::release() {
+  const std::lock_guard lock(impl_->mutex);
   impl_->records.reset();
   impl_->original.reset();
 }
 
 // Streams that are open, and what slots_shuffle goes back to, keep their order.
 void Dataset::local_shuffle() {
+  const std::lock_guard lock(impl_->mutex);
   impl_->loaded("local_shuffle");
   if (impl_->records.use_count() > 1) impl_->records = std::make_shared<Records>(*impl_->records);
   shuffle_order(&impl_->records->order, impl_->settings.seed, impl_->shuffles++);
 }
 
-int64_t Dataset::records() const { return impl_->records ? static_cast<int64_t>(impl_->records->order.size()) : 0; }
-int64_t Dataset::memory_bytes() const { return impl_->records ? impl_->records->memory_bytes() : 0; }
-Statistics Dataset::load_statistics() const { return impl_->records ? impl_->records->statistics : Statistics(); }
+int64_t Dataset::records() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->records ? static_cast<int64_t>(impl_->records->order.size()) : 0;
+}
+
+int64_t Dataset::memory_bytes() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->records ? impl_->records->memory_bytes() : 0;
+}
+
+Statistics Dataset::load_statistics() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->records ? impl_->records->statistics : Statistics();
+}
 
 void Dataset::slots_shuffle(const std::vector<std::string>& slots) {
+  const std::lock_guard lock(impl_->mutex);
   impl_->loaded("slots_shuffle");
   if (!impl_->original) impl_->original = impl_->records;
   auto made = std::make_shared<Records>(
@@ -132,6 +165,7 @@ void Dataset::slots_shuffle(const std::vector<std::string>& slots) {
 }
 
 void Dataset::merge_by_ins_id(int64_t merge_size) {
+  const std::lock_guard lock(impl_->mutex);
   const Statistics statistics = impl_->loaded("merge_by_ins_id").statistics;
   impl_->replace(data::merge_by_ins_id(*impl_->records, impl_->settings.schema, merge_size));
   impl_->records->statistics = statistics;

@@ -88,14 +88,13 @@ class BatchStream {
   virtual double progress() const = 0;
 };
 
-// Not thread-safe, but for the streams it gave out and preload(), which live beside it.
+// Any thread may call any of these. A call that changes what is in memory makes others wait, but for load().
 class Dataset {
  public:
   explicit Dataset(Settings settings);
   ~Dataset();
   Dataset(const Dataset&) = delete;
 
-  const Settings& settings() const;
   void set(Settings settings);  // holds from the next load() or open(); what was loaded stays
 
   // A new pass. in_memory: over what is loaded (InvalidArgument when nothing was). The stream keeps what it reads

@@ -1,6 +1,7 @@
 // Batches from files: one consumer at a time takes its samples from the blocks that are ready; gathering them happens
 // in all consumers at once.
 #include <algorithm>
+#include <deque>
 
 #include "data/gather.h"
 #include "data/pipeline.h"
@@ -19,8 +20,18 @@ class FileStream final : public BatchStream {
   bool next(Batch* batch) override {
     BatchScratch& scratch = RowGather::scratch(batch);
     const std::unique_ptr<BatchScratch, void (*)(BatchScratch*)> release(&scratch, [](auto* s) { s->blocks.clear(); });
-    if (!take(&scratch, &batch->index)) return false;
-    gather_.gather(batch);
+    error_.check();
+    if (!take(&scratch, &batch->index)) {
+      error_.check();  // another consumer's, which ended this one's wait
+      return false;
+    }
+    try {
+      gather_.gather(batch);
+    } catch (...) {
+      error_.keep(std::current_exception());
+      close();
+      throw;
+    }
     return true;
   }
 
@@ -38,34 +49,46 @@ class FileStream final : public BatchStream {
     const std::lock_guard lock(mutex_);
     const Settings& settings = pipeline_.settings();
     const int64_t wanted = settings.batch_size;
-    int64_t have = 0;
-    while (have < wanted && (current_ || next_block())) {
-      taken->blocks.push_back(current_);
-      const int64_t end = std::min(current_->rows(), row_ + wanted - have);
-      have += end - row_;
-      for (; row_ < end; ++row_) taken->rows.push_back({current_.get(), row_});
-      if (row_ == current_->rows()) current_.reset();
+    // Rows are taken when all of them are there: the wait for the last one may be ended by Ctrl-C.
+    while (rows_ < wanted && next_block()) {
     }
-    const bool enough = have == wanted || (have > 0 && !settings.drop_last && !closed_);
-    *index = index_;
-    index_ += enough;
-    return enough;
+    const int64_t count = std::min(rows_, wanted);
+    if (count == 0 || (count < wanted && (settings.drop_last || closed_))) return false;
+    for (int64_t have = 0; have < count;) {
+      const std::shared_ptr<const Block>& block = blocks_.front();
+      taken->blocks.push_back(block);
+      const int64_t end = std::min(block->rows(), row_ + count - have);
+      have += end - row_;
+      for (; row_ < end; ++row_) taken->rows.push_back({block.get(), row_});
+      if (row_ < block->rows()) break;
+      blocks_.pop_front();
+      row_ = 0;
+    }
+    rows_ -= count;
+    *index = index_++;
+    return true;
   }
 
   bool next_block() {
-    row_ = 0;
     std::unique_ptr<Block> block = pipeline_.next();
     if (!block) return false;
-    current_ = std::shared_ptr<const Block>(
-        block.release(), [this](const Block* b) { pipeline_.recycle(std::unique_ptr<Block>(const_cast<Block*>(b))); });
+    if (block->rows() == 0) {
+      pipeline_.recycle(std::move(block));
+      return true;
+    }
+    rows_ += block->rows();
+    blocks_.emplace_back(block.release(),
+                         [this](const Block* b) { pipeline_.recycle(std::unique_ptr<Block>(const_cast<Block*>(b))); });
     return true;
   }
 
   std::mutex mutex_;
   Pipeline pipeline_;
   RowGather gather_;
-  std::shared_ptr<const Block> current_;  // declared after the pipeline, to which it goes back
-  int64_t row_ = 0, index_ = 0;
+  StreamError error_;
+  std::deque<std::shared_ptr<const Block>> blocks_;  // declared after the pipeline, to which they go back
+  int64_t row_ = 0, rows_ = 0;                       // the first row of them that is left, and how many are
+  int64_t index_ = 0;
   std::atomic<bool> closed_{false};
 };
 

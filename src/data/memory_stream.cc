@@ -18,6 +18,7 @@ class MemoryStream final : public BatchStream {
   }
 
   bool next(Batch* batch) override {
+    error_.check();
     const int64_t index = next_.fetch_add(1, std::memory_order_relaxed);
     if (index >= batches_) return false;
     BatchScratch& scratch = RowGather::scratch(batch);
@@ -28,7 +29,13 @@ class MemoryStream final : public BatchStream {
       scratch.rows.push_back({records_->blocks[at.block].get(), at.row});
     }
     batch->index = index;
-    gather_.gather(batch);
+    try {
+      gather_.gather(batch);
+    } catch (...) {
+      error_.keep(std::current_exception());
+      close();
+      throw;
+    }
     given_.fetch_add(end - begin, std::memory_order_relaxed);
     return true;
   }
@@ -53,6 +60,7 @@ class MemoryStream final : public BatchStream {
   const Settings settings_;
   std::shared_ptr<const Records> records_;
   RowGather gather_;
+  StreamError error_;
   int64_t batches_ = 0;
   std::atomic<int64_t> next_{0}, given_{0};
 };

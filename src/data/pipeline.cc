@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <system_error>
 
 #include "base/error.h"
+#include "io/atomic_file.h"
 
 namespace anabranch::data {
 namespace {
@@ -29,13 +31,15 @@ Pipeline::Pipeline(const Settings& settings, PipelineOptions options)
       options_(std::move(options)),
       parser_(make_parser(settings_)),
       bad_rows_(settings_.bad_rows, settings_.schema),
+      in_order_(settings_.files.size()),
       lines_(settings_.files.size()) {
   const int threads = std::max(options_.threads, 1);
   const auto files = static_cast<int>(std::min<size_t>(settings_.files.size(), 1 << 16));
-  const int lanes = options_.ordered ? 1 : std::clamp(files, 1, threads);
+  const int lanes = options_.ordered && !options_.keep ? 1 : std::clamp(files, 1, threads);
   for (int i = 0; i < lanes; ++i) lanes_.push_back(std::make_unique<Lane>());
   limit_ = options_.keep ? std::numeric_limits<int64_t>::max() : kBlocksPerThread * threads;
   for (const std::string& file : settings_.files) input_bytes_ += size_of_file(file);
+  if (!settings_.cache_folder.empty()) io::remove_stale(settings_.cache_folder);
   working_ = threads;
   threads_.start(threads, "reader threads", [this](int i) { work(i); }, [this] { stop(); });
 }
@@ -59,12 +63,11 @@ void Pipeline::work(int thread) {
     const auto begin = Clock::now();
     bool claimed = false;
     try {
-      job.sequence = -1;
       claimed = claim(thread, &job);
       if (!claimed) break;
-      push(job.sequence, {parse(&job, &scratch), nullptr});
+      push(job.place, {parse(&job, &scratch), nullptr});
     } catch (...) {
-      push_error(std::current_exception(), job.sequence);
+      push(job.place, {nullptr, std::current_exception()});
       break;
     }
     const std::lock_guard lock(mutex_);
@@ -84,7 +87,7 @@ bool Pipeline::wait_for_room() {
     room_.wait(lock, may_go);
     statistics_.blocked_s += since(begin);
   }
-  if (stop_ || failed_) return false;
+  if (stop_ || (failed_ && !options_.ordered)) return false;
   ++in_flight_;
   return true;
 }
@@ -101,20 +104,26 @@ bool Pipeline::claim(int thread, Job* job) {
   return false;
 }
 
+// After an error, pieces behind it are not read; those before it are, for one of them may be the first error.
+bool Pipeline::may_claim(const Lane& lane) {
+  if (lane.done || stop_) return false;
+  const std::lock_guard lock(mutex_);
+  return !options_.ordered || in_order_.wanted({lane.file, lane.pieces});
+}
+
+bool Pipeline::open_next(Lane* lane) {
+  lane->file = next_file_++;
+  lane->pieces = lane->consumed = 0;
+  lane->done = lane->file >= static_cast<int64_t>(settings_.files.size());
+  return !lane->done;
+}
+
 bool Pipeline::claim_in(Lane* lane, Job* job) {
   const std::lock_guard lock(lane->mutex);
-  while (!lane->done && !stop_) {
-    if (!lane->input) {
-      lane->file = next_file_++;
-      lane->consumed = 0;
-      lane->done = lane->file >= static_cast<int64_t>(settings_.files.size());
-      if (lane->done) break;
-    }
-    // The place in the order is taken first: an error has one, too.
-    {
-      const std::lock_guard counters(mutex_);
-      job->sequence = claimed_++;
-    }
+  for (;;) {
+    if (!lane->input && !lane->done && !stop_ && !open_next(lane)) return false;
+    if (!may_claim(*lane)) return false;
+    job->place = {lane->file, lane->pieces};
     const std::string& path = settings_.files[static_cast<size_t>(lane->file)];
     if (!lane->input) lane->input = open_input(settings_, path, parser_, &stop_);
     const bool some = lane->input->claim(&job->piece);
@@ -122,23 +131,23 @@ bool Pipeline::claim_in(Lane* lane, Job* job) {
     consumed_bytes_ += consumed - lane->consumed;
     lane->consumed = consumed;
     if (some) {
+      ++lane->pieces;
       job->input = lane->input;
-      job->file = lane->file;
       return true;
     }
     lane->input.reset();
     const std::lock_guard counters(mutex_);
-    --claimed_;
+    in_order_.end_of_file(lane->file, lane->pieces);
+    ready_.notify_one();
     if (!stop_) ++statistics_.files;
   }
-  return false;
 }
 
 std::unique_ptr<Block> Pipeline::parse(Job* job, Block* scratch) {
   std::unique_ptr<Block> block = options_.keep ? std::make_unique<Block>() : spare();
   Block* into = options_.keep ? scratch : block.get();
   into->clear();
-  into->file = job->file;
+  into->file = job->place.file;
   into->chunk = job->piece.chunk;
   job->input->finish(&job->piece, into);
   job->input.reset();
@@ -152,38 +161,33 @@ std::unique_ptr<Block> Pipeline::parse(Job* job, Block* scratch) {
 
 void Pipeline::note_lines(const Block& block) {
   const std::lock_guard lock(mutex_);
-  auto& of_piece = lines_[static_cast<size_t>(block.file)].of_piece;
+  auto& [of_piece, before] = lines_[static_cast<size_t>(block.file)];
   const auto piece = static_cast<size_t>(block.chunk);
   if (of_piece.size() <= piece) of_piece.resize(piece + 1, -1);
   of_piece[piece] = block.lines;
+  while (before.size() <= of_piece.size() && of_piece[before.size() - 1] >= 0) {
+    before.push_back(before.back() + of_piece[before.size() - 1]);
+  }
   statistics_.lines += block.lines;
   statistics_.rows += block.rows();
   statistics_.bytes += block.bytes;
   lines_known_.notify_all();
 }
 
-void Pipeline::push(int64_t sequence, Ready ready) {
+void Pipeline::push(Place place, Ready ready) {
   const std::lock_guard lock(mutex_);
+  if (ready.error) {
+    failed_ = true;
+    room_.notify_all();
+  }
   if (options_.ordered) {
-    const auto place = static_cast<size_t>(sequence - first_);
-    if (queue_.size() <= place) queue_.resize(place + 1);
-    queue_[place] = std::move(ready);
+    in_order_.put(place, std::move(ready));
   } else if (ready.error) {
     queue_.push_front(std::move(ready));
   } else {
     queue_.push_back(std::move(ready));
   }
   ready_.notify_one();
-}
-
-void Pipeline::push_error(std::exception_ptr error, int64_t sequence) {
-  {
-    const std::lock_guard lock(mutex_);
-    failed_ = true;
-    room_.notify_all();
-    if (sequence < 0) sequence = claimed_++;
-  }
-  push(sequence, {nullptr, std::move(error)});
 }
 
 std::unique_ptr<Block> Pipeline::spare() {
@@ -203,7 +207,7 @@ std::unique_ptr<Block> Pipeline::spare() {
 bool Pipeline::take(Ready* ready) {
   std::unique_lock lock(mutex_);
   if (error_) std::rethrow_exception(error_);
-  const auto there = [this] { return !queue_.empty() && (queue_.front().block || queue_.front().error); };
+  const auto there = [this] { return options_.ordered ? in_order_.ready() : !queue_.empty(); };
   const auto begin = Clock::now();
   bool waited = false;
   while (!there() && !stop_) {
@@ -218,9 +222,12 @@ bool Pipeline::take(Ready* ready) {
   }
   if (waited) statistics_.waited_s += since(begin);
   if (stop_) return false;
-  *ready = std::move(queue_.front());
-  queue_.pop_front();
-  ++first_;
+  if (options_.ordered) {
+    *ready = in_order_.take();
+  } else {
+    *ready = std::move(queue_.front());
+    queue_.pop_front();
+  }
   --in_flight_;
   room_.notify_one();
   return true;
@@ -264,12 +271,10 @@ void Pipeline::finish() {
 // Pieces before this one have been claimed: they get finished, unless their thread fails and ends.
 int64_t Pipeline::first_line_of(const Block& block) {
   std::unique_lock lock(mutex_);
-  const auto& of_piece = lines_[static_cast<size_t>(block.file)].of_piece;
-  const auto end = [&] { return of_piece.begin() + block.chunk; };  // it moves when others add to it
-  lines_known_.wait(lock, [&] { return stop_ || working_ == 0 || std::find(of_piece.begin(), end(), -1) == end(); });
-  int64_t line = 1;
-  for (auto it = of_piece.begin(); it != end(); ++it) line += std::max<int64_t>(*it, 0);
-  return line;
+  const auto& before = lines_[static_cast<size_t>(block.file)].before;
+  const auto piece = static_cast<size_t>(block.chunk);
+  lines_known_.wait(lock, [&] { return stop_ || working_ == 0 || piece < before.size(); });
+  return before[std::min(piece, before.size() - 1)];
 }
 
 void Pipeline::recycle(std::unique_ptr<Block> block) {

@@ -1,7 +1,7 @@
 // The threads of one pass over the files: they claim pieces, parse them into blocks, and hand these to one consumer at
 // a time. At most a few blocks a thread are on their way, so memory is flat however large the files are. ordered:
-// blocks come in the order of the files and of their text, and so does an error. Otherwise several files are open at
-// once and blocks come as they get ready; an error comes at once.
+// blocks come in the order of the files and of their text, and so does an error, whatever the number of threads.
+// Otherwise several files are open at once and blocks come as they get ready; an error comes at once.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -15,13 +15,15 @@
 
 #include "base/threads.h"
 #include "data/bad_rows.h"
+#include "data/in_order.h"
 #include "data/input.h"
 
 namespace anabranch::data {
 
 struct PipelineOptions {
   bool ordered = true;
-  bool keep = false;  // all blocks are kept by the consumer: made without room to spare, and as many as there are
+  // All blocks are kept by the consumer: made without room to spare, as many as there are, from several files at once.
+  bool keep = false;
   int threads = 1;
   std::function<void()> idle;
 };
@@ -45,20 +47,17 @@ class Pipeline {
   struct Lane {  // a file at a time, open in one thread at a time
     std::mutex mutex;
     std::shared_ptr<Input> input;
-    int64_t file = -1, consumed = 0;
+    int64_t file = -1, pieces = 0, consumed = 0;
     bool done = false;
   };
-  struct Lines {  // of the pieces of a file that are finished; -1: not yet
-    std::vector<int64_t> of_piece;
-  };
-  struct Ready {
-    std::unique_ptr<Block> block;
-    std::exception_ptr error;
+  struct Lines {
+    std::vector<int64_t> of_piece;   // of a file; -1: not finished yet
+    std::vector<int64_t> before{1};  // number of a piece's first line, as far as all pieces before it are finished
   };
   struct Job {
     std::shared_ptr<Input> input;
     Piece piece;
-    int64_t file = 0, sequence = 0;
+    Place place;
   };
 
   void work(int thread);
@@ -68,8 +67,9 @@ class Pipeline {
   bool claim(int thread, Job* job);
   bool claim_in(Lane* lane, Job* job);
   std::unique_ptr<Block> parse(Job* job, Block* scratch);
-  void push(int64_t sequence, Ready ready);
-  void push_error(std::exception_ptr error, int64_t sequence);
+  bool open_next(Lane* lane);
+  bool may_claim(const Lane& lane);
+  void push(Place place, Ready ready);
   bool take(Ready* ready);
   void note_lines(const Block& block);
   int64_t first_line_of(const Block& block);
@@ -85,8 +85,9 @@ class Pipeline {
 
   mutable std::mutex mutex_;  // all below
   std::condition_variable room_, ready_, lines_known_;
-  std::deque<Ready> queue_;  // ordered: place i is block first_ + i, empty until it is there
-  int64_t first_ = 0, claimed_ = 0, in_flight_ = 0, limit_ = 0;
+  InOrder in_order_;         // what is ready,
+  std::deque<Ready> queue_;  // or here when not ordered
+  int64_t in_flight_ = 0, limit_ = 0;
   int working_ = 0;  // threads
   bool failed_ = false;
   std::exception_ptr error_;

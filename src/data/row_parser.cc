@@ -9,7 +9,11 @@
 
 namespace anabranch::data {
 
-void RowWriter::grow(size_t words) { out_->reserve(std::max(out_->word_count + words, 2 * out_->word_capacity)); }
+void RowWriter::grow(size_t words) {
+  AB_CHECK(out_->word_count + words <= UINT32_MAX, ResourceExhausted,
+           "a piece of text makes more than {} values: max_line_bytes must be smaller", UINT32_MAX / 2);
+  out_->reserve(std::max(out_->word_count + words, 2 * out_->word_capacity));
+}
 
 std::unique_ptr<RowParser> make_parser(const Settings& settings) {
   settings.schema.check();
@@ -25,9 +29,9 @@ std::unique_ptr<Input> open_input(const Settings& settings, const std::string& p
   CachePlace place;
   if (!settings.cache_folder.empty()) {
     place = cache_place(settings, path);
-    if (auto cached = open_cache(place)) return cached;
+    if (auto cached = open_cache(place, settings.schema)) return cached;
   }
-  auto text = text_input(open_source(settings, path, stop), std::move(parser), settings.max_line_bytes);
+  auto text = text_input(open_source(settings, path, stop), std::move(parser), settings.max_line_bytes, stop);
   return settings.cache_folder.empty() ? std::move(text) : caching_input(std::move(text), place, stop);
 }
 

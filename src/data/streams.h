@@ -1,6 +1,9 @@
 // The two kinds of BatchStream.
 #pragma once
+#include <atomic>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "data/block.h"
@@ -19,6 +22,25 @@ struct Records {
   Statistics statistics;
 
   int64_t memory_bytes() const;
+};
+
+// What went wrong in a stream: every later next() throws it again.
+class StreamError {
+ public:
+  void check() const {
+    if (failed_.load(std::memory_order_acquire)) std::rethrow_exception(error_);
+  }
+  void keep(std::exception_ptr error) {
+    const std::lock_guard lock(mutex_);
+    if (failed_.load(std::memory_order_relaxed)) return;
+    error_ = std::move(error);
+    failed_.store(true, std::memory_order_release);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr error_;
+  std::atomic<bool> failed_{false};
 };
 
 std::shared_ptr<BatchStream> file_stream(const Settings& settings, const StreamOptions& options);

@@ -11,10 +11,12 @@ constexpr size_t kShownOfLongLine = 4 << 10;
 
 class TextInput final : public Input {
  public:
-  TextInput(std::unique_ptr<ByteSource> source, std::shared_ptr<const RowParser> parser, int64_t max_line_bytes)
+  TextInput(std::unique_ptr<ByteSource> source, std::shared_ptr<const RowParser> parser, int64_t max_line_bytes,
+            const std::atomic<bool>* stop)
       : source_(std::move(source)),
         parser_(std::move(parser)),
-        max_line_bytes_(static_cast<size_t>(std::max<int64_t>(max_line_bytes, 1))) {}
+        max_line_bytes_(static_cast<size_t>(std::max<int64_t>(max_line_bytes, 1))),
+        stop_(stop) {}
 
   bool claim(Piece* piece) override {
     Buffer& raw = piece->raw;
@@ -87,7 +89,7 @@ class TextInput final : public Input {
     piece->too_long = true;
     Buffer rest;
     const char* end = nullptr;
-    while (!end && !ended_) {
+    while (!end && !ended_ && !*stop_) {
       rest.size = 0;
       fill(&rest, kPieceBytes);
       end = static_cast<const char*>(std::memchr(rest.data(), '\n', rest.size));
@@ -99,6 +101,7 @@ class TextInput final : public Input {
   std::unique_ptr<ByteSource> source_;
   std::shared_ptr<const RowParser> parser_;
   size_t max_line_bytes_;
+  const std::atomic<bool>* stop_;
   std::string carry_;
   int64_t chunk_ = 0;
   bool ended_ = false;
@@ -107,8 +110,8 @@ class TextInput final : public Input {
 }  // namespace
 
 std::unique_ptr<Input> text_input(std::unique_ptr<ByteSource> source, std::shared_ptr<const RowParser> parser,
-                                  int64_t max_line_bytes) {
-  return std::make_unique<TextInput>(std::move(source), std::move(parser), max_line_bytes);
+                                  int64_t max_line_bytes, const std::atomic<bool>* stop) {
+  return std::make_unique<TextInput>(std::move(source), std::move(parser), max_line_bytes, stop);
 }
 
 }  // namespace anabranch::data

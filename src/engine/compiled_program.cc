@@ -8,6 +8,7 @@
 #include "engine/compiled_program_impl.h"
 #include "engine/prepared_run.h"
 #include "graph/replicate.h"
+#include "ir/well_formed.h"
 
 namespace anabranch {
 namespace {
@@ -98,6 +99,7 @@ Step& CompiledProgram::Impl::step_for(const StepKey& key) {
     return steps.front();
   }
   const uint64_t seed = program->random_seed ? static_cast<uint64_t>(program->random_seed) : drawn_seed;
+  ir::check_well_formed(*program);
   steps.emplace_front(key, StepOptions{program.get(), &options, &values, seed});
   if (static_cast<int64_t>(steps.size()) > std::max<int64_t>(1, Flags::plan_cache_size())) {
     steps.pop_back();

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "opdef/append_op.h"
+#include "ir/well_formed.h"
 
 namespace anabranch {
 namespace {
@@ -113,7 +114,10 @@ template <class Fn> void with_numbers(DType dtype, Fn&& fn) {
 
 }  // namespace
 
-std::vector<StateVar> state_of(const ir::Program& program) { return Classifier(program).result(); }
+std::vector<StateVar> state_of(const ir::Program& program) {
+  ir::check_well_formed(program);
+  return Classifier(program).result();
+}
 
 TrainerStates::TrainerStates(const ir::Program& program, std::shared_ptr<Scope> scope, int trainers)
     : user_(std::move(scope)) {

@@ -6,10 +6,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
-#include <set>
 
 #include "base/error.h"
 
@@ -17,6 +18,8 @@ namespace anabranch::io {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr time_t kOldS = 24 * 3600;
 
 std::string folder_of(const std::string& path) {
   const std::string parent = fs::path(path).parent_path().string();
@@ -43,34 +46,53 @@ void make_folders(const std::string& folder) {
   sync_folder(above);
 }
 
+// Numbers of processes mean something on one host, within one namespace of them.
+uint64_t where_processes_are() {
+  static const uint64_t hash = [] {
+    char host[256] = {};
+    gethostname(host, sizeof host - 1);
+    struct stat space {};
+    uint64_t h = stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0;
+    for (const char* c = host; *c; ++c) h = (h ^ static_cast<unsigned char>(*c)) * 0x100000001b3u;
+    return h;
+  }();
+  return hash;
+}
+
+// The name says nothing of the file, so that one of the longest allowed name can be written, too.
+std::string temporary_name(const std::string& folder) {
+  static std::atomic<uint64_t> serial{0};
+  return fmt::format("{}/.anabranch-{:x}-{}-{}.tmp", folder, where_processes_are(), getpid(), serial++);
+}
+
+bool is_stale(const fs::path& path) {
+  unsigned long long where = 0, serial = 0;
+  int pid = 0, end = 0;
+  const std::string name = path.filename().string();
+  const int found = std::sscanf(name.c_str(), ".anabranch-%llx-%d-%llu.tmp%n", &where, &pid, &serial, &end);
+  if (found != 3 || static_cast<size_t>(end) != name.size() || pid <= 0) return false;
+  if (where == where_processes_are()) return kill(pid, 0) != 0 && errno == ESRCH;
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && time(nullptr) - info.st_mtime > kOldS;
+}
+
 }  // namespace
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
-  static std::atomic<uint64_t> serial{0};
+  AB_CHECK(path_.find('\0') == std::string::npos, InvalidArgument, "the name of a file must not have a zero byte");
   const std::string folder = folder_of(path_);
   make_folders(folder);
-  // The name says nothing of the file, so that one of the longest allowed name can be written, too.
   do {
-    temp_path_ = fmt::format("{}/.anabranch-{}-{}.tmp", folder, getpid(), serial++);
+    temp_path_ = temporary_name(folder);
     fd_ = open(temp_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   } while (fd_ < 0 && errno == EEXIST);
-  if (fd_ < 0) {
-    const int error = errno;
-    temp_path_.clear();
-    errno = error;
-    fail("create");
-  }
-}
-
-AtomicFile::AtomicFile(AtomicFile&& other) noexcept
-    : path_(std::move(other.path_)), temp_path_(std::move(other.temp_path_)), fd_(other.fd_) {
-  other.fd_ = -1;
-  other.temp_path_.clear();
+  if (fd_ < 0) fail("create");
 }
 
 AtomicFile::~AtomicFile() {
   if (fd_ >= 0) close(fd_);
   if (!temp_path_.empty()) unlink(temp_path_.c_str());
+  if (!old_path_.empty()) unlink(old_path_.c_str());
 }
 
 void AtomicFile::fail(const char* doing) const {
@@ -101,16 +123,68 @@ void AtomicFile::commit() {
   finish();
   if (rename(temp_path_.c_str(), path_.c_str()) != 0) fail("replace");
   temp_path_.clear();
+  replaced_ = true;
 }
 
-void commit_all(std::vector<AtomicFile>* files) {
-  for (auto& file : *files) file.finish();
-  std::set<std::string> folders;
-  for (auto& file : *files) {
-    file.commit();
-    folders.insert(folder_of(file.path()));
+void AtomicFile::keep_old() {
+  struct stat info {};
+  if (lstat(path_.c_str(), &info) != 0) {
+    if (errno != ENOENT) fail("look at");
+    return;
   }
-  for (const auto& folder : folders) sync_folder(folder);
+  errno = EISDIR;
+  if (S_ISDIR(info.st_mode)) fail("replace");
+  do {
+    old_path_ = temporary_name(folder_of(path_));
+  } while (link(path_.c_str(), old_path_.c_str()) != 0 && errno == EEXIST);
+  // A file system without links: then there is a moment without the file.
+  if (lstat(old_path_.c_str(), &info) != 0 && rename(path_.c_str(), old_path_.c_str()) != 0) fail("replace");
+}
+
+void AtomicFile::restore() noexcept {
+  if (!old_path_.empty()) {
+    if (rename(old_path_.c_str(), path_.c_str()) != 0) old_path_.clear();  // the only copy stays, under that name
+  } else if (replaced_) {
+    unlink(path_.c_str());
+  }
+}
+
+// Others may do the same at the same time.
+void remove_stale(const std::string& folder) {
+  std::error_code failed;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    if (is_stale(it->path())) unlink(it->path().c_str());
+  }
+}
+
+AtomicFile& FileSet::add(const std::string& path) {
+  AB_CHECK(paths_.insert(path).second, InvalidArgument, "two parts of a save would be the file {}", path);
+  if (!files_.empty()) files_.back().finish();
+  AtomicFile& made = files_.emplace_back(path);
+  const std::string folder = folder_of(path);
+  if (folders_.insert(folder).second) remove_stale(folder);
+  return made;
+}
+
+void FileSet::commit() {
+  if (!files_.empty()) files_.back().finish();
+  if (files_.size() == 1) {
+    files_.back().commit();
+  } else {
+    replace_all();
+  }
+  files_.clear();
+  for (const auto& folder : folders_) sync_folder(folder);
+}
+
+void FileSet::replace_all() {
+  try {
+    for (auto& file : files_) file.keep_old();
+    for (auto& file : files_) file.commit();
+  } catch (...) {
+    for (auto& file : files_) file.restore();
+    throw;
+  }
 }
 
 }  // namespace anabranch::io

@@ -1,32 +1,54 @@
 // A file that appears as a whole or not at all: written under a temporary name beside its place, flushed to disk,
-// renamed. Until commit() the old file is untouched; an AtomicFile that is dropped leaves nothing behind.
+// renamed. Until commit() the old file is untouched; an AtomicFile that is dropped leaves nothing behind. What a
+// process that was killed left behind goes with the next FileSet that writes to the folder.
 #pragma once
+#include <deque>
+#include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace anabranch::io {
 
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);  // makes parent folders
-  AtomicFile(AtomicFile&& other) noexcept;
-  AtomicFile& operator=(AtomicFile&&) = delete;
+  AtomicFile(const AtomicFile&) = delete;
   ~AtomicFile();
 
   const std::string& path() const { return path_; }
   void write(std::string_view data);
-  void finish();  // all is written: to disk with it
-  void commit();  // takes the place of the old file
+  void finish();    // all is written: to disk with it
+  void commit();    // takes the place of the old file
+  void keep_old();  // so that restore() can give the old file, or its absence, back after commit()
+  void restore() noexcept;
 
  private:
   [[noreturn]] void fail(const char* doing) const;
 
-  std::string path_, temp_path_;
+  std::string path_, temp_path_, old_path_;
+  bool replaced_ = false;
   int fd_ = -1;
 };
 
-// Finishes all files before the first one takes its place, then makes the new names durable.
-void commit_all(std::vector<AtomicFile>* files);
+// Files that take their places together: all are on disk before the first one does, and when one of them cannot, those
+// before it give way again.
+class FileSet {
+ public:
+  FileSet() = default;
+  FileSet(const FileSet&) = delete;
+
+  // InvalidArgument when the set has a file of this path. The file added before is finished: one is open at a time.
+  AtomicFile& add(const std::string& path);
+  void commit();
+
+ private:
+  void replace_all();
+
+  std::deque<AtomicFile> files_;
+  std::set<std::string> paths_, folders_;
+};
+
+// What processes that were killed have left in a folder.
+void remove_stale(const std::string& folder);
 
 }  // namespace anabranch::io

@@ -1,17 +1,9 @@
 #include "io/files.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <memory>
-#include <set>
 #include <variant>
 
-#include "io/atomic_file.h"
+#include "io/regular_file.h"
 #include "io/tensor_stream.h"
 
 namespace anabranch::io {
@@ -32,17 +24,17 @@ std::string file_of_var(const std::string& folder, const std::string& name) {
   return (fs::path(folder) / name).string();
 }
 
-// A sub-folder may be a link to somewhere else: writing follows it only while that stays inside.
-void check_stays_inside(const std::string& folder, const std::string& path) {
+// A part of the path may be a link to somewhere else, which is followed only while that stays inside.
+void check_stays_inside(const std::string& folder, const fs::path& path) {
   std::error_code failed;
   const fs::path root = fs::weakly_canonical(folder, failed);
-  const fs::path real = failed ? fs::path() : fs::weakly_canonical(fs::path(path).parent_path(), failed);
-  AB_CHECK(!failed, Unavailable, "cannot follow {}: {}", path, failed.message());
+  const fs::path real = failed ? fs::path() : fs::weakly_canonical(path, failed);
+  AB_CHECK(!failed, Unavailable, "cannot follow {}: {}", path.string(), failed.message());
   auto r = root.begin();
   auto p = real.begin();
   while (r != root.end() && !r->empty() && p != real.end() && *r == *p) ++r, ++p;
-  AB_CHECK(r == root.end() || r->empty(), InvalidArgument, "{} lies outside {}: a link leads out of the folder", path,
-           folder);
+  AB_CHECK(r == root.end() || r->empty(), InvalidArgument, "{} lies outside {}: a link leads out of the folder",
+           path.string(), folder);
 }
 
 std::string one_file(const std::string& folder, const std::string& filename) {
@@ -92,7 +84,7 @@ Loaded read_own_file(const Scope& scope, const std::string& name, const std::str
 }
 
 std::vector<Loaded> read_one_file(const Scope& scope, const std::vector<std::string>& names, const std::string& path) {
-  const std::string bytes = read_file(path);
+  const std::string bytes = read_file_of(fs::path(path).parent_path(), path);
   std::string_view rest = bytes;
   std::vector<Loaded> loaded;
   for (const auto& name : names) {
@@ -132,54 +124,36 @@ void assign(Value* value, Loaded loaded) {
 }  // namespace
 
 std::string read_file(const std::string& path) {
-  // Without O_NONBLOCK opening a pipe would wait for a writer that may never come.
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  AB_CHECK(fd >= 0 || (errno != ENOENT && errno != ENOTDIR), NotFound, "file {} does not exist", path);
-  AB_CHECK(fd >= 0, Unavailable, "cannot open {}: {}", path, std::strerror(errno));
-  const std::unique_ptr<const int, void (*)(const int*)> closer(&fd, [](const int* f) { close(*f); });
-  struct stat info {};
-  AB_CHECK(fstat(fd, &info) == 0, Unavailable, "cannot look at {}: {}", path, std::strerror(errno));
-  AB_CHECK(S_ISREG(info.st_mode), InvalidArgument, "{} is no regular file", path);
-  std::string bytes(static_cast<size_t>(info.st_size), '\0');
-  size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t n = read(fd, bytes.data() + have, bytes.size() - have);
-    if (n < 0 && errno == EINTR) continue;
-    AB_CHECK(n >= 0, Unavailable, "cannot read {}: {}", path, std::strerror(errno));
-    if (n == 0) break;  // became shorter meanwhile: what is missing shows when it is parsed
-    have += static_cast<size_t>(n);
-  }
-  bytes.resize(have);
+  RegularFile file(path);
+  std::string bytes(file.size(), '\0');
+  bytes.resize(file.read(bytes.data(), bytes.size()));  // became shorter meanwhile: what is missing shows later
   return bytes;
 }
 
-void write_file_atomic(const std::string& path, std::string_view data) {
-  std::vector<AtomicFile> files;
-  files.emplace_back(path).write(data);
-  commit_all(&files);
+void check_file_of(const std::string& folder, const std::string& path) {
+  check_stays_inside(folder.empty() ? "." : folder, path);
+}
+
+std::string read_file_of(const std::string& folder, const std::string& path) {
+  check_file_of(folder, path);
+  return read_file(path);
 }
 
 void save_vars(const Scope& scope, const std::vector<std::string>& names, const std::string& folder,
-               const std::string& filename) {
+               const std::string& filename, FileSet* files) {
   const std::string root = folder.empty() ? "." : folder;
-  std::set<std::string> paths;
   for (const auto& name : names) {
     const auto value = value_to_save(scope, name);
     AB_CHECK(filename.empty() || !value->is<SelectedRows>(), InvalidArgument,
              "variable {} holds sparse rows: they cannot be in a file with others", name);
     if (!filename.empty()) continue;
-    const std::string path = file_of_var(root, name);
-    check_stays_inside(root, path);
-    AB_CHECK(paths.insert(path).second, InvalidArgument, "two variables would be saved as {}", path);
+    check_stays_inside(root, fs::path(file_of_var(root, name)).parent_path());
   }
-  std::vector<AtomicFile> files;
-  if (!filename.empty()) files.emplace_back(one_file(root, filename));
+  AtomicFile* file = filename.empty() ? nullptr : &files->add(one_file(root, filename));
   for (const auto& name : names) {
-    if (filename.empty()) files.emplace_back(file_of_var(root, name));
-    files.back().write(stream_of(*value_to_save(scope, name)));
-    if (filename.empty()) files.back().finish();  // one open file at a time, however many variables there are
+    if (filename.empty()) file = &files->add(file_of_var(root, name));
+    file->write(stream_of(*value_to_save(scope, name)));
   }
-  commit_all(&files);
 }
 
 void load_vars(Scope& scope, const std::vector<std::string>& names, const std::string& folder,
@@ -187,7 +161,11 @@ void load_vars(Scope& scope, const std::vector<std::string>& names, const std::s
   const std::string root = folder.empty() ? "." : folder;
   std::vector<Loaded> loaded;
   if (filename.empty()) {
-    for (const auto& name : names) loaded.push_back(read_own_file(scope, name, file_of_var(root, name)));
+    for (const auto& name : names) {
+      const std::string path = file_of_var(root, name);
+      check_stays_inside(root, path);
+      loaded.push_back(read_own_file(scope, name, path));
+    }
   } else {
     loaded = read_one_file(scope, names, one_file(root, filename));
   }

@@ -100,9 +100,8 @@ Tensor get_body(ByteReader* in) {
 
 LoD get_lod(ByteReader* in) {
   const auto levels = in->get<uint64_t>("number of LoD levels");
-  // Every level takes at least its own size, so a count that cannot be true ends here.
-  AB_CHECK(levels <= in->left() / sizeof(uint64_t), InvalidArgument, "{}: {} LoD levels do not fit in {} bytes ({})",
-           in->what(), levels, in->left(), in->here());
+  AB_CHECK(levels <= kMaxRank, InvalidArgument, "{}: LoD levels must be at most {}, got {} ({})", in->what(), kMaxRank,
+           levels, in->here());
   LoD lod;
   for (uint64_t i = 0; i < levels; ++i) {
     const auto bytes = in->get<uint64_t>("size of a LoD level");

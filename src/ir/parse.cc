@@ -6,6 +6,7 @@
 
 #include "ir/framework.pb.h"
 #include "ir/serialize.h"
+#include "ir/well_formed.h"
 
 namespace anabranch::ir {
 namespace {
@@ -202,18 +203,6 @@ OpRef get_op(const pb::OpDesc& desc) {
   return op;
 }
 
-// Blocks are numbered in the order of their creation, so every reference between blocks has a direction. Demanding
-// it rules out cycles of parents, of forward blocks and of sub-blocks at once.
-void check_references(const Block& block, int num_blocks) {
-  for (const auto& op : block.ops()) {
-    for (const int sub : op->sub_blocks()) {
-      AB_CHECK(sub > block.idx() && sub < num_blocks, InvalidArgument,
-               "op {} of block {} has block {} as its sub-block; one in ({}, {}) is expected", op->type, block.idx(),
-               sub, block.idx(), num_blocks);
-    }
-  }
-}
-
 void get_block(const pb::BlockDesc& desc, int idx, Program* program) {
   AB_CHECK(desc.idx() == idx, InvalidArgument, "block number {} says that it is number {}", idx, desc.idx());
   if (idx == 0) {
@@ -222,9 +211,6 @@ void get_block(const pb::BlockDesc& desc, int idx, Program* program) {
     AB_CHECK(desc.parent_idx() >= 0 && desc.parent_idx() < idx, InvalidArgument,
              "block {} has block {} as its parent; one in [0, {}) is expected", idx, desc.parent_idx(), idx);
   }
-  AB_CHECK(desc.forward_block_idx() >= -1 && desc.forward_block_idx() < idx, InvalidArgument,
-           "block {} has block {} as its forward block; one in [-1, {}) is expected", idx, desc.forward_block_idx(),
-           idx);
   Block& block = idx == 0 ? program->global_block() : program->create_block(desc.parent_idx());
   block.forward_block = desc.forward_block_idx();
   for (const auto& v : desc.vars()) {
@@ -242,7 +228,7 @@ ProgramRef to_program(const pb::ProgramDesc& desc) {
   ProgramRef program = Program::make();
   program->file_version = version;
   for (int i = 0; i < desc.blocks_size(); ++i) get_block(desc.blocks(i), i, program.get());
-  for (int i = 0; i < desc.blocks_size(); ++i) check_references(program->block(i), desc.blocks_size());
+  check_well_formed(*program);
   return program;
 }
 

@@ -47,14 +47,21 @@ VarRef Block::find_var(const std::string& name) const {
 }
 
 VarRef Block::find_var_recursive(const std::string& name) const {
-  if (parent_ < 0 && forward_block < 0) return find_var(name);
-  // Two ways lead up from a block, so the blocks above form a net, not a chain: each is visited once.
-  std::vector<int> queue{idx_};
+  const Block* block = this;
+  for (; block->forward_block < 0; block = &program_->block(block->parent_)) {
+    if (VarRef var = block->find_var(name)) return var;
+    if (block->parent_ < 0) return nullptr;
+  }
+  // Two ways lead up from here, so the blocks above form a net, not a chain: each is visited once.
+  std::vector<bool> known(static_cast<size_t>(program_->num_blocks()));
+  std::vector<int> queue{block->idx_};
   for (size_t i = 0; i < queue.size(); ++i) {
-    const Block& block = program_->block(queue[i]);
-    if (VarRef var = block.find_var(name)) return var;
-    for (const int next : {block.parent_, block.forward_block}) {
-      if (next >= 0 && std::find(queue.begin(), queue.end(), next) == queue.end()) queue.push_back(next);
+    block = &program_->block(queue[i]);
+    if (VarRef var = block->find_var(name)) return var;
+    for (const int next : {block->parent_, block->forward_block}) {
+      if (next < 0 || known.at(static_cast<size_t>(next))) continue;
+      known[static_cast<size_t>(next)] = true;
+      queue.push_back(next);
     }
   }
   return nullptr;

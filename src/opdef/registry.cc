@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "opdef/only_computes.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -18,6 +19,11 @@ class Registry {
     auto [it, fresh] = files_.emplace(type, file);
     AB_CHECK(fresh, Internal, "op {} is declared in {} and in {}", type, it->second, file);
     return all_.emplace_back(type);
+  }
+
+  const char* file_of(const std::string& type) const {
+    const auto it = files_.find(type);
+    return it == files_.end() ? nullptr : it->second;
   }
 
   const std::map<std::string, const OpDef*>& table() {
@@ -71,6 +77,8 @@ std::vector<std::string> nearest_types(const std::string& type) {
 }
 
 }  // namespace
+
+const char* op_file(const std::string& type) { return registry().file_of(type); }
 
 OpDef& declare_op(const char* type, const char* file) { return registry().declare(type, file); }
 

@@ -17,6 +17,7 @@
 
 namespace anabranch::io {
 class AtomicFile;
+class FileSet;
 }  // namespace anabranch::io
 
 namespace anabranch::sparse {
@@ -52,8 +53,8 @@ class GrowableTable {
   void each_piece(const std::function<void(const void*, int64_t)>& fn);
   // All keys, ascending.
   std::vector<int64_t> keys();
-  // The file of a table: its options and its rows, with their moments or without. Written whole or not at all.
-  void save(const std::string& path, bool with_moments = true);
+  // Adds the file of a table: its options and its rows, with their moments or without.
+  void save(const std::string& path, bool with_moments, io::FileSet* files);
   // Takes the rows of a file in place of its own, and its own rules stay. Moments of a file without any begin anew; a
   // table without any leaves them. Nothing changes unless all of it can be read and fits.
   void load(const std::string& path);

@@ -1,11 +1,10 @@
 // The file of a growable table, little endian: the header below, then for each row, by ascending key: key (int64), when
 // it was last seen (uint32), its numbers (float32), row and moments.
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #include "io/atomic_file.h"
+#include "io/regular_file.h"
 #include "sparse/growable_table.h"
 #include "sparse/hash.h"
 
@@ -68,38 +67,43 @@ void append(std::string* to, const void* data, size_t bytes) { to->append(static
 // Rows of a file, one after another.
 class Reader {
  public:
-  explicit Reader(const std::string& path) : path_(path), file_(path, std::ios::binary) {
-    AB_CHECK(file_.good(), NotFound, "cannot read {}: {}", path, std::strerror(errno));
-    file_.seekg(0, std::ios::end);
-    const auto size = static_cast<int64_t>(file_.tellg());
-    file_.seekg(0);
-    file_.read(reinterpret_cast<char*>(&header_), sizeof(header_));
+  explicit Reader(const std::string& path) : path_(path), file_(path) {
     const Header& h = header_;
-    AB_CHECK(file_.good() && std::memcmp(h.magic, kMagic, sizeof(kMagic)) == 0, InvalidArgument,
+    const bool whole = file_.read(&header_, sizeof(header_)) == sizeof(header_);
+    AB_CHECK(whole && std::memcmp(h.magic, kMagic, sizeof(kMagic)) == 0, InvalidArgument,
              "{} is no file of a growable table", path);
     AB_CHECK(h.width > 0 && h.width <= 65536 && h.moments >= 0 && h.moments <= 2 && h.clock > 0 &&
-                 h.clock <= INT32_MAX && h.rows >= 0,
+                 h.clock <= INT32_MAX && h.rows >= 0 && h.admit_count >= 1 && h.admit_count <= 255,
              InvalidArgument, "{} is damaged: its header makes no sense", path);
-    const int64_t row_bytes = 12 + floats() * 4, left = size - static_cast<int64_t>(sizeof(h));
-    AB_CHECK(left / row_bytes == h.rows && left % row_bytes == 0, InvalidArgument,
-             "{} is damaged: {} bytes for {} rows of {}", path, left, h.rows, row_bytes);
-    numbers_.resize(static_cast<size_t>(floats()));
+    row_bytes_ = sizeof(int64_t) + sizeof(uint32_t) + static_cast<size_t>(floats()) * sizeof(float);
+    const uint64_t left = file_.size() - sizeof(h);
+    AB_CHECK(left / row_bytes_ == static_cast<uint64_t>(h.rows) && left % row_bytes_ == 0, InvalidArgument,
+             "{} is damaged: {} bytes for {} rows of {}", path, left, h.rows, row_bytes_);
+    rows_.resize(std::max(kReadBytes / row_bytes_, size_t{1}) * row_bytes_);
   }
   const Header& header() const { return header_; }
   int64_t floats() const { return header_.width * (1 + header_.moments); }
-  const float* next(int64_t* key, uint32_t* seen) {
-    file_.read(reinterpret_cast<char*>(key), sizeof(*key));
-    file_.read(reinterpret_cast<char*>(seen), sizeof(*seen));
-    file_.read(reinterpret_cast<char*>(numbers_.data()), static_cast<std::streamsize>(numbers_.size() * sizeof(float)));
-    AB_CHECK(file_.good(), Unavailable, "cannot read {}: {}", path_, std::strerror(errno));
-    return numbers_.data();
+  // The numbers of the next row, in place: not aligned.
+  const char* next(int64_t* key, uint32_t* seen) {
+    if (at_ == have_) {
+      have_ = file_.read(rows_.data(), rows_.size()) / row_bytes_ * row_bytes_;
+      at_ = 0;
+      AB_CHECK(have_ > 0, Unavailable, "cannot read {}: it has become shorter", path_);
+    }
+    const char* row = rows_.data() + at_;
+    at_ += row_bytes_;
+    std::memcpy(key, row, sizeof(*key));
+    std::memcpy(seen, row + sizeof(*key), sizeof(*seen));
+    return row + sizeof(*key) + sizeof(*seen);
   }
 
  private:
+  static constexpr size_t kReadBytes = 1 << 20;
   const std::string path_;
-  std::ifstream file_;
+  io::RegularFile file_;
   Header header_{};
-  std::vector<float> numbers_;
+  size_t row_bytes_ = 0, at_ = 0, have_ = 0;
+  std::vector<char> rows_;
 };
 
 }  // namespace
@@ -128,11 +132,8 @@ void GrowableTable::write(bool with_moments, io::AtomicFile* file) {
   file->write(buffer);
 }
 
-void GrowableTable::save(const std::string& path, bool with_moments) {
-  std::vector<io::AtomicFile> files;
-  files.emplace_back(path);
-  write(with_moments, &files.back());
-  io::commit_all(&files);  // others use the table again while the disk works
+void GrowableTable::save(const std::string& path, bool with_moments, io::FileSet* files) {
+  write(with_moments, &files->add(path));
 }
 
 void GrowableTable::load(const std::string& path) {
@@ -146,11 +147,11 @@ void GrowableTable::load(const std::string& path) {
   for (int64_t r = 0; r < h.rows; ++r) {
     int64_t key = 0;
     uint32_t seen = 0;
-    const float* numbers = file.next(&key, &seen);
+    const char* numbers = file.next(&key, &seen);
     float* record = fresh.parts_[hash_id(key) >> (64 - KeyOrder::kBits)].shard->restore(key, seen);
     AB_CHECK(record != nullptr, ResourceExhausted, "{} holds {} rows, more than fit into the {} bytes of table {}",
              path, h.rows, options_.max_bytes, name_);
-    std::copy(numbers, numbers + taken, record);
+    std::memcpy(record, numbers, static_cast<size_t>(taken) * sizeof(float));
     std::fill(record + taken, record + own, options_.moment_start);
   }
   const HoldAll held(*this);

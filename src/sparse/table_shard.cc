@@ -16,12 +16,12 @@ constexpr int64_t kFreeBytes = sizeof(uint32_t);  // of a row that may be on the
 constexpr int64_t kChunkBytes = 256 << 10;        // of records
 constexpr double kFull = 0.79;                    // share of slots that may be taken
 constexpr uint64_t kFirstBuckets = 16;
-constexpr uint64_t kSmallIndex = 64;  // buckets up to which it doubles; then it grows by an eighth
-constexpr int64_t kAhead = 32;        // keys between asking for a line and needing it
-constexpr int kCandidates = 8;        // rows of which the oldest is evicted
-constexpr int kTired = 64;            // when as many are of the running step, so are nearly all
+constexpr uint64_t kSmallIndex = 64;        // buckets up to which it doubles; then it grows by an eighth
+constexpr uint64_t kFirstOfLimited = 4096;  // buckets that a table with a limit begins with
+constexpr int64_t kAhead = 32;              // keys between asking for a line and needing it
+constexpr int kCandidates = 8;              // rows of which the oldest is evicted
+constexpr int kTired = 64;                  // when as many are of the running step, so are nearly all
 constexpr size_t kCounters = 1 << 16;
-constexpr uint32_t kMark = uint32_t{1} << 31;  // ages are smaller
 
 uint64_t scramble(uint64_t x) {  // splitmix64, Steele et al., OOPSLA 2014
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -85,20 +85,20 @@ TableShard::TableShard(const TableOptions& options, int64_t budget_bytes, uint64
   if (options.admit_count > 1)
     counters_.resize(budget_bytes ? std::min<size_t>(kCounters, budget_bytes / 32) : kCounters);
   max_rows_ = UINT32_MAX - 1;
+  last_buckets_ = UINT64_MAX;
   if (!budget_bytes) {
     set_index(kFirstBuckets);
     return;
   }
-  // The index has its last size from the beginning, so that it never needs room for two.
   const auto slot_bytes = static_cast<double>(sizeof(Bucket)) / (kSlots * kFull);
   const int64_t left = budget_bytes - static_cast<int64_t>(counters_.size() + sizeof(Bucket));
   const int64_t rows_a_chunk = int64_t{1} << chunk_bits_;
   const auto wanted =
       static_cast<int64_t>(static_cast<double>(left) / (static_cast<double>(record_bytes + kFreeBytes) + slot_bytes));
-  max_rows_ = wanted / rows_a_chunk * rows_a_chunk;
+  max_rows_ = std::min(max_rows_, wanted / rows_a_chunk * rows_a_chunk);
   AB_CHECK(max_rows_ > 0, InvalidArgument, "max_bytes leaves no room for rows of {} bytes", record_bytes);
-  set_index(static_cast<uint64_t>(static_cast<double>(max_rows_) / (kSlots * kFull)) + 1);
-  free_.reserve(static_cast<size_t>(max_rows_));
+  last_buckets_ = static_cast<uint64_t>(static_cast<double>(max_rows_) / (kSlots * kFull)) + 1;
+  set_index(std::min(last_buckets_, kFirstOfLimited));
 }
 
 // ---- the index: linear probing, slot after slot from the first one of the key's bucket
@@ -132,13 +132,28 @@ void TableShard::set_index(uint64_t buckets) {
   std::memset(index_memory_.get(), 0, static_cast<size_t>(bytes));
   buckets_ = buckets;
   index_bytes_ = bytes;
+  // Nobody waits on the list while the index grows: it is full because all records are taken.
+  if (options_.max_bytes) free_.reserve(static_cast<size_t>(std::min(max_rows_, rows_of_index() + 1)));
 }
 
-void TableShard::grow_index() {
+int64_t TableShard::rows_of_index() const {
+  return static_cast<int64_t>(kFull * static_cast<double>(buckets_ * kSlots));
+}
+
+// With a limit it doubles up to an eighth of its last size and then takes that: both have room where the records that
+// are still to come will be. From a file, whose limit may be a lie, it grows with the rows.
+uint64_t TableShard::larger_index(bool from_file) const {
+  const bool doubles = buckets_ < kSmallIndex || (options_.max_bytes && !from_file);
+  const uint64_t larger = doubles ? buckets_ * 2 : buckets_ + buckets_ / 8;
+  const bool last = options_.max_bytes && !from_file && larger > last_buckets_ / 8;
+  return last ? last_buckets_ : std::min(larger, last_buckets_);
+}
+
+void TableShard::grow_index(bool from_file) {
   const auto old_memory = index_memory_;
   const Bucket* old = index_;
   const uint64_t count = buckets_;
-  set_index(count < kSmallIndex ? count * 2 : count + count / 8);
+  set_index(larger_index(from_file));
   hand_ = 0;
   for (uint64_t b = 0; b < count; ++b) {
     for (int s = 0; s < kSlots; ++s) {
@@ -197,9 +212,8 @@ void TableShard::fill(int64_t key, float* record) const {
   std::fill(record + options_.width, record + options_.width * (1 + options_.moments), options_.moment_start);
 }
 
-float* TableShard::insert(int64_t key, uint32_t seen) {
-  const auto slots = static_cast<double>(buckets_ * kSlots);
-  if (options_.max_bytes == 0 && static_cast<double>(stats_.rows + 1) > kFull * slots) grow_index();
+float* TableShard::insert(int64_t key, uint32_t seen, bool from_file) {
+  if (buckets_ < last_buckets_ && stats_.rows + 1 > rows_of_index()) grow_index(from_file);
   const uint32_t row = new_record();
   Place p{home(key), 0};
   while (index_[p.bucket].row[p.slot]) p = next(p);
@@ -243,8 +257,8 @@ bool TableShard::evict_one() {
     const Bucket& b = index_[p.bucket];
     if (!b.row[p.slot]) continue;
     if (++seen > kTired) break;
-    if (clock_ - b.seen[p.slot] <= age) continue;
-    age = clock_ - b.seen[p.slot];
+    if (age_of(b.seen[p.slot]) <= age) continue;
+    age = age_of(b.seen[p.slot]);
     oldest = p;
   }
   if (age == 0) return false;
@@ -272,8 +286,9 @@ float* TableShard::add(int64_t key) {
 
 float* TableShard::restore(int64_t key, uint32_t seen) {
   if (stats_.rows >= max_rows_) return nullptr;
+  seen &= ~kMark;
   Place at;
-  if (!find(key, &at)) return insert(key, seen);
+  if (!find(key, &at)) return insert(key, seen, true);
   index_[at.bucket].seen[at.slot] = seen;
   return record(index_[at.bucket].row[at.slot]);
 }
@@ -284,7 +299,7 @@ void TableShard::tick() {
   const uint64_t steps = buckets_ / static_cast<uint64_t>(options_.expire_after) + 1;
   for (uint64_t i = 0; i < steps; ++i, hand_ = hand_ + 1 >= buckets_ ? 0 : hand_ + 1) {
     for (int s = 0; s < kSlots; ++s) {
-      while (index_[hand_].row[s] && clock_ - index_[hand_].seen[s] > options_.expire_after) {
+      while (index_[hand_].row[s] && age_of(index_[hand_].seen[s]) > options_.expire_after) {
         erase({hand_, s});
         ++stats_.expired;
       }

@@ -53,7 +53,8 @@ class TableShard {
 
  private:
   static constexpr int kSlots = 4;
-  struct alignas(64) Bucket {  // one cache line
+  static constexpr uint32_t kMark = uint32_t{1} << 31;  // times and ages are smaller
+  struct alignas(64) Bucket {                           // one cache line
     uint64_t key[kSlots];
     uint32_t row[kSlots];  // number of the record, from 1 on; 0: the slot is empty
     uint32_t seen[kSlots];
@@ -77,8 +78,10 @@ class TableShard {
   float* add(int64_t key);
   bool admitted(int64_t key);
   bool make_room();
-  float* insert(int64_t key, uint32_t seen);
-  void grow_index();
+  float* insert(int64_t key, uint32_t seen, bool from_file = false);
+  int64_t rows_of_index() const;  // for which the index has room
+  uint64_t larger_index(bool from_file) const;
+  void grow_index(bool from_file);
   void set_index(uint64_t buckets);
   uint32_t new_record();
   void erase(Place at);
@@ -86,6 +89,7 @@ class TableShard {
   void fill(int64_t key, float* record) const;
   Place next(Place p) const;
   uint64_t draw();
+  uint32_t age_of(uint32_t seen) const { return (clock_ - seen) & ~kMark; }  // the clock begins again at kMark
 
   const TableOptions options_;
   const int64_t stride_;  // floats from a record to the next one
@@ -93,7 +97,7 @@ class TableShard {
 
   std::shared_ptr<void> index_memory_;
   Bucket* index_ = nullptr;
-  uint64_t buckets_ = 0, hand_ = 0;  // hand_: where tick() goes on
+  uint64_t buckets_ = 0, last_buckets_ = 0, hand_ = 0;  // hand_: where tick() goes on
   int64_t index_bytes_ = 0;
 
   int chunk_bits_ = 0;

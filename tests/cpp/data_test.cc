@@ -2,6 +2,7 @@
 #include "data/dataset.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -134,6 +135,139 @@ TEST_F(DataTest, TheFirstErrorIsThrownAgainAndAgain) {
     EXPECT_EQ(rows, 20000 / 64 * 64);
     EXPECT_THROW(read_on(), Error);
   }
+}
+
+TEST_F(DataTest, ALoopThatIsInterruptedGoesOnWithoutALoss) {
+  Settings s = settings({file("a", 0, 1000), file("b", 1000, 1010)}, 1);
+  s.pipe_command = "sleep 0.3; cat";
+  s.batch_size = 1005;  // the first block is there when the second one is waited for
+  struct Interrupt {};
+  int calls = 0;
+  Dataset set(s);
+  const auto stream = set.open({.ordered = true, .threads = 1, .idle = [&] {
+                                  if (++calls % 2 == 0) throw Interrupt();
+                                }});
+  std::vector<int64_t> all;
+  Batch batch;
+  int interrupted = 0;
+  for (bool more = true; more;) {
+    try {
+      more = stream->next(&batch);
+      if (more) {
+        for (const int64_t n : numbers(batch)) all.push_back(n);
+      }
+    } catch (const Interrupt&) {
+      ++interrupted;
+    }
+  }
+  EXPECT_GT(interrupted, 1);
+  ASSERT_EQ(all.size(), 1010u);
+  for (size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], static_cast<int64_t>(i));
+}
+
+// A dense slot of unknown extent: what does not fit shows when a batch is made.
+TEST_F(DataTest, AnErrorOfABatchEndsThePass) {
+  const std::string path = folder_ / "uneven";
+  {
+    std::ofstream out(path);
+    for (int n = 0; n < 40; ++n) out << (n == 9 ? "1 7\n" : "2 7 8\n");
+  }
+  for (const bool in_memory : {false, true}) {
+    Settings s = settings({path}, 2);
+    s.schema.slots = {{"n", DType::kInt64, true, Shape{kUnknown}}};
+    s.batch_size = 4;
+    s.in_memory = in_memory;
+    Dataset set(s);
+    if (in_memory) set.load();
+    const auto stream = set.open({.ordered = true});
+    Batch batch;
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(stream->next(&batch));
+    for (int i = 0; i < 3; ++i) EXPECT_THROW(stream->next(&batch), Error) << in_memory;
+  }
+}
+
+TEST_F(DataTest, LoadingGivesOneErrorAndOneOrderOfBadLines) {
+  std::vector<std::string> files;
+  for (int f = 0; f < 6; ++f) {
+    files.push_back(file("part" + std::to_string(f), 0, f == 0 ? 30000 : 300));
+    std::ofstream(files.back(), std::ios::app) << "bad line " << f << "\n";
+  }
+  const auto load = [&](int threads, bool raise) {
+    Settings s = settings(files, threads);
+    s.in_memory = true;
+    s.bad_rows = {raise ? BadRowPolicy::Kind::kRaise : BadRowPolicy::Kind::kQuarantine, -1, folder_ / "aside"};
+    Dataset set(s);
+    try {
+      set.load();
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    std::ifstream aside(folder_ / "aside");
+    return std::string(std::istreambuf_iterator<char>(aside), {});
+  };
+  const std::string error = load(1, true), order = load(1, false);
+  EXPECT_NE(error.find("part0:30001"), std::string::npos) << error;
+  EXPECT_NE(order.find("bad line 5"), std::string::npos);
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(load(4, true), error);
+    EXPECT_EQ(load(4, false), order);
+  }
+  files[3] += ".not";
+  files[5] += ".not";
+  std::ofstream(files[0]) << "1 0 1 1\n";
+  std::ofstream(files[1]) << "1 0 1 1\n";
+  std::ofstream(files[2]) << "1 0 1 1\n";
+  const std::string missing = load(1, true);
+  EXPECT_NE(missing.find("part3.not"), std::string::npos) << missing;
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(load(4, true), missing);
+}
+
+TEST_F(DataTest, ACommandOverANamedPipeCanBeStopped) {
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  Settings s = settings({pipe}, 2);
+  s.pipe_command = "cat -";
+  Dataset set(s);
+  auto stream = set.open({.ordered = true});
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  stream->close();
+  Batch batch;
+  EXPECT_FALSE(stream->next(&batch));
+  std::thread writer([&] { std::ofstream(pipe) << "1 0 1 1\n1 1 2 2 3\n"; });
+  stream = set.open({.ordered = true});
+  ASSERT_TRUE(stream->next(&batch));
+  writer.join();
+  EXPECT_EQ(numbers(batch), (std::vector<int64_t>{0, 1}));
+}
+
+TEST_F(DataTest, WhatIsInMemoryMayBeLookedAtWhileItIsLoaded) {
+  Settings s = settings({file("a", 0, 20000)}, 2);
+  s.in_memory = true;
+  Dataset set(s);
+  set.load();
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    while (!done) {
+      EXPECT_EQ(set.records(), 20000);
+      EXPECT_GT(set.memory_bytes(), 0);
+      EXPECT_EQ(set.load_statistics().rows, 20000);
+    }
+  });
+  for (int i = 0; i < 10; ++i) {
+    set.load();
+    set.local_shuffle();
+  }
+  done = true;
+  other.join();
+}
+
+TEST_F(DataTest, NamesAndCommandsHaveNoZeroByte) {
+  Settings s = settings({file("a", 0, 10)}, 1);
+  s.pipe_command = std::string("cat\0x", 5);
+  EXPECT_THROW(Dataset(s).open({}), Error);
+  s.pipe_command = "cat";
+  s.files[0] += std::string("\0x", 2);
+  EXPECT_THROW(Dataset(s).open({}), Error);
 }
 
 TEST_F(DataTest, AStreamMayBeLeftAtAnyTime) {

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -29,6 +31,16 @@ class Files : public testing::Test {
     Tensor& t = scope_->var(name)->as<Tensor>();
     t.resize(Shape{2}, DType::kFloat32);
     t.mutable_data<float>()[0] = t.mutable_data<float>()[1] = value;
+  }
+  void save(const std::vector<std::string>& names, const std::string& folder, const std::string& filename) {
+    FileSet files;
+    save_vars(*scope_, names, folder, filename, &files);
+    files.commit();
+  }
+  static void write(const std::string& path, std::string_view data) {
+    FileSet files;
+    files.add(path).write(data);
+    files.commit();
   }
   float get(const std::string& name) { return scope_->find_var(name)->tensor().data<float>()[0]; }
   std::vector<std::string> listing() {
@@ -55,7 +67,7 @@ class Files : public testing::Test {
 TEST_F(Files, OneFileAVariable) {
   put("w", 1);
   put("sub/b", 2);
-  save_vars(*scope_, {"w", "sub/b"}, folder_, "");
+  save({"w", "sub/b"}, folder_, "");
   EXPECT_THAT(listing(), ElementsAre("sub/b", "w"));
   std::string expected;
   write_tensor(scope_->find_var("w")->tensor(), &expected);
@@ -70,7 +82,7 @@ TEST_F(Files, OneFileAVariable) {
 TEST_F(Files, AllInOneFile) {
   put("a", 1);
   put("b", 2);
-  save_vars(*scope_, {"a", "b"}, folder_ + "/deep/er", "params");
+  save({"a", "b"}, folder_ + "/deep/er", "params");
   EXPECT_THAT(listing(), ElementsAre("deep/er/params"));
   load_vars(*scope_, {"b", "a"}, folder_ + "/deep/er", "params");  // the order is the caller's
   EXPECT_EQ(get("b"), 1);
@@ -80,7 +92,7 @@ TEST_F(Files, AllInOneFile) {
 TEST_F(Files, ACombinedFileMustEndWithItsLastVariable) {
   put("a", 1);
   put("b", 2);
-  save_vars(*scope_, {"a", "b"}, folder_, "params");
+  save({"a", "b"}, folder_, "params");
   EXPECT_THAT(error_of([&] { load_vars(*scope_, {"a"}, folder_, "params"); }), HasSubstr("extra bytes"));
   const std::string message = error_of([&] { load_vars(*scope_, {"a", "b", "c"}, folder_, "params"); });
   EXPECT_THAT(message, HasSubstr("too few bytes"));
@@ -91,7 +103,7 @@ TEST_F(Files, ACombinedFileMustEndWithItsLastVariable) {
 TEST_F(Files, NothingIsLoadedUnlessEverythingCanBe) {
   put("a", 1);
   put("b", 2);
-  save_vars(*scope_, {"a", "b"}, folder_, "");
+  save({"a", "b"}, folder_, "");
   put("a", 7);
   fs::resize_file(folder_ + "/b", 20);
   EXPECT_THAT(error_of([&] { load_vars(*scope_, {"a", "b"}, folder_, ""); }), HasSubstr("variable b in file"));
@@ -102,25 +114,25 @@ TEST_F(Files, NothingIsLoadedUnlessEverythingCanBe) {
 
 TEST_F(Files, NothingIsSavedUnlessEverythingCanBe) {
   put("a", 1);
-  save_vars(*scope_, {"a"}, folder_, "");
+  save({"a"}, folder_, "");
   const std::string before = read_file(folder_ + "/a");
   put("a", 5);
   scope_->var("unwritten");
-  EXPECT_THAT(error_of([&] { save_vars(*scope_, {"a", "unwritten"}, folder_, ""); }), HasSubstr("startup"));
+  EXPECT_THAT(error_of([&] { save({"a", "unwritten"}, folder_, ""); }), HasSubstr("startup"));
   EXPECT_EQ(read_file(folder_ + "/a"), before);
   EXPECT_THAT(listing(), ElementsAre("a"));
   // The second variable's place is taken by a folder: found out only when the files are in the making.
   fs::create_directory(folder_ + "/b");
   std::ofstream(folder_ + "/b/x") << "x";
   put("b", 1);
-  EXPECT_NE(error_of([&] { save_vars(*scope_, {"b"}, folder_, ""); }), "");
+  EXPECT_NE(error_of([&] { save({"b"}, folder_, ""); }), "");
   EXPECT_THAT(listing(), ElementsAre("a", "b/x"));
 }
 
 TEST_F(Files, NamesStayInsideTheFolder) {
   for (const char* name : {"../w", "/tmp/w", "a/../../w", "a/./w", "a/", "..", "."}) {
     put(name, 1);
-    EXPECT_THAT(error_of([&] { save_vars(*scope_, {name}, folder_, ""); }), HasSubstr("leads out")) << name;
+    EXPECT_THAT(error_of([&] { save({name}, folder_, ""); }), HasSubstr("leads out")) << name;
     EXPECT_THAT(error_of([&] { load_vars(*scope_, {name}, folder_, ""); }), HasSubstr("leads out")) << name;
   }
 }
@@ -131,12 +143,12 @@ TEST_F(Files, LinksAreNotFollowedOutOfTheFolder) {
   fs::create_directory(inside);
   fs::create_directory_symlink(outside, inside + "/sub");
   put("sub/w", 1);
-  EXPECT_THAT(error_of([&] { save_vars(*scope_, {"sub/w"}, inside, ""); }), HasSubstr("outside"));
+  EXPECT_THAT(error_of([&] { save({"sub/w"}, inside, ""); }), HasSubstr("outside"));
   // A link in the place of the file itself is replaced, what it leads to stays.
   std::ofstream(outside + "/precious") << "precious";
   fs::create_symlink(outside + "/precious", inside + "/w");
   put("w", 1);
-  save_vars(*scope_, {"w"}, inside, "");
+  save({"w"}, inside, "");
   EXPECT_EQ(read_file(outside + "/precious"), "precious");
   EXPECT_FALSE(fs::is_symlink(inside + "/w"));
 }
@@ -147,16 +159,16 @@ TEST_F(Files, SparseRowsHaveFilesOfTheirOwn) {
   rows.height = 4;
   rows.value.resize(Shape{1, 2}, DType::kFloat32);
   std::memset(rows.value.mutable_raw(), 0, rows.value.bytes());
-  save_vars(*scope_, {"s"}, folder_, "");
+  save({"s"}, folder_, "");
   rows.rows = {0};
   load_vars(*scope_, {"s"}, folder_, "");
   EXPECT_THAT(scope_->find_var("s")->rows().rows, ElementsAre(3));
-  EXPECT_THAT(error_of([&] { save_vars(*scope_, {"s"}, folder_, "all"); }), HasSubstr("sparse rows"));
+  EXPECT_THAT(error_of([&] { save({"s"}, folder_, "all"); }), HasSubstr("sparse rows"));
 }
 
 TEST_F(Files, LoadingWritesIntoTheMemoryThatIsThere) {
   put("w", 1);
-  save_vars(*scope_, {"w"}, folder_, "");
+  save({"w"}, folder_, "");
   const Tensor shared = scope_->find_var("w")->tensor();
   const uint64_t version = scope_->find_var("w")->version();
   put("w", 3);
@@ -167,15 +179,80 @@ TEST_F(Files, LoadingWritesIntoTheMemoryThatIsThere) {
 
 TEST_F(Files, AKilledWriterLeavesTheOldFile) {
   const std::string path = folder_ + "/w";
-  write_file_atomic(path, "old");
+  write(path, "old");
   struct stat before {
   }, after{};
   ASSERT_EQ(stat(path.c_str(), &before), 0);
-  write_file_atomic(path, "new");
+  write(path, "new");
   ASSERT_EQ(stat(path.c_str(), &after), 0);
   EXPECT_NE(before.st_ino, after.st_ino);  // another file took its place; the old one was never opened for writing
   EXPECT_EQ(read_file(path), "new");
   EXPECT_THAT(listing(), ElementsAre("w"));
+}
+
+TEST_F(Files, ASetTakesItsPlacesTogetherOrNotAtAll) {
+  for (const char* name : {"a", "b", "c"}) write(folder_ + "/" + name, "old");
+  fs::create_symlink("a", folder_ + "/link");
+  fs::create_directory(folder_ + "/z");
+  const auto commit = [&](const std::vector<std::string>& names) {
+    FileSet files;
+    for (const auto& name : names) files.add(folder_ + "/" + name).write("new");
+    files.commit();
+  };
+  EXPECT_THAT(error_of([&] { commit({"a", "b", "fresh", "link", "z"}); }), HasSubstr("cannot replace"));
+  for (const char* name : {"a", "b", "link"}) EXPECT_EQ(read_file(folder_ + "/" + name), "old") << name;
+  EXPECT_TRUE(fs::is_symlink(folder_ + "/link"));
+  EXPECT_THAT(listing(), ElementsAre("a", "b", "c", "link"));
+  EXPECT_THAT(error_of([&] { commit({"a", "a"}); }), HasSubstr("two parts"));
+  commit({"a", "b", "fresh"});
+  for (const char* name : {"a", "b", "fresh"}) EXPECT_EQ(read_file(folder_ + "/" + name), "new") << name;
+  EXPECT_THAT(listing(), ElementsAre("a", "b", "c", "fresh", "link"));
+}
+
+TEST_F(Files, ASetThatFailsHalfWayGivesTheOldFilesBack) {
+  write(folder_ + "/a", "old");
+  FileSet files;
+  files.add(folder_ + "/a").write("new");
+  files.add(folder_ + "/fresh").write("new");
+  const auto before = listing();
+  files.add(folder_ + "/c").write("new");
+  for (const auto& name : listing()) {  // somebody removes the temporary file of the last one
+    if (std::find(before.begin(), before.end(), name) == before.end()) fs::remove(folder_ + "/" + name);
+  }
+  EXPECT_THAT(error_of([&] { files.commit(); }), HasSubstr("cannot replace"));
+  EXPECT_EQ(read_file(folder_ + "/a"), "old");
+  EXPECT_FALSE(fs::exists(folder_ + "/fresh"));
+}
+
+TEST_F(Files, WhatAKilledProcessLeftIsRemoved) {
+  const pid_t child = fork();
+  if (child == 0) {
+    FileSet files;
+    files.add(folder_ + "/w").write("half");
+    _exit(0);  // without destructors
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(listing().size(), 1u);
+  FileSet mine;
+  mine.add(folder_ + "/v").write("kept while it is written");
+  EXPECT_EQ(listing().size(), 1u);
+  write(folder_ + "/w", "whole");
+  EXPECT_EQ(listing().size(), 2u);
+  mine.commit();
+  EXPECT_THAT(listing(), ElementsAre("v", "w"));
+}
+
+TEST_F(Files, LinksDoNotLeadOutOnLoading) {
+  put("w", 1);
+  save({"w"}, folder_ + "/outside", "");
+  fs::create_directory(folder_ + "/in");
+  fs::create_symlink(folder_ + "/outside/w", folder_ + "/in/w");
+  EXPECT_THAT(error_of([&] { load_vars(*scope_, {"w"}, folder_ + "/in", ""); }), HasSubstr("outside"));
+  EXPECT_THAT(error_of([&] { load_vars(*scope_, {"w"}, folder_ + "/in", "w"); }), HasSubstr("outside"));
+  EXPECT_THAT(error_of([&] { read_file_of(folder_ + "/in", folder_ + "/in/w"); }), HasSubstr("outside"));
+  fs::create_symlink(folder_ + "/outside", folder_ + "/too");  // the folder that was named may be a link itself
+  load_vars(*scope_, {"w"}, folder_ + "/too", "");
 }
 
 TEST_F(Files, OnlyRegularFilesAreRead) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -282,15 +283,15 @@ TEST(GrowableTableFile, CarriesRowsWithTheirMoments) {
   o.expire_after = 40;
   GrowableTable table("t", o);
   train(table, 0, 10);
-  table.save(path);
+  test::save(table, path);
   train(table, 10, 10);
-  table.save(later);
+  test::save(table, later);
   GrowableTable loaded("t", o);
   train(loaded, 100, 1);  // goes when the file comes
   loaded.load(path);
   EXPECT_EQ(loaded.stats().created, 0);
   train(loaded, 10, 10);
-  loaded.save(again);
+  test::save(loaded, again);
   EXPECT_EQ(content(later), content(again));
   const auto opened = GrowableTable::open("o", path);
   EXPECT_EQ(opened->options().expire_after, 40);
@@ -306,13 +307,13 @@ TEST(GrowableTableFile, MomentsMayBeLeftOut) {
   train(table, 0, 5);
   const Keys keys = table.keys();
   const auto rows = pull(table, keys, false);
-  table.save(path, false);
+  test::save(table, path, false);
   EXPECT_EQ(std::filesystem::file_size(path), 96 + keys.size() * (12 + 6 * 4));
   EXPECT_EQ(pull(*GrowableTable::open("o", path), keys, false), rows);
   table.load(path);
   EXPECT_EQ(pull(table, keys, false), rows);
   GrowableTable without("w", options(6));
-  table.save(path);
+  test::save(table, path);
   without.load(path);
   EXPECT_EQ(pull(without, keys, false), rows);
   GrowableTable one("one", options(6, 1));
@@ -323,7 +324,7 @@ TEST(GrowableTableFile, DamageIsRefusedAndChangesNothing) {
   const std::string path = scratch_path("table");
   GrowableTable table("t", options(6, 2));
   train(table, 0, 5);
-  table.save(path);
+  test::save(table, path);
   const std::string good = content(path);
   const auto refused = [&](const std::string& bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
@@ -340,15 +341,37 @@ TEST(GrowableTableFile, DamageIsRefusedAndChangesNothing) {
   }
   EXPECT_THROW(table.load(path + ".not"), Error);
   const std::string now = scratch_path("now");
-  table.save(now);
+  test::save(table, now);
   EXPECT_EQ(content(now), good);
+}
+
+// The clock begins again at 2^31: rows that were seen a little before it are not old.
+TEST(GrowableTableFile, AgesGoOnWhereTheClockBeginsAgain) {
+  const std::string path = scratch_path("table");
+  TableOptions o = options(2);
+  o.expire_after = 1000;
+  GrowableTable table("t", o);
+  pull(table, test::random_keys(500, 1, 3000));
+  test::save(table, path);
+  std::string bytes = content(path);
+  const int64_t clock = INT32_MAX - 5;
+  std::memcpy(&bytes[8 + 3 * 8], &clock, sizeof clock);
+  const uint32_t seen = INT32_MAX - 10;
+  for (size_t at = 96 + 8; at < bytes.size(); at += 8 + 4 + 2 * 4) std::memcpy(&bytes[at], &seen, sizeof seen);
+  std::ofstream(path, std::ios::binary) << bytes;
+  const auto loaded = GrowableTable::open("o", path);
+  const int64_t rows = loaded->stats().rows;
+  ASSERT_GT(rows, 0);
+  for (int i = 0; i < 400; ++i) update(*loaded, {}, {}, RecordRule::kSgd);
+  EXPECT_EQ(loaded->stats().rows, rows);
+  EXPECT_EQ(loaded->stats().expired, 0);
 }
 
 TEST(GrowableTableFile, ATableThatIsTooSmallForItSaysSo) {
   const std::string path = scratch_path("table");
   GrowableTable table("t", options(6, 2));
   train(table, 0, 20);
-  table.save(path);
+  test::save(table, path);
   TableOptions o = options(6, 2);
   o.max_bytes = 80 << 10;
   GrowableTable small("small", o);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "io/atomic_file.h"
 #include "sparse/growable_table.h"
 
 namespace anabranch::sparse::test {
@@ -60,6 +61,12 @@ inline void update(GrowableTable& table, const Keys& keys, const std::vector<flo
                    Parallel* parallel = nullptr) {
   GrowableTable::Scratch scratch;
   table.update(keys.data(), static_cast<int64_t>(keys.size()), grads.data(), rule(which), &scratch, parallel);
+}
+
+inline void save(GrowableTable& table, const std::string& path, bool with_moments = true) {
+  io::FileSet files;
+  table.save(path, with_moments, &files);
+  files.commit();
 }
 
 inline std::string scratch_path(const std::string& name) {

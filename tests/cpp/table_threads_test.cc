@@ -101,7 +101,7 @@ TEST(GrowableTableThreads, NoRowIsEverTorn) {
   threads.emplace_back([&] {
     const std::string path = scratch_path("live");
     for (uint64_t step = 0; !stop; ++step) {
-      table.save(path);
+      test::save(table, path);
       whole(pull(*GrowableTable::open("copy", path), test::random_keys(30, step, kKeys), false));
       (void)table.stats();
     }

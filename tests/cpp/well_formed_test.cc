@@ -59,6 +59,41 @@ TEST_F(WellFormed, ForwardBlocksLeadBackward) {
   EXPECT_NE(fault().find("forward block"), std::string::npos);
 }
 
+TEST_F(WellFormed, TheGlobalBlockIsNoForwardBlock) {
+  program_->create_block(0).forward_block = 0;
+  EXPECT_NE(fault().find("forward block"), std::string::npos);
+}
+
+TEST_F(WellFormed, ABlockBelongsToOneOp) {
+  for (int i = 0; i < 40; ++i) program_->create_block(i);
+  const auto naming = [](int idx) {
+    auto op = std::make_shared<Op>();
+    op->type = "conditional_block";
+    op->attrs["sub_block"] = BlockRef{idx};
+    return op;
+  };
+  for (int i = 0; i < 40; ++i) program_->block(i).push_op(naming(i + 1));
+  EXPECT_EQ(fault(), "");
+  program_->block(3).push_op(naming(4));
+  EXPECT_NE(fault().find("sub-block 4 belongs to another op"), std::string::npos) << fault();
+}
+
+TEST_F(WellFormed, NestingHasALimit) {
+  for (int i = 0; i < 200; ++i) program_->create_block(i);
+  EXPECT_NE(fault().find("deeper than 64"), std::string::npos) << fault();
+}
+
+TEST_F(WellFormed, OpsThatRunEachOtherHaveALimit) {
+  for (int i = 0; i < 70; ++i) program_->create_block(0);
+  for (int i = 0; i < 70; ++i) {
+    auto op = std::make_shared<Op>();
+    op->type = "conditional_block";
+    op->attrs["sub_block"] = BlockRef{i + 1};
+    program_->block(i).push_op(op);
+  }
+  EXPECT_NE(fault().find("deeper than 64"), std::string::npos) << fault();
+}
+
 TEST_F(WellFormed, TheRoleMustBeANumber) {
   op_->attrs["op_role"] = std::string("backward");
   EXPECT_NE(fault().find("op_role"), std::string::npos);

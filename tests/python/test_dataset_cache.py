@@ -1,5 +1,6 @@
 """The cache of parsed files: the same batches, made anew whenever it might not be."""
 import os
+import struct
 
 import numpy as np
 import pytest
@@ -129,3 +130,75 @@ def test_instance_ids_are_kept(tmp_path):
 def test_a_missing_text(tmp_path):
     with pytest.raises(LookupError, match="nowhere does not exist"):
         list(_cached(tmp_path, [tmp_path / "nowhere"])._batches())
+
+
+def _fold(a, b):
+    product = a * b
+    return (product & (2 ** 64 - 1)) ^ (product >> 64)
+
+
+def _checksum(data):
+    odd, other = 0x9e3779b97f4a7c15, 0xe7037ed1a0b428db
+    h = _fold(20201 ^ odd, ((len(data) + 1) & (2 ** 64 - 1)) ^ other)
+    for i in range(0, len(data), 8):
+        h = _fold(h ^ int.from_bytes(data[i:i + 8], "little") ^ odd, other)
+    return _fold(h ^ odd, other)
+
+
+def _words(block, at, value):
+    """The block with one of its 32-bit words changed, counted behind its head."""
+    return block[:56 + 4 * at] + struct.pack("<I", value) + block[60 + 4 * at:]
+
+
+def _head(block, **changed):
+    names = ("words", "begins", "ins_ids", "contents", "bad", "lines", "bytes")
+    fields = dict(zip(names, struct.unpack("<5Q2q", block[:56])), **changed)
+    return struct.pack("<5Q2q", *(fields[n] for n in names)) + block[56:]
+
+
+def _bad_row(line=0, rows=0, column=1, slot=0, reason=0):
+    return struct.pack("<qqqiiQ", line, rows, column, slot, reason, 3) + b"abc"
+
+
+# A sample: two floats, one id (two words), a count, that many ids.
+FORGED = {
+    "a row far outside": lambda b, words: _words(b, words + 1, 0x40000000),
+    "rows that run backwards": lambda b, words: _words(b, words + 1, 0),
+    "a list of 2^28 ids": lambda b, words: _words(b, 4, 0x10000000),
+    "a list that reads on": lambda b, words: _words(b, 4, 5000),
+    "a list that is too short": lambda b, words: _words(b, 4, 0),
+    "rows without words": lambda b, words: _head(b, words=0)[:56] + b[56 + 4 * words:],
+    "an unknown slot": lambda b, words: _head(b, bad=1) + _bad_row(slot=1000000),
+    "an unknown reason": lambda b, words: _head(b, bad=1) + _bad_row(reason=99),
+    "a bad row behind the rows": lambda b, words: _head(b, bad=1) + _bad_row(rows=1 << 40),
+    "a bad row of no line": lambda b, words: _head(b, bad=1) + _bad_row(line=-5),
+    "bytes behind it": lambda b, words: b + b"more",
+    "names without rows": lambda b, words: _head(b, ins_ids=1) + struct.pack("<Q", 1) + b"x",
+}
+
+
+@pytest.mark.parametrize("what", sorted(FORGED))
+@pytest.mark.parametrize("kind", ("QueueDataset", "InMemoryDataset"))
+def test_forged_entries_are_refused(tmp_path, what, kind):
+    """Right checksums say nothing: whoever can write to the folder can make them."""
+    made = _cached(tmp_path, [write(tmp_path / "a", range(100))], kind)
+
+    def read():
+        getattr(made, "load_into_memory", lambda: None)()
+        return numbers(made._batches())
+
+    assert read() == list(range(100))
+    entry, = (tmp_path / "cache").iterdir()
+    good = entry.read_bytes()
+    index_at, entries, key_bytes, _, magic = struct.unpack("<5Q", good[-40:])
+    at, size, checksum = struct.unpack("<3Q", good[index_at:index_at + 24])
+    block, key = good[at:at + size], good[index_at + 24:index_at + 24 + key_bytes]
+    assert entries == 1 and _checksum(block) == checksum
+    forged = FORGED[what](block, struct.unpack("<Q", block[:8])[0])
+    end = struct.pack("<3Q", 8, len(forged), _checksum(forged)) + key
+    tail = struct.pack("<5Q", 8 + len(forged), 1, key_bytes, _checksum(end), magic)
+    entry.write_bytes(good[:8] + forged + end + tail)
+    with pytest.raises(ValueError, match="cache"):
+        read()
+    entry.write_bytes(good)
+    assert read() == list(range(100))

@@ -4,6 +4,8 @@ A line that is wrong is an error with its place, a command that fails is an erro
 silently short."""
 import os
 import resource
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -181,3 +183,39 @@ def test_r18_never_silently_short(loop, tmp_path):
         with pytest.raises(fluid.core.EnforceNotMet, match="exit status 1|killed by signal 9|data:[0-9]+:"):
             for _ in made._batches():
                 pass
+
+
+THREADS = """
+import resource, sys
+sys.path.insert(0, %r)
+import anabranch.fluid as fluid
+from dataset_cases import dataset, numbers, write
+import pathlib
+files = [write(pathlib.Path(%r) / "a", range(300))]
+with open("/proc/self/statm") as f:
+    resource.setrlimit(resource.RLIMIT_AS, (int(f.read().split()[0]) * resource.getpagesize() + (400 << 20),) * 2)
+for kind in ("QueueDataset", "InMemoryDataset"):
+    made = dataset(kind, files, thread=3000)
+    try:
+        getattr(made, "load_into_memory", lambda: None)()
+        print(len(numbers(made._batches())))
+    except fluid.core.EnforceNotMet as e:
+        print(e.kind)
+    made.set_thread(2)
+    getattr(made, "load_into_memory", lambda: None)()
+    print(len(numbers(made._batches())))
+"""
+
+
+def test_threads_that_cannot_start_are_an_error(tmp_path):
+    code = THREADS % (os.path.dirname(__file__), str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,  # noqa: S603
+                          env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)), check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["ResourceExhausted", "300"] * 2
+
+
+@pytest.mark.parametrize("setting, value", [("set_batch_size", 2 ** 31), ("set_thread", 2 ** 40), ("set_thread", 2 ** 70)])
+def test_numbers_that_are_too_large_are_refused(setting, value):
+    with pytest.raises(ValueError, match="at most 2147483647"):
+        getattr(dataset("QueueDataset", []), setting)(value)

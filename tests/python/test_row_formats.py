@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import anabranch.fluid as fluid
+from anabranch import _core
 
 CRITEO = "columns tab\nlabel = 0\ndense = 1-13 log\nC* = 14-39 hash 1000001\n"
 
@@ -140,3 +141,17 @@ def test_bad_schemas(tmp_path, schema, message):
     else:
         with pytest.raises(ValueError, match=message):
             _read(tmp_path / "a", schema, slots)
+
+
+@pytest.mark.parametrize("line", [b"," * 100000, b"0," * 50000 + b"0", b"a"], ids=["empty", "zeros", "one"])
+def test_slots_that_share_a_column_have_room(line):
+    """Each slot takes all values of the column: more words than the line has bytes."""
+    settings = _core.DataSettings()
+    names = ["a", "b", "c"]
+    settings.slots = [_core.Slot(name, False, False, []) for name in names]
+    rules = ("%s = 0,0 split , hash %d\n" % (name, 1000003 + i) for i, name in enumerate(names))
+    settings.format = "columns tab\n" + "".join(rules)
+    rows, bad, _, _ = _core.parse_text(settings, b"\n".join([line] * 3))
+    assert not bad and len(rows) == 3
+    values = 2 * (line.count(b",") + 1)
+    assert all(len(slot) == values for row in rows for slot in row)

@@ -1,9 +1,11 @@
 """DataFeedDesc: the description of a data feed in a file of protobuf text."""
+import os
 import re
 
+from .. import _core
 from .dataset_base import whole_number
 from .dataset_desc import feed_text
-from .errors import InvalidValue
+from .errors import InvalidValue, MissingFile
 
 __all__ = ["DataFeedDesc"]
 
@@ -103,8 +105,14 @@ class DataFeedDesc:
     """
 
     def __init__(self, proto_file):
-        with open(proto_file) as file:
-            parsed = _Parser(file.read(), proto_file).fields("", None)
+        if not os.path.exists(proto_file):
+            raise MissingFile("DataFeedDesc: file %s does not exist" % (proto_file,))
+        try:
+            text = _core.read_file(os.fspath(proto_file)).decode("utf-8")
+        except UnicodeDecodeError as e:
+            raise InvalidValue("DataFeedDesc: %s must be text in UTF-8, byte %d is none"
+                               % (proto_file, e.start)) from None
+        parsed = _Parser(text, proto_file).fields("", None)
         self._fields = {name: value for name, value in parsed if name != "multi_slot_desc"}
         self._fields.setdefault("pipe_command", "cat")
         if self._fields.get("name", "MultiSlotDataFeed") != "MultiSlotDataFeed":

@@ -17,7 +17,7 @@ def whole_number(value, what, lowest=None, highest=2**31 - 1):
         raise InvalidType("%s is a whole number, got %s" % (what, type(value).__name__))
     if lowest is not None and value < lowest:
         raise InvalidValue("%s is at least %d, got %d" % (what, lowest, value))
-    if value > highest:
+    if value > highest or value < -highest:
         raise InvalidValue("%s must be at most %d, got %d" % (what, highest, value))
     return int(value)
 
@@ -256,7 +256,7 @@ class DatasetBase:
             raise InvalidValue("set_bad_rows: policy is one of %s, got %r" % (", ".join(_POLICIES), policy))
         if policy == "quarantine" and not file:
             raise InvalidValue("set_bad_rows: 'quarantine' needs a file")
-        limit = -1 if max_rows is None else whole_number(max_rows, "set_bad_rows: max_rows", 0)
+        limit = -1 if max_rows is None else whole_number(max_rows, "set_bad_rows: max_rows", 0, 2 ** 63 - 1)
         self._bad_rows = (policy, limit, _text(file or "", "set_bad_rows: file"))
 
     def set_shuffle_seed(self, seed):
@@ -265,7 +265,7 @@ class DatasetBase:
         Args:
             seed (int): at least 0.
         """
-        self._seed = whole_number(seed, "set_shuffle_seed: seed", 0)
+        self._seed = whole_number(seed, "set_shuffle_seed: seed", 0, 2 ** 63 - 1)
 
     def set_command_limits(self, silence_s=600.0, total_s=0.0):
         """Ends pipe commands that hang.

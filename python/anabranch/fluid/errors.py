@@ -55,6 +55,7 @@ NotAllowed = _argument_error("NotAllowed", builtins.RuntimeError, "A call that d
 Violated = _argument_error("Violated", builtins.AssertionError, "A rule of the interface that the caller broke.")
 MissingFeeds = _argument_error("MissingFeeds", builtins.Exception, "A reader that was told no variables to fill.")
 UnknownName = _argument_error("UnknownName", builtins.LookupError, "A name that the program or file does not have.")
+MissingFile = _argument_error("MissingFile", builtins.FileNotFoundError, "A file that does not exist.")
 NotOffered = _argument_error("NotOffered", builtins.NotImplementedError, "A combination that is not offered.")
 
 #: Classes by the name of the C++ ErrorKind.

@@ -72,7 +72,10 @@ class ProgramReaders:
         for op in program.desc.block(0).ops():
             if op.type != "read":
                 continue
-            name = op.input("Reader")[0]
+            names = op.input("Reader")
+            if len(names) != 1:
+                raise InvalidValue("read: slot Reader must name one reader, got %d" % len(names))
+            name, = names
             if name not in program._readers:
                 raise InvalidValue("the program reads from %s, whose source is not known: it belongs to the program "
                                    "that DataLoader or py_reader was called for, and to its clones" % name)

@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 
 from ... import _core
-from ..errors import InvalidType, InvalidValue, NotFound, UnknownName, require
+from ..errors import InvalidType, InvalidValue, MissingFile, UnknownName, require
 from ..framework import Program, Variable
 from ..framework.dtype import numpy_dtype
+from ..layers.check import exact_fluid
 from ..scope import global_scope
 from . import tables
 from .state_file import dump_state, load_state
@@ -53,10 +54,12 @@ def save(program, model_path):
     variables, growable = tables.split(program.list_vars())
     parameters = {v.name: _array(v.name) for v in variables if is_parameter(v)}
     state = {v.name: _array(v.name) for v in variables if is_belong_to_optimizer(v)}
-    _core.write_file_atomic(model_path + ".pdparams", dump_state(parameters))
-    _core.write_file_atomic(model_path + ".pdopt", dump_state(state))
-    tables.save_tables(_table_files(growable, model_path))
-    _core.write_file_atomic(model_path + ".pdmodel", program.desc.serialize_to_string())
+    files = _core.FileSet()
+    files.add(model_path + ".pdparams", dump_state(parameters))
+    files.add(model_path + ".pdopt", dump_state(state))
+    tables.save_tables(_table_files(growable, model_path), files)
+    files.add(model_path + ".pdmodel", program.desc.serialize_to_string())
+    files.commit()
 
 
 def _array(name):
@@ -86,8 +89,9 @@ def load(program, model_path, executor=None, var_list=None):
         var_list (list of Variable, optional): needed for one file of ``save_vars`` that holds several variables.
 
     Raises:
-        ValueError: ``executor`` or ``var_list`` is needed. LookupError: a variable of ``var_list`` is not in the
-            program; no such file. AssertionError: a variable is missing in the file, or has another shape or dtype.
+        ValueError: ``executor`` or ``var_list`` is needed. FileNotFoundError: no such file. LookupError: a variable of
+            ``var_list`` is not in the program. AssertionError: a variable is missing in the file, or has another shape
+            or dtype.
 
     Examples:
         >>> import tempfile, anabranch.fluid as fluid
@@ -114,7 +118,7 @@ def load(program, model_path, executor=None, var_list=None):
             warnings.warn("load: %s.pdopt does not exist: the state of the optimizer stays as it is" % prefix,
                           stacklevel=2)
     fresh = _core.Scope()
-    tables.read_tables(growable, _table_files(growable, prefix), fresh)
+    tables.read_tables(growable, _table_files(growable, prefix), fresh, os.path.dirname(prefix) or ".")
     _assign(values)
     for v in growable:
         _target(global_scope(), v.name)._assign(fresh.var(v.name))
@@ -149,7 +153,7 @@ def _assign(values):
 def _load_variable_files(program, path, executor, var_list):
     """Files of save_vars, save_params or save_persistables."""
     if not os.path.exists(path):
-        raise NotFound("load: neither %s.pdparams nor %s exists" % (_prefix(path), path))
+        raise MissingFile("load: neither %s.pdparams nor %s exists" % (_prefix(path), path))
     if executor is None:
         raise InvalidValue("load: executor is needed for files of save_params, save_persistables or save_vars")
     variables = _listed(program, var_list)
@@ -193,7 +197,7 @@ def load_program_state(model_path, var_list=None):
         dict: name -> numpy.ndarray.
 
     Raises:
-        ValueError: ``var_list`` is needed. LookupError: nothing there. EnforceNotMet: damaged files.
+        ValueError: ``var_list`` is needed. FileNotFoundError: nothing there. EnforceNotMet: damaged files.
     """
     prefix = _prefix(model_path)
     if os.path.exists(prefix + ".pdparams"):
@@ -203,7 +207,9 @@ def load_program_state(model_path, var_list=None):
         return state
     path = os.fspath(model_path)
     if not os.path.exists(path):
-        raise NotFound("load_program_state: neither %s.pdparams nor %s exists" % (prefix, path))
+        if exact_fluid():
+            return {}
+        raise MissingFile("load_program_state: neither %s.pdparams nor %s exists" % (prefix, path))
     names = None if var_list is None else sorted(v if isinstance(v, str) else v.name for v in var_list)
     if os.path.isdir(path):
         if names is None:

@@ -59,10 +59,13 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
         saved = _deployable(whole, feeds, names)
     else:
         saved, model = whole, model + ".main_program"
-    _core.write_file_atomic(os.path.join(os.fspath(dirname), os.path.basename(model)), saved.desc.serialize_to_string())
+    files = _core.FileSet()
+    files.add(os.path.join(os.fspath(dirname), os.path.basename(model)), saved.desc.serialize_to_string())
     if not program_only:
         variables = _chosen(saved, None, is_persistable, "save_inference_model")
-        write_vars(variables, dirname, os.path.basename(params_filename) if params_filename else None, moments=False)
+        params = os.path.basename(params_filename) if params_filename else None
+        write_vars(variables, dirname, params, moments=False, files=files)
+    files.commit()
     return names
 
 
@@ -105,7 +108,8 @@ def _attrs(col):
     return {"col": col, "op_role": 0, "op_namescope": "/", "op_role_var": []}
 
 
-def load_inference_model(dirname, executor, model_filename=None, params_filename=None, pserver_endpoints=None):
+def load_inference_model(dirname, executor, model_filename=None, params_filename=None, pserver_endpoints=None,
+                         trusted=False):
     """Loads what :func:`save_inference_model` saved, into the global scope.
 
     Args:
@@ -114,12 +118,14 @@ def load_inference_model(dirname, executor, model_filename=None, params_filename
         model_filename (str, optional): Default ``__model__``.
         params_filename (str, optional): the one file of all parameters.
         pserver_endpoints (list of str, optional): must be None: remote tables are not part of this build.
+        trusted (bool): True also admits operators that do more than compute, in models of your own. Default False.
 
     Returns:
         list: [Program, list of fed names, list of target Variables].
 
     Raises:
-        ValueError: no such folder, a program of another version. EnforceNotMet: missing or damaged files.
+        ValueError: no such folder, a program of another version; an operator that does more than compute.
+            EnforceNotMet: missing or damaged files.
     """
     if pserver_endpoints is not None:
         raise InvalidValue("load_inference_model: pserver_endpoints is None in this build, got %r"
@@ -131,8 +137,11 @@ def load_inference_model(dirname, executor, model_filename=None, params_filename
     else:
         if not os.path.isdir(dirname):
             raise InvalidValue("load_inference_model: there is no folder %r" % (dirname,))
-        data = _core.read_file(os.path.join(dirname, os.path.basename(model_filename or "__model__")))
+        path = os.path.join(os.fspath(dirname), os.path.basename(model_filename or "__model__"))
+        data = _core.read_file_of(os.fspath(dirname), path)
     program = Program.parse_from_string(data)
+    if not trusted:
+        _refuse_effects(program)
     feeds, fetches = feed_and_fetch_names(program)
     block = program.global_block()
     for name in feeds:
@@ -143,6 +152,15 @@ def load_inference_model(dirname, executor, model_filename=None, params_filename
     if any(v.persistable for v in program.list_vars() if v.name not in ("feed", "fetch")):
         load_persistables(executor, dirname, program, params_filename)
     return [program, feeds, targets]
+
+
+def _refuse_effects(program):
+    """A model from a stranger may compute and do nothing else."""
+    for block in program.blocks:
+        for op in block.ops:
+            if op.type not in ("feed", "fetch") and not _core.only_computes(op.type):
+                raise InvalidValue("load_inference_model: operator %s does more than compute; trusted=True loads it, "
+                                   "in a model of your own" % op.type)
 
 
 def feed_and_fetch_names(program):

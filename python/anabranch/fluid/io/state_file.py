@@ -1,17 +1,12 @@
-"""The pickles of ``fluid.save``: a dict from name to array, in the very bytes that the original writes.
-
-Reading never runs code from the file: nothing but dicts, lists, tuples, texts, numbers and arrays is built, and arrays
-are built here from their raw bytes.
-"""
-import io
+"""The pickles of ``fluid.save``: a dict from name to array, in the very bytes that the original writes."""
 import pickle
 import struct
 
 import numpy as np
 
-from ..errors import InvalidArgument
+from .state_reader import load_state
 
-_KINDS = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+__all__ = ["dump_state", "load_state"]
 
 
 class _Writer:
@@ -145,108 +140,3 @@ def dump_state(state):
         w.out.append(b"u" if len(batch) > 1 else b"s")
     w.out.append(b".")
     return b"".join(w.out)
-
-
-class _Dtype:
-    """A dtype under construction."""
-
-    def __init__(self, code, align=False, copy=True):
-        code = code.decode() if isinstance(code, bytes) else code
-        if not isinstance(code, str) or code.lstrip("<>=|") not in _KINDS:
-            raise pickle.UnpicklingError("arrays of dtype %r are not accepted" % (code,))
-        self.dtype = np.dtype(code)
-
-    def __setstate__(self, state):
-        order = state[1].decode() if isinstance(state[1], bytes) else state[1]
-        if order not in ("<", ">", "=", "|"):
-            raise pickle.UnpicklingError("%r is no byte order" % (order,))
-        self.dtype = self.dtype.newbyteorder(order) if order in "<>" else self.dtype
-
-
-class _Array:
-    """An array under construction."""
-
-    array = None
-
-    def __setstate__(self, state):
-        _, shape, dtype, fortran, raw = state
-        if isinstance(raw, str):
-            raw = raw.encode("latin1")  # written by Python 2
-        if not isinstance(dtype, _Dtype) or not isinstance(raw, bytes) or not isinstance(shape, tuple):
-            raise pickle.UnpicklingError("this is no plain array")
-        if not all(isinstance(n, int) and n >= 0 for n in shape):
-            raise pickle.UnpicklingError("%r is no shape" % (shape,))
-        array = np.frombuffer(raw, dtype.dtype).reshape(shape, order="F" if fortran else "C")
-        self.array = np.array(array, dtype.dtype.newbyteorder("="), order="C")
-
-
-def _encode(text, encoding="latin1"):
-    if encoding not in ("latin1", "latin-1") or not isinstance(text, str):
-        raise pickle.UnpicklingError("only texts in latin1 are accepted")
-    return text.encode("latin1")
-
-
-def _reconstruct(*_):
-    return _Array()
-
-
-def _scalar(dtype, raw):
-    array = _Array()
-    array.__setstate__((1, (), dtype, False, raw))
-    return array
-
-
-def _empty_bytes(*args):
-    if args:
-        raise pickle.UnpicklingError("only empty bytes are made this way")
-    return b""
-
-
-_ADMITTED = {
-    ("_codecs", "encode"): _encode,
-    ("numpy", "dtype"): _Dtype,
-    ("numpy", "ndarray"): "ndarray",
-    ("__builtin__", "bytes"): _empty_bytes,
-    ("builtins", "bytes"): _empty_bytes,
-    ("collections", "OrderedDict"): dict,
-}
-for _module in ("numpy.core.multiarray", "numpy._core.multiarray"):
-    _ADMITTED[_module, "_reconstruct"] = _reconstruct
-    _ADMITTED[_module, "scalar"] = _scalar
-
-
-class _Reader(pickle.Unpickler):
-    def find_class(self, module, name):
-        found = _ADMITTED.get((module, name))
-        if found is None:
-            raise pickle.UnpicklingError("%s.%s is not accepted in a file of parameters" % (module, name))
-        return found
-
-
-def _finished(value):
-    if isinstance(value, _Array):
-        if value.array is None:
-            raise pickle.UnpicklingError("an array has no data")
-        return value.array
-    if isinstance(value, dict):
-        return {_finished(k): _finished(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_finished(v) for v in value)
-    if isinstance(value, bytes):
-        return value.decode("latin1")
-    return value
-
-
-def load_state(data, what):
-    """The dict of a pickle that :func:`dump_state` or the original wrote. ``what`` names the file in errors.
-
-    Raises:
-        EnforceNotMet: damaged bytes, or a pickle that holds anything but names and arrays.
-    """
-    try:
-        state = _finished(_Reader(io.BytesIO(data), encoding="latin1").load())
-    except Exception as e:
-        raise InvalidArgument("%s is no file of parameters, or damaged: %s: %s" % (what, type(e).__name__, e)) from None
-    if not isinstance(state, dict):
-        raise InvalidArgument("%s holds a %s, a dict of arrays is expected" % (what, type(state).__name__))
-    return state

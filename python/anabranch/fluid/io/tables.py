@@ -38,21 +38,22 @@ def _held(name):
     return table
 
 
-def save_tables(files, moments=True):
-    """Writes the tables of ``files`` (name -> path); nothing is written unless the scope holds all of them."""
-    held = {name: _held(name) for name in files}
-    for name, path in files.items():
-        held[name].save(path, moments)
+def save_tables(paths, files, moments=True):
+    """Adds the tables of ``paths`` (name -> path) to a FileSet; none unless the scope holds all of them."""
+    held = {name: _held(name) for name in paths}
+    for name, path in paths.items():
+        held[name].save(path, moments, files)
 
 
-def read_tables(tables, files, scope):
-    """Reads tables into ``scope``, where tables of the global scope show which rules stay.
+def read_tables(tables, files, scope, folder):
+    """Reads tables of a folder into ``scope``, where tables of the global scope show which rules stay.
 
     Raises:
         RuntimeError: a file has rows of another width than the program. EnforceNotMet: a file that is missing or
             damaged.
     """
     for v in tables:
+        _core.check_file_of(os.fspath(folder), files[v.name])
         fresh = scope.var(v.name)
         _core.load_growable_table(fresh, global_scope().find_var(v.name), v.name, files[v.name])
         width = _core.growable_table(fresh).width
@@ -63,5 +64,5 @@ def read_tables(tables, files, scope):
 
 def holds_table(path):
     """bool: whether a file is one of a growable table."""
-    with open(path, "rb") as file:
-        return file.read(8) == b"ABTABLE1"
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a named pipe would wait for its writer
+        return os.path.isfile(path) and file.read(8) == b"ABTABLE1"

@@ -88,7 +88,7 @@ def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
 
     Raises:
         TypeError: ``main_program`` is no Program. EnforceNotMet: a variable without value; a folder that cannot be
-            written. Files are written whole or not at all.
+            written. All files are written, or all stay as they were.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -108,8 +108,9 @@ def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
     return write_vars(_chosen(main_program, vars, predicate, "save_vars"), dirname, filename)
 
 
-def write_vars(chosen, dirname, filename, moments=True):
-    """The files of ``chosen``; growable tables with the moments of their rows or without."""
+def write_vars(chosen, dirname, filename, moments=True, files=None):
+    """The files of ``chosen``; growable tables with the moments of their rows or without. They are added to ``files``,
+    which the caller commits, or written here."""
     chosen, growable = tables.split(chosen)
     table_files = tables.paths(growable, dirname, filename)
     names = [v.name for v in chosen]
@@ -117,9 +118,12 @@ def write_vars(chosen, dirname, filename, moments=True):
         return b"".join(_core.tensor_to_bytes(_value(name).get_tensor()) for name in names)
     if dirname is None or not isinstance(dirname, (str, bytes, os.PathLike)):
         raise InvalidType("save_vars: dirname is a str, got %s" % type(dirname).__name__)
+    together = files or _core.FileSet()
     if names:
-        _core.save_vars(global_scope(), names, os.fspath(dirname), filename or "")
-    tables.save_tables(table_files, moments)
+        _core.save_vars(global_scope(), names, os.fspath(dirname), filename or "", together)
+    tables.save_tables(table_files, together, moments)
+    if files is None:
+        together.commit()
     return None
 
 
@@ -176,7 +180,7 @@ def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
                 fresh.var(v.name).get_selected_rows()
         if names:
             _core.load_vars(fresh, names, os.fspath(dirname), filename or "")
-    tables.read_tables(growable, table_files, fresh)
+    tables.read_tables(growable, table_files, fresh, dirname)
     for v in chosen:
         if isinstance(v, Parameter):
             _check_shape(v, fresh.var(v.name).get_tensor().shape())

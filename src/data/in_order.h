@@ -1,0 +1,59 @@
+// Blocks and errors by their place in the data, given out in that order, whichever thread is done first. Not
+// thread-safe.
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "data/block.h"
+
+namespace anabranch::data {
+
+struct Place {
+  int64_t file = 0, piece = 0;
+  auto operator<=>(const Place&) const = default;
+};
+
+struct Ready {
+  std::unique_ptr<Block> block;
+  std::exception_ptr error;
+};
+
+class InOrder {
+ public:
+  explicit InOrder(size_t files) : pieces_(files, -1) {}
+
+  void put(Place place, Ready ready) {
+    if (ready.error && wanted(place)) error_at_ = place;
+    waiting_.emplace(place, std::move(ready));
+  }
+  void end_of_file(int64_t file, int64_t pieces) { pieces_[static_cast<size_t>(file)] = pieces; }
+  // Whether somebody will come to this place: no error is known before it.
+  bool wanted(Place place) const { return !error_at_ || place < *error_at_; }
+
+  bool ready() {
+    while (next_.file < static_cast<int64_t>(pieces_.size()) &&
+           pieces_[static_cast<size_t>(next_.file)] == next_.piece) {
+      next_ = {next_.file + 1, 0};
+    }
+    return waiting_.count(next_) != 0;
+  }
+  // After ready().
+  Ready take() {
+    auto found = waiting_.extract(next_);
+    ++next_.piece;
+    return std::move(found.mapped());
+  }
+
+ private:
+  std::vector<int64_t> pieces_;  // of each file; -1: not known yet
+  std::map<Place, Ready> waiting_;
+  std::optional<Place> error_at_;
+  Place next_;
+};
+
+}  // namespace anabranch::data
