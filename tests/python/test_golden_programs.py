@@ -93,3 +93,24 @@ def test_operators(name):
             if any(name.startswith("_generated_var") for name in op["outputs"]["Out"]):
                 del op["attrs"]["shape"]
     _compare(ours_startup, recorded_startup)
+
+
+def test_what_fails_in_the_default_mode_only_is_a_documented_difference():
+    with open(os.path.join(GOLDEN, "expected_failures.json")) as f:
+        expected = json.load(f)
+    with open(os.path.join(GOLDEN, "..", "..", "docs", "differences.md"), encoding="utf-8") as page:
+        rows = [[cell.strip() for cell in line.strip().strip("|").split(" | ")] for line in page if line.startswith("| ")]
+    flagged = {row[0] for row in rows if row[-1].strip("| ") == "flag"}
+    assert set(expected) == {"both", "default"}
+    assert set(expected["default"].values()) <= flagged
+
+
+def test_a_listed_line_that_passes_is_an_error(tmp_path):
+    assert [golden.verdict(ok, why) for why in (None, "later") for ok in (True, False)] == [
+        "PASS", "FAIL", "XPASS", "XFAIL"]
+    path = tmp_path / "list.json"
+    path.write_text(json.dumps({"both": {"crf *": "layers.crf"}, "default": {"gru exe": "a row", "gone exe": "a row"}}))
+    expected = golden.Expected(str(path))
+    assert expected.reason("exact", "crf build") == "layers.crf" and expected.reason("exact", "gru exe") is None
+    assert expected.reason("default", "gru exe") == "a row"
+    assert expected.unused(["exact", "default"]) == ["default: gone exe"] and expected.unused(["exact"]) == []
