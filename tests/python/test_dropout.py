@@ -95,13 +95,14 @@ def test_without_any_seed_two_executors_draw_apart():
     assert_unlike(*[Net(random_seed=0).run()[0] == 0 for _ in range(3)])
 
 
-def test_a_seed_of_the_op_repeats_in_every_step():
-    net = Net(seed=5)
-    first, second = net.run()
-    np.testing.assert_array_equal(first, second)
-    np.testing.assert_array_equal(first, net.run()[0])
-    assert abs(np.mean(first == 0) - RATE) < 0.01
-    assert_unlike(first == 0, Net(seed=6).run()[0] == 0)
+def test_a_seed_of_the_op_repeats_in_another_executor_and_is_shared_by_ops():
+    net, again, other = Net(seed=5), Net(seed=5), Net(seed=6)
+    for _ in range(3):
+        first, second = net.run()
+        np.testing.assert_array_equal(first, second)
+        np.testing.assert_array_equal(first, again.run()[0])
+        assert abs(np.mean(first == 0) - RATE) < 0.01
+        assert_unlike(first == 0, other.run()[0] == 0)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])

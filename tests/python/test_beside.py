@@ -1,7 +1,4 @@
-"""Programs beside each other and beside what happens to their process: threads, fork, erased variables, long waits."""
-import os
-import subprocess
-import sys
+"""Programs beside each other: training and inference on one scope; what is said of a step that takes long."""
 import threading
 import time
 
@@ -72,23 +69,6 @@ def test_training_and_inference_in_two_threads_on_one_scope():
         np.testing.assert_array_equal(shared.state()[name], value, err_msg=name)
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
-def test_a_variable_that_is_erased_while_a_plan_is_ready(replicas):
-    """The next run either finds it missing, or is the run that it would have been: never freed memory."""
-    net, same = Net(), Net()
-    target = fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name, places=[CPU] * replicas)
-    for _ in range(2):
-        net.step(target)
-    net.scope.erase(["first"])
-    assert net.scope.find_var("first") is None
-    taken = [np.full((64, 64), 7, "float32") for _ in range(50)]  # wants the memory that was given up
-    with pytest.raises(fluid.core.EnforceNotMet, match="first"):
-        net.step(target)
-    assert all((t == 7).all() for t in taken)
-    net.scope.var("first").get_tensor().set(same.state()["first"], CPU)
-    assert np.isfinite(net.step(target)[0]).all()
-
-
 @pytest.fixture
 def soon():
     fluid.set_flags({"FLAGS_stall_report_s": 0.05})
@@ -117,50 +97,3 @@ def test_a_long_step_is_reported(soon, capfd):
     said = capfd.readouterr().err
     assert slow and "this step has run for" in said and "nodes are left" in said
     assert slow[0] in said, "the report names the op that keeps the step"
-
-
-FORKED = """
-import os, sys, threading
-import numpy as np
-import anabranch.fluid as fluid
-fluid.set_flags({"FLAGS_measure_threads": False})
-x = fluid.data("x", [None, 300], "float32")
-loss = fluid.layers.mean(fluid.layers.square(fluid.layers.fc(fluid.layers.fc(x, 300, act="tanh"), 1)))
-fluid.optimizer.SGD(0.1).minimize(loss)
-exe = fluid.Executor(fluid.CPUPlace())
-exe.run(fluid.default_startup_program())
-execution = fluid.ExecutionStrategy()
-execution.num_threads = 3
-target = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
-    loss.name, exec_strategy=execution, places=[fluid.CPUPlace()] * 2)
-feed = {"x": np.ones((40, 300), "float32")}
-
-def step():
-    return exe.run(target, feed=feed, fetch_list=[loss])[0].mean()
-
-step()
-state = {v.name: np.array(fluid.global_scope().find_var(v.name).get_tensor())
-         for v in fluid.default_main_program().list_vars() if v.persistable}
-child = os.fork()
-if child:
-    _, status = os.waitpid(child, 0)
-    print("child ended with", status)
-    print("parent", step() < 1e9)
-else:
-    try:
-        value = step()
-        print("child", np.isfinite(value), flush=True)
-    except fluid.core.EnforceNotMet as error:
-        print("child refused:", error, flush=True)
-    os._exit(0)
-"""
-
-
-def test_a_forked_child_runs_or_is_told(tmp_path):
-    """The pool's threads stay in the parent; the child must not wait for them."""
-    script = tmp_path / "forked.py"
-    script.write_text(FORKED)
-    out = subprocess.run([sys.executable, str(script)], env=dict(os.environ, CPU_NUM="2"), capture_output=True,
-                         text=True, timeout=60)
-    assert "child ended with 0" in out.stdout and "parent True" in out.stdout, out.stdout + out.stderr
-    assert "child True" in out.stdout or "child refused" in out.stdout, out.stdout + out.stderr
