@@ -58,6 +58,9 @@ nb::dict op_info(const std::string& type) {
   out["attrs"] = attrs;
   out["has_grad"] = def.has_grad();
   out["no_grad_reason"] = def.no_grad_reason();
+  nb::list shares;
+  for (const auto& [in, output] : def.shares()) shares.append(nb::make_tuple(in, output));
+  out["shares"] = shares;
   nb::list dtypes;
   for (DType t : def.kernel_dtypes()) dtypes.append(dtype_name(t));
   out["dtypes"] = dtypes;

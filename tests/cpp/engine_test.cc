@@ -111,7 +111,6 @@ TEST(Engine, PassesKeepBits) {
   for (const Pass& pass : pipeline()) {
     CompileOptions o = on(2, ReduceMode::kAllReduce, 2);
     o.build.disabled_passes = {pass.name};
-    o.build.enable_sequential_execution = true;
     EXPECT_EQ(Model().train(o, 10), want) << "without " << pass.name;
   }
 }

@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 from op_case import CASES, SKIPPED, Rows, Run, Seq, array_of, cast, default_grad, expected, out_counts
+from threaded_runs import Meeting
 
 import anabranch.fluid as fluid
 from anabranch import _core
@@ -17,6 +18,12 @@ by_name = pytest.mark.parametrize("c", CASES, ids=lambda c: c.name)
 with_dtype = pytest.mark.parametrize("c, dtype", [(c, d) for c in CASES if c.ref for d in c.dtypes],
                                      ids=lambda v: v if isinstance(v, str) else v.name)
 with_grad = pytest.mark.parametrize("c", [c for c in CASES if default_grad(c)], ids=lambda c: c.name)
+
+
+#: Draws other numbers in each run.
+RANDOM = {t for t in _core.op_types() if "random" in t}
+#: Operators that declare ``may_share`` and that no case shows at it, and why.
+NOT_IN_PLACE = {}
 
 
 def typed(c, dtype, source=None):
@@ -33,12 +40,8 @@ def same(got, want):
             assert g.ids == w.ids
 
 
-@with_dtype
-def test_output(c, dtype):
-    inputs = typed(c, dtype)
-    want = expected(c, inputs)
-    got, _ = Run(c, inputs, outs=out_counts(c, inputs))()
-    rtol = {"float32": c.rtol, "float64": 1e-12}.get(dtype, 0)
+def near(got, want, rtol):
+    """What the reference gives, sequences and rows included, within ``rtol``."""
     for slot, values in want.items():
         for k, w in enumerate(values):
             g = got[slot, k]
@@ -51,8 +54,16 @@ def test_output(c, dtype):
                 assert (g.ids, g.height) == (w.ids, w.height), f"{slot}: rows"
 
 
-def run_gradient(c, dtype):
+@with_dtype
+def test_output(c, dtype):
     inputs = typed(c, dtype)
+    want = expected(c, inputs)
+    got, _ = Run(c, inputs, outs=out_counts(c, inputs))()
+    near(got, want, {"float32": c.rtol, "float64": 1e-12}.get(dtype, 0))
+
+
+def run_gradient(c, dtype, source=None):
+    inputs = typed(c, dtype, source)
     run = Run(c, inputs, outs=out_counts(c, inputs), grad=default_grad(c), grad_outs=c.grad_outs)
     forward = Run(c, inputs, outs=out_counts(c, inputs))
     weights = run.weight_feeds(forward()[0], dtype)
@@ -97,54 +108,137 @@ def test_float32_gradient(c):
         np.testing.assert_allclose(g, w, rtol=2e-5, atol=5e-6 * scale, err_msg=name)
 
 
-def compiled(run, threads=1, inplace=True):
-    """The program on one replica, under these settings."""
+def compiled(run, threads=1, passes=None):
+    """The program on one replica, under these settings; ``passes``: names of those to run, default all."""
     build, execution = fluid.BuildStrategy(), fluid.ExecutionStrategy()
-    build.enable_inplace = inplace
-    build.memory_optimize = inplace
     build.gradient_scale_strategy = fluid.BuildStrategy.GradientScaleStrategy.Customized
     execution.num_threads = threads
+    builder = build._finalize_strategy_and_create_passes()
+    for name in [p.type() for p in builder.all_passes() if passes is not None and p.type() not in passes]:
+        builder.remove_pass([p.type() for p in builder.all_passes()].index(name))
     loss = next(iter(run.outs.values()))[0].name if run.grads else None
     return fluid.CompiledProgram(run.program).with_data_parallel(
         loss_name=loss, build_strategy=build, exec_strategy=execution, places=fluid.cpu_places(1))
 
 
-def variants(c, source, **options):
-    """A run with gradient where there is one, and the weights to feed."""
+def variants(c, source, gradient=True, **options):
+    """A run, with gradient where there is one and it is wanted, and the weights to feed."""
     dtype = c.dtypes[0]
     inputs = typed(c, dtype, source)
     counts = out_counts(c, inputs)
-    grad = default_grad(c)
+    grad = default_grad(c) if gradient else ()
     run = Run(c, inputs, outs=counts, grad=grad, grad_outs=c.grad_outs, **options)
     weights = run.weight_feeds(Run(c, inputs, outs=counts)()[0], dtype) if grad else {}
     return run, weights
 
 
-@by_name
+def laid_on_each_other(run):
+    """[(operator, variable read, variable written)]: what shares memory when in-place is on, by the declarations."""
+    block = run.program.global_block()
+    kept = {v.name for _, _, v in run.fetch} | {g.name for g in run.grads if g is not None}
+    made = [name for op in block.ops for name in op.output_arg_names]
+
+    def temporary(name):
+        return name not in kept and made.count(name) == 1 and not block.var(name).persistable
+
+    found = []
+    for at, op in enumerate(block.ops):
+        read_later = {name for later in block.ops[at + 1:] for name in later.input_arg_names}
+        for slot, into in _core.op_info(op.type)["shares"]:
+            read = op.input(slot) if slot in op.input_names else []
+            written = op.output(into) if into in op.output_names else []
+            if len(read) != 1 or len(written) != 1 or not temporary(read[0]) or not temporary(written[0]):
+                continue
+            a, b = block.var(read[0]), block.var(written[0])
+            if read[0] not in read_later and (a.shape, a.dtype) == (b.shape, b.dtype):
+                found.append((op.type, read[0], written[0]))
+                break
+    return found
+
+
+def may_work_in_place(c):
+    return c.op not in RANDOM and not any(isinstance(v, Rows) for v in c.inputs.values())
+
+
+@pytest.mark.parametrize("c", [c for c in CASES if may_work_in_place(c)], ids=lambda c: c.name)
 def test_in_place(c):
-    if any(isinstance(v, Rows) for v in c.inputs.values()) or c.op in RANDOM:
-        pytest.skip("nothing to share")
-    run, weights = variants(c, None, inner=True)
-    off, off_grads = run(program=compiled(run, inplace=False), weights=weights)
-    run, weights = variants(c, None, inner=True)
-    on, on_grads = run(program=compiled(run, inplace=True), weights=weights)
-    same(on, off)
-    for a, b in zip(on_grads, off_grads):
-        np.testing.assert_array_equal(a, b)
+    for gradient in (False, True) if default_grad(c) else (False,):
+        results = []
+        for passes in ((), ("reuse_input",)):
+            run, weights = variants(c, None, gradient, inner=True)
+            program = compiled(run, passes=passes)
+            results.append(run(program=program, weights=weights))
+            at = {name: (address, n) for name, _, _, address, n in program._engine.memory()}
+            for op, read, written in laid_on_each_other(run):
+                shared = at[read] == at[written] or at[read][1] == 0
+                assert shared == bool(passes), f"{op}: {read} and {written}, passes {passes}"
+        same(results[1][0], results[0][0])
+        for a, b in zip(results[0][1], results[1][1]):
+            np.testing.assert_array_equal(a, b)
 
 
-RANDOM = {t for t in _core.op_types() if "random" in t} | {"dropout"}
+def test_every_declaration_of_shared_memory_is_tried():
+    declared = {t for t in _core.op_types() if _core.op_info(t)["shares"]}
+    seen = set()
+    for c in CASES:
+        if not may_work_in_place(c):
+            continue
+        for gradient in (False, True):
+            inputs = typed(c, c.dtypes[0])
+            run = Run(c, inputs, outs=out_counts(c, inputs), grad=default_grad(c) if gradient else (),
+                      grad_outs=c.grad_outs, inner=True)
+            seen |= {op for op, _, _ in laid_on_each_other(run)}
+    assert declared - seen - set(NOT_IN_PLACE) == set()
+    assert not seen & set(NOT_IN_PLACE)
 
 
 @pytest.mark.parametrize("c", [c for c in CASES if c.large], ids=lambda c: c.name)
 def test_threads(c):
+    """Pieces of a large input: the reference's values, and the same bits on any number of threads."""
     results = []
     for threads in (1, 7):
-        run, weights = variants(c, c.large)
-        results.append(run(program=compiled(run, threads=threads), weights=weights))
+        run, weights = variants(c, c.large, inner=threads > 1)
+        results.append(run(program=compiled(run, threads=threads, passes=()), weights=weights))
     same(results[1][0], results[0][0])
     for a, b in zip(results[0][1], results[1][1]):
         np.testing.assert_array_equal(a, b)
+    if c.ref:
+        near(results[0][0], expected(c, typed(c, c.dtypes[0], c.large)), c.large_rtol)
+
+
+def test_threads_run_nodes_at_the_same_time():
+    run, _ = variants(next(c for c in CASES if c.op == "elementwise_add"), None, gradient=False, inner=True)
+    program, meeting = compiled(run, threads=7, passes=()), Meeting()
+    run(program=program)
+    program._engine.set_probe(meeting)
+    run(program=program)
+    assert meeting.met
+
+
+@pytest.mark.parametrize("c", [c for c in CASES if c.large and default_grad(c)], ids=lambda c: c.name)
+def test_large_gradient(c):
+    """Along one direction it is the central difference; float32 gives what float64 gives."""
+    if "float64" not in c.dtypes:
+        pytest.skip("no float64 kernel")
+    run, weights, grads = run_gradient(c, "float64", c.large)
+    inputs = typed(c, "float64", c.large)
+    forward = Run(c, inputs, outs=out_counts(c, inputs))
+    rng = np.random.RandomState(3)
+    ways = {name: rng.normal(size=np.shape(run.feed[name])) for name in run.wanted}
+    ends = []
+    for step in (1e-6, -1e-6):
+        feed = {}
+        for name, way in ways.items():
+            fed, moved = run.feed[name], np.array(run.feed[name]) + step * way
+            feed[name] = moved if isinstance(fed, np.ndarray) else fluid.create_lod_tensor(
+                moved, fed.recursive_sequence_lengths(), fluid.CPUPlace())
+        ends.append(weighted_sum(run, forward(feed=feed)[0], weights))
+    parts = np.concatenate([np.ravel(g * ways[name]) for name, g in zip(run.wanted, grads)])
+    assert abs((ends[0] - ends[1]) / 2e-6 - parts.sum()) < 1e-5 * np.abs(parts).sum() + 1e-7
+    if "float32" in c.dtypes:
+        for name, narrow, wide in zip(run.wanted, run_gradient(c, "float32", c.large)[2], grads):
+            scale = max(1.0, float(np.max(np.abs(wide), initial=0)))
+            np.testing.assert_allclose(narrow, wide, rtol=2e-5, atol=2e-5 * scale, err_msg=name)
 
 
 def test_every_operator_has_a_case():

@@ -109,11 +109,15 @@ class Trained:
         self.persistable = [v.name for v in self.main.list_vars() if v.persistable]
         self.start = {n: np.array(scope.find_var(n).get_tensor()) for n in self.persistable}
 
-    def run(self, on, replicas=1, reduce=False, threads=1, fetch=None, steps=2):
-        """Fetched values of every step, then the state; and explain()."""
+    def begin(self):
+        """A scope with the state of the beginning."""
         scope = fluid.Scope()
         for name, value in self.start.items():
             scope.var(name).get_tensor().set(value, fluid.CPUPlace())
+        return scope
+
+    def compiled(self, on, replicas=1, reduce=False, threads=1):
+        """The program with these passes only."""
         build, execution = fluid.BuildStrategy(), fluid.ExecutionStrategy()
         modes = fluid.BuildStrategy.ReduceStrategy
         build.reduce_strategy = modes.Reduce if reduce else modes.AllReduce
@@ -121,9 +125,13 @@ class Trained:
         builder = build._finalize_strategy_and_create_passes()
         for name in set(PASSES) - set(on):
             builder.remove_pass([p.type() for p in builder.all_passes()].index(name))
-        target = fluid.CompiledProgram(self.main).with_data_parallel(
+        return fluid.CompiledProgram(self.main).with_data_parallel(
             loss_name=self.loss.name, build_strategy=build, exec_strategy=execution,
             places=fluid.cpu_places(replicas))
+
+    def run(self, on, replicas=1, reduce=False, threads=1, fetch=None, steps=2):
+        """Fetched values of every step, then the state; and explain()."""
+        scope, target = self.begin(), self.compiled(on, replicas, reduce, threads)
         rng, out = np.random.RandomState(0), []
         for _ in range(steps):
             out += self.exe.run(target, feed=self.feed(rng), fetch_list=fetch or [self.loss], scope=scope,

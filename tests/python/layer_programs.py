@@ -1,6 +1,8 @@
 """Builds the programs of layer_cases.py and describes them: operators, attributes, variables, or the error raised.
 
     layer_programs.py --fluid paddle.fluid      records data/layer_programs.json.gz with another implementation
+    layer_programs.py --fluid anabranch.fluid   records data/layer_programs_own.json.gz: those that test_layers_build.py
+                                                lists as different
 
 Runs on Python 3.7 and later.
 """
@@ -14,6 +16,7 @@ import warnings
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECORD = os.path.join(HERE, "data", "layer_programs.json.gz")
+OWN = os.path.join(HERE, "data", "layer_programs_own.json.gz")
 
 
 def _load(path):
@@ -93,16 +96,29 @@ def _describe_apart(fluid, fn):
     return json.loads(text)
 
 
-def recorded():
-    """{case: description} of Paddle 1.8.5."""
-    with gzip.open(RECORD, "rt") as f:
+def recorded(path=RECORD):
+    """{case: description} of Paddle 1.8.5, or of another record."""
+    with gzip.open(path, "rt") as f:
         return json.load(f)
+
+
+def _write(path, record):
+    with open(path, "wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as f:
+        f.write(json.dumps(record, sort_keys=True, separators=(",", ":")).encode())
+
+
+def record_own(fluid):
+    """Writes what this package builds where it differs from the record, under the flag of the tests."""
+    different = _load(os.path.join(HERE, "test_layers_build.py")).DIFFERENT
+    fluid.set_flags({"FLAGS_fluid_exact": "1.8.5"})
+    _write(OWN, {name: _describe_apart(fluid, CASES[name]) for name in different})
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--fluid", required=True)
     fluid = importlib.import_module(parser.parse_args().fluid)
-    record = {name: _describe_apart(fluid, fn) for name, fn in CASES.items()}
-    with open(RECORD, "wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as f:
-        f.write(json.dumps(record, sort_keys=True, separators=(",", ":")).encode())
+    if fluid.__name__.startswith("paddle"):
+        _write(RECORD, {name: _describe_apart(fluid, fn) for name, fn in CASES.items()})
+    else:
+        record_own(fluid)

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from threaded_runs import threads_without_asking  # noqa: F401
 
 import anabranch.fluid as fluid
 from anabranch import _core
@@ -11,14 +12,6 @@ from anabranch import _core
 REDUCE = fluid.BuildStrategy.ReduceStrategy
 THREADS = (1, 2, 7, 16)
 REPLICAS = (1, 2, 3, 4)
-
-
-@pytest.fixture(autouse=True)
-def threads_without_asking():
-    """Small models are faster on one thread; here they run on all the threads they were given."""
-    fluid.set_flags({"FLAGS_measure_threads": False})
-    yield
-    fluid.set_flags({"FLAGS_measure_threads": True})
 
 
 def dense_model(width=5):

@@ -1,0 +1,26 @@
+"""What the tests of this folder rest on: with several threads the nodes of a plan do run at the same time."""
+import numpy as np
+import pytest
+from models import MODELS, PASSES, Trained
+from threaded_runs import Meeting
+
+
+def nodes_meet(model, on, replicas, threads, patience_s=20):
+    trained = Trained(MODELS[model])
+    target, scope, rng = trained.compiled(on, replicas, threads=threads), trained.begin(), np.random.RandomState(0)
+    meeting = Meeting(patience_s)
+    trained.exe.run(target, feed=trained.feed(rng), scope=scope)
+    target._engine.set_probe(meeting)
+    trained.exe.run(target, feed=trained.feed(rng), scope=scope)
+    return meeting.met
+
+
+@pytest.mark.parametrize("on", [[], PASSES], ids=["no passes", "all passes"])
+@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_nodes_run_at_the_same_time(model, replicas, on):
+    assert nodes_meet(model, on, replicas, threads=2)
+
+
+def test_one_thread_runs_one_node_at_a_time():
+    assert not nodes_meet("mlp", PASSES, 2, threads=1, patience_s=0.2)
