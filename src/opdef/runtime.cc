@@ -101,7 +101,7 @@ void RuntimeShapes::check_in_place(Value* const* ins, Value* const* outs) const 
       if (ins[i] != outs[o]) continue;
       const Meta& in = context_.ins[i];
       AB_CHECK(in.kind == out.kind && in.shape == out.shape && in.dtype == out.dtype, ShapeMismatch,
-               "variable {} is updated in place, so it must stay {} {}, got {} {}", arg_name(op_->outputs, o),
+               "variable {} is updated in place, so it must stay {} {}, got {} {}", arg_of(op_->outputs, o).name,
                dtype_name(in.dtype), in.shape.str(), dtype_name(out.dtype), out.shape.str());
     }
   }
