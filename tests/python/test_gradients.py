@@ -70,7 +70,8 @@ def test_branches_on_replicas(depth):
     a = L.scale(i, 2.0)
     out = L.mean(nested(L.reduce_max(i), a, depth))
     gradient, = fluid.gradients([out], [a])
-    target = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(places=[fluid.CPUPlace()] * 2)
+    target = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+        loss_name=out.name, places=[fluid.CPUPlace()] * 2)
     value = number([3.0], [5.0])
     got, = run({"i": value}, [gradient], target)
     np.testing.assert_allclose(got, [[2 * 6.0], [(2 + depth) * 10.0 ** (1 + depth)]])
