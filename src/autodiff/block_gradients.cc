@@ -35,8 +35,8 @@ void set_roles(ir::Op& op) {
 
 }  // namespace
 
-BlockGradients::BlockGradients(const ir::Block& forward, const GradientRequest& request)
-    : forward_(forward), request_(request), reads_(forward) {}
+BlockGradients::BlockGradients(const ir::Block& forward, const GradientRequest& request, ForwardReads::Versions outer)
+    : forward_(forward), request_(request), reads_(forward, std::move(outer)) {}
 
 bool BlockGradients::wants(const std::string& name) const {
   if (request_.no_grad.count(name)) return false;
@@ -184,7 +184,7 @@ void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
   const ir::Block& body = forward_.program().block(subs[0]);
   std::set<std::string> targets;
   const auto ins = forward.input_args();
-  auto inner = std::make_unique<BlockGradients>(body, request_);
+  auto inner = std::make_unique<BlockGradients>(body, request_, reads_.seen_by_block_of(index));
   for (const auto& out : forward.output_args()) {
     const std::string gradient = gradient_name(out);
     join_partials(gradient);

@@ -21,7 +21,8 @@ struct GradientRequest {
 class BlockGradients {
  public:
   // `request` outlives this object.
-  BlockGradients(const ir::Block& forward, const GradientRequest& request);
+  // `outer`: versions of the variables of outer blocks that the forward ops read.
+  BlockGradients(const ir::Block& forward, const GradientRequest& request, ForwardReads::Versions outer = {});
 
   // Gradient of a target. `op` makes it and is put in front of all; null: it exists under this name.
   void seed(const std::string& target, const std::string& name, ir::OpRef op);

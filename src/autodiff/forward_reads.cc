@@ -8,7 +8,7 @@
 
 namespace anabranch {
 
-ForwardReads::ForwardReads(const ir::Block& forward) : forward_(forward) {
+ForwardReads::ForwardReads(const ir::Block& forward, Versions outer) : forward_(forward), outer_(std::move(outer)) {
   for (size_t i = 0; i < forward.ops().size(); ++i) {
     for (const auto& out : forward.ops()[i]->output_args()) {
       auto& writers = writers_[out];
@@ -64,6 +64,20 @@ void ForwardReads::bind(ir::Op& op, bool same_block) {
     arg = copy->second.name;
   }
   if (!bound.empty()) ir::set_version_reads(op, bound);
+}
+
+ForwardReads::Versions ForwardReads::seen_by_block_of(size_t index) const {
+  Versions seen = outer_;
+  for (const auto& name : forward_.ops()[index]->input_args()) {
+    if (forward_.find_var(name)) seen[name] = writes_before(name, index);
+  }
+  return seen;
+}
+
+std::optional<int> ForwardReads::outer_version(const std::string& name) const {
+  const auto it = outer_.find(name);
+  if (it == outer_.end() || forward_.find_var(name)) return std::nullopt;
+  return it->second;
 }
 
 std::string ForwardReads::copy_name(const std::string& var, int version) const {

@@ -3,6 +3,7 @@
 // block read a copy, which the forward block takes in time.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -14,7 +15,9 @@ namespace anabranch {
 
 class ForwardReads {
  public:
-  explicit ForwardReads(const ir::Block& forward);
+  using Versions = std::map<std::string, int>;
+  // `outer`: versions of the variables of outer blocks that the forward ops read.
+  ForwardReads(const ir::Block& forward, Versions outer);
 
   // Notes what the gradient op of forward op `index` reads, and takes the mark of written outputs from its arguments.
   void note(size_t index, ir::Op& grad);
@@ -22,6 +25,11 @@ class ForwardReads {
   void bind(ir::Op& op, bool same_block);
   // The copies that bound ops read; after all are bound.
   void insert_copies(ir::Block& forward) const;
+
+  // The versions that the block of forward op `index` reads of the variables around it.
+  Versions seen_by_block_of(size_t index) const;
+  // Which version of a variable of outer blocks the forward ops read; absent where it is none of those.
+  std::optional<int> outer_version(const std::string& name) const;
 
  private:
   struct Read {
@@ -40,6 +48,7 @@ class ForwardReads {
   std::string copy_name(const std::string& var, int version) const;
 
   const ir::Block& forward_;
+  Versions outer_;
   std::unordered_map<std::string, std::vector<size_t>> writers_;  // ops of the block, in order
   std::map<const ir::Op*, std::vector<Read>> reads_;
   std::map<std::pair<std::string, int>, Copy> copies_;  // by name and version

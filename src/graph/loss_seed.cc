@@ -84,19 +84,23 @@ std::string variable_of(std::string gradient) {
   return gradient.substr(0, gradient.find(ir::kGradSuffix));
 }
 
-// Finds the gradient among what ops [first, last) write, the whole and not its parts.
-LossBranch find_gradient(const ir::Block& block, size_t first, size_t last, const Mean& mean) {
-  LossBranch branch{"", mean.counted};
+// Finds the gradient of the mean's result among what ops [first, last) write: the whole, not its parts. False: there
+// are parts only. Without any, nothing that is trained lies behind it.
+bool find_gradient(const ir::Block& block, size_t first, size_t last, const Mean& mean, LossBranch* branch) {
+  bool parts = false;
+  *branch = {"", mean.counted};
   for (size_t i = first; i < last; ++i) {
     for (const auto& out : block.ops()[i]->output_args()) {
-      if (out.find("@RENAME@") != out.npos || out.find(ir::kGradSuffix) == out.npos || variable_of(out) != mean.var) {
+      if (out.find(ir::kGradSuffix) == out.npos || variable_of(out) != mean.var) continue;
+      if (out.find("@RENAME@") != out.npos) {
+        parts = true;
         continue;
       }
-      branch.gradient = out;
-      branch.made_by = static_cast<int>(i);
+      branch->gradient = out;
+      branch->made_by = static_cast<int>(i);
     }
   }
-  return branch;
+  return branch->made_by >= 0 || !parts;
 }
 
 std::vector<LossBranch> branches_of(const ir::Block& block, size_t seed, size_t last) {
@@ -110,8 +114,9 @@ std::vector<LossBranch> branches_of(const ir::Block& block, size_t seed, size_t 
   if (means.size() == 1 && means[0].var == loss) return {{gradient, means[0].counted, static_cast<int>(seed)}};
   std::vector<LossBranch> branches;
   for (const auto& mean : means) {
-    branches.push_back(find_gradient(block, seed, last, mean));
-    if (branches.back().made_by < 0) branches.pop_back();  // nothing that is trained lies behind it
+    LossBranch branch;
+    if (!find_gradient(block, seed, last, mean, &branch)) return {whole};
+    if (branch.made_by >= 0) branches.push_back(std::move(branch));
   }
   return branches;
 }

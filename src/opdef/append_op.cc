@@ -87,7 +87,8 @@ Meta meta_of_version(const ir::Var& var, std::optional<int> version) {
   return m;
 }
 
-void fill_metas(const ir::Block& block, const ir::Op& op, const std::vector<ir::Slot>& slots, std::vector<Meta>* out) {
+void fill_metas(const ir::Block& block, const ir::Op& op, const std::vector<ir::Slot>& slots,
+                const VersionOf& version_of, std::vector<Meta>* out) {
   size_t at = 0;
   for (const auto& slot : slots) {
     for (size_t i = 0; i < slot.args.size(); ++i) {
@@ -97,7 +98,10 @@ void fill_metas(const ir::Block& block, const ir::Op& op, const std::vector<ir::
       const auto var = block.find_var_recursive(arg);
       AB_CHECK(var != nullptr, NotFound, "{}: variable {} of slot {} is in no block that can be seen", op.type, arg,
                slot.name);
-      m = meta_of_version(*var, &slots == &op.inputs ? ir::version_read(op, slot.name, i) : std::nullopt);
+      std::optional<int> version;
+      if (&slots == &op.inputs) version = ir::version_read(op, slot.name, i);
+      if (!version && version_of) version = version_of(arg);
+      m = meta_of_version(*var, version);
     }
   }
 }
@@ -180,11 +184,11 @@ void check_op(ir::Op& op) {
   check_outputs_differ(def, op);
 }
 
-void infer_op(ir::Block& block, const ir::Op& op) {
+void infer_op(ir::Block& block, const ir::Op& op, const VersionOf& version_of) {
   const OpDef& def = find_op(op.type);
   InferContext c(def, op, /*runtime=*/false);
-  fill_metas(block, op, op.inputs, &c.ins);
-  fill_metas(block, op, op.outputs, &c.outs);
+  fill_metas(block, op, op.inputs, version_of, &c.ins);
+  fill_metas(block, op, op.outputs, {}, &c.outs);
   check_kinds(def, op, c.ins);
   def.run_infer(c);
   size_t at = 0;

@@ -1,7 +1,9 @@
 // Puts an op into a block the way every caller does: schema check (slots, attributes, defaults), creation of missing
 // output variables, kind, dtype and shape inference. Bad input raises before anything is changed.
 #pragma once
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "ir/program.h"
 #include "opdef/op_def.h"
@@ -28,7 +30,9 @@ inline constexpr const char* kDiscarded = "@DISCARDED@";
 ir::OpRef checked_copy(const ir::Op& op);
 // The variables that the op writes: its outputs but for those that are only named.
 std::vector<std::string> written_args(const ir::Op& op);
+// The version of a variable that an op reads, where it says none itself (ir/versions.h); absent: the latest.
+using VersionOf = std::function<std::optional<int>(const std::string& var)>;
 // Shape inference of one op against the variables of its block: writes the metas of its outputs back.
-void infer_op(ir::Block& block, const ir::Op& op);
+void infer_op(ir::Block& block, const ir::Op& op, const VersionOf& version_of = {});
 
 }  // namespace anabranch

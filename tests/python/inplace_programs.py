@@ -4,7 +4,7 @@ place, in branches too. NumPy runs the same steps and gives values, and gradient
     program = random_program(seed)
     net = program.build(fluid)                 # variables, loss, gradients of the fed leaves
     feed = program.feed(rows=3, seed=7)        # float64
-    values, loss = program.values(feed)        # of every variable at the end
+    values, loss = program.values(feed)        # of every variable after the forward part
     gradients = program.differences(feed)      # of the loss by each leaf
 """
 import collections
@@ -134,6 +134,8 @@ class RandomProgram:
         made = Maker(seed, steps)
         self.steps, self.shapes = made.steps, made.shapes
         weights = np.random.RandomState(seed + 1)
+        # The gradient of increment counts back: what is fetched at the end is not the value of the forward part.
+        self.compared = sorted(set(self.shapes) - {s.out for s in self.steps if s.kind == "increment"})
         self.weights = {n: weights.randint(3, 17) / 16.0 for n in sorted(self.shapes)}
 
     def __str__(self):

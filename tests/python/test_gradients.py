@@ -70,7 +70,8 @@ def test_branches_on_replicas(depth):
     a = L.scale(i, 2.0)
     out = L.mean(nested(L.reduce_max(i), a, depth))
     gradient, = fluid.gradients([out], [a])
-    target = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(places=[fluid.CPUPlace()] * 2)
+    target = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+        loss_name=out.name, places=[fluid.CPUPlace()] * 2)
     value = number([3.0], [5.0])
     got, = run({"i": value}, [gradient], target)
     np.testing.assert_allclose(got, [[2 * 6.0], [(2 + depth) * 10.0 ** (1 + depth)]])
@@ -158,7 +159,7 @@ def test_programs_keep_their_gradients_through_files_and_pruning():
 def test_random_programs_in_place(seed):
     program = inplace_programs.random_program(seed)
     net = program.build(fluid)
-    names = sorted(program.shapes)
+    names = program.compared
     gradients = [g for g in net.gradients if g is not None]
     for step, rows in enumerate((3, 2, 3)):
         feed = program.feed(rows, 10 * seed + step)

@@ -148,7 +148,7 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
                                 ["" if w is None else w.name for w in weights],
                                 set(_names("no_grad_set", no_grad_set)))
     found = [inputs[i].block._find_var_recursive(name) if name else None for i, name in enumerate(names)]
-    return [] if found == [None] else found
+    return [] if len(found) == 1 and found[0] is None else found
 
 
 def calc_gradient(targets, inputs, target_gradients=None, no_grad_set=None):
