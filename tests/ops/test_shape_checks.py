@@ -37,7 +37,7 @@ def _put(scope, name, value):
     tensor = scope.var(name).get_tensor()
     tensor.set(array, PLACE)
     tensor.set_lod(lod)
-    return dict(shape=[-1] * array.ndim, dtype=str(array.dtype), lod_level=len(lod))
+    return dict(shape=list(array.shape), dtype=str(array.dtype), lod_level=len(lod))
 
 
 def run(op, inputs, outputs, attrs=None):
@@ -121,7 +121,7 @@ def test_sparse_rows_that_turn_up_at_run_time_are_refused_too(op):
     for name, value in inputs.items():
         declared = _put(scope, name, value)
         if name == slot:
-            declared = dict(shape=[sparse.height, *sparse.values.shape[1:]], dtype=str(sparse.values.dtype))
+            declared = dict(shape=[-1, *sparse.values.shape[1:]], dtype=str(sparse.values.dtype))
         block.create_var(name=name, persistable=True, **declared)
     for name in sum(outputs.values(), []):
         block.create_var(name=name)
