@@ -51,7 +51,8 @@ void order_by_id(const std::vector<int64_t>& ids, std::vector<int64_t>* order) {
 
 void check_rows(const SelectedRows& rows) {
   const Shape& values = rows.value.shape();
-  AB_CHECK(rows.height >= 0, InvalidArgument, "the height of sparse rows must be at least 0, got {}", rows.height);
+  AB_CHECK(rows.height >= kUnknown, InvalidArgument,
+           "sparse rows must have a height of at least 0, or -1 where it is not known, got {}", rows.height);
   AB_CHECK(!rows.value.initialized() ? rows.rows.empty()
                                      : values.rank() > 0 && values[0] == static_cast<int64_t>(rows.rows.size()),
            ShapeMismatch, "sparse rows must have a row of values for each of the {} ids, got values of shape {}",

@@ -88,7 +88,12 @@ void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
   def_.run_infer(context_);
   check_in_place(ins, outs);
   for (size_t i = 0; i < context_.outs.size(); ++i) {
-    if (outs[i]) give_meta(context_.outs[i], outs[i]);
+    if (!outs[i]) continue;
+    const Meta& m = context_.outs[i];
+    AB_CHECK(m.kind != VarKind::kLoDTensor || m.shape.known(), InvalidArgument,
+             "{}: {} must have a known shape when the program runs, got {}", op_->type, arg_of(op_->outputs, i).name,
+             m.shape.str());
+    give_meta(m, outs[i]);
   }
 }
 

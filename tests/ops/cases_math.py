@@ -19,6 +19,11 @@ def powered(x, factor):
     return x ** (factor if x.dtype.kind == "f" else int(factor))
 
 
+@np.errstate(over="ignore", invalid="ignore")
+def exponential(x):
+    return np.exp(x).astype(x.dtype)
+
+
 # ---- activations: name, reference of x and the attributes, inputs, attributes
 
 KINKS = apart(3, 7, step=0.31)  # away from 0 and from the thresholds below
@@ -29,7 +34,7 @@ for name, reference, x, attrs in [
         ("relu", lambda x, a: np.maximum(x, 0), KINKS, {}),
         ("sigmoid", lambda x, a: sigmoid(x), real(3, 7, lo=-6, hi=6), {}),
         ("tanh", lambda x, a: np.tanh(x), real(3, 7, lo=-4, hi=4), {}),
-        ("exp", lambda x, a: np.exp(x).astype(x.dtype), real(3, 7, lo=-4, hi=4), {}),
+        ("exp", lambda x, a: exponential(x), real(3, 7, lo=-4, hi=4), {}),
         ("log", lambda x, a: np.log(x), POSITIVE, {}),
         ("sqrt", lambda x, a: np.sqrt(x), POSITIVE, {}),
         ("rsqrt", lambda x, a: 1 / np.sqrt(x), POSITIVE, {}),
@@ -73,7 +78,7 @@ WHOLE = np.array([-3, -1, 0, 1, 2, 40, 70000, -2**31])
 for dtype in ("int32", "int64"):
     case("abs", {"X": WHOLE.astype(dtype)}, ref=lambda i, a: np.abs(i["X"]), name="of_" + dtype)
     case("square", {"X": WHOLE.astype(dtype)}, ref=lambda i, a: i["X"] * i["X"], name="of_" + dtype)
-    case("exp", {"X": WHOLE.astype(dtype)}, ref=lambda i, a: np.exp(i["X"]).astype(i["X"].dtype), name="of_" + dtype)
+    case("exp", {"X": WHOLE.astype(dtype)}, ref=lambda i, a: exponential(i["X"]), name="of_" + dtype)
     case("pow", {"X": WHOLE.astype(dtype)}, {"factor": 3.7}, ref=lambda i, a: powered(i["X"], a["factor"]), name="of_" + dtype)
 
 case("relu", {"X": Seq(apart(5, 2), [[2, 3]])}, ref=lambda i, a: Seq(np.maximum(i["X"].array, 0), [[2, 3]]), name="sequences")

@@ -37,7 +37,7 @@ def _put(scope, name, value):
     tensor = scope.var(name).get_tensor()
     tensor.set(array, PLACE)
     tensor.set_lod(lod)
-    return dict(shape=[-1] * array.ndim, dtype=str(array.dtype), lod_level=len(lod))
+    return dict(shape=list(array.shape), dtype=str(array.dtype), lod_level=len(lod))
 
 
 def run(op, inputs, outputs, attrs=None):
@@ -121,7 +121,7 @@ def test_sparse_rows_that_turn_up_at_run_time_are_refused_too(op):
     for name, value in inputs.items():
         declared = _put(scope, name, value)
         if name == slot:
-            declared = dict(shape=[sparse.height, *sparse.values.shape[1:]], dtype=str(sparse.values.dtype))
+            declared = dict(shape=[-1, *sparse.values.shape[1:]], dtype=str(sparse.values.dtype))
         block.create_var(name=name, persistable=True, **declared)
     for name in sum(outputs.values(), []):
         block.create_var(name=name)
@@ -131,13 +131,19 @@ def test_sparse_rows_that_turn_up_at_run_time_are_refused_too(op):
 
 
 @pytest.mark.parametrize("op", ["merge_selected_rows", "get_tensor_from_selected_rows", "clip_by_norm", "scale", "sum"])
-@pytest.mark.parametrize("rows", [Sparse(list(range(5000)), 100000, ones(2, 4)), Sparse([1, 0], -1, ones(2, 4))],
-                         ids=["more ids than values", "height -1"])
+@pytest.mark.parametrize("rows", [Sparse(list(range(5000)), 100000, ones(2, 4)), Sparse([1, 0], -2, ones(2, 4))],
+                         ids=["more ids than values", "height -2"])
 def test_sparse_rows_that_are_inconsistent_are_refused(op, rows):
     attrs = {"max_norm": 1.0} if op == "clip_by_norm" else {}
     with pytest.raises(fluid.core.EnforceNotMet, match="sparse rows must") as caught:
         run(op, {"X": rows}, {"Out": ["o"]}, attrs)
     assert caught.value.kind in ("InvalidArgument", "ShapeMismatch")
+
+
+def test_a_tensor_cannot_be_made_of_a_table_of_unknown_height():
+    with pytest.raises(fluid.core.EnforceNotMet, match="o must have a known shape") as caught:
+        run("fill_zeros_like", {"X": Sparse([1, 0], -1, ones(2, 4))}, {"Out": ["o"]})
+    assert caught.value.kind == "InvalidArgument"
 
 
 def test_rows_are_merged_in_place():

@@ -15,6 +15,7 @@ DIFFERENT = {
     "unbad_gelu": "a NumPy array is a TypeError, as in every layer",
     "unbad_erf": "a NumPy array is a TypeError, as in every layer",
     "unif_t": "dtype is honoured also when the shape is a tensor",
+    "unif_var": "known extents are kept beside Variables",
     "op_ri_div": "the number gets the dtype of the Variable",
     "op_ri_pow": "the number gets the dtype of the Variable",
     "opt_none": "nothing is made for a loss without parameters",

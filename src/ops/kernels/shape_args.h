@@ -18,8 +18,8 @@ struct IntArg {
 };
 
 // The tensor slot goes before the list slot, which goes before the attribute; slots that the op does not declare are
-// "". While the program is built, values of tensors are `unknown`; those of a list stand in the attribute, as far as the
-// program knows them.
+// "". While the program is built, values of tensors are `unknown`; those of a list stand in the attribute, as far as
+// the program knows them.
 IntArg int_arg(const InferContext& c, std::string_view tensor_slot, std::string_view list_slot,
                const std::vector<int64_t>& attr, int64_t unknown);
 

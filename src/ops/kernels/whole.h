@@ -7,8 +7,8 @@
 
 namespace anabranch {
 
-// Cut towards zero. NaN and what is outside of int32 (of int64, for that) become the least integer there; narrower types
-// keep the low bits.
+// Cut towards zero. NaN and what is outside of int32 (of int64, for that) become the least integer there; narrower
+// types keep the low bits.
 template <class T, class Real> T whole(Real x) {
   using Wide = std::conditional_t<(sizeof(T) < sizeof(int64_t)), int32_t, int64_t>;
   const Real limit = std::ldexp(Real(1), std::numeric_limits<Wide>::digits);

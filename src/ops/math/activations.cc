@@ -29,8 +29,8 @@ struct Row {
   GradOf grad_of;
   unsigned flags = kBoth;
   std::vector<FloatAttr> attrs = {};
-  UnaryLoop loop = nullptr;        // float32 only
-  BinaryLoop grad_loop = nullptr;  // of what grad_of names, and Out@GRAD
+  UnaryLoop loop = nullptr;           // float32 only
+  BinaryLoop grad_loop = nullptr;     // of what grad_of names, and Out@GRAD
   const char* grad_lod = "Out@GRAD";  // whose sequences the gradient carries
 };
 
@@ -176,11 +176,10 @@ void declare_exponentials() {
   activation(
       {"tanh", "Out = tanh(X)", "", GradOf::kOut, kBoth, {}, simd::tanh, simd::tanh_grad},
       [](auto x, auto*) { return std::tanh(x); }, [](auto y, auto dy, auto*) { return dy * (1 - y * y); });
-  of_integers(
-      activation(
-          {"exp", "Out = e^X", "", GradOf::kOut, kBoth, {}, simd::exp, simd::mul},
-          [](auto x, auto*) { return std::exp(x); }, [](auto y, auto dy, auto*) { return dy * y; }),
-      []<class T>(T x) { return whole<T>(std::exp(static_cast<double>(x))); });
+  of_integers(activation(
+                  {"exp", "Out = e^X", "", GradOf::kOut, kBoth, {}, simd::exp, simd::mul},
+                  [](auto x, auto*) { return std::exp(x); }, [](auto y, auto dy, auto*) { return dy * y; }),
+              []<class T>(T x) { return whole<T>(std::exp(static_cast<double>(x))); });
   activation(
       {"log", "Out = ln(X)", "", GradOf::kX, kBoth, {}, simd::log}, [](auto x, auto*) { return std::log(x); },
       [](auto x, auto dy, auto*) { return dy / x; });
@@ -239,7 +238,9 @@ void declare_powers_and_waves() {
       activation(
           {"square", "Out = X^2", "", GradOf::kX, kBoth, {}, simd::square}, [](auto x, auto*) { return x * x; },
           [](auto x, auto dy, auto*) { return dy * 2 * x; }),
-      []<class T>(T x) { return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) * static_cast<std::make_unsigned_t<T>>(x)); });
+      []<class T>(T x) {
+        return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) * static_cast<std::make_unsigned_t<T>>(x));
+      });
   activation(
       {"reciprocal", "Out = 1 / X", "", GradOf::kOut}, [](auto x, auto*) { return 1 / x; },
       [](auto y, auto dy, auto*) { return -dy * y * y; });
@@ -264,7 +265,15 @@ void declare_powers_and_waves() {
       {"atan", "Out = arctan(X)", "", GradOf::kX, kNone}, [](auto x, auto*) { return std::atan(x); },
       [](auto x, auto dy, auto*) { return dy / (1 + x * x); });
   activation(
-      {"erf", "Out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to X", "", GradOf::kX, kNone, {}, nullptr, nullptr, "X"},
+      {"erf",
+       "Out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to X",
+       "",
+       GradOf::kX,
+       kNone,
+       {},
+       nullptr,
+       nullptr,
+       "X"},
       [](auto x, auto*) { return std::erf(x); },
       [](auto x, auto dy, auto*) { return dy * 2 * decltype(x)(std::numbers::inv_sqrtpi) * std::exp(-x * x); });
 }

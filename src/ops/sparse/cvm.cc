@@ -40,8 +40,8 @@ void check_counts(const InferContext& c) {
   if (!c.runtime()) return;
   const Meta& x = c.in("X");
   const bool grouped = x.lod && !x.lod->empty();
-  AB_CHECK(!grouped || x.lod->back().back() == x.shape[0], InvalidArgument, "{}: the sequences of X end at row {}, it is {}",
-           op_name(c), x.lod->back().back(), x.shape.str());
+  AB_CHECK(!grouped || x.lod->back().back() == x.shape[0], InvalidArgument,
+           "{}: the sequences of X end at row {}, it is {}", op_name(c), x.lod->back().back(), x.shape.str());
   const int64_t samples = grouped ? static_cast<int64_t>(x.lod->back().size()) - 1 : x.shape[0];
   AB_CHECK(counts[0] == samples, ShapeMismatch, "{}: CVM has {} rows for {} samples of X {}", op_name(c), counts[0],
            samples, x.shape.str());

@@ -93,8 +93,9 @@ Shape joined_shape(const InferContext& c, int axis) {
       if (a == axis) {
         out.set(a, out[a] < 0 || e < 0 ? kUnknown : out[a] + e);
       } else {
-        AB_CHECK(out[a] == e || out[a] < 0 || e < 0, ShapeMismatch, "{}: X[0] is {}, X[{}] is {}, they differ at axis {}",
-                 op_name(c), first.shape.str(), i, x.shape.str(), a);
+        AB_CHECK(out[a] == e || out[a] < 0 || e < 0, ShapeMismatch,
+                 "{}: X[0] is {}, X[{}] is {}, they differ at axis {}", op_name(c), first.shape.str(), i, x.shape.str(),
+                 a);
         if (out[a] < 0) out.set(a, e);
       }
     }
