@@ -162,6 +162,7 @@ void write_file_atomic(const std::string& path, std::string_view data) {
 void save_vars(const Scope& scope, const std::vector<std::string>& names, const std::string& folder,
                const std::string& filename) {
   const std::string root = folder.empty() ? "." : folder;
+  const RunGate::Run reading(scope.gate());  // nobody clears or resizes a value while it is written out
   std::set<std::string> paths;
   for (const auto& name : names) {
     const auto value = value_to_save(scope, name);
