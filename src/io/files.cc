@@ -142,6 +142,7 @@ std::string read_file_of(const std::string& folder, const std::string& path) {
 void save_vars(const Scope& scope, const std::vector<std::string>& names, const std::string& folder,
                const std::string& filename, FileSet* files) {
   const std::string root = folder.empty() ? "." : folder;
+  const RunGate::Run reading(scope.gate());  // nobody clears or resizes a value while it is written out
   for (const auto& name : names) {
     const auto value = value_to_save(scope, name);
     AB_CHECK(filename.empty() || !value->is<SelectedRows>(), InvalidArgument,
