@@ -137,6 +137,7 @@ class PreparedCall {
       if (t.initialized()) *out = t;
       return t.initialized();
     }
+    out->set_lod(LoDRef());  // of the call before
     return view_array(value, out);
   }
 

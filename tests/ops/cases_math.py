@@ -2,7 +2,7 @@
 import math
 
 import numpy as np
-from op_case import Rows, Seq, apart, big, case, integers, real, skip
+from op_case import Rows, Seq, apart, big, case, integers, real
 
 erf = np.vectorize(math.erf)
 
@@ -73,7 +73,7 @@ for name, reference, x, attrs in [
         ("atan", lambda x, a: np.arctan(x), real(3, 7, lo=-3, hi=3), {}),
         ("pow", lambda x, a: powered(x, a["factor"]), POSITIVE, {"factor": 2.5})]:
     large = None if name in ("acos", "asin", "log", "sqrt", "rsqrt", "reciprocal", "pow") else {"X": big()}
-    case(name, {"X": x}, attrs, ref=lambda i, a, reference=reference: reference(i["X"], a), large=large, rtol=3e-6)
+    case(name, {"X": x}, attrs, ref=lambda i, a, reference=reference: reference(i["X"], a), large_rtol=2e-5, large=large, rtol=3e-6)
 WHOLE = np.array([-3, -1, 0, 1, 2, 40, 70000, -2**31])
 for dtype in ("int32", "int64"):
     case("abs", {"X": WHOLE.astype(dtype)}, ref=lambda i, a: np.abs(i["X"]), name="of_" + dtype)
@@ -82,7 +82,7 @@ for dtype in ("int32", "int64"):
     case("pow", {"X": WHOLE.astype(dtype)}, {"factor": 3.7}, ref=lambda i, a: powered(i["X"], a["factor"]), name="of_" + dtype)
 
 case("relu", {"X": Seq(apart(5, 2), [[2, 3]])}, ref=lambda i, a: Seq(np.maximum(i["X"].array, 0), [[2, 3]]), name="sequences")
-case("gelu", {"X": real(3, 7, lo=-3, hi=3)}, rtol=3e-6, large={"X": big()},
+case("gelu", {"X": real(3, 7, lo=-3, hi=3)}, rtol=3e-6, large_rtol=2e-5, large={"X": big()},
      ref=lambda i, a: (i["X"] * 0.5 * (1 + erf(i["X"] / math.sqrt(2)))).astype(i["X"].dtype))
 case("gelu", {"X": real(3, 7, lo=-3, hi=3)}, {"approximate": True}, rtol=3e-6,
      ref=lambda i, a: 0.5 * i["X"] * (1 + np.tanh(math.sqrt(2 / math.pi) * (i["X"] + 0.044715 * i["X"] ** 3))))
@@ -112,7 +112,7 @@ for kind, fn in FUNCTIONS.items():
         x = apart(*xs) if kind != "pow" else real(*xs, lo=0.3, hi=2)
         case(f"elementwise_{kind}", {"X": x, "Y": real(*ys, lo=0.55, hi=2)}, {"axis": axis}, ref=pair(fn), rtol=3e-6)
     case(f"elementwise_{kind}", {"X": real(300, 517, lo=0.3, hi=2), "Y": real(517, lo=0.5, hi=2)}, name="bias", grad=(),
-         ref=pair(fn), rtol=3e-6, large={"X": real(300, 517, lo=0.3, hi=2), "Y": real(517, lo=0.5, hi=2)}, hostile=False)
+         ref=pair(fn), rtol=3e-6, large_rtol=2e-5, large={"X": real(300, 517, lo=0.3, hi=2), "Y": real(517, lo=0.5, hi=2)}, hostile=False)
     if kind not in ("div", "pow"):
         case(f"elementwise_{kind}", {"X": integers(3, 4, lo=-9), "Y": integers(4, lo=-9)}, ref=pair(fn), name="integers")
 case("elementwise_div", {"X": np.array([-7, 7, -7, 7]), "Y": np.array([2, -2, -2, 2])}, name="integers",
@@ -134,7 +134,7 @@ def affine(i, a):
     return np.asarray(out).astype(x.dtype)
 
 
-case("scale", {"X": real(3, 4)}, {"scale": 2.5, "bias": 0.5}, ref=affine, large={"X": big()})
+case("scale", {"X": real(3, 4)}, {"scale": 2.5, "bias": 0.5}, ref=affine, large_rtol=2e-5, large={"X": big()})
 case("scale", {"X": real(3, 4)}, {"scale": 2.5, "bias": 0.5, "bias_after_scale": False}, ref=affine)
 case("scale", {"X": real(3, 4), "ScaleTensor": np.array([1.5])}, {"bias": 1.0}, ref=affine, grad=["X"])
 case("scale", {"X": np.array([1, 2, 3])}, {"scale": 2.5, "bias": 1.0}, ref=lambda i, a: i["X"] * 2 + 1, name="integers", hostile=False)
@@ -143,7 +143,8 @@ case("scale", {"X": Rows([4, 0], 6, real(2, 3))}, {"scale": -2.0}, ref=lambda i,
 case("increment", {"X": np.array([1.5])}, {"step": 2.0}, ref=lambda i, a: i["X"] + 2, grad=())
 case("increment", {"X": np.array([3])}, {"step": 1.5}, ref=lambda i, a: i["X"] + 1, grad=(), name="integer", hostile=False)
 case("sum", {"X": [real(3, 4), real(3, 4), real(3, 4)]}, ref=lambda i, a: i["X"][0] + i["X"][1] + i["X"][2],
-     large={"X": [big(), big(), big()]})
+     large_rtol=2e-5, large={"X": [big(), big(), big()]})
+case("sum", {"X": [real(3, 4)]}, ref=lambda i, a: i["X"][0], name="one", hostile=False)
 case("sum", {"X": [Rows([1, 1], 4, real(2, 3)), Rows([3], 4, real(1, 3))]}, grad=(), name="rows", hostile=False,
      ref=lambda i, a: Rows([1, 1, 3], 4, np.concatenate([r.values for r in i["X"]])))
 
@@ -156,7 +157,7 @@ def mixed_sum(i, a):
 
 
 case("sum", {"X": [real(4, 3), Rows([1, 1, 3], 4, real(3, 3))]}, grad=(), name="mixed", hostile=False, ref=mixed_sum)
-case("mean", {"X": real(3, 4)}, ref=lambda i, a: np.mean(i["X"], keepdims=False).reshape(1), large={"X": big()})
+case("mean", {"X": real(3, 4)}, ref=lambda i, a: np.mean(i["X"], keepdims=False).reshape(1), large_rtol=2e-5, large={"X": big()})
 
 # ---- reductions
 
@@ -176,7 +177,7 @@ for kind, fn in {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "
         case(f"reduce_{kind}", {"X": apart(2, 3, 4, step=0.11)}, attrs, ref=folded(fn), rtol=3e-6)
     if kind != "prod":
         for attrs in ({"dim": [0]}, {"dim": [1]}, {"reduce_all": True}):
-            case(f"reduce_{kind}", {"X": real(700, 333)}, attrs, ref=folded(fn), rtol=2e-5, grad=(), large={"X": real(700, 333)},
+            case(f"reduce_{kind}", {"X": real(700, 333)}, attrs, ref=folded(fn), rtol=2e-5, grad=(), large_rtol=2e-5, large={"X": real(700, 333)},
                  hostile=False)
     if kind != "mean":
         case(f"reduce_{kind}", {"X": integers(3, 4, lo=1, hi=5)}, {"dim": [1]}, ref=folded(fn), name="integers", hostile=False)
@@ -193,7 +194,7 @@ def flat_product(i, a):
     return flat.reshape(x.shape[:n] + y.shape[m:])
 
 
-case("mul", {"X": real(4, 6), "Y": real(6, 5)}, ref=flat_product, large={"X": real(257, 300), "Y": real(300, 129)})
+case("mul", {"X": real(4, 6), "Y": real(6, 5)}, ref=flat_product, large_rtol=2e-5, large={"X": real(257, 300), "Y": real(300, 129)})
 case("mul", {"X": real(2, 3, 4), "Y": real(4, 5)}, {"x_num_col_dims": 2}, ref=flat_product)
 case("mul", {"X": real(2, 3, 4), "Y": real(3, 4, 2, 2)}, {"y_num_col_dims": 2}, ref=flat_product)
 case("mul", {"X": real(33, 65), "Y": real(65, 17)}, ref=flat_product, grad=(), rtol=2e-5, name="library", hostile=False)
@@ -284,4 +285,6 @@ for number in (1.0, np.inf, np.nan):
     case("isinf", {"X": x}, ref=lambda i, a: np.array([np.any(np.isinf(i["X"]))]))
     case("isnan", {"X": x}, ref=lambda i, a: np.array([np.any(np.isnan(i["X"]))]))
 case("is_empty", {"X": real(3, 4)}, ref=lambda i, a: np.array([i["X"].size == 0]))
-skip("assign", "every other case passes values through it (test_in_place)")
+case("assign", {"X": real(3, 4)}, ref=lambda i, a: i["X"], large={"X": big()})
+case("assign", {"X": Seq(real(3, 2), [[2, 1]])}, ref=lambda i, a: i["X"], name="sequences")
+case("assign", {"X": integers(3, 4)}, ref=lambda i, a: i["X"], name="integers", hostile=False)

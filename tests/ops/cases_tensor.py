@@ -28,6 +28,8 @@ for shape in ([6, 4], [-1, 2], [0, 12], [0, -1], [2, 3, 4, 1], [24]):
     case("reshape2", {"X": real(2, 3, 4)}, {"shape": shape}, ref=with_xshape(reshaped), hostile=shape == [0, -1])
 case("reshape2", {"X": real(2, 3, 4), "Shape": dims(6, 4)}, {"shape": [4, 6]}, ref=reshaped, grad=["X"], name="tensor")
 case("reshape2", {"X": real(2, 3, 4), "ShapeTensor": [dims(6), dims(4)]}, {"shape": [-1, 4]}, ref=reshaped, grad=["X"], name="tensors")
+case("reshape", {"X": real(2, 3)}, {"shape": [2, 3]}, ref=reshaped, name="same")
+case("reshape2", {"X": real(2, 3)}, {"shape": [2, 3]}, ref=with_xshape(reshaped), name="same")
 case("reshape2", {"X": integers(2, 6)}, {"shape": [3, 4]}, ref=reshaped, name="integers", hostile=False)
 
 
@@ -51,6 +53,8 @@ for op, wrap in (("", lambda f: f), ("2", with_xshape)):
     case("squeeze" + op, {"X": real(2, 1, 3, 1)}, {"axes": [1]}, ref=wrap(squeezed))
     case("squeeze" + op, {"X": real(2, 1, 3, 1)}, {"axes": [1, -1]}, ref=wrap(squeezed))
     case("squeeze" + op, {"X": real(2, 1, 3, 1)}, {"axes": []}, ref=wrap(squeezed))
+    case("squeeze" + op, {"X": real(2, 3)}, {"axes": []}, ref=wrap(squeezed), name="same")
+    case("flatten" + op, {"X": real(2, 3)}, {"axis": 1}, ref=wrap(flattened), name="same")
     case("unsqueeze" + op, {"X": real(2, 3)}, {"axes": [0, 3]}, ref=wrap(unsqueezed))
     case("unsqueeze" + op, {"X": real(2, 3)}, {"axes": [-1]}, ref=wrap(unsqueezed))
     for axis in (0, 1, 2):

@@ -16,10 +16,13 @@ def nodes_meet(model, on, replicas, threads, patience_s=20):
 
 
 @pytest.mark.parametrize("on", [[], PASSES], ids=["no passes", "all passes"])
-@pytest.mark.parametrize("replicas", [1, 2])
 @pytest.mark.parametrize("model", sorted(MODELS))
-def test_nodes_run_at_the_same_time(model, replicas, on):
-    assert nodes_meet(model, on, replicas, threads=2)
+def test_nodes_run_at_the_same_time(model, on):
+    assert nodes_meet(model, on, replicas=2, threads=2)
+
+
+def test_nodes_of_one_replica_run_at_the_same_time():
+    assert nodes_meet("sparse_ctr", [], replicas=1, threads=2)
 
 
 def test_one_thread_runs_one_node_at_a_time():

@@ -13,17 +13,18 @@ CPU = fluid.CPUPlace()
 
 
 class Net:
-    """A net of two layers beside a counter that falls by 1 a step; the gradients of ones do not depend on weights."""
+    """A net of two layers, and beside it a number that falls by 1 in each step."""
 
     def __init__(self, width=64):
         self.main, self.startup, self.scope = fluid.Program(), fluid.Program(), fluid.Scope()
         self.main.random_seed = self.startup.random_seed = 3
         with fluid.program_guard(self.main, self.startup), fluid.unique_name.guard():
             x = fluid.data("x", [None, width], "float32")
-            h = layers.fc(x, width, act="tanh", param_attr="first")
+            first = fluid.ParamAttr("first", learning_rate=0.01)
+            h = layers.fc(x, width, act="tanh", param_attr=first, bias_attr=False)
             count = layers.create_parameter([1], "float32", name="count",
                                             default_initializer=fluid.initializer.Constant(0.0))
-            self.out = layers.fc(h, 1, param_attr="second")
+            self.out = layers.fc(h, 1, param_attr=fluid.ParamAttr("second", learning_rate=0.01), bias_attr=False)
             self.test = self.main.clone(for_test=True)
             self.loss = layers.mean(layers.square(self.out)) + layers.reduce_sum(count)
             fluid.optimizer.SGD(1.0).minimize(self.loss)

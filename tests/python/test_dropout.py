@@ -15,7 +15,7 @@ kinds = pytest.mark.parametrize("kind", sorted(KEPT))
 class Net:
     """Two dropouts of one input, and the gradient of the first one."""
 
-    def __init__(self, kind="upscale_in_train", random_seed=7, dtype="float32", **more):
+    def __init__(self, kind="upscale_in_train", random_seed=7, dtype="float32", gradient=True, **more):
         self.main, self.scope, self.exe = fluid.Program(), fluid.Scope(), fluid.Executor(CPU)
         self.main.random_seed = random_seed
         with fluid.program_guard(self.main, fluid.Program()), fluid.unique_name.guard():
@@ -23,7 +23,8 @@ class Net:
             x.stop_gradient = False
             self.outs = [layers.dropout(x, RATE, dropout_implementation=kind, **more) for _ in range(2)]
             self.test = self.main.clone(for_test=True)
-            self.grad, = fluid.gradients(self.outs[0], x)
+            if gradient:
+                self.grad, = fluid.gradients(self.outs[0], x)
         self.x = np.random.RandomState(0).uniform(0.5, 1.5, (ROWS, WIDTH)).astype(dtype)
 
     def run(self, program=None, fetch=None):
@@ -67,14 +68,16 @@ def test_inference_drops_nothing(kind):
         np.testing.assert_allclose(got, net.x * INFERRED[kind], rtol=1e-6)
 
 
-def test_masks_differ_by_step_and_by_op():
-    net = Net()
+@pytest.mark.parametrize("random_seed", [
+    0, pytest.param(7, marks=pytest.mark.xfail(strict=True, reason="a seed of the program keeps the mask for ever"))])
+def test_masks_differ_by_step_and_by_op(random_seed):
+    net = Net(random_seed=random_seed)
     assert_unlike(*[out == 0 for _ in range(3) for out in net.run()])
 
 
 @pytest.mark.parametrize("replicas", [2, 3])
 def test_masks_differ_by_replica(replicas):
-    net = Net()
+    net = Net(random_seed=0, gradient=False)
     net.x = np.ones((ROWS * replicas, WIDTH), "float32")
     target = fluid.CompiledProgram(net.main).with_data_parallel(places=[CPU] * replicas)
     pieces = [piece == 0 for _ in range(2) for piece in np.split(net.run(target)[0], replicas)]
@@ -95,6 +98,7 @@ def test_without_any_seed_two_executors_draw_apart():
     assert_unlike(*[Net(random_seed=0).run()[0] == 0 for _ in range(3)])
 
 
+@pytest.mark.xfail(strict=True, reason="what an op with a seed of its own draws depends on a name")
 def test_a_seed_of_the_op_repeats_in_another_executor_and_is_shared_by_ops():
     net, again, other = Net(seed=5), Net(seed=5), Net(seed=6)
     for _ in range(3):
@@ -107,8 +111,8 @@ def test_a_seed_of_the_op_repeats_in_another_executor_and_is_shared_by_ops():
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_masks_do_not_depend_on_threads(threads):
-    want = Net().run()[0]
-    net, execution = Net(), fluid.ExecutionStrategy()
+    want = Net(gradient=False).run()[0]
+    net, execution = Net(gradient=False), fluid.ExecutionStrategy()
     execution.num_threads = threads
     target = fluid.CompiledProgram(net.main).with_data_parallel(exec_strategy=execution, places=[CPU])
     np.testing.assert_array_equal(net.run(target)[0], want)

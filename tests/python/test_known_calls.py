@@ -76,6 +76,15 @@ def test_values_that_need_a_closer_look_take_the_long_way(net, taken):
     assert not taken[0] and taken[-1]
 
 
+def test_an_array_after_a_tensor_with_sequences_has_none(net, taken):
+    exe, one = fluid.Executor(), np.ones((3, 3), "float32")
+    for lengths in ([[1, 2]], [[3]], [], [[2, 1]]):
+        fed = fluid.create_lod_tensor(one, lengths, fluid.CPUPlace()) if lengths else one
+        got, = exe.run(net.target, {"x": fed}, [net.y], scope=net.scope, return_numpy=False)
+        assert got.recursive_sequence_lengths() == lengths
+    assert taken == [False, True, True, True]
+
+
 def test_fetches_that_change_places_or_kind(net, taken):
     exe, x = fluid.Executor(), np.ones((1, 3), "float32")
     for fetch, want in (([net.y, net.z], [2, -1]), ([net.z, net.y], [-1, 2]), ([net.y, net.z], [2, -1]),

@@ -29,6 +29,17 @@ template <class T> HWY_INLINE void prefetch_row(const T* row, int64_t width) {
   __builtin_prefetch(end - 1);
 }
 
+// Highway's masked load wants aligned memory where the machine has none of its own; there no mask reaches further than
+// the row (each_vector_of), and a plain load does.
+template <class D, class T = hn::TFromD<D>> HWY_INLINE hn::Vec<D> load(hn::Mask<D> mask, D d, const T* p) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+  return hn::MaskedLoad(mask, d, p);
+#else
+  (void)mask;
+  return hn::LoadU(d, p);
+#endif
+}
+
 // fn(d, mask, j) for the elements of a row, a vector of d's width at a time. Rows are short: where the machine has
 // masked loads and stores the last vector is masked; where it would touch what lies behind the row, the rest goes one
 // by one.
@@ -58,7 +69,7 @@ template <class T, class Fn> HWY_INLINE void each_vector(int64_t width, Fn&& fn)
 
 template <class T> HWY_INLINE void copy_row(const T* from, int64_t width, T* to) {
   each_vector<T>(width, [&](auto d, auto mask, int64_t j)
-                            HWY_ATTR { hn::BlendedStore(hn::MaskedLoad(mask, d, from + j), mask, d, to + j); });
+                            HWY_ATTR { hn::BlendedStore(load(mask, d, from + j), mask, d, to + j); });
 }
 
 template <class T> HWY_INLINE const T* row_of(const GatherPart<T>& p, int64_t id) {
@@ -77,7 +88,7 @@ template <class T> HWY_INLINE void add_shared_rows(const GatherPart<T>& p, int64
     const RowLocks::Hold hold(p.table, p.ids[i], p.ids[i] != p.padding);
     const T* row = row_of(p, p.ids[i]);
     each_vector<T>(p.width, [&](auto d, auto mask, int64_t j) HWY_ATTR {
-      hn::BlendedStore(hn::Add(hn::MaskedLoad(mask, d, out + j), hn::MaskedLoad(mask, d, row + j)), mask, d, out + j);
+      hn::BlendedStore(hn::Add(load(mask, d, out + j), load(mask, d, row + j)), mask, d, out + j);
     });
   }
 }
@@ -90,9 +101,9 @@ template <class T> HWY_INLINE void pool_row(const GatherPart<T>& p, int64_t from
   if (p.shared) add_shared_rows(p, from, to, out);
   const T length = static_cast<T>(to - from), over = p.pool == Pool::kSqrt ? std::sqrt(length) : length;
   each_vector<T>(p.width, [&](auto d, auto mask, int64_t j) HWY_ATTR {
-    auto sum = hn::MaskedLoad(mask, d, p.shared ? out + j : row_of(p, p.ids[from]) + j);
+    auto sum = load(mask, d, p.shared ? out + j : row_of(p, p.ids[from]) + j);
     for (int64_t i = p.shared ? to : from + 1; i < to; ++i)
-      sum = hn::Add(sum, hn::MaskedLoad(mask, d, row_of(p, p.ids[i]) + j));
+      sum = hn::Add(sum, load(mask, d, row_of(p, p.ids[i]) + j));
     if (p.pool != Pool::kSum) sum = hn::Div(sum, hn::Set(d, over));
     hn::BlendedStore(sum, mask, d, out + j);
   });
@@ -135,7 +146,7 @@ void GatherDouble(const GatherPart<double>* p, int64_t n, int64_t begin, int64_t
 template <class D, class M, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> gradient(D d, M mask, const RowUpdate<T>& u, int32_t at, int64_t j) {
   const auto one = [&](int32_t k) HWY_ATTR {
-    const auto g = hn::MaskedLoad(mask, d, u.grads[k] + j);
+    const auto g = load(mask, d, u.grads[k] + j);
     return u.divisors ? hn::Div(g, hn::Set(d, u.divisors[k])) : g;
   };
   auto sum = one(at);
@@ -171,13 +182,13 @@ template <class T> void UpdateRows(const RowUpdate<T>& u) {
   T *const p = u.param, *const s0 = u.state[0], *const s1 = u.state[1];
   const T rate = u.rate, epsilon = u.epsilon, keep1 = u.beta1, keep2 = u.beta2, add1 = 1 - keep1, add2 = 1 - keep2;
   const auto move = [=](auto d, auto mask, auto by, int64_t at)
-                        HWY_ATTR { store(d, mask, hn::Sub(hn::MaskedLoad(mask, d, p + at), by), p + at); };
+                        HWY_ATTR { store(d, mask, hn::Sub(load(mask, d, p + at), by), p + at); };
   if (u.rule == Rule::kSgd) {
     each_row<0>(
         u, [=](auto d, auto mask, auto g, int64_t at) HWY_ATTR { move(d, mask, hn::Mul(hn::Set(d, rate), g), at); });
   } else if (u.rule == Rule::kAdagrad) {
     each_row<1>(u, [=](auto d, auto mask, auto g, int64_t at) HWY_ATTR {
-      const auto moment = hn::Add(hn::MaskedLoad(mask, d, s0 + at), hn::Mul(g, g));
+      const auto moment = hn::Add(load(mask, d, s0 + at), hn::Mul(g, g));
       hn::BlendedStore(moment, mask, d, s0 + at);
       const auto under = hn::Add(hn::Sqrt(moment), hn::Set(d, epsilon));
       move(d, mask, hn::Div(hn::Mul(hn::Set(d, rate), g), under), at);
@@ -185,7 +196,7 @@ template <class T> void UpdateRows(const RowUpdate<T>& u) {
   } else {
     each_row<2>(u, [=](auto d, auto mask, auto g, int64_t at) HWY_ATTR {
       const auto average = [&](const T* old, T keep, auto value, T add) HWY_ATTR {
-        return hn::Add(hn::Mul(hn::Set(d, keep), hn::MaskedLoad(mask, d, old + at)), hn::Mul(hn::Set(d, add), value));
+        return hn::Add(hn::Mul(hn::Set(d, keep), load(mask, d, old + at)), hn::Mul(hn::Set(d, add), value));
       };
       const auto first = average(s0, keep1, g, add1), second = average(s1, keep2, hn::Mul(g, g), add2);
       hn::BlendedStore(first, mask, d, s0 + at);
