@@ -102,7 +102,8 @@ void BlockGradients::run(size_t end, const std::set<std::string>& targets, const
   auto next = path.begin();
   for (size_t i = end; i-- > 0;) {
     const ir::Op& op = *forward_.ops()[i];
-    if (next != path.end() && *next == i) {
+    const bool on_path = next != path.end() && *next == i;
+    if (on_path) {
       ++next;
       try {
         differentiate(i);
@@ -110,7 +111,7 @@ void BlockGradients::run(size_t end, const std::set<std::string>& targets, const
         throw e.with_op(op.describe(static_cast<int>(i), forward_.idx())).with_while("differentiating");
       }
     }
-    finish_versions(op);
+    finish_versions(op, on_path && find_op(op.type).has_grad());
   }
   for (const auto& gradient : order_) join_partials(gradient);
 }

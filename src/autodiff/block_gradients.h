@@ -50,7 +50,7 @@ class BlockGradients {
   void rename(const std::string& from, const std::string& to, size_t first_op);
   void rename_reads(const std::string& from, const std::string& to, size_t first_op);
   void rename_outside(const std::string& from, const std::string& to);
-  void finish_versions(const ir::Op& op);
+  void finish_versions(const ir::Op& op, bool passes_on);
   void avoid_existing(const ir::Block& into);
   void declare_outputs(ir::Block& into, const ir::Op& op) const;
   static void strip_marks(ir::Op& op);

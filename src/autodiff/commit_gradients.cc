@@ -76,7 +76,7 @@ void BlockGradients::commit(ir::Block& into) {
       declare_outputs(into, *op);
       strip_marks(*op);
       check_op(*op);
-      infer_op(into, *op, [this](const std::string& name) { return reads_.outer_version(name); });
+      infer_op(into, *op, [&](const std::string& name) { return reads_.version_meant(*op, name); });
     } catch (Error& e) {
       throw e.with_op(op->describe(index, into.idx())).with_while("appending gradient ops");
     }

@@ -74,10 +74,17 @@ ForwardReads::Versions ForwardReads::seen_by_block_of(size_t index) const {
   return seen;
 }
 
-std::optional<int> ForwardReads::outer_version(const std::string& name) const {
-  const auto it = outer_.find(name);
-  if (it == outer_.end() || forward_.find_var(name)) return std::nullopt;
-  return it->second;
+std::optional<int> ForwardReads::version_meant(const ir::Op& op, const std::string& name) const {
+  if (!forward_.find_var(name)) {
+    const auto outer = outer_.find(name);
+    return outer == outer_.end() ? std::nullopt : std::optional(outer->second);
+  }
+  const auto reads = reads_.find(&op);
+  if (op.sub_blocks().empty() || reads == reads_.end()) return std::nullopt;
+  for (const Read& read : reads->second) {
+    if (op.input(read.slot).at(read.arg) == name) return read.version;
+  }
+  return std::nullopt;
 }
 
 std::string ForwardReads::copy_name(const std::string& var, int version) const {

@@ -21,15 +21,16 @@ class ForwardReads {
 
   // Notes what the gradient op of forward op `index` reads, and takes the mark of written outputs from its arguments.
   void note(size_t index, ir::Op& grad);
-  // Binds the reads of a gradient op; same_block: it stands behind the forward ops.
+  // Binds the reads of a gradient op. same_block: it stands behind the forward ops.
   void bind(ir::Op& op, bool same_block);
   // The copies that bound ops read; after all are bound.
   void insert_copies(ir::Block& forward) const;
 
   // The versions that the block of forward op `index` reads of the variables around it.
   Versions seen_by_block_of(size_t index) const;
-  // Which version of a variable of outer blocks the forward ops read; absent where it is none of those.
-  std::optional<int> outer_version(const std::string& name) const;
+  // Which version of a variable a gradient op means that does not say so itself: one that reads outer variables, or
+  // that has a gradient block. Absent: the latest.
+  std::optional<int> version_meant(const ir::Op& op, const std::string& name) const;
 
  private:
   struct Read {

@@ -4,7 +4,6 @@
 #include "autodiff/backward_op.h"
 #include "autodiff/block_gradients.h"
 #include "autodiff/names.h"
-#include "opdef/op_def.h"
 
 namespace anabranch {
 
@@ -108,16 +107,16 @@ void BlockGradients::rename_outside(const std::string& from, const std::string& 
 }
 
 // An op that makes a variable anew ends the life of its gradient: earlier ops made another version of the variable.
-// So does one in place that passes no gradient on. Ops with sub-blocks may not have run, and arrays are written in
+// One in place does so when it passes no gradient on. Ops with sub-blocks may not have run, and arrays are written in
 // part: those do not end it.
-void BlockGradients::finish_versions(const ir::Op& op) {
+void BlockGradients::finish_versions(const ir::Op& op, bool passes_on) {
   if (!op.sub_blocks().empty()) return;
   const auto ins = op.input_args();
   for (const auto& out : op.output_args()) {
     const std::string gradient = gradient_name(out);
     auto it = partials_.find(gradient);
-    if (it == partials_.end() || (std::find(ins.begin(), ins.end(), out) != ins.end() && find_op(op.type).has_grad()))
-      continue;
+    const bool in_place = std::find(ins.begin(), ins.end(), out) != ins.end();
+    if (it == partials_.end() || (in_place && passes_on)) continue;
     const ir::VarRef var = forward_.find_var_recursive(out);
     if (var && (var->kind != VarKind::kLoDTensor || var->persistable)) continue;
     join_partials(gradient);
