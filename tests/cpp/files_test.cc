@@ -46,7 +46,7 @@ class Files : public testing::Test {
   std::vector<std::string> listing() {
     std::vector<std::string> names;
     for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
-      if (entry.is_regular_file()) names.push_back(fs::relative(entry.path(), folder_).string());
+      if (entry.is_regular_file()) names.push_back(entry.path().lexically_relative(folder_).string());
     }
     std::sort(names.begin(), names.end());
     return names;

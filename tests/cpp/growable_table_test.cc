@@ -297,7 +297,7 @@ TEST(GrowableTableFile, CarriesRowsWithTheirMoments) {
   EXPECT_EQ(opened->options().expire_after, 40);
   EXPECT_EQ(opened->options().moments, 2);
   train(*opened, 10, 10);
-  opened->save(again);
+  test::save(*opened, again);
   EXPECT_EQ(content(later), content(again));
 }
 
