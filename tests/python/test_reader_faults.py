@@ -191,7 +191,7 @@ sys.path.insert(0, %r)
 import anabranch.fluid as fluid
 from dataset_cases import dataset, numbers, write
 import pathlib
-files = [write(pathlib.Path(%r) / "a", range(300))]
+files = [write(pathlib.Path(%r) / "data", range(300))]
 with open("/proc/self/statm") as f:
     resource.setrlimit(resource.RLIMIT_AS, (int(f.read().split()[0]) * resource.getpagesize() + (400 << 20),) * 2)
 for kind in ("QueueDataset", "InMemoryDataset"):
