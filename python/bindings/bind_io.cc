@@ -22,7 +22,14 @@ void bind_io(nb::module_& m) {
           "add",
           [](io::FileSet& files, const std::string& path, nb::bytes data) { files.add(path).write(view_of(data)); },
           nb::arg("path"), nb::arg("data"))
-      .def("commit", &io::FileSet::commit, CallUnlocked());
+      .def("__enter__", [](nb::object self) { return self; })
+      .def(
+          "__exit__",
+          [](io::FileSet& files, nb::handle error, nb::handle, nb::handle) {
+            const Unlocked unlocked;
+            error.is_none() ? files.commit() : files.drop();
+          },
+          nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none());
   m.def("save_vars", &io::save_vars, nb::arg("scope"), nb::arg("names"), nb::arg("folder"), nb::arg("filename"),
         nb::arg("files"), CallUnlocked());
   m.def("load_vars", &io::load_vars, nb::arg("scope"), nb::arg("names"), nb::arg("folder"), nb::arg("filename"),

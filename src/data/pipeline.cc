@@ -104,43 +104,51 @@ bool Pipeline::claim(int thread, Job* job) {
   return false;
 }
 
-// After an error, pieces behind it are not read; those before it are, for one of them may be the first error.
-bool Pipeline::may_claim(const Lane& lane) {
-  if (lane.done || stop_) return false;
+// Whether there is a file, and it may be read on. After an error, pieces behind it are not read; those before it are,
+// for one of them may be the first error.
+bool Pipeline::may_claim(Lane* lane) {
+  if (lane->done || stop_) return false;
+  if (!lane->input) {
+    lane->file = next_file_++;
+    lane->pieces = lane->consumed = 0;
+    lane->done = lane->file >= static_cast<int64_t>(settings_.files.size());
+    if (lane->done) return false;
+  }
   const std::lock_guard lock(mutex_);
-  return !options_.ordered || in_order_.wanted({lane.file, lane.pieces});
-}
-
-bool Pipeline::open_next(Lane* lane) {
-  lane->file = next_file_++;
-  lane->pieces = lane->consumed = 0;
-  lane->done = lane->file >= static_cast<int64_t>(settings_.files.size());
-  return !lane->done;
+  return !options_.ordered || in_order_.wanted({lane->file, lane->pieces});
 }
 
 bool Pipeline::claim_in(Lane* lane, Job* job) {
   const std::lock_guard lock(lane->mutex);
-  for (;;) {
-    if (!lane->input && !lane->done && !stop_ && !open_next(lane)) return false;
-    if (!may_claim(*lane)) return false;
-    job->place = {lane->file, lane->pieces};
-    const std::string& path = settings_.files[static_cast<size_t>(lane->file)];
-    if (!lane->input) lane->input = open_input(settings_, path, parser_, &stop_);
-    const bool some = lane->input->claim(&job->piece);
-    const int64_t consumed = lane->input->consumed();
-    consumed_bytes_ += consumed - lane->consumed;
-    lane->consumed = consumed;
-    if (some) {
-      ++lane->pieces;
-      job->input = lane->input;
-      return true;
+  try {
+    while (may_claim(lane)) {
+      job->place = {lane->file, lane->pieces};
+      if (claim_piece(lane, job)) return true;
+      lane->input.reset();
+      const std::lock_guard counters(mutex_);
+      in_order_.end_of_file(lane->file, lane->pieces);
+      ready_.notify_one();
+      if (!stop_) ++statistics_.files;
     }
+  } catch (...) {
+    lane->done = true;  // nobody may take what is left of the file for its end
     lane->input.reset();
-    const std::lock_guard counters(mutex_);
-    in_order_.end_of_file(lane->file, lane->pieces);
-    ready_.notify_one();
-    if (!stop_) ++statistics_.files;
+    throw;
   }
+  return false;
+}
+
+bool Pipeline::claim_piece(Lane* lane, Job* job) {
+  const std::string& path = settings_.files[static_cast<size_t>(lane->file)];
+  if (!lane->input) lane->input = open_input(settings_, path, parser_, &stop_);
+  const bool some = lane->input->claim(&job->piece);
+  const int64_t consumed = lane->input->consumed();
+  consumed_bytes_ += consumed - lane->consumed;
+  lane->consumed = consumed;
+  if (!some) return false;
+  ++lane->pieces;
+  job->input = lane->input;
+  return true;
 }
 
 std::unique_ptr<Block> Pipeline::parse(Job* job, Block* scratch) {

@@ -67,8 +67,8 @@ class Pipeline {
   bool claim(int thread, Job* job);
   bool claim_in(Lane* lane, Job* job);
   std::unique_ptr<Block> parse(Job* job, Block* scratch);
-  bool open_next(Lane* lane);
-  bool may_claim(const Lane& lane);
+  bool may_claim(Lane* lane);
+  bool claim_piece(Lane* lane, Job* job);
   void push(Place place, Ready ready);
   bool take(Ready* ready);
   void note_lines(const Block& block);

@@ -23,6 +23,7 @@ bool adds_up(const std::string& op) { return op == "adagrad" || op == "ftrl"; }
 class Classifier {
  public:
   explicit Classifier(const ir::Program& program) : program_(program) {
+    ir::check_well_formed(program);
     for (int b = 0; b < program.num_blocks(); ++b) {
       for (const auto& op : program.block(b).ops()) read(program.block(b), *op);
     }
@@ -114,10 +115,7 @@ template <class Fn> void with_numbers(DType dtype, Fn&& fn) {
 
 }  // namespace
 
-std::vector<StateVar> state_of(const ir::Program& program) {
-  ir::check_well_formed(program);
-  return Classifier(program).result();
-}
+std::vector<StateVar> state_of(const ir::Program& program) { return Classifier(program).result(); }
 
 TrainerStates::TrainerStates(const ir::Program& program, std::shared_ptr<Scope> scope, int trainers)
     : user_(std::move(scope)) {

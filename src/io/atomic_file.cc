@@ -11,6 +11,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <memory>
 
 #include "base/error.h"
 
@@ -166,19 +167,25 @@ AtomicFile& FileSet::add(const std::string& path) {
   return made;
 }
 
+void FileSet::drop() {
+  files_.clear();
+  paths_.clear();
+  folders_.clear();
+}
+
 void FileSet::commit() {
-  if (!files_.empty()) files_.back().finish();
+  const std::unique_ptr<FileSet, void (*)(FileSet*)> end(this, [](FileSet* set) { set->drop(); });
   if (files_.size() == 1) {
     files_.back().commit();
   } else {
     replace_all();
   }
-  files_.clear();
   for (const auto& folder : folders_) sync_folder(folder);
 }
 
 void FileSet::replace_all() {
   try {
+    if (!files_.empty()) files_.back().finish();
     for (auto& file : files_) file.keep_old();
     for (auto& file : files_) file.commit();
   } catch (...) {

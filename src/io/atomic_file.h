@@ -39,7 +39,8 @@ class FileSet {
 
   // InvalidArgument when the set has a file of this path. The file added before is finished: one is open at a time.
   AtomicFile& add(const std::string& path);
-  void commit();
+  void commit();  // the set is empty then, whether or not it throws
+  void drop();    // leaves the old files and nothing else
 
  private:
   void replace_all();

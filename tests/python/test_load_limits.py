@@ -43,7 +43,6 @@ def laugh(n):
 
 
 BOMBS = {
-    "memo": b"\x80\x02}r" + struct.pack("<I", 400_000_000) + b".",
     "lists": laugh(60),
     "dicts": b"\x80\x02" + b"}" * 3_000_000 + b".",
     "tuples": b"\x80\x02" + b")" + b"\x85" * 3_000_000 + b".",
@@ -53,6 +52,12 @@ BOMBS = {
     "memo of names": b"\x80\x02X\x01\x00\x00\x00a" + b"".join(b"r" + struct.pack("<I", i) + b"j" + struct.pack("<I", i)
                                                            for i in range(400_000)) + b".",
 }
+
+
+def test_a_large_number_of_the_memo_is_only_a_number(tmp_path):
+    path = tmp_path / "m.pdparams"
+    path.write_bytes(b"\x80\x02}r" + struct.pack("<I", 400_000_000) + b".")
+    assert load(STATE, path) == "loaded"
 
 
 @pytest.mark.parametrize("name", sorted(BOMBS))
@@ -92,7 +97,7 @@ def test_the_loader_stays_what_it_is():
     evil = b"\x80\x02c_codecs\nencode\n(N}X\x0c\x00\x00\x00__defaults__(X\x03\x00\x00\x00footstb0}."
     with pytest.raises(ValueError):
         load_state(evil, "file")
-    with pytest.raises(ValueError, match="finds no"):
+    with pytest.raises(ValueError):
         load_state(evil.replace(b"b0}.", b"b."), "file")
 
 

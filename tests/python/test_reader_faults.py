@@ -191,7 +191,7 @@ sys.path.insert(0, %r)
 import anabranch.fluid as fluid
 from dataset_cases import dataset, numbers, write
 import pathlib
-files = [write(pathlib.Path(%r) / "a", range(300))]
+files = [write(pathlib.Path(%r) / "data", range(300))]
 with open("/proc/self/statm") as f:
     resource.setrlimit(resource.RLIMIT_AS, (int(f.read().split()[0]) * resource.getpagesize() + (400 << 20),) * 2)
 for kind in ("QueueDataset", "InMemoryDataset"):
@@ -215,7 +215,8 @@ def test_threads_that_cannot_start_are_an_error(tmp_path):
     assert done.stdout.split() == ["ResourceExhausted", "300"] * 2
 
 
-@pytest.mark.parametrize("setting, value", [("set_batch_size", 2 ** 31), ("set_thread", 2 ** 40), ("set_thread", 2 ** 70)])
+@pytest.mark.parametrize("setting, value",
+                         [("set_batch_size", 2 ** 31), ("set_thread", 2 ** 40), ("set_thread", 2 ** 70)])
 def test_numbers_that_are_too_large_are_refused(setting, value):
     with pytest.raises(ValueError, match="at most 2147483647"):
         getattr(dataset("QueueDataset", []), setting)(value)

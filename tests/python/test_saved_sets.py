@@ -73,7 +73,7 @@ def saved(request, net, tmp_path):
 def test_a_full_disk_changes_nothing(saved):
     save, folder, before = saved
     largest = max(os.path.getsize(os.path.join(folder, name)) for name in before)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (largest - 1, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest // 2, resource.RLIM_INFINITY))
     try:
         with pytest.raises(fluid.core.EnforceNotMet) as caught:
             save()

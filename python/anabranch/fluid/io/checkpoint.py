@@ -54,12 +54,11 @@ def save(program, model_path):
     variables, growable = tables.split(program.list_vars())
     parameters = {v.name: _array(v.name) for v in variables if is_parameter(v)}
     state = {v.name: _array(v.name) for v in variables if is_belong_to_optimizer(v)}
-    files = _core.FileSet()
-    files.add(model_path + ".pdparams", dump_state(parameters))
-    files.add(model_path + ".pdopt", dump_state(state))
-    tables.save_tables(_table_files(growable, model_path), files)
-    files.add(model_path + ".pdmodel", program.desc.serialize_to_string())
-    files.commit()
+    with _core.FileSet() as files:
+        files.add(model_path + ".pdparams", dump_state(parameters))
+        files.add(model_path + ".pdopt", dump_state(state))
+        tables.save_tables(_table_files(growable, model_path), files)
+        files.add(model_path + ".pdmodel", program.desc.serialize_to_string())
 
 
 def _array(name):

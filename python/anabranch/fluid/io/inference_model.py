@@ -59,13 +59,12 @@ def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_
         saved = _deployable(whole, feeds, names)
     else:
         saved, model = whole, model + ".main_program"
-    files = _core.FileSet()
-    files.add(os.path.join(os.fspath(dirname), os.path.basename(model)), saved.desc.serialize_to_string())
-    if not program_only:
-        variables = _chosen(saved, None, is_persistable, "save_inference_model")
-        params = os.path.basename(params_filename) if params_filename else None
-        write_vars(variables, dirname, params, moments=False, files=files)
-    files.commit()
+    with _core.FileSet() as files:
+        files.add(os.path.join(os.fspath(dirname), os.path.basename(model)), saved.desc.serialize_to_string())
+        if not program_only:
+            variables = _chosen(saved, None, is_persistable, "save_inference_model")
+            params = os.path.basename(params_filename) if params_filename else None
+            write_vars(variables, dirname, params, moments=False, files=files)
     return names
 
 

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, ResourceExhausted
 from .state_opcodes import OPCODES, Damaged, opcodes
 
 _KINDS = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
@@ -106,9 +106,13 @@ class _Machine:
         return self.values.pop(), self.sizes.pop()
 
     def pop_many(self, count):
-        taken = [self.pop() for _ in range(count)]
-        taken.reverse()
-        return [value for value, _ in taken], sum(size for _, size in taken)
+        begin = len(self.values) - count
+        if begin < (self.marks[-1] if self.marks else 0):
+            raise Damaged("an opcode finds no value")
+        values, size = self.values[begin:], sum(self.sizes[begin:])
+        del self.values[begin:], self.sizes[begin:]
+        self.alive -= size
+        return values, size
 
     def pop_mark(self):
         if not self.marks:
@@ -134,13 +138,13 @@ class _Machine:
         self.marks.append(len(self.values))
 
     def none(self, _):
-        self.push(None, 8)
+        self.push(None)
 
     def true(self, _):
-        self.push(True, 8)
+        self.push(True)
 
     def false(self, _):
-        self.push(False, 8)
+        self.push(False)
 
     def number(self, argument):
         self.push(argument)
@@ -158,7 +162,7 @@ class _Machine:
         self.push({}, 240)
 
     def empty_tuple(self, _):
-        self.push((), 8)
+        self.push(())
 
     def tuple(self, _):
         self.make_tuple(*self.pop_mark())
@@ -330,6 +334,8 @@ def load_state(data, what):
         state = _Machine(data).run()
     except Damaged as e:
         raise InvalidArgument("%s is no file of parameters, or damaged: %s" % (what, e)) from None
+    except MemoryError:
+        raise ResourceExhausted("there is no memory for the arrays of %s" % what) from None
     except (ValueError, TypeError, OverflowError) as e:  # of numpy, or of the arguments of a call
         raise InvalidArgument("%s is no file of parameters, or damaged: %s" % (what, str(e)[:200])) from None
     if not isinstance(state, dict):

@@ -118,12 +118,12 @@ def write_vars(chosen, dirname, filename, moments=True, files=None):
         return b"".join(_core.tensor_to_bytes(_value(name).get_tensor()) for name in names)
     if dirname is None or not isinstance(dirname, (str, bytes, os.PathLike)):
         raise InvalidType("save_vars: dirname is a str, got %s" % type(dirname).__name__)
-    together = files or _core.FileSet()
-    if names:
-        _core.save_vars(global_scope(), names, os.fspath(dirname), filename or "", together)
-    tables.save_tables(table_files, together, moments)
     if files is None:
-        together.commit()
+        with _core.FileSet() as files:
+            return write_vars(chosen + growable, dirname, filename, moments, files)
+    if names:
+        _core.save_vars(global_scope(), names, os.fspath(dirname), filename or "", files)
+    tables.save_tables(table_files, files, moments)
     return None
 
 
