@@ -44,6 +44,8 @@ def operators(program):
             role, pair = attrs.pop("op_role", 0), attrs.pop("op_role_var", [])
             attrs.pop("op_namescope", None)  # counts the scopes of the whole process
             attrs.pop("@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@", None)  # a mark for the kernels of 1.8.5
+            for own in ("op_draw_number", "op_read_versions"):  # of this engine; 1.8.5 passes over them
+                attrs.pop(own, None)
             if role & 1:
                 attrs = {k: v for k, v in attrs.items() if k not in DEFAULTS.get(op["type"], ())}
             slots = [{k: v for k, v in op[side].items() if v} for side in ("inputs", "outputs")]

@@ -68,8 +68,7 @@ def test_inference_drops_nothing(kind):
         np.testing.assert_allclose(got, net.x * INFERRED[kind], rtol=1e-6)
 
 
-@pytest.mark.parametrize("random_seed", [
-    0, pytest.param(7, marks=pytest.mark.xfail(strict=True, reason="a seed of the program keeps the mask for ever"))])
+@pytest.mark.parametrize("random_seed", [0, 7])
 def test_masks_differ_by_step_and_by_op(random_seed):
     net = Net(random_seed=random_seed)
     assert_unlike(*[out == 0 for _ in range(3) for out in net.run()])
@@ -98,7 +97,6 @@ def test_without_any_seed_two_executors_draw_apart():
     assert_unlike(*[Net(random_seed=0).run()[0] == 0 for _ in range(3)])
 
 
-@pytest.mark.xfail(strict=True, reason="what an op with a seed of its own draws depends on a name")
 def test_a_seed_of_the_op_repeats_in_another_executor_and_is_shared_by_ops():
     net, again, other = Net(seed=5), Net(seed=5), Net(seed=6)
     for _ in range(3):
