@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <mutex>
-#include <shared_mutex>
 
 #include "base/error.h"
 #include "base/fork.h"
@@ -102,7 +101,9 @@ struct Typed {
 };
 
 struct Table {
-  std::shared_mutex mutex;  // of the values; names and types never change
+  // Of the values; names and types never change. Held over a fork, so no lock that knows its owner: the child, which is
+  // another thread, opens it.
+  std::mutex mutex;
   std::vector<FlagInfo> flags = make_table();
   std::vector<std::string> warnings;
   Typed typed;
@@ -167,13 +168,13 @@ Table& table() {
 }  // namespace
 
 std::vector<FlagInfo> all_flags() {
-  const std::shared_lock lock(table().mutex);
+  const std::lock_guard lock(table().mutex);
   return table().flags;
 }
 
 FlagValue get_flag(const std::string& name) {
   const FlagInfo& flag = table().find(name);
-  const std::shared_lock lock(table().mutex);
+  const std::lock_guard lock(table().mutex);
   return flag.value;
 }
 

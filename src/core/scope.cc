@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <shared_mutex>
 
 #include "base/fork.h"
 
@@ -12,9 +11,10 @@ namespace {
 
 std::atomic<uint64_t> next_id{1};
 
-// One for the names of all scopes: they are looked up when plans are made, and held over a fork.
-std::shared_mutex& names() {
-  static auto& mutex = *new std::shared_mutex();
+// One for the names of all scopes: they are looked up when plans are made, and held over a fork. No lock that knows its
+// owner: the child of a fork, which is another thread, opens it.
+std::mutex& names() {
+  static auto& mutex = *new std::mutex();
   return mutex;
 }
 
@@ -41,7 +41,7 @@ std::shared_ptr<Value> Scope::share(const std::string& name) {
 }
 
 std::shared_ptr<Value> Scope::find_shared_local(const std::string& name) const {
-  const std::shared_lock lock(names());
+  const std::lock_guard lock(names());
   const auto it = vars_.find(name);
   return it == vars_.end() ? nullptr : it->second;
 }
@@ -66,7 +66,7 @@ void Scope::erase(const std::string& name) {
 std::vector<std::string> Scope::local_names() const {
   std::vector<std::string> all;
   {
-    const std::shared_lock lock(names());
+    const std::lock_guard lock(names());
     for (const auto& [name, value] : vars_) all.push_back(name);
   }
   std::sort(all.begin(), all.end());

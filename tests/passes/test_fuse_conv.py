@@ -144,7 +144,7 @@ def test_the_switch():
     assert "fuse_conv        skipped: fuse_elewise_add_act_ops is False" in build.explain()
 
 
-@pytest.mark.parametrize("shape, fits", [((4,), True), ((1,), True), ((4, 1), False), ((3,), False)])
+@pytest.mark.parametrize("shape, fits", [((4,), True), ((1,), True), ((4, 1), True), ((3,), False)])
 def test_a_bias_of_another_shape_is_taken_or_refused_as_without_the_pass(shape, fits):
     """A file may hold another shape than the program says."""
     main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()

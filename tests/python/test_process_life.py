@@ -125,6 +125,26 @@ def test_a_child_of_a_fork_beside_a_run_runs_the_same_program(tmp_path):
         """, tmp_path, seconds=120)
 
 
+def test_a_child_of_a_fork_reads_and_sets_flags_and_names(tmp_path):
+    run("""
+        def use():
+            for value in (True, False):
+                fluid.set_flags({"FLAGS_check_nan_inf": value})
+                assert fluid.get_flags("FLAGS_check_nan_inf")["FLAGS_check_nan_inf"] is value
+            fluid.global_scope().var("new")
+            assert fluid.global_scope().find_var("new") and not fluid.global_scope().find_var("none")
+        for _ in range(3):
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(20)
+                use()
+                use()
+                os._exit(0)
+            assert os.waitpid(pid, 0)[1] == 0
+            use()
+        """, tmp_path)
+
+
 def test_a_child_of_a_fork_has_threads_of_its_own(tmp_path):
     run("""
         fluid.set_flags({"FLAGS_measure_threads": False})

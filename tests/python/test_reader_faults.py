@@ -195,7 +195,7 @@ files = [write(pathlib.Path(%r) / "data", range(300))]
 with open("/proc/self/statm") as f:
     resource.setrlimit(resource.RLIMIT_AS, (int(f.read().split()[0]) * resource.getpagesize() + (400 << 20),) * 2)
 for kind in ("QueueDataset", "InMemoryDataset"):
-    made = dataset(kind, files, thread=3000)
+    made = dataset(kind, files, thread=900)
     try:
         getattr(made, "load_into_memory", lambda: None)()
         print(len(numbers(made._batches())))

@@ -36,13 +36,15 @@ class Epilogue : public ConvEpilogue {
   }
 };
 
-// What elementwise_add on axis 1 takes: a vector of the channels, or of one number for all of them.
+// What elementwise_add on axis 1 takes: a vector of the channels, or of one number for all of them. Extents of 1 may
+// follow.
 void check_bias(const InferContext& c, int64_t channels) {
   if (!c.has_in("Bias")) return;
   check_tensor(c, "Bias");
   check_same_dtype(c, "Bias", "Input");
   const Shape& bias = c.in("Bias").shape;
-  const bool fits = bias.rank() == 1 && (bias[0] == channels || bias[0] == 1 || bias[0] == kUnknown);
+  const bool vector = bias.rank() > 0 && bias.rank() <= 3 && bias.numel(1, bias.rank()) == 1;
+  const bool fits = vector && (bias[0] == channels || bias[0] == 1 || bias[0] == kUnknown);
   AB_CHECK(fits || channels == kUnknown, ShapeMismatch, "{}: Bias must be [{}] or [1], got {}", op_name(c), channels,
            bias.str());
 }
