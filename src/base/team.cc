@@ -2,22 +2,20 @@
 
 #include <immintrin.h>
 
-#include <chrono>
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/fork.h"
-#include "base/futex.h"
 
 namespace anabranch {
 namespace {
 
 constexpr int kSpins = 4000;  // about 50-100 us of pauses: two wake-ups' worth
-constexpr auto kWatch = std::chrono::microseconds(200);  // a node longer than this is worth a wake-up behind it
 
 thread_local Team* current_team = nullptr;
 thread_local int current_worker = 0;
@@ -55,7 +53,8 @@ Team::~Team() {
 }
 
 void Team::start_threads() {
-  threads_.start(workers() - 1, "workers", [this](int i) { worker_main(i + 1); }, [this] { stop(); });
+  threads_.start(
+      workers() - 1, "workers", [this](int i) { worker_main(i + 1); }, [this] { stop(); });
   while (prepared_.load() < workers() - 1) std::this_thread::yield();
 }
 
@@ -252,48 +251,6 @@ bool Team::help(int worker) {
     slot.helpers.fetch_sub(1);
   }
   return helped;
-}
-
-// ---- waiting
-
-void Team::signal() {
-  signal_.fetch_add(1);
-  // Whoever clears the mark wakes: signals that follow before the sleepers run again need no second call.
-  if (!parked_.load() || !parked_.exchange(false)) return;
-  // Once more: who set the mark before it was cleared, and is not asleep yet, finds another value and stays awake.
-  signal_.fetch_add(1);
-  futex_wake_all(signal_);
-}
-
-void Team::Idle::reset() { seen_ = team_.signal_.load(std::memory_order_acquire); }
-
-bool Team::Idle::wait(int64_t timeout_ms) {
-  for (int spins = 0; spins < team_.spin_limit_; ++spins) {
-    if (team_.signal_.load(std::memory_order_acquire) != seen_) return false;
-    _mm_pause();
-  }
-  const uint32_t job = team_.job_number_.load(std::memory_order_relaxed);
-  const bool in_job = team_.job_open_.load(std::memory_order_relaxed);
-  if (in_job && team_.spin_limit_ > 0 && std::exchange(parked_in_, job) == job && watch()) return false;
-  team_.parked_.store(true);  // before the kernel compares the word: a signal sees the mark, or the word differs
-  const bool woken = futex_wait(team_.signal_, seen_, timeout_ms);
-  // A worker that slept before the job began has had its wake-up by now.
-  parked_in_ = team_.job_number_.load(std::memory_order_relaxed);
-  return !woken;
-}
-
-bool Team::Idle::watch() const {
-  using Clock = std::chrono::steady_clock;
-  constexpr int kLooks = 16;  // between two readings of the clock
-  const auto end = Clock::now() + kWatch;
-  do {
-    for (int look = 0; look < kLooks; ++look) {
-      if (team_.signal_.load(std::memory_order_acquire) != seen_) return true;
-      if (!team_.job_open_.load(std::memory_order_relaxed)) return true;
-      std::this_thread::yield();
-    }
-  } while (Clock::now() < end);
-  return false;
 }
 
 }  // namespace anabranch

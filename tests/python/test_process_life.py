@@ -1,4 +1,4 @@
-"""Threads, forks and the end of the process beside a run; values that change beside one. Each in a process of its own."""
+"""Threads, forks and the end of the process beside a run; values that change beside one. Each test has a process."""
 import os
 import signal
 import subprocess
