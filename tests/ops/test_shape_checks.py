@@ -68,7 +68,8 @@ PAIR = {"X": ones(30, 10), "Y": ones(30, 10), "Out": ones(1, 1), "Out@GRAD": one
 BOTH = {"X@GRAD": ["gx"], "Y@GRAD": ["gy"]}
 
 REFUSED = {
-    "concat_grad": ({"X": [ones(2, 2000), ones(2000, 2)], "Out@GRAD": ones(4, 2000)}, {"X@GRAD": ["a", "b"]}, {"axis": 1}),
+    "concat_grad": ({"X": [ones(2, 2000), ones(2000, 2)], "Out@GRAD": ones(4, 2000)}, {"X@GRAD": ["a", "b"]},
+                    {"axis": 1}),
     "concat_grad of another dtype": ({"X": [ones(2, 2), ones(2, 3, dtype="float64")], "Out@GRAD": ones(2, 5)},
                                      {"X@GRAD": ["a", "b"]}, {"axis": 1}),
     "elementwise_div_grad": (PAIR, BOTH, {"axis": -1}),

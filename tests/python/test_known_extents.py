@@ -21,7 +21,8 @@ MADE = {
     "a Variable as a step": (lambda x, n: layers.strided_slice(x, [0, 1], [0, 0], [2, 4], [n, 3]), (-1, 2)),
     "reshape": (lambda x, n: layers.reshape(x, [n, 2, 2]), (-1, 2, 2)),
     "concat": (lambda x, n: layers.concat([layers.zeros([n, 4], "float32"), x], 1), (-1, 8)),
-    "split": (lambda x, n: layers.split(layers.concat([x, x], 1), [rows_of(layers.zeros([3, 1], "float32")), 5], 1)[1], (-1, 5)),
+    "split": (lambda x, n: layers.split(layers.concat([x, x], 1), [rows_of(layers.zeros([3, 1], "float32")), 5], 1)[1],
+              (-1, 5)),
 }
 
 
