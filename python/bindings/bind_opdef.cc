@@ -32,6 +32,7 @@ nb::list described(const std::vector<SlotDef>& defs) {
     d["list"] = s.list;
     d["optional"] = s.optional;
     d["intermediate"] = s.intermediate;
+    d["named_only"] = s.named_only;
     out.append(d);
   }
   return out;

@@ -89,7 +89,7 @@ for use_cvm in (True, False):
          hostile=False)  # the reference takes any width of the gradient
 HASHES = {0: (395291579, 882295055), 1: (449061269, 644089609), 123456789012: (543749408, 202815584)}
 case("hash", {"X": np.array([[0], [1], [123456789012]])}, {"num_hash": 2, "mod_by": 10**9}, dtypes=("float32",),
-     ref=lambda i, a: np.array([HASHES[k] for k in i["X"][:, 0]])[..., None])
+     hostile=False, ref=lambda i, a: np.array([HASHES[k] for k in i["X"][:, 0]])[..., None])  # hashes of these keys
 case("hash", {"X": np.array([[0, 1]])}, {"num_hash": 3, "mod_by": 10**9}, name="pair", dtypes=("float32",), hostile=False,
      ref=lambda i, a: np.array([[[587585787], [19853649], [448799435]]]))  # the hashes of this very input
 

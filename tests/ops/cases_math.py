@@ -130,6 +130,8 @@ case("elementwise_floordiv", {"X": np.array([-7, 7, -7, 7]), "Y": np.array([2, -
 
 def affine(i, a):
     x, s, b = i["X"], i.get("ScaleTensor", a.get("scale", 1.0)), a.get("bias", 0.0)
+    if x.dtype.kind in "iu":  # both are cut to integers first
+        s, b = np.trunc(s), np.trunc(b)
     out = x * s + b if a.get("bias_after_scale", True) else (x + b) * s
     return np.asarray(out).astype(x.dtype)
 

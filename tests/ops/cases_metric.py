@@ -58,4 +58,4 @@ PREDICT, CLICK = real(9, 2, lo=0.0, hi=1.0), integers(9, 1, hi=2)
 case("auc", {"Predict": PREDICT, "Label": CLICK, "StatPos": integers(1, 8, hi=3), "StatNeg": integers(1, 8, hi=3)},
      {"num_thresholds": 7, "slide_steps": 0}, auc, hostile=False)  # other bounds of Predict than the reference's
 case("auc", {"Predict": PREDICT, "Label": CLICK, "StatPos": ring(3, 8, 4), "StatNeg": ring(3, 8, 4)},
-     {"num_thresholds": 7, "slide_steps": 3}, auc, name="sliding")
+     {"num_thresholds": 7, "slide_steps": 3}, auc, name="sliding", hostile=False)  # as above

@@ -54,11 +54,11 @@ for op, wrap in (("", lambda f: f), ("2", with_xshape)):
     case("squeeze" + op, {"X": real(2, 1, 3, 1)}, {"axes": [1, -1]}, ref=wrap(squeezed))
     case("squeeze" + op, {"X": real(2, 1, 3, 1)}, {"axes": []}, ref=wrap(squeezed))
     case("squeeze" + op, {"X": real(2, 3)}, {"axes": []}, ref=wrap(squeezed), name="same")
-    case("flatten" + op, {"X": real(2, 3)}, {"axis": 1}, ref=wrap(flattened), name="same")
     case("unsqueeze" + op, {"X": real(2, 3)}, {"axes": [0, 3]}, ref=wrap(unsqueezed))
     case("unsqueeze" + op, {"X": real(2, 3)}, {"axes": [-1]}, ref=wrap(unsqueezed))
     for axis in (0, 1, 2):
         case("flatten" + op, {"X": real(2, 3, 4)}, {"axis": axis}, ref=wrap(flattened))
+    case("flatten" + op, {"X": real(2, 3)}, {"axis": 1}, ref=wrap(flattened), name="same")
 
 # ---- transpose, reverse
 
@@ -188,7 +188,9 @@ def ordered(i, a):
 
 case("top_k", {"X": apart(3, 5)}, {"k": 2}, ref=largest, large={"X": big()})
 case("top_k", {"X": np.array([[1.0, 3.0, 3.0, 2.0, 3.0]])}, {"k": 3}, ref=largest, name="ties", grad=())
-case("argsort", {"X": apart(3, 5)}, ref=ordered, large={"X": big()})
+# float32 has an order of its own where numbers differ in the last bits: these do not
+SHUFFLED = np.random.RandomState(7).permutation(300 * 1000).reshape(300, 1000) / 1024.0
+case("argsort", {"X": apart(3, 5)}, ref=ordered, large={"X": SHUFFLED})
 case("argsort", {"X": apart(3, 5)}, {"axis": 0, "descending": True}, ref=ordered)
 for kind, fn in {"arg_max": np.argmax, "arg_min": np.argmin}.items():
     for axis in (0, 1, -1):
@@ -238,7 +240,7 @@ case("assign_value", {}, {"shape": [2, 2], "dtype": 5, "fp32_values": [1.5, 2.0,
 case("assign_value", {}, {"shape": [2], "dtype": 3, "int64_values": [7, -1]}, ref=lambda i, a: np.array([7, -1]))
 case("eye", {}, {"num_rows": 2, "num_columns": 4}, ref=lambda i, a: np.eye(2, 4, dtype="float32"))
 case("eye", {}, {"num_rows": 3, "dtype": 3}, ref=lambda i, a: np.eye(3, dtype="int64"))
-case("shape", {"Input": real(2, 3, 4)}, ref=lambda i, a: dims(2, 3, 4))
+case("shape", {"Input": real(2, 3, 4)}, ref=lambda i, a: dims(*i["Input"].shape))
 case("range", {"Start": np.array([0.5]), "End": np.array([3.0]), "Step": np.array([0.5])}, ref=lambda i, a: np.arange(0.5, 3, 0.5, i["Start"].dtype))
 case("range", {"Start": np.array([5]), "End": np.array([0]), "Step": np.array([-2])}, ref=lambda i, a: np.array([5, 3, 1]))
 case("linspace", {"Start": np.array([0.0]), "Stop": np.array([1.0]), "Num": dims(5)}, ref=lambda i, a: np.linspace(0, 1, 5, dtype=i["Start"].dtype))

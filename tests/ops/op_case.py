@@ -149,7 +149,10 @@ class Run:
             block = self.program.global_block()
             ins = {slot: self._inputs(block, slot, v, inner) for slot, v in inputs.items()}
             self.outs = {}
+            named_only = {slot["name"] for slot in _core.op_info(c.op)["outputs"] if slot["named_only"]}
             for slot, (is_list, _) in _core.op_slots(c.op)[1].items():
+                if slot in named_only:  # no kernel writes it
+                    continue
                 n = (outs or c.outs).get(slot, 1) if is_list else 1
                 self.outs[slot] = [block.create_var(name=f"{slot.lower()}.out{k}") for k in range(n)]
             block.append_op(type=c.op, inputs=ins, outputs=self.outs, attrs=dict(c.attrs))

@@ -39,7 +39,7 @@ CASES = {
     "conv2d_transpose": (lambda v: layers.conv2d_transpose(v["image"], 3, filter_size=3, bias_attr=False), False,
                          False),
     "pool2d": (lambda v: layers.pool2d(v["image"], 2), True, False),
-    "dropout": (lambda v: layers.dropout(v["x"], 0.5), True, True),
+    "dropout": (lambda v: layers.dropout(v["x"], 0.5), True, False),
 }
 
 
