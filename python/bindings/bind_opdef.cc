@@ -1,6 +1,7 @@
 // opdef/: what op types there are and what they take.
 #include "opdef/op_def.h"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -38,6 +39,30 @@ nb::list described(const std::vector<SlotDef>& defs) {
   return out;
 }
 
+std::vector<std::string> effect_names(unsigned effects) {
+  static constexpr std::pair<Effect, const char*> kNames[] = {
+      {kRandom, "random"},          {kDynamic, "dynamic"},        {kOrdered, "ordered"},
+      {kTakesViews, "takes views"}, {kRunsBlock, "runs a block"}, {kMaybeUnset, "inputs may be unset"}};
+  std::vector<std::string> names;
+  for (const auto& [effect, name] : kNames) {
+    if (effects & effect) names.emplace_back(name);
+  }
+  return names;
+}
+
+// What an attribute's check says about a value; empty when it is taken.
+std::string attr_error(const std::string& type, const std::string& name, nb::handle value) {
+  const AttrDef* def = find_op(type).find_attr(name);
+  AB_CHECK(def != nullptr, NotFound, "op {} declares no attribute {}", type, name);
+  try {
+    const Attr given = convert_attr(name, attr_from_python(name, value, def->type), def->type);
+    if (def->check) def->check(given);
+  } catch (const Error& e) {
+    return e.message();
+  }
+  return "";
+}
+
 nb::dict op_info(const std::string& type) {
   const OpDef& def = find_op(type);
   nb::list attrs;
@@ -48,6 +73,7 @@ nb::dict op_info(const std::string& type) {
     d["type"] = attr_type_name(a.type);
     d["required"] = a.required;
     d["default"] = a.required ? nb::object(nb::none()) : attr_to_python(a.value);
+    d["checked"] = static_cast<bool>(a.check);
     attrs.append(d);
   }
   nb::dict out;
@@ -57,6 +83,8 @@ nb::dict op_info(const std::string& type) {
   out["inputs"] = described(def.inputs());
   out["outputs"] = described(def.outputs());
   out["attrs"] = attrs;
+  out["shares"] = def.shares();
+  out["effects"] = effect_names(def.effects());
   out["has_grad"] = def.has_grad();
   out["no_grad_reason"] = def.no_grad_reason();
   nb::list shares;
@@ -77,6 +105,8 @@ void bind_opdef(nb::module_& m) {
   m.def("only_computes", &only_computes, nb::arg("type"),
         "Whether an op type turns inputs into outputs and does nothing else.");
   m.def("op_info", &op_info, nb::arg("type"), "Everything an op type declares.");
+  m.def("attr_error", &attr_error, nb::arg("type"), nb::arg("name"), nb::arg("value"),
+        "Why an op type refuses a value of an attribute; empty when it takes it.");
   m.def(
       "infer_op", [](ir::Block& block, const ir::Op& op) { infer_op(block, op); }, nb::arg("block"), nb::arg("op"),
       "Infers the shapes of an op's outputs anew.");
