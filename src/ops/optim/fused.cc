@@ -58,10 +58,8 @@ OpDef& declare_fused(OpDef& fused, const OpDef& single, std::set<std::string> nu
     if (!slot.optional) fused.in_list(slot.name, slot.doc);
   }
   for (const SlotDef& slot : single.outputs()) fused.out_list(slot.name, slot.doc);
-  for (const AttrDef& attr : single.attrs()) {
-    std::visit([&](const auto& value) { fused.attr(attr.name, value, attr.doc); }, attr.value);
-  }
-  return fused.infer([&single, numbers = std::move(numbers)](InferContext& c) { infer_fused(c, single, numbers); })
+  return fused.attrs_of(single)
+      .infer([&single, numbers = std::move(numbers)](InferContext& c) { infer_fused(c, single, numbers); })
       .no_grad(kNoGrad);
 }
 
