@@ -2,12 +2,14 @@
 import doctest
 import importlib
 import pkgutil
+import weakref
 
 import pytest
 from test_docstrings import MODULES, RUNNER_FLAGS
 
 import anabranch
 import anabranch.fluid as fluid
+from anabranch.fluid import memory
 
 ELSEWHERE = tuple("anabranch.fluid." + name for name in MODULES)
 
@@ -35,6 +37,7 @@ def test_there_are_examples():
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_example(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(memory, "_engines", weakref.WeakKeyDictionary())  # programs of other tests may still live
     runner, report = doctest.DocTestRunner(verbose=False, optionflags=RUNNER_FLAGS), []
     scope = fluid.Scope()
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard(), fluid.scope_guard(scope):
