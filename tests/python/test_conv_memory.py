@@ -25,5 +25,5 @@ def test_ever_new_shapes_do_not_fill_the_memory():
     run(range(96, 120))
     before = resident_bytes()
     run(range(120, 200))
-    # One shape prepares 2.5 MB and more.
-    assert resident_bytes() - before < 80e6
+    # One shape prepares 2.5 MB and more: 80 of them would be above 200 MB. Those kept are larger than the ones before.
+    assert resident_bytes() - before < 130e6
