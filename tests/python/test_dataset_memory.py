@@ -78,7 +78,8 @@ for _ in range(8):
     loaded = resident() - before
     made.release_memory()
     after.append(resident() - before)
-print(loaded >> 20, max(after) >> 20, (after[-1] - after[1]) >> 20)
+# The allocator's arenas keep more after one round than after the next; a leak would raise the least of the later ones.
+print(loaded >> 20, max(after) >> 20, (min(after[4:]) - min(after[:4])) >> 20)
 """
 
 
@@ -89,4 +90,4 @@ def test_released_memory_is_given_back(tmp_path):
             file.write(line * 4000)                    # 80 MB of text, 80 MB of records
     loaded, kept, growth = map(int, _run(RELEASE, str(tmp_path / "large")))
     assert 70 < loaded < 140
-    assert kept < 40 and growth < 10
+    assert kept < 40 and growth < 5
