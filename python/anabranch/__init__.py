@@ -4,8 +4,8 @@
 >>> fluid.CPUPlace()
 CPUPlace
 """
-from . import reader
-from .reader import batch
+from . import dataset, reader
+from .batch import batch
 from .version import __version__
 
-__all__ = ["__version__", "batch", "reader"]
+__all__ = ["__version__", "batch", "dataset", "reader"]

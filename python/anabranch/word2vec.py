@@ -60,10 +60,10 @@ def skip_gram(context, centre, negatives, vocabulary, dim, present=None, shared_
 
 def _check(context, centre, negatives, vocabulary, dim, shared_negatives):
     if vocabulary < 1 or dim < 1:
-        raise InvalidValue("skip_gram: vocabulary and dim are at least 1, got %d and %d" % (vocabulary, dim))
+        raise InvalidValue("skip_gram: vocabulary and dim must be at least 1, got %d and %d" % (vocabulary, dim))
     shapes = [tuple(v.shape) for v in (context, centre, negatives)]
     if any(len(shape) != 2 for shape in shapes) or shapes[1][1] != 1 or shapes[0][1] < 1:
-        raise InvalidValue("skip_gram: context is [n, w], centre [n, 1], negatives [n, k], got %s, %s, %s"
+        raise InvalidValue("skip_gram: context must be [n, w], centre [n, 1], negatives [n, k], got %s, %s, %s"
                            % tuple(shapes))
     width, given = shapes[0][1], shapes[2][1]
     drawn = given if shared_negatives else given // width

@@ -22,7 +22,8 @@ void bind_io(nb::module_& m) {
           "add",
           [](io::FileSet& files, const std::string& path, nb::bytes data) { files.add(path).write(view_of(data)); },
           nb::arg("path"), nb::arg("data"))
-      .def("__enter__", [](nb::object self) { return self; })
+      .def(
+          "__enter__", [](nb::object self) { return self; }, nb::sig("def __enter__(self) -> FileSet"))
       .def(
           "__exit__",
           [](io::FileSet& files, nb::handle error, nb::handle, nb::handle) {

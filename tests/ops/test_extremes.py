@@ -8,7 +8,7 @@ DTYPES = ("float32", "float64")
 
 
 def run(op, inputs, attrs=None, grad=(), weights=None, outs=None, grad_outs=None):
-    """({slot: array}, [gradients]); `weights` are what the gradient of `grad_outs`, or the first output, starts from."""
+    """({slot: array}, [gradients]); the gradient of `grad_outs`, or of the first output, starts from `weights`."""
     case = Case(op, inputs, attrs or {}, None, (), None, DTYPES, outs or {}, None, 0, 0, False, op)
     r = Run(case, inputs, grad=grad, grad_outs=grad_outs)
     feeds = {name: np.asarray(weights) for name in getattr(r, "weights", {})}

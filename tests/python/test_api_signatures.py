@@ -19,6 +19,13 @@ def _find(path):
     return found
 
 
+def _untyped(function):
+    """A signature as Fluid has it: names, order and defaults, without types."""
+    signature = inspect.signature(function)
+    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=parameters, return_annotation=signature.empty))
+
+
 HERE = sorted(path for path in API if _find(path) is not None)
 
 
@@ -27,13 +34,13 @@ def test_signature(path):
     found, expected = _find(path), API[path]
     if not isinstance(expected, dict):
         if expected is not None:
-            assert str(inspect.signature(found)) == expected
+            assert _untyped(found) == expected
         return
     if expected["init"] is not None:
-        assert str(inspect.signature(found.__init__)) == expected["init"]
+        assert _untyped(found.__init__) == expected["init"]
     for method, signature in expected["methods"].items():
         if signature is not None:
-            assert str(inspect.signature(getattr(found, method))) == signature, method
+            assert _untyped(getattr(found, method)) == signature, method
 
 
 def test_nothing_is_public_by_accident():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import anabranch.fluid as fluid
-from anabranch.fluid.batch_queue import BatchQueue
+from anabranch.fluid.reading.batch_queue import BatchQueue
 
 CPU = fluid.CPUPlace()
 

@@ -17,8 +17,8 @@ def build(attr=None, optimizer=None, **arguments):
 
 @pytest.mark.parametrize("error, text, arguments", [
     (ValueError, "is_sparse=True", {"is_sparse": False}),
-    (ValueError, "size is [-1, width]", {"size": [4]}),
-    (ValueError, "size is [-1, width]", {"size": [-1, 0]}),
+    (ValueError, "size must be [-1, width]", {"size": [4]}),
+    (ValueError, "size must be [-1, width]", {"size": [-1, 0]}),
     (NotImplementedError, "float32", {"dtype": "float64"}),
 ])
 def test_embeddings_refuse_what_tables_cannot(error, text, arguments):

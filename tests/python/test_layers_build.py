@@ -56,6 +56,17 @@ DIFFERENT.update({"clip%s_%s_True" % (r, n): "rows of a sparse gradient are not 
 DIFFERENT.update({"opts_" + n: "sparse gradients work" for n in ("adamax", "add", "dec", "ftrl")})
 DIFFERENT.update(dict.fromkeys(("seqfirst", "seqlast", "seqpool"), "places are integers"))
 DIFFERENT.update({"rdtuple_" + n: "a tuple of axes works" for n in ("sum", "mean", "max", "min", "prod")})
+#: Layers take the dtypes and classes that their operators take; 1.8.5 has lists, of which some say more, some less.
+BY_KERNELS = {"gather_f", "seq_concat_t", "seq_concat_e", "acc_int", "clip_int", "pow_int", "ewa_floordiv",
+              "ewd_floordiv_float16", "ewd_floordiv_float64", "rdd_mean_float16", "rdd_sum_float16",
+              "seq_expand_t", "seq_reverse_t"}
+BY_KERNELS.update("cmpd_%s_%s" % (op, dtype) for dtype in ("bool", "float16") for op in (
+    "equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal"))
+BY_KERNELS.update("rdd_%s_%s" % (op, dtype) for op in ("max", "min", "prod") for dtype in ("bool", "int8"))
+BY_KERNELS.update("und_%s_%s" % (op, dtype) for op in ("abs", "exp", "square", "erf", "gelu")
+                  for dtype in ("int32", "int64"))
+BY_KERNELS.update(("und_erf_bool", "und_gelu_bool"))
+BY_KERNELS.update("und_%s_float16" % op for op in ("log", "log1p", "mish", "selu"))
 RECORD = layer_programs.recorded()
 OWN = layer_programs.recorded(layer_programs.OWN)
 
@@ -78,13 +89,16 @@ def exact():
 
 def test_every_case_is_recorded():
     assert set(RECORD) == set(layer_programs.CASES)
-    assert set(DIFFERENT) <= set(RECORD)
+    assert set(DIFFERENT) | BY_KERNELS <= set(RECORD)
 
 
 @pytest.mark.parametrize("name", sorted(RECORD))
 def test_program(name):
     later.need(_operators(RECORD[name]))
     ours = json.loads(json.dumps(layer_programs.describe(fluid, layer_programs.CASES[name])))
+    if name in BY_KERNELS and ours != RECORD[name]:
+        assert "TypeError" in (ours, RECORD[name])
+        return
     if name in DIFFERENT:
         assert ours != RECORD[name], "no difference any more: " + DIFFERENT[name]
         _compare(ours, OWN[name])

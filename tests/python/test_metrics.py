@@ -42,7 +42,7 @@ def test_accuracy_is_weighted():
     accuracy = metrics.Accuracy()
     accuracy.update(numpy.array([0.5]), 1)
     accuracy.update(1.0, 3)
-    assert float(accuracy.eval()) == 0.875
+    assert accuracy.eval().tolist() == [0.875]  # an array, as one was given
     with pytest.raises(ValueError):
         accuracy.update("a", 1)
     with pytest.raises(ValueError):

@@ -1,4 +1,4 @@
-"""A variable that one step writes more than once: each reader sees the value, the shape and the sequences of its time."""
+"""A variable that one step writes more than once: each reader sees the value, shape and sequences of its time."""
 
 import numpy as np
 import pytest
@@ -342,5 +342,6 @@ def test_evaluation_leaves_the_statistics_of_replicas_alone():
                 for _ in range(evaluations):
                     (out,) = executor.run(score, feed={"x": np.ones((4, 2), "float32")}, fetch_list=[y])
             results[evaluations] = out
-    assert not np.allclose(results[1][0], results[1][2])  # the replicas' statistics differ, so there was something to lose
+    # The replicas' statistics differ, so there was something to lose.
+    assert not np.allclose(results[1][0], results[1][2])
     np.testing.assert_array_equal(results[1], results[3])

@@ -4,9 +4,13 @@ A line is one impression, fields apart by tabs: label (0 or 1), 13 counts I1..I1
 hexadecimal digits; counts and categories may be empty. Generated files are synthetic: categories are drawn by Zipf's
 law, and the probability of a click follows from a planted score, so the best AUC that any model can reach is known.
 """
+from __future__ import annotations
+
 import glob
 import json
 import os
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy
 
@@ -33,12 +37,13 @@ class ClickFiles:
         rows (int|None): lines of the training files, where known.
     """
 
-    def __init__(self, train, test, planted_auc=None, train_command="cat", test_command="cat", rows=None):
+    def __init__(self, train: Sequence[str], test: Sequence[str], planted_auc: float | None = None,
+                 train_command: str = "cat", test_command: str = "cat", rows: int | None = None) -> None:
         self.train, self.test, self.planted_auc = train, test, planted_auc
         self.train_command, self.test_command, self.rows = train_command, test_command, rows
 
 
-def schema(table_rows):
+def schema(table_rows: int) -> str:
     """The text for ``dataset.set_format``: slots label, dense (ln(1 + count)) and C1..C26, hashed.
 
     Args:
@@ -56,12 +61,12 @@ def schema(table_rows):
         C* = 14-39 hash 1000001
     """
     if table_rows < 1:
-        raise InvalidValue("criteo.schema: table_rows is at least 1, got %d" % table_rows)
+        raise InvalidValue("criteo.schema: table_rows must be at least 1, got %d" % table_rows)
     return "columns tab\nlabel = 0\ndense = 1-%d log\nC* = %d-%d hash %d\n" % (DENSE, DENSE + 1, DENSE + SLOTS,
                                                                                table_rows)
 
 
-def find(path):
+def find(path: str) -> Any:
     """A real click log.
 
     Args:
@@ -91,7 +96,7 @@ def find(path):
     return ClickFiles(files[:-1], files[-1:])
 
 
-def auc(scores, labels):
+def auc(scores: Any, labels: Any) -> float:
     """The exact area under the ROC curve; ties count half.
 
     Args:
@@ -118,7 +123,8 @@ def auc(scores, labels):
     return float((ranks[labels == 1].sum() - positives * (positives + 1) / 2) / (positives * negatives))
 
 
-def generate(folder, rows, test_rows, files=4, seed=0, categories=100000, progress=None):
+def generate(folder: str, rows: int, test_rows: int, files: int = 4, seed: int = 0, categories: int = 100000,
+             progress: Callable[..., Any] | None = None) -> Any:
     """Writes synthetic files, unless the folder already has them.
 
     Args:

@@ -4,9 +4,13 @@ Images are 28 x 28 grey pixels, labels 0 to 9; 60,000 for training and 10,000 fo
 LeCun, Bottou, Bengio and Haffner, Proceedings of the IEEE 86 (1998), DOI 10.1109/5.726791;
 Xiao, Rasul and Vollgraf, Fashion-MNIST, arXiv:1708.07747.
 """
+from __future__ import annotations
+
 import gzip
 import os
 import zlib
+from collections.abc import Callable
+from typing import Any
 
 import numpy
 
@@ -24,7 +28,7 @@ _STEMS = {"train": "train", "test": "t10k"}
 _DTYPES = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 
 
-def find(folder=None):
+def find(folder: str | None = None) -> str:
     """The folder with the four files.
 
     Args:
@@ -56,7 +60,7 @@ def _file(folder, split, part):
     return None
 
 
-def read_idx(path):
+def read_idx(path: str) -> Any:
     """The array of an IDX file.
 
     Args:
@@ -87,7 +91,7 @@ def read_idx(path):
     return numpy.frombuffer(data, dtype, offset=head).reshape(shape).astype(dtype.newbyteorder("="))
 
 
-def load(split="train", folder=None):
+def load(split: str = "train", folder: str | None = None) -> tuple[Any, ...]:
     """All images and labels of one part.
 
     Args:
@@ -102,7 +106,7 @@ def load(split="train", folder=None):
         LookupError: there are no files.
     """
     if split not in _STEMS:
-        raise InvalidValue("mnist.load: split is 'train' or 'test', got %r" % (split,))
+        raise InvalidValue("mnist.load: split must be 'train' or 'test', got %r" % (split,))
     folder = find(folder)
     paths = [_file(folder, split, part) for part in ("images-idx3", "labels-idx1")]
     if None in paths:
@@ -122,7 +126,7 @@ def _creator(split, folder):
     return reader
 
 
-def train(folder=None):
+def train(folder: str | None = None) -> Callable[..., Any]:
     """A reader of the training part, for ``anabranch.batch``: each sample is (pixels [784] in [-1, 1], label).
 
     Args:
@@ -134,7 +138,7 @@ def train(folder=None):
     return _creator("train", folder)
 
 
-def test(folder=None):
+def test(folder: str | None = None) -> Callable[..., Any]:
     """A reader of the test part, as :func:`train`.
 
     Args:

@@ -3,12 +3,15 @@
 The format is R's serialization, version 2 and 3 (R Internals, section 1.8), inside a lazy-load data base: an index
 (.rdx) that gives the place of each object in a file of compressed pieces (.rdb).
 """
+from __future__ import annotations
+
 import bz2
 import gzip
 import lzma
 import os
 import struct
 import zlib
+from typing import Any
 
 import numpy
 
@@ -23,7 +26,7 @@ _HAS_ATTRIBUTES, _HAS_TAG = 0x200, 0x400
 _NULL_LIKE = (241, 242, 251, 252, 253, 254)      # base, empty and global environments, missing, unbound, NULL
 
 
-def find(package):
+def find(package: str) -> str:
     """The folder of an installed package.
 
     Args:
@@ -42,7 +45,7 @@ def find(package):
     return folder
 
 
-def load(package, name):
+def load(package: str, name: str) -> Any:
     """One object of a package.
 
     Args:

@@ -49,7 +49,7 @@ def write_picture(graph, path):
             raise Unavailable("dot failed: " + done.stderr.decode("utf-8", "replace").strip())
         write_whole(path, done.stdout)
     else:
-        raise InvalidValue("a picture is .svg, .dot, %s, got %r" % (", ".join(GRAPHVIZ_FORMATS), path))
+        raise InvalidValue("a picture must be .svg, .dot, %s, got %r" % (", ".join(GRAPHVIZ_FORMATS), path))
 
 
 def draw_new(path):

@@ -36,8 +36,9 @@ from . import (
     profiler,
     reader,
     regularizer,
+    transpiler,
 )
-from .backward import gradients
+from .backward import append_backward, gradients
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, LoDTensor, LoDTensorArray, Scope, Tensor, _Scope
 from .data import data
@@ -86,7 +87,7 @@ __all__ = [
     "DataFeedDesc", "DataFeeder", "DatasetFactory", "ExecutionStrategy", "Executor", "GrowableTable", "InMemoryDataset",
     "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Scope", "Tensor",
     "Variable", "WeightNormParamAttr", "_Scope",
-    "backward", "clip", "compiler", "core", "cpu_places", "create_lod_tensor",
+    "append_backward", "backward", "clip", "compiler", "core", "cpu_places", "create_lod_tensor",
     "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder", "data_generator",
     "dataset", "debugger", "default_main_program", "default_startup_program", "device_guard", "disable_dygraph",
     "disable_imperative", "embedding", "enable_dygraph", "enable_imperative", "executor", "framework", "get_flags",
@@ -94,5 +95,5 @@ __all__ = [
     "layer_helper", "layers", "load", "load_op_library", "load_program_state", "lod_tensor", "memory_optimize",
     "memory_report", "metrics", "name_scope", "net_drawer", "nets", "one_hot", "optimizer", "parallel_executor",
     "param_attr", "profiler", "program_guard", "reader", "regularizer", "release_memory", "require_version", "save",
-    "scope_guard", "set_flags", "set_program_state", "unique_name",
+    "scope_guard", "set_flags", "set_program_state", "transpiler", "unique_name",
 ]

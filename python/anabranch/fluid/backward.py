@@ -1,10 +1,17 @@
 """Gradients: append_backward and gradients."""
+from __future__ import annotations
+
 import collections.abc
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .errors import InvalidType, InvalidValue, Violated
 from .framework import Variable
 from .framework.variable import var_names
+
+if TYPE_CHECKING:
+    from .framework import Parameter
 
 __all__ = ["append_backward", "gradients"]
 
@@ -24,7 +31,9 @@ def _names(what, given):
     return sorted(names) if isinstance(given, (set, frozenset)) else names
 
 
-def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None, checkpoints=None):
+def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | None = None, no_grad_set: Any = None,
+                    callbacks: Sequence[Callable[..., Any]] | None = None,
+                    checkpoints: Sequence[Variable] | None = None) -> list[Any]:
     """Appends the operators that compute the gradient of ``loss`` by the parameters.
 
     Args:
@@ -100,7 +109,8 @@ class _CallbackContext(collections.abc.Mapping):
         return isinstance(name, str) and "@GRAD" in name
 
 
-def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
+def gradients(targets: Any, inputs: Any,
+              target_gradients: Any = None, no_grad_set: Any = None) -> list[Any]:
     """Appends the operators that compute the gradient of ``targets`` by ``inputs``.
 
     Args:
@@ -148,10 +158,11 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None):
                                 ["" if w is None else w.name for w in weights],
                                 set(_names("no_grad_set", no_grad_set)))
     found = [inputs[i].block._find_var_recursive(name) if name else None for i, name in enumerate(names)]
+    # as Fluid has it: a single input without a gradient gives an empty list
     return [] if len(found) == 1 and found[0] is None else found
 
 
-def calc_gradient(targets, inputs, target_gradients=None, no_grad_set=None):
+def calc_gradient(targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Any = None) -> Any:
     """As ``gradients``; of a single input the Variable itself, or None.
 
     Examples:

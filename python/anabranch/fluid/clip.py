@@ -1,18 +1,26 @@
 """Gradient clipping: by value, by the norm of each gradient, by the norm of all together."""
+from __future__ import annotations
+
 import copy
 import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from . import framework, layers
+from .described import Described
 from .errors import InvalidType, InvalidValue, Violated
 from .framework.dtype import VarType
 from .layers import check
+
+if TYPE_CHECKING:
+    from .framework import Parameter, Program
 
 __all__ = [
     "set_gradient_clip", "ErrorClipByValue", "GradientClipByValue", "GradientClipByNorm", "GradientClipByGlobalNorm",
 ]
 
 
-class BaseErrorClipAttr:
+class BaseErrorClipAttr(Described):
     """Base of what may be set as ``Variable.error_clip``."""
 
     def _append_clip_op(self, block, grad_name):
@@ -35,10 +43,10 @@ class ErrorClipByValue(BaseErrorClipAttr):
         True
     """
 
-    def __init__(self, max, min=None):
+    def __init__(self, max: float, min: float | None = None) -> None:
         self.max, self.min = _bounds("ErrorClipByValue", max, min, positive=False)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "ByValue, min=%f, max=%f" % (self.min, self.max)
 
     def _append_clip_op(self, block, grad_name):
@@ -46,7 +54,7 @@ class ErrorClipByValue(BaseErrorClipAttr):
                         attrs={"min": self.min, "max": self.max})
 
 
-def error_clip_callback(block, context):
+def error_clip_callback(block: Any, context: Any) -> None:
     """Callback of ``append_backward``: clips the gradients of Variables that have an ``error_clip``."""
     op = block.ops[-1]
     for name in op.output_arg_names:
@@ -57,7 +65,7 @@ def error_clip_callback(block, context):
         if clip is None:
             continue
         if not isinstance(clip, BaseErrorClipAttr):
-            raise InvalidType("Variable.error_clip of %s is an ErrorClipByValue, got %s"
+            raise InvalidType("Variable.error_clip of %s must be an ErrorClipByValue, got %s"
                               % (variable.name, type(clip).__name__))
         clip._append_clip_op(block, name)
 
@@ -65,28 +73,28 @@ def error_clip_callback(block, context):
 def _bounds(name, max, min, positive=True):
     if min is None:
         if positive and not max > 0.0:
-            raise Violated("%s: max is positive when min is not given, got %s" % (name, max))
+            raise Violated("%s: max must be positive when min is not given, got %s" % (name, max))
         min = -max
     return float(max), float(min)
 
 
-class GradientClipBase:
+class GradientClipBase(Described):
     """Base of the gradient clips.
 
     Args:
         need_clip (callable, optional): parameter -> bool; only where it returns True the gradient is clipped.
     """
 
-    def __init__(self, need_clip=None):
+    def __init__(self, need_clip: Callable[..., Any] | None = None) -> None:
         if need_clip is not None and not callable(need_clip):
-            raise InvalidType("%s: need_clip is a function from a parameter to a bool, got %s"
+            raise InvalidType("%s: need_clip must be a function from a parameter to a bool, got %s"
                               % (type(self).__name__, type(need_clip).__name__))
         self._need_clip_func = need_clip
 
-    def __str__(self):
+    def __str__(self) -> str:
         raise NotImplementedError
 
-    def __call__(self, params_grads):
+    def __call__(self, params_grads: Sequence[Any]) -> list[Any]:
         """Appends the clip of all gradients.
 
         Args:
@@ -140,11 +148,11 @@ class GradientClipByValue(GradientClipBase):
         2
     """
 
-    def __init__(self, max, min=None, need_clip=None):
+    def __init__(self, max: float, min: float | None = None, need_clip: Callable[..., Any] | None = None) -> None:
         super().__init__(need_clip)
         self.max, self.min = _bounds("GradientClipByValue", max, min)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "Gradient Clip By Value, min = %f, max=%f" % (self.min, self.max)
 
     def _clip_one(self, grad):
@@ -166,11 +174,11 @@ class GradientClipByNorm(GradientClipBase):
         2
     """
 
-    def __init__(self, clip_norm, need_clip=None):
+    def __init__(self, clip_norm: float, need_clip: Callable[..., Any] | None = None) -> None:
         super().__init__(need_clip)
         self.clip_norm = float(clip_norm)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "Gradient Clip By Norm, clip_norm=%f" % self.clip_norm
 
     def _clip_one(self, grad):
@@ -198,12 +206,13 @@ class GradientClipByGlobalNorm(GradientClipBase):
         2
     """
 
-    def __init__(self, clip_norm, group_name="default_group", need_clip=None):
+    def __init__(self, clip_norm: float, group_name: str = "default_group",
+                 need_clip: Callable[..., Any] | None = None) -> None:
         super().__init__(need_clip)
         self.clip_norm = float(clip_norm)
         self.group_name = group_name
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "Gradient Clip By GlobalNorm, global_norm=%f" % self.clip_norm
 
     def _clip(self, params_grads):
@@ -251,7 +260,8 @@ def _sum_of_squares(grad):
     return layers.reduce_sum(layers.square(grad))
 
 
-def set_gradient_clip(clip, param_list=None, program=None):
+def set_gradient_clip(clip: GradientClipBase, param_list: Sequence[Parameter | str] | None = None,
+                      program: Program | None = None) -> None:
     """Attaches a clip to parameters; the older way, the ``grad_clip`` of an optimizer wins over it.
 
     Call it after the forward network is built and before ``minimize``.
@@ -275,7 +285,7 @@ def set_gradient_clip(clip, param_list=None, program=None):
     """
     warnings.warn("set_gradient_clip is the older way; give grad_clip to the optimizer", stacklevel=2)
     if not isinstance(clip, GradientClipBase):
-        raise InvalidType("set_gradient_clip: clip is a GradientClipByValue, ByNorm or ByGlobalNorm, got %s"
+        raise InvalidType("set_gradient_clip: clip must be a GradientClipByValue, ByNorm or ByGlobalNorm, got %s"
                           % type(clip).__name__)
     program = framework.default_main_program() if program is None else program
     if any(op.type in _UPDATES for block in program.blocks for op in block.ops):
@@ -284,7 +294,7 @@ def set_gradient_clip(clip, param_list=None, program=None):
     params = block.all_parameters() if param_list is None else param_list
     for param in params:
         if not isinstance(param, (str, framework.Parameter)):
-            raise InvalidType("set_gradient_clip: param_list holds Parameters or names, got %s"
+            raise InvalidType("set_gradient_clip: param_list must hold Parameters or names, got %s"
                               % type(param).__name__)
     for param in params:
         target = block.var(param) if isinstance(param, str) else param
@@ -298,12 +308,13 @@ _UPDATES = frozenset([
 ])
 
 
-def append_gradient_clip_ops(param_grads):
+def append_gradient_clip_ops(param_grads: Any) -> Any:
     """Appends the clips attached by :func:`set_gradient_clip`; pairs without one stay as they are."""
     attached = list(_attached(param_grads))
     if check.exact_fluid() and len(attached) < sum(grad is not None for _, grad in param_grads):
         return param_grads  # 1.8.5 clips nothing unless every parameter has a clip
-    groups, clipped = {}, {}
+    groups: dict[str, Any] = {}
+    clipped: dict[str, Any] = {}
     for param, grad in attached:
         with param.block.program._optimized_guard([param, grad]), framework.name_scope("gradient_clip_@CLIP"):
             param.gradient_clip_attr._prepare(groups, param, grad)
@@ -321,7 +332,7 @@ def _attached(param_grads):
         if grad is None or clip is None:
             continue
         if not isinstance(clip, GradientClipBase):
-            raise InvalidType("the gradient_clip of %s is a GradientClipBase, got %s"
+            raise InvalidType("the gradient_clip of %s must be a GradientClipBase, got %s"
                               % (param.name, type(clip).__name__))
         yield param, grad
 

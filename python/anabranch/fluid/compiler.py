@@ -1,14 +1,17 @@
 """CompiledProgram: a program prepared for data-parallel runs, or for runs with another BuildStrategy."""
+from __future__ import annotations
+
 import weakref
+from typing import Any
 
 from .. import _core
 from ..drawing import draw_new, parse_dot, write_picture
 from . import memory
 from .errors import InvalidType, InvalidValue, NotAllowed, NotOffered, Violated
-from .feeding import FeedTable, one_feed
 from .fetching import check_numpy, fetch_names
 from .framework import OpRole, Program, Variable, cpu_places
-from .reader_source import ProgramReaders
+from .reading.feeding import FeedTable, one_feed
+from .reading.reader_source import ProgramReaders
 from .strategies import BuildStrategy, ExecutionStrategy
 
 __all__ = ["CompiledProgram", "ExecutionStrategy", "BuildStrategy"]
@@ -36,17 +39,17 @@ class CompiledProgram:
         (4, 2)
     """
 
-    def __init__(self, program_or_graph, build_strategy=None):
+    def __init__(self, program_or_graph: Program, build_strategy: BuildStrategy | None = None) -> None:
         if isinstance(program_or_graph, CompiledProgram) or not isinstance(program_or_graph, Program):
-            raise InvalidType("CompiledProgram: program_or_graph is a Program, got %s"
+            raise InvalidType("CompiledProgram: program_or_graph must be a Program, got %s"
                               % type(program_or_graph).__name__)
         self._program = program_or_graph
         self._build_strategy = self._strategy(build_strategy, BuildStrategy, "build_strategy")
         self._exec_strategy = None
         self._is_data_parallel = False
         self._is_inference = False
-        self._loss_name = None
-        self._share_vars_from = None
+        self._loss_name: str | None = None
+        self._share_vars_from: CompiledProgram | None = None
         self._places = None
         self._engine = None
         self._scope = None
@@ -54,16 +57,23 @@ class CompiledProgram:
         self._table = self._readers = None
         self._table_version = None
 
+    def __repr__(self) -> str:
+        return "CompiledProgram(%d ops%s%s)" % (
+            len(self._program.global_block().ops), ", data parallel" if self._is_data_parallel else "",
+            ", loss %s" % self._loss_name if self._loss_name else "")
+
     @staticmethod
     def _strategy(strategy, cls, what):
         if strategy is not None and not isinstance(strategy, cls):
-            raise InvalidType("CompiledProgram: %s is a %s, got %s" % (what, cls.__name__, type(strategy).__name__))
+            raise InvalidType("CompiledProgram: %s must be a %s, got %s"
+                              % (what, cls.__name__, type(strategy).__name__))
         return strategy
 
     # ---- what to do
 
-    def with_data_parallel(self, loss_name=None, build_strategy=None, exec_strategy=None, share_vars_from=None,
-                           places=None):
+    def with_data_parallel(self, loss_name: str | None = None, build_strategy: BuildStrategy | None = None,
+                           exec_strategy: ExecutionStrategy | None = None,
+                           share_vars_from: CompiledProgram | None = None, places: Any = None) -> CompiledProgram:
         """Makes the program run on several replicas, each with a part of the batch.
 
         Args:
@@ -89,9 +99,9 @@ class CompiledProgram:
         if isinstance(loss_name, Variable):
             loss_name = loss_name.name
         if loss_name is not None and not isinstance(loss_name, str):
-            raise InvalidType("with_data_parallel: loss_name is a str, got %s" % type(loss_name).__name__)
+            raise InvalidType("with_data_parallel: loss_name must be a str, got %s" % type(loss_name).__name__)
         if share_vars_from is not None and not isinstance(share_vars_from, CompiledProgram):
-            raise InvalidType("with_data_parallel: share_vars_from is a CompiledProgram, got %s"
+            raise InvalidType("with_data_parallel: share_vars_from must be a CompiledProgram, got %s"
                               % type(share_vars_from).__name__)
         if build_strategy is not None:
             self._build_strategy = self._strategy(build_strategy, BuildStrategy, "build_strategy")
@@ -111,10 +121,10 @@ class CompiledProgram:
             raise Violated("with_data_parallel: places is empty")
         for place in places:
             if not isinstance(place, _core.CPUPlace):
-                raise InvalidType("with_data_parallel: places are CPUPlaces, got %s" % type(place).__name__)
+                raise InvalidType("with_data_parallel: places must be CPUPlaces, got %s" % type(place).__name__)
         return list(places)
 
-    def with_inference_optimize(self, config):
+    def with_inference_optimize(self, config: Any) -> None:
         """Other inference engines are not part of this build.
 
         Raises:
@@ -122,7 +132,7 @@ class CompiledProgram:
         """
         if self._is_data_parallel:
             raise Violated("CompiledProgram.with_inference_optimize cannot follow with_data_parallel")
-        raise InvalidType("with_inference_optimize: config is a NativeConfig or AnalysisConfig, got %s; run the "
+        raise InvalidType("with_inference_optimize: config must be a NativeConfig or AnalysisConfig, got %s; run the "
                           "program of load_inference_model with an Executor" % type(config).__name__)
 
     _with_inference_optimize = with_inference_optimize
@@ -219,15 +229,15 @@ class CompiledProgram:
         if isinstance(feed, dict):
             return [self._table.accept(feed, self._replicas())]
         if not isinstance(feed, (list, tuple)):
-            raise InvalidType("feed is a dict, or a list of one dict a replica, got %s" % type(feed).__name__)
+            raise InvalidType("feed must be a dict, or a list of one dict a replica, got %s" % type(feed).__name__)
         if not all(isinstance(f, dict) for f in feed):
-            raise InvalidType("each element of a feed list is a dict, got %s" % [type(f).__name__ for f in feed])
+            raise InvalidType("each element of a feed list must be a dict, got %s" % [type(f).__name__ for f in feed])
         if len(feed) != self._replicas():
-            raise InvalidValue("a feed list has one dict for each of the %d replicas, got %d"
+            raise InvalidValue("a feed list must have one dict for each of the %d replicas, got %d"
                                % (self._replicas(), len(feed)))
         return [self._table.accept(f) for f in feed]
 
-    def draw(self, path, variables=True):
+    def draw(self, path: str, variables: bool = True) -> None:
         """Draws the graph of the last run, after all passes: every replica's operators and the sums between them.
 
         Args:
@@ -247,7 +257,7 @@ class CompiledProgram:
         graph = parse_dot(dot)
         write_picture(graph if variables else graph.boxes(), path)
 
-    def explain(self):
+    def explain(self) -> str:
         """Says which graph passes were applied to the graph of the last run, which were not, and why.
 
         Returns:

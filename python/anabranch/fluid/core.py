@@ -1,6 +1,9 @@
 """The names of ``fluid.core``: the engine's classes, enums and exceptions."""
+from __future__ import annotations
+
 import enum
 import os
+from typing import Any
 
 from .. import _core
 from .._core import (
@@ -30,6 +33,9 @@ _core.set_error_classes(BY_KIND)
 _core.set_package_folder(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ""))
 LoDTensor._dtype = lambda self: VarType(self._dtype_number())  # type: ignore[attr-defined]
 
+setattr(_core.Scope, "__repr__", lambda self: "Scope(%s)" % ", ".join(self.local_var_names()))  # noqa: B010
+setattr(_core.LoDTensorArray, "__repr__", lambda self: "LoDTensorArray(%d tensors)" % len(self))  # noqa: B010
+
 _Scope = _core.Scope
 Tensor = LoDTensor
 ProgramDesc = _core.Program
@@ -37,7 +43,7 @@ BlockDesc = _core.Block
 OpDesc = _core.Op
 
 
-def Scope():
+def Scope() -> _core.Scope:
     """A new, empty scope.
 
     >>> Scope().find_var("x") is None
@@ -75,76 +81,76 @@ class op_proto_and_checker_maker:
     OpRole = OpRole
 
     @staticmethod
-    def kOpRoleAttrName():
+    def kOpRoleAttrName() -> Any:
         return "op_role"
 
     @staticmethod
-    def kOpRoleVarAttrName():
+    def kOpRoleVarAttrName() -> Any:
         return "op_role_var"
 
     @staticmethod
-    def kOpNameScopeAttrName():
+    def kOpNameScopeAttrName() -> Any:
         return "op_namescope"
 
     @staticmethod
-    def kOpCreationCallstackAttrName():
+    def kOpCreationCallstackAttrName() -> Any:
         return "op_callstack"
 
     @staticmethod
-    def kOpDeviceAttrName():
+    def kOpDeviceAttrName() -> Any:
         return "op_device"
 
 
 class CUDAPlace:
     """A GPU. Raises EnforceNotMet: this build has no CUDA; use :class:`CPUPlace`."""
 
-    def __init__(self, id=0):
+    def __init__(self, id: Any = 0) -> None:
         raise Unsupported("CUDAPlace(%s): this build has no CUDA; use CPUPlace()" % (id,))
 
 
 class CUDAPinnedPlace:
     """Page-locked memory. Raises EnforceNotMet: this build has no CUDA; use :class:`CPUPlace`."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         raise Unsupported("CUDAPinnedPlace(): this build has no CUDA; use CPUPlace()")
 
 
-def is_compiled_with_cuda():
+def is_compiled_with_cuda() -> bool:
     """bool: False."""
     return False
 
 
-def is_compiled_with_mkldnn():
+def is_compiled_with_mkldnn() -> bool:
     """bool: True: oneDNN serves the ops that it can."""
     return True
 
 
-def is_compiled_with_brpc():
+def is_compiled_with_brpc() -> bool:
     """bool: False."""
     return False
 
 
-def is_compiled_with_dist():
+def is_compiled_with_dist() -> bool:
     """bool: True."""
     return True
 
 
-def get_cuda_device_count():
+def get_cuda_device_count() -> int:
     """int: 0."""
     return 0
 
 
-def op_support_gpu(op_type):
+def op_support_gpu(op_type: Any) -> bool:
     """bool: False."""
     return False
 
 
-def globals():
+def globals() -> Any:
     """dict: all flags of the process by name."""
     return {name: value for name, (value, _) in _core.all_flags().items()}
 
 
-def get_all_op_types():
+def get_all_op_types() -> list[str]:
     """list of str: every operator type there is, sorted."""
     return _core.op_types()
 

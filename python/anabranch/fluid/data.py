@@ -1,11 +1,19 @@
 """``fluid.data``: a variable that the user feeds, with a check of what is fed."""
-from .data_feeder import check_dtype, check_type
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from .framework import VarType, default_main_program
+from .reading.data_feeder import check_dtype, check_type
+
+if TYPE_CHECKING:
+    from .framework import Variable
+    from .hints import DType, Shape
 
 __all__ = ["data"]
 
 
-def data(name, shape, dtype="float32", lod_level=0):
+def data(name: str, shape: Shape, dtype: DType = "float32", lod_level: int = 0) -> Variable:
     """A variable that is fed. Shape and dtype are compared with what is fed at every run.
 
     Args:

@@ -1,5 +1,9 @@
 """Looking at programs: text, pictures, and runs that stop at the first NaN or infinity."""
+from __future__ import annotations
+
 import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..drawing import program_graph, write_picture
 from ..profiling.files import write_whole
@@ -7,11 +11,14 @@ from .errors import InvalidType
 from .framework import Program, get_flags, set_flags
 from .framework.block import Block
 
+if TYPE_CHECKING:
+    from .executor import Executor
+
 __all__ = ["draw_block_graphviz", "pprint_block_codes", "pprint_program_codes", "prepare_fast_nan_inf_debug",
            "run_fast_nan_inf_debug"]
 
 
-def pprint_program_codes(program_desc):
+def pprint_program_codes(program_desc: Program) -> None:
     """Prints a program, block by block.
 
     Args:
@@ -32,11 +39,11 @@ def pprint_program_codes(program_desc):
         block 0...
     """
     if not isinstance(program_desc, Program):
-        raise InvalidType("pprint_program_codes: program_desc is a Program, got %s" % type(program_desc).__name__)
+        raise InvalidType("pprint_program_codes: program_desc must be a Program, got %s" % type(program_desc).__name__)
     print(program_desc.to_string(True))
 
 
-def pprint_block_codes(block_desc, show_backward=False):
+def pprint_block_codes(block_desc: Block, show_backward: bool = False) -> None:
     """Prints a block: its variables and operators.
 
     Args:
@@ -58,7 +65,7 @@ def pprint_block_codes(block_desc, show_backward=False):
         ...relu...
     """
     if not isinstance(block_desc, Block):
-        raise InvalidType("pprint_block_codes: block_desc is a Block, got %s" % type(block_desc).__name__)
+        raise InvalidType("pprint_block_codes: block_desc must be a Block, got %s" % type(block_desc).__name__)
     print("# block %d" % block_desc.idx)
     forward = [op for op in block_desc.ops if show_backward or not _role(op) & 3]
     used = {name for op in forward for name in op.input_arg_names + op.output_arg_names}
@@ -73,7 +80,8 @@ def _role(op):
     return op.attr("op_role") if op.has_attr("op_role") else 0
 
 
-def draw_block_graphviz(block, highlights=None, path="./temp.dot"):
+def draw_block_graphviz(block: Block | Program, highlights: Sequence[str] | None = None,
+                        path: str = "./temp.dot") -> None:
     """Writes a block as DOT, and beside it as a picture.
 
     Args:
@@ -99,13 +107,13 @@ def draw_block_graphviz(block, highlights=None, path="./temp.dot"):
     if isinstance(block, Program):
         block = block.global_block()
     if not isinstance(block, Block):
-        raise InvalidType("draw_block_graphviz: block is a Block, got %s" % type(block).__name__)
+        raise InvalidType("draw_block_graphviz: block must be a Block, got %s" % type(block).__name__)
     graph = program_graph(block, highlights=highlights)
     write_whole(path, graph.dot().encode("utf-8"))
     write_picture(graph, os.path.splitext(path)[0] + ".svg")
 
 
-def prepare_fast_nan_inf_debug(_program):
+def prepare_fast_nan_inf_debug(_program: Program) -> None:
     """Nothing has to be prepared here: see :func:`run_fast_nan_inf_debug`.
 
     Args:
@@ -120,9 +128,10 @@ def prepare_fast_nan_inf_debug(_program):
     """
 
 
-def run_fast_nan_inf_debug(executor, program=None, feed=None, fetch_list=None, feed_var_name="feed",
-                           fetch_var_name="fetch", scope=None, return_numpy=True, use_program_cache=False,
-                           dump_core=True):
+def run_fast_nan_inf_debug(executor: Executor, program: Any = None, feed: Any = None, fetch_list: Any = None,
+                           feed_var_name: Any = "feed", fetch_var_name: Any = "fetch", scope: Any = None,
+                           return_numpy: Any = True, use_program_cache: Any = False,
+                           dump_core: bool = True) -> list[Any]:
     """Runs a program and stops at the first operator that computes a NaN or an infinity.
 
     Args:

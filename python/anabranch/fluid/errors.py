@@ -10,7 +10,9 @@ True
 >>> InvalidArgument.__name__, InvalidArgument.__qualname__
 ('EnforceNotMet', 'InvalidArgument')
 """
-import builtins
+from __future__ import annotations
+
+from typing import Any
 
 
 class EnforceNotMet(Exception):
@@ -25,53 +27,123 @@ class EOFException(EnforceNotMet):
     kind = "EndOfData"
 
 
-def _engine_error(name, base, doc):
-    """Class of a kind of engine error: called ``name`` here, shown as EnforceNotMet by ``__name__``."""
-    bases = (EnforceNotMet,) if base is None else (EnforceNotMet, base)
-    cls = type("EnforceNotMet", bases, {"__doc__": doc, "kind": name, "__module__": __name__})
-    cls.__qualname__ = name
-    return cls
+# ---- errors of the engine; `kind` is the name of the C++ ErrorKind
 
 
-def _argument_error(name, base, doc):
-    """Class of a mistake that the Python layer finds: called ``name`` here, shown as the built-in class."""
-    members = {"__doc__": doc, "kind": "InvalidArgument", "__module__": __name__}
-    cls = type(base.__name__, (EnforceNotMet, base), members)
-    cls.__qualname__ = name
-    return cls
+class InvalidArgument(EnforceNotMet, ValueError):
+    """A value that the operation does not take."""
+
+    kind = "InvalidArgument"
 
 
-InvalidArgument = _engine_error("InvalidArgument", ValueError, "A value that the operation does not take.")
-ShapeMismatch = _engine_error("ShapeMismatch", ValueError, "Shapes that do not fit together.")
-NotFound = _engine_error("NotFound", LookupError, "A variable, file or operator that does not exist.")
-Unsupported = _engine_error("Unsupported", NotImplementedError, "Something that this build does not do.")
-ResourceExhausted = _engine_error("ResourceExhausted", MemoryError, "Out of memory, disk or another resource.")
-Unavailable = _engine_error("Unavailable", RuntimeError, "A file, peer or device that cannot be used now.")
-Internal = _engine_error("Internal", RuntimeError, "A fault of the engine itself; please report it.")
+class ShapeMismatch(EnforceNotMet, ValueError):
+    """Shapes that do not fit together."""
 
-InvalidValue = _argument_error("InvalidValue", builtins.ValueError, "An argument of the right type with a bad value.")
-InvalidType = _argument_error("InvalidType", builtins.TypeError, "An argument of the wrong type.")
-NotAllowed = _argument_error("NotAllowed", builtins.RuntimeError, "A call that does not fit the state of the object.")
-Violated = _argument_error("Violated", builtins.AssertionError, "A rule of the interface that the caller broke.")
-MissingFeeds = _argument_error("MissingFeeds", builtins.Exception, "A reader that was told no variables to fill.")
-UnknownName = _argument_error("UnknownName", builtins.LookupError, "A name that the program or file does not have.")
-MissingFile = _argument_error("MissingFile", builtins.FileNotFoundError, "A file that does not exist.")
-NotOffered = _argument_error("NotOffered", builtins.NotImplementedError, "A combination that is not offered.")
+    kind = "ShapeMismatch"
+
+
+class NotFound(EnforceNotMet, LookupError):
+    """A variable, file or operator that does not exist."""
+
+    kind = "NotFound"
+
+
+class Unsupported(EnforceNotMet, NotImplementedError):
+    """Something that this build does not do."""
+
+    kind = "Unsupported"
+
+
+class ResourceExhausted(EnforceNotMet, MemoryError):
+    """Out of memory, disk or another resource."""
+
+    kind = "ResourceExhausted"
+
+
+class Unavailable(EnforceNotMet, RuntimeError):
+    """A file, peer or device that cannot be used now."""
+
+    kind = "Unavailable"
+
+
+class Internal(EnforceNotMet, RuntimeError):
+    """A fault of the engine itself; please report it."""
+
+    kind = "Internal"
+
+
+# ---- mistakes that the Python layer finds
+
+
+class InvalidValue(EnforceNotMet, ValueError):
+    """An argument of the right type with a bad value."""
+
+    kind = "InvalidArgument"
+
+
+class InvalidType(EnforceNotMet, TypeError):
+    """An argument of the wrong type."""
+
+    kind = "InvalidArgument"
+
+
+class NotAllowed(EnforceNotMet, RuntimeError):
+    """A call that does not fit the state of the object."""
+
+    kind = "InvalidArgument"
+
+
+class Violated(EnforceNotMet, AssertionError):
+    """A rule of the interface that the caller broke."""
+
+    kind = "InvalidArgument"
+
+
+class MissingFeeds(EnforceNotMet):
+    """A reader that was told no variables to fill."""
+
+    kind = "InvalidArgument"
+
+
+class UnknownName(EnforceNotMet, LookupError):
+    """A name that the program or file does not have."""
+
+    kind = "InvalidArgument"
+
+
+class MissingFile(EnforceNotMet, FileNotFoundError):
+    """A file that does not exist."""
+
+    kind = "InvalidArgument"
+
+
+class NotOffered(EnforceNotMet, NotImplementedError):
+    """A combination that is not offered."""
+
+    kind = "InvalidArgument"
+
+
+#: What ``__name__`` shows, for programs that compare it.
+_SHOWN = {
+    InvalidValue: "ValueError",
+    InvalidType: "TypeError",
+    NotAllowed: "RuntimeError",
+    Violated: "AssertionError",
+    MissingFeeds: "Exception",
+    UnknownName: "LookupError",
+    MissingFile: "FileNotFoundError",
+    NotOffered: "NotImplementedError",
+}
+_ENGINE_ERRORS = (InvalidArgument, ShapeMismatch, NotFound, Unsupported, ResourceExhausted, Unavailable, Internal)
+_SHOWN.update(dict.fromkeys(_ENGINE_ERRORS, "EnforceNotMet"))
+for _class, _name in _SHOWN.items():
+    _class.__name__ = _name
 
 #: Classes by the name of the C++ ErrorKind.
-BY_KIND = {
-    "InvalidArgument": InvalidArgument,
-    "ShapeMismatch": ShapeMismatch,
-    "NotFound": NotFound,
-    "Unsupported": Unsupported,
-    "ResourceExhausted": ResourceExhausted,
-    "Unavailable": Unavailable,
-    "Internal": Internal,
-    "EndOfData": EOFException,
-}
+BY_KIND: dict[str, type[EnforceNotMet]] = {error.kind: error for error in (*_ENGINE_ERRORS, EOFException)}
 
 
-def require(condition, message, error=Violated):
+def require(condition: Any, message: str, error: type[Exception] = Violated) -> None:
     """Raises ``error(message)`` unless ``condition`` holds (unlike ``assert``, also under ``python -O``)."""
     if not condition:
         raise error(message)

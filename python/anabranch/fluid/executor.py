@@ -1,17 +1,28 @@
 """Executor: runs programs, one after another, in scopes."""
+from __future__ import annotations
+
 import collections
 import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from . import memory
 from .compiler import CompiledProgram
-from .dataset_loop import FetchHandler, Pass
+from .described import Described
 from .errors import InvalidType, NotAllowed
-from .feeding import FeedTable, one_feed
 from .fetching import as_numpy, check_numpy, fetch_names  # noqa: F401
 from .framework import Program, default_main_program
-from .reader_source import ProgramReaders
+from .reading.dataset_loop import FetchHandler, Pass
+from .reading.feeding import FeedTable, one_feed
+from .reading.reader_source import ProgramReaders
 from .scope import _switch_scope, global_scope, scope_guard  # noqa: F401
+
+if TYPE_CHECKING:
+    from .._core import Scope
+    from .framework import Variable
+    from .hints import Place
+    from .reading.dataset_base import DatasetBase
 
 __all__ = ["Executor", "FetchHandler", "global_scope", "scope_guard"]
 
@@ -92,7 +103,7 @@ class _Calls:
             del self._by_ids[next(iter(self._by_ids))]
 
 
-class Executor:
+class Executor(Described):
     """Runs Programs and CompiledPrograms.
 
     Args:
@@ -113,18 +124,18 @@ class Executor:
         [[2.0, 2.0]]
     """
 
-    def __init__(self, place=None):
+    def __init__(self, place: Place | None = None) -> None:
         if place is None:
             place = _core.CPUPlace()
         if not isinstance(place, _core.CPUPlace):
-            raise InvalidType("Executor: place is a CPUPlace, got %s" % type(place).__name__)
+            raise InvalidType("Executor: place must be a CPUPlace, got %s" % type(place).__name__)
         self.place = place
-        self._ready = collections.OrderedDict()
+        self._ready: Any = collections.OrderedDict()
         self._calls = _Calls()
-        self._pruned = collections.OrderedDict()
+        self._pruned: Any = collections.OrderedDict()
         self._closed = False
 
-    def close(self):
+    def close(self) -> None:
         """Frees everything that was kept ready. A later ``run`` raises RuntimeError.
 
         Examples:
@@ -136,8 +147,11 @@ class Executor:
         self._calls.clear()
         self._pruned.clear()
 
-    def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
-            return_numpy=True, use_program_cache=False, return_merged=True, use_prune=False):
+    def run(self, program: Program | CompiledProgram | None = None,
+            feed: dict[str, Any] | Sequence[dict[str, Any]] | None = None,
+            fetch_list: Sequence[Any] | Variable | str | None = None, feed_var_name: str = "feed",
+            fetch_var_name: str = "fetch", scope: Scope | None = None, return_numpy: bool = True,
+            use_program_cache: bool = False, return_merged: bool = True, use_prune: bool = False) -> list[Any]:
         """Runs all ops of a program in an order that respects what they read and write.
 
         Args:
@@ -185,14 +199,15 @@ class Executor:
         if self._closed:
             raise NotAllowed("Executor.run: the executor is closed")
         if not isinstance(scope, _core.Scope):
-            raise InvalidType("Executor.run: scope is a Scope, got %s" % type(scope).__name__)
+            raise InvalidType("Executor.run: scope must be a Scope, got %s" % type(scope).__name__)
         if isinstance(program, CompiledProgram):
             result = program._run(self, feed, fetch_list, scope, return_numpy, return_merged)
             if not isinstance(feed, (list, tuple)) and not program._readers:
                 self._calls.remember(program, scope, program._engine, program._table, feed, fetch_list)
             return result
         if not isinstance(program, Program):
-            raise InvalidType("Executor.run: program is a Program or CompiledProgram, got %s" % type(program).__name__)
+            raise InvalidType("Executor.run: program must be a Program or CompiledProgram, got %s"
+                              % type(program).__name__)
         feed = one_feed(feed)
         names, ops = fetch_names(fetch_list)
         pruned = use_prune or ops
@@ -230,8 +245,11 @@ class Executor:
                 self._pruned.popitem(last=False)
         return found
 
-    def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
-                           fetch_info=None, print_period=100, fetch_handler=None, deterministic=False, progress=None):
+    def train_from_dataset(self, program: Program | CompiledProgram | None = None, dataset: DatasetBase | None = None,
+                           scope: Scope | None = None, thread: int = 0, debug: bool = False,
+                           fetch_list: Sequence[Variable | str] | None = None, fetch_info: Sequence[str] | None = None,
+                           print_period: int = 100, fetch_handler: FetchHandler | None = None,
+                           deterministic: bool = False, progress: bool | None = None) -> None:
         """Trains on every batch of a Dataset once, without coming back into Python: files are read and parsed by
         threads while trainers run.
 
@@ -283,8 +301,9 @@ class Executor:
         self._from_dataset(Pass("train_from_dataset", program, dataset, scope, thread, debug, fetch_list, fetch_info,
                                 print_period, fetch_handler, deterministic, progress))
 
-    def infer_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
-                           fetch_info=None, print_period=100, fetch_handler=None, deterministic=False, progress=None):
+    def infer_from_dataset(self, program: Any = None, dataset: Any = None, scope: Any = None, thread: Any = 0,
+                           debug: Any = False, fetch_list: Any = None, fetch_info: Any = None, print_period: Any = 100,
+                           fetch_handler: Any = None, deterministic: Any = False, progress: Any = None) -> None:
         """Runs the forward part of a program on every batch of a Dataset. It never trains: the ops of the backward
         part and of optimizers are left out, and the others are in test mode. State of metrics (``auc``) adds up.
 

@@ -1,10 +1,16 @@
 """What a run gives back: names of the fetched variables, and their values as the caller wants them."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
 from .. import _core
 from .errors import InvalidType, NotAllowed, Violated
 from .framework import Operator, Variable
 
 
-def fetch_names(fetch_list):
+def fetch_names(fetch_list: Any) -> Any:
     """(names, ops) of a fetch list: Variables and names; ops come from the result of ``minimize``.
 
     Raises:
@@ -16,7 +22,7 @@ def fetch_names(fetch_list):
     if isinstance(fetch_list, (Variable, str, Operator)):
         fetch_list = [fetch_list]
     if not isinstance(fetch_list, (list, tuple)):
-        raise Violated("fetch_list is a list or tuple of Variables or names, got %s" % type(fetch_list).__name__)
+        raise Violated("fetch_list must be a list or tuple of Variables or names, got %s" % type(fetch_list).__name__)
     names, ops = [], []
     for item in fetch_list:
         if isinstance(item, Variable):
@@ -30,7 +36,7 @@ def fetch_names(fetch_list):
         elif isinstance(item, (list, tuple)) and all(isinstance(v, (Variable, str)) for v in item):
             names += fetch_names(item)[0]
         else:
-            raise InvalidType("an item of fetch_list is a Variable, a name or the result of minimize, got %s"
+            raise InvalidType("an item of fetch_list must be a Variable, a name or the result of minimize, got %s"
                               % type(item).__name__)
     return names, ops
 
@@ -40,7 +46,7 @@ def _is_minimize_result(item):
             and all(isinstance(op, Operator) for op in item[0]))
 
 
-def check_numpy(results, names):
+def check_numpy(results: Any, names: Any) -> None:
     """Raises RuntimeError when a value that was to be a numpy array has sequences, which arrays cannot hold."""
     for result, name in zip(results, names):
         for piece in result if isinstance(result, list) else (result,):
@@ -49,15 +55,14 @@ def check_numpy(results, names):
                                  "return_numpy=False to get the LoDTensor" % name)
 
 
-def as_numpy(tensor):
+def as_numpy(tensor: Any) -> Any:
     """The values of a LoDTensor (or of a list of them) as numpy array.
 
     Raises:
         RuntimeError: the tensor has LoD.
     """
-    import numpy as np
     if isinstance(tensor, (list, _core.LoDTensorArray)):
-        return [as_numpy(t) for t in tensor]
+        return [as_numpy(tensor[i]) for i in range(len(tensor))]
     if isinstance(tensor, _core.LoDTensor):
         check_numpy([tensor] if tensor.lod() else [], ["tensor"])
     return np.array(tensor)

@@ -1,10 +1,22 @@
 """GrowableTable: an embedding table whose rows appear when their keys are first seen in training."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
 from .. import _core
 from .errors import InvalidType, InvalidValue, NotAllowed, NotOffered
 from .framework import VarType, default_startup_program
+from .framework.variable import is_growable
 from .initializer import ConstantInitializer, UniformInitializer
 from .param_attr import ParamAttr
 from .scope import global_scope
+
+if TYPE_CHECKING:
+    from .._core import Scope
+    from .hints import DType
+    from .initializer import Initializer
 
 __all__ = ["GrowableTable"]
 
@@ -13,12 +25,7 @@ MAKER = "create_growable_table"
 _START = 0.01
 
 
-def is_growable(var):
-    """bool: whether a Variable of a program is a growable table."""
-    return var.type == VarType.SELECTED_ROWS and var.persistable and tuple(var.shape[:1]) == (-1,)
-
-
-def maker_of(name, program):
+def maker_of(name: str, program: Any) -> Any:
     """Operator: the one of a startup program that makes the table ``name``; None when there is none."""
     for op in program.global_block().ops:
         if op.type == MAKER and op.output("Out") == [name]:
@@ -81,20 +88,22 @@ class GrowableTable(ParamAttr):
         ([-1, 7, 1152921504606846976], 3)
     """
 
-    def __init__(self, name, initializer=None, learning_rate=1.0, trainable=True, max_bytes=0, evict=True,
-                 admit_count=1, admit_probability=1.0, expire_after=0):
+    def __init__(self, name: str, initializer: Initializer | None = None, learning_rate: float = 1.0,
+                 trainable: bool = True, max_bytes: int = 0, evict: bool = True, admit_count: int = 1,
+                 admit_probability: float = 1.0, expire_after: int = 0) -> None:
         if not isinstance(name, str):
-            raise InvalidType("GrowableTable: name is a str, got %s" % type(name).__name__)
+            raise InvalidType("GrowableTable: name must be a str, got %s" % type(name).__name__)
         check_file_name(name)
         super().__init__(name=name, initializer=initializer, learning_rate=learning_rate, trainable=trainable)
         self._first_values()
         for what, value, low, high in (("max_bytes", max_bytes, 0, 2 ** 62), ("admit_count", admit_count, 1, 255),
                                        ("expire_after", expire_after, 0, 2 ** 31 - 2)):
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise InvalidValue("GrowableTable %s: %s is an int in [%d, %d], got %r"
+                raise InvalidValue("GrowableTable %s: %s must be an int in [%d, %d], got %r"
                                    % (name, what, low, high, value))
         if not 0 < admit_probability <= 1:
-            raise InvalidValue("GrowableTable %s: admit_probability is in (0, 1], got %r" % (name, admit_probability))
+            raise InvalidValue("GrowableTable %s: admit_probability must be in (0, 1], got %r"
+                               % (name, admit_probability))
         self.max_bytes, self.evict = max_bytes, bool(evict)
         self.admit_count, self.admit_probability = admit_count, float(admit_probability)
         self.expire_after = expire_after
@@ -111,7 +120,7 @@ class GrowableTable(ParamAttr):
         if isinstance(first, UniformInitializer) and not first._diag["diag_num"]:
             return float(first._low), float(first._high), first._seed
         if not callable(first):
-            raise InvalidType("GrowableTable %s: initializer is an Initializer, got %s"
+            raise InvalidType("GrowableTable %s: initializer must be an Initializer, got %s"
                               % (self.name, type(first).__name__))
         raise NotOffered("GrowableTable %s: rows begin by Uniform or Constant, not by %s"
                          % (self.name, type(first).__name__))
@@ -141,7 +150,7 @@ class GrowableTable(ParamAttr):
             raise NotAllowed("the scope holds no growable table %s: run the startup program, or load it" % self.name)
         return table
 
-    def statistics(self, scope=None):
+    def statistics(self, scope: Scope | None = None) -> dict[str, Any]:
         """What the table of this name has done since it was made or loaded.
 
         Args:
@@ -157,11 +166,11 @@ class GrowableTable(ParamAttr):
         """
         return self._held(scope).statistics()
 
-    def keys(self, scope=None):
+    def keys(self, scope: Any = None) -> Any:
         """numpy.ndarray: [rows] int64, all ids that have a row, ascending. Arguments as for :meth:`statistics`."""
         return self._held(scope).keys()
 
-    def rows(self, keys, scope=None):
+    def rows(self, keys: Any, scope: Scope | None = None) -> Any:
         """Rows as they are now, without moments; nothing is noted.
 
         Args:
@@ -171,25 +180,25 @@ class GrowableTable(ParamAttr):
         Returns:
             numpy.ndarray: [n, width] float32; zeros for ids without a row.
         """
-        import numpy
         return self._held(scope).rows(numpy.ascontiguousarray(keys, dtype="int64"))
 
 
-def check_file_name(name):
+def check_file_name(name: str) -> None:
     """ValueError unless a table of this name can be a file in any folder."""
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         raise InvalidValue("a growable table is saved in a file of its name, which %r cannot be" % name)
 
 
-def lookup(helper, layer, op, input, size, is_sparse, padding_idx, dtype):
+def lookup(helper: Any, layer: Any, op: Any, input: Any, size: Any, is_sparse: Any, padding_idx: Any,
+           dtype: DType) -> Any:
     """The part of ``fluid.embedding`` and ``layers.embedding`` that is different for growable tables."""
     table = helper.param_attr
     if not is_sparse:
         raise InvalidValue("%s: a GrowableTable needs is_sparse=True" % layer)
     if not isinstance(size, (list, tuple)) or len(size) != 2 or not isinstance(size[1], int) or size[1] <= 0:
-        raise InvalidValue("%s: size is [-1, width] for a GrowableTable, got %r" % (layer, size))
+        raise InvalidValue("%s: size must be [-1, width] for a GrowableTable, got %r" % (layer, size))
     if dtype not in ("float32", VarType.FP32):
-        raise NotOffered("%s: a GrowableTable holds float32, got %s" % (layer, dtype))
+        raise NotOffered("%s: a GrowableTable must hold float32, got %s" % (layer, dtype))
     weight = helper.create_parameter(attr=table, shape=[-1, size[1]], dtype="float32", type=VarType.SELECTED_ROWS)
     maker = maker_of(table.name, default_startup_program())
     for key, value in table._attrs(default_startup_program()).items():

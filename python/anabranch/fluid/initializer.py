@@ -1,9 +1,13 @@
 """Initializers: the first value of a parameter, as an op at the head of the startup program."""
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy
 
 from . import unique_name
+from .described import Described
 from .errors import InvalidValue, Violated
 from .framework import Variable
 from .framework.dtype import VarType
@@ -15,13 +19,13 @@ __all__ = [
 ]
 
 
-class Initializer:
+class Initializer(Described):
     """Base of all initializers: a callable that appends to ``block`` the op which fills ``var``.
 
     A subclass implements ``__call__(var, block)`` and returns the op.
     """
 
-    def __call__(self, var, block):
+    def __call__(self, var: Any, block: Any) -> Any:
         raise NotImplementedError("%s does not say how to fill a variable" % type(self).__name__)
 
     @staticmethod
@@ -41,7 +45,7 @@ class Initializer:
     def _fill(var, block, op_type, attrs, stem=None):
         """Puts ``op_type`` first into the block. float16 is filled as float32 and cast when a ``stem`` is given."""
         if not isinstance(var, Variable):
-            raise Violated("an initializer fills a Variable, got %s" % type(var).__name__)
+            raise Violated("an initializer must fill a Variable, got %s" % type(var).__name__)
         target, dtype = var, var.dtype
         if stem is not None and dtype == VarType.FP16:
             dtype = VarType.FP32
@@ -77,14 +81,14 @@ class ConstantInitializer(Initializer):
         0.5
     """
 
-    def __init__(self, value=0.0, force_cpu=False):
+    def __init__(self, value: float = 0.0, force_cpu: bool = False) -> None:
         if value is None:
-            raise Violated("Constant: value is a number, got None")
+            raise Violated("Constant: value must be a number, got None")
         super().__init__()
         self._value = value
         self._force_cpu = force_cpu
 
-    def __call__(self, var, block):
+    def __call__(self, var: Any, block: Any) -> Any:
         attrs = {"value": float(self._value), "force_cpu": self._force_cpu}
         return self._fill(var, block, "fill_constant", attrs, "constant_init")
 
@@ -107,16 +111,17 @@ class UniformInitializer(Initializer):
         (-1, 3)
     """
 
-    def __init__(self, low=-1.0, high=1.0, seed=0, diag_num=0, diag_step=0, diag_val=1.0):
+    def __init__(self, low: float = -1.0, high: float = 1.0, seed: int = 0, diag_num: int = 0, diag_step: int = 0,
+                 diag_val: float = 1.0) -> None:
         if low is None or high is None or high < low:
-            raise Violated("Uniform: low <= high is needed, got %s and %s" % (low, high))
+            raise Violated("Uniform: low must not be above high, got %s and %s" % (low, high))
         if diag_num > 0 and (diag_step <= 0 or diag_val is None):
             raise Violated("Uniform: diag_num %s needs a diag_step above 0, got %s" % (diag_num, diag_step))
         super().__init__()
         self._low, self._high, self._seed = low, high, seed
         self._diag = {"diag_num": diag_num, "diag_step": diag_step, "diag_val": diag_val}
 
-    def __call__(self, var, block):
+    def __call__(self, var: Any, block: Any) -> Any:
         attrs = dict(self._diag, min=float(self._low), max=float(self._high), seed=_seed(self._seed, block))
         return self._fill(var, block, "uniform_random", attrs, "uniform_random")
 
@@ -138,13 +143,13 @@ class NormalInitializer(Initializer):
 
     _op, _stem = "gaussian_random", "gaussian_random"
 
-    def __init__(self, loc=0.0, scale=1.0, seed=0):
+    def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
         if loc is None or scale is None or seed is None:
             raise Violated("%s: loc, scale and seed are numbers" % type(self).__name__)
         super().__init__()
         self._mean, self._std_dev, self._seed = loc, scale, seed
 
-    def __call__(self, var, block):
+    def __call__(self, var: Any, block: Any) -> Any:
         attrs = {"mean": float(self._mean), "std": float(self._std_dev), "seed": _seed(self._seed, block)}
         return self._fill(var, block, self._op, attrs, self._stem)
 
@@ -183,7 +188,7 @@ class _ByFan(Initializer):
 
     def __call__(self, var, block):
         if not isinstance(var, Variable):
-            raise Violated("an initializer fills a Variable, got %s" % type(var).__name__)
+            raise Violated("an initializer must fill a Variable, got %s" % type(var).__name__)
         variance, seed = self._variance(var), _seed(self._seed, block)
         if self._uniform:
             limit = math.sqrt(3.0 * variance)
@@ -212,7 +217,8 @@ class XavierInitializer(_ByFan):
 
     _stem = "xavier_init"
 
-    def __init__(self, uniform=True, fan_in=None, fan_out=None, seed=0):
+    def __init__(self, uniform: bool = True, fan_in: float | None = None, fan_out: float | None = None,
+                 seed: int = 0) -> None:
         super().__init__(uniform, seed)
         self._fan_in, self._fan_out = fan_in, fan_out
 
@@ -242,7 +248,7 @@ class MSRAInitializer(_ByFan):
 
     _stem = "masra_init"
 
-    def __init__(self, uniform=True, fan_in=None, seed=0):
+    def __init__(self, uniform: bool = True, fan_in: float | None = None, seed: int = 0) -> None:
         super().__init__(uniform, seed)
         self._fan_in = fan_in
 
@@ -269,17 +275,17 @@ class BilinearInitializer(Initializer):
         (-1, 3, 16, 16)
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
 
-    def __call__(self, var, block):
+    def __call__(self, var: Any, block: Any) -> Any:
         if not isinstance(var, Variable):
             raise InvalidValue("Bilinear: var must be a Variable, got %s" % type(var).__name__)
         shape = var.shape
         if len(shape) != 4:
-            raise InvalidValue("Bilinear: the weight has four dimensions, got shape %s" % (tuple(shape),))
+            raise InvalidValue("Bilinear: the weight must have four dimensions, got shape %s" % (tuple(shape),))
         if shape[2] != shape[3]:
-            raise InvalidValue("Bilinear: the kernel is square, got shape %s" % (tuple(shape),))
+            raise InvalidValue("Bilinear: the kernel must be square, got shape %s" % (tuple(shape),))
         return _assign(self, var, block, self._weight(shape).astype("float32"))
 
     @staticmethod
@@ -313,13 +319,13 @@ class NumpyArrayInitializer(Initializer):
         (3, 3)
     """
 
-    def __init__(self, value):
+    def __init__(self, value: Any) -> None:
         if not isinstance(value, numpy.ndarray):
-            raise Violated("NumpyArrayInitializer: value is a numpy.ndarray, got %s" % type(value).__name__)
+            raise Violated("NumpyArrayInitializer: value must be a numpy.ndarray, got %s" % type(value).__name__)
         super().__init__()
         self._value = value
 
-    def __call__(self, var, block):
+    def __call__(self, var: Any, block: Any) -> Any:
         return _assign(self, var, block, self._value)
 
 
@@ -328,7 +334,7 @@ _MAX_ASSIGNED_ELEMS = 1 << 28
 
 def _assign(initializer, var, block, array):
     if array.dtype not in (numpy.dtype("float32"), numpy.dtype("int32")):
-        raise InvalidValue("%s: float32 or int32 is needed, got %s" % (type(initializer).__name__, array.dtype))
+        raise InvalidValue("%s: float32 or int32 must be needed, got %s" % (type(initializer).__name__, array.dtype))
     if array.size > _MAX_ASSIGNED_ELEMS:
         raise InvalidValue("%s: at most %d elements, got %d; load such a parameter from a file" %
                            (type(initializer).__name__, _MAX_ASSIGNED_ELEMS, array.size))

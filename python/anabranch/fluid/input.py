@@ -1,18 +1,28 @@
 """Layers over ids of any shape."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from .layers import check
-from .layers.nn import append_one_hot, lookup
+from .layers.tables import append_one_hot, lookup
+
+if TYPE_CHECKING:
+    from .framework import Variable
+    from .hints import Attr, DType
 
 __all__ = ["embedding", "one_hot"]
 
 
-def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None, dtype="float32"):
+def embedding(input: Variable, size: Sequence[Any], is_sparse: bool = False, is_distributed: bool = False,
+              padding_idx: int | None = None, param_attr: Attr = None, dtype: DType = "float32") -> Variable:
     """The rows of a table that ids name: out[..., :] = table[input[...]].
 
     Args:
         input (Variable): [...], int64 ids in [0, size[0]).
         size (list|tuple): [rows, width] of the table.
         is_sparse (bool): the gradient holds only the rows that occur. Default False.
-        is_distributed (bool): the table is kept on parameter servers. Default False.
+        is_distributed (bool): no effect but a warning: the table stays in this process. Default False.
         padding_idx (int, optional): this id gives zeros and its row is not trained; negative: counted from the end.
         param_attr (ParamAttr, optional): of the table; a ``fluid.GrowableTable`` makes one without a height: then ids
             are any 64-bit numbers, and size is [-1, width].
@@ -34,7 +44,7 @@ def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=No
                   dtype)
 
 
-def one_hot(input, depth, allow_out_of_range=False):
+def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = False) -> Variable:
     """Vectors with a single 1 at the place that an id names.
 
     Args:

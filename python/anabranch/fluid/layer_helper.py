@@ -1,19 +1,30 @@
 """LayerHelper: what every layer needs: names, parameters, temporaries, bias and activation."""
+from __future__ import annotations
+
 import copy
+from typing import TYPE_CHECKING, Any
 
 from . import unique_name
+from .described import Described
 from .errors import InvalidType, InvalidValue, Violated
 from .framework import Parameter, Variable, VarType, default_main_program, default_startup_program, dtype_is_floating
+from .framework.operator import _schema
 from .param_attr import ParamAttr, WeightNormParamAttr
+from .weight_norm import create_weight_norm_parameter
+
+if TYPE_CHECKING:
+    from .framework import Program
+    from .hints import Attr, DType, Shape
+    from .initializer import Initializer
 
 __all__ = ["LayerHelper"]
 
 
-class LayerHelper:
+class LayerHelper(Described):
     """Made at the begin of a layer function with the layer's arguments.
 
     Args:
-        layer_type (str): type of the layer, stem of its automatic name.
+        layer_type (str): type of the layer, prefix of its automatic name.
         **kwargs: the layer's arguments (``input``, ``param_attr``, ``bias_attr``, ``act``, ``name`` ...).
 
     Examples:
@@ -26,24 +37,24 @@ class LayerHelper:
         ('fc_0', 'fc_0.tmp_0')
     """
 
-    def __init__(self, layer_type, **kwargs):
+    def __init__(self, layer_type: str, **kwargs: Any) -> None:
         self.layer_type = layer_type
         if kwargs.get("name") is None:
             kwargs["name"] = unique_name.generate(layer_type)
         self.kwargs = kwargs
 
     @property
-    def name(self):
+    def name(self) -> str:
         """str: the layer's name."""
         return self.kwargs["name"]
 
     @property
-    def main_program(self):
+    def main_program(self) -> Program:
         """Program: the default main program."""
         return default_main_program()
 
     @property
-    def startup_program(self):
+    def startup_program(self) -> Program:
         """Program: the default startup program."""
         return default_startup_program()
 
@@ -51,24 +62,24 @@ class LayerHelper:
     def _block(self):
         return self.main_program.current_block()
 
-    def append_op(self, *args, **kwargs):
+    def append_op(self, *args: Any, **kwargs: Any) -> Any:
         """Appends an op to the current block; arguments as for ``Block.append_op``."""
         return self._block.append_op(*args, **kwargs)
 
     # ---- arguments of the layer
 
-    def to_variable(self, x):
+    def to_variable(self, x: Any) -> Any:
         """``x`` as a Variable of the current block; for arguments that may be names."""
         return x if isinstance(x, Variable) else self._block._var_recursive(x)
 
-    def multiple_input(self, input_param_name="input"):
+    def multiple_input(self, input_param_name: str = "input") -> list[Variable]:
         """list of Variable: the layer's argument of this name."""
         inputs = self.kwargs.get(input_param_name, [])
         if isinstance(inputs, (list, tuple)):
             return [self.to_variable(x) for x in inputs]
         return [self.to_variable(inputs)]
 
-    def input(self, input_param_name="input"):
+    def input(self, input_param_name: str = "input") -> Variable:
         """Variable: the layer's only argument of this name.
 
         Raises:
@@ -80,16 +91,16 @@ class LayerHelper:
         return inputs[0]
 
     @property
-    def param_attr(self):
+    def param_attr(self) -> Any:
         """ParamAttr, list of it, or False."""
         return ParamAttr._to_attr(self.kwargs.get("param_attr"))
 
     @property
-    def bias_attr(self):
+    def bias_attr(self) -> Any:
         """ParamAttr, list of it, or False."""
         return ParamAttr._to_attr(self.kwargs.get("bias_attr"))
 
-    def multiple_param_attr(self, length):
+    def multiple_param_attr(self, length: Any) -> list[ParamAttr]:
         """list of ParamAttr: one for each of ``length`` inputs.
 
         Raises:
@@ -104,12 +115,12 @@ class LayerHelper:
             raise InvalidValue("%s: %d inputs need as many param_attr, got %d" % (self.layer_type, length, len(attrs)))
         return attrs
 
-    def iter_inputs_and_params(self, input_param_name="input"):
+    def iter_inputs_and_params(self, input_param_name: str = "input") -> Any:
         """Iterator over (input Variable, its ParamAttr)."""
         inputs = self.multiple_input(input_param_name)
         return zip(inputs, self.multiple_param_attr(len(inputs)))
 
-    def input_dtype(self, input_param_name="input"):
+    def input_dtype(self, input_param_name: str = "input") -> Any:
         """VarType: the dtype that all inputs share.
 
         Raises:
@@ -123,16 +134,17 @@ class LayerHelper:
             dtype = x.dtype
         return dtype
 
-    def is_instance(self, param_name, cls):
+    def is_instance(self, param_name: Any, cls: Any) -> None:
         """Raises TypeError unless the layer's argument is a ``cls``."""
         if not isinstance(self.kwargs.get(param_name), cls):
-            raise InvalidType("%s: %s is a %s, got %s" % (self.layer_type, param_name, cls.__name__,
+            raise InvalidType("%s: %s must be a %s, got %s" % (self.layer_type, param_name, cls.__name__,
                                                           type(self.kwargs.get(param_name)).__name__))
 
     # ---- variables
 
-    def create_parameter(self, attr, shape, dtype=None, is_bias=False, default_initializer=None, stop_gradient=False,
-                         type=VarType.LOD_TENSOR):
+    def create_parameter(self, attr: Attr, shape: Shape, dtype: DType = None, is_bias: bool = False,
+                         default_initializer: Initializer | None = None, stop_gradient: bool = False,
+                         type: VarType = VarType.LOD_TENSOR) -> Any:
         """A parameter in the main program, with its initialisation in the startup program.
 
         Args:
@@ -151,7 +163,7 @@ class LayerHelper:
         if not attr:
             return None
         if not isinstance(attr, ParamAttr):
-            raise Violated("%s: one ParamAttr is expected, got %r" % (self.layer_type, attr))
+            raise Violated("%s: the attribute must be one ParamAttr, got %r" % (self.layer_type, attr))
         suffix = "b" if is_bias else "w"
         if attr.name is None:
             attr.name = unique_name.generate("%s.%s" % (self.name, suffix))
@@ -165,7 +177,6 @@ class LayerHelper:
                                   % (attr.name, dtype))
             attr._set_default_param_initializer()
         if isinstance(attr, WeightNormParamAttr):
-            from .weight_norm import create_weight_norm_parameter
             return create_weight_norm_parameter(self, attr, shape, dtype)
         self.startup_program.global_block().create_parameter(
             dtype=dtype, shape=shape, type=type, **attr._to_kwargs(with_initializer=True))
@@ -174,7 +185,7 @@ class LayerHelper:
         parameter.stop_gradient = stop_gradient
         return parameter
 
-    def get_parameter(self, name):
+    def get_parameter(self, name: str) -> Parameter:
         """Parameter: the one of this name.
 
         Raises:
@@ -185,39 +196,39 @@ class LayerHelper:
             raise InvalidValue("variable %s is no parameter" % name)
         return param
 
-    def create_variable_for_type_inference(self, dtype, stop_gradient=False):
+    def create_variable_for_type_inference(self, dtype: DType, stop_gradient: Any = False) -> Variable:
         """Variable: a temporary of the layer, named ``<layer>.tmp_<N>``; the op that writes it infers its shape."""
         return self._block.create_var(name=unique_name.generate_with_ignorable_key(self.name + ".tmp"), dtype=dtype,
                                       persistable=False, stop_gradient=stop_gradient)
 
     create_tmp_variable = create_variable_for_type_inference
 
-    def create_variable(self, *args, **kwargs):
+    def create_variable(self, *args: Any, **kwargs: Any) -> Variable:
         """Variable: in the current block; arguments as for ``Block.create_var``."""
         return self._block.create_var(*args, **kwargs)
 
-    def create_global_variable(self, persistable=False, *args, **kwargs):
+    def create_global_variable(self, persistable: Any = False, *args: Any, **kwargs: Any) -> Variable:
         """Variable: in the global block, named by the layer unless ``name`` is given; no gradient flows through it."""
         if kwargs.get("name") is None:
             kwargs["name"] = unique_name.generate(self.name + ".tmp")
         kwargs.setdefault("stop_gradient", True)
         return self.main_program.global_block().create_var(*args, persistable=persistable, **kwargs)
 
-    def create_or_get_global_variable(self, name, *args, **kwargs):
+    def create_or_get_global_variable(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """(Variable, bool): the global variable of this name, and whether it was made by this call."""
         block = self.main_program.global_block()
         if block.has_var(name):
             return block.var(name), False
         return self.create_global_variable(*args, name=name, **kwargs), True
 
-    def set_variable_initializer(self, var, initializer):
+    def set_variable_initializer(self, var: Any, initializer: Any) -> Any:
         """Puts the initialisation of a variable of the main program into the startup program."""
         return self.startup_program.global_block().create_var(
             name=var.name, type=var.type, dtype=var.dtype, shape=var.shape, persistable=True, initializer=initializer)
 
     # ---- bias and activation
 
-    def append_bias_op(self, input_var, dim_start=1, dim_end=None):
+    def append_bias_op(self, input_var: Any, dim_start: Any = 1, dim_end: Any = None) -> Any:
         """``input_var`` + bias over the axes [dim_start, dim_end); ``input_var`` itself when ``bias_attr`` is False."""
         attr = self.bias_attr
         if not attr:
@@ -229,7 +240,7 @@ class LayerHelper:
                        attrs={"axis": dim_start})
         return out
 
-    def append_activation(self, input_var):
+    def append_activation(self, input_var: Any) -> Any:
         """The layer's ``act`` of ``input_var``; ``input_var`` itself when there is none.
 
         Raises:
@@ -241,12 +252,11 @@ class LayerHelper:
         if isinstance(act, str):
             act = {"type": act}
         if not isinstance(act, dict) or "type" not in act:
-            raise InvalidType("%s: act is the name of an activation, got %r" % (self.layer_type, act))
+            raise InvalidType("%s: act must be the name of an activation, got %r" % (self.layer_type, act))
         attrs = {k: v for k, v in act.items() if k != "type"}
         for flag in ("use_cudnn", "use_mkldnn"):
             if self.kwargs.get(flag):
                 attrs[flag] = self.kwargs[flag]
-        from .framework.operator import _schema
         if _schema(act["type"]) is None:
             raise InvalidValue("%s: there is no activation %r" % (self.layer_type, act["type"]))
         out = self.create_variable_for_type_inference(dtype=input_var.dtype)

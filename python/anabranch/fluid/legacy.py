@@ -1,28 +1,35 @@
 """Names that Fluid programs call and that have nothing, or nothing more, to do."""
+from __future__ import annotations
+
 import warnings
+from typing import TYPE_CHECKING, Any
 
 from .errors import Unsupported
+
+if TYPE_CHECKING:
+    from .hints import Place
 
 __all__ = ["memory_optimize", "release_memory", "enable_dygraph", "disable_dygraph", "enable_imperative",
            "disable_imperative"]
 
 
-def memory_optimize(input_program, skip_opt_set=None, print_log=False, level=0, skip_grads=True):
+def memory_optimize(input_program: Any, skip_opt_set: Any = None, print_log: Any = False, level: Any = 0,
+                    skip_grads: Any = True) -> None:
     """Does nothing: memory is always reused. Kept, with a warning, for programs of Fluid 1.5 and earlier."""
     warnings.warn("memory_optimize does nothing: memory is always reused", DeprecationWarning, stacklevel=2)
 
 
-def release_memory(input_program, skip_opt_set=None):
+def release_memory(input_program: Any, skip_opt_set: Any = None) -> None:
     """Does nothing: memory is always reused. Kept, with a warning, for programs of Fluid 1.5 and earlier."""
     warnings.warn("release_memory does nothing: memory is always reused", DeprecationWarning, stacklevel=2)
 
 
-def enable_dygraph(place=None):
+def enable_dygraph(place: Place | None = None) -> Any:
     """Not offered: this engine runs static programs. Raises NotImplementedError."""
     raise Unsupported("enable_dygraph: this engine runs static programs only")
 
 
-def disable_dygraph():
+def disable_dygraph() -> None:
     """Does nothing: static programs are the only mode.
 
     >>> disable_dygraph()

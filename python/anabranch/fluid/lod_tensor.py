@@ -1,18 +1,27 @@
 """LoDTensors from data and the lengths of its sequences."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .. import _core
 from .errors import EnforceNotMet, InvalidType, Violated
 
+if TYPE_CHECKING:
+    from .core import LoDTensor
+    from .hints import Place
+
 __all__ = ["create_lod_tensor", "create_random_int_lodtensor"]
 
 
-def create_lod_tensor(data, recursive_seq_lens, place):
+def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], place: Place) -> LoDTensor:
     """A LoDTensor of given sequences.
 
     Args:
-        data (numpy.ndarray|LoDTensor|list): the rows, sequence after sequence; a nested list of whole numbers becomes
-            an int64 array of shape [N, 1].
+        data (numpy.ndarray|LoDTensor|list): the rows, sequence after sequence; a list of sequences of rows becomes an
+            array of shape [N, 1], or [N, ..., 1] where a row is a list itself: int64 of whole numbers, else float64.
         recursive_seq_lens (list of list of int): lengths, outermost level first: [[2, 3]] is a sequence of two rows
             and one of three.
         place (CPUPlace): accepted; the tensor lives on the CPU.
@@ -36,9 +45,9 @@ def create_lod_tensor(data, recursive_seq_lens, place):
         if [lengths] != [list(level) for level in recursive_seq_lens]:
             raise Violated("create_lod_tensor: the list has sequences of lengths %s, recursive_seq_lens says %s"
                            % ([lengths], recursive_seq_lens))
-        return create_lod_tensor(np.array(rows, "int64").reshape(-1, 1), recursive_seq_lens, place)
+        return create_lod_tensor(_as_rows(rows), recursive_seq_lens, place)
     if not isinstance(data, np.ndarray):
-        raise InvalidType("create_lod_tensor: data is an ndarray, LoDTensor or list, got %s" % type(data).__name__)
+        raise InvalidType("create_lod_tensor: data must be an ndarray, LoDTensor or list, got %s" % type(data).__name__)
     tensor = _core.LoDTensor()
     tensor.set(data, place)
     try:
@@ -56,18 +65,29 @@ _BadLengths.__name__ = "EnforceNotMet"
 
 
 def _flatten(sequences):
-    """(lengths, rows) of a list of lists of numbers."""
+    """(lengths, rows) of a list of sequences."""
     lengths, rows = [], []
     for sequence in sequences:
-        if not isinstance(sequence, (list, tuple)):
-            raise InvalidType("create_lod_tensor: a list as data is a list of lists of numbers, got an element %r"
-                              % (sequence,))
+        if not isinstance(sequence, (list, tuple, np.ndarray)):
+            raise InvalidType("create_lod_tensor: data must be a list of sequences, got an element %r" % (sequence,))
         lengths.append(len(sequence))
         rows.extend(sequence)
     return lengths, rows
 
 
-def create_random_int_lodtensor(recursive_seq_lens, base_shape, place, low, high):
+def _as_rows(rows):
+    """The rows as an array with one axis more, of extent 1."""
+    try:
+        array = np.array(rows)
+    except ValueError:
+        array = np.array(rows, dtype=object)
+    if array.dtype.kind not in "biuf":
+        raise InvalidType("create_lod_tensor: the rows must be numbers or lists of equal lengths, got %r" % (rows[:2],))
+    return array.astype({"i": "int64", "u": "int64", "f": "float64"}.get(array.dtype.kind, array.dtype))[..., None]
+
+
+def create_random_int_lodtensor(recursive_seq_lens: Sequence[Sequence[int]], base_shape: Sequence[int], place: Place,
+                                low: int, high: int) -> LoDTensor:
     """A LoDTensor of whole numbers drawn evenly from [low, high], both ends included.
 
     Args:
@@ -88,7 +108,7 @@ def create_random_int_lodtensor(recursive_seq_lens, base_shape, place, low, high
         [5, 4]
     """
     if not isinstance(base_shape, list):
-        raise Violated("create_random_int_lodtensor: base_shape is a list, got %s" % type(base_shape).__name__)
+        raise Violated("create_random_int_lodtensor: base_shape must be a list, got %s" % type(base_shape).__name__)
     rows = sum(recursive_seq_lens[-1])
     data = np.random.randint(low, high + 1, [rows] + base_shape).astype("int64")
     return create_lod_tensor(data, recursive_seq_lens, place)

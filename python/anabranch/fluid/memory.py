@@ -1,10 +1,16 @@
 """Who holds the memory of this process."""
+from __future__ import annotations
+
 import weakref
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .errors import InvalidType
 from .framework import Program, default_main_program
 from .scope import global_scope
+
+if TYPE_CHECKING:
+    from .._core import Scope
 
 __all__ = ["MemoryReport", "memory_report"]
 
@@ -15,7 +21,7 @@ KEPT, TEMPORARY, FED = 0, 1, 2
 _engines: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
 
 
-def track(engine, program):
+def track(engine: Any, program: Any) -> None:
     """Counts a compiled program in reports for as long as it lives."""
     _engines[engine] = weakref.ref(program)
 
@@ -103,7 +109,12 @@ class MemoryReport(dict):
         resident, peak (int): resident memory of the whole process, Python and libraries included.
     """
 
-    def __str__(self):
+    variables: list[dict[str, Any]]
+    unshared: int
+    resident: int
+    peak: int
+
+    def __str__(self) -> str:
         lines = ["%-18s %12s  %6s" % ("owner", "MB", "share")]
         for owner in OWNERS + ("total",):
             share = 100.0 * self[owner] / self["total"] if self["total"] else 0.0
@@ -119,13 +130,13 @@ class MemoryReport(dict):
                                                         entry["name"]))
         return "\n".join(lines) + "\n"
 
-    def to_dict(self):
+    def to_dict(self) -> Any:
         """dict: the numbers and the variables, as plain values."""
         return dict(self, variables=[dict(entry) for entry in self.variables], unshared=self.unshared,
                     resident=self.resident, peak=self.peak)
 
 
-def memory_report(program=None, scope=None):
+def memory_report(program: Program | None = None, scope: Scope | None = None) -> MemoryReport:
     """Says who holds the memory: of every program that is ready to run, and of a scope.
 
     Args:
@@ -155,12 +166,12 @@ def memory_report(program=None, scope=None):
     if program is None:
         program = default_main_program()
     if not isinstance(program, Program):
-        raise InvalidType("memory_report: program is a Program, got %s" % type(program).__name__)
+        raise InvalidType("memory_report: program must be a Program, got %s" % type(program).__name__)
     if scope is None:
         scope = global_scope()
     if not isinstance(scope, _core.Scope):
-        raise InvalidType("memory_report: scope is a Scope, got %s" % type(scope).__name__)
-    owners = {}
+        raise InvalidType("memory_report: scope must be a Scope, got %s" % type(scope).__name__)
+    owners: dict[Any, Any] = {}
     uses = list(_core.scope_memory(scope))
     for engine, made_of in list(_engines.items()):
         uses += engine.memory()

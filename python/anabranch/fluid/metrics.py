@@ -1,7 +1,13 @@
 """Metrics over many batches, computed with NumPy from what the program fetches."""
+from __future__ import annotations
+
+from typing import Any
+
 import numpy
 
+from .described import Described
 from .errors import InvalidValue
+from .framework import get_flags
 
 __all__ = [
     "MetricBase", "CompositeMetric", "Precision", "Recall", "Accuracy", "ChunkEvaluator", "EditDistance", "Auc",
@@ -10,18 +16,18 @@ __all__ = [
 
 def _array(value, metric, argument):
     if not isinstance(value, numpy.ndarray):
-        raise InvalidValue("%s.update: %s is a numpy.ndarray, got %s" % (metric, argument, type(value).__name__))
+        raise InvalidValue("%s.update: %s must be a numpy.ndarray, got %s" % (metric, argument, type(value).__name__))
     return value
 
 
 def _number(value, metric, argument):
     if not isinstance(value, (int, float, numpy.number, numpy.ndarray)) or isinstance(value, bool) \
-            or (isinstance(value, numpy.ndarray) and value.shape != (1,)):
-        raise InvalidValue("%s.update: %s is a number or an array of one, got %r" % (metric, argument, value))
+            or (isinstance(value, numpy.ndarray) and value.dtype.kind not in "iuf"):
+        raise InvalidValue("%s.update: %s must be a number or an array of numbers, got %r" % (metric, argument, value))
     return value
 
 
-class MetricBase:
+class MetricBase(Described):
     """Base of the metrics: public attributes without leading underscore are its state.
 
     Args:
@@ -43,16 +49,16 @@ class MetricBase:
         (2, None, 0)
     """
 
-    def __init__(self, name):
+    def __init__(self, name: str | None) -> None:
         self._name = str(name) if name is not None else type(self).__name__
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self._name
 
     def _state(self):
         return {key: value for key, value in self.__dict__.items() if not key.startswith("_")}
 
-    def reset(self):
+    def reset(self) -> None:
         """Sets the state to zero."""
         for key, value in self._state().items():
             if isinstance(value, int):
@@ -64,15 +70,15 @@ class MetricBase:
             else:
                 setattr(self, key, None)
 
-    def get_config(self):
+    def get_config(self) -> Any:
         """dict: name and state."""
         return {"name": self._name, "states": dict(self._state())}
 
-    def update(self, preds, labels):
+    def update(self, preds: Any, labels: Any) -> Any:
         """Adds one batch."""
         raise NotImplementedError("%s has no update" % type(self).__name__)
 
-    def eval(self):
+    def eval(self) -> Any:
         """The value over all batches so far."""
         raise NotImplementedError("%s has no eval" % type(self).__name__)
 
@@ -96,27 +102,29 @@ class CompositeMetric(MetricBase):
         [1.0, 0.5]
     """
 
-    def __init__(self, name=None):
+    def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
-        self._metrics = []
+        self._metrics: list[Any] = []
 
-    def add_metric(self, metric):
+    def add_metric(self, metric: Any) -> None:
         """Adds a metric."""
         if not isinstance(metric, MetricBase):
-            raise InvalidValue("CompositeMetric.add_metric: a metric is needed, got %s" % type(metric).__name__)
+            raise InvalidValue("CompositeMetric.add_metric: metric must be a metric, got %s" % type(metric).__name__)
         self._metrics.append(metric)
 
-    def reset(self):
+    def reset(self) -> None:
         """Sets the state of all metrics to zero."""
+        if get_flags("FLAGS_fluid_exact")["FLAGS_fluid_exact"] == "1.8.5":
+            return  # 1.8.5 leaves them as they are
         for metric in self._metrics:
             metric.reset()
 
-    def update(self, preds, labels):
+    def update(self, preds: Any, labels: Any) -> None:
         """Adds one batch to all metrics."""
         for metric in self._metrics:
             metric.update(preds, labels)
 
-    def eval(self):
+    def eval(self) -> Any:
         """list: the value of each metric."""
         return [metric.eval() for metric in self._metrics]
 
@@ -135,12 +143,12 @@ class Precision(MetricBase):
         0.5
     """
 
-    def __init__(self, name=None):
+    def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self.tp = 0
         self.fp = 0
 
-    def update(self, preds, labels):
+    def update(self, preds: Any, labels: Any) -> None:
         """Adds one batch.
 
         Args:
@@ -152,7 +160,7 @@ class Precision(MetricBase):
         self.tp += int(numpy.sum(positive & true))
         self.fp += int(numpy.sum(positive & ~true))
 
-    def eval(self):
+    def eval(self) -> Any:
         """float: the share; 0 when nothing was positive."""
         found = self.tp + self.fp
         return float(self.tp) / found if found else 0.0
@@ -172,12 +180,12 @@ class Recall(MetricBase):
         0.5
     """
 
-    def __init__(self, name=None):
+    def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self.tp = 0
         self.fn = 0
 
-    def update(self, preds, labels):
+    def update(self, preds: Any, labels: Any) -> None:
         """Adds one batch.
 
         Args:
@@ -189,7 +197,7 @@ class Recall(MetricBase):
         self.tp += int(numpy.sum(positive & true))
         self.fn += int(numpy.sum(~positive & true))
 
-    def eval(self):
+    def eval(self) -> Any:
         """float: the share; 0 when nothing is positive."""
         wanted = self.tp + self.fn
         return float(self.tp) / wanted if wanted else 0.0
@@ -213,27 +221,28 @@ class Accuracy(MetricBase):
         0.875
     """
 
-    def __init__(self, name=None):
+    def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self.value = 0.0
         self.weight = 0.0
 
-    def update(self, value, weight):
+    def update(self, value: Any, weight: Any) -> None:
         """Adds one batch.
 
         Args:
             value (float|numpy.ndarray): its accuracy.
-            weight (int|float): its size.
+            weight (int|float|numpy.ndarray): its size.
         """
-        value = float(numpy.asarray(_number(value, "Accuracy", "value")).reshape(-1)[0])
-        if not isinstance(weight, (int, float, numpy.number)) or isinstance(weight, bool) or weight < 0:
-            raise InvalidValue("Accuracy.update: weight is a number from 0 on, got %r" % (weight,))
-        self.value += value * weight
-        self.weight += weight
+        value, weight = _number(value, "Accuracy", "value"), _number(weight, "Accuracy", "weight")
+        if numpy.any(weight < 0):
+            raise InvalidValue("Accuracy.update: weight must not be negative, got %r" % (weight,))
+        # an array is not added in place: the caller may fill it again
+        self.value = self.value + value * weight
+        self.weight = self.weight + weight
 
-    def eval(self):
-        """float: the mean."""
-        if self.weight == 0:
+    def eval(self) -> Any:
+        """float: the mean; an array where arrays were given."""
+        if numpy.all(self.weight == 0):
             raise InvalidValue("Accuracy.eval: there is no data; call update with what layers.accuracy gave")
         return self.value / self.weight
 
@@ -253,13 +262,14 @@ class ChunkEvaluator(MetricBase):
         (0.6, 0.75)
     """
 
-    def __init__(self, name=None):
+    def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self.num_infer_chunks = 0
         self.num_label_chunks = 0
         self.num_correct_chunks = 0
 
-    def update(self, num_infer_chunks, num_label_chunks, num_correct_chunks):
+    def update(self, num_infer_chunks: Any, num_label_chunks: Any,  # type: ignore[override]
+               num_correct_chunks: Any) -> None:
         """Adds one batch.
 
         Args:
@@ -270,12 +280,10 @@ class ChunkEvaluator(MetricBase):
         counts = (("num_infer_chunks", num_infer_chunks), ("num_label_chunks", num_label_chunks),
                   ("num_correct_chunks", num_correct_chunks))
         for key, value in counts:
-            number = _number(value, "ChunkEvaluator", key)
-            number = number[0] if isinstance(number, numpy.ndarray) else number
-            setattr(self, key, getattr(self, key) + int(number))
+            setattr(self, key, getattr(self, key) + _number(value, "ChunkEvaluator", key))
 
-    def eval(self):
-        """tuple: precision, recall, F1; 0 where nothing was counted."""
+    def eval(self) -> Any:
+        """tuple: precision, recall, F1; 0 where nothing was counted. Arrays where arrays were given."""
         precision = self.num_correct_chunks / self.num_infer_chunks if self.num_infer_chunks else 0
         recall = self.num_correct_chunks / self.num_label_chunks if self.num_label_chunks else 0
         f1 = 2 * precision * recall / (precision + recall) if self.num_correct_chunks else 0
@@ -299,13 +307,13 @@ class EditDistance(MetricBase):
         (1.0, 0.5)
     """
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         super().__init__(name)
         self.total_distance = 0.0
         self.seq_num = 0
         self.instance_error = 0
 
-    def update(self, distances, seq_num):
+    def update(self, distances: Any, seq_num: Any) -> None:
         """Adds one batch.
 
         Args:
@@ -313,16 +321,16 @@ class EditDistance(MetricBase):
             seq_num (int|float|numpy.ndarray): N.
         """
         _array(distances, "EditDistance", "distances")
-        count = int(numpy.asarray(_number(seq_num, "EditDistance", "seq_num")).reshape(-1)[0])
-        self.seq_num += count
-        self.instance_error += count - int(numpy.sum(distances == 0))
+        count = _number(seq_num, "EditDistance", "seq_num")
+        self.seq_num = self.seq_num + count
+        self.instance_error = self.instance_error + count - int(numpy.sum(distances == 0))
         self.total_distance += float(numpy.sum(distances))
 
-    def eval(self):
+    def eval(self) -> Any:
         """tuple: mean distance, share of wrong sequences."""
-        if self.seq_num == 0:
+        if numpy.all(self.seq_num == 0):
             raise InvalidValue("EditDistance.eval: there is no data; call update with what layers.edit_distance gave")
-        return self.total_distance / self.seq_num, self.instance_error / float(self.seq_num)
+        return self.total_distance / self.seq_num, self.instance_error / self.seq_num
 
 
 class Auc(MetricBase):
@@ -341,19 +349,19 @@ class Auc(MetricBase):
         1.0
     """
 
-    def __init__(self, name, curve="ROC", num_thresholds=4095):
+    def __init__(self, name: str, curve: str = "ROC", num_thresholds: int = 4095) -> None:
         super().__init__(name=name)
         self._curve = curve
         self._num_thresholds = num_thresholds
         self._stat_pos = numpy.zeros(num_thresholds + 1, "int64")
         self._stat_neg = numpy.zeros(num_thresholds + 1, "int64")
 
-    def reset(self):
+    def reset(self) -> None:
         """Empties the histograms."""
         self._stat_pos[:] = 0
         self._stat_neg[:] = 0
 
-    def update(self, preds, labels):
+    def update(self, preds: Any, labels: Any) -> None:
         """Adds one batch.
 
         Args:
@@ -368,11 +376,11 @@ class Auc(MetricBase):
         numpy.add.at(self._stat_neg, bins[~labels], 1)
 
     @staticmethod
-    def trapezoid_area(x1, x2, y1, y2):
+    def trapezoid_area(x1: Any, x2: Any, y1: Any, y2: Any) -> Any:
         """float: |x1 - x2| * (y1 + y2) / 2."""
         return abs(x1 - x2) * (y1 + y2) / 2.0
 
-    def eval(self):
+    def eval(self) -> Any:
         """float: the area; 0 when there is no positive or no negative sample."""
         positives = numpy.concatenate([[0], numpy.cumsum(self._stat_pos[::-1])]).astype("float64")
         negatives = numpy.concatenate([[0], numpy.cumsum(self._stat_neg[::-1])]).astype("float64")

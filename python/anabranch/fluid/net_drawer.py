@@ -1,5 +1,8 @@
 """Drawing a network: its startup program and its main program."""
+from __future__ import annotations
+
 import os
+from typing import Any
 
 from ..drawing import program_graph, write_picture
 from .errors import InvalidType
@@ -8,7 +11,7 @@ from .framework import Program
 __all__ = ["draw_graph"]
 
 
-def draw_graph(startup_program, main_program, **kwargs):
+def draw_graph(startup_program: Program, main_program: Program, **kwargs: Any) -> Any:
     """Draws a main program, with its parameters.
 
     Args:
@@ -33,7 +36,7 @@ def draw_graph(startup_program, main_program, **kwargs):
         2
     """
     if not isinstance(main_program, Program):
-        raise InvalidType("draw_graph: main_program is a Program, got %s" % type(main_program).__name__)
+        raise InvalidType("draw_graph: main_program must be a Program, got %s" % type(main_program).__name__)
     graph = program_graph(main_program.global_block())
     filename = kwargs.get("filename")
     if filename:

@@ -1,14 +1,26 @@
 """Small networks made of several layers."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from . import layers
 from .errors import InvalidType, InvalidValue, Violated
 from .layers import check
 
+if TYPE_CHECKING:
+    from .framework import Variable
+    from .hints import Attr
+
 __all__ = ["simple_img_conv_pool", "sequence_conv_pool", "glu", "scaled_dot_product_attention", "img_conv_group"]
 
 
-def simple_img_conv_pool(input, num_filters, filter_size, pool_size, pool_stride, pool_padding=0, pool_type="max",
-                         global_pooling=False, conv_stride=1, conv_padding=0, conv_dilation=1, conv_groups=1,
-                         param_attr=None, bias_attr=None, act=None, use_cudnn=True):
+def simple_img_conv_pool(input: Variable, num_filters: int, filter_size: int | Sequence[Any],
+                         pool_size: int | Sequence[Any], pool_stride: int | Sequence[Any],
+                         pool_padding: int | Sequence[Any] = 0, pool_type: str = "max", global_pooling: bool = False,
+                         conv_stride: Any = 1, conv_padding: Any = 0, conv_dilation: Any = 1, conv_groups: Any = 1,
+                         param_attr: Attr = None, bias_attr: Attr = None, act: str | None = None,
+                         use_cudnn: bool = True) -> Variable:
     """One convolution and one pooling.
 
     Args:
@@ -43,9 +55,12 @@ def simple_img_conv_pool(input, num_filters, filter_size, pool_size, pool_stride
                          pool_padding=pool_padding, global_pooling=global_pooling, use_cudnn=use_cudnn)
 
 
-def img_conv_group(input, conv_num_filter, pool_size, conv_padding=1, conv_filter_size=3, conv_act=None,
-                   param_attr=None, conv_with_batchnorm=False, conv_batchnorm_drop_rate=0.0, pool_stride=1,
-                   pool_type="max", use_cudnn=True):
+def img_conv_group(input: Variable, conv_num_filter: Sequence[Any], pool_size: int | Sequence[Any],
+                   conv_padding: int | Sequence[Any] = 1, conv_filter_size: int | Sequence[Any] = 3,
+                   conv_act: str | None = None, param_attr: Attr = None,
+                   conv_with_batchnorm: bool | Sequence[Any] = False,
+                   conv_batchnorm_drop_rate: float | Sequence[Any] = 0.0, pool_stride: int | Sequence[Any] = 1,
+                   pool_type: str = "max", use_cudnn: bool = True) -> Variable:
     """Several convolutions, each perhaps with batch norm and dropout, then one pooling: a stage of a VGG net.
 
     Args:
@@ -76,14 +91,14 @@ def img_conv_group(input, conv_num_filter, pool_size, conv_padding=1, conv_filte
         (-1, 8, 16, 16)
     """
     if not isinstance(conv_num_filter, (list, tuple)):
-        raise Violated("img_conv_group: conv_num_filter is a list, got %s" % type(conv_num_filter).__name__)
+        raise Violated("img_conv_group: conv_num_filter must be a list, got %s" % type(conv_num_filter).__name__)
     count = len(conv_num_filter)
 
     def each(argument, value):
         if not isinstance(value, (list, tuple)):
             return [value] * count
         if len(value) != count:
-            raise Violated("img_conv_group: %s has an entry for each of the %d convolutions, got %d"
+            raise Violated("img_conv_group: %s must have an entry for each of the %d convolutions, got %d"
                            % (argument, count, len(value)))
         return value
 
@@ -102,8 +117,8 @@ def img_conv_group(input, conv_num_filter, pool_size, conv_padding=1, conv_filte
                          use_cudnn=use_cudnn)
 
 
-def sequence_conv_pool(input, num_filters, filter_size, param_attr=None, act="sigmoid", pool_type="max",
-                       bias_attr=None):
+def sequence_conv_pool(input: Variable, num_filters: int, filter_size: int, param_attr: Attr = None,
+                       act: str | None = "sigmoid", pool_type: str = "max", bias_attr: Attr = None) -> Variable:
     """A convolution along each sequence, then one row for each sequence.
 
     Args:
@@ -130,7 +145,7 @@ def sequence_conv_pool(input, num_filters, filter_size, param_attr=None, act="si
     return layers.sequence_pool(input=conv, pool_type=pool_type)
 
 
-def glu(input, dim=-1):
+def glu(input: Variable, dim: int = -1) -> Variable:
     """Gated linear unit: the input is cut in halves a and b; out = a * sigmoid(b).
 
     Dauphin, Fan, Auli and Grangier, Language modeling with gated convolutional networks, ICML 2017.
@@ -155,7 +170,8 @@ def glu(input, dim=-1):
     return layers.elementwise_mul(x=a, y=layers.sigmoid(x=b))
 
 
-def scaled_dot_product_attention(queries, keys, values, num_heads=1, dropout_rate=0.0):
+def scaled_dot_product_attention(queries: Variable, keys: Variable, values: Variable, num_heads: int = 1,
+                                 dropout_rate: float = 0.0) -> Variable:
     """out = softmax(q k' / sqrt(d)) v, in several heads.
 
     Vaswani and others, Attention is all you need, NIPS 2017.
@@ -183,17 +199,17 @@ def scaled_dot_product_attention(queries, keys, values, num_heads=1, dropout_rat
     for argument, value in (("queries", queries), ("keys", keys), ("values", values)):
         check.variable(value, argument, layer, check.WIDE_FLOATS)
     if not queries.dtype == keys.dtype == values.dtype:
-        raise InvalidType("%s: queries, keys and values have one dtype, got %s, %s and %s"
+        raise InvalidType("%s: queries, keys and values must have one dtype, got %s, %s and %s"
                           % (layer, queries.dtype, keys.dtype, values.dtype))
     shapes = (queries.shape, keys.shape, values.shape)
     if any(len(s) != 3 for s in shapes):
-        raise InvalidValue("%s: queries, keys and values have three axes, got %s, %s and %s" % ((layer,) + shapes))
+        raise InvalidValue("%s: queries, keys and values must have three axes, got %s, %s and %s" % ((layer,) + shapes))
     if queries.shape[-1] != keys.shape[-1]:
-        raise InvalidValue("%s: queries and keys have one width, got %s and %s" % (layer, shapes[0], shapes[1]))
+        raise InvalidValue("%s: queries and keys must have one width, got %s and %s" % (layer, shapes[0], shapes[1]))
     if keys.shape[-2] != values.shape[-2]:
-        raise InvalidValue("%s: keys and values have one length, got %s and %s" % (layer, shapes[1], shapes[2]))
+        raise InvalidValue("%s: keys and values must have one length, got %s and %s" % (layer, shapes[1], shapes[2]))
     if keys.shape[-1] % num_heads or values.shape[-1] % num_heads:
-        raise InvalidValue("%s: the widths %d and %d are divisible by num_heads, got %d"
+        raise InvalidValue("%s: the widths %d and %d must be divisible by num_heads, got %d"
                            % (layer, keys.shape[-1], values.shape[-1], num_heads))
     if num_heads > 1:
         queries, keys, values = (layers.fc(input=v, size=v.shape[-1], num_flatten_dims=2)

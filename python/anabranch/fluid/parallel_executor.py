@@ -1,19 +1,27 @@
 """ParallelExecutor: data-parallel training with one object, the way of Fluid 0.x to 1.5, kept for all 1.x programs."""
+from __future__ import annotations
+
 import sys
 import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .compiler import CompiledProgram
+from .described import Described
 from .errors import InvalidType, InvalidValue, Violated
 from .executor import Executor
 from .framework import Program, Variable, cpu_places, default_main_program
 from .scope import global_scope
 from .strategies import BuildStrategy, ExecutionStrategy
 
+if TYPE_CHECKING:
+    from .._core import Scope
+
 __all__ = ["ParallelExecutor"]
 
 
-class ParallelExecutor:
+class ParallelExecutor(Described):
     """Runs a program on several replicas, each with a part of the batch.
 
     Args:
@@ -43,27 +51,30 @@ class ParallelExecutor:
         (2, 2)
     """
 
-    def __init__(self, use_cuda, loss_name=None, main_program=None, share_vars_from=None, exec_strategy=None,
-                 build_strategy=None, num_trainers=1, trainer_id=0, scope=None, **kwargs):
+    def __init__(self, use_cuda: bool, loss_name: str | None = None, main_program: Program | None = None,
+                 share_vars_from: Any = None, exec_strategy: ExecutionStrategy | None = None,
+                 build_strategy: BuildStrategy | None = None, num_trainers: int = 1, trainer_id: int = 0,
+                 scope: Scope | None = None, **kwargs: Any) -> None:
         if kwargs:
             raise InvalidValue("ParallelExecutor: unknown arguments %s; set them in ExecutionStrategy or BuildStrategy"
                                % ", ".join(sorted(kwargs)))
         if use_cuda:
             raise Violated("ParallelExecutor: not compiled with CUDA; use_cuda=False")
         if share_vars_from is not None and not isinstance(share_vars_from, ParallelExecutor):
-            raise InvalidType("ParallelExecutor: share_vars_from is a ParallelExecutor, got %s"
+            raise InvalidType("ParallelExecutor: share_vars_from must be a ParallelExecutor, got %s"
                               % type(share_vars_from).__name__)
         if main_program is not None and not isinstance(main_program, Program):
-            raise InvalidType("ParallelExecutor: main_program is a Program, got %s" % type(main_program).__name__)
+            raise InvalidType("ParallelExecutor: main_program must be a Program, got %s" % type(main_program).__name__)
         if scope is not None and not isinstance(scope, _core.Scope):
-            raise InvalidType("ParallelExecutor: scope is a Scope, got %s" % type(scope).__name__)
+            raise InvalidType("ParallelExecutor: scope must be a Scope, got %s" % type(scope).__name__)
         build = self._strategy(build_strategy, BuildStrategy, "build_strategy")
         execution = self._strategy(exec_strategy, ExecutionStrategy, "exec_strategy")
         self._set_trainers(build, num_trainers, trainer_id)
         self._scope = self._choose_scope(scope, share_vars_from)
         self._share_vars_from = share_vars_from
-        self._places = share_vars_from._places if share_vars_from is not None else cpu_places()
-        self._compiled_program = CompiledProgram(main_program or default_main_program()).with_data_parallel(
+        self._places: list[Any] = share_vars_from._places if share_vars_from is not None else cpu_places()
+        compiled = CompiledProgram(main_program or default_main_program())
+        self._compiled_program: CompiledProgram = compiled.with_data_parallel(
             loss_name=loss_name, build_strategy=build, exec_strategy=execution,
             share_vars_from=share_vars_from._compiled_program if share_vars_from is not None else None,
             places=self._places)
@@ -74,7 +85,8 @@ class ParallelExecutor:
         if strategy is None:
             return cls()
         if not isinstance(strategy, cls):
-            raise InvalidType("ParallelExecutor: %s is a %s, got %s" % (what, cls.__name__, type(strategy).__name__))
+            raise InvalidType("ParallelExecutor: %s must be a %s, got %s"
+                              % (what, cls.__name__, type(strategy).__name__))
         return strategy
 
     @staticmethod
@@ -99,7 +111,8 @@ class ParallelExecutor:
             self._share_vars_from._ready()
         self._compiled_program._compile(self._scope, self._executor.place)
 
-    def run(self, fetch_list, feed=None, feed_dict=None, return_numpy=True):
+    def run(self, fetch_list: Sequence[Any], feed: dict[str, Any] | Sequence[dict[str, Any]] | None = None,
+            feed_dict: Any = None, return_numpy: bool = True) -> list[Any]:
         """One step on all replicas.
 
         Args:
@@ -125,11 +138,11 @@ class ParallelExecutor:
                                   return_numpy=return_numpy)
 
     @property
-    def device_count(self):
+    def device_count(self) -> int:
         """int: number of replicas."""
         return len(self._places)
 
-    def drop_local_exe_scopes(self):
+    def drop_local_exe_scopes(self) -> None:
         """Releases the memory of all temporaries now; the next run makes them anew."""
         if self._compiled_program._engine is not None:
             self._compiled_program._engine.drop_temporaries()

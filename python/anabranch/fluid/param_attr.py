@@ -1,10 +1,17 @@
 """ParamAttr: how a parameter is named, initialised, regularised and trained."""
+from __future__ import annotations
+
+from typing import Any
+
+from .described import Described
 from .errors import InvalidType, InvalidValue
+from .initializer import Constant, Initializer, Xavier
+from .regularizer import WeightDecayRegularizer
 
 __all__ = ["ParamAttr", "WeightNormParamAttr"]
 
 
-class ParamAttr:
+class ParamAttr(Described):
     """Attributes of one parameter, given to a layer as ``param_attr`` or ``bias_attr``.
 
     Args:
@@ -27,10 +34,11 @@ class ParamAttr:
         ('w', 0.5, True)
     """
 
-    def __init__(self, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
-                 do_model_average=True, gradient_clip=None):
+    def __init__(self, name: str | None = None, initializer: Initializer | None = None, learning_rate: float = 1.0,
+                 regularizer: WeightDecayRegularizer | None = None, trainable: bool = True,
+                 do_model_average: bool = True, gradient_clip: Any = None) -> None:
         if name is not None and not isinstance(name, str):
-            raise InvalidType("ParamAttr: name is a str or None, got %s" % type(name).__name__)
+            raise InvalidType("ParamAttr: name must be a str or None, got %s" % type(name).__name__)
         if name == "":
             raise InvalidValue("ParamAttr: name is empty; leave it out for an automatic name")
         self.name = name
@@ -49,18 +57,14 @@ class ParamAttr:
             self.initializer = initializer
 
     def _set_default_param_initializer(self):
-        from .initializer import Xavier
         self._set_default_initializer(Xavier())
 
     def _set_default_bias_initializer(self):
-        from .initializer import Constant
         self._set_default_initializer(Constant(0.0))
 
     @staticmethod
     def _to_attr(arg):
         """Any accepted short form as a ParamAttr (None: default, False: False itself, lists: element by element)."""
-        from .initializer import Initializer
-        from .regularizer import WeightDecayRegularizer
         if arg is None:
             return ParamAttr()
         if isinstance(arg, (list, tuple)):
@@ -75,8 +79,8 @@ class ParamAttr:
             return ParamAttr(regularizer=arg)
         if isinstance(arg, bool):
             return ParamAttr() if arg else False
-        raise InvalidType("param_attr or bias_attr is a ParamAttr, str, Initializer, Regularizer, bool or a list of "
-                          "those, got %s" % type(arg).__name__)
+        raise InvalidType("param_attr or bias_attr must be a ParamAttr, str, Initializer, Regularizer, bool or a list "
+                          "of those, got %s" % type(arg).__name__)
 
     def _to_kwargs(self, with_initializer=False):
         """Keyword arguments of ``Block.create_parameter``."""
@@ -110,8 +114,9 @@ class WeightNormParamAttr(ParamAttr):
     #: All Variables computed from v and g, in order of creation.
     params_with_weight_norm: list = []
 
-    def __init__(self, dim=None, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
-                 do_model_average=False):
+    def __init__(self, dim: int | None = None, name: str | None = None, initializer: Any = None,
+                 learning_rate: Any = 1.0, regularizer: Any = None, trainable: Any = True,
+                 do_model_average: Any = False) -> None:
         super().__init__(name=name, initializer=initializer, learning_rate=learning_rate, regularizer=regularizer,
                          trainable=trainable, do_model_average=do_model_average)
         self.dim = dim

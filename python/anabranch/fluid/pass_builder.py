@@ -1,23 +1,28 @@
 """The list of graph passes of one BuildStrategy."""
+from __future__ import annotations
+
+from typing import Any
+
 from .. import _core
+from .described import Described
 from .errors import InvalidValue
 
 
 class GraphPass:
     """A pass by its name."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self._name = name
 
-    def type(self):
+    def type(self) -> str:
         """str: the name."""
         return self._name
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "GraphPass(%r)" % self._name
 
 
-class PassBuilder:
+class PassBuilder(Described):
     """The list of passes of one BuildStrategy. Their order is the engine's: it cannot be changed, only cut.
 
     Examples:
@@ -29,18 +34,18 @@ class PassBuilder:
         False
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._passes = [GraphPass(name) for name, _, _ in _core.pass_list()]
 
-    def all_passes(self):
+    def all_passes(self) -> list[Any]:
         """list of GraphPass: what will run, in order."""
         return list(self._passes)
 
-    def remove_pass(self, index):
+    def remove_pass(self, index: Any) -> None:
         """Switches the pass at this position off; IndexError when there is none."""
         del self._passes[index]
 
-    def append_pass(self, name):
+    def append_pass(self, name: str) -> Any:
         """Switches a pass on again; it runs at its own place in the order.
 
         Raises:
@@ -55,6 +60,6 @@ class PassBuilder:
         self._passes.sort(key=lambda p: known.index(p.type()))
         return self._passes[[p.type() for p in self._passes].index(name)]
 
-    def insert_pass(self, index, name):
+    def insert_pass(self, index: Any, name: str) -> Any:
         """As :meth:`append_pass`; the position is the engine's."""
         return self.append_pass(name)

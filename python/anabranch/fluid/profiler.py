@@ -1,5 +1,9 @@
 """Where the time of a program goes: tables by operator, and traces."""
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from .. import _core
 from ..profiling import take
@@ -33,11 +37,12 @@ def _check_sorted_key(key):
 
 def _check_path(path):
     if not isinstance(path, str):
-        raise InvalidType("profile_path is a str, got %s" % type(path).__name__)
+        raise InvalidType("profile_path must be a str, got %s" % type(path).__name__)
 
 
 @contextlib.contextmanager
-def cuda_profiler(output_file, output_mode=None, config=None):
+def cuda_profiler(output_file: str, output_mode: str | None = None,
+                  config: Sequence[str] | None = None) -> Iterator[Any]:
     """Would profile what runs on a GPU; this build has none.
 
     Args:
@@ -65,7 +70,7 @@ def cuda_profiler(output_file, output_mode=None, config=None):
     yield
 
 
-def reset_profiler():
+def reset_profiler() -> None:
     """Forgets what was measured. A profiler that is on stays on.
 
     Examples:
@@ -75,7 +80,7 @@ def reset_profiler():
     _core.reset_profiler()
 
 
-def start_profiler(state, tracer_option="Default"):
+def start_profiler(state: str, tracer_option: str = "Default") -> None:
     """Begins to measure every run of every program in this process. Nothing happens when it has begun already.
 
     Args:
@@ -101,7 +106,7 @@ def start_profiler(state, tracer_option="Default"):
     _core.start_profiler()
 
 
-def stop_profiler(sorted_key=None, profile_path="/tmp/profile"):
+def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profile") -> None:
     """Ends the measurement, prints the tables and writes the trace. Nothing happens when none has begun.
 
     Args:
@@ -134,7 +139,8 @@ def stop_profiler(sorted_key=None, profile_path="/tmp/profile"):
 
 
 @contextlib.contextmanager
-def profiler(state, sorted_key=None, profile_path="/tmp/profile", tracer_option="Default"):
+def profiler(state: str, sorted_key: str | None = None, profile_path: str = "/tmp/profile",
+             tracer_option: str = "Default") -> Iterator[Any]:
     """Measures what runs inside a ``with`` block: :func:`start_profiler` before it, :func:`stop_profiler` behind it.
 
     Args:

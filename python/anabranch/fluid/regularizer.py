@@ -1,16 +1,25 @@
 """Weight decay: a term that is added to the gradient of a parameter before its update."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 from . import framework
+from .described import Described
 from .errors import NotOffered, Violated
 from .framework.dtype import VarType
-from .growable_table import is_growable
+from .framework.variable import is_growable
 
 __all__ = ["L1Decay", "L2Decay", "L1DecayRegularizer", "L2DecayRegularizer"]
 
 
-class WeightDecayRegularizer:
+class WeightDecayRegularizer(Described):
     """Base of the regularizers: a callable that appends the decay of ``param`` to ``block`` and returns it."""
 
-    def __call__(self, param, grad, block):
+    _label: str
+    _regularization_coeff: float
+
+    def __call__(self, param: Any, grad: Any, block: Any) -> Any:
         raise NotImplementedError("%s does not say how a parameter decays" % type(self).__name__)
 
     @staticmethod
@@ -19,7 +28,7 @@ class WeightDecayRegularizer:
             raise Violated("a regularizer takes a Variable and a Block, got %s and %s"
                            % (type(param).__name__, type(block).__name__))
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "%s, regularization_coeff=%f" % (self._label, self._regularization_coeff)
 
 
@@ -42,13 +51,13 @@ class L2DecayRegularizer(WeightDecayRegularizer):
 
     _label = "L2Decay"
 
-    def __init__(self, regularization_coeff=0.0):
+    def __init__(self, regularization_coeff: float = 0.0) -> None:
         if regularization_coeff is None:
-            raise Violated("L2Decay: regularization_coeff is a number, got None")
+            raise Violated("L2Decay: regularization_coeff must be a number, got None")
         super().__init__()
         self._regularization_coeff = regularization_coeff
 
-    def __call__(self, param, grad, block):
+    def __call__(self, param: Any, grad: Any, block: Any) -> Any:
         self._check(param, block)
         decay = block.create_var(dtype=param.dtype, shape=param.shape, lod_level=param.lod_level)
         block.append_op(type="scale", inputs={"X": param}, outputs={"Out": decay},
@@ -73,13 +82,13 @@ class L1DecayRegularizer(WeightDecayRegularizer):
 
     _label = "L1Decay"
 
-    def __init__(self, regularization_coeff=0.0):
+    def __init__(self, regularization_coeff: float = 0.0) -> None:
         if regularization_coeff is None:
-            raise Violated("L1Decay: regularization_coeff is a number, got None")
+            raise Violated("L1Decay: regularization_coeff must be a number, got None")
         super().__init__()
         self._regularization_coeff = regularization_coeff
 
-    def __call__(self, param, grad, block):
+    def __call__(self, param: Any, grad: Any, block: Any) -> Any:
         self._check(param, block)
         decay = block.create_var(dtype=param.dtype, shape=param.shape, lod_level=param.lod_level)
         block.append_op(type="sign", inputs={"X": param}, outputs={"Out": decay})
@@ -88,7 +97,8 @@ class L1DecayRegularizer(WeightDecayRegularizer):
         return decay
 
 
-def append_regularization_ops(parameters_and_grads, regularization=None):
+def append_regularization_ops(parameters_and_grads: Sequence[Any],
+                              regularization: WeightDecayRegularizer | None = None) -> list[Any]:
     """Adds the decay of every parameter to its gradient.
 
     Args:

@@ -1,13 +1,20 @@
 """The scope that executors use when none is given."""
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .errors import InvalidType
 
+if TYPE_CHECKING:
+    from .._core import Scope
+
 _global = _core.Scope()
 
 
-def global_scope():
+def global_scope() -> Any:
     """Scope: the one in use now: the process's own, or that of the innermost ``scope_guard``.
 
     Examples:
@@ -24,13 +31,13 @@ def _switch_scope(scope):
     """Replaces the current scope and returns the one before."""
     global _global
     if not isinstance(scope, _core.Scope):
-        raise InvalidType("a Scope is expected, got %s" % type(scope).__name__)
+        raise InvalidType("the scope must be a Scope, got %s" % type(scope).__name__)
     old, _global = _global, scope
     return old
 
 
 @contextlib.contextmanager
-def scope_guard(scope):
+def scope_guard(scope: Scope) -> Iterator[Any]:
     """Context in which ``scope`` is the global scope; the old one is back afterwards, also after an exception.
 
     Args:

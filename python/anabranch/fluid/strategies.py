@@ -1,5 +1,8 @@
 """BuildStrategy and ExecutionStrategy: how a program becomes a graph, and how that graph is run."""
+from __future__ import annotations
+
 import enum
+from typing import Any
 
 from .. import _core
 from .errors import InvalidArgument, InvalidType
@@ -13,7 +16,7 @@ class ReduceStrategy(enum.IntEnum):
     AllReduce = 0
     Reduce = 1
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "ReduceStrategy." + self.name
 
 
@@ -24,7 +27,7 @@ class GradientScaleStrategy(enum.IntEnum):
     One = 1
     Customized = 2
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "GradientScaleStrategy." + self.name
 
 
@@ -128,7 +131,7 @@ class BuildStrategy(Strategy):
 
     _compiled = None  # a weak reference to the CompiledProgram that was compiled with it last
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         # The containers are the object's own: adding to one is a change of this strategy alone.
         self._values.update(trainers_endpoints=[], mkldnn_enabled_op_types=set())
@@ -140,7 +143,7 @@ class BuildStrategy(Strategy):
             self._passes = PassBuilder()
         return self._passes
 
-    def explain(self):
+    def explain(self) -> str:
         """Says which graph passes are applied under this strategy, which are not, and why.
 
         Returns:
@@ -217,9 +220,9 @@ class ExecutionStrategy(Strategy):
         "False.")
     _dry_run = Field(False, bool, "bool: everything but the kernels runs. Default False.")
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if name == "num_threads" and isinstance(value, int) and value < 0:
-            raise InvalidType("ExecutionStrategy.num_threads is a number >= 0, got %d" % value)
+            raise InvalidType("ExecutionStrategy.num_threads must be a number >= 0, got %d" % value)
         super().__setattr__(name, value)
 
     def _to_core(self):

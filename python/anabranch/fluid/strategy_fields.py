@@ -1,6 +1,9 @@
 """What BuildStrategy and ExecutionStrategy are made of: typed attributes that are refused once in use."""
+from __future__ import annotations
+
 import enum
 import numbers
+from typing import Any
 
 import numpy as np
 
@@ -13,20 +16,21 @@ class Field:
     An automatic one reads as its default until it is set, but the engine decides until then.
     """
 
-    def __init__(self, default, kind, doc, least=None, optional=False, automatic=False):
+    def __init__(self, default: Any, kind: Any, doc: Any, least: Any = None, optional: Any = False,
+                 automatic: Any = False) -> None:
         self.default, self.kind, self.least = default, kind, least
         self.optional, self.automatic = optional, automatic
         self.__doc__ = doc
 
-    def __set_name__(self, owner, name):
+    def __set_name__(self, owner: Any, name: str) -> None:
         self.name = name
 
-    def __get__(self, obj, owner=None):
+    def __get__(self, obj: Any, owner: Any = None) -> Any:
         if obj is None:
             return self
         return obj._values.get(self.name, self.default)
 
-    def __set__(self, obj, value):
+    def __set__(self, obj: Any, value: Any) -> None:
         if obj._finalized:
             raise EnforceNotMet("%s is finalized: %s cannot be changed after the first run"
                                 % (type(obj).__name__, self.name))
@@ -42,27 +46,27 @@ class Field:
         if self.kind is list and isinstance(value, tuple):
             value = list(value)
         if not isinstance(value, self.kind) or (self.kind is int and isinstance(value, (bool, enum.Enum))):
-            raise InvalidType("%s.%s is a %s, got %r" % (owner, self.name, wanted, value))
+            raise InvalidType("%s.%s must be a %s, got %r" % (owner, self.name, wanted, value))
         if self.kind in (list, set) and not all(isinstance(v, str) for v in value):
-            raise InvalidType("%s.%s holds texts, got %r" % (owner, self.name, value))
+            raise InvalidType("%s.%s must hold texts, got %r" % (owner, self.name, value))
         if self.kind is int and value is not None and not -2**31 <= value < 2**31:
             raise InvalidValue("%s.%s must be a whole number of 32 bits, got %d" % (owner, self.name, value))
         if self.least is not None and value < self.least:
-            raise InvalidValue("%s.%s is at least %d, got %d" % (owner, self.name, self.least, value))
+            raise InvalidValue("%s.%s must be at least %d, got %d" % (owner, self.name, self.least, value))
         return value
 
 
 class Strategy:
     """Attributes are the class's fields and nothing else."""
 
-    _values = None       # of the fields that were set
+    _values: Any = None  # of the fields that were set
     _finalized = False
     _passes = None       # a PassBuilder, once one was asked for
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._values = {}
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if not hasattr(type(self), name):
             raise AttributeError("%s has no attribute %r" % (type(self).__name__, name))
         object.__setattr__(self, name, value)
@@ -74,6 +78,7 @@ class Strategy:
     def _finalize(self):
         self._finalized = True
 
-    def __repr__(self):
-        changed = ", ".join("%s=%r" % item for item in sorted(self._values.items()))
+    def __repr__(self) -> str:
+        changed = ", ".join("%s=%r" % (name, value) for name, value in sorted(self._values.items())
+                            if value or not isinstance(value, (list, set)))
         return "%s(%s)" % (type(self).__name__, changed)

@@ -1,12 +1,17 @@
 """Names that occur once: ``fc_0``, ``fc_1``, ``fc_0.w_0`` ... one counter a key, kept by a replaceable generator."""
-import contextlib
+from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from .described import Described
 from .errors import InvalidType
 
 __all__ = ["generate", "switch", "guard"]
 
 
-class UniqueNameGenerator:
+class UniqueNameGenerator(Described):
     """Counts how often each key was used. ``prefix`` is put before every name.
 
     >>> g = UniqueNameGenerator("A")
@@ -14,11 +19,11 @@ class UniqueNameGenerator:
     ('Afc_0', 'Afc_1', 'Atmp_0')
     """
 
-    def __init__(self, prefix=None):
+    def __init__(self, prefix: Any = None) -> None:
         self.prefix = prefix or ""
-        self.ids = {}
+        self.ids: dict[Any, Any] = {}
 
-    def __call__(self, key):
+    def __call__(self, key: Any) -> Any:
         number = self.ids.get(key, 0)
         self.ids[key] = number + 1
         return "%s%s_%d" % (self.prefix, key, number)
@@ -38,7 +43,7 @@ _generator = UniqueNameGenerator()
 _parameter_names = _ParameterNames()
 
 
-def generate(key):
+def generate(key: str) -> str:
     """Returns ``key_N``, N counting from 0 for each key.
 
     Args:
@@ -56,12 +61,12 @@ def generate(key):
     return _generator(key)
 
 
-def generate_with_ignorable_key(key):
+def generate_with_ignorable_key(key: Any) -> Any:
     """As :func:`generate`; for names of temporaries, whose key carries no meaning."""
     return _generator(key)
 
 
-def switch(new_generator=None, new_para_name_checker=None):
+def switch(new_generator: UniqueNameGenerator | None = None, new_para_name_checker: Any = None) -> tuple[Any, ...]:
     """Replaces the generator of the process.
 
     Args:
@@ -86,7 +91,7 @@ def switch(new_generator=None, new_para_name_checker=None):
 
 
 @contextlib.contextmanager
-def guard(new_generator=None):
+def guard(new_generator: str | bytes | UniqueNameGenerator | None = None) -> Iterator[Any]:
     """Context in which names are counted by another generator; the old one is back afterwards.
 
     Args:
@@ -106,7 +111,8 @@ def guard(new_generator=None):
     if isinstance(new_generator, str):
         new_generator = UniqueNameGenerator(new_generator)
     elif new_generator is not None and not callable(new_generator):
-        raise InvalidType("unique_name.guard: new_generator is a str, bytes or generator, got %r" % (new_generator,))
+        raise InvalidType("unique_name.guard: new_generator must be a str, bytes or generator, got %r"
+                          % (new_generator,))
     old = switch(new_generator)
     try:
         yield

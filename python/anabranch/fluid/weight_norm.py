@@ -1,6 +1,13 @@
 """Parameters as direction and magnitude: w = g * v / ||v|| (Salimans and Kingma, "Weight Normalization", NIPS 2016)."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from . import unique_name
 from .param_attr import WeightNormParamAttr
+
+if TYPE_CHECKING:
+    from .hints import DType, Shape
 
 
 def _norm(block, v, dim, shape_of_g):
@@ -19,7 +26,7 @@ def _norm(block, v, dim, shape_of_g):
     return out
 
 
-def create_weight_norm_parameter(helper, attr, shape, dtype):
+def create_weight_norm_parameter(helper: Any, attr: Any, shape: Shape, dtype: DType) -> Any:
     """Parameters v and g of a layer, and the Variable w that is computed from them.
 
     g starts as the norm of v, so that w starts as the initializer's value.

@@ -1,5 +1,8 @@
 """Rows, totals and the critical path of a profile."""
 from .. import _core
+from ..drawing.lanes import draw_lanes
+from .files import write_whole
+from .tables import node_title, text_of
 
 __all__ = ["Report", "Row", "take"]
 
@@ -134,7 +137,6 @@ class Report:
 
     def text(self, sorted_key=None, detail="Default"):
         """The tables as ``fluid.profiler.stop_profiler`` prints them."""
-        from .tables import text_of
         return text_of(self, sorted_key, detail)
 
     def draw(self, path, runs=2):
@@ -144,7 +146,6 @@ class Report:
             path (str): file to write.
             runs (int): how many runs to show, at least 1. Default 2.
         """
-        from ..drawing.lanes import draw_lanes
         draw_lanes(self, path, runs)
 
     def save(self, path):
@@ -154,24 +155,10 @@ class Report:
         Returns:
             list: the paths written.
         """
-        from .files import write_whole
         write_whole(path, self.profile.fluid_profile())
         write_whole(path + ".json", self.profile.chrome_trace().encode("utf-8"))
         return [path, path + ".json"]
 
-
-def node_title(node):
-    """str: "mul -> fc_0.tmp_0", with the replica when it is not the first one; of an operator that passes made of
-    others, "fused_adam of adam -> fc_0.w_0 ..."."""
-    lines = node["place"].split("\n")
-    first = lines[1] if len(lines) > 1 else lines[0]
-    words = first.strip().split("  ")[0]
-    title = (words.split(" ", 1)[1] if words.startswith("#") else words).split(" (")[0]
-    if len(lines) > 2:
-        title = "%s of %s ..." % (node["type"], title)
-    elif len(lines) > 1:
-        title = "%s of %s" % (node["type"], title)
-    return title + (" @%d" % node["replica"] if node["replica"] else "")
 
 
 def take():

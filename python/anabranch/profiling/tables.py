@@ -96,7 +96,6 @@ PATH_LINES = 12
 
 def _critical(report):
     """How far more threads could help, and the nodes on the longest chain that take the most time."""
-    from .report import node_title
     plan, path = report.main_plan(), report.critical_path()
     if plan is None:
         return ""
@@ -117,3 +116,17 @@ def _critical(report):
     if len(path) > PATH_LINES:
         lines.append("and %d shorter ones between them" % (len(path) - PATH_LINES))
     return "\n".join(lines) + "\n"
+
+
+def node_title(node):
+    """str: "mul -> fc_0.tmp_0", with the replica when it is not the first one; of an operator that passes made of
+    others, "fused_adam of adam -> fc_0.w_0 ..."."""
+    lines = node["place"].split("\n")
+    first = lines[1] if len(lines) > 1 else lines[0]
+    words = first.strip().split("  ")[0]
+    title = (words.split(" ", 1)[1] if words.startswith("#") else words).split(" (")[0]
+    if len(lines) > 2:
+        title = "%s of %s ..." % (node["type"], title)
+    elif len(lines) > 1:
+        title = "%s of %s" % (node["type"], title)
+    return title + (" @%d" % node["replica"] if node["replica"] else "")

@@ -1,4 +1,8 @@
 """Programs and what they are made of. The names of ``fluid.framework``."""
+from __future__ import annotations
+
+from typing import Any
+
 from . import context, defaults, pruning
 from .block import Block
 from .complex_variable import ComplexVariable
@@ -30,7 +34,7 @@ from .version_check import load_op_library, require_version
 GRAD_VAR_SUFFIX = GRAD_SUFFIX
 
 
-def grad_var_name(var_name):
+def grad_var_name(var_name: Any) -> str:
     """str: name of the gradient of ``var_name``.
 
     >>> grad_var_name("x")

@@ -1,5 +1,8 @@
 """Block: the variables and operators of one level of a Program."""
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import Any
 
 from ... import _core
 from .. import unique_name
@@ -53,32 +56,32 @@ class Block:
         (True, ['x'], [])
     """
 
-    def __init__(self, program, desc):
+    def __init__(self, program: Any, desc: Any) -> None:
         self.program = program
         self.desc = desc
-        self._wrappers = {}        # name -> Variable
-        self._op_wrappers = {}     # C++ op -> Operator
-        self._ops = []
+        self._wrappers: dict[Any, Any] = {}        # name -> Variable
+        self._op_wrappers: dict[Any, Any] = {}     # C++ op -> Operator
+        self._ops: list[Any] = []
         self._ops_version = None   # the program's version that _ops was read at
 
     # ---- place in the program
 
     @property
-    def idx(self):
+    def idx(self) -> int:
         """int: number of the block in its program."""
         return self.desc.idx
 
     id = idx
 
     @property
-    def parent_idx(self):
+    def parent_idx(self) -> int:
         """int: number of the enclosing block, -1 for the global one."""
         return self.desc.parent
 
     parent = parent_idx
 
     @property
-    def forward_block_idx(self):
+    def forward_block_idx(self) -> int:
         """int: the block whose gradient this one computes, -1 for none."""
         return self.desc.forward_block
 
@@ -104,15 +107,15 @@ class Block:
         return None if desc is None else self._wrap(desc)
 
     @property
-    def vars(self):
+    def vars(self) -> Any:
         """Mapping of str to Variable: the block's own variables in order of creation, always up to date."""
         return _Vars(self)
 
-    def has_var(self, name):
+    def has_var(self, name: str) -> bool:
         """bool: whether this block itself has the variable."""
         return self.desc.find_var(name) is not None
 
-    def var(self, name):
+    def var(self, name: str) -> Any:
         """The variable of this block.
 
         Raises:
@@ -120,7 +123,7 @@ class Block:
             ValueError: there is none.
         """
         if not isinstance(name, str):
-            raise InvalidType("Block.var: name is a str, got %s" % type(name).__name__)
+            raise InvalidType("Block.var: name must be a str, got %s" % type(name).__name__)
         found = self._find(name)
         if found is None:
             raise InvalidValue("block %d has no variable %r" % (self.idx, name))
@@ -129,7 +132,7 @@ class Block:
     def _find_var_recursive(self, name):
         """The variable of this block or of one that encloses it; None when absent."""
         if not isinstance(name, str):
-            raise InvalidType("the name of a variable is a str, got %s" % type(name).__name__)
+            raise InvalidType("the name of a variable must be a str, got %s" % type(name).__name__)
         block, seen = self, set()
         pending = [block]
         while pending:
@@ -149,7 +152,7 @@ class Block:
             raise InvalidValue("variable %r is neither in block %d nor in one that encloses it" % (name, self.idx))
         return found
 
-    def create_var(self, *args, **kwargs):
+    def create_var(self, *args: Any, **kwargs: Any) -> Any:
         """Makes a variable, or returns the one of that name when it is alike. Arguments as for ``Variable``.
 
         Raises:
@@ -167,7 +170,7 @@ class Block:
             initializer(variable, self)
         return variable
 
-    def create_parameter(self, *args, **kwargs):
+    def create_parameter(self, *args: Any, **kwargs: Any) -> Any:
         """Makes a parameter in the program's global block; arguments as for ``Parameter``, and ``initializer``.
 
         An initializer appends its op to this block unless one op writes the parameter already.
@@ -196,11 +199,11 @@ class Block:
         parameter.stop_gradient = False
         return parameter
 
-    def all_parameters(self):
+    def all_parameters(self) -> list[Parameter]:
         """list of Parameter: those of this block, in order of creation."""
         return list(self.iter_parameters())
 
-    def iter_parameters(self):
+    def iter_parameters(self) -> Any:
         """Iterator over the parameters of this block."""
         return (self._wrap(v) for v in self.desc.vars() if v.is_parameter)
 
@@ -225,7 +228,7 @@ class Block:
     # ---- operators
 
     @property
-    def ops(self):
+    def ops(self) -> list[Operator]:
         """list of Operator: in program order. The list is a copy: change the block by its methods."""
         version = self.program.desc.version
         if version != self._ops_version:
@@ -239,7 +242,9 @@ class Block:
             self._op_wrappers, self._ops, self._ops_version = fresh, ops, version
         return list(self._ops)
 
-    def append_op(self, type=None, inputs=None, outputs=None, attrs=None, stop_gradient=False, index=None):
+    def append_op(self, type: str | None = None, inputs: dict[str, Any] | None = None,
+                  outputs: dict[str, Any] | None = None, attrs: dict[str, Any] | None = None,
+                  stop_gradient: bool = False, index: Any = None) -> Operator:
         """Appends an operator: arguments checked, defaults of attributes filled, shapes inferred.
 
         Args:
@@ -261,7 +266,7 @@ class Block:
         if not type:
             raise InvalidValue("append_op: the type of the operator is missing")
         if attrs is not None and not isinstance(attrs, dict):
-            raise InvalidType("op %s: attrs is a dict, got %s" % (type, attrs.__class__.__name__))
+            raise InvalidType("op %s: attrs must be a dict, got %s" % (type, attrs.__class__.__name__))
         full = context.op_attributes(self.program)
         for key, value in (attrs or {}).items():
             if value is not None:
@@ -299,14 +304,14 @@ class Block:
 
     # ---- printing
 
-    def to_string(self, throw_on_error, with_details=False):
+    def to_string(self, throw_on_error: Any, with_details: Any = False) -> str:
         """str: the variables and operators of the block, one a line."""
         lines = ["block %d (parent %d)" % (self.idx, self.parent_idx)]
         lines += ["  " + v.to_string(throw_on_error, with_details).replace("\n", "\n    ") for v in self.vars.values()]
         lines += ["  " + _core.op_text(op.desc, with_details) for op in self.ops]
         return "\n".join(lines)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.to_string(True)
 
     __repr__ = __str__

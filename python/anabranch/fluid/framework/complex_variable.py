@@ -1,5 +1,12 @@
 """ComplexVariable: two real Variables as one complex value."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..errors import InvalidValue, Unsupported
+
+if TYPE_CHECKING:
+    from ..framework import Variable
 
 
 class ComplexVariable:
@@ -18,7 +25,7 @@ class ComplexVariable:
         ((2,), 'complex64')
     """
 
-    def __init__(self, real, imag):
+    def __init__(self, real: Variable, imag: Variable) -> None:
         if tuple(real.shape) != tuple(imag.shape) or real.dtype != imag.dtype:
             raise InvalidValue("ComplexVariable: real is %s %s, imag is %s %s; they must agree"
                                % (real.dtype, list(real.shape), imag.dtype, list(imag.shape)))
@@ -26,20 +33,20 @@ class ComplexVariable:
         self.imag = imag
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[Any, ...]:
         """tuple: shape of either part."""
         return tuple(self.real.shape)
 
     @property
-    def dtype(self):
+    def dtype(self) -> str:
         """str: complex64 or complex128."""
         return "complex64" if self.real.dtype == 5 else "complex128"
 
     @property
-    def name(self):
+    def name(self) -> dict[str, Any]:
         """dict: names of the parts."""
         return {"real": self.real.name, "imag": self.imag.name}
 
-    def numpy(self):
+    def numpy(self) -> Any:
         """Not available in a static program: fetch ``real`` and ``imag``. Raises NotImplementedError."""
         raise Unsupported("ComplexVariable.numpy: fetch real and imag with Executor.run")

@@ -1,6 +1,10 @@
 """What every appended op is marked with: role, name scope, device. Set by context managers."""
+from __future__ import annotations
+
 import contextlib
 import enum
+from collections.abc import Iterator
+from typing import Any
 
 from ..errors import InvalidValue, Violated
 
@@ -34,10 +38,17 @@ class _NameScope:
 
 _scope = _NameScope()
 _device = None
+#: The default main and startup program; ``defaults`` makes and replaces them.
+_programs: dict[str, Any] = {}
+
+
+def default_programs() -> list[Any]:
+    """The default main and startup program."""
+    return list(_programs.values())
 
 
 @contextlib.contextmanager
-def name_scope(prefix=None):
+def name_scope(prefix: str | None = None) -> Iterator[Any]:
     """Context whose ops carry the attribute ``op_namescope`` = "/outer/prefix/", for reading graphs; no name changes.
 
     Args:
@@ -63,7 +74,7 @@ def name_scope(prefix=None):
 
 
 @contextlib.contextmanager
-def device_guard(device=None):
+def device_guard(device: str | None = None) -> Iterator[Any]:
     """Context whose ops carry the attribute ``op_device``.
 
     Args:
@@ -79,7 +90,7 @@ def device_guard(device=None):
     """
     global _device
     if device is not None and str(device).split(":")[0] not in ("cpu", "gpu", ""):
-        raise InvalidValue("device_guard: device is 'cpu', 'gpu' or None, got %r" % (device,))
+        raise InvalidValue("device_guard: device must be 'cpu', 'gpu' or None, got %r" % (device,))
     old, _device = _device, device
     try:
         yield
@@ -87,7 +98,7 @@ def device_guard(device=None):
         _device = old
 
 
-def op_attributes(program):
+def op_attributes(program: Any) -> Any:
     """The attributes that a new op of ``program`` is given."""
     attrs = {
         "op_role": int(program._current_role),

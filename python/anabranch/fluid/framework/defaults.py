@@ -1,15 +1,19 @@
 """The programs that layers build into, and the context managers that replace them."""
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator
+from typing import Any
 
 from ..errors import InvalidType
+from .context import _programs
 from .program import Program
 
-_main = Program()
-_startup = Program()
-_startup._is_start_up_program_ = True
+_programs.update(main=Program(), startup=Program())
+_programs["startup"]._is_start_up_program_ = True
 
 
-def default_main_program():
+def default_main_program() -> Program:
     """Program: the one that layers append to now.
 
     Examples:
@@ -19,37 +23,37 @@ def default_main_program():
         ...     fluid.default_main_program() is main
         True
     """
-    return _main
+    return _programs["main"]
 
 
-def default_startup_program():
+def default_startup_program() -> Program:
     """Program: the one that holds the initialisation of parameters now. Run it once before training."""
-    return _startup
+    return _programs["startup"]
 
 
-def switch_main_program(program):
+def switch_main_program(program: Program) -> Program:
     """Replaces the default main program and returns the one before."""
-    global _main
-    _need_program("switch_main_program", program)
-    old, _main = _main, program
-    return old
+    return _switch("switch_main_program", "main", program)
 
 
-def switch_startup_program(program):
+def switch_startup_program(program: Program) -> Program:
     """Replaces the default startup program and returns the one before."""
-    global _startup
-    _need_program("switch_startup_program", program)
-    old, _startup = _startup, program
+    return _switch("switch_startup_program", "startup", program)
+
+
+def _switch(function, which, program):
+    _need_program(function, program)
+    old, _programs[which] = _programs[which], program
     return old
 
 
 def _need_program(function, program):
     if not isinstance(program, Program):
-        raise InvalidType("%s: a Program is expected, got %s" % (function, type(program).__name__))
+        raise InvalidType("%s: the program must be a Program, got %s" % (function, type(program).__name__))
 
 
 @contextlib.contextmanager
-def program_guard(main_program, startup_program=None):
+def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[Any]:
     """Context in which layers build into these programs.
 
     Args:
@@ -80,12 +84,6 @@ def program_guard(main_program, startup_program=None):
             switch_startup_program(old_startup)
 
 
-def set_global_seed(seed):
-    """Sets the seed of both default programs."""
-    _main.random_seed = seed
-    _startup.random_seed = seed
-
-
-def in_dygraph_mode():
+def in_dygraph_mode() -> bool:
     """bool: always False: there is only the static mode."""
     return False

@@ -1,9 +1,15 @@
 """Element types: the enum of Fluid, and its translation from numpy's."""
+from __future__ import annotations
+
 import enum
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InvalidValue
+
+if TYPE_CHECKING:
+    from ..hints import DType
 
 
 class VarType(enum.IntEnum):
@@ -34,7 +40,7 @@ class VarType(enum.IntEnum):
     UINT8 = 20
     INT8 = 21
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "VarType." + self.name
 
     __repr__ = __str__
@@ -56,7 +62,7 @@ _NAME_OF_TYPE = {t: n for n, t in _TYPE_OF_NAME.items()}
 _NUMPY_OF_TYPE = {t: np.dtype(n) for n, t in _TYPE_OF_NAME.items()}
 
 
-def convert_np_dtype_to_dtype_(np_dtype):
+def convert_np_dtype_to_dtype_(np_dtype: Any) -> Any:
     """The VarType of a dtype given as str, numpy dtype, numpy scalar class or VarType.
 
     Raises:
@@ -76,11 +82,11 @@ def convert_np_dtype_to_dtype_(np_dtype):
     except TypeError:
         name = None
     if name not in _TYPE_OF_NAME or isinstance(np_dtype, int) or np_dtype is None:
-        raise InvalidValue("dtype is one of %s, got %r" % (", ".join(_TYPE_OF_NAME), np_dtype))
+        raise InvalidValue("dtype must be one of %s, got %r" % (", ".join(_TYPE_OF_NAME), np_dtype))
     return _TYPE_OF_NAME[name]
 
 
-def as_dtype(dtype):
+def as_dtype(dtype: DType) -> Any:
     """As :func:`convert_np_dtype_to_dtype_`, also for the plain number of a VarType."""
     if isinstance(dtype, int) and not isinstance(dtype, (bool, VarType)):
         try:
@@ -90,16 +96,16 @@ def as_dtype(dtype):
     return convert_np_dtype_to_dtype_(dtype)
 
 
-def dtype_name(dtype):
+def dtype_name(dtype: Any) -> str:
     """``float32`` for VarType.FP32 and so on; the number as text where it is no element type."""
     return _NAME_OF_TYPE.get(dtype, str(dtype))
 
 
-def numpy_dtype(dtype):
+def numpy_dtype(dtype: Any) -> Any:
     """The numpy dtype of an element type."""
     return _NUMPY_OF_TYPE[dtype]
 
 
-def dtype_is_floating(dtype):
+def dtype_is_floating(dtype: DType) -> Any:
     """Whether a dtype (in any form) is float16, float32 or float64."""
     return as_dtype(dtype) in (VarType.FP16, VarType.FP32, VarType.FP64)

@@ -1,5 +1,9 @@
 """Process flags: ``FLAGS_*``, read from the environment at import, changed by ``set_flags``."""
+from __future__ import annotations
+
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 from ... import _core
 from ..errors import InvalidType, InvalidValue
@@ -10,13 +14,13 @@ for _warning in _core.environment_flag_warnings():
 
 def _known(name, flags):
     if not isinstance(name, str):
-        raise InvalidType("the name of a flag is a str, got %s" % type(name).__name__)
+        raise InvalidType("the name of a flag must be a str, got %s" % type(name).__name__)
     if name not in flags:
         raise InvalidValue("there is no flag %r" % name)
     return flags[name][0]
 
 
-def get_flags(flags):
+def get_flags(flags: str | Sequence[Any]) -> dict[str, Any]:
     """Values of flags.
 
     Args:
@@ -36,12 +40,12 @@ def get_flags(flags):
     if isinstance(flags, str):
         flags = [flags]
     if not isinstance(flags, (list, tuple)):
-        raise InvalidType("get_flags: flags is a str, list or tuple, got %s" % type(flags).__name__)
+        raise InvalidType("get_flags: flags must be a str, list or tuple, got %s" % type(flags).__name__)
     known = _core.all_flags()
     return {name: _known(name, known) for name in flags}
 
 
-def set_flags(flags):
+def set_flags(flags: dict[str, Any]) -> None:
     """Changes flags of the process.
 
     Args:
@@ -56,14 +60,14 @@ def set_flags(flags):
         >>> fluid.set_flags({"FLAGS_eager_delete_tensor_gb": 0.0})
     """
     if not isinstance(flags, dict):
-        raise InvalidType("set_flags: flags is a dict, got %s" % type(flags).__name__)
+        raise InvalidType("set_flags: flags must be a dict, got %s" % type(flags).__name__)
     known = _core.all_flags()
     checked = {}
     for name, value in flags.items():
         wanted = type(_known(name, known))
         allowed = {float: (int, float), bool: (bool, int), int: (int,), str: (str,)}[wanted]
         if not isinstance(value, allowed) or (wanted in (int, float) and isinstance(value, bool)):
-            raise InvalidType("%s is a %s, got %r" % (name, wanted.__name__, value))
+            raise InvalidType("%s must be a %s, got %r" % (name, wanted.__name__, value))
         checked[name] = wanted(value)
     for name, value in checked.items():
         _core.set_flag(name, value)

@@ -1,5 +1,8 @@
 """Operator: one operation of a block, as a view of the C++ op."""
+from __future__ import annotations
+
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +29,7 @@ def _argument_names(type, slot, args):
             elif isinstance(arg, bytes):
                 names.append(arg.decode())
             else:
-                raise InvalidType("op %s: arguments of slot %s are Variables or names, got %s"
+                raise InvalidType("op %s: arguments of slot %s must be Variables or names, got %s"
                                   % (type, slot, arg.__class__.__name__))
         return names
     if args is None:
@@ -34,12 +37,12 @@ def _argument_names(type, slot, args):
     return _argument_names(type, slot, (args,))
 
 
-def slots_of(type, given, direction):
+def slots_of(type: Any, given: Any, direction: Any) -> Any:
     """[(slot, names)] from the dict that ``append_op`` takes, checked against the op's schema."""
     if given is None:
         given = {}
     if not isinstance(given, dict):
-        raise InvalidType("op %s: %ss are a dict from slot to Variables, got %s"
+        raise InvalidType("op %s: %ss must be a dict from slot to Variables, got %s"
                           % (type, direction, given.__class__.__name__))
     slots = [(slot, _argument_names(type, slot, args)) for slot, args in given.items()]
     schema = _schema(type)
@@ -57,7 +60,7 @@ def slots_of(type, given, direction):
     return slots
 
 
-def attr_value(value):
+def attr_value(value: Any) -> Any:
     """An attribute as the C++ layer takes it: Blocks become references, numpy values plain ones."""
     if isinstance(value, (int, float, str)):
         return value
@@ -85,62 +88,62 @@ class Operator:
 
     OP_WITHOUT_KERNEL_SET = frozenset(["feed", "fetch", "while", "conditional_block", "read", "listen_and_serv"])
 
-    def __init__(self, block, desc):
+    def __init__(self, block: Any, desc: Any) -> None:
         self.block = block
         self.desc = desc
 
     @property
-    def type(self):
+    def type(self) -> str:
         """str: the kind of operation."""
         return self.desc.type
 
     @property
-    def idx(self):
+    def idx(self) -> int:
         """int: position in the block."""
         return self.block.ops.index(self)
 
-    def input(self, name):
+    def input(self, name: str) -> list[str]:
         """list of str: names of the variables in input slot ``name``; empty when there are none."""
         return self.desc.input(name)
 
-    def output(self, name):
+    def output(self, name: str) -> list[str]:
         """list of str: names of the variables in output slot ``name``; empty when there are none."""
         return self.desc.output(name)
 
     @property
-    def input_names(self):
+    def input_names(self) -> list[str]:
         """list of str: the input slots."""
         return self.desc.input_names()
 
     @property
-    def output_names(self):
+    def output_names(self) -> list[str]:
         """list of str: the output slots."""
         return self.desc.output_names()
 
     @property
-    def input_arg_names(self):
+    def input_arg_names(self) -> list[str]:
         """list of str: all variables that are read."""
         return self.desc.input_arg_names()
 
     @property
-    def output_arg_names(self):
+    def output_arg_names(self) -> list[str]:
         """list of str: all variables that are written."""
         return self.desc.output_arg_names()
 
-    def has_attr(self, name):
+    def has_attr(self, name: str) -> bool:
         """bool: whether the op has this attribute."""
         return self.desc.has_attr(name)
 
-    def attr_type(self, name):
+    def attr_type(self, name: str) -> str:
         """str: type of an attribute, ``INT``, ``FLOATS`` ..."""
         return self.desc.attr_type(name)
 
     @property
-    def attr_names(self):
+    def attr_names(self) -> list[str]:
         """list of str: names of all attributes, sorted."""
         return self.desc.attr_names()
 
-    def attr(self, name):
+    def attr(self, name: str) -> Any:
         """Value of an attribute; a Block for a sub-block.
 
         Raises:
@@ -153,7 +156,7 @@ class Operator:
             return [self.block.program.block(b.idx) for b in value]
         return value
 
-    def all_attrs(self):
+    def all_attrs(self) -> Any:
         """dict: all attributes by name."""
         return {name: self.attr(name) for name in self.attr_names}
 
@@ -185,11 +188,11 @@ class Operator:
         self.desc._rename_output(old_name, new_name)
         self.block.program.desc.touch()
 
-    def to_string(self, throw_on_error):
+    def to_string(self, throw_on_error: Any) -> str:
         """str: the op as text for people, with its attributes."""
         return _core.op_text(self.desc, True)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return _core.op_text(self.desc, False)
 
     __repr__ = __str__

@@ -1,7 +1,15 @@
 """Parameter: a variable that training changes."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..errors import InvalidValue
 from .dtype import VarType
 from .variable import Variable
+
+if TYPE_CHECKING:
+    from ..framework.block import Block
+    from ..hints import DType
 
 
 class Parameter(Variable):
@@ -25,14 +33,14 @@ class Parameter(Variable):
         (True, True, {'learning_rate': 1.0})
     """
 
-    def __init__(self, block, shape, dtype, type=VarType.LOD_TENSOR, **kwargs):
+    def __init__(self, block: Block, shape: Any, dtype: DType, type: Any = VarType.LOD_TENSOR, **kwargs: Any) -> None:
         if shape is None or dtype is None:
             raise InvalidValue("a parameter needs a shape and a dtype")
         if len(shape) == 0:
-            raise InvalidValue("a parameter has at least one axis, got the shape []")
+            raise InvalidValue("a parameter must have at least one axis, got the shape []")
         for extent in shape:
             if extent is None or int(extent) <= 0 and not (type == VarType.SELECTED_ROWS and extent is shape[0]):
-                raise InvalidValue("every extent of a parameter is positive, got the shape %s for %s"
+                raise InvalidValue("every extent of a parameter must be positive, got the shape %s for %s"
                                    % (list(shape), kwargs.get("name")))
         attributes = {
             "trainable": kwargs.pop("trainable", True),
@@ -58,16 +66,16 @@ class Parameter(Variable):
         self.is_distributed = False
 
     @property
-    def trainable(self):
+    def trainable(self) -> bool:
         """bool: whether optimizers update it."""
         return self.desc.trainable
 
     @trainable.setter
-    def trainable(self, value):
+    def trainable(self, value: Any) -> None:
         self.desc.trainable = bool(value)
         self._changed()
 
-    def to_string(self, throw_on_error, with_details=False):
+    def to_string(self, throw_on_error: bool, with_details: bool = False) -> str:
         """As ``Variable.to_string``; the details list the attributes of a parameter."""
         text = super().to_string(throw_on_error, with_details)
         if with_details:
@@ -75,4 +83,7 @@ class Parameter(Variable):
                 text += "\n  %s: %s" % (key, getattr(self, key))
         return text
 
-    __repr__ = __str__ = lambda self: self.to_string(True)
+    def __str__(self) -> str:
+        return self.to_string(True)
+
+    __repr__ = __str__

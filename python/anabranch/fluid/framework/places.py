@@ -1,6 +1,9 @@
 """Where programs run. This build has the CPU only; the names of the others exist so that asking for them says so."""
+from __future__ import annotations
+
 import os
 import sys
+from typing import Any
 
 from ... import _core
 from ..errors import InvalidValue, Violated
@@ -10,7 +13,7 @@ MOST_REPLICAS = 4096
 _warned = False
 
 
-def is_compiled_with_cuda():
+def is_compiled_with_cuda() -> bool:
     """bool: False: this build runs on the CPU.
 
     Examples:
@@ -42,7 +45,7 @@ def _cpu_num():
     return count
 
 
-def cpu_places(device_count=None):
+def cpu_places(device_count: int | None = None) -> list[_core.CPUPlace]:
     """Places of CPU replicas.
 
     Args:
@@ -69,12 +72,12 @@ def cpu_places(device_count=None):
     return [_core.CPUPlace() for _ in range(device_count)]
 
 
-def cuda_places(device_ids=None):
+def cuda_places(device_ids: Any = None) -> Any:
     """Places of GPUs. Raises AssertionError: this build has no CUDA; use :func:`cpu_places`."""
     raise Violated("cuda_places: not compiled with CUDA; use cpu_places")
 
 
-def cuda_pinned_places(device_count=None):
+def cuda_pinned_places(device_count: Any = None) -> Any:
     """Places of page-locked memory. Raises AssertionError: this build has no CUDA; use :func:`cpu_places`."""
     raise Violated("cuda_pinned_places: not compiled with CUDA; use cpu_places")
 

@@ -1,11 +1,19 @@
 """Program: what layers build, append_backward extends and executors run."""
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ... import _core
+from ...drawing import program_graph, write_picture
 from ..errors import InvalidType, InvalidValue, Violated
-from . import pruning
+from . import context, pruning
 from .block import Block
 from .context import OpRole
+
+if TYPE_CHECKING:
+    from ..framework import Parameter
 
 
 class Program:
@@ -23,8 +31,15 @@ class Program:
         (1, ['x'])
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._own(_core.Program())
+
+    @classmethod
+    def _over(cls, desc):
+        """A Program over an existing description."""
+        program = cls.__new__(cls)
+        program._own(desc)
+        return program
 
     def _own(self, desc):
         self.desc = desc
@@ -58,7 +73,7 @@ class Program:
     # ---- blocks
 
     @property
-    def blocks(self):
+    def blocks(self) -> list[Block]:
         """list of Block: all blocks, by index."""
         self._sync_with_cpp()
         return self._blocks
@@ -69,15 +84,15 @@ class Program:
             self._blocks.append(Block(self, self.desc.block(len(self._blocks))))
 
     @property
-    def num_blocks(self):
+    def num_blocks(self) -> int:
         """int: number of blocks, 1 for a program without control flow."""
         return self.desc.num_blocks()
 
-    def global_block(self):
+    def global_block(self) -> Any:
         """Block: the outermost one."""
         return self._blocks[0]
 
-    def block(self, index):
+    def block(self, index: Any) -> Any:
         """Block: the one with this number.
 
         Raises:
@@ -85,10 +100,10 @@ class Program:
         """
         blocks = self.blocks
         if not 0 <= index < len(blocks):
-            raise InvalidValue("Program.block: the program has %d blocks, got index %s" % (len(blocks), index))
+            raise InvalidValue("Program.block: the program must have %d blocks, got index %s" % (len(blocks), index))
         return blocks[index]
 
-    def current_block(self):
+    def current_block(self) -> Any:
         """Block: the one that layers append to now."""
         return self.block(self.current_block_idx)
 
@@ -104,7 +119,7 @@ class Program:
 
     # ---- variables
 
-    def list_vars(self):
+    def list_vars(self) -> Iterator[Any]:
         """Iterator over the Variables of all blocks.
 
         Examples:
@@ -117,14 +132,14 @@ class Program:
         for block in list(self.blocks):
             yield from list(block.vars.values())
 
-    def all_parameters(self):
+    def all_parameters(self) -> list[Parameter]:
         """list of Parameter: those of all blocks."""
         return [p for block in self.blocks for p in block.iter_parameters()]
 
     # ---- random numbers
 
     @property
-    def random_seed(self):
+    def random_seed(self) -> int:
         """int: seed of the random ops; 0 draws a new one at random for every process. Set it before ops are appended.
 
         Raises:
@@ -133,9 +148,9 @@ class Program:
         return self.desc.random_seed
 
     @random_seed.setter
-    def random_seed(self, seed):
+    def random_seed(self, seed: Any) -> None:
         if not isinstance(seed, int) or isinstance(seed, bool):
-            raise InvalidValue("Program.random_seed is an int, got %r" % (seed,))
+            raise InvalidValue("Program.random_seed must be an int, got %r" % (seed,))
         if not -2**63 <= seed < 2**63:
             raise InvalidValue("Program.random_seed must be a whole number of 64 bits, got %d" % seed)
         self.desc.random_seed = seed
@@ -144,7 +159,7 @@ class Program:
     # ``program._seed`` was the attribute behind random_seed.
     _seed = random_seed
 
-    def global_seed(self, seed=0):
+    def global_seed(self, seed: int = 0) -> Program:
         """Sets the seed of both default programs; both replaced ones start from it too.
 
         Args:
@@ -153,14 +168,14 @@ class Program:
         Returns:
             Program: this program, with the seed.
         """
-        from . import defaults
-        defaults.set_global_seed(seed)
+        for program in context.default_programs():
+            program.random_seed = seed
         self.random_seed = seed
         return self
 
     # ---- copies
 
-    def clone(self, for_test=False):
+    def clone(self, for_test: bool = False) -> Program:
         """A deep copy. Parameters keep their names, so in one scope both programs share their values.
 
         Args:
@@ -199,7 +214,7 @@ class Program:
     # ---- text and bytes
 
     @staticmethod
-    def parse_from_string(binary_str):
+    def parse_from_string(binary_str: bytes) -> Program:
         """The program of framework.proto bytes. What only Python knows (parameters, initializers) is not in them.
 
         Args:
@@ -212,12 +227,12 @@ class Program:
             EnforceNotMet: bytes that are no valid program.
         """
         if not isinstance(binary_str, (bytes, bytearray)):
-            raise InvalidType("Program.parse_from_string: binary_str is bytes, got %s" % type(binary_str).__name__)
+            raise InvalidType("Program.parse_from_string: binary_str must be bytes, got %s" % type(binary_str).__name__)
         program = Program.__new__(Program)
         program._own(_core.Program.parse_from_string(bytes(binary_str)))
         return program
 
-    def to_string(self, throw_on_error, with_details=False):
+    def to_string(self, throw_on_error: bool, with_details: bool = False) -> Any:
         """The program as text for people: one line a variable, one line an op.
 
         Args:
@@ -231,7 +246,7 @@ class Program:
             raise Violated("Program.to_string: throw_on_error and with_details are bool")
         return self.desc.to_text(with_details)
 
-    def draw(self, path, block=0, variables=True, highlights=None):
+    def draw(self, path: str, block: int = 0, variables: bool = True, highlights: Sequence[str] | None = None) -> None:
         """Draws a block: operators by their part (forward, backward, optimizer, schedule), variables between them.
 
         Args:
@@ -253,13 +268,12 @@ class Program:
             >>> y = fluid.layers.fc(x, 2, act="relu")
             >>> fluid.default_main_program().draw("program.svg")
         """
-        from ...drawing import program_graph, write_picture
         write_picture(program_graph(self.block(block), variables, highlights), path)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.to_string(True)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "<Program: %d blocks, %d ops in the global one>" % (self.num_blocks, len(self.global_block().ops))
 
     # ---- marking the ops that follow

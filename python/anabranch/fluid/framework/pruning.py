@@ -1,4 +1,8 @@
 """Copies of programs: plain, in test mode, and cut down to what some variables need."""
+from __future__ import annotations
+
+from typing import Any
+
 from ..errors import InvalidType, InvalidValue
 from .context import OpRole
 from .variable import Variable
@@ -8,9 +12,7 @@ _READER_OPS = ("read", "create_py_reader", "create_double_buffer_reader")
 
 def _copy(program, desc):
     """A Program over ``desc`` (a copy of the program's own) with everything that only Python knows."""
-    from .program import Program
-    copy = Program.__new__(Program)
-    copy._own(desc)
+    copy = type(program)._over(desc)
     for key, value in program.__dict__.items():
         if key not in ("desc", "_blocks", "current_block_idx", "_current_role", "_current_role_var"):
             copy.__dict__[key] = value
@@ -23,12 +25,12 @@ def _copy(program, desc):
     return copy
 
 
-def clone(program):
+def clone(program: Any) -> Any:
     """A deep copy."""
     return _copy(program, program.desc.clone())
 
 
-def set_test_mode(desc):
+def set_test_mode(desc: Any) -> None:
     """Sets ``is_test`` on every op of a C++ program that has it."""
     for i in range(desc.num_blocks()):
         for op in desc.block(i).ops():
@@ -42,7 +44,7 @@ def _is_for_training(op):
     return bool(role & (OpRole.Backward | OpRole.Optimize | OpRole.RPC | OpRole.Dist | OpRole.LRSched))
 
 
-def clone_for_test(program):
+def clone_for_test(program: Any) -> Any:
     """The forward part alone, in test mode; variables that only training used are dropped."""
     desc = program.desc.clone()
     for i in range(desc.num_blocks()):
@@ -53,7 +55,7 @@ def clone_for_test(program):
     return _copy(program, desc)
 
 
-def inference_copy(program, prune_read_op=True):
+def inference_copy(program: Any, prune_read_op: Any = True) -> Any:
     """A copy in test mode."""
     desc = program.desc.clone()
     if prune_read_op:
@@ -103,7 +105,8 @@ def _target_names(targets):
         elif hasattr(target, "input_arg_names") and hasattr(target, "desc"):
             ops.append(target.desc)
         else:
-            raise InvalidValue("a target of pruning is a Variable, Operator or name, got %s" % type(target).__name__)
+            raise InvalidValue("a target of pruning must be a Variable, Operator or name, got %s"
+                               % type(target).__name__)
     return names, ops
 
 
@@ -116,7 +119,7 @@ def _reads_of(desc, op):
     return names
 
 
-def needed_ops(desc, feeds, target_names, target_positions=()):
+def needed_ops(desc: Any, feeds: Any, target_names: Any, target_positions: Any = ()) -> Any:
     """One flag for each op of the global block: whether the targets need it, given the feeds."""
     ops = desc.block(0).ops()
     feeds = set(feeds)
@@ -130,7 +133,7 @@ def needed_ops(desc, feeds, target_names, target_positions=()):
     return keep
 
 
-def prune(program, feeds, targets):
+def prune(program: Any, feeds: Any, targets: Any) -> Any:
     """A copy of ``program`` with only the ops and variables that ``targets`` need, given ``feeds``.
 
     Raises:

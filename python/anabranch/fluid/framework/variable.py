@@ -1,8 +1,18 @@
 """Variable: a named value of a Program, as layers hand it around."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ... import _core
 from .. import unique_name
 from ..errors import InvalidArgument, InvalidType, InvalidValue, Violated
 from .dtype import VarType, as_dtype, dtype_name
+from .variable_operators import VariableOperators
+
+if TYPE_CHECKING:
+    from ..clip import BaseErrorClipAttr
+    from ..framework.block import Block
+    from ..hints import DType, Shape
 
 GRAD_SUFFIX = "@GRAD"
 EMPTY_VAR_NAME = "@EMPTY@"
@@ -27,7 +37,7 @@ def _spec_of(name, type, shape, dtype, lod_level, persistable, stop_gradient, is
     return spec
 
 
-class Variable:
+class Variable(VariableOperators):
     """A variable of a block: name, shape, dtype, kind. Its value lives in a Scope.
 
     Made by layers and by ``Block.create_var``; the arguments are those of ``create_var``. Arithmetic, comparison and
@@ -61,16 +71,18 @@ class Variable:
     # numpy operands leave `array * variable` to us.
     __array_ufunc__ = None
 
-    def __new__(cls, block=None, *args, **kwargs):
+    def __new__(cls, block: Any = None, *args: Any, **kwargs: Any) -> Any:
         return super().__new__(cls)
 
-    def __init__(self, block, type=VarType.LOD_TENSOR, name=None, shape=None, dtype=None, lod_level=None,
-                 capacity=None, persistable=None, error_clip=None, stop_gradient=False, is_data=False,
-                 need_check_feed=False, belong_to_optimizer=False, **kwargs):
+    def __init__(self, block: Block, type: VarType = VarType.LOD_TENSOR, name: str | None = None,
+                 shape: Shape | None = None, dtype: DType = None, lod_level: int | None = None,
+                 capacity: int | None = None, persistable: bool | None = None,
+                 error_clip: BaseErrorClipAttr | None = None, stop_gradient: bool = False, is_data: bool = False,
+                 need_check_feed: bool = False, belong_to_optimizer: Any = False, **kwargs: Any) -> None:
         if name is None:
             name = unique_name.generate("_generated_var")
         if not isinstance(name, str):
-            raise InvalidType("the name of a variable is a str, got %s" % name.__class__.__name__)
+            raise InvalidType("the name of a variable must be a str, got %s" % name.__class__.__name__)
         known = block.desc.find_var(name)
         if known is None:
             spec = _spec_of(name, type, shape, dtype, lod_level, persistable, stop_gradient, is_data, need_check_feed)
@@ -124,36 +136,36 @@ class Variable:
     # ---- what it is
 
     @property
-    def name(self):
+    def name(self) -> str:
         """str: unique in its block; assigning renames the variable everywhere in the block."""
         return self.desc.name
 
     @name.setter
-    def name(self, new_name):
+    def name(self, new_name: Any) -> None:
         self.block._rename_var(self.desc.name, new_name)
 
     @property
-    def grad_name(self):
+    def grad_name(self) -> str:
         """str: name of the gradient, ``<name>@GRAD``."""
         return self.desc.name + GRAD_SUFFIX
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """tuple of int: extents, -1 where not known before a run; () when nothing is known."""
         return self.desc.shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> VarType:
         """VarType: the element type."""
         return VarType(self.desc.dtype)
 
     @property
-    def type(self):
+    def type(self) -> VarType:
         """VarType: the kind, LOD_TENSOR for most."""
         return VarType(self.desc.kind)
 
     @property
-    def lod_level(self):
+    def lod_level(self) -> int:
         """int: number of LoD levels; 0 for plain tensors.
 
         Raises:
@@ -164,47 +176,47 @@ class Variable:
         return self.desc.lod_level
 
     @property
-    def persistable(self):
+    def persistable(self) -> bool:
         """bool: whether the value outlives a run and is saved by ``save_persistables``."""
         return self.desc.persistable
 
     @persistable.setter
-    def persistable(self, value):
+    def persistable(self, value: Any) -> None:
         self.desc.persistable = bool(value)
         self._changed()
 
     @property
-    def stop_gradient(self):
+    def stop_gradient(self) -> bool:
         """bool: whether backward passes stop at this variable."""
         return self.desc.stop_gradient
 
     @stop_gradient.setter
-    def stop_gradient(self, value):
+    def stop_gradient(self, value: Any) -> None:
         self.desc.stop_gradient = bool(value)
         self._changed()
 
     @property
-    def is_data(self):
+    def is_data(self) -> bool:
         """bool: whether the user feeds it."""
         return self.desc.is_data
 
     @is_data.setter
-    def is_data(self, value):
+    def is_data(self, value: Any) -> None:
         self.desc.is_data = bool(value)
 
     @property
-    def need_check_feed(self):
+    def need_check_feed(self) -> bool:
         """bool: whether shape and dtype are compared when it is fed."""
         return self.desc.need_check_feed
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         """int: number of axes."""
         return len(self.desc.shape)
 
     # ---- printing
 
-    def to_string(self, throw_on_error, with_details=False):
+    def to_string(self, throw_on_error: bool, with_details: bool = False) -> str:
         """Text for people.
 
         Args:
@@ -228,7 +240,7 @@ class Variable:
             text += "\n  stop_gradient: %s\n  error_clip: %s" % (self.stop_gradient, self.error_clip)
         return text
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.to_string(True)
 
     __repr__ = __str__
@@ -255,34 +267,39 @@ class Variable:
     def _needs_dygraph(self, what):
         raise Violated("Variable.%s works on values; in a static program fetch the variable with Executor.run" % what)
 
-    def numpy(self):
+    def numpy(self) -> None:
         """Not available on a Variable of a Program: fetch it. Raises AssertionError."""
         self._needs_dygraph("numpy()")
 
-    def set_value(self, value):
+    def set_value(self, value: Any) -> None:
         """Not available on a Variable of a Program: use ``scope.find_var(name).get_tensor().set``.
 
         Raises AssertionError.
         """
         self._needs_dygraph("set_value()")
 
-    def backward(self, backward_strategy=None):
+    def backward(self, backward_strategy: Any = None) -> None:
         """Not available on a Variable of a Program: use ``append_backward``. Raises AssertionError."""
         self._needs_dygraph("backward()")
 
-    def gradient(self):
+    def gradient(self) -> None:
         """Not available on a Variable of a Program: fetch ``grad_name``. Raises AssertionError."""
         self._needs_dygraph("gradient()")
 
-    def clear_gradient(self):
+    def clear_gradient(self) -> None:
         """Not available on a Variable of a Program: gradients last one run. Raises AssertionError."""
         self._needs_dygraph("clear_gradient()")
 
-    def detach(self):
+    def detach(self) -> None:
         """Not available on a Variable of a Program: set ``stop_gradient``. Raises AssertionError."""
         self._needs_dygraph("detach()")
 
 
-def var_names(variables):
+def is_growable(var: Variable) -> bool:
+    """Whether a Variable is a growable table: persistent rows without a height."""
+    return var.type == VarType.SELECTED_ROWS and var.persistable and tuple(var.shape[:1]) == (-1,)
+
+
+def var_names(variables: Any) -> Any:
     """Names of a list of Variables or names."""
     return [v if isinstance(v, str) else v.name for v in variables]

@@ -1,5 +1,8 @@
 """require_version, and what is left of loading operators from shared libraries."""
+from __future__ import annotations
+
 import re
+from typing import Any
 
 from ..errors import EnforceNotMet, InvalidType, InvalidValue, Unsupported
 
@@ -9,14 +12,14 @@ FLUID_VERSION = "1.8.5"
 
 def _numbers(what, text):
     if not isinstance(text, str):
-        raise InvalidType("require_version: %s is a str, got %s" % (what, type(text).__name__))
+        raise InvalidType("require_version: %s must be a str, got %s" % (what, type(text).__name__))
     if not re.fullmatch(r"\d+(\.\d+){0,3}", text):
-        raise InvalidValue("require_version: %s looks like '1.8.5', got %r" % (what, text))
+        raise InvalidValue("require_version: %s must look like '1.8.5', got %r" % (what, text))
     numbers = [int(n) for n in text.split(".")]
     return tuple(numbers + [0] * (4 - len(numbers)))
 
 
-def require_version(min_version, max_version=None):
+def require_version(min_version: str, max_version: str | None = None) -> None:
     """Raises unless the version of the programming interface (1.8.5) lies within limits.
 
     Args:
@@ -38,7 +41,7 @@ def require_version(min_version, max_version=None):
                             % (FLUID_VERSION, min_version, "" if max_version is None else " to " + max_version))
 
 
-def load_op_library(lib_filename):
+def load_op_library(lib_filename: Any) -> Any:
     """Operators from a shared library made for the original are not loaded.
 
     Raises:

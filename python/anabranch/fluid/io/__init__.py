@@ -1,5 +1,5 @@
 """Files and readers. The names of ``fluid.io``."""
-from ..decorators import (
+from ..reading.decorators import (
     ComposeNotAligned,
     Fake,
     batch,
@@ -13,8 +13,8 @@ from ..decorators import (
     shuffle,
     xmap_readers,
 )
-from ..pipe_reader import PipeReader
-from ..reader import DataLoader, PyReader, default_collate_fn
+from ..reading.pipe_reader import PipeReader
+from ..reading.reader import DataLoader, PyReader, default_collate_fn
 from .checkpoint import load, load_program_state, save, set_program_state
 from .inference_model import load_inference_model, save_inference_model
 from .variables import (

@@ -1,6 +1,10 @@
 """``fluid.save`` and ``fluid.load``: parameters, optimizer state and program of one model under one prefix."""
+from __future__ import annotations
+
 import os
 import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,10 +25,13 @@ from .variables import (
     load_vars,
 )
 
+if TYPE_CHECKING:
+    from ..executor import Executor
+
 _SUFFIXES = (".pdparams", ".pdopt", ".pdmodel")
 
 
-def save(program, model_path):
+def save(program: Program, model_path: str) -> None:
     """Saves a training program: ``<path>.pdparams``, ``<path>.pdopt``, ``<path>.pdmodel``.
 
     A growable table goes, with its moments, into ``<path>.<name>.pdtable``.
@@ -78,7 +85,8 @@ def _prefix(model_path):
     return model_path
 
 
-def load(program, model_path, executor=None, var_list=None):
+def load(program: Program, model_path: str, executor: Executor | None = None,
+         var_list: Sequence[Variable] | None = None) -> None:
     """Loads what :func:`save` saved, or the files of ``save_vars`` and its kin, into the global scope.
 
     Args:
@@ -106,7 +114,7 @@ def load(program, model_path, executor=None, var_list=None):
     if not os.path.exists(prefix + ".pdparams"):
         _load_variable_files(program, os.fspath(model_path), executor, var_list)
         return
-    values = {}
+    values: dict[str, Any] = {}
     variables, growable = tables.split(program.list_vars())
     _collect([v for v in variables if is_parameter(v)], prefix + ".pdparams", values)
     state = [v for v in variables if is_belong_to_optimizer(v)]
@@ -185,7 +193,7 @@ def _listed(program, var_list):
     return variables
 
 
-def load_program_state(model_path, var_list=None):
+def load_program_state(model_path: str, var_list: Sequence[Variable] | None = None) -> dict[str, Any]:
     """The values of saved variables, without a program.
 
     Args:
@@ -225,7 +233,7 @@ def load_program_state(model_path, var_list=None):
     return {name: np.array(scope.var(name).get_tensor()) for name in names}
 
 
-def set_program_state(program, state_dict):
+def set_program_state(program: Program, state_dict: dict[str, Any]) -> None:
     """Gives the persistable variables of a program the values of a dict.
 
     Args:

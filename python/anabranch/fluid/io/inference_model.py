@@ -1,5 +1,9 @@
 """Inference models: the part of a program from feeds to targets, with its parameters."""
+from __future__ import annotations
+
 import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ... import _core
 from .. import unique_name
@@ -7,9 +11,15 @@ from ..errors import InvalidValue
 from ..framework import Program, Variable, VarType, program_guard
 from .variables import _chosen, _valid_program, is_persistable, load_persistables, write_vars
 
+if TYPE_CHECKING:
+    from ..executor import Executor
 
-def save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program=None, model_filename=None,
-                         params_filename=None, export_for_deployment=True, program_only=False):
+
+def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
+                         target_vars: Variable | Sequence[Variable], executor: Executor,
+                         main_program: Program | None = None, model_filename: str | None = None,
+                         params_filename: str | None = None, export_for_deployment: bool = True,
+                         program_only: bool = False) -> list[str]:
     """Saves what is needed to compute ``target_vars`` from the fed variables.
 
     Args:
@@ -107,8 +117,9 @@ def _attrs(col):
     return {"col": col, "op_role": 0, "op_namescope": "/", "op_role_var": []}
 
 
-def load_inference_model(dirname, executor, model_filename=None, params_filename=None, pserver_endpoints=None,
-                         trusted=False):
+def load_inference_model(dirname: str | None, executor: Executor, model_filename: str | None = None,
+                         params_filename: str | None = None, pserver_endpoints: Sequence[str] | None = None,
+                         trusted: bool = False) -> list[Any]:
     """Loads what :func:`save_inference_model` saved, into the global scope.
 
     Args:
@@ -153,7 +164,7 @@ def load_inference_model(dirname, executor, model_filename=None, params_filename
     return [program, feeds, targets]
 
 
-def _refuse_effects(program):
+def _refuse_effects(program: Any) -> None:
     """A model from a stranger may compute and do nothing else."""
     for block in program.blocks:
         for op in block.ops:
@@ -162,9 +173,10 @@ def _refuse_effects(program):
                                    "in a model of your own" % op.type)
 
 
-def feed_and_fetch_names(program):
+def feed_and_fetch_names(program: Any) -> Any:
     """(names fed, names fetched) of an inference program, in the order of its feed and fetch ops."""
-    feeds, fetches = {}, {}
+    feeds: dict[int, str] = {}
+    fetches: dict[int, str] = {}
     for op in program.global_block().ops:
         if op.type in ("feed", "fetch"):
             found, names = (feeds, op.output("Out")) if op.type == "feed" else (fetches, op.input("X"))

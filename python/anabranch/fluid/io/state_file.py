@@ -1,6 +1,9 @@
 """The pickles of ``fluid.save``: a dict from name to array, in the very bytes that the original writes."""
+from __future__ import annotations
+
 import pickle
 import struct
+from typing import Any
 
 import numpy as np
 
@@ -119,7 +122,7 @@ class _Writer:
         self.out.append(b"b")
 
 
-def dump_state(state):
+def dump_state(state: Any) -> Any:
     """bytes: a pickle (protocol 2) of a dict from name to ndarray.
 
     >>> data = dump_state({"w": np.zeros(2, "float32")})

@@ -1,5 +1,9 @@
 """The opcodes of the pickles that ``fluid.save`` and the original write, cut out of the bytes of a file."""
+from __future__ import annotations
+
 import struct
+from collections.abc import Iterator
+from typing import Any
 
 _MOST_OPCODES = 10_000_000
 
@@ -43,7 +47,7 @@ _TABLE = _compiled()
 OPCODES = {name for _, name in _OPCODES.values()}
 
 
-def opcodes(data):
+def opcodes(data: Any) -> Iterator[Any]:
     """(name, argument) of each opcode, up to the end; a run of bytes as (start, end)."""
     at, size = 0, len(data)
     for _ in range(_MOST_OPCODES):

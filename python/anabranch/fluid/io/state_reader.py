@@ -3,8 +3,11 @@
 Nothing of the file decides what is called: dicts, texts, numbers and arrays are built here. What may be alive at once
 is counted, so that a file takes its own size for the arrays and a fixed amount for all the rest.
 """
+from __future__ import annotations
+
 import codecs
 import math
+from typing import Any
 
 import numpy as np
 
@@ -324,7 +327,7 @@ class _Machine:
             raise Damaged("the file ends too early")
 
 
-def load_state(data, what):
+def load_state(data: Any, what: Any) -> Any:
     """The dict of a pickle that ``dump_state`` or the original wrote. ``what`` names the file in errors.
 
     Raises:

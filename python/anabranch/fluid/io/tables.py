@@ -1,5 +1,8 @@
 """Files of growable tables: one each, beside the other variables."""
+from __future__ import annotations
+
 import os
+from typing import Any
 
 from ... import _core
 from ..errors import NotAllowed, NotOffered
@@ -7,13 +10,13 @@ from ..growable_table import check_file_name, is_growable
 from ..scope import global_scope
 
 
-def split(variables):
+def split(variables: Any) -> Any:
     """(others, tables) of Variables."""
     variables = list(variables)
     return [v for v in variables if not is_growable(v)], [v for v in variables if is_growable(v)]
 
 
-def paths(tables, folder, filename=None):
+def paths(tables: Any, folder: Any, filename: Any = None) -> Any:
     """Name -> file of tables: in ``folder``, or beside the one file of the other variables, with their names behind it.
 
     Raises:
@@ -38,14 +41,14 @@ def _held(name):
     return table
 
 
-def save_tables(paths, files, moments=True):
+def save_tables(paths: Any, files: Any, moments: Any = True) -> None:
     """Adds the tables of ``paths`` (name -> path) to a FileSet; none unless the scope holds all of them."""
     held = {name: _held(name) for name in paths}
     for name, path in paths.items():
         held[name].save(path, moments, files)
 
 
-def read_tables(tables, files, scope, folder):
+def read_tables(tables: Any, files: Any, scope: Any, folder: Any) -> None:
     """Reads tables of a folder into ``scope``, where tables of the global scope show which rules stay.
 
     Raises:
@@ -62,7 +65,7 @@ def read_tables(tables, files, scope, folder):
                              % (v.name, v.shape[1], files[v.name], width))
 
 
-def holds_table(path):
+def holds_table(path: Any) -> bool:
     """bool: whether a file is one of a growable table."""
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a named pipe would wait for its writer
         return os.path.isfile(path) and file.read(8) == b"ABTABLE1"

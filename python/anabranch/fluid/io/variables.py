@@ -1,6 +1,10 @@
 """Saving and loading variables: one file each, or all in one, in the original's bytes."""
+from __future__ import annotations
+
 import os
 import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,25 +14,28 @@ from ..framework import Parameter, Program, Variable, VarType, default_main_prog
 from ..scope import global_scope
 from . import tables
 
+if TYPE_CHECKING:
+    from ..executor import Executor
+
 _NOT_SAVED = (VarType.FEED_MINIBATCH, VarType.FETCH_LIST, VarType.READER)
 
 
-def is_parameter(var):
+def is_parameter(var: Any) -> bool:
     """bool: whether a Variable is a Parameter."""
     return isinstance(var, Parameter)
 
 
-def is_persistable(var):
+def is_persistable(var: Any) -> bool:
     """bool: whether a Variable outlives a run and is no feed, fetch or reader holder."""
     return var.type not in _NOT_SAVED and var.persistable
 
 
-def is_belong_to_optimizer(var):
+def is_belong_to_optimizer(var: Any) -> bool:
     """bool: whether a Variable is persistable state beside the parameters (moments, learning rates ...)."""
     return not (isinstance(var, Parameter) or var.need_check_feed) and is_persistable(var)
 
 
-def get_program_parameter(program):
+def get_program_parameter(program: Any) -> list[Parameter]:
     """list of Parameter: those of all blocks.
 
     Examples:
@@ -39,7 +46,7 @@ def get_program_parameter(program):
     return [v for v in program.list_vars() if is_parameter(v)]
 
 
-def get_program_persistable_vars(program):
+def get_program_persistable_vars(program: Any) -> list[Variable]:
     """list of Variable: all that ``save_persistables`` saves."""
     return [v for v in program.list_vars() if is_persistable(v)]
 
@@ -71,7 +78,9 @@ def _chosen(main_program, vars, predicate, what):
     return [chosen[name] for name in sorted(chosen)]
 
 
-def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
+def save_vars(executor: Executor, dirname: str | None, main_program: Program | None = None,
+              vars: Sequence[Variable] | None = None, predicate: Callable[..., Any] | None = None,
+              filename: str | None = None) -> Any:
     """Saves variables of the global scope.
 
     Args:
@@ -108,7 +117,7 @@ def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, f
     return write_vars(_chosen(main_program, vars, predicate, "save_vars"), dirname, filename)
 
 
-def write_vars(chosen, dirname, filename, moments=True, files=None):
+def write_vars(chosen: Any, dirname: Any, filename: Any, moments: Any = True, files: Any = None) -> Any:
     """The files of ``chosen``; growable tables with the moments of their rows or without. They are added to ``files``,
     which the caller commits, or written here."""
     chosen, growable = tables.split(chosen)
@@ -116,13 +125,13 @@ def write_vars(chosen, dirname, filename, moments=True, files=None):
     names = [v.name for v in chosen]
     if dirname is None and filename is None:
         return b"".join(_core.tensor_to_bytes(_value(name).get_tensor()) for name in names)
-    if dirname is None or not isinstance(dirname, (str, bytes, os.PathLike)):
+    if not isinstance(dirname, (str, bytes, os.PathLike)):
         raise InvalidType("save_vars: dirname is a str, got %s" % type(dirname).__name__)
     if files is None:
         with _core.FileSet() as files:
             return write_vars(chosen + growable, dirname, filename, moments, files)
     if names:
-        _core.save_vars(global_scope(), names, os.fspath(dirname), filename or "", files)
+        _core.save_vars(global_scope(), names, os.fsdecode(dirname), filename or "", files)
     tables.save_tables(table_files, files, moments)
     return None
 
@@ -134,17 +143,18 @@ def _value(name):
     return value
 
 
-def save_params(executor, dirname, main_program=None, filename=None):
+def save_params(executor: Any, dirname: Any, main_program: Any = None, filename: Any = None) -> Any:
     """Saves all Parameters. Arguments as for :func:`save_vars`."""
     return save_vars(executor, dirname, main_program=main_program, predicate=is_parameter, filename=filename)
 
 
-def save_persistables(executor, dirname, main_program=None, filename=None):
+def save_persistables(executor: Any, dirname: Any, main_program: Any = None, filename: Any = None) -> Any:
     """Saves all persistable variables: parameters, moments, learning rates ... Arguments as for :func:`save_vars`."""
     return save_vars(executor, dirname, main_program=main_program, predicate=is_persistable, filename=filename)
 
 
-def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):
+def load_vars(executor: Any, dirname: str | None, main_program: Any = None, vars: Any = None, predicate: Any = None,
+              filename: Any | None = None) -> None:
     """Loads variables into the global scope; nothing is changed unless all can be read.
 
     Args:
@@ -208,17 +218,17 @@ def _from_bytes(scope, names, data):
         raise InvalidValue("load_vars: %d extra bytes behind the last variable" % len(data))
 
 
-def load_params(executor, dirname, main_program=None, filename=None):
+def load_params(executor: Any, dirname: Any, main_program: Any = None, filename: Any = None) -> None:
     """Loads all Parameters. Arguments as for :func:`load_vars`."""
     load_vars(executor, dirname, main_program=main_program, predicate=is_parameter, filename=filename)
 
 
-def load_persistables(executor, dirname, main_program=None, filename=None):
+def load_persistables(executor: Any, dirname: Any, main_program: Any = None, filename: Any = None) -> None:
     """Loads all persistable variables. Arguments as for :func:`load_vars`."""
     load_vars(executor, dirname, main_program=main_program, predicate=is_persistable, filename=filename)
 
 
-def get_parameter_value(para, executor):
+def get_parameter_value(para: Any, executor: Any) -> Any:
     """numpy.ndarray: a copy of a parameter's value in the global scope.
 
     Raises:
@@ -229,6 +239,6 @@ def get_parameter_value(para, executor):
     return np.array(_value(para.name).get_tensor())
 
 
-def get_parameter_value_by_name(name, executor, program=None):
+def get_parameter_value_by_name(name: str, executor: Any, program: Any = None) -> Any:
     """numpy.ndarray: a copy of the value of the parameter with this name."""
     return get_parameter_value(_valid_program(program).global_block().var(name), executor)

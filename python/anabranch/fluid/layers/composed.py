@@ -1,16 +1,31 @@
 """Short forms: layers that other layers or an op of another name are made of."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from ..errors import InvalidValue, Violated
 from ..framework import convert_np_dtype_to_dtype_
 from ..layer_helper import LayerHelper
-from . import check, elementwise, ops, reduce, tensor
-from .check import WIDE_FLOATS, WIDE_NUMBERS, one_op
+from . import check
+from ._generated_elementwise import elementwise_add, elementwise_mul
+from ._generated_functions import exp, log
+from ._generated_reductions import reduce_sum
+from .check import WIDE_NUMBERS, one_op
+from .copies import assign
+from .fill import fill_constant
+
+if TYPE_CHECKING:
+    from ..framework import Variable
+    from ..hints import DType, Shape
 
 __all__ = ["clamp", "full", "full_like", "t", "logsumexp", "addcmul"]
 
 _FILLED = ("bool", "float16", "float32", "float64", "int32", "int64")
 
 
-def clamp(input, min=None, max=None, output=None, name=None):
+def clamp(input: Variable, min: float | None = None, max: float | None = None, output: Variable | None = None,
+          name: str | None = None) -> Variable:
     """out = input cut into [min, max], element by element; a bound that is None does not cut.
 
     Args:
@@ -18,7 +33,7 @@ def clamp(input, min=None, max=None, output=None, name=None):
         min (float, optional): lower bound.
         max (float, optional): upper bound; one of both is given.
         output (Variable, optional): written instead of a new Variable.
-        name (str, optional): stem of the result's name.
+        name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: shape and dtype of ``input``.
@@ -37,7 +52,8 @@ def clamp(input, min=None, max=None, output=None, name=None):
     return one_op("clip", {"X": input}, bounds, layer="clamp", name=name, to=output)
 
 
-def full(shape, fill_value, out=None, dtype=None, device=None, stop_gradient=True, name=None):
+def full(shape: Shape, fill_value: float, out: Variable | None = None, dtype: DType = None, device: str | None = None,
+         stop_gradient: bool = True, name: str | None = None) -> Variable:
     """A tensor of equal elements, as :func:`fill_constant`.
 
     Args:
@@ -47,7 +63,7 @@ def full(shape, fill_value, out=None, dtype=None, device=None, stop_gradient=Tru
         dtype (str, optional): of the result. Default "float32".
         device (str, optional): "cpu"; a GPU is not there.
         stop_gradient (bool): the result has no gradient. Default True.
-        name (str, optional): stem of the result's name.
+        name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: ``shape``.
@@ -65,12 +81,13 @@ def full(shape, fill_value, out=None, dtype=None, device=None, stop_gradient=Tru
     check.one_of(device, "device", "full", (None, "cpu"))
     if out is None:
         out = LayerHelper("full", name=name).create_variable_for_type_inference(dtype)
-    out = tensor.fill_constant(shape, dtype, fill_value, out=out)
+    out = fill_constant(shape, dtype, fill_value, out=out)
     out.stop_gradient = stop_gradient
     return out
 
 
-def full_like(input, fill_value, out=None, dtype=None, device=None, stop_gradient=True, name=None):
+def full_like(input: Variable, fill_value: float, out: Variable | None = None, dtype: DType = None,
+              device: str | None = None, stop_gradient: bool = True, name: str | None = None) -> Variable:
     """A tensor of equal elements with the shape of another one.
 
     Args:
@@ -80,7 +97,7 @@ def full_like(input, fill_value, out=None, dtype=None, device=None, stop_gradien
         dtype (str, optional): of the result; of ``input`` by default.
         device (str, optional): "cpu"; a GPU is not there.
         stop_gradient (bool): the result has no gradient. Default True.
-        name (str, optional): stem of the result's name.
+        name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: shape of ``input``.
@@ -106,12 +123,12 @@ def full_like(input, fill_value, out=None, dtype=None, device=None, stop_gradien
     return out
 
 
-def t(input, name=None):
+def t(input: Variable, name: str | None = None) -> Variable:
     """A matrix with its axes exchanged; a vector as it is.
 
     Args:
         input (Variable): [N] or [N, M], float16, float32, float64, int32 or int64.
-        name (str, optional): stem of the result's name.
+        name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: [N] or [M, N].
@@ -138,7 +155,8 @@ def t(input, name=None):
     return out
 
 
-def logsumexp(x, dim=None, keepdim=False, out=None, name=None):
+def logsumexp(x: Variable, dim: int | Sequence[Any] | None = None, keepdim: bool = False, out: Variable | None = None,
+              name: str | None = None) -> Variable:
     """The logarithm of a sum of exponentials, log(sum(exp(x))), computed in these three steps.
 
     Args:
@@ -146,7 +164,7 @@ def logsumexp(x, dim=None, keepdim=False, out=None, name=None):
         dim (int|list, optional): axes of the sum; all by default.
         keepdim (bool): summed axes stay, with extent 1. Default False.
         out (Variable, optional): written instead of a new Variable.
-        name (str, optional): stem of the result's name.
+        name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: as ``x`` without the axes ``dim``.
@@ -159,15 +177,16 @@ def logsumexp(x, dim=None, keepdim=False, out=None, name=None):
         >>> fluid.layers.logsumexp(fluid.data("x", [None, 4], "float32"), dim=1).shape
         (-1,)
     """
-    check.variable(x, "x", "logsumexp", WIDE_FLOATS)
-    summed = reduce.reduce_sum(ops.exp(x), dim=dim, keep_dim=keepdim)
+    check.operand(x, "x", "logsumexp", "exp")
+    summed = reduce_sum(exp(x), dim=dim, keep_dim=keepdim)
     if out is None:
-        return ops.log(summed, name=name)
+        return log(summed, name=name)
     check.variable(out, "out", "logsumexp", (check.dtype_name(x.dtype),))
     return one_op("log", {"X": summed}, to=out)
 
 
-def addcmul(input, tensor1, tensor2, value=1.0, out=None, name=None):
+def addcmul(input: Variable, tensor1: Variable, tensor2: Variable, value: float = 1.0, out: Variable | None = None,
+            name: str | None = None) -> Variable:
     """out = input + value * tensor1 * tensor2, element by element.
 
     Args:
@@ -192,5 +211,5 @@ def addcmul(input, tensor1, tensor2, value=1.0, out=None, name=None):
     """
     for argument, variable in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
         check.variable(variable, argument, "addcmul", WIDE_NUMBERS)
-    result = elementwise.elementwise_add(input, elementwise.elementwise_mul(tensor1, tensor2) * value)
-    return result if out is None else tensor.assign(result, out)
+    result = elementwise_add(input, elementwise_mul(tensor1, tensor2) * value)
+    return result if out is None else assign(result, out)

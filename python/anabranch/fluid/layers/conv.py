@@ -1,9 +1,17 @@
 """Convolutions and pooling over images."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from ..errors import InvalidType, InvalidValue
 from ..initializer import Normal
 from ..layer_helper import LayerHelper
 from . import check
-from .check import FLOATS
+
+if TYPE_CHECKING:
+    from ..framework import Variable
+    from ..hints import Attr
 
 __all__ = ["conv2d", "conv2d_transpose", "pool2d", "adaptive_pool2d"]
 
@@ -11,10 +19,10 @@ __all__ = ["conv2d", "conv2d_transpose", "pool2d", "adaptive_pool2d"]
 def _channels(input, layer, data_format):
     check.one_of(data_format, "data_format", layer, ("NCHW", "NHWC"))
     if len(input.shape) != 4:
-        raise InvalidValue("%s: input has four axes, got shape %s" % (layer, tuple(input.shape)))
+        raise InvalidValue("%s: input must have four axes, got shape %s" % (layer, tuple(input.shape)))
     channels = input.shape[1 if data_format == "NCHW" else 3]
     if channels < 0:
-        raise InvalidValue("%s: the number of channels is known when the program is built, got shape %s"
+        raise InvalidValue("%s: the number of channels must be known when the program is built, got shape %s"
                            % (layer, tuple(input.shape)))
     return channels
 
@@ -29,7 +37,7 @@ def _padding(padding, argument, layer, data_format):
         pairs = [list(p) for p in padding]
         spatial, others = (pairs[2:], pairs[:2]) if data_format == "NCHW" else (pairs[1:3], [pairs[0], pairs[-1]])
         if len(pairs) != 4 or any(p != [0, 0] for p in others):
-            raise InvalidValue("%s: %s is four pairs, with zeros for batch and channel, got %r"
+            raise InvalidValue("%s: %s must be four pairs, with zeros for batch and channel, got %r"
                                % (layer, argument, padding))
         padding = [extent for pair in spatial for extent in pair]
     if isinstance(padding, (list, tuple)) and len(padding) == 4:
@@ -41,14 +49,16 @@ def _padding(padding, argument, layer, data_format):
     return "EXPLICIT", padding
 
 
-def conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None,
-           bias_attr=None, use_cudnn=True, act=None, name=None, data_format="NCHW"):
+def conv2d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], stride: int | Sequence[Any] = 1,
+           padding: int | Sequence[Any] | str = 0, dilation: int | Sequence[Any] = 1, groups: int | None = None,
+           param_attr: Attr = None, bias_attr: Attr = None, use_cudnn: bool = True, act: str | None = None,
+           name: str | None = None, data_format: str = "NCHW") -> Variable:
     """Convolution of images: out = act(w * x + b).
 
     H_out = (H + pad_top + pad_bottom - (dilation * (K - 1) + 1)) / stride + 1, likewise for W.
 
     Args:
-        input (Variable): [N, C, H, W] or [N, H, W, C], float16, float32 or float64.
+        input (Variable): [N, C, H, W] or [N, H, W, C], float32 or float64.
         num_filters (int): output channels.
         filter_size (int|list|tuple): K, or [height, width].
         stride (int|list|tuple): Default 1.
@@ -61,7 +71,7 @@ def conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, gro
         bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
         use_cudnn (bool): no effect on the CPU. Default True.
         act (str, optional): activation of the result.
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
         data_format (str): "NCHW" or "NHWC". Default the first.
 
     Returns:
@@ -77,12 +87,12 @@ def conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, gro
         >>> fluid.layers.conv2d(image, num_filters=8, filter_size=3, padding=1, act="relu").shape
         (-1, 8, 32, 32)
     """
-    check.variable(input, "input", "conv2d", FLOATS)
+    check.operand(input, "input", "conv2d")
     check.is_bool(use_cudnn, "use_cudnn", "conv2d")
     channels = _channels(input, "conv2d", data_format)
     parts = 1 if groups is None else groups
     if parts <= 0 or channels % parts != 0:
-        raise InvalidValue("conv2d: the channels are divisible by groups, got %d channels and groups %s"
+        raise InvalidValue("conv2d: the channels must be divisible by groups, got %d channels and groups %s"
                            % (channels, groups))
     depthwise = channels == groups and num_filters % channels == 0 and not use_cudnn
     op = "depthwise_conv2d" if depthwise else "conv2d"
@@ -113,16 +123,18 @@ def _transposed_size(input, output_size, stride, paddings, dilation, data_format
             for i, extent in enumerate((height, width))]
 
 
-def conv2d_transpose(input, num_filters, output_size=None, filter_size=None, padding=0, stride=1, dilation=1,
-                     groups=None, param_attr=None, bias_attr=None, use_cudnn=True, act=None, name=None,
-                     data_format="NCHW"):
+def conv2d_transpose(input: Variable, num_filters: int, output_size: int | Sequence[Any] | None = None,
+                     filter_size: int | Sequence[Any] | None = None, padding: int | Sequence[Any] | str = 0,
+                     stride: int | Sequence[Any] = 1, dilation: int | Sequence[Any] = 1, groups: int | None = None,
+                     param_attr: Attr = None, bias_attr: Attr = None, use_cudnn: bool = True, act: str | None = None,
+                     name: str | None = None, data_format: str = "NCHW") -> Variable:
     """The transpose of a convolution, which enlarges images: what a convolution's gradient is of its input.
 
     H_out = (H - 1) * stride - pad_top - pad_bottom + dilation * (K - 1) + 1, or up to stride - 1 more as
     ``output_size`` says; likewise for W.
 
     Args:
-        input (Variable): [N, C, H, W] or [N, H, W, C], float16, float32 or float64.
+        input (Variable): [N, C, H, W] or [N, H, W, C], float32 or float64.
         num_filters (int): output channels.
         output_size (int|list|tuple, optional): [H_out, W_out].
         filter_size (int|list|tuple, optional): K; from ``output_size`` by default.
@@ -134,7 +146,7 @@ def conv2d_transpose(input, num_filters, output_size=None, filter_size=None, pad
         bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
         use_cudnn (bool): no effect on the CPU. Default True.
         act (str, optional): activation of the result.
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
         data_format (str): "NCHW" or "NHWC". Default the first.
 
     Returns:
@@ -169,7 +181,7 @@ def conv2d_transpose(input, num_filters, output_size=None, filter_size=None, pad
         raise InvalidValue("conv2d_transpose: filter_size or output_size is needed")
     parts = 1 if groups is None else groups
     if parts <= 0:
-        raise InvalidValue("conv2d_transpose: groups is positive, got %s" % parts)
+        raise InvalidValue("conv2d_transpose: groups must be positive, got %s" % parts)
     weight = helper.create_parameter(attr=helper.param_attr, shape=[channels, num_filters // parts] + size,
                                      dtype=input.dtype)
     out = helper.create_variable_for_type_inference(input.dtype)
@@ -181,8 +193,10 @@ def conv2d_transpose(input, num_filters, output_size=None, filter_size=None, pad
     return helper.append_activation(helper.append_bias_op(out, dim_start=first, dim_end=last))
 
 
-def pool2d(input, pool_size=-1, pool_type="max", pool_stride=1, pool_padding=0, global_pooling=False, use_cudnn=True,
-           ceil_mode=False, name=None, exclusive=True, data_format="NCHW"):
+def pool2d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str = "max",
+           pool_stride: int | Sequence[Any] = 1, pool_padding: int | Sequence[Any] | str = 0,
+           global_pooling: bool = False, use_cudnn: bool = True, ceil_mode: bool = False, name: str | None = None,
+           exclusive: bool = True, data_format: str = "NCHW") -> Variable:
     """The maximum or average over windows of images.
 
     H_out = floor or ceil of (H + pad_top + pad_bottom - size) / stride, + 1; likewise for W.
@@ -196,7 +210,7 @@ def pool2d(input, pool_size=-1, pool_type="max", pool_stride=1, pool_padding=0, 
         global_pooling (bool): the window is the whole image. Default False.
         use_cudnn (bool): no effect on the CPU. Default True.
         ceil_mode (bool): round the size of the result up. Default False.
-        name (str, optional): stem of the result's name.
+        name (str, optional): prefix of the output's name.
         exclusive (bool): padding does not count in an average. Default True.
         data_format (str): "NCHW" or "NHWC". Default the first.
 
@@ -234,7 +248,8 @@ def pool2d(input, pool_size=-1, pool_type="max", pool_stride=1, pool_padding=0, 
     return out
 
 
-def adaptive_pool2d(input, pool_size, pool_type="max", require_index=False, name=None):
+def adaptive_pool2d(input: Variable, pool_size: int | Sequence[Any], pool_type: str = "max",
+                    require_index: bool = False, name: str | None = None) -> Any:
     """The maximum or average over windows whose size follows from that of the result.
 
     Row i of the result covers the input's rows from floor(i H / H_out) to ceil((i + 1) H / H_out); likewise columns.
@@ -244,7 +259,7 @@ def adaptive_pool2d(input, pool_size, pool_type="max", require_index=False, name
         pool_size (int|list|tuple): [H_out, W_out].
         pool_type (str): "max" or "avg". Default "max".
         require_index (bool): also return where each maximum was. Default False.
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
 
     Returns:
         Variable: [N, C, H_out, W_out]; with ``require_index`` a tuple of it and the places.
@@ -259,7 +274,7 @@ def adaptive_pool2d(input, pool_size, pool_type="max", require_index=False, name
         (-1, 3, 2, 3)
     """
     layer = "adaptive_pool2d"
-    check.variable(input, "input", layer, FLOATS + ("int32", "int64"))
+    check.operand(input, "input", layer, "pool2d")
     check.one_of(pool_type, "pool_type", layer, ("max", "avg"))
     if pool_type == "avg" and require_index:
         raise InvalidValue("adaptive_pool2d: require_index needs pool_type \"max\"")

@@ -1,39 +1,23 @@
 """Layers of click-through models: hashed ids, counts of shows and clicks, tags, normalisation by running statistics."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
 from . import check
-from .check import FLOATS, WIDE_FLOATS, WIDE_NUMBERS, one_op
 
-__all__ = ["hash", "continuous_value_model", "filter_by_instag", "data_norm"]
+if TYPE_CHECKING:
+    from ..framework import Variable
+    from ..hints import Attr
 
-
-def hash(input, hash_size, num_hash=1, name=None):
-    """Ids of any size brought into [0, hash_size): out[i, k] = XXH64 of row i with seed k, modulo ``hash_size``.
-
-    Args:
-        input (Variable): [rows, width], int32 or int64; a row is hashed as a whole.
-        hash_size (int): hashes are below this.
-        num_hash (int): hashes of each row. Default 1.
-        name (str, optional): stem of the result's name.
-
-    Returns:
-        Variable: [rows, num_hash, 1], dtype and sequences of ``input``; it has no gradient.
-
-    Raises:
-        TypeError: ``input`` is no Variable of an integer type.
-
-    Examples:
-        >>> import anabranch.fluid as fluid
-        >>> ids = fluid.data("ids", [None, 1], "int64", lod_level=1)
-        >>> fluid.layers.hash(ids, hash_size=10000, num_hash=4).shape
-        (-1, 4, 1)
-    """
-    check.variable(input, "input", "hash", check.INTS)
-    return one_op("hash", {"X": input}, {"num_hash": num_hash, "mod_by": hash_size}, name=name, stop_gradient=True)
+__all__ = [
+    "continuous_value_model", "filter_by_instag", "data_norm",
+]
 
 
-def continuous_value_model(input, cvm, use_cvm=True):
+def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True) -> Variable:
     """The first two columns of an embedding count its shows and clicks: made into features, or left off.
 
     With ``use_cvm`` they become log(show + 1) and log(click + 1) - log(show + 1). In the backward pass they get the
@@ -56,7 +40,7 @@ def continuous_value_model(input, cvm, use_cvm=True):
         >>> fluid.layers.continuous_value_model(rows, counts, use_cvm=False).shape
         (-1, 9)
     """
-    check.variable(input, "input", "continuous_value_model", FLOATS)
+    check.operand(input, "input", "continuous_value_model", "cvm")
     check.variable(cvm, "cvm", "continuous_value_model")
     helper = LayerHelper("cvm")
     out = helper.create_variable(dtype=input.dtype)
@@ -64,7 +48,8 @@ def continuous_value_model(input, cvm, use_cvm=True):
     return out
 
 
-def filter_by_instag(ins, ins_tag, filter_tag, is_lod, out_val_if_empty=0):
+def filter_by_instag(ins: Variable, ins_tag: Variable, filter_tag: Variable, is_lod: bool,
+                     out_val_if_empty: int = 0) -> tuple[Variable, Variable]:
     """The samples that carry one of the wanted tags.
 
     Args:
@@ -90,7 +75,7 @@ def filter_by_instag(ins, ins_tag, filter_tag, is_lod, out_val_if_empty=0):
         >>> kept.shape, weights.shape
         ((-1, 16), (-1, 1))
     """
-    check.variable(ins, "ins", "filter_by_instag", WIDE_NUMBERS)
+    check.operand(ins, "ins", "filter_by_instag")
     check.variable(ins_tag, "ins_tag", "filter_by_instag")
     check.variable(filter_tag, "filter_tag", "filter_by_instag")
     helper = LayerHelper("filter_by_instag")
@@ -105,9 +90,11 @@ def filter_by_instag(ins, ins_tag, filter_tag, is_lod, out_val_if_empty=0):
     return out, weight
 
 
-def data_norm(input, act=None, epsilon=1e-05, param_attr=None, data_layout="NCHW", in_place=False, name=None,
-              moving_mean_name=None, moving_variance_name=None, do_model_average_for_mean_and_var=True, slot_dim=-1,
-              sync_stats=False, summary_decay_rate=0.9999999, enable_scale_and_shift=False):
+def data_norm(input: Variable, act: str | None = None, epsilon: float = 1e-05, param_attr: Attr = None,
+              data_layout: str = "NCHW", in_place: bool = False, name: str | None = None,
+              moving_mean_name: str | None = None, moving_variance_name: str | None = None,
+              do_model_average_for_mean_and_var: bool = True, slot_dim: int = -1, sync_stats: bool = False,
+              summary_decay_rate: float = 0.9999999, enable_scale_and_shift: bool = False) -> Variable:
     """out = (x - mean) * scale by column, with statistics that are parameters and follow the data.
 
     mean = sum / size and scale = sqrt(size / square sum); the backward pass gives the three what the batch adds to
@@ -142,9 +129,9 @@ def data_norm(input, act=None, epsilon=1e-05, param_attr=None, data_layout="NCHW
         >>> fluid.layers.data_norm(fluid.data("x", [None, 16], "float32")).shape
         (-1, 16)
     """
-    check.variable(input, "input", "data_norm", WIDE_FLOATS)
+    check.operand(input, "input", "data_norm")
     helper = LayerHelper("data_norm", act=act, name=name)
-    start = param_attr if isinstance(param_attr, dict) else {}
+    start: dict[Any, Any] = param_attr if isinstance(param_attr, dict) else {}
     stem, shape = name or "dn", [input.shape[1]]
 
     def parameter(suffix, key, value):

@@ -1,7 +1,13 @@
 """x[...] on Variables: ints, slices with any step, Ellipsis, and Variables of shape [1] as places."""
+from __future__ import annotations
+
+from typing import Any
+
 from .. import unique_name
 from ..errors import InvalidArgument, InvalidType
 from ..framework import Variable, default_main_program
+from ..layer_helper import LayerHelper
+from .slices import add_bounds
 
 #: Stands for the end of an axis, as in programs written by Fluid.
 _END = 10000000
@@ -52,7 +58,7 @@ def _of_slice(var, axis, item):
     step = 1 if item.step is None else item.step
     for value in (item.start, item.stop, step):
         if value is not None and not _is_place(value):
-            raise InvalidType("%s[...]: a slice is made of ints and Variables, got %r" % (var.name, item))
+            raise InvalidType("%s[...]: a slice must be made of ints and Variables, got %r" % (var.name, item))
     if step == 0:
         raise InvalidArgument("%s[...]: a step is not 0" % var.name)
     backwards = isinstance(step, int) and step < 0
@@ -61,23 +67,11 @@ def _of_slice(var, axis, item):
     return start, stop, step
 
 
-def getitem(self, items):
-    """A block of the Variable, as NumPy's x[...] gives it.
-
-    An int takes one place and removes the axis, a slice takes several. Places may be Variables of shape [1].
-
-    Raises:
-        TypeError: an index that is neither int, slice, Ellipsis nor Variable.
-        EnforceNotMet: an index out of range.
-
-    Examples:
-        >>> import anabranch.fluid as fluid
-        >>> x = fluid.data("x", [2, 3, 4], "float32")
-        >>> x[0].shape, x[:, 1:3].shape, x[..., -1].shape, x[:, ::2].shape
-        ((3, 4), (2, 2, 4), (2, 3), (2, 2, 4))
-    """
+def getitem(self: Any, items: Any) -> Any:
+    """``self[items]``."""
     block = default_main_program().current_block()
-    axes, bounds, removed, reversed_axes = [], [], [], []
+    axes, bounds, reversed_axes = [], [], []
+    removed: list[int] = []
     for axis, item in enumerate(_expanded(self, items)):
         if isinstance(item, slice):
             # `is`: a bound may be a Variable, whose == appends an op
@@ -95,7 +89,8 @@ def getitem(self, items):
             bounds.append(_of_int(self, axis, item))
             removed.append(axis)
         else:
-            raise InvalidType("%s[...]: an index is an int, slice, Ellipsis or Variable, got %r" % (self.name, item))
+            raise InvalidType("%s[...]: an index must be an int, slice, Ellipsis or Variable, got %r"
+                              % (self.name, item))
         axes.append(axis)
     out = _block_of(block, self, axes, bounds, removed) if axes else self
     if reversed_axes:
@@ -105,8 +100,6 @@ def getitem(self, items):
 
 
 def _block_of(block, var, axes, bounds, removed):
-    from ..layer_helper import LayerHelper
-    from .select import add_bounds
     strided = any(isinstance(step, Variable) or step != 1 for _, _, step in bounds)
     op = "strided_slice" if strided else "slice"
     inputs, attrs, flags = {"Input": [var]}, {"axes": axes, "decrease_axis": removed}, [1] * len(axes)
@@ -118,9 +111,3 @@ def _block_of(block, var, axes, bounds, removed):
     out = _temporary(block, var.name + "_" + op, var.dtype)
     block.append_op(type=op, inputs=inputs, outputs={"Out": [out]}, attrs=attrs)
     return out
-
-
-def iterate(self):
-    """Raises: a Variable is no sequence of values; ``layers.unstack`` gives its slices."""
-    raise InvalidArgument("%s cannot be iterated: it has no values while the program is built; use layers.unstack"
-                          % self.name)

@@ -3,15 +3,22 @@
 All count with one persistable Variable, ``@LR_DECAY_COUNTER@``, which starts at 0 (:func:`noam_decay`: at 1) and grows
 by 1 in each run of the program.
 """
+from __future__ import annotations
+
+import functools
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from ..errors import InvalidValue
 from ..framework import Variable, default_main_program
 from . import check
-from .control_flow import Switch
-from .elementwise import elementwise_min  # type: ignore[attr-defined]
-from .ops import ceil, cos, exp, floor  # type: ignore[attr-defined]
-from .tensor import assign, autoincreased_step_counter, cast, create_global_var, fill_constant
+from ._generated_elementwise import elementwise_min
+from ._generated_functions import ceil, cos, exp, floor
+from .branches import Switch
+from .copies import assign, cast
+from .create import autoincreased_step_counter, create_global_var
+from .fill import fill_constant
 
 __all__ = [
     "exponential_decay", "natural_exp_decay", "inverse_time_decay", "polynomial_decay", "piecewise_decay",
@@ -31,7 +38,6 @@ def _quotient(steps, staircase):
 
 def _scheduled(fn):
     """Ops of a schedule carry the role LRSched: data-parallel execution runs them once."""
-    import functools
 
     @functools.wraps(fn)
     def schedule(*args, **kwargs):
@@ -42,7 +48,8 @@ def _scheduled(fn):
 
 
 @_scheduled
-def noam_decay(d_model, warmup_steps, learning_rate=1.0):
+def noam_decay(d_model: float | Variable, warmup_steps: float | Variable,
+               learning_rate: float | Variable = 1.0) -> Variable:
     """rate(s) = learning_rate * d_model ** -0.5 * min(s ** -0.5, s * warmup_steps ** -1.5), s = 1, 2, ...
 
     Vaswani and others, Attention is all you need, NIPS 2017.
@@ -67,7 +74,8 @@ def noam_decay(d_model, warmup_steps, learning_rate=1.0):
 
 
 @_scheduled
-def exponential_decay(learning_rate, decay_steps, decay_rate, staircase=False):
+def exponential_decay(learning_rate: float | Variable, decay_steps: int, decay_rate: float,
+                      staircase: bool = False) -> Variable:
     """rate(s) = learning_rate * decay_rate ** (s / decay_steps).
 
     Args:
@@ -88,7 +96,8 @@ def exponential_decay(learning_rate, decay_steps, decay_rate, staircase=False):
 
 
 @_scheduled
-def natural_exp_decay(learning_rate, decay_steps, decay_rate, staircase=False):
+def natural_exp_decay(learning_rate: float | Variable, decay_steps: int, decay_rate: float,
+                      staircase: bool = False) -> Variable:
     """rate(s) = learning_rate * exp(-decay_rate * s / decay_steps).
 
     Args:
@@ -109,7 +118,8 @@ def natural_exp_decay(learning_rate, decay_steps, decay_rate, staircase=False):
 
 
 @_scheduled
-def inverse_time_decay(learning_rate, decay_steps, decay_rate, staircase=False):
+def inverse_time_decay(learning_rate: float | Variable, decay_steps: int, decay_rate: float,
+                       staircase: bool = False) -> Variable:
     """rate(s) = learning_rate / (1 + decay_rate * s / decay_steps).
 
     Args:
@@ -130,7 +140,8 @@ def inverse_time_decay(learning_rate, decay_steps, decay_rate, staircase=False):
 
 
 @_scheduled
-def polynomial_decay(learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0, cycle=False):
+def polynomial_decay(learning_rate: float | Variable, decay_steps: int, end_learning_rate: float = 0.0001,
+                     power: float = 1.0, cycle: bool = False) -> Variable:
     """rate(s) = (learning_rate - end) * (1 - s / D) ** power + end.
 
     D is ``decay_steps`` and s stays at D, or with ``cycle`` D grows by ``decay_steps`` whenever s reaches it.
@@ -158,15 +169,15 @@ def polynomial_decay(learning_rate, decay_steps, end_learning_rate=0.0001, power
         with Switch() as switch:
             with switch.case(step == zero):
                 assign(one, rounds)
-        decay_steps = decay_steps * rounds
+        share = step / (rounds * decay_steps)
     else:
         limit = fill_constant(shape=[1], dtype="float32", value=float(decay_steps))
-        step = elementwise_min(x=step, y=limit)
-    return (learning_rate - end_learning_rate) * ((1 - step / decay_steps) ** power) + end_learning_rate
+        share = elementwise_min(x=step, y=limit) / decay_steps
+    return (learning_rate - end_learning_rate) * ((1 - share) ** power) + end_learning_rate
 
 
 @_scheduled
-def piecewise_decay(boundaries, values):
+def piecewise_decay(boundaries: Sequence[Any], values: Sequence[Any]) -> Variable:
     """rate(s) = values[i] for the first i with s < boundaries[i], else the last value.
 
     Args:
@@ -185,7 +196,7 @@ def piecewise_decay(boundaries, values):
         (1,)
     """
     if len(values) - len(boundaries) != 1:
-        raise InvalidValue("piecewise_decay: values is one longer than boundaries, got %d and %d"
+        raise InvalidValue("piecewise_decay: values must be one longer than boundaries, got %d and %d"
                            % (len(values), len(boundaries)))
     step = _step()
     rate = create_global_var(shape=[1], value=0.0, dtype="float32", persistable=True, name="learning_rate")
@@ -202,7 +213,7 @@ def piecewise_decay(boundaries, values):
 
 
 @_scheduled
-def cosine_decay(learning_rate, step_each_epoch, epochs):
+def cosine_decay(learning_rate: float | Variable, step_each_epoch: int, epochs: int) -> Variable:
     """rate(s) = learning_rate / 2 * (cos(pi * e / epochs) + 1), e = floor(s / step_each_epoch).
 
     Loshchilov and Hutter, SGDR: stochastic gradient descent with warm restarts, ICLR 2017.
@@ -229,7 +240,8 @@ def cosine_decay(learning_rate, step_each_epoch, epochs):
 
 
 @_scheduled
-def linear_lr_warmup(learning_rate, warmup_steps, start_lr, end_lr):
+def linear_lr_warmup(learning_rate: float | int | Variable, warmup_steps: int, start_lr: float,
+                     end_lr: float) -> Variable:
     """rate(s) = start_lr + (end_lr - start_lr) * s / warmup_steps for s < warmup_steps, then ``learning_rate``.
 
     He and others, Bag of tricks for image classification, CVPR 2019.

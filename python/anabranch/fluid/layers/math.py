@@ -1,29 +1,37 @@
-"""Products, sums, powers, norms."""
+"""Products with checks of their own, powers, limits and norms."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from .. import unique_name
 from ..errors import InvalidValue, Violated
 from ..layer_helper import LayerHelper
 from . import check
-from .check import FLOATS, NUMBERS, one_op
+from .check import FLOATS, one_op
+
+if TYPE_CHECKING:
+    from ..framework import Variable
 
 __all__ = [
-    "matmul", "mul", "bmm", "dot", "addmm", "kron", "scale", "sum", "pow", "clip", "clip_by_norm", "l2_normalize",
-    "cos_sim",
+    "matmul", "dot", "scale", "sum", "pow", "clip", "clip_by_norm", "l2_normalize", "cos_sim",
 ]
 
 
-def matmul(x, y, transpose_x=False, transpose_y=False, alpha=1.0, name=None):
+def matmul(x: Variable, y: Variable, transpose_x: bool = False, transpose_y: bool = False, alpha: float = 1.0,
+           name: str | None = None) -> Variable:
     """out = alpha * x y, of matrices, vectors or batches of matrices.
 
     A 1-D ``x`` is a row, a 1-D ``y`` a column. Of more than two axes the last two are the matrix, the others the batch;
     one side without batch is used for every matrix of the other.
 
     Args:
-        x (Variable): [..., M, K], float16, float32 or float64; [..., K, M] when transposed.
+        x (Variable): [..., M, K], float32 or float64; [..., K, M] when transposed.
         y (Variable): [..., K, N]; [..., N, K] when transposed.
         transpose_x (bool): Default False.
         transpose_y (bool): Default False.
         alpha (float): factor of the result. Default 1.
-        name (str, optional): stem of the result's name.
+        name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: [..., M, N].
@@ -39,7 +47,7 @@ def matmul(x, y, transpose_x=False, transpose_y=False, alpha=1.0, name=None):
         (-1, 3, 5)
     """
     for argument, value in (("x", x), ("y", y)):
-        check.variable(value, argument, "matmul", FLOATS)
+        check.operand(value, argument, "matmul")
     _check_matmul(list(x.shape), list(y.shape), transpose_x, transpose_y)
     attrs = {"transpose_X": transpose_x, "transpose_Y": transpose_y, "alpha": float(alpha)}
     return one_op("matmul", {"X": x, "Y": y}, attrs, name=name)
@@ -60,58 +68,11 @@ def _check_matmul(x_shape, y_shape, transpose_x, transpose_y):
                 raise InvalidValue("matmul: the batches differ at axis %d: x is %s, y is %s" % (i, x_shape, y_shape))
 
 
-def mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None):
-    """The product of two tensors that are seen as matrices: the first axes are the rows, the others the columns.
-
-    Args:
-        x (Variable): [...], float16, float32 or float64.
-        y (Variable): [...].
-        x_num_col_dims (int): how many axes of ``x`` are rows. Default 1.
-        y_num_col_dims (int): how many axes of ``y`` are rows. Default 1.
-        name (str, optional): stem of the result's name.
-
-    Returns:
-        Variable: the row axes of ``x``, then the column axes of ``y``.
-
-    Examples:
-        >>> import anabranch.fluid as fluid
-        >>> x, y = fluid.data("x", [None, 3, 4], "float32"), fluid.data("y", [4, 5], "float32")
-        >>> fluid.layers.mul(x, y, x_num_col_dims=2).shape
-        (-1, 3, 5)
-    """
-    check.variable(x, "x", "mul", FLOATS)
-    check.variable(y, "y", "mul", FLOATS)
-    attrs = {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}
-    return one_op("mul", {"X": x, "Y": y}, attrs, name=name)
-
-
-def bmm(x, y, name=None):
-    """The product of each matrix of one batch with the same of another.
-
-    Args:
-        x (Variable): [B, M, K], float32 or float64.
-        y (Variable): [B, K, N].
-        name (str, optional): stem of the result's name.
-
-    Returns:
-        Variable: [B, M, N].
-
-    Examples:
-        >>> import anabranch.fluid as fluid
-        >>> x, y = fluid.data("x", [None, 3, 4], "float32"), fluid.data("y", [None, 4, 5], "float32")
-        >>> fluid.layers.bmm(x, y).shape
-        (-1, 3, 5)
-    """
-    check.variable(x, "x", "bmm")
-    check.variable(y, "y", "bmm")
-    return one_op("bmm", {"X": x, "Y": y}, name=name)
-
-
-def dot(x, y, name=None):
+def dot(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """The inner product of the rows.
 
     Args:
-        x (Variable): [D] or [B, D], float32, float64, int32 or int64.
+        x (Variable): [D] or [B, D], float32 or float64.
         y (Variable): shape and dtype of ``x``.
         name (str, optional): the result's name.
 
@@ -124,8 +85,8 @@ def dot(x, y, name=None):
         >>> fluid.layers.dot(x, y).shape
         (-1, 1)
     """
-    check.variable(x, "x", "dot", check.WIDE_NUMBERS)
-    check.variable(y, "y", "dot", check.WIDE_NUMBERS)
+    check.operand(x, "x", "dot")
+    check.operand(y, "y", "dot")
     helper = LayerHelper("dot", name=name)
     out = helper.create_variable_for_type_inference(x.dtype) if name is None else helper.create_variable(
         name=name, dtype=x.dtype, persistable=False)
@@ -133,58 +94,11 @@ def dot(x, y, name=None):
     return out
 
 
-def addmm(input, x, y, alpha=1.0, beta=1.0, name=None):
-    """out = alpha * x y + beta * input.
-
-    Args:
-        input (Variable): [M, N], float32 or float64.
-        x (Variable): [M, K].
-        y (Variable): [K, N].
-        alpha (float): Default 1.
-        beta (float): Default 1.
-        name (str, optional): stem of the result's name.
-
-    Returns:
-        Variable: [M, N].
-
-    Examples:
-        >>> import anabranch.fluid as fluid
-        >>> a, x, y = (fluid.data(n, s, "float32") for n, s in (("a", [3, 5]), ("x", [3, 4]), ("y", [4, 5])))
-        >>> fluid.layers.addmm(a, x, y, alpha=0.5).shape
-        (3, 5)
-    """
-    for argument, value in (("input", input), ("x", x), ("y", y)):
-        check.variable(value, argument, "addmm", check.WIDE_FLOATS)
-    return one_op("addmm", {"Input": input, "X": x, "Y": y}, {"Alpha": alpha, "Beta": beta}, name=name, dtype=x.dtype)
-
-
-def kron(x, y, out=None, name=None):
-    """The Kronecker product: each element of ``x`` times the whole of ``y``.
-
-    Args:
-        x (Variable): [...], float16, float32, float64, int32 or int64.
-        y (Variable): dtype of ``x``.
-        out (Variable, optional): gets the result.
-        name (str, optional): stem of the result's name.
-
-    Returns:
-        Variable: each extent is the product of those of ``x`` and ``y``.
-
-    Examples:
-        >>> import anabranch.fluid as fluid
-        >>> x, y = fluid.data("x", [2, 3], "float32"), fluid.data("y", [3, 2], "float32")
-        >>> fluid.layers.kron(x, y).shape
-        (6, 6)
-    """
-    check.variable(x, "x", "kron", NUMBERS)
-    check.variable(y, "y", "kron", NUMBERS)
-    return one_op("kron", {"X": x, "Y": y}, name=name, to=out)
-
-
 _SCALE_TYPES = FLOATS + ("int8", "int16", "int32", "int64", "uint8")
 
 
-def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
+def scale(x: Variable, scale: float | Variable = 1.0, bias: float = 0.0, bias_after_scale: bool = True,
+          act: str | None = None, name: str | None = None) -> Variable:
     """out = scale * x + bias, or scale * (x + bias).
 
     Args:
@@ -193,7 +107,7 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
         bias (float): Default 0.
         bias_after_scale (bool): False: the second form. Default True.
         act (str, optional): activation of the result.
-        name (str, optional): stem of the result's name.
+        name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: shape and dtype of ``x``.
@@ -216,7 +130,7 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     return one_op("scale", inputs, attrs, name=name, act=act)
 
 
-def sum(x):
+def sum(x: Variable | Sequence[Any]) -> Variable:
     """The sum of tensors of one shape.
 
     Args:
@@ -238,13 +152,13 @@ def sum(x):
     return one_op("sum", {"X": xs}, {"use_mkldnn": False})
 
 
-def pow(x, factor=1.0, name=None):
+def pow(x: Variable, factor: float | Variable = 1.0, name: str | None = None) -> Variable:
     """out = x to the power of ``factor``, element by element.
 
     Args:
-        x (Variable): [...], float32, float64, int32 or int64.
+        x (Variable): [...], float32 or float64.
         factor (float|Variable): the exponent; a Variable has shape [1]. Default 1.
-        name (str, optional): stem of the result's name.
+        name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: shape and dtype of ``x``.
@@ -254,7 +168,7 @@ def pow(x, factor=1.0, name=None):
         >>> fluid.layers.pow(fluid.data("x", [None, 4], "float32"), factor=2.0).shape
         (-1, 4)
     """
-    check.variable(x, "x", "pow", check.WIDE_NUMBERS)
+    check.operand(x, "x", "pow")
     inputs, attrs = {"X": x}, {}
     if isinstance(factor, check.Variable):
         factor.stop_gradient = True
@@ -264,11 +178,11 @@ def pow(x, factor=1.0, name=None):
     return one_op("pow", inputs, attrs, name=name)
 
 
-def clip(x, min, max, name=None):
+def clip(x: Variable, min: float, max: float, name: str | None = None) -> Variable:
     """out = x cut into [min, max], element by element.
 
     Args:
-        x (Variable): [...], float16, float32 or float64.
+        x (Variable): [...], float32 or float64.
         min (float): lower bound, at most ``max``.
         max (float): upper bound.
         name (str, optional): the result's name.
@@ -284,11 +198,11 @@ def clip(x, min, max, name=None):
         >>> fluid.layers.clip(fluid.data("x", [None, 4], "float32"), min=-1.0, max=1.0).shape
         (-1, 4)
     """
-    check.variable(x, "x", "clip", FLOATS)
+    check.operand(x, "x", "clip")
     return _clipped("clip", x, name, {"min": min, "max": max})
 
 
-def clip_by_norm(x, max_norm, name=None):
+def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Variable:
     """out = x * max_norm / |x| where the L2 norm |x| is above ``max_norm``, else x.
 
     Args:
@@ -319,14 +233,14 @@ def _clipped(op, x, name, attrs):
     return out
 
 
-def l2_normalize(x, axis, epsilon=1e-12, name=None):
+def l2_normalize(x: Variable, axis: int, epsilon: float = 1e-12, name: str | None = None) -> Variable:
     """out = x / sqrt(sum of x * x along an axis + epsilon).
 
     Args:
         x (Variable): [...], float32 or float64.
         axis (int): along which the norm is taken; for one axis, 0.
         epsilon (float): keeps the divisor from 0. Default 1e-12.
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
 
     Returns:
         Variable: shape and dtype of ``x``.
@@ -345,7 +259,7 @@ def l2_normalize(x, axis, epsilon=1e-12, name=None):
     return out
 
 
-def cos_sim(X, Y):
+def cos_sim(X: Variable, Y: Variable) -> Variable:
     """The cosine of the angle between the rows of two matrices.
 
     Args:

@@ -1,11 +1,18 @@
 """Normalisation over the batch, over features, over groups of channels; scale and bias of channels."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..errors import InvalidValue, Violated
 from ..framework import Variable
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
 from . import check
-from .check import FLOATS, WIDE_FLOATS, one_op
+from .check import one_op
+
+if TYPE_CHECKING:
+    from ..hints import Attr
 
 __all__ = ["batch_norm", "layer_norm", "group_norm", "instance_norm", "lrn", "affine_channel"]
 
@@ -14,9 +21,11 @@ def _temporaries(helper, dtype, count):
     return [helper.create_variable_for_type_inference(dtype, stop_gradient=True) for _ in range(count)]
 
 
-def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None,
-               data_layout="NCHW", in_place=False, name=None, moving_mean_name=None, moving_variance_name=None,
-               do_model_average_for_mean_and_var=True, use_global_stats=False):
+def batch_norm(input: Variable, act: str | None = None, is_test: bool = False, momentum: float | Variable = 0.9,
+               epsilon: float = 1e-05, param_attr: Attr = None, bias_attr: Attr = None, data_layout: str = "NCHW",
+               in_place: bool = False, name: str | None = None, moving_mean_name: str | None = None,
+               moving_variance_name: str | None = None, do_model_average_for_mean_and_var: bool = True,
+               use_global_stats: bool = False) -> Variable:
     """out = scale * (x - mean) / sqrt(variance + epsilon) + bias, statistics of each channel over the batch.
 
     In training the statistics are those of the batch, and the moving ones become moving * momentum + batch * (1 -
@@ -24,7 +33,7 @@ def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, para
     Ioffe and Szegedy, Batch normalization: accelerating deep network training, ICML 2015 (arXiv:1502.03167).
 
     Args:
-        input (Variable): [N, C, ...], or [N, ..., C] with "NHWC"; 2 to 5 axes; float16, float32 or float64.
+        input (Variable): [N, C, ...], or [N, ..., C] with "NHWC"; 2 to 5 axes; float32 or float64.
         act (str, optional): activation of the result.
         is_test (bool): use the moving statistics. Default False; a test clone of the program sets it.
         momentum (float|Variable): Default 0.9.
@@ -33,7 +42,7 @@ def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, para
         bias_attr (ParamAttr, optional): of the bias, [C], which starts at 0; not False.
         data_layout (str): "NCHW" or "NHWC". Default the first.
         in_place (bool): write the result into ``input``. Default False.
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
         moving_mean_name (str, optional): of the moving mean, [C].
         moving_variance_name (str, optional): of the moving variance, [C].
         do_model_average_for_mean_and_var (bool): ``ModelAverage`` covers the moving statistics. Default True.
@@ -55,7 +64,7 @@ def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, para
     if bias_attr is False:
         raise Violated("batch_norm: bias_attr is not False")
     helper = LayerHelper("batch_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
-    check.variable(input, "input", "batch_norm", FLOATS)
+    check.operand(input, "input", "batch_norm")
     check.one_of(data_layout, "data_layout", "batch_norm", ("NCHW", "NHWC"))
     dtype = "float32" if check.dtype_name(input.dtype) == "float16" else input.dtype
     shape = [input.shape[1 if data_layout == "NCHW" else -1]]
@@ -95,8 +104,9 @@ def _scale_and_bias(helper, inputs, shape, dtype, scale=True, bias=True):
         inputs["Bias"] = helper.create_parameter(attr=helper.bias_attr, shape=shape, dtype=dtype, is_bias=True)
 
 
-def layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, param_attr=None, bias_attr=None,
-               act=None, name=None):
+def layer_norm(input: Variable, scale: bool = True, shift: bool = True, begin_norm_axis: int = 1,
+               epsilon: float = 1e-05, param_attr: Attr = None, bias_attr: Attr = None, act: str | None = None,
+               name: str | None = None) -> Variable:
     """out = scale * (x - mean) / sqrt(variance + epsilon) + shift, statistics of each sample over its features.
 
     Ba, Kiros and Hinton, Layer normalization, arXiv:1607.06450.
@@ -110,7 +120,7 @@ def layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, 
         param_attr (ParamAttr, optional): of the factors, [product of the features' extents].
         bias_attr (ParamAttr, optional): of the offsets, likewise.
         act (str, optional): activation of the result.
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
 
     Returns:
         Variable: shape and dtype of ``input``.
@@ -124,7 +134,7 @@ def layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, 
         >>> fluid.layers.layer_norm(fluid.data("x", [None, 6, 16], "float32"), begin_norm_axis=2).shape
         (-1, 6, 16)
     """
-    check.variable(input, "input", "layer_norm", WIDE_FLOATS)
+    check.operand(input, "input", "layer_norm")
     helper = LayerHelper("layer_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     features = 1
     for extent in input.shape[begin_norm_axis:]:
@@ -147,7 +157,8 @@ def layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, 
     return helper.append_activation(out)
 
 
-def group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, act=None, data_layout="NCHW", name=None):
+def group_norm(input: Variable, groups: int, epsilon: float = 1e-05, param_attr: Attr = None, bias_attr: Attr = None,
+               act: str | None = None, data_layout: str = "NCHW", name: str | None = None) -> Variable:
     """Normalisation of each sample over groups of channels.
 
     Wu and He, Group normalization, ECCV 2018.
@@ -160,7 +171,7 @@ def group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, ac
         bias_attr (ParamAttr|bool, optional): of a bias, [C]; None or False: none.
         act (str, optional): activation of the result.
         data_layout (str): "NCHW" or "NHWC". Default the first.
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
 
     Returns:
         Variable: shape and dtype of ``input``.
@@ -173,7 +184,7 @@ def group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, ac
         >>> fluid.layers.group_norm(fluid.data("x", [None, 6, 8, 8], "float32"), groups=3).shape
         (-1, 6, 8, 8)
     """
-    check.variable(input, "input", "group_norm", WIDE_FLOATS)
+    check.operand(input, "input", "group_norm")
     check.one_of(data_layout, "data_layout", "group_norm", ("NCHW", "NHWC"))
     helper = LayerHelper("group_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     inputs = {"X": input}
@@ -186,7 +197,8 @@ def group_norm(input, groups, epsilon=1e-05, param_attr=None, bias_attr=None, ac
     return helper.append_activation(out)
 
 
-def instance_norm(input, epsilon=1e-05, param_attr=None, bias_attr=None, name=None):
+def instance_norm(input: Variable, epsilon: float = 1e-05, param_attr: Attr = None, bias_attr: Attr = None,
+                  name: str | None = None) -> Variable:
     """Normalisation of each channel of each sample.
 
     Ulyanov, Vedaldi and Lempitsky, Instance normalization, arXiv:1607.08022.
@@ -196,7 +208,7 @@ def instance_norm(input, epsilon=1e-05, param_attr=None, bias_attr=None, name=No
         epsilon (float): Default 1e-5.
         param_attr (ParamAttr, optional): of the scale, [C], which starts at 1.
         bias_attr (ParamAttr, optional): of the bias, [C], which starts at 0.
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
 
     Returns:
         Variable: shape and dtype of ``input``.
@@ -209,7 +221,7 @@ def instance_norm(input, epsilon=1e-05, param_attr=None, bias_attr=None, name=No
         >>> fluid.layers.instance_norm(fluid.data("x", [None, 3, 8, 8], "float32")).shape
         (-1, 3, 8, 8)
     """
-    check.variable(input, "input", "instance_norm", WIDE_FLOATS)
+    check.operand(input, "input", "instance_norm")
     if param_attr is False or bias_attr is False:
         raise Violated("instance_norm: param_attr and bias_attr are not False")
     helper = LayerHelper("instance_norm", param_attr=param_attr, bias_attr=bias_attr, name=name)
@@ -222,7 +234,8 @@ def instance_norm(input, epsilon=1e-05, param_attr=None, bias_attr=None, name=No
     return out
 
 
-def lrn(input, n=5, k=1.0, alpha=0.0001, beta=0.75, name=None, data_format="NCHW"):
+def lrn(input: Variable, n: int = 5, k: float = 1.0, alpha: float = 0.0001, beta: float = 0.75, name: str | None = None,
+        data_format: str = "NCHW") -> Variable:
     """out = x / (k + alpha * sum of x * x over n neighbouring channels) ** beta.
 
     Krizhevsky, Sutskever and Hinton, ImageNet classification with deep convolutional neural networks, NIPS 2012.
@@ -233,7 +246,7 @@ def lrn(input, n=5, k=1.0, alpha=0.0001, beta=0.75, name=None, data_format="NCHW
         k (float): Default 1.
         alpha (float): Default 1e-4.
         beta (float): Default 0.75.
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
         data_format (str): "NCHW" or "NHWC". Default the first.
 
     Returns:
@@ -249,7 +262,7 @@ def lrn(input, n=5, k=1.0, alpha=0.0001, beta=0.75, name=None, data_format="NCHW
     """
     check.variable(input, "input", "lrn", ("float32",))
     if len(input.shape) != 4:
-        raise InvalidValue("lrn: input has four axes, got shape %s" % (tuple(input.shape),))
+        raise InvalidValue("lrn: input must have four axes, got shape %s" % (tuple(input.shape),))
     check.one_of(data_format, "data_format", "lrn", ("NCHW", "NHWC"))
     helper = LayerHelper("lrn", name=name)
     middle = helper.create_variable_for_type_inference(input.dtype, stop_gradient=True)
@@ -259,7 +272,8 @@ def lrn(input, n=5, k=1.0, alpha=0.0001, beta=0.75, name=None, data_format="NCHW
     return out
 
 
-def affine_channel(x, scale=None, bias=None, data_layout="NCHW", name=None, act=None):
+def affine_channel(x: Variable, scale: Variable | None = None, bias: Variable | None = None, data_layout: str = "NCHW",
+                   name: str | None = None, act: str | None = None) -> Variable:
     """out = scale[c] * x + bias[c] for the elements of each channel c.
 
     Args:
@@ -267,7 +281,7 @@ def affine_channel(x, scale=None, bias=None, data_layout="NCHW", name=None, act=
         scale (Variable): [C].
         bias (Variable): [C].
         data_layout (str): "NCHW" or "NHWC". Default the first.
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
         act (str, optional): activation of the result.
 
     Returns:
@@ -283,7 +297,7 @@ def affine_channel(x, scale=None, bias=None, data_layout="NCHW", name=None, act=
         >>> fluid.layers.affine_channel(x, scale, bias).shape
         (-1, 3, 8, 8)
     """
-    check.variable(x, "x", "affine_channel", WIDE_FLOATS)
+    check.operand(x, "x", "affine_channel")
     for argument, value in (("scale", scale), ("bias", bias)):
         check.of_type(value, argument, "affine_channel", (Variable, type(None)))
     inputs = {slot: value for slot, value in (("X", x), ("Scale", scale), ("Bias", bias)) if value is not None}

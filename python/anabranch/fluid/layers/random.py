@@ -1,16 +1,25 @@
 """Random tensors inside the program: new numbers in every run."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..framework import convert_np_dtype_to_dtype_
 from ..layer_helper import LayerHelper
 from . import check
 from .check import WIDE_FLOATS
 from .shape_args import add_shape
 
+if TYPE_CHECKING:
+    from ..framework import Variable
+    from ..hints import DType, Shape
+
 __all__ = [
     "uniform_random", "gaussian_random", "uniform_random_batch_size_like", "gaussian_random_batch_size_like",
 ]
 
 
-def uniform_random(shape, dtype="float32", min=-1.0, max=1.0, seed=0):
+def uniform_random(shape: Shape, dtype: DType = "float32", min: float = -1.0, max: float = 1.0,
+                   seed: int = 0) -> Variable:
     """Uniform numbers in [min, max).
 
     Args:
@@ -34,7 +43,8 @@ def uniform_random(shape, dtype="float32", min=-1.0, max=1.0, seed=0):
     dtype = convert_np_dtype_to_dtype_(dtype)
     check.of_type(shape, "shape", "uniform_random", (list, tuple, check.Variable))
     check.of_dtype(dtype, "dtype", "uniform_random", WIDE_FLOATS)
-    inputs, attrs = {}, {"seed": seed, "min": min, "max": max, "dtype": dtype}
+    inputs: dict[str, Any] = {}
+    attrs: dict[str, Any] = {"seed": seed, "min": min, "max": max, "dtype": dtype}
     helper = LayerHelper("uniform_random")
     add_shape(shape, inputs, attrs, "uniform_random", dtype="int64", helper=helper)
     out = helper.create_variable_for_type_inference(dtype)
@@ -42,7 +52,8 @@ def uniform_random(shape, dtype="float32", min=-1.0, max=1.0, seed=0):
     return out
 
 
-def gaussian_random(shape, mean=0.0, std=1.0, seed=0, dtype="float32"):
+def gaussian_random(shape: Shape, mean: float = 0.0, std: float = 1.0, seed: int = 0,
+                    dtype: DType = "float32") -> Variable:
     """Gaussian numbers.
 
     Args:
@@ -82,8 +93,9 @@ def _like(op, input, shape, dtype, attrs):
     return out
 
 
-def uniform_random_batch_size_like(input, shape, dtype="float32", input_dim_idx=0, output_dim_idx=0, min=-1.0, max=1.0,
-                                   seed=0):
+def uniform_random_batch_size_like(input: Variable, shape: Shape, dtype: DType = "float32", input_dim_idx: int = 0,
+                                   output_dim_idx: int = 0, min: float = -1.0, max: float = 1.0,
+                                   seed: int = 0) -> Variable:
     """Uniform numbers in [min, max), with one extent of another tensor, usually the batch.
 
     Args:
@@ -110,8 +122,9 @@ def uniform_random_batch_size_like(input, shape, dtype="float32", input_dim_idx=
                   "seed": seed})
 
 
-def gaussian_random_batch_size_like(input, shape, input_dim_idx=0, output_dim_idx=0, mean=0.0, std=1.0, seed=0,
-                                    dtype="float32"):
+def gaussian_random_batch_size_like(input: Variable, shape: Shape, input_dim_idx: int = 0, output_dim_idx: int = 0,
+                                    mean: float = 0.0, std: float = 1.0, seed: int = 0,
+                                    dtype: DType = "float32") -> Variable:
     """Gaussian numbers, with one extent of another tensor, usually the batch.
 
     Args:

@@ -1,9 +1,18 @@
 """Recurrent layers: over sequences of different lengths, and single steps."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..errors import InvalidValue, Violated
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
-from . import check, manipulate, nn
-from .check import WIDE_FLOATS
+from . import check
+from .dense import fc
+from .joins import concat
+
+if TYPE_CHECKING:
+    from ..framework import Variable
+    from ..hints import Attr, DType
 
 __all__ = ["dynamic_lstm", "dynamic_lstmp", "dynamic_gru", "gru_unit", "lstm_unit"]
 
@@ -25,9 +34,10 @@ def _results(helper, dtype, count):
     return [helper.create_variable_for_type_inference(dtype) for _ in range(count)]
 
 
-def dynamic_lstm(input, size, h_0=None, c_0=None, param_attr=None, bias_attr=None, use_peepholes=True, is_reverse=False,
-                 gate_activation="sigmoid", cell_activation="tanh", candidate_activation="tanh", dtype="float32",
-                 name=None):
+def dynamic_lstm(input: Variable, size: int, h_0: Variable | None = None, c_0: Variable | None = None,
+                 param_attr: Attr = None, bias_attr: Attr = None, use_peepholes: bool = True, is_reverse: bool = False,
+                 gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh",
+                 dtype: DType = "float32", name: str | None = None) -> tuple[Variable, Variable]:
     """Long short-term memory over each sequence, of an input that :func:`fc` has projected.
 
     With x split into candidate, input, forget and output: i = g(x_i + h W_i + p_i c), f = g(x_f + h W_f + p_f c),
@@ -46,7 +56,7 @@ def dynamic_lstm(input, size, h_0=None, c_0=None, param_attr=None, bias_attr=Non
         cell_activation (str): s, likewise. Default "tanh".
         candidate_activation (str): k, likewise. Default "tanh".
         dtype (str): of the parameters. Default "float32".
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
 
     Returns:
         tuple: hidden state and cell [rows, size / 4] with the sequences of ``input``.
@@ -62,7 +72,7 @@ def dynamic_lstm(input, size, h_0=None, c_0=None, param_attr=None, bias_attr=Non
         >>> hidden.shape
         (-1, 32)
     """
-    check.variable(input, "input", "dynamic_lstm", WIDE_FLOATS)
+    check.operand(input, "input", "dynamic_lstm", "lstm")
     if bias_attr is False:
         raise Violated("dynamic_lstm: bias_attr is False; the layer always has a bias")
     helper = LayerHelper("lstm", name=name)
@@ -79,10 +89,12 @@ def dynamic_lstm(input, size, h_0=None, c_0=None, param_attr=None, bias_attr=Non
     return hidden, cell
 
 
-def dynamic_lstmp(input, size, proj_size, param_attr=None, bias_attr=None, use_peepholes=True, is_reverse=False,
-                  gate_activation="sigmoid", cell_activation="tanh", candidate_activation="tanh",
-                  proj_activation="tanh", dtype="float32", name=None, h_0=None, c_0=None, cell_clip=None,
-                  proj_clip=None):
+def dynamic_lstmp(input: Variable, size: int, proj_size: int, param_attr: Attr = None, bias_attr: Attr = None,
+                  use_peepholes: bool = True, is_reverse: bool = False, gate_activation: str = "sigmoid",
+                  cell_activation: str = "tanh", candidate_activation: str = "tanh", proj_activation: str = "tanh",
+                  dtype: DType = "float32", name: str | None = None, h_0: Variable | None = None,
+                  c_0: Variable | None = None, cell_clip: float | None = None,
+                  proj_clip: float | None = None) -> tuple[Variable, Variable]:
     """As :func:`dynamic_lstm`, where a projection of the hidden state, r = q(h P), goes from step to step.
 
     Args:
@@ -98,7 +110,7 @@ def dynamic_lstmp(input, size, proj_size, param_attr=None, bias_attr=None, use_p
         candidate_activation (str): of the candidate. Default "tanh".
         proj_activation (str): q. Default "tanh".
         dtype (str): of the parameters. Default "float32".
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
         h_0 (Variable, optional): [sequences, proj_size], r before the sequences; zeros by default. With ``c_0``.
         c_0 (Variable, optional): [sequences, size / 4], the cell before the sequences.
         cell_clip (float, optional): the cell is cut to [-cell_clip, cell_clip].
@@ -118,7 +130,7 @@ def dynamic_lstmp(input, size, proj_size, param_attr=None, bias_attr=None, use_p
         >>> r.shape, cell.shape
         ((-1, 16), (-1, 32))
     """
-    check.variable(input, "input", "dynamic_lstmp", WIDE_FLOATS)
+    check.operand(input, "input", "dynamic_lstmp", "lstmp")
     if bias_attr is False:
         raise Violated("dynamic_lstmp: bias_attr is False; the layer always has a bias")
     helper = LayerHelper("lstmp", name=name)
@@ -139,8 +151,9 @@ def dynamic_lstmp(input, size, proj_size, param_attr=None, bias_attr=None, use_p
     return projection, cell
 
 
-def dynamic_gru(input, size, param_attr=None, bias_attr=None, is_reverse=False, gate_activation="sigmoid",
-                candidate_activation="tanh", h_0=None, origin_mode=False):
+def dynamic_gru(input: Variable, size: int, param_attr: Attr = None, bias_attr: Attr = None, is_reverse: bool = False,
+                gate_activation: str = "sigmoid", candidate_activation: str = "tanh", h_0: Variable | None = None,
+                origin_mode: bool = False) -> Variable:
     """Gated recurrent units over each sequence, of an input that :func:`fc` has projected.
 
     u, r = g(x_u + h W_u), g(x_r + h W_r), c = k(x_c + (r h) V), h' = (1 - u) h + u c.
@@ -170,7 +183,7 @@ def dynamic_gru(input, size, param_attr=None, bias_attr=None, is_reverse=False, 
         >>> fluid.layers.dynamic_gru(fluid.layers.fc(words, 3 * 32), size=32).shape
         (-1, 32)
     """
-    check.variable(input, "input", "dynamic_gru", WIDE_FLOATS)
+    check.operand(input, "input", "dynamic_gru", "gru")
     helper = LayerHelper("gru", param_attr=param_attr, bias_attr=bias_attr)
     weight = helper.create_parameter(helper.param_attr, [size, 3 * size], input.dtype)
     bias = helper.create_parameter(helper.bias_attr, [1, 3 * size], input.dtype, is_bias=True)
@@ -186,8 +199,9 @@ def dynamic_gru(input, size, param_attr=None, bias_attr=None, is_reverse=False, 
     return hidden
 
 
-def gru_unit(input, hidden, size, param_attr=None, bias_attr=None, activation="tanh", gate_activation="sigmoid",
-             origin_mode=False):
+def gru_unit(input: Variable, hidden: Variable, size: int, param_attr: Attr = None, bias_attr: Attr = None,
+             activation: str = "tanh", gate_activation: str = "sigmoid",
+             origin_mode: bool = False) -> tuple[Variable, Variable, Variable]:
     """One step of :func:`dynamic_gru` for each row.
 
     Args:
@@ -215,8 +229,8 @@ def gru_unit(input, hidden, size, param_attr=None, bias_attr=None, activation="t
         >>> new.shape
         (-1, 4)
     """
-    check.variable(input, "input", "gru_unit", WIDE_FLOATS)
-    check.variable(hidden, "hidden", "gru_unit", WIDE_FLOATS)
+    check.operand(input, "input", "gru_unit")
+    check.operand(hidden, "hidden", "gru_unit")
     for argument, value in (("activation", activation), ("gate_activation", gate_activation)):
         check.one_of(value, argument, "gru_unit", tuple(_ACTIVATIONS))
     helper = LayerHelper("gru_unit", param_attr=param_attr, bias_attr=bias_attr)
@@ -234,7 +248,8 @@ def gru_unit(input, hidden, size, param_attr=None, bias_attr=None, activation="t
     return new, reset, gate
 
 
-def lstm_unit(x_t, hidden_t_prev, cell_t_prev, forget_bias=0.0, param_attr=None, bias_attr=None, name=None):
+def lstm_unit(x_t: Variable, hidden_t_prev: Variable, cell_t_prev: Variable, forget_bias: float = 0.0,
+              param_attr: Attr = None, bias_attr: Attr = None, name: str | None = None) -> tuple[Variable, Variable]:
     """One step of long short-term memory for each row: a fully connected layer over input and state, then the cell.
 
     With [i, f, o, g] = fc([x_t, h]): c' = c sigmoid(f + forget_bias) + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c').
@@ -246,7 +261,7 @@ def lstm_unit(x_t, hidden_t_prev, cell_t_prev, forget_bias=0.0, param_attr=None,
         forget_bias (float): added to f. Default 0.
         param_attr (ParamAttr, optional): of the weight [M + D, 4 D].
         bias_attr (ParamAttr or bool, optional): of the bias [4 D].
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
 
     Returns:
         tuple: h' [N, D] and c' [N, D].
@@ -264,7 +279,7 @@ def lstm_unit(x_t, hidden_t_prev, cell_t_prev, forget_bias=0.0, param_attr=None,
     """
     parts = (("x_t", x_t), ("hidden_t_prev", hidden_t_prev), ("cell_t_prev", cell_t_prev))
     for argument, value in parts:
-        check.variable(value, argument, "lstm_unit", WIDE_FLOATS)
+        check.operand(value, argument, "lstm_unit")
     for argument, value in parts:
         if len(value.shape) != 2 or value.shape[0] != x_t.shape[0]:
             raise InvalidValue("lstm_unit: %s has the shape %s, expected two axes and as many rows as x_t"
@@ -275,8 +290,8 @@ def lstm_unit(x_t, hidden_t_prev, cell_t_prev, forget_bias=0.0, param_attr=None,
     if bias_attr is None:
         bias_attr = ParamAttr()
     helper = LayerHelper("lstm_unit", name=name)
-    together = manipulate.concat([x_t, hidden_t_prev], axis=1)
-    gates = nn.fc(together, size=4 * cell_t_prev.shape[1], param_attr=param_attr, bias_attr=bias_attr)
+    together = concat([x_t, hidden_t_prev], axis=1)
+    gates = fc(together, size=4 * cell_t_prev.shape[1], param_attr=param_attr, bias_attr=bias_attr)
     cell, hidden = _results(helper, x_t.dtype, 2)
     helper.append_op(type="lstm_unit", inputs={"X": gates, "C_prev": cell_t_prev}, outputs={"C": cell, "H": hidden},
                      attrs={"forget_bias": forget_bias})

@@ -1,4 +1,9 @@
 """Losses over very many classes, which look at a few of them only, and the loss that draws samples to their centers."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..errors import InvalidValue, Violated
@@ -7,7 +12,10 @@ from ..initializer import Constant, NumpyArrayInitializer
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
 from . import check
-from .check import WIDE_FLOATS, one_op
+from .check import one_op
+
+if TYPE_CHECKING:
+    from ..hints import Attr
 
 __all__ = ["nce", "hsigmoid", "sampled_softmax_with_cross_entropy", "center_loss"]
 
@@ -46,8 +54,10 @@ def _custom_noise(helper, distribution):
             "CustomDistAliasProbs": constant(keep, "float32")}
 
 
-def nce(input, label, num_total_classes, sample_weight=None, param_attr=None, bias_attr=None, num_neg_samples=None,
-        name=None, sampler="uniform", custom_dist=None, seed=0, is_sparse=False):
+def nce(input: Variable, label: Variable, num_total_classes: int, sample_weight: Variable | None = None,
+        param_attr: Attr = None, bias_attr: Attr = None, num_neg_samples: int | None = None, name: str | None = None,
+        sampler: str = "uniform", custom_dist: Sequence[Any] | None = None, seed: int = 0,
+        is_sparse: bool = False) -> Variable:
     """Noise-contrastive estimation: is a class the sample's own, or one of a few drawn from a noise distribution?
 
     With o = sigmoid(x w_c + b_c) and b = n P(c) for n drawn classes, the sum of -log(o / (o + b)) over the own classes
@@ -62,7 +72,7 @@ def nce(input, label, num_total_classes, sample_weight=None, param_attr=None, bi
         param_attr (ParamAttr, optional): of the table, [num_total_classes, D].
         bias_attr (ParamAttr|bool, optional): of the bias, [num_total_classes, 1]; False: none.
         num_neg_samples (int, optional): classes drawn for each sample. Default 10.
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
         sampler (str): "uniform", "log_uniform" (frequent classes have low numbers) or "custom_dist".
         custom_dist (list, optional): probability of each class, with "custom_dist".
         seed (int): of the draws; 0: that of the program. Default 0.
@@ -82,7 +92,7 @@ def nce(input, label, num_total_classes, sample_weight=None, param_attr=None, bi
         >>> fluid.layers.nce(x, y, num_total_classes=1000, num_neg_samples=5, sampler="log_uniform").shape
         (-1, 1)
     """
-    check.variable(input, "input", "nce", WIDE_FLOATS)
+    check.operand(input, "input", "nce")
     check.variable(label, "label", "nce", ("int64",))
     check.one_of(sampler, "sampler", "nce", tuple(_SAMPLERS))
     if sampler == "custom_dist" and (custom_dist is None or len(custom_dist) != num_total_classes):
@@ -90,7 +100,7 @@ def nce(input, label, num_total_classes, sample_weight=None, param_attr=None, bi
     helper = LayerHelper("nce", param_attr=param_attr, bias_attr=bias_attr, name=name)
     weight = helper.create_parameter(attr=helper.param_attr, shape=[num_total_classes, input.shape[1]],
                                      dtype=input.dtype)
-    inputs = {"Input": input, "Label": label, "Weight": weight}
+    inputs: dict[str, Any] = {"Input": input, "Label": label, "Weight": weight}
     if helper.bias_attr:
         inputs["Bias"] = helper.create_parameter(attr=helper.bias_attr, shape=[num_total_classes, 1], is_bias=True,
                                                  dtype=input.dtype)
@@ -112,15 +122,16 @@ def nce(input, label, num_total_classes, sample_weight=None, param_attr=None, bi
 def _check_tree(num_classes, path_table, path_code, is_custom):
     if not is_custom:
         if num_classes is None or num_classes < 2:
-            raise InvalidValue("hsigmoid: num_classes is at least 2, got %r" % (num_classes,))
+            raise InvalidValue("hsigmoid: num_classes must be at least 2, got %r" % (num_classes,))
         if path_table is not None or path_code is not None:
             raise InvalidValue("hsigmoid: path_table and path_code go with is_custom=True")
     elif path_table is None or path_code is None or num_classes is None:
         raise InvalidValue("hsigmoid: a custom tree wants num_classes, path_table and path_code")
 
 
-def hsigmoid(input, label, num_classes, param_attr=None, bias_attr=None, name=None, path_table=None, path_code=None,
-             is_custom=False, is_sparse=False):
+def hsigmoid(input: Variable, label: Variable, num_classes: int, param_attr: Attr = None, bias_attr: Attr = None,
+             name: str | None = None, path_table: Variable | None = None, path_code: Variable | None = None,
+             is_custom: bool = False, is_sparse: bool = False) -> Variable:
     """Hierarchical sigmoid: a class is a path of yes-or-no questions in a binary tree, each a logistic loss.
 
     Morin and Bengio, Hierarchical probabilistic neural network language model, AISTATS 2005.
@@ -131,7 +142,7 @@ def hsigmoid(input, label, num_classes, param_attr=None, bias_attr=None, name=No
         num_classes (int): number of classes, at least 2; rows of the table of a custom tree.
         param_attr (ParamAttr, optional): of the table, [num_classes - 1, D]; [num_classes, D] for a custom tree.
         bias_attr (ParamAttr|bool, optional): of the bias, a number for each row of the table; False: none.
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
         path_table (Variable, optional): [N, L], int64: rows of the table on each sample's path; -1 behind its end.
         path_code (Variable, optional): [N, L], int64: 1 where the path says yes.
         is_custom (bool): the tree is given by ``path_table`` and ``path_code``; else it is complete. Default False.
@@ -150,13 +161,13 @@ def hsigmoid(input, label, num_classes, param_attr=None, bias_attr=None, name=No
         >>> fluid.layers.hsigmoid(x, y, num_classes=1000).shape
         (-1, 1)
     """
-    check.variable(input, "input", "hsigmoid", WIDE_FLOATS)
+    check.operand(input, "input", "hsigmoid", "hierarchical_sigmoid")
     check.variable(label, "label", "hsigmoid", ("int64",))
     _check_tree(num_classes, path_table, path_code, is_custom)
     helper = LayerHelper("hierarchical_sigmoid", param_attr=param_attr, bias_attr=bias_attr, name=name)
     rows = num_classes if is_custom else num_classes - 1
     weight = helper.create_parameter(attr=helper.param_attr, shape=[rows, input.shape[1]], dtype=input.dtype)
-    inputs = {"X": input, "W": weight, "Label": label}
+    inputs: dict[str, Any] = {"X": input, "W": weight, "Label": label}
     if is_custom:
         inputs.update({"PathTable": path_table, "PathCode": path_code})
     if helper.bias_attr:
@@ -173,9 +184,10 @@ def hsigmoid(input, label, num_classes, param_attr=None, bias_attr=None, name=No
     return out
 
 
-def sampled_softmax_with_cross_entropy(logits, label, num_samples, num_true=1, remove_accidental_hits=True,
-                                       use_customized_samples=False, customized_samples=None,
-                                       customized_probabilities=None, seed=0):
+def sampled_softmax_with_cross_entropy(logits: Variable, label: Variable, num_samples: int, num_true: int = 1,
+                                       remove_accidental_hits: bool = True, use_customized_samples: bool = False,
+                                       customized_samples: Variable | None = None,
+                                       customized_probabilities: Variable | None = None, seed: int = 0) -> Variable:
     """Softmax and cross entropy over a sample's own classes and ``num_samples`` different ones drawn by rank.
 
     Each score is lessened by the logarithm of the class's probability to be among the samples.
@@ -204,10 +216,10 @@ def sampled_softmax_with_cross_entropy(logits, label, num_samples, num_true=1, r
         >>> fluid.layers.sampled_softmax_with_cross_entropy(x, y, num_samples=25).shape
         (-1, 1)
     """
-    check.variable(logits, "logits", "sampled_softmax_with_cross_entropy", WIDE_FLOATS)
+    check.operand(logits, "logits", "sampled_softmax_with_cross_entropy", "sample_logits")
     check.variable(label, "label", "sampled_softmax_with_cross_entropy", ("int64",))
     helper = LayerHelper("sample_logits")
-    inputs = {"Logits": logits, "Labels": label}
+    inputs: dict[str, Any] = {"Logits": logits, "Labels": label}
     samples, probabilities = customized_samples, customized_probabilities
     if use_customized_samples:
         inputs.update({"CustomizedSamples": samples, "CustomizedProbabilities": probabilities})
@@ -242,7 +254,8 @@ def _many_hot(helper, places, num_true, depth, out):
     return one_op("reduce_sum", {"X": out}, {"dim": [1], "keep_dim": False, "reduce_all": False})
 
 
-def center_loss(input, label, num_classes, alpha, param_attr, update_center=True):
+def center_loss(input: Variable, label: Variable, num_classes: int, alpha: float | Variable, param_attr: Attr,
+                update_center: bool = True) -> Variable:
     """out = |x - center of its class| ** 2 / 2; the centers follow their samples in every run.
 
     A center moves by alpha * (sum of its samples' distances) / (1 + their number).
@@ -269,10 +282,10 @@ def center_loss(input, label, num_classes, alpha, param_attr, update_center=True
         >>> fluid.layers.center_loss(x, y, num_classes=10, alpha=0.2, param_attr=fluid.ParamAttr(name="centers")).shape
         (-1, 1)
     """
-    check.variable(input, "input", "center_loss", WIDE_FLOATS)
+    check.operand(input, "input", "center_loss")
     check.variable(label, "label", "center_loss", check.INTS)
     if not isinstance(alpha, (float, Variable)):
-        raise Violated("center_loss: alpha is a float or a Variable, got %s" % type(alpha).__name__)
+        raise Violated("center_loss: alpha must be a float or a Variable, got %s" % type(alpha).__name__)
     helper = LayerHelper("center_loss", param_attr=param_attr)
     centers = helper.create_parameter(attr=helper.param_attr, shape=[num_classes, input.shape[1]], dtype=input.dtype)
     centers.stop_gradient = True

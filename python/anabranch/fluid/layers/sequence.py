@@ -1,12 +1,19 @@
 """Layers over sequences of different lengths (tensors with LoD)."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..layer_helper import LayerHelper
 from . import check
-from .check import WIDE_FLOATS
+
+if TYPE_CHECKING:
+    from ..framework import Variable
+    from ..hints import Attr
 
 __all__ = ["sequence_pool", "sequence_first_step", "sequence_last_step", "sequence_conv"]
 
 
-def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):
+def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_value: float = 0.0) -> Variable:
     """One row for each sequence, made of its rows.
 
     Args:
@@ -28,7 +35,7 @@ def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):
         >>> fluid.layers.sequence_pool(words, "average").shape
         (-1, 16)
     """
-    check.variable(input, "input", "sequence_pool", WIDE_FLOATS)
+    check.operand(input, "input", "sequence_pool")
     helper = LayerHelper("sequence_pool")
     out = helper.create_variable_for_type_inference(input.dtype)
     where = helper.create_variable_for_type_inference(input.dtype)
@@ -40,7 +47,7 @@ def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):
     return out
 
 
-def sequence_first_step(input):
+def sequence_first_step(input: Variable) -> Variable:
     """The first row of each sequence.
 
     Args:
@@ -55,11 +62,11 @@ def sequence_first_step(input):
         >>> fluid.layers.sequence_first_step(words).shape
         (-1, 16)
     """
-    check.variable(input, "input", "sequence_first_step", WIDE_FLOATS)
+    check.operand(input, "input", "sequence_first_step", "sequence_pool")
     return sequence_pool(input, pool_type="first")
 
 
-def sequence_last_step(input):
+def sequence_last_step(input: Variable) -> Variable:
     """The last row of each sequence.
 
     Args:
@@ -74,12 +81,13 @@ def sequence_last_step(input):
         >>> fluid.layers.sequence_last_step(words).shape
         (-1, 16)
     """
-    check.variable(input, "input", "sequence_last_step", WIDE_FLOATS)
+    check.operand(input, "input", "sequence_last_step", "sequence_pool")
     return sequence_pool(input, pool_type="last")
 
 
-def sequence_conv(input, num_filters, filter_size=3, filter_stride=1, padding=True, padding_start=None, bias_attr=None,
-                  param_attr=None, act=None, name=None):
+def sequence_conv(input: Variable, num_filters: int, filter_size: int = 3, filter_stride: int = 1, padding: bool = True,
+                  padding_start: int | None = None, bias_attr: Attr = None, param_attr: Attr = None,
+                  act: str | None = None, name: str | None = None) -> Variable:
     """Convolution along each sequence: row t of the result sees the rows t + padding_start ... of its sequence.
 
     Args:
@@ -92,7 +100,7 @@ def sequence_conv(input, num_filters, filter_size=3, filter_stride=1, padding=Tr
         bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
         param_attr (ParamAttr, optional): of the filter, [filter_size * D, num_filters].
         act (str, optional): activation of the result.
-        name (str, optional): stem of the names.
+        name (str, optional): prefix of the names.
 
     Returns:
         Variable: [rows, num_filters] with the same sequences.
@@ -103,7 +111,7 @@ def sequence_conv(input, num_filters, filter_size=3, filter_stride=1, padding=Tr
         >>> fluid.layers.sequence_conv(words, num_filters=8, act="relu").shape
         (-1, 8)
     """
-    check.variable(input, "input", "sequence_conv", WIDE_FLOATS)
+    check.operand(input, "input", "sequence_conv")
     helper = LayerHelper("sequence_conv", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     weight = helper.create_parameter(attr=helper.param_attr, shape=[filter_size * input.shape[1], num_filters],
                                      dtype=input.dtype)

@@ -1,160 +1,20 @@
-"""Layers between tensors with sequences and rectangular ones, and those that change the sequences alone."""
-from ..errors import InvalidValue
-from ..framework import Variable
-from ..framework.dtype import convert_np_dtype_to_dtype_
-from ..layer_helper import LayerHelper
-from . import check
-from .check import WIDE_NUMBERS, one_op
+"""The names of Fluid's ``fluid.layers.sequence_lod`` that are here. Written by tools/generate_modules.py."""
+from ._generated_sequences import (
+    sequence_concat,
+    sequence_enumerate,
+    sequence_expand,
+    sequence_expand_as,
+    sequence_reshape,
+    sequence_reverse,
+    sequence_scatter,
+    sequence_softmax,
+)
+from .lod import sequence_mask, sequence_pad, sequence_unpad
+from .sequence import sequence_conv, sequence_first_step, sequence_last_step, sequence_pool
+from .sequence_rows import sequence_slice
 
-__all__ = ["sequence_pad", "sequence_unpad", "sequence_mask", "lod_reset", "lod_append"]
-
-
-def sequence_pad(x, pad_value, maxlen=None, name=None):
-    """Sequences of different lengths as one rectangular tensor.
-
-    Args:
-        x (Variable): [rows, ...] with sequences, float32, float64, int32 or int64.
-        pad_value (Variable): [1], or the shape of a row of ``x``: stands behind the end of shorter sequences; dtype of
-            ``x``.
-        maxlen (int, optional): length of the result, at least the longest sequence; the longest sequence by default.
-        name (str, optional): stem of the names.
-
-    Returns:
-        tuple: [sequences, maxlen, ...] without sequences; the lengths [sequences], int64, without gradient.
-
-    Raises:
-        TypeError: another dtype.
-        EnforceNotMet: when run, ``maxlen`` below the longest sequence.
-
-    Examples:
-        >>> import anabranch.fluid as fluid
-        >>> words = fluid.data("words", [None, 8], "float32", lod_level=1)
-        >>> padded, lengths = fluid.layers.sequence_pad(words, fluid.layers.zeros([1], "float32"), maxlen=20)
-        >>> padded.shape, lengths.shape
-        ((-1, 20, 8), (-1,))
-    """
-    check.variable(x, "x", "sequence_pad", WIDE_NUMBERS)
-    check.variable(pad_value, "pad_value", "sequence_pad", WIDE_NUMBERS)
-    helper = LayerHelper("sequence_pad", name=name)
-    out = helper.create_variable_for_type_inference(x.dtype)
-    lengths = helper.create_variable_for_type_inference("int64")
-    pad_value.stop_gradient = True
-    lengths.stop_gradient = True
-    helper.append_op(type="sequence_pad", inputs={"X": x, "PadValue": pad_value},
-                     outputs={"Out": out, "Length": lengths}, attrs={"padded_length": -1 if maxlen is None else maxlen})
-    return out, lengths
-
-
-def sequence_unpad(x, length, name=None):
-    """The first rows of each sample as sequences: the reverse of :func:`sequence_pad`.
-
-    Args:
-        x (Variable): [N, maxlen, ...], float32, float64, int32 or int64.
-        length (Variable): [N], int64, each at most maxlen.
-        name (str, optional): stem of the result's name.
-
-    Returns:
-        Variable: [sum of length, ...] with N sequences; [sum of length, 1] for ``x`` of two axes.
-
-    Raises:
-        TypeError: another dtype.
-        EnforceNotMet: when run, a length outside of [0, maxlen].
-
-    Examples:
-        >>> import anabranch.fluid as fluid
-        >>> x, n = fluid.data("x", [10, 5, 8], "float32"), fluid.data("n", [10], "int64")
-        >>> fluid.layers.sequence_unpad(x, n).shape
-        (-1, 8)
-    """
-    check.variable(x, "x", "sequence_unpad", WIDE_NUMBERS)
-    check.variable(length, "length", "sequence_unpad", ("int64",))
-    length.stop_gradient = True
-    return one_op("sequence_unpad", {"X": x, "Length": length}, name=name)
-
-
-def sequence_mask(x, maxlen=None, dtype="int64", name=None):
-    """out[..., j] = 1 where j < x[...], else 0.
-
-    Args:
-        x (Variable): [...] lengths, int32 or int64.
-        maxlen (int|Variable, optional): last extent of the result; the largest length by default.
-        dtype (str): of the result. Default "int64".
-        name (str, optional): stem of the result's name.
-
-    Returns:
-        Variable: [..., maxlen], without gradient.
-
-    Raises:
-        TypeError: ``x`` is no Variable of an integer type.
-
-    Examples:
-        >>> import anabranch.fluid as fluid
-        >>> fluid.layers.sequence_mask(fluid.data("n", [10], "int64"), maxlen=5, dtype="float32").shape
-        (10, 5)
-    """
-    check.variable(x, "x", "sequence_mask", check.INTS)
-    inputs, attrs = {"X": [x]}, {"out_dtype": int(convert_np_dtype_to_dtype_(dtype)), "maxlen": -1}
-    if isinstance(maxlen, Variable):
-        inputs["MaxLenTensor"] = maxlen
-    elif maxlen is not None:
-        attrs["maxlen"] = maxlen
-    return one_op("sequence_mask", inputs, attrs, dtype=dtype, name=name, out="Y", stop_gradient=True)
-
-
-def lod_reset(x, y=None, target_lod=None):
-    """``x`` with other sequences.
-
-    Args:
-        x (Variable): [rows, ...], float32, float64, int32 or int64.
-        y (Variable, optional): gives its sequences; without sequences, an int32 Variable of offsets.
-        target_lod (list, optional): offsets, from 0 rising to the number of rows; used when ``y`` is not given.
-
-    Returns:
-        Variable: the rows of ``x``.
-
-    Raises:
-        TypeError: ``x`` is no Variable of a number type.
-        ValueError: neither ``y`` nor ``target_lod`` is given.
-        EnforceNotMet: when run, offsets that do not end at the number of rows.
-
-    Examples:
-        >>> import anabranch.fluid as fluid
-        >>> x = fluid.data("x", [6, 8], "float32")
-        >>> fluid.layers.lod_reset(x, target_lod=[0, 4, 6]).lod_level
-        1
-    """
-    check.variable(x, "x", "lod_reset", WIDE_NUMBERS)
-    if y is not None:
-        check.variable(y, "y", "lod_reset")
-        return one_op("lod_reset", {"X": x, "Y": y})
-    if target_lod is None:
-        raise InvalidValue("lod_reset: y or target_lod is given, got neither")
-    return one_op("lod_reset", {"X": x}, {"target_lod": target_lod})
-
-
-def lod_append(x, level):
-    """``x`` with one more, innermost level of sequences.
-
-    Args:
-        x (Variable): [rows, ...] with sequences, float32, float64, int32 or int64.
-        level (list|tuple|Variable): offsets of the new level; or a Variable whose sequences replace those of ``x``.
-
-    Returns:
-        Variable: the rows of ``x``.
-
-    Raises:
-        TypeError: ``x`` is no Variable of a number type.
-        ValueError: ``level`` is no list, tuple or Variable.
-
-    Examples:
-        >>> import anabranch.fluid as fluid
-        >>> x = fluid.data("x", [6, 8], "float32", lod_level=1)
-        >>> fluid.layers.lod_append(x, [0, 1, 4, 6]).lod_level
-        2
-    """
-    check.variable(x, "x", "lod_append", WIDE_NUMBERS)
-    if isinstance(level, Variable):
-        return one_op("lod_reset", {"X": x, "Y": level}, {"append": True}, layer="lod_append")
-    if not isinstance(level, (list, tuple)):
-        raise InvalidValue("lod_append: level is a list, a tuple or a Variable, got %s" % type(level).__name__)
-    return one_op("lod_reset", {"X": x}, {"append": True, "target_lod": level}, layer="lod_append")
+__all__ = [
+    "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand", "sequence_expand_as",
+    "sequence_first_step", "sequence_last_step", "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape",
+    "sequence_reverse", "sequence_scatter", "sequence_slice", "sequence_softmax", "sequence_unpad",
+]

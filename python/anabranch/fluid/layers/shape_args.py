@@ -3,17 +3,24 @@
 Most ops take a list as an attribute, or as one int32 Variable, or as a list of Variables of shape [1] in which known
 entries become constants.
 """
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..errors import InvalidType
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 
+if TYPE_CHECKING:
+    from ..hints import DType, Shape
 
-def has_variable(values):
+
+def has_variable(values: Any) -> Any:
     """Whether a list or tuple has an entry that is a Variable."""
     return any(isinstance(v, Variable) for v in values)
 
 
-def as_variables(values, helper, dtype="int32"):
+def as_variables(values: Any, helper: Any, dtype: DType = "int32") -> Any:
     """Variables of shape [1] for a list of ints and Variables."""
     result = []
     for value in values:
@@ -22,7 +29,7 @@ def as_variables(values, helper, dtype="int32"):
             result.append(value)
         else:
             if not isinstance(value, int):
-                raise InvalidType("%s: an entry is an int or a Variable, got %s"
+                raise InvalidType("%s: an entry must be an int or a Variable, got %s"
                                   % (helper.layer_type, type(value).__name__))
             out = helper.create_variable_for_type_inference(dtype)
             helper.append_op(type="fill_constant", outputs={"Out": [out]},
@@ -33,12 +40,12 @@ def as_variables(values, helper, dtype="int32"):
     return result
 
 
-def known(values, unknown=-1):
+def known(values: Any, unknown: Any = -1) -> Any:
     """The list with ``unknown`` in the place of Variables."""
     return [unknown if isinstance(v, Variable) else v for v in values]
 
 
-def add_shape(shape, inputs, attrs, op, dtype="int32", helper=None):
+def add_shape(shape: Shape, inputs: Any, attrs: Any, op: Any, dtype: DType = "int32", helper: Any = None) -> None:
     """Puts ``shape`` where the op ``op`` takes it: attribute shape, input ShapeTensor or ShapeTensorList."""
     if isinstance(shape, Variable):
         shape.stop_gradient = True

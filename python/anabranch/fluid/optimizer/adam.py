@@ -1,4 +1,9 @@
 """Adam and the optimizers made from its two moving averages."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from ..framework import Variable, name_scope
 from .adaptive import _needed
 from .base import Optimizer, state
@@ -36,8 +41,10 @@ class AdamOptimizer(Optimizer):
     #: Elements a kernel may update without splitting the work; kept for programs that look at it.
     _min_row_size = 1000
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, parameter_list=None,
-                 regularization=None, grad_clip=None, name=None, lazy_mode=False):
+    def __init__(self, learning_rate: float | Variable = 0.001, beta1: float | Variable = 0.9,
+                 beta2: float | Variable = 0.999, epsilon: float = 1e-08, parameter_list: Any = None,
+                 regularization: Any = None, grad_clip: Any = None, name: str | None = None,
+                 lazy_mode: bool = False) -> None:
         _needed(self, learning_rate=learning_rate, beta1=beta1, beta2=beta2, epsilon=epsilon)
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._beta1, self._beta2, self._epsilon, self._lazy_mode = beta1, beta2, epsilon, bool(lazy_mode)
@@ -84,8 +91,9 @@ class AdamaxOptimizer(Optimizer):
     _op = "adamax"
     _states = (state("Moment", "moment"), state("InfNorm", "inf_norm"), state("Beta1Pow", "beta1_pow_acc", "", True))
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, parameter_list=None,
-                 regularization=None, grad_clip=None, name=None):
+    def __init__(self, learning_rate: float | Variable = 0.001, beta1: float = 0.9, beta2: float = 0.999,
+                 epsilon: float = 1e-08, parameter_list: Any = None, regularization: Any = None, grad_clip: Any = None,
+                 name: str | None = None) -> None:
         _needed(self, learning_rate=learning_rate, beta1=beta1, beta2=beta2, epsilon=epsilon)
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._beta1, self._beta2, self._epsilon = beta1, beta2, epsilon
@@ -131,9 +139,10 @@ class LambOptimizer(Optimizer):
     _op = "lamb"
     _states = (state("Moment1", "moment1"), state("Moment2", "moment2")) + _READ_POWERS
 
-    def __init__(self, learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-06,
-                 parameter_list=None, regularization=None, grad_clip=None, exclude_from_weight_decay_fn=None,
-                 name=None):
+    def __init__(self, learning_rate: float | Variable = 0.001, lamb_weight_decay: float = 0.01, beta1: float = 0.9,
+                 beta2: float = 0.999, epsilon: float = 1e-06, parameter_list: Any = None, regularization: Any = None,
+                 grad_clip: Any = None, exclude_from_weight_decay_fn: Callable[..., Any] | None = None,
+                 name: str | None = None) -> None:
         _needed(self, learning_rate=learning_rate, lamb_weight_decay=lamb_weight_decay, beta1=beta1, beta2=beta2,
                 epsilon=epsilon)
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)

@@ -1,8 +1,15 @@
 """Optimizers with a rate for each element, from the squares of earlier gradients."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..errors import Violated
 from ..layers import check
 from .base import Optimizer, state
 from .simple import _TAIL
+
+if TYPE_CHECKING:
+    from ..framework import Variable
 
 
 def _needed(optimizer, **arguments):
@@ -32,8 +39,9 @@ class AdagradOptimizer(Optimizer):
     _op = "adagrad"
     _states = (state("Moment", "moment"),)
 
-    def __init__(self, learning_rate, epsilon=1e-06, parameter_list=None, regularization=None, grad_clip=None,
-                 name=None, initial_accumulator_value=0.0):
+    def __init__(self, learning_rate: float | Variable, epsilon: float = 1e-06, parameter_list: Any = None,
+                 regularization: Any = None, grad_clip: Any = None, name: str | None = None,
+                 initial_accumulator_value: float = 0.0) -> None:
         _needed(self, learning_rate=learning_rate, epsilon=epsilon)
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._epsilon, self.initial_accumulator_value = epsilon, initial_accumulator_value
@@ -63,8 +71,9 @@ class DecayedAdagradOptimizer(Optimizer):
     _op = "decayed_adagrad"
     _states = (state("Moment", "moment"),)
 
-    def __init__(self, learning_rate, decay=0.95, epsilon=1e-06, parameter_list=None, regularization=None,
-                 grad_clip=None, name=None):
+    def __init__(self, learning_rate: float | Variable, decay: float = 0.95, epsilon: float = 1e-06,
+                 parameter_list: Any = None, regularization: Any = None, grad_clip: Any = None,
+                 name: str | None = None) -> None:
         _needed(self, learning_rate=learning_rate, decay=decay, epsilon=epsilon)
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._decay, self._epsilon = decay, epsilon
@@ -94,8 +103,9 @@ class AdadeltaOptimizer(Optimizer):
     _uses_rate = False
     _states = (state("AvgSquaredGrad", "_avg_squared_grad"), state("AvgSquaredUpdate", "_avg_squared_update"))
 
-    def __init__(self, learning_rate, epsilon=1e-06, rho=0.95, parameter_list=None, regularization=None,
-                 grad_clip=None, name=None):
+    def __init__(self, learning_rate: float | Variable, epsilon: float = 1e-06, rho: float = 0.95,
+                 parameter_list: Any = None, regularization: Any = None, grad_clip: Any = None,
+                 name: str | None = None) -> None:
         _needed(self, learning_rate=learning_rate, epsilon=epsilon, rho=rho)
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._epsilon, self._rho = epsilon, rho
@@ -128,8 +138,9 @@ class RMSPropOptimizer(Optimizer):
     _op = "rmsprop"
     _states = (state("Moment", "momentum"), state("MeanSquare", "mean_square"), state("MeanGrad", "mean_grad"))
 
-    def __init__(self, learning_rate, rho=0.95, epsilon=1e-06, momentum=0.0, centered=False, parameter_list=None,
-                 regularization=None, grad_clip=None, name=None):
+    def __init__(self, learning_rate: float | Variable, rho: float = 0.95, epsilon: float = 1e-06,
+                 momentum: float = 0.0, centered: bool = False, parameter_list: Any = None, regularization: Any = None,
+                 grad_clip: Any = None, name: str | None = None) -> None:
         _needed(self, learning_rate=learning_rate, rho=rho, epsilon=epsilon, momentum=momentum)
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._rho, self._epsilon, self._momentum, self._centered = rho, epsilon, momentum, centered
@@ -161,8 +172,9 @@ class FtrlOptimizer(Optimizer):
     _states = (state("SquaredAccumulator", "squared", "SquaredAccumOut"),
                state("LinearAccumulator", "linear", "LinearAccumOut"))
 
-    def __init__(self, learning_rate, l1=0.0, l2=0.0, lr_power=-0.5, parameter_list=None, regularization=None,
-                 grad_clip=None, name=None):
+    def __init__(self, learning_rate: float | Variable, l1: float = 0.0, l2: float = 0.0, lr_power: float = -0.5,
+                 parameter_list: Any = None, regularization: Any = None, grad_clip: Any = None,
+                 name: str | None = None) -> None:
         _needed(self, learning_rate=learning_rate)
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._l1, self._l2, self._lr_power = l1, l2, lr_power

@@ -3,33 +3,44 @@
 A subclass says which op updates a parameter, which state variables (accumulators) the op has and which attributes; see
 ``simple.py`` for the shortest ones.
 """
+from __future__ import annotations
+
 from collections import namedtuple
-from typing import Tuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Tuple
+
+import numpy
 
 from .. import framework, layers, unique_name
 from ..backward import append_backward
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
+from ..described import Described
 from ..errors import InvalidType, InvalidValue, NotOffered, Violated
 from ..framework import Variable, default_main_program, default_startup_program, program_guard
 from ..framework.dtype import VarType
-from ..growable_table import is_growable
+from ..framework.variable import is_growable
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from ..layers import check
 from ..regularizer import append_regularization_ops
+from ..scope import global_scope
 from . import growable
+
+if TYPE_CHECKING:
+    from ..framework import Operator, Program
+    from ..regularizer import WeightDecayRegularizer
 
 #: One accumulator of an update op. ``slot``: its input slot; ``out``: its output slot ("" for none); ``name``: the part
 #: of the variable's name after the parameter's; ``scalar``: shape [1] instead of the parameter's.
 State = namedtuple("State", ["slot", "out", "name", "scalar"])
 
 
-def state(slot, name, out=None, scalar=False):
+def state(slot: Any, name: str, out: Any = None, scalar: Any = False) -> Any:
     """A :class:`State` whose output slot is ``slot`` + "Out" unless given."""
     return State(slot, slot + "Out" if out is None else out, name, scalar)
 
 
-class Optimizer:
+class Optimizer(Described):
     """Base of the optimizers; not to be used itself.
 
     Args:
@@ -51,24 +62,26 @@ class Optimizer:
     #: Whether the op takes the learning rate.
     _uses_rate = True
 
-    def __init__(self, learning_rate, parameter_list=None, regularization=None, grad_clip=None, name=None):
+    def __init__(self, learning_rate: float | Variable, parameter_list: Sequence[Any] | None = None,
+                 regularization: WeightDecayRegularizer | None = None, grad_clip: GradientClipBase | None = None,
+                 name: str | None = None) -> None:
         if learning_rate is None:
             raise Violated("%s: learning_rate is missing" % type(self).__name__)
         if not isinstance(learning_rate, (float, Variable)):
-            raise InvalidType("%s: learning_rate is a float or a Variable, got %s"
+            raise InvalidType("%s: learning_rate must be a float or a Variable, got %s"
                               % (type(self).__name__, type(learning_rate).__name__))
         if grad_clip is not None and not isinstance(grad_clip, GradientClipBase):
-            raise InvalidType("%s: grad_clip is a GradientClipByValue, ByNorm or ByGlobalNorm, got %s"
+            raise InvalidType("%s: grad_clip must be a GradientClipByValue, ByNorm or ByGlobalNorm, got %s"
                               % (type(self).__name__, type(grad_clip).__name__))
         self._name = name
         self._parameter_list = parameter_list
         self.regularization = regularization
         self._grad_clip = grad_clip
         self._learning_rate = learning_rate
-        self._dtype = None
-        self._rates = {}         # program -> global learning rate Variable
-        self._accumulators = {}  # name -> {parameter name: Variable}
-        self._opti_name_list = []
+        self._dtype: Any = None
+        self._rates: dict[Any, Any] = {}         # program -> global learning rate Variable
+        self._accumulators: dict[Any, Any] = {}  # name -> {parameter name: Variable}
+        self._opti_name_list: list[Any] = []
         self.helper = None
 
     # ---- for subclasses
@@ -115,7 +128,7 @@ class Optimizer:
         with default_main_program()._lr_schedule_guard(is_with_opt=True), framework.name_scope("scale_with_param_lr"):
             return rate * factor
 
-    def current_step_lr(self):
+    def current_step_lr(self) -> Any:
         """float: the rate of the coming step; of a schedule, the value in the current scope.
 
         Raises:
@@ -128,11 +141,9 @@ class Optimizer:
         """
         if not isinstance(self._learning_rate, Variable):
             return float(self._learning_rate)
-        from ..executor import global_scope
         found = global_scope().find_var(self._learning_rate.name)
         if found is None:
             raise Violated("%s: run the program once, then the schedule has a value" % type(self).__name__)
-        import numpy
         return float(numpy.array(found.get_tensor()).reshape(-1)[0])
 
     # ---- accumulators
@@ -171,7 +182,7 @@ class Optimizer:
                 self._add_accumulator(s.name, param, fill_value=self._fill_value(s.name),
                                       shape=[1] if s.scalar else None, type=VarType.LOD_TENSOR)
 
-    def get_opti_var_name_list(self):
+    def get_opti_var_name_list(self) -> list[str]:
         """list of str: names of the accumulators made so far.
 
         Examples:
@@ -181,7 +192,7 @@ class Optimizer:
         """
         return list(self._opti_name_list)
 
-    def state_dict(self):
+    def state_dict(self) -> Any:
         """dict: accumulator Variables by name.
 
         Examples:
@@ -191,11 +202,11 @@ class Optimizer:
         """
         return {v.name: v for by_param in self._accumulators.values() for v in by_param.values()}
 
-    def set_dict(self, state_dict):
+    def set_dict(self, state_dict: Any) -> Any:
         """Only for imperative programs; static ones load files with ``fluid.load``. Raises NotImplementedError."""
         raise NotOffered("set_dict works on imperative programs; load the state with fluid.load or fluid.io")
 
-    def clear_gradients(self):
+    def clear_gradients(self) -> Any:
         """Only for imperative programs; here gradients last one run. Raises NotImplementedError."""
         raise NotOffered("clear_gradients works on imperative programs; in a Program gradients last one run")
 
@@ -234,7 +245,9 @@ class Optimizer:
 
     # ---- public
 
-    def backward(self, loss, startup_program=None, parameter_list=None, no_grad_set=None, callbacks=None):
+    def backward(self, loss: Variable, startup_program: Program | None = None,
+                 parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None,
+                 callbacks: Sequence[Any] | None = None) -> list[Any]:
         """First half of :meth:`minimize`: appends the gradient ops.
 
         Args:
@@ -262,12 +275,12 @@ class Optimizer:
             2
         """
         if not isinstance(loss, Variable):
-            raise Violated("%s: loss is a Variable, got %s" % (type(self).__name__, type(loss).__name__))
+            raise Violated("%s: loss must be a Variable, got %s" % (type(self).__name__, type(loss).__name__))
         if len(loss.shape) != 1 or loss.shape[0] != 1:
-            raise Violated("%s: loss has shape (1,), got %s; fluid.layers.mean makes one element of it"
+            raise Violated("%s: loss must have shape (1,), got %s; fluid.layers.mean makes one element of it"
                            % (type(self).__name__, tuple(loss.shape)))
         if callbacks is not None and not isinstance(callbacks, list):
-            raise Violated("%s: callbacks is a list, got %s" % (type(self).__name__, type(callbacks).__name__))
+            raise Violated("%s: callbacks must be a list, got %s" % (type(self).__name__, type(callbacks).__name__))
         self._dtype = loss.dtype
         program = loss.block.program
         frozen = {p.name for p in program.global_block().all_parameters() if not p.trainable}
@@ -276,7 +289,7 @@ class Optimizer:
             return append_backward(loss, parameter_list or self._parameter_list, no_grad,
                                    [error_clip_callback] + (callbacks or []))
 
-    def apply_gradients(self, params_grads):
+    def apply_gradients(self, params_grads: Sequence[Any]) -> list[Operator]:
         """Second half of :meth:`minimize`: clip, regularization, one update op a parameter.
 
         Args:
@@ -307,7 +320,8 @@ class Optimizer:
         params_grads = append_regularization_ops(params_grads, self.regularization)
         return self._create_optimization_pass(params_grads)
 
-    def apply_optimize(self, loss, startup_program, params_grads):
+    def apply_optimize(self, loss: Variable, startup_program: Program | None,
+                       params_grads: Sequence[Any]) -> list[Operator]:
         """As :meth:`apply_gradients`, in the program of ``loss``.
 
         Args:
@@ -321,7 +335,8 @@ class Optimizer:
         with program_guard(loss.block.program, startup_program or default_startup_program()):
             return self.apply_gradients(params_grads)
 
-    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+    def minimize(self, loss: Variable, startup_program: Program | None = None,
+                 parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None) -> tuple[Any, ...]:
         """Appends to the program of ``loss`` everything that makes it smaller: gradients and updates.
 
         Args:
@@ -348,7 +363,7 @@ class Optimizer:
             (['momentum', 'momentum'], 2)
         """
         if not isinstance(loss, Variable):
-            raise Violated("%s.minimize: loss is a Variable, got %s" % (type(self).__name__, type(loss).__name__))
+            raise Violated("%s.minimize: loss must be a Variable, got %s" % (type(self).__name__, type(loss).__name__))
         params_grads = self.backward(loss, startup_program=startup_program, parameter_list=parameter_list,
                                      no_grad_set=no_grad_set)
         return self.apply_optimize(loss, startup_program, params_grads), params_grads

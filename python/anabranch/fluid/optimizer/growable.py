@@ -1,4 +1,8 @@
 """Updates of growable tables: which optimizers have one, and its op."""
+from __future__ import annotations
+
+from typing import Any
+
 from ..errors import InvalidValue, NotOffered
 from ..framework import Variable, default_startup_program
 from ..growable_table import maker_of
@@ -12,7 +16,7 @@ def _refuse(optimizer, param, why):
                      % (type(optimizer).__name__, param.name, why))
 
 
-def prepare(optimizer, param):
+def prepare(optimizer: Any, param: Any) -> None:
     """Tells the op of the startup program which moments the table keeps.
 
     Raises:
@@ -39,7 +43,7 @@ def prepare(optimizer, param):
     maker._set_attr("moment_start", float(start))
 
 
-def append_update(optimizer, block, param, grad):
+def append_update(optimizer: Any, block: Any, param: Any, grad: Any) -> Any:
     """Operator: the update of one table."""
     inputs = {"Param": [param], "Grad": [grad], "LearningRate": [optimizer._create_param_lr(param)]}
     outputs = {"ParamOut": [param]}

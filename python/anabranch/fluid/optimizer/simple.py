@@ -1,6 +1,13 @@
 """Stochastic gradient descent and its forms with a velocity."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..errors import Violated
 from .base import Optimizer, state
+
+if TYPE_CHECKING:
+    from ..framework import Variable
 
 _TAIL = """parameter_list (list, optional): parameters or names to update; all trainable ones by default.
         regularization (WeightDecayRegularizer, optional): for parameters that have none of their own.
@@ -48,8 +55,9 @@ class MomentumOptimizer(Optimizer):
     _op = "momentum"
     _states = (state("Velocity", "velocity"),)
 
-    def __init__(self, learning_rate, momentum, parameter_list=None, use_nesterov=False, regularization=None,
-                 grad_clip=None, name=None):
+    def __init__(self, learning_rate: float | Variable, momentum: float, parameter_list: Any = None,
+                 use_nesterov: bool = False, regularization: Any = None, grad_clip: Any = None,
+                 name: str | None = None) -> None:
         if momentum is None:
             raise Violated("Momentum: momentum is missing")
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
@@ -81,8 +89,9 @@ class LarsMomentumOptimizer(Optimizer):
     _op = "lars_momentum"
     _states = (state("Velocity", "velocity"),)
 
-    def __init__(self, learning_rate, momentum, lars_coeff=0.001, lars_weight_decay=0.0005, parameter_list=None,
-                 regularization=None, grad_clip=None, name=None):
+    def __init__(self, learning_rate: float | Variable, momentum: float, lars_coeff: float = 0.001,
+                 lars_weight_decay: float = 0.0005, parameter_list: Any = None, regularization: Any = None,
+                 grad_clip: Any = None, name: str | None = None) -> None:
         if momentum is None:
             raise Violated("LarsMomentum: momentum is missing")
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)

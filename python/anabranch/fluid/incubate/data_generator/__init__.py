@@ -8,8 +8,12 @@
 >>> Words().run_from_memory()
 3 3 14 15 1 1
 """
+from __future__ import annotations
+
 import numbers
 import sys
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...errors import InvalidType, InvalidValue, NotOffered
 
@@ -21,11 +25,11 @@ _EXPECTED = "expected a list or tuple of slots: [(name, [value, ...]), ...]"
 class DataGenerator:
     """What all generators have in common. Derive from one of the classes below, and write ``generate_sample``."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._proto_info = None
         self.batch_size_ = 32
 
-    def set_batch(self, batch_size):
+    def set_batch(self, batch_size: int) -> None:
         """Samples that ``generate_batch`` is given at once.
 
         Args:
@@ -35,12 +39,12 @@ class DataGenerator:
             TypeError: no int. ValueError: below 1.
         """
         if isinstance(batch_size, bool) or not isinstance(batch_size, numbers.Integral):
-            raise InvalidType("set_batch: batch_size is an int, got %s" % type(batch_size).__name__)
+            raise InvalidType("set_batch: batch_size must be an int, got %s" % type(batch_size).__name__)
         if batch_size < 1:
-            raise InvalidValue("set_batch: batch_size is at least 1, got %d" % batch_size)
+            raise InvalidValue("set_batch: batch_size must be at least 1, got %d" % batch_size)
         self.batch_size_ = int(batch_size)
 
-    def generate_sample(self, line):
+    def generate_sample(self, line: Any) -> Callable[..., Any]:
         """The samples of a line; to be written by the user.
 
         Args:
@@ -56,7 +60,7 @@ class DataGenerator:
         raise NotOffered("generate_sample: write this function so that it returns a generator of samples, each one "
                          "[(name, [value, ...]), ...] or ((name, [value, ...]), ...)")
 
-    def generate_batch(self, samples):
+    def generate_batch(self, samples: Sequence[Any]) -> Callable[..., Any]:
         """What is written for ``batch_size`` samples at once; may be written by the user. Default: the samples.
 
         Args:
@@ -67,11 +71,11 @@ class DataGenerator:
         """
         return lambda: iter(samples)
 
-    def run_from_memory(self):
+    def run_from_memory(self) -> None:
         """Writes the samples of ``generate_sample(None)`` to stdout."""
         self._write(self.generate_sample(None)())
 
-    def run_from_stdin(self):
+    def run_from_stdin(self) -> None:
         """Writes the samples of each line of stdin to stdout."""
         self._write(sample for line in sys.stdin for sample in self.generate_sample(line)())
 
@@ -136,9 +140,9 @@ class MultiSlotDataGenerator(DataGenerator):
     @staticmethod
     def _check_slot(name, values, known):
         if not isinstance(name, str):
-            raise InvalidValue("the name of a slot is a str, got %s" % type(name).__name__)
+            raise InvalidValue("the name of a slot must be a str, got %s" % type(name).__name__)
         if not isinstance(values, list):
-            raise InvalidValue("the values of slot %s are a list, got %s" % (name, type(values).__name__))
+            raise InvalidValue("the values of slot %s must be a list, got %s" % (name, type(values).__name__))
         if not values:
             raise InvalidValue("slot %s is empty: put a padding value into it" % name)
         if known is not None and known[0] != name:

@@ -1,0 +1,405 @@
+"""Mathematical functions of one tensor, element by element.
+
+Written by tools/generate_layers.py from the schemas of the operators.
+"""
+from __future__ import annotations
+
+from ..framework import Variable
+from . import check
+from .check import one_op
+
+__all__ = [
+    "exp", "log", "sqrt", "rsqrt", "abs", "ceil", "floor", "round", "cos", "sin", "acos", "asin", "atan",
+    "reciprocal", "square", "erf", "log1p",
+]
+
+
+def exp(x: Variable, name: str | None = None) -> Variable:
+    """out = e^x.
+
+    Args:
+        x (Variable): [...] float; int32, int64, float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.exp(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "exp")
+    return one_op("exp", {"X": x}, name=name)
+
+
+def log(x: Variable, name: str | None = None) -> Variable:
+    """out = ln(x).
+
+    Args:
+        x (Variable): [...] float; float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.log(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "log")
+    return one_op("log", {"X": x}, name=name)
+
+
+def sqrt(x: Variable, name: str | None = None) -> Variable:
+    """out = x^(1/2).
+
+    Args:
+        x (Variable): [...] float; float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.sqrt(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "sqrt")
+    return one_op("sqrt", {"X": x}, name=name)
+
+
+def rsqrt(x: Variable, name: str | None = None) -> Variable:
+    """out = x^(-1/2).
+
+    Args:
+        x (Variable): [...] float; float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.rsqrt(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "rsqrt")
+    return one_op("rsqrt", {"X": x}, name=name)
+
+
+def abs(x: Variable, name: str | None = None) -> Variable:
+    """out = |x|.
+
+    Args:
+        x (Variable): [...] float; int32, int64, float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.abs(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "abs")
+    return one_op("abs", {"X": x}, name=name)
+
+
+def ceil(x: Variable, name: str | None = None) -> Variable:
+    """out = the least integer >= x.
+
+    Args:
+        x (Variable): [...] float; float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.ceil(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "ceil")
+    return one_op("ceil", {"X": x}, name=name)
+
+
+def floor(x: Variable, name: str | None = None) -> Variable:
+    """out = the greatest integer <= x.
+
+    Args:
+        x (Variable): [...] float; float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.floor(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "floor")
+    return one_op("floor", {"X": x}, name=name)
+
+
+def round(x: Variable, name: str | None = None) -> Variable:
+    """out = the integer nearest to x, halves away from zero.
+
+    Args:
+        x (Variable): [...] float; float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.round(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "round")
+    return one_op("round", {"X": x}, name=name)
+
+
+def cos(x: Variable, name: str | None = None) -> Variable:
+    """out = cos(x).
+
+    Args:
+        x (Variable): [...] float; float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.cos(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "cos")
+    return one_op("cos", {"X": x}, name=name)
+
+
+def sin(x: Variable, name: str | None = None) -> Variable:
+    """out = sin(x).
+
+    Args:
+        x (Variable): [...] float; float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.sin(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "sin")
+    return one_op("sin", {"X": x}, name=name)
+
+
+def acos(x: Variable, name: str | None = None) -> Variable:
+    """out = arccos(x).
+
+    Args:
+        x (Variable): [...] float; float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.acos(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "acos")
+    return one_op("acos", {"X": x}, name=name)
+
+
+def asin(x: Variable, name: str | None = None) -> Variable:
+    """out = arcsin(x).
+
+    Args:
+        x (Variable): [...] float; float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.asin(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "asin")
+    return one_op("asin", {"X": x}, name=name)
+
+
+def atan(x: Variable, name: str | None = None) -> Variable:
+    """out = arctan(x).
+
+    Args:
+        x (Variable): [...] float; float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.atan(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "atan")
+    return one_op("atan", {"X": x}, name=name)
+
+
+def reciprocal(x: Variable, name: str | None = None) -> Variable:
+    """out = 1 / x.
+
+    Args:
+        x (Variable): [...] float; float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.reciprocal(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "reciprocal")
+    return one_op("reciprocal", {"X": x}, name=name)
+
+
+def square(x: Variable, name: str | None = None) -> Variable:
+    """out = x^2.
+
+    Args:
+        x (Variable): [...] float; int32, int64, float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.square(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "square")
+    return one_op("square", {"X": x}, name=name)
+
+
+def erf(x: Variable) -> Variable:
+    """out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
+
+    Args:
+        x (Variable): [...] float; float32, float64.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.erf(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "erf")
+    return one_op("erf", {"X": x})
+
+
+def log1p(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
+    """out = ln(1 + x).
+
+    Args:
+        x (Variable): [...] float; float32, float64.
+        out (Variable, optional): gets the result.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.log1p(x).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "log1p")
+    return one_op("log1p", {"X": x}, to=out, name=name)

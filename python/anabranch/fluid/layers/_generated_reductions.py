@@ -1,0 +1,331 @@
+"""Sums, means, extremes and products over some axes.
+
+Written by tools/generate_layers.py from the schemas of the operators.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..framework import Variable
+from . import check
+from .check import one_op
+
+__all__ = [
+    "mean", "cumsum", "softmax", "isfinite", "has_inf", "has_nan", "reduce_sum", "reduce_mean", "reduce_max",
+    "reduce_min", "reduce_prod", "reduce_all", "reduce_any",
+]
+
+
+def mean(x: Variable, name: str | None = None) -> Variable:
+    """out = the mean of all elements of x; not a number when there is none.
+
+    Args:
+        x (Variable): [...] float; float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [1] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.mean(x).shape
+        (1,)
+    """
+    check.operand(x, "x", "mean")
+    return one_op("mean", {"X": x}, name=name)
+
+
+def cumsum(x: Variable, axis: int | None = None, exclusive: bool | None = None,
+           reverse: bool | None = None) -> Variable:
+    """out = running sums of x along an axis.
+
+    Args:
+        x (Variable): [...] numbers; int32, int64, float32, float64.
+        axis (int, optional): axis; negative: from the end. Default -1.
+        exclusive (bool, optional): without the element itself. Default False.
+        reverse (bool, optional): from the last element on. Default False.
+
+    Returns:
+        Variable: [...] as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.cumsum(x, axis=0).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "cumsum")
+    return one_op("cumsum", {"X": x}, {"axis": axis, "exclusive": exclusive, "reverse": reverse})
+
+
+def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, axis: int = -1) -> Variable:
+    """out = exp(input) / sum(exp(input)) over `axis`, with input limited to 64 below its largest value on the axis.
+
+    Args:
+        input (Variable): [...] float; float32, float64.
+        use_cudnn (bool): accepted, without effect. Default False.
+        name (str, optional): prefix of the output's name.
+        axis (int): the axis that adds up to 1. Default -1.
+
+    Returns:
+        Variable: as input.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> input = fluid.data("input", [None, 4], "float32")
+        >>> fluid.layers.softmax(input).shape
+        (-1, 4)
+    """
+    check.operand(input, "input", "softmax")
+    return one_op("softmax", {"X": input}, {"use_cudnn": use_cudnn, "axis": axis}, name=name)
+
+
+def isfinite(x: Variable) -> Variable:
+    """out = whether all elements of x are finite.
+
+    Args:
+        x (Variable): [...] numbers; int32, int64, float32, float64.
+
+    Returns:
+        Variable: [1] bool.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.isfinite(x).shape
+        (1,)
+    """
+    check.operand(x, "x", "isfinite")
+    return one_op("isfinite", {"X": x}, dtype="bool")
+
+
+def has_inf(x: Variable) -> Variable:
+    """out = whether an element of x is infinite.
+
+    Args:
+        x (Variable): [...] numbers; int32, int64, float32, float64.
+
+    Returns:
+        Variable: [1] bool.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.has_inf(x).shape
+        (1,)
+    """
+    check.operand(x, "x", "has_inf", "isinf")
+    return one_op("isinf", {"X": x})
+
+
+def has_nan(x: Variable) -> Variable:
+    """out = whether an element of x is not a number.
+
+    Args:
+        x (Variable): [...] numbers; int32, int64, float32, float64.
+
+    Returns:
+        Variable: [1] bool.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.has_nan(x).shape
+        (1,)
+    """
+    check.operand(x, "x", "has_nan", "isnan")
+    return one_op("isnan", {"X": x})
+
+
+def reduce_sum(input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
+               name: str | None = None) -> Variable:
+    """out = the sum over some axes of input.
+
+    Args:
+        input (Variable): [...] numbers; int32, int64, float32, float64.
+        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
+        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: input without the folded axes; [1] when none is left.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> input = fluid.data("input", [3, 4, 5], "float32")
+        >>> fluid.layers.reduce_sum(input, dim=[0, -1], keep_dim=True).shape
+        (1, 4, 1)
+    """
+    return check.reduced('reduce_sum', input, dim, keep_dim, name)
+
+
+def reduce_mean(input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
+                name: str | None = None) -> Variable:
+    """out = the mean over some axes of input.
+
+    Args:
+        input (Variable): [...] numbers; int32, int64, float32, float64.
+        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
+        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: input without the folded axes; [1] when none is left.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> input = fluid.data("input", [3, 4, 5], "float32")
+        >>> fluid.layers.reduce_mean(input, dim=[0, -1], keep_dim=True).shape
+        (1, 4, 1)
+    """
+    return check.reduced('reduce_mean', input, dim, keep_dim, name)
+
+
+def reduce_max(input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
+               name: str | None = None) -> Variable:
+    """out = the largest element over some axes of input.
+
+    Args:
+        input (Variable): [...] numbers; int32, int64, float32, float64.
+        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
+        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: input without the folded axes; [1] when none is left.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> input = fluid.data("input", [3, 4, 5], "float32")
+        >>> fluid.layers.reduce_max(input, dim=[0, -1], keep_dim=True).shape
+        (1, 4, 1)
+    """
+    return check.reduced('reduce_max', input, dim, keep_dim, name)
+
+
+def reduce_min(input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
+               name: str | None = None) -> Variable:
+    """out = the smallest element over some axes of input.
+
+    Args:
+        input (Variable): [...] numbers; int32, int64, float32, float64.
+        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
+        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: input without the folded axes; [1] when none is left.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> input = fluid.data("input", [3, 4, 5], "float32")
+        >>> fluid.layers.reduce_min(input, dim=[0, -1], keep_dim=True).shape
+        (1, 4, 1)
+    """
+    return check.reduced('reduce_min', input, dim, keep_dim, name)
+
+
+def reduce_prod(input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
+                name: str | None = None) -> Variable:
+    """out = the product over some axes of input.
+
+    Args:
+        input (Variable): [...] numbers; int32, int64, float32, float64.
+        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
+        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: input without the folded axes; [1] when none is left.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> input = fluid.data("input", [3, 4, 5], "float32")
+        >>> fluid.layers.reduce_prod(input, dim=[0, -1], keep_dim=True).shape
+        (1, 4, 1)
+    """
+    return check.reduced('reduce_prod', input, dim, keep_dim, name)
+
+
+def reduce_all(input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
+               name: str | None = None) -> Variable:
+    """out = whether all elements over some axes of input are true.
+
+    Args:
+        input (Variable): [...] bool.
+        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
+        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: input without the folded axes; [1] when none is left.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> input = fluid.data("input", [3, 4, 5], "bool")
+        >>> fluid.layers.reduce_all(input, dim=[0, -1], keep_dim=True).shape
+        (1, 4, 1)
+    """
+    return check.reduced('reduce_all', input, dim, keep_dim, name)
+
+
+def reduce_any(input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
+               name: str | None = None) -> Variable:
+    """out = whether any element over some axes of input is true.
+
+    Args:
+        input (Variable): [...] bool.
+        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
+        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: input without the folded axes; [1] when none is left.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> input = fluid.data("input", [3, 4, 5], "bool")
+        >>> fluid.layers.reduce_any(input, dim=[0, -1], keep_dim=True).shape
+        (1, 4, 1)
+    """
+    return check.reduced('reduce_any', input, dim, keep_dim, name)

@@ -1,0 +1,313 @@
+"""Parts of a program that run under a condition."""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from ..described import Described
+from ..errors import InvalidType, InvalidValue
+from ..framework import Variable
+from ..framework.dtype import VarType
+from ..layer_helper import LayerHelper
+from . import check
+from ._generated_elementwise import equal, logical_and, logical_not
+from .copies import assign, cast
+from .fill import fill_constant
+
+__all__ = ["cond", "case", "switch_case", "Switch"]
+
+
+class ConditionalBlock:
+    """A sub-block of the program that runs when a bool of one element is true. For layers; users take cond or Switch.
+
+    Args:
+        condition (Variable): [1], bool.
+    """
+
+    def __init__(self, condition: Variable) -> None:
+        self.condition = condition
+        self.helper = LayerHelper("conditional_block")
+
+    @contextlib.contextmanager
+    def block(self) -> Iterator[Any]:
+        """Context in which layers append to the sub-block; at its end the op that runs it is appended outside."""
+        program = self.helper.main_program
+        program._create_block()
+        try:
+            yield
+        except BaseException:
+            program._rollback()
+            raise
+        inside = program.current_block()
+        program._rollback()
+        self._append(inside, program.current_block())
+
+    def _append(self, inside, outside):
+        reads, writes, made = [], [], set()
+        for op in inside.ops:
+            reads += [n for n in op.input_arg_names if n not in made]
+            made.update(op.output_arg_names)
+            writes += op.output_arg_names
+        # Each name once: the gradient of a variable flows once for each place in the list.
+        reads, writes = ([outside._find_var_recursive(n) for n in dict.fromkeys(names) if n != self.condition.name]
+                         for names in (reads, writes))
+        reads, writes = ([v for v in found if v is not None] for found in (reads, writes))
+        scope = outside.create_var(type=VarType.STEP_SCOPES)
+        outside.append_op(type="conditional_block", inputs={"Cond": [self.condition], "Input": reads},
+                          outputs={"Out": writes, "Scope": [scope]},
+                          attrs={"sub_block": inside, "is_scalar_condition": True})
+
+
+class Switch(Described):
+    """The first case whose condition is true runs, else the default: for rates and other scalars of a program.
+
+    Args:
+        name (str, optional): prefix of the names.
+
+    Raises:
+        ValueError: ``case`` or ``default`` outside of ``with``; a default without a case.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> layers = fluid.layers
+        >>> rate = layers.create_global_var([1], 0.0, "float32", persistable=True)
+        >>> step = layers.autoincreased_step_counter()
+        >>> with layers.Switch() as switch:
+        ...     with switch.case(step < 100):
+        ...         _ = layers.assign(layers.fill_constant([1], "float32", 0.1), rate)
+        ...     with switch.default():
+        ...         _ = layers.assign(layers.fill_constant([1], "float32", 0.01), rate)
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self.helper = LayerHelper("switch", name=name)
+        self._inside = False
+        self._none_before: Variable | None = None  # Variable: no case so far has been true
+
+    def __enter__(self) -> Any:
+        self._inside = True
+        return self
+
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> Any:
+        self._inside = False
+        return False
+
+    def case(self, condition: Variable) -> Any:
+        """Context of the layers that run when ``condition`` is true and no case before was.
+
+        Args:
+            condition (Variable): [1], bool.
+
+        Raises:
+            ValueError: outside of ``with``. TypeError: no bool Variable.
+        """
+        if not self._inside:
+            raise InvalidValue("Switch.case is called inside of `with Switch() as switch`")
+        check.variable(condition, "condition", "Switch.case", ("bool",))
+        failed = logical_not(x=condition)
+        if self._none_before is None:
+            self._none_before = failed
+            return ConditionalBlock(condition).block()
+        before = self._none_before
+        self._none_before = logical_and(x=before, y=failed)
+        return ConditionalBlock(logical_and(x=before, y=condition)).block()
+
+    def default(self) -> Any:
+        """Context of the layers that run when no case was true.
+
+        Raises:
+            ValueError: there is no case.
+        """
+        if self._none_before is None:
+            raise InvalidValue("Switch.default comes after at least one case")
+        return ConditionalBlock(self._none_before).block()
+
+
+def _copied_out(helper, value):
+    """Copies what a branch returns to the enclosing block, keeping lists and dicts."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_copied_out(helper, v) for v in value)
+    if isinstance(value, dict):
+        return {k: _copied_out(helper, v) for k, v in value.items()}
+    if not isinstance(value, Variable):
+        raise InvalidType("cond: a branch must return Variables, or lists or dicts of them, got %s"
+                          % type(value).__name__)
+    program = helper.main_program
+    outer = program.block(program.current_block().parent_idx).create_var(
+        dtype=value.dtype, shape=value.shape, type=value.type)
+    assign(value, outer)
+    return outer
+
+
+def _flat(value):
+    if isinstance(value, dict):
+        value = [value[k] for k in sorted(value)]
+    if not isinstance(value, (list, tuple)):
+        return [value]
+    return [leaf for v in value for leaf in _flat(v)]
+
+
+def _rebuilt(value, leaves):
+    if isinstance(value, dict):
+        made = {k: _rebuilt(value[k], leaves) for k in sorted(value)}
+        return {k: made[k] for k in value}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_rebuilt(v, leaves) for v in value)
+    return next(leaves)
+
+
+def _skeleton(value):
+    if isinstance(value, dict):
+        return {k: _skeleton(v) for k, v in value.items()}
+    return [_skeleton(v) for v in value] if isinstance(value, (list, tuple)) else None
+
+
+def _selected(mask, on_false, on_true):
+    """The op that takes one of two Variables."""
+    helper = LayerHelper("select_input")
+    out = helper.create_variable(dtype=on_false.dtype, shape=on_false.shape, type=on_false.type)
+    helper.append_op(type="select_input", inputs={"X": [on_false, on_true], "Mask": mask}, outputs={"Out": out})
+    return out
+
+
+def cond(pred: Variable, true_fn: Callable[..., Any] | None = None, false_fn: Callable[..., Any] | None = None,
+         name: str | None = None) -> Any:
+    """Runs the layers of one of two functions, as ``pred`` says when the program runs.
+
+    Args:
+        pred (Variable): [1], bool.
+        true_fn (callable, optional): builds layers and returns Variables, lists or dicts of them, or None.
+        false_fn (callable, optional): likewise; both return the same structure.
+        name (str, optional): prefix of the names.
+
+    Returns:
+        What the functions return, holding the results of the one that runs; None when they return nothing.
+
+    Raises:
+        TypeError: ``pred`` is no bool Variable, a function cannot be called.
+        ValueError: the functions return different structures.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> layers = fluid.layers
+        >>> a, b = layers.fill_constant([1], "float32", 1.0), layers.fill_constant([1], "float32", 2.0)
+        >>> layers.cond(layers.less_than(a, b), lambda: a + b, lambda: a - b).shape
+        (1,)
+    """
+    check.variable(pred, "pred", "cond", ("bool",))
+    check.of_type(name, "name", "cond", (str, type(None)))
+    helper = LayerHelper("cond", name=name)
+    results = []
+    for argument, fn in (("true_fn", true_fn), ("false_fn", false_fn)):
+        result = None
+        if fn is not None:
+            if not callable(fn):
+                raise InvalidType("cond: %s must be callable, got %s" % (argument, type(fn).__name__))
+            condition = pred if argument == "true_fn" else logical_not(pred)
+            with ConditionalBlock(condition).block():
+                result = fn()
+                if result is not None:
+                    result = _copied_out(helper, result)
+        results.append(result)
+    on_true, on_false = results
+    if on_true is None and on_false is None:
+        return None
+    if on_true is None or on_false is None or _skeleton(on_true) != _skeleton(on_false):
+        raise InvalidValue("cond: true_fn and false_fn must return the same structure, got %s and %s"
+                           % (on_true, on_false))
+    mask = cast(pred, dtype="int32")
+    merged = [_selected(mask, f, t) for f, t in zip(_flat(on_false), _flat(on_true))]
+    return _rebuilt(on_false, iter(merged))
+
+
+def case(pred_fn_pairs: Sequence[Any], default: Callable[..., Any] | None = None, name: str | None = None) -> Any:
+    """Runs the function of the first condition that is true, as if ... elif ... else does.
+
+    Args:
+        pred_fn_pairs (list|tuple): (condition, function) pairs; a condition is a bool Variable of shape [1].
+        default (callable, optional): runs when no condition is true; the last function by default.
+        name (str, optional): prefix of the names.
+
+    Returns:
+        What the functions return, as for :func:`cond`.
+
+    Raises:
+        TypeError: a bad class.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> layers = fluid.layers
+        >>> a, b = layers.fill_constant([1], "float32", 1.0), layers.fill_constant([1], "float32", 2.0)
+        >>> layers.case([(a < b, lambda: a), (b < a, lambda: b)], default=lambda: a + b).shape
+        (1,)
+    """
+    check.of_type(pred_fn_pairs, "pred_fn_pairs", "case", (list, tuple))
+    for pair in pred_fn_pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise InvalidType("case: pred_fn_pairs must hold tuples (condition, function), got %r" % (pair,))
+        check.variable(pair[0], "condition", "case", ("bool",))
+        if not callable(pair[1]):
+            raise InvalidType("case: a function must be callable, got %s" % type(pair[1]).__name__)
+    pairs = list(pred_fn_pairs)
+    if default is None:
+        default = pairs.pop()[1]
+    elif not callable(default):
+        raise InvalidType("case: default must be callable, got %s" % type(default).__name__)
+    chosen = default
+    for pred, fn in reversed(pairs):
+        chosen = partial(cond, pred=pred, true_fn=fn, false_fn=chosen)
+    return chosen()
+
+
+def switch_case(branch_index: Variable, branch_fns: dict[str, Any] | Sequence[Any],
+                default: Callable[..., Any] | None = None, name: str | None = None) -> Any:
+    """Runs the function that an index names.
+
+    Args:
+        branch_index (Variable): [1], int32, int64 or uint8.
+        branch_fns (dict|list|tuple): index -> function; or (index, function) pairs; or functions of index 0, 1, ...
+        default (callable, optional): runs for any other index; the function of the largest index by default.
+        name (str, optional): prefix of the names.
+
+    Returns:
+        What the functions return, as for :func:`cond`.
+
+    Raises:
+        TypeError: a bad class. ValueError: an index occurs twice.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> layers = fluid.layers
+        >>> index = layers.fill_constant([1], "int32", 1)
+        >>> layers.switch_case(index, {0: lambda: index + 1, 1: lambda: index + 2}).shape
+        (1,)
+    """
+    layer = "switch_case"
+    check.variable(branch_index, "branch_index", layer, ("uint8", "int32", "int64"))
+    check.of_type(branch_fns, "branch_fns", layer, (list, tuple, dict))
+    if check.dtype_name(branch_index.dtype) != "int64":
+        branch_index = cast(branch_index, "int64")
+    entries: list[Any] = list(branch_fns.items()) if isinstance(branch_fns, dict) else list(branch_fns)
+    if all(callable(fn) for fn in entries):
+        entries = list(enumerate(entries))
+    seen = set()
+    for entry in entries:
+        if not isinstance(entry, tuple) or len(entry) != 2 or not isinstance(entry[0], int):
+            raise InvalidType("switch_case: branch_fns must hold tuples (int, function), got %r" % (entry,))
+        if entry[0] in seen:
+            raise InvalidValue("switch_case: index %d occurs twice" % entry[0])
+        if not callable(entry[1]):
+            raise InvalidType("switch_case: a function must be callable, got %s" % type(entry[1]).__name__)
+        seen.add(entry[0])
+    entries.sort(key=lambda entry: entry[0])
+    if default is None:
+        default = entries.pop()[1]
+    elif not callable(default):
+        raise InvalidType("switch_case: default must be callable, got %s" % type(default).__name__)
+    chosen = default
+    for index, fn in entries:
+        hit = equal(branch_index, fill_constant(shape=[1], dtype="int64", value=index))
+        chosen = partial(cond, pred=hit, true_fn=fn, false_fn=chosen)
+    return chosen()

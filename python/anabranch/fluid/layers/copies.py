@@ -1,0 +1,114 @@
+"""Copies: as another dtype, of arrays, and sums of several tensors."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from ..errors import InvalidType, InvalidValue
+from ..framework import Variable, convert_np_dtype_to_dtype_
+from . import check
+from .check import one_op
+
+if TYPE_CHECKING:
+    from ..hints import DType
+
+__all__ = [
+    "cast", "assign", "sums",
+]
+
+
+_CAST_TYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8")
+
+
+def cast(x: Variable, dtype: DType) -> Variable:
+    """``x`` with elements of another type.
+
+    Args:
+        x (Variable): [...], any dtype.
+        dtype (str): the new one; to int cuts towards 0, to bool tells what is not 0.
+
+    Returns:
+        Variable: shape of ``x``.
+
+    Raises:
+        TypeError: ``x`` is no Variable. ValueError: unknown ``dtype``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.cast(fluid.data("x", [None, 4], "float32"), "int64").shape
+        (-1, 4)
+    """
+    check.variable(x, "x", "cast", _CAST_TYPES)
+    dtype = convert_np_dtype_to_dtype_(dtype)
+    return one_op("cast", {"X": [x]}, {"in_dtype": x.dtype, "out_dtype": dtype}, dtype=dtype)
+
+
+_CONSTANT_TYPES = ("bool", "float16", "float32", "float64", "int32", "int64")
+
+
+#: dtype of an array -> (slot attribute of assign_value, its element type)
+_ASSIGNED = {"bool": ("bool_values", int), "float32": ("fp32_values", float), "int32": ("int32_values", int),
+             "int64": ("int64_values", int)}
+
+
+_MAX_ASSIGNED_ELEMS = 1024 * 1024
+
+
+def assign(input: Any, output: Variable | None = None) -> Variable:
+    """A copy of a Variable or of an array.
+
+    Args:
+        input (Variable|numpy.ndarray): an array is bool, float32, int32 or int64, of at most 1,048,576 elements.
+        output (Variable, optional): gets the copy.
+
+    Returns:
+        Variable: shape and dtype of ``input``.
+
+    Raises:
+        TypeError: another class or dtype. ValueError: an array that is too large.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> import numpy
+        >>> fluid.layers.assign(numpy.ones([2, 3], "float32")).shape
+        (2, 3)
+    """
+    check.of_type(input, "input", "assign", (Variable, numpy.ndarray))
+    if isinstance(input, Variable):
+        check.variable(input, "input", "assign", _CONSTANT_TYPES)
+        return one_op("assign", {"X": [input]}, to=output)
+    name = input.dtype.name
+    if name not in _ASSIGNED:
+        raise InvalidType("assign: an array must be %s, got %s" % (", ".join(_ASSIGNED), name))
+    if input.size > _MAX_ASSIGNED_ELEMS:
+        raise InvalidValue("assign: an array must have at most %d elements, got %d; feed larger ones"
+                           % (_MAX_ASSIGNED_ELEMS, input.size))
+    slot, element = _ASSIGNED[name]
+    dtype = convert_np_dtype_to_dtype_(input.dtype)
+    return one_op("assign_value", {}, {"dtype": dtype, "shape": list(input.shape),
+                                       slot: [element(v) for v in input.flat]}, dtype=dtype, layer="assign", to=output)
+
+
+def sums(input: Variable | Sequence[Any], out: Variable | None = None) -> Variable:
+    """The sum of tensors of one shape.
+
+    Args:
+        input (Variable|list|tuple): what to add; float32, float64, int32 or int64.
+        out (Variable, optional): gets the result.
+
+    Returns:
+        Variable: shape and dtype of each.
+
+    Raises:
+        TypeError: neither Variable nor list.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 4], "float32")
+        >>> fluid.layers.sums([x, y]).shape
+        (-1, 4)
+    """
+    terms = check.operands(input, "input", "sums", "sum")
+    return one_op("sum", {"X": terms}, {"use_mkldnn": False}, to=out)

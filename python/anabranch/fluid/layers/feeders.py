@@ -1,0 +1,227 @@
+"""Readers as layers: the form in which programs read before ``DataLoader``."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import unique_name
+from ..errors import InvalidType, InvalidValue
+from ..framework import default_main_program, default_startup_program
+from ..framework.dtype import VarType, as_dtype
+from ..layer_helper import LayerHelper
+from ..reading.data_feeder import DataFeeder
+from ..reading.decorators import batch as batched
+from ..reading.generator_loader import ready_tensors
+from ..reading.read_ops import append_buffer, append_reader, read_into
+from ..reading.reader_source import ReaderSource
+
+if TYPE_CHECKING:
+    from ..framework import Variable
+    from ..hints import Place
+
+__all__ = ["py_reader", "create_py_reader_by_data", "read_file", "double_buffer"]
+
+
+class _Described:
+    """A tensor of a batch that no Variable stands for yet."""
+
+    def __init__(self, shape, dtype, lod_level, need_check_feed, name):
+        self.shape = [-1 if extent is None else int(extent) for extent in shape]
+        self.dtype, self.lod_level, self.need_check_feed, self.name = dtype, lod_level, need_check_feed, name
+
+
+class _Control:
+    """What a reader Variable is given beside its nature: its source, and how a pass begins and ends."""
+
+    def __init__(self, variables, capacity):
+        self.variables = variables
+        self.source = ReaderSource([v.name for v in variables], capacity, True, "py_reader")
+
+    def decorate_tensor_provider(self, reader):
+        """Batches come ready: one array or LoDTensor a variable."""
+        def batches():
+            for number, batch in enumerate(reader()):
+                yield ready_tensors(batch, number, self.source.names, "py_reader")
+
+        self.source.set_batches(batches)
+
+    def decorate_sample_list_generator(self, reader, places=None):
+        """Batches are lists of samples."""
+        feeder = DataFeeder([_as_variable(v) for v in self.variables], None)
+
+        def batches():
+            for samples in reader():
+                feed = feeder.feed(samples)
+                yield [feed[name] for name in self.source.names]
+
+        self.source.set_batches(batches)
+
+    def decorate_sample_generator(self, sample_generator, batch_size, drop_last=True, places=None):
+        """Batches are made of samples."""
+        self.decorate_sample_list_generator(batched(sample_generator, batch_size, drop_last))
+
+    def attach(self, reader):
+        """Gives the Variable its methods."""
+        source = self.source
+        reader.start, reader.reset = source.start, source.reset
+        reader.decorate_tensor_provider = reader.decorate_batch_generator = self.decorate_tensor_provider
+        reader.decorate_paddle_reader = reader.decorate_sample_list_generator = self.decorate_sample_list_generator
+        reader.decorate_sample_generator = self.decorate_sample_generator
+        reader._described, reader._source = self.variables, source
+        return reader
+
+
+def _as_variable(described):
+    """A Variable in a program of its own, for the conversion of samples."""
+    from ..framework import Program
+    return Program().global_block().create_var(name=described.name, shape=described.shape, dtype=described.dtype,
+                                               lod_level=described.lod_level)
+
+
+def _make(described, capacity, name, use_double_buffer):
+    if capacity is None or capacity <= 0:
+        raise InvalidValue("py_reader: capacity, the number of batches made ahead, must be at least 1, got %s"
+                           % capacity)
+    main, startup = default_main_program().global_block(), default_startup_program().global_block()
+    names = ([name + "_queue", name + "_reader", name + "_double_buffer"] if name is not None else
+             [unique_name.generate(key) for key in ("lod_tensor_blocking_queue", "create_py_reader")])
+    if use_double_buffer and name is None:
+        names.append(unique_name.generate("double_buffer"))
+    reader = append_reader(main, described, names[0], names[1], names[2] if use_double_buffer else None, startup)
+    control = _Control(described, capacity)
+    main.program._readers = dict(main.program._readers, **{reader.name: control.source, names[1]: control.source})
+    return control.attach(reader)
+
+
+def py_reader(capacity: int, shapes: Sequence[Sequence[Any]], dtypes: Sequence[str],
+              lod_levels: Sequence[int] | None = None, name: str | None = None,
+              use_double_buffer: bool = True) -> Variable:
+    """A reader inside the program; ``read_file`` gives the Variables that its batches fill.
+
+    Args:
+        capacity (int): batches made ahead, at least 1.
+        shapes (list of list): shape of each tensor, -1 where any extent will do.
+        dtypes (list of str): dtype of each.
+        lod_levels (list of int, optional): levels of sequences of each. Default 0.
+        name (str, optional): beginning of the names of its variables.
+        use_double_buffer (bool): appends the op that stands for it; batches are made ahead anyway. Default True.
+
+    Returns:
+        Variable: with ``decorate_paddle_reader`` (lists of samples), ``decorate_tensor_provider`` (arrays), ``start``
+        and ``reset``. After ``start`` each ``Executor.run`` takes a batch, until EOFException.
+
+    Raises:
+        ValueError: no capacity, or lists of different lengths.
+
+    Examples:
+        >>> import numpy, anabranch.fluid as fluid
+        >>> main, startup = fluid.Program(), fluid.Program()
+        >>> with fluid.program_guard(main, startup):
+        ...     reader = fluid.layers.py_reader(4, [[-1, 2]], ["float32"])
+        ...     x = fluid.layers.read_file(reader)
+        ...     total = fluid.layers.reduce_sum(x)
+        >>> reader.decorate_tensor_provider(lambda: ([numpy.full((3, 2), i, "float32")] for i in range(2)))
+        >>> exe = fluid.Executor()
+        >>> _ = exe.run(startup)
+        >>> reader.start()
+        >>> exe.run(main, fetch_list=[total])[0].tolist(), exe.run(main, fetch_list=[total])[0].tolist()
+        ([0.0], [6.0])
+        >>> reader.reset()
+    """
+    levels = [0] * len(shapes) if lod_levels is None else lod_levels
+    if not len(shapes) == len(dtypes) == len(levels):
+        raise InvalidValue("py_reader: %d shapes, %d dtypes and %d lod_levels, expected as many of each"
+                           % (len(shapes), len(dtypes), len(levels)))
+    described = [_Described(s, as_dtype(t), level, False, "read_%d" % i)
+                 for i, (s, t, level) in enumerate(zip(shapes, dtypes, levels))]
+    return _make(described, capacity, name, use_double_buffer)
+
+
+def create_py_reader_by_data(capacity: int, feed_list: Sequence[Variable], name: str | None = None,
+                             use_double_buffer: bool = True) -> Variable:
+    """As :func:`py_reader`, with shapes, dtypes and levels of existing Variables.
+
+    Args:
+        capacity (int): batches made ahead, at least 1.
+        feed_list (list of Variable): what a batch looks like.
+        name (str, optional), use_double_buffer (bool): as for ``py_reader``.
+
+    Returns:
+        Variable: the reader.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> reader = fluid.layers.create_py_reader_by_data(2, [fluid.data("x", [None, 2])])
+        >>> fluid.layers.read_file(reader).shape
+        (-1, 2)
+    """
+    described = [_Described(v.shape, v.dtype, v.lod_level, v.need_check_feed, v.name) for v in feed_list]
+    return _make(described, capacity, name, use_double_buffer)
+
+
+def read_file(reader: Variable) -> Variable | list[Variable]:
+    """The Variables that the batches of a reader fill.
+
+    Args:
+        reader (Variable): of ``py_reader``, ``create_py_reader_by_data`` or ``double_buffer``.
+
+    Returns:
+        Variable or list of Variable: one for each tensor of a batch.
+
+    Raises:
+        TypeError: another object.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> reader = fluid.layers.py_reader(4, [[-1, 2], [-1, 1]], ["float32", "int64"])
+        >>> [v.shape for v in fluid.layers.read_file(reader)]
+        [(-1, 2), (-1, 1)]
+    """
+    described = getattr(reader, "_described", None)
+    if described is None:
+        raise InvalidType("read_file: reader must be what py_reader returned, got %s" % type(reader).__name__)
+    helper = LayerHelper("read_file")
+    out = []
+    for d in described:
+        variable = helper.create_variable_for_type_inference(dtype=d.dtype, stop_gradient=True)
+        variable.desc.shape = d.shape
+        variable.desc.lod_level = d.lod_level
+        variable.desc.need_check_feed = d.need_check_feed
+        out.append(variable)
+    read_into(reader.block, reader, out)
+    return out[0] if len(out) == 1 else out
+
+
+def double_buffer(reader: Variable, place: Place | None = None, name: str | None = None) -> Variable:
+    """A reader that makes batches ahead. All readers here do: it adds the op that stands for it.
+
+    Args:
+        reader (Variable): of ``py_reader``.
+        place (CPUPlace, optional): accepted; batches stay in main memory.
+        name (str, optional): of the new reader.
+
+    Returns:
+        Variable: the reader.
+
+    Raises:
+        TypeError: another object.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> reader = fluid.layers.py_reader(4, [[-1, 2]], ["float32"], use_double_buffer=False)
+        >>> fluid.layers.read_file(fluid.layers.double_buffer(reader)).shape
+        (-1, 2)
+    """
+    described = getattr(reader, "_described", None)
+    if described is None:
+        raise InvalidType("double_buffer: reader must be what py_reader returned, got %s" % type(reader).__name__)
+    if reader.type != VarType.READER:
+        raise InvalidType("double_buffer: reader must be a READER, got %s" % reader.type)
+    block = reader.block
+    buffered = append_buffer(block, reader, name if name is not None else unique_name.generate("double_buffer"))
+    program = block.program
+    program._readers = dict(program._readers, **{buffered.name: program._readers[reader.name]})
+    for key, value in reader.__dict__.items():
+        if key not in ("block", "desc", "op"):
+            buffered.__dict__[key] = value
+    return buffered

@@ -1,0 +1,307 @@
+"""Tensors of constants and of regular numbers."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from ..errors import InvalidType
+from ..framework import Variable, convert_np_dtype_to_dtype_
+from ..layer_helper import LayerHelper
+from . import check
+from .check import WIDE_NUMBERS, one_op
+from .copies import assign, cast
+from .joins import stack
+from .shape_args import add_shape
+
+if TYPE_CHECKING:
+    from ..hints import DType, Shape
+
+__all__ = [
+    "fill_constant", "fill_constant_batch_size_like", "ones", "zeros", "ones_like", "zeros_like", "range", "linspace",
+    "eye", "diag",
+]
+
+
+_CONSTANT_TYPES = ("bool", "float16", "float32", "float64", "int32", "int64")
+
+
+def fill_constant(shape: Shape, dtype: DType, value: float | int | bool | Variable, force_cpu: bool = False,
+                  out: Variable | None = None) -> Variable:
+    """A tensor of equal elements.
+
+    Args:
+        shape (list|tuple|Variable): extents, each an int or a Variable of shape [1]; or one int32 Variable of all.
+        dtype (str): bool, float16, float32, float64, int32 or int64.
+        value (float|int|bool|Variable): of all elements; a Variable has shape [1].
+        force_cpu (bool): no effect on the CPU. Default False.
+        out (Variable, optional): gets the result.
+
+    Returns:
+        Variable: no gradient flows through it.
+
+    Raises:
+        TypeError: a bad class or dtype; ``out`` has another dtype. ValueError: unknown ``dtype``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.fill_constant([2, 3], "float32", 0.5).shape
+        (2, 3)
+    """
+    attrs: dict[str, Any] = {"force_cpu": force_cpu}
+    inputs: dict[str, Any] = {}
+    dtype = convert_np_dtype_to_dtype_(dtype)
+    if isinstance(value, Variable):
+        inputs["ValueTensor"] = value
+    else:
+        attrs["value"] = float(value)
+        # the text keeps an int64 exact, which a float32 attribute does not
+        attrs["str_value"] = str(int(value)) if check.dtype_name(dtype) in check.INTS else str(float(value))
+    check.of_dtype(dtype, "dtype", "fill_constant", _CONSTANT_TYPES)
+    check.of_type(shape, "shape", "fill_constant", (Variable, list, tuple))
+    if out is not None:
+        check.variable(out, "out", "fill_constant", (check.dtype_name(dtype),))
+    helper = LayerHelper("fill_constant")
+    if out is None:
+        out = helper.create_variable_for_type_inference(dtype)
+    add_shape(shape, inputs, attrs, "fill_constant", dtype="int32")
+    attrs["dtype"] = dtype
+    helper.append_op(type="fill_constant", inputs=inputs, outputs={"Out": [out]}, attrs=attrs)
+    out.stop_gradient = True
+    return out
+
+
+def fill_constant_batch_size_like(input: Variable, shape: Shape, dtype: DType, value: float | int,
+                                  input_dim_idx: int = 0, output_dim_idx: int = 0, force_cpu: bool = False) -> Variable:
+    """A tensor of equal elements with one extent of another tensor, usually the batch.
+
+    Args:
+        input (Variable): gives the extent.
+        shape (list|tuple): extents; the one at ``output_dim_idx`` is replaced.
+        dtype (str): float32, float64, int32, int64 or bool.
+        value (float|int): of all elements.
+        input_dim_idx (int): which extent of ``input``. Default 0.
+        output_dim_idx (int): where it goes. Default 0.
+        force_cpu (bool): no effect on the CPU. Default False.
+
+    Returns:
+        Variable: no gradient flows through it.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4], "float32")
+        >>> fluid.layers.fill_constant_batch_size_like(x, [-1, 1], "float32", 1.0).shape
+        (-1, 1)
+    """
+    helper = LayerHelper("fill_constant_batch_size_like")
+    dtype = convert_np_dtype_to_dtype_(dtype)
+    out = helper.create_variable_for_type_inference(dtype)
+    text = str(int(value)) if check.dtype_name(dtype) in check.INTS else str(float(value))
+    helper.append_op(
+        type="fill_constant_batch_size_like", inputs={"Input": input}, outputs={"Out": [out]},
+        attrs={"shape": list(shape), "dtype": out.dtype, "value": float(value), "str_value": text,
+               "input_dim_idx": input_dim_idx, "output_dim_idx": output_dim_idx, "force_cpu": force_cpu})
+    out.stop_gradient = True
+    return out
+
+
+def ones(shape: Shape, dtype: DType, force_cpu: bool = False) -> Variable:
+    """A tensor of ones.
+
+    Args:
+        shape (list|tuple|Variable): as for :func:`fill_constant`.
+        dtype (str): bool, float16, float32, float64, int32 or int64.
+        force_cpu (bool): no effect on the CPU. Default False.
+
+    Returns:
+        Variable: no gradient flows through it.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.ones([2, 3], "float32").shape
+        (2, 3)
+    """
+    return fill_constant(value=1.0, shape=shape, dtype=dtype, force_cpu=force_cpu)
+
+
+def zeros(shape: Shape, dtype: DType, force_cpu: bool = False) -> Variable:
+    """A tensor of zeros.
+
+    Args:
+        shape (list|tuple|Variable): as for :func:`fill_constant`.
+        dtype (str): bool, float16, float32, float64, int32 or int64.
+        force_cpu (bool): no effect on the CPU. Default False.
+
+    Returns:
+        Variable: no gradient flows through it.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.zeros([2, 3], "int64").shape
+        (2, 3)
+    """
+    return fill_constant(value=0.0, shape=shape, dtype=dtype, force_cpu=force_cpu)
+
+
+def ones_like(x: Variable, out: Variable | None = None) -> Variable:
+    """Ones in the shape and dtype of ``x``.
+
+    Args:
+        x (Variable): [...], bool, float32, float64, int32 or int64.
+        out (Variable, optional): gets the result.
+
+    Returns:
+        Variable: shape and dtype of ``x``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.ones_like(fluid.data("x", [None, 4], "float32")).shape
+        (-1, 4)
+    """
+    check.variable(x, "x", "ones_like", ("bool",) + WIDE_NUMBERS)
+    if out is not None:
+        check.variable(out, "out", "ones_like", ("bool",) + WIDE_NUMBERS)
+    return one_op("fill_any_like", {"X": [x]}, {"value": 1.0}, layer="ones_like", to=out)
+
+
+def zeros_like(x: Variable, out: Variable | None = None) -> Variable:
+    """Zeros in the shape and dtype of ``x``.
+
+    Args:
+        x (Variable): [...], bool, float32, float64, int32 or int64.
+        out (Variable, optional): gets the result.
+
+    Returns:
+        Variable: shape and dtype of ``x``; no gradient flows through it.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.zeros_like(fluid.data("x", [None, 4], "float32")).shape
+        (-1, 4)
+    """
+    check.variable(x, "x", "zeros_like", ("bool",) + WIDE_NUMBERS)
+    out = one_op("fill_zeros_like", {"X": [x]}, layer="zeros_like", to=out)
+    out.stop_gradient = True
+    return out
+
+
+def range(start: float | int | Variable, end: float | int | Variable, step: float | int | Variable,
+          dtype: DType) -> Variable:
+    """The numbers start, start + step, ... below ``end``.
+
+    Args:
+        start (float|int|Variable): the first; a Variable has shape [1].
+        end (float|int|Variable): not reached.
+        step (float|int|Variable): the distance.
+        dtype (str): float32, float64, int32 or int64.
+
+    Returns:
+        Variable: one axis; no gradient flows through it.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> len(fluid.layers.range(0, 10, 2, "int32").shape)
+        1
+    """
+    dtype = convert_np_dtype_to_dtype_(dtype)
+    check.of_dtype(dtype, "dtype", "range", WIDE_NUMBERS)
+    helper = LayerHelper("range")
+    start, end, step = (_number(v, dtype) for v in (start, end, step))
+    out = helper.create_variable_for_type_inference(dtype)
+    helper.append_op(type="range", inputs={"Start": start, "End": end, "Step": step}, outputs={"Out": [out]})
+    out.stop_gradient = True
+    return out
+
+
+def _number(value, dtype):
+    """A Variable of ``dtype`` for a number or a Variable."""
+    if not isinstance(value, Variable):
+        return fill_constant([1], dtype, value)
+    return value if value.dtype == dtype else cast(value, dtype)
+
+
+def linspace(start: float | Variable, stop: float | Variable, num: int | Variable, dtype: DType) -> Variable:
+    """``num`` numbers at equal distances from ``start`` to ``stop``, both included.
+
+    Args:
+        start (float|Variable): the first; a Variable has shape [1].
+        stop (float|Variable): the last.
+        num (int|Variable): how many.
+        dtype (str): float32 or float64.
+
+    Returns:
+        Variable: one axis.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> len(fluid.layers.linspace(0.0, 1.0, 5, "float32").shape)
+        1
+    """
+    start, stop = (v if isinstance(v, Variable) else fill_constant([1], dtype, v) for v in (start, stop))
+    if not isinstance(num, Variable):
+        num = fill_constant([1], "int32", num)
+    return one_op("linspace", {"Start": start, "Stop": stop, "Num": num}, dtype=start.dtype)
+
+
+def eye(num_rows: int, num_columns: int | None = None, batch_shape: Sequence[Any] | None = None,
+        dtype: DType = "float32") -> Variable:
+    """The identity matrix.
+
+    Args:
+        num_rows (int): not negative.
+        num_columns (int, optional): ``num_rows`` by default.
+        batch_shape (list, optional): leading extents over which the matrix is repeated.
+        dtype (str): of the elements. Default "float32".
+
+    Returns:
+        Variable: [extents of batch_shape, num_rows, num_columns]; no gradient flows through it.
+
+    Raises:
+        TypeError: a size that is no int, or negative.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.eye(3).shape
+        (3, 3)
+    """
+    columns = num_rows if num_columns is None else num_columns
+    for argument, value in (("num_rows", num_rows), ("num_columns", columns)):
+        if not isinstance(value, int) or value < 0:
+            raise InvalidType("eye: %s must be an int that is not negative, got %r" % (argument, value))
+    dtype = convert_np_dtype_to_dtype_(dtype)
+    helper = LayerHelper("eye")
+    out = helper.create_variable_for_type_inference(dtype)
+    helper.append_op(type="eye", inputs={}, outputs={"Out": [out]},
+                     attrs={"num_rows": num_rows, "num_columns": columns, "dtype": dtype})
+    out.stop_gradient = True
+    if batch_shape is not None:
+        check.of_type(batch_shape, "batch_shape", "eye", list)
+        for extent in reversed(batch_shape):
+            if extent <= 0:
+                raise InvalidType("eye: batch_shape must hold positive ints, got %r" % (batch_shape,))
+            out = stack([out] * extent, axis=0)
+    return out
+
+
+def diag(diagonal: Any) -> Variable:
+    """A square matrix with the given diagonal and zeros elsewhere.
+
+    Args:
+        diagonal (Variable|numpy.ndarray): [N], float32, float64, int32 or int64.
+
+    Returns:
+        Variable: [N, N].
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.diag(fluid.data("d", [3], "float32")).shape
+        (3, 3)
+    """
+    check.of_type(diagonal, "diagonal", "diag", (Variable, numpy.ndarray))
+    if not isinstance(diagonal, Variable):
+        diagonal = assign(diagonal)
+    check.operand(diagonal, "diagonal", "diag")
+    out = one_op("diag", {"Diagonal": [diagonal]})
+    out.stop_gradient = True
+    return out

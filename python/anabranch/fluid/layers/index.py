@@ -1,0 +1,151 @@
+"""Ids counted from their part, elements added at places, rows in another order."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidValue
+from . import check
+from .check import INTS, one_op
+from .fill import zeros
+
+if TYPE_CHECKING:
+    from ..framework import Variable
+    from ..hints import Shape
+
+__all__ = [
+    "shard_index", "scatter_nd_add", "scatter_nd", "reverse", "multiplex",
+]
+
+
+def shard_index(input: Variable, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1) -> Variable:
+    """Ids of one of several equal parts of [0, index_num), counted from the begin of the part.
+
+    Args:
+        input (Variable): [..., 1], int32 or int64, each in [0, index_num).
+        index_num (int): number of ids.
+        nshards (int): number of parts, of index_num / nshards ids each, rounded up.
+        shard_id (int): the part, in [0, nshards).
+        ignore_value (int): stands for the ids of other parts. Default -1.
+
+    Returns:
+        Variable: shape and dtype of ``input``.
+
+    Raises:
+        TypeError: another dtype.
+        ValueError: ``shard_id`` out of range.
+        EnforceNotMet: when run, an id out of range.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> ids = fluid.data("ids", [None, 1], "int64")
+        >>> fluid.layers.shard_index(ids, index_num=20, nshards=2, shard_id=0).shape
+        (-1, 1)
+    """
+    check.variable(input, "input", "shard_index", INTS)
+    if shard_id < 0 or shard_id >= nshards:
+        raise InvalidValue("shard_index: shard_id is %r, expected 0 to %d" % (shard_id, nshards - 1))
+    return one_op("shard_index", {"X": input}, {"index_num": index_num, "nshards": nshards, "shard_id": shard_id,
+                                                "ignore_value": ignore_value})
+
+
+def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
+    """``ref`` with numbers added at places that tuples name; places that repeat get the sum.
+
+    Args:
+        ref (Variable): [...], float32, float64, int32 or int64.
+        index (Variable): [..., K], int32 or int64, K at most the axes of ``ref``.
+        updates (Variable): index's shape without its last axis, then the axes of ``ref`` from K; dtype of ``ref``.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: shape and dtype of ``ref``.
+
+    Raises:
+        TypeError: no Variable, another dtype of ``index``.
+        ValueError: two dtypes.
+        EnforceNotMet: shapes that do not fit; when run, no such place.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, u = fluid.data("x", [5, 3], "float32"), fluid.data("u", [2, 3], "float32")
+        >>> fluid.layers.scatter_nd_add(x, fluid.data("i", [2, 1], "int64"), u).shape
+        (5, 3)
+    """
+    for argument, value in (("ref", ref), ("index", index), ("updates", updates)):
+        check.variable(value, argument, "scatter_nd_add")
+    if ref.dtype != updates.dtype:
+        raise InvalidValue("scatter_nd_add: ref and updates must have one dtype, got %s and %s"
+                           % (check.dtype_name(ref.dtype), check.dtype_name(updates.dtype)))
+    return one_op("scatter_nd_add", {"X": ref, "Index": index, "Updates": updates}, name=name)
+
+
+def scatter_nd(index: Variable, updates: Variable, shape: Shape, name: str | None = None) -> Variable:
+    """Zeros with numbers added at places that tuples name, as :func:`scatter_nd_add`.
+
+    Args:
+        index (Variable): [..., K], int32 or int64.
+        updates (Variable): index's shape without its last axis, then ``shape`` from K.
+        shape (list): of the result.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: ``shape``, dtype of ``updates``.
+
+    Raises:
+        TypeError: no Variable.
+        EnforceNotMet: shapes that do not fit; when run, no such place.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> u = fluid.data("u", [2, 3], "float32")
+        >>> fluid.layers.scatter_nd(fluid.data("i", [2, 1], "int64"), u, [5, 3]).shape
+        (5, 3)
+    """
+    check.variable(updates, "updates", "scatter_nd")
+    return scatter_nd_add(zeros(shape, updates.dtype), index, updates, name)
+
+
+def reverse(x: Variable, axis: int | Sequence[Any]) -> Variable:
+    """The tensor with the order along some axes reversed.
+
+    Args:
+        x (Variable): [...], any number type.
+        axis (int|list|tuple): which.
+
+    Returns:
+        Variable: shape and dtype of ``x``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.reverse(fluid.data("x", [2, 3], "float32"), axis=[1]).shape
+        (2, 3)
+    """
+    check.variable(x, "x", "reverse")
+    return one_op("reverse", {"X": x}, {"axis": [axis] if isinstance(axis, int) else list(axis)})
+
+
+def multiplex(inputs: Sequence[Any], index: Variable) -> Variable:
+    """Row i of the result is row i of inputs[index[i]].
+
+    Args:
+        inputs (list): at least two Variables [N, ...] of one shape; float32, float64, int32 or int64.
+        index (Variable): [N, 1], int32 or int64.
+
+    Returns:
+        Variable: shape and dtype of each input.
+
+    Raises:
+        ValueError: fewer than two inputs.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 4], "float32")
+        >>> fluid.layers.multiplex([x, y], fluid.data("i", [None, 1], "int32")).shape
+        (-1, 4)
+    """
+    if not isinstance(inputs, list) or len(inputs) < 2:
+        raise InvalidValue("multiplex: inputs must be a list of at least two Variables, got %r" % (inputs,))
+    check.variables(inputs, "inputs", "multiplex", check.WIDE_NUMBERS)
+    check.variable(index, "index", "multiplex", check.INTS)
+    return one_op("multiplex", {"X": inputs, "Ids": index})

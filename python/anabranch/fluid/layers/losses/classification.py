@@ -1,0 +1,120 @@
+"""Losses of classes and of yes or no."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...layer_helper import LayerHelper
+from .. import check
+from ..check import one_op
+
+if TYPE_CHECKING:
+    from ...framework import Variable
+
+__all__ = [
+    "cross_entropy", "softmax_with_cross_entropy", "teacher_student_sigmoid_loss",
+]
+
+
+def cross_entropy(input: Variable, label: Variable, soft_label: bool = False, ignore_index: int = -100) -> Variable:
+    """out = -log(p of the label's class), or -sum of label * log(p) with soft labels; p is what softmax gave.
+
+    Args:
+        input (Variable): [..., D] probabilities, float32 or float64.
+        label (Variable): [..., 1], int64 classes in [0, D); or [..., D] probabilities, dtype of ``input``.
+        soft_label (bool): the labels are probabilities. Default False.
+        ignore_index (int): this class gives a loss of 0 and no gradient. Default -100.
+
+    Returns:
+        Variable: [..., 1], dtype of ``input``.
+
+    Raises:
+        TypeError: no Variable, or another dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 1], "int64")
+        >>> fluid.layers.cross_entropy(fluid.layers.softmax(x), y).shape
+        (-1, 1)
+    """
+    if soft_label:
+        check.operand(input, "input", "cross_entropy")
+        return one_op("cross_entropy", {"X": [input], "Label": [label]}, {"soft_label": True,
+                                                                           "ignore_index": ignore_index}, out="Y")
+    check.operand(input, "input", "cross_entropy")
+    helper = LayerHelper("cross_entropy2")
+    out, x_shape, match = (helper.create_variable_for_type_inference(input.dtype) for _ in range(3))
+    helper.append_op(type="cross_entropy2", inputs={"X": [input], "Label": [label]},
+                     attrs={"ignore_index": ignore_index}, outputs={"Y": [out], "MatchX": [match], "XShape": [x_shape]})
+    return out
+
+
+def softmax_with_cross_entropy(logits: Variable, label: Variable, soft_label: bool = False, ignore_index: int = -100,
+                               numeric_stable_mode: bool = True, return_softmax: bool = False,
+                               axis: int = -1) -> Any:
+    """out = log(sum of exp(logits)) - logits of the label's class: softmax and cross entropy in one, exact and fast.
+
+    Args:
+        logits (Variable): [..., D, ...], float32 or float64.
+        label (Variable): as ``logits`` with extent 1 at ``axis``, int64 classes in [0, D); or the shape of ``logits``
+            with soft labels.
+        soft_label (bool): the labels are probabilities. Default False.
+        ignore_index (int): this class gives a loss of 0 and no gradient. Default -100.
+        numeric_stable_mode (bool): no effect here, the stable form is always used. Default True.
+        return_softmax (bool): also return the probabilities. Default False.
+        axis (int): of the classes. Default -1.
+
+    Returns:
+        Variable: as ``logits`` with extent 1 at ``axis``; with ``return_softmax`` a tuple of it and the probabilities.
+
+    Raises:
+        TypeError: no Variable, or another dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 1], "int64")
+        >>> fluid.layers.softmax_with_cross_entropy(x, y).shape
+        (-1, 1)
+    """
+    check.operand(logits, "logits", "softmax_with_cross_entropy")
+    helper = LayerHelper("softmax_with_cross_entropy")
+    softmax = helper.create_variable_for_type_inference(logits.dtype)
+    loss = helper.create_variable_for_type_inference(logits.dtype)
+    helper.append_op(type="softmax_with_cross_entropy", inputs={"Logits": logits, "Label": label},
+                     outputs={"Softmax": softmax, "Loss": loss},
+                     attrs={"soft_label": soft_label, "ignore_index": ignore_index,
+                            "numeric_stable_mode": numeric_stable_mode, "axis": axis})
+    return (loss, softmax) if return_softmax else loss
+
+
+def teacher_student_sigmoid_loss(input: Variable, label: Variable, soft_max_up_bound: float = 15.0,
+                                 soft_max_lower_bound: float = -15.0) -> Variable:
+    """The loss of a click model that also learns from the score of a teacher, coded into the label.
+
+    A label below -1: no click, no teacher; in [-1, 0): click, no teacher; in [0, 1): no click, teacher score label;
+    from 1: click, teacher score label - 1.
+
+    Args:
+        input (Variable): [N, 1] logits, float32 or float64.
+        label (Variable): [N, 1], dtype of ``input``.
+        soft_max_up_bound (float): an input above it has no gradient. Default 15.
+        soft_max_lower_bound (float): an input below it has no gradient. Default -15.
+
+    Returns:
+        Variable: [N, 1].
+
+    Raises:
+        TypeError: no Variable, or another dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 1], "float32"), fluid.data("y", [None, 1], "float32")
+        >>> fluid.layers.teacher_student_sigmoid_loss(x, y).shape
+        (-1, 1)
+    """
+    layer = "teacher_student_sigmoid_loss"
+    check.operand(input, "input", layer)
+    check.operand(label, "label", layer)
+    out = LayerHelper(layer).create_variable(dtype=input.dtype)
+    return one_op(layer, {"X": [input], "Label": [label]},
+                  {"soft_max_lower_bound": float(soft_max_lower_bound), "soft_max_up_bound": float(soft_max_up_bound)},
+                  out="Y", to=out)

@@ -1,0 +1,135 @@
+"""Losses of numbers."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...layer_helper import LayerHelper
+from .. import check
+from .._generated_reductions import reduce_mean
+
+if TYPE_CHECKING:
+    from ...framework import Variable
+
+__all__ = [
+    "square_error_cost", "mse_loss", "huber_loss", "smooth_l1",
+]
+
+
+def square_error_cost(input: Variable, label: Variable) -> Variable:
+    """out = (input - label) ** 2, element by element.
+
+    Args:
+        input (Variable): [...], float32 or float64.
+        label (Variable): shape and dtype of ``input``.
+
+    Returns:
+        Variable: shape and dtype of ``input``.
+
+    Raises:
+        TypeError: no Variable, or another dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 1], "float32"), fluid.data("y", [None, 1], "float32")
+        >>> fluid.layers.square_error_cost(x, y).shape
+        (-1, 1)
+    """
+    check.operand(input, "input", "square_error_cost", "square")
+    check.operand(label, "label", "square_error_cost", "square")
+    helper = LayerHelper("square_error_cost")
+    difference = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="elementwise_sub", inputs={"X": [input], "Y": [label]}, outputs={"Out": [difference]})
+    out = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="square", inputs={"X": [difference]}, outputs={"Out": [out]})
+    return out
+
+
+def mse_loss(input: Variable, label: Variable) -> Variable:
+    """The mean of (input - label) ** 2 over all elements.
+
+    Args:
+        input (Variable): [...], float32 or float64.
+        label (Variable): shape and dtype of ``input``.
+
+    Returns:
+        Variable: [1].
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 1], "float32"), fluid.data("y", [None, 1], "float32")
+        >>> fluid.layers.mse_loss(x, y).shape
+        (1,)
+    """
+    check.operand(input, "input", "mse_loss", "square")
+    check.operand(label, "label", "mse_loss", "square")
+    return reduce_mean(square_error_cost(input, label))
+
+
+def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
+    """out = d * d / 2 where |d| <= delta, else delta * (|d| - delta / 2), d = label - input.
+
+    Huber, Robust estimation of a location parameter, 1964, DOI 10.1214/aoms/1177703732.
+
+    Args:
+        input (Variable): [N, 1], float32 or float64.
+        label (Variable): [N, 1], dtype of ``input``.
+        delta (float): where the square ends.
+
+    Returns:
+        Variable: [N, 1].
+
+    Raises:
+        TypeError: no Variable, or another dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 1], "float32"), fluid.data("y", [None, 1], "float32")
+        >>> fluid.layers.huber_loss(x, y, delta=1.0).shape
+        (-1, 1)
+    """
+    check.operand(input, "input", "huber_loss")
+    check.operand(label, "label", "huber_loss")
+    helper = LayerHelper("huber_loss")
+    residual = helper.create_variable_for_type_inference(input.dtype)
+    out = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="huber_loss", inputs={"X": input, "Y": label}, outputs={"Out": out, "Residual": residual},
+                     attrs={"delta": delta})
+    return out
+
+
+def smooth_l1(x: Variable, y: Variable, inside_weight: Variable | None = None, outside_weight: Variable | None = None,
+              sigma: float | None = None) -> Variable:
+    """The sum over each row of f(x - y).
+
+    f(d) = (sigma d) ** 2 / 2 where |d| < 1 / sigma ** 2, else |d| - 1 / (2 sigma ** 2).
+
+    Girshick, Fast R-CNN, ICCV 2015.
+
+    Args:
+        x (Variable): [N, ...], float32 or float64.
+        y (Variable): shape and dtype of ``x``.
+        inside_weight (Variable, optional): shape of ``x``, a factor of x - y.
+        outside_weight (Variable, optional): shape of ``x``, a factor of f.
+        sigma (float, optional): 1 by default.
+
+    Returns:
+        Variable: [N, 1].
+
+    Raises:
+        TypeError: no Variable, or another dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 4], "float32")
+        >>> fluid.layers.smooth_l1(x, y).shape
+        (-1, 1)
+    """
+    check.operand(x, "x", "smooth_l1", "smooth_l1_loss")
+    check.operand(y, "y", "smooth_l1", "smooth_l1_loss")
+    helper = LayerHelper("smooth_l1_loss")
+    difference = helper.create_variable_for_type_inference(x.dtype)
+    out = helper.create_variable_for_type_inference(x.dtype)
+    inputs = {"X": x, "Y": y, "InsideWeight": inside_weight, "OutsideWeight": outside_weight}
+    helper.append_op(type="smooth_l1_loss", inputs={k: v for k, v in inputs.items() if v is not None},
+                     outputs={"Diff": difference, "Out": out}, attrs={"sigma": 1.0 if sigma is None else sigma})
+    return out

@@ -1,0 +1,121 @@
+"""Metrics computed inside the program."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import unique_name
+from ..framework.dtype import VarType
+from ..initializer import Constant
+from ..layer_helper import LayerHelper
+from . import check
+from .search import topk
+
+if TYPE_CHECKING:
+    from ..framework import Variable
+
+__all__ = ["accuracy", "auc", "mean_iou"]
+
+
+def accuracy(input: Variable, label: Variable, k: int = 1, correct: Variable | None = None,
+             total: Variable | None = None) -> Variable:
+    """The share of the samples whose label is among the ``k`` classes with the highest scores.
+
+    Args:
+        input (Variable): [N, D] scores or probabilities, float32 or float64.
+        label (Variable): [N, 1], int64.
+        k (int): Default 1.
+        correct (Variable, optional): gets the number of hits.
+        total (Variable, optional): gets N.
+
+    Returns:
+        Variable: [1], float32.
+
+    Raises:
+        TypeError: ``input`` is no Variable of a float dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> p, y = fluid.data("p", [None, 10], "float32"), fluid.data("y", [None, 1], "int64")
+        >>> fluid.layers.accuracy(p, y, k=5).shape
+        (1,)
+    """
+    check.operand(input, "input", "accuracy", "top_k")
+    values, places = topk(input, k=k)
+    helper = LayerHelper("accuracy")
+    share = helper.create_variable_for_type_inference("float32")
+    correct = helper.create_variable_for_type_inference("int32") if correct is None else correct
+    total = helper.create_variable_for_type_inference("int32") if total is None else total
+    helper.append_op(type="accuracy", inputs={"Out": [values], "Indices": [places], "Label": [label]},
+                     outputs={"Accuracy": [share], "Correct": [correct], "Total": [total]})
+    return share
+
+
+def auc(input: Variable, label: Variable, curve: str = "ROC", num_thresholds: int = 4095, topk: int = 1,
+        slide_steps: int = 1) -> tuple[Variable, Variable, list[Variable]]:
+    """The area under the ROC or precision-recall curve, from histograms that are kept from run to run.
+
+    Args:
+        input (Variable): [N, 2] probabilities, float32 or float64; column 1 counts.
+        label (Variable): [N, 1], int32 or int64, 0 or 1.
+        curve (str): "ROC" or "PR". Default "ROC".
+        num_thresholds (int): number of bins less one. Default 4095.
+        topk (int): not used.
+        slide_steps (int): the second area is over so many last runs; 0: over all. Default 1.
+
+    Returns:
+        tuple: the area over all runs [1], the one over the last runs [1], and the list of the four histograms (last
+        runs' positives and negatives, all positives and negatives), persistable int64 Variables.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> p, y = fluid.data("p", [None, 2], "float32"), fluid.data("y", [None, 1], "int64")
+        >>> area, recent, histograms = fluid.layers.auc(p, y)
+        >>> area.shape, len(histograms)
+        ((1,), 4)
+    """
+    check.operand(input, "input", "auc")
+    check.variable(label, "label", "auc", check.INTS)
+    helper = LayerHelper("auc")
+    area, recent = (helper.create_variable_for_type_inference("float64") for _ in range(2))
+    bins = num_thresholds + 1
+    # a histogram for each run of the window, their sum, and the number of runs
+    recent_shape = [(1 + slide_steps) * bins + 1]
+    stats = [helper.create_global_variable(persistable=True, dtype="int64", shape=shape, stop_gradient=False,
+                                           name=unique_name.generate("_generated_var"))
+             for shape in (recent_shape, recent_shape, [1, bins], [1, bins])]
+    for stat in stats:
+        helper.set_variable_initializer(stat, Constant(value=0.0, force_cpu=False))
+    for out, (positive, negative), steps in ((recent, stats[:2], slide_steps), (area, stats[2:], 0)):
+        helper.append_op(type="auc", inputs={"Predict": [input], "Label": [label], "StatPos": [positive],
+                                             "StatNeg": [negative]},
+                         attrs={"curve": curve, "num_thresholds": num_thresholds, "slide_steps": steps},
+                         outputs={"AUC": [out], "StatPosOut": [positive], "StatNegOut": [negative]})
+    return area, recent, stats
+
+
+def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variable, Variable, Variable]:
+    """The mean over the classes of intersection / union of predicted and true elements.
+
+    Args:
+        input (Variable): [...], int32 or int64 predicted classes.
+        label (Variable): shape of ``input``, true classes.
+        num_classes (int): number of classes.
+
+    Returns:
+        tuple: the mean [1], float32; wrong elements of each class [num_classes], int32; right ones, likewise.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> p, y = fluid.data("p", [None, 8], "int32"), fluid.data("y", [None, 8], "int32")
+        >>> [v.shape for v in fluid.layers.mean_iou(p, y, num_classes=3)]
+        [(1,), (3,), (3,)]
+    """
+    check.variable(input, "input", "mean_iou", check.INTS)
+    check.variable(label, "label", "mean_iou", check.INTS)
+    helper = LayerHelper("mean_iou")
+    mean = helper.create_variable_for_type_inference("float32")
+    wrong, correct = (helper.create_variable_for_type_inference(VarType.INT32) for _ in range(2))
+    helper.append_op(type="mean_iou", inputs={"Predictions": input, "Labels": label},
+                     outputs={"OutMeanIou": mean, "OutWrong": wrong, "OutCorrect": correct},
+                     attrs={"num_classes": num_classes})
+    return mean, wrong, correct

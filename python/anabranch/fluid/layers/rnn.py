@@ -1,0 +1,6 @@
+"""The names of Fluid's ``fluid.layers.rnn`` that are here. Written by tools/generate_modules.py."""
+from .recurrent import dynamic_gru, dynamic_lstm, dynamic_lstmp, gru_unit, lstm_unit
+
+__all__ = [
+    "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gru_unit", "lstm_unit",
+]

@@ -1,0 +1,99 @@
+"""Parts of a tensor between bounds."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import InvalidType
+from ..framework import Variable
+from ..layer_helper import LayerHelper
+from . import check
+from .shape_args import as_variables, has_variable, known
+
+__all__ = [
+    "slice", "strided_slice",
+]
+
+
+def add_bounds(inputs: Any, attrs: Any, helper: Any, flags: Any, name: str, values: Any) -> None:
+    """Puts starts, ends or strides of a slice where the op takes them; ``flags`` become -1 where one is a Variable."""
+    slot = name.capitalize()
+    if isinstance(values, Variable):
+        values.stop_gradient = True
+        inputs[slot + "Tensor"] = values
+        flags[:] = [-1] * len(flags)
+        return
+    attrs[name] = known(values)
+    if has_variable(values):
+        inputs[slot + "TensorList"] = as_variables(values, helper)
+        for i, value in enumerate(values):
+            if isinstance(value, Variable):
+                flags[i] = -1
+
+
+def _sliced(op, input, axes, bounds):
+    check.variable(input, "input", op)
+    for name, values in bounds:
+        check.of_type(values, name, op, (list, tuple, Variable))
+    if not isinstance(axes, (list, tuple)):
+        raise InvalidType("%s: axes must be a list of ints, got %r" % (op, axes))
+    helper = LayerHelper(op)
+    flags = [1] * len(axes)
+    inputs, attrs = {"Input": input}, {"axes": list(axes)}
+    for name, values in bounds:
+        add_bounds(inputs, attrs, helper, flags, name, values)
+    attrs["infer_flags"] = flags
+    out = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type=op, inputs=inputs, attrs=attrs, outputs={"Out": out})
+    return out
+
+
+def slice(input: Variable, axes: Sequence[Any], starts: Sequence[Any] | Variable,
+          ends: Sequence[Any] | Variable) -> Variable:
+    """A block of a tensor: along axes[i] the places starts[i] to ends[i], the latter not included.
+
+    Args:
+        input (Variable): [...], any dtype.
+        axes (list|tuple): which axes are cut.
+        starts (list|tuple|Variable): negative: from the end; cut to the extent. Entries may be Variables of shape [1].
+        ends (list|tuple|Variable): likewise.
+
+    Returns:
+        Variable: dtype of ``input``.
+
+    Raises:
+        TypeError: a bad class.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [3, 4, 5], "float32")
+        >>> fluid.layers.slice(x, axes=[1, 2], starts=[0, -3], ends=[2, 100]).shape
+        (3, 2, 3)
+    """
+    return _sliced("slice", input, axes, (("starts", starts), ("ends", ends)))
+
+
+def strided_slice(input: Variable, axes: Sequence[Any], starts: Sequence[Any] | Variable,
+                  ends: Sequence[Any] | Variable, strides: Sequence[Any] | Variable) -> Variable:
+    """As :func:`slice`, taking every strides[i]-th place; a negative stride goes backwards.
+
+    Args:
+        input (Variable): [...], any dtype.
+        axes (list|tuple): which axes are cut.
+        starts (list|tuple|Variable): the first place of each.
+        ends (list|tuple|Variable): the place after the last of each.
+        strides (list|tuple|Variable): the steps, not 0.
+
+    Returns:
+        Variable: dtype of ``input``.
+
+    Raises:
+        TypeError: a bad class.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [3, 4, 5], "float32")
+        >>> fluid.layers.strided_slice(x, [1, 2], [0, 0], [4, 5], [2, 3]).shape
+        (3, 2, 2)
+    """
+    return _sliced("strided_slice", input, axes, (("starts", starts), ("ends", ends), ("strides", strides)))

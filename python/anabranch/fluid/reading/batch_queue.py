@@ -1,0 +1,166 @@
+"""A bounded queue that one thread fills with batches: how readers work ahead of training."""
+from __future__ import annotations
+
+import atexit
+import collections
+import sys
+import threading
+import traceback
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ... import _core
+
+_FOLDER = __file__.rsplit("fluid", 1)[0]
+_JOIN_S = 5.0
+_alive: "weakref.WeakSet[BatchQueue]" = weakref.WeakSet()  # queues whose threads must end before the interpreter does
+
+
+def place_of(thread: Any) -> Any:
+    """Where a thread is now: "file:line in function", of the innermost frame outside this package."""
+    frame = sys._current_frames().get(thread.ident)
+    if frame is None:
+        return "not running"
+    stack = traceback.extract_stack(frame)
+    calls = [call for call in stack if not call.filename.startswith(_FOLDER)] or stack
+    return "%s:%s in %s" % (calls[-1].filename, calls[-1].lineno, calls[-1].name)
+
+
+def stall_report_s() -> Any:
+    """Seconds after which a wait is reported, or None for never."""
+    seconds = float(_core.all_flags()["FLAGS_stall_report_s"][0])
+    return seconds if seconds > 0 else None
+
+
+class BatchQueue:
+    """Items of an iterable, made ahead by a thread of its own.
+
+    The thread ends when the items do, at the first error, and when the queue is closed or forgotten. A wait of the
+    consumer that lasts longer than ``FLAGS_stall_report_s`` is reported on stderr with the line that the thread is at.
+
+    Args:
+        items (callable): returns the iterable; called in the thread.
+        capacity (int): items kept ready, at least 1.
+        name (str): what is read, for reports.
+
+    Examples:
+        >>> queue = BatchQueue(lambda: [1, 2], 4, "two numbers")
+        >>> queue.get(), queue.get(), queue.get() is BatchQueue.END
+        (1, 2, True)
+        >>> queue.close()
+    """
+
+    #: What ``get`` returns after the last item.
+    END = type("End", (), {"__repr__": lambda self: "END"})()
+
+    def __init__(self, items: Callable[..., Any], capacity: int, name: str) -> None:
+        self._shared = _Shared(capacity)
+        self._name = name
+        self._thread = threading.Thread(target=_fill, args=(items, self._shared), name="anabranch reader", daemon=True)
+        _alive.add(self)
+        self._thread.start()
+
+    def get(self) -> Any:
+        """The next item, or END. Raises what the iterable raised, with its traceback, whenever it is called then."""
+        shared = self._shared
+        report_s = stall_report_s()
+        waited_s = 0.0
+        with shared.changed:
+            while not shared.items and shared.running:
+                if not shared.changed.wait(report_s):
+                    waited_s += report_s
+                    self._report(waited_s)
+            if shared.items:
+                item = shared.items.popleft()
+                shared.changed.notify_all()
+                return item
+            if shared.error is not None:
+                raise shared.error.with_traceback(shared.traceback)
+            return self.END
+
+    def size(self) -> int:
+        """int: items that are ready now."""
+        return len(self._shared.items)
+
+    @property
+    def capacity(self) -> int:
+        """int: items kept ready at most."""
+        return self._shared.capacity
+
+    def is_running(self) -> bool:
+        """bool: the thread has more to give, or items are left."""
+        return self._shared.running or bool(self._shared.items)
+
+    def _report(self, waited_s):
+        sys.stderr.write("anabranch: waited %.0f s for a batch of %s; its thread is at %s\n"
+                         % (waited_s, self._name, place_of(self._thread)))
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Drops what is left and ends the thread, which closes the iterable."""
+        shared = self._shared
+        with shared.changed:
+            shared.closed = True
+            shared.items.clear()
+            shared.changed.notify_all()
+        if threading.current_thread() is self._thread:
+            return
+        self._thread.join(_JOIN_S)
+        if self._thread.is_alive():
+            sys.stderr.write("anabranch: the thread that reads %s goes on after it was told to end; it is at %s\n"
+                             % (self._name, place_of(self._thread)))
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing() and self._shared.running:
+            self.close()
+
+
+@atexit.register
+def _close_all():
+    for queue in list(_alive):
+        queue.close()
+
+
+class _Shared:
+    """What the thread and the consumer share. The thread knows this only, so that a forgotten queue is closed."""
+
+    def __init__(self, capacity):
+        self.capacity = capacity
+        self.changed = threading.Condition()
+        self.items = collections.deque()
+        self.error = self.traceback = None
+        self.running = True
+        self.closed = False
+
+    def put(self, item):
+        """False when nobody wants it."""
+        with self.changed:
+            while len(self.items) >= self.capacity and not self.closed:
+                self.changed.wait()
+            if not self.closed:
+                self.items.append(item)
+                self.changed.notify_all()
+            return not self.closed
+
+    def end(self, error):
+        with self.changed:
+            self.error, self.traceback = error, error and error.__traceback__
+            self.running = False
+            self.changed.notify_all()
+
+
+def _fill(items, shared):
+    error = None
+    try:
+        source = items()
+        try:
+            for item in source:
+                if not shared.put(item):
+                    break
+        finally:
+            if hasattr(source, "close"):
+                source.close()
+    except BaseException as e:
+        error = e
+    shared.end(error)

@@ -1,0 +1,283 @@
+"""Passes over a Dataset: what ``train_from_dataset`` and ``infer_from_dataset`` do."""
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+
+from ... import _core
+from ...progress import Meter
+from ..compiler import CompiledProgram
+from ..errors import InvalidType, NotAllowed, Violated, require
+from ..fetching import fetch_names
+from ..framework import OpRole, Program, Variable, default_main_program
+from ..scope import global_scope
+from .batch_queue import stall_report_s
+from .dataset_base import whole_number
+
+_DEBUG_PERIOD = 100  # batches
+
+
+class FetchHandler:
+    """Is given values of variables now and then while a Dataset is trained on.
+
+    Derive from it and override ``handler``. A thread of its own calls it, with values of the first trainer.
+
+    Args:
+        var_dict (dict): what to give: name -> Variable.
+        period_secs (int): seconds between two calls. Default 60.
+
+    Raises:
+        AssertionError: no ``var_dict``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> class Show(fluid.executor.FetchHandler):
+        ...     def handler(self, res_dict):
+        ...         print(sorted(res_dict))
+        >>> Show({"loss": fluid.data("x", [1])}, period_secs=5).period_secs
+        5
+    """
+
+    def __init__(self, var_dict: dict[str, Any] | None = None, period_secs: int = 60) -> None:
+        if var_dict is None:
+            raise Violated("FetchHandler: var_dict must be a dict from name to Variable, got None")
+        self.var_dict = var_dict
+        self.period_secs = period_secs
+
+    def handler(self, res_dict: Any) -> None:
+        """Override it. ``res_dict``: name -> numpy array, or None as long as there is no value."""
+        for name, value in res_dict.items():
+            sys.stdout.write("%s: %s\n" % (name, "nothing yet" if value is None else _text(value)))
+
+    @staticmethod
+    def help() -> None:
+        """Prints how to use it."""
+        sys.stdout.write("class Show(fluid.executor.FetchHandler):\n"
+                         "    def handler(self, res_dict):\n"
+                         "        print(res_dict['loss'])\n"
+                         "exe.train_from_dataset(main, dataset, fetch_handler=Show({'loss': loss}, period_secs=60))\n")
+
+
+def _text(value):
+    """An array for people: a bare number when it is one."""
+    value = np.asarray(value)
+    return "%.6g" % value.item() if value.size == 1 and value.dtype.kind == "f" else np.array2string(
+        value, precision=6, threshold=20) if value.size != 1 else str(value.item())
+
+
+class Pass:
+    """One call of ``train_from_dataset`` or ``infer_from_dataset``, its arguments checked.
+
+    Args: those of the call, with ``what``, its name. Raises as documented there.
+    """
+
+    def __init__(self, what: Any, program: Any, dataset: Any, scope: Any, thread: Any, debug: Any, fetch_list: Any,
+                 fetch_info: Any, print_period: Any, fetch_handler: Any, deterministic: Any, progress: Any) -> None:
+        self.what = what
+        if dataset is None:
+            raise NotAllowed("%s: a dataset is needed" % what)
+        if not hasattr(dataset, "_open"):
+            raise InvalidType("%s: dataset must be made by DatasetFactory, got %s" % (what, type(dataset).__name__))
+        self.dataset = dataset
+        program = default_main_program() if program is None else program
+        self.program = program._program if isinstance(program, CompiledProgram) else program
+        if not isinstance(self.program, Program):
+            raise InvalidType("%s: program must be a Program or CompiledProgram, got %s"
+                              % (what, type(program).__name__))
+        self.scope = global_scope() if scope is None else scope
+        if not isinstance(self.scope, _core.Scope):
+            raise InvalidType("%s: scope must be a Scope, got %s" % (what, type(scope).__name__))
+        self.trainers = self._trainers(thread)
+        self.deterministic = bool(deterministic)
+        self.debug = bool(debug)
+        self._set_fetches(fetch_list, fetch_info)
+        require(isinstance(print_period, int) and print_period > 0,
+                "%s: print_period is a number of batches, at least 1, got %r" % (what, print_period))
+        self.print_period = print_period
+        if fetch_handler is not None and not isinstance(fetch_handler, FetchHandler):
+            raise InvalidType("%s: fetch_handler must be a FetchHandler, got %s" % (what, type(fetch_handler).__name__))
+        self.handler = fetch_handler
+        self.progress = progress
+
+    def _trainers(self, thread):
+        require(isinstance(thread, int), "%s: thread is a number, got %r" % (self.what, thread))
+        thread = whole_number(thread, "%s: thread" % self.what)
+        count = thread if thread > 0 else self.dataset.thread_num
+        if count <= 0:
+            raise NotAllowed("%s: thread is 0 and the dataset has none either; call dataset.set_thread(n)" % self.what)
+        return count
+
+    def _set_fetches(self, fetch_list, fetch_info):
+        if isinstance(fetch_list, (Variable, str)):
+            fetch_list = [fetch_list]
+        self.shown = fetch_names(fetch_list)[0]
+        if isinstance(fetch_info, str):
+            fetch_info = [fetch_info]
+        self.info = self.shown if fetch_info is None else list(fetch_info)
+        require(len(self.info) == len(self.shown), "%s: fetch_info has %d texts for %d variables of fetch_list"
+                % (self.what, len(self.info), len(self.shown)))
+
+    # ---- what is fetched: what is shown, what the handler wants, and what the line of progress tells
+
+    def watched(self) -> Any:
+        """(loss, auc): names of the program's loss and of its running AUC, None where there is none."""
+        loss = auc = None
+        for op in self.program.desc.block(0).ops():
+            role = op.attr("op_role") if op.has_attr("op_role") else 0
+            if role == OpRole.Backward | OpRole.Loss and op.type == "fill_constant":
+                loss = op.output("Out")[0][:-len("@GRAD")]
+            elif op.type == "auc" and auc is None and op.attr("slide_steps") == 0:
+                auc = op.output("AUC")[0]
+        return loss, auc
+
+    def fetches(self) -> Any:
+        """Every name once, in a fixed order."""
+        names = dict.fromkeys(self.shown)
+        names.update(dict.fromkeys(name for name in self.watched() if name))
+        if self.handler is not None:
+            names.update(dict.fromkeys(fetch_names(list(self.handler.var_dict.values()))[0]))
+        return list(names)
+
+    def run(self, loop: Any) -> None:
+        """Trains until the data ends."""
+        watch = _Watch(self, loop)
+        stream = self.dataset._open(ordered=self.deterministic or self.trainers == 1)
+        try:
+            done = loop.run(stream, watch.tick, watch.show)
+        finally:
+            stream.close()
+            watch.end()
+        watch.close(done, stream)
+
+
+class _Watch:
+    """What is told while a pass runs. Called in the thread that called ``train_from_dataset``."""
+
+    def __init__(self, call, loop):
+        self._call, self._loop = call, loop
+        self._names = call.fetches()
+        self._loss, self._auc = call.watched()
+        self._values = {}
+        self._meter = Meter(call.progress)
+        self._handler = None if call.handler is None else _HandlerThread(call.handler)
+        self._debug_batches = 0
+        self._stall_s = stall_report_s()
+
+    def tick(self, p):
+        """About ten times a second."""
+        call = self._call
+        self._meter.check_stall(call.what, p["batches"], self._stall_s)
+        if self._meter.wants_values() or (self._handler is not None and self._handler.is_due()):
+            self._loop.ask_for_values()
+        if self._meter.is_due():
+            self._meter.line(self._line(p))
+        if call.debug and p["batches"] >= self._debug_batches + _DEBUG_PERIOD:
+            self._debug_batches = p["batches"]
+            self._print_debug(p)
+
+    def show(self, batch, values, p):
+        """Values of one batch of the first trainer."""
+        self._values = dict(zip(self._names, values))
+        if self._handler is not None:
+            self._handler.give({key: self._array(fetch_names(var)[0][0])
+                                for key, var in self._call.handler.var_dict.items()})
+        if batch % self._call.print_period == 0 and self._call.shown:
+            texts = ["%s: %s" % (info, _text(self._array(name)))
+                     for info, name in zip(self._call.info, self._call.shown)]
+            sys.stdout.write("batch %d  %s\n" % (batch, "  ".join(texts)))
+            sys.stdout.flush()
+
+    def _array(self, name):
+        value = self._values.get(name)
+        return None if value is None else np.array(value)
+
+    def _line(self, p):
+        """One line: loss, AUC, samples/s, share of time spent waiting for the reader, time left."""
+        parts = ["%d batches" % p["batches"]]
+        if self._loss in self._values:
+            parts.append("loss %.4f" % float(self._array(self._loss).mean()))
+        if self._auc in self._values:
+            of = "" if self._call.trainers == 1 or self._call.deterministic else " (trainer 1)"
+            parts.append("AUC %.4f%s" % (float(self._array(self._auc).mean()), of))
+        seconds = max(p["seconds"], 1e-9)
+        parts.append("%s samples/s" % format(int(p["rows"] / seconds), ","))
+        busy = p["waited_s"] + p["running_s"]
+        parts.append("reader wait %.0f %%" % (100 * p["waited_s"] / busy if busy else 0))
+        return "  ".join(parts + [self._meter.time_left(p["seconds"], p["share_done"])])
+
+    def _print_debug(self, p):
+        busy = max(p["waited_s"] + p["running_s"], 1e-9)
+        batches = max(p["batches"], 1)
+        sys.stdout.write("batch %d  program %.3f ms a batch  reader %.3f ms a batch  reader share %.1f %%  "
+                         "%.0f samples/s\n" % (p["batches"], 1e3 * p["running_s"] / batches,
+                                               1e3 * p["waited_s"] / batches, 100 * p["waited_s"] / busy,
+                                               p["rows"] / max(p["seconds"], 1e-9)))
+        sys.stdout.flush()
+
+    def end(self):
+        """Whatever happened: the handler's thread ends."""
+        if self._handler is not None:
+            self._handler.end()
+
+    def close(self, p, stream):
+        """The pass went well: the last line."""
+        if self._call.debug and p["batches"] > self._debug_batches:
+            self._print_debug(p)
+        bad = stream.statistics()["bad_rows"]
+        line = self._line(p) + ("  %d bad rows" % bad if bad else "")
+        self._meter.close(line)
+        if bad and not self._meter.has_printed:
+            sys.stderr.write("%s: %d bad rows were left out\n" % (self._call.what, bad))
+
+
+class _HandlerThread:
+    """Calls a FetchHandler every period with the newest values, beside the training."""
+
+    def __init__(self, handler):
+        self._handler = handler
+        self._changed = threading.Condition()
+        self._values = None
+        self._due = self._ended = False
+        self._error = None
+        self._thread = threading.Thread(target=self._main, name="anabranch fetch handler", daemon=True)
+        self._thread.start()
+
+    def is_due(self):
+        """Whether values are wanted now. Raises what the handler raised."""
+        if self._error is not None:
+            raise self._error
+        return self._due
+
+    def give(self, values):
+        """Newer values."""
+        with self._changed:
+            self._values = values
+            self._changed.notify_all()
+
+    def end(self):
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def _main(self):
+        with self._changed:
+            while not self._ended:
+                self._changed.wait_for(lambda: self._ended, self._handler.period_secs)
+                if self._ended:
+                    return
+                self._due, self._values = True, None
+                self._changed.wait_for(lambda: self._ended or self._values is not None)
+                values, self._due = self._values, False
+                if values is None:
+                    return
+                self._changed.release()
+                try:
+                    self._handler.handler(values)
+                except BaseException as e:
+                    self._error = e
+                finally:
+                    self._changed.acquire()

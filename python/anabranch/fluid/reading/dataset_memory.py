@@ -1,0 +1,265 @@
+"""InMemoryDataset: records that are loaded once, shuffled, and given out again and again."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import InvalidType, NotAllowed, Unsupported
+from .dataset_base import DatasetBase, whole_number
+
+
+def _page_views(what):
+    raise Unsupported("%s: page views (merging of instances by search id) are not part of this build" % what)
+
+
+class InMemoryDataset(DatasetBase):
+    """A data set that is held in memory. Made by ``DatasetFactory().create_dataset("InMemoryDataset")``.
+
+    As in Fluid, zeros in lists of ids are left out (and one is put where none would be left).
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> with open("part-0", "w") as part:
+        ...     _ = part.write("1 0 2 7 8\\n1 1 1 9\\n")
+        >>> label = fluid.data("label", [None, 1], "int64")
+        >>> words = fluid.data("words", [None, 1], "int64", lod_level=1)
+        >>> dataset = fluid.DatasetFactory().create_dataset("InMemoryDataset")
+        >>> dataset.set_use_var([label, words])
+        >>> dataset.set_filelist(["part-0"])
+        >>> dataset.load_into_memory()
+        >>> dataset.local_shuffle()
+        >>> dataset.get_memory_data_size()
+        2
+        >>> dataset.release_memory()
+    """
+
+    _feed_name = "MultiSlotInMemoryDataFeed"
+    _in_memory = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fea_eval: Any = None
+        self._merge_size: int | None = None
+        self._merged = self._shuffled = False
+
+    def load_into_memory(self) -> None:
+        """Reads and parses all files, by as many threads as were set. Replaces what was loaded.
+
+        Raises:
+            RuntimeError: no slots; a file or pipe command that fails. ValueError: a line that does not fit.
+            LookupError: a file that is not there.
+        """
+        self._dataset().load()
+        self._fresh()
+
+    def preload_into_memory(self, thread_num: int | None = None) -> None:
+        """Begins to load beside the program; :meth:`wait_preload_done` ends it.
+
+        Args:
+            thread_num (int, optional): threads that read. Default: as set.
+
+        Raises:
+            ValueError: one has begun already.
+        """
+        threads = 0 if thread_num is None else whole_number(thread_num, "preload_into_memory: thread_num", 1)
+        self._dataset().preload(threads)
+
+    def wait_preload_done(self) -> None:
+        """Waits for :meth:`preload_into_memory`, and raises what went wrong in it, as :meth:`load_into_memory`."""
+        if self._core is None:
+            raise NotAllowed("wait_preload_done: preload_into_memory was not called")
+        self._core.wait_preload()
+        self._fresh()
+
+    def _fresh(self):
+        self._merged = self._shuffled = False
+
+    def release_memory(self) -> None:
+        """Frees the records. Training goes on after another load."""
+        if self._core is not None:
+            self._core.release()
+        self._stream = None
+        self._fresh()
+
+    def local_shuffle(self) -> None:
+        """Brings the records into a new order, which follows from the seed and from how often was shuffled.
+
+        Raises:
+            ValueError: nothing is loaded.
+        """
+        core = self._dataset()
+        if self._merge_size is not None and not self._merged:
+            core.merge_by_ins_id(self._merge_size)
+            self._merged = True
+        core.local_shuffle()
+        self._shuffled = True
+
+    def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
+        """Shuffles over all trainers. There is one here, so it is :meth:`local_shuffle`.
+
+        Args:
+            fleet (Fleet, optional): of the trainers. Default None.
+            thread_num (int): accepted. Default 12.
+
+        Raises:
+            ValueError: nothing is loaded. NotImplementedError: a fleet of several trainers.
+        """
+        if fleet is not None and fleet.worker_num() > 1:
+            raise Unsupported("global_shuffle: records are not exchanged between trainers by this build")
+        self.local_shuffle()
+
+    def get_memory_data_size(self, fleet: Any = None) -> int:
+        """Number of records in memory.
+
+        Args:
+            fleet (Fleet, optional): accepted: there is one trainer. Default None.
+
+        Returns:
+            int: records.
+        """
+        return self._core.records() if self._core is not None else 0
+
+    def get_shuffle_data_size(self, fleet: Any = None) -> int:
+        """Number of records that the last shuffle brought into order; 0 before it.
+
+        Args:
+            fleet (Fleet, optional): accepted: there is one trainer. Default None.
+
+        Returns:
+            int: records.
+        """
+        return self.get_memory_data_size() if self._shuffled else 0
+
+    def slots_shuffle(self, slots: Sequence[str]) -> None:
+        """Moves the lists of some sparse slots between records, each slot by a permutation of its own, to see what a
+        model makes of the slot. Every call begins with the records as they were loaded.
+
+        Args:
+            slots (list of str): names.
+
+        Raises:
+            RuntimeError: :meth:`set_fea_eval` was not called. LookupError: no such slot. ValueError: a dense one.
+        """
+        if self._fea_eval is None:
+            raise NotAllowed("slots_shuffle: call set_fea_eval first")
+        if not isinstance(slots, (list, tuple, set)):
+            raise InvalidType("slots_shuffle: slots must be a list of names, got %s" % type(slots).__name__)
+        if self._fea_eval:
+            self._dataset().slots_shuffle(sorted(slots))
+
+    def statistics(self) -> Any:
+        """As for other data sets; before a pass: what loading has done."""
+        if self._stream is None and self._core is not None:
+            return self._core.load_statistics()
+        return super().statistics()
+
+    def memory_bytes(self) -> int:
+        """Bytes that the records take.
+
+        Returns:
+            int: bytes.
+        """
+        return self._core.memory_bytes() if self._core is not None else 0
+
+    # ---- settings
+
+    def set_parse_ins_id(self, parse_ins_id: bool) -> None:
+        """Whether a line begins with "1 <id of the instance>".
+
+        Args:
+            parse_ins_id (bool): of a new data set: False.
+        """
+        self._ins_id = bool(parse_ins_id)
+
+    def set_parse_content(self, parse_content: bool) -> None:
+        """Whether "1 <text>" stands before the slots (behind the id of the instance).
+
+        Args:
+            parse_content (bool): of a new data set: False.
+        """
+        self._content = bool(parse_content)
+
+    def set_merge_by_lineid(self, merge_size: int = 2) -> None:
+        """Lets the next shuffle join the records of one instance id: lists one behind the other, dense slots from the
+        first one. Lines need ids then.
+
+        Args:
+            merge_size (int): ids with another number of records are left out; 0: none is. Default 2.
+        """
+        self._merge_size = whole_number(merge_size, "set_merge_by_lineid: merge_size", 0)
+        self._ins_id = True
+
+    def set_queue_num(self, queue_num: int) -> None:
+        """Accepted: there is one queue.
+
+        Args:
+            queue_num (int): a number.
+        """
+        whole_number(queue_num, "set_queue_num: queue_num")
+
+    def set_fleet_send_batch_size(self, fleet_send_batch_size: int = 1024) -> None:
+        """Accepted: records are not sent.
+
+        Args:
+            fleet_send_batch_size (int): Default 1024.
+        """
+        whole_number(fleet_send_batch_size, "set_fleet_send_batch_size: fleet_send_batch_size")
+
+    def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds: int = 0) -> None:
+        """Accepted: records are not sent.
+
+        Args:
+            fleet_send_sleep_seconds (int): Default 0.
+        """
+        whole_number(fleet_send_sleep_seconds, "set_fleet_send_sleep_seconds: fleet_send_sleep_seconds")
+
+    def set_feed_type(self, data_feed_type: str) -> None:
+        """The name of the reader.
+
+        Args:
+            data_feed_type (str): 'MultiSlotInMemoryDataFeed'.
+
+        Raises:
+            NotImplementedError: another one.
+        """
+        if data_feed_type != self._feed_name:
+            raise Unsupported("set_feed_type: %r is not part of this build" % (data_feed_type,))
+
+    def set_parse_logkey(self, parse_logkey: Any) -> None:
+        """Page views. Raises NotImplementedError unless it is False."""
+        if parse_logkey:
+            _page_views("set_parse_logkey")
+
+    def set_merge_by_sid(self, merge_by_sid: Any) -> None:
+        """Page views. Accepted: it has a meaning with :meth:`set_parse_logkey` only."""
+
+    def set_enable_pv_merge(self, enable_pv_merge: Any) -> None:
+        """Page views. Raises NotImplementedError unless it is False."""
+        if enable_pv_merge:
+            _page_views("set_enable_pv_merge")
+
+    def set_current_phase(self, current_phase: Any) -> None:
+        """Page views. Raises NotImplementedError."""
+        _page_views("set_current_phase")
+
+    def preprocess_instance(self) -> None:
+        """Page views. Raises NotImplementedError."""
+        _page_views("preprocess_instance")
+
+    def postprocess_instance(self) -> None:
+        """Page views. Raises NotImplementedError."""
+        _page_views("postprocess_instance")
+
+    def get_pv_data_size(self) -> Any:
+        """Page views in memory: 0, for there are none."""
+        return 0
+
+    def set_generate_unique_feasigns(self, generate_uni_feasigns: Any, shard_num: Any) -> None:
+        """Tables of unique ids on servers. Raises NotImplementedError unless it is False."""
+        if generate_uni_feasigns:
+            raise Unsupported("set_generate_unique_feasigns: not part of this build")
+
+    def generate_local_tables_unlock(self, table_id: Any, fea_dim: Any, read_thread_num: Any, consume_thread_num: Any,
+                                     shard_num: Any) -> Any:
+        """Tables of unique ids on servers. Raises NotImplementedError."""
+        raise Unsupported("generate_local_tables_unlock: not part of this build")

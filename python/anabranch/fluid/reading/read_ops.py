@@ -1,0 +1,61 @@
+"""The ops that stand for a reader in a program."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..framework.dtype import VarType
+
+if TYPE_CHECKING:
+    from ..framework import Variable
+    from ..framework.block import Block
+
+
+def append_reader(block: Block, variables: Sequence[Variable], queue_name: str, name: str, buffer_name: str | None,
+                  startup: Block | None = None) -> Variable:
+    """Appends the ops of a reader to ``block``.
+
+    Args:
+        block (Block): the global block of the main program.
+        variables (list of Variable): what a batch fills.
+        queue_name (str), name (str): of the queue and of the reader.
+        buffer_name (str|None): of the reader that buffers; None: there is none.
+        startup (Block): takes the op that creates the reader; ``block`` when missing.
+
+    Returns:
+        Variable: the reader to read from.
+    """
+    shapes = [list(v.shape) for v in variables]
+    attrs = {"shape_concat": [extent for shape in shapes for extent in shape], "ranks": [len(s) for s in shapes],
+             "lod_levels": [v.lod_level for v in variables], "dtypes": [int(v.dtype) for v in variables],
+             "need_check_feed": [int(v.need_check_feed) for v in variables]}
+    home = block if startup is None else startup
+    queue = home.create_var(name=queue_name, type=VarType.RAW)
+    reader = home.create_var(name=name, type=VarType.READER, persistable=True)
+    home.append_op(type="create_py_reader", inputs={"blocking_queue": queue}, outputs={"Out": reader}, attrs=attrs)
+    reader = _in_block(block, reader)
+    if buffer_name is None:
+        return reader
+    return append_buffer(block, reader, buffer_name)
+
+
+def append_buffer(block: Any, reader: Any, name: str) -> Any:
+    """Appends the op of a reader that buffers another one; returns its Variable."""
+    buffered = block.create_var(name=name, type=VarType.READER, persistable=True, stop_gradient=True)
+    block.append_op(type="create_double_buffer_reader", inputs={"UnderlyingReader": reader}, outputs={"Out": buffered},
+                    attrs={"place": "AUTO"})
+    return buffered
+
+
+def _in_block(block, reader):
+    """The variable of the reader in ``block``."""
+    if reader.block is not block:
+        reader = block.create_var(name=reader.name, type=VarType.READER, persistable=True)
+    reader.stop_gradient = True
+    return reader
+
+
+def read_into(block: Any, reader: Any, variables: Any, drop_last: Any = True) -> None:
+    """Appends the op that fills ``variables`` with the next batch."""
+    block.append_op(type="read", inputs={"Reader": reader}, outputs={"Out": variables},
+                    attrs={"throw_eof_exp": True, "infer_out": True, "drop_last": drop_last})

@@ -1,0 +1,6 @@
+"""The names of Fluid's ``fluid.trainer_factory`` that are here. Written by tools/generate_modules.py."""
+from .reading.dataset_loop import FetchHandler
+
+__all__ = [
+    "FetchHandler",
+]

@@ -1,0 +1,18 @@
+"""The names of Fluid's ``reader.decorator`` that are here. Written by tools/generate_modules.py."""
+from ..fluid.reading.decorators import (
+    ComposeNotAligned,
+    buffered,
+    cache,
+    chain,
+    compose,
+    firstn,
+    map_readers,
+    multiprocess_reader,
+    shuffle,
+    xmap_readers,
+)
+
+__all__ = [
+    "ComposeNotAligned", "buffered", "cache", "chain", "compose", "firstn", "map_readers", "multiprocess_reader",
+    "shuffle", "xmap_readers",
+]

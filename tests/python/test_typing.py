@@ -1,0 +1,85 @@
+"""A user's program passes mypy --strict, and an editor completes what it reaches: layers, arguments, methods."""
+import inspect
+import os
+import subprocess
+import sys
+
+import jedi
+import pytest
+
+import anabranch
+import anabranch.fluid as fluid
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAMS = sorted(os.listdir(os.path.join(HERE, "typed")))
+PACKAGE = os.path.dirname(os.path.dirname(anabranch.__file__))
+
+#: Installed packages are followed in silence; ours is not installed here.
+CONFIG = "[mypy]\nstrict = True\nfollow_imports = silent\nfollow_imports_for_stubs = True\n"
+
+
+def _mypy(path, folder):
+    config = folder / "mypy.ini"
+    config.write_text(CONFIG)
+    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir", str(folder), path]
+    return subprocess.run(command, env=dict(os.environ, MYPYPATH=PACKAGE), capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("mypy")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_mypy_accepts(program, folder):
+    done = _mypy(os.path.join(HERE, "typed", program), folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_mypy_knows_the_types(folder):
+    wrong = folder / "wrong.py"
+    wrong.write_text("import anabranch.fluid as fluid\n"
+                     "x = fluid.data('x', [None, 4], 'float32')\n"
+                     "fluid.layers.fc(x, size='10')\n"
+                     "fluid.layers.leaky_relu(x, slope=0.1)\n"
+                     "fluid.layers.no_such_layer(x)\n"
+                     "x.no_such_method()\n"
+                     "reveal_type(fluid.layers.relu(x) + 1)\n")
+    done = _mypy(str(wrong), folder)
+    for expected in ('"size" to "fc" has incompatible type "str"', 'Unexpected keyword argument "slope"',
+                     'no attribute "no_such_layer"', '"Variable" has no attribute "no_such_method"',
+                     'Revealed type is "anabranch.fluid.framework.variable.Variable"'):
+        assert expected in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_runs(program):
+    done = subprocess.run([sys.executable, os.path.join(HERE, "typed", program)], capture_output=True, text=True,
+                          env=dict(os.environ, PYTHONPATH=PACKAGE))
+    assert done.returncode == 0, done.stderr
+
+
+def _completions(code):
+    project = jedi.Project(HERE, added_sys_path=[PACKAGE])
+    script = jedi.Script("import anabranch.fluid as fluid\n" + code, project=project)
+    return {c.name for c in script.complete()}
+
+
+def test_layers_complete():
+    assert set(fluid.layers.__all__) <= _completions("fluid.layers.")
+
+
+def test_variables_complete():
+    members = {name for name in dir(fluid.Variable) if not name.startswith("_")}
+    for made in ("fluid.data('x', [4])", "fluid.layers.relu(fluid.data('x', [4]))", "fluid.layers.fc(None, 3)"):
+        assert members <= _completions("x = %s\nx." % made), made
+
+
+@pytest.mark.parametrize("layer", fluid.layers.__all__)
+def test_arguments_complete(layer):
+    function = getattr(fluid.layers, layer)
+    if inspect.isclass(function):
+        function = function.__init__
+    wanted = [p.name for p in inspect.signature(function).parameters.values() if p.name != "self"]
+    offered = _completions("fluid.layers.%s(" % layer)
+    assert {name + "=" for name in wanted} <= offered

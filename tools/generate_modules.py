@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Writes the modules that only give Fluid's names another home, layers/__init__.py, docs/absent.md and lists of names.
+
+    PYTHONPATH=python tools/generate_modules.py           writes what has changed
+    PYTHONPATH=python tools/generate_modules.py --check   tells what would change, and fails then
+
+fluid_modules.json lists every module of Fluid 1.8 with the names of its ``__all__``. A name that this package has is
+made reachable in the module where Fluid has it: in a file of the same name that is written here, unless a file of
+other origin is there, which then has to import the name itself.
+"""
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import os
+import sys
+import textwrap
+import types
+
+import anabranch.fluid  # noqa: F401  the modules that are looked at
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+PACKAGE = os.path.join(ROOT, "python", "anabranch")
+LAYERS = os.path.join(PACKAGE, "fluid", "layers")
+MARK = "Written by tools/generate_modules.py"
+WIDTH = 118
+
+#: Where a name of a module is looked for besides the module itself: the first prefix that fits.
+HOMES: list[tuple[str, list[str]]] = [
+    ("paddle.fluid.layers", ["fluid.layers"]),
+    ("paddle.fluid.transpiler", ["fluid"]),
+    ("paddle.fluid.trainer_factory", ["fluid.executor"]),
+    ("paddle.fluid.contrib", []),
+    ("paddle.fluid.evaluator", []),
+    ("paddle.fluid", ["fluid", "fluid.framework"]),
+    ("paddle.reader", ["reader"]),
+    ("paddle.batch", ["reader"]),
+    ("paddle.dataset.mnist", ["datasets.mnist"]),
+]
+
+
+def table() -> dict[str, list[str]]:
+    with open(os.path.join(ROOT, "tools", "fluid_modules.json")) as file:
+        return json.load(file)
+
+
+def here(module: str) -> str:
+    """The name that a module of Fluid has in this package."""
+    return "anabranch" + module[len("paddle"):]
+
+
+def path_of(module: str) -> str:
+    """The file of a module: its package's ``__init__.py`` where it is one."""
+    base = os.path.join(PACKAGE, *here(module).split(".")[1:])
+    return os.path.join(base, "__init__.py") if os.path.isdir(base) else base + ".py"
+
+
+def is_written(path: str) -> bool:
+    """Whether a file is one of those that are written here, or is not there."""
+    if not os.path.exists(path):
+        return True
+    with open(path) as file:
+        return MARK in file.read(400)
+
+
+def own(module: str) -> types.ModuleType | None:
+    """The module of this package, when it is hand-written."""
+    if is_written(path_of(module)):
+        return None
+    return importlib.import_module(here(module))
+
+
+def find(module: str, name: str) -> object | None:
+    """What this package has for a name of a module."""
+    homes = next((places for prefix, places in HOMES if module.startswith(prefix)), [])
+    candidates = [own(module)] + [importlib.import_module("anabranch." + home) for home in homes]
+    for candidate in candidates:
+        if candidate is not None and hasattr(candidate, name):
+            found = getattr(candidate, name)
+            if candidate is candidates[0] or not isinstance(found, types.ModuleType):
+                return found
+    return None
+
+
+# ---- layers/__init__.py
+
+
+def implementations() -> dict[str, list[str]]:
+    """The modules of layers that define layers, relative to the package, with their names."""
+    found = {}
+    for folder, _, files in sorted(os.walk(LAYERS)):
+        for file in sorted(files):
+            path = os.path.join(folder, file)
+            if not file.endswith(".py") or file == "__init__.py" or MARK in open(path).read(400):
+                continue
+            for node in ast.parse(open(path).read()).body:
+                if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                    module = os.path.relpath(path, LAYERS)[:-3].replace(os.sep, ".")
+                    found[module] = ast.literal_eval(node.value)
+    return found
+
+
+def layers_init() -> str:
+    modules = implementations()
+    lines = ['"""The layers: functions that append ops to the default main program and return Variables.', "",
+             MARK + '."""']
+    lines += [imported("." + module, sorted(names)) for module, names in sorted(modules.items())]
+    names = sorted(name for names in modules.values() for name in names)
+    return "\n".join(lines) + "\n\n" + all_of(names)
+
+
+# ---- modules that only import
+
+
+def imported(module: str, names: list[str]) -> str:
+    line = "from %s import %s" % (module, ", ".join(names))
+    if len(line) <= WIDTH + 2:
+        return line
+    return "from %s import (\n%s)" % (module, "".join("    %s,\n" % name for name in names))
+
+
+def all_of(names: list[str]) -> str:
+    return "__all__ = [\n%s\n]\n" % textwrap.fill(", ".join('"%s"' % n for n in names) + ",", WIDTH,
+                                                   initial_indent="    ", subsequent_indent="    ")
+
+
+def home_of(found: object, name: str, module: str) -> str:
+    """The module to import a name from: the one that defines it, where that has it under this name."""
+    homes = next(places for prefix, places in HOMES if module.startswith(prefix))
+    for home in [getattr(found, "__module__", None) or ""] + ["anabranch." + home for home in homes]:
+        if home.startswith("anabranch") and getattr(sys.modules.get(home), name, None) is found:
+            return home
+    raise SystemExit("%s.%s: defined nowhere" % (module, name))
+
+
+def relative(target: str, module: str) -> str:
+    """``target`` as ``module`` imports it: "..layers.fill"."""
+    parts, base = target.split("."), here(module).split(".")
+    if path_of(module).endswith("__init__.py"):
+        base = [*base, ""]
+    common = 0
+    while common < min(len(parts), len(base) - 1) and parts[common] == base[common]:
+        common += 1
+    return "." * (len(base) - common) + ".".join(parts[common:])
+
+
+def written(module: str, names: dict[str, object]) -> str:
+    sources: dict[str, list[str]] = {}
+    for name, found in names.items():
+        sources.setdefault(relative(home_of(found, name, module), module), []).append(name)
+    text = '"""The names of Fluid\'s ``%s`` that are here. %s."""\n' % (module.replace("paddle.", ""), MARK)
+    order = sorted(sources.items(), key=lambda item: (-len(item[0]) + len(item[0].lstrip(".")), item[0]))
+    return text + "\n".join(imported(s, sorted(n)) for s, n in order) + "\n\n" + all_of(sorted(names))
+
+
+# ---- docs/absent.md
+
+
+def absent_page(absent: dict[str, list[str]], gone: list[str]) -> str:
+    lines = ["# What is not here", "",
+             "Names that Fluid 1.8 lists (`__all__`) and this package does not have; reaching for one raises",
+             "`AttributeError` or `ImportError`. " + MARK + " from `tools/fluid_modules.json`.", ""]
+    total = {name for names in absent.values() for name in names}
+    lines += ["%d names in %d modules, and %d modules as a whole." % (len(total), len(absent), len(gone)), "",
+              "| module | names that are absent |", "|---|---|"]
+    lines += ["| `%s` | %s |" % (module, ", ".join("`%s`" % n for n in names)) for module, names in absent.items()]
+    lines += ["", "## Modules of which nothing is here", ""]
+    lines += ["- `%s`%s" % (m, ": " + ", ".join("`%s`" % n for n in table()[m]) if table()[m] else "") for m in gone]
+    return "\n".join(lines) + "\n"
+
+
+def names_here() -> dict[str, list[str]]:
+    """Module of this package -> the names of Fluid that it has."""
+    found = {}
+    for module, names in sorted(table().items()):
+        there = [name for name in names if find(module, name) is not None]
+        if there:
+            found[here(module)] = there
+    return found
+
+
+def outputs() -> dict[str, str]:
+    """Path -> text of everything that is written here."""
+    files, absent, gone = {os.path.join(LAYERS, "__init__.py"): layers_init()}, {}, []
+    for module, names in sorted(table().items()):
+        found = {name: find(module, name) for name in names}
+        there = {name: value for name, value in found.items() if value is not None}
+        path = path_of(module)
+        if module in ("paddle", "paddle.fluid.layers") or not is_written(path):
+            pass
+        elif there:
+            files[path] = written(module, there)
+        else:
+            gone.append(module)
+            continue
+        if len(there) < len(names):
+            absent[module] = [name for name in names if found[name] is None]
+    files[os.path.join(ROOT, "docs", "absent.md")] = absent_page(absent, gone)
+    names = ",\n".join(' "%s": %s' % (module, json.dumps(names)) for module, names in names_here().items())
+    files[os.path.join(ROOT, "tests", "python", "data", "names_here.json")] = "{\n%s\n}\n" % names
+    return files
+
+
+def main() -> int:
+    changed = []
+    for path, text in outputs().items():
+        if not os.path.exists(path) or open(path).read() != text:
+            changed.append(os.path.relpath(path, ROOT))
+            if "--check" not in sys.argv:
+                with open(path, "w") as file:
+                    file.write(text)
+    print("\n".join(changed) or "nothing has changed")
+    return 1 if changed and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
