@@ -1,6 +1,7 @@
 // opdef/: what op types there are and what they take.
 #include "opdef/op_def.h"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -23,6 +24,15 @@ nb::object op_slots(const std::string& type) {
   return nb::make_tuple(slots(def->inputs()), slots(def->outputs()));
 }
 
+const char* holds_name(Holds holds) {
+  switch (holds) {
+    case Holds::kTensor: return "tensor";
+    case Holds::kTensorOrRows: return "tensor or rows";
+    case Holds::kAnything: return "anything";
+  }
+  return "";
+}
+
 nb::list described(const std::vector<SlotDef>& defs) {
   nb::list out;
   for (const SlotDef& s : defs) {
@@ -33,9 +43,64 @@ nb::list described(const std::vector<SlotDef>& defs) {
     d["optional"] = s.optional;
     d["intermediate"] = s.intermediate;
     d["named_only"] = s.named_only;
+    d["holds"] = holds_name(s.holds);
     out.append(d);
   }
   return out;
+}
+
+std::vector<std::string> effect_names(unsigned effects) {
+  static constexpr std::pair<Effect, const char*> kNames[] = {
+      {kRandom, "random"},          {kDynamic, "dynamic"},        {kOrdered, "ordered"},
+      {kTakesViews, "takes views"}, {kRunsBlock, "runs a block"}, {kMaybeUnset, "inputs may be unset"},
+      {kKeepsOutputs, "keeps outputs"}};
+  std::vector<std::string> names;
+  for (const auto& [effect, name] : kNames) {
+    if (effects & effect) names.emplace_back(name);
+  }
+  return names;
+}
+
+// What an attribute's check says about a value; empty when it is taken.
+std::string attr_error(const std::string& type, const std::string& name, nb::handle value) {
+  const AttrDef* def = find_op(type).find_attr(name);
+  AB_CHECK(def != nullptr, NotFound, "op {} declares no attribute {}", type, name);
+  try {
+    const Attr given = convert_attr(name, attr_from_python(name, value, def->type), def->type);
+    if (def->check) def->check(given);
+  } catch (const Error& e) {
+    return e.message();
+  }
+  return "";
+}
+
+// Which inputs become outputs, which attributes stop that, which inputs decide shapes, and which one the kernel.
+void describe_state(const OpDef& def, nb::dict& out) {
+  nb::list updates, frozen_by, shape_from, dtype_from;
+  for (const SlotDef& in : def.inputs()) {
+    for (const SlotDef& to : def.outputs()) {
+      if (def.is_update(in.name, to.name)) updates.append(nb::make_tuple(in.name, to.name));
+    }
+    ir::Op op;
+    op.inputs = {{in.name, {"x"}}};
+    if (def.is_dynamic(op) && !def.has(kDynamic)) shape_from.append(in.name);
+  }
+  for (const AttrDef& attr : def.attrs()) {
+    ir::Op op;
+    if (attr.type == AttrType::kBoolean) op.attrs[attr.name] = true;
+    if (def.is_frozen(op)) frozen_by.append(attr.name);
+  }
+  ir::Op op;
+  for (const SlotDef& in : def.inputs()) op.inputs.push_back({in.name, {"x"}});
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    std::vector<Meta> ins(op.inputs.size());
+    ins[i].dtype = DType::kInt64;
+    if (def.kernel_dtype(op, ins) == DType::kInt64) dtype_from.append(op.inputs[i].name);
+  }
+  out["updates"] = updates;
+  out["frozen_by"] = frozen_by;
+  out["shape_from"] = shape_from;
+  out["dtype_from"] = dtype_from;
 }
 
 nb::dict op_info(const std::string& type) {
@@ -48,6 +113,7 @@ nb::dict op_info(const std::string& type) {
     d["type"] = attr_type_name(a.type);
     d["required"] = a.required;
     d["default"] = a.required ? nb::object(nb::none()) : attr_to_python(a.value);
+    d["checked"] = static_cast<bool>(a.check);
     attrs.append(d);
   }
   nb::dict out;
@@ -57,6 +123,8 @@ nb::dict op_info(const std::string& type) {
   out["inputs"] = described(def.inputs());
   out["outputs"] = described(def.outputs());
   out["attrs"] = attrs;
+  out["effects"] = effect_names(def.effects());
+  describe_state(def, out);
   out["has_grad"] = def.has_grad();
   out["no_grad_reason"] = def.no_grad_reason();
   nb::list shares;
@@ -77,6 +145,8 @@ void bind_opdef(nb::module_& m) {
   m.def("only_computes", &only_computes, nb::arg("type"),
         "Whether an op type turns inputs into outputs and does nothing else.");
   m.def("op_info", &op_info, nb::arg("type"), "Everything an op type declares.");
+  m.def("attr_error", &attr_error, nb::arg("type"), nb::arg("name"), nb::arg("value"),
+        "Why an op type refuses a value of an attribute; empty when it takes it.");
   m.def(
       "infer_op", [](ir::Block& block, const ir::Op& op) { infer_op(block, op); }, nb::arg("block"), nb::arg("op"),
       "Infers the shapes of an op's outputs anew.");
