@@ -50,13 +50,30 @@ nb::list described(const std::vector<SlotDef>& defs) {
 }
 
 std::vector<std::string> effect_names(unsigned effects) {
-  static constexpr std::pair<Effect, const char*> kNames[] = {
-      {kRandom, "random"},          {kDynamic, "dynamic"},        {kOrdered, "ordered"},
-      {kTakesViews, "takes views"}, {kRunsBlock, "runs a block"}, {kMaybeUnset, "inputs may be unset"},
-      {kKeepsOutputs, "keeps outputs"}};
+  static constexpr std::pair<Effect, const char*> kNames[] = {{kRandom, "random"},
+                                                              {kDynamic, "dynamic"},
+                                                              {kOrdered, "ordered"},
+                                                              {kTakesViews, "takes views"},
+                                                              {kRunsBlock, "runs a block"},
+                                                              {kMaybeUnset, "inputs may be unset"},
+                                                              {kKeepsOutputs, "keeps outputs"},
+                                                              {kEngineOnly, "engine only"}};
   std::vector<std::string> names;
   for (const auto& [effect, name] : kNames) {
     if (effects & effect) names.emplace_back(name);
+  }
+  return names;
+}
+
+std::vector<std::string> trait_names(unsigned traits) {
+  static constexpr std::pair<Trait, const char*> kNames[] = {
+      {kRowWise, "row-wise"},  {kElementwise, "elementwise"},
+      {kLinear, "linear"},     {kMean, "mean"},
+      {kView, "view"},         {kLooksUp, "looks up rows"},
+      {kBfloat16, "bfloat16"}, {kWholeParameter, "whole parameter"}};
+  std::vector<std::string> names;
+  for (const auto& [trait, name] : kNames) {
+    if (traits & trait) names.emplace_back(name);
   }
   return names;
 }
@@ -125,6 +142,7 @@ nb::dict op_info(const std::string& type) {
   out["attrs"] = attrs;
   out["effects"] = effect_names(def.effects());
   describe_state(def, out);
+  out["traits"] = trait_names(def.traits());
   out["has_grad"] = def.has_grad();
   out["no_grad_reason"] = def.no_grad_reason();
   nb::list shares;

@@ -126,7 +126,7 @@ void BlockGradients::differentiate(size_t index) {
   if (!def.has_grad()) {
     const auto ins = op.input_args();
     const bool asked = std::any_of(ins.begin(), ins.end(), [&](const auto& in) { return wants(in); });
-    AB_CHECK(!(asked && op.type.ends_with("_grad")), Unsupported,
+    AB_CHECK(!(asked && def.forward()), Unsupported,
              "{}: gradients of gradients are not in this build; stop them with no_grad_set or stop_gradient", op.type);
     return;
   }

@@ -18,6 +18,13 @@ const char* error_kind_name(ErrorKind kind) {
 
 Error::Error(ErrorKind kind, std::string message) : kind_(kind), message_(std::move(message)) { compose(); }
 
+Error& Error::in_op(const std::string& type) {
+  if (!names_op_ && !message_.starts_with(type + ":")) message_ = type + ": " + message_;
+  names_op_ = true;
+  compose();
+  return *this;
+}
+
 Error& Error::with_op(std::string op_line) {
   if (op_line_.empty()) op_line_ = std::move(op_line);
   compose();

@@ -30,6 +30,8 @@ class Error : public std::exception {
   const std::string& message() const { return message_; }
   const std::string& op_line() const { return op_line_; }
 
+  // Puts "mul: " before the text. The first op wins, and a text that begins with its name already stays.
+  Error& in_op(const std::string& type);
   // Each adds one line to what(). The first op and the first activity win: they are nearest to the fault.
   Error& with_op(std::string op_line);      // "#12 mul -> fc_0.tmp_0 (forward, block 0)  made at train.py:41 ..."
   Error& with_while(std::string activity);  // "inferring shapes"
@@ -43,6 +45,7 @@ class Error : public std::exception {
   void compose();
 
   ErrorKind kind_;
+  bool names_op_ = false;
   std::string message_, op_line_, while_, hint_, notes_, what_;
 };
 

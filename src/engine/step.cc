@@ -257,7 +257,7 @@ void Step::check_finite(int node) const {
 }
 
 void Step::report(Error error, int node) const {
-  if (node >= 0) error.with_op(lowered_.describe[node]);
+  if (node >= 0) error.in_op(graph_.nodes[node].op->type).with_op(lowered_.describe[node]);
   std::set<std::string> changed;
   for (int i = 0; i < lowered_.plan->size(); ++i) {
     if (!state_->started(i)) continue;

@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "opdef/append_op.h"
 #include "ir/well_formed.h"
+#include "opdef/append_op.h"
 
 namespace anabranch {
 namespace {
@@ -13,12 +13,6 @@ namespace {
 bool is_update(const ir::Op& op) {
   return (op.role() & ir::role::kOptimize) != 0 && !op.input("Param").empty() && !op.input("Grad").empty();
 }
-
-// Rules that look at the whole parameter for one step: its rows cannot be updated one by one.
-bool takes_all_rows(const std::string& op) { return op == "lamb" || op == "lars_momentum" || op == "dpsgd"; }
-
-// Rules whose state adds up over batches, instead of fading.
-bool adds_up(const std::string& op) { return op == "adagrad" || op == "ftrl"; }
 
 class Classifier {
  public:
@@ -56,8 +50,9 @@ class Classifier {
   }
 
   static Merging merging_of(const ir::Block& block, const ir::Op& op, const std::string& name) {
-    if (op.type == "auc") return op.attr<int32_t>("slide_steps") > 0 ? Merging::kFirst : Merging::kSum;
-    if (op.type == "increment") return Merging::kSum;
+    const OpDef* def = find_op_or_null(op.type);  // feeds and fetches are no ops of the registry
+    const StateMerge declared = def ? def->merges(op) : StateMerge::kUnsaid;
+    if (declared != StateMerge::kUnsaid) return declared == StateMerge::kSum ? Merging::kSum : Merging::kFirst;
     const auto var = block.find_var_recursive(name);
     const bool counts = var->dtype == DType::kInt64 || var->dtype == DType::kInt32;
     return counts ? Merging::kSum : Merging::kMean;
@@ -67,7 +62,7 @@ class Classifier {
   void read_update(const ir::Block& block, const ir::Op& op) {
     const std::string& param = op.input("Param")[0];
     const auto grad = block.find_var_recursive(op.input("Grad")[0]);
-    const bool sparse = grad && grad->kind == VarKind::kSelectedRows && !takes_all_rows(op.type);
+    const bool sparse = grad && grad->kind == VarKind::kSelectedRows && !find_op(op.type).is(kWholeParameter);
     const int64_t numel = block.find_var_recursive(param)->shape.numel();
     for (const auto& slot : op.inputs) {
       if (slot.name == "Grad" || slot.name == "LearningRate") continue;
@@ -76,7 +71,7 @@ class Classifier {
         if (!var || !var->persistable) continue;
         const bool alike = name == param || (var->shape.numel() == numel && numel > 1);
         if (sparse && alike) rows_.insert(name);
-        if (name == param || (alike && adds_up(op.type))) merging_[name] = Merging::kSum;
+        if (name == param) merging_[name] = Merging::kSum;
       }
     }
   }

@@ -33,7 +33,7 @@ class BlockPlan final : public BlockRunner {
         node.kernel(node.context);
         for (const auto& [made, place] : asides_[i]) place->copy_from(*made);
       } catch (Error& e) {
-        e.with_op(block_.ops()[i]->describe(i, block_.idx()));
+        e.in_op(block_.ops()[i]->type).with_op(block_.ops()[i]->describe(i, block_.idx()));
         throw;
       }
     }
@@ -81,7 +81,9 @@ class BlockPlan final : public BlockRunner {
     const auto values = [&](const std::vector<ir::Slot>& slots, std::vector<Value*>* out) {
       for (const auto& s : slots) {
         for (const auto& a : s.args) {
-          Value* v = a == ir::kEmptyVar ? nullptr : a == kDiscarded ? &made_aside_.emplace_back() : resolve(block_.idx(), a);
+          Value* v = a == ir::kEmptyVar ? nullptr
+                     : a == kDiscarded  ? &made_aside_.emplace_back()
+                                        : resolve(block_.idx(), a);
           AB_CHECK(v || a == ir::kEmptyVar, NotFound,
                    "variable {} of op {} in block {} is in no block that can be seen", a, op->type, block_.idx());
           out->push_back(v);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "opdef/op_def.h"
+
 namespace anabranch {
 namespace {
 
@@ -37,11 +39,12 @@ class LossPath {
   bool walk(const std::string& var, std::vector<Mean>* out, int depth = 0) const {
     if (depth > 256) return false;
     const ir::Op* op = producer(var);
-    if (op && (op->type == "mean" || op->type == "reduce_mean")) {
+    const OpDef* def = op ? find_op_or_null(op->type) : nullptr;
+    if (def && def->is(kMean)) {
       out->push_back({var, op->input("X").at(0)});
       return true;
     }
-    if (!op || !passes_gradient_on(op->type)) {
+    if (!def || !def->is(kLinear)) {
       out->push_back({var, ""});
       return true;
     }
@@ -54,12 +57,6 @@ class LossPath {
   }
 
  private:
-  static bool passes_gradient_on(const std::string& type) {
-    static const std::set<std::string> linear = {"scale",           "cast",     "sum",     "elementwise_add",
-                                                 "elementwise_sub", "reshape2", "reshape", "assign"};
-    return linear.count(type) != 0;
-  }
-
   const ir::Op* producer(const std::string& name) const {
     const auto it = std::find_if(ops_.begin(), ops_.end(), [&](const ir::Op* op) { return writes(*op, name); });
     return it == ops_.end() ? nullptr : *it;

@@ -1,60 +1,14 @@
 #include "graph/row_sources.h"
 
-#include <algorithm>
 #include <numeric>
-#include <set>
-#include <string>
+
+#include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {
 
 bool unknown_rows(const GraphVar& v) {
   return v.desc.kind == VarKind::kLoDTensor && v.desc.shape.rank() > 0 && v.desc.shape[0] == kUnknown;
-}
-
-// Ops whose result has a row for each row of the inputs of which the rows are unknown.
-bool works_by_rows(const std::string& type) {
-  static const std::set<std::string> all = {"abs",
-                                            "assign",
-                                            "batch_norm",
-                                            "cast",
-                                            "clip",
-                                            "conv2d",
-                                            "conv2d_fusion",
-                                            "depthwise_conv2d",
-                                            "dropout",
-                                            "elu",
-                                            "exp",
-                                            "fused_batch_norm_act",
-                                            "fused_elementwise",
-                                            "fused_fc",
-                                            "gelu",
-                                            "group_norm",
-                                            "hard_sigmoid",
-                                            "hard_swish",
-                                            "layer_norm",
-                                            "leaky_relu",
-                                            "log",
-                                            "logsigmoid",
-                                            "lookup_table",
-                                            "mul",
-                                            "pool2d",
-                                            "pow",
-                                            "prelu",
-                                            "relu",
-                                            "relu6",
-                                            "reorder_channels",
-                                            "scale",
-                                            "sigmoid",
-                                            "softmax",
-                                            "softplus",
-                                            "softsign",
-                                            "sqrt",
-                                            "square",
-                                            "sum",
-                                            "swish",
-                                            "tanh"};
-  return all.count(type) != 0 || (type.starts_with("elementwise_") && !type.ends_with("_grad"));
 }
 
 }  // namespace
@@ -83,7 +37,7 @@ int RowSources::of_gradient(int var) const {
 }
 
 int RowSources::of_inputs(const GraphNode& node, int out) const {
-  if (!works_by_rows(node.op->type)) return out;
+  if (!find_op(node.op->type).is(kRowWise)) return out;
   int source = -1;
   for (int v : node.ins) {
     if (v < 0 || !unknown_rows(graph_.vars[v])) continue;

@@ -62,7 +62,13 @@ void fill_attrs(const OpDef& def, ir::Op& op) {
       continue;
     }
     it->second = convert_attr(attr.name, it->second, attr.type);
-    if (attr.check) attr.check(it->second);
+    if (!attr.check) continue;
+    try {
+      attr.check(it->second);
+    } catch (Error& e) {
+      e.in_op(op.type);
+      throw;
+    }
   }
 }
 
@@ -174,6 +180,12 @@ void number_draw(const ir::Program& program, ir::Op& op) {
   if (seed == 0 || seed == program.random_seed) op.attrs[ir::kDrawNumber] = int32_t{program.draws + 1};
 }
 
+// Passes and the engine vouch for the arguments of such ops; nobody does for those in a program.
+void refuse_engine_only(const ir::Op& op) {
+  AB_CHECK(!find_op(op.type).has(kEngineOnly), Unsupported,
+           "{} is made by passes and the engine; a program must not hold it", op.type);
+}
+
 }  // namespace
 
 void check_op(ir::Op& op) {
@@ -218,6 +230,7 @@ std::vector<std::string> written_args(const ir::Op& op) {
 ir::OpRef checked_copy(const ir::Op& op) {
   auto copy = std::make_shared<ir::Op>(op);
   try {
+    refuse_engine_only(*copy);
     check_op(*copy);
     discard_unwanted(*copy);
     for (ir::Slot& slot : copy->outputs) {
@@ -240,6 +253,7 @@ ir::OpRef append_op(ir::Block& block, OpSpec spec, std::optional<size_t> index) 
   const size_t at = index.value_or(block.ops().size());
   std::vector<std::string> created;
   try {
+    refuse_engine_only(*op);
     check_op(*op);
     fill_common(*op);
     created = create_outputs(block, *op);

@@ -2,6 +2,7 @@
 // layer is called (extents may be kUnknown, no LoD yet, only its depth) and when a plan meets new shapes (everything
 // known, runtime() true). It sets the meta of every output it can; it never touches data.
 #pragma once
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -22,10 +23,14 @@ struct Meta {
 };
 
 class OpDef;
+struct GradientShapes;
 
 class InferContext {
  public:
   InferContext(const OpDef& def, const ir::Op& op, bool runtime);
+
+  InferContext(const InferContext&) = delete;
+  InferContext(InferContext&&) = default;
 
   bool runtime() const { return runtime_; }
   const ir::Op& op() const { return op_; }
@@ -48,6 +53,7 @@ class InferContext {
   std::vector<Meta> ins, outs;
 
  private:
+  friend void infer_gradient(InferContext& c);
   void copy(std::string_view out, std::string_view in, bool with_lod);
   static std::pair<int, int> locate(const std::vector<ir::Slot>& slots, std::string_view name);
 
@@ -55,6 +61,13 @@ class InferContext {
   const ir::Op& op_;
   bool runtime_;
   Meta scratch_;
+  std::shared_ptr<GradientShapes> gradient_shapes_;  // of infer_gradient: what it found out when it ran first
 };
+
+// The shape function of a gradient op that AB_GRAD gives when there is none. The gradient of an input has the meta of
+// that input, or of an elementwise op, of its output. Outputs and their gradients must have the shapes that the forward
+// op's shape function gives where its inputs are read, and each other's otherwise. Part of hand-written ones that
+// demand more.
+void infer_gradient(InferContext& c);
 
 }  // namespace anabranch

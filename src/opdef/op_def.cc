@@ -6,85 +6,13 @@
 
 namespace anabranch {
 
-OpDef& OpDef::doc(std::string text) {
-  doc_ = std::move(text);
-  return *this;
-}
-
-OpDef& OpDef::source(std::string paper) {
-  source_ = std::move(paper);
-  return *this;
-}
-
-OpDef& OpDef::in(std::string name, std::string doc) {
-  inputs_.push_back({std::move(name), std::move(doc)});
-  return *this;
-}
-
-OpDef& OpDef::in_list(std::string name, std::string doc) {
-  inputs_.push_back({std::move(name), std::move(doc), true});
-  return *this;
-}
-
-OpDef& OpDef::in_optional(std::string name, std::string doc) {
-  inputs_.push_back({std::move(name), std::move(doc), false, true});
-  return *this;
-}
-
-OpDef& OpDef::in_optional_list(std::string name, std::string doc) {
-  inputs_.push_back({std::move(name), std::move(doc), true, true});
-  return *this;
-}
-
-OpDef& OpDef::out(std::string name, std::string doc) {
-  outputs_.push_back({std::move(name), std::move(doc)});
-  return *this;
-}
-
-OpDef& OpDef::out_list(std::string name, std::string doc) {
-  outputs_.push_back({std::move(name), std::move(doc), true});
-  return *this;
-}
-
-OpDef& OpDef::out_optional(std::string name, std::string doc) {
-  outputs_.push_back({std::move(name), std::move(doc), false, true});
-  return *this;
-}
-
-OpDef& OpDef::out_intermediate(std::string name, std::string doc) {
-  outputs_.push_back({std::move(name), std::move(doc), false, false, true});
-  return *this;
-}
-
-OpDef& OpDef::takes(std::string_view in, Holds what) {
-  auto it = std::find_if(inputs_.begin(), inputs_.end(), [&](const SlotDef& s) { return s.name == in; });
-  AB_CHECK(it != inputs_.end(), Internal, "op {} has no input {} that could take something", type_, in);
-  it->holds = what;
-  return *this;
-}
-
-OpDef& OpDef::out_named_only(std::string name, std::string doc) {
-  outputs_.push_back({.name = std::move(name), .doc = std::move(doc), .optional = true, .named_only = true});
-  return *this;
-}
-
-OpDef& OpDef::add_attr(AttrDef def) {
-  attrs_.push_back(std::move(def));
-  return *this;
-}
-
-OpDef& OpDef::required_attr(std::string name, AttrType type, std::string doc) {
-  return add_attr({std::move(name), std::move(doc), type, Attr{}, true, {}});
-}
-
-OpDef& OpDef::may_share(std::string in, std::string out) {
-  shares_.emplace_back(std::move(in), std::move(out));
-  return *this;
-}
-
-OpDef& OpDef::updates(std::string in, std::string out) {
-  updates_.emplace_back(std::move(in), std::move(out));
-  return *this;
+void OpDef::run_infer(InferContext& c) const {
+  try {
+    infer_(c);
+  } catch (Error& e) {
+    e.in_op(type_);
+    throw;
+  }
 }
 
 bool OpDef::is_update(std::string_view in, std::string_view out) const {
@@ -93,19 +21,9 @@ bool OpDef::is_update(std::string_view in, std::string_view out) const {
                      [&](const auto& pair) { return pair.first == in && pair.second == out; });
 }
 
-OpDef& OpDef::frozen_by(std::string attr) {
-  freezing_attrs_.push_back(std::move(attr));
-  return *this;
-}
-
 bool OpDef::is_frozen(const ir::Op& op) const {
   return std::any_of(freezing_attrs_.begin(), freezing_attrs_.end(),
                      [&](const std::string& attr) { return op.has_attr(attr) && op.attr<bool>(attr); });
-}
-
-OpDef& OpDef::shape_from(std::string in) {
-  shape_slots_.push_back(std::move(in));
-  return *this;
 }
 
 bool OpDef::is_dynamic(const ir::Op& op) const {
@@ -113,37 +31,6 @@ bool OpDef::is_dynamic(const ir::Op& op) const {
            const auto& args = op.input(slot);
            return std::any_of(args.begin(), args.end(), [](const std::string& a) { return a != ir::kEmptyVar; });
          });
-}
-
-OpDef& OpDef::infer(std::function<void(InferContext&)> fn) {
-  infer_ = std::move(fn);
-  return *this;
-}
-
-OpDef& OpDef::grad(std::function<void(GradContext&)> fn) {
-  grad_ = std::move(fn);
-  return *this;
-}
-
-OpDef& OpDef::no_grad(std::string why) {
-  no_grad_ = std::move(why);
-  return *this;
-}
-
-OpDef& OpDef::dtype_of_input(std::string slot) {
-  dtype_slot_ = std::move(slot);
-  return *this;
-}
-
-OpDef& OpDef::add_kernel(DType dtype, KernelFactory factory) {
-  AB_CHECK(kernels_.emplace(dtype, std::move(factory)).second, Internal, "op {} has two kernels for {}", type_,
-           dtype_name(dtype));
-  return *this;
-}
-
-OpDef& OpDef::cpu_any(KernelFactory factory) {
-  any_kernel_ = std::move(factory);
-  return *this;
 }
 
 namespace {

@@ -4,14 +4,18 @@
 //   AB_OP(relu)
 //       .doc("Out = max(X, 0), elementwise.").source("Nair & Hinton, ICML 2010")
 //       .in("X", "[...] float").out("Out", "[...] as X").may_share("X", "Out")
+//       .ignores({"use_mkldnn", "use_cudnn"}).traits(kRowWise | kElementwise)
 //       .infer([](InferContext& c) { c.same_as("Out", "X"); })
-//       .grad([](GradContext& g) { g.op("relu_grad") ... })
+//       .grad_reads({}, {"Out"})
 //       .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel { ... });
+//   AB_GRAD(relu).doc("X@GRAD = Out@GRAD where Out > 0, else 0.").cpu<float, double>(...);
 //
-// Types, slots and attributes are Fluid's: they are in saved models. The registry freezes at first use and refuses an
-// op without documentation, shape function or kernel, or without a gradient or the reason why it has none.
+// Types, slots and attributes are Fluid's: they are in saved models. Declarations run before main(), in any order. The
+// registry freezes at first use: gradient ops are completed from their forward ops (gradient.cc), and an op without
+// documentation, shape function or kernel, or without a gradient or the reason why it has none, is refused.
 #pragma once
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <utility>
@@ -20,6 +24,9 @@
 #include "opdef/grad_context.h"
 #include "opdef/infer_context.h"
 #include "opdef/kernel_context.h"
+#include "opdef/tile.h"
+#include "opdef/traits.h"
+#include "opdef/work_context.h"
 
 namespace anabranch {
 
@@ -41,16 +48,11 @@ struct AttrDef {
   std::function<void(const Attr&)> check;  // throws InvalidArgument; may be empty
 };
 
-// What a node does besides reading inputs and writing outputs, declared so that the executor can order it.
-enum Effect : unsigned {
-  kNoEffect = 0,
-  kRandom = 1u << 0,      // draws random numbers
-  kDynamic = 1u << 1,     // output shapes depend on input values: inferred right before the kernel runs
-  kOrdered = 1u << 2,     // keeps program order with all other ordered ops (print, file, reader)
-  kTakesViews = 1u << 3,  // kernel accepts row-strided tensors
-  kRunsBlock = 1u << 4,   // executes a sub-block: reads and writes what the block does
-  kMaybeUnset = 1u << 5,  // inputs may hold nothing (the branch that did not run)
-  kKeepsOutputs = 1u << 7,  // an output that the op does not write in a run keeps what it held
+// What the gradient op of a type reads and makes, in the forward op's slots.
+struct GradReads {
+  std::vector<std::string> ins, outs;  // inputs and outputs of the forward op that it reads
+  std::vector<std::string> from;       // outputs whose gradients it reads; none: all that are not intermediate
+  std::vector<std::string> to;         // inputs whose gradients it makes; none: all
 };
 
 class OpDef {
@@ -68,7 +70,7 @@ class OpDef {
   OpDef& out_list(std::string name, std::string doc);
   OpDef& out_optional(std::string name, std::string doc);
   OpDef& out_intermediate(std::string name, std::string doc);
-  OpDef& takes(std::string_view in, Holds what);  // of a declared input
+  OpDef& takes(std::string_view in, Holds what);  // of a declared input, or one that follows from the forward op
   OpDef& out_named_only(std::string name, std::string doc);  // may be missing; its variable stays as it is
   template <class T> OpDef& attr(std::string name, T value, std::string doc, std::function<void(const T&)> check = {}) {
     AttrDef def{std::move(name), std::move(doc), attr_type(Attr(value)), Attr(value), false, {}};
@@ -76,17 +78,41 @@ class OpDef {
     return add_attr(std::move(def));
   }
   OpDef& required_attr(std::string name, AttrType type, std::string doc);
+  // Attributes of Fluid that are accepted without effect: well-known ones by name (inert.cc), or with the op's default.
+  OpDef& ignores(std::initializer_list<const char*> names);
+  OpDef& ignores(const char* name, Attr value);
+  // A piece of a declaration that several ops share.
+  template <class Part> OpDef& with(const Part& part) {
+    part(*this);
+    return *this;
+  }
+  // Slots, attributes, effects, traits, shape function, shared memory and dtype slot of another op, as far as they are
+  // declared already. Documentation, gradient and kernels are the op's own.
+  OpDef& like(const OpDef& other);
+  OpDef& attrs_of(const OpDef& other);                // the attributes alone, with their checks
   OpDef& may_share(std::string in, std::string out);  // the output may take the input's memory when it is the last use
-  // The output is the input, changed: kind, shape, dtype and LoD stay. Where both name one variable, it is changed in its
-  // place; any other op that writes a variable makes a new value of it. Slots X and XOut are such a pair by their names.
+  // The output is the input, changed: kind, shape, dtype and LoD stay. Where both name one variable, it is changed in
+  // its place; any other op that writes a variable makes a new value of it. Slots X and XOut are such a pair by their
+  // names.
   OpDef& updates(std::string in, std::string out);
+  // Where this attribute is true, the op leaves what it would update as it is.
+  OpDef& frozen_by(std::string attr);
   OpDef& effects(unsigned flags) {
     effects_ |= flags;
     return *this;
   }
   OpDef& shape_from(std::string in);  // values of this optional input, where it is given, decide output shapes
   OpDef& infer(std::function<void(InferContext&)> fn);
-  OpDef& grad(std::function<void(GradContext&)> fn);
+  // The gradient is the op <type>_grad, declared by AB_GRAD. It reads these inputs and outputs of the forward op and
+  // the gradients of its outputs, and makes those of its inputs; grad_from and grad_to name them when not all are
+  // meant.
+  OpDef& grad_reads(std::vector<std::string> ins, std::vector<std::string> outs = {});
+  OpDef& grad_from(std::vector<std::string> outs);
+  OpDef& grad_to(std::vector<std::string> ins);
+  // Of AB_GRAD: with the shape function that follows, a gradient carries the sequences of this input, where they end at
+  // its last row. As in the original, the others carry none.
+  OpDef& grad_lod(std::string gradient, std::string from);
+  OpDef& grad(std::function<void(GradContext&)> fn);  // any other gradient
   OpDef& no_grad(std::string why);
   // The type's kernel is chosen by the dtype of this input (default: the first one given; else attribute "dtype").
   OpDef& dtype_of_input(std::string slot);
@@ -98,6 +124,22 @@ class OpDef {
   // One kernel whatever the dtype.
   OpDef& cpu_any(KernelFactory factory);
 
+  // ---- what passes and the engine ask for
+  OpDef& traits(unsigned flags) {
+    traits_ |= flags;
+    return *this;
+  }
+  OpDef& tile(TileOp tile);  // the float32 kernel as a loop over a piece
+  OpDef& tile(std::string x, int64_t grain, UnaryLoop loop) { return tile(tile_of(std::move(x), grain, loop)); }
+  OpDef& tile(std::string a, std::string b, int64_t grain, BinaryLoop loop) {
+    return tile(tile_of(std::move(a), std::move(b), grain, loop));
+  }
+  OpDef& flops(std::function<double(const WorkContext&)> fn);  // multiplications and additions; also of the gradient op
+  OpDef& images(std::vector<std::string> slots, std::string attr = "");  // see ImageGroup; also of the gradient op
+  OpDef& copies_when(OfOp<bool> fn);                                     // Out is X, provided that they have one dtype
+  OpDef& merges(OfOp<StateMerge> fn);                                    // what it writes that persists
+  OpDef& merges(StateMerge how);
+
   // ---- use
   const std::string& type() const { return type_; }
   const std::string& doc() const { return doc_; }
@@ -107,15 +149,23 @@ class OpDef {
   const std::vector<AttrDef>& attrs() const { return attrs_; }
   const std::vector<std::pair<std::string, std::string>>& shares() const { return shares_; }
   bool is_update(std::string_view in, std::string_view out) const;
-  // Where this attribute is true, the op leaves what it would update as it is.
-  OpDef& frozen_by(std::string attr);
   bool is_frozen(const ir::Op& op) const;
   unsigned effects() const { return effects_; }
   bool has(Effect effect) const { return (effects_ & effect) != 0; }
+  bool is(Trait trait) const { return (traits_ & trait) != 0; }
+  unsigned traits() const { return traits_; }
+  const TileOp* tile() const { return tile_.make ? &tile_ : nullptr; }  // null: does not work element by element
+  bool is_activation() const;  // elementwise, by a loop that depends on no attribute; its gradient reads Out alone
+  double flops(const WorkContext& c) const { return flops_ ? flops_(c) : 0; }
+  const std::vector<ImageGroup>& images() const { return images_; }
+  bool copies(const ir::Op& op) const { return copies_ && copies_(op); }
+  StateMerge merges(const ir::Op& op) const { return merges_ ? merges_(op) : StateMerge::kUnsaid; }
+  const OpDef* forward() const { return forward_; }  // the op that this one is the gradient of; null when it is none
+  const GradReads& grad_reads() const { return reads_; }
   bool is_dynamic(const ir::Op& op) const;  // kDynamic, or an input named by shape_from is given
   bool has_grad() const { return static_cast<bool>(grad_); }
   const std::string& no_grad_reason() const { return no_grad_; }
-  void run_infer(InferContext& c) const { infer_(c); }
+  void run_infer(InferContext& c) const;  // errors name the op
   void run_grad(GradContext& g) const { grad_(g); }
   const SlotDef* find_input(std::string_view name) const;
   const SlotDef* find_output(std::string_view name) const;
@@ -128,30 +178,58 @@ class OpDef {
   // Unsupported names the dtypes there are.
   const KernelFactory& kernel(DType dtype) const;
 
-  void check_complete() const;  // Internal when a part of the declaration is missing
+  // ---- for the registry, when it freezes
+  bool has_grad_reads() const { return has_reads_; }
+  bool follows() const { return follows_; }  // declared by AB_GRAD
+  void finish_reads();                       // names the slots that grad_from and grad_to leave open
+  void follow(const OpDef& forward);         // completes a gradient op, whose forward op is complete
+  void check_complete() const;               // Internal when a part of the declaration is missing
 
  private:
+  friend OpDef& declare_gradient(const char* forward, const char* file);
+  friend void infer_gradient(InferContext& c);
   OpDef& add_attr(AttrDef def);
   OpDef& add_kernel(DType dtype, KernelFactory factory);
+  void follow_slots(const OpDef& forward);
 
   std::string type_, doc_, source_, no_grad_, dtype_slot_;
   std::vector<SlotDef> inputs_, outputs_;
   std::vector<AttrDef> attrs_;
-  std::vector<std::pair<std::string, std::string>> shares_, updates_;
+  std::vector<std::pair<std::string, std::string>> shares_, updates_, grad_lods_;
+  std::vector<std::pair<std::string, Holds>> takes_;  // of slots that follow from the forward op
   std::vector<std::string> shape_slots_, freezing_attrs_;
-  unsigned effects_ = 0;
+  unsigned effects_ = 0, traits_ = 0;
+  const OpDef* forward_ = nullptr;
+  bool follows_ = false, has_reads_ = false;
+  GradReads reads_;
+  std::vector<ImageGroup> images_;
+  TileOp tile_;
+  std::function<double(const WorkContext&)> flops_;
+  OfOp<bool> copies_;
+  OfOp<StateMerge> merges_;
   std::function<void(InferContext&)> infer_;
   std::function<void(GradContext&)> grad_;
   std::map<DType, KernelFactory> kernels_;
   KernelFactory any_kernel_;
 };
 
-OpDef& declare_op(const char* type,
-                  const char* file);            // used by AB_OP; two declarations of a type end the program start
+// Used by AB_OP and by tables of ops; two declarations of a type end the program start.
+OpDef& declare_op(const char* type, const char* file);
+// <forward>_grad. What is not declared follows from the forward op when the registry freezes: slots from grad_reads,
+// attributes with their checks, the reason against second derivatives, and the shape function infer_gradient. A slot
+// or an attribute that is declared here takes the place of the one that would follow.
+OpDef& declare_gradient(const char* forward, const char* file);
 const OpDef& find_op(const std::string& type);  // Unsupported, with the nearest names, when there is none
 const OpDef* find_op_or_null(const std::string& type);
 std::vector<std::string> op_types();  // sorted
 
+inline constexpr const char* kNoSecondOrder = "gradients of second order are not offered";
+inline constexpr const char* kNotDifferentiable = "piecewise constant or not differentiable";
+
 }  // namespace anabranch
 
 #define AB_OP(type) [[maybe_unused]] static ::anabranch::OpDef& ab_op_##type = ::anabranch::declare_op(#type, __FILE__)
+#define AB_GRAD(forward) \
+  [[maybe_unused]] static ::anabranch::OpDef& ab_op_##forward##_grad = ::anabranch::declare_gradient(#forward, __FILE__)
+// Runs a function that declares ops, before main().
+#define AB_OPS(function) [[maybe_unused]] static const bool ab_ops_##function = (function(), true)

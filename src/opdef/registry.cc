@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <string_view>
 
 #include "opdef/only_computes.h"
 #include "opdef/op_def.h"
@@ -29,6 +30,9 @@ class Registry {
   const std::map<std::string, const OpDef*>& table() {
     std::call_once(once_, [&] {
       frozen_ = true;
+      std::map<std::string, OpDef*> types;
+      for (OpDef& def : all_) types[def.type()] = &def;
+      for (auto& [type, def] : types) complete(types, *def);
       for (const OpDef& def : all_) {
         def.check_complete();
         by_type_[def.type()] = &def;
@@ -38,6 +42,25 @@ class Registry {
   }
 
  private:
+  // A gradient op follows its forward op, which may be the gradient of another one.
+  static void complete(const std::map<std::string, OpDef*>& types, OpDef& def) {
+    if (def.forward()) return;
+    const std::string& type = def.type();
+    if (type.ends_with(kGradOp)) {
+      const auto forward = types.find(type.substr(0, type.size() - kGradOp.size()));
+      AB_CHECK(forward != types.end() || !def.follows(), Internal, "there is no op that {} is the gradient of", type);
+      if (forward != types.end()) {
+        complete(types, *forward->second);
+        def.follow(*forward->second);
+      }
+    }
+    AB_CHECK(!def.has_grad_reads() || types.count(type + std::string(kGradOp)), Internal,
+             "op {} has grad_reads, but there is no AB_GRAD({})", type, type);
+    def.finish_reads();
+  }
+
+  static constexpr std::string_view kGradOp = "_grad";
+
   std::deque<OpDef> all_;
   std::map<std::string, const OpDef*> by_type_;
   std::map<std::string, const char*> files_;
@@ -81,6 +104,12 @@ std::vector<std::string> nearest_types(const std::string& type) {
 const char* op_file(const std::string& type) { return registry().file_of(type); }
 
 OpDef& declare_op(const char* type, const char* file) { return registry().declare(type, file); }
+
+OpDef& declare_gradient(const char* forward, const char* file) {
+  OpDef& def = registry().declare((std::string(forward) + "_grad").c_str(), file);
+  def.follows_ = true;
+  return def;
+}
 
 const OpDef* find_op_or_null(const std::string& type) {
   const auto& table = registry().table();

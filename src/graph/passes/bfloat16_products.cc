@@ -5,13 +5,13 @@
 
 #include "base/cpu.h"
 #include "graph/passes/passes.h"
+#include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {
 
 bool is_product(const Graph& graph, const GraphNode& node) {
-  const std::string& type = node.op->type;
-  if (type != "fused_fc" && type != "fused_fc_grad" && type != "mul" && type != "mul_grad") return false;
+  if (!find_op(node.op->type).is(kBfloat16)) return false;
   return !node.ins.empty() && node.ins[0] >= 0 && graph.vars[node.ins[0]].desc.dtype == DType::kFloat32;
 }
 

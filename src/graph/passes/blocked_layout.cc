@@ -6,35 +6,10 @@
 #include <numeric>
 
 #include "graph/passes/passes.h"
+#include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {
-
-// Images of one op that share a layout. Ops without an attribute do the same to every element, wherever it lies.
-struct Images {
-  const char* type;
-  const char* attr;
-  std::vector<const char*> slots;
-};
-
-const std::vector<Images>& rules() {
-  static const std::vector<Images> all = {
-      {"conv2d", "blocked_input", {"Input"}},
-      {"conv2d", "blocked_output", {"Output"}},
-      {"conv2d_fusion", "blocked_input", {"Input"}},
-      {"conv2d_fusion", "blocked_output", {"Output", "ResidualData"}},
-      {"conv2d_grad", "blocked_input", {"Input", "Input@GRAD"}},
-      {"conv2d_grad", "blocked_output", {"Output@GRAD"}},
-      {"batch_norm", "blocked", {"X", "Y"}},
-      {"batch_norm_grad", "blocked", {"X", "Y@GRAD", "X@GRAD"}},
-      {"relu", nullptr, {"X", "Out"}},
-      {"relu_grad", nullptr, {"Out", "Out@GRAD", "X@GRAD"}},
-      {"elementwise_add", nullptr, {"X", "Y", "Out"}},
-      {"elementwise_add_grad", nullptr, {"X", "Y", "Out@GRAD", "X@GRAD", "Y@GRAD"}},
-      {"sum", nullptr, {"X", "Out"}},
-  };
-  return all;
-}
 
 constexpr int64_t kBlock = 16;  // channels; a multiple of what any machine holds next to each other
 
@@ -80,7 +55,7 @@ class Layouts {
   }
 
   // The variables of these slots, apart from those of which only the shape is read.
-  std::vector<int> members(const GraphNode& node, const Images& rule) const {
+  std::vector<int> members(const GraphNode& node, const ImageGroup& rule) const {
     std::vector<int> found;
     const auto collect = [&](const std::vector<ir::Slot>& slots, const std::vector<int>& ids, bool inputs) {
       size_t at = 0;
@@ -97,18 +72,17 @@ class Layouts {
   }
 
   // Whether the op can take all images of the rule in either layout.
-  bool obeys(const GraphNode& node, const Images& rule, const std::vector<int>& vars) const {
+  bool obeys(const GraphNode& node, const ImageGroup& rule, const std::vector<int>& vars) const {
     if (vars.empty() || !plain_format(*node.op)) return false;
     for (int v : vars) {
-      const bool alike = rule.attr || graph_.vars[v].desc.shape == graph_.vars[vars[0]].desc.shape;
+      const bool alike = !rule.attr.empty() || graph_.vars[v].desc.shape == graph_.vars[vars[0]].desc.shape;
       if (!may_[v] || !alike) return false;
     }
     return true;
   }
 
   template <class Fn> void each_rule(const GraphNode& node, Fn&& fn) const {
-    for (const Images& rule : rules()) {
-      if (node.op->type != rule.type) continue;
+    for (const ImageGroup& rule : find_op(node.op->type).images()) {
       const auto vars = members(node, rule);
       if (obeys(node, rule, vars)) fn(rule, vars);
     }
@@ -120,7 +94,7 @@ class Layouts {
   }
 
   void join(const GraphNode& node) {
-    each_rule(node, [&](const Images&, const std::vector<int>& vars) {
+    each_rule(node, [&](const ImageGroup&, const std::vector<int>& vars) {
       for (int v : vars) class_[root(v)] = root(vars[0]);
     });
   }
@@ -128,7 +102,7 @@ class Layouts {
   // Images that this node touches in the plain layout only.
   std::vector<int> plain_uses(const GraphNode& node) const {
     std::vector<int> known, plain;
-    each_rule(node, [&](const Images&, const std::vector<int>& vars) {
+    each_rule(node, [&](const ImageGroup&, const std::vector<int>& vars) {
       known.insert(known.end(), vars.begin(), vars.end());
     });
     for (const auto* ids : {&node.ins, &node.outs}) {
@@ -143,8 +117,8 @@ class Layouts {
     std::vector<int> saved(graph_.vars.size(), 0);  // reorders, of each class
     std::vector<char> read_plain(graph_.vars.size(), 0);
     for (const GraphNode& node : graph_.nodes) {
-      each_rule(node, [&](const Images& rule, const std::vector<int>& vars) {
-        if (std::string_view(rule.type).starts_with("conv")) saved[root(vars[0])] += static_cast<int>(vars.size());
+      each_rule(node, [&](const ImageGroup&, const std::vector<int>& vars) {
+        if (node.op->type.starts_with("conv")) saved[root(vars[0])] += static_cast<int>(vars.size());
       });
       for (int v : plain_uses(node)) {
         const bool first = has(node.outs, v) || !read_plain[v];  // readers share what one of them needed
@@ -208,14 +182,14 @@ class Layouts {
 
   // Tells the op about the layout of its images, or gives it their plain copies.
   void change(GraphNode& node, const std::vector<int>& plain) {
-    std::vector<const char*> attrs;
-    each_rule(node, [&](const Images& rule, const std::vector<int>& vars) {
-      if (rule.attr && blocked_[vars[0]]) attrs.push_back(rule.attr);
+    std::vector<std::string> attrs;
+    each_rule(node, [&](const ImageGroup& rule, const std::vector<int>& vars) {
+      if (!rule.attr.empty() && blocked_[vars[0]]) attrs.push_back(rule.attr);
     });
     const bool moves = std::any_of(plain.begin(), plain.end(), [&](int v) { return blocked_[v] != 0; });
     if (attrs.empty() && !moves) return;
     auto op = std::make_shared<ir::Op>(*node.op);
-    for (const char* attr : attrs) op->attrs[attr] = true;
+    for (const auto& attr : attrs) op->attrs[attr] = true;
     const auto rename = [&](std::vector<ir::Slot>& slots, std::vector<int>& ids) {
       size_t at = 0;
       for (auto& slot : slots) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "opdef/op_def.h"
+
 namespace anabranch::embeddings {
 namespace {
 
@@ -9,15 +11,10 @@ bool is_lookup(const ir::Op& op) { return op.type == "lookup_table" || op.type =
 bool is_lookup_grad(const ir::Op& op) { return op.type == "lookup_table_grad" || op.type == "lookup_table_v2_grad"; }
 
 // Ops that leave all elements where they are, by attributes alone.
-bool is_view(const GraphNode& node) {
-  static const std::set<std::string> types = {"reshape", "reshape2", "squeeze",   "squeeze2",
-                                              "flatten", "flatten2", "unsqueeze", "unsqueeze2"};
-  return types.count(node.op->type) != 0 && node.ins.size() == 1;
-}
+bool is_view(const GraphNode& node) { return find_op(node.op->type).is(kView) && node.ins.size() == 1; }
 bool is_view_grad(const GraphNode& node) {
-  static const std::set<std::string> types = {"reshape_grad", "reshape2_grad", "squeeze_grad",   "squeeze2_grad",
-                                              "flatten_grad", "flatten2_grad", "unsqueeze_grad", "unsqueeze2_grad"};
-  return types.count(node.op->type) != 0;
+  const OpDef* forward = find_op(node.op->type).forward();
+  return forward && forward->is(kView);
 }
 
 int pool_of(const ir::Op& op) {

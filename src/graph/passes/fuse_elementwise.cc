@@ -76,20 +76,6 @@ class Fuser {
     Shape shape;
   };
 
-  // The op itself says what it can string together.
-  static bool has_tile(const std::string& type) {
-    static const AttrDef& types = *find_op("fused_elementwise").find_attr("types");
-    thread_local std::map<std::string, bool> known;
-    const auto [it, fresh] = known.emplace(type, true);
-    if (!fresh) return it->second;
-    try {
-      types.check(Attr(std::vector<std::string>{type}));
-    } catch (const Error&) {
-      it->second = false;
-    }
-    return it->second;
-  }
-
   bool is_float(int var) const {
     const ir::Var& v = graph_.vars[var].desc;
     return v.dtype == DType::kFloat32 && v.kind == VarKind::kLoDTensor && !graph_.vars[var].dynamic;
@@ -104,8 +90,8 @@ class Fuser {
   bool fits(int i, Part* part = nullptr) const {
     const GraphNode& node = graph_.nodes[i];
     Part p;
-    if (!has_tile(node.op->type) || !node.more_reads.empty() || !node.more_writes.empty() || !node.tokens.empty() ||
-        !gather(node.op->inputs, node.ins, kInSlots, &p.ins) ||
+    if (!find_op(node.op->type).tile() || !node.more_reads.empty() || !node.more_writes.empty() ||
+        !node.tokens.empty() || !gather(node.op->inputs, node.ins, kInSlots, &p.ins) ||
         !gather(node.op->outputs, node.outs, kOutSlots, &p.outs)) {
       return false;
     }

@@ -4,6 +4,7 @@
 
 #include "graph/passes/passes.h"
 #include "graph/uses.h"
+#include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {
@@ -37,9 +38,7 @@ bool adds_bias(const Graph& graph, const GraphNode& add, const GraphNode& produc
   return b.rank() == 1 && b[0] == y[1] && b[0] > 0 && (axis == -1 || axis == product_rank - 1);
 }
 
-std::string activation_of(const std::string& type) {
-  return type == "relu" || type == "sigmoid" || type == "tanh" ? type : "";
-}
+std::string activation_of(const OpDef& def) { return def.is_activation() ? def.type() : ""; }
 
 ir::OpRef new_op(const char* type, const ir::Op& product, const std::string& activation) {
   auto op = std::make_shared<ir::Op>();
@@ -84,7 +83,7 @@ Match match_forward(const Graph& graph, const GraphEdit& edit, int i) {
     next = edit.is_private(out) ? edit.uses.reader(out) : -1;
   }
   if (next > i && graph.nodes[next].replica == product.replica && output_var(graph.nodes[next], "Out") >= 0) {
-    m.activation = activation_of(graph.nodes[next].op->type);
+    m.activation = activation_of(find_op(graph.nodes[next].op->type));
     if (!m.activation.empty()) {
       m.parts.push_back(next);
       m.out = output_var(graph.nodes[next], "Out");
@@ -137,10 +136,10 @@ BackwardMatch match_backward(const Graph& graph, const GraphEdit& edit, int i) {
   }
   if (before < 0) return m;
   const GraphNode& act = graph.nodes[before];
-  const std::string& type = act.op->type;
-  if (!type.ends_with("_grad") || act.replica != product.replica || output_var(act, "X@GRAD") != m.dout) return m;
-  m.activation = activation_of(type.substr(0, type.size() - 5));
-  if (m.activation.empty()) return m;
+  const OpDef& def = find_op(act.op->type);
+  if (!def.forward() || act.replica != product.replica || output_var(act, "X@GRAD") != m.dout) return m;
+  m.activation = activation_of(*def.forward());
+  if (m.activation.empty() || !def.tile()->binary) return m;
   m.parts.insert(m.parts.begin(), before);
   m.dsum = m.dout;
   m.act_out = input_var(act, "Out");

@@ -4,19 +4,15 @@
 
 #include "graph/passes/passes.h"
 #include "graph/uses.h"
+#include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {
 
 bool copies(const Graph& graph, const GraphNode& node) {
-  const ir::Op& op = *node.op;
-  if (op.type == "assign") return true;
-  if (op.type == "cast") {
-    const int x = input_var(node, "X"), out = output_var(node, "Out");
-    return x >= 0 && out >= 0 && graph.vars[x].desc.dtype == graph.vars[out].desc.dtype;
-  }
-  return op.type == "scale" && op.input("ScaleTensor").empty() && op.attr<float>("scale") == 1.0f &&
-         op.attr<float>("bias") == 0.0f;
+  if (!find_op(node.op->type).copies(*node.op)) return false;
+  const int x = input_var(node, "X"), out = output_var(node, "Out");
+  return x >= 0 && out >= 0 && graph.vars[x].desc.dtype == graph.vars[out].desc.dtype;
 }
 
 bool holds_rows(const ir::Var& desc) { return desc.kind == VarKind::kLoDTensor || desc.kind == VarKind::kSelectedRows; }

@@ -4,7 +4,7 @@
 
 #include "opdef/op_def.h"
 
-namespace anabranch {
+namespace anabranch::collective {
 namespace {
 
 constexpr int64_t kGrain = 1 << 14;
@@ -86,6 +86,7 @@ AB_OP(all_reduce)
     .takes("X", Holds::kTensorOrRows)
     .out_list("Out", "sums, as many per group as replicas want it")
     .attr<int32_t>("groups", 1, "gradients in this node")
+    .effects(kEngineOnly)
     .infer(infer)
     .no_grad("sums gradients")
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -116,6 +117,7 @@ AB_OP(replica_weight)
     .attr<int32_t>("replica", 0, "this replica")
     .attr<int32_t>("active", 1, "replicas with rows")
     .attr<int32_t>("dtype", 5, "element type of Out")
+    .effects(kEngineOnly)
     .infer([](InferContext& c) {
       if (c.has_in("X")) return c.same_as("Out", "X");
       c.set_out("Out", Shape{1}, dtype_from_number(c.attr<int32_t>("dtype")));
@@ -147,7 +149,7 @@ AB_OP(copy_value)
     .in("X", "any")
     .takes("X", Holds::kAnything)
     .out("Out", "as X")
-    .effects(kDynamic | kMaybeUnset)
+    .effects(kDynamic | kMaybeUnset | kEngineOnly)
     .infer([](InferContext&) {})
     .no_grad("made by the engine, behind autodiff")
     .cpu_any([](const KernelArgs& op) -> Kernel {
@@ -162,8 +164,9 @@ AB_OP(copy_value)
 
 AB_OP(barrier)
     .doc("Does nothing: the edges into it and out of it order other nodes.")
+    .effects(kEngineOnly)
     .infer([](InferContext&) {})
     .no_grad("orders nodes")
     .cpu_any([](const KernelArgs&) -> Kernel { return [](KernelContext&) {}; });
 
-}  // namespace anabranch
+}  // namespace anabranch::collective

@@ -5,7 +5,7 @@
 
 #include "opdef/op_def.h"
 
-namespace anabranch {
+namespace anabranch::control {
 namespace {
 
 bool holds(const KernelContext& c, In cond, bool scalar) {
@@ -105,4 +105,4 @@ AB_OP(conditional_block_grad)
       };
     });
 
-}  // namespace anabranch
+}  // namespace anabranch::control

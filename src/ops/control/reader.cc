@@ -2,7 +2,7 @@
 // is left to do here at run time: these ops say which variables a reader fills, and with what.
 #include "opdef/op_def.h"
 
-namespace anabranch {
+namespace anabranch::control {
 namespace {
 
 constexpr const char* kNoData =
@@ -56,8 +56,8 @@ AB_OP(read)
     .attr<bool>("infer_out", true, "shapes of Out are those that the reader declares")
     .attr<bool>("drop_last", true, "leaves out batches at the end that are fewer than replicas")
     .effects(kMaybeUnset | kOrdered)
-    .infer([](InferContext& c) { AB_CHECK(!c.runtime(), EndOfData, "read: {}", kNoData); })
+    .infer([](InferContext& c) { AB_CHECK(!c.runtime(), EndOfData, "{}", kNoData); })
     .no_grad("data has none")
     .cpu_any(nothing);
 
-}  // namespace anabranch
+}  // namespace anabranch::control

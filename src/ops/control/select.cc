@@ -1,7 +1,7 @@
 // Choosing between variables by a mask: what joins the branches of layers.cond.
 #include "opdef/op_def.h"
 
-namespace anabranch {
+namespace anabranch::control {
 namespace {
 
 int chosen(const KernelContext& c, In mask, int branches) {
@@ -56,4 +56,4 @@ AB_OP(select_output)
       };
     });
 
-}  // namespace anabranch
+}  // namespace anabranch::control

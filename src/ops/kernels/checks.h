@@ -6,22 +6,23 @@
 
 namespace anabranch {
 
+// The type of the op. Errors of shape functions and kernels need not say it: the engine puts it before the text.
 inline const char* op_name(const InferContext& c) { return c.op().type.c_str(); }
 
 inline void check_rank(const InferContext& c, std::string_view slot, int low, int high) {
   const Shape& s = c.in(slot).shape;
-  AB_CHECK(s.rank() >= low && s.rank() <= high, InvalidArgument, "{}: {} is {}, expected {}{}{} axes", op_name(c), slot,
-           s.str(), low, high > low ? " to " : "", high > low ? std::to_string(high) : "");
+  AB_CHECK(s.rank() >= low && s.rank() <= high, InvalidArgument, "{} must have {}{}{} axes, got {}", slot, low,
+           high > low ? " to " : "", high > low ? std::to_string(high) : "", s.str());
 }
 
 inline void check_same_shape(const InferContext& c, std::string_view a, std::string_view b) {
-  AB_CHECK(compatible(c.in(a).shape, c.in(b).shape), ShapeMismatch, "{}: {} is {}, {} is {}; they must be equal",
-           op_name(c), a, c.in(a).shape.str(), b, c.in(b).shape.str());
+  AB_CHECK(compatible(c.in(a).shape, c.in(b).shape), ShapeMismatch, "{} and {} must have one shape, got {} and {}", a,
+           b, c.in(a).shape.str(), c.in(b).shape.str());
 }
 
 inline void check_same_dtype(const InferContext& c, std::string_view a, std::string_view b) {
-  AB_CHECK(c.in(a).dtype == c.in(b).dtype, InvalidArgument, "{}: {} holds {}, {} holds {}; they must be equal",
-           op_name(c), a, dtype_name(c.in(a).dtype), b, dtype_name(c.in(b).dtype));
+  AB_CHECK(c.in(a).dtype == c.in(b).dtype, InvalidArgument, "{} and {} must hold one dtype, got {} and {}", a, b,
+           dtype_name(c.in(a).dtype), dtype_name(c.in(b).dtype));
 }
 
 inline void check_same(const InferContext& c, std::string_view a, std::string_view b) {
@@ -36,14 +37,21 @@ inline void check_shape(const InferContext& c, std::string_view slot, const Shap
 
 inline void check_numel(const InferContext& c, std::string_view slot, int64_t wanted) {
   const int64_t have = c.in(slot).shape.numel();
-  AB_CHECK(have < 0 || wanted < 0 || have == wanted, ShapeMismatch, "{}: {} is {}, expected {} elements", op_name(c),
-           slot, c.in(slot).shape.str(), wanted);
+  AB_CHECK(have < 0 || wanted < 0 || have == wanted, ShapeMismatch, "{} must have {} elements, got {}", slot, wanted,
+           c.in(slot).shape.str());
+}
+
+// Ids, counts and offsets: both integer types are taken.
+inline void check_ids_dtype(const InferContext& c, std::string_view slot) {
+  const DType dtype = c.in(slot).dtype;
+  AB_CHECK(dtype == DType::kInt32 || dtype == DType::kInt64, InvalidArgument, "{} must hold int32 or int64, got {}",
+           slot, dtype_name(dtype));
 }
 
 // Ops that read elements one after another refuse other kinds of values here rather than in the kernel.
 inline void check_tensor(const InferContext& c, std::string_view slot) {
-  AB_CHECK(c.in(slot).kind == VarKind::kLoDTensor, InvalidArgument, "{}: {} is a {}, expected a LOD_TENSOR", op_name(c),
-           slot, var_kind_name(c.in(slot).kind));
+  AB_CHECK(c.in(slot).kind == VarKind::kLoDTensor, InvalidArgument, "{} must be a LOD_TENSOR, got a {}", slot,
+           var_kind_name(c.in(slot).kind));
 }
 
 // The output carries the sequences of an input, where they end at its last row.

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "opdef/kernel_context.h"
+#include "opdef/tile.h"
 
 namespace anabranch {
 
@@ -26,10 +26,6 @@ void map(const KernelContext& c, int64_t grain, int64_t n, const T* a, const U* 
     for (int64_t i = begin; i < end; ++i) out[i] = fn(a[i], b[i]);
   });
 }
-
-// Loops of simd.h.
-using UnaryLoop = void (*)(const float* x, float* out, int64_t n);
-using BinaryLoop = void (*)(const float* a, const float* b, float* out, int64_t n);
 
 inline void run_loop(const KernelContext& c, int64_t grain, int64_t n, const float* x, float* out, UnaryLoop loop) {
   c.parallel_for(n, grain, [=](int64_t begin, int64_t end) { loop(x + begin, out + begin, end - begin); });

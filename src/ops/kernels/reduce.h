@@ -164,7 +164,7 @@ template <class Fold, class T> void fold_columns(const KernelContext& c, const A
 // loop: operand 0 is `out`, with stride 0 on the axes that are folded; operand 1 is `in`, dense. Nothing to fold gives
 // the fold's start value (0 for sums).
 template <class Fold, class T>
-void reduce(const KernelContext& c, const NdLoop<2>& loop, const T* in, T* out, int64_t out_numel) {
+void fold_loop(const KernelContext& c, const NdLoop<2>& loop, const T* in, T* out, int64_t out_numel) {
   if (loop.total() == 0) {
     std::fill_n(out, out_numel, static_cast<T>(Fold::start));
     return;
@@ -187,7 +187,7 @@ template <class T> void sum_to(const KernelContext& c, const Shape& from, const 
   const auto in_strides = dense_strides(from), out_strides = dense_strides(to);
   NdLoop<2> loop;
   for (int i = 0; i < from.rank(); ++i) loop.add_axis(from[i], {to[i] == 1 ? 0 : out_strides[i], in_strides[i]});
-  reduce<FoldSum<T>>(c, loop, in, out, to.numel());
+  fold_loop<FoldSum<T>>(c, loop, in, out, to.numel());
 }
 
 }  // namespace anabranch

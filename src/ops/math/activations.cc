@@ -9,14 +9,13 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
-#include "ops/kernels/tile_loops.h"
 #include "ops/kernels/whole.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 enum class GradOf { kX, kOut, kNeither };
-enum Flags : unsigned { kNone = 0, kMkldnn = 1, kBoth = 3 };
+enum Flags : unsigned { kNone = 0, kMkldnn = 1, kCudnn = 2, kBoth = 3 };
 
 struct FloatAttr {
   const char* name;
@@ -25,7 +24,7 @@ struct FloatAttr {
 };
 
 struct Row {
-  const char *type, *doc, *source;
+  const char *type, *doc, *source = "";
   GradOf grad_of;
   unsigned flags = kBoth;
   std::vector<FloatAttr> attrs = {};
@@ -43,37 +42,28 @@ template <class T> struct Params {
   }
 };
 
-void declare_attrs(OpDef& def, const Row& row) {
-  for (const FloatAttr& a : row.attrs) def.attr<float>(a.name, a.value, a.doc);
-  if (row.flags & kMkldnn) ignored_flags(def, {"use_mkldnn"});
-  if (row.flags & ~kMkldnn) ignored_flags(def, {"use_cudnn"});
-}
-
-template <class Forward> void declare_forward_tile(const Row& row, Forward forward) {
-  if (row.loop) {
-    declare_tile(row.type, "X", kMathGrain, row.loop);
-    return;
-  }
+template <class Forward> TileOp forward_tile(const Row& row, Forward forward) {
+  if (row.loop) return tile_of("X", kMathGrain, row.loop);
   const auto make = [row, forward](const KernelArgs& op, const std::string&) -> TileLoop {
     return [x = op.in("X").first, params = Params<float>(row, op), forward](const float* const* in, float* out,
                                                                             int64_t n) {
       for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(forward(in[x][i], params.p));
     };
   };
-  declare_tile(row.type, {make, kMathGrain});
+  return {.make = make, .grain = kMathGrain};
 }
 
 template <class Forward> OpDef& declare_forward(const Row& row, Forward forward) {
   OpDef& def = declare_op(row.type, __FILE__);
   def.doc(row.doc).source(row.source).in("X", "[...] float").out("Out", "[...] as X").may_share("X", "Out");
-  declare_attrs(def, row);
+  for (const FloatAttr& a : row.attrs) def.attr<float>(a.name, a.value, a.doc);
+  if (row.flags & kMkldnn) def.ignores({"use_mkldnn"});
+  if (row.flags & kCudnn) def.ignores({"use_cudnn"});
+  def.traits(kRowWise | kElementwise).tile(forward_tile(row, forward));
   def.infer([](InferContext& c) { c.same_as("Out", "X"); });
-  def.grad([row](GradContext& g) {
-    GradOp op = g.op(std::string(row.type) + "_grad");
-    if (row.grad_of == GradOf::kX) op.in("X", g.in("X"));
-    if (row.grad_of == GradOf::kOut) op.in("Out", g.out("Out"));
-    op.in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
-  });
+  using Slots = std::vector<std::string>;
+  def.grad_reads(row.grad_of == GradOf::kX ? Slots{"X"} : Slots{},
+                 row.grad_of == GradOf::kOut ? Slots{"Out"} : Slots{});
   def.cpu<float, double>([row, forward](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const In x = op.in("X");
@@ -91,37 +81,24 @@ template <class Forward> OpDef& declare_forward(const Row& row, Forward forward)
           [=](T v) { return static_cast<T>(forward(v, params.p)); });
     };
   });
-  declare_forward_tile(row, forward);
   return def;
 }
 
-template <class Backward>
-void declare_backward_tile(const std::string& type, const char* from, const Row& row, Backward backward) {
-  if (row.grad_loop) {
-    declare_tile(type, from, "Out@GRAD", kMathGrain, row.grad_loop);
-    return;
-  }
+template <class Backward> TileOp backward_tile(const char* from, const Row& row, Backward backward) {
+  if (row.grad_loop) return tile_of(from, "Out@GRAD", kMathGrain, row.grad_loop);
   const auto make = [row, from, backward](const KernelArgs& op, const std::string&) -> TileLoop {
     return [v = op.in(from).first, dout = op.in("Out@GRAD").first, params = Params<float>(row, op), backward](
                const float* const* in, float* out, int64_t n) {
       for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(backward(in[v][i], in[dout][i], params.p));
     };
   };
-  declare_tile(type, {make, kMathGrain});
+  return {.make = make, .grain = kMathGrain};
 }
 
 template <class Backward> void declare_backward(const Row& row, Backward backward) {
-  OpDef& def = declare_op((std::string(row.type) + "_grad").c_str(), __FILE__);
   const char* from = row.grad_of == GradOf::kX ? "X" : row.grad_of == GradOf::kOut ? "Out" : "Out@GRAD";
-  def.doc(std::string("Gradient of ") + row.type + ".");
-  if (row.grad_of != GradOf::kNeither) def.in(from, "[...] float");
-  def.in("Out@GRAD", "[...] float").out("X@GRAD", "[...] as Out@GRAD").may_share("Out@GRAD", "X@GRAD");
-  declare_attrs(def, row);
-  def.infer([from, lod = row.grad_lod](InferContext& c) {
-    check_same_shape(c, from, "Out@GRAD");
-    grad_as(c, "X@GRAD", from, lod);
-  });
-  def.no_grad(kNoSecondOrder);
+  OpDef& def = declare_gradient(row.type, __FILE__);
+  def.may_share("Out@GRAD", "X@GRAD").grad_lod("X@GRAD", row.grad_lod).tile(backward_tile(from, row, backward));
   def.cpu<float, double>([row, from, backward](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const In v = op.in(from), dout = op.in("Out@GRAD");
@@ -139,7 +116,6 @@ template <class Backward> void declare_backward(const Row& row, Backward backwar
           [=](T a, T dy) { return static_cast<T>(backward(a, dy, params.p)); });
     };
   });
-  declare_backward_tile(def.type(), from, row, backward);
 }
 
 template <class Forward, class Backward> OpDef& activation(const Row& row, Forward forward, Backward backward) {
@@ -171,55 +147,63 @@ template <class T> T nothing_of(T x) { return x == x ? T(0) : x; }
 
 void declare_exponentials() {
   activation(
-      {"sigmoid", "Out = 1 / (1 + exp(-X))", "", GradOf::kOut, kBoth, {}, simd::sigmoid, simd::sigmoid_grad},
+      {.type = "sigmoid",
+       .doc = "Out = 1 / (1 + exp(-X))",
+       .grad_of = GradOf::kOut,
+       .loop = simd::sigmoid,
+       .grad_loop = simd::sigmoid_grad},
       [](auto x, auto*) { return sigmoid(x); }, [](auto y, auto dy, auto*) { return dy * y * (1 - y); });
   activation(
-      {"tanh", "Out = tanh(X)", "", GradOf::kOut, kBoth, {}, simd::tanh, simd::tanh_grad},
+      {.type = "tanh",
+       .doc = "Out = tanh(X)",
+       .grad_of = GradOf::kOut,
+       .loop = simd::tanh,
+       .grad_loop = simd::tanh_grad},
       [](auto x, auto*) { return std::tanh(x); }, [](auto y, auto dy, auto*) { return dy * (1 - y * y); });
-  of_integers(activation(
-                  {"exp", "Out = e^X", "", GradOf::kOut, kBoth, {}, simd::exp, simd::mul},
-                  [](auto x, auto*) { return std::exp(x); }, [](auto y, auto dy, auto*) { return dy * y; }),
-              []<class T>(T x) { return whole<T>(std::exp(static_cast<double>(x))); });
+  of_integers(
+      activation(
+          {.type = "exp", .doc = "Out = e^X", .grad_of = GradOf::kOut, .loop = simd::exp, .grad_loop = simd::mul},
+          [](auto x, auto*) { return std::exp(x); }, [](auto y, auto dy, auto*) { return dy * y; }),
+      []<class T>(T x) { return whole<T>(std::exp(static_cast<double>(x))); });
   activation(
-      {"log", "Out = ln(X)", "", GradOf::kX, kBoth, {}, simd::log}, [](auto x, auto*) { return std::log(x); },
-      [](auto x, auto dy, auto*) { return dy / x; });
+      {.type = "log", .doc = "Out = ln(X)", .grad_of = GradOf::kX, .loop = simd::log},
+      [](auto x, auto*) { return std::log(x); }, [](auto x, auto dy, auto*) { return dy / x; });
   activation(
-      {"log1p", "Out = ln(1 + X)", "", GradOf::kX}, [](auto x, auto*) { return std::log1p(x); },
+      {.type = "log1p", .doc = "Out = ln(1 + X)", .grad_of = GradOf::kX}, [](auto x, auto*) { return std::log1p(x); },
       [](auto x, auto dy, auto*) { return dy / (1 + x); });
   activation(
-      {"mish",
-       "Out = X tanh(ln(1 + e^X))",
-       "Misra, BMVC 2020, arXiv:1908.08681",
-       GradOf::kX,
-       kNone,
-       {{"threshold", 20.0f, "accepted, without effect: the logarithm is exact for every X"}},
-       nullptr,
-       nullptr,
-       ""},
+      {.type = "mish",
+       .doc = "Out = X tanh(ln(1 + e^X))",
+       .source = "Misra, BMVC 2020, arXiv:1908.08681",
+       .grad_of = GradOf::kX,
+       .flags = kNone,
+       .attrs = {{"threshold", 20.0f, "accepted, without effect: the logarithm is exact for every X"}},
+       .grad_lod = ""},
       [](auto x, auto*) { return x * std::tanh(softplus(x)); },
       [](auto x, auto dy, auto*) {
         const auto t = std::tanh(softplus(x));
         return dy * (t + x * (1 - t * t) * sigmoid(x));
       });
   activation(
-      {"softplus", "Out = ln(1 + e^X)", "Dugas et al., NIPS 2000", GradOf::kX},
+      {.type = "softplus", .doc = "Out = ln(1 + e^X)", .source = "Dugas et al., NIPS 2000", .grad_of = GradOf::kX},
       [](auto x, auto*) { return softplus(x); }, [](auto x, auto dy, auto*) { return dy * sigmoid(x); });
   activation(
-      {"logsigmoid", "Out = ln(1 / (1 + e^-X))", "", GradOf::kX}, [](auto x, auto*) { return -softplus(-x); },
-      [](auto x, auto dy, auto*) { return dy * sigmoid(-x); });
+      {.type = "logsigmoid", .doc = "Out = ln(1 / (1 + e^-X))", .grad_of = GradOf::kX},
+      [](auto x, auto*) { return -softplus(-x); }, [](auto x, auto dy, auto*) { return dy * sigmoid(-x); });
   activation(
-      {"tanh_shrink", "Out = X - tanh(X)", "", GradOf::kX}, [](auto x, auto*) { return x - std::tanh(x); },
+      {.type = "tanh_shrink", .doc = "Out = X - tanh(X)", .grad_of = GradOf::kX},
+      [](auto x, auto*) { return x - std::tanh(x); },
       [](auto x, auto dy, auto*) {
         const auto t = std::tanh(x);
         return dy * t * t;
       });
   activation(
-      {"stanh",
-       "Out = scale_b tanh(scale_a X)",
-       "LeCun et al., Efficient BackProp, 1998",
-       GradOf::kX,
-       kNone,
-       {{"scale_a", 0.67f, "factor inside"}, {"scale_b", 1.7159f, "factor outside"}}},
+      {.type = "stanh",
+       .doc = "Out = scale_b tanh(scale_a X)",
+       .source = "LeCun et al., Efficient BackProp, 1998",
+       .grad_of = GradOf::kX,
+       .flags = kNone,
+       .attrs = {{"scale_a", 0.67f, "factor inside"}, {"scale_b", 1.7159f, "factor outside"}}},
       [](auto x, auto* p) { return p[1] * std::tanh(p[0] * x); },
       [](auto x, auto dy, auto* p) {
         const auto t = std::tanh(p[0] * x);
@@ -229,51 +213,46 @@ void declare_exponentials() {
 
 void declare_powers_and_waves() {
   activation(
-      {"sqrt", "Out = X^(1/2)", "", GradOf::kOut, kBoth, {}, simd::sqrt}, [](auto x, auto*) { return std::sqrt(x); },
-      [](auto y, auto dy, auto*) { return dy / (2 * y); });
+      {.type = "sqrt", .doc = "Out = X^(1/2)", .grad_of = GradOf::kOut, .loop = simd::sqrt},
+      [](auto x, auto*) { return std::sqrt(x); }, [](auto y, auto dy, auto*) { return dy / (2 * y); });
   activation(
-      {"rsqrt", "Out = X^(-1/2)", "", GradOf::kOut}, [](auto x, auto*) { return 1 / std::sqrt(x); },
-      [](auto y, auto dy, auto*) { return dy * y * y * y / -2; });
+      {.type = "rsqrt", .doc = "Out = X^(-1/2)", .grad_of = GradOf::kOut},
+      [](auto x, auto*) { return 1 / std::sqrt(x); }, [](auto y, auto dy, auto*) { return dy * y * y * y / -2; });
   of_integers(
       activation(
-          {"square", "Out = X^2", "", GradOf::kX, kBoth, {}, simd::square}, [](auto x, auto*) { return x * x; },
-          [](auto x, auto dy, auto*) { return dy * 2 * x; }),
+          {.type = "square", .doc = "Out = X^2", .grad_of = GradOf::kX, .loop = simd::square},
+          [](auto x, auto*) { return x * x; }, [](auto x, auto dy, auto*) { return dy * 2 * x; }),
       []<class T>(T x) {
         return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) * static_cast<std::make_unsigned_t<T>>(x));
       });
   activation(
-      {"reciprocal", "Out = 1 / X", "", GradOf::kOut}, [](auto x, auto*) { return 1 / x; },
+      {.type = "reciprocal", .doc = "Out = 1 / X", .grad_of = GradOf::kOut}, [](auto x, auto*) { return 1 / x; },
       [](auto y, auto dy, auto*) { return -dy * y * y; });
-  of_integers(
-      activation(
-          {"abs", "Out = |X|", "", GradOf::kX}, [](auto x, auto*) { return std::abs(x); },
-          [](auto x, auto dy, auto*) { return x < 0 ? -dy : where(x > 0, dy); }),
-      []<class T>(T x) { return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x; });
+  of_integers(activation(
+                  {.type = "abs", .doc = "Out = |X|", .grad_of = GradOf::kX}, [](auto x, auto*) { return std::abs(x); },
+                  [](auto x, auto dy, auto*) { return x < 0 ? -dy : where(x > 0, dy); }),
+              []<class T>(T x) { return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x; });
   activation(
-      {"sin", "Out = sin(X)", "", GradOf::kX}, [](auto x, auto*) { return std::sin(x); },
+      {.type = "sin", .doc = "Out = sin(X)", .grad_of = GradOf::kX}, [](auto x, auto*) { return std::sin(x); },
       [](auto x, auto dy, auto*) { return dy * std::cos(x); });
   activation(
-      {"cos", "Out = cos(X)", "", GradOf::kX}, [](auto x, auto*) { return std::cos(x); },
+      {.type = "cos", .doc = "Out = cos(X)", .grad_of = GradOf::kX}, [](auto x, auto*) { return std::cos(x); },
       [](auto x, auto dy, auto*) { return -dy * std::sin(x); });
   activation(
-      {"acos", "Out = arccos(X)", "", GradOf::kX, kNone}, [](auto x, auto*) { return std::acos(x); },
-      [](auto x, auto dy, auto*) { return -dy / std::sqrt(1 - x * x); });
+      {.type = "acos", .doc = "Out = arccos(X)", .grad_of = GradOf::kX, .flags = kNone},
+      [](auto x, auto*) { return std::acos(x); }, [](auto x, auto dy, auto*) { return -dy / std::sqrt(1 - x * x); });
   activation(
-      {"asin", "Out = arcsin(X)", "", GradOf::kX, kNone}, [](auto x, auto*) { return std::asin(x); },
-      [](auto x, auto dy, auto*) { return dy / std::sqrt(1 - x * x); });
+      {.type = "asin", .doc = "Out = arcsin(X)", .grad_of = GradOf::kX, .flags = kNone},
+      [](auto x, auto*) { return std::asin(x); }, [](auto x, auto dy, auto*) { return dy / std::sqrt(1 - x * x); });
   activation(
-      {"atan", "Out = arctan(X)", "", GradOf::kX, kNone}, [](auto x, auto*) { return std::atan(x); },
-      [](auto x, auto dy, auto*) { return dy / (1 + x * x); });
+      {.type = "atan", .doc = "Out = arctan(X)", .grad_of = GradOf::kX, .flags = kNone},
+      [](auto x, auto*) { return std::atan(x); }, [](auto x, auto dy, auto*) { return dy / (1 + x * x); });
   activation(
-      {"erf",
-       "Out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to X",
-       "",
-       GradOf::kX,
-       kNone,
-       {},
-       nullptr,
-       nullptr,
-       "X"},
+      {.type = "erf",
+       .doc = "Out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to X",
+       .grad_of = GradOf::kX,
+       .flags = kNone,
+       .grad_lod = "X"},
       [](auto x, auto*) { return std::erf(x); },
       [](auto x, auto dy, auto*) { return dy * 2 * decltype(x)(std::numbers::inv_sqrtpi) * std::exp(-x * x); });
 }
@@ -281,85 +260,85 @@ void declare_powers_and_waves() {
 void declare_steps() {  // gradient zero wherever it exists
   const auto nothing = [](auto, auto dy, auto*) { return where(false, dy); };
   activation(
-      {"ceil", "Out = the least integer >= X", "", GradOf::kNeither}, [](auto x, auto*) { return std::ceil(x); },
-      nothing);
+      {.type = "ceil", .doc = "Out = the least integer >= X", .grad_of = GradOf::kNeither},
+      [](auto x, auto*) { return std::ceil(x); }, nothing);
   activation(
-      {"floor", "Out = the greatest integer <= X", "", GradOf::kNeither}, [](auto x, auto*) { return std::floor(x); },
-      nothing);
+      {.type = "floor", .doc = "Out = the greatest integer <= X", .grad_of = GradOf::kNeither},
+      [](auto x, auto*) { return std::floor(x); }, nothing);
   activation(
-      {"round", "Out = the integer nearest to X, halves away from zero", "", GradOf::kNeither},
+      {.type = "round", .doc = "Out = the integer nearest to X, halves away from zero", .grad_of = GradOf::kNeither},
       [](auto x, auto*) { return std::round(x); }, nothing);
 }
 
 void declare_rectifiers() {
   activation(
-      {"relu6",
-       "Out = min(max(X, 0), threshold)",
-       "Krizhevsky, Convolutional deep belief networks, 2010",
-       GradOf::kOut,
-       kNone,
-       {{"threshold", 6.0f, "upper end"}}},
+      {.type = "relu6",
+       .doc = "Out = min(max(X, 0), threshold)",
+       .source = "Krizhevsky, Convolutional deep belief networks, 2010",
+       .grad_of = GradOf::kOut,
+       .flags = kNone,
+       .attrs = {{"threshold", 6.0f, "upper end"}}},
       [](auto x, auto* p) { return std::min(std::max(x, decltype(x)(0)), p[0]); },
       [](auto y, auto dy, auto* p) { return where(y > 0 && y < p[0], dy); });
   activation(
-      {"brelu",
-       "Out = min(max(X, t_min), t_max)",
-       "",
-       GradOf::kX,
-       kNone,
-       {{"t_min", 0.0f, "lower end"}, {"t_max", 24.0f, "upper end"}}},
+      {.type = "brelu",
+       .doc = "Out = min(max(X, t_min), t_max)",
+       .grad_of = GradOf::kX,
+       .flags = kNone,
+       .attrs = {{"t_min", 0.0f, "lower end"}, {"t_max", 24.0f, "upper end"}}},
       [](auto x, auto* p) { return std::min(std::max(x, p[0]), p[1]); },
       [](auto x, auto dy, auto* p) { return where(x > p[0] && x < p[1], dy); });
   activation(
-      {"leaky_relu",
-       "Out = X where X > 0, else alpha X",
-       "Maas et al., ICML 2013",
-       GradOf::kOut,
-       kMkldnn,
-       {{"alpha", 0.02f, "slope for negative X"}}},
+      {.type = "leaky_relu",
+       .doc = "Out = X where X > 0, else alpha X",
+       .source = "Maas et al., ICML 2013",
+       .grad_of = GradOf::kOut,
+       .flags = kMkldnn,
+       .attrs = {{"alpha", 0.02f, "slope for negative X"}}},
       [](auto x, auto* p) { return x > 0 ? x : p[0] * x; },
       [](auto y, auto dy, auto* p) { return y > 0 ? dy : p[0] * dy; });
   activation(
-      {"elu",
-       "Out = X where X > 0, else alpha (e^X - 1)",
-       "Clevert et al., arXiv:1511.07289",
-       GradOf::kX,
-       kNone,
-       {{"alpha", 1.0f, "limit for large negative X, negated"}}},
+      {.type = "elu",
+       .doc = "Out = X where X > 0, else alpha (e^X - 1)",
+       .source = "Clevert et al., arXiv:1511.07289",
+       .grad_of = GradOf::kX,
+       .flags = kNone,
+       .attrs = {{"alpha", 1.0f, "limit for large negative X, negated"}}},
       [](auto x, auto* p) { return x > 0 ? x : p[0] * std::expm1(x); },
       [](auto x, auto dy, auto* p) { return x > 0 ? dy : dy * p[0] * std::exp(x); });
   activation(
-      {"selu",
-       "Out = scale X where X > 0, else scale alpha (e^X - 1)",
-       "Klambauer et al., arXiv:1706.02515",
-       GradOf::kOut,
-       kNone,
-       {{"scale", 1.0507009873554804934f, ""}, {"alpha", 1.6732632423543772848f, ""}},
-       nullptr,
-       nullptr,
-       ""},
+      {.type = "selu",
+       .doc = "Out = scale X where X > 0, else scale alpha (e^X - 1)",
+       .source = "Klambauer et al., arXiv:1706.02515",
+       .grad_of = GradOf::kOut,
+       .flags = kNone,
+       .attrs = {{"scale", 1.0507009873554804934f, ""}, {"alpha", 1.6732632423543772848f, ""}},
+       .grad_lod = ""},
       [](auto x, auto* p) { return p[0] * (x > 0 ? x : p[1] * std::expm1(x)); },
       [](auto y, auto dy, auto* p) { return y > 0 ? dy * p[0] : dy * (y + p[0] * p[1]); });
   activation(
-      {"thresholded_relu",
-       "Out = X where X > threshold, else 0",
-       "Konda et al., arXiv:1402.3337",
-       GradOf::kX,
-       kNone,
-       {{"threshold", 1.0f, ""}}},
+      {.type = "thresholded_relu",
+       .doc = "Out = X where X > threshold, else 0",
+       .source = "Konda et al., arXiv:1402.3337",
+       .grad_of = GradOf::kX,
+       .flags = kNone,
+       .attrs = {{"threshold", 1.0f, ""}}},
       [](auto x, auto* p) { return x > p[0] ? x : nothing_of(x); },
       [](auto x, auto dy, auto* p) { return where(x > p[0], dy); });
   activation(
-      {"hard_shrink", "Out = X where |X| > threshold, else 0", "", GradOf::kX, kNone, {{"threshold", 0.5f, ""}}},
+      {.type = "hard_shrink",
+       .doc = "Out = X where |X| > threshold, else 0",
+       .grad_of = GradOf::kX,
+       .flags = kNone,
+       .attrs = {{"threshold", 0.5f, ""}}},
       [](auto x, auto* p) { return std::abs(x) > p[0] ? x : nothing_of(x); },
       [](auto x, auto dy, auto* p) { return where(std::abs(x) > p[0], dy); });
   activation(
-      {"softshrink",
-       "Out = X moved towards 0 by lambda, 0 where it would pass it",
-       "",
-       GradOf::kX,
-       kNone,
-       {{"lambda", 0.5f, ""}}},
+      {.type = "softshrink",
+       .doc = "Out = X moved towards 0 by lambda, 0 where it would pass it",
+       .grad_of = GradOf::kX,
+       .flags = kNone,
+       .attrs = {{"lambda", 0.5f, ""}}},
       [](auto x, auto* p) { return x > p[0]    ? x - p[0]
                                    : x < -p[0] ? x + p[0]
                                                : nothing_of(x); },
@@ -368,37 +347,40 @@ void declare_rectifiers() {
 
 void declare_gates() {
   activation(
-      {"softsign", "Out = X / (1 + |X|)", "Glorot & Bengio, AISTATS 2010", GradOf::kX},
+      {.type = "softsign",
+       .doc = "Out = X / (1 + |X|)",
+       .source = "Glorot & Bengio, AISTATS 2010",
+       .grad_of = GradOf::kX},
       [](auto x, auto*) { return x / (1 + std::abs(x)); },
       [](auto x, auto dy, auto*) { return dy / ((1 + std::abs(x)) * (1 + std::abs(x))); });
   activation(
-      {"swish",
-       "Out = X / (1 + e^(-beta X))",
-       "Ramachandran et al., arXiv:1710.05941",
-       GradOf::kX,
-       kMkldnn,
-       {{"beta", 1.0f, ""}}},
+      {.type = "swish",
+       .doc = "Out = X / (1 + e^(-beta X))",
+       .source = "Ramachandran et al., arXiv:1710.05941",
+       .grad_of = GradOf::kX,
+       .flags = kMkldnn,
+       .attrs = {{"beta", 1.0f, ""}}},
       [](auto x, auto* p) { return x * sigmoid(p[0] * x); },
       [](auto x, auto dy, auto* p) {
         const auto s = sigmoid(p[0] * x);
         return dy * (s + p[0] * x * s * (1 - s));
       });
   activation(
-      {"hard_sigmoid",
-       "Out = min(max(slope X + offset, 0), 1)",
-       "Gulcehre et al., arXiv:1603.00391",
-       GradOf::kOut,
-       kNone,
-       {{"slope", 0.2f, ""}, {"offset", 0.5f, ""}}},
+      {.type = "hard_sigmoid",
+       .doc = "Out = min(max(slope X + offset, 0), 1)",
+       .source = "Gulcehre et al., arXiv:1603.00391",
+       .grad_of = GradOf::kOut,
+       .flags = kNone,
+       .attrs = {{"slope", 0.2f, ""}, {"offset", 0.5f, ""}}},
       [](auto x, auto* p) { return std::min(std::max(p[0] * x + p[1], decltype(x)(0)), decltype(x)(1)); },
       [](auto y, auto dy, auto* p) { return where(y > 0 && y < 1, dy * p[0]); });
   activation(
-      {"hard_swish",
-       "Out = X min(max(X + offset, 0), threshold) / scale",
-       "Howard et al., arXiv:1905.02244",
-       GradOf::kX,
-       kNone,
-       {{"threshold", 6.0f, ""}, {"scale", 6.0f, ""}, {"offset", 3.0f, ""}}},
+      {.type = "hard_swish",
+       .doc = "Out = X min(max(X + offset, 0), threshold) / scale",
+       .source = "Howard et al., arXiv:1905.02244",
+       .grad_of = GradOf::kX,
+       .flags = kNone,
+       .attrs = {{"threshold", 6.0f, ""}, {"scale", 6.0f, ""}, {"offset", 3.0f, ""}}},
       [](auto x, auto* p) { return x * std::min(std::max(x + p[2], decltype(x)(0)), p[0]) / p[1]; },
       [](auto x, auto dy, auto* p) {
         if (x + p[2] <= 0) return where(false, dy);
@@ -408,18 +390,20 @@ void declare_gates() {
                    : dy * p[0] / p[1];  // the original forgets the slope of the straight part
       });
   activation(
-      {"soft_relu",
-       "Out = ln(1 + e^min(max(X, -threshold), threshold))",
-       "",
-       GradOf::kOut,
-       kNone,
-       {{"threshold", 40.0f, "X is clipped to [-threshold, threshold]"}}},
+      {.type = "soft_relu",
+       .doc = "Out = ln(1 + e^min(max(X, -threshold), threshold))",
+       .grad_of = GradOf::kOut,
+       .flags = kNone,
+       .attrs = {{"threshold", 40.0f, "X is clipped to [-threshold, threshold]"}}},
       [](auto x, auto* p) { return softplus(std::min(std::max(x, -p[0]), p[0])); },
       [](auto y, auto dy, auto* p) { return where(y > -p[0] && y < p[0], -dy * std::expm1(-y)); });
 }
 
-[[maybe_unused]] const bool declared =
-    (declare_exponentials(), declare_powers_and_waves(), declare_steps(), declare_rectifiers(), declare_gates(), true);
+AB_OPS(declare_exponentials);
+AB_OPS(declare_powers_and_waves);
+AB_OPS(declare_steps);
+AB_OPS(declare_rectifiers);
+AB_OPS(declare_gates);
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::math

@@ -2,7 +2,7 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/gemm.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 OpDef& addmm_attrs(OpDef& def) {
@@ -83,50 +83,26 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
-[[maybe_unused]] OpDef& addmm =
-    addmm_attrs(declare_op("addmm", __FILE__))
-        .doc("Out = Alpha X Y + Beta Input.")
-        .in("Input", "[M, N] float; an extent may be 1, which is repeated")
-        .in("X", "[M, K]")
-        .in("Y", "[K, N]")
-        .out("Out", "[M, N]")
-        .infer([](InferContext& c) {
-          c.set_out("Out", product_shape(c), c.in("X").dtype);
-          share_fitting_lod(c, "Out", "Input");
-        })
-        .grad([](GradContext& g) {
-          g.op("addmm_grad")
-              .in("Input", g.in("Input"))
-              .in("X", g.in("X"))
-              .in("Y", g.in("Y"))
-              .in("Out@GRAD", g.dout("Out"))
-              .out("Input@GRAD", g.din("Input"))
-              .out("X@GRAD", g.din("X"))
-              .out("Y@GRAD", g.din("Y"));
-        })
-        .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+AB_OP(addmm)
+    .doc("Out = Alpha X Y + Beta Input.")
+    .in("Input", "[M, N] float; an extent may be 1, which is repeated")
+    .in("X", "[M, K]")
+    .in("Y", "[K, N]")
+    .out("Out", "[M, N]")
+    .with(addmm_attrs)
+    .infer([](InferContext& c) {
+      c.set_out("Out", product_shape(c), c.in("X").dtype);
+      share_fitting_lod(c, "Out", "Input");
+    })
+    .grad_reads({"Input", "X", "Y"})
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
-[[maybe_unused]] OpDef& addmm_grad =
-    addmm_attrs(declare_op("addmm_grad", __FILE__))
-        .doc("Gradients of addmm.")
-        .in("Input", "as of addmm")
-        .in("X", "as of addmm")
-        .in("Y", "as of addmm")
-        .in("Out@GRAD", "as Out")
-        .out_optional("Input@GRAD", "as Input")
-        .out_optional("X@GRAD", "as X")
-        .out_optional("Y@GRAD", "as Y")
-        .infer([](InferContext& c) {
-          const Shape out = product_shape(c);
-          AB_CHECK(compatible(out, c.in("Out@GRAD").shape), ShapeMismatch, "addmm_grad: Out@GRAD is {}, expected {}",
-                   c.in("Out@GRAD").shape.str(), out.str());
-          check_same_dtype(c, "Out@GRAD", "X");
-          grad_as(c, "Input@GRAD", "Input", "Out@GRAD");
-          grad_as(c, "X@GRAD", "X", "X");
-          grad_as(c, "Y@GRAD", "Y", "Y");
-        })
-        .no_grad(kNoSecondOrder)
-        .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+AB_GRAD(addmm)
+    .doc("Gradients of addmm.")
+    .grad_lod("Input@GRAD", "Out@GRAD")
+    .grad_lod("X@GRAD", "X")
+    .grad_lod("Y@GRAD", "Y")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::math

@@ -5,7 +5,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/whole.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 template <class To, class From> To converted(From x) {
@@ -16,14 +16,14 @@ template <class To, class From> To converted(From x) {
   }
 }
 
-}  // namespace
-
 AB_OP(cast)
     .doc("Out = X as elements of another type; real numbers are cut towards zero, to bool: X != 0.")
     .in("X", "[...] any")
     .out("Out", "[...] of out_dtype")
     .required_attr("out_dtype", AttrType::kInt, "number of the element type")
     .required_attr("in_dtype", AttrType::kInt, "number of X's element type; X's own one counts")
+    .traits(kRowWise | kLinear)
+    .copies_when([](const ir::Op&) { return true; })
     .infer([](InferContext& c) {
       c.same_as("Out", "X");
       c.out("Out").dtype = dtype_from_number(c.attr<int32_t>("out_dtype"));
@@ -46,4 +46,5 @@ AB_OP(cast)
       });
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::math

@@ -5,9 +5,8 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
-#include "ops/kernels/tile_loops.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 // The numbers that an op reads and writes: of a tensor, or of the merged rows of a sparse gradient.
@@ -53,11 +52,11 @@ template <class T> struct Bounds {
   std::pair<T, T> get(const KernelContext& c) const {
     const auto number = [&](In in, T fixed) {
       if (!in) return fixed;
-      AB_CHECK(c[in].numel() == 1, ShapeMismatch, "clip: a bound is {}, expected [1]", c[in].shape().str());
+      AB_CHECK(c[in].numel() == 1, ShapeMismatch, "a bound must have shape [1], got {}", c[in].shape().str());
       return *c[in].data<T>();
     };
     const T lo = number(min_in, min), hi = number(max_in, max);
-    AB_CHECK(lo <= hi, InvalidArgument, "clip: min is {}, max is {}: min must not be above max", lo, hi);
+    AB_CHECK(lo <= hi, InvalidArgument, "min must not be above max ({}), got {}", hi, lo);
     return {lo, hi};
   }
 };
@@ -80,16 +79,11 @@ TileLoop clip_grad_tile(const KernelArgs& op, const std::string&) {
   };
 }
 
-[[maybe_unused]] const bool tiles =
-    (declare_tile("clip", {clip_tile, kCheapGrain}), declare_tile("clip_grad", {clip_grad_tile, kCheapGrain}));
-
 void infer_clip(InferContext& c) {
   AB_CHECK(c.has_in("Min") || c.has_in("Max") || c.attr<float>("min") <= c.attr<float>("max"), InvalidArgument,
-           "clip: min is {}, max is {}: min must not be above max", c.attr<float>("min"), c.attr<float>("max"));
+           "min must not be above max ({}), got {}", c.attr<float>("max"), c.attr<float>("min"));
   c.same_as("Out", "X");
 }
-
-}  // namespace
 
 AB_OP(clip)
     .doc("Out = min(max(X, min), max), elementwise.")
@@ -101,15 +95,11 @@ AB_OP(clip)
     .may_share("X", "Out")
     .required_attr("min", AttrType::kFloat, "lower bound")
     .required_attr("max", AttrType::kFloat, "upper bound")
+    .traits(kRowWise | kElementwise)
+    .tile({.make = clip_tile, .grain = kCheapGrain})
     .infer(infer_clip)
-    .grad([](GradContext& g) {
-      g.op("clip_grad")
-          .in("X", g.in("X"))
-          .in("Min", g.in("Min"))
-          .in("Max", g.in("Max"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X", "Min", "Max"})
+    .grad_to({"X"})
     .dtype_of_input("X")
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -120,21 +110,10 @@ AB_OP(clip)
       };
     });
 
-AB_OP(clip_grad)
+AB_GRAD(clip)
     .doc("X@GRAD = Out@GRAD where min < X < max, else 0.")
-    .in("X", "as of clip")
-    .in_optional("Min", "as of clip")
-    .in_optional("Max", "as of clip")
-    .in("Out@GRAD", "as X")
-    .out("X@GRAD", "as X")
     .may_share("Out@GRAD", "X@GRAD")
-    .required_attr("min", AttrType::kFloat, "lower bound")
-    .required_attr("max", AttrType::kFloat, "upper bound")
-    .infer([](InferContext& c) {
-      check_same_shape(c, "X", "Out@GRAD");
-      grad_as(c, "X@GRAD", "X");
-    })
-    .no_grad(kNoSecondOrder)
+    .tile({.make = clip_grad_tile, .grain = kCheapGrain})
     .dtype_of_input("X")
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -172,9 +151,7 @@ AB_OP(squared_l2_norm)
     .in("X", "[...] float")
     .out("Out", "[1] as X")
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), c.in("X").dtype); })
-    .grad([](GradContext& g) {
-      g.op("squared_l2_norm_grad").in("X", g.in("X")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
@@ -182,18 +159,9 @@ AB_OP(squared_l2_norm)
       };
     });
 
-AB_OP(squared_l2_norm_grad)
+AB_GRAD(squared_l2_norm)
     .doc("X@GRAD = 2 Out@GRAD X.")
-    .in("X", "as of squared_l2_norm")
-    .in("Out@GRAD", "[1] as X")
-    .out("X@GRAD", "as X")
     .may_share("X", "X@GRAD")
-    .infer([](InferContext& c) {
-      AB_CHECK(compatible(c.in("Out@GRAD").shape, scalar_shape()), ShapeMismatch,
-               "squared_l2_norm_grad: Out@GRAD is {}, expected [1]", c.in("Out@GRAD").shape.str());
-      grad_as(c, "X@GRAD", "X");
-    })
-    .no_grad(kNoSecondOrder)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
@@ -202,4 +170,5 @@ AB_OP(squared_l2_norm_grad)
       };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::math

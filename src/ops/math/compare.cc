@@ -6,7 +6,7 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 void infer_pair(InferContext& c) {
@@ -75,16 +75,16 @@ template <class Test> void declare_question(const char* type, const char* doc, b
   });
 }
 
-[[maybe_unused]] const bool declared = (declare_pairs(),
-                                        declare_question("isfinite", "Out = whether all elements of X are finite", true,
-                                                         [](double v) { return !std::isfinite(v); }),
-                                        declare_question("isinf", "Out = whether an element of X is infinite", false,
-                                                         [](double v) { return std::isinf(v); }),
-                                        declare_question("isnan", "Out = whether an element of X is not a number",
-                                                         false, [](double v) { return std::isnan(v); }),
-                                        true);
+void declare_questions() {
+  declare_question("isfinite", "Out = whether all elements of X are finite", true,
+                   [](double v) { return !std::isfinite(v); });
+  declare_question("isinf", "Out = whether an element of X is infinite", false, [](double v) { return std::isinf(v); });
+  declare_question("isnan", "Out = whether an element of X is not a number", false,
+                   [](double v) { return std::isnan(v); });
+}
 
-}  // namespace
+AB_OPS(declare_pairs);
+AB_OPS(declare_questions);
 
 AB_OP(logical_not)
     .doc("Out = not X, elementwise.")
@@ -110,4 +110,5 @@ AB_OP(is_empty)
           [x = op.in("X"), out = op.out("Out")](KernelContext& c) { *c[out].mutable_data<bool>() = c[x].numel() == 0; };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::math

@@ -3,17 +3,15 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 Shape dot_shape(const Shape& x) {
   Shape out = x;
-  AB_CHECK(x.rank() == 1 || x.rank() == 2, ShapeMismatch, "dot: X is {}, expected one or two axes", x.str());
+  AB_CHECK(x.rank() == 1 || x.rank() == 2, ShapeMismatch, "X must have one or two axes, got {}", x.str());
   out.set(x.rank() - 1, 1);
   return out;
 }
-
-}  // namespace
 
 AB_OP(dot)
     .doc("Out = the inner products of the rows of X and Y.")
@@ -24,14 +22,7 @@ AB_OP(dot)
       check_same_shape(c, "X", "Y");
       c.set_out("Out", dot_shape(c.in("X").shape), c.in("X").dtype);
     })
-    .grad([](GradContext& g) {
-      g.op("dot_grad")
-          .in("X", g.in("X"))
-          .in("Y", g.in("Y"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"))
-          .out("Y@GRAD", g.din("Y"));
-    })
+    .grad_reads({"X", "Y"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
@@ -49,21 +40,10 @@ AB_OP(dot)
       };
     });
 
-AB_OP(dot_grad)
+AB_GRAD(dot)
     .doc("X@GRAD = Out@GRAD Y, Y@GRAD = Out@GRAD X, row by row.")
-    .in("X", "as of dot")
-    .in("Y", "as of dot")
-    .in("Out@GRAD", "as Out of dot")
-    .out_optional("X@GRAD", "as X")
-    .out_optional("Y@GRAD", "as Y")
-    .infer([](InferContext& c) {
-      check_same_shape(c, "X", "Y");
-      AB_CHECK(compatible(dot_shape(c.in("X").shape), c.in("Out@GRAD").shape), ShapeMismatch,
-               "dot_grad: X is {}, but Out@GRAD is {}", c.in("X").shape.str(), c.in("Out@GRAD").shape.str());
-      if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "X");
-      if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Y");
-    })
-    .no_grad(kNoSecondOrder)
+    .grad_lod("X@GRAD", "X")
+    .grad_lod("Y@GRAD", "Y")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
@@ -78,4 +58,5 @@ AB_OP(dot_grad)
       };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::math

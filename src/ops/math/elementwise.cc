@@ -9,23 +9,16 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/simd.h"
-#include "ops/kernels/tile_loops.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 struct Row {
   const char *type, *doc;
   BinaryLoop loop = nullptr;  // float32 only
   bool sparse = false;        // X may hold sparse rows: zero rows stay zero
+  unsigned traits = 0;
 };
-
-OpDef& with_attrs(OpDef& def) {
-  def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end");
-  def.attr<std::string>("x_data_format", "", "accepted, without effect");
-  def.attr<std::string>("y_data_format", "", "accepted, without effect");
-  return ignored_flags(def, {"use_mkldnn"});
-}
 
 void infer_out(InferContext& c) {
   const Meta &x = c.in("X"), &y = c.in("Y");
@@ -87,7 +80,8 @@ template <class... Ts, class Fn> OpDef& declare_forward(const Row& row, Fn fn) {
   def.doc(row.doc).in("X", "[...] numbers, or sparse rows").in("Y", "a shape that meets X's, of X's dtype");
   def.out("Out", "the joint shape").may_share("X", "Out");
   if (row.sparse) def.takes("X", Holds::kTensorOrRows);
-  with_attrs(def).infer(infer_out);
+  def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end");
+  def.ignores({"x_data_format", "y_data_format", "use_mkldnn"}).traits(kRowWise | row.traits).infer(infer_out);
   return def.template cpu<Ts...>([row, fn](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const auto axis = op.attr<int32_t>("axis");
@@ -101,17 +95,14 @@ template <class... Ts, class Fn> OpDef& declare_forward(const Row& row, Fn fn) {
   });
 }
 
-template <class Fn> void declare_forward_tile(const Row& row, Fn fn) {
-  if (row.loop) {
-    declare_tile(row.type, "X", "Y", kCheapGrain, row.loop);
-    return;
-  }
+template <class Fn> TileOp forward_tile(const Row& row, Fn fn) {
+  if (row.loop) return tile_of("X", "Y", kCheapGrain, row.loop);
   const auto make = [fn](const KernelArgs& op, const std::string&) -> TileLoop {
     return [x = op.in("X").first, y = op.in("Y").first, fn](const float* const* in, float* out, int64_t n) {
       binary_run(in[x], 1, in[y], 1, out, n, fn);
     };
   };
-  declare_tile(row.type, {make, kMathGrain});
+  return {.make = make, .grain = kMathGrain};
 }
 
 // ---- backward
@@ -178,19 +169,14 @@ template <class Term> TileLoop grad_tile(const KernelArgs& op, bool needs_out, T
 
 // With needs_out the gradient reads Out as well.
 template <class DX, class DY> void declare_backward(OpDef& forward, bool needs_out, DX dx_term, DY dy_term) {
-  const std::string type = forward.type() + "_grad";
-  forward.grad([type, needs_out](GradContext& g) {
-    GradOp op = g.op(type).in("X", g.in("X")).in("Y", g.in("Y")).in("Out@GRAD", g.dout("Out"));
-    if (needs_out) op.in("Out", g.out("Out"));
-    op.out("X@GRAD", g.din("X")).out("Y@GRAD", g.din("Y"));
-  });
-  OpDef& def = declare_op(type.c_str(), __FILE__);
+  if (needs_out) {
+    forward.grad_reads({"X", "Y"}, {"Out"});
+  } else {
+    forward.grad_reads({"X", "Y"});
+  }
+  OpDef& def = declare_gradient(forward.type().c_str(), __FILE__);
   def.doc("Gradients of " + forward.type() + "; where an operand was repeated, the sum over its copies.");
-  def.in("X", "[...] float").in("Y", "as of the forward op");
-  if (needs_out) def.in("Out", "as of the forward op");
-  def.in("Out@GRAD", "as Out").out_optional("X@GRAD", "as X").out_optional("Y@GRAD", "as Y");
-  def.may_share("Out@GRAD", "X@GRAD");
-  with_attrs(def).infer(infer_grad).no_grad(kNoSecondOrder).dtype_of_input("Out@GRAD");
+  def.may_share("Out@GRAD", "X@GRAD").infer(infer_grad).dtype_of_input("Out@GRAD");
   def.cpu<float, double, int32_t, int64_t>([=](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const In x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), out = needs_out ? op.in("Out") : dout;
@@ -211,7 +197,7 @@ template <class DX, class DY> void declare_backward(OpDef& forward, bool needs_o
   const auto make = [=](const KernelArgs& op, const std::string& result) {
     return result == "X@GRAD" ? grad_tile(op, needs_out, dx_term) : grad_tile(op, needs_out, dy_term);
   };
-  declare_tile(type, {make, kCheapGrain});
+  def.tile({.make = make, .grain = kCheapGrain});
 }
 
 // ---- the rows. Integers wrap around, as NumPy's do, and dividing them by zero is an error.
@@ -250,60 +236,69 @@ template <class T> T power(T x, T y) {
 }
 
 template <class Fn> OpDef& arithmetic(const Row& row, Fn fn) {
-  declare_forward_tile(row, fn);
-  return declare_forward<float, double, int32_t, int64_t>(row, fn);
+  return declare_forward<float, double, int32_t, int64_t>(row, fn).tile(forward_tile(row, fn));
 }
 
 void declare_sums_and_products() {
-  declare_backward(arithmetic({"elementwise_add", "Out = X + Y", simd::add},
-                              [](auto x, auto y) { return wrapping(x, y, std::plus<>()); }),
+  declare_backward(arithmetic({.type = "elementwise_add", .doc = "Out = X + Y", .loop = simd::add, .traits = kLinear},
+                              [](auto x, auto y) { return wrapping(x, y, std::plus<>()); })
+                       .images({"X", "Y", "Out"}),
                    false, Same(), Same());
-  declare_backward(arithmetic({"elementwise_sub", "Out = X - Y", simd::sub},
+  declare_backward(arithmetic({.type = "elementwise_sub", .doc = "Out = X - Y", .loop = simd::sub, .traits = kLinear},
                               [](auto x, auto y) { return wrapping(x, y, std::minus<>()); }),
                    false, Same(), [](auto, auto, auto, auto d) { return wrapping(decltype(d)(0), d, std::minus<>()); });
   declare_backward(
-      arithmetic({"elementwise_mul", "Out = X Y; X may hold sparse rows when Y is one number", simd::mul, true},
+      arithmetic({.type = "elementwise_mul",
+                  .doc = "Out = X Y; X may hold sparse rows when Y is one number",
+                  .loop = simd::mul,
+                  .sparse = true},
                  [](auto x, auto y) { return wrapping(x, y, std::multiplies<>()); }),
       false, [](auto, auto y, auto, auto d) { return wrapping(d, y, std::multiplies<>()); },
       [](auto x, auto, auto, auto d) { return wrapping(d, x, std::multiplies<>()); });
   declare_backward(
-      arithmetic({"elementwise_div", "Out = X / Y, of integers cut towards zero", simd::div, true},
+      arithmetic({.type = "elementwise_div",
+                  .doc = "Out = X / Y, of integers cut towards zero",
+                  .loop = simd::div,
+                  .sparse = true},
                  [](auto x, auto y) { return quotient(x, y); }),
       true, [](auto, auto y, auto, auto d) { return quotient(d, y); },
       [](auto, auto y, auto out, auto d) {
         return quotient(wrapping(decltype(d)(0), wrapping(d, out, std::multiplies<>()), std::minus<>()), y);
       });
   declare_backward(
-      arithmetic({"elementwise_pow", "Out = X to the power Y"}, [](auto x, auto y) { return power(x, y); }), false,
-      [](auto x, auto y, auto, auto d) { return static_cast<decltype(d)>(d * y * power(x, y - 1)); },
+      arithmetic({.type = "elementwise_pow", .doc = "Out = X to the power Y"},
+                 [](auto x, auto y) { return power(x, y); }),
+      false, [](auto x, auto y, auto, auto d) { return static_cast<decltype(d)>(d * y * power(x, y - 1)); },
       [](auto x, auto y, auto, auto d) { return static_cast<decltype(d)>(d * std::log(x) * power(x, y)); });
 }
 
 // A tie counts as Y.
 void declare_extremes() {
   declare_backward(
-      arithmetic({"elementwise_max", "Out = the larger of X and Y", simd::max},
+      arithmetic({.type = "elementwise_max", .doc = "Out = the larger of X and Y", .loop = simd::max},
                  [](auto x, auto y) { return x > y ? x : y; }),
       false, [](auto x, auto y, auto, auto d) { return x > y ? d : decltype(d)(0); },
       [](auto x, auto y, auto, auto d) { return x > y ? decltype(d)(0) : d; });
   declare_backward(
-      arithmetic({"elementwise_min", "Out = the smaller of X and Y", simd::min},
+      arithmetic({.type = "elementwise_min", .doc = "Out = the smaller of X and Y", .loop = simd::min},
                  [](auto x, auto y) { return x < y ? x : y; }),
       false, [](auto x, auto y, auto, auto d) { return x < y ? d : decltype(d)(0); },
       [](auto x, auto y, auto, auto d) { return x < y ? decltype(d)(0) : d; });
 }
 
 void declare_divisions_with_rest() {
-  arithmetic({"elementwise_mod", "Out = the rest of X / Y: of integers with the sign of X, else with that of Y"},
+  arithmetic({.type = "elementwise_mod",
+              .doc = "Out = the rest of X / Y: of integers with the sign of X, else with that of Y"},
              [](auto x, auto y) { return remainder(x, y); })
       .no_grad(kNotDifferentiable);
-  declare_forward<int32_t, int64_t>({"elementwise_floordiv", "Out = X / Y cut towards zero"}, [](auto x, auto y) {
-    return quotient(x, y);
-  }).no_grad(kNotDifferentiable);
+  declare_forward<int32_t, int64_t>({.type = "elementwise_floordiv", .doc = "Out = X / Y cut towards zero"},
+                                    [](auto x, auto y) { return quotient(x, y); })
+      .no_grad(kNotDifferentiable);
 }
 
-[[maybe_unused]] const bool declared =
-    (declare_sums_and_products(), declare_extremes(), declare_divisions_with_rest(), true);
+AB_OPS(declare_sums_and_products);
+AB_OPS(declare_extremes);
+AB_OPS(declare_divisions_with_rest);
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::math

@@ -6,36 +6,19 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
-#include "ops/kernels/simd.h"
+#include "ops/kernels/work.h"
 #include "ops/math/flat.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
-// Activations whose derivative follows from their output.
-struct Activation {
-  const char* name;
-  UnaryLoop forward;
-  BinaryLoop backward;  // (out, dout) -> dx
-  int64_t grain;
-};
-
-constexpr Activation kActivations[] = {{"", nullptr, nullptr, 0},
-                                       {"relu", simd::relu, simd::relu_grad, kCheapGrain},
-                                       {"sigmoid", simd::sigmoid, simd::sigmoid_grad, kMathGrain},
-                                       {"tanh", simd::tanh, simd::tanh_grad, kMathGrain}};
-
-const Activation& activation(const std::string& name) {
-  for (const Activation& a : kActivations) {
-    if (name == a.name) return a;
-  }
-  AB_THROW(InvalidArgument, "fused_fc: there is no activation {}", name);
-}
-
-OpDef& with_attrs(OpDef& def) {
-  def.attr<int32_t>("x_num_col_dims", 1, "X is a matrix with these leading axes as rows");
-  def.attr<int32_t>("y_num_col_dims", 1, "Y is a matrix with these leading axes as rows");
-  return def.attr<std::string>("activation", "", "relu, sigmoid, tanh, or empty for none");
+// The loop of the op that the attribute names, or of its gradient, which makes X@GRAD of Out and Out@GRAD.
+const TileOp* activation(const KernelArgs& op, const char* suffix) {
+  const auto& name = op.attr<std::string>("activation");
+  if (name.empty()) return nullptr;
+  AB_CHECK(find_op(name).is_activation(), InvalidArgument, "activation must be an op whose gradient reads Out, got {}",
+           name);
+  return find_op(name + suffix).tile();
 }
 
 AB_OP(fused_fc)
@@ -44,6 +27,11 @@ AB_OP(fused_fc)
     .in("Y", "[rows, columns] as X")
     .in_optional("Bias", "[Y's columns]")
     .out("Out", "[X's rows..., Y's columns]")
+    .with(flat_attrs)
+    .attr<std::string>("activation", "", "op whose gradient reads Out alone; none when empty")
+    .effects(kEngineOnly)
+    .traits(kRowWise | kBfloat16)
+    .flops(product_flops)
     .infer([](InferContext& c) {
       const Flat flat(c.op());
       flat.check(c.in("X").shape, c.in("Y").shape);
@@ -56,14 +44,15 @@ AB_OP(fused_fc)
       const auto product = std::make_shared<Gemm<float>>(1.0, Flat::operand(op.op()));
       const In x = op.in("X"), y = op.in("Y"), bias = op.in("Bias");
       const Out out = op.out("Out");
-      const UnaryLoop act = activation(op.attr<std::string>("activation")).forward;
+      const TileOp* act = activation(op, "");
       return [=, flat = Flat(op.op())](KernelContext& c) {
         product->run(c, flat.dims(c[x].shape(), c[y].shape()), c[x].data<float>(), c[y].data<float>(),
-                     c[out].mutable_data<float>(), {bias ? c[bias].data<float>() : nullptr, act});
+                     c[out].mutable_data<float>(),
+                     {bias ? c[bias].data<float>() : nullptr, act ? act->unary : nullptr});
       };
     });
 
-AB_OP(fused_fc_grad)
+AB_GRAD(fused_fc)
     .doc(
         "Sum@GRAD = Out@GRAD times the activation's derivative, which follows from Out; Bias@GRAD = its sum over rows, "
         "X@GRAD = Sum@GRAD Y^T, Y@GRAD = X^T Sum@GRAD. Without activation Sum@GRAD is Out@GRAD.")
@@ -77,30 +66,31 @@ AB_OP(fused_fc_grad)
     .out_optional("Y@GRAD", "as Y")
     .out_optional("Bias@GRAD", "as Bias")
     .may_share("Out@GRAD", "Sum@GRAD")
+    .effects(kEngineOnly)
+    .traits(kBfloat16)
     .infer([](InferContext& c) {
       const Flat flat(c.op());
       const Shape &x = c.in("X").shape, &y = c.in("Y").shape, &dout = c.in("Out@GRAD").shape;
       flat.check(x, y);
-      AB_CHECK(compatible(flat.out(x, y), dout), ShapeMismatch, "mul_grad: X is {}, Y is {}, but Out@GRAD is {}",
-               x.str(), y.str(), dout.str());
+      AB_CHECK(compatible(flat.out(x, y), dout), ShapeMismatch, "X is {}, Y is {}, but Out@GRAD is {}", x.str(),
+               y.str(), dout.str());
       grad_as(c, "Sum@GRAD", "Out", "Out@GRAD");
       if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "X");
       if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Y");
       if (c.has_out("Bias@GRAD")) c.same_as("Bias@GRAD", "Bias");
     })
-    .no_grad(kNoSecondOrder)
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
       const Operand operand = Flat::operand(op.op());
       const auto of_x = std::make_shared<Gemm<float>>(1.0, operand), of_y = std::make_shared<Gemm<float>>(1.0, operand);
       const In x = op.in("X"), y = op.in("Y"), out = op.in("Out"), dout = op.in("Out@GRAD");
       const Out dsum = op.out("Sum@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"), dbias = op.out("Bias@GRAD");
-      const Activation& act = activation(op.attr<std::string>("activation"));
-      return [=, &act, flat = Flat(op.op())](KernelContext& c) {
+      const TileOp* act = activation(op, "_grad");
+      return [=, flat = Flat(op.op())](KernelContext& c) {
         const GemmDims d = flat.dims(c[x].shape(), c[y].shape());
         const float* from = c[dout].data<float>();
-        if (act.backward) {
+        if (act) {
           float* to = c[dsum].mutable_data<float>();
-          run_loop(c, act.grain, d.m * d.n, c[out].data<float>(), from, to, act.backward);
+          run_loop(c, act->grain, d.m * d.n, c[out].data<float>(), from, to, act->binary);
           from = to;
         }
         if (c.wants(dbias)) sum_to(c, Shape{d.m, d.n}, Shape{1, d.n}, from, c[dbias].mutable_data<float>());
@@ -115,7 +105,5 @@ AB_OP(fused_fc_grad)
       };
     });
 
-[[maybe_unused]] const bool attrs_declared = (with_attrs(ab_op_fused_fc), with_attrs(ab_op_fused_fc_grad), true);
-
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::math

@@ -3,7 +3,12 @@
 #include "opdef/op_def.h"
 #include "ops/kernels/gemm.h"
 
-namespace anabranch {
+namespace anabranch::math {
+
+inline void flat_attrs(OpDef& def) {
+  def.attr<int32_t>("x_num_col_dims", 1, "X is a matrix with these leading axes as rows");
+  def.attr<int32_t>("y_num_col_dims", 1, "Y is a matrix with these leading axes as rows");
+}
 
 // X as [m, k], Y as [k, n].
 struct Flat {
@@ -12,14 +17,13 @@ struct Flat {
       : x_cols(op.attr<int32_t>("x_num_col_dims")), y_cols(op.attr<int32_t>("y_num_col_dims")) {}
 
   void check(const Shape& x, const Shape& y) const {
-    AB_CHECK(x_cols >= 1 && x_cols < x.rank(), InvalidArgument, "mul: x_num_col_dims is {}, expected 1 to {} for X {}",
-             x_cols, x.rank() - 1, x.str());
-    AB_CHECK(y_cols >= 1 && y_cols < y.rank(), InvalidArgument, "mul: y_num_col_dims is {}, expected 1 to {} for Y {}",
-             y_cols, y.rank() - 1, y.str());
+    AB_CHECK(x_cols >= 1 && x_cols < x.rank(), InvalidArgument, "x_num_col_dims must be from 1 to {} for X {}, got {}",
+             x.rank() - 1, x.str(), x_cols);
+    AB_CHECK(y_cols >= 1 && y_cols < y.rank(), InvalidArgument, "y_num_col_dims must be from 1 to {} for Y {}, got {}",
+             y.rank() - 1, y.str(), y_cols);
     const int64_t width = x.numel(x_cols, x.rank()), height = y.numel(0, y_cols);
     AB_CHECK(width == height || width == kUnknown || height == kUnknown, ShapeMismatch,
-             "mul: inner dimensions differ: X is {} with {} columns, Y is {} with {} rows", x.str(), width, y.str(),
-             height);
+             "inner dimensions differ: X is {} with {} columns, Y is {} with {} rows", x.str(), width, y.str(), height);
   }
   Shape out(const Shape& x, const Shape& y) const {
     Shape s = x.slice(0, x_cols);
@@ -35,4 +39,4 @@ struct Flat {
   }
 };
 
-}  // namespace anabranch
+}  // namespace anabranch::math

@@ -7,7 +7,7 @@
 #include "ops/kernels/declare.h"
 #include "ops/math/tiles.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 // Steps one after another, on whole tensors: for shapes that tiles do not fit.
@@ -86,12 +86,9 @@ int count_inputs(const ir::Op& op) { return static_cast<int>(op.input("X").size(
 
 void check_types(const std::vector<std::string>& types) {
   for (const std::string& type : types) {
-    AB_CHECK(find_tile(type) != nullptr, InvalidArgument, "fused_elementwise: {} does not work element by element",
-             type);
+    AB_CHECK(find_op(type).tile() != nullptr, InvalidArgument, "types must work element by element, got {}", type);
   }
 }
-
-}  // namespace
 
 AB_OP(fused_elementwise)
     .doc("Out = results of elementwise steps on X; made by a pass from ops whose results nobody else reads.")
@@ -105,6 +102,8 @@ AB_OP(fused_elementwise)
     .attr<std::vector<std::string>>("results", {}, "the output slot that each step computes")
     .attr<std::vector<std::string>>("slots", {}, "the input slot of each operand of each step")
     .attr<std::vector<int32_t>>("outs", {}, "the step of each output")
+    .effects(kEngineOnly)
+    .traits(kRowWise)
     .infer(infer)
     .no_grad("made when gradients are there already")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
@@ -119,4 +118,5 @@ AB_OP(fused_elementwise)
       };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::math

@@ -4,9 +4,8 @@
 
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
-#include "ops/kernels/tile_loops.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 template <class T> T cdf(T x) { return T(0.5) * std::erfc(-x * T(std::numbers::sqrt2 / 2)); }
@@ -44,11 +43,6 @@ TileLoop gelu_grad_tile(const KernelArgs& op, const std::string&) {
   };
 }
 
-[[maybe_unused]] const bool tiles =
-    (declare_tile("gelu", {gelu_tile, kMathGrain}), declare_tile("gelu_grad", {gelu_grad_tile, kMathGrain}));
-
-}  // namespace
-
 AB_OP(gelu)
     .doc("Out = X P(Z <= X), Z standard normal, elementwise.")
     .source("Hendrycks & Gimpel, Gaussian error linear units, arXiv:1606.08415")
@@ -56,12 +50,11 @@ AB_OP(gelu)
     .out("Out", "[...] as X")
     .may_share("X", "Out")
     .attr<bool>("approximate", false, "use tanh in place of the normal distribution function")
-    .attr<bool>("use_mkldnn", false, "accepted, without effect")
-    .attr<bool>("use_cudnn", false, "accepted, without effect")
+    .ignores({"use_mkldnn", "use_cudnn"})
+    .traits(kRowWise | kElementwise)
+    .tile({.make = gelu_tile, .grain = kMathGrain})
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .grad([](GradContext& g) {
-      g.op("gelu_grad").in("X", g.in("X")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), out = op.out("Out"), approximate = op.attr<bool>("approximate")](KernelContext& c) {
@@ -72,20 +65,11 @@ AB_OP(gelu)
       };
     });
 
-AB_OP(gelu_grad)
+AB_GRAD(gelu)
     .doc("X@GRAD = Out@GRAD (P(Z <= X) + X p(X)).")
-    .in("X", "[...] float")
-    .in("Out@GRAD", "[...] as X")
-    .out("X@GRAD", "[...] as X")
+    .grad_lod("X@GRAD", "X")
     .may_share("Out@GRAD", "X@GRAD")
-    .attr<bool>("approximate", false, "use tanh in place of the normal distribution function")
-    .attr<bool>("use_mkldnn", false, "accepted, without effect")
-    .attr<bool>("use_cudnn", false, "accepted, without effect")
-    .infer([](InferContext& c) {
-      check_same_shape(c, "X", "Out@GRAD");
-      c.same_as("X@GRAD", "X");
-    })
-    .no_grad(kNoSecondOrder)
+    .tile({.make = gelu_grad_tile, .grain = kMathGrain})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
@@ -97,4 +81,5 @@ AB_OP(gelu_grad)
       };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::math

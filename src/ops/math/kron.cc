@@ -1,7 +1,7 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/nd_loop.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 Shape padded(const Shape& s, int rank) {
@@ -58,14 +58,7 @@ AB_OP(kron)
     .in("Y", "[...], dtype of X")
     .out("Out", "on each axis the product of the extents")
     .infer([](InferContext& c) { c.set_out("Out", kron_shape(c), c.in("X").dtype); })
-    .grad([](GradContext& g) {
-      g.op("kron_grad")
-          .in("X", g.in("X"))
-          .in("Y", g.in("Y"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"))
-          .out("Y@GRAD", g.din("Y"));
-    })
+    .grad_reads({"X", "Y"})
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
@@ -76,22 +69,8 @@ AB_OP(kron)
       };
     });
 
-AB_OP(kron_grad)
+AB_GRAD(kron)
     .doc("X@GRAD[i] = the sum of Out@GRAD Y over block i, Y@GRAD the sum of X[i] Out@GRAD over the blocks.")
-    .in("X", "as of kron")
-    .in("Y", "as of kron")
-    .in("Out@GRAD", "as Out")
-    .out_optional("X@GRAD", "as X")
-    .out_optional("Y@GRAD", "as Y")
-    .infer([](InferContext& c) {
-      const Shape out = kron_shape(c);
-      AB_CHECK(compatible(out, c.in("Out@GRAD").shape), ShapeMismatch, "kron_grad: Out@GRAD is {}, expected {}",
-               c.in("Out@GRAD").shape.str(), out.str());
-      check_same_dtype(c, "Out@GRAD", "X");
-      grad_as(c, "X@GRAD", "X");
-      grad_as(c, "Y@GRAD", "Y");
-    })
-    .no_grad(kNoSecondOrder)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
@@ -112,4 +91,4 @@ AB_OP(kron_grad)
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::math

@@ -4,8 +4,9 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/reduce.h"
+#include "ops/kernels/work.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 // One operand as a batch of matrices, after its transpose. batch_rank 0: one matrix, shared by all of the batch.
@@ -35,10 +36,10 @@ struct Product {
   Product(const Shape& xs, const Shape& ys, bool transpose_x, bool transpose_y)
       : x(xs, transpose_x, true), y(ys, transpose_y, false) {
     AB_CHECK(x.cols == y.rows || x.cols == kUnknown || y.rows == kUnknown, ShapeMismatch,
-             "matmul: inner dimensions differ: X is {}{}, Y is {}{}", xs.str(), transpose_x ? " transposed" : "",
-             ys.str(), transpose_y ? " transposed" : "");
+             "inner dimensions differ: X is {}{}, Y is {}{}", xs.str(), transpose_x ? " transposed" : "", ys.str(),
+             transpose_y ? " transposed" : "");
     AB_CHECK(x.batch.rank() == 0 || y.batch.rank() == 0 || compatible(x.batch, y.batch), ShapeMismatch,
-             "matmul: batches differ: X is {}, Y is {}", xs.str(), ys.str());
+             "batches differ: X is {}, Y is {}", xs.str(), ys.str());
   }
   const Shape& batch() const { return x.batch.rank() ? x.batch : y.batch; }
   Shape out() const {
@@ -67,8 +68,8 @@ struct Product {
 Product product_of(const InferContext& c) {
   const auto flag = [&](const char* name) { return c.op().has_attr(name) && c.op().attr<bool>(name); };
   for (const char* slot : {"X", "Y"}) {
-    AB_CHECK(c.in(slot).shape.rank() >= 1, ShapeMismatch, "matmul: {} has no axis", slot);
-    AB_CHECK(c.in(slot).dtype == c.in("X").dtype, InvalidArgument, "matmul: X is of {}, Y is of {}",
+    AB_CHECK(c.in(slot).shape.rank() >= 1, ShapeMismatch, "{} has no axis", slot);
+    AB_CHECK(c.in(slot).dtype == c.in("X").dtype, InvalidArgument, "X is of {}, Y is of {}",
              dtype_name(c.in("X").dtype), dtype_name(c.in("Y").dtype));
   }
   return {c.in("X").shape, c.in("Y").shape, flag("transpose_X"), flag("transpose_Y")};
@@ -78,14 +79,6 @@ void infer_product(InferContext& c) {
   const Product p = product_of(c);
   c.set_out("Out", p.out(), c.in("X").dtype);
   if (p.x.batch.rank() || (!p.x.vector && !p.x.transposed && !p.y.batch.rank())) c.share_lod("Out", "X");
-}
-
-void infer_gradients(InferContext& c) {
-  const Product p = product_of(c);
-  AB_CHECK(compatible(p.out(), c.in("Out@GRAD").shape), ShapeMismatch, "{}: X is {}, Y is {}, but Out@GRAD is {}",
-           c.op().type, c.in("X").shape.str(), c.in("Y").shape.str(), c.in("Out@GRAD").shape.str());
-  grad_as(c, "X@GRAD", "X");
-  grad_as(c, "Y@GRAD", "Y");
 }
 
 // Gradient of one operand: a product of two others for each matrix of the batch, added up when the operand is shared.
@@ -173,22 +166,14 @@ struct Options {
     transpose_x = op.attr<bool>("transpose_X");
     transpose_y = op.attr<bool>("transpose_Y");
     alpha = static_cast<double>(op.attr<float>("alpha"));
-    AB_CHECK(op.attr<int32_t>("head_number") == 1, Unsupported, "matmul: head_number is {}, only 1 is offered",
+    AB_CHECK(op.attr<int32_t>("head_number") == 1, Unsupported, "head_number must be 1, got {}",
              op.attr<int32_t>("head_number"));
   }
 };
 
-void declare_product(const char* type, const char* doc, OpDef& (*with_attrs)(OpDef&)) {
-  OpDef& def = with_attrs(declare_op(type, __FILE__));
-  def.doc(doc).in("X", "[..., m, k] float").in("Y", "[..., k, n] as X").out("Out", "[..., m, n]").infer(infer_product);
-  def.grad([type](GradContext& g) {
-    g.op(std::string(type) + "_grad")
-        .in("X", g.in("X"))
-        .in("Y", g.in("Y"))
-        .in("Out@GRAD", g.dout("Out"))
-        .out("X@GRAD", g.din("X"))
-        .out("Y@GRAD", g.din("Y"));
-  });
+void product(OpDef& def) {
+  def.in("X", "[..., m, k] float").in("Y", "[..., k, n] as X").out("Out", "[..., m, n]").infer(infer_product);
+  def.flops(product_flops).grad_reads({"X", "Y"});
   def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const Options o(op.op());
@@ -200,10 +185,7 @@ void declare_product(const char* type, const char* doc, OpDef& (*with_attrs)(OpD
   });
 }
 
-void declare_gradient(const char* type, const char* doc, OpDef& (*with_attrs)(OpDef&)) {
-  OpDef& def = with_attrs(declare_op(type, __FILE__));
-  def.doc(doc).in("X", "as of the forward op").in("Y", "as of the forward op").in("Out@GRAD", "as Out");
-  def.out_optional("X@GRAD", "as X").out_optional("Y@GRAD", "as Y").infer(infer_gradients).no_grad(kNoSecondOrder);
+void product_gradient(OpDef& def) {
   def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const Options o(op.op());
@@ -218,26 +200,19 @@ void declare_gradient(const char* type, const char* doc, OpDef& (*with_attrs)(Op
   });
 }
 
-OpDef& matmul_attrs(OpDef& def) {
-  def.attr<bool>("transpose_X", false, "the last two axes of X change places");
-  def.attr<bool>("transpose_Y", false, "the last two axes of Y change places");
-  def.attr<float>("alpha", 1.0f, "factor of the product");
-  def.attr<int32_t>("head_number", 1, "only 1 is offered");
-  for (const char* name : {"Scale_x", "Scale_y", "Scale_out"}) def.attr<float>(name, 1.0f, "accepted, without effect");
-  for (const char* name : {"fused_reshape_Out", "fused_transpose_Out"}) {
-    def.attr<std::vector<int32_t>>(name, {}, "accepted, without effect");
-  }
-  return ignored_flags(def, {"use_mkldnn", "use_quantizer", "force_fp32_output"});
-}
+AB_OP(matmul)
+    .doc("Out = alpha X Y; leading axes are a batch, a rank-1 X is a row, a rank-1 Y a column.")
+    .with(product)
+    .attr<bool>("transpose_X", false, "the last two axes of X change places")
+    .attr<bool>("transpose_Y", false, "the last two axes of Y change places")
+    .attr<float>("alpha", 1.0f, "factor of the product")
+    .attr<int32_t>("head_number", 1, "only 1 is offered")
+    .ignores({"Scale_x", "Scale_y", "Scale_out", "fused_reshape_Out", "fused_transpose_Out"})
+    .ignores({"use_mkldnn", "use_quantizer", "force_fp32_output"});
+AB_GRAD(matmul).doc("X@GRAD = alpha Out@GRAD Y^T, Y@GRAD = alpha X^T Out@GRAD.").with(product_gradient);
 
-OpDef& no_attrs(OpDef& def) { return def; }
-
-[[maybe_unused]] const bool declared =
-    (declare_product("matmul", "Out = alpha X Y; leading axes are a batch, a rank-1 X is a row, a rank-1 Y a column.",
-                     matmul_attrs),
-     declare_gradient("matmul_grad", "X@GRAD = alpha Out@GRAD Y^T, Y@GRAD = alpha X^T Out@GRAD.", matmul_attrs),
-     declare_product("bmm", "Out = X Y for each matrix of two batches.", no_attrs),
-     declare_gradient("bmm_grad", "X@GRAD = Out@GRAD Y^T, Y@GRAD = X^T Out@GRAD.", no_attrs), true);
+AB_OP(bmm).doc("Out = X Y for each matrix of two batches.").with(product);
+AB_GRAD(bmm).doc("X@GRAD = Out@GRAD Y^T, Y@GRAD = X^T Out@GRAD.").with(product_gradient);
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::math

@@ -2,41 +2,28 @@
 #include <memory>
 
 #include "ops/kernels/declare.h"
+#include "ops/kernels/work.h"
 #include "ops/math/flat.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
-
-OpDef& with_attrs(OpDef& def) {
-  def.attr<int32_t>("x_num_col_dims", 1, "X is a matrix with these leading axes as rows");
-  def.attr<int32_t>("y_num_col_dims", 1, "Y is a matrix with these leading axes as rows");
-  def.attr<float>("scale_x", 1.0f, "accepted, without effect");
-  def.attr<std::vector<float>>("scale_y", {1.0f}, "accepted, without effect");
-  def.attr<float>("scale_out", 1.0f, "accepted, without effect");
-  return ignored_flags(def, {"use_mkldnn", "force_fp32_output"});
-}
-
-}  // namespace
 
 AB_OP(mul)
     .doc("Out = X Y, with X and Y flattened to matrices.")
     .in("X", "[rows..., columns...] float")
     .in("Y", "[rows..., columns...] as X")
     .out("Out", "[X's rows..., Y's columns...]")
+    .with(flat_attrs)
+    .ignores({"scale_x", "scale_y", "scale_out", "use_mkldnn", "force_fp32_output"})
+    .traits(kRowWise | kBfloat16)
+    .flops(product_flops)
     .infer([](InferContext& c) {
       const Flat flat(c.op());
       flat.check(c.in("X").shape, c.in("Y").shape);
       c.set_out("Out", flat.out(c.in("X").shape, c.in("Y").shape), c.in("X").dtype);
       c.share_lod("Out", "X");
     })
-    .grad([](GradContext& g) {
-      g.op("mul_grad")
-          .in("X", g.in("X"))
-          .in("Y", g.in("Y"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"))
-          .out("Y@GRAD", g.din("Y"));
-    })
+    .grad_reads({"X", "Y"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const auto product = std::make_shared<Gemm<T>>(1.0, Flat::operand(op.op()));
@@ -46,23 +33,11 @@ AB_OP(mul)
       };
     });
 
-AB_OP(mul_grad)
+AB_GRAD(mul)
     .doc("X@GRAD = Out@GRAD Y^T, Y@GRAD = X^T Out@GRAD.")
-    .in("X", "as of mul")
-    .in("Y", "as of mul")
-    .in("Out@GRAD", "as Out of mul")
-    .out_optional("X@GRAD", "as X")
-    .out_optional("Y@GRAD", "as Y")
-    .infer([](InferContext& c) {
-      const Flat flat(c.op());
-      const Shape &x = c.in("X").shape, &y = c.in("Y").shape, &dout = c.in("Out@GRAD").shape;
-      flat.check(x, y);
-      AB_CHECK(compatible(flat.out(x, y), dout), ShapeMismatch, "mul_grad: X is {}, Y is {}, but Out@GRAD is {}",
-               x.str(), y.str(), dout.str());
-      if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "X");
-      if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Y");
-    })
-    .no_grad(kNoSecondOrder)
+    .grad_lod("X@GRAD", "X")
+    .grad_lod("Y@GRAD", "Y")
+    .traits(kBfloat16)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const Operand operand = Flat::operand(op.op());
@@ -80,6 +55,5 @@ AB_OP(mul_grad)
       };
     });
 
-[[maybe_unused]] static const bool attrs_declared = (with_attrs(ab_op_mul), with_attrs(ab_op_mul_grad), true);
-
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::math

@@ -4,7 +4,7 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 // A tensor as lines along an axis: element k of line (o, i) is x[(o * n + k) * inner + i].
@@ -37,8 +37,6 @@ template <class T> void norm_grad_line(const T* x, const T* dout, int64_t n, int
   for (int64_t k = 0; k < n; ++k) dx[k * step] = (dout[k * step] - x[k * step] * share) / length;
 }
 
-}  // namespace
-
 AB_OP(norm)
     .doc("Norm = sqrt(sum of X^2 along an axis + epsilon), Out = X / Norm.")
     .in("X", "[...] float")
@@ -50,13 +48,7 @@ AB_OP(norm)
       c.same_shape("Out", "X");
       c.set_out("Norm", norm_shape(c), c.in("X").dtype);
     })
-    .grad([](GradContext& g) {
-      g.op("norm_grad")
-          .in("X", g.in("X"))
-          .in("Norm", g.out("Norm"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X"}, {"Norm"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [axis = op.attr<int32_t>("axis"), epsilon = static_cast<T>(op.attr<float>("epsilon")), x = op.in("X"),
@@ -73,21 +65,8 @@ AB_OP(norm)
       };
     });
 
-AB_OP(norm_grad)
+AB_GRAD(norm)
     .doc("X@GRAD = (Out@GRAD - X (X . Out@GRAD) / Norm^2) / Norm along the axis.")
-    .in("X", "as of norm")
-    .in("Norm", "as of norm")
-    .in("Out@GRAD", "as X")
-    .out("X@GRAD", "as X")
-    .required_attr("axis", AttrType::kInt, "as of norm")
-    .attr<float>("epsilon", 1e-10f, "as of norm")
-    .infer([](InferContext& c) {
-      check_same_shape(c, "X", "Out@GRAD");
-      AB_CHECK(compatible(norm_shape(c), c.in("Norm").shape), ShapeMismatch, "norm_grad: Norm is {}, X is {}",
-               c.in("Norm").shape.str(), c.in("X").shape.str());
-      grad_as(c, "X@GRAD", "X");
-    })
-    .no_grad(kNoSecondOrder)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [axis = op.attr<int32_t>("axis"), x = op.in("X"), norm = op.in("Norm"), dout = op.in("Out@GRAD"),
@@ -104,4 +83,5 @@ AB_OP(norm_grad)
       };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::math

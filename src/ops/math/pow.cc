@@ -6,7 +6,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/whole.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 // A whole power of an integer, modulo its range.
@@ -26,7 +26,8 @@ template <class T> struct Factor {
   explicit Factor(const KernelArgs& op) : tensor(op.in("FactorTensor")), fixed(of(op.attr<float>("factor"))) {}
   T get(const KernelContext& c) const {
     if (!tensor) return fixed;
-    AB_CHECK(c[tensor].numel() == 1, ShapeMismatch, "pow: FactorTensor is {}, expected [1]", c[tensor].shape().str());
+    AB_CHECK(c[tensor].numel() == 1, ShapeMismatch, "FactorTensor must have shape [1], got {}",
+             c[tensor].shape().str());
     return *c[tensor].data<T>();
   }
   static T of(float factor) {
@@ -35,8 +36,6 @@ template <class T> struct Factor {
   }
 };
 
-}  // namespace
-
 AB_OP(pow)
     .doc("Out = X to the power factor, elementwise.")
     .in("X", "[...] numbers; of integers the factor is cut to an integer and at least 0")
@@ -44,14 +43,10 @@ AB_OP(pow)
     .out("Out", "[...] as X")
     .may_share("X", "Out")
     .attr<float>("factor", 1.0f, "the exponent")
+    .traits(kRowWise)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .grad([](GradContext& g) {
-      g.op("pow_grad")
-          .in("X", g.in("X"))
-          .in("FactorTensor", g.in("FactorTensor"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X", "FactorTensor"})
+    .grad_to({"X"})
     .dtype_of_input("X")
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -61,7 +56,7 @@ AB_OP(pow)
           map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(), fn);
         };
         if constexpr (std::is_integral_v<T>) {
-          AB_CHECK(p >= 0, InvalidArgument, "pow: factor must be at least 0 for integers, got {}", p);
+          AB_CHECK(p >= 0, InvalidArgument, "factor must be at least 0 for integers, got {}", p);
           raised([p](T v) { return whole_power(v, p); });
         } else {
           raised([p](T v) { return std::pow(v, p); });
@@ -69,19 +64,10 @@ AB_OP(pow)
       };
     });
 
-AB_OP(pow_grad)
+AB_GRAD(pow)
     .doc("X@GRAD = Out@GRAD factor X^(factor - 1).")
-    .in("X", "as of pow")
-    .in_optional("FactorTensor", "as of pow")
-    .in("Out@GRAD", "as X")
-    .out("X@GRAD", "as X")
     .may_share("Out@GRAD", "X@GRAD")
-    .attr<float>("factor", 1.0f, "the exponent")
-    .infer([](InferContext& c) {
-      check_same_shape(c, "X", "Out@GRAD");
-      grad_as(c, "X@GRAD", "X", "Out@GRAD");
-    })
-    .no_grad(kNoSecondOrder)
+    .grad_lod("X@GRAD", "Out@GRAD")
     .dtype_of_input("X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -93,4 +79,5 @@ AB_OP(pow_grad)
           };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::math

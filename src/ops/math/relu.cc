@@ -2,9 +2,8 @@
 #include "opdef/op_def.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
-#include "ops/kernels/tile_loops.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 void relu(const KernelContext& c, const float* x, float* out, int64_t n) {
@@ -21,23 +20,18 @@ void relu_grad(const KernelContext& c, const double* out, const double* dout, do
   map(c, kCheapGrain, n, out, dout, dx, [](double y, double dy) { return dy * static_cast<double>(y > 0); });
 }
 
-[[maybe_unused]] const bool tiles = (declare_tile("relu", "X", kCheapGrain, simd::relu),
-                                     declare_tile("relu_grad", "Out", "Out@GRAD", kCheapGrain, simd::relu_grad));
-
-}  // namespace
-
 AB_OP(relu)
     .doc("Out = max(X, 0), elementwise.")
     .source("Nair & Hinton, Rectified linear units improve restricted Boltzmann machines, ICML 2010")
     .in("X", "[...] float")
     .out("Out", "[...] as X")
     .may_share("X", "Out")
-    .attr<bool>("use_mkldnn", false, "accepted, without effect")
-    .attr<bool>("use_cudnn", false, "accepted, without effect")
+    .ignores({"use_mkldnn", "use_cudnn"})
+    .traits(kRowWise | kElementwise)
+    .images({"X", "Out"})
+    .tile("X", kCheapGrain, simd::relu)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .grad([](GradContext& g) {
-      g.op("relu_grad").in("Out", g.out("Out")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({}, {"Out"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
@@ -45,20 +39,11 @@ AB_OP(relu)
       };
     });
 
-AB_OP(relu_grad)
+AB_GRAD(relu)
     .doc("X@GRAD = Out@GRAD where Out > 0, else 0 (NaN where Out@GRAD is no finite number).")
-    .in("Out", "[...] float")
-    .in("Out@GRAD", "[...] as Out")
-    .out("X@GRAD", "[...] as Out")
     .may_share("Out@GRAD", "X@GRAD")
-    .attr<bool>("use_mkldnn", false, "accepted, without effect")
-    .attr<bool>("use_cudnn", false, "accepted, without effect")
-    .infer([](InferContext& c) {
-      AB_CHECK(compatible(c.in("Out").shape, c.in("Out@GRAD").shape), ShapeMismatch,
-               "relu_grad: Out is {}, Out@GRAD is {}", c.in("Out").shape.str(), c.in("Out@GRAD").shape.str());
-      c.same_as("X@GRAD", "Out@GRAD");
-    })
-    .no_grad("gradients of second order are not offered")
+    .grad_lod("X@GRAD", "Out@GRAD")
+    .tile("Out", "Out@GRAD", kCheapGrain, simd::relu_grad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [out = op.in("Out"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
@@ -66,4 +51,5 @@ AB_OP(relu_grad)
       };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::math

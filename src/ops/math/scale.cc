@@ -2,9 +2,8 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
-#include "ops/kernels/tile_loops.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 template <class T> struct Affine {
@@ -36,10 +35,6 @@ TileLoop scale_tile(const KernelArgs& op, const std::string&) {
   };
 }
 
-[[maybe_unused]] const bool tiles = declare_tile("scale", {scale_tile, kCheapGrain});
-
-}  // namespace
-
 AB_OP(scale)
     .doc("Out = scale X + bias, or scale (X + bias), elementwise; of sparse rows, of the rows there are.")
     .in("X", "[...] numbers, or sparse rows")
@@ -50,10 +45,15 @@ AB_OP(scale)
     .attr<float>("scale", 1.0f, "factor")
     .attr<float>("bias", 0.0f, "term")
     .attr<bool>("bias_after_scale", true, "false: the bias is scaled too")
+    .traits(kRowWise | kLinear)
+    .tile({.make = scale_tile, .grain = kCheapGrain})
+    .copies_when([](const ir::Op& op) {
+      return op.input("ScaleTensor").empty() && op.attr<float>("scale") == 1.0f && op.attr<float>("bias") == 0.0f;
+    })
     .infer([](InferContext& c) {
       if (c.has_in("ScaleTensor")) {
         AB_CHECK(compatible(c.in("ScaleTensor").shape, scalar_shape()), ShapeMismatch,
-                 "scale: ScaleTensor is {}, expected [1]", c.in("ScaleTensor").shape.str());
+                 "ScaleTensor must have shape [1], got {}", c.in("ScaleTensor").shape.str());
       }
       c.same_as("Out", "X");
     })
@@ -89,10 +89,10 @@ AB_OP(increment)
     .may_share("X", "Out")
     .updates("X", "Out")
     .attr<float>("step", 1.0f, "term; cut to an integer when X is one")
+    .merges(StateMerge::kSum)
     .infer([](InferContext& c) {
       const int64_t n = c.in("X").shape.numel();
-      AB_CHECK(n == 1 || n == kUnknown, ShapeMismatch, "increment: X is {}, expected one element",
-               c.in("X").shape.str());
+      AB_CHECK(n == 1 || n == kUnknown, ShapeMismatch, "X must have one element, got {}", c.in("X").shape.str());
       c.same_as("Out", "X");
     })
     .grad([](GradContext& g) {  // a counter of a loop, walked backwards
@@ -122,4 +122,5 @@ AB_OP(sign)
       };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::math

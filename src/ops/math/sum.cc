@@ -6,28 +6,27 @@
 
 #include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
-#include "ops/kernels/tile_loops.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 void infer_sum(InferContext& c) {
   const int n = c.n_in("X");
-  AB_CHECK(n > 0, InvalidArgument, "sum: X is empty");
+  AB_CHECK(n > 0, InvalidArgument, "X must name at least one variable");
   int chosen = 0;  // the input that Out is like: the first tensor, else the first rows
   for (int i = 0; i < n; ++i) {
     const VarKind kind = c.in("X", i).kind;
-    AB_CHECK(kind == VarKind::kLoDTensor || kind == VarKind::kSelectedRows, Unsupported, "sum: X[{}] is a {}", i,
+    AB_CHECK(kind == VarKind::kLoDTensor || kind == VarKind::kSelectedRows, Unsupported, "X[{}] is a {}", i,
              var_kind_name(kind));
     if (kind == VarKind::kLoDTensor && c.in("X", chosen).kind != VarKind::kLoDTensor) chosen = i;
   }
   const Meta& like = c.in("X", chosen);
   for (int i = 0; i < n; ++i) {
     const Meta& x = c.in("X", i);
-    AB_CHECK(compatible(x.shape, like.shape), ShapeMismatch, "sum: X[{}] is {}, X[{}] is {}: they must be equal", i,
+    AB_CHECK(compatible(x.shape, like.shape), ShapeMismatch, "X[{}] is {}, X[{}] is {}: they must be equal", i,
              x.shape.str(), chosen, like.shape.str());
-    AB_CHECK(x.dtype == like.dtype, InvalidArgument, "sum: X[{}] is of {}, X[{}] is of {}", i, dtype_name(x.dtype),
-             chosen, dtype_name(like.dtype));
+    AB_CHECK(x.dtype == like.dtype, InvalidArgument, "X[{}] is of {}, X[{}] is of {}", i, dtype_name(x.dtype), chosen,
+             dtype_name(like.dtype));
   }
   Meta& out = c.out("Out");
   out.kind = like.kind;
@@ -71,9 +70,9 @@ template <class T> void sum_tensors(const KernelContext& c, In xs, T* out, int64
 void check_rows(const SelectedRows& rows, const Tensor& out) {
   AB_CHECK(
       rows.value.shape().rank() > 0 && rows.value.numel() == static_cast<int64_t>(rows.rows.size()) * out.row_elems(),
-      ShapeMismatch, "sum: sparse rows {} are added to a tensor {}", rows.value.shape().str(), out.shape().str());
+      ShapeMismatch, "sparse rows {} are added to a tensor {}", rows.value.shape().str(), out.shape().str());
   for (int64_t id : rows.rows) {
-    AB_CHECK(id >= 0 && id < out.rows(), InvalidArgument, "sum: row {} of a table of {} rows", id, out.rows());
+    AB_CHECK(id >= 0 && id < out.rows(), InvalidArgument, "row {} of a table of {} rows", id, out.rows());
   }
 }
 
@@ -83,8 +82,6 @@ TileLoop sum_tile(const KernelArgs& op, const std::string&) {
         xs.count, [&](int i) { return in[xs.first + i]; }, out, n);
   };
 }
-
-[[maybe_unused]] const bool tiles = declare_tile("sum", {sum_tile, kCheapGrain});
 
 template <class T> void add_rows(const SelectedRows& rows, Tensor* out) {
   const int64_t width = out->row_elems();
@@ -99,11 +96,11 @@ template <class T> void add_rows(const SelectedRows& rows, Tensor* out) {
 template <class T> void join_rows(const KernelContext& c, In xs, SelectedRows* out) {
   size_t total = 0;
   for (int i = 0; i < xs.count; ++i) {
-    AB_CHECK(&c.value(xs, i).rows() != out, Unsupported, "sum: sparse rows cannot be added up in place");
+    AB_CHECK(&c.value(xs, i).rows() != out, Unsupported, "sparse rows cannot be added up in place");
     total += c.value(xs, i).rows().rows.size();
   }
   Shape shape = c.value(xs).rows().value.shape();
-  AB_CHECK(shape.rank() > 0, ShapeMismatch, "sum: X[0] holds no rows");
+  AB_CHECK(shape.rank() > 0, ShapeMismatch, "X[0] holds no rows");
   const int64_t width = shape.numel(1, shape.rank());
   shape.set(0, static_cast<int64_t>(total));
   out->height = c.value(xs).rows().height;
@@ -113,8 +110,8 @@ template <class T> void join_rows(const KernelContext& c, In xs, SelectedRows* o
   for (int i = 0; i < xs.count; ++i) {
     const SelectedRows& x = c.value(xs, i).rows();
     AB_CHECK(x.value.numel() == static_cast<int64_t>(x.rows.size()) * width, ShapeMismatch,
-             "sum: X[{}] has values {} for {} rows, X[0] has {} elements a row", i, x.value.shape().str(),
-             x.rows.size(), width);
+             "X[{}] has values {} for {} rows, X[0] has {} elements a row", i, x.value.shape().str(), x.rows.size(),
+             width);
     std::copy(x.rows.begin(), x.rows.end(), out->rows.begin() + static_cast<int64_t>(at));
     std::copy_n(x.value.data<T>(), x.value.numel(), out->value.mutable_data<T>() + static_cast<int64_t>(at) * width);
     at += x.rows.size();
@@ -135,15 +132,16 @@ template <class T> void sum_values(const KernelContext& c, In xs, Out out, Selec
   }
 }
 
-}  // namespace
-
 AB_OP(sum)
     .doc("Out = X[0] + X[1] + ...; of sparse rows alone the rows of all, else a tensor.")
     .in_list("X", "tensors or sparse rows of one shape")
     .takes("X", Holds::kTensorOrRows)
     .out("Out", "as X")
     .may_share("X", "Out")
-    .attr<bool>("use_mkldnn", false, "accepted, without effect")
+    .ignores({"use_mkldnn"})
+    .traits(kRowWise | kLinear)
+    .images({"X", "Out"})
+    .tile({.make = sum_tile, .grain = kCheapGrain})
     .infer(infer_sum)
     .grad([](GradContext& g) {
       const auto dxs = g.din("X");
@@ -159,4 +157,5 @@ AB_OP(sum)
       };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::math

@@ -4,7 +4,7 @@
 
 #include "ops/kernels/broadcast.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 constexpr const char* kName = "fused_elementwise";
@@ -105,4 +105,4 @@ Spread spread_of(const Shape& whole, const Shape& part, int axis) {
   return {whole.numel(end, whole.rank()), std::max<int64_t>(1, laid.numel(begin, end))};
 }
 
-}  // namespace anabranch
+}  // namespace anabranch::math

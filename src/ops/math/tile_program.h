@@ -9,7 +9,7 @@
 #include "core/shape.h"
 #include "ir/op.h"
 
-namespace anabranch {
+namespace anabranch::math {
 
 enum class StepKind {
   kAlike = 0,      // all operands have the shape of the result
@@ -57,4 +57,4 @@ struct Spread {
 };
 Spread spread_of(const Shape& whole, const Shape& part, int axis);
 
-}  // namespace anabranch
+}  // namespace anabranch::math

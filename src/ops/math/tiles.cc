@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "opdef/append_op.h"
-#include "opdef/op_def.h"
+#include "ops/kernels/flat_loop.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 constexpr int64_t kRoom = 4096;  // elements of all tiles together: 16 KiB, half of a first-level cache
@@ -38,8 +38,8 @@ Tiles::Tiles(const TileProgram& program) : inputs_(program.inputs()), outs_(prog
   for (size_t i = 0; i < program.steps().size(); ++i) {
     const TileStep& step = program.steps()[i];
     const ir::OpRef op = program.op(static_cast<int>(i));
-    const TileOp* tile = find_tile(op->type);
-    AB_CHECK(tile != nullptr, Unsupported, "fused_elementwise: {} has no tile loop", op->type);
+    const TileOp* tile = find_op(op->type).tile();
+    AB_CHECK(tile != nullptr, Unsupported, "{} has no tile loop", op->type);
     check_op(*op);
     const KernelArgs args(find_op(op->type), *op, DType::kFloat32, {});
     Step& made = steps_.emplace_back();
@@ -185,4 +185,4 @@ void Tiles::lay_inputs(const KernelContext& c, const Piece& piece, int64_t at, i
   }
 }
 
-}  // namespace anabranch
+}  // namespace anabranch::math

@@ -3,10 +3,10 @@
 #pragma once
 #include <vector>
 
-#include "ops/kernels/tile_loops.h"
+#include "opdef/op_def.h"
 #include "ops/math/tile_program.h"
 
-namespace anabranch {
+namespace anabranch::math {
 
 class Tiles {
  public:
@@ -52,4 +52,4 @@ class Tiles {
   bool in_result_[kOperands] = {};   // made where the last output will be
 };
 
-}  // namespace anabranch
+}  // namespace anabranch::math

@@ -4,7 +4,7 @@
 #include "ops/kernels/checks.h"
 #include "ops/kernels/ids.h"
 
-namespace anabranch {
+namespace anabranch::metric {
 namespace {
 
 void infer_accuracy(InferContext& c) {
@@ -13,9 +13,9 @@ void infer_accuracy(InferContext& c) {
   check_same_shape(c, "Out", "Indices");
   const Shape &indices = c.in("Indices").shape, &label = c.in("Label").shape;
   AB_CHECK(label.rank() == 1 || label[1] == 1 || label[1] == kUnknown, InvalidArgument,
-           "accuracy: Label is {}, expected [samples, 1]", label.str());
+           "Label is {}, expected [samples, 1]", label.str());
   AB_CHECK(indices[0] == label[0] || indices[0] < 0 || label[0] < 0, ShapeMismatch,
-           "accuracy: Indices is {}, Label is {}; the first extents must be equal", indices.str(), label.str());
+           "Indices is {}, Label is {}; the first extents must be equal", indices.str(), label.str());
   c.set_out("Accuracy", Shape{1}, DType::kFloat32);
   c.set_out("Correct", Shape{1}, DType::kInt32);
   c.set_out("Total", Shape{1}, DType::kInt32);
@@ -57,4 +57,4 @@ AB_OP(accuracy)
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::metric

@@ -5,7 +5,7 @@
 #include "ops/kernels/checks.h"
 #include "ops/kernels/ids.h"
 
-namespace anabranch {
+namespace anabranch::metric {
 namespace {
 
 // Histograms of predictions. slide_steps 0: one histogram of all steps. Otherwise a ring of slide_steps histograms,
@@ -27,14 +27,14 @@ Layout layout_of(const ir::Op& op) {
 void infer_auc(InferContext& c) {
   check_rank(c, "Predict", 2, 2);
   const Shape& predict = c.in("Predict").shape;
-  AB_CHECK(predict[1] != 0, InvalidArgument, "auc: Predict is {}, expected at least one column", predict.str());
+  AB_CHECK(predict[1] != 0, InvalidArgument, "Predict must have at least one column, got {}", predict.str());
   check_numel(c, "Label", predict[0]);
   const Layout layout = layout_of(c.op());
   for (const char* slot : {"StatPos", "StatNeg"}) {
     const Shape& stat = c.in(slot).shape;
-    AB_CHECK(stat.numel() < 0 || layout.takes(stat.numel()), ShapeMismatch, "auc: {} is {}, expected {} elements", slot,
+    AB_CHECK(stat.numel() < 0 || layout.takes(stat.numel()), ShapeMismatch, "{} is {}, expected {} elements", slot,
              stat.str(), layout.size());
-    AB_CHECK(c.in(slot).dtype == DType::kInt64, InvalidArgument, "auc: {} holds {}, expected int64", slot,
+    AB_CHECK(c.in(slot).dtype == DType::kInt64, InvalidArgument, "{} holds {}, expected int64", slot,
              dtype_name(c.in(slot).dtype));
     c.set_out(std::string(slot) + "Out", layout.shape(), DType::kInt64);
   }
@@ -57,7 +57,7 @@ void count_samples(const Layout& l, const Tensor& predict, const int64_t* label,
   const T* p = predict.data<T>();
   for (int64_t i = 0; i < n; ++i) {
     const double value = static_cast<double>(p[i * width + width - 1]);
-    AB_CHECK(value >= 0 && value <= 1, InvalidArgument, "auc: Predict of sample {} is {}, expected 0 to 1", i, value);
+    AB_CHECK(value >= 0 && value <= 1, InvalidArgument, "Predict of sample {} must be from 0 to 1, got {}", i, value);
     const auto bucket = static_cast<int64_t>(value * static_cast<double>(l.buckets - 1));
     if (label[i] > 0) {
       ++pos[bucket];
@@ -98,17 +98,14 @@ AB_OP(auc)
     .out("StatPosOut", "StatPos, updated in place")
     .out("StatNegOut", "StatNeg, updated in place")
     .attr<std::string>("curve", "ROC", "ROC",
-                       [](const std::string& v) {
-                         AB_CHECK(v == "ROC", Unsupported, "auc: curve is {}, there is ROC only", v);
-                       })
+                       [](const std::string& v) { AB_CHECK(v == "ROC", Unsupported, "curve must be ROC, got {}", v); })
     .attr<int32_t>("num_thresholds", 4095, "buckets less one",
-                   [](int32_t v) {
-                     AB_CHECK(v >= 1, InvalidArgument, "auc: num_thresholds is {}, expected at least 1", v);
-                   })
+                   [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "num_thresholds must be at least 1, got {}", v); })
     .attr<int32_t>("slide_steps", 1, "steps that are counted; 0: all",
-                   [](int32_t v) {
-                     AB_CHECK(v >= 0, InvalidArgument, "auc: slide_steps is {}, expected at least 0", v);
-                   })
+                   [](int32_t v) { AB_CHECK(v >= 0, InvalidArgument, "slide_steps must be at least 0, got {}", v); })
+    .merges([](const ir::Op& op) {  // what slides out of a window cannot be added up
+      return op.attr<int32_t>("slide_steps") > 0 ? StateMerge::kFirst : StateMerge::kSum;
+    })
     .infer(infer_auc)
     .no_grad("counts do not change with small changes of the values")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -137,4 +134,4 @@ AB_OP(auc)
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::metric

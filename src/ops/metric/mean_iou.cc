@@ -5,7 +5,7 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/ids.h"
 
-namespace anabranch {
+namespace anabranch::metric {
 namespace {
 
 constexpr const char* kCounts[] = {"InWrongs", "InCorrects"};
@@ -15,21 +15,18 @@ void infer_mean_iou(InferContext& c) {
   check_same_shape(c, "Predictions", "Labels");
   for (const char* slot : {"Predictions", "Labels"}) {
     check_tensor(c, slot);
-    const DType dtype = c.in(slot).dtype;
-    AB_CHECK(dtype == DType::kInt32 || dtype == DType::kInt64, InvalidArgument, "mean_iou: {} holds {}, expected int32",
-             slot, dtype_name(dtype));
+    check_ids_dtype(c, slot);
   }
   for (const char* slot : kCounts) {
     for (int i = 0; i < c.n_in(slot); ++i) {
       AB_CHECK(compatible(c.in(slot, i).shape, Shape{classes}) && c.in(slot, i).dtype == DType::kInt32, ShapeMismatch,
-               "mean_iou: {}[{}] is {} of {}, expected [{}] of int32", slot, i, c.in(slot, i).shape.str(),
+               "{}[{}] is {} of {}, expected [{}] of int32", slot, i, c.in(slot, i).shape.str(),
                dtype_name(c.in(slot, i).dtype), classes);
     }
   }
   for (int i = 0; i < c.n_in("InMeanIou"); ++i) {
     AB_CHECK(compatible(c.in("InMeanIou", i).shape, Shape{1}) && c.in("InMeanIou", i).dtype == DType::kFloat32,
-             ShapeMismatch, "mean_iou: InMeanIou[{}] is {}, expected [1] of float32", i,
-             c.in("InMeanIou", i).shape.str());
+             ShapeMismatch, "InMeanIou[{}] is {}, expected [1] of float32", i, c.in("InMeanIou", i).shape.str());
   }
   c.set_out("OutMeanIou", Shape{1}, DType::kFloat32);
   c.set_out("OutWrong", Shape{classes}, DType::kInt32);
@@ -72,7 +69,7 @@ AB_OP(mean_iou)
     .out("OutCorrect", "[num_classes] int32")
     .attr<int32_t>("num_classes", 2, "number of classes",
                    [](int32_t v) {
-                     AB_CHECK(v >= 1 && v <= 1 << 24, InvalidArgument, "mean_iou: num_classes is {}", v);
+                     AB_CHECK(v >= 1 && v <= 1 << 24, InvalidArgument, "num_classes must be from 1 to 2^24, got {}", v);
                    })
     .infer(infer_mean_iou)
     .no_grad("counts do not change with small changes of the values")
@@ -83,8 +80,8 @@ AB_OP(mean_iou)
               wrong_out = op.out("OutWrong"), correct_out = op.out("OutCorrect")](KernelContext& c) {
         const int64_t classes = c[wrong_out].numel(), n = c[given].numel();
         const int64_t *p = as_int64(c[given], &(*scratch)[0]), *y = as_int64(c[labels], &(*scratch)[1]);
-        check_ids("mean_iou: Predictions", p, n, classes);
-        check_ids("mean_iou: Labels", y, n, classes);
+        check_ids("Predictions", p, n, classes);
+        check_ids("Labels", y, n, classes);
         int32_t *wrong = start(c, wrongs, wrong_out), *correct = start(c, corrects, correct_out);
         for (int64_t i = 0; i < n; ++i) {
           if (p[i] == y[i]) {
@@ -101,4 +98,4 @@ AB_OP(mean_iou)
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::metric

@@ -94,6 +94,8 @@ AB_OP(batch_norm)
                 [](bool v) { AB_CHECK(!v, Unsupported, "batch_norm: fuse_with_relu: append an op relu instead"); })
     .attr<bool>("use_global_stats", false, "normalise by the moving statistics, in training too")
     .attr<bool>("trainable_statistics", false, "with is_test: use the batch's statistics nevertheless")
+    .traits(kRowWise)
+    .images({"X", "Y"}, kBlocked)
     .infer(infer)
     .grad(differentiate)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -123,32 +125,24 @@ AB_OP(batch_norm_grad)
 
 // ---- with relu behind it, made by the pass fuse_bn_act
 
-OpDef& declare_like(OpDef& def, const OpDef& single) {
-  for (const SlotDef& s : single.inputs()) s.optional ? def.in_optional(s.name, s.doc) : def.in(s.name, s.doc);
-  for (const SlotDef& s : single.outputs()) s.optional ? def.out_optional(s.name, s.doc) : def.out(s.name, s.doc);
-  for (const AttrDef& a : single.attrs()) std::visit([&](const auto& v) { def.attr(a.name, v, a.doc); }, a.value);
-  return def;
-}
+AB_OP(fused_batch_norm_act)
+    .like(ab_op_batch_norm)
+    .doc("batch_norm, and Y = max(Y, 0).")
+    .effects(kEngineOnly)
+    .no_grad("made when gradients are there already")
+    .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_forward(op); });
 
-[[maybe_unused]] OpDef& fused =
-    declare_like(declare_op("fused_batch_norm_act", __FILE__), ab_op_batch_norm)
-        .doc("batch_norm, and Y = max(Y, 0).")
-        .frozen_by("is_test")
-        .frozen_by("use_global_stats")
-        .infer(infer)
-        .no_grad("made when gradients are there already")
-        .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_forward(op); });
-
-[[maybe_unused]] OpDef& fused_grad =
-    declare_like(declare_op("fused_batch_norm_act_grad", __FILE__), ab_op_batch_norm_grad)
-        .doc("Gradients of fused_batch_norm_act by X, Scale and Bias.")
-        .in("Y", "as X: the forward op's result")
-        .infer([](InferContext& c) {
-          check_same(c, "X", "Y");
-          infer_grad(c);
-        })
-        .no_grad("second derivatives of batch_norm are not offered")
-        .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_backward(op); });
+AB_OP(fused_batch_norm_act_grad)
+    .like(ab_op_batch_norm_grad)
+    .doc("Gradients of fused_batch_norm_act by X, Scale and Bias.")
+    .in("Y", "as X: the forward op's result")
+    .effects(kEngineOnly)
+    .infer([](InferContext& c) {
+      check_same(c, "X", "Y");
+      infer_grad(c);
+    })
+    .no_grad("second derivatives of batch_norm are not offered")
+    .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_backward(op); });
 
 }  // namespace
 }  // namespace anabranch::nn

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/kernels/checks.h"
+#include "ops/kernels/work.h"
 #include "ops/nn/conv_attrs.h"
 #include "ops/nn/conv_dims.h"
 
@@ -105,6 +106,7 @@ OpDef& declare_conv(OpDef& def) {
       .attr<std::vector<float>>("Scale_weights", {1.0f}, "of quantized forms")
       .attr<bool>("force_fp32_output", false, "accepted, without effect")
       .attr<bool>("exhaustive_search", false, "accepted, without effect");
+  def.traits(kRowWise).flops([](const WorkContext& c) { return convolution_flops(c, c.out("Output")); });
   return def.infer(infer).grad(differentiate).cpu<float, double>([](auto tag, const KernelArgs& op) {
     return forward<typename decltype(tag)::type>(op);
   });
@@ -124,7 +126,9 @@ OpDef& declare_conv_grad(OpDef& def) {
       .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 }
 
-[[maybe_unused]] OpDef& conv2d = declare_conv(declare_op("conv2d", __FILE__));
+[[maybe_unused]] OpDef& conv2d = declare_conv(declare_op("conv2d", __FILE__))
+                                     .images({"Input"}, "blocked_input")
+                                     .images({"Output"}, "blocked_output");
 [[maybe_unused]] OpDef& conv2d_grad = declare_conv_grad(declare_op("conv2d_grad", __FILE__));
 [[maybe_unused]] OpDef& depthwise = declare_conv(declare_op("depthwise_conv2d", __FILE__));
 [[maybe_unused]] OpDef& depthwise_grad = declare_conv_grad(declare_op("depthwise_conv2d_grad", __FILE__));

@@ -2,6 +2,7 @@
 // has computed while these are in its cache. The same bits as the ops by themselves.
 #include "ops/kernels/checks.h"
 #include "ops/kernels/simd.h"
+#include "ops/kernels/work.h"
 #include "ops/nn/blocked.h"
 #include "ops/nn/conv_attrs.h"
 #include "ops/nn/conv_dims.h"
@@ -112,11 +113,15 @@ AB_OP(conv2d_fusion)
     .attr<std::vector<int32_t>>("dilations", {1, 1}, "as of conv2d")
     .attr<int32_t>("groups", 1, "as of conv2d")
     .attr<bool>("constant_filter", false, "nobody writes the filter while the program runs")
+    .with([](OpDef& def) { declare_window_attrs(def); })
+    .effects(kEngineOnly)
+    .traits(kRowWise)
+    .images({"Input"}, "blocked_input")
+    .images({"Output", "ResidualData"}, "blocked_output")
+    .flops([](const WorkContext& c) { return convolution_flops(c, c.out("Output")); })
     .infer(infer)
     .no_grad("made when gradients are there already")
     .cpu<float>([](auto, const KernelArgs& args) { return forward(args); });
-
-[[maybe_unused]] const bool window_declared = (declare_window_attrs(ab_op_conv2d_fusion), true);
 
 }  // namespace
 }  // namespace anabranch::nn

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ops/kernels/checks.h"
+#include "ops/kernels/work.h"
 #include "ops/nn/conv_attrs.h"
 #include "ops/nn/conv_dims.h"
 
@@ -132,6 +133,7 @@ OpDef& declare_transpose(OpDef& def) {
       .attr<std::vector<int32_t>>("output_size", {},
                                   "H' and W', up to a stride above the smallest; empty: the smallest")
       .attr<int32_t>("groups", 1, "independent groups of channels");
+  def.flops([](const WorkContext& c) { return convolution_flops(c, c.in("Input")); });
   return def.infer([](InferContext& c) { c.set_out("Output", output_shape(infer_dims(c)), c.in("Input").dtype); })
       .grad([](GradContext& g) {
         g.op(g.forward().type + "_grad")

@@ -102,6 +102,7 @@ AB_OP(dropout)
                                   kUpscale);
                        })
     .effects(kRandom)
+    .traits(kRowWise)
     .infer(infer)
     .grad([](GradContext& g) {
       g.op("dropout_grad").in("Mask", g.out("Mask")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));

@@ -254,6 +254,7 @@ OpDef& group_attrs(OpDef& def) {
 }
 
 [[maybe_unused]] OpDef& group_norm = group_attrs(declare_forward(declare_op("group_norm", __FILE__), kGroup))
+                                         .traits(kRowWise)
                                          .doc(
                                              "Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, statistics over "
                                              "each group of channels of a sample.")

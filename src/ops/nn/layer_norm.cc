@@ -202,6 +202,7 @@ AB_OP(layer_norm)
                             v);
                  })
     .attr<int32_t>("begin_norm_axis", 1, "the first axis that is normalised, at least 1")
+    .traits(kRowWise)
     .infer(infer)
     .grad([](GradContext& g) {
       g.op("layer_norm_grad")

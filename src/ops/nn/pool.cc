@@ -163,7 +163,7 @@ AB_OP(pool2d_grad)
     });
 
 OpDef& declare_pool() {
-  OpDef& def = declare_op("pool2d", __FILE__);
+  OpDef& def = declare_op("pool2d", __FILE__).traits(kRowWise);
   def.doc("Largest element or average of each window of an image.")
       .in("X", "[N, C, H, W] float, or [N, H, W, C]")
       .out("Out", "[N, C, H', W'], or [N, H', W', C]; H' = (H + top + bottom - height) / stride + 1");

@@ -38,6 +38,7 @@ AB_OP(prelu)
     .in("Alpha", "one number (mode all), one for each channel, or one for each element of a sample")
     .out("Out", "as X")
     .attr<std::string>("mode", "all", "all, channel or element")
+    .traits(kRowWise)
     .infer([](InferContext& c) {
       check(c);
       c.same_as("Out", "X");

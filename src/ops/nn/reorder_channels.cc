@@ -20,6 +20,8 @@ AB_OP(reorder_channels)
     .in("X", "[N, C, H, W] float32; C is a multiple of 16")
     .out("Out", "shape as X")
     .attr<bool>("to_blocked", true, "the direction")
+    .effects(kEngineOnly)
+    .traits(kRowWise)
     .infer([](InferContext& c) {
       check_rank(c, "X", 4, 4);
       const int64_t channels = c.in("X").shape[1];

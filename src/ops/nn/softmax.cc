@@ -105,6 +105,7 @@ AB_OP(softmax)
     .attr<bool>("use_mkldnn", false, "accepted, without effect")
     .attr<std::string>("data_format", "AnyLayout", "accepted, without effect")
     .attr<bool>("is_test", false, "accepted, without effect")
+    .traits(kRowWise)
     .infer(infer)
     .grad(differentiate)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -56,6 +56,7 @@ AB_OP(adagrad)
     .out("ParamOut", "Param, updated in place")
     .out("MomentOut", "Moment, updated in place")
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
+    .merges(StateMerge::kSum)
     .infer([](InferContext& c) { optim::infer_update(c, optim::as_slots(kMoment)); })
     .no_grad(optim::kNoGrad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -141,7 +141,7 @@ AB_OP(adam)
       return AdamKernel<typename decltype(tag)::type>(op);
     });
 
-AB_OP(fused_adam);
+AB_OP(fused_adam).effects(kEngineOnly);
 [[maybe_unused]] const bool fused_declared =
     (optim::declare_fused(ab_op_fused_adam, ab_op_adam, {"Beta1Pow", "Beta2Pow"})
          .cpu<float, double>(

@@ -48,6 +48,7 @@ AB_OP(ftrl)
     .attr<float>("l1", 0.0f, "weight of the absolute values")
     .attr<float>("l2", 0.0f, "weight of the squares")
     .attr<float>("lr_power", -0.5f, "exponent of the rate, at most 0")
+    .merges(StateMerge::kSum)
     .infer([](InferContext& c) { optim::infer_update(c, optim::as_slots(kState)); })
     .no_grad(optim::kNoGrad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -26,23 +26,23 @@ void infer_fused(InferContext& c, const OpDef& single, const std::set<std::strin
     const auto name = [&](const char* slot) { return c.op().input(slot).at(static_cast<size_t>(k)); };
     AB_CHECK(param.kind == VarKind::kLoDTensor && grad.kind == VarKind::kLoDTensor &&
                  compatible(param.shape, grad.shape) && param.dtype == grad.dtype,
-             ShapeMismatch, "{}: Param {} is {} of {}, Grad {} is a {} {} of {}; they must be equal", single.type(),
-             name("Param"), param.shape.str(), dtype_name(param.dtype), name("Grad"), var_kind_name(grad.kind),
+             ShapeMismatch, "Param {} and Grad {} must have one shape and dtype, got {} of {} and a {} {} of {}",
+             name("Param"), name("Grad"), param.shape.str(), dtype_name(param.dtype), var_kind_name(grad.kind),
              grad.shape.str(), dtype_name(grad.dtype));
-    AB_CHECK(c.in("LearningRate", k).shape.numel() == 1, ShapeMismatch, "{}: LearningRate {} is {}, expected 1 element",
-             single.type(), name("LearningRate"), c.in("LearningRate", k).shape.str());
+    AB_CHECK(c.in("LearningRate", k).shape.numel() == 1, ShapeMismatch, "LearningRate {} must have 1 element, got {}",
+             name("LearningRate"), c.in("LearningRate", k).shape.str());
     for (const SlotDef& slot : single.outputs()) {
       const std::string from = slot.name.substr(0, slot.name.size() - 3);
       const Meta& state = c.in(from, k);
       if (numbers.count(from)) {
         AB_CHECK(state.kind == VarKind::kLoDTensor && state.shape.numel() == 1, ShapeMismatch,
-                 "{}: {} {} is a {} {}, expected 1 element", single.type(), from, name(from.c_str()),
-                 var_kind_name(state.kind), state.shape.str());
+                 "{} {} must have 1 element, got a {} {}", from, name(from.c_str()), var_kind_name(state.kind),
+                 state.shape.str());
       } else {
         AB_CHECK(
             state.kind == VarKind::kLoDTensor && compatible(state.shape, param.shape) && state.dtype == param.dtype,
-            ShapeMismatch, "{}: {} {} is a {} {} of {}, Param {} is {} of {}; they must be equal", single.type(), from,
-            name(from.c_str()), var_kind_name(state.kind), state.shape.str(), dtype_name(state.dtype), name("Param"),
+            ShapeMismatch, "{} {} and Param {} must have one shape and dtype, got a {} {} of {} and {} of {}", from,
+            name(from.c_str()), name("Param"), var_kind_name(state.kind), state.shape.str(), dtype_name(state.dtype),
             param.shape.str(), dtype_name(param.dtype));
       }
       c.out(slot.name, k) = state;
@@ -58,10 +58,8 @@ OpDef& declare_fused(OpDef& fused, const OpDef& single, std::set<std::string> nu
     if (!slot.optional) fused.in_list(slot.name, slot.doc);
   }
   for (const SlotDef& slot : single.outputs()) fused.out_list(slot.name, slot.doc);
-  for (const AttrDef& attr : single.attrs()) {
-    std::visit([&](const auto& value) { fused.attr(attr.name, value, attr.doc); }, attr.value);
-  }
-  return fused.infer([&single, numbers = std::move(numbers)](InferContext& c) { infer_fused(c, single, numbers); })
+  return fused.attrs_of(single)
+      .infer([&single, numbers = std::move(numbers)](InferContext& c) { infer_fused(c, single, numbers); })
       .no_grad(kNoGrad);
 }
 

@@ -55,7 +55,7 @@ AB_OP(momentum)
       return optim::elementwise_update<T>(op, kState, optim::Rows::kAll, momentum_of<T>(op));
     });
 
-AB_OP(fused_momentum);
+AB_OP(fused_momentum).effects(kEngineOnly);
 [[maybe_unused]] const bool fused_declared =
     (optim::declare_fused(ab_op_fused_momentum, ab_op_momentum)
          .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

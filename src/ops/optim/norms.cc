@@ -133,6 +133,7 @@ AB_OP(lars_momentum)
     .attr<float>("mu", 0.0f, "momentum coefficient")
     .attr<float>("lars_coeff", 0.001f, "trust in the ratio of norms")
     .attr<float>("lars_weight_decay", 0.0005f, "weight decay; 0 switches the local rate off")
+    .traits(kWholeParameter)
     .infer([](InferContext& c) {
       optim::infer_update(c, {{"Velocity", "VelocityOut"}});
     })
@@ -161,6 +162,7 @@ AB_OP(lamb)
     .attr<float>("beta1", 0.9f, "decay of the first moment")
     .attr<float>("beta2", 0.999f, "decay of the second moment")
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
+    .traits(kWholeParameter)
     .infer([](InferContext& c) {
       optim::infer_update(c, {{"Moment1", "Moment1Out"}, {"Moment2", "Moment2Out"}});
       check_numel(c, "Beta1Pow", 1);
@@ -188,6 +190,7 @@ AB_OP(dpsgd)
     .attr<float>("sigma", 1.0f, "deviation of the noise")
     .attr<int32_t>("seed", 0, "seed of the noise; 0: of the process")
     .effects(kRandom)
+    .traits(kWholeParameter)
     .infer([](InferContext& c) { optim::infer_update(c, {}); })
     .no_grad(optim::kNoGrad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

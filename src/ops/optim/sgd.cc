@@ -34,7 +34,7 @@ AB_OP(sgd)
       };
     });
 
-AB_OP(fused_sgd);
+AB_OP(fused_sgd).effects(kEngineOnly);
 [[maybe_unused]] const bool fused_declared =
     (optim::declare_fused(ab_op_fused_sgd, ab_op_sgd).cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return optim::fused_update<typename decltype(tag)::type, 0>(op, {}, Sgd());

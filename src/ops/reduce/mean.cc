@@ -2,16 +2,16 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/reduce.h"
 
-namespace anabranch {
+namespace anabranch::reduce {
+namespace {
 
 AB_OP(mean)
     .doc("Out = the mean of all elements of X; not a number when there is none.")
     .in("X", "[...] float")
     .out("Out", "[1] as X")
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), c.in("X").dtype); })
-    .grad([](GradContext& g) {
-      g.op("mean_grad").in("X", g.in("X")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
-    })
+    .traits(kMean)
+    .grad_reads({"X"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
@@ -23,17 +23,9 @@ AB_OP(mean)
       };
     });
 
-AB_OP(mean_grad)
+AB_GRAD(mean)
     .doc("X@GRAD = Out@GRAD / number of elements, everywhere.")
-    .in("X", "[...] float")
-    .in("Out@GRAD", "[1] as X")
-    .out("X@GRAD", "[...] as X")
-    .infer([](InferContext& c) {
-      AB_CHECK(compatible(c.in("Out@GRAD").shape, scalar_shape()), ShapeMismatch,
-               "mean_grad: Out@GRAD is {}, expected [1]", c.in("Out@GRAD").shape.str());
-      c.same_as("X@GRAD", "X");
-    })
-    .no_grad(kNoSecondOrder)
+    .grad_lod("X@GRAD", "X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
@@ -44,4 +36,5 @@ AB_OP(mean_grad)
       };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::reduce

@@ -5,7 +5,7 @@
 #include "ops/kernels/declare.h"
 #include "ops/kernels/reduce.h"
 
-namespace anabranch {
+namespace anabranch::reduce {
 namespace {
 
 struct Attrs {
@@ -38,14 +38,6 @@ struct Attrs {
   }
 };
 
-OpDef& with_attrs(OpDef& def) {
-  return def.attr<std::vector<int32_t>>("dim", {0}, "axes to fold; negative ones count from the end; none: all")
-      .attr<bool>("keep_dim", false, "folded axes stay, with extent 1")
-      .attr<bool>("reduce_all", false, "folds all axes whatever dim is")
-      .attr<int32_t>("in_dtype", -1, "accepted, without effect")
-      .attr<int32_t>("out_dtype", -1, "accepted, without effect");
-}
-
 void infer_reduce(InferContext& c) {
   const Attrs attrs(c.op());
   const Meta& x = c.in("X");
@@ -60,7 +52,7 @@ void fold_axes(const KernelContext& c, const Shape& x, const Shape& folded, cons
   const auto from = dense_strides(x), to = dense_strides(folded);
   NdLoop<2> loop;
   for (int i = 0; i < x.rank(); ++i) loop.add_axis(x[i], {folded[i] == 1 ? 0 : to[i], from[i]});
-  reduce<Fold>(c, loop, in, out, folded.numel());
+  fold_loop<Fold>(c, loop, in, out, folded.numel());
 }
 
 // Nothing has no largest element.
@@ -75,7 +67,10 @@ template <class... Ts, class Run>
 OpDef& declare_forward(const char* type, const char* doc, const char* dtypes, Run run) {
   OpDef& def = declare_op(type, __FILE__);
   def.doc(doc).in("X", std::string("[...] ") + dtypes).out("Out", "X without the folded axes; [1] when none is left");
-  with_attrs(def).infer(infer_reduce);
+  def.attr<std::vector<int32_t>>("dim", {0}, "axes to fold; negative ones count from the end; none: all");
+  def.attr<bool>("keep_dim", false, "folded axes stay, with extent 1");
+  def.attr<bool>("reduce_all", false, "folds all axes whatever dim is");
+  def.ignores({"in_dtype", "out_dtype"}).infer(infer_reduce);
   return def.template cpu<Ts...>([run](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     return [run, attrs = Attrs(op.op()), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
@@ -92,23 +87,13 @@ template <class Run> OpDef& of_numbers(const char* type, const char* doc, Run ru
 // ---- backward: term(x, out, dout, number of folded elements); with_values: X and Out are read
 
 template <class Term> void declare_backward(OpDef& forward, bool with_values, Term term) {
-  const std::string type = forward.type() + "_grad";
-  forward.grad([type, with_values](GradContext& g) {
-    GradOp op = g.op(type).in("X", g.in("X")).in("Out@GRAD", g.dout("Out"));
-    if (with_values) op.in("Out", g.out("Out"));
-    op.out("X@GRAD", g.din("X"));
-  });
-  OpDef& def = declare_op(type.c_str(), __FILE__);
-  def.doc("Gradient of " + forward.type() + ".").in("X", "[...] float");
-  if (with_values) def.in("Out", "as of the forward op");
-  def.in("Out@GRAD", "as Out").out("X@GRAD", "[...] as X");
-  with_attrs(def).no_grad(kNoSecondOrder).dtype_of_input("Out@GRAD");
-  def.infer([](InferContext& c) {
+  forward.grad_reads({"X"}, with_values ? std::vector<std::string>{"Out"} : std::vector<std::string>{});
+  OpDef& def = declare_gradient(forward.type().c_str(), __FILE__);
+  def.dtype_of_input("Out@GRAD").infer([](InferContext& c) {
     const Shape want = Attrs(c.op()).out_shape(c.in("X").shape), &got = c.in("Out@GRAD").shape;
     // Shape [1] and shape [1, 1] hold the same number.
     AB_CHECK(compatible(want, got) || (want.numel() == 1 && got.numel() == 1), ShapeMismatch,
-             "{}: X is {}, so Out@GRAD must be {}, it is {}", c.op().type, c.in("X").shape.str(), want.str(),
-             got.str());
+             "Out@GRAD must be {} for X {}, got {}", want.str(), c.in("X").shape.str(), got.str());
     c.same_as("X@GRAD", "X");
   });
   def.cpu<float, double, int32_t, int64_t>([with_values, term](auto tag, const KernelArgs& op) -> Kernel {
@@ -147,7 +132,8 @@ void declare_sums() {
                                 if (std::is_integral_v<T>) check_not_empty(x, folded, "reduce_mean");
                                 fold_axes<FoldSum<T>>(c, x, folded, in, out);
                                 for (int64_t i = 0; i < results; ++i) out[i] /= static_cast<T>(count);
-                              }),
+                              })
+                       .traits(kMean),
                    false, [](auto, auto, auto d, auto n) { return d / n; });
   declare_backward(of_numbers("reduce_prod", "Out = the product over some axes of X",
                               [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
@@ -193,7 +179,9 @@ void declare_truth() {
       .no_grad(kNotDifferentiable);
 }
 
-[[maybe_unused]] const bool declared = (declare_sums(), declare_extremes(), declare_truth(), true);
+AB_OPS(declare_sums);
+AB_OPS(declare_extremes);
+AB_OPS(declare_truth);
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::reduce

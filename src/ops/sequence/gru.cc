@@ -1,6 +1,7 @@
 // Gated recurrent units over sequences, all sequences of a batch at once, step by step.
 #include <algorithm>
 
+#include "ops/kernels/work.h"
 #include "ops/sequence/recurrent.h"
 
 namespace anabranch::sequence {
@@ -225,6 +226,7 @@ OpDef& gru_attrs(OpDef& def) {
 
 [[maybe_unused]] OpDef& gru =
     gru_attrs(declare_op("gru", __FILE__))
+        .flops(recurrent_flops)
         .doc(
             "h[t] = (1 - u) h[t-1] + u c with the gates u, r = f(x[t] + h[t-1] W) and the candidate c = g(x[t] + "
             "(r h[t-1]) V), along each sequence.")

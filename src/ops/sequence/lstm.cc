@@ -1,5 +1,6 @@
 // Long short-term memory over sequences, with or without a projection of the hidden state.
 #include "ops/sequence/lstm.h"
+#include "ops/kernels/work.h"
 
 #include "base/flags.h"
 
@@ -134,6 +135,7 @@ OpDef& declare_forward(bool projected) {
       .out_intermediate("BatchGate", "[rows, 4 D], candidate and gates in the order of steps")
       .out_intermediate("BatchCellPreAct", "[rows, D], c' in the order of steps");
   if (projected) def.out_intermediate("BatchHidden", "[rows, D], h in the order of steps");
+  if (!projected) def.flops(recurrent_flops);
   return lstm_attrs(def, projected)
       .infer(infer_forward)
       .grad([projected](GradContext& g) { make_grad(g, projected); })

@@ -31,6 +31,7 @@ template <class T> void copy_rows(KernelContext& c, const RowSources<T>& from, i
 
 OpDef& declare_grad() {
   OpDef& def = declare_op("fused_embedding_grad", __FILE__)
+                   .traits(kLooksUp)
                    .doc(
                        "Sparse gradient of a table of several look-ups, pooled or not, from the gradients of what "
                        "they were put into.")
@@ -176,6 +177,7 @@ template <class T> class Update {
 
 OpDef& declare_update() {
   OpDef& def = declare_op("fused_embedding_update", __FILE__)
+                   .traits(kLooksUp)
                    .doc(
                        "Updates the rows of a table that look-ups have named, by sgd, adagrad or adam (lazy), from the "
                        "gradients of what the look-ups were put into; the gradients of a row are added up in order.")

@@ -100,6 +100,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
 
 [[maybe_unused]] OpDef& pool =
     pool_attrs(declare_op("fused_embedding_seq_pool", __FILE__))
+        .traits(kLooksUp)
         .doc("Row s of Out is the sum of the rows of W that the ids of sequence s name; zeros for an empty sequence.")
         .in("W", "[height, width] float")
         .in("Ids", "[rows, 1] int64 in [0, height) with sequences")

@@ -190,6 +190,7 @@ OpDef& declare_lookup(OpDef& def, bool last_is_one) {
       .in("Ids", last_is_one ? "[..., 1] int64 in [0, height)" : "[...] int64 in [0, height)")
       .out("Out", last_is_one ? "[..., width]; carries the sequences of Ids" : "[..., width]");
   return declare_attrs(def)
+      .traits(kLooksUp)
       .infer([=](InferContext& c) { infer_lookup(c, last_is_one); })
       .grad(differentiate)
       .dtype_of_input("W")
@@ -212,6 +213,7 @@ OpDef& declare_lookup_grad(OpDef& def) {
 }
 
 [[maybe_unused]] OpDef& v1 = declare_lookup(declare_op("lookup_table", __FILE__), true)
+                                 .traits(kRowWise)
                                  .attr<bool>("grad_inplace", false, "kept for old programs; has no effect");
 [[maybe_unused]] OpDef& v2 = declare_lookup(declare_op("lookup_table_v2", __FILE__), false);
 [[maybe_unused]] OpDef& v1_grad = declare_lookup_grad(declare_op("lookup_table_grad", __FILE__));

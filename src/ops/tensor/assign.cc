@@ -34,6 +34,8 @@ AB_OP(assign)
     .takes("X", Holds::kAnything)
     .out("Out", "as X")
     .may_share("X", "Out")
+    .traits(kRowWise | kLinear)
+    .copies_when([](const ir::Op&) { return true; })
     .infer([](InferContext& c) {
       if (c.has_in("X")) c.same_as("Out", "X");
     })

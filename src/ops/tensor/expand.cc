@@ -49,8 +49,8 @@ Kernel tile_kernel(const KernelArgs& op) {
 Kernel untile_kernel(auto tag, const KernelArgs& op) {
   using T = typename decltype(tag)::type;
   return [dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-    reduce<FoldSum<T>>(c, untile_loop(c[dx].shape(), c[dout].shape()), c[dout].template data<T>(),
-                       c[dx].template mutable_data<T>(), c[dx].numel());
+    fold_loop<FoldSum<T>>(c, untile_loop(c[dx].shape(), c[dout].shape()), c[dout].template data<T>(),
+                          c[dx].template mutable_data<T>(), c[dx].numel());
   };
 }
 

@@ -15,6 +15,7 @@ struct Row {
   Shape (*shape)(const InferContext& c, const Shape& x);
   OpDef& (*arguments)(OpDef& def);
   const char* grad_lod;  // the input whose sequences the gradient of the first form carries
+  unsigned traits = 0;
 };
 
 // One extent may be -1: what is left; 0 keeps that of X.
@@ -122,10 +123,27 @@ OpDef& flatten_arguments(OpDef& def) {
 }
 
 constexpr Row kRows[] = {
-    {"reshape", "Out = X with another shape.", reshape_shape, reshape_arguments, ""},
-    {"squeeze", "Out = X without axes of extent 1.", squeeze_shape, squeeze_arguments, "X"},
-    {"unsqueeze", "Out = X with more axes of extent 1.", unsqueeze_shape, unsqueeze_arguments, "X"},
-    {"flatten", "Out = X as a matrix.", flatten_shape, flatten_arguments, "X"},
+    {.type = "reshape",
+     .doc = "Out = X with another shape.",
+     .shape = reshape_shape,
+     .arguments = reshape_arguments,
+     .grad_lod = "",
+     .traits = kLinear},
+    {.type = "squeeze",
+     .doc = "Out = X without axes of extent 1.",
+     .shape = squeeze_shape,
+     .arguments = squeeze_arguments,
+     .grad_lod = "X"},
+    {.type = "unsqueeze",
+     .doc = "Out = X with more axes of extent 1.",
+     .shape = unsqueeze_shape,
+     .arguments = unsqueeze_arguments,
+     .grad_lod = "X"},
+    {.type = "flatten",
+     .doc = "Out = X as a matrix.",
+     .shape = flatten_shape,
+     .arguments = flatten_arguments,
+     .grad_lod = "X"},
 };
 
 Kernel copy_kernel(const KernelArgs& op, const char* from, const char* to) {
@@ -150,7 +168,7 @@ void infer_xshape(InferContext& c) {
 }
 
 void declare_first(const Row& row) {
-  OpDef& def = declare_op(row.type, __FILE__).doc(row.doc).in("X", "[...] any");
+  OpDef& def = declare_op(row.type, __FILE__).doc(row.doc).traits(kView | row.traits).in("X", "[...] any");
   row.arguments(def).out("Out", "X's elements").may_share("X", "Out");
   const std::string grad = std::string(row.type) + "_grad";
   def.infer([row](InferContext& c) { infer_out(c, row); });
@@ -171,7 +189,7 @@ void declare_first(const Row& row) {
 
 void declare_second(const Row& row) {
   const std::string type = std::string(row.type) + "2", grad = type + "_grad";
-  OpDef& def = declare_op(type.c_str(), __FILE__).doc(row.doc).in("X", "[...] any");
+  OpDef& def = declare_op(type.c_str(), __FILE__).doc(row.doc).traits(kView | row.traits).in("X", "[...] any");
   row.arguments(def).out("Out", "X's elements").out_intermediate("XShape", "[0, X's extents...]").may_share("X", "Out");
   def.infer([row](InferContext& c) {
     infer_out(c, row);

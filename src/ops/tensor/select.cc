@@ -146,7 +146,7 @@ template <class... Ts> void declare_arg(const char* type, const char* doc, bool 
                                                   false),
      true);
 
-void infer_gradient(InferContext& c) {
+void infer_placed(InferContext& c) {
   check_same_shape(c, "Indices", "Out@GRAD");
   const Shape &x = c.in("X").shape, &out = c.in("Out@GRAD").shape;
   AB_CHECK(x.rank() == out.rank(), ShapeMismatch, "{}: X is {}, Out@GRAD is {}", c.op().type, x.str(), out.str());
@@ -208,7 +208,7 @@ AB_OP(top_k_grad)
     .in("Out@GRAD", "as Out")
     .out("X@GRAD", "as X")
     .attr<int32_t>("k", 1, "as of top_k")
-    .infer(infer_gradient)
+    .infer(infer_placed)
     .no_grad(kNoSecondOrder)
     .dtype_of_input("Out@GRAD")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return gradient_kernel(tag, op, -1); });
@@ -251,7 +251,7 @@ AB_OP(argsort_grad)
     .out("X@GRAD", "as X")
     .attr<int32_t>("axis", -1, "as of argsort")
     .attr<bool>("descending", false, "as of argsort")
-    .infer(infer_gradient)
+    .infer(infer_placed)
     .no_grad(kNoSecondOrder)
     .dtype_of_input("Out@GRAD")
     .cpu<float, double>([](auto tag, const KernelArgs& op) {
