@@ -1,5 +1,46 @@
 #include "base/cpu.h"
 
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <string>
+
 namespace anabranch {
+namespace {
+
+// Cores that the quota pays for, or a large number when there is no quota.
+double cgroup_cores() {
+  constexpr double kUnlimited = 1e9;
+  std::string quota;
+  double period = 0;
+  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> quota >> period) {
+    return quota == "max" || period <= 0 ? kUnlimited : std::stod(quota) / period;
+  }
+  double microseconds = -1;
+  std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> microseconds;
+  std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+  return microseconds <= 0 || period <= 0 ? kUnlimited : microseconds / period;
+}
+
+}  // namespace
+
+int usable_cores() {
+  static const int cores = [] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    const int mask = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+    double quota = 1e9;
+    try {
+      quota = cgroup_cores();
+    } catch (const std::exception&) {
+    }
+    return std::max(1, static_cast<int>(std::min<double>(mask, std::ceil(quota))));
+  }();
+  return cores;
+}
+
 bool cpu_has_bfloat16() { return __builtin_cpu_supports("avx512bf16") != 0; }
+
 }  // namespace anabranch

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/cores.h"
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/fork.h"
 

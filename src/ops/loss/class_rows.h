@@ -5,7 +5,7 @@
 #include "core/row_locks.h"
 #include "core/selected_rows.h"
 #include "opdef/op_def.h"
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 
 namespace anabranch::loss {
 

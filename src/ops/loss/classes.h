@@ -6,7 +6,7 @@
 #include <string>
 
 #include "opdef/op_def.h"
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 #include "ops/kernels/ids.h"
 
 namespace anabranch::loss {

@@ -9,8 +9,8 @@
 #include "ops/kernels/ids.h"
 #include "ops/kernels/simd.h"
 #include "ops/loss/class_rows.h"
-#include "ops/loss/window_loops.h"
-#include "ops/loss/windows.h"
+#include "ops/loss/word_loops.h"
+#include "ops/loss/word_windows.h"
 
 namespace anabranch::loss {
 namespace {
@@ -84,8 +84,8 @@ template <class T> void softplus(T* x, T* scratch, int64_t count, int64_t n) {
 }
 
 // The loss of window i; its slopes [W, 1 + K].
-template <class T> T window_loss(const Windows<T>& all, int64_t i, T* slopes) {
-  Window<T>& window = Window<T>::mine();
+template <class T> T window_loss(const WordWindows<T>& all, int64_t i, T* slopes) {
+  WordWindow<T>& window = WordWindow<T>::mine();
   window.fetch(all, i);
   all.prefetch(i + 1);
   const int64_t n = 1 + all.drawn, words = static_cast<int64_t>(window.words.size());
@@ -113,7 +113,7 @@ template <class T> T window_loss(const Windows<T>& all, int64_t i, T* slopes) {
 template <class T> Kernel forward(const KernelArgs& op) {
   return [h = Handles(op), loss = op.out("Loss"), slopes = op.out("Slopes"),
           converted = std::make_shared<Converted>()](KernelContext& c) {
-    const Windows<T> all(c, h, converted.get());
+    const WordWindows<T> all(c, h, converted.get());
     T *to = c[loss].template mutable_data<T>(), *slope = c[slopes].template mutable_data<T>();
     c.parallel_for(all.count, all.grain(), [&all, to, slope](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) to[i] = window_loss(all, i, slope + i * all.width * (1 + all.drawn));
@@ -126,7 +126,7 @@ template <class T> struct RowGradients {
   SelectedRows words, contexts;
   std::vector<int64_t> first;  // of each window: words of the windows before it
 
-  void count(const Windows<T>& all, SelectedRows* to_words, SelectedRows* to_contexts, const Tensor& word_table,
+  void count(const WordWindows<T>& all, SelectedRows* to_words, SelectedRows* to_contexts, const Tensor& word_table,
              const Tensor& context_table) {
     first.resize(static_cast<size_t>(all.count) + 1);
     for (int64_t i = 0, sum = 0; i <= all.count; ++i) {
@@ -137,7 +137,7 @@ template <class T> struct RowGradients {
     resize(to_contexts, target_rows(all, all.count), context_table);
   }
   // Rows that targets of the windows before i have.
-  int64_t target_rows(const Windows<T>& all, int64_t i) const {
+  int64_t target_rows(const WordWindows<T>& all, int64_t i) const {
     return i + all.drawn * (all.shared ? i : first[static_cast<size_t>(i)]);
   }
   static void resize(SelectedRows* to, int64_t rows, const Tensor& table) {
@@ -150,9 +150,9 @@ template <class T> struct RowGradients {
 
 // The gradients of window i.
 template <class T>
-void window_grad(const Windows<T>& all, int64_t i, const T* slopes, T g, const RowGradients<T>& places,
+void window_grad(const WordWindows<T>& all, int64_t i, const T* slopes, T g, const RowGradients<T>& places,
                  SelectedRows* words, SelectedRows* contexts) {
-  Window<T>& window = Window<T>::mine();
+  WordWindow<T>& window = WordWindow<T>::mine();
   window.fetch(all, i);
   all.prefetch(i + 1);
   const int64_t dim = all.dim, n = 1 + all.drawn, count = static_cast<int64_t>(window.words.size());
@@ -197,7 +197,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
   return [h = Handles(op), sparse = op.attr<bool>("is_sparse"), slopes = op.in("Slopes"), dloss = op.in("Loss@GRAD"),
           dwords = op.out("Words@GRAD"), dcontexts = op.out("Contexts@GRAD"), converted = std::make_shared<Converted>(),
           own = std::make_shared<RowGradients<T>>()](KernelContext& c) {
-    const Windows<T> all(c, h, converted.get());
+    const WordWindows<T> all(c, h, converted.get());
     const auto place = [&](Out out, SelectedRows* spare) {
       return sparse && c.wants(out) ? &c.value(out).template as<SelectedRows>() : spare;
     };

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/flags.h"
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
 #include "ops/kernels/whole.h"

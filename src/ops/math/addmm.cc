@@ -1,5 +1,5 @@
+#include "ops/declare/declare.h"
 #include "ops/kernels/broadcast.h"
-#include "ops/kernels/declare.h"
 #include "ops/kernels/gemm.h"
 
 namespace anabranch::math {

@@ -1,7 +1,7 @@
 // Out = X, as another element type.
 #include <type_traits>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/whole.h"
 

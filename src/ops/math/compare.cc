@@ -2,8 +2,8 @@
 #include <cmath>
 #include <functional>
 
+#include "ops/declare/declare.h"
 #include "ops/kernels/broadcast.h"
-#include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
 
 namespace anabranch::math {

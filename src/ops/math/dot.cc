@@ -1,5 +1,5 @@
 // Out[i] = X[i] . Y[i]: inner products of rows.
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <memory>
 
+#include "ops/declare/declare.h"
 #include "ops/kernels/broadcast.h"
-#include "ops/kernels/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/simd.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "opdef/runtime.h"
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/math/tiles.h"
 
 namespace anabranch::math {

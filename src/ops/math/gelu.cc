@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 
 namespace anabranch::math {

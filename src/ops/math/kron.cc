@@ -1,4 +1,4 @@
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/nd_loop.h"
 
 namespace anabranch::math {

@@ -1,7 +1,7 @@
 // Products of matrices, of batches of matrices, and of vectors.
 #include <memory>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/work.h"

@@ -1,7 +1,7 @@
 // Matrix product of two tensors that are flattened to matrices: the heart of a fully connected layer.
 #include <memory>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/work.h"
 #include "ops/math/flat.h"
 

@@ -1,7 +1,7 @@
 // Out = X scaled to Euclidean length 1 along an axis.
 #include <cmath>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 
 namespace anabranch::math {

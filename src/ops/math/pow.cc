@@ -2,7 +2,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/whole.h"
 

@@ -1,5 +1,5 @@
 // Out = scale X + bias, or scale (X + bias).
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 
 namespace anabranch::math {

@@ -1,7 +1,7 @@
 #include <memory>
 
 #include "opdef/op_def.h"
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 #include "ops/kernels/ids.h"
 
 namespace anabranch::metric {

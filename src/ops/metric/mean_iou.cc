@@ -2,7 +2,7 @@
 #include <array>
 #include <memory>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/ids.h"
 
 namespace anabranch::metric {

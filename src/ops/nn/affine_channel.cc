@@ -1,7 +1,7 @@
 // A scale and a bias for each channel.
 #include <algorithm>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 
 namespace anabranch {
 namespace {

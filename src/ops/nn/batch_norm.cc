@@ -1,7 +1,7 @@
 // Normalisation of each channel over the batch.
 #include "ops/nn/batch_norm.h"
 
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 #include "ops/nn/blocked.h"
 
 namespace anabranch::nn {

@@ -2,10 +2,10 @@
 // function with one group a channel.
 #include <algorithm>
 
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 #include "ops/kernels/work.h"
+#include "ops/nn/conv.h"
 #include "ops/nn/conv_attrs.h"
-#include "ops/nn/conv_dims.h"
 
 namespace anabranch::nn {
 namespace {

@@ -1,8 +1,5 @@
-// Extents of a 2-D convolution and the two engines that compute it: oneDNN for float32, plain loops for float64.
+// Extents of a 2-D convolution.
 #pragma once
-#include <memory>
-
-#include "opdef/kernel_context.h"
 #include "ops/nn/window.h"
 
 namespace anabranch::nn {
@@ -30,36 +27,5 @@ struct ConvDims {
 ConvDims conv_dims(const ir::Op& op, const Shape& input, const Shape& filter);
 
 Shape conv_output(const ConvDims& d);
-
-enum class ConvPass { kForward, kBackwardData, kBackwardFilter };
-
-// What is done to samples [first, first + count) of the result as soon as they are there, by whoever computed them.
-class ConvEpilogue {
- public:
-  virtual ~ConvEpilogue() = default;
-  virtual void finish(int64_t first, int64_t count) const = 0;
-};
-
-struct ConvExtras {
-  const ConvEpilogue* epilogue = nullptr;  // of kForward
-  // Not 0: the filter is the one of the last run as long as its address and this number are the same, so that it is
-  // not brought into the library's layout again.
-  uint64_t filter_version = 0;
-};
-
-// One pass of one kernel; keeps what the last shapes need. run() computes
-//   kForward: out[images] = conv(a[images], b[filter])
-//   kBackwardData: out[images] from a = gradient of the output, b = filter
-//   kBackwardFilter: out[filter] from a = images, b = gradient of the output
-template <class T> class Conv {
- public:
-  explicit Conv(ConvPass pass);
-  ~Conv();
-  void run(const KernelContext& c, const ConvDims& dims, const T* a, const T* b, T* out, const ConvExtras& extras = {});
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
 
 }  // namespace anabranch::nn

@@ -5,7 +5,7 @@
 
 #include "ops/kernels/dnnl.h"
 #include "ops/nn/blocked.h"
-#include "ops/nn/conv_dims.h"
+#include "ops/nn/conv.h"
 
 namespace anabranch::nn {
 namespace {

@@ -1,11 +1,11 @@
 // A convolution with what stands behind it: bias, another image, relu. They are applied to the samples that one worker
 // has computed while these are in its cache. The same bits as the ops by themselves.
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 #include "ops/kernels/simd.h"
 #include "ops/kernels/work.h"
 #include "ops/nn/blocked.h"
+#include "ops/nn/conv.h"
 #include "ops/nn/conv_attrs.h"
-#include "ops/nn/conv_dims.h"
 
 namespace anabranch::nn {
 namespace {

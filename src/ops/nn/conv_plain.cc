@@ -1,7 +1,7 @@
 // Convolutions in plain loops, for float64: the reference that the float32 kernels are compared with.
 #include <algorithm>
 
-#include "ops/nn/conv_dims.h"
+#include "ops/nn/conv.h"
 
 namespace anabranch::nn {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "base/flags.h"
 #include "opdef/op_def.h"
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 #include "ops/kernels/philox.h"
 
 namespace anabranch {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/flags.h"
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/nn/norm_sums.h"
 
 namespace anabranch::nn {

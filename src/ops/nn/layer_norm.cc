@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "opdef/op_def.h"
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 #include "ops/nn/norm_sums.h"
 
 namespace anabranch::nn {

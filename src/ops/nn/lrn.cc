@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 
 namespace anabranch::nn {
 namespace {

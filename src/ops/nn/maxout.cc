@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 
 namespace anabranch::nn {
 namespace {

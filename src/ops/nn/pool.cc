@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 #include "ops/nn/conv_attrs.h"
 #include "ops/nn/pool_dims.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "opdef/op_def.h"
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 
 namespace anabranch::nn {
 namespace {

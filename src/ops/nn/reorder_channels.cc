@@ -1,6 +1,6 @@
 // Between the plain and the blocked layout of images. Made by the pass blocked_layout, not by layers.
 #include "opdef/op_def.h"
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 #include "ops/nn/blocked.h"
 
 namespace anabranch::nn {

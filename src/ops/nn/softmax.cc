@@ -1,7 +1,7 @@
 #include "ops/nn/softmax_block.h"
 
 #include "opdef/op_def.h"
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 
 namespace anabranch {
 namespace {

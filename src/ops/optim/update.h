@@ -8,7 +8,7 @@
 
 #include "core/row_locks.h"
 #include "opdef/op_def.h"
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 #include "sparse/row_groups.h"
 
 namespace anabranch::optim {

@@ -1,5 +1,5 @@
 // Out = the mean of all elements.
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/reduce.h"
 
 namespace anabranch::reduce {

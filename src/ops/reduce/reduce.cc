@@ -1,8 +1,8 @@
 // Sums, means, products, extremes and truth over some axes: one row each.
 #include <memory>
 
+#include "ops/declare/declare.h"
 #include "ops/kernels/broadcast.h"
-#include "ops/kernels/declare.h"
 #include "ops/kernels/reduce.h"
 
 namespace anabranch::reduce {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "opdef/op_def.h"
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 
 namespace anabranch::sequence {
 

@@ -1,7 +1,7 @@
 // The parts of a concat's gradient that are still wanted after the pass fuse_embeddings has taken over the others.
 #include <cstring>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 
 namespace anabranch::sparse {
 namespace {

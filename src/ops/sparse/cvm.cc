@@ -1,7 +1,7 @@
 // The two first columns of a click-through feature are counts: how often it was shown, and clicked.
 #include <cmath>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 
 namespace anabranch {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <memory>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/ids.h"
 
 namespace anabranch {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "core/row_locks.h"
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 #include "ops/kernels/ids.h"
 #include "ops/sequence/offsets.h"
 #include "ops/sparse/row_loops.h"

@@ -5,7 +5,7 @@
 
 #include "core/row_locks.h"
 #include "ops/optim/update.h"
-#include "ops/sparse/row_sources.h"
+#include "ops/sparse/grad_sources.h"
 #include "sparse/row_groups.h"
 
 namespace anabranch::sparse {
@@ -15,7 +15,7 @@ constexpr int64_t kGrainElems = 16384;
 
 // ---- sparse rows: one for each id of each look-up, in that order
 
-template <class T> void copy_rows(KernelContext& c, const RowSources<T>& from, int64_t width, SelectedRows* out) {
+template <class T> void copy_rows(KernelContext& c, const GradSources<T>& from, int64_t width, SelectedRows* out) {
   const int64_t n = from.count();
   out->rows.assign(from.ids(), from.ids() + n);
   out->value.resize(Shape{n, width}, dtype_of<T>);
@@ -48,7 +48,7 @@ OpDef& declare_grad() {
       .dtype_of_input("W")
       .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
         using T = typename decltype(tag)::type;
-        const auto sources = std::make_shared<RowSources<T>>(op);
+        const auto sources = std::make_shared<GradSources<T>>(op);
         return [=, w = op.in("W"), dw = op.out("W@GRAD")](KernelContext& c) {
           if (!c.wants(dw)) return;
           const int64_t height = c[w].rows(), width = c[w].row_elems();
@@ -171,7 +171,7 @@ template <class T> class Update {
   Out param_out_, state_out_, power_out_;
   T beta1_, beta2_;
   RowUpdate<T> made_;
-  RowSources<T> sources_;
+  GradSources<T> sources_;
   RowGroups groups_;
 };
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "core/row_locks.h"
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/ids.h"
 
 namespace anabranch {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "opdef/op_def.h"
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 #include "ops/kernels/ids.h"
 #include "sparse/growable_table.h"
 #include "sparse/hash.h"

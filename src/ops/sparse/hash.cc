@@ -1,7 +1,7 @@
 #include <bit>
 #include <cstring>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 
 namespace anabranch {
 namespace {

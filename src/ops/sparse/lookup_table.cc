@@ -7,7 +7,7 @@
 #include "base/flags.h"
 #include "core/row_locks.h"
 #include "opdef/op_def.h"
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 #include "ops/kernels/ids.h"
 #include "ops/sparse/row_loops.h"
 

@@ -1,21 +1,11 @@
 // Copies, and constants that are written into the program.
-#include <cstring>
-#include <memory>
+#include <algorithm>
 
-#include "ops/kernels/declare.h"
-#include "ops/kernels/flat_loop.h"
+#include "ops/declare/declare.h"
+#include "ops/kernels/copy.h"
 
 namespace anabranch {
 namespace {
-
-void copy_tensor(const KernelContext& c, const Tensor& from, Tensor* to) {
-  if (from.raw() == to->raw()) return;
-  const auto* source = static_cast<const char*>(from.raw());
-  auto* target = static_cast<char*>(to->mutable_raw());
-  c.parallel_for(static_cast<int64_t>(from.bytes()), kCheapGrain * 4, [=](int64_t begin, int64_t end) {
-    std::memcpy(target + begin, source + begin, static_cast<size_t>(end - begin));
-  });
-}
 
 template <class T, class Attr> Kernel constant(const KernelArgs& op, const char* name) {
   const auto& values = op.attr<std::vector<Attr>>(name);
@@ -73,47 +63,6 @@ AB_OP(assign_value)
         case DType::kInt64: return constant<int64_t, int64_t>(op, "int64_values");
         default: AB_THROW(Unsupported, "assign_value of {}", dtype_name(dtype));
       }
-    });
-
-AB_OP(merge_selected_rows)
-    .doc("Out = the rows of X, one for each id, in ascending order; values of equal ids are added up.")
-    .in("X", "sparse rows")
-    .takes("X", Holds::kTensorOrRows)
-    .out("Out", "sparse rows")
-    .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .no_grad("used on gradients")
-    .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [x = op.in("X"), out = op.out("Out"), merged = std::make_shared<SelectedRows>()](KernelContext& c) {
-        const SelectedRows& from = c.value(x).rows();
-        auto& to = c.value(out).as<SelectedRows>();
-        if (&from != &to) return merge_rows(from, &to);
-        merge_rows(from, merged.get());
-        std::swap(to, *merged);
-      };
-    });
-
-AB_OP(get_tensor_from_selected_rows)
-    .doc("Out = the values of the rows of X, as a tensor.")
-    .in("X", "sparse rows")
-    .takes("X", Holds::kTensorOrRows)
-    .out("Out", "[number of rows, ...]")
-    .effects(kDynamic)
-    .infer([](InferContext& c) {
-      // How many rows there are is known when they have been made.
-      c.same_as("Out", "X");
-      c.out("Out").kind = VarKind::kLoDTensor;
-      if (c.runtime())
-        c.out("Out").shape = Shape();
-      else if (c.in("X").shape.rank())
-        c.out("Out").shape.set(0, kUnknown);
-    })
-    .no_grad("used on gradients")
-    .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        const Tensor& from = c.value(x).rows().value;
-        c[out].resize(from.shape(), from.dtype());
-        copy_tensor(c, from, &c[out]);
-      };
     });
 
 }  // namespace anabranch

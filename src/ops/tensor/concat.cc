@@ -1,6 +1,6 @@
 // Tensors put one behind the other and cut apart: concat and split along an axis, stack and unstack along a new one.
-#include "ops/kernels/declare.h"
-#include "ops/kernels/shape_args.h"
+#include "ops/declare/declare.h"
+#include "ops/declare/shape_args.h"
 #include "ops/kernels/strided_copy.h"
 
 namespace anabranch {

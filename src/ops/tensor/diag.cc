@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 
 namespace anabranch {
 namespace {
@@ -24,18 +24,6 @@ AB_OP(diag)
         T* to = c[out].template mutable_data<T>();
         std::fill(to, to + n * n, T{0});
         for (int64_t i = 0; i < n; ++i) to[i * n + i] = from[i];
-      };
-    });
-
-AB_OP(size)
-    .doc("The number of elements of a tensor.")
-    .in("Input", "[...]")
-    .out("Out", "[1] int64")
-    .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), DType::kInt64); })
-    .no_grad("a number of elements does not change with their values")
-    .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [input = op.in("Input"), out = op.out("Out")](KernelContext& c) {
-        *c[out].mutable_data<int64_t>() = c[input].numel();
       };
     });
 

@@ -1,7 +1,7 @@
 // Tensors repeated along their axes, and tensors with a border: expand, expand_as, pad, pad2d.
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
+#include "ops/declare/shape_args.h"
 #include "ops/kernels/reduce.h"
-#include "ops/kernels/shape_args.h"
 #include "ops/kernels/strided_copy.h"
 
 namespace anabranch {

@@ -2,9 +2,9 @@
 #include <cstdlib>
 #include <functional>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
+#include "ops/declare/shape_args.h"
 #include "ops/kernels/flat_loop.h"
-#include "ops/kernels/shape_args.h"
 #include "ops/kernels/whole.h"
 
 namespace anabranch {

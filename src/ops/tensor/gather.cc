@@ -1,7 +1,7 @@
 // Rows picked by index and put back by index: gather, gather_nd, scatter, scatter_nd_add. An index outside is an error.
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
+#include "ops/declare/shape_args.h"
 #include "ops/kernels/flat_loop.h"
-#include "ops/kernels/shape_args.h"
 #include "ops/kernels/strided_copy.h"
 
 namespace anabranch {

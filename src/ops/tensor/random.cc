@@ -1,10 +1,10 @@
 // Tensors of random numbers. Element i is number i of the op's draw: the same on any number of threads.
 #include <cmath>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
+#include "ops/declare/shape_args.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/philox.h"
-#include "ops/kernels/shape_args.h"
 
 namespace anabranch {
 namespace {

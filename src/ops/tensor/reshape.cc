@@ -3,8 +3,8 @@
 // from which the gradient takes its shape, so that X need not be kept.
 #include <algorithm>
 
-#include "ops/kernels/declare.h"
-#include "ops/kernels/shape_args.h"
+#include "ops/declare/declare.h"
+#include "ops/declare/shape_args.h"
 #include "ops/kernels/strided_copy.h"
 
 namespace anabranch {

@@ -1,6 +1,6 @@
 // Parts of a tensor by begin, end and step along some axes: slice (steps of 1) and strided_slice.
-#include "ops/kernels/declare.h"
-#include "ops/kernels/shape_args.h"
+#include "ops/declare/declare.h"
+#include "ops/declare/shape_args.h"
 #include "ops/kernels/strided_copy.h"
 
 namespace anabranch {

@@ -1,6 +1,6 @@
 // Out = X with its axes in another order, in Fluid's two forms (see reshape.cc about XShape), and reverse.
-#include "ops/kernels/declare.h"
-#include "ops/kernels/shape_args.h"
+#include "ops/declare/declare.h"
+#include "ops/declare/shape_args.h"
 #include "ops/kernels/strided_copy.h"
 
 namespace anabranch {

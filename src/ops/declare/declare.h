@@ -4,7 +4,7 @@
 #include <string>
 
 #include "opdef/op_def.h"
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 
 namespace anabranch {
 

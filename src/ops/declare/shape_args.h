@@ -12,6 +12,9 @@ namespace anabranch {
 // All elements of an int32 or int64 tensor.
 std::vector<int64_t> integers_of(const Tensor& tensor, const char* what);
 
+// The one number of a [1] tensor that an input holds; null while a program is built.
+const Tensor* scalar_in(const InferContext& c, const char* slot);
+
 struct IntArg {
   std::vector<int64_t> values;
   bool known = true;  // false: tensors give the values and the program is being built; see int_arg

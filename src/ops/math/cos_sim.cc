@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 
-namespace anabranch {
+namespace anabranch::math {
 namespace {
 
 // Rows shorter than this count as this long, so that the cosine of a row of zeros is 0 instead of 0 / 0.
@@ -137,4 +137,4 @@ AB_OP(cos_sim_grad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::math

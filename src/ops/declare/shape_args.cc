@@ -1,4 +1,4 @@
-#include "ops/kernels/shape_args.h"
+#include "ops/declare/shape_args.h"
 
 namespace anabranch {
 
@@ -15,6 +15,13 @@ std::vector<int64_t> int_attr(const ir::Op& op, const std::string& name) {
   AB_CHECK(it != op.attrs.end(), NotFound, "op {} has no attribute {}", op.type, name);
   if (const auto* ints = std::get_if<std::vector<int32_t>>(&it->second)) return {ints->begin(), ints->end()};
   return attr_as<std::vector<int64_t>>(name, it->second);
+}
+
+const Tensor* scalar_in(const InferContext& c, const char* slot) {
+  const Tensor* t = c.in(slot).value;
+  AB_CHECK(!t || t->numel() == 1, ShapeMismatch, "{}: {} is {}, expected [1]", c.op().type, slot,
+           c.in(slot).shape.str());
+  return t;
 }
 
 IntArg int_arg(const InferContext& c, std::string_view tensor_slot, std::string_view list_slot,

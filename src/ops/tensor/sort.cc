@@ -3,9 +3,9 @@
 #include <numeric>
 #include <vector>
 
-#include "ops/kernels/declare.h"
+#include "ops/declare/declare.h"
+#include "ops/declare/shape_args.h"
 #include "ops/kernels/flat_loop.h"
-#include "ops/kernels/shape_args.h"
 
 namespace anabranch {
 namespace {

@@ -1,10 +1,10 @@
-#include "ops/loss/window_loops.h"
+#include "ops/loss/word_loops.h"
 
 #include <algorithm>
 #include <cstddef>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/loss/window_loops.cc"
+#define HWY_TARGET_INCLUDE "ops/loss/word_loops.cc"
 #include "hwy/foreach_target.h"
 // foreach_target.h stands first: it includes this file once for every instruction set
 #include "hwy/highway.h"

@@ -16,9 +16,9 @@ OpDef& declare_sources(OpDef& def);
 // Shapes of all sources against the width of the table (input `table`).
 void infer_sources(const InferContext& c, const char* table);
 
-template <class T> class RowSources {
+template <class T> class GradSources {
  public:
-  explicit RowSources(const KernelArgs& op);
+  explicit GradSources(const KernelArgs& op);
 
   // Lists ids and gradients of all sources, source after source, without those of the padding ids (unless
   // FLAGS_fluid_exact keeps them). Ids outside of [0, height) raise.

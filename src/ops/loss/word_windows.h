@@ -6,7 +6,7 @@
 #include "core/row_locks.h"
 #include "opdef/op_def.h"
 #include "ops/kernels/ids.h"
-#include "ops/loss/window_loops.h"
+#include "ops/loss/word_loops.h"
 
 namespace anabranch::loss {
 
@@ -28,13 +28,13 @@ struct Converted {  // ids of 32 bits as 64
   Tensor context, centre, negatives;
 };
 
-template <class T> struct Windows {
+template <class T> struct WordWindows {
   const T *words, *contexts, *present;
   const int64_t *context, *centre, *negatives;
   int64_t count, width, drawn, dim;
   bool shared, held;  // negatives; rows are held while they are copied
 
-  Windows(KernelContext& c, const Handles& h, Converted* converted)
+  WordWindows(KernelContext& c, const Handles& h, Converted* converted)
       : words(c[h.words].data<T>()),
         contexts(c[h.contexts].data<T>()),
         present(h.present ? c[h.present].data<T>() : nullptr),
@@ -75,19 +75,19 @@ template <class T> struct Windows {
 
 // What a window works on, side by side and padded: rows of the words that are there, of the centre and the negatives.
 // A thread has one, which grows to the largest window.
-template <class T> class Window {
+template <class T> class WordWindow {
  public:
   std::vector<int64_t> places, ids;      // of each word in the window; of each target: its row
   std::vector<const T*> words, targets;  // word p has the centre and targets [first(p), first(p) + drawn)
   std::vector<T> x, scratch;             // scores, then slopes, of each word: 1 + drawn of them
 
-  static Window& mine() {
-    thread_local Window window;
+  static WordWindow& mine() {
+    thread_local WordWindow window;
     return window;
   }
-  int64_t first(const Windows<T>& all, int64_t p) const { return all.shared ? 1 : 1 + p * all.drawn; }
+  int64_t first(const WordWindows<T>& all, int64_t p) const { return all.shared ? 1 : 1 + p * all.drawn; }
 
-  void fetch(const Windows<T>& all, int64_t i) {
+  void fetch(const WordWindows<T>& all, int64_t i) {
     const int64_t pitch = padded(all.dim), n = 1 + all.drawn, most = all.width + 1 + all.drawn * all.sets();
     if (rows_.size() < static_cast<size_t>(most * pitch)) rows_.resize(static_cast<size_t>(most * pitch));
     for (auto* list : {&places, &ids}) list->clear();
@@ -110,7 +110,7 @@ template <class T> class Window {
   }
 
  private:
-  const T* copy(const Windows<T>& all, const T* table, int64_t row, int64_t pitch) {
+  const T* copy(const WordWindows<T>& all, const T* table, int64_t row, int64_t pitch) {
     T* to = rows_.data() + static_cast<int64_t>(words.size() + targets.size()) * pitch;
     const RowLocks::Hold hold(table, row, all.held);
     std::copy(table + row * all.dim, table + (row + 1) * all.dim, to);

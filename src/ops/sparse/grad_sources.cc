@@ -1,10 +1,10 @@
-#include "ops/sparse/row_sources.h"
+#include "ops/sparse/grad_sources.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/flags.h"
-#include "ops/kernels/checks.h"
+#include "ops/declare/checks.h"
 #include "ops/kernels/ids.h"
 #include "ops/sequence/offsets.h"
 
@@ -70,7 +70,7 @@ void infer_sources(const InferContext& c, const char* table) {
   }
 }
 
-template <class T> RowSources<T>::RowSources(const KernelArgs& op) : ids_in_(op.in("Ids")), grads_in_(op.in("Grad")) {
+template <class T> GradSources<T>::GradSources(const KernelArgs& op) : ids_in_(op.in("Ids")), grads_in_(op.in("Grad")) {
   const auto& padding = op.attr<std::vector<int64_t>>("padding_idx");
   const auto& column = op.attr<std::vector<int32_t>>("column");
   const auto& per_row = op.attr<std::vector<int32_t>>("per_row");
@@ -84,7 +84,7 @@ template <class T> RowSources<T>::RowSources(const KernelArgs& op) : ids_in_(op.
   }
 }
 
-template <class T> void RowSources<T>::read(const KernelContext& c, int64_t height, int64_t width) {
+template <class T> void GradSources<T>::read(const KernelContext& c, int64_t height, int64_t width) {
   ids_.clear();
   grads_.clear();
   divisors_.clear();
@@ -92,7 +92,7 @@ template <class T> void RowSources<T>::read(const KernelContext& c, int64_t heig
 }
 
 template <class T>
-void RowSources<T>::add_pooled(const Source& s, const Tensor& ids, const int64_t* id, const T* grad, int64_t stride) {
+void GradSources<T>::add_pooled(const Source& s, const Tensor& ids, const int64_t* id, const T* grad, int64_t stride) {
   const auto& offsets = sequence::offsets(ids);
   for (size_t r = 0; r + 1 < offsets.size(); ++r) {
     const int64_t length = offsets[r + 1] - offsets[r];
@@ -107,7 +107,7 @@ void RowSources<T>::add_pooled(const Source& s, const Tensor& ids, const int64_t
   }
 }
 
-template <class T> void RowSources<T>::read_source(const KernelContext& c, int i, int64_t height, int64_t width) {
+template <class T> void GradSources<T>::read_source(const KernelContext& c, int i, int64_t height, int64_t width) {
   Source& s = sources_[static_cast<size_t>(i)];
   const Tensor &ids = c.at(ids_in_, i), &grads = c.at(grads_in_, i);
   const int64_t n = ids.numel();
@@ -143,7 +143,7 @@ template <class T> void RowSources<T>::read_source(const KernelContext& c, int i
   if (divided_) divisors_.resize(kept);
 }
 
-template class RowSources<float>;
-template class RowSources<double>;
+template class GradSources<float>;
+template class GradSources<double>;
 
 }  // namespace anabranch::sparse

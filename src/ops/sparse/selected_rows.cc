@@ -1,0 +1,53 @@
+// Sparse rows as such: equal ids added up, and the values as a tensor.
+#include <memory>
+
+#include "core/selected_rows.h"
+#include "ops/declare/declare.h"
+#include "ops/kernels/copy.h"
+
+namespace anabranch::sparse {
+namespace {
+
+AB_OP(merge_selected_rows)
+    .doc("Out = the rows of X, one for each id, in ascending order; values of equal ids are added up.")
+    .in("X", "sparse rows")
+    .takes("X", Holds::kTensorOrRows)
+    .out("Out", "sparse rows")
+    .infer([](InferContext& c) { c.same_as("Out", "X"); })
+    .no_grad("used on gradients")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [x = op.in("X"), out = op.out("Out"), merged = std::make_shared<SelectedRows>()](KernelContext& c) {
+        const SelectedRows& from = c.value(x).rows();
+        auto& to = c.value(out).as<SelectedRows>();
+        if (&from != &to) return merge_rows(from, &to);
+        merge_rows(from, merged.get());
+        std::swap(to, *merged);
+      };
+    });
+
+AB_OP(get_tensor_from_selected_rows)
+    .doc("Out = the values of the rows of X, as a tensor.")
+    .in("X", "sparse rows")
+    .takes("X", Holds::kTensorOrRows)
+    .out("Out", "[number of rows, ...]")
+    .effects(kDynamic)
+    .infer([](InferContext& c) {
+      // How many rows there are is known when they have been made.
+      c.same_as("Out", "X");
+      c.out("Out").kind = VarKind::kLoDTensor;
+      if (c.runtime())
+        c.out("Out").shape = Shape();
+      else if (c.in("X").shape.rank())
+        c.out("Out").shape.set(0, kUnknown);
+    })
+    .no_grad("used on gradients")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        const Tensor& from = c.value(x).rows().value;
+        c[out].resize(from.shape(), from.dtype());
+        copy_tensor(c, from, &c[out]);
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::sparse

@@ -1,0 +1,56 @@
+// Running sums along an axis.
+#include <algorithm>
+
+#include "ops/declare/declare.h"
+#include "ops/kernels/flat_loop.h"
+
+namespace anabranch {
+namespace {
+
+// Running sums of one line. `from_end`: from the last element on; `exclusive`: without the element itself.
+template <class T> void running_sum(const T* x, T* out, int64_t n, int64_t step, bool from_end, bool exclusive) {
+  T sum = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    const int64_t at = (from_end ? n - 1 - k : k) * step;
+    const T value = x[at];
+    out[at] = exclusive ? sum : sum + value;
+    sum += value;
+  }
+}
+
+}  // namespace
+
+AB_OP(cumsum)
+    .doc("Out = running sums of X along an axis.")
+    .in("X", "[...] numbers")
+    .out("Out", "[...] as X")
+    .attr<int32_t>("axis", -1, "axis; negative: from the end")
+    .attr<bool>("exclusive", false, "without the element itself")
+    .attr<bool>("reverse", false, "from the last element on")
+    .infer([](InferContext& c) {
+      normal_axis(c.attr<int32_t>("axis"), c.in("X").shape.rank(), "axis");
+      c.same_as("Out", "X");
+    })
+    .grad([](GradContext& g) {
+      g.op("cumsum").in("X", g.dout("Out")).out("Out", g.din("X")).attr("reverse", !g.attr<bool>("reverse"));
+    })
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [axis = op.attr<int32_t>("axis"), exclusive = op.attr<bool>("exclusive"),
+              from_end = op.attr<bool>("reverse"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        const Shape& s = c[x].shape();
+        const int at = normal_axis(axis, s.rank(), "axis");
+        const int64_t n = s[at], inner = s.numel(at + 1, s.rank()), lines = s.numel(0, at) * inner;
+        const T* from = c[x].data<T>();
+        T* to = c[out].mutable_data<T>();
+        c.parallel_for(lines, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, n)),
+                       [=](int64_t begin, int64_t end) {
+                         for (int64_t line = begin; line < end; ++line) {
+                           const int64_t first = line / inner * n * inner + line % inner;
+                           running_sum(from + first, to + first, n, inner, from_end, exclusive);
+                         }
+                       });
+      };
+    });
+
+}  // namespace anabranch

@@ -1,0 +1,74 @@
+// Rows of zeros with a 1 at a class: one_hot, one_hot_v2.
+#include "ops/declare/declare.h"
+#include "ops/declare/shape_args.h"
+#include "ops/kernels/flat_loop.h"
+
+namespace anabranch {
+namespace {
+
+OpDef& one_hot_attrs(OpDef& def) {
+  return def.in("X", "int32 or int64 classes")
+      .in_optional("depth_tensor", "[1] int: takes the place of depth")
+      .shape_from("depth_tensor")
+      .out("Out", "[..., depth]")
+      .attr<int32_t>("depth", -1, "number of classes")
+      .attr<int32_t>("dtype", 5, "number of Out's element type")
+      .attr<bool>("allow_out_of_range", false, "a class outside gives a row of zeros instead of an error");
+}
+
+void infer_one_hot(InferContext& c, bool last_is_one) {
+  int64_t depth = c.attr<int32_t>("depth");
+  if (c.has_in("depth_tensor")) {
+    const Tensor* t = scalar_in(c, "depth_tensor");
+    depth = t ? integers_of(*t, "depth_tensor")[0] : kUnknown;
+  }
+  AB_CHECK(depth >= 1 || (c.has_in("depth_tensor") && !c.runtime()), InvalidArgument, "{}: depth is {}", c.op().type,
+           depth);
+  Shape out = c.in("X").shape;
+  if (last_is_one) {
+    AB_CHECK(out.rank() >= 2 && (out[out.rank() - 1] == 1 || out[out.rank() - 1] == kUnknown), ShapeMismatch,
+             "one_hot: X is {}, its last axis must have extent 1", out.str());
+    out = out.slice(0, out.rank() - 1);
+  }
+  out.push_back(depth);
+  c.set_out("Out", out, dtype_from_number(c.attr<int32_t>("dtype")));
+  c.share_lod("Out", "X");
+}
+
+template <class Id, class T> void one_hot(const KernelContext& c, const Tensor& x, Tensor* out, bool allow) {
+  const int64_t depth = out->shape()[out->shape().rank() - 1];
+  const Id* ids = x.data<Id>();
+  T* to = out->mutable_data<T>();
+  c.parallel_for(x.numel(), std::max<int64_t>(1, kCheapGrain / depth), [=](int64_t begin, int64_t end) {
+    std::fill(to + begin * depth, to + end * depth, T(0));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t id = ids[i];
+      const bool inside = id >= 0 && id < depth;
+      AB_CHECK(inside || allow, InvalidArgument, "one_hot: class {} at position {}, expected 0 to {}", id, i,
+               depth - 1);
+      if (inside) to[i * depth + id] = T(1);
+    }
+  });
+}
+
+void declare_one_hot(const char* type, const char* doc, bool last_is_one) {
+  OpDef& def = one_hot_attrs(declare_op(type, __FILE__)).doc(doc).no_grad(kNotDifferentiable).dtype_of_input("X");
+  def.infer([last_is_one](InferContext& c) { infer_one_hot(c, last_is_one); });
+  def.cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    using Id = typename decltype(tag)::type;
+    return visit_dtype(dtype_from_number(op.attr<int32_t>("dtype")), [&](auto to_tag) -> Kernel {
+      using T = typename decltype(to_tag)::type;
+      return [allow = op.attr<bool>("allow_out_of_range"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        one_hot<Id, T>(c, c[x], &c[out], allow);
+      };
+    });
+  });
+}
+
+[[maybe_unused]] const bool declared =
+    (declare_one_hot("one_hot", "Out = rows of zeros with a 1 at the class; X's last axis of extent 1 is replaced.",
+                     true),
+     declare_one_hot("one_hot_v2", "Out = rows of zeros with a 1 at the class, along a new last axis.", false), true);
+
+}  // namespace
+}  // namespace anabranch

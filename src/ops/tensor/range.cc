@@ -1,0 +1,79 @@
+// Numbers at equal distances: range, linspace.
+#include <cmath>
+
+#include "ops/declare/declare.h"
+#include "ops/declare/shape_args.h"
+
+namespace anabranch {
+namespace {
+
+template <class T> int64_t range_count(T start, T end, T step) {
+  AB_CHECK(step != 0, InvalidArgument, "range: Step is 0");
+  if (start == end || (step > 0) != (end > start)) return 0;
+  const double n = std::ceil((static_cast<double>(end) - static_cast<double>(start)) / static_cast<double>(step));
+  AB_CHECK(n >= 0 && n < 1e12, InvalidArgument, "range: from {} to {} in steps of {}", start, end, step);
+  return static_cast<int64_t>(n);
+}
+
+void infer_range(InferContext& c) {
+  const Tensor *start = scalar_in(c, "Start"), *end = scalar_in(c, "End"), *step = scalar_in(c, "Step");
+  int64_t n = kUnknown;
+  if (start && end && step) {
+    visit_dtype(start->dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_same_v<T, bool>)
+        AB_THROW(Unsupported, "range of bool");
+      else
+        n = range_count(*start->data<T>(), *end->data<T>(), *step->data<T>());
+    });
+  }
+  c.set_out("Out", Shape{n}, c.in("Start").dtype);
+}
+
+}  // namespace
+
+AB_OP(range)
+    .doc("Out = Start, Start + Step, ..., below End (above it when Step is negative).")
+    .in("Start", "[1] numbers")
+    .in("End", "[1] as Start")
+    .in("Step", "[1] as Start, not 0")
+    .out("Out", "[n] as Start")
+    .effects(kDynamic)
+    .infer(infer_range)
+    .no_grad(kNotDifferentiable)
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [start = op.in("Start"), step = op.in("Step"), out = op.out("Out")](KernelContext& c) {
+        const T from = *c[start].data<T>(), by = *c[step].data<T>();
+        T* to = c[out].mutable_data<T>();
+        for (int64_t i = 0; i < c[out].numel(); ++i) to[i] = static_cast<T>(from + static_cast<T>(i) * by);
+      };
+    });
+
+AB_OP(linspace)
+    .doc("Out = Num numbers from Start to Stop, both included, at equal distances.")
+    .in("Start", "[1] float")
+    .in("Stop", "[1] as Start")
+    .in("Num", "[1] int32, >= 1")
+    .out("Out", "[Num] as Start")
+    .effects(kDynamic)
+    .infer([](InferContext& c) {
+      scalar_in(c, "Start"), scalar_in(c, "Stop");
+      const Tensor* num = scalar_in(c, "Num");
+      const int64_t n = num ? integers_of(*num, "Num")[0] : kUnknown;
+      AB_CHECK(n >= 1 || !num, InvalidArgument, "linspace: Num is {}, expected at least 1", n);
+      c.set_out("Out", Shape{n}, c.in("Start").dtype);
+    })
+    .no_grad(kNotDifferentiable)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [start = op.in("Start"), stop = op.in("Stop"), out = op.out("Out")](KernelContext& c) {
+        const T from = *c[start].data<T>(), to = *c[stop].data<T>();
+        const int64_t n = c[out].numel();
+        const T step = n > 1 ? (to - from) / static_cast<T>(n - 1) : T(0);
+        T* at = c[out].mutable_data<T>();
+        for (int64_t i = 0; i < n; ++i) at[i] = from + step * static_cast<T>(i);
+      };
+    });
+
+}  // namespace anabranch
