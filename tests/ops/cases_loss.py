@@ -76,7 +76,6 @@ case("sigmoid_cross_entropy_with_logits", {"X": apart(5, 3), "Label": real(5, 3,
      large={"X": real(301, 33), "Label": real(301, 33, lo=0, hi=1)})
 case("sigmoid_cross_entropy_with_logits", {"X": apart(5, 3), "Label": integers(5, 3, lo=-1, hi=2).astype("float64")},
      {"ignore_index": -1, "normalize": True}, sigmoid_ce, grad=("X",), name="ignore")
-
 BINARY = np.array([[0.0], [1.0], [1.0], [0.0], [0.3]])
 case("log_loss", {"Predicted": real(5, 1, lo=0.1, hi=0.9), "Labels": BINARY}, {"epsilon": 2.0 ** -10}, grad=("Predicted",),
      ref=lambda i, a: -i["Labels"] * np.log(i["Predicted"] + a["epsilon"])
@@ -129,7 +128,6 @@ TARGET = np.where(real(4, 5) > 0.3, 0.0, real(4, 5, lo=0.1, hi=1))
 for reduction in ("none", "sum", "mean", "batchmean"):
     case("kldiv_loss", {"X": real(4, 5, lo=-3, hi=-0.1), "Target": TARGET}, {"reduction": reduction}, kldiv, grad=("X",),
          name=reduction)
-
 case("rank_loss", {"Label": BINARY, "Left": real(5, 1), "Right": real(5, 1)}, {}, grad=("Left", "Right"),
      ref=lambda i, a: np.log1p(np.exp(i["Left"] - i["Right"])) - i["Label"] * (i["Left"] - i["Right"]))
 case("margin_rank_loss", {"X1": apart(5, 1), "X2": real(5, 1, hi=-0.9), "Label": 2 * np.round(BINARY) - 1}, {"margin": 0.25},
@@ -144,3 +142,16 @@ def bpr(i, a):
 
 case("bpr_loss", {"X": real(5, 4), "Label": LABEL}, {}, bpr)
 skip("cross_entropy_grad2", "the gradient of cross_entropy2, whose cases test it")
+
+# ---- labels, constants
+
+
+def smooth(i, a):
+    prior = i.get("PriorDist", np.asarray(1 / i["X"].shape[-1], i["X"].dtype))
+    e = np.asarray(a["epsilon"], i["X"].dtype)
+    return (1 - e) * i["X"] + e * prior
+
+
+case("label_smooth", {"X": real(3, 4, lo=0)}, {"epsilon": 0.125}, ref=smooth)
+case("label_smooth", {"X": real(3, 4, lo=0), "PriorDist": np.array([[0.5, 0.25, 0.125, 0.125]])}, {"epsilon": 0.125}, ref=smooth,
+     grad=["X"])

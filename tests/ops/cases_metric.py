@@ -1,4 +1,4 @@
-"""Counts: accuracy and the area under the ROC curve."""
+"""Counts: accuracy, the area under the ROC curve, the overlap of classes."""
 import numpy as np
 from op_case import case, integers, real
 
@@ -59,3 +59,21 @@ case("auc", {"Predict": PREDICT, "Label": CLICK, "StatPos": integers(1, 8, hi=3)
      {"num_thresholds": 7, "slide_steps": 0}, auc, hostile=False)  # other bounds of Predict than the reference's
 case("auc", {"Predict": PREDICT, "Label": CLICK, "StatPos": ring(3, 8, 4), "StatNeg": ring(3, 8, 4)},
      {"num_thresholds": 7, "slide_steps": 3}, auc, name="sliding", hostile=False)  # as above
+
+
+def mean_iou(i, a):
+    p, y, n = i["Predictions"].ravel(), i["Labels"].ravel(), a["num_classes"]
+    wrong = np.bincount(p[p != y], minlength=n) + np.bincount(y[p != y], minlength=n)
+    correct = np.bincount(p[p == y], minlength=n)
+    wrong, correct = (c + sum(i.get(s, [])) for c, s in ((wrong, "InWrongs"), (correct, "InCorrects")))
+    some = wrong + correct > 0
+    mean = (correct[some] / (wrong + correct)[some]).mean() + sum(float(m[0]) for m in i.get("InMeanIou", []))
+    return {"OutMeanIou": np.array([mean], "float32"), "OutWrong": wrong.astype("int32"),
+            "OutCorrect": correct.astype("int32")}
+
+
+CLASSES = {"Predictions": integers(3, 4, hi=4, dtype="int32"), "Labels": integers(3, 4, hi=4, dtype="int32")}
+case("mean_iou", CLASSES, {"num_classes": 4}, mean_iou, dtypes=("float32",))
+COUNTS = {"InWrongs": [integers(5, dtype="int32")], "InCorrects": [integers(5, dtype="int32"), integers(5, dtype="int32")],
+          "InMeanIou": [np.array([0.25], "float32")]}
+case("mean_iou", dict(CLASSES, **COUNTS), {"num_classes": 5}, mean_iou, dtypes=("float32",), name="counts")

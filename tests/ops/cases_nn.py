@@ -1,8 +1,8 @@
-"""Convolutions, pools, normalisations, softmax, dropout."""
+"""Convolutions, pools, softmax, dropout, and scales of channels."""
 import itertools
 
 import numpy as np
-from op_case import Seq, apart, big, case, real
+from op_case import Seq, apart, big, case, real, skip
 
 # ---- convolutions: NumPy walks over the window, the arrays hold all else
 
@@ -88,7 +88,6 @@ transpose_case(Z, real(4, 3, 3, 3), "output_size", strides=[2, 2], paddings=[1, 
 transpose_case(Z, real(4, 2, 2, 2), "dilations_groups", groups=2, dilations=[2, 2])
 transpose_case(Z, real(4, 1, 3, 3), "depthwise", op="depthwise_conv2d_transpose", groups=4, strides=[2, 2])
 
-
 # ---- pools
 
 def pool(i, a):
@@ -137,64 +136,6 @@ pool_case("global", ksize=[1, 1], global_pooling=True)
 pool_case("adaptive", ksize=[3, 4], adaptive=True)
 pool_case("channels_last", x=apart(2, 5, 4, 3), ksize=[2, 2], data_format="NHWC")
 
-
-# ---- normalisations
-
-def batch_norm(i, a):
-    assert i["X"].size and not a.get("trainable_statistics")
-    x, eps = i["X"], a.get("epsilon", np.float32(1e-5))
-    axis = x.ndim - 1 if a.get("data_layout") == "NHWC" or x.ndim == 2 else 1
-    others = tuple(d for d in range(x.ndim) if d != axis)
-    shape = [-1 if d == axis else 1 for d in range(x.ndim)]
-    fixed = a.get("is_test") or a.get("use_global_stats")
-    mean, var = (i["Mean"], i["Variance"]) if fixed else (x.mean(others), x.var(others))
-    keep = 1.0 if fixed else a.get("momentum", np.float32(0.9))
-    inv = 1 / np.sqrt(var + float(eps))
-    y = (x - mean.reshape(shape)) * (inv * i["Scale"]).reshape(shape) + i["Bias"].reshape(shape)
-    return {"Y": y, "MeanOut": keep * i["Mean"] + (1 - keep) * mean, "VarianceOut": keep * i["Variance"] + (1 - keep) * var,
-            "SavedMean": mean, "SavedVariance": inv}
-
-
-def norm_inputs(x, channels):
-    return {"X": x, "Scale": real(channels), "Bias": real(channels), "Mean": real(channels),
-            "Variance": real(channels, lo=0.5, hi=1.5)}
-
-
-def bn_case(x, channels, name, large=None, **attrs):
-    attrs = dict({"epsilon": 2.0 ** -10, "momentum": 0.75}, **attrs)
-    case("batch_norm", norm_inputs(x, channels), attrs, batch_norm, name=name, rtol=2e-5, grad=("X", "Scale", "Bias"),
-         grad_outs=("Y",), large=large)
-
-
-bn_case(real(3, 4, 2, 5), 4, "channels_first", large=norm_inputs(real(40, 16, 11, 13), 16))
-bn_case(real(3, 2, 5, 4), 4, "channels_last", data_layout="NHWC", large=norm_inputs(real(40, 11, 13, 16), 16))
-bn_case(real(7, 3), 3, "rows")
-bn_case(real(3, 4, 5), 4, "three_axes")
-bn_case(real(2, 3, 2, 2, 2), 3, "five_axes")
-bn_case(real(3, 4, 2, 5), 4, "global", use_global_stats=True)
-case("batch_norm", norm_inputs(real(3, 4, 2, 5), 4), {"is_test": True, "epsilon": 2.0 ** -10}, batch_norm, name="test", grad=(),
-     rtol=1e-5)
-
-
-def layer_norm(i, a):
-    x, axis = i["X"], a.get("begin_norm_axis", 1)
-    assert x.size
-    flat = x.reshape(int(np.prod(x.shape[:axis])), -1)
-    mean, var = flat.mean(1), flat.var(1)
-    y = (flat - mean[:, None]) / np.sqrt(var + a["epsilon"])[:, None] * i.get("Scale", 1) + i.get("Bias", 0)
-    return {"Y": y.reshape(x.shape), "Mean": mean, "Variance": var}
-
-
-EPS = {"epsilon": 2.0 ** -10}
-case("layer_norm", {"X": real(4, 6), "Scale": real(6), "Bias": real(6)}, EPS, layer_norm, rtol=2e-5, grad_outs=("Y",),
-     large={"X": big(), "Scale": real(1033), "Bias": real(1033)})
-case("layer_norm", {"X": real(2, 3, 5), "Scale": real(5), "Bias": real(5)}, dict(EPS, begin_norm_axis=2), layer_norm, rtol=2e-5,
-     grad_outs=("Y",), name="axis")
-case("layer_norm", {"X": real(2, 3, 5)}, EPS, layer_norm, rtol=2e-5, grad_outs=("Y",), name="plain")
-case("layer_norm", {"X": Seq(real(5, 3), [[2, 3]]), "Bias": real(3)}, EPS, rtol=2e-5, grad_outs=("Y",), name="sequences",
-     ref=lambda i, a: {"Y": Seq(layer_norm(dict(i, X=i["X"].array), a)["Y"], i["X"].lengths)})
-
-
 # ---- softmax, dropout
 
 def softmax(i, a):
@@ -213,6 +154,7 @@ for op, ref in (("softmax", softmax), ("log_softmax", log_softmax)):
     case(op, {"X": real(5, 1)}, {"axis": 0}, ref, rtol=5e-6, name="first_axis")
     case(op, {"X": Seq(real(5, 3), [[2, 3]])}, {}, lambda i, a, ref=ref: Seq(ref({"X": i["X"].array}, a), i["X"].lengths),
          rtol=5e-6, name="sequences")
+
 
 def dropout(i, a):
     """Without chance: in tests, or when all elements are kept."""
@@ -238,3 +180,32 @@ def prelu(i, a):
 
 for mode, shape in (("all", (1,)), ("channel", (3,)), ("element", (3, 2, 2))):
     case("prelu", {"X": apart(2, 3, 2, 2), "Alpha": real(*shape)}, {"mode": mode}, prelu, name=mode)
+for op in ("conv2d_fusion", "reorder_channels"):
+    skip(op, "made of several ops by a pass: tests/passes")
+
+
+def maxout(i, a):
+    x, axis, groups = i["X"], a.get("axis", 1), a["groups"]
+    shape = list(x.shape)
+    shape[axis:axis + 1] = [shape[axis] // groups, groups]
+    return x.reshape(shape).max(axis + 1)
+
+
+case("maxout", {"X": apart(2, 6, 2, 1)}, {"groups": 2}, maxout)
+case("maxout", {"X": apart(2, 2, 1, 6)}, {"groups": 3, "axis": 3}, maxout, name="last")
+
+
+def affine_channel(i, a):
+    x = i["X"]
+    axis = x.ndim - 1 if a.get("data_layout") == "NHWC" else 1
+    shape = [-1 if k == axis else 1 for k in range(x.ndim)]
+    return x * i["Scale"].reshape(shape) + i["Bias"].reshape(shape)
+
+
+def channels(*shape):
+    return {"X": real(*shape), "Scale": real(3), "Bias": real(3)}
+
+
+case("affine_channel", channels(2, 3, 2, 2), {}, affine_channel)
+case("affine_channel", channels(2, 2, 2, 3), {"data_layout": "NHWC"}, affine_channel, name="last")
+case("affine_channel", channels(4, 3), {}, affine_channel, name="rows")

@@ -1,6 +1,6 @@
-"""Tables read by id."""
+"""Tables read by id, sparse rows, and operators of click-through models."""
 import numpy as np
-from op_case import Rows, Seq, case, integers, real
+from op_case import Rows, Seq, case, integers, real, skip
 
 W = real(6, 4)
 IDS = np.array([[3], [0], [3], [5], [0]])
@@ -103,8 +103,6 @@ PLACES = {"padding_idx": [-1, 2, -1], "column": [1, 9, 13], "per_row": [2, 1, 1]
 case("fused_embedding_grad", dict(SOURCES, W=W), PLACES, sparse_rows)
 case("fused_embedding_grad", dict(SOURCES, W=W), dict(PLACES, pool=[0, 0, 2]), sparse_rows, name="average")
 case("fused_embedding_grad", dict(SOURCES, W=W), dict(PLACES, pool=[0, 0, 3]), sparse_rows, name="sqrt")
-
-
 BETA1, BETA2 = 0.875, 0.96875
 
 
@@ -138,6 +136,78 @@ case("fused_embedding_update", dict(SOURCES, State=MOMENTS[:1], **RATE), dict(PL
      outs={"StateOut": 1, "PowerOut": 0})
 case("fused_embedding_update", dict(SOURCES, State=MOMENTS, Power=[np.array([0.9]), np.array([0.999])], **RATE),
      dict(PLACES, rule="adam", beta1=BETA1, beta2=BETA2, epsilon=2.0**-7), updated, outs={"StateOut": 2, "PowerOut": 2}, rtol=2e-5)
-
 case("concat_grad_parts", {"X": [real(3, 2), real(3, 4)], "Out@GRAD": real(3, 9)}, {"column": [7, 1]},
      lambda i, a: {"X@GRAD": [i["Out@GRAD"][:, 7:9], i["Out@GRAD"][:, 1:5]]}, outs={"X@GRAD": 2})
+LENGTHS = [[3, 1, 5]]
+
+
+def pieces(s):
+    ends = np.cumsum(s.lengths[-1])
+    return [s.array[e - n:e] for e, n in zip(ends, s.lengths[-1])]
+
+
+WALKS = Seq(integers(9, 1, hi=6), LENGTHS)
+
+
+def log_counts(i, a):
+    x = i["X"]
+    if not a["use_cvm"]:
+        return x[:, 2:]
+    return np.concatenate([np.log(x[:, :1] + 1), np.log(x[:, 1:2] + 1) - np.log(x[:, :1] + 1), x[:, 2:]], 1)
+
+
+for use_cvm in (True, False):
+    name = "kept" if use_cvm else "left_off"
+    case("cvm", {"X": real(4, 5, lo=0.0, hi=3.0), "CVM": real(4, 2)}, {"use_cvm": use_cvm}, log_counts, name=name, grad=())
+    # what it gives back for the counts is no derivative
+    case("cvm_grad", {"X": real(4, 5), "CVM": real(4, 2), "Y@GRAD": real(4, 5 if use_cvm else 3)}, {"use_cvm": use_cvm},
+         lambda i, a: np.concatenate([i["CVM"], i["Y@GRAD"][:, 2 if a["use_cvm"] else 0:]], 1), name=name, grad=(),
+         hostile=False)  # the reference takes any width of the gradient
+HASHES = {0: (395291579, 882295055), 1: (449061269, 644089609), 123456789012: (543749408, 202815584)}
+case("hash", {"X": np.array([[0], [1], [123456789012]])}, {"num_hash": 2, "mod_by": 10**9}, dtypes=("float32",),
+     hostile=False, ref=lambda i, a: np.array([HASHES[k] for k in i["X"][:, 0]])[..., None])  # hashes of these keys
+case("hash", {"X": np.array([[0, 1]])}, {"num_hash": 3, "mod_by": 10**9}, name="pair", dtypes=("float32",), hostile=False,
+     ref=lambda i, a: np.array([[[587585787], [19853649], [448799435]]]))  # the hashes of this very input
+
+
+def pooled(i, a):
+    rows = [sum((i["W"][k] for k in p[:, 0] if k != a["padding_idx"]), np.zeros(i["W"].shape[1])) for p in pieces(i["Ids"])]
+    return np.stack(rows).astype(i["W"].dtype)
+
+
+POOL = {"combiner": "sum", "padding_idx": 2}
+case("fused_embedding_seq_pool", {"W": real(6, 3), "Ids": WALKS}, dict(POOL, padding_idx=-1), pooled, hostile=False)
+case("fused_embedding_seq_pool", {"W": real(6, 3), "Ids": Seq(np.array([[2], [1], [1], [5]]), [[2, 0, 2]])}, POOL, pooled,
+     name="padding", hostile=False)  # both: NumPy counts from the end, too
+
+
+def tagged(i, a):
+    parts = pieces(i["Ins"]) if a["is_lod"] else [r[None] for r in i["Ins"]]
+    wanted = set(i["Filter_tag"])
+    kept = [p for p, t in zip(parts, pieces(i["Ins_tag"])) if wanted & set(t[:, 0])]
+    out = np.concatenate(kept)
+    return {"Out": Seq(out, [[len(p) for p in kept]]), "LossWeight": Seq(np.ones((len(kept), 1), "float32"), [[1] * len(kept)])}
+
+
+TAGS = Seq(np.array([[1], [2], [3], [1]]), [[1, 2, 1]])
+WANTED = np.array([7, 1])
+case("filter_by_instag", {"Ins": Seq(real(9, 2), LENGTHS), "Ins_tag": TAGS, "Filter_tag": WANTED}, {"is_lod": True}, tagged,
+     grad=())
+case("filter_by_instag", {"Ins": real(3, 2), "Ins_tag": TAGS, "Filter_tag": WANTED}, {"is_lod": False}, tagged, grad=(),
+     name="rows")
+case("filter_by_instag", {"Ins": real(3, 2), "Ins_tag": TAGS, "Filter_tag": np.array([9])},
+     {"is_lod": False, "out_val_if_empty": 3}, grad=(), name="none", hostile=False,  # its tag is nowhere
+     ref=lambda i, a: {"Out": Seq(np.full((1, 2), 3.0), [[1]]), "LossWeight": Seq(np.zeros((1, 1), "float32"), [[1]])})
+# the gradient is of an output that carries sequences; the weights of these tests carry none
+case("filter_by_instag_grad", {"Ins": real(4, 2), "LossWeight": np.ones((2, 1), "float32"),
+                               "IndexMap": np.array([[0, 0, 1], [1, 2, 2]]), "Out@GRAD": real(3, 2)}, {}, grad=(),
+     ref=lambda i, a: np.stack([i["Out@GRAD"][0], 0 * i["Out@GRAD"][0], i["Out@GRAD"][1], i["Out@GRAD"][2]]),
+     hostile=False)  # the reference knows this map only
+for op in ("create_growable_table", "lookup_growable", "lookup_growable_grad", "growable_update"):
+    skip(op, "works on a table, which is no tensor: tests/python/test_growable_table.py")
+
+# ---- sparse rows
+
+TWICE = Rows([3, 1, 3], 5, np.array([[1.0, 2.0], [5.0, 6.0], [3.0, 4.0]]))
+case("merge_selected_rows", {"X": TWICE}, ref=lambda i, a: Rows([1, 3], 5, np.array([[5.0, 6.0], [4.0, 6.0]])), hostile=False)
+case("get_tensor_from_selected_rows", {"X": TWICE}, ref=lambda i, a: i["X"].values, hostile=False)

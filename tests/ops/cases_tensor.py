@@ -1,6 +1,6 @@
-"""Shapes, parts, order, indices, constants, random numbers."""
+"""Shapes, parts, constants, random numbers."""
 import numpy as np
-from op_case import Rows, Seq, apart, big, case, integers, real
+from op_case import Seq, big, case, integers, real
 
 
 def dims(*numbers, dtype="int32"):
@@ -140,62 +140,6 @@ for mode in ("constant", "reflect", "edge"):
              ref=framed)
 case("pad2d", {"X": real(1, 2, 3, 4), "Paddings": dims(1, 0, 2, 1)}, {"mode": "edge"}, grad=["X"], ref=framed, name="tensor")
 
-# ---- indices
-
-
-def scattered(i, a):
-    out, ids = i["X"].copy(), i["Ids"].reshape(-1)
-    if a.get("overwrite", True):
-        for k, n in enumerate(ids):
-            out[n] = i["Updates"][k]
-    else:
-        out[ids] = 0
-        np.add.at(out, ids, i["Updates"])
-    return out
-
-
-case("gather", {"X": real(5, 3), "Index": np.array([1, 0, 4, 1])}, {"overwrite": False}, ref=lambda i, a: i["X"][i["Index"]])
-case("gather", {"X": real(5, 3), "Index": dims(1, 4).reshape(2, 1)}, ref=lambda i, a: i["X"][i["Index"].reshape(-1)])
-case("gather_nd", {"X": real(2, 3, 4), "Index": np.array([[0, 1], [1, 2], [0, 1]])}, ref=lambda i, a: i["X"][tuple(i["Index"].T)])
-case("gather_nd", {"X": real(2, 3), "Index": dims(1, 0).reshape(2, 1)}, ref=lambda i, a: i["X"][i["Index"][:, 0]])
-case("scatter", {"X": real(5, 3), "Ids": np.array([3, 0]), "Updates": real(2, 3)}, ref=scattered, grad=["Updates"])
-case("scatter", {"X": real(5, 3), "Ids": np.array([3, 0, 3]), "Updates": real(3, 3)}, {"overwrite": False}, ref=scattered,
-     grad=["Updates"])
-case("where", {"Condition": integers(3, 4, hi=2).astype(bool), "X": real(3, 4), "Y": real(3, 4)},
-     ref=lambda i, a: np.where(i["Condition"], i["X"], i["Y"]))
-case("where_index", {"Condition": integers(3, 4, hi=2).astype(bool)}, ref=lambda i, a: np.argwhere(i["Condition"]))
-case("where_index", {"Condition": np.zeros((2, 2), bool)}, ref=lambda i, a: np.argwhere(i["Condition"]))
-for dtype in ("int64", "int32"):
-    case("one_hot", {"X": np.array([[1], [0], [3]], dtype)}, {"depth": 4}, ref=lambda i, a: np.eye(4, dtype="float32")[i["X"][:, 0]])
-    case("one_hot_v2", {"X": np.array([[1, 0], [3, 2]], dtype)}, {"depth": 4}, ref=lambda i, a: np.eye(4, dtype="float32")[i["X"]])
-case("one_hot_v2", {"X": np.array([1, 9, -1])}, {"depth": 2, "allow_out_of_range": True},
-     ref=lambda i, a: (i["X"][:, None] == np.arange(a["depth"])).astype("float32"))
-
-# ---- order
-
-
-def largest(i, a):
-    k = a.get("k", 1)
-    order = np.argsort(-i["X"], axis=-1, kind="stable")[..., :k]
-    return {"Out": np.take_along_axis(i["X"], order, -1), "Indices": order}
-
-
-def ordered(i, a):
-    axis = a.get("axis", -1)
-    order = np.argsort(-i["X"] if a.get("descending") else i["X"], axis=axis, kind="stable")
-    return {"Out": np.take_along_axis(i["X"], order, axis), "Indices": order}
-
-
-case("top_k", {"X": apart(3, 5)}, {"k": 2}, ref=largest, large={"X": big()})
-case("top_k", {"X": np.array([[1.0, 3.0, 3.0, 2.0, 3.0]])}, {"k": 3}, ref=largest, name="ties", grad=())
-# float32 has an order of its own where numbers differ in the last bits: these do not
-SHUFFLED = np.random.RandomState(7).permutation(300 * 1000).reshape(300, 1000) / 1024.0
-case("argsort", {"X": apart(3, 5)}, ref=ordered, large={"X": SHUFFLED})
-case("argsort", {"X": apart(3, 5)}, {"axis": 0, "descending": True}, ref=ordered)
-for kind, fn in {"arg_max": np.argmax, "arg_min": np.argmin}.items():
-    for axis in (0, 1, -1):
-        case(kind, {"X": apart(3, 5)}, {"axis": axis}, ref=lambda i, a, fn=fn: fn(i["X"], a["axis"]))
-
 
 def running(i, a):
     x, axis = i["X"], a.get("axis", -1)
@@ -206,19 +150,6 @@ def running(i, a):
 
 for attrs in ({}, {"axis": 0}, {"exclusive": True}, {"reverse": True, "axis": 1}, {"reverse": True, "exclusive": True}):
     case("cumsum", {"X": real(3, 4)}, attrs, ref=running, rtol=3e-6)
-
-# ---- labels, constants
-
-
-def smooth(i, a):
-    prior = i.get("PriorDist", np.asarray(1 / i["X"].shape[-1], i["X"].dtype))
-    e = np.asarray(a["epsilon"], i["X"].dtype)
-    return (1 - e) * i["X"] + e * prior
-
-
-case("label_smooth", {"X": real(3, 4, lo=0)}, {"epsilon": 0.125}, ref=smooth)
-case("label_smooth", {"X": real(3, 4, lo=0), "PriorDist": np.array([[0.5, 0.25, 0.125, 0.125]])}, {"epsilon": 0.125}, ref=smooth,
-     grad=["X"])
 case("fill_constant", {}, {"shape": [2, 3], "value": 1.5, "dtype": 5}, ref=lambda i, a: np.full((2, 3), 1.5, "float32"))
 case("fill_constant", {}, {"shape": [2], "str_value": "9007199254740993", "dtype": 3}, name="digits",
      ref=lambda i, a: np.array([9007199254740993] * 2))
@@ -245,15 +176,14 @@ case("range", {"Start": np.array([0.5]), "End": np.array([3.0]), "Step": np.arra
 case("range", {"Start": np.array([5]), "End": np.array([0]), "Step": np.array([-2])}, ref=lambda i, a: np.array([5, 3, 1]))
 case("linspace", {"Start": np.array([0.0]), "Stop": np.array([1.0]), "Num": dims(5)}, ref=lambda i, a: np.linspace(0, 1, 5, dtype=i["Start"].dtype))
 
-# ---- sparse rows
-
-TWICE = Rows([3, 1, 3], 5, np.array([[1.0, 2.0], [5.0, 6.0], [3.0, 4.0]]))
-case("merge_selected_rows", {"X": TWICE}, ref=lambda i, a: Rows([1, 3], 5, np.array([[5.0, 6.0], [4.0, 6.0]])), hostile=False)
-case("get_tensor_from_selected_rows", {"X": TWICE}, ref=lambda i, a: i["X"].values, hostile=False)
-
 # ---- random numbers have no reference; their moments are in test_random.py
 
 for op in ("uniform_random", "gaussian_random", "truncated_gaussian_random"):
     case(op, {}, {"shape": [3, 4], "seed": 3})
 for op in ("uniform_random_batch_size_like", "gaussian_random_batch_size_like"):
     case(op, {"Input": real(4, 2)}, {"shape": [-1, 3], "seed": 3})
+case("assign", {"X": real(3, 4)}, ref=lambda i, a: i["X"], large={"X": big()})
+case("assign", {"X": Seq(real(3, 2), [[2, 1]])}, ref=lambda i, a: i["X"], name="sequences")
+case("assign", {"X": integers(3, 4)}, ref=lambda i, a: i["X"], name="integers", hostile=False)
+case("diag", {"Diagonal": real(4)}, {}, lambda i, a: np.diag(i["Diagonal"]))
+case("size", {"Input": real(3, 4)}, {}, lambda i, a: np.array([i["Input"].size]), grad=())

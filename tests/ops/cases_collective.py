@@ -1,0 +1,6 @@
+"""Operators that join replicas, or that the executor puts between values."""
+from op_case import skip
+
+for op in ("all_reduce", "barrier", "replica_weight"):
+    skip(op, "joins replicas: tests/python/test_data_parallel.py")
+skip("copy_value", "stands between two values of a variable: tests/python/test_written_twice.py")
