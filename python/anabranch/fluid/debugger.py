@@ -157,7 +157,7 @@ def run_fast_nan_inf_debug(executor: Executor, program: Any = None, feed: Any = 
         ...     _ = fluid.debugger.run_fast_nan_inf_debug(exe, feed=zero, fetch_list=[y])
         ... except fluid.core.EnforceNotMet as error:
         ...     print(str(error).splitlines()[0])    # doctest: +ELLIPSIS
-        InvalidArgument: FLAGS_check_nan_inf: log_0.tmp_0 holds -inf at element 0 ...
+        InvalidArgument: log: FLAGS_check_nan_inf: log_0.tmp_0 holds -inf at element 0 ...
     """
     flag = "FLAGS_check_nan_inf"
     before = get_flags(flag)
