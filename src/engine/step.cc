@@ -27,6 +27,7 @@ Step::Step(const StepKey& key, const StepOptions& options)
   lowering.program = options.program;
   lowering.parallel = team_;
   lowering.seed = options.seed;
+  lowering.seeded = options.program->random_seed != 0;
   lowering.outside = [&](const GraphVar& v) -> Value* {
     if (v.fed && v.replica > 0) return nullptr;  // fed anew in every run
     if (v.desc.persistable) return hold(values_->get(v.name, v.replica));

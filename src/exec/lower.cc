@@ -64,6 +64,11 @@ class Lowerer {
     };
   }
 
+  bool initializes(const GraphNode& node) const {
+    return std::all_of(node.outs.begin(), node.outs.end(),
+                       [&](int v) { return v < 0 || graph_.vars[v].desc.persistable; });
+  }
+
   NodeSpec make_spec(const GraphNode& node) {
     NodeSpec spec;
     spec.replica = node.replica;
@@ -80,7 +85,7 @@ class Lowerer {
     for (int v : graph_.writes(node)) spec.writes.push_back(graph_.buffer(v));
     out_.has_dynamic |= spec.dynamic;
     spec.tokens = node.tokens;
-    NodeFactory factory{&def, node.op, options_.seed, {}, node.index};
+    NodeFactory factory{&def, node.op, options_.seed, {}, node.index, options_.seeded && initializes(node)};
     if (def.has(kRunsBlock) && !block_sets_.empty()) {
       for (int sub : node.op->sub_blocks()) block_sets_[node.replica]->prepare(sub, outer_of(node));
       // The set travels inside the factory, so that it lives as long as the plan does.

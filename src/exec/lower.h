@@ -17,7 +17,8 @@ struct LowerOptions {
   // The Value of a variable that lives outside the plan; null for a temporary. Called once a variable.
   std::function<Value*(const GraphVar&)> outside;
   Parallel* parallel = nullptr;
-  uint64_t seed = 0;  // of random ops without one of their own
+  uint64_t seed = 0;    // of random ops without one of their own
+  bool seeded = false;  // the program gives the seed
 };
 
 struct Lowered {

@@ -5,16 +5,18 @@
 
 namespace anabranch {
 
-RandomKey random_key(const ir::Op& op, uint64_t program_seed, int place) {
-  RandomKey key{program_seed};
+RandomKey random_key(const NodeFactory& node) {
+  const ir::Op& op = *node.op;
+  RandomKey key{node.seed};
   const int32_t* own = nullptr;
   if (auto it = op.attrs.find("seed"); it != op.attrs.end()) own = std::get_if<int32_t>(&it->second);
-  key.repeats = own && *own != 0;
-  if (key.repeats) key.seed = static_cast<uint64_t>(int64_t{*own});
+  const bool seeded = own && *own != 0;
+  if (seeded) key.seed = static_cast<uint64_t>(int64_t{*own});
+  key.repeats = seeded || node.initializes;
   const int32_t* number = nullptr;
   if (auto it = op.attrs.find(ir::kDrawNumber); it != op.attrs.end()) number = std::get_if<int32_t>(&it->second);
   // Places follow behind the numbers; equal seeds that users gave draw equal numbers.
-  const auto unnumbered = key.repeats ? 0 : (uint64_t{1} << 31) + static_cast<uint32_t>(place);
+  const auto unnumbered = seeded ? 0 : (uint64_t{1} << 31) + static_cast<uint32_t>(node.place);
   key.stream = number ? static_cast<uint32_t>(*number) : unnumbered;
   return key;
 }
@@ -31,7 +33,7 @@ ShapeFn make_shape_fn(const NodeFactory& factory) {
     state->shapes.refresh(c.ins, c.outs);
     const DType dtype = f.def->kernel_dtype(*f.op, state->shapes.context().ins);
     if (state->chosen == dtype) return;
-    const KernelArgs args(*f.def, *f.op, dtype, random_key(*f.op, f.seed, f.place), &f.blocks);
+    const KernelArgs args(*f.def, *f.op, dtype, random_key(f), &f.blocks);
     kernel = f.def->kernel(dtype)(args);
     state->chosen = dtype;
   };

@@ -11,11 +11,12 @@ struct NodeFactory {
   uint64_t seed = 0;
   BlockFactory blocks;  // for control flow
   int place = 0;        // of the op in its block; not those of other blocks
+  bool initializes = false;  // what it makes persists, and the program has a seed: it draws the same in each run
 };
 
 ShapeFn make_shape_fn(const NodeFactory& factory);
 // The key of an op that draws: its own seed or else that of the program (or the process), and its number in the
 // program. Ops of files that others wrote have no number; their place stands for it.
-RandomKey random_key(const ir::Op& op, uint64_t program_seed, int place);
+RandomKey random_key(const NodeFactory& node);
 
 }  // namespace anabranch

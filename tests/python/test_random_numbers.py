@@ -122,6 +122,18 @@ def test_startup_repeats_with_its_seed_and_its_parameters_differ():
         np.testing.assert_array_equal(a, b)
 
 
+def test_a_startup_program_that_is_seeded_late_repeats_too():
+    """Its ops have no seed of their own; in 1.8.5 they then draw anew in each run."""
+    main, startup, _ = build(two_layers)
+    startup.random_seed = 17
+    names = [p.name for p in main.all_parameters()]
+    first = parameters(startup, names)
+    assert not np.array_equal(first[0], first[1])
+    for times in (2, 3):
+        for a, b in zip(first, parameters(startup, names, times=times)):
+            np.testing.assert_array_equal(a, b)
+
+
 def test_startup_without_a_seed_starts_anew():
     main, startup, _ = build(two_layers)
     names = [p.name for p in main.all_parameters()]
