@@ -76,6 +76,21 @@ case("sequence_conv", {"X": X, "Filter": real(6, 2)}, dict(CONV, contextLength=2
      name="ahead")
 
 
+def ahead(i, a):
+    s, w = i["X"], i["Filter"]
+    dense = isinstance(s, np.ndarray)
+    rows = [sum((np.pad(p[j:], ((0, min(j, len(p))), (0, 0))) * w[j] for j in range(len(w))), np.zeros_like(p))
+            for p in (s if dense else pieces(s))]
+    return np.stack(rows) if dense else Seq(np.concatenate(rows), s.lengths)
+
+
+case("row_conv", {"X": X, "Filter": real(3, 3)}, {}, ahead, rtol=5e-6,
+     large={"X": Seq(real(900, 70), [[300, 100, 500]]), "Filter": real(5, 70)})
+case("row_conv", {"X": TWO, "Filter": real(1, 3)}, {}, ahead, name="two_levels")
+case("row_conv", {"X": GAPS, "Filter": real(5, 2)}, {}, ahead, name="gaps")
+case("row_conv", {"X": real(2, 4, 3), "Filter": real(3, 3)}, {}, ahead, name="dense", rtol=5e-6)
+
+
 def concat(i, a):
     parts = [np.concatenate(p) for p in zip(*(pieces(s) for s in i["X"]))]
     return Seq(np.concatenate(parts), [[len(p) for p in parts]])

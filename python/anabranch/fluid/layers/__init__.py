@@ -139,7 +139,7 @@ from .random import gaussian_random, gaussian_random_batch_size_like, uniform_ra
 from .recurrent import dynamic_gru, dynamic_lstm, dynamic_lstmp, gru_unit, lstm_unit
 from .sampled import center_loss, hsigmoid, nce, sampled_softmax_with_cross_entropy
 from .search import argmax, argmin, argsort, topk
-from .sequence import sequence_conv, sequence_first_step, sequence_last_step, sequence_pool
+from .sequence import row_conv, sequence_conv, sequence_first_step, sequence_last_step, sequence_pool
 from .sequence_rows import sequence_slice
 from .shapes import flatten, reshape, squeeze, transpose, unsqueeze
 from .slices import slice, strided_slice
@@ -166,7 +166,7 @@ __all__ = [
     "multiplex", "natural_exp_decay", "nce", "noam_decay", "not_equal", "npair_loss", "one_hot", "ones", "ones_like",
     "pad", "pad2d", "piecewise_decay", "polynomial_decay", "pool2d", "pow", "prelu", "py_reader", "range", "rank",
     "rank_loss", "read_file", "reciprocal", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "reverse", "round", "rsqrt",
+    "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "reverse", "round", "row_conv", "rsqrt",
     "sampled_softmax_with_cross_entropy", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu",
     "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand", "sequence_expand_as",
     "sequence_first_step", "sequence_last_step", "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape",

@@ -60,6 +60,7 @@ from .norm import affine_channel, batch_norm, group_norm, instance_norm, layer_n
 from .query import get_tensor_from_selected_rows, merge_selected_rows, rank
 from .random import gaussian_random, gaussian_random_batch_size_like, uniform_random, uniform_random_batch_size_like
 from .search import topk
+from .sequence import row_conv
 from .shapes import flatten, reshape, squeeze, transpose, unsqueeze
 from .slices import slice, strided_slice
 from .tables import embedding, one_hot
@@ -76,8 +77,8 @@ __all__ = [
     "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lrn", "matmul", "maxout", "mean",
     "mean_iou", "merge_selected_rows", "mish", "mul", "multiplex", "one_hot", "pad", "pad2d", "pool2d", "pow",
     "prelu", "rank", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
-    "reduce_sum", "relu", "relu6", "reshape", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu", "shape",
-    "shard_index", "sign", "size", "slice", "smooth_l1", "soft_relu", "softmax", "split", "squeeze", "stack", "stanh",
-    "strided_slice", "sum", "swish", "t", "topk", "transpose", "uniform_random", "uniform_random_batch_size_like",
-    "unsqueeze", "unstack", "where",
+    "reduce_sum", "relu", "relu6", "reshape", "row_conv", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu",
+    "shape", "shard_index", "sign", "size", "slice", "smooth_l1", "soft_relu", "softmax", "split", "squeeze", "stack",
+    "stanh", "strided_slice", "sum", "swish", "t", "topk", "transpose", "uniform_random",
+    "uniform_random_batch_size_like", "unsqueeze", "unstack", "where",
 ]

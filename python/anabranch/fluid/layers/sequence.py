@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..framework import Variable
     from ..hints import Attr
 
-__all__ = ["sequence_pool", "sequence_first_step", "sequence_last_step", "sequence_conv"]
+__all__ = ["sequence_pool", "sequence_first_step", "sequence_last_step", "sequence_conv", "row_conv"]
 
 
 def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_value: float = 0.0) -> Variable:
@@ -120,3 +120,32 @@ def sequence_conv(input: Variable, num_filters: int, filter_size: int = 3, filte
                      attrs={"contextStride": filter_stride, "contextLength": filter_size,
                             "contextStart": -int(filter_size // 2) if padding_start is None else padding_start})
     return helper.append_activation(helper.append_bias_op(out))
+
+
+def row_conv(input: Variable, future_context_size: int, param_attr: Attr = None, act: str | None = None) -> Variable:
+    """Lookahead convolution: out[t] = the sum of input[t + j] * filter[j], j = 0 ... future_context_size, column by column.
+
+    Rows after the end of a sequence count as 0. Amodei et al., Deep Speech 2, ICML 2016, section 3.6.
+
+    Args:
+        input (Variable): [rows, D] with sequences, or [batch, rows, D]; float32 or float64.
+        future_context_size (int): rows after the present one that are seen, at least 0.
+        param_attr (ParamAttr, optional): of the filter, [future_context_size + 1, D].
+        act (str, optional): activation of the result.
+
+    Returns:
+        Variable: as ``input``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> frames = fluid.data("frames", [None, 16], "float32", lod_level=1)
+        >>> fluid.layers.row_conv(frames, future_context_size=2).shape
+        (-1, 16)
+    """
+    check.operand(input, "input", "row_conv")
+    helper = LayerHelper("row_conv", param_attr=param_attr, act=act)
+    weight = helper.create_parameter(attr=helper.param_attr, shape=[future_context_size + 1, input.shape[-1]],
+                                     dtype=input.dtype)
+    out = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="row_conv", inputs={"X": [input], "Filter": [weight]}, outputs={"Out": [out]})
+    return helper.append_activation(out)

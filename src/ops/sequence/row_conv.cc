@@ -1,0 +1,118 @@
+// Lookahead convolution: each row of a sequence becomes a weighted sum of itself and the rows after it, column by
+// column. The sequences are those of the LoD, or the pieces of a dense batch.
+#include <algorithm>
+
+#include "ops/sequence/offsets.h"
+
+namespace anabranch::sequence {
+namespace {
+
+constexpr int64_t kGrain = 4096;
+constexpr int64_t kColumns = 64;  // whose sums are kept at once
+
+struct Ranges {
+  const Offsets* lod = nullptr;
+  int64_t count, length = 0;
+  explicit Ranges(const Tensor& x) {
+    if (x.shape().rank() == 3) {
+      count = x.shape()[0], length = x.shape()[1];
+    } else {
+      lod = &offsets(x), count = sequence::count(*lod);
+    }
+  }
+  int64_t begin(int64_t s) const { return lod ? (*lod)[static_cast<size_t>(s)] : s * length; }
+};
+
+void infer(InferContext& c) {
+  check_tensor(c, "X");
+  check_tensor(c, "Filter");
+  check_rank(c, "X", 2, 3);
+  check_rank(c, "Filter", 2, 2);
+  check_same_dtype(c, "X", "Filter");
+  const Shape &x = c.in("X").shape, &filter = c.in("Filter").shape;
+  AB_CHECK(filter[0] != 0 && compatible(Shape{x[x.rank() - 1]}, Shape{filter[1]}), ShapeMismatch,
+           "Filter must be [rows, {}] with at least one row, got {}", x[x.rank() - 1], filter.str());
+  if (c.runtime() && x.rank() == 2) lod_of(c, "X");
+  c.same_as("Out", "X");
+}
+
+// to[t] += sum of w[j] from[t + j step] for the rows of one sequence; step -1 is the transpose of step 1.
+template <class T>
+void slide(const T* from, const T* w, int64_t taps, int64_t step, int64_t rows, int64_t width, T* to) {
+  std::fill(to, to + rows * width, T{0});
+  for (int64_t t = 0; t < rows; ++t) {
+    for (int64_t j = 0; j < taps && t + j * step >= 0 && t + j * step < rows; ++j) {
+      const T *row = from + (t + j * step) * width, *weights = w + j * width;
+      for (int64_t k = 0; k < width; ++k) to[t * width + k] += row[k] * weights[k];
+    }
+  }
+}
+
+template <class T>
+void slide_all(const KernelContext& c, const Tensor& x, const T* from, const Tensor& filter, int64_t step, T* to) {
+  const Ranges ranges(x);
+  const int64_t taps = filter.shape()[0], width = filter.shape()[1];
+  const int64_t work = std::max<int64_t>(1, x.numel() * taps / std::max<int64_t>(1, ranges.count));
+  c.parallel_for(ranges.count, kGrain / work + 1, [&](int64_t first, int64_t last) {
+    for (int64_t s = first; s < last; ++s) {
+      const int64_t at = ranges.begin(s) * width, rows = ranges.begin(s + 1) - ranges.begin(s);
+      slide(from + at, filter.data<T>(), taps, step, rows, width, to + at);
+    }
+  });
+}
+
+// dw[k] = sum over all rows t of x[t + tap][k] g[t][k], for columns [begin, end) of one tap.
+template <class T>
+void filter_gradient(const Ranges& ranges, const T* x, const T* g, int64_t tap, int64_t width, int64_t begin,
+                     int64_t end, T* dw) {
+  double sums[kColumns] = {};
+  for (int64_t s = 0; s < ranges.count; ++s) {
+    for (int64_t t = ranges.begin(s); t + tap < ranges.begin(s + 1); ++t) {
+      const T *row = x + (t + tap) * width, *grad = g + t * width;
+      for (int64_t k = begin; k < end; ++k) sums[k - begin] += static_cast<double>(row[k]) * grad[k];
+    }
+  }
+  std::transform(sums, sums + (end - begin), dw + begin, [](double sum) { return static_cast<T>(sum); });
+}
+
+template <class T> Kernel backward(const KernelArgs& op) {
+  const In x = op.in("X"), filter = op.in("Filter"), dout = op.in("Out@GRAD");
+  const Out dx = op.out("X@GRAD"), dfilter = op.out("Filter@GRAD");
+  return [=](KernelContext& c) {
+    const T *xs = c[x].data<T>(), *g = c[dout].data<T>();
+    if (c.wants(dx)) slide_all(c, c[x], g, c[filter], -1, c[dx].template mutable_data<T>());
+    if (!c.wants(dfilter)) return;
+    const int64_t taps = c[filter].shape()[0], width = c[filter].shape()[1], blocks = (width + kColumns - 1) / kColumns;
+    T* dw = c[dfilter].template mutable_data<T>();
+    const Ranges ranges(c[x]);
+    const int64_t work = std::max<int64_t>(1, c[x].numel() / std::max<int64_t>(1, blocks));
+    c.parallel_for(taps * blocks, kGrain / work + 1, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        const int64_t tap = i / blocks, begin = i % blocks * kColumns;
+        filter_gradient(ranges, xs, g, tap, width, begin, std::min(width, begin + kColumns), dw + tap * width);
+      }
+    });
+  };
+}
+
+AB_OP(row_conv)
+    .doc("Out[t] = sum over j of X[t + j] Filter[j], column by column, where t + j is inside the sequence.")
+    .source("Amodei et al., Deep Speech 2, ICML 2016")
+    .in("X", "[rows, width] float with sequences, or [batch, rows, width]")
+    .in("Filter", "[rows ahead + 1, width]")
+    .out("Out", "as X")
+    .infer(infer)
+    .grad_reads({"X", "Filter"})
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), filter = op.in("Filter"), out = op.out("Out")](KernelContext& c) {
+        slide_all(c, c[x], c[x].data<T>(), c[filter], 1, c[out].template mutable_data<T>());
+      };
+    });
+
+AB_GRAD(row_conv)
+    .doc("Gradients of row_conv by X and Filter.")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+
+}  // namespace
+}  // namespace anabranch::sequence
