@@ -30,10 +30,13 @@ if(ANABRANCH_SANITIZE)
   add_link_options(-fsanitize=${ANABRANCH_SANITIZE})
 endif()
 
+# Paths below the root are the same to ccache in every checkout, so checkouts share what they compile. It keeps compiled
+# headers, too, and for those asks to be told that no file depends on __TIME__.
 find_program(ANABRANCH_CCACHE ccache)
 if(ANABRANCH_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER ${ANABRANCH_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${ANABRANCH_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${ANABRANCH_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
 find_program(ANABRANCH_MOLD mold)

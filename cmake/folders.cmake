@@ -2,9 +2,6 @@
 # which stands for all of them and is what programs link.
 add_library(anabranch INTERFACE)
 target_compile_features(anabranch INTERFACE cxx_std_20)
-if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/include)
-  target_include_directories(anabranch INTERFACE ${PROJECT_SOURCE_DIR}/include)
-endif()
 
 # Compiles every .proto of a folder; the header is included as "<folder>/<file>.pb.h".
 function(ab_compile_protos target folder)
@@ -18,7 +15,7 @@ function(ab_compile_protos target folder)
       COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
       COMMAND ${ANABRANCH_PROTOC} --cpp_out=${out} -I${PROJECT_SOURCE_DIR}/src ${proto}
       DEPENDS ${proto} VERBATIM)
-    set_source_files_properties(${out}/${stem}.cc PROPERTIES COMPILE_OPTIONS -w)
+    set_source_files_properties(${out}/${stem}.cc PROPERTIES COMPILE_OPTIONS -w SKIP_PRECOMPILE_HEADERS ON)
     target_sources(${target} PRIVATE ${out}/${stem}.cc ${out}/${stem}.h)
     target_include_directories(${target} SYSTEM PRIVATE ${out})
   endforeach()
@@ -38,6 +35,7 @@ function(ab_folder path tier)
     ab_compile_protos(${target} ${path})
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src)
     target_compile_definitions(${target} PRIVATE ANABRANCH_VERSION="${PROJECT_VERSION}")
+    ab_precompile(${target})
     set(scope PUBLIC)
     target_link_libraries(anabranch INTERFACE $<TARGET_OBJECTS:${target}>)
   else()                                              # headers only, so far

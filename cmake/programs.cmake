@@ -17,6 +17,7 @@ if(ANABRANCH_BUILD_TESTS)
     add_executable(anabranch_tests ${tests})
     target_include_directories(anabranch_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/cpp)
     target_link_libraries(anabranch_tests PRIVATE anabranch GTest::gmock GTest::gtest GTest::gtest_main)
+    ab_precompile(anabranch_tests <gmock/gmock.h> <gtest/gtest.h>)
     gtest_discover_tests(anabranch_tests DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
                          DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
     # Counts heap calls by taking their place, which other tests must not be slowed or confused by.
