@@ -1,11 +1,11 @@
-"""The recipe for a CPU: one replica a core, ReduceStrategy.Reduce.
+"""The recipe for a CPU: one replica per core, ReduceStrategy.Reduce.
 
     CPU_NUM=N        N replicas, each with 1/N of every batch
-    Reduce           the replicas share one copy of the parameters; each parameter is updated once, by its owner
+    Reduce           a gradient is summed on the one replica that updates the parameter
     num_threads      workers of the executor, about the number of cores
 
-AllReduce, the default, keeps a copy of the parameters for each replica and updates all of them. Both give the same
-bits.
+With AllReduce, the default, the sum is on every replica. In both modes the replicas share their parameters, each of which
+is updated once, and both give the same bits.
 
 Data: Fashion-MNIST where Debian's package is installed, else a synthetic set.
 

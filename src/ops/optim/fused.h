@@ -1,7 +1,7 @@
 // Update rules over many parameters as one loop: `fused_<rule>` has the slots of the rule as lists, one entry for each
 // parameter, and the same attributes. Elements are numbered through all parameters and the loop is cut by that number,
 // so that small parameters cost no hand-off and large ones share it. Dense gradients, updated in place. Made by the
-// pass fuse_all_optimizer_ops, not by layers.
+// pass fuse_optimizers, not by layers.
 #pragma once
 #include <algorithm>
 #include <array>
