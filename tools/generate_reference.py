@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
-"""Writes the reference pages: operators.md from the schemas, layers.md for autodoc. Each build of the documents does.
+"""Writes the reference pages. Each build of the documents does.
+
+operators.md is made of the schemas, settings.md of the tables of flags, strategies and passes; layers.md and classes.md
+list names for autodoc.
 
     PYTHONPATH=python tools/generate_reference.py FOLDER
 """
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 
 import generate_modules
 
 from anabranch import _core
+from anabranch.fluid.strategies import BuildStrategy, ExecutionStrategy
+from anabranch.fluid.strategy_fields import Field
 
 TYPES = {"BOOLEAN": "bool", "INT": "int", "LONG": "int64", "FLOAT": "float", "STRING": "str", "INTS": "ints",
          "LONGS": "int64s", "FLOATS": "floats", "STRINGS": "strs", "BOOLEANS": "bools", "BLOCK": "block",
@@ -81,9 +87,80 @@ def layers_page() -> str:
     return "\n".join(text)
 
 
+#: Modules of the page about classes and functions, in the order in which programs meet them.
+MODULES = ("fluid", "fluid.optimizer", "fluid.initializer", "fluid.regularizer", "fluid.clip", "fluid.backward",
+           "fluid.nets", "fluid.metrics", "fluid.io", "fluid.profiler", "fluid.unique_name", "word2vec")
+
+
+def _described(module: str) -> dict[str, tuple[object, list[str]]]:
+    """Public classes and functions of a module by their first name: the object, its further names."""
+    made: dict[int, str] = {}
+    found: dict[str, tuple[object, list[str]]] = {}
+    source = importlib.import_module("anabranch." + module)
+    for name in source.__all__:
+        value = getattr(source, name)
+        if not (inspect.isclass(value) or inspect.isfunction(value)):
+            continue
+        first = made.setdefault(id(value), name)
+        if first == name:
+            found[name] = (value, [])
+        else:
+            found[first][1].append(name)
+    return found
+
+
+def classes_page() -> str:
+    """Classes and functions other than layers; what several modules have is under the first that lists it."""
+    text = ["# Classes and functions", "", "[Layers](layers.md) have a page of their own.", ""]
+    seen: set[int] = set()
+    for module in MODULES:
+        text += ["## %s" % module, ""]
+        for name, (value, also) in sorted(_described(module).items()):
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            directive = "autoclass" if inspect.isclass(value) else "autofunction"
+            text += ["```{eval-rst}", ".. %s:: anabranch.%s.%s" % (directive, module, name)]
+            text += ["   :members:"] if inspect.isclass(value) else []
+            text += ["```", ""]
+            text += ["Also `%s`." % "`, `".join(also), ""] if also else []
+    return "\n".join(text)
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    return ["| %s |" % " | ".join(head), "|" + "---|" * len(head), *("| %s |" % " | ".join(row) for row in rows), ""]
+
+
+def _fields(strategy: type) -> list[tuple[str, ...]]:
+    fields = [(name, field) for name, field in vars(strategy).items()
+              if isinstance(field, Field) and not name.startswith("_")]
+    return [("`%s`" % name, "`%s`" % (str(field.default) or "''"), _cell(field.__doc__)) for name, field in fields]
+
+
+def settings_page() -> str:
+    """Flags, fields of the strategies and passes: what the code prints of them."""
+    flags = [("`%s`" % name, "`%r`" % (value,), _cell(doc)) for name, (value, doc) in _core.all_flags().items()]
+    passes = [("`%s`" % name, _cell(what), _cell(tolerance)) for name, what, tolerance in _core.pass_list()]
+    return "\n".join([
+        "# Settings", "",
+        "## Flags", "", "Set in the environment, or by `fluid.set_flags`.", "",
+        *_table(("flag", "default", "meaning"), flags),
+        "## BuildStrategy", "", "How a program becomes a graph.", "",
+        *_table(("field", "default", "meaning"), _fields(BuildStrategy)),
+        "## ExecutionStrategy", "", "How the graph is run.", "",
+        *_table(("field", "default", "meaning"), _fields(ExecutionStrategy)),
+        "## Passes", "", "In their order. `FLAGS_disable_passes` leaves out any of them.", "",
+        *_table(("pass", "what it does", "values"), passes)])
+
+
+PAGES = {"operators.md": operators_page, "layers.md": layers_page, "classes.md": classes_page,
+         "settings.md": settings_page}
+
+
 def write(folder: str) -> None:
-    """Writes both pages where they are not up to date."""
-    for name, text in (("operators.md", operators_page()), ("layers.md", layers_page())):
+    """Writes the pages where they are not up to date."""
+    for name, page in PAGES.items():
+        text = page()
         path = os.path.join(folder, name)
         if not os.path.exists(path) or open(path).read() != text:
             with open(path, "w") as file:

@@ -1,4 +1,4 @@
-"""The code blocks of the README and of the guides run, and print what stands beneath them.
+"""The code blocks of the README and of the guides run, and print what stands beneath them; tables say what code says.
 
 The blocks ```python of a page are one program, run in an empty folder by a process of its own. A block ```text that
 follows a block ```python is what that one prints; "..." stands for anything.
@@ -54,7 +54,115 @@ def test_blocks_run(page, tmp_path):
 
 
 def test_links_lead_somewhere():
-    for page in [os.path.join(ROOT, "README.md")] + glob.glob(os.path.join(ROOT, "docs", "*.md")):
+    for page in glob.glob(os.path.join(ROOT, "*.md")) + glob.glob(os.path.join(ROOT, "docs", "*.md")):
         with open(page) as f:
-            for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", f.read()):
+            text = re.sub(r"^```.*?^```$", "", f.read(), flags=re.M | re.S)
+            for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
                 assert os.path.exists(os.path.join(os.path.dirname(page), target)), (page, target)
+
+
+# ---- tables and lists that repeat what the code knows
+
+def read(*path):
+    with open(os.path.join(ROOT, *path), encoding="utf-8") as f:
+        return f.read()
+
+
+def rows(text, heading):
+    """Cells of the first table behind a heading, without its head."""
+    lines = text[text.index(heading):].splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.startswith("|")) + 2
+    table = []
+    for line in lines[begin:]:
+        if not line.startswith("|"):
+            break
+        table.append([cell.strip().strip("`") for cell in line.strip("|").split("|")])
+    return table
+
+
+def test_kinds_of_errors():
+    from anabranch.fluid import errors
+    engine = {}
+    for value in vars(errors).values():
+        if isinstance(value, type) and issubclass(value, errors.EnforceNotMet) and value.__qualname__ == value.kind:
+            engine[value.kind] = [c.__name__ for c in value.__mro__ if c.__module__ == "builtins"][0]
+    engine["EndOfData"] = "fluid.core.EOFException"
+    assert len(engine) == 8
+    assert {row[0]: row[1] for row in rows(read("docs", "errors.md"), "## Classes")} == engine
+
+
+def test_folders_and_tiers():
+    tiers = re.findall(r"^ab_folder\((\S+) +(\d+)", read("cmake", "tiers.cmake"), re.M)
+    there = {folder: tier for folder, tier in tiers if os.path.isdir(os.path.join(ROOT, folder))}
+    table = {row[0]: row[1] for row in rows(read("ARCHITECTURE.md"), "## Folders") if row[1].isdigit()}
+    assert table.pop("python/anabranch") == str(1 + max(map(int, there.values())))
+    assert table == there
+
+
+def test_optimizers_of_the_readme():
+    from anabranch.fluid import optimizer
+    names = [name for name in optimizer.__all__ if name + "Optimizer" in optimizer.__all__]
+    text = read("README.md")
+    assert len(names) == 11 and all(re.search(r"\b%s\b" % name, text) for name in names)
+
+
+def test_number_of_layers():
+    from anabranch.fluid import layers
+    told = int(re.search(r"More than (\d+) layers", read("README.md")).group(1))
+    assert told < len(layers.__all__) < told + 100
+
+
+def test_columns_of_the_profiler():
+    from anabranch.profiling import tables
+    told = [name for row in rows(read("docs", "profiling.md"), "## Tables") for name in row[0].split(", ")]
+    assert told == list(tables.COLUMNS)
+
+
+def test_benchmark_rows():
+    import sys
+    sys.path.insert(0, os.path.join(ROOT, "benchmarks"))
+    try:
+        import plan
+    finally:
+        sys.path.pop(0)
+    table = {}
+    for row in rows(read("benchmarks", "README.md"), "## Rows"):
+        table.setdefault(row[0], row[1].split("`")[0])
+    assert table.pop("CAL") == "calibrate.py"
+    assert table == {row: script + ".py" for row, script in plan.PRODUCT.items()}
+
+
+def test_commands_of_dev():
+    help_text = subprocess.check_output([os.path.join(ROOT, "dev"), "--help"], universal_newlines=True)
+    known = set(re.findall(r"^  (\w+) ", help_text, re.M))
+    for page in ("README.md", "CONTRIBUTING.md"):
+        assert set(re.findall(r"\./dev (\w+)", read(page))) <= known
+
+
+NAMED = re.compile(r"`((?:src|python|tests|tools|docs|cmake|examples|benchmarks)/[\w./]+|\.ci/run)`")
+
+
+def test_files_that_are_named_exist():
+    pages = [name for name in os.listdir(ROOT) if name.endswith(".md") and name != "CHANGELOG.md"]
+    pages += [os.path.join("docs", name) for name in os.listdir(os.path.join(ROOT, "docs")) if name.endswith(".md")]
+    named = {(page, path) for page in pages for path in NAMED.findall(read(page)) if "GROUP" not in path}
+    assert len(named) > 30
+    assert not [(page, path) for page, path in named if not os.path.exists(os.path.join(ROOT, path))]
+
+
+def prose(page):
+    """Lines of a page without code, tables and headings; those are empty here."""
+    text = re.sub(r"^```.*?^```$", lambda found: "\n" * found.group().count("\n"), read(page), flags=re.M | re.S)
+    return ["" if re.match(r"[|#]|    ", line) else line for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"] + [
+    os.path.join("docs", name) for name in sorted(os.listdir(os.path.join(ROOT, "docs"))) if name.endswith(".md")])
+def test_lines_are_filled(page):
+    """What an edit left of a wrapped paragraph: a short line, then one whose first word would have had room."""
+    if page[5:] in ("layers.md", "classes.md", "operators.md", "settings.md", "absent.md"):
+        return                                              # written by tools/generate_*.py
+    lines = prose(page)
+    for line, following in zip(lines, lines[1:]):
+        if line and following and not re.match(r" *(- |\d+\. )", following):
+            assert len(line) + 1 + len(following.split()[0]) > 80, "%s: %r, %r" % (page, line, following)

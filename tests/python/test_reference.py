@@ -1,5 +1,6 @@
-"""The reference pages: every operator with its schema, every layer by its module."""
+"""The reference pages: operators with their schemas, layers by module, classes, and the tables that the code prints."""
 import os
+import re
 import sys
 
 import anabranch.fluid as fluid
@@ -31,5 +32,35 @@ def test_pages_are_written_once(tmp_path):
     generate_reference.write(str(tmp_path))
     times = {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
     generate_reference.write(str(tmp_path))
-    assert set(times) == {"layers.md", "operators.md"}
+    assert set(times) == {"layers.md", "operators.md", "classes.md", "settings.md"}
     assert times == {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
+
+
+def first_column(page, heading):
+    """What stands in backticks at the beginning of the rows of a section's table."""
+    section = page[page.index("## %s\n" % heading):].split("\n## ")[0]
+    return [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
+
+
+def test_flags_strategies_and_passes_are_on_the_page():
+    page = generate_reference.settings_page()
+    assert first_column(page, "Flags") == list(_core.all_flags()) and "FLAGS_fluid_exact" in page
+    for strategy in (fluid.BuildStrategy, fluid.ExecutionStrategy):
+        documented = first_column(page, strategy.__name__)
+        assert documented and set(documented) == {name for name in vars(strategy) if name in repr_of_all(strategy)}
+    assert first_column(page, "Passes") == [name for name, _, _ in _core.pass_list()]
+
+
+def repr_of_all(strategy):
+    """Names of all that a strategy lets a program set."""
+    made = strategy()
+    return [name for name in dir(made) if not name.startswith("_") and not callable(getattr(made, name))]
+
+
+def test_classes_and_functions_are_on_the_page():
+    page = generate_reference.classes_page()
+    for name in ("fluid.Executor", "fluid.optimizer.Adam", "fluid.metrics.Auc", "fluid.io.save_params", "fluid.data"):
+        assert re.search(r"\.\. auto(class|function):: anabranch\.%s\n" % re.escape(name), page), name
+    for module in (fluid.optimizer, fluid.metrics, fluid.initializer, fluid.regularizer):
+        for name in module.__all__:
+            assert re.search(r"(\.|`)%s(\n|`)" % name, page), name
