@@ -46,7 +46,7 @@ def main(fast):
 
     losses = []
     for step, batch in enumerate(batches(100 if fast else 600), start=1):
-        replica_losses, = executor.run(feed=batch, fetch_list=[loss.name])  # one loss a replica
+        replica_losses, = executor.run(feed=batch, fetch_list=[loss.name])  # one loss per replica
         losses.append(replica_losses.mean())
         if step % 50 == 0:
             print("step %d: loss %.4f" % (step, numpy.mean(losses[-50:])))

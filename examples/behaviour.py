@@ -58,7 +58,7 @@ def shares(data):
 
 
 def write(path, rows):
-    """A line a row: its fields, apart by tabs; an array is a list, apart by commas."""
+    """A line per row: its fields, separated by tabs; an array is a list, separated by commas."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w") as f:
         for row in rows:

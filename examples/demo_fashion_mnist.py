@@ -4,7 +4,7 @@
                          -- conv 5x5, 50 -- batch norm, relu -- pool 2x2
                          -- fc 128, relu -- fc 10, softmax ---> prediction [n, 10]
 
-ParallelExecutor runs one replica a core in Reduce mode; a second one, with share_vars_from, tests.
+ParallelExecutor runs one replica per core in Reduce mode; a second one, with share_vars_from, tests.
 
 Expected output: a test accuracy between 0.90 and 0.92 (with --fast: above 0.6), and the files written to --out.
 """

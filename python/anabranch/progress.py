@@ -14,7 +14,7 @@ def _clock_text(seconds):
 
 
 class Progress:
-    """Prints one line a step at most: redrawn in place in a terminal, else a plain line every few seconds.
+    """Prints one line per step at most: redrawn in place in a terminal, else a plain line every few seconds.
 
     Args:
         steps (int): how many steps there will be, at least 1.
@@ -39,7 +39,7 @@ class Progress:
 
     def __init__(self, steps, unit="samples", stream=None, terminal=None, every_s=None, now=time.monotonic):
         if steps < 1:
-            raise ValueError("Progress: steps is %d, expected at least 1" % steps)
+            raise ValueError("Progress: steps must be at least 1, got %d" % steps)
         self._steps, self._unit, self._now = steps, unit, now
         self._stream = sys.stderr if stream is None else stream
         self._terminal = self._stream.isatty() if terminal is None else terminal

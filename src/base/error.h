@@ -1,5 +1,5 @@
 // Typed errors. Every failure that a user can cause is an Error with a kind, one line of text, and, where an op was
-// involved, the op and the user's source line. Errors are values: throwing one never allocates a lock or logs.
+// involved, the op and the user's source line. Errors are values: throwing one takes no lock and writes no log.
 #pragma once
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// A place that one caller has at a time. Others park in the order of the kernel. Where nobody else wants it, taking and
-// leaving are one atomic each and no call.
+// A futex mutex. Waiting callers sleep in the kernel, which decides who wakes next. Without contention, lock and unlock
+// are one atomic operation each and no system call.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -8,7 +8,7 @@ void check_lod(const LoD& lod, int64_t rows) {
   for (size_t i = 0; i < lod.size(); ++i) {
     const auto& level = lod[i];
     AB_CHECK(level.size() >= 2, InvalidArgument, "LoD level {} has {} offsets, at least 2 are needed", i, level.size());
-    AB_CHECK(level[0] == 0, InvalidArgument, "LoD level {} begins with {}, expected 0", i, level[0]);
+    AB_CHECK(level[0] == 0, InvalidArgument, "LoD level {} must begin with 0, got {}", i, level[0]);
     for (size_t k = 1; k < level.size(); ++k) {
       AB_CHECK(level[k] >= level[k - 1], InvalidArgument, "LoD level {} decreases at offset {}: {} after {}", i, k,
                level[k], level[k - 1]);

@@ -1,7 +1,7 @@
 // Spin bits over the rows of all tables of the process. While several trainers update the rows of one table without
-// order (Sharing), whoever reads or writes a row holds its bit, so that nobody sees a row that mixes two updates: not a
-// trainer, nor a program or a copy of a table in any other thread. Without such trainers nothing is locked: the
-// executors keep conflicting ops apart by themselves. What began to read before the trainers did is not held up.
+// order (Sharing), reading or writing a row means holding its bit, so that no reader in any thread sees a half-updated
+// row. Without such trainers nothing is locked: the executors keep conflicting ops apart by themselves. A reader that
+// started before the trainers takes no locks.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -20,7 +20,7 @@ class RowLocks {
    private:
     bool on_;
   };
-  // Asked once a kernel; its pieces do alike.
+  // Read once per kernel call; all its pieces use that answer.
   static bool shared() { return sharing_.load(std::memory_order_relaxed) > 0; }
 
   // The bit of one row; `table` is the address of the table's first element. Does nothing unless `on`.
@@ -38,7 +38,7 @@ class RowLocks {
     std::atomic<uint8_t>* bit_;
   };
 
-  // Every row of every table, for who copies a table or the state of its rows. Not while one row is held.
+  // Locks all rows of all tables, for copying a table or its row state. The caller must not hold a row.
   class HoldAll {
    public:
     explicit HoldAll(bool on);

@@ -152,7 +152,7 @@ void Tensor::set_lod(LoD lod) {
 }
 
 void Tensor::wrong_dtype(DType wanted) const {
-  AB_THROW(InvalidArgument, "tensor holds {}, expected {}", dtype_name(dtype_), dtype_name(wanted));
+  AB_THROW(InvalidArgument, "a tensor must hold {}, got {}", dtype_name(wanted), dtype_name(dtype_));
 }
 
 }  // namespace anabranch

@@ -75,7 +75,7 @@ bool Form::is_that_of_no_tensor(const Value& value) const {
 void Value::wrong_kind(const char* wanted) const {
   static const char* names[] = {"nothing (it was never written)", "a tensor", "sparse rows", "a tensor array",
                                 "an opaque object"};
-  AB_THROW(InvalidArgument, "variable holds {}, expected {}", names[held_.index()], wanted);
+  AB_THROW(InvalidArgument, "a variable must hold {}, got {}", wanted, names[held_.index()]);
 }
 
 }  // namespace anabranch

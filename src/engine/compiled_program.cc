@@ -28,8 +28,8 @@ void check_options(const CompileOptions& o) {
   AB_CHECK(o.replicas >= 1 && o.replicas <= kMaxReplicas, InvalidArgument,
            "the number of replicas must be from 1 to {}, got {}", kMaxReplicas, o.replicas);
   AB_CHECK(o.execution.num_iteration_per_drop_scope >= 1, InvalidArgument,
-           "num_iteration_per_drop_scope is {}, expected at least 1", o.execution.num_iteration_per_drop_scope);
-  AB_CHECK(o.execution.num_iteration_per_run >= 1, InvalidArgument, "num_iteration_per_run is {}, expected at least 1",
+           "num_iteration_per_drop_scope must be at least 1, got {}", o.execution.num_iteration_per_drop_scope);
+  AB_CHECK(o.execution.num_iteration_per_run >= 1, InvalidArgument, "num_iteration_per_run must be at least 1, got {}",
            o.execution.num_iteration_per_run);
   AB_CHECK(o.build.trainer_id >= 0 && o.build.trainer_id < o.build.num_trainers, InvalidArgument,
            "trainer_id is {}, num_trainers is {}", o.build.trainer_id, o.build.num_trainers);

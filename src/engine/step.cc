@@ -312,7 +312,7 @@ void Step::execute(uint32_t number, const Hooks& hooks, Trace* trace) {
   }
 }
 
-// More than one replica is a wish for threads, so is a number of them.
+// Asking for several replicas, or setting num_threads, counts as asking for threads.
 bool Step::asked_for_threads() const { return compile_.replicas > 1 || compile_.execution.num_threads > 1; }
 
 Fetched Step::collect(size_t fetch) const {

@@ -1,7 +1,6 @@
 // The persistable variables of trainers that work side by side, each on batches of its own. Every trainer has a scope:
 // - rows of tables with sparse gradients, their state where the rule goes row by row, and what the program only reads:
-// the memory of the
-//   user's scope itself, shared by all;
+//   the memory of the user's scope itself, shared by all;
 // - everything else the program writes: a copy. merge() adds what one trainer changed in its parameters to those of the
 //   user's scope, and takes over what the others have added.
 // A program whose tables are shared must run under RowLocks::Sharing (core/row_locks.h), so that no row is torn.

@@ -32,7 +32,7 @@ int best_block(const std::vector<Block>& blocks, int first, int gap, int64_t byt
   return best;
 }
 
-// Blocks that have grown too many are not searched for: placing stays linear in the number of temporaries.
+// With more than this many blocks, each temporary gets a new one: placing stays linear in the number of temporaries.
 constexpr size_t kSearched = 256;
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Dependency counting: a node is ready when its counter of unfinished predecessors reaches zero. Every node becomes
 // ready exactly once in a run, so the ready queue is a plain array with two cursors: appending claims a place, taking
-// one advances the head. A worker keeps the last successor that it made ready for itself and offers the others.
+// one advances the head. A worker runs one of the successors it made ready itself, and puts the others into the queue.
 #include <fmt/format.h>
 
 #include <chrono>

@@ -317,7 +317,7 @@ class Replicator {
     const auto pairs = op.role_vars();
     for (const auto& [param, grad] : pairs) {
       AB_CHECK(pairs.size() == 1 || op.type == "sum" || op.type == "sqrt", InvalidArgument,
-               "optimizer op {} names {} parameters in op_role_var, expected one", op.type, pairs.size());
+               "op_role_var of optimizer op {} must name one parameter, got {}", op.type, pairs.size());
       if (auto it = home_.find(grad); it != home_.end()) return it->second;
     }
     for (const auto& n : op.input_args()) {

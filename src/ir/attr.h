@@ -46,8 +46,8 @@ Attr convert_attr(const std::string& name, const Attr& attr, AttrType type);
 
 template <class T> const T& attr_as(const std::string& name, const Attr& attr) {
   const T* p = std::get_if<T>(&attr);
-  AB_CHECK(p != nullptr, InvalidArgument, "attribute {} is of type {}, another one is expected", name,
-           attr_type_name(attr_type(attr)));
+  AB_CHECK(p != nullptr, InvalidArgument, "attribute {} must be of type {}, got {}", name,
+           attr_type_name(attr_type(Attr(T()))), attr_type_name(attr_type(attr)));
   return *p;
 }
 

@@ -209,7 +209,7 @@ void get_block(const pb::BlockDesc& desc, int idx, Program* program) {
     AB_CHECK(desc.parent_idx() < 0, InvalidArgument, "the global block has a parent, block {}", desc.parent_idx());
   } else {
     AB_CHECK(desc.parent_idx() >= 0 && desc.parent_idx() < idx, InvalidArgument,
-             "block {} has block {} as its parent; one in [0, {}) is expected", idx, desc.parent_idx(), idx);
+             "the parent of block {} must be a block before it, got block {}", idx, desc.parent_idx());
   }
   Block& block = idx == 0 ? program->global_block() : program->create_block(desc.parent_idx());
   block.forward_block = desc.forward_block_idx();

@@ -107,7 +107,7 @@ void Block::rename_var(const std::string& from, const std::string& to) {
 }
 
 OpRef Block::insert_op(size_t index, OpRef op) {
-  AB_CHECK(op != nullptr, Internal, "an op is expected");
+  AB_CHECK(op != nullptr, Internal, "an op must be given, got none");
   AB_CHECK(index <= ops_.size(), InvalidArgument, "op {} cannot be inserted at {}: block {} has {} ops", op->type,
            index, idx_, ops_.size());
   if (auto it = op->attrs.find(kDrawNumber); it != op->attrs.end()) {

@@ -5,7 +5,7 @@
 #include "ir/framework.pb.h"
 
 // Fluid keeps slots sorted by name, and we write attributes in that order too (its own order is that of a hash table).
-// A field that holds its default is left out, but where Fluid always writes it; to every reader the two are the same.
+// Fields equal to their default are omitted, except those that Fluid always writes. Readers see no difference.
 namespace anabranch::ir {
 namespace {
 

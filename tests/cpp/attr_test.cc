@@ -66,7 +66,7 @@ TEST(Attr, AccessNamesBothTypes) {
     attr_as<float>("alpha", Attr(int32_t{1}));
     FAIL();
   } catch (const Error& e) {
-    EXPECT_EQ(e.message(), "attribute alpha is of type INT, another one is expected");
+    EXPECT_EQ(e.message(), "attribute alpha must be of type FLOAT, got INT");
   }
 }
 

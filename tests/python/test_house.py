@@ -1,5 +1,6 @@
 """The rules of the house: tiers of folders, and a tree that does not depend on where it lies."""
 import os
+import re
 import subprocess
 import sys
 
@@ -80,3 +81,36 @@ def test_table_covers_the_tree():
 def test_dev_explains_each_command(command):
     text = subprocess.check_output([os.path.join(ROOT, "dev"), command, "--help"], universal_newlines=True)
     assert text.startswith("usage: ./dev " + command)
+
+
+OLD_GRAMMAR = re.compile(r'"[^"\n]*(, expected |\bexpected\b[^"\n]*, got\b| is expected\b)[^"\n]*"')
+WORDS = re.compile(r"\b(but for|anew|whoever|stem of the|the begin of)\b")
+
+
+def texts(folders, ends):
+    for folder in folders:
+        for at, _, names in os.walk(os.path.join(ROOT, folder)):
+            for name in names:
+                if name.endswith(ends):
+                    path = os.path.join(at, name)
+                    with open(path, encoding="utf-8") as file:
+                        yield os.path.relpath(path, ROOT), file.read()
+
+
+def test_errors_say_what_must_be_and_what_came():
+    """src/ops is left out: an id of a look-up is named with the range that its table has."""
+    folders = [os.path.join("src", name) for name in os.listdir(os.path.join(ROOT, "src")) if name != "ops"]
+    found = [(path, match.group()) for path, text in texts(folders + ["python"], (".cc", ".h", ".py"))
+             for match in OLD_GRAMMAR.finditer(text)]
+    assert not found, "write: ... must be ..., got ..."
+
+
+def test_plain_words_in_the_documents():
+    sys.path.insert(0, os.path.join(ROOT, "tools"))
+    try:
+        import generate_reference
+    finally:
+        sys.path.pop(0)
+    found = [(path, match.group()) for path, text in texts(["docs", "examples", "python/anabranch"], (".md", ".py"))
+             if os.path.basename(path) not in generate_reference.PAGES for match in WORDS.finditer(text)]
+    assert not found

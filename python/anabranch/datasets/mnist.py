@@ -87,7 +87,7 @@ def read_idx(path: str) -> Any:
     shape = [int.from_bytes(data[i:i + 4], "big") for i in range(4, min(head, len(data)), 4)]
     wanted = head + dtype.itemsize * int(numpy.prod(shape, dtype="float64"))
     if len(shape) != axes or len(data) != wanted:
-        raise InvalidValue("%s: %d bytes for shape %s, expected %d" % (path, len(data), shape, wanted))
+        raise InvalidValue("%s: a file of shape %s must have %d bytes, got %d" % (path, shape, wanted, len(data)))
     return numpy.frombuffer(data, dtype, offset=head).reshape(shape).astype(dtype.newbyteorder("="))
 
 

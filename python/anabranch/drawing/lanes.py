@@ -1,4 +1,4 @@
-"""What each thread did, as SVG: a lane a thread, a bar an operator, its width the time."""
+"""What each thread did, as SVG: a lane per thread, a bar per operator, its width the time."""
 from html import escape
 
 from ..profiling.files import write_whole
@@ -102,7 +102,7 @@ def lanes_svg(report, runs=2):
     """
     if runs < 1:
         from ..fluid.errors import InvalidValue
-        raise InvalidValue("lanes_svg: runs is %r, expected at least 1" % (runs,))
+        raise InvalidValue("lanes_svg: runs must be at least 1, got %r" % (runs,))
     lanes = report.lanes()
     zero, end = _window(lanes, runs)
     span = max(end - zero, 1)

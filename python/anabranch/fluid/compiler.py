@@ -229,7 +229,7 @@ class CompiledProgram:
         if isinstance(feed, dict):
             return [self._table.accept(feed, self._replicas())]
         if not isinstance(feed, (list, tuple)):
-            raise InvalidType("feed must be a dict, or a list of one dict a replica, got %s" % type(feed).__name__)
+            raise InvalidType("feed must be a dict, or a list of one dict per replica, got %s" % type(feed).__name__)
         if not all(isinstance(f, dict) for f in feed):
             raise InvalidType("each element of a feed list must be a dict, got %s" % [type(f).__name__ for f in feed])
         if len(feed) != self._replicas():

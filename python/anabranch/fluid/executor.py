@@ -157,14 +157,14 @@ class Executor(Described):
         Args:
             program (Program|CompiledProgram, optional): the default main program when missing.
             feed (dict, optional): name -> numpy array, LoDTensor or number. For a data-parallel program also a list
-                with one dict a replica. Names that the program does not have are ignored with a warning.
+                with one dict per replica. Names that the program does not have are ignored with a warning.
             fetch_list (list|tuple|Variable|str, optional): what to return: Variables, names, or the result of
                 ``minimize`` (which switches pruning on).
             feed_var_name (str), fetch_var_name (str): accepted; feeding and fetching need no variables here.
             scope (Scope, optional): where persistable variables live. Default ``global_scope()``.
             return_numpy (bool): numpy arrays, else LoDTensors. Default True.
             use_program_cache (bool): accepted: programs are always kept ready, and changes are noticed. Default False.
-            return_merged (bool): joins the replicas' values along axis 0; else a list with one value a replica.
+            return_merged (bool): joins the replicas' values along axis 0; else a list with one value per replica.
                 Default True.
             use_prune (bool): runs only what the fetched variables need. Default False: every op runs.
 

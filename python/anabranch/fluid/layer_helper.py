@@ -21,7 +21,7 @@ __all__ = ["LayerHelper"]
 
 
 class LayerHelper(Described):
-    """Made at the begin of a layer function with the layer's arguments.
+    """Made at the beginning of a layer function with the layer's arguments.
 
     Args:
         layer_type (str): type of the layer, prefix of its automatic name.

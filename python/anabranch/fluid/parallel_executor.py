@@ -117,7 +117,7 @@ class ParallelExecutor(Described):
 
         Args:
             fetch_list (list): Variables or names of what to return.
-            feed (dict|list of dict, optional): a whole batch, cut into one part a replica; or one dict a replica.
+            feed (dict|list of dict, optional): a whole batch, cut into one part per replica; or one dict per replica.
             feed_dict (optional): the old name of ``feed``.
             return_numpy (bool): numpy arrays, else LoDTensors. Default True.
 
@@ -143,6 +143,6 @@ class ParallelExecutor(Described):
         return len(self._places)
 
     def drop_local_exe_scopes(self) -> None:
-        """Releases the memory of all temporaries now; the next run makes them anew."""
+        """Releases the memory of all temporaries now; the next run makes new ones."""
         if self._compiled_program._engine is not None:
             self._compiled_program._engine.drop_temporaries()

@@ -141,7 +141,7 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profi
 @contextlib.contextmanager
 def profiler(state: str, sorted_key: str | None = None, profile_path: str = "/tmp/profile",
              tracer_option: str = "Default") -> Iterator[Any]:
-    """Measures what runs inside a ``with`` block: :func:`start_profiler` before it, :func:`stop_profiler` behind it.
+    """Measures what runs inside a ``with`` block: :func:`start_profiler` before it, :func:`stop_profiler` after it.
 
     Args:
         state (str): see :func:`start_profiler`.

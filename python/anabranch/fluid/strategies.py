@@ -71,13 +71,13 @@ class BuildStrategy(Strategy):
     cache_runtime_context = Field(False, bool, "bool: nothing to do: plans always keep theirs. Default False.")
     fuse_elewise_add_act_ops = Field(
         False, bool,
-        "bool: the sum of a bias and the activation behind it become part of the product before them, and their "
+        "bool: the sum of a bias and the activation after it become part of the product before them, and their "
         "gradients part of its gradient; other elementwise operations that read each other's results become one. It "
         "reads False until it is set; while it is not set it is done.",
         automatic=True)
     fuse_bn_act_ops = Field(
         False, bool,
-        "bool: batch norm and the relu behind it become one operation, and so do their gradients. It reads False until "
+        "bool: batch norm and the relu after it become one operation, and so do their gradients. It reads False until "
         "it is set; while it is not set it is done.", automatic=True)
     fuse_relu_depthwise_conv = Field(
         False, bool,

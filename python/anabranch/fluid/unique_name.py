@@ -47,7 +47,7 @@ def generate(key: str) -> str:
     """Returns ``key_N``, N counting from 0 for each key.
 
     Args:
-        key (str): the stem of the name.
+        key (str): the prefix of the name.
 
     Returns:
         str: a name that the current generator has not given before.

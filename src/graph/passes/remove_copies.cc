@@ -68,7 +68,7 @@ int run(Graph& graph, const PassContext&) {
 
 }  // namespace
 
-const Pass kRemoveCopies = {"remove_copies", "who reads a copy reads the original",
+const Pass kRemoveCopies = {"remove_copies", "readers of a copy read the original instead",
                             "equal; a zero that was multiplied by 1 keeps its sign",
                             [](const PassContext&) -> const char* { return nullptr; }, run};
 

@@ -7,8 +7,8 @@
 
 namespace anabranch {
 
-// Raises InvalidArgument for the first id outside [0, height), other than `allowed`, a number from 0 on; -1: no other.
-// what: "sequence_scatter: Ids".
+// Raises InvalidArgument for the first id outside [0, height). `allowed` (>= 0) is accepted too; -1 accepts no further
+// id. what: "sequence_scatter: Ids".
 void check_ids(const char* what, const int64_t* ids, int64_t n, int64_t height, int64_t allowed = -1);
 
 // The ids of one feature, for the message about a wrong one.

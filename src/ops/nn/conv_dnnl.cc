@@ -158,7 +158,7 @@ class PiecePrimitive {
     memory scratch;
   };
 
-  // The library wants the padding behind that the outputs use, not the one given.
+  // oneDNN expects the end padding that the outputs actually use, which may be less than the attribute says.
   static memory::dims used_padding(const Window& w) {
     memory::dims after(2);
     for (size_t d = 0; d < 2; ++d) {

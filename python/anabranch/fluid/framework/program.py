@@ -233,7 +233,7 @@ class Program:
         return program
 
     def to_string(self, throw_on_error: bool, with_details: bool = False) -> Any:
-        """The program as text for people: one line a variable, one line an op.
+        """The program as text for people: one line per variable, one line per op.
 
         Args:
             throw_on_error (bool): whether an incomplete program raises; one here never is.

@@ -142,7 +142,7 @@ def _collect(variables, path, values):
 
 def _check(variable, array):
     shape, dtype = tuple(variable.shape), numpy_dtype(variable.dtype)
-    require(isinstance(array, np.ndarray), "the value of %s is a %s, an array is expected"
+    require(isinstance(array, np.ndarray), "the value of %s must be an array, got %s"
             % (variable.name, type(array).__name__))
     known = all(extent >= 0 for extent in shape) and shape
     require(not known or array.shape == shape, "variable %s has the shape %s in the program and %s in the file"

@@ -308,7 +308,7 @@ class _Machine:
 
     def string(self, span):
         if not isinstance(span, _Span):
-            raise Damaged("a text is expected")
+            raise Damaged("a text must stand here, got something else")
         return str(self.data[span.start:span.end], "utf-8" if span.utf8 else "latin1")
 
     def finished(self, value):

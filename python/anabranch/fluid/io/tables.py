@@ -17,7 +17,7 @@ def split(variables: Any) -> Any:
 
 
 def paths(tables: Any, folder: Any, filename: Any = None) -> Any:
-    """Name -> file of tables: in ``folder``, or beside the one file of the other variables, with their names behind it.
+    """Name -> file of tables: in ``folder``, or beside the one file of the other variables, with their names after it.
 
     Raises:
         ValueError: a name that leads out of the folder. NotImplementedError: there is no folder.

@@ -215,7 +215,7 @@ def _from_bytes(scope, names, data):
         scope.var(name).get_tensor()._share_data_with(tensor)
         data = data[size:]
     if data:
-        raise InvalidValue("load_vars: %d extra bytes behind the last variable" % len(data))
+        raise InvalidValue("load_vars: %d extra bytes after the last variable" % len(data))
 
 
 def load_params(executor: Any, dirname: Any, main_program: Any = None, filename: Any = None) -> None:

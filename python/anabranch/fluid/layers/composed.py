@@ -144,7 +144,7 @@ def t(input: Variable, name: str | None = None) -> Variable:
     """
     check.variable(input, "input", "t", check.NUMBERS)
     if len(input.shape) > 2:
-        raise InvalidValue("t: input has %d axes, expected one or two" % len(input.shape))
+        raise InvalidValue("t: input must have one or two axes, got %d" % len(input.shape))
     if len(input.shape) == 1:
         return input
     helper = LayerHelper("t", name=name)

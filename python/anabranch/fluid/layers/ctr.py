@@ -108,7 +108,7 @@ def data_norm(input: Variable, act: str | None = None, epsilon: float = 1e-05, p
             and "scale_w" (1) and "bias" (0) with ``enable_scale_and_shift``.
         data_layout (str): not used.
         in_place (bool): write the result into ``input``. Default False.
-        name (str, optional): stem of the parameters' names, "dn" by default.
+        name (str, optional): prefix of the parameters' names, "dn" by default.
         moving_mean_name (str): not used.
         moving_variance_name (str): not used.
         do_model_average_for_mean_and_var (bool): not used.

@@ -130,7 +130,7 @@ def py_reader(capacity: int, shapes: Sequence[Sequence[Any]], dtypes: Sequence[s
     """
     levels = [0] * len(shapes) if lod_levels is None else lod_levels
     if not len(shapes) == len(dtypes) == len(levels):
-        raise InvalidValue("py_reader: %d shapes, %d dtypes and %d lod_levels, expected as many of each"
+        raise InvalidValue("py_reader: shapes, dtypes and lod_levels must be equally many, got %d, %d and %d"
                            % (len(shapes), len(dtypes), len(levels)))
     described = [_Described(s, as_dtype(t), level, False, "read_%d" % i)
                  for i, (s, t, level) in enumerate(zip(shapes, dtypes, levels))]

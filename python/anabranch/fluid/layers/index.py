@@ -19,7 +19,7 @@ __all__ = [
 
 
 def shard_index(input: Variable, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1) -> Variable:
-    """Ids of one of several equal parts of [0, index_num), counted from the begin of the part.
+    """Maps global ids to ids local to one of ``nshards`` equal ranges.
 
     Args:
         input (Variable): [..., 1], int32 or int64, each in [0, index_num).
@@ -44,7 +44,7 @@ def shard_index(input: Variable, index_num: int, nshards: int, shard_id: int, ig
     """
     check.variable(input, "input", "shard_index", INTS)
     if shard_id < 0 or shard_id >= nshards:
-        raise InvalidValue("shard_index: shard_id is %r, expected 0 to %d" % (shard_id, nshards - 1))
+        raise InvalidValue("shard_index: shard_id must be from 0 to %d, got %r" % (nshards - 1, shard_id))
     return one_op("shard_index", {"X": input}, {"index_num": index_num, "nshards": nshards, "shard_id": shard_id,
                                                 "ignore_value": ignore_value})
 

@@ -23,7 +23,7 @@ def sequence_pad(x: Variable, pad_value: Variable, maxlen: int | None = None,
 
     Args:
         x (Variable): [rows, ...] with sequences, float32, float64, int32 or int64.
-        pad_value (Variable): [1], or the shape of a row of ``x``: stands behind the end of shorter sequences; dtype of
+        pad_value (Variable): [1], or the shape of a row of ``x``: stands after the end of shorter sequences; dtype of
             ``x``.
         maxlen (int, optional): length of the result, at least the longest sequence; the longest sequence by default.
         name (str, optional): prefix of the names.

@@ -49,7 +49,7 @@ def dynamic_lstm(input: Variable, size: int, h_0: Variable | None = None, c_0: V
         h_0 (Variable, optional): [sequences, size / 4], h before the sequences; zeros by default. With ``c_0``.
         c_0 (Variable, optional): [sequences, size / 4], c before the sequences.
         param_attr (ParamAttr, optional): of the weight [size / 4, size]: W_c, W_i, W_f, W_o side by side.
-        bias_attr (ParamAttr, optional): of the bias [1, size], or [1, 7 size / 4] with p_i, p_f, p_o behind it.
+        bias_attr (ParamAttr, optional): of the bias [1, size], or [1, 7 size / 4] followed by p_i, p_f, p_o.
         use_peepholes (bool): the cell takes part in the gates. Default True.
         is_reverse (bool): from the last row of a sequence to the first. Default False.
         gate_activation (str): g: "sigmoid", "tanh", "relu" or "identity".
@@ -282,7 +282,7 @@ def lstm_unit(x_t: Variable, hidden_t_prev: Variable, cell_t_prev: Variable, for
         check.operand(value, argument, "lstm_unit")
     for argument, value in parts:
         if len(value.shape) != 2 or value.shape[0] != x_t.shape[0]:
-            raise InvalidValue("lstm_unit: %s has the shape %s, expected two axes and as many rows as x_t"
+            raise InvalidValue("lstm_unit: %s must have two axes and as many rows as x_t, got the shape %s"
                                % (argument, list(value.shape)))
     if hidden_t_prev.shape[1] != cell_t_prev.shape[1]:
         raise InvalidValue("lstm_unit: hidden_t_prev is %s, cell_t_prev %s; they have equally many columns"

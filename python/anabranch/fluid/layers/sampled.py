@@ -143,7 +143,7 @@ def hsigmoid(input: Variable, label: Variable, num_classes: int, param_attr: Att
         param_attr (ParamAttr, optional): of the table, [num_classes - 1, D]; [num_classes, D] for a custom tree.
         bias_attr (ParamAttr|bool, optional): of the bias, a number for each row of the table; False: none.
         name (str, optional): prefix of the names.
-        path_table (Variable, optional): [N, L], int64: rows of the table on each sample's path; -1 behind its end.
+        path_table (Variable, optional): [N, L], int64: rows of the table on each sample's path; -1 after its end.
         path_code (Variable, optional): [N, L], int64: 1 where the path says yes.
         is_custom (bool): the tree is given by ``path_table`` and ``path_code``; else it is complete. Default False.
         is_sparse (bool): the gradient of the table of a custom tree holds only the rows that occur. Default False.

@@ -120,7 +120,7 @@ class DataFeedDesc(Described):
         self._fields = {name: value for name, value in parsed if name != "multi_slot_desc"}
         self._fields.setdefault("pipe_command", "cat")
         if self._fields.get("name", "MultiSlotDataFeed") != "MultiSlotDataFeed":
-            raise InvalidValue("DataFeedDesc: %s is for a %s, expected a MultiSlotDataFeed"
+            raise InvalidValue("DataFeedDesc: %s must be for a MultiSlotDataFeed, got a %s"
                                % (proto_file, self._fields["name"]))
         slots = [slot for name, value in parsed if name == "multi_slot_desc" for _, slot in value]
         self._slots = [dict({"name": "", "type": "", "is_dense": None, "is_used": None},

@@ -145,7 +145,7 @@ class DataFeeder(Described):
         """A feed dict of one batch.
 
         Args:
-            iterable: samples, each a sequence with one field a variable; fields of variables with LoD are (nested)
+            iterable: samples, each a sequence with one field per variable; fields of variables with LoD are (nested)
                 lists.
 
         Returns:
@@ -194,7 +194,7 @@ class DataFeeder(Described):
 
         Args:
             reader (callable): gives batches (lists of samples).
-            multi_devices (bool): gives lists with one dict a replica, else single dicts.
+            multi_devices (bool): gives lists with one dict per replica, else single dicts.
             num_places (int, optional): number of replicas; ``CPU_NUM`` by default.
             drop_last (bool): drops batches left over at the end; else they raise ValueError. Default True.
 

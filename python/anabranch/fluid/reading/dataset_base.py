@@ -250,9 +250,9 @@ class DatasetBase(Described):
 
         Args:
             policy (str): 'raise' (the default: the pass ends with file:line:column: slot and an excerpt), 'skip', or
-                'quarantine' (they are written to ``file``, each behind a line that says what is wrong).
+                'quarantine' (they are written to ``file``, each after a line that says what is wrong).
             max_rows (int, optional): more bad lines than this in a pass are an error. Default: no limit.
-            file (str, optional): for 'quarantine'. It is written anew in a pass that finds bad lines.
+            file (str, optional): for 'quarantine'. A pass that finds bad lines replaces it.
 
         Raises:
             ValueError: another policy, no file for 'quarantine', a limit below 0.
@@ -302,7 +302,7 @@ class DatasetBase(Described):
         """Reads other lines than MultiSlot text: tab- or comma-separated columns, libsvm. See the guide on data.
 
         Args:
-            text (str): the schema, a line a slot; '' for MultiSlot text.
+            text (str): the schema, a line per slot; '' for MultiSlot text.
         """
         self._format = _text(text, "set_format: text")
 

@@ -172,7 +172,7 @@ class InMemoryDataset(DatasetBase):
         self._ins_id = bool(parse_ins_id)
 
     def set_parse_content(self, parse_content: bool) -> None:
-        """Whether "1 <text>" stands before the slots (behind the id of the instance).
+        """Whether "1 <text>" stands before the slots (after the id of the instance).
 
         Args:
             parse_content (bool): of a new data set: False.
@@ -180,7 +180,7 @@ class InMemoryDataset(DatasetBase):
         self._content = bool(parse_content)
 
     def set_merge_by_lineid(self, merge_size: int = 2) -> None:
-        """Lets the next shuffle join the records of one instance id: lists one behind the other, dense slots from the
+        """Lets the next shuffle join the records of one instance id: lists one after the other, dense slots from the
         first one. Lines need ids then.
 
         Args:

@@ -35,11 +35,11 @@ def ready_tensors(batch: Sequence[Any], number: int, names: Sequence[str], label
         TypeError: no list or tuple, or a value that is no regular array. ValueError: another number of values.
     """
     if not isinstance(batch, (list, tuple)):
-        raise InvalidType("%s: batch %d of the generator is a %s, expected a list or tuple with a value for each of %s"
-                          % (label, number, type(batch).__name__, ", ".join(names)))
+        raise InvalidType("%s: batch %d of the generator must be a list or tuple with a value for each of %s, got %s"
+                          % (label, number, ", ".join(names), type(batch).__name__))
     if len(batch) != len(names):
-        raise InvalidValue("%s: batch %d of the generator has %d values, expected %d: %s"
-                           % (label, number, len(batch), len(names), ", ".join(names)))
+        raise InvalidValue("%s: batch %d of the generator must have %d values (%s), got %d"
+                           % (label, number, len(names), ", ".join(names), len(batch)))
     return [_tensor(value, name, number, label) for value, name in zip(batch, names)]
 
 

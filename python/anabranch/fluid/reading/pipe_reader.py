@@ -14,7 +14,7 @@ _TAIL = 400  # characters of stderr in messages
 
 
 class PipeReader:
-    """Runs a command in a shell and gives out the lines that it prints.
+    """Runs a command in a shell and yields the lines that it prints.
 
     Args:
         command (str): a shell command.

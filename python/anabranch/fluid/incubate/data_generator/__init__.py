@@ -19,7 +19,7 @@ from ...errors import InvalidType, InvalidValue, NotOffered
 
 __all__ = ["MultiSlotDataGenerator", "MultiSlotStringDataGenerator"]
 
-_EXPECTED = "expected a list or tuple of slots: [(name, [value, ...]), ...]"
+_SLOTS = "a list or tuple of slots: [(name, [value, ...]), ...]"
 
 
 class DataGenerator:
@@ -101,7 +101,7 @@ class DataGenerator:
 
 def _check_sample(sample):
     if not isinstance(sample, (list, tuple)):
-        raise InvalidValue("a sample is a %s, %s" % (type(sample).__name__, _EXPECTED))
+        raise InvalidValue("a sample must be %s, got %s" % (_SLOTS, type(sample).__name__))
 
 
 class MultiSlotDataGenerator(DataGenerator):
