@@ -4,8 +4,8 @@
     Reduce           a gradient is summed on the one replica that updates the parameter
     num_threads      workers of the executor, about the number of cores
 
-With AllReduce, the default, the sum is on every replica. In both modes the replicas share their parameters, each of which
-is updated once, and both give the same bits.
+With AllReduce, the default, the sum is on every replica. In both modes the replicas share their parameters, each of
+which is updated once, and both give the same bits.
 
 Data: Fashion-MNIST where Debian's package is installed, else a synthetic set.
 

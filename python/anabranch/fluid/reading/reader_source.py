@@ -93,7 +93,7 @@ class ProgramReaders:
         return bool(self._readers)
 
     def feeds(self, feed: Any, table: Any, replicas: Any = 1) -> Any:
-        """What a run is fed: a list with one dict per replica, read batches and the caller's ``feed`` (a dict) together.
+        """What a run is fed: a list with one dict per replica, read batches and the caller's ``feed`` together.
 
         Raises:
             EOFException, RuntimeError: as :meth:`ReaderSource.take`.
