@@ -22,31 +22,36 @@ ENGINES = dict(
     vw=(dict(W9="vw_w09", W9e="vw_w09"), []))
 
 QUICK_ROWS = ["W1", "W2", "W8", "W13"]
-FULL_ROWS = ["W1", "W2", "W3", "W8", "W8e", "W9", "W9e", "W10", "W12", "W13", "W15", "COST", "COMPILE",
+FULL_ROWS = ["W1", "W2", "W3", "W5", "W6", "W7", "W8", "W8e", "W9", "W9e", "W10", "W12", "W13", "W15", "COST", "COMPILE",
              "INSTR", "STEADY", "W14"]
+#: Why a row is not one of --full.
+NOT_MEASURED = dict(W11="there are no parameter servers here yet")
 WHOLE = ("COST", "STEADY", "INSTR", "W14")  # scripts that repeat and print all their metrics by themselves
 NAMED_CONFIGS = ("W14",)             # of those, where one metric comes in several configurations
 
 #: The product's configurations: all of them are shown, none is chosen after the event.
-OWN = dict(W8e=("memory threads2", "queue threads2"), W9e=("text threads2", "cache threads2"),
+OWN = dict(W5=("exe cache lod", "exe cache unrolled"), W8e=("memory threads2", "queue threads2"), W9e=("text threads2", "cache threads2"),
            W12=("memory threads2", "queue threads2", "memory threads2 zstd"),
            W15=("cp1 single", "cp1", "cp2", "cp2 reduce"))
 OWN_DEFAULT = ("exe cache",)
 #: Cases that --full leaves out.
 LEFT_OUT = dict(W10=dict(batch=100), W15=dict(per_replica=32))
 #: (rival, row) -> {the product's configuration: the rival's that stands beside it}, where that is not its fastest.
-BESIDE = {("fluid18", "W15"): {config: config for config in OWN["W15"]},
+BESIDE = {("fluid18", "W15"): dict({config: config for config in OWN["W15"]}, cp1="cp1 omp2"),
           ("vw", "W9e"): {"text threads2": "text", "cache threads2": "sgd"}}
 
 #: Configurations that were the fastest, or within a tenth of it, on some machine; --sweep-all tries all others, too.
 SHORT = dict(
     fluid18=dict(W1=("exe cache", "cp1"), W2=("exe cache", "exe cache omp2", "cp2", "cp2 fuse"),
-                 W3=("exe cache omp2 mkldnn", "exe cache omp2", "cp2"), W8=("exe cache", "cp2", "cp2 reduce"),
+                 W3=("exe cache omp2 mkldnn", "exe cache omp2", "cp2"),
+                 W5=("exe cache unrolled", "exe cache omp2 unrolled", "exe cache omp2 static", "exe cache omp2 lod"),
+                 W6=("exe cache", "exe cache omp2", "cp2"), W7=("exe cache omp2", "exe cache omp2 mkldnn", "cp2"), W8=("exe cache", "cp2", "cp2 reduce"),
                  W8e=("memory threads2", "queue threads2"), W9=("exe cache", "cp2", "cp2 reduce"),
                  W9e=("text threads2", "memory threads2"),
                  W10=("exe cache", "exe cache omp2", "cp2"), W12=("memory threads2",), W13=("exe cache", "cp1")),
     torch=dict(W1=("eager", "compile"), W2=("eager", "eager omp2", "compile"),
-               W3=("eager omp2 cl", "eager omp2", "compile omp2 cl"), W8=("eager", "eager omp2", "compile omp2")),
+               W3=("eager omp2 cl", "eager omp2", "compile omp2 cl"), W5=("eager omp2", "compile omp2"),
+               W7=("eager omp2", "compile omp2"), W8=("eager", "eager omp2", "compile omp2")),
     gensim=dict(W10=("omp2",)), vw=dict(W9=("text", "sgd")))
 
 

@@ -5,11 +5,17 @@ import platform
 import statistics
 import subprocess
 
+import agreement
+import plan
 import targets
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = dict(product="Anabranch", fluid18="Paddle 1.8.5", paddle2="Paddle 2", paddle3="Paddle 3", torch="PyTorch",
              gensim="gensim", vw="VW, scikit-learn")
+
+class Discarded(Exception):
+    """A run whose figures must not be written down; the text says why."""
+
 
 def lower_is_better(unit):
     return unit.startswith(("ns/", "instructions/")) or unit in ("s", "MB", "KB/run", "threads", "times")
@@ -21,6 +27,7 @@ class Report:
     def __init__(self, engines):
         self.engines, self.first = engines, engines[0]
         self.entries = []              # dicts: row, metric, unit, engine, value, config, ratio, ...
+        self.mismatches = []           # sentences about engines that did other work
         self.versions = {}
         self.date = datetime.datetime.now(datetime.timezone.utc)
 
@@ -33,7 +40,7 @@ class Report:
     def end(self, calibration, stolen):
         self.after, self.stolen = calibration, stolen - self.stolen
         for metric, threads, change in self.changes():
-            print("warning: {} x{} changed by {:+.0%} during the run: discard it".format(metric, threads, change))
+            print("{} x{} changed by {:+.0%} during the run: it is discarded".format(metric, threads, change))
 
     def changes(self):
         """Ceilings that moved by more than 5 %: the machine was not quiet."""
@@ -42,6 +49,11 @@ class Report:
             change = later[metric, threads] / value - 1
             if abs(change) > 0.05:
                 yield metric, threads, change
+
+    def discarded_for(self):
+        """Why the figures of this run must not be written down: sentences, none for a good run."""
+        moved = ["%s on %d threads by %+.0f %%" % (m, t, 100 * c) for m, t, c in self.changes()]
+        return (["the machine was not quiet: %s" % ", ".join(moved)] if moved else []) + self.mismatches
 
     def ceilings_of_all(self):
         """{what: the best that any number of threads reached before}"""
@@ -67,15 +79,20 @@ class Report:
         rss = [run["rss_mb"] for run in runs if run["rss_mb"]]
         value = statistics.median(run["value"] for run in runs)
         entry = dict(row=row, metric=metric, engine=engine, unit=runs[0]["unit"], config=runs[0]["config"],
-                     note=runs[0]["note"], value=value, cpu_us=1e6 * statistics.median(cpu) if cpu else None,
+                     note=runs[0]["note"], work=agreement.text(runs[0]), rounds=0, value=value, cpu_us=1e6 * statistics.median(cpu) if cpu else None,
                      rss_mb=statistics.median(rss) if rss else None, ratio=None,
                      peak=targets.shares(row, metric, value, self.ceilings_of_all()).get("fp32 arithmetic"))
         if engine != self.first and first:
+            other = agreement.mismatch(row, metric, engine, first[0], runs[0])
+            if other:
+                self.mismatches.append("%s %s: %s did other work: %s" % (row, metric, NAMES[engine], other))
+                print("MISMATCH: " + self.mismatches[-1], flush=True)
+                return entry
             lower = lower_is_better(entry["unit"])
             ratios = [b["value"] / a["value"] if lower else a["value"] / b["value"]
                       for a, b in zip(first, runs) if a["value"] and b["value"]]
             if ratios:
-                entry["ratio"] = (statistics.median(ratios), min(ratios), max(ratios))
+                entry["ratio"], entry["rounds"] = (statistics.median(ratios), min(ratios), max(ratios)), len(ratios)
         return entry
 
     @staticmethod
@@ -86,12 +103,15 @@ class Report:
         if entry["peak"]:
             line += " {:>4.0%} of peak".format(entry["peak"])
         if entry["ratio"]:
-            line += "  ratio {:.2f} ({:.2f}..{:.2f})".format(*entry["ratio"])
-        print(line + "  [{config}] {note}".format(**entry), flush=True)
+            line += "  ratio " + ratio_text(entry)
+        print(line + "  [{config}] {work} {note}".format(**entry), flush=True)
 
     # ---- files
 
     def write(self, path):
+        """Discarded when the run breaks the rules of README.md; nothing is written then."""
+        if self.discarded_for():
+            raise Discarded("; ".join(self.discarded_for()))
         picture = os.path.splitext(path)[0] + ".png"
         drawn = self.draw(picture)
         with open(path, "w") as f:
@@ -111,7 +131,20 @@ class Report:
                   % (NAMES[self.first], NAMES[self.first])]
         if picture:
             lines += ["", "![ratios](%s)" % picture]
-        return "\n".join(lines + self.short() + self.table() + self.ceilings()) + "\n"
+        return "\n".join(lines + self.lost() + self.short() + self.table() + self.absent() + self.ceilings()) + "\n"
+
+    def lost(self):
+        """Every metric in which a rival is faster, whether it has a target or not."""
+        lines = ["| {} | {} | {} | {} | {} |".format(e["row"], e["metric"], NAMES[e["engine"]], ratio_text(e), e["config"])
+                 for e in self.entries if e["ratio"] and e["ratio"][0] < 1]
+        if not lines:
+            return ["", "No rival is faster in any row."]
+        return ["", "## Where a rival is faster", "", "| row | metric | rival | ratio | its configuration |",
+                "|---|---|---|---|---|"] + lines
+
+    @staticmethod
+    def absent():
+        return ["", "## Rows that are not measured", ""] + ["- %s: %s" % item for item in sorted(plan.NOT_MEASURED.items())]
 
     def short(self):
         """What is below its target, and why."""
@@ -139,12 +172,13 @@ class Report:
                 "| row | metric | what | reached | target | limited by |", "|---|---|---|---|---|---|"] + lines
 
     def table(self):
-        lines = ["", "| row | metric | engine | value | unit | of fp32 peak | ratio | configuration |",
-                 "|---|---|---|---|---|---|---|---|"]
+        lines = ["", "## All figures", "",
+                 "| row | metric | engine | value | unit | of fp32 peak | ratio | configuration | first loss, or quality |",
+                 "|---|---|---|---|---|---|---|---|---|"]
         for e in self.entries:
-            ratio = "{:.2f} ({:.2f}..{:.2f})".format(*e["ratio"]) if e["ratio"] else ""
+            ratio = ratio_text(e) if e["ratio"] else ""
             peak = "{:.0%}".format(e["peak"]) if e["peak"] else ""
-            lines.append("| {row} | {metric} | {name} | {value:.5g} | {unit} | {peak} | {ratio} | {config} |".format(
+            lines.append("| {row} | {metric} | {name} | {value:.5g} | {unit} | {peak} | {ratio} | {config} | {work} |".format(
                 **dict(e, name=NAMES[e["engine"]], peak=peak, ratio=ratio)))
         return lines
 
@@ -155,10 +189,7 @@ class Report:
                  "|---|---|---|---|---|"]
         for metric, threads, value, unit in self.before:
             lines.append("| {} | {} | {:.4g} | {:.4g} | {} |".format(metric, threads, value, later[metric, threads], unit))
-        moved = ["{} on {} threads by {:+.0%}".format(*c) for c in self.changes()]
-        lines += ["", "The machine was not quiet: %s changed. Absolute figures are unsure, ratios less so, for pairs are "
-                  "run in turn." % ", ".join(moved) if moved else "Nothing changed by more than 5 %."]
-        return lines
+        return lines + ["", "Nothing changed by more than 5 %."]
 
     def draw(self, path):
         """Bars of the ratios on a logarithmic axis; False, and said, where matplotlib is missing."""
@@ -190,6 +221,13 @@ class Report:
         axes.legend(loc="lower right")
         picture.savefig(path, dpi=110)
         return True
+
+
+def ratio_text(entry):
+    """The median of the rounds and their range; of one round there is no range."""
+    if entry["rounds"] < 2:
+        return "{:.2f}, one round".format(entry["ratio"][0])
+    return "{:.2f} ({:.2f}..{:.2f})".format(*entry["ratio"])
 
 
 def machine():

@@ -15,6 +15,7 @@ sys.path.insert(0, FOLDER)
 import compile_time  # noqa: E402
 import instructions  # noqa: E402
 import live  # noqa: E402
+import plan  # noqa: E402
 import report  # noqa: E402
 import rivals  # noqa: E402
 
@@ -76,7 +77,7 @@ def two_engines():
     out.add("W1", "all", dict(product=[result(30.0), result(20.0)], torch=[result(10.0), result(10.0)]))
     out.add("COST", "time: import", dict(product=[result(0.1, "s")], torch=[result(0.5, "s")]))
     out.add("W2", "batch=64 optimizer=sgd", dict(product=[result(100000.0, "samples/s")], torch=[]))
-    out.end([("fp32_fma", 1, 100.0, "GF/s"), ("fp32_fma", 2, 150.0, "GF/s")], 1.5)
+    out.end([("fp32_fma", 1, 100.0, "GF/s"), ("fp32_fma", 2, 192.0, "GF/s")], 1.5)
     return out
 
 
@@ -92,7 +93,8 @@ def test_results_file(two_engines, tmp_path, capsys):
     path = tmp_path / "RESULTS.md"
     two_engines.write(str(path))
     text = path.read_text()
-    assert "2.50 (2.00..3.00)" in text and "fp32_fma on 2 threads by -25%" in text and "- machine: " in text
+    assert "2.50 (2.00..3.00)" in text and "Nothing changed by more than 5 %." in text and "- machine: " in text
+    assert "| 5.00, one round |" in text, "of one value there is no range"
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -107,7 +109,74 @@ def test_what_falls_short_is_named_with_what_limits_it(two_engines):
     text = two_engines.markdown(None)
     section = text[text.index("## What falls short"):text.index("| engine |")]
     assert "| W2 | batch=512 optimizer=adam | ratio to PyTorch | 1.2 | 1.4 | fp32 arithmetic 0 %" in section
-    assert "batch=64" not in section and "W1" not in section
+    assert "batch=64" not in section and "| W1 " not in section
+
+
+def test_a_run_on_a_machine_that_changed_is_discarded(two_engines, tmp_path):
+    two_engines.end([("fp32_fma", 1, 100.0, "GF/s"), ("fp32_fma", 2, 150.0, "GF/s")], 0.0)
+    with pytest.raises(report.Discarded, match="not quiet: fp32_fma on 2 threads by -25 %"):
+        two_engines.write(str(tmp_path / "RESULTS.md"))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("own, other, why", [
+    (dict(first_loss=2.3026), dict(first_loss=2.3027), None),
+    (dict(first_loss=2.3026), dict(first_loss=2.4), r"first loss 2.4, not 2.3026"),
+    (dict(quality={"AUC": 0.78}), dict(quality={"AUC": 0.785}), None),
+    (dict(quality={"AUC": 0.78}), dict(quality={"AUC": 0.5}), "AUC 0.5000, not 0.7800"),
+    (dict(first_loss=2.3026), dict(), None)])
+def test_engines_that_did_other_work_are_not_compared(two_engines, tmp_path, own, other, why):
+    two_engines.add("W3", "batch=128", dict(product=[result(60.0, **own)], torch=[result(50.0, **other)]))
+    ratio = two_engines.entries[-1]["ratio"]
+    if why is None:
+        assert ratio is not None and not two_engines.discarded_for()
+        return
+    assert ratio is None
+    with pytest.raises(report.Discarded, match="W3 batch=128: PyTorch did other work: " + why):
+        two_engines.write(str(tmp_path / "RESULTS.md"))
+
+
+def test_what_engines_trained_stands_beside_their_rates(two_engines):
+    two_engines.add("W9", "all", dict(product=[result(60.0, first_loss=0.6931)], vw=[result(50.0, quality={"log-loss": 0.5})]))
+    text = two_engines.markdown(None)
+    assert "| loss 0.6931 |" in text and "| log-loss 0.5000 |" in text
+
+
+def test_lost_rows_come_first(two_engines):
+    assert "No rival is faster in any row." in two_engines.markdown(None)
+    two_engines.add("W13", "ops=10", dict(product=[result(60.0)], torch=[result(80.0)]))
+    text = two_engines.markdown(None)
+    assert "| W13 | ops=10 | PyTorch | 0.75, one round | exe cache |" in text
+    assert text.index("## Where a rival is faster") < text.index("| engine |")
+
+
+def test_every_row_is_measured_or_says_why_not(two_engines):
+    assert set(plan.FULL_ROWS) | set(plan.NOT_MEASURED) == set(plan.PRODUCT)
+    assert not set(plan.FULL_ROWS) & set(plan.NOT_MEASURED)
+    text = two_engines.markdown(None)
+    assert all("- %s: %s" % item in text for item in plan.NOT_MEASURED.items())
+
+
+def test_the_committed_results_follow_the_rules():
+    with open(os.path.join(FOLDER, "RESULTS.md")) as f:
+        text = f.read()
+    if "No run stands" not in text:
+        assert "Nothing changed by more than 5 %." in text and "## Rows that are not measured" in text
+        assert "faster in any row" in text or "## Where a rival is faster" in text
+    else:
+        assert " (" not in "".join(line for line in text.splitlines() if line.startswith("|")), "ranges of no run"
+
+
+@pytest.mark.parametrize("script, case, config", [
+    ("w01_fit_a_line", {"run": "default"}, "exe"), ("w10_word2vec", {"dim": 8, "vocabulary": 1000, "batch": 50}, "exe cache"),
+    ("w05_ptb_lstm", {"hidden": 8}, "lod"), ("w05_ptb_lstm", {"hidden": 8}, "unrolled")])
+def test_rows_say_what_ran_and_what_was_learnt(script, case, config, monkeypatch):
+    monkeypatch.setenv("BENCH_EXAMPLES", "2000")
+    words = "exe cache " + config if config in ("lod", "unrolled") else "exe cache"
+    line, = run(script + ".py", "--fluid", "anabranch.fluid", "--case", json.dumps(case), "--config", words, "--seconds",
+                "0.05", "--warmup", "0.01")
+    assert line["config"] == (words if script != "w01_fit_a_line" else config)
+    assert line["first_loss"] > 0 and line["last_loss"] > 0 and line["value"] > 0
 
 
 def test_a_live_measurement_is_measured_again_and_again(capfd):

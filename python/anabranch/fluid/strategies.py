@@ -52,13 +52,14 @@ class BuildStrategy(Strategy):
     reduce_strategy = Field(
         ReduceStrategy.AllReduce, ReduceStrategy,
         "ReduceStrategy: AllReduce (default): every replica gets every summed gradient. Reduce: each gradient is "
-        "summed on the one replica that updates the parameter. In both the replicas share their parameters, each of which is "
-        "updated once, and both give the same bits.")
+        "summed on the one replica that updates the parameter. In both the replicas share their parameters, each of "
+        "which is updated once, and both give the same bits.")
     gradient_scale_strategy = Field(
         GradientScaleStrategy.CoeffNumDevice, GradientScaleStrategy,
         "GradientScaleStrategy: CoeffNumDevice (default): the update of a loss that is a mean, or is linear in means, "
         "equals that of the whole batch on one replica; of any other loss each of N replicas gives 1/N of its "
-        "gradient. One: the replicas' gradients are summed as they are. Customized: feed ``<loss>@GRAD``, one value per replica.")
+        "gradient. One: the replicas' gradients are summed as they are. Customized: feed ``<loss>@GRAD``, one value "
+        "per replica.")
     debug_graphviz_path = Field(
         "", str,
         "str: when not empty, the graph after each pass is written as <path>_<nn>_<pass>.dot, and drawn beside it as "
