@@ -137,7 +137,8 @@ def test_engines_that_did_other_work_are_not_compared(two_engines, tmp_path, own
 
 
 def test_what_engines_trained_stands_beside_their_rates(two_engines):
-    two_engines.add("W9", "all", dict(product=[result(60.0, first_loss=0.6931)], vw=[result(50.0, quality={"log-loss": 0.5})]))
+    two_engines.add("W9", "all", dict(product=[result(60.0, first_loss=0.6931)],
+                                      vw=[result(50.0, quality={"log-loss": 0.5})]))
     text = two_engines.markdown(None)
     assert "| loss 0.6931 |" in text and "| log-loss 0.5000 |" in text
 
@@ -168,13 +169,14 @@ def test_the_committed_results_follow_the_rules():
 
 
 @pytest.mark.parametrize("script, case, config", [
-    ("w01_fit_a_line", {"run": "default"}, "exe"), ("w10_word2vec", {"dim": 8, "vocabulary": 1000, "batch": 50}, "exe cache"),
+    ("w01_fit_a_line", {"run": "default"}, "exe"),
+    ("w10_word2vec", {"dim": 8, "vocabulary": 1000, "batch": 50}, "exe cache"),
     ("w05_ptb_lstm", {"hidden": 8}, "lod"), ("w05_ptb_lstm", {"hidden": 8}, "unrolled")])
 def test_rows_say_what_ran_and_what_was_learnt(script, case, config, monkeypatch):
     monkeypatch.setenv("BENCH_EXAMPLES", "2000")
     words = "exe cache " + config if config in ("lod", "unrolled") else "exe cache"
-    line, = run(script + ".py", "--fluid", "anabranch.fluid", "--case", json.dumps(case), "--config", words, "--seconds",
-                "0.05", "--warmup", "0.01")
+    line, = run(script + ".py", "--fluid", "anabranch.fluid", "--case", json.dumps(case), "--config", words,
+                "--seconds", "0.05", "--warmup", "0.01")
     assert line["config"] == (words if script != "w01_fit_a_line" else config)
     assert line["first_loss"] > 0 and line["last_loss"] > 0 and line["value"] > 0
 
