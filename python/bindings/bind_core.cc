@@ -222,8 +222,7 @@ void bind_array(nb::module_& m) {
             self.get().push_back(t.get());
             self.touch();
           },
-          nb::arg("tensor"),
-          "Puts a tensor (its memory is shared) behind the others.")
+          nb::arg("tensor"), "Puts a tensor (its memory is shared) behind the others.")
       .def("__len__", [](ArrayRef& self) { return self.get().size(); })
       .def(
           "__getitem__",

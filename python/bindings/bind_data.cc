@@ -156,7 +156,8 @@ void bind_data(nb::module_& m) {
       .def(
           "load", [](D& self) { self.load(check_signals); }, CallUnlocked())
       .def(
-          "preload", [](D& self, int threads) { self.preload(threads, check_signals); }, nb::arg("threads"), CallUnlocked())
+          "preload", [](D& self, int threads) { self.preload(threads, check_signals); }, nb::arg("threads"),
+          CallUnlocked())
       .def("wait_preload", &D::wait_preload, CallUnlocked())
       .def("release", &D::release, CallUnlocked())
       .def("local_shuffle", &D::local_shuffle, CallUnlocked())

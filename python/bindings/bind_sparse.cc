@@ -74,7 +74,8 @@ void bind_sparse(nb::module_& m) {
       .def("save", &GrowableTable::save, nb::arg("path"), nb::arg("with_moments"), nb::arg("files"), CallUnlocked());
   m.def("growable_table", &GrowableTable::of, nb::arg("value"), "The table of a variable, or None.");
   m.def("load_growable_table", &load, nb::arg("value"), nb::arg("like").none(), nb::arg("name"), nb::arg("path"),
-        "Gives a variable the table of a file, by the rules of the table in `like`, or by the file's own.", CallUnlocked());
+        "Gives a variable the table of a file, by the rules of the table in `like`, or by the file's own.",
+        CallUnlocked());
 }
 
 }  // namespace anabranch::python

@@ -27,7 +27,8 @@ void count_away(int change) {
 }
 
 // Those that were away stay in the parent.
-[[maybe_unused]] const bool hooked = (at_fork(ForkStage::kInterpreter, {.child = [] { away.store(times_away); }}), true);
+[[maybe_unused]] const bool hooked =
+    (at_fork(ForkStage::kInterpreter, {.child = [] { away.store(times_away); }}), true);
 
 // Registered with atexit. Threads in the engine finish what they do, for a while, and stay there: it is in pieces soon.
 void end() {
@@ -90,8 +91,6 @@ Changing::Changing(RunGate* gate) {
   gate_ = gate;
 }
 
-void bind_interpreter(nb::module_&) {
-  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end));
-}
+void bind_interpreter(nb::module_&) { nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end)); }
 
 }  // namespace anabranch::python

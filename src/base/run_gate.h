@@ -1,6 +1,7 @@
 // Keeps changes from outside - a set, a clear, a load, a fork - away from the values of a scope while a step uses them.
 // Any number of runs are inside at once, and beginning one is a single atomic; a change waits until they have left and
-// holds up those that come meanwhile. Any thread. What a run itself calls passes freely: it cannot wait for its own end.
+// holds up those that come meanwhile. Any thread. What a run itself calls passes freely: it cannot wait for its own
+// end.
 #pragma once
 #include <atomic>
 #include <chrono>

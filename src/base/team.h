@@ -105,7 +105,7 @@ class Team final : public Parallel {
   std::atomic<uint32_t> job_number_{0};
   std::atomic<bool> stop_{false};
   std::atomic<bool> lost_threads_{false};  // this is the child of a fork
-  std::atomic<int> prepared_{0};  // threads that have begun to look for work
+  std::atomic<int> prepared_{0};           // threads that have begun to look for work
   Job job_{};
   TurnLock one_job_;
   Threads threads_;

@@ -18,7 +18,7 @@ class Scope : public std::enable_shared_from_this<Scope> {
  public:
   static std::shared_ptr<Scope> make() { return std::shared_ptr<Scope>(new Scope(nullptr)); }
 
-  std::shared_ptr<Value> share(const std::string& name);             // found in this scope, or made here
+  std::shared_ptr<Value> share(const std::string& name);              // found in this scope, or made here
   std::shared_ptr<Value> find_shared(const std::string& name) const;  // here or in a parent; null when absent
   std::shared_ptr<Value> find_shared_local(const std::string& name) const;
   // The same for a caller that knows that nobody erases the name meanwhile.

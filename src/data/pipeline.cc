@@ -41,7 +41,8 @@ Pipeline::Pipeline(const Settings& settings, PipelineOptions options)
   for (const std::string& file : settings_.files) input_bytes_ += size_of_file(file);
   if (!settings_.cache_folder.empty()) io::remove_stale(settings_.cache_folder);
   working_ = threads;
-  threads_.start(threads, "reader threads", [this](int i) { work(i); }, [this] { stop(); });
+  threads_.start(
+      threads, "reader threads", [this](int i) { work(i); }, [this] { stop(); });
 }
 
 Pipeline::~Pipeline() { finish(); }
@@ -287,7 +288,8 @@ int64_t Pipeline::first_line_of(const Block& block) {
 
 void Pipeline::recycle(std::unique_ptr<Block> block) {
   const std::lock_guard lock(mutex_);
-  if (spares_.size() < static_cast<size_t>(kBlocksPerThread) * static_cast<size_t>(std::max(options_.threads, 1))) spares_.push_back(std::move(block));
+  if (spares_.size() < static_cast<size_t>(kBlocksPerThread) * static_cast<size_t>(std::max(options_.threads, 1)))
+    spares_.push_back(std::move(block));
 }
 
 Statistics Pipeline::statistics() const {

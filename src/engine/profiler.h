@@ -1,6 +1,6 @@
 // Measures every run of every compiled program of the process while it is on: how often each op ran, for how long, on
-// which thread. When off, it costs one branch per run. Statistics are kept per plan node, so a million runs need no more
-// memory than one; single events are kept up to a bound. Any thread; results are copies.
+// which thread. When off, it costs one branch per run. Statistics are kept per plan node, so a million runs need no
+// more memory than one; single events are kept up to a bound. Any thread; results are copies.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -275,7 +275,8 @@ TrainProgress TrainLoop::run(data::BatchStream& stream, const TrainCallbacks& ca
   if (m.states) m.states->begin();
   Threads threads;
   try {
-    threads.start(m.running, "trainers", [&m](int i) { m.train(i); }, [&m] { m.end(); });
+    threads.start(
+        m.running, "trainers", [&m](int i) { m.train(i); }, [&m] { m.end(); });
   } catch (const Error&) {
     m.fail(std::current_exception());
     m.running = 0;

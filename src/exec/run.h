@@ -35,8 +35,8 @@ class RunState {
   ~RunState();
   RunState(const RunState&) = delete;
 
-  // From now on a sequential run that lasts too long is reported, by a thread that looks once a second; `describe` names
-  // a node. Threaded runs report by themselves.
+  // From now on a sequential run that lasts too long is reported, by a thread that looks once a second; `describe`
+  // names a node. Threaded runs report by themselves.
   void watch_for_stalls(std::function<std::string(int)> describe);
 
   // A sequential run: its begin, the node at work, and its end: nodes before that one have finished.

@@ -35,7 +35,8 @@ StallWatch::Watch& StallWatch::watch() {
   static auto& made = *new Watch();  // never destroyed: the thread looks until the process ends
   [[maybe_unused]] static const bool hooked = [] {
     const auto unlock = [] { made.mutex.unlock(); };
-    at_fork(ForkStage::kWatch, {[] { made.mutex.lock(); }, unlock, [] {
+    at_fork(ForkStage::kWatch, {[] { made.mutex.lock(); }, unlock,
+                                [] {
                                   made.started = false;  // the thread is in the parent
                                   made.mutex.unlock();
                                 }});
@@ -83,8 +84,8 @@ void StallWatch::look_at(RunState& state, Seen& seen) {
 void StallWatch::report(const RunState& state, double seconds) {
   const int at = state.at_.load(std::memory_order_relaxed);
   if (at >= state.size_) return;
-  const std::string text = fmt::format("anabranch: this step has run for {:.1f} s, {} of {} nodes are left\n  {}\n", seconds,
-                                       state.size_ - at, state.size_, state.describe_(at));
+  const std::string text = fmt::format("anabranch: this step has run for {:.1f} s, {} of {} nodes are left\n  {}\n",
+                                       seconds, state.size_ - at, state.size_, state.describe_(at));
   std::fputs(text.c_str(), stderr);
 }
 

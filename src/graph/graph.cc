@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 namespace anabranch {
 
 int Graph::var(const std::string& name, int replica, const ir::Var& desc) {

@@ -54,8 +54,8 @@ class Graph {
   // What somebody who asks for the name after a run is given: the last version, in the scope's variable when it is
   // persistable.
   int fetched_as(const std::string& name, int replica) const;
-  int buffer(int var) const;                             // follows same_buffer_as
-  std::vector<int> reads(const GraphNode& node) const;   // variables, with those of sub-blocks
+  int buffer(int var) const;                            // follows same_buffer_as
+  std::vector<int> reads(const GraphNode& node) const;  // variables, with those of sub-blocks
   std::vector<int> writes(const GraphNode& node) const;
 
  private:

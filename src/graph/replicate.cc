@@ -418,8 +418,8 @@ class Replicator {
     }
     node.ins = node.only_shapes;
     op->inputs = {{"Counted", std::vector<std::string>(node.ins.size(), branch.counted)}, {"X", {}}};
-    const int var = in_place ? versions_.read(grad, replica, describe(grad))
-                             : versions_.write(grad, replica, describe(grad));
+    const int var =
+        in_place ? versions_.read(grad, replica, describe(grad)) : versions_.write(grad, replica, describe(grad));
     if (in_place) {
       op->inputs[1].args = {grad};
       node.ins.push_back(var);

@@ -32,7 +32,8 @@ class Verifier {
   }
 
   // The op has the slots of its type, with as many arguments as they take, and a variable for each.
-  void check_slots(const std::vector<ir::Slot>& slots, const std::vector<int>& ids, bool input, const OpDef& def) const {
+  void check_slots(const std::vector<ir::Slot>& slots, const std::vector<int>& ids, bool input,
+                   const OpDef& def) const {
     size_t count = 0;
     for (const ir::Slot& slot : slots) {
       const SlotDef* declared = input ? def.find_input(slot.name) : def.find_output(slot.name);

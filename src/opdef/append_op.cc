@@ -20,8 +20,8 @@ void check_slot(const OpDef& op, bool input, const SlotDef& def, const std::vect
   if ((may_miss && !whole) || (input && op.has(kMaybeUnset))) return;
   AB_CHECK(!args.empty() || may_miss, InvalidArgument, "{}: {} {} is not given", op.type(), side, def.name);
   for (const auto& arg : args) {
-    AB_CHECK(arg != ir::kEmptyVar, InvalidArgument, "{}: {} {} must be a variable, got {}", op.type(), side,
-             def.name, ir::kEmptyVar);
+    AB_CHECK(arg != ir::kEmptyVar, InvalidArgument, "{}: {} {} must be a variable, got {}", op.type(), side, def.name,
+             ir::kEmptyVar);
   }
 }
 

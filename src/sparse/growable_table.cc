@@ -22,13 +22,14 @@ struct Holder {
 void check(const TableOptions& o) {
   AB_CHECK(o.width > 0 && o.width <= 65536, InvalidArgument, "width must be from 1 to 65536, got {}", o.width);
   AB_CHECK(o.moments >= 0 && o.moments <= 2, InvalidArgument, "moments must be from 0 to 2, got {}", o.moments);
-  AB_CHECK(std::isfinite(o.low) && std::isfinite(o.high) && o.low <= o.high, InvalidArgument, "low and high must be finite and in order, got {} and {}",
-           o.low, o.high);
+  AB_CHECK(std::isfinite(o.low) && std::isfinite(o.high) && o.low <= o.high, InvalidArgument,
+           "low and high must be finite and in order, got {} and {}", o.low, o.high);
   AB_CHECK(o.admit_count >= 1 && o.admit_count <= 255, InvalidArgument, "admit_count must be from 1 to 255, got {}",
            o.admit_count);
   AB_CHECK(o.admit_probability > 0 && o.admit_probability <= 1, InvalidArgument,
            "admit_probability must be above 0 and at most 1, got {}", o.admit_probability);
-  AB_CHECK(o.expire_after >= 0 && o.expire_after < INT32_MAX, InvalidArgument, "expire_after must not be negative, got {}", o.expire_after);
+  AB_CHECK(o.expire_after >= 0 && o.expire_after < INT32_MAX, InvalidArgument,
+           "expire_after must not be negative, got {}", o.expire_after);
   const int64_t least = (int64_t{64} << KeyOrder::kBits) * record_stride(o) * 4;
   AB_CHECK(o.max_bytes == 0 || o.max_bytes >= least, InvalidArgument,
            "max_bytes is {}, rows of {} numbers need at least {}", o.max_bytes, o.width * (1 + o.moments), least);

@@ -249,7 +249,8 @@ TEST(Parse, StructureIsChecked) {
   EXPECT_THAT(refusal(""), HasSubstr("no blocks"));
   EXPECT_THAT(refusal(block(1, -1)), HasSubstr("says that it is number 1"));
   EXPECT_THAT(refusal(block(0, 0)), HasSubstr("has a parent"));
-  EXPECT_THAT(refusal(block(0, -1) + block(1, 1)), HasSubstr("the parent of block 1 must be a block before it, got block 1"));
+  EXPECT_THAT(refusal(block(0, -1) + block(1, 1)),
+              HasSubstr("the parent of block 1 must be a block before it, got block 1"));
   EXPECT_THAT(refusal(block(0, -1, field(5, 0))), HasSubstr("forward block"));
   EXPECT_THAT(refusal(block(0, -1, var("x", 7) + var("x", 7))), HasSubstr("two variables x"));
   EXPECT_THAT(refusal(block(0, -1, var("x", 5))), HasSubstr("type 5"));

@@ -102,8 +102,7 @@ template <class T> HWY_INLINE void pool_row(const GatherPart<T>& p, int64_t from
   const T length = static_cast<T>(to - from), over = p.pool == Pool::kSqrt ? std::sqrt(length) : length;
   each_vector<T>(p.width, [&](auto d, auto mask, int64_t j) HWY_ATTR {
     auto sum = load(mask, d, p.shared ? out + j : row_of(p, p.ids[from]) + j);
-    for (int64_t i = p.shared ? to : from + 1; i < to; ++i)
-      sum = hn::Add(sum, load(mask, d, row_of(p, p.ids[i]) + j));
+    for (int64_t i = p.shared ? to : from + 1; i < to; ++i) sum = hn::Add(sum, load(mask, d, row_of(p, p.ids[i]) + j));
     if (p.pool != Pool::kSum) sum = hn::Div(sum, hn::Set(d, over));
     hn::BlendedStore(sum, mask, d, out + j);
   });
