@@ -1,6 +1,6 @@
 """Operators on sequences of rows."""
 import numpy as np
-from op_case import Rows, Seq, apart, case, real
+from op_case import Seq, apart, case, real
 
 LENGTHS = [[3, 1, 5]]
 X = Seq(apart(9, 3), LENGTHS)

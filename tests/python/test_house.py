@@ -1,4 +1,5 @@
 """The rules of the house: tiers of folders, and a tree that does not depend on where it lies."""
+import ast
 import os
 import re
 import subprocess
@@ -114,3 +115,42 @@ def test_plain_words_in_the_documents():
     found = [(path, match.group()) for path, text in texts(["docs", "examples", "python/anabranch"], (".md", ".py"))
              if os.path.basename(path) not in generate_reference.PAGES for match in WORDS.finditer(text)]
     assert not found
+
+
+def test_sources_are_python_3_8():
+    """The oldest Python that pyproject.toml and ./dev admit."""
+    with open(os.path.join(ROOT, "pyproject.toml")) as file:
+        assert 'requires-python = ">=3.8"' in file.read()
+    with open(os.path.join(ROOT, "dev")) as file:
+        assert "sys.version_info < (3, 8)" in file.read()
+    for path, text in texts(["python/anabranch", "tools", "examples"], ".py"):
+        ast.parse(text, path, feature_version=(3, 8))
+
+
+def test_importing_loads_no_network_libraries():
+    code = ("import sys, anabranch.fluid\n"
+            "print([m for m in ('ssl', 'socket', 'urllib.request', 'http.client') if m in sys.modules])")
+    environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"))
+    assert subprocess.check_output([sys.executable, "-c", code], env=environment, universal_newlines=True) == "[]\n"
+
+
+def test_continuous_integration_runs_everything():
+    """./dev test, lint and docs, and the whole of each: what one of them leaves out, it says."""
+    with open(os.path.join(ROOT, ".ci", "run")) as file:
+        script = file.read()
+    assert '"test" "lint --some" "docs"' in script and "exit $failed" in script
+
+
+def lint_picks(commit):
+    """The files that `./dev lint --some` gives clang-tidy for the name of a commit, without those of the commit."""
+    script = "git() { [ $1 = rev-parse ] && echo %s; }\n%s\nsome_of $(find src -name '*.cc' | sort)"
+    with open(os.path.join(ROOT, "dev")) as file:
+        text = file.read()
+    function = text[text.index("some_of() {"):].split("\n}\n")[0] + "\n}"
+    run = subprocess.check_output(["bash", "-c", script % (commit, function)], cwd=ROOT, universal_newlines=True)
+    return run.split()
+
+
+def test_lint_takes_another_share_each_time():
+    first, again, other = lint_picks("aaaa"), lint_picks("aaaa"), lint_picks("bbbb")
+    assert len(first) == len(other) == 8 and first == again and first != other

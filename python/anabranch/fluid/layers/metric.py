@@ -52,12 +52,12 @@ def accuracy(input: Variable, label: Variable, k: int = 1, correct: Variable | N
 
 def auc(input: Variable, label: Variable, curve: str = "ROC", num_thresholds: int = 4095, topk: int = 1,
         slide_steps: int = 1) -> tuple[Variable, Variable, list[Variable]]:
-    """The area under the ROC or precision-recall curve, from histograms that are kept from run to run.
+    """The area under the ROC curve, from histograms that are kept from run to run.
 
     Args:
         input (Variable): [N, 2] probabilities, float32 or float64; column 1 counts.
         label (Variable): [N, 1], int32 or int64, 0 or 1.
-        curve (str): "ROC" or "PR". Default "ROC".
+        curve (str): "ROC". Default "ROC".
         num_thresholds (int): number of bins less one. Default 4095.
         topk (int): not used.
         slide_steps (int): the second area is over so many last runs; 0: over all. Default 1.
