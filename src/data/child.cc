@@ -238,7 +238,7 @@ void Child::fail(const std::string& what) {
   drain_stderr();
   while (!errors_.empty() && errors_.back() == '\n') errors_.pop_back();
   const size_t begin = errors_.size() > kStderrTail ? errors_.size() - kStderrTail : 0;
-  const std::string said = errors_.empty() ? "nothing" : "\n" + errors_.substr(begin);
+  const std::string said = errors_.empty() ? "nothing" : std::string("\n").append(errors_, begin);
   AB_THROW(Unavailable, "{}: the pipe command \"{}\" {} after {} bytes of output. It wrote to stderr: {}", path_,
            command_, what, bytes_, said);
 }

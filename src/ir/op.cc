@@ -25,7 +25,7 @@ void rename(std::vector<Slot>* slots, const std::string& from, const std::string
 
 std::string role_str(int role) {
   std::string text;
-  const auto add = [&](const char* part) { text += (text.empty() ? "" : "+") + std::string(part); };
+  const auto add = [&](const char* part) { text.append(text.empty() ? "" : "+").append(part); };
   if ((role & 0xff) == role::kForward && role != role::kNotSpecified) add("forward");
   if (role & role::kBackward) add("backward");
   if (role & role::kOptimize) add("optimize");
