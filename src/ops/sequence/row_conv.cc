@@ -110,9 +110,9 @@ AB_OP(row_conv)
       };
     });
 
-AB_GRAD(row_conv)
-    .doc("Gradients of row_conv by X and Filter.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+AB_GRAD(row_conv).doc("Gradients of row_conv by X and Filter.").cpu<float, double>([](auto tag, const KernelArgs& op) {
+  return backward<typename decltype(tag)::type>(op);
+});
 
 }  // namespace
 }  // namespace anabranch::sequence

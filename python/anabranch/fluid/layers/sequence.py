@@ -123,7 +123,7 @@ def sequence_conv(input: Variable, num_filters: int, filter_size: int = 3, filte
 
 
 def row_conv(input: Variable, future_context_size: int, param_attr: Attr = None, act: str | None = None) -> Variable:
-    """Lookahead convolution: out[t] = the sum of input[t + j] * filter[j], j = 0 ... future_context_size, column by column.
+    """Lookahead convolution: out[t] = the sum of input[t + j] * filter[j], j = 0 ... future_context_size, by column.
 
     Rows after the end of a sequence count as 0. Amodei et al., Deep Speech 2, ICML 2016, section 3.6.
 
