@@ -1,25 +1,19 @@
+// Samples are drawn to the centers of their classes, and centers to their samples.
 #include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "ops/kernels/ids.h"
-#include "ops/loss/elementwise.h"
+#include "ops/loss/class_rows.h"
 
-namespace anabranch {
+namespace anabranch::loss {
 namespace {
 
 void infer_center(InferContext& c) {
-  check_tensor(c, "X");
-  check_rank(c, "X", 2, 2);
-  check_rank(c, "Centers", 2, 2);
-  const Shape &x = c.in("X").shape, &centers = c.in("Centers").shape;
-  AB_CHECK(centers[1] == x[1] || centers[1] == kUnknown || x[1] == kUnknown, ShapeMismatch,
-           "center_loss: X is {}, Centers is {}; their rows must be as wide", x.str(), centers.str());
-  check_same_dtype(c, "Centers", "X");
+  check_class_table(c, "X", "Centers");
+  const Shape& x = c.in("X").shape;
   check_numel(c, "Label", x[0]);
-  const DType label = c.in("Label").dtype;
-  AB_CHECK(label == DType::kInt64 || label == DType::kInt32, InvalidArgument,
-           "center_loss: Label holds {}, expected int64", dtype_name(label));
+  check_ids_dtype(c, "Label");
   check_numel(c, "CenterUpdateRate", 1);
   check_same_dtype(c, "CenterUpdateRate", "X");
   c.same_as("CentersOut", "Centers");
@@ -60,7 +54,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
     T *d = c[diff].template mutable_data<T>(), *to = c[loss].template mutable_data<T>(),
       *moved = c[centers_out].template mutable_data<T>();
     const int64_t* y = as_int64(c[label], &scratch->label);
-    check_ids("center_loss: Label", y, n, classes);
+    check_ids("Label", y, n, classes);
     for (int64_t i = 0; i < n; ++i) {
       T sum = 0;
       for (int64_t k = i * width; k < (i + 1) * width; ++k) {
@@ -93,21 +87,13 @@ AB_OP(center_loss)
     .attr<bool>("need_update", true, "move the centers")
     .dtype_of_input("X")
     .infer(infer_center)
-    .grad([](GradContext& g) {
-      g.op("center_loss_grad")
-          .in("X", g.in("X"))
-          .in("SampleCenterDiff", g.out("SampleCenterDiff"))
-          .in("Loss@GRAD", g.dout("Loss"))
-          .out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X"}, {"SampleCenterDiff"})
+    .grad_from({"Loss"})
+    .grad_to({"X"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
-AB_OP(center_loss_grad)
+AB_GRAD(center_loss)
     .doc("X@GRAD = Loss@GRAD SampleCenterDiff, row by row.")
-    .in("X", "for its shape")
-    .in("SampleCenterDiff", "from center_loss")
-    .in("Loss@GRAD", "as Loss")
-    .out("X@GRAD", "as X")
     .dtype_of_input("X")
     .infer([](InferContext& c) {
       check_rank(c, "X", 2, 2);
@@ -116,11 +102,9 @@ AB_OP(center_loss_grad)
       check_same_dtype(c, "Loss@GRAD", "X");
       grad_as(c, "X@GRAD", "X");
     })
-    .no_grad(loss::kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [diff = op.in("SampleCenterDiff"), dloss = op.in("Loss@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-        if (!c.wants(dx)) return;
         const int64_t n = c[diff].rows(), width = c[diff].row_elems();
         const T *d = c[diff].data<T>(), *g = c[dloss].data<T>();
         T* to = c[dx].template mutable_data<T>();
@@ -129,4 +113,4 @@ AB_OP(center_loss_grad)
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::loss

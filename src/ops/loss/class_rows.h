@@ -1,11 +1,11 @@
 // Losses over a few rows of a class table for each sample: scores x_i . w_c + b_c and their gradients.
 #pragma once
 #include <algorithm>
+#include <initializer_list>
 
 #include "core/row_locks.h"
 #include "core/selected_rows.h"
-#include "opdef/op_def.h"
-#include "ops/declare/checks.h"
+#include "ops/declare/declare.h"
 
 namespace anabranch::loss {
 
@@ -81,7 +81,7 @@ inline void check_class_table(const InferContext& c, const char* x, const char* 
   }
   const Shape &a = c.in(x).shape, &b = c.in(table).shape;
   AB_CHECK(a[1] == b[1] || a[1] == kUnknown || b[1] == kUnknown, ShapeMismatch,
-           "{}: {} is {}, {} is {}; their rows must be as wide", op_name(c), x, a.str(), table, b.str());
+           "{} and {} must have rows of one width, got {} and {}", x, table, a.str(), b.str());
   check_same_dtype(c, table, x);
   if (!c.has_in("Bias")) return;
   check_tensor(c, "Bias");
@@ -89,28 +89,33 @@ inline void check_class_table(const InferContext& c, const char* x, const char* 
   check_same_dtype(c, "Bias", x);
 }
 
-// The gradient of an input that may be missing; then it cannot be wanted.
-inline void grad_as_given(InferContext& c, const char* grad, const char* slot) {
-  AB_CHECK(c.has_in(slot) || !c.has_out(grad), InvalidArgument, "{}: {} must be given where {} is wanted", op_name(c),
-           slot, grad);
-  if (c.has_in(slot)) grad_as(c, grad, slot);
+inline void check_as_many_rows(const InferContext& c, const char* slot, const char* other) {
+  const Shape &a = c.in(slot).shape, &b = c.in(other).shape;
+  AB_CHECK(a[0] == b[0] || a[0] == kUnknown || b[0] == kUnknown, ShapeMismatch,
+           "{} and {} must have as many rows, got {} and {}", slot, other, a.str(), b.str());
 }
 
 inline void check_integers(const InferContext& c, const char* slot) {
   check_tensor(c, slot);
-  const DType dtype = c.in(slot).dtype;
-  AB_CHECK(dtype == DType::kInt64 || dtype == DType::kInt32, InvalidArgument, "{}: {} holds {}, expected int64",
-           op_name(c), slot, dtype_name(dtype));
+  check_ids_dtype(c, slot);
 }
 
-// Attributes of tables that Fluid keeps on parameter servers.
-inline OpDef& table_attrs(OpDef& def) {
-  return def.attr<bool>("is_sparse", false, "the gradient of the table holds the touched rows only")
-      .attr<bool>("remote_prefetch", false, "rows are fetched from parameter servers")
-      .attr<int32_t>("trainer_id", 0, "of the fetching trainer")
-      .attr<std::vector<int64_t>>("height_sections", {}, "rows of the table on each server")
-      .attr<std::vector<std::string>>("epmap", {}, "addresses of the servers")
-      .attr<std::vector<std::string>>("table_names", {}, "names of the pieces of the table");
+// Of a gradient op with the attributes of a table: the gradients of tables are rows where is_sparse says so.
+inline void infer_table_gradients(InferContext& c, std::initializer_list<const char*> gradients) {
+  infer_gradient(c);
+  for (const char* slot : gradients) {
+    if (c.attr<bool>("is_sparse") && c.has_out(slot)) c.out(slot).kind = VarKind::kSelectedRows;
+  }
+}
+
+// Of tables that Fluid may keep on parameter servers.
+inline void table_attrs(OpDef& def) {
+  def.attr<bool>("is_sparse", false, "the gradient of the table holds the touched rows only")
+      .ignores("remote_prefetch", false)
+      .ignores("trainer_id", int32_t{0})
+      .ignores("height_sections", std::vector<int64_t>{})
+      .ignores("epmap", std::vector<std::string>{})
+      .ignores("table_names", std::vector<std::string>{});
 }
 
 }  // namespace anabranch::loss

@@ -3,25 +3,22 @@
 #include <memory>
 
 #include "ops/loss/classes.h"
-#include "ops/loss/elementwise.h"
 
-namespace anabranch {
+namespace anabranch::loss {
 namespace {
-
-using loss::ClassAxis;
 
 template <class T> struct HardLabels {  // checked labels of one run
   const int64_t* label;
   int64_t ignored;
-  HardLabels(const char* op, const Tensor& t, Tensor* scratch, const ClassAxis& a, int64_t ignore)
+  HardLabels(const Tensor& t, Tensor* scratch, const ClassAxis& a, int64_t ignore)
       : label(as_int64(t, scratch)), ignored(ignore) {
-    loss::check_labels(op, label, a.samples(), a.classes, ignore);
+    check_labels(label, a.samples(), a.classes, ignore);
   }
 };
 
 // One value for each sample; without a last axis where Label has none.
 Shape infer_losses(const InferContext& c, bool soft) {
-  const Shape one = loss::infer_classes(c, "X", soft, -1);
+  const Shape one = infer_classes(c, "X", soft, -1);
   return c.in("Label").shape.rank() < one.rank() ? one.slice(0, one.rank() - 1) : one;
 }
 
@@ -32,10 +29,10 @@ template <class T> Kernel soft_forward(In x, In label, Out y) {
     const ClassAxis a(c[x].shape(), -1);
     const T *p = c[x].data<T>(), *q = c[label].data<T>();
     T* out = c[y].template mutable_data<T>();
-    c.parallel_for(a.outer, loss::kGrain / a.classes + 1, [=](int64_t begin, int64_t end) {
+    c.parallel_for(a.outer, a.grain(), [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         T sum = 0;
-        for (int64_t k = i * a.classes; k < (i + 1) * a.classes; ++k) sum += q[k] * loss::neg_log(p[k]);
+        for (int64_t k = i * a.classes; k < (i + 1) * a.classes; ++k) sum += q[k] * neg_log(p[k]);
         out[i] = sum;
       }
     });
@@ -44,11 +41,10 @@ template <class T> Kernel soft_forward(In x, In label, Out y) {
 
 template <class T> Kernel soft_backward(In x, In label, In dy, Out dx) {
   return [=](KernelContext& c) {
-    if (!c.wants(dx)) return;
     const ClassAxis a(c[x].shape(), -1);
     const T *p = c[x].data<T>(), *q = c[label].data<T>(), *g = c[dy].data<T>();
     T* out = c[dx].template mutable_data<T>();
-    c.parallel_for(a.outer, loss::kGrain / a.classes + 1, [=](int64_t begin, int64_t end) {
+    c.parallel_for(a.outer, a.grain(), [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         for (int64_t k = i * a.classes; k < (i + 1) * a.classes; ++k) out[k] = -g[i] * q[k] / p[k];
       }
@@ -59,17 +55,16 @@ template <class T> Kernel soft_backward(In x, In label, In dy, Out dx) {
 // Y, and MatchX where it is wanted.
 template <class T> Kernel hard_forward(const KernelArgs& op, In x, In label, Out y, Out match) {
   const int64_t ignored = op.attr<int32_t>("ignore_index");
-  const std::string type = op.op().type;
   const auto scratch = std::make_shared<Tensor>();
   return [=](KernelContext& c) {
     const ClassAxis a(c[x].shape(), -1);
-    const HardLabels<T> l(type.c_str(), c[label], scratch.get(), a, ignored);
+    const HardLabels<T> l(c[label], scratch.get(), a, ignored);
     const T* p = c[x].data<T>();
     T* out = c[y].template mutable_data<T>();
     T* kept = c.wants(match) ? c[match].template mutable_data<T>() : nullptr;
     for (int64_t i = 0; i < a.outer; ++i) {
       const T own = l.label[i] == ignored ? T{1} : p[i * a.classes + l.label[i]];
-      out[i] = l.label[i] == ignored ? T{0} : loss::neg_log(own);
+      out[i] = l.label[i] == ignored ? T{0} : neg_log(own);
       if (kept) kept[i] = own;
     }
   };
@@ -78,12 +73,10 @@ template <class T> Kernel hard_forward(const KernelArgs& op, In x, In label, Out
 // own: for each sample, the probability of its label; x: all of them. One of the two is given.
 template <class T> Kernel hard_backward(const KernelArgs& op, In x, In own, In label, In dy, Out dx) {
   const int64_t ignored = op.attr<int32_t>("ignore_index");
-  const std::string type = op.op().type;
   const auto scratch = std::make_shared<Tensor>();
   return [=](KernelContext& c) {
-    if (!c.wants(dx)) return;
     const ClassAxis a(c[dx].shape(), -1);
-    const HardLabels<T> l(type.c_str(), c[label], scratch.get(), a, ignored);
+    const HardLabels<T> l(c[label], scratch.get(), a, ignored);
     const T *p = own ? c[own].data<T>() : c[x].data<T>(), *g = c[dy].data<T>();
     T* out = c[dx].template mutable_data<T>();
     std::fill(out, out + a.outer * a.classes, T{0});
@@ -107,13 +100,8 @@ AB_OP(cross_entropy)
       c.set_out("Y", infer_losses(c, c.attr<bool>("soft_label")), c.in("X").dtype);
       c.share_lod("Y", "X");
     })
-    .grad([](GradContext& g) {
-      g.op("cross_entropy_grad")
-          .in("X", g.in("X"))
-          .in("Label", g.in("Label"))
-          .in("Y@GRAD", g.dout("Y"))
-          .out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X", "Label"})
+    .grad_to({"X"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x = op.in("X"), label = op.in("Label");
@@ -121,19 +109,10 @@ AB_OP(cross_entropy)
       return hard_forward<T>(op, x, label, op.out("Y"), Out{});
     });
 
-AB_OP(cross_entropy_grad)
+AB_GRAD(cross_entropy)
     .doc("X@GRAD = -Y@GRAD / X at the label, or -Y@GRAD Label / X with soft_label.")
-    .in("X", "as in the forward op")
-    .in("Label", "as in the forward op")
-    .in("Y@GRAD", "as Y")
-    .out("X@GRAD", "as X")
     .dtype_of_input("X")
-    .infer([](InferContext& c) {
-      const Shape one = loss::infer_classes(c, "X", c.attr<bool>("soft_label"), -1);
-      check_numel(c, "Y@GRAD", one.numel());
-      grad_as(c, "X@GRAD", "X", "X");
-    })
-    .no_grad(loss::kOnce)
+    .grad_lod("X@GRAD", "X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x = op.in("X"), label = op.in("Label"), dy = op.in("Y@GRAD");
@@ -149,8 +128,7 @@ void infer_second(InferContext& c) {
   c.set_out("Y", one, c.in("X").dtype);
   c.share_lod("Y", "X");
   c.set_out("MatchX", one, c.in("X").dtype);
-  AB_CHECK(x.rank() < kMaxRank, InvalidArgument, "cross_entropy2: X is {}, expected at most {} axes", x.str(),
-           kMaxRank - 1);
+  AB_CHECK(x.rank() < kMaxRank, InvalidArgument, "X must have at most {} axes, got {}", kMaxRank - 1, x.str());
   Shape kept = x;
   kept.push_back(0);
   c.set_out("XShape", kept, c.in("X").dtype);
@@ -194,18 +172,18 @@ AB_OP(cross_entropy2)
 
 AB_OP(cross_entropy_grad2)
     .doc("Gradient of cross_entropy2: X@GRAD = -Y@GRAD / MatchX at the label.")
-    .in("Label", "as in the forward op")
+    .in("Label", "Label of cross_entropy2")
     .in("MatchX", "X[label]")
     .in("XShape", "the shape of X and a 0")
     .in("Y@GRAD", "as Y")
     .out("X@GRAD", "as X")
     .dtype_of_input("Y@GRAD")
     .infer(infer_second_grad)
-    .no_grad(loss::kOnce)
+    .no_grad(kNoSecondOrder)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return hard_backward<typename decltype(tag)::type>(op, In{}, op.in("MatchX"), op.in("Label"), op.in("Y@GRAD"),
                                                          op.out("X@GRAD"));
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::loss

@@ -1,7 +1,11 @@
-#include "ops/loss/elementwise.h"
+// Losses of every element alone, from predictions and labels of one shape. A loss is a struct with
+//   T value(T x, T y) const         the loss of prediction x and label y
+//   T slope(T x, T y) const         its derivative by x
+#include <string>
 
-#include <algorithm>
-#include <cmath>
+#include "ops/declare/declare.h"
+#include "ops/kernels/flat_loop.h"
+#include "ops/loss/logistic.h"
 
 namespace anabranch::loss {
 namespace {
@@ -38,49 +42,83 @@ template <class T> struct TeacherStudent {
   }
 };
 
-[[maybe_unused]] const int log_loss = [] {
-  OpDef& def = declare_op("log_loss", __FILE__);
-  def.doc("Loss = -y log(p + epsilon) - (1 - y) log(1 - p + epsilon) of a probability p and a label y.")
-      .in("Predicted", "[N, 1] float in [0, 1]")
-      .in("Labels", "[N, 1] float in [0, 1]")
-      .out("Loss", "[N, 1]")
+struct Row {
+  const char *type, *doc, *source = "";
+  struct {
+    const char *name, *doc;
+  } x, y, out;
+  bool grad_has_lod = false;
+};
+
+// make(tag, op) gives the loss for the type of the tag.
+template <class Make> void declare_backward(const Row& row, Make make) {
+  const std::string x = row.x.name, y = row.y.name, dx = x + "@GRAD", dout = row.out.name + std::string("@GRAD");
+  OpDef& def = declare_gradient(row.type, __FILE__);
+  if (row.grad_has_lod) def.grad_lod(dx, x);
+  def.cpu<float, double>([=](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [loss = make(tag, op), x = op.in(x), y = op.in(y), dout = op.in(dout), dx = op.out(dx)](KernelContext& c) {
+      const T *p = c[x].data<T>(), *q = c[y].data<T>(), *d = c[dout].data<T>();
+      T* to = c[dx].template mutable_data<T>();
+      c.parallel_for(c[x].numel(), kMathGrain, [=](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) to[i] = d[i] * loss.slope(p[i], q[i]);
+      });
+    };
+  });
+}
+
+template <class Make> OpDef& declare_loss(const Row& row, Make make) {
+  const std::string x = row.x.name, y = row.y.name, out = row.out.name;
+  OpDef& def = declare_op(row.type, __FILE__);
+  def.doc(row.doc).source(row.source).in(x, row.x.doc).in(y, row.y.doc).out(out, row.out.doc);
+  def.grad_reads({x, y}).grad_to({x}).infer([=](InferContext& c) {
+    check_same(c, x, y);
+    c.same_as(out, x);
+  });
+  declare_backward(row, make);
+  return def.cpu<float, double>([=](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [loss = make(tag, op), x = op.in(x), y = op.in(y), out = op.out(out)](KernelContext& c) {
+      map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[y].data<T>(), c[out].template mutable_data<T>(),
+          [loss](T p, T q) { return loss.value(p, q); });
+    };
+  });
+}
+
+void declare_losses() {
+  declare_loss({.type = "log_loss",
+                .doc = "Loss = -y log(p + epsilon) - (1 - y) log(1 - p + epsilon) of a probability p and a label y.",
+                .x = {"Predicted", "[N, 1] float in [0, 1]"},
+                .y = {"Labels", "[N, 1] float in [0, 1]"},
+                .out = {"Loss", "[N, 1]"}},
+               [](auto tag, const KernelArgs& op) {
+                 using T = typename decltype(tag)::type;
+                 return LogLoss<T>{static_cast<T>(op.attr<float>("epsilon"))};
+               })
       .attr<float>("epsilon", 1.0e-4f, "keeps the logarithms finite");
-  declare_elementwise(def, declare_op("log_loss_grad", __FILE__), {"Predicted", "Labels", "Loss"},
-                      [](auto tag, const KernelArgs& op) {
-                        using T = typename decltype(tag)::type;
-                        return LogLoss<T>{static_cast<T>(op.attr<float>("epsilon"))};
-                      });
-  return 0;
-}();
-
-[[maybe_unused]] const int hinge_loss = [] {
-  OpDef& def = declare_op("hinge_loss", __FILE__);
-  def.doc("Loss = max(0, 1 - x (2 y - 1)) of a score x and a label y of 0 or 1.")
-      .source("Rosasco et al. 2004, doi:10.1162/089976604773135104")
-      .in("Logits", "[N, 1] float")
-      .in("Labels", "[N, 1] float, 0 or 1")
-      .out("Loss", "[N, 1]");
-  declare_elementwise(def, declare_op("hinge_loss_grad", __FILE__), {"Logits", "Labels", "Loss"},
-                      [](auto tag, const KernelArgs&) { return Hinge<typename decltype(tag)::type>{}; });
-  return 0;
-}();
-
-[[maybe_unused]] const int teacher_student = [] {
-  OpDef& def = declare_op("teacher_student_sigmoid_loss", __FILE__);
-  def.doc("Cross entropy of sigmoid(X) with a click, plus that with a teacher's score where the label has one.")
-      .in("X", "[N, 1] float")
-      .in("Label", "[N, 1] float: -2 no click, -1 click, score z without click: z, with click: 1 + z")
-      .out("Y", "[N, 1]")
+  declare_loss({.type = "hinge_loss",
+                .doc = "Loss = max(0, 1 - x (2 y - 1)) of a score x and a label y of 0 or 1.",
+                .source = "Rosasco et al. 2004, doi:10.1162/089976604773135104",
+                .x = {"Logits", "[N, 1] float"},
+                .y = {"Labels", "[N, 1] float, 0 or 1"},
+                .out = {"Loss", "[N, 1]"}},
+               [](auto tag, const KernelArgs&) { return Hinge<typename decltype(tag)::type>{}; });
+  declare_loss(
+      {.type = "teacher_student_sigmoid_loss",
+       .doc = "Cross entropy of sigmoid(X) with a click, plus that with a teacher's score where the label has one.",
+       .x = {"X", "[N, 1] float"},
+       .y = {"Label", "[N, 1] float: -2 no click, -1 click, score z without click: z, with click: 1 + z"},
+       .out = {"Y", "[N, 1]"},
+       .grad_has_lod = true},
+      [](auto tag, const KernelArgs& op) {
+        using T = typename decltype(tag)::type;
+        return TeacherStudent<T>{static_cast<T>(op.attr<float>("soft_max_lower_bound")),
+                                 static_cast<T>(op.attr<float>("soft_max_up_bound"))};
+      })
       .attr<float>("soft_max_up_bound", 15.0f, "no gradient where X is above")
       .attr<float>("soft_max_lower_bound", -15.0f, "no gradient where X is below");
-  declare_elementwise(def, declare_op("teacher_student_sigmoid_loss_grad", __FILE__), {"X", "Label", "Y", true},
-                      [](auto tag, const KernelArgs& op) {
-                        using T = typename decltype(tag)::type;
-                        return TeacherStudent<T>{static_cast<T>(op.attr<float>("soft_max_lower_bound")),
-                                                 static_cast<T>(op.attr<float>("soft_max_up_bound"))};
-                      });
-  return 0;
-}();
+}
+AB_OPS(declare_losses);
 
 }  // namespace
 }  // namespace anabranch::loss

@@ -3,9 +3,10 @@
 #include <bit>
 #include <memory>
 
+#include "ops/declare/attr_checks.h"
 #include "ops/kernels/ids.h"
 #include "ops/loss/class_rows.h"
-#include "ops/loss/elementwise.h"
+#include "ops/loss/logistic.h"
 
 namespace anabranch::loss {
 namespace {
@@ -47,35 +48,19 @@ struct PathSlots {
     Paths p{classes, Paths::longest(classes), nullptr, nullptr, nullptr};
     if (!table) {
       p.label = as_int64(c[label], &scratch[0]);
-      check_ids("hierarchical_sigmoid: Label", p.label, c[label].numel(), classes);
+      check_ids("Label", p.label, c[label].numel(), classes);
       return p;
     }
     p.table = as_int64(c[table], &scratch[1]);
     p.code = as_int64(c[code], &scratch[2]);
     p.length = c[table].shape()[1];
     for (int64_t i = 0; i < c[table].numel(); ++i) {
-      AB_CHECK(p.table[i] < rows, InvalidArgument,
-               "hierarchical_sigmoid: PathTable of sample {} holds {}, expected below {} or negative", i / p.length,
-               p.table[i], rows);
+      AB_CHECK(p.table[i] < rows, InvalidArgument, "PathTable of sample {} must be below {}, got {}", i / p.length,
+               rows, p.table[i]);
     }
     return p;
   }
 };
-
-OpDef& tree_attrs(OpDef& def) {
-  return table_attrs(def).attr<int32_t>("num_classes", 2, "classes, at least 2", [](int32_t v) {
-    AB_CHECK(v >= 2, InvalidArgument, "hierarchical_sigmoid: num_classes is {}, expected at least 2", v);
-  });
-}
-
-OpDef& tree_ins(OpDef& def) {
-  return def.in("X", "[N, D] float")
-      .in("W", "[num_classes - 1, D], or a row for each node of the custom tree")
-      .in("Label", "[N, 1] int64 below num_classes")
-      .in_optional("PathTable", "[N, L] int64: rows of W on the path of each sample; negative: behind its end")
-      .in_optional("PathCode", "[N, L] int64: 1 where the path says yes")
-      .in_optional("Bias", "a number for each row of W");
-}
 
 int64_t path_length(const InferContext& c) {
   return c.has_in("PathTable") ? c.in("PathTable").shape[1] : Paths::longest(c.attr<int32_t>("num_classes"));
@@ -86,18 +71,16 @@ void check_tree(const InferContext& c) {
   check_integers(c, "Label");
   const int64_t n = c.in("X").shape[0], rows = c.in("W").shape[0], classes = c.attr<int32_t>("num_classes");
   check_numel(c, "Label", n);
-  AB_CHECK(c.has_in("PathTable") == c.has_in("PathCode"), InvalidArgument,
-           "{}: PathTable and PathCode are given together", op_name(c));
+  AB_CHECK(c.has_in("PathTable") == c.has_in("PathCode"), InvalidArgument, "PathTable and PathCode are given together");
   if (!c.has_in("PathTable")) {
-    AB_CHECK(rows == kUnknown || rows >= classes - 1, ShapeMismatch, "{}: W has {} rows, {} classes want {}",
-             op_name(c), rows, classes, classes - 1);
+    AB_CHECK(rows == kUnknown || rows >= classes - 1, ShapeMismatch, "W must have {} rows for {} classes, got {}",
+             classes - 1, classes, rows);
     return;
   }
   for (const char* slot : {"PathTable", "PathCode"}) {
     check_integers(c, slot);
     check_rank(c, slot, 2, 2);
-    AB_CHECK(n == kUnknown || c.in(slot).shape[0] == kUnknown || c.in(slot).shape[0] == n, ShapeMismatch,
-             "{}: {} is {}, expected {} rows", op_name(c), slot, c.in(slot).shape.str(), n);
+    check_as_many_rows(c, slot, "X");
   }
   check_same_shape(c, "PathTable", "PathCode");
 }
@@ -157,55 +140,41 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
-[[maybe_unused]] OpDef& hierarchical_sigmoid =
-    tree_attrs(tree_ins(declare_op("hierarchical_sigmoid", __FILE__)))
-        .doc(
-            "Out = the sum of ln(1 + e^s) - c s over the path of the class, s = X . W[node] + Bias[node], c 1 for yes. "
-            "Without tables the tree is complete and binary.")
-        .source("Morin & Bengio, AISTATS 2005")
-        .out("Out", "[N, 1]; carries the sequences of X")
-        .out_intermediate("PreOut", "[N, length of the longest path]: the scores, 0 behind the end")
-        .out_named_only("W_Out", "as W: Fluid's programs with a sparse gradient have to name it")
-        .dtype_of_input("X")
-        .infer([](InferContext& c) {
-          check_tree(c);
-          const Meta& x = c.in("X");
-          c.set_out("Out", Shape{x.shape[0], 1}, x.dtype);
-          c.share_lod("Out", "X");
-          c.set_out("PreOut", Shape{x.shape[0], path_length(c)}, x.dtype);
-          if (c.has_out("W_Out")) c.same_as("W_Out", "W");
-        })
-        .grad([](GradContext& g) {
-          GradOp op = g.op("hierarchical_sigmoid_grad");
-          for (const char* slot : {"X", "W", "Label", "PathTable", "PathCode", "Bias"}) op.in(slot, g.in(slot));
-          op.in("PreOut", g.out("PreOut")).in("Out@GRAD", g.dout("Out"));
-          for (const char* slot : {"X", "W", "Bias"}) op.out(std::string(slot) + "@GRAD", g.din(slot));
-        })
-        .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+AB_OP(hierarchical_sigmoid)
+    .doc(
+        "Out = the sum of ln(1 + e^s) - c s over the path of the class, s = X . W[node] + Bias[node], c 1 for yes. "
+        "Without tables the tree is complete and binary.")
+    .source("Morin & Bengio, AISTATS 2005")
+    .in("X", "[N, D] float")
+    .in("W", "[num_classes - 1, D], or a row for each node of the custom tree")
+    .in("Label", "[N, 1] int64 below num_classes")
+    .in_optional("PathTable", "[N, L] int64: rows of W on the path of each sample; negative: behind its end")
+    .in_optional("PathCode", "[N, L] int64: 1 where the path says yes")
+    .in_optional("Bias", "a number for each row of W")
+    .out("Out", "[N, 1]; carries the sequences of X")
+    .out_intermediate("PreOut", "[N, length of the longest path]: the scores, 0 behind the end")
+    .out_named_only("W_Out", "as W: Fluid's programs with a sparse gradient have to name it")
+    .with(table_attrs)
+    .attr<int32_t>("num_classes", 2, "classes, at least 2", at_least<int32_t>("num_classes", 2))
+    .dtype_of_input("X")
+    .infer([](InferContext& c) {
+      check_tree(c);
+      const Meta& x = c.in("X");
+      c.set_out("Out", Shape{x.shape[0], 1}, x.dtype);
+      c.share_lod("Out", "X");
+      c.set_out("PreOut", Shape{x.shape[0], path_length(c)}, x.dtype);
+      if (c.has_out("W_Out")) c.same_as("W_Out", "W");
+    })
+    .grad_reads({"X", "W", "Label", "PathTable", "PathCode", "Bias"}, {"PreOut"})
+    .grad_to({"X", "W", "Bias"})
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
-[[maybe_unused]] OpDef& hierarchical_sigmoid_grad =
-    tree_attrs(tree_ins(declare_op("hierarchical_sigmoid_grad", __FILE__)))
-        .doc("Gradients of hierarchical_sigmoid; a sparse one of W has a row for each step of each path.")
-        .in("PreOut", "from hierarchical_sigmoid")
-        .in("Out@GRAD", "as Out")
-        .out_optional("X@GRAD", "as X")
-        .out_optional("W@GRAD", "as W, dense or sparse")
-        .out_optional("Bias@GRAD", "as Bias")
-        .dtype_of_input("X")
-        .infer([](InferContext& c) {
-          check_tree(c);
-          const int64_t n = c.in("X").shape[0], length = path_length(c);
-          check_numel(c, "Out@GRAD", n);
-          check_numel(c, "PreOut", n == kUnknown || length == kUnknown ? kUnknown : n * length);
-          check_same_dtype(c, "Out@GRAD", "X");
-          check_same_dtype(c, "PreOut", "X");
-          grad_as(c, "X@GRAD", "X", "X");
-          grad_as(c, "W@GRAD", "W");
-          grad_as_given(c, "Bias@GRAD", "Bias");
-          if (c.has_out("W@GRAD") && c.attr<bool>("is_sparse")) c.out("W@GRAD").kind = VarKind::kSelectedRows;
-        })
-        .no_grad(kOnce)
-        .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+AB_GRAD(hierarchical_sigmoid)
+    .doc("Gradients of hierarchical_sigmoid; a sparse one of W has a row for each step of each path.")
+    .dtype_of_input("X")
+    .grad_lod("X@GRAD", "X")
+    .infer([](InferContext& c) { infer_table_gradients(c, {"W@GRAD"}); })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace
 }  // namespace anabranch::loss

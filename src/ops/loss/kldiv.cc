@@ -1,6 +1,12 @@
-#include "ops/loss/elementwise.h"
+// Kullback-Leibler divergence.
+#include <algorithm>
+#include <cmath>
+#include <string>
 
-namespace anabranch {
+#include "ops/declare/attr_checks.h"
+#include "ops/declare/declare.h"
+
+namespace anabranch::loss {
 namespace {
 
 bool is_reduced(const ir::Op& op) { return op.attr<std::string>("reduction") != "none"; }
@@ -19,10 +25,7 @@ AB_OP(kldiv_loss)
     .in("Target", "as X, probabilities")
     .out("Loss", "as X, or [1] when reduced")
     .attr<std::string>("reduction", "mean", "none, sum, mean or batchmean",
-                       [](const std::string& v) {
-                         AB_CHECK(v == "none" || v == "sum" || v == "mean" || v == "batchmean", InvalidArgument,
-                                  "kldiv_loss: reduction is {}, expected none, sum, mean or batchmean", v);
-                       })
+                       one_of("reduction", {"none", "sum", "mean", "batchmean"}))
     .infer([](InferContext& c) {
       check_same(c, "X", "Target");
       if (is_reduced(c.op())) {
@@ -31,13 +34,8 @@ AB_OP(kldiv_loss)
         c.same_shape("Loss", "X");
       }
     })
-    .grad([](GradContext& g) {
-      g.op("kldiv_loss_grad")
-          .in("X", g.in("X"))
-          .in("Target", g.in("Target"))
-          .in("Loss@GRAD", g.dout("Loss"))
-          .out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X", "Target"})
+    .grad_to({"X"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x = op.in("X"), target = op.in("Target");
@@ -60,19 +58,8 @@ AB_OP(kldiv_loss)
       };
     });
 
-AB_OP(kldiv_loss_grad)
+AB_GRAD(kldiv_loss)
     .doc("X@GRAD = -Target Loss@GRAD where Target is above 0, divided as the loss is.")
-    .in("X", "as in the forward op")
-    .in("Target", "as in the forward op")
-    .in("Loss@GRAD", "as Loss")
-    .out("X@GRAD", "as X")
-    .infer([](InferContext& c) {
-      check_same(c, "X", "Target");
-      check_same_dtype(c, "X", "Loss@GRAD");
-      check_numel(c, "Loss@GRAD", is_reduced(c.op()) ? 1 : c.in("X").shape.numel());
-      grad_as(c, "X@GRAD", "X");
-    })
-    .no_grad(loss::kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x = op.in("X"), target = op.in("Target"), dloss = op.in("Loss@GRAD");
@@ -80,7 +67,6 @@ AB_OP(kldiv_loss_grad)
       const std::string reduction = op.attr<std::string>("reduction");
       const bool reduced = is_reduced(op.op());
       return [=](KernelContext& c) {
-        if (!c.wants(dx)) return;
         const T *q = c[target].data<T>(), *g = c[dloss].data<T>();
         const T over = divisor<T>(reduction, c[x]);
         T* to = c[dx].template mutable_data<T>();
@@ -91,4 +77,4 @@ AB_OP(kldiv_loss_grad)
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::loss

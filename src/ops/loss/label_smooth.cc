@@ -7,15 +7,14 @@
 namespace anabranch::loss {
 namespace {
 
-void check_prior(InferContext& c) {
-  if (!c.has_in("PriorDist")) return;
-  const Shape &x = c.in("X").shape, &prior = c.in("PriorDist").shape;
-  const int64_t n = prior.numel(), classes = x.rank() ? x[x.rank() - 1] : 1;
-  AB_CHECK(n < 0 || classes < 0 || n == classes, ShapeMismatch, "label_smooth: PriorDist is {}, X is {}", prior.str(),
-           x.str());
+void infer_smooth(InferContext& c) {
+  const float epsilon = c.attr<float>("epsilon");
+  AB_CHECK(epsilon >= 0 && epsilon <= 1, InvalidArgument, "epsilon must be from 0 to 1, got {}", epsilon);
+  const Shape& x = c.in("X").shape;
+  AB_CHECK(x.rank() > 0, ShapeMismatch, "X must have at least one axis, got {}", x.str());
+  if (c.has_in("PriorDist")) check_numel(c, "PriorDist", x[x.rank() - 1]);
+  c.same_as("Out", "X");
 }
-
-}  // namespace
 
 AB_OP(label_smooth)
     .doc("Out = (1 - epsilon) X + epsilon PriorDist; without PriorDist epsilon / number of classes.")
@@ -25,14 +24,9 @@ AB_OP(label_smooth)
     .out("Out", "[..., classes] as X")
     .may_share("X", "Out")
     .attr<float>("epsilon", 0.0f, "0 to 1")
-    .infer([](InferContext& c) {
-      AB_CHECK(c.attr<float>("epsilon") >= 0 && c.attr<float>("epsilon") <= 1, InvalidArgument,
-               "label_smooth: epsilon is {}, expected 0 to 1", c.attr<float>("epsilon"));
-      AB_CHECK(c.in("X").shape.rank() > 0, ShapeMismatch, "label_smooth: X has no axis");
-      check_prior(c);
-      c.same_as("Out", "X");
-    })
-    .grad([](GradContext& g) { g.op("label_smooth_grad").in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X")); })
+    .infer(infer_smooth)
+    .grad_reads({})
+    .grad_to({"X"})
     .dtype_of_input("X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -50,14 +44,10 @@ AB_OP(label_smooth)
       };
     });
 
-AB_OP(label_smooth_grad)
+AB_GRAD(label_smooth)
     .doc("X@GRAD = (1 - epsilon) Out@GRAD.")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
     .may_share("Out@GRAD", "X@GRAD")
-    .attr<float>("epsilon", 0.0f, "0 to 1")
     .infer([](InferContext& c) { grad_as(c, "X@GRAD", "Out@GRAD"); })
-    .no_grad(kNoSecondOrder)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [factor = 1 - static_cast<T>(op.attr<float>("epsilon")), dout = op.in("Out@GRAD"),
@@ -67,4 +57,5 @@ AB_OP(label_smooth_grad)
       };
     });
 
+}  // namespace
 }  // namespace anabranch::loss

@@ -2,9 +2,10 @@
 #include <memory>
 
 #include "ops/loss/classes.h"
-#include "ops/loss/elementwise.h"
+#include "ops/loss/logistic.h"
+#include "ops/loss/sides.h"
 
-namespace anabranch {
+namespace anabranch::loss {
 namespace {
 
 AB_OP(rank_loss)
@@ -22,15 +23,8 @@ AB_OP(rank_loss)
       check_same(c, "Left", "Label");
       c.same_shape("Out", "Left");
     })
-    .grad([](GradContext& g) {
-      g.op("rank_loss_grad")
-          .in("Label", g.in("Label"))
-          .in("Left", g.in("Left"))
-          .in("Right", g.in("Right"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("Left@GRAD", g.din("Left"))
-          .out("Right@GRAD", g.din("Right"));
-    })
+    .grad_reads({"Label", "Left", "Right"})
+    .grad_to({"Left", "Right"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In label = op.in("Label"), left = op.in("Left"), right = op.in("Right");
@@ -39,41 +33,22 @@ AB_OP(rank_loss)
         const T *y = c[label].data<T>(), *a = c[left].data<T>(), *b = c[right].data<T>();
         T* to = c[out].template mutable_data<T>();
         for (int64_t i = 0, n = c[left].numel(); i < n; ++i) {
-          to[i] = loss::softplus(a[i] - b[i]) - y[i] * (a[i] - b[i]);
+          to[i] = softplus(a[i] - b[i]) - y[i] * (a[i] - b[i]);
         }
       };
     });
 
-AB_OP(rank_loss_grad)
+AB_GRAD(rank_loss)
     .doc("Left@GRAD = (sigmoid(Left - Right) - Label) Out@GRAD, Right@GRAD its negative.")
-    .in("Label", "as in the forward op")
-    .in("Left", "as in the forward op")
-    .in("Right", "as in the forward op")
-    .in("Out@GRAD", "as Left")
-    .out("Left@GRAD", "as Left")
-    .out("Right@GRAD", "as Right")
     .dtype_of_input("Left")
-    .infer([](InferContext& c) {
-      for (const char* slot : {"Label", "Right", "Out@GRAD"}) check_same(c, "Left", slot);
-      grad_as(c, "Left@GRAD", "Left");
-      grad_as(c, "Right@GRAD", "Right");
-    })
-    .no_grad(loss::kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In label = op.in("Label"), left = op.in("Left"), right = op.in("Right"), dout = op.in("Out@GRAD");
       const Out dleft = op.out("Left@GRAD"), dright = op.out("Right@GRAD");
       return [=](KernelContext& c) {
         const T *y = c[label].data<T>(), *a = c[left].data<T>(), *b = c[right].data<T>(), *g = c[dout].data<T>();
-        const auto write = [&](Out out, T side) {
-          if (!c.wants(out)) return;
-          T* to = c[out].template mutable_data<T>();
-          for (int64_t i = 0, n = c[left].numel(); i < n; ++i) {
-            to[i] = side * g[i] * (loss::logistic(a[i] - b[i]) - y[i]);
-          }
-        };
-        write(dleft, T{1});
-        write(dright, T{-1});
+        write_sides<T>(c, dleft, dright, c[left].numel(),
+                       [=](int64_t i) { return g[i] * (logistic(a[i] - b[i]) - y[i]); });
       };
     });
 
@@ -91,14 +66,8 @@ AB_OP(margin_rank_loss)
       c.same_shape("Out", "X1");
       c.same_shape("Activated", "X1");
     })
-    .grad([](GradContext& g) {
-      g.op("margin_rank_loss_grad")
-          .in("Label", g.in("Label"))
-          .in("Activated", g.out("Activated"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X1@GRAD", g.din("X1"))
-          .out("X2@GRAD", g.din("X2"));
-    })
+    .grad_reads({"Label"}, {"Activated"})
+    .grad_to({"X1", "X2"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x1 = op.in("X1"), x2 = op.in("X2"), label = op.in("Label");
@@ -115,42 +84,30 @@ AB_OP(margin_rank_loss)
       };
     });
 
-AB_OP(margin_rank_loss_grad)
+AB_GRAD(margin_rank_loss)
     .doc("X1@GRAD = -Label Out@GRAD where the loss is above 0, X2@GRAD its negative.")
-    .in("Label", "as in the forward op")
-    .in("Activated", "from the forward op")
-    .in("Out@GRAD", "as Label")
-    .out("X1@GRAD", "as Label")
-    .out("X2@GRAD", "as Label")
     .infer([](InferContext& c) {
       check_same(c, "Label", "Activated");
       check_same(c, "Label", "Out@GRAD");
-      grad_as(c, "X1@GRAD", "Label");
-      grad_as(c, "X2@GRAD", "Label");
+      for (const char* slot : {"X1@GRAD", "X2@GRAD"}) grad_as(c, slot, "Label");
     })
-    .no_grad(loss::kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In label = op.in("Label"), activated = op.in("Activated"), dout = op.in("Out@GRAD");
       const Out dx1 = op.out("X1@GRAD"), dx2 = op.out("X2@GRAD");
       return [=](KernelContext& c) {
         const T *y = c[label].data<T>(), *on = c[activated].data<T>(), *g = c[dout].data<T>();
-        const auto write = [&](Out out, T side) {
-          if (!c.wants(out)) return;
-          T* to = c[out].template mutable_data<T>();
-          for (int64_t i = 0, n = c[label].numel(); i < n; ++i) to[i] = side * g[i] * y[i] * on[i];
-        };
-        write(dx1, T{-1});
-        write(dx2, T{1});
+        write_sides<T>(c, dx2, dx1, c[label].numel(), [=](int64_t i) { return g[i] * y[i] * on[i]; });
       };
     });
 
 // ---- bpr_loss: one score against each of the others of a row
 
-void infer_bpr(const InferContext& c) {
-  loss::infer_classes(c, "X", false, -1);
-  const Shape& x = c.in("X").shape;
-  AB_CHECK(x[x.rank() - 1] != 1, InvalidArgument, "{}: X is {}, expected at least two classes", op_name(c), x.str());
+void infer_bpr(InferContext& c) {
+  const Shape one = infer_classes(c, "X", false, -1), &x = c.in("X").shape;
+  AB_CHECK(x[x.rank() - 1] != 1, InvalidArgument, "X must have at least two classes, got {}", x.str());
+  c.set_out("Y", one, c.in("X").dtype);
+  c.share_lod("Y", "X");
 }
 
 AB_OP(bpr_loss)
@@ -162,66 +119,47 @@ AB_OP(bpr_loss)
     .in("Label", "[N, ..., 1] int64")
     .out("Y", "[N, ..., 1]")
     .dtype_of_input("X")
-    .infer([](InferContext& c) {
-      infer_bpr(c);
-      c.set_out("Y", loss::infer_classes(c, "X", false, -1), c.in("X").dtype);
-      c.share_lod("Y", "X");
-    })
-    .grad([](GradContext& g) {
-      g.op("bpr_loss_grad")
-          .in("X", g.in("X"))
-          .in("Label", g.in("Label"))
-          .in("Y@GRAD", g.dout("Y"))
-          .out("X@GRAD", g.din("X"));
-    })
+    .infer(infer_bpr)
+    .grad_reads({"X", "Label"})
+    .grad_to({"X"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x = op.in("X"), label = op.in("Label");
       const Out y = op.out("Y");
       const auto scratch = std::make_shared<Tensor>();
       return [=](KernelContext& c) {
-        const loss::ClassAxis a(c[x].shape(), -1);
+        const ClassAxis a(c[x].shape(), -1);
         const T* p = c[x].data<T>();
         const int64_t* own = as_int64(c[label], scratch.get());
-        loss::check_labels("bpr_loss", own, a.outer, a.classes);
+        check_labels(own, a.outer, a.classes);
         T* to = c[y].template mutable_data<T>();
         for (int64_t i = 0; i < a.outer; ++i, p += a.classes) {
           T sum = 0;
-          for (int64_t k = 0; k < a.classes; ++k) sum += k == own[i] ? T{0} : loss::softplus(p[k] - p[own[i]]);
+          for (int64_t k = 0; k < a.classes; ++k) sum += k == own[i] ? T{0} : softplus(p[k] - p[own[i]]);
           to[i] = sum / static_cast<T>(a.classes - 1);
         }
       };
     });
 
-AB_OP(bpr_loss_grad)
+AB_GRAD(bpr_loss)
     .doc("Gradient of bpr_loss: sigmoid(X[j] - X[label]) for the others, minus their sum for the label.")
-    .in("X", "as in the forward op")
-    .in("Label", "as in the forward op")
-    .in("Y@GRAD", "as Y")
-    .out("X@GRAD", "as X")
     .dtype_of_input("X")
-    .infer([](InferContext& c) {
-      infer_bpr(c);
-      check_numel(c, "Y@GRAD", loss::infer_classes(c, "X", false, -1).numel());
-      grad_as(c, "X@GRAD", "X", "X");
-    })
-    .no_grad(loss::kOnce)
+    .grad_lod("X@GRAD", "X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x = op.in("X"), label = op.in("Label"), dy = op.in("Y@GRAD");
       const Out dx = op.out("X@GRAD");
       const auto scratch = std::make_shared<Tensor>();
       return [=](KernelContext& c) {
-        if (!c.wants(dx)) return;
-        const loss::ClassAxis a(c[x].shape(), -1);
+        const ClassAxis a(c[x].shape(), -1);
         const T *p = c[x].data<T>(), *g = c[dy].data<T>();
         const int64_t* own = as_int64(c[label], scratch.get());
-        loss::check_labels("bpr_loss_grad", own, a.outer, a.classes);
+        check_labels(own, a.outer, a.classes);
         T* to = c[dx].template mutable_data<T>();
         for (int64_t i = 0; i < a.outer; ++i, p += a.classes, to += a.classes) {
           T sum = 0;
           for (int64_t k = 0; k < a.classes; ++k) {
-            to[k] = k == own[i] ? T{0} : g[i] * loss::logistic(p[k] - p[own[i]]) / static_cast<T>(a.classes - 1);
+            to[k] = k == own[i] ? T{0} : g[i] * logistic(p[k] - p[own[i]]) / static_cast<T>(a.classes - 1);
             sum += to[k];
           }
           to[own[i]] = -sum;
@@ -230,4 +168,4 @@ AB_OP(bpr_loss_grad)
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::loss

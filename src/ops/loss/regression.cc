@@ -1,7 +1,10 @@
 // Losses of the distance between predictions and targets: Huber's, and the smooth L1 form of detection networks.
-#include "ops/loss/elementwise.h"
+#include <cmath>
 
-namespace anabranch {
+#include "ops/declare/declare.h"
+#include "ops/loss/sides.h"
+
+namespace anabranch::loss {
 namespace {
 
 template <class T> T sign(T x) { return x > 0 ? T{1} : x < 0 ? T{-1} : T{0}; }
@@ -19,13 +22,7 @@ AB_OP(huber_loss)
       c.same_as("Out", "X");
       c.same_shape("Residual", "X");
     })
-    .grad([](GradContext& g) {
-      g.op("huber_loss_grad")
-          .in("Residual", g.out("Residual"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"))
-          .out("Y@GRAD", g.din("Y"));
-    })
+    .grad_reads({}, {"Residual"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x = op.in("X"), y = op.in("Y");
@@ -42,18 +39,13 @@ AB_OP(huber_loss)
       };
     });
 
-AB_OP(huber_loss_grad)
+AB_GRAD(huber_loss)
     .doc("Gradients of huber_loss: Out@GRAD times the residual cut off at +-delta, with the sign of each side.")
-    .in("Residual", "Y - X")
-    .in("Out@GRAD", "as Residual")
-    .out("X@GRAD", "as Residual")
-    .out("Y@GRAD", "as Residual")
     .infer([](InferContext& c) {
       check_same(c, "Residual", "Out@GRAD");
       grad_as(c, "X@GRAD", "Residual");
       grad_as(c, "Y@GRAD", "Residual");
     })
-    .no_grad(loss::kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In residual = op.in("Residual"), dout = op.in("Out@GRAD");
@@ -61,15 +53,8 @@ AB_OP(huber_loss_grad)
       const T delta = static_cast<T>(op.attr<float>("delta"));
       return [=](KernelContext& c) {
         const T *r = c[residual].data<T>(), *g = c[dout].data<T>();
-        const auto write = [&](Out out, T side) {
-          if (!c.wants(out)) return;
-          T* to = c[out].template mutable_data<T>();
-          for (int64_t i = 0, n = c[residual].numel(); i < n; ++i) {
-            to[i] = side * g[i] * (std::abs(r[i]) <= delta ? r[i] : delta * sign(r[i]));
-          }
-        };
-        write(dx, T{-1});
-        write(dy, T{1});
+        write_sides<T>(c, dy, dx, c[residual].numel(),
+                       [=](int64_t i) { return g[i] * (std::abs(r[i]) <= delta ? r[i] : delta * sign(r[i])); });
       };
     });
 
@@ -92,8 +77,7 @@ template <class T> const T* optional_data(KernelContext& c, In in) { return in ?
 AB_OP(smooth_l1_loss)
     .doc(
         "With d = (X - Y) InsideWeight and s = sigma^2: Out = sum over a sample of OutsideWeight times (s d^2 / 2 "
-        "where "
-        "|d| < 1 / s, else |d| - 1 / (2 s)).")
+        "where |d| < 1 / s, else |d| - 1 / (2 s)).")
     .source("Girshick, ICCV 2015, arXiv:1504.08083")
     .in("X", "[N, ...] float predictions")
     .in("Y", "as X, targets")
@@ -109,15 +93,8 @@ AB_OP(smooth_l1_loss)
       c.same_shape("Diff", "X");
       c.set_out("Out", Shape{c.in("X").shape[0], 1}, c.in("X").dtype);
     })
-    .grad([](GradContext& g) {
-      g.op("smooth_l1_loss_grad")
-          .in("InsideWeight", g.in("InsideWeight"))
-          .in("OutsideWeight", g.in("OutsideWeight"))
-          .in("Diff", g.out("Diff"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"))
-          .out("Y@GRAD", g.din("Y"));
-    })
+    .grad_reads({"InsideWeight", "OutsideWeight"}, {"Diff"})
+    .grad_to({"X", "Y"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x = op.in("X"), y = op.in("Y"), inside = op.in("InsideWeight"), outside = op.in("OutsideWeight");
@@ -140,14 +117,8 @@ AB_OP(smooth_l1_loss)
       };
     });
 
-AB_OP(smooth_l1_loss_grad)
+AB_GRAD(smooth_l1_loss)
     .doc("Gradients of smooth_l1_loss by X and Y.")
-    .in_optional("InsideWeight", "as in the forward op")
-    .in_optional("OutsideWeight", "as in the forward op")
-    .in("Diff", "from the forward op")
-    .in("Out@GRAD", "[N, 1]")
-    .out("X@GRAD", "as Diff")
-    .out("Y@GRAD", "as Diff")
     .dtype_of_input("Diff")
     .infer([](InferContext& c) {
       check_rank(c, "Diff", 2, kMaxRank);
@@ -157,7 +128,6 @@ AB_OP(smooth_l1_loss_grad)
       grad_as(c, "X@GRAD", "Diff");
       grad_as(c, "Y@GRAD", "Diff");
     })
-    .no_grad(loss::kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In diff = op.in("Diff"), dout = op.in("Out@GRAD"), inside = op.in("InsideWeight"),
@@ -168,18 +138,12 @@ AB_OP(smooth_l1_loss_grad)
         const Rows rows(c[diff]);
         const T *d = c[diff].data<T>(), *g = c[dout].data<T>();
         const T *in_w = optional_data<T>(c, inside), *out_w = optional_data<T>(c, outside);
-        const auto write = [&](Out out, T side) {
-          if (!c.wants(out)) return;
-          T* to = c[out].template mutable_data<T>();
-          for (int64_t i = 0, n = rows.count * rows.width; i < n; ++i) {
-            const T slope = std::abs(d[i]) < 1 / square ? square * d[i] : sign(d[i]);
-            to[i] = side * g[i / rows.width] * slope * (in_w ? in_w[i] : T{1}) * (out_w ? out_w[i] : T{1});
-          }
-        };
-        write(dx, T{1});
-        write(dy, T{-1});
+        write_sides<T>(c, dx, dy, rows.count * rows.width, [=](int64_t i) {
+          const T slope = std::abs(d[i]) < 1 / square ? square * d[i] : sign(d[i]);
+          return g[i / rows.width] * slope * (in_w ? in_w[i] : T{1}) * (out_w ? out_w[i] : T{1});
+        });
       };
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::loss

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <memory>
 
+#include "ops/declare/attr_checks.h"
 #include "ops/kernels/ids.h"
 #include "ops/loss/class_rows.h"
-#include "ops/loss/elementwise.h"
 #include "ops/loss/sampler.h"
 
 namespace anabranch::loss {
@@ -23,11 +23,9 @@ struct Columns {
 void check_logits(const InferContext& c) {
   check_tensor(c, "Logits");
   check_rank(c, "Logits", 2, 2);
-  check_rank(c, "Labels", 2, 2);
   check_integers(c, "Labels");
-  const Shape &logits = c.in("Logits").shape, &labels = c.in("Labels").shape;
-  AB_CHECK(logits[0] == kUnknown || labels[0] == kUnknown || logits[0] == labels[0], ShapeMismatch,
-           "{}: Logits is {}, Labels is {}; they must have as many rows", op_name(c), logits.str(), labels.str());
+  check_rank(c, "Labels", 2, 2);
+  check_as_many_rows(c, "Labels", "Logits");
 }
 
 Shape samples_shape(const InferContext& c) {
@@ -45,15 +43,13 @@ void infer_samples(InferContext& c) {
   check_logits(c);
   const Shape samples = samples_shape(c), &logits = c.in("Logits").shape;
   const int64_t drawn = c.attr<int32_t>("num_samples");
-  AB_CHECK(logits[1] == kUnknown || drawn <= logits[1], InvalidArgument, "{}: num_samples is {}, there are {} classes",
-           op_name(c), drawn, logits[1]);
+  AB_CHECK(logits[1] == kUnknown || drawn <= logits[1], InvalidArgument,
+           "num_samples must be at most the number of classes ({}), got {}", logits[1], drawn);
   if (c.attr<bool>("use_customized_samples")) {
     check_integers(c, "CustomizedSamples");
     check_same_dtype(c, "CustomizedProbabilities", "Logits");
-    for (const char* slot : {"CustomizedSamples", "CustomizedProbabilities"}) {
-      AB_CHECK(compatible(c.in(slot).shape, samples), ShapeMismatch, "{}: {} is {}, expected {}", op_name(c), slot,
-               c.in(slot).shape.str(), samples.str());
-    }
+    check_shape(c, "CustomizedSamples", samples);
+    check_shape(c, "CustomizedProbabilities", samples);
   }
   const DType dtype = c.in("Logits").dtype;
   c.set_out("Samples", samples, DType::kInt64);
@@ -69,8 +65,8 @@ int64_t draw_unique(const Sampler& sampler, const Philox& random, int64_t n, std
   drawn->clear();
   uint64_t tries = 0;
   while (static_cast<int64_t>(drawn->size()) < n) {
-    AB_CHECK(tries < kMostTries, ResourceExhausted, "sample_logits: {} draws gave {} of {} different classes", tries,
-             drawn->size(), n);
+    AB_CHECK(tries < kMostTries, ResourceExhausted, "{} draws gave {} of {} different classes", tries, drawn->size(),
+             n);
     const int64_t k = sampler.draw(random, tries++);
     if (std::find(drawn->begin(), drawn->end(), k) == drawn->end()) drawn->push_back(k);
   }
@@ -122,12 +118,12 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const int64_t rows = c[logits].rows(), classes = c[logits].row_elems();
     const Columns columns{c[labels].shape()[1], wanted};
     const int64_t* y = as_int64(c[labels], &scratch->labels);
-    check_ids("sample_logits: Labels", y, c[labels].numel(), classes);
+    check_ids("Labels", y, c[labels].numel(), classes);
     int64_t *chosen = c[samples].template mutable_data<int64_t>(), *to = c[places].template mutable_data<int64_t>();
     T *p = c[probabilities].template mutable_data<T>(), *score = c[scores].template mutable_data<T>();
     if (customized) {
       const int64_t* from = as_int64(c[given], &scratch->given);
-      check_ids("sample_logits: CustomizedSamples", from, c[given].numel(), classes);
+      check_ids("CustomizedSamples", from, c[given].numel(), classes);
       std::copy(from, from + c[given].numel(), chosen);
       std::copy_n(c[given_chance].template data<T>(), c[given_chance].numel(), p);
     } else {
@@ -158,33 +154,21 @@ AB_OP(sample_logits)
     .out_intermediate("SampledLogits", "[N, T + num_samples]")
     .out("SampledLabels", "[N, T] int64: where the sample's own classes are among Samples")
     .attr<bool>("use_customized_samples", false, "do not draw")
-    .attr<bool>("uniq", true, "accepted: drawn classes are always different")
+    .ignores("uniq", true)
     .attr<bool>("remove_accidental_hits", true, "a drawn class that is one of the sample's does not count")
-    .attr<int32_t>("num_samples", 1, "classes to draw",
-                   [](int32_t v) {
-                     AB_CHECK(v >= 1, InvalidArgument, "sample_logits: num_samples is {}, expected at least 1", v);
-                   })
+    .attr<int32_t>("num_samples", 1, "classes to draw", at_least<int32_t>("num_samples", 1))
     .attr<int32_t>("seed", 0, "of the draws; 0: that of the program")
     .effects(kRandom)
     .dtype_of_input("Logits")
     .infer(infer_samples)
-    .grad([](GradContext& g) {
-      g.op("sample_logits_grad")
-          .in("LogitsDim", g.out("LogitsDim"))
-          .in("LabelsDim", g.out("LabelsDim"))
-          .in("Samples", g.out("Samples"))
-          .in("SampledLogits@GRAD", g.dout("SampledLogits"))
-          .out("Logits@GRAD", g.din("Logits"));
-    })
+    .grad_reads({}, {"LogitsDim", "LabelsDim", "Samples"})
+    .grad_from({"SampledLogits"})
+    .grad_to({"Logits"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
-AB_OP(sample_logits_grad)
+AB_GRAD(sample_logits)
     .doc("SampledLogits@GRAD added up at the classes of Samples.")
     .in("LogitsDim", "[N, classes, 0]: the shape of Logits")
-    .in_optional("LabelsDim", "accepted, without effect")
-    .in("Samples", "from sample_logits")
-    .in("SampledLogits@GRAD", "as SampledLogits")
-    .out("Logits@GRAD", "as Logits")
     .dtype_of_input("SampledLogits@GRAD")
     .infer([](InferContext& c) {
       check_rank(c, "LogitsDim", 3, 3);
@@ -192,24 +176,19 @@ AB_OP(sample_logits_grad)
       check_tensor(c, "Samples");
       check_tensor(c, "SampledLogits@GRAD");
       check_same_shape(c, "Samples", "SampledLogits@GRAD");
+      check_as_many_rows(c, "Samples", "LogitsDim");
       const Shape logits = c.in("LogitsDim").shape.slice(0, 2);
-      const int64_t n = logits[0], rows = c.in("Samples").shape[0];
-      AB_CHECK(n == kUnknown || rows == kUnknown || n == rows, ShapeMismatch,
-               "sample_logits_grad: Logits is {}, Samples is {}; they must have as many rows", logits.str(),
-               c.in("Samples").shape.str());
-      AB_CHECK(c.in("Samples").dtype == DType::kInt64, InvalidArgument, "sample_logits_grad: Samples holds {}",
+      AB_CHECK(c.in("Samples").dtype == DType::kInt64, InvalidArgument, "Samples must hold int64, got {}",
                dtype_name(c.in("Samples").dtype));
-      if (c.has_out("Logits@GRAD")) c.set_out("Logits@GRAD", logits, c.in("SampledLogits@GRAD").dtype);
+      c.set_out("Logits@GRAD", logits, c.in("SampledLogits@GRAD").dtype);
     })
-    .no_grad(kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [samples = op.in("Samples"), dscores = op.in("SampledLogits@GRAD"),
               dlogits = op.out("Logits@GRAD")](KernelContext& c) {
-        if (!c.wants(dlogits)) return;
         const int64_t classes = c[dlogits].row_elems(), all = c[samples].row_elems();
         const int64_t* chosen = c[samples].template data<int64_t>();
-        check_ids("sample_logits_grad: Samples", chosen, c[samples].numel(), classes);
+        check_ids("Samples", chosen, c[samples].numel(), classes);
         const T* g = c[dscores].data<T>();
         T* to = c[dlogits].template mutable_data<T>();
         std::fill(to, to + c[dlogits].numel(), T{0});

@@ -1,12 +1,10 @@
-#include "ops/loss/elementwise.h"
+// Cross entropy of independent outcomes, from scores before the logistic function.
+#include "ops/declare/declare.h"
+#include "ops/kernels/flat_loop.h"
+#include "ops/loss/logistic.h"
 
-namespace anabranch {
+namespace anabranch::loss {
 namespace {
-
-void infer(InferContext& c) {
-  check_same(c, "X", "Label");
-  c.same_as("Out", "X");
-}
 
 // Elements whose label counts; at least 1, so that it can divide.
 template <class T> T counted(const T* label, int64_t n, T ignored, bool normalize) {
@@ -21,7 +19,7 @@ template <class T, class Fn> void each(KernelContext& c, In x, In label, T ignor
   const T *p = c[x].data<T>(), *y = c[label].data<T>();
   const int64_t n = c[x].numel();
   const T norm = counted(y, n, ignored, normalize);
-  c.parallel_for(n, loss::kGrain, [=](int64_t begin, int64_t end) {
+  c.parallel_for(n, kMathGrain, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) out[i] = y[i] == ignored ? T{0} : fn(i, p[i], y[i]) / norm;
   });
 }
@@ -35,14 +33,12 @@ AB_OP(sigmoid_cross_entropy_with_logits)
     .out("Out", "as X")
     .attr<bool>("normalize", false, "divide by the number of labels that are not ignored")
     .attr<int32_t>("ignore_index", -100, "label that does not count")
-    .infer(infer)
-    .grad([](GradContext& g) {
-      g.op("sigmoid_cross_entropy_with_logits_grad")
-          .in("X", g.in("X"))
-          .in("Label", g.in("Label"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"));
+    .infer([](InferContext& c) {
+      check_same(c, "X", "Label");
+      c.same_as("Out", "X");
     })
+    .grad_reads({"X", "Label"})
+    .grad_to({"X"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x = op.in("X"), label = op.in("Label");
@@ -55,18 +51,8 @@ AB_OP(sigmoid_cross_entropy_with_logits)
       };
     });
 
-AB_OP(sigmoid_cross_entropy_with_logits_grad)
+AB_GRAD(sigmoid_cross_entropy_with_logits)
     .doc("X@GRAD = (sigmoid(X) - Label) Out@GRAD.")
-    .in("X", "as in the forward op")
-    .in("Label", "as in the forward op")
-    .in("Out@GRAD", "as X")
-    .out("X@GRAD", "as X")
-    .infer([](InferContext& c) {
-      check_same(c, "X", "Label");
-      check_same(c, "X", "Out@GRAD");
-      grad_as(c, "X@GRAD", "X");
-    })
-    .no_grad(loss::kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x = op.in("X"), label = op.in("Label"), dout = op.in("Out@GRAD");
@@ -74,12 +60,11 @@ AB_OP(sigmoid_cross_entropy_with_logits_grad)
       const T ignored = static_cast<T>(op.attr<int32_t>("ignore_index"));
       const bool normalize = op.attr<bool>("normalize");
       return [=](KernelContext& c) {
-        if (!c.wants(dx)) return;
         const T* g = c[dout].data<T>();
         each(c, x, label, ignored, normalize, c[dx].template mutable_data<T>(),
-             [=](int64_t i, T p, T y) { return (loss::logistic(p) - y) * g[i]; });
+             [=](int64_t i, T p, T y) { return (logistic(p) - y) * g[i]; });
       };
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::loss

@@ -24,25 +24,13 @@ void log(const double* x, double* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = std::log(x[i]);
 }
 
-OpDef& inputs(OpDef& def) {
-  return def.attr<bool>("shared", false, "all words of a window have the same negatives")
-      .attr<bool>("is_sparse", false, "the gradients of the tables hold the touched rows only")
-      .in("Words", "[V, D] float: vectors of the words of the context")
-      .in("Contexts", "[C, D] float: vectors of centres and negatives")
-      .in("Context", "[N, W] int64: rows of Words")
-      .in("Centre", "[N, 1] int64: rows of Contexts")
-      .in("Negatives", "[N, K] int64 if shared, else [N, W K]: rows of Contexts")
-      .in_optional("Present", "[N, W] float: 1 for a word, 0 for filling");
-}
-
 // How many negatives each word has.
 int64_t drawn(const InferContext& c) {
   const int64_t width = c.in("Context").shape[1], given = c.in("Negatives").shape[1];
   if (c.attr<bool>("shared")) return given;
   if (width == kUnknown || given == kUnknown) return kUnknown;
-  AB_CHECK(given % width == 0, ShapeMismatch,
-           "{}: Negatives is {}, expected as many for each of the {} words of Context", op_name(c),
-           c.in("Negatives").shape.str(), width);
+  AB_CHECK(given % width == 0, ShapeMismatch, "Negatives must have as many for each of the {} words of Context, got {}",
+           width, c.in("Negatives").shape.str());
   return given / width;
 }
 
@@ -52,16 +40,11 @@ void check_inputs(const InferContext& c) {
     check_integers(c, slot);
     check_rank(c, slot, 2, 2);
   }
-  const Shape &context = c.in("Context").shape, &centre = c.in("Centre").shape, &others = c.in("Negatives").shape;
-  AB_CHECK(centre[1] == 1 || centre[1] == kUnknown, ShapeMismatch, "{}: Centre is {}, expected [N, 1]", op_name(c),
-           centre.str());
-  for (const Shape* shape : {&centre, &others}) {
-    AB_CHECK((*shape)[0] == context[0] || (*shape)[0] == kUnknown || context[0] == kUnknown, ShapeMismatch,
-             "{}: Context is {}, Centre {}, Negatives {}; they must have as many rows", op_name(c), context.str(),
-             centre.str(), others.str());
-  }
-  AB_CHECK(context[1] != 0 && others[1] != 0, ShapeMismatch, "{}: a window without words or without negatives",
-           op_name(c));
+  const Shape &context = c.in("Context").shape, &others = c.in("Negatives").shape;
+  check_shape(c, "Centre", Shape{context[0], 1});
+  check_as_many_rows(c, "Negatives", "Context");
+  AB_CHECK(context[1] != 0 && others[1] != 0, ShapeMismatch, "a window must have words and negatives, got {} and {}",
+           context[1], others[1]);
   if (!c.has_in("Present")) return;
   check_numel(c, "Present", context.numel());
   check_same_dtype(c, "Present", "Words");
@@ -214,55 +197,40 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
-[[maybe_unused]] OpDef& skip_gram =
-    inputs(declare_op("skip_gram", __FILE__))
-        .doc(
-            "Loss[i] = sum over the words w of window i of -ln sigmoid(Words[w] . Contexts[centre]) - sum over its "
-            "negatives k of ln sigmoid(-Words[w] . Contexts[k]), times Present.")
-        .source("Mikolov et al., NeurIPS 2013; shared negatives: Ji et al., IEEE TPDS 2019")
-        .out("Loss", "[N, 1]")
-        .out_intermediate("Slopes", "[N, W, 1 + K]: derivatives of the loss by the scores")
-        .dtype_of_input("Words")
-        .infer([](InferContext& c) {
-          check_inputs(c);
-          const Shape& context = c.in("Context").shape;
-          const int64_t k = drawn(c);
-          c.set_out("Loss", Shape{context[0], 1}, c.in("Words").dtype);
-          c.set_out("Slopes", Shape{context[0], context[1], k == kUnknown ? k : 1 + k}, c.in("Words").dtype);
-        })
-        .grad([](GradContext& g) {
-          GradOp op = g.op("skip_gram_grad");
-          for (const char* slot : {"Words", "Contexts", "Context", "Centre", "Negatives", "Present"}) {
-            op.in(slot, g.in(slot));
-          }
-          op.in("Slopes", g.out("Slopes")).in("Loss@GRAD", g.dout("Loss"));
-          op.out("Words@GRAD", g.din("Words")).out("Contexts@GRAD", g.din("Contexts"));
-        })
-        .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+AB_OP(skip_gram)
+    .doc(
+        "Loss[i] = sum over the words w of window i of -ln sigmoid(Words[w] . Contexts[centre]) - sum over its "
+        "negatives k of ln sigmoid(-Words[w] . Contexts[k]), times Present.")
+    .source("Mikolov et al., NeurIPS 2013; shared negatives: Ji et al., IEEE TPDS 2019")
+    .in("Words", "[V, D] float: vectors of the words of the context")
+    .in("Contexts", "[C, D] float: vectors of centres and negatives")
+    .in("Context", "[N, W] int64: rows of Words")
+    .in("Centre", "[N, 1] int64: rows of Contexts")
+    .in("Negatives", "[N, K] int64 if shared, else [N, W K]: rows of Contexts")
+    .in_optional("Present", "[N, W] float: 1 for a word, 0 for filling")
+    .out("Loss", "[N, 1]")
+    .out_intermediate("Slopes", "[N, W, 1 + K]: derivatives of the loss by the scores")
+    .attr<bool>("shared", false, "all words of a window have the same negatives")
+    .attr<bool>("is_sparse", false, "the gradients of the tables hold the touched rows only")
+    .dtype_of_input("Words")
+    .infer([](InferContext& c) {
+      check_inputs(c);
+      const Shape& context = c.in("Context").shape;
+      const int64_t k = drawn(c);
+      c.set_out("Loss", Shape{context[0], 1}, c.in("Words").dtype);
+      c.set_out("Slopes", Shape{context[0], context[1], k == kUnknown ? k : 1 + k}, c.in("Words").dtype);
+    })
+    .grad_reads({"Words", "Contexts", "Context", "Centre", "Negatives", "Present"}, {"Slopes"})
+    .grad_to({"Words", "Contexts"})
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
-[[maybe_unused]] OpDef& skip_gram_grad =
-    inputs(declare_op("skip_gram_grad", __FILE__))
-        .doc("Gradients of both tables: a row for each word that is there, each centre and each of its negatives.")
-        .in("Slopes", "from skip_gram")
-        .in("Loss@GRAD", "as Loss")
-        .out_optional("Words@GRAD", "as Words, dense or sparse")
-        .out_optional("Contexts@GRAD", "as Contexts, dense or sparse")
-        .dtype_of_input("Words")
-        .infer([](InferContext& c) {
-          check_inputs(c);
-          check_same_dtype(c, "Slopes", "Words");
-          check_same_dtype(c, "Loss@GRAD", "Words");
-          check_numel(c, "Loss@GRAD", c.in("Context").shape[0]);
-          const int64_t k = drawn(c), pairs = c.in("Context").shape.numel();
-          check_numel(c, "Slopes", k < 0 || pairs < 0 ? kUnknown : pairs * (1 + k));
-          for (const char* slot : {"Words", "Contexts"}) {
-            const std::string grad = std::string(slot) + "@GRAD";
-            grad_as(c, grad, slot);
-            if (c.has_out(grad) && c.attr<bool>("is_sparse")) c.out(grad).kind = VarKind::kSelectedRows;
-          }
-        })
-        .no_grad("second derivatives of a table are not offered")
-        .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+AB_GRAD(skip_gram)
+    .doc("Gradients of both tables: a row for each word that is there, each centre and each of its negatives.")
+    .dtype_of_input("Words")
+    .infer([](InferContext& c) {
+      infer_table_gradients(c, {"Words@GRAD", "Contexts@GRAD"});
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace
 }  // namespace anabranch::loss

@@ -1,16 +1,11 @@
+// Softmax and the cross entropy of what it gives, in one: from scores, without the rounding of probabilities.
 #include <memory>
 
 #include "base/flags.h"
 #include "ops/loss/classes.h"
-#include "ops/loss/elementwise.h"
-#include "ops/nn/softmax_block.h"
 
-namespace anabranch {
+namespace anabranch::loss {
 namespace {
-
-using loss::ClassAxis;
-
-int64_t block_grain(const ClassAxis& a) { return loss::kGrain / std::max<int64_t>(1, a.classes * a.inner) + 1; }
 
 // Losses of the columns [first, first + columns) of a block: -log softmax[label], or -sum(label log softmax).
 template <class T> struct Columns {
@@ -39,12 +34,8 @@ struct Options {
   int axis;
   bool soft;
   int64_t ignored;
-  std::string type;
   explicit Options(const ir::Op& op)
-      : axis(op.attr<int32_t>("axis")),
-        soft(op.attr<bool>("soft_label")),
-        ignored(op.attr<int32_t>("ignore_index")),
-        type(op.type) {}
+      : axis(op.attr<int32_t>("axis")), soft(op.attr<bool>("soft_label")), ignored(op.attr<int32_t>("ignore_index")) {}
 };
 
 template <class T> Kernel forward(const KernelArgs& op) {
@@ -56,18 +47,17 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const ClassAxis a(c[logits].shape(), o.axis);
     const T* x = c[logits].data<T>();
     const int64_t* hard = o.soft ? nullptr : as_int64(c[label], scratch.get());
-    if (hard) loss::check_labels(o.type.c_str(), hard, a.samples(), a.classes, o.ignored);
+    if (hard) check_labels(hard, a.samples(), a.classes, o.ignored);
     const T* soft = o.soft ? c[label].data<T>() : nullptr;
     T *p = c[softmax].template mutable_data<T>(), *out = c[loss_out].template mutable_data<T>();
-    const int64_t block = a.classes * a.inner;
-    c.parallel_for(a.outer, block_grain(a), [&](int64_t begin, int64_t end) {
+    c.parallel_for(a.outer, a.grain(), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const T* from = x + i * block;
+        const T* from = x + i * a.block();
         T* own = out + i * a.inner;
-        softmax_block(from, a.classes, a.inner, p + i * block, [&](int64_t first, int64_t n, const Norm<T>* norms) {
+        softmax_block(from, a.classes, a.inner, p + i * a.block(), [&](int64_t first, int64_t n, const Norm<T>* norms) {
           const Columns<T> columns{first, n, norms};
           if (soft) {
-            columns.soft(a, from, soft + i * block, own);
+            columns.soft(a, from, soft + i * a.block(), own);
           } else {
             columns.hard(a, from, hard + i * a.inner, o.ignored, own);
           }
@@ -85,14 +75,13 @@ template <class T> Kernel backward(const KernelArgs& op) {
   const bool ignores = !Flags::exact_fluid();
   const auto scratch = std::make_shared<Tensor>();
   return [=](KernelContext& c) {
-    if (!c.wants(dlogits)) return;
     const ClassAxis a(c[softmax].shape(), o.axis);
     const T *p = c[softmax].data<T>(), *g = c[dloss].data<T>();
     const int64_t* hard = o.soft ? nullptr : as_int64(c[label], scratch.get());
-    if (hard) loss::check_labels(o.type.c_str(), hard, a.samples(), a.classes, o.ignored);
+    if (hard) check_labels(hard, a.samples(), a.classes, o.ignored);
     const T* soft = o.soft ? c[label].data<T>() : nullptr;
     T* dx = c[dlogits].template mutable_data<T>();
-    c.parallel_for(a.outer, block_grain(a), [&](int64_t begin, int64_t end) {
+    c.parallel_for(a.outer, a.grain(), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         for (int64_t k = 0; k < a.classes; ++k) {
           const int64_t row = (i * a.classes + k) * a.inner;
@@ -117,40 +106,30 @@ AB_OP(softmax_with_cross_entropy)
     .out_intermediate("Softmax", "as Logits")
     .out("Loss", "as Logits with extent 1 on axis")
     .attr<bool>("soft_label", false, "labels are distributions")
-    .attr<bool>("numeric_stable_mode", true, "both forms compute the stable one")
     .attr<int32_t>("ignore_index", -100, "label that does not count")
     .attr<int32_t>("axis", -1, "of the classes")
+    .ignores("numeric_stable_mode", true)
     .dtype_of_input("Logits")
     .infer([](InferContext& c) {
-      const Shape one = loss::infer_classes(c, "Logits", c.attr<bool>("soft_label"), c.attr<int32_t>("axis"));
+      const Shape one = infer_classes(c, "Logits", c.attr<bool>("soft_label"), c.attr<int32_t>("axis"));
       c.same_as("Softmax", "Logits");
       c.set_out("Loss", one, c.in("Logits").dtype);
       c.share_lod("Loss", "Logits");
     })
-    .grad([](GradContext& g) {
-      g.op("softmax_with_cross_entropy_grad")
-          .in("Label", g.in("Label"))
-          .in("Softmax", g.out("Softmax"))
-          .in("Loss@GRAD", g.dout("Loss"))
-          .out("Logits@GRAD", g.din("Logits"));
-    })
+    .grad_reads({"Label"}, {"Softmax"})
+    .grad_to({"Logits"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
-AB_OP(softmax_with_cross_entropy_grad)
+AB_GRAD(softmax_with_cross_entropy)
     .doc("Logits@GRAD = (Softmax - Label) Loss@GRAD, with Label as one-hot rows unless it is soft.")
-    .in("Label", "as in the forward op")
-    .in("Softmax", "as Logits")
-    .in("Loss@GRAD", "as Loss")
-    .out("Logits@GRAD", "as Softmax")
     .dtype_of_input("Softmax")
     .may_share("Softmax", "Logits@GRAD")
     .infer([](InferContext& c) {
-      const Shape one = loss::infer_classes(c, "Softmax", c.attr<bool>("soft_label"), c.attr<int32_t>("axis"));
+      const Shape one = infer_classes(c, "Softmax", c.attr<bool>("soft_label"), c.attr<int32_t>("axis"));
       check_numel(c, "Loss@GRAD", one.numel());
       grad_as(c, "Logits@GRAD", "Softmax");
     })
-    .no_grad(loss::kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::loss

@@ -47,9 +47,9 @@ template <class T> struct WordWindows {
         dim(c[h.words].shape()[1]),
         shared(h.shared),
         held(RowLocks::shared()) {
-    check_ids("skip_gram: Context", context, count * width, c[h.words].shape()[0]);
-    check_ids("skip_gram: Centre", centre, count, c[h.contexts].shape()[0]);
-    check_ids("skip_gram: Negatives", negatives, c[h.negatives].numel(), c[h.contexts].shape()[0]);
+    check_ids("Context", context, count * width, c[h.words].shape()[0]);
+    check_ids("Centre", centre, count, c[h.contexts].shape()[0]);
+    check_ids("Negatives", negatives, c[h.negatives].numel(), c[h.contexts].shape()[0]);
   }
 
   bool has(int64_t i, int64_t w) const { return !present || present[i * width + w] != 0; }

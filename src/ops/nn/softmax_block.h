@@ -8,9 +8,26 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/shape.h"
+#include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
 
 namespace anabranch {
+
+// A tensor seen as [outer, classes, inner].
+struct ClassAxis {
+  int64_t outer, classes, inner;
+  ClassAxis(const Shape& s, int64_t axis) {
+    const int a = normal_axis(axis, s.rank(), "axis");
+    outer = s.numel(0, a);
+    classes = s[a];
+    inner = s.numel(a + 1, s.rank());
+  }
+  int64_t samples() const { return outer * inner; }
+  int64_t block() const { return classes * inner; }
+  int64_t blocks() const { return block() ? outer : 0; }
+  int64_t grain() const { return kMathGrain / std::max<int64_t>(1, block()) + 1; }  // of blocks
+};
 
 inline constexpr int64_t kSoftmaxColumns = 64;  // columns done together: their sums fit on the stack
 

@@ -1,0 +1,21 @@
+// Outputs that may be unwanted, as gradients are.
+#pragma once
+#include <algorithm>
+
+#include "opdef/kernel_context.h"
+
+namespace anabranch {
+
+// The elements of an output, null where it is not wanted.
+template <class T> T* wanted(const KernelContext& c, Out out) {
+  return c.wants(out) ? c[out].template mutable_data<T>() : nullptr;
+}
+
+// The same, set to zero.
+template <class T> T* zeroed(const KernelContext& c, Out out) {
+  T* to = wanted<T>(c, out);
+  if (to) std::fill(to, to + c[out].numel(), T{0});
+  return to;
+}
+
+}  // namespace anabranch
