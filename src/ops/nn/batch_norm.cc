@@ -1,21 +1,12 @@
 // Normalisation of each channel over the batch.
 #include "ops/nn/batch_norm.h"
 
-#include "ops/declare/checks.h"
 #include "ops/nn/blocked.h"
 
 namespace anabranch::nn {
 namespace {
 
-using batch_norm::channels_last;
-
 // ---- shapes
-
-void check_channel_vector(const InferContext& c, const char* slot, int64_t channels) {
-  check_tensor(c, slot);
-  check_numel(c, slot, channels);
-  check_same_dtype(c, slot, "X");
-}
 
 int64_t infer_channels(const InferContext& c) {
   check_rank(c, "X", 2, 5);
@@ -26,7 +17,7 @@ int64_t infer_channels(const InferContext& c) {
 
 void infer(InferContext& c) {
   const int64_t channels = infer_channels(c);
-  for (const char* slot : {"Scale", "Bias", "Mean", "Variance"}) check_channel_vector(c, slot, channels);
+  for (const char* slot : {"Scale", "Bias", "Mean", "Variance"}) check_vector(c, slot, channels);
   if (c.has_in("MomentumTensor")) check_numel(c, "MomentumTensor", 1);
   c.same_as("Y", "X");
   const Shape per_channel = c.in("Scale").shape;
@@ -40,7 +31,7 @@ void infer_grad(InferContext& c) {
   const int64_t channels = infer_channels(c);
   check_same(c, "X", "Y@GRAD");
   for (const char* slot : {"Scale", "SavedMean", "SavedVariance", "Mean", "Variance"}) {
-    if (c.has_in(slot)) check_channel_vector(c, slot, channels);
+    check_vector(c, slot, channels);
   }
   grad_as(c, "X@GRAD", "X");
   grad_as(c, "Scale@GRAD", "Scale");
@@ -79,19 +70,11 @@ AB_OP(batch_norm)
     .out_optional("ReserveSpace", "empty")
     .attr<bool>("is_test", false, "normalise by the moving statistics")
     .attr<float>("momentum", 0.9f, "share of the old moving statistics")
-    .attr<float>("epsilon", 1.0e-5f, "keeps the quotient finite",
-                 [](float v) {
-                   AB_CHECK(v >= 0 && v <= 0.001f, InvalidArgument, "batch_norm: epsilon is {}, expected 0 to 0.001",
-                            v);
-                 })
-    .attr<std::string>("data_layout", "NCHW", "NCHW or NHWC",
-                       [](const std::string& v) {
-                         AB_CHECK(v == "NCHW" || v == "NHWC" || v == "AnyLayout", InvalidArgument,
-                                  "batch_norm: data_layout is {}, expected NCHW or NHWC", v);
-                       })
-    .attr<bool>("use_mkldnn", false, "accepted, without effect")
+    .attr<float>("epsilon", 1.0e-5f, "keeps the quotient finite", within("epsilon", 0.0f, 0.001f))
+    .with(layout_attr)
+    .ignores({"use_mkldnn"})
     .attr<bool>("fuse_with_relu", false, "not offered",
-                [](bool v) { AB_CHECK(!v, Unsupported, "batch_norm: fuse_with_relu: append an op relu instead"); })
+                [](bool v) { AB_CHECK(!v, Unsupported, "fuse_with_relu: append an op relu instead"); })
     .attr<bool>("use_global_stats", false, "normalise by the moving statistics, in training too")
     .attr<bool>("trainable_statistics", false, "with is_test: use the batch's statistics nevertheless")
     .traits(kRowWise)
@@ -103,9 +86,9 @@ AB_OP(batch_norm)
       return batch_norm::Forward<typename decltype(tag)::type>(op);
     });
 
-AB_OP(batch_norm_grad)
+AB_GRAD(batch_norm)
     .doc("Gradients of batch_norm by X, Scale and Bias.")
-    .in("X", "as in the forward op")
+    .in("X", "X of batch_norm")
     .in("Scale", "[C]")
     .in_optional("Bias", "[C]")
     .in("SavedMean", "[C]")
@@ -117,7 +100,6 @@ AB_OP(batch_norm_grad)
     .out("Scale@GRAD", "[C]")
     .out("Bias@GRAD", "[C]")
     .infer(infer_grad)
-    .no_grad("second derivatives of batch_norm are not offered")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       if (is_blocked(op.op(), kBlocked)) return batch_norm::blocked_backward(op);
       return batch_norm::Backward<typename decltype(tag)::type>(op);
@@ -141,7 +123,7 @@ AB_OP(fused_batch_norm_act_grad)
       check_same(c, "X", "Y");
       infer_grad(c);
     })
-    .no_grad("second derivatives of batch_norm are not offered")
+    .no_grad(kNoSecondOrder)
     .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_backward(op); });
 
 }  // namespace

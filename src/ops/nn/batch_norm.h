@@ -6,7 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "opdef/op_def.h"
+#include "ops/kernels/outputs.h"
+#include "ops/nn/channels.h"
 #include "ops/nn/norm_sums.h"
 
 namespace anabranch::nn::batch_norm {
@@ -14,16 +15,7 @@ namespace anabranch::nn::batch_norm {
 inline constexpr int64_t kGrain = 8192;
 inline constexpr int64_t kMaxPieces = 16;
 
-struct Dims {
-  int64_t outer, channels, inner;  // inner 1: channels last
-  Dims(const Shape& s, bool channels_last) {
-    const int axis = channels_last || s.rank() == 2 ? s.rank() - 1 : 1;
-    outer = s.numel(0, axis);
-    channels = s[axis];
-    inner = s.numel(axis + 1, s.rank());
-  }
-  int64_t per_channel() const { return outer * inner; }
-};
+using Dims = Channels;
 
 // One element a channel has no variance to divide by: it passes, its gradient too, and the moving statistics stay.
 inline bool passes_through(const Dims& d, bool fixed) { return !fixed && d.per_channel() == 1; }
@@ -33,8 +25,6 @@ struct Masked {
   const float *out, *dout;
   float operator[](int64_t i) const { return dout[i] * static_cast<float>(out[i] > 0); }
 };
-
-inline bool channels_last(const ir::Op& op) { return op.attr<std::string>("data_layout") == "NHWC"; }
 
 // Sums of `kTerms` functions over the elements of every channel. out[t * channels + c].
 //   terms(i, c, T (&values)[kTerms]): the terms of element i, of channel c
@@ -116,8 +106,8 @@ template <class Fn> void each_run(KernelContext& c, const Dims& d, Fn&& fn) {
 }
 
 inline bool fixed_statistics(const ir::Op& op) {
-  const bool trained = op.has_attr("trainable_statistics") && op.attr<bool>("trainable_statistics");
-  return op.attr<bool>("use_global_stats") || (op.attr<bool>("is_test") && !trained);
+  const bool test = op.attr<bool>("is_test") && !op.attr<bool>("trainable_statistics");
+  return test || op.attr<bool>("use_global_stats");
 }
 
 template <class T> struct Forward {
@@ -274,12 +264,10 @@ template <class T> struct Backward {
   void operator()(KernelContext& c) { compute(c, c[dy].template data<T>()); }
 
   template <class Gradient> void pass(KernelContext& c, const Dims& d, Gradient g) const {
-    for (Out out : {dscale, dbias}) {
-      if (c.wants(out)) std::fill_n(c[out].template mutable_data<T>(), d.channels, T{0});
-    }
-    if (!c.wants(dx)) return;
-    T* to = c[dx].template mutable_data<T>();
-    for (int64_t i = 0; i < d.channels; ++i) to[i] = g[i];
+    zeroed<T>(c, dscale);
+    zeroed<T>(c, dbias);
+    T* to = wanted<T>(c, dx);
+    for (int64_t i = 0; to && i < d.channels; ++i) to[i] = g[i];
   }
 
   // g[i] is element i of Y@GRAD.

@@ -10,10 +10,8 @@ Shape conv_output(const ConvDims& d) {
 }
 
 ConvDims conv_dims(const ir::Op& op, const Shape& input, const Shape& filter) {
-  const char* type = op.type.c_str();
-  AB_CHECK(input.rank() == 4, InvalidArgument, "{}: Input is {}, expected 4 axes", type, input.str());
-  AB_CHECK(filter.rank() == 4 && filter.known(), InvalidArgument, "{}: Filter is {}, expected 4 axes", type,
-           filter.str());
+  AB_CHECK(input.rank() == 4, InvalidArgument, "Input must have 4 axes, got {}", input.str());
+  AB_CHECK(filter.rank() == 4 && filter.known(), InvalidArgument, "Filter must have 4 axes, got {}", filter.str());
   const WindowAttrs attrs = read_window_attrs(op, true);
   const ImageAxes axes(attrs.channels_last());
   ConvDims d;
@@ -24,15 +22,14 @@ ConvDims conv_dims(const ir::Op& op, const Shape& input, const Shape& filter) {
   d.channels_last = attrs.channels_last();
   d.blocked_input = is_blocked(op, kBlockedInput);
   d.blocked_output = is_blocked(op, kBlockedOutput);
-  AB_CHECK(d.groups > 0, InvalidArgument, "{}: groups is {}, expected at least 1", type, d.groups);
+  AB_CHECK(d.groups > 0, InvalidArgument, "groups must be at least 1, got {}", d.groups);
   AB_CHECK(d.in_channels < 0 || d.in_channels == filter[1] * d.groups, ShapeMismatch,
-           "{}: Input is {} with {} channels, Filter is {} for {} channels in {} groups", type, input.str(),
-           d.in_channels, filter.str(), filter[1], d.groups);
-  AB_CHECK(d.out_channels % d.groups == 0, InvalidArgument, "{}: {} output channels do not divide into {} groups", type,
+           "Input must have {} channels for Filter {} in {} groups, got {}", filter[1] * d.groups, filter.str(),
+           d.groups, input.str());
+  AB_CHECK(d.out_channels % d.groups == 0, InvalidArgument, "groups must divide the {} output channels, got {}",
            d.out_channels, d.groups);
   d.in_channels = filter[1] * d.groups;
-  d.window =
-      resolve_window(op.type, attrs, {input[axes.height], input[axes.width]}, {filter[2], filter[3]}, Rounding::kFloor);
+  d.window = resolve_window(attrs, {input[axes.height], input[axes.width]}, {filter[2], filter[3]}, Rounding::kFloor);
   return d;
 }
 

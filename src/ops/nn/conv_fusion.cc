@@ -1,6 +1,5 @@
 // A convolution with what stands behind it: bias, another image, relu. They are applied to the samples that one worker
 // has computed while these are in its cache. The same bits as the ops by themselves.
-#include "ops/declare/checks.h"
 #include "ops/kernels/simd.h"
 #include "ops/kernels/work.h"
 #include "ops/nn/blocked.h"
@@ -46,8 +45,7 @@ void check_bias(const InferContext& c, int64_t channels) {
   const Shape& bias = c.in("Bias").shape;
   const bool vector = bias.rank() > 0 && bias.rank() <= 3 && bias.numel(1, bias.rank()) == 1;
   const bool fits = vector && (bias[0] == channels || bias[0] == 1 || bias[0] == kUnknown);
-  AB_CHECK(fits || channels == kUnknown, ShapeMismatch, "{}: Bias must be [{}] or [1], got {}", op_name(c), channels,
-           bias.str());
+  AB_CHECK(fits || channels == kUnknown, ShapeMismatch, "Bias must be [{}] or [1], got {}", channels, bias.str());
 }
 
 // The bias by channel; a single number is repeated in `repeated`, which is kept for the next run.
@@ -67,8 +65,7 @@ void infer(InferContext& c) {
   if (c.has_in("ResidualData")) {
     check_tensor(c, "ResidualData");
     check_same_dtype(c, "ResidualData", "Input");
-    AB_CHECK(compatible(out, c.in("ResidualData").shape), ShapeMismatch, "{}: Output is {}, ResidualData is {}",
-             op_name(c), out.str(), c.in("ResidualData").shape.str());
+    check_shape(c, "ResidualData", out);
   }
   c.set_out("Output", out, c.in("Input").dtype);
   c.share_lod("Output", "Input");
@@ -108,12 +105,12 @@ AB_OP(conv2d_fusion)
     .attr<std::string>("activation", "", "relu, or empty for none",
                        [](const std::string& v) {
                          AB_CHECK(v.empty() || v == "relu" || v == "identity", Unsupported,
-                                  "conv2d_fusion: activation is {}, expected relu or identity", v);
+                                  "activation must be relu or identity, got {}", v);
                        })
     .attr<std::vector<int32_t>>("dilations", {1, 1}, "as of conv2d")
     .attr<int32_t>("groups", 1, "as of conv2d")
     .attr<bool>("constant_filter", false, "nobody writes the filter while the program runs")
-    .with([](OpDef& def) { declare_window_attrs(def); })
+    .with(window_attrs)
     .effects(kEngineOnly)
     .traits(kRowWise)
     .images({"Input"}, "blocked_input")

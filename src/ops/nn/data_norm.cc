@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/declare/declare.h"
+#include "ops/kernels/outputs.h"
+#include "ops/nn/channels.h"
 
 namespace anabranch::nn {
 namespace {
-
-constexpr const char* kStatistics[] = {"BatchSize", "BatchSum", "BatchSquareSum"};
 
 // With slots the first column of each counts how often the slot was shown: where it is 0 the slot says nothing.
 constexpr double kShown = 1e-7;
@@ -27,23 +26,18 @@ void check_columns(const InferContext& c) {
   const int32_t dim = c.attr<int32_t>("slot_dim");
   const int64_t columns = c.in("X").shape[1];
   AB_CHECK(dim <= 0 || columns == kUnknown || columns % dim == 0, InvalidArgument,
-           "{}: slot_dim is {}, it does not divide the columns of X {}", op_name(c), dim, c.in("X").shape.str());
+           "slot_dim must divide the columns of X {}, got {}", c.in("X").shape.str(), dim);
 }
 
-void check_vector(const InferContext& c, const char* slot) {
-  check_tensor(c, slot);
-  check_numel(c, slot, c.in("X").shape[1]);
-  check_same_dtype(c, slot, "X");
+void check_vectors(const InferContext& c, std::initializer_list<const char*> slots) {
+  for (const char* slot : slots) check_vector(c, slot, c.in("X").shape[1]);
 }
 
 void infer(InferContext& c) {
   check_columns(c);
   AB_CHECK(!c.attr<bool>("enable_scale_and_shift") || (c.has_in("scale_w") && c.has_in("bias")), InvalidArgument,
-           "data_norm: enable_scale_and_shift wants scale_w and bias");
-  for (const char* slot : kStatistics) check_vector(c, slot);
-  for (const char* slot : {"scale_w", "bias"}) {
-    if (c.has_in(slot)) check_vector(c, slot);
-  }
+           "scale_w and bias must be given with enable_scale_and_shift");
+  check_vectors(c, {"BatchSize", "BatchSum", "BatchSquareSum", "scale_w", "bias"});
   const Meta& x = c.in("X");
   c.same_as("Y", "X");
   c.set_out("Means", Shape{x.shape[1]}, x.dtype);
@@ -100,10 +94,6 @@ template <class T> struct Added {
   }
 };
 
-template <class T> T* wanted(KernelContext& c, Out out) {
-  return c.wants(out) ? c[out].template mutable_data<T>() : nullptr;
-}
-
 template <class T> Kernel backward(const KernelArgs& op) {
   const T epsilon = static_cast<T>(op.attr<float>("epsilon"));
   const bool shift = op.attr<bool>("enable_scale_and_shift");
@@ -136,77 +126,74 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
-OpDef& norm_attrs(OpDef& def) {
-  return ignored_flags(def, {"use_mkldnn"})
-      .attr<float>("epsilon", 1e-5f, "added to the sum of squares for each row")
-      .attr<int32_t>("slot_dim", -1, "columns of a slot, whose first one counts how often it was shown; -1: no slots")
-      .attr<float>("summary_decay_rate", 0.9999999f, "accepted: statistics are moved by the optimizer")
-      .attr<bool>("enable_scale_and_shift", false, "Y is multiplied by scale_w and bias is added")
-      .attr<std::string>("data_layout", "NCHW", "accepted, without effect: X has two axes")
-      .attr<bool>("sync_stats", false, "accepted, without effect");
+void infer_grad(InferContext& c) {
+  check_columns(c);
+  AB_CHECK(!c.attr<bool>("enable_scale_and_shift") || c.has_in("scale_w"), InvalidArgument,
+           "scale_w must be given with enable_scale_and_shift");
+  check_vectors(c, {"Means", "Scales", "scale_w"});
+  check_same(c, "X", "Y@GRAD");
+  grad_as(c, "X@GRAD", "X");
+  for (const char* slot : {"BatchSize", "BatchSum", "BatchSquareSum", "BatchSize@GRAD", "BatchSum@GRAD",
+                           "BatchSquareSum@GRAD", "scale_w@GRAD", "bias@GRAD"}) {
+    grad_as(c, slot, "Means");
+  }
 }
 
-[[maybe_unused]] OpDef& data_norm =
-    norm_attrs(declare_op("data_norm", __FILE__))
-        .doc("Means = BatchSum / BatchSize, Scales = sqrt(BatchSize / BatchSquareSum), Y = (X - Means) Scales.")
-        .in_optional("scale_w", "[C], with enable_scale_and_shift")
-        .in_optional("bias", "[C], with enable_scale_and_shift")
-        .in("X", "[N, C] float")
-        .in("BatchSize", "[C]: how many rows the statistics are of")
-        .in("BatchSum", "[C]: their sum")
-        .in("BatchSquareSum", "[C]: the sum of squares of their distances from the mean")
-        .out("Y", "as X")
-        .out_intermediate("Means", "[C]")
-        .out_intermediate("Scales", "[C]")
-        .dtype_of_input("X")
-        .infer(infer)
-        .grad([](GradContext& g) {
-          GradOp op = g.op("data_norm_grad");
-          for (const char* slot : {"scale_w", "bias"}) {
-            if (!g.in(slot).empty()) op.in(slot, g.in(slot)).out(std::string(slot) + "@GRAD", g.din(slot));
-          }
-          op.in("X", g.in("X")).in("Means", g.out("Means")).in("Scales", g.out("Scales")).in("Y@GRAD", g.dout("Y"));
-          op.out("X@GRAD", g.din("X"));
-          for (const char* slot : kStatistics) op.out(slot, g.in(slot)).out(std::string(slot) + "@GRAD", g.din(slot));
-        })
-        .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+AB_OP(data_norm)
+    .doc("Means = BatchSum / BatchSize, Scales = sqrt(BatchSize / BatchSquareSum), Y = (X - Means) Scales.")
+    .in_optional("scale_w", "[C], with enable_scale_and_shift")
+    .in_optional("bias", "[C], with enable_scale_and_shift")
+    .in("X", "[N, C] float")
+    .in("BatchSize", "[C]: how many rows the statistics are of")
+    .in("BatchSum", "[C]: their sum")
+    .in("BatchSquareSum", "[C]: the sum of squares of their distances from the mean")
+    .out("Y", "as X")
+    .out_intermediate("Means", "[C]")
+    .out_intermediate("Scales", "[C]")
+    .attr<float>("epsilon", 1e-5f, "added to the sum of squares for each row")
+    .attr<int32_t>("slot_dim", -1, "columns of a slot, whose first one counts how often it was shown; -1: no slots")
+    .attr<bool>("enable_scale_and_shift", false, "Y is multiplied by scale_w and bias is added")
+    .ignores({"use_mkldnn"})
+    .ignores("summary_decay_rate", 0.9999999f)
+    .ignores("data_layout", std::string("NCHW"))
+    .ignores("sync_stats", false)
+    .dtype_of_input("X")
+    .infer(infer)
+    .grad([](GradContext& g) {
+      GradOp op = g.op("data_norm_grad");
+      for (const char* slot : {"scale_w", "bias"}) {
+        if (!g.in(slot).empty()) op.in(slot, g.in(slot)).out(std::string(slot) + "@GRAD", g.din(slot));
+      }
+      op.in("X", g.in("X")).in("Means", g.out("Means")).in("Scales", g.out("Scales")).in("Y@GRAD", g.dout("Y"));
+      op.out("X@GRAD", g.din("X"));
+      for (const char* slot : {"BatchSize", "BatchSum", "BatchSquareSum"}) {
+        op.out(slot, g.in(slot)).out(std::string(slot) + "@GRAD", g.din(slot));
+      }
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
-[[maybe_unused]] OpDef& data_norm_grad =
-    norm_attrs(declare_op("data_norm_grad", __FILE__))
-        .doc(
-            "X@GRAD = Y@GRAD Scales. The other gradients are what a batch adds to the statistics: its rows, their sum, "
-            "their squared distances from Means plus epsilon for each; means of these over the rows that show a slot.")
-        .in_optional("scale_w", "as of data_norm")
-        .in_optional("bias", "as of data_norm")
-        .in("X", "as of data_norm")
-        .in("Means", "from data_norm")
-        .in("Scales", "from data_norm")
-        .in("Y@GRAD", "as Y")
-        .out_named_only("BatchSize", "[C]: as it is")
-        .out_named_only("BatchSum", "[C]: as it is")
-        .out_named_only("BatchSquareSum", "[C]: as it is")
-        .out_optional("X@GRAD", "as X")
-        .out_optional("BatchSize@GRAD", "[C]")
-        .out_optional("BatchSum@GRAD", "[C]")
-        .out_optional("BatchSquareSum@GRAD", "[C]")
-        .out_optional("scale_w@GRAD", "[C]")
-        .out_optional("bias@GRAD", "[C]")
-        .dtype_of_input("X")
-        .infer([](InferContext& c) {
-          check_columns(c);
-          for (const char* slot : {"Means", "Scales"}) check_vector(c, slot);
-          const bool shift = c.attr<bool>("enable_scale_and_shift");
-          AB_CHECK(!shift || c.has_in("scale_w"), InvalidArgument, "data_norm_grad: scale_w is missing");
-          if (c.has_in("scale_w")) check_vector(c, "scale_w");
-          check_same(c, "X", "Y@GRAD");
-          grad_as(c, "X@GRAD", "X");
-          for (const char* slot : {"BatchSize", "BatchSum", "BatchSquareSum", "BatchSize@GRAD", "BatchSum@GRAD",
-                                   "BatchSquareSum@GRAD", "scale_w@GRAD", "bias@GRAD"}) {
-            if (c.has_out(slot)) c.same_shape(slot, "Means");
-          }
-        })
-        .no_grad(kNoSecondOrder)
-        .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+AB_GRAD(data_norm)
+    .doc(
+        "X@GRAD = Y@GRAD Scales. The other gradients are what a batch adds to the statistics: its rows, their sum, "
+        "their squared distances from Means plus epsilon for each; means of these over the rows that show a slot.")
+    .in_optional("scale_w", "scale_w of data_norm")
+    .in_optional("bias", "bias of data_norm")
+    .in("X", "X of data_norm")
+    .in("Means", "Means of data_norm")
+    .in("Scales", "Scales of data_norm")
+    .in("Y@GRAD", "as Y")
+    .out_named_only("BatchSize", "[C]: as it is")
+    .out_named_only("BatchSum", "[C]: as it is")
+    .out_named_only("BatchSquareSum", "[C]: as it is")
+    .out_optional("X@GRAD", "as X")
+    .out_optional("BatchSize@GRAD", "[C]")
+    .out_optional("BatchSum@GRAD", "[C]")
+    .out_optional("BatchSquareSum@GRAD", "[C]")
+    .out_optional("scale_w@GRAD", "[C]")
+    .out_optional("bias@GRAD", "[C]")
+    .dtype_of_input("X")
+    .infer(infer_grad)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace
 }  // namespace anabranch::nn

@@ -1,11 +1,11 @@
-#include <limits>
-
+// Elements dropped at random.
 #include "base/flags.h"
-#include "opdef/op_def.h"
-#include "ops/declare/checks.h"
+#include "ops/declare/attr_checks.h"
+#include "ops/declare/declare.h"
+#include "ops/kernels/outputs.h"
 #include "ops/kernels/philox.h"
 
-namespace anabranch {
+namespace anabranch::nn {
 namespace {
 
 constexpr int64_t kGrain = 8192;
@@ -39,7 +39,7 @@ RandomKey key_of(const KernelArgs& op) {
 }
 
 uint64_t seed_value(const Tensor& t) {
-  AB_CHECK(t.numel() == 1, InvalidArgument, "dropout: Seed is {}, expected one number", t.shape().str());
+  AB_CHECK(t.numel() == 1, InvalidArgument, "Seed must hold one number, got {}", t.shape().str());
   return static_cast<uint64_t>(t.dtype() == DType::kInt64 ? *t.data<int64_t>() : *t.data<int32_t>());
 }
 
@@ -66,7 +66,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const T* from = c[x].data<T>();
     T* to = c[out].template mutable_data<T>();
     const int64_t n = c[x].numel();
-    uint8_t* bits = c.wants(mask) ? c[mask].template mutable_data<uint8_t>() : nullptr;
+    uint8_t* bits = wanted<uint8_t>(c, mask);
     if (o.is_test) {
       const T factor = o.upscale ? T{1} : static_cast<T>(1.0f - o.rate);
       for (int64_t i = 0; i < n; ++i) to[i] = from[i] * factor;
@@ -88,39 +88,27 @@ AB_OP(dropout)
     .in_optional("Seed", "[1] int, instead of the attribute seed")
     .out("Out", "as X")
     .out_intermediate("Mask", "as X, uint8: 1 where the element was kept")
-    .attr<float>("dropout_prob", 0.5f, "probability of dropping, 0 to 1",
-                 [](float p) {
-                   AB_CHECK(p >= 0 && p <= 1, InvalidArgument, "dropout: dropout_prob is {}, expected 0 to 1", p);
-                 })
+    .attr<float>("dropout_prob", 0.5f, "probability of dropping, 0 to 1", within("dropout_prob", 0.0f, 1.0f))
     .attr<bool>("is_test", false, "nothing is dropped")
     .attr<bool>("fix_seed", false, "use the attribute seed: the same masks in every process")
     .attr<int32_t>("seed", 0, "of the mask when fix_seed")
     .attr<std::string>("dropout_implementation", "downgrade_in_infer", "downgrade_in_infer or upscale_in_train",
-                       [](const std::string& v) {
-                         AB_CHECK(v == kUpscale || v == "downgrade_in_infer", InvalidArgument,
-                                  "dropout: dropout_implementation is {}, expected downgrade_in_infer or {}", v,
-                                  kUpscale);
-                       })
+                       one_of("dropout_implementation", {"downgrade_in_infer", kUpscale}))
     .effects(kRandom)
     .traits(kRowWise)
     .infer(infer)
-    .grad([](GradContext& g) {
-      g.op("dropout_grad").in("Mask", g.out("Mask")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({}, {"Mask"})
+    .grad_to({"X"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
-AB_OP(dropout_grad)
+AB_GRAD(dropout)
     .doc("X@GRAD = Out@GRAD where the element was kept, scaled as in the forward op, else 0.")
-    .in("Mask", "uint8, from the forward op")
-    .in("Out@GRAD", "as Mask, float")
-    .out("X@GRAD", "as Out@GRAD")
     .may_share("Out@GRAD", "X@GRAD")
     .dtype_of_input("Out@GRAD")
     .infer([](InferContext& c) {
       check_same_shape(c, "Mask", "Out@GRAD");
       grad_as(c, "X@GRAD", "Out@GRAD", "Out@GRAD");
     })
-    .no_grad("second derivatives of dropout are not offered")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In mask = op.in("Mask"), dout = op.in("Out@GRAD");
@@ -128,7 +116,6 @@ AB_OP(dropout_grad)
       const Options o(op.op());
       const T factor = o.is_test ? (o.upscale ? T{1} : static_cast<T>(1.0f - o.rate)) : static_cast<T>(o.kept());
       return [=](KernelContext& c) {
-        if (!c.wants(dx)) return;
         const uint8_t* keep = c[mask].data<uint8_t>();
         const T* g = c[dout].data<T>();
         T* to = c[dx].template mutable_data<T>();
@@ -139,4 +126,4 @@ AB_OP(dropout_grad)
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::nn

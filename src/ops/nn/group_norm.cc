@@ -4,7 +4,9 @@
 #include <string>
 
 #include "base/flags.h"
-#include "ops/declare/declare.h"
+#include "ops/declare/attr_checks.h"
+#include "ops/kernels/outputs.h"
+#include "ops/nn/channels.h"
 #include "ops/nn/norm_sums.h"
 
 namespace anabranch::nn {
@@ -81,27 +83,19 @@ struct Form {
 };
 constexpr Form kGroup{"Mean", "Variance", false}, kInstance{"SavedMean", "SavedVariance", true};
 
-bool channels_last(const ir::Op& op) {
-  return op.has_attr("data_layout") && op.attr<std::string>("data_layout") == "NHWC";
-}
+bool is_last(const ir::Op& op) { return op.has_attr("data_layout") && channels_last(op); }
 int64_t groups_of(const ir::Op& op) { return op.has_attr("groups") ? op.attr<int32_t>("groups") : 0; }
 
 int64_t check_channels(const InferContext& c, const char* image) {
   check_tensor(c, image);
   check_rank(c, image, 2, 5);
   const Shape& x = c.in(image).shape;
-  const int64_t channels = channels_last(c.op()) ? x[x.rank() - 1] : x[1];
+  const int64_t channels = is_last(c.op()) ? x[x.rank() - 1] : x[1];
   const int64_t groups = groups_of(c.op());
   AB_CHECK(
       !c.op().has_attr("groups") || (groups >= 1 && (channels == kUnknown || (channels > 0 && channels % groups == 0))),
-      InvalidArgument, "{}: groups is {}, it does not divide the channels of {} {}", op_name(c), groups, image,
-      x.str());
-  for (const char* slot : {"Scale", "Bias"}) {
-    if (!c.has_in(slot)) continue;
-    check_tensor(c, slot);
-    check_numel(c, slot, channels);
-    check_same_dtype(c, slot, image);
-  }
+      InvalidArgument, "groups must divide the channels of {} {}, got {}", image, x.str(), groups);
+  for (const char* slot : {"Scale", "Bias"}) check_vector(c, slot, channels, image);
   return channels;
 }
 
@@ -115,7 +109,7 @@ Shape statistics_shape(const InferContext& c, const char* image, bool flat) {
 
 template <class T> Kernel forward(const KernelArgs& op, const Form& form) {
   const T epsilon = static_cast<T>(op.attr<float>("epsilon"));
-  return [=, last = channels_last(op.op()), groups = groups_of(op.op()), x = op.in("X"), scale = op.in("Scale"),
+  return [=, last = is_last(op.op()), groups = groups_of(op.op()), x = op.in("X"), scale = op.in("Scale"),
           bias = op.in("Bias"), y = op.out("Y"), mean = op.out(form.mean), variance = op.out(form.variance),
           inverse = form.inverse](KernelContext& c) {
     const Dims d(c[x].shape(), last, groups);
@@ -141,22 +135,15 @@ template <class T> Kernel forward(const KernelArgs& op, const Form& form) {
   };
 }
 
-template <class T> T* zeroed(KernelContext& c, Out out) {
-  if (!c.wants(out)) return nullptr;
-  T* to = c[out].template mutable_data<T>();
-  std::fill(to, to + c[out].numel(), T{0});
-  return to;
-}
-
 template <class T> Kernel backward(const KernelArgs& op, const Form& form) {
   const T epsilon = static_cast<T>(op.attr<float>("epsilon"));
   // Group normalisation without a scale has a wrong gradient in the original, which starts from Y alone.
   const bool centered = form.inverse || op.in("Scale") || !Flags::exact_fluid();
   const bool of_y = !form.inverse && (!op.in("X") || !op.in(form.mean) || Flags::exact_fluid());
-  return [=, last = channels_last(op.op()), groups = groups_of(op.op()), x = op.in(of_y ? "Y" : "X"),
-          scale = op.in("Scale"), bias = of_y ? op.in("Bias") : In{}, mean = of_y ? In{} : op.in(form.mean),
-          variance = op.in(form.variance), dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"),
-          dbias = op.out("Bias@GRAD"), inverse = form.inverse](KernelContext& c) {
+  return [=, last = is_last(op.op()), groups = groups_of(op.op()), x = op.in(of_y ? "Y" : "X"), scale = op.in("Scale"),
+          bias = of_y ? op.in("Bias") : In{}, mean = of_y ? In{} : op.in(form.mean), variance = op.in(form.variance),
+          dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD"),
+          inverse = form.inverse](KernelContext& c) {
     const Dims d(c[x].shape(), last, groups);
     const T* v = c[variance].data<T>();
     Slots<T> s{};
@@ -175,100 +162,69 @@ template <class T> Kernel backward(const KernelArgs& op, const Form& form) {
   };
 }
 
-OpDef& declare_forward(OpDef& def, const Form& form) {
-  def.in("X", "[N, C, ...] or [N, ..., C] float, two to five axes")
-      .in_optional("Scale", "[C]")
-      .in_optional("Bias", "[C]")
-      .out("Y", "as X")
-      .out_intermediate(form.mean, "of each group of each sample")
-      .out_intermediate(form.variance, form.inverse ? "1 / sqrt(variance + epsilon)" : "of each group of each sample")
-      .attr<float>("epsilon", 1e-5f, "keeps the quotient finite")
-      .infer([form](InferContext& c) {
-        const Shape statistics = statistics_shape(c, "X", form.inverse);
-        c.same_as("Y", "X");
-        c.set_out(form.mean, statistics, c.in("X").dtype);
-        c.set_out(form.variance, statistics, c.in("X").dtype);
-      });
-  return def.cpu<float, double>(
-      [form](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, form); });
+void infer_forward(InferContext& c, const Form& form) {
+  const Shape statistics = statistics_shape(c, "X", form.inverse);
+  c.same_as("Y", "X");
+  c.set_out(form.mean, statistics, c.in("X").dtype);
+  c.set_out(form.variance, statistics, c.in("X").dtype);
 }
 
-// The gradient of group_norm takes Y, as the original's; X and Mean, where they are given, are the better source: they
-// know xhat where Scale is 0.
-OpDef& declare_backward(OpDef& def, const Form& form) {
-  if (form.inverse) {
-    def.in("X", "as in the forward op").in(form.mean, "from the forward op");
-  } else {
-    def.in("Y", "from the forward op")
-        .in_optional("Bias", "as in the forward op")
-        .in_optional("X", "as in the forward op")
-        .in_optional(form.mean, "from the forward op");
-  }
-  def.in_optional("Scale", "as in the forward op")
-      .in(form.variance, "from the forward op")
-      .in("Y@GRAD", "as Y")
-      .out_optional("X@GRAD", "as X")
-      .out_optional("Scale@GRAD", "[C]")
-      .out_optional("Bias@GRAD", "[C]")
-      .attr<float>("epsilon", 1e-5f, "as in the forward op")
-      .no_grad(kNoSecondOrder)
-      .infer([form](InferContext& c) {
-        const char* image = form.inverse ? "X" : "Y";
-        const int64_t channels = check_channels(c, image);
-        const Shape statistics = statistics_shape(c, image, form.inverse);
-        for (const char* slot : {form.mean, form.variance}) {
-          if (!c.has_in(slot)) continue;
-          check_tensor(c, slot);
-          check_numel(c, slot, statistics.numel());
-          check_same_dtype(c, slot, image);
-        }
-        if (c.has_in("X")) check_same(c, "X", image);
-        check_same(c, image, "Y@GRAD");
-        grad_as(c, "X@GRAD", image);
-        for (const char* slot : {"Scale@GRAD", "Bias@GRAD"}) {
-          if (!c.has_out(slot)) continue;
-          c.set_out(slot, c.has_in("Scale") ? c.in("Scale").shape : Shape{channels}, c.in(image).dtype);
-        }
-      });
-  return def.cpu<float, double>(
-      [form](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, form); });
-}
-
-void make_gradient(GradContext& g, const Form& form) {
-  GradOp op = g.op(g.forward().type + "_grad");
-  op.in("X", g.in("X")).in(form.mean, g.out(form.mean)).in(form.variance, g.out(form.variance));
-  op.in("Scale", g.in("Scale")).in("Y@GRAD", g.dout("Y"));
-  if (!form.inverse) op.in("Y", g.out("Y")).in("Bias", g.in("Bias"));
-  op.out("X@GRAD", g.din("X"));
-  for (const char* slot : {"Scale", "Bias"}) {
-    if (!g.in(slot).empty()) op.out(std::string(slot) + "@GRAD", g.din(slot));
+void infer_backward(InferContext& c, const Form& form) {
+  const char* image = form.inverse ? "X" : "Y";
+  const int64_t channels = check_channels(c, image);
+  const Shape statistics = statistics_shape(c, image, form.inverse);
+  for (const char* slot : {form.mean, form.variance}) check_vector(c, slot, statistics.numel(), image);
+  if (c.has_in("X")) check_same(c, "X", image);
+  check_same(c, image, "Y@GRAD");
+  grad_as(c, "X@GRAD", image);
+  for (const char* slot : {"Scale@GRAD", "Bias@GRAD"}) {
+    if (!c.has_out(slot)) continue;
+    c.set_out(slot, c.has_in("Scale") ? c.in("Scale").shape : Shape{channels}, c.in(image).dtype);
   }
 }
 
-OpDef& group_attrs(OpDef& def) {
-  return def.attr<int32_t>("groups", 1, "a divisor of C")
-      .attr<std::string>("data_layout", "NCHW", "NCHW or NHWC", [](const std::string& v) {
-        AB_CHECK(v == "NCHW" || v == "NHWC", InvalidArgument, "group_norm: data_layout is {}, expected NCHW or NHWC",
-                 v);
-      });
+auto forward_of(const Form& form) {
+  return [form](OpDef& def) {
+    def.in("X", "[N, C, ...] or [N, ..., C] float, two to five axes");
+    def.in_optional("Scale", "[C]").in_optional("Bias", "[C]").out("Y", "as X");
+    def.out_intermediate(form.mean, "of each group of each sample");
+    def.out_intermediate(form.variance, form.inverse ? "1 / sqrt(variance + epsilon)" : "of each group of each sample");
+    def.attr<float>("epsilon", 1e-5f, "keeps the quotient finite");
+    def.infer([form](InferContext& c) { infer_forward(c, form); });
+    def.cpu<float, double>(
+        [form](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, form); });
+  };
 }
 
-[[maybe_unused]] OpDef& group_norm = group_attrs(declare_forward(declare_op("group_norm", __FILE__), kGroup))
-                                         .traits(kRowWise)
-                                         .doc(
-                                             "Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, statistics over "
-                                             "each group of channels of a sample.")
-                                         .source("Wu & He, ECCV 2018, arXiv:1803.08494")
-                                         .grad([](GradContext& g) { make_gradient(g, kGroup); });
-[[maybe_unused]] OpDef& group_norm_grad =
-    group_attrs(declare_backward(declare_op("group_norm_grad", __FILE__), kGroup)).doc("Gradient of group_norm.");
-[[maybe_unused]] OpDef& instance_norm =
-    declare_forward(declare_op("instance_norm", __FILE__), kInstance)
-        .doc("Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, statistics over each channel of a sample.")
-        .source("Ulyanov et al., arXiv:1607.08022")
-        .grad([](GradContext& g) { make_gradient(g, kInstance); });
-[[maybe_unused]] OpDef& instance_norm_grad =
-    declare_backward(declare_op("instance_norm_grad", __FILE__), kInstance).doc("Gradient of instance_norm.");
+auto backward_of(const Form& form) {
+  return [form](OpDef& def) {
+    def.infer([form](InferContext& c) { infer_backward(c, form); });
+    def.cpu<float, double>(
+        [form](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, form); });
+  };
+}
+
+AB_OP(group_norm)
+    .doc("Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, statistics over each group of channels of a sample.")
+    .source("Wu & He, ECCV 2018, arXiv:1803.08494")
+    .with(forward_of(kGroup))
+    .attr<int32_t>("groups", 1, "a divisor of C")
+    .attr<std::string>("data_layout", "NCHW", "NCHW or NHWC", one_of("data_layout", {"NCHW", "NHWC"}))
+    .traits(kRowWise)
+    .grad_reads({"X", "Scale", "Bias"}, {"Y", "Mean", "Variance"});
+// The gradient takes Y, as the original's; X and Mean, where they are given, are the better source: they know xhat
+// where Scale is 0.
+AB_GRAD(group_norm)
+    .in_optional("X", "X of group_norm")
+    .in_optional("Mean", "Mean of group_norm")
+    .with(backward_of(kGroup));
+
+AB_OP(instance_norm)
+    .doc("Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, statistics over each channel of a sample.")
+    .source("Ulyanov et al., arXiv:1607.08022")
+    .with(forward_of(kInstance))
+    .grad_reads({"X", "Scale"}, {"SavedMean", "SavedVariance"});
+AB_GRAD(instance_norm).with(backward_of(kInstance));
 
 }  // namespace
 }  // namespace anabranch::nn

@@ -1,9 +1,11 @@
+// Normalisation of each row by itself.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "opdef/op_def.h"
-#include "ops/declare/checks.h"
+#include "ops/declare/attr_checks.h"
+#include "ops/kernels/outputs.h"
+#include "ops/nn/channels.h"
 #include "ops/nn/norm_sums.h"
 
 namespace anabranch::nn {
@@ -22,51 +24,32 @@ int begin_axis(const InferContext& c) {
   check_tensor(c, "X");
   const int axis = c.attr<int32_t>("begin_norm_axis");
   const Shape& x = c.in("X").shape;
-  AB_CHECK(axis > 0 && axis < x.rank(), InvalidArgument, "{}: begin_norm_axis is {}, expected 1 to {} for X {}",
-           op_name(c), axis, x.rank() - 1, x.str());
+  AB_CHECK(axis > 0 && axis < x.rank(), InvalidArgument, "begin_norm_axis must be from 1 to {} for X {}, got {}",
+           x.rank() - 1, x.str(), axis);
   return axis;
 }
 
 int64_t product(const Shape& s, int first, int last) { return s.slice(first, last).numel(); }  // -1: unknown
 
-void check_vectors(const InferContext& c, int axis) {
-  const Shape& x = c.in("X").shape;
-  const int64_t width = product(x, axis, x.rank());
-  for (const char* slot : {"Scale", "Bias"}) {
-    if (!c.has_in(slot)) continue;
-    check_tensor(c, slot);
-    check_numel(c, slot, width);
-    check_same_dtype(c, slot, "X");
-  }
-}
-
 void infer(InferContext& c) {
   const int axis = begin_axis(c);
-  check_vectors(c, axis);
   const Shape& x = c.in("X").shape;
+  for (const char* slot : {"Scale", "Bias"}) check_vector(c, slot, product(x, axis, x.rank()));
   c.same_as("Y", "X");
-  const int64_t rows = product(x, 0, axis);
-  c.set_out("Mean", Shape{rows}, c.in("X").dtype);
-  c.set_out("Variance", Shape{rows}, c.in("X").dtype);
+  for (const char* slot : {"Mean", "Variance"}) c.set_out(slot, Shape{product(x, 0, axis)}, c.in("X").dtype);
 }
 
 void infer_grad(InferContext& c) {
   const int axis = begin_axis(c);
-  check_vectors(c, axis);
-  check_same(c, "X", "Y@GRAD");
-  for (const char* slot : {"Mean", "Variance"}) {
-    check_numel(c, slot, product(c.in("X").shape, 0, axis));
-    check_same_dtype(c, slot, "X");
-  }
-  grad_as(c, "X@GRAD", "X");
   const Shape& x = c.in("X").shape;
-  for (const char* slot : {"Scale", "Bias"}) {
-    const std::string grad = std::string(slot) + "@GRAD";
-    if (c.has_in(slot)) {
-      grad_as(c, grad, slot);
-    } else if (c.has_out(grad)) {
-      c.set_out(grad, Shape{product(x, axis, x.rank())}, c.in("X").dtype);
-    }
+  const int64_t rows = product(x, 0, axis), width = product(x, axis, x.rank());
+  check_same(c, "X", "Y@GRAD");
+  for (const char* slot : {"Scale", "Bias"}) check_vector(c, slot, width);
+  for (const char* slot : {"Mean", "Variance"}) check_vector(c, slot, rows);
+  grad_as(c, "X@GRAD", "X");
+  for (const std::string slot : {"Scale", "Bias"}) {  // which have a gradient where they are not given, too
+    if (c.has_out(slot + "@GRAD"))
+      c.set_out(slot + "@GRAD", c.has_in(slot) ? c.in(slot).shape : Shape{width}, c.in("X").dtype);
   }
 }
 
@@ -175,9 +158,8 @@ template <class T> struct Backward {
   }
 
   void add_up(KernelContext& c, Out out, int64_t width, int64_t pieces, int64_t from) const {
-    if (!c.wants(out)) return;
-    T* to = c[out].template mutable_data<T>();
-    for (int64_t i = 0; i < width; ++i) {
+    T* to = wanted<T>(c, out);
+    for (int64_t i = 0; to && i < width; ++i) {
       double sum = 0;
       for (int64_t p = 0; p < pieces; ++p) sum += partial[static_cast<size_t>(p * 2 * width + from + i)];
       to[i] = static_cast<T>(sum);
@@ -196,41 +178,16 @@ AB_OP(layer_norm)
     .out("Y", "as X")
     .out_intermediate("Mean", "[product of the other extents]")
     .out_intermediate("Variance", "as Mean")
-    .attr<float>("epsilon", 1.0e-5f, "keeps the quotient finite",
-                 [](float v) {
-                   AB_CHECK(v >= 0 && v <= 0.001f, InvalidArgument, "layer_norm: epsilon is {}, expected 0 to 0.001",
-                            v);
-                 })
+    .attr<float>("epsilon", 1.0e-5f, "keeps the quotient finite", within("epsilon", 0.0f, 0.001f))
     .attr<int32_t>("begin_norm_axis", 1, "the first axis that is normalised, at least 1")
     .traits(kRowWise)
     .infer(infer)
-    .grad([](GradContext& g) {
-      g.op("layer_norm_grad")
-          .in("X", g.in("X"))
-          .in("Scale", g.in("Scale"))
-          .in("Bias", g.in("Bias"))
-          .in("Mean", g.out("Mean"))
-          .in("Variance", g.out("Variance"))
-          .in("Y@GRAD", g.dout("Y"))
-          .out("X@GRAD", g.din("X"))
-          .out("Scale@GRAD", g.din("Scale"))
-          .out("Bias@GRAD", g.din("Bias"));
-    })
+    .grad_reads({"X", "Scale", "Bias"}, {"Mean", "Variance"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
-AB_OP(layer_norm_grad)
+AB_GRAD(layer_norm)
     .doc("Gradients of layer_norm by X, Scale and Bias.")
-    .in("X", "as in the forward op")
-    .in_optional("Scale", "as in the forward op")
-    .in_optional("Bias", "as in the forward op")
-    .in("Mean", "from the forward op")
-    .in("Variance", "from the forward op")
-    .in("Y@GRAD", "as X")
-    .out("X@GRAD", "as X")
-    .out_optional("Scale@GRAD", "as Scale")
-    .out_optional("Bias@GRAD", "as Bias")
     .infer(infer_grad)
-    .no_grad("second derivatives of layer_norm are not offered")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return Backward<typename decltype(tag)::type>(op);
     });

@@ -1,18 +1,11 @@
+// Normalisation of each element by its neighbours in other channels.
 #include <algorithm>
 #include <cmath>
 
-#include "ops/declare/declare.h"
+#include "ops/nn/channels.h"
 
 namespace anabranch::nn {
 namespace {
-
-bool channels_last(const std::string& format) { return format == "NHWC"; }
-
-struct Dims {  // [outer, channels, inner]
-  int64_t outer, channels, inner;
-  Dims(const Shape& x, bool last)
-      : outer(last ? x.numel(0, 3) : x[0]), channels(last ? x[3] : x[1]), inner(last ? 1 : x.numel(2, 4)) {}
-};
 
 // Channels [first, end) around channel k, `n` of them, cut at the ends.
 struct Window {
@@ -30,11 +23,11 @@ template <class T> struct Rule {
         k(static_cast<T>(op.attr<float>("k"))),
         alpha(static_cast<T>(op.attr<float>("alpha"))),
         beta(static_cast<T>(op.attr<float>("beta"))),
-        last(channels_last(op.attr<std::string>("data_format"))) {}
+        last(channels_last(op.op(), "data_format")) {}
 };
 
 // The sums over windows of `term(place)`, for all places: fn(place, sum).
-template <class T, class Term, class Fn> void each_window(const Dims& d, int64_t n, Term&& term, Fn&& fn) {
+template <class T, class Term, class Fn> void each_window(const Channels& d, int64_t n, Term&& term, Fn&& fn) {
   for (int64_t o = 0; o < d.outer; ++o) {
     for (int64_t k = 0; k < d.channels; ++k) {
       const Window w(k, n, d.channels);
@@ -47,84 +40,62 @@ template <class T, class Term, class Fn> void each_window(const Dims& d, int64_t
   }
 }
 
-OpDef& lrn_attrs(OpDef& def) {
-  return ignored_flags(def, {"use_mkldnn", "is_test"})
-      .attr<int32_t>(
-          "n", 5, "channels in a sum, an odd number",
-          [](int32_t v) { AB_CHECK(v >= 1 && v % 2 == 1, InvalidArgument, "lrn: n is {}, expected an odd number", v); })
-      .attr<float>("k", 2.0f, "keeps the divisor away from 0")
-      .attr<float>("alpha", 0.0001f, "weight of the sum")
-      .attr<float>("beta", 0.75f, "exponent")
-      .attr<std::string>("data_format", "AnyLayout", "NHWC: channels last; else they are axis 1");
-}
+AB_OP(lrn)
+    .doc("MidOut = k + alpha times the sum of X^2 over n neighbouring channels; Out = X / MidOut^beta.")
+    .source("Krizhevsky et al., NIPS 2012")
+    .in("X", "[N, C, H, W] or [N, H, W, C] float")
+    .out("Out", "as X")
+    .out("MidOut", "as X")
+    .attr<int32_t>("n", 5, "channels in a sum, an odd number",
+                   [](int32_t v) {
+                     AB_CHECK(v >= 1 && v % 2 == 1, InvalidArgument, "n must be an odd number, got {}", v);
+                   })
+    .attr<float>("k", 2.0f, "keeps the divisor away from 0")
+    .attr<float>("alpha", 0.0001f, "weight of the sum")
+    .attr<float>("beta", 0.75f, "exponent")
+    .attr<std::string>("data_format", "AnyLayout", "NHWC: channels last; else they are axis 1")
+    .ignores({"use_mkldnn", "is_test"})
+    .infer([](InferContext& c) {
+      check_tensor(c, "X");
+      check_rank(c, "X", 4, 4);
+      c.same_as("Out", "X");
+      c.same_shape("MidOut", "X");
+    })
+    .grad_reads({"X"}, {"Out", "MidOut"})
+    .grad_from({"Out"})
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [rule = Rule<T>(op), x = op.in("X"), out = op.out("Out"), mid = op.out("MidOut")](KernelContext& c) {
+        const Channels d(c[x].shape(), rule.last);
+        const T* from = c[x].data<T>();
+        T *to = c[out].template mutable_data<T>(), *m = c[mid].template mutable_data<T>();
+        each_window<T>(
+            d, rule.n, [=](int64_t i) { return from[i] * from[i]; },
+            [=](int64_t i, T sum) {
+              m[i] = rule.k + rule.alpha * sum;
+              to[i] = from[i] * std::pow(m[i], -rule.beta);
+            });
+      };
+    });
 
-[[maybe_unused]] OpDef& lrn =
-    lrn_attrs(declare_op("lrn", __FILE__))
-        .doc("MidOut = k + alpha times the sum of X^2 over n neighbouring channels; Out = X / MidOut^beta.")
-        .source("Krizhevsky et al., NIPS 2012")
-        .in("X", "[N, C, H, W] or [N, H, W, C] float")
-        .out("Out", "as X")
-        .out("MidOut", "as X")
-        .infer([](InferContext& c) {
-          check_tensor(c, "X");
-          check_rank(c, "X", 4, 4);
-          c.same_as("Out", "X");
-          c.same_shape("MidOut", "X");
-        })
-        .grad([](GradContext& g) {
-          g.op("lrn_grad")
-              .in("X", g.in("X"))
-              .in("Out", g.out("Out"))
-              .in("MidOut", g.out("MidOut"))
-              .in("Out@GRAD", g.dout("Out"))
-              .out("X@GRAD", g.din("X"));
-        })
-        .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-          using T = typename decltype(tag)::type;
-          return [rule = Rule<T>(op), x = op.in("X"), out = op.out("Out"), mid = op.out("MidOut")](KernelContext& c) {
-            const Dims d(c[x].shape(), rule.last);
-            const T* from = c[x].data<T>();
-            T *to = c[out].template mutable_data<T>(), *m = c[mid].template mutable_data<T>();
-            each_window<T>(
-                d, rule.n, [=](int64_t i) { return from[i] * from[i]; },
-                [=](int64_t i, T sum) {
-                  m[i] = rule.k + rule.alpha * sum;
-                  to[i] = from[i] * std::pow(m[i], -rule.beta);
-                });
-          };
-        });
-
-[[maybe_unused]] OpDef& lrn_grad =
-    lrn_attrs(declare_op("lrn_grad", __FILE__))
-        .doc(
-            "X@GRAD = MidOut^-beta Out@GRAD - 2 alpha beta X times the sum of Out Out@GRAD / MidOut over neighbouring "
-            "channels.")
-        .in("X", "as of lrn")
-        .in("Out", "from lrn")
-        .in("MidOut", "from lrn")
-        .in("Out@GRAD", "as Out")
-        .out("X@GRAD", "as X")
-        .infer([](InferContext& c) {
-          check_rank(c, "X", 4, 4);
-          for (const char* slot : {"Out", "MidOut", "Out@GRAD"}) check_same(c, "X", slot);
-          grad_as(c, "X@GRAD", "X");
-        })
-        .no_grad(kNoSecondOrder)
-        .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-          using T = typename decltype(tag)::type;
-          return [rule = Rule<T>(op), x = op.in("X"), out = op.in("Out"), mid = op.in("MidOut"),
-                  dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-            if (!c.wants(dx)) return;
-            const Dims d(c[x].shape(), rule.last);
-            const T *from = c[x].data<T>(), *y = c[out].data<T>(), *m = c[mid].data<T>(), *g = c[dout].data<T>();
-            T* to = c[dx].template mutable_data<T>();
-            each_window<T>(
-                d, rule.n, [=](int64_t i) { return y[i] * g[i] / m[i]; },
-                [=](int64_t i, T sum) {
-                  to[i] = std::pow(m[i], -rule.beta) * g[i] - 2 * rule.alpha * rule.beta * from[i] * sum;
-                });
-          };
-        });
+AB_GRAD(lrn)
+    .doc(
+        "X@GRAD = MidOut^-beta Out@GRAD - 2 alpha beta X times the sum of Out Out@GRAD / MidOut over neighbouring "
+        "channels.")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [rule = Rule<T>(op), x = op.in("X"), out = op.in("Out"), mid = op.in("MidOut"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD")](KernelContext& c) {
+        const Channels d(c[x].shape(), rule.last);
+        const T *from = c[x].data<T>(), *y = c[out].data<T>(), *m = c[mid].data<T>(), *g = c[dout].data<T>();
+        T* to = c[dx].template mutable_data<T>();
+        each_window<T>(
+            d, rule.n, [=](int64_t i) { return y[i] * g[i] / m[i]; },
+            [=](int64_t i, T sum) {
+              to[i] = std::pow(m[i], -rule.beta) * g[i] - 2 * rule.alpha * rule.beta * from[i] * sum;
+            });
+      };
+    });
 
 }  // namespace
 }  // namespace anabranch::nn

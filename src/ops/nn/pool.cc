@@ -1,6 +1,7 @@
+// Largest elements and averages of windows of images.
 #include <limits>
 
-#include "ops/declare/checks.h"
+#include "ops/declare/attr_checks.h"
 #include "ops/nn/conv_attrs.h"
 #include "ops/nn/pool_dims.h"
 
@@ -107,7 +108,6 @@ template <class T, class Pool> Kernel backward(const KernelArgs& args, Pool) {
   const Out dx = args.out("X@GRAD");
   DimsOf<PoolDims, decltype(&pool_dims)> dims(args.op(), pool_dims);
   return [=](KernelContext& c) mutable {
-    if (!c.wants(dx)) return;
     const PoolDims& d = dims(c[x].shape());
     const Planes p(d);
     const T *from = c[x].data<T>(), *value = c[out].data<T>(), *grad = c[dout].data<T>();
@@ -124,71 +124,39 @@ template <class T, class Pool> Kernel backward(const KernelArgs& args, Pool) {
 
 bool is_max(const KernelArgs& op) { return op.attr<std::string>("pooling_type") == "max"; }
 
-OpDef& declare_attrs(OpDef& def) {
-  return declare_window_attrs(def)
-      .attr<std::string>("pooling_type", "max", "max or avg",
-                         [](const std::string& v) {
-                           AB_CHECK(v == "max" || v == "avg", InvalidArgument,
-                                    "pool2d: pooling_type is {}, expected max or avg", v);
-                         })
-      .attr<std::vector<int32_t>>("ksize", {1, 1}, "extents of the window, or of the output when adaptive")
-      .attr<bool>("global_pooling", false, "the window is the whole image")
-      .attr<bool>("exclusive", true, "averages do not count the padding")
-      .attr<bool>("adaptive", false, "windows share the image out evenly")
-      .attr<bool>("ceil_mode", false, "a last window may reach beyond the image")
-      .attr<bool>("use_cudnn", false, "accepted, without effect")
-      .attr<bool>("use_mkldnn", false, "accepted, without effect")
-      .attr<bool>("use_quantizer", false, "accepted, without effect")
-      .attr<bool>("is_test", false, "accepted, without effect");
-}
-
-AB_OP(pool2d_grad)
-    .doc("Gradient of pool2d: a maximum passes it to the first input that equals it, an average shares it out.")
-    .in("X", "as in the forward op")
-    .in("Out", "from the forward op")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
+AB_OP(pool2d)
+    .doc("Largest element or average of each window of an image.")
+    .in("X", "[N, C, H, W] float, or [N, H, W, C]")
+    .out("Out", "[N, C, H', W'], or [N, H', W', C]; H' = (H + top + bottom - height) / stride + 1")
+    .with(window_attrs)
+    .attr<std::string>("pooling_type", "max", "max or avg", one_of("pooling_type", {"max", "avg"}))
+    .attr<std::vector<int32_t>>("ksize", {1, 1}, "extents of the window, or of the output when adaptive")
+    .attr<bool>("global_pooling", false, "the window is the whole image")
+    .attr<bool>("exclusive", true, "averages do not count the padding")
+    .attr<bool>("adaptive", false, "windows share the image out evenly")
+    .attr<bool>("ceil_mode", false, "a last window may reach beyond the image")
+    .ignores({"use_cudnn", "use_mkldnn", "use_quantizer", "is_test"})
+    .traits(kRowWise)
     .infer([](InferContext& c) {
-      const Shape wanted = pool_dims(c.op(), c.in("X").shape).output_shape();
-      AB_CHECK(compatible(wanted, c.in("Out").shape), ShapeMismatch, "pool2d_grad: Out is {}, expected {}",
-               c.in("Out").shape.str(), wanted.str());
-      check_same(c, "Out", "Out@GRAD");
-      check_same_dtype(c, "X", "Out");
-      grad_as(c, "X@GRAD", "X");
+      check_tensor(c, "X");
+      const PoolDims d = pool_dims(c.op(), c.in("X").shape);
+      AB_CHECK(d.window.in[0] != 0 && d.window.in[1] != 0, InvalidArgument, "X must hold images with elements, got {}",
+               c.in("X").shape.str());
+      c.set_out("Out", d.output_shape(), c.in("X").dtype);
+      c.share_lod("Out", "X");
     })
-    .no_grad("second derivatives of pools are not offered")
+    .grad_reads({"X"}, {"Out"})
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return is_max(op) ? forward<T>(op, MaxPool<T>{}) : forward<T>(op, AvgPool<T>{});
+    });
+
+AB_GRAD(pool2d)
+    .doc("Gradient of pool2d: a maximum passes it to the first input that equals it, an average shares it out.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return is_max(op) ? backward<T>(op, MaxPool<T>{}) : backward<T>(op, AvgPool<T>{});
     });
-
-OpDef& declare_pool() {
-  OpDef& def = declare_op("pool2d", __FILE__).traits(kRowWise);
-  def.doc("Largest element or average of each window of an image.")
-      .in("X", "[N, C, H, W] float, or [N, H, W, C]")
-      .out("Out", "[N, C, H', W'], or [N, H', W', C]; H' = (H + top + bottom - height) / stride + 1");
-  return declare_attrs(def)
-      .infer([](InferContext& c) {
-        check_tensor(c, "X");
-        const PoolDims d = pool_dims(c.op(), c.in("X").shape);
-        AB_CHECK(d.window.in[0] != 0 && d.window.in[1] != 0, InvalidArgument,
-                 "pool2d: X is {}, an image of no elements", c.in("X").shape.str());
-        c.set_out("Out", d.output_shape(), c.in("X").dtype);
-        c.share_lod("Out", "X");
-      })
-      .grad([](GradContext& g) {
-        g.op("pool2d_grad")
-            .in("X", g.in("X"))
-            .in("Out", g.out("Out"))
-            .in("Out@GRAD", g.dout("Out"))
-            .out("X@GRAD", g.din("X"));
-      })
-      .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-        using T = typename decltype(tag)::type;
-        return is_max(op) ? forward<T>(op, MaxPool<T>{}) : forward<T>(op, AvgPool<T>{});
-      });
-}
-[[maybe_unused]] OpDef& pool2d = declare_pool();
 
 }  // namespace
 }  // namespace anabranch::nn

@@ -3,21 +3,9 @@
 #include <fmt/ranges.h>
 
 namespace anabranch::nn {
-namespace {
-
-template <class T> T attr_or(const ir::Op& op, const char* name, const T& otherwise) {
-  return op.has_attr(name) ? op.attr<T>(name) : otherwise;
-}
-
-}  // namespace
-
 PoolDims pool_dims(const ir::Op& op, const Shape& input) {
-  AB_CHECK(input.rank() == 4, InvalidArgument, "{}: X is {}, expected 4 axes", op.type, input.str());
-  WindowAttrs attrs{op.attr<std::vector<int32_t>>("strides"),
-                    op.attr<std::vector<int32_t>>("paddings"),
-                    {1, 1},
-                    attr_or<std::string>(op, "padding_algorithm", "EXPLICIT"),
-                    attr_or<std::string>(op, "data_format", "NCHW")};
+  AB_CHECK(input.rank() == 4, InvalidArgument, "X must have 4 axes, got {}", input.str());
+  const WindowAttrs attrs = read_window_attrs(op, false);
   const ImageAxes axes(attrs.channels_last());
   const Pair in{input[axes.height], input[axes.width]};
   PoolDims d;
@@ -25,7 +13,7 @@ PoolDims pool_dims(const ir::Op& op, const Shape& input) {
   d.channels = input[axes.channel];
   d.channels_last = attrs.channels_last();
   d.adaptive = op.attr<bool>("adaptive");
-  d.exclusive = attr_or(op, "exclusive", true);
+  d.exclusive = op.attr<bool>("exclusive");
   const auto& ksize = op.attr<std::vector<int32_t>>("ksize");
   if (op.attr<bool>("global_pooling")) {
     d.adaptive = false;
@@ -33,14 +21,14 @@ PoolDims pool_dims(const ir::Op& op, const Shape& input) {
     return d;
   }
   AB_CHECK(ksize.size() == 2 && ksize[0] > 0 && ksize[1] > 0, InvalidArgument,
-           "{}: ksize is [{}], expected two numbers above 0", op.type, fmt::join(ksize, ", "));
+           "ksize must be two numbers above 0, got [{}]", fmt::join(ksize, ", "));
   const Pair kernel{ksize[0], ksize[1]};
   if (d.adaptive) {
     d.window = {.in = in, .out = kernel, .kernel = kernel};
     return d;
   }
-  const bool ceil = attr_or(op, "ceil_mode", false);
-  d.window = resolve_window(op.type, attrs, in, kernel, ceil ? Rounding::kCeil : Rounding::kFloor);
+  const bool ceil = op.attr<bool>("ceil_mode");
+  d.window = resolve_window(attrs, in, kernel, ceil ? Rounding::kCeil : Rounding::kFloor);
   return d;
 }
 

@@ -1,7 +1,7 @@
-#include <algorithm>
-
-#include "opdef/op_def.h"
-#include "ops/declare/checks.h"
+// A rectifier whose slope below 0 is learned.
+#include "ops/declare/attr_checks.h"
+#include "ops/declare/declare.h"
+#include "ops/kernels/outputs.h"
 
 namespace anabranch::nn {
 namespace {
@@ -19,16 +19,15 @@ struct Slopes {
   int64_t of(int64_t i) const { return i / run % count; }
 };
 
-void check(const InferContext& c) {
+void infer(InferContext& c) {
   check_tensor(c, "X");
   check_same_dtype(c, "X", "Alpha");
   const std::string& mode = c.attr<std::string>("mode");
-  AB_CHECK(mode == "all" || mode == "channel" || mode == "element", InvalidArgument,
-           "{}: mode is {}, expected all, channel or element", op_name(c), mode);
   const Shape& x = c.in("X").shape;
   check_rank(c, "X", mode == "all" ? 1 : 2, kMaxRank);
   const int64_t wanted = mode == "all" ? 1 : mode == "channel" ? x[1] : x.slice(1, x.rank()).numel();
   check_numel(c, "Alpha", wanted);
+  c.same_as("Out", "X");
 }
 
 AB_OP(prelu)
@@ -37,20 +36,10 @@ AB_OP(prelu)
     .in("X", "[N, ...] float")
     .in("Alpha", "one number (mode all), one for each channel, or one for each element of a sample")
     .out("Out", "as X")
-    .attr<std::string>("mode", "all", "all, channel or element")
+    .attr<std::string>("mode", "all", "all, channel or element", one_of("mode", {"all", "channel", "element"}))
     .traits(kRowWise)
-    .infer([](InferContext& c) {
-      check(c);
-      c.same_as("Out", "X");
-    })
-    .grad([](GradContext& g) {
-      g.op("prelu_grad")
-          .in("X", g.in("X"))
-          .in("Alpha", g.in("Alpha"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"))
-          .out("Alpha@GRAD", g.din("Alpha"));
-    })
+    .infer(infer)
+    .grad_reads({"X", "Alpha"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x = op.in("X"), alpha = op.in("Alpha");
@@ -66,20 +55,8 @@ AB_OP(prelu)
       };
     });
 
-AB_OP(prelu_grad)
+AB_GRAD(prelu)
     .doc("X@GRAD = Out@GRAD where X > 0, else Alpha Out@GRAD; Alpha@GRAD: sums of X Out@GRAD where X is not above 0.")
-    .in("X", "as in the forward op")
-    .in("Alpha", "as in the forward op")
-    .in("Out@GRAD", "as X")
-    .out("X@GRAD", "as X")
-    .out("Alpha@GRAD", "as Alpha")
-    .infer([](InferContext& c) {
-      check(c);
-      check_same(c, "X", "Out@GRAD");
-      grad_as(c, "X@GRAD", "X");
-      grad_as(c, "Alpha@GRAD", "Alpha");
-    })
-    .no_grad("second derivatives of prelu are not offered")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x = op.in("X"), alpha = op.in("Alpha"), dout = op.in("Out@GRAD");
@@ -89,16 +66,13 @@ AB_OP(prelu_grad)
         const Slopes slopes(mode, c[x].shape());
         const T *from = c[x].data<T>(), *a = c[alpha].data<T>(), *g = c[dout].data<T>();
         const int64_t n = c[x].numel();
-        if (c.wants(dx)) {
-          T* to = c[dx].template mutable_data<T>();
+        if (T* to = wanted<T>(c, dx)) {
           c.parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; ++i) to[i] = from[i] > 0 ? g[i] : a[slopes.of(i)] * g[i];
           });
         }
-        if (!c.wants(dalpha)) return;
-        T* sums = c[dalpha].template mutable_data<T>();
-        std::fill(sums, sums + c[dalpha].numel(), T{0});
-        for (int64_t i = 0; i < n; ++i) {
+        T* sums = zeroed<T>(c, dalpha);
+        for (int64_t i = 0; sums && i < n; ++i) {
           if (!(from[i] > 0)) sums[slopes.of(i)] += from[i] * g[i];
         }
       };

@@ -1,18 +1,15 @@
 // Between the plain and the blocked layout of images. Made by the pass blocked_layout, not by layers.
-#include "opdef/op_def.h"
-#include "ops/declare/checks.h"
+#include "ops/declare/declare.h"
 #include "ops/nn/blocked.h"
 
 namespace anabranch::nn {
 namespace {
 
-// One block of channels of one sample: `plain` is [B, pixels], `blocked` [pixels, B].
-template <class Move> void each_block(KernelContext& c, const Shape& shape, Move&& move) {
-  const int64_t width = channel_block(), pixels = shape[2] * shape[3];
-  c.parallel_for(shape[0] * shape[1] / width, 1 + 8192 / std::max<int64_t>(1, pixels * width),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t i = begin; i < end; ++i) move(i * pixels * width, pixels, width);
-                 });
+// [rows, columns] to [columns, rows]
+void transpose(const float* from, int64_t rows, int64_t columns, float* to) {
+  for (int64_t k = 0; k < columns; ++k) {
+    for (int64_t r = 0; r < rows; ++r) to[k * rows + r] = from[r * columns + k];
+  }
 }
 
 AB_OP(reorder_channels)
@@ -25,33 +22,22 @@ AB_OP(reorder_channels)
     .infer([](InferContext& c) {
       check_rank(c, "X", 4, 4);
       const int64_t channels = c.in("X").shape[1];
-      AB_CHECK(channels % 16 == 0, InvalidArgument, "reorder_channels: X has {} channels, expected a multiple of 16",
-               channels);
+      AB_CHECK(channels % 16 == 0, InvalidArgument, "X must have a multiple of 16 channels, got {}", channels);
       c.same_as("Out", "X");
     })
     .no_grad("placed after gradients are made")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
-      const In x = op.in("X");
-      const Out out = op.out("Out");
-      if (op.attr<bool>("to_blocked")) {
-        return [=](KernelContext& c) {
-          const float* from = c[x].data<float>();
-          float* to = c[out].mutable_data<float>();
-          each_block(c, c[x].shape(), [=](int64_t at, int64_t pixels, int64_t width) {
-            for (int64_t p = 0; p < pixels; ++p) {
-              for (int64_t k = 0; k < width; ++k) to[at + p * width + k] = from[at + k * pixels + p];
-            }
-          });
-        };
-      }
-      return [=](KernelContext& c) {
+      return [x = op.in("X"), out = op.out("Out"), to_blocked = op.attr<bool>("to_blocked")](KernelContext& c) {
+        // One block of channels of one sample: plain it is [B, pixels], blocked [pixels, B].
+        const Shape& shape = c[x].shape();
+        const int64_t width = channel_block(), pixels = shape[2] * shape[3], size = width * pixels;
+        const int64_t rows = to_blocked ? width : pixels, columns = to_blocked ? pixels : width;
         const float* from = c[x].data<float>();
         float* to = c[out].mutable_data<float>();
-        each_block(c, c[x].shape(), [=](int64_t at, int64_t pixels, int64_t width) {
-          for (int64_t k = 0; k < width; ++k) {
-            for (int64_t p = 0; p < pixels; ++p) to[at + k * pixels + p] = from[at + p * width + k];
-          }
-        });
+        c.parallel_for(shape[0] * shape[1] / width, 1 + 8192 / std::max<int64_t>(1, size),
+                       [=](int64_t begin, int64_t end) {
+                         for (int64_t i = begin; i < end; ++i) transpose(from + i * size, rows, columns, to + i * size);
+                       });
       };
     });
 

@@ -1,25 +1,9 @@
+// Softmax and its logarithm over one axis.
+#include "ops/declare/declare.h"
 #include "ops/nn/softmax_block.h"
 
-#include "opdef/op_def.h"
-#include "ops/declare/checks.h"
-
-namespace anabranch {
+namespace anabranch::nn {
 namespace {
-
-constexpr int64_t kGrain = 4096;
-
-struct Axis {  // a tensor seen as [outer, classes, inner]
-  int64_t outer, classes, inner;
-  Axis(const Shape& s, int64_t axis) {
-    const int a = normal_axis(axis, s.rank(), "axis");
-    outer = s.numel(0, a);
-    classes = s[a];
-    inner = s.numel(a + 1, s.rank());
-  }
-  int64_t block() const { return classes * inner; }
-  int64_t blocks() const { return block() ? outer : 0; }
-  int64_t grain() const { return kGrain / std::max<int64_t>(1, block()) + 1; }
-};
 
 void infer(InferContext& c) {
   check_tensor(c, "X");
@@ -31,10 +15,6 @@ void infer_grad(InferContext& c) {
   check_same(c, "Out", "Out@GRAD");
   normal_axis(c.attr<int32_t>("axis"), c.in("Out").shape.rank(), "axis");
   grad_as(c, "X@GRAD", "Out");
-}
-
-void differentiate(GradContext& g) {
-  g.op(g.forward().type + "_grad").in("Out", g.out("Out")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
 }
 
 // The logarithm of the softmax, which out holds for a moment.
@@ -68,7 +48,7 @@ template <class T, class Block> Kernel forward(const KernelArgs& op, Block block
   const Out out = op.out("Out");
   const int axis = op.attr<int32_t>("axis");
   return [=](KernelContext& c) {
-    const Axis a(c[x].shape(), axis);
+    const ClassAxis a(c[x].shape(), axis);
     const T* from = c[x].data<T>();
     T* to = c[out].template mutable_data<T>();
     c.parallel_for(a.blocks(), a.grain(), [&](int64_t begin, int64_t end) {
@@ -82,8 +62,7 @@ template <class T, class Block> Kernel backward(const KernelArgs& op, Block bloc
   const Out dx = op.out("X@GRAD");
   const int axis = op.attr<int32_t>("axis");
   return [=](KernelContext& c) {
-    if (!c.wants(dx)) return;
-    const Axis a(c[y].shape(), axis);
+    const ClassAxis a(c[y].shape(), axis);
     const T *value = c[y].data<T>(), *grad = c[dy].data<T>();
     T* to = c[dx].template mutable_data<T>();
     c.parallel_for(a.blocks(), a.grain(), [&](int64_t begin, int64_t end) {
@@ -101,27 +80,20 @@ AB_OP(softmax)
     .out("Out", "as X")
     .may_share("X", "Out")
     .attr<int32_t>("axis", -1, "the axis that adds up to 1")
-    .attr<bool>("use_cudnn", false, "accepted, without effect")
-    .attr<bool>("use_mkldnn", false, "accepted, without effect")
-    .attr<std::string>("data_format", "AnyLayout", "accepted, without effect")
-    .attr<bool>("is_test", false, "accepted, without effect")
+    .ignores({"use_cudnn", "use_mkldnn", "data_format", "is_test"})
     .traits(kRowWise)
     .infer(infer)
-    .grad(differentiate)
+    .grad_reads({}, {"Out"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return forward<T>(
           op, [](const T* x, int64_t classes, int64_t inner, T* out) { softmax_block(x, classes, inner, out); });
     });
 
-AB_OP(softmax_grad)
+AB_GRAD(softmax)
     .doc("X@GRAD = Out (Out@GRAD - sum(Out Out@GRAD)) over `axis`.")
-    .in("Out", "[...] float")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as Out")
     .may_share("Out@GRAD", "X@GRAD")
     .infer(infer_grad)
-    .no_grad("second derivatives of softmax are not offered")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return backward<T>(op, softmax_grad_block<T>);
@@ -133,24 +105,20 @@ AB_OP(log_softmax)
     .out("Out", "as X")
     .attr<int32_t>("axis", -1, "the axis whose exponentials add up to 1")
     .infer(infer)
-    .grad(differentiate)
+    .grad_reads({}, {"Out"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return forward<T>(op, log_softmax_block<T>);
     });
 
-AB_OP(log_softmax_grad)
+AB_GRAD(log_softmax)
     .doc("X@GRAD = Out@GRAD - exp(Out) sum(Out@GRAD) over `axis`.")
-    .in("Out", "[...] float")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as Out")
     .may_share("Out@GRAD", "X@GRAD")
     .infer(infer_grad)
-    .no_grad("second derivatives of log_softmax are not offered")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return backward<T>(op, log_softmax_grad_block<T>);
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::nn

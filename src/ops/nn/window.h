@@ -35,9 +35,10 @@ struct ImageAxes {
       : channel(channels_last ? 3 : 1), height(channels_last ? 1 : 2), width(channels_last ? 2 : 3) {}
 };
 
-// InvalidArgument names op, attribute, expected and got.
-Window resolve_window(const std::string& op, const WindowAttrs& attrs, const Pair& in, const Pair& kernel,
-                      Rounding rounding);
+// Padding with which as many windows as strides fit into these extents; the odd element goes behind.
+void pad_same(const Pair& in, Window* w);
+
+Window resolve_window(const WindowAttrs& attrs, const Pair& in, const Pair& kernel, Rounding rounding);
 
 // Dims of one op, computed again only when the shapes change: in a steady step nothing is parsed.
 template <class Dims, class Compute> class DimsOf {

@@ -1,0 +1,38 @@
+// The channels of images: which axis they are, and vectors with a number for each of them.
+#pragma once
+#include <string>
+
+#include "ops/declare/attr_checks.h"
+#include "ops/declare/declare.h"
+
+namespace anabranch::nn {
+
+inline void layout_attr(OpDef& def) {
+  def.attr<std::string>("data_layout", "NCHW", "NCHW or NHWC", one_of("data_layout", {"NCHW", "NHWC", "AnyLayout"}));
+}
+
+inline bool channels_last(const ir::Op& op, const char* attr = "data_layout") {
+  return op.attr<std::string>(attr) == "NHWC";
+}
+
+// A tensor of at least two axes as [outer, channels, inner]; inner 1: channels last.
+struct Channels {
+  int64_t outer, channels, inner;
+  Channels(const Shape& s, bool last) {
+    const int axis = last ? s.rank() - 1 : 1;
+    outer = s.numel(0, axis);
+    channels = s[axis];
+    inner = s.numel(axis + 1, s.rank());
+  }
+  int64_t per_channel() const { return outer * inner; }
+};
+
+// Where it is given, `slot` has `count` numbers of the dtype of `like`.
+inline void check_vector(const InferContext& c, const char* slot, int64_t count, const char* like = "X") {
+  if (!c.has_in(slot)) return;
+  check_tensor(c, slot);
+  check_numel(c, slot, count);
+  check_same_dtype(c, slot, like);
+}
+
+}  // namespace anabranch::nn

@@ -1,0 +1,103 @@
+#include "ops/nn/conv_op.h"
+
+#include "ops/kernels/outputs.h"
+#include "ops/kernels/work.h"
+#include "ops/nn/conv_attrs.h"
+
+namespace anabranch::nn {
+namespace {
+
+ConvDims infer_dims(const InferContext& c, const ConvForm& form) {
+  check_tensor(c, "Input");
+  check_same_dtype(c, "Input", "Filter");
+  for (const char* slot : {"Bias", "ResidualData"}) {
+    AB_CHECK(c.op().input(slot).empty(), Unsupported, "{} belongs to fused forms; append elementwise_add instead",
+             slot);
+  }
+  return form.dims(c.op(), c.in("Input").shape, c.in("Filter").shape);
+}
+
+void infer_gradients(InferContext& c, const ConvForm& form) {
+  check_shape(c, "Output@GRAD", form.output(infer_dims(c, form)));
+  check_same_dtype(c, "Input", "Output@GRAD");
+  grad_as(c, "Input@GRAD", "Input");
+  grad_as(c, "Filter@GRAD", "Filter");
+  AB_CHECK(!c.has_out("Bias@GRAD"), Unsupported, "Bias@GRAD belongs to fused forms");
+}
+
+using Dims = DimsOf<ConvDims, decltype(ConvForm::dims)>;
+
+// Where there is nothing to compute, results are zeros (or have no elements).
+template <class T> Kernel forward(const KernelArgs& op, const ConvForm& form) {
+  const auto conv = std::make_shared<Conv<T>>(form.transposed ? ConvPass::kBackwardData : ConvPass::kForward);
+  return [conv, dims = Dims(op.op(), form.dims), input = op.in("Input"), filter = op.in("Filter"),
+          output = op.out("Output")](KernelContext& c) mutable {
+    const ConvDims& d = dims(c[input].shape(), c[filter].shape());
+    if (d.empty()) {
+      zeroed<T>(c, output);
+      return;
+    }
+    conv->run(c, d, c[input].data<T>(), c[filter].data<T>(), c[output].template mutable_data<T>());
+  };
+}
+
+template <class T> Kernel backward(const KernelArgs& op, const ConvForm& form) {
+  const auto data = std::make_shared<Conv<T>>(form.transposed ? ConvPass::kForward : ConvPass::kBackwardData);
+  const auto weights = std::make_shared<Conv<T>>(ConvPass::kBackwardFilter);
+  return [data, weights, transposed = form.transposed, dims = Dims(op.op(), form.dims), input = op.in("Input"),
+          filter = op.in("Filter"), dout = op.in("Output@GRAD"), dinput = op.out("Input@GRAD"),
+          dfilter = op.out("Filter@GRAD")](KernelContext& c) mutable {
+    const ConvDims& d = dims(c[input].shape(), c[filter].shape());
+    if (d.empty()) {
+      zeroed<T>(c, dinput);
+      zeroed<T>(c, dfilter);
+      return;
+    }
+    const T *x = c[input].data<T>(), *g = c[dout].data<T>();
+    if (T* to = wanted<T>(c, dinput)) data->run(c, d, g, c[filter].data<T>(), to);
+    if (T* to = wanted<T>(c, dfilter)) weights->run(c, d, transposed ? g : x, transposed ? x : g, to);
+  };
+}
+
+void fusion_attrs(OpDef& def) {
+  def.attr<bool>("fuse_relu", false, "not offered", refuse_fusion("relu"));
+  def.attr<std::string>("fuse_activation", "", "not offered", [](const std::string& v) {
+    AB_CHECK(v.empty(), Unsupported, "fuse_activation: append an op {} instead", v);
+  });
+  def.ignores("fuse_alpha", 0.0f).ignores("fuse_beta", 0.0f);
+}
+
+}  // namespace
+
+std::function<void(const bool&)> refuse_fusion(const char* op) {
+  return [op](const bool& v) { AB_CHECK(!v, Unsupported, "fused forms are not offered: append an op {} instead", op); };
+}
+
+std::function<void(OpDef&)> convolution(const ConvForm& form) {
+  return [form](OpDef& def) {
+    def.with(window_attrs).with(fusion_attrs);
+    def.attr<std::vector<int32_t>>("dilations", {1, 1}, "steps inside the window: height, width");
+    def.attr<int32_t>("groups", 1, "independent groups of channels");
+    def.ignores("use_cudnn", true).ignores({"use_mkldnn", "is_test", "workspace_size_MB"});
+    def.flops([form](const WorkContext& c) {
+      return convolution_flops(c, form.transposed ? c.in("Input") : c.out("Output"));
+    });
+    def.infer([form](InferContext& c) {
+      c.set_out("Output", form.output(infer_dims(c, form)), c.in("Input").dtype);
+      if (!form.transposed) c.share_lod("Output", "Input");
+    });
+    def.grad_reads({"Input", "Filter", "Bias"}).grad_to({"Input", "Filter", "Bias"});
+    def.cpu<float, double>(
+        [form](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, form); });
+  };
+}
+
+std::function<void(OpDef&)> convolution_gradient(const ConvForm& form) {
+  return [form](OpDef& def) {
+    def.infer([form](InferContext& c) { infer_gradients(c, form); });
+    def.cpu<float, double>(
+        [form](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, form); });
+  };
+}
+
+}  // namespace anabranch::nn
