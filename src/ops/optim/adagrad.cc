@@ -4,11 +4,11 @@
 #include "ops/optim/elementwise.h"
 #include "ops/optim/rule_loops.h"
 
-namespace anabranch {
+namespace anabranch::optim {
 namespace {
 
-constexpr optim::StateTable<1> kMoment = {{{"Moment", "MomentOut"}}};
-constexpr optim::StateTable<2> kAverages = {
+constexpr StateTable<1> kMoment = {{{"Moment", "MomentOut"}}};
+constexpr StateTable<2> kAverages = {
     {{"AvgSquaredGrad", "AvgSquaredGradOut"}, {"AvgSquaredUpdate", "AvgSquaredUpdateOut"}}};
 
 template <class T> struct Adagrad {
@@ -16,7 +16,7 @@ template <class T> struct Adagrad {
   void step(T* param, const std::array<T*, 1>& state, const T* grad, T rate, int64_t n) const {
     T* moment = state[0];
     if constexpr (std::is_same_v<T, float>) {
-      return optim::loops::adagrad({keep, add, epsilon}, param, moment, grad, rate, n);
+      return loops::adagrad({keep, add, epsilon}, param, moment, grad, rate, n);
     }
     const T k = keep, a = add, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
@@ -31,7 +31,7 @@ template <class T> struct Adadelta {
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T, int64_t n) const {
     T *squared_grad = state[0], *squared_update = state[1];
     if constexpr (std::is_same_v<T, float>) {
-      return optim::loops::adadelta({rho, epsilon}, param, squared_grad, squared_update, grad, n);
+      return loops::adadelta({rho, epsilon}, param, squared_grad, squared_update, grad, n);
     }
     const T keep = rho, add = 1 - rho, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
@@ -48,21 +48,13 @@ template <class T> struct Adadelta {
 AB_OP(adagrad)
     .doc("MomentOut = Moment + Grad^2; ParamOut = Param - LearningRate Grad / (sqrt(MomentOut) + epsilon).")
     .source("Duchi et al., JMLR 12, 2011")
-    .in("Param", "[...] float")
-    .in("Grad", "as Param, dense or sparse")
-    .takes("Grad", Holds::kTensorOrRows)
-    .in("Moment", "as Param")
-    .in("LearningRate", "[1] float")
-    .out("ParamOut", "Param, updated in place")
-    .out("MomentOut", "Moment, updated in place")
+    .with(updates(as_slots(kMoment)))
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
     .merges(StateMerge::kSum)
-    .infer([](InferContext& c) { optim::infer_update(c, optim::as_slots(kMoment)); })
-    .no_grad(optim::kNoGrad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const Adagrad<T> rule{T{1}, T{1}, static_cast<T>(op.attr<float>("epsilon"))};
-      return optim::elementwise_update<T>(op, kMoment, optim::Rows::kTouched, rule);
+      const Adagrad<T> rule{T{1}, T{1}, number<T>(op, "epsilon")};
+      return elementwise_update<T>(op, kMoment, Rows::kTouched, rule);
     });
 
 AB_OP(decayed_adagrad)
@@ -70,22 +62,14 @@ AB_OP(decayed_adagrad)
         "MomentOut = decay Moment + (1 - decay) Grad^2; "
         "ParamOut = Param - LearningRate Grad / (sqrt(MomentOut) + epsilon).")
     .source("Duchi et al., JMLR 12, 2011")
-    .in("Param", "[...] float")
-    .in("Grad", "as Param, dense or sparse")
-    .takes("Grad", Holds::kTensorOrRows)
-    .in("Moment", "as Param")
-    .in("LearningRate", "[1] float")
-    .out("ParamOut", "Param, updated in place")
-    .out("MomentOut", "Moment, updated in place")
+    .with(updates(as_slots(kMoment)))
     .attr<float>("decay", 0.95f, "share of the old moment")
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
-    .infer([](InferContext& c) { optim::infer_update(c, optim::as_slots(kMoment)); })
-    .no_grad(optim::kNoGrad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const T decay = static_cast<T>(op.attr<float>("decay"));
-      const Adagrad<T> rule{decay, 1 - decay, static_cast<T>(op.attr<float>("epsilon"))};
-      return optim::elementwise_update<T>(op, kMoment, optim::Rows::kAll, rule);
+      const T decay = number<T>(op, "decay");
+      const Adagrad<T> rule{decay, 1 - decay, number<T>(op, "epsilon")};
+      return elementwise_update<T>(op, kMoment, Rows::kAll, rule);
     });
 
 AB_OP(adadelta)
@@ -94,23 +78,14 @@ AB_OP(adadelta)
         "AvgSquaredUpdateOut = rho AvgSquaredUpdate + (1 - rho) u(AvgSquaredUpdate)^2; "
         "ParamOut = Param + u(AvgSquaredUpdateOut).")
     .source("Zeiler 2012, arXiv:1212.5701")
-    .in("Param", "[...] float")
-    .in("Grad", "as Param, dense or sparse")
-    .takes("Grad", Holds::kTensorOrRows)
-    .in("AvgSquaredGrad", "as Param")
-    .in("AvgSquaredUpdate", "as Param")
-    .out("ParamOut", "Param, updated in place")
-    .out("AvgSquaredGradOut", "AvgSquaredGrad, updated in place")
-    .out("AvgSquaredUpdateOut", "AvgSquaredUpdate, updated in place")
+    .with(updates(as_slots(kAverages), /*with_rate=*/false))
     .attr<float>("rho", 0.95f, "share of the old averages")
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
-    .infer([](InferContext& c) { optim::infer_update(c, optim::as_slots(kAverages)); })
-    .no_grad(optim::kNoGrad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const Adadelta<T> rule{static_cast<T>(op.attr<float>("rho")), static_cast<T>(op.attr<float>("epsilon"))};
-      return optim::elementwise_update<T>(op, kAverages, optim::Rows::kAll, rule, [](KernelContext&) { return T{1}; });
+      const Adadelta<T> rule{number<T>(op, "rho"), number<T>(op, "epsilon")};
+      return elementwise_update<T>(op, kAverages, Rows::kAll, rule, [](KernelContext&) { return T{1}; });
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::optim

@@ -3,17 +3,22 @@
 #include "ops/optim/fused.h"
 #include "ops/optim/rule_loops.h"
 
-namespace anabranch {
+namespace anabranch::optim {
 namespace {
+
+constexpr StateTable<2> kState = {{{"Moment1", "Moment1Out"}, {"Moment2", "Moment2Out"}}};
 
 template <class T> struct Adam {
   T beta1, beta2, epsilon;
+  static Adam of(const KernelArgs& op) {
+    return {number<T>(op, "beta1"), number<T>(op, "beta2"), number<T>(op, "epsilon")};
+  }
   // The rate with the corrections of both moments.
   T corrected(T rate, T pow1, T pow2) const { return rate * std::sqrt(1 - pow2) / (1 - pow1); }
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T lr, int64_t n) const {
     T *m1 = state[0], *m2 = state[1];
     if constexpr (std::is_same_v<T, float>) {
-      return optim::loops::adam({beta1, beta2, epsilon}, param, m1, m2, grad, lr, n);
+      return loops::adam({beta1, beta2, epsilon}, param, m1, m2, grad, lr, n);
     }
     const T keep1 = beta1, keep2 = beta2, add1 = 1 - beta1, add2 = 1 - beta2, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
@@ -26,7 +31,7 @@ template <class T> struct Adam {
 };
 
 void infer_adam(InferContext& c) {
-  optim::infer_update(c, {{"Moment1", "Moment1Out"}, {"Moment2", "Moment2Out"}});
+  infer_update(c, as_slots(kState));
   for (const char* slot : {"Beta1Pow", "Beta2Pow"}) {
     check_numel(c, slot, 1);
     c.same_as(std::string(slot) + "Out", slot);
@@ -44,66 +49,42 @@ template <class T> void set_scalar(Tensor& t, T value) {
   }
 }
 
-template <class T> struct AdamKernel {
-  In param, grad, rate, m1, m2, pow1, pow2, beta1, beta2;
-  Out param_out, m1_out, m2_out, pow1_out, pow2_out;
-  float beta1_attr, beta2_attr, epsilon;
-  bool lazy;
-  optim::Gradients<T> gradients;
-
-  explicit AdamKernel(const KernelArgs& op)
-      : param(op.in("Param")),
-        grad(op.in("Grad")),
-        rate(op.in("LearningRate")),
-        m1(op.in("Moment1")),
-        m2(op.in("Moment2")),
-        pow1(op.in("Beta1Pow")),
-        pow2(op.in("Beta2Pow")),
-        beta1(op.in("Beta1Tensor")),
-        beta2(op.in("Beta2Tensor")),
-        param_out(op.out("ParamOut")),
-        m1_out(op.out("Moment1Out")),
-        m2_out(op.out("Moment2Out")),
-        pow1_out(op.out("Beta1PowOut")),
-        pow2_out(op.out("Beta2PowOut")),
-        beta1_attr(op.attr<float>("beta1")),
-        beta2_attr(op.attr<float>("beta2")),
-        epsilon(op.attr<float>("epsilon")),
-        lazy(op.attr<bool>("lazy_mode")) {}
-
-  void operator()(KernelContext& c) {
-    const T b1 = beta1 ? optim::scalar<T>(c[beta1]) : static_cast<T>(beta1_attr);
-    const T b2 = beta2 ? optim::scalar<T>(c[beta2]) : static_cast<T>(beta2_attr);
-    const T p1 = optim::scalar<T>(c[pow1]), p2 = optim::scalar<T>(c[pow2]);
+template <class T> Kernel adam_kernel(const KernelArgs& op) {
+  return [attrs = Adam<T>::of(op), lazy = op.attr<bool>("lazy_mode"), param = op.in("Param"), grad = op.in("Grad"),
+          rate = op.in("LearningRate"), m1 = op.in("Moment1"), m2 = op.in("Moment2"), pow1 = op.in("Beta1Pow"),
+          pow2 = op.in("Beta2Pow"), beta1 = op.in("Beta1Tensor"), beta2 = op.in("Beta2Tensor"),
+          param_out = op.out("ParamOut"), m1_out = op.out("Moment1Out"), m2_out = op.out("Moment2Out"),
+          pow1_out = op.out("Beta1PowOut"), pow2_out = op.out("Beta2PowOut"),
+          gradients = Gradients<T>()](KernelContext& c) mutable {
+    Adam<T> rule = attrs;
+    if (beta1) rule.beta1 = scalar<T>(c[beta1]);
+    if (beta2) rule.beta2 = scalar<T>(c[beta2]);
+    const T p1 = scalar<T>(c[pow1]), p2 = scalar<T>(c[pow2]);
     // The original moves the powers on before a sparse step and after a dense one.
-    const bool sparse = c.value(grad).get<SelectedRows>() != nullptr;
-    const T now1 = sparse ? p1 * b1 : p1, now2 = sparse ? p2 * b2 : p2;
-    const Adam<T> rule{b1, b2, static_cast<T>(epsilon)};
-    const T lr = rule.corrected(optim::scalar<T>(c[rate]), now1, now2);
-    T* p = optim::updated<T>(c, param, param_out);
-    T* first = optim::updated<T>(c, m1, m1_out);
-    T* second = optim::updated<T>(c, m2, m2_out);
+    const bool sparse = c.value(grad).template get<SelectedRows>() != nullptr;
+    const T lr = rule.corrected(scalar<T>(c[rate]), sparse ? p1 * rule.beta1 : p1, sparse ? p2 * rule.beta2 : p2);
+    T* p = updated<T>(c, param, param_out);
+    T* first = updated<T>(c, m1, m1_out);
+    T* second = updated<T>(c, m2, m2_out);
     gradients.read(c.value(grad), c[param]);
-    gradients.update(c, lazy ? optim::Rows::kTouched : optim::Rows::kAll, [=](int64_t i, int64_t n, const T* g) {
+    gradients.update(c, lazy ? Rows::kTouched : Rows::kAll, [=](int64_t i, int64_t n, const T* g) {
       rule.step(p + i, {first + i, second + i}, g, lr, n);
     });
-    if (c.wants(pow1_out)) set_scalar<T>(c[pow1_out], p1 * b1);
-    if (c.wants(pow2_out)) set_scalar<T>(c[pow2_out], p2 * b2);
-  }
-};
+    set_scalar<T>(c[pow1_out], p1 * rule.beta1);
+    set_scalar<T>(c[pow2_out], p2 * rule.beta2);
+  };
+}
 
 template <class T> Kernel fused_adam(const KernelArgs& op) {
-  const auto number = [&](const char* name) { return static_cast<T>(op.attr<float>(name)); };
-  const Adam<T> rule{number("beta1"), number("beta2"), number("epsilon")};
+  const Adam<T> rule = Adam<T>::of(op);
   const In rate = op.in("LearningRate"), pow1 = op.in("Beta1Pow"), pow2 = op.in("Beta2Pow");
   const Out pow1_out = op.out("Beta1PowOut"), pow2_out = op.out("Beta2PowOut");
   const auto rate_of = [=](KernelContext& c, int k) {
-    return rule.corrected(optim::scalar<T>(c.at(rate, k)), optim::scalar<T>(c.at(pow1, k)),
-                          optim::scalar<T>(c.at(pow2, k)));
+    return rule.corrected(scalar<T>(c.at(rate, k)), scalar<T>(c.at(pow1, k)), scalar<T>(c.at(pow2, k)));
   };
-  return optim::fused_update<T, 2>(op, {"Moment1Out", "Moment2Out"}, rule, rate_of, [=](KernelContext& c, int k) {
-    set_scalar<T>(c.at(pow1_out, k), optim::scalar<T>(c.at(pow1, k)) * rule.beta1);
-    set_scalar<T>(c.at(pow2_out, k), optim::scalar<T>(c.at(pow2, k)) * rule.beta2);
+  return fused_update<T>(op, kState, rule, rate_of, [=](KernelContext& c, int k) {
+    set_scalar<T>(c.at(pow1_out, k), scalar<T>(c.at(pow1, k)) * rule.beta1);
+    set_scalar<T>(c.at(pow2_out, k), scalar<T>(c.at(pow2, k)) * rule.beta2);
   });
 }
 
@@ -115,38 +96,28 @@ AB_OP(adam)
         "sparse Grad lacks have gradient zero, "
         "or with lazy_mode are left alone.")
     .source("Kingma & Ba, ICLR 2015, arXiv:1412.6980")
-    .in("Param", "[...] float")
-    .in("Grad", "as Param, dense or sparse")
-    .takes("Grad", Holds::kTensorOrRows)
-    .in("LearningRate", "[1] float")
-    .in("Moment1", "as Param")
-    .in("Moment2", "as Param")
+    .with(updates(as_slots(kState)))
     .in("Beta1Pow", "[1]: beta1 to the power of the step")
     .in("Beta2Pow", "[1]: beta2 to the power of the step")
     .in_optional("Beta1Tensor", "[1], instead of the attribute beta1")
     .in_optional("Beta2Tensor", "[1], instead of the attribute beta2")
-    .out("ParamOut", "Param, updated in place")
-    .out("Moment1Out", "Moment1, updated in place")
-    .out("Moment2Out", "Moment2, updated in place")
     .out("Beta1PowOut", "Beta1Pow * beta1")
     .out("Beta2PowOut", "Beta2Pow * beta2")
     .attr<float>("beta1", 0.9f, "decay of the first moment")
     .attr<float>("beta2", 0.999f, "decay of the second moment")
     .attr<float>("epsilon", 1.0e-8f, "keeps the quotient finite")
     .attr<bool>("lazy_mode", false, "a sparse gradient updates its rows only")
-    .attr<int64_t>("min_row_size_to_use_multithread", 1000, "kept for old programs; work is split by size")
+    .ignores("min_row_size_to_use_multithread", int64_t{1000})
     .infer(infer_adam)
-    .no_grad(optim::kNoGrad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return AdamKernel<typename decltype(tag)::type>(op);
+      return adam_kernel<typename decltype(tag)::type>(op);
     });
 
-AB_OP(fused_adam).effects(kEngineOnly);
-[[maybe_unused]] const bool fused_declared =
-    (optim::declare_fused(ab_op_fused_adam, ab_op_adam, {"Beta1Pow", "Beta2Pow"})
-         .cpu<float, double>(
-             [](auto tag, const KernelArgs& op) -> Kernel { return fused_adam<typename decltype(tag)::type>(op); }),
-     true);
+AB_OP(fused_adam)
+    .with(fused_form_of(ab_op_adam, {"Beta1Pow", "Beta2Pow"}))
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return fused_adam<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::optim

@@ -8,7 +8,7 @@
 
 namespace anabranch::optim {
 
-template <size_t N> using StateTable = std::array<std::pair<const char*, const char*>, N>;
+template <size_t N> using StateTable = std::array<StateSlot, N>;
 
 template <size_t N> StateSlots as_slots(const StateTable<N>& table) { return {table.begin(), table.end()}; }
 
@@ -19,8 +19,8 @@ Kernel elementwise_update(const KernelArgs& op, const StateTable<N>& table, Rows
   std::array<In, N> state_in;
   std::array<Out, N> state_out;
   for (size_t k = 0; k < N; ++k) {
-    state_in[k] = op.in(table[k].first);
-    state_out[k] = op.out(table[k].second);
+    state_in[k] = op.in(table[k].in);
+    state_out[k] = op.out(table[k].out);
   }
   Gradients<T> gradients;
   return [=](KernelContext& c) mutable {

@@ -3,11 +3,10 @@
 #include "ops/optim/elementwise.h"
 #include "ops/optim/rule_loops.h"
 
-namespace anabranch {
+namespace anabranch::optim {
 namespace {
 
-constexpr optim::StateTable<2> kState = {
-    {{"SquaredAccumulator", "SquaredAccumOut"}, {"LinearAccumulator", "LinearAccumOut"}}};
+constexpr StateTable<2> kState = {{{"SquaredAccumulator", "SquaredAccumOut"}, {"LinearAccumulator", "LinearAccumOut"}}};
 
 template <class T> struct Ftrl {
   T l1, l2, power;
@@ -15,7 +14,7 @@ template <class T> struct Ftrl {
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T rate, int64_t n) const {
     T *squared = state[0], *linear = state[1];
     if constexpr (std::is_same_v<T, float>) {
-      if (power == T(-0.5)) return optim::loops::ftrl({l1, l2}, param, squared, linear, grad, rate, n);
+      if (power == T(-0.5)) return loops::ftrl({l1, l2}, param, squared, linear, grad, rate, n);
     }
     for (int64_t i = 0; i < n; ++i) {
       const T accum = squared[i] + grad[i] * grad[i];
@@ -34,29 +33,16 @@ AB_OP(ftrl)
         "(n'^-lr_power - n^-lr_power) / LearningRate Param; ParamOut = 0 where |z| <= l1, else "
         "(sign(z) l1 - z) / (n'^-lr_power / LearningRate + 2 l2).")
     .source("McMahan et al., KDD 2013, doi:10.1145/2487575.2488200")
-    .in("Param", "[...] float")
-    .in("SquaredAccumulator", "as Param")
-    .in("LinearAccumulator", "as Param")
-    .in("Grad", "as Param, dense or sparse")
-    .takes("Grad", Holds::kTensorOrRows)
-    .in("LearningRate", "[1] float")
-    .out("ParamOut", "Param, updated in place")
-    .out("SquaredAccumOut", "SquaredAccumulator, updated in place")
-    .out("LinearAccumOut", "LinearAccumulator, updated in place")
-    .updates("SquaredAccumulator", "SquaredAccumOut")
-    .updates("LinearAccumulator", "LinearAccumOut")
+    .with(updates(as_slots(kState)))
     .attr<float>("l1", 0.0f, "weight of the absolute values")
     .attr<float>("l2", 0.0f, "weight of the squares")
     .attr<float>("lr_power", -0.5f, "exponent of the rate, at most 0")
     .merges(StateMerge::kSum)
-    .infer([](InferContext& c) { optim::infer_update(c, optim::as_slots(kState)); })
-    .no_grad(optim::kNoGrad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const Ftrl<T> rule{static_cast<T>(op.attr<float>("l1")), static_cast<T>(op.attr<float>("l2")),
-                         static_cast<T>(op.attr<float>("lr_power"))};
-      return optim::elementwise_update<T>(op, kState, optim::Rows::kAll, rule);
+      const Ftrl<T> rule{number<T>(op, "l1"), number<T>(op, "l2"), number<T>(op, "lr_power")};
+      return elementwise_update<T>(op, kState, Rows::kAll, rule);
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::optim

@@ -8,9 +8,8 @@ void check_counts(const InferContext& c) {
   const int count = c.n_in("Param");
   const auto check = [&](const std::vector<ir::Slot>& slots, const auto& entries) {
     for (const ir::Slot& slot : slots) {
-      AB_CHECK(entries(slot.name) == count, InvalidArgument,
-               "{}: {} must have one entry for each of {} parameters, got {}", c.op().type, slot.name, count,
-               entries(slot.name));
+      AB_CHECK(entries(slot.name) == count, InvalidArgument, "{} must have one entry for each of {} parameters, got {}",
+               slot.name, count, entries(slot.name));
     }
   };
   check(c.op().inputs, [&](const std::string& s) { return c.n_in(s); });
@@ -52,15 +51,16 @@ void infer_fused(InferContext& c, const OpDef& single, const std::set<std::strin
 
 }  // namespace
 
-OpDef& declare_fused(OpDef& fused, const OpDef& single, std::set<std::string> numbers) {
-  fused.doc("Many steps of " + single.type() + ", each as that op makes it, in one loop over all elements.");
-  for (const SlotDef& slot : single.inputs()) {
-    if (!slot.optional) fused.in_list(slot.name, slot.doc);
-  }
-  for (const SlotDef& slot : single.outputs()) fused.out_list(slot.name, slot.doc);
-  return fused.attrs_of(single)
-      .infer([&single, numbers = std::move(numbers)](InferContext& c) { infer_fused(c, single, numbers); })
-      .no_grad(kNoGrad);
+std::function<void(OpDef&)> fused_form_of(const OpDef& single, std::set<std::string> numbers) {
+  return [&single, numbers = std::move(numbers)](OpDef& fused) {
+    fused.doc("Many steps of " + single.type() + ", each as that op makes it, in one loop over all elements.");
+    for (const SlotDef& slot : single.inputs()) {
+      if (!slot.optional) fused.in_list(slot.name, slot.doc);
+    }
+    for (const SlotDef& slot : single.outputs()) fused.out_list(slot.name, slot.doc);
+    fused.attrs_of(single).effects(kEngineOnly).no_grad(kNoGrad);
+    fused.infer([&single, numbers](InferContext& c) { infer_fused(c, single, numbers); });
+  };
 }
 
 }  // namespace anabranch::optim

@@ -9,23 +9,21 @@
 #include <string>
 #include <vector>
 
-#include "ops/optim/update.h"
+#include "ops/optim/elementwise.h"
 
 namespace anabranch::optim {
 
-// Declares the fused form of a rule: slots, attributes and shape function follow from `single`; optional slots are left
-// out. State is as its parameter but for the slots `numbers`, which hold one number. The caller adds the kernel.
-OpDef& declare_fused(OpDef& fused, const OpDef& single, std::set<std::string> numbers = {});
-
-template <size_t N> using StateOuts = std::array<const char*, N>;
+// The fused form of a rule: slots, attributes and shape function follow from `single`; optional slots are left out.
+// State is as its parameter but for the slots `numbers`, which hold one number.
+std::function<void(OpDef&)> fused_form_of(const OpDef& single, std::set<std::string> numbers = {});
 
 // rule: as of elementwise.h. rate_of(c, k): the rate of parameter k. finish(c, k): once, after the update.
 template <class T, size_t N, class Rule, class RateOf, class Finish>
-Kernel fused_update(const KernelArgs& op, const StateOuts<N>& state_slots, Rule rule, RateOf rate_of, Finish finish) {
+Kernel fused_update(const KernelArgs& op, const StateTable<N>& table, Rule rule, RateOf rate_of, Finish finish) {
   const In grad = op.in("Grad");
   const Out param = op.out("ParamOut");
   std::array<Out, N> state;
-  for (size_t s = 0; s < N; ++s) state[s] = op.out(state_slots[s]);
+  for (size_t s = 0; s < N; ++s) state[s] = op.out(table[s].out);
   std::vector<T> rates(param.count);
   std::vector<int64_t> ends(param.count);  // of each parameter, in elements numbered through
   return [=](KernelContext& c) mutable {
@@ -51,10 +49,9 @@ Kernel fused_update(const KernelArgs& op, const StateOuts<N>& state_slots, Rule 
 
 // The rate is the input LearningRate, and nothing is left to do.
 template <class T, size_t N, class Rule>
-Kernel fused_update(const KernelArgs& op, const StateOuts<N>& state_slots, Rule rule) {
+Kernel fused_update(const KernelArgs& op, const StateTable<N>& table, Rule rule) {
   return fused_update<T, N>(
-      op, state_slots, rule,
-      [rate = op.in("LearningRate")](KernelContext& c, int k) { return scalar<T>(c.at(rate, k)); },
+      op, table, rule, [rate = op.in("LearningRate")](KernelContext& c, int k) { return scalar<T>(c.at(rate, k)); },
       [](KernelContext&, int) {});
 }
 

@@ -1,11 +1,10 @@
-#include "ops/optim/elementwise.h"
 #include "ops/optim/fused.h"
 #include "ops/optim/rule_loops.h"
 
-namespace anabranch {
+namespace anabranch::optim {
 namespace {
 
-constexpr optim::StateTable<1> kState = {{{"Velocity", "VelocityOut"}}};
+constexpr StateTable<1> kState = {{{"Velocity", "VelocityOut"}}};
 
 template <class T> struct Momentum {
   T mu;
@@ -14,7 +13,7 @@ template <class T> struct Momentum {
     const T m = mu;
     T* velocity = state[0];
     if constexpr (std::is_same_v<T, float>) {
-      return optim::loops::momentum({m, nesterov}, param, velocity, grad, rate, n);
+      return loops::momentum({m, nesterov}, param, velocity, grad, rate, n);
     }
     if (nesterov) {
       for (int64_t i = 0; i < n; ++i) {
@@ -31,7 +30,7 @@ template <class T> struct Momentum {
 };
 
 template <class T> Momentum<T> momentum_of(const KernelArgs& op) {
-  return {static_cast<T>(op.attr<float>("mu")), op.attr<bool>("use_nesterov")};
+  return {number<T>(op, "mu"), op.attr<bool>("use_nesterov")};
 }
 
 AB_OP(momentum)
@@ -39,30 +38,20 @@ AB_OP(momentum)
         "VelocityOut = mu * Velocity + Grad; ParamOut = Param - LearningRate * VelocityOut, or with Nesterov's form "
         "Param - LearningRate * (Grad + mu * VelocityOut). Rows that a sparse Grad lacks have gradient zero.")
     .source("Polyak 1964, doi:10.1016/0041-5553(64)90137-5; Sutskever et al., ICML 2013")
-    .in("Param", "[...] float")
-    .in("Grad", "as Param, dense or sparse")
-    .takes("Grad", Holds::kTensorOrRows)
-    .in("Velocity", "as Param")
-    .in("LearningRate", "[1] float")
-    .out("ParamOut", "Param, updated in place")
-    .out("VelocityOut", "Velocity, updated in place")
+    .with(updates(as_slots(kState)))
     .attr<float>("mu", 0.0f, "momentum coefficient")
     .attr<bool>("use_nesterov", false, "Nesterov's form")
-    .infer([](InferContext& c) { optim::infer_update(c, optim::as_slots(kState)); })
-    .no_grad(optim::kNoGrad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return optim::elementwise_update<T>(op, kState, optim::Rows::kAll, momentum_of<T>(op));
+      return elementwise_update<T>(op, kState, Rows::kAll, momentum_of<T>(op));
     });
 
-AB_OP(fused_momentum).effects(kEngineOnly);
-[[maybe_unused]] const bool fused_declared =
-    (optim::declare_fused(ab_op_fused_momentum, ab_op_momentum)
-         .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-           using T = typename decltype(tag)::type;
-           return optim::fused_update<T, 1>(op, {"VelocityOut"}, momentum_of<T>(op));
-         }),
-     true);
+AB_OP(fused_momentum)
+    .with(fused_form_of(ab_op_momentum))
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return fused_update<T>(op, kState, momentum_of<T>(op));
+    });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::optim

@@ -4,7 +4,7 @@
 #include "ops/kernels/philox.h"
 #include "ops/optim/update.h"
 
-namespace anabranch {
+namespace anabranch::optim {
 namespace {
 
 // One thread adds in double: every split of the update gives the same norm.
@@ -22,25 +22,24 @@ template <class T> class DenseGradient {
     dense_->resize(param.shape(), param.dtype());
     gradients_.read(grad, param);
     T* to = dense_->mutable_data<T>();
-    gradients_.update(c, optim::Rows::kAll, [=](int64_t i, int64_t n, const T* g) { std::copy(g, g + n, to + i); });
+    gradients_.update(c, Rows::kAll, [=](int64_t i, int64_t n, const T* g) { std::copy(g, g + n, to + i); });
     return to;
   }
 
  private:
-  optim::Gradients<T> gradients_;
+  Gradients<T> gradients_;
   std::shared_ptr<Tensor> dense_ = std::make_shared<Tensor>();
 };
 
 template <class T> Kernel lars_kernel(const KernelArgs& op) {
   const In param = op.in("Param"), grad = op.in("Grad"), velocity = op.in("Velocity"), rate = op.in("LearningRate");
   const Out param_out = op.out("ParamOut"), velocity_out = op.out("VelocityOut");
-  const T mu = static_cast<T>(op.attr<float>("mu")), coeff = static_cast<T>(op.attr<float>("lars_coeff")),
-          decay = static_cast<T>(op.attr<float>("lars_weight_decay"));
+  const T mu = number<T>(op, "mu"), coeff = number<T>(op, "lars_coeff"), decay = number<T>(op, "lars_weight_decay");
   DenseGradient<T> dense;
   return [=](KernelContext& c) mutable {
-    const T lr = optim::scalar<T>(c[rate]);
-    T* p = optim::updated<T>(c, param, param_out);
-    T* v = optim::updated<T>(c, velocity, velocity_out);
+    const T lr = scalar<T>(c[rate]);
+    T* p = updated<T>(c, param, param_out);
+    T* v = updated<T>(c, velocity, velocity_out);
     const T* g = dense.read(c, c.value(grad), c[param]);
     const int64_t n = c[param].numel();
     T local = lr;  // also where a norm is 0
@@ -48,7 +47,7 @@ template <class T> Kernel lars_kernel(const KernelArgs& op) {
       const T p_norm = norm_of(p, n), g_norm = norm_of(g, n);
       if (p_norm > 0 && g_norm > 0) local = lr * coeff * p_norm / (g_norm + decay * p_norm);
     }
-    c.parallel_for(n, optim::kGrain, [=](int64_t begin, int64_t end) {
+    c.parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         v[i] = v[i] * mu + local * (g[i] + decay * p[i]);
         p[i] -= v[i];
@@ -72,23 +71,22 @@ template <class T> Kernel lamb_kernel(const KernelArgs& op) {
   const In param = op.in("Param"), grad = op.in("Grad"), m1 = op.in("Moment1"), m2 = op.in("Moment2"),
            rate = op.in("LearningRate");
   const Out param_out = op.out("ParamOut"), m1_out = op.out("Moment1Out"), m2_out = op.out("Moment2Out");
-  const auto number = [&](const char* name) { return static_cast<T>(op.attr<float>(name)); };
-  const Lamb<T> rule{number("beta1"), number("beta2"), number("epsilon"), number("weight_decay")};
+  const Lamb<T> rule{number<T>(op, "beta1"), number<T>(op, "beta2"), number<T>(op, "epsilon"),
+                     number<T>(op, "weight_decay")};
   DenseGradient<T> dense;
   const auto step = std::make_shared<Tensor>();
   return [=](KernelContext& c) mutable {
-    T* p = optim::updated<T>(c, param, param_out);
-    T* first = optim::updated<T>(c, m1, m1_out);
-    T* second = optim::updated<T>(c, m2, m2_out);
+    T* p = updated<T>(c, param, param_out);
+    T* first = updated<T>(c, m1, m1_out);
+    T* second = updated<T>(c, m2, m2_out);
     const T* g = dense.read(c, c.value(grad), c[param]);
     const int64_t n = c[param].numel();
     step->resize(c[param].shape(), c[param].dtype());
     T* s = step->mutable_data<T>();
-    c.parallel_for(n, optim::kGrain,
-                   [&](int64_t begin, int64_t end) { rule.moments(p, first, second, g, s, begin, end); });
+    c.parallel_for(n, kGrain, [&](int64_t begin, int64_t end) { rule.moments(p, first, second, g, s, begin, end); });
     const T p_norm = norm_of(p, n), s_norm = norm_of(s, n);
-    const T lr = optim::scalar<T>(c[rate]) * (p_norm > 0 && s_norm > 0 ? p_norm / s_norm : T{1});
-    c.parallel_for(n, optim::kGrain, [=](int64_t begin, int64_t end) {
+    const T lr = scalar<T>(c[rate]) * (p_norm > 0 && s_norm > 0 ? p_norm / s_norm : T{1});
+    c.parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) p[i] -= lr * s[i];
     });
   };
@@ -102,13 +100,13 @@ template <class T> Kernel dpsgd_kernel(const KernelArgs& op) {
   key.repeats = false;  // noise that is known from step to step hides nothing
   DenseGradient<T> dense;
   return [=](KernelContext& c) mutable {
-    const T lr = optim::scalar<T>(c[rate]);
-    T* p = optim::updated<T>(c, param, param_out);
+    const T lr = scalar<T>(c[rate]);
+    T* p = updated<T>(c, param, param_out);
     const T* g = dense.read(c, c.value(grad), c[param]);
     const int64_t n = c[param].numel();
     const double shrink = std::max(1.0, static_cast<double>(norm_of(g, n)) / static_cast<double>(clip));
     const Philox random(with_step(key, c));
-    c.parallel_for(n, optim::kGrain, [&](int64_t begin, int64_t end) {
+    c.parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const double noise = sigma * random.normal(static_cast<uint64_t>(i)) / batch;
         p[i] -= lr * static_cast<T>(static_cast<double>(g[i]) / shrink + noise);
@@ -123,21 +121,11 @@ AB_OP(lars_momentum)
         "lars_weight_decay |Param|); VelocityOut = mu Velocity + local (Grad + lars_weight_decay Param); "
         "ParamOut = Param - VelocityOut.")
     .source("You et al. 2017, arXiv:1708.03888")
-    .in("Param", "[...] float")
-    .in("Grad", "as Param, dense or sparse")
-    .takes("Grad", Holds::kTensorOrRows)
-    .in("Velocity", "as Param")
-    .in("LearningRate", "[1] float")
-    .out("ParamOut", "Param, updated in place")
-    .out("VelocityOut", "Velocity, updated in place")
+    .with(updates({{"Velocity", "VelocityOut"}}))
     .attr<float>("mu", 0.0f, "momentum coefficient")
     .attr<float>("lars_coeff", 0.001f, "trust in the ratio of norms")
     .attr<float>("lars_weight_decay", 0.0005f, "weight decay; 0 switches the local rate off")
     .traits(kWholeParameter)
-    .infer([](InferContext& c) {
-      optim::infer_update(c, {{"Velocity", "VelocityOut"}});
-    })
-    .no_grad(optim::kNoGrad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return lars_kernel<typename decltype(tag)::type>(op);
     });
@@ -147,28 +135,19 @@ AB_OP(lamb)
         "Adam's step plus weight_decay Param, scaled to the norm of the parameter: with s = m1 / (sqrt(m2) + epsilon) "
         "+ weight_decay Param, ParamOut = Param - LearningRate |Param| / |s| s.")
     .source("You et al., ICLR 2020, arXiv:1904.00962")
-    .in("Param", "[...] float")
-    .in("Grad", "as Param, dense or sparse")
-    .takes("Grad", Holds::kTensorOrRows)
-    .in("LearningRate", "[1] float")
-    .in("Moment1", "as Param")
-    .in("Moment2", "as Param")
+    .with(updates({{"Moment1", "Moment1Out"}, {"Moment2", "Moment2Out"}}))
     .in("Beta1Pow", "[1], not used: the moments are not corrected")
     .in("Beta2Pow", "[1], not used")
-    .out("ParamOut", "Param, updated in place")
-    .out("Moment1Out", "Moment1, updated in place")
-    .out("Moment2Out", "Moment2, updated in place")
     .attr<float>("weight_decay", 0.0f, "weight of the parameter in the step")
     .attr<float>("beta1", 0.9f, "decay of the first moment")
     .attr<float>("beta2", 0.999f, "decay of the second moment")
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
     .traits(kWholeParameter)
     .infer([](InferContext& c) {
-      optim::infer_update(c, {{"Moment1", "Moment1Out"}, {"Moment2", "Moment2Out"}});
+      infer_update(c, {{"Moment1", "Moment1Out"}, {"Moment2", "Moment2Out"}});
       check_numel(c, "Beta1Pow", 1);
       check_numel(c, "Beta2Pow", 1);
     })
-    .no_grad(optim::kNoGrad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return lamb_kernel<typename decltype(tag)::type>(op);
     });
@@ -178,24 +157,18 @@ AB_OP(dpsgd)
         "Differentially private descent: Grad is scaled to a norm of at most clip, normal noise of deviation sigma / "
         "batch_size is added to every element, ParamOut = Param - LearningRate times that.")
     .source("Abadi et al., CCS 2016, doi:10.1145/2976749.2978318")
-    .in("Param", "[...] float")
-    .in("Grad", "as Param, dense or sparse")
-    .takes("Grad", Holds::kTensorOrRows)
-    .in("LearningRate", "[1] float")
-    .out("ParamOut", "Param, updated in place")
+    .with(updates())
     .attr<float>("clip", 10.0f, "largest norm of the gradient, above 0",
-                 [](float v) { AB_CHECK(v > 0, InvalidArgument, "dpsgd: clip is {}, expected above 0", v); })
+                 [](float v) { AB_CHECK(v > 0, InvalidArgument, "clip must be above 0, got {}", v); })
     .attr<float>("batch_size", 16.0f, "samples of a batch, not 0",
-                 [](float v) { AB_CHECK(v != 0, InvalidArgument, "dpsgd: batch_size is 0"); })
+                 [](float v) { AB_CHECK(v != 0, InvalidArgument, "batch_size must not be 0"); })
     .attr<float>("sigma", 1.0f, "deviation of the noise")
     .attr<int32_t>("seed", 0, "seed of the noise; 0: of the process")
     .effects(kRandom)
     .traits(kWholeParameter)
-    .infer([](InferContext& c) { optim::infer_update(c, {}); })
-    .no_grad(optim::kNoGrad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return dpsgd_kernel<typename decltype(tag)::type>(op);
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::optim

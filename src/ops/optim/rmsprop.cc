@@ -3,11 +3,11 @@
 #include "ops/optim/elementwise.h"
 #include "ops/optim/rule_loops.h"
 
-namespace anabranch {
+namespace anabranch::optim {
 namespace {
 
-constexpr optim::StateTable<2> kPlain = {{{"MeanSquare", "MeanSquareOut"}, {"Moment", "MomentOut"}}};
-constexpr optim::StateTable<3> kCentered = {
+constexpr StateTable<2> kPlain = {{{"MeanSquare", "MeanSquareOut"}, {"Moment", "MomentOut"}}};
+constexpr StateTable<3> kCentered = {
     {{"MeanSquare", "MeanSquareOut"}, {"Moment", "MomentOut"}, {"MeanGrad", "MeanGradOut"}}};
 
 template <class T> struct RmsProp {
@@ -16,7 +16,7 @@ template <class T> struct RmsProp {
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T rate, int64_t n) const {
     T *square = state[0], *moment = state[1];
     if constexpr (std::is_same_v<T, float>) {
-      return optim::loops::rmsprop({decay, momentum, epsilon}, param, square, moment, nullptr, grad, rate, n);
+      return loops::rmsprop({decay, momentum, epsilon}, param, square, moment, nullptr, grad, rate, n);
     }
     const T keep = decay, add = 1 - decay, mu = momentum, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
@@ -30,7 +30,7 @@ template <class T> struct RmsProp {
     if (!centered) return step(param, std::array<T*, 2>{state[0], state[1]}, grad, rate, n);
     T *square = state[0], *moment = state[1], *mean = state[2];
     if constexpr (std::is_same_v<T, float>) {
-      return optim::loops::rmsprop({decay, momentum, epsilon}, param, square, moment, mean, grad, rate, n);
+      return loops::rmsprop({decay, momentum, epsilon}, param, square, moment, mean, grad, rate, n);
     }
     const T keep = decay, add = 1 - decay, mu = momentum, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
@@ -43,11 +43,10 @@ template <class T> struct RmsProp {
 };
 
 void infer_rmsprop(InferContext& c) {
-  AB_CHECK(!c.attr<bool>("centered") || c.has_in("MeanGrad"), InvalidArgument,
-           "rmsprop: centered wants the input MeanGrad");
+  AB_CHECK(!c.attr<bool>("centered") || c.has_in("MeanGrad"), InvalidArgument, "MeanGrad must be given with centered");
   AB_CHECK(!c.has_in("MeanGrad") || c.has_out("MeanGradOut"), InvalidArgument,
-           "rmsprop: MeanGradOut must be given with MeanGrad");
-  optim::infer_update(c, c.has_in("MeanGrad") ? optim::as_slots(kCentered) : optim::as_slots(kPlain));
+           "MeanGradOut must be given with MeanGrad");
+  infer_update(c, c.has_in("MeanGrad") ? as_slots(kCentered) : as_slots(kPlain));
   if (!c.has_in("MeanGrad")) c.set_out("MeanGradOut", Shape{0}, c.in("Param").dtype);
 }
 
@@ -59,30 +58,21 @@ AB_OP(rmsprop)
     .source(
         "Tieleman & Hinton, Neural Networks for Machine Learning, lecture 6.5, 2012; centered: Graves 2013, "
         "arXiv:1308.0850")
-    .in("Param", "[...] float")
-    .in("MeanSquare", "as Param")
+    .with(updates(as_slots(kPlain)))
     .in_optional("MeanGrad", "as Param; wanted by centered")
-    .in("LearningRate", "[1] float")
-    .in("Grad", "as Param, dense or sparse")
-    .takes("Grad", Holds::kTensorOrRows)
-    .in("Moment", "as Param")
-    .out("ParamOut", "Param, updated in place")
-    .out("MomentOut", "Moment, updated in place")
-    .out("MeanSquareOut", "MeanSquare, updated in place")
     .out_optional("MeanGradOut", "MeanGrad, updated in place when centered")
     .attr<float>("epsilon", 1.0e-10f, "keeps the quotient finite")
     .attr<float>("decay", 0.9f, "share of the old averages")
     .attr<float>("momentum", 0.0f, "momentum coefficient")
     .attr<bool>("centered", false, "normalise by the variance instead of the second moment")
     .infer(infer_rmsprop)
-    .no_grad(optim::kNoGrad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const RmsProp<T> rule{static_cast<T>(op.attr<float>("decay")), static_cast<T>(op.attr<float>("momentum")),
-                            static_cast<T>(op.attr<float>("epsilon")), op.attr<bool>("centered")};
-      if (op.in("MeanGrad")) return optim::elementwise_update<T>(op, kCentered, optim::Rows::kAll, rule);
-      return optim::elementwise_update<T>(op, kPlain, optim::Rows::kAll, rule);
+      const RmsProp<T> rule{number<T>(op, "decay"), number<T>(op, "momentum"), number<T>(op, "epsilon"),
+                            op.attr<bool>("centered")};
+      if (op.in("MeanGrad")) return elementwise_update<T>(op, kCentered, Rows::kAll, rule);
+      return elementwise_update<T>(op, kPlain, Rows::kAll, rule);
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::optim

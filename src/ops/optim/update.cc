@@ -9,12 +9,11 @@ void check_state(const InferContext& c, const char* slot) {
 }
 
 void check_grad(const InferContext& c) {
-  const Meta &param = c.in("Param"), &grad = c.in("Grad");
+  const Meta& grad = c.in("Grad");
   AB_CHECK(grad.kind == VarKind::kLoDTensor || grad.kind == VarKind::kSelectedRows, InvalidArgument,
-           "{}: Grad is a {}, expected a LOD_TENSOR or SELECTED_ROWS", op_name(c), var_kind_name(grad.kind));
+           "Grad must be a LOD_TENSOR or SELECTED_ROWS, got a {}", var_kind_name(grad.kind));
   if (grad.kind == VarKind::kSelectedRows && !c.runtime()) return;  // only the height is known before the step
-  AB_CHECK(compatible(param.shape, grad.shape), ShapeMismatch, "{}: Param is {}, Grad is {}; they must be equal",
-           op_name(c), param.shape.str(), grad.shape.str());
+  check_same_shape(c, "Param", "Grad");
   check_same_dtype(c, "Grad", "Param");
 }
 
@@ -29,6 +28,19 @@ void infer_update(InferContext& c, const StateSlots& state) {
     check_state(c, in);
     c.same_as(out, in);
   }
+}
+
+std::function<void(OpDef&)> updates(StateSlots state, bool with_rate) {
+  return [state = std::move(state), with_rate](OpDef& def) {
+    def.in("Param", "[...] float").in("Grad", "as Param, dense or sparse").takes("Grad", Holds::kTensorOrRows);
+    if (with_rate) def.in("LearningRate", "[1] float");
+    def.out("ParamOut", "Param, updated in place").no_grad(kNoGrad);
+    for (const auto& [in, out] : state) {
+      def.in(in, "as Param").out(out, std::string(in) + ", updated in place");
+      if (out != std::string(in) + "Out") def.updates(in, out);
+    }
+    def.infer([state](InferContext& c) { infer_update(c, state); });
+  };
 }
 
 void check_rows(const SelectedRows& grad, const Shape& param) {

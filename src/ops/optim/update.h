@@ -3,6 +3,7 @@
 // g[0, n). Parameter and state are updated in place: outputs share the memory of the inputs of the same name.
 #pragma once
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -15,11 +16,21 @@ namespace anabranch::optim {
 
 inline constexpr int64_t kGrain = 16384;  // elements worth handing to another worker
 
-// Slots of the state that goes with Param: (input, output).
-using StateSlots = std::vector<std::pair<const char*, const char*>>;
+// A slot of the state that goes with Param, and the one that it is written to.
+struct StateSlot {
+  const char *in, *out;
+};
+using StateSlots = std::vector<StateSlot>;
 
 // Param, Grad and state agree in shape and dtype; the outputs are as the inputs.
 void infer_update(InferContext& c, const StateSlots& state);
+
+// What all rules declare: Param with its gradient and, but for rules that find it themselves, the rate; Param and state
+// updated in place; and infer_update.
+std::function<void(OpDef&)> updates(StateSlots state = {}, bool with_rate = true);
+
+// A float attribute as the element type.
+template <class T> T number(const KernelArgs& op, const char* name) { return static_cast<T>(op.attr<float>(name)); }
 
 // The one element of a float tensor.
 template <class T> T scalar(const Tensor& t) {
