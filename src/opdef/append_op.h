@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ir/program.h"
-#include "opdef/op_def.h"
+#include "opdef/check_op.h"
 
 namespace anabranch {
 
@@ -20,16 +20,6 @@ struct OpSpec {
 // defaults for missing attributes, the attribute op_role when it has none, and the current source location.
 ir::OpRef append_op(ir::Block& block, OpSpec spec, std::optional<size_t> index = {});
 
-// The schema part alone, on an op already built (programs read from files, gradient ops): fills defaults, orders slots,
-// converts attribute types. Unknown slots are refused; unknown attributes are kept (files of other versions have some).
-void check_op(ir::Op& op);
-// The name of every output that an op computes and nobody wants: each is a variable of its own.
-inline constexpr const char* kDiscarded = "@DISCARDED@";
-// A checked copy, to be run: programs come from files too, and kernels rely on what the check guarantees. Outputs that
-// are only named are left out, intermediate ones that are not given are discarded ones.
-ir::OpRef checked_copy(const ir::Op& op);
-// The variables that the op writes: its outputs but for those that are only named.
-std::vector<std::string> written_args(const ir::Op& op);
 // The version of a variable that an op reads, where it says none itself (ir/versions.h); absent: the latest.
 using VersionOf = std::function<std::optional<int>(const std::string& var)>;
 // Shape inference of one op against the variables of its block: writes the metas of its outputs back.
