@@ -66,11 +66,17 @@ std::vector<std::string> effect_names(unsigned effects) {
 }
 
 std::vector<std::string> trait_names(unsigned traits) {
-  static constexpr std::pair<Trait, const char*> kNames[] = {
-      {kRowWise, "row-wise"},  {kElementwise, "elementwise"},
-      {kLinear, "linear"},     {kMean, "mean"},
-      {kView, "view"},         {kLooksUp, "looks up rows"},
-      {kBfloat16, "bfloat16"}, {kWholeParameter, "whole parameter"}};
+  static constexpr std::pair<Trait, const char*> kNames[] = {{kRowWise, "row-wise"},
+                                                             {kElementwise, "elementwise"},
+                                                             {kLinear, "linear"},
+                                                             {kMean, "mean"},
+                                                             {kView, "view"},
+                                                             {kLooksUp, "looks up rows"},
+                                                             {kBfloat16, "bfloat16"},
+                                                             {kWholeParameter, "whole parameter"},
+                                                             {kConstant, "constant"},
+                                                             {kServed, "served by the caller"},
+                                                             {kOnlyComputes, "only computes"}};
   std::vector<std::string> names;
   for (const auto& [trait, name] : kNames) {
     if (traits & trait) names.emplace_back(name);
@@ -137,6 +143,7 @@ nb::dict op_info(const std::string& type) {
   out["type"] = def.type();
   out["doc"] = def.doc();
   out["source"] = def.source();
+  out["family"] = std::string(op_family(type));
   out["inputs"] = described(def.inputs());
   out["outputs"] = described(def.outputs());
   out["attrs"] = attrs;

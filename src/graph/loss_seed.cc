@@ -82,7 +82,7 @@ std::string variable_of(std::string gradient) {
 }
 
 // Finds the gradient of the mean's result among what ops [first, last) write: the whole, not its parts. False: there
-// are parts only. Without any, nothing that is trained lies behind it.
+// are parts only. Without any, nothing that is trained lies before it.
 bool find_gradient(const ir::Block& block, size_t first, size_t last, const Mean& mean, LossBranch* branch) {
   bool parts = false;
   *branch = {"", mean.counted};
@@ -121,7 +121,8 @@ std::vector<LossBranch> branches_of(const ir::Block& block, size_t seed, size_t 
 }  // namespace
 
 bool is_loss_seed(const ir::Op& op) {
-  return op.role() == (ir::role::kBackward | ir::role::kLoss) && op.type == "fill_constant";
+  const OpDef* def = op.role() == (ir::role::kBackward | ir::role::kLoss) ? find_op_or_null(op.type) : nullptr;
+  return def && def->is(kConstant);
 }
 
 std::map<int, std::vector<LossBranch>> loss_branches(const ir::Block& block) {

@@ -2,12 +2,15 @@
 // network, no process, no call back into Python. An op is none of them until something here says so.
 #pragma once
 #include <string>
+#include <string_view>
 
 namespace anabranch {
 
-// By the folder of ops/ that declares it, all of whose ops only compute; or by its own name. False for unknown types.
+// By the family that declares it, all of whose ops but ordered ones only compute; or by the trait
+// kOnlyComputes. False for unknown types.
 bool only_computes(const std::string& type);
 
-const char* op_file(const std::string& type);  // the source file that declares it; null for unknown types
+const char* op_file(const std::string& type);         // the source file that declares it; null for unknown types
+std::string_view op_family(const std::string& type);  // "math" of src/ops/math/relu.cc; "" outside of src/ops
 
 }  // namespace anabranch

@@ -31,6 +31,9 @@ enum Trait : unsigned {
   kLooksUp = 1u << 5,         // reads or writes only those rows of a table that Ids names
   kBfloat16 = 1u << 6,        // obeys the attribute `bfloat16`: float32 operands are rounded before they are multiplied
   kWholeParameter = 1u << 7,  // an update that looks at the whole parameter: rows cannot be updated one by one
+  kConstant = 1u << 8,        // Out is full of the number that the attributes `value` and `str_value` give
+  kServed = 1u << 9,          // the caller of a run serves Out: nothing is left to do where it is a reader, or fed
+  kOnlyComputes = 1u << 10,   // turns inputs into outputs and does nothing else, whatever its family and effects say
 };
 
 // Images of an op that keep one layout of the kernel library. With an attribute: the op is told by it. Without: it does

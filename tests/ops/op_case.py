@@ -29,6 +29,8 @@ what ``ref`` says, never a crash.
 """
 import dataclasses
 import itertools
+import os
+import sys
 
 import numpy as np
 
@@ -37,6 +39,8 @@ from anabranch import _core
 
 CASES = []
 SKIPPED = {}
+#: Files in which an operator is named.
+FILES = {}
 
 
 class Seq:
@@ -75,6 +79,7 @@ def case(op, inputs, attrs=None, ref=None, *, grad=None, grad_outs=None, dtypes=
     """Declares a case; see the top of this file."""
     number = sum(c.op == op for c in CASES)
     name = f"{op}.{name or number}"
+    FILES.setdefault(op, set()).add(os.path.basename(sys._getframe(1).f_code.co_filename))
     made = Case(op, inputs, attrs or {}, ref, grad, grad_outs, tuple(dtypes), outs or {}, large, rtol,
                 large_rtol or rtol, hostile, name)
     CASES.append(made)
@@ -83,6 +88,7 @@ def case(op, inputs, attrs=None, ref=None, *, grad=None, grad_outs=None, dtypes=
 
 def skip(op, reason):
     """Excuses an operator from having a case."""
+    FILES.setdefault(op, set()).add(os.path.basename(sys._getframe(1).f_code.co_filename))
     SKIPPED[op] = reason
 
 

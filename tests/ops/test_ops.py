@@ -2,10 +2,11 @@
 import glob
 import importlib
 import os
+import re
 
 import numpy as np
 import pytest
-from op_case import CASES, SKIPPED, Rows, Run, Seq, array_of, cast, default_grad, expected, out_counts
+from op_case import CASES, FILES, SKIPPED, Rows, Run, Seq, array_of, cast, default_grad, expected, out_counts
 from threaded_runs import Meeting
 
 import anabranch.fluid as fluid
@@ -31,7 +32,7 @@ NOT_IN_PLACE = {
 }
 #: Functions with jumps, and those whose slope changes with the order of elements: in a large input some step always
 #: meets one.
-KINKS = {"ceil", "floor", "round", "sign", "top_k", "argsort"}
+KINKS = {"ceil", "floor", "round", "sign", "top_k", "argsort", "clip"}
 
 
 def typed(c, dtype, source=None):
@@ -258,3 +259,9 @@ def test_every_operator_has_a_case():
     assert not missing, f"no case in tests/ops/cases_*.py for: {', '.join(missing)}"
     unknown = [t for t in sorted(covered) if t not in _core.op_types() and not t.endswith("_grad")]
     assert not unknown, f"cases of operators that do not exist: {', '.join(unknown)}"
+
+
+def test_cases_stand_with_the_family_of_their_operator():
+    for op, files in FILES.items():
+        family = _core.op_info(op)["family"]
+        assert all(re.fullmatch("cases_%s(_[a-z]+)?.py" % family, name) for name in files), (op, family, files)

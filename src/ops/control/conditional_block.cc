@@ -45,6 +45,7 @@ AB_OP(conditional_block)
     .attr<bool>("is_scalar_condition", false, "Cond is one truth value")
     .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "nothing to do: values of a block stay in it")
     .effects(kDynamic | kRunsBlock | kMaybeUnset | kKeepsOutputs)
+    .traits(kOnlyComputes)
     .infer([](InferContext& c) { c.out("Scope").kind = VarKind::kStepScopes; })
     .grad([](GradContext& g) {
       g.op("conditional_block_grad")
@@ -78,6 +79,7 @@ AB_OP(conditional_block_grad)
     .required_attr("sub_block", AttrType::kBlock, "the gradient block")
     .attr<bool>("is_scalar_condition", false, "Cond is one truth value")
     .effects(kDynamic | kRunsBlock | kMaybeUnset)
+    .traits(kOnlyComputes)
     .infer([](InferContext& c) {
       if (c.runtime()) return;
       for (int i = 0; i < c.n_out("Input@GRAD") && i < c.n_in("Input"); ++i) c.out("Input@GRAD", i) = c.in("Input", i);

@@ -21,6 +21,7 @@ AB_OP(select_input)
     .in("Mask", "[1] int32, which branch")
     .out("Out", "as the chosen X")
     .effects(kDynamic | kMaybeUnset)
+    .traits(kOnlyComputes)
     .infer([](InferContext& c) {
       if (!c.runtime()) c.same_as("Out", "X");
     })
@@ -40,6 +41,7 @@ AB_OP(select_output)
     .in("Mask", "[1] int32, which output")
     .out_list("Out", "as X")
     .effects(kDynamic | kMaybeUnset | kKeepsOutputs)
+    .traits(kOnlyComputes)
     .infer([](InferContext& c) {
       if (c.runtime()) return;
       for (int i = 0; i < c.n_out("Out"); ++i) c.out("Out", i) = c.in("X");

@@ -103,6 +103,7 @@ OpDef& declare_attrs(OpDef& def) {
         .in("Ids", "[...] int64, or [..., 1] with last_is_one")
         .out("Out", "[..., width]; carries the sequences of Ids")
         .attr<bool>("is_test", false, "keys leave no trace and get no row")
+        .traits(kOnlyComputes)
         .effects(kOrdered)  // what a table admits and evicts depends on the order of the keys
         .infer([](InferContext& c) {
           c.set_out("Out", shape_of_ids(c), DType::kFloat32);

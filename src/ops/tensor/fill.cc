@@ -93,6 +93,7 @@ AB_OP(fill_constant)
     .shape_from("ShapeTensor")
     .shape_from("ShapeTensorList")
     .attr<std::vector<int64_t>>("shape", {}, "extents")
+    .traits(kConstant)
     .infer([](InferContext& c) {
       const IntArg shape = int_arg(c, "ShapeTensor", "ShapeTensorList", int_attr(c.op(), "shape"), kUnknown);
       for (int64_t extent : shape.values) {
