@@ -77,8 +77,7 @@ std::string GraphNode::describe() const {
   return text;
 }
 
-std::string to_dot(const Graph& graph) {
-  std::string s = "digraph anabranch {\n  rankdir=TB;\n  node [fontname=\"Helvetica\", fontsize=10];\n";
+std::string to_dot(const Graph& graph, const std::string& title) {
   const auto escaped = [](const std::string& text) {
     std::string out;
     for (char c : text) {
@@ -87,6 +86,8 @@ std::string to_dot(const Graph& graph) {
     }
     return out;
   };
+  std::string s = fmt::format("digraph \"{}\" {{\n", escaped(title));
+  s += "  rankdir=TB;\n  node [fontname=\"Helvetica\", fontsize=10];\n";
   std::unordered_map<int, int> version;       // of a buffer; grows with each write
   std::unordered_map<int, std::string> last;  // the dot node of a buffer's newest version
   const auto var_node = [&](int var) {

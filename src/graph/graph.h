@@ -65,9 +65,6 @@ class Graph {
   std::unordered_map<std::string, Ids> by_name_;
 };
 
-// Each op fits its schema, ids are in range, values are written before they are read, variables that share memory have
-// one dtype. Internal with the node when not.
-void verify(const Graph& graph);
-std::string to_dot(const Graph& graph);
+std::string to_dot(const Graph& graph, const std::string& title = "anabranch");
 
 }  // namespace anabranch

@@ -1,6 +1,7 @@
 // A pass edits a graph and keeps every value it computes (bit for bit, or within the tolerance it names). All passes
 // are in one list (pipeline.cc); each is a file in passes/, can be switched off by name, and is verified afterwards.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,18 +14,35 @@ struct PassContext {
   const BuildStrategy& build;
 };
 
+// A field of BuildStrategy that must not be False. One that is not set does not stand in the way.
+struct Switch {
+  const char* field = nullptr;
+  bool BuildStrategy::*plain = nullptr;
+  std::optional<bool> BuildStrategy::*automatic = nullptr;
+  constexpr Switch() = default;
+  constexpr Switch(const char* name, bool BuildStrategy::*member) : field(name), plain(member) {}
+  constexpr Switch(const char* name, std::optional<bool> BuildStrategy::*member) : field(name), automatic(member) {}
+  bool is_off(const BuildStrategy& build) const {
+    return plain ? !(build.*plain) : automatic && !(build.*automatic).value_or(true);
+  }
+};
+#define AB_SWITCH(field) ::anabranch::Switch(#field, &::anabranch::BuildStrategy::field)
+
 struct Pass {
   const char* name;
-  const char* what;                         // one line for explain()
-  const char* tolerance;                    // "bit-equal", or by how much values may differ
-  const char* (*skip)(const PassContext&);  // why it does not apply, or null
-  int (*run)(Graph&, const PassContext&);   // how many places it changed
+  const char* what;                                   // one line for explain()
+  const char* tolerance;                              // "bit-equal", or by how much values may differ
+  Switch needs = {};                                  // what switches it off,
+  const char* needs_flag = nullptr;                   // and a flag that does so
+  const char* (*skip)(const PassContext&) = nullptr;  // any other reason why it does not apply; null: it does
+  int (*run)(Graph&, const PassContext&) = nullptr;   // how many places it changed
 };
 
 const std::vector<Pass>& pipeline();
 
 struct PassReport {
   std::string name, outcome;
+  double milliseconds = 0;  // of the pass, without the check after it
 };
 // A line for every pass: what it would do under this strategy, or why it would not.
 std::string explain_passes(const BuildStrategy& build);

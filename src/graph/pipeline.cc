@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
 
 #include "base/flags.h"
 #include "graph/passes/passes.h"
+#include "graph/verify.h"
 
 namespace anabranch {
 
@@ -18,9 +20,9 @@ const std::vector<Pass>& pipeline() {
       kRemoveCopies,
       kShapeReads,
       kRemoveDead,
-      // convolutions with what stands behind them: before images get their layouts
+      // convolutions with what comes after them: before images get their layouts
       kFuseConv,
-      // layouts: before convolutions and normalisations take in what stands behind them
+      // layouts: before convolutions and normalisations take in what comes after them
       kBlockedLayout,
       // several nodes become one
       kFuseEmbeddings,
@@ -41,10 +43,10 @@ const std::vector<Pass>& pipeline() {
 
 namespace {
 
-void write_dot(const Graph& graph, const std::string& path, size_t number, const char* name) {
+void write_dot(const Graph& graph, const std::string& path, size_t number, const char* name, const std::string& did) {
   const std::string file = fmt::format("{}_{:02}_{}.dot", path, number, name);
   std::ofstream out(file);
-  out << to_dot(graph);
+  out << to_dot(graph, did.empty() ? name : fmt::format("{}: {}", name, did));
   AB_CHECK(out.good(), Unavailable, "debug_graphviz_path: cannot write {}", file);
 }
 
@@ -67,12 +69,17 @@ std::set<std::string> disabled_by_flag() {
   return names;
 }
 
-// Why a pass does not run; null when it does.
-const char* reason_to_skip(const Pass& pass, const PassContext& context, const std::set<std::string>& by_flag) {
+// Why a pass does not run; empty when it does.
+std::string reason_to_skip(const Pass& pass, const PassContext& context, const std::set<std::string>& by_flag) {
   if (context.build.disabled_passes.count(pass.name) != 0) return "disabled by name";
   if (by_flag.count(pass.name) != 0 || by_flag.count("all") != 0) return "FLAGS_disable_passes names it";
-  return pass.skip(context);
+  if (pass.needs.is_off(context.build)) return fmt::format("{} is False", pass.needs.field);
+  if (pass.needs_flag && !std::get<bool>(get_flag(pass.needs_flag))) return fmt::format("{} is 0", pass.needs_flag);
+  const char* why = pass.skip ? pass.skip(context) : nullptr;
+  return why ? why : "";
 }
+
+using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
@@ -80,9 +87,9 @@ std::string explain_passes(const BuildStrategy& build) {
   const auto by_flag = disabled_by_flag();
   std::string text;
   for (const Pass& pass : pipeline()) {
-    const char* why = reason_to_skip(pass, {build}, by_flag);
+    const std::string why = reason_to_skip(pass, {build}, by_flag);
     const std::string outcome =
-        why ? fmt::format("skipped: {}", why) : fmt::format("on ({}; {})", pass.what, pass.tolerance);
+        why.empty() ? fmt::format("on ({}; {})", pass.what, pass.tolerance) : fmt::format("skipped: {}", why);
     text += fmt::format("  {:<16} {}\n", pass.name, outcome);
   }
   return text;
@@ -92,17 +99,21 @@ std::vector<PassReport> run_passes(Graph& graph, const PassContext& context) {
   const std::string& dots = context.build.debug_graphviz_path;
   const auto by_flag = disabled_by_flag();
   std::vector<PassReport> reports;
-  verify(graph);
-  if (!dots.empty()) write_dot(graph, dots, 0, "replicated");
+  Verifier verifier;
+  verifier.verify(graph);
+  if (!dots.empty()) write_dot(graph, dots, 0, "replicated", "");
   for (const Pass& pass : pipeline()) {
-    if (const char* why = reason_to_skip(pass, context, by_flag)) {
+    if (const std::string why = reason_to_skip(pass, context, by_flag); !why.empty()) {
       reports.push_back({pass.name, fmt::format("skipped: {}", why)});
       continue;
     }
+    const auto begin = Clock::now();
     const int changes = pass.run(graph, context);
-    verify(graph);
-    if (!dots.empty()) write_dot(graph, dots, reports.size() + 1, pass.name);
-    reports.push_back({pass.name, fmt::format("applied, {} changes ({}; {})", changes, pass.what, pass.tolerance)});
+    const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+    verifier.verify(graph);
+    const std::string did = fmt::format("applied, {} changes in {:.3f} ms", changes, ms);
+    if (!dots.empty()) write_dot(graph, dots, reports.size() + 1, pass.name, did);
+    reports.push_back({pass.name, fmt::format("{} ({}; {})", did, pass.what, pass.tolerance), ms});
   }
   return reports;
 }

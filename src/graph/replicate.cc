@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 
-#include "graph/effects.h"
+#include "graph/edit.h"
 #include "graph/loss_seed.h"
+#include "graph/outer_names.h"
 #include "graph/versions.h"
+#include "ir/interface.h"
 #include "ir/versions.h"
 #include "opdef/append_op.h"
 
@@ -15,14 +17,6 @@ namespace {
 constexpr int kOrderToken = 0;  // held by ops with an effect outside the graph: print, files, readers
 
 bool is_update(const ir::Op& op) { return (op.role() & ir::role::kOptimize) != 0; }
-
-// Feeds, fetches and readers are served by whoever runs the graph: a read whose variables are fed is done.
-bool is_done_outside(const ir::Op& op, const std::set<std::string>& fed) {
-  if (op.type == "feed" || op.type == "fetch") return true;
-  if (op.type == "create_py_reader" || op.type == "create_double_buffer_reader") return true;
-  const auto outs = op.type == "read" ? op.output_args() : std::vector<std::string>{};
-  return !outs.empty() && std::all_of(outs.begin(), outs.end(), [&](const auto& n) { return fed.count(n) != 0; });
-}
 
 class Replicator {
  public:
@@ -44,7 +38,7 @@ class Replicator {
     find_old_reads();
     for (size_t i = 0; i < block_.ops().size(); ++i) {
       const ir::OpRef& op = block_.ops()[i];
-      if (!is_done_outside(*op, options_.fed)) add(static_cast<int>(i), checked_copy(*op));
+      if (!is_done_outside(*op)) add(static_cast<int>(i), checked_copy(*op));
     }
     keep_last_versions();
     for (const auto& name : options_.fetched) mention(name, /*fed=*/false);
@@ -85,6 +79,16 @@ class Replicator {
     }
   }
 
+  // Feeds, fetches and readers are served by the caller of the run: a read whose variables are fed is done.
+  bool is_done_outside(const ir::Op& op) const {
+    if (ir::is_interface(op)) return true;
+    const OpDef* def = find_op_or_null(op.type);
+    const auto outs = def && def->is(kServed) ? op.output_args() : std::vector<std::string>{};
+    return !outs.empty() && std::all_of(outs.begin(), outs.end(), [&](const auto& n) {
+      return options_.fed.count(n) != 0 || describe(n).kind == VarKind::kReader;
+    });
+  }
+
   // ---- one op
   void add(int index, const ir::OpRef& op) {
     if (training_ && is_loss_seed(*op)) {
@@ -101,7 +105,7 @@ class Replicator {
     if (training_) {
       weight_branches(index);
       if (is_update(*op)) return;  // clips name their gradient too, but it has been summed by then
-      for (const auto& [param, grad] : op->role_vars()) add_collective(index, *op, param, grad);
+      for (const auto& [param, grad] : op->role_vars()) add_collective(index, op, param, grad);
     }
   }
 
@@ -211,7 +215,7 @@ class Replicator {
       const int replica = place_of(name, at.replica, at.update);
       int copied = -1;
       const int var = versions_.keep(name, replica, describe(name), &copied);
-      if (copied >= 0) push_copy(node.index, at.op, copied, var);
+      if (copied >= 0) push_copy(node, copied, var);
       return var;
     };
     if (at.def.has(kKeepsOutputs)) {
@@ -276,19 +280,10 @@ class Replicator {
     return graph_.nodes.back();
   }
 
-  void push_copy(int index, const ir::Op& near, int from, int to) {
-    auto op = std::make_shared<ir::Op>();
-    op->type = "copy_value";
-    op->made_at = near.made_at;
-    op->attrs["op_role"] = int32_t{near.role()};
-    op->inputs = {{"X", {graph_.vars[from].name}}};
-    op->outputs = {{"Out", {graph_.vars[to].name}}};
-    GraphNode node;
-    node.op = op;
-    node.index = index;
+  void push_copy(const GraphNode& beside, int from, int to) {
+    NodeBuilder copy(graph_, "copy_value", beside);
+    GraphNode node = copy.in("X", from).out("Out", to).done();
     node.replica = graph_.vars[to].replica;
-    node.ins = {from};
-    node.outs = {to};
     push(std::move(node));
   }
 
@@ -298,7 +293,7 @@ class Replicator {
       if (!graph_.vars[first].desc.persistable) continue;
       const int writer = last_node_that_writes(last);
       const bool dynamic = graph_.vars[first].dynamic;
-      push_copy(graph_.nodes[writer].index, ir::Op(*graph_.nodes[writer].op), last, first);
+      push_copy(graph_.nodes[writer], last, first);
       graph_.vars[first].dynamic = dynamic;  // nobody reads it after the copy
     }
   }
@@ -315,9 +310,11 @@ class Replicator {
   // ---- collectives
   int owner_of(const ir::Op& op) {
     const auto pairs = op.role_vars();
+    const auto outs = op.output_args();
+    const bool updates = std::any_of(outs.begin(), outs.end(), [&](const auto& n) { return shared_.count(n) != 0; });
     for (const auto& [param, grad] : pairs) {
-      AB_CHECK(pairs.size() == 1 || op.type == "sum" || op.type == "sqrt", InvalidArgument,
-               "op_role_var of optimizer op {} must name one parameter, got {}", op.type, pairs.size());
+      AB_CHECK(pairs.size() == 1 || !updates, InvalidArgument,
+               "op_role_var of {}, which updates a parameter, must name one parameter, got {}", op.type, pairs.size());
       if (auto it = home_.find(grad); it != home_.end()) return it->second;
     }
     for (const auto& n : op.input_args()) {
@@ -335,29 +332,20 @@ class Replicator {
 
   // The gradient of a parameter becomes the sum over the replicas, on its owner, who alone updates the parameter; in
   // AllReduce mode also on the others, where somebody looks at it.
-  void add_collective(int index, const ir::Op& op, const std::string& param, const std::string& grad) {
-    const auto outs = op.output_args();
+  void add_collective(int index, const ir::OpRef& op, const std::string& param, const std::string& grad) {
+    const auto outs = op->output_args();
     if (std::find(outs.begin(), outs.end(), grad) == outs.end()) return;
-    auto collective = std::make_shared<ir::Op>();
-    collective->type = "all_reduce";
-    collective->made_at = op.made_at;
-    collective->attrs["op_role"] = int32_t{ir::role::kBackward};
-    collective->attrs["op_role_var"] = std::vector<std::string>{param, grad};
-    collective->attrs["groups"] = int32_t{1};
-    GraphNode node;
-    node.index = index;
     const int owner = least_loaded(grad);
     home_[grad] = owner;
     const bool everywhere = options_.build.reduce_strategy == ReduceMode::kAllReduce && looked_at_.count(grad) != 0;
-    for (int r = 0; r < options_.active; ++r) node.ins.push_back(versions_.read(grad, r, describe(grad)));
+    std::vector<int> parts, sums;
+    for (int r = 0; r < options_.active; ++r) parts.push_back(versions_.read(grad, r, describe(grad)));
     for (int r = 0; r < options_.replicas; ++r) {
-      if (everywhere || r == owner) node.outs.push_back(graph_.var(grad, r, describe(grad)));
+      if (everywhere || r == owner) sums.push_back(graph_.var(grad, r, describe(grad)));
     }
-    node.replica = owner;
-    collective->inputs = {{"X", std::vector<std::string>(node.ins.size(), grad)}};
-    collective->outputs = {{"Out", std::vector<std::string>(node.outs.size(), grad)}};
-    node.op = collective;
-    push(std::move(node));
+    NodeBuilder node(graph_, "all_reduce", op, index, owner);
+    node.attr("op_role", int32_t{ir::role::kBackward}).attr("op_role_var", std::vector<std::string>{param, grad});
+    push(node.in("X", parts).out("Out", sums).done());
   }
 
   // ---- the loss gradient
@@ -374,7 +362,7 @@ class Replicator {
     const float even = 1.0f / static_cast<float>(options_.exact_fluid ? options_.replicas : options_.active);
     for (int r = 0; r < options_.active; ++r) {
       if (here && !here->counted.empty()) {
-        push_weight(index, *op, *here, r, false);
+        push_weight(index, op, *here, r, false);
         continue;
       }
       auto seed = std::make_shared<ir::Op>(*op);
@@ -394,39 +382,26 @@ class Replicator {
     for (const auto& [seed, branches] : branches_) {
       for (const auto& b : branches) {
         if (b.made_by != index) continue;
-        for (int r = 0; r < options_.active; ++r) push_weight(index, *block_.ops()[index], b, r, true);
+        for (int r = 0; r < options_.active; ++r) push_weight(index, block_.ops()[index], b, r, true);
       }
     }
   }
 
-  void push_weight(int index, const ir::Op& near, const LossBranch& branch, int replica, bool in_place) {
+  void push_weight(int index, const ir::OpRef& near, const LossBranch& branch, int replica, bool in_place) {
     const std::string& grad = branch.gradient;
-    auto op = std::make_shared<ir::Op>();
-    op->type = "replica_weight";
-    op->made_at = near.made_at;
-    op->attrs["op_role"] = int32_t{ir::role::kBackward | ir::role::kLoss};
-    op->attrs["replica"] = int32_t{replica};
-    op->attrs["active"] = int32_t{options_.active};
-    op->attrs["dtype"] = static_cast<int32_t>(describe(grad).dtype);
-    GraphNode node;
-    node.index = index;
-    node.replica = replica;
-    if (!branch.counted.empty()) {
-      for (int r = 0; r < options_.active; ++r) {
-        node.only_shapes.push_back(versions_.read(branch.counted, r, describe(branch.counted)));
-      }
+    std::vector<int> counted;
+    for (int r = 0; r < options_.active && !branch.counted.empty(); ++r) {
+      counted.push_back(versions_.read(branch.counted, r, describe(branch.counted)));
     }
-    node.ins = node.only_shapes;
-    op->inputs = {{"Counted", std::vector<std::string>(node.ins.size(), branch.counted)}, {"X", {}}};
     const int var =
         in_place ? versions_.read(grad, replica, describe(grad)) : versions_.write(grad, replica, describe(grad));
-    if (in_place) {
-      op->inputs[1].args = {grad};
-      node.ins.push_back(var);
-    }
-    op->outputs = {{"Out", {grad}}};
-    node.outs = {var};
-    node.op = op;
+    NodeBuilder builder(graph_, "replica_weight", near, index, replica);
+    builder.attr("op_role", int32_t{ir::role::kBackward | ir::role::kLoss})
+        .attr("replica", int32_t{replica})
+        .attr("active", int32_t{options_.active})
+        .attr("dtype", static_cast<int32_t>(describe(grad).dtype));
+    GraphNode node = builder.in("Counted", counted).in("X", in_place ? var : -1).out("Out", var).done();
+    node.only_shapes = std::move(counted);
     push(std::move(node));
   }
 

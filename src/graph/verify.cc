@@ -1,87 +1,133 @@
-// What every pass must leave behind.
+#include "graph/verify.h"
+
 #include <algorithm>
 #include <set>
 
-#include "graph/graph.h"
-#include "opdef/op_def.h"
+#include "opdef/check_op.h"
 
 namespace anabranch {
 namespace {
 
-class Verifier {
+class Check {
  public:
-  explicit Verifier(const Graph& graph) : graph_(graph), written_(graph.vars.size(), 0) {}
+  Check(const Graph& graph, std::unordered_set<ir::OpRef>* seen, std::unordered_set<std::string>* named)
+      : graph_(graph),
+        seen_(*seen),
+        named_(*named),
+        first_(seen->empty()),
+        written_(graph.vars.size(), 0),
+        holds_(graph.vars.size(), -1) {}
 
   void run() {
+    for (size_t v = 0; v < graph_.vars.size(); ++v) check_shared_memory(static_cast<int>(v));
     for (at_ = 0; at_ < graph_.nodes.size(); ++at_) {
       const GraphNode& node = graph_.nodes[at_];
-      const OpDef& def = find_op(node.op->type);
-      check_slots(node.op->inputs, node.ins, true, def);
-      check_slots(node.op->outputs, node.outs, false, def);
+      demand(node.op != nullptr, "there is no op");
+      if (seen_.insert(node.op).second) {
+        check_schema(*node.op);
+        check_role_vars(*node.op, node.replica);
+      }
+      check_ids(node.op->inputs, node.ins);
+      check_ids(node.op->outputs, node.outs);
       check_order(node);
     }
-    for (size_t v = 0; v < graph_.vars.size(); ++v) check_shared_memory(static_cast<int>(v));
   }
 
  private:
   template <class... Args> void demand(bool ok, fmt::format_string<Args...> what, Args&&... args) const {
     if (ok) return;
     const GraphNode& node = graph_.nodes[at_];
-    AB_THROW(Internal, "graph node {} ({}, replica {}): {}", at_, node.op->type, node.replica,
+    AB_THROW(Internal, "graph node {} ({}, replica {}): {}", at_, node.op ? node.op->type : "", node.replica,
              fmt::format(what, std::forward<Args>(args)...));
   }
 
-  // The op has the slots of its type, with as many arguments as they take, and a variable for each.
-  void check_slots(const std::vector<ir::Slot>& slots, const std::vector<int>& ids, bool input,
-                   const OpDef& def) const {
-    size_t count = 0;
-    for (const ir::Slot& slot : slots) {
-      const SlotDef* declared = input ? def.find_input(slot.name) : def.find_output(slot.name);
-      demand(declared != nullptr, "there is no slot {}", slot.name);
-      demand(declared->list || slot.args.size() <= 1, "slot {} must have one argument, got {}", slot.name,
-             slot.args.size());
-      count += slot.args.size();
+  void check_schema(const ir::Op& op) const {
+    try {
+      check_made(op);
+    } catch (const Error& e) {
+      demand(false, "{}", e.message());
     }
+  }
+
+  void check_ids(const std::vector<ir::Slot>& slots, const std::vector<int>& ids) const {
+    size_t count = 0;
+    for (const ir::Slot& slot : slots) count += slot.args.size();
     demand(count == ids.size(), "there must be a variable for each of {} arguments, got {}", count, ids.size());
     for (int v : ids) demand(v >= -1 && v < size(), "there are {} variables, got number {}", size(), v);
   }
 
-  // A value that the graph makes is made before it is read.
-  void check_order(const GraphNode& node) {
-    for (int v : graph_.reads(node)) {
-      demand(v >= 0 && v < size(), "there are {} variables, got number {}", size(), v);
-      const GraphVar& var = graph_.vars[v];
-      const bool given = !var.produced || var.fed || var.desc.persistable || def_may_miss(node);
-      demand(given || written_[v], "variable {} must be written before it is read", var.name);
-    }
-    for (int v : graph_.writes(node)) {
-      demand(v >= 0 && v < size(), "there are {} variables, got number {}", size(), v);
-      written_[v] = 1;
+  void check_role_vars(const ir::Op& op, int replica) {
+    const auto it = op.attrs.find("op_role_var");
+    const auto* names = it == op.attrs.end() ? nullptr : std::get_if<std::vector<std::string>>(&it->second);
+    if (!names) return;
+    for (const auto& name : *names) {
+      if (first_) named_.insert(name);
+      const bool known = first_ || named_.count(name) || graph_.find(name, replica) >= 0 || graph_.find(name, 0) >= 0;
+      demand(known, "op_role_var must name variables of the graph, got {}", name);
     }
   }
 
-  bool def_may_miss(const GraphNode& node) const { return find_op(node.op->type).has(kMaybeUnset); }
+  // In the order of the nodes; edges keep it whatever runs at once, for they follow from buffers.
+  void check_order(const GraphNode& node) {
+    const bool may_miss = find_op(node.op->type).has(kMaybeUnset);
+    for (int v : graph_.reads(node)) {
+      demand(v >= 0 && v < size(), "there are {} variables, got number {}", size(), v);
+      const GraphVar& var = graph_.vars[v];
+      const bool given = !var.produced || var.fed || var.desc.persistable || may_miss;
+      demand(given || written_[v], "variable {} must be written before it is read", var.name);
+      if (std::find(node.only_shapes.begin(), node.only_shapes.end(), v) != node.only_shapes.end()) continue;
+      const int now = holds_[graph_.buffer(v)];
+      demand(now < 0 || now == v, "variable {} must be read before its memory holds {}", var.name,
+             graph_.vars[std::max(now, 0)].name);
+    }
+    for (int v : graph_.writes(node)) check_write(node, v);
+  }
+
+  // Written more than once: values of the scope, what branches change in its place, and sums for replicas without rows.
+  void check_write(const GraphNode& node, int v) {
+    demand(v >= 0 && v < size(), "there are {} variables, got number {}", size(), v);
+    const auto reads = graph_.reads(node);
+    const OpDef& def = find_op(node.op->type);
+    const bool changes = std::find(reads.begin(), reads.end(), v) != reads.end() ||
+                         std::find(node.more_writes.begin(), node.more_writes.end(), v) != node.more_writes.end() ||
+                         def.has(kKeepsOutputs) || def.has(kEngineOnly) || graph_.vars[v].desc.persistable;
+    demand(changes || !written_[v], "variable {} must be made by one node", graph_.vars[v].name);
+    written_[v] = 1;
+    holds_[graph_.buffer(v)] = v;
+  }
 
   void check_shared_memory(int v) const {
-    std::set<int> seen;
-    for (int w = v; w >= 0; w = graph_.vars[w].same_buffer_as) {
-      AB_CHECK(seen.insert(w).second, Internal, "variable {} shares memory in a circle", graph_.vars[w].name);
-      const ir::Var &a = graph_.vars[v].desc, &b = graph_.vars[w].desc;
-      AB_CHECK(a.kind == b.kind && a.dtype == b.dtype, Internal,
-               "variable {} shares the memory of {}, so it must be {}, got {}", a.name, b.name, dtype_name(b.dtype),
-               dtype_name(a.dtype));
+    if (graph_.vars[v].same_buffer_as < 0) return;
+    const GraphVar& var = graph_.vars[v];
+    std::set<int> seen{v};
+    for (int w = var.same_buffer_as; w >= 0; w = graph_.vars[w].same_buffer_as) {
+      AB_CHECK(w < size(), Internal, "variable {} shares the memory of number {}, there are {}", var.name, w, size());
+      AB_CHECK(seen.insert(w).second, Internal, "variable {} shares memory in a circle", var.name);
+      const ir::Var &a = var.desc, &b = graph_.vars[w].desc;
+      AB_CHECK(a.kind == b.kind && a.dtype == b.dtype && a.shape == b.shape, Internal,
+               "variable {} shares the memory of {}, so it must be {} {}, got {} {}", var.name, b.name,
+               dtype_name(b.dtype), b.shape.str(), dtype_name(a.dtype), a.shape.str());
+    }
+    for (int w : seen) {
+      const GraphVar& shared = graph_.vars[w];
+      AB_CHECK(!shared.desc.persistable && !shared.fed && !shared.fetched, Internal,
+               "variable {} shares memory, so it must be a temporary", shared.name);
     }
   }
 
   int size() const { return static_cast<int>(graph_.vars.size()); }
 
   const Graph& graph_;
+  std::unordered_set<ir::OpRef>& seen_;
+  std::unordered_set<std::string>& named_;
+  const bool first_;
   std::vector<char> written_;
+  std::vector<int> holds_;  // by buffer: the variable whose value lies there; -1 before the first node
   size_t at_ = 0;
 };
 
 }  // namespace
 
-void verify(const Graph& graph) { Verifier(graph).run(); }
+void Verifier::verify(const Graph& graph) { Check(graph, &seen_, &named_).run(); }
 
 }  // namespace anabranch

@@ -35,7 +35,7 @@ class PassBuilder(Described):
     """
 
     def __init__(self) -> None:
-        self._passes = [GraphPass(name) for name, _, _ in _core.pass_list()]
+        self._passes = [GraphPass(name) for name, *_ in _core.pass_list()]
 
     def all_passes(self) -> list[Any]:
         """list of GraphPass: what will run, in order."""
@@ -51,7 +51,7 @@ class PassBuilder(Described):
         Raises:
             ValueError: no such pass, or it is in the list.
         """
-        known = [n for n, _, _ in _core.pass_list()]
+        known = [n for n, *_ in _core.pass_list()]
         if name not in known:
             raise InvalidValue("there is no pass %r; there are %s" % (name, ", ".join(known)))
         if name in [p.type() for p in self._passes]:

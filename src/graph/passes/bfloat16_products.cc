@@ -27,14 +27,17 @@ int run(Graph& graph, const PassContext&) {
   return changes;
 }
 
-const char* skip(const PassContext& c) {
-  if (!c.build.use_bfloat16) return "use_bfloat16 is False";
+const char* skip(const PassContext&) {
   return cpu_has_bfloat16() ? nullptr : "this processor has no instructions for bfloat16";
 }
 
 }  // namespace
 
-const Pass kBfloat16Products = {"bfloat16_products", "products take operands rounded to bfloat16",
-                                "relative 2^-8 an operand", skip, run};
+const Pass kBfloat16Products = {.name = "bfloat16_products",
+                                .what = "products take operands rounded to bfloat16",
+                                .tolerance = "relative 2^-8 per operand",
+                                .needs = AB_SWITCH(use_bfloat16),
+                                .skip = skip,
+                                .run = run};
 
 }  // namespace anabranch

@@ -1,17 +1,17 @@
 // Images that convolutions hand to each other, through normalisations and elementwise ops, keep the layout that the
 // kernel library computes in (ops/nn/blocked.h) instead of being reordered in every convolution. Images that must agree
 // form a class; a class changes its layout when that saves more reorders than the ops that know only the plain layout
-// need in front of them and behind them.
+// need before and after them.
 #include <algorithm>
 #include <numeric>
 
+#include "graph/edit.h"
 #include "graph/passes/passes.h"
+#include "opdef/fused_ops.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {
-
-constexpr int64_t kBlock = 16;  // channels; a multiple of what any machine holds next to each other
 
 bool plain_format(const ir::Op& op) {
   for (const char* name : {"data_format", "data_layout"}) {
@@ -38,19 +38,18 @@ class Layouts {
  private:
   // Temporaries of known channels that exactly one node writes, and nobody outside looks at.
   void find_images() {
-    std::vector<int> writers(graph_.vars.size(), 0);
+    const Uses uses(graph_);
     std::vector<char> seen_elsewhere(graph_.vars.size(), 0);
     for (const GraphNode& node : graph_.nodes) {
-      for (int v : graph_.writes(node)) ++writers[v];
       for (int v : node.more_reads) seen_elsewhere[v] = 1;
       for (int v : node.more_writes) seen_elsewhere[v] = 1;
     }
     for (size_t v = 0; v < graph_.vars.size(); ++v) {
       const GraphVar& var = graph_.vars[v];
       const Shape& s = var.desc.shape;
-      may_[v] = writers[v] == 1 && !seen_elsewhere[v] && !var.desc.persistable && !var.fed && !var.fetched &&
-                !var.dynamic && var.same_buffer_as < 0 && var.desc.kind == VarKind::kLoDTensor &&
-                var.desc.dtype == DType::kFloat32 && s.rank() == 4 && s[1] > 0 && s[1] % kBlock == 0;
+      const int id = static_cast<int>(v);
+      may_[v] = uses.is_inner(id) && is_float(graph_, id) && !seen_elsewhere[v] && !var.dynamic &&
+                var.same_buffer_as < 0 && s.rank() == 4 && s[1] > 0 && s[1] % fused::kMostInBlock == 0;
     }
   }
 
@@ -163,20 +162,8 @@ class Layouts {
   }
 
   void add_reorder(const GraphNode& beside, int from, int to, bool to_blocked) {
-    auto op = std::make_shared<ir::Op>();
-    op->type = "reorder_channels";
-    op->made_at = beside.op->made_at;
-    op->attrs["to_blocked"] = to_blocked;
-    op->attrs["op_role"] = beside.op->attrs.at("op_role");
-    op->inputs = {{"X", {graph_.vars[from].name}}};
-    op->outputs = {{"Out", {graph_.vars[to].name}}};
-    GraphNode node;
-    node.op = std::move(op);
-    node.index = beside.index;
-    node.replica = beside.replica;
-    node.ins = {from};
-    node.outs = {to};
-    graph_.nodes.push_back(std::move(node));
+    NodeBuilder node(graph_, "reorder_channels", beside);
+    graph_.nodes.push_back(node.attr("to_blocked", to_blocked).in("X", from).out("Out", to).done());
     ++changes_;
   }
 
@@ -217,11 +204,11 @@ class Layouts {
 
 int run(Graph& graph, const PassContext&) { return Layouts(graph).run(); }
 
-const char* skip(const PassContext&) { return nullptr; }
-
 }  // namespace
 
-const Pass kBlockedLayout = {"blocked_layout", "images between convolutions stay in the layout of the kernels",
-                             "sums over the pixels of a channel in another order: 1e-5 of their size", skip, run};
+const Pass kBlockedLayout = {.name = "blocked_layout",
+                             .what = "images between convolutions stay in the layout of the kernels",
+                             .tolerance = "sums over the pixels of a channel in another order: 1e-5 of their size",
+                             .run = run};
 
 }  // namespace anabranch

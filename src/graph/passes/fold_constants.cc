@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "graph/edit.h"
 #include "graph/passes/passes.h"
-#include "graph/uses.h"
 
 namespace anabranch {
 namespace {
@@ -55,7 +55,9 @@ int run(Graph& graph, const PassContext&) {
 
 }  // namespace
 
-const Pass kFoldConstants = {"fold_constants", "numbers made of constants are made at once", "bit-equal",
-                             [](const PassContext&) -> const char* { return nullptr; }, run};
+const Pass kFoldConstants = {.name = "fold_constants",
+                             .what = "numbers made of constants are made at once",
+                             .tolerance = "bit-equal",
+                             .run = run};
 
 }  // namespace anabranch

@@ -77,11 +77,10 @@ int run(Graph& graph, const PassContext&) {
 
 }  // namespace
 
-const Pass kFuseAllReduce = {"fuse_all_reduce", "collectives of small gradients share a node", "bit-equal",
-                             [](const PassContext& c) -> const char* {
-                               return c.build.fuse_all_reduce_ops.value_or(true) ? nullptr
-                                                                                 : "fuse_all_reduce_ops is False";
-                             },
-                             run};
+const Pass kFuseAllReduce = {.name = "fuse_all_reduce",
+                             .what = "collectives of small gradients share a node",
+                             .tolerance = "bit-equal",
+                             .needs = AB_SWITCH(fuse_all_reduce_ops),
+                             .run = run};
 
 }  // namespace anabranch

@@ -1,9 +1,9 @@
-// A convolution takes in what stands behind it: the sum with a bias, the sum with another image, relu; it becomes
+// A convolution takes in what comes after it: the sum with a bias, the sum with another image, relu; it becomes
 // conv2d_fusion. Where nobody in the program writes the filter, it is brought into the kernels' layout once.
 #include <algorithm>
 
+#include "graph/edit.h"
 #include "graph/passes/passes.h"
-#include "graph/uses.h"
 
 namespace anabranch {
 namespace {
@@ -14,11 +14,7 @@ struct Match {
   bool relu = false;
 };
 
-bool is_image(const Graph& graph, int var) {
-  if (var < 0) return false;
-  const ir::Var& v = graph.vars[var].desc;
-  return v.dtype == DType::kFloat32 && v.kind == VarKind::kLoDTensor && v.shape.rank() == 4;
-}
+bool is_image(const Graph& graph, int var) { return is_float(graph, var) && graph.vars[var].desc.shape.rank() == 4; }
 
 class Fuser {
  public:
@@ -36,19 +32,19 @@ class Fuser {
  private:
   bool is_conv(const GraphNode& node) const {
     const std::string& type = node.op->type;
-    return (type == "conv2d" || type == "depthwise_conv2d") && node.more_reads.empty() && node.more_writes.empty() &&
+    return (type == "conv2d" || type == "depthwise_conv2d") && is_plain(node) &&
            is_image(graph_, input_var(node, "Input")) && is_image(graph_, output_var(node, "Output")) &&
            is_image(graph_, input_var(node, "Filter"));
   }
 
   // The one node that reads the private variable `out`, when it can follow the parts.
   int next(const Match& m, const char* type) const {
-    if (!edit_.is_private(m.out)) return -1;
+    if (!edit_.uses.is_private(m.out)) return -1;
     const int i = edit_.uses.reader(m.out);
     if (i <= m.parts.back() || edit_.gone(i)) return -1;
     const GraphNode& node = graph_.nodes[i];
-    if (node.op->type != type || node.replica != graph_.nodes[m.parts[0]].replica || !node.more_reads.empty() ||
-        !node.more_writes.empty() || !is_image(graph_, output_var(node, "Out"))) {
+    if (node.op->type != type || node.replica != graph_.nodes[m.parts[0]].replica || !is_plain(node) ||
+        !is_image(graph_, output_var(node, "Out"))) {
       return -1;
     }
     std::vector<int> parts = m.parts;
@@ -132,44 +128,28 @@ class Fuser {
 
   GraphNode made(const Match& m, bool constant) const {
     const GraphNode& conv = graph_.nodes[m.parts[0]];
-    auto op = std::make_shared<ir::Op>();
-    op->type = "conv2d_fusion";
-    op->made_at = conv.op->made_at;
-    for (const char* name :
-         {"strides", "paddings", "padding_algorithm", "data_format", "dilations", "groups", "op_role"}) {
-      if (conv.op->has_attr(name)) op->attrs[name] = conv.op->attrs.at(name);
-    }
-    op->attrs["activation"] = std::string(m.relu ? "relu" : "");
-    op->attrs["constant_filter"] = constant;
-    GraphNode node;
-    const auto add = [&](const char* slot, int var) {
-      op->inputs.push_back({slot, {}});
-      if (var < 0) return;
-      op->inputs.back().args = {graph_.vars[var].name};
-      node.ins.push_back(var);
-    };
-    add("Input", input_var(conv, "Input"));
-    add("Filter", input_var(conv, "Filter"));
-    add("Bias", m.bias);
-    add("ResidualData", m.residual);
-    op->outputs = {{"Output", {graph_.vars[m.out].name}}};
-    node.outs = {m.out};
-    node.op = std::move(op);
-    return node;
+    NodeBuilder node(graph_, "conv2d_fusion", conv);
+    node.copy({"strides", "paddings", "padding_algorithm", "data_format", "dilations", "groups"})
+        .attr("activation", std::string(m.relu ? "relu" : ""))
+        .attr("constant_filter", constant)
+        .in("Input", input_var(conv, "Input"))
+        .in("Filter", input_var(conv, "Filter"))
+        .in("Bias", m.bias)
+        .in("ResidualData", m.residual)
+        .out("Output", m.out);
+    return node.done();
   }
 
   Graph& graph_;
   GraphEdit edit_;
 };
 
-const char* skip(const PassContext& c) {
-  return c.build.fuse_elewise_add_act_ops.value_or(true) ? nullptr : "fuse_elewise_add_act_ops is False";
-}
-
 }  // namespace
 
-const Pass kFuseConv = {"fuse_conv",
-                        "convolutions take in bias, sum and relu behind them; constant filters are packed once",
-                        "bit-equal", skip, [](Graph& g, const PassContext&) { return Fuser(g).run(); }};
+const Pass kFuseConv = {.name = "fuse_conv",
+                        .what = "convolutions take in bias, sum and relu after them; constant filters are packed once",
+                        .tolerance = "bit-equal",
+                        .needs = AB_SWITCH(fuse_elewise_add_act_ops),
+                        .run = [](Graph& g, const PassContext&) { return Fuser(g).run(); }};
 
 }  // namespace anabranch

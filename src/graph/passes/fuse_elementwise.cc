@@ -4,17 +4,16 @@
 #include <algorithm>
 #include <map>
 
-#include "base/flags.h"
+#include "graph/edit.h"
 #include "graph/passes/passes.h"
 #include "graph/row_sources.h"
-#include "graph/uses.h"
+#include "opdef/fused_ops.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {
 
-constexpr size_t kMaxSteps = 24, kMaxInputs = 24, kMaxArgs = 8;  // what the op takes
-constexpr int kFar = 512;                                        // keeps the pass linear in the number of nodes
+constexpr int kFar = 512;  // keeps the pass linear in the number of nodes
 constexpr const char* kInSlots[] = {"X", "Y", "Out", "Out@GRAD"};
 constexpr const char* kOutSlots[] = {"Out", "X@GRAD", "Y@GRAD"};
 
@@ -76,26 +75,23 @@ class Fuser {
     Shape shape;
   };
 
-  bool is_float(int var) const {
-    const ir::Var& v = graph_.vars[var].desc;
-    return v.dtype == DType::kFloat32 && v.kind == VarKind::kLoDTensor && !graph_.vars[var].dynamic;
-  }
+  bool is_steady(int var) const { return is_float(graph_, var) && !graph_.vars[var].dynamic; }
 
   // Made by this node alone, for this run alone.
   bool is_result(int var) const {
     const GraphVar& v = graph_.vars[var];
-    return is_float(var) && !v.desc.persistable && !v.fed && edit_.uses.writers(var).size() == 1;
+    return is_steady(var) && !v.desc.persistable && !v.fed && edit_.uses.writers(var).size() == 1;
   }
 
   bool fits(int i, Part* part = nullptr) const {
     const GraphNode& node = graph_.nodes[i];
     Part p;
-    if (!find_op(node.op->type).tile() || !node.more_reads.empty() || !node.more_writes.empty() ||
-        !node.tokens.empty() || !gather(node.op->inputs, node.ins, kInSlots, &p.ins) ||
+    if (!find_op(node.op->type).tile() || !is_plain(node) || !node.tokens.empty() ||
+        !gather(node.op->inputs, node.ins, kInSlots, &p.ins) ||
         !gather(node.op->outputs, node.outs, kOutSlots, &p.outs)) {
       return false;
     }
-    if (p.ins.empty() || p.ins.size() > kMaxArgs || p.outs.empty()) return false;
+    if (p.ins.empty() || p.ins.size() > fused::kMaxArgs || p.outs.empty()) return false;
     p.shape = graph_.vars[p.outs[0].var].desc.shape;
     const bool joins = node.op->has_attr("axis");
     for (const Arg& out : p.outs) {
@@ -104,14 +100,14 @@ class Fuser {
     for (const Arg& in : p.ins) {
       const Shape& shape = graph_.vars[in.var].desc.shape;
       const bool spreads = joins && in.slot == kInSlots[1] && shape.rank() <= p.shape.rank() && laid_as_a_whole(shape);
-      if (!is_float(in.var) || !(shape == p.shape || spreads)) return false;
+      if (!is_steady(in.var) || !(shape == p.shape || spreads)) return false;
     }
     if (p.shape.rank() == 0) return false;
     if (part) *part = std::move(p);
     return true;
   }
 
-  // Nodes behind `first` that read what the group makes, as long as all of them can run in the place of the first.
+  // Nodes after `first` that read what the group makes, as long as all of them can run in the place of the first.
   std::vector<int> grow(int first) const {
     std::vector<int> parts = {first}, waiting;
     Part p;
@@ -135,7 +131,7 @@ class Fuser {
       const GraphNode &node = graph_.nodes[i], &head = graph_.nodes[first];
       if (i < parts.back() || edit_.gone(i) || group_of_[i] >= 0 || node.replica != head.replica) continue;
       if (node.role() != head.role() || !fits(i, &p) || !(p.shape == shape)) continue;
-      if (inputs + p.ins.size() > kMaxInputs || steps + p.outs.size() > kMaxSteps) continue;
+      if (inputs + p.ins.size() > fused::kMaxInputs || steps + p.outs.size() > fused::kMaxSteps) continue;
       parts.push_back(i);
       if (!edit_.may_gather(parts)) {
         parts.pop_back();
@@ -158,8 +154,7 @@ class Fuser {
   // ---- the node
 
   struct Made {
-    GraphNode node;
-    std::shared_ptr<ir::Op> op = std::make_shared<ir::Op>();
+    NodeBuilder node;
     std::map<int, int> operand;  // of variables
     std::vector<int> results;    // variables, by step
     std::vector<int32_t> plan, outs;
@@ -181,13 +176,13 @@ class Fuser {
     made.results.push_back(out.var);
     const OpDef& def = find_op(op.type);
     for (const auto& [name, value] : op.attrs) {
-      if (def.find_attr(name)) made.op->attrs[step + "." + name] = value;
+      if (def.find_attr(name)) made.node.attr(step + "." + name, value);
     }
   }
 
   void replace(const std::vector<int>& parts) {
     std::vector<Part> all(parts.size());
-    Made made;
+    Made made{.node = NodeBuilder(graph_, "fused_elementwise", graph_.nodes[parts[0]])};
     std::vector<int> inputs;
     for (size_t k = 0; k < parts.size(); ++k) fits(parts[k], &all[k]);
     const auto made_here = [&](int var) {
@@ -211,11 +206,10 @@ class Fuser {
         made.operand[out.var] = static_cast<int>(inputs.size()) + static_cast<int>(at);
       }
     }
-    finish(made, parts, inputs);
-    edit_.replace(parts, std::move(made.node));
+    edit_.replace(parts, finish(std::move(made), parts, std::move(inputs)));
   }
 
-  // An input that nobody needs behind this node: the last result may take its memory.
+  // An input that nobody needs after this node: the last result may take its memory.
   bool put_base_last(const std::vector<int>& parts, int result, std::vector<int>* inputs) const {
     for (auto v = inputs->begin(); v != inputs->end(); ++v) {
       const GraphVar& var = graph_.vars[*v];
@@ -226,40 +220,32 @@ class Fuser {
     return false;
   }
 
-  void finish(Made& made, const std::vector<int>& parts, const std::vector<int>& inputs) const {
-    ir::Op& op = *made.op;
-    const ir::Op& first = *graph_.nodes[parts[0]].op;
-    op.type = "fused_elementwise";
-    op.made_at = first.made_at;
-    op.inputs = {{"X", {}}};
-    op.outputs = {{"Out", {}}, {"Result", {}}};
-    for (int v : inputs) op.inputs[0].args.push_back(graph_.vars[v].name);
+  GraphNode finish(Made made, const std::vector<int>& parts, std::vector<int> inputs) const {
+    int base = -1;
     if (made.has_base) {
-      op.inputs.push_back({"Base", {op.inputs[0].args.back()}});
-      op.inputs[0].args.pop_back();
+      base = inputs.back();
+      inputs.pop_back();
     }
-    made.node.ins = inputs;
+    std::vector<int> kept;
     for (size_t s = 0; s < made.results.size(); ++s) {
-      const bool last = s + 1 == made.results.size() && made.outs.empty();
+      const bool last = s + 1 == made.results.size() && kept.empty();
       if (!wanted(made.results[s], parts) && !last) continue;
       made.outs.push_back(static_cast<int32_t>(s));
-      op.outputs[0].args.push_back(graph_.vars[made.results[s]].name);
-      made.node.outs.push_back(made.results[s]);
+      kept.push_back(made.results[s]);
     }
-    op.outputs[1].args = {op.outputs[0].args.back()};
-    op.outputs[0].args.pop_back();
-    op.attrs["plan"] = std::move(made.plan);
-    op.attrs["types"] = std::move(made.types);
-    op.attrs["results"] = std::move(made.result_slots);
-    op.attrs["slots"] = std::move(made.slots);
-    op.attrs["outs"] = std::move(made.outs);
-    if (first.has_attr("op_role")) op.attrs["op_role"] = first.attrs.at("op_role");
-    std::vector<std::string> pairs;
-    for (int i : parts) {
-      for (const auto& [param, grad] : graph_.nodes[i].op->role_vars()) pairs.insert(pairs.end(), {param, grad});
-    }
-    if (!pairs.empty()) op.attrs["op_role_var"] = std::move(pairs);
-    made.node.op = made.op;
+    const int result = kept.back();
+    kept.pop_back();
+    if (auto pairs = role_vars_of(graph_, parts); !pairs.empty()) made.node.attr("op_role_var", std::move(pairs));
+    return made.node.attr("plan", std::move(made.plan))
+        .attr("types", std::move(made.types))
+        .attr("results", std::move(made.result_slots))
+        .attr("slots", std::move(made.slots))
+        .attr("outs", std::move(made.outs))
+        .in("X", inputs)
+        .in("Base", base)
+        .out("Out", kept)
+        .out("Result", result)
+        .done();
   }
 
   Graph& graph_;
@@ -268,14 +254,13 @@ class Fuser {
   std::vector<int> group_of_;  // of nodes that were looked at
 };
 
-const char* skip(const PassContext& c) {
-  if (!c.build.fuse_elewise_add_act_ops.value_or(true)) return "fuse_elewise_add_act_ops is False";
-  return std::get<bool>(get_flag("FLAGS_fuse_elementwise")) ? nullptr : "FLAGS_fuse_elementwise is 0";
-}
-
 }  // namespace
 
-const Pass kFuseElementwise = {"fuse_elementwise", "elementwise ops on one shape work piece by piece in the cache",
-                               "bit-equal", skip, [](Graph& g, const PassContext&) { return Fuser(g).run(); }};
+const Pass kFuseElementwise = {.name = "fuse_elementwise",
+                               .what = "elementwise ops on one shape work piece by piece in the cache",
+                               .tolerance = "bit-equal",
+                               .needs = AB_SWITCH(fuse_elewise_add_act_ops),
+                               .needs_flag = "FLAGS_fuse_elementwise",
+                               .run = [](Graph& g, const PassContext&) { return Fuser(g).run(); }};
 
 }  // namespace anabranch

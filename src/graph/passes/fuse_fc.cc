@@ -2,8 +2,8 @@
 // fetched, or read by somebody else, keeps the op that makes it.
 #include <algorithm>
 
+#include "graph/edit.h"
 #include "graph/passes/passes.h"
-#include "graph/uses.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -15,12 +15,6 @@ struct Match {
   int out = -1;
   std::string activation;
 };
-
-bool is_float(const Graph& graph, int var) {
-  return var >= 0 && graph.vars[var].desc.dtype == DType::kFloat32 && graph.vars[var].desc.kind == VarKind::kLoDTensor;
-}
-
-bool is_plain(const GraphNode& node) { return node.more_reads.empty() && node.more_writes.empty(); }
 
 // Y is a matrix, so the columns of the product are its last axis.
 bool multiplies(const Graph& graph, const GraphNode& node, const char* type) {
@@ -40,29 +34,10 @@ bool adds_bias(const Graph& graph, const GraphNode& add, const GraphNode& produc
 
 std::string activation_of(const OpDef& def) { return def.is_activation() ? def.type() : ""; }
 
-ir::OpRef new_op(const char* type, const ir::Op& product, const std::string& activation) {
-  auto op = std::make_shared<ir::Op>();
-  op->type = type;
-  op->made_at = product.made_at;
-  for (const char* name : {"x_num_col_dims", "y_num_col_dims", "op_role"}) {
-    if (product.has_attr(name)) op->attrs[name] = product.attrs.at(name);
-  }
-  op->attrs["activation"] = activation;
-  return op;
-}
-
-void add_input(const Graph& graph, GraphNode& node, ir::Op& op, const char* slot, int var) {
-  op.inputs.push_back({slot, {}});
-  if (var < 0) return;
-  op.inputs.back().args = {graph.vars[var].name};
-  node.ins.push_back(var);
-}
-
-void add_output(const Graph& graph, GraphNode& node, ir::Op& op, const char* slot, int var) {
-  op.outputs.push_back({slot, {}});
-  if (var < 0) return;
-  op.outputs.back().args = {graph.vars[var].name};
-  node.outs.push_back(var);
+NodeBuilder node_of(const Graph& graph, const char* type, const GraphNode& product, const std::string& activation) {
+  NodeBuilder node(graph, type, product);
+  node.copy({"x_num_col_dims", "y_num_col_dims"}).attr("activation", activation);
+  return node;
 }
 
 // ---- forward: from the product down
@@ -72,7 +47,7 @@ Match match_forward(const Graph& graph, const GraphEdit& edit, int i) {
   Match m{{i}, -1, output_var(product, "Out"), ""};
   if (!multiplies(graph, product, "mul") || m.out < 0) return m;
   const int rank = graph.vars[m.out].desc.shape.rank();
-  int next = edit.is_private(m.out) ? edit.uses.reader(m.out) : -1;
+  int next = edit.uses.is_private(m.out) ? edit.uses.reader(m.out) : -1;
   if (next > i && graph.nodes[next].op->type == "elementwise_add") {
     const GraphNode& add = graph.nodes[next];
     const int out = output_var(add, "Out");
@@ -80,7 +55,7 @@ Match match_forward(const Graph& graph, const GraphEdit& edit, int i) {
     m.parts.push_back(next);
     m.bias = input_var(add, "Y");
     m.out = out;
-    next = edit.is_private(out) ? edit.uses.reader(out) : -1;
+    next = edit.uses.is_private(out) ? edit.uses.reader(out) : -1;
   }
   if (next > i && graph.nodes[next].replica == product.replica && output_var(graph.nodes[next], "Out") >= 0) {
     m.activation = activation_of(find_op(graph.nodes[next].op->type));
@@ -96,14 +71,9 @@ bool fuse_forward(Graph& graph, GraphEdit& edit, int i) {
   const Match m = match_forward(graph, edit, i);
   if (m.parts.size() < 2 || !edit.may_gather(m.parts)) return false;
   const GraphNode& product = graph.nodes[i];
-  const ir::OpRef op = new_op("fused_fc", *product.op, m.activation);
-  GraphNode node;
-  node.op = op;
-  add_input(graph, node, *op, "X", input_var(product, "X"));
-  add_input(graph, node, *op, "Y", input_var(product, "Y"));
-  add_input(graph, node, *op, "Bias", m.bias);
-  add_output(graph, node, *op, "Out", m.out);
-  edit.replace(m.parts, std::move(node));
+  NodeBuilder node = node_of(graph, "fused_fc", product, m.activation);
+  node.in("X", input_var(product, "X")).in("Y", input_var(product, "Y")).in("Bias", m.bias).out("Out", m.out);
+  edit.replace(m.parts, node.done());
   return true;
 }
 
@@ -121,7 +91,7 @@ BackwardMatch match_backward(const Graph& graph, const GraphEdit& edit, int i) {
   m.dout = input_var(product, "Out@GRAD");
   if (m.dout < 0) return m;
   const int rank = graph.vars[m.dout].desc.shape.rank();
-  int before = edit.is_private(m.dout) ? edit.uses.writer(m.dout) : -1;
+  int before = edit.uses.is_private(m.dout) ? edit.uses.writer(m.dout) : -1;
   if (before >= 0 && graph.nodes[before].op->type == "elementwise_add_grad") {
     const GraphNode& add = graph.nodes[before];
     const int dout = input_var(add, "Out@GRAD");
@@ -132,7 +102,7 @@ BackwardMatch match_backward(const Graph& graph, const GraphEdit& edit, int i) {
     m.bias = input_var(add, "Y");
     m.dbias = output_var(add, "Y@GRAD");
     m.dout = dout;
-    before = edit.is_private(dout) ? edit.uses.writer(dout) : -1;
+    before = edit.uses.is_private(dout) ? edit.uses.writer(dout) : -1;
   }
   if (before < 0) return m;
   const GraphNode& act = graph.nodes[before];
@@ -147,33 +117,23 @@ BackwardMatch match_backward(const Graph& graph, const GraphEdit& edit, int i) {
   return m;
 }
 
-std::vector<std::string> role_vars(const Graph& graph, const std::vector<int>& parts) {
-  std::vector<std::string> pairs;
-  for (int i : parts) {
-    for (const auto& [param, grad] : graph.nodes[i].op->role_vars()) pairs.insert(pairs.end(), {param, grad});
-  }
-  return pairs;
-}
-
 bool fuse_backward(Graph& graph, GraphEdit& edit, int i) {
   const BackwardMatch m = match_backward(graph, edit, i);
   const bool ascending = std::is_sorted(m.parts.begin(), m.parts.end());
   if (m.parts.size() < 2 || !ascending || m.dout < 0 || !edit.may_gather(m.parts)) return false;
   const GraphNode& product = graph.nodes[i];
-  const ir::OpRef op = new_op("fused_fc_grad", *product.op, m.activation);
-  op->attrs["op_role_var"] = role_vars(graph, m.parts);
-  GraphNode node;
-  node.op = op;
-  add_input(graph, node, *op, "X", input_var(product, "X"));
-  add_input(graph, node, *op, "Y", input_var(product, "Y"));
-  add_input(graph, node, *op, "Bias", m.bias);
-  add_input(graph, node, *op, "Out", m.act_out);
-  add_input(graph, node, *op, "Out@GRAD", m.dout);
-  add_output(graph, node, *op, "Sum@GRAD", m.dsum);
-  add_output(graph, node, *op, "X@GRAD", output_var(product, "X@GRAD"));
-  add_output(graph, node, *op, "Y@GRAD", output_var(product, "Y@GRAD"));
-  add_output(graph, node, *op, "Bias@GRAD", m.dbias);
-  edit.replace(m.parts, std::move(node));
+  NodeBuilder node = node_of(graph, "fused_fc_grad", product, m.activation);
+  node.attr("op_role_var", role_vars_of(graph, m.parts))
+      .in("X", input_var(product, "X"))
+      .in("Y", input_var(product, "Y"))
+      .in("Bias", m.bias)
+      .in("Out", m.act_out)
+      .in("Out@GRAD", m.dout)
+      .out("Sum@GRAD", m.dsum)
+      .out("X@GRAD", output_var(product, "X@GRAD"))
+      .out("Y@GRAD", output_var(product, "Y@GRAD"))
+      .out("Bias@GRAD", m.dbias);
+  edit.replace(m.parts, node.done());
   return true;
 }
 
@@ -187,12 +147,12 @@ int run(Graph& graph, const PassContext&) {
   return fused;
 }
 
-const char* skip(const PassContext& c) {
-  return c.build.fuse_elewise_add_act_ops.value_or(true) ? nullptr : "fuse_elewise_add_act_ops is False";
-}
-
 }  // namespace
 
-const Pass kFuseFc = {"fuse_fc", "products take in the bias and the activation behind them", "bit-equal", skip, run};
+const Pass kFuseFc = {.name = "fuse_fc",
+                      .what = "products take in the bias and the activation after them",
+                      .tolerance = "bit-equal",
+                      .needs = AB_SWITCH(fuse_elewise_add_act_ops),
+                      .run = run};
 
 }  // namespace anabranch

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "graph/edit.h"
 #include "graph/passes/passes.h"
 #include "opdef/op_def.h"
 
@@ -12,7 +13,7 @@ namespace anabranch {
 namespace {
 
 const OpDef* fused_form(const GraphNode& node) {
-  if (!(node.role() & ir::role::kOptimize) || !node.more_reads.empty() || !node.more_writes.empty()) return nullptr;
+  if (!(node.role() & ir::role::kOptimize) || !is_plain(node)) return nullptr;
   return find_op_or_null("fused_" + node.op->type);
 }
 
@@ -56,48 +57,25 @@ bool disturbs(const Graph& graph, const GraphNode& node, const Group& group) {
          std::any_of(writes.begin(), writes.end(), in(group.reads));
 }
 
-void collect(const std::vector<ir::Slot>& from, const std::vector<int>& ids, std::vector<ir::Slot>& slots,
-             std::vector<std::vector<int>>& by_slot) {
-  size_t at = 0;
-  for (const ir::Slot& s : from) {
-    for (size_t i = 0; i < slots.size() && !s.args.empty(); ++i) {
-      if (slots[i].name != s.name) continue;
-      slots[i].args.push_back(s.args[0]);
-      by_slot[i].push_back(ids[at]);
+GraphNode merge(const Graph& graph, const std::vector<GraphNode>& members, const OpDef& fused) {
+  NodeBuilder builder(graph, fused.type(), members[0]);
+  builder.copy_all();
+  for (const bool input : {true, false}) {
+    for (const SlotDef& slot : input ? fused.inputs() : fused.outputs()) {
+      std::vector<int> vars;
+      for (const GraphNode& m : members) vars.push_back((input ? input_var : output_var)(m, slot.name));
+      input ? builder.in(slot.name, std::move(vars)) : builder.out(slot.name, std::move(vars));
     }
-    at += s.args.size();
   }
-}
-
-std::vector<int> joined(const std::vector<std::vector<int>>& by_slot) {
-  std::vector<int> all;
-  for (const auto& ids : by_slot) all.insert(all.end(), ids.begin(), ids.end());
-  return all;
-}
-
-GraphNode merge(const std::vector<GraphNode>& members, const OpDef& fused) {
-  auto op = std::make_shared<ir::Op>(*members[0].op);
-  op->type = fused.type();
-  op->inputs.clear();
-  op->outputs.clear();
-  for (const SlotDef& d : fused.inputs()) op->inputs.push_back({d.name, {}});
-  for (const SlotDef& d : fused.outputs()) op->outputs.push_back({d.name, {}});
-  std::vector<std::vector<int>> ins(op->inputs.size()), outs(op->outputs.size());
   std::vector<std::string> pairs;
-  GraphNode node;
   for (const GraphNode& m : members) {
-    collect(m.op->inputs, m.ins, op->inputs, ins);
-    collect(m.op->outputs, m.outs, op->outputs, outs);
     for (const auto& [param, grad] : m.op->role_vars()) pairs.insert(pairs.end(), {param, grad});
+  }
+  GraphNode node = builder.attr("op_role_var", std::move(pairs)).done();
+  for (const GraphNode& m : members) {
     node.tokens.insert(node.tokens.end(), m.tokens.begin(), m.tokens.end());
     node.parts.push_back({m.index, m.op});
   }
-  op->attrs["op_role_var"] = pairs;
-  node.op = op;
-  node.index = members[0].index;
-  node.replica = members[0].replica;
-  node.ins = joined(ins);
-  node.outs = joined(outs);
   return node;
 }
 
@@ -147,7 +125,7 @@ class Fuser {
     std::vector<GraphNode>& members = it->second.members;
     if (members.size() > 1) {
       fused_ += static_cast<int>(members.size());
-      out_.push_back(merge(members, *fused_form(members[0])));
+      out_.push_back(merge(graph_, members, *fused_form(members[0])));
     } else {
       out_.push_back(std::move(members[0]));
     }
@@ -162,15 +140,19 @@ class Fuser {
 
 int run(Graph& graph, const PassContext&) { return Fuser(graph).run(); }
 
+// Updates that need not wait for the backward part would wait for each other's gradients.
 const char* skip(const PassContext& c) {
-  if (c.build.fuse_all_optimizer_ops)
-    return *c.build.fuse_all_optimizer_ops ? nullptr : "fuse_all_optimizer_ops is False";
-  // Updates that need not wait for the backward part would wait for each other's gradients.
-  return c.build.enable_backward_optimizer_op_deps ? nullptr : "enable_backward_optimizer_op_deps is False";
+  const bool wanted = c.build.fuse_all_optimizer_ops.has_value();
+  return wanted || c.build.enable_backward_optimizer_op_deps ? nullptr : "enable_backward_optimizer_op_deps is False";
 }
 
 }  // namespace
 
-const Pass kFuseOptimizers = {"fuse_optimizers", "updates of one rule share a node", "bit-equal", skip, run};
+const Pass kFuseOptimizers = {.name = "fuse_optimizers",
+                              .what = "updates of one rule share a node",
+                              .tolerance = "bit-equal",
+                              .needs = AB_SWITCH(fuse_all_optimizer_ops),
+                              .skip = skip,
+                              .run = run};
 
 }  // namespace anabranch

@@ -13,11 +13,10 @@ int run(Graph& graph, const PassContext&) {
 
 }  // namespace
 
-const Pass kProgramOrder = {"program_order", "nodes keep program order", "bit-equal",
-                            [](const PassContext& c) -> const char* {
-                              return c.build.enable_sequential_execution ? nullptr
-                                                                         : "enable_sequential_execution is False";
-                            },
-                            run};
+const Pass kProgramOrder = {.name = "program_order",
+                            .what = "nodes keep program order",
+                            .tolerance = "bit-equal",
+                            .needs = AB_SWITCH(enable_sequential_execution),
+                            .run = run};
 
 }  // namespace anabranch

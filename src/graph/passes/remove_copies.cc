@@ -1,9 +1,9 @@
-// Ops that only copy - assign, cast to the dtype that is there, scale by 1 - vanish: who reads the copy reads the
-// original. Not when the original is written later, or the copy is kept, fetched or read by a sub-block.
+// Ops that only copy - assign, cast to the dtype that is there, scale by 1 - vanish: readers of the copy read the
+// original instead. Not when the original is written later, or the copy is kept, fetched or read by a sub-block.
 #include <algorithm>
 
+#include "graph/edit.h"
 #include "graph/passes/passes.h"
-#include "graph/uses.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -68,8 +68,9 @@ int run(Graph& graph, const PassContext&) {
 
 }  // namespace
 
-const Pass kRemoveCopies = {"remove_copies", "readers of a copy read the original instead",
-                            "equal; a zero that was multiplied by 1 keeps its sign",
-                            [](const PassContext&) -> const char* { return nullptr; }, run};
+const Pass kRemoveCopies = {.name = "remove_copies",
+                            .what = "readers of a copy read the original instead",
+                            .tolerance = "equal; a zero that was multiplied by 1 keeps its sign",
+                            .run = run};
 
 }  // namespace anabranch

@@ -2,8 +2,8 @@
 // that wants nothing at all is run as it is.
 #include <algorithm>
 
+#include "graph/edit.h"
 #include "graph/passes/passes.h"
-#include "graph/uses.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -52,7 +52,7 @@ int run(Graph& graph, const PassContext&) {
 
 }  // namespace
 
-const Pass kRemoveDead = {"remove_dead", "ops whose results nobody wants are left out", "bit-equal",
-                          [](const PassContext&) -> const char* { return nullptr; }, run};
+const Pass kRemoveDead = {
+    .name = "remove_dead", .what = "ops whose results nobody wants are left out", .tolerance = "bit-equal", .run = run};
 
 }  // namespace anabranch

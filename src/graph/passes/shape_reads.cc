@@ -1,7 +1,7 @@
 // Gradients of sums and differences read the forward operands for their shapes alone. Where Out@GRAD has the operand's
 // shape, it is read instead: the operand's memory is free earlier, and the op that makes it may be fused away.
+#include "graph/edit.h"
 #include "graph/passes/passes.h"
-#include "graph/uses.h"
 
 namespace anabranch {
 namespace {
@@ -41,7 +41,9 @@ int run(Graph& graph, const PassContext&) {
 
 }  // namespace
 
-const Pass kShapeReads = {"shape_reads", "gradients of sums do not keep their operands", "bit-equal",
-                          [](const PassContext&) -> const char* { return nullptr; }, run};
+const Pass kShapeReads = {.name = "shape_reads",
+                          .what = "gradients of sums do not keep their operands",
+                          .tolerance = "bit-equal",
+                          .run = run};
 
 }  // namespace anabranch

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "graph/edit.h"
 #include "graph/passes/passes.h"
 
 namespace anabranch {
@@ -11,15 +12,13 @@ namespace {
 
 bool is_update(const GraphNode& node) { return (node.role() & ir::role::kOptimize) != 0; }
 
-GraphNode barrier(Graph& graph, std::vector<int> gradients, int number) {
+GraphNode barrier(Graph& graph, const GraphNode& update, std::vector<int> gradients, int number) {
   ir::Var passed;
   passed.name = "@updates_last_" + std::to_string(number) + "@";
   passed.kind = VarKind::kRaw;
-  GraphNode node;
-  auto op = std::make_shared<ir::Op>();
-  op->type = "barrier";
-  op->attrs["op_role"] = int32_t{ir::role::kBackward};
-  node.op = op;
+  GraphNode node = NodeBuilder(graph, "barrier", update).attr("op_role", int32_t{ir::role::kBackward}).done();
+  node.index = -1;
+  node.replica = 0;
   node.more_reads = std::move(gradients);
   node.more_writes = {graph.var(passed.name, 0, passed)};
   graph.vars[node.more_writes[0]].produced = true;
@@ -37,7 +36,7 @@ int run(Graph& graph, const PassContext&) {
       for (int v : graph.writes(node)) gradients.push_back(v);
     }
     if (update && !gradients.empty()) {
-      nodes.push_back(barrier(graph, std::exchange(gradients, {}), barriers++));
+      nodes.push_back(barrier(graph, node, std::exchange(gradients, {}), barriers++));
       passed = nodes.back().more_writes[0];
     }
     if (update && passed >= 0) node.more_reads.push_back(passed);
@@ -49,11 +48,10 @@ int run(Graph& graph, const PassContext&) {
 
 }  // namespace
 
-const Pass kUpdatesLast = {
-    "updates_last", "updates wait for all gradients", "bit-equal",
-    [](const PassContext& c) -> const char* {
-      return c.build.enable_backward_optimizer_op_deps ? nullptr : "enable_backward_optimizer_op_deps is False";
-    },
-    run};
+const Pass kUpdatesLast = {.name = "updates_last",
+                           .what = "updates wait for all gradients",
+                           .tolerance = "bit-equal",
+                           .needs = AB_SWITCH(enable_backward_optimizer_op_deps),
+                           .run = run};
 
 }  // namespace anabranch

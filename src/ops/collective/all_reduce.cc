@@ -111,7 +111,7 @@ AB_OP(replica_weight)
     .doc(
         "Out = w X (or w when X is not given), where w is this replica's share of the elements of Counted over all "
         "active replicas, or 1 / active when nothing is counted. Weights a replica's loss gradient.")
-    .in_list("Counted", "the input of the loss's mean on every active replica; its shape alone is read")
+    .in_optional_list("Counted", "the input of the loss's mean on every active replica; its shape alone is read")
     .in_optional("X", "[1] float, the gradient to weight")
     .out("Out", "[1] float")
     .attr<int32_t>("replica", 0, "this replica")

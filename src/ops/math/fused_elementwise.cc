@@ -27,7 +27,7 @@ class StepByStep {
 
   void run(const KernelContext& outer) {
     for (size_t i = 0; i < steps_.size(); ++i) {
-      Value* ins[TileProgram::kMaxArgs];
+      Value* ins[fused::kMaxArgs];
       for (size_t k = 0; k < steps_[i].args.size(); ++k) {
         const int a = steps_[i].args[k];
         ins[k] = a < inputs_ ? outer.ins[a] : &results_[static_cast<size_t>(a - inputs_)];
@@ -92,7 +92,7 @@ void check_types(const std::vector<std::string>& types) {
 
 AB_OP(fused_elementwise)
     .doc("Out = results of elementwise steps on X; made by a pass from ops whose results nobody else reads.")
-    .in_list("X", "float32 tensors, one of them at least of the shape of the results")
+    .in_optional_list("X", "float32 tensors, one of them at least of the shape of the results")
     .in_optional("Base", "another one, of the shape of the results")
     .out_list("Out", "the results that are wanted, but for the last one")
     .out("Result", "the last one that is wanted")

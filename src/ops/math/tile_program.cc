@@ -26,14 +26,14 @@ const Shape& alike(const TileStep& s, const std::vector<Shape>& shapes) {
 TileProgram::TileProgram(const ir::Op& op, int inputs) : op_(op), inputs_(inputs) {
   const auto& plan = op.attr<std::vector<int32_t>>("plan");
   const auto& types = op.attr<std::vector<std::string>>("types");
-  demand(inputs <= kMaxInputs && types.size() <= kMaxSteps, "at most 24 inputs and 24 steps");
+  demand(inputs <= fused::kMaxInputs && types.size() <= fused::kMaxSteps, "at most 24 inputs and 24 steps");
   demand(op.attr<std::vector<std::string>>("results").size() == types.size(), "one result a step");
   args_.assign(plan.begin(), plan.end());
   size_t at = 0, operands = 0;
   for (size_t i = 0; i < types.size(); ++i) {
     demand(at + 4 <= args_.size(), "the plan ends in a step");
     const int count = args_[at + 3];
-    demand(count >= 1 && count <= kMaxArgs && at + 4 + static_cast<size_t>(count) <= args_.size(),
+    demand(count >= 1 && count <= fused::kMaxArgs && at + 4 + static_cast<size_t>(count) <= args_.size(),
            "a step has 1 to 8 operands");
     const TileStep step{static_cast<StepKind>(args_[at]), args_[at + 1], args_[at + 2],
                         std::span<const int>(args_).subspan(at + 4, static_cast<size_t>(count))};

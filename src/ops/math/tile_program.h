@@ -8,6 +8,7 @@
 
 #include "core/shape.h"
 #include "ir/op.h"
+#include "opdef/fused_ops.h"
 
 namespace anabranch::math {
 
@@ -28,8 +29,6 @@ struct TileStep {
 
 class TileProgram {
  public:
-  static constexpr int kMaxSteps = 24, kMaxInputs = 24, kMaxArgs = 8;
-
   TileProgram(const ir::Op& op, int inputs);  // InvalidArgument for attributes that make no program
 
   int inputs() const { return inputs_; }

@@ -150,7 +150,7 @@ void Tiles::run_piece(const KernelContext& c, int64_t begin, int64_t end) const 
     }
     for (size_t i = 0; i < steps_.size(); ++i) {
       const Step& s = steps_[i];
-      const float* args[TileProgram::kMaxArgs];
+      const float* args[fused::kMaxArgs];
       for (int k = 0; k < s.count; ++k) args[k] = from[s.args[k]];
       s.loop(args, to[static_cast<size_t>(inputs_) + i], n);
     }

@@ -16,12 +16,12 @@ class Tiles {
   bool run(const KernelContext& c);
 
  private:
-  static constexpr int kOperands = TileProgram::kMaxInputs + TileProgram::kMaxSteps;
+  static constexpr int kOperands = fused::kMaxInputs + fused::kMaxSteps;
 
   struct Step {
     TileLoop loop;
     int count = 0;
-    int args[TileProgram::kMaxArgs] = {};
+    int args[fused::kMaxArgs] = {};
   };
   struct Input {
     bool used = false;
@@ -46,7 +46,7 @@ class Tiles {
   int64_t grain_ = 0;
   std::vector<int32_t> outs_;
   std::vector<Step> steps_;
-  Input input_[TileProgram::kMaxInputs];
+  Input input_[fused::kMaxInputs];
   int buffer_of_[kOperands];         // of results that are not left in memory; -1: none
   int last_reader_[kOperands] = {};  // step
   bool in_result_[kOperands] = {};   // made where the last output will be

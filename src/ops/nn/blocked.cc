@@ -7,6 +7,7 @@
 #include "hwy/foreach_target.h"
 // foreach_target.h stands first: it includes this file once for every instruction set
 #include "hwy/highway.h"
+#include "opdef/fused_ops.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anabranch::nn::blocked {
@@ -107,13 +108,13 @@ HWY_AFTER_NAMESPACE();
 namespace anabranch::nn {
 
 int64_t channel_block() {
-  static const int64_t block = [] {
+  static const int64_t block = []() -> int64_t {
     switch (dnnl::get_effective_cpu_isa()) {
       case dnnl::cpu_isa::sse41:
       case dnnl::cpu_isa::avx:
       case dnnl::cpu_isa::avx2:
       case dnnl::cpu_isa::avx2_vnni: return 8;
-      default: return 16;
+      default: return fused::kMostInBlock;
     }
   }();
   return block;

@@ -5,10 +5,11 @@
 #include <array>
 #include <cstdint>
 
+#include "opdef/fused_ops.h"
+
 namespace anabranch::sparse {
 
-// How the rows of a sequence become one; the numbers are in the attributes of the fused ops.
-enum class Pool : int32_t { kNone = 0, kSum = 1, kAverage = 2, kSqrt = 3 };
+using fused::Pool;
 
 // One part of the columns of the result.
 template <class T> struct GatherPart {

@@ -1,4 +1,4 @@
-#include "graph/passes/embedding_chains.h"
+#include "graph/passes/patterns/embedding_chains.h"
 
 #include <algorithm>
 
@@ -17,32 +17,17 @@ bool is_view_grad(const GraphNode& node) {
   return forward && forward->is(kView);
 }
 
-int pool_of(const ir::Op& op) {
-  const auto& type = op.attr<std::string>("pooltype");
-  return type == "SUM" ? 1 : type == "AVERAGE" ? 2 : type == "SQRT" ? 3 : kNotPooled;
-}
-
-int argument(const std::vector<ir::Slot>& slots, const std::vector<int>& ids, std::string_view name, int i) {
-  size_t at = 0;
-  for (const auto& s : slots) {
-    if (s.name == name) return i < static_cast<int>(s.args.size()) ? ids[at + static_cast<size_t>(i)] : -1;
-    at += s.args.size();
-  }
-  return -1;
-}
-
-bool read_by_one(const Uses& uses, int var, int node) {
-  return uses.readers(var).size() == 1 && uses.readers(var)[0] == node;
-}
+Pool pool_of(const ir::Op& op) { return fused::pool_of(op.attr<std::string>("pooltype")); }
 
 int64_t columns_of(const Graph& graph, int var) {
+  if (var < 0) return kUnknown;
   const Shape& s = graph.vars[var].desc.shape;
   return s.rank() == 2 ? s[1] : kUnknown;
 }
 
 // A look-up in a trained table by ids that do not change.
 bool takes_part(const Graph& graph, const Uses& uses, const GraphNode& node) {
-  const int table = in_var(node, "W"), ids = in_var(node, "Ids");
+  const int table = input_var(node, "W"), ids = input_var(node, "Ids");
   if (table < 0 || ids < 0) return false;
   const Shape& s = graph.vars[table].desc.shape;
   return s.rank() == 2 && s[1] > 0 && uses.writers(ids).size() <= 1 && graph.vars[table].desc.persistable &&
@@ -51,26 +36,28 @@ bool takes_part(const Graph& graph, const Uses& uses, const GraphNode& node) {
 
 // From the gradient of a look-up's result one node back: a reshape or a pooling that nobody else needs.
 void step_back(const Graph& graph, const Uses& uses, Source* s) {
-  if (!uses.is_private(s->grad) || !read_by_one(uses, s->grad, s->lookup_grad)) return;
+  if (!uses.is_inner(s->grad) || uses.reader(s->grad) != s->lookup_grad) return;
   const int at = uses.writer(s->grad);
   const GraphNode& node = graph.nodes[at];
   if (node.op->type == "sequence_pool_grad") {
-    const int pool = pool_of(*node.op), x = in_var(node, "X"), by = x < 0 ? -1 : uses.writer(x);
-    if (pool == kNotPooled || by < 0 || !is_lookup(*graph.nodes[by].op) || in_var(graph.nodes[by], "Ids") != s->ids) {
+    const Pool pool = pool_of(*node.op);
+    const int x = input_var(node, "X"), by = x < 0 ? -1 : uses.writer(x);
+    if (pool == Pool::kNone || by < 0 || !is_lookup(*graph.nodes[by].op) ||
+        input_var(graph.nodes[by], "Ids") != s->ids) {
       return;
     }
     s->pool = pool;
   } else if (!is_view_grad(node)) {
     return;
   }
-  s->grad = in_var(node, "Out@GRAD");
+  s->grad = input_var(node, "Out@GRAD");
   s->nodes.push_back(at);
 }
 
 // From a part of a concat's gradient to the whole of it.
 void step_into_concat(const Graph& graph, const Uses& uses, int64_t width, Source* s) {
   const int reader = s->nodes.empty() ? s->lookup_grad : s->nodes.back();
-  if (!uses.is_private(s->grad) || !read_by_one(uses, s->grad, reader)) return;
+  if (!uses.is_inner(s->grad) || uses.reader(s->grad) != reader) return;
   const int at = uses.writer(s->grad);
   if (graph.nodes[at].op->type != "concat_grad") return;
   const auto columns = find_columns(graph, graph.nodes[at]);
@@ -78,10 +65,10 @@ void step_into_concat(const Graph& graph, const Uses& uses, int64_t width, Sourc
   const auto& outs = graph.nodes[at].outs;
   const auto part = static_cast<int>(std::find(outs.begin(), outs.end(), s->grad) - outs.begin());
   const int part_width = columns->widths[part];
-  if (part_width % width != 0 || (s->pool != kNotPooled && part_width != width)) return;
+  if (part_width % width != 0 || (s->pool != Pool::kNone && part_width != width)) return;
   s->per_row = static_cast<int>(part_width / width);
   s->column = columns->begins[part];
-  s->grad = in_var(graph.nodes[at], "Out@GRAD");
+  s->grad = input_var(graph.nodes[at], "Out@GRAD");
   s->concat_grad = at;
   s->part = part;
 }
@@ -89,12 +76,12 @@ void step_into_concat(const Graph& graph, const Uses& uses, int64_t width, Sourc
 bool add_source(const Graph& graph, const Uses& uses, int node, TableGrad* t) {
   const GraphNode& n = graph.nodes[node];
   if (!is_lookup_grad(*n.op) || !n.op->attr<bool>("is_sparse") || !takes_part(graph, uses, n)) return false;
-  if (t->table >= 0 && in_var(n, "W") != t->table) return false;
-  t->table = in_var(n, "W");
+  if (t->table >= 0 && input_var(n, "W") != t->table) return false;
+  t->table = input_var(n, "W");
   Source s;
   s.lookup_grad = node;
-  s.ids = in_var(n, "Ids");
-  s.grad = in_var(n, "Out@GRAD");
+  s.ids = input_var(n, "Ids");
+  s.grad = input_var(n, "Out@GRAD");
   s.padding = n.op->attr<int64_t>("padding_idx");
   if (uses.writers(s.grad).size() > 1) return false;
   step_back(graph, uses, &s);
@@ -106,54 +93,33 @@ bool add_source(const Graph& graph, const Uses& uses, int node, TableGrad* t) {
 
 }  // namespace
 
-Uses::Uses(const Graph& graph) : graph_(graph), writers_(graph.vars.size()), readers_(graph.vars.size()) {
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    for (int v : graph.reads(graph.nodes[i])) {
-      if (readers_[v].empty() || readers_[v].back() != static_cast<int>(i)) readers_[v].push_back(static_cast<int>(i));
-    }
-    for (int v : graph.writes(graph.nodes[i])) writers_[v].push_back(static_cast<int>(i));
-  }
-}
-
-int Uses::writer(int var) const { return writers_[var].size() == 1 ? writers_[var][0] : -1; }
-
-bool Uses::is_private(int var) const {
-  const GraphVar& v = graph_.vars[var];
-  return writers_[var].size() == 1 && !v.fed && !v.fetched && !v.desc.persistable;
-}
-
-int in_var(const GraphNode& node, std::string_view slot, int i) { return argument(node.op->inputs, node.ins, slot, i); }
-int out_var(const GraphNode& node, std::string_view slot, int i) {
-  return argument(node.op->outputs, node.outs, slot, i);
-}
-
 std::optional<Lookup> find_lookup(const Graph& graph, const Uses& uses, int part) {
   Lookup found;
   int var = part;
   const auto take = [&](int node) {
     found.nodes.push_back(node);
     for (int v : graph.writes(graph.nodes[node])) found.vars.push_back(v);
-    var = in_var(graph.nodes[node], "X");
+    var = input_var(graph.nodes[node], "X");
   };
-  if (!uses.is_private(var)) return {};
+  if (!uses.is_inner(var)) return {};
   int at = uses.writer(var);
   if (graph.nodes[at].op->type == "sequence_pool") {
     found.pool = pool_of(*graph.nodes[at].op);
-    if (found.pool == kNotPooled) return {};
+    if (found.pool == Pool::kNone) return {};
     found.empty = graph.nodes[at].op->attr<float>("pad_value");
     take(at);
   } else if (is_view(graph.nodes[at])) {
     take(at);
   }
-  if (!uses.is_private(var)) return {};
+  if (!uses.is_inner(var)) return {};
   at = uses.writer(var);
   const GraphNode& lookup = graph.nodes[at];
   if (!is_lookup(*lookup.op) || !takes_part(graph, uses, lookup)) return {};
-  found.table = in_var(lookup, "W");
-  found.ids = in_var(lookup, "Ids");
+  found.table = input_var(lookup, "W");
+  found.ids = input_var(lookup, "Ids");
   found.padding = lookup.op->attr<int64_t>("padding_idx");
   take(at);
-  const bool all_private = std::all_of(found.vars.begin(), found.vars.end(), [&](int v) { return uses.is_private(v); });
+  const bool all_private = std::all_of(found.vars.begin(), found.vars.end(), [&](int v) { return uses.is_inner(v); });
   return all_private ? std::optional(found) : std::nullopt;
 }
 
@@ -162,8 +128,7 @@ std::optional<Columns> find_columns(const Graph& graph, const GraphNode& concat)
   if (!concat.op->input("AxisTensor").empty() || (axis != 1 && axis != -1)) return {};
   Columns c;
   int64_t begin = 0;
-  for (size_t i = 0; i < concat.op->input("X").size(); ++i) {
-    const int var = in_var(concat, "X", static_cast<int>(i));
+  for (const int var : input_vars(concat, "X")) {
     const int64_t width = columns_of(graph, var);
     if (width <= 0) return {};
     c.parts.push_back(var);
@@ -184,7 +149,7 @@ std::vector<TableGrad> find_table_grads(const Graph& graph, const Uses& uses) {
       bool all = !node.ins.empty() && node.more_reads.empty();
       for (size_t k = 0; all && k < node.ins.size(); ++k) {
         const int v = node.ins[k];
-        all = uses.is_private(v) && read_by_one(uses, v, t.node) && add_source(graph, uses, uses.writer(v), &t);
+        all = uses.is_inner(v) && uses.reader(v) == t.node && add_source(graph, uses, uses.writer(v), &t);
       }
       if (!all) continue;
     } else if (!is_lookup_grad(*node.op) || !add_source(graph, uses, t.node, &t)) {

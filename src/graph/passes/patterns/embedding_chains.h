@@ -6,38 +6,19 @@
 #include <string>
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/edit.h"
+#include "opdef/fused_ops.h"
 
 namespace anabranch::embeddings {
 
-inline constexpr int kNotPooled = 0;  // the other numbers are ops/sparse/row_loops.h's Pool
-
-// Who writes and who reads each variable of a graph.
-class Uses {
- public:
-  explicit Uses(const Graph& graph);
-  const std::vector<int>& writers(int var) const { return writers_[var]; }
-  const std::vector<int>& readers(int var) const { return readers_[var]; }
-  // The one node that writes it; -1 when there is none, or another one.
-  int writer(int var) const;
-  // A value that nobody outside of the graph's nodes can see, written once.
-  bool is_private(int var) const;
-
- private:
-  const Graph& graph_;
-  std::vector<std::vector<int>> writers_, readers_;
-};
-
-// Variable of a slot with one argument; -1: none, or several.
-int in_var(const GraphNode& node, std::string_view slot, int argument = 0);
-int out_var(const GraphNode& node, std::string_view slot, int argument = 0);
+using fused::Pool;
 
 // A part of a concat that comes from a table: lookup -> [reshape or sequence_pool] -> concat.
 struct Lookup {
   std::vector<int> nodes;  // which make it
   std::vector<int> vars;   // which they write
   int table = -1, ids = -1;
-  int pool = kNotPooled;
+  Pool pool = Pool::kNone;
   float empty = 0;
   int64_t padding = -1;
 };
@@ -54,7 +35,7 @@ struct Source {
   int lookup_grad = -1;
   int ids = -1, grad = -1;  // variables
   int column = 0, per_row = 1;
-  int pool = kNotPooled;
+  Pool pool = Pool::kNone;
   int64_t padding = -1;
   std::vector<int> nodes;  // on the way back, not needed any more
   int concat_grad = -1, part = -1;

@@ -1,4 +1,4 @@
-#include "graph/effects.h"
+#include "graph/outer_names.h"
 
 namespace anabranch {
 namespace {

@@ -1,0 +1,176 @@
+#include "graph/edit.h"
+
+#include <algorithm>
+
+#include "opdef/op_def.h"
+
+namespace anabranch {
+namespace {
+
+std::span<const int> slot_vars(const std::vector<ir::Slot>& slots, const std::vector<int>& ids, std::string_view name) {
+  size_t at = 0;
+  for (const auto& s : slots) {
+    if (s.name == name) return std::span(ids).subspan(at, s.args.size());
+    at += s.args.size();
+  }
+  return {};
+}
+
+int sole(std::span<const int> vars) { return vars.size() == 1 ? vars[0] : -1; }
+
+void note(std::vector<int>& nodes, size_t i) {
+  if (nodes.empty() || nodes.back() != static_cast<int>(i)) nodes.push_back(static_cast<int>(i));
+}
+
+bool meet(const std::vector<int>& a, const std::vector<int>& b) {
+  return std::any_of(a.begin(), a.end(), [&](int v) { return std::find(b.begin(), b.end(), v) != b.end(); });
+}
+
+}  // namespace
+
+std::span<const int> input_vars(const GraphNode& node, std::string_view slot) {
+  return slot_vars(node.op->inputs, node.ins, slot);
+}
+std::span<const int> output_vars(const GraphNode& node, std::string_view slot) {
+  return slot_vars(node.op->outputs, node.outs, slot);
+}
+int input_var(const GraphNode& node, std::string_view slot) { return sole(input_vars(node, slot)); }
+int output_var(const GraphNode& node, std::string_view slot) { return sole(output_vars(node, slot)); }
+
+bool is_float(const Graph& graph, int var) {
+  return var >= 0 && graph.vars[var].desc.dtype == DType::kFloat32 && graph.vars[var].desc.kind == VarKind::kLoDTensor;
+}
+
+std::vector<std::string> role_vars_of(const Graph& graph, const std::vector<int>& nodes) {
+  std::vector<std::string> names;
+  for (int i : nodes) {
+    for (const auto& [param, grad] : graph.nodes[i].op->role_vars()) names.insert(names.end(), {param, grad});
+  }
+  return names;
+}
+
+Uses::Uses(const Graph& graph) : graph_(graph), readers_(graph.vars.size()), writers_(graph.vars.size()) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (int v : graph.reads(graph.nodes[i])) note(readers_[v], i);
+    for (int v : graph.writes(graph.nodes[i])) note(writers_[v], i);
+  }
+}
+
+bool Uses::is_inner(int var) const {
+  const GraphVar& v = graph_.vars[var];
+  return !v.desc.persistable && !v.fed && !v.fetched && writer(var) >= 0;
+}
+
+bool Uses::is_private(int var) const {
+  return is_inner(var) && reader(var) >= 0 && graph_.vars[var].desc.kind == VarKind::kLoDTensor;
+}
+
+NodeBuilder::NodeBuilder(const Graph& graph, std::string type, ir::OpRef like, int index, int replica)
+    : graph_(graph), like_(std::move(like)) {
+  op_->type = std::move(type);
+  op_->made_at = like_->made_at;
+  node_.index = index;
+  node_.replica = replica;
+  copy({"op_role"});
+}
+
+NodeBuilder& NodeBuilder::copy(std::initializer_list<const char*> attrs) {
+  for (const char* name : attrs) {
+    if (like_->has_attr(name)) op_->attrs[name] = like_->attrs.at(name);
+  }
+  return *this;
+}
+
+NodeBuilder& NodeBuilder::copy_all() {
+  op_->attrs = like_->attrs;
+  return *this;
+}
+
+NodeBuilder& NodeBuilder::attr(const std::string& name, Attr value) {
+  op_->attrs[name] = std::move(value);
+  return *this;
+}
+
+NodeBuilder& NodeBuilder::in(std::string slot, std::vector<int> vars) {
+  ins_.emplace_back(std::move(slot), std::move(vars));
+  return *this;
+}
+
+NodeBuilder& NodeBuilder::out(std::string slot, std::vector<int> vars) {
+  outs_.emplace_back(std::move(slot), std::move(vars));
+  return *this;
+}
+
+GraphNode NodeBuilder::done() {
+  const OpDef& def = find_op(op_->type);
+  const auto lay = [&](const std::vector<SlotDef>& declared, const Slots& given, std::vector<ir::Slot>* slots,
+                       std::vector<int>* ids) {
+    for (const auto& [name, vars] : given) {
+      const bool known =
+          std::any_of(declared.begin(), declared.end(), [&](const SlotDef& d) { return d.name == name; });
+      AB_CHECK(known || vars.empty(), Internal, "{} has no slot {}", def.type(), name);
+    }
+    for (const SlotDef& d : declared) {
+      ir::Slot& slot = slots->emplace_back();
+      slot.name = d.name;
+      for (const auto& [name, vars] : given) {
+        if (name != d.name) continue;
+        for (int v : vars) slot.args.push_back(v < 0 ? std::string(ir::kEmptyVar) : graph_.vars[v].name);
+        ids->insert(ids->end(), vars.begin(), vars.end());
+      }
+    }
+  };
+  lay(def.inputs(), ins_, &op_->inputs, &node_.ins);
+  lay(def.outputs(), outs_, &op_->outputs, &node_.outs);
+  for (const AttrDef& attr : def.attrs()) {
+    if (!attr.required) op_->attrs.try_emplace(attr.name, attr.value);
+  }
+  node_.op = std::move(op_);
+  return std::move(node_);
+}
+
+bool GraphEdit::may_gather(const std::vector<int>& parts) const {
+  constexpr int kFar = 512;  // keeps the passes linear in the number of nodes
+  if (parts.back() - parts.front() > kFar) return false;
+  std::vector<int> reads, writes;  // of the parts that would move, from the last one up
+  for (int i = parts.back(); i > parts.front(); --i) {
+    if (gone_[i] && !std::count(parts.begin(), parts.end(), i)) continue;
+    const auto r = graph_.reads(graph_.nodes[i]), w = graph_.writes(graph_.nodes[i]);
+    if (std::count(parts.begin(), parts.end(), i)) {
+      reads.insert(reads.end(), r.begin(), r.end());
+      writes.insert(writes.end(), w.begin(), w.end());
+    } else if (meet(w, reads) || meet(w, writes) || meet(r, writes)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void GraphEdit::replace(const std::vector<int>& parts, GraphNode node) {
+  const GraphNode& first = graph_.nodes[parts[0]];
+  node.index = first.index;
+  node.replica = first.replica;
+  for (int i : parts) {
+    const GraphNode& part = graph_.nodes[i];
+    node.tokens.insert(node.tokens.end(), part.tokens.begin(), part.tokens.end());
+    node.parts.push_back({part.index, part.op});
+    gone_[i] = 1;
+  }
+  gone_[parts[0]] = 0;
+  graph_.nodes[parts[0]] = std::move(node);
+}
+
+void GraphEdit::put(int at, GraphNode node) {
+  gone_[at] = 0;
+  graph_.nodes[at] = std::move(node);
+}
+
+void GraphEdit::commit() {
+  std::vector<GraphNode> kept;
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    if (!gone_[i]) kept.push_back(std::move(graph_.nodes[i]));
+  }
+  graph_.nodes = std::move(kept);
+}
+
+}  // namespace anabranch
