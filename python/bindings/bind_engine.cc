@@ -86,28 +86,15 @@ void bind_strategies(nb::module_& m) {
       .def_rw("debug_graphviz_path", &B::debug_graphviz_path)
       .def_rw("enable_sequential_execution", &B::enable_sequential_execution)
       .def_rw("enable_backward_optimizer_op_deps", &B::enable_backward_optimizer_op_deps)
-      .def_rw("remove_unnecessary_lock", &B::remove_unnecessary_lock)
-      .def_rw("cache_runtime_context", &B::cache_runtime_context)
       .def_rw("fuse_elewise_add_act_ops", &B::fuse_elewise_add_act_ops)
       .def_rw("fuse_bn_act_ops", &B::fuse_bn_act_ops)
-      .def_rw("fuse_relu_depthwise_conv", &B::fuse_relu_depthwise_conv)
       .def_rw("fuse_all_optimizer_ops", &B::fuse_all_optimizer_ops)
       .def_rw("fuse_all_reduce_ops", &B::fuse_all_reduce_ops, nb::arg().none())
-      .def_rw("fuse_broadcast_ops", &B::fuse_broadcast_ops, nb::arg().none())
       .def_rw("use_bfloat16", &B::use_bfloat16)
-      .def_rw("enable_auto_fusion", &B::enable_auto_fusion)
-      .def_rw("sync_batch_norm", &B::sync_batch_norm)
-      .def_rw("memory_optimize", &B::memory_optimize, nb::arg().none())
       .def_rw("enable_inplace", &B::enable_inplace)
-      .def_rw("is_distribution", &B::is_distribution)
       .def_rw("async_mode", &B::async_mode)
       .def_rw("num_trainers", &B::num_trainers)
       .def_rw("trainer_id", &B::trainer_id)
-      .def_rw("trainers_endpoints", &B::trainers_endpoints)
-      .def_rw("nccl_comm_num", &B::nccl_comm_num)
-      .def_rw("use_hierarchical_allreduce", &B::use_hierarchical_allreduce)
-      .def_rw("hierarchical_allreduce_inter_nranks", &B::hierarchical_allreduce_inter_nranks)
-      .def_rw("mkldnn_enabled_op_types", &B::mkldnn_enabled_op_types)
       .def_rw("disabled_passes", &B::disabled_passes);
   using E = ExecutionStrategy;
   nb::class_<E>(m, "ExecutionStrategy")
@@ -115,9 +102,6 @@ void bind_strategies(nb::module_& m) {
       .def_rw("num_threads", &E::num_threads)
       .def_rw("num_iteration_per_drop_scope", &E::num_iteration_per_drop_scope)
       .def_rw("num_iteration_per_run", &E::num_iteration_per_run)
-      .def_rw("allow_op_delay", &E::allow_op_delay)
-      .def_rw("use_experimental_executor", &E::use_experimental_executor)
-      .def_rw("use_thread_barrier", &E::use_thread_barrier)
       .def_rw("dry_run", &E::dry_run);
 }
 

@@ -21,9 +21,6 @@ struct ExecutionStrategy {
   int num_threads = 0;                     // 0: the pool's own size; n: n real workers
   int num_iteration_per_drop_scope = 100;  // runs after which idle plans give up their memory
   int num_iteration_per_run = 1;           // how often one run() repeats the plan
-  bool allow_op_delay = false;             // nothing to do: transfers never wait for it
-  bool use_experimental_executor = true;   // nothing to do: there is one executor
-  bool use_thread_barrier = false;         // parameter server only
   bool dry_run = false;                    // everything but the kernels
 };
 

@@ -1,8 +1,11 @@
 """BuildStrategy and ExecutionStrategy."""
+import re
+
 import numpy as np
 import pytest
 
 import anabranch.fluid as fluid
+from anabranch import _core
 
 BUILD = {
     "async_mode": False, "cache_runtime_context": False, "debug_graphviz_path": "", "enable_auto_fusion": False,
@@ -95,6 +98,20 @@ def test_every_field_reaches_the_engine(tmp_path):
     assert (execution._to_core().num_threads, execution._to_core().num_iteration_per_run) == (3, 2)
     run(build, execution)
     assert list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("strategy, core", [(fluid.BuildStrategy, _core.BuildStrategy),
+                                            (fluid.ExecutionStrategy, _core.ExecutionStrategy)])
+def test_a_field_reaches_the_engine_or_says_that_it_does_nothing(strategy, core):
+    def reads(field):
+        return hasattr(core, field.name.lstrip("_"))
+
+    for field in strategy._fields():
+        assert reads(field) != field.inert, field.name
+        nothing = re.search("nothing to do|without effect|GPUs only|parameter servers only|no CUDA|refused", field.__doc__)
+        assert nothing or not field.inert, field.name
+    names = {field.name.lstrip("_") for field in strategy._fields()} | {"disabled_passes"}
+    assert {name for name in vars(core) if not name.startswith("_")} <= names
 
 
 def test_trainer_numbers_are_checked():

@@ -68,8 +68,10 @@ class BuildStrategy(Strategy):
     enable_backward_optimizer_op_deps = Field(
         True, bool,
         "bool: updates wait for the whole backward part. Default True.")
-    remove_unnecessary_lock = Field(True, bool, "bool: nothing to do: operations take no locks. Default True.")
-    cache_runtime_context = Field(False, bool, "bool: nothing to do: plans always keep theirs. Default False.")
+    remove_unnecessary_lock = Field(
+        True, bool, "bool: nothing to do: operations take no locks. Default True.", inert=True)
+    cache_runtime_context = Field(
+        False, bool, "bool: nothing to do: plans always keep theirs. Default False.", inert=True)
     fuse_elewise_add_act_ops = Field(
         False, bool,
         "bool: the sum of a bias and the activation after it become part of the product before them, and their "
@@ -82,7 +84,7 @@ class BuildStrategy(Strategy):
         "it is set; while it is not set it is done.", automatic=True)
     fuse_relu_depthwise_conv = Field(
         False, bool,
-        "bool: joins relu with a depthwise convolution; done for GPUs only. Default False.")
+        "bool: joins relu with a depthwise convolution; done for GPUs only. Default False.", inert=True)
     fuse_all_optimizer_ops = Field(
         False, bool,
         "bool: updates of one rule become one operation that loops over all parameters. It reads False until it is "
@@ -93,23 +95,26 @@ class BuildStrategy(Strategy):
         "bool or None: sums gradients in groups. None and True (default): the engine decides.", optional=True)
     fuse_broadcast_ops = Field(
         True, bool,
-        "bool or None: nothing to do on CPU: replicas share their parameters. Default True.", optional=True)
+        "bool or None: nothing to do on CPU: replicas share their parameters. Default True.", optional=True, inert=True)
     use_bfloat16 = Field(
         False, bool,
         "bool: matrix products of fully connected layers (``mul``), forward and backward, round their operands to "
         "bfloat16 where the processor has instructions for it; sums, gradients, parameters and optimizer state stay "
         "float32. ``explain()`` says whether it was done. Not in Fluid. Default False.")
-    enable_auto_fusion = Field(False, bool, "bool: kernels generated at run time, for GPUs only. Default False.")
+    enable_auto_fusion = Field(
+        False, bool, "bool: kernels generated at run time, for GPUs only. Default False.", inert=True)
     sync_batch_norm = Field(
         False, bool,
-        "bool: statistics over all replicas, for GPUs only, as in the original. Default False.")
+        "bool: statistics over all replicas, for GPUs only, as in the original. Default False.", inert=True)
     memory_optimize = Field(
         None, bool,
-        "bool or None: accepted, without effect: temporaries always share memory. Default None.", optional=True)
+        "bool or None: accepted, without effect: temporaries always share memory. Default None.",
+        optional=True, inert=True)
     enable_inplace = Field(
         True, bool,
         "bool: an output may take the memory of an input that nobody reads later. Default True.")
-    is_distribution = Field(False, bool, "bool: set by itself for programs that send and receive. Default False.")
+    is_distribution = Field(
+        False, bool, "bool: nothing to do: no program of this build sends. Default False.", inert=True)
     async_mode = Field(
         False, bool,
         "bool: replicas that run independently; refused at compile time in this build. Default False.")
@@ -118,17 +123,19 @@ class BuildStrategy(Strategy):
         "int: number of processes that train together; more than 1 is refused at compile time in this build. "
         "Default 1.", least=1)
     trainer_id = Field(0, int, "int: number of this process, below num_trainers. Default 0.", least=0)
-    trainers_endpoints = Field([], list, "list of str: host:port of every process. Default [].")
-    nccl_comm_num = Field(1, int, "int: GPU communicators used in turn; nothing to do on CPU. Default 1.", least=1)
+    trainers_endpoints = Field(
+        [], list, "list of str: host:port of every process; nothing to do in this build. Default [].", inert=True)
+    nccl_comm_num = Field(
+        1, int, "int: GPU communicators used in turn; nothing to do on CPU. Default 1.", least=1, inert=True)
     use_hierarchical_allreduce = Field(
         False, bool,
-        "bool: two-level sums between GPUs; nothing to do on CPU. Default False.")
+        "bool: two-level sums between GPUs; nothing to do on CPU. Default False.", inert=True)
     hierarchical_allreduce_inter_nranks = Field(
         0, int,
-        "int: GPUs of one machine; nothing to do on CPU. Default 0.", least=0)
+        "int: GPUs of one machine; nothing to do on CPU. Default 0.", least=0, inert=True)
     mkldnn_enabled_op_types = Field(
         set(), set,
-        "set of str: nothing to do: the kernel library serves every operation it can. Default empty.")
+        "set of str: nothing to do: the kernel library serves every operation it can. Default empty.", inert=True)
 
     _compiled = None  # a weak reference to the CompiledProgram that was compiled with it last
 
@@ -173,7 +180,7 @@ class BuildStrategy(Strategy):
                                   % (self.trainer_id, self.num_trainers))
         core = _core.BuildStrategy()
         for field in self._fields():
-            if field.automatic and field.name not in self._values:
+            if field.inert or (field.automatic and field.name not in self._values):
                 continue
             value = getattr(self, field.name)
             if field.name == "reduce_strategy":
@@ -184,7 +191,7 @@ class BuildStrategy(Strategy):
             setattr(core, field.name, value)
         if self._passes is not None:
             kept = {p.type() for p in self._passes.all_passes()}
-            core.disabled_passes = {name for name, _, _ in _core.pass_list()} - kept
+            core.disabled_passes = {name for name, *_ in _core.pass_list()} - kept
         return core
 
 
@@ -212,13 +219,15 @@ class ExecutionStrategy(Strategy):
     num_iteration_per_run = Field(1, int, "int: how often one run repeats the program. Default 1.", least=1)
     allow_op_delay = Field(
         False, bool,
-        "bool: nothing to do, as in the original: transfers never wait for it. Default False.")
-    use_experimental_executor = Field(True, bool, "bool: nothing to do: there is one executor. Default True.")
-    use_thread_barrier = Field(False, bool, "bool: concerns half-asynchronous parameter servers only. Default False.")
+        "bool: nothing to do, as in the original: transfers never wait for it. Default False.", inert=True)
+    use_experimental_executor = Field(
+        True, bool, "bool: nothing to do: there is one executor. Default True.", inert=True)
+    use_thread_barrier = Field(
+        False, bool, "bool: concerns half-asynchronous parameter servers only. Default False.", inert=True)
     use_cuda = Field(
         False, bool,
         "bool: set from the place of the executor; True is refused at compile time in this build. Default "
-        "False.")
+        "False.", inert=True)
     _dry_run = Field(False, bool, "bool: everything but the kernels runs. Default False.")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -232,6 +241,6 @@ class ExecutionStrategy(Strategy):
             raise InvalidArgument("ExecutionStrategy.use_cuda: this build has no CUDA")
         core = _core.ExecutionStrategy()
         for field in self._fields():
-            if field.name != "use_cuda":
+            if not field.inert:
                 setattr(core, field.name.lstrip("_"), getattr(self, field.name))
         return core

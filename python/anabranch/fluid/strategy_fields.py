@@ -13,13 +13,14 @@ from .errors import EnforceNotMet, InvalidType, InvalidValue
 class Field:
     """An attribute with a type, a default and a meaning; refuses everything once its owner is in use.
 
-    An automatic one reads as its default until it is set, but the engine decides until then.
+    An automatic one reads as its default until it is set, but the engine decides until then. An inert one is kept for
+    programs that set it: nothing in the engine reads it.
     """
 
     def __init__(self, default: Any, kind: Any, doc: Any, least: Any = None, optional: Any = False,
-                 automatic: Any = False) -> None:
+                 automatic: Any = False, inert: Any = False) -> None:
         self.default, self.kind, self.least = default, kind, least
-        self.optional, self.automatic = optional, automatic
+        self.optional, self.automatic, self.inert = optional, automatic, inert
         self.__doc__ = doc
 
     def __set_name__(self, owner: Any, name: str) -> None:
