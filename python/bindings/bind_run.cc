@@ -17,7 +17,7 @@ bool same_name(PyObject* a, PyObject* b) {
 }
 
 // An array over the memory of a fetched value; what the caller gets is a copy of it.
-class Window {
+class FetchedArray {
  public:
   nb::object copy(const Tensor& t) {
     if (!array_.is_valid() || data_ != t.raw() || dtype_ != t.dtype() || !(shape_ == t.shape())) {
@@ -170,7 +170,7 @@ class PreparedCall {
   bool fetch_list_is_none_;
   std::vector<Tensor> batch_;
   std::vector<nb::object> held_;
-  std::vector<Window> windows_;
+  std::vector<FetchedArray> windows_;
   bool running_ = false;
 };
 

@@ -82,45 +82,5 @@ AB_OP(scale)
       };
     });
 
-AB_OP(increment)
-    .doc("Out = X + step, of one number.")
-    .in("X", "[1] numbers")
-    .out("Out", "[1] as X")
-    .may_share("X", "Out")
-    .updates("X", "Out")
-    .attr<float>("step", 1.0f, "term; cut to an integer when X is one")
-    .merges(StateMerge::kSum)
-    .infer([](InferContext& c) {
-      const int64_t n = c.in("X").shape.numel();
-      AB_CHECK(n == 1 || n == kUnknown, ShapeMismatch, "X must have one element, got {}", c.in("X").shape.str());
-      c.same_as("Out", "X");
-    })
-    .grad([](GradContext& g) {  // a counter of a loop, walked backwards
-      g.op("increment").in("X", g.out("Out")).out("Out", g.in("X")).attr("step", -g.attr<float>("step"));
-    })
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return [x = op.in("X"), out = op.out("Out"), step = static_cast<T>(op.attr<float>("step"))](KernelContext& c) {
-        *c[out].mutable_data<T>() = *c[x].data<T>() + step;
-      };
-    });
-
-AB_OP(sign)
-    .doc("Out = -1, 0 or 1, elementwise, as X is negative, zero or positive.")
-    .in("X", "[...] float")
-    .out("Out", "[...] as X")
-    .may_share("X", "Out")
-    .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .grad([](GradContext& g) {
-      g.op("scale").bare().in("X", g.dout("Out")).out("Out", g.din("X")).attr("scale", 0.0f);
-    })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(),
-            [](T v) { return static_cast<T>((v > 0) - (v < 0)); });
-      };
-    });
-
 }  // namespace
 }  // namespace anabranch::math

@@ -1,0 +1,31 @@
+// The counter of a loop or of a schedule.
+#include "opdef/op_def.h"
+
+namespace anabranch::math {
+namespace {
+
+AB_OP(increment)
+    .doc("Out = X + step, of one number.")
+    .in("X", "[1] numbers")
+    .out("Out", "[1] as X")
+    .may_share("X", "Out")
+    .updates("X", "Out")
+    .attr<float>("step", 1.0f, "term; cut to an integer when X is one")
+    .merges(StateMerge::kSum)
+    .infer([](InferContext& c) {
+      const int64_t n = c.in("X").shape.numel();
+      AB_CHECK(n == 1 || n == kUnknown, ShapeMismatch, "X must have one element, got {}", c.in("X").shape.str());
+      c.same_as("Out", "X");
+    })
+    .grad([](GradContext& g) {  // a counter of a loop, walked backwards
+      g.op("increment").in("X", g.out("Out")).out("Out", g.in("X")).attr("step", -g.attr<float>("step"));
+    })
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), out = op.out("Out"), step = static_cast<T>(op.attr<float>("step"))](KernelContext& c) {
+        *c[out].mutable_data<T>() = *c[x].data<T>() + step;
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::math

@@ -1,0 +1,25 @@
+#include "opdef/op_def.h"
+#include "ops/kernels/flat_loop.h"
+
+namespace anabranch::math {
+namespace {
+
+AB_OP(sign)
+    .doc("Out = -1, 0 or 1, elementwise, as X is negative, zero or positive.")
+    .in("X", "[...] float")
+    .out("Out", "[...] as X")
+    .may_share("X", "Out")
+    .infer([](InferContext& c) { c.same_as("Out", "X"); })
+    .grad([](GradContext& g) {
+      g.op("scale").bare().in("X", g.dout("Out")).out("Out", g.din("X")).attr("scale", 0.0f);
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(),
+            [](T v) { return static_cast<T>((v > 0) - (v < 0)); });
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::math
