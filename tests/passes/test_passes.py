@@ -1,11 +1,13 @@
 """Passes keep values: every pass off, each alone, all on; and each does its job where it applies."""
 import os
+import re
 
 import numpy as np
 import pytest
 from models import MODELS, PASSES, Trained, mlp
 
 import anabranch.fluid as fluid
+from anabranch import _core
 
 
 @pytest.mark.parametrize("replicas,reduce", [(1, False), (2, False), (2, True), (3, False), (3, True)])
@@ -92,8 +94,39 @@ def test_a_flag_that_names_no_pass_is_refused(disabled):
         told()
 
 
-def test_the_architecture_lists_all_passes():
+def test_reports_tell_changes_and_milliseconds(tmp_path):
+    build = fluid.BuildStrategy()
+    build.debug_graphviz_path = str(tmp_path / "graph")
+    _, after = told(build)
+    ran = {name: line for name, line in lines(after).items() if not line.startswith("skipped: ")}
+    assert ran
+    for name, line in ran.items():
+        did = re.match(r"applied, \d+ changes in \d+\.\d{3} ms", line).group()
+        graph, = tmp_path.glob("graph_*_%s.dot" % name)
+        assert graph.read_text().startswith('digraph "%s: %s" {' % (name, did))
+
+
+@pytest.mark.parametrize("name,field", [(name, field) for name, *_, switches in _core.pass_list() for field in switches])
+def test_each_switch_turns_its_pass_off(name, field):
+    build = fluid.BuildStrategy()
+    flag = field.startswith("FLAGS_")
+    if flag:
+        fluid.set_flags({field: False})
+    else:
+        setattr(build, field, False)
+    try:
+        before, after = told(build)
+    finally:
+        if flag:
+            fluid.set_flags({field: True})
+    for text in before, after:
+        assert lines(text)[name] == "skipped: %s is %s" % (field, "0" if flag else "False")
+
+
+def test_the_architecture_lists_all_passes_and_their_switches():
     path = os.path.join(os.path.dirname(__file__), "..", "..", "ARCHITECTURE.md")
     with open(path, encoding="utf-8") as page:
-        rows = [line.split("`")[1] for line in page if line.startswith("| `") and line.split("`")[1] in PASSES]
-    assert rows == PASSES
+        cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page if line.startswith("| `")]
+    rows = {row[0].strip("`"): re.findall("`(.*?)`", row[2]) for row in cells if row[0].strip("`") in PASSES}
+    assert list(rows) == PASSES
+    assert rows == {name: switches for name, *_, switches in _core.pass_list()}

@@ -1,0 +1,75 @@
+"""What ARCHITECTURE.md says of the folders: tiers, and that only passes know operators by name."""
+import os
+import re
+import sys
+
+import pytest
+
+from anabranch import _core
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+#: Files below the ops that make ops, and which. What they ask of an op they ask its declaration, not its name.
+MAKES = {
+    "src/autodiff/backward.cc": {"fill_constant", "shape"},
+    "src/autodiff/block_gradients.cc": {"fill_zeros_like"},
+    "src/autodiff/forward_reads.cc": {"assign"},
+    "src/autodiff/gradient_parts.cc": {"sum"},
+    "src/graph/replicate.cc": {"all_reduce", "copy_value", "replica_weight"},
+}
+NEVER_BY_NAME = ["base", "core", "opdef", "exec", "engine", "graph", "autodiff"]
+COMPARED = re.compile(r"""\btype(\(\))?\s*[!=]=\s*"|"\s*[!=]=\s*[\w.>()-]*\btype\b"""
+                      r"""|\btype(\(\))?\.(starts_with|ends_with|find|rfind|compare|substr)\(""")
+
+
+def sources(folder):
+    for where, _, names in sorted(os.walk(os.path.join(ROOT, "src", folder))):
+        for name in sorted(names):
+            path = os.path.relpath(os.path.join(where, name), ROOT)
+            if not path.startswith("src/graph/passes/") and name.endswith((".h", ".cc")):
+                with open(os.path.join(ROOT, path), encoding="utf-8") as source:
+                    yield path, [line.split("//")[0] for line in source]
+
+
+def names_of_ops(lines, types):
+    return {text for line in lines for text in re.findall(r'"([a-z_0-9]+)"', line)} & types
+
+
+def test_only_passes_know_ops_by_name():
+    types, found = set(_core.op_types()), {}
+    for folder in NEVER_BY_NAME:
+        for path, lines in sources(folder):
+            compared = [line.strip() for line in lines if COMPARED.search(line)]
+            if path == "src/opdef/registry.cc":  # AB_GRAD(x) declares x_grad
+                compared = [line for line in compared if "kGradOp" not in line]
+            assert not compared, "%s asks for the name of an op: %s" % (path, compared)
+            if names := names_of_ops(lines, types):
+                found[path] = names
+    assert found == MAKES
+
+
+@pytest.mark.parametrize("line", [
+    'if (op.type == "sum") return;', 'return node.op->type != "relu";', 'if ("relu" == op->type) run();',
+    'if (def.type() == "mean") run();', 'op.type.starts_with("elementwise_")'])
+def test_the_search_for_names_finds_them(line):
+    assert COMPARED.search(line)
+    assert not COMPARED.search('op->type = "fill_constant";') and not COMPARED.search("if (a.type == b.type) run();")
+
+
+def read_tiers():
+    """{folder: tier} of cmake/tiers.cmake."""
+    sys.path.insert(0, os.path.join(ROOT, "tools"))
+    try:
+        from check_includes import read_tiers
+    finally:
+        sys.path.pop(0)
+    return read_tiers(ROOT)
+
+
+def test_the_architecture_lists_the_folders_with_their_tiers():
+    with open(os.path.join(ROOT, "ARCHITECTURE.md"), encoding="utf-8") as page:
+        rows = re.findall(r"^\| `((?:src|python)/\w+)` \| (\d) \|", page.read(), re.M)
+    listed = {folder: int(tier) for folder, tier in rows}
+    assert len(listed) == len(rows)
+    there = {folder: tier for folder, tier in read_tiers().items() if os.path.isdir(os.path.join(ROOT, folder))}
+    assert {f: t for f, t in listed.items() if f != "python/anabranch"} == there
+    assert list(listed.values()) == sorted(listed.values())
