@@ -8,6 +8,7 @@ import pytest
 from anabranch import _core
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 #: Files below the ops that make ops, and which. What they ask of an op they ask its declaration, not its name.
 MAKES = {
     "src/autodiff/backward.cc": {"fill_constant", "shape"},
