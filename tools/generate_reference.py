@@ -140,7 +140,8 @@ def _fields(strategy: type) -> list[tuple[str, ...]]:
 def settings_page() -> str:
     """Flags, fields of the strategies and passes: what the code prints of them."""
     flags = [("`%s`" % name, "`%r`" % (value,), _cell(doc)) for name, (value, doc) in _core.all_flags().items()]
-    passes = [("`%s`" % name, _cell(what), _cell(tolerance)) for name, what, tolerance in _core.pass_list()]
+    passes = [("`%s`" % name, _cell(what), _cell(tolerance), ", ".join("`%s`" % field for field in switches))
+              for name, what, tolerance, switches in _core.pass_list()]
     return "\n".join([
         "# Settings", "",
         "## Flags", "", "Set in the environment, or by `fluid.set_flags`.", "",
@@ -150,7 +151,7 @@ def settings_page() -> str:
         "## ExecutionStrategy", "", "How the graph is run.", "",
         *_table(("field", "default", "meaning"), _fields(ExecutionStrategy)),
         "## Passes", "", "In their order. `FLAGS_disable_passes` leaves out any of them.", "",
-        *_table(("pass", "what it does", "values"), passes)])
+        *_table(("pass", "what it does", "values", "switched off by"), passes)])
 
 
 PAGES = {"operators.md": operators_page, "layers.md": layers_page, "classes.md": classes_page,

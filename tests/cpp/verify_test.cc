@@ -76,7 +76,7 @@ TEST_F(Verify, FindsSlotsThatDoNotFit) {
   op(1).inputs[0].args = {"h"};
   EXPECT_EQ(fault(), "");
   op(1).outputs[0].args = {"@EMPTY@"};
-  EXPECT_THAT(fault(), HasSubstr("a variable is expected"));
+  EXPECT_THAT(fault(), HasSubstr("must be a variable, got @EMPTY@"));
 }
 
 TEST_F(Verify, FindsArgumentsWithoutVariables) {
