@@ -14,7 +14,7 @@ set(CMAKE_CXX_FLAGS_DEBUG "-Og -g")
 # the instruction set a compiler happened to choose. Paths in messages are relative to the repository, also when
 # ccache has made the compiler's ones relative to the build folder.
 file(RELATIVE_PATH up ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
-add_compile_options(-Wall -Wextra -Wno-restrict -fno-math-errno -ffp-contract=off
+add_compile_options(-Wall -Wextra -Wno-restrict -Wno-stringop-overflow -fno-math-errno -ffp-contract=off
                     -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -fmacro-prefix-map=${up}=)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
