@@ -118,12 +118,15 @@ class Finder {
     AB_CHECK(outs.size() == ins.size(), InvalidArgument, "{} must name as many variables as {} ({}), got {}", gradient,
              slot, ins.size(), outs.size());
     const size_t from = place_of(grad_.inputs, slot);
-    for (size_t i = 0; i < outs.size(); ++i) made_->results.push_back({{from + i, to + i}, lod_of(gradient)});
+    for (size_t i = 0; i < outs.size(); ++i) made_->results.push_back({{from + i, to + i}, lod_of(gradient, i)});
   }
 
-  int lod_of(const std::string& gradient) const {
+  // Of lists, each gradient carries the sequences of its own input.
+  int lod_of(const std::string& gradient, size_t i = 0) const {
     for (const auto& [slot, from] : lods_) {
-      if (slot == gradient && given(grad_.input(from))) return static_cast<int>(place_of(grad_.inputs, from));
+      const auto& args = grad_.input(from);
+      if (slot == gradient && given(args))
+        return static_cast<int>(place_of(grad_.inputs, from) + (i < args.size() ? i : 0));
     }
     return -1;
   }

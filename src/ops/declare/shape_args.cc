@@ -5,7 +5,7 @@ namespace anabranch {
 std::vector<int64_t> integers_of(const Tensor& tensor, const char* what) {
   const auto as_vector = [&](const auto* p) { return std::vector<int64_t>(p, p + tensor.numel()); };
   if (tensor.dtype() == DType::kInt32) return as_vector(tensor.data<int32_t>());
-  AB_CHECK(tensor.dtype() == DType::kInt64, InvalidArgument, "{} is of {}, expected int32 or int64", what,
+  AB_CHECK(tensor.dtype() == DType::kInt64, InvalidArgument, "{} must hold int32 or int64, got {}", what,
            dtype_name(tensor.dtype()));
   return as_vector(tensor.data<int64_t>());
 }
@@ -19,9 +19,14 @@ std::vector<int64_t> int_attr(const ir::Op& op, const std::string& name) {
 
 const Tensor* scalar_in(const InferContext& c, const char* slot) {
   const Tensor* t = c.in(slot).value;
-  AB_CHECK(!t || t->numel() == 1, ShapeMismatch, "{}: {} is {}, expected [1]", c.op().type, slot,
-           c.in(slot).shape.str());
+  AB_CHECK(!t || t->numel() == 1, ShapeMismatch, "{} must be [1], got {}", slot, c.in(slot).shape.str());
   return t;
+}
+
+int64_t scalar_or(const InferContext& c, const char* slot, int64_t attr) {
+  if (!c.has_in(slot)) return attr;
+  const Tensor* t = scalar_in(c, slot);
+  return t ? integers_of(*t, slot)[0] : kUnknown;
 }
 
 IntArg int_arg(const InferContext& c, std::string_view tensor_slot, std::string_view list_slot,
@@ -30,7 +35,7 @@ IntArg int_arg(const InferContext& c, std::string_view tensor_slot, std::string_
     const Meta& m = c.in(tensor_slot);
     if (m.value) return {integers_of(*m.value, "a shape tensor")};
     const int64_t n = m.shape.numel();
-    AB_CHECK(n <= kMaxRank, InvalidArgument, "a shape tensor has {} elements, at most {} are possible", n, kMaxRank);
+    AB_CHECK(n <= kMaxRank, InvalidArgument, "a shape tensor must have at most {} elements, got {}", kMaxRank, n);
     return {std::vector<int64_t>(n < 0 ? attr.size() : static_cast<size_t>(n), unknown), false};
   }
   if (list_slot.empty() || !c.has_in(list_slot)) return {attr};
@@ -44,7 +49,7 @@ IntArg int_arg(const InferContext& c, std::string_view tensor_slot, std::string_
       arg.known = false;
       continue;
     }
-    AB_CHECK(m.value->numel() == 1, ShapeMismatch, "{}[{}] is {}, expected one element", list_slot, i,
+    AB_CHECK(m.value->numel() == 1, ShapeMismatch, "{}[{}] must have one element, got {}", list_slot, i,
              m.value->shape().str());
     arg.values.push_back(integers_of(*m.value, "a shape tensor")[0]);
   }

@@ -14,6 +14,8 @@ std::vector<int64_t> integers_of(const Tensor& tensor, const char* what);
 
 // The one number of a [1] tensor that an input holds; null while a program is built.
 const Tensor* scalar_in(const InferContext& c, const char* slot);
+// The same of an integer that takes the place of an attribute; kUnknown while a program is built.
+int64_t scalar_or(const InferContext& c, const char* slot, int64_t attr);
 
 struct IntArg {
   std::vector<int64_t> values;

@@ -1,8 +1,6 @@
 // Copies elements of whatever type between two strided views. What shape ops do.
 #pragma once
-#include <cstring>
-
-#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/copy.h"
 #include "ops/kernels/nd_loop.h"
 
 namespace anabranch {
@@ -88,20 +86,11 @@ inline void strided_copy(const KernelContext& c, const NdLoop<2>& loop, const Te
   });
 }
 
-inline void copy_bytes(const KernelContext& c, const Tensor& from, Tensor* to) {
-  AB_CHECK(from.bytes() == to->bytes(), Internal, "{} is copied to {}", from.shape().str(), to->shape().str());
-  if (from.raw() == to->raw()) return;
-  const auto* source = static_cast<const char*>(from.raw());
-  auto* target = static_cast<char*>(to->mutable_raw());
-  c.parallel_for(static_cast<int64_t>(from.bytes()), kCheapGrain * 4, [=](int64_t begin, int64_t end) {
-    std::memcpy(target + begin, source + begin, static_cast<size_t>(end - begin));
-  });
-}
-
-inline void zero_bytes(const KernelContext& c, Tensor* to) {
-  auto* target = static_cast<char*>(to->mutable_raw());
-  c.parallel_for(static_cast<int64_t>(to->bytes()), kCheapGrain * 4,
-                 [=](int64_t begin, int64_t end) { std::memset(target + begin, 0, static_cast<size_t>(end - begin)); });
+// The loop that copies back: source and target change places.
+inline NdLoop<2> turned(const NdLoop<2>& loop) {
+  NdLoop<2> back;
+  for (int i = 0; i < loop.rank(); ++i) back.add_axis(loop.extent(i), {loop.strides(i)[1], loop.strides(i)[0]});
+  return back;
 }
 
 }  // namespace anabranch

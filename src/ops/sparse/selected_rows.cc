@@ -45,7 +45,7 @@ AB_OP(get_tensor_from_selected_rows)
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const Tensor& from = c.value(x).rows().value;
         c[out].resize(from.shape(), from.dtype());
-        copy_tensor(c, from, &c[out]);
+        copy_bytes(c, from, &c[out]);
       };
     });
 

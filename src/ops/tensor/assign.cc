@@ -4,19 +4,17 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/copy.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
 
 template <class T, class Attr> Kernel constant(const KernelArgs& op, const char* name) {
   const auto& values = op.attr<std::vector<Attr>>(name);
-  return [values, out = op.out("Out")](KernelContext& c) {
+  return [name, values, out = op.out("Out")](KernelContext& c) {
     AB_CHECK(static_cast<int64_t>(values.size()) == c[out].numel(), ShapeMismatch,
-             "assign_value: {} values for the shape {}", values.size(), c[out].shape().str());
+             "{} must hold as many values as shape {} has elements, got {}", name, c[out].shape().str(), values.size());
     std::copy(values.begin(), values.end(), c[out].mutable_data<T>());
   };
 }
-
-}  // namespace
 
 AB_OP(assign)
     .doc("Out = a copy of X.")
@@ -33,7 +31,7 @@ AB_OP(assign)
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         if (!x || &c.value(x) == &c.value(out)) return;
-        if (c.value(x).is<Tensor>()) return copy_tensor(c, c[x], &c[out]);
+        if (c.value(x).is<Tensor>()) return copy_bytes(c, c[x], &c[out]);
         c.value(out).copy_from(c.value(x));
       };
     });
@@ -50,7 +48,8 @@ AB_OP(assign_value)
     .infer([](InferContext& c) {
       const auto& extents = c.attr<std::vector<int32_t>>("shape");
       const Shape shape(std::vector<int64_t>(extents.begin(), extents.end()));
-      AB_CHECK(shape.known() && shape.rank() > 0, InvalidArgument, "assign_value: shape is {}", shape.str());
+      AB_CHECK(shape.known() && shape.rank() > 0, InvalidArgument,
+               "shape must be without negative extents and not empty, got {}", shape.str());
       c.set_out("Out", shape, dtype_from_number(c.attr<int32_t>("dtype")));
     })
     .no_grad("a constant")
@@ -61,8 +60,9 @@ AB_OP(assign_value)
         case DType::kFloat32: return constant<float, float>(op, "fp32_values");
         case DType::kInt32: return constant<int32_t, int32_t>(op, "int32_values");
         case DType::kInt64: return constant<int64_t, int64_t>(op, "int64_values");
-        default: AB_THROW(Unsupported, "assign_value of {}", dtype_name(dtype));
+        default: AB_THROW(Unsupported, "there are no values of {}", dtype_name(dtype));
       }
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::tensor

@@ -1,16 +1,13 @@
-// Tensors put one behind the other and cut apart: concat and split along an axis, stack and unstack along a new one.
+// Tensors put one after the other and cut apart: concat and split along an axis, stack and unstack along a new one.
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/strided_copy.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
 
-// A tensor as [outer, along, inner]: everything before, on and after the axis of joining.
-struct Block {
-  int64_t outer, along, inner;
-  Block(const Shape& s, int axis) : outer(s.numel(0, axis)), along(s[axis]), inner(s.numel(axis + 1, s.rank())) {}
-};
+// Elements of one slice, everything on and after the axis.
+int64_t width_at(const Tensor& t, int axis) { return t.shape().numel(axis, t.shape().rank()); }
 
 // Copies `count` slices of `width` elements (part) from or to a whole whose slices are `whole_width` wide.
 void copy_part(const KernelContext& c, int64_t count, int64_t width, const Tensor& from, int64_t from_at,
@@ -22,18 +19,12 @@ void copy_part(const KernelContext& c, int64_t count, int64_t width, const Tenso
 }
 
 // All inputs of a slot, side by side, into one tensor.
-void join(const KernelContext& c, In xs, int axis, Tensor* out, bool new_axis) {
-  int64_t whole = 0;
-  const auto width_of = [&](int i) {
-    if (new_axis) return c.at(xs, i).shape().numel(axis, c.at(xs, i).shape().rank());
-    const Block b(c.at(xs, i).shape(), axis);
-    return b.along * b.inner;
-  };
-  for (int i = 0; i < xs.count; ++i) whole += width_of(i);
+void join(const KernelContext& c, In xs, int axis, Tensor* out) {
+  int64_t whole = 0, at = 0;
+  for (int i = 0; i < xs.count; ++i) whole += width_at(c.at(xs, i), axis);
   const int64_t outer = c.at(xs, 0).shape().numel(0, axis);
-  int64_t at = 0;
   for (int i = 0; i < xs.count; ++i) {
-    const int64_t width = width_of(i);
+    const int64_t width = width_at(c.at(xs, i), axis);
     copy_part(c, outer, width, c.at(xs, i), 0, width, out, at, whole);
     at += width;
   }
@@ -51,14 +42,6 @@ template <class Width> void cut(const KernelContext& c, const Tensor& from, int6
   }
 }
 
-int64_t axis_of(const InferContext& c, const char* attr) {
-  if (!c.has_in("AxisTensor")) return c.attr<int32_t>(attr);
-  const Meta& m = c.in("AxisTensor");
-  if (!m.value) return 0;
-  AB_CHECK(m.value->numel() == 1, ShapeMismatch, "AxisTensor is {}, expected [1]", m.shape.str());
-  return integers_of(*m.value, "AxisTensor")[0];
-}
-
 // The kernel's view of the same axis.
 int axis_in(const KernelContext& c, In tensor, int32_t attr, int rank) {
   return normal_axis(tensor ? integers_of(c[tensor], "AxisTensor").at(0) : attr, rank, "axis");
@@ -71,8 +54,7 @@ LoDRef joined_lod(const InferContext& c) {
     const LoDRef& part = c.in("X", i).lod;
     if (!part || part->empty()) return nullptr;
     AB_CHECK(i == 0 || part->size() == lod.size(), InvalidArgument,
-             "{}: all X must have as many levels of sequences as X[0], {}, got {} in X[{}]", op_name(c), lod.size(),
-             part->size(), i);
+             "all X must have as many levels of sequences as X[0], {}, got {} in X[{}]", lod.size(), part->size(), i);
     i == 0 ? void(lod = *part) : append_lod(&lod, *part);
   }
   return std::make_shared<const LoD>(std::move(lod));
@@ -84,18 +66,17 @@ Shape joined_shape(const InferContext& c, int axis) {
   Shape out = first.shape;
   for (int i = 1; i < c.n_in("X"); ++i) {
     const Meta& x = c.in("X", i);
-    AB_CHECK(x.shape.rank() == out.rank(), ShapeMismatch, "{}: X[0] is {}, X[{}] is {}", op_name(c), first.shape.str(),
-             i, x.shape.str());
-    AB_CHECK(x.dtype == first.dtype, InvalidArgument, "{}: X[0] is of {}, X[{}] is of {}", op_name(c),
-             dtype_name(first.dtype), i, dtype_name(x.dtype));
+    AB_CHECK(x.shape.rank() == out.rank(), ShapeMismatch, "X[{}] must have as many axes as X[0], {}, got {}", i,
+             first.shape.str(), x.shape.str());
+    AB_CHECK(x.dtype == first.dtype, InvalidArgument, "X[{}] must hold {} as X[0], got {}", i, dtype_name(first.dtype),
+             dtype_name(x.dtype));
     for (int a = 0; a < out.rank(); ++a) {
       const int64_t e = x.shape[a];
       if (a == axis) {
         out.set(a, out[a] < 0 || e < 0 ? kUnknown : out[a] + e);
       } else {
-        AB_CHECK(out[a] == e || out[a] < 0 || e < 0, ShapeMismatch,
-                 "{}: X[0] is {}, X[{}] is {}, they differ at axis {}", op_name(c), first.shape.str(), i, x.shape.str(),
-                 a);
+        AB_CHECK(out[a] == e || out[a] < 0 || e < 0, ShapeMismatch, "X[0] is {}, X[{}] is {}, they differ at axis {}",
+                 first.shape.str(), i, x.shape.str(), a);
         if (out[a] < 0) out.set(a, e);
       }
     }
@@ -105,39 +86,20 @@ Shape joined_shape(const InferContext& c, int axis) {
 
 bool open_axis(const InferContext& c) { return c.has_in("AxisTensor") && !c.in("AxisTensor").value; }
 
+int axis_of(const InferContext& c, int rank) {
+  return normal_axis(scalar_or(c, "AxisTensor", c.attr<int32_t>("axis")), rank, "axis");
+}
+
+Shape unknown_of_rank(int rank) { return Shape(std::vector<int64_t>(static_cast<size_t>(rank), kUnknown)); }
+
 void infer_concat(InferContext& c) {
-  AB_CHECK(c.n_in("X") > 0, InvalidArgument, "concat: X is empty");
+  AB_CHECK(c.n_in("X") > 0, InvalidArgument, "X must list at least one tensor");
   const Meta& first = c.in("X");
-  if (open_axis(c)) {
-    return c.set_out("Out", Shape(std::vector<int64_t>(static_cast<size_t>(first.shape.rank()), kUnknown)),
-                     first.dtype);
-  }
-  const int axis = normal_axis(axis_of(c, "axis"), first.shape.rank(), "axis");
+  if (open_axis(c)) return c.set_out("Out", unknown_of_rank(first.shape.rank()), first.dtype);
+  const int axis = axis_of(c, first.shape.rank());
   c.set_out("Out", joined_shape(c, axis), first.dtype);
   c.share_lod("Out", "X");
   if (axis == 0 && c.runtime()) c.out("Out").lod = joined_lod(c);
-}
-
-void infer_concat_grad(InferContext& c) {
-  const int n = c.n_in("X");
-  AB_CHECK(n > 0 && n == c.n_out("X@GRAD"), InvalidArgument, "concat_grad: {} inputs, {} gradients", n,
-           c.n_out("X@GRAD"));
-  const Meta& dout = c.in("Out@GRAD");
-  for (int i = 0; i < n; ++i) {
-    const Meta& x = c.in("X", i);
-    c.set_out("X@GRAD", x.shape, dout.dtype, i);
-    c.out("X@GRAD", i).lod = x.lod;
-    c.out("X@GRAD", i).lod_level = x.lod_level;
-  }
-  if (open_axis(c)) return;
-  const Shape want = joined_shape(c, normal_axis(axis_of(c, "axis"), c.in("X").shape.rank(), "axis"));
-  AB_CHECK(compatible(want, dout.shape), ShapeMismatch, "concat_grad: Out@GRAD must be {}, got {}", want.str(),
-           dout.shape.str());
-}
-
-OpDef& concat_attrs(OpDef& def) {
-  def.attr<int32_t>("axis", 0, "axis along which tensors are put together; negative: from the end");
-  return ignored_flags(def, {"use_mkldnn", "use_quantizer"});
 }
 
 // Extents of the pieces along the axis.
@@ -146,18 +108,19 @@ std::vector<int64_t> sections_of(const InferContext& c, int64_t whole) {
   const auto attr = int_attr(c.op(), "sections");
   if (attr.empty() && !c.has_in("SectionsTensorList")) {
     const int32_t num = c.attr<int32_t>("num");
-    AB_CHECK(num == n, InvalidArgument, "split: num is {}, there are {} outputs", num, n);
-    AB_CHECK(whole < 0 || whole % n == 0, InvalidArgument, "split: an extent of {} cannot be cut into {} equal parts",
-             whole, n);
+    AB_CHECK(num == n, InvalidArgument, "num must be the number of outputs, {}, got {}", n, num);
+    AB_CHECK(whole < 0 || whole % n == 0, InvalidArgument, "an extent of {} cannot be cut into {} equal parts", whole,
+             n);
     return std::vector<int64_t>(static_cast<size_t>(n), whole < 0 ? kUnknown : whole / n);
   }
   std::vector<int64_t> parts = int_arg(c, "", "SectionsTensorList", attr, kUnknown).values;
-  AB_CHECK(static_cast<int>(parts.size()) == n, InvalidArgument, "split: {} sections, {} outputs", parts.size(), n);
+  AB_CHECK(static_cast<int>(parts.size()) == n, InvalidArgument, "sections must be as many as outputs, {}, got {}", n,
+           parts.size());
   int64_t sum = 0;
   int64_t* open = nullptr;
   for (int64_t& p : parts) {
-    AB_CHECK(p >= -1 && (p >= 0 || !open || !c.runtime()), InvalidArgument, "split: sections are {}",
-             fmt::join(attr, ", "));
+    AB_CHECK(p >= -1 && (p >= 0 || !open || !c.runtime()), InvalidArgument,
+             "sections must be positive, except for one -1, got {}", fmt::join(attr, ", "));
     if (p < 0)
       open = &p;
     else
@@ -166,27 +129,24 @@ std::vector<int64_t> sections_of(const InferContext& c, int64_t whole) {
   if (whole >= 0 && open && c.op().input("SectionsTensorList").empty()) *open = whole - sum;
   if (whole >= 0 && c.runtime() && open) *open = whole - sum;
   for (int64_t p : parts)
-    AB_CHECK(p >= -1 && (p >= 0 || whole < 0 || !c.runtime()), InvalidArgument, "split: sections exceed {}", whole);
-  AB_CHECK(whole < 0 || open || sum == whole, InvalidArgument, "split: sections add up to {}, the extent is {}", sum,
-           whole);
+    AB_CHECK(p >= -1 && (p >= 0 || whole < 0 || !c.runtime()), InvalidArgument, "sections must not exceed {}", whole);
+  AB_CHECK(whole < 0 || open || sum == whole, InvalidArgument, "sections must add up to {}, got {}", whole, sum);
   return parts;
 }
 
 void infer_split(InferContext& c) {
   const Meta& x = c.in("X");
-  AB_CHECK(c.n_out("Out") > 0, InvalidArgument, "split: there are no outputs");
+  AB_CHECK(c.n_out("Out") > 0, InvalidArgument, "Out must list at least one tensor");
   const bool open = open_axis(c);
-  const int axis = normal_axis(axis_of(c, "axis"), x.shape.rank(), "axis");
+  const int axis = open ? 0 : axis_of(c, x.shape.rank());
   const auto parts = sections_of(c, open ? kUnknown : x.shape[axis]);
   for (int i = 0; i < c.n_out("Out"); ++i) {
-    Shape s = open ? Shape(std::vector<int64_t>(static_cast<size_t>(x.shape.rank()), kUnknown)) : x.shape;
+    Shape s = open ? unknown_of_rank(x.shape.rank()) : x.shape;
     if (!open) s.set(axis, parts[static_cast<size_t>(i)]);
     c.set_out("Out", s, x.dtype, i);
     if (axis != 0) c.share_lod("Out", "X", i);
   }
 }
-
-int64_t piece_width(const Tensor& piece, int axis) { return piece.shape().numel(axis, piece.shape().rank()); }
 
 // An axis among those of the result of stacking.
 int new_axis(const ir::Op& op, int rank) { return normal_axis(op.attr<int32_t>("axis"), rank + 1, "axis"); }
@@ -194,10 +154,10 @@ int new_axis(const ir::Op& op, int rank) { return normal_axis(op.attr<int32_t>("
 void infer_stacked(InferContext& c, const char* from, const char* to) {
   const Meta& first = c.in(from);
   for (int i = 1; i < c.n_in(from); ++i) {
-    AB_CHECK(compatible(first.shape, c.in(from, i).shape), ShapeMismatch, "{}: {}[0] is {}, {}[{}] is {}", c.op().type,
-             from, first.shape.str(), from, i, c.in(from, i).shape.str());
-    AB_CHECK(first.dtype == c.in(from, i).dtype, InvalidArgument, "{}: inputs are of {} and {}", c.op().type,
-             dtype_name(first.dtype), dtype_name(c.in(from, i).dtype));
+    AB_CHECK(compatible(first.shape, c.in(from, i).shape), ShapeMismatch, "{}[{}] must be {} as {}[0], got {}", from, i,
+             first.shape.str(), from, c.in(from, i).shape.str());
+    AB_CHECK(first.dtype == c.in(from, i).dtype, InvalidArgument, "{}[{}] must hold {} as {}[0], got {}", from, i,
+             dtype_name(first.dtype), from, dtype_name(c.in(from, i).dtype));
   }
   const int axis = new_axis(c.op(), first.shape.rank());
   Shape out = first.shape.slice(0, axis);
@@ -206,17 +166,12 @@ void infer_stacked(InferContext& c, const char* from, const char* to) {
   c.set_out(to, out, first.dtype);
 }
 
-void infer_stack(InferContext& c) {
-  infer_stacked(c, "X", "Y");
-  share_fitting_lod(c, "Y", "X");
-}
-
 void infer_unstack(InferContext& c, const char* from, const char* to) {
   const Meta& x = c.in(from);
-  AB_CHECK(x.shape.rank() > 0, ShapeMismatch, "{}: {} has no axis", c.op().type, from);
+  AB_CHECK(x.shape.rank() > 0, ShapeMismatch, "{} must have an axis", from);
   const int axis = new_axis(c.op(), x.shape.rank() - 1), n = c.n_out(to);
-  AB_CHECK(x.shape[axis] == n || x.shape[axis] == kUnknown, InvalidArgument, "{}: {} is {}, there are {} outputs",
-           c.op().type, from, x.shape.str(), n);
+  AB_CHECK(x.shape[axis] == n || x.shape[axis] == kUnknown, InvalidArgument,
+           "{} must have an extent of {}, one for each output, at axis {}, got {}", from, n, axis, x.shape.str());
   Shape out = x.shape.slice(0, axis);
   for (int i = axis + 1; i < x.shape.rank(); ++i) out.push_back(x.shape[i]);
   if (out.rank() == 0) out = scalar_shape();
@@ -225,7 +180,7 @@ void infer_unstack(InferContext& c, const char* from, const char* to) {
 
 Kernel stack_kernel(const KernelArgs& op, const char* from, const char* to) {
   return [attr = op.attr<int32_t>("axis"), xs = op.in(from), out = op.out(to)](KernelContext& c) {
-    join(c, xs, normal_axis(attr, c.at(xs, 0).shape().rank() + 1, "axis"), &c[out], true);
+    join(c, xs, normal_axis(attr, c.at(xs, 0).shape().rank() + 1, "axis"), &c[out]);
   };
 }
 
@@ -238,47 +193,32 @@ Kernel unstack_kernel(const KernelArgs& op, const char* from, const char* to) {
   };
 }
 
-OpDef& stack_attrs(OpDef& def) { return def.attr<int32_t>("axis", 0, "the axis that comes in or goes away"); }
-OpDef& unstack_attrs(OpDef& def) { return stack_attrs(def).attr<int32_t>("num", 0, "number of outputs"); }
-
-}  // namespace
-
 AB_OP(concat)
     .doc("Out = the tensors X put together along an axis.")
     .in_list("X", "tensors that agree in all other axes")
     .in_optional("AxisTensor", "[1] int: takes the place of axis")
     .out("Out", "extents along the axis add up")
+    .attr<int32_t>("axis", 0, "axis along which tensors are put together; negative: from the end")
+    .ignores({"use_mkldnn", "use_quantizer"})
     .shape_from("AxisTensor")
     .infer(infer_concat)
-    .grad([](GradContext& g) {
-      g.op("concat_grad")
-          .in("X", g.in("X"))
-          .in("AxisTensor", g.in("AxisTensor"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"));
-    })
-    .dtype_of_input("X")
+    .grad_reads({"X", "AxisTensor"})
+    .grad_to({"X"})
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [attr = op.attr<int32_t>("axis"), xs = op.in("X"), at = op.in("AxisTensor"), out = op.out("Out")](
-                 KernelContext& c) { join(c, xs, axis_in(c, at, attr, c[out].shape().rank()), &c[out], false); };
+                 KernelContext& c) { join(c, xs, axis_in(c, at, attr, c[out].shape().rank()), &c[out]); };
     });
 
-AB_OP(concat_grad)
+AB_GRAD(concat)
     .doc("X@GRAD[i] = the part of Out@GRAD that X[i] became.")
-    .in_list("X", "as of concat")
-    .in_optional("AxisTensor", "as of concat")
-    .in("Out@GRAD", "as Out")
-    .out_list("X@GRAD", "as X")
     .shape_from("AxisTensor")
-    .infer(infer_concat_grad)
-    .no_grad(kNoSecondOrder)
-    .dtype_of_input("Out@GRAD")
+    .grad_lod("X@GRAD", "X")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [attr = op.attr<int32_t>("axis"), xs = op.in("X"), at = op.in("AxisTensor"), dout = op.in("Out@GRAD"),
               dxs = op.out("X@GRAD")](KernelContext& c) {
         const Shape& s = c[dout].shape();
         const int axis = axis_in(c, at, attr, s.rank());
-        cut(c, c[dout], s.numel(0, axis), dxs, [&](int i) { return piece_width(c.at(xs, i), axis); });
+        cut(c, c[dout], s.numel(0, axis), dxs, [&](int i) { return width_at(c.at(xs, i), axis); });
       };
     });
 
@@ -310,8 +250,8 @@ AB_OP(split)
         const Shape& s = c[x].shape();
         const int axis = axis_in(c, at, attr, s.rank());
         cut(c, c[x], s.numel(0, axis), outs, [&](int i) {
-          AB_CHECK(c.wants(outs, i), Unsupported, "split: output {} is left out", i);
-          return piece_width(c.at(outs, i), axis);
+          AB_CHECK(c.wants(outs, i), Unsupported, "output {} is left out", i);
+          return width_at(c.at(outs, i), axis);
         });
       };
     });
@@ -320,36 +260,33 @@ AB_OP(stack)
     .doc("Y = the tensors X put together along a new axis.")
     .in_list("X", "tensors of one shape")
     .out("Y", "[..., number of tensors, ...]")
-    .infer(infer_stack)
-    .grad([](GradContext& g) { g.op("stack_grad").in("Y@GRAD", g.dout("Y")).out("X@GRAD", g.din("X")); })
+    .attr<int32_t>("axis", 0, "the new axis; negative: from the end")
+    .infer([](InferContext& c) {
+      infer_stacked(c, "X", "Y");
+      share_fitting_lod(c, "Y", "X");
+    })
+    .grad_reads({})
     .cpu_any([](const KernelArgs& op) { return stack_kernel(op, "X", "Y"); });
 
-AB_OP(stack_grad)
+AB_GRAD(stack)
     .doc("X@GRAD[i] = Y@GRAD at index i of the new axis.")
-    .in("Y@GRAD", "as Y")
-    .out_list("X@GRAD", "as X")
     .infer([](InferContext& c) { infer_unstack(c, "Y@GRAD", "X@GRAD"); })
-    .no_grad(kNoSecondOrder)
     .cpu_any([](const KernelArgs& op) { return unstack_kernel(op, "Y@GRAD", "X@GRAD"); });
 
 AB_OP(unstack)
     .doc("Y[i] = X at index i of an axis, without that axis.")
     .in("X", "[...] any")
     .out_list("Y", "X's shape without the axis")
+    .attr<int32_t>("axis", 0, "the axis that goes away; negative: from the end")
+    .attr<int32_t>("num", 0, "number of outputs")
     .infer([](InferContext& c) { infer_unstack(c, "X", "Y"); })
-    .grad([](GradContext& g) { g.op("unstack_grad").in("Y@GRAD", g.dout("Y")).out("X@GRAD", g.din("X")); })
+    .grad_reads({})
     .cpu_any([](const KernelArgs& op) { return unstack_kernel(op, "X", "Y"); });
 
-AB_OP(unstack_grad)
+AB_GRAD(unstack)
     .doc("X@GRAD = the tensors Y@GRAD put together along the axis.")
-    .in_list("Y@GRAD", "as Y")
-    .out("X@GRAD", "as X")
     .infer([](InferContext& c) { infer_stacked(c, "Y@GRAD", "X@GRAD"); })
-    .no_grad(kNoSecondOrder)
     .cpu_any([](const KernelArgs& op) { return stack_kernel(op, "Y@GRAD", "X@GRAD"); });
 
-[[maybe_unused]] static const bool concat_attrs_declared =
-    (concat_attrs(ab_op_concat), concat_attrs(ab_op_concat_grad), stack_attrs(ab_op_stack),
-     stack_attrs(ab_op_stack_grad), unstack_attrs(ab_op_unstack), unstack_attrs(ab_op_unstack_grad), true);
-
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::tensor

@@ -4,7 +4,7 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
 
 // Running sums of one line. `from_end`: from the last element on; `exclusive`: without the element itself.
@@ -17,8 +17,6 @@ template <class T> void running_sum(const T* x, T* out, int64_t n, int64_t step,
     sum += value;
   }
 }
-
-}  // namespace
 
 AB_OP(cumsum)
     .doc("Out = running sums of X along an axis.")
@@ -53,4 +51,5 @@ AB_OP(cumsum)
       };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::tensor

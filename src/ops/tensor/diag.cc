@@ -2,7 +2,7 @@
 
 #include "ops/declare/declare.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
 
 AB_OP(diag)
@@ -28,4 +28,4 @@ AB_OP(diag)
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::tensor

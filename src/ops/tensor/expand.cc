@@ -1,13 +1,11 @@
-// Tensors repeated along their axes, and tensors with a border: expand, expand_as, pad, pad2d.
+// Tensors repeated along their axes: expand, expand_as.
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/strided_copy.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
-
-using Times = std::array<int64_t, kMaxRank>;
 
 // Axis i of the tiled tensor as two: which copy, which element. Operand 0 walks the tiled tensor, 1 the original.
 NdLoop<2> tile_loop(const Shape& x, const Shape& tiled) {
@@ -20,23 +18,12 @@ NdLoop<2> tile_loop(const Shape& x, const Shape& tiled) {
   return loop;
 }
 
-// The reverse: operand 0 is the original (stride 0 over the copies), 1 the tiled tensor.
-NdLoop<2> untile_loop(const Shape& x, const Shape& tiled) {
-  const auto to = dense_strides(x), from = dense_strides(tiled);
-  NdLoop<2> loop;
-  for (int i = 0; i < x.rank(); ++i) {
-    loop.add_axis(x[i] ? tiled[i] / x[i] : 0, {0, from[i] * x[i]});
-    loop.add_axis(x[i], {to[i], from[i]});
-  }
-  return loop;
-}
-
-void check_tiles(const Shape& x, const Shape& tiled, const std::string& type) {
-  AB_CHECK(x.rank() == tiled.rank(), ShapeMismatch, "{}: X is {}, the result is {}", type, x.str(), tiled.str());
+void check_tiles(const Shape& x, const Shape& tiled) {
+  AB_CHECK(x.rank() == tiled.rank(), ShapeMismatch, "X must have as many axes as the result {}, got {}", tiled.str(),
+           x.str());
   for (int i = 0; i < x.rank(); ++i) {
     const bool fits = x[i] < 0 || tiled[i] < 0 || (x[i] == 0 ? tiled[i] == 0 : tiled[i] % x[i] == 0);
-    AB_CHECK(fits, ShapeMismatch, "{}: X is {}, the result is {}: axis {} is no multiple", type, x.str(), tiled.str(),
-             i);
+    AB_CHECK(fits, ShapeMismatch, "the result {} must be a multiple of X at axis {}, got {}", tiled.str(), i, x.str());
   }
 }
 
@@ -49,181 +36,45 @@ Kernel tile_kernel(const KernelArgs& op) {
 Kernel untile_kernel(auto tag, const KernelArgs& op) {
   using T = typename decltype(tag)::type;
   return [dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-    fold_loop<FoldSum<T>>(c, untile_loop(c[dx].shape(), c[dout].shape()), c[dout].template data<T>(),
+    fold_loop<FoldSum<T>>(c, turned(tile_loop(c[dx].shape(), c[dout].shape())), c[dout].template data<T>(),
                           c[dx].template mutable_data<T>(), c[dx].numel());
   };
 }
 
-void infer_untile(InferContext& c) {
-  check_tiles(c.in("X").shape, c.in("Out@GRAD").shape, c.op().type);
-  grad_as(c, "X@GRAD", "X");
-}
-
-OpDef& expand_arguments(OpDef& def) {
-  return def.in_optional("ExpandTimes", "[rank] int: takes the place of expand_times")
-      .in_optional_list("expand_times_tensor", "[1] int each")
-      .shape_from("ExpandTimes")
-      .shape_from("expand_times_tensor")
-      .attr<std::vector<int32_t>>("expand_times", {}, "copies along each axis, >= 1");
-}
-
-// ---- padding: before and after each axis
-
-struct Border {
-  std::array<int64_t, kMaxRank> before{}, after{};
-};
-
-Border pad_border(const std::vector<int64_t>& paddings, const Shape& x) {
-  AB_CHECK(static_cast<int>(paddings.size()) == 2 * x.rank(), InvalidArgument, "pad: {} paddings for X {}, expected {}",
-           paddings.size(), x.str(), 2 * x.rank());
-  Border b;
-  for (int i = 0; i < x.rank(); ++i) {
-    b.before[i] = paddings[static_cast<size_t>(i) * 2];
-    b.after[i] = paddings[static_cast<size_t>(i) * 2 + 1];
-    AB_CHECK(b.before[i] >= 0 && b.after[i] >= 0, InvalidArgument, "pad: paddings of axis {} are {} and {}", i,
-             b.before[i], b.after[i]);
-  }
-  return b;
-}
-
-Shape padded(const Shape& x, const Border& b) {
-  Shape out = x;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (x[i] >= 0) out.set(i, x[i] + b.before[i] + b.after[i]);
-  }
-  return out;
-}
-
-// The loop over X: operand 0 is X, dense; operand 1 the place of X in the padded tensor, from *offset on.
-NdLoop<2> inside_loop(const Shape& x, const Shape& out, const Border& b, int64_t* offset) {
-  const auto mine = dense_strides(x), theirs = dense_strides(out);
-  NdLoop<2> loop;
-  *offset = 0;
-  for (int i = 0; i < x.rank(); ++i) {
-    *offset += b.before[i] * theirs[i];
-    loop.add_axis(x[i], {mine[i], theirs[i]});
-  }
-  return loop;
-}
-
-// ---- pad2d: top, bottom, left, right of images
-
-enum class Edge { kConstant, kReflect, kEdge };
-
-struct ImagePad {
-  std::vector<int64_t> fixed;
-  In tensor;
-  Edge edge;
-  bool last;  // channels last
-  int64_t rows_axis() const { return last ? 1 : 2; }
-
-  explicit ImagePad(const ir::Op& op) : fixed(int_attr(op, "paddings")) {
-    const auto& mode = op.attr<std::string>("mode");
-    const auto& format = op.attr<std::string>("data_format");
-    AB_CHECK(mode == "constant" || mode == "reflect" || mode == "edge", InvalidArgument,
-             "pad2d: mode is \"{}\", expected constant, reflect or edge", mode);
-    AB_CHECK(format == "NCHW" || format == "NHWC", InvalidArgument, "pad2d: data_format is \"{}\"", format);
-    edge = mode == "constant" ? Edge::kConstant : mode == "reflect" ? Edge::kReflect : Edge::kEdge;
-    last = format == "NHWC";
-  }
-  Border border(const std::vector<int64_t>& p, const Shape& x) const {
-    AB_CHECK(x.rank() == 4, ShapeMismatch, "pad2d: X is {}, expected 4 axes", x.str());
-    AB_CHECK(p.size() == 4, InvalidArgument, "pad2d: {} paddings, expected 4", p.size());
-    Border b;
-    for (size_t k = 0; k < 2; ++k) {
-      const auto axis = static_cast<size_t>(rows_axis()) + k;
-      const int64_t extent = x[static_cast<int>(axis)];
-      b.before[axis] = p[2 * k];
-      b.after[axis] = p[2 * k + 1];
-      const int64_t largest = std::max(p[2 * k], p[2 * k + 1]);
-      AB_CHECK(p[2 * k] >= 0 && p[2 * k + 1] >= 0, InvalidArgument, "pad2d: paddings are {}", fmt::join(p, ", "));
-      AB_CHECK(edge != Edge::kReflect || extent < 0 || largest < std::max<int64_t>(extent, 1), InvalidArgument,
-               "pad2d: reflect pads {} along an extent of {}: less is needed", largest, extent);
-      AB_CHECK(edge != Edge::kEdge || extent != 0 || largest == 0, InvalidArgument, "pad2d: X is {}: there is no edge",
-               x.str());
-    }
-    return b;
-  }
-  // The row or column of X that stands at position p of the padded one; -1: the constant.
-  int64_t source(int64_t p, int64_t before, int64_t extent) const {
-    const int64_t at = p - before;
-    if (at >= 0 && at < extent) return at;
-    if (edge == Edge::kConstant) return -1;
-    if (edge == Edge::kEdge) return at < 0 ? 0 : extent - 1;
-    return at < 0 ? -at : 2 * (extent - 1) - at;
-  }
-};
-
-// Calls fn(element of the padded image, element of X or -1) for all elements of image n of the batch, in order.
-template <class Fn>
-void each_pixel(const ImagePad& pad, const Border& b, const Shape& x, const Shape& out, int64_t image, Fn fn) {
-  const auto r = static_cast<int>(pad.rows_axis());
-  const int64_t channels = pad.last ? x[3] : 1, in_size = x[r] * x[r + 1] * channels,
-                out_size = out[r] * out[r + 1] * channels;
-  for (int64_t i = 0; i < out[r]; ++i) {
-    const int64_t row = pad.source(i, b.before[static_cast<size_t>(r)], x[r]);
-    for (int64_t j = 0; j < out[r + 1]; ++j) {
-      const int64_t col = pad.source(j, b.before[static_cast<size_t>(r) + 1], x[r + 1]);
-      const int64_t to = image * out_size + (i * out[r + 1] + j) * channels;
-      const int64_t from = row < 0 || col < 0 ? -1 : image * in_size + (row * x[r + 1] + col) * channels;
-      for (int64_t k = 0; k < channels; ++k) fn(to + k, from < 0 ? -1 : from + k);
-    }
-  }
-}
-
-OpDef& pad2d_attrs(OpDef& def) {
-  return def.attr<std::vector<int32_t>>("paddings", {0, 0, 0, 0}, "top, bottom, left, right")
-      .attr<float>("pad_value", 0.0f, "of mode constant")
-      .attr<std::string>("mode", "constant", "constant, reflect or edge")
-      .attr<std::string>("data_format", "NCHW", "NCHW or NHWC");
-}
-
-std::vector<int64_t> image_paddings(const KernelContext& c, const ImagePad& pad, In tensor) {
-  return tensor ? integers_of(c[tensor], "Paddings") : pad.fixed;
-}
-
-}  // namespace
-
 AB_OP(expand)
     .doc("Out = X repeated along each axis.")
     .in("X", "[...] any")
+    .in_optional("ExpandTimes", "[rank] int: takes the place of expand_times")
+    .in_optional_list("expand_times_tensor", "[1] int each")
+    .shape_from("ExpandTimes")
+    .shape_from("expand_times_tensor")
     .out("Out", "[extents times expand_times]")
+    .attr<std::vector<int32_t>>("expand_times", {}, "copies along each axis, >= 1")
     .infer([](InferContext& c) {
       const Shape& x = c.in("X").shape;
       const bool list = c.has_in("expand_times_tensor");
       const IntArg times =
           int_arg(c, list ? "" : "ExpandTimes", "expand_times_tensor", int_attr(c.op(), "expand_times"), kUnknown);
-      AB_CHECK(static_cast<int>(times.values.size()) == x.rank(), InvalidArgument, "expand: {} expand_times for X {}",
-               times.values.size(), x.str());
+      AB_CHECK(static_cast<int>(times.values.size()) == x.rank(), InvalidArgument,
+               "expand_times must be as many as the axes of X {}, got {}", x.str(), times.values.size());
       Shape out;
       for (int i = 0; i < x.rank(); ++i) {
         const int64_t n = times.values[static_cast<size_t>(i)];
         AB_CHECK(n >= 1 || (n == kUnknown && !c.runtime()), InvalidArgument,
-                 "expand: expand_times[{}] is {}, expected at least 1", i, n);
+                 "expand_times[{}] must be at least 1, got {}", i, n);
         out.push_back(n < 0 || x[i] < 0 ? kUnknown : n * x[i]);
       }
       c.set_out("Out", out, c.in("X").dtype);
       if (out.rank() && out[0] == x[0]) c.share_lod("Out", "X");
     })
-    .grad([](GradContext& g) {
-      g.op("expand_grad")
-          .in("X", g.in("X"))
-          .in("ExpandTimes", g.in("ExpandTimes"))
-          .in("expand_times_tensor", g.in("expand_times_tensor"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"));
-    })
-    .dtype_of_input("X")
+    .grad_reads({"X", "ExpandTimes", "expand_times_tensor"})
+    .grad_to({"X"})
     .cpu_any(tile_kernel);
 
-AB_OP(expand_grad)
+AB_GRAD(expand)
     .doc("X@GRAD = the sum of Out@GRAD over the copies.")
-    .in("X", "gives the shape")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
-    .infer(infer_untile)
-    .no_grad(kNoSecondOrder)
-    .dtype_of_input("Out@GRAD")
+    .shape_from("ExpandTimes")
+    .shape_from("expand_times_tensor")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return untile_kernel(tag, op); });
 
 AB_OP(expand_as)
@@ -232,165 +83,16 @@ AB_OP(expand_as)
     .in("target_tensor", "gives the shape")
     .out("Out", "as target_tensor")
     .infer([](InferContext& c) {
-      check_tiles(c.in("X").shape, c.in("target_tensor").shape, "expand_as");
+      check_tiles(c.in("X").shape, c.in("target_tensor").shape);
       c.set_out("Out", c.in("target_tensor").shape, c.in("X").dtype);
     })
-    .grad([](GradContext& g) {
-      g.op("expand_as_grad")
-          .in("X", g.in("X"))
-          .in("target_tensor", g.in("target_tensor"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X", "target_tensor"})
+    .grad_to({"X"})
     .cpu_any(tile_kernel);
 
-AB_OP(expand_as_grad)
+AB_GRAD(expand_as)
     .doc("X@GRAD = the sum of Out@GRAD over the copies.")
-    .in("X", "gives the shape")
-    .in("target_tensor", "not read")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
-    .infer(infer_untile)
-    .no_grad(kNoSecondOrder)
-    .dtype_of_input("Out@GRAD")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return untile_kernel(tag, op); });
 
-AB_OP(pad)
-    .doc("Out = X with a border of one value.")
-    .in("X", "[...] any")
-    .out("Out", "[extents and paddings]")
-    .required_attr("paddings", AttrType::kInts, "elements before and after axis 0, axis 1 ...")
-    .attr<float>("pad_value", 0.0f, "value of the border")
-    .infer([](InferContext& c) {
-      const Shape& x = c.in("X").shape;
-      c.set_out("Out", padded(x, pad_border(int_attr(c.op(), "paddings"), x)), c.in("X").dtype);
-      if (c.out("Out").shape.rank() && c.out("Out").shape[0] == x[0]) c.share_lod("Out", "X");
-    })
-    .grad([](GradContext& g) { g.op("pad_grad").in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X")); })
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return [paddings = int_attr(op.op(), "paddings"), value = static_cast<T>(op.attr<float>("pad_value")),
-              x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        int64_t offset = 0;
-        const auto inside = inside_loop(c[x].shape(), c[out].shape(), pad_border(paddings, c[x].shape()), &offset);
-        T* to = c[out].mutable_data<T>();
-        c.parallel_for(c[out].numel(), kCheapGrain,
-                       [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
-        NdLoop<2> loop;
-        for (int i = 0; i < inside.rank(); ++i)
-          loop.add_axis(inside.extent(i), {inside.strides(i)[1], inside.strides(i)[0]});
-        if (inside.total() > 0) strided_copy(c, loop, c[x].data<T>(), to + offset);
-      };
-    });
-
-AB_OP(pad_grad)
-    .doc("X@GRAD = Out@GRAD without the border.")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
-    .required_attr("paddings", AttrType::kInts, "as of pad")
-    .attr<float>("pad_value", 0.0f, "not read")
-    .infer([](InferContext& c) {
-      const Shape& out = c.in("Out@GRAD").shape;
-      const Border b = pad_border(int_attr(c.op(), "paddings"), out);
-      Shape x = out;
-      for (int i = 0; i < out.rank(); ++i) {
-        if (out[i] < 0) continue;
-        AB_CHECK(out[i] >= b.before[i] + b.after[i], ShapeMismatch, "pad_grad: Out@GRAD is {}, the border is {} and {}",
-                 out.str(), b.before[i], b.after[i]);
-        x.set(i, out[i] - b.before[i] - b.after[i]);
-      }
-      c.set_out("X@GRAD", x, c.in("Out@GRAD").dtype);
-    })
-    .no_grad(kNoSecondOrder)
-    .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [paddings = int_attr(op.op(), "paddings"), dout = op.in("Out@GRAD"),
-              dx = op.out("X@GRAD")](KernelContext& c) {
-        int64_t offset = 0;
-        const Shape &x = c[dx].shape(), &out = c[dout].shape();
-        const auto loop = inside_loop(x, out, pad_border(paddings, x), &offset);
-        if (loop.total() > 0) strided_copy(c, loop, c[dout], offset, &c[dx], 0);
-      };
-    });
-
-AB_OP(pad2d)
-    .doc("Out = images X with a border: of one value, mirrored without the edge, or the edge repeated.")
-    .in("X", "[N, C, H, W] or [N, H, W, C] float")
-    .in_optional("Paddings", "[4] int: takes the place of paddings")
-    .shape_from("Paddings")
-    .out("Out", "with H and W padded")
-    .infer([](InferContext& c) {
-      const Shape& x = c.in("X").shape;
-      const ImagePad pad(c.op());
-      const IntArg p = int_arg(c, "Paddings", "", pad.fixed, 0);
-      Shape out = padded(x, pad.border(p.values, x));
-      for (int k = 0; k < 2 && !p.known; ++k) out.set(static_cast<int>(pad.rows_axis()) + k, kUnknown);
-      c.set_out("Out", out, c.in("X").dtype);
-      c.share_lod("Out", "X");
-    })
-    .grad([](GradContext& g) {
-      g.op("pad2d_grad")
-          .in("X", g.in("X"))
-          .in("Paddings", g.in("Paddings"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"));
-    })
-    .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return [pad = ImagePad(op.op()), value = static_cast<T>(op.attr<float>("pad_value")), x = op.in("X"),
-              tensor = op.in("Paddings"), out = op.out("Out")](KernelContext& c) {
-        const Shape &from = c[x].shape(), &to = c[out].shape();
-        const Border b = pad.border(image_paddings(c, pad, tensor), from);
-        const T* in = c[x].data<T>();
-        T* result = c[out].mutable_data<T>();
-        c.parallel_for(pad.last ? from[0] : from[0] * from[1], 1, [&](int64_t begin, int64_t end) {
-          for (int64_t n = begin; n < end; ++n) {
-            each_pixel(pad, b, from, to, n,
-                       [=](int64_t at, int64_t source) { result[at] = source < 0 ? value : in[source]; });
-          }
-        });
-      };
-    });
-
-AB_OP(pad2d_grad)
-    .doc("X@GRAD = Out@GRAD, each element added where it came from.")
-    .in("X", "gives the shape")
-    .in_optional("Paddings", "as of pad2d")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
-    .shape_from("Paddings")
-    .infer([](InferContext& c) {
-      const ImagePad pad(c.op());
-      const Shape& x = c.in("X").shape;
-      const IntArg p = int_arg(c, "Paddings", "", pad.fixed, 0);
-      const Shape want = padded(x, pad.border(p.values, x));
-      AB_CHECK(!p.known || compatible(want, c.in("Out@GRAD").shape), ShapeMismatch,
-               "pad2d_grad: Out@GRAD is {}, expected {}", c.in("Out@GRAD").shape.str(), want.str());
-      grad_as(c, "X@GRAD", "X");
-    })
-    .no_grad(kNoSecondOrder)
-    .dtype_of_input("Out@GRAD")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return [pad = ImagePad(op.op()), tensor = op.in("Paddings"), dout = op.in("Out@GRAD"),
-              dx = op.out("X@GRAD")](KernelContext& c) {
-        const Shape &to = c[dx].shape(), &from = c[dout].shape();
-        const Border b = pad.border(image_paddings(c, pad, tensor), to);
-        zero_bytes(c, &c[dx]);
-        const T* in = c[dout].data<T>();
-        T* result = c[dx].mutable_data<T>();
-        c.parallel_for(pad.last ? to[0] : to[0] * to[1], 1, [&](int64_t begin, int64_t end) {
-          for (int64_t n = begin; n < end; ++n) {
-            each_pixel(pad, b, to, from, n, [=](int64_t at, int64_t source) {
-              if (source >= 0) result[source] += in[at];
-            });
-          }
-        });
-      };
-    });
-
-[[maybe_unused]] static const bool expand_declared =
-    (expand_arguments(ab_op_expand), expand_arguments(ab_op_expand_grad), pad2d_attrs(ab_op_pad2d),
-     pad2d_attrs(ab_op_pad2d_grad), true);
-
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::tensor

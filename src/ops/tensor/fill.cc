@@ -7,7 +7,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/whole.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
 
 // A number given both as float and as text, which keeps the digits of large integers.
@@ -19,7 +19,7 @@ struct Number {
     if (text.empty()) return;
     char* end = nullptr;
     real = std::strtod(text.c_str(), &end);
-    AB_CHECK(end != text.c_str() && *end == '\0', InvalidArgument, "str_value \"{}\" is no number", text);
+    AB_CHECK(end != text.c_str() && *end == '\0', InvalidArgument, "str_value must be a number, got \"{}\"", text);
     integer = std::strtoll(text.c_str(), &end, 10);
     if (*end != '\0') integer = whole<int64_t>(real);
   }
@@ -44,7 +44,7 @@ Kernel fill_kernel(DType dtype, Out out, Number number, In from = {}) {
   return visit_dtype(dtype, [&](auto tag) -> Kernel {
     using T = typename decltype(tag)::type;
     return [=, value = number.as<T>()](KernelContext& c) {
-      if (from) AB_CHECK(c[from].numel() == 1, ShapeMismatch, "ValueTensor is {}, expected [1]", c[from].shape().str());
+      if (from) AB_CHECK(c[from].numel() == 1, ShapeMismatch, "ValueTensor must be [1], got {}", c[from].shape().str());
       fill(c, &c[out], from ? *c[from].template data<T>() : value);
     };
   });
@@ -59,7 +59,7 @@ Number number_attrs(const KernelArgs& op) {
 OpDef& value_attrs(OpDef& def) {
   return def.attr<float>("value", 0.0f, "the value")
       .attr<std::string>("str_value", "", "the value as text; goes before value")
-      .attr<bool>("force_cpu", false, "accepted: everything runs on the CPU")
+      .ignores("force_cpu", false)
       .attr<int32_t>("dtype", 5, "number of the element type");
 }
 
@@ -68,21 +68,19 @@ void infer_batch_size_like(InferContext& c) {
   const Meta& like = c.in("Input");
   const std::vector<int64_t> extents = int_attr(c.op(), "shape");
   const int from = c.attr<int32_t>("input_dim_idx"), to = c.attr<int32_t>("output_dim_idx");
-  AB_CHECK(from >= 0 && from < like.shape.rank(), InvalidArgument, "{}: input_dim_idx is {}, Input is {}", c.op().type,
-           from, like.shape.str());
+  AB_CHECK(from >= 0 && from < like.shape.rank(), InvalidArgument, "input_dim_idx is {}, Input is {}", from,
+           like.shape.str());
   AB_CHECK(to >= 0 && to < static_cast<int>(extents.size()), InvalidArgument,
-           "{}: output_dim_idx is {}, shape has {} extents", c.op().type, to, extents.size());
+           "output_dim_idx is {}, shape has {} extents", to, extents.size());
   Shape shape(extents);
   // With sequences an item of the batch is a sequence.
   const bool sequences = from == 0 && like.lod && !like.lod->empty();
   shape.set(to, sequences ? static_cast<int64_t>(like.lod->back().size()) - 1 : like.shape[from]);
   for (int i = 0; i < shape.rank(); ++i) {
-    AB_CHECK(i == to || shape[i] >= 0, InvalidArgument, "{}: extent {} of shape is {}", c.op().type, i, shape[i]);
+    AB_CHECK(i == to || shape[i] >= 0, InvalidArgument, "extent {} of shape must be at least 0, got {}", i, shape[i]);
   }
   c.set_out("Out", shape, dtype_attr(c.op()));
 }
-
-}  // namespace
 
 AB_OP(fill_constant)
     .doc("Out = a tensor full of one value.")
@@ -94,10 +92,11 @@ AB_OP(fill_constant)
     .shape_from("ShapeTensorList")
     .attr<std::vector<int64_t>>("shape", {}, "extents")
     .traits(kConstant)
+    .with(value_attrs)
     .infer([](InferContext& c) {
       const IntArg shape = int_arg(c, "ShapeTensor", "ShapeTensorList", int_attr(c.op(), "shape"), kUnknown);
       for (int64_t extent : shape.values) {
-        AB_CHECK(extent >= 0 || !c.runtime(), InvalidArgument, "fill_constant: an extent of shape is {}", extent);
+        AB_CHECK(extent >= 0 || !c.runtime(), InvalidArgument, "an extent of shape must be at least 0, got {}", extent);
       }
       c.set_out("Out", shape.values.empty() ? scalar_shape() : Shape(shape.values), dtype_attr(c.op()));
     })
@@ -113,6 +112,7 @@ AB_OP(fill_constant_batch_size_like)
     .required_attr("shape", AttrType::kInts, "extents; the one at output_dim_idx does not count")
     .attr<int32_t>("input_dim_idx", 0, "axis of Input")
     .attr<int32_t>("output_dim_idx", 0, "axis of Out")
+    .with(value_attrs)
     .infer(infer_batch_size_like)
     .no_grad("a constant")
     .cpu_any([](const KernelArgs& op) { return fill_kernel(dtype_attr(op.op()), op.out("Out"), number_attrs(op)); });
@@ -156,7 +156,8 @@ AB_OP(eye)
     .attr<int32_t>("dtype", 5, "number of the element type")
     .infer([](InferContext& c) {
       const int64_t rows = c.attr<int64_t>("num_rows"), columns = c.attr<int64_t>("num_columns");
-      AB_CHECK(rows >= 0 && columns >= -1, InvalidArgument, "eye: {} rows, {} columns", rows, columns);
+      AB_CHECK(rows >= 0 && columns >= -1, InvalidArgument,
+               "num_rows must be at least 0 and num_columns at least -1, got {} and {}", rows, columns);
       c.set_out("Out", Shape{rows, columns == -1 ? rows : columns}, dtype_attr(c.op()));
     })
     .no_grad("a constant")
@@ -172,7 +173,5 @@ AB_OP(eye)
       });
     });
 
-[[maybe_unused]] static const bool values_declared =
-    (value_attrs(ab_op_fill_constant), value_attrs(ab_op_fill_constant_batch_size_like), true);
-
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::tensor

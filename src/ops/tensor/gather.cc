@@ -4,26 +4,20 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/strided_copy.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
-
-void check_index_dtype(const InferContext& c, const char* slot) {
-  const DType d = c.in(slot).dtype;
-  AB_CHECK(d == DType::kInt32 || d == DType::kInt64, InvalidArgument, "{}: {} is of {}, expected int32 or int64",
-           c.op().type, slot, dtype_name(d));
-}
 
 // [n] or [n, 1].
 int64_t index_count(const InferContext& c, const char* slot) {
-  check_index_dtype(c, slot);
+  check_ids_dtype(c, slot);
   const Shape& s = c.in(slot).shape;
   AB_CHECK(s.rank() == 1 || (s.rank() == 2 && (s[1] == 1 || s[1] == kUnknown)), ShapeMismatch,
-           "{}: {} is {}, expected [n] or [n, 1]", c.op().type, slot, s.str());
+           "{} must be [n] or [n, 1], got {}", slot, s.str());
   return s[0];
 }
 
-Shape with_rows(const Shape& s, int64_t rows, const std::string& type) {
-  AB_CHECK(s.rank() > 0, ShapeMismatch, "{}: X has no axis", type);
+Shape with_rows(const Shape& s, int64_t rows) {
+  AB_CHECK(s.rank() > 0, ShapeMismatch, "X must have an axis");
   Shape out = s;
   out.set(0, rows);
   return out;
@@ -32,19 +26,19 @@ Shape with_rows(const Shape& s, int64_t rows, const std::string& type) {
 // Reads element i of an index tensor, checked against the rows there are.
 class Index {
  public:
-  Index(const Tensor& t, const char* op) : wide_(t.dtype() == DType::kInt64), data_(t.raw()), op_(op) {
-    AB_CHECK(wide_ || t.dtype() == DType::kInt32, InvalidArgument, "{}: indices are of {}", op, dtype_name(t.dtype()));
+  explicit Index(const Tensor& t) : wide_(t.dtype() == DType::kInt64), data_(t.raw()) {
+    AB_CHECK(wide_ || t.dtype() == DType::kInt32, InvalidArgument, "indices must be int32 or int64, got {}",
+             dtype_name(t.dtype()));
   }
   int64_t at(int64_t i, int64_t rows) const {
     const int64_t v = wide_ ? static_cast<const int64_t*>(data_)[i] : static_cast<const int32_t*>(data_)[i];
-    AB_CHECK(v >= 0 && v < rows, InvalidArgument, "{}: index {} at position {}, expected 0 to {}", op_, v, i, rows - 1);
+    AB_CHECK(v >= 0 && v < rows, InvalidArgument, "index at position {} must be 0 to {}, got {}", i, rows - 1, v);
     return v;
   }
 
  private:
   bool wide_;
   const void* data_;
-  const char* op_;
 };
 
 int64_t grain_of(int64_t width) { return std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)); }
@@ -98,27 +92,26 @@ struct NdIndex {
 
 // What Index picks from the tensor in `slot`.
 Shape gather_nd_shape(const InferContext& c, const char* slot = "X") {
-  check_index_dtype(c, "Index");
+  check_ids_dtype(c, "Index");
   const Shape &x = c.in(slot).shape, &index = c.in("Index").shape;
-  AB_CHECK(index.rank() >= 1, ShapeMismatch, "{}: Index has no axis", c.op().type);
+  AB_CHECK(index.rank() >= 1, ShapeMismatch, "Index must have an axis");
   const int64_t depth = index[index.rank() - 1];
-  AB_CHECK(depth >= 0 && depth <= x.rank(), ShapeMismatch,
-           "{}: Index is {}, its last extent must be at most {} for {} {}", c.op().type, index.str(), x.rank(), slot,
-           x.str());
+  AB_CHECK(depth >= 0 && depth <= x.rank(), ShapeMismatch, "Index is {}, its last extent must be at most {} for {} {}",
+           index.str(), x.rank(), slot, x.str());
   Shape out = index.slice(0, index.rank() - 1);
   for (int i = static_cast<int>(depth); i < x.rank(); ++i) out.push_back(x[i]);
   return out.rank() ? out : scalar_shape();
 }
 
-void check_updates(const InferContext& c, const char* slot) {
-  const Shape want = gather_nd_shape(c, slot);
-  AB_CHECK(compatible(want, c.in("Updates").shape), ShapeMismatch, "{}: Updates is {}, expected {}", c.op().type,
-           c.in("Updates").shape.str(), want.str());
-  AB_CHECK(c.in("Updates").dtype == c.in(slot).dtype, InvalidArgument, "{}: Updates is of {}, {} of {}", c.op().type,
-           dtype_name(c.in("Updates").dtype), slot, dtype_name(c.in(slot).dtype));
+// Updates holds a row for each of Ids.
+void check_rows(const InferContext& c, const char* slot) {
+  check_shape(c, "Updates", with_rows(c.in(slot).shape, index_count(c, "Ids")));
 }
 
-}  // namespace
+void check_updates(const InferContext& c, const char* slot) {
+  check_shape(c, "Updates", gather_nd_shape(c, slot));
+  check_same_dtype(c, "Updates", slot);
+}
 
 AB_OP(gather)
     .doc("Out = the rows of X at Index.")
@@ -127,45 +120,28 @@ AB_OP(gather)
     .out("Out", "[m, ...]")
     .attr<bool>("overwrite", true, "the gradient of a row that is picked twice: true: of the last time, false: the sum")
     .infer([](InferContext& c) {
-      c.set_out("Out", with_rows(c.in("X").shape, index_count(c, "Index"), "gather"), c.in("X").dtype);
+      c.set_out("Out", with_rows(c.in("X").shape, index_count(c, "Index")), c.in("X").dtype);
     })
-    .grad([](GradContext& g) {
-      g.op("gather_grad")
-          .in("X", g.in("X"))
-          .in("Index", g.in("Index"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X", "Index"})
+    .grad_to({"X"})
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), index = op.in("Index"), out = op.out("Out")](KernelContext& c) {
-        const Index at(c[index], "gather");
+        const Index at(c[index]);
         const int64_t rows = c[x].rows();
         pick(c, c[x], c[out].rows(), c[x].row_elems(), &c[out], [&](int64_t i) { return at.at(i, rows); });
       };
     });
 
-AB_OP(gather_grad)
+AB_GRAD(gather)
     .doc(
         "X@GRAD = Out@GRAD, each row where it came from; of rows that meet, the last one or, without overwrite, the "
         "sum.")
-    .in("X", "gives the shape")
-    .in("Index", "as of gather")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
-    .attr<bool>("overwrite", true, "as of gather")
-    .infer([](InferContext& c) {
-      const Shape want = with_rows(c.in("X").shape, index_count(c, "Index"), "gather_grad");
-      AB_CHECK(compatible(want, c.in("Out@GRAD").shape), ShapeMismatch, "gather_grad: Out@GRAD is {}, expected {}",
-               c.in("Out@GRAD").shape.str(), want.str());
-      c.same_as("X@GRAD", "X");
-    })
-    .no_grad(kNoSecondOrder)
-    .dtype_of_input("Out@GRAD")
+    .grad_lod("X@GRAD", "X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [overwrite = op.attr<bool>("overwrite"), index = op.in("Index"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) {
-        const Index at(c[index], "gather");
+        const Index at(c[index]);
         const int64_t rows = c[dx].rows();
         zero_bytes(c, &c[dx]);
         const int64_t n = c[dout].rows(), width = c[dx].row_elems();
@@ -185,38 +161,23 @@ AB_OP(gather_nd)
       c.set_out("Out", gather_nd_shape(c), c.in("X").dtype);
       share_fitting_lod(c, "Out", "X");
     })
-    .grad([](GradContext& g) {
-      g.op("gather_nd_grad")
-          .in("X", g.in("X"))
-          .in("Index", g.in("Index"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X", "Index"})
+    .grad_to({"X"})
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), index = op.in("Index"), out = op.out("Out")](KernelContext& c) {
-        const Index at(c[index], "gather_nd");
+        const Index at(c[index]);
         const NdIndex nd(c[x].shape(), c[index].shape());
         pick(c, c[x], nd.n, nd.width, &c[out], [&](int64_t i) { return nd.position(at, i); });
       };
     });
 
-AB_OP(gather_nd_grad)
+AB_GRAD(gather_nd)
     .doc("X@GRAD = Out@GRAD, each block added where it came from.")
-    .in("X", "gives the shape")
-    .in("Index", "as of gather_nd")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
-    .infer([](InferContext& c) {
-      AB_CHECK(compatible(gather_nd_shape(c), c.in("Out@GRAD").shape), ShapeMismatch, "gather_nd_grad: Out@GRAD is {}",
-               c.in("Out@GRAD").shape.str());
-      c.same_as("X@GRAD", "X");
-    })
-    .no_grad(kNoSecondOrder)
-    .dtype_of_input("Out@GRAD")
+    .grad_lod("X@GRAD", "X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [index = op.in("Index"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-        const Index at(c[index], "gather_nd");
+        const Index at(c[index]);
         const NdIndex nd(c[dx].shape(), c[index].shape());
         zero_bytes(c, &c[dx]);
         put_back<T>(c[dout], nd.n, nd.width, &c[dx], [&](int64_t i) { return nd.position(at, i); });
@@ -234,24 +195,16 @@ AB_OP(scatter)
     .may_share("X", "Out")
     .attr<bool>("overwrite", true, "false: rows that occur several times add up")
     .infer([](InferContext& c) {
-      const Shape want = with_rows(c.in("X").shape, index_count(c, "Ids"), "scatter");
-      AB_CHECK(compatible(want, c.in("Updates").shape), ShapeMismatch, "scatter: Updates is {}, expected {}",
-               c.in("Updates").shape.str(), want.str());
+      check_rows(c, "X");
       c.same_shape("Out", "X");
     })
-    .grad([](GradContext& g) {
-      g.op("scatter_grad")
-          .in("Ids", g.in("Ids"))
-          .in("Updates", g.in("Updates"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"))
-          .out("Updates@GRAD", g.din("Updates"));
-    })
+    .grad_reads({"Ids", "Updates"})
+    .grad_to({"X", "Updates"})
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [overwrite = op.attr<bool>("overwrite"), x = op.in("X"), ids = op.in("Ids"), updates = op.in("Updates"),
               out = op.out("Out")](KernelContext& c) {
-        const Index at(c[ids], "scatter");
+        const Index at(c[ids]);
         const int64_t rows = c[out].rows(), n = c[updates].rows(), width = c[out].row_elems();
         for (int64_t i = 0; i < n; ++i) at.at(i, rows);  // nothing is changed when an index is wrong
         copy_bytes(c, c[x], &c[out]);
@@ -268,28 +221,19 @@ AB_OP(scatter)
       };
     });
 
-AB_OP(scatter_grad)
+AB_GRAD(scatter)
     .doc("Updates@GRAD = the rows of Out@GRAD at Ids; X@GRAD = Out@GRAD.")
-    .in("Ids", "as of scatter")
-    .in("Updates", "gives the shape")
-    .in("Out@GRAD", "as Out")
-    .out_optional("X@GRAD", "as X")
-    .out_optional("Updates@GRAD", "as Updates")
-    .attr<bool>("overwrite", true, "as of scatter")
     .infer([](InferContext& c) {
-      const Shape want = with_rows(c.in("Out@GRAD").shape, index_count(c, "Ids"), "scatter_grad");
-      AB_CHECK(compatible(want, c.in("Updates").shape), ShapeMismatch, "scatter_grad: Updates is {}, expected {}",
-               c.in("Updates").shape.str(), want.str());
+      check_rows(c, "Out@GRAD");
       check_same_dtype(c, "Updates", "Out@GRAD");
       grad_as(c, "X@GRAD", "Out@GRAD");
       grad_as(c, "Updates@GRAD", "Updates");
     })
-    .no_grad(kNoSecondOrder)
     .dtype_of_input("Out@GRAD")
     .cpu<float, double>([](auto, const KernelArgs& op) -> Kernel {
       return [ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dupdates = op.out("Updates@GRAD")](KernelContext& c) {
-        const Index at(c[ids], "scatter");
+        const Index at(c[ids]);
         const int64_t rows = c[dout].rows();
         if (c.wants(dx)) copy_bytes(c, c[dout], &c[dx]);
         if (c.wants(dupdates)) {
@@ -310,19 +254,13 @@ AB_OP(scatter_nd_add)
       check_updates(c, "X");
       c.same_as("Out", "X");
     })
-    .grad([](GradContext& g) {
-      g.op("scatter_nd_add_grad")
-          .in("Index", g.in("Index"))
-          .in("Updates", g.in("Updates"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"))
-          .out("Updates@GRAD", g.din("Updates"));
-    })
+    .grad_reads({"Index", "Updates"})
+    .grad_to({"X", "Updates"})
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return
           [x = op.in("X"), index = op.in("Index"), updates = op.in("Updates"), out = op.out("Out")](KernelContext& c) {
-            const Index at(c[index], "scatter_nd_add");
+            const Index at(c[index]);
             const NdIndex nd(c[x].shape(), c[index].shape());
             for (int64_t i = 0; i < nd.n; ++i) nd.position(at, i);  // nothing is changed when an index is wrong
             copy_bytes(c, c[x], &c[out]);
@@ -330,24 +268,18 @@ AB_OP(scatter_nd_add)
           };
     });
 
-AB_OP(scatter_nd_add_grad)
+AB_GRAD(scatter_nd_add)
     .doc("X@GRAD = Out@GRAD; Updates@GRAD = Out@GRAD at the positions of Index.")
-    .in("Index", "as of scatter_nd_add")
-    .in("Updates", "gives the shape")
-    .in("Out@GRAD", "as Out")
-    .out_optional("X@GRAD", "as X")
-    .out_optional("Updates@GRAD", "as Updates")
     .infer([](InferContext& c) {
       check_updates(c, "Out@GRAD");
       grad_as(c, "X@GRAD", "Out@GRAD");
       grad_as(c, "Updates@GRAD", "Updates");
     })
-    .no_grad(kNoSecondOrder)
     .dtype_of_input("Out@GRAD")
     .cpu<float, double>([](auto, const KernelArgs& op) -> Kernel {
       return [index = op.in("Index"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dupdates = op.out("Updates@GRAD")](KernelContext& c) {
-        const Index at(c[index], "scatter_nd_add");
+        const Index at(c[index]);
         const NdIndex nd(c[dout].shape(), c[index].shape());
         if (c.wants(dx)) copy_bytes(c, c[dout], &c[dx]);
         if (!c.wants(dupdates)) return;
@@ -355,4 +287,5 @@ AB_OP(scatter_nd_add_grad)
       };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::tensor

@@ -5,24 +5,17 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/ids.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
 
 void check_index(const InferContext& c, int rank) {
   check_tensor(c, "X");
   check_tensor(c, "Index");
   check_rank(c, "Index", rank, rank);
-  const DType d = c.in("Index").dtype;
-  AB_CHECK(d == DType::kInt32 || d == DType::kInt64, InvalidArgument, "{}: Index is of {}, expected int32 or int64",
-           op_name(c), dtype_name(d));
+  check_ids_dtype(c, "Index");
 }
 
-int axis_of(const InferContext& c) {
-  const int rank = c.in("X").shape.rank(), dim = c.attr<int32_t>("dim");
-  AB_CHECK(dim >= -rank && dim < rank, InvalidArgument, "{}: dim is {}, X is {}", op_name(c), dim,
-           c.in("X").shape.str());
-  return dim < 0 ? dim + rank : dim;
-}
+int axis_of(const InferContext& c) { return normal_axis(c.attr<int32_t>("dim"), c.in("X").shape.rank(), "dim"); }
 
 Shape selected_shape(const InferContext& c) {
   check_index(c, 1);
@@ -36,15 +29,8 @@ Shape sampled_shape(const InferContext& c) {
   check_rank(c, "X", 2, 2);
   const Shape &x = c.in("X").shape, &index = c.in("Index").shape;
   AB_CHECK(compatible(Shape{x[0], kUnknown}, index), ShapeMismatch,
-           "{}: X is {}, Index is {}; one row of places for each", op_name(c), x.str(), index.str());
+           "Index must have a row of places for each row of X {}, got {}", x.str(), index.str());
   return index;
-}
-
-void check_places(const char* op, const int64_t* at, int64_t n, int64_t extent) {
-  for (int64_t i = 0; i < n; ++i) {
-    AB_CHECK(at[i] >= 0 && at[i] < extent, InvalidArgument, "{}: index {} at position {}, expected 0 to {}", op, at[i],
-             i, extent - 1);
-  }
 }
 
 // X as [outer, extent, inner], the result as [outer, places, inner]. index_sample: places of their own in each row.
@@ -71,10 +57,10 @@ int dim_of(const KernelArgs& op, bool own) { return own ? 1 : op.attr<int32_t>("
 
 template <class T> Kernel forward(const KernelArgs& op, bool own) {
   return [=, x = op.in("X"), index = op.in("Index"), out = op.out("Out"), dim = dim_of(op, own),
-          name = own ? "index_sample" : "index_select", scratch = std::make_shared<Tensor>()](KernelContext& c) {
+          scratch = std::make_shared<Tensor>()](KernelContext& c) {
     const Picking p = picking_of(c[x].shape(), c[index].shape(), own, dim);
     const int64_t* at = as_int64(c[index], scratch.get());
-    check_places(name, at, c[index].numel(), p.extent);
+    check_ids("Index", at, c[index].numel(), p.extent);
     const T* from = c[x].data<T>();
     T* to = c[out].template mutable_data<T>();
     p.each(at, [=](int64_t a, int64_t b) { std::copy(from + a, from + a + p.inner, to + b); });
@@ -83,12 +69,11 @@ template <class T> Kernel forward(const KernelArgs& op, bool own) {
 
 template <class T> Kernel backward(const KernelArgs& op, bool own) {
   return [=, x = op.in("X"), index = op.in("Index"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
-          dim = dim_of(op, own), name = own ? "index_sample_grad" : "index_select_grad",
-          scratch = std::make_shared<Tensor>()](KernelContext& c) {
+          dim = dim_of(op, own), scratch = std::make_shared<Tensor>()](KernelContext& c) {
     if (!c.wants(dx)) return;
     const Picking p = picking_of(c[x].shape(), c[index].shape(), own, dim);
     const int64_t* at = as_int64(c[index], scratch.get());
-    check_places(name, at, c[index].numel(), p.extent);
+    check_ids("Index", at, c[index].numel(), p.extent);
     const T* from = c[dout].data<T>();
     T* to = c[dx].template mutable_data<T>();
     std::fill(to, to + c[dx].numel(), T{0});
@@ -98,62 +83,38 @@ template <class T> Kernel backward(const KernelArgs& op, bool own) {
   };
 }
 
-OpDef& declare_pick(const char* type, const char* grad, bool own) {
+// own: places of their own in each row.
+void declare_pick(const char* type, bool own) {
   OpDef& def = declare_op(type, __FILE__)
                    .doc(own ? "Out[n, k] = X[n, Index[n, k]]." : "Out = the slices of X at Index along one axis.")
                    .in("X", own ? "[N, M]" : "[...]")
                    .in("Index", own ? "[N, K] int32 or int64" : "[K] int32 or int64, places on the axis")
                    .out("Out", own ? "[N, K]" : "as X, with K on the axis");
   if (!own) def.attr<int32_t>("dim", 0, "the axis; from the last one where negative");
-  return def
-      .infer([own](InferContext& c) {
-        c.set_out("Out", own ? sampled_shape(c) : selected_shape(c), c.in("X").dtype);
-        share_fitting_lod(c, "Out", own ? "Index" : "X");
-      })
-      .grad([grad](GradContext& g) {
-        g.op(grad)
-            .in("X", g.in("X"))
-            .in("Index", g.in("Index"))
-            .in("Out@GRAD", g.dout("Out"))
-            .out("X@GRAD", g.din("X"));
-      })
-      .dtype_of_input("X")
-      .cpu<float, double, int32_t, int64_t>(
-          [own](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, own); });
-}
-
-OpDef& declare_pick_grad(const char* type, bool own) {
-  OpDef& def = declare_op(type, __FILE__)
-                   .doc("X@GRAD: Out@GRAD where it came from, added up.")
-                   .in("X", "for its shape")
-                   .in("Index", "as of the forward op")
-                   .in("Out@GRAD", "as Out")
-                   .out_optional("X@GRAD", "as X");
-  if (!own) def.attr<int32_t>("dim", 0, "the axis");
-  return def
-      .infer([own](InferContext& c) {
-        const Shape wanted = own ? sampled_shape(c) : selected_shape(c);
-        AB_CHECK(compatible(wanted, c.in("Out@GRAD").shape), ShapeMismatch, "{}: Out@GRAD is {}, expected {}",
-                 op_name(c), c.in("Out@GRAD").shape.str(), wanted.str());
-        check_same_dtype(c, "Out@GRAD", "X");
-        grad_as(c, "X@GRAD", "X");
-      })
-      .no_grad(kNoSecondOrder)
-      .dtype_of_input("X")
+  def.infer([own](InferContext& c) {
+    c.set_out("Out", own ? sampled_shape(c) : selected_shape(c), c.in("X").dtype);
+    share_fitting_lod(c, "Out", own ? "Index" : "X");
+  });
+  def.grad_reads({"X", "Index"}).grad_to({"X"});
+  def.cpu<float, double, int32_t, int64_t>(
+      [own](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, own); });
+  declare_gradient(type, __FILE__)
+      .doc("X@GRAD: Out@GRAD where it came from, added up.")
       .cpu<float, double>(
           [own](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, own); });
 }
 
-[[maybe_unused]] OpDef& select = declare_pick("index_select", "index_select_grad", false);
-[[maybe_unused]] OpDef& select_grad = declare_pick_grad("index_select_grad", false);
-[[maybe_unused]] OpDef& sample = declare_pick("index_sample", "index_sample_grad", true);
-[[maybe_unused]] OpDef& sample_grad = declare_pick_grad("index_sample_grad", true);
+void declare_picks() {
+  declare_pick("index_select", false);
+  declare_pick("index_sample", true);
+}
+
+AB_OPS(declare_picks);
 
 AB_OP(shard_index)
     .doc(
-        "Ids of one of nshards equal parts of [0, index_num), counted from the part's begin; ignore_value for the ids "
-        "of "
-        "the other parts.")
+        "Ids of one of nshards equal parts of [0, index_num), counted from the part's first id; ignore_value for "
+        "the ids of the other parts.")
     .in("X", "[..., 1] int32 or int64 in [0, index_num)")
     .out("Out", "as X")
     .attr<int32_t>("index_num", 1, "number of ids, above 0")
@@ -165,11 +126,10 @@ AB_OP(shard_index)
       const int32_t n = c.attr<int32_t>("index_num"), parts = c.attr<int32_t>("nshards"),
                     part = c.attr<int32_t>("shard_id");
       AB_CHECK(n > 0 && parts > 0 && part >= 0 && part < parts, InvalidArgument,
-               "{}: index_num {} and nshards {} are above 0, shard_id {} is in [0, nshards)", op_name(c), n, parts,
-               part);
+               "index_num and nshards must be above 0 and shard_id in [0, nshards), got {}, {} and {}", n, parts, part);
       const Shape& x = c.in("X").shape;
       AB_CHECK(x.rank() >= 2 && (x[x.rank() - 1] == 1 || x[x.rank() - 1] == kUnknown), ShapeMismatch,
-               "{}: X is {}, expected [..., 1]", op_name(c), x.str());
+               "X must be [..., 1], got {}", x.str());
       c.set_out("Out", x, c.in("X").dtype);
       c.share_lod("Out", "X");
     })
@@ -183,12 +143,12 @@ AB_OP(shard_index)
             const T* from = c[x].data<T>();
             T* to = c[out].template mutable_data<T>();
             for (int64_t i = 0; i < c[x].numel(); ++i) {
-              AB_CHECK(from[i] >= 0 && from[i] < n, InvalidArgument,
-                       "shard_index: id {} at position {}, expected 0 to {}", from[i], i, n - 1);
+              AB_CHECK(from[i] >= 0 && from[i] < n, InvalidArgument, "id at position {} must be 0 to {}, got {}", i,
+                       n - 1, from[i]);
               to[i] = from[i] / size == part ? static_cast<T>(from[i] % size) : other;
             }
           };
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::tensor

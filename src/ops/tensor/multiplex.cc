@@ -5,52 +5,47 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/ids.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
 
 // `slot` lists the candidates, or, in the gradient, the one tensor that came from them.
 void check_choice(const InferContext& c, const char* slot) {
-  const Meta& ids = c.in("Ids");
-  AB_CHECK(ids.dtype == DType::kInt32 || ids.dtype == DType::kInt64, InvalidArgument,
-           "{}: Ids holds {}, expected int32", op_name(c), dtype_name(ids.dtype));
+  check_ids_dtype(c, "Ids");
   check_rank(c, slot, 2, kMaxRank);
   check_rank(c, "Ids", 2, 2);
-  AB_CHECK(c.n_in(slot) > 0 && compatible(ids.shape, Shape{c.in(slot).shape[0], 1}), ShapeMismatch,
-           "{}: Ids is {}, expected [{}, 1]", op_name(c), ids.shape.str(), c.in(slot).shape[0]);
+  check_shape(c, "Ids", Shape{c.in(slot).shape[0], 1});
 }
 
 // The number of the tensor that row r comes from.
-const int64_t* chosen(const std::string& what, const Tensor& ids, Tensor* scratch, int64_t tensors) {
+const int64_t* chosen(const Tensor& ids, Tensor* scratch, int64_t tensors) {
   const int64_t* id = as_int64(ids, scratch);
-  check_ids(what.c_str(), id, ids.numel(), tensors);
+  check_ids("Ids", id, ids.numel(), tensors);
   return id;
 }
 
 AB_OP(multiplex)
     .doc("Row r of Out is row r of X[Ids[r]].")
-    .in("Ids", "[N, 1] int32, each below the number of tensors")
+    .in("Ids", "[N, 1] int32 or int64, each below the number of tensors")
     .in_list("X", "[N, ...] each, at least two")
     .out("Out", "as each X")
     .dtype_of_input("X")
     .infer([](InferContext& c) {
-      AB_CHECK(c.n_in("X") >= 2, InvalidArgument, "multiplex: X lists {} tensors, expected at least 2", c.n_in("X"));
+      AB_CHECK(c.n_in("X") >= 2, InvalidArgument, "X must list at least 2 tensors, got {}", c.n_in("X"));
       check_choice(c, "X");
       for (int i = 0; i < c.n_in("X"); ++i) {
         AB_CHECK(c.in("X", i).kind == VarKind::kLoDTensor && compatible(c.in("X", i).shape, c.in("X").shape) &&
                      c.in("X", i).dtype == c.in("X").dtype,
-                 ShapeMismatch, "multiplex: X[{}] is {} of {}, X[0] is {} of {}; they must be equal", i,
-                 c.in("X", i).shape.str(), dtype_name(c.in("X", i).dtype), c.in("X").shape.str(),
-                 dtype_name(c.in("X").dtype));
+                 ShapeMismatch, "X[{}] must be {} of {} as X[0], got {} of {}", i, c.in("X").shape.str(),
+                 dtype_name(c.in("X").dtype), c.in("X", i).shape.str(), dtype_name(c.in("X", i).dtype));
       }
       c.same_shape("Out", "X");
     })
-    .grad([](GradContext& g) {
-      g.op("multiplex_grad").in("Ids", g.in("Ids")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"Ids"})
+    .grad_to({"X"})
     .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [ids = op.in("Ids"), x = op.in("X"), out = op.out("Out"), what = op.op().type + ": Ids",
+      return [ids = op.in("Ids"), x = op.in("X"), out = op.out("Out"),
               scratch = std::make_shared<Tensor>()](KernelContext& c) {
-        const int64_t* id = chosen(what, c[ids], scratch.get(), x.count);
+        const int64_t* id = chosen(c[ids], scratch.get(), x.count);
         const auto bytes = static_cast<size_t>(c[out].row_elems()) * dtype_size(c[out].dtype());
         char* to = static_cast<char*>(c[out].mutable_raw());
         for (int64_t r = 0; r < c[out].rows(); ++r) {
@@ -60,11 +55,8 @@ AB_OP(multiplex)
       };
     });
 
-AB_OP(multiplex_grad)
+AB_GRAD(multiplex)
     .doc("Rows of Out@GRAD go to the tensor they came from; zeros elsewhere.")
-    .in("Ids", "as of multiplex")
-    .in("Out@GRAD", "as Out")
-    .out_list("X@GRAD", "as X")
     .dtype_of_input("Out@GRAD")
     .infer([](InferContext& c) {
       check_choice(c, "Out@GRAD");
@@ -74,11 +66,10 @@ AB_OP(multiplex_grad)
         m.dtype = c.in("Out@GRAD").dtype;
       }
     })
-    .no_grad(kNoSecondOrder)
     .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), what = op.op().type + ": Ids",
+      return [ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               scratch = std::make_shared<Tensor>()](KernelContext& c) {
-        const int64_t* id = chosen(what, c[ids], scratch.get(), dx.count);
+        const int64_t* id = chosen(c[ids], scratch.get(), dx.count);
         const auto bytes = static_cast<size_t>(c[dout].row_elems()) * dtype_size(c[dout].dtype());
         const char* from = static_cast<const char*>(c[dout].raw());
         for (int i = 0; i < dx.count; ++i) {
@@ -93,4 +84,4 @@ AB_OP(multiplex_grad)
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::tensor

@@ -3,7 +3,7 @@
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/flat_loop.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
 
 OpDef& one_hot_attrs(OpDef& def) {
@@ -17,17 +17,13 @@ OpDef& one_hot_attrs(OpDef& def) {
 }
 
 void infer_one_hot(InferContext& c, bool last_is_one) {
-  int64_t depth = c.attr<int32_t>("depth");
-  if (c.has_in("depth_tensor")) {
-    const Tensor* t = scalar_in(c, "depth_tensor");
-    depth = t ? integers_of(*t, "depth_tensor")[0] : kUnknown;
-  }
-  AB_CHECK(depth >= 1 || (c.has_in("depth_tensor") && !c.runtime()), InvalidArgument, "{}: depth is {}", c.op().type,
-           depth);
+  const int64_t depth = scalar_or(c, "depth_tensor", c.attr<int32_t>("depth"));
+  AB_CHECK(depth >= 1 || (c.has_in("depth_tensor") && !c.runtime()), InvalidArgument,
+           "depth must be at least 1, got {}", depth);
   Shape out = c.in("X").shape;
   if (last_is_one) {
     AB_CHECK(out.rank() >= 2 && (out[out.rank() - 1] == 1 || out[out.rank() - 1] == kUnknown), ShapeMismatch,
-             "one_hot: X is {}, its last axis must have extent 1", out.str());
+             "the last extent of X must be 1, got {}", out.str());
     out = out.slice(0, out.rank() - 1);
   }
   out.push_back(depth);
@@ -44,8 +40,7 @@ template <class Id, class T> void one_hot(const KernelContext& c, const Tensor& 
     for (int64_t i = begin; i < end; ++i) {
       const int64_t id = ids[i];
       const bool inside = id >= 0 && id < depth;
-      AB_CHECK(inside || allow, InvalidArgument, "one_hot: class {} at position {}, expected 0 to {}", id, i,
-               depth - 1);
+      AB_CHECK(inside || allow, InvalidArgument, "the class at position {} must be 0 to {}, got {}", i, depth - 1, id);
       if (inside) to[i * depth + id] = T(1);
     }
   });
@@ -65,10 +60,12 @@ void declare_one_hot(const char* type, const char* doc, bool last_is_one) {
   });
 }
 
-[[maybe_unused]] const bool declared =
-    (declare_one_hot("one_hot", "Out = rows of zeros with a 1 at the class; X's last axis of extent 1 is replaced.",
-                     true),
-     declare_one_hot("one_hot_v2", "Out = rows of zeros with a 1 at the class, along a new last axis.", false), true);
+void declare_both() {
+  declare_one_hot("one_hot", "Out = rows of zeros with a 1 at the class; X's last axis of extent 1 is replaced.", true);
+  declare_one_hot("one_hot_v2", "Out = rows of zeros with a 1 at the class, along a new last axis.", false);
+}
+
+AB_OPS(declare_both);
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::tensor

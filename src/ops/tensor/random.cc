@@ -6,7 +6,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/philox.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
 
 DType dtype_attr(const ir::Op& op) { return dtype_from_number(op.attr<int32_t>("dtype")); }
@@ -16,9 +16,9 @@ void infer_random(InferContext& c) {
   const std::vector<int64_t> attr = int_attr(c.op(), "shape");
   const IntArg shape = by_tensor ? int_arg(c, "ShapeTensor", "ShapeTensorList", attr, kUnknown) : IntArg{attr};
   for (int64_t extent : shape.values) {
-    AB_CHECK(extent >= 0 || !c.runtime(), InvalidArgument, "{}: an extent of shape is {}", c.op().type, extent);
+    AB_CHECK(extent >= 0 || !c.runtime(), InvalidArgument, "an extent of shape must be at least 0, got {}", extent);
   }
-  AB_CHECK(!shape.values.empty(), InvalidArgument, "{}: shape is empty", c.op().type);
+  AB_CHECK(!shape.values.empty(), InvalidArgument, "shape must have at least one extent");
   c.set_out("Out", Shape(shape.values), dtype_attr(c.op()));
 }
 
@@ -27,10 +27,11 @@ void infer_batch_size_like(InferContext& c) {
   Shape shape(int_attr(c.op(), "shape"));
   const int from = c.attr<int32_t>("input_dim_idx"), to = c.attr<int32_t>("output_dim_idx");
   AB_CHECK(from >= 0 && from < like.shape.rank() && to >= 0 && to < shape.rank(), InvalidArgument,
-           "{}: input_dim_idx is {}, output_dim_idx is {}, Input is {}, shape is {}", c.op().type, from, to,
-           like.shape.str(), shape.str());
+           "input_dim_idx is {}, output_dim_idx is {}, Input is {}, shape is {}", from, to, like.shape.str(),
+           shape.str());
   shape.set(to, like.shape[from]);
-  AB_CHECK(shape.known() || !c.runtime(), InvalidArgument, "{}: shape is {}", c.op().type, shape.str());
+  AB_CHECK(shape.known() || !c.runtime(), InvalidArgument, "the extents of shape must be at least 0, got {}",
+           shape.str());
   c.set_out("Out", shape, dtype_attr(c.op()));
 }
 
@@ -50,7 +51,7 @@ template <class Make> KernelFactory of_real_dtype(Make make) {
     switch (dtype_attr(op.op())) {
       case DType::kFloat32: return make(TypeTag<float>{}, op);
       case DType::kFloat64: return make(TypeTag<double>{}, op);
-      default: AB_THROW(Unsupported, "{} of {}", op.op().type, dtype_name(dtype_attr(op.op())));
+      default: AB_THROW(Unsupported, "dtype must be float32 or float64, got {}", dtype_name(dtype_attr(op.op())));
     }
   };
 }
@@ -58,7 +59,7 @@ template <class Make> KernelFactory of_real_dtype(Make make) {
 Kernel uniform(auto tag, const KernelArgs& op) {
   using T = typename decltype(tag)::type;
   const T lo = static_cast<T>(op.attr<float>("min")), hi = static_cast<T>(op.attr<float>("max"));
-  AB_CHECK(lo <= hi, InvalidArgument, "{}: min is {}, max is {}: min must not be above max", op.op().type, lo, hi);
+  AB_CHECK(lo <= hi, InvalidArgument, "min must not be above max, got {} and {}", lo, hi);
   const Kernel draw = random_kernel<T>(op, [=](const Philox& rng, uint64_t i) {
     const T v = lo + static_cast<T>(rng.uniform53(i)) * (hi - lo);
     return v < hi ? v : lo;  // rounding must not reach the open end
@@ -138,14 +139,14 @@ OpDef& like_slots(OpDef& def) {
       .infer(infer_batch_size_like);
 }
 
-bool declare_all() {
+void declare_all() {
   const auto make_gaussian = of_real_dtype([](auto tag, const KernelArgs& op) { return gaussian(tag, op); });
   const auto op = [](const char* type, const char* doc) -> OpDef& { return declare_op(type, __FILE__).doc(doc); };
   uniform_attrs(shape_slots(op("uniform_random", "Out = numbers uniform in [min, max).")));
   uniform_attrs(like_slots(
       op("uniform_random_batch_size_like", "Out = numbers uniform in [min, max), one extent that of Input.")));
   normal_attrs(shape_slots(op("gaussian_random", "Out = normal numbers.")))
-      .attr<bool>("use_mkldnn", false, "accepted, without effect")
+      .ignores({"use_mkldnn"})
       .cpu_any(make_gaussian);
   normal_attrs(like_slots(op("gaussian_random_batch_size_like", "Out = normal numbers, one extent that of Input.")))
       .cpu_any(make_gaussian);
@@ -154,10 +155,9 @@ bool declare_all() {
       .required_attr("shape", AttrType::kInts, "extents")
       .infer(infer_random)
       .cpu_any(of_real_dtype([](auto tag, const KernelArgs& args) { return truncated(tag, args); }));
-  return true;
 }
 
-[[maybe_unused]] const bool declared = declare_all();
+AB_OPS(declare_all);
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::tensor

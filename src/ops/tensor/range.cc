@@ -4,14 +4,15 @@
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
 
 template <class T> int64_t range_count(T start, T end, T step) {
-  AB_CHECK(step != 0, InvalidArgument, "range: Step is 0");
+  AB_CHECK(step != 0, InvalidArgument, "Step must not be 0");
   if (start == end || (step > 0) != (end > start)) return 0;
   const double n = std::ceil((static_cast<double>(end) - static_cast<double>(start)) / static_cast<double>(step));
-  AB_CHECK(n >= 0 && n < 1e12, InvalidArgument, "range: from {} to {} in steps of {}", start, end, step);
+  AB_CHECK(n >= 0 && n < 1e12, InvalidArgument,
+           "Start, End and Step must give less than 1e12 numbers, got {}, {} and {}", start, end, step);
   return static_cast<int64_t>(n);
 }
 
@@ -22,15 +23,13 @@ void infer_range(InferContext& c) {
     visit_dtype(start->dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (std::is_same_v<T, bool>)
-        AB_THROW(Unsupported, "range of bool");
+        AB_THROW(Unsupported, "Start must not hold bool");
       else
         n = range_count(*start->data<T>(), *end->data<T>(), *step->data<T>());
     });
   }
   c.set_out("Out", Shape{n}, c.in("Start").dtype);
 }
-
-}  // namespace
 
 AB_OP(range)
     .doc("Out = Start, Start + Step, ..., below End (above it when Step is negative).")
@@ -61,7 +60,7 @@ AB_OP(linspace)
       scalar_in(c, "Start"), scalar_in(c, "Stop");
       const Tensor* num = scalar_in(c, "Num");
       const int64_t n = num ? integers_of(*num, "Num")[0] : kUnknown;
-      AB_CHECK(n >= 1 || !num, InvalidArgument, "linspace: Num is {}, expected at least 1", n);
+      AB_CHECK(n >= 1 || !num, InvalidArgument, "Num must be at least 1, got {}", n);
       c.set_out("Out", Shape{n}, c.in("Start").dtype);
     })
     .no_grad(kNotDifferentiable)
@@ -76,4 +75,5 @@ AB_OP(linspace)
       };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::tensor

@@ -1,38 +1,38 @@
 // Ops that give a tensor another shape and leave its elements where they are: reshape, squeeze, unsqueeze, flatten.
-// Each comes in Fluid's two forms: the second one has an output XShape, [0, X's extents...], that holds no elements and
-// from which the gradient takes its shape, so that X need not be kept.
+// Each comes in Fluid's two forms: the second one has an output XShape (xshape.h).
 #include <algorithm>
 
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
-#include "ops/kernels/strided_copy.h"
+#include "ops/kernels/copy.h"
+#include "ops/tensor/xshape.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
 
 struct Row {
   const char *type, *doc;
   Shape (*shape)(const InferContext& c, const Shape& x);
-  OpDef& (*arguments)(OpDef& def);
+  void (*arguments)(OpDef& def);
   const char* grad_lod;  // the input whose sequences the gradient of the first form carries
   unsigned traits = 0;
 };
 
 // One extent may be -1: what is left; 0 keeps that of X.
-Shape resolved(const std::vector<int64_t>& wanted, const Shape& x, const char* type) {
+Shape resolved(const std::vector<int64_t>& wanted, const Shape& x) {
   Shape out;
   int left = -1;
   for (size_t i = 0; i < wanted.size(); ++i) {
     int64_t extent = wanted[i];
     if (extent == 0) {
-      AB_CHECK(static_cast<int>(i) < x.rank(), InvalidArgument, "{}: extent {} of shape is 0, but X is {}", type, i,
+      AB_CHECK(static_cast<int>(i) < x.rank(), InvalidArgument, "extent {} of shape must not be 0 for X {}", i,
                x.str());
       extent = x[static_cast<int>(i)];
     } else if (extent == -1) {
-      AB_CHECK(left < 0, InvalidArgument, "{}: extents {} and {} of shape are -1, one at most may be", type, left, i);
+      AB_CHECK(left < 0, InvalidArgument, "one extent of shape may be -1, got it at {} and {}", left, i);
       left = static_cast<int>(i);
     }
-    AB_CHECK(extent >= -1, InvalidArgument, "{}: extent {} of shape is {}", type, i, extent);
+    AB_CHECK(extent >= -1, InvalidArgument, "extent {} of shape must be at least -1, got {}", i, extent);
     out.push_back(extent);
   }
   if (!x.known()) return out;
@@ -40,12 +40,12 @@ Shape resolved(const std::vector<int64_t>& wanted, const Shape& x, const char* t
   if (left >= 0) {
     out.set(left, 1);
     const int64_t rest = out.numel();
-    AB_CHECK(rest > 0 ? n % rest == 0 : n == 0, ShapeMismatch, "{}: {} does not fill {} with -1 at axis {}", type,
-             x.str(), out.str(), left);
+    AB_CHECK(rest > 0 ? n % rest == 0 : n == 0, ShapeMismatch, "{} does not fill {} with -1 at axis {}", x.str(),
+             out.str(), left);
     out.set(left, rest > 0 ? n / rest : 0);
   }
-  AB_CHECK(out.numel() == n, ShapeMismatch, "{}: X is {} with {} elements, shape is {} with {}", type, x.str(), n,
-           out.str(), out.numel());
+  AB_CHECK(out.numel() == n, ShapeMismatch, "X is {} with {} elements, shape {} has {}", x.str(), n, out.str(),
+           out.numel());
   return out;
 }
 
@@ -59,12 +59,12 @@ Shape reshape_shape(const InferContext& c, const Shape& x) {
     }
     return Shape(hint);
   }
-  AB_CHECK(!shape.values.empty(), InvalidArgument, "{}: shape is empty", c.op().type);
-  return resolved(shape.values, x, c.op().type.c_str());
+  AB_CHECK(!shape.values.empty(), InvalidArgument, "shape must not be empty");
+  return resolved(shape.values, x);
 }
 
-OpDef& reshape_arguments(OpDef& def) {
-  return def.in_optional("Shape", "[rank] int: takes the place of the attribute")
+void reshape_arguments(OpDef& def) {
+  def.in_optional("Shape", "[rank] int: takes the place of the attribute")
       .in_optional_list("ShapeTensor", "[1] int each: the extents")
       .shape_from("Shape")
       .shape_from("ShapeTensor")
@@ -86,7 +86,7 @@ Shape squeeze_shape(const InferContext& c, const Shape& x) {
 }
 
 Shape unsqueeze_shape(const InferContext& c, const Shape& x) {
-  const bool list = c.op().type[0] == 'u' && c.has_in("AxesTensorList");
+  const bool list = c.has_in("AxesTensorList");
   const IntArg axes = int_arg(c, list ? "" : "AxesTensor", "AxesTensorList", int_attr(c.op(), "axes"), 0);
   Shape out = x;
   for (int64_t a : axes.values) {  // one after another: each counts in the shape that the ones before have made
@@ -99,12 +99,12 @@ Shape unsqueeze_shape(const InferContext& c, const Shape& x) {
   return axes.known ? out : Shape(std::vector<int64_t>(static_cast<size_t>(out.rank()), kUnknown));
 }
 
-OpDef& squeeze_arguments(OpDef& def) {
-  return def.attr<std::vector<int32_t>>("axes", {}, "axes of extent 1 to drop; none: all of them");
+void squeeze_arguments(OpDef& def) {
+  def.attr<std::vector<int32_t>>("axes", {}, "axes of extent 1 to drop; none: all of them");
 }
 
-OpDef& unsqueeze_arguments(OpDef& def) {
-  return def.in_optional("AxesTensor", "[n] int: takes the place of axes")
+void unsqueeze_arguments(OpDef& def) {
+  def.in_optional("AxesTensor", "[n] int: takes the place of axes")
       .in_optional_list("AxesTensorList", "[1] int each")
       .shape_from("AxesTensor")
       .shape_from("AxesTensorList")
@@ -113,14 +113,11 @@ OpDef& unsqueeze_arguments(OpDef& def) {
 
 Shape flatten_shape(const InferContext& c, const Shape& x) {
   const int axis = c.attr<int32_t>("axis");
-  AB_CHECK(axis >= 0 && axis <= x.rank(), InvalidArgument, "{}: axis is {}, expected 0 to {}", c.op().type, axis,
-           x.rank());
+  AB_CHECK(axis >= 0 && axis <= x.rank(), InvalidArgument, "axis must be 0 to {}, got {}", x.rank(), axis);
   return {x.numel(0, axis), x.numel(axis, x.rank())};
 }
 
-OpDef& flatten_arguments(OpDef& def) {
-  return def.attr<int32_t>("axis", 1, "axes before it become rows, the others columns");
-}
+void flatten_arguments(OpDef& def) { def.attr<int32_t>("axis", 1, "axes before it become rows, the others columns"); }
 
 constexpr Row kRows[] = {
     {.type = "reshape",
@@ -154,76 +151,65 @@ void infer_out(InferContext& c, const Row& row) {
   const Shape& x = c.in("X").shape;
   const Shape out = row.shape(c, x);
   AB_CHECK(!c.runtime() || !out.known() || !x.known() || out.numel() == x.numel(), ShapeMismatch,
-           "{}: X is {}, Out would be {}", c.op().type, x.str(), out.str());
+           "X is {}, Out would be {}", x.str(), out.str());
   c.set_out("Out", out, c.in("X").dtype);
   if (out.rank() && x.rank() && out[0] == x[0]) c.share_lod("Out", "X");
 }
 
-void infer_xshape(InferContext& c) {
-  const Meta& x = c.in("X");
-  Shape shape = {0};
-  for (int64_t extent : x.shape) shape.push_back(extent);
-  c.set_out("XShape", shape, x.dtype);
-  c.share_lod("XShape", "X");
+void infer_gradient_of(InferContext& c, const Shape& x) {
+  check_numel(c, "Out@GRAD", x.numel());
+  c.set_out("X@GRAD", x, c.in("Out@GRAD").dtype);
+}
+
+void declare_forward(OpDef& def, const Row& row) {
+  def.doc(row.doc).traits(kView | row.traits).in("X", "[...] any").out("Out", "X's elements").may_share("X", "Out");
+  def.with(row.arguments).grad_to({"X"});
+  def.dtype_of_input("X").cpu_any([](const KernelArgs& op) { return copy_kernel(op, "X", "Out"); });
+}
+
+OpDef& declare_backward(const std::string& type) {
+  return declare_gradient(type.c_str(), __FILE__)
+      .doc("X@GRAD = Out@GRAD in X's shape.")
+      .may_share("Out@GRAD", "X@GRAD")
+      .dtype_of_input("Out@GRAD")
+      .cpu_any([](const KernelArgs& op) { return copy_kernel(op, "Out@GRAD", "X@GRAD"); });
 }
 
 void declare_first(const Row& row) {
-  OpDef& def = declare_op(row.type, __FILE__).doc(row.doc).traits(kView | row.traits).in("X", "[...] any");
-  row.arguments(def).out("Out", "X's elements").may_share("X", "Out");
-  const std::string grad = std::string(row.type) + "_grad";
-  def.infer([row](InferContext& c) { infer_out(c, row); });
-  def.grad([grad](GradContext& g) {
-    g.op(grad).in("X", g.in("X")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
-  });
-  def.dtype_of_input("X").cpu_any([](const KernelArgs& op) { return copy_kernel(op, "X", "Out"); });
-  OpDef& back = declare_op(grad.c_str(), __FILE__).doc(std::string("X@GRAD = Out@GRAD in X's shape."));
-  back.in("X", "gives the shape").in_optional("Out", "not read").in("Out@GRAD", "as Out");
-  row.arguments(back).out("X@GRAD", "as X").may_share("Out@GRAD", "X@GRAD").no_grad(kNoSecondOrder);
+  OpDef& def = declare_op(row.type, __FILE__);
+  declare_forward(def, row);
+  def.infer([row](InferContext& c) { infer_out(c, row); }).grad_reads({"X"});
+  OpDef& back = declare_backward(row.type).in_optional("Out", "not read");
   back.infer([lod = row.grad_lod](InferContext& c) {
-    check_numel(c, "Out@GRAD", c.in("X").shape.numel());
-    grad_as(c, "X@GRAD", "X", lod);
-    c.out("X@GRAD").dtype = c.in("Out@GRAD").dtype;
+    infer_gradient_of(c, c.in("X").shape);
+    if (*lod) share_fitting_lod(c, "X@GRAD", lod);
   });
-  back.cpu_any([](const KernelArgs& op) { return copy_kernel(op, "Out@GRAD", "X@GRAD"); });
 }
 
 void declare_second(const Row& row) {
-  const std::string type = std::string(row.type) + "2", grad = type + "_grad";
-  OpDef& def = declare_op(type.c_str(), __FILE__).doc(row.doc).traits(kView | row.traits).in("X", "[...] any");
-  row.arguments(def).out("Out", "X's elements").out_intermediate("XShape", "[0, X's extents...]").may_share("X", "Out");
+  const std::string type = std::string(row.type) + "2";
+  OpDef& def = declare_op(type.c_str(), __FILE__);
+  declare_forward(def, row);
+  if (type == "reshape2") def.ignores({"use_quantizer"});
+  def.out_intermediate("XShape", "[0, X's extents...]").grad_reads({}, {"XShape"});
   def.infer([row](InferContext& c) {
     infer_out(c, row);
-    infer_xshape(c);
+    set_xshape(c);
   });
-  def.grad([grad](GradContext& g) {
-    g.op(grad).in("XShape", g.out("XShape")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
-  });
-  def.dtype_of_input("X").cpu_any([](const KernelArgs& op) { return copy_kernel(op, "X", "Out"); });
-  OpDef& back =
-      declare_op(grad.c_str(), __FILE__).doc("X@GRAD = Out@GRAD in X's shape.").in("XShape", "[0, X's extents...]");
-  row.arguments(back.in("Out@GRAD", "as Out")).out("X@GRAD", "as X").may_share("Out@GRAD", "X@GRAD");
-  back.infer([](InferContext& c) {
-    const Shape& xshape = c.in("XShape").shape;
-    AB_CHECK(xshape.rank() > 1, ShapeMismatch, "{}: XShape is {}", c.op().type, xshape.str());
-    const Shape x = xshape.slice(1, xshape.rank());
-    check_numel(c, "Out@GRAD", x.numel());
-    c.set_out("X@GRAD", x, c.in("Out@GRAD").dtype);
+  declare_backward(type).infer([](InferContext& c) {
+    infer_gradient_of(c, shape_of_x(c));
     c.share_lod("X@GRAD", "XShape");
   });
-  back.no_grad(kNoSecondOrder).dtype_of_input("Out@GRAD");
-  back.cpu_any([](const KernelArgs& op) { return copy_kernel(op, "Out@GRAD", "X@GRAD"); });
-  for (OpDef* d : {&def, &back}) {
-    if (type == "reshape2") ignored_flags(*d, {"use_quantizer"});
-  }
 }
 
-[[maybe_unused]] const bool declared = [] {
+void declare_all() {
   for (const Row& row : kRows) {
     declare_first(row);
     declare_second(row);
   }
-  return true;
-}();
+}
+
+AB_OPS(declare_all);
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::tensor

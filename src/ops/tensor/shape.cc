@@ -1,7 +1,7 @@
 // What a tensor tells of its extents: shape, size.
 #include "ops/declare/declare.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
 
 AB_OP(shape)
@@ -16,8 +16,7 @@ AB_OP(shape)
         const Value& v = c.value(x);
         Shape s = v.is<SelectedRows>() ? v.rows().value.shape() : c[x].shape();
         if (v.is<SelectedRows>() && s.rank()) s.set(0, v.rows().height);
-        AB_CHECK(s.rank() == c[out].numel(), ShapeMismatch, "shape: Input is {}, Out is {}", s.str(),
-                 c[out].shape().str());
+        AB_CHECK(s.rank() == c[out].numel(), ShapeMismatch, "Input is {}, Out is {}", s.str(), c[out].shape().str());
         int32_t* to = c[out].mutable_data<int32_t>();
         for (int64_t extent : s) *to++ = static_cast<int32_t>(extent);
       };
@@ -36,4 +35,4 @@ AB_OP(size)
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::tensor

@@ -3,7 +3,7 @@
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/strided_copy.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
 
 // Indices begin, begin + step, ..., `count` of them.
@@ -40,10 +40,10 @@ struct Lists {
   bool known = true;
 };
 
-Ranges ranges_of(const Lists& l, const Shape& x, const std::string& type) {
+Ranges ranges_of(const Lists& l, const Shape& x) {
   AB_CHECK(l.axes.size() == l.starts.size() && l.axes.size() == l.ends.size() && l.axes.size() == l.strides.size(),
-           InvalidArgument, "{}: {} axes, {} starts, {} ends, {} strides", type, l.axes.size(), l.starts.size(),
-           l.ends.size(), l.strides.size());
+           InvalidArgument, "axes, starts, ends and strides must have equally many entries, got {}, {}, {} and {}",
+           l.axes.size(), l.starts.size(), l.ends.size(), l.strides.size());
   Ranges r;
   for (int i = 0; i < x.rank(); ++i) {
     r.of[i] = {0, 1, x[i]};
@@ -53,8 +53,8 @@ Ranges ranges_of(const Lists& l, const Shape& x, const std::string& type) {
     const int axis = normal_axis(l.axes[k], x.rank(), "axes");
     if (!l.known && (l.flags.size() != l.axes.size() || l.flags[k] != 1)) r.open[axis] = true;
     const bool steps = l.strides[k] != 0 && l.strides[k] > -(int64_t{1} << 32);
-    AB_CHECK(steps || (r.open[axis] && !l.known), InvalidArgument, "{}: stride {} of axis {}", type, l.strides[k],
-             axis);
+    AB_CHECK(steps || (r.open[axis] && !l.known), InvalidArgument, "the stride of axis {} must not be 0, got {}", axis,
+             l.strides[k]);
     if (r.open[axis]) {
       r.of[axis].count = kUnknown;
       continue;
@@ -104,25 +104,25 @@ struct Sources {
     l.starts = starts.get(c);
     l.ends = ends.get(c);
     l.strides = strided ? strides.get(c) : std::vector<int64_t>(axes.size(), 1);
-    return ranges_of(l, x, "slice");
+    return ranges_of(l, x);
   }
 };
 
 void infer_slice(InferContext& c, bool strided) {
   const Meta& x = c.in("Input");
   const Lists l = lists_of(c, strided);
-  const Ranges r = ranges_of(l, x.shape, c.op().type);
+  const Ranges r = ranges_of(l, x.shape);
   std::array<bool, kMaxRank> gone{};
   for (int64_t a : l.decreased) {
     const int axis = normal_axis(a, x.shape.rank(), "decrease_axis");
     AB_CHECK(r.of[axis].count == 1 || r.open[axis], InvalidArgument,
-             "{}: axis {} of {} keeps {} elements, but goes away", c.op().type, axis, x.shape.str(), r.of[axis].count);
+             "axis {} of {}, which goes away, must keep one element, got {}", axis, x.shape.str(), r.of[axis].count);
     gone[axis] = true;
   }
   Shape out;
   for (int i = 0; i < x.shape.rank(); ++i) {
-    AB_CHECK(r.open[i] || r.of[i].count > 0 || x.shape[i] == 0, InvalidArgument, "{}: nothing of axis {} of {} is left",
-             c.op().type, i, x.shape.str());
+    AB_CHECK(r.open[i] || r.of[i].count > 0 || x.shape[i] == 0, InvalidArgument,
+             "at least one element of axis {} of {} must be left", i, x.shape.str());
     if (!gone[i]) out.push_back(r.of[i].count);
   }
   c.set_out("Out", out.rank() ? out : scalar_shape(), x.dtype);
@@ -144,77 +144,69 @@ NdLoop<2> part_loop(const Shape& whole, const Ranges& r, int64_t* offset) {
   return loop;
 }
 
-NdLoop<2> turned(const NdLoop<2>& loop) {
-  NdLoop<2> back;
-  for (int i = 0; i < loop.rank(); ++i) back.add_axis(loop.extent(i), {loop.strides(i)[1], loop.strides(i)[0]});
-  if (loop.rank() == 0) back.add_axis(loop.total(), {1, 1});
-  return back;
+// The slots that may take the places of the attributes starts, ends and strides.
+std::vector<std::string> position_slots(bool strided, const std::string& kind) {
+  std::vector<std::string> slots = {"Starts" + kind, "Ends" + kind};
+  if (strided) slots.push_back("Strides" + kind);
+  return slots;
 }
 
-OpDef& arguments(OpDef& def, bool strided) {
-  def.in_optional("StartsTensor", "[n] int: takes the place of starts").in_optional("EndsTensor", "[n] int");
-  if (strided) def.in_optional("StridesTensor", "[n] int");
-  def.in_optional_list("StartsTensorList", "[1] int each").in_optional_list("EndsTensorList", "[1] int each");
-  if (strided) def.in_optional_list("StridesTensorList", "[1] int each");
+void arguments(OpDef& def, bool strided) {
+  std::vector<std::string> reads = {"Input"};
+  for (const auto& slot : position_slots(strided, "Tensor")) {
+    def.in_optional(slot, "[n] int: takes the place of the attribute").shape_from(slot);
+    reads.push_back(slot);
+  }
+  for (const auto& slot : position_slots(strided, "TensorList")) {
+    def.in_optional_list(slot, "[1] int each").shape_from(slot);
+    reads.push_back(slot);
+  }
+  def.grad_reads(reads).grad_to({"Input"});
   def.attr<std::vector<int32_t>>("axes", {}, "axes to cut").attr<std::vector<int32_t>>("starts", {}, "first positions");
-  def.attr<std::vector<int32_t>>("ends", {}, "positions behind the last ones");
+  def.attr<std::vector<int32_t>>("ends", {}, "positions after the last ones");
   if (strided) def.attr<std::vector<int32_t>>("strides", {}, "steps, not 0; negative ones go backwards");
   def.attr<std::vector<int32_t>>("infer_flags", {}, "1 for each axis whose numbers the attributes hold, -1 for others");
-  return def.attr<std::vector<int32_t>>("decrease_axis", {}, "axes of one element that go away");
-}
-
-OpDef& dynamic(OpDef& def, bool strided) {
-  for (const char* slot : {"StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"}) def.shape_from(slot);
-  if (strided) def.shape_from("StridesTensor").shape_from("StridesTensorList");
-  return def;
+  def.attr<std::vector<int32_t>>("decrease_axis", {}, "axes of one element that go away");
 }
 
 void declare(const char* type, const char* doc, bool strided) {
-  const std::string grad = std::string(type) + "_grad";
   OpDef& def = declare_op(type, __FILE__).doc(doc).in("Input", "[...] any");
-  dynamic(arguments(def, strided), strided).out("Out", "the part, [1] when no axis is left");
+  arguments(def, strided);
+  def.out("Out", "the part, [1] when no axis is left");
   def.infer([strided](InferContext& c) { infer_slice(c, strided); });
-  const auto pass_on = [strided](GradContext& g, GradOp& op) {
-    for (const char* slot : {"StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"})
-      op.in(slot, g.in(slot));
-    if (!strided) return;
-    op.in("StridesTensor", g.in("StridesTensor")).in("StridesTensorList", g.in("StridesTensorList"));
-  };
-  def.grad([=](GradContext& g) {
-    GradOp op = g.op(grad).in("Input", g.in("Input")).in("Out@GRAD", g.dout("Out")).out("Input@GRAD", g.din("Input"));
-    pass_on(g, op);
-  });
   def.dtype_of_input("Input").cpu_any([strided](const KernelArgs& op) -> Kernel {
     return [sources = Sources(op, strided), x = op.in("Input"), out = op.out("Out")](KernelContext& c) {
       int64_t offset = 0;
       const auto loop = part_loop(c[x].shape(), sources.get(c, c[x].shape()), &offset);
-      AB_CHECK(loop.total() == c[out].numel(), ShapeMismatch, "slice: a part of {} elements, Out is {}", loop.total(),
+      AB_CHECK(loop.total() == c[out].numel(), ShapeMismatch, "Out must have {} elements, got {}", loop.total(),
                c[out].shape().str());
       strided_copy(c, loop, c[x], offset, &c[out], 0);
     };
   });
-  OpDef& back = declare_op(grad.c_str(), __FILE__).doc("Input@GRAD = Out@GRAD where the part was, else 0.");
-  arguments(back.in("Input", "gives the shape").in("Out@GRAD", "as Out"), strided).out("Input@GRAD", "as Input");
+  OpDef& back = declare_gradient(type, __FILE__).doc("Input@GRAD = Out@GRAD where the part was, else 0.");
   back.infer([](InferContext& c) {
     grad_as(c, "Input@GRAD", "Input");
     c.out("Input@GRAD").dtype = c.in("Out@GRAD").dtype;
   });
-  back.no_grad(kNoSecondOrder).dtype_of_input("Out@GRAD");
+  back.dtype_of_input("Out@GRAD");
   back.cpu_any([strided](const KernelArgs& op) -> Kernel {
     return [sources = Sources(op, strided), dout = op.in("Out@GRAD"), dx = op.out("Input@GRAD")](KernelContext& c) {
       int64_t offset = 0;
       const auto loop = part_loop(c[dx].shape(), sources.get(c, c[dx].shape()), &offset);
-      AB_CHECK(loop.total() == c[dout].numel(), ShapeMismatch, "slice: a part of {} elements, Out@GRAD is {}",
-               loop.total(), c[dout].shape().str());
+      AB_CHECK(loop.total() == c[dout].numel(), ShapeMismatch, "Out@GRAD must have {} elements, got {}", loop.total(),
+               c[dout].shape().str());
       zero_bytes(c, &c[dx]);
       strided_copy(c, turned(loop), c[dout], 0, &c[dx], offset);
     };
   });
 }
 
-[[maybe_unused]] const bool declared =
-    (declare("slice", "Out = elements starts to ends along some axes of Input.", false),
-     declare("strided_slice", "Out = elements starts to ends, in steps, along some axes of Input.", true), true);
+void declare_both() {
+  declare("slice", "Out = elements starts to ends along some axes of Input.", false);
+  declare("strided_slice", "Out = elements starts to ends, in steps, along some axes of Input.", true);
+}
+
+AB_OPS(declare_both);
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::tensor

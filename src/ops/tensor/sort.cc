@@ -7,7 +7,7 @@
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/flat_loop.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
 
 // A tensor as lines along an axis: element k of line (o, i) is x[(o * extent + k) * inner + i].
@@ -72,28 +72,25 @@ void give_back(const KernelContext& c, const Lines& l, int64_t k, const int64_t*
     for (int64_t j = 0; j < l.extent; ++j) dx[at + j * l.inner] = T(0);
     for (int64_t j = 0; j < k; ++j) {
       const int64_t index = indices[from + j * l.inner];
-      AB_CHECK(index >= 0 && index < l.extent, InvalidArgument, "index {} of {} elements", index, l.extent);
+      AB_CHECK(index >= 0 && index < l.extent, InvalidArgument, "an element of Indices must be 0 to {}, got {}",
+               l.extent - 1, index);
       dx[at + index * l.inner] += dout[from + j * l.inner];
     }
   });
 }
 
 int64_t k_of(const InferContext& c) {
-  int64_t k = c.attr<int32_t>("k");
-  if (c.has_in("K")) {
-    if (!c.in("K").value) return kUnknown;
-    AB_CHECK(c.in("K").value->numel() == 1, ShapeMismatch, "top_k: K is {}, expected [1]", c.in("K").shape.str());
-    k = integers_of(*c.in("K").value, "K")[0];
-  }
+  if (c.has_in("K") && !c.in("K").value) return kUnknown;
+  const int64_t k = scalar_or(c, "K", c.attr<int32_t>("k"));
   const Shape& x = c.in("X").shape;
-  AB_CHECK(x.rank() > 0, ShapeMismatch, "top_k: X has no axis");
+  AB_CHECK(x.rank() > 0, ShapeMismatch, "X must have an axis");
   const int64_t extent = x[x.rank() - 1];
-  AB_CHECK(k >= 1 && (k <= extent || extent == kUnknown), InvalidArgument, "top_k: k is {}, X is {}: expected 1 to {}",
-           k, x.str(), extent);
+  AB_CHECK(k >= 1 && (k <= extent || extent == kUnknown), InvalidArgument, "k must be 1 to {} for X {}, got {}", extent,
+           x.str(), k);
   return k;
 }
 
-template <class... Ts> void declare_arg(const char* type, const char* doc, bool largest) {
+void declare_arg(const char* type, const char* doc, bool largest) {
   OpDef& def =
       declare_op(type, __FILE__).doc(doc).in("X", "[...] numbers").out("Out", "X's shape without the axis, int64");
   def.required_attr("axis", AttrType::kLong, "axis; negative: from the end");
@@ -102,11 +99,11 @@ template <class... Ts> void declare_arg(const char* type, const char* doc, bool 
   def.infer([](InferContext& c) {
     const Shape& x = c.in("X").shape;
     const int axis = normal_axis(c.attr<int64_t>("axis"), x.rank(), "axis");
-    AB_CHECK(x[axis] != 0, InvalidArgument, "{}: X is {}: there is nothing to choose from", c.op().type, x.str());
+    AB_CHECK(x[axis] != 0, InvalidArgument, "X is {}: there is nothing to choose from", x.str());
     const int32_t wanted = c.attr<int32_t>("dtype");
     const DType dtype = wanted < 0 ? DType::kInt64 : dtype_from_number(wanted);
-    AB_CHECK(dtype == DType::kInt64 || dtype == DType::kInt32, InvalidArgument,
-             "{}: dtype is {}, expected int32 or int64", c.op().type, dtype_name(dtype));
+    AB_CHECK(dtype == DType::kInt64 || dtype == DType::kInt32, InvalidArgument, "dtype must be int32 or int64, got {}",
+             dtype_name(dtype));
     Shape out;
     for (int i = 0; i < x.rank(); ++i) {
       if (i != axis)
@@ -117,7 +114,7 @@ template <class... Ts> void declare_arg(const char* type, const char* doc, bool 
     c.set_out("Out", out.rank() ? out : scalar_shape(), dtype);
   });
   def.no_grad(kNotDifferentiable);
-  def.template cpu<Ts...>([largest](auto tag, const KernelArgs& op) -> Kernel {
+  def.cpu<float, double, int32_t, int64_t>([largest](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     return [largest, axis = op.attr<int64_t>("axis"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
       const Lines l(c[x].shape(), normal_axis(axis, c[x].shape().rank(), "axis"));
@@ -140,33 +137,26 @@ template <class... Ts> void declare_arg(const char* type, const char* doc, bool 
   });
 }
 
-[[maybe_unused]] const bool declared =
-    (declare_arg<float, double, int32_t, int64_t>("arg_max", "Out = index of the largest element along an axis.", true),
-     declare_arg<float, double, int32_t, int64_t>("arg_min", "Out = index of the smallest element along an axis.",
-                                                  false),
-     true);
-
-void infer_placed(InferContext& c) {
-  check_same_shape(c, "Indices", "Out@GRAD");
-  const Shape &x = c.in("X").shape, &out = c.in("Out@GRAD").shape;
-  AB_CHECK(x.rank() == out.rank(), ShapeMismatch, "{}: X is {}, Out@GRAD is {}", c.op().type, x.str(), out.str());
-  grad_as(c, "X@GRAD", "X", c.op().type == "argsort_grad" ? "X" : "");
+void declare_args() {
+  declare_arg("arg_max", "Out = index of the largest element along an axis.", true);
+  declare_arg("arg_min", "Out = index of the smallest element along an axis.", false);
 }
 
-// axis(op, rank) is the axis along which elements were selected.
-template <class Axis> Kernel gradient_kernel(auto tag, const KernelArgs& op, Axis axis) {
+AB_OPS(declare_args);
+
+// axis: along which elements were selected.
+Kernel gradient_kernel(auto tag, const KernelArgs& op, int axis) {
   using T = typename decltype(tag)::type;
   return [axis, indices = op.in("Indices"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
     const Shape &whole = c[dx].shape(), &part = c[dout].shape();
     const int at = normal_axis(axis, whole.rank(), "axis");
     const Lines l(whole, at);
-    AB_CHECK(part.numel() == l.count() * part[at], ShapeMismatch, "Out@GRAD is {} for X {}", part.str(), whole.str());
+    AB_CHECK(part.numel() == l.count() * part[at], ShapeMismatch, "Out@GRAD must be a part of X {}, got {}",
+             whole.str(), part.str());
     give_back(c, l, part[at], c[indices].template data<int64_t>(), c[dout].template data<T>(),
               c[dx].template mutable_data<T>());
   };
 }
-
-}  // namespace
 
 AB_OP(top_k)
     .doc("Out, Indices = the k largest elements of each row (last axis), largest first, and where they stand.")
@@ -184,14 +174,9 @@ AB_OP(top_k)
       c.set_out("Indices", out, DType::kInt64);
       if (out.rank() > 1) c.share_lod("Out", "X"), c.share_lod("Indices", "X");
     })
-    .grad([](GradContext& g) {
-      g.op("top_k_grad")
-          .in("X", g.in("X"))
-          .in("Indices", g.out("Indices"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"));
-    })
-    .dtype_of_input("X")
+    .grad_reads({"X"}, {"Indices"})
+    .grad_from({"Out"})
+    .grad_to({"X"})
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), out = op.out("Out"), indices = op.out("Indices")](KernelContext& c) {
@@ -201,15 +186,14 @@ AB_OP(top_k)
       };
     });
 
-AB_OP(top_k_grad)
+AB_GRAD(top_k)
     .doc("X@GRAD = Out@GRAD at the indices, else 0.")
-    .in("X", "gives the shape")
-    .in("Indices", "as of top_k")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
-    .attr<int32_t>("k", 1, "as of top_k")
-    .infer(infer_placed)
-    .no_grad(kNoSecondOrder)
+    .infer([](InferContext& c) {
+      check_same_shape(c, "Indices", "Out@GRAD");
+      const int rank = c.in("X").shape.rank();
+      check_rank(c, "Out@GRAD", rank, rank);
+      grad_as(c, "X@GRAD", "X");
+    })
     .dtype_of_input("Out@GRAD")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return gradient_kernel(tag, op, -1); });
 
@@ -226,13 +210,8 @@ AB_OP(argsort)
       c.same_as("Indices", "X");
       c.out("Indices").dtype = DType::kInt64;
     })
-    .grad([](GradContext& g) {
-      g.op("argsort_grad")
-          .in("X", g.in("X"))
-          .in("Indices", g.out("Indices"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X"}, {"Indices"})
+    .grad_from({"Out"})
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [axis = op.attr<int32_t>("axis"), descending = op.attr<bool>("descending"), x = op.in("X"),
@@ -243,19 +222,12 @@ AB_OP(argsort)
       };
     });
 
-AB_OP(argsort_grad)
+AB_GRAD(argsort)
     .doc("X@GRAD = Out@GRAD, each element where it stood.")
-    .in("X", "gives the shape")
-    .in("Indices", "as of argsort")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
-    .attr<int32_t>("axis", -1, "as of argsort")
-    .attr<bool>("descending", false, "as of argsort")
-    .infer(infer_placed)
-    .no_grad(kNoSecondOrder)
-    .dtype_of_input("Out@GRAD")
+    .grad_lod("X@GRAD", "X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) {
       return gradient_kernel(tag, op, op.attr<int32_t>("axis"));
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::tensor

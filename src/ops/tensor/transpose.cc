@@ -1,20 +1,21 @@
-// Out = X with its axes in another order, in Fluid's two forms (see reshape.cc about XShape), and reverse.
+// Out = X with its axes in another order, in Fluid's two forms (see xshape.h), and reverse.
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/strided_copy.h"
+#include "ops/tensor/xshape.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
 namespace {
 
 std::vector<int> order_of(const ir::Op& op, int rank) {
   std::vector<int> order;
   std::array<bool, kMaxRank> seen{};
   const auto axes = int_attr(op, "axis");
-  AB_CHECK(static_cast<int>(axes.size()) == rank, InvalidArgument, "{}: axis has {} entries, X has {} axes", op.type,
-           axes.size(), rank);
+  AB_CHECK(static_cast<int>(axes.size()) == rank, InvalidArgument,
+           "axis must have an entry for each of the {} axes of X, got {}", rank, axes.size());
   for (int64_t a : axes) {
     order.push_back(normal_axis(a, rank, "axis"));
-    AB_CHECK(!seen[order.back()], InvalidArgument, "{}: axis names {} twice", op.type, a);
+    AB_CHECK(!seen[order.back()], InvalidArgument, "axis must name each axis once, got {} twice", a);
     seen[order.back()] = true;
   }
   return order;
@@ -41,12 +42,6 @@ void transpose(const KernelContext& c, const std::vector<int>& order, const Tens
   strided_copy(c, loop, from, 0, to, 0);
 }
 
-OpDef& with_attrs(OpDef& def) {
-  def.required_attr("axis", AttrType::kInts, "axis i of Out is axis axis[i] of X");
-  def.attr<std::string>("data_format", "AnyLayout", "accepted, without effect");
-  return ignored_flags(def, {"use_mkldnn", "use_quantizer"});
-}
-
 Kernel transpose_kernel(const KernelArgs& op, const char* from, const char* to, bool back) {
   const int rank = static_cast<int>(op.attr<std::vector<int32_t>>("axis").size());
   return [order = order_of(op.op(), rank), x = op.in(from), out = op.out(to), back](KernelContext& c) {
@@ -54,50 +49,55 @@ Kernel transpose_kernel(const KernelArgs& op, const char* from, const char* to, 
   };
 }
 
-void infer_back(InferContext& c, const Shape& x) {
-  const Shape want = permuted(x, order_of(c.op(), x.rank())), &got = c.in("Out@GRAD").shape;
-  AB_CHECK(compatible(want, got), ShapeMismatch, "{}: Out@GRAD is {}, expected {}", c.op().type, got.str(), want.str());
+void infer_forward(InferContext& c) {
+  const Meta& x = c.in("X");
+  c.set_out("Out", permuted(x.shape, order_of(c.op(), x.shape.rank())), x.dtype);
+}
+
+void infer_second_gradient(InferContext& c) {
+  const Shape x = shape_of_x(c);
+  check_shape(c, "Out@GRAD", permuted(x, order_of(c.op(), x.rank())));
   c.set_out("X@GRAD", x, c.in("Out@GRAD").dtype);
+  c.share_lod("X@GRAD", "XShape");
 }
 
-void declare(const char* type, bool second) {
-  OpDef& def = with_attrs(declare_op(type, __FILE__)).doc("Out = X with its axes in another order.");
-  def.in("X", "[...] any").out("Out", "[X's extents in the new order]");
-  if (second) def.out_intermediate("XShape", "[0, X's extents...]");
-  def.infer([second](InferContext& c) {
-    const Meta& x = c.in("X");
-    const auto order = order_of(c.op(), x.shape.rank());
-    c.set_out("Out", permuted(x.shape, order), x.dtype);
-    if (!second) return;
-    Shape shape = {0};
-    for (int64_t extent : x.shape) shape.push_back(extent);
-    c.set_out("XShape", shape, x.dtype);
-    c.share_lod("XShape", "X");
-  });
-  const std::string grad = std::string(type) + "_grad";
-  def.grad([=](GradContext& g) {
-    GradOp op = g.op(grad).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
-    second ? op.in("XShape", g.out("XShape")) : op.in("X", g.in("X"));
-  });
-  def.cpu_any([](const KernelArgs& op) { return transpose_kernel(op, "X", "Out", false); });
-  OpDef& back = with_attrs(declare_op(grad.c_str(), __FILE__)).doc("X@GRAD = Out@GRAD with its axes in X's order.");
-  if (second)
-    back.in("XShape", "[0, X's extents...]");
-  else
-    back.in("X", "gives the shape");
-  back.in("Out@GRAD", "as Out").out("X@GRAD", "as X").no_grad(kNoSecondOrder).dtype_of_input("Out@GRAD");
-  back.infer([second](InferContext& c) {
-    const Shape& s = c.in(second ? "XShape" : "X").shape;
-    AB_CHECK(!second || s.rank() > 1, ShapeMismatch, "{}: XShape is {}", c.op().type, s.str());
-    infer_back(c, second ? s.slice(1, s.rank()) : s);
-    if (second) c.share_lod("X@GRAD", "XShape");
-  });
-  back.cpu_any([](const KernelArgs& op) { return transpose_kernel(op, "Out@GRAD", "X@GRAD", true); });
+void attrs(OpDef& def) {
+  def.required_attr("axis", AttrType::kInts, "axis i of Out is axis axis[i] of X");
+  def.ignores({"data_format", "use_mkldnn", "use_quantizer"});
 }
 
-[[maybe_unused]] const bool declared = (declare("transpose", false), declare("transpose2", true), true);
+Kernel transposed(const KernelArgs& op) { return transpose_kernel(op, "X", "Out", false); }
+Kernel transposed_back(const KernelArgs& op) { return transpose_kernel(op, "Out@GRAD", "X@GRAD", true); }
 
-}  // namespace
+AB_OP(transpose)
+    .doc("Out = X with its axes in another order.")
+    .in("X", "[...] any")
+    .out("Out", "[X's extents in the new order]")
+    .with(attrs)
+    .infer(infer_forward)
+    .grad_reads({"X"})
+    .cpu_any(transposed);
+
+AB_GRAD(transpose).doc("X@GRAD = Out@GRAD with its axes in X's order.").cpu_any(transposed_back);
+
+AB_OP(transpose2)
+    .doc("Out = X with its axes in another order.")
+    .in("X", "[...] any")
+    .out("Out", "[X's extents in the new order]")
+    .out_intermediate("XShape", "[0, X's extents...]")
+    .with(attrs)
+    .infer([](InferContext& c) {
+      infer_forward(c);
+      set_xshape(c);
+    })
+    .grad_reads({}, {"XShape"})
+    .cpu_any(transposed);
+
+AB_GRAD(transpose2)
+    .doc("X@GRAD = Out@GRAD with its axes in X's order.")
+    .infer(infer_second_gradient)
+    .dtype_of_input("Out@GRAD")
+    .cpu_any(transposed_back);
 
 AB_OP(reverse)
     .doc("Out = X with the order of elements along some axes reversed.")
@@ -126,4 +126,5 @@ AB_OP(reverse)
       };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::tensor

@@ -5,7 +5,8 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/nd_loop.h"
 
-namespace anabranch {
+namespace anabranch::tensor {
+namespace {
 
 AB_OP(where)
     .doc("Out = X where Condition is true, else Y, elementwise.")
@@ -18,15 +19,8 @@ AB_OP(where)
       check_same(c, "X", "Y");
       c.same_as("Out", "X");
     })
-    .grad([](GradContext& g) {
-      g.op("where_grad")
-          .in("Condition", g.in("Condition"))
-          .in("X", g.in("X"))
-          .in("Y", g.in("Y"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"))
-          .out("Y@GRAD", g.din("Y"));
-    })
+    .grad_reads({"Condition", "X", "Y"})
+    .grad_to({"X", "Y"})
     .dtype_of_input("X")
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -40,20 +34,8 @@ AB_OP(where)
       };
     });
 
-AB_OP(where_grad)
+AB_GRAD(where)
     .doc("X@GRAD = Out@GRAD where Condition is true, Y@GRAD where it is false, else 0.")
-    .in("Condition", "as of where")
-    .in("X", "not read")
-    .in("Y", "not read")
-    .in("Out@GRAD", "as Out")
-    .out_optional("X@GRAD", "as X")
-    .out_optional("Y@GRAD", "as Y")
-    .infer([](InferContext& c) {
-      check_same_shape(c, "Condition", "Out@GRAD");
-      grad_as(c, "X@GRAD", "Out@GRAD");
-      grad_as(c, "Y@GRAD", "Out@GRAD");
-    })
-    .no_grad(kNoSecondOrder)
     .dtype_of_input("Out@GRAD")
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -94,4 +76,5 @@ AB_OP(where_index)
       };
     });
 
-}  // namespace anabranch
+}  // namespace
+}  // namespace anabranch::tensor
