@@ -1,8 +1,8 @@
 // Long short-term memory over sequences, with or without a projection of the hidden state.
 #include "ops/sequence/lstm.h"
-#include "ops/kernels/work.h"
 
 #include "base/flags.h"
+#include "ops/kernels/work.h"
 
 namespace anabranch::sequence {
 
@@ -11,35 +11,21 @@ LstmDims check_lstm(const InferContext& c) {
   check_rank(c, "Weight", 2, 2);
   check_same_dtype(c, "Bias", "Weight");
   const Shape& w = c.in("Weight").shape;
-  AB_CHECK(w[1] == kUnknown || w[1] % 4 == 0, ShapeMismatch, "{}: Weight is {}, its width is no multiple of 4",
-           op_name(c), w.str());
+  AB_CHECK(w[1] == kUnknown || w[1] % 4 == 0, ShapeMismatch, "the width of Weight must be a multiple of 4, got {}",
+           w.str());
   const LstmDims dims{w[1] == kUnknown ? kUnknown : w[1] / 4, w[0]};
   if (c.op().type.starts_with("lstmp")) {
     check_tensor(c, "ProjWeight");
     check_rank(c, "ProjWeight", 2, 2);
     check_same_dtype(c, "ProjWeight", "Weight");
-    const Shape wanted{dims.d, dims.p};
-    AB_CHECK(compatible(c.in("ProjWeight").shape, wanted), ShapeMismatch, "{}: ProjWeight is {}, Weight is {}",
-             op_name(c), c.in("ProjWeight").shape.str(), w.str());
+    check_shape(c, "ProjWeight", Shape{dims.d, dims.p});
   } else {
     AB_CHECK(dims.d == kUnknown || dims.p == kUnknown || dims.d == dims.p, ShapeMismatch,
-             "{}: Weight is {}, expected [D, 4 D]", op_name(c), w.str());
+             "Weight must be [D, 4 D], got {}", w.str());
   }
   check_numel(c, "Bias", dims.d == kUnknown ? kUnknown : (c.attr<bool>("use_peepholes") ? 7 : 4) * dims.d);
-  AB_CHECK(c.has_in("H0") == c.has_in("C0"), InvalidArgument, "{}: H0 and C0 are given both or not at all", op_name(c));
+  AB_CHECK(c.has_in("H0") == c.has_in("C0"), InvalidArgument, "H0 and C0 must be given together");
   return dims;
-}
-
-OpDef& lstm_attrs(OpDef& def, bool projected) {
-  act_attr(def, "gate_activation", "sigmoid", "of the gates");
-  act_attr(def, "cell_activation", "tanh", "of the cell on its way to the hidden state");
-  act_attr(def, "candidate_activation", "tanh", "of the candidate");
-  def.attr<bool>("use_peepholes", true, "the cell state takes part in the gates")
-      .attr<bool>("is_reverse", false, "from the last row of each sequence to the first");
-  if (!projected) return def;
-  act_attr(def, "proj_activation", "tanh", "of the projection");
-  return def.attr<float>("cell_clip", 0.0f, "the cell is cut to [-cell_clip, cell_clip]; not when 0")
-      .attr<float>("proj_clip", 0.0f, "the projection is cut to [-proj_clip, proj_clip]; not when 0");
 }
 
 namespace {
@@ -55,8 +41,7 @@ void infer_forward(InferContext& c) {
   check_rank(c, "Input", 2, 2);
   check_same_dtype(c, "Input", "Weight");
   const Shape& x = c.in("Input").shape;
-  AB_CHECK(compatible(x, Shape{kUnknown, c.in("Weight").shape[1]}), ShapeMismatch, "{}: Input is {}, Weight is {}",
-           op_name(c), x.str(), c.in("Weight").shape.str());
+  check_shape(c, "Input", Shape{kUnknown, c.in("Weight").shape[1]});
   if (c.runtime()) lod_of(c, "Input");
   check_first(c, "H0", "Input", dims.p);
   check_first(c, "C0", "Input", dims.d);
@@ -97,30 +82,31 @@ void infer_backward(InferContext& c) {
   if (projected) grad_as(c, "ProjWeight@GRAD", "ProjWeight");
 }
 
-// All but Input.
-std::vector<const char*> inputs(bool projected) {
-  if (projected) return {"H0", "C0", "Weight", "ProjWeight", "Bias"};
-  return {"H0", "C0", "Weight", "Bias"};
+// As grad_reads says; Cell@GRAD is left out where 1.8.5 is to be met exactly, which takes it for zero.
+void make_grad(GradContext& g) {
+  const OpDef& def = find_op(g.forward().type);
+  GradOp op = g.op(def.type() + "_grad");
+  for (const auto& slot : def.grad_reads().ins) op.in(slot, g.in(slot));
+  for (const auto& slot : def.grad_reads().outs) op.in(slot, g.out(slot));
+  for (const auto& slot : def.grad_reads().from) {
+    if (slot != "Cell" || !Flags::exact_fluid()) op.in(slot + "@GRAD", g.dout(slot));
+  }
+  for (const auto& slot : def.grad_reads().to) op.out(slot + "@GRAD", g.din(slot));
 }
 
-std::vector<const char*> outputs(bool projected) {
-  if (projected) return {"Projection", "Cell", "BatchGate", "BatchCellPreAct", "BatchHidden"};
-  return {"Hidden", "Cell", "BatchGate", "BatchCellPreAct"};
+void lstm_attrs(OpDef& def, bool projected) {
+  act_attr(def, "gate_activation", "sigmoid", "of the gates");
+  act_attr(def, "cell_activation", "tanh", "of the cell on its way to the hidden state");
+  act_attr(def, "candidate_activation", "tanh", "of the candidate");
+  def.attr<bool>("use_peepholes", true, "the cell state takes part in the gates")
+      .attr<bool>("is_reverse", false, "from the last row of each sequence to the first");
+  if (!projected) return;
+  act_attr(def, "proj_activation", "tanh", "of the projection");
+  def.attr<float>("cell_clip", 0.0f, "the cell is cut to [-cell_clip, cell_clip]; not when 0")
+      .attr<float>("proj_clip", 0.0f, "the projection is cut to [-proj_clip, proj_clip]; not when 0");
 }
 
-void make_grad(GradContext& g, bool projected) {
-  auto op = g.op(projected ? "lstmp_grad" : "lstm_grad");
-  for (const char* slot : inputs(projected)) op.in(slot, g.in(slot));
-  for (const char* slot : outputs(projected)) op.in(slot, g.out(slot));
-  const char* result = outputs(projected)[0];
-  op.in(std::string(result) + "@GRAD", g.dout(result));
-  if (!projected) op.in("Input", g.in("Input"));
-  if (!Flags::exact_fluid()) op.in("Cell@GRAD", g.dout("Cell"));  // 1.8.5 takes it for zero
-  op.out("Input@GRAD", g.din("Input"));
-  for (const char* slot : inputs(projected)) op.out(std::string(slot) + "@GRAD", g.din(slot));
-}
-
-OpDef& declare_forward(bool projected) {
+void declare_lstm(bool projected) {
   OpDef& def = declare_op(projected ? "lstmp" : "lstm", __FILE__)
                    .doc(projected ? kProjected : kPlain)
                    .source(projected ? "https://arxiv.org/abs/1402.1128" : "https://arxiv.org/abs/1308.0850")
@@ -129,46 +115,38 @@ OpDef& declare_forward(bool projected) {
                    .in_optional("C0", "[sequences, D], c before each sequence; together with H0")
                    .in("Weight", "[width of r, 4 D]: W_c, W_i, W_f, W_o side by side");
   if (projected) def.in("ProjWeight", "[D, P]").out("Projection", "[rows, P], r, with the sequences of Input");
-  def.in("Bias", "[1, 4 D], added to each x; [1, 7 D] with p_i, p_f, p_o behind it");
+  def.in("Bias", "[1, 4 D], added to each x; [1, 7 D] with p_i, p_f, p_o after them");
   if (!projected) def.out("Hidden", "[rows, D], h, with the sequences of Input");
   def.out("Cell", "[rows, D], c', with the sequences of Input")
       .out_intermediate("BatchGate", "[rows, 4 D], candidate and gates in the order of steps")
       .out_intermediate("BatchCellPreAct", "[rows, D], c' in the order of steps");
   if (projected) def.out_intermediate("BatchHidden", "[rows, D], h in the order of steps");
   if (!projected) def.flops(recurrent_flops);
-  return lstm_attrs(def, projected)
-      .infer(infer_forward)
-      .grad([projected](GradContext& g) { make_grad(g, projected); })
-      .cpu<float, double>(
-          [](auto tag, const KernelArgs& op) { return lstm_forward<typename decltype(tag)::type>(op); });
-}
-
-OpDef& declare_backward(bool projected) {
-  const char* as_forward = projected ? "as of lstmp" : "as of lstm";
-  OpDef& def = declare_op(projected ? "lstmp_grad" : "lstm_grad", __FILE__)
-                   .doc(projected ? "Gradients of lstmp." : "Gradients of lstm.");
-  for (const char* slot : inputs(projected)) {
-    const bool optional = slot[1] == '0';
-    optional ? def.in_optional(slot, as_forward) : def.in(slot, as_forward);
-    def.out_optional(std::string(slot) + "@GRAD", "as " + std::string(slot));
+  lstm_attrs(def, projected);
+  def.infer(infer_forward);
+  if (projected) {
+    def.grad_reads({"H0", "C0", "Weight", "ProjWeight", "Bias"},
+                   {"Projection", "Cell", "BatchGate", "BatchCellPreAct", "BatchHidden"});
+  } else {
+    def.grad_reads({"H0", "C0", "Weight", "Bias", "Input"}, {"Hidden", "Cell", "BatchGate", "BatchCellPreAct"});
   }
-  for (const char* slot : outputs(projected)) def.in(slot, as_forward);
-  if (!projected) def.in_optional("Input", "not read");
-  def.in(std::string(outputs(projected)[0]) + "@GRAD", "gradient of the result")
-      .in_optional("Cell@GRAD", "as Cell")
-      .out_optional("Input@GRAD", "as Input");
-  return lstm_attrs(def, projected)
+  def.grad(make_grad).cpu<float, double>(
+      [](auto tag, const KernelArgs& op) { return lstm_forward<typename decltype(tag)::type>(op); });
+  OpDef& back = declare_gradient(def.type().c_str(), __FILE__);
+  if (!projected) back.in_optional("Input", "not read");
+  back.in_optional("Cell@GRAD", "as Cell; zeros when absent")
       .dtype_of_input("Weight")
       .infer(infer_backward)
-      .no_grad(kOnce)
       .cpu<float, double>(
           [](auto tag, const KernelArgs& op) { return lstm_backward<typename decltype(tag)::type>(op); });
 }
 
-[[maybe_unused]] OpDef& lstm = declare_forward(false);
-[[maybe_unused]] OpDef& lstm_grad = declare_backward(false);
-[[maybe_unused]] OpDef& lstmp = declare_forward(true);
-[[maybe_unused]] OpDef& lstmp_grad = declare_backward(true);
+void declare_both() {
+  declare_lstm(false);
+  declare_lstm(true);
+}
+
+AB_OPS(declare_both);
 
 }  // namespace
 }  // namespace anabranch::sequence

@@ -39,7 +39,6 @@ struct LstmDims {
 };
 // Weight [p, 4 d], ProjWeight [d, p] where there is one, Bias.
 LstmDims check_lstm(const InferContext& c);
-OpDef& lstm_attrs(OpDef& def, bool projected);
 
 template <class T> Kernel lstm_forward(const KernelArgs& op);
 template <class T> Kernel lstm_backward(const KernelArgs& op);

@@ -41,8 +41,8 @@ template <class T> class Backward {
     d_ = c[weight_].row_elems() / 4;
     rows_ = c[result_].rows();
     steps_.cut(offsets(c[result_]), with_.reverse);
-    h_first_ = first(c, h0_, p_, h0_rows_);
-    c_first_ = first(c, c0_, d_, c0_rows_);
+    h_first_ = steps_.first<T>(c, h0_, p_, h0_rows_);
+    c_first_ = steps_.first<T>(c, c0_, d_, c0_rows_);
     carried_ = sized<T>(carried_rows_, rows_, p_);
     steps_.gather(c, c[result_].template data<T>(), p_, carried_);
     dcarried_ = sized<T>(dcarried_rows_, rows_, p_);
@@ -63,12 +63,6 @@ template <class T> class Backward {
  private:
   const char* name() const { return with_.projected ? "Projection" : "Hidden"; }
 
-  const T* first(KernelContext& c, In in, int64_t width, const std::shared_ptr<Tensor>& rows) const {
-    if (!in) return nullptr;
-    T* to = sized<T>(rows, steps_.widest(), width);
-    steps_.gather_first(c, c[in].template data<T>(), width, to);
-    return to;
-  }
   T* zeros(const std::shared_ptr<Tensor>& rows, int64_t width) const {
     T* to = sized<T>(rows, steps_.widest(), width);
     std::fill(to, to + steps_.widest() * width, T{0});

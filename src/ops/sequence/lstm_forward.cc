@@ -38,7 +38,7 @@ template <class T> class Forward {
     steps_.gather(c, c[x_].data<T>(), 4 * d_, gates_);
     const T* bias = c[bias_].data<T>();
     each_row(c, rows, 4 * d_, [&](int64_t r) { add_to(bias, 4 * d_, gates_ + r * 4 * d_); });
-    const T *state = first(c, h0_, p_, state_rows_), *cell = first(c, c0_, d_, cell_rows_);
+    const T *state = steps_.first<T>(c, h0_, p_, state_rows_), *cell = steps_.first<T>(c, c0_, d_, cell_rows_);
     for (int64_t t = 0; t < steps_.count(); ++t) {
       step(c, t, state, cell);
       state = carried_ + steps_.begin(t) * p_;
@@ -49,13 +49,6 @@ template <class T> class Forward {
   }
 
  private:
-  const T* first(KernelContext& c, In in, int64_t width, const std::shared_ptr<Tensor>& rows) const {
-    if (!in) return nullptr;
-    T* to = sized<T>(rows, steps_.widest(), width);
-    steps_.gather_first(c, c[in].template data<T>(), width, to);
-    return to;
-  }
-
   void step(KernelContext& c, int64_t t, const T* state, const T* cell) {
     const int64_t n = steps_.rows(t), at = steps_.begin(t), d = d_;
     T* part = sized<T>(part_, n, 4 * d);

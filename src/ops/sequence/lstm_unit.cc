@@ -12,7 +12,7 @@ int64_t check_unit(const InferContext& c) {
   check_same_dtype(c, "X", "C_prev");
   const Shape &x = c.in("X").shape, &cell = c.in("C_prev").shape;
   AB_CHECK(compatible(x, Shape{cell[0], cell[1] == kUnknown ? kUnknown : 4 * cell[1]}), ShapeMismatch,
-           "{}: X is {}, C_prev is {}; expected [N, 4 D] and [N, D]", op_name(c), x.str(), cell.str());
+           "X and C_prev must be [N, 4 D] and [N, D], got {} and {}", x.str(), cell.str());
   return cell[1];
 }
 
@@ -89,38 +89,12 @@ AB_OP(lstm_unit)
       c.set_out("C", shape, c.in("X").dtype);
       c.set_out("H", shape, c.in("X").dtype);
     })
-    .grad([](GradContext& g) {
-      g.op("lstm_unit_grad")
-          .in("X", g.in("X"))
-          .in("C_prev", g.in("C_prev"))
-          .in("C", g.out("C"))
-          .in("C@GRAD", g.dout("C"))
-          .in("H@GRAD", g.dout("H"))
-          .out("X@GRAD", g.din("X"))
-          .out("C_prev@GRAD", g.din("C_prev"));
-    })
+    .grad_reads({"X", "C_prev"}, {"C"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
-AB_OP(lstm_unit_grad)
-    .doc("Gradients of lstm_unit.")
-    .in("X", "as of lstm_unit")
-    .in("C_prev", "as of lstm_unit")
-    .in("C", "as of lstm_unit")
+AB_GRAD(lstm_unit)
     .in_optional("C@GRAD", "as C; zeros when absent")
     .in_optional("H@GRAD", "as H; zeros when absent")
-    .out_optional("X@GRAD", "as X")
-    .out_optional("C_prev@GRAD", "as C_prev")
-    .attr<float>("forget_bias", 0.0f, "added to f")
-    .infer([](InferContext& c) {
-      check_unit(c);
-      check_same(c, "C", "C_prev");
-      for (const char* slot : {"C@GRAD", "H@GRAD"}) {
-        if (c.has_in(slot)) check_same(c, slot, "C_prev");
-      }
-      grad_as(c, "X@GRAD", "X");
-      grad_as(c, "C_prev@GRAD", "C_prev");
-    })
-    .no_grad(kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace

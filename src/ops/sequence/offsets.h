@@ -1,5 +1,6 @@
 // Sequences of a tensor as its ops see them: the offsets of the innermost level, and LoDs made from lengths.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,20 +11,18 @@
 namespace anabranch::sequence {
 
 using Offsets = std::vector<int64_t>;
-inline constexpr const char* kOnce = "second derivatives of sequence operators are not offered";
 
 // The LoD of an input; InvalidArgument when it has none. At run time only.
 inline const LoD& lod_of(const InferContext& c, std::string_view slot, int i = 0) {
   const Meta& m = c.in(slot, i);
-  AB_CHECK(m.lod && !m.lod->empty(), InvalidArgument, "{}: {} has no sequences; feed it as a LoDTensor", op_name(c),
-           slot);
+  AB_CHECK(m.lod && !m.lod->empty(), InvalidArgument, "{} must have sequences, got none; feed it as a LoDTensor", slot);
   AB_CHECK(m.shape.rank() > 0 && m.lod->back().back() == m.shape[0], InvalidArgument,
-           "{}: the sequences of {} end at row {}, it is {}", op_name(c), slot, m.lod->back().back(), m.shape.str());
+           "the sequences of {} must end at its last row, got row {} of {}", slot, m.lod->back().back(), m.shape.str());
   return *m.lod;
 }
 
 inline const Offsets& offsets(const Tensor& t) {
-  AB_CHECK(!t.lod().empty(), InvalidArgument, "the tensor {} has no sequences", t.shape().str());
+  AB_CHECK(!t.lod().empty(), InvalidArgument, "the tensor {} must have sequences, got none", t.shape().str());
   return t.lod().back();
 }
 
@@ -41,7 +40,7 @@ inline LoDRef with_last(const LoD& lod, Offsets last) {
 // The input's shape with another number of rows; unknown while the program is built.
 inline void out_rows(InferContext& c, std::string_view out, std::string_view in, int64_t rows) {
   Shape shape = c.in(in).shape;
-  AB_CHECK(shape.rank() > 0, InvalidArgument, "{}: {} has no axes", op_name(c), in);
+  AB_CHECK(shape.rank() > 0, InvalidArgument, "{} must have an axis", in);
   shape.set(0, rows);
   c.set_out(out, shape, c.in(in).dtype);
 }
@@ -49,6 +48,17 @@ inline void out_rows(InferContext& c, std::string_view out, std::string_view in,
 inline void set_lod(InferContext& c, std::string_view out, LoDRef lod) {
   c.out(out).lod_level = lod ? static_cast<int>(lod->size()) : 0;
   c.out(out).lod = std::move(lod);
+}
+
+// Out has the columns of X and sequences of its own, one level of them; how long they are is known at run time.
+inline void open_sequences(InferContext& c) {
+  out_rows(c, "Out", "X", kUnknown);
+  c.out("Out").lod_level = std::max(1, c.in("X").lod_level);
+}
+
+inline void set_sequences(InferContext& c, Offsets made) {
+  out_rows(c, "Out", "X", made.back());
+  set_lod(c, "Out", one_level(std::move(made)));
 }
 
 }  // namespace anabranch::sequence

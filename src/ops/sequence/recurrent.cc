@@ -12,7 +12,7 @@ Act act_named(const std::string& name) {
   if (name == "tanh") return Act::kTanh;
   if (name == "relu") return Act::kRelu;
   if (name == "identity") return Act::kIdentity;
-  AB_THROW(InvalidArgument, "activation is {}, expected sigmoid, tanh, relu or identity", name);
+  AB_THROW(InvalidArgument, "activation must be sigmoid, tanh, relu or identity, got {}", name);
 }
 
 template <> void activate(Act act, float* x, int64_t n) {
@@ -74,14 +74,21 @@ void Steps::cut(const Offsets& o, bool reverse) {
   }
 }
 
+void check_bias(const InferContext& c) {
+  if (!c.has_in("Bias")) return;
+  check_tensor(c, "Bias");
+  check_same_dtype(c, "Bias", "Input");
+  check_numel(c, "Bias", c.in("Input").shape[1]);
+}
+
 void check_first(const InferContext& c, const char* slot, const char* input, int64_t width) {
   if (!c.has_in(slot)) return;
   check_tensor(c, slot);
   check_rank(c, slot, 2, 2);
   check_same_dtype(c, slot, input);
+  // A row for each sequence.
   const Shape wanted{c.runtime() ? sequence::count(lod_of(c, input).back()) : kUnknown, width};
-  AB_CHECK(compatible(c.in(slot).shape, wanted), ShapeMismatch, "{}: {} is {}, expected {}: a row for each sequence",
-           op_name(c), slot, c.in(slot).shape.str(), wanted.str());
+  check_shape(c, slot, wanted);
 }
 
 }  // namespace anabranch::sequence

@@ -19,6 +19,11 @@ template <class T> void act_grad(Act act, const T* y, T* g, int64_t n);  // g be
 // An attribute that names an activation.
 OpDef& act_attr(OpDef& def, const char* name, const char* preset, const char* what);
 
+template <class T> T* sized(const std::shared_ptr<Tensor>& t, int64_t rows, int64_t width) {
+  t->resize(Shape{rows, width}, dtype_of<T>);
+  return t->mutable_data<T>();
+}
+
 class Steps {
  public:
   void cut(const Offsets& o, bool reverse);
@@ -35,9 +40,17 @@ class Steps {
   template <class T> void scatter(KernelContext& c, const T* from, int64_t width, T* to) const {
     copy_rows(c, from, width, to, rows_, false);
   }
-  // One row for each sequence, in the order of step 0, and back. Empty sequences have no place in it.
+  // One row for each sequence, in the order of step 0, and back. Empty sequences have no place in it. first: of an
+  // optional state, into `rows`; null when it is not given.
   template <class T> void gather_first(KernelContext& c, const T* from, int64_t width, T* to) const {
     copy_rows(c, from, width, to, sequences_, true);
+  }
+  template <class T>
+  const T* first(KernelContext& c, In state, int64_t width, const std::shared_ptr<Tensor>& rows) const {
+    if (!state) return nullptr;
+    T* to = sized<T>(rows, widest(), width);
+    gather_first(c, c[state].data<T>(), width, to);
+    return to;
   }
   template <class T> void scatter_first(KernelContext& c, const T* from, int64_t width, T* to) const {
     copy_rows(c, from, width, to, sequences_, false);
@@ -91,11 +104,8 @@ template <class T> void add_columns(const T* x, int64_t rows, int64_t width, T* 
   for (int64_t r = 0; r < rows; ++r) add_to(x + r * width, width, sums);
 }
 
-template <class T> T* sized(const std::shared_ptr<Tensor>& t, int64_t rows, int64_t width) {
-  t->resize(Shape{rows, width}, dtype_of<T>);
-  return t->mutable_data<T>();
-}
-
+// The optional input Bias, as many numbers as Input has columns.
+void check_bias(const InferContext& c);
 // The initial state: one row for each sequence.
 void check_first(const InferContext& c, const char* slot, const char* input, int64_t width);
 

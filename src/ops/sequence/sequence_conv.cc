@@ -17,10 +17,10 @@ struct Context {
 
 void check_attrs(const InferContext& c) {
   const int32_t length = c.attr<int32_t>("contextLength"), stride = c.attr<int32_t>("contextStride");
-  AB_CHECK(length > 0, InvalidArgument, "{}: contextLength is {}, expected at least 1", op_name(c), length);
-  AB_CHECK(stride == 1, InvalidArgument, "{}: contextStride is {}, expected 1", op_name(c), stride);
-  AB_CHECK(!c.attr<bool>("paddingTrainable"), Unsupported, "{}: paddingTrainable: rows outside a sequence are zero",
-           op_name(c));
+  AB_CHECK(length > 0, InvalidArgument, "contextLength must be at least 1, got {}", length);
+  AB_CHECK(stride == 1, InvalidArgument, "contextStride must be 1, got {}", stride);
+  AB_CHECK(!c.attr<bool>("paddingTrainable"), Unsupported,
+           "paddingTrainable must be False: rows outside a sequence are zero");
 }
 
 int64_t infer_columns(const InferContext& c) {
@@ -30,11 +30,9 @@ int64_t infer_columns(const InferContext& c) {
   check_rank(c, "Filter", 2, 2);
   check_same_dtype(c, "X", "Filter");
   const int64_t width = c.in("X").shape[1], wanted = width * c.attr<int32_t>("contextLength");
-  const Shape& filter = c.in("Filter").shape;
-  AB_CHECK(width < 0 || filter[0] == wanted, ShapeMismatch, "{}: X is {}, Filter is {}, expected {} rows", op_name(c),
-           c.in("X").shape.str(), filter.str(), wanted);
+  if (width >= 0) check_shape(c, "Filter", Shape{wanted, kUnknown});
   if (c.runtime()) lod_of(c, "X");
-  return filter[1];
+  return c.in("Filter").shape[1];
 }
 
 // fn(row, tap, source row) for every pair inside one sequence; source -1: outside of it.
@@ -131,32 +129,18 @@ AB_OP(sequence_conv)
       c.set_out("Out", Shape{c.in("X").shape[0], infer_columns(c)}, c.in("X").dtype);
       c.share_lod("Out", "X");
     })
-    .grad([](GradContext& g) {
-      g.op("sequence_conv_grad")
-          .in("X", g.in("X"))
-          .in("Filter", g.in("Filter"))
-          .in("Out@GRAD", g.dout("Out"))
-          .out("X@GRAD", g.din("X"))
-          .out("Filter@GRAD", g.din("Filter"));
-    })
+    .grad_reads({"X", "Filter"})
+    .grad_to({"X", "Filter"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
-AB_OP(sequence_conv_grad)
+AB_GRAD(sequence_conv)
     .doc("Gradients of sequence_conv by X and Filter.")
-    .in("X", "as in the forward op")
-    .in("Filter", "as in the forward op")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
-    .out("Filter@GRAD", "as Filter")
     .infer([](InferContext& c) {
-      const Shape wanted{c.in("X").shape[0], infer_columns(c)};
-      AB_CHECK(compatible(wanted, c.in("Out@GRAD").shape), ShapeMismatch,
-               "sequence_conv_grad: Out@GRAD is {}, expected {}", c.in("Out@GRAD").shape.str(), wanted.str());
+      check_shape(c, "Out@GRAD", Shape{c.in("X").shape[0], infer_columns(c)});
       check_same_dtype(c, "X", "Out@GRAD");
       grad_as(c, "X@GRAD", "X", "X");
       grad_as(c, "Filter@GRAD", "Filter");
     })
-    .no_grad(kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace

@@ -18,8 +18,8 @@ struct Plan {
 
 size_t reference_level(const ir::Op& op, const LoD& y) {
   const int32_t level = op.attr<int32_t>("ref_level"), levels = static_cast<int32_t>(y.size());
-  AB_CHECK(level >= -1 && level < levels, InvalidArgument, "{}: ref_level is {}, Y has {} levels", op.type, level,
-           levels);
+  AB_CHECK(level >= -1 && level < levels, InvalidArgument, "ref_level must be -1 to {}, a level of Y, got {}",
+           levels - 1, level);
   return static_cast<size_t>(level == -1 ? levels - 1 : level);
 }
 
@@ -30,25 +30,24 @@ Offsets rows_as_pieces(int64_t rows) {
 }
 
 Plan plan_expand(const ir::Op& op, const Shape& x, const LoD& x_lod, const LoD& y_lod) {
-  AB_CHECK(x_lod.size() <= 1, InvalidArgument, "{}: X has {} levels of sequences, expected at most 1", op.type,
-           x_lod.size());
+  AB_CHECK(x_lod.size() <= 1, InvalidArgument, "X must have at most 1 level of sequences, got {}", x_lod.size());
   Plan plan{x_lod.empty() ? rows_as_pieces(x[0]) : x_lod[0], &y_lod[reference_level(op, y_lod)]};
   AB_CHECK(count(plan.pieces) == count(*plan.times), ShapeMismatch,
-           "{}: X has {} {}, the level of Y has {} sequences; they must be as many", op.type, count(plan.pieces),
+           "X has {} {}, the level of Y has {} sequences: there must be as many", count(plan.pieces),
            x_lod.empty() ? "rows" : "sequences", count(*plan.times));
   return plan;
 }
 
-Plan plan_expand_as(const ir::Op& op, const Shape& x, const LoD& y_lod) {
-  AB_CHECK(y_lod.size() == 1, InvalidArgument, "{}: Y has {} levels of sequences, expected 1", op.type, y_lod.size());
-  AB_CHECK(x[0] == count(y_lod[0]), ShapeMismatch, "{}: X has {} rows, Y has {} sequences; they must be as many",
-           op.type, x[0], count(y_lod[0]));
+Plan plan_expand_as(const Shape& x, const LoD& y_lod) {
+  AB_CHECK(y_lod.size() == 1, InvalidArgument, "Y must have 1 level of sequences, got {}", y_lod.size());
+  AB_CHECK(x[0] == count(y_lod[0]), ShapeMismatch, "X must have a row for each of the {} sequences of Y, got {}",
+           count(y_lod[0]), x[0]);
   return {rows_as_pieces(x[0]), &y_lod[0]};
 }
 
 template <bool kAs> Plan plan_of(const ir::Op& op, const Tensor& x, const Tensor& y) {
-  AB_CHECK(!y.lod().empty(), InvalidArgument, "{}: Y has no sequences", op.type);
-  if constexpr (kAs) return plan_expand_as(op, x.shape(), y.lod());
+  AB_CHECK(!y.lod().empty(), InvalidArgument, "Y must have sequences, got none");
+  if constexpr (kAs) return plan_expand_as(x.shape(), y.lod());
   return plan_expand(op, x.shape(), x.lod(), y.lod());
 }
 
@@ -62,7 +61,7 @@ template <bool kAs> void infer(InferContext& c) {
   }
   const LoD& y = lod_of(c, "Y");
   if (kAs) {
-    plan_expand_as(c.op(), c.in("X").shape, y);
+    plan_expand_as(c.in("X").shape, y);
     out_rows(c, "Out", "X", y[0].back());
     c.share_lod("Out", "Y");
     return;
@@ -117,42 +116,10 @@ template <class T, bool kAs> Kernel backward(const KernelArgs& args) {
   };
 }
 
-template <bool kAs> void infer_grad(InferContext& c) {
-  check_rank(c, "X", 2, kMaxRank);
-  check_same_dtype(c, "X", "Out@GRAD");
-  if (c.runtime()) {
-    const LoD& y = lod_of(c, "Y");
-    static const LoD none;
-    const Plan plan = kAs ? plan_expand_as(c.op(), c.in("X").shape, y)
-                          : plan_expand(c.op(), c.in("X").shape, c.in("X").lod ? lod_of(c, "X") : none, y);
-    int64_t rows = 0;
-    for (int64_t i = 0; i < count(*plan.times); ++i) rows += plan.repeats(i) * plan.length(i);
-    Shape wanted = c.in("X").shape;
-    wanted.set(0, rows);
-    AB_CHECK(wanted == c.in("Out@GRAD").shape, ShapeMismatch, "{}: Out@GRAD is {}, expected {}", op_name(c),
-             c.in("Out@GRAD").shape.str(), wanted.str());
-  }
-  grad_as(c, "X@GRAD", "X", "X");
-}
-
-void differentiate(GradContext& g) {
-  g.op(g.forward().type + "_grad")
-      .in("X", g.in("X"))
-      .in("Y", g.in("Y"))
-      .in("Out@GRAD", g.dout("Out"))
-      .out("X@GRAD", g.din("X"));
-}
-
-template <bool kAs> OpDef& declare_grad(OpDef& def) {
-  return def.doc("X@GRAD: sums of Out@GRAD over the repetitions.")
-      .in("X", "as in the forward op")
-      .in("Y", "for its sequences")
-      .in("Out@GRAD", "as Out")
-      .out("X@GRAD", "as X")
-      .infer(infer_grad<kAs>)
-      .no_grad(kOnce)
-      .template cpu<float, double, int32_t, int64_t>(
-          [](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type, kAs>(op); });
+template <bool kAs> void gradient(OpDef& def) {
+  def.doc("X@GRAD: sums of Out@GRAD over the repetitions.").grad_lod("X@GRAD", "X");
+  def.cpu<float, double, int32_t, int64_t>(
+      [](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type, kAs>(op); });
 }
 
 AB_OP(sequence_expand)
@@ -164,7 +131,8 @@ AB_OP(sequence_expand)
     .out("Out", "[repeated rows, ...]; with sequences when X has some")
     .attr<int32_t>("ref_level", -1, "level of Y; -1: the innermost")
     .infer(infer<false>)
-    .grad(differentiate)
+    .grad_reads({"X", "Y"})
+    .grad_to({"X"})
     .cpu_any([](const KernelArgs& op) { return forward<false>(op); });
 
 AB_OP(sequence_expand_as)
@@ -173,11 +141,12 @@ AB_OP(sequence_expand_as)
     .in("Y", "gives its sequences only, of one level")
     .out("Out", "[rows of Y, ...]")
     .infer(infer<true>)
-    .grad(differentiate)
+    .grad_reads({"X", "Y"})
+    .grad_to({"X"})
     .cpu_any([](const KernelArgs& op) { return forward<true>(op); });
 
-[[maybe_unused]] OpDef& expand_grad = declare_grad<false>(declare_op("sequence_expand_grad", __FILE__));
-[[maybe_unused]] OpDef& expand_as_grad = declare_grad<true>(declare_op("sequence_expand_as_grad", __FILE__));
+AB_GRAD(sequence_expand).with(gradient<false>);
+AB_GRAD(sequence_expand_as).with(gradient<true>);
 
 }  // namespace
 }  // namespace anabranch::sequence

@@ -8,21 +8,17 @@ namespace {
 
 void check_ids_column(const InferContext& c) {
   check_tensor(c, "X");
-  const Meta& x = c.in("X");
-  AB_CHECK(x.dtype == DType::kInt32 || x.dtype == DType::kInt64, InvalidArgument, "{}: X holds {}, expected int64",
-           op_name(c), dtype_name(x.dtype));
-  AB_CHECK(x.shape.rank() == 2 && (x.shape[1] == 1 || x.shape[1] == kUnknown), InvalidArgument,
-           "{}: X is {}, expected [rows, 1]", op_name(c), x.shape.str());
+  check_ids_dtype(c, "X");
+  check_rank(c, "X", 2, 2);
+  check_shape(c, "X", Shape{kUnknown, 1});
 }
 
 AB_OP(sequence_enumerate)
     .doc("Row t of Out is the ids t, t + 1, ... of the same sequence, win_size of them; pad_value past its end.")
-    .in("X", "[rows, 1] int64 with sequences")
+    .in("X", "[rows, 1] int32 or int64 with sequences")
     .out("Out", "[rows, win_size] with the same sequences")
     .attr<int32_t>("win_size", 1, "ids in a window, at least 1",
-                   [](int32_t v) {
-                     AB_CHECK(v >= 1, InvalidArgument, "sequence_enumerate: win_size is {}, expected at least 1", v);
-                   })
+                   [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "win_size must be at least 1, got {}", v); })
     .attr<int32_t>("pad_value", 0, "stands for ids past the end")
     .infer([](InferContext& c) {
       check_ids_column(c);
@@ -68,17 +64,13 @@ Offsets kept_offsets(const InferContext& c) {
 
 AB_OP(sequence_erase)
     .doc("X without the ids that are in tokens.")
-    .in("X", "[rows, 1] int64 with sequences")
+    .in("X", "[rows, 1] int32 or int64 with sequences")
     .out("Out", "[rows that stay, 1] with as many sequences")
     .attr<std::vector<int32_t>>("tokens", {}, "ids to leave out")
     .effects(kDynamic)
     .infer([](InferContext& c) {
       check_ids_column(c);
-      if (!c.runtime()) {
-        out_rows(c, "Out", "X", kUnknown);
-        c.out("Out").lod_level = std::max(1, c.in("X").lod_level);
-        return;
-      }
+      if (!c.runtime()) return open_sequences(c);
       Offsets made = kept_offsets(c);
       out_rows(c, "Out", "X", made.back());
       set_lod(c, "Out", with_last(lod_of(c, "X"), std::move(made)));

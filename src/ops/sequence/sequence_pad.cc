@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/declare/shape_args.h"
 #include "ops/kernels/ids.h"
 #include "ops/sequence/offsets.h"
 
@@ -18,13 +19,13 @@ int64_t longest(const Offsets& o) {
 
 int64_t padded_length(const ir::Op& op, const Offsets& o) {
   const int64_t wanted = op.attr<int32_t>("padded_length"), most = longest(o);
-  AB_CHECK(wanted == -1 || wanted >= most, InvalidArgument, "{}: padded_length is {}, the longest sequence has {} rows",
-           op.type, wanted, most);
+  AB_CHECK(wanted == -1 || wanted >= most, InvalidArgument,
+           "padded_length must be -1 or at least {}, the rows of the longest sequence, got {}", most, wanted);
   return wanted == -1 ? most : wanted;
 }
 
 Shape padded_shape(const Shape& x, int64_t sequences, int64_t length) {
-  AB_CHECK(x.rank() < kMaxRank, InvalidArgument, "sequence_pad: X is {}, expected fewer axes", x.str());
+  AB_CHECK(x.rank() < kMaxRank, InvalidArgument, "X must have at most {} axes, got {}", kMaxRank - 1, x.str());
   Shape out{sequences, length};
   for (int d = 1; d < x.rank(); ++d) out.push_back(x[d]);
   return out;
@@ -39,8 +40,7 @@ void infer_pad(InferContext& c) {
   const Shape& x = c.in("X").shape;
   const int64_t pads = c.in("PadValue").shape.numel(), width = x.slice(1, x.rank()).numel();
   AB_CHECK(pads < 0 || width < 0 || pads == 1 || pads == width, ShapeMismatch,
-           "{}: PadValue is {}, expected one number or as many as a row of X {}", op_name(c),
-           c.in("PadValue").shape.str(), x.str());
+           "PadValue must be one number or as many as a row of X {}, got {}", x.str(), c.in("PadValue").shape.str());
   if (!c.runtime()) {
     const int32_t length = c.attr<int32_t>("padded_length");
     c.set_out("Out", padded_shape(x, kUnknown, length > 0 ? length : kUnknown), c.in("X").dtype);
@@ -68,9 +68,9 @@ AB_OP(sequence_pad)
     .out("Length", "[sequences] int64: rows of each")
     .attr<int32_t>("padded_length", -1, "rows of each; -1: as many as the longest has")
     .infer(infer_pad)
-    .grad([](GradContext& g) {
-      g.op("sequence_pad_grad").in("X", g.in("X")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X"})
+    .grad_from({"Out"})
+    .grad_to({"X"})
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return
@@ -98,22 +98,16 @@ template <class T> void take_rows(const Offsets& o, const T* from, int64_t lengt
   }
 }
 
-AB_OP(sequence_pad_grad)
+AB_GRAD(sequence_pad)
     .doc("X@GRAD: the rows of Out@GRAD that are no padding.")
-    .in("X", "for its shape and sequences")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
     .infer([](InferContext& c) {
       check_same_dtype(c, "X", "Out@GRAD");
       if (c.runtime()) {
         const Offsets& o = lod_of(c, "X").back();
-        const Shape wanted = padded_shape(c.in("X").shape, count(o), padded_length(c.op(), o));
-        AB_CHECK(wanted == c.in("Out@GRAD").shape, ShapeMismatch, "sequence_pad_grad: Out@GRAD is {}, expected {}",
-                 c.in("Out@GRAD").shape.str(), wanted.str());
+        check_shape(c, "Out@GRAD", padded_shape(c.in("X").shape, count(o), padded_length(c.op(), o)));
       }
       grad_as(c, "X@GRAD", "X", "X");
     })
-    .no_grad(kOnce)
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
@@ -125,14 +119,15 @@ AB_OP(sequence_pad_grad)
 
 // ---- sequence_unpad
 
-Offsets lengths_as_offsets(const std::string& op, const Tensor& lengths, const Shape& x) {
+Offsets lengths_as_offsets(const Tensor& lengths, const Shape& x) {
   Tensor scratch;
   const int64_t* n = as_int64(lengths, &scratch);
-  AB_CHECK(lengths.numel() == x[0], ShapeMismatch, "{}: X is {}, Length is {}", op, x.str(), lengths.shape().str());
+  AB_CHECK(lengths.numel() == x[0], ShapeMismatch, "Length must have a number for each of the {} sequences, got {}",
+           x[0], lengths.shape().str());
   Offsets o{0};
   for (int64_t s = 0; s < x[0]; ++s) {
-    AB_CHECK(n[s] >= 0 && n[s] <= x[1], InvalidArgument, "{}: Length of sequence {} is {}, expected 0 to {}", op, s,
-             n[s], x[1]);
+    AB_CHECK(n[s] >= 0 && n[s] <= x[1], InvalidArgument, "Length of sequence {} must be 0 to {}, got {}", s, x[1],
+             n[s]);
     o.push_back(o.back() + n[s]);
   }
   return o;
@@ -140,9 +135,7 @@ Offsets lengths_as_offsets(const std::string& op, const Tensor& lengths, const S
 
 void check_integers(const InferContext& c, const char* slot) {
   check_tensor(c, slot);
-  const DType d = c.in(slot).dtype;
-  AB_CHECK(d == DType::kInt64 || d == DType::kInt32, InvalidArgument, "{}: {} holds {}, expected int64", op_name(c),
-           slot, dtype_name(d));
+  check_ids_dtype(c, slot);
 }
 
 Shape unpadded_shape(const Shape& x, int64_t rows) {
@@ -162,7 +155,7 @@ void infer_unpad(InferContext& c) {
     c.out("Out").lod_level = 1;
     return;
   }
-  Offsets o = lengths_as_offsets(c.op().type, *c.in("Length").value, x);
+  Offsets o = lengths_as_offsets(*c.in("Length").value, x);
   c.set_out("Out", unpadded_shape(x, o.back()), c.in("X").dtype);
   set_lod(c, "Out", one_level(std::move(o)));
 }
@@ -174,9 +167,8 @@ AB_OP(sequence_unpad)
     .out("Out", "[sum of Length, ...] with sequences")
     .effects(kDynamic)
     .infer(infer_unpad)
-    .grad([](GradContext& g) {
-      g.op("sequence_unpad_grad").in("X", g.in("X")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X"})
+    .grad_to({"X"})
     .dtype_of_input("X")
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -187,11 +179,8 @@ AB_OP(sequence_unpad)
       };
     });
 
-AB_OP(sequence_unpad_grad)
+AB_GRAD(sequence_unpad)
     .doc("X@GRAD: Out@GRAD at the rows that were taken, zero at the padding. Out@GRAD carries the sequences.")
-    .in("X", "for its shape")
-    .in("Out@GRAD", "as Out, with sequences")
-    .out("X@GRAD", "as X")
     .infer([](InferContext& c) {
       check_rank(c, "X", 2, kMaxRank);
       check_same_dtype(c, "X", "Out@GRAD");
@@ -199,12 +188,11 @@ AB_OP(sequence_unpad_grad)
         const Offsets& o = lod_of(c, "Out@GRAD").back();
         const Shape& x = c.in("X").shape;
         AB_CHECK(count(o) == x[0] && longest(o) <= x[1] && unpadded_shape(x, o.back()) == c.in("Out@GRAD").shape,
-                 ShapeMismatch, "sequence_unpad_grad: Out@GRAD {} does not fit X {}", c.in("Out@GRAD").shape.str(),
-                 x.str());
+                 ShapeMismatch, "Out@GRAD must have the rows of X that were taken, got {} for X {}",
+                 c.in("Out@GRAD").shape.str(), x.str());
       }
       grad_as(c, "X@GRAD", "X", "X");
     })
-    .no_grad(kOnce)
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
@@ -227,24 +215,19 @@ AB_OP(sequence_unpad_grad)
 constexpr int64_t kMaxMask = int64_t{1} << 31;
 
 int64_t mask_length(const InferContext& c) {
-  Tensor scratch;
-  int64_t most = c.attr<int32_t>("maxlen");
-  if (c.has_in("MaxLenTensor")) {
-    const Meta& m = c.in("MaxLenTensor");
-    if (!m.value) return kUnknown;
-    AB_CHECK(m.value->numel() == 1, InvalidArgument, "sequence_mask: MaxLenTensor is {}, expected one number",
-             m.shape.str());
-    most = *as_int64(*m.value, &scratch);
-    AB_CHECK(most > 0, InvalidArgument, "sequence_mask: MaxLenTensor is {}, expected above 0", most);
-  }
+  const bool given = c.has_in("MaxLenTensor");
+  if (given && !c.in("MaxLenTensor").value) return kUnknown;
+  int64_t most = scalar_or(c, "MaxLenTensor", c.attr<int32_t>("maxlen"));
+  AB_CHECK(!given || most > 0, InvalidArgument, "MaxLenTensor must be above 0, got {}", most);
   if (most < 0) {
     if (!c.runtime()) return kUnknown;
     const Tensor& x = *c.in("X").value;
+    Tensor scratch;
     const int64_t* n = as_int64(x, &scratch);
     most = 0;
     for (int64_t i = 0; i < x.numel(); ++i) most = std::max(most, n[i]);
   }
-  AB_CHECK(most < kMaxMask, InvalidArgument, "sequence_mask: a mask of length {} is longer than {}", most, kMaxMask);
+  AB_CHECK(most < kMaxMask, InvalidArgument, "the length of the mask must be less than {}, got {}", kMaxMask, most);
   return most;
 }
 
@@ -261,7 +244,7 @@ AB_OP(sequence_mask)
       if (c.has_in("MaxLenTensor")) check_integers(c, "MaxLenTensor");
       check_rank(c, "X", 1, kMaxRank - 1);
       const DType dtype = dtype_from_number(c.attr<int32_t>("out_dtype"));
-      AB_CHECK(dtype != DType::kFloat16, Unsupported, "sequence_mask: out_dtype float16");
+      AB_CHECK(dtype != DType::kFloat16, Unsupported, "out_dtype must not be float16");
       Shape out = c.in("X").shape;
       out.push_back(mask_length(c));
       c.set_out("Y", out, dtype);

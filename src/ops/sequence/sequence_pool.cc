@@ -17,7 +17,7 @@ Pool pool_of(const std::string& name) {
   if (name == "MAX") return Pool::kMax;
   if (name == "LAST") return Pool::kLast;
   if (name == "FIRST") return Pool::kFirst;
-  AB_THROW(InvalidArgument, "sequence_pool: pooltype is {}, expected SUM, AVERAGE, SQRT, MAX, LAST or FIRST", name);
+  AB_THROW(InvalidArgument, "pooltype must be SUM, AVERAGE, SQRT, MAX, LAST or FIRST, got {}", name);
 }
 
 Pool pool_of(const ir::Op& op) { return pool_of(op.attr<std::string>("pooltype")); }
@@ -39,16 +39,8 @@ void infer(InferContext& c) {
 }
 
 void infer_grad(InferContext& c) {
-  check_same_dtype(c, "X", "Out@GRAD");
-  const bool max = pool_of(c.op()) == Pool::kMax;
-  if (max) check_same_shape(c, "Out@GRAD", "MaxIndex");
-  if (c.runtime()) {
-    Shape wanted = c.in("X").shape;
-    wanted.set(0, count(lod_of(c, "X").back()));
-    AB_CHECK(wanted == c.in("Out@GRAD").shape, ShapeMismatch, "sequence_pool_grad: Out@GRAD is {}, expected {}",
-             c.in("Out@GRAD").shape.str(), wanted.str());
-  }
-  grad_as(c, "X@GRAD", "X", "X");
+  infer_gradient(c);
+  if (pool_of(c.op()) == Pool::kMax) check_same_shape(c, "Out@GRAD", "MaxIndex");
 }
 
 // By what the sum of a sequence is divided.
@@ -128,8 +120,8 @@ template <class T>
 void grad_max(const T* dout, const int32_t* index, int64_t first, int64_t last, int64_t width, T* dx) {
   std::fill(dx + first * width, dx + last * width, T{0});
   for (int64_t j = 0; j < width; ++j) {
-    AB_CHECK(index[j] >= first && index[j] < last, InvalidArgument,
-             "sequence_pool_grad: MaxIndex {} is outside the rows {} to {}", index[j], first, last - 1);
+    AB_CHECK(index[j] >= first && index[j] < last, InvalidArgument, "MaxIndex must be a row from {} to {}, got {}",
+             first, last - 1, index[j]);
     dx[index[j] * width + j] = dout[j];
   }
 }
@@ -160,6 +152,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
+// MaxIndex is read for MAX only.
 void differentiate(GradContext& g) {
   auto op = g.op("sequence_pool_grad");
   if (pool_of(g.forward()) == Pool::kMax) op.in("MaxIndex", g.out("MaxIndex"));
@@ -173,23 +166,21 @@ AB_OP(sequence_pool)
     .in("X", "[rows, ...] float with sequences")
     .out("Out", "[sequences, ...]; the outer levels group its rows")
     .out_intermediate("MaxIndex", "as Out, int32: the row of each maximum, -1 for an empty sequence; empty unless MAX")
-    .attr<bool>("is_test", false, "accepted, without effect")
+    .ignores({"is_test"})
     .attr<std::string>("pooltype", "AVERAGE", "SUM, AVERAGE, SQRT, MAX, LAST or FIRST",
                        [](const std::string& v) { pool_of(v); })
     .attr<float>("pad_value", 0.0f, "of empty sequences")
     .infer(infer)
+    .grad_reads({"X"}, {"MaxIndex"})
     .grad(differentiate)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
-AB_OP(sequence_pool_grad)
+AB_GRAD(sequence_pool)
     .doc("Gradient of sequence_pool: each sequence's gradient is shared out over its rows as they had entered.")
-    .in_optional("MaxIndex", "from the forward op, for MAX")
-    .in("Out@GRAD", "as Out")
-    .in("X", "as in the forward op")
-    .out("X@GRAD", "as X")
+    .in_optional("MaxIndex", "of sequence_pool, for MAX")
+    .grad_lod("X@GRAD", "X")
     .dtype_of_input("Out@GRAD")
     .infer(infer_grad)
-    .no_grad(kOnce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace

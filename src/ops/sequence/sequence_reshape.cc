@@ -6,12 +6,12 @@
 namespace anabranch::sequence {
 namespace {
 
-Offsets narrowed(const std::string& op, const Offsets& o, int64_t width, int64_t new_dim) {
+Offsets narrowed(const Offsets& o, int64_t width, int64_t new_dim) {
   Offsets made{0};
   for (int64_t s = 0; s < count(o); ++s) {
     const int64_t numbers = (o[static_cast<size_t>(s) + 1] - o[static_cast<size_t>(s)]) * width;
-    AB_CHECK(numbers % new_dim == 0, InvalidArgument,
-             "{}: sequence {} holds {} numbers, which new_dim {} does not divide", op, s, numbers, new_dim);
+    AB_CHECK(numbers % new_dim == 0, InvalidArgument, "new_dim must divide the {} numbers of sequence {}, got {}",
+             numbers, s, new_dim);
     made.push_back(made.back() + numbers / new_dim);
   }
   return made;
@@ -29,8 +29,8 @@ void infer(InferContext& c) {
     return;
   }
   const LoD& lod = lod_of(c, "X");
-  AB_CHECK(lod.size() == 1, InvalidArgument, "{}: X has {} levels of sequences, expected 1", op_name(c), lod.size());
-  Offsets made = narrowed(c.op().type, lod[0], x.shape[1], new_dim);
+  AB_CHECK(lod.size() == 1, InvalidArgument, "X must have 1 level of sequences, got {}", lod.size());
+  Offsets made = narrowed(lod[0], x.shape[1], new_dim);
   c.set_out("Out", Shape{made.back(), new_dim}, x.dtype);
   set_lod(c, "Out", one_level(std::move(made)));
 }
@@ -40,31 +40,18 @@ AB_OP(sequence_reshape)
     .in("X", "[rows, width] with one level of sequences; new_dim divides the numbers of each")
     .out("Out", "[rows width / new_dim, new_dim] with as many sequences")
     .attr<int32_t>("new_dim", 1, "width of Out, at least 1",
-                   [](int32_t v) {
-                     AB_CHECK(v >= 1, InvalidArgument, "sequence_reshape: new_dim is {}, expected at least 1", v);
-                   })
+                   [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "new_dim must be at least 1, got {}", v); })
     .infer(infer)
-    .grad([](GradContext& g) {
-      g.op("sequence_reshape_grad").in("X", g.in("X")).in("Out@GRAD", g.dout("Out")).out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X"})
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         std::memcpy(c[out].mutable_raw(), c[x].raw(), c[x].bytes());
       };
     });
 
-AB_OP(sequence_reshape_grad)
+AB_GRAD(sequence_reshape)
     .doc("Out@GRAD in the shape of X.")
-    .in("X", "for its shape and sequences")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
-    .attr<int32_t>("new_dim", 1, "as of sequence_reshape")
-    .infer([](InferContext& c) {
-      check_same_dtype(c, "Out@GRAD", "X");
-      check_numel(c, "Out@GRAD", c.in("X").shape.numel());
-      grad_as(c, "X@GRAD", "X", "X");
-    })
-    .no_grad(kOnce)
+    .grad_lod("X@GRAD", "X")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         if (c.wants(dx)) std::memcpy(c[dx].mutable_raw(), c[dout].raw(), c[dout].bytes());

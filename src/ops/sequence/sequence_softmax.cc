@@ -4,13 +4,6 @@
 namespace anabranch::sequence {
 namespace {
 
-void check_column(const InferContext& c, const char* slot) {
-  const Shape& x = c.in(slot).shape;
-  check_tensor(c, slot);
-  AB_CHECK(x.rank() >= 1 && (!x.known() || x.numel() == x[0]), InvalidArgument, "{}: {} is {}, expected [rows, 1]",
-           op_name(c), slot, x.str());
-}
-
 template <class Fn> void each_sequence(const Offsets& o, Fn&& fn) {
   for (int64_t s = 0; s < count(o); ++s) {
     const int64_t first = o[static_cast<size_t>(s)], length = o[static_cast<size_t>(s) + 1] - first;
@@ -22,20 +15,16 @@ AB_OP(sequence_softmax)
     .doc("Softmax over the rows of each sequence of the innermost level.")
     .in("X", "[rows, 1] float with sequences")
     .out("Out", "as X")
-    .attr<bool>("use_cudnn", false, "accepted, without effect")
-    .attr<std::string>("data_format", "AnyLayout", "accepted, without effect")
+    .ignores({"use_cudnn", "data_format"})
     .infer([](InferContext& c) {
-      check_column(c, "X");
+      check_tensor(c, "X");
+      const Shape& x = c.in("X").shape;
+      AB_CHECK(x.rank() >= 1 && (!x.known() || x.numel() == x[0]), InvalidArgument, "X must be [rows, 1], got {}",
+               x.str());
       if (c.runtime()) lod_of(c, "X");
       c.same_as("Out", "X");
     })
-    .grad([](GradContext& g) {
-      g.op("sequence_softmax_grad")
-          .in("Out", g.out("Out"))
-          .in("Out@GRAD", g.dout("Out"))
-          .in("X", g.in("X"))
-          .out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X"}, {"Out"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
@@ -47,20 +36,9 @@ AB_OP(sequence_softmax)
       };
     });
 
-AB_OP(sequence_softmax_grad)
+AB_GRAD(sequence_softmax)
     .doc("X@GRAD = Out (Out@GRAD - sum(Out Out@GRAD)) over each sequence.")
-    .in("Out", "from the forward op")
-    .in("Out@GRAD", "as Out")
-    .in("X", "for its sequences")
-    .out("X@GRAD", "as X")
-    .infer([](InferContext& c) {
-      check_column(c, "X");
-      if (c.runtime()) lod_of(c, "X");
-      check_same(c, "X", "Out");
-      check_same(c, "X", "Out@GRAD");
-      grad_as(c, "X@GRAD", "X", "X");
-    })
-    .no_grad(kOnce)
+    .grad_lod("X@GRAD", "X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), y = op.in("Out"), dy = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
