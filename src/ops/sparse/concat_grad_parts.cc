@@ -12,16 +12,16 @@ void infer(InferContext& c) {
   const auto& column = c.attr<std::vector<int32_t>>("column");
   const int n = c.n_in("X");
   AB_CHECK(n > 0 && c.n_out("X@GRAD") == n && column.size() == static_cast<size_t>(n), InvalidArgument,
-           "{}: {} X, {} X@GRAD, {} columns", op_name(c), n, c.n_out("X@GRAD"), column.size());
+           "X, X@GRAD and column must have equally many entries, got {}, {} and {}", n, c.n_out("X@GRAD"),
+           column.size());
   check_tensor(c, "Out@GRAD");
   const Meta& dout = c.in("Out@GRAD");
   for (int i = 0; i < n; ++i) {
     const Meta& x = c.in("X", i);
     AB_CHECK(x.shape.rank() == 2 && dout.shape.rank() == 2 && column[i] >= 0, ShapeMismatch,
-             "{}: X[{}] is {}, Out@GRAD is {}, column {}", op_name(c), i, x.shape.str(), dout.shape.str(), column[i]);
+             "X[{}] is {}, Out@GRAD is {}, column {}", i, x.shape.str(), dout.shape.str(), column[i]);
     AB_CHECK(!c.runtime() || (x.shape[0] == dout.shape[0] && column[i] + x.shape[1] <= dout.shape[1]), ShapeMismatch,
-             "{}: X[{}] is {} at column {} of Out@GRAD, which is {}", op_name(c), i, x.shape.str(), column[i],
-             dout.shape.str());
+             "X[{}] is {} at column {} of Out@GRAD, which is {}", i, x.shape.str(), column[i], dout.shape.str());
     c.set_out("X@GRAD", x.shape, dout.dtype, i);
     c.out("X@GRAD", i).lod = x.lod;
     c.out("X@GRAD", i).lod_level = x.lod_level;

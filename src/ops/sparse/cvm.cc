@@ -1,9 +1,9 @@
 // The two first columns of a click-through feature are counts: how often it was shown, and clicked.
 #include <cmath>
 
-#include "ops/declare/declare.h"
+#include "ops/sequence/offsets.h"
 
-namespace anabranch {
+namespace anabranch::sparse {
 namespace {
 
 constexpr int64_t kCounts = 2;
@@ -12,8 +12,8 @@ Shape y_shape(const InferContext& c) {
   check_tensor(c, "X");
   check_rank(c, "X", 2, 2);
   Shape out = c.in("X").shape;
-  AB_CHECK(out[1] == kUnknown || out[1] >= kCounts, InvalidArgument, "{}: X is {}, expected at least two columns",
-           op_name(c), out.str());
+  AB_CHECK(out[1] == kUnknown || out[1] >= kCounts, InvalidArgument, "X must have at least two columns, got {}",
+           out.str());
   if (!c.attr<bool>("use_cvm") && out[1] != kUnknown) out.set(1, out[1] - kCounts);
   return out;
 }
@@ -33,18 +33,13 @@ template <class Fn> void each_row(const Tensor& x, Fn&& fn) {
 void check_counts(const InferContext& c) {
   check_tensor(c, "CVM");
   check_rank(c, "CVM", 2, 2);
-  const Shape& counts = c.in("CVM").shape;
-  AB_CHECK(counts[1] == kCounts || counts[1] == kUnknown, InvalidArgument, "{}: CVM is {}, expected [N, 2]", op_name(c),
-           counts.str());
+  check_shape(c, "CVM", Shape{kUnknown, kCounts});
   check_same_dtype(c, "CVM", "X");
   if (!c.runtime()) return;
   const Meta& x = c.in("X");
   const bool grouped = x.lod && !x.lod->empty();
-  AB_CHECK(!grouped || x.lod->back().back() == x.shape[0], InvalidArgument,
-           "{}: the sequences of X end at row {}, it is {}", op_name(c), x.lod->back().back(), x.shape.str());
-  const int64_t samples = grouped ? static_cast<int64_t>(x.lod->back().size()) - 1 : x.shape[0];
-  AB_CHECK(counts[0] == samples, ShapeMismatch, "{}: CVM has {} rows for {} samples of X {}", op_name(c), counts[0],
-           samples, x.shape.str());
+  const int64_t samples = grouped ? sequence::count(sequence::lod_of(c, "X").back()) : x.shape[0];
+  check_shape(c, "CVM", Shape{samples, kCounts});
 }
 
 AB_OP(cvm)
@@ -55,16 +50,14 @@ AB_OP(cvm)
     .in("CVM", "[samples, 2]: show and click of each sample, the gradient of the two columns")
     .out("Y", "[rows, D], or [rows, D - 2] without use_cvm")
     .attr<bool>("use_cvm", true, "keep the two columns")
-    .dtype_of_input("X")
     .infer([](InferContext& c) {
       const Shape y = y_shape(c);
       check_rank(c, "CVM", 2, 2);
       c.set_out("Y", y, c.in("X").dtype);
       c.share_lod("Y", "X");
     })
-    .grad([](GradContext& g) {
-      g.op("cvm_grad").in("X", g.in("X")).in("CVM", g.in("CVM")).in("Y@GRAD", g.dout("Y")).out("X@GRAD", g.din("X"));
-    })
+    .grad_reads({"X", "CVM"})
+    .grad_to({"X"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [kept = op.attr<bool>("use_cvm"), x = op.in("X"), y = op.out("Y")](KernelContext& c) {
@@ -80,23 +73,13 @@ AB_OP(cvm)
       };
     });
 
-AB_OP(cvm_grad)
+AB_GRAD(cvm)
     .doc("X@GRAD = Y@GRAD, with the counts of CVM in the two first columns: they are carried to the table of counts.")
-    .in("X", "as of cvm")
-    .in("CVM", "as of cvm")
-    .in("Y@GRAD", "as Y")
-    .out("X@GRAD", "as X")
-    .attr<bool>("use_cvm", true, "as of cvm")
-    .dtype_of_input("X")
+    .grad_lod("X@GRAD", "X")
     .infer([](InferContext& c) {
-      const Shape y = y_shape(c);
+      infer_gradient(c);
       check_counts(c);
-      AB_CHECK(compatible(y, c.in("Y@GRAD").shape), ShapeMismatch, "cvm_grad: Y@GRAD is {}, expected {}",
-               c.in("Y@GRAD").shape.str(), y.str());
-      check_same_dtype(c, "Y@GRAD", "X");
-      grad_as(c, "X@GRAD", "X", "X");
     })
-    .no_grad(kNoSecondOrder)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [kept = op.attr<bool>("use_cvm"), x = op.in("X"), counts = op.in("CVM"), dy = op.in("Y@GRAD"),
@@ -114,4 +97,4 @@ AB_OP(cvm_grad)
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::sparse

@@ -33,18 +33,17 @@ void check_plan(const InferContext& c, const Plan& p) {
   AB_CHECK(lookups > 0 && p.table.size() == lookups && p.pool.size() == lookups && p.padding.size() == lookups &&
                p.empty.size() == lookups && p.source.size() == p.width.size() &&
                p.source.size() == lookups + static_cast<size_t>(c.n_in("X")),
-           InvalidArgument, "{}: lists of attributes do not fit {} Ids and {} X", op_name(c), lookups, c.n_in("X"));
+           InvalidArgument, "the lists of attributes must fit {} Ids and {} X", lookups, c.n_in("X"));
   for (size_t k = 0; k < lookups; ++k) {
     AB_CHECK(p.table[k] >= 0 && p.table[k] < c.n_in("W") && p.pool[k] >= 0 && p.pool[k] <= 3, InvalidArgument,
-             "{}: look-up {} has table {} of {}, pool {}", op_name(c), k, p.table[k], c.n_in("W"), p.pool[k]);
-    const Meta& ids = c.in("Ids", static_cast<int>(k));
-    AB_CHECK(ids.dtype == DType::kInt64 || ids.dtype == DType::kInt32, InvalidArgument,
-             "{}: Ids[{}] holds {}, expected int64", op_name(c), k, dtype_name(ids.dtype));
+             "look-up {} has table {} of {}, pool {}", k, p.table[k], c.n_in("W"), p.pool[k]);
+    const DType ids = c.in("Ids", static_cast<int>(k)).dtype;
+    AB_CHECK(ids == DType::kInt64 || ids == DType::kInt32, InvalidArgument, "Ids[{}] must hold int32 or int64, got {}",
+             k, dtype_name(ids));
   }
   for (int i = 0; i < c.n_in("W"); ++i) {
     AB_CHECK(c.in("W", i).shape.rank() == 2 && c.in("W", i).shape[1] != 0 && c.in("W", i).dtype == c.in("W").dtype,
-             InvalidArgument, "{}: W[{}] is {} of {}", op_name(c), i, c.in("W", i).shape.str(),
-             dtype_name(c.in("W", i).dtype));
+             InvalidArgument, "W[{}] is {} of {}", i, c.in("W", i).shape.str(), dtype_name(c.in("W", i).dtype));
   }
 }
 
@@ -52,10 +51,9 @@ void check_plan(const InferContext& c, const Plan& p) {
 void check_sources(const InferContext& c, const Plan& p) {
   std::vector<bool> seen(p.source.size());
   for (const int32_t from : p.source) {
-    AB_CHECK(from < c.n_in("Ids") && -1 - from < c.n_in("X"), InvalidArgument, "{}: a part comes from {}", op_name(c),
-             from);
+    AB_CHECK(from < c.n_in("Ids") && -1 - from < c.n_in("X"), InvalidArgument, "a part comes from {}", from);
     const int at = from >= 0 ? from : c.n_in("Ids") - 1 - from;
-    AB_CHECK(!seen[static_cast<size_t>(at)], InvalidArgument, "{}: two parts come from {}", op_name(c), from);
+    AB_CHECK(!seen[static_cast<size_t>(at)], InvalidArgument, "two parts come from {}", from);
     seen[static_cast<size_t>(at)] = true;
   }
 }
@@ -63,29 +61,27 @@ void check_sources(const InferContext& c, const Plan& p) {
 // Rows of the result that part `i` gives; unknown while the program is built.
 int64_t part_rows(const InferContext& c, const Plan& p, size_t i) {
   const int32_t from = p.source[i];
-  AB_CHECK(p.width[i] > 0, InvalidArgument, "{}: part {} is {} wide", op_name(c), i, p.width[i]);
+  AB_CHECK(p.width[i] > 0, InvalidArgument, "part {} is {} wide", i, p.width[i]);
   if (!c.runtime()) return kUnknown;
   if (from < 0) {
     const Meta& x = c.in("X", -1 - from);
     AB_CHECK(x.shape.rank() == 2 && x.shape[1] == p.width[i] && x.dtype == c.in("W").dtype, ShapeMismatch,
-             "{}: X[{}] is {} of {}, expected {} columns of {}", op_name(c), -1 - from, x.shape.str(),
-             dtype_name(x.dtype), p.width[i], dtype_name(c.in("W").dtype));
+             "X[{}] is {} of {}, expected {} columns of {}", -1 - from, x.shape.str(), dtype_name(x.dtype), p.width[i],
+             dtype_name(c.in("W").dtype));
     return x.shape[0];
   }
   const Meta& ids = c.in("Ids", from);
   const int64_t width = c.in("W", p.table[from]).shape[1], numel = ids.shape.numel();
   if (p.pool[from] != 0) {
-    AB_CHECK(p.width[i] == width, ShapeMismatch, "{}: part {} is {} wide, its table {}", op_name(c), i, p.width[i],
-             width);
+    AB_CHECK(p.width[i] == width, ShapeMismatch, "part {} is {} wide, its table {}", i, p.width[i], width);
     const auto& offsets = sequence::lod_of(c, "Ids", from).back();
-    AB_CHECK(offsets.back() == numel, ShapeMismatch, "{}: Ids[{}] is {}, its sequences end at {}", op_name(c), from,
-             ids.shape.str(), offsets.back());
+    AB_CHECK(offsets.back() == numel, ShapeMismatch, "Ids[{}] is {}, its sequences end at {}", from, ids.shape.str(),
+             offsets.back());
     return sequence::count(offsets);
   }
   const int64_t per_row = p.width[i] / width;
   AB_CHECK(per_row * width == p.width[i] && numel % per_row == 0, ShapeMismatch,
-           "{}: Ids[{}] is {}, the table {} wide, part {} {} wide", op_name(c), from, ids.shape.str(), width, i,
-           p.width[i]);
+           "Ids[{}] is {}, the table {} wide, part {} {} wide", from, ids.shape.str(), width, i, p.width[i]);
   return numel / per_row;
 }
 
@@ -110,8 +106,7 @@ void infer(InferContext& c) {
   int64_t rows = kUnknown, columns = 0;
   for (size_t i = 0; i < p.source.size(); ++i) {
     const int64_t have = part_rows(c, p, i);
-    AB_CHECK(rows < 0 || have == rows, ShapeMismatch, "{}: part {} has {} rows, the ones before it {}", op_name(c), i,
-             have, rows);
+    AB_CHECK(rows < 0 || have == rows, ShapeMismatch, "part {} has {} rows, the ones before it {}", i, have, rows);
     rows = have;
     columns += p.width[i];
   }
@@ -188,10 +183,9 @@ template <class T> class GatherConcat {
 AB_OP(fused_embedding_concat)
     .doc(
         "Out = parts side by side: rows of tables by id, pooled over sequences where that is asked for, and matrices "
-        "X. "
-        "Put in by the engine for look-ups that are concatenated.")
+        "X. Put in by the engine for look-ups that are concatenated.")
     .in_list("W", "[height, width] float: the tables")
-    .in_list("Ids", "int64: one a look-up, with sequences where they are pooled")
+    .in_list("Ids", "int32 or int64: one for each look-up, with sequences where they are pooled")
     .in_optional_list("X", "[rows, columns] as W")
     .out("Out", "[rows, sum of the widths of the parts]")
     .attr<std::vector<int32_t>>("table", {}, "of each look-up: its W")

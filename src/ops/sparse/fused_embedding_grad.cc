@@ -29,36 +29,34 @@ template <class T> void copy_rows(KernelContext& c, const GradSources<T>& from, 
   });
 }
 
-OpDef& declare_grad() {
-  OpDef& def = declare_op("fused_embedding_grad", __FILE__)
-                   .traits(kLooksUp)
-                   .doc(
-                       "Sparse gradient of a table of several look-ups, pooled or not, from the gradients of what "
-                       "they were put into.")
-                   .in("W", "[height, width] float, for its shape");
-  return declare_sources(def)
-      .out("W@GRAD", "the rows of all look-ups, one behind the other")
-      .infer([](InferContext& c) {
-        check_rank(c, "W", 2, 2);
-        infer_sources(c, "W");
-        c.same_shape("W@GRAD", "W");
-        c.out("W@GRAD").kind = VarKind::kSelectedRows;
-      })
-      .no_grad("it is put in after gradients were made")
-      .dtype_of_input("W")
-      .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-        using T = typename decltype(tag)::type;
-        const auto sources = std::make_shared<GradSources<T>>(op);
-        return [=, w = op.in("W"), dw = op.out("W@GRAD")](KernelContext& c) {
-          if (!c.wants(dw)) return;
-          const int64_t height = c[w].rows(), width = c[w].row_elems();
-          sources->read(c, height, width);
-          auto& rows = c.value(dw).template as<SelectedRows>();
-          rows.height = height;
-          copy_rows(c, *sources, width, &rows);
-        };
-      });
-}
+AB_OP(fused_embedding_grad)
+    .doc(
+        "Sparse gradient of a table of several look-ups, pooled or not, from the gradients of what they were put "
+        "into.")
+    .in("W", "[height, width] float, for its shape")
+    .with(declare_sources)
+    .out("W@GRAD", "the rows of all look-ups, one after the other")
+    .traits(kLooksUp)
+    .infer([](InferContext& c) {
+      check_rank(c, "W", 2, 2);
+      infer_sources(c, "W");
+      c.same_shape("W@GRAD", "W");
+      c.out("W@GRAD").kind = VarKind::kSelectedRows;
+    })
+    .no_grad("it is put in after gradients were made")
+    .dtype_of_input("W")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const auto sources = std::make_shared<GradSources<T>>(op);
+      return [=, w = op.in("W"), dw = op.out("W@GRAD")](KernelContext& c) {
+        if (!c.wants(dw)) return;
+        const int64_t height = c[w].rows(), width = c[w].row_elems();
+        sources->read(c, height, width);
+        auto& rows = c.value(dw).template as<SelectedRows>();
+        rows.height = height;
+        copy_rows(c, *sources, width, &rows);
+      };
+    });
 
 // ---- updates
 
@@ -66,7 +64,7 @@ Rule rule_of(const std::string& name) {
   if (name == "sgd") return Rule::kSgd;
   if (name == "adagrad") return Rule::kAdagrad;
   if (name == "adam") return Rule::kAdam;
-  AB_THROW(InvalidArgument, "fused_embedding_update: rule is {}, expected sgd, adagrad or adam", name);
+  AB_THROW(InvalidArgument, "rule must be sgd, adagrad or adam, got {}", name);
 }
 
 int states_of(Rule rule) { return static_cast<int>(rule); }  // sgd none, adagrad one, adam two
@@ -80,19 +78,18 @@ void infer_update(InferContext& c) {
   infer_sources(c, "Param");
   AB_CHECK(c.n_in("State") == states && c.n_out("StateOut") == states && c.n_in("Power") == powers &&
                c.n_out("PowerOut") == powers,
-           InvalidArgument, "{}: {} takes {} State and {} Power", op_name(c), c.attr<std::string>("rule"), states,
-           powers);
+           InvalidArgument, "{} must get {} State and {} Power", c.attr<std::string>("rule"), states, powers);
   c.same_as("ParamOut", "Param");
   for (int i = 0; i < states; ++i) {
     const Meta &s = c.in("State", i), &p = c.in("Param");
     AB_CHECK(s.kind == VarKind::kLoDTensor && compatible(s.shape, p.shape) && s.dtype == p.dtype, ShapeMismatch,
-             "{}: State[{}] is {} of {}, Param is {} of {}", op_name(c), i, s.shape.str(), dtype_name(s.dtype),
-             p.shape.str(), dtype_name(p.dtype));
+             "State[{}] must be {} of {} as Param, got {} of {}", i, p.shape.str(), dtype_name(p.dtype), s.shape.str(),
+             dtype_name(s.dtype));
     c.set_out("StateOut", s.shape, s.dtype, i);
   }
   for (int i = 0; i < powers; ++i) {
-    AB_CHECK(c.in("Power", i).shape.numel() <= 1, ShapeMismatch, "{}: Power[{}] is {}, expected one element",
-             op_name(c), i, c.in("Power", i).shape.str());
+    AB_CHECK(c.in("Power", i).shape.numel() <= 1, ShapeMismatch, "Power[{}] must have one element, got {}", i,
+             c.in("Power", i).shape.str());
     c.set_out("PowerOut", c.in("Power", i).shape, c.in("Power", i).dtype, i);
   }
 }
@@ -175,38 +172,33 @@ template <class T> class Update {
   RowGroups groups_;
 };
 
-OpDef& declare_update() {
-  OpDef& def = declare_op("fused_embedding_update", __FILE__)
-                   .traits(kLooksUp)
-                   .doc(
-                       "Updates the rows of a table that look-ups have named, by sgd, adagrad or adam (lazy), from the "
-                       "gradients of what the look-ups were put into; the gradients of a row are added up in order.")
-                   .in("Param", "[height, width] float: the table")
-                   .in("LearningRate", "[1] float")
-                   .in_optional_list("State", "as Param: the moments of the rule")
-                   .in_optional_list("Power", "[1] each: the powers of beta1 and beta2 (adam)")
-                   .in_optional("Beta1Tensor", "[1], instead of the attribute beta1")
-                   .in_optional("Beta2Tensor", "[1], instead of the attribute beta2");
-  return declare_sources(def)
-      .out("ParamOut", "Param, updated in place")
-      .out_list("StateOut", "State, updated in place")
-      .out_list("PowerOut", "Power, moved on")
-      .attr<std::string>("rule", "sgd", "sgd, adagrad or adam", [](const std::string& v) { rule_of(v); })
-      .attr<float>("beta1", 0.9f, "decay of the first moment (adam)")
-      .attr<float>("beta2", 0.999f, "decay of the second moment (adam)")
-      .attr<float>("epsilon", 1.0e-8f, "keeps the quotient finite (adagrad, adam)")
-      .infer(infer_update)
-      .no_grad(optim::kNoGrad)
-      .dtype_of_input("Param")
-      .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-        using T = typename decltype(tag)::type;
-        const auto kernel = std::make_shared<Update<T>>(op);
-        return [kernel](KernelContext& c) { (*kernel)(c); };
-      });
-}
-
-[[maybe_unused]] OpDef& grad = declare_grad();
-[[maybe_unused]] OpDef& update = declare_update();
+AB_OP(fused_embedding_update)
+    .doc(
+        "Updates the rows of a table that look-ups have named, by sgd, adagrad or adam (lazy), from the gradients of "
+        "what the look-ups were put into; the gradients of a row are added up in order.")
+    .in("Param", "[height, width] float: the table")
+    .in("LearningRate", "[1] float")
+    .in_optional_list("State", "as Param: the moments of the rule")
+    .in_optional_list("Power", "[1] each: the powers of beta1 and beta2 (adam)")
+    .in_optional("Beta1Tensor", "[1], instead of the attribute beta1")
+    .in_optional("Beta2Tensor", "[1], instead of the attribute beta2")
+    .with(declare_sources)
+    .out("ParamOut", "Param, updated in place")
+    .out_list("StateOut", "State, updated in place")
+    .out_list("PowerOut", "Power, moved on")
+    .attr<std::string>("rule", "sgd", "sgd, adagrad or adam", [](const std::string& v) { rule_of(v); })
+    .attr<float>("beta1", 0.9f, "decay of the first moment (adam)")
+    .attr<float>("beta2", 0.999f, "decay of the second moment (adam)")
+    .attr<float>("epsilon", 1.0e-8f, "keeps the quotient finite (adagrad, adam)")
+    .traits(kLooksUp)
+    .infer(infer_update)
+    .no_grad(optim::kNoGrad)
+    .dtype_of_input("Param")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const auto kernel = std::make_shared<Update<T>>(op);
+      return [kernel](KernelContext& c) { (*kernel)(c); };
+    });
 
 }  // namespace
 }  // namespace anabranch::sparse

@@ -5,40 +5,19 @@
 #include "core/row_locks.h"
 #include "ops/declare/declare.h"
 #include "ops/kernels/ids.h"
+#include "ops/sequence/offsets.h"
 
-namespace anabranch {
+namespace anabranch::sparse {
 namespace {
 
-OpDef& pool_attrs(OpDef& def) {
-  return def
-      .attr<std::string>("combiner", "sum", "sum",
-                         [](const std::string& v) {
-                           AB_CHECK(v == "sum", Unsupported,
-                                    "fused_embedding_seq_pool: combiner is {}, there is sum only", v);
-                         })
-      .attr<int64_t>("padding_idx", -1, "id that adds nothing and gets no gradient; -1: none")
-      .attr<bool>("grad_inplace", false, "kept for old programs; has no effect")
-      .attr<bool>("is_sparse", false, "the gradient of W holds the touched rows only");
-}
-
-void check_look_up(const InferContext& c) {
+int64_t check_look_up(const InferContext& c) {
   check_tensor(c, "W");
   check_rank(c, "W", 2, 2);
   check_tensor(c, "Ids");
-  const Meta& ids = c.in("Ids");
-  AB_CHECK(ids.dtype == DType::kInt64 || ids.dtype == DType::kInt32, InvalidArgument,
-           "{}: Ids holds {}, expected int64", op_name(c), dtype_name(ids.dtype));
-  AB_CHECK(ids.shape.rank() == 2 && (ids.shape[1] == 1 || ids.shape[1] == kUnknown), InvalidArgument,
-           "{}: Ids is {}, expected [rows, 1]", op_name(c), ids.shape.str());
-  if (!c.runtime()) return;
-  AB_CHECK(ids.lod && !ids.lod->empty(), InvalidArgument, "{}: Ids has no sequences; feed it as a LoDTensor",
-           op_name(c));
-  AB_CHECK(ids.lod->back().back() == ids.shape[0], InvalidArgument, "{}: the sequences of Ids end at row {}, it is {}",
-           op_name(c), ids.lod->back().back(), ids.shape.str());
-}
-
-int64_t sequences(const InferContext& c) {
-  return c.runtime() ? static_cast<int64_t>(c.in("Ids").lod->back().size()) - 1 : kUnknown;
+  check_ids_dtype(c, "Ids");
+  check_rank(c, "Ids", 2, 2);
+  check_shape(c, "Ids", Shape{kUnknown, 1});
+  return c.runtime() ? sequence::count(sequence::lod_of(c, "Ids").back()) : kUnknown;
 }
 
 // fn(sequence, id) for the ids that count.
@@ -98,46 +77,34 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
-[[maybe_unused]] OpDef& pool =
-    pool_attrs(declare_op("fused_embedding_seq_pool", __FILE__))
-        .traits(kLooksUp)
-        .doc("Row s of Out is the sum of the rows of W that the ids of sequence s name; zeros for an empty sequence.")
-        .in("W", "[height, width] float")
-        .in("Ids", "[rows, 1] int64 in [0, height) with sequences")
-        .out("Out", "[sequences, width]")
-        .dtype_of_input("W")
-        .infer([](InferContext& c) {
-          check_look_up(c);
-          c.set_out("Out", Shape{sequences(c), c.in("W").shape[1]}, c.in("W").dtype);
-        })
-        .grad([](GradContext& g) {
-          g.op("fused_embedding_seq_pool_grad")
-              .in("W", g.in("W"))
-              .in("Ids", g.in("Ids"))
-              .in("Out@GRAD", g.dout("Out"))
-              .out("W@GRAD", g.din("W"));
-        })
-        .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+AB_OP(fused_embedding_seq_pool)
+    .doc("Row s of Out is the sum of the rows of W that the ids of sequence s name; zeros for an empty sequence.")
+    .in("W", "[height, width] float")
+    .in("Ids", "[rows, 1] int32 or int64 in [0, height) with sequences")
+    .out("Out", "[sequences, width]")
+    .attr<std::string>("combiner", "sum", "sum",
+                       [](const std::string& v) {
+                         AB_CHECK(v == "sum", Unsupported, "combiner must be sum, got {}", v);
+                       })
+    .attr<int64_t>("padding_idx", -1, "id that adds nothing and gets no gradient; -1: none")
+    .attr<bool>("is_sparse", false, "the gradient of W holds the touched rows only")
+    .ignores("grad_inplace", false)
+    .traits(kLooksUp)
+    .infer([](InferContext& c) {
+      const int64_t sequences = check_look_up(c);
+      c.set_out("Out", Shape{sequences, c.in("W").shape[1]}, c.in("W").dtype);
+    })
+    .grad_reads({"W", "Ids"})
+    .grad_to({"W"})
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
-[[maybe_unused]] OpDef& pool_grad =
-    pool_attrs(declare_op("fused_embedding_seq_pool_grad", __FILE__))
-        .doc("W@GRAD: sums of Out@GRAD over the ids of each row, dense or as SELECTED_ROWS.")
-        .in("W", "for its shape")
-        .in("Ids", "as of fused_embedding_seq_pool")
-        .in("Out@GRAD", "as Out")
-        .out("W@GRAD", "as W, dense or sparse")
-        .dtype_of_input("W")
-        .infer([](InferContext& c) {
-          check_look_up(c);
-          const int64_t n = sequences(c), width = c.in("W").shape[1];
-          check_numel(c, "Out@GRAD", n == kUnknown || width == kUnknown ? kUnknown : n * width);
-          check_same_dtype(c, "Out@GRAD", "W");
-          if (!c.has_out("W@GRAD")) return;
-          c.same_shape("W@GRAD", "W");
-          c.out("W@GRAD").kind = c.attr<bool>("is_sparse") ? VarKind::kSelectedRows : VarKind::kLoDTensor;
-        })
-        .no_grad(kNoSecondOrder)
-        .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+AB_GRAD(fused_embedding_seq_pool)
+    .doc("W@GRAD: sums of Out@GRAD over the ids of each row, dense or as SELECTED_ROWS.")
+    .infer([](InferContext& c) {
+      infer_gradient(c);
+      if (c.attr<bool>("is_sparse")) c.out("W@GRAD").kind = VarKind::kSelectedRows;
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::sparse

@@ -20,14 +20,14 @@ int64_t rows_of(int64_t ids, int64_t per_row, Pool pool, const LoD* lod) {
 }
 
 void check_list(const InferContext& c, const char* attr, size_t have) {
-  AB_CHECK(have == static_cast<size_t>(c.n_in("Ids")), InvalidArgument, "{}: {} has {} entries, there are {} Ids",
-           op_name(c), attr, have, c.n_in("Ids"));
+  AB_CHECK(have == static_cast<size_t>(c.n_in("Ids")), InvalidArgument,
+           "{} must have an entry for each of {} Ids, got {}", attr, c.n_in("Ids"), have);
 }
 
 }  // namespace
 
-OpDef& declare_sources(OpDef& def) {
-  return def.in_list("Ids", "int64 each: of one look-up; with sequences where they are pooled")
+void declare_sources(OpDef& def) {
+  def.in_list("Ids", "int32 or int64 each: of one look-up; with sequences where they are pooled")
       .in_list("Grad", "for each Ids the tensor that holds the gradients of its rows")
       .attr<std::vector<int64_t>>("padding_idx", {}, "of each look-up: the id without gradient; -1: none")
       .attr<std::vector<int32_t>>("column", {}, "of each look-up: where its gradients begin in a row of Grad")
@@ -37,7 +37,8 @@ OpDef& declare_sources(OpDef& def) {
 
 void infer_sources(const InferContext& c, const char* table) {
   const int n = c.n_in("Ids");
-  AB_CHECK(n > 0 && c.n_in("Grad") == n, InvalidArgument, "{}: {} Ids, {} Grad", op_name(c), n, c.n_in("Grad"));
+  AB_CHECK(n > 0 && c.n_in("Grad") == n, InvalidArgument, "Grad must have an entry for each of {} Ids, got {}", n,
+           c.n_in("Grad"));
   check_list(c, "padding_idx", c.attr<std::vector<int64_t>>("padding_idx").size());
   const auto& column = c.attr<std::vector<int32_t>>("column");
   const auto& per_row = c.attr<std::vector<int32_t>>("per_row");
@@ -46,27 +47,25 @@ void infer_sources(const InferContext& c, const char* table) {
   check_list(c, "per_row", per_row.size());
   check_list(c, "pool", pool.size());
   const int64_t width = c.in(table).shape[1];
-  AB_CHECK(width != 0, InvalidArgument, "{}: {} is {}", op_name(c), table, c.in(table).shape.str());
+  AB_CHECK(width != 0, InvalidArgument, "the rows of {} must not be empty, got {}", table, c.in(table).shape.str());
   for (int i = 0; i < n; ++i) {
     const Meta &ids = c.in("Ids", i), &grad = c.in("Grad", i);
     AB_CHECK(ids.dtype == DType::kInt64 || ids.dtype == DType::kInt32, InvalidArgument,
-             "{}: Ids[{}] holds {}, expected int64", op_name(c), i, dtype_name(ids.dtype));
+             "Ids[{}] must hold int32 or int64, got {}", i, dtype_name(ids.dtype));
     AB_CHECK(grad.kind == VarKind::kLoDTensor && grad.dtype == c.in(table).dtype, InvalidArgument,
-             "{}: Grad[{}] is a {} of {}, {} is of {}", op_name(c), i, var_kind_name(grad.kind), dtype_name(grad.dtype),
-             table, dtype_name(c.in(table).dtype));
+             "Grad[{}] is a {} of {}, {} is of {}", i, var_kind_name(grad.kind), dtype_name(grad.dtype), table,
+             dtype_name(c.in(table).dtype));
     AB_CHECK(column[i] >= 0 && per_row[i] >= 1 && pool[i] >= 0 && pool[i] <= 3 && (pool[i] == 0 || per_row[i] == 1),
-             InvalidArgument, "{}: look-up {} has column {}, per_row {}, pool {}", op_name(c), i, column[i], per_row[i],
-             pool[i]);
+             InvalidArgument, "look-up {} has column {}, per_row {}, pool {}", i, column[i], per_row[i], pool[i]);
     if (!c.runtime()) continue;
     const int64_t numel = ids.shape.numel();
     const int64_t rows = rows_of(numel, per_row[i], static_cast<Pool>(pool[i]), ids.lod.get());
     const bool ends = pool[i] == 0 ? rows * per_row[i] == numel : rows >= 0 && ids.lod->back().back() == numel;
-    AB_CHECK(ends, ShapeMismatch, "{}: Ids[{}] is {} with {} ids a row, pool {}", op_name(c), i, ids.shape.str(),
-             per_row[i], pool[i]);
+    AB_CHECK(ends, ShapeMismatch, "Ids[{}] is {} with {} ids a row, pool {}", i, ids.shape.str(), per_row[i], pool[i]);
     const int64_t stride = rows ? grad.shape.numel() / rows : 0;
     AB_CHECK(stride * rows == grad.shape.numel() && (rows == 0 || column[i] + per_row[i] * width <= stride),
-             ShapeMismatch, "{}: Ids[{}] is {}, the table is {} wide, but Grad[{}] is {}", op_name(c), i,
-             ids.shape.str(), width, i, grad.shape.str());
+             ShapeMismatch, "Ids[{}] is {}, the table is {} wide, but Grad[{}] is {}", i, ids.shape.str(), width, i,
+             grad.shape.str());
   }
 }
 

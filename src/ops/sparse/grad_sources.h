@@ -12,7 +12,7 @@
 namespace anabranch::sparse {
 
 // Slots Ids and Grad, and the attributes that go with them.
-OpDef& declare_sources(OpDef& def);
+void declare_sources(OpDef& def);
 // Shapes of all sources against the width of the table (input `table`).
 void infer_sources(const InferContext& c, const char* table);
 

@@ -5,28 +5,24 @@
 #include "ops/optim/update.h"
 #include "sparse/growable_table.h"
 
-namespace anabranch {
+namespace anabranch::sparse {
 namespace {
-
-using sparse::GrowableTable;
-using sparse::RecordRule;
 
 RecordRule rule_named(const std::string& name) {
   if (name == "sgd") return RecordRule::kSgd;
   if (name == "adagrad") return RecordRule::kAdagrad;
   if (name == "adam") return RecordRule::kAdam;
-  AB_THROW(Unsupported, "growable_update: rule \"{}\", expected sgd, adagrad or adam", name);
+  AB_THROW(Unsupported, "rule must be sgd, adagrad or adam, got \"{}\"", name);
 }
 
 void infer(InferContext& c) {
   c.same_as("ParamOut", "Param");
   check_numel(c, "LearningRate", 1);
-  AB_CHECK(c.in("Grad").kind == VarKind::kSelectedRows, Unsupported,
-           "growable_update: Grad is a {}, a growable table is updated from SELECTED_ROWS only",
+  AB_CHECK(c.in("Grad").kind == VarKind::kSelectedRows, Unsupported, "Grad must be SELECTED_ROWS, got a {}",
            var_kind_name(c.in("Grad").kind));
   const bool powers = rule_named(c.attr<std::string>("rule")) == RecordRule::kAdam;
   for (const char* slot : {"Beta1Pow", "Beta2Pow"}) {
-    AB_CHECK(c.has_in(slot) == powers, InvalidArgument, "growable_update: {} is {}given", slot, powers ? "not " : "");
+    AB_CHECK(c.has_in(slot) == powers, InvalidArgument, "{} must {}be given", slot, powers ? "" : "not ");
     if (!powers) continue;
     check_numel(c, slot, 1);
     c.same_as(std::string(slot) + "Out", slot);
@@ -52,12 +48,12 @@ class Update {
 
   void operator()(KernelContext& c) {
     const auto table = GrowableTable::of(c.value(param_));
-    AB_CHECK(table != nullptr, NotFound, "growable_update: variable {} holds no growable table", name_);
+    AB_CHECK(table != nullptr, NotFound, "variable {} must hold a growable table", name_);
     const SelectedRows& grad = c.value(grad_).rows();
     const auto n = static_cast<int64_t>(grad.rows.size());
     AB_CHECK(grad.value.numel() == n * table->options().width, ShapeMismatch,
-             "growable_update: gradients {} for {} keys, the rows of table {} have {} numbers",
-             grad.value.shape().str(), n, name_, table->options().width);
+             "gradients {} for {} keys, the rows of table {} have {} numbers", grad.value.shape().str(), n, name_,
+             table->options().width);
     how_.rate = optim::scalar<float>(c[rate_]);
     float now1 = 0, now2 = 0;
     if (pow1_) {  // as the op adam: the powers move on before a sparse step
@@ -75,7 +71,7 @@ class Update {
   std::string name_;
   In param_, grad_, rate_, pow1_, pow2_;
   Out pow1_out_, pow2_out_;
-  sparse::RecordUpdate how_;
+  RecordUpdate how_;
   std::shared_ptr<GrowableTable::Scratch> scratch_ = std::make_shared<GrowableTable::Scratch>();
 };
 
@@ -102,4 +98,4 @@ AB_OP(growable_update)
     .cpu_any([](const KernelArgs& op) -> Kernel { return Update(op); });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::sparse

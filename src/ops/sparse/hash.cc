@@ -3,7 +3,7 @@
 
 #include "ops/declare/declare.h"
 
-namespace anabranch {
+namespace anabranch::sparse {
 namespace {
 
 // XXH64, as its specification (version 0.1.1) describes it: four accumulators over stripes of 32 bytes, then the rest.
@@ -49,9 +49,9 @@ AB_OP(hash)
     .in("X", "[rows, width] int64 or int32")
     .out("Out", "[rows, num_hash, 1], dtype and sequences of X")
     .attr<int32_t>("num_hash", 1, "hashes of each row",
-                   [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "hash: num_hash is {}, expected at least 1", v); })
+                   [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "num_hash must be at least 1, got {}", v); })
     .attr<int64_t>("mod_by", 100000, "hashes are below this",
-                   [](int64_t v) { AB_CHECK(v >= 1, InvalidArgument, "hash: mod_by is {}, expected at least 1", v); })
+                   [](int64_t v) { AB_CHECK(v >= 1, InvalidArgument, "mod_by must be at least 1, got {}", v); })
     .infer([](InferContext& c) {
       check_tensor(c, "X");
       check_rank(c, "X", 2, 2);
@@ -79,4 +79,4 @@ AB_OP(hash)
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::sparse

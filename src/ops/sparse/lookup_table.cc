@@ -7,11 +7,11 @@
 #include "base/flags.h"
 #include "core/row_locks.h"
 #include "opdef/op_def.h"
-#include "ops/declare/checks.h"
 #include "ops/kernels/ids.h"
+#include "ops/sparse/look_up.h"
 #include "ops/sparse/row_loops.h"
 
-namespace anabranch {
+namespace anabranch::sparse {
 namespace {
 
 constexpr int64_t kNoPadding = -1;
@@ -20,23 +20,9 @@ constexpr int64_t kGrainElems = 16384;
 // ---- shapes
 
 void infer_lookup(InferContext& c, bool last_is_one) {
-  const Meta &w = c.in("W"), &ids = c.in("Ids");
+  const Meta& w = c.in("W");
   check_rank(c, "W", 2, 2);
-  check_tensor(c, "Ids");
-  AB_CHECK(ids.dtype == DType::kInt64 || ids.dtype == DType::kInt32, InvalidArgument,
-           "{}: Ids holds {}, expected int64", op_name(c), dtype_name(ids.dtype));
-  Shape out = ids.shape;
-  if (last_is_one) {
-    const int last = out.rank() - 1;
-    AB_CHECK(last >= 1 && (out[last] == 1 || out[last] == kUnknown), InvalidArgument,
-             "{}: Ids is {}, expected [..., 1]", op_name(c), ids.shape.str());
-    out.set(last, w.shape[1]);
-  } else {
-    AB_CHECK(out.rank() < kMaxRank, InvalidArgument, "{}: Ids is {}, expected at most {} axes", op_name(c),
-             ids.shape.str(), kMaxRank - 1);
-    out.push_back(w.shape[1]);
-  }
-  c.set_out("Out", out, w.dtype);
+  c.set_out("Out", looked_up_shape(c, last_is_one, w.shape[1]), w.dtype);
   c.share_lod("Out", "Ids");
 }
 
@@ -45,7 +31,7 @@ void infer_lookup_grad(InferContext& c) {
   const Shape &ids = c.in("Ids").shape, &dout = c.in("Out@GRAD").shape;
   const int64_t width = c.in("W").shape[1], n = ids.numel(), have = dout.numel();
   AB_CHECK(n < 0 || have < 0 || width < 0 || n * width == have, ShapeMismatch,
-           "{}: Ids is {} and W is {}, but Out@GRAD is {}", op_name(c), ids.str(), c.in("W").shape.str(), dout.str());
+           "Out@GRAD must have a row of W {} for each of Ids {}, got {}", c.in("W").shape.str(), ids.str(), dout.str());
   if (!c.has_out("W@GRAD")) return;
   c.same_shape("W@GRAD", "W");
   c.out("W@GRAD").kind = c.attr<bool>("is_sparse") ? VarKind::kSelectedRows : VarKind::kLoDTensor;
@@ -68,9 +54,9 @@ void gather_elements(KernelContext& c, int64_t n, const T* table, const int64_t*
   });
 }
 
-template <class T> void gather_rows(KernelContext& c, int64_t n, const sparse::GatherPart<T>& part, T* out) {
+template <class T> void gather_rows(KernelContext& c, int64_t n, const GatherPart<T>& part, T* out) {
   c.parallel_for(n, std::max<int64_t>(1, kGrainElems / std::max<int64_t>(1, part.width)),
-                 [=](int64_t begin, int64_t end) { sparse::gather_parts(&part, 1, begin, end, out, part.width); });
+                 [=](int64_t begin, int64_t end) { gather_parts(&part, 1, begin, end, out, part.width); });
 }
 
 template <class T> Kernel lookup_kernel(const KernelArgs& op) {
@@ -88,7 +74,7 @@ template <class T> Kernel lookup_kernel(const KernelArgs& op) {
     T* to = c[out].template mutable_data<T>();
     if (s.width == 1) return gather_elements(c, s.n, table, id, padding, to);
     zeros->resize(static_cast<size_t>(s.width));
-    sparse::GatherPart<T> part;
+    GatherPart<T> part;
     part.table = table;
     part.width = s.width;
     part.ids = id;
@@ -117,32 +103,12 @@ void scatter_add(KernelContext& c, const Sizes& s, const T* dout, const int64_t*
 // In the original the row of padding_idx gets a sparse gradient, although it is documented to get none.
 bool keeps_padding_rows() { return Flags::exact_fluid(); }
 
-template <class T>
-void take_rows(const Sizes& s, const T* dout, const int64_t* ids, int64_t skipped, SelectedRows* out) {
-  const int64_t kept = s.n - (skipped == kNoPadding ? 0 : std::count(ids, ids + s.n, skipped));
-  out->height = s.height;
-  out->rows.resize(static_cast<size_t>(kept));
-  out->value.resize(Shape{kept, s.width}, dtype_of<T>);
-  T* to = out->value.mutable_data<T>();
-  if (kept == s.n) {
-    std::copy(ids, ids + s.n, out->rows.begin());
-    std::copy(dout, dout + s.n * s.width, to);
-    return;
-  }
-  int64_t k = 0;
-  for (int64_t i = 0; i < s.n; ++i) {
-    if (ids[i] == skipped) continue;
-    std::copy(dout + i * s.width, dout + (i + 1) * s.width, to + k * s.width);
-    out->rows[static_cast<size_t>(k++)] = ids[i];
-  }
-}
-
 template <class T> Kernel lookup_grad_kernel(const KernelArgs& op) {
   const In w = op.in("W"), ids = op.in("Ids"), dout = op.in("Out@GRAD");
   const Out dw = op.out("W@GRAD");
   const int64_t padding = op.attr<int64_t>("padding_idx");
   const bool sparse = op.attr<bool>("is_sparse");
-  const int64_t skipped = keeps_padding_rows() ? kNoPadding : padding;
+  const bool skips = padding != kNoPadding && !keeps_padding_rows();
   const IdSource source = IdSource::of(op.op());
   const auto scratch = std::make_shared<Tensor>();
   return [=](KernelContext& c) {
@@ -152,7 +118,9 @@ template <class T> Kernel lookup_grad_kernel(const KernelArgs& op) {
     check_table_ids(source, c[ids], id, s.height, padding);
     const T* g = c[dout].data<T>();
     if (sparse) {
-      take_rows(s, g, id, skipped, &c.value(dw).template as<SelectedRows>());
+      auto& rows = c.value(dw).template as<SelectedRows>();
+      rows.height = s.height;
+      take_rows(id, s.n, skips ? &padding : nullptr, g, s.width, &rows);
     } else {
       scatter_add(c, s, g, id, padding, c[dw].template mutable_data<T>());
     }
@@ -161,16 +129,8 @@ template <class T> Kernel lookup_grad_kernel(const KernelArgs& op) {
 
 // ---- declarations
 
-void differentiate(GradContext& g) {
-  g.op(g.forward().type + "_grad")
-      .in("W", g.in("W"))
-      .in("Ids", g.in("Ids"))
-      .in("Out@GRAD", g.dout("Out"))
-      .out("W@GRAD", g.din("W"));
-}
-
-OpDef& declare_attrs(OpDef& def) {
-  return def.attr<bool>("is_sparse", false, "the gradient of W holds the touched rows only")
+void attrs(OpDef& def) {
+  def.attr<bool>("is_sparse", false, "the gradient of W holds the touched rows only")
       .attr<bool>("is_distributed", false, "the table lives on parameter servers")
       .attr<int64_t>("padding_idx", kNoPadding, "id that reads as zero and gets no gradient; -1: none")
       .attr<bool>("remote_prefetch", false, "rows are fetched from parameter servers")
@@ -180,44 +140,42 @@ OpDef& declare_attrs(OpDef& def) {
       .attr<std::vector<std::string>>("table_names", {}, "names of the pieces of the table");
 }
 
-OpDef& declare_lookup(OpDef& def, bool last_is_one) {
-  def.doc(last_is_one
-              ? "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The last extent of Ids, 1, becomes "
-                "the width of the table."
-              : "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The width of the table is appended "
-                "to the shape of Ids.")
-      .in("W", "[height, width] float")
-      .in("Ids", last_is_one ? "[..., 1] int64 in [0, height)" : "[...] int64 in [0, height)")
-      .out("Out", last_is_one ? "[..., width]; carries the sequences of Ids" : "[..., width]");
-  return declare_attrs(def)
+void look_up(OpDef& def, bool last_is_one) {
+  def.in("W", "[height, width] float")
+      .in("Ids", last_is_one ? "[..., 1] int32 or int64 in [0, height)" : "[...] int32 or int64 in [0, height)")
+      .out("Out", last_is_one ? "[..., width]; carries the sequences of Ids" : "[..., width]")
+      .with(attrs)
       .traits(kLooksUp)
       .infer([=](InferContext& c) { infer_lookup(c, last_is_one); })
-      .grad(differentiate)
-      .dtype_of_input("W")
+      .grad_reads({"W", "Ids"})
+      .grad_to({"W"})
       .cpu<float, double>(
           [](auto tag, const KernelArgs& op) { return lookup_kernel<typename decltype(tag)::type>(op); });
 }
 
-OpDef& declare_lookup_grad(OpDef& def) {
+void gradient(OpDef& def) {
   def.doc("Gradient of a table: sums of Out@GRAD over the samples of each id, dense or as SELECTED_ROWS.")
-      .in("W", "the table, for its shape")
-      .in("Ids", "as in the forward op")
-      .in("Out@GRAD", "as Out")
-      .out("W@GRAD", "as W, dense or sparse");
-  return declare_attrs(def)
       .infer(infer_lookup_grad)
-      .no_grad("second derivatives of a table are not offered")
-      .dtype_of_input("W")
       .cpu<float, double>(
           [](auto tag, const KernelArgs& op) { return lookup_grad_kernel<typename decltype(tag)::type>(op); });
 }
 
-[[maybe_unused]] OpDef& v1 = declare_lookup(declare_op("lookup_table", __FILE__), true)
-                                 .traits(kRowWise)
-                                 .attr<bool>("grad_inplace", false, "kept for old programs; has no effect");
-[[maybe_unused]] OpDef& v2 = declare_lookup(declare_op("lookup_table_v2", __FILE__), false);
-[[maybe_unused]] OpDef& v1_grad = declare_lookup_grad(declare_op("lookup_table_grad", __FILE__));
-[[maybe_unused]] OpDef& v2_grad = declare_lookup_grad(declare_op("lookup_table_v2_grad", __FILE__));
+AB_OP(lookup_table)
+    .doc(
+        "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The last extent of Ids, 1, becomes the width of "
+        "the table.")
+    .with([](OpDef& def) { look_up(def, true); })
+    .traits(kRowWise)
+    .ignores("grad_inplace", false);
+
+AB_OP(lookup_table_v2)
+    .doc(
+        "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The width of the table is appended to the shape "
+        "of Ids.")
+    .with([](OpDef& def) { look_up(def, false); });
+
+AB_GRAD(lookup_table).with(gradient);
+AB_GRAD(lookup_table_v2).with(gradient);
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::sparse
