@@ -21,44 +21,44 @@ int64_t joint_extent(int64_t a, int64_t b) {
 
 }  // namespace
 
-int broadcast_axis(const Shape& x, const Shape& y, int axis, const char* op) {
+int broadcast_axis(const Shape& x, const Shape& y, int axis) {
   const int rank = std::max(x.rank(), y.rank());
-  AB_CHECK(axis >= -1 && axis < std::max(rank, 1), InvalidArgument, "{}: axis is {}, expected -1 to {} for {} and {}",
-           op, axis, rank - 1, x.str(), y.str());
+  AB_CHECK(axis >= -1 && axis < std::max(rank, 1), InvalidArgument, "axis must be -1 to {} for {} and {}, got {}",
+           rank - 1, x.str(), y.str(), axis);
   return axis == -1 ? std::abs(x.rank() - y.rank()) : axis;
 }
 
-Shape laid_at(const Shape& operand, int rank, int axis, const char* op) {
+Shape laid_at(const Shape& operand, int rank, int axis) {
   const Shape s = operand.rank() < rank ? trimmed(operand, rank - axis) : operand;
   const int begin = operand.rank() < rank ? axis : 0;
-  AB_CHECK(begin + s.rank() <= rank, ShapeMismatch, "{}: {} at axis {} reaches beyond rank {}", op, operand.str(),
-           begin, rank);
+  AB_CHECK(begin + s.rank() <= rank, ShapeMismatch, "{} at axis {} must not reach beyond rank {}", operand.str(), begin,
+           rank);
   Shape laid;
   for (int i = 0; i < rank; ++i) laid.push_back(i < begin || i >= begin + s.rank() ? 1 : s[i - begin]);
   return laid;
 }
 
-Shape broadcast_shape(const Shape& x, const Shape& y, int axis, const char* op) {
-  const int rank = std::max(x.rank(), y.rank()), at = broadcast_axis(x, y, axis, op);
-  const Shape a = laid_at(x, rank, at, op), b = laid_at(y, rank, at, op);
+Shape broadcast_shape(const Shape& x, const Shape& y, int axis) {
+  const int rank = std::max(x.rank(), y.rank()), at = broadcast_axis(x, y, axis);
+  const Shape a = laid_at(x, rank, at), b = laid_at(y, rank, at);
   Shape out;
   for (int i = 0; i < rank; ++i) {
     const int64_t extent = joint_extent(a[i], b[i]);
-    AB_CHECK(extent >= kUnknown, ShapeMismatch, "{}: X is {}, Y is {}, axis {}: {} and {} meet, one of them must be 1",
-             op, x.str(), y.str(), axis, a[i], b[i]);
+    AB_CHECK(extent >= kUnknown, ShapeMismatch, "X is {}, Y is {}, axis {}: {} and {} meet, one of them must be 1",
+             x.str(), y.str(), axis, a[i], b[i]);
     out.push_back(extent);
   }
   return out;
 }
 
-NdLoop<3> broadcast_loop(const Shape& out, const Shape& x, const Shape& y, int axis, const char* op) {
-  const int rank = out.rank(), at = broadcast_axis(x, y, axis, op);
-  const Shape a = laid_at(x, rank, at, op), b = laid_at(y, rank, at, op);
+NdLoop<3> broadcast_loop(const Shape& out, const Shape& x, const Shape& y, int axis) {
+  const int rank = out.rank(), at = broadcast_axis(x, y, axis);
+  const Shape a = laid_at(x, rank, at), b = laid_at(y, rank, at);
   const auto so = dense_strides(out), sa = dense_strides(a), sb = dense_strides(b);
   NdLoop<3> loop;
   for (int i = 0; i < rank; ++i) {
     AB_CHECK((a[i] == out[i] || a[i] == 1) && (b[i] == out[i] || b[i] == 1), ShapeMismatch,
-             "{}: X is {}, Y is {}, the result is {}", op, x.str(), y.str(), out.str());
+             "X is {}, Y is {}, the result is {}", x.str(), y.str(), out.str());
     loop.add_axis(out[i], {so[i], a[i] == 1 ? 0 : sa[i], b[i] == 1 ? 0 : sb[i]});
   }
   return loop;

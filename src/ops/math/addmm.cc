@@ -19,12 +19,11 @@ Shape product_shape(const InferContext& c) {
   }
   const Shape &x = c.in("X").shape, &y = c.in("Y").shape, &input = c.in("Input").shape;
   AB_CHECK(x[1] == y[0] || x[1] == kUnknown || y[0] == kUnknown, ShapeMismatch,
-           "{}: inner dimensions differ: X is {}, Y is {}", op_name(c), x.str(), y.str());
+           "the inner extents of X and Y must be equal, got {} and {}", x.str(), y.str());
   const Shape out{x[0], y[1]};
   for (int axis = 0; axis < 2; ++axis) {
     AB_CHECK(input[axis] == 1 || input[axis] == kUnknown || out[axis] == kUnknown || input[axis] == out[axis],
-             ShapeMismatch, "{}: Input is {}, the product is {}; extents of Input are equal to it or 1", op_name(c),
-             input.str(), out.str());
+             ShapeMismatch, "extents of Input must be 1 or those of the product {}, got {}", out.str(), input.str());
   }
   return out;
 }

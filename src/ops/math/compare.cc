@@ -11,11 +11,9 @@ namespace {
 
 void infer_pair(InferContext& c) {
   const Meta &x = c.in("X"), &y = c.in("Y");
-  const char* type = c.op().type.c_str();
-  AB_CHECK(x.dtype == y.dtype, InvalidArgument, "{}: X is of {}, Y is of {}", type, dtype_name(x.dtype),
-           dtype_name(y.dtype));
+  check_same_dtype(c, "X", "Y");
   const int axis = c.op().has_attr("axis") ? c.attr<int32_t>("axis") : -1;
-  const Shape out = broadcast_shape(x.shape, y.shape, axis, type);
+  const Shape out = broadcast_shape(x.shape, y.shape, axis);
   c.set_out("Out", out, DType::kBool);
   if (out.rank() > 0 && x.shape.rank() > 0 && out[0] == x.shape[0]) c.share_lod("Out", "X");
 }
@@ -25,14 +23,14 @@ template <class... Ts, class Fn> void declare_pair(const char* type, const char*
   def.doc(doc).in("X", "[...]").in("Y", "a shape that meets X's, of X's dtype").out("Out", "the joint shape, bool");
   if (with_attrs) {
     def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end");
-    def.attr<bool>("force_cpu", false, "accepted: everything runs on the CPU");
+    def.ignores("force_cpu", false);
   }
   def.infer(infer_pair).no_grad(kNotDifferentiable);
-  def.template cpu<Ts...>([type, fn](auto tag, const KernelArgs& op) -> Kernel {
+  def.template cpu<Ts...>([fn](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const int axis = op.op().has_attr("axis") ? op.attr<int32_t>("axis") : -1;
     return [=, x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
-      const auto loop = broadcast_loop(c[out].shape(), c[x].shape(), c[y].shape(), axis, type);
+      const auto loop = broadcast_loop(c[out].shape(), c[x].shape(), c[y].shape(), axis);
       const auto step = loop.inner_strides();
       const T *xs = c[x].data<T>(), *ys = c[y].data<T>();
       bool* to = c[out].mutable_data<bool>();

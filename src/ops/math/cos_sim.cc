@@ -20,9 +20,9 @@ void check_rows(const InferContext& c) {
   check_same_dtype(c, "X", "Y");
   const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
   AB_CHECK(x.rank() == y.rank() && compatible(x.slice(1, x.rank()), y.slice(1, y.rank())), ShapeMismatch,
-           "{}: X is {}, Y is {}; they may differ in the first extent only", op_name(c), x.str(), y.str());
+           "X and Y must agree in all extents but the first, got {} and {}", x.str(), y.str());
   AB_CHECK(x[0] == kUnknown || y[0] == kUnknown || y[0] == x[0] || y[0] == 1, ShapeMismatch,
-           "{}: X is {}, Y is {}; Y has as many rows as X or one", op_name(c), x.str(), y.str());
+           "Y must have one row or as many as X {}, got {}", x.str(), y.str());
 }
 
 template <class T> T length(const T* x, int64_t width) {

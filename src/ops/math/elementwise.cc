@@ -22,10 +22,8 @@ struct Row {
 
 void infer_out(InferContext& c) {
   const Meta &x = c.in("X"), &y = c.in("Y");
-  const char* type = c.op().type.c_str();
-  AB_CHECK(x.dtype == y.dtype, InvalidArgument, "{}: X is of {}, Y is of {}", type, dtype_name(x.dtype),
-           dtype_name(y.dtype));
-  const Shape out = broadcast_shape(x.shape, y.shape, c.attr<int32_t>("axis"), type);
+  check_same_dtype(c, "X", "Y");
+  const Shape out = broadcast_shape(x.shape, y.shape, c.attr<int32_t>("axis"));
   c.set_out("Out", out, x.dtype);
   c.out("Out").kind = x.kind;
   if (out.rank() > 0 && x.shape.rank() > 0 && out[0] == x.shape[0]) c.share_lod("Out", "X");
@@ -60,10 +58,8 @@ void binary(const KernelContext& c, const NdLoop<3>& loop, const T* x, const T* 
 }
 
 // Sparse rows times or divided by one number: the same rows, other values.
-template <class T, class Fn>
-void binary_rows(const SelectedRows& x, const Tensor& y, SelectedRows* out, const char* type, Fn fn) {
-  AB_CHECK(y.numel() == 1, ShapeMismatch, "{}: X holds sparse rows, so Y must have one element, it is {}", type,
-           y.shape().str());
+template <class T, class Fn> void binary_rows(const SelectedRows& x, const Tensor& y, SelectedRows* out, Fn fn) {
+  AB_CHECK(y.numel() == 1, ShapeMismatch, "X holds sparse rows, so Y must have one element, got {}", y.shape().str());
   const T factor = *y.data<T>();
   if (out != &x) {
     out->rows = x.rows;
@@ -87,9 +83,9 @@ template <class... Ts, class Fn> OpDef& declare_forward(const Row& row, Fn fn) {
     const auto axis = op.attr<int32_t>("axis");
     return [=, x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
       if (const auto* rows = c.value(x).get<SelectedRows>(); rows && row.sparse) {
-        return binary_rows<T>(*rows, c[y], &c.value(out).as<SelectedRows>(), row.type, fn);
+        return binary_rows<T>(*rows, c[y], &c.value(out).as<SelectedRows>(), fn);
       }
-      const auto loop = broadcast_loop(c[out].shape(), c[x].shape(), c[y].shape(), axis, row.type);
+      const auto loop = broadcast_loop(c[out].shape(), c[x].shape(), c[y].shape(), axis);
       binary(c, loop, c[x].data<T>(), c[y].data<T>(), c[out].mutable_data<T>(), row.loop, fn);
     };
   });
@@ -148,16 +144,6 @@ void operand_grad(const KernelContext& c, const NdLoop<3>& loop, const Shape& wh
   }
 }
 
-void infer_grad(InferContext& c) {
-  const char* type = c.op().type.c_str();
-  const Shape out = broadcast_shape(c.in("X").shape, c.in("Y").shape, c.attr<int32_t>("axis"), type);
-  AB_CHECK(compatible(out, c.in("Out@GRAD").shape), ShapeMismatch, "{}: X is {}, Y is {}, but Out@GRAD is {}", type,
-           c.in("X").shape.str(), c.in("Y").shape.str(), c.in("Out@GRAD").shape.str());
-  if (c.has_in("Out")) check_same(c, "Out", "Out@GRAD");
-  grad_as(c, "X@GRAD", "X", "Out@GRAD");
-  grad_as(c, "Y@GRAD", "Y", "Y");
-}
-
 // The terms of one operand's gradient where no operand is repeated.
 template <class Term> TileLoop grad_tile(const KernelArgs& op, bool needs_out, Term term) {
   const int dout = op.in("Out@GRAD").first, out = needs_out ? op.in("Out").first : dout;
@@ -176,7 +162,7 @@ template <class DX, class DY> void declare_backward(OpDef& forward, bool needs_o
   }
   OpDef& def = declare_gradient(forward.type().c_str(), __FILE__);
   def.doc("Gradients of " + forward.type() + "; where an operand was repeated, the sum over its copies.");
-  def.may_share("Out@GRAD", "X@GRAD").infer(infer_grad).dtype_of_input("Out@GRAD");
+  def.may_share("Out@GRAD", "X@GRAD").grad_lod("X@GRAD", "Out@GRAD").grad_lod("Y@GRAD", "Y");
   def.cpu<float, double, int32_t, int64_t>([=](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const In x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), out = needs_out ? op.in("Out") : dout;
@@ -185,10 +171,10 @@ template <class DX, class DY> void declare_backward(OpDef& forward, bool needs_o
     const auto scratch = std::make_shared<Tensor>();
     return [=](KernelContext& c) {
       const Shape &whole = c[dout].shape(), &xs = c[x].shape(), &ys = c[y].shape();
-      const auto loop = broadcast_loop(whole, xs, ys, axis, "elementwise gradient");
-      const int at = broadcast_axis(xs, ys, axis, "elementwise gradient");
+      const auto loop = broadcast_loop(whole, xs, ys, axis);
+      const int at = broadcast_axis(xs, ys, axis);
       const GradArgs<T> a = {c[x].data<T>(), c[y].data<T>(), c[out].data<T>(), c[dout].data<T>()};
-      const auto laid = [&](const Shape& s) { return laid_at(s, whole.rank(), at, "elementwise gradient"); };
+      const auto laid = [&](const Shape& s) { return laid_at(s, whole.rank(), at); };
       // X@GRAD last: it may lie in the memory of Out@GRAD.
       if (c.wants(dy)) operand_grad(c, loop, whole, laid(ys), a, scratch.get(), &c[dy], dy_term);
       if (c.wants(dx)) operand_grad(c, loop, whole, laid(xs), a, scratch.get(), &c[dx], dx_term);

@@ -7,15 +7,13 @@
 namespace anabranch::math {
 namespace {
 
-constexpr const char* kName = "fused_elementwise";
-
-void demand(bool ok, const char* what) { AB_CHECK(ok, InvalidArgument, "{}: {}", kName, what); }
+void demand(bool ok, const char* what) { AB_CHECK(ok, InvalidArgument, "{}", what); }
 
 const Shape& alike(const TileStep& s, const std::vector<Shape>& shapes) {
   const Shape& like = shapes[s.args[s.like]];
   for (int a : s.args) {
-    AB_CHECK(compatible(like, shapes[a]), ShapeMismatch, "{}: operands of one step are {} and {}; they must be equal",
-             kName, like.str(), shapes[a].str());
+    AB_CHECK(compatible(like, shapes[a]), ShapeMismatch, "operands of one step must be equal, got {} and {}",
+             like.str(), shapes[a].str());
   }
   return like;
 }
@@ -78,11 +76,10 @@ void infer_shapes(const TileProgram& program, std::vector<Shape>* shapes, std::v
       shapes->push_back(like);
     } else {
       const Shape &x = (*shapes)[s.args[0]], &y = (*shapes)[s.args[1]];
-      const Shape joint = x == y ? x : broadcast_shape(x, y, s.axis, kName);
+      const Shape joint = x == y ? x : broadcast_shape(x, y, s.axis);
       if (s.kind == StepKind::kJointGrad) {
         const Shape& dout = (*shapes)[s.args[2]];
-        AB_CHECK(compatible(joint, dout), ShapeMismatch, "{}: X is {}, Y is {}, but Out@GRAD is {}", kName, x.str(),
-                 y.str(), dout.str());
+        AB_CHECK(compatible(joint, dout), ShapeMismatch, "Out@GRAD must be {}, got {}", joint.str(), dout.str());
         shapes->push_back(like);
       } else {
         if (joint.rank() == 0 || x.rank() == 0 || joint[0] != x[0]) lod = -1;
@@ -95,7 +92,7 @@ void infer_shapes(const TileProgram& program, std::vector<Shape>* shapes, std::v
 
 Spread spread_of(const Shape& whole, const Shape& part, int axis) {
   if (part.rank() > whole.rank()) return {};
-  const Shape laid = laid_at(part, whole.rank(), broadcast_axis(whole, part, axis, kName), kName);
+  const Shape laid = laid_at(part, whole.rank(), broadcast_axis(whole, part, axis));
   int begin = 0, end = laid.rank();
   while (begin < end && laid[begin] == 1) ++begin;
   while (end > begin && laid[end - 1] == 1) --end;

@@ -56,9 +56,8 @@ void fold_axes(const KernelContext& c, const Shape& x, const Shape& folded, cons
 }
 
 // Nothing has no largest element.
-void check_not_empty(const Shape& x, const Shape& folded, const char* type) {
-  AB_CHECK(x.numel() > 0 || folded.numel() == 0, InvalidArgument, "{}: X is {}: there is nothing to choose from", type,
-           x.str());
+void check_not_empty(const Shape& x, const Shape& folded) {
+  AB_CHECK(x.numel() > 0 || folded.numel() == 0, InvalidArgument, "X must not be empty, got {}", x.str());
 }
 
 // ---- forward: run(tag, c, X's shape, folded shape, in, out)
@@ -105,7 +104,7 @@ template <class Term> void declare_backward(OpDef& forward, bool with_values, Te
                shape.str());
       const T *xs = c[x].data<T>(), *outs = c[out].data<T>(), *douts = c[dout].data<T>();
       T* to = c[dx].mutable_data<T>();
-      const auto loop = broadcast_loop(shape, shape, folded, -1, "reduce gradient");
+      const auto loop = broadcast_loop(shape, shape, folded, -1);
       const auto count = static_cast<T>(folded.numel() ? shape.numel() / folded.numel() : 1);
       const int64_t step = loop.inner_strides()[2];
       loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
@@ -129,7 +128,7 @@ void declare_sums() {
                               [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
                                 using T = std::remove_pointer_t<decltype(out)>;
                                 const int64_t results = folded.numel(), count = results ? x.numel() / results : 0;
-                                if (std::is_integral_v<T>) check_not_empty(x, folded, "reduce_mean");
+                                if (std::is_integral_v<T>) check_not_empty(x, folded);
                                 fold_axes<FoldSum<T>>(c, x, folded, in, out);
                                 for (int64_t i = 0; i < results; ++i) out[i] /= static_cast<T>(count);
                               })
@@ -153,14 +152,14 @@ void declare_extremes() {
   declare_backward(of_numbers("reduce_max", "Out = the largest element over some axes of X",
                               [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
                                 using T = std::remove_pointer_t<decltype(out)>;
-                                check_not_empty(x, folded, "reduce_max");
+                                check_not_empty(x, folded);
                                 fold_axes<FoldMax<T>>(c, x, folded, in, out);
                               }),
                    true, where_equal);
   declare_backward(of_numbers("reduce_min", "Out = the smallest element over some axes of X",
                               [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
                                 using T = std::remove_pointer_t<decltype(out)>;
-                                check_not_empty(x, folded, "reduce_min");
+                                check_not_empty(x, folded);
                                 fold_axes<FoldMin<T>>(c, x, folded, in, out);
                               }),
                    true, where_equal);

@@ -1,0 +1,144 @@
+// Tables of unary functions, elementwise. A row gives Out of X (and of the op's attributes p), X@GRAD of X or Out and
+// of Out@GRAD, and, where there is one, the vector loop for float32.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "ops/declare/declare.h"
+#include "ops/kernels/flat_loop.h"
+
+namespace anabranch::math {
+
+enum class GradOf { kX, kOut, kNeither };
+
+struct FloatAttr {
+  const char* name;
+  float value;
+  const char* doc;
+};
+
+struct Activation {
+  const char *type, *doc, *source = "";
+  GradOf grad_of;
+  std::vector<const char*> ignores = {"use_mkldnn", "use_cudnn"};
+  std::vector<FloatAttr> attrs = {};
+  UnaryLoop loop = nullptr;           // float32 only
+  BinaryLoop grad_loop = nullptr;     // of what grad_of names, and Out@GRAD
+  const char* grad_lod = "Out@GRAD";  // whose sequences the gradient carries
+};
+
+inline constexpr size_t kMaxParams = 3;
+
+template <class T> struct Params {
+  T p[kMaxParams] = {};
+  Params(const Activation& row, const KernelArgs& op) {
+    for (size_t i = 0; i < row.attrs.size(); ++i) p[i] = static_cast<T>(op.attr<float>(row.attrs[i].name));
+  }
+};
+
+template <class Forward> TileOp activation_tile(const Activation& row, Forward forward) {
+  if (row.loop) return tile_of("X", kMathGrain, row.loop);
+  const auto make = [row, forward](const KernelArgs& op, const std::string&) -> TileLoop {
+    return [x = op.in("X").first, params = Params<float>(row, op), forward](const float* const* in, float* out,
+                                                                            int64_t n) {
+      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(forward(in[x][i], params.p));
+    };
+  };
+  return {.make = make, .grain = kMathGrain};
+}
+
+template <class Forward> OpDef& declare_activation(const Activation& row, Forward forward) {
+  OpDef& def = declare_op(row.type, __FILE__);
+  def.doc(row.doc).source(row.source).in("X", "[...] float").out("Out", "[...] as X").may_share("X", "Out");
+  for (const FloatAttr& a : row.attrs) def.attr<float>(a.name, a.value, a.doc);
+  for (const char* name : row.ignores) def.ignores({name});
+  def.traits(kRowWise | kElementwise).tile(activation_tile(row, forward));
+  def.infer([](InferContext& c) { c.same_as("Out", "X"); });
+  using Slots = std::vector<std::string>;
+  def.grad_reads(row.grad_of == GradOf::kX ? Slots{"X"} : Slots{},
+                 row.grad_of == GradOf::kOut ? Slots{"Out"} : Slots{});
+  def.cpu<float, double>([row, forward](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    const In x = op.in("X");
+    const Out out = op.out("Out");
+    if constexpr (std::is_same_v<T, float>) {
+      if (UnaryLoop loop = row.loop) {
+        return [=](KernelContext& c) {
+          run_loop(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(), loop);
+        };
+      }
+    }
+    const Params<T> params(row, op);
+    return [=](KernelContext& c) {
+      map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(),
+          [=](T v) { return static_cast<T>(forward(v, params.p)); });
+    };
+  });
+  return def;
+}
+
+template <class Backward> TileOp activation_gradient_tile(const char* from, const Activation& row, Backward backward) {
+  if (row.grad_loop) return tile_of(from, "Out@GRAD", kMathGrain, row.grad_loop);
+  const auto make = [row, from, backward](const KernelArgs& op, const std::string&) -> TileLoop {
+    return [v = op.in(from).first, dout = op.in("Out@GRAD").first, params = Params<float>(row, op), backward](
+               const float* const* in, float* out, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(backward(in[v][i], in[dout][i], params.p));
+    };
+  };
+  return {.make = make, .grain = kMathGrain};
+}
+
+template <class Backward> void declare_activation_gradient(const Activation& row, Backward backward) {
+  const char* from = row.grad_of == GradOf::kX ? "X" : row.grad_of == GradOf::kOut ? "Out" : "Out@GRAD";
+  OpDef& def = declare_gradient(row.type, __FILE__);
+  def.may_share("Out@GRAD", "X@GRAD")
+      .grad_lod("X@GRAD", row.grad_lod)
+      .tile(activation_gradient_tile(from, row, backward));
+  def.cpu<float, double>([row, from, backward](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    const In v = op.in(from), dout = op.in("Out@GRAD");
+    const Out dx = op.out("X@GRAD");
+    if constexpr (std::is_same_v<T, float>) {
+      if (BinaryLoop loop = row.grad_loop) {
+        return [=](KernelContext& c) {
+          run_loop(c, kMathGrain, c[v].numel(), c[v].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(), loop);
+        };
+      }
+    }
+    const Params<T> params(row, op);
+    return [=](KernelContext& c) {
+      map(c, kMathGrain, c[v].numel(), c[v].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(),
+          [=](T a, T dy) { return static_cast<T>(backward(a, dy, params.p)); });
+    };
+  });
+}
+
+template <class Forward, class Backward> OpDef& activation(const Activation& row, Forward forward, Backward backward) {
+  OpDef& def = declare_activation(row, forward);
+  declare_activation_gradient(row, backward);
+  return def;
+}
+
+// The few that take integers as well.
+template <class Forward> void of_integers(OpDef& def, Forward forward) {
+  def.cpu<int32_t, int64_t>([forward](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [=, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+      map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(), forward);
+    };
+  });
+}
+
+// ---- shared expressions; x, y = f(x) and dy are float or double
+
+template <class T> T sigmoid(T x) { return T(1) / (T(1) + std::exp(-x)); }
+template <class T> T softplus(T x) {  // log(1 + e^x) without overflow
+  return std::max(x, T(0)) + std::log1p(std::exp(-std::abs(x)));
+}
+// dy where the function moves with x, else 0; a product, so that a NaN in dy goes through.
+template <class T> T where(bool moves, T dy) { return dy * static_cast<T>(moves); }
+// 0, or NaN when x is one. For places where an ordered comparison of x with a number has failed.
+template <class T> T nothing_of(T x) { return x == x ? T(0) : x; }
+
+}  // namespace anabranch::math

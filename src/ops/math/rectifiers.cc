@@ -1,0 +1,142 @@
+// Unary functions, elementwise, that cut, bend or gate: one row each.
+#include <algorithm>
+#include <cmath>
+
+#include "base/flags.h"
+#include "ops/math/activations.h"
+
+namespace anabranch::math {
+namespace {
+
+void declare_rectifiers() {
+  activation(
+      {.type = "relu6",
+       .doc = "Out = min(max(X, 0), threshold)",
+       .source = "Krizhevsky, Convolutional deep belief networks, 2010",
+       .grad_of = GradOf::kOut,
+       .ignores = {},
+       .attrs = {{"threshold", 6.0f, "upper end"}}},
+      [](auto x, auto* p) { return std::min(std::max(x, decltype(x)(0)), p[0]); },
+      [](auto y, auto dy, auto* p) { return where(y > 0 && y < p[0], dy); });
+  activation(
+      {.type = "brelu",
+       .doc = "Out = min(max(X, t_min), t_max)",
+       .grad_of = GradOf::kX,
+       .ignores = {},
+       .attrs = {{"t_min", 0.0f, "lower end"}, {"t_max", 24.0f, "upper end"}}},
+      [](auto x, auto* p) { return std::min(std::max(x, p[0]), p[1]); },
+      [](auto x, auto dy, auto* p) { return where(x > p[0] && x < p[1], dy); });
+  activation(
+      {.type = "leaky_relu",
+       .doc = "Out = X where X > 0, else alpha X",
+       .source = "Maas et al., ICML 2013",
+       .grad_of = GradOf::kOut,
+       .ignores = {"use_mkldnn"},
+       .attrs = {{"alpha", 0.02f, "slope for negative X"}}},
+      [](auto x, auto* p) { return x > 0 ? x : p[0] * x; },
+      [](auto y, auto dy, auto* p) { return y > 0 ? dy : p[0] * dy; });
+  activation(
+      {.type = "elu",
+       .doc = "Out = X where X > 0, else alpha (e^X - 1)",
+       .source = "Clevert et al., arXiv:1511.07289",
+       .grad_of = GradOf::kX,
+       .ignores = {},
+       .attrs = {{"alpha", 1.0f, "limit for large negative X, negated"}}},
+      [](auto x, auto* p) { return x > 0 ? x : p[0] * std::expm1(x); },
+      [](auto x, auto dy, auto* p) { return x > 0 ? dy : dy * p[0] * std::exp(x); });
+  activation(
+      {.type = "selu",
+       .doc = "Out = scale X where X > 0, else scale alpha (e^X - 1)",
+       .source = "Klambauer et al., arXiv:1706.02515",
+       .grad_of = GradOf::kOut,
+       .ignores = {},
+       .attrs = {{"scale", 1.0507009873554804934f, ""}, {"alpha", 1.6732632423543772848f, ""}},
+       .grad_lod = ""},
+      [](auto x, auto* p) { return p[0] * (x > 0 ? x : p[1] * std::expm1(x)); },
+      [](auto y, auto dy, auto* p) { return y > 0 ? dy * p[0] : dy * (y + p[0] * p[1]); });
+  activation(
+      {.type = "thresholded_relu",
+       .doc = "Out = X where X > threshold, else 0",
+       .source = "Konda et al., arXiv:1402.3337",
+       .grad_of = GradOf::kX,
+       .ignores = {},
+       .attrs = {{"threshold", 1.0f, ""}}},
+      [](auto x, auto* p) { return x > p[0] ? x : nothing_of(x); },
+      [](auto x, auto dy, auto* p) { return where(x > p[0], dy); });
+  activation(
+      {.type = "hard_shrink",
+       .doc = "Out = X where |X| > threshold, else 0",
+       .grad_of = GradOf::kX,
+       .ignores = {},
+       .attrs = {{"threshold", 0.5f, ""}}},
+      [](auto x, auto* p) { return std::abs(x) > p[0] ? x : nothing_of(x); },
+      [](auto x, auto dy, auto* p) { return where(std::abs(x) > p[0], dy); });
+  activation(
+      {.type = "softshrink",
+       .doc = "Out = X moved towards 0 by lambda, 0 where it would pass it",
+       .grad_of = GradOf::kX,
+       .ignores = {},
+       .attrs = {{"lambda", 0.5f, ""}}},
+      [](auto x, auto* p) { return x > p[0]    ? x - p[0]
+                                   : x < -p[0] ? x + p[0]
+                                               : nothing_of(x); },
+      [](auto x, auto dy, auto* p) { return where(std::abs(x) > p[0], dy); });
+}
+
+void declare_gates() {
+  activation(
+      {.type = "softsign",
+       .doc = "Out = X / (1 + |X|)",
+       .source = "Glorot & Bengio, AISTATS 2010",
+       .grad_of = GradOf::kX},
+      [](auto x, auto*) { return x / (1 + std::abs(x)); },
+      [](auto x, auto dy, auto*) { return dy / ((1 + std::abs(x)) * (1 + std::abs(x))); });
+  activation(
+      {.type = "swish",
+       .doc = "Out = X / (1 + e^(-beta X))",
+       .source = "Ramachandran et al., arXiv:1710.05941",
+       .grad_of = GradOf::kX,
+       .ignores = {"use_mkldnn"},
+       .attrs = {{"beta", 1.0f, ""}}},
+      [](auto x, auto* p) { return x * sigmoid(p[0] * x); },
+      [](auto x, auto dy, auto* p) {
+        const auto s = sigmoid(p[0] * x);
+        return dy * (s + p[0] * x * s * (1 - s));
+      });
+  activation(
+      {.type = "hard_sigmoid",
+       .doc = "Out = min(max(slope X + offset, 0), 1)",
+       .source = "Gulcehre et al., arXiv:1603.00391",
+       .grad_of = GradOf::kOut,
+       .ignores = {},
+       .attrs = {{"slope", 0.2f, ""}, {"offset", 0.5f, ""}}},
+      [](auto x, auto* p) { return std::min(std::max(p[0] * x + p[1], decltype(x)(0)), decltype(x)(1)); },
+      [](auto y, auto dy, auto* p) { return where(y > 0 && y < 1, dy * p[0]); });
+  activation(
+      {.type = "hard_swish",
+       .doc = "Out = X min(max(X + offset, 0), threshold) / scale",
+       .source = "Howard et al., arXiv:1905.02244",
+       .grad_of = GradOf::kX,
+       .ignores = {},
+       .attrs = {{"threshold", 6.0f, ""}, {"scale", 6.0f, ""}, {"offset", 3.0f, ""}}},
+      [](auto x, auto* p) { return x * std::min(std::max(x + p[2], decltype(x)(0)), p[0]) / p[1]; },
+      [](auto x, auto dy, auto* p) {
+        if (x + p[2] <= 0) return where(false, dy);
+        if (x + p[2] < p[0]) return dy * (2 * x + p[2]) / p[1];
+        return Flags::exact_fluid() ? dy : dy * p[0] / p[1];  // the original forgets the slope of the straight part
+      });
+  activation(
+      {.type = "soft_relu",
+       .doc = "Out = ln(1 + e^min(max(X, -threshold), threshold))",
+       .grad_of = GradOf::kOut,
+       .ignores = {},
+       .attrs = {{"threshold", 40.0f, "X is clipped to [-threshold, threshold]"}}},
+      [](auto x, auto* p) { return softplus(std::min(std::max(x, -p[0]), p[0])); },
+      [](auto y, auto dy, auto* p) { return where(y > -p[0] && y < p[0], -dy * std::expm1(-y)); });
+}
+
+AB_OPS(declare_rectifiers);
+AB_OPS(declare_gates);
+
+}  // namespace
+}  // namespace anabranch::math
