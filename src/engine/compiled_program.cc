@@ -181,11 +181,7 @@ void CompiledProgram::run_pieces(const RunRequest& request, std::vector<Fetched>
   for (FeedMap feed : request.feeds) {
     std::sort(feed.begin(), feed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     auto [names, tensors] = relevant(*m.program, feed);
-    for (size_t i = 0; i < names.size(); ++i) {
-      AB_CHECK(tensors[i].initialized(), InvalidArgument, "feed {} holds no value", names[i]);
-      AB_CHECK(tensors[i].shape().rank() > 0, ShapeMismatch, "feed {} has rank 0, at least 1 is needed", names[i]);
-      if (tensors[i].lod_ref()) check_lod(tensors[i].lod(), tensors[i].rows());
-    }
+    for (size_t i = 0; i < names.size(); ++i) check_fed(names[i], tensors[i]);
     if (pieces.empty()) key.feeds = names;
     AB_CHECK(names == key.feeds, InvalidArgument, "the replicas are fed different variables: {} and {}",
              fmt::join(key.feeds, ", "), fmt::join(names, ", "));

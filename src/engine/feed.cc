@@ -40,6 +40,17 @@ int count_pieces(std::span<const Tensor> batch, const FeedSplit& how) {
 
 }  // namespace
 
+void check_fed(const std::string& name, const Tensor& value) {
+  AB_CHECK(value.initialized(), InvalidArgument, "feed {} must hold a value", name);
+  AB_CHECK(value.shape().rank() > 0, ShapeMismatch, "feed {} must have rank 1 at least, got rank 0", name);
+  if (!value.lod_ref()) return;
+  try {
+    check_lod(value.lod(), value.rows());
+  } catch (const Error& e) {
+    throw Error(e.kind(), fmt::format("feed {}: {}", name, e.message()));
+  }
+}
+
 int split_feed(std::span<const Tensor> batch, const FeedSplit& how, Pieces* pieces) {
   pieces->resize(how.replicas);
   const int n = how.replicas == 1 ? 1 : count_pieces(batch, how);

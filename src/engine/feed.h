@@ -18,6 +18,9 @@ struct FeedSplit {
   bool refuse_idle = false;  // fewer pieces than replicas are an error
 };
 
+// A fed tensor holds a value with at least one axis and, where it has sequences, with all of its rows in them.
+void check_fed(const std::string& name, const Tensor& value);
+
 // Pieces of ceil(rows / replicas) rows each, by sequence where there are sequences; returns how many replicas have
 // rows. `pieces` is used again. ShapeMismatch when two feeds give work to different numbers of replicas.
 int split_feed(std::span<const Tensor> batch, const FeedSplit& how, Pieces* pieces);

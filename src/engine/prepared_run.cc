@@ -46,9 +46,7 @@ void PreparedRun::take(std::span<const Tensor> batch) {
   for (size_t k = 0; k < key_order_.size(); ++k) {
     const Tensor& t = batch[key_order_[k]];
     const Fed& f = fed_[key_order_[k]];
-    AB_CHECK(t.initialized(), InvalidArgument, "feed {} holds no value", f.name);
-    AB_CHECK(t.shape().rank() > 0, ShapeMismatch, "feed {} has rank 0, at least 1 is needed", f.name);
-    if (t.lod_ref()) check_lod(t.lod(), t.rows());
+    check_fed(f.name, t);
     const bool one_a_replica = f.declared.rank() > 0 && t.rows() == f.declared[0] * program_.impl_->options.replicas;
     whole_[k] = f.persistable && !one_a_replica;
     batch_[k] = t;

@@ -165,3 +165,19 @@ def test_numbers_in_variables():
 def test_places():
     assert fluid.CPUPlace() == fluid.CPUPlace() and str(fluid.CPUPlace()) == "CPUPlace"
     assert fluid.CPUPlace() != 3 and len({fluid.CPUPlace(), fluid.CPUPlace()}) == 1
+
+
+@pytest.mark.parametrize("replicas", [0, 2])
+def test_an_error_of_fed_sequences_names_the_feed(replicas):
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.data("clicks", [None, 3], lod_level=1)
+        out = fluid.layers.sequence_pool(x, "sum")
+        target = fluid.default_main_program()
+        if replicas:
+            target = fluid.CompiledProgram(target).with_data_parallel(places=[CPU] * replicas)
+        longer = fluid.LoDTensor()
+        longer.set_lod([[0, 2, 5]])
+        longer.set(np.ones((2, 3), "float32"), CPU)
+        feed = [{"clicks": longer}] * replicas if replicas else {"clicks": longer}
+        with pytest.raises(ValueError, match="feed clicks: LoD level 0 ends at 5, but there are 2 rows"):
+            fluid.Executor(CPU).run(target, feed=feed, fetch_list=[out])
