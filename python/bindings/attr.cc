@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <limits>
 
 #include "bind.h"
@@ -14,11 +15,17 @@ namespace {
 constexpr int64_t kIntMin = std::numeric_limits<int32_t>::min();
 constexpr int64_t kIntMax = std::numeric_limits<int32_t>::max();
 
+// Floats that are whole count, too: scripts divide extents.
 int64_t whole(nb::handle value, const std::string& name) {
-  const long long v = PyLong_AsLongLong(nb::int_(value).ptr());
+  PyObject* number =
+      PyFloat_Check(value.ptr()) && std::trunc(PyFloat_AS_DOUBLE(value.ptr())) == PyFloat_AS_DOUBLE(value.ptr())
+          ? PyLong_FromDouble(PyFloat_AS_DOUBLE(value.ptr()))
+          : PyNumber_Index(value.ptr());
+  const long long v = number ? PyLong_AsLongLong(number) : -1;
+  Py_XDECREF(number);
   if (v == -1 && PyErr_Occurred()) {
     PyErr_Clear();
-    AB_THROW(InvalidArgument, "attribute {} is a whole number of 64 bits, got {}", name, text_of(value));
+    AB_THROW(InvalidArgument, "attribute {} must be a whole number of 64 bits, got {}", name, text_of(value));
   }
   return v;
 }
@@ -41,7 +48,7 @@ Attr scalar_attr(const std::string& name, nb::handle value) {
   const double v = PyFloat_AsDouble(value.ptr());
   if (v == -1 && PyErr_Occurred()) {
     PyErr_Clear();
-    AB_THROW(InvalidArgument, "attribute {} is a number, text, bool, Block or a list of those, got {}", name,
+    AB_THROW(InvalidArgument, "attribute {} must be a number, text, bool, Block or a list of those, got {}", name,
              text_of(value));
   }
   return static_cast<float>(v);
