@@ -1,6 +1,7 @@
 """The examples in the docstrings of every module that test_docstrings.py does not go through."""
 import doctest
 import importlib
+import inspect
 import pkgutil
 import weakref
 
@@ -14,6 +15,13 @@ from anabranch.fluid import memory
 ELSEWHERE = tuple("anabranch.fluid." + name for name in MODULES)
 
 
+class Finder(doctest.DocTestFinder):
+    """Finds functions of a module that something wraps, too."""
+
+    def _from_module(self, module, object):
+        return super()._from_module(module, inspect.unwrap(object) if inspect.isfunction(object) else object)
+
+
 def examples():
     """Name -> doctest of everything in the package that has an example."""
     found = {}
@@ -21,7 +29,7 @@ def examples():
         if info.name.startswith(ELSEWHERE) or info.name.endswith("._core"):
             continue
         module = importlib.import_module(info.name)
-        for test in doctest.DocTestFinder(exclude_empty=True).find(module):
+        for test in Finder(exclude_empty=True).find(module):
             if test.examples:
                 found[test.name] = test
     return found

@@ -21,6 +21,7 @@ from . import (
     dataset,
     debugger,
     executor,
+    explained,
     incubate,
     initializer,
     io,
@@ -97,3 +98,6 @@ __all__ = [
     "param_attr", "profiler", "program_guard", "reader", "regularizer", "release_memory", "require_version", "save",
     "scope_guard", "set_flags", "set_program_state", "transpiler", "unique_name",
 ]
+
+explained.explain({layers.__name__: layers.__all__, nets.__name__: nets.__all__,
+                   __name__: ["data", "embedding", "gradients", "one_hot"]})

@@ -94,6 +94,8 @@ def split(input: Variable, num_or_sections: int | Sequence[Any], dim: int | Vari
     if isinstance(num_or_sections, int):
         if num_or_sections <= 1:
             raise Violated("split: the number of parts must be above 1, got %d" % num_or_sections)
+        if num_or_sections > _MOST_SLICES:
+            raise Violated("split: there must be at most %d parts, got %d" % (_MOST_SLICES, num_or_sections))
         if extent > 0 and extent % num_or_sections != 0:
             raise Violated("split: the extent of axis %s must be divisible by the number of parts, got %d and %d"
                            % (dim, extent, num_or_sections))

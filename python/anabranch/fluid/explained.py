@@ -1,0 +1,96 @@
+"""Errors of layer calls in one grammar. A layer checks what it must know; whatever else Python raises about its
+arguments becomes an error of this package that names the layer and, where an annotation tells it, the argument.
+
+What code of the caller raises inside a layer (the branches of ``cond``, for instance) passes through untouched.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+import sysconfig
+from types import TracebackType
+from typing import Any, Callable, NoReturn
+
+import numpy as np
+
+from .errors import EnforceNotMet, InvalidType, InvalidValue
+from .framework import Variable
+
+_RAW = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
+_OF_ANNOTATIONS = {
+    "int": (int, np.integer),
+    "float": (int, float, np.number),
+    "str": str,
+    "bool": (bool, np.bool_),
+    "None": type(None),
+    "Variable": Variable,
+    "Sequence": (list, tuple),
+    "list": list,
+    "tuple": tuple,
+}
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# Code that is neither ours nor the caller's.
+_LIBRARIES = (os.path.dirname(np.__file__) + os.sep, sysconfig.get_path("stdlib") + os.sep, "<")
+
+
+def explain(modules: dict[str, list[str]]) -> None:
+    """Puts explained layers in the place of the functions that ``modules`` (name -> names in it) list, wherever a
+    module of this package holds them."""
+    explained = {}
+    for module, names in modules.items():
+        for name in names:
+            function = getattr(sys.modules[module], name)
+            if inspect.isfunction(function):
+                explained[function] = _explained(function)
+    for holder in [m for n, m in sys.modules.items() if n.startswith(__package__)]:
+        for name, value in list(vars(holder).items()):
+            if inspect.isfunction(value) and value in explained:
+                setattr(holder, name, explained[value])
+
+
+def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def layer(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except EnforceNotMet:
+            raise
+        except _RAW as error:
+            if _by_the_caller(error.__traceback__):
+                raise
+            _raise(function, args, kwargs, error)
+
+    return layer
+
+
+def _by_the_caller(trace: TracebackType | None) -> bool:
+    """Whether the caller's code was at work inside the layer."""
+    files = []
+    while trace is not None:
+        files.append(os.path.abspath(trace.tb_frame.f_code.co_filename))
+        trace = trace.tb_next
+    return any(not f.startswith(_PACKAGE) and not f.startswith(_LIBRARIES) for f in files)
+
+
+def _raise(function: Callable[..., Any], args: Any, kwargs: Any, error: Exception) -> NoReturn:
+    kind = InvalidType if isinstance(error, (TypeError, AttributeError)) else InvalidValue
+    signature = inspect.signature(function)
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+    except TypeError:  # too many arguments, or too few: Python's words name the layer
+        raise InvalidType(str(error)) from error
+    for name, value in given.items():
+        classes = str(signature.parameters[name].annotation).split(" | ")
+        if not _fits(value, classes):
+            raise kind(
+                "%s: %s must be %s, got %.60r" % (function.__name__, name, " or ".join(classes), value)
+            ) from error
+    raise kind("%s: %s" % (function.__name__, error)) from error
+
+
+def _fits(value: Any, classes: list[str]) -> bool:
+    known = [_OF_ANNOTATIONS.get(c.split("[")[0]) for c in classes]
+    return None in known or any(isinstance(value, c) for c in known)  # type: ignore[arg-type]
