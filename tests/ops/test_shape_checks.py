@@ -162,3 +162,37 @@ def test_concat_joins_the_sequences_of_all_inputs_along_axis_0():
     assert some.lod() == []
     with pytest.raises(fluid.core.EnforceNotMet, match="as many levels"):
         run("concat", {"X": [x, Seq(ones(2, 2), [[0, 1], [0, 2]])]}, {"Out": ["o"]}, {"axis": 0})
+
+
+@pytest.mark.parametrize("op", ["squeeze", "squeeze2"])
+def test_axes_that_are_squeezed_have_one_element(op):
+    def squeezed(extents):
+        x = fluid.data("x", extents)
+        outputs = {"Out": [x.block.create_var(name="out")]}
+        if op == "squeeze2":
+            outputs["XShape"] = [x.block.create_var(name="xshape")]
+        x.block.append_op(type=op, inputs={"X": [x]}, outputs=outputs, attrs={"axes": [0]})
+        return outputs["Out"][0]
+
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        with pytest.raises(fluid.core.ShapeMismatch, match="axis 0 of X must have one element"):
+            squeezed([2, 3])
+    program = fluid.Program()
+    with fluid.program_guard(program, fluid.Program()):
+        out = squeezed([None, 3])
+    assert out.shape == (3,)
+    executor = fluid.Executor()
+    assert executor.run(program, feed={"x": ones(1, 3)}, fetch_list=[out])[0].shape == (3,)
+    with pytest.raises(fluid.core.ShapeMismatch, match="axis 0 of X must have one element"):
+        executor.run(program, feed={"x": ones(2, 3)}, fetch_list=[out])
+
+
+def test_how_many_sequences_there_are_is_known_at_run_time():
+    program = fluid.Program()
+    with fluid.program_guard(program, fluid.Program()):
+        x = fluid.data("x", [5, 2], lod_level=1)
+        rows = fluid.layers.fill_constant_batch_size_like(x, [-1, 3], "float32", 1.0)
+        columns = fluid.layers.fill_constant_batch_size_like(x, [3, -1], "float32", 1.0, 1, 1)
+    assert rows.shape == (-1, 3) and columns.shape == (3, 2)
+    feed = {"x": fluid.create_lod_tensor(ones(5, 2), [[2, 3]], PLACE)}
+    assert [v.shape for v in fluid.Executor().run(program, feed=feed, fetch_list=[rows, columns])] == [(2, 3), (3, 2)]

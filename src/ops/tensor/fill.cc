@@ -73,9 +73,12 @@ void infer_batch_size_like(InferContext& c) {
   AB_CHECK(to >= 0 && to < static_cast<int>(extents.size()), InvalidArgument,
            "output_dim_idx is {}, shape has {} extents", to, extents.size());
   Shape shape(extents);
-  // With sequences an item of the batch is a sequence.
-  const bool sequences = from == 0 && like.lod && !like.lod->empty();
-  shape.set(to, sequences ? static_cast<int64_t>(like.lod->back().size()) - 1 : like.shape[from]);
+  // With sequences an item of the batch is a sequence; how many there are is known at run time.
+  const bool has_lod = like.lod && !like.lod->empty();
+  const int64_t items = has_lod                              ? static_cast<int64_t>(like.lod->back().size()) - 1
+                        : !c.runtime() && like.lod_level > 0 ? kUnknown
+                                                             : like.shape[from];
+  shape.set(to, from == 0 ? items : like.shape[from]);
   for (int i = 0; i < shape.rank(); ++i) {
     AB_CHECK(i == to || shape[i] >= 0, InvalidArgument, "extent {} of shape must be at least 0, got {}", i, shape[i]);
   }

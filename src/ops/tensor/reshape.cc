@@ -76,7 +76,9 @@ Shape squeeze_shape(const InferContext& c, const Shape& x) {
   const auto axes = int_attr(c.op(), "axes");
   for (int64_t a : axes) {
     const int axis = normal_axis(a, x.rank(), "axes");
-    gone[axis] = x[axis] == 1 || x[axis] == kUnknown;
+    AB_CHECK(x[axis] == 1 || x[axis] == kUnknown, ShapeMismatch, "{}: axis {} of X must have one element, X is {}",
+             c.op().type, axis, x.str());
+    gone[axis] = true;
   }
   Shape out;
   for (int i = 0; i < x.rank(); ++i) {
