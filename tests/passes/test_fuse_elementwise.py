@@ -5,6 +5,7 @@ from models import PASSES, Trained
 from test_fuzz import Grower
 
 import anabranch.fluid as fluid
+from anabranch import _core
 
 layers = fluid.layers
 ALONE = ["fuse_elementwise"]
@@ -162,6 +163,31 @@ def test_sequences_stay():
     check(Trained(make), 1)
 
 
+@pytest.mark.parametrize("gradient", ["relu6_grad", "relu_grad", "gelu_grad", "elementwise_mul_grad"])
+def test_sequences_of_gradients_come_from_where_the_op_takes_them(gradient):
+    """The output and its gradient carry different sequences; with an op behind, the gradient becomes part of a node."""
+    results = []
+    for passes in ("all", ""):
+        program, feed = fluid.Program(), {}
+        with fluid.program_guard(program, fluid.Program()):
+            block = program.global_block()
+            slots = [slot["name"] for slot in _core.op_info(gradient)["inputs"]]
+            for k, slot in enumerate(slots):
+                block.create_var(name=slot, shape=[4, 3], dtype="float32", lod_level=1)
+                feed[slot] = fluid.create_lod_tensor(np.full((4, 3), 0.5, "float32"), [[1, 3], [2, 2], [4]][k:k + 1],
+                                                     fluid.CPUPlace())
+            made, after = block.create_var(name="made"), block.create_var(name="after")
+            block.append_op(type=gradient, inputs={slot: [slot] for slot in slots}, outputs={"X@GRAD": [made]})
+            block.append_op(type="tanh", inputs={"X": [made]}, outputs={"Out": [after]})
+        fluid.set_flags({"FLAGS_disable_passes": passes})
+        try:
+            got, = fluid.Executor().run(program, feed=feed, fetch_list=[after], return_numpy=False)
+        finally:
+            fluid.set_flags({"FLAGS_disable_passes": ""})
+        results.append(got.lod())
+    assert results[0] == results[1]
+
+
 def test_a_batch_without_rows():
     def make():
         x = fluid.data("x", [None, 3], "float32")
@@ -228,9 +254,10 @@ def test_the_switches():
 @pytest.mark.parametrize("attrs", [
     dict(plan=[0, -1, 0, 1, 5]), dict(plan=[0, -1, 3, 1, 0]), dict(plan=[7, -1, 0, 1, 0]), dict(plan=[0, -1, 0, 9, 0]),
     dict(plan=[1, -1, 0, 1, 0]), dict(types=["softmax"]), dict(outs=[1]), dict(results=[]), dict(results=["Y@GRAD"]),
-    dict(slots=[]), dict(slots=["Y"])])
+    dict(slots=[]), dict(slots=["Y"]), dict(lods=[]),
+    dict(lods=[1])])
 def test_attributes_that_make_no_program_are_refused(attrs):
-    good = dict(plan=[0, -1, 0, 1, 0], types=["relu"], results=["Out"], slots=["X"], outs=[0])
+    good = dict(plan=[0, -1, 0, 1, 0], types=["relu"], results=["Out"], slots=["X"], outs=[0], lods=[0])
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):
         x = fluid.data("x", [None, 2], "float32")

@@ -92,3 +92,36 @@ def test_the_switch():
         scope.var(name).get_tensor().set(value, fluid.CPUPlace())
     trained.exe.run(target, feed=trained.feed(np.random), fetch_list=[trained.loss], scope=scope)
     assert "fuse_elewise_add_act_ops is False" in target.explain()
+
+
+@pytest.mark.parametrize("extents", [[1], [1, 1], [1, 8]])
+@pytest.mark.parametrize("fetch", [[], ["mul"]])
+def test_a_bias_of_another_shape(fetch, extents):
+    """Parameters come from files: what the sum takes with passes off, the fused layer takes, and no more."""
+    results = {}
+    for passes in ("all", ""):
+        main, startup = fluid.Program(), fluid.Program()
+        with fluid.program_guard(main, startup), fluid.unique_name.guard():
+            x = fluid.data("x", [None, 6], "float32")
+            loss = layers.mean(layers.fc(x, 8, act="tanh", param_attr="w", bias_attr="b"))
+            fluid.optimizer.SGD(0.5).minimize(loss)
+        names = [op.output("Out")[0] for op in main.global_block().ops if op.type in fetch]
+        scope, executor = fluid.Scope(), fluid.Executor()
+        random = np.random.RandomState(0)
+        executor.run(startup, scope=scope)
+        scope.var("w").get_tensor().set(random.rand(6, 8).astype("float32"), fluid.CPUPlace())
+        scope.var("b").get_tensor().set(np.full(extents, 0.25, "float32"), fluid.CPUPlace())
+        fluid.set_flags({"FLAGS_disable_passes": passes})
+        try:
+            for _ in range(3):
+                got = executor.run(main, feed={"x": random.rand(5, 6).astype("float32")}, fetch_list=[loss, *names],
+                                   scope=scope)
+            results[passes] = got + [np.array(scope.find_var(n).get_tensor()) for n in ("b", "w")]
+            scope.var("b").get_tensor().set(np.zeros((8, 1), "float32"), fluid.CPUPlace())
+            with pytest.raises(fluid.core.ShapeMismatch):
+                executor.run(main, feed={"x": np.ones((5, 6), "float32")}, fetch_list=[loss, *names], scope=scope)
+        finally:
+            fluid.set_flags({"FLAGS_disable_passes": ""})
+    assert results[""][-2].shape == tuple(extents)
+    for off, on in zip(results["all"], results[""]):
+        np.testing.assert_allclose(on, off, rtol=1e-6)

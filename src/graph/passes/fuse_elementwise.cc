@@ -8,6 +8,7 @@
 #include "graph/passes/passes.h"
 #include "graph/row_sources.h"
 #include "opdef/fused_ops.h"
+#include "opdef/infer_context.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -157,16 +158,34 @@ class Fuser {
     NodeBuilder node;
     std::map<int, int> operand;  // of variables
     std::vector<int> results;    // variables, by step
-    std::vector<int32_t> plan, outs;
+    std::vector<int32_t> plan, lods, outs;
     std::vector<std::string> types, result_slots, slots;
     bool has_base = false;
   };
 
-  void add_step(Made& made, const ir::Op& op, const Part& part, const Arg& out) const {
+  // The input whose sequences the result carries, as the shape function says when each has another number of levels.
+  int carried(const GraphNode& node, const Part& part, const Arg& out) const {
+    InferContext c(find_op(node.op->type), *node.op, false);
+    for (size_t i = 0; i < node.ins.size(); ++i) {
+      if (node.ins[i] < 0) continue;
+      c.ins[i].shape = graph_.vars[node.ins[i]].desc.shape;
+      c.ins[i].lod_level = static_cast<int>(i) + 1;
+    }
+    find_op(node.op->type).run_infer(c);
+    const int source = c.out(out.slot).lod_level - 1;
+    for (size_t k = 0; source >= 0 && k < part.ins.size(); ++k) {
+      if (part.ins[k].var == node.ins[static_cast<size_t>(source)]) return static_cast<int>(k);
+    }
+    return -1;
+  }
+
+  void add_step(Made& made, const GraphNode& node, const Part& part, const Arg& out) const {
+    const ir::Op& op = *node.op;
     const bool joins = op.has_attr("axis"), grad = out.slot != kOutSlots[0];
     const auto step = std::to_string(made.results.size());
     made.plan.insert(made.plan.end(), {joins ? 1 + grad : 0, joins ? op.attr<int32_t>("axis") : -1,
                                        joins && out.slot == kOutSlots[2] ? 1 : 0, static_cast<int>(part.ins.size())});
+    made.lods.push_back(carried(node, part, out));
     for (const Arg& in : part.ins) {
       made.plan.push_back(made.operand.at(in.var));
       made.slots.emplace_back(in.slot);
@@ -200,7 +219,7 @@ class Fuser {
     for (size_t k = 0; k < inputs.size(); ++k) made.operand[inputs[k]] = static_cast<int>(k);
     for (size_t k = 0; k < parts.size(); ++k) {
       // all steps of a node read what was there before it
-      for (const Arg& out : all[k].outs) add_step(made, *graph_.nodes[parts[k]].op, all[k], out);
+      for (const Arg& out : all[k].outs) add_step(made, graph_.nodes[parts[k]], all[k], out);
       for (const Arg& out : all[k].outs) {
         const auto at = std::find(made.results.begin(), made.results.end(), out.var) - made.results.begin();
         made.operand[out.var] = static_cast<int>(inputs.size()) + static_cast<int>(at);
@@ -237,6 +256,7 @@ class Fuser {
     kept.pop_back();
     if (auto pairs = role_vars_of(graph_, parts); !pairs.empty()) made.node.attr("op_role_var", std::move(pairs));
     return made.node.attr("plan", std::move(made.plan))
+        .attr("lods", std::move(made.lods))
         .attr("types", std::move(made.types))
         .attr("results", std::move(made.result_slots))
         .attr("slots", std::move(made.slots))

@@ -1,5 +1,6 @@
 // Gradients of sums and differences read the forward operands for their shapes alone. Where Out@GRAD has the operand's
-// shape, it is read instead: the operand's memory is free earlier, and the op that makes it may be fused away.
+// shape, it is read instead: the operand's memory is free earlier, and the op that makes it may be fused away. What
+// comes from outside has memory anyway, and may have another shape than its declaration: that stays, and is looked at.
 #include "graph/edit.h"
 #include "graph/passes/passes.h"
 
@@ -20,11 +21,12 @@ bool stands_for(const ir::Var& dout, const ir::Var& operand, const ir::Var& othe
 }
 
 int run(Graph& graph, const PassContext&) {
+  const Uses uses(graph);
   int changes = 0;
   for (GraphNode& node : graph.nodes) {
     if (node.op->type != "elementwise_add_grad" && node.op->type != "elementwise_sub_grad") continue;
     const int x = input_var(node, "X"), y = input_var(node, "Y"), dout = input_var(node, "Out@GRAD");
-    if (x < 0 || y < 0 || dout < 0 || x == dout) continue;
+    if (x < 0 || y < 0 || dout < 0 || x == dout || uses.writers(x).empty()) continue;
     if (!stands_for(graph.vars[dout].desc, graph.vars[x].desc, graph.vars[y].desc)) continue;
     auto op = std::make_shared<ir::Op>(*node.op);
     op->set_input("X", {graph.vars[dout].name});

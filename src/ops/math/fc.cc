@@ -21,11 +21,30 @@ const TileOp* activation(const KernelArgs& op, const char* suffix) {
   return find_op(name + suffix).tile();
 }
 
+// What elementwise_add takes for a bias, as far as the result keeps the product's shape: a parameter that was loaded
+// may have one element instead of one for each column.
+void check_bias(const InferContext& c) {
+  if (!c.has_in("Bias")) return;
+  const Shape& bias = c.in("Bias").shape;
+  const int64_t columns = c.in("Y").shape[1];
+  bool fits = bias.rank() >= 1 && bias.rank() <= c.in("X").shape.rank();
+  for (int i = 0; fits && i + 1 < bias.rank(); ++i) fits = bias[i] == 1;
+  if (fits) fits = bias[bias.rank() - 1] == 1 || compatible(bias.slice(bias.rank() - 1, bias.rank()), Shape{columns});
+  AB_CHECK(fits, ShapeMismatch, "Bias must have {} elements in its last axis, or one, got {}", columns, bias.str());
+}
+
+void add_to_all(KernelContext& c, float number, const TileOp* act, int64_t n, float* out) {
+  c.parallel_for(n, kMathGrain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] += number;
+    if (act) act->unary(out + begin, out + begin, end - begin);
+  });
+}
+
 AB_OP(fused_fc)
     .doc("Out = activation(X Y + Bias), with X and Y flattened to matrices.")
     .in("X", "[rows..., columns...] float32")
     .in("Y", "[rows, columns] as X")
-    .in_optional("Bias", "[Y's columns]")
+    .in_optional("Bias", "[Y's columns], or [1]")
     .out("Out", "[X's rows..., Y's columns]")
     .with(flat_attrs)
     .attr<std::string>("activation", "", "op whose gradient reads Out alone; none when empty")
@@ -37,7 +56,7 @@ AB_OP(fused_fc)
       flat.check(c.in("X").shape, c.in("Y").shape);
       c.set_out("Out", flat.out(c.in("X").shape, c.in("Y").shape), c.in("X").dtype);
       c.share_lod("Out", "X");
-      if (c.has_in("Bias")) check_numel(c, "Bias", c.in("Y").shape[1]);
+      check_bias(c);
     })
     .no_grad("made when gradients are there already")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
@@ -46,9 +65,12 @@ AB_OP(fused_fc)
       const Out out = op.out("Out");
       const TileOp* act = activation(op, "");
       return [=, flat = Flat(op.op())](KernelContext& c) {
-        product->run(c, flat.dims(c[x].shape(), c[y].shape()), c[x].data<float>(), c[y].data<float>(),
-                     c[out].mutable_data<float>(),
-                     {bias ? c[bias].data<float>() : nullptr, act ? act->unary : nullptr});
+        const GemmDims d = flat.dims(c[x].shape(), c[y].shape());
+        float* to = c[out].mutable_data<float>();
+        const bool one = bias && c[bias].numel() != d.n;
+        product->run(c, d, c[x].data<float>(), c[y].data<float>(), to,
+                     {bias && !one ? c[bias].data<float>() : nullptr, act && !one ? act->unary : nullptr});
+        if (one) add_to_all(c, *c[bias].data<float>(), act, d.m * d.n, to);
       };
     });
 
@@ -74,6 +96,7 @@ AB_GRAD(fused_fc)
       flat.check(x, y);
       AB_CHECK(compatible(flat.out(x, y), dout), ShapeMismatch, "X is {}, Y is {}, but Out@GRAD is {}", x.str(),
                y.str(), dout.str());
+      check_bias(c);
       grad_as(c, "Sum@GRAD", "Out", "Out@GRAD");
       if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "X");
       if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Y");
@@ -93,7 +116,9 @@ AB_GRAD(fused_fc)
           run_loop(c, act->grain, d.m * d.n, c[out].data<float>(), from, to, act->binary);
           from = to;
         }
-        if (c.wants(dbias)) sum_to(c, Shape{d.m, d.n}, Shape{1, d.n}, from, c[dbias].mutable_data<float>());
+        if (c.wants(dbias)) {
+          sum_to(c, Shape{d.m, d.n}, Shape{1, c[dbias].numel()}, from, c[dbias].mutable_data<float>());
+        }
         if (c.wants(dx)) {
           of_x->run(c, {.m = d.m, .n = d.k, .k = d.n, .trans_b = true}, from, c[y].data<float>(),
                     c[dx].mutable_data<float>());

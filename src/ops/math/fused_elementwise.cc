@@ -77,6 +77,9 @@ void infer(InferContext& c) {
     target.lod = nullptr;
     if (lods[operand] < 0) continue;
     const Meta& source = c.ins[static_cast<size_t>(lods[operand])];
+    const bool fits =
+        !source.lod || source.lod->empty() || (target.shape.rank() > 0 && source.lod->back().back() == target.shape[0]);
+    if (!fits) continue;
     target.lod_level = source.lod_level;
     target.lod = source.lod;
   }
@@ -98,6 +101,7 @@ AB_OP(fused_elementwise)
     .out("Result", "the last one that is wanted")
     .may_share("Base", "Result")
     .attr<std::vector<int32_t>>("plan", {}, "kind, axis, form, number of operands and operands of each step")
+    .attr<std::vector<int32_t>>("lods", {}, "the operand whose sequences each step's result carries; -1: none")
     .attr<std::vector<std::string>>("types", {}, "the op of each step: those that work element by element", check_types)
     .attr<std::vector<std::string>>("results", {}, "the output slot that each step computes")
     .attr<std::vector<std::string>>("slots", {}, "the input slot of each operand of each step")

@@ -20,12 +20,15 @@ const Shape& alike(const TileStep& s, const std::vector<Shape>& shapes) {
 
 }  // namespace
 
-// The attribute "plan": kind, axis, like, number of operands, operands; for each step.
+// The attribute "plan": kind, axis, like, number of operands, operands; for each step. "lods": an operand for each
+// step.
 TileProgram::TileProgram(const ir::Op& op, int inputs) : op_(op), inputs_(inputs) {
   const auto& plan = op.attr<std::vector<int32_t>>("plan");
   const auto& types = op.attr<std::vector<std::string>>("types");
   demand(inputs <= fused::kMaxInputs && types.size() <= fused::kMaxSteps, "at most 24 inputs and 24 steps");
   demand(op.attr<std::vector<std::string>>("results").size() == types.size(), "one result a step");
+  const auto& lods = op.attr<std::vector<int32_t>>("lods");
+  demand(lods.size() == types.size(), "sequences for each step");
   args_.assign(plan.begin(), plan.end());
   size_t at = 0, operands = 0;
   for (size_t i = 0; i < types.size(); ++i) {
@@ -33,7 +36,8 @@ TileProgram::TileProgram(const ir::Op& op, int inputs) : op_(op), inputs_(inputs
     const int count = args_[at + 3];
     demand(count >= 1 && count <= fused::kMaxArgs && at + 4 + static_cast<size_t>(count) <= args_.size(),
            "a step has 1 to 8 operands");
-    const TileStep step{static_cast<StepKind>(args_[at]), args_[at + 1], args_[at + 2],
+    demand(lods[i] >= -1 && lods[i] < count, "sequences are those of an operand");
+    const TileStep step{static_cast<StepKind>(args_[at]), args_[at + 1], args_[at + 2], lods[i],
                         std::span<const int>(args_).subspan(at + 4, static_cast<size_t>(count))};
     demand(args_[at] >= 0 && args_[at] <= 2 && step.like >= 0 && step.like < count, "a step's kind and form");
     demand(count > args_[at], "an op that joins two tensors has them, and its gradient a third one");
@@ -71,7 +75,7 @@ ir::OpRef TileProgram::op(int step) const {
 void infer_shapes(const TileProgram& program, std::vector<Shape>* shapes, std::vector<int>* lods) {
   for (const TileStep& s : program.steps()) {
     const Shape like = s.kind == StepKind::kAlike ? alike(s, *shapes) : (*shapes)[s.args[s.like]];
-    int lod = (*lods)[s.args[s.like]];
+    int lod = s.lod < 0 ? -1 : (*lods)[s.args[s.lod]];
     if (s.kind == StepKind::kAlike) {
       shapes->push_back(like);
     } else {

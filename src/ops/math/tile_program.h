@@ -21,7 +21,8 @@ enum class StepKind {
 struct TileStep {
   StepKind kind;
   int axis;
-  int like;  // which operand the result is like, in shape (unless kJoint) and in sequences
+  int like;  // which operand the result is like in shape (unless kJoint)
+  int lod;   // whose sequences it carries; -1: nobody's
   std::span<const int> args;
   // Whether this operand may be smaller than the result.
   bool may_spread(size_t arg) const { return arg == 1 && like == 0 && kind != StepKind::kAlike; }

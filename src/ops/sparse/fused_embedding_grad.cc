@@ -85,6 +85,8 @@ void infer_update(InferContext& c) {
     AB_CHECK(s.kind == VarKind::kLoDTensor && compatible(s.shape, p.shape) && s.dtype == p.dtype, ShapeMismatch,
              "State[{}] must be {} of {} as Param, got {} of {}", i, p.shape.str(), dtype_name(p.dtype), s.shape.str(),
              dtype_name(s.dtype));
+    AB_CHECK(c.op().output("StateOut")[static_cast<size_t>(i)] != ir::kEmptyVar, InvalidArgument,
+             "StateOut[{}] must be given", i);
     c.set_out("StateOut", s.shape, s.dtype, i);
   }
   for (int i = 0; i < powers; ++i) {
