@@ -1,0 +1,62 @@
+"""Every op of the registry with each of its outputs left out, and with no name for it: the others keep their numbers,
+or there is a typed error. An optional output may always be left out.
+"""
+
+import random
+
+import numpy as np
+import pytest
+from built import build, run, same
+from one_op import EMPTY, from_cases
+from single_ops import RANDOM
+
+import anabranch.fluid as fluid
+from anabranch import _core
+
+
+def variants(one):
+    """(slot, the op without it) for each output slot that names something; first left out, then without a name."""
+    for slot in [s for s, names in one.outs.items() if names and set(names) != {EMPTY}]:
+        less, unnamed, without_first = one.copy(), one.copy(), one.copy()
+        del less.outs[slot]
+        unnamed.outs[slot] = [EMPTY] * len(one.outs[slot])
+        without_first.outs[slot][0] = EMPTY
+        yield from ((slot, less), (slot, unnamed), (slot, without_first))
+
+
+def outputs(one):
+    """Name -> (arrays, sequences) of what can be fetched."""
+    made = build(one, "append", False, random.Random(0))
+    return dict(zip(made[3], run(made, 1, "")))
+
+
+@pytest.mark.parametrize("op", _core.op_types())
+def test_outputs_may_be_left_out(op):
+    seen, optional = set(), {s["name"] for s in _core.op_info(op)["outputs"] if s["optional"] or s["intermediate"]}
+    for one in from_cases(op):
+        if (tuple(one.ins), tuple(one.outs)) in seen:
+            continue
+        seen.add((tuple(one.ins), tuple(one.outs)))
+        whole = outputs(one)
+        for slot, less in variants(one):
+            try:
+                got = outputs(less)
+            except fluid.core.EnforceNotMet as e:
+                assert e.kind != "Internal", "%s without %s: %s" % (op, slot, e)
+                assert slot not in optional or needed(op, slot), "%s without %s, which is optional: %s" % (op, slot, e)
+                continue
+            for name, value in got.items() if op not in RANDOM else ():
+                assert same([value], [whole[name]]), "%s without %s: %s" % (op, slot, name)
+
+
+def needed(op, slot):
+    """Optional in the schema, because other attributes or inputs do without."""
+    return (op, slot) in ()
+
+
+def test_many_outputs_are_left_out():
+    some = [from_cases(op)[0] for op in ("batch_norm", "lstm_grad", "adam", "relu")]
+    count = sum(len(list(variants(one))) for one in some)
+    assert count > 20
+    (values,), _ = outputs(from_cases("relu")[0])["out.out0"]
+    assert values.size and np.all(values >= 0) and np.any(values > 0)
