@@ -18,12 +18,15 @@ ab_precompile(_core <nanobind/nanobind.h> <nanobind/stl/string.h> <nanobind/stl/
 target_link_options(_core PRIVATE -Wl,--exclude-libs,ALL)
 set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${package})
 
+install(TARGETS _core LIBRARY DESTINATION anabranch)
+if(ANABRANCH_SANITIZE)  # such a module loads only where the sanitizer is preloaded
+  return()
+endif()
+
 # A stub helps editors and mypy; a build without one is still a build.
 add_custom_command(
   OUTPUT ${package}/_core.pyi
   COMMAND sh -c "'${Python_EXECUTABLE}' -m nanobind.stubgen -q -m _core -i . -o _core.pyi || touch _core.pyi"
   DEPENDS _core WORKING_DIRECTORY ${package} VERBATIM)
 add_custom_target(stub ALL DEPENDS ${package}/_core.pyi)
-
-install(TARGETS _core LIBRARY DESTINATION anabranch)
 install(FILES ${package}/_core.pyi DESTINATION anabranch OPTIONAL)

@@ -78,7 +78,8 @@ def test_table_covers_the_tree():
     assert list(tiers.values()) == sorted(tiers.values())
 
 
-@pytest.mark.parametrize("command", ["demo", "test", "bench", "look", "lint", "build", "docs", "golden"])
+@pytest.mark.parametrize("command", ["demo", "test", "sanitize", "bench", "look", "lint", "build", "docs",
+                                     "golden"])
 def test_dev_explains_each_command(command):
     text = subprocess.check_output([os.path.join(ROOT, "dev"), command, "--help"], universal_newlines=True)
     assert text.startswith("usage: ./dev " + command)
@@ -138,7 +139,7 @@ def test_continuous_integration_runs_everything():
     """./dev test, lint and docs, and the whole of each: what one of them leaves out, it says."""
     with open(os.path.join(ROOT, ".ci", "run")) as file:
         script = file.read()
-    assert '"test" "lint --some" "docs"' in script and "exit $failed" in script
+    assert '"test" "sanitize" "lint --some" "docs"' in script and "exit $failed" in script
 
 
 def lint_picks(commit):
