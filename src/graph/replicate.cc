@@ -53,10 +53,28 @@ class Replicator {
 
  private:
   void find_old_reads() {
-    for (const auto& op : block_.ops()) {
-      for (const ir::VersionRead& read : ir::version_reads(*op)) {
-        versions_.will_read(op->input(read.slot).at(read.arg), read.version);
+    std::map<int, size_t> op_of;  // by its blocks
+    for (size_t i = 0; i < block_.ops().size(); ++i) {
+      const ir::Op& op = *block_.ops()[i];
+      for (const ir::VersionRead& read : ir::version_reads(op)) {
+        versions_.will_read(op.input(read.slot).at(read.arg), read.version);
       }
+      for (int sub : op.sub_blocks()) {
+        op_of[sub] = i;
+        const auto forward = op_of.find(program_.block(sub).forward_block);
+        if (forward != op_of.end()) find_old_reads_of_block(sub, forward->second, i);
+      }
+    }
+  }
+
+  // The gradient of a block reads what the block has read (see read()), which somebody may have written since.
+  void find_old_reads_of_block(int gradient, size_t forward, size_t end) {
+    std::set<std::string> written;
+    for (size_t i = forward; i < end; ++i) {
+      for (const auto& name : block_.ops()[i]->output_args()) written.insert(name);
+    }
+    for (const auto& name : outer_names_.of(gradient).reads) {
+      if (written.count(name)) versions_.will_read(name, ir::writes_before(block_, name, forward));
     }
   }
 

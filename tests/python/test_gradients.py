@@ -156,7 +156,22 @@ def test_programs_keep_their_gradients_through_files_and_pruning():
         np.testing.assert_array_equal(run(feed, [gradient.name], program)[0], 8 * feed["x"])
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("value", [0.0, 2.0])
+@pytest.mark.parametrize("again", ["", "replaced"])
+def test_the_gradient_of_a_branch_reads_what_the_branch_has_read(value, again):
+    """Counting up changes the variable in its place: what the branch has read must stay for its gradient."""
+    x, s = leaf("x", [1]), leaf("s", [1])
+    v = L.scale(x, 1.0)
+    z = L.cond(s < 1.0, lambda: L.scale(v, 2.0), lambda: v * v * v)
+    L.increment(v, 0.5, in_place=True)
+    if again:
+        L.sums([x, x], out=v)
+    gradient, = fluid.gradients([L.reduce_sum(z)], [x])
+    got = run({"x": number(0.25), "s": number(value)}, [gradient])
+    np.testing.assert_allclose(got[0], [2.0 if value < 1 else 3 * 0.25 ** 2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [*range(40), 2380])
 def test_random_programs_in_place(seed):
     program = inplace_programs.random_program(seed)
     net = program.build(fluid)

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 
 from damage import changed_program, damaged
-from models import models, read
+from honest_models import models, read
 from verdicts import of_error
 
 import anabranch.fluid as fluid

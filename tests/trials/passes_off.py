@@ -6,7 +6,7 @@ import random
 import numpy as np
 from built import OFF
 from damage import changed_program, elements, parsed, swap_arguments, written
-from models import models
+from honest_models import models
 
 import anabranch.fluid as fluid
 

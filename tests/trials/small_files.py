@@ -8,7 +8,7 @@ import tempfile
 
 import numpy as np
 from damage import damaged
-from models import models, read
+from honest_models import models, read
 
 import anabranch.fluid as fluid
 from anabranch import _core
