@@ -1,0 +1,157 @@
+"""The tool that plants defects: its list fits the sources, and it finds sites where a defect can be, and only there."""
+import json
+import os
+import sys
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tools", "mutants"))
+
+import build  # noqa: E402
+import ledger  # noqa: E402
+import named  # noqa: E402
+import sites  # noqa: E402
+import tree  # noqa: E402
+
+
+def text_of(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+@pytest.mark.parametrize("defect", named.DEFECTS, ids=lambda d: d.name)
+def test_a_named_defect_fits_its_file(defect):
+    assert text_of(defect.path).count(defect.find) == 1
+    assert sites.MUTANT in defect.text
+    assert defect.text.count("\n") <= defect.find.count("\n")
+    assert defect.seen and defect.killer
+
+
+def test_names_are_unique_and_few_enough():
+    names = [d.name for d in named.DEFECTS]
+    assert len(set(names)) == len(names) and 40 <= len(names) < tree.FIRST_SEEDED
+
+
+def test_sites_judged_equivalent_are_still_there():
+    for name, why in ledger.equivalents().items():
+        path, kind, line, _, _ = split_name(name)
+        assert len(why) > 20 and kind
+        assert line in [text.strip() for text in text_of(path).split("\n")], name
+
+
+def split_name(name):
+    """(path, kind, line, text, number): | may occur in the line and in the text."""
+    path, kind, rest = name.split("|", 2)
+    rest, number = rest.rsplit("|", 1)
+    bars = [i for i, c in enumerate(rest) if c == "|"]
+    lines = {text.strip() for text in text_of(path).split("\n")}
+    for bar in bars:
+        if rest[:bar] in lines:
+            return path, kind, rest[:bar], rest[bar + 1:], number
+    return path, kind, "no such line: " + rest, "", number
+
+
+SOURCE = """\
+#include <vector>
+#define LIMIT(n) ((n) < 3)
+static_assert(sizeof(int) > 2);
+constexpr int twice(int n) { return n + n; }
+template <int n = 1 + 1> struct Of {};
+struct Defaults { int size = 2 + 3; };
+int f(const std::vector<int>& a, int n) {
+  constexpr int kTwo = 1 + 1;
+  int wide[kTwo * 2];
+  std::vector<Of<(3 > 2)>> none;
+  if constexpr (kTwo == 2) n = n + 1;
+  AB_CHECK(n < 7, InvalidArgument, "n is {}", n - 1);
+  int sum = 0;
+  for (int i = 0; i < n; ++i) sum += a[i];
+  switch (n) { case 1 + 1: return sum; default: break; }
+  if (!none.empty() && n > 0) wide[1] = -sum;
+  /* n - 3 */ a.push_back(std::min(n, 4));
+  throw Error("n" + std::to_string(n - 9));
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    root = tmp_path_factory.mktemp("root")
+    (root / "src" / "base").mkdir(parents=True)
+    (root / "src" / "base" / "f.cc").write_text(SOURCE)
+    return sites.all_sites(str(root), {"base": 1})
+
+
+def test_what_the_compiler_evaluates_is_no_site(found):
+    lines = SOURCE.split("\n")
+    assert {site.line for site in found} == {n for n, line in enumerate(lines, 1) if line.strip().startswith(
+        ("if constexpr", "AB_CHECK", "for (", "if (!none", "/*"))}
+    signs = [site.text for site in found if site.kind == "sign"]
+    assert sorted(signs) == ["(MUTANT ? (n) - (1) : n + 1)", "(MUTANT ? (sum -= a[i]) : (sum += a[i]))",
+                             "(MUTANT ? sum : -sum)"]
+
+
+@pytest.mark.parametrize("kind, text", [
+    ("comparison", "(MUTANT ? (n) <= (7) : n < 7)"),
+    ("statement", '{ if (!MUTANT) AB_CHECK(n < 7, InvalidArgument, "n is {}", n - 1); }'),
+    ("bound", "(MUTANT ? (i) + 1 < (n) : i < n)"),
+    ("bound", "(MUTANT ? 1 : 0)"),
+    ("arithmetic", "(MUTANT ? (sum = a[i]) : (sum += a[i]))"),
+    ("index", "(i) - (MUTANT && (i) > 0)"),
+    ("condition", "(MUTANT != !none.empty())"),
+    ("condition", "(MUTANT ? (!none.empty()) || (n > 0) : !none.empty() && n > 0)"),
+    ("sign", "(MUTANT ? sum : -sum)"),
+    ("sign", "(MUTANT ? (n) - (1) : n + 1)"),
+    ("edge", "{ if (!MUTANT) a.push_back(std::min(n, 4)); }"),
+    ("arithmetic", "(MUTANT ? std::max(n, 4) : std::min(n, 4))"),
+])
+def test_sites_of_each_kind(found, kind, text):
+    assert (kind, text) in [(site.kind, site.text) for site in found]
+
+
+def test_a_choice_depends_on_the_seed_and_on_nothing_else(found):
+    first = sites.choose(found, 1, {"base": 6})
+    assert first == sites.choose(list(reversed(found)), 1, {"base": 6}) and len(first) == 6
+    assert len({site.kind for site in first}) == 6
+    assert any(first != sites.choose(found, seed, {"base": 6}) for seed in (2, 3, 4))
+    ranges = sorted((site.start, site.end) for site in first)
+    assert all(a[1] <= b[0] for a, b in zip(ranges, ranges[1:]))
+    others = sites.choose(found, 1, {"base": 6}, refused={first[0].name})
+    assert first[0] not in others and len(others) == 6
+
+
+def test_defects_keep_the_number_of_lines(found):
+    chosen = sites.choose(found, 3, {"base": 8})
+    data = tree.mutated(SOURCE.encode(), list(enumerate(chosen, 200))).decode()
+    assert data.count("\n") == SOURCE.count("\n")
+    assert all(data.count("::anabranch::mutant(%d)" % n) == 1 for n in range(200, 200 + len(chosen)))
+    assert sites.MUTANT not in data
+
+
+def test_defects_that_do_not_compile_are_found_by_their_lines():
+    planted = [{"path": "src/a/b.cc", "line": 3, "last_line": 4, "kind": "sign", "name": "one"},
+               {"path": "src/a/b.h", "line": 9, "last_line": 9, "kind": "index", "name": "two"},
+               {"path": "src/a/b.h", "line": 9, "last_line": 9, "kind": "named", "name": "three"}]
+    assert build.planted_at("../../src/a/b.cc:4:7: error: no match for 'operator-'", planted) == {"one"}
+    assert build.planted_at("/usr/include/x.h:1:2: error: no\nsrc/a/b.h:9:1:   required from here", planted) == {"two"}
+    assert build.planted_at("ninja: error: stopped", planted) == set()
+
+
+def test_a_ledger_goes_on_where_it_ended(tmp_path):
+    planted = [{"name": n, "number": k, "file": "f", "start": k, "kind": "sign", "text": "t", "path": "src/base/x.cc",
+                "line": k} for k, n in enumerate(["found", "survives", "unreached", "judged", "new"])]
+    path = str(tmp_path / "ledger.jsonl")
+    book = ledger.Ledger(path)
+    for site, verdict in zip(planted, ["failed", "survived", "not reached", "survived"]):
+        book.add(tree.key(site), site, {"verdict": verdict})
+    again = ledger.Ledger(path)
+    assert [again.has(tree.key(site)) for site in planted] == [True] * 4 + [False]
+    judged = {"judged": "no test can find it"}
+    assert [ledger.outcome(site, again, judged) for site in planted] == ["found", "survived", "not reached", "equivalent",
+                                                                        "not run"]
+    changed = dict(planted[0], file="other")
+    assert not again.has(tree.key(changed))
+    again.forget(["survived"])
+    with open(path) as lines:
+        assert [json.loads(line)["verdict"] for line in lines] == ["failed", "not reached"]

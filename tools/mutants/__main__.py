@@ -1,0 +1,59 @@
+"""Plants defects in a copy of the sources and counts which of them the tests find.
+
+    python tools/mutants build                  writes, compiles build/mutants; which tests reach which defect is noted
+    python tools/mutants run --named            runs the tests that reach a defect, for each of the list in named.py
+    python tools/mutants run --seeded           the same for 400 that a seed has chosen
+    python tools/mutants report                 found, survived, not reached, judged equivalent, per folder
+
+A run goes on where the last one ended (build/mutants/ledger.jsonl). After a new test: `record`, then `run --again`.
+"""
+import argparse
+import os
+import sys
+import time
+
+import build
+import ledger
+import reach
+import runner
+import tree
+
+SEED = 20
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="tools/mutants", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=["build", "record", "run", "report"])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--named", action="store_true")
+    parser.add_argument("--seeded", action="store_true")
+    parser.add_argument("--again", action="store_true", help="those that were not found, too")
+    parser.add_argument("--only", type=int, nargs="*", help="numbers of defects")
+    parser.add_argument("--minutes", type=float, default=1e6)
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = arguments()
+    if args.command == "build":
+        build.build(SEED, args.jobs, sys.executable)
+    if args.command in ("build", "record"):
+        tree.generate(SEED)
+        reach.record(args.jobs)
+        return
+    state, book = tree.load(), ledger.Ledger()
+    both = args.named == args.seeded
+    wanted = [s for s in state["sites"] if both or (s["kind"] == "named") == args.named]
+    if args.only is not None:
+        wanted = [s for s in wanted if s["number"] in args.only]
+    if args.command == "report":
+        print(ledger.report(wanted, book))
+        return
+    if args.again:
+        book.forget(["survived", "not reached"])
+    runner.Runner(state, book).run(wanted, args.jobs, time.time() + 60 * args.minutes)
+    print(ledger.report(wanted, book))
+
+
+main()

@@ -1,0 +1,79 @@
+"""Which tests reach which site: one run of all tests that are not slow, in the build `mutants` with nothing switched on."""
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import Dict, List
+
+import build
+import tree
+
+MAP = os.path.join(tree.BUILD, "map")
+DIRECTORIES = ("tests/ops", "tests/passes", "tests/python")
+# What these check lies outside of src/, or costs minutes: documents, signatures, programs of other interpreters.
+LEFT_OUT = ("test_documents.py", "test_doctests.py", "test_docstrings.py", "test_house.py", "test_benchmarks.py",
+            "test_examples.py", "test_api_signatures.py", "test_mutants.py")
+
+
+def environment(**more: str) -> Dict[str, str]:
+    tools = os.path.dirname(os.path.abspath(__file__))
+    return dict(os.environ, PYTHONPATH=os.path.join(tree.TREE, "python") + os.pathsep + tools, PYTHONDONTWRITEBYTECODE="1",
+                **more)
+
+
+def pytest_command(paths: List[str], *options: str) -> List[str]:
+    ignored = ["--ignore-glob=*/" + name for name in LEFT_OUT]
+    return [sys.executable, "-m", "pytest", "-q", "-p", "plugin", "-p", "no:cacheprovider", "-m", "not slow", *ignored,
+            *options, *paths]
+
+
+def record(jobs: int) -> None:
+    shutil.rmtree(MAP, ignore_errors=True)
+    os.makedirs(MAP)
+    cpp = os.path.join(MAP, "cpp.jsonl")
+    with open(os.path.join(tree.BUILD, "record.log"), "w") as log:
+        subprocess.run([os.path.join(build.OUT, "anabranch_tests")], cwd=tree.TREE, stdout=log, stderr=log,
+                       env=environment(AB_MUTANT="record", AB_MUTANT_MAP=cpp))
+        subprocess.run(pytest_command(list(DIRECTORIES), "-n", str(jobs)), cwd=tree.TREE, stdout=log, stderr=log,
+                       env=environment(AB_MUTANT="record", AB_MUTANT_MAP=MAP))
+
+
+class Reach:
+    """tests[n]: names of the tests that reach site n and pass without a defect, the most telling first."""
+
+    def __init__(self) -> None:
+        self.seconds: Dict[str, float] = {}
+        self.load = set()
+        self.width: Dict[str, int] = {}
+        self.tests: Dict[int, List[str]] = {}
+        for path in sorted(glob.glob(os.path.join(MAP, "*.jsonl"))):
+            with open(path) as lines:
+                for line in lines:
+                    self.add(json.loads(line))
+        for number, names in self.tests.items():
+            self.tests[number] = self.ordered(names)
+
+    def add(self, row: Dict) -> None:
+        if row["test"] == "load":
+            self.load |= set(row["hits"])
+        elif row["ok"]:
+            self.seconds[row["test"]] = row["s"]
+            self.width[row["test"]] = len(row["hits"])
+            for number in row["hits"]:
+                self.tests.setdefault(number, []).append(row["test"])
+
+    def ordered(self, names: List[str]) -> List[str]:
+        """Quick tests of few sites first; of the cases of one function one at a time, so that all functions come early."""
+        cost = {name: (self.seconds[name] + 0.02) * (self.width[name] + 5) for name in names}
+        turns: Dict[str, int] = {}
+        turn = {}
+        for name in sorted(names, key=lambda n: cost[n]):
+            function = name.split("[")[0]
+            turn[name] = turns[function] = turns.get(function, -1) + 1
+        return sorted(names, key=lambda n: (turn[n], cost[n]))
+
+
+def is_cpp(name: str) -> bool:
+    return ".py::" not in name

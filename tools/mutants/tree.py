@@ -1,0 +1,143 @@
+"""Writes build/mutants/tree: a copy of the checkout whose sources hold all planted defects, each behind its switch."""
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from typing import Dict, List
+
+import named
+import sites
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.join(ROOT, "build", "mutants")
+TREE = os.path.join(BUILD, "tree")
+SITES = os.path.join(BUILD, "sites.json")
+RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime")
+FIRST_SEEDED = 200                      # named defects have the numbers below
+
+
+def files() -> List[str]:
+    """What belongs to the checkout: files that git knows or would take."""
+    out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, stdout=subprocess.PIPE, check=True,
+                         universal_newlines=True).stdout
+    return [path for path in out.split("\n") if path and os.path.isfile(os.path.join(ROOT, path))]
+
+
+def write(path: str, data: bytes) -> None:
+    """Leaves a file alone that has these bytes already, so that it is not compiled again."""
+    path = os.path.join(TREE, path)
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            if file.read() == data:
+                return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def read(path: str) -> bytes:
+    with open(os.path.join(ROOT, path), "rb") as file:
+        return file.read()
+
+
+def named_sites() -> List[sites.Site]:
+    found = []
+    for defect in named.DEFECTS:
+        data, find = read(defect.path), defect.find.encode()
+        if data.count(find) != 1:
+            raise SystemExit("%s: %r must occur once in %s, occurs %d times" %
+                             (defect.name, defect.find, defect.path, data.count(find)))
+        at = data.index(find)
+        line = data[:at].count(b"\n") + 1
+        found.append(sites.Site(defect.path, at, at + len(find), line, line + find.count(b"\n"), "named", defect.text,
+                                "named|" + defect.name))
+    return found
+
+
+def load() -> Dict:
+    if not os.path.exists(SITES):
+        return {"numbers": {}, "refused": [], "sites": []}
+    with open(SITES) as file:
+        return json.load(file)
+
+
+def save(state: Dict) -> None:
+    os.makedirs(BUILD, exist_ok=True)
+    with open(SITES + ".new", "w") as file:
+        json.dump(state, file, indent=1)
+    os.replace(SITES + ".new", SITES)
+
+
+def numbers(state: Dict, chosen: List[sites.Site]) -> Dict[str, int]:
+    """A site keeps its number as long as it is chosen, so that its file need not be compiled again."""
+    known = {name: n for name, n in state["numbers"].items()}
+    free = FIRST_SEEDED + len([n for n in known.values() if n >= FIRST_SEEDED])
+    names = [d.name for d in named.DEFECTS]
+    for site in chosen:
+        if site.kind == "named":
+            known[site.name] = names.index(site.name[len("named|"):]) + 1
+        elif site.name not in known:
+            known[site.name] = free
+            free += 1
+    return known
+
+
+def mutated(data: bytes, planted: List[tuple]) -> bytes:
+    """The file's bytes with the defects in place; the number of its lines stays."""
+    for number, site in sorted(planted, key=lambda p: p[1].start, reverse=True):
+        switch = "::anabranch::mutant(%d)" % number
+        text = site.text.replace(sites.MUTANT, switch)
+        missing = site.last_line - site.line - text.count("\n")
+        if missing < 0:
+            raise SystemExit("%s: the defect has more lines than the text it replaces" % site.name)
+        data = data[:site.start] + text.encode() + b"\n" * missing + data[site.end:]
+    return data
+
+
+def generate(seed: int) -> Dict:
+    """Chooses the sites, copies the checkout, plants the defects; returns what save() keeps."""
+    state, fixed = load(), named_sites()
+    taken = {}
+    for site in fixed:
+        taken.setdefault(site.path, []).append((site.start, site.end))
+    seeded = sites.choose(sites.all_sites(ROOT), seed, taken=taken, refused=frozenset(state["refused"]))
+    chosen = fixed + seeded
+    state["numbers"] = numbers(state, chosen)
+    by_file: Dict[str, List[tuple]] = {}
+    for site in chosen:
+        by_file.setdefault(site.path, []).append((state["numbers"][site.name], site))
+    known = files()
+    for path in known:
+        write(path, mutated(read(path), by_file.get(path, [])))
+    for name, path in (("mutant.h", "src/base"), ("mutant.cc", "src/base"), ("mutant_listener_test.cc", "tests/cpp")):
+        with open(os.path.join(RUNTIME, name), "rb") as file:
+            write(os.path.join(path, name), file.read())
+        known.append(os.path.join(path, name))
+    remove_others(set(known))
+    state["sites"] = [dict(site._asdict(), number=state["numbers"][site.name], file=digest(site.path)) for site in chosen]
+    save(state)
+    return state
+
+
+def remove_others(known: set) -> None:
+    for top in ("src", "tests", "python", "cmake"):
+        for where, folders, names in os.walk(os.path.join(TREE, top)):
+            folders[:] = [f for f in folders if f != "__pycache__"]
+            for name in names:
+                path = os.path.relpath(os.path.join(where, name), TREE)
+                if path not in known and not name.startswith("_core"):
+                    os.unlink(os.path.join(TREE, path))
+
+
+def digest(path: str) -> str:
+    return hashlib.sha1(read(path)).hexdigest()[:12]
+
+
+def key(site: Dict) -> str:
+    """Of the ledger: what was found is true of this file, this place and this change of it."""
+    return "%s:%d:%s:%s" % (site["file"], site["start"], site["kind"], hashlib.sha1(site["text"].encode()).hexdigest()[:8])
+
+
+def clean() -> None:
+    shutil.rmtree(BUILD, ignore_errors=True)
