@@ -20,12 +20,12 @@ def configure(python: str) -> None:
 
 def ninja(jobs: int) -> str:
     """The text of the errors; empty when everything is built."""
-    env = dict(os.environ, CCACHE_BASEDIR=tree.TREE)
-    run = subprocess.run(["ninja", "-C", OUT, "-j", str(jobs), "-k", "0", "anabranch_tests", "_core"], env=env,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
-    with open(os.path.join(tree.BUILD, "build.log"), "w") as file:
-        file.write(run.stdout)
-    return run.stdout if run.returncode else ""
+    env, log = dict(os.environ, CCACHE_BASEDIR=tree.TREE), os.path.join(tree.BUILD, "build.log")
+    with open(log, "w") as file:
+        run = subprocess.run(["ninja", "-C", OUT, "-j", str(jobs), "-k", "0", "anabranch_tests", "_core"], env=env,
+                             stdout=file, stderr=subprocess.STDOUT)
+    with open(log, errors="replace") as file:
+        return file.read() if run.returncode else ""
 
 
 def planted_at(errors: str, sites: List[Dict]) -> Set[str]:
