@@ -8,11 +8,12 @@ import pytest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tools", "mutants"))
 
-import build  # noqa: E402
+import compiling  # noqa: E402
 import ledger  # noqa: E402
 import named  # noqa: E402
 import sites  # noqa: E402
 import tree  # noqa: E402
+from defects import MUTANT  # noqa: E402
 
 
 def text_of(path):
@@ -23,7 +24,7 @@ def text_of(path):
 @pytest.mark.parametrize("defect", named.DEFECTS, ids=lambda d: d.name)
 def test_a_named_defect_fits_its_file(defect):
     assert text_of(defect.path).count(defect.find) == 1
-    assert sites.MUTANT in defect.text
+    assert MUTANT in defect.text
     assert defect.text.count("\n") <= defect.find.count("\n")
     assert defect.seen and defect.killer
 
@@ -126,16 +127,17 @@ def test_defects_keep_the_number_of_lines(found):
     data = tree.mutated(SOURCE.encode(), list(enumerate(chosen, 200))).decode()
     assert data.count("\n") == SOURCE.count("\n")
     assert all(data.count("::anabranch::mutant(%d)" % n) == 1 for n in range(200, 200 + len(chosen)))
-    assert sites.MUTANT not in data
+    assert MUTANT not in data
 
 
 def test_defects_that_do_not_compile_are_found_by_their_lines():
     planted = [{"path": "src/a/b.cc", "line": 3, "last_line": 4, "kind": "sign", "name": "one"},
                {"path": "src/a/b.h", "line": 9, "last_line": 9, "kind": "index", "name": "two"},
                {"path": "src/a/b.h", "line": 9, "last_line": 9, "kind": "named", "name": "three"}]
-    assert build.planted_at("../../src/a/b.cc:4:7: error: no match for 'operator-'", planted) == {"one"}
-    assert build.planted_at("/usr/include/x.h:1:2: error: no\nsrc/a/b.h:9:1:   required from here", planted) == {"two"}
-    assert build.planted_at("ninja: error: stopped", planted) == set()
+    assert compiling.planted_at("../../src/a/b.cc:4:7: error: no match for 'operator-'", planted) == {"one"}
+    inside = "/usr/include/x.h:1:2: error: no\nsrc/a/b.h:9:1:   required from here"
+    assert compiling.planted_at(inside, planted) == {"two"}
+    assert compiling.planted_at("ninja: error: stopped", planted) == set()
 
 
 def test_a_ledger_goes_on_where_it_ended(tmp_path):
@@ -148,8 +150,8 @@ def test_a_ledger_goes_on_where_it_ended(tmp_path):
     again = ledger.Ledger(path)
     assert [again.has(tree.key(site)) for site in planted] == [True] * 4 + [False]
     judged = {"judged": "no test can find it"}
-    assert [ledger.outcome(site, again, judged) for site in planted] == ["found", "survived", "not reached", "equivalent",
-                                                                        "not run"]
+    outcomes = [ledger.outcome(site, again, judged) for site in planted]
+    assert outcomes == ["found", "survived", "not reached", "equivalent", "not run"]
     changed = dict(planted[0], file="other")
     assert not again.has(tree.key(changed))
     again.forget(["survived"])

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 
-import build
+import compiling
 import ledger
 import reach
 import runner
@@ -37,7 +37,7 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     args = arguments()
     if args.command == "build":
-        build.build(SEED, args.jobs, sys.executable)
+        compiling.build(SEED, args.jobs, sys.executable)
     if args.command in ("build", "record"):
         tree.generate(SEED)
         reach.record(args.jobs)

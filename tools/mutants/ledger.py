@@ -12,7 +12,8 @@ COLUMNS = ("found", "survived", "not reached", "equivalent", "not run")
 
 class Ledger:
     def __init__(self, path: str = PATH) -> None:
-        self.path, self.rows = path, {}
+        self.path = path
+        self.rows: Dict[str, Dict] = {}
         if os.path.exists(path):
             with open(path) as lines:
                 for line in lines:
@@ -52,7 +53,8 @@ def outcome(site: Dict, book: Ledger, judged: Dict[str, str]) -> str:
 
 
 def report(sites: List[Dict], book: Ledger) -> str:
-    judged, table = equivalents(), {}
+    judged = equivalents()
+    table: Dict[str, Dict[str, int]] = {}
     for site in sites:
         folder = "named" if site["kind"] == "named" else site["path"].split("/")[1]
         row = table.setdefault(folder, dict.fromkeys(COLUMNS, 0))

@@ -115,7 +115,7 @@ class Server:
             os.close(read_end)
 
     def child(self, request, items, out):
-        """Runs the tests one after another, says the name of each before it begins and "=" at the end; never returns."""
+        """Runs the tests one after another, says the name of each before it and "=" at the end; never returns."""
         try:
             os.setsid()
             log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -179,5 +179,6 @@ def end_group(child):
 def pytest_configure(config):
     if os.environ.get("AB_MUTANT_SERVE"):
         config.pluginmanager.register(Server(int(os.environ["AB_MUTANT_SERVE"])))
-    elif os.environ.get("AB_MUTANT_MAP") and (hasattr(config, "workerinput") or not config.getoption("numprocesses", None)):
+    works = hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
+    if os.environ.get("AB_MUTANT_MAP") and works:
         config.pluginmanager.register(Recorder(os.environ["AB_MUTANT_MAP"]))

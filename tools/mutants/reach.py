@@ -1,13 +1,12 @@
-"""Which tests reach which site: one run of all tests that are not slow, in the build `mutants` with nothing switched on."""
+"""Which tests reach which site: one run of all tests that are not slow, with nothing switched on."""
 import glob
 import json
 import os
 import shutil
 import subprocess
 import sys
-from typing import Dict, List
+from typing import Dict, List, Set
 
-import build
 import tree
 
 MAP = os.path.join(tree.BUILD, "map")
@@ -19,8 +18,8 @@ LEFT_OUT = ("test_documents.py", "test_doctests.py", "test_docstrings.py", "test
 
 def environment(**more: str) -> Dict[str, str]:
     tools = os.path.dirname(os.path.abspath(__file__))
-    return dict(os.environ, PYTHONPATH=os.path.join(tree.TREE, "python") + os.pathsep + tools, PYTHONDONTWRITEBYTECODE="1",
-                **more)
+    path = os.path.join(tree.TREE, "python") + os.pathsep + tools
+    return dict(os.environ, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1", **more)
 
 
 def pytest_command(paths: List[str], *options: str) -> List[str]:
@@ -34,7 +33,7 @@ def record(jobs: int) -> None:
     os.makedirs(MAP)
     cpp = os.path.join(MAP, "cpp.jsonl")
     with open(os.path.join(tree.BUILD, "record.log"), "w") as log:
-        subprocess.run([os.path.join(build.OUT, "anabranch_tests")], cwd=tree.TREE, stdout=log, stderr=log,
+        subprocess.run([os.path.join(tree.OUT, "anabranch_tests")], cwd=tree.TREE, stdout=log, stderr=log,
                        env=environment(AB_MUTANT="record", AB_MUTANT_MAP=cpp))
         subprocess.run(pytest_command(list(DIRECTORIES), "-n", str(jobs)), cwd=tree.TREE, stdout=log, stderr=log,
                        env=environment(AB_MUTANT="record", AB_MUTANT_MAP=MAP))
@@ -45,7 +44,7 @@ class Reach:
 
     def __init__(self) -> None:
         self.seconds: Dict[str, float] = {}
-        self.load = set()
+        self.load: Set[int] = set()
         self.width: Dict[str, int] = {}
         self.tests: Dict[int, List[str]] = {}
         for path in sorted(glob.glob(os.path.join(MAP, "*.jsonl"))):
@@ -65,7 +64,7 @@ class Reach:
                 self.tests.setdefault(number, []).append(row["test"])
 
     def ordered(self, names: List[str]) -> List[str]:
-        """Quick tests of few sites first; of the cases of one function one at a time, so that all functions come early."""
+        """Quick tests of few sites first; of the cases of one function one in turn: all functions come early."""
         cost = {name: (self.seconds[name] + 0.02) * (self.width[name] + 5) for name in names}
         turns: Dict[str, int] = {}
         turn = {}

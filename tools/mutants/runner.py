@@ -8,7 +8,6 @@ import threading
 import time
 from typing import Dict, List, Optional
 
-import build
 import ledger
 import reach
 import tree
@@ -75,8 +74,9 @@ class Runner:
                 result = self.try_python(site, result, None if at_load else server, began)
             result["s"] = round(time.monotonic() - began, 1)
             self.book.add(tree.key(site), site, result)
-            print("%-9s %-5d %s:%d %s %s" % (result["verdict"], site["number"], site["path"], site["line"], site["kind"],
-                                            result.get("test") or ""), flush=True)
+            place = "%s:%d" % (site["path"], site["line"])
+            print("%-9s %-5d" % (result["verdict"], site["number"]), place, site["kind"], result.get("test") or "",
+                  flush=True)
         if server:
             server.close()
 
@@ -91,12 +91,12 @@ class Runner:
         log = os.path.join(self.logs, "%d.cpp.log" % site["number"])
         with open(log, "w") as out:
             try:
-                run = subprocess.run([os.path.join(build.OUT, "anabranch_tests"), "--gtest_fail_fast",
+                run = subprocess.run([os.path.join(tree.OUT, "anabranch_tests"), "--gtest_fail_fast",
                                       "--gtest_filter=" + ":".join(names)], cwd=tree.TREE, stdout=out, stderr=out,
                                      env=reach.environment(AB_MUTANT=str(site["number"])), timeout=20 + 10 * known)
             except subprocess.TimeoutExpired:
                 return {"verdict": "timeout", "test": last_test(log), "ran": len(names)}
-        verdict = "survived" if run.returncode == 0 else "failed" if run.returncode == 1 else "crash %d" % -run.returncode
+        verdict = {0: "survived", 1: "failed"}.get(run.returncode, "crash %d" % -run.returncode)
         return {"verdict": verdict, "test": last_test(log) if run.returncode else None, "ran": len(names)}
 
     def try_python(self, site: Dict, before: Dict, server: Optional[Server], began: float) -> Dict:

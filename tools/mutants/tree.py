@@ -2,16 +2,17 @@
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 from typing import Dict, List
 
 import named
 import sites
+from defects import MUTANT
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, "build", "mutants")
 TREE = os.path.join(BUILD, "tree")
+OUT = os.path.join(TREE, "build", "mutants")      # where CMake builds
 SITES = os.path.join(BUILD, "sites.json")
 RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runtime")
 FIRST_SEEDED = 200                      # named defects have the numbers below
@@ -71,7 +72,7 @@ def save(state: Dict) -> None:
 
 def numbers(state: Dict, chosen: List[sites.Site]) -> Dict[str, int]:
     """A site keeps its number as long as it is chosen, so that its file need not be compiled again."""
-    known = {name: n for name, n in state["numbers"].items()}
+    known = dict(state["numbers"])
     free = FIRST_SEEDED + len([n for n in known.values() if n >= FIRST_SEEDED])
     names = [d.name for d in named.DEFECTS]
     for site in chosen:
@@ -87,7 +88,7 @@ def mutated(data: bytes, planted: List[tuple]) -> bytes:
     """The file's bytes with the defects in place; the number of its lines stays."""
     for number, site in sorted(planted, key=lambda p: p[1].start, reverse=True):
         switch = "::anabranch::mutant(%d)" % number
-        text = site.text.replace(sites.MUTANT, switch)
+        text = site.text.replace(MUTANT, switch)
         missing = site.last_line - site.line - text.count("\n")
         if missing < 0:
             raise SystemExit("%s: the defect has more lines than the text it replaces" % site.name)
@@ -98,7 +99,7 @@ def mutated(data: bytes, planted: List[tuple]) -> bytes:
 def generate(seed: int) -> Dict:
     """Chooses the sites, copies the checkout, plants the defects; returns what save() keeps."""
     state, fixed = load(), named_sites()
-    taken = {}
+    taken: Dict[str, List[tuple]] = {}
     for site in fixed:
         taken.setdefault(site.path, []).append((site.start, site.end))
     seeded = sites.choose(sites.all_sites(ROOT), seed, taken=taken, refused=frozenset(state["refused"]))
@@ -115,7 +116,8 @@ def generate(seed: int) -> Dict:
             write(os.path.join(path, name), file.read())
         known.append(os.path.join(path, name))
     remove_others(set(known))
-    state["sites"] = [dict(site._asdict(), number=state["numbers"][site.name], file=digest(site.path)) for site in chosen]
+    state["sites"] = [dict(site._asdict(), number=state["numbers"][site.name], file=digest(site.path))
+                      for site in chosen]
     save(state)
     return state
 
@@ -136,8 +138,5 @@ def digest(path: str) -> str:
 
 def key(site: Dict) -> str:
     """Of the ledger: what was found is true of this file, this place and this change of it."""
-    return "%s:%d:%s:%s" % (site["file"], site["start"], site["kind"], hashlib.sha1(site["text"].encode()).hexdigest()[:8])
-
-
-def clean() -> None:
-    shutil.rmtree(BUILD, ignore_errors=True)
+    text = hashlib.sha1(site["text"].encode()).hexdigest()[:8]
+    return "%s:%d:%s:%s" % (site["file"], site["start"], site["kind"], text)

@@ -6,13 +6,12 @@ from typing import Dict, List, Set
 
 import tree
 
-OUT = os.path.join(tree.TREE, "build", "mutants")
 PLACE = re.compile(r"(src/[\w/]+\.(?:cc|h)):(\d+)(?::\d+)?(?::|,|$)")
 ROUNDS = 12
 
 
 def configure(python: str) -> None:
-    if os.path.exists(os.path.join(OUT, "build.ninja")):
+    if os.path.exists(os.path.join(tree.OUT, "build.ninja")):
         return
     subprocess.run(["cmake", "--preset", "mutants", "-DPython_EXECUTABLE=" + python], cwd=tree.TREE, check=True,
                    stdout=subprocess.DEVNULL)
@@ -22,8 +21,8 @@ def ninja(jobs: int) -> str:
     """The text of the errors; empty when everything is built."""
     env, log = dict(os.environ, CCACHE_BASEDIR=tree.TREE), os.path.join(tree.BUILD, "build.log")
     with open(log, "w") as file:
-        run = subprocess.run(["ninja", "-C", OUT, "-j", str(jobs), "-k", "0", "anabranch_tests", "_core"], env=env,
-                             stdout=file, stderr=subprocess.STDOUT)
+        run = subprocess.run(["ninja", "-C", tree.OUT, "-j", str(jobs), "-k", "0", "anabranch_tests", "_core"], env=env,
+                             stdout=file, stderr=subprocess.STDtree.OUT)
     with open(log, errors="replace") as file:
         return file.read() if run.returncode else ""
 
@@ -63,8 +62,8 @@ def build(seed: int, jobs: int, python: str) -> None:
 
 def link_module() -> None:
     package = os.path.join(tree.TREE, "python", "anabranch")
-    for name in os.listdir(os.path.join(OUT, "python")):
+    for name in os.listdir(os.path.join(tree.OUT, "python")):
         link = os.path.join(package, name)
         if os.path.islink(link):
             os.unlink(link)
-        os.symlink(os.path.join(OUT, "python", name), link)
+        os.symlink(os.path.join(tree.OUT, "python", name), link)
