@@ -30,6 +30,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeded", action="store_true")
     parser.add_argument("--again", action="store_true", help="those that were not found, too")
     parser.add_argument("--only", type=int, nargs="*", help="numbers of defects")
+    parser.add_argument("--paths", nargs="*", default=[], help="record: these files of tests in addition")
     parser.add_argument("--minutes", type=float, default=1e6)
     return parser.parse_args()
 
@@ -40,7 +41,7 @@ def main() -> None:
         compiling.build(SEED, args.jobs, sys.executable)
     if args.command in ("build", "record"):
         tree.generate(SEED)
-        reach.record(args.jobs)
+        reach.record(args.jobs, args.paths)
         return
     state, book = tree.load(), ledger.Ledger()
     both = args.named == args.seeded

@@ -10,6 +10,7 @@ from typing import Dict, List, Set
 import tree
 
 MAP = os.path.join(tree.BUILD, "map")
+CPP = "tests/cpp"
 DIRECTORIES = ("tests/ops", "tests/passes", "tests/python")
 # What these check lies outside of src/, or costs minutes: documents, signatures, programs of other interpreters.
 LEFT_OUT = ("test_documents.py", "test_doctests.py", "test_docstrings.py", "test_house.py", "test_benchmarks.py",
@@ -28,15 +29,19 @@ def pytest_command(paths: List[str], *options: str) -> List[str]:
             *options, *paths]
 
 
-def record(jobs: int) -> None:
-    shutil.rmtree(MAP, ignore_errors=True)
-    os.makedirs(MAP)
-    cpp = os.path.join(MAP, "cpp.jsonl")
+def record(jobs: int, paths: List[str]) -> None:
+    """Of all tests anew, or in addition of those in the files given."""
+    if not paths:
+        shutil.rmtree(MAP, ignore_errors=True)
+    os.makedirs(MAP, exist_ok=True)
+    python = [path for path in paths or DIRECTORIES if path != CPP]
     with open(os.path.join(tree.BUILD, "record.log"), "w") as log:
-        subprocess.run([os.path.join(tree.OUT, "anabranch_tests")], cwd=tree.TREE, stdout=log, stderr=log,
-                       env=environment(AB_MUTANT="record", AB_MUTANT_MAP=cpp))
-        subprocess.run(pytest_command(list(DIRECTORIES), "-n", str(jobs)), cwd=tree.TREE, stdout=log, stderr=log,
-                       env=environment(AB_MUTANT="record", AB_MUTANT_MAP=MAP))
+        if not paths or CPP in paths:
+            subprocess.run([os.path.join(tree.OUT, "anabranch_tests")], cwd=tree.TREE, stdout=log, stderr=log,
+                           env=environment(AB_MUTANT="record", AB_MUTANT_MAP=os.path.join(MAP, "cpp.jsonl")))
+        if python:
+            subprocess.run(pytest_command(python, "-n", str(jobs)), cwd=tree.TREE, stdout=log, stderr=log,
+                           env=environment(AB_MUTANT="record", AB_MUTANT_MAP=MAP))
 
 
 class Reach:
@@ -47,17 +52,21 @@ class Reach:
         self.load: Set[int] = set()
         self.width: Dict[str, int] = {}
         self.tests: Dict[int, List[str]] = {}
-        for path in sorted(glob.glob(os.path.join(MAP, "*.jsonl"))):
+        rows: Dict[str, Dict] = {}
+        for path in sorted(glob.glob(os.path.join(MAP, "*.jsonl")), key=os.path.getmtime):
             with open(path) as lines:
-                for line in lines:
-                    self.add(json.loads(line))
+                for row in map(json.loads, lines):
+                    if row["test"] == "load":
+                        self.load |= set(row["hits"])
+                    else:
+                        rows[row["test"]] = row         # the last record of a test counts
+        for row in rows.values():
+            self.add(row)
         for number, names in self.tests.items():
             self.tests[number] = self.ordered(names)
 
     def add(self, row: Dict) -> None:
-        if row["test"] == "load":
-            self.load |= set(row["hits"])
-        elif row["ok"]:
+        if row["ok"]:
             self.seconds[row["test"]] = row["s"]
             self.width[row["test"]] = len(row["hits"])
             for number in row["hits"]:
