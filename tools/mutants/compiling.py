@@ -22,7 +22,7 @@ def ninja(jobs: int) -> str:
     env, log = dict(os.environ, CCACHE_BASEDIR=tree.TREE), os.path.join(tree.BUILD, "build.log")
     with open(log, "w") as file:
         run = subprocess.run(["ninja", "-C", tree.OUT, "-j", str(jobs), "-k", "0", "anabranch_tests", "_core"], env=env,
-                             stdout=file, stderr=subprocess.STDtree.OUT)
+                             stdout=file, stderr=subprocess.STDOUT)
     with open(log, errors="replace") as file:
         return file.read() if run.returncode else ""
 
