@@ -1,4 +1,6 @@
 """Fully connected layers as one node: where it applies, what stays, what messages say."""
+import re
+
 import numpy as np
 import pytest
 from models import PASSES, Trained
@@ -125,3 +127,26 @@ def test_a_bias_of_another_shape(fetch, extents):
     assert results[""][-2].shape == tuple(extents)
     for off, on in zip(results["all"], results[""]):
         np.testing.assert_allclose(on, off, rtol=1e-6)
+
+
+def test_updates_wait_for_the_gradients_of_fused_layers(tmp_path):
+    """The pass updates_last knows gradients of parameters by what the fused node says of itself."""
+    model = layer()
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(scope):
+        loss, feed = model()
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(startup)
+        build = fluid.BuildStrategy()
+        build.enable_backward_optimizer_op_deps = True
+        build.fuse_all_optimizer_ops = False
+        build.debug_graphviz_path = str(tmp_path / "graph")
+        target = fluid.CompiledProgram(main, build_strategy=build)
+        exe.run(target, feed=feed(np.random.RandomState(0)), fetch_list=[loss])
+    dot = next(tmp_path.glob("graph_*_updates_last.dot")).read_text()
+    node = re.search(r'(n\d+) \[[^]]*label="barrier"\]', dot).group(1)
+    label = dict(re.findall(r'(v\w+) \[label="([^" ]*) \(1\)', dot))
+    waited_for = {label[v] for v in re.findall(r"(v\w+) -> %s;" % node, dot)}
+    gradients = {p.name + "@GRAD" for p in main.all_parameters()}
+    assert "fused_fc_grad" in dot and len(gradients) == 2
+    assert gradients <= waited_for
