@@ -69,7 +69,7 @@ class Runner:
             result = self.try_cpp(site)
             if result["verdict"] in ("survived", "not reached"):
                 at_load = site["number"] in self.reach.load
-                if not at_load and server is None:
+                if not at_load and server is None and self.names(site, False):
                     server = Server(list(reach.DIRECTORIES))
                 result = self.try_python(site, result, None if at_load else server, began)
             result["s"] = round(time.monotonic() - began, 1)
