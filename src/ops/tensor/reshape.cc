@@ -76,8 +76,8 @@ Shape squeeze_shape(const InferContext& c, const Shape& x) {
   const auto axes = int_attr(c.op(), "axes");
   for (int64_t a : axes) {
     const int axis = normal_axis(a, x.rank(), "axes");
-    AB_CHECK(x[axis] == 1 || x[axis] == kUnknown, ShapeMismatch, "{}: axis {} of X must have one element, X is {}",
-             c.op().type, axis, x.str());
+    AB_CHECK(x[axis] == 1 || x[axis] == kUnknown, ShapeMismatch, "axis {} of X must have one element, got {}", axis,
+             x.str());
     gone[axis] = true;
   }
   Shape out;
