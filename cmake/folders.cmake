@@ -37,7 +37,8 @@ function(ab_folder path tier)
     target_compile_definitions(${target} PRIVATE ANABRANCH_VERSION="${PROJECT_VERSION}")
     ab_precompile(${target})
     set(scope PUBLIC)
-    target_link_libraries(anabranch INTERFACE $<TARGET_OBJECTS:${target}>)
+    # CMake counts a precompiled header among the objects of the folder that has made it.
+    target_link_libraries(anabranch INTERFACE "$<FILTER:$<TARGET_OBJECTS:${target}>,EXCLUDE,[.](gch|pch)$>")
   else()                                              # headers only, so far
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR}/src)

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -222,7 +223,7 @@ TEST(Scope, SeesItsParentsNames) {
 TEST(Scope, ValuesDoNotMoveAndIdsAreNotReused) {
   auto scope = Scope::make();
   Value* first = scope->var("v0");
-  for (int i = 1; i < 1000; ++i) scope->var("v" + std::to_string(i));
+  for (int i = 1; i < 1000; ++i) scope->var(fmt::format("v{}", i));
   EXPECT_EQ(scope->var("v0"), first);
   const uint64_t id = scope->id();
   scope = Scope::make();
@@ -271,7 +272,7 @@ TEST(Scope, AnyThreadMayLookUpAddAndErase) {
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 5000; ++i) {
-        const std::string name = "v" + std::to_string(t) + "_" + std::to_string(i % 100);
+        const std::string name = fmt::format("v{}_{}", t, i % 100);
         kid->share(name)->as<Tensor>() = floats({1}, {static_cast<float>(t)});
         kid->erase(name);
       }
@@ -281,7 +282,7 @@ TEST(Scope, AnyThreadMayLookUpAddAndErase) {
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&, t] {
       while (!stop) {
-        if (kid->find_shared("v" + std::to_string(t) + "_7")) ++found;
+        if (kid->find_shared(fmt::format("v{}_7", t))) ++found;
         ASSERT_EQ(kid->find_shared("kept")->tensor().data<float>()[0], 7);
         kid->local_names();
       }

@@ -83,7 +83,7 @@ GraphNode merge(const Graph& graph, const std::vector<GraphNode>& members, const
 std::string key_of(const GraphNode& node, const OpDef& fused) {
   std::string key = fmt::format("{} {}", node.replica, fused.type());
   for (const AttrDef& attr : fused.attrs()) {
-    key += " " + (node.op->has_attr(attr.name) ? attr_str(node.op->attrs.at(attr.name)) : "default");
+    key.append(" ").append(node.op->has_attr(attr.name) ? attr_str(node.op->attrs.at(attr.name)) : "default");
   }
   return key;
 }
