@@ -106,7 +106,8 @@ def test_reports_tell_changes_and_milliseconds(tmp_path):
         assert graph.read_text().startswith('digraph "%s: %s" {' % (name, did))
 
 
-@pytest.mark.parametrize("name,field", [(name, field) for name, *_, switches in _core.pass_list() for field in switches])
+@pytest.mark.parametrize("name,field", [(name, field) for name, *_, switches in _core.pass_list()
+                                        for field in switches])
 def test_each_switch_turns_its_pass_off(name, field):
     build = fluid.BuildStrategy()
     flag = field.startswith("FLAGS_")
