@@ -61,7 +61,7 @@ def test_a_crash_and_a_hang_cost_one_trial_each(tmp_path, monkeypatch):
 
 
 def test_a_ledger_goes_on_where_it_ended(tmp_path):
-    from ledger import Ledger
+    from trial_ledger import Ledger
 
     path = str(tmp_path / "ledger.jsonl")
     Ledger(path).add(

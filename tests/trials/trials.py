@@ -14,7 +14,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE]
 from host import Host  # noqa: E402
-from ledger import FAMILIES, Ledger  # noqa: E402
+from trial_ledger import FAMILIES, Ledger  # noqa: E402
 
 CHUNK = 100
 SHOWN = 4  # findings of a chunk that are printed; the ledger has all

@@ -412,7 +412,7 @@ def less_than(x: Variable, y: Variable, force_cpu: bool | None = None, cond: Var
     Args:
         x (Variable): [...]; bool, int32, int64, float32, float64.
         y (Variable): a shape that meets x's, of x's dtype; bool, int32, int64, float32, float64.
-        force_cpu (bool, optional): accepted: everything runs on the CPU. Default False.
+        force_cpu (bool, optional): accepted, without effect. Default False.
         cond (Variable, optional): gets the result.
 
     Returns:

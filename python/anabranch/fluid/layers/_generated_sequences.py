@@ -143,7 +143,7 @@ def sequence_enumerate(input: Variable, win_size: int, pad_value: int = 0, name:
     """Row t of out is the ids t, t + 1, ... of the same sequence, win_size of them; pad_value past its end.
 
     Args:
-        input (Variable): [rows, 1] int64 with sequences; int32, int64.
+        input (Variable): [rows, 1] int32 or int64 with sequences.
         win_size (int): ids in a window, at least 1.
         pad_value (int): stands for ids past the end. Default 0.
         name (str, optional): prefix of the output's name.
@@ -170,7 +170,7 @@ def sequence_scatter(input: Variable, index: Variable, updates: Variable, name: 
 
     Args:
         input (Variable): [N, D] numbers; int32, int64, float32, float64.
-        index (Variable): [rows, 1] int64 in [0, D), N sequences.
+        index (Variable): [rows, 1] int32 or int64 in [0, D), N sequences.
         updates (Variable): [rows, 1], dtype of input; int32, int64, float32, float64.
         name (str, optional): prefix of the output's name.
 
@@ -189,7 +189,7 @@ def sequence_scatter(input: Variable, index: Variable, updates: Variable, name: 
         (-1, 6)
     """
     check.operand(input, "input", "sequence_scatter")
-    check.variable(index, "index", "sequence_scatter", ("int64",))
+    check.variable(index, "index", "sequence_scatter", ("int32", "int64",))
     check.operand(updates, "updates", "sequence_scatter")
     return one_op("sequence_scatter", {"X": input, "Ids": index, "Updates": updates}, name=name)
 
