@@ -101,10 +101,18 @@ def implementations() -> dict[str, list[str]]:
     return found
 
 
+def fluid_rooms(layers: set[str]) -> list[str]:
+    """The modules of Fluid's layers that are here: programs reach them as ``fluid.layers.nn``, without an import."""
+    names = {module.split(".")[3] for module in table() if module.startswith("paddle.fluid.layers.")}
+    return sorted(n for n in names if n not in layers and os.path.exists(os.path.join(LAYERS, n + ".py")))
+
+
 def layers_init() -> str:
     modules = implementations()
     lines = ['"""The layers: functions that append ops to the default main program and return Variables.', "",
              MARK + '."""']
+    rooms = fluid_rooms({name for names in modules.values() for name in names})
+    lines += ["from . import %s as %s" % (room, room) for room in rooms]  # as: told to type checkers
     lines += [imported("." + module, sorted(names)) for module, names in sorted(modules.items())]
     names = sorted(name for names in modules.values() for name in names)
     return "\n".join(lines) + "\n\n" + all_of(names)

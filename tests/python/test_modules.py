@@ -75,3 +75,11 @@ OPS = {"where": ["where_index"], "fc": ["mul"], "topk": ["top_k"], "accuracy": [
 def _ops_of(layer):
     """Operators that may stand for a layer."""
     return OPS.get(layer) or [op for op in (layer, layer + "2", layer + "_v2") if op in _core.op_types()]
+
+
+def test_programs_reach_modules_without_an_import():
+    """As ``fluid.layers.nn``: Fluid's packages import their modules."""
+    code = "\n".join(["import anabranch, anabranch.fluid", *sorted(NAMES)])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python")))
+    assert "anabranch.fluid.layers.nn" in code and done.returncode == 0, done.stderr

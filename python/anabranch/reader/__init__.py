@@ -14,6 +14,7 @@ from ..fluid.reading.decorators import (
     xmap_readers,
 )
 from ..fluid.reading.pipe_reader import PipeReader
+from . import decorator as decorator
 
 __all__ = [
     "ComposeNotAligned", "Fake", "PipeReader", "batch", "buffered", "cache", "chain", "compose", "firstn",

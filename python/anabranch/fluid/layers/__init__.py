@@ -1,6 +1,16 @@
 """The layers: functions that append ops to the default main program and return Variables.
 
 Written by tools/generate_modules.py."""
+from . import control_flow as control_flow
+from . import io as io
+from . import learning_rate_scheduler as learning_rate_scheduler
+from . import loss as loss
+from . import metric_op as metric_op
+from . import nn as nn
+from . import ops as ops
+from . import rnn as rnn
+from . import sequence_lod as sequence_lod
+from . import tensor as tensor
 from ._generated_activations import (
     brelu,
     elu,
