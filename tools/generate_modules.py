@@ -104,7 +104,8 @@ def implementations() -> dict[str, list[str]]:
 def fluid_rooms(layers: set[str]) -> list[str]:
     """The modules of Fluid's layers that are here: programs reach them as ``fluid.layers.nn``, without an import."""
     names = {module.split(".")[3] for module in table() if module.startswith("paddle.fluid.layers.")}
-    return sorted(n for n in names if n not in layers and os.path.exists(os.path.join(LAYERS, n + ".py")))
+    taken = layers | set(table()["paddle.fluid.layers"])  # rnn is a function there
+    return sorted(n for n in names if n not in taken and os.path.exists(os.path.join(LAYERS, n + ".py")))
 
 
 def layers_init() -> str:

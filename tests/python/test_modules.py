@@ -79,7 +79,8 @@ def _ops_of(layer):
 
 def test_programs_reach_modules_without_an_import():
     """As ``fluid.layers.nn``: Fluid's packages import their modules."""
-    code = "\n".join(["import anabranch, anabranch.fluid", *sorted(NAMES)])
+    code = "\n".join(["import anabranch, anabranch.fluid",
+                      *sorted(set(NAMES) - {"anabranch.fluid.layers.rnn"})])       # a function in Fluid
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                           env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python")))
     assert "anabranch.fluid.layers.nn" in code and done.returncode == 0, done.stderr

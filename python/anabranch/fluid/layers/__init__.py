@@ -8,7 +8,6 @@ from . import loss as loss
 from . import metric_op as metric_op
 from . import nn as nn
 from . import ops as ops
-from . import rnn as rnn
 from . import sequence_lod as sequence_lod
 from . import tensor as tensor
 from ._generated_activations import (
