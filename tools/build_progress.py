@@ -58,8 +58,11 @@ class Line:
 
 
 def progress_stream():
-    number = os.environ.get("DEV_TERMINAL")
-    return os.fdopen(int(number), "w", closefd=False) if number else sys.stderr
+    """A program between ./dev and this one may have closed the descriptor."""
+    try:
+        return os.fdopen(int(os.environ["DEV_TERMINAL"]), "w", closefd=False)
+    except (KeyError, ValueError, OSError):
+        return sys.stderr
 
 
 def main(name, command):

@@ -82,7 +82,13 @@ def test_a_build_in_a_terminal(folder):
     assert output == "a warning\n" * 6, "what the build prints stays, what ninja counts does not"
 
 
-def test_a_build_that_fails(folder):
+@pytest.mark.parametrize("terminal", [None, "", "973"])
+def test_a_build_that_fails(folder, terminal):
+    """Also where DEV_TERMINAL, which ./dev test hands down, names a descriptor that is closed here."""
     (folder / "build.ninja").write_text("rule fail\n  command = echo broken && exit 3\nbuild f: fail\n")
-    done = subprocess.run(command(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    environment = {name: value for name, value in os.environ.items() if name != "DEV_TERMINAL"}
+    if terminal is not None:
+        environment["DEV_TERMINAL"] = terminal
+    done = subprocess.run(command(folder), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True)
     assert done.returncode == 1 and "broken" in done.stdout and "file" not in done.stderr
