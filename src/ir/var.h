@@ -33,7 +33,7 @@ struct Var {
     Shape shape;
     DType dtype;
   };
-  std::vector<Earlier> earlier;
+  std::vector<Earlier> earlier = {};
 };
 
 }  // namespace anabranch::ir

@@ -113,7 +113,7 @@ TEST(TensorStream, DamagedHeadersAreErrors) {
 TEST(TensorStream, AHugeShapeAllocatesNothing) {
   std::string bytes = stream(make_tensor()).substr(0, 16);
   const std::string desc("\x08\x05\x10\xff\xff\xff\xff\xff\x01\x10\xff\xff\xff\xff\xff\x01", 16);
-  bytes += std::string("\x10\0\0\0", 4) + desc;
+  bytes.append("\x10\0\0\0", 4).append(desc);
   const int64_t before = resident_buffer_bytes();
   EXPECT_THAT(read_error(bytes), HasSubstr("too many elements"));
   EXPECT_EQ(resident_buffer_bytes(), before);

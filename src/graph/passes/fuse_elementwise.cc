@@ -156,10 +156,10 @@ class Fuser {
 
   struct Made {
     NodeBuilder node;
-    std::map<int, int> operand;  // of variables
-    std::vector<int> results;    // variables, by step
-    std::vector<int32_t> plan, lods, outs;
-    std::vector<std::string> types, result_slots, slots;
+    std::map<int, int> operand = {};  // of variables
+    std::vector<int> results = {};    // variables, by step
+    std::vector<int32_t> plan = {}, lods = {}, outs = {};
+    std::vector<std::string> types = {}, result_slots = {}, slots = {};
     bool has_base = false;
   };
 

@@ -1,13 +1,11 @@
-// What shape functions of many ops check, with one wording. Extents that are not known yet pass.
+// What shape functions of many ops check, with one wording, before which the engine puts the type of the op. Extents
+// that are not known yet pass.
 #pragma once
 #include <string_view>
 
 #include "opdef/infer_context.h"
 
 namespace anabranch {
-
-// The type of the op. Errors of shape functions and kernels need not say it: the engine puts it before the text.
-inline const char* op_name(const InferContext& c) { return c.op().type.c_str(); }
 
 inline void check_rank(const InferContext& c, std::string_view slot, int low, int high) {
   const Shape& s = c.in(slot).shape;
@@ -31,8 +29,8 @@ inline void check_same(const InferContext& c, std::string_view a, std::string_vi
 }
 
 inline void check_shape(const InferContext& c, std::string_view slot, const Shape& wanted) {
-  AB_CHECK(compatible(c.in(slot).shape, wanted), ShapeMismatch, "{}: {} must be {}, got {}", op_name(c), slot,
-           wanted.str(), c.in(slot).shape.str());
+  AB_CHECK(compatible(c.in(slot).shape, wanted), ShapeMismatch, "{} must be {}, got {}", slot, wanted.str(),
+           c.in(slot).shape.str());
 }
 
 inline void check_numel(const InferContext& c, std::string_view slot, int64_t wanted) {

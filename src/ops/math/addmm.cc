@@ -6,7 +6,7 @@ namespace anabranch::math {
 namespace {
 
 OpDef& addmm_attrs(OpDef& def) {
-  return ignored_flags(def, {"use_mkldnn"})
+  return def.ignores({"use_mkldnn"})
       .attr<float>("Alpha", 1.0f, "factor of the product")
       .attr<float>("Beta", 1.0f, "factor of Input");
 }
