@@ -6,6 +6,7 @@ import textwrap
 
 import host
 import pytest
+import trial_ledger
 
 SHARE = {
     "single_ops": 3,
@@ -60,17 +61,22 @@ def test_a_crash_and_a_hang_cost_one_trial_each(tmp_path, monkeypatch):
     assert verdicts == [(0, "ran"), (1, "CRASH"), (2, "ran"), (3, "HANG"), (4, "ran")]
 
 
-def test_a_ledger_goes_on_where_it_ended(tmp_path):
-    from trial_ledger import Ledger
-
+def test_a_ledger_goes_on_where_it_ended(tmp_path, monkeypatch):
     path = str(tmp_path / "ledger.jsonl")
-    Ledger(path).add(
+    trial_ledger.Ledger(path).add(
         "single_ops", "relu", 0, [(0, "ran", ""), (1, "typed InvalidArgument", ""), (2, "WRONG", "2, not 1")]
     )
-    again = Ledger(path)
+    again = trial_ledger.Ledger(path)
     assert again.done("single_ops", "relu") == (3, 0)
     assert again.done("single_ops", "tanh") == (0, 0)
     assert again.findings() == 1
     assert "ran 1, typed 1" in again.table()
-    again.hashes["single_ops"] = "other sources"
+    monkeypatch.setattr(trial_ledger, "hash_of", lambda family, name: "other sources")
     assert again.done("single_ops", "relu") == (0, 0)
+
+
+def test_trials_of_an_op_count_until_its_sources_change():
+    of_relu = trial_ledger.folders_of_op("relu_grad")
+    assert os.path.join("src", "ops", "math") in of_relu and os.path.join("src", "ops", "optim") not in of_relu
+    assert trial_ledger.hash_of("single_ops", "relu") == trial_ledger.hash_of("single_ops", "relu_grad")
+    assert trial_ledger.hash_of("single_ops", "relu") != trial_ledger.hash_of("single_ops", "sequence_pool")
