@@ -29,3 +29,14 @@ for kind, fn in {"sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min, "
 for kind, fn in {"all": np.all, "any": np.any}.items():
     case(f"reduce_{kind}", {"X": integers(3, 4, hi=2).astype(bool)}, {"dim": [1]}, ref=folded(fn))
     case(f"reduce_{kind}", {"X": integers(3, 4, hi=2).astype(bool)}, {"reduce_all": True, "keep_dim": True}, ref=folded(fn))
+
+
+def length(x, axis, keepdims):
+    return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims))
+
+
+for attrs in ({}, {"reduce_all": True}, {"dim": [1]}, {"dim": [-1], "keep_dim": True}, {"dim": [0, 2]}):
+    case("frobenius_norm", {"X": apart(2, 3, 4, step=0.11)}, attrs, ref=folded(length), rtol=3e-6,
+         large={"X": real(70, 33, 40)}, large_rtol=2e-5)
+case("l1_norm", {"X": apart(3, 4)}, ref=lambda i, a: np.abs(i["X"]).sum().reshape(1), large={"X": big()},
+     large_rtol=2e-5)

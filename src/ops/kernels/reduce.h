@@ -2,6 +2,7 @@
 // taken in short blocks and added up in double, so that their error does not grow with the number of terms.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -21,6 +22,13 @@ template <class T> struct FoldSum {
       return a + b;
     }
   }
+};
+// Sums of what becomes of each element before it is folded.
+template <class T> struct FoldSquares : FoldSum<T> {
+  static T lift(T x) { return x * x; }
+};
+template <class T> struct FoldSizes : FoldSum<T> {
+  static T lift(T x) { return std::abs(x); }
 };
 template <class T> struct FoldProd {
   using Wide = T;
@@ -55,6 +63,13 @@ struct FoldAny {
   static bool join(bool a, bool b) { return a || b; }
 };
 
+template <class Fold, class T> T lifted(T x) {
+  if constexpr (requires { Fold::lift(x); })
+    return Fold::lift(x);
+  else
+    return x;
+}
+
 // n neighbouring elements to one.
 template <class Fold, class T> typename Fold::Wide fold_run(const T* x, int64_t n) {
   using Wide = typename Fold::Wide;
@@ -65,9 +80,9 @@ template <class Fold, class T> typename Fold::Wide fold_run(const T* x, int64_t 
     for (Wide& p : part) p = Fold::start;
     int64_t i = 0;
     for (; i + 8 <= n; i += 8) {
-      for (int64_t k = 0; k < 8; ++k) part[k] = Fold::join(part[k], static_cast<Wide>(x[i + k]));
+      for (int64_t k = 0; k < 8; ++k) part[k] = Fold::join(part[k], static_cast<Wide>(lifted<Fold>(x[i + k])));
     }
-    for (; i < n; ++i) part[i % 8] = Fold::join(part[i % 8], static_cast<Wide>(x[i]));
+    for (; i < n; ++i) part[i % 8] = Fold::join(part[i % 8], static_cast<Wide>(lifted<Fold>(x[i])));
     for (int64_t half = 4; half > 0; half /= 2) {
       for (int64_t k = 0; k < half; ++k) part[k] = Fold::join(part[k], part[k + half]);
     }
@@ -135,7 +150,7 @@ template <class Fold, class T> void fold_strip(const Axes& axes, const T* in, T*
   axes.folded.each_run(0, axes.folded.outer(), [&](const auto& run) {
     for (int64_t i = 0; i < axes.folded.inner(); ++i) {
       const T* row = in + run[1] + i * step;
-      for (int64_t j = 0; j < width; ++j) part[j] = Fold::join(part[j], row[j]);
+      for (int64_t j = 0; j < width; ++j) part[j] = Fold::join(part[j], lifted<Fold>(row[j]));
       if (++rows == kBlockRows) flush();
     }
   });
@@ -170,10 +185,10 @@ void fold_loop(const KernelContext& c, const NdLoop<2>& loop, const T* in, T* ou
     return;
   }
   const reduce_detail::Axes axes(loop);
-  if (axes.kept.total() == 1 && axes.folded.outer() == 1 && std::is_same_v<Fold, FoldSum<T>>) {
+  if (axes.kept.total() == 1 && axes.folded.outer() == 1 && std::is_base_of_v<FoldSum<T>, Fold>) {
     using Wide = typename Fold::Wide;
     *out = static_cast<T>(parallel_total<Wide>(c, axes.folded.inner(), kCheapGrain, [&](int64_t begin, int64_t end) {
-      return static_cast<Wide>(fold_run<FoldSum<T>>(in + begin, end - begin));
+      return static_cast<Wide>(fold_run<Fold>(in + begin, end - begin));
     }));
   } else if (axes.runs_folded) {
     reduce_detail::fold_rows<Fold>(c, axes, in, out);

@@ -1,4 +1,5 @@
-// Sums, means, products, extremes and truth over some axes: one row each.
+// Sums, means, products, extremes, lengths and truth over some axes: one row each.
+#include <cmath>
 #include <memory>
 
 #include "ops/declare/declare.h"
@@ -85,7 +86,7 @@ template <class Run> OpDef& of_numbers(const char* type, const char* doc, Run ru
 
 // ---- backward: term(x, out, dout, number of folded elements); with_values: X and Out are read
 
-template <class Term> void declare_backward(OpDef& forward, bool with_values, Term term) {
+template <class... Ts, class Term> void backward_of(OpDef& forward, bool with_values, Term term) {
   forward.grad_reads({"X"}, with_values ? std::vector<std::string>{"Out"} : std::vector<std::string>{});
   OpDef& def = declare_gradient(forward.type().c_str(), __FILE__);
   def.dtype_of_input("Out@GRAD").infer([](InferContext& c) {
@@ -95,7 +96,7 @@ template <class Term> void declare_backward(OpDef& forward, bool with_values, Te
              "Out@GRAD must be {} for X {}, got {}", want.str(), c.in("X").shape.str(), got.str());
     c.same_as("X@GRAD", "X");
   });
-  def.cpu<float, double, int32_t, int64_t>([with_values, term](auto tag, const KernelArgs& op) -> Kernel {
+  def.cpu<Ts...>([with_values, term](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const In x = op.in("X"), dout = op.in("Out@GRAD"), out = with_values ? op.in("Out") : dout;
     return [=, attrs = Attrs(op.op()), dx = op.out("X@GRAD")](KernelContext& c) {
@@ -115,6 +116,10 @@ template <class Term> void declare_backward(OpDef& forward, bool with_values, Te
       });
     };
   });
+}
+
+template <class Term> void declare_backward(OpDef& forward, bool with_values, Term term) {
+  backward_of<float, double, int32_t, int64_t>(forward, with_values, term);
 }
 
 void declare_sums() {
@@ -165,6 +170,20 @@ void declare_extremes() {
                    true, where_equal);
 }
 
+constexpr double kNotZero = 1e-12;  // added to a length that divides: zeros have a gradient of 0
+
+void declare_lengths() {
+  OpDef& norm = declare_forward<float, double>(
+      "frobenius_norm", "Out = the square root of the sum of squares over some axes of X", "float",
+      [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
+        using T = std::remove_pointer_t<decltype(out)>;
+        fold_axes<FoldSquares<T>>(c, x, folded, in, out);
+        for (int64_t i = 0; i < folded.numel(); ++i) out[i] = std::sqrt(out[i]);
+      });
+  backward_of<float, double>(
+      norm, true, [](auto x, auto out, auto d, auto) { return d * x / (out + static_cast<decltype(x)>(kNotZero)); });
+}
+
 void declare_truth() {
   declare_forward<bool>("reduce_all", "Out = whether all elements over some axes of X are true", "bool",
                         [](KernelContext& c, const Shape& x, const Shape& folded, const bool* in, bool* out) {
@@ -180,6 +199,7 @@ void declare_truth() {
 
 AB_OPS(declare_sums);
 AB_OPS(declare_extremes);
+AB_OPS(declare_lengths);
 AB_OPS(declare_truth);
 
 }  // namespace
