@@ -13,11 +13,12 @@ def windows(size, kernel, stride, dilation, before, after):
 
 
 def paddings(a, shape, kernel):
-    p, how = a.get("paddings", [0, 0]), a.get("padding_algorithm", "EXPLICIT")
+    axes = len(shape)
+    p, how = a.get("paddings", [0] * axes), a.get("padding_algorithm", "EXPLICIT")
     if how == "VALID":
-        return [(0, 0), (0, 0)]
+        return [(0, 0)] * axes
     if how == "EXPLICIT":
-        return [(p[0], p[0]), (p[1], p[1])] if len(p) == 2 else [(p[0], p[1]), (p[2], p[3])]
+        return list(zip(p, p)) if len(p) == axes else list(zip(p[::2], p[1::2]))
     both = []
     for size, k, s in zip(shape, kernel, a["strides"]):
         total = max((-(-size // s) - 1) * s + k - size, 0)
@@ -25,21 +26,33 @@ def paddings(a, shape, kernel):
     return both
 
 
+def channels_first(x, a):
+    return np.moveaxis(x, -1, 1) if a.get("data_format", "").endswith("C") else x
+
+
+def as_asked(out, a):
+    return np.moveaxis(out, 1, -1) if a.get("data_format", "").endswith("C") else out
+
+
+def per_axis(a, name, axes):
+    return a.get(name, [1] * axes)
+
+
 def conv(i, a):
-    x, w, groups = i["Input"], i["Filter"], a.get("groups", 1)
-    last = a.get("data_format") == "NHWC"
-    if last:
-        x = x.transpose(0, 3, 1, 2)
-    strides, dilations = a.get("strides", [1, 1]), a.get("dilations", [1, 1])
+    """Images or volumes, whichever the filter has."""
+    x, w, groups = channels_first(i["Input"], a), i["Filter"], a.get("groups", 1)
+    axes = w.ndim - 2
+    strides, dilations = per_axis(a, "strides", axes), per_axis(a, "dilations", axes)
     pads = paddings(a, x.shape[2:], w.shape[2:])
-    (rows, oh), (cols, ow) = [windows(x.shape[2 + d], w.shape[2 + d], strides[d], dilations[d], *pads[d]) for d in (0, 1)]
+    walks = [windows(x.shape[2 + d], w.shape[2 + d], strides[d], dilations[d], *pads[d]) for d in range(axes)]
     x = np.pad(x, [(0, 0), (0, 0), *pads])
-    out = np.zeros((len(x), len(w), oh, ow), x.dtype)
+    out = np.zeros((len(x), len(w), *(n for _, n in walks)), x.dtype)
     ci, co = w.shape[1], len(w) // groups
-    for g, (ky, sy), (kx, sx) in itertools.product(range(groups), rows, cols):
-        part = x[:, g * ci:(g + 1) * ci, sy, sx]
-        out[:, g * co:(g + 1) * co] += np.einsum("nihw,oi->nohw", part, w[g * co:(g + 1) * co, :, ky, kx])
-    return out.transpose(0, 2, 3, 1) if last else out
+    for g, *taps in itertools.product(range(groups), *(taps for taps, _ in walks)):
+        part = x[(slice(None), slice(g * ci, (g + 1) * ci), *(seen for _, seen in taps))]
+        of_tap = w[(slice(g * co, (g + 1) * co), slice(None), *(k for k, _ in taps))]
+        out[:, g * co:(g + 1) * co] += np.einsum("ni...,oi->no...", part, of_tap)
+    return as_asked(out, a)
 
 
 def conv_case(x, w, name, op="conv2d", large=None, **attrs):
@@ -60,21 +73,36 @@ conv_case(real(3, 17, 2, 2), real(19, 17, 1, 1), "one_by_one")
 conv_case(X, real(4, 1, 3, 3), "depthwise", op="depthwise_conv2d", groups=4, paddings=[1, 1])
 conv_case(X, real(8, 1, 3, 2), "multiplier", op="depthwise_conv2d", groups=4, strides=[2, 1])
 
+X3, W3 = real(2, 4, 4, 5, 3), real(3, 4, 2, 3, 2)
+conv_case(X3, W3, "plain", op="conv3d", large={"Input": real(9, 8, 7, 9, 8), "Filter": real(16, 8, 3, 3, 3)})
+conv_case(X3, W3, "strides_pads", op="conv3d", strides=[2, 1, 3], paddings=[1, 2, 0])
+conv_case(X3, W3, "six_pads", op="conv3d", strides=[2, 3, 1], paddings=[0, 1, 2, 1, 1, 0])
+conv_case(X3, W3, "dilations", op="conv3d", dilations=[2, 1, 3], paddings=[1, 0, 1])
+conv_case(X3, real(6, 2, 3, 3, 3), "groups", op="conv3d", groups=2, paddings=[1, 1, 1])
+conv_case(X3, real(4, 1, 2, 2, 2), "depthwise", op="conv3d", groups=4)
+conv_case(X3, W3, "same", op="conv3d", padding_algorithm="SAME", strides=[2, 2, 1])
+conv_case(X3, W3, "valid", op="conv3d", padding_algorithm="VALID", paddings=[1, 1, 1])
+conv_case(real(2, 3, 5, 4, 3), real(4, 3, 2, 2, 3), "channels_last", op="conv3d", data_format="NDHWC",
+          paddings=[1, 0, 1], strides=[1, 2, 1])
+conv_case(real(3, 17, 2, 1, 2), real(19, 17, 1, 1, 1), "one_by_one", op="conv3d")
+
 
 def conv_transpose(i, a):
     """Each input element adds its window to the output."""
-    x, w, groups = i["Input"], i["Filter"], a.get("groups", 1)
-    s, dl, p = a.get("strides", [1, 1]), a.get("dilations", [1, 1]), a.get("paddings", [0, 0])
-    size = [(x.shape[2 + d] - 1) * s[d] + dl[d] * (w.shape[2 + d] - 1) + 1 for d in (0, 1)]
-    want = a.get("output_size") or [size[d] - 2 * p[d] for d in (0, 1)]
-    out = np.zeros((len(x), w.shape[1] * groups, *(max(size[d], want[d] + 2 * p[d]) for d in (0, 1))), x.dtype)
+    x, w, groups = channels_first(i["Input"], a), i["Filter"], a.get("groups", 1)
+    axes = range(w.ndim - 2)
+    s, dl = per_axis(a, "strides", len(axes)), per_axis(a, "dilations", len(axes))
+    pads = paddings(a, [None] * len(axes), None)
+    size = [(x.shape[2 + d] - 1) * s[d] + dl[d] * (w.shape[2 + d] - 1) + 1 for d in axes]
+    want = a.get("output_size") or [size[d] - sum(pads[d]) for d in axes]
+    out = np.zeros((len(x), w.shape[1] * groups, *(max(size[d], want[d] + sum(pads[d])) for d in axes)), x.dtype)
     ci, co = len(w) // groups, w.shape[1]
-    for g, ky, kx in itertools.product(range(groups), range(w.shape[2]), range(w.shape[3])):
-        rows = slice(ky * dl[0], ky * dl[0] + (x.shape[2] - 1) * s[0] + 1, s[0])
-        cols = slice(kx * dl[1], kx * dl[1] + (x.shape[3] - 1) * s[1] + 1, s[1])
-        part = np.einsum("nihw,io->nohw", x[:, g * ci:(g + 1) * ci], w[g * ci:(g + 1) * ci, :, ky, kx])
-        out[:, g * co:(g + 1) * co, rows, cols] += part
-    return out[:, :, p[0]:p[0] + want[0], p[1]:p[1] + want[1]]
+    for g, *tap in itertools.product(range(groups), *map(range, w.shape[2:])):
+        to = [slice(tap[d] * dl[d], tap[d] * dl[d] + (x.shape[2 + d] - 1) * s[d] + 1, s[d]) for d in axes]
+        of_tap = w[(slice(g * ci, (g + 1) * ci), slice(None), *tap)]
+        out[(slice(None), slice(g * co, (g + 1) * co), *to)] += np.einsum(
+            "ni...,io->no...", x[:, g * ci:(g + 1) * ci], of_tap)
+    return as_asked(out[(slice(None), slice(None), *(slice(pads[d][0], pads[d][0] + want[d]) for d in axes))], a)
 
 
 def transpose_case(x, w, name, op="conv2d_transpose", **attrs):
@@ -88,42 +116,51 @@ transpose_case(Z, real(4, 3, 3, 3), "output_size", strides=[2, 2], paddings=[1, 
 transpose_case(Z, real(4, 2, 2, 2), "dilations_groups", groups=2, dilations=[2, 2])
 transpose_case(Z, real(4, 1, 3, 3), "depthwise", op="depthwise_conv2d_transpose", groups=4, strides=[2, 2])
 
+Z3 = real(2, 4, 3, 2, 4)
+transpose_case(Z3, real(4, 3, 2, 3, 2), "plain", op="conv3d_transpose")
+transpose_case(Z3, real(4, 3, 3, 3, 3), "strides_pads", op="conv3d_transpose", strides=[2, 3, 1], paddings=[1, 0, 1])
+transpose_case(Z3, real(4, 3, 3, 3, 2), "output_size", op="conv3d_transpose", strides=[2, 2, 2],
+               paddings=[1, 0, 1, 1, 0, 1], output_size=[6, 3, 8])
+transpose_case(Z3, real(4, 2, 2, 2, 2), "dilations_groups", op="conv3d_transpose", groups=2, dilations=[2, 1, 2])
+transpose_case(real(2, 3, 2, 3, 4), real(4, 3, 2, 2, 2), "channels_last", op="conv3d_transpose", data_format="NHWC",
+               strides=[1, 2, 1])
+
 # ---- pools
 
 def pool(i, a):
-    x = i["X"]
-    last = a.get("data_format") == "NHWC"
-    if last:
-        x = x.transpose(0, 3, 1, 2)
-    spans = [pool_spans(x.shape[2 + d], d, a, x.shape[2:]) for d in (0, 1)]
-    out = np.zeros((*x.shape[:2], len(spans[0]), len(spans[1])), x.dtype)
-    for (y, (y0, y1)), (k, (x0, x1)) in itertools.product(enumerate(spans[0]), enumerate(spans[1])):
-        seen = x[:, :, y0:y1, x0:x1]
+    x = channels_first(i["X"], a)
+    axes = x.ndim - 2
+    spans = [pool_spans(x.shape[2 + d], d, a, x.shape[2:]) for d in range(axes)]
+    out = np.zeros((*x.shape[:2], *map(len, spans)), x.dtype)
+    for places in itertools.product(*map(enumerate, spans)):
+        seen = x[(..., *(slice(*span) for _, span in places))]
         assert seen.size, "a window outside the image has no average"
+        at, inside = (..., *(k for k, _ in places)), tuple(range(2, axes + 2))
         if a.get("pooling_type", "max") == "max":
-            out[:, :, y, k] = seen.max((2, 3))
+            out[at] = seen.max(inside)
         else:
             whole = not a.get("exclusive", True) and not a.get("adaptive") and not a.get("global_pooling")
-            out[:, :, y, k] = seen.sum((2, 3)) / (np.prod(a["ksize"]) if whole else seen[0, 0].size)
-    return out.transpose(0, 2, 3, 1) if last else out
+            out[at] = seen.sum(inside) / (np.prod(a["ksize"]) if whole else seen[0, 0].size)
+    return as_asked(out, a)
 
 
 def pool_spans(size, d, a, shape):
     """[begin, end) of each output along axis d."""
     if a.get("global_pooling"):
         return [(0, size)]
-    k, s = a["ksize"][d], a.get("strides", [1, 1])[d]
+    strides = per_axis(a, "strides", len(shape))
+    k, s = a["ksize"][d], strides[d]
     if a.get("adaptive"):
         return [(o * size // k, -(-(o + 1) * size // k)) for o in range(k)]
-    before, after = paddings(dict(a, strides=a.get("strides", [1, 1])), shape, a["ksize"])[d]
+    before, after = paddings(dict(a, strides=strides), shape, a["ksize"])[d]
     room = size + before + after - k
     n = (room + (s - 1 if a.get("ceil_mode") else 0)) // s + 1
     return [(max(0, o * s - before), min(size, o * s - before + k)) for o in range(n)]
 
 
-def pool_case(name, x=None, large=None, **attrs):
+def pool_case(name, x=None, large=None, op="pool2d", **attrs):
     for kind in ("max", "avg"):
-        case("pool2d", {"X": apart(2, 3, 7, 6) if x is None else x}, dict(attrs, pooling_type=kind), pool,
+        case(op, {"X": apart(2, 3, 7, 6) if x is None else x}, dict(attrs, pooling_type=kind), pool,
              name=f"{kind}_{name}", large=large)
 
 
@@ -135,6 +172,17 @@ pool_case("same", ksize=[3, 3], strides=[2, 2], padding_algorithm="SAME")
 pool_case("global", ksize=[1, 1], global_pooling=True)
 pool_case("adaptive", ksize=[3, 4], adaptive=True)
 pool_case("channels_last", x=apart(2, 5, 4, 3), ksize=[2, 2], data_format="NHWC")
+
+VOLUME = apart(2, 2, 5, 4, 3)
+pool_case("plain", VOLUME, {"X": real(8, 16, 5, 9, 8)}, op="pool3d", ksize=[2, 2, 2], strides=[2, 1, 1])
+pool_case("pads", VOLUME, op="pool3d", ksize=[3, 2, 2], strides=[2, 1, 2], paddings=[1, 0, 1])
+pool_case("six_pads", VOLUME, op="pool3d", ksize=[3, 3, 2], strides=[2, 2, 1], paddings=[1, 0, 0, 1, 1, 1],
+          exclusive=False)
+pool_case("ceil", VOLUME, op="pool3d", ksize=[2, 3, 2], strides=[2, 2, 2], ceil_mode=True)
+pool_case("same", VOLUME, op="pool3d", ksize=[3, 3, 3], strides=[2, 2, 1], padding_algorithm="SAME")
+pool_case("global", VOLUME, op="pool3d", ksize=[1, 1, 1], global_pooling=True)
+pool_case("adaptive", VOLUME, op="pool3d", ksize=[3, 2, 2], adaptive=True)
+pool_case("channels_last", apart(2, 3, 5, 4, 2), op="pool3d", ksize=[2, 2, 2], data_format="NDHWC")
 
 # ---- softmax, dropout
 

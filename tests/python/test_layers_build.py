@@ -14,6 +14,7 @@ DIFFERENT = {
     "sce_int": "integer logits are refused at the call",
     "unbad_gelu": "a NumPy array is a TypeError, as in every layer",
     "unbad_erf": "a NumPy array is a TypeError, as in every layer",
+    "conv3_notvar": "a NumPy array is a TypeError, as in every layer",
     "unif_t": "dtype is honoured also when the shape is a tensor",
     "unif_var": "known extents are kept beside Variables",
     "op_ri_div": "the number gets the dtype of the Variable",

@@ -1,11 +1,12 @@
-// 2-D convolution (cross-correlation) with strides, padding, dilation and groups; the depthwise types are the same
-// function with one group a channel.
+// Convolutions (cross-correlations) of images and volumes with strides, padding, dilation and groups; the depthwise
+// types are the same function with one group a channel.
 #include "ops/nn/conv_op.h"
 
 namespace anabranch::nn {
 namespace {
 
-constexpr ConvForm kForm{.transposed = false, .dims = conv_dims, .output = conv_output};
+constexpr ConvForm kForm{.axes = 2, .transposed = false, .dims = conv_dims<2>, .output = conv_output};
+constexpr ConvForm kVolumes{.axes = 3, .transposed = false, .dims = conv_dims<3>, .output = conv_output};
 
 void conv2d(OpDef& def) {
   def.doc(
@@ -17,6 +18,7 @@ void conv2d(OpDef& def) {
       .in_optional("ResidualData", "not offered")
       .out("Output", "[N, O, H', W'], or [N, H', W', O]; H' = (H + top + bottom - d (height - 1) - 1) / s + 1")
       .with(convolution(kForm))
+      .with(fusion_attrs)
       .attr<bool>("fuse_relu_before_depthwise_conv", false, "not offered", refuse_fusion("relu in front"))
       .attr<bool>("fuse_brelu", false, "not offered", refuse_fusion("brelu"))
       .attr<bool>("fuse_residual_connection", false, "not offered", refuse_fusion("elementwise_add"))
@@ -32,6 +34,19 @@ AB_OP(conv2d).with(conv2d).images({"Input"}, "blocked_input").images({"Output"},
 AB_GRAD(conv2d).with(convolution_gradient(kForm));
 AB_OP(depthwise_conv2d).with(conv2d);
 AB_GRAD(depthwise_conv2d).with(convolution_gradient(kForm));
+
+AB_OP(conv3d)
+    .doc("conv2d over volumes, with a depth before the height.")
+    .in("Input", "[N, C, D, H, W] float, or [N, D, H, W, C]")
+    .in("Filter", "[O, C / groups, depth, height, width]")
+    .in_optional("ResidualData", "not offered")
+    .out("Output", "[N, O, D', H', W'], or [N, D', H', W', O]; D' = (D + front + back - d (depth - 1) - 1) / s + 1")
+    .with(convolution(kVolumes))
+    .with(fusion_attrs)
+    .attr<bool>("fuse_residual_connection", false, "not offered", refuse_fusion("elementwise_add"))
+    .ignores({"force_fp32_output", "exhaustive_search"})
+    .traits(kRowWise);
+AB_GRAD(conv3d).with(convolution_gradient(kVolumes));
 
 }  // namespace
 }  // namespace anabranch::nn

@@ -5,18 +5,18 @@
 namespace anabranch::nn {
 
 Shape conv_output(const ConvDims& d) {
-  if (d.channels_last) return {d.batch, d.window.out[0], d.window.out[1], d.out_channels};
-  return {d.batch, d.out_channels, d.window.out[0], d.window.out[1]};
+  return image_shape(d.batch, d.out_channels, d.window.out, d.window.axes, d.channels_last);
 }
 
-ConvDims conv_dims(const ir::Op& op, const Shape& input, const Shape& filter) {
-  AB_CHECK(input.rank() == 4, InvalidArgument, "Input must have 4 axes, got {}", input.str());
-  AB_CHECK(filter.rank() == 4 && filter.known(), InvalidArgument, "Filter must have 4 axes, got {}", filter.str());
-  const WindowAttrs attrs = read_window_attrs(op, true);
-  const ImageAxes axes(attrs.channels_last());
+template <int kAxes> ConvDims conv_dims(const ir::Op& op, const Shape& input, const Shape& filter) {
+  constexpr int kRank = kAxes + 2;
+  AB_CHECK(input.rank() == kRank, InvalidArgument, "Input must have {} axes, got {}", kRank, input.str());
+  AB_CHECK(filter.rank() == kRank && filter.known(), InvalidArgument, "Filter must have {} axes, got {}", kRank,
+           filter.str());
+  const WindowAttrs attrs = read_window_attrs(op, kAxes, true);
   ConvDims d;
   d.batch = input[0];
-  d.in_channels = input[axes.channel];
+  d.in_channels = input[channel_axis(input, attrs.channels_last())];
   d.out_channels = filter[0];
   d.groups = op.attr<int32_t>("groups");
   d.channels_last = attrs.channels_last();
@@ -29,8 +29,12 @@ ConvDims conv_dims(const ir::Op& op, const Shape& input, const Shape& filter) {
   AB_CHECK(d.out_channels % d.groups == 0, InvalidArgument, "groups must divide the {} output channels, got {}",
            d.out_channels, d.groups);
   d.in_channels = filter[1] * d.groups;
-  d.window = resolve_window(attrs, {input[axes.height], input[axes.width]}, {filter[2], filter[3]}, Rounding::kFloor);
+  d.window = resolve_window(attrs, extents_of(input, first_axis(attrs.channels_last()), kAxes),
+                            extents_of(filter, 2, kAxes), Rounding::kFloor);
   return d;
 }
+
+template ConvDims conv_dims<2>(const ir::Op&, const Shape&, const Shape&);
+template ConvDims conv_dims<3>(const ir::Op&, const Shape&, const Shape&);
 
 }  // namespace anabranch::nn

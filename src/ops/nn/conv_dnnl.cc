@@ -26,19 +26,35 @@ using Tag = memory::format_tag;
 Tag blocked_tag() { return channel_block() == 16 ? Tag::nChw16c : Tag::nChw8c; }
 
 // Layouts of the images in their tensors.
-Tag input_tag(const ConvDims& d) { return d.channels_last ? Tag::nhwc : d.blocked_input ? blocked_tag() : Tag::nchw; }
-Tag output_tag(const ConvDims& d) { return d.channels_last ? Tag::nhwc : d.blocked_output ? blocked_tag() : Tag::nchw; }
+Tag image_tag(const ConvDims& d, bool blocked) {
+  const bool flat = d.window.axes == 2;
+  if (d.channels_last) return flat ? Tag::nhwc : Tag::ndhwc;
+  return blocked ? blocked_tag() : flat ? Tag::nchw : Tag::ncdhw;
+}
 
-memory::desc image_desc(int64_t n, int64_t channels, const Pair& extents, Tag tag) {
-  return {{n, channels, extents[0], extents[1]}, memory::data_type::f32, tag};
+// Numbers in front, then those of the axes that are there.
+memory::dims dims_of(const Window& w, memory::dims front, const Extents& e) {
+  front.insert(front.end(), e.begin() + static_cast<std::ptrdiff_t>(w.first()), e.end());
+  return front;
+}
+
+memory::desc image_desc(const ConvDims& d, int64_t n, int64_t channels, const Extents& extents, Tag tag) {
+  return {dims_of(d.window, {n, channels}, extents), memory::data_type::f32, tag};
 }
 
 memory::desc filter_desc(const ConvDims& d, bool any) {
-  const memory::dim kh = d.window.kernel[0], kw = d.window.kernel[1];
+  const bool flat = d.window.axes == 2;
+  const Window& w = d.window;
   if (d.groups == 1) {
-    return {{d.out_channels, d.in_channels, kh, kw}, memory::data_type::f32, any ? Tag::any : Tag::oihw};
+    return {dims_of(w, {d.out_channels, d.in_channels}, w.kernel), memory::data_type::f32,
+            any    ? Tag::any
+            : flat ? Tag::oihw
+                   : Tag::oidhw};
   }
-  return {{d.groups, d.out_per_group(), d.in_per_group(), kh, kw}, memory::data_type::f32, any ? Tag::any : Tag::goihw};
+  return {dims_of(w, {d.groups, d.out_per_group(), d.in_per_group()}, w.kernel), memory::data_type::f32,
+          any    ? Tag::any
+          : flat ? Tag::goihw
+                 : Tag::goidhw};
 }
 
 // An operand in the layout of its tensor and in that of the primitive.
@@ -79,14 +95,15 @@ class PiecePrimitive {
  public:
   PiecePrimitive(ConvPass pass, const ConvDims& d, int64_t n) {
     const Window& w = d.window;
-    const memory::desc plain_image = image_desc(n, d.in_channels, w.in, input_tag(d));
-    const memory::desc plain_result = image_desc(n, d.out_channels, w.out, output_tag(d));
+    const memory::desc plain_image = image_desc(d, n, d.in_channels, w.in, image_tag(d, d.blocked_input));
+    const memory::desc plain_result = image_desc(d, n, d.out_channels, w.out, image_tag(d, d.blocked_output));
     // Channels last are computed as they are; for other images the library may choose.
-    const memory::desc image = d.channels_last ? plain_image : image_desc(n, d.in_channels, w.in, Tag::any);
-    const memory::desc result = d.channels_last ? plain_result : image_desc(n, d.out_channels, w.out, Tag::any);
+    const memory::desc image = d.channels_last ? plain_image : image_desc(d, n, d.in_channels, w.in, Tag::any);
+    const memory::desc result = d.channels_last ? plain_result : image_desc(d, n, d.out_channels, w.out, Tag::any);
     const memory::desc filter = filter_desc(d, true);
-    const memory::dims stride{w.stride[0], w.stride[1]}, dilation{w.dilation[0] - 1, w.dilation[1] - 1},
-        before{w.before[0], w.before[1]}, after = used_padding(w);
+    const memory::dims stride = dims_of(w, {}, w.stride), before = dims_of(w, {}, w.before), after = used_padding(w);
+    memory::dims dilation = dims_of(w, {}, w.dilation);
+    for (memory::dim& step : dilation) --step;  // elements between two of the window
     const auto direct = dnnl::algorithm::convolution_direct;
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -160,11 +177,11 @@ class PiecePrimitive {
 
   // oneDNN expects the end padding that the outputs actually use, which may be less than the attribute says.
   static memory::dims used_padding(const Window& w) {
-    memory::dims after(2);
-    for (size_t d = 0; d < 2; ++d) {
+    Extents after{};
+    for (size_t d = 0; d < 3; ++d) {
       after[d] = (w.out[d] - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1 - w.in[d] - w.before[d];
     }
-    return after;
+    return dims_of(w, {}, after);
   }
 
   template <class Desc>

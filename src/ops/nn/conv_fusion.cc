@@ -17,7 +17,7 @@ class Epilogue : public ConvEpilogue {
   float* out = nullptr;
 
   void finish(int64_t first, int64_t count) const override {
-    const int64_t sample = dims->out_elems(), pixels = dims->window.out[0] * dims->window.out[1];
+    const int64_t sample = dims->out_elems(), pixels = volume(dims->window.out);
     // Channels next to each other: all of them, a block, or one.
     const int64_t width = dims->channels_last ? dims->out_channels : dims->blocked_output ? channel_block() : 1;
     const int64_t run = width * pixels;
@@ -59,7 +59,7 @@ const float* by_channel(const Tensor& bias, int64_t channels, std::vector<float>
 void infer(InferContext& c) {
   check_tensor(c, "Input");
   check_same_dtype(c, "Input", "Filter");
-  const ConvDims d = conv_dims(c.op(), c.in("Input").shape, c.in("Filter").shape);
+  const ConvDims d = conv_dims<2>(c.op(), c.in("Input").shape, c.in("Filter").shape);
   const Shape out = conv_output(d);
   check_bias(c, d.out_channels);
   if (c.has_in("ResidualData")) {
@@ -76,7 +76,7 @@ Kernel forward(const KernelArgs& args) {
            residual = args.in("ResidualData");
   const Out output = args.out("Output");
   const auto conv = std::make_shared<Conv<float>>(ConvPass::kForward);
-  DimsOf<ConvDims, decltype(&conv_dims)> dims(args.op(), conv_dims);
+  DimsOf<ConvDims, decltype(&conv_dims<2>)> dims(args.op(), conv_dims<2>);
   Epilogue tail;
   tail.relu = args.attr<std::string>("activation") == "relu";
   return [=, constant = args.attr<bool>("constant_filter"), repeated = std::vector<float>()](KernelContext& c) mutable {

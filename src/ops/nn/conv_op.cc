@@ -59,26 +59,29 @@ template <class T> Kernel backward(const KernelArgs& op, const ConvForm& form) {
   };
 }
 
-void fusion_attrs(OpDef& def) {
-  def.attr<bool>("fuse_relu", false, "not offered", refuse_fusion("relu"));
-  def.attr<std::string>("fuse_activation", "", "not offered", [](const std::string& v) {
-    AB_CHECK(v.empty(), Unsupported, "fuse_activation: append an op {} instead", v);
-  });
-  def.ignores("fuse_alpha", 0.0f).ignores("fuse_beta", 0.0f);
-}
-
 }  // namespace
 
 std::function<void(const bool&)> refuse_fusion(const char* op) {
   return [op](const bool& v) { AB_CHECK(!v, Unsupported, "fused forms are not offered: append an op {} instead", op); };
 }
 
+void fusion_attrs(OpDef& def) {
+  def.attr<bool>("fuse_relu", false, "not offered", refuse_fusion("relu"));
+  def.attr<std::string>("fuse_activation", "", "not offered", [](const std::string& v) {
+    AB_CHECK(v.empty(), Unsupported, "fuse_activation: append an op {} instead", v);
+  });
+  def.ignores("fuse_alpha", 0.0f).ignores("fuse_beta", 0.0f).ignores({"is_test"});
+}
+
 std::function<void(OpDef&)> convolution(const ConvForm& form) {
   return [form](OpDef& def) {
-    def.with(window_attrs).with(fusion_attrs);
-    def.attr<std::vector<int32_t>>("dilations", {1, 1}, "steps inside the window: height, width");
+    const bool flat = form.axes == 2;
+    def.with(flat ? window_attrs : volume_attrs(form.transposed ? "NCHW" : "NCDHW"));
+    def.attr<std::vector<int32_t>>(
+        "dilations", std::vector<int32_t>(static_cast<size_t>(form.axes), 1),
+        flat ? "steps inside the window: height, width" : "steps inside the window: depth, height, width");
     def.attr<int32_t>("groups", 1, "independent groups of channels");
-    def.ignores("use_cudnn", true).ignores({"use_mkldnn", "is_test", "workspace_size_MB"});
+    def.ignores("use_cudnn", true).ignores({"use_mkldnn", "workspace_size_MB"});
     def.flops([form](const WorkContext& c) {
       return convolution_flops(c, form.transposed ? c.in("Input") : c.out("Output"));
     });
@@ -86,7 +89,9 @@ std::function<void(OpDef&)> convolution(const ConvForm& form) {
       c.set_out("Output", form.output(infer_dims(c, form)), c.in("Input").dtype);
       if (!form.transposed) c.share_lod("Output", "Input");
     });
-    def.grad_reads({"Input", "Filter", "Bias"}).grad_to({"Input", "Filter", "Bias"});
+    std::vector<std::string> read{"Input", "Filter"};
+    if (def.find_input("Bias")) read.emplace_back("Bias");
+    def.grad_reads(read).grad_to(read);
     def.cpu<float, double>(
         [form](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, form); });
   };

@@ -9,14 +9,18 @@
 namespace anabranch::nn {
 
 struct ConvForm {
+  int axes;  // 2: images; 3: volumes
   bool transposed;
   ConvDims (*dims)(const ir::Op& op, const Shape& input, const Shape& filter);  // of the convolution
   Shape (*output)(const ConvDims& d);                                           // of the operator
 };
 
-// Slots but for the docs of Input, Filter and Output, attributes, shape function, gradient and kernels.
+// Attributes that all forms share, shape function, gradient and kernels.
 std::function<void(OpDef&)> convolution(const ConvForm& form);
 std::function<void(OpDef&)> convolution_gradient(const ConvForm& form);
+
+// Attributes of fused forms in Fluid, which are refused.
+void fusion_attrs(OpDef& def);
 
 // A fused form that would change numbers is never left out in silence.
 std::function<void(const bool&)> refuse_fusion(const char* op);

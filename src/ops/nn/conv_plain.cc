@@ -6,36 +6,57 @@
 namespace anabranch::nn {
 namespace {
 
-struct Strides {  // elements between neighbours in an image
-  int64_t channel, height, width;
-  Strides(bool channels_last, int64_t channels, const Pair& extents)
-      : channel(channels_last ? 1 : extents[0] * extents[1]),
-        height(extents[1] * (channels_last ? channels : 1)),
-        width(channels_last ? channels : 1) {}
+struct Strides {  // elements between neighbours in an image or volume
+  int64_t channel;
+  Extents axis;
+  Strides(bool channels_last, int64_t channels, const Extents& e) : channel(channels_last ? 1 : volume(e)) {
+    const int64_t pixel = channels_last ? channels : 1;
+    axis = {e[1] * e[2] * pixel, e[2] * pixel, pixel};
+  }
+  int64_t at(const Extents& place) const { return place[0] * axis[0] + place[1] * axis[1] + place[2] * axis[2]; }
+};
+
+// fn(place) for the places of a volume, in the order of rows.
+template <class Fn> void each_place(const Extents& e, Fn&& fn) {
+  Extents at{};
+  for (at[0] = 0; at[0] < e[0]; ++at[0]) {
+    for (at[1] = 0; at[1] < e[1]; ++at[1]) {
+      for (at[2] = 0; at[2] < e[2]; ++at[2]) fn(at);
+    }
+  }
+}
+
+// Along one axis: the outputs whose window has the input of this tap, padding left out.
+struct Reach {
+  int64_t begin, end, shift;  // input = output * stride + shift
+  Reach(const Window& w, size_t d, int64_t tap) : shift(tap * w.dilation[d] - w.before[d]) {
+    const int64_t s = w.stride[d];
+    begin = shift < 0 ? (-shift + s - 1) / s : 0;
+    end = w.in[d] > shift ? std::min(w.out[d], (w.in[d] - 1 - shift) / s + 1) : 0;
+  }
 };
 
 // fn(image offset, filter offset, output offset) for every product of one sample with output channels of one group.
 template <class Fn> void each_product(const ConvDims& d, int64_t group, Fn&& fn) {
   const Window& w = d.window;
   const Strides in(d.channels_last, d.in_channels, w.in), out(d.channels_last, d.out_channels, w.out);
-  const int64_t ci = d.in_per_group(), co = d.out_per_group(), taps = w.kernel[0] * w.kernel[1];
-  for (int64_t o = group * co; o < (group + 1) * co; ++o) {
-    for (int64_t i = 0; i < ci; ++i) {
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        const int64_t ky = tap / w.kernel[1] * w.dilation[0] - w.before[0];
-        const int64_t kx = tap % w.kernel[1] * w.dilation[1] - w.before[1];
-        for (int64_t y = 0; y < w.out[0]; ++y) {
-          const int64_t iy = y * w.stride[0] + ky;
-          if (iy < 0 || iy >= w.in[0]) continue;
-          for (int64_t x = 0; x < w.out[1]; ++x) {
-            const int64_t ix = x * w.stride[1] + kx;
-            if (ix < 0 || ix >= w.in[1]) continue;
-            fn((group * ci + i) * in.channel + iy * in.height + ix * in.width, (o * ci + i) * taps + tap,
-               o * out.channel + y * out.height + x * out.width);
+  const int64_t ci = d.in_per_group(), co = d.out_per_group(), taps = volume(w.kernel);
+  for (int64_t pair = 0; pair < co * ci; ++pair) {
+    const int64_t o = group * co + pair / ci, i = pair % ci;
+    int64_t filter = (o * ci + i) * taps;
+    each_place(w.kernel, [&](const Extents& tap) {
+      const Reach z(w, 0, tap[0]), y(w, 1, tap[1]), x(w, 2, tap[2]);
+      const int64_t image = (group * ci + i) * in.channel + in.at({z.shift, y.shift, x.shift});
+      for (int64_t oz = z.begin; oz < z.end; ++oz) {
+        for (int64_t oy = y.begin; oy < y.end; ++oy) {
+          for (int64_t ox = x.begin; ox < x.end; ++ox) {
+            fn(image + in.at({oz * w.stride[0], oy * w.stride[1], ox * w.stride[2]}), filter,
+               o * out.channel + out.at({oz, oy, ox}));
           }
         }
       }
-    }
+      ++filter;
+    });
   }
 }
 

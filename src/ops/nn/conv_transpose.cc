@@ -1,5 +1,5 @@
-// 2-D transposed convolution: the gradient of a convolution by its input, as a layer. Input and Output change places
-// in the ConvDims of that convolution.
+// Transposed convolutions: the gradient of a convolution by its input, as a layer. Input and Output change places in
+// the ConvDims of that convolution.
 #include <fmt/ranges.h>
 
 #include "ops/nn/conv_op.h"
@@ -8,11 +8,12 @@ namespace anabranch::nn {
 namespace {
 
 // Output extents without output_size: those that the convolution would map onto the input's, the smallest ones.
-Pair smallest_output(const WindowAttrs& attrs, const Pair& in, const Pair& kernel, Window* w) {
-  *w = resolve_window(attrs, {kUnknown, kUnknown}, kernel, Rounding::kFloor);
+Extents smallest_output(const WindowAttrs& attrs, const Extents& in, const Extents& kernel, Window* w) {
+  *w = resolve_window(attrs, {kUnknown, kUnknown, kUnknown}, kernel, Rounding::kFloor);
   if (attrs.padding_algorithm == "SAME") pad_same(in, w);  // as of a convolution over the input
-  Pair out{kUnknown, kUnknown};
-  for (size_t d = 0; d < 2; ++d) {
+  Extents out{1, 1, 1};
+  for (size_t d = w->first(); d < 3; ++d) {
+    out[d] = kUnknown;
     if (in[d] < 0) continue;
     out[d] = (in[d] - 1) * w->stride[d] + w->dilation[d] * (kernel[d] - 1) + 1 - w->before[d] - w->after[d];
     AB_CHECK(out[d] > 0, InvalidArgument, "padding {} and {} leave an output extent of {}", w->before[d], w->after[d],
@@ -22,48 +23,50 @@ Pair smallest_output(const WindowAttrs& attrs, const Pair& in, const Pair& kerne
 }
 
 // output_size chooses among the extents that the convolution maps onto the same input: less than a stride more.
-void choose_output(const std::vector<int32_t>& wanted, const Pair& stride, Pair* out) {
+void choose_output(const std::vector<int32_t>& wanted, const Window& w, Extents* out) {
   if (wanted.empty()) return;
-  AB_CHECK(wanted.size() == 2, InvalidArgument, "output_size must be two numbers, got [{}]", fmt::join(wanted, ", "));
-  for (size_t d = 0; d < 2; ++d) {
-    AB_CHECK((*out)[d] < 0 || (wanted[d] >= (*out)[d] && wanted[d] < (*out)[d] + stride[d]), InvalidArgument,
-             "output_size must be from {} to {} along axis {}, got [{}]", (*out)[d], (*out)[d] + stride[d] - 1, d,
-             fmt::join(wanted, ", "));
-    (*out)[d] = wanted[d];
+  AB_CHECK(wanted.size() == static_cast<size_t>(w.axes), InvalidArgument, "output_size must be {} numbers, got [{}]",
+           w.axes == 2 ? "two" : "three", fmt::join(wanted, ", "));
+  for (size_t k = 0; k < wanted.size(); ++k) {
+    int64_t& extent = (*out)[w.first() + k];
+    const int64_t most = extent + w.stride[w.first() + k] - 1;
+    AB_CHECK(extent < 0 || (wanted[k] >= extent && wanted[k] <= most), InvalidArgument,
+             "output_size must be from {} to {} along axis {}, got [{}]", extent, most, k, fmt::join(wanted, ", "));
+    extent = wanted[k];
   }
 }
 
-ConvDims transpose_dims(const ir::Op& op, const Shape& input, const Shape& filter) {
-  AB_CHECK(input.rank() == 4 && filter.rank() == 4 && filter.known(), InvalidArgument,
-           "Input and Filter must have 4 axes each, got {} and {}", input.str(), filter.str());
-  const WindowAttrs attrs = read_window_attrs(op, true);
-  const ImageAxes axes(attrs.channels_last());
+template <int kAxes> ConvDims transpose_dims(const ir::Op& op, const Shape& input, const Shape& filter) {
+  constexpr int kRank = kAxes + 2;
+  AB_CHECK(input.rank() == kRank && filter.rank() == kRank && filter.known(), InvalidArgument,
+           "Input and Filter must have {} axes each, got {} and {}", kRank, input.str(), filter.str());
+  const WindowAttrs attrs = read_window_attrs(op, kAxes, true);
   ConvDims d;
   d.batch = input[0];
   d.groups = op.attr<int32_t>("groups");
   d.channels_last = attrs.channels_last();
   AB_CHECK(d.groups > 0 && filter[0] % d.groups == 0, InvalidArgument,
            "groups must divide the {} input channels, got {}", filter[0], d.groups);
-  AB_CHECK(input[axes.channel] < 0 || input[axes.channel] == filter[0], ShapeMismatch,
-           "Input must have {} channels for Filter {}, got {}", filter[0], filter.str(), input.str());
-  AB_CHECK(filter[2] > 0 && filter[3] > 0, InvalidArgument, "Filter must have a window with elements, got {}",
-           filter.str());
+  const int64_t channels = input[channel_axis(input, d.channels_last)];
+  AB_CHECK(channels < 0 || channels == filter[0], ShapeMismatch, "Input must have {} channels for Filter {}, got {}",
+           filter[0], filter.str(), input.str());
+  const Extents in = extents_of(input, first_axis(d.channels_last), kAxes), kernel = extents_of(filter, 2, kAxes);
+  AB_CHECK(volume(kernel) > 0, InvalidArgument, "Filter must have a window with elements, got {}", filter.str());
   d.out_channels = filter[0];
   d.in_channels = filter[1] * d.groups;
-  const Pair in{input[axes.height], input[axes.width]}, kernel{filter[2], filter[3]};
-  Pair out = smallest_output(attrs, in, kernel, &d.window);
-  choose_output(op.attr<std::vector<int32_t>>("output_size"), d.window.stride, &out);
+  Extents out = smallest_output(attrs, in, kernel, &d.window);
+  choose_output(op.attr<std::vector<int32_t>>("output_size"), d.window, &out);
   d.window.in = out;
   d.window.out = in;
   return d;
 }
 
 Shape output_shape(const ConvDims& d) {
-  if (d.channels_last) return {d.batch, d.window.in[0], d.window.in[1], d.in_channels};
-  return {d.batch, d.in_channels, d.window.in[0], d.window.in[1]};
+  return image_shape(d.batch, d.in_channels, d.window.in, d.window.axes, d.channels_last);
 }
 
-constexpr ConvForm kForm{.transposed = true, .dims = transpose_dims, .output = output_shape};
+constexpr ConvForm kForm{.axes = 2, .transposed = true, .dims = transpose_dims<2>, .output = output_shape};
+constexpr ConvForm kVolumes{.axes = 3, .transposed = true, .dims = transpose_dims<3>, .output = output_shape};
 
 void transpose(OpDef& def) {
   def.doc("2-D transposed convolution: each input element spreads over a window of the output, weighted by the filter.")
@@ -73,6 +76,7 @@ void transpose(OpDef& def) {
       .in_optional("Bias", "not offered")
       .out("Output", "[N, O, H', W'], or [N, H', W', O]; H' = (H - 1) s - top - bottom + d (height - 1) + 1")
       .with(convolution(kForm))
+      .with(fusion_attrs)
       .attr<std::vector<int32_t>>("output_size", {},
                                   "H' and W', up to a stride above the smallest; empty: the smallest");
 }
@@ -81,6 +85,16 @@ AB_OP(conv2d_transpose).with(transpose);
 AB_GRAD(conv2d_transpose).with(convolution_gradient(kForm));
 AB_OP(depthwise_conv2d_transpose).with(transpose);
 AB_GRAD(depthwise_conv2d_transpose).with(convolution_gradient(kForm));
+
+AB_OP(conv3d_transpose)
+    .doc("conv2d_transpose over volumes, with a depth before the height.")
+    .in("Input", "[N, C, D, H, W] float, or [N, D, H, W, C]")
+    .in("Filter", "[C, O / groups, depth, height, width]")
+    .out("Output", "[N, O, D', H', W'], or [N, D', H', W', O]; D' = (D - 1) s - front - back + d (depth - 1) + 1")
+    .with(convolution(kVolumes))
+    .attr<std::vector<int32_t>>("output_size", {},
+                                "D', H' and W', up to a stride above the smallest; empty: the smallest");
+AB_GRAD(conv3d_transpose).with(convolution_gradient(kVolumes));
 
 }  // namespace
 }  // namespace anabranch::nn

@@ -1,4 +1,4 @@
-// Largest elements and averages of windows of images.
+// Largest elements and averages of windows of images and volumes.
 #include <limits>
 
 #include "ops/declare/attr_checks.h"
@@ -18,8 +18,8 @@ struct Planes {
   explicit Planes(const PoolDims& d)
       : count(d.batch * d.channels),
         channels(d.channels),
-        in_elems(d.window.in[0] * d.window.in[1]),
-        out_elems(d.window.out[0] * d.window.out[1]),
+        in_elems(volume(d.window.in)),
+        out_elems(volume(d.window.out)),
         step(d.channels_last ? d.channels : 1),
         channels_last(d.channels_last) {}
   int64_t begin(int64_t plane, int64_t elems) const {
@@ -28,27 +28,49 @@ struct Planes {
   int64_t grain() const { return kGrain / std::max<int64_t>(1, in_elems) + 1; }
 };
 
-// fn(output, rows, columns) for the outputs of a plane, by their index.
+// What an output sees of the input.
+struct Seen {
+  PoolDims::Range depth, rows, columns;
+};
+
+// fn(output, what it sees) for the outputs of a plane, by their index.
 template <class Fn> void each_output(const PoolDims& d, Fn&& fn) {
-  for (int64_t y = 0; y < d.window.out[0]; ++y) {
-    const auto rows = d.range(0, y);
-    for (int64_t x = 0; x < d.window.out[1]; ++x) fn(y * d.window.out[1] + x, rows, d.range(1, x));
+  int64_t output = 0;
+  for (int64_t z = 0; z < d.window.out[0]; ++z) {
+    const auto depth = d.range(0, z);
+    for (int64_t y = 0; y < d.window.out[1]; ++y) {
+      const auto rows = d.range(1, y);
+      for (int64_t x = 0; x < d.window.out[2]; ++x) fn(output++, Seen{depth, rows, d.range(2, x)});
+    }
   }
 }
 
-// fn(input) for the inputs of a window, row by row.
-template <class Fn>
-void each_input(const PoolDims& d, const PoolDims::Range& rows, const PoolDims::Range& columns, Fn&& fn) {
-  for (int64_t y = rows.begin; y < rows.end; ++y) {
-    for (int64_t x = columns.begin; x < columns.end; ++x) fn(y * d.window.in[1] + x);
+// fn(input) for the inputs of a window, row by row, until it returns true.
+template <class Fn> void each_input_until(const PoolDims& d, const Seen& seen, Fn&& fn) {
+  for (int64_t z = seen.depth.begin; z < seen.depth.end; ++z) {
+    for (int64_t y = seen.rows.begin; y < seen.rows.end; ++y) {
+      const int64_t row = (z * d.window.in[1] + y) * d.window.in[2];
+      for (int64_t x = seen.columns.begin; x < seen.columns.end; ++x) {
+        if (fn(row + x)) return;
+      }
+    }
   }
 }
+
+template <class Fn> void each_input(const PoolDims& d, const Seen& seen, Fn&& fn) {
+  each_input_until(d, seen, [&](int64_t i) {
+    fn(i);
+    return false;
+  });
+}
+
+int64_t divisor(const PoolDims& d, const Seen& seen) { return d.divisor(seen.depth, seen.rows, seen.columns); }
 
 template <class T> struct MaxPool {
   static void forward(const PoolDims& d, int64_t step, const T* x, T* out) {
-    each_output(d, [&](int64_t o, const auto& rows, const auto& columns) {
+    each_output(d, [&](int64_t o, const Seen& seen) {
       T top = std::numeric_limits<T>::lowest();
-      each_input(d, rows, columns, [&](int64_t i) {
+      each_input(d, seen, [&](int64_t i) {
         const T value = x[i * step];
         top = value > top || value != value ? value : top;  // a NaN is the result
       });
@@ -57,39 +79,36 @@ template <class T> struct MaxPool {
   }
   // The first input that equals the output takes the whole gradient.
   static void backward(const PoolDims& d, int64_t step, const T* x, const T* out, const T* dout, T* dx) {
-    each_output(d, [&](int64_t o, const auto& rows, const auto& columns) {
-      for (int64_t y = rows.begin; y < rows.end; ++y) {
-        for (int64_t k = columns.begin; k < columns.end; ++k) {
-          const int64_t i = (y * d.window.in[1] + k) * step;
-          if (x[i] != out[o * step]) continue;
-          dx[i] += dout[o * step];
-          return;
-        }
-      }
+    each_output(d, [&](int64_t o, const Seen& seen) {
+      each_input_until(d, seen, [&](int64_t i) {
+        if (x[i * step] != out[o * step]) return false;
+        dx[i * step] += dout[o * step];
+        return true;
+      });
     });
   }
 };
 
 template <class T> struct AvgPool {
   static void forward(const PoolDims& d, int64_t step, const T* x, T* out) {
-    each_output(d, [&](int64_t o, const auto& rows, const auto& columns) {
+    each_output(d, [&](int64_t o, const Seen& seen) {
       T sum = 0;
-      each_input(d, rows, columns, [&](int64_t i) { sum += x[i * step]; });
-      out[o * step] = sum / static_cast<T>(d.divisor(rows, columns));
+      each_input(d, seen, [&](int64_t i) { sum += x[i * step]; });
+      out[o * step] = sum / static_cast<T>(divisor(d, seen));
     });
   }
   static void backward(const PoolDims& d, int64_t step, const T*, const T*, const T* dout, T* dx) {
-    each_output(d, [&](int64_t o, const auto& rows, const auto& columns) {
-      const T share = dout[o * step] / static_cast<T>(d.divisor(rows, columns));
-      each_input(d, rows, columns, [&](int64_t i) { dx[i * step] += share; });
+    each_output(d, [&](int64_t o, const Seen& seen) {
+      const T share = dout[o * step] / static_cast<T>(divisor(d, seen));
+      each_input(d, seen, [&](int64_t i) { dx[i * step] += share; });
     });
   }
 };
 
-template <class T, class Pool> Kernel forward(const KernelArgs& args, Pool) {
+template <int kAxes, class T, class Pool> Kernel forward(const KernelArgs& args, Pool) {
   const In x = args.in("X");
   const Out out = args.out("Out");
-  DimsOf<PoolDims, decltype(&pool_dims)> dims(args.op(), pool_dims);
+  DimsOf<PoolDims, decltype(&pool_dims<kAxes>)> dims(args.op(), pool_dims<kAxes>);
   return [=](KernelContext& c) mutable {
     const PoolDims& d = dims(c[x].shape());
     const Planes p(d);
@@ -103,10 +122,10 @@ template <class T, class Pool> Kernel forward(const KernelArgs& args, Pool) {
   };
 }
 
-template <class T, class Pool> Kernel backward(const KernelArgs& args, Pool) {
+template <int kAxes, class T, class Pool> Kernel backward(const KernelArgs& args, Pool) {
   const In x = args.in("X"), out = args.in("Out"), dout = args.in("Out@GRAD");
   const Out dx = args.out("X@GRAD");
-  DimsOf<PoolDims, decltype(&pool_dims)> dims(args.op(), pool_dims);
+  DimsOf<PoolDims, decltype(&pool_dims<kAxes>)> dims(args.op(), pool_dims<kAxes>);
   return [=](KernelContext& c) mutable {
     const PoolDims& d = dims(c[x].shape());
     const Planes p(d);
@@ -124,39 +143,57 @@ template <class T, class Pool> Kernel backward(const KernelArgs& args, Pool) {
 
 bool is_max(const KernelArgs& op) { return op.attr<std::string>("pooling_type") == "max"; }
 
+template <int kAxes> void infer(InferContext& c) {
+  check_tensor(c, "X");
+  const PoolDims d = pool_dims<kAxes>(c.op(), c.in("X").shape);
+  AB_CHECK(volume(d.window.in) != 0, InvalidArgument, "X must hold images with elements, got {}",
+           c.in("X").shape.str());
+  c.set_out("Out", d.output_shape(), c.in("X").dtype);
+  c.share_lod("Out", "X");
+}
+
+template <int kAxes> void pool(OpDef& def) {
+  def.attr<std::string>("pooling_type", "max", "max or avg", one_of("pooling_type", {"max", "avg"}))
+      .attr<std::vector<int32_t>>("ksize", std::vector<int32_t>(kAxes, 1),
+                                  "extents of the window, or of the output when adaptive")
+      .attr<bool>("global_pooling", false, "the window is the whole image")
+      .attr<bool>("exclusive", true, "averages do not count the padding")
+      .attr<bool>("adaptive", false, "windows share the image out evenly")
+      .attr<bool>("ceil_mode", false, "a last window may reach beyond the image")
+      .ignores({"use_cudnn", "use_mkldnn"})
+      .traits(kRowWise)
+      .infer(infer<kAxes>)
+      .grad_reads({"X"}, {"Out"});
+  def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return is_max(op) ? forward<kAxes, T>(op, MaxPool<T>{}) : forward<kAxes, T>(op, AvgPool<T>{});
+  });
+}
+
+template <int kAxes> void pool_gradient(OpDef& def) {
+  def.doc("A maximum passes the gradient to the first input that equals it, an average shares it out.")
+      .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+        using T = typename decltype(tag)::type;
+        return is_max(op) ? backward<kAxes, T>(op, MaxPool<T>{}) : backward<kAxes, T>(op, AvgPool<T>{});
+      });
+}
+
 AB_OP(pool2d)
     .doc("Largest element or average of each window of an image.")
     .in("X", "[N, C, H, W] float, or [N, H, W, C]")
     .out("Out", "[N, C, H', W'], or [N, H', W', C]; H' = (H + top + bottom - height) / stride + 1")
     .with(window_attrs)
-    .attr<std::string>("pooling_type", "max", "max or avg", one_of("pooling_type", {"max", "avg"}))
-    .attr<std::vector<int32_t>>("ksize", {1, 1}, "extents of the window, or of the output when adaptive")
-    .attr<bool>("global_pooling", false, "the window is the whole image")
-    .attr<bool>("exclusive", true, "averages do not count the padding")
-    .attr<bool>("adaptive", false, "windows share the image out evenly")
-    .attr<bool>("ceil_mode", false, "a last window may reach beyond the image")
-    .ignores({"use_cudnn", "use_mkldnn", "use_quantizer", "is_test"})
-    .traits(kRowWise)
-    .infer([](InferContext& c) {
-      check_tensor(c, "X");
-      const PoolDims d = pool_dims(c.op(), c.in("X").shape);
-      AB_CHECK(d.window.in[0] != 0 && d.window.in[1] != 0, InvalidArgument, "X must hold images with elements, got {}",
-               c.in("X").shape.str());
-      c.set_out("Out", d.output_shape(), c.in("X").dtype);
-      c.share_lod("Out", "X");
-    })
-    .grad_reads({"X"}, {"Out"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return is_max(op) ? forward<T>(op, MaxPool<T>{}) : forward<T>(op, AvgPool<T>{});
-    });
+    .with(pool<2>)
+    .ignores({"use_quantizer", "is_test"});
+AB_GRAD(pool2d).with(pool_gradient<2>);
 
-AB_GRAD(pool2d)
-    .doc("Gradient of pool2d: a maximum passes it to the first input that equals it, an average shares it out.")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return is_max(op) ? backward<T>(op, MaxPool<T>{}) : backward<T>(op, AvgPool<T>{});
-    });
+AB_OP(pool3d)
+    .doc("Largest element or average of each window of a volume.")
+    .in("X", "[N, C, D, H, W] float, or [N, D, H, W, C]")
+    .out("Out", "[N, C, D', H', W'], or [N, D', H', W', C]; D' = (D + front + back - depth) / stride + 1")
+    .with(volume_attrs("NCDHW"))
+    .with(pool<3>);
+AB_GRAD(pool3d).with(pool_gradient<3>);
 
 }  // namespace
 }  // namespace anabranch::nn

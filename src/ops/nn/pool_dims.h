@@ -1,4 +1,4 @@
-// Extents of a 2-D pool and the part of the input that each output sees.
+// Extents of a pool over images or volumes (kAxes: 2 or 3) and the part of the input that each output sees.
 #pragma once
 #include <algorithm>
 
@@ -24,16 +24,13 @@ struct PoolDims {
     return {std::max<int64_t>(0, from), std::min(window.in[d], from + window.kernel[d])};
   }
   // By what a sum over the window is divided.
-  int64_t divisor(const Range& y, const Range& x) const {
-    const int64_t seen = (y.end - y.begin) * (x.end - x.begin);
-    return exclusive || adaptive ? std::max<int64_t>(1, seen) : window.kernel[0] * window.kernel[1];
+  int64_t divisor(const Range& z, const Range& y, const Range& x) const {
+    const int64_t seen = (z.end - z.begin) * (y.end - y.begin) * (x.end - x.begin);
+    return exclusive || adaptive ? std::max<int64_t>(1, seen) : volume(window.kernel);
   }
-  Shape output_shape() const {
-    if (channels_last) return {batch, window.out[0], window.out[1], channels};
-    return {batch, channels, window.out[0], window.out[1]};
-  }
+  Shape output_shape() const { return image_shape(batch, channels, window.out, window.axes, channels_last); }
 };
 
-PoolDims pool_dims(const ir::Op& op, const Shape& input);
+template <int kAxes> PoolDims pool_dims(const ir::Op& op, const Shape& input);
 
 }  // namespace anabranch::nn

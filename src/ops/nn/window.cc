@@ -7,26 +7,48 @@
 namespace anabranch::nn {
 namespace {
 
-void check_pair(const char* name, const std::vector<int32_t>& v) {
-  AB_CHECK(v.size() == 2 && v[0] > 0 && v[1] > 0, InvalidArgument, "{} must be two numbers above 0, got [{}]", name,
-           fmt::join(v, ", "));
-}
-
-// Paddings are [height, width] or [top, bottom, left, right].
+// Paddings are [height, width] or [top, bottom, left, right], with depth, or front and back, before them in volumes.
 void explicit_padding(const std::vector<int32_t>& p, Window* w) {
-  AB_CHECK((p.size() == 2 || p.size() == 4) && std::all_of(p.begin(), p.end(), [](int32_t x) { return x >= 0; }),
-           InvalidArgument, "paddings must be two or four numbers of at least 0, got [{}]", fmt::join(p, ", "));
-  const bool four = p.size() == 4;
-  for (size_t d = 0; d < 2; ++d) {
-    w->before[d] = p[four ? 2 * d : d];
-    w->after[d] = p[four ? 2 * d + 1 : d];
+  const auto axes = static_cast<size_t>(w->axes);
+  AB_CHECK(
+      (p.size() == axes || p.size() == 2 * axes) && std::all_of(p.begin(), p.end(), [](int32_t x) { return x >= 0; }),
+      InvalidArgument, "paddings must be {} numbers of at least 0, got [{}]",
+      axes == 2 ? "two or four" : "three or six", fmt::join(p, ", "));
+  const bool both = p.size() == 2 * axes;
+  for (size_t k = 0; k < axes; ++k) {
+    w->before[w->first() + k] = p[both ? 2 * k : k];
+    w->after[w->first() + k] = p[both ? 2 * k + 1 : k];
   }
 }
 
 }  // namespace
 
-void pad_same(const Pair& in, Window* w) {
-  for (size_t d = 0; d < 2; ++d) {
+Extents extents_of(const Shape& s, int first, int axes) {
+  Extents e{1, 1, 1};
+  for (int k = 0; k < axes; ++k) e[static_cast<size_t>(3 - axes + k)] = s[first + k];
+  return e;
+}
+
+Shape image_shape(int64_t batch, int64_t channels, const Extents& e, int axes, bool channels_last) {
+  Shape s{batch};
+  if (!channels_last) s.push_back(channels);
+  for (size_t d = static_cast<size_t>(3 - axes); d < 3; ++d) s.push_back(e[d]);
+  if (channels_last) s.push_back(channels);
+  return s;
+}
+
+Extents positive_extents(const char* name, const std::vector<int32_t>& v, int axes) {
+  const bool fits =
+      v.size() == static_cast<size_t>(axes) && std::all_of(v.begin(), v.end(), [](int32_t x) { return x > 0; });
+  AB_CHECK(fits, InvalidArgument, "{} must be {} numbers above 0, got [{}]", name, axes == 2 ? "two" : "three",
+           fmt::join(v, ", "));
+  Extents e{1, 1, 1};
+  std::copy_backward(v.begin(), v.end(), e.end());
+  return e;
+}
+
+void pad_same(const Extents& in, Window* w) {
+  for (size_t d = w->first(); d < 3; ++d) {
     if (in[d] < 0) continue;
     const int64_t windows = (in[d] + w->stride[d] - 1) / w->stride[d];
     const int64_t all = std::max<int64_t>(0, (windows - 1) * w->stride[d] + w->kernel[d] - in[d]);
@@ -35,31 +57,30 @@ void pad_same(const Pair& in, Window* w) {
   }
 }
 
-WindowAttrs read_window_attrs(const ir::Op& op, bool with_dilations) {
-  WindowAttrs a{op.attr<std::vector<int32_t>>("strides"),
+WindowAttrs read_window_attrs(const ir::Op& op, int axes, bool with_dilations) {
+  WindowAttrs a{axes,
+                op.attr<std::vector<int32_t>>("strides"),
                 op.attr<std::vector<int32_t>>("paddings"),
-                {1, 1},
+                std::vector<int32_t>(static_cast<size_t>(axes), 1),
                 op.attr<std::string>("padding_algorithm"),
                 op.attr<std::string>("data_format")};
   if (with_dilations) a.dilations = op.attr<std::vector<int32_t>>("dilations");
   return a;
 }
 
-Window resolve_window(const WindowAttrs& attrs, const Pair& in, const Pair& kernel, Rounding rounding) {
-  check_pair("strides", attrs.strides);
-  check_pair("dilations", attrs.dilations);
-  Window w{.in = in, .kernel = kernel};
-  w.stride = {attrs.strides[0], attrs.strides[1]};
-  w.dilation = {attrs.dilations[0], attrs.dilations[1]};
+Window resolve_window(const WindowAttrs& attrs, const Extents& in, const Extents& kernel, Rounding rounding) {
+  Window w{.axes = attrs.axes, .in = in, .kernel = kernel};
+  w.stride = positive_extents("strides", attrs.strides, attrs.axes);
+  w.dilation = positive_extents("dilations", attrs.dilations, attrs.axes);
   if (attrs.padding_algorithm == "SAME") {
-    w.dilation = {1, 1};
+    w.dilation = {1, 1, 1};
     pad_same(in, &w);
   } else if (attrs.padding_algorithm != "VALID") {
     AB_CHECK(attrs.padding_algorithm == "EXPLICIT", InvalidArgument,
              "padding_algorithm must be EXPLICIT, SAME or VALID, got {}", attrs.padding_algorithm);
     explicit_padding(attrs.paddings, &w);
   }
-  for (size_t d = 0; d < 2; ++d) {
+  for (size_t d = w.first(); d < 3; ++d) {
     w.out[d] = kUnknown;
     if (in[d] < 0 || kernel[d] < 0) continue;
     const int64_t span = w.dilation[d] * (kernel[d] - 1) + 1, room = in[d] + w.before[d] + w.after[d] - span;

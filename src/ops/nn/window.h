@@ -1,5 +1,5 @@
-// The two spatial axes of a convolution or a pool: attributes checked, padding resolved, output extents computed. An
-// extent that is not known yet gives an unknown output extent.
+// The spatial axes of a convolution or a pool, of images (two) or of volumes (three): attributes checked, padding
+// resolved, output extents computed. An extent that is not known yet gives an unknown output extent.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -10,35 +10,43 @@
 
 namespace anabranch::nn {
 
-using Pair = std::array<int64_t, 2>;  // height, width
+// Depth, height, width; an image is a volume of depth 1.
+using Extents = std::array<int64_t, 3>;
+
+inline int64_t volume(const Extents& e) { return e[0] * e[1] * e[2]; }
 
 enum class Rounding { kFloor, kCeil };
 
 struct Window {
-  Pair in{}, out{}, kernel{}, stride{1, 1}, dilation{1, 1}, before{}, after{};
+  int axes = 2;
+  Extents in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, before{}, after{};
   bool operator==(const Window&) const = default;
+  size_t first() const { return static_cast<size_t>(3 - axes); }  // the first axis that is there
 };
 
 // What the attributes of an op say.
 struct WindowAttrs {
+  int axes;
   std::vector<int32_t> strides, paddings, dilations;
   std::string padding_algorithm, data_format;
-  bool channels_last() const { return data_format == "NHWC"; }
+  bool channels_last() const { return data_format == "NHWC" || data_format == "NDHWC"; }
 };
 
-WindowAttrs read_window_attrs(const ir::Op& op, bool with_dilations);
+// An attribute that has to be a number above 0 for each axis.
+Extents positive_extents(const char* name, const std::vector<int32_t>& v, int axes);
 
-// Axes of a rank 4 tensor in either layout.
-struct ImageAxes {
-  int channel, height, width;
-  explicit ImageAxes(bool channels_last)
-      : channel(channels_last ? 3 : 1), height(channels_last ? 1 : 2), width(channels_last ? 2 : 3) {}
-};
+WindowAttrs read_window_attrs(const ir::Op& op, int axes, bool with_dilations);
+
+// Images and volumes as shapes, in either layout.
+inline int channel_axis(const Shape& s, bool channels_last) { return channels_last ? s.rank() - 1 : 1; }
+inline int first_axis(bool channels_last) { return channels_last ? 1 : 2; }
+Extents extents_of(const Shape& s, int first, int axes);  // of so many axes of s
+Shape image_shape(int64_t batch, int64_t channels, const Extents& e, int axes, bool channels_last);
 
 // Padding with which as many windows as strides fit into these extents; the odd element goes behind.
-void pad_same(const Pair& in, Window* w);
+void pad_same(const Extents& in, Window* w);
 
-Window resolve_window(const WindowAttrs& attrs, const Pair& in, const Pair& kernel, Rounding rounding);
+Window resolve_window(const WindowAttrs& attrs, const Extents& in, const Extents& kernel, Rounding rounding);
 
 // Dims of one op, computed again only when the shapes change: in a steady step nothing is parsed.
 template <class Dims, class Compute> class DimsOf {

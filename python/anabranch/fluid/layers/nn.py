@@ -45,7 +45,8 @@ from ._generated_reductions import (
 from .activations import maxout, mish, prelu, sign, swish
 from .borders import expand, pad2d
 from .composed import addcmul, clamp, logsumexp, t
-from .conv import adaptive_pool2d, conv2d, conv2d_transpose, pool2d
+from .conv import conv2d, conv3d
+from .conv_transpose import conv2d_transpose, conv3d_transpose
 from .create import autoincreased_step_counter
 from .ctr import continuous_value_model, data_norm, filter_by_instag
 from .dense import dropout, fc, label_smooth, log_softmax
@@ -57,6 +58,7 @@ from .losses.regression import smooth_l1
 from .math import clip, clip_by_norm, cos_sim, dot, l2_normalize, matmul, pow, scale, sum
 from .metric import mean_iou
 from .norm import affine_channel, batch_norm, group_norm, instance_norm, layer_norm, lrn
+from .pool import adaptive_pool2d, pool2d, pool3d
 from .query import get_tensor_from_selected_rows, merge_selected_rows, rank
 from .random import gaussian_random, gaussian_random_batch_size_like, uniform_random, uniform_random_batch_size_like
 from .search import topk
@@ -67,18 +69,18 @@ from .tables import embedding, one_hot
 
 __all__ = [
     "adaptive_pool2d", "addcmul", "addmm", "affine_channel", "autoincreased_step_counter", "batch_norm", "bmm",
-    "brelu", "clamp", "clip", "clip_by_norm", "continuous_value_model", "conv2d", "conv2d_transpose", "cos_sim",
-    "data_norm", "dice_loss", "dot", "dropout", "elementwise_add", "elementwise_div", "elementwise_floordiv",
-    "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub",
-    "elu", "embedding", "expand", "expand_as", "fc", "filter_by_instag", "flatten", "gather", "gather_nd",
-    "gaussian_random", "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "group_norm",
-    "hard_sigmoid", "hard_swish", "hash", "index_sample", "index_select", "instance_norm", "l2_normalize",
-    "label_smooth", "layer_norm", "leaky_relu", "lod_append", "lod_reset", "log", "log1p", "log_loss", "log_softmax",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lrn", "matmul", "maxout", "mean",
-    "mean_iou", "merge_selected_rows", "mish", "mul", "multiplex", "one_hot", "pad", "pad2d", "pool2d", "pow",
-    "prelu", "rank", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
-    "reduce_sum", "relu", "relu6", "reshape", "row_conv", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu",
-    "shape", "shard_index", "sign", "size", "slice", "smooth_l1", "soft_relu", "softmax", "split", "squeeze", "stack",
-    "stanh", "strided_slice", "sum", "swish", "t", "topk", "transpose", "uniform_random",
-    "uniform_random_batch_size_like", "unsqueeze", "unstack", "where",
+    "brelu", "clamp", "clip", "clip_by_norm", "continuous_value_model", "conv2d", "conv2d_transpose", "conv3d",
+    "conv3d_transpose", "cos_sim", "data_norm", "dice_loss", "dot", "dropout", "elementwise_add", "elementwise_div",
+    "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul",
+    "elementwise_pow", "elementwise_sub", "elu", "embedding", "expand", "expand_as", "fc", "filter_by_instag",
+    "flatten", "gather", "gather_nd", "gaussian_random", "gaussian_random_batch_size_like",
+    "get_tensor_from_selected_rows", "group_norm", "hard_sigmoid", "hard_swish", "hash", "index_sample",
+    "index_select", "instance_norm", "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "lod_append",
+    "lod_reset", "log", "log1p", "log_loss", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "logsumexp", "lrn", "matmul", "maxout", "mean", "mean_iou", "merge_selected_rows", "mish", "mul", "multiplex",
+    "one_hot", "pad", "pad2d", "pool2d", "pool3d", "pow", "prelu", "rank", "reduce_all", "reduce_any", "reduce_max",
+    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "row_conv", "scale",
+    "scatter", "scatter_nd", "scatter_nd_add", "selu", "shape", "shard_index", "sign", "size", "slice", "smooth_l1",
+    "soft_relu", "softmax", "split", "squeeze", "stack", "stanh", "strided_slice", "sum", "swish", "t", "topk",
+    "transpose", "uniform_random", "uniform_random_batch_size_like", "unsqueeze", "unstack", "where",
 ]

@@ -1,0 +1,156 @@
+"""Pooling over images and volumes."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidType, InvalidValue
+from ..layer_helper import LayerHelper
+from . import check, windows
+
+if TYPE_CHECKING:
+    from ..framework import Variable
+
+__all__ = ["pool2d", "pool3d", "adaptive_pool2d"]
+
+
+def _pool(layer, axes, input, pool_size, pool_type, pool_stride, pool_padding, global_pooling, use_cudnn, ceil_mode,
+          name, exclusive, data_format):
+    """pool2d and pool3d."""
+    check.one_of(pool_type, "pool_type", layer, ("max", "avg"))
+    if global_pooling is False and pool_size == -1:
+        raise InvalidValue("%s: pool_size is needed unless global_pooling is True" % layer)
+    check.is_bool(use_cudnn, "use_cudnn", layer, InvalidType)
+    check.one_of(data_format, "data_format", layer, windows.LAYOUTS[axes])
+    if isinstance(pool_padding, str) and pool_padding.upper() == "VALID" and ceil_mode:
+        raise InvalidValue("%s: ceil_mode is False with pool_padding \"VALID\"" % layer)
+    check.variable(input, "input", layer)
+    algorithm, paddings = windows.padding(pool_padding, "pool_padding", layer, axes, data_format)
+    helper = LayerHelper(layer, name=name)
+    out = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(
+        type=layer, inputs={"X": input}, outputs={"Out": out},
+        attrs={"pooling_type": pool_type, "ksize": check.ints(pool_size, axes, "pool_size", layer),
+               "global_pooling": global_pooling, "strides": check.ints(pool_stride, axes, "pool_stride", layer),
+               "paddings": paddings, "padding_algorithm": algorithm, "use_cudnn": use_cudnn, "ceil_mode": ceil_mode,
+               "use_mkldnn": False, "exclusive": exclusive, "data_format": data_format})
+    return out
+
+
+def pool2d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str = "max",
+           pool_stride: int | Sequence[Any] = 1, pool_padding: int | Sequence[Any] | str = 0,
+           global_pooling: bool = False, use_cudnn: bool = True, ceil_mode: bool = False, name: str | None = None,
+           exclusive: bool = True, data_format: str = "NCHW") -> Variable:
+    """The maximum or average over windows of images.
+
+    H_out = floor or ceil of (H + pad_top + pad_bottom - size) / stride, + 1; likewise for W.
+
+    Args:
+        input (Variable): [N, C, H, W] or [N, H, W, C], float32 or float64.
+        pool_size (int|list|tuple): of the window; not needed with ``global_pooling``.
+        pool_type (str): "max" or "avg". Default "max".
+        pool_stride (int|list|tuple): Default 1.
+        pool_padding (int|list|tuple|str): as for :func:`conv2d`. Default 0.
+        global_pooling (bool): the window is the whole image. Default False.
+        use_cudnn (bool): no effect on the CPU. Default True.
+        ceil_mode (bool): round the size of the result up. Default False.
+        name (str, optional): prefix of the output's name.
+        exclusive (bool): padding does not count in an average. Default True.
+        data_format (str): "NCHW" or "NHWC". Default the first.
+
+    Returns:
+        Variable: [N, C, H_out, W_out] or [N, H_out, W_out, C].
+
+    Raises:
+        TypeError: ``use_cudnn`` is no bool.
+        ValueError: a bad value of another argument.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> image = fluid.data("image", [None, 3, 32, 32], "float32")
+        >>> fluid.layers.pool2d(image, pool_size=2, pool_stride=2).shape
+        (-1, 3, 16, 16)
+    """
+    return _pool("pool2d", 2, input, pool_size, pool_type, pool_stride, pool_padding, global_pooling, use_cudnn,
+                 ceil_mode, name, exclusive, data_format)
+
+
+def pool3d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str = "max",
+           pool_stride: int | Sequence[Any] = 1, pool_padding: int | Sequence[Any] | str = 0,
+           global_pooling: bool = False, use_cudnn: bool = True, ceil_mode: bool = False, name: str | None = None,
+           exclusive: bool = True, data_format: str = "NCDHW") -> Variable:
+    """The maximum or average over windows of volumes.
+
+    D_out = floor or ceil of (D + pad_front + pad_back - size) / stride, + 1; likewise for H and W.
+
+    Args:
+        input (Variable): [N, C, D, H, W] or [N, D, H, W, C], float32 or float64.
+        pool_size (int|list|tuple): of the window; not needed with ``global_pooling``.
+        pool_type (str): "max" or "avg". Default "max".
+        pool_stride (int|list|tuple): Default 1.
+        pool_padding (int|list|tuple|str): as for :func:`conv3d`. Default 0.
+        global_pooling (bool): the window is the whole volume. Default False.
+        use_cudnn (bool): no effect on the CPU. Default True.
+        ceil_mode (bool): round the size of the result up. Default False.
+        name (str, optional): prefix of the output's name.
+        exclusive (bool): padding does not count in an average. Default True.
+        data_format (str): "NCDHW" or "NDHWC". Default the first.
+
+    Returns:
+        Variable: [N, C, D_out, H_out, W_out] or [N, D_out, H_out, W_out, C].
+
+    Raises:
+        TypeError: ``use_cudnn`` is no bool.
+        ValueError: a bad value of another argument.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> scan = fluid.data("scan", [None, 1, 16, 32, 32], "float32")
+        >>> fluid.layers.pool3d(scan, pool_size=2, pool_stride=2).shape
+        (-1, 1, 8, 16, 16)
+    """
+    return _pool("pool3d", 3, input, pool_size, pool_type, pool_stride, pool_padding, global_pooling, use_cudnn,
+                 ceil_mode, name, exclusive, data_format)
+
+
+def adaptive_pool2d(input: Variable, pool_size: int | Sequence[Any], pool_type: str = "max",
+                    require_index: bool = False, name: str | None = None) -> Any:
+    """The maximum or average over windows whose size follows from that of the result.
+
+    Row i of the result covers the input's rows from floor(i H / H_out) to ceil((i + 1) H / H_out); likewise columns.
+
+    Args:
+        input (Variable): [N, C, H, W], float32 or float64.
+        pool_size (int|list|tuple): [H_out, W_out].
+        pool_type (str): "max" or "avg". Default "max".
+        require_index (bool): also return where each maximum was. Default False.
+        name (str, optional): prefix of the names.
+
+    Returns:
+        Variable: [N, C, H_out, W_out]; with ``require_index`` a tuple of it and the places.
+
+    Raises:
+        ValueError: another ``pool_type``; ``require_index`` with "avg".
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> image = fluid.data("image", [None, 3, 7, 7], "float32")
+        >>> fluid.layers.adaptive_pool2d(image, pool_size=[2, 3], pool_type="avg").shape
+        (-1, 3, 2, 3)
+    """
+    layer = "adaptive_pool2d"
+    check.operand(input, "input", layer, "pool2d")
+    check.one_of(pool_type, "pool_type", layer, ("max", "avg"))
+    if pool_type == "avg" and require_index:
+        raise InvalidValue("adaptive_pool2d: require_index needs pool_type \"max\"")
+    op = "max_pool2d_with_index" if pool_type == "max" else "pool2d"
+    helper = LayerHelper(op, name=name)
+    out = helper.create_variable_for_type_inference(input.dtype)
+    outputs, mask = {"Out": out}, None
+    if pool_type == "max":
+        mask = helper.create_variable_for_type_inference(input.dtype)
+        outputs["Mask"] = mask
+    helper.append_op(type=op, inputs={"X": input}, outputs=outputs,
+                     attrs={"pooling_type": pool_type, "ksize": check.ints(pool_size, 2, "pool_size", layer),
+                            "adaptive": True})
+    return (out, mask) if require_index else out
