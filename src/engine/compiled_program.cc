@@ -7,7 +7,7 @@
 #include "base/fork.h"
 #include "engine/compiled_program_impl.h"
 #include "engine/prepared_run.h"
-#include "graph/replicate.h"
+#include "graph/placement.h"
 #include "ir/well_formed.h"
 
 namespace anabranch {

@@ -1,9 +1,9 @@
 // Program -> Graph: every op of block 0 on every replica, the loss gradient's seed, and one collective per parameter
-// gradient. What is decided here: which replica an op runs on, and which replica's variable an argument means.
+// gradient. What is decided here: which ops become nodes, on which replicas, and in which order. What their arguments
+// mean: replica_nodes.h; what training adds: replica_gradients.h.
 #pragma once
 #include <set>
 #include <string>
-#include <vector>
 
 #include "graph/build_strategy.h"
 #include "graph/graph.h"
@@ -22,8 +22,5 @@ struct ReplicateOptions {
 };
 
 Graph replicate(const ir::Program& program, const ReplicateOptions& options);
-
-// Persistable variables that exist once for all replicas of a process: those that only optimizer ops write.
-std::set<std::string> shared_persistables(const ir::Program& program);
 
 }  // namespace anabranch

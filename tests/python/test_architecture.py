@@ -15,7 +15,8 @@ MAKES = {
     "src/autodiff/block_gradients.cc": {"fill_zeros_like"},
     "src/autodiff/forward_reads.cc": {"assign"},
     "src/autodiff/gradient_parts.cc": {"sum"},
-    "src/graph/replicate.cc": {"all_reduce", "copy_value", "replica_weight"},
+    "src/graph/replica_gradients.cc": {"all_reduce", "replica_weight"},
+    "src/graph/replica_nodes.cc": {"copy_value"},
 }
 NEVER_BY_NAME = ["base", "core", "opdef", "exec", "engine", "graph", "autodiff"]
 COMPARED = re.compile(r"""\btype(\(\))?\s*[!=]=\s*"|"\s*[!=]=\s*[\w.>()-]*\btype\b"""

@@ -1,0 +1,24 @@
+// Where the fetches of a step come from: the values of each fetched variable, on the replicas that have it.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/value.h"
+#include "engine/compiled_program.h"
+
+namespace anabranch {
+
+class FetchSlots {
+ public:
+  // The next fetched variable. `kept`: a parameter or other state, which trainers may share.
+  void add(std::string name, std::vector<Value*> values, bool kept);
+  const std::vector<std::vector<Value*>>& values() const { return values_; }  // by fetch, then replica
+  Fetched collect(size_t fetch) const;                                        // copies of one
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<std::vector<Value*>> values_;
+  std::vector<bool> kept_;
+};
+
+}  // namespace anabranch

@@ -1,0 +1,118 @@
+#include "engine/step_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "opdef/op_def.h"
+
+namespace anabranch {
+namespace {
+
+int64_t elems(const Value* v) {
+  const Tensor* t = v ? v->get<Tensor>() : nullptr;
+  return t ? t->numel() : 0;
+}
+
+bool is_shareable(const GraphVar& var) {
+  return !var.desc.persistable && !var.fed && !var.fetched && !var.dynamic && var.produced &&
+         var.desc.kind == VarKind::kLoDTensor;
+}
+
+}  // namespace
+
+std::set<int> changed_vars(const Graph& graph) {
+  std::set<int> changed;
+  for (const GraphNode& node : graph.nodes) {
+    const bool frozen = find_op(node.op->type).is_frozen(*node.op);
+    for (int v : graph.writes(node)) {
+      if (!frozen || std::count(node.ins.begin(), node.ins.end(), v) == 0) changed.insert(v);
+    }
+  }
+  return changed;
+}
+
+int users_of(const Graph& graph, int var) {
+  std::set<int> replicas;
+  for (const GraphNode& node : graph.nodes) {
+    const auto& ins = graph.reads(node);
+    const auto& outs = graph.writes(node);
+    if (std::count(ins.begin(), ins.end(), var) || std::count(outs.begin(), outs.end(), var))
+      replicas.insert(node.replica);
+  }
+  return static_cast<int>(replicas.size());
+}
+
+int64_t touched_elems(const Graph& graph, const Lowered& lowered) {
+  int64_t touched = 0;
+  for (const GraphNode& node : graph.nodes) {
+    for (int v : graph.reads(node)) touched += elems(lowered.values[v]);
+    for (int v : graph.writes(node)) touched += elems(lowered.values[v]);
+  }
+  return touched;
+}
+
+std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lowered) {
+  std::map<const Value*, Temporary> found;
+  std::set<const Value*> kept;
+  for (size_t v = 0; v < graph.vars.size(); ++v) {
+    if (!is_shareable(graph.vars[v])) kept.insert(lowered.values[v]);
+  }
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const GraphNode& node = graph.nodes[i];
+    const bool runs_block = find_op(node.op->type).has(kRunsBlock);
+    const auto note = [&](int v, bool writes) {
+      Value* value = lowered.values[v];
+      const auto [it, fresh] = found.try_emplace(value);
+      Temporary& t = it->second;
+      if (runs_block || (fresh && !writes)) kept.insert(value);
+      if (fresh) t = {value, static_cast<int>(i), -1, {}};
+      if (t.users.empty() || t.users.back() != static_cast<int>(i)) t.users.push_back(static_cast<int>(i));
+      t.last = static_cast<int>(i);
+    };
+    for (int v : graph.reads(node)) note(v, false);
+    for (int v : graph.writes(node)) note(v, true);
+  }
+  std::vector<Temporary> shareable;
+  for (auto& [value, t] : found) {
+    if (!kept.count(value)) shareable.push_back(std::move(t));
+  }
+  return shareable;
+}
+
+void check_finite(const Graph& graph, const Lowered& lowered, int node) {
+  for (int v : lowered.writes[node]) {
+    const auto* rows = lowered.values[v]->get<SelectedRows>();
+    const Tensor* t = rows ? &rows->value : lowered.values[v]->get<Tensor>();
+    if (!t || !t->initialized() || !(t->dtype() == DType::kFloat32 || t->dtype() == DType::kFloat64)) continue;
+    visit_dtype(t->dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const T* x = t->data<T>();
+      for (int64_t i = 0; i < t->numel(); ++i) {
+        AB_CHECK(std::isfinite(static_cast<double>(x[i])), InvalidArgument,
+                 "FLAGS_check_nan_inf: {} holds {} at element {} of {}{}", graph.vars[v].name,
+                 static_cast<double>(x[i]), i, rows ? "the rows " : "", t->shape().str());
+      }
+    });
+  }
+}
+
+Error describe_failure(Error error, int node, const Graph& graph, const Lowered& lowered, const RunState& state) {
+  if (node >= 0) error.in_op(graph.nodes[node].op->type).with_op(lowered.describe[node]);
+  std::set<std::string> changed;
+  for (int i = 0; i < lowered.plan->size(); ++i) {
+    if (!state.started(i)) continue;
+    for (int v : lowered.writes[i]) {
+      const GraphVar& var = graph.vars[v];
+      if (!var.desc.persistable) continue;
+      changed.insert(graph.replicas > 1 ? fmt::format("{} (replica {})", var.name, var.replica) : var.name);
+    }
+  }
+  std::string list;
+  for (const auto& name : changed) list += (list.empty() ? "" : ", ") + name;
+  error.with_note("state  persistable variables that had changed before the error: " +
+                  (changed.empty() ? "none" : list));
+  return error;
+}
+
+}  // namespace anabranch

@@ -1,0 +1,61 @@
+#include "graph/placement.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "opdef/check_op.h"
+
+namespace anabranch {
+
+bool is_update(const ir::Op& op) { return (op.role() & ir::role::kOptimize) != 0; }
+
+std::set<std::string> shared_persistables(const ir::Program& program) {
+  std::set<std::string> shared, kept;
+  for (int b = 0; b < program.num_blocks(); ++b) {
+    for (const auto& v : program.block(b).vars()) {
+      if (v->persistable) shared.insert(v->name);
+    }
+    for (const auto& op : program.block(b).ops()) {
+      if (is_update(*op)) continue;
+      for (const auto& n : written_args(*op)) kept.insert(n);
+    }
+  }
+  for (const auto& n : kept) shared.erase(n);
+  return shared;
+}
+
+int Placement::place_of(const std::string& name, int replica, bool update) const {
+  if (is_shared(name)) return 0;
+  const auto it = update ? home_.find(name) : home_.end();
+  return it == home_.end() ? replica : it->second;
+}
+
+void Placement::note_outputs(const ir::Op& update, int replica) {
+  for (const auto& n : update.output_args()) {
+    if (!is_shared(n)) home_[n] = replica;
+  }
+}
+
+int Placement::choose_owner(const std::string& gradient, int64_t elems) {
+  const auto least = std::min_element(owned_elems_.begin(), owned_elems_.end());
+  *least += std::max<int64_t>(1, elems);
+  return home_[gradient] = static_cast<int>(least - owned_elems_.begin());
+}
+
+int Placement::owner_of(const ir::Op& update) const {
+  const auto pairs = update.role_vars();
+  const auto outs = update.output_args();
+  const bool updates = std::any_of(outs.begin(), outs.end(), [&](const auto& n) { return is_shared(n); });
+  for (const auto& [param, grad] : pairs) {
+    AB_CHECK(pairs.size() == 1 || !updates, InvalidArgument,
+             "op_role_var of {}, which updates a parameter, must name one parameter, got {}", update.type,
+             pairs.size());
+    if (auto it = home_.find(grad); it != home_.end()) return it->second;
+  }
+  for (const auto& n : update.input_args()) {
+    if (auto it = home_.find(n); it != home_.end()) return it->second;
+  }
+  return 0;
+}
+
+}  // namespace anabranch

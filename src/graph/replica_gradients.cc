@@ -1,0 +1,100 @@
+#include "graph/replica_gradients.h"
+
+#include <algorithm>
+
+#include "graph/edit.h"
+
+namespace anabranch {
+namespace {
+
+const LossBranch* made_by(const std::vector<LossBranch>& branches, int index) {
+  const auto it = std::find_if(branches.begin(), branches.end(), [&](const auto& b) { return b.made_by == index; });
+  return it == branches.end() ? nullptr : &*it;
+}
+
+}  // namespace
+
+ReplicaGradients::ReplicaGradients(const ir::Block& block, const ReplicateOptions& options,
+                                   const std::set<std::string>& looked_at, Placement& placement, Graph& graph,
+                                   ReplicaNodes& nodes)
+    : block_(block), options_(options), looked_at_(looked_at), placement_(placement), graph_(graph), nodes_(nodes) {
+  AB_CHECK(block_.find_var_recursive(options_.loss_name) != nullptr, NotFound,
+           "loss_name {} names no variable of the program", options_.loss_name);
+  if (options_.exact_fluid || options_.build.gradient_scale_strategy != GradientScale::kCoeffNumDevice) return;
+  branches_ = loss_branches(block_);
+}
+
+void ReplicaGradients::add_seed(int index, const ir::OpRef& op) {
+  const auto scale = options_.build.gradient_scale_strategy;
+  if (scale == GradientScale::kCustomized) {
+    for (int r = 0; r < options_.replicas; ++r) nodes_.var(op->output("Out").at(0), r);
+    return;  // the user feeds it
+  }
+  const auto branches = branches_.find(index);
+  const bool weighted = branches != branches_.end();
+  const LossBranch* here = weighted ? made_by(branches->second, index) : nullptr;
+  const float even = 1.0f / static_cast<float>(options_.exact_fluid ? options_.replicas : options_.active);
+  for (int r = 0; r < options_.active; ++r) {
+    if (here && !here->counted.empty()) {
+      push_weight(index, op, *here, r, false);
+      continue;
+    }
+    auto seed = std::make_shared<ir::Op>(*op);
+    const bool one = scale == GradientScale::kOne || (weighted && !here);
+    seed->attrs["value"] = one ? 1.0f : even;
+    seed->attrs["str_value"] = std::string();
+    nodes_.add(index, seed, r, false);
+  }
+}
+
+void ReplicaGradients::add_after(int index, const ir::OpRef& op) {
+  weight_branches(index);
+  if (is_update(*op)) return;  // clips name their gradient too, but it has been summed by then
+  for (const auto& [param, grad] : op->role_vars()) add_sum(index, op, param, grad);
+}
+
+void ReplicaGradients::weight_branches(int index) {
+  for (const auto& [seed, branches] : branches_) {
+    for (const auto& b : branches) {
+      if (b.made_by != index) continue;
+      for (int r = 0; r < options_.active; ++r) push_weight(index, block_.ops()[index], b, r, true);
+    }
+  }
+}
+
+void ReplicaGradients::push_weight(int index, const ir::OpRef& near, const LossBranch& branch, int replica,
+                                   bool in_place) {
+  const std::string& grad = branch.gradient;
+  std::vector<int> counted;
+  for (int r = 0; r < options_.active && !branch.counted.empty(); ++r) {
+    counted.push_back(nodes_.read(branch.counted, r));
+  }
+  const int var = in_place ? nodes_.read(grad, replica) : nodes_.write(grad, replica);
+  NodeBuilder builder(graph_, "replica_weight", near, index, replica);
+  builder.attr("op_role", int32_t{ir::role::kBackward | ir::role::kLoss})
+      .attr("replica", int32_t{replica})
+      .attr("active", int32_t{options_.active})
+      .attr("dtype", static_cast<int32_t>(nodes_.describe(grad).dtype));
+  GraphNode node = builder.in("Counted", counted).in("X", in_place ? var : -1).out("Out", var).done();
+  node.only_shapes = std::move(counted);
+  nodes_.push(std::move(node));
+}
+
+// The gradient of a parameter becomes the sum over the replicas, on its owner, who alone updates the parameter; in
+// AllReduce mode also on the others, where somebody looks at it.
+void ReplicaGradients::add_sum(int index, const ir::OpRef& op, const std::string& param, const std::string& grad) {
+  const auto outs = op->output_args();
+  if (std::find(outs.begin(), outs.end(), grad) == outs.end()) return;
+  const int owner = placement_.choose_owner(grad, nodes_.describe(grad).shape.numel());
+  const bool everywhere = options_.build.reduce_strategy == ReduceMode::kAllReduce && looked_at_.count(grad) != 0;
+  std::vector<int> parts, sums;
+  for (int r = 0; r < options_.active; ++r) parts.push_back(nodes_.read(grad, r));
+  for (int r = 0; r < options_.replicas; ++r) {
+    if (everywhere || r == owner) sums.push_back(nodes_.var(grad, r));
+  }
+  NodeBuilder node(graph_, "all_reduce", op, index, owner);
+  node.attr("op_role", int32_t{ir::role::kBackward}).attr("op_role_var", std::vector<std::string>{param, grad});
+  nodes_.push(node.in("X", parts).out("Out", sums).done());
+}
+
+}  // namespace anabranch

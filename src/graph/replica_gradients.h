@@ -1,0 +1,40 @@
+// What is added to the program's ops where replicas train together: the loss gradient that each replica begins with,
+// weighted by the rows that it counted (loss_seed.h), and the sum of each parameter's gradients over the replicas.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "graph/loss_seed.h"
+#include "graph/replica_nodes.h"
+#include "graph/replicate.h"
+
+namespace anabranch {
+
+class ReplicaGradients {
+ public:
+  // `looked_at`: names that are fetched, or read by other ops than updates. All are borrowed.
+  ReplicaGradients(const ir::Block& block, const ReplicateOptions& options, const std::set<std::string>& looked_at,
+                   Placement& placement, Graph& graph, ReplicaNodes& nodes);
+
+  // In the place of an op that is_loss_seed().
+  void add_seed(int index, const ir::OpRef& op);
+  // After the nodes of an op: weights of the gradients that it has made, and sums of those of parameters.
+  void add_after(int index, const ir::OpRef& op);
+
+ private:
+  void weight_branches(int index);
+  void push_weight(int index, const ir::OpRef& near, const LossBranch& branch, int replica, bool in_place);
+  void add_sum(int index, const ir::OpRef& op, const std::string& param, const std::string& grad);
+
+  const ir::Block& block_;
+  const ReplicateOptions& options_;
+  const std::set<std::string>& looked_at_;
+  Placement& placement_;
+  Graph& graph_;
+  ReplicaNodes& nodes_;
+  std::map<int, std::vector<LossBranch>> branches_;  // of each loss, by its seed op
+};
+
+}  // namespace anabranch

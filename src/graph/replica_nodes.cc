@@ -1,0 +1,199 @@
+#include "graph/replica_nodes.h"
+
+#include <algorithm>
+#include <set>
+
+#include "graph/edit.h"
+#include "ir/versions.h"
+#include "opdef/check_op.h"
+
+namespace anabranch {
+namespace {
+
+constexpr int kOrderToken = 0;  // held by ops with an effect outside the graph: print, files, readers
+
+}  // namespace
+
+ReplicaNodes::ReplicaNodes(const ir::Program& program, OuterNamesOf& outer_names, Placement& placement, Graph& graph)
+    : program_(program),
+      block_(program.global_block()),
+      outer_names_(outer_names),
+      placement_(placement),
+      graph_(graph),
+      versions_(graph) {
+  find_old_reads();
+}
+
+const ir::Var& ReplicaNodes::describe(const std::string& name) const {
+  static const ir::Var discarded;
+  if (name == kDiscarded) return discarded;
+  const auto desc = block_.find_var_recursive(name);
+  AB_CHECK(desc != nullptr, NotFound, "variable {} is not in the program", name);
+  return *desc;
+}
+
+void ReplicaNodes::find_old_reads() {
+  std::map<int, size_t> op_of;  // by its blocks
+  for (size_t i = 0; i < block_.ops().size(); ++i) {
+    const ir::Op& op = *block_.ops()[i];
+    for (const ir::VersionRead& read : ir::version_reads(op)) {
+      versions_.will_read(op.input(read.slot).at(read.arg), read.version);
+    }
+    for (int sub : op.sub_blocks()) {
+      op_of[sub] = i;
+      const auto forward = op_of.find(program_.block(sub).forward_block);
+      if (forward != op_of.end()) find_old_reads_of_block(sub, forward->second, i);
+    }
+  }
+}
+
+// The gradient of a block reads what the block has read (see read()), which somebody may have written since.
+void ReplicaNodes::find_old_reads_of_block(int gradient, size_t forward, size_t end) {
+  std::set<std::string> written;
+  for (size_t i = forward; i < end; ++i) {
+    for (const auto& name : block_.ops()[i]->output_args()) written.insert(name);
+  }
+  for (const auto& name : outer_names_.of(gradient).reads) {
+    if (written.count(name)) versions_.will_read(name, ir::writes_before(block_, name, forward));
+  }
+}
+
+int ReplicaNodes::place_of(const Site& at, const std::string& name) const {
+  return placement_.place_of(name, at.replica, at.updates);
+}
+
+// The gradient of a block reads what the block has read, whatever was written since.
+int ReplicaNodes::read(const Site& at, const std::string& name) {
+  for (int sub : at.op.sub_blocks()) {
+    const auto seen = seen_.find({program_.block(sub).forward_block, at.replica});
+    if (seen == seen_.end()) continue;
+    if (const auto it = seen->second.find(name); it != seen->second.end()) return it->second;
+  }
+  return versions_.read(name, place_of(at, name), describe(name));
+}
+
+// A gradient op may say that it reads an older value than the current one.
+int ReplicaNodes::read_arg(const Site& at, const ir::Slot& slot, size_t i) {
+  const std::string& name = slot.args[i];
+  const auto writes = ir::version_read(at.op, slot.name, i);
+  if (!writes) return read(at, name);
+  return versions_.read_after(*writes, name, place_of(at, name), describe(name));
+}
+
+// An output that is an input, changed, keeps its variable.
+int ReplicaNodes::updated_input(const Site& at, const GraphNode& node, const std::string& slot, size_t i) const {
+  const std::string& name = at.op.output(slot)[i];
+  if (versions_.must_stay(name, place_of(at, name))) return -1;
+  size_t first = 0;
+  for (const ir::Slot& in : at.op.inputs) {
+    const bool same = i < in.args.size() && in.args[i] == name;
+    if (same && at.def.is_update(in.name, slot)) return node.ins[first + i];
+    first += in.args.size();
+  }
+  return -1;
+}
+
+void ReplicaNodes::read_args(const Site& at, GraphNode& node) {
+  for (const auto& s : at.op.inputs) {
+    for (size_t i = 0; i < s.args.size(); ++i) {
+      node.ins.push_back(s.args[i] == ir::kEmptyVar ? -1 : read_arg(at, s, i));
+    }
+  }
+  for (int sub : at.op.sub_blocks()) {
+    auto& seen = seen_[{sub, at.replica}];
+    for (const auto& n : outer_names_.of(sub).reads) node.more_reads.push_back(seen[n] = read(at, n));
+    for (const auto& n : at.op.input_args()) seen[n] = read(at, n);
+  }
+}
+
+// Outputs that may keep what they held, and what sub-blocks write. Before the arguments are read: an op that reads
+// such a variable, too, works on the copy.
+void ReplicaNodes::keep_outputs(const Site& at, GraphNode& node) {
+  const auto keep = [&](const std::string& name) {
+    int copied = -1;
+    const int var = versions_.keep(name, place_of(at, name), describe(name), &copied);
+    if (copied >= 0) push_copy(node, copied, var);
+    return var;
+  };
+  if (at.def.has(kKeepsOutputs)) {
+    for (const auto& s : at.op.outputs) {
+      for (const auto& a : s.args) node.outs.push_back(a == ir::kEmptyVar ? -1 : keep(a));
+    }
+  }
+  for (int sub : at.op.sub_blocks()) {
+    for (const auto& n : outer_names_.of(sub).writes) node.more_writes.push_back(keep(n));
+  }
+}
+
+void ReplicaNodes::write_args(const Site& at, GraphNode& node) {
+  for (const auto& s : at.op.outputs) {
+    for (size_t i = 0; i < s.args.size(); ++i) {
+      if (s.args[i] == ir::kEmptyVar) {
+        node.outs.push_back(-1);
+        continue;
+      }
+      const int updated = updated_input(at, node, s.name, i);
+      const int replica = place_of(at, s.args[i]);
+      node.outs.push_back(updated >= 0 ? updated : versions_.write(s.args[i], replica, describe(s.args[i])));
+    }
+  }
+}
+
+void ReplicaNodes::add(int index, const ir::OpRef& op, int replica, bool updates) {
+  const Site at{*op, find_op(op->type), replica, updates};
+  GraphNode node;
+  node.op = op;
+  node.index = index;
+  node.replica = replica;
+  keep_outputs(at, node);
+  read_args(at, node);
+  if (updates) placement_.note_outputs(*op, replica);
+  if (node.outs.empty()) write_args(at, node);
+  const auto written = block_.ops()[index]->output_args();
+  for (const auto& n : std::set<std::string>(written.begin(), written.end())) versions_.written(n, place_of(at, n));
+  if (at.def.has(kOrdered)) node.tokens.push_back(kOrderToken);
+  push(std::move(node));
+}
+
+// A node's shapes depend on values when its op says so, or when it reads what has such a shape. A variable that the
+// node changes in place keeps its shape.
+void ReplicaNodes::push(GraphNode node) {
+  bool dynamic = find_op(node.op->type).is_dynamic(*node.op);
+  const auto reads = graph_.reads(node);
+  for (int v : reads) dynamic |= graph_.vars[v].dynamic;
+  for (int v : graph_.writes(node)) {
+    const bool changes = std::find(reads.begin(), reads.end(), v) != reads.end();
+    graph_.vars[v].produced |= !changes;
+    graph_.vars[v].dynamic |= dynamic && !changes;
+    versions_.touch(v);
+  }
+  graph_.nodes.push_back(std::move(node));
+}
+
+void ReplicaNodes::push_copy(const GraphNode& beside, int from, int to) {
+  NodeBuilder copy(graph_, "copy_value", beside);
+  GraphNode node = copy.in("X", from).out("Out", to).done();
+  node.replica = graph_.vars[to].replica;
+  push(std::move(node));
+}
+
+void ReplicaNodes::keep_last_versions() {
+  for (const auto& [first, last] : versions_.renewed()) {
+    if (!graph_.vars[first].desc.persistable) continue;
+    const int writer = last_node_that_writes(last);
+    const bool dynamic = graph_.vars[first].dynamic;
+    push_copy(graph_.nodes[writer], last, first);
+    graph_.vars[first].dynamic = dynamic;  // nobody reads it after the copy
+  }
+}
+
+int ReplicaNodes::last_node_that_writes(int var) const {
+  int i = static_cast<int>(graph_.nodes.size()) - 1;
+  for (; i > 0; --i) {
+    const auto writes = graph_.writes(graph_.nodes[i]);
+    if (std::find(writes.begin(), writes.end(), var) != writes.end()) break;
+  }
+  return i;
+}
+
+}  // namespace anabranch

@@ -1,0 +1,67 @@
+// Ops of the program become nodes of the graph: which version (versions.h) of which replica's variable (placement.h)
+// each argument means, and what sub-blocks touch beside the arguments.
+#pragma once
+#include <map>
+#include <string>
+#include <utility>
+
+#include "graph/graph.h"
+#include "graph/outer_names.h"
+#include "graph/placement.h"
+#include "graph/versions.h"
+#include "opdef/op_def.h"
+
+namespace anabranch {
+
+class ReplicaNodes {
+ public:
+  // Appends to `graph`. All are borrowed.
+  ReplicaNodes(const ir::Program& program, OuterNamesOf& outer_names, Placement& placement, Graph& graph);
+
+  // A node on this replica for the op at `index` of block 0: `op`, which is that op or a changed copy of it. To a node
+  // that `updates` a parameter, variables that update ops made are found on the replica that made them.
+  void add(int index, const ir::OpRef& op, int replica, bool updates);
+  // A node that the engine makes; its variables are those that read() and write() gave.
+  void push(GraphNode node);
+
+  // The variable that an op of this replica reads now, and the one for an op that writes the whole value.
+  int read(const std::string& name, int replica) { return versions_.read(name, replica, describe(name)); }
+  int write(const std::string& name, int replica) { return versions_.write(name, replica, describe(name)); }
+  int var(const std::string& name, int replica) { return graph_.var(name, replica, describe(name)); }
+  // The variable holds a value before the first node runs.
+  void has_value(int var) { versions_.touch(var); }
+  const ir::Var& describe(const std::string& name) const;
+
+  // After the last op: the scope sees the last version of a persistable variable.
+  void keep_last_versions();
+
+ private:
+  struct Site {  // what building a node needs to know about its op
+    const ir::Op& op;
+    const OpDef& def;
+    int replica;
+    bool updates;
+  };
+
+  void find_old_reads();
+  void find_old_reads_of_block(int gradient, size_t forward, size_t end);
+  int place_of(const Site& at, const std::string& name) const;
+  int read(const Site& at, const std::string& name);
+  int read_arg(const Site& at, const ir::Slot& slot, size_t i);
+  int updated_input(const Site& at, const GraphNode& node, const std::string& slot, size_t i) const;
+  void read_args(const Site& at, GraphNode& node);
+  void keep_outputs(const Site& at, GraphNode& node);
+  void write_args(const Site& at, GraphNode& node);
+  void push_copy(const GraphNode& beside, int from, int to);
+  int last_node_that_writes(int var) const;
+
+  const ir::Program& program_;
+  const ir::Block& block_;
+  OuterNamesOf& outer_names_;
+  Placement& placement_;
+  Graph& graph_;
+  Versions versions_;
+  std::map<std::pair<int, int>, std::map<std::string, int>> seen_;  // by block and replica: what it read from outside
+};
+
+}  // namespace anabranch
