@@ -19,6 +19,7 @@ from layer_table import FAMILIES, Layer
 
 import anabranch.fluid as fluid
 from anabranch import _core
+from anabranch.fluid.layers import check
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python", "anabranch", "fluid", "layers")
 TYPES = {"BOOLEAN": "bool", "INT": "int", "LONG": "int", "FLOAT": "float", "STRING": "str", "INTS": "Sequence[int]",
@@ -138,11 +139,14 @@ class Function:
                 lines.append('%s = fluid.data("%s", %s, "%s"%s)' % (arg.name, arg.name, extents, dtype, lod))
                 given.append("[%s, %s]" % (arg.name, arg.name) if arg.type != "Variable" else arg.name)
         given += [self.layer.call] if self.layer.call else []
-        lines.append("fluid.layers.%s(%s).shape" % (self.layer.name, ", ".join(given)))
-        space: dict[str, object] = {"fluid": fluid}
+        call = "%s(%s).shape" % (self.layer.name, ", ".join(given))
+        made: dict[str, object] = {"check": check, "one_op": check.one_op}  # the layer itself may not be there yet
+        exec("\n".join(["from __future__ import annotations", *self.code()]), made)  # noqa: S102  rows of our own table
+        space: dict[str, object] = {"fluid": fluid, self.layer.name: made[self.layer.name]}
         with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
-            exec("\n".join(lines[:-1]), space)  # noqa: S102  rows of our own table
-            shown = repr(eval(lines[-1], space))  # noqa: S307
+            exec("\n".join(lines), space)  # noqa: S102
+            shown = repr(eval(call, space))  # noqa: S307
+        lines.append("fluid.layers." + call)
         return [">>> import anabranch.fluid as fluid"] + [">>> " + line for line in lines] + [shown]
 
     # ---- code
@@ -178,10 +182,13 @@ class Function:
             call.append("stop_gradient=True")
         return lines + _broken("return one_op(", call, ")", 8)
 
-    def source(self) -> str:
+    def code(self, docstring: str = "") -> list[str]:
         head = _broken("def %s(" % self.layer.name, [a.declaration for a in self.args], ") -> Variable:", 8)
+        return head + ([docstring] if docstring else []) + ["    " + line for line in self.body()]
+
+    def source(self) -> str:
         text = textwrap.indent(self.docstring() + '\n"""', "    ", lambda line: line.strip() != "")
-        return "\n".join(head + [text] + ["    " + line for line in self.body()]) + "\n"
+        return "\n".join(self.code(text)) + "\n"
 
 
 def _broken(begin: str, parts: list[str], end: str, indent: int) -> list[str]:

@@ -18,8 +18,6 @@ import sys
 import textwrap
 import types
 
-import anabranch.fluid  # noqa: F401  the modules that are looked at
-
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 PACKAGE = os.path.join(ROOT, "python", "anabranch")
 LAYERS = os.path.join(PACKAGE, "fluid", "layers")
@@ -108,6 +106,29 @@ def fluid_rooms(layers: set[str]) -> list[str]:
     return sorted(n for n in names if n not in taken and os.path.exists(os.path.join(LAYERS, n + ".py")))
 
 
+def mended(path: str, homes: dict[str, str]) -> str:
+    """A written module whose layers are imported from where they are now; those that are gone are left out."""
+    text = open(path).read()
+    sources: dict[str, list[str]] = {}
+    moved = False
+    for node in ast.parse(text).body:
+        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+            home = homes.get(alias.name) if node.level == 1 else node.module
+            moved |= home != node.module
+            if home:
+                sources.setdefault("." * node.level + home, []).append(alias.name)
+    return room(text.partition("\n")[0], sources) if moved else text
+
+
+def loadable() -> dict[str, str]:
+    """Path -> text of what the package imports while it loads, as the sources say without being imported."""
+    homes = {name: module for module, names in implementations().items() for name in names}
+    paths = [os.path.join(LAYERS, name + ".py") for name in fluid_rooms(set(homes))]
+    files = {path: mended(path, homes) for path in paths if is_written(path)}
+    files[os.path.join(LAYERS, "__init__.py")] = layers_init()
+    return files
+
+
 def layers_init() -> str:
     modules = implementations()
     lines = ['"""The layers: functions that append ops to the default main program and return Variables.', "",
@@ -158,9 +179,15 @@ def written(module: str, names: dict[str, object]) -> str:
     sources: dict[str, list[str]] = {}
     for name, found in names.items():
         sources.setdefault(relative(home_of(found, name, module), module), []).append(name)
-    text = '"""The names of Fluid\'s ``%s`` that are here. %s."""\n' % (module.replace("paddle.", ""), MARK)
+    head = '"""The names of Fluid\'s ``%s`` that are here. %s."""' % (module.replace("paddle.", ""), MARK)
+    return room(head, sources)
+
+
+def room(head: str, sources: dict[str, list[str]]) -> str:
+    """The text of a module that only imports."""
     order = sorted(sources.items(), key=lambda item: (-len(item[0]) + len(item[0].lstrip(".")), item[0]))
-    return text + "\n".join(imported(s, sorted(n)) for s, n in order) + "\n\n" + all_of(sorted(names))
+    names = sorted(name for group in sources.values() for name in group)
+    return head + "\n" + "\n".join(imported(s, sorted(n)) for s, n in order) + "\n\n" + all_of(names)
 
 
 # ---- docs/absent.md
@@ -191,7 +218,8 @@ def names_here() -> dict[str, list[str]]:
 
 def outputs() -> dict[str, str]:
     """Path -> text of everything that is written here."""
-    files, absent, gone = {os.path.join(LAYERS, "__init__.py"): layers_init()}, {}, []
+    files: dict[str, str] = {}
+    absent, gone = {}, []
     for module, names in sorted(table().items()):
         found = {name: find(module, name) for name in names}
         there = {name: value for name, value in found.items() if value is not None}
@@ -211,16 +239,22 @@ def outputs() -> dict[str, str]:
     return files
 
 
+def put(files: dict[str, str], write: bool) -> list[str]:
+    """The paths whose text is another one."""
+    changed = [path for path, text in files.items() if not os.path.exists(path) or open(path).read() != text]
+    for path in changed if write else ():
+        with open(path, "w") as file:
+            file.write(files[path])
+    return [os.path.relpath(path, ROOT) for path in changed]
+
+
 def main() -> int:
-    changed = []
-    for path, text in outputs().items():
-        if not os.path.exists(path) or open(path).read() != text:
-            changed.append(os.path.relpath(path, ROOT))
-            if "--check" not in sys.argv:
-                with open(path, "w") as file:
-                    file.write(text)
+    check = "--check" in sys.argv
+    changed = put(loadable(), not check)
+    if not (check and changed):  # the package may not load
+        changed += [path for path in put(outputs(), not check) if path not in changed]
     print("\n".join(changed) or "nothing has changed")
-    return 1 if changed and "--check" in sys.argv else 0
+    return 1 if changed and check else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Builds the programs of layer_cases.py and describes them: operators, attributes, variables, or the error raised.
 
-    layer_programs.py --fluid paddle.fluid      records data/layer_programs.json.gz with another implementation
+    layer_programs.py --fluid paddle.fluid      records with another implementation the cases that are not in
+                                                data/layer_programs.json.gz yet; --all: all of them
     layer_programs.py --fluid anabranch.fluid   records data/layer_programs_own.json.gz: those that test_layers_build.py
                                                 lists as different
 
@@ -119,8 +120,11 @@ def record_own(fluid):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--fluid", required=True)
-    fluid = importlib.import_module(parser.parse_args().fluid)
+    parser.add_argument("--all", action="store_true")
+    options = parser.parse_args()
+    fluid = importlib.import_module(options.fluid)
     if fluid.__name__.startswith("paddle"):
-        _write(RECORD, {name: _describe_apart(fluid, fn) for name, fn in CASES.items()})
+        known = {} if options.all else recorded()
+        _write(RECORD, {name: known.get(name) or _describe_apart(fluid, fn) for name, fn in CASES.items()})
     else:
         record_own(fluid)

@@ -2,6 +2,7 @@
 import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -26,6 +27,44 @@ def test_what_is_written_is_up_to_date(tool):
     done = subprocess.run(command, capture_output=True, text=True,
                           env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python")))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of what the tools read and write; copy(...) runs a command there."""
+    for folder in ("python", "tools"):
+        shutil.copytree(os.path.join(ROOT, folder), tmp_path / folder, symlinks=True,
+                        ignore=shutil.ignore_patterns("__pycache__", "mutants", "_core*"))
+    (tmp_path / "python" / "anabranch" / os.path.basename(_core.__file__)).symlink_to(os.path.realpath(_core.__file__))
+    for path in ("docs", "tests/python/data"):
+        (tmp_path / path).mkdir(parents=True)
+
+    def run(*command):
+        done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True,
+                              env=dict(os.environ, PYTHONPATH="python"))
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.split()
+
+    run.path = tmp_path
+    return run
+
+
+def test_a_row_of_the_table_becomes_a_layer(copy):
+    table = copy.path / "tools" / "layer_table.py"
+    table.write_text(table.read_text().replace('Layer("erf(x)"),', 'Layer("erf(x)"), Layer("l1_norm(x, name=None)"),'))
+    assert [os.path.basename(path) for path in copy("tools/generate_layers.py")] == ["_generated_functions.py"]
+    copy("tools/generate_modules.py")
+    for tool in ("generate_layers.py", "generate_modules.py"):
+        copy("tools/" + tool, "--check")
+    copy("-c", "import anabranch.fluid as fluid; fluid.layers.l1_norm(fluid.data('x', [2, 3]))")
+
+
+def test_a_layer_may_move_to_another_file(copy):
+    layers = copy.path / "python" / "anabranch" / "fluid" / "layers"
+    (layers / "pool.py").rename(layers / "pooling.py")
+    copy("tools/generate_modules.py")
+    copy("tools/generate_modules.py", "--check")
+    copy("-c", "from anabranch.fluid.layers import nn, pooling; assert nn.pool2d is pooling.pool2d")
 
 
 @pytest.mark.parametrize("module", sorted(NAMES))
