@@ -216,3 +216,67 @@ def test_minus_one_is_no_padding(sparse):
         exe.run(startup)
         with pytest.raises(fluid.core.EnforceNotMet, match="feature a: the id of sample 1 is -1, expected 0 to 59"):
             exe.run(main, feed={"a": np.array([[0], [-1]])}, fetch_list=[out])
+
+
+def by_hand(other_ids):
+    """Look-ups beside each other, and an update by what the first of them has made."""
+    first, second = ids("a", 1), ids("b", 1)
+    block = fluid.default_main_program().global_block()
+    made = fluid.embedding(first, [ROWS, 4], True, param_attr=table())
+    loss = head([fluid.layers.reshape(made, [-1, 4]), flat(second, 4)])
+    gradient = block.create_var(name="by_hand", dtype="float32", type=fluid.core.VarDesc.VarType.SELECTED_ROWS)
+    w, rate = block.var("table"), fluid.layers.fill_constant([1], "float32", 0.5)
+    block.append_op("lookup_table_v2_grad", {"W": [w], "Ids": [second if other_ids else first], "Out@GRAD": [made]},
+                    {"W@GRAD": [gradient]}, {"is_sparse": True, "padding_idx": -1})
+    block.append_op("sgd", {"Param": [w], "Grad": [gradient], "LearningRate": [rate]}, {"ParamOut": [w]})
+    return loss
+
+
+@pytest.mark.parametrize("other_ids", [False, True])
+def test_what_an_update_reads_is_made(other_ids):
+    def run(passes):
+        fluid.set_flags({"FLAGS_disable_passes": passes})
+        main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+        main.random_seed = startup.random_seed = 5
+        try:
+            with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(scope):
+                loss = by_hand(other_ids)
+                exe = fluid.Executor(fluid.CPUPlace())
+                exe.run(startup)
+                target = fluid.CompiledProgram(main).with_data_parallel(places=[fluid.CPUPlace()])
+                fed = [feed(main, np.random.RandomState(i)) for i in range(2)]
+                losses = [exe.run(target, feed=f, fetch_list=[loss]) for f in fed]
+            return losses + [np.array(scope.find_var("table").get_tensor())], target.explain()
+        finally:
+            fluid.set_flags({"FLAGS_disable_passes": ""})
+
+    want, _ = run("fuse_embeddings")
+    got, told = run("")
+    assert changes(told) >= 1
+    for a, b in zip(want, got):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+@pytest.mark.parametrize("shape", [(BATCH, 4), (BATCH * 4,), (2, BATCH * 2)])
+def test_a_gradient_of_as_many_elements_is_taken_as_the_single_op_takes_it(shape):
+    def run(passes):
+        fluid.set_flags({"FLAGS_disable_passes": passes})
+        main, scope = fluid.Program(), fluid.Scope()
+        try:
+            with fluid.program_guard(main, fluid.Program()):
+                block, given = main.global_block(), fluid.data("given", [None] * len(shape), "float32")
+                w = block.create_parameter([ROWS, 4], "float32", name="table")
+                gradient = block.create_var(name="g", dtype="float32", type=fluid.core.VarDesc.VarType.SELECTED_ROWS)
+                rate = fluid.layers.fill_constant([1], "float32", 0.5)
+                block.append_op("lookup_table_v2_grad", {"W": [w], "Ids": [ids("a", 1)], "Out@GRAD": [given]},
+                                {"W@GRAD": [gradient]}, {"is_sparse": True, "padding_idx": -1})
+                block.append_op("sgd", {"Param": [w], "Grad": [gradient], "LearningRate": [rate]}, {"ParamOut": [w]})
+            scope.var("table").get_tensor().set(np.ones((ROWS, 4), "float32"), fluid.CPUPlace())
+            rng = np.random.RandomState(0)
+            fed = {"a": rng.randint(0, ROWS, (BATCH, 1)), "given": rng.normal(0, 1, shape).astype("float32")}
+            fluid.Executor().run(main, feed=fed, scope=scope)
+            return np.array(scope.find_var("table").get_tensor())
+        finally:
+            fluid.set_flags({"FLAGS_disable_passes": ""})
+
+    np.testing.assert_array_equal(run("fuse_embeddings"), run(""))

@@ -56,6 +56,7 @@ class Fuser {
     for (const Source& s : t.sources) {
       removed_.insert(s.nodes.begin(), s.nodes.end());
       removed_.insert(s.lookup_grad);
+      read_.insert({s.ids, s.grad});
       if (s.concat_grad >= 0) cut_[s.concat_grad].insert(s.part);
     }
     removed_.insert(t.node);
@@ -64,12 +65,13 @@ class Fuser {
   void fuse_table(const TableGrad& t) {
     std::vector<int> ids, grads;
     std::vector<int64_t> padding;
-    std::vector<int32_t> column, per_row, pool;
+    std::vector<int32_t> column, columns, per_row, pool;
     for (const Source& s : t.sources) {
       ids.push_back(s.ids);
       grads.push_back(s.grad);
       padding.push_back(s.padding);
       column.push_back(s.column);
+      columns.push_back(s.columns);
       per_row.push_back(s.per_row);
       pool.push_back(static_cast<int32_t>(s.pool));
     }
@@ -81,7 +83,8 @@ class Fuser {
       add_update(graph_.nodes[at], &builder);
     }
     builder.in("Ids", ids).in("Grad", grads);
-    builder.attr("padding_idx", padding).attr("column", column).attr("per_row", per_row).attr("pool", pool);
+    builder.attr("padding_idx", padding).attr("column", column).attr("columns", columns);
+    builder.attr("per_row", per_row).attr("pool", pool);
     GraphNode node = builder.done();
     for (const Source& s : t.sources) add_part(s.lookup_grad, &node);
     add_part(at, &node);
@@ -132,10 +135,15 @@ class Fuser {
   // ---- look-ups
   // Everybody who reads what the look-up's nodes make is gone after the pass, but for `concat` and its gradient.
   bool can_go(const Lookup& lookup, int part, int concat, int grad) const {
+    const int made = input_vars(graph_.nodes[concat], "X")[static_cast<size_t>(part)];
     for (int v : lookup.vars) {
+      if (read_.count(v)) return false;
       for (int reader : edit_.uses.readers(v)) {
         const bool inner = std::count(lookup.nodes.begin(), lookup.nodes.end(), reader) != 0;
-        if (!inner && reader != concat && reader != grad && !removed_.count(reader)) return false;
+        const auto& ins = graph_.nodes[reader].ins;
+        const bool as_part =
+            (reader == concat || reader == grad) && v == made && std::count(ins.begin(), ins.end(), v) == 1;
+        if (!inner && !as_part && !removed_.count(reader)) return false;
       }
     }
     if (grad < 0) return true;
@@ -181,7 +189,9 @@ class Fuser {
     if (std::none_of(lookups.begin(), lookups.end(), [](const auto& l) { return l.has_value(); })) return;
     if (grad >= 0) cut_[grad];  // it must not ask for the shapes of parts that are gone
     for (const auto& l : lookups) {
-      if (l) removed_.insert(l->nodes.begin(), l->nodes.end());
+      if (!l) continue;
+      removed_.insert(l->nodes.begin(), l->nodes.end());
+      read_.insert(l->ids);
     }
     put(at, make_concat(at, *columns, lookups));
     ++changes_;
@@ -189,8 +199,8 @@ class Fuser {
 
   GraphNode make_concat(int at, const Columns& columns, const std::vector<std::optional<Lookup>>& lookups) const {
     std::vector<int> tables, ids, xs;
-    std::vector<int32_t> table, pool, source;
-    std::vector<int64_t> padding;
+    std::vector<int32_t> table, pool, source, ids_rank, last_is_one;
+    std::vector<int64_t> padding, ids_a_row;
     std::vector<float> empty;
     for (size_t i = 0; i < lookups.size(); ++i) {
       if (!lookups[i]) {
@@ -207,11 +217,16 @@ class Fuser {
       pool.push_back(static_cast<int32_t>(l.pool));
       padding.push_back(l.padding);
       empty.push_back(l.empty);
+      const Shape& declared = graph_.vars[l.ids].desc.shape;
+      ids_rank.push_back(declared.rank());
+      ids_a_row.push_back(declared.numel(1, declared.rank()));
+      last_is_one.push_back(l.last_is_one);
     }
     NodeBuilder builder = make(at, "fused_embedding_concat");
     builder.in("W", tables).in("Ids", ids).in("X", xs).out("Out", graph_.nodes[at].outs[0]);
     builder.attr("table", table).attr("padding_idx", padding).attr("pool", pool).attr("pad_value", empty);
     builder.attr("source", source).attr("width", std::vector<int32_t>(columns.widths.begin(), columns.widths.end()));
+    builder.attr("ids_rank", ids_rank).attr("ids_a_row", ids_a_row).attr("last_is_one", last_is_one);
     GraphNode node = builder.done();
     for (const auto& l : lookups) {
       if (l) add_part(l->nodes.back(), &node);
@@ -244,6 +259,7 @@ class Fuser {
   std::vector<TableGrad> tables_;
   std::map<int, std::set<int>> cut_;  // concat_grads, and the parts that are not cut out any more
   std::set<int> removed_;             // nodes, unless they are replaced
+  std::set<int> read_;                // variables that fused nodes read
   std::map<int, GraphNode> made_;     // what stands in the place of a node
   int changes_ = 0;
 };

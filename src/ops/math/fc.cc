@@ -97,6 +97,7 @@ AB_GRAD(fused_fc)
       AB_CHECK(compatible(flat.out(x, y), dout), ShapeMismatch, "X is {}, Y is {}, but Out@GRAD is {}", x.str(),
                y.str(), dout.str());
       check_bias(c);
+      if (c.has_in("Out")) check_same_shape(c, "Out", "Out@GRAD");
       grad_as(c, "Sum@GRAD", "Out", "Out@GRAD");
       if (c.has_out("X@GRAD")) c.same_as("X@GRAD", "X");
       if (c.has_out("Y@GRAD")) c.same_as("Y@GRAD", "Y");

@@ -47,6 +47,25 @@ void check_plan(const InferContext& c, const Plan& p) {
   }
 }
 
+// Ids have the form that the program declares; of another one the single ops might make something else. Empty lists,
+// of a program that says nothing, are not compared.
+void check_ids(const InferContext& c) {
+  const auto& rank = c.attr<std::vector<int32_t>>("ids_rank");
+  const auto& last_is_one = c.attr<std::vector<int32_t>>("last_is_one");
+  const auto& a_row = c.attr<std::vector<int64_t>>("ids_a_row");
+  const auto n = static_cast<size_t>(c.n_in("Ids"));
+  AB_CHECK(last_is_one.size() == rank.size() && a_row.size() == rank.size() && (rank.empty() || rank.size() == n),
+           InvalidArgument, "ids_rank, ids_a_row and last_is_one must have an entry for each of {} Ids", n);
+  if (!c.runtime()) return;
+  for (size_t k = 0; k < rank.size(); ++k) {
+    const Shape& ids = c.in("Ids", static_cast<int>(k)).shape;
+    const bool fits = ids.rank() == rank[k] && ids.rank() > 0 && (!last_is_one[k] || ids[ids.rank() - 1] == 1) &&
+                      (a_row[k] < 0 || ids.numel(1, ids.rank()) == a_row[k]);
+    AB_CHECK(fits, ShapeMismatch, "Ids[{}] must have {} axes and {} ids a row, got {}", k, rank[k], a_row[k],
+             ids.str());
+  }
+}
+
 // Each look-up and each X is one part.
 void check_sources(const InferContext& c, const Plan& p) {
   std::vector<bool> seen(p.source.size());
@@ -103,6 +122,7 @@ void infer(InferContext& c) {
   const Plan p(c);
   check_plan(c, p);
   check_sources(c, p);
+  check_ids(c);
   int64_t rows = kUnknown, columns = 0;
   for (size_t i = 0; i < p.source.size(); ++i) {
     const int64_t have = part_rows(c, p, i);
@@ -192,6 +212,9 @@ AB_OP(fused_embedding_concat)
     .attr<std::vector<int64_t>>("padding_idx", {}, "of each look-up: the id that reads as zeros; -1: none")
     .attr<std::vector<int32_t>>("pool", {}, "of each look-up: 0 none, or pooled by 1 sum, 2 average, 3 square root")
     .attr<std::vector<float>>("pad_value", {}, "of each look-up: what an empty sequence gives")
+    .attr<std::vector<int32_t>>("ids_rank", {}, "of each look-up: axes of Ids; an empty list: not compared")
+    .attr<std::vector<int64_t>>("ids_a_row", {}, "of each look-up: elements of Ids in a row; -1: any number")
+    .attr<std::vector<int32_t>>("last_is_one", {}, "of each look-up: whether the last extent of Ids must be 1")
     .attr<std::vector<int32_t>>("source", {}, "of each part: k for look-up k, -1 - k for X[k]")
     .attr<std::vector<int32_t>>("width", {}, "of each part: its columns")
     .traits(kLooksUp)

@@ -24,6 +24,18 @@ void check_list(const InferContext& c, const char* attr, size_t have) {
            "{} must have an entry for each of {} Ids, got {}", attr, c.n_in("Ids"), have);
 }
 
+// What the single ops would take: a pooled gradient, or the columns of a wider one, has its very shape; one that a
+// look-up alone reads has as many elements.
+void check_whole_grad(const InferContext& c, int i, int64_t rows, int64_t row_elems) {
+  const auto& all = c.attr<std::vector<int32_t>>("columns");
+  if (all.empty()) return;
+  const Shape& grad = c.in("Grad", i).shape;
+  const int64_t columns = all[i] ? all[i] : row_elems;
+  const bool exact = all[i] != 0 || c.attr<std::vector<int32_t>>("pool")[i] != 0;
+  const bool fits = exact ? grad == Shape{rows, columns} : grad.numel() == rows * columns;
+  AB_CHECK(fits, ShapeMismatch, "Grad[{}] must have {} rows of {}, got {}", i, rows, columns, grad.str());
+}
+
 }  // namespace
 
 void declare_sources(OpDef& def) {
@@ -31,6 +43,8 @@ void declare_sources(OpDef& def) {
       .in_list("Grad", "for each Ids the tensor that holds the gradients of its rows")
       .attr<std::vector<int64_t>>("padding_idx", {}, "of each look-up: the id without gradient; -1: none")
       .attr<std::vector<int32_t>>("column", {}, "of each look-up: where its gradients begin in a row of Grad")
+      .attr<std::vector<int32_t>>("columns", {},
+                                  "of each look-up: those of Grad; 0: no others; an empty list: not compared")
       .attr<std::vector<int32_t>>("per_row", {}, "of each look-up: ids that stand side by side in a row of Grad")
       .attr<std::vector<int32_t>>("pool", {}, "of each look-up: 0 none, or pooled by 1 sum, 2 average, 3 square root");
 }
@@ -44,6 +58,9 @@ void infer_sources(const InferContext& c, const char* table) {
   const auto& per_row = c.attr<std::vector<int32_t>>("per_row");
   const auto& pool = c.attr<std::vector<int32_t>>("pool");
   check_list(c, "column", column.size());
+  if (const auto& columns = c.attr<std::vector<int32_t>>("columns"); !columns.empty()) {
+    check_list(c, "columns", columns.size());
+  }
   check_list(c, "per_row", per_row.size());
   check_list(c, "pool", pool.size());
   const int64_t width = c.in(table).shape[1];
@@ -66,6 +83,7 @@ void infer_sources(const InferContext& c, const char* table) {
     AB_CHECK(stride * rows == grad.shape.numel() && (rows == 0 || column[i] + per_row[i] * width <= stride),
              ShapeMismatch, "Ids[{}] is {}, the table is {} wide, but Grad[{}] is {}", i, ids.shape.str(), width, i,
              grad.shape.str());
+    check_whole_grad(c, i, rows, per_row[i] * width);
   }
 }
 

@@ -61,13 +61,14 @@ void step_into_concat(const Graph& graph, const Uses& uses, int64_t width, Sourc
   const int at = uses.writer(s->grad);
   if (graph.nodes[at].op->type != "concat_grad") return;
   const auto columns = find_columns(graph, graph.nodes[at]);
-  if (!columns) return;
   const auto& outs = graph.nodes[at].outs;
+  if (!columns || outs.size() != columns->parts.size()) return;
   const auto part = static_cast<int>(std::find(outs.begin(), outs.end(), s->grad) - outs.begin());
   const int part_width = columns->widths[part];
   if (part_width % width != 0 || (s->pool != Pool::kNone && part_width != width)) return;
   s->per_row = static_cast<int>(part_width / width);
   s->column = columns->begins[part];
+  s->columns = columns->begins.back() + columns->widths.back();
   s->grad = input_var(graph.nodes[at], "Out@GRAD");
   s->concat_grad = at;
   s->part = part;
@@ -96,6 +97,7 @@ bool add_source(const Graph& graph, const Uses& uses, int node, TableGrad* t) {
 std::optional<Lookup> find_lookup(const Graph& graph, const Uses& uses, int part) {
   Lookup found;
   int var = part;
+  bool viewed = false;
   const auto take = [&](int node) {
     found.nodes.push_back(node);
     for (int v : graph.writes(graph.nodes[node])) found.vars.push_back(v);
@@ -109,6 +111,7 @@ std::optional<Lookup> find_lookup(const Graph& graph, const Uses& uses, int part
     found.empty = graph.nodes[at].op->attr<float>("pad_value");
     take(at);
   } else if (is_view(graph.nodes[at])) {
+    viewed = true;
     take(at);
   }
   if (!uses.is_inner(var)) return {};
@@ -118,7 +121,9 @@ std::optional<Lookup> find_lookup(const Graph& graph, const Uses& uses, int part
   found.table = input_var(lookup, "W");
   found.ids = input_var(lookup, "Ids");
   found.padding = lookup.op->attr<int64_t>("padding_idx");
+  found.last_is_one = lookup.op->type == "lookup_table";
   take(at);
+  if (!viewed && graph.vars[found.ids].desc.shape.rank() != 1 + found.last_is_one) return {};  // no matrix
   const bool all_private = std::all_of(found.vars.begin(), found.vars.end(), [&](int v) { return uses.is_inner(v); });
   return all_private ? std::optional(found) : std::nullopt;
 }

@@ -21,6 +21,7 @@ struct Lookup {
   Pool pool = Pool::kNone;
   float empty = 0;
   int64_t padding = -1;
+  bool last_is_one = false;  // the last extent of Ids is 1 and becomes the width
 };
 std::optional<Lookup> find_lookup(const Graph& graph, const Uses& uses, int part);
 
@@ -35,6 +36,7 @@ struct Source {
   int lookup_grad = -1;
   int ids = -1, grad = -1;  // variables
   int column = 0, per_row = 1;
+  int columns = 0;  // of the tensor that holds them; 0: they are all of it
   Pool pool = Pool::kNone;
   int64_t padding = -1;
   std::vector<int> nodes;  // on the way back, not needed any more
