@@ -114,21 +114,26 @@ void CompiledProgram::Impl::run_step(Step& step, const Pieces& pieces, const std
     Step& step;
     ~Release() { step.release_feeds(); }
   } release{step};
+  Step* ran = &step;
   for (int i = 0; i < options.execution.num_iteration_per_run; ++i) {
     if (i > 0 && between) between();
     const RunGate::Run running(scope->gate());
     std::optional<RunGate::Run> running_there;
     if (options.share_vars_from) running_there.emplace(options.share_vars_from->impl_->scope->gate());
-    step.run(pieces, run_number++, {probe, plan_hook});
+    ran = &step.run(pieces, run_number++, {probe, plan_hook});
   }
   {
-    const StepProfile::Fetching fetching(step.profile());
-    use(step);
+    const StepProfile::Fetching fetching(ran->profile());
+    use(*ran);
   }
   // Memory of temporaries is used again by the next run, so only plans that stand idle hold more than is needed.
   if (++since_drop < options.execution.num_iteration_per_drop_scope) return;
   for (Step& s : steps) {
-    if (&s != &step) s.drop_temporaries();
+    if (&s == &step) {
+      s.drop_idle();
+    } else {
+      s.drop_temporaries();
+    }
   }
   since_drop = 0;
 }

@@ -11,7 +11,7 @@
 namespace anabranch {
 
 Step::Step(const StepKey& key, const StepOptions& options)
-    : key_(key), compile_(*options.compile), values_(options.values) {
+    : key_(key), options_(options), compile_(*options.compile), values_(options.values) {
   make_graph(options);
   team_ = &Team::of_size(compile_.execution.num_threads);
   LowerOptions lowering;
@@ -46,7 +46,7 @@ void Step::make_graph(const StepOptions& options) {
   r.fetched = {key_.fetches.begin(), key_.fetches.end()};
   r.build = compile_.build;
   graph_ = replicate(*options.program, r);
-  passes_ = run_passes(graph_, {compile_.build});
+  passes_ = run_passes(graph_, {compile_.build, options.set_aside});
 }
 
 Value* Step::hold(std::shared_ptr<Value> value) {
@@ -121,7 +121,9 @@ void Step::lay_out() {
   try {
     lowered_.plan->lay_out(&at);
   } catch (Error& e) {
-    throw e.with_op(lowered_.describe[at]).with_while("inferring shapes");
+    e.with_op(lowered_.describe[at]).with_while("inferring shapes");
+    set_passes_aside(e);
+    return;
   } catch (const std::bad_alloc&) {
     throw Error(ErrorKind::kResourceExhausted, "out of memory").with_op(lowered_.describe[at]);
   }
@@ -129,6 +131,20 @@ void Step::lay_out() {
   trial_.set_work(touched_elems(graph_, lowered_));
   if (memory_.outgrown(shareable_)) lowered_.plan->order(memory_.place(shareable_, may_run_parallel()));
   laid_out_ = true;
+}
+
+// What refuses the shapes may be an op that passes made, or one that they gave other arguments. Without them the user's
+// own ops decide, and word the error.
+void Step::set_passes_aside(const Error& refusal) {
+  const bool by_passes = std::any_of(passes_.begin(), passes_.end(), [](const auto& p) { return p.changed_ops; });
+  if (!by_passes || refusal.kind() == ErrorKind::kInternal) throw refusal;
+  if (!plain_) {
+    StepOptions options = options_;
+    options.set_aside = fmt::format("{}: {}", error_kind_name(refusal.kind()), refusal.message());
+    plain_ = std::make_unique<Step>(key_, options);
+  }
+  watched_changed();  // as they are, they were refused
+  set_aside_ = true;
 }
 
 bool Step::may_run_parallel() const { return team_->workers() > 1 && !lowered_.plan->is_chain(); }
@@ -177,27 +193,24 @@ void Step::fail(Error error) const {
 // Asking for several replicas, or setting num_threads, counts as asking for threads.
 bool Step::asked_for_threads() const { return compile_.replicas > 1 || compile_.execution.num_threads > 1; }
 
-std::vector<Fetched> Step::collect() const {
-  std::vector<Fetched> out;
-  for (size_t f = 0; f < fetches_.values().size(); ++f) out.push_back(collect(f));
-  return out;
-}
-
 bool Step::feed(const Pieces& feeds, Trace* trace) {
   const TraceSpan span(trace, -1, TraceEvent::kFeed);
   values_->refresh_copies();
   const bool fed_changed = feeds_.bind(feeds);
-  return fed_changed || watched_changed() || !laid_out_;
+  return watched_changed() || fed_changed;
 }
 
-void Step::run(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
-  const StepProfile::Run profiled(profile_, graph_, lowered_);
-  if (feed(feeds, profiled.trace())) {
-    const TraceSpan span(profiled.trace(), -1, TraceEvent::kShapes);
-    lay_out();
-  }
+// Whether the shapes are those of the last run, which passes did not fit.
+bool Step::stays_aside(const Pieces& feeds) {
+  if (!set_aside_) [[likely]]
+    return false;
+  set_aside_ = !feed(feeds, nullptr);
+  return set_aside_;
+}
+
+void Step::execute_and_note(uint32_t number, const Hooks& hooks, Trace* trace) {
   try {
-    execute(number, hooks, profiled.trace());
+    execute(number, hooks, trace);
   } catch (...) {
     values_->mark_written(written_, /*complete=*/false);
     throw;
@@ -205,40 +218,31 @@ void Step::run(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
   values_->mark_written(written_, /*complete=*/true);
 }
 
-std::string Step::explain() const {
-  std::string text =
-      fmt::format("{} nodes on {} replicas ({} with work), {} threads, {}\n", lowered_.plan->size(), compile_.replicas,
-                  key_.active, team_->workers(), lowered_.plan->is_chain() ? "a chain: run in order" : "a graph");
-  text +=
-      fmt::format("  memory of temporaries: {} bytes, {} without sharing\n", memory_.bytes(), memory_.unshared_bytes());
-  for (const auto& p : passes_) text += fmt::format("  {:<16} {}\n", p.name, p.outcome);
-  return text;
+Step& Step::run(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
+  if (stays_aside(feeds)) return run_plain(feeds, number, hooks);
+  {
+    const StepProfile::Run profiled(profile_, graph_, lowered_);
+    if (feed(feeds, profiled.trace()) || !laid_out_) {
+      const TraceSpan span(profiled.trace(), -1, TraceEvent::kShapes);
+      lay_out();
+    }
+    if (!set_aside_) [[likely]] {
+      execute_and_note(number, hooks, profiled.trace());
+      return *this;
+    }
+  }
+  return run_plain(feeds, number, hooks);
 }
 
-void Step::drop_temporaries() {
-  for (Value& v : lowered_.temporaries) {
-    if (Tensor* t = v.get<Tensor>()) t->release();
-  }
-  memory_.drop();
-  laid_out_ = false;
+Step& Step::run_plain(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
+  plain_->run(feeds, number, hooks);
+  watched_changed();  // what it creates does not count as a change
+  return *plain_;
 }
 
-void Step::add_memory(std::vector<MemoryUse>* out) const {
-  for (size_t v = 0; v < graph_.vars.size(); ++v) {
-    const GraphVar& var = graph_.vars[v];
-    const auto kind = var.desc.persistable ? MemoryUse::kKept : MemoryUse::kTemporary;
-    if (lowered_.values[v]) anabranch::add_memory(*lowered_.values[v], var.name, var.replica, kind, out);
-  }
-  feeds_.add_memory(key_.feeds, out);
-}
-
-int64_t Step::temporary_bytes() const {
-  int64_t bytes = memory_.bytes();
-  for (const Value& v : lowered_.temporaries) {
-    if (const Tensor* t = v.get<Tensor>(); t && t->initialized() && !memory_.holds(t->raw()))
-      bytes += static_cast<int64_t>(t->bytes());
-  }
-  return bytes;
+void Step::release_feeds() {
+  feeds_.release();
+  if (plain_) plain_->release_feeds();
 }
 
 }  // namespace anabranch

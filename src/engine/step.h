@@ -31,6 +31,7 @@ struct StepOptions {
   const CompileOptions* compile;
   ReplicaValues* values;
   uint64_t seed;
+  std::string set_aside = {};  // why passes that change ops stay off; empty: they do not
 };
 
 class Step {
@@ -43,8 +44,10 @@ class Step {
     const CompiledProgram::Probe& probe;
     CompiledProgram::PlanHook plan;
   };
-  void run(const Pieces& feeds, uint32_t number, const Hooks& hooks);
-  void release_feeds() { feeds_.release(); }
+  // Passes never change what is accepted: when nodes that they made refuse the shapes, before anything has run, the
+  // same program runs without them. The step that ran is returned: this one, or the one without.
+  Step& run(const Pieces& feeds, uint32_t number, const Hooks& hooks);
+  void release_feeds();
   const std::vector<std::vector<Value*>>& fetched() const { return fetches_.values(); }  // by fetch, then replica
   Fetched collect(size_t fetch) const { return fetches_.collect(fetch); }                // copies of one
   std::vector<Fetched> collect() const;                                                  // and of all
@@ -52,8 +55,9 @@ class Step {
 
   const StepKey& key() const { return key_; }
   std::string explain() const;
-  std::string dot() const { return to_dot(graph_); }
+  std::string dot() const { return set_aside_ ? plain_->dot() : to_dot(graph_); }
   void drop_temporaries();
+  void drop_idle();  // temporaries of the one with passes or the one without: of the one that did not run last
   int64_t temporary_bytes() const;
   void add_memory(std::vector<MemoryUse>* out) const;  // of its variables, and the size of the last batch
 
@@ -69,14 +73,20 @@ class Step {
   void make_feed_slots();
   void add_fetch(const std::string& name);
   bool watched_changed();
-  bool feed(const Pieces& feeds, Trace* trace);  // true when the shapes of all nodes have to be found again
+  bool feed(const Pieces& feeds, Trace* trace);  // true when shapes are others than in the run before
+  bool stays_aside(const Pieces& feeds);
   void lay_out();
+  void drop_own_temporaries();
+  void set_passes_aside(const Error& refusal);
+  Step& run_plain(const Pieces& feeds, uint32_t number, const Hooks& hooks);
   bool may_run_parallel() const;
   void execute(uint32_t number, const Hooks& hooks, Trace* trace);
+  void execute_and_note(uint32_t number, const Hooks& hooks, Trace* trace);
   bool asked_for_threads() const;
   [[noreturn]] void fail(Error error) const;
 
   StepKey key_;
+  const StepOptions options_;
   CompileOptions compile_;
   ReplicaValues* values_;
   std::vector<std::shared_ptr<Value>> outside_;  // of the plan: they stay whatever becomes of their names
@@ -96,6 +106,8 @@ class Step {
   MemoryPlan memory_;
   std::function<std::string(int)> describe_;
   std::unique_ptr<StepProfile> profile_;
+  std::unique_ptr<Step> plain_;  // without passes that change ops; made when it is wanted
+  bool set_aside_ = false;       // the shapes of the last run are for plain_
 };
 
 }  // namespace anabranch

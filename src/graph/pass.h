@@ -12,6 +12,7 @@ namespace anabranch {
 
 struct PassContext {
   const BuildStrategy& build;
+  std::string set_aside = {};  // why passes that change ops stay off; empty: they do not
 };
 
 // A field of BuildStrategy that must not be False. One that is not set does not stand in the way.
@@ -34,6 +35,7 @@ struct Pass {
   const char* tolerance;                              // "bit-equal", or by how much values may differ
   Switch needs = {};                                  // what switches it off,
   const char* needs_flag = nullptr;                   // and a flag that does so
+  bool keeps_ops = false;                             // ops that are left stay as they are, and so do their checks
   const char* (*skip)(const PassContext&) = nullptr;  // any other reason why it does not apply; null: it does
   int (*run)(Graph&, const PassContext&) = nullptr;   // how many places it changed
 };
@@ -42,7 +44,8 @@ const std::vector<Pass>& pipeline();
 
 struct PassReport {
   std::string name, outcome;
-  double milliseconds = 0;  // of the pass, without the check after it
+  double milliseconds = 0;   // of the pass, without the check after it
+  bool changed_ops = false;  // other shapes may be refused than the program's own ops refuse
 };
 // A line for every pass: what it would do under this strategy, or why it would not.
 std::string explain_passes(const BuildStrategy& build);

@@ -73,6 +73,7 @@ std::set<std::string> disabled_by_flag() {
 std::string reason_to_skip(const Pass& pass, const PassContext& context, const std::set<std::string>& by_flag) {
   if (context.build.disabled_passes.count(pass.name) != 0) return "disabled by name";
   if (by_flag.count(pass.name) != 0 || by_flag.count("all") != 0) return "FLAGS_disable_passes names it";
+  if (!pass.keeps_ops && !context.set_aside.empty()) return fmt::format("set aside: {}", context.set_aside);
   if (pass.needs.is_off(context.build)) return fmt::format("{} is False", pass.needs.field);
   if (pass.needs_flag && !std::get<bool>(get_flag(pass.needs_flag))) return fmt::format("{} is 0", pass.needs_flag);
   const char* why = pass.skip ? pass.skip(context) : nullptr;
@@ -96,7 +97,8 @@ std::string explain_passes(const BuildStrategy& build) {
 }
 
 std::vector<PassReport> run_passes(Graph& graph, const PassContext& context) {
-  const std::string& dots = context.build.debug_graphviz_path;
+  std::string dots = context.build.debug_graphviz_path;
+  if (!dots.empty() && !context.set_aside.empty()) dots += "_set_aside";
   const auto by_flag = disabled_by_flag();
   std::vector<PassReport> reports;
   Verifier verifier;
@@ -113,7 +115,8 @@ std::vector<PassReport> run_passes(Graph& graph, const PassContext& context) {
     verifier.verify(graph);
     const std::string did = fmt::format("applied, {} changes in {:.3f} ms", changes, ms);
     if (!dots.empty()) write_dot(graph, dots, reports.size() + 1, pass.name, did);
-    reports.push_back({pass.name, fmt::format("{} ({}; {})", did, pass.what, pass.tolerance), ms});
+    const bool changed_ops = changes > 0 && !pass.keeps_ops;
+    reports.push_back({pass.name, fmt::format("{} ({}; {})", did, pass.what, pass.tolerance), ms, changed_ops});
   }
   return reports;
 }

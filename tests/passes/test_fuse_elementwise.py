@@ -223,10 +223,18 @@ def test_errors_name_every_op():
     with fluid.program_guard(main, fluid.Program()):
         x, y = fluid.data("x", [None, None], "float32"), fluid.data("y", [None, None], "float32")
         z = layers.tanh(layers.elementwise_add(layers.relu(x), y))
-    with pytest.raises(Exception, match=r"\[2, 5\].*\[2, 4\]") as info:
-        fluid.Executor().run(main, feed={"x": np.ones((2, 5), "f"), "y": np.ones((2, 4), "f")}, fetch_list=[z])
-    for text in ("relu ->", "elementwise_add ->", "tanh ->", "test_fuse_elementwise.py"):
+    fluid.set_flags({"FLAGS_check_nan_inf": True})
+    try:
+        with pytest.raises(Exception, match="holds nan at element") as info:
+            fed = {"x": np.full((2, 5), np.nan, "f"), "y": np.ones((2, 5), "f")}
+            fluid.Executor().run(main, feed=fed, fetch_list=[z])
+    finally:
+        fluid.set_flags({"FLAGS_check_nan_inf": False})
+    for text in ("fused_elementwise, which stands for", "relu ->", "elementwise_add ->", "tanh ->"):
         assert text in str(info.value)
+    with pytest.raises(Exception, match=r"elementwise_add: X is \[2, 5\].*\[2, 4\]") as info:
+        fluid.Executor().run(main, feed={"x": np.ones((2, 5), "f"), "y": np.ones((2, 4), "f")}, fetch_list=[z])
+    assert "test_fuse_elementwise.py" in str(info.value) and "tanh" not in str(info.value).replace("tanh(", "")
 
 
 def test_the_switches():
@@ -267,3 +275,15 @@ def test_attributes_that_make_no_program_are_refused(attrs):
             block.append_op(type="fused_elementwise", inputs={"X": [x]}, outputs={"Result": [out]},
                             attrs=dict(good, **attrs))
             fluid.Executor().run(main, feed={"x": np.ones((1, 2), "float32")}, fetch_list=[out])
+
+
+def test_declared_shapes_that_do_not_meet_are_left_to_the_run():
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        block = main.global_block()
+        x, y = layers.data("x", [3, 4], dtype="float32"), layers.data("y", [3], dtype="float32")
+        z = layers.relu(layers.elementwise_add(layers.tanh(x), y, axis=0))
+        next(op for op in block.ops if op.type == "elementwise_add")._set_attr("axis", 1)
+    values = {"x": np.full((2, 3, 4), 0.5, "f"), "y": np.arange(12, dtype="f").reshape(3, 4)}
+    got, = fluid.Executor().run(main, feed=values, fetch_list=[z])
+    np.testing.assert_allclose(got, np.tanh(values["x"]) + values["y"], rtol=1e-6)

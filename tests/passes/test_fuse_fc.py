@@ -76,10 +76,27 @@ def test_errors_name_every_op_of_the_node_and_its_line():
                                                layers.create_parameter([3], "float32")))
     exe = fluid.Executor()
     exe.run(startup)
-    with pytest.raises(Exception, match="inner dimensions differ") as info:
-        exe.run(main, feed={"x": np.ones((2, 5), "float32")}, fetch_list=[y])
-    for text in ("mul ->", "elementwise_add ->", "relu ->", "test_fuse_fc.py"):
+    fluid.set_flags({"FLAGS_check_nan_inf": True})
+    try:
+        with pytest.raises(Exception, match="holds nan at element") as info:
+            exe.run(main, feed={"x": np.full((2, 6), np.nan, "float32")}, fetch_list=[y])
+    finally:
+        fluid.set_flags({"FLAGS_check_nan_inf": False})
+    for text in ("fused_fc, which stands for", "mul ->", "elementwise_add ->", "relu ->", "test_fuse_fc.py"):
         assert text in str(info.value)
+
+
+def test_a_shape_is_refused_by_the_one_op_that_it_does_not_fit():
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        y = layers.fc(fluid.data("x", [None, 6], "float32"), 3, act="relu", param_attr="w")
+    exe, scope = fluid.Executor(), fluid.Scope()
+    exe.run(startup, scope=scope)
+    scope.find_var("w").get_tensor().set(np.ones((5, 3), "float32"), fluid.CPUPlace())
+    with pytest.raises(Exception, match="ShapeMismatch: mul: inner dimensions differ") as info:
+        exe.run(main, feed={"x": np.ones((2, 6), "float32")}, fetch_list=[y], scope=scope)
+    assert "#0 mul ->" in str(info.value) and "test_fuse_fc.py" in str(info.value)
+    assert "elementwise_add" not in str(info.value)
 
 
 def test_the_switch():

@@ -84,6 +84,28 @@ class Fuser {
     return is_steady(var) && !v.desc.persistable && !v.fed && edit_.uses.writers(var).size() == 1;
   }
 
+  // The shape function on declared shapes, where the number of levels of sequences says which input it is.
+  InferContext inferred(const GraphNode& node) const {
+    InferContext c(find_op(node.op->type), *node.op, false);
+    for (size_t i = 0; i < node.ins.size(); ++i) {
+      if (node.ins[i] < 0) continue;
+      c.ins[i].shape = graph_.vars[node.ins[i]].desc.shape;
+      c.ins[i].lod_level = static_cast<int>(i) + 1;
+    }
+    find_op(node.op->type).run_infer(c);
+    return c;
+  }
+
+  // Programs may declare what they do not feed.
+  bool declared_shapes_fit(const GraphNode& node) const {
+    try {
+      inferred(node);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
   bool fits(int i, Part* part = nullptr) const {
     const GraphNode& node = graph_.nodes[i];
     Part p;
@@ -103,7 +125,7 @@ class Fuser {
       const bool spreads = joins && in.slot == kInSlots[1] && shape.rank() <= p.shape.rank() && laid_as_a_whole(shape);
       if (!is_steady(in.var) || !(shape == p.shape || spreads)) return false;
     }
-    if (p.shape.rank() == 0) return false;
+    if (p.shape.rank() == 0 || (joins && !declared_shapes_fit(node))) return false;
     if (part) *part = std::move(p);
     return true;
   }
@@ -163,16 +185,9 @@ class Fuser {
     bool has_base = false;
   };
 
-  // The input whose sequences the result carries, as the shape function says when each has another number of levels.
+  // The input whose sequences the result carries.
   int carried(const GraphNode& node, const Part& part, const Arg& out) const {
-    InferContext c(find_op(node.op->type), *node.op, false);
-    for (size_t i = 0; i < node.ins.size(); ++i) {
-      if (node.ins[i] < 0) continue;
-      c.ins[i].shape = graph_.vars[node.ins[i]].desc.shape;
-      c.ins[i].lod_level = static_cast<int>(i) + 1;
-    }
-    find_op(node.op->type).run_infer(c);
-    const int source = c.out(out.slot).lod_level - 1;
+    const int source = inferred(node).out(out.slot).lod_level - 1;
     for (size_t k = 0; source >= 0 && k < part.ins.size(); ++k) {
       if (part.ins[k].var == node.ins[static_cast<size_t>(source)]) return static_cast<int>(k);
     }

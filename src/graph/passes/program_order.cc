@@ -17,6 +17,7 @@ const Pass kProgramOrder = {.name = "program_order",
                             .what = "nodes keep program order",
                             .tolerance = "bit-equal",
                             .needs = AB_SWITCH(enable_sequential_execution),
+                            .keeps_ops = true,
                             .run = run};
 
 }  // namespace anabranch

@@ -52,7 +52,10 @@ int run(Graph& graph, const PassContext&) {
 
 }  // namespace
 
-const Pass kRemoveDead = {
-    .name = "remove_dead", .what = "ops whose results nobody wants are left out", .tolerance = "bit-equal", .run = run};
+const Pass kRemoveDead = {.name = "remove_dead",
+                          .what = "ops whose results nobody wants are left out",
+                          .tolerance = "bit-equal",
+                          .keeps_ops = true,
+                          .run = run};
 
 }  // namespace anabranch

@@ -52,6 +52,7 @@ const Pass kUpdatesLast = {.name = "updates_last",
                            .what = "updates wait for all gradients",
                            .tolerance = "bit-equal",
                            .needs = AB_SWITCH(enable_backward_optimizer_op_deps),
+                           .keeps_ops = true,
                            .run = run};
 
 }  // namespace anabranch

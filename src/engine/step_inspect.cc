@@ -1,0 +1,64 @@
+// What a step tells others: fetched values, how it runs, which memory it holds.
+#include "engine/step.h"
+
+namespace anabranch {
+
+std::vector<Fetched> Step::collect() const {
+  std::vector<Fetched> out;
+  for (size_t f = 0; f < fetches_.values().size(); ++f) out.push_back(collect(f));
+  return out;
+}
+
+std::string Step::explain() const {
+  if (set_aside_) return plain_->explain();
+  std::string text =
+      fmt::format("{} nodes on {} replicas ({} with work), {} threads, {}\n", lowered_.plan->size(), compile_.replicas,
+                  key_.active, team_->workers(), lowered_.plan->is_chain() ? "a chain: run in order" : "a graph");
+  text +=
+      fmt::format("  memory of temporaries: {} bytes, {} without sharing\n", memory_.bytes(), memory_.unshared_bytes());
+  if (!options_.set_aside.empty()) {
+    text += fmt::format("  passes are set aside: with them, these shapes are refused ({})\n", options_.set_aside);
+  }
+  for (const auto& p : passes_) text += fmt::format("  {:<16} {}\n", p.name, p.outcome);
+  return text;
+}
+
+void Step::drop_own_temporaries() {
+  for (Value& v : lowered_.temporaries) {
+    if (Tensor* t = v.get<Tensor>()) t->release();
+  }
+  memory_.drop();
+  laid_out_ = false;
+}
+
+void Step::drop_temporaries() {
+  drop_own_temporaries();
+  if (plain_) plain_->drop_temporaries();
+}
+
+void Step::drop_idle() {
+  if (!plain_) return;
+  if (!set_aside_) return plain_->drop_temporaries();
+  drop_own_temporaries();
+}
+
+void Step::add_memory(std::vector<MemoryUse>* out) const {
+  for (size_t v = 0; v < graph_.vars.size(); ++v) {
+    const GraphVar& var = graph_.vars[v];
+    const auto kind = var.desc.persistable ? MemoryUse::kKept : MemoryUse::kTemporary;
+    if (lowered_.values[v]) anabranch::add_memory(*lowered_.values[v], var.name, var.replica, kind, out);
+  }
+  feeds_.add_memory(key_.feeds, out);
+  if (plain_) plain_->add_memory(out);
+}
+
+int64_t Step::temporary_bytes() const {
+  int64_t bytes = memory_.bytes();
+  for (const Value& v : lowered_.temporaries) {
+    if (const Tensor* t = v.get<Tensor>(); t && t->initialized() && !memory_.holds(t->raw()))
+      bytes += static_cast<int64_t>(t->bytes());
+  }
+  return plain_ ? bytes + plain_->temporary_bytes() : bytes;
+}
+
+}  // namespace anabranch
