@@ -67,7 +67,24 @@ LSTM = {"Weight": ones(3, 12), "Bias": ones(1, 12), "Hidden": Seq(ones(4, 3), OF
 PAIR = {"X": ones(30, 10), "Y": ones(30, 10), "Out": ones(1, 1), "Out@GRAD": ones(30, 10)}
 BOTH = {"X@GRAD": ["gx"], "Y@GRAD": ["gy"]}
 
+LOOKED_UP = {"W": ones(5, 3), "Ids": ones(2, 2, 1, dtype="int64")}
+ONE = {"table": [0], "padding_idx": [-1], "pool": [0], "pad_value": [0.0], "source": [0], "width": [6]}
+POOLED = {"W": ones(5, 3), "Ids": Seq(ones(4, 1, dtype="int64"), OFFSETS)}
+PLACES = {"padding_idx": [-1], "column": [0], "per_row": [1], "pool": [1]}
+SPARSE = {"W@GRAD": ["gw"]}
+
 REFUSED = {
+    "fused_embedding_concat of another rank": (LOOKED_UP, {"Out": ["o"]},
+                                               dict(ONE, ids_rank=[2], ids_a_row=[2], last_is_one=[0])),
+    "fused_embedding_concat of more ids": (LOOKED_UP, {"Out": ["o"]},
+                                           dict(ONE, ids_rank=[3], ids_a_row=[1], last_is_one=[1])),
+    "fused_embedding_concat of the last axis": (dict(LOOKED_UP, Ids=ones(2, 1, 2, dtype="int64")), {"Out": ["o"]},
+                                                dict(ONE, ids_rank=[3], ids_a_row=[2], last_is_one=[1])),
+    "fused_embedding_concat without ranks": (LOOKED_UP, {"Out": ["o"]}, dict(ONE, ids_a_row=[2])),
+    "fused_embedding_grad of more rows": (dict(POOLED, Grad=ones(4, 3)), SPARSE, dict(PLACES, columns=[0])),
+    "fused_embedding_grad of another form": (dict(POOLED, Grad=ones(2, 1, 3)), SPARSE, dict(PLACES, columns=[0])),
+    "fused_embedding_grad of more columns": (dict(POOLED, Grad=ones(2, 5)), SPARSE, dict(PLACES, columns=[4])),
+    "fused_embedding_grad without columns": (dict(POOLED, Grad=ones(2, 3)), SPARSE, dict(PLACES, columns=[3, 3])),
     "concat_grad": ({"X": [ones(2, 2000), ones(2000, 2)], "Out@GRAD": ones(4, 2000)}, {"X@GRAD": ["a", "b"]},
                     {"axis": 1}),
     "concat_grad of another dtype": ({"X": [ones(2, 2), ones(2, 3, dtype="float64")], "Out@GRAD": ones(2, 5)},
@@ -90,6 +107,13 @@ def test_values_that_do_not_fit_each_other_are_refused(what):
     with pytest.raises(fluid.core.EnforceNotMet) as caught:
         run(what.split()[0], *REFUSED[what])
     assert caught.value.kind in ("ShapeMismatch", "InvalidArgument")
+
+
+def test_lists_that_a_program_leaves_out_are_not_compared():
+    run("fused_embedding_concat", LOOKED_UP, {"Out": ["o"]}, ONE)
+    run("fused_embedding_concat", LOOKED_UP, {"Out": ["o"]}, dict(ONE, ids_rank=[3], ids_a_row=[2], last_is_one=[1]))
+    for columns in ([], [5]):
+        run("fused_embedding_grad", dict(POOLED, Grad=ones(2, 5)), SPARSE, dict(PLACES, columns=columns))
 
 
 TABLE = Sparse([0, 1], 1000, ones(2, 3))

@@ -280,3 +280,18 @@ def test_a_gradient_of_as_many_elements_is_taken_as_the_single_op_takes_it(shape
             fluid.set_flags({"FLAGS_disable_passes": ""})
 
     np.testing.assert_array_equal(run("fuse_embeddings"), run(""))
+
+
+def test_ids_of_another_form_are_refused_as_without_the_pass():
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(scope):
+        a, dense = fluid.layers.data("a", [1], dtype="int64"), fluid.data("dense", [None, 3])
+        loss = head([fluid.layers.embedding(a, [ROWS, 4], True, param_attr=table()), dense])
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(startup)
+        target = fluid.CompiledProgram(main).with_data_parallel(places=[fluid.CPUPlace()])
+        fed = feed(main, np.random.RandomState(0))
+        exe.run(target, feed=fed, fetch_list=[loss])
+        assert changes(target.explain()) == 1
+        with pytest.raises(fluid.core.EnforceNotMet, match=r": concat: X\[1\] must have as many axes"):
+            exe.run(target, feed=dict(fed, a=fed["a"][:, :, None]), fetch_list=[loss])

@@ -99,6 +99,25 @@ def test_a_shape_is_refused_by_the_one_op_that_it_does_not_fit():
     assert "elementwise_add" not in str(info.value)
 
 
+def test_gradients_of_another_shape_are_refused_as_without_the_pass():
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup), fluid.scope_guard(scope):
+        x, out, dout = (fluid.data(n, [None, None], "float32") for n in ("x", "out", "dout"))
+        w = layers.create_parameter([6, 5], "float32")
+        block = main.global_block()
+        dsum, dw = (block.create_var(name=n, dtype="float32", shape=s) for n, s in (("dsum", [-1, -1]), ("dw", [6, 5])))
+        block.append_op("relu_grad", {"Out": [out], "Out@GRAD": [dout]}, {"X@GRAD": [dsum]})
+        block.append_op("mul_grad", {"X": [x], "Y": [w], "Out@GRAD": [dsum]}, {"Y@GRAD": [dw]})
+        exe = fluid.Executor()
+        exe.run(startup)
+        target = fluid.CompiledProgram(main).with_data_parallel(places=[fluid.CPUPlace()])
+        feed = {"x": np.ones((2, 6), "float32"), "out": np.ones((2, 5), "float32"), "dout": np.ones((2, 5), "float32")}
+        exe.run(target, feed=feed, fetch_list=[dw])
+        assert changes(target.explain(), "fuse_fc") == 1
+        with pytest.raises(fluid.core.ShapeMismatch, match="^ShapeMismatch: relu_grad: Out@GRAD must be"):
+            exe.run(target, feed=dict(feed, out=np.ones((2, 1), "float32")), fetch_list=[dw])
+
+
 def test_the_switch():
     trained = Trained(layer())
     build = fluid.BuildStrategy()

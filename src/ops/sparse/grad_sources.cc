@@ -26,14 +26,9 @@ void check_list(const InferContext& c, const char* attr, size_t have) {
 
 // What the single ops would take: a pooled gradient, or the columns of a wider one, has its very shape; one that a
 // look-up alone reads has as many elements.
-void check_whole_grad(const InferContext& c, int i, int64_t rows, int64_t row_elems) {
-  const auto& all = c.attr<std::vector<int32_t>>("columns");
-  if (all.empty()) return;
-  const Shape& grad = c.in("Grad", i).shape;
-  const int64_t columns = all[i] ? all[i] : row_elems;
-  const bool exact = all[i] != 0 || c.attr<std::vector<int32_t>>("pool")[i] != 0;
-  const bool fits = exact ? grad == Shape{rows, columns} : grad.numel() == rows * columns;
-  AB_CHECK(fits, ShapeMismatch, "Grad[{}] must have {} rows of {}, got {}", i, rows, columns, grad.str());
+void check_whole_grad(const Shape& grad, int i, const Shape& whole, bool exact) {
+  const bool fits = exact ? grad == whole : grad.numel() == whole.numel();
+  AB_CHECK(fits, ShapeMismatch, "Grad[{}] must be {}, got {}", i, whole.str(), grad.str());
 }
 
 }  // namespace
@@ -58,9 +53,8 @@ void infer_sources(const InferContext& c, const char* table) {
   const auto& per_row = c.attr<std::vector<int32_t>>("per_row");
   const auto& pool = c.attr<std::vector<int32_t>>("pool");
   check_list(c, "column", column.size());
-  if (const auto& columns = c.attr<std::vector<int32_t>>("columns"); !columns.empty()) {
-    check_list(c, "columns", columns.size());
-  }
+  const auto& columns = c.attr<std::vector<int32_t>>("columns");
+  if (!columns.empty()) check_list(c, "columns", columns.size());
   check_list(c, "per_row", per_row.size());
   check_list(c, "pool", pool.size());
   const int64_t width = c.in(table).shape[1];
@@ -83,7 +77,9 @@ void infer_sources(const InferContext& c, const char* table) {
     AB_CHECK(stride * rows == grad.shape.numel() && (rows == 0 || column[i] + per_row[i] * width <= stride),
              ShapeMismatch, "Ids[{}] is {}, the table is {} wide, but Grad[{}] is {}", i, ids.shape.str(), width, i,
              grad.shape.str());
-    check_whole_grad(c, i, rows, per_row[i] * width);
+    if (columns.empty()) continue;
+    const bool exact = columns[i] != 0 || pool[i] != 0;
+    check_whole_grad(grad.shape, i, Shape{rows, columns[i] ? columns[i] : per_row[i] * width}, exact);
   }
 }
 
