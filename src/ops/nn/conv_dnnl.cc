@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "ops/kernels/dnnl.h"
-#include "ops/nn/blocked.h"
 #include "ops/nn/conv.h"
+#include "ops/nn/conv_layouts.h"
 
 namespace anabranch::nn {
 namespace {
@@ -19,42 +19,6 @@ constexpr size_t kKeptShapes = 16;  // a plan holds buffers: batches of ever new
 void execute(const dnnl::primitive& primitive, const dnnl_exec_arg_t* args, int n) {
   const dnnl_status_t status = dnnl_primitive_execute(primitive.get(), dnnl_stream().get(), n, args);
   AB_CHECK(status == dnnl_success, Internal, "oneDNN failed with status {}", static_cast<int>(status));
-}
-
-using Tag = memory::format_tag;
-
-Tag blocked_tag() { return channel_block() == 16 ? Tag::nChw16c : Tag::nChw8c; }
-
-// Layouts of the images in their tensors.
-Tag image_tag(const ConvDims& d, bool blocked) {
-  const bool flat = d.window.axes == 2;
-  if (d.channels_last) return flat ? Tag::nhwc : Tag::ndhwc;
-  return blocked ? blocked_tag() : flat ? Tag::nchw : Tag::ncdhw;
-}
-
-// Numbers in front, then those of the axes that are there.
-memory::dims dims_of(const Window& w, memory::dims front, const Extents& e) {
-  front.insert(front.end(), e.begin() + static_cast<std::ptrdiff_t>(w.first()), e.end());
-  return front;
-}
-
-memory::desc image_desc(const ConvDims& d, int64_t n, int64_t channels, const Extents& extents, Tag tag) {
-  return {dims_of(d.window, {n, channels}, extents), memory::data_type::f32, tag};
-}
-
-memory::desc filter_desc(const ConvDims& d, bool any) {
-  const bool flat = d.window.axes == 2;
-  const Window& w = d.window;
-  if (d.groups == 1) {
-    return {dims_of(w, {d.out_channels, d.in_channels}, w.kernel), memory::data_type::f32,
-            any    ? Tag::any
-            : flat ? Tag::oihw
-                   : Tag::oidhw};
-  }
-  return {dims_of(w, {d.groups, d.out_per_group(), d.in_per_group()}, w.kernel), memory::data_type::f32,
-          any    ? Tag::any
-          : flat ? Tag::goihw
-                 : Tag::goidhw};
 }
 
 // An operand in the layout of its tensor and in that of the primitive.
@@ -94,42 +58,33 @@ void reorder(const Operand& o, const memory& from, const memory& to) {
 class PiecePrimitive {
  public:
   PiecePrimitive(ConvPass pass, const ConvDims& d, int64_t n) {
-    const Window& w = d.window;
-    const memory::desc plain_image = image_desc(d, n, d.in_channels, w.in, image_tag(d, d.blocked_input));
-    const memory::desc plain_result = image_desc(d, n, d.out_channels, w.out, image_tag(d, d.blocked_output));
-    // Channels last are computed as they are; for other images the library may choose.
-    const memory::desc image = d.channels_last ? plain_image : image_desc(d, n, d.in_channels, w.in, Tag::any);
-    const memory::desc result = d.channels_last ? plain_result : image_desc(d, n, d.out_channels, w.out, Tag::any);
-    const memory::desc filter = filter_desc(d, true);
-    const memory::dims stride = dims_of(w, {}, w.stride), before = dims_of(w, {}, w.before), after = used_padding(w);
-    memory::dims dilation = dims_of(w, {}, w.dilation);
-    for (memory::dim& step : dilation) --step;  // elements between two of the window
+    const ConvLayouts l(d, n);
     const auto direct = dnnl::algorithm::convolution_direct;
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     using Forward = dnnl::convolution_forward;
-    const Forward::primitive_desc forward(
-        {dnnl::prop_kind::forward_training, direct, image, filter, result, stride, dilation, before, after}, attr,
-        dnnl_engine());
-    const Operand user_image{DNNL_ARG_SRC, plain_image, {}, {}};
-    const Operand user_result{DNNL_ARG_DST, plain_result, {}, {}};
-    const Operand user_filter{DNNL_ARG_WEIGHTS, filter_desc(d, false), {}, {}};
+    const Forward::primitive_desc forward({dnnl::prop_kind::forward_training, direct, l.image, l.filter, l.result,
+                                           l.stride, l.dilation, l.before, l.after},
+                                          attr, dnnl_engine());
+    const Operand user_image{DNNL_ARG_SRC, l.user_image, {}, {}};
+    const Operand user_result{DNNL_ARG_DST, l.user_result, {}, {}};
+    const Operand user_filter{DNNL_ARG_WEIGHTS, l.user_filter, {}, {}};
     if (pass == ConvPass::kForward) {
       finish(forward, {user_image, user_filter, user_result},
              {forward.src_desc(), forward.weights_desc(), forward.dst_desc()});
       primitive_ = Forward(forward);
     } else if (pass == ConvPass::kBackwardData) {
       using Backward = dnnl::convolution_backward_data;
-      const Backward::primitive_desc made({direct, image, filter, result, stride, dilation, before, after}, attr,
-                                          dnnl_engine(), forward);
+      const Backward::primitive_desc made(
+          {direct, l.image, l.filter, l.result, l.stride, l.dilation, l.before, l.after}, attr, dnnl_engine(), forward);
       finish(made, {user_result, user_filter, user_image},
              {made.diff_dst_desc(), made.weights_desc(), made.diff_src_desc()});
       rename(DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC);
       primitive_ = Backward(made);
     } else {
       using Backward = dnnl::convolution_backward_weights;
-      const Backward::primitive_desc made({direct, image, filter, result, stride, dilation, before, after}, attr,
-                                          dnnl_engine(), forward);
+      const Backward::primitive_desc made(
+          {direct, l.image, l.filter, l.result, l.stride, l.dilation, l.before, l.after}, attr, dnnl_engine(), forward);
       finish(made, {user_image, user_result, user_filter},
              {made.src_desc(), made.diff_dst_desc(), made.diff_weights_desc()});
       rename(DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS);
@@ -174,15 +129,6 @@ class PiecePrimitive {
     Bound a, b, out;
     memory scratch;
   };
-
-  // oneDNN expects the end padding that the outputs actually use, which may be less than the attribute says.
-  static memory::dims used_padding(const Window& w) {
-    Extents after{};
-    for (size_t d = 0; d < 3; ++d) {
-      after[d] = (w.out[d] - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1 - w.in[d] - w.before[d];
-    }
-    return dims_of(w, {}, after);
-  }
 
   template <class Desc>
   void finish(const Desc& desc, std::vector<Operand> operands, const std::vector<memory::desc>& inner) {
