@@ -218,6 +218,18 @@ def test_random_graphs_alone(seed):
     same_bits(want, got)
 
 
+def test_an_op_that_reads_what_it_is_to_write_is_refused():
+    program, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(program, startup):
+        out = layers.scale(layers.relu(layers.fc(fluid.data("x", [None, 4]), 4)), 2.0)
+    exe = fluid.Executor()
+    exe.run(startup)
+    add, = (op for op in program.global_block().ops if op.type == "elementwise_add")
+    add._rename_input(add.input("X")[0], add.output("Out")[0])
+    with pytest.raises(fluid.core.EnforceNotMet, match="elementwise_add: variable .* holds no value"):
+        exe.run(program, feed={"x": np.ones((2, 4), "float32")}, fetch_list=[out])
+
+
 def test_errors_name_every_op():
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):

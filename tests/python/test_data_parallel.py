@@ -299,6 +299,33 @@ def test_values_set_between_runs_reach_every_replica():
         np.testing.assert_allclose(t.state()[n], want, rtol=1e-5, atol=1e-6, err_msg=n)
 
 
+def test_a_load_reaches_the_program_that_shares():
+    """Each replica has averages of its own; a checkpoint is for all of them, and for those who evaluate with them."""
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        x = fluid.data("x", [None, 2], "float32")
+        y = fluid.layers.batch_norm(x, momentum=0.5)
+        loss = fluid.layers.mean(y)
+        test = main.clone(for_test=True)
+        sgd().minimize(loss)
+    scope, exe, places = fluid.Scope(), fluid.Executor(), fluid.cpu_places(2)
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+        start = {v.name: np.array(scope.find_var(v.name).get_tensor()) for v in main.list_vars() if v.persistable}
+        train = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss.name, places=places)
+        score = fluid.CompiledProgram(test).with_data_parallel(share_vars_from=train, places=places)
+        feed = {"x": np.array([[1, 2], [3, 4], [50, 60], [70, 90]], "float32")}
+        wanted = exe.run(test, feed=feed, fetch_list=[y])[0]
+        for _ in range(3):
+            exe.run(train, feed=feed, fetch_list=[loss])
+        trained = exe.run(score, feed=feed, fetch_list=[y])[0]
+        for name, value in start.items():
+            scope.find_var(name).get_tensor().set(value, fluid.CPUPlace())
+        loaded = exe.run(score, feed=feed, fetch_list=[y])[0]
+    assert np.abs(trained - wanted)[2:].min() > 1
+    np.testing.assert_allclose(loaded, wanted, rtol=1e-6)
+
+
 def test_fetches_and_feeds_of_what_the_replicas_keep():
     t = Trainer(dense_model, momentum).parallel(2, REDUCE.Reduce)
     velocity, = (n for n in t.state() if n.startswith("fc_0.b_0_velocity"))

@@ -157,6 +157,41 @@ def test_two_outputs_are_two_variables():
             )
 
 
+def test_each_reader_sees_the_sequences_of_its_time():
+    program = fluid.Program()
+    with fluid.program_guard(program, fluid.Program()):
+        x, z = (fluid.data(name, [None, 2], lod_level=1) for name in "xz")
+        t = layers.scale(x, 1.0)
+        before = layers.sequence_pool(t, "sum")
+        layers.assign(z, output=t)
+        after = layers.sequence_pool(t, "sum")
+    executor = fluid.Executor()
+    for lengths in (([1, 2], [3, 1, 1]), ([2, 2, 2, 2], [1]), ([1, 2], [3, 1, 1])):
+        feed = {
+            name: fluid.create_lod_tensor(np.ones((sum(n), 2), "float32"), [n], fluid.CPUPlace())
+            for name, n in zip("xz", lengths)
+        }
+        for got, wanted in zip(executor.run(program, feed=feed, fetch_list=[before, after]), lengths):
+            same(got, np.repeat(np.array(wanted, "float32")[:, None], 2, 1))
+
+
+def test_labels_that_a_loss_reshapes_in_place_are_fed_again():
+    """npair_loss makes a column of its labels, in the variable that is fed."""
+    program = fluid.Program()
+    with fluid.program_guard(program, fluid.Program()):
+        x, y = (fluid.data(name, [4, 3]) for name in "xy")
+        label = layers.data("label", [4], append_batch_size=False)
+        loss = layers.npair_loss(x, y, label, l2_reg=0.0)
+    executor, random = fluid.Executor(), np.random.RandomState(0)
+    for _ in range(3):
+        xs, ys = random.rand(2, 4, 3).astype("float32")
+        labels = random.randint(0, 2, 4).astype("float32")
+        (got,) = executor.run(program, feed={"x": xs, "y": ys, "label": labels}, fetch_list=[loss])
+        equal = (labels[:, None] == labels).astype("float32")
+        log_p = np.log(softmax(xs @ ys.T))
+        assert got.item() == pytest.approx(-(equal / equal.sum(1, keepdims=True) * log_p).sum(1).mean(), rel=1e-5)
+
+
 # ---- persistable variables
 
 
