@@ -47,6 +47,24 @@ def test_group_norm_gradient_from_its_result_alone():
             assert np.abs(full["Scale@GRAD"][0]) > 1e-3
 
 
+def test_the_original_loses_gradients_of_a_scale_of_zero():
+    """It divides its result by the scale; under the flag, so does the gradient that has X."""
+    rng = np.random.RandomState(2)
+    x, dy = rng.rand(2, 2, 4, 3).astype("float32")
+    inputs = {"X": x, "Scale": np.array([0, 2, 3, 0], "float32"), "Bias": np.ones(4, "float32")}
+    out = run("group_norm", inputs, ["Y", "Mean", "Variance"], {"groups": 2})
+    given = dict(inputs, Y=out["Y"], Mean=out["Mean"], Variance=out["Variance"], **{"Y@GRAD": dy})
+    whole = run("group_norm_grad", given, ["X@GRAD", "Scale@GRAD", "Bias@GRAD"], {"groups": 2})["Scale@GRAD"]
+    fluid.set_flags({"FLAGS_fluid_exact": "1.8.5"})
+    try:
+        lost = run("group_norm_grad", given, ["X@GRAD", "Scale@GRAD", "Bias@GRAD"], {"groups": 2})["Scale@GRAD"]
+    finally:
+        fluid.set_flags({"FLAGS_fluid_exact": ""})
+    assert np.abs(whole).min() > 1e-3
+    assert lost[[0, 3]].tolist() == [0, 0]
+    np.testing.assert_allclose(lost[[1, 2]], whole[[1, 2]], rtol=1e-3)
+
+
 F = np.zeros((3, 4), "float32")
 PLAIN = {"strides": [1, 1], "paddings": [0, 0], "dilations": [1, 1], "groups": 1, "data_format": "NCHW",
          "padding_algorithm": "EXPLICIT", "output_size": []}

@@ -116,6 +116,22 @@ def test_the_generators_error_comes_with_its_traceback():
         next(made)
 
 
+def test_a_loader_made_behind_the_ops_that_read_from_it():
+    program = fluid.Program()
+    with fluid.program_guard(program, fluid.Program()):
+        x = fluid.data("x", [None, 2], "float32")
+        doubled = fluid.layers.scale(x, 2.0)
+        made = fluid.io.DataLoader.from_generator([x], 2, iterable=False)
+    made.set_batch_generator(lambda: ([np.full((1, 2), i, "float32")] for i in range(3)), places=CPU)
+    exe, seen = fluid.Executor(CPU), []
+    made.start()
+    with pytest.raises(fluid.core.EOFException):
+        while True:
+            seen.append(exe.run(program, fetch_list=[doubled])[0].tolist())
+    made.reset()
+    assert seen == [[[0, 0]], [[2, 2]], [[4, 4]]]
+
+
 @pytest.mark.parametrize("batch, error, text", [
     ({"x": 1}, TypeError, "batch 0 of the generator must be a list or tuple.* got dict"),
     ([np.zeros((1, 2), "float32")], ValueError, r"must have 2 values \(x, y\), got 1"),

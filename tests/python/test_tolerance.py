@@ -151,6 +151,15 @@ def test_a_composite_metric_resets_nothing_in_exact_mode(exact):
     assert _reset() == 1
 
 
+def test_nothing_to_apply_is_an_error():
+    with pytest.raises(ValueError, match="there is no gradient to apply"):
+        fluid.optimizer.SGD(0.1).apply_gradients([])
+
+
+def test_nothing_to_apply_is_nothing_to_do_in_exact_mode(exact):
+    assert fluid.optimizer.SGD(0.1).apply_gradients([]) == []
+
+
 def test_gradients_of_an_unrelated_variable():
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x, a, b = (fluid.data(name, [3]) for name in "xab")
