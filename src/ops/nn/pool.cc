@@ -46,8 +46,9 @@ template <class Fn> void each_output(const PoolDims& d, Fn&& fn) {
 }
 
 // fn(input) for the inputs of a window, row by row, until it returns true.
-template <class Fn> void each_input_until(const PoolDims& d, const Seen& seen, Fn&& fn) {
-  for (int64_t z = seen.depth.begin; z < seen.depth.end; ++z) {
+template <int kAxes, class Fn> void each_input_until(const PoolDims& d, const Seen& seen, Fn&& fn) {
+  const int64_t depth_begin = kAxes == 2 ? 0 : seen.depth.begin, depth_end = kAxes == 2 ? 1 : seen.depth.end;
+  for (int64_t z = depth_begin; z < depth_end; ++z) {
     for (int64_t y = seen.rows.begin; y < seen.rows.end; ++y) {
       const int64_t row = (z * d.window.in[1] + y) * d.window.in[2];
       for (int64_t x = seen.columns.begin; x < seen.columns.end; ++x) {
@@ -57,8 +58,8 @@ template <class Fn> void each_input_until(const PoolDims& d, const Seen& seen, F
   }
 }
 
-template <class Fn> void each_input(const PoolDims& d, const Seen& seen, Fn&& fn) {
-  each_input_until(d, seen, [&](int64_t i) {
+template <int kAxes, class Fn> void each_input(const PoolDims& d, const Seen& seen, Fn&& fn) {
+  each_input_until<kAxes>(d, seen, [&](int64_t i) {
     fn(i);
     return false;
   });
@@ -66,11 +67,11 @@ template <class Fn> void each_input(const PoolDims& d, const Seen& seen, Fn&& fn
 
 int64_t divisor(const PoolDims& d, const Seen& seen) { return d.divisor(seen.depth, seen.rows, seen.columns); }
 
-template <class T> struct MaxPool {
+template <int kAxes, class T> struct MaxPool {
   static void forward(const PoolDims& d, int64_t step, const T* x, T* out) {
     each_output(d, [&](int64_t o, const Seen& seen) {
       T top = std::numeric_limits<T>::lowest();
-      each_input(d, seen, [&](int64_t i) {
+      each_input<kAxes>(d, seen, [&](int64_t i) {
         const T value = x[i * step];
         top = value > top || value != value ? value : top;  // a NaN is the result
       });
@@ -80,7 +81,7 @@ template <class T> struct MaxPool {
   // The first input that equals the output takes the whole gradient.
   static void backward(const PoolDims& d, int64_t step, const T* x, const T* out, const T* dout, T* dx) {
     each_output(d, [&](int64_t o, const Seen& seen) {
-      each_input_until(d, seen, [&](int64_t i) {
+      each_input_until<kAxes>(d, seen, [&](int64_t i) {
         if (x[i * step] != out[o * step]) return false;
         dx[i * step] += dout[o * step];
         return true;
@@ -89,18 +90,18 @@ template <class T> struct MaxPool {
   }
 };
 
-template <class T> struct AvgPool {
+template <int kAxes, class T> struct AvgPool {
   static void forward(const PoolDims& d, int64_t step, const T* x, T* out) {
     each_output(d, [&](int64_t o, const Seen& seen) {
       T sum = 0;
-      each_input(d, seen, [&](int64_t i) { sum += x[i * step]; });
+      each_input<kAxes>(d, seen, [&](int64_t i) { sum += x[i * step]; });
       out[o * step] = sum / static_cast<T>(divisor(d, seen));
     });
   }
   static void backward(const PoolDims& d, int64_t step, const T*, const T*, const T* dout, T* dx) {
     each_output(d, [&](int64_t o, const Seen& seen) {
       const T share = dout[o * step] / static_cast<T>(divisor(d, seen));
-      each_input(d, seen, [&](int64_t i) { dx[i * step] += share; });
+      each_input<kAxes>(d, seen, [&](int64_t i) { dx[i * step] += share; });
     });
   }
 };
@@ -166,7 +167,7 @@ template <int kAxes> void pool(OpDef& def) {
       .grad_reads({"X"}, {"Out"});
   def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
-    return is_max(op) ? forward<kAxes, T>(op, MaxPool<T>{}) : forward<kAxes, T>(op, AvgPool<T>{});
+    return is_max(op) ? forward<kAxes, T>(op, MaxPool<kAxes, T>{}) : forward<kAxes, T>(op, AvgPool<kAxes, T>{});
   });
 }
 
@@ -174,7 +175,7 @@ template <int kAxes> void pool_gradient(OpDef& def) {
   def.doc("A maximum passes the gradient to the first input that equals it, an average shares it out.")
       .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
         using T = typename decltype(tag)::type;
-        return is_max(op) ? backward<kAxes, T>(op, MaxPool<T>{}) : backward<kAxes, T>(op, AvgPool<T>{});
+        return is_max(op) ? backward<kAxes, T>(op, MaxPool<kAxes, T>{}) : backward<kAxes, T>(op, AvgPool<kAxes, T>{});
       });
 }
 
