@@ -171,6 +171,14 @@ def test_gradients_of_an_unrelated_variable():
         assert [g and g.name for g in fluid.gradients([loss], [a, x])] == [None, "x@GRAD"]
 
 
+def test_a_sparse_hsigmoid_without_a_tree_has_dense_gradients():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x, y = fluid.data("x", [None, 4]), fluid.data("y", [None, 1], "int64")
+        loss = layers.mean(layers.hsigmoid(x, y, 5, is_sparse=True))
+        kinds = {gradient.type for _, gradient in fluid.backward.append_backward(loss)}
+    assert kinds == {fluid.core.VarDesc.VarType.LOD_TENSOR}
+
+
 @pytest.mark.parametrize("embedding", [fluid.embedding, layers.embedding])
 def test_a_distributed_table_is_not_silent(embedding):
     with fluid.program_guard(fluid.Program(), fluid.Program()):
