@@ -160,6 +160,18 @@ def test_nothing_to_apply_is_nothing_to_do_in_exact_mode(exact):
     assert fluid.optimizer.SGD(0.1).apply_gradients([]) == []
 
 
+def test_halves_are_refused_on_the_line_of_the_layer():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        with pytest.raises(TypeError, match="one of float32, float64, got float16"):
+            layers.tanh(fluid.data("x", [None, 2], "float16"))
+
+
+def test_halves_are_taken_while_a_program_is_built_in_exact_mode(exact):
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        out = layers.tanh(fluid.data("x", [None, 2], "float16"))
+    assert out.dtype == fluid.core.VarDesc.VarType.FP16
+
+
 def test_gradients_of_an_unrelated_variable():
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x, a, b = (fluid.data(name, [3]) for name in "xab")
