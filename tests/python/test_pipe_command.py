@@ -190,3 +190,27 @@ def test_interrupt_while_waiting(tmp_path):
     child.send_signal(signal.SIGINT)
     assert child.communicate(timeout=10)[0] == "interrupted\n"
     assert time.monotonic() - begin < 1.5 and child.returncode == 0
+
+
+def test_interrupt_in_a_line_without_end(tmp_path):
+    """What is left of a line that is too long is passed over, and that can take for ever."""
+    script = ("import anabranch.fluid as fluid\n"
+              "made = fluid.DatasetFactory().create_dataset('QueueDataset')\n"
+              "made.set_use_var([fluid.data('x', [None, 2])])\n"
+              "made.set_filelist(['in'])\n"
+              "made.set_bad_rows('skip')\n"
+              "print('ready', flush=True)\n"
+              "try:\n    list(made._batches())\nexcept KeyboardInterrupt:\n    print('interrupted')\n")
+    with open(tmp_path / "in", "wb") as file:
+        file.truncate(1 << 40)  # a hole, which takes no room
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=tmp_path,
+                             env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
+    try:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        begin = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        assert child.communicate(timeout=10)[0] == "interrupted\n"
+        assert time.monotonic() - begin < 3 and child.returncode == 0
+    finally:
+        child.kill()
