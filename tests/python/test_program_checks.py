@@ -79,3 +79,19 @@ def test_an_update_of_a_parameter_that_is_not_there(tmp_path, thread):
             exe.train_from_dataset(main, made, thread=thread)
         with pytest.raises(ValueError, match="nobody"):
             fluid.Program.parse_from_string(main.desc.serialize_to_string())
+
+
+def test_a_branch_that_nobody_has_written():
+    """The input of assign is optional; what chooses between branches takes what holds nothing."""
+    program = fluid.Program()
+    with fluid.program_guard(program, fluid.Program()):
+        x = fluid.data("x", [None, 2])
+        mask = fluid.layers.fill_constant([1], "int32", 0)
+        block = program.global_block()
+        for name in ("nothing", "chosen"):
+            block.create_var(name=name, shape=[-1, 2], dtype="float32")
+        block.append_op(type="assign", inputs={}, outputs={"Out": ["nothing"]})
+        block.append_op(type="select_input", inputs={"X": ["nothing", x], "Mask": [mask]}, outputs={"Out": ["chosen"]})
+    with pytest.raises(fluid.core.EnforceNotMet, match="holds no value|must hold a tensor") as caught:
+        fluid.Executor().run(program, feed={"x": np.ones((1, 2), "float32")}, fetch_list=["chosen"])
+    assert caught.value.kind != "Internal"

@@ -49,6 +49,29 @@ def test_outputs_may_be_left_out(op):
                 assert same([value], [whole[name]]), "%s without %s: %s" % (op, slot, name)
 
 
+def free(op):
+    """Slots of outputs that an op may do without."""
+    return {s["name"] for s in _core.op_info(op)["outputs"] if s["optional"] or s["intermediate"]}
+
+
+@pytest.mark.parametrize("op", [op for op in _core.op_types() if len(free(op)) > 1])
+def test_all_of_them_may_be_left_out_at_once(op):
+    for one in from_cases(op):
+        slots = [slot for slot in one.outs if slot in free(op)]
+        if len(slots) < 2 or len(slots) == len(one.outs):
+            continue
+        whole = outputs(one)
+        absent, unnamed = one.copy(), one.copy()
+        for slot in slots:
+            del absent.outs[slot]
+            unnamed.outs[slot] = [EMPTY] * len(one.outs[slot])
+        for less in (absent, unnamed):
+            got = outputs(less)
+            assert got
+            for name, value in got.items() if op not in RANDOM else ():
+                assert same([value], [whole[name]]), "%s without %s: %s" % (op, slots, name)
+
+
 def needed(op, slot):
     """Optional in the schema, because other attributes or inputs do without."""
     return (op, slot) in ()
