@@ -82,7 +82,7 @@ class BlockPlan final : public BlockRunner {
       for (const auto& s : slots) {
         for (const auto& a : s.args) {
           Value* v = a == ir::kEmptyVar ? nullptr
-                     : a == kDiscarded  ? &made_aside_.emplace_back()
+                     : is_discarded(a)  ? &made_aside_.emplace_back()
                                         : resolve(block_.idx(), a);
           AB_CHECK(v || a == ir::kEmptyVar, NotFound,
                    "variable {} of op {} in block {} is in no block that can be seen", a, op->type, block_.idx());

@@ -41,7 +41,9 @@ std::vector<std::pair<int, int>> MemoryPlan::place(const std::vector<Temporary>&
   // What had to be placed again has new shapes: leave room, for the next ones are likely to differ as well.
   const bool again = arena_ != nullptr;
   std::vector<const Temporary*> order;
-  for (const Temporary& t : temporaries) order.push_back(&t);
+  for (const Temporary& t : temporaries) {
+    if (t.value->get<Tensor>()) order.push_back(&t);  // an op may leave what it names without a value
+  }
   std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
   std::vector<Block> blocks;
   std::vector<std::pair<int, int>> edges;

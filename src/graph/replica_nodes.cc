@@ -26,7 +26,7 @@ ReplicaNodes::ReplicaNodes(const ir::Program& program, OuterNamesOf& outer_names
 
 const ir::Var& ReplicaNodes::describe(const std::string& name) const {
   static const ir::Var discarded;
-  if (name == kDiscarded) return discarded;
+  if (is_discarded(name)) return discarded;
   const auto desc = block_.find_var_recursive(name);
   AB_CHECK(desc != nullptr, NotFound, "variable {} is not in the program", name);
   return *desc;

@@ -78,12 +78,13 @@ void fill_attrs(const OpDef& def, ir::Op& op) {
 // Kernels compute intermediate results whether or not somebody wants them.
 void discard_unwanted(ir::Op& op) {
   const OpDef& def = find_op(op.type);
+  int count = 0;
   for (ir::Slot& slot : op.outputs) {
     const SlotDef& declared = *def.find_output(slot.name);
     if (!declared.intermediate || declared.optional) continue;
     if (slot.args.empty()) slot.args.push_back(ir::kEmptyVar);
     for (std::string& arg : slot.args) {
-      if (arg == ir::kEmptyVar) arg = kDiscarded;
+      if (arg == ir::kEmptyVar) arg = kDiscarded + std::to_string(count++);
     }
   }
 }

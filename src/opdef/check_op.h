@@ -10,8 +10,9 @@ namespace anabranch {
 // On an op already built (programs read from files, gradient ops): fills defaults, orders slots,
 // converts attribute types. Unknown slots are refused; unknown attributes are kept (files of other versions have some).
 void check_op(ir::Op& op);
-// The name of every output that an op computes and nobody wants: each is a variable of its own.
+// What an op computes and nobody wants has a name that begins so, and is a variable of its own.
 inline constexpr const char* kDiscarded = "@DISCARDED@";
+inline bool is_discarded(const std::string& name) { return name.starts_with(kDiscarded); }
 // A checked copy, to be run: programs come from files too, and kernels rely on what the check guarantees. Outputs that
 // are only named are left out, intermediate ones that are not given are discarded ones.
 ir::OpRef checked_copy(const ir::Op& op);

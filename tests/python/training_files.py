@@ -58,7 +58,12 @@ def sampled_softmax(layers, h, y):
                                                      customized_probabilities=chances)
 
 
-NETS = (group_norm, group_norm_alone, instance_norm, data_norm, hsigmoid, hsigmoid_tree, sampled_softmax)
+def cond(layers, h, y):
+    positive = layers.reduce_sum(h) > 0.0
+    return layers.cond(positive, lambda: h * 2.0, lambda: layers.square(h))
+
+
+NETS = (group_norm, group_norm_alone, instance_norm, data_norm, hsigmoid, hsigmoid_tree, sampled_softmax, cond)
 
 
 def build(fluid, net):
@@ -92,7 +97,7 @@ def run(fluid, program, loss):
 def record(fluid, folder):
     for net in NETS:
         program, loss = build(fluid, net)
-        for op in program.global_block().ops:
+        for op in (op for block in program.blocks for op in block.ops):
             op._remove_attr("op_callstack")  # names the files of one machine
         data = np.frombuffer(program.desc.serialize_to_string(), "uint8")
         np.savez_compressed("%s/%s.npz" % (folder, net.__name__), program=data, loss=loss, **run(fluid, program, loss))

@@ -1,9 +1,12 @@
 // fuse_all_reduce_ops: the collectives of consecutive gradients become one node, so that small gradients do not cost a
 // hand-off each. A bucket never mixes sparse and dense gradients and ends at the first op that reads one of its sums.
 #include <algorithm>
+#include <cstdint>
 #include <set>
+#include <utility>
 
 #include "base/flags.h"
+#include "graph/edit.h"
 #include "graph/passes/passes.h"
 
 namespace anabranch {
@@ -24,54 +27,65 @@ bool touches(const Graph& graph, const GraphNode& node, const std::set<int>& sum
   return std::any_of(reads.begin(), reads.end(), in_sums) || std::any_of(writes.begin(), writes.end(), in_sums);
 }
 
-void append(GraphNode& bucket, const GraphNode& node) {
+// Collectives that may become one node.
+struct Bucket {
+  std::vector<int> members;
+  std::set<int> sums;  // what they write, and what they add up
+
+  void add(int i, const GraphNode& node) {
+    members.push_back(i);
+    sums.insert(node.outs.begin(), node.outs.end());
+    sums.insert(node.ins.begin(), node.ins.end());
+  }
+};
+
+GraphNode merged(const Graph& graph, const std::vector<int>& members) {
   const auto extend = [](auto& a, const auto& b) { a.insert(a.end(), b.begin(), b.end()); };
-  auto op = std::make_shared<ir::Op>(*bucket.op);
-  extend(op->inputs[0].args, node.op->inputs[0].args);
-  extend(op->outputs[0].args, node.op->outputs[0].args);
+  GraphNode node = graph.nodes[members[0]];
+  auto op = std::make_shared<ir::Op>(*node.op);
   auto pairs = op->attr<std::vector<std::string>>("op_role_var");
-  extend(pairs, node.op->attr<std::vector<std::string>>("op_role_var"));
-  op->attrs["op_role_var"] = pairs;
-  op->attrs["groups"] = op->attr<int32_t>("groups") + 1;
-  bucket.op = op;
-  extend(bucket.ins, node.ins);
-  extend(bucket.outs, node.outs);
+  for (size_t k = 1; k < members.size(); ++k) {
+    const GraphNode& more = graph.nodes[members[k]];
+    extend(op->inputs[0].args, more.op->inputs[0].args);
+    extend(op->outputs[0].args, more.op->outputs[0].args);
+    extend(pairs, more.op->attr<std::vector<std::string>>("op_role_var"));
+    extend(node.ins, more.ins);
+    extend(node.outs, more.outs);
+  }
+  op->attrs["op_role_var"] = std::move(pairs);
+  op->attrs["groups"] = static_cast<int32_t>(members.size());
+  node.op = std::move(op);
+  return node;
+}
+
+// The node stands where its last member stood: what it sums is complete there, and nobody has read it yet.
+int close(const Graph& graph, const Bucket& bucket, GraphEdit* edit) {
+  if (bucket.members.size() < 2) return 0;
+  edit->put(bucket.members.back(), merged(graph, bucket.members));
+  for (size_t k = 0; k + 1 < bucket.members.size(); ++k) edit->remove(bucket.members[k]);
+  return static_cast<int>(bucket.members.size()) - 1;
 }
 
 int run(Graph& graph, const PassContext&) {
   const int64_t flag = std::get<int64_t>(get_flag("FLAGS_fuse_parameter_groups_size"));
-  const int64_t limit = flag <= 0 ? INT64_MAX : flag;
-  std::vector<GraphNode> nodes;
-  int bucket = -1, fused = 0;
-  int64_t filled = 0;
-  std::set<int> sums;
-  for (GraphNode& node : graph.nodes) {
+  const size_t limit = flag <= 0 ? SIZE_MAX : static_cast<size_t>(flag);
+  GraphEdit edit(graph);
+  Bucket bucket;
+  int fused = 0;
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const GraphNode& node = graph.nodes[i];
     const bool small = is_small_dense(graph, node);
-    const bool joins = small && bucket >= 0 && filled < limit && node.replica == nodes[bucket].replica &&
-                       node.outs.size() * filled == nodes[bucket].outs.size();
-    if (!joins && bucket >= 0 && touches(graph, node, sums)) bucket = -1;
-    if (joins) {
-      // The bucket moves down to its newest member: what it sums is complete there, and nobody has read it yet.
-      GraphNode merged = std::move(nodes[bucket]);
-      nodes.erase(nodes.begin() + bucket);
-      append(merged, node);
-      sums.insert(node.outs.begin(), node.outs.end());
-      sums.insert(node.ins.begin(), node.ins.end());
-      nodes.push_back(std::move(merged));
-      bucket = static_cast<int>(nodes.size()) - 1;
-      ++filled;
-      ++fused;
-      continue;
+    const GraphNode* first = bucket.members.empty() ? nullptr : &graph.nodes[bucket.members[0]];
+    const bool joins = small && first && bucket.members.size() < limit && node.replica == first->replica &&
+                       node.outs.size() == first->outs.size();
+    if (first && !joins && touches(graph, node, bucket.sums)) {
+      fused += close(graph, std::exchange(bucket, {}), &edit);
+      first = nullptr;
     }
-    nodes.push_back(std::move(node));
-    if (small && bucket < 0) {
-      bucket = static_cast<int>(nodes.size()) - 1;
-      filled = 1;
-      sums = {nodes.back().outs.begin(), nodes.back().outs.end()};
-      sums.insert(nodes.back().ins.begin(), nodes.back().ins.end());
-    }
+    if (joins || (small && !first)) bucket.add(i, node);
   }
-  graph.nodes = std::move(nodes);
+  fused += close(graph, bucket, &edit);
+  edit.commit();
   return fused;
 }
 

@@ -23,7 +23,6 @@ AB_OP(cast)
     .required_attr("out_dtype", AttrType::kInt, "number of the element type")
     .required_attr("in_dtype", AttrType::kInt, "number of X's element type; X's own one counts")
     .traits(kRowWise | kLinear)
-    .copies_when([](const ir::Op&) { return true; })
     .infer([](InferContext& c) {
       c.same_as("Out", "X");
       c.out("Out").dtype = dtype_from_number(c.attr<int32_t>("out_dtype"));
