@@ -1,0 +1,127 @@
+// Where temporaries are put: none lies on another one that lives at the same time, none stretches behind its block, and
+// where nodes may run in parallel the next writer waits for all that touched the block before.
+#include "exec/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <set>
+
+namespace anabranch {
+namespace {
+
+struct Lives {
+  std::deque<Value> values;
+  std::vector<Temporary> all;
+
+  void add(int64_t elems, std::vector<int> users) {
+    values.emplace_back().as<Tensor>().resize(Shape{elems}, DType::kUInt8);
+    const auto [first, last] = std::minmax_element(users.begin(), users.end());
+    all.push_back({&values.back(), *first, *last, users});
+  }
+};
+
+Lives random_lives(unsigned seed, int nodes) {
+  std::mt19937 random(seed);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  Lives lives;
+  for (int i = 0; i < 40; ++i) {
+    const int first = below(nodes);
+    std::vector<int> users{first};
+    for (int more = below(4); more > 0 && users.back() + 1 < nodes; --more)
+      users.push_back(users.back() + 1 + below(std::min(6, nodes - users.back() - 1)));
+    lives.add(below(8) ? 1 + below(700) : 0, users);
+  }
+  return lives;
+}
+
+const char* begin_of(const Temporary& t) { return static_cast<const char*>(t.value->tensor().raw()); }
+int64_t bytes_of(const Temporary& t) { return static_cast<int64_t>(t.value->tensor().bytes()); }
+bool touch(const Temporary& a, const Temporary& b) {
+  return begin_of(a) < begin_of(b) + bytes_of(b) && begin_of(b) < begin_of(a) + bytes_of(a);
+}
+
+TEST(MemoryPlan, WhatLivesAtOneTimeLiesApart) {
+  int shared = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    Lives lives = random_lives(seed, 60);
+    MemoryPlan plan;
+    EXPECT_TRUE(plan.place(lives.all, false).empty());
+    for (const Temporary& a : lives.all) {
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(begin_of(a)) % 64, 0u);
+      EXPECT_TRUE(bytes_of(a) == 0 || (plan.holds(begin_of(a)) && plan.holds(begin_of(a) + bytes_of(a) - 1)));
+      for (const Temporary& b : lives.all) {
+        if (&a == &b || !touch(a, b)) continue;
+        ++shared;
+        EXPECT_TRUE(a.last < b.first || b.last < a.first) << "seed " << seed << ": " << a.first << ".." << a.last
+                                                          << " and " << b.first << ".." << b.last;
+      }
+    }
+    EXPECT_FALSE(plan.outgrown(lives.all));
+  }
+  EXPECT_GT(shared, 1000);
+}
+
+TEST(MemoryPlan, TheNextWriterWaitsForAllWhoTouchedTheBlock) {
+  int shared = 0;
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    Lives lives = random_lives(seed, 200);
+    MemoryPlan plan;
+    const auto edges = plan.place(lives.all, true);
+    // What must come before what, through any number of blocks handed on.
+    std::vector<std::set<int>> before(200);
+    const std::set<std::pair<int, int>> sorted(edges.begin(), edges.end());
+    for (int to = 0; to < 200; ++to) {
+      for (const auto& [from, next] : sorted) {
+        if (next != to) continue;
+        EXPECT_LT(from, to);
+        before[to].insert(from);
+      }
+    }
+    for (const Temporary& a : lives.all) {
+      for (const Temporary& b : lives.all) {
+        if (a.last >= b.first || !touch(a, b)) continue;
+        ++shared;
+        EXPECT_LT(a.last + 16, b.first) << "a block rests for 16 nodes";
+        // The one handed to b last is waited for by b itself; earlier ones by those between.
+        const bool latest = std::none_of(lives.all.begin(), lives.all.end(), [&](const Temporary& between) {
+          return touch(between, b) && between.first > a.last && between.last < b.first;
+        });
+        if (!latest) continue;
+        for (const int user : a.users) EXPECT_TRUE(before[b.first].count(user)) << "seed " << seed << ": " << user;
+      }
+    }
+  }
+  EXPECT_GT(shared, 200);
+}
+
+TEST(MemoryPlan, SaysWhatIsTakenAndWhenItIsOutgrown) {
+  Lives lives;
+  lives.add(100, {0, 1});
+  lives.add(64, {1, 2});
+  lives.add(10, {2, 3});   // takes the place of the first
+  MemoryPlan plan;
+  EXPECT_FALSE(plan.holds(nullptr));
+  EXPECT_TRUE(plan.outgrown(lives.all));
+  plan.place(lives.all, false);
+  EXPECT_EQ(plan.bytes(), 128 + 64);
+  EXPECT_EQ(plan.unshared_bytes(), 128 + 64 + 64);
+  EXPECT_EQ(begin_of(lives.all[2]), begin_of(lives.all[0]));
+  EXPECT_FALSE(plan.holds(begin_of(lives.all[0]) + plan.bytes()));
+  EXPECT_FALSE(plan.holds(begin_of(lives.all[0]) - 1));
+
+  lives.values[1].as<Tensor>().resize(Shape{65}, DType::kUInt8);
+  EXPECT_TRUE(plan.outgrown(lives.all));
+  plan.place(lives.all, false);  // with a quarter of room: the next shapes are likely to differ as well
+  EXPECT_EQ(plan.unshared_bytes(), 128 + 128 + 64);
+  lives.values[1].as<Tensor>().resize(Shape{80}, DType::kUInt8);
+  EXPECT_FALSE(plan.outgrown(lives.all));
+  plan.drop();
+  EXPECT_TRUE(plan.outgrown(lives.all));
+  EXPECT_EQ(plan.bytes(), 0);
+}
+
+}  // namespace
+}  // namespace anabranch
