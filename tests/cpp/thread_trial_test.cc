@@ -41,7 +41,16 @@ std::string quick_runs(ThreadTrial& trial, int n) {
   return ways;
 }
 
-TEST(ThreadTrial, TheFasterWayStaysUntilTheNextTrial) {
+class ThreadTrials : public testing::Test {
+ protected:
+  void SetUp() override { set_flag("FLAGS_measure_threads", true); }
+  void TearDown() override { set_flag("FLAGS_measure_threads", before_); }
+
+ private:
+  const bool before_ = Flags::measure_threads();
+};
+
+TEST_F(ThreadTrials, TheFasterWayStaysUntilTheNextTrial) {
   for (const bool slow : {true, false}) {
     ThreadTrial trial;
     trial.set_work(10000);
@@ -56,7 +65,7 @@ TEST(ThreadTrial, TheFasterWayStaysUntilTheNextTrial) {
   }
 }
 
-TEST(ThreadTrial, OtherWorkIsAnotherTrial) {
+TEST_F(ThreadTrials, OtherWorkIsAnotherTrial) {
   ThreadTrial trial;
   trial.set_work(10000);
   ASSERT_EQ(runs(trial, 12, false), "sstststst" "ttt");
@@ -70,7 +79,7 @@ TEST(ThreadTrial, OtherWorkIsAnotherTrial) {
   EXPECT_EQ(runs(trial, 9, false), "sstststst");
 }
 
-TEST(ThreadTrial, LittleWorkStaysOnOneThread) {
+TEST_F(ThreadTrials, LittleWorkStaysOnOneThread) {
   ThreadTrial trial;
   trial.set_work(4095);
   EXPECT_EQ(quick_runs(trial, 30), std::string(30, 's'));
@@ -78,7 +87,7 @@ TEST(ThreadTrial, LittleWorkStaysOnOneThread) {
   EXPECT_EQ(quick_runs(trial, 4), "ssts");
 }
 
-TEST(ThreadTrial, RunsThatDoNotCountLeaveTheTrialWhereItWas) {
+TEST_F(ThreadTrials, RunsThatDoNotCountLeaveTheTrialWhereItWas) {
   ThreadTrial trial;
   trial.set_work(10000);
   ASSERT_EQ(runs(trial, 2, true), "ss");
@@ -95,13 +104,12 @@ TEST(ThreadTrial, RunsThatDoNotCountLeaveTheTrialWhereItWas) {
   EXPECT_EQ(runs(trial, 2, true), "ss");
 }
 
-TEST(ThreadTrial, WithoutMeasuringTheUserIsTakenAtHisWord) {
+TEST_F(ThreadTrials, WithoutMeasuringTheUserIsTakenAtHisWord) {
   set_flag("FLAGS_measure_threads", false);
   ThreadTrial trial;
   trial.set_work(1);
   EXPECT_TRUE(trial.choose(true));
   EXPECT_FALSE(trial.choose(false));
-  set_flag("FLAGS_measure_threads", true);
 }
 
 TEST(Futex, WaitsAsLongAsItSays) {
