@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <deque>
 #include <random>
 
@@ -86,6 +87,109 @@ TEST(Profiler, CriticalPathIsTheLongestChain) {
   p.first_successor = {0, 2, 3, 4, 4, 4};
   const std::vector<std::pair<int, int64_t>> expected = {{0, 10}, {2, 20}, {3, 1}};
   EXPECT_EQ(p.critical_path(), expected);
+}
+
+TEST(Profiler, CriticalPathGoesByMeansAndByTheLatestPredecessor) {
+  ProfiledPlan p;  // 0, 1, 2 -> 3; of those the second one ends last, though the third one ran more often
+  const std::vector<std::vector<int64_t>> ns = {{7, 9}, {20, 40, 30}, {10, 10, 10, 10, 10}, {4}, {}};
+  for (const auto& of_node : ns) {
+    ProfiledNode node;
+    for (const int64_t each : of_node) node.measured.add(each, 1, {});
+    p.nodes.push_back(node);
+  }
+  p.successors = {3, 3, 3};
+  p.first_successor = {0, 1, 2, 3, 3, 3};
+  const std::vector<std::pair<int, int64_t>> expected = {{1, 30}, {3, 4}};
+  EXPECT_EQ(p.critical_path(), expected);
+  EXPECT_TRUE(ProfiledPlan().critical_path().empty());
+}
+
+TEST(Profiler, MeasuredNumbersAddUp) {
+  Measured a, b, none;
+  a.add(5, 100, {3, 4});
+  a.add(2, 90, {30, 40});
+  EXPECT_EQ(a.calls, 2);
+  EXPECT_EQ(a.total_ns, 7);
+  EXPECT_EQ(a.min_ns, 2);
+  EXPECT_EQ(a.max_ns, 5);
+  EXPECT_EQ(a.first_end_ns, 100) << "of the first call, whenever it ended";
+  EXPECT_EQ(a.flops, 33);
+  EXPECT_EQ(a.bytes, 44);
+  b.add(9, 80, {100, 200});
+  b.helped_ns = 6;
+  a.helped_ns = 1;
+  Measured sum;
+  sum.add(none);
+  EXPECT_EQ(sum.calls, 0);
+  sum.add(a);
+  EXPECT_EQ(sum.min_ns, 2);
+  EXPECT_EQ(sum.first_end_ns, 100);
+  sum.add(b);
+  sum.add(none);
+  EXPECT_EQ(sum.calls, 3);
+  EXPECT_EQ(sum.total_ns, 16);
+  EXPECT_EQ(sum.min_ns, 2);
+  EXPECT_EQ(sum.max_ns, 9);
+  EXPECT_EQ(sum.first_end_ns, 80);
+  EXPECT_EQ(sum.helped_ns, 7);
+  EXPECT_EQ(sum.flops, 133);
+  EXPECT_EQ(sum.bytes, 244);
+}
+
+TEST(Profiler, RunsOfSeveralThreadsAreTakenApart) {
+  Profiler& profiler = Profiler::instance();
+  const auto since_1970 = [] {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  };
+  const int64_t earlier = since_1970();
+  profiler.start();
+  ProfiledPlan plan;
+  plan.nodes.resize(3);
+  plan.first_successor = {0, 0, 0, 0};
+  profiler.add_plan(plan);
+  const int id = profiler.add_plan(plan);
+  Trace trace(16);
+  trace.add(-1, TraceEvent::kFeed, 900, 1000);
+  trace.add(-1, TraceEvent::kShapes, 1000, 1050);
+  trace.add(0, TraceEvent::kNode, 1100, 1500);  // two threads: nodes 0 and 1 overlap, 2 comes after a pause
+  trace.add(1, TraceEvent::kNode, 1300, 1700);
+  trace.add(0, TraceEvent::kPiece, 1310, 1330);
+  trace.add(-1, TraceEvent::kPiece, 1310, 1330);  // of nobody's loop
+  trace.add(2, TraceEvent::kNode, 1800, 1900);
+  trace.add(-1, TraceEvent::kRun, 1100, 2000);
+  for (int i = 0; i < 2; ++i) {
+    profiler.add_run(profiler.generation(), id, trace, {{1, 2}, {10, 20}, {100, 200}});
+    profiler.add_fetch(profiler.generation(), id, {});
+  }
+  TraceEvent fetch;
+  fetch.begin_ns = 2000;
+  fetch.end_ns = 2070;
+  profiler.add_fetch(profiler.generation(), id, fetch);
+  profiler.add_fetch(profiler.generation() - 1, id, fetch);
+  profiler.stop();
+  const Profile all = profiler.snapshot();
+  constexpr int64_t kSecond = 1000000000;  // clocks are set now and then
+  EXPECT_GE(all.begin_ns + all.wall_clock_offset_ns, earlier - kSecond);
+  EXPECT_LE(all.end_ns + all.wall_clock_offset_ns, since_1970() + kSecond);
+  ASSERT_EQ(all.plans.size(), 2u);
+  EXPECT_EQ(all.plans[0].runs, 0);
+  const ProfiledPlan& p = all.plans[1];
+  EXPECT_EQ(p.runs, 2);
+  EXPECT_EQ(p.run_ns, 2 * 900);
+  EXPECT_EQ(p.computing_ns, 2 * (600 + 100));
+  EXPECT_EQ(p.feed.total_ns, 2 * 100);
+  EXPECT_EQ(p.shapes.total_ns, 2 * 50);
+  EXPECT_EQ(p.fetch.total_ns, 70);
+  EXPECT_EQ(p.fetch.calls, 3);
+  EXPECT_EQ(p.nodes[0].measured.total_ns, 2 * 400);
+  EXPECT_EQ(p.nodes[0].measured.helped_ns, 2 * 20);
+  EXPECT_EQ(p.nodes[1].measured.helped_ns, 0);
+  EXPECT_EQ(p.nodes[1].measured.flops, 2 * 10);
+  EXPECT_EQ(p.nodes[2].work.bytes, 200);
+  EXPECT_EQ(all.events.size(), 2 * trace.events().size() + 3);
+  EXPECT_EQ(all.dropped_events, 0);
+  profiler.reset();
 }
 
 TEST(Profiler, FilesHoldEveryEventAndEscapeNames) {
