@@ -32,6 +32,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", type=int, nargs="*", help="numbers of defects")
     parser.add_argument("--paths", nargs="*", default=[], help="record: these files of tests in addition")
     parser.add_argument("--minutes", type=float, default=1e6)
+    parser.add_argument("--limit", type=float, default=runner.LIMIT_S, help="seconds of tests a defect may cost")
     return parser.parse_args()
 
 
@@ -53,7 +54,7 @@ def main() -> None:
         return
     if args.again:
         book.forget(["survived", "not reached"])
-    runner.Runner(state, book).run(wanted, args.jobs, time.time() + 60 * args.minutes)
+    runner.Runner(state, book, args.limit).run(wanted, args.jobs, time.time() + 60 * args.minutes)
     print(ledger.report(wanted, book))
 
 

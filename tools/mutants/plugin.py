@@ -101,7 +101,10 @@ class Server:
         return True
 
     def serve(self, request, items):
-        chosen = [items[name] for name in request["tests"] if name in items]
+        missing = [name for name in request["tests"] if name not in items]
+        if missing:                     # their files do not even load
+            return {"verdict": "not collected", "test": missing[0], "ran": 0}
+        chosen = [items[name] for name in request["tests"]]
         read_end, write_end = os.pipe()
         sys.stdout.flush()
         child = os.fork()
@@ -116,6 +119,7 @@ class Server:
 
     def child(self, request, items, out):
         """Runs the tests one after another, says the name of each before it and "=" at the end; never returns."""
+        status = 1
         try:
             os.setsid()
             log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -132,9 +136,10 @@ class Server:
                 os.write(out, (item.nodeid + "\n").encode())
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             os.write(out, b"=\n")
+            status = 0 if self.first_failure is None else 1
         finally:
             sys.stdout.flush()
-            os._exit(1 if self.first_failure is not None else 0)
+            os._exit(status)
 
     def watch(self, request, child, names):
         """What became of the fork: {"verdict", "test", "ran"}."""

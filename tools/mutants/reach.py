@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from typing import Dict, List, Set
+from typing import Dict, Iterable, List, Set
 
 import tree
 
@@ -47,7 +47,8 @@ def record(jobs: int, paths: List[str]) -> None:
 class Reach:
     """tests[n]: names of the tests that reach site n and pass without a defect, the most telling first."""
 
-    def __init__(self) -> None:
+    def __init__(self, sites: List[Dict]) -> None:
+        self.paths = {site["number"]: site["path"] for site in sites}
         self.seconds: Dict[str, float] = {}
         self.load: Set[int] = set()
         self.width: Dict[str, int] = {}
@@ -72,7 +73,7 @@ class Reach:
             for number in row["hits"]:
                 self.tests.setdefault(number, []).append(row["test"])
 
-    def ordered(self, names: List[str]) -> List[str]:
+    def ordered(self, names: Iterable[str]) -> List[str]:
         """Quick tests of few sites first; of the cases of one function one in turn: all functions come early."""
         cost = {name: (self.seconds[name] + 0.02) * (self.width[name] + 5) for name in names}
         turns: Dict[str, int] = {}
@@ -81,6 +82,12 @@ class Reach:
             function = name.split("[")[0]
             turn[name] = turns[function] = turns.get(function, -1) + 1
         return sorted(names, key=lambda n: (turn[n], cost[n]))
+
+    def near(self, site: Dict) -> List[str]:
+        """Python tests that reach other sites of the file, else one test in fifty: for what only loading reaches."""
+        beside = {name for number, names in self.tests.items() if self.paths.get(number) == site["path"]
+                  for name in names if not is_cpp(name)}
+        return self.ordered(beside or [name for name in self.seconds if not is_cpp(name)][::50])
 
 
 def is_cpp(name: str) -> bool:

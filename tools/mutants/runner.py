@@ -13,7 +13,8 @@ import reach
 import tree
 
 LIMIT_S = 120
-START_S = 300
+START_S = 100
+END_S = 20
 
 
 class Server:
@@ -28,25 +29,39 @@ class Server:
                 stdout=log, stderr=log, pass_fds=[theirs.fileno()],
                 env=reach.environment(AB_MUTANT_SERVE=str(theirs.fileno()), **more))
         theirs.close()
-        ours.settimeout(START_S + LIMIT_S)
+        ours.settimeout(START_S)
         self.socket, self.lines = ours, ours.makefile("rw")
-        self.started = bool(self.lines.readline())
+        self.started = self.line() is not None
+        ours.settimeout(START_S + LIMIT_S)
+
+    def line(self) -> Optional[Dict]:
+        """None when the process has ended or hangs."""
+        try:
+            text = self.lines.readline()
+        except OSError:
+            return None
+        return json.loads(text) if text else None
 
     def ask(self, **request: object) -> Optional[Dict]:
         self.lines.write(json.dumps(request) + "\n")
         self.lines.flush()
-        line = self.lines.readline()
-        return json.loads(line) if line else None
+        return self.line()
 
     def close(self) -> None:
+        self.socket.shutdown(socket.SHUT_RDWR)
         self.lines.close()
         self.socket.close()
-        self.process.wait()
+        try:
+            self.process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
 
 class Runner:
-    def __init__(self, state: Dict, book: ledger.Ledger) -> None:
-        self.sites, self.book, self.reach = state["sites"], book, reach.Reach()
+    def __init__(self, state: Dict, book: ledger.Ledger, limit_s: float = LIMIT_S) -> None:
+        self.sites, self.book, self.reach = state["sites"], book, reach.Reach(state["sites"])
+        self.limit_s = limit_s
         self.lock, self.logs = threading.Lock(), os.path.join(tree.BUILD, "logs")
         os.makedirs(self.logs, exist_ok=True)
 
@@ -65,18 +80,18 @@ class Runner:
                 if not waiting:
                     break
                 site = waiting.pop(0)
-            began = time.monotonic()
+            ends = time.monotonic() + self.limit_s
             result = self.try_cpp(site)
-            if result["verdict"] in ("survived", "not reached"):
-                at_load = site["number"] in self.reach.load
-                if not at_load and server is None and self.names(site, False):
-                    server = Server(list(reach.DIRECTORIES))
-                result = self.try_python(site, result, None if at_load else server, began)
-            result["s"] = round(time.monotonic() - began, 1)
+            if self.names(site, False) and not found(result):
+                server = server or Server(list(reach.DIRECTORIES))
+                result = self.try_python(site, result, self.names(site, False), server, ends)
+            if site["number"] in self.reach.load and not found(result):
+                result = self.try_loading(site, result, ends)
+            result["s"] = round(self.limit_s - (ends - time.monotonic()), 1)
             self.book.add(tree.key(site), site, result)
             place = "%s:%d" % (site["path"], site["line"])
             print("%-9s %-5d" % (result["verdict"], site["number"]), place, site["kind"], result.get("test") or "",
-                  flush=True)
+                  "%d/%d" % (result["ran"], result["of"]), "%.0fs" % result["s"], flush=True)
         if server:
             server.close()
 
@@ -86,41 +101,55 @@ class Runner:
     def try_cpp(self, site: Dict) -> Dict:
         names = self.names(site, True)
         if not names:
-            return {"verdict": "not reached", "ran": 0}
+            return {"verdict": "not reached", "ran": 0, "of": 0}
         known = sum(self.reach.seconds[name] for name in names)
         log = os.path.join(self.logs, "%d.cpp.log" % site["number"])
+        result = {"test": None, "ran": len(names), "of": len(names)}
         with open(log, "w") as out:
             try:
                 run = subprocess.run([os.path.join(tree.OUT, "anabranch_tests"), "--gtest_fail_fast",
                                       "--gtest_filter=" + ":".join(names)], cwd=tree.TREE, stdout=out, stderr=out,
                                      env=reach.environment(AB_MUTANT=str(site["number"])), timeout=20 + 10 * known)
             except subprocess.TimeoutExpired:
-                return {"verdict": "timeout", "test": last_test(log), "ran": len(names)}
+                return {**result, "verdict": "timeout", "test": last_test(log)}
         verdict = {0: "survived", 1: "failed"}.get(run.returncode, "crash %d" % -run.returncode)
-        return {"verdict": verdict, "test": last_test(log) if run.returncode else None, "ran": len(names)}
+        return {**result, "verdict": verdict, "test": last_test(log) if run.returncode else None}
 
-    def try_python(self, site: Dict, before: Dict, server: Optional[Server], began: float) -> Dict:
-        names = self.names(site, False)
-        if site["number"] in self.reach.load and not names:     # only loading reaches it: any test may feel it
-            names = list(self.reach.seconds)[::200]
-            names = [name for name in names if not reach.is_cpp(name)]
-        if not names:
-            return before
-        number, temp = site["number"], os.path.join(tree.BUILD, "temp", str(site["number"]))
-        own = server or Server(sorted({name.split("::")[0] for name in names}), AB_MUTANT=str(number))
-        if not own.started:
-            return {"verdict": "crash", "test": "import", "ran": 0}
-        result = own.ask(number=number, tests=names, known={name: self.reach.seconds[name] for name in names},
-                         limit_s=LIMIT_S - (time.monotonic() - began), log=os.path.join(self.logs, "%d.log" % number),
-                         temp=temp)
-        shutil.rmtree(temp, ignore_errors=True)
-        if server is None:
-            own.close()
-        if result is None:
-            raise SystemExit("the server of tests has ended; see %s" % own.log)
-        result["ran"] += before["ran"]
-        result["of"] = before["ran"] + len(names)
-        return result
+    def try_python(self, site: Dict, before: Dict, names: List[str], server: Server, ends: float) -> Dict:
+        """In a fork of a process that has loaded everything without a defect."""
+        result = self.ask(site, names, server, ends)
+        if result is None or result["verdict"] == "not collected":
+            raise SystemExit("the server of tests has ended, or not loaded its tests; see %s" % server.log)
+        return added(before, result, len(names))
+
+    def try_loading(self, site: Dict, before: Dict, ends: float) -> Dict:
+        """Also while the package and the tests are loaded."""
+        names = self.names(site, False) or self.reach.near(site)
+        server = Server(sorted({name.split("::")[0] for name in names}), AB_MUTANT=str(site["number"]))
+        try:
+            if not server.started:
+                return added(before, {"verdict": "crash", "test": "import", "ran": 0}, len(names))
+            result = self.ask(site, names, server, max(ends, time.monotonic() + self.limit_s / 2))
+            return added(before, result or {"verdict": "crash", "test": "import", "ran": 0}, len(names))
+        finally:
+            server.close()
+
+    def ask(self, site: Dict, names: List[str], server: Server, ends: float) -> Optional[Dict]:
+        temp = os.path.join(tree.BUILD, "temp", str(site["number"]))
+        try:
+            return server.ask(number=site["number"], tests=names, limit_s=ends - time.monotonic(), temp=temp,
+                              known={name: self.reach.seconds[name] for name in names},
+                              log=os.path.join(self.logs, "%d.log" % site["number"]))
+        finally:
+            shutil.rmtree(temp, ignore_errors=True)
+
+
+def found(result: Dict) -> bool:
+    return result["verdict"] not in ("survived", "not reached")
+
+
+def added(before: Dict, result: Dict, of: int) -> Dict:
+    return {**result, "ran": before["ran"] + result["ran"], "of": before["of"] + of}
 
 
 def last_test(log: str) -> Optional[str]:
