@@ -1,7 +1,9 @@
 # Precompiled headers: a third of the time of a small file is spent on reading the standard library and fmt. Only headers
 # of the system are in them, so editing one of ours rebuilds no more than before. Every file keeps its own includes: a
 # build without (ANABRANCH_PRECOMPILED=OFF) and clang-tidy, which reads none of this, hold them to it.
+set(ANABRANCH_FIRST_HEADER "" CACHE FILEPATH "what every file includes first: the switch of planted defects, else nothing")
 set(ab_system_headers
+    ${ANABRANCH_FIRST_HEADER}
     <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <functional> <limits> <map> <memory> <mutex> <numeric>
     <optional> <set> <span> <string> <string_view> <type_traits> <unordered_map> <utility> <variant> <vector>
     <fmt/format.h>)

@@ -90,7 +90,7 @@ def subscript(node) -> Iterator[tuple]:
     values = [c for c in indices.children if c.is_named] if indices else []
     if flat(node.child_by_field_name("argument")) == "c":      # c[x]: the value of a slot, not an element
         return
-    if len(values) != 1 or is_text(values[0]) or any(mark in values[0].text for mark in (b"++", b"--", b"=")):
+    if len(values) != 1 or is_text(values[0]) or any(mark in values[0].text for mark in (b"++", b"--", b"=", b"&")):
         return
     index = flat(values[0])
     if values[0].type == "number_literal":

@@ -20,7 +20,8 @@ LEFT_OUT = ("test_documents.py", "test_doctests.py", "test_docstrings.py", "test
 def environment(**more: str) -> Dict[str, str]:
     tools = os.path.dirname(os.path.abspath(__file__))
     path = os.path.join(tree.TREE, "python") + os.pathsep + tools
-    return dict(os.environ, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1", **more)
+    # New memory is full of large numbers: what is read before it is written, or behind an end, shows.
+    return dict(os.environ, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1", MALLOC_PERTURB_="128", **more)
 
 
 def pytest_command(paths: List[str], *options: str) -> List[str]:
