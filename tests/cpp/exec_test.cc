@@ -98,6 +98,17 @@ TEST(Exec, RandomGraphsThreadedEqualSequential) {
   }
 }
 
+// Nothing that waits for the node, through any number of others, has run.
+void expect_nothing_behind_ran(const Plan& plan, const ToyGraph& g, int failing) {
+  std::vector<bool> behind(static_cast<size_t>(plan.size()));
+  behind[failing] = true;
+  for (int i = failing; i < plan.size(); ++i) {
+    if (!behind[i]) continue;
+    EXPECT_EQ(g.ran_at[i], -1) << "node " << i << " behind node " << failing;
+    for (const int next : plan.successors(i)) behind[next] = true;
+  }
+}
+
 TEST(Exec, FirstErrorComesOutOnceAndThePlanRunsOn) {
   for (uint32_t seed = 0; seed < 200; ++seed) {
     ToyGraph probe(6);
@@ -109,6 +120,7 @@ TEST(Exec, FirstErrorComesOutOnceAndThePlanRunsOn) {
     Plan plan(std::move(g.specs));
     RunState state(plan);
     for (int attempt = 0; attempt < 2; ++attempt) {
+      for (auto& at : g.ran_at) at.store(-1);
       try {
         run_threaded(plan, state, Team::of_size(3), {});
         FAIL() << "no error";
@@ -117,6 +129,7 @@ TEST(Exec, FirstErrorComesOutOnceAndThePlanRunsOn) {
       }
       EXPECT_EQ(state.failed_node(), failing);
       EXPECT_FALSE(state.finished(failing));
+      expect_nothing_behind_ran(plan, g, failing);
     }
   }
 }
@@ -203,45 +216,6 @@ TEST(Exec, LoopsOfAJobAndOfOutsidersAreKeptApart) {
   outsider.join();
   EXPECT_EQ(inside, kRounds * kItems);
   EXPECT_EQ(outside, kRounds * kItems);
-}
-
-// A step that takes long says which node it is in and what the other threads wait for.
-TEST(Exec, StallsAreReportedWithTheNode) {
-  std::deque<Value> values(2);
-  std::vector<NodeSpec> specs(2);
-  specs[0].writes = {0};
-  specs[0].kernel = [](KernelContext&) { std::this_thread::sleep_for(std::chrono::milliseconds(2500)); };
-  specs[1].reads = {0};
-  specs[1].writes = {1};
-  specs[1].kernel = [](KernelContext&) {};
-  Plan plan(std::move(specs));
-  RunState state(plan);
-  const std::function<std::string(int)> describe = [](int node) { return node == 0 ? "the slow node" : "the next"; };
-  RunOptions options;
-  options.describe = &describe;
-  options.stall_report_s = 0.5;
-  testing::internal::CaptureStderr();
-  run_threaded(plan, state, Team::of_size(2), options);
-  const std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_NE(text.find("the slow node"), std::string::npos) << text;
-  EXPECT_NE(text.find("waiting for a node to become ready"), std::string::npos) << text;
-}
-
-// In one thread nobody waits for the node: the watch does.
-TEST(Exec, StallsOfSequentialRunsAreReported) {
-  std::vector<NodeSpec> specs(2);
-  specs[0].kernel = [](KernelContext&) {};
-  specs[1].kernel = [](KernelContext&) { std::this_thread::sleep_for(std::chrono::milliseconds(3500)); };
-  Plan plan(std::move(specs));
-  RunState state(plan);
-  state.watch_for_stalls([](int node) { return node == 1 ? "the slow node" : "the first"; });
-  RunOptions options;
-  options.stall_report_s = 0.5;
-  testing::internal::CaptureStderr();
-  run_sequential(plan, state, options);
-  const std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_NE(text.find("1 of 2 nodes are left\n  the slow node"), std::string::npos) << text;
-  EXPECT_EQ(text.find("the first"), std::string::npos) << text;
 }
 
 TEST(Plan, EdgesFollowFromEffects) {

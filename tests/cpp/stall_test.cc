@@ -1,0 +1,74 @@
+// What is said of a step that takes long, and when.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <deque>
+#include <thread>
+
+#include "exec/run.h"
+
+namespace anabranch {
+namespace {
+
+// A step that takes long says which node it is in and what the other threads wait for.
+TEST(Stalls, OfThreadedRunsAreReportedWithTheNode) {
+  std::deque<Value> values(2);
+  std::vector<NodeSpec> specs(2);
+  specs[0].writes = {0};
+  specs[0].kernel = [](KernelContext&) { std::this_thread::sleep_for(std::chrono::milliseconds(2500)); };
+  specs[1].reads = {0};
+  specs[1].writes = {1};
+  specs[1].kernel = [](KernelContext&) {};
+  Plan plan(std::move(specs));
+  RunState state(plan);
+  const std::function<std::string(int)> describe = [](int node) { return node == 0 ? "the slow node" : "the next"; };
+  RunOptions options;
+  options.describe = &describe;
+  options.stall_report_s = 0.5;
+  testing::internal::CaptureStderr();
+  run_threaded(plan, state, Team::of_size(2), options);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("the slow node"), std::string::npos) << text;
+  EXPECT_NE(text.find("waiting for a node to become ready"), std::string::npos) << text;
+}
+
+// In one thread nobody waits for the node: the watch does.
+TEST(Stalls, OfSequentialRunsAreReported) {
+  std::vector<NodeSpec> specs(2);
+  specs[0].kernel = [](KernelContext&) {};
+  specs[1].kernel = [](KernelContext&) { std::this_thread::sleep_for(std::chrono::milliseconds(3500)); };
+  Plan plan(std::move(specs));
+  RunState state(plan);
+  state.watch_for_stalls([](int node) { return node == 1 ? "the slow node" : "the first"; });
+  RunOptions options;
+  options.stall_report_s = 0.5;
+  testing::internal::CaptureStderr();
+  run_sequential(plan, state, options);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("1 of 2 nodes are left\n  the slow node"), std::string::npos) << text;
+  EXPECT_EQ(text.find("the first"), std::string::npos) << text;
+}
+
+// A node that others wait for, for longer than they look away, but not for as long as is to be reported.
+TEST(Stalls, NothingIsSaidBeforeItsTime) {
+  std::vector<NodeSpec> specs(2);
+  specs[0].writes = {0};
+  specs[0].kernel = [](KernelContext&) { std::this_thread::sleep_for(std::chrono::milliseconds(2200)); };
+  specs[1].reads = {0};
+  specs[1].kernel = [](KernelContext&) {};
+  Plan plan(std::move(specs));
+  RunState threaded(plan), sequential(plan);
+  const std::function<std::string(int)> describe = [](int) { return "a node"; };
+  sequential.watch_for_stalls(describe);
+  RunOptions options;
+  options.describe = &describe;
+  options.stall_report_s = 100;
+  testing::internal::CaptureStderr();
+  std::thread other([&] { run_sequential(plan, sequential, options); });
+  run_threaded(plan, threaded, Team::of_size(2), options);
+  other.join();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+}  // namespace
+}  // namespace anabranch
