@@ -1,5 +1,6 @@
 #include "base/mutant.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -9,17 +10,21 @@
 namespace anabranch {
 
 int mutant_active = 0;
-unsigned char mutant_hits[kMaxMutants];
+alignas(kMaxMutants) unsigned char mutant_hits[kMaxMutants];  // a page
 
 namespace {
 
 // Before any static object of this library is made: declarations of ops have sites as well.
 __attribute__((constructor(101))) void read_switch() {
   const char* value = std::getenv("AB_MUTANT");
-  if (value) mutant_active = std::strcmp(value, "record") == 0 ? -1 : std::atoi(value);
+  if (!value) return;
+  mutant_active = std::strcmp(value, "record") == 0 ? -1 : std::atoi(value);
+  // Forks note what they reach in the same page, so that nothing is lost however they end.
+  if (mutant_active < 0)
+    mmap(mutant_hits, kMaxMutants, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
-// Programs that a test starts leave what they reached where the test's own process looks for it.
+// Other programs that a test starts leave what they reached where the test's own process looks for it.
 __attribute__((destructor)) void leave_hits() {
   const char* folder = std::getenv("AB_MUTANT_HITS");
   if (mutant_active >= 0 || !folder) return;
