@@ -68,7 +68,9 @@ TEST_F(ThreadTrials, TheFasterWayStaysUntilTheNextTrial) {
 TEST_F(ThreadTrials, OtherWorkIsAnotherTrial) {
   ThreadTrial trial;
   trial.set_work(10000);
-  ASSERT_EQ(runs(trial, 12, false), "sstststst" "ttt");
+  ASSERT_EQ(runs(trial, 12, false),
+            "sstststst"
+            "ttt");
   trial.set_work(20000);
   trial.set_work(5000);
   EXPECT_EQ(runs(trial, 2, false), "tt") << "as much as twice or half of it is the same work";
@@ -114,7 +116,7 @@ TEST_F(ThreadTrials, WithoutMeasuringTheUserIsTakenAtHisWord) {
 
 TEST(Futex, WaitsAsLongAsItSays) {
   std::atomic<uint32_t> word{7};
-  for (const int64_t ms : {5, 40, 1005}) {
+  for (const int64_t ms : {0, 5, 40, 1005}) {
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_FALSE(futex_wait(word, 7, ms));
     const auto lasted = std::chrono::steady_clock::now() - begin;

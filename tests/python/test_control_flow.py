@@ -228,3 +228,21 @@ def test_each_replica_may_take_a_branch_of_its_own():
     losses, = built.exe.run(target, feed=[{"x": X, "i": np.array([0])}, {"x": X, "i": np.array([9])}],
                             fetch_list=[built.loss], scope=built.scope)
     np.testing.assert_allclose(losses, [np.sum((X * WEIGHT) ** 2), np.sum((X - WEIGHT) ** 2)], rtol=1e-12)
+
+
+def test_a_branch_may_write_what_the_op_reads():
+    """softmax reads a row again and again: its result is put into its input's place at the end."""
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
+        x, i = fluid.data("x", [None, 3], "float64"), fluid.data("i", [1], "int64")
+
+        def branch():
+            h = layers.scale(x, 2.0)
+            h.block.append_op(type="softmax", inputs={"X": h}, outputs={"Out": h})
+            h.block.append_op(type="cumsum", inputs={"X": h}, outputs={"Out": h})
+            return h
+        out = layers.cond(below(i, 1), branch, lambda: layers.scale(x, 1.0))
+    softmax = np.exp(2 * X) / np.exp(2 * X).sum(1, keepdims=True)
+    for number, want in ((0, softmax.cumsum(1)), (1, X), (0, softmax.cumsum(1))):
+        (got,) = fluid.Executor(CPU).run(main, feed={"x": X, "i": np.array([number])}, fetch_list=[out])
+        np.testing.assert_allclose(got, want, rtol=1e-12)

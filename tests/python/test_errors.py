@@ -61,6 +61,19 @@ def test_message_of_a_mistake_at_run_time():
     assert exe.run(feed={"ids": np.array([[3]], "int64")}, fetch_list=[out])[0].shape == (1, 2)
 
 
+def test_a_mistake_of_shapes_is_one_each_time():
+    """Nothing of the lay-out that failed is left: neither for the same shapes nor for those before."""
+    x, y = fluid.data("x", [None, 2]), fluid.data("y", [None, 2])
+    out = fluid.layers.elementwise_add(fluid.layers.scale(x, 2.0), fluid.layers.scale(y, 3.0))
+    exe = fluid.Executor()
+    good, bad = np.ones((3, 2), "float32"), np.ones((4, 2), "float32")
+    for _ in range(2):
+        np.testing.assert_array_equal(exe.run(feed={"x": good, "y": good}, fetch_list=[out])[0], 5 * good)
+        for _ in range(2):
+            with pytest.raises(ValueError, match="elementwise_add"):
+                exe.run(feed={"x": bad, "y": good}, fetch_list=[out])
+
+
 def test_append_op_errors():
     block = fluid.default_main_program().global_block()
     x, y = fluid.data("x", [2]), block.create_var(name="y", dtype="float32")
