@@ -15,6 +15,7 @@ import tree
 LIMIT_S = 120
 START_S = 100
 END_S = 20
+PATIENCE_S = 20                         # of a C++ test beside ten times what it took without a defect
 
 
 class Server:
@@ -102,18 +103,30 @@ class Runner:
         names = self.names(site, True)
         if not names:
             return {"verdict": "not reached", "ran": 0, "of": 0}
-        known = sum(self.reach.seconds[name] for name in names)
         log = os.path.join(self.logs, "%d.cpp.log" % site["number"])
-        result = {"test": None, "ran": len(names), "of": len(names)}
         with open(log, "w") as out:
+            run = subprocess.Popen([os.path.join(tree.OUT, "anabranch_tests"), "--gtest_fail_fast",
+                                    "--gtest_filter=" + ":".join(names)], cwd=tree.TREE, stdout=out, stderr=out,
+                                   env=reach.environment(AB_MUTANT=str(site["number"])))
+        verdict = self.watch(run, log)
+        ran = len(names) if verdict == "survived" else 1
+        return {"verdict": verdict, "test": None if verdict == "survived" else last_test(log), "ran": ran,
+                "of": len(names)}
+
+    def watch(self, run: subprocess.Popen, log: str) -> str:
+        """Ends it when a test lasts much longer than it does without a defect."""
+        name, since = None, time.monotonic()
+        while True:
             try:
-                run = subprocess.run([os.path.join(tree.OUT, "anabranch_tests"), "--gtest_fail_fast",
-                                      "--gtest_filter=" + ":".join(names)], cwd=tree.TREE, stdout=out, stderr=out,
-                                     env=reach.environment(AB_MUTANT=str(site["number"])), timeout=20 + 10 * known)
+                code = run.wait(0.1)
+                return {0: "survived", 1: "failed"}.get(code, "crash %d" % -code)
             except subprocess.TimeoutExpired:
-                return {**result, "verdict": "timeout", "test": last_test(log)}
-        verdict = {0: "survived", 1: "failed"}.get(run.returncode, "crash %d" % -run.returncode)
-        return {**result, "verdict": verdict, "test": last_test(log) if run.returncode else None}
+                if last_test(log) != name:
+                    name, since = last_test(log), time.monotonic()
+                if time.monotonic() - since > PATIENCE_S + 10 * self.reach.seconds.get(name or "", 0):
+                    run.kill()
+                    run.wait()
+                    return "timeout"
 
     def try_python(self, site: Dict, before: Dict, names: List[str], server: Server, ends: float) -> Dict:
         """In a fork of a process that has loaded everything without a defect."""
