@@ -166,6 +166,9 @@ def added(before: Dict, result: Dict, of: int) -> Dict:
 
 
 def last_test(log: str) -> Optional[str]:
+    """The first that has failed, else the one under way; what follows a failure is passed over."""
     with open(log, errors="replace") as lines:
-        runs = [line for line in lines if line.startswith("[ RUN ")]
-    return runs[-1].split("]", 1)[1].strip() if runs else None
+        marks = [line.split("]", 1) for line in lines if line.startswith(("[ RUN ", "[  FAILED "))]
+    failed = [text for mark, text in marks if "FAILED" in mark]
+    found = failed[:1] or [text for _, text in marks][-1:]
+    return found[0].split()[0] if found else None
