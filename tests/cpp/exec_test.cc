@@ -218,19 +218,5 @@ TEST(Exec, LoopsOfAJobAndOfOutsidersAreKeptApart) {
   EXPECT_EQ(outside, kRounds * kItems);
 }
 
-TEST(Plan, EdgesFollowFromEffects) {
-  std::vector<NodeSpec> specs(4);
-  specs[0].writes = {0};  // writes 0
-  specs[1].reads = {0};   // read after write
-  specs[2].writes = {0};  // write after read of node 1 and after write of node 0
-  specs[3].reads = {1};   // touches another buffer
-  for (auto& s : specs) s.kernel = [](KernelContext&) {};
-  Plan plan(std::move(specs));
-  EXPECT_EQ(plan.roots(), (std::vector<int>{0, 3}));
-  EXPECT_EQ(plan.predecessors(1), 1);
-  EXPECT_EQ(plan.predecessors(2), 2);
-  EXPECT_FALSE(plan.is_chain());
-}
-
 }  // namespace
 }  // namespace anabranch

@@ -114,6 +114,10 @@ TEST(MemoryPlan, SaysWhatIsTakenAndWhenItIsOutgrown) {
   EXPECT_FALSE(plan.holds(begin_of(lives.all[0]) + plan.bytes()));
   EXPECT_FALSE(plan.holds(begin_of(lives.all[0]) - 1));
 
+  Lives nothing;
+  nothing.add(0, {0});
+  EXPECT_FALSE(plan.outgrown(nothing.all)) << "what has no elements needs no place";
+
   lives.values[1].as<Tensor>().resize(Shape{65}, DType::kUInt8);
   EXPECT_TRUE(plan.outgrown(lives.all));
   plan.place(lives.all, false);  // with a quarter of room: the next shapes are likely to differ as well

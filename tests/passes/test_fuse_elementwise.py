@@ -210,6 +210,15 @@ def test_long_chains_are_cut():
     check(model(build, trained=False), 3)
 
 
+def test_nodes_of_many_inputs_are_cut():
+    """There is room for 24 inputs in a node, whatever else its ops read."""
+    def build(x, parameter):
+        for _ in range(60):
+            x = layers.elementwise_add(x, parameter(5))
+        return x
+    check(model(build, trained=False), 3)
+
+
 @pytest.mark.parametrize("seed", range(200, 230))
 def test_random_graphs_alone(seed):
     trained = Trained(Grower(seed), seed)
