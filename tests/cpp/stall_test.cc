@@ -49,24 +49,36 @@ TEST(Stalls, OfSequentialRunsAreReported) {
   EXPECT_EQ(text.find("the first"), std::string::npos) << text;
 }
 
-// A node that others wait for, for longer than they look away, but not for as long as is to be reported.
-TEST(Stalls, NothingIsSaidBeforeItsTime) {
+std::vector<NodeSpec> slow(int ms) {
   std::vector<NodeSpec> specs(2);
   specs[0].writes = {0};
-  specs[0].kernel = [](KernelContext&) { std::this_thread::sleep_for(std::chrono::milliseconds(2200)); };
+  specs[0].kernel = [ms](KernelContext&) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); };
   specs[1].reads = {0};
   specs[1].kernel = [](KernelContext&) {};
-  Plan plan(std::move(specs));
-  RunState threaded(plan), sequential(plan);
+  return specs;
+}
+
+// Of steps that last for longer than anybody looks away, but not for as long as is to be reported; of short ones, one
+// after the other; of one that has no node.
+TEST(Stalls, NothingIsSaidBeforeItsTime) {
+  Plan once(slow(2200)), often(slow(700)), empty({});
+  RunState threaded(once), sequential(once), repeated(often), idle(empty);
   const std::function<std::string(int)> describe = [](int) { return "a node"; };
-  sequential.watch_for_stalls(describe);
-  RunOptions options;
+  for (RunState* state : {&sequential, &repeated, &idle}) state->watch_for_stalls(describe);
+  RunOptions options, sooner;
   options.describe = &describe;
   options.stall_report_s = 100;
+  sooner.stall_report_s = 1.5;
   testing::internal::CaptureStderr();
-  std::thread other([&] { run_sequential(plan, sequential, options); });
-  run_threaded(plan, threaded, Team::of_size(2), options);
+  idle.begin_sequential(sooner);
+  std::thread other([&] { run_sequential(once, sequential, options); });
+  std::thread third([&] {
+    for (int i = 0; i < 5; ++i) run_sequential(often, repeated, sooner);
+  });
+  run_threaded(once, threaded, Team::of_size(2), options);
   other.join();
+  third.join();
+  idle.end_sequential(false);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
