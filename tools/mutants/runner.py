@@ -65,6 +65,9 @@ class Runner:
         self.limit_s = limit_s
         self.lock, self.logs = threading.Lock(), os.path.join(tree.BUILD, "logs")
         os.makedirs(self.logs, exist_ok=True)
+        # Its own copy: new tests may be compiled while it runs.
+        self.tests = os.path.join(tree.BUILD, "anabranch_tests-%d" % os.getpid())
+        shutil.copy2(os.path.join(tree.OUT, "anabranch_tests"), self.tests)
 
     def run(self, chosen: List[Dict], jobs: int, until: float) -> None:
         waiting = [site for site in chosen if not self.book.has(tree.key(site))]
@@ -73,6 +76,7 @@ class Runner:
             worker.start()
         for worker in workers:
             worker.join()
+        os.unlink(self.tests)
 
     def work(self, waiting: List[Dict], until: float) -> None:
         server = None
@@ -105,8 +109,8 @@ class Runner:
             return {"verdict": "not reached", "ran": 0, "of": 0}
         log = os.path.join(self.logs, "%d.cpp.log" % site["number"])
         with open(log, "w") as out:
-            run = subprocess.Popen([os.path.join(tree.OUT, "anabranch_tests"), "--gtest_fail_fast",
-                                    "--gtest_filter=" + ":".join(names)], cwd=tree.TREE, stdout=out, stderr=out,
+            run = subprocess.Popen([self.tests, "--gtest_fail_fast", "--gtest_filter=" + ":".join(names)],
+                                   cwd=tree.TREE, stdout=out, stderr=out,
                                    env=reach.environment(AB_MUTANT=str(site["number"])))
         verdict = self.watch(run, log)
         ran = len(names) if verdict == "survived" else 1
