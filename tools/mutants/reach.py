@@ -49,7 +49,7 @@ class Reach:
     """tests[n]: names of the tests that reach site n and pass without a defect, the most telling first."""
 
     def __init__(self, sites: List[Dict]) -> None:
-        self.paths = {site["number"]: site["path"] for site in sites}
+        self.places = {site["number"]: (site["path"], site["line"]) for site in sites}
         self.seconds: Dict[str, float] = {}
         self.load: Set[int] = set()
         self.width: Dict[str, int] = {}
@@ -85,10 +85,12 @@ class Reach:
         return sorted(names, key=lambda n: (turn[n], cost[n]))
 
     def near(self, site: Dict) -> List[str]:
-        """Python tests that reach other sites of the file, else one test in fifty: for what only loading reaches."""
-        beside = {name for number, names in self.tests.items() if self.paths.get(number) == site["path"]
-                  for name in names if not is_cpp(name)}
-        return self.ordered(beside or [name for name in self.seconds if not is_cpp(name)][::50])
+        """For what only loading reaches: Python tests that reach the sites beside it in its file, else one in fifty."""
+        beside = sorted((abs(line - site["line"]), n) for n, (path, line) in self.places.items()
+                        if path == site["path"] and n in self.tests and n != site["number"])
+        numbers = [n for _, n in beside] + [site["number"]]
+        names = dict.fromkeys(name for n in numbers for name in self.tests.get(n, []) if not is_cpp(name))
+        return list(names) or self.ordered([name for name in self.seconds if not is_cpp(name)][::50])
 
 
 def is_cpp(name: str) -> bool:

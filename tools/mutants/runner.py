@@ -141,7 +141,7 @@ class Runner:
 
     def try_loading(self, site: Dict, before: Dict, ends: float) -> Dict:
         """Also while the package and the tests are loaded."""
-        names = self.names(site, False) or self.reach.near(site)
+        names = self.reach.near(site)
         server = Server(sorted({name.split("::")[0] for name in names}), AB_MUTANT=str(site["number"]))
         try:
             if not server.started:
