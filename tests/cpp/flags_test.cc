@@ -50,5 +50,19 @@ TEST(Flags, TextsAreChecked) {
   EXPECT_EQ(Flags::plan_cache_size(), 64);
 }
 
+TEST(Flags, TruthHasThreeWords) {
+  const char* name = "FLAGS_check_nan_inf";
+  for (const char* text : {"1", "true", "Yes", "TRUE"}) {
+    set_flag_text(name, "0");
+    set_flag_text(name, text);
+    EXPECT_TRUE(Flags::check_nan_inf()) << text;
+  }
+  for (const char* text : {"0", "false", "No", "FALSE"}) {
+    set_flag_text(name, "1");
+    set_flag_text(name, text);
+    EXPECT_FALSE(Flags::check_nan_inf()) << text;
+  }
+}
+
 }  // namespace
 }  // namespace anabranch

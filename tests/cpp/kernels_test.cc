@@ -1,11 +1,13 @@
 // The shared inner loops of the ops against plain reference loops.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
 
+#include "ops/kernels/bfloat16.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/philox.h"
 #include "ops/kernels/simd.h"
@@ -169,6 +171,27 @@ TEST(Philox, KeysGiveDifferentDraws) {
   for (const RandomKey& key : {RandomKey{2, 2, 3, 0}, RandomKey{1, 3, 3, 0}, RandomKey{1, 2, 4, 0},
                                RandomKey{1, 2, 3, 1}, RandomKey{2, 1, 3, 0}}) {
     EXPECT_NE(Philox(key).block(0), base.block(0));
+  }
+}
+
+// In the pieces of a large array, too: to the nearer of two neighbours, which are 2^16 apart as whole numbers.
+TEST(Bfloat16, RoundsToNearestAndTiesToEven) {
+  std::vector<float> x = random_floats(3 * (1 << 16) + 5, -100, 100);
+  x[1] = std::numeric_limits<float>::quiet_NaN();
+  x[2] = std::numeric_limits<float>::infinity();
+  for (size_t i = 3; i < x.size(); i += 7)
+    x[i] = std::bit_cast<float>((std::bit_cast<uint32_t>(x[i]) | 0xffff) ^ 0x7fff);
+  std::vector<uint16_t> out;
+  round_to_bfloat16(KernelContext(), x.data(), static_cast<int64_t>(x.size()), out);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const auto bits = std::bit_cast<uint32_t>(x[i]);
+    const float got = std::bit_cast<float>(static_cast<uint32_t>(out[i]) << 16);
+    if (i == 1) {
+      EXPECT_TRUE(std::isnan(got));
+    } else {
+      const uint32_t below = bits >> 16, rest = bits & 0xffff;
+      ASSERT_EQ(out[i], below + (rest > 0x8000 || (rest == 0x8000 && below % 2))) << "element " << i;
+    }
   }
 }
 

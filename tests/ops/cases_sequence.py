@@ -138,6 +138,7 @@ case("sequence_mask", {"X": N}, MASK, lambda i, a: (np.arange(a["maxlen"]) < i["
 case("sequence_mask", {"X": N}, {"maxlen": -1, "out_dtype": 3}, name="longest",
      ref=lambda i, a: (np.arange(i["X"].max()) < i["X"][..., None]).astype("int64"))
 case("lod_reset", {"X": X}, {"target_lod": [0, 4, 9]}, lambda i, a: Seq(i["X"].array, [[4, 5]]))
+case("lod_reset", {"X": X}, {"target_lod": [0, 9]}, lambda i, a: Seq(i["X"].array, [[9]]), name="one")
 case("lod_reset", {"X": X, "Y": Seq(real(9, 1), [[4, 5]])}, {}, lambda i, a: Seq(i["X"].array, [[4, 5]]), grad=("X",), name="like_y")
 case("lod_reset", {"X": X, "Y": np.array([0, 2, 9], "int32")}, {}, lambda i, a: Seq(i["X"].array, [[2, 7]]), grad=("X",),
      name="numbers")
