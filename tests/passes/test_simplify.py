@@ -40,6 +40,30 @@ def test_scaled_constants_are_constants():
     assert "2 nodes" in told
 
 
+def test_a_scaled_constant_at_the_end_is_a_constant():
+    trained = forward(lambda x: layers.scale(layers.fill_constant([3], "float32", 0.5), 3.0, 0.25))
+    told = on_and_off(trained)
+    assert changes(told, "fold_constants") == 1 and "1 nodes" in told
+
+
+@pytest.mark.parametrize("slots", [("X", "Y", "Out@GRAD"), ("Y", "Out@GRAD", "X"), ("Out@GRAD", "Y", "X")])
+def test_operands_whose_shapes_are_read_are_found_in_any_order_of_slots(slots):
+    """The gradient of a sum reads another value of the same shape in place of its operand."""
+    def build(x):
+        block = x.block
+        values = {"X": layers.scale(x, 2.0), "Y": layers.fill_constant([3], "float32", 1.0),
+                  "Out@GRAD": layers.relu(x)}
+        made = [block.create_var(name="dx", shape=[-1, 3], dtype="float32"),
+                block.create_var(name="dy", shape=[3], dtype="float32")]
+        block.append_op(type="elementwise_add_grad", inputs={slot: [values[slot]] for slot in slots},
+                        outputs={"X@GRAD": [made[0]], "Y@GRAD": [made[1]]}, attrs={"axis": -1})
+        return layers.elementwise_add(made[0], made[1])
+
+    trained = forward(build)
+    told = on_and_off(trained)
+    assert changes(told, "shape_reads") == 1 and changes(told, "remove_dead") == 1
+
+
 def test_copies_are_not_made():
     def build(x):
         h = layers.assign(layers.scale(layers.cast(x, "float32"), 1.0))
