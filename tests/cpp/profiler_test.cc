@@ -75,6 +75,17 @@ TEST(Trace, WhatDoesNotFitIsCounted) {
   EXPECT_EQ(trace.dropped(), 0);
 }
 
+TEST(Trace, LoopsWithoutAPoolHaveTheSamePieces) {
+  Trace trace(8);
+  TracedLoops loops(nullptr, &trace);
+  std::vector<std::pair<int64_t, int64_t>> pieces;
+  const auto note = [](void* to, int64_t begin, int64_t end) {
+    static_cast<decltype(pieces)*>(to)->emplace_back(begin, end);
+  };
+  loops.run(7, 3, note, &pieces);
+  EXPECT_EQ(pieces, (decltype(pieces){{0, 3}, {3, 6}, {6, 7}}));
+}
+
 TEST(Profiler, CriticalPathIsTheLongestChain) {
   ProfiledPlan p;  // 0 -> 1 -> 3, 0 -> 2 -> 3, 4 alone
   const int64_t ns[] = {10, 5, 20, 1, 30};
@@ -246,6 +257,8 @@ TEST(OpWork, ProductsAndConvolutions) {
             2.0 * 3 * 5 * 7);
   EXPECT_EQ(work("conv2d", {{"Input", {2, 4, 8, 8}}, {"Filter", {6, 4, 3, 3}}}, {{"Output", {2, 6, 8, 8}}}).flops,
             2.0 * 2 * 6 * 8 * 8 * 4 * 3 * 3);
+  EXPECT_EQ(work("conv2d", {{"Input", {2, 4, 8, 5}}, {"Filter", {6, 4, 3, 1}}}, {{"Output", {2, 6, 8, 7}}}).flops,
+            2.0 * 2 * 6 * 8 * 7 * 4 * 3 * 1);
   EXPECT_EQ(work("relu", {{"X", {3, 5}}}, {{"Out", {3, 5}}}).flops, 0);
   EXPECT_EQ(work("relu", {{"X", {3, 5}}}, {{"Out", {3, 5}}}).bytes, 2.0 * 15 * 4);
   // Of a table only the rows that the ids ask for.

@@ -84,6 +84,8 @@ TEST_F(Verify, FindsArgumentsWithoutVariables) {
   EXPECT_THAT(fault(), HasSubstr("there must be a variable for each of 2 arguments, got 1"));
   graph_.nodes[0].ins.push_back(99);
   EXPECT_THAT(fault(), HasSubstr("there are 7 variables, got number 99"));
+  graph_.nodes[0].ins.back() = -2;
+  EXPECT_THAT(fault(), HasSubstr("there are 7 variables, got number -2"));
   graph_.nodes[0].ins.back() = w_;
   graph_.nodes[0].more_reads = {-1};
   EXPECT_THAT(fault(), HasSubstr("there are 7 variables, got number -1"));

@@ -30,6 +30,19 @@ for kind in ("SUM", "AVERAGE", "SQRT", "MAX", "FIRST", "LAST"):
              grad_outs=("Out",), large=large if name == "one" else None, rtol=5e-6)
 
 
+def max_index(i, a):
+    """Of each column the row that holds the largest value; -1 where a sequence has no row."""
+    s, begin, rows = i["X"], 0, []
+    for p in pieces(s):
+        rows.append(begin + p.argmax(0) if len(p) else np.full(s.array.shape[1:], -1))
+        begin += len(p)
+    return {**pool(i, a), "MaxIndex": np.stack(rows).astype("int32")}
+
+
+case("sequence_pool", {"X": Seq(real(5, 4), [[2, 0, 1, 0, 0, 2, 0]])}, {"pooltype": "MAX", "pad_value": 0.5}, max_index,
+     name="max_index", grad_outs=("Out",))
+
+
 def softmax(i, a):
     s = i["X"]
     parts = [np.exp(p - p.max()) / np.exp(p - p.max()).sum() for p in pieces(s) if len(p)]

@@ -99,6 +99,12 @@ REFUSED = {
     "fused_embedding_seq_pool": ({"W": ones(5, 3), "Ids": Seq(ones(4, 1, dtype="int64"), BEYOND)}, {"Out": ["o"]}, {}),
     "gru_grad": (GRU, {"Input@GRAD": ["gx"]}, {}),
     "lstm_grad": (LSTM, {"Input@GRAD": ["gx"]}, {"use_peepholes": False}),
+    "addmm of inner extents": ({"Input": ones(1, 3), "X": ones(2, 3), "Y": ones(4, 3)}, {"Out": ["o"]}, {}),
+    "addmm of a smaller inner extent": ({"Input": ones(1, 3), "X": ones(2, 4), "Y": ones(3, 4)}, {"Out": ["o"]}, {}),
+    "accuracy of one list of indices": ({"Out": ones(4, 1), "Indices": ones(4, dtype="int64"),
+                                         "Label": ones(4, 1, dtype="int64")},
+                                        {"Accuracy": ["a"], "Correct": ["c"], "Total": ["t"]}, {}),
+    "unstack of no axis": ({"X": np.array(1.0, "float32")}, {"Y": ["a"]}, {"axis": 0, "num": 1}),
 }
 
 
