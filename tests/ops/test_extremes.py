@@ -37,6 +37,24 @@ def test_a_nan_stays_in_its_place(op, dtype):
         np.testing.assert_array_equal(got[others], clean[others])
 
 
+def test_images_without_pixels_have_gradients_of_zero():
+    x = np.zeros((2, 3, 0, 4), "float32")
+    given = {name: np.ones(3, "float32") for name in ("Scale", "Bias", "Mean", "Variance")}
+    outs = {name: 1 for name in ("Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance")}
+    _, gradients = run("batch_norm", {"X": x, **given}, grad=("Scale", "Bias"), outs=outs, grad_outs=("Y",),
+                       weights=np.ones(x.shape, "float32"))
+    for got in gradients:
+        np.testing.assert_array_equal(got, np.zeros(3))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_integers_wrap(dtype):
+    ends = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max], dtype)
+    got = run("scale", {"X": ends}, {"scale": 2.0, "bias": 3.0})[0]["Out"]
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(got, ends * ends.dtype.type(2) + ends.dtype.type(3))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("op", ["relu", "relu6", "brelu", "hard_shrink", "softshrink", "thresholded_relu",
                                 "hard_sigmoid", "soft_relu", "abs", "ceil", "floor", "round", "hard_swish"])

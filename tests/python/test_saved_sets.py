@@ -140,11 +140,12 @@ def test_an_error_of_the_disk_changes_nothing(net, tmp_path, call):
     folder = str(tmp_path / "saved")
     SAVES["save"](net, folder)
     before = snap(folder)
+    preload = os.environ.get("LD_PRELOAD", "") + " " + library  # a sanitizer comes first
     ends = []
     for at in range(1, 5):
         done = subprocess.run([sys.executable, "-c", FAULTY % os.path.dirname(__file__), folder],  # noqa: S603
                               capture_output=True, text=True, timeout=60, check=False,
-                              env=dict(os.environ, LD_PRELOAD=library, FAULT_CALL=call, FAULT_AT=str(at),
+                              env=dict(os.environ, LD_PRELOAD=preload, FAULT_CALL=call, FAULT_AT=str(at),
                                        PYTHONPATH=os.pathsep.join(sys.path)))
         ends.append(done.stdout.strip())
         assert ends[-1] == "Unavailable", (at, done.stderr)

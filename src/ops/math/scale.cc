@@ -7,9 +7,13 @@ namespace anabranch::math {
 namespace {
 
 template <class T> struct Affine {
+  using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;  // integers wrap, as those of NumPy
   T scale, bias;
   bool bias_last;
-  T operator()(T x) const { return static_cast<T>(bias_last ? x * scale + bias : (x + bias) * scale); }
+  T operator()(T x) const {
+    const auto v = static_cast<Wide>(x), a = static_cast<Wide>(scale), b = static_cast<Wide>(bias);
+    return static_cast<T>(bias_last ? v * a + b : (v + b) * a);
+  }
 };
 
 template <class T> void affine_loop(const Affine<T>& f, const T* x, T* out, int64_t n) {

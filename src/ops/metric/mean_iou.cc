@@ -33,11 +33,16 @@ void infer_mean_iou(InferContext& c) {
   c.set_out("OutCorrect", Shape{classes}, DType::kInt32);
 }
 
+// Counts wrap.
+void add(int32_t& count, int32_t more) {
+  count = static_cast<int32_t>(static_cast<uint32_t>(count) + static_cast<uint32_t>(more));
+}
+
 int32_t* start(KernelContext& c, In before, Out out) {
   int32_t* to = c[out].mutable_data<int32_t>();
   std::fill(to, to + c[out].numel(), 0);
   for (int i = 0; i < before.count; ++i) {
-    for (int64_t k = 0; k < c[out].numel(); ++k) to[k] += c.at(before, i).data<int32_t>()[k];
+    for (int64_t k = 0; k < c[out].numel(); ++k) add(to[k], c.at(before, i).data<int32_t>()[k]);
   }
   return to;
 }
@@ -85,10 +90,10 @@ AB_OP(mean_iou)
         int32_t *wrong = start(c, wrongs, wrong_out), *correct = start(c, corrects, correct_out);
         for (int64_t i = 0; i < n; ++i) {
           if (p[i] == y[i]) {
-            ++correct[p[i]];
+            add(correct[p[i]], 1);
           } else {
-            ++wrong[p[i]];
-            ++wrong[y[i]];
+            add(wrong[p[i]], 1);
+            add(wrong[y[i]], 1);
           }
         }
         float* to = c[out].mutable_data<float>();

@@ -31,7 +31,7 @@ struct Masked {
 template <class T, int kTerms> class ChannelSums {
  public:
   template <class Terms> void run(KernelContext& c, const Dims& d, Terms&& terms, T* out) {
-    if (d.inner > 1) {
+    if (d.inner != 1) {
       by_channel(c, d, terms, out);
     } else {
       by_rows(c, d, terms, out);
