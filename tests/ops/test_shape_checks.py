@@ -101,10 +101,9 @@ REFUSED = {
     "lstm_grad": (LSTM, {"Input@GRAD": ["gx"]}, {"use_peepholes": False}),
     "addmm of inner extents": ({"Input": ones(1, 3), "X": ones(2, 3), "Y": ones(4, 3)}, {"Out": ["o"]}, {}),
     "addmm of a smaller inner extent": ({"Input": ones(1, 3), "X": ones(2, 4), "Y": ones(3, 4)}, {"Out": ["o"]}, {}),
-    "accuracy of one list of indices": ({"Out": ones(4, 1), "Indices": ones(4, dtype="int64"),
+    "accuracy of one list of indices": ({"Out": ones(4), "Indices": ones(4, dtype="int64"),
                                          "Label": ones(4, 1, dtype="int64")},
                                         {"Accuracy": ["a"], "Correct": ["c"], "Total": ["t"]}, {}),
-    "unstack of no axis": ({"X": np.array(1.0, "float32")}, {"Y": ["a"]}, {"axis": 0, "num": 1}),
 }
 
 
@@ -175,6 +174,21 @@ def test_a_tensor_cannot_be_made_of_a_table_of_unknown_height():
     with pytest.raises(fluid.core.EnforceNotMet, match="o must have a known shape") as caught:
         run("fill_zeros_like", {"X": Sparse([1, 0], -1, ones(2, 4))}, {"Out": ["o"]})
     assert caught.value.kind == "InvalidArgument"
+
+
+def test_a_number_is_not_unstacked():
+    with pytest.raises(fluid.core.EnforceNotMet, match="X must have an axis") as caught:
+        run("unstack", {"X": np.array(1.0, "float32")}, {"Y": ["a"]}, {"axis": 0, "num": 1})
+    assert caught.value.kind == "ShapeMismatch"
+
+
+def test_inner_extents_meet_as_far_as_they_are_known():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        bias, x = fluid.data("bias", [1, 3]), fluid.data("x", [2, 4])
+        assert fluid.layers.addmm(bias, x, fluid.data("y", [None, 3])).shape == (2, 3)
+        assert fluid.layers.addmm(bias, fluid.data("x2", [2, None]), fluid.data("y2", [4, 3])).shape == (2, 3)
+        with pytest.raises(fluid.core.EnforceNotMet, match="inner extents"):
+            fluid.layers.addmm(bias, x, fluid.data("y3", [5, None]))
 
 
 def test_rows_are_merged_in_place():
