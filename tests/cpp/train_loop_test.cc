@@ -190,7 +190,9 @@ TEST(TrainLoop, TrainersLoseNoUpdateAndTearNoRow) {
           for (int64_t k = 1; k < kWidth; ++k) ASSERT_EQ(row[k], row[0]) << "a row mixes two updates";
         }
       };
-      EXPECT_EQ(loop.run(stream, callbacks).batches, 4000);
+      const TrainProgress done = loop.run(stream, callbacks);
+      EXPECT_EQ(done.batches, 4000);
+      EXPECT_EQ(done.rows, 3 * 4000);
       auto want = expected_table(4000);
       for (float& w : want) w *= static_cast<float>(pass);
       EXPECT_EQ(m.values("table"), want);

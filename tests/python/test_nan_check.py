@@ -30,3 +30,15 @@ def test_sparse_rows_themselves():
     feed["up"][1, 0, 2] = np.nan
     with pytest.raises(fluid.core.EnforceNotMet, match="rows holds nan at element 6 of the rows"):
         exe.run(main, feed=feed, fetch_list=["rows"], scope=scope)
+
+
+def test_the_last_of_several_ops():
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        x = fluid.data("x", [3], "float64")
+        y = fluid.layers.log(fluid.layers.scale(x, 2.0))
+    feed = {"x": np.array([1.0, 2.0, 4.0])}
+    np.testing.assert_allclose(fluid.Executor().run(main, feed=feed, fetch_list=[y])[0], np.log(2 * feed["x"]))
+    feed["x"][1] = -1
+    with pytest.raises(fluid.core.EnforceNotMet, match="log: .*%s holds -?nan at element 1" % y.name):
+        fluid.Executor().run(main, feed=feed, fetch_list=[y])
