@@ -77,6 +77,12 @@ def test_powers_rests_clips_scales_and_sums():
     check(model(lambda x, _: layers.exp(layers.elementwise_mod(x, layers.exp(x))), trained=False), 1)
 
 
+def test_steps_of_many_operands():
+    def build(x, _):
+        return layers.exp(layers.sums([layers.scale(x, 0.1 * i) for i in range(8)]))
+    check(model(build, trained=False), 1)
+
+
 # How the parameter meets [N, 3, 4, 5].
 LAID = {"whole row": ([3, 4, 5], -1), "short row": ([5], -1), "one number": ([1], -1), "channels": ([3], 1),
         "middle": ([3, 4], 1), "with ones": ([3, 1, 1], 1), "ones in front": ([1, 5], -1), "gaps": ([3, 1, 5], 1)}
@@ -202,12 +208,14 @@ def test_float64_is_left_alone():
     check(model(build, trained=False), 0)
 
 
-def test_long_chains_are_cut():
+@pytest.mark.parametrize("length", [60, 720])
+def test_long_chains_are_cut(length):
+    """Into pieces of 24, wherever they lie in the program."""
     def build(x, _):
-        for i in range(60):
-            x = layers.scale(x, 0.9, 0.01 * i)
+        for i in range(length):
+            x = layers.scale(x, 0.9, 0.01 * (i % 60))
         return x
-    check(model(build, trained=False), 3)
+    check(model(build, trained=False), -(-length // 24))
 
 
 def test_nodes_of_many_inputs_are_cut():
