@@ -411,3 +411,22 @@ def test_statistics_that_are_set_are_those_of_every_replica():
     for replica in range(2):
         want = (1 - halves[replica]) / np.sqrt(variances[replica] + 1e-5)
         np.testing.assert_allclose(out[2 * replica], want, rtol=1e-4)
+
+
+def test_evaluation_may_have_more_replicas_than_training():
+    """What training has for its last replica is what further ones of the evaluation see."""
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        x = fluid.data("x", [None, 2])
+        y = layers.batch_norm(x, momentum=0.5)
+        loss = layers.mean(y)
+        test = main.clone(for_test=True)
+        fluid.optimizer.SGD(0.0).minimize(loss)
+    executor = fluid.Executor()
+    executor.run(startup, scope=scope)
+    train = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss.name, places=fluid.cpu_places(2))
+    score = fluid.CompiledProgram(test).with_data_parallel(share_vars_from=train, places=fluid.cpu_places(4))
+    executor.run(train, feed={"x": np.random.RandomState(0).rand(8, 2).astype("float32")}, fetch_list=[loss], scope=scope)
+    (out,) = executor.run(score, feed={"x": np.ones((4, 2), "float32")}, fetch_list=[y], scope=scope)
+    assert not np.allclose(out[0], out[1])
+    np.testing.assert_array_equal(out[1:], out[[1, 1, 1]])
