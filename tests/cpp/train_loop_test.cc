@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -28,11 +27,9 @@ class Stream final : public data::BatchStream {
   }
   int64_t bad_batch = -1;  // an id of it is out of range
   int64_t broken_at = -1;  // the reader fails before it
-  std::function<void()> asked = [] {};
 
   bool next(data::Batch* batch) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    asked();
     if (closed_ || given_ == batches_) return false;
     AB_CHECK(given_ != broken_at, InvalidArgument, "part-0:7: not a number");
     batch->columns.resize(1);
@@ -234,19 +231,6 @@ TEST(TrainLoop, ARuleThatTakesAllRowsTrainsCopies) {
   TrainLoop loop(m.main, m.scope, options(2));
   Stream stream(50);
   EXPECT_EQ(loop.run(stream, {}).batches, 50);
-}
-
-TEST(TrainLoop, CopiesAreMergedAsOftenAsTold) {
-  Counting m("lars_momentum");
-  TrainLoopOptions every_seventh = options(1);
-  every_seventh.merge_every = 7;
-  TrainLoop loop(m.main, m.scope, every_seventh);
-  Stream stream(30);
-  std::vector<float> before;  // each batch, and the end
-  stream.asked = [&] { before.push_back(m.values("dense_moment")[0]); };
-  loop.run(stream, {});
-  ASSERT_EQ(before.size(), 31u);
-  for (size_t i = 1; i < before.size(); ++i) EXPECT_EQ(before[i] != before[i - 1], i % 7 == 0) << "batch " << i;
 }
 
 TEST(TrainLoop, TheFirstErrorEndsThePass) {
