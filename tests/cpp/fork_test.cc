@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/run_gate.h"
 #include "base/team.h"
 
 namespace anabranch {
@@ -101,6 +102,28 @@ TEST_F(Fork, AJobThatAnotherThreadHasOpenIsNotTheChilds) {
   }));
   forked.store(true);
   other.join();
+}
+
+TEST_F(Fork, NoStepIsUnderWayInTheChild) {
+  RunGate gate;
+  std::atomic<bool> inside{false}, forked{false};
+  std::thread other([&] {
+    const RunGate::Run run(gate);
+    inside.store(true);
+    while (!forked.load()) std::this_thread::yield();
+  });
+  while (!inside.load()) std::this_thread::yield();
+  EXPECT_TRUE(child_ends([&] {
+    if (gate.was_quiet_at_fork()) _exit(1);
+    if (gate.try_begin_change() != RunGate::Begun::kYes) _exit(2);
+    gate.end_change();
+    const RunGate::Run run(gate);
+  }));
+  forked.store(true);
+  other.join();
+  EXPECT_TRUE(child_ends([&] {
+    if (!gate.was_quiet_at_fork()) _exit(1);
+  }));
 }
 
 }  // namespace
