@@ -82,5 +82,41 @@ TEST(Block, WeighsWhatItsTextsTake) {
   EXPECT_LE(block.memory_bytes(), empty + 1600 + 3 * static_cast<int64_t>(sizeof(std::string)));
 }
 
+// Records of two slots of ids: record i holds i in the first and 1000 + i in the second.
+Records numbered(const Schema& schema, uint32_t count) {
+  Block block;
+  Records records;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t words[] = {1, i, 0, 1, 1000 + i, 0};
+    block.append(words, 6);
+    records.order.push_back({0, i});
+  }
+  EXPECT_EQ(RecordShape(schema).parts().size(), 2u);
+  records.blocks.push_back(std::make_shared<Block>(block.packed()));
+  return records;
+}
+
+TEST(Shuffle, OfOneSlotLeavesTheOthersWhereTheyAre) {
+  Schema schema;
+  schema.slots = {{.name = "a"}, {.name = "b"}};
+  const Records from = numbered(schema, 50);
+  for (const std::string name : {"a", "b"}) {
+    const Records made = shuffle_slots(from, schema, {name}, 1, 0);
+    ASSERT_EQ(made.order.size(), 50u);
+    std::vector<bool> seen(50);
+    int moved = 0;
+    for (uint32_t i = 0; i < 50; ++i) {
+      const uint32_t* row = made.blocks[made.order[i].block]->row(made.order[i].row);
+      const uint32_t a = row[1], b = row[4] - 1000, other = name == "a" ? a : b;
+      EXPECT_EQ(name == "a" ? b : a, i);
+      ASSERT_LT(other, 50u);
+      EXPECT_FALSE(seen[other]);
+      seen[other] = true;
+      moved += other != i;
+    }
+    EXPECT_GT(moved, 30) << "slot " << name;
+  }
+}
+
 }  // namespace
 }  // namespace anabranch::data

@@ -240,3 +240,13 @@ def test_how_many_sequences_there_are_is_known_at_run_time():
     assert rows.shape == (-1, 3) and columns.shape == (3, 2)
     feed = {"x": fluid.create_lod_tensor(ones(5, 2), [[2, 3]], PLACE)}
     assert [v.shape for v in fluid.Executor().run(program, feed=feed, fetch_list=[rows, columns])] == [(2, 3), (3, 2)]
+
+
+@pytest.mark.parametrize("op, slot", [("create_py_reader", "blocking_queue"),
+                                      ("create_double_buffer_reader", "UnderlyingReader")])
+def test_readers_are_readers(op, slot):
+    block = fluid.Program().global_block()
+    block.create_var(name="from", persistable=True)
+    made = block.create_var(name="reader", persistable=True)
+    block.append_op(type=op, inputs={slot: ["from"]}, outputs={"Out": [made]})
+    assert made.type == fluid.core.VarDesc.VarType.READER
