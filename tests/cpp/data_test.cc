@@ -1,5 +1,6 @@
 // Streams of batches with several threads at both ends; Python tests look at what is read.
 #include "data/dataset.h"
+#include "data/gather.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -72,6 +73,7 @@ TEST_F(DataTest, OrderDoesNotDependOnThreads) {
     int64_t expected = 0, index = 0;
     while (stream->next(&batch)) {
       EXPECT_EQ(batch.index, index++);
+      EXPECT_TRUE(RowGather::scratch(&batch).blocks.empty()) << "a batch that was made keeps no block";
       for (const int64_t n : numbers(batch)) EXPECT_EQ(n, expected++);
     }
     EXPECT_EQ(expected, 50000);
