@@ -131,6 +131,14 @@ def test_a_filter_that_others_write_is_packed_again(tmp_path):
         np.testing.assert_array_equal(4 * first, run())
 
 
+def test_float64_is_left_alone():
+    def model():
+        x = fluid.data("x", [None, 3, 5, 5], "float64")
+        h = layers.conv2d(x, 2, 3, padding=1, act="relu")
+        return layers.reduce_sum(h), lambda rng: {"x": rng.normal(0, 1, (2, 3, 5, 5))}
+    check(Trained(model), 0)
+
+
 def test_an_empty_batch():
     def model():
         x = fluid.data("x", [None, 3, 4, 4], "float32")
