@@ -11,6 +11,8 @@ sys.path.insert(0, os.path.join(ROOT, "tools", "mutants"))
 import compiling  # noqa: E402
 import ledger  # noqa: E402
 import named  # noqa: E402
+import reach  # noqa: E402
+import runner  # noqa: E402
 import sites  # noqa: E402
 import tree  # noqa: E402
 from defects import MUTANT  # noqa: E402
@@ -157,3 +159,27 @@ def test_a_ledger_goes_on_where_it_ended(tmp_path):
     again.forget(["survived"])
     with open(path) as lines:
         assert [json.loads(line)["verdict"] for line in lines] == ["failed", "not reached"]
+
+
+def test_what_only_loading_reaches_meets_the_tests_of_what_lies_beside_it(tmp_path, monkeypatch):
+    rows = [{"test": "load", "s": 0, "ok": True, "hits": [3]}, {"test": "Cpp.Test", "s": 1, "ok": True, "hits": [2]},
+            {"test": "a.py::far", "s": 1, "ok": True, "hits": [1]},
+            {"test": "a.py::near", "s": 1, "ok": True, "hits": [2]},
+            {"test": "a.py::other", "s": 1, "ok": True, "hits": [4]},
+            {"test": "a.py::red", "s": 1, "ok": False, "hits": [2]}]
+    (tmp_path / "1.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    monkeypatch.setattr(reach, "MAP", str(tmp_path))
+    planted = [{"number": n, "path": path, "line": line} for n, path, line in
+               [(1, "src/a.cc", 90), (2, "src/a.cc", 12), (3, "src/a.cc", 10), (4, "src/b.cc", 10)]]
+    known = reach.Reach(planted)
+    assert known.load == {3} and known.tests[2] == ["Cpp.Test", "a.py::near"]
+    assert known.near(planted[2]) == ["a.py::near", "a.py::far"]
+
+
+@pytest.mark.parametrize("log, name", [
+    ("[ RUN      ] A.One\n[       OK ] A.One (0 ms)\n[ RUN      ] B.Two/3\n", "B.Two/3"),
+    ("[ RUN      ] A.One\n[  FAILED  ] A.One (0 ms)\n[ RUN      ] B.Two\n[  SKIPPED ] B.Two (0 ms)\n", "A.One"),
+    ("", None)])
+def test_the_test_that_failed_or_was_under_way(tmp_path, log, name):
+    (tmp_path / "log").write_text(log)
+    assert runner.last_test(str(tmp_path / "log")) == name
