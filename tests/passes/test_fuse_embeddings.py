@@ -73,7 +73,15 @@ def dense_gradient():
     return head([fluid.layers.reshape(x, [-1, 4]), flat(ids("b", 1)), flat(ids("c", 1))])
 
 
-MODELS = [slots, padding, several_ids_a_row, pooled, trained_neighbours, one_lookup, two_tables, dense_gradient]
+def dense_on_all_sides():
+    dense = fluid.data("dense", [None, 3])
+    deep = fluid.layers.fc(dense, 5)
+    return head([fluid.layers.scale(dense, 2.0), flat(ids("a", 1)), dense, deep, flat(ids("b", 1)),
+                 fluid.layers.scale(dense, 3.0)])
+
+
+MODELS = [dense_on_all_sides, slots, padding, several_ids_a_row, pooled, trained_neighbours, one_lookup, two_tables,
+          dense_gradient]
 OPTIMIZERS = {
     "sgd": lambda: fluid.optimizer.SGD(0.1),
     "momentum": lambda: fluid.optimizer.Momentum(0.1, 0.9),
@@ -145,6 +153,13 @@ def test_bits_are_those_of_the_single_ops(model, optimizer):
     assert "fuse_embeddings" in off and "disabled by name" in off
     assert changes(on) >= 1
     assert_same(want, got)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.__name__)
+def test_how_many_nodes_are_made(model):
+    """One for a concat, and one for the update of each table."""
+    made = {"one_lookup": 1, "two_tables": 3}.get(model.__name__, 2)
+    assert changes(train(model, "sgd")[1]) == made
 
 
 @pytest.mark.parametrize("replicas,reduce", list(itertools.product((1, 2, 3), (False, True))))
