@@ -1,6 +1,7 @@
 """Trials of random programs that write variables again (tests/python/inplace_programs.py). NumPy runs the same steps
 one after the other and gives values, and gradients by central differences; the program runs on 1 to 3 replicas and on
-1 or 4 threads, three steps with batches of changing size.
+1 or 4 threads, three steps with batches of changing size. Under a sanitizer only each tenth program has its gradients
+compared: central differences take most of the time there, and are NumPy's.
 """
 
 import os
@@ -10,8 +11,10 @@ import numpy as np
 
 import anabranch.fluid as fluid
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+sys.path[:0] = [TESTS, os.path.join(TESTS, "python")]
 import inplace_programs  # noqa: E402
+from sanitized import SANITIZED  # noqa: E402
 
 COUNT = 5000
 BATCHES = (3, 2, 4)
@@ -52,7 +55,9 @@ def trial(name, number):
         except fluid.core.EnforceNotMet as e:  # there is nothing wrong with these programs
             return "WRONG", "%s\n%s" % (e, program)
         wanted = [program.values(feed) for feed in feeds]
-        wrong = _first_wrong(program, got, wanted) or _wrong_gradient(program, present, got, feeds)
+        wrong = _first_wrong(program, got, wanted)
+        if not wrong and (number % 10 == 0 or not SANITIZED):
+            wrong = _wrong_gradient(program, present, got, feeds)
         if wrong:
             return "WRONG", "%d replicas, %d threads, step %d: %s\n%s" % (replicas, threads, step, wrong, program)
     return "ran", ""
