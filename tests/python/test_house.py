@@ -136,7 +136,7 @@ def test_importing_loads_no_network_libraries():
 
 
 def test_continuous_integration_runs_everything():
-    """./dev test, lint and docs, and the whole of each: what one of them leaves out, it says."""
+    """./dev test, lint, docs and sanitize, and the whole of each: what one of them leaves out, it says."""
     with open(os.path.join(ROOT, ".ci", "run")) as file:
         script = file.read()
-    assert '"test" "lint --quick" "docs"' in script and "exit $failed" in script
+    assert 'for check in test "lint --quick" docs sanitize; do' in script and "exit $failed" in script
