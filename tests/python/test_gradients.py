@@ -260,3 +260,19 @@ def test_callbacks_see_gradient_ops_and_not_the_seed():
     fluid.backward.append_backward(loss, callbacks=[lambda block, context: seen.append(block.ops[-1].type)])
     made = [op.type for op in loss.block.ops[before:]]
     assert made[0] == "fill_constant" and seen == made[1:]
+
+
+@pytest.mark.parametrize("strided", [False, True])
+def test_a_slice_at_positions_that_are_computed(strided):
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
+        x = fluid.data("x", [5, 2])
+        x.stop_gradient = False
+        start = fluid.layers.fill_constant([1], "int32", 1)
+        if strided:
+            y = fluid.layers.strided_slice(x, axes=[0], starts=[start], ends=[5], strides=[2])
+        else:
+            y = fluid.layers.slice(x, axes=[0], starts=[start], ends=[4])
+        (gradient,) = fluid.gradients(fluid.layers.reduce_sum(y), [x])
+    (got,) = fluid.Executor().run(main, feed={"x": np.ones((5, 2), "float32")}, fetch_list=[gradient])
+    assert got[:, 0].tolist() == ([0, 1, 0, 1, 0] if strided else [0, 1, 1, 1, 0])
