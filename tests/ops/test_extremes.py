@@ -40,7 +40,7 @@ def test_a_nan_stays_in_its_place(op, dtype):
 def test_images_without_pixels_have_gradients_of_zero():
     x = np.zeros((2, 3, 0, 4), "float32")
     given = {name: np.ones(3, "float32") for name in ("Scale", "Bias", "Mean", "Variance")}
-    outs = {name: 1 for name in ("Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance")}
+    outs = dict.fromkeys(("Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance"), 1)
     _, gradients = run("batch_norm", {"X": x, **given}, grad=("Scale", "Bias"), outs=outs, grad_outs=("Y",),
                        weights=np.ones(x.shape, "float32"))
     for got in gradients:

@@ -1,6 +1,6 @@
-// Ops that only copy - assign, scale by 1 - vanish: readers of the copy read the original instead. Not when the original
-// is written later, or the copy is kept, fetched or read by a sub-block. A cast is none: what is fed, and what is made
-// of it, may have another dtype than it is declared with.
+// Ops that only copy - assign, scale by 1 - vanish: readers of the copy read the original instead. Not when the
+// original is written later, or the copy is kept, fetched or read by a sub-block. A cast is none: what is fed, and what
+// is made of it, may have another dtype than it is declared with.
 #include <algorithm>
 
 #include "graph/edit.h"
