@@ -81,14 +81,15 @@ class Tensor {
   }
   [[noreturn]] void wrong_dtype(DType wanted) const;
 
-  void* data_ = nullptr;
-  int64_t numel_ = 0;
-  int64_t row_stride_ = 0;
-  size_t capacity_bytes_ = 0;  // 0 for views: they are never written past nor grown in place
-  Shape shape_{0};
-  DType dtype_ = DType::kFloat32;
+  // What kernels ask for comes last, in one cache line (core/value.h).
   std::shared_ptr<void> owner_;
   LoDRef lod_;
+  size_t capacity_bytes_ = 0;  // 0 for views: they are never written past nor grown in place
+  Shape shape_{0};
+  int64_t row_stride_ = 0;
+  DType dtype_ = DType::kFloat32;
+  int64_t numel_ = 0;
+  void* data_ = nullptr;
 };
 
 }  // namespace anabranch

@@ -37,19 +37,14 @@ void Value::copy_from(const Value& other) {
     auto& mine = as<TensorArray>();
     mine.resize(a->size());
     for (size_t i = 0; i < a->size(); ++i) mine[i].copy_from((*a)[i]);
+  } else if (auto* object = other.get<std::shared_ptr<void>>()) {
+    as<std::shared_ptr<void>>() = *object;
   } else {
-    held_ = other.held_;
+    clear();
   }
 }
 
-Value* Value::nothing() {
-  static Value* const value = [] {
-    static Value made;
-    made.sealed_ = true;
-    return &made;
-  }();
-  return value;
-}
+Value Value::nothing_;
 
 void Value::write_to_nothing() { AB_THROW(InvalidArgument, "an output that the op computes must be given"); }
 

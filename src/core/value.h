@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -31,31 +32,38 @@ const char* var_kind_name(VarKind kind);  // "LOD_TENSOR"
 
 using TensorArray = std::vector<Tensor>;
 
-class Value {
+// A step touches thousands of them, a few words each: aligned so that the words of a tensor that kernels ask for
+// (memory, count, dtype) lie in one cache line with the mark of what is held.
+class alignas(64) Value {
  public:
   Value() = default;
   explicit Value(std::shared_ptr<RunGate> gate) : gate_(std::move(gate)) {}
   Value(const Value&) = delete;
   Value& operator=(const Value&) = delete;
 
-  template <class T> bool is() const { return std::holds_alternative<T>(held_); }
+  template <class T> bool is() const { return std::holds_alternative<Stored<T>>(held_); }
   bool empty() const { return is<std::monostate>(); }
   // Holds what an op may read: an initialized tensor, or anything that is no tensor.
   bool initialized() const;
 
   // The held T; an empty or other Value becomes a fresh T first.
   template <class T> T& as() {
-    if (auto* p = std::get_if<T>(&held_)) [[likely]]
+    if (auto* p = get<T>()) [[likely]]
       return *p;
-    if (sealed_) [[unlikely]]
-      write_to_nothing();
-    return held_.emplace<T>();
+    return fresh<T>();
   }
   // Stands for every argument that an op was not given: it holds nothing, and writing to it is an error.
-  static Value* nothing();
+  static Value* nothing() { return &nothing_; }
   // The held T, or null.
-  template <class T> const T* get() const { return std::get_if<T>(&held_); }
-  template <class T> T* get() { return std::get_if<T>(&held_); }
+  template <class T> const T* get() const { return const_cast<Value*>(this)->get<T>(); }
+  template <class T> T* get() {
+    auto* p = std::get_if<Stored<T>>(&held_);
+    if constexpr (std::is_same_v<T, SelectedRows>) {
+      return p ? p->get() : nullptr;
+    } else {
+      return p;
+    }
+  }
 
   const Tensor& tensor() const {
     if (auto* p = std::get_if<Tensor>(&held_)) [[likely]]
@@ -63,7 +71,7 @@ class Value {
     wrong_kind("a tensor");  // NOLINT(clang-analyzer-core.CallAndMessage): it thinks that &held_ may be null
   }
   const SelectedRows& rows() const {
-    if (auto* p = std::get_if<SelectedRows>(&held_)) [[likely]]
+    if (auto* p = get<SelectedRows>()) [[likely]]
       return *p;
     wrong_kind("sparse rows");  // NOLINT(clang-analyzer-core.CallAndMessage): likewise
   }
@@ -81,12 +89,26 @@ class Value {
  private:
   [[noreturn]] void wrong_kind(const char* wanted) const;
   [[noreturn]] static void write_to_nothing();
+  template <class T> [[gnu::noinline]] T& fresh() {
+    if (this == nothing()) write_to_nothing();
+    if constexpr (std::is_same_v<T, SelectedRows>) {
+      return *held_.emplace<Stored<T>>(std::make_unique<T>());
+    } else {
+      return held_.emplace<T>();
+    }
+  }
 
-  std::variant<std::monostate, Tensor, SelectedRows, TensorArray, std::shared_ptr<void>> held_;
+  // Sparse rows are larger than a tensor and rare: they live apart.
+  template <class T>
+  using Stored = std::conditional_t<std::is_same_v<T, SelectedRows>, std::unique_ptr<SelectedRows>, T>;
+
+  static Value nothing_;
+
   std::atomic<uint64_t> version_{0};
   std::shared_ptr<RunGate> gate_;
-  bool sealed_ = false;
+  std::variant<std::monostate, Tensor, std::unique_ptr<SelectedRows>, TensorArray, std::shared_ptr<void>> held_;
 };
+static_assert(sizeof(Value) == 192);
 
 // What a value looks like to those who prepare to work on it: kind, shape, dtype, LoD and whether there is memory.
 class Form {

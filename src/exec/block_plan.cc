@@ -29,7 +29,7 @@ class BlockPlan final : public BlockRunner {
       node.context.step = caller.step;
       node.context.replica = caller.replica;
       try {
-        node.shape(node.context, node.kernel);
+        plan_->infer(i);
         node.kernel(node.context);
         for (const auto& [made, place] : asides_[i]) place->copy_from(*made);
       } catch (Error& e) {

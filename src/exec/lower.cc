@@ -35,12 +35,15 @@ class Lowerer {
   void make_values() {
     out_.values.resize(graph_.vars.size());
     out_.is_outside.resize(graph_.vars.size(), 0);
+    std::vector<size_t> inside;
     for (size_t v = 0; v < graph_.vars.size(); ++v) {
       if (graph_.vars[v].same_buffer_as >= 0) continue;
       out_.values[v] = options_.outside(graph_.vars[v]);
       out_.is_outside[v] = out_.values[v] != nullptr;
-      if (!out_.values[v]) out_.values[v] = &out_.temporaries.emplace_back();
+      if (!out_.values[v]) inside.push_back(v);
     }
+    out_.temporaries = std::vector<Value>(inside.size());
+    for (size_t i = 0; i < inside.size(); ++i) out_.values[inside[i]] = &out_.temporaries[i];
     for (size_t v = 0; v < graph_.vars.size(); ++v) out_.values[v] = out_.values[graph_.buffer(static_cast<int>(v))];
   }
 

@@ -1,7 +1,6 @@
 // Graph -> Plan: where names die. Variables become pointers to Values, ops become kernels; what an error message needs
 // is kept in a table beside the plan.
 #pragma once
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,7 +22,7 @@ struct LowerOptions {
 
 struct Lowered {
   std::unique_ptr<Plan> plan;
-  std::deque<Value> temporaries;
+  std::vector<Value> temporaries;        // side by side, in the order in which they are made
   std::vector<Value*> values;            // by graph variable
   std::vector<char> is_outside;          // by graph variable: its value lives longer than the plan
   std::vector<std::string> describe;     // by node: "#12 mul -> fc_0.tmp_0 (forward, block 0)  made at ..."

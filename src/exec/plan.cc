@@ -60,8 +60,8 @@ Plan::Plan(std::vector<NodeSpec> specs) {
     NodeSpec& spec = specs[i];
     Node& node = nodes_[i];
     node.kernel = std::move(spec.kernel);
-    node.shape = std::move(spec.shape);
-    node.dynamic = spec.dynamic;
+    shapes_.push_back(std::move(spec.shape));
+    is_dynamic_.push_back(spec.dynamic);
     node.context.replica = spec.replica;
     node.context.ins = args_.data() + args_.size();
     args_.insert(args_.end(), spec.ins.begin(), spec.ins.end());
@@ -86,28 +86,28 @@ void Plan::flatten(const std::vector<std::vector<int>>& successors) {
   const int n = size();
   successors_.clear();
   roots_.clear();
-  for (Node& node : nodes_) node.predecessors = 0;
+  first_successor_.clear();
+  predecessors_.assign(n, 0);
   int width = 0;  // most nodes that wait for the same number of steps: 1 means a chain
   std::vector<int> depth(n, 0), at_depth(n + 1, 0);
   for (int i = 0; i < n; ++i) {
-    nodes_[i].first_successor = static_cast<int>(successors_.size());
+    first_successor_.push_back(static_cast<int>(successors_.size()));
     successors_.insert(successors_.end(), successors[i].begin(), successors[i].end());
-    nodes_[i].end_successor = static_cast<int>(successors_.size());
-    if (nodes_[i].predecessors == 0) roots_.push_back(i);
+    if (predecessors_[i] == 0) roots_.push_back(i);
     for (int s : successors[i]) {
-      ++nodes_[s].predecessors;
+      ++predecessors_[s];
       depth[s] = std::max(depth[s], depth[i] + 1);
     }
     width = std::max(width, ++at_depth[depth[i]]);
   }
+  first_successor_.push_back(static_cast<int>(successors_.size()));
   is_chain_ = width <= 1;
 }
 
 void Plan::lay_out(int* at) {
   for (int i = 0; i < size(); ++i) {
     *at = i;
-    Node& node = nodes_[i];
-    if (!node.dynamic && node.shape) node.shape(node.context, node.kernel);
+    if (!is_dynamic_[i]) infer(i);
   }
 }
 

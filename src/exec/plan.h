@@ -33,21 +33,27 @@ class Plan {
  public:
   explicit Plan(std::vector<NodeSpec> specs);
 
-  struct Node {
+  struct alignas(64) Node {  // all that a run of the node needs
     Kernel kernel;
-    ShapeFn shape;
     KernelContext context;
-    bool dynamic;
-    int first_successor, end_successor;  // into successors()
-    int predecessors;
   };
 
   int size() const { return static_cast<int>(nodes_.size()); }
   Node& node(int i) { return nodes_[i]; }
-  std::span<const int> successors(int i) const {
-    return {successors_.data() + nodes_[i].first_successor, successors_.data() + nodes_[i].end_successor};
+  // The kernel of node i, after its shape function where shapes depend on values.
+  void run(int i) {
+    if (is_dynamic_[i]) [[unlikely]]
+      infer(i);
+    nodes_[i].kernel(nodes_[i].context);
   }
-  int predecessors(int i) const { return nodes_[i].predecessors; }
+  bool is_dynamic(int i) const { return is_dynamic_[i] != 0; }
+  void infer(int i) {
+    if (shapes_[i]) shapes_[i](nodes_[i].context, nodes_[i].kernel);
+  }
+  std::span<const int> successors(int i) const {
+    return {successors_.data() + first_successor_[i], successors_.data() + first_successor_[i + 1]};
+  }
+  int predecessors(int i) const { return predecessors_[i]; }
   const std::vector<int>& roots() const { return roots_; }  // nodes that wait for nobody
   // No two nodes can ever run at the same time: running in parallel cannot pay.
   bool is_chain() const { return is_chain_; }
@@ -63,9 +69,13 @@ class Plan {
   void flatten(const std::vector<std::vector<int>>& successors);
 
   std::vector<Node> nodes_;
+  std::vector<char> is_dynamic_;
+  std::vector<ShapeFn> shapes_;
   std::vector<std::vector<int>> derived_;  // successors by node, from effects alone
   std::vector<int> successors_, roots_;
-  std::vector<Value*> args_;  // all ins and outs, contiguous: contexts point into it
+  std::vector<int> first_successor_;  // by node, and the end of the last one's
+  std::vector<int> predecessors_;     // by node: how many
+  std::vector<Value*> args_;          // all ins and outs, contiguous: contexts point into it
   bool is_chain_ = false;
 };
 

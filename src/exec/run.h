@@ -27,7 +27,7 @@ struct RunOptions {
 };
 
 // One node with whatever the options ask for around its kernel.
-void run_watched(Plan::Node& node, int i, const RunOptions& options);
+void run_watched(Plan& plan, int i, const RunOptions& options);
 
 class RunState {
  public:

@@ -13,11 +13,14 @@ RunState::RunState(const Plan& plan) : size_(plan.size()) {
   current = std::make_unique<std::atomic<int>[]>(Team::kMaxWorkers);
 }
 
-void run_watched(Plan::Node& node, int i, const RunOptions& options) {
+void run_watched(Plan& plan, int i, const RunOptions& options) {
   const TraceSpan span(options.trace, i);
   if (options.probe) (*options.probe)(i);
-  if (node.dynamic && node.shape) node.shape(node.context, node.kernel);
-  if (!options.dry_run) node.kernel(node.context);
+  if (!options.dry_run) {
+    plan.run(i);
+  } else if (plan.is_dynamic(i)) {
+    plan.infer(i);
+  }
   if (options.after) (*options.after)(i);
 }
 
@@ -60,7 +63,7 @@ void RunState::reset(const Plan& plan) {
 void RunState::run_node(Plan& plan, int i, const RunOptions& options) {
   if (failed_node_.load(std::memory_order_relaxed) >= 0) return;
   try {
-    run_watched(plan.node(i), i, options);
+    run_watched(plan, i, options);
     done_[i].store(1, std::memory_order_relaxed);
   } catch (...) {
     int none = -1;

@@ -7,10 +7,7 @@ namespace {
 void run_plain(Plan& plan, RunState& state) {
   for (int i = 0, n = plan.size(); i < n; ++i) {
     state.at(i);
-    Plan::Node& node = plan.node(i);
-    if (node.dynamic && node.shape) [[unlikely]]
-      node.shape(node.context, node.kernel);
-    node.kernel(node.context);
+    plan.run(i);
   }
 }
 
@@ -25,7 +22,7 @@ void run_sequential(Plan& plan, RunState& state, const RunOptions& options) {
     } else {
       for (int i = 0; i < plan.size(); ++i) {
         state.at(i);
-        run_watched(plan.node(i), i, options);
+        run_watched(plan, i, options);
       }
     }
   } catch (...) {

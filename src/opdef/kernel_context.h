@@ -21,6 +21,7 @@
 #include "base/parallel.h"
 #include "core/value.h"
 #include "ir/op.h"
+#include "opdef/kernel.h"
 
 namespace anabranch {
 
@@ -66,8 +67,6 @@ class KernelContext {
     anabranch::parallel_for(parallel, n, grain, fn);
   }
 };
-
-using Kernel = std::function<void(KernelContext&)>;
 
 // A sub-block made ready to run, for the kernels of control flow. Its variables live until it is gone.
 class BlockRunner {

@@ -24,20 +24,21 @@ TEST(Plan, EdgesFollowFromEffects) {
 
 TEST(Plan, BehindTheArgumentsOfEachNodeIsAValueThatNobodyWrites) {
   std::deque<Value> values(3);
+  const std::vector<std::vector<Value*>> ins = {{&values[0], &values[1]}, {}, {&values[2]}};
+  const std::vector<std::vector<Value*>> outs = {{&values[2]}, {&values[0]}, {}};
   std::vector<NodeSpec> specs(3);
-  specs[0].ins = {&values[0], &values[1]};
-  specs[0].outs = {&values[2]};
-  specs[1].outs = {&values[0]};
-  specs[2].ins = {&values[2]};
-  for (auto& s : specs) s.kernel = [](KernelContext&) {};
-  const std::vector<NodeSpec> given = specs;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    specs[i].ins = ins[i];
+    specs[i].outs = outs[i];
+    specs[i].kernel = [](KernelContext&) {};
+  }
   Plan plan(std::move(specs));
   for (int i = 0; i < plan.size(); ++i) {
     const KernelContext& c = plan.node(i).context;
-    for (size_t k = 0; k < given[i].ins.size(); ++k) EXPECT_EQ(c.ins[k], given[i].ins[k]);
-    for (size_t k = 0; k < given[i].outs.size(); ++k) EXPECT_EQ(c.outs[k], given[i].outs[k]);
-    EXPECT_EQ(c.ins[given[i].ins.size()], Value::nothing());
-    EXPECT_EQ(c.outs[given[i].outs.size()], Value::nothing());
+    for (size_t k = 0; k < ins[i].size(); ++k) EXPECT_EQ(c.ins[k], ins[i][k]);
+    for (size_t k = 0; k < outs[i].size(); ++k) EXPECT_EQ(c.outs[k], outs[i][k]);
+    EXPECT_EQ(c.ins[ins[i].size()], Value::nothing());
+    EXPECT_EQ(c.outs[outs[i].size()], Value::nothing());
   }
 }
 

@@ -60,13 +60,13 @@ Kernel uniform(auto tag, const KernelArgs& op) {
   using T = typename decltype(tag)::type;
   const T lo = static_cast<T>(op.attr<float>("min")), hi = static_cast<T>(op.attr<float>("max"));
   AB_CHECK(lo <= hi, InvalidArgument, "min must not be above max, got {} and {}", lo, hi);
-  const Kernel draw = random_kernel<T>(op, [=](const Philox& rng, uint64_t i) {
+  Kernel draw = random_kernel<T>(op, [=](const Philox& rng, uint64_t i) {
     const T v = lo + static_cast<T>(rng.uniform53(i)) * (hi - lo);
     return v < hi ? v : lo;  // rounding must not reach the open end
   });
   const int64_t count = op.attr<int32_t>("diag_num"), step = op.attr<int32_t>("diag_step");
   const T value = static_cast<T>(op.attr<float>("diag_val"));
-  return [=, out = op.out("Out")](KernelContext& c) {
+  return [=, draw = std::move(draw), out = op.out("Out")](KernelContext& c) {
     draw(c);
     // Element i of a diagonal stands step + 1 elements behind element i - 1.
     for (int64_t i = 0; i < count; ++i) {

@@ -1,0 +1,83 @@
+// What runs a node in each step: a function with what it captured beside it. A plan's kernels lie in the plan's own
+// array, so that a step walks forward through memory; with std::function each would wait for a block of the heap.
+#pragma once
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace anabranch {
+
+class KernelContext;
+
+class Kernel {
+ public:
+  static constexpr size_t kInline = 80;  // bytes of captures: ten handles; those of larger functions go to the heap
+
+  Kernel() = default;
+  template <class F>
+  requires(!std::same_as<std::remove_cvref_t<F>, Kernel> && std::invocable<std::decay_t<F>&, KernelContext&>)
+      Kernel(F&& f) {  // NOLINT(google-explicit-constructor): factories return lambdas
+    using Fn = std::decay_t<F>;
+    if constexpr (fits<Fn>) {
+      new (captured_) Fn(std::forward<F>(f));
+      call_ = [](void* at, KernelContext& c) { (*static_cast<Fn*>(at))(c); };
+      if constexpr (!std::is_trivially_copyable_v<Fn>) care_ = &kCare<Fn>;
+    } else {
+      *this = Kernel([held = std::make_unique<Fn>(std::forward<F>(f))](KernelContext& c) { (*held)(c); });
+    }
+  }
+  Kernel(Kernel&& other) noexcept { move(other); }
+  Kernel& operator=(Kernel&& other) noexcept {
+    if (this == &other) return *this;
+    destroy();
+    move(other);
+    return *this;
+  }
+  ~Kernel() { destroy(); }
+
+  explicit operator bool() const { return call_ != nullptr; }
+  void operator()(KernelContext& c) const { call_(captured_, c); }
+
+ private:
+  // How captures that are no plain bytes are moved and ended.
+  struct Care {
+    void (*move)(void* to, void* from);  // and ends what it moved from
+    void (*destroy)(void* at);
+  };
+  template <class Fn>
+  static constexpr Care kCare = {
+      [](void* to, void* from) {
+        new (to) Fn(std::move(*static_cast<Fn*>(from)));
+        static_cast<Fn*>(from)->~Fn();
+      },
+      [](void* at) { static_cast<Fn*>(at)->~Fn(); },
+  };
+  template <class Fn>
+  static constexpr bool fits = sizeof(Fn) <= kInline &&
+                               alignof(Fn) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<Fn>;
+
+  void move(Kernel& other) noexcept {
+    if (other.care_) {
+      other.care_->move(captured_, other.captured_);
+    } else {
+      std::copy_n(other.captured_, kInline, captured_);
+    }
+    call_ = std::exchange(other.call_, nullptr);
+    care_ = std::exchange(other.care_, nullptr);
+  }
+  void destroy() {
+    if (care_) care_->destroy(captured_);
+    call_ = nullptr;
+    care_ = nullptr;
+  }
+
+  void (*call_)(void* captured, KernelContext& c) = nullptr;
+  const Care* care_ = nullptr;
+  alignas(std::max_align_t) mutable std::byte captured_[kInline] = {};
+};
+
+}  // namespace anabranch
