@@ -310,3 +310,42 @@ def test_ids_of_another_form_are_refused_as_without_the_pass():
         assert changes(target.explain()) == 1
         with pytest.raises(fluid.core.EnforceNotMet, match=r": concat: X\[1\] must have as many axes"):
             exe.run(target, feed=dict(fed, a=fed["a"][:, :, None]), fetch_list=[loss])
+
+
+def cut_for(rows, fused):
+    """A gradient cut out of a matrix beside a part with `rows` rows; 24 ids have looked up that part or did not."""
+    fluid.set_flags({"FLAGS_disable_passes": "" if fused else "fuse_embeddings"})
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    main.random_seed = startup.random_seed = 5
+    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(scope):
+        first, part, whole = ids("a"), fluid.data("part", [None, 4]), fluid.data("whole", [None, 7])
+        block = main.global_block()
+        made = fluid.embedding(first, [ROWS, 4], True, param_attr=table())
+        w, rate = block.var("table"), fluid.layers.fill_constant([1], "float32", 0.5)
+        x = [made if rows is None else part, fluid.data("dense", [None, 3])]
+        cut, beside, gradient = (block.create_var(name=n, dtype="float32") for n in ("cut", "beside", "by_hand"))
+        block.append_op("concat_grad", {"X": x, "Out@GRAD": [whole]}, {"X@GRAD": [cut, beside]}, {"axis": 1})
+        block.append_op("lookup_table_v2_grad", {"W": [w], "Ids": [first], "Out@GRAD": [cut]}, {"W@GRAD": [gradient]},
+                        {"is_sparse": True, "padding_idx": -1})
+        block.append_op("sgd", {"Param": [w], "Grad": [gradient], "LearningRate": [rate]}, {"ParamOut": [w]})
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(startup)
+        fed = {"a": np.arange(BATCH), "part": np.zeros((rows or BATCH, 4), "float32"),
+               "whole": np.random.RandomState(0).rand(BATCH, 7).astype("float32"),
+               "dense": np.zeros((BATCH, 3), "float32")}
+        target = fluid.CompiledProgram(main).with_data_parallel(places=[fluid.CPUPlace()])
+        try:
+            exe.run(target, feed=fed, fetch_list=[beside])
+        except fluid.core.EnforceNotMet as e:
+            return str(e).splitlines()[0], None
+        finally:
+            fluid.set_flags({"FLAGS_disable_passes": ""})
+        return np.array(scope.find_var("table").get_tensor()).tolist(), fused and changes(target.explain())
+
+
+def test_a_gradient_cut_for_other_rows_is_refused_with_the_pass_too():
+    assert cut_for(None, False)[0] == cut_for(None, True)[0]
+    assert cut_for(None, True)[1] == 1
+    want, _ = cut_for(BATCH + 1, False)
+    assert "concat_grad" in want
+    assert cut_for(BATCH + 1, True)[0] == want

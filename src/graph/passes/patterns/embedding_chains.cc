@@ -54,6 +54,20 @@ void step_back(const Graph& graph, const Uses& uses, Source* s) {
   s->nodes.push_back(at);
 }
 
+// The part of a concat is what a look-up by these ids made: it has a row for each of them.
+bool is_made_by(const Graph& graph, const Uses& uses, int part, int ids) {
+  int var = part;
+  for (int steps = 0; steps < 2 && var >= 0; ++steps) {
+    const int at = uses.writer(var);
+    if (at < 0) return false;
+    const GraphNode& node = graph.nodes[at];
+    if (is_lookup(*node.op)) return input_var(node, "Ids") == ids;
+    if (!is_view(node) && node.op->type != "sequence_pool") return false;
+    var = input_var(node, "X");
+  }
+  return false;
+}
+
 // From a part of a concat's gradient to the whole of it.
 void step_into_concat(const Graph& graph, const Uses& uses, int64_t width, Source* s) {
   const int reader = s->nodes.empty() ? s->lookup_grad : s->nodes.back();
@@ -64,6 +78,7 @@ void step_into_concat(const Graph& graph, const Uses& uses, int64_t width, Sourc
   const auto& outs = graph.nodes[at].outs;
   if (!columns || outs.size() != columns->parts.size()) return;
   const auto part = static_cast<int>(std::find(outs.begin(), outs.end(), s->grad) - outs.begin());
+  if (!is_made_by(graph, uses, columns->parts[part], s->ids)) return;
   const int part_width = columns->widths[part];
   if (part_width % width != 0 || (s->pool != Pool::kNone && part_width != width)) return;
   s->per_row = static_cast<int>(part_width / width);
