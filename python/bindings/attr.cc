@@ -1,12 +1,12 @@
 // Attribute values of Python and of ops.
 #include "ir/attr.h"
 
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <limits>
 
+#include "base/utf8.h"
 #include "bind.h"
 
 namespace anabranch::python {
@@ -37,7 +37,11 @@ bool is_bool(nb::handle value) {
 
 Attr scalar_attr(const std::string& name, nb::handle value) {
   if (is_bool(value)) return nb::cast<bool>(nb::bool_(value));
-  if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
+  if (nb::isinstance<nb::str>(value)) {
+    auto text = nb::cast<std::string>(value);
+    AB_CHECK(is_utf8(text), InvalidArgument, "attribute {} must be text, got {}", name, text);
+    return text;
+  }
   if (PyBytes_Check(value.ptr())) return std::string(PyBytes_AS_STRING(value.ptr()), PyBytes_GET_SIZE(value.ptr()));
   if (nb::isinstance<BlockRef>(value)) return nb::cast<BlockRef>(value);
   if (PyIndex_Check(value.ptr())) {

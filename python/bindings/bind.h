@@ -11,6 +11,7 @@
 #include "engine/compiled_program.h"
 #include "interpreter.h"
 #include "ir/attr.h"
+#include "text.h"
 
 namespace anabranch::python {
 

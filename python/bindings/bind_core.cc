@@ -1,6 +1,5 @@
 // core/: places, tensors, sparse rows, arrays of tensors.
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstring>

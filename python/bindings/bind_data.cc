@@ -1,7 +1,6 @@
 // data/: data sets, their settings and streams of batches.
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstring>

@@ -1,7 +1,6 @@
 // base/flags.h: the flags of the process.
 #include "base/flags.h"
 
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 

@@ -1,5 +1,4 @@
 // graph/: the names of the passes.
-#include <nanobind/stl/string.h>
 
 #include "bind.h"
 #include "graph/pass.h"

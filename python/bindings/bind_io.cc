@@ -1,6 +1,5 @@
 // io/: files of variables, and whole files.
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"

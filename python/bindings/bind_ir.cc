@@ -2,9 +2,9 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "base/utf8.h"
 #include "bind.h"
 #include "ir/print.h"
 #include "ir/program.h"
@@ -22,7 +22,11 @@ using Slots = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 std::vector<ir::Slot> slots_from(const Slots& slots) {
   std::vector<ir::Slot> out;
-  for (const auto& [name, args] : slots) out.push_back({name, args});
+  for (const auto& [name, args] : slots) {
+    for (const auto& arg : args)
+      AB_CHECK(is_utf8(arg), InvalidArgument, "slot {}: a name must be text, got {}", name, arg);
+    out.push_back({name, args});
+  }
   return out;
 }
 

@@ -2,7 +2,6 @@
 #include "opdef/op_def.h"
 
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"

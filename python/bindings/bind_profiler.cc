@@ -1,5 +1,4 @@
 // engine/profiler.h: measurements of runs.
-#include <nanobind/stl/string.h>
 
 #include "base/ceiling.h"
 #include "bind.h"

@@ -1,6 +1,5 @@
 // engine/prepared_run: a call of Executor.run that looks like the one before it. Everything that a call says by name is
 // compared by identity here, so that a small step is not lost in looking things up.
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstring>

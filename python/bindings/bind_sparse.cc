@@ -1,6 +1,5 @@
 // sparse/: growable tables as variables of a scope hold them.
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
 
 #include "bind.h"
 #include "io/atomic_file.h"

@@ -1,6 +1,5 @@
 // engine/train_loop: passes over a stream of batches.
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 

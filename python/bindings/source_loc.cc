@@ -2,8 +2,6 @@
 // afterwards its text comes from a table, so that taking a location costs about a microsecond.
 #include "ir/source_loc.h"
 
-#include <nanobind/stl/string.h>
-
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <set>
 
+#include "base/utf8.h"
 #include "ir/versions.h"
 
 namespace anabranch::ir {
@@ -69,6 +70,7 @@ VarRef Block::find_var_recursive(const std::string& name) const {
 
 VarRef Block::create_var(const Var& var) {
   AB_CHECK(!var.name.empty(), InvalidArgument, "a variable must have a name");
+  AB_CHECK(is_utf8(var.name), InvalidArgument, "the name of a variable must be text, got {}", var.name);
   AB_CHECK(var.name != kEmptyVar, InvalidArgument, "{} stands for \"no variable\", it cannot be created", kEmptyVar);
   if (VarRef old = find_var(var.name)) {
     check_alike(*old, var);

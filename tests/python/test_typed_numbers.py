@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import anabranch.fluid as fluid
@@ -64,3 +65,49 @@ def test_zero_bytes():
     with pytest.raises(fluid.core.EnforceNotMet) as e:
         fluid.Executor().run(fluid.Program(), fetch_list=["a\0b"])
     assert "a\\x00b" in str(e.value)  # nothing after the zero is lost
+
+
+HALF = "x\ud800"  # half of a surrogate pair: a str, but no text
+
+
+def test_names_that_are_no_text():
+    main, exe = fluid.Program(), fluid.Executor()
+    with fluid.program_guard(main, fluid.Program()):
+        x = fluid.data("x", [None, 1])
+        y = fluid.layers.scale(x, 2.0)
+        feed = {"x": np.ones((1, 1), "float32")}
+        parallel = fluid.CompiledProgram(main).with_data_parallel(places=[fluid.CPUPlace()])
+        for program in (main, parallel):
+            with pytest.raises(fluid.core.EnforceNotMet, match="fetched variable x.* is computed by no op"):
+                exe.run(program, feed=feed, fetch_list=[HALF])
+        with pytest.warns(UserWarning):
+            exe.run(main, feed={HALF: 1.0, **feed}, fetch_list=[y])
+        for make in (lambda: fluid.data(HALF, [1]), lambda: fluid.layers.fc(x, 1, name=HALF),
+                     lambda: main.global_block().create_var(name=HALF, shape=[1], dtype="float32")):
+            with pytest.raises(ValueError, match="the name of a variable must be text, got x"):
+                make()
+        with pytest.raises(ValueError, match="slot X: a name must be text"):
+            main.global_block().desc.append_op("scale", [("X", [HALF])], [("Out", [y.name])], {})
+        with pytest.raises(ValueError, match="attribute note must be text"):
+            main.global_block().ops[-1]._set_attr("note", HALF)
+        with pytest.raises(ValueError, match="has no variable"):
+            fluid.append_backward(fluid.layers.mean(y), parameter_list=[HALF])
+    assert fluid.global_scope().find_var(HALF) is None
+    assert main.to_string(True)
+
+
+def test_files_whose_names_are_no_text(tmp_path):
+    """Bytes of file names come through Python and back."""
+    folder = os.fsencode(str(tmp_path)) + b"/\xff"
+    os.mkdir(folder)
+    with open(folder + b"/part", "w") as f:
+        f.write("1 0.5\n")
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        data = fluid.DatasetFactory().create_dataset("InMemoryDataset")
+        data.set_use_var([fluid.data("x", [None, 1])])
+        data.set_filelist([os.fsdecode(folder + b"/part")])
+        data.load_into_memory()
+        assert data.get_memory_data_size() == 1
+        data.set_filelist([HALF])
+        with pytest.raises(fluid.core.EnforceNotMet, match="does not exist"):
+            data.load_into_memory()
