@@ -37,7 +37,7 @@ Pipeline::Pipeline(const Settings& settings, PipelineOptions options)
   const auto files = static_cast<int>(std::min<size_t>(settings_.files.size(), 1 << 16));
   const int lanes = options_.ordered && !options_.keep ? 1 : std::clamp(files, 1, threads);
   for (int i = 0; i < lanes; ++i) lanes_.push_back(std::make_unique<Lane>());
-  limit_ = options_.keep ? std::numeric_limits<int64_t>::max() : kBlocksPerThread * threads;
+  limit_ = options_.keep ? std::numeric_limits<int64_t>::max() : int64_t{kBlocksPerThread} * threads;
   for (const std::string& file : settings_.files) input_bytes_ += size_of_file(file);
   if (!settings_.cache_folder.empty()) io::remove_stale(settings_.cache_folder);
   working_ = threads;
