@@ -118,7 +118,11 @@ class Finder {
     AB_CHECK(outs.size() == ins.size(), InvalidArgument, "{} must name as many variables as {} ({}), got {}", gradient,
              slot, ins.size(), outs.size());
     const size_t from = place_of(grad_.inputs, slot);
-    for (size_t i = 0; i < outs.size(); ++i) made_->results.push_back({{from + i, to + i}, lod_of(gradient, i)});
+    for (size_t i = 0; i < outs.size(); ++i) {
+      if (outs[i] == ir::kEmptyVar) continue;
+      AB_CHECK(ins[i] != ir::kEmptyVar, InvalidArgument, "{} must be given, since {} is asked for", slot, gradient);
+      made_->results.push_back({{from + i, to + i}, lod_of(gradient, i)});
+    }
   }
 
   // Of lists, each gradient carries the sequences of its own input.

@@ -72,6 +72,33 @@ def test_all_of_them_may_be_left_out_at_once(op):
                 assert same([value], [whole[name]]), "%s without %s: %s" % (op, slots, name)
 
 
+def outcome(one):
+    try:
+        return outputs(one)
+    except fluid.core.EnforceNotMet as e:
+        assert e.kind != "Internal", "%s: %s" % (one.op, e)
+        return None
+
+
+def may_be_absent(op):
+    """Slots of single inputs that an op may do without."""
+    return {s["name"] for s in _core.op_info(op)["inputs"] if s["optional"] and not s["list"]}
+
+
+@pytest.mark.parametrize("op", [op for op in _core.op_types() if may_be_absent(op)])
+def test_an_optional_input_without_a_name_is_one_that_is_left_out(op):
+    """A gradient that is asked for all the same is refused."""
+    for one in from_cases(op):
+        for slot in [slot for slot, names in one.ins.items() if slot in may_be_absent(op) and names]:
+            absent, unnamed = one.copy(), one.copy()
+            del absent.ins[slot]
+            unnamed.ins[slot] = [EMPTY] * len(one.ins[slot])
+            want, got = outcome(absent), outcome(unnamed)
+            assert (want is None) == (got is None), "%s without %s" % (op, slot)
+            for name, value in (got or {}).items() if op not in RANDOM else ():
+                assert same([value], [want[name]]), "%s without %s: %s" % (op, slot, name)
+
+
 def needed(op, slot):
     """Optional in the schema, because other attributes or inputs do without."""
     return (op, slot) in ()
