@@ -165,3 +165,8 @@ def test_backward_callbacks_see_every_gradient_op():
         loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 2))
         with pytest.raises(KeyError, match="from the callback"):
             fluid.backward.append_backward(loss, callbacks=[fails])
+
+
+def test_a_layer_without_its_input():
+    with pytest.raises(TypeError, match="merge_selected_rows: the input must be a Variable, got None"):
+        fluid.layers.merge_selected_rows(None)

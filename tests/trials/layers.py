@@ -132,7 +132,8 @@ class Made:
             if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or p.default is not p.empty and self.r.random() < 0.75:
                 continue
             given[p.name] = self.argument(p.name)
-            self.shape_by_value |= p.name == "shape" and isinstance(given[p.name], fluid.Variable)
+            counts = isinstance(given[p.name], fluid.Variable) and p.name in ("shape", "axes")
+            self.shape_by_value |= counts and -1 in given[p.name].shape
             self.said.append("%s=%.60r" % (p.name, given[p.name]))
         return given
 

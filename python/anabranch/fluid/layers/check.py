@@ -142,7 +142,9 @@ def one_op(op: str, inputs: dict[str, Any], attrs: dict[str, Any] | None = None,
         variable(to, "the output", layer or op)
     else:
         if dtype is None:
-            first = next(iter(inputs.values()))
+            first = next(iter(inputs.values()), None)
+            if first is None:
+                raise InvalidType("%s: the input must be a Variable, got None" % (layer or op))
             dtype = (first[0] if isinstance(first, (list, tuple)) else first).dtype
         to = helper.create_variable_for_type_inference(dtype, stop_gradient=stop_gradient)
     helper.append_op(type=op, inputs=inputs, outputs={out: [to]},
