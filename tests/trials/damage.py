@@ -110,7 +110,7 @@ def written(message):
         elif wire in (1, 5):
             out += value
         else:
-            body = written(value) if isinstance(value, list) else value
+            body = written(value) if isinstance(value, list) else varint(value) if isinstance(value, int) else value
             out += varint(len(body)) + body
     return bytes(out)
 
