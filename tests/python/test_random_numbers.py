@@ -174,6 +174,23 @@ def test_branches_draw_by_their_numbers():
     assert equal(first[0], run(two, ws)[0])
 
 
+def test_ops_of_files_without_numbers_draw_by_their_places():
+    """In block 0 and in branches: no two draw alike, and a program read again draws the same."""
+    def model():
+        yes, draw = L.fill_constant([1], "bool", True), lambda: [L.uniform_random([60]), L.uniform_random([60])]
+        return draw() + list(L.cond(yes, draw, draw)) + list(L.cond(yes, draw, draw))
+    main, _, vs = build(model, seed=9)
+    for block in main.blocks:
+        for op in block.ops:
+            if op.has_attr("op_draw_number"):
+                op._remove_attr("op_draw_number")
+    read = fluid.Program.parse_from_string(main.desc.serialize_to_string())
+    read.random_seed = 9
+    got = run(read, [v.name for v in vs])
+    assert len(got) == 6 and all(not equal(a, b) for i, a in enumerate(got) for b in got[:i])
+    assert all(equal(a, b) for a, b in zip(got, run(read, [v.name for v in vs])))
+
+
 def test_only_ops_that_draw_without_a_seed_of_their_own_are_numbered():
     def model():
         x = fluid.data("x", [None, 4])
