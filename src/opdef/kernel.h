@@ -20,7 +20,8 @@ class Kernel {
   Kernel() = default;
   template <class F>
   requires(!std::same_as<std::remove_cvref_t<F>, Kernel> && std::invocable<std::decay_t<F>&, KernelContext&>)
-      Kernel(F&& f) {  // NOLINT(google-explicit-constructor): factories return lambdas
+      // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload): lambdas that factories return
+      Kernel(F&& f) {
     using Fn = std::decay_t<F>;
     if constexpr (fits<Fn>) {
       new (captured_) Fn(std::forward<F>(f));

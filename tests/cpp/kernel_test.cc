@@ -26,7 +26,7 @@ TEST(Kernel, AnEmptyOneSaysSo) {
   kernel = [](KernelContext& c) { c.replica = 7; };
   ASSERT_TRUE(kernel);
   const Kernel taken = std::move(kernel);
-  EXPECT_FALSE(kernel);
+  EXPECT_FALSE(kernel);  // NOLINT(bugprone-use-after-move): what is moved from is empty
   EXPECT_EQ(run(taken), 7);
 }
 
@@ -35,7 +35,8 @@ template <class Held> void check_lifetime() {
   const std::weak_ptr<int> watched = shared;
   {
     std::vector<Kernel> kernels;
-    kernels.emplace_back([held = Held{}, shared = std::move(shared)](KernelContext& c) { c.replica = (*shared)++; });
+    kernels.emplace_back(
+        [held = Held{}, shared = std::move(shared)](KernelContext& c) { c.replica = (*shared)++ + held[0]; });
     EXPECT_EQ(watched.use_count(), 1);
     kernels.resize(10);  // moves it
     EXPECT_EQ(run(kernels[0]), 3);
