@@ -8,7 +8,7 @@ namespace anabranch::vision {
 namespace {
 
 void check_divides(const char* what, int64_t by, int64_t extent, const char* name, const Shape& x) {
-  AB_CHECK(extent < 0 || extent % by == 0, InvalidArgument, "{} must divide the {} of X {}, got {}", what, name, x.str(),
+  AB_CHECK(extent < 0 || extent % by == 0, InvalidArgument, "{} must divide the {} of {}, got {}", what, name, x.str(),
            by);
 }
 
@@ -43,6 +43,14 @@ Shape enlarged(const InferContext& c) {
   return {x[0], shared_by(x[1], f * f), times(x[2], f), times(x[3], f)};
 }
 
+Shape shrunk(const InferContext& c) {
+  const Shape& out = c.in("Out@GRAD").shape;
+  const int64_t f = factor(c.op());
+  check_divides("upscale_factor", f, out[2], "height", out);
+  check_divides("upscale_factor", f, out[3], "width", out);
+  return {out[0], times(out[1], f * f), shared_by(out[2], f), shared_by(out[3], f)};
+}
+
 NdLoop<2> enlarging(const ir::Op& op, const Shape& x) {
   const int64_t f = factor(op);
   return squares(x[0], x[1] / (f * f), x[2], x[3], f, f * f, 1);
@@ -69,11 +77,14 @@ NdLoop<2> deepening(const ir::Op& op, const Shape& x) {
 
 // ---- shuffle_channel
 
-Shape shuffled(const InferContext& c) {
-  const Shape& x = c.in("X").shape;
+Shape grouped(const InferContext& c, const char* slot) {
+  const Shape& x = c.in(slot).shape;
   check_divides("group", c.attr<int32_t>("group"), x[1], "channels", x);
   return x;
 }
+
+Shape shuffled(const InferContext& c) { return grouped(c, "X"); }
+Shape shuffled_back(const InferContext& c) { return grouped(c, "Out@GRAD"); }
 
 NdLoop<2> shuffling(const ir::Op& op, const Shape& x) {
   const int64_t groups = op.attr<int32_t>("group"), members = x[1] / groups, plane = x[2] * x[3];
@@ -92,7 +103,9 @@ using Copy = NdLoop<2> (*)(const ir::Op& op, const Shape& x);
 struct Rearrangement {
   const char *type, *doc, *source, *out;
   Shape (*shape)(const InferContext&);
-  Copy copy;  // operand 0 is Out, operand 1 is X
+  Copy copy;                              // operand 0 is Out, operand 1 is X
+  Shape (*back)(const InferContext&) = nullptr;  // the shape of X by that of Out, where the gradient does not read X
+  bool keeps_lod = false;
 };
 
 // Out of X, or back: the gradient of X from that of Out.
@@ -106,21 +119,28 @@ Kernel copies(const KernelArgs& op, Copy copy, const char* from, const char* to,
 
 template <class... Ts> OpDef& declare(const Rearrangement& row) {
   OpDef& def = declare_op(row.type, __FILE__).doc(row.doc).source(row.source);
-  def.in("X", "[N, C, H, W] float").out("Out", row.out).traits(kRowWise).grad_reads({"X"});
-  def.infer([shape = row.shape](InferContext& c) {
+  def.in("X", "[N, C, H, W] float").out("Out", row.out).traits(kRowWise);
+  def.infer([shape = row.shape, keeps_lod = row.keeps_lod](InferContext& c) {
     check_tensor(c, "X");
     check_rank(c, "X", 4, 4);
     c.set_out("Out", shape(c), c.in("X").dtype);
-    c.share_lod("Out", "X");
+    if (keeps_lod) c.share_lod("Out", "X");
   });
+  def.grad_reads(row.back ? std::vector<std::string>{} : std::vector<std::string>{"X"});
   const auto forward = [copy = row.copy](auto, const KernelArgs& op) { return copies(op, copy, "X", "Out", false); };
   const auto backward = [copy = row.copy](auto, const KernelArgs& op) {
     return copies(op, copy, "Out@GRAD", "X@GRAD", true);
   };
   def.cpu<Ts...>(forward);
-  declare_gradient(row.type, __FILE__)
-      .doc("X@GRAD = Out@GRAD, each element where that of X was.")
-      .template cpu<Ts...>(backward);
+  OpDef& grad = declare_gradient(row.type, __FILE__);
+  grad.doc("X@GRAD = Out@GRAD, each element where that of X was.").template cpu<Ts...>(backward);
+  if (row.back) {
+    grad.infer([back = row.back](InferContext& c) {
+      check_tensor(c, "Out@GRAD");
+      check_rank(c, "Out@GRAD", 4, 4);
+      c.set_out("X@GRAD", back(c), c.in("Out@GRAD").dtype);
+    });
+  }
   return def;
 }
 
@@ -130,7 +150,8 @@ void declare_all() {
                           .source = "Shi et al., CVPR 2016, arXiv:1609.05158",
                           .out = "[N, C / r^2, r H, r W]",
                           .shape = enlarged,
-                          .copy = enlarging})
+                          .copy = enlarging,
+                          .back = shrunk})
       .attr<int32_t>("upscale_factor", 1, "r, by which height and width grow", at_least("upscale_factor", 1));
   declare<float, double, int32_t, int64_t>(
       {.type = "space_to_depth",
@@ -139,14 +160,16 @@ void declare_all() {
        .source = "Redmon & Farhadi, YOLO9000, CVPR 2017, arXiv:1612.08242",
        .out = "[N, C b^2, H / b, W / b]",
        .shape = deepened,
-       .copy = deepening})
+       .copy = deepening,
+       .keeps_lod = true})
       .attr<int64_t>("blocksize", 2, "b, by which height and width shrink", at_least<int64_t>("blocksize", 2));
   declare<float, double>({.type = "shuffle_channel",
                           .doc = "Out[n, m g + k] = X[n, k C / g + m]: the channels in g groups, one of each in turn.",
                           .source = "Zhang et al., ShuffleNet, CVPR 2018, arXiv:1707.01083",
                           .out = "as X",
                           .shape = shuffled,
-                          .copy = shuffling})
+                          .copy = shuffling,
+                          .back = shuffled_back})
       .attr<int32_t>("group", 1, "g, which divides the channels", at_least("group", 1));
 }
 

@@ -41,6 +41,16 @@ template <class T> Kernel shifts(const KernelArgs& op, const char* from, const c
   };
 }
 
+void check_frames(const InferContext& c, const char* slot) {
+  check_tensor(c, slot);
+  check_rank(c, slot, 4, 4);
+  const int32_t frames = c.attr<int32_t>("seg_num");
+  const Shape& x = c.in(slot).shape;
+  AB_CHECK(frames >= 1, InvalidArgument, "seg_num must be at least 1, got {}", frames);
+  AB_CHECK(x[0] < 0 || x[0] % frames == 0, InvalidArgument, "seg_num must divide the frames of {} {}, got {}", slot,
+           x.str(), frames);
+}
+
 AB_OP(temporal_shift)
     .doc("Of the channels of each frame, the first shift_ratio C are those of the frame before, as many after them "
          "those of the frame behind; zeros where a segment has no such frame.")
@@ -53,21 +63,19 @@ AB_OP(temporal_shift)
                    AB_CHECK(v > 0 && v < 0.5f, InvalidArgument, "shift_ratio must be above 0 and below 0.5, got {}", v);
                  })
     .infer([](InferContext& c) {
-      check_tensor(c, "X");
-      check_rank(c, "X", 4, 4);
-      const int32_t frames = c.attr<int32_t>("seg_num");
-      const Shape& x = c.in("X").shape;
-      AB_CHECK(frames >= 1, InvalidArgument, "seg_num must be at least 1, got {}", frames);
-      AB_CHECK(x[0] < 0 || x[0] % frames == 0, InvalidArgument, "seg_num must divide the frames of X {}, got {}",
-               x.str(), frames);
+      check_frames(c, "X");
       c.same_as("Out", "X");
     })
-    .grad_reads({"X"})
+    .grad_reads({})
     .cpu<float, double>(
         [](auto tag, const KernelArgs& op) { return shifts<typename decltype(tag)::type>(op, "X", "Out", 1); });
 
 AB_GRAD(temporal_shift)
     .doc("X@GRAD = Out@GRAD, its channels moved back.")
+    .infer([](InferContext& c) {
+      check_frames(c, "Out@GRAD");
+      c.same_shape("X@GRAD", "Out@GRAD");
+    })
     .cpu<float, double>([](auto tag, const KernelArgs& op) {
       return shifts<typename decltype(tag)::type>(op, "Out@GRAD", "X@GRAD", -1);
     });
