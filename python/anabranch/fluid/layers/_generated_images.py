@@ -1,4 +1,4 @@
-"""Elements of images moved between channels, pixels and frames.
+"""Elements of images moved between channels, pixels and frames, or read at other places.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """
@@ -9,8 +9,36 @@ from . import check
 from .check import one_op
 
 __all__ = [
-    "pixel_shuffle", "space_to_depth", "shuffle_channel", "temporal_shift",
+    "grid_sampler", "pixel_shuffle", "space_to_depth", "shuffle_channel", "temporal_shift",
 ]
+
+
+def grid_sampler(x: Variable, grid: Variable, name: str | None = None) -> Variable:
+    """out[n, c, h, w] = x[n, c] at the place grid[n, h, w], made of the four pixels around it; 0 outside.
+
+    Jaderberg et al., Spatial transformer networks, NIPS 2015, arXiv:1506.02025.
+
+    Args:
+        x (Variable): [N, C, H, W] float; float32, float64.
+        grid (Variable): [N, H, W, 2] as x: column and row, from -1, the first, to 1, the last; float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 3, 8, 8], "float32")
+        >>> grid = fluid.data("grid", [None, 8, 8, 2], "float32")
+        >>> fluid.layers.grid_sampler(x, grid).shape
+        (-1, 3, 8, 8)
+    """
+    check.operand(x, "x", "grid_sampler")
+    check.operand(grid, "grid", "grid_sampler")
+    return one_op("grid_sampler", {"X": x, "Grid": grid}, name=name, out="Output")
 
 
 def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:

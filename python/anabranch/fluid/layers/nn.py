@@ -28,7 +28,7 @@ from ._generated_elementwise import (
     logical_xor,
 )
 from ._generated_functions import log, log1p
-from ._generated_images import pixel_shuffle, shuffle_channel, space_to_depth, temporal_shift
+from ._generated_images import grid_sampler, pixel_shuffle, shuffle_channel, space_to_depth, temporal_shift
 from ._generated_losses import log_loss
 from ._generated_places import (
     gather,
@@ -92,11 +92,11 @@ __all__ = [
     "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul",
     "elementwise_pow", "elementwise_sub", "elu", "embedding", "expand", "expand_as", "fc", "filter_by_instag",
     "flatten", "fsp_matrix", "gather", "gather_nd", "gaussian_random", "gaussian_random_batch_size_like",
-    "get_tensor_from_selected_rows", "group_norm", "hard_sigmoid", "hard_swish", "hash", "image_resize",
-    "image_resize_short", "index_sample", "index_select", "instance_norm", "l2_normalize", "label_smooth",
-    "layer_norm", "leaky_relu", "lod_append", "lod_reset", "log", "log1p", "log_loss", "log_softmax", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logsumexp", "lrn", "matmul", "maxout", "mean", "mean_iou",
-    "merge_selected_rows", "mish", "mul", "multiplex", "one_hot", "pad", "pad2d", "pad_constant_like",
+    "get_tensor_from_selected_rows", "grid_sampler", "group_norm", "hard_sigmoid", "hard_swish", "hash",
+    "image_resize", "image_resize_short", "index_sample", "index_select", "instance_norm", "l2_normalize",
+    "label_smooth", "layer_norm", "leaky_relu", "lod_append", "lod_reset", "log", "log1p", "log_loss", "log_softmax",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lrn", "matmul", "maxout", "mean",
+    "mean_iou", "merge_selected_rows", "mish", "mul", "multiplex", "one_hot", "pad", "pad2d", "pad_constant_like",
     "pixel_shuffle", "pool2d", "pool3d", "pow", "prelu", "rank", "reduce_all", "reduce_any", "reduce_max",
     "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "resize_bilinear",
     "resize_nearest", "resize_trilinear", "row_conv", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu",
