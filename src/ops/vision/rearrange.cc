@@ -1,8 +1,11 @@
 // Images whose elements change places between channels, rows and columns: pixel_shuffle, space_to_depth,
 // shuffle_channel. Each is one strided copy, its gradient the copy back.
+#include <limits>
+
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/kernels/strided_copy.h"
+#include "ops/vision/extents.h"
 
 namespace anabranch::vision {
 namespace {
@@ -12,8 +15,7 @@ void check_divides(const char* what, int64_t by, int64_t extent, const char* nam
            by);
 }
 
-// An extent times or divided by a number, where it is known.
-int64_t times(int64_t extent, int64_t by) { return extent < 0 ? kUnknown : extent * by; }
+// An extent divided by a number, where it is known.
 int64_t shared_by(int64_t extent, int64_t by) { return extent < 0 ? kUnknown : extent / by; }
 
 // The copy between images of many channels, [N, f * f * C, H, W], and large ones, [N, C, f * H, f * W]: channel
@@ -40,7 +42,7 @@ Shape enlarged(const InferContext& c) {
   const Shape& x = c.in("X").shape;
   const int64_t f = factor(c.op());
   check_divides("the square of upscale_factor", f * f, x[1], "channels", x);
-  return {x[0], shared_by(x[1], f * f), times(x[2], f), times(x[3], f)};
+  return {x[0], shared_by(x[1], f * f), product(x[2], f), product(x[3], f)};
 }
 
 Shape shrunk(const InferContext& c) {
@@ -48,7 +50,7 @@ Shape shrunk(const InferContext& c) {
   const int64_t f = factor(c.op());
   check_divides("upscale_factor", f, out[2], "height", out);
   check_divides("upscale_factor", f, out[3], "width", out);
-  return {out[0], times(out[1], f * f), shared_by(out[2], f), shared_by(out[3], f)};
+  return {out[0], product(out[1], f * f), shared_by(out[2], f), shared_by(out[3], f)};
 }
 
 NdLoop<2> enlarging(const ir::Op& op, const Shape& x) {
@@ -66,7 +68,7 @@ Shape deepened(const InferContext& c) {
   check_divides("the square of blocksize", f * f, x[1], "channels", x);
   check_divides("blocksize", f, x[2], "height", x);
   check_divides("blocksize", f, x[3], "width", x);
-  return {x[0], times(x[1], f * f), shared_by(x[2], f), shared_by(x[3], f)};
+  return {x[0], product(x[1], f * f), shared_by(x[2], f), shared_by(x[3], f)};
 }
 
 // The original enlarges as pixel_shuffle does, by channels in another order, and reads the result as [N, C f^2, ...].
@@ -162,7 +164,8 @@ void declare_all() {
        .shape = deepened,
        .copy = deepening,
        .keeps_lod = true})
-      .attr<int64_t>("blocksize", 2, "b, by which height and width shrink", at_least<int64_t>("blocksize", 2));
+      .attr<int64_t>("blocksize", 2, "b, by which height and width shrink",
+                     within<int64_t>("blocksize", 2, std::numeric_limits<int32_t>::max()));
   declare<float, double>({.type = "shuffle_channel",
                           .doc = "Out[n, m g + k] = X[n, k C / g + m]: the channels in g groups, one of each in turn.",
                           .source = "Zhang et al., ShuffleNet, CVPR 2018, arXiv:1707.01083",

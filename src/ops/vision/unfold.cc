@@ -7,6 +7,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/vision/extents.h"
 
 namespace anabranch::vision {
 namespace {
@@ -49,7 +50,7 @@ struct Windows {
   int64_t rows, columns, out_rows, out_columns;
   Windows(const Axes& a, const Shape& x)
       : axes(a), rows(x[2]), columns(x[3]), out_rows(a[0].outputs(x[2])), out_columns(a[1].outputs(x[3])) {}
-  int64_t taps() const { return axes[0].kernel * axes[1].kernel; }
+  int64_t taps() const { return product(axes[0].kernel, axes[1].kernel); }
   int64_t in_plane() const { return rows * columns; }
   int64_t out_plane() const { return taps() * out_rows * out_columns; }
 
@@ -76,9 +77,8 @@ void infer(InferContext& c) {
   check_rank(c, "X", 4, 4);
   const Shape& x = c.in("X").shape;
   const Windows w(axes_of(c.op()), x);
-  const bool open = w.out_rows < 0 || w.out_columns < 0;
-  c.set_out("Y", {x[0], x[1] < 0 ? kUnknown : x[1] * w.taps(), open ? kUnknown : w.out_rows * w.out_columns},
-            c.in("X").dtype);
+  const int64_t windows = w.out_columns < 0 ? kUnknown : product(w.out_rows, w.out_columns);
+  c.set_out("Y", {x[0], product(x[1], w.taps()), windows}, c.in("X").dtype);
 }
 
 AB_OP(unfold)

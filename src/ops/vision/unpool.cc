@@ -1,9 +1,10 @@
 // Elements put back to the places that max_pool2d_with_index took them from.
-#include <fmt/ranges.h>
+#include <algorithm>
 
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/vision/extents.h"
 
 namespace anabranch::vision {
 namespace {
@@ -19,7 +20,7 @@ Shape unpooled(const ir::Op& op, const Shape& x) {
   for (int d = 0; d < 2; ++d) {
     const auto k = static_cast<size_t>(d);
     if (x[d + 2] < 0) continue;
-    const int64_t extent = (x[d + 2] - 1) * stride[k] - 2 * int64_t{padding[k]} + kernel[k];
+    const int64_t extent = product(std::max<int64_t>(0, x[d + 2] - 1), stride[k]) - 2 * int64_t{padding[k]} + kernel[k];
     AB_CHECK(extent > 0, InvalidArgument,
              "ksize, strides and paddings must make images with elements of X {}, got an extent of {}", x.str(), extent);
     out.set(d + 2, extent);
