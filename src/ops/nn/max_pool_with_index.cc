@@ -25,8 +25,8 @@ template <int kAxes> PoolDims indexed_dims(const ir::Op& op, const Shape& x) {
   }
   const auto& paddings = op.attr<Ints>("paddings");
   AB_CHECK(paddings.size() == kAxes, InvalidArgument, "paddings must be {} numbers, got {}", kAxes, paddings.size());
-  const WindowAttrs attrs{kAxes,      op.attr<Ints>("strides"), whole ? Ints(kAxes, 0) : paddings,
-                          Ints(kAxes, 1), "EXPLICIT",           "NCHW"};
+  const WindowAttrs attrs{
+      kAxes, op.attr<Ints>("strides"), whole ? Ints(kAxes, 0) : paddings, Ints(kAxes, 1), "EXPLICIT", "NCHW"};
   d.window = resolve_window(attrs, in, kernel, Rounding::kFloor);
   return d;
 }
@@ -42,7 +42,8 @@ template <int kAxes> void infer(InferContext& c) {
 
 // The largest element of a window and its place. As in the original a NaN is passed over, and a window without
 // elements gives the lowest float32 and -1.
-template <class T> void largest(const PoolDims& d, const std::array<PoolDims::Range, 3>& r, const T* x, T* out, int32_t* at) {
+template <class T>
+void largest(const PoolDims& d, const std::array<PoolDims::Range, 3>& r, const T* x, T* out, int32_t* at) {
   *out = static_cast<T>(std::numeric_limits<float>::lowest());
   *at = -1;
   for (int64_t z = r[0].begin; z < r[0].end; ++z) {

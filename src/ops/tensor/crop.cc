@@ -53,13 +53,13 @@ bool has_list(const InferContext& c, const char* slot) { return *slot && c.has_i
 Numbers offsets_of(const InferContext& c, const char* list) {
   const Numbers attr = int_attr(c.op(), "offsets");
   const int rank = c.in("X").shape.rank();
-  if (has_list(c, list)) AB_CHECK(c.n_in(list) == rank, InvalidArgument, "{} must be {} numbers, got {}", list, rank,
-                                  c.n_in(list));
+  if (has_list(c, list))
+    AB_CHECK(c.n_in(list) == rank, InvalidArgument, "{} must be {} numbers, got {}", list, rank, c.n_in(list));
   const bool free = attr.empty() || std::all_of(attr.begin(), attr.end(), [](int64_t v) { return v == -1; });
   AB_CHECK(has_list(c, list) || !c.has_in("Offsets") || free, InvalidArgument,
            "the attribute offsets must be empty where Offsets is given, got {} numbers", attr.size());
-  const IntArg arg = has_list(c, list) ? int_arg(c, "", list, Numbers(attr.size(), -1), 0)
-                                       : int_arg(c, "Offsets", "", attr, 0);
+  const IntArg arg =
+      has_list(c, list) ? int_arg(c, "", list, Numbers(attr.size(), -1), 0) : int_arg(c, "Offsets", "", attr, 0);
   if (!arg.known) return {};
   check_offsets(arg.values, rank);
   return arg.values;
@@ -114,9 +114,10 @@ Shape cropped_by_tensors(const InferContext& c, const Numbers& offsets) {
   check_count("shape", wanted, x.rank());
   Shape out;
   for (int i = 0; i < x.rank(); ++i) {
-    const int64_t n = wanted[static_cast<size_t>(i)], from = offsets.empty() ? kUnknown : offsets[static_cast<size_t>(i)];
-    AB_CHECK(n != 0 || !given || !arg.known, InvalidArgument, "the extents that tensors hold must not be 0, got axis {}",
-             i);
+    const int64_t n = wanted[static_cast<size_t>(i)],
+                  from = offsets.empty() ? kUnknown : offsets[static_cast<size_t>(i)];
+    AB_CHECK(n != 0 || !given || !arg.known, InvalidArgument,
+             "the extents that tensors hold must not be 0, got axis {}", i);
     const bool open = x[i] < 0 || from < 0 || (n == 0 && !c.runtime());
     out.push_back(n > 0 ? n : open ? kUnknown : std::max<int64_t>(0, x[i] - from));
   }
@@ -226,16 +227,16 @@ AB_OP(pad_constant_like)
     .dtype_of_input("Y")
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [value = static_cast<T>(op.attr<float>("pad_value")), y = op.in("Y"), out = op.out("Out")](
-                 KernelContext& c) {
-        int64_t at = 0;
-        const Shape& part = c[y].shape();
-        const auto loop = place_of(part, c[out].shape(), kOrigin.data(), &at);
-        T* to = c[out].mutable_data<T>();
-        c.parallel_for(c[out].numel(), kCheapGrain,
-                       [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
-        if (loop.total() > 0) strided_copy(c, turned(loop), c[y].data<T>(), to);
-      };
+      return
+          [value = static_cast<T>(op.attr<float>("pad_value")), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
+            int64_t at = 0;
+            const Shape& part = c[y].shape();
+            const auto loop = place_of(part, c[out].shape(), kOrigin.data(), &at);
+            T* to = c[out].mutable_data<T>();
+            c.parallel_for(c[out].numel(), kCheapGrain,
+                           [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
+            if (loop.total() > 0) strided_copy(c, turned(loop), c[y].data<T>(), to);
+          };
     });
 
 AB_GRAD(pad_constant_like)

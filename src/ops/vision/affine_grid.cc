@@ -7,7 +7,9 @@ namespace anabranch::vision {
 namespace {
 
 // Position k of n from -1 to 1; of one position it is no number, as in the original.
-template <class T> T position(int64_t k, int64_t n) { return T{-1} + static_cast<T>(k) * (T{2} / static_cast<T>(n - 1)); }
+template <class T> T position(int64_t k, int64_t n) {
+  return T{-1} + static_cast<T>(k) * (T{2} / static_cast<T>(n - 1));
+}
 
 // [N, C, H, W]; H and W are unknown while the program is built, as in the original.
 Shape infer_grid(const InferContext& c, int64_t batch) {

@@ -31,8 +31,8 @@ template <class T> Corners<T> corners(const Extents& e, T gx, T gy) {
     const bool right = k % 2, below = k / 2;
     const T column = right ? left + 1 : left, row = below ? top + 1 : top;
     const T wx = right ? x - left : left + 1 - x, wy = below ? y - top : top + 1 - y;
-    const bool inside = column >= 0 && column <= static_cast<T>(e.columns - 1) && row >= 0 &&
-                        row <= static_cast<T>(e.rows - 1);
+    const bool inside =
+        column >= 0 && column <= static_cast<T>(e.columns - 1) && row >= 0 && row <= static_cast<T>(e.rows - 1);
     c.at[k] = inside ? static_cast<int64_t>(row) * e.columns + static_cast<int64_t>(column) : -1;
     c.weight[k] = wx * wy;
     c.by_x[k] = (right ? wy : -wy) * half_x;

@@ -105,7 +105,7 @@ using Copy = NdLoop<2> (*)(const ir::Op& op, const Shape& x);
 struct Rearrangement {
   const char *type, *doc, *source, *out;
   Shape (*shape)(const InferContext&);
-  Copy copy;                              // operand 0 is Out, operand 1 is X
+  Copy copy;                                     // operand 0 is Out, operand 1 is X
   Shape (*back)(const InferContext&) = nullptr;  // the shape of X by that of Out, where the gradient does not read X
   bool keeps_lod = false;
 };

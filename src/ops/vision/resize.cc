@@ -117,7 +117,8 @@ template <class T> using Sum = std::conditional_t<std::is_same_v<T, double>, dou
 
 template <class T> T rounded(Sum<T> v) {
   if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(std::clamp(v, Sum<T>(std::numeric_limits<T>::lowest()), Sum<T>(std::numeric_limits<T>::max())));
+    return static_cast<T>(
+        std::clamp(v, Sum<T>(std::numeric_limits<T>::lowest()), Sum<T>(std::numeric_limits<T>::max())));
   } else {
     return v;
   }
@@ -268,24 +269,22 @@ void sizes(OpDef& def) {
 }
 
 void declare(const char* type, const char* doc, bool of_bytes) {
-  OpDef& def = declare_op(type, __FILE__)
-                   .doc(doc)
-                   .with(sizes)
-                   .traits(kRowWise)
-                   .infer(infer)
-                   .grad_reads({"X", "OutSize", "SizeTensor", "Scale"})
-                   .grad_to({"X"})
-                   .cpu<float, double>([](auto tag, const KernelArgs& op) {
-                     return forward<typename decltype(tag)::type>(op);
-                   });
+  OpDef& def =
+      declare_op(type, __FILE__)
+          .doc(doc)
+          .with(sizes)
+          .traits(kRowWise)
+          .infer(infer)
+          .grad_reads({"X", "OutSize", "SizeTensor", "Scale"})
+          .grad_to({"X"})
+          .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
   if (of_bytes) def.cpu<uint8_t>([](auto, const KernelArgs& op) { return forward<uint8_t>(op); });
   declare_gradient(type, __FILE__)
       .doc("X@GRAD = each element of Out@GRAD, shared out to the elements of X that made it.")
       .shape_from("OutSize")
       .shape_from("SizeTensor")
       .shape_from("Scale")
-      .cpu<float, double>(
-          [](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+      .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 }
 
 void declare_all() {

@@ -52,8 +52,9 @@ void check_frames(const InferContext& c, const char* slot) {
 }
 
 AB_OP(temporal_shift)
-    .doc("Of the channels of each frame, the first shift_ratio C are those of the frame before, as many after them "
-         "those of the frame behind; zeros where a segment has no such frame.")
+    .doc(
+        "Of the channels of each frame, the first shift_ratio C are those of the frame before, as many after them "
+        "those of the frame behind; zeros where a segment has no such frame.")
     .source("Lin et al., TSM, ICCV 2019, arXiv:1811.08383")
     .in("X", "[N T, C, H, W] float: N segments of T frames")
     .out("Out", "as X")
@@ -67,8 +68,9 @@ AB_OP(temporal_shift)
       c.same_as("Out", "X");
     })
     .grad_reads({})
-    .cpu<float, double>(
-        [](auto tag, const KernelArgs& op) { return shifts<typename decltype(tag)::type>(op, "X", "Out", 1); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) {
+      return shifts<typename decltype(tag)::type>(op, "X", "Out", 1);
+    });
 
 AB_GRAD(temporal_shift)
     .doc("X@GRAD = Out@GRAD, its channels moved back.")

@@ -22,7 +22,8 @@ Shape unpooled(const ir::Op& op, const Shape& x) {
     if (x[d + 2] < 0) continue;
     const int64_t extent = product(std::max<int64_t>(0, x[d + 2] - 1), stride[k]) - 2 * int64_t{padding[k]} + kernel[k];
     AB_CHECK(extent > 0, InvalidArgument,
-             "ksize, strides and paddings must make images with elements of X {}, got an extent of {}", x.str(), extent);
+             "ksize, strides and paddings must make images with elements of X {}, got an extent of {}", x.str(),
+             extent);
     out.set(d + 2, extent);
   }
   return out;
@@ -32,8 +33,8 @@ Shape unpooled(const ir::Op& op, const Shape& x) {
 template <class Fn>
 void each_place(int64_t begin, int64_t end, int64_t plane, int64_t out_plane, const int32_t* indices, Fn&& fn) {
   for (int64_t i = begin * plane; i < end * plane; ++i) {
-    AB_CHECK(indices[i] >= 0 && indices[i] < out_plane, InvalidArgument, "Indices must hold places from 0 to {}, got {}",
-             out_plane - 1, indices[i]);
+    AB_CHECK(indices[i] >= 0 && indices[i] < out_plane, InvalidArgument,
+             "Indices must hold places from 0 to {}, got {}", out_plane - 1, indices[i]);
     fn(i, i / plane * out_plane + indices[i]);
   }
 }

@@ -81,8 +81,8 @@ def crop_tensor(x: Variable, shape: Sequence[Any] | Variable | None = None,
 
     Args:
         x (Variable): at most 6 axes, float32, float64, int32 or int64.
-        shape (list|tuple|Variable): extents of the part; -1: to the end of ``x``. Entries may be int32 Variables of shape
-            [1]; the whole may be an int32 Variable.
+        shape (list|tuple|Variable): extents of the part; -1: to the end of ``x``. Entries may be int32 Variables of
+            shape [1]; the whole may be an int32 Variable.
         offsets (list|tuple|Variable, optional): where the part begins on each axis, likewise. Default zeros.
         name (str, optional): prefix of the output's name.
 

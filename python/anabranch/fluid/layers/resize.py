@@ -56,8 +56,8 @@ def image_resize(input: Variable, out_shape: Sequence[Any] | Variable | None = N
                  data_format: str = "NCHW") -> Variable:
     """Images or volumes of another size.
 
-    Pixel k of n_out lies at k (n_in - 1) / (n_out - 1) among n_in with ``align_corners``; without, at k n_in / n_out, or,
-    with ``align_mode`` 0 and linear methods, at (k + 0.5) n_in / n_out - 0.5.
+    Pixel k of n_out lies at k (n_in - 1) / (n_out - 1) among n_in with ``align_corners``; without, at k n_in / n_out,
+    or, with ``align_mode`` 0 and linear methods, at (k + 0.5) n_in / n_out - 0.5.
 
     Args:
         input (Variable): [N, C, H, W] or [N, H, W, C], of "TRILINEAR" [N, C, D, H, W] or [N, D, H, W, C]; float32,

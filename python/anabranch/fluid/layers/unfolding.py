@@ -34,7 +34,8 @@ def unfold(x: Variable, kernel_sizes: int | Sequence[int], strides: int | Sequen
            paddings: int | Sequence[int] = 0, dilations: int | Sequence[int] = 1, name: str | None = None) -> Variable:
     """The windows of images as columns.
 
-    out[n, (c kh + i) kw + j, l] is the element (i, j) of window l of channel c; windows go from left to right, then down.
+    out[n, (c kh + i) kw + j, l] is the element (i, j) of window l of channel c; windows go from left to right, then
+    down.
 
     Args:
         x (Variable): [N, C, H, W], float32 or float64.
