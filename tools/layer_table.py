@@ -122,8 +122,17 @@ FAMILIES: dict[str, tuple[str, list[Layer]]] = {
         Layer("shape(input)", dtype="int32"),
         Layer("size(input)", dtype="int64"),
         Layer("pad(x, paddings, pad_value=0.0, name=None)", data={"x": "[2, 3]"}, call="paddings=[0, 1, 1, 2]"),
+        Layer("pad_constant_like(x, y, pad_value=0.0, name=None)", data={"x": "[4, 5]", "y": "[2, 3]"}),
         Layer("hash(input, hash_size, num_hash=1, name=None)", slots={"hash_size": "mod_by"}, stop_gradient=True,
               data={"input": "[None, 1] int64"}, call="hash_size=100, num_hash=4"),
+    ]),
+    "images": ("Elements of images moved between channels, pixels and frames, or read at other places.", [
+        Layer("grid_sampler(x, grid, name=None)", data={"x": "[None, 3, 8, 8]", "grid": "[None, 8, 8, 2]"}),
+        Layer("pixel_shuffle(x, upscale_factor)", data={"x": "[None, 9, 4, 4]"}, call="upscale_factor=3"),
+        Layer("space_to_depth(x, blocksize, name=None)", data={"x": "[None, 4, 6, 6]"}, call="blocksize=2"),
+        Layer("shuffle_channel(x, group, name=None)", data={"x": "[None, 6, 4, 4]"}, call="group=2"),
+        Layer("temporal_shift(x, seg_num, shift_ratio=0.25, name=None)", data={"x": "[None, 4, 3, 3]"},
+              call="seg_num=2"),
     ]),
     "sequences": ("Sequences joined, repeated, reversed, cut.", [
         Layer("sequence_concat(input, name=None)", data={"input": "[None, 4] float32 1"}),

@@ -18,9 +18,10 @@ class Kernel {
   static constexpr size_t kInline = 80;  // bytes of captures: ten handles; those of larger functions go to the heap
 
   Kernel() = default;
+  // From any function; implicit, for factories return lambdas.
   template <class F>
   requires(!std::same_as<std::remove_cvref_t<F>, Kernel> && std::invocable<std::decay_t<F>&, KernelContext&>)
-      // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload): lambdas that factories return
+      // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
       Kernel(F&& f) {
     using Fn = std::decay_t<F>;
     if constexpr (fits<Fn>) {

@@ -48,6 +48,12 @@ DIFFERENT = {
     "gi_f": "a step without bounds works", "gi_p": "a step without bounds works",
     "gi_n": "an index of a wrong class is a TypeError",
 }
+DIFFERENT.update(dict.fromkeys(("ps_unknown", "s2d_unknown", "unfold_unknown"), "an unknown extent is -1"))
+DIFFERENT.update(dict.fromkeys(("rs_notvar", "shc_num"), "what is no Variable is a TypeError, as in every layer"))
+DIFFERENT.update(dict.fromkeys(("ps_float", "s2d_float", "shc_float", "tsh_float"), "the operator refuses the float"))
+DIFFERENT.update(dict.fromkeys(("crop_off1", "cropt_big", "gs_shape"), "refused at the call, not in the run"))
+DIFFERENT.update(dict.fromkeys(("apool_idx", "apool_max", "apool3_idx", "apool3_max"), "places are integers"))
+DIFFERENT["pcl_mixed"] = "the result has the dtype of y, as it has when run"
 DIFFERENT.update({"ew_bad2_" + n: "operands of different dtypes are refused" for n in (
     "add", "sub", "mul", "div", "max", "min", "pow", "mod", "floordiv")})
 DIFFERENT.update({"op_rsm_" + n: "the shorter operand may stand on the left" for n in (
@@ -66,6 +72,7 @@ BY_KERNELS.update("cmpd_%s_%s" % (op, dtype) for dtype in ("bool", "float16") fo
 BY_KERNELS.update("rdd_%s_%s" % (op, dtype) for op in ("max", "min", "prod") for dtype in ("bool", "int8"))
 BY_KERNELS.update("und_%s_%s" % (op, dtype) for op in ("abs", "exp", "square", "erf", "gelu")
                   for dtype in ("int32", "int64"))
+BY_KERNELS.update(("apool3_int", "rs_ints", "shc_int"))
 BY_KERNELS.update(("und_erf_bool", "und_gelu_bool"))
 BY_KERNELS.update("und_%s_float16" % op for op in ("log", "log1p", "mish", "selu"))
 RECORD = layer_programs.recorded()

@@ -11,7 +11,8 @@ from . import check
 from .check import one_op
 
 __all__ = [
-    "index_select", "index_sample", "gather", "gather_nd", "scatter", "where", "shape", "size", "pad", "hash",
+    "index_select", "index_sample", "gather", "gather_nd", "scatter", "where", "shape", "size", "pad",
+    "pad_constant_like", "hash",
 ]
 
 
@@ -240,6 +241,33 @@ def pad(x: Variable, paddings: Sequence[int], pad_value: float = 0.0, name: str 
     """
     check.operand(x, "x", "pad")
     return one_op("pad", {"X": x}, {"paddings": paddings, "pad_value": pad_value}, name=name)
+
+
+def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: str | None = None) -> Variable:
+    """out = a tensor of the shape of x that holds y in its first corner, and pad_value elsewhere.
+
+    Args:
+        x (Variable): [...]: its values are not read; int32, int64, float32, float64.
+        y (Variable): [...] float or int, no axis longer than that of x; int32, int64, float32, float64.
+        pad_value (float): what lies beyond y. Default 0.0.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [shape of x] with the dtype of y.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [4, 5], "float32")
+        >>> y = fluid.data("y", [2, 3], "float32")
+        >>> fluid.layers.pad_constant_like(x, y).shape
+        (4, 5)
+    """
+    check.operand(x, "x", "pad_constant_like")
+    check.operand(y, "y", "pad_constant_like")
+    return one_op("pad_constant_like", {"X": x, "Y": y}, {"pad_value": pad_value}, name=name)
 
 
 def hash(input: Variable, hash_size: int, num_hash: int = 1, name: str | None = None) -> Variable:

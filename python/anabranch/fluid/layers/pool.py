@@ -11,7 +11,7 @@ from . import check, windows
 if TYPE_CHECKING:
     from ..framework import Variable
 
-__all__ = ["pool2d", "pool3d", "adaptive_pool2d"]
+__all__ = ["pool2d", "pool3d", "adaptive_pool2d", "adaptive_pool3d"]
 
 
 def _pool(layer, axes, input, pool_size, pool_type, pool_stride, pool_padding, global_pooling, use_cudnn, ceil_mode,
@@ -138,19 +138,53 @@ def adaptive_pool2d(input: Variable, pool_size: int | Sequence[Any], pool_type: 
         >>> fluid.layers.adaptive_pool2d(image, pool_size=[2, 3], pool_type="avg").shape
         (-1, 3, 2, 3)
     """
-    layer = "adaptive_pool2d"
-    check.operand(input, "input", layer, "pool2d")
+    return _adaptive("adaptive_pool2d", 2, input, pool_size, pool_type, require_index, name)
+
+
+def adaptive_pool3d(input: Variable, pool_size: int | Sequence[Any], pool_type: str = "max",
+                    require_index: bool = False, name: str | None = None) -> Any:
+    """The maximum or average over windows of volumes whose size follows from that of the result.
+
+    Slice i of the result covers the input's slices from floor(i D / D_out) to ceil((i + 1) D / D_out); likewise rows
+    and columns.
+
+    Args:
+        input (Variable): [N, C, D, H, W], float32 or float64.
+        pool_size (int|list|tuple): [D_out, H_out, W_out].
+        pool_type (str): "max" or "avg". Default "max".
+        require_index (bool): also return where each maximum was. Default False.
+        name (str, optional): prefix of the names.
+
+    Returns:
+        Variable: [N, C, D_out, H_out, W_out]; with ``require_index`` a tuple of it and the places.
+
+    Raises:
+        ValueError: another ``pool_type``; ``require_index`` with "avg".
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> scan = fluid.data("scan", [None, 1, 8, 9, 7], "float32")
+        >>> fluid.layers.adaptive_pool3d(scan, pool_size=[2, 3, 2], pool_type="avg").shape
+        (-1, 1, 2, 3, 2)
+    """
+    return _adaptive("adaptive_pool3d", 3, input, pool_size, pool_type, require_index, name)
+
+
+def _adaptive(layer, axes, input, pool_size, pool_type, require_index, name):
+    """adaptive_pool2d and adaptive_pool3d."""
+    check.operand(input, "input", layer, "pool%dd" % axes)
     check.one_of(pool_type, "pool_type", layer, ("max", "avg"))
     if pool_type == "avg" and require_index:
-        raise InvalidValue("adaptive_pool2d: require_index needs pool_type \"max\"")
-    op = "max_pool2d_with_index" if pool_type == "max" else "pool2d"
+        raise InvalidValue("%s: require_index needs pool_type \"max\"" % layer)
+    op = ("max_pool%dd_with_index" if pool_type == "max" else "pool%dd") % axes
     helper = LayerHelper(op, name=name)
     out = helper.create_variable_for_type_inference(input.dtype)
     outputs, mask = {"Out": out}, None
+    attrs: dict[str, Any] = {"ksize": check.ints(pool_size, axes, "pool_size", layer), "adaptive": True}
     if pool_type == "max":
         mask = helper.create_variable_for_type_inference(input.dtype)
         outputs["Mask"] = mask
-    helper.append_op(type=op, inputs={"X": input}, outputs=outputs,
-                     attrs={"pooling_type": pool_type, "ksize": check.ints(pool_size, 2, "pool_size", layer),
-                            "adaptive": True})
+    else:
+        attrs["pooling_type"] = pool_type
+    helper.append_op(type=op, inputs={"X": input}, outputs=outputs, attrs=attrs)
     return (out, mask) if require_index else out

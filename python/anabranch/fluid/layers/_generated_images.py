@@ -1,0 +1,147 @@
+"""Elements of images moved between channels, pixels and frames, or read at other places.
+
+Written by tools/generate_layers.py from the schemas of the operators.
+"""
+from __future__ import annotations
+
+from ..framework import Variable
+from . import check
+from .check import one_op
+
+__all__ = [
+    "grid_sampler", "pixel_shuffle", "space_to_depth", "shuffle_channel", "temporal_shift",
+]
+
+
+def grid_sampler(x: Variable, grid: Variable, name: str | None = None) -> Variable:
+    """out[n, c, h, w] = x[n, c] at the place grid[n, h, w], made of the four pixels around it; 0 outside.
+
+    Jaderberg et al., Spatial transformer networks, NIPS 2015, arXiv:1506.02025.
+
+    Args:
+        x (Variable): [N, C, H, W] float; float32, float64.
+        grid (Variable): [N, H, W, 2] as x: column and row, from -1, the first, to 1, the last; float32, float64.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 3, 8, 8], "float32")
+        >>> grid = fluid.data("grid", [None, 8, 8, 2], "float32")
+        >>> fluid.layers.grid_sampler(x, grid).shape
+        (-1, 3, 8, 8)
+    """
+    check.operand(x, "x", "grid_sampler")
+    check.operand(grid, "grid", "grid_sampler")
+    return one_op("grid_sampler", {"X": x, "Grid": grid}, name=name, out="Output")
+
+
+def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
+    """out[n, c, h r + i, w r + j] = x[n, c r^2 + i r + j, h, w], r = upscale_factor.
+
+    Shi et al., CVPR 2016, arXiv:1609.05158.
+
+    Args:
+        x (Variable): [N, C, H, W] float; float32, float64.
+        upscale_factor (int): r, by which height and width grow.
+
+    Returns:
+        Variable: [N, C / r^2, r H, r W].
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 9, 4, 4], "float32")
+        >>> fluid.layers.pixel_shuffle(x, upscale_factor=3).shape
+        (-1, 1, 12, 12)
+    """
+    check.operand(x, "x", "pixel_shuffle")
+    return one_op("pixel_shuffle", {"X": x}, {"upscale_factor": upscale_factor})
+
+
+def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Variable:
+    """out has the elements of [N, C / b^2, b H, b W], b = blocksize, in which pixel (b h + i, b w + j) of channel c
+    is x[n, (b i + j) C / b^2 + c, h, w].
+
+    Redmon & Farhadi, YOLO9000, CVPR 2017, arXiv:1612.08242.
+
+    Args:
+        x (Variable): [N, C, H, W] float; int32, int64, float32, float64.
+        blocksize (int): b, by which height and width shrink.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [N, C b^2, H / b, W / b].
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4, 6, 6], "float32")
+        >>> fluid.layers.space_to_depth(x, blocksize=2).shape
+        (-1, 16, 3, 3)
+    """
+    check.operand(x, "x", "space_to_depth")
+    return one_op("space_to_depth", {"X": x}, {"blocksize": blocksize}, name=name)
+
+
+def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variable:
+    """out[n, m g + k] = x[n, k C / g + m]: the channels in g groups, one of each in turn.
+
+    Zhang et al., ShuffleNet, CVPR 2018, arXiv:1707.01083.
+
+    Args:
+        x (Variable): [N, C, H, W] float; float32, float64.
+        group (int): g, which divides the channels.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 6, 4, 4], "float32")
+        >>> fluid.layers.shuffle_channel(x, group=2).shape
+        (-1, 6, 4, 4)
+    """
+    check.operand(x, "x", "shuffle_channel")
+    return one_op("shuffle_channel", {"X": x}, {"group": group}, name=name)
+
+
+def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: str | None = None) -> Variable:
+    """Of the channels of each frame, the first shift_ratio C are those of the frame before, as many after them those
+    of the frame behind; zeros where a segment has no such frame.
+
+    Lin et al., TSM, ICCV 2019, arXiv:1811.08383.
+
+    Args:
+        x (Variable): [N T, C, H, W] float: N segments of T frames; float32, float64.
+        seg_num (int): T, frames in a segment, at least 1.
+        shift_ratio (float): part of the channels that moves in each direction, above 0, below 0.5. Default 0.25.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: as x.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 4, 3, 3], "float32")
+        >>> fluid.layers.temporal_shift(x, seg_num=2).shape
+        (-1, 4, 3, 3)
+    """
+    check.operand(x, "x", "temporal_shift")
+    return one_op("temporal_shift", {"X": x}, {"seg_num": seg_num, "shift_ratio": shift_ratio}, name=name)

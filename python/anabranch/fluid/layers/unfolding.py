@@ -1,0 +1,66 @@
+"""The windows of images as columns."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import InvalidValue, Violated
+from . import check
+
+if TYPE_CHECKING:
+    from ..framework import Variable
+
+__all__ = ["unfold"]
+
+
+def _pair(value: int | Sequence[int], argument: str) -> list[int]:
+    if isinstance(value, int):
+        return [value, value]
+    if not (isinstance(value, list) and len(value) == 2 and all(isinstance(v, int) for v in value)):
+        raise Violated("unfold: %s must be an int or a list of 2 ints, got %r" % (argument, value))
+    return value
+
+
+def _paddings(value: int | Sequence[int]) -> list[int]:
+    """[top, left, bottom, right] of any accepted form."""
+    if isinstance(value, int):
+        return [value] * 4
+    if not isinstance(value, list) or len(value) not in (2, 4):
+        raise InvalidValue("unfold: paddings must be an int or a list of 2 or 4 ints, got %r" % (value,))
+    return value * 2 if len(value) == 2 else value
+
+
+def unfold(x: Variable, kernel_sizes: int | Sequence[int], strides: int | Sequence[int] = 1,
+           paddings: int | Sequence[int] = 0, dilations: int | Sequence[int] = 1, name: str | None = None) -> Variable:
+    """The windows of images as columns.
+
+    out[n, (c kh + i) kw + j, l] is the element (i, j) of window l of channel c; windows go from left to right, then
+    down.
+
+    Args:
+        x (Variable): [N, C, H, W], float32 or float64.
+        kernel_sizes (int|list): [kh, kw] of the window, at least 1.
+        strides (int|list): from window to window, down and to the right. Default 1.
+        paddings (int|list): zeros around the image: [height, width] or [top, left, bottom, right]. Default 0.
+        dilations (int|list): steps inside a window, down and to the right. Default 1.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [N, C kh kw, L], L the number of windows.
+
+    Raises:
+        TypeError: ``x`` is of another class or dtype.
+        ValueError: another number of ``paddings``.
+        AssertionError: ``x`` does not have 4 axes; another list in the place of two numbers.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.unfold(fluid.data("x", [None, 3, 6, 6], "float32"), kernel_sizes=[3, 3], strides=3).shape
+        (-1, 27, 4)
+    """
+    check.operand(x, "x", "unfold")
+    if len(x.shape) != 4:
+        raise Violated("unfold: x must have 4 axes, got shape %s" % (tuple(x.shape),))
+    return check.one_op("unfold", {"X": x}, {
+        "kernel_sizes": _pair(kernel_sizes, "kernel_sizes"), "strides": _pair(strides, "strides"),
+        "paddings": _paddings(paddings), "dilations": _pair(dilations, "dilations")}, name=name, out="Y")

@@ -1,0 +1,136 @@
+// Largest elements of windows of images and volumes, with their places.
+#include <limits>
+
+#include "ops/declare/declare.h"
+#include "ops/kernels/copy.h"
+#include "ops/nn/pool_dims.h"
+
+namespace anabranch::nn {
+namespace {
+
+using Ints = std::vector<int32_t>;
+
+template <int kAxes> PoolDims indexed_dims(const ir::Op& op, const Shape& x) {
+  AB_CHECK(x.rank() == kAxes + 2, InvalidArgument, "X must have {} axes, got {}", kAxes + 2, x.str());
+  PoolDims d;
+  d.batch = x[0];
+  d.channels = x[1];
+  d.adaptive = op.attr<bool>("adaptive");
+  const Extents in = extents_of(x, 2, kAxes);
+  const bool whole = op.attr<bool>("global_pooling");
+  const Extents kernel = whole ? in : positive_extents("ksize", op.attr<Ints>("ksize"), kAxes);
+  if (d.adaptive) {
+    d.window = {.axes = kAxes, .in = in, .out = kernel, .kernel = kernel};
+    return d;
+  }
+  const auto& paddings = op.attr<Ints>("paddings");
+  AB_CHECK(paddings.size() == kAxes, InvalidArgument, "paddings must be {} numbers, got {}", kAxes, paddings.size());
+  const WindowAttrs attrs{
+      kAxes, op.attr<Ints>("strides"), whole ? Ints(kAxes, 0) : paddings, Ints(kAxes, 1), "EXPLICIT", "NCHW"};
+  d.window = resolve_window(attrs, in, kernel, Rounding::kFloor);
+  return d;
+}
+
+template <int kAxes> void infer(InferContext& c) {
+  check_tensor(c, "X");
+  const PoolDims d = indexed_dims<kAxes>(c.op(), c.in("X").shape);
+  AB_CHECK(volume(d.window.in) != 0, InvalidArgument, "X must hold images with elements, got {}",
+           c.in("X").shape.str());
+  c.set_out("Out", d.output_shape(), c.in("X").dtype);
+  c.set_out("Mask", d.output_shape(), DType::kInt32);
+}
+
+// The largest element of a window and its place. As in the original a NaN is passed over, and a window without
+// elements gives the lowest float32 and -1.
+template <class T>
+void largest(const PoolDims& d, const std::array<PoolDims::Range, 3>& r, const T* x, T* out, int32_t* at) {
+  *out = static_cast<T>(std::numeric_limits<float>::lowest());
+  *at = -1;
+  for (int64_t z = r[0].begin; z < r[0].end; ++z) {
+    for (int64_t y = r[1].begin; y < r[1].end; ++y) {
+      const int64_t row = (z * d.window.in[1] + y) * d.window.in[2];
+      for (int64_t k = row + r[2].begin; k < row + r[2].end; ++k) {
+        if (!(*out < x[k])) continue;
+        *out = x[k];
+        *at = static_cast<int32_t>(k);
+      }
+    }
+  }
+}
+
+template <class T> void pool_plane(const PoolDims& d, const T* x, T* out, int32_t* mask) {
+  int64_t o = 0;
+  for (int64_t z = 0; z < d.window.out[0]; ++z) {
+    const auto depth = d.window.axes == 3 ? d.range(0, z) : PoolDims::Range{0, 1};
+    for (int64_t y = 0; y < d.window.out[1]; ++y) {
+      const auto rows = d.range(1, y);
+      for (int64_t k = 0; k < d.window.out[2]; ++k, ++o) {
+        largest(d, {depth, rows, d.range(2, k)}, x, out + o, mask + o);
+      }
+    }
+  }
+}
+
+template <int kAxes> void pool(OpDef& def) {
+  def.out("Out", "[N, C, ...], the largest element of each window")
+      .out("Mask", "as Out, int32: the place of that element in its image or volume; -1: the window has none")
+      .required_attr("ksize", AttrType::kInts, "extents of the window, or of the output when adaptive")
+      .attr<bool>("global_pooling", false, "the window is the whole image")
+      .attr<bool>("adaptive", false, "windows share the image out evenly")
+      .attr<Ints>("strides", Ints(kAxes, 1), "from window to window")
+      .attr<Ints>("paddings", Ints(kAxes, 0), "before and after the image on each axis")
+      .traits(kRowWise)
+      .infer(infer<kAxes>)
+      .grad_reads({"X"}, {"Mask"})
+      .grad_from({"Out"});
+  def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    DimsOf<PoolDims, decltype(&indexed_dims<kAxes>)> dims(op.op(), indexed_dims<kAxes>);
+    return [=, x = op.in("X"), out = op.out("Out"), mask = op.out("Mask")](KernelContext& c) mutable {
+      const PoolDims& d = dims(c[x].shape());
+      const int64_t in = volume(d.window.in), outs = volume(d.window.out);
+      const T* from = c[x].data<T>();
+      T* to = c[out].template mutable_data<T>();
+      auto* at = c[mask].template mutable_data<int32_t>();
+      c.parallel_for(d.batch * d.channels, kMathGrain / (in + 1) + 1, [&](int64_t begin, int64_t end) {
+        for (int64_t p = begin; p < end; ++p) pool_plane(d, from + p * in, to + p * outs, at + p * outs);
+      });
+    };
+  });
+}
+
+template <int kAxes> void pool_gradient(OpDef& def) {
+  def.doc("X@GRAD = the sum of Out@GRAD over the windows of which an element is the largest.")
+      .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+        using T = typename decltype(tag)::type;
+        return [mask = op.in("Mask"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+          const Shape& x = c[dx].shape();
+          const int64_t in = x.numel(2, x.rank()), outs = c[dout].shape().numel(2, x.rank());
+          const auto* at = c[mask].data<int32_t>();
+          const T* from = c[dout].data<T>();
+          T* to = c[dx].template mutable_data<T>();
+          c.parallel_for(x[0] * x[1], kCheapGrain / (in + 1) + 1, [=](int64_t begin, int64_t end) {
+            std::fill(to + begin * in, to + end * in, T{0});
+            for (int64_t o = begin * outs; o < end * outs; ++o) {
+              AB_CHECK(at[o] >= -1 && at[o] < in, InvalidArgument, "Mask must hold places below {}, got {}", in, at[o]);
+              if (at[o] >= 0) to[o / outs * in + at[o]] += from[o];
+            }
+          });
+        };
+      });
+}
+
+AB_OP(max_pool2d_with_index)
+    .doc("Largest element of each window of an image, and its place.")
+    .in("X", "[N, C, H, W] float")
+    .with(pool<2>);
+AB_GRAD(max_pool2d_with_index).with(pool_gradient<2>);
+
+AB_OP(max_pool3d_with_index)
+    .doc("Largest element of each window of a volume, and its place.")
+    .in("X", "[N, C, D, H, W] float")
+    .with(pool<3>);
+AB_GRAD(max_pool3d_with_index).with(pool_gradient<3>);
+
+}  // namespace
+}  // namespace anabranch::nn

@@ -1,0 +1,262 @@
+// Parts of tensors at a place, and tensors put into a place: crop, crop_tensor, pad_constant_like.
+#include <algorithm>
+#include <array>
+
+#include "ops/declare/declare.h"
+#include "ops/declare/shape_args.h"
+#include "ops/kernels/strided_copy.h"
+
+namespace anabranch::tensor {
+namespace {
+
+using Numbers = std::vector<int64_t>;
+
+constexpr int kMostAxes = 6;  // as in the original
+constexpr std::array<int64_t, kMaxRank> kOrigin{};
+
+void check_count(const char* what, const Numbers& v, int rank) {
+  AB_CHECK(static_cast<int>(v.size()) == rank, InvalidArgument, "{} must be {} numbers, one an axis of X, got {}", what,
+           rank, v.size());
+}
+
+// The part of `extents` from `offsets` on lies inside of `whole`; extents that are not known yet pass.
+void check_inside(const Shape& whole, const int64_t* offsets, const Shape& extents) {
+  for (int i = 0; i < whole.rank(); ++i) {
+    const bool fits = whole[i] < 0 || extents[i] < 0 || offsets[i] <= whole[i] - extents[i];
+    AB_CHECK(fits, InvalidArgument, "a part of {} at {} must lie inside of axis {} of {}", extents[i], offsets[i], i,
+             whole.str());
+  }
+}
+
+// The loop over a part: operand 0 is the part, dense; operand 1 its place in the whole, from *offset on.
+NdLoop<2> place_of(const Shape& part, const Shape& whole, const int64_t* offsets, int64_t* offset) {
+  const auto mine = dense_strides(part), theirs = dense_strides(whole);
+  NdLoop<2> loop;
+  *offset = 0;
+  for (int i = 0; i < part.rank(); ++i) {
+    *offset += offsets[i] * theirs[i];
+    loop.add_axis(part[i], {mine[i], theirs[i]});
+  }
+  return loop;
+}
+
+// ---- where a part begins: OffsetsTensor before Offsets before the attribute
+
+void check_offsets(const Numbers& v, int rank) {
+  check_count("offsets", v, rank);
+  for (int64_t at : v) AB_CHECK(at >= 0, InvalidArgument, "offsets must not be negative, got {}", at);
+}
+
+bool has_list(const InferContext& c, const char* slot) { return *slot && c.has_in(slot); }
+
+// Empty while the program is built and tensors hold them.
+Numbers offsets_of(const InferContext& c, const char* list) {
+  const Numbers attr = int_attr(c.op(), "offsets");
+  const int rank = c.in("X").shape.rank();
+  if (has_list(c, list))
+    AB_CHECK(c.n_in(list) == rank, InvalidArgument, "{} must be {} numbers, got {}", list, rank, c.n_in(list));
+  const bool free = attr.empty() || std::all_of(attr.begin(), attr.end(), [](int64_t v) { return v == -1; });
+  AB_CHECK(has_list(c, list) || !c.has_in("Offsets") || free, InvalidArgument,
+           "the attribute offsets must be empty where Offsets is given, got {} numbers", attr.size());
+  const IntArg arg =
+      has_list(c, list) ? int_arg(c, "", list, Numbers(attr.size(), -1), 0) : int_arg(c, "Offsets", "", attr, 0);
+  if (!arg.known) return {};
+  check_offsets(arg.values, rank);
+  return arg.values;
+}
+
+struct Offsets {
+  Numbers attr, given;
+  In tensor, list;
+  Offsets(const KernelArgs& op, bool with_list)
+      : attr(int_attr(op.op(), "offsets")), tensor(op.in("Offsets")), list(with_list ? op.in("OffsetsTensor") : In{}) {}
+  const Numbers& get(const KernelContext& c, int rank) {
+    if (list) {
+      given.clear();
+      for (int i = 0; i < list.count; ++i) given.push_back(integers_of(c.at(list, i), "OffsetsTensor").at(0));
+    } else if (tensor) {
+      given = integers_of(c[tensor], "Offsets");
+    }
+    const Numbers& v = list || tensor ? given : attr;
+    check_offsets(v, rank);
+    return v;
+  }
+};
+
+// ---- how large it is
+
+Shape cropped(const InferContext& c) {
+  const Shape& x = c.in("X").shape;
+  if (c.has_in("Y")) {
+    check_rank(c, "Y", x.rank(), x.rank());
+    return c.in("Y").shape;
+  }
+  const Numbers wanted = int_attr(c.op(), "shape");
+  check_count("shape", wanted, x.rank());
+  Shape out;
+  for (int i = 0; i < x.rank(); ++i) {
+    const int64_t n = wanted[static_cast<size_t>(i)];
+    AB_CHECK(n >= -1, InvalidArgument, "shape must hold -1 or extents, got {}", n);
+    out.push_back(n < 0 ? x[i] : n);
+  }
+  return out;
+}
+
+// Of crop_tensor: a negative extent reaches to the end of X, and 0 in the attribute stands for one that is not known.
+Shape cropped_by_tensors(const InferContext& c, const Numbers& offsets) {
+  const Shape& x = c.in("X").shape;
+  AB_CHECK(!c.has_in("ShapeTensor") || c.n_in("ShapeTensor") == x.rank(), InvalidArgument,
+           "ShapeTensor must be {} numbers, got {}", x.rank(), c.n_in("ShapeTensor"));
+  const Numbers attr = int_attr(c.op(), "shape");
+  const bool listed = c.has_in("ShapeTensor"), given = listed || c.has_in("Shape");
+  const IntArg arg = listed ? int_arg(c, "", "ShapeTensor", attr, 0) : int_arg(c, "Shape", "", attr, 0);
+  const Numbers& wanted = !arg.known && listed ? attr : arg.values;
+  check_count("shape", wanted, x.rank());
+  Shape out;
+  for (int i = 0; i < x.rank(); ++i) {
+    const int64_t n = wanted[static_cast<size_t>(i)],
+                  from = offsets.empty() ? kUnknown : offsets[static_cast<size_t>(i)];
+    AB_CHECK(n != 0 || !given || !arg.known, InvalidArgument,
+             "the extents that tensors hold must not be 0, got axis {}", i);
+    const bool open = x[i] < 0 || from < 0 || (n == 0 && !c.runtime());
+    out.push_back(n > 0 ? n : open ? kUnknown : std::max<int64_t>(0, x[i] - from));
+  }
+  return out;
+}
+
+Kernel take_part(const KernelArgs& op, bool with_list) {
+  return [offsets = Offsets(op, with_list), x = op.in("X"), out = op.out("Out")](KernelContext& c) mutable {
+    int64_t at = 0;
+    const Shape& whole = c[x].shape();
+    const auto loop = place_of(c[out].shape(), whole, offsets.get(c, whole.rank()).data(), &at);
+    if (loop.total() > 0) strided_copy(c, loop, c[x], at, &c[out], 0);
+  };
+}
+
+Kernel put_back(const KernelArgs& op, bool with_list) {
+  return [offsets = Offsets(op, with_list), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
+    int64_t at = 0;
+    const Shape& whole = c[dx].shape();
+    const Numbers& from = offsets.get(c, whole.rank());
+    check_inside(whole, from.data(), c[dout].shape());
+    const auto loop = place_of(c[dout].shape(), whole, from.data(), &at);
+    zero_bytes(c, &c[dx]);
+    if (loop.total() > 0) strided_copy(c, turned(loop), c[dout], 0, &c[dx], at);
+  };
+}
+
+void infer_part(InferContext& c, const Shape& out, const Numbers& offsets) {
+  check_rank(c, "X", 1, kMostAxes);
+  check_inside(c.in("X").shape, offsets.empty() ? kOrigin.data() : offsets.data(), out);
+  c.set_out("Out", out, c.in("X").dtype);
+}
+
+void infer_put_back(InferContext& c) {
+  const int rank = c.in("X").shape.rank();
+  check_rank(c, "Out@GRAD", rank, rank);
+  check_same_dtype(c, "Out@GRAD", "X");
+  grad_as(c, "X@GRAD", "X");
+}
+
+AB_OP(crop)
+    .doc("Out = the part of X that begins at offsets.")
+    .in("X", "[...] float, at most 6 axes")
+    .in_optional("Y", "[...]: its extents take the place of shape")
+    .in_optional("Offsets", "[axes of X] int: takes the place of offsets")
+    .shape_from("Offsets")
+    .out("Out", "[shape]")
+    .attr<std::vector<int32_t>>("offsets", {}, "where the part begins on each axis")
+    .attr<std::vector<int32_t>>("shape", {}, "extents of the part; -1: that of X")
+    .infer([](InferContext& c) { infer_part(c, cropped(c), offsets_of(c, "")); })
+    .grad_reads({"X", "Offsets"})
+    .grad_to({"X"})
+    .dtype_of_input("X")
+    .cpu<float, double>([](auto, const KernelArgs& op) { return take_part(op, false); });
+
+AB_GRAD(crop)
+    .doc("X@GRAD = Out@GRAD where the part was, else 0.")
+    .infer(infer_put_back)
+    .cpu<float, double>([](auto, const KernelArgs& op) { return put_back(op, false); });
+
+AB_OP(crop_tensor)
+    .doc("Out = the part of X that begins at offsets.")
+    .in("X", "[...] float or int, at most 6 axes")
+    .in_optional("Shape", "[axes of X] int: takes the place of shape")
+    .in_optional("Offsets", "[axes of X] int: takes the place of offsets")
+    .in_optional_list("ShapeTensor", "[1] int each: goes before Shape")
+    .in_optional_list("OffsetsTensor", "[1] int each: goes before Offsets")
+    .shape_from("Shape")
+    .shape_from("Offsets")
+    .shape_from("ShapeTensor")
+    .shape_from("OffsetsTensor")
+    .out("Out", "[shape]")
+    .attr<std::vector<int32_t>>("offsets", {}, "where the part begins on each axis; -1: tensors say it")
+    .attr<std::vector<int32_t>>("shape", {}, "extents of the part; -1: to the end of X")
+    .infer([](InferContext& c) {
+      const Numbers offsets = offsets_of(c, "OffsetsTensor");
+      infer_part(c, cropped_by_tensors(c, offsets), offsets);
+    })
+    .grad_reads({"X", "Offsets", "OffsetsTensor"})
+    .grad_to({"X"})
+    .dtype_of_input("X")
+    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return take_part(op, true); });
+
+AB_GRAD(crop_tensor)
+    .doc("X@GRAD = Out@GRAD where the part was, else 0.")
+    .infer(infer_put_back)
+    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return put_back(op, true); });
+
+AB_OP(pad_constant_like)
+    .doc("Out = a tensor of the shape of X that holds Y in its first corner, and pad_value elsewhere.")
+    .in("X", "[...]: its values are not read")
+    .in("Y", "[...] float or int, no axis longer than that of X")
+    .out("Out", "[shape of X] with the dtype of Y")
+    .attr<float>("pad_value", 0.0f, "what lies beyond Y")
+    .infer([](InferContext& c) {
+      check_tensor(c, "X");
+      check_tensor(c, "Y");
+      const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
+      AB_CHECK(x.rank() == y.rank(), ShapeMismatch, "X and Y must have equally many axes, got {} and {}", x.str(),
+               y.str());
+      check_inside(x, kOrigin.data(), y);
+      c.set_out("Out", x, c.in("Y").dtype);
+      c.share_lod("Out", "X");
+    })
+    .grad_reads({"Y"})
+    .grad_to({"Y"})
+    .dtype_of_input("Y")
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return
+          [value = static_cast<T>(op.attr<float>("pad_value")), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
+            int64_t at = 0;
+            const Shape& part = c[y].shape();
+            const auto loop = place_of(part, c[out].shape(), kOrigin.data(), &at);
+            T* to = c[out].mutable_data<T>();
+            c.parallel_for(c[out].numel(), kCheapGrain,
+                           [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
+            if (loop.total() > 0) strided_copy(c, turned(loop), c[y].data<T>(), to);
+          };
+    });
+
+AB_GRAD(pad_constant_like)
+    .doc("Y@GRAD = the corner of Out@GRAD that Y is.")
+    .infer([](InferContext& c) {
+      const Shape& y = c.in("Y").shape;
+      check_rank(c, "Out@GRAD", y.rank(), y.rank());
+      check_inside(c.in("Out@GRAD").shape, kOrigin.data(), y);
+      grad_as(c, "Y@GRAD", "Y", "Y");
+      c.out("Y@GRAD").dtype = c.in("Out@GRAD").dtype;
+    })
+    .dtype_of_input("Out@GRAD")
+    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) -> Kernel {
+      return [dout = op.in("Out@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+        int64_t at = 0;
+        const Shape& part = c[dy].shape();
+        const auto loop = place_of(part, c[dout].shape(), kOrigin.data(), &at);
+        if (loop.total() > 0) strided_copy(c, loop, c[dout], 0, &c[dy], 0);
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::tensor

@@ -1,0 +1,131 @@
+// Images read at places that another tensor gives, between their pixels.
+#include <array>
+#include <cmath>
+
+#include "ops/declare/declare.h"
+#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/outputs.h"
+
+namespace anabranch::vision {
+namespace {
+
+struct Extents {
+  int64_t batch, channels, rows, columns;
+  explicit Extents(const Shape& x) : batch(x[0]), channels(x[1]), rows(x[2]), columns(x[3]) {}
+  int64_t plane() const { return rows * columns; }
+  int64_t grain() const { return kMathGrain / (channels * plane() + 1) + 1; }
+};
+
+// The four pixels around a place, -1 where there is none, with their weights and what those change by with the place.
+template <class T> struct Corners {
+  std::array<int64_t, 4> at;
+  std::array<T, 4> weight, by_x, by_y;
+};
+
+// Places are from -1, the middle of the first row or column, to 1, that of the last.
+template <class T> Corners<T> corners(const Extents& e, T gx, T gy) {
+  const T half_x = static_cast<T>(e.columns - 1) / 2, half_y = static_cast<T>(e.rows - 1) / 2;
+  const T x = (gx + 1) * half_x, y = (gy + 1) * half_y, left = std::floor(x), top = std::floor(y);
+  Corners<T> c;
+  for (size_t k = 0; k < 4; ++k) {
+    const bool right = k % 2, below = k / 2;
+    const T column = right ? left + 1 : left, row = below ? top + 1 : top;
+    const T wx = right ? x - left : left + 1 - x, wy = below ? y - top : top + 1 - y;
+    const bool inside =
+        column >= 0 && column <= static_cast<T>(e.columns - 1) && row >= 0 && row <= static_cast<T>(e.rows - 1);
+    c.at[k] = inside ? static_cast<int64_t>(row) * e.columns + static_cast<int64_t>(column) : -1;
+    c.weight[k] = wx * wy;
+    c.by_x[k] = (right ? wy : -wy) * half_x;
+    c.by_y[k] = (below ? wx : -wx) * half_y;
+  }
+  return c;
+}
+
+template <class T> void sample(const Extents& e, const T* x, const T* grid, T* out) {
+  for (int64_t p = 0; p < e.plane(); ++p) {
+    const auto c = corners(e, grid[2 * p], grid[2 * p + 1]);
+    for (int64_t k = 0; k < e.channels; ++k) {
+      T sum = 0;
+      for (size_t q = 0; q < 4; ++q) {
+        if (c.at[q] >= 0) sum += x[k * e.plane() + c.at[q]] * c.weight[q];
+      }
+      out[k * e.plane() + p] = sum;
+    }
+  }
+}
+
+// dx and dgrid may be null; dx is zero before.
+template <class T> void sample_grad(const Extents& e, const T* x, const T* grid, const T* dout, T* dx, T* dgrid) {
+  for (int64_t p = 0; p < e.plane(); ++p) {
+    const auto c = corners(e, grid[2 * p], grid[2 * p + 1]);
+    T by_x = 0, by_y = 0;
+    for (int64_t k = 0; k < e.channels; ++k) {
+      const T d = dout[k * e.plane() + p];
+      for (size_t q = 0; q < 4; ++q) {
+        if (c.at[q] < 0) continue;
+        const int64_t at = k * e.plane() + c.at[q];
+        if (dx) dx[at] += d * c.weight[q];
+        by_x += d * x[at] * c.by_x[q];
+        by_y += d * x[at] * c.by_y[q];
+      }
+    }
+    if (!dgrid) continue;
+    dgrid[2 * p] = by_x;
+    dgrid[2 * p + 1] = by_y;
+  }
+}
+
+AB_OP(grid_sampler)
+    .doc("Output[n, c, h, w] = X[n, c] at the place Grid[n, h, w], made of the four pixels around it; 0 outside.")
+    .source("Jaderberg et al., Spatial transformer networks, NIPS 2015, arXiv:1506.02025")
+    .in("X", "[N, C, H, W] float")
+    .in("Grid", "[N, H, W, 2] as X: column and row, from -1, the first, to 1, the last")
+    .out("Output", "as X")
+    .ignores("use_cudnn", true)
+    .infer([](InferContext& c) {
+      check_tensor(c, "X");
+      check_tensor(c, "Grid");
+      check_rank(c, "X", 4, 4);
+      const Shape& x = c.in("X").shape;
+      check_shape(c, "Grid", {x[0], x[2], x[3], 2});
+      if (c.runtime()) check_same_dtype(c, "X", "Grid");
+      c.same_as("Output", "X");
+    })
+    .grad_reads({"X", "Grid"})
+    .dtype_of_input("X")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), grid = op.in("Grid"), out = op.out("Output")](KernelContext& c) {
+        const Extents e(c[x].shape());
+        const T *from = c[x].data<T>(), *places = c[grid].data<T>();
+        T* to = c[out].mutable_data<T>();
+        c.parallel_for(e.batch, e.grain(), [=](int64_t begin, int64_t end) {
+          for (int64_t n = begin; n < end; ++n) {
+            const int64_t image = n * e.channels * e.plane();
+            sample(e, from + image, places + n * e.plane() * 2, to + image);
+          }
+        });
+      };
+    });
+
+AB_GRAD(grid_sampler)
+    .doc("X@GRAD = Output@GRAD shared out to the pixels read; Grid@GRAD by how they change to the right and down.")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), grid = op.in("Grid"), dout = op.in("Output@GRAD"), dx = op.out("X@GRAD"),
+              dgrid = op.out("Grid@GRAD")](KernelContext& c) {
+        const Extents e(c[x].shape());
+        const T *from = c[x].data<T>(), *places = c[grid].data<T>(), *d = c[dout].data<T>();
+        T *to = zeroed<T>(c, dx), *to_grid = wanted<T>(c, dgrid);
+        c.parallel_for(e.batch, e.grain(), [=](int64_t begin, int64_t end) {
+          for (int64_t n = begin; n < end; ++n) {
+            const int64_t image = n * e.channels * e.plane(), grids = n * e.plane() * 2;
+            sample_grad(e, from + image, places + grids, d + image, to ? to + image : nullptr,
+                        to_grid ? to_grid + grids : nullptr);
+          }
+        });
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::vision

@@ -1,0 +1,135 @@
+// The windows of images as columns.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "ops/declare/declare.h"
+#include "ops/kernels/flat_loop.h"
+#include "ops/vision/extents.h"
+
+namespace anabranch::vision {
+namespace {
+
+using Ints = std::vector<int32_t>;
+
+// A window along one axis; 0 is the height, 1 the width.
+struct Axis {
+  int64_t kernel, stride, dilation, before, after;
+  int64_t outputs(int64_t in) const {
+    if (in < 0) return kUnknown;
+    const int64_t room = in + before + after - (dilation * (kernel - 1) + 1);
+    AB_CHECK(room >= 0, InvalidArgument, "a window of {} does not fit into an input of {} with padding {} and {}",
+             dilation * (kernel - 1) + 1, in, before, after);
+    return room / stride + 1;
+  }
+};
+
+using Axes = std::array<Axis, 2>;
+
+const Ints& numbers(const ir::Op& op, const char* name, size_t count, int32_t low) {
+  const auto& v = op.attr<Ints>(name);
+  AB_CHECK(v.size() == count && std::all_of(v.begin(), v.end(), [=](int32_t x) { return x >= low; }), InvalidArgument,
+           "{} must be {} numbers of at least {}, got [{}]", name, count, low, fmt::join(v, ", "));
+  return v;
+}
+
+// Paddings are top, left, bottom, right; negative ones leave rows or columns out.
+Axes axes_of(const ir::Op& op) {
+  const Ints &kernel = numbers(op, "kernel_sizes", 2, 1), &stride = numbers(op, "strides", 2, 1),
+             &dilation = numbers(op, "dilations", 2, 0),
+             &padding = numbers(op, "paddings", 4, std::numeric_limits<int32_t>::min());
+  Axes a;
+  for (size_t d = 0; d < 2; ++d) a[d] = {kernel[d], stride[d], dilation[d], padding[d], padding[d + 2]};
+  return a;
+}
+
+struct Windows {
+  Axes axes;
+  int64_t rows, columns, out_rows, out_columns;
+  Windows(const Axes& a, const Shape& x)
+      : axes(a), rows(x[2]), columns(x[3]), out_rows(a[0].outputs(x[2])), out_columns(a[1].outputs(x[3])) {}
+  int64_t taps() const { return product(axes[0].kernel, axes[1].kernel); }
+  int64_t in_plane() const { return rows * columns; }
+  int64_t out_plane() const { return taps() * out_rows * out_columns; }
+
+  // fn(output, input or -1) for the outputs of one channel.
+  template <class Fn> void each(Fn&& fn) const {
+    int64_t at = 0;
+    for (int64_t tap = 0; tap < taps(); ++tap) {
+      const int64_t top = tap / axes[1].kernel * axes[0].dilation - axes[0].before,
+                    left = tap % axes[1].kernel * axes[1].dilation - axes[1].before;
+      for (int64_t i = 0; i < out_rows; ++i) {
+        const int64_t row = top + i * axes[0].stride;
+        const bool inside = row >= 0 && row < rows;
+        for (int64_t j = 0; j < out_columns; ++j, ++at) {
+          const int64_t column = left + j * axes[1].stride;
+          fn(at, inside && column >= 0 && column < columns ? row * columns + column : -1);
+        }
+      }
+    }
+  }
+};
+
+void infer(InferContext& c) {
+  check_tensor(c, "X");
+  check_rank(c, "X", 4, 4);
+  const Shape& x = c.in("X").shape;
+  const Windows w(axes_of(c.op()), x);
+  const int64_t windows = w.out_columns < 0 ? kUnknown : product(w.out_rows, w.out_columns);
+  c.set_out("Y", {x[0], product(x[1], w.taps()), windows}, c.in("X").dtype);
+}
+
+AB_OP(unfold)
+    .doc("Y[n, (c kh + i) kw + j, l] = the element (i, j) of window l of channel c of image n; 0 in the padding.")
+    .in("X", "[N, C, H, W] float")
+    .out("Y", "[N, C kh kw, L], windows from left to right, then down")
+    .required_attr("kernel_sizes", AttrType::kInts, "[kh, kw]")
+    .required_attr("strides", AttrType::kInts, "down and to the right, at least 1")
+    .required_attr("paddings", AttrType::kInts, "[top, left, bottom, right]")
+    .required_attr("dilations", AttrType::kInts, "steps inside a window, down and to the right")
+    .traits(kRowWise)
+    .infer(infer)
+    .grad_reads({"X"})
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [axes = axes_of(op.op()), x = op.in("X"), out = op.out("Y")](KernelContext& c) {
+        const Windows w(axes, c[x].shape());
+        const T* from = c[x].data<T>();
+        T* to = c[out].mutable_data<T>();
+        c.parallel_for(c[x].shape()[0] * c[x].shape()[1], kCheapGrain / w.out_plane() + 1,
+                       [&](int64_t begin, int64_t end) {
+                         for (int64_t k = begin; k < end; ++k) {
+                           const T* image = from + k * w.in_plane();
+                           T* windows = to + k * w.out_plane();
+                           w.each([=](int64_t o, int64_t i) { windows[o] = i < 0 ? T{0} : image[i]; });
+                         }
+                       });
+      };
+    });
+
+AB_GRAD(unfold)
+    .doc("X@GRAD = the sum of Y@GRAD over the windows that an element is in.")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [axes = axes_of(op.op()), dout = op.in("Y@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+        const Windows w(axes, c[dx].shape());
+        const T* from = c[dout].data<T>();
+        T* to = c[dx].mutable_data<T>();
+        c.parallel_for(c[dx].shape()[0] * c[dx].shape()[1], kCheapGrain / w.out_plane() + 1,
+                       [&](int64_t begin, int64_t end) {
+                         std::fill(to + begin * w.in_plane(), to + end * w.in_plane(), T{0});
+                         for (int64_t k = begin; k < end; ++k) {
+                           const T* windows = from + k * w.out_plane();
+                           T* image = to + k * w.in_plane();
+                           w.each([=](int64_t o, int64_t i) {
+                             if (i >= 0) image[i] += windows[o];
+                           });
+                         }
+                       });
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::vision
