@@ -53,6 +53,18 @@ case("randint", {"ShapeTensor": np.array([2, 3], "int32")}, {"low": -1, "high": 
      ref=lambda i, a: np.full((2, 3), -1))
 case("randperm", {}, {"n": 1, "dtype": 2}, lambda i, a: np.zeros(1, "int32"))
 case("randperm", {}, {"n": 17, "seed": 3}, name="many")
-case("sampling_id", {"X": np.eye(4)[[2, 0, 3]]}, {"seed": 3}, lambda i, a: np.array([2, 0, 3]))
-case("sampling_id", {"X": np.full((2, 4), 0.25)}, {"min": 0.6, "max": 0.7}, lambda i, a: np.array([2, 2]), name="range")
+
+
+def only_place(i, a):
+    assert a.keys() == {"seed"} and np.all(np.sort(i["X"])[:, -2:] == [0, 1])  # else chance decides
+    return i["X"].argmax(1)
+
+
+def third(i, a):
+    assert np.all(i["X"] == 0.25) and i["X"].shape[1] == 4 and 0.5 < a["min"] < a["max"] < 0.75
+    return np.full(len(i["X"]), 2)
+
+
+case("sampling_id", {"X": np.eye(4)[[2, 0, 3]]}, {"seed": 3}, only_place)
+case("sampling_id", {"X": np.full((2, 4), 0.25)}, {"min": 0.6, "max": 0.7}, third, name="range")
 case("seed", {}, {"seed": 7}, lambda i, a: np.array([7], "int32"))

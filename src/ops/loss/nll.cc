@@ -102,7 +102,7 @@ AB_GRAD(nll_loss)
         const T *d = c[dout].data<T>(), *weights = weight ? c[weight].data<T>() : nullptr;
         const T by = mean ? *c[total].data<T>() : T{1};
         T* to = zeroed<T>(c, dx);
-        if (by == 0) return;
+        if (!to || by == 0) return;
         each_labelled(Samples(c[x].shape()), c[label].data<int64_t>(), ignored, weights,
                       [&](int64_t i, int64_t at, T w) { to[at] = -w * d[none ? i : 0] / by; });
       };
