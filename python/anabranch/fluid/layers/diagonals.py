@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy
 
-from ..errors import InvalidType, InvalidValue
+from ..errors import InvalidType, InvalidValue, Violated
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from . import check
@@ -75,9 +75,9 @@ def _check_axes(layer, rank, dim1, dim2):
     for argument, dim in (("dim1", dim1), ("dim2", dim2)):
         check.of_type(dim, argument, layer, int)
         if not -rank <= dim < rank:
-            raise AssertionError("%s: %s must be from %d to %d, got %d" % (layer, argument, -rank, rank - 1, dim))
+            raise Violated("%s: %s must be from %d to %d, got %d" % (layer, argument, -rank, rank - 1, dim))
     if dim1 % rank == dim2 % rank:
-        raise AssertionError("%s: dim1 and dim2 must be two axes, got %d and %d" % (layer, dim1, dim2))
+        raise Violated("%s: dim1 and dim2 must be two axes, got %d and %d" % (layer, dim1, dim2))
 
 
 def trace(input: Variable, offset: int = 0, dim1: int = 0, dim2: int = 1, out: Variable | None = None,
@@ -106,7 +106,7 @@ def trace(input: Variable, offset: int = 0, dim1: int = 0, dim2: int = 1, out: V
     """
     check.operand(input, "input", "trace")
     if len(input.shape) < 2:
-        raise AssertionError("trace: input must have two axes or more, got shape %s" % list(input.shape))
+        raise Violated("trace: input must have two axes or more, got shape %s" % list(input.shape))
     _check_axes("trace", len(input.shape), dim1, dim2)
     return one_op("trace", {"Input": input}, {"offset": offset, "dim1": dim1, "dim2": dim2}, name=name, to=out)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidValue
+from ..errors import InvalidValue, Violated
 from ..framework import Variable, convert_np_dtype_to_dtype_, device_guard
 from ..layer_helper import LayerHelper
 from . import check
@@ -72,7 +72,7 @@ def randint(low: int, high: int | None = None, shape: Shape | None = None, out: 
         raise InvalidValue("randint: low must be below high, got %r and %r" % (low, high))
     check.of_type(shape, "shape", "randint", (list, tuple, Variable))
     if not isinstance(shape, Variable) and len(shape) == 0:
-        raise AssertionError("randint: shape must have at least one extent")
+        raise Violated("randint: shape must have at least one extent")
     inputs: dict[str, Any] = {}
     attrs: dict[str, Any] = {"low": low, "high": high, "seed": seed}
     helper = LayerHelper("randint", name=name)
