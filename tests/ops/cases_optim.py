@@ -187,3 +187,24 @@ def dpsgd(i, a):
 case("dpsgd", state(), {"clip": 0.5, "batch_size": 4.0, "sigma": 0.0}, dpsgd)
 for op in ("fused_adam", "fused_momentum", "fused_sgd"):
     skip(op, "made of several ops by a pass: tests/passes")
+
+
+def shrunk(v, a, rate):
+    size = np.maximum(np.abs(v) - rate * max(a.get("l1", 0.0), 0), 0)
+    return np.sign(v) * size / (1 + rate * a.get("l2", 0.0))
+
+
+def proximal_gd(i, a):
+    rate = i["LearningRate"]
+    return shrunk(i["Param"] - rate * i["Grad"], a, rate)
+
+
+def proximal_adagrad(i, a):
+    rate, moment = i["LearningRate"], i["Moment"] + i["Grad"] ** 2
+    return {"ParamOut": shrunk(i["Param"] - rate * i["Grad"] / np.sqrt(moment), a, rate), "MomentOut": moment}
+
+
+for attrs in ({}, {"l1": 0.5}, {"l2": 0.25}, {"l1": 0.25, "l2": 0.5}):
+    case("proximal_gd", {"Param": real(3, 4), "Grad": real(3, 4), "LearningRate": np.array([0.5])}, attrs, proximal_gd)
+    case("proximal_adagrad", {"Param": real(3, 4), "Grad": real(3, 4), "Moment": real(3, 4, lo=0.1), "LearningRate": np.array([0.5])},
+         attrs, proximal_adagrad)

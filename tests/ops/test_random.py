@@ -6,11 +6,15 @@ import anabranch.fluid as fluid
 
 
 def draw(op, runs=1, **attrs):
+    return draw_any(op, runs, **dict({"shape": [200, 500]}, **attrs))
+
+
+def draw_any(op, runs, **attrs):
     program = fluid.Program()
     with fluid.program_guard(program, fluid.Program()):
         block = program.global_block()
         out = block.create_var(name="out")
-        block.append_op(type=op, outputs={"Out": [out]}, attrs=dict({"shape": [200, 500]}, **attrs))
+        block.append_op(type=op, outputs={"Out": [out]}, attrs=attrs)
     exe = fluid.Executor(fluid.CPUPlace())
     return [exe.run(program, fetch_list=[out])[0] for _ in range(runs)]
 
@@ -44,3 +48,26 @@ def test_a_seed_repeats_in_each_run_and_in_another_program(op):
     np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(first, draw(op, seed=5)[0])
     assert not np.array_equal(first, draw(op, seed=6)[0])
+
+
+def test_integers():
+    x, = draw("randint", low=-3, high=4, dtype=3, seed=7)
+    assert x.dtype == np.int64 and sorted(set(x.ravel())) == [-3, -2, -1, 0, 1, 2, 3]
+    assert np.abs(np.bincount(x.ravel() + 3) / x.size - 1 / 7).max() < 0.005
+    x, = draw("randint", low=-2**31, high=2**31 - 1, dtype=3, seed=7)
+    assert x.min() < -2**30 and x.max() > 2**30 and abs(x.mean()) < 1e8
+
+
+def test_permutations():
+    orders = draw_any("randperm", 200, n=5, dtype=3)
+    assert all(sorted(p) == list(range(5)) for p in orders)
+    assert {tuple(p[:1]) for p in orders} == {(k,) for k in range(5)} and len({tuple(p) for p in orders}) > 60
+
+
+def test_places_by_probability():
+    share = np.array([0.1, 0.0, 0.6, 0.3], "float32")
+    program = fluid.Program()
+    with fluid.program_guard(program, fluid.Program()):
+        places = fluid.layers.sampling_id(fluid.data("x", [None, 4], "float32"), seed=5)
+    got, = fluid.Executor(fluid.CPUPlace()).run(program, feed={"x": np.tile(share, (20000, 1))}, fetch_list=[places])
+    assert np.abs(np.bincount(got, minlength=4) / len(got) - share).max() < 0.012

@@ -46,6 +46,10 @@ DIFFERENT = {
     "seqpool_max": "places are integers", "seq_pad_name": "the length is unknown, not 1",
     "gi_a": "an Ellipsis works", "gi_q": "an Ellipsis works",
     "gi_f": "a step without bounds works", "gi_p": "a step without bounds works",
+    "cross_none": "vectors of two numbers are refused at the call", "mesh_rank": "a matrix is refused at the call",
+    "roll_badaxis": "an axis out of range is refused at the call", "uniq_dtype": "places are integers",
+    "sampling": "places are integers", "sampling_all": "places are integers",
+    "randint_list": "known extents are kept beside Variables",
     "gi_n": "an index of a wrong class is a TypeError",
 }
 DIFFERENT.update(dict.fromkeys(("ps_unknown", "s2d_unknown", "unfold_unknown"), "an unknown extent is -1"))
@@ -66,7 +70,7 @@ DIFFERENT.update({"rdtuple_" + n: "a tuple of axes works" for n in ("sum", "mean
 #: Layers take the dtypes and classes that their operators take; 1.8.5 has lists, of which some say more, some less.
 BY_KERNELS = {"gather_f", "seq_concat_t", "seq_concat_e", "acc_int", "clip_int", "pow_int", "ewa_floordiv",
               "ewd_floordiv_float16", "ewd_floordiv_float64", "rdd_mean_float16", "rdd_sum_float16",
-              "seq_expand_t", "seq_reverse_t"}
+              "seq_expand_t", "seq_reverse_t", "allclose_int"}
 BY_KERNELS.update("cmpd_%s_%s" % (op, dtype) for dtype in ("bool", "float16") for op in (
     "equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal"))
 BY_KERNELS.update("rdd_%s_%s" % (op, dtype) for op in ("max", "min", "prod") for dtype in ("bool", "int8"))

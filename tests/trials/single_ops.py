@@ -29,6 +29,10 @@ RANDOM = {
     "dropout_grad",
     "truncated_gaussian_random",
     "create_growable_table",
+    "randint",
+    "randperm",
+    "sampling_id",
+    "seed",
 }
 OUT_OF_MEMORY = "typed ResourceExhausted"
 MODERATE = 1e6  # NaN is not smaller

@@ -24,6 +24,16 @@ template <class T> struct Hinge {
   T slope(T x, T y) const { return x * (2 * y - 1) < 1 ? 1 - 2 * y : T{0}; }
 };
 
+// Each logarithm counts as -100 at least.
+template <class T> struct BinaryCrossEntropy {
+  static T bounded_log(T p) { return std::max(std::log(p), T{-100}); }
+  T value(T p, T y) const {
+    AB_CHECK(p >= 0 && p <= 1, InvalidArgument, "X must hold probabilities, from 0 to 1, got {}", p);
+    return (y - 1) * bounded_log(1 - p) - y * bounded_log(p);
+  }
+  T slope(T p, T y) const { return (p - y) / std::max((1 - p) * p, T(1e-12)); }
+};
+
 // Labels carry a click and perhaps a teacher's score: below -1: no click, no score; below 0: click, no score;
 // [0, 1): no click, score y; from 1: click, score y - 1.
 template <class T> struct TeacherStudent {
@@ -96,6 +106,13 @@ void declare_losses() {
                  return LogLoss<T>{static_cast<T>(op.attr<float>("epsilon"))};
                })
       .attr<float>("epsilon", 1.0e-4f, "keeps the logarithms finite");
+  declare_loss({.type = "bce_loss",
+                .doc = "Out = -Label log(X) - (1 - Label) log(1 - X), the logarithms not below -100.",
+                .x = {"X", "[...] float in [0, 1], probabilities"},
+                .y = {"Label", "as X, in [0, 1]"},
+                .out = {"Out", "[...] as X"},
+                .grad_has_lod = true},
+               [](auto tag, const KernelArgs&) { return BinaryCrossEntropy<typename decltype(tag)::type>{}; });
   declare_loss({.type = "hinge_loss",
                 .doc = "Loss = max(0, 1 - x (2 y - 1)) of a score x and a label y of 0 or 1.",
                 .source = "Rosasco et al. 2004, doi:10.1162/089976604773135104",

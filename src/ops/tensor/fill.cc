@@ -151,6 +151,47 @@ AB_OP(fill_zeros_like)
       return fill_kernel(op.dtype(), op.out("Out"), {0.0f, ""});
     });
 
+AB_OP(fill_zeros_like2)
+    .doc("Out = zeros of X's shape.")
+    .in("X", "[...] any")
+    .out("Out", "[...] of dtype")
+    .attr<int32_t>("dtype", 5, "number of the element type")
+    .infer([](InferContext& c) {
+      c.same_as("Out", "X");
+      c.out("Out").dtype = dtype_attr(c.op());
+    })
+    .no_grad("a constant")
+    .cpu_any([](const KernelArgs& op) {
+      return fill_kernel(dtype_attr(op.op()), op.out("Out"), {0.0f, ""});
+    });
+
+AB_OP(fill)
+    .doc("Out = the numbers of an attribute.")
+    .out("Out", "as the attribute shape; [1] where it is empty")
+    .required_attr("value", AttrType::kFloats, "values, row-major, as many as shape has elements")
+    .required_attr("shape", AttrType::kInts, "extents")
+    .attr<int32_t>("dtype", 5, "number of the element type, not bool")
+    .ignores("force_cpu", false)
+    .infer([](InferContext& c) {
+      const Shape shape(int_attr(c.op(), "shape"));
+      AB_CHECK(shape.known(), InvalidArgument, "an extent of shape must be at least 0, got {}", shape.str());
+      const auto count = static_cast<int64_t>(c.attr<std::vector<float>>("value").size());
+      AB_CHECK(count == shape.numel(), ShapeMismatch,
+               "value must hold as many numbers as shape {} has elements, got {}", shape.str(), count);
+      c.set_out("Out", shape.rank() ? shape : scalar_shape(), dtype_attr(c.op()));
+    })
+    .no_grad("a constant")
+    .cpu_any([](const KernelArgs& op) {
+      return visit_dtype(dtype_attr(op.op()), [&](auto tag) -> Kernel {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_same_v<T, bool>) AB_THROW(Unsupported, "dtype must not be bool");
+        return [values = op.attr<std::vector<float>>("value"), out = op.out("Out")](KernelContext& c) {
+          T* to = c[out].template mutable_data<T>();
+          for (size_t i = 0; i < values.size(); ++i) to[i] = Number(values[i], "").as<T>();
+        };
+      });
+    });
+
 AB_OP(eye)
     .doc("Out = a matrix with ones on the main diagonal.")
     .out("Out", "[num_rows, num_columns]")

@@ -4,6 +4,7 @@ from ._generated_reductions import has_inf, has_nan, isfinite
 from .composed import full, full_like
 from .copies import assign, cast, sums
 from .create import create_global_var, create_parameter, create_tensor
+from .diagonals import trace, tril, triu
 from .fill import (
     diag,
     eye,
@@ -23,5 +24,6 @@ from .search import argmax, argmin, argsort
 __all__ = [
     "argmax", "argmin", "argsort", "assign", "cast", "concat", "create_global_var", "create_parameter",
     "create_tensor", "diag", "eye", "fill_constant", "fill_constant_batch_size_like", "full", "full_like", "has_inf",
-    "has_nan", "isfinite", "kron", "linspace", "ones", "ones_like", "range", "reverse", "sums", "zeros", "zeros_like",
+    "has_nan", "isfinite", "kron", "linspace", "ones", "ones_like", "range", "reverse", "sums", "trace", "tril",
+    "triu", "zeros", "zeros_like",
 ]

@@ -1,0 +1,139 @@
+"""Random integers inside the program: new numbers in every run."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidValue, Violated
+from ..framework import Variable, convert_np_dtype_to_dtype_, device_guard
+from ..layer_helper import LayerHelper
+from . import check
+from .check import INTS, one_op
+from .shape_args import add_shape
+
+if TYPE_CHECKING:
+    from ..hints import DType, Shape
+
+__all__ = ["randint", "randperm", "sampling_id"]
+
+
+def _dtype(op, dtype, device):
+    number = convert_np_dtype_to_dtype_(dtype)
+    check.of_dtype(number, "dtype", op, INTS)
+    check.one_of(device, "device", op, (None, "cpu", "gpu"))
+    return number
+
+
+def _drawn(helper, out, dtype, inputs, attrs, stop_gradient, device):
+    op = helper.layer_type
+    if out is None:
+        out = helper.create_variable_for_type_inference(dtype)
+    else:
+        check.variable(out, "out", op)
+        check.of_dtype(out.dtype, "out", op, (check.dtype_name(dtype),))
+    out.stop_gradient = stop_gradient
+    with device_guard(device):
+        helper.append_op(type=op, inputs=inputs, outputs={"Out": out}, attrs=dict(attrs, dtype=dtype))
+    return out
+
+
+def randint(low: int, high: int | None = None, shape: Shape | None = None, out: Variable | None = None,
+            dtype: DType | None = None, device: str | None = None, stop_gradient: bool = False, seed: int = 0,
+            name: str | None = None) -> Variable:
+    """Uniform integers in [low, high).
+
+    Args:
+        low (int): lower end; the upper one, above 0, where ``high`` is not given: the lower one is 0 then.
+        high (int, optional): upper end, above ``low``.
+        shape (list|tuple|Variable, optional): extents; entries may be Variables of shape [1], or one int Variable of
+            all. Default [1].
+        out (Variable, optional): written instead of a new Variable; of ``dtype``.
+        dtype (str, optional): int32 or int64. Default the second.
+        device (str, optional): "cpu" or "gpu"; the numbers are made on the CPU.
+        stop_gradient (bool): no gradient flows through the result. Default False.
+        seed (int): 0: the program's ``random_seed``; else the same numbers in every run. Default 0.
+        name (str, optional): of the result.
+
+    Returns:
+        Variable: of this shape.
+
+    Raises:
+        TypeError: a bad class or dtype.
+        ValueError: ``low`` is not below ``high``, or another device.
+        AssertionError: ``shape`` is empty.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.randint(low=-5, high=5, shape=[3, 4]).shape
+        (3, 4)
+    """
+    low, high = (0, low) if high is None else (low, high)
+    shape = [1] if shape is None else shape
+    if low >= high:
+        raise InvalidValue("randint: low must be below high, got %r and %r" % (low, high))
+    check.of_type(shape, "shape", "randint", (list, tuple, Variable))
+    if not isinstance(shape, Variable) and len(shape) == 0:
+        raise Violated("randint: shape must have at least one extent")
+    inputs: dict[str, Any] = {}
+    attrs: dict[str, Any] = {"low": low, "high": high, "seed": seed}
+    helper = LayerHelper("randint", name=name)
+    number = _dtype("randint", "int64" if dtype is None else dtype, device)
+    add_shape(shape, inputs, attrs, "randint", dtype="int64", helper=helper)
+    if out is None and name is not None:
+        out = helper.create_variable(name=name, dtype=number, persistable=False)
+    return _drawn(helper, out, number, inputs, attrs, stop_gradient, device)
+
+
+def randperm(n: int, out: Variable | None = None, dtype: DType = "int64", device: str | None = None,
+             stop_gradient: bool = True, seed: int = 0) -> Variable:
+    """The integers 0 to n - 1 in random order.
+
+    Args:
+        n (int): how many, at least 1.
+        out (Variable, optional): written instead of a new Variable; of ``dtype``.
+        dtype (str): int32 or int64. Default the second.
+        device (str, optional): "cpu" or "gpu"; the numbers are made on the CPU.
+        stop_gradient (bool): no gradient flows through the result. Default True.
+        seed (int): 0: the program's ``random_seed``; else the same order in every run. Default 0.
+
+    Returns:
+        Variable: [n].
+
+    Raises:
+        TypeError: a bad class or dtype.
+        ValueError: ``n`` below 1, or another device.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.randperm(6).shape
+        (6,)
+    """
+    if n < 1:
+        raise InvalidValue("randperm: n must be at least 1, got %r" % (n,))
+    number = _dtype("randperm", dtype, device)
+    return _drawn(LayerHelper("randperm"), out, number, {}, {"n": n, "seed": seed}, stop_gradient, device)
+
+
+def sampling_id(x: Variable, min: float = 0.0, max: float = 1.0, seed: int = 0, dtype: DType = "float32") -> Variable:
+    """A place in each row, drawn by the probabilities that the row holds.
+
+    Args:
+        x (Variable): [N, C], float32 or float64, probabilities.
+        min (float): lower end of the uniform number that the running sum of the row has to pass. Default 0.
+        max (float): upper end, above ``min``. Default 1.
+        seed (int): 0: the program's ``random_seed``; else the same numbers in every run. Default 0.
+        dtype (str): without effect: places are int64.
+
+    Returns:
+        Variable: [N] int64, in [0, C).
+
+    Raises:
+        TypeError: a bad class or dtype.
+        ValueError: ``x`` is no matrix.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.sampling_id(fluid.data("x", [None, 4], "float32")).shape
+        (-1,)
+    """
+    check.operand(x, "x", "sampling_id")
+    return one_op("sampling_id", {"X": x}, {"min": min, "max": max, "seed": seed}, dtype="int64")

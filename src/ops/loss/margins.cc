@@ -1,0 +1,132 @@
+// Losses of scores with a margin, and squared distances of rows.
+#include "ops/declare/declare.h"
+#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/outputs.h"
+
+namespace anabranch::loss {
+namespace {
+
+AB_OP(modified_huber_loss)
+    .doc("With m = X (2 Y - 1): Out = -4 m where m < -1, (1 - m)^2 where m < 1, else 0.")
+    .source("Zhang 2004, doi:10.1145/1015330.1015332")
+    .in("X", "[N, 1] float, scores")
+    .in("Y", "[N, 1] as X, 0 or 1")
+    .out_intermediate("IntermediateVal", "m")
+    .out("Out", "[N, 1]")
+    .infer([](InferContext& c) {
+      check_tensor(c, "X");
+      check_same(c, "X", "Y");
+      check_rank(c, "X", 2, 2);
+      check_shape(c, "X", Shape{kUnknown, 1});
+      c.same_shape("IntermediateVal", "X");
+      c.same_shape("Out", "X");
+    })
+    .grad_reads({"X", "Y"}, {"IntermediateVal"})
+    .grad_to({"X"})
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return
+          [x = op.in("X"), y = op.in("Y"), margin = op.out("IntermediateVal"), out = op.out("Out")](KernelContext& c) {
+            const T *p = c[x].data<T>(), *q = c[y].data<T>();
+            T *margins = wanted<T>(c, margin), *to = wanted<T>(c, out);
+            c.parallel_for(c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; ++i) {
+                const T m = p[i] * (2 * q[i] - 1);
+                if (margins) margins[i] = m;
+                if (to) to[i] = m < -1 ? -4 * m : m < 1 ? (1 - m) * (1 - m) : T{0};
+              }
+            });
+          };
+    });
+
+AB_GRAD(modified_huber_loss)
+    .doc("X@GRAD = Out@GRAD (2 Y - 1) times -4 where m < -1, -2 (1 - m) where m < 1, else 0.")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [y = op.in("Y"), margin = op.in("IntermediateVal"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD")](KernelContext& c) {
+        const T *q = c[y].data<T>(), *margins = c[margin].data<T>(), *d = c[dout].data<T>();
+        T* to = c[dx].template mutable_data<T>();
+        c.parallel_for(c[dx].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const T m = margins[i], slope = m < -1 ? T{-4} : m < 1 ? -2 * (1 - m) : T{0};
+            to[i] = d[i] * (2 * q[i] - 1) * slope;
+          }
+        });
+      };
+    });
+
+// ---- squared_l2_distance
+
+// Rows of X; Y has as many, or one that stands for all.
+struct RowPairs {
+  int64_t count, width, other;  // other: elements from one row of Y to the next
+  RowPairs(const Shape& x, const Shape& y)
+      : count(x[0]), width(x.numel(1, x.rank())), other(y[0] == x[0] ? width : 0) {}
+};
+
+void infer_squared_distance(InferContext& c) {
+  check_tensor(c, "X");
+  check_same_dtype(c, "X", "Y");
+  check_rank(c, "X", 2, kMaxRank);
+  const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
+  const int64_t width = x.numel(1, x.rank()), other = y.rank() == x.rank() ? y.numel(1, y.rank()) : 0;
+  AB_CHECK(y.rank() == x.rank() && (width < 0 || other < 0 || width == other), ShapeMismatch,
+           "Y must have rows of as many elements as X {}, and as many axes, got {}", x.str(), y.str());
+  AB_CHECK(y[0] == 1 || y[0] == x[0] || y[0] < 0 || x[0] < 0, ShapeMismatch, "Y must have 1 row or {}, got {}", x[0],
+           y.str());
+  c.set_out("sub_result", Shape{x[0], width < 0 ? kUnknown : width}, c.in("X").dtype);
+  c.set_out("Out", Shape{x[0], 1}, c.in("X").dtype);
+  c.share_lod("Out", "X");
+}
+
+AB_OP(squared_l2_distance)
+    .doc("Out = the sums of (X - Y)^2 over each row.")
+    .in("X", "[N, ...] float")
+    .in("Y", "[N, ...] or [1, ...], rows of as many elements as those of X")
+    .out_intermediate("sub_result", "[N, elements of a row]: X - Y")
+    .out("Out", "[N, 1]")
+    .infer(infer_squared_distance)
+    .grad_reads({"X", "Y"}, {"sub_result"})
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), y = op.in("Y"), diff = op.out("sub_result"), out = op.out("Out")](KernelContext& c) {
+        const RowPairs rows(c[x].shape(), c[y].shape());
+        const T *p = c[x].data<T>(), *q = c[y].data<T>();
+        T *diffs = wanted<T>(c, diff), *to = wanted<T>(c, out);
+        const int64_t grain = std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, rows.width));
+        c.parallel_for(rows.count, grain, [=](int64_t begin, int64_t end) {
+          for (int64_t r = begin; r < end; ++r) {
+            double sum = 0;
+            for (int64_t k = 0; k < rows.width; ++k) {
+              const T d = p[r * rows.width + k] - q[r * rows.other + k];
+              if (diffs) diffs[r * rows.width + k] = d;
+              sum += static_cast<double>(d) * static_cast<double>(d);
+            }
+            if (to) to[r] = static_cast<T>(sum);
+          }
+        });
+      };
+    });
+
+AB_GRAD(squared_l2_distance)
+    .doc("X@GRAD = 2 Out@GRAD (X - Y); Y@GRAD = its negative, summed over the rows where Y has one for all.")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), y = op.in("Y"), diff = op.in("sub_result"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+        const RowPairs rows(c[x].shape(), c[y].shape());
+        const T *diffs = c[diff].data<T>(), *d = c[dout].data<T>();
+        T *up = wanted<T>(c, dx), *down = zeroed<T>(c, dy);
+        for (int64_t r = 0; r < rows.count; ++r) {
+          for (int64_t k = 0; k < rows.width; ++k) {
+            const T slope = 2 * d[r] * diffs[r * rows.width + k];
+            if (up) up[r * rows.width + k] = slope;
+            if (down) down[r * rows.other + k] -= slope;
+          }
+        }
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::loss

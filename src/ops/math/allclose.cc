@@ -1,0 +1,43 @@
+// Whether two tensors are equal up to a tolerance.
+#include <cmath>
+
+#include "ops/declare/declare.h"
+#include "ops/kernels/reduce.h"
+
+namespace anabranch::math {
+namespace {
+
+AB_OP(allclose)
+    .doc("Out = whether |Input - Other| <= atol + rtol |Other| for all elements.")
+    .in("Input", "[...] float")
+    .in("Other", "[...] as Input")
+    .out("Out", "[1] bool")
+    .attr<float>("rtol", 1e-5f, "tolerance relative to Other")
+    .attr<float>("atol", 1e-8f, "absolute tolerance")
+    .attr<bool>("equal_nan", false, "two NaN count as equal")
+    .infer([](InferContext& c) {
+      check_tensor(c, "Input");
+      check_same(c, "Input", "Other");
+      c.set_out("Out", scalar_shape(), DType::kBool);
+    })
+    .no_grad(kNotDifferentiable)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [rtol = static_cast<T>(op.attr<float>("rtol")), atol = static_cast<T>(op.attr<float>("atol")),
+              nans = op.attr<bool>("equal_nan"), x = op.in("Input"), y = op.in("Other"),
+              out = op.out("Out")](KernelContext& c) {
+        const T *a = c[x].data<T>(), *b = c[y].data<T>();
+        const auto far = parallel_total<int64_t>(c, c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
+          int64_t count = 0;
+          for (int64_t i = begin; i < end; ++i) {
+            const bool close = std::abs(a[i] - b[i]) <= atol + rtol * std::abs(b[i]);
+            count += !(close || (nans && std::isnan(a[i]) && std::isnan(b[i])));
+          }
+          return count;
+        });
+        *c[out].template mutable_data<bool>() = far == 0;
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::math

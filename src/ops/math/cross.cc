@@ -1,0 +1,74 @@
+// Products of vectors of three numbers along an axis.
+#include "ops/declare/declare.h"
+#include "ops/kernels/flat_loop.h"
+
+namespace anabranch::math {
+namespace {
+
+constexpr int32_t kFirstOfThree = 9;  // Fluid's number for "the first axis of extent 3"
+
+int cross_axis(const Shape& x, int32_t dim) {
+  if (dim != kFirstOfThree) {
+    const int axis = normal_axis(dim, x.rank(), "dim");
+    AB_CHECK(x[axis] == 3 || x[axis] == kUnknown, InvalidArgument, "axis {} of X must have extent 3, got {}", axis,
+             x.str());
+    return axis;
+  }
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (x[axis] == 3) return axis;
+  }
+  AB_CHECK(!x.known(), InvalidArgument, "an axis of X must have extent 3, got {}", x.str());
+  return 0;
+}
+
+// out = a x b for the vectors along an axis, `inner` elements from one of their numbers to the next.
+template <class T> void cross(const KernelContext& c, const Shape& s, int axis, const T* a, const T* b, T* out) {
+  const int64_t inner = s.numel(axis + 1, s.rank());
+  c.parallel_for(s.numel(0, axis) * inner, kCheapGrain / 4, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t x = i / inner * 3 * inner + i % inner, y = x + inner, z = y + inner;
+      const T first = a[y] * b[z] - a[z] * b[y], second = a[z] * b[x] - a[x] * b[z];
+      out[z] = a[x] * b[y] - a[y] * b[x];
+      out[x] = first;
+      out[y] = second;
+    }
+  });
+}
+
+AB_OP(cross)
+    .doc("Out = the vector products of the vectors of three numbers that lie along an axis of X and Y.")
+    .in("X", "[...] numbers, with extent 3 on the axis")
+    .in("Y", "as X")
+    .out("Out", "[...] as X")
+    .attr<int32_t>("dim", kFirstOfThree, "the axis; negative: from the end; 9: the first one of extent 3")
+    .infer([](InferContext& c) {
+      check_tensor(c, "X");
+      check_same(c, "X", "Y");
+      cross_axis(c.in("X").shape, c.attr<int32_t>("dim"));
+      c.same_as("Out", "X");
+    })
+    .grad_reads({"X", "Y"})
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [dim = op.attr<int32_t>("dim"), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
+        const Shape& s = c[x].shape();
+        cross(c, s, cross_axis(s, dim), c[x].data<T>(), c[y].data<T>(), c[out].template mutable_data<T>());
+      };
+    });
+
+AB_GRAD(cross)
+    .doc("X@GRAD = Y x Out@GRAD, Y@GRAD = Out@GRAD x X.")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [dim = op.attr<int32_t>("dim"), x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+        const Shape& s = c[x].shape();
+        const int axis = cross_axis(s, dim);
+        const T *a = c[x].data<T>(), *b = c[y].data<T>(), *d = c[dout].data<T>();
+        if (c.wants(dx)) cross(c, s, axis, b, d, c[dx].template mutable_data<T>());
+        if (c.wants(dy)) cross(c, s, axis, d, a, c[dy].template mutable_data<T>());
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::math

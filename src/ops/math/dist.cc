@@ -1,0 +1,139 @@
+// The p-norm of the difference of two tensors, with broadcasting.
+#include <cmath>
+#include <memory>
+
+#include "ops/declare/declare.h"
+#include "ops/kernels/broadcast.h"
+#include "ops/kernels/reduce.h"
+
+namespace anabranch::math {
+namespace {
+
+constexpr int kMostAxes = 6;  // as in Fluid
+
+template <class T> T sign(T x) { return x > 0 ? T{1} : x < 0 ? T{-1} : x == 0 ? T{0} : x; }
+
+// What a norm makes of the sizes of differences: terms are joined, the total becomes the distance.
+struct Norm {
+  double p;
+  bool highest() const { return p == std::numeric_limits<double>::infinity(); }
+  bool lowest() const { return p == -std::numeric_limits<double>::infinity(); }
+  double start() const { return lowest() ? std::numeric_limits<double>::infinity() : 0; }
+  double term(double size) const {
+    if (p == 0) return size != 0;
+    if (p == 1 || highest() || lowest()) return size;
+    return p == 2 ? size * size : std::pow(size, p);
+  }
+  double join(double a, double b) const {
+    if (std::isnan(a) || std::isnan(b)) return a + b;
+    return highest() ? std::max(a, b) : lowest() ? std::min(a, b) : a + b;
+  }
+  double result(double total) const {
+    if (p == 0 || p == 1 || highest() || lowest()) return total;
+    return p == 2 ? std::sqrt(total) : std::pow(total, 1 / p);
+  }
+  // Derivative of the distance `out` by a difference d.
+  double slope(double d, double out) const {
+    if (p == 0) return 0;
+    if (p == 1) return sign(d);
+    if (highest() || lowest()) return std::abs(d) == out ? sign(d) : 0;
+    if (p == 2) return d / out;
+    return sign(d) * std::pow(std::abs(d), p - 1) / std::pow(out, p - 1);
+  }
+};
+
+// In pieces that depend on the shapes alone, joined in their order.
+template <class T> double distance(const KernelContext& c, const NdLoop<3>& loop, Norm norm, const T* x, const T* y) {
+  constexpr int64_t kPieces = 64;
+  const bool one_run = loop.outer() == 1;
+  const int64_t n = one_run ? loop.inner() : loop.outer();
+  const int64_t piece = std::max((n + kPieces - 1) / kPieces, one_run ? kMathGrain : 1);
+  const auto step = loop.inner_strides();
+  const auto run = [=](int64_t a, int64_t b, int64_t count, double total) {
+    for (int64_t i = 0; i < count; ++i) {
+      const auto d = static_cast<double>(x[a + i * step[1]] - y[b + i * step[2]]);
+      total = norm.join(total, norm.term(std::abs(d)));
+    }
+    return total;
+  };
+  double parts[kPieces];
+  std::fill_n(parts, kPieces, norm.start());
+  c.parallel_for((n + piece - 1) / piece, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      const int64_t first = k * piece, last = std::min(n, first + piece);
+      if (one_run) {
+        parts[k] = run(first * step[1], first * step[2], last - first, parts[k]);
+      } else {
+        loop.each_run(first, last, [&](const auto& at) { parts[k] = run(at[1], at[2], loop.inner(), parts[k]); });
+      }
+    }
+  });
+  double total = norm.start();
+  for (double part : parts) total = norm.join(total, part);
+  return norm.result(total);
+}
+
+// The gradients of all differences, where the operands meet.
+template <class T>
+void slopes(const KernelContext& c, const NdLoop<3>& loop, Norm norm, const T* x, const T* y, double out, double dout,
+            T* to) {
+  const auto step = loop.inner_strides();
+  loop.run(c, kMathGrain, [=](const auto& at, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      const auto d = static_cast<double>(x[at[1] + i * step[1]] - y[at[2] + i * step[2]]);
+      to[at[0] + i * step[0]] = static_cast<T>(norm.slope(d, out) * dout);
+    }
+  });
+}
+
+AB_OP(dist)
+    .doc("Out = the p-norm of X - Y: (sum of |X - Y|^p)^(1/p); p = 0 counts what is not 0, infinity takes the largest.")
+    .in("X", "[...] float, 1 to 6 axes, not empty")
+    .in("Y", "[...] as X; extents of 1 and axes that one side lacks are repeated")
+    .out("Out", "[1] as X")
+    .attr<float>("p", 2.0f, "the order of the norm, also 0, negative or infinite")
+    .infer([](InferContext& c) {
+      for (const char* slot : {"X", "Y"}) {
+        check_tensor(c, slot);
+        check_rank(c, slot, 1, kMostAxes);
+        AB_CHECK(c.in(slot).shape.numel() != 0, InvalidArgument, "{} must not be empty, got {}", slot,
+                 c.in(slot).shape.str());
+      }
+      check_same_dtype(c, "X", "Y");
+      broadcast_shape(c.in("X").shape, c.in("Y").shape, -1);
+      c.set_out("Out", scalar_shape(), c.in("X").dtype);
+    })
+    .grad_reads({"X", "Y"}, {"Out"})
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [norm = Norm{static_cast<double>(op.attr<float>("p"))}, x = op.in("X"), y = op.in("Y"),
+              out = op.out("Out")](KernelContext& c) {
+        const Shape &a = c[x].shape(), &b = c[y].shape();
+        const auto loop = broadcast_loop(broadcast_shape(a, b, -1), a, b, -1);
+        *c[out].template mutable_data<T>() = static_cast<T>(distance(c, loop, norm, c[x].data<T>(), c[y].data<T>()));
+      };
+    });
+
+AB_GRAD(dist)
+    .doc("X@GRAD = Out@GRAD sign(X - Y) (|X - Y| / Out)^(p - 1), summed where X was repeated; Y@GRAD = its negative.")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [norm = Norm{static_cast<double>(op.attr<float>("p"))}, x = op.in("X"), y = op.in("Y"), out = op.in("Out"),
+              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"),
+              scratch = std::make_unique<Tensor>()](KernelContext& c) {
+        const Shape &a = c[x].shape(), &b = c[y].shape(), both = broadcast_shape(a, b, -1);
+        scratch->resize(both, dtype_of<T>);
+        T* met = scratch->mutable_data<T>();
+        slopes(c, broadcast_loop(both, a, b, -1), norm, c[x].data<T>(), c[y].data<T>(),
+               static_cast<double>(*c[out].template data<T>()), static_cast<double>(*c[dout].template data<T>()), met);
+        if (c.wants(dx))
+          sum_to(c, both, laid_at(a, both.rank(), both.rank() - a.rank()), met, c[dx].template mutable_data<T>());
+        if (!c.wants(dy)) return;
+        T* to = c[dy].template mutable_data<T>();
+        sum_to(c, both, laid_at(b, both.rank(), both.rank() - b.rank()), met, to);
+        map(c, kCheapGrain, c[dy].numel(), to, to, [](T v) { return -v; });
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::math

@@ -1,0 +1,33 @@
+#include "ops/declare/declare.h"
+#include "ops/kernels/flat_loop.h"
+
+namespace anabranch::math {
+namespace {
+
+AB_OP(minus)
+    .doc("Out = X - Y, of one shape.")
+    .in("X", "[...] float")
+    .in("Y", "[...] as X")
+    .out("Out", "[...] as X")
+    .may_share("X", "Out")
+    .infer([](InferContext& c) {
+      check_tensor(c, "X");
+      check_same(c, "X", "Y");
+      c.same_as("Out", "X");
+    })
+    .grad([](GradContext& g) {
+      for (const auto& [slot, factor] : {std::pair{"X", 1.0f}, {"Y", -1.0f}}) {
+        if (!g.wants_din(slot)) continue;
+        g.op("scale").bare().in("X", g.dout("Out")).out("Out", g.din(slot)).attr("scale", factor);
+      }
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
+        map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[y].data<T>(), c[out].template mutable_data<T>(),
+            [](T a, T b) { return a - b; });
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::math

@@ -1,0 +1,218 @@
+// Diagonals of matrices that lie in two axes of a tensor: kept parts (tril_triu), sums (trace), and put there
+// (diag_embed). A diagonal with an offset above 0 lies above the main one.
+#include <algorithm>
+
+#include "ops/declare/declare.h"
+#include "ops/kernels/outputs.h"
+#include "ops/kernels/reduce.h"
+#include "ops/kernels/strided_copy.h"
+
+namespace anabranch::tensor {
+namespace {
+
+// ---- tril_triu
+
+// Copies the part of each matrix on and below the diagonal, or on and above it; the rest is 0.
+template <class T> Kernel triangle(const KernelArgs& op, const char* from, const char* to) {
+  return [lower = op.attr<bool>("lower"), diagonal = int64_t{op.attr<int32_t>("diagonal")}, x = op.in(from),
+          out = op.out(to)](KernelContext& c) {
+    const Shape& s = c[x].shape();
+    const int64_t rows = s[s.rank() - 2], cols = s[s.rank() - 1];
+    const T* source = c[x].data<T>();
+    T* target = c[out].template mutable_data<T>();
+    const int64_t grain = std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, cols));
+    c.parallel_for(s.numel(0, s.rank() - 1), grain, [=](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const int64_t on = r % rows + diagonal;  // the column of the diagonal
+        const int64_t first = lower ? 0 : std::clamp<int64_t>(on, 0, cols);
+        const int64_t last = lower ? std::clamp<int64_t>(on + 1, 0, cols) : cols;
+        T* line = target + r * cols;
+        std::fill(line, line + first, T{0});
+        std::copy(source + r * cols + first, source + r * cols + last, line + first);
+        std::fill(line + last, line + cols, T{0});
+      }
+    });
+  };
+}
+
+void infer_triangle(InferContext& c, const char* from, const char* to) {
+  check_tensor(c, from);
+  check_rank(c, from, 2, kMaxRank);
+  c.same_shape(to, from);
+}
+
+AB_OP(tril_triu)
+    .doc("Out = X on and below a diagonal of its matrices (lower), or on and above it, else 0.")
+    .in("X", "[..., rows, columns] numbers")
+    .out("Out", "[..., rows, columns] as X")
+    .attr<int32_t>("diagonal", 0, "which diagonal; 0: the main one, above 0: higher")
+    .required_attr("lower", AttrType::kBoolean, "keep what is on and below the diagonal; else on and above")
+    .infer([](InferContext& c) {
+      infer_triangle(c, "X", "Out");
+      c.share_lod("Out", "X");
+    })
+    .grad_reads({})
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
+      return triangle<typename decltype(tag)::type>(op, "X", "Out");
+    });
+
+AB_GRAD(tril_triu)
+    .doc("X@GRAD = Out@GRAD where X was kept, else 0.")
+    .infer([](InferContext& c) { infer_triangle(c, "Out@GRAD", "X@GRAD"); })
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
+      return triangle<typename decltype(tag)::type>(op, "Out@GRAD", "X@GRAD");
+    });
+
+// ---- one diagonal of a tensor
+
+// Elements begin, begin + step, ... `length` of them, in the two axes dim1 and dim2.
+struct Diagonal {
+  int dim1, dim2;
+  int64_t begin = 0, step = 0, length = 0;
+};
+
+Diagonal dims_of(int32_t dim1, int32_t dim2, int rank) {
+  const Diagonal d{normal_axis(dim1, rank, "dim1"), normal_axis(dim2, rank, "dim2")};
+  AB_CHECK(d.dim1 != d.dim2, InvalidArgument, "dim1 and dim2 must be two axes, got {} and {}", dim1, dim2);
+  return d;
+}
+
+Diagonal diagonal_of(const Shape& s, Diagonal d, int64_t offset) {
+  const auto steps = dense_strides(s);
+  const int64_t down = std::max<int64_t>(0, -offset), right = std::max<int64_t>(0, offset);
+  d.begin = down * steps[d.dim1] + right * steps[d.dim2];
+  d.step = steps[d.dim1] + steps[d.dim2];
+  d.length = std::max<int64_t>(0, std::min(s[d.dim1] - down, s[d.dim2] - right));
+  return d;
+}
+
+// Operand 0 walks the other axes of s in their order, densely; operand 1 walks them in the tensor.
+NdLoop<2> around(const Shape& s, const Diagonal& d) {
+  const auto steps = dense_strides(s);
+  std::array<int64_t, kMaxRank> dense{};
+  int64_t step = 1;
+  for (int a = s.rank() - 1; a >= 0; --a) {
+    if (a == d.dim1 || a == d.dim2) continue;
+    dense[a] = step;
+    step *= s[a];
+  }
+  NdLoop<2> loop;
+  for (int a = 0; a < s.rank(); ++a) {
+    if (a != d.dim1 && a != d.dim2) loop.add_axis(s[a], {dense[a], steps[a]});
+  }
+  return loop;
+}
+
+struct DiagonalAttrs {
+  int32_t dim1, dim2, offset;
+  explicit DiagonalAttrs(const KernelArgs& op)
+      : dim1(op.attr<int32_t>("dim1")), dim2(op.attr<int32_t>("dim2")), offset(op.attr<int32_t>("offset")) {}
+  Diagonal in(const Shape& s) const { return diagonal_of(s, dims_of(dim1, dim2, s.rank()), offset); }
+  // As in Fluid, rows are in the first of the two axes, whatever their order is.
+  Diagonal ordered_in(const Shape& s) const {
+    Diagonal d = dims_of(dim1, dim2, s.rank());
+    if (d.dim1 > d.dim2) std::swap(d.dim1, d.dim2);
+    return diagonal_of(s, d, offset);
+  }
+};
+
+// fn(place of the result, first element of the diagonal) for each diagonal of the tensor.
+template <class Fn> void each_diagonal(const KernelContext& c, const Shape& s, const Diagonal& d, Fn&& fn) {
+  const NdLoop<2> loop = around(s, d);
+  const auto step = loop.inner_strides();
+  loop.run(c, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, d.length)), [&](const auto& at, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) fn(at[0] + i * step[0], at[1] + i * step[1] + d.begin);
+  });
+}
+
+void diagonal_attrs(OpDef& def) {
+  def.attr<int32_t>("offset", 0, "which diagonal; 0: the main one, above 0: higher")
+      .attr<int32_t>("dim1", -2, "the axis of the rows; negative: from the end")
+      .attr<int32_t>("dim2", -1, "the axis of the columns, another one");
+}
+
+AB_OP(trace)
+    .doc("Out = the sums of a diagonal of the matrices that lie in two axes of Input, rows in the first of them.")
+    .in("Input", "[...] numbers, two axes or more")
+    .out("Out", "the other axes of Input; [1] where there is none")
+    .with(diagonal_attrs)
+    .infer([](InferContext& c) {
+      check_tensor(c, "Input");
+      check_rank(c, "Input", 2, kMaxRank);
+      const Shape& s = c.in("Input").shape;
+      const Diagonal d = dims_of(c.attr<int32_t>("dim1"), c.attr<int32_t>("dim2"), s.rank());
+      Shape out;
+      for (int a = 0; a < s.rank(); ++a) {
+        if (a != d.dim1 && a != d.dim2) out.push_back(s[a]);
+      }
+      c.set_out("Out", out.rank() ? out : scalar_shape(), c.in("Input").dtype);
+    })
+    .grad_reads({"Input"})
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      using Sum = FoldSum<T>;
+      return [attrs = DiagonalAttrs(op), x = op.in("Input"), out = op.out("Out")](KernelContext& c) {
+        const Diagonal d = attrs.ordered_in(c[x].shape());
+        const T* from = c[x].data<T>();
+        T* to = c[out].template mutable_data<T>();
+        each_diagonal(c, c[x].shape(), d, [=](int64_t place, int64_t first) {
+          auto sum = typename Sum::Wide(0);
+          for (int64_t k = 0; k < d.length; ++k) {
+            sum = Sum::join(sum, static_cast<typename Sum::Wide>(from[first + k * d.step]));
+          }
+          to[place] = static_cast<T>(sum);
+        });
+      };
+    });
+
+AB_GRAD(trace)
+    .doc("Input@GRAD = Out@GRAD on the diagonal, else 0.")
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [attrs = DiagonalAttrs(op), dout = op.in("Out@GRAD"), dx = op.out("Input@GRAD")](KernelContext& c) {
+        const Diagonal d = attrs.ordered_in(c[dx].shape());
+        const T* from = c[dout].data<T>();
+        T* to = zeroed<T>(c, dx);
+        each_diagonal(c, c[dx].shape(), d, [=](int64_t place, int64_t first) {
+          for (int64_t k = 0; k < d.length; ++k) to[first + k * d.step] = from[place];
+        });
+      };
+    });
+
+AB_OP(diag_embed)
+    .doc("Out = matrices, in two new axes, with the last axis of Input on a diagonal and zeros elsewhere.")
+    .in("Input", "[..., n] numbers")
+    .out("Out", "the axes of Input but the last, and two of extent n + |offset|")
+    .with(diagonal_attrs)
+    .infer([](InferContext& c) {
+      check_tensor(c, "Input");
+      check_rank(c, "Input", 1, kMaxRank - 1);
+      const Shape& s = c.in("Input").shape;
+      const int rank = s.rank() + 1;
+      const Diagonal d = dims_of(c.attr<int32_t>("dim1"), c.attr<int32_t>("dim2"), rank);
+      const int64_t n = s[rank - 2], offset = c.attr<int32_t>("offset");
+      Shape out;
+      for (int a = 0, next = 0; a < rank; ++a) {
+        const bool matrix = a == d.dim1 || a == d.dim2;
+        out.push_back(!matrix ? s[next++] : n == kUnknown ? kUnknown : n + std::abs(offset));
+      }
+      c.set_out("Out", out, c.in("Input").dtype);
+    })
+    .no_grad("none flows through it in Fluid")
+    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) -> Kernel {
+      return [attrs = DiagonalAttrs(op), x = op.in("Input"), out = op.out("Out")](KernelContext& c) {
+        const Diagonal d = attrs.in(c[out].shape());
+        zero_bytes(c, &c[out]);
+        const NdLoop<2> others = around(c[out].shape(), d);
+        const int64_t n = c[x].shape()[c[x].shape().rank() - 1];
+        NdLoop<2> loop;
+        for (int a = 0; a < others.rank(); ++a) {
+          loop.add_axis(others.extent(a), {others.strides(a)[1], others.strides(a)[0] * n});
+        }
+        loop.add_axis(n, {d.step, 1});
+        strided_copy(c, loop, c[x], 0, &c[out], d.begin);
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::tensor

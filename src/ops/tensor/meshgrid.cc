@@ -1,0 +1,65 @@
+// Coordinates of a grid from those of its axes.
+#include "ops/declare/declare.h"
+#include "ops/kernels/reduce.h"
+#include "ops/kernels/strided_copy.h"
+
+namespace anabranch::tensor {
+namespace {
+
+constexpr int kMostAxes = 6;  // as in Fluid
+
+void infer_meshgrid(InferContext& c) {
+  const int n = c.n_in("X");
+  AB_CHECK(n >= 1 && n <= kMostAxes, InvalidArgument, "X must list 1 to {} vectors, got {}", kMostAxes, n);
+  AB_CHECK(c.n_out("Out") == n, InvalidArgument, "Out must list as many tensors as X, {}, got {}", n, c.n_out("Out"));
+  Shape grid;
+  for (int i = 0; i < n; ++i) {
+    const Meta& x = c.in("X", i);
+    AB_CHECK(x.kind == VarKind::kLoDTensor, InvalidArgument, "X[{}] must be a LOD_TENSOR, got a {}", i,
+             var_kind_name(x.kind));
+    AB_CHECK(x.shape.rank() <= 1, ShapeMismatch, "X[{}] must have one axis, got {}", i, x.shape.str());
+    AB_CHECK(x.dtype == c.in("X").dtype, InvalidArgument, "X[{}] must hold {} as X[0], got {}", i,
+             dtype_name(c.in("X").dtype), dtype_name(x.dtype));
+    grid.push_back(x.shape.numel());
+  }
+  for (int i = 0; i < n; ++i) c.set_out("Out", grid, c.in("X", i).dtype, i);
+}
+
+AB_OP(meshgrid)
+    .doc("Out[i] at a point of the grid = X[i] at that point's index on axis i.")
+    .in_list("X", "[n] numbers each, 1 to 6 of them: the coordinates on each axis")
+    .out_list("Out", "[n of X[0], n of X[1], ...] each")
+    .infer(infer_meshgrid)
+    .grad_reads({"X"})
+    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) -> Kernel {
+      return [xs = op.in("X"), outs = op.out("Out")](KernelContext& c) {
+        for (int i = 0; i < outs.count; ++i) {
+          if (!c.wants(outs, i)) continue;
+          const Shape& grid = c.at(outs, i).shape();
+          const auto steps = dense_strides(grid);
+          NdLoop<2> loop;
+          for (int a = 0; a < grid.rank(); ++a) loop.add_axis(grid[a], {steps[a], a == i});
+          strided_copy(c, loop, c.at(xs, i), 0, &c.at(outs, i), 0);
+        }
+      };
+    });
+
+AB_GRAD(meshgrid)
+    .doc("X@GRAD[i] = the sum of Out@GRAD[i] over the other axes.")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [douts = op.in("Out@GRAD"), dxs = op.out("X@GRAD")](KernelContext& c) {
+        for (int i = 0; i < dxs.count; ++i) {
+          if (!c.wants(dxs, i)) continue;
+          const Shape& grid = c.at(douts, i).shape();
+          const auto steps = dense_strides(grid);
+          NdLoop<2> loop;
+          for (int a = 0; a < grid.rank(); ++a) loop.add_axis(grid[a], {a == i, steps[a]});
+          Tensor& dx = c.at(dxs, i);
+          fold_loop<FoldSum<T>>(c, loop, c.at(douts, i).template data<T>(), dx.template mutable_data<T>(), dx.numel());
+        }
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::tensor

@@ -1,0 +1,110 @@
+// The same columns of several matrices: side by side (partial_concat), or added up (partial_sum).
+#include "ops/declare/declare.h"
+#include "ops/kernels/outputs.h"
+
+namespace anabranch::tensor {
+namespace {
+
+// Columns begin to begin + count of each matrix.
+struct Columns {
+  int64_t begin, count;
+};
+
+// How partial_concat and partial_sum differ.
+struct Form {
+  const char *type, *doc, *out;
+  bool adds;  // else the columns lie side by side
+};
+
+// Of partial_concat a start below 0 counts from the end, and a length below 0 means: up to the end.
+Columns columns_of(int64_t width, int64_t start, int64_t length, bool adds) {
+  AB_CHECK(start < width && start >= (adds ? 0 : -width), InvalidArgument, "start_index must be in [{}, {}), got {}",
+           adds ? 0 : -width, width, start);
+  AB_CHECK(!adds || length >= -1, InvalidArgument, "length must be at least -1, got {}", length);
+  const int64_t begin = start < 0 ? start + width : start, count = length < 0 ? width - begin : length;
+  AB_CHECK(begin + count <= width, InvalidArgument, "length must not exceed the {} columns from start_index on, got {}",
+           width - begin, length);
+  return {begin, count};
+}
+
+void infer_partial(InferContext& c, bool adds) {
+  const int n = c.n_in("X");
+  AB_CHECK(n > 0, InvalidArgument, "X must list at least one tensor");
+  const Meta& first = c.in("X");
+  for (int i = 0; i < n; ++i) {
+    const Meta& x = c.in("X", i);
+    AB_CHECK(x.kind == VarKind::kLoDTensor && x.shape.rank() == 2, InvalidArgument, "X[{}] must be a matrix, got {}", i,
+             x.shape.str());
+    AB_CHECK(compatible(x.shape, first.shape), ShapeMismatch, "X[{}] must be {} as X[0], got {}", i, first.shape.str(),
+             x.shape.str());
+    AB_CHECK(x.dtype == first.dtype, InvalidArgument, "X[{}] must hold {} as X[0], got {}", i, dtype_name(first.dtype),
+             dtype_name(x.dtype));
+  }
+  const int64_t length = c.attr<int32_t>("length"), width = first.shape[1];
+  int64_t count = length < 0 ? kUnknown : length;
+  if (width != kUnknown) count = columns_of(width, c.attr<int32_t>("start_index"), length, adds).count;
+  c.set_out("Out", Shape{first.shape[0], count == kUnknown || adds ? count : count * n}, first.dtype);
+  c.share_lod("Out", "X");
+}
+
+// fn(element of X[i], element of Out) for all columns.
+template <class Fn> void each_column(const Shape& x, int i, int n, const Columns& at, bool adds, Fn&& fn) {
+  const int64_t step = adds ? at.count : at.count * n, first = adds ? 0 : at.count * i;
+  for (int64_t r = 0; r < x[0]; ++r) {
+    for (int64_t k = 0; k < at.count; ++k) fn(r * x[1] + at.begin + k, r * step + first + k);
+  }
+}
+
+void declare_partial(const Form& form) {
+  const bool adds = form.adds;
+  OpDef& def = declare_op(form.type, __FILE__).doc(form.doc);
+  def.in_list("X", "[N, C] numbers each, of one shape").out("Out", form.out);
+  def.attr<int32_t>("start_index", 0, adds ? "first column" : "first column; negative: from the end");
+  def.attr<int32_t>("length", -1, "number of columns; -1: all that follow").ignores({"use_mkldnn"});
+  def.infer([adds](InferContext& c) { infer_partial(c, adds); }).grad_reads({"X"});
+  def.cpu<float, double, int32_t, int64_t>([adds](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [adds, start = op.attr<int32_t>("start_index"), length = op.attr<int32_t>("length"), xs = op.in("X"),
+            out = op.out("Out")](KernelContext& c) {
+      const Columns at = columns_of(c.at(xs, 0).shape()[1], start, length, adds);
+      T* to = zeroed<T>(c, out);
+      for (int i = 0; i < xs.count; ++i) {
+        const T* from = c.at(xs, i).template data<T>();
+        each_column(c.at(xs, i).shape(), i, xs.count, at, adds, [=](int64_t a, int64_t b) { to[b] += from[a]; });
+      }
+    };
+  });
+  OpDef& back = declare_gradient(form.type, __FILE__).doc("X@GRAD[i] = Out@GRAD where its columns went, else 0.");
+  back.grad_lod("X@GRAD", "X");
+  back.cpu<float, double, int32_t, int64_t>([adds](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [adds, start = op.attr<int32_t>("start_index"), length = op.attr<int32_t>("length"),
+            dout = op.in("Out@GRAD"), dxs = op.out("X@GRAD"), xs = op.in("X")](KernelContext& c) {
+      const T* from = c[dout].template data<T>();
+      for (int i = 0; i < dxs.count; ++i) {
+        if (!c.wants(dxs, i)) continue;
+        const Shape& s = c.at(xs, i).shape();
+        T* to = c.at(dxs, i).template mutable_data<T>();
+        std::fill(to, to + s.numel(), T{0});
+        each_column(s, i, dxs.count, columns_of(s[1], start, length, adds), adds,
+                    [=](int64_t a, int64_t b) { to[a] = from[b]; });
+      }
+    };
+  });
+}
+
+void declare_both() {
+  declare_partial({.type = "partial_concat",
+                   .doc = "Out = columns start_index to start_index + length of all X, side by side.",
+                   .out = "[N, length times the number of X]",
+                   .adds = false});
+  declare_partial({.type = "partial_sum",
+                   .doc = "Out = columns start_index to start_index + length of all X, added up.",
+                   .out = "[N, length]",
+                   .adds = true});
+}
+
+AB_OPS(declare_both);
+
+}  // namespace
+}  // namespace anabranch::tensor
