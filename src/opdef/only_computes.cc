@@ -8,7 +8,7 @@
 namespace anabranch {
 namespace {
 
-constexpr std::string_view kFamilies[] = {"loss",   "math",     "metric", "nn",    "optim",
+constexpr std::string_view kFamilies[] = {"detection", "loss",     "math",   "metric", "nn", "optim",
                                           "reduce", "sequence", "sparse", "tensor"};
 
 }  // namespace
