@@ -15,6 +15,15 @@ def overlaps(x, y, edge=0.0):
     return common / (area[0][:, None] + area[1][None] - common + 1e-10)
 
 
+def single(value):
+    """Attributes hold float32."""
+    if isinstance(value, dict):
+        return {k: single(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [single(v) for v in value]
+    return float(np.float32(value)) if isinstance(value, float) else value
+
+
 def plain(x):
     return x.array if isinstance(x, Seq) else x
 
@@ -92,6 +101,7 @@ case("polygon_box_transform", {"Input": real(2, 8, 3, 4)}, ref=corners, large={"
 
 
 def yolo(i, a):
+    a = single(a)
     x, size = i["X"], i["ImgSize"].astype("float64")
     anchors = np.array(a["anchors"], "float64").reshape(-1, 2)
     n, (rows, columns), k = len(x), x.shape[2:], len(anchors)
@@ -138,10 +148,11 @@ def grid(i, a, at_cell, name="Boxes"):
 
 
 def prior(i, a):
+    a = single(a)
     ratios = [1.0]
     for r in a["aspect_ratios"]:
         if all(abs(r - k) > 1e-6 for k in ratios):
-            ratios += [r, 1 / r] if a.get("flip", True) else [r]
+            ratios += [r, float(np.float32(1 / r))] if a.get("flip", True) else [r]
 
     def at_cell(w, h):
         made = []
@@ -166,6 +177,7 @@ case("prior_box", MAPS, dict(PRIOR, max_sizes=[5.0, 9.0], flip=False, step_w=3.0
 
 
 def density(i, a):
+    a = single(a)
     def at_cell(w, h):
         side, made = int((w + h) / 2), []
         for s, d in zip(a["fixed_sizes"], a["densities"]):
@@ -190,6 +202,7 @@ case("density_prior_box", MAPS, dict(DENSITY, flatten_to_2d=True), density, rtol
 
 
 def anchors(i, a):
+    a = single(a)
     (w, h), made = a.get("stride", (16.0, 16.0)), []
     for r in a["aspect_ratios"]:
         base_w = np.floor((w * h / r) ** 0.5 + 0.5)
@@ -225,7 +238,7 @@ def match(i, a):
         if a.get("match_type") == "per_prediction":
             for c in np.flatnonzero(rows[n] < 0):
                 r = part[:, c].argmax() if length else 0
-                if length and part[r, c] >= max(1e-6, a.get("dist_threshold", 0.5)):
+                if length and part[r, c] >= 1e-6 and part[r, c] >= a.get("dist_threshold", 0.5):
                     rows[n, c], near[n, c] = r, part[r, c]
     return {"ColToRowMatchIndices": rows, "ColToRowMatchDist": near}
 
@@ -270,7 +283,7 @@ def mine(i, a):
         picked = [k for k in np.argsort(-loss, kind="stable") if fits[k]][:most]
         negatives = sorted(k for k in picked if m[k] == -1)
         if everything:
-            updated[n, [k for k in range(len(m)) if k not in picked]] = -1
+            updated[n, [k for k in range(len(m)) if k not in picked and m[k] >= 0]] = -1
         chosen += negatives
         lengths.append(len(negatives))
     return {"NegIndices": Seq(np.array(chosen, "int32").reshape(-1, 1), [lengths]), "UpdatedMatchIndices": updated}
@@ -295,7 +308,8 @@ def kept(box, score, a, polygons):
             if polygons:
                 near = [diamonds(box[k], box[f]) for f in found]
             else:
-                near = list(overlaps(box[k:k + 1], box[found], 0.0 if a.get("normalized", True) else 1.0)[0])
+                touch = np.all((box[k, :2] <= box[found, 2:]) & (box[found, :2] <= box[k, 2:]), -1)
+                near = list(touch * overlaps(box[k:k + 1], box[found], 0.0 if a.get("normalized", True) else 1.0)[0])
         if all(n <= threshold for n in near):
             found.append(k)
             threshold *= eta if eta < 1 and threshold > 0.5 else 1
@@ -310,6 +324,7 @@ def diamonds(p, q):
 
 
 def nms(i, a, index=False):
+    a = single(a)
     boxes_in, scores = i["BBoxes"], plain(i["Scores"])
     if scores.ndim == 3:
         images = [(boxes_in[n][None].repeat(scores.shape[1], 0), scores[n]) for n in range(len(scores))]

@@ -49,7 +49,7 @@ template <class T> void boxes_at_point(const Sizes& s, const PointGrid<T>& g, st
     const int32_t density = s.densities[i];
     const T shift = std::trunc(side / static_cast<T>(density)), first = (shift - side) / 2;
     for (float ratio : s.ratios) {
-      const T root = static_cast<T>(std::sqrt(ratio)), size = static_cast<T>(s.sizes[i]);
+      const T root = std::sqrt(static_cast<T>(ratio)), size = static_cast<T>(s.sizes[i]);
       for (int32_t k = 0; k < density * density; ++k) {
         made->push_back({first + static_cast<T>(k % density) * shift, first + static_cast<T>(k / density) * shift,
                          size * root / 2, size / root / 2});

@@ -53,11 +53,11 @@ template <class T> std::vector<PlacedBox<T>> boxes_at_point(const KernelArgs& op
   for (size_t i = 0; i < low.size(); ++i) {
     const size_t first = made.size();
     for (float ratio : ratios) {
-      const T root = static_cast<T>(std::sqrt(ratio)), size = static_cast<T>(low[i]);
+      const T root = std::sqrt(static_cast<T>(ratio)), size = static_cast<T>(low[i]);
       made.push_back({0, 0, size * root / 2, size / root / 2});
     }
     if (high.empty()) continue;
-    const T half = static_cast<T>(std::sqrt(low[i] * high[i]) / 2);
+    const T half = std::sqrt(static_cast<T>(low[i]) * static_cast<T>(high[i])) / 2;
     made.insert(largest_second ? made.begin() + static_cast<std::ptrdiff_t>(first) + 1 : made.end(), {0, 0, half, half});
   }
   return made;

@@ -2,6 +2,7 @@
 
 Written by tools/generate_modules.py."""
 from . import control_flow as control_flow
+from . import detection as detection
 from . import io as io
 from . import learning_rate_scheduler as learning_rate_scheduler
 from . import loss as loss

@@ -125,7 +125,7 @@ def multi_box_head(inputs: Sequence[Variable], image: Variable, base_size: float
         for numbers, head in zip((4, num_classes), heads):
             found = conv2d(features, box.shape[2] * numbers, kernel_size, stride, pad)
             head.append(flatten(transpose(found, [0, 2, 3, 1]), axis=1))
-    flat = [(flatten(box, axis=3), flatten(spread, axis=3)) if maps > 1 else (box, spread) for box, spread in priors]
+    flat = [(flatten(box, axis=3), flatten(spread, axis=3)) for box, spread in priors]
     boxes, variances = (_joined([pair[k] for pair in flat], 0) for k in (0, 1))
     boxes.stop_gradient = variances.stop_gradient = True
     loc, scores = (reshape(_joined(head, 1), [0, -1, numbers]) for head, numbers in zip(heads, (4, num_classes)))
@@ -214,6 +214,7 @@ def ssd_loss(location: Variable, confidence: Variable, gt_box: Variable, gt_labe
     class_loss = entropy * _constant(flatten(class_weights, axis=2))
     distance = smooth_l1(flatten(location, axis=2), _constant(flatten(offset_targets, axis=2)))
     matched = _constant(flatten(offset_weights, axis=2))
-    loss = class_loss * conf_loss_weight + distance * matched * loc_loss_weight
+    place_loss = distance * matched
+    loss = class_loss * conf_loss_weight + place_loss * loc_loss_weight
     loss = reduce_sum(reshape(loss, [-1, 0], actual_shape=samples), dim=1, keep_dim=True)
     return loss / reduce_sum(matched) if normalize else loss
