@@ -35,7 +35,8 @@ template <class T> std::vector<PlacedBox<T>> boxes_at_point(const KernelArgs& op
 }
 
 AB_OP(anchor_generator)
-    .doc("Anchors[y, x] = boxes of pixels around the point of cell (y, x) of Input, one for each aspect ratio and size.")
+    .doc(
+        "Anchors[y, x] = boxes of pixels around the point of cell (y, x) of Input, one for each aspect ratio and size.")
     .source("Ren et al., Faster R-CNN, NIPS 2015, arXiv:1506.01497")
     .in("Input", "[N, C, H, W] float feature map, of which only the extents count")
     .out("Anchors", "[H, W, boxes of a cell, 4]: left, top, right, bottom")
@@ -50,7 +51,8 @@ AB_OP(anchor_generator)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const auto& stride = op.attr<std::vector<float>>("stride");
-      const T w = static_cast<T>(stride[0]), h = static_cast<T>(stride[1]), offset = static_cast<T>(op.attr<float>("offset"));
+      const T w = static_cast<T>(stride[0]), h = static_cast<T>(stride[1]),
+              offset = static_cast<T>(op.attr<float>("offset"));
       return [=, at_point = boxes_at_point<T>(op), variances = op.attr<std::vector<float>>("variances"),
               input = op.in("Input"), boxes = op.out("Anchors"), spread = op.out("Variances")](KernelContext& c) {
         const Shape& s = c[input].shape();

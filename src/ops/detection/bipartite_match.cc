@@ -90,10 +90,11 @@ void infer(InferContext& c) {
 }
 
 AB_OP(bipartite_match)
-    .doc("The largest entry of DistMat pairs its row and column, then the largest of the other rows and columns, and so "
-         "on while it is at least 1e-6; of equal entries that of the first column, then of the first row. Each sequence "
-         "of rows is matched by itself. per_prediction: other columns get the row of their largest entry, if that is at "
-         "least dist_threshold.")
+    .doc(
+        "The largest entry of DistMat pairs its row and column, then the largest of the other rows and columns, and so "
+        "on while it is at least 1e-6; of equal entries that of the first column, then of the first row. Each sequence "
+        "of rows is matched by itself. per_prediction: other columns get the row of their largest entry, if that is at "
+        "least dist_threshold.")
     .in("DistMat", "[rows, columns] float: how near they are, with a sequence for each sample, or one sample")
     .out("ColToRowMatchIndices", "[samples, columns] int32: the row in its sequence, or -1")
     .out("ColToRowMatchDist", "[samples, columns]: the entries, or 0")

@@ -18,14 +18,17 @@ void infer(InferContext& c) {
   if (c.runtime()) {
     const auto images = static_cast<int64_t>(one_level_of(c, "Input", true).size()) - 1;
     AB_CHECK(c.in("ImInfo").shape[0] >= images, ShapeMismatch,
-             "ImInfo must have a row for each of the {} sequences of Input, got {}", images, c.in("ImInfo").shape.str());
+             "ImInfo must have a row for each of the {} sequences of Input, got {}", images,
+             c.in("ImInfo").shape.str());
   }
   c.same_as("Output", "Input");
 }
 
 AB_OP(box_clip)
-    .doc("Output = Input with x moved into [0, width - 1] and y into [0, height - 1] of the image that a sequence belongs "
-         "to, width and height being those of ImInfo over its scale, rounded.")
+    .doc(
+        "Output = Input with x moved into [0, width - 1] and y into [0, height - 1] of the image that a sequence "
+        "belongs "
+        "to, width and height being those of ImInfo over its scale, rounded.")
     .in("Input", "[boxes, ..., 4] float with a sequence for each image: left, top, right, bottom")
     .in("ImInfo", "[images, 3] as Input: height, width, scale")
     .out("Output", "as Input")

@@ -71,31 +71,32 @@ template <class T> std::array<T, 4> variances_of(const KernelArgs& op) {
 
 template <class T> Kernel coder(const KernelArgs& op) {
   const bool encodes = op.attr<std::string>("code_type") == kEncode, by_row = op.attr<int32_t>("axis") == 1;
-  return [=, shared = variances_of<T>(op), edge = edge_of<T>(op.attr<bool>("box_normalized")),
-          prior = op.in("PriorBox"), variance = op.in("PriorBoxVar"), target = op.in("TargetBox"),
-          out = op.out("OutputBox")](KernelContext& c) {
-    const T *priors = c[prior].data<T>(), *targets = c[target].data<T>();
-    const T* variances = variance ? c[variance].template data<T>() : nullptr;
-    T* to = c[out].template mutable_data<T>();
-    const int64_t columns = c[out].shape()[1];
-    const auto pieces = [=, &shared](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k) {
-        const int64_t i = k / columns, j = k % columns, p = !encodes && by_row ? i : j;
-        const T* v = variances ? variances + p * 4 : shared.data();
-        if (encodes) {
-          encode(targets + i * 4, priors + p * 4, v, edge, to + k * 4);
-        } else {
-          decode(targets + k * 4, priors + p * 4, v, edge, to + k * 4);
-        }
-      }
-    };
-    c.parallel_for(c[out].numel() / 4, kBoxGrain, pieces);
-  };
+  return
+      [=, shared = variances_of<T>(op), edge = edge_of<T>(op.attr<bool>("box_normalized")), prior = op.in("PriorBox"),
+       variance = op.in("PriorBoxVar"), target = op.in("TargetBox"), out = op.out("OutputBox")](KernelContext& c) {
+        const T *priors = c[prior].data<T>(), *targets = c[target].data<T>();
+        const T* variances = variance ? c[variance].template data<T>() : nullptr;
+        T* to = c[out].template mutable_data<T>();
+        const int64_t columns = c[out].shape()[1];
+        const auto pieces = [=, &shared](int64_t begin, int64_t end) {
+          for (int64_t k = begin; k < end; ++k) {
+            const int64_t i = k / columns, j = k % columns, p = !encodes && by_row ? i : j;
+            const T* v = variances ? variances + p * 4 : shared.data();
+            if (encodes) {
+              encode(targets + i * 4, priors + p * 4, v, edge, to + k * 4);
+            } else {
+              decode(targets + k * 4, priors + p * 4, v, edge, to + k * 4);
+            }
+          }
+        };
+        c.parallel_for(c[out].numel() / 4, kBoxGrain, pieces);
+      };
 }
 
 AB_OP(box_coder)
-    .doc("encode: OutputBox[i, j] = box i relative to prior j, ((x - px) / pw, (y - py) / ph, ln|w / pw|, ln|h / ph|) / "
-         "variances, of centres x, y and sizes w, h; decode: the box of such offsets.")
+    .doc(
+        "encode: OutputBox[i, j] = box i relative to prior j, ((x - px) / pw, (y - py) / ph, ln|w / pw|, ln|h / ph|) / "
+        "variances, of centres x, y and sizes w, h; decode: the box of such offsets.")
     .source("Liu et al., SSD: single shot multibox detector, ECCV 2016, arXiv:1512.02325")
     .in("PriorBox", "[M, 4] float: left, top, right, bottom")
     .in_optional("PriorBoxVar", "[M, 4] variances of each prior")

@@ -1,5 +1,5 @@
-// Boxes as four numbers: left, top, right, bottom. In boxes of pixels (not normalized) the right and bottom pixels belong
-// to the box, so that it is one wider and higher than the difference of its sides.
+// Boxes as four numbers: left, top, right, bottom. In boxes of pixels (not normalized) the right and bottom pixels
+// belong to the box, so that it is one wider and higher than the difference of its sides.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -33,8 +33,8 @@ inline void check_boxes(const InferContext& c, std::string_view slot) {
 // At run time: one level of sequences that end at the last row, none of them empty where `filled`.
 inline const std::vector<int64_t>& one_level_of(const InferContext& c, std::string_view slot, bool filled) {
   const Meta& m = c.in(slot);
-  AB_CHECK(m.lod && m.lod->size() == 1, InvalidArgument, "{} must have one level of sequences, got {}; feed a LoDTensor",
-           slot, m.lod ? m.lod->size() : 0);
+  AB_CHECK(m.lod && m.lod->size() == 1, InvalidArgument,
+           "{} must have one level of sequences, got {}; feed a LoDTensor", slot, m.lod ? m.lod->size() : 0);
   const std::vector<int64_t>& o = m.lod->back();
   AB_CHECK(o.back() == m.shape[0], InvalidArgument, "the sequences of {} must end at its last row, got row {} of {}",
            slot, o.back(), m.shape.str());

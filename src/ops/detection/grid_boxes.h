@@ -10,11 +10,10 @@
 namespace anabranch::detection {
 
 // A box at a point: how far its centre is from the point, and half its sides.
-template <class T> struct PlacedBox {
-  T dx, dy, half_w, half_h;
-};
+template <class T> struct PlacedBox { T dx, dy, half_w, half_h; };
 
-// Point (row, column) of the grid lies at x = x0 + column * step_x, y likewise; boxes are given in units of unit_x, unit_y.
+// Point (row, column) of the grid lies at x = x0 + column * step_x, y likewise; boxes are given in units of unit_x,
+// unit_y.
 template <class T> struct PointGrid {
   int64_t rows, columns;
   T x0, y0, step_x, step_y, unit_x, unit_y;
@@ -81,7 +80,7 @@ inline void set_grid_outputs(InferContext& c, const char* boxes, int64_t n) {
 template <class T>
 PointGrid<T> cells_of(const Shape& feature, const Shape& image, float step_w, float step_h, float offset, bool clip) {
   PointGrid<T> g{feature[2], feature[3], 0, 0, step_w, step_h, static_cast<T>(image[3]), static_cast<T>(image[2]),
-                 false, clip};
+                 false,      clip};
   if (step_w == 0 || step_h == 0) {
     g.step_x = g.unit_x / static_cast<T>(g.columns);
     g.step_y = g.unit_y / static_cast<T>(g.rows);

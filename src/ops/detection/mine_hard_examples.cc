@@ -132,9 +132,10 @@ template <class T> Kernel miner(const KernelArgs& op) {
 }
 
 AB_OP(mine_hard_examples)
-    .doc("max_negative: of the unmatched priors of a sample with MatchDist below neg_dist_threshold those with the "
-         "largest ClsLoss, neg_pos_ratio for each matched one. hard_example: the sample_size priors with the largest "
-         "ClsLoss + LocLoss; others lose their match.")
+    .doc(
+        "max_negative: of the unmatched priors of a sample with MatchDist below neg_dist_threshold those with the "
+        "largest ClsLoss, neg_pos_ratio for each matched one. hard_example: the sample_size priors with the largest "
+        "ClsLoss + LocLoss; others lose their match.")
     .source("Liu et al., SSD: single shot multibox detector, ECCV 2016, arXiv:1512.02325")
     .in("ClsLoss", "[samples, priors] float")
     .in_optional("LocLoss", "as ClsLoss")

@@ -19,8 +19,8 @@ void check_inputs(const InferContext& c) {
              "the last axis of BBoxes must have 4, 8, 16, 24 or 32 elements, got {}", boxes.str());
     AB_CHECK(boxes[1] == kUnknown || scores[2] == kUnknown || boxes[1] == scores[2], ShapeMismatch,
              "BBoxes must have a box for each of the {} scores of a class, got {}", scores[2], boxes.str());
-    AB_CHECK(!c.runtime() || boxes[0] >= scores[0], ShapeMismatch,
-             "BBoxes must have the {} images of Scores, got {}", scores[0], boxes.str());
+    AB_CHECK(!c.runtime() || boxes[0] >= scores[0], ShapeMismatch, "BBoxes must have the {} images of Scores, got {}",
+             scores[0], boxes.str());
     return;
   }
   check_shape(c, "BBoxes", Shape{kUnknown, scores[1], 4});
@@ -46,11 +46,16 @@ void infer(InferContext& c) {
 template <class T> struct Images {
   const T *boxes, *scores;
   int64_t count, classes, box_size;
-  int64_t priors;                        // of an image; 0 where sequences say how many
+  int64_t priors;  // of an image; 0 where sequences say how many
   const std::vector<int64_t>* sequences;
 
   Images(const Tensor& b, const Tensor& s)
-      : boxes(b.data<T>()), scores(s.data<T>()), count(0), classes(s.shape()[1]), box_size(b.shape()[2]), priors(0),
+      : boxes(b.data<T>()),
+        scores(s.data<T>()),
+        count(0),
+        classes(s.shape()[1]),
+        box_size(b.shape()[2]),
+        priors(0),
         sequences(nullptr) {
     if (s.shape().rank() == 3) {
       count = s.shape()[0];
@@ -61,17 +66,16 @@ template <class T> struct Images {
     }
   }
   // Number of the image's first prior.
-  int64_t first(int64_t image) const {
-    return sequences ? (*sequences)[static_cast<size_t>(image)] : image * priors;
-  }
+  int64_t first(int64_t image) const { return sequences ? (*sequences)[static_cast<size_t>(image)] : image * priors; }
   ClassBoxes<T> of(int64_t image, int64_t cls) const {
     if (!sequences) {
-      return {scores + (image * classes + cls) * priors, boxes + image * priors * box_size, priors, 1, box_size,
-              box_size};
+      return {
+          scores + (image * classes + cls) * priors, boxes + image * priors * box_size, priors, 1, box_size, box_size};
     }
     const int64_t row = first(image);
-    return {scores + row * classes + cls, boxes + (row * classes + cls) * box_size, first(image + 1) - row, classes,
-            classes * box_size, box_size};
+    return {scores + row * classes + cls, boxes + (row * classes + cls) * box_size,
+            first(image + 1) - row,       classes,
+            classes * box_size,           box_size};
   }
   // What Index says of a box: its row in BBoxes without the last axis.
   int64_t number(int64_t image, int64_t cls, int64_t box) const {
@@ -98,7 +102,8 @@ template <class T> class Finder {
       for (int64_t k = begin; k < end; ++k) {
         auto& list = found[static_cast<size_t>(k)];
         list.clear();
-        if (k % images.classes != background_) suppress(images.of(k / images.classes, k % images.classes), rule_, &list);
+        if (k % images.classes != background_)
+          suppress(images.of(k / images.classes, k % images.classes), rule_, &list);
       }
     });
     offsets.assign(1, 0);
@@ -204,11 +209,14 @@ void nms_attrs(OpDef& def) {
 
 void nms_op(const char* type, bool has_index) {
   OpDef& def = declare_op(type, __FILE__);
-  def.doc("For each class: boxes by falling score, without those that overlap a better one by more than nms_threshold; "
-          "of the boxes of an image the keep_top_k best. By class, then by score (where Scores has two axes, by row); of "
-          "equal scores the first box goes first.")
-      .in("BBoxes", "[N, M, 4] float boxes of images, or polygons of 8, 16, 24 or 32 numbers; [rows, classes, 4] with a "
-                    "sequence for each image, where Scores has two axes")
+  def.doc(
+         "For each class: boxes by falling score, without those that overlap a better one by more than nms_threshold; "
+         "of the boxes of an image the keep_top_k best. By class, then by score (where Scores has two axes, by row); "
+         "of "
+         "equal scores the first box goes first.")
+      .in("BBoxes",
+          "[N, M, 4] float boxes of images, or polygons of 8, 16, 24 or 32 numbers; [rows, classes, 4] with a "
+          "sequence for each image, where Scores has two axes")
       .in("Scores", "[N, classes, M], or [rows, classes]")
       .out("Out", has_index ? "[detections, 2 + box]: class, score, box, with a sequence for each image"
                             : "[detections, 2 + box]: class, score, box, with a sequence for each image; [1, 1] of -1 "
@@ -218,9 +226,8 @@ void nms_op(const char* type, bool has_index) {
       .infer(infer)
       .no_grad(kBoxesAreFixed);
   if (has_index) def.out_intermediate("Index", "[detections, 1] int32: the box's row in BBoxes");
-  def.cpu<float, double>([has_index](auto tag, const KernelArgs& op) {
-    return nms<typename decltype(tag)::type>(op, has_index);
-  });
+  def.cpu<float, double>(
+      [has_index](auto tag, const KernelArgs& op) { return nms<typename decltype(tag)::type>(op, has_index); });
 }
 
 void declare() {

@@ -21,8 +21,8 @@ template <class T> T nms_area(const T* b, T edge) { return b[2] < b[0] || b[3] <
 // Area common to both over area covered by either; what is no number, for boxes without an area in one place.
 template <class T> T box_overlap(const T* a, const T* b, T edge) {
   if (b[0] > a[2] || b[2] < a[0] || b[1] > a[3] || b[3] < a[1]) return T(0);
-  const T common = (std::min(a[2], b[2]) - std::max(a[0], b[0]) + edge) *
-                   (std::min(a[3], b[3]) - std::max(a[1], b[1]) + edge);
+  const T common =
+      (std::min(a[2], b[2]) - std::max(a[0], b[0]) + edge) * (std::min(a[3], b[3]) - std::max(a[1], b[1]) + edge);
   return common / (nms_area(a, edge) + nms_area(b, edge) - common);
 }
 

@@ -58,14 +58,17 @@ template <class T> std::vector<PlacedBox<T>> boxes_at_point(const KernelArgs& op
     }
     if (high.empty()) continue;
     const T half = std::sqrt(static_cast<T>(low[i]) * static_cast<T>(high[i])) / 2;
-    made.insert(largest_second ? made.begin() + static_cast<std::ptrdiff_t>(first) + 1 : made.end(), {0, 0, half, half});
+    made.insert(largest_second ? made.begin() + static_cast<std::ptrdiff_t>(first) + 1 : made.end(),
+                {0, 0, half, half});
   }
   return made;
 }
 
 AB_OP(prior_box)
-    .doc("Boxes[y, x] = boxes around the centre of cell (y, x) of Input, in fractions of the sides of Image: for each of "
-         "min_sizes s and each aspect ratio r one of s sqrt(r) by s / sqrt(r), and for its max_size m one of sqrt(s m).")
+    .doc(
+        "Boxes[y, x] = boxes around the centre of cell (y, x) of Input, in fractions of the sides of Image: for each "
+        "of "
+        "min_sizes s and each aspect ratio r one of s sqrt(r) by s / sqrt(r), and for its max_size m one of sqrt(s m).")
     .source("Liu et al., SSD: single shot multibox detector, ECCV 2016, arXiv:1512.02325")
     .in("Input", "[N, C, H, W] float feature map, of which only the extents count")
     .in("Image", "[N, C, height, width] image, of which only the extents count")

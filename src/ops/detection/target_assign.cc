@@ -84,8 +84,10 @@ template <class T> Kernel assigner(const KernelArgs& op) {
 }
 
 AB_OP(target_assign)
-    .doc("Out[n, j] = X[first row of sequence n + MatchIndices[n, j], j modulo P], with weight 1, or mismatch_value with "
-         "weight 0 where there is no match; mismatch_value with weight 1 at the NegIndices of sample n.")
+    .doc(
+        "Out[n, j] = X[first row of sequence n + MatchIndices[n, j], j modulo P], with weight 1, or mismatch_value "
+        "with "
+        "weight 0 where there is no match; mismatch_value with weight 1 at the NegIndices of sample n.")
     .in("X", "[rows, P, K] numbers with a sequence for each sample")
     .in("MatchIndices", "[samples, priors] int32: a row in the sample's sequence, or a number below 0")
     .in_optional("NegIndices", "[number, 1] int32 with a sequence for each sample: its negative priors")

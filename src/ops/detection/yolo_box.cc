@@ -81,9 +81,10 @@ template <class T> struct Yolo {
 };
 
 AB_OP(yolo_box)
-    .doc("Boxes: for anchor (pw, ph) and cell (i, j) the box with centre ((i + a s(tx) - (a - 1) / 2) / H, "
-         "(j + a s(ty) - (a - 1) / 2) / H) and size (pw e^tw, ph e^th) / (downsample_ratio H), in pixels of the image, "
-         "s being the sigmoid, a scale_x_y; Scores: s(confidence) s(class). Zeros where s(confidence) < conf_thresh.")
+    .doc(
+        "Boxes: for anchor (pw, ph) and cell (i, j) the box with centre ((i + a s(tx) - (a - 1) / 2) / H, "
+        "(j + a s(ty) - (a - 1) / 2) / H) and size (pw e^tw, ph e^th) / (downsample_ratio H), in pixels of the image, "
+        "s being the sigmoid, a scale_x_y; Scores: s(confidence) s(class). Zeros where s(confidence) < conf_thresh.")
     .source("Redmon & Farhadi, YOLOv3, arXiv:1804.02767")
     .in("X", "[N, anchors (5 + class_num), H, W] float: tx, ty, tw, th, confidence, classes of each anchor")
     .in("ImgSize", "[N, 2] int32: height and width of each image")
@@ -106,12 +107,13 @@ AB_OP(yolo_box)
         const int32_t* sizes = c[size].template data<int32_t>();
         T *box_to = c[boxes].template mutable_data<T>(), *score_to = c[scores].template mutable_data<T>();
         const int64_t each = c[boxes].shape()[1], sample = s.numel(1, 4);
-        c.parallel_for(s[0] * each, kBoxGrain / 4, [&, from, sizes, box_to, score_to, each](int64_t begin, int64_t end) {
-          for (int64_t b = begin; b < end; ++b) {
-            const int64_t n = b / each;
-            yolo.fill(from + n * sample, s, b % each, sizes + 2 * n, box_to + 4 * b, score_to + yolo.classes * b);
-          }
-        });
+        c.parallel_for(
+            s[0] * each, kBoxGrain / 4, [&, from, sizes, box_to, score_to, each](int64_t begin, int64_t end) {
+              for (int64_t b = begin; b < end; ++b) {
+                const int64_t n = b / each;
+                yolo.fill(from + n * sample, s, b % each, sizes + 2 * n, box_to + 4 * b, score_to + yolo.classes * b);
+              }
+            });
       };
     });
 

@@ -11,6 +11,7 @@ from .shapes import transpose
 
 if TYPE_CHECKING:
     from ..framework import Variable
+    from ..hints import DType
 
 __all__ = ["bipartite_match", "target_assign", "multiclass_nms", "detection_output"]
 
@@ -19,8 +20,8 @@ def bipartite_match(dist_matrix: Variable, match_type: str | None = None, dist_t
                     name: str | None = None) -> tuple[Variable, Variable]:
     """Pairs of rows and columns of a matrix, nearest first.
 
-    The largest entry pairs its row and its column, then the largest of the other rows and columns, and so on while it is
-    at least 1e-6. Of equal entries the one in the first column goes first, then the one in the first row.
+    The largest entry pairs its row and its column, then the largest of the other rows and columns, and so on while it
+    is at least 1e-6. Of equal entries the one in the first column goes first, then the one in the first row.
 
     Args:
         dist_matrix (Variable): [rows, columns], float32 or float64: how near they are, with a sequence of rows for each
@@ -94,15 +95,17 @@ def multiclass_nms(bboxes: Variable, scores: Variable, score_threshold: float, n
     """Detections of images: for each class the boxes with high scores that do not overlap better ones much.
 
     Args:
-        bboxes (Variable): [N, M, 4] float32 or float64: left, top, right, bottom; or polygons of 8, 16, 24 or 32 numbers.
-            With two axes of ``scores``: [rows, classes, 4] with a sequence of rows for each image.
+        bboxes (Variable): [N, M, 4] float32 or float64: left, top, right, bottom; or polygons of 8, 16, 24 or 32
+            numbers. With two axes of ``scores``: [rows, classes, 4] with a sequence of rows for each image.
         scores (Variable): [N, classes, M], or [rows, classes]; dtype of ``bboxes``.
         score_threshold (float): boxes with a score above it are looked at.
         nms_top_k (int): the best boxes of a class that are looked at; -1: all.
         keep_top_k (int): detections of an image; -1: all.
-        nms_threshold (float): boxes that overlap a better one by more are left out, intersection over union. Default 0.3.
+        nms_threshold (float): boxes that overlap a better one by more are left out, intersection over union. Default
+            0.3.
         normalized (bool): False for boxes of pixels, to which the right and bottom pixels belong. Default True.
-        nms_eta (float): below 1: factor of ``nms_threshold`` after each box that stays, while it is above 0.5. Default 1.
+        nms_eta (float): below 1: factor of ``nms_threshold`` after each box that stays, while it is above 0.5.
+            Default 1.
         background_label (int): a class that is left out; -1: none. Default 0.
         name (str, optional): prefix of the output's name.
 
@@ -148,9 +151,9 @@ def detection_output(loc: Variable, scores: Variable, prior_box: Variable, prior
         return_index (bool): also tells which boxes they are. Default False.
 
     Returns:
-        Variable: [detections, 6] with a sequence for each image: class, score, left, top, right, bottom; [1, 1] of -1 where
-        there is none. With ``return_index``, where there may be no rows at all, a tuple of it and [detections, 1] int32:
-        n * M + j for box j of image n.
+        Variable: [detections, 6] with a sequence for each image: class, score, left, top, right, bottom; [1, 1] of -1
+        where there is none. With ``return_index``, where there may be no rows at all, a tuple of it and [detections, 1]
+        int32: n * M + j for box j of image n.
 
     Raises:
         TypeError: no Variable, another dtype.
@@ -168,7 +171,9 @@ def detection_output(loc: Variable, scores: Variable, prior_box: Variable, prior
     likely.stop_gradient = True
     attrs = {"score_threshold": score_threshold, "nms_top_k": nms_top_k, "nms_threshold": nms_threshold,
              "keep_top_k": keep_top_k}
-    outs = {"Out": loc.dtype, "Index": "int32"} if return_index else {"Out": loc.dtype}
+    outs: dict[str, DType] = {"Out": loc.dtype}
+    if return_index:
+        outs["Index"] = "int32"
     made = check.several("multiclass_nms2" if return_index else "multiclass_nms", {"BBoxes": boxes, "Scores": likely},
                          attrs, outs, layer="detection_output", stop_gradient=True)
     return (made[0], made[1]) if return_index else made[0]

@@ -9,6 +9,7 @@ from . import check
 
 if TYPE_CHECKING:
     from ..framework import Variable
+    from ..hints import DType
 
 __all__ = ["prior_box", "density_prior_box", "anchor_generator"]
 
@@ -20,7 +21,7 @@ def _floats(values: Any, argument: str, layer: str) -> list[float]:
 
 def _pair(values: Any, argument: str, layer: str) -> list[float]:
     if not isinstance(values, (list, tuple)) or len(values) != 2:
-        raise InvalidValue("%s: %s must be a list of 2 numbers, for width and height, got %r" % (layer, argument, values))
+        raise InvalidValue("%s: %s must be 2 numbers, for width and height, got %r" % (layer, argument, values))
     return [float(v) for v in values]
 
 
@@ -31,8 +32,8 @@ def prior_box(input: Variable, image: Variable, min_sizes: Sequence[float], max_
               min_max_aspect_ratios_order: bool = False) -> tuple[Variable, Variable]:
     """Prior boxes of SSD around the centre of each cell of a feature map.
 
-    A cell has, for each of ``min_sizes`` s, a box of s * sqrt(r) by s / sqrt(r) pixels for r = 1 and for each aspect ratio
-    r, and one of sqrt(s * m) by sqrt(s * m) where s has a max_size m. Source: Liu et al., SSD, arXiv:1512.02325.
+    A cell has, for each of ``min_sizes`` s, a box of s * sqrt(r) by s / sqrt(r) pixels for r = 1 and for each aspect
+    ratio r, and one of sqrt(s * m) by sqrt(s * m) where s has a max_size m. Source: Liu et al., SSD, arXiv:1512.02325.
 
     Args:
         input (Variable): feature map [N, C, H, W], float32 or float64, of which only the extents count.
@@ -175,8 +176,8 @@ def anchor_generator(input: Variable, anchor_sizes: float | Sequence[float] | No
     sizes = [anchor_sizes] if isinstance(anchor_sizes, (int, float)) else anchor_sizes
     ratios = [aspect_ratios] if isinstance(aspect_ratios, (int, float)) else aspect_ratios
     attrs = {"anchor_sizes": _floats(sizes, "anchor_sizes", "anchor_generator"),
-             "aspect_ratios": _floats(ratios, "aspect_ratios", "anchor_generator"), "variances": variance, "stride": cell,
-             "offset": offset}
-    anchors, variances = check.several("anchor_generator", {"Input": input}, attrs,
-                                       {"Anchors": input.dtype, "Variances": input.dtype}, name=name, stop_gradient=True)
+             "aspect_ratios": _floats(ratios, "aspect_ratios", "anchor_generator"), "variances": variance,
+             "stride": cell, "offset": offset}
+    outs: dict[str, DType] = {"Anchors": input.dtype, "Variances": input.dtype}
+    anchors, variances = check.several("anchor_generator", {"Input": input}, attrs, outs, name=name, stop_gradient=True)
     return anchors, variances

@@ -27,7 +27,7 @@ __all__ = ["multi_box_head", "ssd_loss"]
 
 
 def _sizes_from_ratios(maps: int, base: float, low: Any, high: Any) -> tuple[list[Any], list[Any]]:
-    """The least and the largest box of each map: a tenth and a fifth of the image for the first one, then even steps."""
+    """The least and the largest box of each map: 10 and 20 percent of the image for the first one, then even steps."""
     if maps <= 2:
         raise InvalidValue("multi_box_head: min_sizes and max_sizes must be given for %d inputs, got None" % maps)
     for argument, value in (("min_ratio", low), ("max_ratio", high)):
@@ -71,8 +71,8 @@ def multi_box_head(inputs: Sequence[Variable], image: Variable, base_size: float
         base_size (float): size of the image, for ``min_ratio`` and ``max_ratio``.
         num_classes (int): classes, the background among them.
         aspect_ratios (list): for each map a list of aspect ratios, or one; see :func:`prior_box`.
-        min_ratio (int, optional): for three maps or more, where ``min_sizes`` is not given: size of the least boxes of the
-            second map, in percent of ``base_size``. The first map has boxes of 10 to 20 percent.
+        min_ratio (int, optional): for three maps or more, where ``min_sizes`` is not given: size of the least boxes of
+            the second map, in percent of ``base_size``. The first map has boxes of 10 to 20 percent.
         max_ratio (int, optional): size of the least boxes of the last map, in percent.
         min_sizes (list, optional): for each map a size or a list of sizes.
         max_sizes (list, optional): for each map a size or a list of sizes; needed with ``min_sizes``.
@@ -120,7 +120,8 @@ def multi_box_head(inputs: Sequence[Variable], image: Variable, base_size: float
     for i, features in enumerate(inputs):
         cell = [both[i] or wide[i] or 0.0, both[i] or tall[i] or 0.0]
         box, spread = prior_box(features, image, _listed(low[i]), None if high[i] is None else _listed(high[i]),
-                                _listed(ratios[i]), variance, flip, clip, cell, offset, None, min_max_aspect_ratios_order)
+                                _listed(ratios[i]), variance, flip, clip, cell, offset,
+                                min_max_aspect_ratios_order=min_max_aspect_ratios_order)
         priors.append((box, spread))
         for numbers, head in zip((4, num_classes), heads):
             found = conv2d(features, box.shape[2] * numbers, kernel_size, stride, pad)
