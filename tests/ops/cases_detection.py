@@ -16,9 +16,9 @@ def overlaps(x, y, edge=0.0):
 
 
 def single(value):
-    """Attributes hold float32."""
+    """Attributes hold float32; None leaves one out."""
     if isinstance(value, dict):
-        return {k: single(v) for k, v in value.items()}
+        return {k: single(v) for k, v in value.items() if v is not None}
     if isinstance(value, (list, tuple)):
         return [single(v) for v in value]
     return float(np.float32(value)) if isinstance(value, float) else value
@@ -31,6 +31,7 @@ def plain(x):
 # ---- boxes
 
 def iou(i, a):
+    a = single(a)
     x = i["X"]
     out = overlaps(plain(x), i["Y"], 0.0 if a.get("box_normalized", True) else 1.0)
     return Seq(out, x.lengths) if isinstance(x, Seq) else out
@@ -48,6 +49,7 @@ def centred(b, edge):
 
 
 def coder(i, a):
+    a = single(a)
     edge, target = 0.0 if a.get("box_normalized", True) else 1.0, plain(i["TargetBox"])
     prior, variance = i["PriorBox"], i.get("PriorBoxVar", np.array(a.get("variance") or [1.0] * 4, "float32"))
     if a.get("axis") and target.ndim == 3:
@@ -224,6 +226,7 @@ case("anchor_generator", {"Input": MAPS["Input"]}, dict(ANCHORS, stride=[16.0, 8
 # ---- matches
 
 def match(i, a):
+    a = single(a)
     dist = i["DistMat"]
     lengths = dist.lengths[0] if isinstance(dist, Seq) else [len(dist)]
     d = plain(dist)
@@ -253,6 +256,7 @@ case("bipartite_match", {"DistMat": np.round(real(6, 9, lo=0), 1)}, {"match_type
 
 
 def assign(i, a):
+    a = single(a)
     x, m = i["X"].array, i["MatchIndices"]
     starts = np.cumsum([0] + list(i["X"].lengths[0]))[:len(m), None]
     out = x[np.where(m >= 0, m + starts, 0), np.arange(m.shape[1]) % x.shape[1]]
@@ -274,6 +278,7 @@ case("target_assign", {"X": Seq(integers(5, 1, 1, dtype="int32"), [[2, 3]]), "Ma
 
 
 def mine(i, a):
+    a = single(a)
     everything = a.get("mining_type") == "hard_example"
     updated, chosen, lengths = i["MatchIndices"].copy(), [], []
     for n, m in enumerate(i["MatchIndices"]):
