@@ -65,12 +65,23 @@ DIFFERENT.update({"op_rsm_" + n: "the shorter operand may stand on the left" for
 DIFFERENT.update({"clip%s_%s_True" % (r, n): "rows of a sparse gradient are not counted" for r in ("", "_reg")
                   for n in ("g", "some")})
 DIFFERENT.update({"opts_" + n: "sparse gradients work" for n in ("adamax", "add", "dec", "ftrl")})
+DIFFERENT.update(dict.fromkeys(("det_nms", "det_nms_full", "det_out", "det_out_args", "det_out_index"),
+                               "how many detections there are is not declared: nobody knows"))
+DIFFERENT.update({"det_ssd" + n: "rows that are not known are not declared as -9"
+                  for n in ("", "_batch", "_64", "_args", "_grad")})
+DIFFERENT.update({
+    "det_nms_bad": "scores that do not fit the boxes are refused at the call",
+    "det_iou_num": "a number is a TypeError, as in every layer",
+    "det_head_number": "too few sizes are a ValueError",
+    "det_head_two": "sizes that are missing are a ValueError",
+    "det_head_one": "the results of one map have the shapes of those of several",
+})
 DIFFERENT.update(dict.fromkeys(("seqfirst", "seqlast", "seqpool"), "places are integers"))
 DIFFERENT.update({"rdtuple_" + n: "a tuple of axes works" for n in ("sum", "mean", "max", "min", "prod")})
 #: Layers take the dtypes and classes that their operators take; 1.8.5 has lists, of which some say more, some less.
 BY_KERNELS = {"gather_f", "seq_concat_t", "seq_concat_e", "acc_int", "clip_int", "pow_int", "ewa_floordiv",
               "ewd_floordiv_float16", "ewd_floordiv_float64", "rdd_mean_float16", "rdd_sum_float16",
-              "seq_expand_t", "seq_reverse_t", "allclose_int"}
+              "seq_expand_t", "seq_reverse_t", "allclose_int", "det_match_int"}
 BY_KERNELS.update("cmpd_%s_%s" % (op, dtype) for dtype in ("bool", "float16") for op in (
     "equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal"))
 BY_KERNELS.update("rdd_%s_%s" % (op, dtype) for op in ("max", "min", "prod") for dtype in ("bool", "int8"))

@@ -152,6 +152,18 @@ def one_op(op: str, inputs: dict[str, Any], attrs: dict[str, Any] | None = None,
     return helper.append_activation(to) if act is not None else to
 
 
+def several(op: str, inputs: dict[str, Any], attrs: dict[str, Any], outs: dict[str, DType], layer: str | None = None,
+            name: str | None = None, stop_gradient: bool = False) -> tuple[Variable, ...]:
+    """Appends one op with several results; ``outs`` maps its output slots to their dtypes. As :func:`one_op`."""
+    helper = LayerHelper(layer or op, name=name)
+    made = {slot: helper.create_variable_for_type_inference(dtype, stop_gradient=stop_gradient)
+            for slot, dtype in outs.items()}
+    helper.append_op(type=op, inputs={slot: value for slot, value in inputs.items() if value is not None},
+                     outputs={slot: [value] for slot, value in made.items()},
+                     attrs={key: value for key, value in attrs.items() if value is not None})
+    return tuple(made.values())
+
+
 def reduced(op: str, input: Variable, dim: int | Sequence[int] | None, keep_dim: bool, name: str | None) -> Variable:
     """A sum, mean ... over the axes ``dim``, all of them when there are none."""
     operand(input, "input", op)

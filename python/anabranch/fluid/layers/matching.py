@@ -1,0 +1,179 @@
+"""Priors matched with ground truth, and detections chosen among boxes."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import check
+from ._generated_reductions import softmax
+from .boxes import box_coder
+from .check import one_op
+from .shapes import transpose
+
+if TYPE_CHECKING:
+    from ..framework import Variable
+    from ..hints import DType
+
+__all__ = ["bipartite_match", "target_assign", "multiclass_nms", "detection_output"]
+
+
+def bipartite_match(dist_matrix: Variable, match_type: str | None = None, dist_threshold: float | None = None,
+                    name: str | None = None) -> tuple[Variable, Variable]:
+    """Pairs of rows and columns of a matrix, nearest first.
+
+    The largest entry pairs its row and its column, then the largest of the other rows and columns, and so on while it
+    is at least 1e-6. Of equal entries the one in the first column goes first, then the one in the first row.
+
+    Args:
+        dist_matrix (Variable): [rows, columns], float32 or float64: how near they are, with a sequence of rows for each
+            sample; without sequences it is one sample.
+        match_type (str, optional): "bipartite" (default), or "per_prediction": columns without a row then get that of
+            their largest entry, if it is at least ``dist_threshold``.
+        dist_threshold (float, optional): for "per_prediction". Default 0.5.
+        name (str, optional): prefix of the outputs' names.
+
+    Returns:
+        tuple: [samples, columns] int32, the row in the sample of each column or -1; and its entry or 0.
+
+    Raises:
+        TypeError: no Variable, another dtype.
+        EnforceNotMet: another shape or ``match_type``; when run, an empty sequence.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> near = fluid.data("near", [None, 7], "float32", lod_level=1)
+        >>> rows, entries = fluid.layers.bipartite_match(near)
+        >>> rows.shape
+        (-1, 7)
+    """
+    check.operand(dist_matrix, "dist_matrix", "bipartite_match")
+    rows, entries = check.several(
+        "bipartite_match", {"DistMat": dist_matrix}, {"match_type": match_type, "dist_threshold": dist_threshold},
+        {"ColToRowMatchIndices": "int32", "ColToRowMatchDist": dist_matrix.dtype}, name=name)
+    return rows, entries
+
+
+def target_assign(input: Variable, matched_indices: Variable, negative_indices: Variable | None = None,
+                  mismatch_value: int | None = None, name: str | None = None) -> tuple[Variable, Variable]:
+    """The targets of priors: rows that they are matched with.
+
+    Prior j of sample n gets row ``matched_indices[n, j]`` of sequence n of ``input`` with weight 1; ``mismatch_value``
+    with weight 0 where that is below 0; and ``mismatch_value`` with weight 1 where it is one of ``negative_indices``.
+
+    Args:
+        input (Variable): [rows, P, K], float32, float64 or int32, with a sequence for each sample; prior j reads
+            [row, j modulo P].
+        matched_indices (Variable): [samples, priors], int32.
+        negative_indices (Variable, optional): [number, 1], int32, with a sequence for each sample.
+        mismatch_value (int, optional): default 0.
+        name (str, optional): prefix of the outputs' names.
+
+    Returns:
+        tuple: targets [samples, priors, K] and weights [samples, priors, 1], float32.
+
+    Raises:
+        TypeError: no Variable, another dtype of ``input``.
+        EnforceNotMet: other shapes; when run, indices out of range.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> rows = fluid.data("rows", [None, 1, 4], "float32", lod_level=1)
+        >>> targets, weights = fluid.layers.target_assign(rows, fluid.data("matches", [None, 7], "int32"))
+        >>> targets.shape, weights.shape
+        ((-1, 7, 4), (-1, 7, 1))
+    """
+    check.variable(input, "input", "target_assign")
+    check.variable(matched_indices, "matched_indices", "target_assign")
+    targets, weights = check.several(
+        "target_assign", {"X": input, "MatchIndices": matched_indices, "NegIndices": negative_indices},
+        {"mismatch_value": mismatch_value}, {"Out": input.dtype, "OutWeight": "float32"}, name=name)
+    return targets, weights
+
+
+def multiclass_nms(bboxes: Variable, scores: Variable, score_threshold: float, nms_top_k: int, keep_top_k: int,
+                   nms_threshold: float = 0.3, normalized: bool = True, nms_eta: float = 1.0, background_label: int = 0,
+                   name: str | None = None) -> Variable:
+    """Detections of images: for each class the boxes with high scores that do not overlap better ones much.
+
+    Args:
+        bboxes (Variable): [N, M, 4] float32 or float64: left, top, right, bottom; or polygons of 8, 16, 24 or 32
+            numbers. With two axes of ``scores``: [rows, classes, 4] with a sequence of rows for each image.
+        scores (Variable): [N, classes, M], or [rows, classes]; dtype of ``bboxes``.
+        score_threshold (float): boxes with a score above it are looked at.
+        nms_top_k (int): the best boxes of a class that are looked at; -1: all.
+        keep_top_k (int): detections of an image; -1: all.
+        nms_threshold (float): boxes that overlap a better one by more are left out, intersection over union. Default
+            0.3.
+        normalized (bool): False for boxes of pixels, to which the right and bottom pixels belong. Default True.
+        nms_eta (float): below 1: factor of ``nms_threshold`` after each box that stays, while it is above 0.5.
+            Default 1.
+        background_label (int): a class that is left out; -1: none. Default 0.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [detections, 6] (2 + the numbers of a polygon) with a sequence for each image: class, score, box; by
+        class, then by falling score, with two axes of ``scores`` by row. [1, 1] of -1 where there is none.
+
+    Raises:
+        TypeError: no Variable, another dtype.
+        EnforceNotMet: other shapes.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> boxes, scores = fluid.data("boxes", [None, 9, 4], "float32"), fluid.data("scores", [None, 3, 9], "float32")
+        >>> fluid.layers.multiclass_nms(boxes, scores, score_threshold=0.1, nms_top_k=400, keep_top_k=200).shape
+        (-1, 6)
+    """
+    check.operand(bboxes, "bboxes", "multiclass_nms")
+    check.operand(scores, "scores", "multiclass_nms")
+    return one_op("multiclass_nms", {"BBoxes": bboxes, "Scores": scores}, {
+        "background_label": background_label, "score_threshold": score_threshold, "nms_top_k": nms_top_k,
+        "nms_threshold": nms_threshold, "nms_eta": nms_eta, "keep_top_k": keep_top_k, "normalized": normalized},
+        name=name, stop_gradient=True)
+
+
+def detection_output(loc: Variable, scores: Variable, prior_box: Variable, prior_box_var: Variable | list[float],
+                     background_label: int = 0, nms_threshold: float = 0.3, nms_top_k: int = 400, keep_top_k: int = 200,
+                     score_threshold: float = 0.01, nms_eta: float = 1.0,
+                     return_index: bool = False) -> Variable | tuple[Variable, Variable]:
+    """Detections of SSD: offsets decoded (:func:`box_coder`), softmax of the scores, and :func:`multiclass_nms`.
+
+    Args:
+        loc (Variable): offsets [N, M, 4] from the priors, float32 or float64.
+        scores (Variable): [N, M, classes] before the softmax.
+        prior_box (Variable): [M, 4].
+        prior_box_var (Variable|list): variances [M, 4], or 4 numbers.
+        background_label (int): accepted, without effect as in Fluid: class 0 is left out.
+        nms_threshold (float): boxes that overlap a better one by more are left out. Default 0.3.
+        nms_top_k (int): the best boxes of a class that are looked at. Default 400.
+        keep_top_k (int): detections of an image. Default 200.
+        score_threshold (float): boxes with a score above it are looked at. Default 0.01.
+        nms_eta (float): accepted, without effect as in Fluid.
+        return_index (bool): also tells which boxes they are. Default False.
+
+    Returns:
+        Variable: [detections, 6] with a sequence for each image: class, score, left, top, right, bottom; [1, 1] of -1
+        where there is none. With ``return_index``, where there may be no rows at all, a tuple of it and [detections, 1]
+        int32: n * M + j for box j of image n.
+
+    Raises:
+        TypeError: no Variable, another dtype.
+        EnforceNotMet: other shapes.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> loc, scores = fluid.data("loc", [None, 9, 4], "float32"), fluid.data("scores", [None, 9, 3], "float32")
+        >>> priors, spread = fluid.data("priors", [9, 4], "float32"), fluid.data("spread", [9, 4], "float32")
+        >>> fluid.layers.detection_output(loc, scores, priors, spread).shape
+        (-1, 6)
+    """
+    boxes = box_coder(prior_box, prior_box_var, loc, "decode_center_size")
+    likely = transpose(softmax(scores), [0, 2, 1])
+    likely.stop_gradient = True
+    attrs = {"score_threshold": score_threshold, "nms_top_k": nms_top_k, "nms_threshold": nms_threshold,
+             "keep_top_k": keep_top_k}
+    outs: dict[str, DType] = {"Out": loc.dtype}
+    if return_index:
+        outs["Index"] = "int32"
+    made = check.several("multiclass_nms2" if return_index else "multiclass_nms", {"BBoxes": boxes, "Scores": likely},
+                         attrs, outs, layer="detection_output", stop_gradient=True)
+    return (made[0], made[1]) if return_index else made[0]

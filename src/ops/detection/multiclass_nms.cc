@@ -1,0 +1,241 @@
+// The detections of an image: for each class the boxes that stay, and of those the best.
+#include <memory>
+
+#include "ops/declare/declare.h"
+#include "ops/detection/nms.h"
+
+namespace anabranch::detection {
+namespace {
+
+bool is_box_size(int64_t n) { return n == 4 || n == 8 || n == 16 || n == 24 || n == 32; }
+
+void check_inputs(const InferContext& c) {
+  const Shape &boxes = c.in("BBoxes").shape, &scores = c.in("Scores").shape;
+  check_rank(c, "BBoxes", 3, 3);
+  check_rank(c, "Scores", 2, 3);
+  check_same_dtype(c, "BBoxes", "Scores");
+  if (scores.rank() == 3) {
+    AB_CHECK(boxes[2] == kUnknown || is_box_size(boxes[2]), InvalidArgument,
+             "the last axis of BBoxes must have 4, 8, 16, 24 or 32 elements, got {}", boxes.str());
+    AB_CHECK(boxes[1] == kUnknown || scores[2] == kUnknown || boxes[1] == scores[2], ShapeMismatch,
+             "BBoxes must have a box for each of the {} scores of a class, got {}", scores[2], boxes.str());
+    AB_CHECK(!c.runtime() || boxes[0] >= scores[0], ShapeMismatch, "BBoxes must have the {} images of Scores, got {}",
+             scores[0], boxes.str());
+    return;
+  }
+  check_shape(c, "BBoxes", Shape{kUnknown, scores[1], 4});
+  if (!c.runtime()) return;
+  one_level_of(c, "BBoxes", true);
+  AB_CHECK(scores[0] >= boxes[0], ShapeMismatch, "Scores must have a row for each of the {} rows of BBoxes, got {}",
+           boxes[0], scores.str());
+}
+
+void infer(InferContext& c) {
+  check_inputs(c);
+  const Shape& boxes = c.in("BBoxes").shape;
+  // How many there are is known when they have been chosen.
+  const int64_t width = boxes[2] == kUnknown ? kUnknown : boxes[2] + 2, rows = c.runtime() ? 0 : kUnknown;
+  c.set_out("Out", Shape{rows, width}, c.in("BBoxes").dtype);
+  c.out("Out").lod_level = 1;
+  if (c.op().type == "multiclass_nms") return;
+  c.set_out("Index", Shape{rows, 1}, DType::kInt32);
+  c.out("Index").lod_level = 1;
+}
+
+// Where the boxes and scores of images lie.
+template <class T> struct Images {
+  const T *boxes, *scores;
+  int64_t count, classes, box_size;
+  int64_t priors;  // of an image; 0 where sequences say how many
+  const std::vector<int64_t>* sequences;
+
+  Images(const Tensor& b, const Tensor& s)
+      : boxes(b.data<T>()),
+        scores(s.data<T>()),
+        count(0),
+        classes(s.shape()[1]),
+        box_size(b.shape()[2]),
+        priors(0),
+        sequences(nullptr) {
+    if (s.shape().rank() == 3) {
+      count = s.shape()[0];
+      priors = s.shape()[2];
+    } else {
+      sequences = &b.lod().back();
+      count = static_cast<int64_t>(sequences->size()) - 1;
+    }
+  }
+  // Number of the image's first prior.
+  int64_t first(int64_t image) const { return sequences ? (*sequences)[static_cast<size_t>(image)] : image * priors; }
+  ClassBoxes<T> of(int64_t image, int64_t cls) const {
+    if (!sequences) {
+      return {
+          scores + (image * classes + cls) * priors, boxes + image * priors * box_size, priors, 1, box_size, box_size};
+    }
+    const int64_t row = first(image);
+    return {scores + row * classes + cls, boxes + (row * classes + cls) * box_size,
+            first(image + 1) - row,       classes,
+            classes * box_size,           box_size};
+  }
+  // What Index says of a box: its row in BBoxes without the last axis.
+  int64_t number(int64_t image, int64_t cls, int64_t box) const {
+    return sequences ? (first(image) + box) * classes + cls : first(image) + box;
+  }
+};
+
+// Lists that are kept from step to step: what stays, for each class of each image.
+template <class T> class Finder {
+ public:
+  explicit Finder(const KernelArgs& op)
+      : background_(op.attr<int32_t>("background_label")), most_(op.attr<int32_t>("keep_top_k")) {
+    rule_.score_threshold = op.attr<float>("score_threshold");
+    rule_.overlap_threshold = op.attr<float>("nms_threshold");
+    rule_.eta = op.attr<float>("nms_eta");
+    rule_.candidates = op.attr<int32_t>("nms_top_k");
+    rule_.normalized = op.attr<bool>("normalized");
+  }
+
+  void find(const KernelContext& c, const Images<T>& images) {
+    const int64_t n = images.count * images.classes;
+    if (static_cast<int64_t>(found.size()) < n) found.resize(static_cast<size_t>(n));
+    c.parallel_for(n, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        auto& list = found[static_cast<size_t>(k)];
+        list.clear();
+        if (k % images.classes != background_)
+          suppress(images.of(k / images.classes, k % images.classes), rule_, &list);
+      }
+    });
+    offsets.assign(1, 0);
+    for (int64_t i = 0; i < images.count; ++i) offsets.push_back(offsets.back() + keep_best(i, images.classes));
+    arrange(images);
+  }
+
+  std::vector<std::vector<Detection<T>>> found;  // of class k of image i at i * classes + k
+  std::vector<int64_t> offsets;                  // of the detections of images
+
+ private:
+  struct Ranked {
+    T score;
+    int64_t cls, place;
+    bool operator<(const Ranked& o) const {
+      return score != o.score ? score > o.score : cls != o.cls ? cls < o.cls : place < o.place;
+    }
+  };
+
+  // As in the original, boxes of one kind are listed by score, those that each class has for itself by number.
+  void arrange(const Images<T>& images) {
+    if (!images.sequences) return;
+    for (int64_t k = 0; k < images.count * images.classes; ++k) {
+      auto& list = found[static_cast<size_t>(k)];
+      std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.box < b.box; });
+    }
+  }
+
+  // Shortens the lists of an image to the keep_top_k best of all classes. Each list is best first, so what stays of it
+  // is its beginning.
+  int64_t keep_best(int64_t image, int64_t classes) {
+    auto* lists = found.data() + image * classes;
+    ranked_.clear();
+    for (int64_t k = 0; k < classes; ++k) {
+      for (size_t i = 0; i < lists[k].size(); ++i) ranked_.push_back({lists[k][i].score, k, static_cast<int64_t>(i)});
+    }
+    const auto total = static_cast<int64_t>(ranked_.size());
+    if (most_ < 0 || total <= most_) return total;
+    std::nth_element(ranked_.begin(), ranked_.begin() + most_, ranked_.end());
+    counts_.assign(static_cast<size_t>(classes), 0);
+    for (int32_t i = 0; i < most_; ++i) ++counts_[static_cast<size_t>(ranked_[static_cast<size_t>(i)].cls)];
+    for (int64_t k = 0; k < classes; ++k) {
+      lists[k].erase(lists[k].begin() + counts_[static_cast<size_t>(k)], lists[k].end());
+    }
+    return most_;
+  }
+
+  NmsRule rule_;
+  int32_t background_, most_;
+  std::vector<Ranked> ranked_;
+  std::vector<int64_t> counts_;
+};
+
+// Rows [class, score, box...] of Out, and of Index, where that is wanted.
+template <class T>
+void write(const Images<T>& images, const std::vector<std::vector<Detection<T>>>& found, T* to, int32_t* index) {
+  for (int64_t k = 0; k < images.count * images.classes; ++k) {
+    const int64_t image = k / images.classes, cls = k % images.classes;
+    const ClassBoxes<T> in = images.of(image, cls);
+    for (const Detection<T>& d : found[static_cast<size_t>(k)]) {
+      *to++ = static_cast<T>(cls);
+      *to++ = d.score;
+      to = std::copy_n(in.boxes + d.box * in.box_step, in.box_size, to);
+      if (index) *index++ = static_cast<int32_t>(images.number(image, cls, d.box));
+    }
+  }
+}
+
+template <class T> Kernel nms(const KernelArgs& op, bool has_index) {
+  return [finder = Finder<T>(op), has_index, boxes = op.in("BBoxes"), scores = op.in("Scores"), out = op.out("Out"),
+          index = has_index ? op.out("Index") : Out()](KernelContext& c) mutable {
+    const Images<T> images(c[boxes], c[scores]);
+    finder.find(c, images);
+    const int64_t total = finder.offsets.back();
+    Tensor& made = c[out];
+    if (total == 0 && !has_index) {  // as in the original: one number that says that there is nothing
+      made.resize(Shape{1, 1}, dtype_of<T>);
+      *made.mutable_data<T>() = T(-1);
+      made.set_lod(std::make_shared<const LoD>(LoD{{0, 1}}));
+      return;
+    }
+    const bool numbers = has_index && c.wants(index);
+    const LoDRef lod = images.count > 0 ? std::make_shared<const LoD>(LoD{finder.offsets}) : nullptr;
+    made.resize(Shape{total, images.box_size + 2}, dtype_of<T>);
+    made.set_lod(lod);
+    if (numbers) {
+      c[index].resize(Shape{total, 1}, DType::kInt32);
+      c[index].set_lod(lod);
+    }
+    write(images, finder.found, made.mutable_data<T>(), numbers ? c[index].template mutable_data<int32_t>() : nullptr);
+  };
+}
+
+void nms_attrs(OpDef& def) {
+  def.attr<int32_t>("background_label", 0, "a class that is left out; -1: none")
+      .required_attr("score_threshold", AttrType::kFloat, "boxes with a score above it are looked at")
+      .required_attr("nms_top_k", AttrType::kInt, "the best boxes of a class that are looked at; below 0: all")
+      .attr<float>("nms_threshold", 0.3f, "boxes that overlap a better one by more are left out")
+      .attr<float>("nms_eta", 1.0f, "below 1: factor of nms_threshold after each box that stays, while it is above 0.5")
+      .required_attr("keep_top_k", AttrType::kInt, "detections of an image; below 0: all")
+      .attr<bool>("normalized", true, "false: boxes of pixels, one wider and higher than their sides differ");
+}
+
+void nms_op(const char* type, bool has_index) {
+  OpDef& def = declare_op(type, __FILE__);
+  def.doc(
+         "For each class: boxes by falling score, without those that overlap a better one by more than nms_threshold; "
+         "of the boxes of an image the keep_top_k best. By class, then by score (where Scores has two axes, by row); "
+         "of "
+         "equal scores the first box goes first.")
+      .in("BBoxes",
+          "[N, M, 4] float boxes of images, or polygons of 8, 16, 24 or 32 numbers; [rows, classes, 4] with a "
+          "sequence for each image, where Scores has two axes")
+      .in("Scores", "[N, classes, M], or [rows, classes]")
+      .out("Out", has_index ? "[detections, 2 + box]: class, score, box, with a sequence for each image"
+                            : "[detections, 2 + box]: class, score, box, with a sequence for each image; [1, 1] of -1 "
+                              "where there is none")
+      .with(nms_attrs)
+      .effects(kDynamic)
+      .infer(infer)
+      .no_grad(kBoxesAreFixed);
+  if (has_index) def.out_intermediate("Index", "[detections, 1] int32: the box's row in BBoxes");
+  def.cpu<float, double>(
+      [has_index](auto tag, const KernelArgs& op) { return nms<typename decltype(tag)::type>(op, has_index); });
+}
+
+void declare() {
+  nms_op("multiclass_nms", false);
+  nms_op("multiclass_nms2", true);
+}
+
+AB_OPS(declare);
+
+}  // namespace
+}  // namespace anabranch::detection

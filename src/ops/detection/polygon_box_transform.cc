@@ -1,0 +1,45 @@
+// Corners of text boxes, from offsets of the points of a map to positions in the image.
+#include "ops/declare/declare.h"
+#include "ops/detection/boxes.h"
+
+namespace anabranch::detection {
+namespace {
+
+constexpr int64_t kStride = 4;  // pixels of the image for one of the map
+
+AB_OP(polygon_box_transform)
+    .doc("Output[n, k, y, x] = 4 x - Input where channel k is even (an x of a corner), 4 y - Input where it is odd.")
+    .source("Zhou et al., EAST, CVPR 2017, arXiv:1704.03155")
+    .in("Input", "[N, 2 corners, H, W] float")
+    .out("Output", "as Input")
+    .may_share("Input", "Output")
+    .infer([](InferContext& c) {
+      check_rank(c, "Input", 4, 4);
+      const int64_t channels = c.in("Input").shape[1];
+      AB_CHECK(channels == kUnknown || channels % 2 == 0, InvalidArgument,
+               "Input must have an even number of channels, got {}", c.in("Input").shape.str());
+      c.same_shape("Output", "Input");
+    })
+    .no_grad(kBoxesAreFixed)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("Input"), out = op.out("Output")](KernelContext& c) {
+        const Shape& s = c[x].shape();
+        const T* from = c[x].data<T>();
+        T* to = c[out].template mutable_data<T>();
+        const int64_t h = s[2], w = s[3];
+        c.parallel_for(s[0] * s[1] * h, std::max<int64_t>(1, 4 * kBoxGrain / std::max<int64_t>(1, w)),
+                       [=](int64_t begin, int64_t end) {
+                         for (int64_t line = begin; line < end; ++line) {
+                           const bool is_x = line / h % 2 == 0;
+                           for (int64_t i = 0; i < w; ++i) {
+                             const T at = static_cast<T>(kStride * (is_x ? i : line % h));
+                             to[line * w + i] = at - from[line * w + i];
+                           }
+                         }
+                       });
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::detection
