@@ -1,4 +1,4 @@
-"""Losses of scores and of logarithms of probabilities, and bilinear products."""
+"""Losses of scores and of logarithms of probabilities."""
 import numpy as np
 from op_case import big, case, integers, real
 
@@ -76,13 +76,3 @@ KINDS = np.array([[1], [0], [3], [-1], [2]], "int32")
 for gamma, alpha, count in ((2.0, 0.25, 3), (0.0, 0.5, 0), (1.5, 0.75, 2)):
     case("sigmoid_focal_loss", {"X": real(5, 3, lo=-3, hi=3), "Label": KINDS, "FgNum": np.array([count], "int32")},
          {"gamma": gamma, "alpha": alpha}, focal, rtol=3e-6, hostile=False)  # other labels count as no class
-
-
-def bilinear(i, a):
-    return np.einsum("np,kpq,nq->nk", i["X"], i["Weight"], i["Y"]) + i.get("Bias", 0)
-
-
-FACTORS = {"X": real(3, 4), "Y": real(3, 5), "Weight": real(2, 4, 5)}
-case("bilinear_tensor_product", FACTORS, {}, bilinear, rtol=1e-5)
-case("bilinear_tensor_product", dict(FACTORS, Bias=real(1, 2)), {}, bilinear, name="bias", rtol=1e-5, hostile=False,
-     large={"X": big(301, 40), "Y": big(301, 50), "Weight": big(3, 40, 50), "Bias": big(1, 3)}, large_rtol=1e-4)

@@ -1,6 +1,6 @@
 """Products of matrices and vectors."""
 import numpy as np
-from op_case import case, real
+from op_case import big, case, real
 
 
 def cosine(i, a):
@@ -71,3 +71,13 @@ case("addmm", {"Input": real(1, 2), "X": real(3, 4), "Y": real(4, 2)}, {}, addmm
 case("addmm", {"Input": real(3, 1), "X": real(3, 4), "Y": real(4, 2)}, FACTORS, addmm, rtol=5e-6, name="column")
 case("kron", {"X": real(2, 3), "Y": real(4, 2)}, {}, lambda i, a: np.kron(i["X"], i["Y"]))
 case("kron", {"X": real(2, 2, 3), "Y": real(2)}, {}, lambda i, a: np.kron(i["X"], i["Y"]), name="ranks")
+
+
+def bilinear(i, a):
+    return np.einsum("np,kpq,nq->nk", i["X"], i["Weight"], i["Y"]) + i.get("Bias", 0)
+
+
+FACTORS = {"X": real(3, 4), "Y": real(3, 5), "Weight": real(2, 4, 5)}
+case("bilinear_tensor_product", FACTORS, {}, bilinear, rtol=1e-5)
+case("bilinear_tensor_product", dict(FACTORS, Bias=real(1, 2)), {}, bilinear, name="bias", rtol=1e-5, hostile=False,
+     large={"X": big(301, 40), "Y": big(301, 50), "Weight": big(3, 40, 50), "Bias": big(1, 3)}, large_rtol=1e-4)
