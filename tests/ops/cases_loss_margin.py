@@ -1,6 +1,6 @@
 """Losses of scores and of logarithms of probabilities."""
 import numpy as np
-from op_case import big, case, integers, real
+from op_case import case, integers, real
 
 
 def nll(i, a):
