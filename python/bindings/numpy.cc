@@ -85,6 +85,15 @@ nb::dlpack::dtype array_dtype(DType dtype) {
   return {static_cast<uint8_t>(dtype_code::Int), bits, 1};
 }
 
+// NumPy counts the bytes that all extents but 0 would take.
+void check_numpy_holds(const Tensor& empty) {
+  auto bytes = static_cast<int64_t>(dtype_size(empty.dtype()));
+  for (const int64_t extent : empty.shape()) {
+    AB_CHECK(extent == 0 || !__builtin_mul_overflow(bytes, extent, &bytes), ResourceExhausted,
+             "NumPy has no arrays of shape {}", empty.shape().str());
+  }
+}
+
 }  // namespace
 
 std::string text_of(nb::handle object) {
@@ -128,6 +137,7 @@ nb::object array_view(Tensor tensor) {
     dense.copy_from(tensor);
     tensor = std::move(dense);
   }
+  if (tensor.numel() == 0) check_numpy_holds(tensor);
   size_t shape[kMaxRank];
   const auto rank = static_cast<size_t>(tensor.shape().rank());
   for (size_t i = 0; i < rank; ++i) shape[i] = static_cast<size_t>(tensor.shape()[static_cast<int>(i)]);
