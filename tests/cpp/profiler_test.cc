@@ -7,6 +7,7 @@
 #include <chrono>
 #include <deque>
 #include <random>
+#include <thread>
 
 #include "base/ceiling.h"
 #include "engine/profile_files.h"
@@ -73,6 +74,19 @@ TEST(Trace, WhatDoesNotFitIsCounted) {
   EXPECT_EQ(trace.dropped(), 3);
   trace.clear();
   EXPECT_EQ(trace.dropped(), 0);
+}
+
+// A process may have started more threads than 16 bits can count.
+TEST(Trace, LanesOfManyThreadsStayApart) {
+  for (int i = 0; i < 33000; ++i) std::thread([] { Trace::lane(); }).join();
+  Trace trace(2);
+  int lane = 0;
+  std::thread([&] {
+    lane = Trace::lane();
+    trace.add(0, TraceEvent::kNode, 0, 1);
+  }).join();
+  EXPECT_GE(lane, 33000);
+  EXPECT_EQ(trace.events()[0].lane, lane);
 }
 
 TEST(Trace, LoopsWithoutAPoolHaveTheSamePieces) {
