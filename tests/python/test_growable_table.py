@@ -1,6 +1,9 @@
 """Growable tables in programs: what users of embedding, optimizers, files and test programs see."""
 import os
 import struct
+import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -345,3 +348,30 @@ def test_the_memory_report_counts_tables():
     entries = [entry for entry in report.variables if entry["name"] == "emb"]
     assert [entry["owner"] for entry in entries] == ["parameters"]
     assert 0 <= model.table.statistics(model.scope)["bytes"] - entries[0]["bytes"] < 1000
+
+
+def test_other_python_threads_run_while_a_table_is_asked():
+    """What asks a table may have to wait for a save, so it must not keep the interpreter."""
+    model = Model(fluid.GrowableTable("emb", uniform()))
+    ids = np.arange(200000)
+    model.run(ids, ids)
+    turns, ended = [0], threading.Event()
+
+    def count():
+        while not ended.is_set():
+            turns[0] += 1
+            time.sleep(0)
+
+    other = threading.Thread(target=count)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(100)  # a thread that keeps the interpreter is not asked for it
+    other.start()
+    try:
+        for ask in (lambda: model.table.rows(np.tile(ids, 20), model.scope), lambda: model.table.keys(model.scope)):
+            before = turns[0]
+            ask()
+            assert turns[0] - before > 20
+    finally:
+        ended.set()
+        sys.setswitchinterval(interval)
+        other.join()
