@@ -1,4 +1,6 @@
 // Products of vectors of three numbers along an axis.
+#include <type_traits>
+
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 
@@ -23,12 +25,16 @@ int cross_axis(const Shape& x, int32_t dim) {
 
 // out = a x b for the vectors along an axis, `inner` elements from one of their numbers to the next.
 template <class T> void cross(const KernelContext& c, const Shape& s, int axis, const T* a, const T* b, T* out) {
+  using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;  // integers wrap, as those of NumPy
+  const auto difference = [](T p, T q, T r, T t) {
+    return static_cast<T>(static_cast<Wide>(p) * static_cast<Wide>(q) - static_cast<Wide>(r) * static_cast<Wide>(t));
+  };
   const int64_t inner = s.numel(axis + 1, s.rank());
   c.parallel_for(s.numel(0, axis) * inner, kCheapGrain / 4, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t x = i / inner * 3 * inner + i % inner, y = x + inner, z = y + inner;
-      const T first = a[y] * b[z] - a[z] * b[y], second = a[z] * b[x] - a[x] * b[z];
-      out[z] = a[x] * b[y] - a[y] * b[x];
+      const T first = difference(a[y], b[z], a[z], b[y]), second = difference(a[z], b[x], a[x], b[z]);
+      out[z] = difference(a[x], b[y], a[y], b[x]);
       out[x] = first;
       out[y] = second;
     }

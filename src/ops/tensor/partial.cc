@@ -64,13 +64,16 @@ void declare_partial(const Form& form) {
   def.infer([adds](InferContext& c) { infer_partial(c, adds); }).grad_reads({"X"});
   def.cpu<float, double, int32_t, int64_t>([adds](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
+    using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;  // integers wrap, as those of NumPy
     return [adds, start = op.attr<int32_t>("start_index"), length = op.attr<int32_t>("length"), xs = op.in("X"),
             out = op.out("Out")](KernelContext& c) {
       const Columns at = columns_of(c.at(xs, 0).shape()[1], start, length, adds);
       T* to = zeroed<T>(c, out);
       for (int i = 0; i < xs.count; ++i) {
         const T* from = c.at(xs, i).template data<T>();
-        each_column(c.at(xs, i).shape(), i, xs.count, at, adds, [=](int64_t a, int64_t b) { to[b] += from[a]; });
+        each_column(c.at(xs, i).shape(), i, xs.count, at, adds, [=](int64_t a, int64_t b) {
+          to[b] = static_cast<T>(static_cast<Wide>(to[b]) + static_cast<Wide>(from[a]));
+        });
       }
     };
   });
