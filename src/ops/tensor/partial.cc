@@ -1,4 +1,6 @@
 // The same columns of several matrices: side by side (partial_concat), or added up (partial_sum).
+#include <type_traits>
+
 #include "ops/declare/declare.h"
 #include "ops/kernels/outputs.h"
 
