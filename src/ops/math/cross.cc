@@ -1,8 +1,7 @@
 // Products of vectors of three numbers along an axis.
-#include <type_traits>
-
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/wrapping.h"
 
 namespace anabranch::math {
 namespace {
@@ -25,7 +24,7 @@ int cross_axis(const Shape& x, int32_t dim) {
 
 // out = a x b for the vectors along an axis, `inner` elements from one of their numbers to the next.
 template <class T> void cross(const KernelContext& c, const Shape& s, int axis, const T* a, const T* b, T* out) {
-  using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;  // integers wrap, as those of NumPy
+  using Wide = Wrapping<T>;
   const auto difference = [](T p, T q, T r, T t) {
     return static_cast<T>(static_cast<Wide>(p) * static_cast<Wide>(q) - static_cast<Wide>(r) * static_cast<Wide>(t));
   };

@@ -9,6 +9,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/simd.h"
+#include "ops/kernels/wrapping.h"
 
 namespace anabranch::math {
 namespace {
@@ -189,10 +190,7 @@ template <class DX, class DY> void declare_backward(OpDef& forward, bool needs_o
 // ---- the rows. Integers wrap around, as NumPy's do, and dividing them by zero is an error.
 
 template <class T, class Fn> T wrapping(T x, T y, Fn fn) {
-  if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(fn(static_cast<uint64_t>(x), static_cast<uint64_t>(y)));
-  else
-    return fn(x, y);
+  return static_cast<T>(fn(static_cast<Wrapping<T>>(x), static_cast<Wrapping<T>>(y)));
 }
 
 template <class T> T quotient(T x, T y) {

@@ -2,12 +2,13 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
+#include "ops/kernels/wrapping.h"
 
 namespace anabranch::math {
 namespace {
 
 template <class T> struct Affine {
-  using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;  // integers wrap, as those of NumPy
+  using Wide = Wrapping<T>;
   T scale, bias;
   bool bias_last;
   T operator()(T x) const {

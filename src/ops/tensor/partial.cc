@@ -1,8 +1,7 @@
 // The same columns of several matrices: side by side (partial_concat), or added up (partial_sum).
-#include <type_traits>
-
 #include "ops/declare/declare.h"
 #include "ops/kernels/outputs.h"
+#include "ops/kernels/wrapping.h"
 
 namespace anabranch::tensor {
 namespace {
@@ -66,7 +65,7 @@ void declare_partial(const Form& form) {
   def.infer([adds](InferContext& c) { infer_partial(c, adds); }).grad_reads({"X"});
   def.cpu<float, double, int32_t, int64_t>([adds](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
-    using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;  // integers wrap, as those of NumPy
+    using Wide = Wrapping<T>;
     return [adds, start = op.attr<int32_t>("start_index"), length = op.attr<int32_t>("length"), xs = op.in("X"),
             out = op.out("Out")](KernelContext& c) {
       const Columns at = columns_of(c.at(xs, 0).shape()[1], start, length, adds);
