@@ -163,14 +163,6 @@ void Client::complete() {
   for (auto& line : lines_) line->link->ask(std::make_shared<Message>(Verb::kComplete), true);
 }
 
-void Client::save(const std::string& directory) {
-  for (auto& line : lines_) {
-    auto request = std::make_shared<Message>(Verb::kSave);
-    request->add_text(directory);
-    line->link->ask(std::move(request), true);
-  }
-}
-
 std::vector<std::string> Client::stats() {
   std::vector<std::string> out;
   for (auto& line : lines_) {

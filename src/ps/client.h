@@ -54,7 +54,6 @@ class Client {
   // The sum over all trainers, in their order, of arrays of one shape; waits for them. Without an array: a barrier.
   void reduce(const std::string& name, const Tensor* array, std::function<void(MessageRef answer)> done);
   void complete();  // tells every server; waits
-  void save(const std::string& directory);
   std::vector<std::string> stats();
 
  private:

@@ -91,9 +91,9 @@ uint32_t Link::number(const std::string& name) {
   auto request = std::make_shared<Message>(Verb::kHello);
   request->add_text(name);
   const MessageRef answer = ask(std::move(request), false);
-  AB_CHECK(answer->parts() == 1 && answer->part(0).kind == PartKind::kWanted && answer->wanted(0).size() == 1,
+  AB_CHECK(answer->parts() == 2 && answer->part(1).kind == PartKind::kWanted && answer->wanted(1).size() == 1,
            Internal, "the server at {} gives no number for {}", endpoint_, name);
-  return numbers_[name] = answer->wanted(0)[0];
+  return numbers_[name] = answer->wanted(1)[0];
 }
 
 }  // namespace anabranch::ps

@@ -23,9 +23,8 @@ enum class Verb : uint8_t {
   kReduce = 4,    // sums of arrays over all trainers, in trainer order: counts, metrics, barriers
   kBeat = 5,      // the trainer is alive
   kComplete = 6,  // the trainer has come to its end
-  kSave = 7,      // all that a server holds, as a snapshot
-  kStats = 8,
-  kVerbs = 9,
+  kStats = 7,
+  kVerbs = 8,
 };
 const char* verb_name(Verb verb);  // "exchange"
 

@@ -99,7 +99,6 @@ MessageRef Server::dispatch(Trainer& trainer, const MessageRef& request, Due* du
     case Verb::kReduce: return reduce(request, due);
     case Verb::kBeat: return std::make_shared<Message>(Verb::kBeat);
     case Verb::kComplete: return complete(trainer, due);
-    case Verb::kSave: return save(*request);
     case Verb::kStats: return tell_stats();
     case Verb::kVerbs: break;
   }
@@ -122,6 +121,8 @@ MessageRef Server::hello(Trainer& trainer, const Message& request) {
   out->header().sequence = trainer.sequence;
   out->header().round = round_;
   out->header().client = static_cast<uint32_t>(options_.mode);
+  const auto trainers = static_cast<uint32_t>(trainers_.size());
+  out->add_wanted(std::span(&trainers, 1));
   out->add_wanted(numbers);
   return out;
 }
@@ -264,13 +265,6 @@ MessageRef Server::complete(Trainer& trainer, Due* due) {
   for (const auto& [name, meeting] : reductions_) names.push_back(name);
   for (const auto& name : names) reduce_if_all_came(name, due);
   return std::make_shared<Message>(Verb::kComplete);
-}
-
-MessageRef Server::save(const Message& request) {
-  AB_CHECK(request.parts() == 1 && request.part(0).kind == PartKind::kText, InvalidArgument,
-           "a snapshot needs the name of its folder");
-  store_.save(std::string(request.text(0)));
-  return std::make_shared<Message>(Verb::kSave);
 }
 
 MessageRef Server::tell_stats() const {

@@ -66,7 +66,6 @@ class Server {
   MessageRef rows(const Message& request);
   MessageRef reduce(const MessageRef& request, Due* due);
   MessageRef complete(Trainer& trainer, Due* due);
-  MessageRef save(const Message& request);
   MessageRef tell_stats() const;
   bool repeated(Trainer& trainer, const MessageRef& request, Answer* answer, Due* due);
   void end(int trainer, MessageRef answer, Due* due);

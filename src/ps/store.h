@@ -26,7 +26,6 @@ class Store {
   virtual void apply(std::span<const Change> changes) = 0;
   virtual void read(uint32_t variable, Message* into) const = 0;
   virtual void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const = 0;
-  virtual void save(const std::string& directory) = 0;
 };
 
 }  // namespace anabranch::ps

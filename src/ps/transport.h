@@ -38,6 +38,11 @@ class Transport {
 
 // Between threads of this process: a call runs the handler in the caller's thread, and copies nothing.
 Transport& local_transport();
+// Between processes and machines, by gRPC; Unsupported when the plug-in is not there. Beyond this machine a server is
+// listened at only with certificates, or where FLAGS_rpc_insecure says that the network is trusted.
+Transport& network_transport();
+// The local one where somebody in this process listens there, else the network.
+std::shared_ptr<Channel> connect_to(const std::string& endpoint);
 // Whether somebody in this process listens there.
 bool listens_here(const std::string& endpoint);
 
