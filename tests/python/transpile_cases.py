@@ -31,8 +31,9 @@ def sliced(fluid):
 
 
 def lr_decay(fluid):
+    loss = line(fluid)
     rate = fluid.layers.exponential_decay(0.1, 10, 0.5, staircase=True)
-    fluid.optimizer.Momentum(rate, 0.9).minimize(line(fluid))
+    fluid.optimizer.Momentum(rate, 0.9).minimize(loss)
 
 
 def click(fluid, rows=1000, **table):
