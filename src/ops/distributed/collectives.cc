@@ -14,7 +14,8 @@ void in_ring(OpDef& def) {
 void declare_reduce(const char* type, const char* doc) {
   declare_op(type, __FILE__)
       .doc(doc)
-      .in("X", "[...], of one shape in all processes")
+      .in("X", "[...], of one shape in all processes, or sparse rows")
+      .takes("X", Holds::kTensorOrRows)
       .out("Out", "as X")
       .with(in_ring)
       .effects(kOrdered)

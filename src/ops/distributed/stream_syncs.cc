@@ -7,12 +7,17 @@ namespace anabranch::distributed {
 namespace {
 
 Kernel pass(const KernelArgs& op) {
-  return [x = op.in("X"), out = op.out("Out")](KernelContext& c) { copy_bytes(c, c[x], &c[out]); };
+  return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+    if (&c.value(x) == &c.value(out)) return;
+    if (c.value(x).is<Tensor>()) return copy_bytes(c, c[x], &c[out]);
+    c.value(out).copy_from(c.value(x));
+  };
 }
 
 AB_OP(c_sync_calc_stream)
     .doc("Out = X, once it has been computed.")
-    .in("X", "[...]")
+    .in("X", "[...], or sparse rows")
+    .takes("X", Holds::kTensorOrRows)
     .out("Out", "as X")
     .may_share("X", "Out")
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
@@ -21,7 +26,8 @@ AB_OP(c_sync_calc_stream)
 
 AB_OP(c_sync_comm_stream)
     .doc("Out = X, once the processes of the ring have computed it.")
-    .in("X", "[...]")
+    .in("X", "[...], or sparse rows")
+    .takes("X", Holds::kTensorOrRows)
     .out("Out", "as X")
     .may_share("X", "Out")
     .attr<int32_t>("ring_id", 0, "the group of processes", at_least<int32_t>("ring_id", 0))

@@ -72,8 +72,15 @@ def ops_for(program: Any, param: str) -> list[Any]:
 
 
 def shared_optimize_ops(program: Any) -> list[Any]:
-    """list of Operator: parts of the update that belong to no parameter alone, as the norm over all gradients."""
-    return [op for op in optimize_ops(program) if not role_vars(op) and not is_update(op)]
+    """list of Operator: parts of an update that read what was made for other parameters, as a norm over all of them."""
+    maker: dict[str, str] = {}
+    shared = []
+    for op in optimize_ops(program):
+        owner = (role_vars(op) or [""])[0]
+        if any(maker.get(name, owner) != owner for name in op.input_arg_names):
+            shared.append(op)
+        maker.update(dict.fromkeys(op.output_arg_names, owner))
+    return shared
 
 
 def state_names(ops: Iterable[Any], params: dict[str, str]) -> set[str]:

@@ -36,7 +36,7 @@ def make_trainer(program: Any, placement: Placement, mode: Mode) -> None:
     sent = {}
     for name in placement.order:
         sent[name] = _send(block, placement, name, mode)
-    after = [sent[name] for name in placement.gradients]
+    after = list(sent.values())
     counter = send_counter(block, placement, mode)
     barrier = None
     if mode.barrier:
