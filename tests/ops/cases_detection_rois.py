@@ -1,0 +1,171 @@
+"""Cases of ops that pool regions of interest."""
+import numpy as np
+from cases_detection import single
+from op_case import Seq, apart, case, real
+
+
+def regions(*lengths, low=-3.0, high=16.0):
+    """Boxes of pixels, some of them beyond an image of 12 x 14 pixels, with a sequence for each image."""
+    corner = real(sum(lengths), 2, lo=low, hi=high / 2)
+    return Seq(np.concatenate([corner, corner + real(sum(lengths), 2, lo=0.3, hi=high / 2)], 1), [list(lengths)])
+
+
+def images(i):
+    """The image of each region."""
+    rois, counts = i["ROIs"], i.get("BatchRoINums")
+    if "RoisLod" in i:
+        counts = np.diff(i["RoisLod"])
+    if counts is None:
+        counts = rois.lengths[-1]
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def boxes_of(i):
+    return i["ROIs"].array if isinstance(i["ROIs"], Seq) else i["ROIs"]
+
+
+def pooled(i, a, bin_of, channels=None):
+    """Out[r, c, row, column] = bin_of(image [C, H, W], box, row, column) [C]."""
+    shape = (a["pooled_height"], a["pooled_width"])
+    out = np.zeros((len(boxes_of(i)), channels or i["X"].shape[1], *shape))
+    for r, (n, box) in enumerate(zip(images(i), boxes_of(i))):
+        for at in np.ndindex(*shape):
+            out[(r, slice(None), *at)] = bin_of(i["X"][n], box, *at)
+    return out
+
+
+# ---- roi_align
+
+def line_at(n, at):
+    """Weights of the n pixels of an axis in a sample at ``at``."""
+    weights = np.zeros(n)
+    if -1 <= at <= n:
+        at = max(at, 0)
+        low = min(int(at), n - 1)
+        part = at - low if low < n - 1 else 0
+        weights[low] += 1 - part
+        if part:
+            weights[low + 1] += part
+    return weights
+
+
+def align(i, a):
+    a = single(a)
+
+    def axis(low, high, bins, k, n):
+        low, high = low * a["spatial_scale"], high * a["spatial_scale"]
+        size = max(high - low, 1.0)
+        count = a.get("sampling_ratio", -1)
+        count = count if count > 0 else int(np.ceil(size / bins))
+        return sum(line_at(n, low + (k + (s + 0.5) / count) * size / bins) for s in range(count)) / count
+
+    def bin_of(image, box, row, column):
+        rows = axis(box[1], box[3], a["pooled_height"], row, image.shape[1])
+        columns = axis(box[0], box[2], a["pooled_width"], column, image.shape[2])
+        return np.einsum("chw,h,w->c", image, rows, columns)
+    return pooled(i, a, bin_of)
+
+
+MAPS = real(2, 3, 6, 7)
+POOL = {"spatial_scale": 0.5, "pooled_height": 3, "pooled_width": 2}
+case("roi_align", {"X": MAPS, "ROIs": regions(2, 3)}, POOL, align, rtol=1e-5,
+     large={"X": real(2, 16, 30, 31), "ROIs": regions(30, 11, high=64.0)})
+case("roi_align", {"X": MAPS, "ROIs": regions(0, 3)}, dict(POOL, sampling_ratio=2), align, rtol=1e-5)
+case("roi_align", {"X": MAPS, "ROIs": regions(5).array, "RoisLod": np.array([0, 3, 5])},
+     dict(POOL, sampling_ratio=3, spatial_scale=0.25), align, rtol=1e-5, name="offsets")
+
+
+# ---- roi_pool
+
+def away(x):
+    """Rounded, halves away from 0."""
+    return np.trunc(x + np.copysign(0.5, x))
+
+
+def span(low, size, bins, k, n):
+    """Pixels of bin k."""
+    first, end = np.floor(k * size / bins) + low, np.ceil((k + 1) * size / bins) + low
+    return slice(int(np.clip(first, 0, n)), int(np.clip(end, 0, n)))
+
+
+def largest(i, a):
+    a = single(a)
+    places = np.full((len(boxes_of(i)), i["X"].shape[1], a["pooled_height"], a["pooled_width"]), -1, "int64")
+
+    def part_of(box, row, column, shape):
+        left, top, right, bottom = away(box * np.asarray(a["spatial_scale"], box.dtype))
+        return (span(top, max(bottom - top + 1, 1), a["pooled_height"], row, shape[1]),
+                span(left, max(right - left + 1, 1), a["pooled_width"], column, shape[2]))
+
+    def bin_of(image, box, row, column):
+        part = image[(slice(None), *part_of(box, row, column, image.shape))]
+        return part.max((1, 2)) if part.size else 0
+    out = pooled(i, a, bin_of)
+    for r, c, row, column in np.ndindex(*places.shape):
+        image = i["X"][images(i)[r], c]
+        rows, columns = part_of(boxes_of(i)[r], row, column, i["X"].shape[1:])
+        part = image[rows, columns]
+        if part.size:
+            y, x = np.unravel_index(part.argmax(), part.shape)
+            places[r, c, row, column] = (y + rows.start) * image.shape[1] + x + columns.start
+    return {"Out": out, "Argmax": places}
+
+
+case("roi_pool", {"X": apart(2, 3, 6, 7), "ROIs": regions(2, 3)}, POOL, largest, grad=("X",),
+     large={"X": real(2, 16, 30, 31), "ROIs": regions(30, 11, high=64.0)})
+case("roi_pool", {"X": apart(2, 3, 6, 7), "ROIs": regions(5).array, "RoisLod": np.array([0, 1, 5])},
+     dict(POOL, spatial_scale=1.0), largest, grad=("X",), name="offsets")
+
+
+# ---- psroi_pool
+
+def by_place(i, a):
+    a = single(a)
+    scale, shape = a["spatial_scale"], (a["pooled_height"], a["pooled_width"])
+
+    def axis(low, high, bins, k, n):
+        begin, end = away(low) * scale, (away(high) + 1) * scale
+        size = max(end - begin, 0.1) / bins
+        return slice(int(np.clip(np.floor(k * size + begin), 0, n)), int(np.clip(np.ceil((k + 1) * size + begin), 0, n)))
+
+    def bin_of(image, box, row, column):
+        part = image.reshape(a["output_channels"], *shape, *image.shape[1:])[:, row, column]
+        part = part[:, axis(box[1], box[3], shape[0], row, part.shape[1]), axis(box[0], box[2], shape[1], column, part.shape[2])]
+        return part.mean((1, 2)) if part.size else 0
+    return pooled(i, a, bin_of, a["output_channels"])
+
+
+case("psroi_pool", {"X": real(2, 12, 6, 7), "ROIs": regions(2, 3)}, dict(POOL, output_channels=2), by_place,
+     large={"X": real(2, 48, 30, 31), "ROIs": regions(30, 11, high=64.0)}, rtol=1e-5)
+case("psroi_pool", {"X": real(2, 6, 6, 7), "ROIs": regions(4, 0)}, dict(POOL, output_channels=1, spatial_scale=1.0), by_place,
+     rtol=1e-5)
+
+
+# ---- prroi_pool
+
+def exact(i, a):
+    a = single(a)
+    scale = a["spatial_scale"]
+
+    def axis(low, high, bins, k, n):
+        size = max(high - low, 0) * scale / bins
+        begin = low * scale + k * size
+        ends = np.array([begin, begin + size])[:, None] - np.arange(n)
+        ends = np.clip(ends, -1, 1)
+        return np.diff(ends - np.sign(ends) * ends ** 2 / 2, axis=0)[0] / size
+
+    def bin_of(image, box, row, column):
+        if min(box[2:] - box[:2]) <= 0:
+            return 0
+        rows = axis(box[1], box[3], a["pooled_height"], row, image.shape[1])
+        columns = axis(box[0], box[2], a["pooled_width"], column, image.shape[2])
+        return np.einsum("chw,h,w->c", image, rows, columns)
+    return pooled(i, a, bin_of)
+
+
+case("prroi_pool", {"X": MAPS, "ROIs": regions(2, 3)}, POOL, exact, rtol=1e-4,
+     large={"X": real(2, 16, 30, 31), "ROIs": regions(30, 11, high=64.0)})
+case("prroi_pool", {"X": MAPS, "ROIs": regions(3).array, "BatchRoINums": np.array([1, 2])},
+     dict(POOL, spatial_scale=1.0), exact, rtol=1e-4, name="lengths")
+case("prroi_pool", {"X": MAPS, "ROIs": Seq(np.array([[1.0, 2, 1, 5], [3, 4, 2, 8]]), [[1, 1]])}, POOL, exact, grad=("X",),
+     name="without_area")
