@@ -135,3 +135,122 @@ case("retinanet_target_assign", dict(truths(3, 4, labelled=True), Anchor=anchors
      {"positive_overlap": 0.4, "negative_overlap": 0.3}, retina, rtol=1e-5)
 case("retinanet_target_assign", dict(truths(4, 3, labelled=True), Anchor=anchors(20), ImInfo=INFO),
      {"positive_overlap": 0.7, "negative_overlap": 0.6}, retina, rtol=1e-5)
+
+
+# ---- proposals to train on
+
+def label(i, a):
+    a = single(a)
+    cascade, classes = a.get("is_cascade_rcnn", False), a["class_nums"]
+    made = {k: [] for k in ("Rois", "LabelsInt32", "BboxTargets", "BboxInsideWeights", "BboxOutsideWeights")}
+    lengths = i["GtBoxes"].lengths[0]
+    for n, scale in enumerate(i["ImInfo"][:, 2]):
+        truth, crowd = pieces(i["GtBoxes"].array, lengths)[n], pieces(i["IsCrowd"].array[:, 0], lengths)[n]
+        kind = pieces(i["GtClasses"].array[:, 0], lengths)[n]
+        box = pieces(i["RpnRois"].array, i["RpnRois"].lengths[0])[n] / scale
+        box = box[(box[:, 2:] - box[:, :2] + 1 > 0).all(1)] if cascade else np.concatenate([truth, box])
+        near = iou(box, truth)
+        most = near.max(1)
+        if not cascade:
+            most[:len(truth)][crowd != 0] = -1
+        fits = most > a["fg_thresh"] if cascade else most >= a["fg_thresh"]
+        front = np.flatnonzero(fits)
+        back = np.flatnonzero(~fits & (most >= a["bg_thresh_lo"]) & (most < a["bg_thresh_hi"]))
+        if not cascade:
+            front = front[:int(a["batch_size_per_im"] * a["fg_fraction"])]
+            back = back[:a["batch_size_per_im"] - len(front)]
+        rows, best = np.concatenate([front, back]), near.argmax(1)
+        kinds = np.where(np.arange(len(rows)) < len(front), kind[best[rows]], 0)
+        targets, weights = np.zeros((2, len(rows), classes, 4))
+        for r, k in enumerate(kinds):
+            if k > 0:
+                at = 1 if a.get("is_cls_agnostic") else k
+                targets[r, at] = offsets(box[rows[r]][None], truth[best[rows[r]]][None])[0] / a["bbox_reg_weights"]
+                weights[r, at] = 1
+        made["Rois"].append(box[rows] * scale)
+        made["LabelsInt32"].append(kinds[:, None].astype("int32"))
+        made["BboxTargets"].append(targets.reshape(len(rows), -1))
+        made["BboxInsideWeights"].append(weights.reshape(len(rows), -1))
+        made["BboxOutsideWeights"].append(weights.reshape(len(rows), -1))
+    return {k: Seq(np.concatenate(v), [[len(p) for p in v]]) for k, v in made.items()}
+
+
+def stage(first, second):
+    made = truths(*first, labelled=True)
+    made["GtClasses"] = made.pop("GtLabels")
+    return dict(made, RpnRois=Seq(anchors(sum(second)), [list(second)]), ImInfo=INFO)
+
+
+LABEL = {"batch_size_per_im": 12, "fg_fraction": 0.25, "fg_thresh": 0.4, "bg_thresh_hi": 0.4, "bg_thresh_lo": 0.0,
+         "bbox_reg_weights": [0.1, 0.1, 0.2, 0.2], "class_nums": 5, "use_random": False}
+case("generate_proposal_labels", stage((3, 4), (20, 25)), LABEL, label, rtol=1e-5)
+case("generate_proposal_labels", stage((5, 2), (30, 12)),
+     dict(LABEL, batch_size_per_im=40, fg_fraction=0.5, fg_thresh=0.3, bg_thresh_hi=0.25, bg_thresh_lo=0.1, is_cls_agnostic=True),
+     label, rtol=1e-5)
+CASCADE = stage((2, 2), (30, 12))
+CASCADE["RpnRois"].array[5:9, 2] -= 15.0
+CASCADE["ImInfo"] = np.array([[36.0, 40.0, 1.0], [40, 36, 1.0]])
+case("generate_proposal_labels", dict(CASCADE, IsCrowd=Seq(np.zeros((4, 1), "int32"), [[2, 2]])),
+     dict(LABEL, is_cascade_rcnn=True, fg_thresh=0.3, batch_size_per_im=64), label, rtol=1e-5, name="cascade")
+case("generate_proposal_labels", stage((3, 2), (30, 12)), dict(LABEL, is_cascade_rcnn=True, fg_thresh=0.3), label, rtol=1e-5,
+     name="cascade_scaled")
+
+
+# ---- levels of pyramids
+
+def distribute(i, a):
+    rois, lengths = i["FpnRois"].array, i["FpnRois"].lengths[-1]
+    side = np.sqrt(np.where((rois[:, 2:] < rois[:, :2]).any(1), 0, np.prod(rois[:, 2:] - rois[:, :2] + 1, 1)))
+    level = np.floor(np.log2(side / a["refer_scale"] + 1e-6) + a["refer_level"])
+    level = np.clip(level, a["min_level"], a["max_level"]).astype(int)
+    order = np.argsort(level, kind="stable")
+    restore = np.zeros((len(rois), 1), "int32")
+    restore[order, 0] = np.arange(len(rois))
+    made = [Seq(rois[level == k], [[int((p == k).sum()) for p in pieces(level, lengths)]])
+            for k in range(a["min_level"], a["max_level"] + 1)]
+    return {"MultiFpnRois": made, "RestoreIndex": restore}
+
+
+LEVELS = {"min_level": 2, "max_level": 4, "refer_level": 3, "refer_scale": 12}
+case("distribute_fpn_proposals", {"FpnRois": Seq(anchors(14), [[5, 9]])}, LEVELS, distribute)
+case("distribute_fpn_proposals", {"FpnRois": Seq(anchors(6) - np.array([0, 0, 9, 0]), [[0, 4, 2]])},
+     dict(LEVELS, max_level=5, refer_scale=5), distribute)
+
+
+def collect(i, a):
+    rois, images = i["MultiLevelRois"], len(i["MultiLevelRois"][0].lengths[0])
+    rows = [(s, n, box) for level, score in zip(rois, i["MultiLevelScores"])
+            for n, (b, p) in enumerate(zip(pieces(level.array, level.lengths[0]), pieces(score.array[:, 0], level.lengths[0])))
+            for box, s in zip(b, p)]
+    rows = sorted(rows, key=lambda r: -r[0])[:a["post_nms_topN"]]
+    chosen = [[r[2] for r in rows if r[1] == n] for n in range(images)]
+    return Seq(np.array([b for c in chosen for b in c]).reshape(-1, 4), [[len(c) for c in chosen]])
+
+
+PYRAMID = {"MultiLevelRois": [Seq(anchors(5), [[2, 3]]), Seq(anchors(4), [[4, 0]]), Seq(anchors(6), [[1, 5]])],
+           "MultiLevelScores": [Seq(real(5, 1), [[2, 3]]), Seq(real(4, 1), [[4, 0]]), Seq(real(6, 1), [[1, 5]])]}
+case("collect_fpn_proposals", PYRAMID, {"post_nms_topN": 7}, collect)
+case("collect_fpn_proposals", PYRAMID, {"post_nms_topN": 100}, collect)
+
+
+# ---- boxes of all classes
+
+def decode(i, a):
+    a = single(a)
+    prior, score = i["PriorBox"], i["BoxScore"]
+    delta = i["TargetBox"].reshape(len(prior), -1, 4) * i.get("PriorBoxVar", np.ones(4))
+    size = (prior[:, 2:] - prior[:, :2] + 1)[:, None]
+    middle = prior[:, None, :2] + size / 2 + delta[..., :2] * size
+    size = np.exp(np.minimum(delta[..., 2:], a["box_clip"])) * size
+    box = np.concatenate([middle - size / 2, middle + size / 2 - 1], -1)
+    best = score[:, 1:].argmax(1) + 1 if score.shape[1] > 1 else np.zeros(len(prior), int)
+    return {"DecodeBox": box.reshape(len(prior), -1),
+            "OutputAssignBox": box[np.arange(len(prior)), best] if score.shape[1] > 1 else prior}
+
+
+DECODE = {"PriorBox": anchors(7), "PriorBoxVar": np.array([0.1, 0.2, 0.3, 0.4]), "TargetBox": real(7, 12, lo=-3, hi=3),
+          "BoxScore": real(7, 3, lo=0)}
+case("box_decoder_and_assign", DECODE, {"box_clip": 0.5}, decode, rtol=1e-5, large={
+    "PriorBox": anchors(900), "TargetBox": real(900, 24), "BoxScore": real(900, 6, lo=0)})
+case("box_decoder_and_assign", {"PriorBox": anchors(3), "TargetBox": real(3, 4), "BoxScore": real(3, 1, lo=0), "PriorBoxVar": np.ones(4)},
+     {"box_clip": 4.0}, decode, rtol=1e-5, name="one_class")

@@ -134,7 +134,8 @@ template <class T> class Labels {
   }
 
  private:
-  // True boxes are proposals, too, but in a cascade. Proposals are of the scaled image, true boxes are not.
+  // True boxes are proposals, too, but in a cascade, which leaves out proposals without an area. Proposals are of the
+  // scaled image, true boxes are not.
   void gather(const KernelContext& c, int64_t n, T scale) {
     Candidates<T>& all = candidates_;
     const auto& truths = c[truth_].lod().back();
@@ -152,7 +153,11 @@ template <class T> class Labels {
     }
     all.boxes.clear();
     if (!thresholds_.cascade) all.boxes = all.truth;
-    for (int64_t i = 4 * rois[k]; i < 4 * rois[k + 1]; ++i) all.boxes.push_back(roi[i] / scale);
+    for (int64_t r = rois[k]; r < rois[k + 1]; ++r) {
+      const T* box = roi + 4 * r;
+      if (thresholds_.cascade && !(box[2] - box[0] > -scale && box[3] - box[1] > -scale)) continue;
+      for (int64_t i = 0; i < 4; ++i) all.boxes.push_back(box[i] / scale);
+    }
   }
 
   void append(T scale) {
