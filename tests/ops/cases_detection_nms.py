@@ -84,3 +84,41 @@ case("locality_aware_nms", dict(TEXT, Scores=real(2, 3, 14, lo=0)), dict(MATRIX,
      merged, rtol=1e-5)
 case("locality_aware_nms", {"BBoxes": DIAMONDS, "Scores": real(1, 1, 12, lo=0)}, MATRIX, merged, rtol=1e-5, name="polygons")
 case("locality_aware_nms", TEXT, dict(MATRIX, score_threshold=20.0), merged, name="nothing")
+
+
+# ---- RetinaNet
+
+def detected(i, a):
+    a = single(a)
+    rows, lengths = [], []
+    levels = list(zip(i["BBoxes"], i["Scores"], i["Anchors"]))
+    for n, (height, width, scale) in enumerate(i["ImInfo"]):
+        found = {}
+        for level, (deltas, scores, anchor) in enumerate(levels):
+            score, least = scores[n].ravel(), a["score_threshold"] if level < len(levels) - 1 else 0
+            order = [k for k in np.argsort(-score, kind="stable") if score[k] > least]
+            for k in order[:a["nms_top_k"]] if a["nms_top_k"] >= 0 else order:
+                at, cls = divmod(k, scores.shape[2])
+                size = anchor[at, 2:] - anchor[at, :2] + 1
+                middle = anchor[at, :2] + size / 2 + deltas[n, at, :2] * size
+                size = np.exp(deltas[n, at, 2:]) * size
+                box = np.concatenate([middle - size / 2, middle + size / 2 - 1]) / scale
+                edge = np.round(np.array([width, height] * 2) / scale) - 1
+                found.setdefault(cls, []).append((np.maximum(np.minimum(box, edge), 0), score[k]))
+        chosen = []
+        for cls in sorted(found):
+            box, score = np.array([f[0] for f in found[cls]]), np.array([f[1] for f in found[cls]])
+            chosen += [[cls + 1, score[k], *box[k]] for k in kept(
+                box, score, dict(a, score_threshold=-np.inf, nms_top_k=-1, normalized=False), False)]
+        chosen = sorted(chosen, key=lambda c: -c[1])[:a["keep_top_k"] if a["keep_top_k"] >= 0 else None]
+        rows += chosen
+        lengths.append(len(chosen))
+    return Seq(np.array(rows).reshape(-1, 6), [lengths])
+
+
+RETINA = {"BBoxes": [real(2, 9, 4), real(2, 4, 4)], "Scores": [real(2, 9, 3, lo=0), real(2, 4, 3, lo=0)],
+          "Anchors": [boxes(9, scale=16.0), boxes(4, scale=24.0)], "ImInfo": np.array([[30.0, 34.0, 1.5], [24, 26, 0.5]])}
+DETECT = {"score_threshold": 0.3, "nms_top_k": 20, "nms_threshold": 0.3, "nms_eta": 1.0, "keep_top_k": 100}
+case("retinanet_detection_output", RETINA, DETECT, detected, rtol=1e-5)
+case("retinanet_detection_output", RETINA, dict(DETECT, nms_top_k=6, keep_top_k=5, nms_threshold=0.7, nms_eta=0.8), detected, rtol=1e-5)
+case("retinanet_detection_output", dict(RETINA, Scores=[s - 2 for s in RETINA["Scores"]]), DETECT, detected, name="nothing")

@@ -11,13 +11,12 @@ namespace {
 void infer(InferContext& c) {
   for (const char* slot : {"BBoxes", "Scores"}) check_rank(c, slot, 3, 3);
   check_same_dtype(c, "BBoxes", "Scores");
-  const Shape &boxes = c.in("BBoxes").shape, &scores = c.in("Scores").shape;
+  const Shape& scores = c.in("Scores").shape;
   check_shape(c, "BBoxes", {scores[0], scores[2], 4});
   const int64_t rows = c.runtime() ? 0 : kUnknown;  // how many there are is known when they have been chosen
   c.set_out("Out", {rows, 6}, c.in("BBoxes").dtype);
   c.set_out("Index", {rows, 1}, DType::kInt32);
   c.out("Out").lod_level = c.out("Index").lod_level = 1;
-  (void)boxes;
 }
 
 template <class T> class Decay {
