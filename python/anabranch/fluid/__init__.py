@@ -20,6 +20,7 @@ from . import (
     data_feeder,
     dataset,
     debugger,
+    evaluator,
     executor,
     explained,
     incubate,
