@@ -1,13 +1,16 @@
 """Cases of other kinds of suppression."""
 import numpy as np
-from cases_detection import boxes, diamonds, kept, overlaps, single
+from cases_detection import boxes, diamonds, kept, single
 from op_case import Seq, case, real
 
 
 def near(x, y, a):
     """Overlaps of boxes; 0 where they do not touch."""
-    touch = np.all((x[:, None, :2] <= y[None, :, 2:]) & (y[None, :, :2] <= x[:, None, 2:]), -1)
-    return touch * overlaps(x, y, 0.0 if a.get("normalized", True) else 1.0)
+    edge = 0.0 if a.get("normalized", True) else 1.0
+    low, high = np.maximum(x[:, None, :2], y[None, :, :2]), np.minimum(x[:, None, 2:], y[None, :, 2:])
+    common = np.prod(high - low + edge, -1) * (high >= low).all(-1)
+    area = [np.prod(b[:, 2:] - b[:, :2] + edge, -1) for b in (x, y)]
+    return common / (area[0][:, None] + area[1][None] - common)
 
 
 def decayed(i, a):

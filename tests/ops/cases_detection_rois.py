@@ -27,6 +27,7 @@ def boxes_of(i):
 def pooled(i, a, bin_of, channels=None):
     """Out[r, c, row, column] = bin_of(image [C, H, W], box, row, column) [C]."""
     shape = (a["pooled_height"], a["pooled_width"])
+    assert np.prod(shape) < 10000, "too many bins for a reference"
     out = np.zeros((len(boxes_of(i)), channels or i["X"].shape[1], *shape))
     for r, (n, box) in enumerate(zip(images(i), boxes_of(i))):
         for at in np.ndindex(*shape):
@@ -57,6 +58,7 @@ def align(i, a):
         size = max(high - low, 1.0)
         count = a.get("sampling_ratio", -1)
         count = count if count > 0 else int(np.ceil(size / bins))
+        assert count < 1000, "too many samples for a reference"
         return sum(line_at(n, low + (k + (s + 0.5) / count) * size / bins) for s in range(count)) / count
 
     def bin_of(image, box, row, column):
@@ -68,11 +70,11 @@ def align(i, a):
 
 MAPS = real(2, 3, 6, 7)
 POOL = {"spatial_scale": 0.5, "pooled_height": 3, "pooled_width": 2}
-case("roi_align", {"X": MAPS, "ROIs": regions(2, 3)}, POOL, align, rtol=1e-5,
+case("roi_align", {"X": MAPS, "ROIs": regions(2, 3)}, POOL, align, grad=("X",), rtol=1e-5,
      large={"X": real(2, 16, 30, 31), "ROIs": regions(30, 11, high=64.0)})
-case("roi_align", {"X": MAPS, "ROIs": regions(0, 3)}, dict(POOL, sampling_ratio=2), align, rtol=1e-5)
+case("roi_align", {"X": MAPS, "ROIs": regions(0, 3)}, dict(POOL, sampling_ratio=2), align, grad=("X",), rtol=1e-5)
 case("roi_align", {"X": MAPS, "ROIs": regions(5).array, "RoisLod": np.array([0, 3, 5])},
-     dict(POOL, sampling_ratio=3, spatial_scale=0.25), align, rtol=1e-5, name="offsets")
+     dict(POOL, sampling_ratio=3, spatial_scale=0.25), align, grad=("X",), rtol=1e-5, name="offsets")
 
 
 # ---- roi_pool
@@ -135,9 +137,9 @@ def by_place(i, a):
     return pooled(i, a, bin_of, a["output_channels"])
 
 
-case("psroi_pool", {"X": real(2, 12, 6, 7), "ROIs": regions(2, 3)}, dict(POOL, output_channels=2), by_place,
-     large={"X": real(2, 48, 30, 31), "ROIs": regions(30, 11, high=64.0)}, rtol=1e-5)
-case("psroi_pool", {"X": real(2, 6, 6, 7), "ROIs": regions(4, 0)}, dict(POOL, output_channels=1, spatial_scale=1.0), by_place,
+case("psroi_pool", {"X": real(2, 12, 6, 7), "ROIs": regions(2, 3)}, dict(POOL, output_channels=2), by_place, grad=("X",),
+     large={"X": real(2, 12, 30, 31), "ROIs": regions(30, 11, high=64.0)}, rtol=1e-5)
+case("psroi_pool", {"X": real(2, 6, 6, 7), "ROIs": regions(4, 0)}, dict(POOL, output_channels=1, spatial_scale=1.0), by_place, grad=("X",),
      rtol=1e-5)
 
 
@@ -169,3 +171,40 @@ case("prroi_pool", {"X": MAPS, "ROIs": regions(3).array, "BatchRoINums": np.arra
      dict(POOL, spatial_scale=1.0), exact, rtol=1e-4, name="lengths")
 case("prroi_pool", {"X": MAPS, "ROIs": Seq(np.array([[1.0, 2, 1, 5], [3, 4, 2, 8]]), [[1, 1]])}, POOL, exact, grad=("X",),
      name="without_area")
+
+
+# ---- deformable_psroi_pooling
+
+def moved(i, a):
+    a = single(a)
+    x, trans, rows, columns, samples = i["Input"], i["Trans"], a["pooled_height"], a["pooled_width"], a["sample_per_part"]
+    height, width, part, group, made = *x.shape[2:], a["part_size"], a["group_size"], a["output_dim"]
+    assert rows * columns < 1000 and samples < 20, "too many samples for a reference"
+    out, count = np.zeros((2, len(i["ROIs"].array), made, rows, columns))
+    each = made if a["no_trans"] else made // (trans.shape[1] // 2)
+    for r, c, p, q in np.ndindex(*out.shape):
+        box = i["ROIs"].array[r]
+        low, high = away(box[:2]) * a["spatial_scale"] - 0.5, (away(box[2:]) + 1) * a["spatial_scale"] - 0.5
+        size = np.maximum(high - low, 0.1)
+        begin = low + np.array([q, p]) * size / [columns, rows]
+        if not a["no_trans"]:
+            begin = begin + trans[r, c // each * 2:c // each * 2 + 2, p * part[0] // rows, q * part[1] // columns] * a["trans_std"] * size
+        plane = x[images(i)[r], (c * group[0] + p * group[0] // rows) * group[1] + q * group[1] // columns]
+        found = []
+        for m, n in np.ndindex(samples, samples):
+            at, z = begin[1] + m * size[1] / rows / samples, begin[0] + n * size[0] / columns / samples
+            if -0.5 <= at <= height - 0.5 and -0.5 <= z <= width - 0.5:
+                found.append(line_at(height, np.clip(at, 0, height - 1)) @ plane @ line_at(width, np.clip(z, 0, width - 1)))
+        out[r, c, p, q], count[r, c, p, q] = np.mean(found) if found else 0, len(found)
+    return {"TopCount": count, "Output": out}
+
+
+BINS = {"no_trans": False, "spatial_scale": 0.5, "output_dim": 4, "group_size": [1, 1], "pooled_height": 3, "pooled_width": 2,
+        "part_size": [3, 2], "sample_per_part": 2, "trans_std": 0.1}
+case("deformable_psroi_pooling", {"Input": real(2, 4, 6, 7), "ROIs": regions(2, 3), "Trans": real(5, 4, 3, 2)}, BINS, moved,
+     grad=("Input", "Trans"), grad_outs=("Output",), rtol=1e-4)
+case("deformable_psroi_pooling", {"Input": real(2, 8, 6, 7), "ROIs": regions(2, 1), "Trans": real(3, 2, 2, 2)},
+     dict(BINS, output_dim=2, group_size=[2, 2], part_size=[2, 2], sample_per_part=3, spatial_scale=0.25), moved,
+     grad=("Input", "Trans"), grad_outs=("Output",), rtol=1e-4)
+case("deformable_psroi_pooling", {"Input": real(2, 4, 6, 7), "ROIs": regions(2, 1), "Trans": real(3, 2, 3, 2)},
+     dict(BINS, no_trans=True, spatial_scale=1.0), moved, grad=("Input",), grad_outs=("Output",), rtol=1e-4, name="no_trans")

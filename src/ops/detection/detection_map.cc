@@ -111,7 +111,7 @@ template <class T> class Judge {
         best = t;
       }
     }
-    if (!(most > threshold_)) return {row[1], false, true};
+    if (best < 0 || !(most > threshold_)) return {row[1], false, true};
     if (!difficult_ && scene.difficult(best)) return {row[1], false, false};
     const bool first = !seen_[static_cast<size_t>(best)];
     seen_[static_cast<size_t>(best)] = true;

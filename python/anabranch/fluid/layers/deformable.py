@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..framework import Variable
     from ..hints import Attr
 
-__all__ = ["deformable_conv"]
+__all__ = ["deformable_conv", "deformable_roi_pooling"]
 
 
 def deformable_conv(input: Variable, offset: Variable, mask: Variable | None, num_filters: int,
@@ -86,3 +86,64 @@ def deformable_conv(input: Variable, offset: Variable, mask: Variable | None, nu
         "groups": parts, "deformable_groups": 1 if deformable_groups is None else deformable_groups,
         "im2col_step": 64 if im2col_step is None else im2col_step})
     return helper.append_bias_op(out, dim_start=1, dim_end=2)
+
+
+def deformable_roi_pooling(input: Variable, rois: Variable, trans: Variable, no_trans: bool = False,
+                           spatial_scale: float = 1.0, group_size: Sequence[int] = [1, 1],  # noqa: B006
+                           pooled_height: int = 1, pooled_width: int = 1, part_size: Sequence[int] | None = None,
+                           sample_per_part: int = 1, trans_std: float = 0.1, position_sensitive: bool = False,
+                           name: str | None = None) -> Variable:
+    """Regions pooled by the mean of samples in bins that are moved by what ``trans`` says.
+
+    Source: Dai et al., arXiv:1703.06211.
+
+    Args:
+        input (Variable): feature maps [N, C, H, W], float32 or float64.
+        rois (Variable): [R, 4], dtype of ``input``: left, top, right, bottom in pixels of the image, with a sequence
+            for each image.
+        trans (Variable): [R, 2 * classes, *part_size], dtype of ``input``: how the bins of a class of channels are
+            moved to the right and downwards, in parts of the region.
+        no_trans (bool): ``trans`` is not looked at. Default False.
+        spatial_scale (float): pixels of ``input`` for a pixel of the image. Default 1.0.
+        group_size (list|tuple): rows and columns of groups of channels; with [gh, gw] a bin reads the group at its
+            place. Default [1, 1].
+        pooled_height (int): rows of bins. Default 1.
+        pooled_width (int): columns of bins. Default 1.
+        part_size (list|tuple, optional): rows and columns of ``trans``; [pooled_height, pooled_width] by default.
+        sample_per_part (int): samples of a bin along each axis. Default 1.
+        trans_std (float): factor of ``trans``. Default 0.1.
+        position_sensitive (bool): C = channels of the result * pooled_height * pooled_width. Default False.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [R, C, pooled_height, pooled_width]; with ``position_sensitive``
+        [R, C / (pooled_height * pooled_width), pooled_height, pooled_width].
+
+    Raises:
+        TypeError: no Variable, another dtype, ``group_size`` or ``part_size`` of another type.
+        ValueError: ``group_size`` or ``part_size`` of another length.
+        EnforceNotMet: other shapes; when run, sequences that do not fit.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> maps, rois = fluid.data("maps", [None, 8, 9, 9], "float32"), fluid.data("rois", [None, 4], "float32", 1)
+        >>> trans = fluid.data("trans", [None, 2, 3, 3], "float32")
+        >>> fluid.layers.deformable_roi_pooling(maps, rois, trans, pooled_height=3, pooled_width=3).shape
+        (-1, 8, 3, 3)
+    """
+    layer, op = "deformable_roi_pooling", "deformable_psroi_pooling"
+    for argument, value in (("input", input), ("rois", rois), ("trans", trans)):
+        check.operand(value, argument, layer, op)
+    check.of_type(group_size, "group_size", layer, (list, tuple))
+    check.of_type(part_size, "part_size", layer, (list, tuple, type(None)))
+    if len(group_size) != 2 or (part_size is not None and len(part_size) != 2):
+        raise InvalidValue("%s: group_size and part_size must have 2 numbers each, got %r and %r"
+                           % (layer, group_size, part_size))
+    channels = input.shape[1] // (pooled_height * pooled_width) if position_sensitive else input.shape[1]
+    part_size = [pooled_height, pooled_width] if part_size is None else part_size
+    attrs = {"no_trans": no_trans, "spatial_scale": spatial_scale, "output_dim": channels,
+             "group_size": list(group_size), "pooled_height": pooled_height, "pooled_width": pooled_width,
+             "part_size": list(part_size), "sample_per_part": sample_per_part, "trans_std": trans_std}
+    out, _ = check.several(op, {"Input": input, "ROIs": rois, "Trans": trans}, attrs,
+                           {"Output": input.dtype, "TopCount": "int32"}, name=name)
+    return out
