@@ -129,7 +129,7 @@ template <class T> class Bins {
   template <class Fn> int64_t each(const Bin<T>& bin, Fn&& fn) const {
     const T most_x = static_cast<T>(p_.width - 1), most_y = static_cast<T>(p_.height - 1);
     int64_t count = 0;
-    for (int64_t k = 0; k < rule_.samples * rule_.samples; ++k) {
+    for (int64_t k = 0; p_.plane() > 0 && k < rule_.samples * rule_.samples; ++k) {
       const T x = bin.left + static_cast<T>(k % rule_.samples) * bin.step_x;
       const T y = bin.top + static_cast<T>(k / rule_.samples) * bin.step_y;
       if (!(x >= T(-0.5) && x <= most_x + T(0.5) && y >= T(-0.5) && y <= most_y + T(0.5))) continue;
