@@ -3,7 +3,6 @@ import numpy as np
 from cases_detection import kept, single
 from op_case import Seq, case, integers, real
 
-
 # ---- proposals
 
 def propose(i, a):

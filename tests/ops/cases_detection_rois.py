@@ -207,4 +207,4 @@ case("deformable_psroi_pooling", {"Input": real(2, 8, 6, 7), "ROIs": regions(2, 
      dict(BINS, output_dim=2, group_size=[2, 2], part_size=[2, 2], sample_per_part=3, spatial_scale=0.25), moved,
      grad=("Input", "Trans"), grad_outs=("Output",), rtol=1e-4)
 case("deformable_psroi_pooling", {"Input": real(2, 4, 6, 7), "ROIs": regions(2, 1), "Trans": real(3, 2, 3, 2)},
-     dict(BINS, no_trans=True, spatial_scale=1.0), moved, grad=("Input",), grad_outs=("Output",), rtol=1e-4, name="no_trans")
+     dict(BINS, no_trans=True, spatial_scale=0.9), moved, grad=("Input",), grad_outs=("Output",), rtol=1e-4, name="no_trans")

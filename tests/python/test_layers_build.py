@@ -76,15 +76,16 @@ DIFFERENT.update({
     "det_head_two": "sizes that are missing are a ValueError",
     "det_head_one": "the results of one map have the shapes of those of several",
 })
-DIFFERENT.update(dict.fromkeys(("gp", "gp_full", "yolo_loss", "yolo_loss_full", "yolo_loss_grad", "roi_pool", "roi_pool_full",
-                                "roi_pool_grad", "dps", "dps_full", "dps_grad"),
+DIFFERENT.update(dict.fromkeys(("gp", "gp_full", "yolo_loss", "yolo_loss_full", "yolo_loss_grad", "roi_pool",
+                                "roi_pool_full", "roi_pool_grad", "dps", "dps_full", "dps_grad"),
                                "counts, places and masks have the dtype that they have when run"))
 DIFFERENT.update(dict.fromkeys(("mnms", "mnms_full", "lnms", "lnms_full", "rdo", "rdo_full"),
                                "how many detections there are is not declared: nobody knows"))
 DIFFERENT.update(dict.fromkeys(("dmap", "dmap_full", "dmap_metric", "dmap_evaluator", "dmap_plain"),
                                "what is counted has a shape"))
 DIFFERENT.update(dict.fromkeys(("dcn_mask", "dcn_offset", "dcn_step", "bda_rows", "bda_width", "fpn_dist_shape",
-                                "gp_rank", "mnms_rank", "mnms_width", "dps_num"), "refused at the call, not in the run"))
+                                "gp_rank", "mnms_rank", "mnms_width", "dps_num"),
+                               "refused at the call, not in the run"))
 DIFFERENT["dps_sensitive"] = "position_sensitive works"
 DIFFERENT.update(dict.fromkeys(("dcn_nomask", "bda_num"), "what is no Variable is a TypeError, as in every layer"))
 DIFFERENT.update(dict.fromkeys(("seqfirst", "seqlast", "seqpool"), "places are integers"))

@@ -20,8 +20,8 @@ void overlap_all(const std::vector<T>& boxes, const std::vector<T>& truth, std::
   for (size_t i = 0; i < boxes.size(); i += 4) {
     for (size_t j = 0; j < truth.size(); j += 4) {
       const T common = intersection(boxes.data() + i, truth.data() + j, T(1));
-      overlaps->push_back(common <= 0 ? T(0)
-                                      : common / (area(boxes.data() + i, T(1)) + area(truth.data() + j, T(1)) - common));
+      overlaps->push_back(
+          common <= 0 ? T(0) : common / (area(boxes.data() + i, T(1)) + area(truth.data() + j, T(1)) - common));
     }
   }
 }

@@ -65,8 +65,7 @@ void scatter(T value, T* plane, int64_t width, const BinTaps<T>& rows, int64_t i
 // Extents of what is pooled and of the bins.
 struct Pooled {
   int64_t channels, height, width, rows, columns;
-  Pooled(const Shape& x, const Shape& out)
-      : channels(x[1]), height(x[2]), width(x[3]), rows(out[2]), columns(out[3]) {}
+  Pooled(const Shape& x, const Shape& out) : channels(x[1]), height(x[2]), width(x[3]), rows(out[2]), columns(out[3]) {}
   int64_t plane() const { return height * width; }
   int64_t bins() const { return rows * columns; }
 };

@@ -120,7 +120,8 @@ template <class T> class Proposer {
     const auto n = static_cast<int64_t>(found->scores.size());
     if (rule_.overlap_threshold <= 0) {
       found->kept.clear();
-      for (int64_t k = 0; k < n; ++k) found->kept.push_back({found->scores[static_cast<size_t>(k)], static_cast<int32_t>(k)});
+      for (int64_t k = 0; k < n; ++k)
+        found->kept.push_back({found->scores[static_cast<size_t>(k)], static_cast<int32_t>(k)});
       return;
     }
     suppress(ClassBoxes<T>{found->scores.data(), found->boxes.data(), n, 1, 4, 4}, rule_, &found->kept);
@@ -195,7 +196,8 @@ template <class T> struct Proposals {
 
 AB_OP(generate_proposals)
     .doc(
-        "Of the pre_nms_topN anchors of an image with the highest scores, moved by BboxDeltas and cut off at the border "
+        "Of the pre_nms_topN anchors of an image with the highest scores, moved by BboxDeltas and cut off at the "
+        "border "
         "of the image, those of min_size pixels or more; of these, by falling score, the first post_nms_topN that do "
         "not overlap a better one by more than nms_thresh.")
     .source("Ren et al., Faster R-CNN, NIPS 2015, arXiv:1506.01497")
@@ -211,7 +213,8 @@ AB_OP(generate_proposals)
     .required_attr("post_nms_topN", AttrType::kInt, "proposals of an image; 0 or below: all")
     .required_attr("nms_thresh", AttrType::kFloat, "overlap; 0 or below: all stay")
     .required_attr("min_size", AttrType::kFloat, "pixels of the image before it was scaled; 1 where it is less")
-    .required_attr("eta", AttrType::kFloat, "below 1: factor of nms_thresh after each that stays, while it is above 0.5")
+    .required_attr("eta", AttrType::kFloat,
+                   "below 1: factor of nms_thresh after each that stays, while it is above 0.5")
     .effects(kDynamic)
     .infer(infer)
     .no_grad(kBoxesAreFixed)

@@ -27,7 +27,8 @@ template <class T> void keep_best(std::vector<ClassDetection<T>>* found, int64_t
 }
 
 // Offsets of the detections of images.
-template <class T> std::vector<int64_t> ends_of(const std::vector<std::vector<ClassDetection<T>>>& found, int64_t images) {
+template <class T>
+std::vector<int64_t> ends_of(const std::vector<std::vector<ClassDetection<T>>>& found, int64_t images) {
   std::vector<int64_t> ends(1, 0);
   for (int64_t n = 0; n < images; ++n) {
     ends.push_back(ends.back() + static_cast<int64_t>(found[static_cast<size_t>(n)].size()));

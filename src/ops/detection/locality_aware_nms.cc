@@ -56,7 +56,8 @@ template <class T> class Merger {
     for (int64_t i = 0; i < count; ++i) {
       const T* box = merged.data() + i * size;
       T* into = merged.data() + last * size;
-      const bool joins = last >= 0 && (size == 4 ? box_overlap(box, into, edge) : polygon_overlap(box, into, size / 2)) > least;
+      const bool joins =
+          last >= 0 && (size == 4 ? box_overlap(box, into, edge) : polygon_overlap(box, into, size / 2)) > least;
       if (!joins) {
         last = i;
         continue;
@@ -117,8 +118,9 @@ AB_OP(locality_aware_nms)
     .effects(kDynamic)
     .infer(infer)
     .no_grad(kBoxesAreFixed)
-    .cpu<float, double>(
-        [](auto tag, const KernelArgs& op) { return locality_aware_nms<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) {
+      return locality_aware_nms<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::detection

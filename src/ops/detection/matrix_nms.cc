@@ -31,8 +31,7 @@ template <class T> class Decay {
         edge_(edge_of<T>(op.attr<bool>("normalized"))),
         gaussian_(op.attr<bool>("use_gaussian")) {}
 
-  void find(const T* boxes, const T* scores, int64_t classes, int64_t count,
-            std::vector<ClassDetection<T>>* found) {
+  void find(const T* boxes, const T* scores, int64_t classes, int64_t count, std::vector<ClassDetection<T>>* found) {
     found->clear();
     for (int64_t k = 0; k < classes; ++k) {
       if (k == background_) continue;

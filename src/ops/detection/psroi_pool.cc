@@ -8,8 +8,7 @@ namespace {
 constexpr int64_t kFar = int64_t{1} << 40;
 
 // The pixels of the bins of a region along one axis.
-template <class T>
-void add_bins(T low, T high, T scale, int64_t bins, int64_t extent, BinTaps<T>* to) {
+template <class T> void add_bins(T low, T high, T scale, int64_t bins, int64_t extent, BinTaps<T>* to) {
   const T begin = std::round(low) * scale, end = (std::round(high) + 1) * scale;
   const T bin = std::max(end - begin, T(0.1)) / static_cast<T>(bins);
   for (int64_t b = 0; b < bins; ++b) {
@@ -96,8 +95,8 @@ AB_GRAD(psroi_pool)
           for (int64_t r = 0; r < rois; ++r) {
             for (int64_t k = begin; k < end; ++k) {
               const int64_t b = k % p.bins();
-              scatter(d[r * p.channels + k], to + (image[static_cast<size_t>(r)] * p.channels + k) * p.plane(),
-                      p.width, bins.down, r * p.rows + b / p.columns, bins.across, r * p.columns + b % p.columns);
+              scatter(d[r * p.channels + k], to + (image[static_cast<size_t>(r)] * p.channels + k) * p.plane(), p.width,
+                      bins.down, r * p.rows + b / p.columns, bins.across, r * p.columns + b % p.columns);
             }
           }
         });

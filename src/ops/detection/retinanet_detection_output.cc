@@ -28,8 +28,8 @@ void check_level(const InferContext& c, int i) {
 void infer(InferContext& c) {
   const int levels = c.n_in("Scores");
   AB_CHECK(c.n_in("BBoxes") == levels && c.n_in("Anchors") == levels, InvalidArgument,
-           "BBoxes, Scores and Anchors must have a variable for each level, got {}, {} and {}", c.n_in("BBoxes"), levels,
-           c.n_in("Anchors"));
+           "BBoxes, Scores and Anchors must have a variable for each level, got {}, {} and {}", c.n_in("BBoxes"),
+           levels, c.n_in("Anchors"));
   check_rank(c, "ImInfo", 2, 2);
   check_shape(c, "ImInfo", {kUnknown, 3});
   check_rank(c, "Scores", 3, 3);
@@ -97,7 +97,8 @@ template <class T> class Detector {
       w->order.resize(static_cast<size_t>(candidates_));
     }
     std::sort(w->order.begin(), w->order.end());
-    const T *offsets = c.at(boxes_, level).template data<T>() + n * anchors * 4, *info = c[info_].template data<T>() + 3 * n;
+    const T *offsets = c.at(boxes_, level).template data<T>() + n * anchors * 4,
+            *info = c[info_].template data<T>() + 3 * n;
     for (const auto& d : w->order) {
       const int64_t anchor = d.box / classes;
       const auto k = static_cast<size_t>(d.box % classes);
@@ -141,7 +142,8 @@ AB_OP(retinanet_detection_output)
     .required_attr("score_threshold", AttrType::kFloat, "boxes with a score above it are looked at")
     .required_attr("nms_top_k", AttrType::kInt, "boxes of a level that are looked at; below 0: all")
     .required_attr("nms_threshold", AttrType::kFloat, "boxes that overlap a better one by more are left out")
-    .required_attr("nms_eta", AttrType::kFloat, "below 1: factor of nms_threshold after each that stays, while above 0.5")
+    .required_attr("nms_eta", AttrType::kFloat,
+                   "below 1: factor of nms_threshold after each that stays, while above 0.5")
     .required_attr("keep_top_k", AttrType::kInt, "detections of an image; below 0: all")
     .effects(kDynamic)
     .infer(infer)

@@ -22,8 +22,7 @@ template <class T> void add_sample(T at, int64_t extent, T share, BinTaps<T>* to
 }
 
 // The bins of a region along one axis.
-template <class T>
-void add_bins(T begin, T end, int64_t bins, int32_t samples, int64_t extent, BinTaps<T>* to) {
+template <class T> void add_bins(T begin, T end, int64_t bins, int32_t samples, int64_t extent, BinTaps<T>* to) {
   const T size = std::max(end - begin, T(1)), bin = size / static_cast<T>(bins);
   const T count = samples > 0 ? static_cast<T>(samples) : std::ceil(size / static_cast<T>(bins)), step = bin / count;
   for (int64_t b = 0; b < bins; ++b) {

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "ops/detection/anchor_targets.h"
+#include "ops/detection/chosen_anchors.h"
 
 namespace anabranch::detection {
 namespace {
@@ -40,75 +41,6 @@ void infer(InferContext& c) {
   if (labelled) c.set_out("ForegroundNumber", {c.runtime() ? c.in("ImInfo").shape[0] : kUnknown, 1}, DType::kInt32);
 }
 
-struct Rule {
-  float positive, negative;
-  int64_t foreground = -1, all = -1;  // at most so many of an image; below 0: any number
-};
-
-// The anchors of an image that take part, and what is chosen among them, by their numbers in the lists here.
-template <class T> struct Chosen {
-  std::vector<int64_t> inside;  // numbers of the anchors
-  std::vector<T> anchors, truth, overlaps;
-  std::vector<int64_t> truth_rows, best;  // rows of `truth` in GtBoxes; nearest one of each anchor, -1 where there is none
-  std::vector<T> nearest, nearest_of_truth;
-  std::vector<int64_t> foreground, background, located;  // located: anchors whose place is trained
-  int64_t idle = 0;                                      // the first ones of `located` have weight 0
-  std::vector<int8_t> label;
-
-  void measure() {
-    overlap_all(anchors, truth, &overlaps);
-    const size_t n = anchors.size() / 4, truths = truth.size() / 4;
-    nearest.assign(n, T(0));
-    best.assign(n, -1);
-    nearest_of_truth.assign(truths, T(0));
-    for (size_t i = 0; i < n; ++i) {
-      for (size_t j = 0; j < truths; ++j) {
-        const T near = overlaps[i * truths + j];
-        if (best[i] < 0 || near > nearest[i]) {
-          nearest[i] = near;
-          best[i] = static_cast<int64_t>(j);
-        }
-        nearest_of_truth[j] = std::max(nearest_of_truth[j], near);
-      }
-    }
-  }
-
-  bool nearest_to_any(size_t i) const {
-    const size_t truths = nearest_of_truth.size();
-    for (size_t j = 0; j < truths; ++j) {
-      if (std::abs(overlaps[i * truths + j] - nearest_of_truth[j]) < static_cast<T>(kSameOverlap)) return true;
-    }
-    return false;
-  }
-
-  // An anchor may be the nearest one of a true box and far from it all the same. It is background then; as in the
-  // original, a row without weight stands for it among the places.
-  void choose(const Rule& rule, Draw* draw) {
-    for (auto* list : {&foreground, &background, &located}) list->clear();
-    for (size_t i = 0; i < nearest.size(); ++i) {
-      const auto k = static_cast<int64_t>(i);
-      if (nearest[i] >= static_cast<T>(rule.positive) || nearest_to_any(i)) foreground.push_back(k);
-      if (nearest[i] < static_cast<T>(rule.negative)) background.push_back(k);
-    }
-    draw->shorten(&foreground, rule.foreground);
-    if (rule.all >= 0) draw->shorten(&background, std::max<int64_t>(0, rule.all - static_cast<int64_t>(foreground.size())));
-    label.assign(nearest.size(), -1);
-    for (int64_t k : foreground) label[static_cast<size_t>(k)] = 1;
-    for (int64_t k : background) {
-      if (label[static_cast<size_t>(k)] == 1) located.push_back(foreground[0]);
-      label[static_cast<size_t>(k)] = 0;
-    }
-    idle = static_cast<int64_t>(located.size());
-    foreground.clear();
-    background.clear();
-    for (size_t i = 0; i < label.size(); ++i) {
-      if (label[i] == 1) foreground.push_back(static_cast<int64_t>(i));
-      if (label[i] == 0) background.push_back(static_cast<int64_t>(i));
-    }
-    located.insert(located.end(), foreground.begin(), foreground.end());
-  }
-};
-
 // The rows of all images, as they are written.
 template <class T> struct Rows {
   std::vector<int32_t> locations, scores, labels, counts;
@@ -125,7 +57,7 @@ template <class T> struct Rows {
 
 template <class T> class Assigner {
  public:
-  Assigner(const KernelArgs& op, const Rule& rule, float straddle, bool random)
+  Assigner(const KernelArgs& op, const AnchorRule& rule, float straddle, bool random)
       : rule_(rule),
         straddle_(straddle),
         random_(random),
@@ -179,9 +111,7 @@ template <class T> class Assigner {
   }
 
   void append(const KernelContext& c, int64_t first) {
-    const auto number = [&](int64_t k) {
-      return static_cast<int32_t>(first + chosen_.inside[static_cast<size_t>(k)]);
-    };
+    const auto number = [&](int64_t k) { return static_cast<int32_t>(first + chosen_.inside[static_cast<size_t>(k)]); };
     int64_t at = 0;
     for (int64_t k : chosen_.located) {
       rows_.locations.push_back(number(k));
@@ -232,21 +162,22 @@ template <class T> class Assigner {
     c[out].set_lod(lod);
   }
 
-  Rule rule_;
+  AnchorRule rule_;
   float straddle_;
   bool random_;
   RandomKey key_;
   In anchor_, truth_, labels_, crowd_, info_;
   std::vector<Out> outs_;
   Out counts_;
-  Chosen<T> chosen_;
+  ChosenAnchors<T> chosen_;
   Rows<T> rows_;
 };
 
 void slots(OpDef& def) {
   def.in("IsCrowd", "[truths, 1] int32: boxes of crowds (not 0) are left out")
       .in("ImInfo", "[N, 3] as Anchor: height, width and scale of the images")
-      .out("LocationIndex", "[located] int32: anchors whose place is trained, + image * A, with a sequence for each image")
+      .out("LocationIndex",
+           "[located] int32: anchors whose place is trained, + image * A, with a sequence for each image")
       .out("ScoreIndex", "[scored] int32: anchors whose score is trained, + image * A: foreground, then background")
       .out("TargetBBox", "[located, 4]: offsets of the nearest true boxes")
       .out("TargetLabel", "[scored, 1] int32: 0 for the background")
@@ -266,7 +197,8 @@ AB_OP(rpn_target_assign)
     .in("GtBoxes", "[truths, 4] as Anchor, in pixels of the image before it was scaled, a sequence for each image")
     .with(slots)
     .attr<int32_t>("rpn_batch_size_per_im", 256, "anchors of an image")
-    .required_attr("rpn_straddle_thresh", AttrType::kFloat, "anchors that reach further out are left out; below 0: none")
+    .required_attr("rpn_straddle_thresh", AttrType::kFloat,
+                   "anchors that reach further out are left out; below 0: none")
     .attr<float>("rpn_positive_overlap", 0.7f, "foreground from here on")
     .attr<float>("rpn_negative_overlap", 0.3f, "background below")
     .attr<float>("rpn_fg_fraction", 0.25f, "largest share of foreground")
@@ -276,13 +208,13 @@ AB_OP(rpn_target_assign)
       using T = typename decltype(tag)::type;
       const int32_t all = op.attr<int32_t>("rpn_batch_size_per_im");
       const float share = op.attr<float>("rpn_fg_fraction");
-      Rule rule{op.attr<float>("rpn_positive_overlap"), op.attr<float>("rpn_negative_overlap")};
+      AnchorRule rule{op.attr<float>("rpn_positive_overlap"), op.attr<float>("rpn_negative_overlap")};
       if (all > 0 && share > 0) {
         rule.all = all;
         rule.foreground = clamped(share * static_cast<float>(all), 0, all);
       }
-      auto assigner = std::make_shared<Assigner<T>>(op, rule, op.attr<float>("rpn_straddle_thresh"),
-                                                    op.attr<bool>("use_random"));
+      auto assigner =
+          std::make_shared<Assigner<T>>(op, rule, op.attr<float>("rpn_straddle_thresh"), op.attr<bool>("use_random"));
       return [assigner](KernelContext& c) { assigner->run(c); };
     });
 
@@ -301,7 +233,7 @@ AB_OP(retinanet_target_assign)
     .effects(kDynamic)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const Rule rule{op.attr<float>("positive_overlap"), op.attr<float>("negative_overlap")};
+      const AnchorRule rule{op.attr<float>("positive_overlap"), op.attr<float>("negative_overlap")};
       auto assigner = std::make_shared<Assigner<T>>(op, rule, -1.0f, false);
       return [assigner](KernelContext& c) { assigner->run(c); };
     });

@@ -117,8 +117,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
     T *columns = in.columns.template mutable_data<T>(), *to = c[out].template mutable_data<T>();
     for (int64_t n = 0; n < c[out].rows(); ++n) {
       read_columns(c, in.places(c, d, n), x + n * d.channels * d.in_plane(), columns);
-      gemm->run(c, d.forward(), filter, columns,
-                to + n * d.made * d.places());
+      gemm->run(c, d.forward(), filter, columns, to + n * d.made * d.places());
     }
   };
 }
@@ -196,10 +195,11 @@ void attributes(OpDef& def) {
 
 void declare_conv(const char* type, bool masked) {
   OpDef& def = declare_op(type, __FILE__);
-  def.doc(fmt::format("Output[n, o, p] = the sum over channels c and taps k of Filter[o, c, k] times Input[n, c] at the "
-                      "place of tap k of the window at p moved by Offset (down, to the right){}, made of the four pixels "
-                      "around it; 0 outside.",
-                      masked ? ", times Mask" : ""))
+  def.doc(fmt::format(
+              "Output[n, o, p] = the sum over channels c and taps k of Filter[o, c, k] times Input[n, c] at the "
+              "place of tap k of the window at p moved by Offset (down, to the right){}, made of the four pixels "
+              "around it; 0 outside.",
+              masked ? ", times Mask" : ""))
       .source(masked ? "Zhu et al., Deformable ConvNets v2, CVPR 2019, arXiv:1811.11168"
                      : "Dai et al., Deformable convolutional networks, ICCV 2017, arXiv:1703.06211")
       .in("Input", "[N, C, H, W] float")

@@ -55,8 +55,8 @@ def deformable_conv(input: Variable, offset: Variable, mask: Variable | None, nu
 
     Examples:
         >>> import anabranch.fluid as fluid
-        >>> image, mask = fluid.data("image", [None, 4, 8, 8], "float32"), fluid.data("mask", [None, 9, 8, 8], "float32")
-        >>> offset = fluid.data("offset", [None, 18, 8, 8], "float32")
+        >>> image = fluid.data("image", [None, 4, 8, 8], "float32")
+        >>> offset, mask = fluid.data("o", [None, 18, 8, 8], "float32"), fluid.data("m", [None, 9, 8, 8], "float32")
         >>> fluid.layers.deformable_conv(image, offset, mask, num_filters=6, filter_size=3, padding=1).shape
         (-1, 6, 8, 8)
     """

@@ -66,5 +66,5 @@ def yolov3_loss(x: Variable, gt_box: Variable, gt_label: Variable, anchors: Sequ
              "ignore_thresh": ignore_thresh, "downsample_ratio": downsample_ratio,
              "use_label_smooth": use_label_smooth, "scale_x_y": scale_x_y}
     inputs = {"X": x, "GTBox": gt_box, "GTLabel": gt_label, "GTScore": gt_score}
-    return check.several("yolov3_loss", inputs, attrs, {"Loss": x.dtype, "ObjectnessMask": "int32", "GTMatchMask": "int32"},
-                         name=name)[0]
+    outs = {"Loss": x.dtype, "ObjectnessMask": "int32", "GTMatchMask": "int32"}
+    return check.several("yolov3_loss", inputs, attrs, outs, name=name)[0]
