@@ -208,3 +208,62 @@ case("deformable_psroi_pooling", {"Input": real(2, 8, 6, 7), "ROIs": regions(2, 
      grad=("Input", "Trans"), grad_outs=("Output",), rtol=1e-4)
 case("deformable_psroi_pooling", {"Input": real(2, 4, 6, 7), "ROIs": regions(2, 1), "Trans": real(3, 2, 3, 2)},
      dict(BINS, no_trans=True, spatial_scale=0.9), moved, grad=("Input",), grad_outs=("Output",), rtol=1e-4, name="no_trans")
+
+
+# ---- roi_perspective_transform
+
+def contains(quad, x, y, near=1e-4):
+    """Whether a point lies in a quadrangle or on a side of it."""
+    inside = False
+    for (ax, ay), (bx, by) in zip(quad, np.roll(quad, -1, 0)):
+        if abs(ay - by) < near:
+            if abs(y - ay) < near and min(ax, bx) - near < x < max(ax, bx) + near:
+                return True
+            continue
+        at = (y - ay) * (bx - ax) / (by - ay) + ax
+        if abs(at - x) < near and min(ay, by) - near < y < max(ay, by) + near:
+            return True
+        inside ^= bool(min(ay, by) + near <= y < max(ay, by) + near and at > x)
+    return inside
+
+
+def perspective(i, a):
+    a = single(a)
+    rows, columns = a["transformed_height"], a["transformed_width"]
+    assert rows * columns < 1000, "too many pixels for a reference"
+    height, width = i["X"].shape[2:]
+    quads = i["ROIs"].array.reshape(-1, 4, 2) * a["spatial_scale"]
+    out, mask = np.zeros((len(quads), i["X"].shape[1], rows, columns)), np.zeros((len(quads), 1, rows, columns), "int32")
+    matrices = np.zeros((len(quads), 9))
+    for r, quad in enumerate(quads):
+        sides = np.hypot(*(quad - np.roll(quad, -1, 0)).T)
+        down = max(2, rows) - 1
+        across = max(2, min(away((sides[0] + sides[2]) * down / (sides[1] + sides[3])) + 1, columns)) - 1
+        (d1, e1), (d2, e2), (d3, e3) = quad[1] - quad[2], quad[3] - quad[2], quad[0] - quad[1] + quad[2] - quad[3]
+        area = d1 * e2 - d2 * e1 + 1e-5
+        g, h = (d3 * e2 - d2 * e3) / area / across, (d1 * e3 - d3 * e1) / area / down
+        m = np.array([[(quad[1, k] - quad[0, k] + g * across * quad[1, k]) / across,
+                       (quad[3, k] - quad[0, k] + h * down * quad[3, k]) / down, quad[0, k]] for k in range(2)] + [[g, h, 1]])
+        matrices[r] = m.ravel()
+        for p, q in np.ndindex(rows, columns):
+            x, y, w = m @ [q, p, 1]
+            x, y = x / w, y / w
+            if contains(quad, x, y) and -0.5 <= x <= width - 0.5 and -0.5 <= y <= height - 0.5:
+                mask[r, 0, p, q] = 1
+                out[r, :, p, q] = np.einsum("chw,h,w->c", i["X"][images(i)[r]], line_at(height, y), line_at(width, x))
+    return {"Out": Seq(out, i["ROIs"].lengths), "Mask": mask, "TransformMatrix": matrices}
+
+
+def quadrangles(*lengths):
+    """Rectangles whose corners were moved."""
+    box = regions(*lengths, low=-1.0, high=12.0).array
+    corners = box[:, [0, 1, 2, 1, 2, 3, 0, 3]] + real(len(box), 8) * 0.8
+    return Seq(corners, [list(lengths)])
+
+
+TURN = {"spatial_scale": 0.5, "transformed_height": 4, "transformed_width": 5}
+case("roi_perspective_transform", {"X": MAPS, "ROIs": quadrangles(2, 2)}, TURN, perspective, grad=("X",), rtol=1e-4)
+case("roi_perspective_transform", {"X": MAPS, "ROIs": quadrangles(1, 3)},
+     dict(TURN, spatial_scale=1.0, transformed_height=1, transformed_width=3), perspective, grad=("X",), rtol=1e-4)
+case("roi_perspective_transform", {"X": MAPS, "ROIs": Seq(np.array([[0.0, 0, 10, 0, 10, 8, 0, 8], [2, 2, 9, 2, 9, 6, 2, 6]]), [[1, 1]])},
+     TURN, perspective, grad=("X",), rtol=1e-4, name="upright")

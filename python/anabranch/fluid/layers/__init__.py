@@ -172,7 +172,7 @@ from .random import gaussian_random, gaussian_random_batch_size_like, uniform_ra
 from .random_ints import randint, randperm, sampling_id
 from .recurrent import dynamic_gru, dynamic_lstm, dynamic_lstmp, gru_unit, lstm_unit
 from .resize import image_resize, image_resize_short, resize_bilinear, resize_nearest, resize_trilinear
-from .rois import prroi_pool, psroi_pool, roi_align, roi_pool
+from .rois import prroi_pool, psroi_pool, roi_align, roi_perspective_transform, roi_pool
 from .sampled import center_loss, hsigmoid, nce, sampled_softmax_with_cross_entropy
 from .scores import bilinear_tensor_product, sigmoid_focal_loss
 from .search import argmax, argmin, argsort, topk
@@ -219,16 +219,17 @@ __all__ = [
     "prroi_pool", "psroi_pool", "py_reader", "randint", "randperm", "range", "rank", "rank_loss", "read_file",
     "reciprocal", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
     "relu", "relu6", "reshape", "resize_bilinear", "resize_nearest", "resize_trilinear", "retinanet_detection_output",
-    "retinanet_target_assign", "reverse", "roi_align", "roi_pool", "roll", "round", "row_conv", "rpn_target_assign",
-    "rsqrt", "sampled_softmax_with_cross_entropy", "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add",
-    "selu", "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand", "sequence_expand_as",
-    "sequence_first_step", "sequence_last_step", "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape",
-    "sequence_reverse", "sequence_scatter", "sequence_slice", "sequence_softmax", "sequence_unpad", "shape",
-    "shard_index", "shuffle_channel", "sigmoid", "sigmoid_cross_entropy_with_logits", "sigmoid_focal_loss", "sign",
-    "sin", "size", "slice", "smooth_l1", "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus",
-    "softshrink", "softsign", "space_to_depth", "split", "sqrt", "square", "square_error_cost", "squeeze", "ssd_loss",
-    "stack", "stanh", "strided_slice", "sum", "sums", "swish", "switch_case", "t", "tanh", "tanh_shrink",
-    "target_assign", "teacher_student_sigmoid_loss", "temporal_shift", "thresholded_relu", "topk", "trace",
-    "transpose", "tril", "triu", "unfold", "uniform_random", "uniform_random_batch_size_like", "unique",
-    "unique_with_counts", "unsqueeze", "unstack", "where", "yolo_box", "yolov3_loss", "zeros", "zeros_like",
+    "retinanet_target_assign", "reverse", "roi_align", "roi_perspective_transform", "roi_pool", "roll", "round",
+    "row_conv", "rpn_target_assign", "rsqrt", "sampled_softmax_with_cross_entropy", "sampling_id", "scale", "scatter",
+    "scatter_nd", "scatter_nd_add", "selu", "sequence_concat", "sequence_conv", "sequence_enumerate",
+    "sequence_expand", "sequence_expand_as", "sequence_first_step", "sequence_last_step", "sequence_mask",
+    "sequence_pad", "sequence_pool", "sequence_reshape", "sequence_reverse", "sequence_scatter", "sequence_slice",
+    "sequence_softmax", "sequence_unpad", "shape", "shard_index", "shuffle_channel", "sigmoid",
+    "sigmoid_cross_entropy_with_logits", "sigmoid_focal_loss", "sign", "sin", "size", "slice", "smooth_l1",
+    "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus", "softshrink", "softsign", "space_to_depth",
+    "split", "sqrt", "square", "square_error_cost", "squeeze", "ssd_loss", "stack", "stanh", "strided_slice", "sum",
+    "sums", "swish", "switch_case", "t", "tanh", "tanh_shrink", "target_assign", "teacher_student_sigmoid_loss",
+    "temporal_shift", "thresholded_relu", "topk", "trace", "transpose", "tril", "triu", "unfold", "uniform_random",
+    "uniform_random_batch_size_like", "unique", "unique_with_counts", "unsqueeze", "unstack", "where", "yolo_box",
+    "yolov3_loss", "zeros", "zeros_like",
 ]

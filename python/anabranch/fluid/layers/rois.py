@@ -9,7 +9,7 @@ from .check import one_op
 if TYPE_CHECKING:
     from ..framework import Variable
 
-__all__ = ["roi_pool", "roi_align", "psroi_pool", "prroi_pool"]
+__all__ = ["roi_pool", "roi_align", "psroi_pool", "prroi_pool", "roi_perspective_transform"]
 
 
 def roi_pool(input: Variable, rois: Variable, pooled_height: int = 1, pooled_width: int = 1,
@@ -168,3 +168,50 @@ def prroi_pool(input: Variable, rois: Variable, spatial_scale: float = 1.0, pool
     check.of_type(pooled_width, "pooled_width", "prroi_pool", int)
     attrs = {"spatial_scale": spatial_scale, "pooled_height": pooled_height, "pooled_width": pooled_width}
     return one_op("prroi_pool", {"X": input, "ROIs": rois, "BatchRoINums": batch_roi_nums}, attrs, name=name)
+
+
+def roi_perspective_transform(input: Variable, rois: Variable, transformed_height: int, transformed_width: int,
+                              spatial_scale: float = 1.0,
+                              name: str | None = None) -> tuple[Variable, Variable, Variable]:
+    """Quadrangles of images turned into rectangles, such as lines of text.
+
+    Each pixel of a rectangle is made of the four pixels around its place in ``input``; it is 0 outside of the
+    quadrangle and of the image. Source: Sun et al., TextNet, arXiv:1812.09900.
+
+    Args:
+        input (Variable): feature maps [N, C, H, W], float32 or float64.
+        rois (Variable): [R, 8], dtype of ``input``: x and y of four corners with the clock, from the left upper one, in
+            pixels of the image, with a sequence for each image.
+        transformed_height (int): rows of the rectangles.
+        transformed_width (int): columns of the rectangles; narrow quadrangles do not fill them.
+        spatial_scale (float): pixels of ``input`` for a pixel of the image. Default 1.0.
+        name (str, optional): prefix of the outputs' names.
+
+    Returns:
+        tuple: [R, C, transformed_height, transformed_width]; masks [R, 1, transformed_height, transformed_width],
+        int32, 1 where there is something; and matrices [R, 9] that turn (column, row, 1) of a rectangle into
+        (x * w, y * w, w) of ``input``.
+
+    Raises:
+        TypeError: an argument of another type or dtype.
+        EnforceNotMet: other shapes; when run, sequences that do not fit.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> maps, rois = fluid.data("maps", [None, 8, 9, 9], "float32"), fluid.data("rois", [None, 8], "float32", 1)
+        >>> out, mask, matrix = fluid.layers.roi_perspective_transform(maps, rois, 4, 12)
+        >>> out.shape, mask.shape, matrix.shape
+        ((-1, 8, 4, 12), (-1, 1, 4, 12), (-1, 9))
+    """
+    check.operand(input, "input", "roi_perspective_transform")
+    check.operand(rois, "rois", "roi_perspective_transform")
+    check.of_type(transformed_height, "transformed_height", "roi_perspective_transform", int)
+    check.of_type(transformed_width, "transformed_width", "roi_perspective_transform", int)
+    check.of_type(spatial_scale, "spatial_scale", "roi_perspective_transform", float)
+    attrs = {"transformed_height": transformed_height, "transformed_width": transformed_width,
+             "spatial_scale": spatial_scale}
+    out, mask, matrix, _, _ = check.several(
+        "roi_perspective_transform", {"X": input, "ROIs": rois}, attrs,
+        {"Out": input.dtype, "Mask": "int32", "TransformMatrix": input.dtype, "Out2InIdx": "int32",
+         "Out2InWeights": input.dtype}, name=name)
+    return out, mask, matrix
