@@ -84,7 +84,7 @@ DIFFERENT.update(dict.fromkeys(("mnms", "mnms_full", "lnms", "lnms_full", "rdo",
 DIFFERENT.update(dict.fromkeys(("dmap", "dmap_full", "dmap_metric", "dmap_evaluator", "dmap_plain"),
                                "what is counted has a shape"))
 DIFFERENT.update(dict.fromkeys(("dcn_mask", "dcn_offset", "dcn_step", "bda_rows", "bda_width", "fpn_dist_shape",
-                                "gp_rank", "mnms_rank", "mnms_width", "dps_num"),
+                                "gp_rank", "mnms_rank", "mnms_width", "dps_num", "gml_rois"),
                                "refused at the call, not in the run"))
 DIFFERENT["dps_sensitive"] = "position_sensitive works"
 DIFFERENT.update(dict.fromkeys(("dcn_nomask", "bda_num"), "what is no Variable is a TypeError, as in every layer"))

@@ -138,32 +138,32 @@ template <class T> class Turned {
 };
 
 template <class T> Kernel turn(const KernelArgs& op) {
-  return [owners = Owners(), scale = static_cast<T>(op.attr<float>("spatial_scale")), x = op.in("X"),
-          rois = op.in("ROIs"), out = op.out("Out"), mask = op.out("Mask"),
-          matrix = op.out("TransformMatrix")](KernelContext& c) mutable {
-    const Pooled p(c[x].shape(), c[out].shape());
-    const auto& image = owners.by_sequences(c[rois]);
-    const T *from = c[x].template data<T>(), *quads = c[rois].template data<T>();
-    T *to = c[out].template mutable_data<T>(), *matrices = wanted<T>(c, matrix);
-    int32_t* masks = wanted<int32_t>(c, mask);
-    const auto n = static_cast<int64_t>(image.size());
-    c.parallel_for(n, kBinGrain / (p.channels * p.bins() + 1) + 1, [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        const Turned<T> turned(Quad<T>(quads + 8 * r, scale), p);
-        if (matrices) std::copy(turned.matrix().begin(), turned.matrix().end(), matrices + 9 * r);
-        for (int64_t k = 0; k < p.bins(); ++k) {
-          const Source<T> s = turned.at(k);
-          if (masks) masks[r * p.bins() + k] = s.there ? 1 : 0;
-          for (int64_t channel = 0; channel < p.channels; ++channel) {
-            const T* plane = from + (image[static_cast<size_t>(r)] * p.channels + channel) * p.plane();
-            T sum = 0;
-            for (size_t q = 0; s.there && q < 4; ++q) sum += plane[s.at[q]] * s.weight[q];
-            to[(r * p.channels + channel) * p.bins() + k] = sum;
+  return
+      [owners = Owners(), scale = static_cast<T>(op.attr<float>("spatial_scale")), x = op.in("X"), rois = op.in("ROIs"),
+       out = op.out("Out"), mask = op.out("Mask"), matrix = op.out("TransformMatrix")](KernelContext& c) mutable {
+        const Pooled p(c[x].shape(), c[out].shape());
+        const auto& image = owners.by_sequences(c[rois]);
+        const T *from = c[x].template data<T>(), *quads = c[rois].template data<T>();
+        T *to = c[out].template mutable_data<T>(), *matrices = wanted<T>(c, matrix);
+        int32_t* masks = wanted<int32_t>(c, mask);
+        const auto n = static_cast<int64_t>(image.size());
+        c.parallel_for(n, kBinGrain / (p.channels * p.bins() + 1) + 1, [&](int64_t begin, int64_t end) {
+          for (int64_t r = begin; r < end; ++r) {
+            const Turned<T> turned(Quad<T>(quads + 8 * r, scale), p);
+            if (matrices) std::copy(turned.matrix().begin(), turned.matrix().end(), matrices + 9 * r);
+            for (int64_t k = 0; k < p.bins(); ++k) {
+              const Source<T> s = turned.at(k);
+              if (masks) masks[r * p.bins() + k] = s.there ? 1 : 0;
+              for (int64_t channel = 0; channel < p.channels; ++channel) {
+                const T* plane = from + (image[static_cast<size_t>(r)] * p.channels + channel) * p.plane();
+                T sum = 0;
+                for (size_t q = 0; s.there && q < 4; ++q) sum += plane[s.at[q]] * s.weight[q];
+                to[(r * p.channels + channel) * p.bins() + k] = sum;
+              }
+            }
           }
-        }
-      }
-    });
-  };
+        });
+      };
 }
 
 template <class T> Kernel turn_back(const KernelArgs& op) {
@@ -194,7 +194,8 @@ AB_OP(roi_perspective_transform)
         "made of the four pixels around its place in X; 0 outside of the quadrangle and of the image.")
     .source("Sun et al., TextNet, ACCV 2018, arXiv:1812.09900")
     .in("X", "[N, C, H, W] float")
-    .in("ROIs", "[rois, 8] as X: x and y of four corners with the clock, from the left upper one, a sequence each image")
+    .in("ROIs",
+        "[rois, 8] as X: x and y of four corners with the clock, from the left upper one, a sequence each image")
     .out("Out", "[rois, C, transformed_height, transformed_width]")
     .out("Mask", "[rois, 1, transformed_height, transformed_width] int32: 1 where there is something")
     .out("TransformMatrix", "[rois, 9]: from (column, row, 1) of Out to (x w, y w, w) of X")

@@ -183,7 +183,7 @@ from .slices import slice, strided_slice
 from .ssd import multi_box_head, ssd_loss
 from .suppression import detection_map, locality_aware_nms, matrix_nms, retinanet_detection_output
 from .tables import embedding, one_hot
-from .targets import generate_proposal_labels, retinanet_target_assign, rpn_target_assign
+from .targets import generate_mask_labels, generate_proposal_labels, retinanet_target_assign, rpn_target_assign
 from .turns import flip, meshgrid, roll
 from .unfolding import unfold
 from .values import unique, unique_with_counts
@@ -204,10 +204,10 @@ __all__ = [
     "elementwise_pow", "elementwise_sub", "elu", "embedding", "equal", "erf", "exp", "expand", "expand_as",
     "exponential_decay", "eye", "fc", "fill_constant", "fill_constant_batch_size_like", "filter_by_instag", "flatten",
     "flip", "floor", "fsp_matrix", "full", "full_like", "gather", "gather_nd", "gaussian_random",
-    "gaussian_random_batch_size_like", "gelu", "generate_proposal_labels", "generate_proposals",
-    "get_tensor_from_selected_rows", "greater_equal", "greater_than", "grid_sampler", "group_norm", "gru_unit",
-    "hard_shrink", "hard_sigmoid", "hard_swish", "has_inf", "has_nan", "hash", "hsigmoid", "huber_loss",
-    "image_resize", "image_resize_short", "increment", "index_sample", "index_select", "instance_norm",
+    "gaussian_random_batch_size_like", "gelu", "generate_mask_labels", "generate_proposal_labels",
+    "generate_proposals", "get_tensor_from_selected_rows", "greater_equal", "greater_than", "grid_sampler",
+    "group_norm", "gru_unit", "hard_shrink", "hard_sigmoid", "hard_swish", "has_inf", "has_nan", "hash", "hsigmoid",
+    "huber_loss", "image_resize", "image_resize_short", "increment", "index_sample", "index_select", "instance_norm",
     "inverse_time_decay", "iou_similarity", "is_empty", "isfinite", "kldiv_loss", "kron", "l2_normalize",
     "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than", "linear_lr_warmup", "linspace",
     "locality_aware_nms", "lod_append", "lod_reset", "log", "log1p", "log_loss", "log_softmax", "logical_and",

@@ -11,7 +11,7 @@ from .shapes import reshape
 if TYPE_CHECKING:
     from ..framework import Variable
 
-__all__ = ["rpn_target_assign", "retinanet_target_assign", "generate_proposal_labels"]
+__all__ = ["rpn_target_assign", "retinanet_target_assign", "generate_proposal_labels", "generate_mask_labels"]
 
 
 def rpn_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_box: Variable, anchor_var: Variable,
@@ -198,3 +198,55 @@ def generate_proposal_labels(rpn_rois: Variable, gt_classes: Variable, is_crowd:
          "is_cascade_rcnn": is_cascade_rcnn},
         {"Rois": dtype, "LabelsInt32": gt_classes.dtype, "BboxTargets": dtype, "BboxInsideWeights": dtype,
          "BboxOutsideWeights": dtype}, stop_gradient=True)
+
+
+def generate_mask_labels(im_info: Variable, gt_classes: Variable, is_crowd: Variable, gt_segms: Variable,
+                         rois: Variable, labels_int32: Variable, num_classes: int,
+                         resolution: int) -> tuple[Variable, Variable, Variable]:
+    """Masks that the mask branch is trained on: those of the true boxes, drawn on a grid over each roi with a class.
+
+    An image without such a roi has one row: its first roi of the background, with a mask of -1. Source: He et al.,
+    Mask R-CNN, arXiv:1703.06870.
+
+    Args:
+        im_info (Variable): [N, 3], float32 or float64: height, width and scale of the images.
+        gt_classes (Variable): [truths, 1], int32, with a sequence for each image; boxes of class 0 have no mask.
+        is_crowd (Variable): [truths, 1], int32: boxes of crowds (1) have no mask.
+        gt_segms (Variable): [points, 2], dtype of ``im_info``: x, y of the borders of polygons, in pixels of the image
+            before it was scaled, with three levels of sequences: the true boxes of an image, the polygons of a box, the
+            points of a polygon.
+        rois (Variable): [rois, 4], dtype of ``im_info``: left, top, right, bottom in pixels, with a sequence for each
+            image.
+        labels_int32 (Variable): [rois, 1], int32: their classes, 0 for background.
+        num_classes (int): classes, the background among them.
+        resolution (int): rows and columns of a mask.
+
+    Returns:
+        tuple: the rois that have a mask [masks, 4]; their numbers among the rois of the image [masks, 1], int32; and
+        [masks, num_classes * resolution * resolution], int32, 1 inside and 0 outside at the place of their class, -1
+        elsewhere; all with a sequence for each image.
+
+    Raises:
+        TypeError: no Variable, another dtype.
+        EnforceNotMet: other shapes; when run, labels out of range, sequences that do not fit.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> rois, points = fluid.data("r", [None, 4], "float32", 1), fluid.data("p", [None, 2], "float32", 3)
+        >>> kind, crowd = fluid.data("k", [None, 1], "int32", 1), fluid.data("c", [None, 1], "int32", 1)
+        >>> info, label = fluid.data("i", [None, 3], "float32"), fluid.data("l", [None, 1], "int32", 1)
+        >>> made = fluid.layers.generate_mask_labels(info, kind, crowd, points, rois, label, 5, 14)
+        >>> [v.shape for v in made]
+        [(-1, 4), (-1, 1), (-1, 980)]
+    """
+    for argument, value in (("im_info", im_info), ("gt_segms", gt_segms), ("rois", rois)):
+        check.operand(value, argument, "generate_mask_labels")
+    for argument, value in (("gt_classes", gt_classes), ("is_crowd", is_crowd), ("labels_int32", labels_int32)):
+        check.variable(value, argument, "generate_mask_labels", ("int32",))
+    kept, numbers, masks = check.several(
+        "generate_mask_labels", {"ImInfo": im_info, "GtClasses": gt_classes, "IsCrowd": is_crowd,
+                                 "GtSegms": gt_segms, "Rois": rois, "LabelsInt32": labels_int32},
+        {"num_classes": num_classes, "resolution": resolution},
+        {"MaskRois": rois.dtype, "RoiHasMaskInt32": gt_classes.dtype, "MaskInt32": gt_classes.dtype},
+        stop_gradient=True)
+    return kept, numbers, masks
