@@ -82,7 +82,7 @@ class DetectionMAP(Described):
         return self.cur_map, self.accum_map
 
     def reset(self, executor: Executor, reset_program: Program | None = None) -> None:
-        """Begins anew.
+        """Forgets all batches.
 
         Args:
             executor (Executor): what runs it.

@@ -6,13 +6,13 @@ from .proposals import box_decoder_and_assign, collect_fpn_proposals, distribute
 from .rois import roi_perspective_transform
 from .scores import sigmoid_focal_loss
 from .ssd import multi_box_head, ssd_loss
-from .suppression import locality_aware_nms, matrix_nms, retinanet_detection_output
+from .suppression import detection_map, locality_aware_nms, matrix_nms, retinanet_detection_output
 from .targets import generate_mask_labels, generate_proposal_labels, retinanet_target_assign, rpn_target_assign
 from .yolo_loss import yolov3_loss
 
 __all__ = [
     "anchor_generator", "bipartite_match", "box_clip", "box_coder", "box_decoder_and_assign", "collect_fpn_proposals",
-    "density_prior_box", "detection_output", "distribute_fpn_proposals", "generate_mask_labels",
+    "density_prior_box", "detection_map", "detection_output", "distribute_fpn_proposals", "generate_mask_labels",
     "generate_proposal_labels", "generate_proposals", "iou_similarity", "locality_aware_nms", "matrix_nms",
     "multi_box_head", "multiclass_nms", "polygon_box_transform", "prior_box", "retinanet_detection_output",
     "retinanet_target_assign", "roi_perspective_transform", "rpn_target_assign", "sigmoid_focal_loss", "ssd_loss",

@@ -19,7 +19,7 @@ def yolov3_loss(x: Variable, gt_box: Variable, gt_label: Variable, anchors: Sequ
 
     A true box belongs to the anchor whose shape is most like its own, if that is one of ``anchor_mask``. It costs
     (2 - w * h) * score times the cross entropy of its place in its cell and the distance of ln(size / anchor), and
-    score times the cross entropy of its classes. All boxes cost the cross entropy of their confidence, but for those
+    score times the cross entropy of its classes. All boxes cost the cross entropy of their confidence, except those
     without a true box that overlap one by more than ``ignore_thresh``. Source: Redmon & Farhadi, arXiv:1804.02767.
 
     Args:
