@@ -80,7 +80,7 @@ AB_OP(yolov3_loss)
     .doc(
         "Loss[n] = for each true box whose shape is most like one of the anchors of this scale: (2 - w h) score times "
         "the cross entropy of its place in its cell and the distance of ln(size / anchor), plus score times the cross "
-        "entropy of its classes; plus the cross entropy of the confidence of all boxes, but for boxes without a truth "
+        "entropy of its classes; plus the cross entropy of the confidence of all boxes, except boxes without a truth "
         "that overlap one by more than ignore_thresh.")
     .source("Redmon & Farhadi, YOLOv3, arXiv:1804.02767")
     .in("X", "[N, anchors (5 + class_num), H, H] float: tx, ty, tw, th, confidence, classes of each anchor")
