@@ -76,6 +76,18 @@ DIFFERENT.update({
     "det_head_two": "sizes that are missing are a ValueError",
     "det_head_one": "the results of one map have the shapes of those of several",
 })
+DIFFERENT.update(dict.fromkeys(("gp", "gp_full", "yolo_loss", "yolo_loss_full", "yolo_loss_grad", "roi_pool",
+                                "roi_pool_full", "roi_pool_grad", "dps", "dps_full", "dps_grad"),
+                               "counts, places and masks have the dtype that they have when run"))
+DIFFERENT.update(dict.fromkeys(("mnms", "mnms_full", "lnms", "lnms_full", "rdo", "rdo_full"),
+                               "how many detections there are is not declared: nobody knows"))
+DIFFERENT.update(dict.fromkeys(("dmap", "dmap_full", "dmap_metric", "dmap_evaluator", "dmap_plain"),
+                               "what is counted has a shape"))
+DIFFERENT.update(dict.fromkeys(("dcn_mask", "dcn_offset", "dcn_step", "bda_rows", "bda_width", "fpn_dist_shape",
+                                "gp_rank", "mnms_rank", "mnms_width", "dps_num", "gml_rois"),
+                               "refused at the call, not in the run"))
+DIFFERENT["dps_sensitive"] = "position_sensitive works"
+DIFFERENT.update(dict.fromkeys(("dcn_nomask", "bda_num"), "what is no Variable is a TypeError, as in every layer"))
 DIFFERENT.update(dict.fromkeys(("seqfirst", "seqlast", "seqpool"), "places are integers"))
 DIFFERENT.update({"rdtuple_" + n: "a tuple of axes works" for n in ("sum", "mean", "max", "min", "prod")})
 #: Layers take the dtypes and classes that their operators take; 1.8.5 has lists, of which some say more, some less.
@@ -87,7 +99,7 @@ BY_KERNELS.update("cmpd_%s_%s" % (op, dtype) for dtype in ("bool", "float16") fo
 BY_KERNELS.update("rdd_%s_%s" % (op, dtype) for op in ("max", "min", "prod") for dtype in ("bool", "int8"))
 BY_KERNELS.update("und_%s_%s" % (op, dtype) for op in ("abs", "exp", "square", "erf", "gelu")
                   for dtype in ("int32", "int64"))
-BY_KERNELS.update(("apool3_int", "rs_ints", "shc_int"))
+BY_KERNELS.update(("apool3_int", "rs_ints", "shc_int", "roi_pool_int"))
 BY_KERNELS.update(("und_erf_bool", "und_gelu_bool"))
 BY_KERNELS.update("und_%s_float16" % op for op in ("log", "log1p", "mish", "selu"))
 RECORD = layer_programs.recorded()
