@@ -78,6 +78,10 @@ DIFFERENT.update({
 })
 DIFFERENT.update(dict.fromkeys(("seqfirst", "seqlast", "seqpool"), "places are integers"))
 DIFFERENT.update({"rdtuple_" + n: "a tuple of axes works" for n in ("sum", "mean", "max", "min", "prod")})
+DIFFERENT.update(dict.fromkeys(("ctc", "ctc_all", "ctc_train", "ctc_len_train"), "the slopes have a shape"))
+DIFFERENT.update(dict.fromkeys(("edit", "edit_ign", "edit_ign0", "edit_len"), "the distances are float32"))
+DIFFERENT.update(dict.fromkeys(("chunk_bad", "posenc_odd", "posenc_rank"), "refused at the call, not in the run"))
+DIFFERENT["crf_dec_str"] = "a name works"
 #: Layers take the dtypes and classes that their operators take; 1.8.5 has lists, of which some say more, some less.
 BY_KERNELS = {"gather_f", "seq_concat_t", "seq_concat_e", "acc_int", "clip_int", "pow_int", "ewa_floordiv",
               "ewd_floordiv_float16", "ewd_floordiv_float64", "rdd_mean_float16", "rdd_sum_float16",

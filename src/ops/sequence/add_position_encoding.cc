@@ -67,7 +67,7 @@ AB_OP(add_position_encoding)
     .attr<float>("alpha", 1.0F, "factor of X")
     .attr<float>("beta", 1.0F, "factor of the encoding")
     .infer(infer)
-    .grad_reads({"X"})
+    .grad_reads({})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const double alpha = op.attr<float>("alpha"), beta = op.attr<float>("beta");
@@ -92,6 +92,7 @@ AB_OP(add_position_encoding)
 
 AB_GRAD(add_position_encoding)
     .doc("X@GRAD = alpha Out@GRAD.")
+    .infer([](InferContext& c) { c.same_shape("X@GRAD", "Out@GRAD"); })
     .may_share("Out@GRAD", "X@GRAD")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

@@ -50,12 +50,14 @@ void infer(InferContext& c) {
   if (!c.runtime()) {
     c.set_out("Output", Shape{kUnknown, 1}, in.dtype);
     c.out("Output").lod_level = 1;
+    c.set_out("OutputLength", Shape{kUnknown, 1}, in.dtype);
     return;
   }
   const Rule rule(c.attr<int32_t>("blank"), c.attr<bool>("merge_repeated"));
   const Offsets& o = single_level(c, "Input")[0];
   Offsets made = in.dtype == DType::kInt64 ? ends_of(rule, in.value->data<int64_t>(), o)
                                            : ends_of(rule, in.value->data<int32_t>(), o);
+  c.set_out("OutputLength", Shape{sequence::count(made), 1}, in.dtype);
   c.set_out("Output", Shape{made.back(), 1}, in.dtype);
   set_lod(c, "Output", one_level(std::move(made)));
 }
@@ -66,7 +68,7 @@ AB_OP(ctc_align)
     .in("Input", "[rows, 1] int32 or int64 with sequences, or [batch, rows] with InputLength")
     .in_optional("InputLength", "[batch] or [batch, 1] int32 or int64, rows of each sequence")
     .out("Output", "[labels that stay, 1] with sequences, or [batch, rows] with padding_value behind the labels")
-    .out_optional("OutputLength", "[batch, 1], labels of each sequence; with InputLength only")
+    .out_optional("OutputLength", "[batch, 1], labels of each sequence")
     .attr<int32_t>("blank", 0, "the class of no label")
     .attr<bool>("merge_repeated", true, "drop labels that repeat the one before them")
     .attr<int32_t>("padding_value", 0, "stands behind the labels")
@@ -85,7 +87,7 @@ AB_OP(ctc_align)
             length ? Spans("InputLength", as_int64(c[length], scratch.get()), x[0], x[1]) : Spans(offsets(c[in]));
         const T* from = c[in].template data<T>();
         T* to = c[out].template mutable_data<T>();
-        T* counts = length ? wanted<T>(c, kept) : nullptr;
+        T* counts = wanted<T>(c, kept);
         for (int64_t s = 0; s < spans.count(); ++s) {
           T* end = rule.copy(from + spans.begin(s), spans.rows(s), to);
           if (counts) counts[s] = static_cast<T>(end - to);

@@ -27,8 +27,9 @@ void check_labels(const InferContext& c, int64_t batch) {
   check_tensor(c, "Label");
   check_ids_dtype(c, "Label");
   check_rank(c, "Label", 2, 2);
+  AB_CHECK(c.has_in("LabelLength") == dense(c), InvalidArgument,
+           "LogitsLength and LabelLength must be given both, or none of them");
   if (dense(c)) {
-    AB_CHECK(c.has_in("LabelLength"), InvalidArgument, "LabelLength must be given where LogitsLength is");
     check_lengths(c, "LabelLength", batch);
     check_shape(c, "Label", Shape{batch, kUnknown});
   } else {
