@@ -119,6 +119,7 @@ from ._generated_sequences import (
 )
 from .activations import maxout, mish, prelu, sign, swish
 from .alignments import ctc_greedy_decoder, edit_distance, warpctc
+from .beams import beam_search, beam_search_decode
 from .borders import expand, pad2d
 from .boxes import box_clip, box_coder, iou_similarity, polygon_box_transform, yolo_box
 from .branches import Switch, case, cond, switch_case
@@ -184,19 +185,19 @@ from .slices import slice, strided_slice
 from .ssd import multi_box_head, ssd_loss
 from .tables import embedding, one_hot
 from .turns import flip, meshgrid, roll
-from .unfolding import unfold
+from .unfolding import im2sequence, unfold
 from .values import unique, unique_with_counts
 
 __all__ = [
     "Switch", "abs", "accuracy", "acos", "adaptive_pool2d", "adaptive_pool3d", "add_position_encoding", "addcmul",
     "addmm", "affine_channel", "affine_grid", "allclose", "anchor_generator", "argmax", "argmin", "argsort", "asin",
-    "assign", "atan", "auc", "autoincreased_step_counter", "batch_norm", "bilinear_tensor_product", "bipartite_match",
-    "bmm", "box_clip", "box_coder", "bpr_loss", "brelu", "case", "cast", "ceil", "center_loss", "chunk_eval", "clamp",
-    "clip", "clip_by_norm", "concat", "cond", "continuous_value_model", "conv2d", "conv2d_transpose", "conv3d",
-    "conv3d_transpose", "cos", "cos_sim", "cosine_decay", "create_global_var", "create_parameter",
-    "create_py_reader_by_data", "create_tensor", "crf_decoding", "crop", "crop_tensor", "cross", "cross_entropy",
-    "ctc_greedy_decoder", "cumsum", "data", "data_norm", "density_prior_box", "detection_output", "diag",
-    "diag_embed", "dice_loss", "dist", "dot", "double_buffer", "dropout", "dynamic_gru", "dynamic_lstm",
+    "assign", "atan", "auc", "autoincreased_step_counter", "batch_norm", "beam_search", "beam_search_decode",
+    "bilinear_tensor_product", "bipartite_match", "bmm", "box_clip", "box_coder", "bpr_loss", "brelu", "case", "cast",
+    "ceil", "center_loss", "chunk_eval", "clamp", "clip", "clip_by_norm", "concat", "cond", "continuous_value_model",
+    "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "cos", "cos_sim", "cosine_decay", "create_global_var",
+    "create_parameter", "create_py_reader_by_data", "create_tensor", "crf_decoding", "crop", "crop_tensor", "cross",
+    "cross_entropy", "ctc_greedy_decoder", "cumsum", "data", "data_norm", "density_prior_box", "detection_output",
+    "diag", "diag_embed", "dice_loss", "dist", "dot", "double_buffer", "dropout", "dynamic_gru", "dynamic_lstm",
     "dynamic_lstmp", "edit_distance", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max",
     "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding",
     "equal", "erf", "exp", "expand", "expand_as", "exponential_decay", "eye", "fc", "fill_constant",
@@ -204,7 +205,7 @@ __all__ = [
     "full_like", "gather", "gather_nd", "gather_tree", "gaussian_random", "gaussian_random_batch_size_like", "gelu",
     "get_tensor_from_selected_rows", "greater_equal", "greater_than", "grid_sampler", "group_norm", "gru_unit",
     "hard_shrink", "hard_sigmoid", "hard_swish", "has_inf", "has_nan", "hash", "hsigmoid", "huber_loss",
-    "image_resize", "image_resize_short", "increment", "index_sample", "index_select", "instance_norm",
+    "im2sequence", "image_resize", "image_resize_short", "increment", "index_sample", "index_select", "instance_norm",
     "inverse_time_decay", "iou_similarity", "is_empty", "isfinite", "kldiv_loss", "kron", "l2_normalize",
     "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than", "linear_chain_crf", "linear_lr_warmup",
     "linspace", "lod_append", "lod_reset", "log", "log1p", "log_loss", "log_softmax", "logical_and", "logical_not",
