@@ -183,6 +183,7 @@ from .sequence_rows import sequence_slice
 from .shapes import flatten, reshape, squeeze, transpose, unsqueeze
 from .slices import slice, strided_slice
 from .ssd import multi_box_head, ssd_loss
+from .stacked import lstm
 from .tables import embedding, one_hot
 from .turns import flip, meshgrid, roll
 from .unfolding import im2sequence, unfold
@@ -209,7 +210,7 @@ __all__ = [
     "inverse_time_decay", "iou_similarity", "is_empty", "isfinite", "kldiv_loss", "kron", "l2_normalize",
     "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than", "linear_chain_crf", "linear_lr_warmup",
     "linspace", "lod_append", "lod_reset", "log", "log1p", "log_loss", "log_softmax", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "logsigmoid", "logsumexp", "lrn", "lstm_unit", "margin_rank_loss", "matmul",
+    "logical_or", "logical_xor", "logsigmoid", "logsumexp", "lrn", "lstm", "lstm_unit", "margin_rank_loss", "matmul",
     "maxout", "mean", "mean_iou", "merge_selected_rows", "meshgrid", "mish", "mse_loss", "mul", "multi_box_head",
     "multiclass_nms", "multiplex", "natural_exp_decay", "nce", "noam_decay", "not_equal", "npair_loss", "one_hot",
     "ones", "ones_like", "pad", "pad2d", "pad_constant_like", "piecewise_decay", "pixel_shuffle",
