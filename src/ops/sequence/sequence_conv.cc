@@ -2,18 +2,10 @@
 #include <algorithm>
 
 #include "ops/kernels/gemm.h"
-#include "ops/sequence/offsets.h"
+#include "ops/sequence/context.h"
 
 namespace anabranch::sequence {
 namespace {
-
-constexpr int64_t kGrain = 4096;
-
-struct Context {
-  int64_t length, start;
-  explicit Context(const ir::Op& op)
-      : length(op.attr<int32_t>("contextLength")), start(op.attr<int32_t>("contextStart")) {}
-};
 
 void check_attrs(const InferContext& c) {
   const int32_t length = c.attr<int32_t>("contextLength"), stride = c.attr<int32_t>("contextStride");
@@ -35,35 +27,6 @@ int64_t infer_columns(const InferContext& c) {
   return c.in("Filter").shape[1];
 }
 
-// fn(row, tap, source row) for every pair inside one sequence; source -1: outside of it.
-template <class Fn> void each_tap(const Offsets& o, const Context& context, int64_t sequence, Fn&& fn) {
-  const int64_t first = o[static_cast<size_t>(sequence)], last = o[static_cast<size_t>(sequence) + 1];
-  for (int64_t row = first; row < last; ++row) {
-    for (int64_t tap = 0; tap < context.length; ++tap) {
-      const int64_t source = row + context.start + tap;
-      fn(row, tap, source >= first && source < last ? source : -1);
-    }
-  }
-}
-
-template <class T>
-void gather(KernelContext& c, const Offsets& o, const Context& context, const T* x, int64_t width, T* columns) {
-  const int64_t n = count(o), rows = std::max<int64_t>(1, o.back());
-  c.parallel_for(n, kGrain * n / (rows * context.length * std::max<int64_t>(1, width)) + 1,
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t s = begin; s < end; ++s) {
-                     each_tap(o, context, s, [&](int64_t row, int64_t tap, int64_t source) {
-                       T* to = columns + (row * context.length + tap) * width;
-                       if (source < 0) {
-                         std::fill(to, to + width, T{0});
-                       } else {
-                         std::copy(x + source * width, x + (source + 1) * width, to);
-                       }
-                     });
-                   }
-                 });
-}
-
 template <class T> Kernel forward(const KernelArgs& op) {
   const In x = op.in("X"), filter = op.in("Filter");
   const Out out = op.out("Out");
@@ -73,7 +36,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
   return [=](KernelContext& c) {
     const int64_t rows = c[x].rows(), width = c[x].shape()[1], k = context.length * width;
     columns->resize(Shape{rows, k}, dtype_of<T>);
-    gather(c, offsets(c[x]), context, c[x].data<T>(), width, columns->mutable_data<T>());
+    gather_context(c, offsets(c[x]), context, c[x].data<T>(), width, columns->mutable_data<T>());
     gemm->run(c, {.m = rows, .n = c[filter].shape()[1], .k = k}, columns->data<T>(), c[filter].data<T>(),
               c[out].template mutable_data<T>());
   };
@@ -103,7 +66,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
     T* buffer = columns->mutable_data<T>();
     const T* g = c[dout].data<T>();
     if (c.wants(dfilter)) {
-      gather(c, offsets(c[x]), context, c[x].data<T>(), width, buffer);
+      gather_context(c, offsets(c[x]), context, c[x].data<T>(), width, buffer);
       by_filter->run(c, {.m = k, .n = n, .k = rows, .trans_a = true}, buffer, g, c[dfilter].template mutable_data<T>());
     }
     if (c.wants(dx)) {
