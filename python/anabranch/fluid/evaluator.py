@@ -70,10 +70,11 @@ class Evaluator:
     def _sums(self, executor, program):
         """The states as numbers."""
         program = Program() if program is None else program
-        for state in self.states:
-            program.global_block().create_var(name=state.name, shape=state.shape, dtype=state.dtype, persistable=True)
-        got = executor.run(program, fetch_list=[state.name for state in self.states])
-        return [v.reshape(1).astype("float32") for v in got]
+        with program_guard(main_program=program):
+            numbers = [layers.cast(program.global_block().create_var(
+                name=state.name, shape=state.shape, dtype=state.dtype, persistable=True), "float32")
+                for state in self.states]
+        return executor.run(program, fetch_list=numbers)
 
 
 class ChunkEvaluator(Evaluator):

@@ -90,10 +90,10 @@ AB_OP(crf_decoding)
     .infer([](InferContext& c) {
       check_crf(c);
       const Shape& x = c.in("Emission").shape;
-      if (c.has_in("Length")) return c.set_out("ViterbiPath", Shape{x[0], x[1]}, DType::kInt64);
-      if (c.runtime()) single_level(c, "Emission");
-      c.set_out("ViterbiPath", Shape{x[0], 1}, DType::kInt64);
-      c.share_lod("ViterbiPath", "Emission");
+      const bool dense = c.has_in("Length");
+      if (c.runtime() && !dense) single_level(c, "Emission");
+      c.set_out("ViterbiPath", Shape{x[0], dense ? x[1] : 1}, DType::kInt64);
+      share_fitting_lod(c, "ViterbiPath", "Emission");
     })
     .no_grad("places have no gradient")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return kernel<typename decltype(tag)::type>(op); });

@@ -43,6 +43,7 @@ void infer(InferContext& c) {
   if (c.has_in("InputLength")) {
     check_lengths(c, "InputLength", in.shape[0]);
     c.set_out("Output", in.shape, in.dtype);
+    share_fitting_lod(c, "Output", "Input");
     c.set_out("OutputLength", Shape{in.shape[0], 1}, in.dtype);
     return;
   }

@@ -263,7 +263,14 @@ AB_OP(linear_chain_crf)
 AB_GRAD(linear_chain_crf)
     .doc("Probability of each tag, of the first, of the last and of each pair, less those of Label.")
     .dtype_of_input("Emission")
-    .grad_lod("Emission@GRAD", "Emission")
+    .grad_lod("Emission@GRAD", "Label")
+    .grad_lod("Transition@GRAD", "Transition")
+    .infer([](InferContext& c) {
+      infer_gradient(c);
+      if (!c.has_in("Length") || !c.has_out("Emission@GRAD")) return;
+      c.out("Emission@GRAD").lod = nullptr;
+      c.out("Emission@GRAD").lod_level = 0;
+    })
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return gradient<typename decltype(tag)::type>(op); });
 
 }  // namespace

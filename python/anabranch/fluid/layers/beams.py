@@ -20,7 +20,8 @@ def beam_search(pre_ids: Variable, pre_scores: Variable, ids: Variable | None, s
     A beam whose last token is ``end_id`` stays as it is; a source all of whose beams had ended before drops out.
 
     Args:
-        pre_ids (Variable): [beams, 1], int64, the last token of each beam.
+        pre_ids (Variable): [beams, 1], the last token of each beam,
+            int64.
         pre_scores (Variable): [beams, 1], float32, the score of each beam.
         ids (Variable, optional): [beams, K], int64 tokens that may follow; None: the columns of ``scores``.
         scores (Variable): [beams, K], float32. Its sequences say which beams belong to a source.
