@@ -1,4 +1,4 @@
-"""beam_search_decode: sentences from the steps of a search. The numbers are those of Paddle 1.8.5 where it gives any."""
+"""beam_search_decode: sentences from the steps of a search. Numbers are those of Paddle 1.8.5 where it gives any."""
 import numpy as np
 import pytest
 
@@ -54,7 +54,8 @@ def test_an_end_that_is_repeated_counts_once():
 
 
 def test_the_best_sentence_comes_first():
-    assert [ids for ids, _ in decode([FIRST, ([2, 3, 4, 5], [.4, .5, .3, .6], [[1, 1], [2, 2]])])[0]] == [[0, 3], [0, 2]]
+    steps = [FIRST, ([2, 3, 4, 5], [.4, .5, .3, .6], [[1, 1], [2, 2]])]
+    assert [ids for ids, _ in decode(steps)[0]] == [[0, 3], [0, 2]]
 
 
 def test_one_step_and_int32_and_fewer_beams_than_asked_for():

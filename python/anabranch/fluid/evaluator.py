@@ -128,7 +128,7 @@ class ChunkEvaluator(Evaluator):
 
 
 class EditDistance(Evaluator):
-    """The mean of :func:`fluid.layers.edit_distance` and the share of the sequences that are not right, over many batches.
+    """The mean of :func:`fluid.layers.edit_distance` and the share of sequences that are not right, over batches.
 
     Args:
         input (Variable): tokens, as in ``edit_distance``.

@@ -143,8 +143,9 @@ struct Results {
 };
 
 AB_OP(chunk_eval)
-    .doc("Counts of chunks that Inference and Label describe and of those that are equal in place and type; precision, "
-         "recall and their harmonic mean. A tag is type * (tags of the scheme) + place.")
+    .doc(
+        "Counts of chunks that Inference and Label describe and of those that are equal in place and type; precision, "
+        "recall and their harmonic mean. A tag is type * (tags of the scheme) + place.")
     .source("Tjong Kim Sang and Buchholz, Introduction to the CoNLL-2000 shared task")
     .in("Inference", "[rows, 1] int32 or int64 with sequences, or [batch, rows(, 1)] with SeqLength")
     .in("Label", "as Inference")
@@ -164,9 +165,9 @@ AB_OP(chunk_eval)
     .no_grad("counts have no gradient")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       const In inferred = op.in("Inference"), label = op.in("Label"), length = op.in("SeqLength");
-      const auto counter =
-          std::make_shared<Counter>(scheme_of(op.attr<std::string>("chunk_scheme")), op.attr<int32_t>("num_chunk_types"),
-                                    op.attr<std::vector<int32_t>>("excluded_chunk_types"));
+      const auto counter = std::make_shared<Counter>(scheme_of(op.attr<std::string>("chunk_scheme")),
+                                                     op.attr<int32_t>("num_chunk_types"),
+                                                     op.attr<std::vector<int32_t>>("excluded_chunk_types"));
       return [=, results = Results(op), scratch = std::make_shared<std::array<Tensor, 3>>()](KernelContext& c) {
         const Shape& x = c[inferred].shape();
         const Spans spans = length ? Spans("SeqLength", as_int64(c[length], &(*scratch)[2]), x[0], x[1])

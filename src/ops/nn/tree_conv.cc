@@ -17,11 +17,13 @@ constexpr int64_t kSides = 3;  // left, right, top
 class Tree {
  public:
   // Edges [count, 2] of parent and child, counted from 1; the first one with a 0 ends them.
-  Tree(const int32_t* edges, int64_t count, int64_t nodes) : children_(static_cast<size_t>(nodes)), known_(children_.size()) {
+  Tree(const int32_t* edges, int64_t count, int64_t nodes)
+      : children_(static_cast<size_t>(nodes)), known_(children_.size()) {
     if (nodes > 0) known_[0] = true;
     for (int64_t e = 0; e < count && edges[2 * e] != 0 && edges[2 * e + 1] != 0; ++e) {
       for (const int32_t node : {edges[2 * e], edges[2 * e + 1]}) {
-        AB_CHECK(node >= 1 && node <= nodes, InvalidArgument, "EdgeSet must be nodes from 1 to {}, got {}", nodes, node);
+        AB_CHECK(node >= 1 && node <= nodes, InvalidArgument, "EdgeSet must be nodes from 1 to {}, got {}", nodes,
+                 node);
         known_[static_cast<size_t>(node - 1)] = true;
       }
       children_[static_cast<size_t>(edges[2 * e] - 1)].push_back(edges[2 * e + 1] - 1);
@@ -48,8 +50,8 @@ class Tree {
     const auto& own = children_[static_cast<size_t>(parent)];
     for (size_t k = 0; k < own.size(); ++k) {
       int64_t& met = met_[static_cast<size_t>(own[k])];
-      AB_CHECK(met != root, InvalidArgument, "EdgeSet must be a tree: node {} is reached twice from node {}", own[k] + 1,
-               root + 1);
+      AB_CHECK(met != root, InvalidArgument, "EdgeSet must be a tree: node {} is reached twice from node {}",
+               own[k] + 1, root + 1);
       met = root;
       const double place = own.size() == 1 ? 0.5 : static_cast<double>(k) / static_cast<double>(own.size() - 1);
       const double left = below * place;
@@ -123,8 +125,8 @@ template <class T> Kernel forward(const KernelArgs& op) {
           gemm = std::make_shared<Gemm<T>>()](KernelContext& c) {
     const T* windows = gather<T>(c, slots, scratch.get());
     const Shape& f = c[filter].shape();
-    gemm->run(c, {.m = scratch->shape()[0], .n = f[2] * f[3], .k = f[0] * kSides}, windows, c[filter].template data<T>(),
-              c[out].template mutable_data<T>());
+    gemm->run(c, {.m = scratch->shape()[0], .n = f[2] * f[3], .k = f[0] * kSides}, windows,
+              c[filter].template data<T>(), c[out].template mutable_data<T>());
   };
 }
 
@@ -137,8 +139,8 @@ template <class T> Kernel backward(const KernelArgs& op) {
     const int64_t width = f[0], columns = f[2] * f[3], rows = c[slots.nodes].shape()[0] * c[slots.nodes].shape()[1];
     const T* g = c[dout].template data<T>();
     if (c.wants(dfilter)) {
-      by_filter->run(c, {.m = width * kSides, .n = columns, .k = rows, .trans_a = true}, gather<T>(c, slots, scratch.get()),
-                     g, c[dfilter].template mutable_data<T>());
+      by_filter->run(c, {.m = width * kSides, .n = columns, .k = rows, .trans_a = true},
+                     gather<T>(c, slots, scratch.get()), g, c[dfilter].template mutable_data<T>());
     }
     T* to = zeroed<T>(c, dnodes);
     if (!to) return;
@@ -158,9 +160,11 @@ template <class T> Kernel backward(const KernelArgs& op) {
 }
 
 AB_OP(tree_conv)
-    .doc("Out of a node: the sum over the nodes at most max_depth - 1 below it of (left L + right R + top T) x, where L, R "
-         "and T are the parts of Filter; top = 1 - depth / max_depth, left = (1 - top) (place - 1) / (siblings - 1), "
-         "right = (1 - top) (1 - left).")
+    .doc(
+        "Out of a node: the sum over the nodes at most max_depth - 1 below it of (left L + right R + top T) x, where "
+        "L, R "
+        "and T are the parts of Filter; top = 1 - depth / max_depth, left = (1 - top) (place - 1) / (siblings - 1), "
+        "right = (1 - top) (1 - left).")
     .source("Mou et al., Convolutional neural networks over tree structures, AAAI 2016")
     .in("NodesVector", "[batch, nodes, D] float")
     .in("EdgeSet", "[batch, edges, 2] int32, parent and child, nodes from 1 on; an edge with a 0 ends them")

@@ -58,8 +58,10 @@ template <class Fn> void each_sequence(const Tensor& x, Fn&& fn) {
 }
 
 AB_OP(add_position_encoding)
-    .doc("Out = alpha X + beta P; row t of a sequence has P[k] = sin(t / 10000^(k / (D/2 - 1))) for the first half of the "
-         "D columns, and the cosines of the same for the other.")
+    .doc(
+        "Out = alpha X + beta P; row t of a sequence has P[k] = sin(t / 10000^(k / (D/2 - 1))) for the first half of "
+        "the "
+        "D columns, and the cosines of the same for the other.")
     .source("Vaswani et al., Attention is all you need, NIPS 2017, section 3.5")
     .in("X", "[rows, D] float with sequences, or [batch, rows, D]; D even")
     .out("Out", "as X")

@@ -1,4 +1,5 @@
-// Long short-term memory that reads, in each step, a mean of all rows of its sequence, weighted by what its cell asks for.
+// Long short-term memory that reads, in each step, a mean of all rows of its sequence, weighted by what its cell asks
+// for.
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +22,8 @@ Dims check_weights(const InferContext& c) {
     check_same_dtype(c, slot, "X");
   }
   const Shape& w = c.in("LSTMWeight").shape;
-  AB_CHECK(w[1] < 0 || w[1] % 4 == 0, ShapeMismatch, "the width of LSTMWeight must be a multiple of 4, got {}", w.str());
+  AB_CHECK(w[1] < 0 || w[1] % 4 == 0, ShapeMismatch, "the width of LSTMWeight must be a multiple of 4, got {}",
+           w.str());
   const Dims dims{c.in("X").shape[1], w[1] < 0 ? kUnknown : w[1] / 4};
   const int64_t both = dims.x < 0 || dims.d < 0 ? kUnknown : dims.x + dims.d;
   check_shape(c, "LSTMWeight", Shape{both, kUnknown});
@@ -125,8 +127,8 @@ template <class T> Kernel kernel(const KernelArgs& op) {
           mixed = std::make_shared<Tensor>()](KernelContext& c) {
     const auto data = [&](In slot) { return slot ? c[slot].template data<T>() : nullptr; };
     const int64_t width = c[x].shape()[1], d = c[w].shape()[1] / 4;
-    const Reader<T> reader{width,        d,         gate,           cell_act,  candidate,    data(x),
-                           data(attention), data(bias), data(scalar), data(add), data(w), data(w_bias)};
+    const Reader<T> reader{width,           d,          gate,         cell_act,  candidate, data(x),
+                           data(attention), data(bias), data(scalar), data(add), data(w),   data(w_bias)};
     const Spans spans(offsets(c[x]));
     T *rows = sized<T>(shares, 2, c[x].rows()), *parts = sized<T>(mixed, spans.count(), width + 4 * d);
     T *h = c[hidden].template mutable_data<T>(), *cells = c[cell].template mutable_data<T>();
@@ -141,23 +143,27 @@ template <class T> Kernel kernel(const KernelArgs& op) {
 }
 
 void declare() {
-  OpDef& def =
-      declare_op("attention_lstm", __FILE__)
-          .doc("As lstm with gates f, i, o and candidate of [h, m] LSTMWeight + LSTMBias; m is the sum of p_r x_r over all rows "
-               "of the sequence, p = softmax(relu(s relu([x_r, c] AttentionWeight + AttentionBias) + b)), s and b the two "
-               "scalars, without which the outer relu is left out.")
-          .source("Bahdanau, Cho and Bengio, Neural machine translation by jointly learning to align and translate, ICLR 2015")
-          .in("X", "[rows, M] float with sequences")
-          .in("C0", "[sequences, D], c before each sequence")
-          .in_optional("H0", "[sequences, D], h before each sequence; zeros when absent")
-          .in("AttentionWeight", "[M + D, 1]")
-          .in_optional("AttentionBias", "[1, 1]")
-          .in_optional("AttentionScalar", "[1, 1]")
-          .in_optional("AttentionScalarBias", "[1, 1], with AttentionScalar")
-          .in("LSTMWeight", "[D + M, 4 D]: forget, input, output, candidate")
-          .in("LSTMBias", "[1, 4 D]")
-          .out("Hidden", "[rows, D], h, with the sequences of X")
-          .out("Cell", "[rows, D], c, with the sequences of X");
+  OpDef& def = declare_op("attention_lstm", __FILE__)
+                   .doc(
+                       "As lstm with gates f, i, o and candidate of [h, m] LSTMWeight + LSTMBias; m is the sum of p_r "
+                       "x_r over all rows "
+                       "of the sequence, p = softmax(relu(s relu([x_r, c] AttentionWeight + AttentionBias) + b)), s "
+                       "and b the two "
+                       "scalars, without which the outer relu is left out.")
+                   .source(
+                       "Bahdanau, Cho and Bengio, Neural machine translation by jointly learning to align and "
+                       "translate, ICLR 2015")
+                   .in("X", "[rows, M] float with sequences")
+                   .in("C0", "[sequences, D], c before each sequence")
+                   .in_optional("H0", "[sequences, D], h before each sequence; zeros when absent")
+                   .in("AttentionWeight", "[M + D, 1]")
+                   .in_optional("AttentionBias", "[1, 1]")
+                   .in_optional("AttentionScalar", "[1, 1]")
+                   .in_optional("AttentionScalarBias", "[1, 1], with AttentionScalar")
+                   .in("LSTMWeight", "[D + M, 4 D]: forget, input, output, candidate")
+                   .in("LSTMBias", "[1, 4 D]")
+                   .out("Hidden", "[rows, D], h, with the sequences of X")
+                   .out("Cell", "[rows, D], c, with the sequences of X");
   names_only(def, {"AttentionedX", "AttentionFCOut", "LSTMX", "LSTMOUT"});
   act_attr(def, "gate_activation", "sigmoid", "of the gates");
   act_attr(def, "cell_activation", "tanh", "of the cell on its way to the hidden state");

@@ -82,9 +82,8 @@ template <class T> class Search {
     for (size_t s = 1; s < sources.size(); ++s) {
       kept_.clear();
       for (int64_t beam = sources[s - 1]; beam < sources[s]; ++beam) continue_beam(c, beam);
-      const bool all_ended = std::all_of(kept_.begin(), kept_.end(), [&](const Candidate& k) {
-        return k.id == end_ && own_[k.beam] == end_;
-      });
+      const bool all_ended = std::all_of(kept_.begin(), kept_.end(),
+                                         [&](const Candidate& k) { return k.id == end_ && own_[k.beam] == end_; });
       if (all_ended) continue;  // nothing of this source can change any more
       std::stable_sort(kept_.begin(), kept_.end(),
                        [](const Candidate& a, const Candidate& b) { return a.beam < b.beam; });
@@ -152,8 +151,10 @@ template <class T> Kernel kernel(const KernelArgs& op) {
 }
 
 AB_OP(beam_search)
-    .doc("Of all beams of a source, continued by all of their tokens, the beam_size with the highest scores. A beam that "
-         "ends with end_id stays as it is; a source all of whose chosen beams have ended before drops out.")
+    .doc(
+        "Of all beams of a source, continued by all of their tokens, the beam_size with the highest scores. A beam "
+        "that "
+        "ends with end_id stays as it is; a source all of whose chosen beams have ended before drops out.")
     .source("Sutskever, Vinyals and Le, Sequence to sequence learning with neural networks, NIPS 2014")
     .in("pre_ids", "[beams, 1] int32 or int64, the last token of each beam")
     .in("pre_scores", "[beams, 1] float, the score of each beam")

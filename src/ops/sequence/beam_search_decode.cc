@@ -51,16 +51,18 @@ class Steps {
 
  private:
   void check(size_t t, const Tensor& ids, const Tensor& scores) const {
-    AB_CHECK(ids.initialized() && scores.initialized(), InvalidArgument, "step {} of Ids or Scores was never written", t);
+    AB_CHECK(ids.initialized() && scores.initialized(), InvalidArgument, "step {} of Ids or Scores was never written",
+             t);
     AB_CHECK(ids.dtype() == DType::kInt64 || ids.dtype() == DType::kInt32, InvalidArgument,
              "Ids must hold int32 or int64, got {} in step {}", dtype_name(ids.dtype()), t);
     AB_CHECK(scores.dtype() == DType::kFloat32 || scores.dtype() == DType::kFloat64, InvalidArgument,
              "Scores must hold float32 or float64, got {} in step {}", dtype_name(scores.dtype()), t);
     const LoD& lod = ids.lod();
-    AB_CHECK(lod.size() == 2, InvalidArgument, "Ids must have two levels of sequences, got {} in step {}", lod.size(), t);
+    AB_CHECK(lod.size() == 2, InvalidArgument, "Ids must have two levels of sequences, got {} in step {}", lod.size(),
+             t);
     AB_CHECK(lod[1].back() == ids.numel() && scores.numel() == ids.numel(), ShapeMismatch,
-             "the sequences of Ids and Scores must have as many rows as Ids ({}), got {} and {} in step {}", ids.numel(),
-             lod[1].back(), scores.numel(), t);
+             "the sequences of Ids and Scores must have as many rows as Ids ({}), got {} and {} in step {}",
+             ids.numel(), lod[1].back(), scores.numel(), t);
     if (t == 0) return;
     const LoD& before = *all_[t - 1].lod;
     AB_CHECK(lod[0].size() == before[0].size(), InvalidArgument,
@@ -163,8 +165,8 @@ AB_OP(beam_search_decode)
     .effects(kDynamic)
     .infer([](InferContext& c) {
       for (const char* slot : {"Ids", "Scores"}) {
-        AB_CHECK(c.in(slot).kind == VarKind::kLoDTensorArray, InvalidArgument, "{} must be a LOD_TENSOR_ARRAY, got a {}",
-                 slot, var_kind_name(c.in(slot).kind));
+        AB_CHECK(c.in(slot).kind == VarKind::kLoDTensorArray, InvalidArgument,
+                 "{} must be a LOD_TENSOR_ARRAY, got a {}", slot, var_kind_name(c.in(slot).kind));
       }
       const int64_t rows = c.runtime() ? 0 : kUnknown;
       c.set_out("SentenceIds", Shape{rows}, DType::kInt64);

@@ -36,7 +36,8 @@ template <class Fn> void each_tap(const Offsets& o, const Context& context, int6
   }
 }
 
-// The rows around each row side by side, [rows, length * width]. Outside of its sequence: the rows of `padding`, or zeros.
+// The rows around each row side by side, [rows, length * width]. Outside of its sequence: the rows of `padding`, or
+// zeros.
 template <class T>
 void gather_context(KernelContext& c, const Offsets& o, const Context& context, const T* x, int64_t width, T* columns,
                     const T* padding = nullptr) {

@@ -47,9 +47,7 @@ template <class T> struct Viterbi {
   }
 };
 
-template <class T> struct Scratch {
-  Tensor ids, lengths, scores, back;
-};
+template <class T> struct Scratch { Tensor ids, lengths, scores, back; };
 
 template <class T> Kernel kernel(const KernelArgs& op) {
   const In x = op.in("Emission"), w = op.in("Transition"), label = op.in("Label"), length = op.in("Length");
@@ -78,8 +76,9 @@ template <class T> Kernel kernel(const KernelArgs& op) {
 }
 
 AB_OP(crf_decoding)
-    .doc("ViterbiPath: the tags with the largest score of linear_chain_crf; with Label: 1 where a tag of it is right, "
-         "else 0.")
+    .doc(
+        "ViterbiPath: the tags with the largest score of linear_chain_crf; with Label: 1 where a tag of it is right, "
+        "else 0.")
     .source("Lafferty, McCallum and Pereira, Conditional random fields, ICML 2001")
     .in("Emission", "[rows, tags] float with sequences, or [batch, rows, tags] with Length")
     .in("Transition", "[tags + 2, tags]: of the first tag, of the last, from each to each")

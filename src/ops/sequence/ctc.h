@@ -22,7 +22,12 @@ template <class T> class CtcLattice {
   // `logits` of row t begin at t * stride; `log_sums[t]` is the logarithm of the sum of their exponentials.
   CtcLattice(const T* logits, int64_t stride, const double* log_sums, int64_t rows, const int64_t* labels,
              int64_t count, int64_t blank)
-      : logits_(logits), log_sums_(log_sums), labels_(labels), stride_(stride), rows_(rows), count_(count),
+      : logits_(logits),
+        log_sums_(log_sums),
+        labels_(labels),
+        stride_(stride),
+        rows_(rows),
+        count_(count),
         blank_(blank) {}
 
   int64_t states() const { return 2 * count_ + 1; }
@@ -45,8 +50,8 @@ template <class T> class CtcLattice {
         } else if (t == 0) {
           now[s] = log_probability(0, s);
         } else {
-          now[s] = log_probability(t, s) + log_add(before[s], s > 0 ? before[s - 1] : kLogZero,
-                                                   skips(s) ? before[s - 2] : kLogZero);
+          now[s] = log_probability(t, s) +
+                   log_add(before[s], s > 0 ? before[s - 1] : kLogZero, skips(s) ? before[s - 2] : kLogZero);
         }
       }
     }

@@ -96,8 +96,9 @@ Kernel kernel(const KernelArgs& op) {
 }
 
 AB_OP(edit_distance)
-    .doc("Out: how many tokens must be inserted, deleted or replaced to make a sequence of Refs of that of Hyps; "
-         "normalized: over the length of the one of Refs.")
+    .doc(
+        "Out: how many tokens must be inserted, deleted or replaced to make a sequence of Refs of that of Hyps; "
+        "normalized: over the length of the one of Refs.")
     .source("Levenshtein, Soviet Physics Doklady 10, 1966")
     .in("Hyps", "[rows, 1] int32 or int64 with sequences, or [batch, rows] with HypsLength")
     .in("Refs", "as Hyps")

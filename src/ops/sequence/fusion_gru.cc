@@ -91,7 +91,8 @@ void declare() {
       .dtype_of_input("X")
       .infer(infer)
       .no_grad(kForInference)
-      .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel { return Fused<typename decltype(tag)::type>(op); });
+      .cpu<float, double>(
+          [](auto tag, const KernelArgs& op) -> Kernel { return Fused<typename decltype(tag)::type>(op); });
 }
 
 AB_OPS(declare);

@@ -64,7 +64,8 @@ template <class T> class Fused {
     steps_.cut(offsets(c[x_]), with_.reverse);
     T* gates = sized<T>(gates_, rows, wide);
     steps_.gather(c, input(c, rows, wide), wide, gates);
-    T *hidden = sized<T>(states_, rows, d), *cells = sized<T>(cells_, rows, d), *part = sized<T>(part_, steps_.widest(), wide);
+    T *hidden = sized<T>(states_, rows, d), *cells = sized<T>(cells_, rows, d),
+      *part = sized<T>(part_, steps_.widest(), wide);
     const T *state = steps_.template first<T>(c, h0_, d, first_state_),
             *cell = steps_.template first<T>(c, c0_, d, first_cell_);
     const Peepholes<T> peep(c[bias_].template data<T>(), d, with_.peepholes);
@@ -142,7 +143,8 @@ void declare_fused(const char* type) {
       .dtype_of_input("WeightH")
       .infer(infer)
       .no_grad(kForInference)
-      .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel { return Fused<typename decltype(tag)::type>(op); });
+      .cpu<float, double>(
+          [](auto tag, const KernelArgs& op) -> Kernel { return Fused<typename decltype(tag)::type>(op); });
 }
 
 void declare() {

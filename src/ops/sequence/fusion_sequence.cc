@@ -11,18 +11,19 @@ namespace anabranch::sequence {
 namespace {
 
 template <class T> Kernel convolution(const KernelArgs& op) {
-  return [x = op.in("X"), filter = op.in("Filter"), bias = op.in("Bias"), out = op.out("Out"), context = Context(op.op()),
-          gemm = std::make_shared<Gemm<T>>(), columns = std::make_shared<Tensor>()](KernelContext& c) {
-    const int64_t rows = c[x].rows(), width = c[x].shape()[1], k = context.length * width, n = c[filter].shape()[1];
-    T *taps = sized<T>(columns, rows, k), *to = c[out].template mutable_data<T>();
-    gather_context(c, offsets(c[x]), context, c[x].template data<T>(), width, taps);
-    gemm->run(c, {.m = rows, .n = n, .k = k}, taps, c[filter].template data<T>(), to);
-    const T* add = c[bias].template data<T>();
-    each_row(c, rows, n, [&](int64_t r) {
-      add_to(add, n, to + r * n);
-      activate(Act::kRelu, to + r * n, n);
-    });
-  };
+  return
+      [x = op.in("X"), filter = op.in("Filter"), bias = op.in("Bias"), out = op.out("Out"), context = Context(op.op()),
+       gemm = std::make_shared<Gemm<T>>(), columns = std::make_shared<Tensor>()](KernelContext& c) {
+        const int64_t rows = c[x].rows(), width = c[x].shape()[1], k = context.length * width, n = c[filter].shape()[1];
+        T *taps = sized<T>(columns, rows, k), *to = c[out].template mutable_data<T>();
+        gather_context(c, offsets(c[x]), context, c[x].template data<T>(), width, taps);
+        gemm->run(c, {.m = rows, .n = n, .k = k}, taps, c[filter].template data<T>(), to);
+        const T* add = c[bias].template data<T>();
+        each_row(c, rows, n, [&](int64_t r) {
+          add_to(add, n, to + r * n);
+          activate(Act::kRelu, to + r * n, n);
+        });
+      };
 }
 
 AB_OP(fusion_seqconv_eltadd_relu)
@@ -81,7 +82,8 @@ void infer_pools(InferContext& c) {
   for (int i = 0; i < n; ++i) {
     const Meta& x = c.in("X", i);
     AB_CHECK(x.kind == VarKind::kLoDTensor && x.shape.rank() == 2 && x.dtype == first.dtype, InvalidArgument,
-             "X must hold tensors [rows, width] of one dtype, got {} {} in place {}", dtype_name(x.dtype), x.shape.str(), i);
+             "X must hold tensors [rows, width] of one dtype, got {} {} in place {}", dtype_name(x.dtype),
+             x.shape.str(), i);
     AB_CHECK(width < 0 || x.shape[1] < 0 || width == x.shape[1], ShapeMismatch, "X must have one width, got {} and {}",
              width, x.shape[1]);
     width = std::max(width, x.shape[1]);
@@ -92,7 +94,8 @@ void infer_pools(InferContext& c) {
              lod_of(c, "X", i).size());
     sequences = own;
   }
-  AB_CHECK(!c.has_in("CVM") || width < 0 || width >= 2, InvalidArgument, "X must have at least 2 columns, got {}", width);
+  AB_CHECK(!c.has_in("CVM") || width < 0 || width >= 2, InvalidArgument, "X must have at least 2 columns, got {}",
+           width);
   c.set_out("Out", Shape{sequences, width < 0 ? kUnknown : width * n}, first.dtype);
   if (!c.runtime()) {
     c.out("Out").lod_level = 1;
@@ -104,19 +107,20 @@ void infer_pools(InferContext& c) {
 }
 
 template <class T> Kernel pools(const KernelArgs& op, bool rated) {
-  return [rated, x = op.in("X"), out = op.out("Out"), over = over_of(op.attr<std::string>("pooltype"))](KernelContext& c) {
-    const int64_t all = c[out].row_elems(), width = all / x.count;
-    T* to = c[out].template mutable_data<T>();
-    each_row(c, c[out].rows(), all, [&](int64_t row) {
-      const auto s = static_cast<size_t>(row);
-      for (int i = 0; i < x.count; ++i) {
-        const Offsets& o = offsets(c.at(x, i));
-        T* own = to + row * all + i * width;
-        pool(over, c.at(x, i).template data<T>() + o[s] * width, o[s + 1] - o[s], width, own);
-        if (rated) rate(own);
-      }
-    });
-  };
+  return
+      [rated, x = op.in("X"), out = op.out("Out"), over = over_of(op.attr<std::string>("pooltype"))](KernelContext& c) {
+        const int64_t all = c[out].row_elems(), width = all / x.count;
+        T* to = c[out].template mutable_data<T>();
+        each_row(c, c[out].rows(), all, [&](int64_t row) {
+          const auto s = static_cast<size_t>(row);
+          for (int i = 0; i < x.count; ++i) {
+            const Offsets& o = offsets(c.at(x, i));
+            T* own = to + row * all + i * width;
+            pool(over, c.at(x, i).template data<T>() + o[s] * width, o[s + 1] - o[s], width, own);
+            if (rated) rate(own);
+          }
+        });
+      };
 }
 
 void pool_attrs(OpDef& def) {
@@ -135,8 +139,10 @@ AB_OP(fusion_seqpool_concat)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return pools<typename decltype(tag)::type>(op, false); });
 
 AB_OP(fusion_seqpool_cvm_concat)
-    .doc("Out: continuous_value_model of sequence_pool of each X, side by side: column 0 becomes log(x + 1), column 1 its own "
-         "logarithm less that of column 0.")
+    .doc(
+        "Out: continuous_value_model of sequence_pool of each X, side by side: column 0 becomes log(x + 1), column 1 "
+        "its own "
+        "logarithm less that of column 0.")
     .in_list("X", "[rows, width] float, of one width of at least 2, with equally many sequences")
     .in("CVM", "not read")
     .out("Out", "[sequences, width * number of X], each row a sequence")
@@ -159,7 +165,8 @@ void infer_expanded(InferContext& c) {
   for (int i = 0; i < n; ++i) {
     const Meta& x = c.in("X", i);
     AB_CHECK(x.kind == VarKind::kLoDTensor && x.shape.rank() == 2 && x.dtype == first.dtype, InvalidArgument,
-             "X must hold tensors [rows, width] of one dtype, got {} {} in place {}", dtype_name(x.dtype), x.shape.str(), i);
+             "X must hold tensors [rows, width] of one dtype, got {} {} in place {}", dtype_name(x.dtype),
+             x.shape.str(), i);
     AB_CHECK(i == 0 || sequences < 0 || x.shape[0] == sequences, ShapeMismatch,
              "X must have a row for each of the {} sequences of the first one, got {} in place {}", sequences,
              x.shape.str(), i);
@@ -193,7 +200,8 @@ template <class T> class Expanded {
   void operator()(KernelContext& c) {
     const Offsets& o = offsets(c[x_]);
     const int64_t n = c[weight_].shape()[1];
-    T *to = c[out_].template mutable_data<T>(), *sums = sized<T>(sums_, count(o), n), *part = sized<T>(part_, count(o), n);
+    T *to = c[out_].template mutable_data<T>(), *sums = sized<T>(sums_, count(o), n),
+      *part = sized<T>(part_, count(o), n);
     const T* w = c[weight_].template data<T>();
     product(c, 0, w, to);
     std::fill(sums, sums + count(o) * n, T{0});

@@ -15,9 +15,7 @@ struct Windows {
   int64_t height, width, down, right, top, left, bottom, after, image_down, image_right;
 
   template <class Source> explicit Windows(const Source& c) {
-    const auto get = [&](const char* name, size_t k) {
-      return static_cast<int64_t>(c.template attr<Ints>(name)[k]);
-    };
+    const auto get = [&](const char* name, size_t k) { return static_cast<int64_t>(c.template attr<Ints>(name)[k]); };
     height = get("kernels", 0), width = get("kernels", 1), down = get("strides", 0), right = get("strides", 1);
     top = get("paddings", 0), left = get("paddings", 1), bottom = get("paddings", 2), after = get("paddings", 3);
     image_down = get("out_stride", 0), image_right = get("out_stride", 1);
@@ -85,8 +83,7 @@ void infer(InferContext& c) {
 
 // fn(place of a row of a window in X, in a row of Out, how many elements of it lie inside the image), for one image;
 // what lies outside is of no matter: the caller has filled Out with zeros.
-template <class Fn>
-void each_piece(const Windows& w, const Shape& x, int64_t image, const Extent& extent, Fn&& fn) {
+template <class Fn> void each_piece(const Windows& w, const Shape& x, int64_t image, const Extent& extent, Fn&& fn) {
   const int64_t channels = x[1], h = x[2], width = x[3], row_width = channels * w.height * w.width;
   for (int64_t r = 0; r < extent.rows; ++r) {
     for (int64_t k = 0; k < extent.columns; ++k) {
@@ -118,8 +115,7 @@ struct Parts {
       for (int64_t n = first; n < last; ++n) {
         const Extent e = windows_of(windows, shape, y ? &c[y] : nullptr, n);
         const int64_t begin = o[static_cast<size_t>(n)] * row_width;
-        each_piece(windows, shape, n, e,
-                   [&](int64_t from, int64_t to, int64_t count) { fn(from, begin + to, count); });
+        each_piece(windows, shape, n, e, [&](int64_t from, int64_t to, int64_t count) { fn(from, begin + to, count); });
       }
     });
   }
@@ -128,8 +124,9 @@ struct Parts {
 AB_OP(im2sequence)
     .doc("Out: a row for each window of each image, left to right, then down: channel by channel, row by row.")
     .in("X", "[batch, channels, height, width] float")
-    .in_optional("Y", "[batch, 2] float, height and width of each image before it was made out_stride times smaller: "
-                      "windows beyond them are left out")
+    .in_optional("Y",
+                 "[batch, 2] float, height and width of each image before it was made out_stride times smaller: "
+                 "windows beyond them are left out")
     .out("Out", "[windows, channels * kernels[0] * kernels[1]], a sequence for each image")
     .attr<Ints>("kernels", {1, 1}, "height and width of a window", numbers("kernels", 2, 1))
     .attr<Ints>("strides", {1, 1}, "from window to window, down and to the right", numbers("strides", 2, 1))

@@ -218,8 +218,8 @@ template <class T> Kernel gradient(const KernelArgs& op) {
   return [=, work = std::make_shared<Workspace<T>>()](KernelContext& c) {
     const Spans spans = crf_spans(c, x, length, length ? nullptr : &offsets(c[label]), &work->lengths);
     const int64_t tags = c[w].shape()[1], rows = c[x].numel() / tags;
-    const Chain<T> chain{tags, c[x].data<T>(), c[x_exps].data<T>(), c[w].data<T>(), c[w_exps].data<T>(),
-                         as_int64(c[label], &work->ids)};
+    const Chain<T> chain{tags,           c[x].data<T>(),      c[x_exps].data<T>(),
+                         c[w].data<T>(), c[w_exps].data<T>(), as_int64(c[label], &work->ids)};
     check_tags(spans, chain.labels, tags);
     const T *a = c[alpha].data<T>(), *g = c[dloss].data<T>();
     T* turned = work->get(&work->turned, Shape{tags, tags});
@@ -242,8 +242,10 @@ template <class T> Kernel gradient(const KernelArgs& op) {
 }
 
 AB_OP(linear_chain_crf)
-    .doc("LogLikelihood = -log P(Label | Emission): P is exp(score) over its sum over all taggings, score = Transition[0, "
-         "first tag] + Transition[1, last tag] + sum of Emission[t, tag t] + sum of Transition[2 + tag t, tag t + 1].")
+    .doc(
+        "LogLikelihood = -log P(Label | Emission): P is exp(score) over its sum over all taggings, score = "
+        "Transition[0, "
+        "first tag] + Transition[1, last tag] + sum of Emission[t, tag t] + sum of Transition[2 + tag t, tag t + 1].")
     .source("Lafferty, McCallum and Pereira, Conditional random fields, ICML 2001")
     .in("Emission", "[rows, tags] float, or [batch, rows, tags] with Length")
     .in("Transition", "[tags + 2, tags]: of the first tag, of the last, from each to each")

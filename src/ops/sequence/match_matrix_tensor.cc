@@ -45,7 +45,8 @@ struct Pairs {
 };
 
 // fn(pairs) for each sequence, side by side.
-template <class Fn> void each(const KernelContext& c, const Tensor& x, const Tensor& y, int64_t channels, const Fn& fn) {
+template <class Fn>
+void each(const KernelContext& c, const Tensor& x, const Tensor& y, int64_t channels, const Fn& fn) {
   const Offsets &a = offsets(x), &b = offsets(y);
   std::vector<int64_t> begins{0};
   for (size_t s = 1; s < a.size(); ++s) {

@@ -38,8 +38,8 @@ struct StackedLstm {
   }
   int64_t weight_count() const { return biases(layers, 0); }
 
-  // What the backward pass needs: gates and cells of each layer and way, in the order of rows; what each layer gives; and
-  // where something is dropped, the factors of the inputs of a layer and the inputs that are left.
+  // What the backward pass needs: gates and cells of each layer and way, in the order of rows; what each layer gives;
+  // and where something is dropped, the factors of the inputs of a layer and the inputs that are left.
   int64_t gates(int64_t layer, int64_t way) const { return (layer * ways + way) * rows() * (kGates + 1) * hidden; }
   int64_t cells(int64_t layer, int64_t way) const { return gates(layer, way) + rows() * kGates * hidden; }
   int64_t given(int64_t layer) const { return gates(layers, 0) + layer * rows() * width(); }

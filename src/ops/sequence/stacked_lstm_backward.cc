@@ -37,7 +37,8 @@ template <class T> class Backward {
     zeroed<T>(c, dweights_);
     for (int64_t layer = lstm.layers - 1; layer >= 0; --layer) {
       const bool dropped = layer > 0 && lstm.dropped > 0;
-      const T* from = layer == 0 ? c[x_].template data<T>() : reserve + (dropped ? lstm.left(layer) : lstm.given(layer - 1));
+      const T* from =
+          layer == 0 ? c[x_].template data<T>() : reserve + (dropped ? lstm.left(layer) : lstm.given(layer - 1));
       T* dfrom = layer == 0 ? wanted<T>(c, dx_) : sized<T>(dinput_, rows, width);
       for (int64_t way = 0; way < lstm.ways; ++way) run(c, lstm, layer, way, from, dgiven, dfrom);
       if (layer == 0) break;
@@ -84,7 +85,7 @@ template <class T> class Backward {
   void step_back(KernelContext& c, const StackedLstm& lstm, int64_t layer, int64_t way, int64_t step, const T* dgiven,
                  const T* dh, T* dc, T* dgates) const {
     const int64_t d = lstm.hidden, at = lstm.row(way, step), wide = kGates * d;
-    const T *gates = c[reserve_].template data<T>() + lstm.gates(layer, way) + at * wide;
+    const T* gates = c[reserve_].template data<T>() + lstm.gates(layer, way) + at * wide;
     const T* all_cells = c[reserve_].template data<T>() + lstm.cells(layer, way);
     const T* before = step > 0 ? all_cells + lstm.row(way, step - 1) * d
                                : c[c0_].template data<T>() + (layer * lstm.ways + way) * lstm.batch * d;
@@ -120,7 +121,8 @@ template <class T> class Backward {
         std::copy(row, row + d, before + (lstm.row(way, step) + b) * d);
       }
     }
-    of_state_->run(c, {.m = wide, .n = d, .k = rows, .trans_a = true}, dgates, before, to + lstm.state_weights(layer, way));
+    of_state_->run(c, {.m = wide, .n = d, .k = rows, .trans_a = true}, dgates, before,
+                   to + lstm.state_weights(layer, way));
     T* biases = to + lstm.biases(layer, way);
     add_columns(dgates, rows, wide, biases);
     std::copy(biases, biases + wide, biases + wide);

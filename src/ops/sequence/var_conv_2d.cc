@@ -53,7 +53,8 @@ template <class Fn> void each_tap(const Filter& f, const ImageSize& size, const 
   for (int64_t tap = 0; tap < f.taps(); ++tap) {
     const int64_t channel = tap / (f.height * f.width), i = tap / f.width % f.height, j = tap % f.width;
     for (int64_t w = 0; w < count; ++w) {
-      const int64_t y = w / windows.width * f.down + i - f.height / 2, x = w % windows.width * f.right + j - f.width / 2;
+      const int64_t y = w / windows.width * f.down + i - f.height / 2,
+                    x = w % windows.width * f.right + j - f.width / 2;
       if (y < 0 || y >= size.height || x < 0 || x >= size.width) continue;
       fn((channel * size.height + y) * size.width + x, tap * count + w);
     }
@@ -112,7 +113,8 @@ template <class T> Kernel forward(const KernelArgs& op) {
 
 // dw[o, tap] = sum over all windows of all images of g[o, window] column[tap, window].
 template <class T>
-void filter_gradient(const KernelContext& c, const Filter& f, const Places& places, const T* g, const T* columns, T* dw) {
+void filter_gradient(const KernelContext& c, const Filter& f, const Places& places, const T* g, const T* columns,
+                     T* dw) {
   c.parallel_for(f.outputs * f.taps(), 16, [&](int64_t first, int64_t last) {
     for (int64_t k = first; k < last; ++k) {
       T sum = 0;

@@ -167,15 +167,21 @@ template <class T> Kernel forward(const KernelArgs& op) {
   const In logits = op.in("Logits"), label = op.in("Label");
   const In length = op.in("LogitsLength"), label_length = op.in("LabelLength");
   const int64_t blank = op.attr<int32_t>("blank");
-  return [=, slopes = op.out("WarpCTCGrad"), loss = op.out("Loss"), scratch = std::make_shared<Scratch>()](
-             KernelContext& c) {
+  return [=, slopes = op.out("WarpCTCGrad"), loss = op.out("Loss"),
+          scratch = std::make_shared<Scratch>()](KernelContext& c) {
     const Frames frames = frames_of(c, logits, length, &scratch->lengths);
     const Shape& y = c[label].shape();
     const Spans labels = length ? Spans("LabelLength", as_int64(c[label_length], &scratch->label_lengths), y[0], y[1])
                                 : Spans(offsets(c[label]));
     const int64_t classes = c[slopes].shape()[2], rows = c[slopes].shape()[0], batch = frames.batch;
-    const Ctc<T> ctc{c[logits].data<T>(), as_int64(c[label], &scratch->labels), classes, blank, frames, labels,
-                     c[slopes].template mutable_data<T>(), c[loss].template mutable_data<T>()};
+    const Ctc<T> ctc{c[logits].data<T>(),
+                     as_int64(c[label], &scratch->labels),
+                     classes,
+                     blank,
+                     frames,
+                     labels,
+                     c[slopes].template mutable_data<T>(),
+                     c[loss].template mutable_data<T>()};
     check_classes(labels, ctc.labels, classes, blank);
     plan(frames.spans, labels, scratch.get());
     c.parallel_for(batch, kGrain / std::max<int64_t>(1, rows * classes) + 1, [&](int64_t first, int64_t last) {
@@ -212,8 +218,10 @@ template <class T> Kernel gradient(const KernelArgs& op) {
 }
 
 AB_OP(warpctc)
-    .doc("Loss = -log of the sum over all paths of rows that give Label when repeats and then blanks are dropped, of the "
-         "product of softmax(Logits) along the path; 0 where a sequence is too short for its labels.")
+    .doc(
+        "Loss = -log of the sum over all paths of rows that give Label when repeats and then blanks are dropped, of "
+        "the "
+        "product of softmax(Logits) along the path; 0 where a sequence is too short for its labels.")
     .source("Graves et al., Connectionist temporal classification, ICML 2006")
     .in("Logits", "[rows, classes] float with sequences, or [rows, batch, classes] with LogitsLength")
     .in("Label", "[labels, 1] int32 or int64 with sequences, or [batch, labels] with LabelLength; not blank")

@@ -20,8 +20,8 @@ def warpctc(input: Variable, label: Variable, blank: int = 0, norm_by_times: boo
     """The cost of labels whose places among the rows are unknown: connectionist temporal classification.
 
     cost = -log(the sum of the probabilities of all paths that give the labels). A path has a class for each row, drawn
-    from softmax(input); it gives the labels that are left when repeats are dropped first and blanks then. Graves et al.,
-    ICML 2006.
+    from softmax(input); it gives the labels that are left when repeats are dropped first and blanks then. Graves et
+    al., ICML 2006.
 
     Args:
         input (Variable): float32 logits, not probabilities: [rows, classes] with sequences, or [rows, batch, classes]
@@ -37,7 +37,8 @@ def warpctc(input: Variable, label: Variable, blank: int = 0, norm_by_times: boo
 
     Raises:
         TypeError: another dtype.
-        EnforceNotMet: ``blank`` is no class; one of the lengths without the other; when run, a label that is no class or is blank.
+        EnforceNotMet: ``blank`` is no class; one of the lengths without the other; when run, a label that is no class
+            or is blank.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -80,7 +81,8 @@ def ctc_greedy_decoder(input: Variable, blank: int, input_length: Variable | Non
         >>> import anabranch.fluid as fluid, numpy as np
         >>> scores = fluid.data("scores", [None, 3], "float32", lod_level=1)
         >>> labels = fluid.layers.ctc_greedy_decoder(scores, blank=0)
-        >>> feed = {"scores": fluid.create_lod_tensor(np.eye(3, dtype="float32")[[1, 1, 0, 1, 2]], [[5]], fluid.CPUPlace())}
+        >>> best = np.eye(3, dtype="float32")[[1, 1, 0, 1, 2]]
+        >>> feed = {"scores": fluid.create_lod_tensor(best, [[5]], fluid.CPUPlace())}
         >>> got, = fluid.Executor().run(feed=feed, fetch_list=[labels], return_numpy=False)
         >>> np.array(got).ravel().tolist(), got.recursive_sequence_lengths()
         ([1, 1, 2], [[3]])
@@ -120,7 +122,8 @@ def edit_distance(input: Variable, label: Variable, normalized: bool = True,
         >>> import anabranch.fluid as fluid, numpy as np
         >>> a, b = (fluid.data(n, [None, 1], "int64", lod_level=1) for n in "ab")
         >>> distance, number = fluid.layers.edit_distance(a, b, normalized=False)
-        >>> word = lambda w: fluid.create_lod_tensor(np.array([ord(c) for c in w])[:, None], [[len(w)]], fluid.CPUPlace())
+        >>> letters = lambda w: np.array([ord(c) for c in w])[:, None]
+        >>> word = lambda w: fluid.create_lod_tensor(letters(w), [[len(w)]], fluid.CPUPlace())
         >>> fluid.Executor().run(feed={"a": word("kitten"), "b": word("sitting")}, fetch_list=[distance])[0].tolist()
         [[3.0]]
     """

@@ -43,7 +43,8 @@ def beam_search(pre_ids: Variable, pre_scores: Variable, ids: Variable | None, s
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np
-        >>> last, total = (fluid.data(n, [None, 1], d, lod_level=2) for n, d in (("last", "int64"), ("total", "float32")))
+        >>> last = fluid.data("last", [None, 1], "int64", lod_level=2)
+        >>> total = fluid.data("total", [None, 1], "float32", lod_level=2)
         >>> scores = fluid.data("scores", [None, 3], "float32", lod_level=2)
         >>> best, _ = fluid.layers.beam_search(last, total, None, scores, beam_size=2, end_id=0)
         >>> two = lambda a: fluid.create_lod_tensor(np.array(a), [[2], [1, 1]], fluid.CPUPlace())
@@ -91,7 +92,8 @@ def beam_search_decode(ids: Variable, scores: Variable, beam_size: int, end_id: 
         >>> import anabranch.fluid as fluid
         >>> array = lambda n, d: fluid.default_main_program().global_block().create_var(
         ...     name=n, dtype=d, type=fluid.core.VarDesc.VarType.LOD_TENSOR_ARRAY)
-        >>> tokens, scores = fluid.layers.beam_search_decode(array("ids", "int64"), array("scores", "float32"), 4, end_id=1)
+        >>> ids, scores = array("ids", "int64"), array("scores", "float32")
+        >>> tokens, _ = fluid.layers.beam_search_decode(ids, scores, beam_size=4, end_id=1)
         >>> tokens.lod_level
         2
     """

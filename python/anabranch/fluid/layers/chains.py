@@ -24,9 +24,10 @@ def linear_chain_crf(input: Variable, label: Variable, param_attr: Attr = None,
     which tags begin, end and follow each other. Lafferty, McCallum and Pereira, ICML 2001.
 
     Args:
-        input (Variable): float32 or float64 scores of each tag, [rows, tags] with sequences, or [batch, rows, tags] with
-            ``length``.
-        label (Variable): int64 tags in [0, tags), [rows, 1] with the same sequences, or [batch, rows] or [batch, rows, 1].
+        input (Variable): float32 or float64 scores of each tag, [rows, tags] with sequences, or [batch, rows, tags]
+            with ``length``.
+        label (Variable): int64 tags in [0, tags), [rows, 1] with the same sequences, or [batch, rows] or
+            [batch, rows, 1].
         param_attr (ParamAttr, optional): of w, [tags + 2, tags]. Name it to use it in :func:`crf_decoding`.
         length (Variable, optional): [batch] or [batch, 1], int64: how many rows of each entry of a batch count.
 
@@ -64,8 +65,8 @@ def crf_decoding(input: Variable, param_attr: ParamAttr | str, label: Variable |
     """The most probable tags of each sequence under a chain that :func:`linear_chain_crf` has learnt (Viterbi).
 
     Args:
-        input (Variable): float32 or float64 scores of each tag, [rows, tags] with sequences, or [batch, rows, tags] with
-            ``length``.
+        input (Variable): float32 or float64 scores of each tag, [rows, tags] with sequences, or [batch, rows, tags]
+            with ``length``.
         param_attr (ParamAttr|str): its name is that of the parameter of :func:`linear_chain_crf`.
         label (Variable, optional): int64, the true tags: the result then says which tags are right.
         length (Variable, optional): [batch] or [batch, 1], int64: how many rows of each entry of a batch count.
@@ -107,7 +108,8 @@ def chunk_eval(input: Variable, label: Variable, chunk_scheme: str, num_chunk_ty
     of one row; plain: neighbours of one type are one chunk.
 
     Args:
-        input (Variable): int64 tags, [rows, 1] with sequences, or [batch, rows] or [batch, rows, 1] with ``seq_length``.
+        input (Variable): int64 tags, [rows, 1] with sequences, or [batch, rows] or [batch, rows, 1] with
+            ``seq_length``.
         label (Variable): int64, the true tags, in the shape and the sequences of ``input``.
         chunk_scheme (str): "IOB", "IOE", "IOBES" or "plain".
         num_chunk_types (int): types of chunks.

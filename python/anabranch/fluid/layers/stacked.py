@@ -17,13 +17,14 @@ def lstm(input: Variable, init_h: Variable, init_c: Variable, max_len: int, hidd
          dropout_prob: float = 0.0, is_bidirec: bool = False, is_test: bool = False, name: str | None = None,
          default_initializer: Initializer | None = None,
          seed: int = -1) -> tuple[Variable, Variable, Variable]:
-    """Layers of long short-term memory over a dense batch, from step to step; each layer reads what the one before gives.
+    """Layers of long short-term memory over a dense batch; each layer reads what the one before gives.
 
     i, f, o = sigmoid and g = tanh of W x + b + R h + r, with weights of their own; c' = f c + i g; h' = o tanh(c').
 
     Args:
         input (Variable): [steps, batch, D], float32 or float64.
-        init_h (Variable): [num_layers * ways, batch, hidden_size], h before the first step; ways is 2 with ``is_bidirec``.
+        init_h (Variable): [num_layers * ways, batch, hidden_size], h before the first step; ways is 2 with
+            ``is_bidirec``.
         init_c (Variable): as ``init_h``, c before the first step.
         max_len (int): not used: the number of steps is that of ``input``.
         hidden_size (int): width of h and c.
@@ -32,8 +33,8 @@ def lstm(input: Variable, init_h: Variable, init_c: Variable, max_len: int, hidd
         is_bidirec (bool): from the last step to the first, too; both results side by side. Default False.
         is_test (bool): nothing is dropped. Default False.
         name (str, optional): prefix of the names.
-        default_initializer (Initializer, optional): of the weights, which are one vector: W and R of each layer and way,
-            rows in the order i, f, g, o; then b and r of each layer and way.
+        default_initializer (Initializer, optional): of the weights, which are one vector: W and R of each layer and
+            way, rows in the order i, f, g, o; then b and r of each layer and way.
         seed (int): of what is dropped; -1: that of the program. Default -1.
 
     Returns:

@@ -49,8 +49,8 @@ def match_matrix_tensor(x: Variable, y: Variable, channel_num: int, act: str | N
     weight = helper.create_parameter(attr=helper.param_attr, shape=[x.shape[1], channel_num, y.shape[1]], dtype=dtype)
     out = helper.create_variable_for_type_inference(dtype)
     products = helper.create_variable_for_type_inference(dtype, stop_gradient=True)
-    helper.append_op(type="match_matrix_tensor", inputs={"X": x, "Y": y, "W": weight}, outputs={"Out": out, "Tmp": products},
-                     attrs={"dim_t": channel_num})
+    helper.append_op(type="match_matrix_tensor", inputs={"X": x, "Y": y, "W": weight},
+                     outputs={"Out": out, "Tmp": products}, attrs={"dim_t": channel_num})
     return helper.append_activation(out), products
 
 
