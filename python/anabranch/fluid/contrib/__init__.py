@@ -1,5 +1,10 @@
 """What Fluid keeps apart from its core: further optimizers, statistics of programs, layers of some models."""
-from . import extend_optimizer, mixed_precision
+from . import extend_optimizer, memory_usage_calc, mixed_precision, op_frequence
 from .extend_optimizer import extend_with_decoupled_weight_decay
+from .memory_usage_calc import memory_usage
+from .op_frequence import op_freq_statistic
 
-__all__ = ["extend_with_decoupled_weight_decay", "extend_optimizer", "mixed_precision"]
+__all__ = [
+    "extend_with_decoupled_weight_decay", "memory_usage", "op_freq_statistic",
+    "extend_optimizer", "memory_usage_calc", "mixed_precision", "op_frequence",
+]

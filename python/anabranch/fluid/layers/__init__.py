@@ -3,6 +3,7 @@
 Written by tools/generate_modules.py."""
 from . import control_flow as control_flow
 from . import detection as detection
+from . import distributions as distributions
 from . import io as io
 from . import learning_rate_scheduler as learning_rate_scheduler
 from . import loss as loss
@@ -119,6 +120,7 @@ from .activations import maxout, mish, prelu, sign, swish
 from .borders import expand, pad2d
 from .boxes import box_clip, box_coder, iou_similarity, polygon_box_transform, yolo_box
 from .branches import Switch, case, cond, switch_case
+from .callables import Print, py_func
 from .composed import addcmul, clamp, full, full_like, logsumexp, t
 from .conv import conv2d, conv3d
 from .conv_transpose import conv2d_transpose, conv3d_transpose
@@ -128,6 +130,7 @@ from .crops import affine_grid, crop, crop_tensor
 from .ctr import continuous_value_model, data_norm, filter_by_instag
 from .dense import dropout, fc, label_smooth, log_softmax
 from .diagonals import allclose, cross, diag_embed, dist, trace, tril, triu
+from .distributions import Categorical, MultivariateNormalDiag, Normal, Uniform
 from .feature_maps import fsp_matrix
 from .feeders import create_py_reader_by_data, double_buffer, py_reader, read_file
 from .fill import (
@@ -184,15 +187,16 @@ from .unfolding import unfold
 from .values import unique, unique_with_counts
 
 __all__ = [
-    "Switch", "abs", "accuracy", "acos", "adaptive_pool2d", "adaptive_pool3d", "addcmul", "addmm", "affine_channel",
-    "affine_grid", "allclose", "anchor_generator", "argmax", "argmin", "argsort", "asin", "assign", "atan", "auc",
-    "autoincreased_step_counter", "batch_norm", "bilinear_tensor_product", "bipartite_match", "bmm", "box_clip",
-    "box_coder", "bpr_loss", "brelu", "case", "cast", "ceil", "center_loss", "clamp", "clip", "clip_by_norm",
-    "concat", "cond", "continuous_value_model", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "cos",
-    "cos_sim", "cosine_decay", "create_global_var", "create_parameter", "create_py_reader_by_data", "create_tensor",
-    "crop", "crop_tensor", "cross", "cross_entropy", "cumsum", "data", "data_norm", "density_prior_box",
-    "detection_output", "diag", "diag_embed", "dice_loss", "dist", "dot", "double_buffer", "dropout", "dynamic_gru",
-    "dynamic_lstm", "dynamic_lstmp", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max",
+    "Categorical", "MultivariateNormalDiag", "Normal", "Print", "Switch", "Uniform", "abs", "accuracy", "acos",
+    "adaptive_pool2d", "adaptive_pool3d", "addcmul", "addmm", "affine_channel", "affine_grid", "allclose",
+    "anchor_generator", "argmax", "argmin", "argsort", "asin", "assign", "atan", "auc", "autoincreased_step_counter",
+    "batch_norm", "bilinear_tensor_product", "bipartite_match", "bmm", "box_clip", "box_coder", "bpr_loss", "brelu",
+    "case", "cast", "ceil", "center_loss", "clamp", "clip", "clip_by_norm", "concat", "cond",
+    "continuous_value_model", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "cos", "cos_sim",
+    "cosine_decay", "create_global_var", "create_parameter", "create_py_reader_by_data", "create_tensor", "crop",
+    "crop_tensor", "cross", "cross_entropy", "cumsum", "data", "data_norm", "density_prior_box", "detection_output",
+    "diag", "diag_embed", "dice_loss", "dist", "dot", "double_buffer", "dropout", "dynamic_gru", "dynamic_lstm",
+    "dynamic_lstmp", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max",
     "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding",
     "equal", "erf", "exp", "expand", "expand_as", "exponential_decay", "eye", "fc", "fill_constant",
     "fill_constant_batch_size_like", "filter_by_instag", "flatten", "flip", "floor", "fsp_matrix", "full",
@@ -207,19 +211,19 @@ __all__ = [
     "mean_iou", "merge_selected_rows", "meshgrid", "mish", "mse_loss", "mul", "multi_box_head", "multiclass_nms",
     "multiplex", "natural_exp_decay", "nce", "noam_decay", "not_equal", "npair_loss", "one_hot", "ones", "ones_like",
     "pad", "pad2d", "pad_constant_like", "piecewise_decay", "pixel_shuffle", "polygon_box_transform",
-    "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "prior_box", "py_reader", "randint", "randperm", "range",
-    "rank", "rank_loss", "read_file", "reciprocal", "reduce_all", "reduce_any", "reduce_max", "reduce_mean",
-    "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "resize_bilinear", "resize_nearest",
-    "resize_trilinear", "reverse", "roll", "round", "row_conv", "rsqrt", "sampled_softmax_with_cross_entropy",
-    "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu", "sequence_concat", "sequence_conv",
-    "sequence_enumerate", "sequence_expand", "sequence_expand_as", "sequence_first_step", "sequence_last_step",
-    "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape", "sequence_reverse", "sequence_scatter",
-    "sequence_slice", "sequence_softmax", "sequence_unpad", "shape", "shard_index", "shuffle_channel", "sigmoid",
-    "sigmoid_cross_entropy_with_logits", "sigmoid_focal_loss", "sign", "sin", "size", "slice", "smooth_l1",
-    "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus", "softshrink", "softsign", "space_to_depth",
-    "split", "sqrt", "square", "square_error_cost", "squeeze", "ssd_loss", "stack", "stanh", "strided_slice", "sum",
-    "sums", "swish", "switch_case", "t", "tanh", "tanh_shrink", "target_assign", "teacher_student_sigmoid_loss",
-    "temporal_shift", "thresholded_relu", "topk", "trace", "transpose", "tril", "triu", "unfold", "uniform_random",
-    "uniform_random_batch_size_like", "unique", "unique_with_counts", "unsqueeze", "unstack", "where", "yolo_box",
-    "zeros", "zeros_like",
+    "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "prior_box", "py_func", "py_reader", "randint",
+    "randperm", "range", "rank", "rank_loss", "read_file", "reciprocal", "reduce_all", "reduce_any", "reduce_max",
+    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "resize_bilinear",
+    "resize_nearest", "resize_trilinear", "reverse", "roll", "round", "row_conv", "rsqrt",
+    "sampled_softmax_with_cross_entropy", "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu",
+    "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand", "sequence_expand_as",
+    "sequence_first_step", "sequence_last_step", "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape",
+    "sequence_reverse", "sequence_scatter", "sequence_slice", "sequence_softmax", "sequence_unpad", "shape",
+    "shard_index", "shuffle_channel", "sigmoid", "sigmoid_cross_entropy_with_logits", "sigmoid_focal_loss", "sign",
+    "sin", "size", "slice", "smooth_l1", "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus",
+    "softshrink", "softsign", "space_to_depth", "split", "sqrt", "square", "square_error_cost", "squeeze", "ssd_loss",
+    "stack", "stanh", "strided_slice", "sum", "sums", "swish", "switch_case", "t", "tanh", "tanh_shrink",
+    "target_assign", "teacher_student_sigmoid_loss", "temporal_shift", "thresholded_relu", "topk", "trace",
+    "transpose", "tril", "triu", "unfold", "uniform_random", "uniform_random_batch_size_like", "unique",
+    "unique_with_counts", "unsqueeze", "unstack", "where", "yolo_box", "zeros", "zeros_like",
 ]

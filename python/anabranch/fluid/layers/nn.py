@@ -57,6 +57,7 @@ from ._generated_reductions import (
 )
 from .activations import maxout, mish, prelu, sign, swish
 from .borders import expand, pad2d
+from .callables import py_func
 from .composed import addcmul, clamp, logsumexp, t
 from .conv import conv2d, conv3d
 from .conv_transpose import conv2d_transpose, conv3d_transpose
@@ -102,11 +103,12 @@ __all__ = [
     "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "lod_append", "lod_reset", "log", "log1p", "log_loss",
     "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lrn", "matmul", "maxout",
     "mean", "mean_iou", "merge_selected_rows", "meshgrid", "mish", "mul", "multiplex", "one_hot", "pad", "pad2d",
-    "pad_constant_like", "pixel_shuffle", "pool2d", "pool3d", "pow", "prelu", "randint", "randperm", "rank",
-    "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu",
-    "relu6", "reshape", "resize_bilinear", "resize_nearest", "resize_trilinear", "roll", "row_conv", "sampling_id",
-    "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu", "shape", "shard_index", "shuffle_channel", "sign",
-    "size", "slice", "smooth_l1", "soft_relu", "softmax", "space_to_depth", "split", "squeeze", "stack", "stanh",
-    "strided_slice", "sum", "swish", "t", "temporal_shift", "topk", "transpose", "unfold", "uniform_random",
-    "uniform_random_batch_size_like", "unique", "unique_with_counts", "unsqueeze", "unstack", "where",
+    "pad_constant_like", "pixel_shuffle", "pool2d", "pool3d", "pow", "prelu", "py_func", "randint", "randperm",
+    "rank", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
+    "relu", "relu6", "reshape", "resize_bilinear", "resize_nearest", "resize_trilinear", "roll", "row_conv",
+    "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu", "shape", "shard_index",
+    "shuffle_channel", "sign", "size", "slice", "smooth_l1", "soft_relu", "softmax", "space_to_depth", "split",
+    "squeeze", "stack", "stanh", "strided_slice", "sum", "swish", "t", "temporal_shift", "topk", "transpose",
+    "unfold", "uniform_random", "uniform_random_batch_size_like", "unique", "unique_with_counts", "unsqueeze",
+    "unstack", "where",
 ]
