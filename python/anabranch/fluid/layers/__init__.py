@@ -145,6 +145,7 @@ from .fill import (
     zeros,
     zeros_like,
 )
+from .focus import random_crop, similarity_focus
 from .index import multiplex, reverse, scatter_nd, scatter_nd_add, shard_index
 from .inputs import data
 from .joins import concat, split, stack, unstack
@@ -180,6 +181,7 @@ from .sequence import row_conv, sequence_conv, sequence_first_step, sequence_las
 from .sequence_rows import sequence_slice
 from .shapes import flatten, reshape, squeeze, transpose, unsqueeze
 from .slices import slice, strided_slice
+from .spectral import spectral_norm
 from .ssd import multi_box_head, ssd_loss
 from .tables import embedding, one_hot
 from .turns import flip, meshgrid, roll
@@ -212,18 +214,19 @@ __all__ = [
     "multiplex", "natural_exp_decay", "nce", "noam_decay", "not_equal", "npair_loss", "one_hot", "ones", "ones_like",
     "pad", "pad2d", "pad_constant_like", "piecewise_decay", "pixel_shuffle", "polygon_box_transform",
     "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "prior_box", "py_func", "py_reader", "randint",
-    "randperm", "range", "rank", "rank_loss", "read_file", "reciprocal", "reduce_all", "reduce_any", "reduce_max",
-    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "resize_bilinear",
-    "resize_nearest", "resize_trilinear", "reverse", "roll", "round", "row_conv", "rsqrt",
+    "random_crop", "randperm", "range", "rank", "rank_loss", "read_file", "reciprocal", "reduce_all", "reduce_any",
+    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reshape",
+    "resize_bilinear", "resize_nearest", "resize_trilinear", "reverse", "roll", "round", "row_conv", "rsqrt",
     "sampled_softmax_with_cross_entropy", "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu",
     "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand", "sequence_expand_as",
     "sequence_first_step", "sequence_last_step", "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape",
     "sequence_reverse", "sequence_scatter", "sequence_slice", "sequence_softmax", "sequence_unpad", "shape",
     "shard_index", "shuffle_channel", "sigmoid", "sigmoid_cross_entropy_with_logits", "sigmoid_focal_loss", "sign",
-    "sin", "size", "slice", "smooth_l1", "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus",
-    "softshrink", "softsign", "space_to_depth", "split", "sqrt", "square", "square_error_cost", "squeeze", "ssd_loss",
-    "stack", "stanh", "strided_slice", "sum", "sums", "swish", "switch_case", "t", "tanh", "tanh_shrink",
-    "target_assign", "teacher_student_sigmoid_loss", "temporal_shift", "thresholded_relu", "topk", "trace",
-    "transpose", "tril", "triu", "unfold", "uniform_random", "uniform_random_batch_size_like", "unique",
-    "unique_with_counts", "unsqueeze", "unstack", "where", "yolo_box", "zeros", "zeros_like",
+    "similarity_focus", "sin", "size", "slice", "smooth_l1", "soft_relu", "softmax", "softmax_with_cross_entropy",
+    "softplus", "softshrink", "softsign", "space_to_depth", "spectral_norm", "split", "sqrt", "square",
+    "square_error_cost", "squeeze", "ssd_loss", "stack", "stanh", "strided_slice", "sum", "sums", "swish",
+    "switch_case", "t", "tanh", "tanh_shrink", "target_assign", "teacher_student_sigmoid_loss", "temporal_shift",
+    "thresholded_relu", "topk", "trace", "transpose", "tril", "triu", "unfold", "uniform_random",
+    "uniform_random_batch_size_like", "unique", "unique_with_counts", "unsqueeze", "unstack", "where", "yolo_box",
+    "zeros", "zeros_like",
 ]

@@ -67,6 +67,7 @@ from .ctr import continuous_value_model, data_norm, filter_by_instag
 from .dense import dropout, fc, label_smooth, log_softmax
 from .diagonals import allclose, cross, diag_embed, dist
 from .feature_maps import fsp_matrix
+from .focus import random_crop, similarity_focus
 from .index import multiplex, scatter_nd, scatter_nd_add, shard_index
 from .joins import split, stack, unstack
 from .lod import lod_append, lod_reset
@@ -85,6 +86,7 @@ from .search import topk
 from .sequence import row_conv
 from .shapes import flatten, reshape, squeeze, transpose, unsqueeze
 from .slices import slice, strided_slice
+from .spectral import spectral_norm
 from .tables import embedding, one_hot
 from .turns import flip, meshgrid, roll
 from .unfolding import unfold
@@ -103,12 +105,12 @@ __all__ = [
     "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "lod_append", "lod_reset", "log", "log1p", "log_loss",
     "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lrn", "matmul", "maxout",
     "mean", "mean_iou", "merge_selected_rows", "meshgrid", "mish", "mul", "multiplex", "one_hot", "pad", "pad2d",
-    "pad_constant_like", "pixel_shuffle", "pool2d", "pool3d", "pow", "prelu", "py_func", "randint", "randperm",
-    "rank", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
-    "relu", "relu6", "reshape", "resize_bilinear", "resize_nearest", "resize_trilinear", "roll", "row_conv",
-    "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu", "shape", "shard_index",
-    "shuffle_channel", "sign", "size", "slice", "smooth_l1", "soft_relu", "softmax", "space_to_depth", "split",
-    "squeeze", "stack", "stanh", "strided_slice", "sum", "swish", "t", "temporal_shift", "topk", "transpose",
-    "unfold", "uniform_random", "uniform_random_batch_size_like", "unique", "unique_with_counts", "unsqueeze",
-    "unstack", "where",
+    "pad_constant_like", "pixel_shuffle", "pool2d", "pool3d", "pow", "prelu", "py_func", "randint", "random_crop",
+    "randperm", "rank", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
+    "reduce_sum", "relu", "relu6", "reshape", "resize_bilinear", "resize_nearest", "resize_trilinear", "roll",
+    "row_conv", "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu", "shape", "shard_index",
+    "shuffle_channel", "sign", "similarity_focus", "size", "slice", "smooth_l1", "soft_relu", "softmax",
+    "space_to_depth", "spectral_norm", "split", "squeeze", "stack", "stanh", "strided_slice", "sum", "swish", "t",
+    "temporal_shift", "topk", "transpose", "unfold", "uniform_random", "uniform_random_batch_size_like", "unique",
+    "unique_with_counts", "unsqueeze", "unstack", "where",
 ]
