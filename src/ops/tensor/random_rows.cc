@@ -1,5 +1,5 @@
 // Rows in random order, parts of images at random places. Fluid keeps the seed of the next step in a variable; here the
-// numbers follow from the op and the step (opdef/kernel_context.h), and the variable only gets a number that changes.
+// numbers follow from the op and the step (opdef/kernel_context.h), and the variable stays as it is.
 #include <algorithm>
 #include <cstring>
 
@@ -13,26 +13,19 @@ namespace {
 void seed_state(OpDef& def) {
   def.in("Seed", "[1] int64, or nothing yet: not read")
       .takes("Seed", Holds::kAnything)
-      .out_optional("SeedOut", "[1] int64: a number of this step")
+      .out_named_only("SeedOut", "Seed, as it is")
       .attr<int32_t>("startup_seed", 0, "the numbers of two ops with different ones differ")
       .effects(kRandom | kMaybeUnset)
       .dtype_of_input("X");
 }
 
-class Draw {
- public:
-  explicit Draw(const KernelArgs& op) : key_(op.random()), seed_out_(op.out("SeedOut")) {
-    key_.seed ^= static_cast<uint64_t>(op.attr<int32_t>("startup_seed")) << 32;
+// The numbers of a step.
+struct Draw {
+  RandomKey key;
+  explicit Draw(const KernelArgs& op) : key(op.random()) {
+    key.seed ^= static_cast<uint64_t>(op.attr<int32_t>("startup_seed")) << 32;
   }
-  Philox start(const KernelContext& c) const {
-    const Philox random(with_step(key_, c));
-    if (c.wants(seed_out_)) *c[seed_out_].mutable_data<int64_t>() = random.block(~uint64_t{0})[0];
-    return random;
-  }
-
- private:
-  RandomKey key_;
-  Out seed_out_;
+  Philox start(const KernelContext& c) const { return Philox(with_step(key, c)); }
 };
 
 // Number i of a draw, one of [0, count).
@@ -51,7 +44,6 @@ void infer_shuffle(InferContext& c) {
   c.same_as("Out", "X");
   c.set_out("ShuffleIdx", Shape{x.slice(0, x.rank() - 1).known() ? x.numel(0, x.rank() - 1) : kUnknown},
             DType::kInt64);
-  c.set_out("SeedOut", scalar_shape(), DType::kInt64);
 }
 
 AB_OP(shuffle_batch)
@@ -63,7 +55,6 @@ AB_OP(shuffle_batch)
     .infer(infer_shuffle)
     .grad([](GradContext& g) {
       g.op("shuffle_batch_grad")
-          .bare()
           .in("ShuffleIdx", g.out("ShuffleIdx"))
           .in("Out@GRAD", g.dout("Out"))
           .out("X@GRAD", g.din("X"));
@@ -126,7 +117,6 @@ void infer_crop(InferContext& c) {
     extent = wanted[i];
   }
   c.set_out("Out", Shape(shape), c.in("X").dtype);
-  c.set_out("SeedOut", scalar_shape(), DType::kInt64);
 }
 
 // Copies the part of `shape` that begins at `offsets` of an image, axis after axis.

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from .. import unique_name
 from ..errors import InvalidType, InvalidValue
@@ -51,7 +52,7 @@ def similarity_focus(input: Variable, axis: int, indexes: Sequence[int], name: s
 
 
 def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None = None) -> Variable:
-    """Of each image a part of the given shape, at a place that is drawn anew in each step.
+    """Of each image a part of the given shape, at another place in each step.
 
     Args:
         x (Variable): [..., image]: the last axes, as many as ``shape`` has, are the image's.
@@ -63,8 +64,8 @@ def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None =
         Variable: [..., shape].
 
     Raises:
-        TypeError: ``x`` is no Variable, or of a dtype without a kernel; ``seed`` of another class. ValueError: ``shape``
-        does not fit.
+        TypeError: ``x`` is no Variable, or of a dtype without a kernel. ValueError: ``shape`` does not fit; ``seed`` of
+        another class.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -82,12 +83,13 @@ def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None =
     return out
 
 
-def seed_state(helper: LayerHelper, seed: int | Variable | None, attrs: dict[str, object]) -> Variable:
+def seed_state(helper: LayerHelper, seed: int | Variable | None, attrs: dict[str, Any],
+               shape: Sequence[int] = ()) -> Variable:
     """The variable that gets a number of each step; an int as ``seed`` becomes an attribute."""
     if isinstance(seed, Variable):
         return seed
     if seed is not None and not isinstance(seed, int):
-        raise InvalidType("%s: seed must be an int or a Variable, got %s" % (helper.layer_type, type(seed).__name__))
+        raise InvalidValue("%s: seed must be an int or a Variable, got %s" % (helper.layer_type, type(seed).__name__))
     attrs["startup_seed"] = seed or 0
     return helper.create_variable(name=unique_name.generate(helper.layer_type + "_seed"), dtype="int64",
-                                  persistable=True)
+                                  shape=list(shape) or None, persistable=True)

@@ -171,7 +171,8 @@ class DGCMomentumOptimizer(MomentumOptimizer):
     """
 
     def __init__(self, learning_rate: float | Variable, momentum: float, rampup_begin_step: int, rampup_step: int = 1,
-                 sparsity: Sequence[float] = (0.999,), parameter_list: Any = None, use_nesterov: bool = False,
+                 sparsity: Sequence[float] = [0.999], parameter_list: Any = None,  # noqa: B006  Fluid's signature
+                 use_nesterov: bool = False,
                  num_trainers: int | None = None, regularization: Any = None, grad_clip: Any = None,
                  name: str | None = None) -> None:
         if rampup_begin_step < 0:

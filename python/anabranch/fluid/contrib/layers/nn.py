@@ -27,7 +27,7 @@ def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
         Variable: as ``x``; its gradient goes back to the rows that it came from.
 
     Raises:
-        TypeError: ``x`` is no Variable; ``seed`` of another class.
+        TypeError: ``x`` is no Variable. ValueError: ``seed`` of another class.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -40,7 +40,7 @@ def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
     out = helper.create_variable_for_type_inference(x.dtype)
     places = helper.create_variable_for_type_inference("int64")
     attrs: dict[str, Any] = {"startup_seed": 0}
-    state = seed_state(helper, seed, attrs)
+    state = seed_state(helper, seed, attrs, [0])
     helper.append_op(type="shuffle_batch", inputs={"X": [x], "Seed": [state]},
                      outputs={"Out": [out], "ShuffleIdx": [places], "SeedOut": [state]}, attrs=attrs)
     return out
@@ -50,7 +50,7 @@ def tdm_child(x: Variable, node_nums: int, child_nums: int, param_attr: Any = No
               dtype: str = "int32") -> tuple[Variable, Variable]:
     """Children of the nodes of a tree of items: one step of a retrieval that descends the tree.
 
-    The tree is a parameter [node_nums, 3 + child_nums] of int32, which is not trained: item (0 for an inner node),
+    The tree is a parameter [node_nums, 3 + child_nums] of ``dtype``, which is not trained: item (0 for an inner node),
     layer, ancestor, children (0 for none) of each node; node 0 means none. Give it by the initializer of
     ``param_attr``. Zhu and others, Learning tree-based deep model for recommender systems, KDD 2018 (arXiv:1801.02294).
 
@@ -86,7 +86,7 @@ def tdm_child(x: Variable, node_nums: int, child_nums: int, param_attr: Any = No
         raise InvalidType("tdm_child: dtype must be 'int32' or 'int64', got %r" % (dtype,))
     helper = LayerHelper("tdm_child", param_attr=param_attr)
     attr = ParamAttr() if helper.param_attr is None else helper.param_attr
-    tree = helper.create_parameter(attr=attr, shape=[node_nums, 3 + child_nums], dtype="int32",
+    tree = helper.create_parameter(attr=attr, shape=[node_nums, 3 + child_nums], dtype=dtype,
                                    default_initializer=Constant(0))
     tree.stop_gradient = True
     child, leaf = (helper.create_variable_for_type_inference(dtype) for _ in range(2))
