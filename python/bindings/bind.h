@@ -22,6 +22,7 @@ void bind_flags(nb::module_& m);
 void bind_core(nb::module_& m);
 void bind_scope(nb::module_& m);
 void bind_ir(nb::module_& m);
+void bind_callables(nb::module_& m);
 void bind_opdef(nb::module_& m);
 void bind_autodiff(nb::module_& m);
 void bind_graph(nb::module_& m);

@@ -183,6 +183,8 @@ void Step::execute(uint32_t number, const Hooks& hooks, Trace* trace) {
     fail(e);
   } catch (const std::bad_alloc&) {
     fail(Error(ErrorKind::kResourceExhausted, "out of memory"));
+  } catch (const UserError&) {
+    throw;
   } catch (const std::exception& e) {
     fail(Error(ErrorKind::kInternal, e.what()));
   }

@@ -9,6 +9,9 @@ import anabranch.fluid as fluid
 
 #: Where this package does otherwise, and why.
 DIFFERENT = {
+    "misc_lookahead": "going back is an update, so that several replicas are refused",
+    "misc_shuffle_num": "no Variable is a TypeError, as in every layer",
+    "misc_tdm_float": "nodes that are no integers are refused at the call",
     "emb_padbad": "a padding_idx out of range is refused",
     "bn_momvar": "a Variable as momentum is used; 1.8.5 drops it",
     "sce_int": "integer logits are refused at the call",

@@ -14,8 +14,10 @@
 """
 from . import core, framework, unique_name  # noqa: I001  core first: it gives the engine its error classes
 from . import (
+    average,
     backward,
     clip,
+    contrib,
     compiler,
     contrib,
     data_feeder,
@@ -94,7 +96,7 @@ __all__ = [
     "ExecutionStrategy", "Executor", "GrowableTable", "InMemoryDataset",
     "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Scope", "Tensor",
     "Variable", "WeightNormParamAttr", "_Scope",
-    "append_backward", "backward", "clip", "compiler", "contrib", "core", "cpu_places", "create_lod_tensor",
+    "append_backward", "average", "backward", "clip", "compiler", "contrib", "core", "cpu_places", "create_lod_tensor",
     "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder", "data_generator",
     "dataset", "debugger", "default_main_program", "default_startup_program", "device_guard", "disable_dygraph",
     "disable_imperative", "embedding", "enable_dygraph", "enable_imperative", "evaluator", "executor", "framework",

@@ -59,6 +59,7 @@ from ._generated_sequences import add_position_encoding, gather_tree
 from .activations import maxout, mish, prelu, sign, swish
 from .alignments import ctc_greedy_decoder
 from .borders import expand, pad2d
+from .callables import py_func
 from .chains import chunk_eval, crf_decoding, linear_chain_crf
 from .composed import addcmul, clamp, logsumexp, t
 from .conv import conv2d, conv3d
@@ -70,6 +71,7 @@ from .deformable import deformable_conv, deformable_roi_pooling
 from .dense import dropout, fc, label_smooth, log_softmax
 from .diagonals import allclose, cross, diag_embed, dist
 from .feature_maps import fsp_matrix
+from .focus import random_crop, similarity_focus
 from .index import multiplex, scatter_nd, scatter_nd_add, shard_index
 from .joins import split, stack, unstack
 from .lod import lod_append, lod_reset
@@ -89,6 +91,7 @@ from .search import topk
 from .sequence import row_conv
 from .shapes import flatten, reshape, squeeze, transpose, unsqueeze
 from .slices import slice, strided_slice
+from .spectral import spectral_norm
 from .tables import embedding, one_hot
 from .turns import flip, meshgrid, roll
 from .unfolding import im2sequence, unfold
@@ -109,11 +112,12 @@ __all__ = [
     "lod_reset", "log", "log1p", "log_loss", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor",
     "logsumexp", "lrn", "matmul", "maxout", "mean", "mean_iou", "merge_selected_rows", "meshgrid", "mish", "mul",
     "multiplex", "one_hot", "pad", "pad2d", "pad_constant_like", "pixel_shuffle", "pool2d", "pool3d", "pow", "prelu",
-    "prroi_pool", "psroi_pool", "randint", "randperm", "rank", "reduce_all", "reduce_any", "reduce_max", "reduce_mean",
-    "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reshape", "resize_bilinear", "resize_nearest",
-    "resize_trilinear", "roi_align", "roi_pool", "roll", "row_conv", "sampling_id", "scale", "scatter", "scatter_nd",
-    "scatter_nd_add", "selu", "shape", "shard_index", "shuffle_channel", "sign", "size", "slice", "smooth_l1",
-    "soft_relu", "softmax", "space_to_depth", "split", "squeeze", "stack", "stanh", "strided_slice", "sum", "swish",
-    "t", "temporal_shift", "topk", "transpose", "unfold", "uniform_random", "uniform_random_batch_size_like", "unique",
+    "prroi_pool", "psroi_pool", "py_func", "randint", "random_crop", "randperm", "rank", "reduce_all", "reduce_any",
+    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reshape",
+    "resize_bilinear", "resize_nearest", "resize_trilinear", "roi_align", "roi_pool", "roll", "row_conv", "sampling_id",
+    "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu", "shape", "shard_index", "shuffle_channel", "sign",
+    "similarity_focus", "size", "slice", "smooth_l1", "soft_relu", "softmax", "space_to_depth", "spectral_norm",
+    "split", "squeeze", "stack", "stanh", "strided_slice", "sum", "swish", "t", "temporal_shift", "topk", "transpose",
+    "unfold", "uniform_random", "uniform_random_batch_size_like", "unique",
     "unique_with_counts", "unsqueeze", "unstack", "where",
 ]
