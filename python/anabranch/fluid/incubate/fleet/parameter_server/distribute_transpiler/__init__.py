@@ -109,13 +109,15 @@ class DistributedTranspiler(Fleet):
         """Runs a server's startup program, and loads its part of a saved model.
 
         Args:
-            model_dir (str, optional): folder of ``save_persistables``; however many servers wrote it.
+            model_dir (str, optional): folder of ``save_persistables``; however many servers wrote it. Else the folder
+                that ``anabranch launch --resume`` names, where there is one.
 
         Raises:
             ValueError: before ``minimize``; no such folder; a file of another shape.
         """
         if self.startup_program is None:
             raise InvalidValue("fleet.init_server: there is no program yet: call minimize of the distributed optimizer")
+        model_dir = model_dir or os.environ.get("ANABRANCH_RESUME_DIR")
         if model_dir and not os.path.isdir(model_dir):
             raise InvalidValue("fleet.init_server: there is no folder %s" % model_dir)
         self._executor.run(self.startup_program)

@@ -86,5 +86,6 @@ def pull_persistables(executor: Any, dirname: str, program: Any, transpiler: Any
     mine = [var for var in program.list_vars()
             if var.persistable and var.name not in remote and int(var.type) in (7, 8)
             and "@GRAD" not in var.name and not var.name.startswith(("@LR_DECAY_COUNTER@", "learning_rate_"))]
-    save_vars(executor, dirname, program, vars=mine)
+    if mine:
+        save_vars(executor, dirname, program, vars=mine)
     _cluster.pull_persistables(program, dirname, remote)
