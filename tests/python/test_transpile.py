@@ -71,7 +71,8 @@ def plain(op, names):
 
 
 def check_op(where, got, want):
-    assert {k: got[k] for k in ("type", "inputs", "outputs")} == {k: want[k] for k in ("type", "inputs", "outputs")}, where
+    for part in ("type", "inputs", "outputs"):
+        assert got[part] == want[part], where
     for name, value in want["attrs"].items():
         assert got["attrs"].get(name, value) == value, "%s %s: %s" % (where, got["type"], name)
 

@@ -1,4 +1,4 @@
-"""``python -m anabranch.distributed.launch``: workers that add up their gradients, by the arguments of Fluid's command."""
+"""``python -m anabranch.distributed.launch``: workers that sum gradients, by the arguments of Fluid's command."""
 from __future__ import annotations
 
 import argparse

@@ -13,7 +13,6 @@ from .modes import Mode
 from .pieces import Piece
 from .placement import Placement
 from .server_program import ServerProgram
-from .server_startup import server_startup
 from .trainer_program import make_startup
 
 __all__ = ["GeoSgdTranspiler"]

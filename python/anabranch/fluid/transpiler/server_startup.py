@@ -41,7 +41,7 @@ def _targets(op: Any, pieces: dict[str, list[Piece]], block: Any) -> list[Any]:
     if not outs:
         return []
     name = outs[0]
-    found = []
+    found: list[tuple[dict[str, str], Piece | None]] = []
     for param, parts in pieces.items():
         for piece in parts:
             own = "%s.%s" % (name, piece.name.rsplit(".", 1)[-1])

@@ -12,8 +12,8 @@ from .....executor import Executor
 from .....framework import Program, default_startup_program, program_guard
 from .....io import save_inference_model as _save_inference_model
 from .....optimizer import Optimizer
-from .....transpiler import DistributeTranspilerConfig
 from .....transpiler import DistributeTranspiler as OriginTranspiler
+from .....transpiler import DistributeTranspilerConfig
 from .....transpiler.details import wait_server_ready
 from .....transpiler.geo_sgd_transpiler import GeoSgdTranspiler
 from ...base.fleet_base import DistributedOptimizer, Fleet, Mode
@@ -221,7 +221,8 @@ class DistributedTranspiler(Fleet):
         self._check_ready(what)
         return self._transpiler._source
 
-    def save_persistables(self, executor: Any, dirname: str, main_program: Program | None = None, **kwargs: Any) -> None:
+    def save_persistables(self, executor: Any, dirname: str, main_program: Program | None = None,
+                          **kwargs: Any) -> None:
         """Saves all that lasts, one file a variable, however many servers there are; called by the first worker.
 
         Args:
