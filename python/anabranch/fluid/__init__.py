@@ -16,6 +16,7 @@ from . import core, framework, unique_name  # noqa: I001  core first: it gives t
 from . import (
     backward,
     clip,
+    communicator,
     compiler,
     data_feeder,
     dataset,
@@ -91,7 +92,7 @@ __all__ = [
     "ExecutionStrategy", "Executor", "GrowableTable", "InMemoryDataset",
     "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Scope", "Tensor",
     "Variable", "WeightNormParamAttr", "_Scope",
-    "append_backward", "backward", "clip", "compiler", "core", "cpu_places", "create_lod_tensor",
+    "append_backward", "backward", "clip", "communicator", "compiler", "core", "cpu_places", "create_lod_tensor",
     "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder", "data_generator",
     "dataset", "debugger", "default_main_program", "default_startup_program", "device_guard", "disable_dygraph",
     "disable_imperative", "embedding", "enable_dygraph", "enable_imperative", "executor", "framework", "get_flags",

@@ -1,1 +1,4 @@
-"""Training with several processes."""
+"""What fleets of all kinds share."""
+from ....._on_demand import modules as _modules
+
+__getattr__ = _modules(__name__, "fleet_base", "mode", "role_maker")

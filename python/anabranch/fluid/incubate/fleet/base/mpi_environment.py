@@ -11,7 +11,8 @@ from .role_base import needed_number
 
 #: scheduler, rank, size, processes on this machine, number of the job
 _KNOWN = (
-    ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_MCA_ess_base_jobid"),
+    ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+     "OMPI_MCA_ess_base_jobid"),
     ("Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE", "SLURM_JOB_ID"),
     ("MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "PMI_ID"),
 )
