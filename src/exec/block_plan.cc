@@ -4,6 +4,7 @@
 #include <deque>
 #include <unordered_map>
 
+#include "exec/later.h"
 #include "exec/node_shape.h"
 #include "opdef/append_op.h"
 
@@ -30,7 +31,7 @@ class BlockPlan final : public BlockRunner {
       node.context.replica = caller.replica;
       try {
         plan_->infer(i);
-        node.kernel(node.context);
+        run_to_end(*plan_, i);
         for (const auto& [made, place] : asides_[i]) place->copy_from(*made);
       } catch (Error& e) {
         e.in_op(block_.ops()[i]->type).with_op(block_.ops()[i]->describe(i, block_.idx()));
@@ -93,6 +94,7 @@ class BlockPlan final : public BlockRunner {
     values(op->inputs, &spec.ins);
     values(op->outputs, &spec.outs);
     asides_.push_back(set_aside(*op, def, spec));
+    spec.later = def.has(kCompletesLater);
     spec.shape = make_shape_fn({&def, op, set_.seed_, set_.factory(), (block_.idx() << 20) + index});
     return spec;
   }

@@ -51,7 +51,8 @@ class KernelContext {
   Value* const* outs = nullptr;  // null where the op writes kEmptyVar
   Parallel* parallel = nullptr;
   uint32_t step = 0;
-  int replica = 0;
+  int16_t replica = 0;
+  bool completes_later = false;  // the kernel is called with a LaterContext (completion.h)
 
   const Tensor& operator[](In in) const { return ins[in.first]->tensor(); }
   Tensor& operator[](Out out) const { return outs[out.first]->as<Tensor>(); }
