@@ -151,6 +151,17 @@ def test_a_norm_over_all_gradients_is_refused_by_name():
         cases.transpiled(fluid, cases.CASES["clip_global"][0], "sync")
 
 
+@pytest.mark.parametrize("mode, trainers", [("async", 2), ("half_async", 2), ("sync", 1)])
+def test_trainers_clip_by_a_common_norm_where_nobody_adds_up(mode, trainers):
+    got = cases.transpiled(fluid, cases.CASES["clip_global"][0], mode, trainers=trainers)
+    sent = [op["inputs"]["X"] for op in ops_of(got["trainer0"], "send")]
+    assert sorted(sent) == [["elementwise_mul_%d.tmp_0" % i] for i in range(4)]
+    types = [op["type"] for op in got["trainer0"][0]["ops"]]
+    assert "sqrt" in types and types.index("sqrt") < types.index("send")
+    for block in got["server0"][1:] + got["server1"][1:]:
+        assert [op["type"] for op in block["ops"]] == ["sgd"]
+
+
 def test_one_trainer_and_its_servers_agree_on_names():
     got = cases.transpiled(fluid, cases.CASES["one_trainer"][0], "sync", trainers=1)
     sent = {n for op in ops_of(got["trainer0"], "send") for n in op["inputs"]["X"]}

@@ -104,6 +104,8 @@ class DistributeTranspiler(Described):
         self.origin_program, self.startup_program = program, startup
         self.trainer_id, self.trainer_num, self.sync_mode = mode.trainer_id, mode.trainers, mode.sync
         self.pserver_endpoints = endpoints
+        if not mode.merges:
+            op_kinds.clip_at_trainers(program)
         placement = Placement(program, endpoints, self.config)
         give_counters(program, startup, mode)
         name_gradients(program, placement, mode)

@@ -87,10 +87,8 @@ class _GeoServer(ServerProgram):
             copy_var(self.block, param, name=piece.name, shape=piece.shape)
             self.block.create_var(name=piece.name + ".delta", shape=piece.shape, dtype=param.dtype, persistable=False,
                                   type=VarType.SELECTED_ROWS if self._rows(piece) else VarType.LOD_TENSOR)
-        for name in self.placement.gradients:
-            for piece in self.mine:
-                if piece.param == name:
-                    self._add(piece)
+        for piece in self._in_order():
+            self._add(piece)
         if not self.blocks:
             self.blocks.append(self._new_block(0))
         self._listen(-1)

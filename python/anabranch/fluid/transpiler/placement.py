@@ -47,10 +47,10 @@ class Placement:
         if not config.slice_var_up:
             # Large and small variables alternate by chance: the order of the original.
             numpy.random.RandomState(program.random_seed).shuffle(names)
-        placed = {}
+        placed, ops = {}, op_kinds.ops_by_param(program)
         for name in names:
             param = block.var(name)
-            kinds = {op.type for op in op_kinds.ops_for(program, name)}
+            kinds = {op.type for op in ops.get(name, ())}
             whole = not config.slice_var_up or kinds & op_kinds.WHOLE or is_growable(param)
             pieces = [Piece(name, self.gradients[name], name, self.gradients[name], 0, tuple(param.shape), "")] \
                 if whole else pieces_of(param, self.gradients[name], len(self.endpoints), config.min_block_size)
