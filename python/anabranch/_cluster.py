@@ -2,7 +2,7 @@
 
 Everything in ``fluid.incubate.fleet``, ``fluid.communicator`` and ``fluid.io`` that needs another process calls a
 function of this module, by ``_cluster.name(...)``, so that each can be replaced here. Without a connection they raise
-:class:`Unsupported`, which names the call.
+:class:`fluid.errors.Unsupported`, which names the call.
 """
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def communicator_stop() -> None:
     _absent("Communicator.stop")
 
 
-def pull_persistables(program: Any, dirname: str, names: Sequence[str]) -> None:
-    """Writes variables that lie on servers as one file each.
+def pull_persistables(program: Any, dirname: str, variables: Mapping[str, Any]) -> None:
+    """Writes variables that lie on servers as one file each, as ``fluid.io.save_vars`` writes them.
 
     Args:
-        program (Program): the trainer's program; ``program._parameters_on_pservers`` is its ``Placement``.
+        program (Program): the trainer's program.
         dirname (str): folder, which is there.
-        names (list of str): whole variables: parameters and what their updates keep.
+        variables (dict): name -> ``RemoteVariable``: shape, dtype, and the parts with their servers and names there.
     """
     _absent("save_persistables")
 
@@ -83,6 +83,11 @@ def complete(endpoints: Sequence[str], trainer_id: int) -> None:
         trainer_id (int): number of this worker.
     """
     _absent("stop_worker")
+
+
+def executor_closed() -> None:
+    """Called by ``Executor.close``: ends the connections that programs of ``DistributeTranspiler`` have opened, and
+    tells the servers that this worker is done. Nothing happens where there are none."""
 
 
 def barrier(role: Any, group: str) -> None:

@@ -455,3 +455,54 @@ def test_one_communicator_runs(monkeypatch):
 def test_without_a_connection_calls_say_so(call):
     with pytest.raises(NotImplementedError, match="no connection"):
         call()
+
+
+def test_what_lies_on_servers_is_known_whole():
+    minimized(worker(), Factory.create_async_strategy(), lambda fluid: cases.line(fluid, 1000),
+              fluid.optimizer.Adam(0.1))
+    found = fleet.main_program._parameters_on_pservers.variables()
+    assert len(found) == 4 * 5
+    w = found["fc_0.w_0"]
+    assert w.shape == (20, 1000) and [(p.name, p.begin, p.shape) for p in w.parts] == [
+        ("fc_0.w_0.block0", 0, (10, 1000)), ("fc_0.w_0.block1", 10, (10, 1000))]
+    moment, power = found["fc_0.w_0_moment1_0"], found["fc_0.w_0_beta1_pow_acc_0"]
+    assert moment.shape == (20, 1000) and [p.endpoint for p in moment.parts] == [p.endpoint for p in w.parts]
+    assert {p.name for p in moment.parts} == {"fc_0.w_0_moment1_0"}
+    assert power.shape == (1,) and len(power.parts) == 1
+
+
+def test_plain_saving_takes_what_lies_on_servers_from_there(monkeypatch, tmp_path):
+    calls = []
+    monkeypatch.setattr(_cluster, "pull_persistables", lambda *args: calls.append(args))
+    main, startup = minimized(worker(), Factory.create_async_strategy(), lambda fluid: cases.line(fluid, 1000))
+    fluid.io.save_persistables(fluid.Executor(fluid.CPUPlace()), str(tmp_path / "saved"), main)
+    (program, folder, found), = calls
+    assert program is main and os.path.isdir(folder)
+    assert sorted(found) == ["fc_0.b_0", "fc_0.w_0", "fc_1.b_0", "fc_1.w_0"]
+    with pytest.raises(ValueError, match="filename"):
+        fluid.io.save_persistables(fluid.Executor(fluid.CPUPlace()), str(tmp_path), main, filename="all")
+
+
+def test_a_file_of_another_shape_changes_nothing(tmp_path):
+    exe = fluid.Executor(fluid.CPUPlace())
+    main = fluid.Program()
+    for name, shape in (("fc_0.b_0", [30]), ("fc_1.b_0", [7])):
+        main.global_block().create_var(name=name, shape=shape, dtype="float32", persistable=True)
+    with fluid.scope_guard(fluid.Scope()):
+        for name, count in (("fc_0.b_0", 30), ("fc_1.b_0", 7)):
+            fluid.global_scope().var(name).get_tensor().set(numpy.full(count, 5, "float32"), fluid.CPUPlace())
+        fluid.io.save_persistables(exe, str(tmp_path), main)
+    with fluid.scope_guard(fluid.Scope()):
+        minimized(server(), Factory.create_async_strategy())
+        with pytest.raises(ValueError, match="fc_1.b_0 has shape"):
+            fleet.init_server(str(tmp_path))
+        assert not numpy.array(fluid.global_scope().find_var("fc_0.b_0").get_tensor()).any()
+
+
+def test_a_trainer_of_the_transpiler_is_done_when_its_executor_is_closed(monkeypatch):
+    calls = []
+    monkeypatch.setattr(_cluster, "executor_closed", lambda: calls.append(1))
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.close()
+    exe.close()
+    assert calls == [1]

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import _core
+from .. import _cluster, _core
 from . import memory
 from .compiler import CompiledProgram
 from .described import Described
@@ -136,12 +136,15 @@ class Executor(Described):
         self._closed = False
 
     def close(self) -> None:
-        """Frees everything that was kept ready. A later ``run`` raises RuntimeError.
+        """Frees everything that was kept ready. A later ``run`` raises RuntimeError. A trainer of
+        ``DistributeTranspiler`` tells its servers that it is done.
 
         Examples:
             >>> import anabranch.fluid as fluid
             >>> fluid.Executor().close()
         """
+        if not self._closed:
+            _cluster.executor_closed()
         self._closed = True
         self._ready.clear()
         self._calls.clear()

@@ -12,6 +12,7 @@ from .distribute_transpiler import DistributeTranspiler
 from .modes import Mode
 from .pieces import Piece
 from .placement import Placement
+from .remote_variables import RemoteModel
 from .server_program import ServerProgram
 from .trainer_program import make_startup
 
@@ -73,7 +74,7 @@ class GeoSgdTranspiler(DistributeTranspiler):
         if endpoint not in self._built and endpoint in self.pserver_endpoints:
             built = _GeoServer(self._source, self._placement, self._mode, endpoint).build()
             built._is_distributed, built._ps_endpoint = True, endpoint
-            built._endpoints, built._parameters_on_pservers = list(self.pserver_endpoints), self._placement
+            built._endpoints, built._parameters_on_pservers = list(self.pserver_endpoints), RemoteModel(self)
             self._built[endpoint] = built
         return super().get_pserver_program(endpoint)
 

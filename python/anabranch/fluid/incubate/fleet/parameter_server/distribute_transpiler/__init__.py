@@ -11,6 +11,8 @@ from .....errors import InvalidType, InvalidValue, NotAllowed
 from .....executor import Executor
 from .....framework import Program, default_startup_program, program_guard
 from .....io import save_inference_model as _save_inference_model
+from .....io import save_persistables as _save_persistables
+from .....io.remote import is_remote, load_pieces
 from .....optimizer import Optimizer
 from .....transpiler import DistributeTranspiler as OriginTranspiler
 from .....transpiler import DistributeTranspilerConfig
@@ -28,7 +30,6 @@ from .distributed_strategy import (
     SyncStrategy,
 )
 from .distributed_strategy import TrainerRuntimeConfig as TrainerRuntimeConfig
-from .server_files import load_pieces, pull_persistables
 
 __all__ = ["DistributedTranspiler", "TranspilerOptimizer", "fleet"]
 
@@ -237,9 +238,9 @@ class DistributedTranspiler(Fleet):
         check_program("save_persistables", main_program)
         self._check_ready("save_persistables")
         program = self.main_program if main_program is None else main_program
-        if not program._is_distributed:
+        if not is_remote(program):
             raise InvalidValue("fleet.save_persistables: main_program is not the program of this fleet")
-        pull_persistables(executor, dirname, program, self._transpiler)
+        _save_persistables(executor, dirname, program)
 
 
 class TranspilerOptimizer(DistributedOptimizer):
