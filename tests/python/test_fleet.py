@@ -24,6 +24,12 @@ KINDS = {"sync": Factory.create_sync_strategy, "half_async": Factory.create_half
 
 
 @pytest.fixture(autouse=True)
+def no_communicator_left():
+    yield
+    Communicator._running = None
+
+
+@pytest.fixture(autouse=True)
 def bare_environment(monkeypatch):
     for name in list(os.environ):
         if name.startswith(("PADDLE_", "OMPI_", "PMI_", "SLURM_")) or name in ("TRAINING_ROLE", "POD_IP", "CPU_NUM"):
@@ -408,6 +414,7 @@ def test_each_call_reaches_the_engine_once(monkeypatch, tmp_path):
     with fluid.unique_name.guard(), fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
         fresh.distributed_optimizer(fluid.optimizer.SGD(0.1), strategy).minimize(cases.line(fluid))
         exe = fluid.Executor(fluid.CPUPlace())
+        fluid.global_scope().var("learning_rate_0").get_tensor().set(numpy.ones(1, "float32"), fluid.CPUPlace())
         fresh.init_worker()
         with pytest.raises(ValueError, match="runs already"):
             fresh.init_worker()
@@ -421,6 +428,7 @@ def test_each_call_reaches_the_engine_once(monkeypatch, tmp_path):
     assert sorted(by_name["pull_persistables"][2]) == ["fc_0.b_0", "fc_0.w_0", "fc_1.b_0", "fc_1.w_0"]
     fresh.init(server())
     fresh.run_server()
+    assert os.listdir(str(tmp_path)) == ["learning_rate_0"]  # of the trainer's own optimizer
     assert calls[-1][0] == "serve" and calls[-1][1][1] == SERVERS[0]
 
 
