@@ -202,3 +202,37 @@ def test_area_under_the_curve_over_all_workers(monkeypatch, capsys):
     assert area(numpy.array([1, 0]), numpy.array([0, 1])) == 0.0
     with pytest.raises(ValueError):
         FleetUtil("other")
+
+
+def test_programs_in_files(tmp_path, capsys):
+    from anabranch.fluid.incubate.fleet.utils import utils
+    main, _, _ = minimized()
+    path = str(tmp_path / "program")
+    utils.save_program(main, path)
+    again = utils.load_program(path)
+    assert types(again) == types(main) and utils.check_pruned_program_vars(main, again)
+    again.global_block().create_var(name="new", shape=[3], dtype="float32", persistable=True)
+    assert not utils.check_pruned_program_vars(main, again) and "new" in capsys.readouterr().out
+    utils.parse_program(main, str(tmp_path))
+    utils.graphviz(main.global_block(), str(tmp_path), "block")
+    assert {"ops.log", "vars_all.log", "vars_persistable.log", "block.dot"} <= set(os.listdir(str(tmp_path)))
+    for call in (lambda: utils.load_program(path, True), lambda: utils.save_program(main, path, True)):
+        with pytest.raises(NotImplementedError):
+            call()
+    with pytest.raises(FileNotFoundError):
+        utils.load_program(str(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize("count, mine, got", [("2", "0", [0, 2]), ("2", "1", [1, 3]), ("1", "0", [0, 1, 2, 3, 4]),
+                                              (None, "5", [0, 1, 2, 3, 4])])
+def test_trainers_share_the_batches_of_a_reader(monkeypatch, count, mine, got):
+    monkeypatch.setenv("PADDLE_TRAINER_ID", mine)
+    monkeypatch.setenv("PADDLE_TRAINERS_NUM", count) if count else monkeypatch.delenv("PADDLE_TRAINERS_NUM", False)
+    assert list(fluid.contrib.distributed_batch_reader(lambda: iter(range(5)))()) == got
+
+
+def test_a_trainer_that_is_not_among_the_trainers_gets_no_batches(monkeypatch):
+    monkeypatch.setenv("PADDLE_TRAINER_ID", "2")
+    monkeypatch.setenv("PADDLE_TRAINERS_NUM", "2")
+    with pytest.raises(AssertionError):
+        fluid.contrib.distributed_batch_reader(lambda: iter(range(5)))

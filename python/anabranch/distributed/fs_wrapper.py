@@ -31,6 +31,10 @@ class FS(abc.ABC):
         """bool: whether there is such a file or folder."""
         return self._files.exists(fs_path)
 
+    def is_dir(self, fs_path: str) -> bool:
+        """bool: whether there is such a folder."""
+        return self._files.is_dir(fs_path)
+
     def mkdir(self, fs_path: str) -> None:
         """Makes a folder and those that it lies in."""
         self._files.make_dirs(fs_path)

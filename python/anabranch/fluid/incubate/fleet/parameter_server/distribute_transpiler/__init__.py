@@ -7,15 +7,18 @@ from typing import Any
 
 from ...... import _cluster
 from .....communicator import Communicator
+from .....compiler import CompiledProgram
 from .....errors import InvalidType, InvalidValue, NotAllowed
 from .....executor import Executor
-from .....framework import Program, default_startup_program, program_guard
+from .....framework import Program, default_main_program, default_startup_program, program_guard
 from .....io import save_inference_model as _save_inference_model
 from .....io import save_persistables as _save_persistables
 from .....io.remote import is_remote, load_pieces
 from .....optimizer import Optimizer
+from .....parallel_executor import ParallelExecutor
 from .....transpiler import DistributeTranspiler as OriginTranspiler
 from .....transpiler import DistributeTranspilerConfig
+from .....transpiler.config import DistributedMode, ServerRuntimeConfig
 from .....transpiler.details import wait_server_ready
 from .....transpiler.geo_sgd_transpiler import GeoSgdTranspiler
 from ...base.fleet_base import DistributedOptimizer, Fleet, Mode
@@ -222,8 +225,7 @@ class DistributedTranspiler(Fleet):
         self._check_ready(what)
         return self._transpiler._source
 
-    def save_persistables(self, executor: Any, dirname: str, main_program: Program | None = None,
-                          **kwargs: Any) -> None:
+    def save_persistables(self, executor: Any, dirname: str, main_program: Program | None = None) -> None:
         """Saves all that lasts, one file a variable, however many servers there are; called by the first worker.
 
         Args:
@@ -321,4 +323,5 @@ def _strategy_of(given: Any) -> DistributedStrategy:
 fleet = DistributedTranspiler()
 
 #: Names that Fluid's module has besides.
-REACHABLE = (Executor, Optimizer, StrategyFactory)
+REACHABLE = (CompiledProgram, DistributedMode, Executor, Optimizer, ParallelExecutor, ServerRuntimeConfig,
+             StrategyFactory, default_main_program)
