@@ -448,7 +448,7 @@ def test_one_communicator_runs(monkeypatch):
     first, second = Communicator(fluid.Program(), 1), Communicator(fluid.Program(), 1)
     first.start()
     try:
-        with pytest.raises(RuntimeError):
+        with pytest.raises(ValueError):
             second.start()
         second.stop()
         assert first.is_running() and not second.is_running()

@@ -126,9 +126,11 @@ def ops_of(blocks, kind):
     return [op for b in blocks for op in b["ops"] if op["type"] == kind]
 
 
-def test_an_update_that_takes_a_norm_stays_whole():
-    got = cases.transpiled(fluid, cases.CASES["lars"][0], "sync")
-    kept = [op["inputs"]["Param"] for i in range(2) for op in ops_of(got["server%d" % i], "lars_momentum")]
+@pytest.mark.parametrize("kind, make", [
+    ("lars_momentum", lambda f: f.optimizer.LarsMomentum(0.1, 0.9)), ("lamb", lambda f: f.optimizer.Lamb(0.1))])
+def test_an_update_that_takes_a_norm_stays_whole(kind, make):
+    got = cases.transpiled(fluid, cases.with_optimizer(make, width=1000), "sync")
+    kept = [op["inputs"]["Param"] for i in range(2) for op in ops_of(got["server%d" % i], kind)]
     assert sorted(kept) == [["fc_0.b_0"], ["fc_0.w_0"], ["fc_1.b_0"], ["fc_1.w_0"]]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import _cluster
-from .errors import InvalidType, InvalidValue, NotAllowed
+from .errors import InvalidType, InvalidValue
 from .framework import Program
 from .transpiler.config import DistributedMode
 
@@ -61,10 +61,10 @@ class Communicator:
         """Starts the threads.
 
         Raises:
-            RuntimeError: a communicator of this process runs already.
+            ValueError: a communicator of this process runs already.
         """
         if Communicator._running is not None:
-            raise NotAllowed("Communicator.start: a communicator of this process runs already")
+            raise InvalidValue("Communicator.start: a communicator of this process runs already")
         _cluster.communicator_start(self._program, self._mode, self._settings, self._envs)
         Communicator._running = self
 

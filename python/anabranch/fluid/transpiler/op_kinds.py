@@ -4,16 +4,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ... import _core
 from ..framework.context import OpRole
 
 #: The variable that schedules count steps in.
 COUNTER = "@LR_DECAY_COUNTER@"
 
-#: Ops whose result depends on the whole gradient or parameter: what they update stays on one server.
-WHOLE = frozenset(["clip_by_norm", "lars_momentum", "lamb", "dgc_clip_by_norm", "dgc_momentum", "reduce_sum",
-                   "squared_l2_norm", "norm", "growable_update"])
+#: What prepares a gradient and looks at all of it.
+_WHOLE = frozenset(["clip_by_norm", "dgc_clip_by_norm", "reduce_sum", "squared_l2_norm", "norm", "growable_update"])
 
 LOOK_UPS = frozenset(["lookup_table", "lookup_table_v2"])
+
+
+def is_whole(kind: str) -> bool:
+    """bool: whether the result of an op depends on the whole gradient or parameter, so that it stays on one server."""
+    return kind in _WHOLE or "whole parameter" in _core.op_info(kind)["traits"]
 
 
 def role_of(op: Any) -> int:

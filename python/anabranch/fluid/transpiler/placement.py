@@ -51,7 +51,7 @@ class Placement:
         for name in names:
             param = block.var(name)
             kinds = {op.type for op in ops.get(name, ())}
-            whole = not config.slice_var_up or kinds & op_kinds.WHOLE or is_growable(param)
+            whole = not config.slice_var_up or is_growable(param) or any(map(op_kinds.is_whole, kinds))
             pieces = [Piece(name, self.gradients[name], name, self.gradients[name], 0, tuple(param.shape), "")] \
                 if whole else pieces_of(param, self.gradients[name], len(self.endpoints), config.min_block_size)
             servers = dispatcher.dispatch([piece.name for piece in pieces])
