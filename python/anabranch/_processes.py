@@ -61,11 +61,21 @@ class Process:
         return self._popen.pid
 
     def poll(self) -> int | None:
-        """int or None: how it ended; negative for a signal."""
-        return self._popen.poll()
+        """int or None: how it ended; negative for a signal. What it has started ends with it."""
+        if self._popen.returncode is None:
+            if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                return None
+            # Its number is nobody else's until it has been waited for.
+            self._signal_group(signal.SIGKILL)
+            self._popen.wait()
+        return self._popen.returncode
 
     def send(self, number: int) -> None:
-        """Sends a signal to the process and what it has started."""
+        """Sends a signal to the process and what it has started; nothing happens when it has ended."""
+        if self.poll() is None:
+            self._signal_group(number)
+
+    def _signal_group(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
@@ -126,10 +136,10 @@ def end_all(processes: Sequence[Process], grace_s: float = _GRACE_S) -> None:
     while running and time.monotonic() < end:
         time.sleep(_POLL_S)
         running = [p for p in running if p.poll() is None]
-    for process in processes:
-        process.send(signal.SIGKILL)
     for process in running:
-        process._popen.wait()
+        process.send(signal.SIGKILL)
+    while any(p.poll() is None for p in running):
+        time.sleep(_POLL_S)
 
 
 def watch(processes: list[Process], echo: bool = True, server_grace_s: float = 60.0,
