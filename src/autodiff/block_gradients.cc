@@ -35,9 +35,6 @@ void set_roles(ir::Op& op) {
 
 }  // namespace
 
-BlockGradients::BlockGradients(const ir::Block& forward, const GradientRequest& request, ForwardReads::Versions outer)
-    : forward_(forward), request_(request), reads_(forward, std::move(outer)) {}
-
 bool BlockGradients::wants(const std::string& name) const {
   if (request_.no_grad.count(name)) return false;
   const ir::VarRef var = forward_.find_var_recursive(name);
@@ -72,7 +69,8 @@ std::string BlockGradients::gradient_of(const std::string& var) const {
 }
 
 BlockGradients::Path BlockGradients::find_path(size_t end, const std::set<std::string>& targets,
-                                               const std::set<std::string>& inputs) const {
+                                               const std::set<std::string>& inputs,
+                                               std::set<std::string>* all_needed) const {
   const auto& ops = forward_.ops();
   std::vector<char> relevant(end, 1);
   if (!inputs.empty()) {
@@ -94,6 +92,7 @@ BlockGradients::Path BlockGradients::find_path(size_t end, const std::set<std::s
       if (wants(in)) needed.insert(in);
     }
   }
+  if (all_needed) *all_needed = std::move(needed);
   return path;
 }
 
@@ -114,6 +113,7 @@ void BlockGradients::run(size_t end, const std::set<std::string>& targets, const
     finish_versions(op, on_path && find_op(op.type).has_grad());
   }
   for (const auto& gradient : order_) join_partials(gradient);
+  if (forward_.idx() > 0) settle_names();
 }
 
 void BlockGradients::differentiate(size_t index) {
@@ -146,9 +146,9 @@ void BlockGradients::differentiate(size_t index) {
   emit(wanted);
 }
 
-// Gives every gradient that the op reads and nobody makes a value of zeros. False: it reads gradients, and there are
-// none of them at all.
-bool BlockGradients::fill_missing(size_t index, const ir::Op& grad) {
+// Gives every gradient that the op reads and nobody makes a value of zeros; an op with a block makes its own zeros. False:
+// it reads gradients, and there are none of them at all.
+bool BlockGradients::fill_missing(size_t index, ir::Op& grad) {
   const ir::Op& forward = *forward_.ops()[index];
   std::map<std::string, std::string> missing;
   bool found = false;
@@ -164,6 +164,14 @@ bool BlockGradients::fill_missing(size_t index, const ir::Op& grad) {
   }
   if (missing.empty()) return true;
   if (!found) return false;
+  if (!grad.sub_blocks().empty()) {
+    for (auto& slot : grad.inputs) {
+      for (auto& arg : slot.args) {
+        if (missing.count(arg)) arg = ir::kEmptyVar;
+      }
+    }
+    return true;
+  }
   for (const auto& gradient : ins) {
     auto it = missing.find(gradient);
     if (it == missing.end()) continue;
@@ -176,35 +184,73 @@ bool BlockGradients::fill_missing(size_t index, const ir::Op& grad) {
   return true;
 }
 
+// A variable of the gradient block holds the gradient of the target when a turn begins: the op puts it there.
+void BlockGradients::hand_in(const std::string& target) {
+  seed(target, gradient_name(target), nullptr);
+  handed_in_.insert(target);
+}
+
+// What one turn makes for the next is a target, too, when a target depends on it.
+std::set<std::string> BlockGradients::close_over_turns(const std::set<std::string>& made,
+                                                       std::set<std::string> targets) const {
+  for (size_t known = 0; known != targets.size();) {
+    known = targets.size();
+    std::set<std::string> needed;
+    find_path(forward_.ops().size(), targets, {}, &needed);
+    for (const auto& name : needed) {
+      if (made.count(name)) targets.insert(name);
+    }
+  }
+  return targets;
+}
+
+// Whether a variable may hold something before the op.
+bool BlockGradients::had_value(size_t index, const std::string& name) const {
+  const ir::VarRef var = forward_.find_var(name);
+  if (!var || var->persistable || var->is_data) return true;
+  const auto& ops = forward_.ops();
+  return std::any_of(ops.begin(), ops.begin() + static_cast<std::ptrdiff_t>(index),
+                     [&](const ir::OpRef& op) { return contains(op->output_args(), name); });
+}
+
 // A gradient op that was given the forward op's sub-block gets that block's gradient block instead. Inside, the
-// gradients of outer variables have their plain names x@GRAD and are local.
+// gradients of outer variables have their plain names x@GRAD and are local. For what the block writes, such a variable
+// holds the gradient of what the turn has left before the ops of the gradient block, and behind them the gradient of what
+// the turn has found: the op carries it from turn to turn.
 void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
   const ir::Op& forward = *forward_.ops()[index];
   const auto subs = forward.sub_blocks();
   if (subs.size() != 1 || grad.sub_blocks() != subs) return;
   const ir::Block& body = forward_.program().block(subs[0]);
-  std::set<std::string> targets;
-  const auto ins = forward.input_args();
-  auto inner = std::make_unique<BlockGradients>(body, request_, reads_.seen_by_block_of(index));
+  auto inner = std::unique_ptr<BlockGradients>(new BlockGradients(
+      body, request_, {body, reads_.seen_by_block_of(index), reads_.passing_for_block_of(index)}));
+  std::set<std::string> targets, made;
   for (const auto& out : forward.output_args()) {
     const std::string gradient = gradient_name(out);
     join_partials(gradient);
-    auto it = partials_.find(gradient);
-    if (it == partials_.end()) continue;
-    inner->seed(out, it->second.names[0], nullptr);
-    targets.insert(out);
+    if (partials_.count(gradient)) targets.insert(out);
+    made.insert(out);
   }
-  for (const auto& target : targets) {
-    AB_CHECK(!contains(ins, target), Unsupported,
-             "{} reads variable {} and writes it in its sub-block: it has no gradient", forward.type, target);
-  }
+  if (find_op(forward.type).has(kRepeats)) targets = inner->close_over_turns(made, std::move(targets));
+  for (const auto& target : targets) inner->hand_in(target);
   inner->run(body.ops().size(), targets, {});
   std::set<std::string> given;  // a variable may be listed twice, its gradient flows once
+  std::vector<std::string> ends;  // the gradient of what the turn has found is zero
+  for (const auto& target : targets) {
+    if (!inner->partials_.count(gradient_name(target))) ends.push_back(target);
+  }
+  const auto flows = [&](const std::string& gradient) {
+    auto var = forward_var_.find(gradient);
+    if (var != forward_var_.end() && targets.count(var->second)) return had_value(index, var->second);
+    return inner->partials_.count(gradient) != 0;
+  };
+  for (const auto& out : forward.output_args()) forward_var_.emplace(gradient_name(out), out);
   for (auto& slot : grad.outputs) {
     for (auto& arg : slot.args) {
-      if (is_gradient(arg) && !(inner->partials_.count(arg) && given.insert(arg).second)) arg = ir::kEmptyVar;
+      if (is_gradient(arg) && !(flows(arg) && given.insert(arg).second)) arg = ir::kEmptyVar;
     }
   }
+  if (!ends.empty()) grad.attrs[kEndingGradients] = std::move(ends);
   inner_[&grad] = std::move(inner);
 }
 
