@@ -100,6 +100,7 @@ void BlockCode::add_node(const ir::Op& made, int index) {
   node.ins = add(op->inputs);
   node.outs = add(op->outputs);
   set_aside(*op, def, node);
+  node.later = def.has(kCompletesLater);
   node.shape = make_shape_fn({&def, op, set_.seed_, set_.factory(), (block_.idx() << 20) + index});
   nodes_.push_back(std::move(node));
 }

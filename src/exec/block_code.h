@@ -46,6 +46,7 @@ class BlockCode final : public BlockRunner {
     ShapeFn shape;
     size_t ins = 0, outs = 0;  // where they begin in a frame's args
     std::vector<Aside> asides;
+    bool later = false;
   };
 
   void note_shapes();

@@ -1,5 +1,6 @@
 // Turns of sub-blocks.
 #include "exec/block_code.h"
+#include "exec/later.h"
 
 namespace anabranch {
 
@@ -71,7 +72,7 @@ void BlockCode::bind(BlockFrame& frame) {
 
 void BlockCode::execute(BlockFrame& frame, const KernelContext& caller) {
   bind(frame);
-  KernelContext c = caller;
+  TurnContext c(caller);
   size_t at = 0;
   try {
     for (; at < nodes_.size(); ++at) {
@@ -79,7 +80,7 @@ void BlockCode::execute(BlockFrame& frame, const KernelContext& caller) {
       c.ins = frame.args.data() + node.ins;
       c.outs = frame.args.data() + node.outs;
       node.shape(c, node.kernel);
-      node.kernel(c);
+      node.later ? run_to_end(node.kernel, c) : node.kernel(c);
       for (const Aside& aside : node.asides) value_of(aside.place)->copy_from(*aside.made);
     }
   } catch (Error& e) {

@@ -101,6 +101,7 @@ class Lowerer {
     out_.has_dynamic |= spec.dynamic;
     spec.tokens = node.tokens;
     add_block_tokens(node, &spec.tokens);
+    spec.later = def.has(kCompletesLater);
     NodeFactory factory{&def, node.op, options_.seed, {}, node.index, options_.seeded && initializes(node)};
     if (def.has(kRunsBlock) && !block_sets_.empty()) {
       for (int sub : node.op->sub_blocks()) block_sets_[node.replica]->prepare(sub, outer_of(node));

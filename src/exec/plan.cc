@@ -62,7 +62,8 @@ Plan::Plan(std::vector<NodeSpec> specs) {
     node.kernel = std::move(spec.kernel);
     shapes_.push_back(std::move(spec.shape));
     is_dynamic_.push_back(spec.dynamic);
-    node.context.replica = spec.replica;
+    node.context.replica = static_cast<int16_t>(spec.replica);
+    node.context.completes_later = spec.later;
     node.context.ins = args_.data() + args_.size();
     args_.insert(args_.end(), spec.ins.begin(), spec.ins.end());
     args_.push_back(Value::nothing());  // where handles of missing arguments point
@@ -70,6 +71,7 @@ Plan::Plan(std::vector<NodeSpec> specs) {
     args_.insert(args_.end(), spec.outs.begin(), spec.outs.end());
     args_.push_back(Value::nothing());
   }
+  find_later();
 }
 
 void Plan::order(const std::vector<std::pair<int, int>>& edges) {
@@ -80,6 +82,23 @@ void Plan::order(const std::vector<std::pair<int, int>>& edges) {
     if (std::find(known.begin(), known.end(), to) == known.end()) known.push_back(to);
   }
   flatten(successors);
+  find_later();
+}
+
+void Plan::find_later() {
+  later_before_.clear();
+  first_later_.clear();
+  if (std::none_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.context.completes_later; })) return;
+  std::vector<std::vector<int>> before(nodes_.size());
+  for (int i = 0; i < size(); ++i) {
+    if (!is_later(i)) continue;
+    for (const int next : successors(i)) before[next].push_back(i);
+  }
+  for (const auto& list : before) {
+    first_later_.push_back(static_cast<int>(later_before_.size()));
+    later_before_.insert(later_before_.end(), list.begin(), list.end());
+  }
+  first_later_.push_back(static_cast<int>(later_before_.size()));
 }
 
 void Plan::flatten(const std::vector<std::vector<int>>& successors) {

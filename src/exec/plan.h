@@ -26,6 +26,7 @@ struct NodeSpec {
   std::vector<Value*> ins, outs;   // what the kernel sees through its handles; null for "none"
   std::vector<int> reads, writes;  // effects, as ids of buffers
   std::vector<int> tokens;         // nodes that hold one token keep their order
+  bool later = false;              // the kernel may return before the node has ended
   int replica = 0;
 };
 
@@ -47,6 +48,12 @@ class Plan {
     nodes_[i].kernel(nodes_[i].context);
   }
   bool is_dynamic(int i) const { return is_dynamic_[i] != 0; }
+  bool is_later(int i) const { return nodes_[i].context.completes_later; }
+  bool has_later() const { return !first_later_.empty(); }
+  // Of those that end later than their kernels, the ones that node i waits for; only in plans that have some.
+  std::span<const int> later_before(int i) const {
+    return {later_before_.data() + first_later_[i], later_before_.data() + first_later_[i + 1]};
+  }
   void infer(int i) {
     if (shapes_[i]) shapes_[i](nodes_[i].context, nodes_[i].kernel);
   }
@@ -67,6 +74,7 @@ class Plan {
 
  private:
   void flatten(const std::vector<std::vector<int>>& successors);
+  void find_later();
 
   std::vector<Node> nodes_;
   std::vector<char> is_dynamic_;
@@ -75,6 +83,7 @@ class Plan {
   std::vector<int> successors_, roots_;
   std::vector<int> first_successor_;  // by node, and the end of the last one's
   std::vector<int> predecessors_;     // by node: how many
+  std::vector<int> later_before_, first_later_;
   std::vector<Value*> args_;          // all ins and outs, contiguous: contexts point into it
   bool is_chain_ = false;
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/team.h"
+#include "exec/later.h"
 #include "exec/plan.h"
 #include "exec/trace.h"
 
@@ -42,16 +43,22 @@ class RunState {
   // A sequential run: its begin, the node at work, and its end: nodes before that one have finished.
   void begin_sequential(const RunOptions& options);
   void at(int node) { at_.store(node, std::memory_order_relaxed); }
+  int at() const { return at_.load(std::memory_order_relaxed); }
   void end_sequential(bool failed);
+  // Nodes that end later than their kernels; null when the plan has none.
+  LaterNodes* later() const { return later_.get(); }
 
   // Before a threaded run.
   void reset(const Plan& plan);
-  // Runs one node unless the run has failed already; keeps the first error.
-  void run_node(Plan& plan, int node, const RunOptions& options);
+  // Runs one node unless the run has failed already; keeps the first error. False: it ends later.
+  bool run_node(Plan& plan, int node, const RunOptions& options);
+  void keep_error(int node, std::exception_ptr error);  // unless there is one
+  void mark_done(int node) { done_[node].store(1, std::memory_order_relaxed); }
   void rethrow();  // the first error, if any
 
   bool finished(int node) const {
-    return sequential_ ? node < at_.load(std::memory_order_relaxed) : done_[node].load(std::memory_order_relaxed) != 0;
+    if (!sequential_) return done_[node].load(std::memory_order_relaxed) != 0;
+    return node < at_.load(std::memory_order_relaxed) && node != failed_node() && !(later_ && later_->open(node));
   }
   bool started(int node) const { return finished(node) || node == failed_node(); }
   int failed_node() const { return failed_node_.load(std::memory_order_relaxed); }
@@ -73,6 +80,7 @@ class RunState {
   std::unique_ptr<std::atomic<char>[]> done_;
   std::atomic<int> failed_node_{-1};
   std::exception_ptr error_;
+  std::shared_ptr<LaterNodes> later_;
 };
 
 // In plan order, in this thread; kernels may still split loops over a team. The oracle of the threaded executor.

@@ -11,13 +11,14 @@ RunState::RunState(const Plan& plan) : size_(plan.size()) {
   ready = std::make_unique<std::atomic<int>[]>(size_);
   done_ = std::make_unique<std::atomic<char>[]>(size_);
   current = std::make_unique<std::atomic<int>[]>(Team::kMaxWorkers);
+  if (plan.has_later()) later_ = std::make_shared<LaterNodes>(size_);
 }
 
 void run_watched(Plan& plan, int i, const RunOptions& options) {
   const TraceSpan span(options.trace, i);
   if (options.probe) (*options.probe)(i);
   if (!options.dry_run) {
-    plan.run(i);
+    run_to_end(plan, i);
   } else if (plan.is_dynamic(i)) {
     plan.infer(i);
   }
@@ -36,6 +37,7 @@ void RunState::watch_for_stalls(std::function<std::string(int)> describe) {
 void RunState::begin_sequential(const RunOptions& options) {
   sequential_ = true;
   failed_node_.store(-1, std::memory_order_relaxed);
+  error_ = nullptr;
   report_s_.store(options.stall_report_s, std::memory_order_relaxed);
   at(0);
   sequential_runs_.store(sequential_runs_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
@@ -43,7 +45,8 @@ void RunState::begin_sequential(const RunOptions& options) {
 
 void RunState::end_sequential(bool failed) {
   sequential_runs_.store(sequential_runs_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  if (failed) failed_node_.store(at_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  int none = -1;
+  if (failed) failed_node_.compare_exchange_strong(none, at_.load(std::memory_order_relaxed));
 }
 
 void RunState::reset(const Plan& plan) {
@@ -60,15 +63,25 @@ void RunState::reset(const Plan& plan) {
   error_ = nullptr;
 }
 
-void RunState::run_node(Plan& plan, int i, const RunOptions& options) {
-  if (failed_node_.load(std::memory_order_relaxed) >= 0) return;
+bool RunState::run_node(Plan& plan, int i, const RunOptions& options) {
+  if (failed_node_.load(std::memory_order_relaxed) >= 0) return true;
   try {
-    run_watched(plan, i, options);
-    done_[i].store(1, std::memory_order_relaxed);
+    if (plan.is_later(i) && options.plain()) {
+      if (!later_->start(plan, i)) return false;
+    } else {
+      run_watched(plan, i, options);
+    }
+    mark_done(i);
   } catch (...) {
-    int none = -1;
-    if (failed_node_.compare_exchange_strong(none, i)) error_ = std::current_exception();
+    keep_error(i, std::current_exception());
   }
+  return true;
+}
+
+void RunState::keep_error(int node, std::exception_ptr error) {
+  int none = -1;
+  if (failed_node_.compare_exchange_strong(none, node)) error_ = std::move(error);
+  if (later_) later_->cancel();
 }
 
 void RunState::rethrow() {

@@ -11,13 +11,37 @@ void run_plain(Plan& plan, RunState& state) {
   }
 }
 
+// Nodes that end later run beside those that do not wait for them.
+void run_with_later(Plan& plan, RunState& state, const RunOptions& options) {
+  LaterNodes& later = *state.later();
+  later.begin(&state, {});
+  try {
+    for (int i = 0; i < plan.size() && state.failed_node() < 0; ++i) {
+      state.at(i);
+      for (const int before : plan.later_before(i)) later.wait(before);
+      if (state.failed_node() >= 0) break;
+      if (plan.is_later(i) && options.plain()) {
+        later.start(plan, i);
+      } else {
+        run_watched(plan, i, options);
+      }
+    }
+  } catch (...) {
+    state.keep_error(state.at(), std::current_exception());
+  }
+  later.wait_all();
+  state.rethrow();
+}
+
 }  // namespace
 
 // Kernels reach the team through their context; nobody else has to know about it here.
 void run_sequential(Plan& plan, RunState& state, const RunOptions& options) {
   state.begin_sequential(options);
   try {
-    if (options.plain()) {
+    if (state.later()) [[unlikely]] {
+      run_with_later(plan, state, options);
+    } else if (options.plain()) {
       run_plain(plan, state);
     } else {
       for (int i = 0; i < plan.size(); ++i) {

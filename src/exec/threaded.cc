@@ -24,6 +24,9 @@ struct Job {
   Job(Plan& p, RunState& s, Team& t, const RunOptions& o)
       : plan(p), state(s), team(t), options(o), next_report_ms(static_cast<int64_t>(o.stall_report_s * 1000)) {
     for (int w = 0; w < t.workers(); ++w) state.current[w].store(-1, std::memory_order_relaxed);
+    if (LaterNodes* later = state.later()) {
+      later->begin(&state, {this, [](void* self, int node, bool well) { static_cast<Job*>(self)->end_later(node, well); }});
+    }
     for (int root : plan.roots()) offer(root);
   }
 
@@ -42,11 +45,26 @@ struct Job {
     return -1;
   }
 
-  // Runs a node and counts down its successors; returns one that became ready, or -1.
+  // Runs a node; returns one that became ready, or -1.
   int finish(int node, int worker) {
     state.current[worker].store(node, std::memory_order_relaxed);
-    state.run_node(plan, node, options);
+    const bool ended = state.run_node(plan, node, options);
     state.current[worker].store(-1, std::memory_order_relaxed);
+    return ended ? count_down(node) : -1;
+  }
+
+  // In whatever thread a node ends that its kernel only began.
+  void end_later(int node, bool well) {
+    if (well) state.mark_done(node);
+    const int next = count_down(node);
+    if (next < 0) return;  // the run may be over
+    offer(next);
+    team.signal();
+  }
+
+  // Counts down the successors of a node that has ended; returns one that became ready, or -1.
+  int count_down(int node) {
+    Team& all = team;  // outlives the job, which may be over with the last node
     int mine = -1;
     bool offered = false;
     for (int next : plan.successors(node)) {
@@ -59,7 +77,7 @@ struct Job {
       mine = next;
     }
     const bool last = state.left.fetch_sub(1, std::memory_order_acq_rel) == 1;
-    if (offered || last) team.signal();
+    if (offered || last) all.signal();
     return mine;
   }
 
@@ -97,6 +115,9 @@ struct Job {
     for (int w = 0; w < team.workers(); ++w) {
       const int node = state.current[w].load();
       text += fmt::format("  thread {}: {}\n", w, node < 0 ? "waiting for a node to become ready" : name(node));
+    }
+    for (int i = 0; state.later() && i < plan.size(); ++i) {
+      if (state.later()->open(i)) text += fmt::format("  begun, not ended: {}\n", name(i));
     }
     std::fputs(text.c_str(), stderr);
   }

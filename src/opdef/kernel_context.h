@@ -52,8 +52,9 @@ class KernelContext {
   Value* const* outs = nullptr;  // null where the op writes kEmptyVar
   Parallel* parallel = nullptr;
   uint32_t step = 0;
-  int replica = 0;
-  uint64_t turns = 0;  // which turn of the loops around the op: mixed into what it draws; 0 outside of loops
+  int16_t replica = 0;
+  bool completes_later = false;  // the kernel is called with a LaterContext (completion.h)
+  bool in_turn = false;          // this is a TurnContext
 
   const Tensor& operator[](In in) const { return ins[in.first]->tensor(); }
   Tensor& operator[](Out out) const { return outs[out.first]->as<Tensor>(); }
@@ -68,6 +69,25 @@ class KernelContext {
   template <class Fn> void parallel_for(int64_t n, int64_t grain, Fn&& fn) const {
     anabranch::parallel_for(parallel, n, grain, fn);
   }
+};
+
+// Of the ops in a loop: which turn of it, and of the loops around it, is mixed into what they draw.
+class TurnContext : public KernelContext {
+ public:
+  TurnContext(const KernelContext& around, int64_t turn) : KernelContext(around), turns_(turns_of(around)) {
+    turns_ += (static_cast<uint64_t>(turn) + 1) * 0x9e3779b97f4a7c15u;
+    turns_ = (turns_ ^ (turns_ >> 30)) * 0xbf58476d1ce4e5b9u;
+    in_turn = true;
+  }
+  // As around it.
+  explicit TurnContext(const KernelContext& around) : KernelContext(around), turns_(turns_of(around)) { in_turn = true; }
+  // 0 outside of loops.
+  static uint64_t turns_of(const KernelContext& c) {
+    return c.in_turn ? static_cast<const TurnContext&>(c).turns_ : 0;
+  }
+
+ private:
+  uint64_t turns_;
 };
 
 // A sub-block made ready to run, for the kernels of control flow. A run of it is a turn; a conditional block has at most

@@ -121,9 +121,9 @@ class Gradient {
   }
 
   void run_turn(KernelContext& c, int turn) {
-    const Turn inside(c, turn);
+    const TurnContext inside(c, turn);
     try {
-      block_->run_back(inside.context, turn);
+      block_->run_back(inside, turn);
       for (const Summed& v : summed_) {
         if (v.sum && c.wants(dinput_, v.input)) {
           v.sum->add(c, block_->value(v.local), c.value(dinput_, v.input));

@@ -43,10 +43,10 @@ AB_OP(while)
         if (c.wants(scopes)) c.value(scopes).as<std::shared_ptr<void>>();
         block->begin();
         for (int64_t turn = 0; holds(c, condition); ++turn) {
-          check_turn(c, turn);
-          const Turn inside(c, turn);
+          check_turn(turn);
+          const TurnContext inside(c, turn);
           try {
-            block->run(inside.context);
+            block->run(inside);
           } catch (Error& e) {
             note_turn(e, turn);
             throw;

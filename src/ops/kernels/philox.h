@@ -90,7 +90,7 @@ inline RandomKey with_step(RandomKey key, const KernelContext& c) {
   if (key.repeats) return key;
   key.step = c.step;
   key.replica = static_cast<uint32_t>(c.replica);
-  key.turns = c.turns;
+  key.turns = TurnContext::turns_of(c);
   return key;
 }
 
