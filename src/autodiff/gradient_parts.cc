@@ -4,6 +4,7 @@
 #include "autodiff/backward_op.h"
 #include "autodiff/block_gradients.h"
 #include "autodiff/names.h"
+#include "opdef/op_def.h"
 
 namespace anabranch {
 

@@ -116,6 +116,7 @@ from ._generated_sequences import (
     sequence_softmax,
 )
 from .activations import maxout, mish, prelu, sign, swish
+from .arrays import array_length, array_read, array_write, create_array
 from .borders import expand, pad2d
 from .boxes import box_clip, box_coder, iou_similarity, polygon_box_transform, yolo_box
 from .branches import Switch, case, cond, switch_case
@@ -156,6 +157,7 @@ from .learning_rate_scheduler import (
     polynomial_decay,
 )
 from .lod import lod_append, lod_reset, sequence_mask, sequence_pad, sequence_unpad
+from .loops import While, while_loop
 from .losses.classification import cross_entropy, softmax_with_cross_entropy, teacher_student_sigmoid_loss
 from .losses.ranking import dice_loss, margin_rank_loss, npair_loss
 from .losses.regression import huber_loss, mse_loss, smooth_l1, square_error_cost
@@ -184,15 +186,16 @@ from .unfolding import unfold
 from .values import unique, unique_with_counts
 
 __all__ = [
-    "Switch", "abs", "accuracy", "acos", "adaptive_pool2d", "adaptive_pool3d", "addcmul", "addmm", "affine_channel",
-    "affine_grid", "allclose", "anchor_generator", "argmax", "argmin", "argsort", "asin", "assign", "atan", "auc",
-    "autoincreased_step_counter", "batch_norm", "bilinear_tensor_product", "bipartite_match", "bmm", "box_clip",
-    "box_coder", "bpr_loss", "brelu", "case", "cast", "ceil", "center_loss", "clamp", "clip", "clip_by_norm",
-    "concat", "cond", "continuous_value_model", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "cos",
-    "cos_sim", "cosine_decay", "create_global_var", "create_parameter", "create_py_reader_by_data", "create_tensor",
-    "crop", "crop_tensor", "cross", "cross_entropy", "cumsum", "data", "data_norm", "density_prior_box",
-    "detection_output", "diag", "diag_embed", "dice_loss", "dist", "dot", "double_buffer", "dropout", "dynamic_gru",
-    "dynamic_lstm", "dynamic_lstmp", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max",
+    "Switch", "While", "abs", "accuracy", "acos", "adaptive_pool2d", "adaptive_pool3d", "addcmul", "addmm",
+    "affine_channel", "affine_grid", "allclose", "anchor_generator", "argmax", "argmin", "argsort", "array_length",
+    "array_read", "array_write", "asin", "assign", "atan", "auc", "autoincreased_step_counter", "batch_norm",
+    "bilinear_tensor_product", "bipartite_match", "bmm", "box_clip", "box_coder", "bpr_loss", "brelu", "case", "cast",
+    "ceil", "center_loss", "clamp", "clip", "clip_by_norm", "concat", "cond", "continuous_value_model", "conv2d",
+    "conv2d_transpose", "conv3d", "conv3d_transpose", "cos", "cos_sim", "cosine_decay", "create_array",
+    "create_global_var", "create_parameter", "create_py_reader_by_data", "create_tensor", "crop", "crop_tensor",
+    "cross", "cross_entropy", "cumsum", "data", "data_norm", "density_prior_box", "detection_output", "diag",
+    "diag_embed", "dice_loss", "dist", "dot", "double_buffer", "dropout", "dynamic_gru", "dynamic_lstm",
+    "dynamic_lstmp", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max",
     "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding",
     "equal", "erf", "exp", "expand", "expand_as", "exponential_decay", "eye", "fc", "fill_constant",
     "fill_constant_batch_size_like", "filter_by_instag", "flatten", "flip", "floor", "fsp_matrix", "full",
@@ -220,6 +223,6 @@ __all__ = [
     "split", "sqrt", "square", "square_error_cost", "squeeze", "ssd_loss", "stack", "stanh", "strided_slice", "sum",
     "sums", "swish", "switch_case", "t", "tanh", "tanh_shrink", "target_assign", "teacher_student_sigmoid_loss",
     "temporal_shift", "thresholded_relu", "topk", "trace", "transpose", "tril", "triu", "unfold", "uniform_random",
-    "uniform_random_batch_size_like", "unique", "unique_with_counts", "unsqueeze", "unstack", "where", "yolo_box",
-    "zeros", "zeros_like",
+    "uniform_random_batch_size_like", "unique", "unique_with_counts", "unsqueeze", "unstack", "where", "while_loop",
+    "yolo_box", "zeros", "zeros_like",
 ]

@@ -1,0 +1,126 @@
+"""Arrays of tensors: what the turns of a loop leave for each other, and for the ops behind it."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import InvalidType
+from ..framework import Variable
+from ..framework.dtype import VarType
+from ..layer_helper import LayerHelper
+from . import check
+
+if TYPE_CHECKING:
+    from ..hints import DType
+
+__all__ = ["create_array", "array_write", "array_read", "array_length"]
+
+
+def _array(value, layer):
+    if not isinstance(value, Variable) or value.type != VarType.LOD_TENSOR_ARRAY:
+        raise InvalidType("%s: array must be an array of tensors, see create_array, got %s"
+                          % (layer, value.type if isinstance(value, Variable) else type(value).__name__))
+
+
+def create_array(dtype: DType) -> Variable:
+    """An array of tensors without elements.
+
+    Args:
+        dtype (str): of the elements.
+
+    Returns:
+        Variable: of type LOD_TENSOR_ARRAY.
+
+    Raises:
+        TypeError: no dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.create_array("float32").name
+        'array_0.out'
+    """
+    helper = LayerHelper("array")
+    return helper.create_variable(name="%s.out" % helper.name, type=VarType.LOD_TENSOR_ARRAY, dtype=dtype)
+
+
+def array_write(x: Variable, i: Variable, array: Variable | None = None) -> Variable:
+    """Writes a copy of a tensor into an array. The array grows when it is shorter.
+
+    Args:
+        x (Variable): any shape.
+        i (Variable): [1], int64; the place, from 0.
+        array (Variable, optional): from :func:`create_array`; a new one by default.
+
+    Returns:
+        Variable: the array.
+
+    Raises:
+        TypeError: a bad class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> layers = fluid.layers
+        >>> x, i = layers.fill_constant([2], "float32", 5.0), layers.fill_constant([1], "int64", 3)
+        >>> array = layers.array_write(x, i)
+        >>> fluid.Executor().run(fetch_list=[layers.array_length(array)])[0].item()
+        4
+    """
+    check.variable(x, "x", "array_write")
+    check.variable(i, "i", "array_write", ("int64",))
+    helper = LayerHelper("array_write")
+    if array is None:
+        array = helper.create_variable(name="%s.out" % helper.name, type=VarType.LOD_TENSOR_ARRAY, dtype=x.dtype)
+    _array(array, "array_write")
+    helper.append_op(type="write_to_array", inputs={"X": [x], "I": [i]}, outputs={"Out": [array]})
+    return array
+
+
+def array_read(array: Variable, i: Variable) -> Variable:
+    """A copy of one tensor of an array.
+
+    Args:
+        array (Variable): of type LOD_TENSOR_ARRAY.
+        i (Variable): [1], int64; the place, from 0.
+
+    Returns:
+        Variable: the tensor, with its sequences. When the program runs, reading what was never written is an error.
+
+    Raises:
+        TypeError: a bad class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> layers = fluid.layers
+        >>> x, i = layers.fill_constant([2], "float32", 5.0), layers.fill_constant([1], "int64", 3)
+        >>> fluid.Executor().run(fetch_list=[layers.array_read(layers.array_write(x, i), i)])[0].tolist()
+        [5.0, 5.0]
+    """
+    _array(array, "array_read")
+    check.variable(i, "i", "array_read", ("int64",))
+    helper = LayerHelper("array_read")
+    out = helper.create_variable_for_type_inference(array.dtype)
+    helper.append_op(type="read_from_array", inputs={"X": [array], "I": [i]}, outputs={"Out": [out]})
+    return out
+
+
+def array_length(array: Variable) -> Variable:
+    """How many elements an array has.
+
+    Args:
+        array (Variable): of type LOD_TENSOR_ARRAY.
+
+    Returns:
+        Variable: [1], int64.
+
+    Raises:
+        TypeError: no array.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> fluid.layers.array_length(fluid.layers.create_array("float32")).shape
+        (1,)
+    """
+    _array(array, "array_length")
+    helper = LayerHelper("array_length")
+    out = helper.create_variable_for_type_inference("int64", stop_gradient=True)
+    helper.append_op(type="lod_array_length", inputs={"X": [array]}, outputs={"Out": [out]})
+    return out
