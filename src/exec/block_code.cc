@@ -115,9 +115,9 @@ bool updates(const ir::Op& op, const OpDef& def, const ir::Slot& out, size_t i) 
 
 }  // namespace
 
-// Ops that run a block read and write outer variables in their place.
+// Ops that run a block read and write outer variables in their place, and a copy of a variable to itself does nothing.
 void BlockCode::set_aside(const ir::Op& op, const OpDef& def, Node& node) {
-  if (def.has(kKeepsOutputs) || !op.sub_blocks().empty()) return;
+  if (def.has(kKeepsOutputs) || !op.sub_blocks().empty() || def.copies(op)) return;
   const auto same = [](const Arg& a, const Arg& b) {
     return a.block == b.block && a.var == b.var && a.value == b.value;
   };

@@ -552,6 +552,75 @@ case('switch_case_l', lambda f, L: L.switch_case(L.fill_constant([1], 'int64', 1
 case('switch_case_fns', lambda f, L: L.switch_case(L.fill_constant([1], 'int64', 1), [lambda: L.fill_constant([1], 'float32', 7.0), lambda: L.fill_constant([1], 'float32', 8.0)]))
 case('switch_outside', lambda f, L: L.Switch().case(L.less_than(X(f, 1), X(f, 1))).__enter__())
 
+
+def num(L, v, d='int64'):
+    return L.fill_constant([1], d, v)
+
+
+def loop(f, L, body, n=3, **kw):
+    x, i, bound = X(f), num(L, 0), num(L, n)
+    x.stop_gradient = False
+    h = L.assign(x)
+    going = L.less_than(i, bound)
+    with L.While(going, **kw).block():
+        body(f, L, h, i)
+        L.increment(i)
+        L.less_than(i, bound, cond=going)
+    return h
+
+
+def nested_loops(f, L):
+    def body(i, h):
+        return L.while_loop(lambda i, h: L.less_than(i, num(L, 2)), lambda i, h: [i + 1, L.tanh(h)], [i + 0, h])
+    return L.while_loop(lambda i, h: L.less_than(i, num(L, 3)), body, [num(L, 0), L.scale(X(f), 2.0)])
+
+
+def array_loop(f, L):
+    x, i, bound = X(f), num(L, 0), num(L, 3)
+    a = L.array_write(x, i)
+    going = L.less_than(i, bound)
+    with L.While(going).block():
+        made = L.fc(L.array_read(a, i), 4)
+        L.increment(i)
+        L.array_write(made, i, a)
+        L.less_than(i, bound, cond=going)
+    return [L.array_read(a, i), L.array_length(a)]
+
+
+case('while', lambda f, L: loop(f, L, lambda f, L, h, i: L.assign(L.tanh(h), h)))
+case('while_test', lambda f, L: loop(f, L, lambda f, L, h, i: L.assign(L.tanh(h), h), is_test=True, name='mine'))
+case('while_fc', lambda f, L: loop(f, L, lambda f, L, h, i: L.assign(L.fc(h, 4, act='relu'), h)))
+case('while_cond', lambda f, L: loop(f, L, lambda f, L, h, i: L.assign(L.cond(L.less_than(i, num(L, 1)), lambda: L.scale(h, 2.0), lambda: L.tanh(h)), h)))
+case('while_notbool', lambda f, L: L.While(num(L, 1)))
+case('while_notvar', lambda f, L: L.While(3))
+case('while_two', lambda f, L: L.While(L.fill_constant([2], 'bool', True)))
+case('while_loop', lambda f, L: L.while_loop(lambda i, h: L.less_than(i, num(L, 3)), lambda i, h: [i + 1, L.tanh(h)], [num(L, 0), L.scale(X(f), 2.0)]))
+case('while_loop_one', lambda f, L: L.while_loop(lambda i: L.less_than(i, num(L, 3)), lambda i: L.increment(i), [num(L, 0)], True, 'mine'))
+case('while_loop_nest', lambda f, L: L.while_loop(lambda i, d: L.less_than(i, d['n']), lambda i, d: [i + 1, {'n': d['n'], 'h': [L.tanh(d['h'][0])]}], [num(L, 0), {'n': num(L, 3), 'h': [L.scale(X(f), 2.0)]}])[1]['h'])
+case('while_loop_two', nested_loops)
+case('while_loop_array', lambda f, L: L.while_loop(lambda i, a: L.less_than(i, num(L, 3)), lambda i, a: [i + 1, L.array_write(X(f), i, a)], [num(L, 0), L.create_array('float32')]))
+case('while_loop_cond', lambda f, L: L.while_loop(3, lambda x: x, [num(L, 0)]))
+case('while_loop_body', lambda f, L: L.while_loop(lambda x: x, 3, [num(L, 0)]))
+case('while_loop_vars', lambda f, L: L.while_loop(lambda x: x, lambda x: x, num(L, 0)))
+case('while_loop_empty', lambda f, L: L.while_loop(lambda x: x, lambda x: x, []))
+case('while_loop_notbool', lambda f, L: L.while_loop(lambda x: x, lambda x: x, [num(L, 0)]))
+case('while_loop_notvar', lambda f, L: L.while_loop(lambda x: True, lambda x: x, [num(L, 0)]))
+case('while_loop_less', lambda f, L: L.while_loop(lambda x, y: L.less_than(x, y), lambda x, y: [x], [num(L, 0), num(L, 1)]))
+case('array', lambda f, L: L.create_array('float32'))
+case('array_bad', lambda f, L: L.create_array(3))
+case('array_write', lambda f, L: L.array_write(X(f), num(L, 0)))
+case('array_write_to', lambda f, L: L.array_write(X(f), num(L, 0), L.create_array('float32')))
+case('array_write_lod', lambda f, L: L.array_read(L.array_write(X(f, lod=1), num(L, 0)), num(L, 0)))
+case('array_write_i32', lambda f, L: L.array_write(X(f), num(L, 0, 'int32')))
+case('array_write_num', lambda f, L: L.array_write(3, num(L, 0)))
+case('array_write_not', lambda f, L: L.array_write(X(f), num(L, 0), num(L, 0)))
+case('array_read', lambda f, L: L.array_read(L.array_write(X(f), num(L, 0)), num(L, 0)))
+case('array_read_not', lambda f, L: L.array_read(X(f), num(L, 0)))
+case('array_read_i32', lambda f, L: L.array_read(L.create_array('float32'), num(L, 0, 'int32')))
+case('array_length', lambda f, L: L.array_length(L.array_write(X(f), num(L, 0))))
+case('array_length_not', lambda f, L: L.array_length(X(f)))
+case('array_loop', array_loop)
+
 # ---- operators of Variables
 OPSX = {'add': lambda x, y: x + y, 'sub': lambda x, y: x - y, 'mul': lambda x, y: x * y, 'div': lambda x, y: x / y, 'pow': lambda x, y: x ** y, 'lt': lambda x, y: x < y, 'le': lambda x, y: x <= y, 'gt': lambda x, y: x > y, 'ge': lambda x, y: x >= y, 'eq': lambda x, y: x == y, 'ne': lambda x, y: x != y, 'mod': lambda x, y: x % y, 'fdiv': lambda x, y: x // y}
 for n, o in OPSX.items():

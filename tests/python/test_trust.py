@@ -12,7 +12,7 @@ from anabranch import _core
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 # Ops that no model from a stranger may hold: those that replicas need, and readers, which belong to a process.
-REFUSED = {"all_reduce", "barrier", "copy_value", "replica_weight", "create_py_reader", "create_double_buffer_reader"}
+REFUSED = {"all_reduce", "barrier", "copy_value", "empty_array", "replica_weight", "create_py_reader", "create_double_buffer_reader"}
 COMPUTING = ("loss", "math", "metric", "nn", "optim", "reduce", "sequence", "sparse", "tensor", "vision")
 EFFECTS = ("<fstream>", "<cstdio>", "<filesystem>", "<fcntl.h>", "<unistd.h>", "<sys/socket.h>", "<dlfcn.h>",
            "<Python.h>", "system(", "popen(", "std::cout", "fmt::print", "getenv", "nanobind")

@@ -65,6 +65,10 @@ class Gradient {
       Carried v;
       static_cast<Inner&>(v) = inner_of(outs[i]);
       const bool given = i < douts.size() && douts[i] != ir::kEmptyVar;
+      AB_CHECK(v.local >= 0 || !given || !slots.repeats, Unsupported,
+               "the gradient block has no variable {}: gradients of loops that another version has made cannot be used, "
+               "call append_backward on the program without them",
+               ir::grad_name(outs[i]));
       if (v.local < 0) continue;
       v.given = given ? static_cast<int>(i) : -1;
       v.ends = std::find(ends.begin(), ends.end(), outs[i]) != ends.end();

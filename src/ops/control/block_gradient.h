@@ -8,6 +8,7 @@ namespace anabranch::control {
 // Slots of a gradient op whose forward op lists what its block reads in `in`, and in `out` what it writes.
 struct GradientSlots {
   const char *in, *out;
+  bool repeats = false;  // the block may run many times in a step
 };
 // Declares in, out, out@GRAD, in@GRAD, Before@GRAD, the attribute sub_block, the shape function and the kernel.
 void declare_block_gradient(OpDef& def, const GradientSlots& slots);

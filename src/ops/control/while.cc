@@ -6,7 +6,7 @@
 namespace anabranch::control {
 namespace {
 
-constexpr GradientSlots kSlots{"X", "Out"};
+constexpr GradientSlots kSlots{"X", "Out", true};
 
 bool holds(const KernelContext& c, In condition) {
   const Tensor& t = c[condition];

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InvalidType
 from ..framework import Variable
-from ..framework.dtype import VarType
+from ..framework.dtype import VarType, convert_np_dtype_to_dtype_
 from ..layer_helper import LayerHelper
 from . import check
 
@@ -38,8 +38,11 @@ def create_array(dtype: DType) -> Variable:
         >>> fluid.layers.create_array("float32").name
         'array_0.out'
     """
+    if type(dtype) is int:
+        raise InvalidType("create_array: dtype must be a dtype, got %d" % dtype)
     helper = LayerHelper("array")
-    return helper.create_variable(name="%s.out" % helper.name, type=VarType.LOD_TENSOR_ARRAY, dtype=dtype)
+    return helper.create_variable(name="%s.out" % helper.name, type=VarType.LOD_TENSOR_ARRAY,
+                                  dtype=convert_np_dtype_to_dtype_(dtype))
 
 
 def array_write(x: Variable, i: Variable, array: Variable | None = None) -> Variable:

@@ -85,13 +85,7 @@ def _carry_over(made, loop_vars):
     for value, variable in zip(flat(made), flat(loop_vars)):
         if not isinstance(value, Variable):
             raise InvalidType("while_loop: body must return Variables, got %s" % type(value).__name__)
-        is_array = value.type == VarType.LOD_TENSOR_ARRAY
-        if not (is_array and value.name == variable.name):
-            assign(value, variable) if not is_array else _assign_array(value, variable)
-
-
-def _assign_array(value, variable):
-    LayerHelper("assign").append_op(type="assign", inputs={"X": [value]}, outputs={"Out": [variable]})
+        assign(value, variable)
 
 
 def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Sequence[Any], is_test: bool = False,
