@@ -64,8 +64,11 @@ std::vector<FlagInfo> make_table() {
       flag("use_ngraph", false, "accepted for Fluid's scripts; there is no such backend"),
       flag("reader_queue_speed_test_mode", false,
            "accepted, without effect: reader queues always give each batch once"),
-      flag("rpc_deadline", int64_t{180000}, "accepted, without effect: there are no remote calls in this build"),
-      flag("rpc_retry_times", int64_t{3}, "accepted, without effect: there are no remote calls in this build"),
+      flag("rpc_deadline", int64_t{180000}, "milliseconds after which a request to a parameter server is given up"),
+      flag("rpc_certificates", S(""), "folder with ca.pem, cert.pem and key.pem: servers and trainers show them"),
+      flag("rpc_insecure", false, "servers may listen beyond this machine without certificates: the network is trusted"),
+      flag("rpc_message_limit_mb", int64_t{16384}, "messages to and from parameter servers that are larger are refused"),
+      flag("rpc_retry_times", int64_t{3}, "accepted, without effect: a request is repeated until FLAGS_rpc_deadline"),
       flag("print_sub_graph_dir", S(""), "accepted for Fluid's scripts; see BuildStrategy.debug_graphviz_path"),
       flag("pe_profile_fname", S(""), "accepted for Fluid's scripts; see fluid.profiler"),
   };

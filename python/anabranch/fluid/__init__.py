@@ -83,10 +83,12 @@ from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
 from .memory import memory_report
 from .parallel_executor import ParallelExecutor
 from .param_attr import ParamAttr, WeightNormParamAttr
+from .transpiler import DistributeTranspiler, DistributeTranspilerConfig
 
 __all__ = [
     "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "ComplexVariable",
-    "DataFeedDesc", "DataFeeder", "DatasetFactory", "ExecutionStrategy", "Executor", "GrowableTable", "InMemoryDataset",
+    "DataFeedDesc", "DataFeeder", "DatasetFactory", "DistributeTranspiler", "DistributeTranspilerConfig",
+    "ExecutionStrategy", "Executor", "GrowableTable", "InMemoryDataset",
     "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Scope", "Tensor",
     "Variable", "WeightNormParamAttr", "_Scope",
     "append_backward", "backward", "clip", "compiler", "core", "cpu_places", "create_lod_tensor",

@@ -1,0 +1,32 @@
+// The plug-in: a shared library that the package loads when a parameter server or a trainer needs the network.
+#include <grpc/support/log.h>
+
+#include <cstdlib>
+
+#include "client.h"
+#include "server.h"
+
+namespace anabranch::ps {
+namespace {
+
+class GrpcTransport final : public ByteTransport {
+ public:
+  std::unique_ptr<ByteListener> listen(const std::string& endpoint, const ByteSecurity& security,
+                                       const ByteLimits& limits, ByteHandler handler, std::string* failure) override {
+    return grpc_listen(endpoint, security, limits, std::move(handler), failure);
+  }
+  std::shared_ptr<ByteChannel> connect(const std::string& endpoint, const ByteSecurity& security,
+                                       const ByteLimits& limits) override {
+    return grpc_connect(endpoint, security, limits);
+  }
+};
+
+}  // namespace
+}  // namespace anabranch::ps
+
+extern "C" __attribute__((visibility("default"))) anabranch::ps::ByteTransport* anabranch_byte_transport_1() {
+  // What goes wrong is told to the caller, once; the library's own lines are for who asks for them.
+  if (!std::getenv("GRPC_VERBOSITY")) gpr_set_log_function([](gpr_log_func_args*) {});
+  static auto& transport = *new anabranch::ps::GrpcTransport();  // calls may be under way when the process ends
+  return &transport;
+}

@@ -1,0 +1,147 @@
+#include "server.h"
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+
+#include "exchange.h"
+
+namespace anabranch::ps {
+namespace {
+
+// One request. The handler may answer when the caller has long gone: what it holds outlives the stream.
+class Request final : public grpc::ServerGenericBidiReactor {
+ public:
+  Request(const ByteHandler& handler, const ByteLimits& limits)
+      : handler_(handler), limits_(limits), incoming_(limits.message), desk_(std::make_shared<Desk>(this)) {
+    StartRead(&piece_in_);
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      if (!asked_) end({grpc::StatusCode::INVALID_ARGUMENT, "the request ends before its end"});
+      return;
+    }
+    const std::string failure = incoming_.add(piece_in_);
+    if (!failure.empty()) return end({grpc::StatusCode::INVALID_ARGUMENT, failure});
+    if (!incoming_.complete()) return StartRead(&piece_in_);
+    {
+      const std::lock_guard lock(desk_->mutex);
+      asked_ = true;
+    }
+    handler_(incoming_.take(), [desk = desk_](Bytes answer) { desk->answer(std::move(answer)); });
+  }
+  void OnWriteDone(bool ok) override {
+    if (!ok) return end({grpc::StatusCode::CANCELLED, "the caller has gone"});
+    write();
+  }
+  // A read or a write that is under way ends by itself then; a request that waits for its answer does not.
+  void OnCancel() override {
+    const std::lock_guard lock(desk_->mutex);
+    if (asked_ && !outgoing_) end({grpc::StatusCode::CANCELLED, "the caller has gone"});
+  }
+  void OnDone() override {
+    desk_->close();
+    delete this;
+  }
+
+ private:
+  struct Desk {
+    explicit Desk(Request* r) : request(r) {}
+    void answer(Bytes bytes) {
+      const std::lock_guard lock(mutex);
+      if (request) request->reply(std::move(bytes));
+    }
+    void close() {
+      const std::lock_guard lock(mutex);
+      request = nullptr;
+    }
+    std::mutex mutex;
+    Request* request;
+  };
+
+  void reply(Bytes bytes) {
+    if (ended_.load()) return;
+    outgoing_ = std::make_unique<Outgoing>(std::move(bytes), limits_.chunk);
+    write();
+  }
+  void write() {
+    if (outgoing_->over()) return end(grpc::Status::OK);
+    piece_out_ = outgoing_->next();
+    StartWrite(&piece_out_);
+  }
+  void end(const grpc::Status& status) {
+    if (!ended_.exchange(true)) Finish(status);
+  }
+
+  const ByteHandler& handler_;
+  const ByteLimits& limits_;
+  Incoming incoming_;
+  std::unique_ptr<Outgoing> outgoing_;
+  grpc::ByteBuffer piece_in_, piece_out_;
+  bool asked_ = false;
+  std::atomic<bool> ended_{false};
+  std::shared_ptr<Desk> desk_;
+};
+
+class Refused final : public grpc::ServerGenericBidiReactor {
+ public:
+  Refused() { Finish({grpc::StatusCode::UNIMPLEMENTED, "this server has no such method"}); }
+  void OnDone() override { delete this; }
+};
+
+class GrpcListener final : public ByteListener, private grpc::CallbackGenericService {
+ public:
+  GrpcListener(const ByteLimits& limits, ByteHandler handler) : limits_(limits), handler_(std::move(handler)) {}
+  ~GrpcListener() override {
+    if (server_) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+  }
+  bool start(const std::string& endpoint, const ByteSecurity& security) {
+    grpc::ServerBuilder builder;
+    std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
+    if (!security.certificate.empty()) {
+      grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+      options.pem_root_certs = security.authority;
+      options.pem_key_cert_pairs.push_back({security.key, security.certificate});
+      credentials = grpc::SslServerCredentials(options);
+    }
+    builder.AddListeningPort(endpoint, credentials, &port_);
+    builder.SetMaxReceiveMessageSize(static_cast<int>(limits_.chunk + 1024));
+    builder.SetMaxSendMessageSize(-1);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.RegisterCallbackGenericService(this);
+    server_ = builder.BuildAndStart();
+    return server_ != nullptr;
+  }
+  int port() const override { return port_; }
+
+ private:
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+    if (context->method() != kMethod) return new Refused();
+    return new Request(handler_, limits_);
+  }
+
+  const ByteLimits limits_;
+  const ByteHandler handler_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace
+
+std::unique_ptr<ByteListener> grpc_listen(const std::string& endpoint, const ByteSecurity& security,
+                                          const ByteLimits& limits, ByteHandler handler, std::string* failure) {
+  auto listener = std::make_unique<GrpcListener>(limits, std::move(handler));
+  if (listener->start(endpoint, security)) return listener;
+  *failure = "the address cannot be listened at: it is in use, or not one of this machine";
+  return nullptr;
+}
+
+}  // namespace anabranch::ps

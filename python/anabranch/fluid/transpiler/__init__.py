@@ -1,0 +1,7 @@
+"""Cutting one program for several processes: parameter servers and trainers, or trainers that add up gradients."""
+from ..legacy import memory_optimize, release_memory
+from .distribute_transpiler import DistributeTranspiler, DistributeTranspilerConfig
+from .ps_dispatcher import HashName, RoundRobin
+
+__all__ = ["DistributeTranspiler", "DistributeTranspilerConfig", "HashName", "RoundRobin", "memory_optimize",
+           "release_memory"]

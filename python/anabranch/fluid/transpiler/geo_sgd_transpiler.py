@@ -1,0 +1,144 @@
+"""Trainers that train alone and exchange differences."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import InvalidValue
+from ..framework.dtype import VarType
+from . import op_kinds
+from .config import DistributeTranspilerConfig
+from .copying import copy_var
+from .distribute_transpiler import DistributeTranspiler
+from .modes import Mode
+from .pieces import Piece
+from .placement import Placement
+from .server_program import ServerProgram
+from .server_startup import server_startup
+from .trainer_program import make_startup
+
+__all__ = ["GeoSgdTranspiler"]
+
+
+class GeoSgdTranspiler(DistributeTranspiler):
+    """Trainers keep their optimizer; every ``geo_sgd_need_push_nums`` batches they send what has changed, and servers
+    add it to their parameters.
+
+    Args:
+        config (DistributeTranspilerConfig, optional): with ``geo_sgd_mode``; such settings where none is given.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> from anabranch.fluid.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
+        >>> y = fluid.layers.fc(fluid.data("x", [None, 8]), 1)
+        >>> _ = fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(y))
+        >>> t = GeoSgdTranspiler()
+        >>> t.transpile(trainer_id=0, pservers="127.0.0.1:6174", trainers=2)
+        >>> t.get_trainer_program(wait_port=False).global_block().ops[-1].type
+        'send'
+    """
+
+    def __init__(self, config: DistributeTranspilerConfig | None = None) -> None:
+        if config is None:
+            config = DistributeTranspilerConfig()
+            config.sync_mode = False
+            config.runtime_split_send_recv = True
+            config.geo_sgd_mode = True
+        super().__init__(config)
+
+    def _rewrite(self, program: Any, startup: Any, endpoints: list[str], mode: Mode) -> None:
+        self.origin_program, self.startup_program = program, startup
+        self.trainer_id, self.trainer_num, self.sync_mode = mode.trainer_id, mode.trainers, False
+        self.pserver_endpoints = endpoints
+        placement = Placement(program, endpoints, self.config)
+        mode = mode._replace(sync=False, geo=True)
+        self._refuse_distributed(placement)
+        self._mode, self._placement = mode, placement
+        self._source, self._source_startup = program.clone(), startup.clone()
+        self._built = {}
+        self._trainer_done = True
+        self.vars_info = _vars_info(program, placement)
+        _note_ids(program, placement)
+        _start(program, startup, placement, mode)
+        self._note(program, mode)
+
+    @staticmethod
+    def _refuse_distributed(placement: Placement) -> None:
+        for table, ops in placement.tables.items():
+            if any(op.attr("is_distributed") for op in ops):
+                raise InvalidValue("geo: the table %s is distributed: trainers of this mode need tables of their own"
+                                   % table)
+
+    def get_pserver_program(self, endpoint: str) -> Any:
+        """As :meth:`DistributeTranspiler.get_pserver_program`: blocks that add differences."""
+        self._check_transpiled("get_pserver_program")
+        if endpoint not in self._built and endpoint in self.pserver_endpoints:
+            built = _GeoServer(self._source, self._placement, self._mode, endpoint).build()
+            built._is_distributed, built._ps_endpoint = True, endpoint
+            built._endpoints, built._parameters_on_pservers = list(self.pserver_endpoints), self._placement
+            self._built[endpoint] = built
+        return super().get_pserver_program(endpoint)
+
+
+class _GeoServer(ServerProgram):
+    """Adds differences to its parameters."""
+
+    def build(self) -> Any:
+        for piece in self.mine:
+            param = self.main.var(piece.param)
+            copy_var(self.block, param, name=piece.name, shape=piece.shape)
+            self.block.create_var(name=piece.name + ".delta", shape=piece.shape, dtype=param.dtype, persistable=False,
+                                  type=VarType.SELECTED_ROWS if self._rows(piece) else VarType.LOD_TENSOR)
+        for name in self.placement.gradients:
+            for piece in self.mine:
+                if piece.param == name:
+                    self._add(piece)
+        if not self.blocks:
+            self.blocks.append(self._new_block(0))
+        self._listen(-1)
+        self.block.ops[0]._set_attr("pserver_id", -1)
+        self.program._sync_with_cpp()
+        return self.program
+
+    def _rows(self, piece: Piece) -> bool:
+        return self.placement.is_sparse(self.source, piece.param)
+
+    def _add(self, piece: Piece) -> None:
+        block = self._new_block(0)
+        self.blocks.append(block)
+        delta = piece.name + ".delta"
+        block.append_op(type="sum", inputs={"X": [piece.name, delta]}, outputs={"Out": [piece.name]})
+        self.grad_to_block.append("%s:%d" % (delta, block.idx))
+        if self._rows(piece):
+            self.sparse_to_param.append("%s:%s" % (delta, piece.name))
+
+
+def _note_ids(program: Any, placement: Placement) -> None:
+    """The last op tells the communicator which rows of sparse tables a batch has used."""
+    block = program.global_block()
+    used: list[tuple[str, str]] = []
+    for op in block.ops:
+        if op.type not in op_kinds.LOOK_UPS or not op.attr("is_sparse") or op.input("W")[0] not in placement.pieces:
+            continue
+        if op.type == "lookup_table":
+            op._set_attr("remote_prefetch", False)
+        pair = (op.input("Ids")[0], op.input("W")[0])
+        if pair not in used:
+            used.append(pair)
+    block.append_op(type="send", inputs={"X": [block._var_recursive(ids) for ids, _ in used]},
+                    outputs={"Out": [op_kinds.control_var(block)]},
+                    attrs={"send_varnames": [table for _, table in used]})
+
+
+def _start(program: Any, startup: Any, placement: Placement, mode: Mode) -> None:
+    make_startup(startup, program, placement, mode, keep_tables=True)
+    block = startup.global_block()
+    ready = block.create_var(name="param_init", persistable=False)
+    block.append_op(type="send", inputs={"X": [ready]}, outputs={"Out": [op_kinds.control_var(block)]},
+                    attrs={"send_varnames": [ready.name]})
+
+
+def _vars_info(program: Any, placement: Placement) -> dict[str, Any]:
+    """What the communicator knows of each parameter: pieces, servers, rows, whether its rows are sent alone."""
+    return {name: {"var_names": [piece.name for piece in pieces], "sections": [piece.rows for piece in pieces],
+                   "epmap": [piece.endpoint for piece in pieces], "is_sparse": [placement.is_sparse(program, name)]}
+            for name, pieces in placement.pieces.items()}

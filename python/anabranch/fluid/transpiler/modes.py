@@ -1,0 +1,44 @@
+"""What a transpiler was told, as the questions that the rewriting asks."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .config import DistributedMode
+
+
+class Mode(NamedTuple):
+    """How trainers and servers go together."""
+
+    trainer_id: int
+    trainers: int
+    sync: bool            # trainers wait for each other in their program
+    runtime_split: bool   # the communicator cuts, not the program
+    half_async: bool
+    waits: bool           # servers wait for all trainers, whatever the trainers' program says
+    dc_asgd: bool
+    geo: bool
+
+    @classmethod
+    def of(cls, config: Any, trainer_id: int, trainers: int, sync: bool) -> Mode:
+        """Mode: of settings and the arguments of ``transpile``."""
+        return cls(trainer_id, trainers, sync, config.runtime_split_send_recv, config.half_async,
+                   config.completely_not_async, config.enable_dc_asgd and not sync, config.geo_sgd_mode)
+
+    @property
+    def merges(self) -> bool:
+        """bool: whether servers add up the gradients of several trainers before an update."""
+        return (self.sync or self.waits) and self.trainers > 1
+
+    @property
+    def barrier(self) -> bool:
+        """bool: whether the trainer's program ends its sending with a barrier."""
+        return self.sync or self.half_async
+
+    @property
+    def number(self) -> int:
+        """int: attribute ``distributed_mode`` of the server."""
+        if self.geo:
+            return DistributedMode.GEO
+        if self.sync or self.waits:
+            return DistributedMode.SYNC
+        return DistributedMode.ASYNC if self.runtime_split else DistributedMode.HALF_ASYNC

@@ -1,0 +1,114 @@
+"""Which piece of which parameter lies on which server."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from ..errors import InvalidType, InvalidValue, Violated
+from ..framework.dtype import VarType
+from ..framework.variable import is_growable
+from . import op_kinds
+from .config import DistributeTranspilerConfig
+from .pieces import Piece, elements, pieces_of
+from .ps_dispatcher import PSDispatcher, RoundRobin
+
+LEAST = 8192  # elements: smaller pieces cost more in messages than they are worth
+
+
+class Placement:
+    """The pieces of all trained parameters with their servers, in the order of their updates.
+
+    Args:
+        program (Program): a training program, after ``minimize``.
+        endpoints (list of str): addresses of the servers.
+        config (DistributeTranspilerConfig): settings.
+
+    Raises:
+        ValueError: no server, one twice, or a program that trains nothing.
+        AssertionError: ``min_block_size`` or ``split_method`` is none that is offered.
+    """
+
+    def __init__(self, program: Any, endpoints: Sequence[str], config: DistributeTranspilerConfig) -> None:
+        self.endpoints = list(endpoints)
+        check_endpoints(self.endpoints)
+        self.gradients = {p: g for p, g in op_kinds.gradients_of(program).items()
+                          if getattr(program.global_block().var(p), "trainable", True)}
+        if not self.gradients:
+            raise InvalidValue("transpile: the program updates no parameter: call minimize first")
+        self.tables = remote_look_ups(program)
+        self.pieces = self._placed(program, config)
+
+    def _placed(self, program: Any, config: DistributeTranspilerConfig) -> dict[str, list[Piece]]:
+        block = program.global_block()
+        dispatcher = _dispatcher(config, self.endpoints)
+        names = list(self.gradients)
+        if not config.slice_var_up:
+            # Large and small variables alternate by chance: the order of the original.
+            numpy.random.RandomState(program.random_seed).shuffle(names)
+        placed = {}
+        for name in names:
+            param = block.var(name)
+            kinds = {op.type for op in op_kinds.ops_for(program, name)}
+            whole = not config.slice_var_up or kinds & op_kinds.WHOLE or is_growable(param)
+            pieces = [Piece(name, self.gradients[name], name, self.gradients[name], 0, tuple(param.shape), "")] \
+                if whole else pieces_of(param, self.gradients[name], len(self.endpoints), config.min_block_size)
+            servers = dispatcher.dispatch([piece.name for piece in pieces])
+            placed[name] = [piece._replace(endpoint=e) for piece, e in zip(pieces, servers)]
+        self.order = names
+        return {name: placed[name] for name in self.gradients}
+
+    def on(self, endpoint: str) -> list[Piece]:
+        """list of Piece: what this server keeps, in the order in which servers were chosen."""
+        return [piece for name in self.order for piece in self.pieces[name] if piece.endpoint == endpoint]
+
+    def whole_on(self, name: str) -> bool:
+        """bool: whether the parameter is in one piece."""
+        return len(self.pieces[name]) == 1
+
+    def remote(self, name: str) -> bool:
+        """bool: whether trainers fetch rows of this table as batches need them."""
+        return name in self.tables
+
+    def is_sparse(self, program: Any, name: str) -> bool:
+        """bool: whether the gradient of a parameter holds rows."""
+        return program.global_block().var(self.gradients[name]).type == VarType.SELECTED_ROWS
+
+    def largest(self) -> int:
+        """int: elements of the largest piece."""
+        return max(elements(piece.shape) for pieces in self.pieces.values() for piece in pieces)
+
+
+def check_endpoints(endpoints: Sequence[str]) -> None:
+    """ValueError unless each server has an address of its own."""
+    for endpoint in endpoints:
+        host, _, port = endpoint.rpartition(":")
+        if not host or not port.isdigit():
+            raise InvalidValue("transpile: pservers must be host:port,host:port, got %r" % (",".join(endpoints),))
+        if endpoints.count(endpoint) > 1:
+            raise InvalidValue("transpile: the server %s is given twice" % endpoint)
+
+
+def check_config(config: Any) -> None:
+    """AssertionError or TypeError for settings that no transpiler takes."""
+    if not isinstance(config, DistributeTranspilerConfig):
+        raise InvalidType("config must be a DistributeTranspilerConfig, got %s" % type(config).__name__)
+    if not config.min_block_size >= LEAST:
+        raise Violated("min_block_size must be at least %d, got %s" % (LEAST, config.min_block_size))
+    method = config.split_method
+    if method is not None and not (isinstance(method, type) and issubclass(method, PSDispatcher)):
+        raise Violated("split_method must be RoundRobin, HashName or another PSDispatcher, got %r" % (method,))
+
+
+def _dispatcher(config: DistributeTranspilerConfig, endpoints: Sequence[str]) -> PSDispatcher:
+    return (config.split_method or RoundRobin)(endpoints)
+
+
+def remote_look_ups(program: Any) -> dict[str, list[Any]]:
+    """Table -> the ops that look rows up in it on the servers, in order."""
+    found: dict[str, list[Any]] = {}
+    for op in program.global_block().ops:
+        if op.type in op_kinds.LOOK_UPS and (op.attr("remote_prefetch") or op.attr("is_distributed")):
+            found.setdefault(op.input("W")[0], []).append(op)
+    return found

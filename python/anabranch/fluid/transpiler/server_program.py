@@ -1,0 +1,169 @@
+"""A server's part: it keeps pieces of parameters and runs a block for each gradient that arrives."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import Unsupported
+from ..framework import Program
+from ..framework.dtype import VarType
+from . import op_kinds
+from .config import ServerRuntimeConfig
+from .copying import copy_op, copy_var
+from .delay import correct_for_age, keep_old_values
+from .modes import Mode
+from .pieces import Piece
+from .placement import Placement
+
+
+class ServerProgram:
+    """Builds the program of one server.
+
+    Args:
+        source (Program): the training program before it became a trainer's.
+        placement (Placement): what lies where.
+        mode (Mode): how trainers and servers go together.
+        endpoint (str): the server.
+    """
+
+    def __init__(self, source: Any, placement: Placement, mode: Mode, endpoint: str) -> None:
+        self.source, self.placement, self.mode, self.endpoint = source, placement, mode, endpoint
+        self.program = Program()
+        self.program.random_seed = source.random_seed
+        self.block = self.program.global_block()
+        self.main = source.global_block()
+        self.mine = placement.on(endpoint)
+        self.blocks: list[Any] = []
+        self.grad_to_block: list[str] = []
+        self.sparse_to_param: list[str] = []
+        self.received: list[Any] = []
+
+    def build(self) -> Any:
+        """Program: ``listen_and_serv`` and the blocks that it runs."""
+        refuse_shared_norms(self.source)
+        self._declare()
+        rates = self._schedule()
+        before = self.program.num_blocks - 1
+        for name in self.placement.gradients:
+            for piece in self.mine:
+                if piece.param == name:
+                    self._update(piece, before)
+        if not self.blocks:
+            self.blocks.append(self._new_block(before))
+        self._listen(rates)
+        self.program._sync_with_cpp()
+        return self.program
+
+    def _new_block(self, parent: int) -> Any:
+        self.program.current_block_idx = 0
+        made = self.program._create_block(parent)
+        self.program.current_block_idx = 0
+        return made
+
+    # ---- variables
+
+    def _declare(self) -> None:
+        for piece in self.mine:
+            copy_var(self.block, self.main.var(piece.param), name=piece.name, shape=piece.shape)
+            if self.mode.dc_asgd:
+                keep_old_values(self.block, piece, self.mode.trainers)
+        for piece in self.mine:
+            grad = self.main.var(self.placement.gradients[piece.param])
+            one = copy_var(self.block, grad, name=piece.grad_name, shape=piece.shape)
+            self.received += [one] if not self.mode.merges else [
+                copy_var(self.block, grad, False, "%s.trainer_%d" % (piece.grad_name, i), piece.shape)
+                for i in range(self.mode.trainers)]
+
+    # ---- schedules
+
+    def _schedule(self) -> int:
+        """The block that computes learning rates; its number, -1 where there are none."""
+        ops = op_kinds.schedule_ops(self.source)
+        if not ops:
+            return -1
+        block = self._new_block(self.program.num_blocks - 1)
+        self.blocks.append(block)
+        for op in ops:
+            self._copy_schedule(op, block)
+        return block.idx
+
+    def _copy_schedule(self, op: Any, block: Any) -> None:
+        for name in op.input_arg_names + op.output_arg_names:
+            known = op.block._find_var_recursive(name)
+            if known is not None:
+                copy_var(self.block, known)
+        attrs = {}
+        if op.has_attr("sub_block"):
+            inner = self._new_block(block.idx)
+            for child in op.attr("sub_block").ops:
+                self._copy_schedule(child, inner)
+            attrs["sub_block"] = inner
+        copy_op(op, block, {}, attrs)
+
+    # ---- updates
+
+    def _update(self, piece: Piece, parent: int) -> None:
+        block = self._new_block(parent)
+        self.blocks.append(block)
+        self.grad_to_block.append("%s:%d" % (piece.grad_name, block.idx))
+        if self.mode.merges:
+            self._merge(block, piece)
+        grad = piece.grad_name
+        if self.mode.dc_asgd:
+            grad = correct_for_age(block, piece, self.mode.trainers)
+        names = {piece.param: piece.name, self.placement.gradients[piece.param]: grad}
+        for op in op_kinds.ops_for(self.source, piece.param):
+            if op_kinds.is_update(op) and self._is_sparse(op):
+                self.sparse_to_param.append("%s:%s" % (piece.grad_name, piece.name))
+            self._states(op, piece, names)
+            copy_op(op, block, names)
+
+    def _is_sparse(self, op: Any) -> bool:
+        return bool(self.main.var(op.input("Grad")[0]).type == VarType.SELECTED_ROWS)
+
+    def _merge(self, block: Any, piece: Piece) -> None:
+        mine = ["%s.trainer_%d" % (piece.grad_name, i) for i in range(self.mode.trainers)]
+        block.append_op(type="sum", inputs={"X": mine}, outputs={"Out": [piece.grad_name]},
+                        attrs={"use_mkldnn": False})
+        block.append_op(type="scale", inputs={"X": [piece.grad_name]}, outputs={"Out": [piece.grad_name]},
+                        attrs={"scale": 1.0 / self.mode.trainers})
+
+    def _states(self, op: Any, piece: Piece, names: dict[str, str]) -> None:
+        """Moments are cut as their parameter is; those of two pieces on one server need two names."""
+        whole = tuple(self.main.var(piece.param).shape)
+        several = sum(1 for other in self.mine if other.param == piece.param) > 1
+        rates = set(op.input("LearningRate"))
+        for name in op.input_arg_names + op.output_arg_names:
+            if name in names:
+                continue
+            var = self.main._var_recursive(name)
+            cut = tuple(var.shape) == whole
+            if several and name not in rates:
+                names[name] = "%s.%s" % (name, piece.name.rsplit(".", 1)[-1])
+            copy_var(self.block, var, name=names.get(name), shape=piece.shape if cut else None)
+
+    # ---- the op
+
+    def _listen(self, rates: int) -> None:
+        threads = ServerRuntimeConfig()
+        self.block.append_op(type="listen_and_serv", inputs={"X": self.received}, outputs={}, attrs={
+            "optimize_blocks": self.blocks,
+            "endpoint": self.endpoint,
+            "pserver_id": self.placement.endpoints.index(self.endpoint),
+            "Fanin": self.mode.trainers,
+            "distributed_mode": self.mode.number,
+            "grad_to_block_id": self.grad_to_block,
+            "sparse_grad_to_param": self.sparse_to_param,
+            "lr_decay_block_id": rates,
+            "dc_asgd": self.mode.dc_asgd,
+            "rpc_get_thread_num": threads._rpc_get_thread_num,
+            "rpc_send_thread_num": threads._rpc_send_thread_num,
+            "rpc_prefetch_thread_num": threads._rpc_prefetch_thread_num,
+        })
+
+
+def refuse_shared_norms(program: Any) -> None:
+    """NotImplementedError for updates that need all gradients at one place."""
+    shared = op_kinds.shared_optimize_ops(program)
+    if shared:
+        raise Unsupported("transpile: %s of %s needs the gradients of all parameters at once; clip by value or by the "
+                          "norm of each gradient" % (shared[0].type, shared[0].input_arg_names))

@@ -1,0 +1,161 @@
+"""The trainer's part: gradients are sent after they are computed, parameters received before the next step."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..framework.context import OpRole
+from . import op_kinds
+from .counters import send_counter
+from .modes import Mode
+from .pieces import Piece
+from .placement import Placement
+from .remote_tables import fetch_rows
+
+_RPC, _DIST = int(OpRole.RPC), int(OpRole.Dist)
+
+
+def of_trainer(name: str, mode: Mode) -> str:
+    """A gradient's name as this trainer sends it: servers that add up all trainers' need to tell them apart."""
+    return "%s.trainer_%d" % (name, mode.trainer_id) if mode.merges else name
+
+
+def name_gradients(program: Any, placement: Placement, mode: Mode) -> None:
+    """Gradients that are sent whole get the names under which servers know them."""
+    if not mode.merges or mode.runtime_split:
+        return
+    for param, grad in placement.gradients.items():
+        if placement.whole_on(param):
+            op_kinds.rename_var(program.global_block(), grad, of_trainer(grad, mode))
+            placement.gradients[param] = of_trainer(grad, mode)
+
+
+def make_trainer(program: Any, placement: Placement, mode: Mode) -> None:
+    """Makes a training program that of a trainer; its updates and schedules are still there."""
+    block = program.global_block()
+    fetch_rows(program, placement, mode)
+    sent = {}
+    for name in placement.order:
+        sent[name] = _send(block, placement, name, mode)
+    after = list(sent.values())
+    counter = send_counter(block, placement, mode)
+    barrier = None
+    if mode.barrier:
+        barrier = op_kinds.control_var(block)
+        block.append_op(type="send_barrier", inputs={"X": after + ([counter] if counter else [])},
+                        outputs={"Out": [barrier]},
+                        attrs={"endpoints": placement.endpoints, "trainer_id": mode.trainer_id,
+                               "half_async": mode.half_async, "op_role": _RPC})
+    _receive(block, placement, mode, barrier if mode.sync else None, sent)
+
+
+def _section_rows(pieces: list[Piece]) -> list[int]:
+    return [piece.rows for piece in pieces]
+
+
+def _send(block: Any, placement: Placement, param: str, mode: Mode) -> Any:
+    pieces, grad = placement.pieces[param], placement.gradients[param]
+    index = op_kinds.last_writer(block, grad)
+    names = [of_trainer(piece.grad_name, mode) for piece in pieces]
+    attrs = {"epmap": [piece.endpoint for piece in pieces], "op_role": _RPC, "op_role_var": [param, grad]}
+    given = [block.var(grad)]
+    if mode.runtime_split:
+        attrs.update(sections=_section_rows(pieces), send_varnames=names)
+    elif len(pieces) > 1:
+        index += 1
+        given = _split(block, index, block.var(grad), pieces, names)
+    out = op_kinds.control_var(block)
+    block._insert_op(index + 1, type="send", inputs={"X": given}, outputs={"Out": [out]}, attrs=attrs)
+    return out
+
+
+def _split(block: Any, index: int, grad: Any, pieces: list[Piece], names: list[str]) -> list[Any]:
+    cut = [block.create_var(name=name, type=grad.type, dtype=grad.dtype, shape=piece.shape, persistable=False)
+           for name, piece in zip(names, pieces)]
+    sparse = grad.type != block.var(pieces[0].param).type
+    rows = {"height_sections" if sparse else "sections": _section_rows(pieces)}
+    block._insert_op(index, type="split_selected_rows" if sparse else "split_byref", inputs={"X": [grad]},
+                     outputs={"Out": cut}, attrs=dict(rows, op_role=_DIST))
+    return cut
+
+
+def _received(block: Any, placement: Placement, param: str) -> list[Any]:
+    """The variables that pieces of a parameter arrive in."""
+    whole = block.var(param)
+    if placement.whole_on(param):
+        return [whole]
+    return [block.create_var(name=piece.name, dtype=whole.dtype, shape=piece.shape, persistable=False)
+            for piece in placement.pieces[param]]
+
+
+def _receive(block: Any, placement: Placement, mode: Mode, barrier: Any, sent: dict[str, Any]) -> None:
+    arrived, cut = [], []
+    for param, pieces in placement.pieces.items():
+        if placement.remote(param):
+            continue
+        attrs = {"epmap": [piece.endpoint for piece in pieces], "trainer_id": mode.trainer_id, "op_role": _RPC,
+                 "op_role_var": [param, placement.gradients[param]]}
+        outs = [block.var(param)] if mode.runtime_split else _received(block, placement, param)
+        if mode.runtime_split:
+            attrs["recv_varnames"] = [piece.name for piece in pieces]
+        elif len(outs) > 1:
+            cut.append((param, outs))
+        arrived += outs
+        block.append_op(type="recv", inputs={"X": [barrier or sent[param]]}, outputs={"Out": outs}, attrs=attrs)
+    if mode.sync:
+        block.append_op(type="fetch_barrier", inputs={"X": [barrier]}, outputs={"Out": arrived},
+                        attrs={"endpoints": placement.endpoints, "trainer_id": mode.trainer_id, "op_role": _RPC})
+    for param, outs in cut:
+        block.append_op(type="concat", inputs={"X": outs}, outputs={"Out": [block.var(param)]},
+                        attrs={"axis": 0, "op_role": _DIST})
+
+
+def drop_updates(program: Any, params: dict[str, str]) -> None:
+    """Takes updates and schedules out of a trainer's program: servers do them."""
+    block = program.global_block()
+    updates, schedules = op_kinds.optimize_ops(program), op_kinds.schedule_ops(program)
+    names = op_kinds.state_names(updates, params)
+    op_kinds.remove_ops(block, updates + schedules)
+    used = {name for b in program.blocks for op in b.ops for name in op.input_arg_names + op.output_arg_names}
+    for name in names - used:
+        if block.has_var(name) and not name.startswith(op_kinds.COUNTER):
+            block._remove_var(name)
+
+
+def make_startup(startup: Any, main: Any, placement: Placement, mode: Mode, keep_tables: bool = False) -> None:
+    """A trainer starts with what the servers have."""
+    block = startup.global_block()
+    cut = []
+    for param, pieces in placement.pieces.items():
+        if placement.remote(param):
+            continue
+        outs = _received(block, placement, param)
+        if len(outs) > 1:
+            cut.append((param, outs))
+        block.append_op(type="recv", inputs={"X": []}, outputs={"Out": outs},
+                        attrs={"epmap": [piece.endpoint for piece in pieces], "trainer_id": mode.trainer_id,
+                               "op_role": _RPC})
+    block.append_op(type="fetch_barrier", inputs={}, outputs={"Out": [op_kinds.control_var(block)]},
+                    attrs={"endpoints": placement.endpoints, "trainer_id": mode.trainer_id, "op_role": _RPC})
+    for param, outs in cut:
+        block.append_op(type="concat", inputs={"X": outs}, outputs={"Out": [block.var(param)]}, attrs={"axis": 0})
+    if not keep_tables:
+        _leave_tables_out(block, placement)
+
+
+def _leave_tables_out(block: Any, placement: Placement) -> None:
+    for table in placement.tables:
+        if not block.has_var(table):
+            continue
+        var = block.var(table)
+        op_kinds.remove_ops(block, [op for op in block.ops if table in op.output_arg_names])
+        block.append_op(type="fake_init", inputs={}, outputs={"Out": [var]}, attrs={"shape": list(var.shape)})
+
+
+def drop_states(startup: Any, main_ops: list[Any], params: dict[str, str]) -> None:
+    """Takes rates and moments out of a trainer's startup program."""
+    block = startup.global_block()
+    names = op_kinds.state_names(main_ops, params)
+    op_kinds.remove_ops(block, [op for op in block.ops if names.intersection(op.output_arg_names)])
+    for name in sorted(names):
+        if block.has_var(name):
+            block._remove_var(name)

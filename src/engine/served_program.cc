@@ -1,0 +1,173 @@
+#include "engine/served_program.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "base/flags.h"
+
+namespace anabranch {
+namespace {
+
+constexpr std::string_view kTrainer = ".trainer_";
+
+// Trainers call what they send by names of their own: "w@GRAD.trainer_1".
+std::string_view without_trainer(std::string_view name) { return name.substr(0, name.rfind(kTrainer)); }
+
+bool of_trainers(const std::vector<std::string>& names) {
+  return !names.empty() && std::all_of(names.begin(), names.end(),
+                                       [](const auto& n) { return n.find(kTrainer) != std::string::npos; });
+}
+
+ir::OpRef find_listen(const ir::Program& program) {
+  for (const auto& op : program.global_block().ops()) {
+    if (op->type == "listen_and_serv") return op;
+  }
+  AB_THROW(InvalidArgument, "a server program has an op listen_and_serv in its first block, this one has none");
+}
+
+}  // namespace
+
+ServedProgram::ServedProgram(ir::ProgramRef program, std::shared_ptr<Scope> scope)
+    : program_(std::move(program)), scope_(std::move(scope)), listen_(find_listen(*program_)) {
+  for (const std::string& pair : listen_->attr<std::vector<std::string>>("grad_to_block_id")) {
+    const size_t colon = pair.rfind(':');
+    int block = -1;
+    const char* end = pair.data() + pair.size();
+    const bool number = colon != pair.npos && std::from_chars(pair.data() + colon + 1, end, block).ptr == end;
+    AB_CHECK(number && block > 0 && block < program_->num_blocks(), InvalidArgument,
+             "listen_and_serv: grad_to_block_id must hold \"gradient:block\" with blocks 1 to {}, got \"{}\"",
+             program_->num_blocks() - 1, pair);
+    add(pair.substr(0, colon), block);
+  }
+  schedule_block_ = listen_->attr<int32_t>("lr_decay_block_id");
+  AB_CHECK(schedule_block_ < program_->num_blocks(), InvalidArgument,
+           "listen_and_serv: lr_decay_block_id must be below {}, got {}", program_->num_blocks(), schedule_block_);
+  for (const auto& v : program_->global_block().vars()) {
+    if (v->persistable && !numbers_.count(v->name)) add(v->name, -1);
+  }
+}
+
+uint32_t ServedProgram::add(const std::string& name, int block) {
+  const auto number = static_cast<uint32_t>(entries_.size());
+  entries_.push_back({name, block, scope_->share(name)});
+  numbers_.emplace(name, number);
+  return number;
+}
+
+ps::ServerOptions ServedProgram::options() const {
+  ps::ServerOptions o;
+  o.name = listen_->attr<std::string>("endpoint");
+  const int mode = listen_->attr<int32_t>("distributed_mode");
+  AB_CHECK(mode >= 0 && mode <= 3, InvalidArgument, "listen_and_serv: distributed_mode must be 0 to 3, got {}", mode);
+  o.mode = static_cast<ps::Mode>(mode);
+  o.trainers = listen_->attr<int32_t>("Fanin");
+  return o;
+}
+
+uint32_t ServedProgram::number(std::string_view name) const {
+  for (const std::string_view n : {name, without_trainer(name)}) {
+    if (const auto it = numbers_.find(n); it != numbers_.end()) return it->second;
+  }
+  AB_THROW(NotFound, "the server at {} has no variable {}: it is placed at another server, or in no server program",
+           listen_->attr<std::string>("endpoint"), name);
+}
+
+void ServedProgram::apply(std::span<const ps::Change> changes) {
+  Shapes what;
+  for (const ps::Change& c : changes) {
+    AB_CHECK(c.variable < entries_.size() && entries_[c.variable].block >= 0, InvalidArgument,
+             "a trainer sends {}, which is no gradient that this server updates by",
+             c.variable < entries_.size() ? entries_[c.variable].name : "an unknown variable");
+    what.emplace_back(c.variable, c.rows != nullptr);
+  }
+  for (const ps::Change& c : changes) {
+    Value& value = *entries_[c.variable].value;
+    if (c.rows) {
+      auto& rows = value.as<SelectedRows>();
+      rows.height = c.rows->height;
+      rows.rows = c.rows->rows;
+      rows.value = c.rows->value;
+    } else {
+      value.as<Tensor>() = c.dense;
+    }
+  }
+  updates(what).run({});
+}
+
+CompiledProgram& ServedProgram::updates(const Shapes& what) {
+  auto& made = updates_[what];
+  if (!made) made = std::make_unique<CompiledProgram>(make_updates(what), scope_, CompileOptions{});
+  return *made;
+}
+
+// Block 0 of a program with the ops of the schedule and of all blocks of these gradients.
+ir::ProgramRef ServedProgram::make_updates(const Shapes& what) const {
+  auto out = ir::Program::make();
+  out->random_seed = program_->random_seed;
+  std::vector<int> blocks;
+  if (schedule_block_ > 0) blocks.push_back(schedule_block_);
+  std::vector<int> mine;
+  for (const auto& [variable, sparse] : what) mine.push_back(entries_[variable].block);
+  std::sort(mine.begin(), mine.end());
+  blocks.insert(blocks.end(), mine.begin(), mine.end());
+  for (const int b : blocks) add_ops(program_->block(b), out->global_block(), what);
+  return out;
+}
+
+// Without the ops that add up and average what trainers sent: the server has done the one in the order of trainers, and
+// trainers have done the other by weighing their losses.
+void ServedProgram::add_ops(const ir::Block& from, ir::Block& to, const Shapes& what) const {
+  std::string summed;
+  for (const auto& op : from.ops()) {
+    if (op->type == "sum" && of_trainers(op->input("X")) && numbers_.count(op->output("Out").at(0))) {
+      summed = op->output("Out")[0];
+      continue;
+    }
+    const bool averages = !summed.empty() && op->type == "scale" && op->input("X").at(0) == summed &&
+                          op->output("Out").at(0) == summed;
+    summed = summed.empty() || !averages ? summed : "";
+    if (averages && !Flags::exact_fluid()) continue;
+    for (const auto& names : {op->input_args(), op->output_args()}) {
+      for (const auto& name : names) {
+        const ir::VarRef found = from.find_var_recursive(name);
+        AB_CHECK(found, NotFound, "op {} of a server's block {} names {}, which is in no block that can be seen", op->type,
+                 from.idx(), name);
+        ir::Var var = *found;
+        for (const auto& [variable, sparse] : what) {
+          if (entries_[variable].name != name) continue;
+          var.kind = sparse ? VarKind::kSelectedRows : VarKind::kLoDTensor;
+          var.persistable = false;
+        }
+        if (!to.find_var(name)) to.create_var(var);
+      }
+    }
+    to.push_op(std::make_shared<ir::Op>(*op));
+  }
+}
+
+const Tensor& ServedProgram::tensor_of(uint32_t variable) const {
+  AB_CHECK(variable < entries_.size(), InvalidArgument, "there is no variable number {} at this server", variable);
+  const Entry& e = entries_[variable];
+  const Tensor* t = e.value->get<Tensor>();
+  AB_CHECK(t && t->initialized(), NotFound, "{} was never written at this server: has its startup program run?", e.name);
+  return *t;
+}
+
+void ServedProgram::read(uint32_t variable, ps::Message* into) const { into->add(variable, tensor_of(variable)); }
+
+void ServedProgram::read_rows(uint32_t variable, std::span<const int64_t> ids, ps::Message* into) const {
+  const Tensor& table = tensor_of(variable);
+  const int64_t height = table.rows(), width = table.row_elems();
+  for (const int64_t id : ids) {
+    AB_CHECK(id >= 0 && id < height, InvalidArgument, "row {} of {} is asked for, it has {} rows", id,
+             entries_[variable].name, height);
+  }
+  const size_t bytes = static_cast<size_t>(width) * dtype_size(table.dtype());
+  auto* to = static_cast<char*>(
+      into->add_room(variable, Shape{static_cast<int64_t>(ids.size()), width}, table.dtype()));
+  const auto* rows = static_cast<const char*>(table.raw());
+  for (size_t i = 0; i < ids.size(); ++i) std::memcpy(to + i * bytes, rows + static_cast<size_t>(ids[i]) * bytes, bytes);
+}
+
+}  // namespace anabranch

@@ -1,0 +1,52 @@
+// What a parameter server serves: the variables of a scope, updated by the blocks of a server program (the ops that
+// listen_and_serv names). Gradients that come together are applied by one program, made when such a set comes first.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/scope.h"
+#include "engine/compiled_program.h"
+#include "ps/server.h"
+#include "ps/store.h"
+
+namespace anabranch {
+
+class ServedProgram final : public ps::Store {
+ public:
+  // InvalidArgument when block 0 of the program has no listen_and_serv, or names blocks that there are not.
+  ServedProgram(ir::ProgramRef program, std::shared_ptr<Scope> scope);
+
+  ps::ServerOptions options() const;  // endpoint, mode and trainers, as listen_and_serv says
+
+  uint32_t number(std::string_view name) const override;
+  std::string name(uint32_t number) const override { return entries_.at(number).name; }
+  void apply(std::span<const ps::Change> changes) override;
+  void read(uint32_t variable, ps::Message* into) const override;
+  void read_rows(uint32_t variable, std::span<const int64_t> ids, ps::Message* into) const override;
+
+ private:
+  struct Entry {
+    std::string name;
+    int block = -1;  // that this gradient is for; -1: a variable
+    std::shared_ptr<Value> value;
+  };
+  using Shapes = std::vector<std::pair<uint32_t, bool>>;  // variables that change, and which of them are sparse
+
+  uint32_t add(const std::string& name, int block);
+  const Tensor& tensor_of(uint32_t variable) const;
+  CompiledProgram& updates(const Shapes& what);
+  ir::ProgramRef make_updates(const Shapes& what) const;
+  void add_ops(const ir::Block& from, ir::Block& to, const Shapes& what) const;
+
+  const ir::ProgramRef program_;
+  const std::shared_ptr<Scope> scope_;
+  ir::OpRef listen_;
+  int schedule_block_ = -1;
+  std::vector<Entry> entries_;
+  mutable std::map<std::string, uint32_t, std::less<>> numbers_;
+  std::map<Shapes, std::unique_ptr<CompiledProgram>> updates_;
+};
+
+}  // namespace anabranch

@@ -1,0 +1,19 @@
+// Servers save what they alone have.
+#include "ops/distributed/no_connection.h"
+
+namespace anabranch::distributed {
+namespace {
+
+AB_OP(checkpoint_notify)
+    .doc("Asks each server to save its part of a table into a folder.")
+    .attr<std::vector<std::string>>("epmap", {"127.0.0.1:6164"}, "addresses of the servers")
+    .required_attr("dir", AttrType::kString, "the folder")
+    .required_attr("lookup_table", AttrType::kString, "name of the table")
+    .required_attr("trainer_id", AttrType::kInt, "of the asking trainer")
+    .effects(kTalks)
+    .infer(keep_declared)
+    .no_grad("reaches files")
+    .cpu_any(no_connection);
+
+}  // namespace
+}  // namespace anabranch::distributed

@@ -1,0 +1,51 @@
+// A parameter that others hold: it is declared here and has no values.
+#include "ops/declare/declare.h"
+#include "ops/distributed/no_connection.h"
+
+namespace anabranch::distributed {
+namespace {
+
+AB_OP(fake_init)
+    .doc("Out is declared with a shape and holds nothing: its values live on servers.")
+    .out("Out", "[shape]")
+    .required_attr("shape", AttrType::kLongs, "of the whole variable")
+    .effects(kDynamic | kKeepsOutputs)
+    .infer([](InferContext& c) {
+      Shape shape;
+      for (const int64_t extent : c.attr<std::vector<int64_t>>("shape")) {
+        AB_CHECK(extent >= 0, InvalidArgument, "shape must not be negative, got {}", extent);
+        AB_CHECK(shape.rank() < kMaxRank, InvalidArgument, "shape must have at most {} axes", kMaxRank);
+        shape.push_back(extent);
+      }
+      c.out("Out").shape = shape;
+    })
+    .no_grad("has no input")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [out = op.out("Out")](KernelContext& c) { c.value(out).clear(); };
+    });
+
+AB_OP(ref_by_trainer_id)
+    .doc("Out = X[TrainerId].")
+    .in_list("X", "one for each trainer, alike")
+    .in("TrainerId", "[1] int64, number of the trainer")
+    .out("Out", "as the chosen X")
+    .effects(kDynamic)
+    .infer([](InferContext& c) {
+      AB_CHECK(c.in("TrainerId").dtype == DType::kInt64, InvalidArgument, "TrainerId must hold int64, got {}",
+               dtype_name(c.in("TrainerId").dtype));
+      check_numel(c, "TrainerId", 1);
+      if (!c.runtime()) c.same_as("Out", "X");
+    })
+    .no_grad("used on gradients")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      const In x = op.in("X"), trainer = op.in("TrainerId");
+      const Out out = op.out("Out");
+      return [=](KernelContext& c) {
+        const int64_t k = *c[trainer].data<int64_t>();
+        AB_CHECK(k >= 0 && k < x.count, InvalidArgument, "TrainerId is {}, there are {} X", k, x.count);
+        c.value(out).copy_from(c.value(x, static_cast<int>(k)));
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::distributed

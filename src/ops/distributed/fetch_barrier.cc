@@ -1,0 +1,20 @@
+// All trainers have taken what the servers have.
+#include "ops/distributed/no_connection.h"
+
+namespace anabranch::distributed {
+namespace {
+
+AB_OP(fetch_barrier)
+    .doc("Tells each server that this trainer has received all parameters of its step.")
+    .in_optional_list("X", "read by nothing: what was received before")
+    .takes("X", Holds::kAnything)
+    .out_list("Out", "written by nothing: what comes after it reads it")
+    .attr<int32_t>("trainer_id", 0, "of the trainer")
+    .attr<std::vector<std::string>>("endpoints", {"127.0.0.1:6164"}, "addresses of the servers")
+    .effects(kTalks)
+    .infer(keep_declared)
+    .no_grad("orders messages")
+    .cpu_any(no_connection);
+
+}  // namespace
+}  // namespace anabranch::distributed

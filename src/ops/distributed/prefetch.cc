@@ -1,0 +1,20 @@
+// Rows of tables that live on servers, one server for each list of ids.
+#include "ops/distributed/no_connection.h"
+
+namespace anabranch::distributed {
+namespace {
+
+AB_OP(prefetch)
+    .doc("Out[i] = the rows that X[i] names, of the table on the server epmap[i].")
+    .in_list("X", "[n, 1] int64, ids")
+    .takes("X", Holds::kTensorOrRows)
+    .out_list("Out", "[n, width]")
+    .attr<int32_t>("trainer_id", 0, "of the asking trainer")
+    .attr<std::vector<std::string>>("epmap", {"127.0.0.1:6164"}, "the server of each list of ids")
+    .effects(kTalks)
+    .infer(keep_declared)
+    .no_grad("moves values between processes")
+    .cpu_any(no_connection);
+
+}  // namespace
+}  // namespace anabranch::distributed

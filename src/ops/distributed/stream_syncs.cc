@@ -1,0 +1,39 @@
+// Waiting for streams of a device. The executor orders what a program computes, so the value passes through.
+#include "ops/declare/attr_checks.h"
+#include "ops/declare/declare.h"
+#include "ops/kernels/copy.h"
+
+namespace anabranch::distributed {
+namespace {
+
+Kernel pass(const KernelArgs& op) {
+  return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+    if (&c.value(x) == &c.value(out)) return;
+    if (c.value(x).is<Tensor>()) return copy_bytes(c, c[x], &c[out]);
+    c.value(out).copy_from(c.value(x));
+  };
+}
+
+AB_OP(c_sync_calc_stream)
+    .doc("Out = X, once it has been computed.")
+    .in("X", "[...], or sparse rows")
+    .takes("X", Holds::kTensorOrRows)
+    .out("Out", "as X")
+    .may_share("X", "Out")
+    .infer([](InferContext& c) { c.same_as("Out", "X"); })
+    .no_grad("used on gradients")
+    .cpu_any(pass);
+
+AB_OP(c_sync_comm_stream)
+    .doc("Out = X, once the processes of the ring have computed it.")
+    .in("X", "[...], or sparse rows")
+    .takes("X", Holds::kTensorOrRows)
+    .out("Out", "as X")
+    .may_share("X", "Out")
+    .attr<int32_t>("ring_id", 0, "the group of processes", at_least<int32_t>("ring_id", 0))
+    .infer([](InferContext& c) { c.same_as("Out", "X"); })
+    .no_grad("used on gradients")
+    .cpu_any(pass);
+
+}  // namespace
+}  // namespace anabranch::distributed

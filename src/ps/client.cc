@@ -1,0 +1,175 @@
+#include "ps/client.h"
+
+#include <cstring>
+#include <utility>
+
+namespace anabranch::ps {
+
+Client::Client(const LinkOptions& options, Connect connect, std::shared_ptr<Timer> timer)
+    : options_(options), connect_(std::move(connect)), timer_(std::move(timer)) {}
+
+Client::Line& Client::line(const std::string& endpoint, int* server) {
+  const std::lock_guard lock(mutex_);
+  const auto [it, fresh] = servers_.try_emplace(endpoint, static_cast<int>(lines_.size()));
+  if (fresh) {
+    auto made = std::make_unique<Line>();
+    made->link = std::make_shared<Link>(endpoint, connect_(endpoint), options_, *timer_);
+    lines_.push_back(std::move(made));
+  }
+  *server = it->second;
+  return *lines_[static_cast<size_t>(it->second)];
+}
+
+Remote Client::remote(const std::string& endpoint, const std::string& name) {
+  Remote out;
+  out.link = line(endpoint, &out.server).link;
+  out.number = out.link->number(name);
+  return out;
+}
+
+// Messages are used again when nobody holds them any more: a steady step allocates none.
+std::shared_ptr<Message> Client::fresh(Line& line, Verb verb) {
+  for (auto& m : line.spare) {
+    if (m.use_count() > 1) continue;
+    m->reset(verb);
+    return m;
+  }
+  line.spare.push_back(std::make_shared<Message>(verb));
+  return line.spare.back();
+}
+
+Message& Client::outgoing(Line& line) {
+  if (!line.outgoing) {
+    line.outgoing = fresh(line, Verb::kExchange);
+    line.outgoing->header().round = line.link->round();
+  }
+  line.pushed = true;
+  return *line.outgoing;
+}
+
+void Client::push(const Remote& to, const Tensor& gradient) {
+  const std::lock_guard lock(mutex_);
+  outgoing(*lines_[static_cast<size_t>(to.server)]).add(to.number, gradient);
+}
+
+void Client::push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
+                  int64_t width) {
+  const std::lock_guard lock(mutex_);
+  outgoing(*lines_[static_cast<size_t>(to.server)]).add_rows(to.number, ids, height, values, dtype, width);
+}
+
+void Client::want(const Remote& variable) {
+  const std::lock_guard lock(mutex_);
+  ++lines_[static_cast<size_t>(variable.server)]->wanted[variable.number];
+}
+
+void Client::want_no_more(const Remote& variable) {
+  const std::lock_guard lock(mutex_);
+  auto& wanted = lines_[static_cast<size_t>(variable.server)]->wanted;
+  const auto it = wanted.find(variable.number);
+  if (it != wanted.end() && --it->second == 0) wanted.erase(it);
+}
+
+void Client::exchange(Done done) {
+  auto under_way = std::make_shared<Exchange>();
+  under_way->done = std::move(done);
+  std::vector<std::pair<Line*, std::shared_ptr<Message>>> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    std::vector<uint32_t> wanted;
+    for (auto& line : lines_) {
+      line->answer = nullptr;
+      if (!line->pushed) continue;
+      wanted.clear();
+      for (const auto& [variable, times] : line->wanted) wanted.push_back(variable);
+      line->outgoing->add_wanted(wanted);
+      line->pushed = false;
+      ready.emplace_back(line.get(), std::move(line->outgoing));
+    }
+  }
+  if (ready.empty()) return under_way->done(nullptr);
+  under_way->left = static_cast<int>(ready.size());
+  for (auto& [line, message] : ready) {
+    line->link->send(std::move(message), true, [this, to = line, under_way](MessageRef answer) {
+      answered(*to, under_way, std::move(answer));
+    });
+  }
+}
+
+void Client::answered(Line& line, const std::shared_ptr<Exchange>& exchange, MessageRef answer) {
+  try {
+    answer->throw_if_error();
+    line.link->set_round(answer->header().round);
+    const std::lock_guard lock(mutex_);
+    line.taken.assign(static_cast<size_t>(answer->parts()), 0);
+    line.answer = std::move(answer);
+  } catch (...) {
+    const std::lock_guard lock(exchange->mutex);
+    if (!exchange->error) exchange->error = std::current_exception();
+  }
+  if (exchange->left.fetch_sub(1) == 1) exchange->done(exchange->error);
+}
+
+bool Client::take(const Remote& variable, Tensor* out) {
+  MessageRef answer;
+  int part = -1;
+  {
+    const std::lock_guard lock(mutex_);
+    Line& line = *lines_[static_cast<size_t>(variable.server)];
+    if (!line.answer) return false;
+    answer = line.answer;
+    for (int i = 0; i < answer->parts() && part < 0; ++i) {
+      if (answer->part(i).variable == variable.number && answer->part(i).kind == PartKind::kTensor) part = i;
+    }
+    if (part < 0 || line.taken[static_cast<size_t>(part)]) return false;
+    line.taken[static_cast<size_t>(part)] = 1;
+  }
+  copy_part(*answer, part, out);
+  return true;
+}
+
+void copy_part(const Message& message, int part, Tensor* out) {
+  out->resize(message.shape(part), static_cast<DType>(message.part(part).dtype));
+  if (out->bytes()) std::memcpy(out->mutable_raw(), message.payload(part), out->bytes());
+}
+
+void Client::pull(const Remote& variable, std::function<void(MessageRef)> done) {
+  auto request = std::make_shared<Message>(Verb::kExchange);
+  request->add_wanted(std::span(&variable.number, 1));
+  variable.link->send(std::move(request), false, std::move(done));
+}
+
+void Client::rows(const Remote& table, std::span<const int64_t> ids, std::function<void(MessageRef)> done) {
+  auto request = std::make_shared<Message>(Verb::kRows);
+  request->add_ids(table.number, ids);
+  table.link->send(std::move(request), false, std::move(done));
+}
+
+// At the first server. Trainers use a name equally often, so its number says which of them meet.
+void Client::reduce(const std::string& name, const Tensor* array, std::function<void(MessageRef)> done) {
+  auto request = std::make_shared<Message>(Verb::kReduce);
+  std::shared_ptr<Link> link;
+  {
+    const std::lock_guard lock(mutex_);
+    AB_CHECK(!lines_.empty(), Unavailable, "trainer {} is connected to no server yet", options_.trainer);
+    link = lines_[static_cast<size_t>(servers_.begin()->second)]->link;
+    request->add_text(fmt::format("{}#{}", name, reductions_[name]++));
+  }
+  if (array) request->add(0, *array);
+  link->send(std::move(request), true, std::move(done));
+}
+
+void Client::complete() {
+  for (auto& line : lines_) line->link->ask(std::make_shared<Message>(Verb::kComplete), true);
+}
+
+std::vector<std::string> Client::stats() {
+  std::vector<std::string> out;
+  for (auto& line : lines_) {
+    const MessageRef answer = line->link->ask(std::make_shared<Message>(Verb::kStats), false);
+    out.push_back(fmt::format("{}\n{}", line->link->endpoint(), answer->parts() > 0 ? answer->text(0) : ""));
+  }
+  return out;
+}
+
+}  // namespace anabranch::ps

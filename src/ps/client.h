@@ -1,0 +1,90 @@
+// A trainer's side: lines to all servers, and what its steps exchange with them. In sync training a step pushes its
+// gradients into one message for each server; the exchange sends them and is over when every server has answered, with
+// the updated variables that the step wants.
+#pragma once
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ps/link.h"
+
+namespace anabranch::ps {
+
+// A variable at a server.
+struct Remote {
+  std::shared_ptr<Link> link;
+  int server = 0;
+  uint32_t number = 0;
+};
+
+// Shape, dtype and elements of a part.
+void copy_part(const Message& message, int part, Tensor* out);
+
+class Client {
+ public:
+  // How the client reaches an endpoint.
+  using Connect = std::function<std::shared_ptr<Channel>(const std::string& endpoint)>;
+  Client(const LinkOptions& options, Connect connect, std::shared_ptr<Timer> timer);
+
+  Remote remote(const std::string& endpoint, const std::string& name);
+  const LinkOptions& options() const { return options_; }
+
+  // ---- steps of sync training
+  void push(const Remote& to, const Tensor& gradient);
+  void push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
+            int64_t width);
+  // What each exchange brings from now on, for as long as somebody wants it.
+  void want(const Remote& variable);
+  void want_no_more(const Remote& variable);
+  // Sends what was pushed; `done` hears of the first error, if any, when all servers have answered.
+  using Done = std::function<void(std::exception_ptr)>;
+  void exchange(Done done);
+  // Copies a variable out of the last exchange's answers; false when they do not hold it, or it was taken already.
+  bool take(const Remote& variable, Tensor* out);
+
+  // ---- at any time
+  // The value of a variable as the server has it now.
+  void pull(const Remote& variable, std::function<void(MessageRef answer)> done);
+  void rows(const Remote& table, std::span<const int64_t> ids, std::function<void(MessageRef answer)> done);
+  // The sum over all trainers, in their order, of arrays of one shape; waits for them. Without an array: a barrier.
+  void reduce(const std::string& name, const Tensor* array, std::function<void(MessageRef answer)> done);
+  void complete();  // tells every server; waits
+  std::vector<std::string> stats();
+
+ private:
+  struct Line {
+    std::shared_ptr<Link> link;
+    std::shared_ptr<Message> outgoing;  // of the step under way
+    bool pushed = false;
+    std::map<uint32_t, int> wanted;  // by variable: how often
+    MessageRef answer;
+    std::vector<char> taken;  // by part of the answer
+    std::vector<std::shared_ptr<Message>> spare;
+  };
+  struct Exchange {
+    std::atomic<int> left{0};
+    std::mutex mutex;
+    std::exception_ptr error;
+    Done done;
+  };
+
+  Line& line(const std::string& endpoint, int* server);
+  Message& outgoing(Line& line);
+  std::shared_ptr<Message> fresh(Line& line, Verb verb);
+  void answered(Line& line, const std::shared_ptr<Exchange>& exchange, MessageRef answer);
+
+  const LinkOptions options_;
+  const Connect connect_;
+  const std::shared_ptr<Timer> timer_;
+  std::mutex mutex_;
+  std::map<std::string, int> servers_;
+  std::vector<std::unique_ptr<Line>> lines_;
+  std::map<std::string, uint64_t> reductions_;  // how often each name was used
+};
+
+}  // namespace anabranch::ps

@@ -1,0 +1,99 @@
+#include "ps/link.h"
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+namespace anabranch::ps {
+
+Link::Link(std::string endpoint, std::shared_ptr<Channel> channel, const LinkOptions& options, Timer& timer)
+    : endpoint_(std::move(endpoint)), channel_(std::move(channel)), options_(options), timer_(timer) {}
+
+void Link::send(std::shared_ptr<Message> message, bool changes_something, Answer done) {
+  auto request = std::make_shared<Request>();
+  Header& h = message->header();
+  h.client = options_.trainer;
+  h.incarnation = options_.incarnation;
+  h.peer = peer_.load();
+  request->message = std::move(message);
+  request->done = std::move(done);
+  request->until = options_.clock->now() + options_.deadline;
+  request->pause = options_.first_pause;
+  if (changes_something) {
+    const std::lock_guard lock(mutex_);
+    request->message->header().sequence = ++sequence_;
+    in_turn_.push_back(request);
+    if (in_turn_.size() > 1) return;
+  }
+  attempt(request);
+}
+
+void Link::attempt(const RequestRef& request) {
+  const auto left = std::chrono::duration_cast<Milliseconds>(request->until - options_.clock->now());
+  const Milliseconds limit = std::clamp(left, Milliseconds(1), options_.try_for);
+  channel_->call(request->message, limit, [self = shared_from_this(), request](MessageRef answer) {
+    self->answered(request, std::move(answer));
+  });
+}
+
+MessageRef Link::not_reached(const Request& request, const Message& last) const {
+  const Verb verb = request.message->header().verb;
+  const double seconds = std::chrono::duration<double>(options_.deadline).count();
+  return Message::error(verb, Error(ErrorKind::kUnavailable,
+                                    fmt::format("the server at {} has not answered a request ({}) for {:.0f} s: {}",
+                                                endpoint_, verb_name(verb), seconds,
+                                                last.parts() > 0 ? last.text(0) : "no reason was given")));
+}
+
+void Link::answered(const RequestRef& request, MessageRef answer) {
+  const bool lost = answer->header().error == 1 + static_cast<uint8_t>(ErrorKind::kUnavailable) &&
+                    answer->header().incarnation == 0;  // the transport's own answer: nobody sent it
+  if (lost && options_.clock->now() + request->pause < request->until) {
+    repeated_.fetch_add(1);
+    const Milliseconds pause = request->pause;
+    request->pause = std::min(2 * pause, options_.longest_pause);
+    timer_.after(pause, [self = shared_from_this(), request] { self->attempt(request); });
+    return;
+  }
+  if (lost) answer = not_reached(*request, *answer);
+  RequestRef next;
+  if (request->message->header().sequence > 0) {
+    const std::lock_guard lock(mutex_);
+    in_turn_.pop_front();
+    if (!in_turn_.empty()) next = in_turn_.front();
+  }
+  request->done(std::move(answer));
+  if (next) attempt(next);
+}
+
+MessageRef Link::ask(std::shared_ptr<Message> request, bool changes_something) {
+  auto promise = std::make_shared<std::promise<MessageRef>>();
+  auto future = promise->get_future();
+  send(std::move(request), changes_something, [promise](MessageRef answer) { promise->set_value(std::move(answer)); });
+  MessageRef answer = future.get();  // send() has a deadline
+  answer->throw_if_error();
+  return answer;
+}
+
+void Link::say_hello() {
+  const MessageRef answer = ask(std::make_shared<Message>(Verb::kHello), false);
+  peer_.store(answer->header().incarnation);
+  round_.store(answer->header().round);
+  const std::lock_guard lock(mutex_);
+  sequence_ = std::max(sequence_, answer->header().sequence);
+}
+
+uint32_t Link::number(const std::string& name) {
+  const std::lock_guard lock(names_mutex_);
+  const auto it = numbers_.find(name);
+  if (it != numbers_.end()) return it->second;
+  if (peer_.load() == 0) say_hello();
+  auto request = std::make_shared<Message>(Verb::kHello);
+  request->add_text(name);
+  const MessageRef answer = ask(std::move(request), false);
+  AB_CHECK(answer->parts() == 2 && answer->part(1).kind == PartKind::kWanted && answer->wanted(1).size() == 1,
+           Internal, "the server at {} gives no number for {}", endpoint_, name);
+  return numbers_[name] = answer->wanted(1)[0];
+}
+
+}  // namespace anabranch::ps

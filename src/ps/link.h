@@ -1,0 +1,70 @@
+// A trainer's line to one server. Requests that change something go one after the other, each with the next sequence
+// number; what was not answered is sent again, with the same number, until its deadline has passed.
+#pragma once
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ps/clock.h"
+#include "ps/timer.h"
+#include "ps/transport.h"
+
+namespace anabranch::ps {
+
+struct LinkOptions {
+  uint32_t trainer = 0;
+  uint64_t incarnation = 1;
+  Milliseconds deadline{180000};       // of a request with all its repetitions
+  Milliseconds try_for{60000};         // of one of them
+  Milliseconds first_pause{20}, longest_pause{1000};  // between two
+  const Clock* clock = &SteadyClock::shared();
+};
+
+class Link : public std::enable_shared_from_this<Link> {
+ public:
+  Link(std::string endpoint, std::shared_ptr<Channel> channel, const LinkOptions& options, Timer& timer);
+
+  const std::string& endpoint() const { return endpoint_; }
+  // `done` is called once, from any thread, with the answer or an error message.
+  void send(std::shared_ptr<Message> request, bool changes_something, Answer done);
+  MessageRef ask(std::shared_ptr<Message> request, bool changes_something);  // waits; throws what the server says
+
+  // The number of a variable at this server; asks it, and waits, for names that are new.
+  uint32_t number(const std::string& name);
+  // The step of sync training that this trainer is at, as far as the server's answers have said.
+  uint64_t round() const { return round_.load(std::memory_order_relaxed); }
+  void set_round(uint64_t round) { round_.store(round, std::memory_order_relaxed); }
+  int64_t repeated() const { return repeated_.load(); }
+
+ private:
+  struct Request {
+    std::shared_ptr<Message> message;
+    Answer done;
+    TimePoint until;
+    Milliseconds pause;
+  };
+  using RequestRef = std::shared_ptr<Request>;
+
+  void attempt(const RequestRef& request);
+  void answered(const RequestRef& request, MessageRef answer);
+  MessageRef not_reached(const Request& request, const Message& last) const;
+  void say_hello();
+
+  const std::string endpoint_;
+  const std::shared_ptr<Channel> channel_;
+  const LinkOptions options_;
+  Timer& timer_;
+  std::mutex mutex_;
+  std::deque<RequestRef> in_turn_;  // those that change something; the first one is under way
+  uint64_t sequence_ = 0;
+  std::atomic<uint64_t> round_{0};
+  std::atomic<uint64_t> peer_{0};  // the server's incarnation
+  std::atomic<int64_t> repeated_{0};
+  std::mutex names_mutex_;
+  std::unordered_map<std::string, uint32_t> numbers_;
+};
+
+}  // namespace anabranch::ps

@@ -1,0 +1,121 @@
+// What travels between trainers and servers: one block of bytes with a header and parts, each a tensor, row ids, text
+// or a list of numbers. Nothing else crosses the wire: no program, no path but in text that the verb defines, nothing
+// that is run. Bytes from outside are believed only after Message::parse has walked over all of them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "core/selected_rows.h"
+
+namespace anabranch::ps {
+
+// The closed set of what may be asked of a server.
+enum class Verb : uint8_t {
+  kHello = 1,     // who the trainer is, which variables it will name by number
+  kExchange = 2,  // gradients (or differences) of one step; answered with the variables that are wanted
+  kRows = 3,      // rows of a table by their ids
+  kReduce = 4,    // sums of arrays over all trainers, in trainer order: counts, metrics, barriers
+  kBeat = 5,      // the trainer is alive
+  kComplete = 6,  // the trainer has come to its end
+  kStats = 7,
+  kVerbs = 8,
+};
+const char* verb_name(Verb verb);  // "exchange"
+
+enum class PartKind : uint8_t { kTensor = 1, kIds = 2, kText = 3, kWanted = 4, kKinds = 5 };
+
+struct Header {
+  static constexpr uint32_t kMagic = 0x31504241;  // "ABP1"
+  uint32_t magic = kMagic;
+  Verb verb = Verb::kHello;
+  uint8_t error = 0;  // of an answer: 1 + ErrorKind, and the first part is the text; 0: none
+  uint8_t flags = 0;
+  uint8_t reserved = 0;
+  uint32_t client = 0;       // the trainer's number
+  uint32_t parts = 0;
+  uint64_t incarnation = 0;  // of the sender: another one after each start
+  uint64_t sequence = 0;     // of the client's requests to this server that change something, from 1 on
+  uint64_t round = 0;        // what it means depends on the verb
+  uint64_t bytes = 0;        // of the whole message
+  uint64_t peer = 0;         // of a request: the incarnation of the server that is meant; 0: any
+  uint64_t reserved2 = 0;
+};
+static_assert(sizeof(Header) == 64);
+
+struct Part {
+  uint32_t variable = 0;
+  PartKind kind = PartKind::kTensor;
+  uint8_t dtype = 0;
+  uint8_t rank = 0;
+  uint8_t reserved = 0;
+  uint64_t bytes = 0;   // of the payload that follows, without the gap behind it
+  int64_t height = -1;  // of sparse rows: the ids are the part before
+  int64_t dims[kMaxRank] = {};
+  int64_t reserved2[4] = {};
+};
+static_assert(sizeof(Part) == 128);
+
+class Message;
+using MessageRef = std::shared_ptr<const Message>;
+
+class Message {
+ public:
+  static constexpr uint64_t kMostBytes = uint64_t{1} << 40;
+
+  explicit Message(Verb verb) { reset(verb); }
+  Message(const Message&) = delete;
+  // Begins anew, in the memory that there is.
+  void reset(Verb verb);
+  // InvalidArgument names what is wrong with bytes that came from outside.
+  static MessageRef parse(std::shared_ptr<const char> bytes, size_t size);
+  static std::shared_ptr<Message> error(Verb verb, const Error& error);
+
+  Header& header() { return *reinterpret_cast<Header*>(memory_.get()); }
+  const Header& header() const { return *reinterpret_cast<const Header*>(data()); }
+  std::span<const char> bytes() const { return {data(), size_}; }
+
+  // ---- writing
+  void add(uint32_t variable, const Tensor& tensor);
+  void add(uint32_t variable, const SelectedRows& rows);  // ids, then values
+  void add_rows(uint32_t variable, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
+                int64_t width);
+  void add_ids(uint32_t variable, std::span<const int64_t> ids);
+  void add_text(std::string_view text);
+  void add_wanted(std::span<const uint32_t> variables);
+  // Room for a tensor that the caller fills at once, before anything else is added.
+  void* add_room(uint32_t variable, const Shape& shape, DType dtype);
+
+  // ---- reading
+  int parts() const { return static_cast<int>(at_.size()); }
+  const Part& part(int i) const { return *reinterpret_cast<const Part*>(data() + at_[i]); }
+  const char* payload(int i) const { return data() + at_[i] + sizeof(Part); }
+  Shape shape(int i) const;
+  std::span<const int64_t> ids(int i) const;
+  std::span<const uint32_t> wanted(int i) const;
+  std::string_view text(int i) const;
+  // The tensor of a part, in the message's memory, which it keeps alive.
+  static Tensor tensor(const MessageRef& message, int i);
+  void throw_if_error() const;
+
+ private:
+  Message() = default;
+  const char* data() const { return memory_ ? memory_.get() : borrowed_.get(); }
+  char* grow(const Part& part);
+  void walk();
+
+  struct Free {
+    void operator()(char* p) const;
+  };
+  std::unique_ptr<char, Free> memory_;
+  std::shared_ptr<const char> borrowed_;
+  size_t size_ = 0, capacity_ = 0;
+  std::vector<size_t> at_;  // where parts begin
+};
+
+}  // namespace anabranch::ps

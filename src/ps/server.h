@@ -1,0 +1,94 @@
+// A parameter server without its transport: requests go in, answers come out, now or when others have come. It decides
+// when updates happen and that each happens once; what an update is, the store knows.
+//
+// Requests that change something carry a sequence number of their trainer. The server keeps the last one and its answer:
+// a request that comes again is answered again and changes nothing. An older one is refused.
+#pragma once
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ps/clock.h"
+#include "ps/store.h"
+#include "ps/sums.h"
+#include "ps/transport.h"
+
+namespace anabranch::ps {
+
+enum class Mode { kSync = 0, kAsync = 1, kHalfAsync = 2, kGeo = 3 };  // the numbers of attribute distributed_mode
+
+struct ServerOptions {
+  std::string name = "server";  // in messages: its endpoint
+  Mode mode = Mode::kSync;
+  int trainers = 1;
+  Milliseconds patience{60000};  // how long requests wait for other trainers before they are answered with an error
+  uint64_t incarnation = 1;
+  const Clock* clock = &SteadyClock::shared();
+};
+
+struct ServerStats {
+  int64_t requests = 0, repeated = 0, refused = 0;
+  int64_t updates = 0;  // calls of Store::apply
+  int64_t rows = 0;     // handed out
+};
+
+class Server {
+ public:
+  Server(const ServerOptions& options, Store& store);
+
+  void handle(MessageRef request, Answer answer);
+  // Looks at deadlines; called now and then by whoever runs the server.
+  void tick();
+  bool finished() const;  // every trainer has said that it is complete
+  void wait_finished(const std::function<bool()>& stop, Milliseconds look);
+  ServerStats stats() const;
+
+ private:
+  struct Trainer {
+    uint64_t incarnation = 0, sequence = 0;
+    MessageRef last_answer;  // to `sequence`; null while it is under way
+    Answer waiting;
+    bool complete = false;
+    TimePoint heard{};
+  };
+  // Messages of all trainers that belong together: gradients of a step, arrays to be added up.
+  struct Meeting {
+    std::vector<MessageRef> came;  // by trainer
+    TimePoint since{};
+  };
+  using Due = std::vector<std::pair<Answer, MessageRef>>;  // answers to give when the lock is free
+
+  MessageRef dispatch(Trainer& trainer, const MessageRef& request, Due* due);
+  MessageRef hello(Trainer& trainer, const Message& request);
+  MessageRef exchange(const MessageRef& request, Due* due);
+  MessageRef rows(const Message& request);
+  MessageRef reduce(const MessageRef& request, Due* due);
+  MessageRef complete(Trainer& trainer, Due* due);
+  MessageRef tell_stats() const;
+  bool repeated(Trainer& trainer, const MessageRef& request, Answer* answer, Due* due);
+  void end(int trainer, MessageRef answer, Due* due);
+  bool all_came(const Meeting& meeting) const;
+  void step_if_all_came(Due* due);
+  void reduce_if_all_came(const std::string& name, Due* due);
+  void apply(const std::vector<MessageRef>& messages);
+  MessageRef answer_to(const Message& request);
+  MessageRef sum_of(const Meeting& meeting) const;
+  void give_up(Meeting& meeting, const std::string& what, Due* due);
+  MessageRef refusal(Verb verb, const Error& error) const;
+  static void give(Due& due);
+
+  const ServerOptions options_;
+  Store& store_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Trainer> trainers_;
+  uint64_t round_ = 0;  // steps of sync training that were applied
+  Meeting step_;
+  std::map<std::string, Meeting> reductions_;
+  std::map<uint32_t, Sum> sums_;
+  ServerStats stats_;
+};
+
+}  // namespace anabranch::ps

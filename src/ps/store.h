@@ -1,0 +1,31 @@
+// What a server keeps, and how it changes: the engine runs the update ops, the server decides when.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ps/message.h"
+
+namespace anabranch::ps {
+
+// A gradient, or in GEO a difference, of one variable: the sum over trainers.
+struct Change {
+  uint32_t variable = 0;
+  Tensor dense;                      // shares memory with whoever made it
+  const SelectedRows* rows = nullptr;  // or sparse rows
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+  // The number of a variable by the name that trainers use: a parameter, or the gradient that updates one. NotFound.
+  virtual uint32_t number(std::string_view name) const = 0;
+  virtual std::string name(uint32_t number) const = 0;
+  // Updates by all of these gradients, in the order of the program, whatever their order here. Once for each step of
+  // training (sync), or for each message of a trainer.
+  virtual void apply(std::span<const Change> changes) = 0;
+  virtual void read(uint32_t variable, Message* into) const = 0;
+  virtual void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const = 0;
+};
+
+}  // namespace anabranch::ps

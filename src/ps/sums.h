@@ -1,0 +1,31 @@
+// Sums over trainers, in the order of trainers whatever came first: the additions that all_reduce does for replicas of
+// one process, so that both give the same bits.
+#pragma once
+#include <vector>
+
+#include "ps/message.h"
+#include "ps/store.h"
+
+namespace anabranch::ps {
+
+// What one message of a trainer says about a variable.
+struct Contribution {
+  MessageRef message;
+  int part = -1;      // of the dense tensor, or of the values of rows
+  bool sparse = false;
+};
+
+class Sum {
+ public:
+  // InvalidArgument when contributions disagree in kind, dtype or shape. The result lives until the next call.
+  Change of(uint32_t variable, const std::vector<Contribution>& contributions);
+
+ private:
+  void add(const std::vector<Contribution>& contributions, Change* out);
+  void join(const std::vector<Contribution>& contributions, Change* out);
+
+  Tensor dense_;
+  SelectedRows rows_;
+};
+
+}  // namespace anabranch::ps

@@ -1,0 +1,38 @@
+// What happens later, passed in like the clock.
+#pragma once
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "ps/clock.h"
+#include "ps/transport.h"
+
+namespace anabranch::ps {
+
+class Timer {
+ public:
+  virtual ~Timer() = default;
+  virtual void after(Milliseconds delay, std::function<void()> what) = 0;
+};
+
+// With a thread of its own, begun with the first call. What is left when it ends is called then.
+class ThreadTimer final : public Timer {
+ public:
+  ThreadTimer() = default;
+  ~ThreadTimer() override;
+  ThreadTimer(const ThreadTimer&) = delete;
+  void after(Milliseconds delay, std::function<void()> what) override;
+
+ private:
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::multimap<TimePoint, std::function<void()>> due_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace anabranch::ps

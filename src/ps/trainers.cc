@@ -1,0 +1,53 @@
+#include "ps/trainers.h"
+
+#include <random>
+
+#include "base/flags.h"
+
+namespace anabranch::ps {
+namespace {
+
+struct Trainers {
+  std::mutex mutex;
+  std::map<int, std::shared_ptr<Client>> clients;
+  std::shared_ptr<Timer> timer = std::make_shared<ThreadTimer>();
+};
+Trainers& trainers() {
+  static auto& all = *new Trainers();  // never destroyed: requests may be under way when the process ends
+  return all;
+}
+
+uint64_t fresh_incarnation() {
+  std::random_device device;
+  return (static_cast<uint64_t>(device()) << 32 | device()) | 1;
+}
+
+}  // namespace
+
+std::shared_ptr<Client> client_of(int trainer) {
+  AB_CHECK(trainer >= 0, InvalidArgument, "trainer_id must not be negative, got {}", trainer);
+  const std::lock_guard lock(trainers().mutex);
+  auto& client = trainers().clients[trainer];
+  if (!client) {
+    LinkOptions o;
+    o.trainer = static_cast<uint32_t>(trainer);
+    o.incarnation = fresh_incarnation();
+    o.deadline = Milliseconds(std::get<int64_t>(get_flag("FLAGS_rpc_deadline")));
+    o.try_for = o.deadline;  // a server answers late where other trainers are late; a lost connection ends a try at once
+    client = std::make_shared<Client>(o, connect_to, trainers().timer);
+  }
+  return client;
+}
+
+std::shared_ptr<Client> find_client(int trainer) {
+  const std::lock_guard lock(trainers().mutex);
+  const auto it = trainers().clients.find(trainer);
+  return it == trainers().clients.end() ? nullptr : it->second;
+}
+
+void forget_client(int trainer) {
+  const std::lock_guard lock(trainers().mutex);
+  trainers().clients.erase(trainer);
+}
+
+}  // namespace anabranch::ps

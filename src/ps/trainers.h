@@ -1,0 +1,16 @@
+// The clients of this process, one for each trainer in it: ops find theirs by the trainer's number.
+#pragma once
+#include <memory>
+
+#include "ps/client.h"
+
+namespace anabranch::ps {
+
+// Made at first use, with the deadlines that flags say.
+std::shared_ptr<Client> client_of(int trainer);
+// Null when there is none.
+std::shared_ptr<Client> find_client(int trainer);
+// The next use makes a new one.
+void forget_client(int trainer);
+
+}  // namespace anabranch::ps
