@@ -146,8 +146,8 @@ void BlockGradients::differentiate(size_t index) {
   emit(wanted);
 }
 
-// Gives every gradient that the op reads and nobody makes a value of zeros; an op with a block makes its own zeros. False:
-// it reads gradients, and there are none of them at all.
+// Gives every gradient that the op reads and nobody makes a value of zeros; an op with a block makes its own zeros.
+// False: it reads gradients, and there are none of them at all.
 bool BlockGradients::fill_missing(size_t index, ir::Op& grad) {
   const ir::Op& forward = *forward_.ops()[index];
   std::map<std::string, std::string> missing;
@@ -215,15 +215,15 @@ bool BlockGradients::had_value(size_t index, const std::string& name) const {
 
 // A gradient op that was given the forward op's sub-block gets that block's gradient block instead. Inside, the
 // gradients of outer variables have their plain names x@GRAD and are local. For what the block writes, such a variable
-// holds the gradient of what the turn has left before the ops of the gradient block, and behind them the gradient of what
-// the turn has found: the op carries it from turn to turn.
+// holds the gradient of what the turn has left before the ops of the gradient block, and behind them the gradient of
+// what the turn has found: the op carries it from turn to turn.
 void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
   const ir::Op& forward = *forward_.ops()[index];
   const auto subs = forward.sub_blocks();
   if (subs.size() != 1 || grad.sub_blocks() != subs) return;
   const ir::Block& body = forward_.program().block(subs[0]);
-  auto inner = std::unique_ptr<BlockGradients>(new BlockGradients(
-      body, request_, {body, reads_.seen_by_block_of(index), reads_.passing_for_block_of(index)}));
+  auto inner = std::unique_ptr<BlockGradients>(
+      new BlockGradients(body, request_, {body, reads_.seen_by_block_of(index), reads_.passing_for_block_of(index)}));
   std::set<std::string> targets, made;
   for (const auto& out : forward.output_args()) {
     const std::string gradient = gradient_name(out);
@@ -234,7 +234,7 @@ void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
   if (find_op(forward.type).has(kRepeats)) targets = inner->close_over_turns(made, std::move(targets));
   for (const auto& target : targets) inner->hand_in(target);
   inner->run(body.ops().size(), targets, {});
-  std::set<std::string> given;  // a variable may be listed twice, its gradient flows once
+  std::set<std::string> given;    // a variable may be listed twice, its gradient flows once
   std::vector<std::string> ends;  // the gradient of what the turn has found is zero
   for (const auto& target : targets) {
     if (!inner->partials_.count(gradient_name(target))) ends.push_back(target);

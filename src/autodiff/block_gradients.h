@@ -21,7 +21,8 @@ struct GradientRequest {
 class BlockGradients {
  public:
   // `request` outlives this object.
-  BlockGradients(const ir::Block& forward, const GradientRequest& request) : BlockGradients(forward, request, {forward, {}}) {}
+  BlockGradients(const ir::Block& forward, const GradientRequest& request)
+      : BlockGradients(forward, request, {forward, {}}) {}
 
   // Gradient of a target. `op` makes it and is put in front of all; null: it exists under this name.
   void seed(const std::string& target, const std::string& name, ir::OpRef op);
@@ -78,7 +79,7 @@ class BlockGradients {
   std::map<std::string, std::string> forward_var_;  // name of a gradient or of a part -> the variable it belongs to
   std::map<std::string, std::string> finished_;     // gradients of variables that an op of the path made
   std::map<const ir::Op*, std::unique_ptr<BlockGradients>> inner_;
-  std::set<std::string> outside_;  // gradients that exist before the ops: of targets, and those that a turn is given
+  std::set<std::string> outside_;    // gradients that exist before the ops: of targets, and those that a turn is given
   std::set<std::string> handed_in_;  // of a block inside another: variables whose gradients its variables x@GRAD hold
   ForwardReads reads_;
 };

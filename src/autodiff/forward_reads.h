@@ -17,8 +17,8 @@ namespace anabranch {
 class ForwardReads {
  public:
   using Versions = std::map<std::string, int>;
-  // `outer`: versions of the variables of outer blocks that the forward ops read. `passing`: those of them that somebody
-  // writes before the gradient ops run - a later turn of the loop, say.
+  // `outer`: versions of the variables of outer blocks that the forward ops read. `passing`: those of them that
+  // somebody writes before the gradient ops run - a later turn of the loop, say.
   ForwardReads(const ir::Block& forward, Versions outer, std::set<std::string> passing = {});
 
   // Notes what the gradient op of forward op `index` reads, and takes the mark of written outputs from its arguments.

@@ -1,5 +1,6 @@
-// The ops of one sub-block with their kernels, apart from the values that they work on (exec/block_frame.h). An argument
-// is a variable of this block, of one around it or of the forward block - a block and a number - or a value of block 0.
+// The ops of one sub-block with their kernels, apart from the values that they work on (exec/block_frame.h). An
+// argument is a variable of this block, of one around it or of the forward block - a block and a number - or a value of
+// block 0.
 #pragma once
 #include <deque>
 #include <string>
@@ -69,8 +70,8 @@ class BlockCode final : public BlockRunner {
   const ir::Block& block_;
   const BlockSet::Outer outer_;
   BlockCode* const around_;
-  int place_ = 0;  // among the blocks that ops of the block around run
-  int blocks_ = 0;  // that ops of this one run
+  int place_ = 0;                 // among the blocks that ops of the block around run
+  int blocks_ = 0;                // that ops of this one run
   BlockCode* forward_ = nullptr;  // of a gradient block
   bool sees_forward_ = false;     // some argument is a variable of a forward block
   const bool keeps_;              // each turn has a frame of its own
@@ -78,7 +79,7 @@ class BlockCode final : public BlockRunner {
   std::vector<Node> nodes_;
   std::vector<Arg> args_;
   std::deque<Value> made_aside_;
-  std::vector<int> arrays_;  // variables that are empty at the begin of a turn
+  std::vector<int> arrays_;                          // variables that are empty at the begin of a turn
   std::vector<std::pair<std::string, Arg>> shaped_;  // of which shapes are noted
   FrameStack root_;
   BlockFrame* current_ = nullptr;

@@ -1,6 +1,6 @@
 // Sub-blocks of control flow, made ready to run inside the kernel of the op that owns them. Everything in a sub-block
-// is dynamic: shapes are inferred as it runs. All that depends on the program is made when the plan is: a run only reads
-// the set.
+// is dynamic: shapes are inferred as it runs. All that depends on the program is made when the plan is: a run only
+// reads the set.
 #pragma once
 #include <functional>
 #include <map>

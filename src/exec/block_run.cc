@@ -64,8 +64,8 @@ void BlockCode::make_zeros(int shaped, int turn, Value& out) {
 // The frames of the blocks around stay for as long as this one does, those of the forward block change.
 void BlockCode::bind(BlockFrame& frame) {
   if (!frame.args.empty() && !sees_forward_) return;
-  AB_CHECK(!forward_ || forward_->current_, InvalidArgument, "block {} is run before the block that it is the gradient of",
-           block_.idx());
+  AB_CHECK(!forward_ || forward_->current_, InvalidArgument,
+           "block {} is run before the block that it is the gradient of", block_.idx());
   frame.args.resize(args_.size());
   for (size_t i = 0; i < args_.size(); ++i) frame.args[i] = value_of(args_[i]);
 }

@@ -42,7 +42,8 @@ class GradContext {
   std::vector<std::string> out(const std::string& slot) const;
   std::vector<std::string> dout(const std::string& slot) const;  // x -> x@GRAD
   std::vector<std::string> din(const std::string& slot) const;   // x -> x@GRAD, or kEmptyVar where none is wanted
-  // x -> x@GRAD of what an output held before the op, where it may have held something and no input is given: or kEmptyVar.
+  // x -> x@GRAD of what an output held before the op, where it may have held something and no input is given: or
+  // kEmptyVar.
   std::vector<std::string> dbefore(const std::string& slot) const;
   bool wants_din(const std::string& slot, size_t i = 0) const;
   const ir::Op& forward() const { return forward_; }

@@ -80,19 +80,20 @@ class TurnContext : public KernelContext {
     in_turn = true;
   }
   // As around it.
-  explicit TurnContext(const KernelContext& around) : KernelContext(around), turns_(turns_of(around)) { in_turn = true; }
-  // 0 outside of loops.
-  static uint64_t turns_of(const KernelContext& c) {
-    return c.in_turn ? static_cast<const TurnContext&>(c).turns_ : 0;
+  explicit TurnContext(const KernelContext& around) : KernelContext(around), turns_(turns_of(around)) {
+    in_turn = true;
   }
+  // 0 outside of loops.
+  static uint64_t turns_of(const KernelContext& c) { return c.in_turn ? static_cast<const TurnContext&>(c).turns_ : 0; }
 
  private:
   uint64_t turns_;
 };
 
-// A sub-block made ready to run, for the kernels of control flow. A run of it is a turn; a conditional block has at most
-// one. The variables of a block lie in a frame. Where the program holds a gradient of the block, each turn has a frame of
-// its own, which stays for that; elsewhere there is one, and a variable of the block keeps what the turn before has left.
+// A sub-block made ready to run, for the kernels of control flow. A run of it is a turn; a conditional block has at
+// most one. The variables of a block lie in a frame. Where the program holds a gradient of the block, each turn has a
+// frame of its own, which stays for that; elsewhere there is one, and a variable of the block keeps what the turn
+// before has left.
 class BlockRunner {
  public:
   virtual ~BlockRunner() = default;

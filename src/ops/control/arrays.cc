@@ -1,11 +1,11 @@
-// Arrays of tensors. An element is a copy of what was written; writing one touches no other. The gradient of an array is
-// one array for all ops: the gradient of a read adds to an element, that of a write takes the element out, for what was
-// there before the write has no part in the result.
+// Arrays of tensors. An element is a copy of what was written; writing one touches no other. The gradient of an array
+// is one array for all ops: the gradient of a read adds to an element, that of a write takes the element out, for what
+// was there before the write has no part in the result.
 #include <algorithm>
 
+#include "opdef/op_def.h"
 #include "ops/control/add_up.h"
 #include "ops/kernels/copy.h"
-#include "opdef/op_def.h"
 
 namespace anabranch::control {
 namespace {

@@ -17,9 +17,9 @@ struct Inner {
 // Of a variable that the forward block writes: what a turn is given is the gradient of what it has left, what it gives
 // back is that of what it has found.
 struct Carried : Inner {
-  int given = -1;     // its place among the gradients of outputs
-  bool ends = false;  // the turn overwrites what it finds
-  int input = -1;     // where the gradient of what was there before all turns goes
+  int given = -1;       // its place among the gradients of outputs
+  bool ends = false;    // the turn overwrites what it finds
+  int input = -1;       // where the gradient of what was there before all turns goes
   bool before = false;  // to Before@GRAD, not to an input's
 };
 
@@ -65,10 +65,11 @@ class Gradient {
       Carried v;
       static_cast<Inner&>(v) = inner_of(outs[i]);
       const bool given = i < douts.size() && douts[i] != ir::kEmptyVar;
-      AB_CHECK(v.local >= 0 || !given || !slots.repeats, Unsupported,
-               "the gradient block has no variable {}: gradients of loops that another version has made cannot be used, "
-               "call append_backward on the program without them",
-               ir::grad_name(outs[i]));
+      AB_CHECK(
+          v.local >= 0 || !given || !slots.repeats, Unsupported,
+          "the gradient block has no variable {}: gradients of loops that another version has made cannot be used, "
+          "call append_backward on the program without them",
+          ir::grad_name(outs[i]));
       if (v.local < 0) continue;
       v.given = given ? static_cast<int>(i) : -1;
       v.ends = std::find(ends.begin(), ends.end(), outs[i]) != ends.end();

@@ -10,8 +10,8 @@ constexpr GradientSlots kSlots{"X", "Out", true};
 
 bool holds(const KernelContext& c, In condition) {
   const Tensor& t = c[condition];
-  AB_CHECK(t.numel() == 1 && t.dtype() == DType::kBool, InvalidArgument,
-           "Condition must be one bool, got {} {}", dtype_name(t.dtype()), t.shape().str());
+  AB_CHECK(t.numel() == 1 && t.dtype() == DType::kBool, InvalidArgument, "Condition must be one bool, got {} {}",
+           dtype_name(t.dtype()), t.shape().str());
   return *t.data<bool>();
 }
 
