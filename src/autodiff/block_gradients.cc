@@ -33,6 +33,30 @@ void set_roles(ir::Op& op) {
   if (op.has_attr("op_role_var")) op.attrs["op_role_var"] = std::vector<std::string>{};
 }
 
+// Attributes of an op whose block has memories: which variables are memories, and what makes them. The input slot that
+// begins them.
+constexpr const char *kMemories = "ex_states", *kMemoriesMadeBy = "states", *kMemoriesBegunBy = "initial_states";
+
+// Memories of a block, which attributes of its op name: variables of the block that hold what another one of its
+// variables held at the end of the turn before, and what an input of the op holds in the first turn.
+struct Memories {
+  std::map<std::string, std::string> made_by;   // memory -> the variable that the turn before has made
+  std::map<std::string, std::string> begun_by;  // input of the op -> memory
+};
+
+Memories memories_of(const ir::Op& op) {
+  using Names = std::vector<std::string>;
+  Memories found;
+  if (!op.has_attr(kMemories) || !op.has_attr(kMemoriesMadeBy)) return found;
+  const auto &memories = op.attr<Names>(kMemories), &made_by = op.attr<Names>(kMemoriesMadeBy);
+  const auto& begun_by = op.input(kMemoriesBegunBy);
+  for (size_t i = 0; i < memories.size(); ++i) {
+    if (i < made_by.size()) found.made_by.emplace(memories[i], made_by[i]);
+    if (i < begun_by.size()) found.begun_by.emplace(begun_by[i], memories[i]);
+  }
+  return found;
+}
+
 }  // namespace
 
 bool BlockGradients::wants(const std::string& name) const {
@@ -191,14 +215,15 @@ void BlockGradients::hand_in(const std::string& target) {
 }
 
 // What one turn makes for the next is a target, too, when a target depends on it.
-std::set<std::string> BlockGradients::close_over_turns(const std::set<std::string>& made,
+std::set<std::string> BlockGradients::close_over_turns(const std::map<std::string, std::string>& made_by_turn_before,
                                                        std::set<std::string> targets) const {
   for (size_t known = 0; known != targets.size();) {
     known = targets.size();
     std::set<std::string> needed;
     find_path(forward_.ops().size(), targets, {}, &needed);
     for (const auto& name : needed) {
-      if (made.count(name)) targets.insert(name);
+      const auto it = made_by_turn_before.find(name);
+      if (it != made_by_turn_before.end()) targets.insert(it->second);
     }
   }
   return targets;
@@ -224,14 +249,18 @@ void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
   const ir::Block& body = forward_.program().block(subs[0]);
   auto inner = std::unique_ptr<BlockGradients>(
       new BlockGradients(body, request_, {body, reads_.seen_by_block_of(index), reads_.passing_for_block_of(index)}));
-  std::set<std::string> targets, made;
+  std::set<std::string> targets;
+  const Memories memories = memories_of(forward);
+  std::map<std::string, std::string> made_by_turn_before = memories.made_by;
   for (const auto& out : forward.output_args()) {
     const std::string gradient = gradient_name(out);
     join_partials(gradient);
     if (partials_.count(gradient)) targets.insert(out);
-    made.insert(out);
+    if (!body.find_var(out)) made_by_turn_before.emplace(out, out);
   }
-  if (find_op(forward.type).has(kRepeats)) targets = inner->close_over_turns(made, std::move(targets));
+  if (find_op(forward.type).has(kRepeats)) {
+    targets = inner->close_over_turns(made_by_turn_before, std::move(targets));
+  }
   for (const auto& target : targets) inner->hand_in(target);
   inner->run(body.ops().size(), targets, {});
   std::set<std::string> given;    // a variable may be listed twice, its gradient flows once
@@ -241,8 +270,10 @@ void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
   }
   const auto flows = [&](const std::string& gradient) {
     auto var = forward_var_.find(gradient);
-    if (var != forward_var_.end() && targets.count(var->second)) return had_value(index, var->second);
-    return inner->partials_.count(gradient) != 0;
+    const std::string name = var == forward_var_.end() ? "" : var->second;
+    if (targets.count(name) && !body.find_var(name)) return had_value(index, name);
+    const auto memory = memories.begun_by.find(name);
+    return inner->partials_.count(memory == memories.begun_by.end() ? gradient : gradient_name(memory->second)) != 0;
   };
   for (const auto& out : forward.output_args()) forward_var_.emplace(gradient_name(out), out);
   for (auto& slot : grad.outputs) {

@@ -40,7 +40,8 @@ class BlockGradients {
   BlockGradients(const ir::Block& forward, const GradientRequest& request, ForwardReads reads)
       : forward_(forward), request_(request), reads_(std::move(reads)) {}
   void hand_in(const std::string& target);
-  std::set<std::string> close_over_turns(const std::set<std::string>& made, std::set<std::string> targets) const;
+  std::set<std::string> close_over_turns(const std::map<std::string, std::string>& made_by_turn_before,
+                                         std::set<std::string> targets) const;
   bool had_value(size_t index, const std::string& var) const;
   void settle_names();
   bool adds_to_array(const ir::Op& op, const std::string& gradient) const;

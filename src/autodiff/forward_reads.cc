@@ -27,7 +27,7 @@ int ForwardReads::writes_before(const std::string& name, size_t end) const {
 // Whether the variable is written again. Updates of parameters do not count: a second loss of one program is
 // differentiated by the updated parameters, in place, as it has always been.
 bool ForwardReads::is_stale(const std::string& name, int version) const {
-  if (passing_.count(name)) return true;
+  if (passing_.count(name) && !forward_.find_var(name)) return true;
   auto it = writers_.find(name);
   if (it == writers_.end()) return false;
   return std::any_of(it->second.begin() + version, it->second.end(),

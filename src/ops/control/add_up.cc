@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/add_tensor.h"
 
 namespace anabranch::control {
 namespace {
@@ -14,21 +14,6 @@ void copy_rows(const SelectedRows& from, SelectedRows& to) {
 }
 
 }  // namespace
-
-void add_tensor(const KernelContext& c, const Tensor& from, Tensor& to) {
-  AB_CHECK(from.shape() == to.shape() && from.dtype() == to.dtype(), ShapeMismatch,
-           "gradients of one variable are {} {} in one turn and {} {} in another", dtype_name(to.dtype()),
-           to.shape().str(), dtype_name(from.dtype()), from.shape().str());
-  const auto add = [&]<class T>(TypeTag<T>) {
-    const T* x = from.data<T>();
-    T* y = to.mutable_data<T>();
-    c.parallel_for(to.numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) y[i] += x[i];
-    });
-  };
-  if (to.dtype() == DType::kFloat64) return add(TypeTag<double>{});
-  add(TypeTag<float>{});
-}
 
 void SumOverTurns::add(const KernelContext& c, Value& part, Value& sum) {
   if (const auto* rows = part.get<SelectedRows>()) {

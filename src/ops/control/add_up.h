@@ -19,7 +19,4 @@ class SumOverTurns {
   std::vector<SelectedRows> rows_;  // kept apart until the end
 };
 
-// to += from, of float tensors of one shape.
-void add_tensor(const KernelContext& c, const Tensor& from, Tensor& to);
-
 }  // namespace anabranch::control

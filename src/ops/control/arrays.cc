@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "opdef/op_def.h"
-#include "ops/control/add_up.h"
+#include "ops/kernels/add_tensor.h"
 #include "ops/kernels/copy.h"
 
 namespace anabranch::control {
@@ -185,12 +185,7 @@ AB_OP(read_from_array_grad)
       return [i = op.in("I"), from = op.in("Out@GRAD"), out = op.out("X@GRAD")](KernelContext& c) {
         Tensor& to = element(c.value(out).as<TensorArray>(), index_of(c, i));
         if (!to.initialized()) return copy_tensor(c, c[from], to);
-        if (to.is_shared()) {
-          Tensor mine;
-          mine.copy_from(to);
-          to = std::move(mine);
-        }
-        add_tensor(c, c[from], to);
+        add_to_element(c, c[from], to);
       };
     });
 

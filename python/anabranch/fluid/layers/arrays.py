@@ -12,7 +12,7 @@ from . import check
 if TYPE_CHECKING:
     from ..hints import DType
 
-__all__ = ["create_array", "array_write", "array_read", "array_length"]
+__all__ = ["create_array", "array_write", "array_read", "array_length", "tensor_array_to_tensor"]
 
 
 def _array(value, layer):
@@ -127,3 +127,39 @@ def array_length(array: Variable) -> Variable:
     out = helper.create_variable_for_type_inference("int64", stop_gradient=True)
     helper.append_op(type="lod_array_length", inputs={"X": [array]}, outputs={"Out": [out]})
     return out
+
+
+def tensor_array_to_tensor(input: Variable, axis: int = 1, name: str | None = None,
+                           use_stack: bool = False) -> tuple[Variable, Variable]:
+    """All tensors of an array in one.
+
+    Args:
+        input (Variable): an array of tensors; alike, but for their extent on ``axis`` unless they are stacked.
+        axis (int): the axis along which they are joined, or the new one. Default 1.
+        name (str, optional): prefix of the names.
+        use_stack (bool): stacks them along a new axis. Default False.
+
+    Returns:
+        (Variable, Variable): the tensor; [tensors] int32, the extent of each on the axis.
+
+    Raises:
+        TypeError: no array.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> layers = fluid.layers
+        >>> x, array = layers.fill_constant([2, 3], "float32", 1.0), layers.create_array("float32")
+        >>> for i in range(2):
+        ...     _ = layers.array_write(x, layers.fill_constant([1], "int64", i), array)
+        >>> joined, extents = layers.tensor_array_to_tensor(array)
+        >>> values = fluid.Executor().run(fetch_list=[joined, extents])
+        >>> values[0].shape, values[1].tolist()
+        ((2, 6), [3, 3])
+    """
+    _array(input, "tensor_array_to_tensor")
+    helper = LayerHelper("tensor_array_to_tensor", name=name)
+    out = helper.create_variable_for_type_inference(input.dtype)
+    index = helper.create_variable_for_type_inference("int32")
+    helper.append_op(type="tensor_array_to_tensor", inputs={"X": input}, outputs={"Out": [out], "OutIndex": [index]},
+                     attrs={"axis": axis, "use_stack": use_stack})
+    return out, index

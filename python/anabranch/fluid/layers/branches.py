@@ -24,11 +24,13 @@ class ConditionalBlock:
     """A sub-block of the program that runs when a bool of one element is true. For layers; users take cond or Switch.
 
     Args:
-        condition (Variable): [1], bool.
+        condition (Variable): [1], bool; or the mask of rows.
+        is_scalar_condition (bool): one truth value; False: the block runs when there are rows. Default True.
     """
 
-    def __init__(self, condition: Variable) -> None:
+    def __init__(self, condition: Variable, is_scalar_condition: bool = True) -> None:
         self.condition = condition
+        self.is_scalar_condition = is_scalar_condition
         self.helper = LayerHelper("conditional_block")
 
     def block(self) -> Any:
@@ -43,7 +45,7 @@ class ConditionalBlock:
                                   "Input": seen_from(outside, [n for n in reads if n != self.condition.name])},
                           outputs={"Out": seen_from(outside, [n for n in writes if n != self.condition.name]),
                                    "Scope": [scope]},
-                          attrs={"sub_block": inside, "is_scalar_condition": True})
+                          attrs={"sub_block": inside, "is_scalar_condition": self.is_scalar_condition})
 
 
 class Switch(Described):

@@ -2,11 +2,15 @@
 from ._generated_elementwise import equal, greater_equal, greater_than, less_equal, less_than, not_equal
 from .arrays import array_length, array_read, array_write, create_array
 from .branches import Switch, case, cond, switch_case
+from .dynamic_rnn import DynamicRNN
 from .loops import While, while_loop
 from .query import increment, is_empty
+from .rank_tables import reorder_lod_tensor_by_rank
+from .row_branches import IfElse
+from .static_rnn import StaticRNN
 
 __all__ = [
-    "Switch", "While", "array_length", "array_read", "array_write", "case", "cond", "create_array", "equal",
-    "greater_equal", "greater_than", "increment", "is_empty", "less_equal", "less_than", "not_equal", "switch_case",
-    "while_loop",
+    "DynamicRNN", "IfElse", "StaticRNN", "Switch", "While", "array_length", "array_read", "array_write", "case",
+    "cond", "create_array", "equal", "greater_equal", "greater_than", "increment", "is_empty", "less_equal",
+    "less_than", "not_equal", "reorder_lod_tensor_by_rank", "switch_case", "while_loop",
 ]
