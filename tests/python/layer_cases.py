@@ -621,6 +621,150 @@ case('array_length', lambda f, L: L.array_length(L.array_write(X(f), num(L, 0)))
 case('array_length_not', lambda f, L: L.array_length(X(f)))
 case('array_loop', array_loop)
 
+def if_else(f, L, n=1, **kw):
+    x, y = X(f), X(f, n='y')
+    ie = L.IfElse(f.data('m', [None, 1], 'bool'), **kw)
+    with ie.true_block():
+        ie.output(*[L.scale(ie.input(x), 2.0 + k) for k in range(n)])
+    with ie.false_block():
+        ie.output(*[L.square(ie.input(x)) + ie.input(y) for k in range(n)])
+    return ie()
+
+
+def one_sided(f, L):
+    ie = L.IfElse(f.data('m', [None, 1], 'bool'))
+    with ie.true_block():
+        ie.output(L.scale(ie.input(X(f)), 2.0))
+    return ie()
+
+
+def uneven(f, L):
+    ie = L.IfElse(f.data('m', [None, 1], 'bool'))
+    with ie.true_block():
+        ie.output(L.scale(ie.input(X(f)), 2.0))
+    with ie.false_block():
+        x = ie.input(X(f))
+        ie.output(x, x)
+    return ie()
+
+
+def static(f, L, outs=1, init=True, **kw):
+    x = f.data('x', [5, 4, 3])
+    rnn = L.StaticRNN(**kw)
+    with rnn.step():
+        now = rnn.step_input(x)
+        before = rnn.memory(init=f.data('h', [4, 3])) if init else rnn.memory(shape=[-1, 3], batch_ref=now, init_value=0.5)
+        made = L.fc([now, before], 3, act='tanh', bias_attr=False)
+        rnn.update_memory(before, made)
+        rnn.output(*[made] * outs)
+    return rnn()
+
+
+def static_no_update(f, L):
+    rnn = L.StaticRNN()
+    with rnn.step():
+        now = rnn.step_input(f.data('x', [5, 4, 3]))
+        rnn.memory(init=f.data('h', [4, 3]))
+        rnn.step_output(now)
+    return rnn()
+
+
+def static_two_lengths(f, L):
+    rnn = L.StaticRNN()
+    with rnn.step():
+        rnn.step_input(f.data('x', [5, 4, 3]))
+        rnn.step_input(f.data('y', [6, 4, 3]))
+
+
+def static_no_memory(f, L):
+    rnn = L.StaticRNN()
+    with rnn.step():
+        rnn.step_output(L.tanh(rnn.step_input(f.data('x', [5, 4, 3]))))
+    return rnn()
+
+
+def static_bad(f, L, what):
+    rnn = L.StaticRNN()
+    with rnn.step():
+        now = rnn.step_input(f.data('x', [5, 4, 3]))
+        what(rnn, now)
+        rnn.step_output(now)
+    return rnn()
+
+
+def dynamic(f, L, outs=1, init=False, static=False, lod=1, level=0, **kw):
+    x = f.data('x', [None, 3], lod_level=lod)
+    rnn = L.DynamicRNN(**kw)
+    with rnn.block():
+        parts = [rnn.step_input(x, level)]
+        if static:
+            parts.append(rnn.static_input(f.data('c', [None, 2])))
+        parts.append(rnn.memory(init=f.data('h', [None, 3]), need_reorder=True) if init else rnn.memory(shape=[3], value=0.1))
+        made = L.fc(parts, 3, act='tanh', bias_attr=False)
+        rnn.update_memory(parts[-1], made)
+        rnn.output(*[made] + parts[:outs - 1])
+    return rnn()
+
+
+def dynamic_bad(f, L, what):
+    rnn = L.DynamicRNN()
+    with rnn.block():
+        what(rnn)
+    return rnn()
+
+
+def arrays_of(L, *shapes):
+    a = L.create_array('float32')
+    for k, s in enumerate(shapes):
+        L.array_write(L.fill_constant(s, 'float32', 1.0), num(L, k), a)
+    return a
+
+
+case('ifelse', if_else)
+case('ifelse_two', lambda f, L: if_else(f, L, 2, name='mine'))
+case('ifelse_one_sided', one_sided)
+case('ifelse_uneven', uneven)
+case('ifelse_num', lambda f, L: L.IfElse(3))
+case('ifelse_none', lambda f, L: L.IfElse(f.data('m', [None, 1], 'bool'))())
+case('ifelse_outside', lambda f, L: L.IfElse(f.data('m', [None, 1], 'bool')).input(X(f)))
+case('ifelse_output', lambda f, L: L.IfElse(f.data('m', [None, 1], 'bool')).output(X(f)))
+case('srnn', static)
+case('srnn_two', lambda f, L: static(f, L, 2, name='mine'))
+case('srnn_boot', lambda f, L: static(f, L, init=False))
+case('srnn_no_memory', static_no_memory)
+case('srnn_no_update', static_no_update)
+case('srnn_lengths', static_two_lengths)
+case('srnn_early', lambda f, L: L.StaticRNN()())
+case('srnn_outside', lambda f, L: L.StaticRNN().step_input(f.data('x', [5, 4, 3])))
+case('srnn_memory', lambda f, L: static_bad(f, L, lambda rnn, now: rnn.memory()))
+case('srnn_memory_list', lambda f, L: static_bad(f, L, lambda rnn, now: rnn.memory(init=[1])))
+case('srnn_update', lambda f, L: static_bad(f, L, lambda rnn, now: rnn.update_memory(now, 3)))
+case('srnn_num', lambda f, L: static_bad(f, L, lambda rnn, now: rnn.step_input(3)))
+case('srnn_out_num', lambda f, L: static_bad(f, L, lambda rnn, now: rnn.step_output(3)))
+case('drnn', dynamic)
+case('drnn_two', lambda f, L: dynamic(f, L, 2, name='mine'))
+case('drnn_init', lambda f, L: dynamic(f, L, init=True))
+case('drnn_static', lambda f, L: dynamic(f, L, init=True, static=True))
+case('drnn_level', lambda f, L: dynamic(f, L, lod=2, level=1))
+case('drnn_early', lambda f, L: L.DynamicRNN()())
+case('drnn_outside', lambda f, L: L.DynamicRNN().step_input(X(f, lod=1)))
+case('drnn_static_first', lambda f, L: dynamic_bad(f, L, lambda rnn: rnn.static_input(X(f))))
+case('drnn_memory_first', lambda f, L: dynamic_bad(f, L, lambda rnn: rnn.memory(shape=[3])))
+case('drnn_num', lambda f, L: dynamic_bad(f, L, lambda rnn: rnn.step_input(3)))
+case('array_join', lambda f, L: L.tensor_array_to_tensor(arrays_of(L, [2, 3], [2, 4])))
+case('array_join_0', lambda f, L: L.tensor_array_to_tensor(arrays_of(L, [2, 3], [4, 3]), 0, 'mine'))
+case('array_stack', lambda f, L: L.tensor_array_to_tensor(arrays_of(L, [2, 3], [2, 3]), 0, use_stack=True))
+case('array_stack_1', lambda f, L: L.tensor_array_to_tensor(arrays_of(L, [2, 3], [2, 3]), use_stack=True))
+case('array_join_num', lambda f, L: L.tensor_array_to_tensor(3))
+case('rank_reorder', lambda f, L: L.reorder_lod_tensor_by_rank(X(f), L.control_flow.lod_rank_table(X(f, n='y', lod=1))))
+case('rank_reorder_lod', lambda f, L: L.reorder_lod_tensor_by_rank(X(f, lod=1), L.control_flow.lod_rank_table(X(f, n='y', lod=1))))
+case('rank_reorder_not', lambda f, L: L.reorder_lod_tensor_by_rank(X(f), X(f)))
+case('rank_len', lambda f, L: L.control_flow.max_sequence_len(L.control_flow.lod_rank_table(X(f, lod=1))))
+case('rank_array', lambda f, L: (lambda x, t: L.control_flow.array_to_lod_tensor(L.control_flow.lod_tensor_to_array(x, t), t))(*(lambda x: (x, L.control_flow.lod_rank_table(x)))(X(f, lod=1))))
+case('rank_shrink', lambda f, L: L.control_flow.shrink_memory(X(f), num(L, 1), L.control_flow.lod_rank_table(X(f, n='y', lod=1))))
+case('split_lod', lambda f, L: L.control_flow.split_lod_tensor(X(f), f.data('m', [None, 1], 'bool')))
+case('merge_lod', lambda f, L: L.control_flow.merge_lod_tensor(X(f), X(f), X(f), f.data('m', [None, 1], 'bool')))
+
 # ---- operators of Variables
 OPSX = {'add': lambda x, y: x + y, 'sub': lambda x, y: x - y, 'mul': lambda x, y: x * y, 'div': lambda x, y: x / y, 'pow': lambda x, y: x ** y, 'lt': lambda x, y: x < y, 'le': lambda x, y: x <= y, 'gt': lambda x, y: x > y, 'ge': lambda x, y: x >= y, 'eq': lambda x, y: x == y, 'ne': lambda x, y: x != y, 'mod': lambda x, y: x % y, 'fdiv': lambda x, y: x // y}
 for n, o in OPSX.items():

@@ -77,7 +77,6 @@ void infer_joined(InferContext& c) {
            var_kind_name(c.in("X").kind));
   Meta& index = c.out("OutIndex");
   index.kind = VarKind::kLoDTensor;
-  index.shape = Shape{kUnknown};
   index.dtype = DType::kInt32;
   Meta& out = c.out("Out");
   out.kind = VarKind::kLoDTensor;

@@ -206,7 +206,7 @@ AB_OP(shrink_rnn_memory)
         const int64_t rows = pieces.rows(0, n).count;
         resize_rows(to, c[x], rows);
         copy_rows(c[x], 0, to, 0, rows);
-        give_lod(to, pieces.lod(0, n));
+        give_lod(to, n > 0 ? pieces.lod(0, n) : LoD{});
       };
     });
 

@@ -36,7 +36,6 @@ void split(const Tensor& x, const bool* mask, const Pieces& pieces, Tensor* cons
   });
   for (int side : {0, 1}) {
     if (!outs[side]) continue;
-    if (pieces.have_lod() && lods[side].empty()) lods[side].assign(pieces.levels(), {0});
     resize_rows(*outs[side], x, rows[side]);
     give_lod(*outs[side], std::move(lods[side]));
   }

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import unique_name
 from ..described import Described
-from ..errors import InvalidValue
+from ..errors import InvalidValue, Violated
 from ..framework import Variable
 from ..framework.dtype import VarType
 from ..layer_helper import LayerHelper
@@ -29,7 +29,8 @@ class StaticRNN(Described):
         name (str, optional): prefix of the names.
 
     Raises:
-        ValueError: a method outside of its place; inputs with different numbers of steps; a memory that is not updated.
+        ValueError: a method outside of its place; inputs with different numbers of steps. AssertionError: a memory that
+            is not updated.
 
     Examples:
         >>> import numpy
@@ -183,7 +184,7 @@ class StaticRNN(Described):
     def _hand_on(self):
         for memory in self.memories.values():
             if memory.after is None:
-                raise InvalidValue("StaticRNN: memory %s is not updated" % memory.before.name)
+                raise Violated("StaticRNN: memory %s is not updated" % memory.before.name)
             memory.after = self._copied(memory.after)
 
     def _append(self, inside, outside):
