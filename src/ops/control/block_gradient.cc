@@ -126,6 +126,7 @@ class Gradient {
   }
 
   void run_turn(KernelContext& c, int turn) {
+    check_interrupt();
     const TurnContext inside(c, turn);
     try {
       block_->run_back(inside, turn);

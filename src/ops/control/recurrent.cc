@@ -112,6 +112,7 @@ class Recurrent {
     for (size_t i = 0; i < x_.size(); ++i) {
       copy_step(c.at(inputs_, static_cast<int>(i)), step, block_->value(x_[i]).as<Tensor>());
     }
+    check_interrupt();
     block_->run(TurnContext(c, turn));
     for (size_t i = 0; i < y_.size(); ++i) {
       const int at = static_cast<int>(i);
@@ -180,6 +181,7 @@ class RecurrentGradient {
     const bool last = turn == static_cast<int>(steps) - 1;
     for (size_t m = 0; m < memories_.size(); ++m) give_memory(c, m, last);
     for (size_t i = 0; i < y_.size(); ++i) give_output(c, i, step);
+    check_interrupt();
     block_->run_back(TurnContext(c, turn), turn);
     for (size_t i = 0; i < x_.size(); ++i) {
       const int at = static_cast<int>(i);

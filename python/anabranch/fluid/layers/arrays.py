@@ -134,7 +134,7 @@ def tensor_array_to_tensor(input: Variable, axis: int = 1, name: str | None = No
     """All tensors of an array in one.
 
     Args:
-        input (Variable): an array of tensors; alike, but for their extent on ``axis`` unless they are stacked.
+        input (Variable): an array of tensors; alike, except for their extent on ``axis`` unless they are stacked.
         axis (int): the axis along which they are joined, or the new one. Default 1.
         name (str, optional): prefix of the names.
         use_stack (bool): stacks them along a new axis. Default False.
