@@ -765,6 +765,44 @@ case('rank_shrink', lambda f, L: L.control_flow.shrink_memory(X(f), num(L, 1), L
 case('split_lod', lambda f, L: L.control_flow.split_lod_tensor(X(f), f.data('m', [None, 1], 'bool')))
 case('merge_lod', lambda f, L: L.control_flow.merge_lod_tensor(X(f), X(f), X(f), f.data('m', [None, 1], 'bool')))
 
+
+def grown(f, L, cell, steps=4, **kw):
+    x = f.data('x', [None, steps, 5])
+    if kw.pop('lengths', False):
+        kw['sequence_length'] = f.data('n', [None], 'int64')
+    out, last = L.rnn(cell, x, **kw)
+    return [out] + (list(last) if isinstance(last, (list, tuple)) else [last])
+
+
+def own_cell(f, L):
+    class Sum(L.RNNCell):
+        def call(self, inputs, states):
+            made = L.tanh(inputs + states)
+            return made, made
+
+        @property
+        def state_shape(self):
+            return [5]
+    return Sum()
+
+
+case('cell_gru', lambda f, L: grown(f, L, L.GRUCell(3)))
+case('cell_gru_lengths', lambda f, L: grown(f, L, L.GRUCell(3), lengths=True))
+case('cell_gru_back', lambda f, L: grown(f, L, L.GRUCell(3), lengths=True, is_reverse=True))
+case('cell_gru_attr', lambda f, L: grown(f, L, L.GRUCell(3, f.ParamAttr('w'), f.ParamAttr('b'), L.tanh, L.sigmoid, name='mine')))
+case('cell_gru_init', lambda f, L: grown(f, L, L.GRUCell(3), initial_states=f.data('h', [None, 3])))
+case('cell_lstm', lambda f, L: grown(f, L, L.LSTMCell(3)))
+case('cell_lstm_lengths', lambda f, L: grown(f, L, L.LSTMCell(3), lengths=True))
+case('cell_lstm_major', lambda f, L: grown(f, L, L.LSTMCell(3), time_major=True))
+case('cell_lstm_back', lambda f, L: grown(f, L, L.LSTMCell(3), is_reverse=True))
+case('cell_lstm_attr', lambda f, L: grown(f, L, L.LSTMCell(3, f.ParamAttr('w'), f.ParamAttr('b'), forget_bias=0.5, name='mine')))
+case('cell_own', lambda f, L: grown(f, L, own_cell(f, L)))
+case('cell_states', lambda f, L: L.GRUCell(3).get_initial_states(X(f), [2], 'float64', 0.5))
+case('cell_states_two', lambda f, L: L.LSTMCell(3).get_initial_states(f.data('x', [4, None, 5]), batch_dim_idx=1))
+case('cell_none', lambda f, L: L.rnn(3, X(f)))
+case('cell_undefined', lambda f, L: L.RNNCell().call(X(f), X(f)))
+case('cell_undefined_shape', lambda f, L: L.RNNCell().state_shape)
+
 # ---- operators of Variables
 OPSX = {'add': lambda x, y: x + y, 'sub': lambda x, y: x - y, 'mul': lambda x, y: x * y, 'div': lambda x, y: x / y, 'pow': lambda x, y: x ** y, 'lt': lambda x, y: x < y, 'le': lambda x, y: x <= y, 'gt': lambda x, y: x > y, 'ge': lambda x, y: x >= y, 'eq': lambda x, y: x == y, 'ne': lambda x, y: x != y, 'mod': lambda x, y: x % y, 'fdiv': lambda x, y: x // y}
 for n, o in OPSX.items():
