@@ -39,6 +39,8 @@ std::vector<FlagInfo> make_table() {
            "tensors and tables of this process may take so many megabytes, more is an error; 0: no limit"),
       flag("max_loop_turns", int64_t{0},
            "a loop of a program may have so many turns in a step, more is an error; 0: no limit"),
+      flag("max_loop_turns_untrusted", int64_t{1000000},
+           "the same for each loop of a model that load_inference_model was not told to trust"),
       flag("plan_cache_size", int64_t{64}, "plans kept per compiled program"),
       flag("cpu_deterministic", false, "sums are always taken in a fixed order here; both values give the same bits"),
       flag("benchmark", false, "wait for every op; there is nothing to wait for on CPU"),

@@ -1,5 +1,5 @@
-// How the user ends an op that would run for long, such as a loop that does not end. Whoever hosts the engine installs the
-// question; ops ask it. The answer yes is an exception that passes through the run as it is.
+// How the user ends an op that would run for long, such as a loop that does not end. Whoever hosts the engine installs
+// the question; ops ask it. The answer yes is an exception that passes through the run as it is.
 #pragma once
 #include <exception>
 

@@ -100,10 +100,10 @@ class BlockRunner {
   virtual void begin() = 0;  // of the op that runs the block: frames of earlier runs are free
   virtual void run(const KernelContext& caller) = 0;
   // A variable of the block itself, by a number; -1 when it has none of that name. Its value in the frame of the last
-  // turn; before_run: in the frame of the turn that comes.
+  // turn.
   virtual int find(const std::string& name) = 0;
   virtual Value& value(int var) = 0;
-  virtual void enter() = 0;  // value() gives those of the turn that comes
+  virtual void enter() = 0;  // from here to run(), value() gives those of the turn that comes
 
   // Of a gradient block. It sees the variables of the forward block as turn number `turn` of that left them.
   virtual int turns() = 0;  // that the forward block has had

@@ -1,4 +1,9 @@
 """Loops against unrolled programs, bit for bit, and their gradients against central differences; arrays of tensors."""
+import functools
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -541,3 +546,59 @@ class TestRefused:
             with pytest.raises(ValueError):
                 layers.while_loop(lambda i, n: layers.less_than(i, n), lambda i, n: [i], [i, n])
         assert main.current_block().idx == 0 and [op.type for op in main.global_block().ops][-1] != "while"
+
+
+LOOPS_FOR_EVER = """
+import os, signal, threading
+import anabranch.fluid as fluid
+layers = fluid.layers
+i = layers.fill_constant([1], "int64", 0)
+layers.while_loop(lambda i: layers.less_than(i, layers.fill_constant([1], "int64", 1)),
+                  lambda i: [layers.scale(i, 1.0)], [i])
+exe = fluid.Executor()
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    exe.run(fetch_list=[i])
+except KeyboardInterrupt:
+    small = fluid.Program()
+    with fluid.program_guard(small, fluid.Program()):
+        seven = layers.fill_constant([1], "int64", 7)
+    print(exe.run(small, fetch_list=[seven])[0].item())
+"""
+
+
+def test_an_interrupt_ends_a_loop_and_leaves_the_executor_usable():
+    done = subprocess.run([sys.executable, "-c", LOOPS_FOR_EVER], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False)
+    assert done.stdout.strip() == "7", done.stderr
+
+
+def test_the_gradient_of_a_loop_that_another_version_has_made_is_refused():
+    loop = Loop(simple)
+    program = fluid.Program.parse_from_string(loop.main.desc.serialize_to_string())
+    gradient = next(b for b in program.blocks if b.forward_block_idx > 0)
+    carried = loop.main.block(0).ops[[op.type for op in loop.main.block(0).ops].index("while")].output("Out")
+    name = next(n + "@GRAD" for n in carried if gradient.has_var(n + "@GRAD"))
+    program.block(gradient.idx)._rename_var(name, "another")
+    with pytest.raises(fluid.core.EnforceNotMet, match="append_backward"):
+        loop.run(2, fetch=[loop.loss.name, loop.gradients[1].name], target=program)
+
+
+def test_a_loop_of_a_stranger_has_a_limit(tmp_path):
+    loop = Loop(simple)
+    with fluid.scope_guard(loop.scope):
+        fluid.io.save_inference_model(str(tmp_path), ["x", "n"], [loop.y], loop.exe, loop.main)
+    fluid.set_flags({"FLAGS_max_loop_turns_untrusted": 20})
+    try:
+        with fluid.scope_guard(fluid.Scope()):
+            for trusted in (False, True):
+                program, _, targets = fluid.io.load_inference_model(str(tmp_path), loop.exe, trusted=trusted)
+                run = functools.partial(loop.exe.run, program, fetch_list=targets)
+                run(feed={"x": X, "n": np.array([20])})
+                if trusted:
+                    run(feed={"x": X, "n": np.array([21])})
+                    continue
+                with pytest.raises(fluid.core.EnforceNotMet, match="not trusted"):
+                    run(feed={"x": X, "n": np.array([21])})
+    finally:
+        fluid.set_flags({"FLAGS_max_loop_turns_untrusted": 1000000})

@@ -6,11 +6,17 @@
 
 namespace anabranch::control {
 
-// Before a turn: the user may have interrupted the run.
-inline void check_turn(int64_t turn) {
+// Of loops in models from strangers, put there when they are loaded.
+inline constexpr const char* kMostTurns = "op_most_turns";  // INT; 0: no limit
+
+// Before a turn: the user may have interrupted the run. `most`: of this loop, 0: no limit but that of the flag.
+inline void check_turn(int64_t turn, int64_t most) {
   check_interrupt();
-  const int64_t most = Flags::max_loop_turns();
-  AB_CHECK(most <= 0 || turn < most, ResourceExhausted, "the loop has not ended after {} turns: FLAGS_max_loop_turns",
+  const int64_t flag = Flags::max_loop_turns();
+  AB_CHECK(flag <= 0 || turn < flag, ResourceExhausted, "the loop has not ended after {} turns: FLAGS_max_loop_turns",
+           flag);
+  AB_CHECK(most <= 0 || turn < most, ResourceExhausted,
+           "the loop of a model that is not trusted has not ended after {} turns: FLAGS_max_loop_turns_untrusted",
            most);
 }
 

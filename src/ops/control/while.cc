@@ -39,11 +39,12 @@ AB_OP(while)
       const In condition = op.in("Condition");
       const Out scopes = op.out("StepScopes");
       const auto block = op.block("sub_block");
+      const int64_t most = op.op().has_attr(kMostTurns) ? op.attr<int32_t>(kMostTurns) : 0;
       return [=](KernelContext& c) {
         if (c.wants(scopes)) c.value(scopes).as<std::shared_ptr<void>>();
         block->begin();
         for (int64_t turn = 0; holds(c, condition); ++turn) {
-          check_turn(turn);
+          check_turn(turn, most);
           const TurnContext inside(c, turn);
           try {
             block->run(inside);
