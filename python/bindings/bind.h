@@ -85,7 +85,7 @@ nb::object array_copy(const Tensor& tensor);
 // An array over the tensor's own memory, kept alive by the array.
 nb::object array_view(Tensor tensor);
 
-// A fetched value as array (LoD: as LoDTensor), or as LoDTensor or LoDTensorArray.
+// A fetched value as array (LoD: as LoDTensor), or as LoDTensor; an array of tensors as the list of its elements.
 nb::object fetched_to_python(FetchedValue value, bool numpy);
 
 // ---- attributes

@@ -1,5 +1,6 @@
 // C++ errors become the Python classes that anabranch.fluid.errors registers.
 #include "base/error.h"
+#include "base/interrupt.h"
 
 #include <new>
 #include <string_view>
@@ -31,6 +32,12 @@ void restore(const std::exception_ptr& cause) {
 void translate(const std::exception_ptr& pointer, void*) {
   try {
     std::rethrow_exception(pointer);
+  } catch (const Interrupted& e) {
+    try {
+      std::rethrow_exception(e.why);
+    } catch (nb::python_error& error) {
+      error.restore();
+    }
   } catch (const Error& e) {
     raise(e.kind(), e.text());
   } catch (const UserError& e) {
@@ -42,7 +49,22 @@ void translate(const std::exception_ptr& pointer, void*) {
 
 }  // namespace
 
+// Handlers of signals run in the thread that loaded the module, where Python is asked; what they raise ends the run.
+void ask_python() {
+  static const auto main_thread = PyThread_get_thread_ident();
+  if (PyThread_get_thread_ident() != main_thread) return;
+  const nb::gil_scoped_acquire held;
+  if (PyErr_CheckSignals() == 0) return;
+  try {
+    nb::raise_python_error();
+  } catch (...) {
+    throw Interrupted{std::current_exception()};
+  }
+}
+
 void bind_error(nb::module_& m) {
+  ask_python();  // notes the thread
+  set_interrupt_question(ask_python);
   nb::register_exception_translator(translate);
   m.def(
       "set_error_classes",

@@ -20,6 +20,7 @@ enum Effect : unsigned {
   kMaybeUnset = 1u << 5,      // inputs may hold nothing (the branch that did not run)
   kEngineOnly = 1u << 6,      // made by passes and the engine, which vouch for its arguments; no program may hold it
   kKeepsOutputs = 1u << 7,    // an output that the op does not write in a run keeps what it held
+  kRepeats = 1u << 9,         // its sub-block may run many times in a step
   kCompletesLater = 1u << 8,  // its kernel may return before the node has ended (completion.h)
 };
 

@@ -28,7 +28,7 @@ DIFFERENT = {
     "rank": "a tensor has at least one axis",
     "expand_as": "the result has the shape of the target",
     "ls_full": "the result has the dtype of the label",
-    "acc_ct": "the counts are int32", "cond_grad": "the shape of the target is not read",
+    "acc_ct": "the counts are int32", "cell_none": "what is no cell is a TypeError", "cond_grad": "the shape of the target is not read",
     "flatten": "an unknown extent is -1", "nets_seq": "places are integers",
     "topk_var": "the width is unknown while the program is built",
     "ce_flabel": "labels that are no integers are refused",
