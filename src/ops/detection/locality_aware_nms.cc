@@ -55,7 +55,7 @@ template <class T> class Merger {
     int64_t last = -1;
     for (int64_t i = 0; i < count; ++i) {
       const T* box = merged.data() + i * size;
-      T* into = merged.data() + last * size;
+      T* into = merged.data() + std::max<int64_t>(last, 0) * size;
       const bool joins =
           last >= 0 && (size == 4 ? box_overlap(box, into, edge) : polygon_overlap(box, into, size / 2)) > least;
       if (!joins) {

@@ -91,8 +91,8 @@ template <class T> class MovedBins {
     const T most_x = static_cast<T>(p_.width - 1), most_y = static_cast<T>(p_.height - 1);
     int64_t count = 0;
     for (int64_t k = 0; p_.plane() > 0 && k < rule_.samples * rule_.samples; ++k) {
-      const T x = bin.left + static_cast<T>(k % rule_.samples) * bin.step_x;
-      const T y = bin.top + static_cast<T>(k / rule_.samples) * bin.step_y;
+      const int64_t row = k / rule_.samples, column = k % rule_.samples;
+      const T x = bin.left + static_cast<T>(column) * bin.step_x, y = bin.top + static_cast<T>(row) * bin.step_y;
       if (!(x >= T(-0.5) && x <= most_x + T(0.5) && y >= T(-0.5) && y <= most_y + T(0.5))) continue;
       fn(BinSample<T>(std::clamp(x, T(0), most_x), std::clamp(y, T(0), most_y), p_.width));
       ++count;

@@ -106,7 +106,8 @@ template <class T> class Turned {
   const std::array<T, 9>& matrix() const { return matrix_; }
 
   Source<T> at(int64_t pixel) const {
-    const T column = static_cast<T>(pixel % p_.columns), row = static_cast<T>(pixel / p_.columns);
+    const int64_t i = pixel / p_.columns, j = pixel % p_.columns;
+    const T column = static_cast<T>(j), row = static_cast<T>(i);
     const auto part = [&](size_t k) { return matrix_[k] * column + matrix_[k + 1] * row + matrix_[k + 2]; };
     const T w = part(6), x = part(0) / w, y = part(3) / w;
     Source<T> s;

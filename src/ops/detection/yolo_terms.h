@@ -130,9 +130,9 @@ template <class T> class Yolo {
   // The largest overlap of a predicted box with a true one.
   T nearest(const Image<T>& image, int64_t a, int64_t cell) const {
     const T grid = static_cast<T>(grid_), bias = (1 - scale_) / 2;
-    const int64_t anchor = mask_[static_cast<size_t>(a)];
-    const Box<T> box{(static_cast<T>(cell % grid_) + sigmoid(image.x[at(a, 0, cell)]) * scale_ + bias) / grid,
-                     (static_cast<T>(cell / grid_) + sigmoid(image.x[at(a, 1, cell)]) * scale_ + bias) / grid,
+    const int64_t anchor = mask_[static_cast<size_t>(a)], row = cell / grid_, column = cell % grid_;
+    const Box<T> box{(static_cast<T>(column) + sigmoid(image.x[at(a, 0, cell)]) * scale_ + bias) / grid,
+                     (static_cast<T>(row) + sigmoid(image.x[at(a, 1, cell)]) * scale_ + bias) / grid,
                      std::exp(image.x[at(a, 2, cell)]) * width(anchor) / input(),
                      std::exp(image.x[at(a, 3, cell)]) * height(anchor) / input()};
     T most = 0;
@@ -171,9 +171,10 @@ template <class T> class Yolo {
   template <class Any> T of_truth(const Any& image, int64_t t, const Slope& slope) const {
     const Box<T> box = image.truth(t);
     const int64_t a = image.matches[t], anchor = mask_[static_cast<size_t>(a)], cell = cell_of(box);
+    const int64_t row = cell / grid_, column = cell % grid_;
     const T grid = static_cast<T>(grid_), given = score(image, t), weight = (2 - box.w * box.h) * given;
-    T sum = coded(image, at(a, 0, cell), box.x * grid - static_cast<T>(cell % grid_), weight, slope);
-    sum += coded(image, at(a, 1, cell), box.y * grid - static_cast<T>(cell / grid_), weight, slope);
+    T sum = coded(image, at(a, 0, cell), box.x * grid - static_cast<T>(column), weight, slope);
+    sum += coded(image, at(a, 1, cell), box.y * grid - static_cast<T>(row), weight, slope);
     sum += absolute(image, at(a, 2, cell), std::log(box.w * input() / width(anchor)), weight, slope);
     sum += absolute(image, at(a, 3, cell), std::log(box.h * input() / height(anchor)), weight, slope);
     for (int64_t k = 0; k < classes_; ++k) {
