@@ -1,5 +1,6 @@
 // C++ errors become the Python classes that anabranch.fluid.errors registers.
 #include "base/error.h"
+#include "base/user_error.h"
 
 #include <new>
 #include <string_view>

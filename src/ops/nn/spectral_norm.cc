@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/flags.h"
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/kernels/outputs.h"
@@ -127,14 +128,20 @@ AB_GRAD(spectral_norm)
         const Matrix m(c[w].shape(), a.dim);
         const T *from = c[w].template data<T>(), *g = c[dout].template data<T>();
         estimate.make(m, from, c[u].template data<T>(), c[v].template data<T>(), a.iterations, static_cast<T>(a.eps));
-        T weighed = 0;
-        for (int64_t i = 0; i < c[w].numel(); ++i) weighed += g[i] * from[i];
+        T weighed = 0, sum = 0;
+        for (int64_t i = 0; i < c[w].numel(); ++i) {
+          weighed += g[i] * from[i];
+          sum += from[i];
+        }
         T* to = c[dw].template mutable_data<T>();
         const T sigma = estimate.sigma, part = weighed / sigma;
+        // The original multiplies by each element of Out@GRAD where all of them are to be summed with their weights.
+        const bool exact = Flags::exact_fluid();
         for (int64_t r = 0; r < m.rows; ++r) {
           for (int64_t k = 0; k < m.columns(); ++k) {
             const int64_t i = m.at(r, k);
-            to[i] = (g[i] - part * estimate.u[r] * estimate.v[k]) / sigma;
+            const T share = exact ? g[i] * sum / sigma : part;
+            to[i] = (g[i] - share * estimate.u[r] * estimate.v[k]) / sigma;
           }
         }
       };
