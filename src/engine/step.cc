@@ -130,7 +130,8 @@ void Step::lay_out() {
   }
   watched_changed();  // what this plan itself creates does not count as a change
   trial_.set_work(touched_elems(graph_, lowered_));
-  if (memory_.outgrown(shareable_)) lowered_.plan->order(memory_.place(shareable_, may_run_parallel() || lowered_.plan->has_later()));
+  if (memory_.outgrown(shareable_))
+    lowered_.plan->order(memory_.place(shareable_, may_run_parallel() || lowered_.plan->has_later()));
   laid_out_ = true;
 }
 
