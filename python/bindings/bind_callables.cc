@@ -4,6 +4,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "base/user_error.h"
 #include "bind.h"
 
 namespace anabranch::python {

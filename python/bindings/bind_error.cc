@@ -1,6 +1,7 @@
 // C++ errors become the Python classes that anabranch.fluid.errors registers.
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/user_error.h"
 
 #include <new>
 #include <string_view>

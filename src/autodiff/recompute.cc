@@ -12,9 +12,9 @@ namespace {
 
 // One part between checkpoints, and what has been made again of it.
 struct Part {
-  std::vector<ir::OpRef> ops;                    // those that are copied
-  std::map<std::string, std::string> again;      // variable -> its copy; the copy has a name once it is made
-  std::set<std::string> gradients;               // of what its ops make
+  std::vector<ir::OpRef> ops;                // those that are copied
+  std::map<std::string, std::string> again;  // variable -> its copy; the copy has a name once it is made
+  std::set<std::string> gradients;           // of what its ops make
 };
 
 class Recompute {

@@ -49,18 +49,6 @@ class Error : public std::exception {
   std::string message_, op_line_, while_, hint_, notes_, what_;
 };
 
-// The failure of a function that a user gave to the engine, in whatever form its language throws: it comes out of the
-// engine as it went in.
-class UserError : public std::exception {
- public:
-  explicit UserError(std::exception_ptr cause) : cause_(std::move(cause)) {}
-  const std::exception_ptr& cause() const { return cause_; }
-  const char* what() const noexcept override { return "a function of the user failed"; }
-
- private:
-  std::exception_ptr cause_;
-};
-
 #define AB_THROW(kind, ...) throw ::anabranch::Error(::anabranch::ErrorKind::k##kind, ::fmt::format(__VA_ARGS__))
 
 // Stays on in release builds: most of these guard memory.

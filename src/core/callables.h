@@ -12,7 +12,7 @@ namespace anabranch {
 // Inputs may be null: no value was made. Outputs may be null: nobody wants them. Others are filled, in any shape.
 using Callable = std::function<void(const std::vector<const Tensor*>& ins, const std::vector<Tensor*>& outs)>;
 
-int add_callable(Callable callable);   // its number, from 0
+int add_callable(Callable callable);    // its number, from 0
 const Callable& find_callable(int id);  // NotFound when this process has none of that number
 
 }  // namespace anabranch

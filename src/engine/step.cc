@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/flags.h"
+#include "base/user_error.h"
 #include "engine/step_values.h"
 #include "graph/replicate.h"
 #include "opdef/op_def.h"

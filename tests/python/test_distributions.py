@@ -110,7 +110,8 @@ def test_multivariate():
     (lambda: D.Normal(0.0, 1.0).sample([3], seed="a"), TypeError), (lambda: D.Normal(0.0, 1.0).log_prob(3), TypeError),
     (lambda: D.Normal(0.0, 1.0).kl_divergence(D.Uniform(0.0, 1.0)), TypeError), (lambda: D.Categorical(3), TypeError),
     (lambda: D.Uniform(0.0, 1.0).kl_divergence(3), NotImplementedError),
-    (lambda: D.Categorical(A).sample(), NotImplementedError), (lambda: D.Categorical(A).log_prob(3), NotImplementedError),
+    (lambda: D.Categorical(A).sample(), NotImplementedError),
+    (lambda: D.Categorical(A).log_prob(3), NotImplementedError),
     (lambda: D.MultivariateNormalDiag(A, A), ValueError),
 ])
 def test_bad_arguments(make, error):

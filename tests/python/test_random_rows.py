@@ -81,8 +81,10 @@ def test_seeds():
     (lambda x: contrib.shuffle_batch(x, seed=1.5), ValueError), (lambda x: contrib.tdm_child(3, 2, 2), TypeError),
     (lambda x: contrib.tdm_child(layers.cast(x, "int64"), 2, 2, dtype="float32"), TypeError),
     (lambda x: layers.spectral_norm(x), ValueError), (lambda x: layers.spectral_norm(3), TypeError),
-    (lambda x: layers.similarity_focus(x, 1, [0]), ValueError), (lambda x: layers.similarity_focus(x, 1.5, [0]), TypeError),
-    (lambda x: layers.similarity_focus(x, 0, [0]), ValueError), (lambda x: layers.similarity_focus(x, 1, []), ValueError),
+    (lambda x: layers.similarity_focus(x, 1, [0]), ValueError),
+    (lambda x: layers.similarity_focus(x, 1.5, [0]), TypeError),
+    (lambda x: layers.similarity_focus(x, 0, [0]), ValueError),
+    (lambda x: layers.similarity_focus(x, 1, []), ValueError),
 ])
 def test_bad_arguments(make, error):
     with pytest.raises(error):

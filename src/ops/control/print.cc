@@ -51,11 +51,12 @@ Kernel print_kernel(const KernelArgs& op) {
   const bool forward = op.attr<bool>("is_forward");
   const auto& phase = op.attr<std::string>("print_phase");
   const bool prints = phase == "BOTH" || phase == (forward ? "FORWARD" : "BACKWARD");
-  Form form{op.attr<std::string>("message"), op.op().input("In")[0], op.attr<int32_t>("first_n"),
-            op.attr<int32_t>("summarize"), op.attr<bool>("print_tensor_name"), op.attr<bool>("print_tensor_type"),
+  Form form{op.attr<std::string>("message"),     op.op().input("In")[0],
+            op.attr<int32_t>("first_n"),         op.attr<int32_t>("summarize"),
+            op.attr<bool>("print_tensor_name"),  op.attr<bool>("print_tensor_type"),
             op.attr<bool>("print_tensor_shape"), op.attr<bool>("print_tensor_lod")};
-  return [prints, form = std::move(form), in = op.in("In"), out = op.out("Out"), times = int64_t{0}](
-             KernelContext& c) mutable {
+  return [prints, form = std::move(form), in = op.in("In"), out = op.out("Out"),
+          times = int64_t{0}](KernelContext& c) mutable {
     copy_bytes(c, c[in], &c[out]);
     if (!prints || (form.first_n >= 0 && times >= form.first_n)) return;
     ++times;

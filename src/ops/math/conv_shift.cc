@@ -15,8 +15,7 @@ void infer(InferContext& c) {
   const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
   AB_CHECK(compatible(x.slice(0, 1), y.slice(0, 1)), ShapeMismatch, "X and Y must have as many rows, got {} and {}",
            x.str(), y.str());
-  AB_CHECK(y[1] == kUnknown || y[1] % 2 == 1, InvalidArgument, "Y must have an odd number of columns, got {}",
-           y.str());
+  AB_CHECK(y[1] == kUnknown || y[1] % 2 == 1, InvalidArgument, "Y must have an odd number of columns, got {}", y.str());
   AB_CHECK(x[1] == kUnknown || y[1] == kUnknown || y[1] <= x[1], InvalidArgument,
            "Y must not have more columns than X, got {} and {}", y.str(), x.str());
   c.same_as("Out", "X");

@@ -25,8 +25,8 @@ void infer_fc(InferContext& c) {
            axes);
   const int64_t pad = padding_of(c.attr<bool>("padding_weights"));
   const int64_t inner = x.slice(axes, x.rank()).known() ? x.numel(axes, x.rank()) : kUnknown;
-  AB_CHECK(w[0] == kUnknown || inner == kUnknown || w[0] - pad == inner, ShapeMismatch,
-           "W must have {} rows, got {}", inner == kUnknown ? inner : inner + pad, w.str());
+  AB_CHECK(w[0] == kUnknown || inner == kUnknown || w[0] - pad == inner, ShapeMismatch, "W must have {} rows, got {}",
+           inner == kUnknown ? inner : inner + pad, w.str());
   AB_CHECK(w[1] == kUnknown || w[1] >= pad, ShapeMismatch, "W must have at least {} columns, got {}", pad, w.str());
   const int64_t columns = w[1] == kUnknown ? kUnknown : w[1] - pad;
   if (c.has_in("Bias")) {

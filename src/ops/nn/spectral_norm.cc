@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/flags.h"
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/kernels/outputs.h"
@@ -13,8 +14,7 @@ namespace {
 // The weight as a matrix: axis `dim` counts rows, the others columns.
 struct Matrix {
   int64_t outer, rows, inner;
-  Matrix(const Shape& s, int dim)
-      : outer(s.numel(0, dim)), rows(s[dim]), inner(s.numel(dim + 1, s.rank())) {}
+  Matrix(const Shape& s, int dim) : outer(s.numel(0, dim)), rows(s[dim]), inner(s.numel(dim + 1, s.rank())) {}
   int64_t columns() const { return outer * inner; }
   int64_t at(int64_t row, int64_t column) const { return (column / inner * rows + row) * inner + column % inner; }
 };
@@ -83,7 +83,8 @@ struct Attrs {
 
 AB_OP(spectral_norm)
     .doc(
-        "With Weight as a matrix W, axis dim as rows: power_iters times V = W^T U / (|W^T U| + eps), U = W V / (|W V| + "
+        "With Weight as a matrix W, axis dim as rows: power_iters times V = W^T U / (|W^T U| + eps), U = W V / (|W V| "
+        "+ "
         "eps), both begun from the inputs, which stay as they are; then Out = Weight / (U^T W V).")
     .source("Miyato et al., ICLR 2018, arXiv:1802.05957")
     .in("Weight", "[...] float, of 2 to 5 axes")
@@ -108,15 +109,16 @@ AB_OP(spectral_norm)
         T* to = c[out].template mutable_data<T>();
         const int64_t n = c[w].numel();
         if (n == 0) return;
-        estimate.make(Matrix(c[w].shape(), a.dim), from, c[u].template data<T>(), c[v].template data<T>(),
-                      a.iterations, static_cast<T>(a.eps));
+        estimate.make(Matrix(c[w].shape(), a.dim), from, c[u].template data<T>(), c[v].template data<T>(), a.iterations,
+                      static_cast<T>(a.eps));
         for (int64_t i = 0; i < n; ++i) to[i] = from[i] / estimate.sigma;
       };
     });
 
 AB_GRAD(spectral_norm)
     .doc(
-        "U and V after the iterations count as constants: Weight@GRAD = (Out@GRAD - sum(Out@GRAD Weight) / sigma U V^T) "
+        "U and V after the iterations count as constants: Weight@GRAD = (Out@GRAD - sum(Out@GRAD Weight) / sigma U "
+        "V^T) "
         "/ sigma.")
     .dtype_of_input("Weight")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -127,14 +129,20 @@ AB_GRAD(spectral_norm)
         const Matrix m(c[w].shape(), a.dim);
         const T *from = c[w].template data<T>(), *g = c[dout].template data<T>();
         estimate.make(m, from, c[u].template data<T>(), c[v].template data<T>(), a.iterations, static_cast<T>(a.eps));
-        T weighed = 0;
-        for (int64_t i = 0; i < c[w].numel(); ++i) weighed += g[i] * from[i];
+        T weighed = 0, sum = 0;
+        for (int64_t i = 0; i < c[w].numel(); ++i) {
+          weighed += g[i] * from[i];
+          sum += from[i];
+        }
         T* to = c[dw].template mutable_data<T>();
         const T sigma = estimate.sigma, part = weighed / sigma;
+        // The original multiplies by each element of Out@GRAD where all of them are to be summed with their weights.
+        const bool exact = Flags::exact_fluid();
         for (int64_t r = 0; r < m.rows; ++r) {
           for (int64_t k = 0; k < m.columns(); ++k) {
             const int64_t i = m.at(r, k);
-            to[i] = (g[i] - part * estimate.u[r] * estimate.v[k]) / sigma;
+            const T share = exact ? g[i] * sum / sigma : part;
+            to[i] = (g[i] - share * estimate.u[r] * estimate.v[k]) / sigma;
           }
         }
       };

@@ -18,7 +18,8 @@ constexpr StateSlot kCounts[] = {{"in_num_accumulates", "out_num_accumulates"},
                                  {"in_num_updates", "out_num_updates"}};
 
 void declare_state(OpDef& def) {
-  const char* sums[] = {"as param: sum since the last move", "as param: sums moved here", "as param: sum of the window before"};
+  const char* sums[] = {"as param: sum since the last move", "as param: sums moved here",
+                        "as param: sum of the window before"};
   const char* counts[] = {"[1] int64: steps in sum_1 and sum_2", "[1] int64: steps in sum_3", "[1] int64: all steps"};
   for (int k = 0; k < 3; ++k) def.in(kSums[k].in, sums[k]).out(kSums[k].out, "the same, after this step");
   for (int k = 0; k < 3; ++k) def.in(kCounts[k].in, counts[k]).out(kCounts[k].out, "the same, after this step");
@@ -121,7 +122,9 @@ AB_OP(average_accumulates)
     .dtype_of_input("param")
     .infer(infer)
     .no_grad(kNoGrad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return average_kernel<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) {
+      return average_kernel<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::optim

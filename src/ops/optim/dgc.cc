@@ -1,5 +1,5 @@
-// Updates around deep gradient compression, as one process sees them: momentum until the compression begins, plain steps
-// from then on, because the momentum is then in what travels. With a negative begin nothing happens.
+// Updates around deep gradient compression, as one process sees them: momentum until the compression begins, plain
+// steps from then on, because the momentum is then in what travels. With a negative begin nothing happens.
 #include <algorithm>
 #include <cmath>
 
@@ -80,15 +80,15 @@ AB_OP(dgc_momentum)
     .out("ParamOut", "Param, updated in place")
     .out("VelocityOut", "Velocity, updated in place")
     .updates("Grad", "Grad_out")
-    .attr<float>("rampup_begin_step", 0.0f, "first step of the compression; negative: the op does nothing",
-                 check_begin)
+    .attr<float>("rampup_begin_step", 0.0f, "first step of the compression; negative: the op does nothing", check_begin)
     .attr<float>("mu", 0.0f, "momentum coefficient")
     .attr<bool>("use_nesterov", false, "Nesterov's form")
     .dtype_of_input("Param")
     .infer(infer_momentum)
     .no_grad(kNoGrad)
-    .cpu<float, double>(
-        [](auto tag, const KernelArgs& op) { return momentum_kernel<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) {
+      return momentum_kernel<typename decltype(tag)::type>(op);
+    });
 
 AB_OP(dgc_clip_by_norm)
     .doc("From rampup_begin_step on Out = X max_norm / max(max_norm, |X|); before, or where it is negative, Out = X.")

@@ -1,4 +1,5 @@
-// Quantization by a scale that is a moving average of max |X|: InAccum / InState, both of which forget with moving_rate.
+// Quantization by a scale that is a moving average of max |X|: InAccum / InState, both of which forget with
+// moving_rate.
 #include "ops/quantize/levels.h"
 
 namespace anabranch::quantize {
@@ -88,8 +89,7 @@ void declare_average(const Form& form) {
       const T* from = c[x].template data<T>();
       T* to = c[out].template mutable_data<T>();
       if (makes == Makes::kCopy) return map(c, kCheapGrain, c[x].numel(), from, to, [](T v) { return v; });
-      map(c, kMathGrain, c[x].numel(), from, to,
-          Rounding<T>{scale, static_cast<T>(levels), makes == Makes::kNumbers});
+      map(c, kMathGrain, c[x].numel(), from, to, Rounding<T>{scale, static_cast<T>(levels), makes == Makes::kNumbers});
     };
   });
 }

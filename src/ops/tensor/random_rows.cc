@@ -42,8 +42,7 @@ void infer_shuffle(InferContext& c) {
   check_rank(c, "X", 1, kMaxRank);
   const Shape& x = c.in("X").shape;
   c.same_as("Out", "X");
-  c.set_out("ShuffleIdx", Shape{x.slice(0, x.rank() - 1).known() ? x.numel(0, x.rank() - 1) : kUnknown},
-            DType::kInt64);
+  c.set_out("ShuffleIdx", Shape{x.slice(0, x.rank() - 1).known() ? x.numel(0, x.rank() - 1) : kUnknown}, DType::kInt64);
 }
 
 AB_OP(shuffle_batch)

@@ -161,8 +161,8 @@ class ModelAverage(_Applied, Optimizer):
     """Means of the parameters over a window of the last steps, which grows with the number of steps.
 
     The window has average_window_rate times all steps, but at least ``min_average_window`` and at most
-    ``max_average_window``. When it is full a new one begins; the mean is over the full one and the one in work. Make the
-    object after ``minimize``, in the same program: it appends the operators.
+    ``max_average_window``. When it is full a new one begins; the mean is over the full one and the one in work. Make
+    the object after ``minimize``, in the same program: it appends the operators.
 
     Polyak and Juditsky, Acceleration of stochastic approximation by averaging, SIAM J. Control Optim. 30(4), 1992.
 
@@ -198,7 +198,7 @@ class ModelAverage(_Applied, Optimizer):
         self.params_grads = [(p, p.block.create_var(name=unique_name.generate(p.name + ".tmp"), dtype=p.dtype,
                                                     persistable=False, stop_gradient=True))
                              for p in _averaged_parameters(program)]
-        self.helper = LayerHelper(self.__class__.__name__)
+        self.helper: Any = LayerHelper(self.__class__.__name__)
         for parameter, copy in self.params_grads:
             with parameter.block.program._optimized_guard([parameter, copy]), name_scope("move_average"):
                 self._append_accumulate(parameter)

@@ -66,7 +66,7 @@ class LookaheadOptimizer(Described):
         """
         made = self.inner_optimizer.minimize(loss, startup_program=startup_program)
         main, startup = loss.block.program, startup_program or default_startup_program()
-        fast = [p for p in main.global_block().all_parameters()]
+        fast = list(main.global_block().all_parameters())
         slow = [self._slow(p, main, startup) for p in fast]
         # Updates, not forward ops as in 1.8.5: several replicas, which would all go back, are refused.
         with program_guard(main, startup), main._optimized_guard([]):

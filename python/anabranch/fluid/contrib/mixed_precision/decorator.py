@@ -74,7 +74,7 @@ class OptimizerWithMixedPrecision(Described):
         with program_guard(program, startup_program or default_startup_program()):
             self._scaled_loss = loss * self._loss_scaling
             pairs = self._optimizer.backward(self._scaled_loss, startup_program, parameter_list, no_grad_set,
-                                             callbacks)  # type: ignore
+                                             callbacks)
             self._mark(program)
             divided = []
             for parameter, gradient in pairs:

@@ -41,7 +41,8 @@ class AutoMixedPrecisionLists(Described):
                  custom_black_varnames: Iterable[str] | None = None) -> None:
         white, black = set(custom_white_list or ()), set(custom_black_list or ())
         if white & black:
-            raise InvalidValue("AutoMixedPrecisionLists: %s cannot be white and black" % ", ".join(sorted(white & black)))
+            raise InvalidValue("AutoMixedPrecisionLists: %s cannot be white and black"
+                               % ", ".join(sorted(white & black)))
         self.white_list = (set(_WHITE) | white) - black
         self.black_list = (set(_BLACK) | black) - white
         self.gray_list = set(_GRAY) - white - black
