@@ -98,10 +98,10 @@ __all__ = [
     "dataset", "debugger", "default_main_program", "default_startup_program", "device_guard", "disable_dygraph",
     "disable_imperative", "embedding", "enable_dygraph", "enable_imperative", "evaluator", "executor", "framework",
     "get_flags", "global_scope", "gradients", "in_dygraph_mode", "incubate", "initializer", "io",
-    "is_compiled_with_cuda", "layer_helper", "layers", "load", "load_op_library", "load_program_state", "lod_tensor", "memory_optimize",
-    "memory_report", "metrics", "name_scope", "net_drawer", "nets", "one_hot", "optimizer", "parallel_executor",
-    "param_attr", "profiler", "program_guard", "reader", "regularizer", "release_memory", "require_version", "save",
-    "scope_guard", "set_flags", "set_program_state", "transpiler", "unique_name",
+    "is_compiled_with_cuda", "layer_helper", "layers", "load", "load_op_library", "load_program_state", "lod_tensor",
+    "memory_optimize", "memory_report", "metrics", "name_scope", "net_drawer", "nets", "one_hot", "optimizer",
+    "parallel_executor", "param_attr", "profiler", "program_guard", "reader", "regularizer", "release_memory",
+    "require_version", "save", "scope_guard", "set_flags", "set_program_state", "transpiler", "unique_name",
 ]
 
 explained.explain({layers.__name__: layers.__all__, nets.__name__: nets.__all__,
