@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/flags.h"
+#include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {
@@ -21,7 +22,7 @@ bool of_trainers(const std::vector<std::string>& names) {
 
 ir::OpRef find_listen(const ir::Program& program) {
   for (const auto& op : program.global_block().ops()) {
-    if (op->type == "listen_and_serv") return op;
+    if (op->has_attr("grad_to_block_id")) return op;
   }
   AB_THROW(InvalidArgument, "a server program has an op listen_and_serv in its first block, this one has none");
 }
@@ -73,13 +74,23 @@ uint32_t ServedProgram::number(std::string_view name) const {
            listen_->attr<std::string>("endpoint"), name);
 }
 
+// Gradients, and what trainers keep a copy of each: counters of their steps.
+bool ServedProgram::is_taken(const Entry& entry) {
+  return entry.block >= 0 || entry.name.find(kTrainer) != std::string::npos;
+}
+
+bool ServedProgram::is_gradient(const std::string& name) const {
+  const auto it = numbers_.find(name);
+  return it != numbers_.end() && entries_[it->second].block >= 0;
+}
+
 void ServedProgram::apply(std::span<const ps::Change> changes) {
   Shapes what;
   for (const ps::Change& c : changes) {
-    AB_CHECK(c.variable < entries_.size() && entries_[c.variable].block >= 0, InvalidArgument,
+    AB_CHECK(c.variable < entries_.size() && is_taken(entries_[c.variable]), InvalidArgument,
              "a trainer sends {}, which is no gradient that this server updates by",
              c.variable < entries_.size() ? entries_[c.variable].name : "an unknown variable");
-    what.emplace_back(c.variable, c.rows != nullptr);
+    if (entries_[c.variable].block >= 0) what.emplace_back(c.variable, c.rows != nullptr);
   }
   for (const ps::Change& c : changes) {
     Value& value = *entries_[c.variable].value;
@@ -88,8 +99,10 @@ void ServedProgram::apply(std::span<const ps::Change> changes) {
       rows.height = c.rows->height;
       rows.rows = c.rows->rows;
       rows.value = c.rows->value;
-    } else {
+    } else if (entries_[c.variable].block >= 0) {
       value.as<Tensor>() = c.dense;
+    } else {
+      value.as<Tensor>().copy_from(c.dense);  // it stays
     }
   }
   updates(what).run({});
@@ -120,13 +133,14 @@ ir::ProgramRef ServedProgram::make_updates(const Shapes& what) const {
 void ServedProgram::add_ops(const ir::Block& from, ir::Block& to, const Shapes& what) const {
   std::string summed;
   for (const auto& op : from.ops()) {
-    if (op->type == "sum" && of_trainers(op->input("X")) && numbers_.count(op->output("Out").at(0))) {
-      summed = op->output("Out")[0];
+    const auto outs = op->output_args();
+    if (outs.size() == 1 && of_trainers(op->input_args()) && is_gradient(outs[0])) {
+      summed = outs[0];
       continue;
     }
-    const bool averages =
-        !summed.empty() && op->type == "scale" && op->input("X").at(0) == summed && op->output("Out").at(0) == summed;
-    summed = summed.empty() || !averages ? summed : "";
+    const bool averages = !summed.empty() && find_op(op->type).is(kLinear) && outs == std::vector{summed} &&
+                          op->input_args() == outs;
+    if (averages) summed.clear();
     if (averages && !Flags::exact_fluid()) continue;
     for (const auto& names : {op->input_args(), op->output_args()}) {
       for (const auto& name : names) {

@@ -35,6 +35,8 @@ class ServedProgram final : public ps::Store {
   using Shapes = std::vector<std::pair<uint32_t, bool>>;  // variables that change, and which of them are sparse
 
   uint32_t add(const std::string& name, int block);
+  static bool is_taken(const Entry& entry);
+  bool is_gradient(const std::string& name) const;
   const Tensor& tensor_of(uint32_t variable) const;
   CompiledProgram& updates(const Shapes& what);
   ir::ProgramRef make_updates(const Shapes& what) const;
