@@ -552,6 +552,257 @@ case('switch_case_l', lambda f, L: L.switch_case(L.fill_constant([1], 'int64', 1
 case('switch_case_fns', lambda f, L: L.switch_case(L.fill_constant([1], 'int64', 1), [lambda: L.fill_constant([1], 'float32', 7.0), lambda: L.fill_constant([1], 'float32', 8.0)]))
 case('switch_outside', lambda f, L: L.Switch().case(L.less_than(X(f, 1), X(f, 1))).__enter__())
 
+
+def num(L, v, d='int64'):
+    return L.fill_constant([1], d, v)
+
+
+def loop(f, L, body, n=3, **kw):
+    x, i, bound = X(f), num(L, 0), num(L, n)
+    x.stop_gradient = False
+    h = L.assign(x)
+    going = L.less_than(i, bound)
+    with L.While(going, **kw).block():
+        body(f, L, h, i)
+        L.increment(i)
+        L.less_than(i, bound, cond=going)
+    return h
+
+
+def nested_loops(f, L):
+    def body(i, h):
+        return L.while_loop(lambda i, h: L.less_than(i, num(L, 2)), lambda i, h: [i + 1, L.tanh(h)], [i + 0, h])
+    return L.while_loop(lambda i, h: L.less_than(i, num(L, 3)), body, [num(L, 0), L.scale(X(f), 2.0)])
+
+
+def array_loop(f, L):
+    x, i, bound = X(f), num(L, 0), num(L, 3)
+    a = L.array_write(x, i)
+    going = L.less_than(i, bound)
+    with L.While(going).block():
+        made = L.fc(L.array_read(a, i), 4)
+        L.increment(i)
+        L.array_write(made, i, a)
+        L.less_than(i, bound, cond=going)
+    return [L.array_read(a, i), L.array_length(a)]
+
+
+case('while', lambda f, L: loop(f, L, lambda f, L, h, i: L.assign(L.tanh(h), h)))
+case('while_test', lambda f, L: loop(f, L, lambda f, L, h, i: L.assign(L.tanh(h), h), is_test=True, name='mine'))
+case('while_fc', lambda f, L: loop(f, L, lambda f, L, h, i: L.assign(L.fc(h, 4, act='relu'), h)))
+case('while_cond', lambda f, L: loop(f, L, lambda f, L, h, i: L.assign(L.cond(L.less_than(i, num(L, 1)), lambda: L.scale(h, 2.0), lambda: L.tanh(h)), h)))
+case('while_notbool', lambda f, L: L.While(num(L, 1)))
+case('while_notvar', lambda f, L: L.While(3))
+case('while_two', lambda f, L: L.While(L.fill_constant([2], 'bool', True)))
+case('while_loop', lambda f, L: L.while_loop(lambda i, h: L.less_than(i, num(L, 3)), lambda i, h: [i + 1, L.tanh(h)], [num(L, 0), L.scale(X(f), 2.0)]))
+case('while_loop_one', lambda f, L: L.while_loop(lambda i: L.less_than(i, num(L, 3)), lambda i: L.increment(i), [num(L, 0)], True, 'mine'))
+case('while_loop_nest', lambda f, L: L.while_loop(lambda i, d: L.less_than(i, d['n']), lambda i, d: [i + 1, {'n': d['n'], 'h': [L.tanh(d['h'][0])]}], [num(L, 0), {'n': num(L, 3), 'h': [L.scale(X(f), 2.0)]}])[1]['h'])
+case('while_loop_two', nested_loops)
+case('while_loop_array', lambda f, L: L.while_loop(lambda i, a: L.less_than(i, num(L, 3)), lambda i, a: [i + 1, L.array_write(X(f), i, a)], [num(L, 0), L.create_array('float32')]))
+case('while_loop_cond', lambda f, L: L.while_loop(3, lambda x: x, [num(L, 0)]))
+case('while_loop_body', lambda f, L: L.while_loop(lambda x: x, 3, [num(L, 0)]))
+case('while_loop_vars', lambda f, L: L.while_loop(lambda x: x, lambda x: x, num(L, 0)))
+case('while_loop_empty', lambda f, L: L.while_loop(lambda x: x, lambda x: x, []))
+case('while_loop_notbool', lambda f, L: L.while_loop(lambda x: x, lambda x: x, [num(L, 0)]))
+case('while_loop_notvar', lambda f, L: L.while_loop(lambda x: True, lambda x: x, [num(L, 0)]))
+case('while_loop_less', lambda f, L: L.while_loop(lambda x, y: L.less_than(x, y), lambda x, y: [x], [num(L, 0), num(L, 1)]))
+case('array', lambda f, L: L.create_array('float32'))
+case('array_bad', lambda f, L: L.create_array(3))
+case('array_write', lambda f, L: L.array_write(X(f), num(L, 0)))
+case('array_write_to', lambda f, L: L.array_write(X(f), num(L, 0), L.create_array('float32')))
+case('array_write_lod', lambda f, L: L.array_read(L.array_write(X(f, lod=1), num(L, 0)), num(L, 0)))
+case('array_write_i32', lambda f, L: L.array_write(X(f), num(L, 0, 'int32')))
+case('array_write_num', lambda f, L: L.array_write(3, num(L, 0)))
+case('array_write_not', lambda f, L: L.array_write(X(f), num(L, 0), num(L, 0)))
+case('array_read', lambda f, L: L.array_read(L.array_write(X(f), num(L, 0)), num(L, 0)))
+case('array_read_not', lambda f, L: L.array_read(X(f), num(L, 0)))
+case('array_read_i32', lambda f, L: L.array_read(L.create_array('float32'), num(L, 0, 'int32')))
+case('array_length', lambda f, L: L.array_length(L.array_write(X(f), num(L, 0))))
+case('array_length_not', lambda f, L: L.array_length(X(f)))
+case('array_loop', array_loop)
+
+def if_else(f, L, n=1, **kw):
+    x, y = X(f), X(f, n='y')
+    ie = L.IfElse(f.data('m', [None, 1], 'bool'), **kw)
+    with ie.true_block():
+        ie.output(*[L.scale(ie.input(x), 2.0 + k) for k in range(n)])
+    with ie.false_block():
+        ie.output(*[L.square(ie.input(x)) + ie.input(y) for k in range(n)])
+    return ie()
+
+
+def one_sided(f, L):
+    ie = L.IfElse(f.data('m', [None, 1], 'bool'))
+    with ie.true_block():
+        ie.output(L.scale(ie.input(X(f)), 2.0))
+    return ie()
+
+
+def uneven(f, L):
+    ie = L.IfElse(f.data('m', [None, 1], 'bool'))
+    with ie.true_block():
+        ie.output(L.scale(ie.input(X(f)), 2.0))
+    with ie.false_block():
+        x = ie.input(X(f))
+        ie.output(x, x)
+    return ie()
+
+
+def static(f, L, outs=1, init=True, **kw):
+    x = f.data('x', [5, 4, 3])
+    rnn = L.StaticRNN(**kw)
+    with rnn.step():
+        now = rnn.step_input(x)
+        before = rnn.memory(init=f.data('h', [4, 3])) if init else rnn.memory(shape=[-1, 3], batch_ref=now, init_value=0.5)
+        made = L.fc([now, before], 3, act='tanh', bias_attr=False)
+        rnn.update_memory(before, made)
+        rnn.output(*[made] * outs)
+    return rnn()
+
+
+def static_no_update(f, L):
+    rnn = L.StaticRNN()
+    with rnn.step():
+        now = rnn.step_input(f.data('x', [5, 4, 3]))
+        rnn.memory(init=f.data('h', [4, 3]))
+        rnn.step_output(now)
+    return rnn()
+
+
+def static_two_lengths(f, L):
+    rnn = L.StaticRNN()
+    with rnn.step():
+        rnn.step_input(f.data('x', [5, 4, 3]))
+        rnn.step_input(f.data('y', [6, 4, 3]))
+
+
+def static_no_memory(f, L):
+    rnn = L.StaticRNN()
+    with rnn.step():
+        rnn.step_output(L.tanh(rnn.step_input(f.data('x', [5, 4, 3]))))
+    return rnn()
+
+
+def static_bad(f, L, what):
+    rnn = L.StaticRNN()
+    with rnn.step():
+        now = rnn.step_input(f.data('x', [5, 4, 3]))
+        what(rnn, now)
+        rnn.step_output(now)
+    return rnn()
+
+
+def dynamic(f, L, outs=1, init=False, static=False, lod=1, level=0, **kw):
+    x = f.data('x', [None, 3], lod_level=lod)
+    rnn = L.DynamicRNN(**kw)
+    with rnn.block():
+        parts = [rnn.step_input(x, level)]
+        if static:
+            parts.append(rnn.static_input(f.data('c', [None, 2])))
+        parts.append(rnn.memory(init=f.data('h', [None, 3]), need_reorder=True) if init else rnn.memory(shape=[3], value=0.1))
+        made = L.fc(parts, 3, act='tanh', bias_attr=False)
+        rnn.update_memory(parts[-1], made)
+        rnn.output(*[made] + parts[:outs - 1])
+    return rnn()
+
+
+def dynamic_bad(f, L, what):
+    rnn = L.DynamicRNN()
+    with rnn.block():
+        what(rnn)
+    return rnn()
+
+
+def arrays_of(L, *shapes):
+    a = L.create_array('float32')
+    for k, s in enumerate(shapes):
+        L.array_write(L.fill_constant(s, 'float32', 1.0), num(L, k), a)
+    return a
+
+
+case('ifelse', if_else)
+case('ifelse_two', lambda f, L: if_else(f, L, 2, name='mine'))
+case('ifelse_one_sided', one_sided)
+case('ifelse_uneven', uneven)
+case('ifelse_num', lambda f, L: L.IfElse(3))
+case('ifelse_none', lambda f, L: L.IfElse(f.data('m', [None, 1], 'bool'))())
+case('ifelse_outside', lambda f, L: L.IfElse(f.data('m', [None, 1], 'bool')).input(X(f)))
+case('ifelse_output', lambda f, L: L.IfElse(f.data('m', [None, 1], 'bool')).output(X(f)))
+case('srnn', static)
+case('srnn_two', lambda f, L: static(f, L, 2, name='mine'))
+case('srnn_boot', lambda f, L: static(f, L, init=False))
+case('srnn_no_memory', static_no_memory)
+case('srnn_no_update', static_no_update)
+case('srnn_lengths', static_two_lengths)
+case('srnn_early', lambda f, L: L.StaticRNN()())
+case('srnn_outside', lambda f, L: L.StaticRNN().step_input(f.data('x', [5, 4, 3])))
+case('srnn_memory', lambda f, L: static_bad(f, L, lambda rnn, now: rnn.memory()))
+case('srnn_memory_list', lambda f, L: static_bad(f, L, lambda rnn, now: rnn.memory(init=[1])))
+case('srnn_update', lambda f, L: static_bad(f, L, lambda rnn, now: rnn.update_memory(now, 3)))
+case('srnn_num', lambda f, L: static_bad(f, L, lambda rnn, now: rnn.step_input(3)))
+case('srnn_out_num', lambda f, L: static_bad(f, L, lambda rnn, now: rnn.step_output(3)))
+case('drnn', dynamic)
+case('drnn_two', lambda f, L: dynamic(f, L, 2, name='mine'))
+case('drnn_init', lambda f, L: dynamic(f, L, init=True))
+case('drnn_static', lambda f, L: dynamic(f, L, init=True, static=True))
+case('drnn_level', lambda f, L: dynamic(f, L, lod=2, level=1))
+case('drnn_early', lambda f, L: L.DynamicRNN()())
+case('drnn_outside', lambda f, L: L.DynamicRNN().step_input(X(f, lod=1)))
+case('drnn_static_first', lambda f, L: dynamic_bad(f, L, lambda rnn: rnn.static_input(X(f))))
+case('drnn_memory_first', lambda f, L: dynamic_bad(f, L, lambda rnn: rnn.memory(shape=[3])))
+case('drnn_num', lambda f, L: dynamic_bad(f, L, lambda rnn: rnn.step_input(3)))
+case('array_join', lambda f, L: L.tensor_array_to_tensor(arrays_of(L, [2, 3], [2, 4])))
+case('array_join_0', lambda f, L: L.tensor_array_to_tensor(arrays_of(L, [2, 3], [4, 3]), 0, 'mine'))
+case('array_stack', lambda f, L: L.tensor_array_to_tensor(arrays_of(L, [2, 3], [2, 3]), 0, use_stack=True))
+case('array_stack_1', lambda f, L: L.tensor_array_to_tensor(arrays_of(L, [2, 3], [2, 3]), use_stack=True))
+case('array_join_num', lambda f, L: L.tensor_array_to_tensor(3))
+case('rank_reorder', lambda f, L: L.reorder_lod_tensor_by_rank(X(f), L.control_flow.lod_rank_table(X(f, n='y', lod=1))))
+case('rank_reorder_lod', lambda f, L: L.reorder_lod_tensor_by_rank(X(f, lod=1), L.control_flow.lod_rank_table(X(f, n='y', lod=1))))
+case('rank_reorder_not', lambda f, L: L.reorder_lod_tensor_by_rank(X(f), X(f)))
+case('rank_len', lambda f, L: L.control_flow.max_sequence_len(L.control_flow.lod_rank_table(X(f, lod=1))))
+case('rank_array', lambda f, L: (lambda x, t: L.control_flow.array_to_lod_tensor(L.control_flow.lod_tensor_to_array(x, t), t))(*(lambda x: (x, L.control_flow.lod_rank_table(x)))(X(f, lod=1))))
+case('rank_shrink', lambda f, L: L.control_flow.shrink_memory(X(f), num(L, 1), L.control_flow.lod_rank_table(X(f, n='y', lod=1))))
+case('split_lod', lambda f, L: L.control_flow.split_lod_tensor(X(f), f.data('m', [None, 1], 'bool')))
+case('merge_lod', lambda f, L: L.control_flow.merge_lod_tensor(X(f), X(f), X(f), f.data('m', [None, 1], 'bool')))
+
+
+def grown(f, L, cell, steps=4, **kw):
+    x = f.data('x', [None, steps, 5])
+    if kw.pop('lengths', False):
+        kw['sequence_length'] = f.data('n', [None], 'int64')
+    out, last = L.rnn(cell, x, **kw)
+    return [out] + (list(last) if isinstance(last, (list, tuple)) else [last])
+
+
+def own_cell(f, L):
+    class Sum(L.RNNCell):
+        def call(self, inputs, states):
+            made = L.tanh(inputs + states)
+            return made, made
+
+        @property
+        def state_shape(self):
+            return [5]
+    return Sum()
+
+
+case('cell_gru', lambda f, L: grown(f, L, L.GRUCell(3)))
+case('cell_gru_lengths', lambda f, L: grown(f, L, L.GRUCell(3), lengths=True))
+case('cell_gru_back', lambda f, L: grown(f, L, L.GRUCell(3), lengths=True, is_reverse=True))
+case('cell_gru_attr', lambda f, L: grown(f, L, L.GRUCell(3, f.ParamAttr('w'), f.ParamAttr('b'), L.tanh, L.sigmoid, name='mine')))
+case('cell_gru_init', lambda f, L: grown(f, L, L.GRUCell(3), initial_states=f.data('h', [None, 3])))
+case('cell_lstm', lambda f, L: grown(f, L, L.LSTMCell(3)))
+case('cell_lstm_lengths', lambda f, L: grown(f, L, L.LSTMCell(3), lengths=True))
+case('cell_lstm_major', lambda f, L: grown(f, L, L.LSTMCell(3), time_major=True))
+case('cell_lstm_back', lambda f, L: grown(f, L, L.LSTMCell(3), is_reverse=True))
+case('cell_lstm_attr', lambda f, L: grown(f, L, L.LSTMCell(3, f.ParamAttr('w'), f.ParamAttr('b'), forget_bias=0.5, name='mine')))
+case('cell_own', lambda f, L: grown(f, L, own_cell(f, L)))
+case('cell_states', lambda f, L: L.GRUCell(3).get_initial_states(X(f), [2], 'float64', 0.5))
+case('cell_states_two', lambda f, L: L.LSTMCell(3).get_initial_states(f.data('x', [4, None, 5]), batch_dim_idx=1))
+case('cell_none', lambda f, L: L.rnn(3, X(f)))
+case('cell_undefined', lambda f, L: L.RNNCell().call(X(f), X(f)))
+case('cell_undefined_shape', lambda f, L: L.RNNCell().state_shape)
+
 # ---- operators of Variables
 OPSX = {'add': lambda x, y: x + y, 'sub': lambda x, y: x - y, 'mul': lambda x, y: x * y, 'div': lambda x, y: x / y, 'pow': lambda x, y: x ** y, 'lt': lambda x, y: x < y, 'le': lambda x, y: x <= y, 'gt': lambda x, y: x > y, 'ge': lambda x, y: x >= y, 'eq': lambda x, y: x == y, 'ne': lambda x, y: x != y, 'mod': lambda x, y: x % y, 'fdiv': lambda x, y: x // y}
 for n, o in OPSX.items():
@@ -829,7 +1080,7 @@ case('data_norm_all', lambda f, L: L.data_norm(X(f), param_attr={'batch_size': 7
 case('hash', lambda f, L: L.hash(I(f), 10))
 
 # ---- recurrent
-case('lstm', lambda f, L: L.dynamic_lstm(S(f, None, 8), 8))
+case('cudnn_lstm', lambda f, L: L.dynamic_lstm(S(f, None, 8), 8))
 case('lstm_all', lambda f, L: L.dynamic_lstm(S(f, None, 8), 8, X(f, None, 2, n='h'), X(f, None, 2, n='c'), f.ParamAttr(name='w'), f.ParamAttr(name='b'), False, True, 'relu', 'sigmoid', 'identity', name='q'))
 case('lstm_nobias', lambda f, L: L.dynamic_lstm(S(f, None, 8), 8, bias_attr=False))
 case('lstm_h', lambda f, L: L.dynamic_lstm(S(f, None, 8), 8, X(f, None, 2, n='h')))
@@ -1377,3 +1628,130 @@ case('gml', lambda f, L: ml(f, L))
 case('gml_small', lambda f, L: ml(f, L, num_classes=2, resolution=1))
 case('gml_rois', lambda f, L: ml(f, L, rois=X(f, None, 5, n='r5', lod=1)))
 case('gml_num', lambda f, L: ml(f, L, im_info=3))
+
+# ---- sequences: random fields, CTC, beams
+crf = lambda f, L, **k: L.linear_chain_crf(X(f, None, 5, lod=1), I(f, lod=1, n='y'), **k)
+case('crf', lambda f, L: crf(f, L))
+case('crf_attr', lambda f, L: crf(f, L, param_attr=f.ParamAttr(name='crfw', learning_rate=0.2)))
+case('crf_train', lambda f, L: f.optimizer.SGD(0.1).minimize(L.mean(L.linear_chain_crf(L.fc(X(f, None, 4, lod=1), 5), I(f, lod=1, n='y'), 'crfw')))[1])
+case('crf_len', lambda f, L: L.linear_chain_crf(X(f, None, 7, 5), I(f, None, 7, 1, n='y'), length=I(f, None, 1, n='len')))
+case('crf_len_train', lambda f, L: f.optimizer.SGD(0.1).minimize(L.mean(L.linear_chain_crf(L.fc(X(f, None, 7, 4), 5, 2), I(f, None, 7, n='y'), 'crfw', I(f, None, 1, n='len'))))[1])
+case('crf_f64', lambda f, L: L.linear_chain_crf(X(f, None, 5, lod=1, d='float64'), I(f, lod=1, n='y')))
+case('crf_int', lambda f, L: L.linear_chain_crf(I(f, None, 5, lod=1), I(f, lod=1, n='y')))
+case('crf_flabel', lambda f, L: L.linear_chain_crf(X(f, None, 5, lod=1), X(f, None, 1, lod=1, n='y')))
+case('crf_num', lambda f, L: L.linear_chain_crf(3, I(f, lod=1, n='y')))
+case('crf_dec', lambda f, L: [crf(f, L, param_attr='crfw'), L.crf_decoding(X(f, None, 5, n='x2', lod=1), f.ParamAttr(name='crfw'))])
+case('crf_dec_label', lambda f, L: [crf(f, L, param_attr='crfw'), L.crf_decoding(X(f, None, 5, n='x2', lod=1), f.ParamAttr(name='crfw'), I(f, lod=1, n='y2'))])
+case('crf_dec_len', lambda f, L: [L.linear_chain_crf(X(f, None, 7, 5), I(f, None, 7, 1, n='y'), 'crfw', I(f, None, 1, n='len')), L.crf_decoding(X(f, None, 7, 5, n='x2'), f.ParamAttr(name='crfw'), length=I(f, None, 1, n='len2'))])
+case('crf_dec_none', lambda f, L: L.crf_decoding(X(f, None, 5, n='x2', lod=1), f.ParamAttr(name='nobody')))
+case('crf_dec_int', lambda f, L: [crf(f, L, param_attr='crfw'), L.crf_decoding(I(f, None, 5, n='x2', lod=1), f.ParamAttr(name='crfw'))])
+case('crf_dec_str', lambda f, L: [crf(f, L, param_attr='crfw'), L.crf_decoding(X(f, None, 5, n='x2', lod=1), 'crfw')])
+case('chunk', lambda f, L: L.chunk_eval(I(f, lod=1), I(f, lod=1, n='y'), 'IOB', 3))
+case('chunk_all', lambda f, L: L.chunk_eval(I(f, None, 7), I(f, None, 7, n='y'), 'IOBES', 3, [1, 2], I(f, None, n='len')))
+case('chunk_bad', lambda f, L: L.chunk_eval(I(f, lod=1), I(f, lod=1, n='y'), 'XYZ', 3))
+case('chunk_float', lambda f, L: L.chunk_eval(X(f, None, 1, lod=1), I(f, lod=1, n='y'), 'IOB', 3))
+case('chunk_int32', lambda f, L: L.chunk_eval(X(f, None, 1, lod=1, d='int32'), I(f, lod=1, n='y'), 'IOB', 3))
+case('chunk_num', lambda f, L: L.chunk_eval(3, I(f, lod=1, n='y'), 'IOB', 3))
+ilab = lambda f, *s, **k: X(f, *s, d='int32', **dict(dict(n='y'), **k))
+case('ctc', lambda f, L: L.warpctc(X(f, None, 5, lod=1), ilab(f, None, 1, lod=1)))
+case('ctc_all', lambda f, L: L.warpctc(X(f, 7, None, 5), ilab(f, None, 3), 4, True, I(f, None, n='len'), I(f, None, n='llen')))
+case('ctc_onelen', lambda f, L: L.warpctc(X(f, 7, None, 5), ilab(f, None, 3), input_length=I(f, None, n='len')))
+case('ctc_train', lambda f, L: f.optimizer.SGD(0.1).minimize(L.mean(L.warpctc(L.fc(X(f, None, 4, lod=1), 5), ilab(f, None, 1, lod=1))))[1])
+case('ctc_len_train', lambda f, L: f.optimizer.SGD(0.1).minimize(L.mean(L.warpctc(L.fc(X(f, 7, None, 4), 5, 2), ilab(f, None, 3), 0, True, I(f, None, n='len'), I(f, None, n='llen'))))[1])
+case('ctc_f64', lambda f, L: L.warpctc(X(f, None, 5, lod=1, d='float64'), ilab(f, None, 1, lod=1)))
+case('ctc_i64', lambda f, L: L.warpctc(X(f, None, 5, lod=1), I(f, lod=1, n='y')))
+case('ctc_lenint', lambda f, L: L.warpctc(X(f, 7, None, 5), ilab(f, None, 3), 4, True, ilab(f, None, n='len'), I(f, None, n='llen')))
+case('ctc_num', lambda f, L: L.warpctc(X(f, None, 5, lod=1), 4))
+case('greedy', lambda f, L: L.ctc_greedy_decoder(X(f, None, 5, lod=1), 0))
+case('greedy_name', lambda f, L: L.ctc_greedy_decoder(X(f, None, 5, lod=1), 0, name='g'))
+case('greedy_len', lambda f, L: L.ctc_greedy_decoder(X(f, None, 7, 5), 1, I(f, None, 1, n='len'), -1, 'g'))
+case('greedy_int', lambda f, L: L.ctc_greedy_decoder(I(f, None, 5, lod=1), 0))
+case('greedy_f64', lambda f, L: L.ctc_greedy_decoder(X(f, None, 5, lod=1, d='float64'), 0))
+case('edit', lambda f, L: L.edit_distance(I(f, lod=1), I(f, lod=1, n='y')))
+case('edit_ign', lambda f, L: L.edit_distance(I(f, lod=1), I(f, lod=1, n='y'), False, [1, 3]))
+case('edit_ign0', lambda f, L: L.edit_distance(I(f, lod=1), I(f, lod=1, n='y'), False, []))
+case('edit_len', lambda f, L: L.edit_distance(I(f, None, 4), I(f, None, 5, n='y'), True, None, I(f, None, n='len'), I(f, None, n='llen')))
+case('edit_float', lambda f, L: L.edit_distance(X(f, None, 1, lod=1), I(f, lod=1, n='y')))
+case('edit_int32', lambda f, L: L.edit_distance(ilab(f, None, 1, lod=1, n='h'), I(f, lod=1, n='y')))
+case('edit_len_ign', lambda f, L: L.edit_distance(I(f, None, 4), I(f, None, 5, n='y'), True, [2], I(f, None, n='len'), I(f, None, n='llen')))
+case('tree', lambda f, L: L.gather_tree(I(f, 5, None, 3), I(f, 5, None, 3, n='p')))
+case('tree32', lambda f, L: L.gather_tree(ilab(f, 5, None, 3), ilab(f, 5, None, 3, n='p')))
+case('tree_float', lambda f, L: L.gather_tree(X(f, 5, None, 3), I(f, 5, None, 3, n='p')))
+case('tree_shape', lambda f, L: L.gather_tree(I(f, 5, None, 3), I(f, 5, None, 4, n='p')))
+case('beams', lambda f, L: L.beam_search(I(f, lod=2, n='pi'), X(f, None, 1, lod=2, n='ps'), I(f, None, 3, lod=2), X(f, None, 3, lod=2, n='sc'), 4, 1))
+case('beams_all', lambda f, L: L.beam_search(I(f, lod=2, n='pi'), X(f, None, 1, lod=2, n='ps'), None, X(f, None, 3, lod=2, n='sc'), 4, 1, 1, False, 'bs', True))
+case('beams_float', lambda f, L: L.beam_search(X(f, None, 1, lod=2, n='pi'), X(f, None, 1, lod=2, n='ps'), I(f, None, 3, lod=2), X(f, None, 3, lod=2, n='sc'), 4, 1))
+case('beams_f64', lambda f, L: L.beam_search(I(f, lod=2, n='pi'), X(f, None, 1, lod=2, n='ps'), I(f, None, 3, lod=2), X(f, None, 3, lod=2, n='sc', d='float64'), 4, 1))
+case('im2seq', lambda f, L: L.im2sequence(im(f), 2))
+case('im2seq_all', lambda f, L: L.im2sequence(im(f), [3, 2], [2, 1], [1, 0], X(f, None, 2, n='size'), [2, 1], 'i2s'))
+case('im2seq_pad4', lambda f, L: L.im2sequence(im(f), [3, 2], 2, [1, 0, 2, 1]))
+case('im2seq_size', lambda f, L: L.im2sequence(im(f), 2, input_image_size=X(f, None, 2, n='size'), out_stride=2))
+case('im2seq_bad', lambda f, L: L.im2sequence(X(f, None, 8, 8), 2))
+case('im2seq_int', lambda f, L: L.im2sequence(I(f, None, 3, 8, 8), 2))
+case('im2seq_list', lambda f, L: L.im2sequence(im(f), [3, 2, 2]))
+case('posenc', lambda f, L: L.add_position_encoding(X(f, None, 7, 4), 0.5, 2.0))
+case('posenc_lod', lambda f, L: L.add_position_encoding(X(f, None, 4, lod=1), 1, 1, 'pe'))
+case('posenc_grad', lambda f, L: f.optimizer.SGD(0.1).minimize(L.mean(L.add_position_encoding(L.fc(X(f, None, 7, 3), 4, 2), 0.5, 2.0)))[1])
+case('posenc_odd', lambda f, L: L.add_position_encoding(X(f, None, 7, 5), 0.5, 2.0))
+case('posenc_int', lambda f, L: L.add_position_encoding(I(f, None, 7, 4), 0.5, 2.0))
+case('posenc_rank', lambda f, L: L.add_position_encoding(X(f, None, 2, 7, 4), 0.5, 2.0))
+case('lstm_dense', lambda f, L: L.lstm(X(f, 5, None, 4), X(f, 2, None, 3, n='h'), X(f, 2, None, 3, n='c'), 5, 3, 2))
+case('cudnn_lstm_bi', lambda f, L: L.lstm(X(f, 5, None, 4), X(f, 4, None, 3, n='h'), X(f, 4, None, 3, n='c'), 5, 3, 2, 0.3, True, True, 'ls', f.initializer.Normal(0.0, 0.1), 7))
+case('mm', lambda f, L: f.contrib.layers.match_matrix_tensor(X(f, None, 4, lod=1), X(f, None, 4, n='y', lod=1), 3))
+case('mm_all', lambda f, L: f.contrib.layers.match_matrix_tensor(X(f, None, 4, lod=1), X(f, None, 4, n='y', lod=1), 3, 'tanh', 'w', 'float32', 'mm'))
+case('mm_widths', lambda f, L: f.contrib.layers.match_matrix_tensor(X(f, None, 4, lod=1), X(f, None, 5, n='y', lod=1), 3))
+case('topk_pool', lambda f, L: f.contrib.layers.sequence_topk_avg_pooling(X(f, None, 1, lod=1), X(f, None, 16, n='r', lod=1), X(f, None, 16, n='c', lod=1), [1, 3, 5], 5))
+case('varconv', lambda f, L: f.contrib.layers.var_conv_2d(X(f, None, 1, lod=1), X(f, None, 16, n='r', lod=1), X(f, None, 16, n='c', lod=1), 3, 5, [2, 3]))
+case('varconv_all', lambda f, L: f.contrib.layers.var_conv_2d(X(f, None, 1, lod=1), X(f, None, 16, n='r', lod=1), X(f, None, 16, n='c', lod=1), 3, 5, 3, [1, 2], 'w', 'relu', 'float32', 'vc'))
+case('treeconv', lambda f, L: f.contrib.layers.tree_conv(X(f, None, 10, 5), X(f, None, 9, 2, n='e', d='int32'), 6))
+case('treeconv_all', lambda f, L: f.contrib.layers.tree_conv(X(f, None, 10, 5), X(f, None, 9, 2, n='e', d='int32'), 6, 2, 3, None, 'w', False, 'tc'))
+case('treeconv_depth', lambda f, L: f.contrib.layers.tree_conv(X(f, None, 10, 5), X(f, None, 9, 2, n='e', d='int32'), 6, max_depth=1))
+case('eval_chunk', lambda f, L: (lambda e: [*e.metrics, *e.states])(f.evaluator.ChunkEvaluator(I(f, lod=1), I(f, lod=1, n='y'), 'IOB', 3)))
+case('eval_edit', lambda f, L: (lambda e: [*e.metrics, *e.states])(f.evaluator.EditDistance(I(f, lod=1), I(f, lod=1, n='y'), [1])))
+
+# ---- what is left of the dense surface
+var = lambda f, name, *shape, d='float32': f.default_main_program().current_block().create_var(name=name, shape=list(shape), dtype=d)
+case('misc_print', lambda f, L: L.Print(L.fc(X(f), 3)))
+case('misc_print_args', lambda f, L: L.Print(X(f), first_n=2, message='m', summarize=3, print_tensor_name=False, print_tensor_type=False, print_tensor_shape=False, print_tensor_lod=False, print_phase='backward'))
+case('misc_print_grad', lambda f, L: f.optimizer.SGD(0.1).minimize(L.mean(L.Print(L.fc(X(f), 3))))[1])
+case('misc_print_num', lambda f, L: L.Print(3))
+case('misc_pyfunc_num', lambda f, L: L.py_func(3, X(f), None))
+case('misc_pyfunc_x', lambda f, L: L.py_func(len, 3, None))
+case('misc_pyfunc_out', lambda f, L: L.py_func(len, X(f), 3))
+case('misc_pyfunc_shape', lambda f, L: L.py_func(len, X(f), var(f, 'o')))
+case('misc_pyfunc_back', lambda f, L: L.py_func(len, X(f), var(f, 'o', -1, 2), 3))
+case('misc_pyfunc_skip', lambda f, L: L.py_func(len, X(f), var(f, 'o', -1, 2), len, [X(f, n='z')]))
+case('misc_focus', lambda f, L: L.similarity_focus(X(f, None, 3, 2, 2), 1, [0, 2]))
+case('misc_focus_name', lambda f, L: L.similarity_focus(X(f, None, 3, 2, 2), axis=3, indexes=[1], name='fo'))
+case('misc_focus_axis', lambda f, L: L.similarity_focus(X(f, None, 3, 2, 2), 0, [0]))
+case('misc_focus_none', lambda f, L: L.similarity_focus(X(f, None, 3, 2, 2), 1, []))
+case('misc_focus_tuple', lambda f, L: L.similarity_focus(X(f, None, 3, 2, 2), 1, (0,)))
+case('misc_focus_num', lambda f, L: L.similarity_focus(3, 1, [0]))
+case('misc_spectral', lambda f, L: L.spectral_norm(L.create_parameter([3, 4], 'float32')))
+case('misc_spectral_args', lambda f, L: L.spectral_norm(L.create_parameter([3, 4, 2, 2], 'float32'), dim=1, power_iters=2, eps=1e-3, name='s'))
+case('misc_spectral_int', lambda f, L: L.spectral_norm(X(f, 3, 4, d='int32')))
+case('misc_spectral_num', lambda f, L: L.spectral_norm(3))
+case('misc_spectral_grad', lambda f, L: f.optimizer.SGD(0.1).minimize(L.mean(L.spectral_norm(L.create_parameter([3, 4], 'float32'))))[1])
+case('misc_crop', lambda f, L: L.random_crop(X(f, None, 3, 4), [2, 2], seed=5))
+case('misc_crop_big', lambda f, L: L.random_crop(X(f, None, 3, 4), [4, 4], seed=5))
+case('misc_crop_text', lambda f, L: L.random_crop(X(f, None, 3, 4), [2, 2], seed='a'))
+case('misc_crop_num', lambda f, L: L.random_crop(3, [2, 2]))
+case('misc_shuffle', lambda f, L: f.contrib.layers.shuffle_batch(X(f, None, 4), seed=5))
+case('misc_shuffle_grad', lambda f, L: f.optimizer.SGD(0.1).minimize(L.mean(f.contrib.layers.shuffle_batch(L.fc(X(f), 3), seed=5)))[1])
+case('misc_shuffle_num', lambda f, L: f.contrib.layers.shuffle_batch(3))
+case('misc_tdm', lambda f, L: f.contrib.layers.tdm_child(I(f, None, 1), 7, 2, param_attr=f.ParamAttr('tree')))
+case('misc_tdm_64', lambda f, L: f.contrib.layers.tdm_child(I(f, None, 1), 7, 2, dtype='int64'))
+case('misc_tdm_float', lambda f, L: f.contrib.layers.tdm_child(X(f, None, 1), 7, 2))
+case('misc_tdm_dtype', lambda f, L: f.contrib.layers.tdm_child(I(f, None, 1), 7, 2, dtype='float32'))
+case('misc_partial', lambda f, L: f.contrib.layers.partial_concat([X(f, None, 3), X(f, None, 3, n='y')], 0, 2))
+case('misc_partial_sum', lambda f, L: f.contrib.layers.partial_sum([X(f, None, 3), X(f, None, 3, n='y')], 1))
+case('misc_lookahead', lambda f, L: f.optimizer.LookaheadOptimizer(f.optimizer.SGD(0.1), 0.5, 5).minimize(L.mean(L.fc(X(f), 1)))[1])
+case('misc_average', lambda f, L: [f.optimizer.SGD(0.1).minimize(L.mean(L.fc(X(f), 1)))[1], f.optimizer.ModelAverage(0.15, 2, 4)][0])
+case('misc_dpsgd', lambda f, L: f.optimizer.Dpsgd(0.1, 0.9, 16.0, 1e-8).minimize(L.mean(L.fc(X(f), 1)))[1])
+def ema_of(f, L, **k):
+    made = f.optimizer.SGD(0.1).minimize(L.mean(L.fc(X(f), 1)))[1]
+    f.optimizer.ExponentialMovingAverage(0.9, **k).update()
+    return made
+case('misc_ema', lambda f, L: ema_of(f, L))
+case('misc_ema_rate', lambda f, L: ema_of(f, L, thres_steps=L.create_global_var([1], 2.0, 'float32', persistable=True, name='gs')))
+case('misc_adamw', lambda f, L: f.contrib.extend_with_decoupled_weight_decay(f.optimizer.Adam)(learning_rate=0.1, weight_decay=0.01).minimize(L.mean(L.fc(X(f), 1)))[1])
