@@ -38,6 +38,12 @@ class PolygonMask {
 
   static int64_t fine(double at) { return clamped(static_cast<double>(kFine) * at + 0.5, -kFar, kFar); }
 
+  // To whole numbers, of negative ones towards 0, as those tools have it.
+  static int64_t halves_up(double at) {
+    const double raised = at + 0.5;
+    return static_cast<int64_t>(raised);
+  }
+
   // Notes where a side crosses the middles of columns: between fine columns `left` and the next one.
   void trace(int64_t x0, int64_t y0, int64_t x1, int64_t y1) {
     const int64_t dx = std::abs(x1 - x0), dy = std::abs(y1 - y0);
@@ -55,15 +61,13 @@ class PolygonMask {
   // Of the two points beside the crossing, the smaller height.
   static int64_t height_of_flat(int64_t x0, int64_t y0, int64_t y1, int64_t dx, int64_t left) {
     const double slope = static_cast<double>(y1 - y0) / static_cast<double>(dx);
-    const auto at = [&](int64_t x) {
-      return static_cast<int64_t>(static_cast<double>(y0) + slope * static_cast<double>(x - x0) + 0.5);
-    };
+    const auto at = [&](int64_t x) { return halves_up(static_cast<double>(y0) + slope * static_cast<double>(x - x0)); };
     return std::min(at(left), at(left + 1));
   }
   static int64_t height_of_steep(int64_t x0, int64_t y0, int64_t x1, int64_t dy, int64_t left) {
     const double slope = static_cast<double>(x1 - x0) / static_cast<double>(dy);
     const auto crossed = [&](int64_t t) {
-      const auto x = static_cast<int64_t>(static_cast<double>(x0) + slope * static_cast<double>(t) + 0.5);
+      const int64_t x = halves_up(static_cast<double>(x0) + slope * static_cast<double>(t));
       return slope > 0 ? x > left : x <= left;
     };
     // The first point behind the crossing.
