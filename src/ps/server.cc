@@ -162,7 +162,7 @@ void Server::step_if_all_came(Due* due) {
     apply(messages);
     ++round_;
   } catch (const Error& e) {
-    failed = refusal(Verb::kExchange, e);
+    failed = refusal(Verb::kExchange, Error(e.kind(), fmt::format("at the server {}: {}", options_.name, e.what())));
   }
   for (const auto& m : messages) end(static_cast<int>(m->header().client), failed ? failed : answer_to(*m), due);
 }
