@@ -85,11 +85,6 @@ def complete(endpoints: Sequence[str], trainer_id: int) -> None:
     _absent("stop_worker")
 
 
-def executor_closed() -> None:
-    """Called by ``Executor.close``: ends the connections that programs of ``DistributeTranspiler`` have opened, and
-    tells the servers that this worker is done. Nothing happens where there are none."""
-
-
 def barrier(role: Any, group: str) -> None:
     """Returns when all processes of the group have called it.
 

@@ -18,6 +18,7 @@ Step::Step(const StepKey& key, const StepOptions& options)
   lowering.program = options.program;
   lowering.parallel = team_;
   lowering.seed = options.seed;
+  if (const auto trainer = trainer_of(*options.program)) lowering.first_replica = trainer->number * compile_.replicas;
   lowering.seeded = options.program->random_seed != 0;
   lowering.outside = [&](const GraphVar& v) -> Value* {
     if (v.fed && v.replica > 0) return nullptr;  // fed anew in every run
@@ -45,6 +46,7 @@ void Step::make_graph(const StepOptions& options) {
   r.fed = {key_.feeds.begin(), key_.feeds.end()};
   r.fetched = {key_.fetches.begin(), key_.fetches.end()};
   r.build = compile_.build;
+  r.trainer = trainer_of(*options.program);
   graph_ = replicate(*options.program, r);
   passes_ = run_passes(graph_, {compile_.build, options.set_aside});
 }

@@ -75,19 +75,22 @@ MessageRef Link::ask(std::shared_ptr<Message> request, bool changes_something) {
   return answer;
 }
 
-void Link::say_hello() {
+void Link::greet() {
+  const std::lock_guard one(greeting_);
+  if (peer_.load() != 0) return;
   const MessageRef answer = ask(std::make_shared<Message>(Verb::kHello), false);
-  peer_.store(answer->header().incarnation);
   round_.store(answer->header().round);
+  mode_.store(static_cast<int>(answer->header().client));
   const std::lock_guard lock(mutex_);
   sequence_ = std::max(sequence_, answer->header().sequence);
+  peer_.store(answer->header().incarnation);
 }
 
 uint32_t Link::number(const std::string& name) {
   const std::lock_guard lock(names_mutex_);
   const auto it = numbers_.find(name);
   if (it != numbers_.end()) return it->second;
-  if (peer_.load() == 0) say_hello();
+  greet();
   auto request = std::make_shared<Message>(Verb::kHello);
   request->add_text(name);
   const MessageRef answer = ask(std::move(request), false);

@@ -15,6 +15,9 @@ struct Contribution {
   bool sparse = false;
 };
 
+// *sum += the numbers of a tensor of the same shape.
+void add_tensor(Tensor* sum, const char* payload);
+
 class Sum {
  public:
   // InvalidArgument when contributions disagree in kind, dtype or shape. The result lives until the next call.

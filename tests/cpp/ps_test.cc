@@ -266,7 +266,7 @@ TEST(Ps, SumsOverTrainers) {
       for (int i = 0; i < 20; ++i) {
         std::promise<MessageRef> over;
         const Tensor mine = filled(static_cast<float>(t + i), 2);
-        client->reduce("rows", &mine, [&](MessageRef m) { over.set_value(std::move(m)); });
+        client->reduce("toy:0", "rows", &mine, [&](MessageRef m) { over.set_value(std::move(m)); });
         const MessageRef answer = over.get_future().get();
         answer->throw_if_error();
         right += Message::tensor(answer, 0).data<float>()[1] == static_cast<float>(3 + 3 * i);
@@ -275,6 +275,31 @@ TEST(Ps, SumsOverTrainers) {
   }
   for (auto& t : threads) t.join();
   EXPECT_EQ(right, 60);
+}
+
+// As steps of training do it: a sum in the middle of each, and gradients at its end.
+TEST(Ps, StepsWithASumInTheMiddle) {
+  constexpr int kTrainers = 3, kSteps = 200;
+  Cluster cluster(2, kTrainers);
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < kTrainers; ++t) {
+    threads.emplace_back([&, t] {
+      const auto client = cluster.client(t);
+      const Remote a = client->remote("toy:0", "a"), b = client->remote("toy:1", "b");
+      for (int i = 0; i < kSteps; ++i) {
+        std::promise<MessageRef> over;
+        const Tensor mine = filled(1, 2);
+        client->reduce("toy:0", "rows", &mine, [&](MessageRef m) { over.set_value(std::move(m)); });
+        over.get_future().get()->throw_if_error();
+        client->push(a, filled(-1));
+        client->push(b, filled(-1));
+        exchange(*client);
+      }
+      client->complete();
+    });
+  }
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(cluster.stores[0]->values_[0].data<float>()[0], 3.0F * kSteps);
 }
 
 TEST(Ps, NobodyThereIsAnErrorThatSaysWhere) {
