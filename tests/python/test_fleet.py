@@ -505,12 +505,3 @@ def test_a_file_of_another_shape_changes_nothing(tmp_path):
         with pytest.raises(ValueError, match="fc_1.b_0 has shape"):
             fleet.init_server(str(tmp_path))
         assert not numpy.array(fluid.global_scope().find_var("fc_0.b_0").get_tensor()).any()
-
-
-def test_a_trainer_of_the_transpiler_is_done_when_its_executor_is_closed(monkeypatch):
-    calls = []
-    monkeypatch.setattr(_cluster, "executor_closed", lambda: calls.append(1))
-    exe = fluid.Executor(fluid.CPUPlace())
-    exe.close()
-    exe.close()
-    assert calls == [1]
