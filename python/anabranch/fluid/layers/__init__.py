@@ -120,32 +120,8 @@ from .arrays import array_length, array_read, array_write, create_array, tensor_
 from .borders import expand, pad2d
 from .boxes import box_clip, box_coder, iou_similarity, polygon_box_transform, yolo_box
 from .branches import Switch, case, cond, switch_case
-from .cells import GRUCell, LSTMCell, RNNCell, rnn
+from .cells import GRUCell, LSTMCell, RNNCell
 from .composed import addcmul, clamp, full, full_like, logsumexp, t
-from .control_flow import (
-    DynamicRNN,
-    IfElse,
-    StaticRNN,
-    Switch,
-    While,
-    array_length,
-    array_read,
-    array_write,
-    case,
-    cond,
-    create_array,
-    equal,
-    greater_equal,
-    greater_than,
-    increment,
-    is_empty,
-    less_equal,
-    less_than,
-    not_equal,
-    reorder_lod_tensor_by_rank,
-    switch_case,
-    while_loop,
-)
 from .conv import conv2d, conv3d
 from .conv_transpose import conv2d_transpose, conv3d_transpose
 from .copies import assign, cast, sums
@@ -199,6 +175,7 @@ from .random_ints import randint, randperm, sampling_id
 from .rank_tables import reorder_lod_tensor_by_rank
 from .recurrent import dynamic_gru, dynamic_lstm, dynamic_lstmp, gru_unit, lstm_unit
 from .resize import image_resize, image_resize_short, resize_bilinear, resize_nearest, resize_trilinear
+from .rnn import rnn
 from .row_branches import IfElse
 from .sampled import center_loss, hsigmoid, nce, sampled_softmax_with_cross_entropy
 from .scores import bilinear_tensor_product, sigmoid_focal_loss
@@ -215,47 +192,44 @@ from .unfolding import unfold
 from .values import unique, unique_with_counts
 
 __all__ = [
-    "DynamicRNN", "DynamicRNN", "GRUCell", "IfElse", "IfElse", "LSTMCell", "RNNCell", "StaticRNN", "StaticRNN",
-    "Switch", "Switch", "While", "While", "abs", "accuracy", "acos", "adaptive_pool2d", "adaptive_pool3d", "addcmul",
-    "addmm", "affine_channel", "affine_grid", "allclose", "anchor_generator", "argmax", "argmin", "argsort",
-    "array_length", "array_length", "array_read", "array_read", "array_write", "array_write", "asin", "assign",
+    "DynamicRNN", "GRUCell", "IfElse", "LSTMCell", "RNNCell", "StaticRNN", "Switch", "While", "abs", "accuracy",
+    "acos", "adaptive_pool2d", "adaptive_pool3d", "addcmul", "addmm", "affine_channel", "affine_grid", "allclose",
+    "anchor_generator", "argmax", "argmin", "argsort", "array_length", "array_read", "array_write", "asin", "assign",
     "atan", "auc", "autoincreased_step_counter", "batch_norm", "bilinear_tensor_product", "bipartite_match", "bmm",
-    "box_clip", "box_coder", "bpr_loss", "brelu", "case", "case", "cast", "ceil", "center_loss", "clamp", "clip",
-    "clip_by_norm", "concat", "cond", "cond", "continuous_value_model", "conv2d", "conv2d_transpose", "conv3d",
-    "conv3d_transpose", "cos", "cos_sim", "cosine_decay", "create_array", "create_array", "create_global_var",
-    "create_parameter", "create_py_reader_by_data", "create_tensor", "crop", "crop_tensor", "cross", "cross_entropy",
-    "cumsum", "data", "data_norm", "density_prior_box", "detection_output", "diag", "diag_embed", "dice_loss", "dist",
-    "dot", "double_buffer", "dropout", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "elementwise_add",
-    "elementwise_div", "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod",
-    "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding", "equal", "equal", "erf", "exp",
-    "expand", "expand_as", "exponential_decay", "eye", "fc", "fill_constant", "fill_constant_batch_size_like",
-    "filter_by_instag", "flatten", "flip", "floor", "fsp_matrix", "full", "full_like", "gather", "gather_nd",
-    "gaussian_random", "gaussian_random_batch_size_like", "gelu", "get_tensor_from_selected_rows", "greater_equal",
-    "greater_equal", "greater_than", "greater_than", "grid_sampler", "group_norm", "gru_unit", "hard_shrink",
-    "hard_sigmoid", "hard_swish", "has_inf", "has_nan", "hash", "hsigmoid", "huber_loss", "image_resize",
-    "image_resize_short", "increment", "increment", "index_sample", "index_select", "instance_norm",
-    "inverse_time_decay", "iou_similarity", "is_empty", "is_empty", "isfinite", "kldiv_loss", "kron", "l2_normalize",
-    "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_equal", "less_than", "less_than",
-    "linear_lr_warmup", "linspace", "lod_append", "lod_reset", "log", "log1p", "log_loss", "log_softmax",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "logsigmoid", "logsumexp", "lrn", "lstm_unit",
-    "margin_rank_loss", "matmul", "maxout", "mean", "mean_iou", "merge_selected_rows", "meshgrid", "mish", "mse_loss",
-    "mul", "multi_box_head", "multiclass_nms", "multiplex", "natural_exp_decay", "nce", "noam_decay", "not_equal",
-    "not_equal", "npair_loss", "one_hot", "ones", "ones_like", "pad", "pad2d", "pad_constant_like", "piecewise_decay",
-    "pixel_shuffle", "polygon_box_transform", "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "prior_box",
-    "py_reader", "randint", "randperm", "range", "rank", "rank_loss", "read_file", "reciprocal", "reduce_all",
-    "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6",
-    "reorder_lod_tensor_by_rank", "reorder_lod_tensor_by_rank", "reshape", "resize_bilinear", "resize_nearest",
-    "resize_trilinear", "reverse", "rnn", "roll", "round", "row_conv", "rsqrt", "sampled_softmax_with_cross_entropy",
-    "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu", "sequence_concat", "sequence_conv",
-    "sequence_enumerate", "sequence_expand", "sequence_expand_as", "sequence_first_step", "sequence_last_step",
-    "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape", "sequence_reverse", "sequence_scatter",
-    "sequence_slice", "sequence_softmax", "sequence_unpad", "shape", "shard_index", "shuffle_channel", "sigmoid",
+    "box_clip", "box_coder", "bpr_loss", "brelu", "case", "cast", "ceil", "center_loss", "clamp", "clip",
+    "clip_by_norm", "concat", "cond", "continuous_value_model", "conv2d", "conv2d_transpose", "conv3d",
+    "conv3d_transpose", "cos", "cos_sim", "cosine_decay", "create_array", "create_global_var", "create_parameter",
+    "create_py_reader_by_data", "create_tensor", "crop", "crop_tensor", "cross", "cross_entropy", "cumsum", "data",
+    "data_norm", "density_prior_box", "detection_output", "diag", "diag_embed", "dice_loss", "dist", "dot",
+    "double_buffer", "dropout", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "elementwise_add", "elementwise_div",
+    "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul",
+    "elementwise_pow", "elementwise_sub", "elu", "embedding", "equal", "erf", "exp", "expand", "expand_as",
+    "exponential_decay", "eye", "fc", "fill_constant", "fill_constant_batch_size_like", "filter_by_instag", "flatten",
+    "flip", "floor", "fsp_matrix", "full", "full_like", "gather", "gather_nd", "gaussian_random",
+    "gaussian_random_batch_size_like", "gelu", "get_tensor_from_selected_rows", "greater_equal", "greater_than",
+    "grid_sampler", "group_norm", "gru_unit", "hard_shrink", "hard_sigmoid", "hard_swish", "has_inf", "has_nan",
+    "hash", "hsigmoid", "huber_loss", "image_resize", "image_resize_short", "increment", "index_sample",
+    "index_select", "instance_norm", "inverse_time_decay", "iou_similarity", "is_empty", "isfinite", "kldiv_loss",
+    "kron", "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than", "linear_lr_warmup",
+    "linspace", "lod_append", "lod_reset", "log", "log1p", "log_loss", "log_softmax", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "logsigmoid", "logsumexp", "lrn", "lstm_unit", "margin_rank_loss", "matmul",
+    "maxout", "mean", "mean_iou", "merge_selected_rows", "meshgrid", "mish", "mse_loss", "mul", "multi_box_head",
+    "multiclass_nms", "multiplex", "natural_exp_decay", "nce", "noam_decay", "not_equal", "npair_loss", "one_hot",
+    "ones", "ones_like", "pad", "pad2d", "pad_constant_like", "piecewise_decay", "pixel_shuffle",
+    "polygon_box_transform", "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "prior_box", "py_reader",
+    "randint", "randperm", "range", "rank", "rank_loss", "read_file", "reciprocal", "reduce_all", "reduce_any",
+    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6",
+    "reorder_lod_tensor_by_rank", "reshape", "resize_bilinear", "resize_nearest", "resize_trilinear", "reverse",
+    "rnn", "roll", "round", "row_conv", "rsqrt", "sampled_softmax_with_cross_entropy", "sampling_id", "scale",
+    "scatter", "scatter_nd", "scatter_nd_add", "selu", "sequence_concat", "sequence_conv", "sequence_enumerate",
+    "sequence_expand", "sequence_expand_as", "sequence_first_step", "sequence_last_step", "sequence_mask",
+    "sequence_pad", "sequence_pool", "sequence_reshape", "sequence_reverse", "sequence_scatter", "sequence_slice",
+    "sequence_softmax", "sequence_unpad", "shape", "shard_index", "shuffle_channel", "sigmoid",
     "sigmoid_cross_entropy_with_logits", "sigmoid_focal_loss", "sign", "sin", "size", "slice", "smooth_l1",
     "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus", "softshrink", "softsign", "space_to_depth",
     "split", "sqrt", "square", "square_error_cost", "squeeze", "ssd_loss", "stack", "stanh", "strided_slice", "sum",
-    "sums", "swish", "switch_case", "switch_case", "t", "tanh", "tanh_shrink", "target_assign",
-    "teacher_student_sigmoid_loss", "temporal_shift", "tensor_array_to_tensor", "thresholded_relu", "topk", "trace",
-    "transpose", "tril", "triu", "unfold", "uniform_random", "uniform_random_batch_size_like", "unique",
-    "unique_with_counts", "unsqueeze", "unstack", "where", "while_loop", "while_loop", "yolo_box", "zeros",
-    "zeros_like",
+    "sums", "swish", "switch_case", "t", "tanh", "tanh_shrink", "target_assign", "teacher_student_sigmoid_loss",
+    "temporal_shift", "tensor_array_to_tensor", "thresholded_relu", "topk", "trace", "transpose", "tril", "triu",
+    "unfold", "uniform_random", "uniform_random_batch_size_like", "unique", "unique_with_counts", "unsqueeze",
+    "unstack", "where", "while_loop", "yolo_box", "zeros", "zeros_like",
 ]
