@@ -145,5 +145,8 @@ FAMILIES: dict[str, tuple[str, list[Layer]]] = {
         Layer("sequence_scatter(input, index, updates, name=None)", slots={"index": "Ids"},
               data={"input": "[None, 6]", "index": "[None, 1] int64 1", "updates": "[None, 1] float32 1"}),
         Layer("sequence_softmax(input, use_cudnn=False, name=None)", data={"input": "[None, 1] float32 1"}),
+        Layer("gather_tree(ids, parents)", data={"ids": "[5, None, 3] int64", "parents": "[5, None, 3] int64"}),
+        Layer("add_position_encoding(input, alpha, beta, name=None)", data={"input": "[None, 7, 4]"},
+              call="alpha=1.0, beta=0.5"),
     ]),
 }

@@ -22,6 +22,7 @@ void bind_flags(nb::module_& m);
 void bind_core(nb::module_& m);
 void bind_scope(nb::module_& m);
 void bind_ir(nb::module_& m);
+void bind_callables(nb::module_& m);
 void bind_opdef(nb::module_& m);
 void bind_autodiff(nb::module_& m);
 void bind_graph(nb::module_& m);
@@ -32,6 +33,7 @@ void bind_engine(nb::module_& m);
 void bind_run(nb::module_& m);
 void bind_profiler(nb::module_& m);
 void bind_train(nb::module_& m);
+void bind_ps(nb::module_& m);
 void install_source_locations(nb::module_& m);
 
 // A sparse gradient held by a variable of a scope, or by itself.

@@ -1,6 +1,7 @@
 // C++ errors become the Python classes that anabranch.fluid.errors registers.
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/user_error.h"
 
 #include <new>
 #include <string_view>
@@ -20,6 +21,15 @@ void raise(ErrorKind kind, std::string_view text) {
   Py_XDECREF(message);
 }
 
+// Python's exception, as it was raised.
+void restore(const std::exception_ptr& cause) {
+  try {
+    std::rethrow_exception(cause);
+  } catch (nb::python_error& e) {
+    e.restore();
+  }
+}
+
 void translate(const std::exception_ptr& pointer, void*) {
   try {
     std::rethrow_exception(pointer);
@@ -31,6 +41,8 @@ void translate(const std::exception_ptr& pointer, void*) {
     }
   } catch (const Error& e) {
     raise(e.kind(), e.text());
+  } catch (const UserError& e) {
+    restore(e.cause());
   } catch (const std::bad_alloc&) {
     raise(ErrorKind::kResourceExhausted, Error(ErrorKind::kResourceExhausted, "out of memory").text());
   }

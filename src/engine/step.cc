@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/flags.h"
+#include "base/user_error.h"
 #include "engine/step_values.h"
 #include "graph/replicate.h"
 #include "opdef/op_def.h"
@@ -18,6 +19,7 @@ Step::Step(const StepKey& key, const StepOptions& options)
   lowering.program = options.program;
   lowering.parallel = team_;
   lowering.seed = options.seed;
+  if (const auto trainer = trainer_of(*options.program)) lowering.first_replica = trainer->number * compile_.replicas;
   lowering.seeded = options.program->random_seed != 0;
   lowering.outside = [&](const GraphVar& v) -> Value* {
     if (v.fed && v.replica > 0) return nullptr;  // fed anew in every run
@@ -45,6 +47,7 @@ void Step::make_graph(const StepOptions& options) {
   r.fed = {key_.feeds.begin(), key_.feeds.end()};
   r.fetched = {key_.fetches.begin(), key_.fetches.end()};
   r.build = compile_.build;
+  r.trainer = trainer_of(*options.program);
   graph_ = replicate(*options.program, r);
   passes_ = run_passes(graph_, {compile_.build, options.set_aside});
 }
@@ -129,7 +132,8 @@ void Step::lay_out() {
   }
   watched_changed();  // what this plan itself creates does not count as a change
   trial_.set_work(touched_elems(graph_, lowered_));
-  if (memory_.outgrown(shareable_)) lowered_.plan->order(memory_.place(shareable_, may_run_parallel() || lowered_.plan->has_later()));
+  if (memory_.outgrown(shareable_))
+    lowered_.plan->order(memory_.place(shareable_, may_run_parallel() || lowered_.plan->has_later()));
   laid_out_ = true;
 }
 
@@ -181,6 +185,8 @@ void Step::execute(uint32_t number, const Hooks& hooks, Trace* trace) {
     fail(e);
   } catch (const std::bad_alloc&) {
     fail(Error(ErrorKind::kResourceExhausted, "out of memory"));
+  } catch (const UserError&) {
+    throw;
   } catch (const std::exception& e) {
     fail(Error(ErrorKind::kInternal, e.what()));
   }

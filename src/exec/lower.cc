@@ -86,7 +86,7 @@ class Lowerer {
 
   NodeSpec make_spec(const GraphNode& node) {
     NodeSpec spec;
-    spec.replica = node.replica;
+    spec.replica = node.replica + options_.first_replica;
     for (int v : node.ins) spec.ins.push_back(v < 0 ? nullptr : out_.values[v]);
     for (int v : node.outs) spec.outs.push_back(v < 0 ? nullptr : out_.values[v]);
     const OpDef& def = find_op(node.op->type);

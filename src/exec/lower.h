@@ -18,6 +18,7 @@ struct LowerOptions {
   Parallel* parallel = nullptr;
   uint64_t seed = 0;    // of random ops without one of their own
   bool seeded = false;  // the program gives the seed
+  int first_replica = 0;  // random numbers differ from those of other trainers: the replicas of those before this one
 };
 
 struct Lowered {

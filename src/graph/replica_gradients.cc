@@ -18,7 +18,7 @@ ReplicaGradients::ReplicaGradients(const ir::Block& block, const ReplicateOption
                                    const std::set<std::string>& looked_at, Placement& placement, Graph& graph,
                                    ReplicaNodes& nodes)
     : block_(block), options_(options), looked_at_(looked_at), placement_(placement), graph_(graph), nodes_(nodes) {
-  AB_CHECK(block_.find_var_recursive(options_.loss_name) != nullptr, NotFound,
+  AB_CHECK(options_.loss_name.empty() || block_.find_var_recursive(options_.loss_name) != nullptr, NotFound,
            "loss_name {} names no variable of the program", options_.loss_name);
   if (options_.exact_fluid || options_.build.gradient_scale_strategy != GradientScale::kCoeffNumDevice) return;
   branches_ = loss_branches(block_);
@@ -35,7 +35,7 @@ void ReplicaGradients::add_seed(int index, const ir::OpRef& op) {
   const LossBranch* here = weighted ? made_by(branches->second, index) : nullptr;
   const float even = 1.0f / static_cast<float>(options_.exact_fluid ? options_.replicas : options_.active);
   for (int r = 0; r < options_.active; ++r) {
-    if (here && !here->counted.empty()) {
+    if (here && (!here->counted.empty() || with_others())) {
       push_weight(index, op, *here, r, false);
       continue;
     }
@@ -49,7 +49,7 @@ void ReplicaGradients::add_seed(int index, const ir::OpRef& op) {
 
 void ReplicaGradients::add_after(int index, const ir::OpRef& op) {
   weight_branches(index);
-  if (is_update(*op)) return;  // clips name their gradient too, but it has been summed by then
+  if (options_.replicas == 1 || is_update(*op)) return;  // clips name their gradient too, but it has been summed by then
   for (const auto& [param, grad] : op->role_vars()) add_sum(index, op, param, grad);
 }
 
@@ -70,7 +70,12 @@ void ReplicaGradients::push_weight(int index, const ir::OpRef& near, const LossB
     counted.push_back(nodes_.read(branch.counted, r));
   }
   const int var = in_place ? nodes_.read(grad, replica) : nodes_.write(grad, replica);
-  NodeBuilder builder(graph_, "replica_weight", near, index, replica);
+  NodeBuilder builder(graph_, with_others() ? "trainer_weight" : "replica_weight", near, index, replica);
+  if (with_others()) {
+    builder.attr("trainer_id", int32_t{options_.trainer->number})
+        .attr("endpoint", options_.trainer->endpoint)
+        .attr("meeting", fmt::format("rows of {} on replica {}", branch.gradient, replica));
+  }
   builder.attr("op_role", int32_t{ir::role::kBackward | ir::role::kLoss})
       .attr("replica", int32_t{replica})
       .attr("active", int32_t{options_.active})

@@ -24,6 +24,8 @@ class ReplicaGradients {
   void add_after(int index, const ir::OpRef& op);
 
  private:
+  // Other trainers share the step: weights are taken over all of them.
+  bool with_others() const { return options_.trainer && options_.trainer->in_step; }
   void weight_branches(int index);
   void push_weight(int index, const ir::OpRef& near, const LossBranch& branch, int replica, bool in_place);
   void add_sum(int index, const ir::OpRef& op, const std::string& param, const std::string& grad);

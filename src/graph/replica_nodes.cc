@@ -165,11 +165,13 @@ void ReplicaNodes::add(int index, const ir::OpRef& op, int replica, bool updates
 // A node's shapes depend on values when its op says so, or when it reads what has such a shape. A variable that the
 // node changes in place keeps its shape.
 void ReplicaNodes::push(GraphNode node) {
-  bool dynamic = find_op(node.op->type).is_dynamic(*node.op);
+  const OpDef& def = find_op(node.op->type);
+  bool dynamic = def.is_dynamic(*node.op);
   const auto reads = graph_.reads(node);
   for (int v : reads) dynamic |= graph_.vars[v].dynamic;
   for (int v : graph_.writes(node)) {
-    const bool changes = std::find(reads.begin(), reads.end(), v) != reads.end();
+    const bool same_form = def.is(kSameForms) && graph_.vars[v].desc.persistable;
+    const bool changes = same_form || std::find(reads.begin(), reads.end(), v) != reads.end();
     graph_.vars[v].produced |= !changes;
     graph_.vars[v].dynamic |= dynamic && !changes;
     versions_.touch(v);

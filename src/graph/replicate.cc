@@ -33,7 +33,8 @@ class Replicator {
         batch_dependent_(options.fed) {
     graph_.replicas = options.replicas;
     if (parallel_) find_looked_at();
-    if (parallel_ && !options.loss_name.empty()) {
+    const bool in_step = options.trainer && options.trainer->in_step && !options.exact_fluid;
+    if ((parallel_ && !options.loss_name.empty()) || in_step) {
       training_.emplace(block_, options_, looked_at_, placement_, graph_, nodes_);
     }
   }
@@ -42,7 +43,7 @@ class Replicator {
     for (const auto& name : options_.fed) mention(name, /*fed=*/true);
     for (size_t i = 0; i < block_.ops().size(); ++i) {
       const ir::OpRef& op = block_.ops()[i];
-      if (!is_done_outside(*op)) add(static_cast<int>(i), checked_copy(*op));
+      if (!is_done_outside(*op)) add(static_cast<int>(i), of_trainer(checked_copy(*op)));
     }
     nodes_.keep_last_versions();
     for (const auto& name : options_.fetched) mention(name, /*fed=*/false);
@@ -75,6 +76,15 @@ class Replicator {
     return !outs.empty() && std::all_of(outs.begin(), outs.end(), [&](const auto& n) {
       return options_.fed.count(n) != 0 || nodes_.describe(n).kind == VarKind::kReader;
     });
+  }
+
+  // Programs of Fluid do not say whose gradients an op sends.
+  ir::OpRef of_trainer(const ir::OpRef& op) const {
+    const OpDef* def = find_op_or_null(op->type);
+    if (!options_.trainer || !def || !def->is(kSends)) return op;
+    auto named = std::make_shared<ir::Op>(*op);
+    named->attrs["trainer_id"] = int32_t{options_.trainer->number};
+    return named;
   }
 
   void add(int index, const ir::OpRef& op) {

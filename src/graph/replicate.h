@@ -2,11 +2,13 @@
 // gradient. What is decided here: which ops become nodes, on which replicas, and in which order. What their arguments
 // mean: replica_nodes.h; what training adds: replica_gradients.h.
 #pragma once
+#include <optional>
 #include <set>
 #include <string>
 
 #include "graph/build_strategy.h"
 #include "graph/graph.h"
+#include "graph/trainers.h"
 
 namespace anabranch {
 
@@ -19,6 +21,7 @@ struct ReplicateOptions {
   std::set<std::string> fed;  // variables that get their value from the caller
   std::set<std::string> fetched;
   BuildStrategy build;
+  std::optional<TrainerOf> trainer;  // of several whose gradients are added up at servers
 };
 
 Graph replicate(const ir::Program& program, const ReplicateOptions& options);

@@ -35,6 +35,10 @@ enum Trait : unsigned {
   kWholeParameter = 1u << 7,  // an update that looks at the whole parameter: rows cannot be updated one by one
   kConstant = 1u << 8,        // Out is full of the number that the attributes `value` and `str_value` give
   kServed = 1u << 9,          // the caller of a run serves Out: nothing is left to do where it is a reader, or fed
+  kSameForms = 1u << 11,      // outputs that persist keep the shape and the dtype that they have
+  kSends = 1u << 12,          // gives servers what a trainer has computed; who that is, the ops below say
+  kEndsStep = 1u << 13,       // the last of these in a step of the trainer of attribute trainer_id
+  kReceives = 1u << 14,       // takes for that trainer what servers have
   kOnlyComputes = 1u << 10,   // turns inputs into outputs and does nothing else, whatever its family and effects say
 };
 

@@ -1,5 +1,6 @@
 #include "ps/client.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -18,6 +19,11 @@ Client::Line& Client::line(const std::string& endpoint, int* server) {
   }
   *server = it->second;
   return *lines_[static_cast<size_t>(it->second)];
+}
+
+void Client::connect(const std::string& endpoint) {
+  int server = 0;
+  line(endpoint, &server).link->greet();
 }
 
 Remote Client::remote(const std::string& endpoint, const std::string& name) {
@@ -78,7 +84,7 @@ void Client::exchange(Done done) {
     const std::lock_guard lock(mutex_);
     std::vector<uint32_t> wanted;
     for (auto& line : lines_) {
-      line->answer = nullptr;
+      std::fill(line->taken.begin(), line->taken.end(), 1);
       if (!line->pushed) continue;
       wanted.clear();
       for (const auto& [variable, times] : line->wanted) wanted.push_back(variable);
@@ -90,9 +96,8 @@ void Client::exchange(Done done) {
   if (ready.empty()) return under_way->done(nullptr);
   under_way->left = static_cast<int>(ready.size());
   for (auto& [line, message] : ready) {
-    line->link->send(std::move(message), true, [this, to = line, under_way](MessageRef answer) {
-      answered(*to, under_way, std::move(answer));
-    });
+    line->link->send(std::move(message), true,
+                     [this, to = line, under_way](MessageRef answer) { answered(*to, under_way, std::move(answer)); });
   }
 }
 
@@ -110,22 +115,33 @@ void Client::answered(Line& line, const std::shared_ptr<Exchange>& exchange, Mes
   if (exchange->left.fetch_sub(1) == 1) exchange->done(exchange->error);
 }
 
-bool Client::take(const Remote& variable, Tensor* out) {
-  MessageRef answer;
-  int part = -1;
-  {
-    const std::lock_guard lock(mutex_);
-    Line& line = *lines_[static_cast<size_t>(variable.server)];
-    if (!line.answer) return false;
-    answer = line.answer;
-    for (int i = 0; i < answer->parts() && part < 0; ++i) {
-      if (answer->part(i).variable == variable.number && answer->part(i).kind == PartKind::kTensor) part = i;
-    }
-    if (part < 0 || line.taken[static_cast<size_t>(part)]) return false;
-    line.taken[static_cast<size_t>(part)] = 1;
+// The last answer that holds a variable, and where.
+MessageRef Client::find(const Remote& variable, int* part, bool take) {
+  const std::lock_guard lock(mutex_);
+  Line& line = *lines_[static_cast<size_t>(variable.server)];
+  if (!line.answer) return nullptr;
+  for (int i = 0; i < line.answer->parts(); ++i) {
+    const Part& p = line.answer->part(i);
+    if (p.variable != variable.number || p.kind != PartKind::kTensor) continue;
+    if (take && std::exchange(line.taken[static_cast<size_t>(i)], 1)) return nullptr;
+    *part = i;
+    return line.answer;
   }
-  copy_part(*answer, part, out);
-  return true;
+  return nullptr;
+}
+
+bool Client::take(const Remote& variable, Tensor* out) {
+  int part = -1;
+  const MessageRef answer = find(variable, &part, /*take=*/true);
+  if (answer) copy_part(*answer, part, out);
+  return answer != nullptr;
+}
+
+bool Client::peek(const Remote& variable, Tensor* out) {
+  int part = -1;
+  const MessageRef answer = find(variable, &part, /*take=*/false);
+  if (answer) copy_part(*answer, part, out);
+  return answer != nullptr;
 }
 
 void copy_part(const Message& message, int part, Tensor* out) {
@@ -145,15 +161,15 @@ void Client::rows(const Remote& table, std::span<const int64_t> ids, std::functi
   table.link->send(std::move(request), false, std::move(done));
 }
 
-// At the first server. Trainers use a name equally often, so its number says which of them meet.
-void Client::reduce(const std::string& name, const Tensor* array, std::function<void(MessageRef)> done) {
+void Client::reduce(const std::string& endpoint, const std::string& name, const Tensor* array,
+                    std::function<void(MessageRef)> done) {
+  int server = 0;
+  const std::shared_ptr<Link> link = line(endpoint, &server).link;
+  link->greet();
   auto request = std::make_shared<Message>(Verb::kReduce);
-  std::shared_ptr<Link> link;
   {
     const std::lock_guard lock(mutex_);
-    AB_CHECK(!lines_.empty(), Unavailable, "trainer {} is connected to no server yet", options_.trainer);
-    link = lines_[static_cast<size_t>(servers_.begin()->second)]->link;
-    request->add_text(fmt::format("{}#{}", name, reductions_[name]++));
+    request->add_text(fmt::format("{}#{}", name, reductions_[endpoint + name]++));
   }
   if (array) request->add(0, *array);
   link->send(std::move(request), true, std::move(done));

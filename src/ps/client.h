@@ -22,6 +22,8 @@ struct Remote {
   uint32_t number = 0;
 };
 
+class Communicator;
+
 // Shape, dtype and elements of a part.
 void copy_part(const Message& message, int part, Tensor* out);
 
@@ -31,6 +33,8 @@ class Client {
   using Connect = std::function<std::shared_ptr<Channel>(const std::string& endpoint)>;
   Client(const LinkOptions& options, Connect connect, std::shared_ptr<Timer> timer);
 
+  // Waits for the server, which may be starting.
+  void connect(const std::string& endpoint);
   Remote remote(const std::string& endpoint, const std::string& name);
   const LinkOptions& options() const { return options_; }
 
@@ -46,13 +50,20 @@ class Client {
   void exchange(Done done);
   // Copies a variable out of the last exchange's answers; false when they do not hold it, or it was taken already.
   bool take(const Remote& variable, Tensor* out);
+  // The same, as often as it is asked for.
+  bool peek(const Remote& variable, Tensor* out);
+
+  // Null, or what sends and receives beside the steps; it is attached and detached when no step runs.
+  Communicator* communicator() const { return communicator_.get(); }
+  void attach(std::shared_ptr<Communicator> communicator) { communicator_ = std::move(communicator); }
 
   // ---- at any time
   // The value of a variable as the server has it now.
   void pull(const Remote& variable, std::function<void(MessageRef answer)> done);
   void rows(const Remote& table, std::span<const int64_t> ids, std::function<void(MessageRef answer)> done);
-  // The sum over all trainers, in their order, of arrays of one shape; waits for them. Without an array: a barrier.
-  void reduce(const std::string& name, const Tensor* array, std::function<void(MessageRef answer)> done);
+  // The sum over all trainers, in their order, of arrays of one shape, at one server; waits for them. Without an array:
+  // a barrier. Trainers that use a name equally often meet.
+  void reduce(const std::string& endpoint, const std::string& name, const Tensor* array, std::function<void(MessageRef answer)> done);
   void complete();  // tells every server; waits
   std::vector<std::string> stats();
 
@@ -76,6 +87,7 @@ class Client {
   Line& line(const std::string& endpoint, int* server);
   Message& outgoing(Line& line);
   std::shared_ptr<Message> fresh(Line& line, Verb verb);
+  MessageRef find(const Remote& variable, int* part, bool take);
   void answered(Line& line, const std::shared_ptr<Exchange>& exchange, MessageRef answer);
 
   const LinkOptions options_;
@@ -84,6 +96,7 @@ class Client {
   std::mutex mutex_;
   std::map<std::string, int> servers_;
   std::vector<std::unique_ptr<Line>> lines_;
+  std::shared_ptr<Communicator> communicator_;
   std::map<std::string, uint64_t> reductions_;  // how often each name was used
 };
 

@@ -39,10 +39,10 @@ void Link::attempt(const RequestRef& request) {
 MessageRef Link::not_reached(const Request& request, const Message& last) const {
   const Verb verb = request.message->header().verb;
   const double seconds = std::chrono::duration<double>(options_.deadline).count();
-  return Message::error(verb, Error(ErrorKind::kUnavailable,
-                                    fmt::format("the server at {} has not answered a request ({}) for {:.0f} s: {}",
-                                                endpoint_, verb_name(verb), seconds,
-                                                last.parts() > 0 ? last.text(0) : "no reason was given")));
+  return Message::error(
+      verb, Error(ErrorKind::kUnavailable,
+                  fmt::format("the server at {} has not answered a request ({}) for {:.0f} s: {}", endpoint_,
+                              verb_name(verb), seconds, last.parts() > 0 ? last.text(0) : "no reason was given")));
 }
 
 void Link::answered(const RequestRef& request, MessageRef answer) {
@@ -75,24 +75,27 @@ MessageRef Link::ask(std::shared_ptr<Message> request, bool changes_something) {
   return answer;
 }
 
-void Link::say_hello() {
+void Link::greet() {
+  const std::lock_guard one(greeting_);
+  if (peer_.load() != 0) return;
   const MessageRef answer = ask(std::make_shared<Message>(Verb::kHello), false);
-  peer_.store(answer->header().incarnation);
   round_.store(answer->header().round);
+  mode_.store(static_cast<int>(answer->header().client));
   const std::lock_guard lock(mutex_);
   sequence_ = std::max(sequence_, answer->header().sequence);
+  peer_.store(answer->header().incarnation);
 }
 
 uint32_t Link::number(const std::string& name) {
   const std::lock_guard lock(names_mutex_);
   const auto it = numbers_.find(name);
   if (it != numbers_.end()) return it->second;
-  if (peer_.load() == 0) say_hello();
+  greet();
   auto request = std::make_shared<Message>(Verb::kHello);
   request->add_text(name);
   const MessageRef answer = ask(std::move(request), false);
-  AB_CHECK(answer->parts() == 2 && answer->part(1).kind == PartKind::kWanted && answer->wanted(1).size() == 1,
-           Internal, "the server at {} gives no number for {}", endpoint_, name);
+  AB_CHECK(answer->parts() == 2 && answer->part(1).kind == PartKind::kWanted && answer->wanted(1).size() == 1, Internal,
+           "the server at {} gives no number for {}", endpoint_, name);
   return numbers_[name] = answer->wanted(1)[0];
 }
 

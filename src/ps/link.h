@@ -17,8 +17,8 @@ namespace anabranch::ps {
 struct LinkOptions {
   uint32_t trainer = 0;
   uint64_t incarnation = 1;
-  Milliseconds deadline{180000};       // of a request with all its repetitions
-  Milliseconds try_for{60000};         // of one of them
+  Milliseconds deadline{180000};                      // of a request with all its repetitions
+  Milliseconds try_for{60000};                        // of one of them
   Milliseconds first_pause{20}, longest_pause{1000};  // between two
   const Clock* clock = &SteadyClock::shared();
 };
@@ -32,11 +32,14 @@ class Link : public std::enable_shared_from_this<Link> {
   void send(std::shared_ptr<Message> request, bool changes_something, Answer done);
   MessageRef ask(std::shared_ptr<Message> request, bool changes_something);  // waits; throws what the server says
 
+  // Says hello when that was not done yet, and waits for the answer.
+  void greet();
   // The number of a variable at this server; asks it, and waits, for names that are new.
   uint32_t number(const std::string& name);
   // The step of sync training that this trainer is at, as far as the server's answers have said.
   uint64_t round() const { return round_.load(std::memory_order_relaxed); }
   void set_round(uint64_t round) { round_.store(round, std::memory_order_relaxed); }
+  int mode() const { return mode_.load(std::memory_order_relaxed); }  // of the server: attribute distributed_mode
   int64_t repeated() const { return repeated_.load(); }
 
  private:
@@ -51,7 +54,6 @@ class Link : public std::enable_shared_from_this<Link> {
   void attempt(const RequestRef& request);
   void answered(const RequestRef& request, MessageRef answer);
   MessageRef not_reached(const Request& request, const Message& last) const;
-  void say_hello();
 
   const std::string endpoint_;
   const std::shared_ptr<Channel> channel_;
@@ -63,7 +65,8 @@ class Link : public std::enable_shared_from_this<Link> {
   std::atomic<uint64_t> round_{0};
   std::atomic<uint64_t> peer_{0};  // the server's incarnation
   std::atomic<int64_t> repeated_{0};
-  std::mutex names_mutex_;
+  std::atomic<int> mode_{0};
+  std::mutex greeting_, names_mutex_;
   std::unordered_map<std::string, uint32_t> numbers_;
 };
 

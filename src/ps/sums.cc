@@ -10,17 +10,6 @@ template <class T> void add_to(T* sum, const char* payload, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sum[i] += x[i];
 }
 
-void add_to(Tensor* sum, const char* payload) {
-  const int64_t n = sum->numel();
-  switch (sum->dtype()) {
-    case DType::kFloat32: return add_to(sum->mutable_data<float>(), payload, n);
-    case DType::kFloat64: return add_to(sum->mutable_data<double>(), payload, n);
-    case DType::kInt32: return add_to(reinterpret_cast<uint32_t*>(sum->mutable_raw()), payload, n);
-    case DType::kInt64: return add_to(reinterpret_cast<uint64_t*>(sum->mutable_raw()), payload, n);
-    default: AB_THROW(Unsupported, "sums over trainers of {}", dtype_name(sum->dtype()));
-  }
-}
-
 // Rows may differ in number, all else may not.
 void check_alike(const std::vector<Contribution>& all) {
   const Contribution& first = all[0];
@@ -38,6 +27,17 @@ void check_alike(const std::vector<Contribution>& all) {
 }
 
 }  // namespace
+
+void add_tensor(Tensor* sum, const char* payload) {
+  const int64_t n = sum->numel();
+  switch (sum->dtype()) {
+    case DType::kFloat32: return add_to(sum->mutable_data<float>(), payload, n);
+    case DType::kFloat64: return add_to(sum->mutable_data<double>(), payload, n);
+    case DType::kInt32: return add_to(reinterpret_cast<uint32_t*>(sum->mutable_raw()), payload, n);
+    case DType::kInt64: return add_to(reinterpret_cast<uint64_t*>(sum->mutable_raw()), payload, n);
+    default: AB_THROW(Unsupported, "sums over trainers of {}", dtype_name(sum->dtype()));
+  }
+}
 
 Change Sum::of(uint32_t variable, const std::vector<Contribution>& contributions) {
   check_alike(contributions);
@@ -60,7 +60,7 @@ void Sum::add(const std::vector<Contribution>& contributions, Change* out) {
   dense_.resize(first.message->shape(first.part), static_cast<DType>(first.message->part(first.part).dtype));
   if (dense_.bytes()) std::memcpy(dense_.mutable_raw(), first.message->payload(first.part), dense_.bytes());
   for (size_t i = 1; i < contributions.size(); ++i) {
-    add_to(&dense_, contributions[i].message->payload(contributions[i].part));
+    add_tensor(&dense_, contributions[i].message->payload(contributions[i].part));
   }
   out->dense = dense_;
 }

@@ -11,9 +11,12 @@ namespace anabranch::ps {
 // What one message of a trainer says about a variable.
 struct Contribution {
   MessageRef message;
-  int part = -1;      // of the dense tensor, or of the values of rows
+  int part = -1;  // of the dense tensor, or of the values of rows
   bool sparse = false;
 };
+
+// *sum += the numbers of a tensor of the same shape.
+void add_tensor(Tensor* sum, const char* payload);
 
 class Sum {
  public:

@@ -75,10 +75,12 @@ case("sequence_expand_as", {"X": real(3, 2), "Y": Seq(real(9, 1), LENGTHS)}, {},
 
 def context(i, a):
     s, n, start = i["X"], a["contextLength"], a["contextStart"]
-    rows = []
+    rows, before, behind = [], max(0, -start), max(0, start + n - 1)
+    around = i["PaddingData"] if a.get("paddingTrainable") else np.zeros((before + behind, s.array.shape[1]))
+    assert len(around) == before + behind and a["contextStride"] == 1
     for p in pieces(s):
-        padded = np.concatenate([np.zeros((n, p.shape[1])), p, np.zeros((n, p.shape[1]))])
-        rows += [padded[t + n + start:t + 2 * n + start].ravel() for t in range(len(p))]
+        padded = np.concatenate([around[:before], p, around[before:]])
+        rows += [padded[t + before + start:t + before + start + n].ravel() for t in range(len(p))]
     return Seq((np.stack(rows) @ i["Filter"]).astype(s.array.dtype), s.lengths)
 
 
@@ -87,6 +89,11 @@ case("sequence_conv", {"X": X, "Filter": real(9, 4)}, CONV, context, rtol=1e-5,
      large={"X": Seq(real(900, 24), [[300, 100, 500]]), "Filter": real(72, 40)})
 case("sequence_conv", {"X": X, "Filter": real(6, 2)}, dict(CONV, contextLength=2, contextStart=0), context, rtol=1e-5,
      name="ahead")
+for name, n, start in (("around", 3, -1), ("before", 2, -2), ("behind", 3, 1), ("wide", 7, -4)):
+    case("sequence_conv", {"X": Seq(real(7, 2), [[3, 0, 1, 3]]), "Filter": real(n * 2, 3),
+                           "PaddingData": real(max(0, -start) + max(0, start + n - 1), 2)},
+         {"paddingTrainable": True, "contextLength": n, "contextStart": start, "contextStride": 1}, context, rtol=1e-5,
+         name="trained_" + name)
 
 
 def ahead(i, a):
@@ -119,6 +126,8 @@ def cut(i, a):
 
 case("sequence_slice", {"X": X, "Offset": np.array([[1], [0], [2]]), "Length": np.array([[2], [1], [2]])}, {}, cut,
      grad=("X",))
+case("sequence_slice", {"X": GAPS, "Offset": np.array([[3], [0], [0]]), "Length": np.array([[0], [0], [2]])}, {}, cut,
+     grad=("X",), name="empty")
 
 
 def pad(i, a):

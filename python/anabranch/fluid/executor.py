@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from . import memory
+from . import memory, remote
 from .compiler import CompiledProgram
 from .described import Described
 from .errors import InvalidType, NotAllowed
@@ -35,7 +35,7 @@ _KEPT_CALLS = 4
 class _Ready:
     """A program bound to a scope: the engine's object and the table of what may be fed."""
 
-    __slots__ = ("program", "engine", "table", "readers", "version", "loop")
+    __slots__ = ("program", "engine", "table", "readers", "version", "loop", "serves")
 
     def __init__(self, program, scope):
         self.program = program
@@ -44,6 +44,7 @@ class _Ready:
         memory.track(self.engine, program)
         self.table = self.readers = None
         self.version = None
+        self.serves = remote.serves(program)
         self.loop = None        # of passes over Datasets: (what it was made for, TrainLoop)
 
     def feeds(self, feed):
@@ -133,16 +134,19 @@ class Executor(Described):
         self._ready: Any = collections.OrderedDict()
         self._calls = _Calls()
         self._pruned: Any = collections.OrderedDict()
+        self._trainers = remote.Trainers()
         self._closed = False
 
     def close(self) -> None:
-        """Frees everything that was kept ready. A later ``run`` raises RuntimeError.
+        """Frees everything that was kept ready, and tells the parameter servers that the trainer, whose program has
+        run here, is complete. A later ``run`` raises RuntimeError.
 
         Examples:
             >>> import anabranch.fluid as fluid
             >>> fluid.Executor().close()
         """
         self._closed = True
+        self._trainers.complete()
         self._ready.clear()
         self._calls.clear()
         self._pruned.clear()
@@ -201,6 +205,7 @@ class Executor(Described):
         if not isinstance(scope, _core.Scope):
             raise InvalidType("Executor.run: scope must be a Scope, got %s" % type(scope).__name__)
         if isinstance(program, CompiledProgram):
+            self._trainers.note(program._program)
             result = program._run(self, feed, fetch_list, scope, return_numpy, return_merged)
             if not isinstance(feed, (list, tuple)) and not program._readers:
                 self._calls.remember(program, scope, program._engine, program._table, feed, fetch_list)
@@ -214,6 +219,10 @@ class Executor(Described):
         if pruned:
             program = self._prune(program, feed, names, ops)
         ready = self._make_ready(program, scope)
+        if ready.serves:
+            remote.serve(program, scope)
+            return []
+        self._trainers.note(program)
         result = ready.engine.run(ready.feeds(feed), names, bool(return_numpy), True)
         if return_numpy:
             check_numpy(result, names)

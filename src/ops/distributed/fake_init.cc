@@ -1,12 +1,11 @@
 // A parameter that others hold: it is declared here and has no values.
 #include "ops/declare/declare.h"
-#include "ops/distributed/no_connection.h"
 
 namespace anabranch::distributed {
 namespace {
 
 AB_OP(fake_init)
-    .doc("Out is declared with a shape and holds nothing: its values live on servers.")
+    .doc("Out has a shape and no values: these live on servers.")
     .out("Out", "[shape]")
     .required_attr("shape", AttrType::kLongs, "of the whole variable")
     .effects(kDynamic | kKeepsOutputs)
@@ -17,11 +16,15 @@ AB_OP(fake_init)
         AB_CHECK(shape.rank() < kMaxRank, InvalidArgument, "shape must have at most {} axes", kMaxRank);
         shape.push_back(extent);
       }
-      c.out("Out").shape = shape;
+      c.out("Out").shape = c.runtime() ? Shape{0} : shape;  // what is laid out before the kernel is given back
     })
     .no_grad("has no input")
     .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [out = op.out("Out")](KernelContext& c) { c.value(out).clear(); };
+      const Shape shape(op.attr<std::vector<int64_t>>("shape"));
+      return [=, out = op.out("Out")](KernelContext& c) {
+        c.value(out).clear();
+        c[out].view(nullptr, shape, DType::kFloat32, nullptr);  // a shape without memory
+      };
     });
 
 AB_OP(ref_by_trainer_id)

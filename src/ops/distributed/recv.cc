@@ -1,8 +1,89 @@
 // A trainer takes variables, mostly parameters, from the servers that keep them.
-#include "ops/distributed/no_connection.h"
+#include <cstring>
+
+#include "ops/distributed/pieces.h"
+#include "ps/communicator.h"
 
 namespace anabranch::distributed {
 namespace {
+
+struct Parcels {
+  std::shared_ptr<Pieces> pieces;
+  std::vector<uint64_t> seen;  // of the communicator's rounds, by piece
+  std::vector<Tensor> parts;  // of an output that is made of several
+};
+
+// What arrives has the shape that the variable has, where it has one.
+void check_form(const Tensor& out, const ps::Message& m, int part, const std::string& name) {
+  const Shape shape = m.shape(part);
+  const auto dtype = static_cast<DType>(m.part(part).dtype);
+  AB_CHECK(!out.initialized() || (out.shape() == shape && out.dtype() == dtype), ShapeMismatch,
+           "recv: {} is {} {} here, its server has {} {}", name, dtype_name(out.dtype()), out.shape().str(),
+           dtype_name(dtype), shape.str());
+}
+
+void join(const std::vector<Tensor>& parts, Tensor* out) {
+  Shape shape = parts[0].shape();
+  int64_t rows = 0;
+  for (const Tensor& p : parts) rows += p.rows();
+  shape.set(0, rows);
+  out->resize(shape, parts[0].dtype());
+  auto* to = static_cast<char*>(out->mutable_raw());
+  for (const Tensor& p : parts) {
+    AB_CHECK(p.row_elems() == parts[0].row_elems() && p.dtype() == parts[0].dtype(), ShapeMismatch,
+             "recv: the pieces of a variable have rows of {} and of {} numbers", parts[0].row_elems(), p.row_elems());
+    if (p.bytes()) std::memcpy(to, p.raw(), p.bytes());
+    to += p.bytes();
+  }
+}
+
+// Out of the answer to this step's gradients where it is there, else asked for now.
+Kernel recv_kernel(const KernelArgs& op) {
+  const Out out = op.out("Out");
+  const auto& endpoints = op.attr<std::vector<std::string>>("epmap");
+  auto names = names_or(op, "recv_varnames", names_or(op, "varnames", op.op().output("Out")));
+  const bool joins = out.count == 1 && endpoints.size() > 1;
+  const bool in_step = !op.op().input("X").empty();
+  auto p = std::make_shared<Parcels>();
+  p->pieces = std::make_shared<Pieces>(op.attr<int32_t>("trainer_id"), endpoints, names);
+  p->seen.resize(endpoints.size());
+  if (joins) p->parts.resize(endpoints.size());
+  const bool idle = op.attr<int32_t>("do_not_run") != 0;
+  return [=](KernelContext& c) {
+    if (idle) return;
+    ps::Client& client = p->pieces->client();
+    if (in_step) p->pieces->want();
+    Value* const* outs = c.outs + out.first;
+    const auto target = [=](size_t i) { return joins ? &p->parts[i] : &outs[i]->as<Tensor>(); };
+    if (ps::Communicator* communicator = in_step ? client.communicator() : nullptr) {
+      bool fresh = true;
+      for (size_t i = 0; i < names.size(); ++i) {
+        fresh &= communicator->take(p->pieces->remotes()[i], &p->seen[i], target(i));
+      }
+      if (joins && fresh) join(p->parts, &outs[0]->as<Tensor>());
+      return;
+    }
+    std::vector<size_t> missing;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (!client.take(p->pieces->remotes()[i], target(i))) missing.push_back(i);
+    }
+    const auto finish = [=] {
+      if (joins) join(p->parts, &outs[0]->as<Tensor>());
+    };
+    if (missing.empty()) return finish();
+    const auto answers =
+        std::make_shared<Answers>(static_cast<int>(missing.size()), LaterContext::of(c).take(), finish);
+    for (const size_t i : missing) {
+      client.pull(p->pieces->remotes()[i], [=](const ps::MessageRef& answer) {
+        answers->take(answer, [&](const ps::Message& m) {
+          AB_CHECK(m.parts() == 1, Internal, "recv: the server's answer holds {} variables", m.parts());
+          check_form(*target(i), m, 0, names[i]);
+          ps::copy_part(m, 0, target(i));
+        });
+      });
+    }
+  };
+}
 
 AB_OP(recv)
     .doc("Out[i] is the variable varnames[i] of the server epmap[i].")
@@ -15,10 +96,11 @@ AB_OP(recv)
     .attr<std::vector<std::string>>("varnames", {}, "the name of each variable on its server")
     .attr<std::vector<std::string>>("recv_varnames", {}, "the names of the pieces of Out on the servers")
     .attr<int32_t>("do_not_run", 0, "1: the communicator receives, this op does nothing")
-    .effects(kTalks)
+    .effects(kTalks | kCompletesLater)
+    .traits(kSameForms | kReceives)
     .infer(keep_declared)
     .no_grad("moves values between processes")
-    .cpu_any(no_connection);
+    .cpu_any(recv_kernel);
 
 }  // namespace
 }  // namespace anabranch::distributed

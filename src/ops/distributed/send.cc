@@ -1,10 +1,100 @@
 // A trainer gives variables, mostly gradients, to the servers that keep their parameters.
-#include "ops/distributed/no_connection.h"
+#include <cstring>
+
+#include "ops/distributed/pieces.h"
+#include "ps/communicator.h"
 
 namespace anabranch::distributed {
 namespace {
 
 const char* const kLocal = "127.0.0.1:6164";
+
+// What goes where: a variable for each server, one variable cut by rows, or one that all of them get.
+struct Parcels {
+  std::shared_ptr<Pieces> pieces;
+  std::vector<int64_t> sections;  // not empty: X is cut
+  int variables = 0;
+  std::vector<int64_t> ids;  // of sparse rows in one piece, counted from its begin
+  Tensor values;
+
+  // To the communicator, where there is one, else into the message of this step.
+  template <class... Args> void give(size_t i, const Args&... gradient) {
+    if (ps::Communicator* communicator = pieces->client().communicator()) {
+      communicator->push(pieces->remotes()[i], gradient...);
+    } else {
+      pieces->client().push(pieces->remotes()[i], gradient...);
+    }
+  }
+  void push(const Value& x, size_t i);
+  void push_section(const Value& x, size_t i, int64_t begin);
+};
+
+void Parcels::push(const Value& x, size_t i) {
+  if (const auto* rows = x.get<SelectedRows>()) {
+    const Tensor& v = rows->value;
+    return give(i, rows->rows, rows->height, v.raw(), v.dtype(), v.row_elems());
+  }
+  give(i, x.tensor());
+}
+
+void Parcels::push_section(const Value& x, size_t i, int64_t begin) {
+  const int64_t end = begin + sections[i];
+  const auto* rows = x.get<SelectedRows>();
+  if (!rows) {
+    AB_CHECK(end <= x.tensor().rows(), ShapeMismatch, "send: sections end at row {}, X is {}", end,
+             x.tensor().shape().str());
+    return give(i, x.tensor().row_range(begin, end));
+  }
+  const int64_t width = rows->value.row_elems();
+  const size_t bytes = static_cast<size_t>(width) * dtype_size(rows->value.dtype());
+  ids.clear();
+  values.resize(rows->value.shape(), rows->value.dtype());
+  const auto* from = static_cast<const char*>(rows->value.raw());
+  auto* out = static_cast<char*>(values.mutable_raw());
+  for (size_t k = 0; k < rows->rows.size(); ++k) {
+    if (rows->rows[k] < begin || rows->rows[k] >= end) continue;
+    std::memcpy(out + ids.size() * bytes, from + k * bytes, bytes);
+    ids.push_back(rows->rows[k] - begin);
+  }
+  give(i, ids, sections[i], values.raw(), values.dtype(), width);
+}
+
+std::shared_ptr<Parcels> parcels(const KernelArgs& op) {
+  auto p = std::make_shared<Parcels>();
+  const auto& arguments = op.op().input("X");
+  const auto& endpoints = op.attr<std::vector<std::string>>("epmap");
+  auto names = names_or(op, "send_varnames", arguments);
+  p->variables = static_cast<int>(arguments.size());
+  if (names.size() == 1 && endpoints.size() > 1) names.resize(endpoints.size(), std::string(names[0]));
+  if (p->variables == 1 && endpoints.size() > 1) {
+    const auto& sections = op.attr<std::vector<int64_t>>("sections");
+    if (sections.size() == endpoints.size()) p->sections = sections;
+  }
+  p->pieces = std::make_shared<Pieces>(op.attr<int32_t>("trainer_id"), endpoints, std::move(names));
+  return p;
+}
+
+// In sync training a step's gradients leave together, at its barrier; else each send is a message of its own.
+Kernel send_kernel(const KernelArgs& op) {
+  const In x = op.in("X");
+  return [x, p = parcels(op)](KernelContext& c) {
+    ps::Client& client = p->pieces->client();
+    int64_t begin = 0;
+    for (size_t i = 0; i < p->pieces->remotes().size(); ++i) {
+      const Value& value = c.value(x, p->variables == 1 ? 0 : static_cast<int>(i));
+      AB_CHECK(value.initialized(), NotFound, "send: variable {} of X holds nothing", i);
+      if (p->sections.empty()) {
+        p->push(value, i);
+      } else {
+        p->push_section(value, i, begin);
+        begin += p->sections[i];
+      }
+    }
+    if (p->pieces->remotes()[0].link->mode() == 0 || client.communicator()) return;
+    auto completion = std::make_shared<Completion>(LaterContext::of(c).take());
+    client.exchange([completion](const std::exception_ptr& e) { e ? completion->fail(e) : completion->done(); });
+  };
+}
 
 AB_OP(send)
     .doc("Sends each X to a server. With sections, X is one variable whose rows are cut into a piece for each server.")
@@ -18,10 +108,11 @@ AB_OP(send)
     .attr<int32_t>("num", 0, "pieces, where they are alike")
     .attr<bool>("merge_add", false, "gradients that wait are added up, not averaged")
     .attr<bool>("use_send_handler", true, "the answer of the server is waited for")
-    .effects(kTalks)
+    .effects(kTalks | kCompletesLater)
+    .traits(kSends)
     .infer(keep_declared)
     .no_grad("moves values between processes")
-    .cpu_any(no_connection);
+    .cpu_any(send_kernel);
 
 }  // namespace
 }  // namespace anabranch::distributed

@@ -1,14 +1,9 @@
 #include <algorithm>
 
-#include "ops/sequence/lstm.h"
+#include "ops/sequence/lstm_step.h"
 
 namespace anabranch::sequence {
 namespace {
-
-template <class T> void clip(T limit, T* x, int64_t n) {
-  if (limit <= 0) return;
-  for (int64_t j = 0; j < n; ++j) x[j] = std::min(std::max(x[j], -limit), limit);
-}
 
 template <class T> class Forward {
  public:
@@ -57,35 +52,13 @@ template <class T> class Forward {
     each_row(c, n, 4 * d, [&](int64_t k) {
       T* g = gates_ + (at + k) * 4 * d;
       if (state) add_to(part + k * 4 * d, 4 * d, g);
-      cell_row(peep, cell ? cell + k * d : nullptr, g, all_cells_ + (at + k) * d, hidden_ + (at + k) * d);
+      lstm_row(with_, peep, d, cell ? cell + k * d : nullptr, g, all_cells_ + (at + k) * d, hidden_ + (at + k) * d);
     });
     if (!with_.projected) return;
     T* to = carried_ + at * p_;
     by_projection_->run(c, {.m = n, .n = p_, .k = d}, hidden_ + at * d, c[projection_].data<T>(), to);
     activate(with_.projection, to, n * p_);
     clip(static_cast<T>(with_.proj_clip), to, n * p_);
-  }
-
-  void cell_row(const Peepholes<T>& peep, const T* before, T* g, T* cell, T* hidden) const {
-    const int64_t d = d_;
-    T *candidate = g, *in = g + d, *forget = g + 2 * d, *out = g + 3 * d;
-    if (peep.input && before) {
-      for (int64_t j = 0; j < d; ++j) {
-        in[j] += peep.input[j] * before[j];
-        forget[j] += peep.forget[j] * before[j];
-      }
-    }
-    activate(with_.candidate, candidate, d);
-    activate(with_.gate, in, 2 * d);
-    for (int64_t j = 0; j < d; ++j) cell[j] = in[j] * candidate[j] + (before ? forget[j] * before[j] : T{0});
-    clip(static_cast<T>(with_.cell_clip), cell, d);
-    if (peep.output) {
-      for (int64_t j = 0; j < d; ++j) out[j] += peep.output[j] * cell[j];
-    }
-    activate(with_.gate, out, d);
-    std::copy(cell, cell + d, hidden);
-    activate(with_.cell, hidden, d);
-    for (int64_t j = 0; j < d; ++j) hidden[j] *= out[j];
   }
 
   LstmOptions with_;

@@ -2,26 +2,30 @@
 #include <algorithm>
 
 #include "ops/kernels/gemm.h"
-#include "ops/sequence/offsets.h"
+#include "ops/kernels/outputs.h"
+#include "ops/sequence/context.h"
 
 namespace anabranch::sequence {
 namespace {
-
-constexpr int64_t kGrain = 4096;
-
-struct Context {
-  int64_t length, start;
-  explicit Context(const ir::Op& op)
-      : length(op.attr<int32_t>("contextLength")), start(op.attr<int32_t>("contextStart")) {}
-};
 
 void check_attrs(const InferContext& c) {
   const int32_t length = c.attr<int32_t>("contextLength"), stride = c.attr<int32_t>("contextStride");
   AB_CHECK(length > 0, InvalidArgument, "contextLength must be at least 1, got {}", length);
   AB_CHECK(stride == 1, InvalidArgument, "contextStride must be 1, got {}", stride);
-  AB_CHECK(!c.attr<bool>("paddingTrainable"), Unsupported,
-           "paddingTrainable must be False: rows outside a sequence are zero");
 }
+
+// What stands before and behind the sequences, where it is trained.
+void check_padding(const InferContext& c, int64_t width) {
+  if (!c.attr<bool>("paddingTrainable")) return;
+  AB_CHECK(c.has_in("PaddingData"), InvalidArgument, "PaddingData must be given where paddingTrainable is true");
+  const Context context(c.op());
+  check_tensor(c, "PaddingData");
+  check_rank(c, "PaddingData", 2, 2);
+  check_same_dtype(c, "PaddingData", "X");
+  check_shape(c, "PaddingData", Shape{context.before() + context.behind(), width});
+}
+
+In padding_of(const KernelArgs& op) { return op.attr<bool>("paddingTrainable") ? op.in("PaddingData") : In{}; }
 
 int64_t infer_columns(const InferContext& c) {
   check_attrs(c);
@@ -31,41 +35,13 @@ int64_t infer_columns(const InferContext& c) {
   check_same_dtype(c, "X", "Filter");
   const int64_t width = c.in("X").shape[1], wanted = width * c.attr<int32_t>("contextLength");
   if (width >= 0) check_shape(c, "Filter", Shape{wanted, kUnknown});
+  check_padding(c, width);
   if (c.runtime()) lod_of(c, "X");
   return c.in("Filter").shape[1];
 }
 
-// fn(row, tap, source row) for every pair inside one sequence; source -1: outside of it.
-template <class Fn> void each_tap(const Offsets& o, const Context& context, int64_t sequence, Fn&& fn) {
-  const int64_t first = o[static_cast<size_t>(sequence)], last = o[static_cast<size_t>(sequence) + 1];
-  for (int64_t row = first; row < last; ++row) {
-    for (int64_t tap = 0; tap < context.length; ++tap) {
-      const int64_t source = row + context.start + tap;
-      fn(row, tap, source >= first && source < last ? source : -1);
-    }
-  }
-}
-
-template <class T>
-void gather(KernelContext& c, const Offsets& o, const Context& context, const T* x, int64_t width, T* columns) {
-  const int64_t n = count(o), rows = std::max<int64_t>(1, o.back());
-  c.parallel_for(n, kGrain * n / (rows * context.length * std::max<int64_t>(1, width)) + 1,
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t s = begin; s < end; ++s) {
-                     each_tap(o, context, s, [&](int64_t row, int64_t tap, int64_t source) {
-                       T* to = columns + (row * context.length + tap) * width;
-                       if (source < 0) {
-                         std::fill(to, to + width, T{0});
-                       } else {
-                         std::copy(x + source * width, x + (source + 1) * width, to);
-                       }
-                     });
-                   }
-                 });
-}
-
 template <class T> Kernel forward(const KernelArgs& op) {
-  const In x = op.in("X"), filter = op.in("Filter");
+  const In x = op.in("X"), filter = op.in("Filter"), padding = padding_of(op);
   const Out out = op.out("Out");
   const Context context(op.op());
   const auto gemm = std::make_shared<Gemm<T>>();
@@ -73,27 +49,29 @@ template <class T> Kernel forward(const KernelArgs& op) {
   return [=](KernelContext& c) {
     const int64_t rows = c[x].rows(), width = c[x].shape()[1], k = context.length * width;
     columns->resize(Shape{rows, k}, dtype_of<T>);
-    gather(c, offsets(c[x]), context, c[x].data<T>(), width, columns->mutable_data<T>());
+    gather_context(c, offsets(c[x]), context, c[x].data<T>(), width, columns->mutable_data<T>(),
+                   padding ? c[padding].data<T>() : nullptr);
     gemm->run(c, {.m = rows, .n = c[filter].shape()[1], .k = k}, columns->data<T>(), c[filter].data<T>(),
               c[out].template mutable_data<T>());
   };
 }
 
-template <class T> void scatter(const Offsets& o, const Context& context, const T* columns, int64_t width, T* dx) {
-  std::fill(dx, dx + o.back() * width, T{0});
+// Adds the columns up to the gradients of X and of what stands outside, of which each may be unwanted.
+template <class T>
+void scatter(const Offsets& o, const Context& context, const T* columns, int64_t width, T* dx, T* dpadding) {
   for (int64_t s = 0; s < count(o); ++s) {
     each_tap(o, context, s, [&](int64_t row, int64_t tap, int64_t source) {
-      if (source < 0) return;
+      if (source < 0 ? !dpadding : !dx) return;
       const T* from = columns + (row * context.length + tap) * width;
-      T* to = dx + source * width;
+      T* to = source < 0 ? dpadding + (-1 - source) * width : dx + source * width;
       for (int64_t j = 0; j < width; ++j) to[j] += from[j];
     });
   }
 }
 
 template <class T> Kernel backward(const KernelArgs& op) {
-  const In x = op.in("X"), filter = op.in("Filter"), dout = op.in("Out@GRAD");
-  const Out dx = op.out("X@GRAD"), dfilter = op.out("Filter@GRAD");
+  const In x = op.in("X"), filter = op.in("Filter"), dout = op.in("Out@GRAD"), padding = padding_of(op);
+  const Out dx = op.out("X@GRAD"), dfilter = op.out("Filter@GRAD"), dpadding = op.out("PaddingData@GRAD");
   const Context context(op.op());
   const auto by_x = std::make_shared<Gemm<T>>(), by_filter = std::make_shared<Gemm<T>>();
   const auto columns = std::make_shared<Tensor>();
@@ -103,12 +81,14 @@ template <class T> Kernel backward(const KernelArgs& op) {
     T* buffer = columns->mutable_data<T>();
     const T* g = c[dout].data<T>();
     if (c.wants(dfilter)) {
-      gather(c, offsets(c[x]), context, c[x].data<T>(), width, buffer);
+      gather_context(c, offsets(c[x]), context, c[x].data<T>(), width, buffer,
+                     padding ? c[padding].data<T>() : nullptr);
       by_filter->run(c, {.m = k, .n = n, .k = rows, .trans_a = true}, buffer, g, c[dfilter].template mutable_data<T>());
     }
-    if (c.wants(dx)) {
+    T *to_x = zeroed<T>(c, dx), *to_padding = zeroed<T>(c, dpadding);
+    if (to_x || (padding && to_padding)) {
       by_x->run(c, {.m = rows, .n = k, .k = n, .trans_b = true}, g, c[filter].data<T>(), buffer);
-      scatter(offsets(c[x]), context, buffer, width, c[dx].template mutable_data<T>());
+      scatter(offsets(c[x]), context, buffer, width, to_x, padding ? to_padding : nullptr);
     }
   };
 }
@@ -116,12 +96,12 @@ template <class T> Kernel backward(const KernelArgs& op) {
 AB_OP(sequence_conv)
     .doc(
         "Out[t] = [X[t + contextStart], ..., X[t + contextStart + contextLength - 1]] Filter, where rows outside the "
-        "sequence are zero.")
+        "sequence are zero, or with paddingTrainable those of PaddingData.")
     .in("X", "[rows, width] float with sequences")
-    .in_optional("PaddingData", "not offered")
+    .in_optional("PaddingData", "[rows before and behind a sequence that may be asked for, width]")
     .in("Filter", "[contextLength * width, columns]")
     .out("Out", "[rows, columns], with the sequences of X")
-    .attr<bool>("paddingTrainable", false, "not offered")
+    .attr<bool>("paddingTrainable", false, "PaddingData stands outside of the sequences")
     .attr<int32_t>("contextLength", 1, "rows side by side")
     .attr<int32_t>("contextStart", 0, "the first of them, relative to the row")
     .attr<int32_t>("contextStride", 1, "1")
@@ -129,17 +109,17 @@ AB_OP(sequence_conv)
       c.set_out("Out", Shape{c.in("X").shape[0], infer_columns(c)}, c.in("X").dtype);
       c.share_lod("Out", "X");
     })
-    .grad_reads({"X", "Filter"})
-    .grad_to({"X", "Filter"})
+    .grad_reads({"X", "Filter", "PaddingData"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
 AB_GRAD(sequence_conv)
-    .doc("Gradients of sequence_conv by X and Filter.")
+    .doc("Gradients of sequence_conv by X, Filter and PaddingData.")
     .infer([](InferContext& c) {
       check_shape(c, "Out@GRAD", Shape{c.in("X").shape[0], infer_columns(c)});
       check_same_dtype(c, "X", "Out@GRAD");
       grad_as(c, "X@GRAD", "X", "X");
       grad_as(c, "Filter@GRAD", "Filter");
+      grad_as(c, "PaddingData@GRAD", "PaddingData");
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 

@@ -132,7 +132,7 @@ struct Cuts {
              offsets_in.shape().str(), lengths.shape().str());
     for (int64_t s = 0; s < count(o); ++s) {
       const int64_t rows = o[static_cast<size_t>(s) + 1] - o[static_cast<size_t>(s)];
-      AB_CHECK(offset[s] >= 0 && length[s] > 0 && offset[s] <= rows && length[s] <= rows - offset[s], InvalidArgument,
+      AB_CHECK(offset[s] >= 0 && length[s] >= 0 && offset[s] <= rows && length[s] <= rows - offset[s], InvalidArgument,
                "Offset and Length must lie in sequence {} of {} rows, got {} and {}", s, rows, offset[s], length[s]);
     }
   }

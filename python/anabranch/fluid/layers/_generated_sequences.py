@@ -12,7 +12,7 @@ from .check import one_op
 
 __all__ = [
     "sequence_concat", "sequence_expand", "sequence_expand_as", "sequence_reverse", "sequence_reshape",
-    "sequence_enumerate", "sequence_scatter", "sequence_softmax",
+    "sequence_enumerate", "sequence_scatter", "sequence_softmax", "gather_tree", "add_position_encoding",
 ]
 
 
@@ -216,3 +216,56 @@ def sequence_softmax(input: Variable, use_cudnn: bool = False, name: str | None 
     """
     check.operand(input, "input", "sequence_softmax")
     return one_op("sequence_softmax", {"X": input}, {"use_cudnn": use_cudnn}, name=name)
+
+
+def gather_tree(ids: Variable, parents: Variable) -> Variable:
+    """out[last] = ids[last]; backwards, out[t, batch, beam] is the id of step t in the beam that parents name.
+
+    Args:
+        ids (Variable): [steps, batch, beams] int32 or int64.
+        parents (Variable): as ids, in [0, beams): the beam of the step before.
+
+    Returns:
+        Variable: as ids, whole paths.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> ids = fluid.data("ids", [5, None, 3], "int64")
+        >>> parents = fluid.data("parents", [5, None, 3], "int64")
+        >>> fluid.layers.gather_tree(ids, parents).shape
+        (5, -1, 3)
+    """
+    check.operand(ids, "ids", "gather_tree")
+    check.variable(parents, "parents", "gather_tree")
+    return one_op("gather_tree", {"Ids": ids, "Parents": parents})
+
+
+def add_position_encoding(input: Variable, alpha: float, beta: float, name: str | None = None) -> Variable:
+    """out = alpha input + beta P; row t of a sequence has P[k] = sin(t / 10000^(k / (D/2 - 1))) for the first half of
+    the D columns, and the cosines of the same for the other.
+
+    Vaswani et al., Attention is all you need, NIPS 2017, section 3.5.
+
+    Args:
+        input (Variable): [rows, D] float with sequences, or [batch, rows, D]; D even; float32, float64.
+        alpha (float): factor of input.
+        beta (float): factor of the encoding.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: as input.
+
+    Raises:
+        TypeError: an argument of another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> input = fluid.data("input", [None, 7, 4], "float32")
+        >>> fluid.layers.add_position_encoding(input, alpha=1.0, beta=0.5).shape
+        (-1, 7, 4)
+    """
+    check.operand(input, "input", "add_position_encoding")
+    return one_op("add_position_encoding", {"X": input}, {"alpha": alpha, "beta": beta}, name=name)

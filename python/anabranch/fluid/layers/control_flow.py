@@ -3,6 +3,7 @@ from ._generated_elementwise import equal, greater_equal, greater_than, less_equ
 from .arrays import array_length, array_read, array_write, create_array
 from .branches import ConditionalBlock as ConditionalBlock
 from .branches import Switch, case, cond, switch_case
+from .callables import Print
 from .dynamic_rnn import DynamicRNN
 from .loops import While, while_loop
 from .query import increment, is_empty
@@ -18,7 +19,7 @@ from .row_branches import split_lod_tensor as split_lod_tensor
 from .static_rnn import StaticRNN
 
 __all__ = [
-    "DynamicRNN", "IfElse", "StaticRNN", "Switch", "While", "array_length", "array_read", "array_write", "case",
-    "cond", "create_array", "equal", "greater_equal", "greater_than", "increment", "is_empty", "less_equal",
+    "DynamicRNN", "IfElse", "Print", "StaticRNN", "Switch", "While", "array_length", "array_read", "array_write",
+    "case", "cond", "create_array", "equal", "greater_equal", "greater_than", "increment", "is_empty", "less_equal",
     "less_than", "not_equal", "reorder_lod_tensor_by_rank", "switch_case", "while_loop",
 ]

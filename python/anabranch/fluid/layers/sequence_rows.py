@@ -20,7 +20,7 @@ def sequence_slice(input: Variable, offset: Variable, length: Variable, name: st
     Args:
         input (Variable): [rows, ...] with sequences, float32, float64, int32 or int64.
         offset (Variable): [sequences, 1], int32 or int64, at least 0.
-        length (Variable): [sequences, 1], int32 or int64, at least 1.
+        length (Variable): [sequences, 1], int32 or int64, at least 0.
         name (str, optional): prefix of the output's name.
 
     Returns:

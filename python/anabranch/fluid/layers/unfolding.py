@@ -1,4 +1,4 @@
-"""The windows of images as columns."""
+"""The windows of images as columns, or as rows of sequences."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from . import check
 if TYPE_CHECKING:
     from ..framework import Variable
 
-__all__ = ["unfold"]
+__all__ = ["unfold", "im2sequence"]
 
 
 def _pair(value: int | Sequence[int], argument: str) -> list[int]:
@@ -64,3 +64,48 @@ def unfold(x: Variable, kernel_sizes: int | Sequence[int], strides: int | Sequen
     return check.one_op("unfold", {"X": x}, {
         "kernel_sizes": _pair(kernel_sizes, "kernel_sizes"), "strides": _pair(strides, "strides"),
         "paddings": _paddings(paddings), "dilations": _pair(dilations, "dilations")}, name=name, out="Y")
+
+
+def _two(value: int | Sequence[int]) -> list[int]:
+    return [value, value] if isinstance(value, int) else list(value)
+
+
+def im2sequence(input: Variable, filter_size: int | Sequence[int] = 1, stride: int | Sequence[int] = 1,
+                padding: int | Sequence[int] = 0, input_image_size: Variable | None = None,
+                out_stride: int | Sequence[int] = 1, name: str | None = None) -> Variable:
+    """The windows of images as rows of sequences: each image is a sequence of its windows, left to right, then down.
+
+    A row holds its window channel by channel, row by row.
+
+    Args:
+        input (Variable): [N, C, H, W], float32 or float64.
+        filter_size (int|list): height and width of a window. Default 1.
+        stride (int|list): from window to window, down and to the right. Default 1.
+        padding (int|list): zeros around the image: [height, width] or [top, left, bottom, right]. Default 0.
+        input_image_size (Variable, optional): [N, 2], float32: height and width of each image before layers made it
+            ``out_stride`` times smaller. Windows beyond them are left out.
+        out_stride (int|list): down and to the right; with ``input_image_size`` only. Default 1.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [windows, C * height * width of a window], a sequence for each image.
+
+    Raises:
+        TypeError: ``input`` is of another class or dtype.
+        EnforceNotMet: ``input`` does not have 4 axes; a list of another length.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> images = fluid.data("images", [None, 3, 32, 100], "float32")
+        >>> fluid.layers.im2sequence(images, filter_size=[32, 4], stride=[1, 4]).shape
+        (-1, 384)
+    """
+    check.operand(input, "input", "im2sequence")
+    padding = _two(padding)
+    attrs = {"kernels": _two(filter_size), "strides": _two(stride),
+             "paddings": padding * 2 if len(padding) == 2 else padding}
+    inputs = {"X": input}
+    if input_image_size is not None:
+        inputs["Y"] = input_image_size
+        attrs["out_stride"] = _two(out_stride)
+    return check.one_op("im2sequence", inputs, attrs, name=name)

@@ -1,0 +1,149 @@
+"""Labels of sequences whose places are unknown: connectionist temporal classification, and distances of sequences."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..layer_helper import LayerHelper
+from . import check
+from .search import topk
+from .shapes import squeeze
+
+if TYPE_CHECKING:
+    from ..framework import Variable
+
+__all__ = ["warpctc", "ctc_greedy_decoder", "edit_distance"]
+
+
+def warpctc(input: Variable, label: Variable, blank: int = 0, norm_by_times: bool = False,
+            input_length: Variable | None = None, label_length: Variable | None = None) -> Variable:
+    """The cost of labels whose places among the rows are unknown: connectionist temporal classification.
+
+    cost = -log(the sum of the probabilities of all paths that give the labels). A path has a class for each row, drawn
+    from softmax(input); it gives the labels that are left when repeats are dropped first and blanks then. Graves et
+    al., ICML 2006.
+
+    Args:
+        input (Variable): float32 logits, not probabilities: [rows, classes] with sequences, or [rows, batch, classes]
+            with ``input_length``; the classes are the labels and the blank.
+        label (Variable): int32 labels other than ``blank``: [labels, 1] with as many sequences, or [batch, labels].
+        blank (int): the class of no label, in [0, classes). Default 0.
+        norm_by_times (bool): divide the gradient of a sequence, not its cost, by its rows. Default False.
+        input_length (Variable, optional): [batch], int64: rows of each sequence of a batch.
+        label_length (Variable, optional): [batch], int64: labels of each sequence of a batch.
+
+    Returns:
+        Variable: [sequences, 1]; 0, with no gradient, where a sequence is too short for its labels.
+
+    Raises:
+        TypeError: another dtype.
+        EnforceNotMet: ``blank`` is no class; one of the lengths without the other; when run, a label that is no class
+            or is blank.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> frames = fluid.data("frames", [None, 40], "float32", lod_level=1)
+        >>> letters = fluid.data("letters", [None, 1], "int32", lod_level=1)
+        >>> fluid.layers.warpctc(fluid.layers.fc(frames, 27), letters, blank=26).shape
+        (-1, 1)
+    """
+    check.variable(input, "input", "warpctc", ("float32",))
+    check.variable(label, "label", "warpctc", ("int32",))
+    for argument, length in (("input_length", input_length), ("label_length", label_length)):
+        if length is not None:
+            check.variable(length, argument, "warpctc", ("int64",))
+    inputs = {"Logits": input, "Label": label, "LogitsLength": input_length, "LabelLength": label_length}
+    loss, _ = check.several("warpctc", inputs, {"blank": blank, "norm_by_times": norm_by_times},
+                            {"Loss": input.dtype, "WarpCTCGrad": input.dtype})
+    return loss
+
+
+def ctc_greedy_decoder(input: Variable, blank: int, input_length: Variable | None = None, padding_value: int = 0,
+                       name: str | None = None) -> Variable | tuple[Variable, Variable]:
+    """The labels of the path that takes the most probable class of each row: repeats are dropped first, blanks then.
+
+    Args:
+        input (Variable): scores of each class, float32 or float64, [rows, classes] with sequences, or
+            [batch, rows, classes] with ``input_length``.
+        blank (int): the class of no label.
+        input_length (Variable, optional): [batch, 1], int64: rows of each sequence of a batch.
+        padding_value (int): stands behind the labels of a batch. Default 0.
+        name (str, optional): prefix of the names.
+
+    Returns:
+        Variable or tuple: int64 labels, [labels, 1] with as many sequences, some of which may be empty; of a batch the
+        labels, [batch, rows], and how many there are, [batch, 1].
+
+    Raises:
+        TypeError: another class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid, numpy as np
+        >>> scores = fluid.data("scores", [None, 3], "float32", lod_level=1)
+        >>> labels = fluid.layers.ctc_greedy_decoder(scores, blank=0)
+        >>> best = np.eye(3, dtype="float32")[[1, 1, 0, 1, 2]]
+        >>> feed = {"scores": fluid.create_lod_tensor(best, [[5]], fluid.CPUPlace())}
+        >>> got, = fluid.Executor().run(feed=feed, fetch_list=[labels], return_numpy=False)
+        >>> np.array(got).ravel().tolist(), got.recursive_sequence_lengths()
+        ([1, 1, 2], [[3]])
+    """
+    check.operand(input, "input", "ctc_greedy_decoder", "top_k")
+    _, best = topk(input, k=1)
+    attrs = {"merge_repeated": True, "blank": blank, "padding_value": padding_value}
+    if input_length is None:
+        return check.one_op("ctc_align", {"Input": best}, attrs, dtype="int64", layer="ctc_greedy_decoder", name=name,
+                            out="Output")
+    found, count = check.several("ctc_align", {"Input": squeeze(best, [2]), "InputLength": input_length}, attrs,
+                                 {"Output": "int64", "OutputLength": "int64"}, layer="ctc_greedy_decoder", name=name)
+    return found, count
+
+
+def edit_distance(input: Variable, label: Variable, normalized: bool = True,
+                  ignored_tokens: Sequence[int] | None = None, input_length: Variable | None = None,
+                  label_length: Variable | None = None) -> tuple[Variable, Variable]:
+    """How many tokens have to be inserted, deleted or replaced to make each sequence of ``label`` of that of ``input``.
+
+    Args:
+        input (Variable): int64 tokens, [rows, 1] with sequences, or [batch, rows] with ``input_length``.
+        label (Variable): int64, as many sequences, [rows, 1], or [batch, rows] with ``label_length``.
+        normalized (bool): divide by the length of the sequence of ``label``. Default True.
+        ignored_tokens (list, optional): tokens that are left out of both; with sequences only.
+        input_length (Variable, optional): [batch], int64: tokens of each entry of ``input``.
+        label_length (Variable, optional): [batch], int64: tokens of each entry of ``label``.
+
+    Returns:
+        tuple: the distances, [sequences, 1], float32, and the number of sequences, [1], int64.
+
+    Raises:
+        TypeError: another dtype.
+        EnforceNotMet: when run, an empty sequence of ``label`` whose distance is to be normalized.
+
+    Examples:
+        >>> import anabranch.fluid as fluid, numpy as np
+        >>> a, b = (fluid.data(n, [None, 1], "int64", lod_level=1) for n in "ab")
+        >>> distance, number = fluid.layers.edit_distance(a, b, normalized=False)
+        >>> letters = lambda w: np.array([ord(c) for c in w])[:, None]
+        >>> word = lambda w: fluid.create_lod_tensor(letters(w), [[len(w)]], fluid.CPUPlace())
+        >>> fluid.Executor().run(feed={"a": word("kitten"), "b": word("sitting")}, fetch_list=[distance])[0].tolist()
+        [[3.0]]
+    """
+    check.variable(input, "input", "edit_distance", ("int64",))
+    check.variable(label, "label", "edit_distance", ("int64",))
+    helper = LayerHelper("edit_distance")
+    if ignored_tokens:
+        input, label = (_without(helper, value, ignored_tokens) for value in (input, label))
+    inputs = {"Hyps": [input], "Refs": [label]}
+    if input_length is not None and label_length is not None:
+        inputs.update({"HypsLength": [input_length], "RefsLength": [label_length]})
+    out = helper.create_variable_for_type_inference("int64")  # the operator makes it float32
+    number = helper.create_variable_for_type_inference("int64")
+    helper.append_op(type="edit_distance", inputs=inputs, outputs={"Out": [out], "SequenceNum": [number]},
+                     attrs={"normalized": normalized})
+    return out, number
+
+
+def _without(helper, sequences, tokens):
+    out = helper.create_variable_for_type_inference("int64")
+    helper.append_op(type="sequence_erase", inputs={"X": [sequences]}, outputs={"Out": [out]},
+                     attrs={"tokens": list(tokens)})
+    return out

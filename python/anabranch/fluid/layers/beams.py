@@ -1,0 +1,108 @@
+"""Beam search, step by step, and the sentences that it has found."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..layer_helper import LayerHelper
+from . import check
+
+if TYPE_CHECKING:
+    from ..framework import Variable
+
+__all__ = ["beam_search", "beam_search_decode"]
+
+
+def beam_search(pre_ids: Variable, pre_scores: Variable, ids: Variable | None, scores: Variable, beam_size: int,
+                end_id: int, level: int = 0, is_accumulated: bool = True, name: str | None = None,
+                return_parent_idx: bool = False) -> tuple[Variable, ...]:
+    """One step of a beam search: of all continuations of the beams of a source, the ``beam_size`` best ones.
+
+    A beam whose last token is ``end_id`` stays as it is; a source all of whose beams had ended before drops out.
+
+    Args:
+        pre_ids (Variable): [beams, 1], the last token of each beam,
+            int64.
+        pre_scores (Variable): [beams, 1], float32, the score of each beam.
+        ids (Variable, optional): [beams, K], int64 tokens that may follow; None: the columns of ``scores``.
+        scores (Variable): [beams, K], float32. Its sequences say which beams belong to a source.
+        beam_size (int): beams of a source.
+        end_id (int): the token that ends a beam.
+        level (int): the level of the sequences of ``scores`` that holds the sources. Default 0.
+        is_accumulated (bool): ``scores`` are of whole beams; False: probabilities of the tokens, whose logarithms are
+            added to ``pre_scores``. Default True.
+        name (str, optional): prefix of the names.
+        return_parent_idx (bool): also return which beam each one continues. Default False.
+
+    Returns:
+        tuple: tokens and scores that were chosen, [chosen, 1], with two levels: sources of beams, beams of what follows
+        them; the beams that they continue, [chosen], int32, where asked for.
+
+    Raises:
+        TypeError: another class or dtype.
+        EnforceNotMet: when run, ``scores`` without sequences.
+
+    Examples:
+        >>> import anabranch.fluid as fluid, numpy as np
+        >>> last = fluid.data("last", [None, 1], "int64", lod_level=2)
+        >>> total = fluid.data("total", [None, 1], "float32", lod_level=2)
+        >>> scores = fluid.data("scores", [None, 3], "float32", lod_level=2)
+        >>> best, _ = fluid.layers.beam_search(last, total, None, scores, beam_size=2, end_id=0)
+        >>> two = lambda a: fluid.create_lod_tensor(np.array(a), [[2], [1, 1]], fluid.CPUPlace())
+        >>> feed = {"last": two([[1], [2]]), "total": two(np.zeros((2, 1), "float32")),
+        ...         "scores": two(np.array([[.1, .7, .2], [.3, .1, .6]], "float32"))}
+        >>> fluid.Executor().run(feed=feed, fetch_list=[best], return_numpy=False)[0].recursive_sequence_lengths()
+        [[2], [1, 1]]
+    """
+    check.variable(pre_ids, "pre_ids", "beam_search", ("int64",))
+    check.variable(pre_scores, "pre_scores", "beam_search", check.WIDE_FLOATS)
+    check.variable(scores, "scores", "beam_search", check.WIDE_FLOATS)
+    if ids is not None:
+        check.variable(ids, "ids", "beam_search", ("int64",))
+    helper = LayerHelper("beam_search", name=name)
+    chosen_scores = helper.create_variable_for_type_inference(pre_scores.dtype)
+    chosen_ids = helper.create_variable_for_type_inference(pre_ids.dtype)
+    parents = helper.create_variable_for_type_inference("int32")
+    inputs = {"pre_ids": pre_ids, "pre_scores": pre_scores, "ids": ids, "scores": scores}
+    helper.append_op(type="beam_search", inputs={slot: v for slot, v in inputs.items() if v is not None},
+                     outputs={"selected_ids": chosen_ids, "selected_scores": chosen_scores, "parent_idx": parents},
+                     attrs={"level": level, "beam_size": beam_size, "end_id": end_id, "is_accumulated": is_accumulated})
+    return (chosen_ids, chosen_scores, parents) if return_parent_idx else (chosen_ids, chosen_scores)
+
+
+def beam_search_decode(ids: Variable, scores: Variable, beam_size: int, end_id: int,
+                       name: str | None = None) -> tuple[Variable, Variable]:
+    """The sentences that a beam search has found, followed back from their last tokens; of each source the best first.
+
+    Args:
+        ids (Variable): a LoDTensorArray: the tokens that :func:`beam_search` has chosen in each step.
+        scores (Variable): a LoDTensorArray: their scores.
+        beam_size (int): beams of a source.
+        end_id (int): the token that ends a sentence; repeated ones are left out.
+        name (str, optional): prefix of the names.
+
+    Returns:
+        tuple: tokens, int64, and the scores of the beams at each of them, [words], with two levels: sources of
+        sentences, sentences of words.
+
+    Raises:
+        TypeError: ``ids`` or ``scores`` is no Variable.
+        EnforceNotMet: they are no arrays; when run, steps that do not continue each other.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> array = lambda n, d: fluid.default_main_program().global_block().create_var(
+        ...     name=n, dtype=d, type=fluid.core.VarDesc.VarType.LOD_TENSOR_ARRAY)
+        >>> ids, scores = array("ids", "int64"), array("scores", "float32")
+        >>> tokens, _ = fluid.layers.beam_search_decode(ids, scores, beam_size=4, end_id=1)
+        >>> tokens.lod_level
+        2
+    """
+    check.variable(ids, "ids", "beam_search_decode")
+    check.variable(scores, "scores", "beam_search_decode")
+    helper = LayerHelper("beam_search_decode", name=name)
+    found = helper.create_variable_for_type_inference(ids.dtype)
+    found_scores = helper.create_variable_for_type_inference(scores.dtype)
+    helper.append_op(type="beam_search_decode", inputs={"Ids": ids, "Scores": scores},
+                     outputs={"SentenceIds": found, "SentenceScores": found_scores},
+                     attrs={"beam_size": beam_size, "end_id": end_id})
+    return found, found_scores

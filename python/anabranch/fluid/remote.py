@@ -1,0 +1,53 @@
+"""What an executor does for programs that talk to other processes: it serves, and it says when a trainer is done."""
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import TYPE_CHECKING
+
+from .. import _core
+
+if TYPE_CHECKING:
+    from .._core import Scope
+    from .framework import Program
+
+_RECEIVES = ("recv", "send_barrier", "fetch_barrier", "distributed_lookup_table")
+
+
+def serves(program: Program) -> bool:
+    """Whether running the program means to serve until all trainers are done."""
+    return any(op.type == "listen_and_serv" for op in program.global_block().ops)
+
+
+def serve(program: Program, scope: Scope) -> None:
+    """Serves a program's variables until every trainer has said that it is complete."""
+    server = _core.PServer(program.desc, scope)
+    asked = [op.attr("endpoint") for op in program.global_block().ops if op.type == "listen_and_serv"][0]
+    if asked.endswith(":0"):  # scripts look here for the port that was chosen
+        with open(os.path.join(tempfile.gettempdir(), "paddle.%d.port" % os.getpid()), "w") as file:
+            file.write(server.endpoint.rpartition(":")[2])
+    server.serve()
+
+
+class Trainers:
+    """The trainers whose programs an executor has run."""
+
+    __slots__ = ("_numbers", "_seen")
+
+    def __init__(self):
+        self._numbers, self._seen = set(), {}
+
+    def note(self, program):
+        """Looks at a program when it is new, or was changed."""
+        desc = program.desc
+        if self._seen.get(desc.id) == desc.version:
+            return
+        self._seen[desc.id] = desc.version
+        self._numbers.update(op.attr("trainer_id") for op in program.global_block().ops if op.type in _RECEIVES)
+
+    def complete(self):
+        """Tells their servers that they are done."""
+        numbers, self._numbers = self._numbers, set()
+        self._seen.clear()
+        for trainer in numbers:
+            _core.ps_complete(trainer)

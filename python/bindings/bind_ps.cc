@@ -1,0 +1,153 @@
+// ps/ and the servers of engine/: parameter servers, and what trainers ask of them beside their steps.
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "bind.h"
+#include "engine/pserver.h"
+#include "ps/communicator.h"
+#include "ps/trainers.h"
+
+namespace anabranch::python {
+namespace {
+
+// Waits for an answer, and for Ctrl-C: a request has a deadline, but it is long.
+class Waiter {
+ public:
+  ps::Answer answer() {
+    return [state = state_](ps::MessageRef m) {
+      const std::lock_guard lock(state->mutex);
+      state->message = std::move(m);
+      state->come.notify_all();
+    };
+  }
+  ps::MessageRef wait() {
+    const Unlocked unlocked;
+    std::unique_lock lock(state_->mutex);
+    while (!state_->message) {
+      if (state_->come.wait_for(lock, std::chrono::milliseconds(100)) == std::cv_status::timeout) check_signals();
+    }
+    state_->message->throw_if_error();
+    return state_->message;
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable come;
+    ps::MessageRef message;
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+nb::object first_tensor(const ps::MessageRef& m) {
+  for (int i = 0; i < m->parts(); ++i) {
+    if (m->part(i).kind != ps::PartKind::kTensor) continue;
+    Tensor out;
+    ps::copy_part(*m, i, &out);
+    return array_view(std::move(out));
+  }
+  return nb::none();
+}
+
+nb::object reduce(int trainer, const std::string& endpoint, const std::string& name, nb::handle array) {
+  Waiter waiter;
+  if (array.is_none()) {
+    ps::client_of(trainer)->reduce(endpoint, name, nullptr, waiter.answer());
+  } else {
+    const Tensor mine = borrow_array(array);
+    ps::client_of(trainer)->reduce(endpoint, name, &mine, waiter.answer());
+  }
+  return first_tensor(waiter.wait());
+}
+
+nb::object pull(int trainer, const std::string& endpoint, const std::string& name) {
+  const auto client = ps::client_of(trainer);
+  ps::Remote remote;
+  {
+    const Unlocked unlocked;
+    remote = client->remote(endpoint, name);
+  }
+  Waiter waiter;
+  client->pull(remote, waiter.answer());
+  return first_tensor(waiter.wait());
+}
+
+void complete(int trainer) {
+  const auto client = ps::find_client(trainer);
+  if (!client) return;
+  {
+    const Unlocked unlocked;
+    client->complete();
+  }
+  ps::forget_client(trainer);
+}
+
+void start_communicator(int trainer, int queue, bool average, int threads) {
+  const auto client = ps::client_of(trainer);
+  AB_CHECK(!client->communicator(), InvalidArgument, "trainer {} has a communicator that runs", trainer);
+  client->attach(std::make_shared<ps::Communicator>(*client, ps::CommunicatorOptions{queue, average, threads}));
+}
+
+nb::dict stop_communicator(int trainer) {
+  const auto client = ps::find_client(trainer);
+  nb::dict out;
+  if (!client || !client->communicator()) return out;
+  ps::CommunicatorStats stats;
+  {
+    const Unlocked unlocked;
+    client->communicator()->flush();
+    stats = client->communicator()->stats();
+    client->attach(nullptr);
+  }
+  out["gradients"] = stats.gradients;
+  out["rounds"] = stats.rounds;
+  return out;
+}
+
+bool serve(PServer& server) {
+  const Unlocked unlocked;
+  return server.run([] {
+    check_signals();
+    return false;
+  });
+}
+
+}  // namespace
+
+void bind_ps(nb::module_& m) {
+  nb::class_<PServer>(m, "PServer")
+      .def(nb::init<ir::ProgramRef, std::shared_ptr<Scope>>())
+      .def_prop_ro("endpoint", &PServer::endpoint)
+      .def("serve", &serve)
+      .def("stats", [](const PServer& s) {
+        const ps::ServerStats t = s.stats();
+        nb::dict out;
+        out["requests"] = t.requests;
+        out["repeated"] = t.repeated;
+        out["refused"] = t.refused;
+        out["updates"] = t.updates;
+        out["rows"] = t.rows;
+        return out;
+      });
+  m.def("ps_reduce", &reduce, nb::arg("trainer"), nb::arg("endpoint"), nb::arg("name"), nb::arg("array").none());
+  m.def("ps_start_communicator", &start_communicator);
+  m.def("ps_stop_communicator", &stop_communicator);
+  m.def("ps_pull", &pull);
+  m.def("ps_connect", [](int trainer, const std::string& endpoint) {
+    const auto client = ps::client_of(trainer);
+    const Unlocked unlocked;
+    client->connect(endpoint);
+  });
+  m.def("ps_complete", &complete);
+  m.def("ps_forget", [](int trainer) { ps::forget_client(trainer); });
+  m.def("ps_stats", [](int trainer) {
+    const auto client = ps::client_of(trainer);
+    const Unlocked unlocked;
+    return client->stats();
+  });
+}
+
+}  // namespace anabranch::python

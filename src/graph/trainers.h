@@ -1,0 +1,18 @@
+// Which trainer of a cluster a program is for, as its ops that send gradients say.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "ir/program.h"
+
+namespace anabranch {
+
+struct TrainerOf {
+  int number = 0;
+  bool in_step = false;  // all trainers take each step together (sync training)
+  std::string endpoint;  // of the server at which they meet
+};
+// None where the program takes nothing from servers.
+std::optional<TrainerOf> trainer_of(const ir::Program& program);
+
+}  // namespace anabranch

@@ -1,0 +1,65 @@
+#include "ops/distributed/pieces.h"
+
+#include <utility>
+
+namespace anabranch::distributed {
+
+Pieces::Pieces(int trainer, std::vector<std::string> endpoints, std::vector<std::string> names)
+    : trainer_(trainer), endpoints_(std::move(endpoints)), names_(std::move(names)) {
+  AB_CHECK(endpoints_.size() == names_.size(), InvalidArgument,
+           "each of the {} variables ({}) needs the endpoint of its server, got {} endpoints", names_.size(),
+           fmt::join(names_, ", "), endpoints_.size());
+}
+
+Pieces::~Pieces() {
+  if (!wanted_) return;
+  for (const ps::Remote& r : remotes_) client_->want_no_more(r);
+}
+
+ps::Client& Pieces::client() {
+  if (client_) [[likely]]
+    return *client_;
+  auto client = ps::client_of(trainer_);
+  for (size_t i = 0; i < names_.size(); ++i) remotes_.push_back(client->remote(endpoints_[i], names_[i]));
+  client_ = std::move(client);
+  return *client_;
+}
+
+void Pieces::want() {
+  if (std::exchange(wanted_, true)) return;
+  for (const ps::Remote& r : remotes_) client().want(r);
+}
+
+std::vector<std::string> names_or(const KernelArgs& op, const char* attr, const std::vector<std::string>& args) {
+  const auto& given = op.attr<std::vector<std::string>>(attr);
+  return given.empty() ? args : given;
+}
+
+Answers::Answers(int count, Completion completion, std::function<void()> when_all)
+    : left_(count), completion_(std::move(completion)), when_all_(std::move(when_all)) {}
+
+void Answers::take(const ps::MessageRef& answer, const std::function<void(const ps::Message&)>& use) {
+  const auto keep_error = [this] {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::current_exception();
+  };
+  try {
+    answer->throw_if_error();
+    use(*answer);
+  } catch (...) {
+    keep_error();
+  }
+  if (left_.fetch_sub(1) != 1) return;
+  try {
+    if (!error_ && when_all_) when_all_();
+  } catch (...) {
+    keep_error();
+  }
+  if (error_) {
+    completion_.fail(error_);
+  } else {
+    completion_.done();
+  }
+}
+
+}  // namespace anabranch::distributed

@@ -1,0 +1,50 @@
+// Variables at servers that an op names by attributes: found when the op runs first, which waits for the servers.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "opdef/completion.h"
+#include "ops/distributed/declare.h"
+#include "ps/trainers.h"
+
+namespace anabranch::distributed {
+
+class Pieces {
+ public:
+  Pieces(int trainer, std::vector<std::string> endpoints, std::vector<std::string> names);
+  ~Pieces();
+  Pieces(const Pieces&) = delete;
+
+  // Connects at the first call.
+  ps::Client& client();
+  const std::vector<ps::Remote>& remotes() const { return remotes_; }
+  // From now on each exchange of a step brings them.
+  void want();
+
+ private:
+  const int trainer_;
+  const std::vector<std::string> endpoints_, names_;
+  std::shared_ptr<ps::Client> client_;
+  std::vector<ps::Remote> remotes_;
+  bool wanted_ = false;
+};
+
+// The names that an attribute gives, or those of the arguments themselves.
+std::vector<std::string> names_or(const KernelArgs& op, const char* attr, const std::vector<std::string>& args);
+// Answers of several servers to one node: counts them, keeps the first error, and ends the node with the last one.
+class Answers {
+ public:
+  Answers(int count, Completion completion, std::function<void()> when_all = {});
+  // `use` reads the answer; what it throws is the node's error.
+  void take(const ps::MessageRef& answer, const std::function<void(const ps::Message&)>& use);
+
+ private:
+  std::atomic<int> left_;
+  std::mutex mutex_;
+  std::exception_ptr error_;
+  Completion completion_;
+  std::function<void()> when_all_;
+};
+
+}  // namespace anabranch::distributed

@@ -1,0 +1,71 @@
+// The weight of a loss gradient where several trainers share a step. Made by the engine, not by layers.
+#include "ops/distributed/pieces.h"
+
+namespace anabranch::distributed {
+namespace {
+
+struct Counts {
+  Tensor mine{Shape{2}, DType::kFloat64};  // elements that the mean counted on this trainer, and its replicas with rows
+};
+
+// Shares are computed as those of replicas of one process are, so that they have the same bits.
+void set_weight(const KernelContext& c, In counted, In x, Out out, int replica, const double* all) {
+  const double share = counted ? static_cast<double>(c.at(counted, replica).numel()) / (all[0] > 0 ? all[0] : 1)
+                               : 1 / (all[1] > 0 ? all[1] : 1);
+  visit_dtype(c[out].dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_floating_point_v<T>) {
+      const T w = static_cast<T>(share);
+      T* to = c[out].template mutable_data<T>();
+      for (int64_t i = 0; i < c[out].numel(); ++i) to[i] = x ? c[x].template data<T>()[i] * w : w;
+    }
+  });
+}
+
+Kernel weight_kernel(const KernelArgs& op) {
+  const In counted = op.in("Counted"), x = op.in("X");
+  const Out out = op.out("Out");
+  const int replica = op.attr<int32_t>("replica"), active = op.attr<int32_t>("active");
+  const int trainer = op.attr<int32_t>("trainer_id");
+  const auto endpoint = op.attr<std::string>("endpoint"), meeting = op.attr<std::string>("meeting");
+  return [=, counts = std::make_shared<Counts>()](KernelContext& c) {
+    double* mine = counts->mine.mutable_data<double>();
+    mine[0] = 0;
+    for (int r = 0; r < counted.count; ++r) mine[0] += static_cast<double>(c.at(counted, r).numel());
+    mine[1] = active;
+    const KernelContext values = c;
+    const auto answers = std::make_shared<Answers>(1, LaterContext::of(c).take());
+    ps::client_of(trainer)->reduce(endpoint, meeting, &counts->mine, [=](const ps::MessageRef& answer) {
+      answers->take(answer, [&](const ps::Message& m) {
+        AB_CHECK(m.parts() == 1 && m.shape(0) == Shape{2}, Internal, "trainer_weight: the server gives no sum");
+        set_weight(values, counted, x, out, replica, reinterpret_cast<const double*>(m.payload(0)));
+      });
+    });
+  };
+}
+
+}  // namespace
+
+AB_OP(trainer_weight)
+    .doc(
+        "Out = w X (or w when X is not given), where w is the share of one replica of this trainer in the elements of "
+        "Counted over all active replicas of all trainers, or 1 / their number when nothing is counted.")
+    .in_optional_list("Counted", "the input of the loss's mean on every active replica; its shape alone is read")
+    .in_optional("X", "[1] float, the gradient to weight")
+    .out("Out", "[1] float")
+    .attr<int32_t>("replica", 0, "this replica")
+    .attr<int32_t>("active", 1, "replicas with rows")
+    .attr<int32_t>("dtype", 5, "element type of Out")
+    .attr<int32_t>("trainer_id", 0, "this trainer")
+    .attr<std::string>("endpoint", "", "the server at which trainers meet")
+    .attr<std::string>("meeting", "", "what they call this sum")
+    .effects(kEngineOnly | kCompletesLater)
+    .infer([](InferContext& c) {
+      if (c.has_in("X")) return c.same_as("Out", "X");
+      c.set_out("Out", Shape{1}, dtype_from_number(c.attr<int32_t>("dtype")));
+    })
+    .no_grad("weights a gradient")
+    .dtype_of_input("X")
+    .cpu<float, double>([](auto, const KernelArgs& op) { return weight_kernel(op); });
+
+}  // namespace anabranch::distributed

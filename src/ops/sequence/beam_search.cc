@@ -1,0 +1,177 @@
+// One step of a beam search: of all continuations of the beams of a source, the best ones.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/declare/attr_checks.h"
+#include "ops/kernels/ids.h"
+#include "ops/sequence/offsets.h"
+
+namespace anabranch::sequence {
+namespace {
+
+// A beam and the token that continues it. Of equal scores the later beam is better.
+struct Candidate {
+  int64_t beam, id;
+  double score;
+  bool worse_than(const Candidate& other) const {
+    return score < other.score || (score == other.score && beam < other.beam);
+  }
+};
+
+// Keeps the best `most`, best first. As in the original, one that is no worse than the last takes its place.
+void insert(std::vector<Candidate>* kept, const Candidate& candidate, size_t most) {
+  if (kept->size() == most) {
+    if (candidate.worse_than(kept->back())) return;
+    kept->pop_back();
+  }
+  const auto at =
+      std::find_if(kept->begin(), kept->end(), [&](const Candidate& other) { return other.worse_than(candidate); });
+  kept->insert(at, candidate);
+}
+
+// Row offsets of the sources: those of the level that is asked for, as rows.
+Offsets rows_of_level(const LoD& lod, size_t level) {
+  Offsets rows = lod[level];
+  for (size_t l = level + 1; l < lod.size(); ++l) {
+    for (int64_t& at : rows) at = lod[l][static_cast<size_t>(at)];
+  }
+  return rows;
+}
+
+void infer(InferContext& c) {
+  for (const char* slot : {"pre_ids", "pre_scores", "scores"}) check_tensor(c, slot);
+  check_ids_dtype(c, "pre_ids");
+  check_same_dtype(c, "pre_scores", "scores");
+  check_rank(c, "scores", 2, 2);
+  const Shape& scores = c.in("scores").shape;
+  for (const char* slot : {"pre_ids", "pre_scores"}) check_numel(c, slot, scores[0]);
+  if (c.has_in("ids")) {
+    check_tensor(c, "ids");
+    check_ids_dtype(c, "ids");
+    check_same_shape(c, "ids", "scores");
+    check_same_dtype(c, "ids", "pre_ids");
+  }
+  if (c.runtime()) {
+    const LoD& lod = lod_of(c, "scores");
+    const auto level = static_cast<size_t>(c.attr<int32_t>("level"));
+    AB_CHECK(level < lod.size(), InvalidArgument, "level must be one of the {} levels of scores, got {}", lod.size(),
+             level);
+  }
+  const int64_t rows = c.runtime() ? 0 : kUnknown;  // how many there are is known when they have been chosen
+  c.set_out("selected_ids", Shape{rows, 1}, c.in("pre_ids").dtype);
+  c.set_out("selected_scores", Shape{rows, 1}, c.in("scores").dtype);
+  c.set_out("parent_idx", Shape{rows}, DType::kInt32);
+}
+
+template <class T> class Search {
+ public:
+  explicit Search(const KernelArgs& op)
+      : pre_ids_(op.in("pre_ids")),
+        pre_scores_(op.in("pre_scores")),
+        ids_(op.in("ids")),
+        scores_(op.in("scores")),
+        most_(static_cast<size_t>(op.attr<int32_t>("beam_size"))),
+        end_(op.attr<int32_t>("end_id")),
+        accumulated_(op.attr<bool>("is_accumulated")) {}
+
+  // The chosen ones, in the order of their beams.
+  const std::vector<Candidate>& run(const KernelContext& c, const Offsets& sources) {
+    chosen_.clear();
+    own_ = as_int64(c[pre_ids_], &own_scratch_);
+    tokens_ = ids_ ? as_int64(c[ids_], &token_scratch_) : nullptr;
+    for (size_t s = 1; s < sources.size(); ++s) {
+      kept_.clear();
+      for (int64_t beam = sources[s - 1]; beam < sources[s]; ++beam) continue_beam(c, beam);
+      const bool all_ended = std::all_of(kept_.begin(), kept_.end(),
+                                         [&](const Candidate& k) { return k.id == end_ && own_[k.beam] == end_; });
+      if (all_ended) continue;  // nothing of this source can change any more
+      std::stable_sort(kept_.begin(), kept_.end(),
+                       [](const Candidate& a, const Candidate& b) { return a.beam < b.beam; });
+      chosen_.insert(chosen_.end(), kept_.begin(), kept_.end());
+    }
+    return chosen_;
+  }
+
+ private:
+  void continue_beam(const KernelContext& c, int64_t beam) {
+    const double before = c[pre_scores_].template data<T>()[beam];
+    if (own_[beam] == end_) return insert(&kept_, {beam, end_, before}, most_);
+    const int64_t width = c[scores_].shape()[1];
+    const T* row = c[scores_].template data<T>() + beam * width;
+    for (int64_t k = 0; k < width; ++k) {
+      const double score = accumulated_ ? row[k] : static_cast<T>(before + std::log(static_cast<double>(row[k])));
+      insert(&kept_, {beam, tokens_ ? tokens_[beam * width + k] : k, score}, most_);
+    }
+  }
+
+  In pre_ids_, pre_scores_, ids_, scores_;
+  size_t most_;
+  int64_t end_;
+  bool accumulated_;
+  const int64_t *own_ = nullptr, *tokens_ = nullptr;
+  Tensor own_scratch_, token_scratch_;
+  std::vector<Candidate> kept_, chosen_;
+};
+
+void write_ids(const std::vector<Candidate>& chosen, Tensor* ids) {
+  const bool wide = ids->dtype() == DType::kInt64;
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    if (wide) {
+      ids->mutable_data<int64_t>()[i] = chosen[i].id;
+    } else {
+      ids->mutable_data<int32_t>()[i] = static_cast<int32_t>(chosen[i].id);
+    }
+  }
+}
+
+template <class T> Kernel kernel(const KernelArgs& op) {
+  const auto level = static_cast<size_t>(op.attr<int32_t>("level"));
+  return [=, search = std::make_shared<Search<T>>(op), pre_ids = op.in("pre_ids"), scores = op.in("scores"),
+          ids = op.out("selected_ids"), best = op.out("selected_scores"),
+          parents = op.out("parent_idx")](KernelContext& c) {
+    Offsets sources = rows_of_level(c[scores].lod(), level);
+    const std::vector<Candidate>& chosen = search->run(c, sources);
+    const auto n = static_cast<int64_t>(chosen.size());
+    Offsets ends(static_cast<size_t>(c[scores].shape()[0]) + 1, 0);  // of the continuations of each beam
+    for (const Candidate& k : chosen) ++ends[static_cast<size_t>(k.beam) + 1];
+    for (size_t b = 1; b < ends.size(); ++b) ends[b] += ends[b - 1];
+    const auto lod = std::make_shared<const LoD>(LoD{std::move(sources), std::move(ends)});
+    c[ids].resize(Shape{n, 1}, c[pre_ids].dtype());
+    c[best].resize(Shape{n, 1}, dtype_of<T>);
+    c[ids].set_lod(lod);
+    c[best].set_lod(lod);
+    write_ids(chosen, &c[ids]);
+    T* to = c[best].template mutable_data<T>();
+    for (const Candidate& k : chosen) *to++ = static_cast<T>(k.score);
+    if (!c.wants(parents)) return;
+    c[parents].resize(Shape{n}, DType::kInt32);
+    auto* parent = c[parents].template mutable_data<int32_t>();
+    for (const Candidate& k : chosen) *parent++ = static_cast<int32_t>(k.beam);
+  };
+}
+
+AB_OP(beam_search)
+    .doc(
+        "Of all beams of a source, continued by all of their tokens, the beam_size with the highest scores. A beam "
+        "that "
+        "ends with end_id stays as it is; a source all of whose chosen beams have ended before drops out.")
+    .source("Sutskever, Vinyals and Le, Sequence to sequence learning with neural networks, NIPS 2014")
+    .in("pre_ids", "[beams, 1] int32 or int64, the last token of each beam")
+    .in("pre_scores", "[beams, 1] float, the score of each beam")
+    .in_optional("ids", "[beams, K] tokens that may continue a beam; the columns of scores where not given")
+    .in("scores", "[beams, K] scores of beams and token, or probabilities of the tokens; sequences: sources of beams")
+    .out("selected_ids", "[chosen, 1]; sequences: sources of beams, beams of their continuations")
+    .out("selected_scores", "[chosen, 1] with the sequences of selected_ids")
+    .out_optional("parent_idx", "[chosen] int32, the beam that is continued")
+    .attr<int32_t>("level", 0, "the level of scores that holds the sources", at_least("level", 0))
+    .attr<int32_t>("beam_size", 1, "beams of a source, at least 1", at_least("beam_size", 1))
+    .attr<int32_t>("end_id", 0, "the token that ends a beam")
+    .attr<bool>("is_accumulated", true, "scores are of whole beams; else probabilities, whose logarithms are added")
+    .dtype_of_input("scores")
+    .effects(kDynamic)
+    .infer(infer)
+    .no_grad("a choice has no gradient")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return kernel<typename decltype(tag)::type>(op); });
+
+}  // namespace
+}  // namespace anabranch::sequence

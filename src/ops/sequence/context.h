@@ -1,0 +1,62 @@
+// The rows around each row of a sequence, for convolutions along it.
+#pragma once
+#include <algorithm>
+
+#include "ops/sequence/offsets.h"
+
+namespace anabranch::sequence {
+
+constexpr int64_t kContextGrain = 4096;
+
+struct Context {
+  int64_t length, start;
+  explicit Context(const ir::Op& op)
+      : length(op.attr<int32_t>("contextLength")), start(op.attr<int32_t>("contextStart")) {}
+
+  // Rows that may be asked for before the first row of a sequence and behind its last.
+  int64_t before() const { return std::max<int64_t>(0, -start); }
+  int64_t behind() const { return std::max<int64_t>(0, start + length - 1); }
+};
+
+// fn(row, tap, source row) for every pair of one sequence; outside of it the source is -1 - p, where p is a row of
+// what stands there: first the rows before a sequence, then those behind it.
+template <class Fn> void each_tap(const Offsets& o, const Context& context, int64_t sequence, Fn&& fn) {
+  const int64_t first = o[static_cast<size_t>(sequence)], last = o[static_cast<size_t>(sequence) + 1];
+  for (int64_t row = first; row < last; ++row) {
+    for (int64_t tap = 0; tap < context.length; ++tap) {
+      const int64_t source = row + context.start + tap;
+      if (source < first) {
+        fn(row, tap, -1 - (context.before() + source - first));
+      } else if (source >= last) {
+        fn(row, tap, -1 - (context.before() + source - last));
+      } else {
+        fn(row, tap, source);
+      }
+    }
+  }
+}
+
+// The rows around each row side by side, [rows, length * width]. Outside of its sequence: the rows of `padding`, or
+// zeros.
+template <class T>
+void gather_context(KernelContext& c, const Offsets& o, const Context& context, const T* x, int64_t width, T* columns,
+                    const T* padding = nullptr) {
+  const int64_t n = count(o), rows = std::max<int64_t>(1, o.back());
+  const int64_t grain = kContextGrain * n / (rows * context.length * std::max<int64_t>(1, width)) + 1;
+  c.parallel_for(n, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t s = begin; s < end; ++s) {
+      each_tap(o, context, s, [&](int64_t row, int64_t tap, int64_t source) {
+        T* to = columns + (row * context.length + tap) * width;
+        if (source >= 0) {
+          std::copy(x + source * width, x + (source + 1) * width, to);
+        } else if (padding) {
+          std::copy(padding + (-1 - source) * width, padding - source * width, to);
+        } else {
+          std::fill(to, to + width, T{0});
+        }
+      });
+    }
+  });
+}
+
+}  // namespace anabranch::sequence

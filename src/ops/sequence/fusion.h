@@ -1,0 +1,25 @@
+// What the ops have in common into which 1.8.5 fuses parts of models that it saves for inference.
+#pragma once
+#include "ops/sequence/recurrent.h"
+
+namespace anabranch::sequence {
+
+inline constexpr const char* kForInference = "made of other ops for inference; those have gradients";
+
+// Outputs that such an op names in a program, and in which 1.8.5 keeps what it works on.
+inline void names_only(OpDef& def, std::initializer_list<const char*> slots) {
+  for (const char* slot : slots) def.out_named_only(slot, "as it is");
+}
+
+// A product's inputs: [.., k] and [k, n]; returns n.
+inline int64_t check_product(const InferContext& c, const char* x, const char* w) {
+  for (const char* slot : {x, w}) {
+    check_tensor(c, slot);
+    check_rank(c, slot, 2, 2);
+  }
+  check_same_dtype(c, w, x);
+  check_shape(c, w, Shape{c.in(x).shape[1], kUnknown});
+  return c.in(w).shape[1];
+}
+
+}  // namespace anabranch::sequence

@@ -1,0 +1,253 @@
+// Convolutions, poolings and expansions of sequences with the ops around them.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/declare/attr_checks.h"
+#include "ops/sequence/context.h"
+#include "ops/sequence/fusion.h"
+#include "ops/sequence/spans.h"
+
+namespace anabranch::sequence {
+namespace {
+
+template <class T> Kernel convolution(const KernelArgs& op) {
+  return
+      [x = op.in("X"), filter = op.in("Filter"), bias = op.in("Bias"), out = op.out("Out"), context = Context(op.op()),
+       gemm = std::make_shared<Gemm<T>>(), columns = std::make_shared<Tensor>()](KernelContext& c) {
+        const int64_t rows = c[x].rows(), width = c[x].shape()[1], k = context.length * width, n = c[filter].shape()[1];
+        T *taps = sized<T>(columns, rows, k), *to = c[out].template mutable_data<T>();
+        gather_context(c, offsets(c[x]), context, c[x].template data<T>(), width, taps);
+        gemm->run(c, {.m = rows, .n = n, .k = k}, taps, c[filter].template data<T>(), to);
+        const T* add = c[bias].template data<T>();
+        each_row(c, rows, n, [&](int64_t r) {
+          add_to(add, n, to + r * n);
+          activate(Act::kRelu, to + r * n, n);
+        });
+      };
+}
+
+AB_OP(fusion_seqconv_eltadd_relu)
+    .doc("Out = relu(sequence_conv of X and Filter + Bias).")
+    .in("X", "[rows, width] float with sequences")
+    .in("Filter", "[contextLength width, N]")
+    .in("Bias", "[1, N] or [N]")
+    .out("Out", "[rows, N] with the sequences of X")
+    .out_named_only("ColMat", "as it is")
+    .attr<int32_t>("contextLength", 1, "rows that are seen, at least 1", at_least("contextLength", 1))
+    .attr<int32_t>("contextStart", 0, "the first of them, counted from a row's own place")
+    .attr<int32_t>("contextStride", 1, "1", within("contextStride", 1, 1))
+    .dtype_of_input("X")
+    .infer([](InferContext& c) {
+      for (const char* slot : {"X", "Filter", "Bias"}) check_tensor(c, slot);
+      for (const char* slot : {"X", "Filter"}) check_rank(c, slot, 2, 2);
+      for (const char* slot : {"Filter", "Bias"}) check_same_dtype(c, slot, "X");
+      const Shape &x = c.in("X").shape, &filter = c.in("Filter").shape;
+      if (x[1] >= 0) check_shape(c, "Filter", Shape{x[1] * c.attr<int32_t>("contextLength"), kUnknown});
+      check_numel(c, "Bias", filter[1]);
+      if (c.runtime()) lod_of(c, "X");
+      c.set_out("Out", Shape{x[0], filter[1]}, c.in("X").dtype);
+      c.share_lod("Out", "X");
+    })
+    .no_grad(kForInference)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return convolution<typename decltype(tag)::type>(op); });
+
+// ---- pooling
+
+enum class Over { kOne, kLength, kRoot };
+
+Over over_of(const std::string& pooltype) {
+  return pooltype == "SUM" ? Over::kOne : pooltype == "AVERAGE" ? Over::kLength : Over::kRoot;
+}
+
+// The sum of n rows, divided; zeros of none.
+template <class T> void pool(Over over, const T* rows, int64_t n, int64_t width, T* to) {
+  std::fill(to, to + width, T{0});
+  for (int64_t r = 0; r < n; ++r) add_to(rows + r * width, width, to);
+  if (over == Over::kOne || n == 0) return;
+  const T by = over == Over::kLength ? static_cast<T>(n) : std::sqrt(static_cast<T>(n));
+  for (int64_t j = 0; j < width; ++j) to[j] /= by;
+}
+
+// As continuous_value_model: the first two numbers, shows and clicks, become logarithms.
+template <class T> void rate(T* row) {
+  row[0] = std::log(row[0] + 1);
+  row[1] = std::log(row[1] + 1) - row[0];
+}
+
+void infer_pools(InferContext& c) {
+  const int n = c.n_in("X");
+  AB_CHECK(n > 0, InvalidArgument, "X must have at least one tensor");
+  const Meta& first = c.in("X");
+  int64_t sequences = kUnknown, width = kUnknown;
+  for (int i = 0; i < n; ++i) {
+    const Meta& x = c.in("X", i);
+    AB_CHECK(x.kind == VarKind::kLoDTensor && x.shape.rank() == 2 && x.dtype == first.dtype, InvalidArgument,
+             "X must hold tensors [rows, width] of one dtype, got {} {} in place {}", dtype_name(x.dtype),
+             x.shape.str(), i);
+    AB_CHECK(width < 0 || x.shape[1] < 0 || width == x.shape[1], ShapeMismatch, "X must have one width, got {} and {}",
+             width, x.shape[1]);
+    width = std::max(width, x.shape[1]);
+    if (!c.runtime()) continue;
+    const int64_t own = count(lod_of(c, "X", i).back());
+    AB_CHECK(lod_of(c, "X", i).size() == 1 && (i == 0 || own == sequences), InvalidArgument,
+             "X must have one level of equally many sequences, got {} and {} of {} levels", sequences, own,
+             lod_of(c, "X", i).size());
+    sequences = own;
+  }
+  AB_CHECK(!c.has_in("CVM") || width < 0 || width >= 2, InvalidArgument, "X must have at least 2 columns, got {}",
+           width);
+  c.set_out("Out", Shape{sequences, width < 0 ? kUnknown : width * n}, first.dtype);
+  if (!c.runtime()) {
+    c.out("Out").lod_level = 1;
+    return;
+  }
+  Offsets ones;
+  for (int64_t s = 0; s <= sequences; ++s) ones.push_back(s);
+  set_lod(c, "Out", sequences > 0 ? one_level(std::move(ones)) : nullptr);
+}
+
+template <class T> Kernel pools(const KernelArgs& op, bool rated) {
+  return
+      [rated, x = op.in("X"), out = op.out("Out"), over = over_of(op.attr<std::string>("pooltype"))](KernelContext& c) {
+        const int64_t all = c[out].row_elems(), width = all / x.count;
+        T* to = c[out].template mutable_data<T>();
+        each_row(c, c[out].rows(), all, [&](int64_t row) {
+          const auto s = static_cast<size_t>(row);
+          for (int i = 0; i < x.count; ++i) {
+            const Offsets& o = offsets(c.at(x, i));
+            T* own = to + row * all + i * width;
+            pool(over, c.at(x, i).template data<T>() + o[s] * width, o[s + 1] - o[s], width, own);
+            if (rated) rate(own);
+          }
+        });
+      };
+}
+
+void pool_attrs(OpDef& def) {
+  def.attr<std::string>("pooltype", "SUM", "SUM, AVERAGE or SQRT", one_of("pooltype", {"SUM", "AVERAGE", "SQRT"}))
+      .attr<int32_t>("axis", 1, "1", within("axis", 1, 1));
+}
+
+AB_OP(fusion_seqpool_concat)
+    .doc("Out: sequence_pool of each X, side by side.")
+    .in_list("X", "[rows, width] float, of one width, with equally many sequences")
+    .out("Out", "[sequences, width * number of X], each row a sequence")
+    .with(pool_attrs)
+    .dtype_of_input("X")
+    .infer(infer_pools)
+    .no_grad(kForInference)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return pools<typename decltype(tag)::type>(op, false); });
+
+AB_OP(fusion_seqpool_cvm_concat)
+    .doc(
+        "Out: continuous_value_model of sequence_pool of each X, side by side: column 0 becomes log(x + 1), column 1 "
+        "its own "
+        "logarithm less that of column 0.")
+    .in_list("X", "[rows, width] float, of one width of at least 2, with equally many sequences")
+    .in("CVM", "not read")
+    .out("Out", "[sequences, width * number of X], each row a sequence")
+    .with(pool_attrs)
+    .attr<bool>("use_cvm", true, "true",
+                [](bool v) { AB_CHECK(v, Unsupported, "use_cvm must be True: columns are not left out here"); })
+    .dtype_of_input("X")
+    .infer(infer_pools)
+    .no_grad(kForInference)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return pools<typename decltype(tag)::type>(op, true); });
+
+// ---- expansion
+
+void infer_expanded(InferContext& c) {
+  const int n = c.n_in("X");
+  AB_CHECK(n > 1, InvalidArgument, "X must have at least two tensors, got {}", n);
+  const Meta& first = c.in("X");
+  int64_t width = 0;
+  const int64_t sequences = c.runtime() ? count(single_level(c, "X")[0]) : kUnknown;
+  for (int i = 0; i < n; ++i) {
+    const Meta& x = c.in("X", i);
+    AB_CHECK(x.kind == VarKind::kLoDTensor && x.shape.rank() == 2 && x.dtype == first.dtype, InvalidArgument,
+             "X must hold tensors [rows, width] of one dtype, got {} {} in place {}", dtype_name(x.dtype),
+             x.shape.str(), i);
+    AB_CHECK(i == 0 || sequences < 0 || x.shape[0] == sequences, ShapeMismatch,
+             "X must have a row for each of the {} sequences of the first one, got {} in place {}", sequences,
+             x.shape.str(), i);
+    width = width < 0 || x.shape[1] < 0 ? kUnknown : width + x.shape[1];
+  }
+  check_tensor(c, "FCWeight");
+  check_rank(c, "FCWeight", 2, 2);
+  check_same_dtype(c, "FCWeight", "X");
+  check_shape(c, "FCWeight", Shape{width, kUnknown});
+  const int64_t columns = c.in("FCWeight").shape[1];
+  if (c.has_in("FCBias")) {
+    check_tensor(c, "FCBias");
+    check_same_dtype(c, "FCBias", "X");
+    check_numel(c, "FCBias", columns);
+  }
+  c.set_out("Out", Shape{first.shape[0], columns}, first.dtype);
+  c.share_lod("Out", "X");
+}
+
+template <class T> class Expanded {
+ public:
+  explicit Expanded(const KernelArgs& op)
+      : x_(op.in("X")),
+        weight_(op.in("FCWeight")),
+        bias_(op.in("FCBias")),
+        out_(op.out("Out")),
+        act_(act_named(op.attr<std::string>("fc_activation"))) {
+    for (int i = 0; i < x_.count; ++i) gemms_.push_back(std::make_shared<Gemm<T>>());
+  }
+
+  void operator()(KernelContext& c) {
+    const Offsets& o = offsets(c[x_]);
+    const int64_t n = c[weight_].shape()[1];
+    T *to = c[out_].template mutable_data<T>(), *sums = sized<T>(sums_, count(o), n),
+      *part = sized<T>(part_, count(o), n);
+    const T* w = c[weight_].template data<T>();
+    product(c, 0, w, to);
+    std::fill(sums, sums + count(o) * n, T{0});
+    for (int i = 1; i < x_.count; ++i) {
+      w += c.at(x_, i - 1).shape()[1] * n;
+      product(c, i, w, part);
+      add_to(part, count(o) * n, sums);
+    }
+    for (int64_t s = 0; s < count(o); ++s) {
+      if (bias_) add_to(c[bias_].template data<T>(), n, sums + s * n);
+      const auto k = static_cast<size_t>(s);
+      for (int64_t r = o[k]; r < o[k + 1]; ++r) add_to(sums + s * n, n, to + r * n);
+    }
+    activate(act_, to, o.back() * n);
+  }
+
+ private:
+  void product(KernelContext& c, int i, const T* w, T* to) {
+    const Tensor& x = c.at(x_, i);
+    gemms_[static_cast<size_t>(i)]->run(c, {.m = x.rows(), .n = c[weight_].shape()[1], .k = x.shape()[1]},
+                                        x.template data<T>(), w, to);
+  }
+  In x_, weight_, bias_;
+  Out out_;
+  Act act_;
+  std::shared_ptr<Tensor> sums_ = std::make_shared<Tensor>(), part_ = std::make_shared<Tensor>();
+  std::vector<std::shared_ptr<Gemm<T>>> gemms_;
+};
+
+void declare_expanded() {
+  OpDef& def = declare_op("fusion_seqexpand_concat_fc", __FILE__)
+                   .doc("Out = f([X 0, the other X repeated for the rows of their sequence] FCWeight + FCBias).")
+                   .in_list("X", "[rows, M] float with sequences; then tensors with a row for each of them")
+                   .in("FCWeight", "[sum of the widths of X, N]")
+                   .in_optional("FCBias", "[1, N] or [N]")
+                   .out("Out", "[rows, N] with the sequences of X 0")
+                   .out_named_only("FCOut", "as it is");
+  act_attr(def, "fc_activation", "identity", "f")
+      .dtype_of_input("X")
+      .infer(infer_expanded)
+      .no_grad(kForInference)
+      .cpu<float, double>(
+          [](auto tag, const KernelArgs& op) -> Kernel { return Expanded<typename decltype(tag)::type>(op); });
+}
+
+AB_OPS(declare_expanded);
+
+}  // namespace
+}  // namespace anabranch::sequence

@@ -1,0 +1,50 @@
+// Whole beams from the steps of a search: each step has the token that was added and the beam that it was added to.
+#include "ops/sequence/offsets.h"
+
+namespace anabranch::sequence {
+namespace {
+
+constexpr int64_t kGrain = 1024;
+
+AB_OP(gather_tree)
+    .doc("Out[last] = Ids[last]; backwards, Out[t, batch, beam] is the id of step t in the beam that Parents name.")
+    .in("Ids", "[steps, batch, beams] int32 or int64")
+    .in("Parents", "as Ids, in [0, beams): the beam of the step before")
+    .out("Out", "as Ids, whole paths")
+    .dtype_of_input("Ids")
+    .infer([](InferContext& c) {
+      for (const char* slot : {"Ids", "Parents"}) {
+        check_tensor(c, slot);
+        check_ids_dtype(c, slot);
+        check_rank(c, slot, 3, 3);
+      }
+      check_same(c, "Ids", "Parents");
+      c.same_shape("Out", "Ids");
+    })
+    .no_grad("ids have no gradient")
+    .cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [ids = op.in("Ids"), parents = op.in("Parents"), out = op.out("Out")](KernelContext& c) {
+        const Shape& x = c[ids].shape();
+        const int64_t steps = x[0], beams = x[2], width = x[1] * beams;
+        const T *from = c[ids].template data<T>(), *parent = c[parents].template data<T>();
+        T* to = c[out].template mutable_data<T>();
+        c.parallel_for(width, kGrain / (steps + 1) + 1, [&](int64_t first, int64_t last) {
+          for (int64_t k = first; k < last; ++k) {
+            const int64_t batch = k / beams * beams;
+            int64_t beam = k % beams;
+            for (int64_t t = steps - 1; t >= 0; --t) {
+              const int64_t at = t * width + batch + beam;
+              to[t * width + k] = from[at];
+              if (t == 0) break;
+              beam = parent[at];
+              AB_CHECK(beam >= 0 && beam < beams, InvalidArgument, "Parents must be from 0 to {}, got {}", beams - 1,
+                       beam);
+            }
+          }
+        });
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::sequence

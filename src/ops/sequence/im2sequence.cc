@@ -1,0 +1,173 @@
+// Windows of images as rows of sequences, a sequence for each image: what recurrent layers read a text line with.
+#include <algorithm>
+
+#include "ops/declare/attr_checks.h"
+#include "ops/kernels/outputs.h"
+#include "ops/sequence/offsets.h"
+
+namespace anabranch::sequence {
+namespace {
+
+using Ints = std::vector<int32_t>;
+
+// All that the attributes say: extents and steps of a window, zeros around the image.
+struct Windows {
+  int64_t height, width, down, right, top, left, bottom, after, image_down, image_right;
+
+  template <class Source> explicit Windows(const Source& c) {
+    const auto get = [&](const char* name, size_t k) { return static_cast<int64_t>(c.template attr<Ints>(name)[k]); };
+    height = get("kernels", 0), width = get("kernels", 1), down = get("strides", 0), right = get("strides", 1);
+    top = get("paddings", 0), left = get("paddings", 1), bottom = get("paddings", 2), after = get("paddings", 3);
+    image_down = get("out_stride", 0), image_right = get("out_stride", 1);
+  }
+  static int64_t fit(int64_t extent, int64_t window, int64_t step) {
+    return extent < window ? 0 : 1 + (extent - window) / step;
+  }
+  int64_t rows(int64_t h) const { return fit(h + top + bottom, height, down); }
+  int64_t columns(int64_t w) const { return fit(w + left + after, width, right); }
+};
+
+std::function<void(const Ints&)> numbers(const char* name, size_t count, int32_t low) {
+  return [=](const Ints& v) {
+    AB_CHECK(v.size() == count, InvalidArgument, "{} must be {} numbers, got {}", name, count, v.size());
+    for (const int32_t n : v) AB_CHECK(n >= low, InvalidArgument, "{} must be at least {}, got {}", name, low, n);
+  };
+}
+
+struct Extent {
+  int64_t rows, columns;  // of windows
+};
+
+// Extents of an image of which only a part is real: Y has its size before layers have made it smaller.
+int64_t real_extent(double size, int64_t smaller, int64_t most) {
+  const double extent = std::clamp(size, 0.0, static_cast<double>(most) * static_cast<double>(smaller));
+  return std::min(most, (static_cast<int64_t>(extent) + smaller - 1) / smaller);
+}
+
+Extent windows_of(const Windows& windows, const Shape& x, const Tensor* y, int64_t image) {
+  if (!y) return {windows.rows(x[2]), windows.columns(x[3])};
+  const auto size = [&](int64_t k) {
+    const double v = y->dtype() == DType::kFloat64 ? y->data<double>()[image * 2 + k] : y->data<float>()[image * 2 + k];
+    AB_CHECK(v >= 0, InvalidArgument, "Y must be heights and widths of images, got {}", v);
+    return v;
+  };
+  return {windows.rows(real_extent(size(0), windows.image_down, x[2])),
+          windows.columns(real_extent(size(1), windows.image_right, x[3]))};
+}
+
+void infer(InferContext& c) {
+  check_tensor(c, "X");
+  check_rank(c, "X", 4, 4);
+  const Shape& x = c.in("X").shape;
+  const Windows windows(c);
+  const int64_t width = x[1] == kUnknown ? kUnknown : x[1] * windows.height * windows.width;
+  if (c.has_in("Y")) {
+    check_tensor(c, "Y");
+    check_shape(c, "Y", Shape{x[0], 2});
+    AB_CHECK(c.in("Y").dtype == DType::kFloat32 || c.in("Y").dtype == DType::kFloat64, InvalidArgument,
+             "Y must hold float32 or float64, got {}", dtype_name(c.in("Y").dtype));
+  }
+  if (!c.runtime()) {
+    c.set_out("Out", Shape{kUnknown, width}, c.in("X").dtype);
+    c.out("Out").lod_level = 1;
+    return;
+  }
+  Offsets ends{0};
+  for (int64_t n = 0; n < x[0]; ++n) {
+    const Extent e = windows_of(windows, x, c.has_in("Y") ? c.in("Y").value : nullptr, n);
+    ends.push_back(ends.back() + e.rows * e.columns);
+  }
+  c.set_out("Out", Shape{ends.back(), width}, c.in("X").dtype);
+  set_lod(c, "Out", one_level(std::move(ends)));
+}
+
+// fn(place of a row of a window in X, in a row of Out, how many elements of it lie inside the image), for one image;
+// what lies outside is of no matter: the caller has filled Out with zeros.
+template <class Fn> void each_piece(const Windows& w, const Shape& x, int64_t image, const Extent& extent, Fn&& fn) {
+  const int64_t channels = x[1], h = x[2], width = x[3], row_width = channels * w.height * w.width;
+  for (int64_t r = 0; r < extent.rows; ++r) {
+    for (int64_t k = 0; k < extent.columns; ++k) {
+      const int64_t at = (r * extent.columns + k) * row_width, left = k * w.right - w.left;
+      const int64_t skipped = std::min(w.width, std::max<int64_t>(0, -left));
+      const int64_t count = std::min(w.width, width - left) - skipped;
+      if (count <= 0) continue;
+      for (int64_t channel = 0; channel < channels; ++channel) {
+        for (int64_t i = 0; i < w.height; ++i) {
+          const int64_t y = r * w.down - w.top + i;
+          if (y < 0 || y >= h) continue;
+          fn(((image * channels + channel) * h + y) * width + left + skipped,
+             at + (channel * w.height + i) * w.width + skipped, count);
+        }
+      }
+    }
+  }
+}
+
+struct Parts {
+  In x, y;
+  Windows windows;
+  explicit Parts(const KernelArgs& op) : x(op.in("X")), y(op.in("Y")), windows(op) {}
+
+  // fn(place in X, place in Out, elements) for all images, which run side by side.
+  template <class Fn> void each(const KernelContext& c, const Offsets& o, int64_t row_width, const Fn& fn) const {
+    const Shape& shape = c[x].shape();
+    c.parallel_for(shape[0], 1, [&](int64_t first, int64_t last) {
+      for (int64_t n = first; n < last; ++n) {
+        const Extent e = windows_of(windows, shape, y ? &c[y] : nullptr, n);
+        const int64_t begin = o[static_cast<size_t>(n)] * row_width;
+        each_piece(windows, shape, n, e, [&](int64_t from, int64_t to, int64_t count) { fn(from, begin + to, count); });
+      }
+    });
+  }
+};
+
+AB_OP(im2sequence)
+    .doc("Out: a row for each window of each image, left to right, then down: channel by channel, row by row.")
+    .in("X", "[batch, channels, height, width] float")
+    .in_optional("Y",
+                 "[batch, 2] float, height and width of each image before it was made out_stride times smaller: "
+                 "windows beyond them are left out")
+    .out("Out", "[windows, channels * kernels[0] * kernels[1]], a sequence for each image")
+    .attr<Ints>("kernels", {1, 1}, "height and width of a window", numbers("kernels", 2, 1))
+    .attr<Ints>("strides", {1, 1}, "from window to window, down and to the right", numbers("strides", 2, 1))
+    .attr<Ints>("paddings", {0, 0, 0, 0}, "zeros above, left, below and right", numbers("paddings", 4, 0))
+    .attr<Ints>("out_stride", {1, 1}, "how much smaller X is than Y says", numbers("out_stride", 2, 1))
+    .dtype_of_input("X")
+    .shape_from("Y")
+    .infer(infer)
+    .grad_reads({"X", "Y"})
+    .grad_to({"X"})
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [parts = Parts(op), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        const T* from = c[x].template data<T>();
+        T* to = zeroed<T>(c, out);
+        parts.each(c, offsets(c[out]), c[out].shape()[1], [=](int64_t at, int64_t into, int64_t count) {
+          std::copy(from + at, from + at + count, to + into);
+        });
+      };
+    });
+
+AB_GRAD(im2sequence)
+    .doc("X@GRAD: the sum of the gradients of all windows that an element is in.")
+    .dtype_of_input("X")
+    .shape_from("Y")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [parts = Parts(op), dout = op.in("Out@GRAD"), x = op.in("X"), y = op.in("Y"),
+              dx = op.out("X@GRAD")](KernelContext& c) {
+        const T* g = c[dout].template data<T>();
+        T* to = zeroed<T>(c, dx);
+        Offsets ends{0};
+        for (int64_t n = 0; n < c[x].shape()[0]; ++n) {
+          const Extent e = windows_of(parts.windows, c[x].shape(), y ? &c[y] : nullptr, n);
+          ends.push_back(ends.back() + e.rows * e.columns);
+        }
+        parts.each(c, ends, c[dout].shape()[1], [=](int64_t at, int64_t from, int64_t count) {
+          for (int64_t k = 0; k < count; ++k) to[at + k] += g[from + k];
+        });
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::sequence

@@ -1,0 +1,134 @@
+// Means of the largest numbers of each row of images of different sizes.
+#include <algorithm>
+#include <numeric>
+
+#include "ops/kernels/outputs.h"
+#include "ops/sequence/images.h"
+
+namespace anabranch::sequence {
+namespace {
+
+using Ints = std::vector<int32_t>;
+
+int32_t largest(const Ints& topks) { return *std::max_element(topks.begin(), topks.end()); }
+
+void check_topks(const Ints& topks) {
+  AB_CHECK(!topks.empty(), InvalidArgument, "topks must name at least one number");
+  for (const int32_t k : topks) AB_CHECK(k >= 1, InvalidArgument, "topks must be at least 1, got {}", k);
+}
+
+void infer(InferContext& c) {
+  check_images(c);
+  const int64_t channels = c.attr<int32_t>("channel_num");
+  const auto& topks = c.attr<Ints>("topks");
+  if (c.runtime()) image_sizes(c, channels);
+  AB_CHECK(c.in("ROW").shape.rank() > 0, InvalidArgument, "ROW must have an axis");
+  const int64_t rows = c.in("ROW").shape[0];
+  c.set_out("Out", Shape{rows, channels * static_cast<int64_t>(topks.size())}, c.in("X").dtype);
+  c.share_lod("Out", "ROW");
+  c.set_out("pos", Shape{rows < 0 ? kUnknown : rows * channels * largest(topks)}, DType::kInt32);
+}
+
+// fn(first number of a row of an image, how many it has, row and channel of Out) for all rows of all images.
+template <class Fn> void each_row(const Offsets& x, const ImageSizes& sizes, int64_t channels, const Fn& fn) {
+  int64_t row = 0;
+  for (int64_t s = 0; s < sizes.count(); ++s) {
+    const auto [height, width] = sizes[s];
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      for (int64_t r = 0; r < height; ++r) {
+        fn(x[static_cast<size_t>(s)] + (channel * height + r) * width, width, row + r, channel);
+      }
+    }
+    row += height;
+  }
+}
+
+// The places of the largest numbers of a row, largest first, -1 where there are none left.
+template <class T> void find_largest(const T* row, int64_t n, int64_t k, std::vector<int32_t>* places, int32_t* found) {
+  places->resize(static_cast<size_t>(n));
+  std::iota(places->begin(), places->end(), 0);
+  const auto end = places->begin() + std::min(k, n);
+  std::partial_sort(places->begin(), end, places->end(),
+                    [=](int32_t a, int32_t b) { return row[a] > row[b] || (row[a] == row[b] && a < b); });
+  std::fill(std::copy(places->begin(), end, found), found + k, -1);
+}
+
+struct Slots {
+  In x, rows, columns;
+  Ints topks;
+  int64_t channels;
+  explicit Slots(const KernelArgs& op)
+      : x(op.in("X")),
+        rows(op.in("ROW")),
+        columns(op.in("COLUMN")),
+        topks(op.attr<Ints>("topks")),
+        channels(op.attr<int32_t>("channel_num")) {}
+  ImageSizes sizes(const KernelContext& c) const { return {offsets(c[rows]), offsets(c[columns])}; }
+  int64_t count() const { return static_cast<int64_t>(topks.size()); }
+};
+
+template <class T> Kernel forward(const KernelArgs& op) {
+  return [slots = Slots(op), out = op.out("Out"), pos = op.out("pos"),
+          places = std::make_shared<std::vector<int32_t>>()](KernelContext& c) {
+    const int64_t most = largest(slots.topks), channels = slots.channels, count = slots.count();
+    const T* x = c[slots.x].template data<T>();
+    T* to = c[out].template mutable_data<T>();
+    auto* found = c[pos].template mutable_data<int32_t>();
+    each_row(offsets(c[slots.x]), slots.sizes(c), channels, [&](int64_t at, int64_t n, int64_t row, int64_t channel) {
+      int32_t* own = found + (row * channels + channel) * most;
+      find_largest(x + at, n, most, places.get(), own);
+      for (int64_t k = 0; k < count; ++k) {
+        const int64_t top = slots.topks[static_cast<size_t>(k)];
+        T sum = 0;
+        for (int64_t i = 0; i < top && own[i] >= 0; ++i) sum += x[at + own[i]];
+        to[(row * channels + channel) * count + k] = sum / static_cast<T>(top);
+      }
+    });
+  };
+}
+
+template <class T> Kernel backward(const KernelArgs& op) {
+  return [slots = Slots(op), pos = op.in("pos"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+    const int64_t most = largest(slots.topks), channels = slots.channels, count = slots.count();
+    const auto* found = c[pos].template data<int32_t>();
+    const T* g = c[dout].template data<T>();
+    T* to = zeroed<T>(c, dx);
+    each_row(offsets(c[slots.x]), slots.sizes(c), channels, [&](int64_t at, int64_t n, int64_t row, int64_t channel) {
+      const int32_t* own = found + (row * channels + channel) * most;
+      for (int64_t k = 0; k < count; ++k) {
+        const int64_t top = slots.topks[static_cast<size_t>(k)];
+        const T slope = g[(row * channels + channel) * count + k] / static_cast<T>(top);
+        for (int64_t i = 0; i < top && own[i] >= 0; ++i) {
+          AB_CHECK(own[i] < n, InvalidArgument, "pos must be places in a row of {} numbers, got {}", n, own[i]);
+          to[at + own[i]] += slope;
+        }
+      }
+    });
+  };
+}
+
+AB_OP(sequence_topk_avg_pooling)
+    .doc("Of each row of each image, for each channel and each k of topks: the sum of its k largest numbers, over k.")
+    .in("X", "[numbers, 1] float, a sequence for each image: channels by rows by columns")
+    .in("ROW", "[rows, ...], sequences as long as the images are high")
+    .in("COLUMN", "[columns, ...], sequences as long as the images are wide")
+    .out("Out", "[rows, channels * topks] with the sequences of ROW")
+    .out_intermediate("pos", "[rows * channels * largest of topks] int32, places of the largest numbers; -1: none")
+    .attr<Ints>("topks", {1}, "how many numbers count, each at least 1", check_topks)
+    .attr<int32_t>("channel_num", 1, "channels of an image",
+                   [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "channel_num must be at least 1, got {}", v); })
+    .dtype_of_input("X")
+    .infer(infer)
+    .grad_reads({"X", "ROW", "COLUMN"}, {"pos"})
+    .grad_from({"Out"})
+    .grad_to({"X"})
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+
+AB_GRAD(sequence_topk_avg_pooling)
+    .doc("X@GRAD: a share of Out@GRAD for each of the largest numbers.")
+    .dtype_of_input("X")
+    .grad_lod("X@GRAD", "X")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+
+}  // namespace
+}  // namespace anabranch::sequence

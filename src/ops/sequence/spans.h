@@ -1,0 +1,46 @@
+// Sequences as kernels walk over them: those of a LoD, or the first rows of each entry of a dense batch, of which
+// another input says how many count.
+#pragma once
+#include "ops/kernels/ids.h"
+#include "ops/sequence/offsets.h"
+
+namespace anabranch::sequence {
+
+class Spans {
+ public:
+  explicit Spans(const Offsets& lod) : lod_(&lod), count_(sequence::count(lod)) {}
+  // A batch of `count` entries of `width` rows; lengths[s] rows of entry s count. `slot` names the lengths in errors.
+  Spans(const char* slot, const int64_t* lengths, int64_t count, int64_t width)
+      : lengths_(lengths), count_(count), width_(width) {
+    for (int64_t s = 0; s < count; ++s) {
+      AB_CHECK(lengths[s] >= 0 && lengths[s] <= width, InvalidArgument, "{} must be from 0 to {}, got {} for entry {}",
+               slot, width, lengths[s], s);
+    }
+  }
+  int64_t count() const { return count_; }
+  int64_t begin(int64_t s) const { return lod_ ? (*lod_)[static_cast<size_t>(s)] : s * width_; }
+  int64_t rows(int64_t s) const {
+    return lod_ ? (*lod_)[static_cast<size_t>(s) + 1] - (*lod_)[static_cast<size_t>(s)] : lengths_[s];
+  }
+
+ private:
+  const Offsets* lod_ = nullptr;
+  const int64_t* lengths_ = nullptr;
+  int64_t count_, width_ = 0;
+};
+
+// The lengths of a batch: a number for each of its entries.
+inline void check_lengths(const InferContext& c, std::string_view slot, int64_t batch) {
+  check_tensor(c, slot);
+  check_ids_dtype(c, slot);
+  check_numel(c, slot, batch);
+}
+
+// The LoD of an input, which must have one level.
+inline const LoD& single_level(const InferContext& c, std::string_view slot) {
+  const LoD& lod = lod_of(c, slot);
+  AB_CHECK(lod.size() == 1, InvalidArgument, "{} must have one level of sequences, got {}", slot, lod.size());
+  return lod;
+}
+
+}  // namespace anabranch::sequence

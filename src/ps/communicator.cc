@@ -1,0 +1,192 @@
+#include "ps/communicator.h"
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+#include <utility>
+
+#include "ps/sums.h"
+
+namespace anabranch::ps {
+
+Communicator::Communicator(Client& client, const CommunicatorOptions& options)
+    : client_(client), options_(options), threads_(options.threads) {
+  AB_CHECK(options.queue >= 1, InvalidArgument, "send_queue_size must be at least 1, got {}", options.queue);
+  thread_ = std::thread([this] { work(); });
+}
+
+Communicator::~Communicator() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Communicator::check() const {
+  if (error_) std::rethrow_exception(error_);
+}
+
+Communicator::Pending& Communicator::place_for(const Remote& to, std::unique_lock<std::mutex>& lock) {
+  Pending& p = pending_[{to.server, to.number}];
+  changed_.wait(lock, [&] { return error_ || p.count < options_.queue; });
+  check();
+  p.to = to;
+  ++stats_.gradients;
+  return p;
+}
+
+void Communicator::push(const Remote& to, const Tensor& gradient) {
+  std::unique_lock lock(mutex_);
+  Pending& p = place_for(to, lock);
+  if (p.count++ == 0) {
+    p.dense.copy_from(gradient);
+  } else {
+    AB_CHECK(!p.sparse && p.dense.shape() == gradient.shape(), ShapeMismatch,
+             "gradients of one variable must have one shape, got {} and {}", p.dense.shape().str(),
+             gradient.shape().str());
+    add_tensor(&p.dense, static_cast<const char*>(gradient.raw()));
+  }
+  p.sparse = false;
+  lock.unlock();
+  changed_.notify_all();
+}
+
+void Communicator::push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values,
+                        DType dtype, int64_t width) {
+  std::unique_lock lock(mutex_);
+  Pending& p = place_for(to, lock);
+  if (p.count++ == 0) p.rows.rows.clear();
+  p.sparse = true;
+  p.rows.height = height;
+  const size_t before = p.rows.rows.size();
+  p.rows.rows.insert(p.rows.rows.end(), ids.begin(), ids.end());
+  Tensor joined(Shape{static_cast<int64_t>(p.rows.rows.size()), width}, dtype);
+  const size_t bytes = static_cast<size_t>(width) * dtype_size(dtype);
+  if (before) std::memcpy(joined.mutable_raw(), p.rows.value.raw(), before * bytes);
+  if (!ids.empty()) std::memcpy(static_cast<char*>(joined.mutable_raw()) + before * bytes, values, ids.size() * bytes);
+  p.rows.value = std::move(joined);
+  lock.unlock();
+  changed_.notify_all();
+}
+
+void Communicator::want(const Remote& variable) { client_.want(variable); }
+
+bool Communicator::take(const Remote& variable, uint64_t* seen, Tensor* out) {
+  {
+    const std::lock_guard lock(mutex_);
+    check();
+    if (rounds_ == *seen) return false;
+    *seen = rounds_;
+  }
+  return client_.peek(variable, out);
+}
+
+void Communicator::meet(Client::Done done) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(done));
+  }
+  changed_.notify_all();
+}
+
+void Communicator::leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    --threads_;
+  }
+  changed_.notify_all();
+}
+
+// Whether there is something to send now.
+bool Communicator::ready() const {
+  if (options_.threads == 0) {
+    return std::any_of(pending_.begin(), pending_.end(), [](const auto& p) { return p.second.count > 0; });
+  }
+  return !waiting_.empty() && static_cast<int>(waiting_.size()) >= threads_;
+}
+
+void Communicator::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return over_ || ready(); });
+    const bool some = std::any_of(pending_.begin(), pending_.end(), [](const auto& p) { return p.second.count > 0; });
+    if (!ready() && !(over_ && some)) return;  // over
+    busy_ = true;
+    send_round(lock);
+    busy_ = false;
+    changed_.notify_all();
+    if (error_) return;
+  }
+}
+
+void Communicator::send_round(std::unique_lock<std::mutex>& lock) {
+  for (auto& [key, p] : pending_) {
+    if (p.count > 0) std::swap(p, sending_[key]);
+  }
+  const std::vector<Client::Done> met = std::exchange(waiting_, {});
+  changed_.notify_all();
+  lock.unlock();
+  std::exception_ptr error;
+  try {
+    put_into_client(sending_);
+    std::promise<std::exception_ptr> over;
+    client_.exchange([&](std::exception_ptr e) { over.set_value(std::move(e)); });
+    error = over.get_future().get();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  ++rounds_;
+  ++stats_.rounds;
+  if (error && !error_) error_ = error;
+  lock.unlock();
+  for (const auto& done : met) done(error);
+  lock.lock();
+}
+
+void Communicator::put_into_client(std::map<Key, Pending>& round) {
+  SelectedRows merged;
+  for (auto& [key, p] : round) {
+    if (p.count == 0) continue;
+    finish(p);
+    if (p.sparse) {
+      const SelectedRows* rows = &p.rows;
+      if (p.count > 1) {
+        merge_rows(p.rows, &merged);
+        rows = &merged;
+      }
+      client_.push(p.to, rows->rows, rows->height, rows->value.raw(), rows->value.dtype(), rows->value.row_elems());
+    } else {
+      client_.push(p.to, p.dense);
+    }
+    p.count = 0;
+  }
+}
+
+void Communicator::finish(Pending& p) const {
+  if (!options_.average || p.count < 2) return;
+  Tensor& t = p.sparse ? p.rows.value : p.dense;
+  visit_dtype(t.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_floating_point_v<T>) {
+      const T by = T(1) / static_cast<T>(p.count);
+      T* x = t.mutable_data<T>();
+      for (int64_t i = 0; i < t.numel(); ++i) x[i] *= by;
+    }
+  });
+}
+
+void Communicator::flush() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return error_ || (!ready() && !busy_); });
+  check();
+}
+
+CommunicatorStats Communicator::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+}  // namespace anabranch::ps
