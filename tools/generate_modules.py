@@ -37,6 +37,14 @@ HOMES: list[tuple[str, list[str]]] = [
     ("paddle.dataset.mnist", ["datasets.mnist"]),
 ]
 
+#: Names that programs use although Fluid's module does not list them: module of layers that has it.
+BESIDE = {
+    "paddle.fluid.layers.control_flow": {
+        "ConditionalBlock": "branches", "array_to_lod_tensor": "rank_tables", "lod_rank_table": "rank_tables",
+        "lod_tensor_to_array": "rank_tables", "max_sequence_len": "rank_tables", "shrink_memory": "rank_tables",
+        "merge_lod_tensor": "row_branches", "split_lod_tensor": "row_branches"},
+}
+
 
 def table() -> dict[str, list[str]]:
     with open(os.path.join(ROOT, "tools", "fluid_modules.json")) as file:
@@ -113,10 +121,11 @@ def mended(path: str, homes: dict[str, str]) -> str:
     moved = False
     for node in ast.parse(text).body:
         for alias in node.names if isinstance(node, ast.ImportFrom) else ():
-            home = homes.get(alias.name) if node.level == 1 else node.module
+            home = homes.get(alias.name) if node.level == 1 and not alias.asname else node.module
             moved |= home != node.module
             if home:
-                sources.setdefault("." * node.level + home, []).append(alias.name)
+                name = alias.name + (" as " + alias.asname if alias.asname else "")
+                sources.setdefault("." * node.level + home, []).append(name)
     return room(text.partition("\n")[0], sources) if moved else text
 
 
@@ -135,8 +144,12 @@ def layers_init() -> str:
              MARK + '."""']
     rooms = fluid_rooms({name for names in modules.values() for name in names})
     lines += ["from . import %s as %s" % (room, room) for room in rooms]  # as: told to type checkers
-    lines += [imported("." + module, sorted(names)) for module, names in sorted(modules.items())]
     names = sorted(name for names in modules.values() for name in names)
+    # Of a function and a module of one name (rnn), the package shows what was imported last.
+    rooms_of = {n: os.path.join(LAYERS, n + ".py") for n in names}
+    both = [n for n, path in rooms_of.items() if os.path.exists(path) and is_written(path)]
+    sources = {module: sorted(set(own) - set(both)) for module, own in modules.items()} | {n: [n] for n in both}
+    lines += [imported("." + module, own) for module, own in sorted(sources.items())]
     return "\n".join(lines) + "\n\n" + all_of(names)
 
 
@@ -144,6 +157,10 @@ def layers_init() -> str:
 
 
 def imported(module: str, names: list[str]) -> str:
+    renamed = [name for name in names if " as " in name]
+    if renamed:
+        groups = [[name] for name in renamed] + [[name for name in names if name not in renamed]]
+        return "\n".join("from %s import %s" % (module, ", ".join(g)) for g in sorted(g for g in groups if g))
     line = "from %s import %s" % (module, ", ".join(names))
     if len(line) <= WIDTH + 2:
         return line
@@ -179,6 +196,8 @@ def written(module: str, names: dict[str, object]) -> str:
     sources: dict[str, list[str]] = {}
     for name, found in names.items():
         sources.setdefault(relative(home_of(found, name, module), module), []).append(name)
+    for name, home in BESIDE.get(module, {}).items():  # as: told to type checkers
+        sources.setdefault("." + home, []).append("%s as %s" % (name, name))
     head = '"""The names of Fluid\'s ``%s`` that are here. %s."""' % (module.replace("paddle.", ""), MARK)
     return room(head, sources)
 
@@ -186,7 +205,7 @@ def written(module: str, names: dict[str, object]) -> str:
 def room(head: str, sources: dict[str, list[str]]) -> str:
     """The text of a module that only imports."""
     order = sorted(sources.items(), key=lambda item: (-len(item[0]) + len(item[0].lstrip(".")), item[0]))
-    names = sorted(name for group in sources.values() for name in group)
+    names = sorted(name for group in sources.values() for name in group if " as " not in name)
     return head + "\n" + "\n".join(imported(s, sorted(n)) for s, n in order) + "\n\n" + all_of(names)
 
 

@@ -45,6 +45,9 @@ class RNNCell:
         ((-1, 5, 4), (-1, 4))
     """
 
+    def __init__(self) -> None:
+        pass
+
     def call(self, inputs: Any, states: Any, **kwargs: Any) -> Any:
         """One step.
 
@@ -149,7 +152,7 @@ class GRUCell(RNNCell, Described):
         self._parameters = _Parameters(name, "BasicGRUUnit", param_attr, bias_attr, dtype)
         self._gate, self._candidate = gate_activation or sigmoid, activation or tanh
 
-    def call(self, inputs: Variable, states: Variable) -> tuple[Variable, Variable]:
+    def call(self, inputs: Variable, states: Variable) -> Any:  # type: ignore[override]
         """One step.
 
         Args:
@@ -181,8 +184,8 @@ class GRUCell(RNNCell, Described):
 
 
 class LSTMCell(RNNCell, Described):
-    """Long short-term memory: c' = c sigmoid(f + forget_bias) + sigmoid(i) tanh(j), h' = tanh(c') sigmoid(o), with i, j, f
-    and o from [x, h].
+    """Long short-term memory: c' = c sigmoid(f + forget_bias) + sigmoid(i) tanh(j), h' = tanh(c') sigmoid(o), with i,
+    j, f and o from [x, h].
 
     Args:
         hidden_size (int): H, the width of both states.
@@ -211,7 +214,7 @@ class LSTMCell(RNNCell, Described):
         self._forget_bias = fill_constant([1], dtype=dtype, value=forget_bias)
         self._forget_bias.stop_gradient = False
 
-    def call(self, inputs: Variable, states: Any) -> Any:
+    def call(self, inputs: Variable, states: Any) -> Any:  # type: ignore[override]
         """One step.
 
         Args:
@@ -264,8 +267,8 @@ def rnn(cell: RNNCell, inputs: Any, initial_states: Any = None, sequence_length:
 
     Args:
         cell (RNNCell): what a step computes.
-        inputs (Variable): [batch, steps, ...], or a structure of such; the number of steps is known while the program is
-            built.
+        inputs (Variable): [batch, steps, ...], or a structure of such; the number of steps is known while the program
+            is built.
         initial_states (Variable, optional): states of the first step, or a structure of such; zeros by default.
         sequence_length (Variable, optional): [batch], int; behind it the states stay as they are.
         time_major (bool): inputs and outputs are [steps, batch, ...]. Default False.

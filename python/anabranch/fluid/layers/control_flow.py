@@ -1,25 +1,22 @@
-"""The names of Fluid's ``fluid.layers.control_flow``, and those beside them that programs use."""
+"""The names of Fluid's ``fluid.layers.control_flow`` that are here. Written by tools/generate_modules.py."""
 from ._generated_elementwise import equal, greater_equal, greater_than, less_equal, less_than, not_equal
 from .arrays import array_length, array_read, array_write, create_array
-from .branches import ConditionalBlock, Switch, case, cond, switch_case
+from .branches import ConditionalBlock as ConditionalBlock
+from .branches import Switch, case, cond, switch_case
 from .callables import Print
 from .dynamic_rnn import DynamicRNN
 from .loops import While, while_loop
 from .query import increment, is_empty
-from .rank_tables import (
-    array_to_lod_tensor,
-    lod_rank_table,
-    lod_tensor_to_array,
-    max_sequence_len,
-    reorder_lod_tensor_by_rank,
-    shrink_memory,
-)
-from .row_branches import IfElse, merge_lod_tensor, split_lod_tensor
+from .rank_tables import array_to_lod_tensor as array_to_lod_tensor
+from .rank_tables import lod_rank_table as lod_rank_table
+from .rank_tables import lod_tensor_to_array as lod_tensor_to_array
+from .rank_tables import max_sequence_len as max_sequence_len
+from .rank_tables import reorder_lod_tensor_by_rank
+from .rank_tables import shrink_memory as shrink_memory
+from .row_branches import IfElse
+from .row_branches import merge_lod_tensor as merge_lod_tensor
+from .row_branches import split_lod_tensor as split_lod_tensor
 from .static_rnn import StaticRNN
-
-#: Not in __all__, as in Fluid.
-_BESIDE = (ConditionalBlock, array_to_lod_tensor, lod_rank_table, lod_tensor_to_array, max_sequence_len, merge_lod_tensor,
-           shrink_memory, split_lod_tensor)
 
 __all__ = [
     "DynamicRNN", "IfElse", "Print", "StaticRNN", "Switch", "While", "array_length", "array_read", "array_write",

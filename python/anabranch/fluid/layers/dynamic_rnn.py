@@ -23,7 +23,7 @@ __all__ = ["DynamicRNN"]
 
 
 class DynamicRNN(Described):
-    """Runs the layers of a block for each step of sequences. A step computes the rows of all sequences that still go on.
+    """Runs the layers of a block for each step of sequences. A step computes the rows of all sequences that go on.
 
     Rows are in the order of the lengths, the longest sequence first; results have the order of the input again.
 
@@ -55,8 +55,8 @@ class DynamicRNN(Described):
     def __init__(self, name: str | None = None) -> None:
         self.helper = LayerHelper("dynamic_rnn", name=name)
         self.status = DynamicRNN.BEFORE_RNN
-        self.lod_rank_table: Variable | None = None
-        self.max_seq_len: Variable | None = None
+        self.lod_rank_table: Any = None
+        self.max_seq_len: Any = None
         self.step_idx: Any = None
         self.zero_idx: Variable | None = None
         self.mem_dict: dict[str, Variable] = {}

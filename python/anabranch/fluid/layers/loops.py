@@ -105,8 +105,8 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
         list|tuple: ``loop_vars``.
 
     Raises:
-        TypeError: ``cond`` or ``body`` cannot be called, ``loop_vars`` is no list or tuple, ``cond`` does not return one
-            bool. ValueError: no loop variables, ``body`` returns another structure.
+        TypeError: ``cond`` or ``body`` cannot be called, ``loop_vars`` is no list or tuple, ``cond`` does not return
+            one bool. ValueError: no loop variables, ``body`` returns another structure.
 
     Examples:
         >>> import anabranch.fluid as fluid
