@@ -22,6 +22,7 @@ void bind_flags(nb::module_& m);
 void bind_core(nb::module_& m);
 void bind_scope(nb::module_& m);
 void bind_ir(nb::module_& m);
+void bind_callables(nb::module_& m);
 void bind_opdef(nb::module_& m);
 void bind_autodiff(nb::module_& m);
 void bind_graph(nb::module_& m);
@@ -84,7 +85,7 @@ nb::object array_copy(const Tensor& tensor);
 // An array over the tensor's own memory, kept alive by the array.
 nb::object array_view(Tensor tensor);
 
-// A fetched value as array (LoD: as LoDTensor), or as LoDTensor or LoDTensorArray.
+// A fetched value as array (LoD: as LoDTensor), or as LoDTensor; an array of tensors as the list of its elements.
 nb::object fetched_to_python(FetchedValue value, bool numpy);
 
 // ---- attributes

@@ -108,9 +108,9 @@ void bind_strategies(nb::module_& m) {
 
 nb::object fetched_to_python(FetchedValue value, bool numpy) {
   if (auto* array = std::get_if<TensorArray>(&value)) {
-    ArrayRef out;
-    out.own = std::move(*array);
-    return nb::cast(std::move(out));
+    nb::list out;
+    for (Tensor& t : *array) out.append(fetched_to_python(std::move(t), numpy));
+    return out;
   }
   Tensor& t = std::get<Tensor>(value);
   if (numpy && t.lod().empty()) return array_view(std::move(t));

@@ -1,5 +1,7 @@
 // C++ errors become the Python classes that anabranch.fluid.errors registers.
 #include "base/error.h"
+#include "base/interrupt.h"
+#include "base/user_error.h"
 
 #include <new>
 #include <string_view>
@@ -19,11 +21,28 @@ void raise(ErrorKind kind, std::string_view text) {
   Py_XDECREF(message);
 }
 
+// Python's exception, as it was raised.
+void restore(const std::exception_ptr& cause) {
+  try {
+    std::rethrow_exception(cause);
+  } catch (nb::python_error& e) {
+    e.restore();
+  }
+}
+
 void translate(const std::exception_ptr& pointer, void*) {
   try {
     std::rethrow_exception(pointer);
+  } catch (const Interrupted& e) {
+    try {
+      std::rethrow_exception(e.why);
+    } catch (nb::python_error& error) {
+      error.restore();
+    }
   } catch (const Error& e) {
     raise(e.kind(), e.text());
+  } catch (const UserError& e) {
+    restore(e.cause());
   } catch (const std::bad_alloc&) {
     raise(ErrorKind::kResourceExhausted, Error(ErrorKind::kResourceExhausted, "out of memory").text());
   }
@@ -31,7 +50,22 @@ void translate(const std::exception_ptr& pointer, void*) {
 
 }  // namespace
 
+// Handlers of signals run in the thread that loaded the module, where Python is asked; what they raise ends the run.
+void ask_python() {
+  static const auto main_thread = PyThread_get_thread_ident();
+  if (PyThread_get_thread_ident() != main_thread) return;
+  const nb::gil_scoped_acquire held;
+  if (PyErr_CheckSignals() == 0) return;
+  try {
+    nb::raise_python_error();
+  } catch (...) {
+    throw Interrupted{std::current_exception()};
+  }
+}
+
 void bind_error(nb::module_& m) {
+  ask_python();  // notes the thread
+  set_interrupt_question(ask_python);
   nb::register_exception_translator(translate);
   m.def(
       "set_error_classes",

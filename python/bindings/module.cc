@@ -11,6 +11,7 @@ NB_MODULE(_core, m) {
   bind_core(m);
   bind_scope(m);
   bind_ir(m);
+  bind_callables(m);
   bind_opdef(m);
   bind_autodiff(m);
   bind_graph(m);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "autodiff/block_gradients.h"
+#include "autodiff/recompute.h"
 
 namespace anabranch {
 namespace {
@@ -45,6 +46,13 @@ size_t end_of(const ir::Block& block, const std::string& name) {
     if (std::find(outs.begin(), outs.end(), name) != outs.end()) return i + 1;
   }
   return 0;
+}
+
+// The op from `first` on that begins a backward pass: the gradient of the loss.
+size_t backward_begin(const ir::Block& block, size_t first) {
+  const int wanted = ir::role::kBackward | ir::role::kLoss;
+  while (first < block.ops().size() && (block.ops()[first]->role() & wanted) != wanted) ++first;
+  return first;
 }
 
 // Free name for the gradient of a target.
@@ -130,11 +138,14 @@ std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& pr
   AB_CHECK(end > 0, InvalidArgument, "no op of the program makes the loss {}", loss);
   const std::vector<std::string> parameters = parameters_of(program, options);
 
+  for (const auto& checkpoint : options.checkpoints) global_var(block, checkpoint, "checkpoint");
+
   const GradientRequest request{options.no_grad, options.after_op};
   BlockGradients gradients(block, request);
   const std::string name = seed_name(block, loss);
   gradients.seed(loss, name, fill_with_one(*var, name, ir::role::kBackward | ir::role::kLoss));
   gradients.run(end, {loss}, {});
+  const size_t before = block.ops().size();
   commit(gradients, block);
 
   ir::Op& loss_op = *block.ops()[end - 1];
@@ -148,6 +159,7 @@ std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& pr
     if (!again) mark_gradient(*writers.at(gradient), parameter, gradient);
     pairs.emplace_back(parameter, gradient);
   }
+  if (!options.checkpoints.empty()) recompute(block, backward_begin(block, before), options.checkpoints);
   program.touch();
   return pairs;
 }

@@ -11,8 +11,9 @@
 namespace anabranch {
 
 struct BackwardOptions {
-  std::vector<std::string> parameters;  // empty: every trainable parameter, in program order
-  std::set<std::string> no_grad;        // variables whose gradient is not wanted, beside those with stop_gradient
+  std::vector<std::string> parameters;   // empty: every trainable parameter, in program order
+  std::set<std::string> no_grad;         // variables whose gradient is not wanted, beside those with stop_gradient
+  std::vector<std::string> checkpoints;  // what lies between them is computed again (recompute.h); empty: nothing is
   // Called after each gradient op is appended (error clip), except the op that begins with the gradient of the loss.
   std::function<void(ir::Block&, const ir::Op&)> after_op;
 };

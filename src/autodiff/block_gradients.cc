@@ -33,10 +33,31 @@ void set_roles(ir::Op& op) {
   if (op.has_attr("op_role_var")) op.attrs["op_role_var"] = std::vector<std::string>{};
 }
 
-}  // namespace
+// Attributes of an op whose block has memories: which variables are memories, and what makes them. The input slot that
+// begins them.
+constexpr const char *kMemories = "ex_states", *kMemoriesMadeBy = "states", *kMemoriesBegunBy = "initial_states";
 
-BlockGradients::BlockGradients(const ir::Block& forward, const GradientRequest& request, ForwardReads::Versions outer)
-    : forward_(forward), request_(request), reads_(forward, std::move(outer)) {}
+// Memories of a block, which attributes of its op name: variables of the block that hold what another one of its
+// variables held at the end of the turn before, and what an input of the op holds in the first turn.
+struct Memories {
+  std::map<std::string, std::string> made_by;   // memory -> the variable that the turn before has made
+  std::map<std::string, std::string> begun_by;  // input of the op -> memory
+};
+
+Memories memories_of(const ir::Op& op) {
+  using Names = std::vector<std::string>;
+  Memories found;
+  if (!op.has_attr(kMemories) || !op.has_attr(kMemoriesMadeBy)) return found;
+  const auto &memories = op.attr<Names>(kMemories), &made_by = op.attr<Names>(kMemoriesMadeBy);
+  const auto& begun_by = op.input(kMemoriesBegunBy);
+  for (size_t i = 0; i < memories.size(); ++i) {
+    if (i < made_by.size()) found.made_by.emplace(memories[i], made_by[i]);
+    if (i < begun_by.size()) found.begun_by.emplace(begun_by[i], memories[i]);
+  }
+  return found;
+}
+
+}  // namespace
 
 bool BlockGradients::wants(const std::string& name) const {
   if (request_.no_grad.count(name)) return false;
@@ -72,7 +93,8 @@ std::string BlockGradients::gradient_of(const std::string& var) const {
 }
 
 BlockGradients::Path BlockGradients::find_path(size_t end, const std::set<std::string>& targets,
-                                               const std::set<std::string>& inputs) const {
+                                               const std::set<std::string>& inputs,
+                                               std::set<std::string>* all_needed) const {
   const auto& ops = forward_.ops();
   std::vector<char> relevant(end, 1);
   if (!inputs.empty()) {
@@ -94,6 +116,7 @@ BlockGradients::Path BlockGradients::find_path(size_t end, const std::set<std::s
       if (wants(in)) needed.insert(in);
     }
   }
+  if (all_needed) *all_needed = std::move(needed);
   return path;
 }
 
@@ -114,6 +137,7 @@ void BlockGradients::run(size_t end, const std::set<std::string>& targets, const
     finish_versions(op, on_path && find_op(op.type).has_grad());
   }
   for (const auto& gradient : order_) join_partials(gradient);
+  if (forward_.idx() > 0) settle_names();
 }
 
 void BlockGradients::differentiate(size_t index) {
@@ -146,9 +170,9 @@ void BlockGradients::differentiate(size_t index) {
   emit(wanted);
 }
 
-// Gives every gradient that the op reads and nobody makes a value of zeros. False: it reads gradients, and there are
-// none of them at all.
-bool BlockGradients::fill_missing(size_t index, const ir::Op& grad) {
+// Gives every gradient that the op reads and nobody makes a value of zeros; an op with a block makes its own zeros.
+// False: it reads gradients, and there are none of them at all.
+bool BlockGradients::fill_missing(size_t index, ir::Op& grad) {
   const ir::Op& forward = *forward_.ops()[index];
   std::map<std::string, std::string> missing;
   bool found = false;
@@ -164,6 +188,14 @@ bool BlockGradients::fill_missing(size_t index, const ir::Op& grad) {
   }
   if (missing.empty()) return true;
   if (!found) return false;
+  if (!grad.sub_blocks().empty()) {
+    for (auto& slot : grad.inputs) {
+      for (auto& arg : slot.args) {
+        if (missing.count(arg)) arg = ir::kEmptyVar;
+      }
+    }
+    return true;
+  }
   for (const auto& gradient : ins) {
     auto it = missing.find(gradient);
     if (it == missing.end()) continue;
@@ -176,35 +208,80 @@ bool BlockGradients::fill_missing(size_t index, const ir::Op& grad) {
   return true;
 }
 
+// A variable of the gradient block holds the gradient of the target when a turn begins: the op puts it there.
+void BlockGradients::hand_in(const std::string& target) {
+  seed(target, gradient_name(target), nullptr);
+  handed_in_.insert(target);
+}
+
+// What one turn makes for the next is a target, too, when a target depends on it.
+std::set<std::string> BlockGradients::close_over_turns(const std::map<std::string, std::string>& made_by_turn_before,
+                                                       std::set<std::string> targets) const {
+  for (size_t known = 0; known != targets.size();) {
+    known = targets.size();
+    std::set<std::string> needed;
+    find_path(forward_.ops().size(), targets, {}, &needed);
+    for (const auto& name : needed) {
+      const auto it = made_by_turn_before.find(name);
+      if (it != made_by_turn_before.end()) targets.insert(it->second);
+    }
+  }
+  return targets;
+}
+
+// Whether a variable may hold something before the op.
+bool BlockGradients::had_value(size_t index, const std::string& name) const {
+  const ir::VarRef var = forward_.find_var(name);
+  if (!var || var->persistable || var->is_data) return true;
+  const auto& ops = forward_.ops();
+  return std::any_of(ops.begin(), ops.begin() + static_cast<std::ptrdiff_t>(index),
+                     [&](const ir::OpRef& op) { return contains(op->output_args(), name); });
+}
+
 // A gradient op that was given the forward op's sub-block gets that block's gradient block instead. Inside, the
-// gradients of outer variables have their plain names x@GRAD and are local.
+// gradients of outer variables have their plain names x@GRAD and are local. For what the block writes, such a variable
+// holds the gradient of what the turn has left before the ops of the gradient block, and behind them the gradient of
+// what the turn has found: the op carries it from turn to turn.
 void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
   const ir::Op& forward = *forward_.ops()[index];
   const auto subs = forward.sub_blocks();
   if (subs.size() != 1 || grad.sub_blocks() != subs) return;
   const ir::Block& body = forward_.program().block(subs[0]);
+  auto inner = std::unique_ptr<BlockGradients>(
+      new BlockGradients(body, request_, {body, reads_.seen_by_block_of(index), reads_.passing_for_block_of(index)}));
   std::set<std::string> targets;
-  const auto ins = forward.input_args();
-  auto inner = std::make_unique<BlockGradients>(body, request_, reads_.seen_by_block_of(index));
+  const Memories memories = memories_of(forward);
+  std::map<std::string, std::string> made_by_turn_before = memories.made_by;
   for (const auto& out : forward.output_args()) {
     const std::string gradient = gradient_name(out);
     join_partials(gradient);
-    auto it = partials_.find(gradient);
-    if (it == partials_.end()) continue;
-    inner->seed(out, it->second.names[0], nullptr);
-    targets.insert(out);
+    if (partials_.count(gradient)) targets.insert(out);
+    if (!body.find_var(out)) made_by_turn_before.emplace(out, out);
   }
-  for (const auto& target : targets) {
-    AB_CHECK(!contains(ins, target), Unsupported,
-             "{} reads variable {} and writes it in its sub-block: it has no gradient", forward.type, target);
+  if (find_op(forward.type).has(kRepeats)) {
+    targets = inner->close_over_turns(made_by_turn_before, std::move(targets));
   }
+  for (const auto& target : targets) inner->hand_in(target);
   inner->run(body.ops().size(), targets, {});
-  std::set<std::string> given;  // a variable may be listed twice, its gradient flows once
+  std::set<std::string> given;    // a variable may be listed twice, its gradient flows once
+  std::vector<std::string> ends;  // the gradient of what the turn has found is zero
+  for (const auto& target : targets) {
+    if (!inner->partials_.count(gradient_name(target))) ends.push_back(target);
+  }
+  const auto flows = [&](const std::string& gradient) {
+    auto var = forward_var_.find(gradient);
+    const std::string name = var == forward_var_.end() ? "" : var->second;
+    if (targets.count(name) && !body.find_var(name)) return had_value(index, name);
+    const auto memory = memories.begun_by.find(name);
+    return inner->partials_.count(memory == memories.begun_by.end() ? gradient : gradient_name(memory->second)) != 0;
+  };
+  for (const auto& out : forward.output_args()) forward_var_.emplace(gradient_name(out), out);
   for (auto& slot : grad.outputs) {
     for (auto& arg : slot.args) {
-      if (is_gradient(arg) && !(inner->partials_.count(arg) && given.insert(arg).second)) arg = ir::kEmptyVar;
+      if (is_gradient(arg) && !(flows(arg) && given.insert(arg).second)) arg = ir::kEmptyVar;
     }
   }
+  if (!ends.empty()) grad.attrs[kEndingGradients] = std::move(ends);
   inner_[&grad] = std::move(inner);
 }
 

@@ -21,8 +21,8 @@ struct GradientRequest {
 class BlockGradients {
  public:
   // `request` outlives this object.
-  // `outer`: versions of the variables of outer blocks that the forward ops read.
-  BlockGradients(const ir::Block& forward, const GradientRequest& request, ForwardReads::Versions outer = {});
+  BlockGradients(const ir::Block& forward, const GradientRequest& request)
+      : BlockGradients(forward, request, {forward, {}}) {}
 
   // Gradient of a target. `op` makes it and is put in front of all; null: it exists under this name.
   void seed(const std::string& target, const std::string& name, ir::OpRef op);
@@ -37,10 +37,19 @@ class BlockGradients {
  private:
   using Path = std::vector<size_t>;
 
+  BlockGradients(const ir::Block& forward, const GradientRequest& request, ForwardReads reads)
+      : forward_(forward), request_(request), reads_(std::move(reads)) {}
+  void hand_in(const std::string& target);
+  std::set<std::string> close_over_turns(const std::map<std::string, std::string>& made_by_turn_before,
+                                         std::set<std::string> targets) const;
+  bool had_value(size_t index, const std::string& var) const;
+  void settle_names();
+  bool adds_to_array(const ir::Op& op, const std::string& gradient) const;
   bool wants(const std::string& var) const;
-  Path find_path(size_t end, const std::set<std::string>& targets, const std::set<std::string>& inputs) const;
+  Path find_path(size_t end, const std::set<std::string>& targets, const std::set<std::string>& inputs,
+                 std::set<std::string>* needed = nullptr) const;
   void differentiate(size_t index);
-  bool fill_missing(size_t index, const ir::Op& grad);
+  bool fill_missing(size_t index, ir::Op& grad);
   void add_sub_block(size_t index, ir::Op& grad);
   void emit(const std::vector<ir::OpRef>& ops);
   static std::vector<std::pair<std::string*, std::string>> take_outputs(ir::Op& op);
@@ -49,7 +58,6 @@ class BlockGradients {
   void produce(const std::string& gradient, std::string* arg, bool name_taken);
   void rename(const std::string& from, const std::string& to, size_t first_op);
   void rename_reads(const std::string& from, const std::string& to, size_t first_op);
-  void rename_outside(const std::string& from, const std::string& to);
   void finish_versions(const ir::Op& op, bool passes_on);
   void avoid_existing(const ir::Block& into);
   void declare_outputs(ir::Block& into, const ir::Op& op) const;
@@ -72,7 +80,8 @@ class BlockGradients {
   std::map<std::string, std::string> forward_var_;  // name of a gradient or of a part -> the variable it belongs to
   std::map<std::string, std::string> finished_;     // gradients of variables that an op of the path made
   std::map<const ir::Op*, std::unique_ptr<BlockGradients>> inner_;
-  std::set<std::string> outside_;  // gradients that the surrounding block hands in
+  std::set<std::string> outside_;    // gradients that exist before the ops: of targets, and those that a turn is given
+  std::set<std::string> handed_in_;  // of a block inside another: variables whose gradients its variables x@GRAD hold
   ForwardReads reads_;
 };
 

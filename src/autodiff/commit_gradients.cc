@@ -59,6 +59,16 @@ void BlockGradients::declare_outputs(ir::Block& into, const ir::Op& op) const {
 void BlockGradients::commit(ir::Block& into) {
   avoid_existing(into);
   const bool same_block = into.idx() == forward_.idx();
+  for (const auto& target : handed_in_) {
+    const ir::VarRef of = forward_.find_var_recursive(target);
+    ir::Var var;
+    var.name = ir::grad_name(target);
+    var.kind = of->kind;
+    var.shape = of->shape;
+    var.dtype = of->dtype;
+    var.lod_level = of->lod_level;
+    into.create_var(var);
+  }
   for (const auto& op : ops_) reads_.bind(*op, same_block);
   reads_.insert_copies(into.program().block(forward_.idx()));
   for (const auto& op : ops_) {

@@ -8,7 +8,8 @@
 
 namespace anabranch {
 
-ForwardReads::ForwardReads(const ir::Block& forward, Versions outer) : forward_(forward), outer_(std::move(outer)) {
+ForwardReads::ForwardReads(const ir::Block& forward, Versions outer, std::set<std::string> passing)
+    : forward_(forward), outer_(std::move(outer)), passing_(std::move(passing)) {
   for (size_t i = 0; i < forward.ops().size(); ++i) {
     for (const auto& out : forward.ops()[i]->output_args()) {
       auto& writers = writers_[out];
@@ -26,6 +27,7 @@ int ForwardReads::writes_before(const std::string& name, size_t end) const {
 // Whether the variable is written again. Updates of parameters do not count: a second loss of one program is
 // differentiated by the updated parameters, in place, as it has always been.
 bool ForwardReads::is_stale(const std::string& name, int version) const {
+  if (passing_.count(name) && !forward_.find_var(name)) return true;
   auto it = writers_.find(name);
   if (it == writers_.end()) return false;
   return std::any_of(it->second.begin() + version, it->second.end(),
@@ -64,6 +66,20 @@ void ForwardReads::bind(ir::Op& op, bool same_block) {
     arg = copy->second.name;
   }
   if (!bound.empty()) ir::set_version_reads(op, bound);
+}
+
+// In block 0 the graph keeps the values that blocks have read; a block in a block has to copy them.
+std::set<std::string> ForwardReads::passing_for_block_of(size_t index) const {
+  const ir::Op& op = *forward_.ops()[index];
+  std::set<std::string> passing = passing_;
+  if (find_op(op.type).has(kRepeats)) {
+    for (const auto& name : op.output_args()) passing.insert(name);
+  }
+  if (forward_.idx() == 0) return passing;
+  for (const auto& [name, writers] : writers_) {
+    if (writers.back() > index) passing.insert(name);
+  }
+  return passing;
 }
 
 ForwardReads::Versions ForwardReads::seen_by_block_of(size_t index) const {

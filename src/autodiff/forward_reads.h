@@ -4,6 +4,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -16,8 +17,9 @@ namespace anabranch {
 class ForwardReads {
  public:
   using Versions = std::map<std::string, int>;
-  // `outer`: versions of the variables of outer blocks that the forward ops read.
-  ForwardReads(const ir::Block& forward, Versions outer);
+  // `outer`: versions of the variables of outer blocks that the forward ops read. `passing`: those of them that
+  // somebody writes before the gradient ops run - a later turn of the loop, say.
+  ForwardReads(const ir::Block& forward, Versions outer, std::set<std::string> passing = {});
 
   // Notes what the gradient op of forward op `index` reads, and takes the mark of written outputs from its arguments.
   void note(size_t index, ir::Op& grad);
@@ -26,6 +28,8 @@ class ForwardReads {
   // The copies that bound ops read; after all are bound.
   void insert_copies(ir::Block& forward) const;
 
+  // The variables around the block of forward op `index` that have other values when its gradient runs.
+  std::set<std::string> passing_for_block_of(size_t index) const;
   // The versions that the block of forward op `index` reads of the variables around it.
   Versions seen_by_block_of(size_t index) const;
   // Which version of a variable a gradient op means that does not say so itself: one that reads outer variables, or
@@ -50,6 +54,7 @@ class ForwardReads {
 
   const ir::Block& forward_;
   Versions outer_;
+  std::set<std::string> passing_;
   std::unordered_map<std::string, std::vector<size_t>> writers_;  // ops of the block, in order
   std::map<const ir::Op*, std::vector<Read>> reads_;
   std::map<std::pair<std::string, int>, Copy> copies_;  // by name and version

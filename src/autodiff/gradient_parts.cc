@@ -4,6 +4,7 @@
 #include "autodiff/backward_op.h"
 #include "autodiff/block_gradients.h"
 #include "autodiff/names.h"
+#include "opdef/op_def.h"
 
 namespace anabranch {
 
@@ -28,7 +29,14 @@ void BlockGradients::emit(const std::vector<ir::OpRef>& ops) {
     const auto outputs = take_outputs(*op);
     ops_.push_back(op);
     for (const auto& [arg, gradient] : outputs) {
-      if (read.count(gradient) && replaced.insert(gradient).second) partials_.erase(gradient);
+      if (read.count(gradient) && replaced.insert(gradient).second) {
+        partials_.erase(gradient);
+        outside_.erase(gradient);
+      }
+      if (adds_to_array(*op, gradient)) {
+        *arg = partials_.at(gradient).names[0];
+        continue;
+      }
       // What a later one of the ops still reads keeps its name.
       produce(gradient, arg, ops.size() > 1 && replaced.count(gradient) != 0);
     }
@@ -55,7 +63,7 @@ std::vector<std::pair<std::string*, std::string>> BlockGradients::take_outputs(i
 void BlockGradients::join_partials(const std::string& gradient) {
   auto it = partials_.find(gradient);
   if (it == partials_.end() || it->second.names.size() < 2) return;
-  // Inside a block, the gradient that comes from outside goes by the name that the sum would have.
+  // A gradient that existed before goes by the name that the sum would have.
   const std::string sum = outside_.count(gradient) ? part_name(gradient) : gradient;
   ops_.push_back(backward_op("sum", {{"X", it->second.names}}, {{"Out", {sum}}}));
   it->second.names = {sum};
@@ -92,18 +100,25 @@ void BlockGradients::rename(const std::string& from, const std::string& to, size
 }
 
 void BlockGradients::rename_reads(const std::string& from, const std::string& to, size_t first_op) {
-  for (size_t i = first_op; i < ops_.size(); ++i) {
-    ops_[i]->rename_input(from, to);
-    auto inner = inner_.find(ops_[i].get());
-    if (inner != inner_.end()) inner->second->rename_outside(from, to);
-  }
+  for (size_t i = first_op; i < ops_.size(); ++i) ops_[i]->rename_input(from, to);
 }
 
-// The surrounding block renames a gradient. One of that name that is made in here is another one.
-void BlockGradients::rename_outside(const std::string& from, const std::string& to) {
-  if (!outside_.erase(from)) return;
-  outside_.insert(to);
-  rename_reads(from, to, 0);
+// An op that adds to elements of an array makes no further part of the array's gradient: it changes the one there is.
+bool BlockGradients::adds_to_array(const ir::Op& op, const std::string& gradient) const {
+  if (!find_op(op.type).has(kKeepsOutputs) || !op.sub_blocks().empty() || !partials_.count(gradient)) return false;
+  const auto var = forward_var_.find(gradient);
+  const ir::VarRef of = var == forward_var_.end() ? nullptr : forward_.find_var_recursive(var->second);
+  return of && of->kind == VarKind::kLoDTensorArray;
+}
+
+// The op that runs a gradient block finds the gradients that it made by their plain names.
+void BlockGradients::settle_names() {
+  for (const auto& gradient : std::set<std::string>(order_.begin(), order_.end())) {
+    const auto it = partials_.find(gradient);
+    if (it == partials_.end() || it->second.names[0] == gradient) continue;
+    ops_.push_back(backward_op("assign", {{"X", {it->second.names[0]}}}, {{"Out", {gradient}}}));
+    it->second.names = {gradient};
+  }
 }
 
 // An op that makes a variable anew ends the life of its gradient: earlier ops made another version of the variable.
@@ -122,6 +137,7 @@ void BlockGradients::finish_versions(const ir::Op& op, bool passes_on) {
     join_partials(gradient);
     finished_.emplace(gradient, it->second.names[0]);
     partials_.erase(it);
+    outside_.erase(gradient);
   }
 }
 

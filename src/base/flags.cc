@@ -37,6 +37,10 @@ std::vector<FlagInfo> make_table() {
                     "graph passes to leave out, by name, separated by commas; \"all\" for all of them")),
       flag("memory_limit_mb", int64_t{0},
            "tensors and tables of this process may take so many megabytes, more is an error; 0: no limit"),
+      flag("max_loop_turns", int64_t{0},
+           "a loop of a program may have so many turns in a step, more is an error; 0: no limit"),
+      flag("max_loop_turns_untrusted", int64_t{1000000},
+           "the same for each loop of a model that load_inference_model was not told to trust"),
       flag("plan_cache_size", int64_t{64}, "plans kept per compiled program"),
       flag("cpu_deterministic", false, "sums are always taken in a fixed order here; both values give the same bits"),
       flag("benchmark", false, "wait for every op; there is nothing to wait for on CPU"),
@@ -65,8 +69,10 @@ std::vector<FlagInfo> make_table() {
            "accepted, without effect: reader queues always give each batch once"),
       flag("rpc_deadline", int64_t{180000}, "milliseconds after which a request to a parameter server is given up"),
       flag("rpc_certificates", S(""), "folder with ca.pem, cert.pem and key.pem: servers and trainers show them"),
-      flag("rpc_insecure", false, "servers may listen beyond this machine without certificates: the network is trusted"),
-      flag("rpc_message_limit_mb", int64_t{16384}, "messages to and from parameter servers that are larger are refused"),
+      flag("rpc_insecure", false,
+           "servers may listen beyond this machine without certificates: the network is trusted"),
+      flag("rpc_message_limit_mb", int64_t{16384},
+           "messages to and from parameter servers that are larger are refused"),
       flag("rpc_retry_times", int64_t{3}, "accepted, without effect: a request is repeated until FLAGS_rpc_deadline"),
       flag("print_sub_graph_dir", S(""), "accepted for Fluid's scripts; see BuildStrategy.debug_graphviz_path"),
       flag("pe_profile_fname", S(""), "accepted for Fluid's scripts; see fluid.profiler"),
@@ -103,7 +109,7 @@ FlagValue parse(const FlagInfo& flag, const std::string& text) {
 struct Typed {
   std::atomic<bool> check_nan_inf, exact_fluid, measure_threads;
   std::atomic<double> stall_report_s;
-  std::atomic<int64_t> plan_cache_size, memory_limit_mb;
+  std::atomic<int64_t> plan_cache_size, memory_limit_mb, max_loop_turns;
   std::atomic<uint64_t> plan_epoch{0};
 };
 
@@ -148,6 +154,7 @@ struct Table {
     typed.exact_fluid = std::get<std::string>(find("FLAGS_fluid_exact").value) == "1.8.5";
     typed.measure_threads = std::get<bool>(find("FLAGS_measure_threads").value);
     typed.stall_report_s = std::get<double>(find("FLAGS_stall_report_s").value);
+    typed.max_loop_turns = std::get<int64_t>(find("FLAGS_max_loop_turns").value);
     typed.memory_limit_mb = std::get<int64_t>(find("FLAGS_memory_limit_mb").value);
     typed.plan_cache_size = std::get<int64_t>(find("FLAGS_plan_cache_size").value);
   }
@@ -207,6 +214,7 @@ bool Flags::exact_fluid() { return table().typed.exact_fluid.load(std::memory_or
 double Flags::stall_report_s() { return table().typed.stall_report_s.load(std::memory_order_relaxed); }
 bool Flags::measure_threads() { return table().typed.measure_threads.load(std::memory_order_relaxed); }
 int64_t Flags::plan_cache_size() { return table().typed.plan_cache_size.load(std::memory_order_relaxed); }
+int64_t Flags::max_loop_turns() { return table().typed.max_loop_turns.load(std::memory_order_relaxed); }
 int64_t Flags::memory_limit_mb() { return table().typed.memory_limit_mb.load(std::memory_order_relaxed); }
 uint64_t Flags::plan_epoch() { return table().typed.plan_epoch.load(std::memory_order_acquire); }
 

@@ -53,6 +53,8 @@ class Tensor {
   // Takes this memory, of which `owner` keeps capacity_bytes alive, as its own: shape and dtype stay, the contents are
   // whatever is there. A resize() beyond the capacity leaves it again.
   void place(void* data, size_t capacity_bytes, std::shared_ptr<void> owner);
+  // Somebody else holds the memory, too.
+  bool is_shared() const { return owner_.use_count() > 1; }
   // Drops the memory; shape and dtype stay.
   void release();
   // Copies shape, dtype, LoD and elements (streams through strides).

@@ -34,9 +34,7 @@ void Value::copy_from(const Value& other) {
     mine.height = r->height;
     mine.value.copy_from(r->value);
   } else if (auto* a = other.get<TensorArray>()) {
-    auto& mine = as<TensorArray>();
-    mine.resize(a->size());
-    for (size_t i = 0; i < a->size(); ++i) mine[i].copy_from((*a)[i]);
+    as<TensorArray>() = *a;
   } else if (auto* object = other.get<std::shared_ptr<void>>()) {
     as<std::shared_ptr<void>>() = *object;
   } else {

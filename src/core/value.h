@@ -76,7 +76,9 @@ class alignas(64) Value {
     wrong_kind("sparse rows");  // NOLINT(clang-analyzer-core.CallAndMessage): likewise
   }
   void clear() { held_ = std::monostate{}; }
-  void copy_from(const Value& other);  // deep, but for opaque objects, which are shared
+  // Deep, but for opaque objects and for the tensors of arrays, which are shared: who changes one of an array takes
+  // memory of its own first (Tensor::is_shared).
+  void copy_from(const Value& other);
 
   // Raised by every writer outside a plan (set, load, another executor's run): executors that hold copies of this
   // value compare it to notice that theirs are old.

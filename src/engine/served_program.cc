@@ -15,8 +15,8 @@ constexpr std::string_view kTrainer = ".trainer_";
 std::string_view without_trainer(std::string_view name) { return name.substr(0, name.rfind(kTrainer)); }
 
 bool of_trainers(const std::vector<std::string>& names) {
-  return !names.empty() && std::all_of(names.begin(), names.end(),
-                                       [](const auto& n) { return n.find(kTrainer) != std::string::npos; });
+  return !names.empty() &&
+         std::all_of(names.begin(), names.end(), [](const auto& n) { return n.find(kTrainer) != std::string::npos; });
 }
 
 ir::OpRef find_listen(const ir::Program& program) {
@@ -124,15 +124,15 @@ void ServedProgram::add_ops(const ir::Block& from, ir::Block& to, const Shapes& 
       summed = op->output("Out")[0];
       continue;
     }
-    const bool averages = !summed.empty() && op->type == "scale" && op->input("X").at(0) == summed &&
-                          op->output("Out").at(0) == summed;
+    const bool averages =
+        !summed.empty() && op->type == "scale" && op->input("X").at(0) == summed && op->output("Out").at(0) == summed;
     summed = summed.empty() || !averages ? summed : "";
     if (averages && !Flags::exact_fluid()) continue;
     for (const auto& names : {op->input_args(), op->output_args()}) {
       for (const auto& name : names) {
         const ir::VarRef found = from.find_var_recursive(name);
-        AB_CHECK(found, NotFound, "op {} of a server's block {} names {}, which is in no block that can be seen", op->type,
-                 from.idx(), name);
+        AB_CHECK(found, NotFound, "op {} of a server's block {} names {}, which is in no block that can be seen",
+                 op->type, from.idx(), name);
         ir::Var var = *found;
         for (const auto& [variable, sparse] : what) {
           if (entries_[variable].name != name) continue;
@@ -150,7 +150,8 @@ const Tensor& ServedProgram::tensor_of(uint32_t variable) const {
   AB_CHECK(variable < entries_.size(), InvalidArgument, "there is no variable number {} at this server", variable);
   const Entry& e = entries_[variable];
   const Tensor* t = e.value->get<Tensor>();
-  AB_CHECK(t && t->initialized(), NotFound, "{} was never written at this server: has its startup program run?", e.name);
+  AB_CHECK(t && t->initialized(), NotFound, "{} was never written at this server: has its startup program run?",
+           e.name);
   return *t;
 }
 
@@ -164,10 +165,11 @@ void ServedProgram::read_rows(uint32_t variable, std::span<const int64_t> ids, p
              entries_[variable].name, height);
   }
   const size_t bytes = static_cast<size_t>(width) * dtype_size(table.dtype());
-  auto* to = static_cast<char*>(
-      into->add_room(variable, Shape{static_cast<int64_t>(ids.size()), width}, table.dtype()));
+  auto* to =
+      static_cast<char*>(into->add_room(variable, Shape{static_cast<int64_t>(ids.size()), width}, table.dtype()));
   const auto* rows = static_cast<const char*>(table.raw());
-  for (size_t i = 0; i < ids.size(); ++i) std::memcpy(to + i * bytes, rows + static_cast<size_t>(ids[i]) * bytes, bytes);
+  for (size_t i = 0; i < ids.size(); ++i)
+    std::memcpy(to + i * bytes, rows + static_cast<size_t>(ids[i]) * bytes, bytes);
 }
 
 }  // namespace anabranch

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/flags.h"
+#include "base/user_error.h"
 #include "engine/step_values.h"
 #include "graph/replicate.h"
 #include "opdef/op_def.h"
@@ -131,7 +132,8 @@ void Step::lay_out() {
   }
   watched_changed();  // what this plan itself creates does not count as a change
   trial_.set_work(touched_elems(graph_, lowered_));
-  if (memory_.outgrown(shareable_)) lowered_.plan->order(memory_.place(shareable_, may_run_parallel() || lowered_.plan->has_later()));
+  if (memory_.outgrown(shareable_))
+    lowered_.plan->order(memory_.place(shareable_, may_run_parallel() || lowered_.plan->has_later()));
   laid_out_ = true;
 }
 
@@ -183,6 +185,8 @@ void Step::execute(uint32_t number, const Hooks& hooks, Trace* trace) {
     fail(e);
   } catch (const std::bad_alloc&) {
     fail(Error(ErrorKind::kResourceExhausted, "out of memory"));
+  } catch (const UserError&) {
+    throw;
   } catch (const std::exception& e) {
     fail(Error(ErrorKind::kInternal, e.what()));
   }

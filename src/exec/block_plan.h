@@ -1,35 +1,42 @@
 // Sub-blocks of control flow, made ready to run inside the kernel of the op that owns them. Everything in a sub-block
-// is dynamic: shapes are inferred as it runs. Its variables keep their values after a run, because the gradient block
-// reads them. Everything is made when the plan is: a run only reads the set.
+// is dynamic: shapes are inferred as it runs. All that depends on the program is made when the plan is: a run only
+// reads the set.
 #pragma once
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ir/program.h"
 #include "opdef/kernel_context.h"
 
 namespace anabranch {
 
-class BlockPlan;
+class BlockCode;
 
 // The blocks of one replica of one plan.
 class BlockSet {
  public:
   // A variable of block 0, as the op that runs the block sees it; null when there is none.
   using Outer = std::function<Value*(const std::string&)>;
-  BlockSet(const ir::Program& program, uint64_t seed) : program_(program), seed_(seed) {}
-  // Makes a block ready, with those that its ops name.
-  void prepare(int block, const Outer& outer);
+  BlockSet(const ir::Program& program, uint64_t seed);
+  ~BlockSet();
+  // Makes a block of an op of block 0 ready, with those that its ops name.
+  void prepare(int block, const Outer& outer) { make(block, outer, nullptr); }
   std::shared_ptr<BlockRunner> runner(int block) const;
-  BlockFactory factory() const;
+  // The blocks that are gradients of this one in the program.
+  const std::vector<int>& gradients_of(int block) const;
 
  private:
-  friend class BlockPlan;
+  friend class BlockCode;
+  BlockCode& make(int block, const Outer& outer, BlockCode* around);
+  BlockFactory factory() const;
+
   const ir::Program& program_;
   uint64_t seed_;
-  std::map<int, std::shared_ptr<BlockPlan>> made_;
+  std::map<int, std::vector<int>> gradients_;  // by block
+  std::map<int, std::shared_ptr<BlockCode>> made_;
 };
 
 }  // namespace anabranch

@@ -83,11 +83,16 @@ class OneNode final : public CompletionSink {
 void run_to_end(Plan& plan, int i) {
   if (!plan.is_later(i)) return plan.run(i);
   if (plan.is_dynamic(i)) plan.infer(i);
+  run_to_end(plan.node(i).kernel, plan.node(i).context);
+}
+
+void run_to_end(const Kernel& kernel, const KernelContext& of_node) {
   const auto sink = std::make_shared<OneNode>();
-  Plan::Node& node = plan.node(i);
-  LaterContext context(node.context, Completion(sink, i));
+  LaterContext context(of_node, Completion(sink, 0));
+  context.in_turn = false;  // it is no TurnContext
+  context.completes_later = true;
   try {
-    node.kernel(context);
+    kernel(context);
   } catch (...) {
     if (!context.taken()) {
       context.drop();

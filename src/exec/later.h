@@ -41,5 +41,7 @@ class LaterNodes final : public CompletionSink, public std::enable_shared_from_t
 
 // Node i from begin to end, in this thread: for blocks and watched runs.
 void run_to_end(Plan& plan, int i);
+// The same, of a node of no plan.
+void run_to_end(const Kernel& kernel, const KernelContext& of_node);
 
 }  // namespace anabranch

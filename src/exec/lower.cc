@@ -67,6 +67,18 @@ class Lowerer {
     };
   }
 
+  // A block and its gradient share frames: whatever their ops name, they do not run at the same time.
+  void add_block_tokens(const GraphNode& node, std::vector<int>* tokens) const {
+    if (block_sets_.empty()) return;
+    for (int sub : node.op->sub_blocks()) {
+      const int forward = options_.program->block(sub).forward_block;
+      const int shared = forward > 0 ? forward : sub;
+      if (shared != sub || !block_sets_[node.replica]->gradients_of(sub).empty()) {
+        tokens->push_back((1 << 20) + node.replica * options_.program->num_blocks() + shared);
+      }
+    }
+  }
+
   bool initializes(const GraphNode& node) const {
     return std::all_of(node.outs.begin(), node.outs.end(),
                        [&](int v) { return v < 0 || graph_.vars[v].desc.persistable; });
@@ -88,6 +100,7 @@ class Lowerer {
     for (int v : graph_.writes(node)) spec.writes.push_back(graph_.buffer(v));
     out_.has_dynamic |= spec.dynamic;
     spec.tokens = node.tokens;
+    add_block_tokens(node, &spec.tokens);
     spec.later = def.has(kCompletesLater);
     NodeFactory factory{&def, node.op, options_.seed, {}, node.index, options_.seeded && initializes(node)};
     if (def.has(kRunsBlock) && !block_sets_.empty()) {

@@ -84,7 +84,7 @@ class Plan {
   std::vector<int> first_successor_;  // by node, and the end of the last one's
   std::vector<int> predecessors_;     // by node: how many
   std::vector<int> later_before_, first_later_;
-  std::vector<Value*> args_;          // all ins and outs, contiguous: contexts point into it
+  std::vector<Value*> args_;  // all ins and outs, contiguous: contexts point into it
   bool is_chain_ = false;
 };
 

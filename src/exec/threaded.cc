@@ -25,7 +25,8 @@ struct Job {
       : plan(p), state(s), team(t), options(o), next_report_ms(static_cast<int64_t>(o.stall_report_s * 1000)) {
     for (int w = 0; w < t.workers(); ++w) state.current[w].store(-1, std::memory_order_relaxed);
     if (LaterNodes* later = state.later()) {
-      later->begin(&state, {this, [](void* self, int node, bool well) { static_cast<Job*>(self)->end_later(node, well); }});
+      later->begin(&state,
+                   {this, [](void* self, int node, bool well) { static_cast<Job*>(self)->end_later(node, well); }});
     }
     for (int root : plan.roots()) offer(root);
   }

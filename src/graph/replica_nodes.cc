@@ -54,7 +54,11 @@ void ReplicaNodes::find_old_reads_of_block(int gradient, size_t forward, size_t 
     for (const auto& name : block_.ops()[i]->output_args()) written.insert(name);
   }
   for (const auto& name : outer_names_.of(gradient).reads) {
-    if (written.count(name)) versions_.will_read(name, ir::writes_before(block_, name, forward));
+    if (!written.count(name)) continue;
+    const int before = ir::writes_before(block_, name, forward);
+    versions_.will_read(name, before);
+    const auto made = block_.ops()[forward]->output_args();
+    if (std::find(made.begin(), made.end(), name) != made.end()) versions_.will_read(name, before + 1);
   }
 }
 
@@ -103,6 +107,7 @@ void ReplicaNodes::read_args(const Site& at, GraphNode& node) {
     auto& seen = seen_[{sub, at.replica}];
     for (const auto& n : outer_names_.of(sub).reads) node.more_reads.push_back(seen[n] = read(at, n));
     for (const auto& n : at.op.input_args()) seen[n] = read(at, n);
+    for (const auto& n : outer_names_.of(sub).writes) seen[n] = read(at, n);
   }
 }
 
@@ -111,8 +116,10 @@ void ReplicaNodes::read_args(const Site& at, GraphNode& node) {
 void ReplicaNodes::keep_outputs(const Site& at, GraphNode& node) {
   const auto keep = [&](const std::string& name) {
     int copied = -1;
+    const bool fresh = begins_array(at, name);
     const int var = versions_.keep(name, place_of(at, name), describe(name), &copied);
     if (copied >= 0) push_copy(node, copied, var);
+    if (fresh) push_empty_array(node, var);
     return var;
   };
   if (at.def.has(kKeepsOutputs)) {
@@ -176,6 +183,20 @@ void ReplicaNodes::push_copy(const GraphNode& beside, int from, int to) {
   NodeBuilder copy(graph_, "copy_value", beside);
   GraphNode node = copy.in("X", from).out("Out", to).done();
   node.replica = graph_.vars[to].replica;
+  push(std::move(node));
+}
+
+// An array that nothing has written yet in this run: ops write it element by element.
+bool ReplicaNodes::begins_array(const Site& at, const std::string& name) {
+  const ir::Var& desc = describe(name);
+  if (desc.kind != VarKind::kLoDTensorArray || desc.persistable) return false;
+  return !versions_.touched(graph_.var(name, place_of(at, name), desc));
+}
+
+void ReplicaNodes::push_empty_array(const GraphNode& beside, int var) {
+  NodeBuilder empty(graph_, "empty_array", beside);
+  GraphNode node = empty.out("Out", var).done();
+  node.replica = graph_.vars[var].replica;
   push(std::move(node));
 }
 

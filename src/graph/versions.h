@@ -39,8 +39,9 @@ class Versions {
   // The first version of each variable whose last version is another, with that one.
   std::vector<std::pair<int, int>> renewed() const;
 
- private:
   bool touched(int var) const { return var < static_cast<int>(touched_.size()) && touched_[var]; }
+
+ private:
   int next(int var);
 
   Graph& graph_;

@@ -53,13 +53,14 @@ VarRef Block::find_var_recursive(const std::string& name) const {
     if (VarRef var = block->find_var(name)) return var;
     if (block->parent_ < 0) return nullptr;
   }
-  // Two ways lead up from here, so the blocks above form a net, not a chain: each is visited once.
+  // Two ways lead up from here, so the blocks above form a net, not a chain: each is visited once. The forward block comes
+  // first: where it has a variable of its own by the name of an outer one, its gradient means that.
   std::vector<bool> known(static_cast<size_t>(program_->num_blocks()));
   std::vector<int> queue{block->idx_};
   for (size_t i = 0; i < queue.size(); ++i) {
     block = &program_->block(queue[i]);
     if (VarRef var = block->find_var(name)) return var;
-    for (const int next : {block->parent_, block->forward_block}) {
+    for (const int next : {block->forward_block, block->parent_}) {
       if (next < 0 || known.at(static_cast<size_t>(next))) continue;
       known[static_cast<size_t>(next)] = true;
       queue.push_back(next);

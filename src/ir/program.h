@@ -31,7 +31,7 @@ class Block {
   // Vars, in order of creation.
   const std::vector<VarRef>& vars() const { return vars_; }
   VarRef find_var(const std::string& name) const;            // here; null when absent
-  VarRef find_var_recursive(const std::string& name) const;  // here, in the parents, in the forward block
+  VarRef find_var_recursive(const std::string& name) const;  // here, in the forward block, in the parents
   // Makes the variable, or returns the one of that name when it is alike; InvalidArgument when it differs in kind,
   // dtype, lod_level or (known) shape.
   VarRef create_var(const Var& var);

@@ -35,6 +35,11 @@ OpDef& OpDef::in_optional_list(std::string name, std::string doc) {
   return *this;
 }
 
+OpDef& OpDef::out_optional_list(std::string name, std::string doc) {
+  outputs_.push_back({std::move(name), std::move(doc), true, true});
+  return *this;
+}
+
 OpDef& OpDef::out(std::string name, std::string doc) {
   outputs_.push_back({std::move(name), std::move(doc)});
   return *this;

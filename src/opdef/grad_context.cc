@@ -51,6 +51,16 @@ std::vector<std::string> GradContext::din(const std::string& slot) const {
   return names;
 }
 
+std::vector<std::string> GradContext::dbefore(const std::string& slot) const {
+  const auto ins = forward_.input_args();
+  std::vector<std::string> names;
+  for (const auto& n : forward_.output(slot)) {
+    const bool wanted = n != ir::kEmptyVar && wants_(n) && std::find(ins.begin(), ins.end(), n) == ins.end();
+    names.push_back(wanted ? ir::grad_name(n) + kGradientMark : ir::kEmptyVar);
+  }
+  return names;
+}
+
 bool GradContext::wants_din(const std::string& slot, size_t i) const {
   const auto& args = forward_.input(slot);
   return i < args.size() && args[i] != ir::kEmptyVar && wants_(args[i]);

@@ -16,6 +16,10 @@
 
 namespace anabranch {
 
+// Of an op with a gradient block: variables that the forward block writes whatever they held, so that the gradient of
+// what they held is zero. Its block makes no x@GRAD of them.
+inline constexpr const char* kEndingGradients = "op_ending_gradients";  // STRINGS
+
 inline constexpr char kGradientMark = '\1', kWrittenMark = '\2';
 
 class GradOp {  // builder of one gradient op; attributes of the forward op are copied unless bare() is called
@@ -38,6 +42,9 @@ class GradContext {
   std::vector<std::string> out(const std::string& slot) const;
   std::vector<std::string> dout(const std::string& slot) const;  // x -> x@GRAD
   std::vector<std::string> din(const std::string& slot) const;   // x -> x@GRAD, or kEmptyVar where none is wanted
+  // x -> x@GRAD of what an output held before the op, where it may have held something and no input is given: or
+  // kEmptyVar.
+  std::vector<std::string> dbefore(const std::string& slot) const;
   bool wants_din(const std::string& slot, size_t i = 0) const;
   const ir::Op& forward() const { return forward_; }
   const ir::Block& block() const { return block_; }

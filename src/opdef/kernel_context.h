@@ -41,6 +41,7 @@ struct RandomKey {
   uint64_t seed = 0;
   uint64_t stream = 0;  // number of the op in its program, in the low half; the high half is free, for trainers
   uint32_t step = 0, replica = 0;
+  uint64_t turns = 0;    // of the loops around the op, mixed; 0 outside of loops
   bool repeats = false;  // the same numbers in each step and on each replica
 };
 
@@ -53,6 +54,7 @@ class KernelContext {
   uint32_t step = 0;
   int16_t replica = 0;
   bool completes_later = false;  // the kernel is called with a LaterContext (completion.h)
+  bool in_turn = false;          // this is a TurnContext
 
   const Tensor& operator[](In in) const { return ins[in.first]->tensor(); }
   Tensor& operator[](Out out) const { return outs[out.first]->as<Tensor>(); }
@@ -69,12 +71,48 @@ class KernelContext {
   }
 };
 
-// A sub-block made ready to run, for the kernels of control flow. Its variables live until it is gone.
+// Of the ops in a loop: which turn of it, and of the loops around it, is mixed into what they draw.
+class TurnContext : public KernelContext {
+ public:
+  TurnContext(const KernelContext& around, int64_t turn) : KernelContext(around), turns_(turns_of(around)) {
+    turns_ += (static_cast<uint64_t>(turn) + 1) * 0x9e3779b97f4a7c15u;
+    turns_ = (turns_ ^ (turns_ >> 30)) * 0xbf58476d1ce4e5b9u;
+    in_turn = true;
+  }
+  // As around it.
+  explicit TurnContext(const KernelContext& around) : KernelContext(around), turns_(turns_of(around)) {
+    in_turn = true;
+  }
+  // 0 outside of loops.
+  static uint64_t turns_of(const KernelContext& c) { return c.in_turn ? static_cast<const TurnContext&>(c).turns_ : 0; }
+
+ private:
+  uint64_t turns_;
+};
+
+// A sub-block made ready to run, for the kernels of control flow. A run of it is a turn; a conditional block has at
+// most one. The variables of a block lie in a frame. Where the program holds a gradient of the block, each turn has a
+// frame of its own, which stays for that; elsewhere there is one, and a variable of the block keeps what the turn
+// before has left.
 class BlockRunner {
  public:
   virtual ~BlockRunner() = default;
+  virtual void begin() = 0;  // of the op that runs the block: frames of earlier runs are free
   virtual void run(const KernelContext& caller) = 0;
-  virtual Value* find(const std::string& name) = 0;  // a variable of the block itself; null when it has none
+  // A variable of the block itself, by a number; -1 when it has none of that name. Its value in the frame of the last
+  // turn.
+  virtual int find(const std::string& name) = 0;
+  virtual Value& value(int var) = 0;
+  virtual void enter() = 0;  // from here to run(), value() gives those of the turn that comes
+
+  // Of a gradient block. It sees the variables of the forward block as turn number `turn` of that left them.
+  virtual int turns() = 0;  // that the forward block has had
+  virtual void run_back(const KernelContext& caller, int turn) = 0;
+  virtual bool keeps_array(int var) = 0;  // one turn hands it to the next; false where the variable is no array
+  // A variable outside of the forward block, by a number, of which the shapes are known; -1: they are not. Zeros as it
+  // was after a turn, or (-1) before the first.
+  virtual int find_shaped(const std::string& name) = 0;
+  virtual void make_zeros(int shaped, int turn, Value& out) = 0;
 };
 using BlockFactory = std::function<std::shared_ptr<BlockRunner>(int block)>;
 

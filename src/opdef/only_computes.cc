@@ -8,8 +8,8 @@
 namespace anabranch {
 namespace {
 
-constexpr std::string_view kFamilies[] = {"detection", "loss",     "math",   "metric", "nn",    "optim",
-                                          "reduce",    "sequence", "sparse", "tensor", "vision"};
+constexpr std::string_view kFamilies[] = {"detection", "loss",   "math",     "metric", "nn",     "optim",
+                                          "quantize",  "reduce", "sequence", "sparse", "tensor", "vision"};
 
 }  // namespace
 

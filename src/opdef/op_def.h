@@ -69,6 +69,7 @@ class OpDef {
   OpDef& out(std::string name, std::string doc);
   OpDef& out_list(std::string name, std::string doc);
   OpDef& out_optional(std::string name, std::string doc);
+  OpDef& out_optional_list(std::string name, std::string doc);
   OpDef& out_intermediate(std::string name, std::string doc);
   OpDef& takes(std::string_view in, Holds what);  // of a declared input, or one that follows from the forward op
   OpDef& out_named_only(std::string name, std::string doc);  // may be missing; its variable stays as it is

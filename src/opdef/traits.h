@@ -12,14 +12,15 @@ namespace anabranch {
 // What a node does besides reading inputs and writing outputs.
 enum Effect : unsigned {
   kNoEffect = 0,
-  kRandom = 1u << 0,        // draws random numbers
-  kDynamic = 1u << 1,       // output shapes depend on input values: inferred right before the kernel runs
-  kOrdered = 1u << 2,       // keeps program order with all other ordered ops (print, file, reader)
-  kTakesViews = 1u << 3,    // kernel accepts row-strided tensors
-  kRunsBlock = 1u << 4,     // executes a sub-block: reads and writes what the block does
-  kMaybeUnset = 1u << 5,    // inputs may hold nothing (the branch that did not run)
-  kEngineOnly = 1u << 6,    // made by passes and the engine, which vouch for its arguments; no program may hold it
-  kKeepsOutputs = 1u << 7,  // an output that the op does not write in a run keeps what it held
+  kRandom = 1u << 0,          // draws random numbers
+  kDynamic = 1u << 1,         // output shapes depend on input values: inferred right before the kernel runs
+  kOrdered = 1u << 2,         // keeps program order with all other ordered ops (print, file, reader)
+  kTakesViews = 1u << 3,      // kernel accepts row-strided tensors
+  kRunsBlock = 1u << 4,       // executes a sub-block: reads and writes what the block does
+  kMaybeUnset = 1u << 5,      // inputs may hold nothing (the branch that did not run)
+  kEngineOnly = 1u << 6,      // made by passes and the engine, which vouch for its arguments; no program may hold it
+  kKeepsOutputs = 1u << 7,    // an output that the op does not write in a run keeps what it held
+  kRepeats = 1u << 9,         // its sub-block may run many times in a step
   kCompletesLater = 1u << 8,  // its kernel may return before the node has ended (completion.h)
 };
 

@@ -96,9 +96,8 @@ void Client::exchange(Done done) {
   if (ready.empty()) return under_way->done(nullptr);
   under_way->left = static_cast<int>(ready.size());
   for (auto& [line, message] : ready) {
-    line->link->send(std::move(message), true, [this, to = line, under_way](MessageRef answer) {
-      answered(*to, under_way, std::move(answer));
-    });
+    line->link->send(std::move(message), true,
+                     [this, to = line, under_way](MessageRef answer) { answered(*to, under_way, std::move(answer)); });
   }
 }
 

@@ -39,10 +39,10 @@ void Link::attempt(const RequestRef& request) {
 MessageRef Link::not_reached(const Request& request, const Message& last) const {
   const Verb verb = request.message->header().verb;
   const double seconds = std::chrono::duration<double>(options_.deadline).count();
-  return Message::error(verb, Error(ErrorKind::kUnavailable,
-                                    fmt::format("the server at {} has not answered a request ({}) for {:.0f} s: {}",
-                                                endpoint_, verb_name(verb), seconds,
-                                                last.parts() > 0 ? last.text(0) : "no reason was given")));
+  return Message::error(
+      verb, Error(ErrorKind::kUnavailable,
+                  fmt::format("the server at {} has not answered a request ({}) for {:.0f} s: {}", endpoint_,
+                              verb_name(verb), seconds, last.parts() > 0 ? last.text(0) : "no reason was given")));
 }
 
 void Link::answered(const RequestRef& request, MessageRef answer) {
@@ -94,8 +94,8 @@ uint32_t Link::number(const std::string& name) {
   auto request = std::make_shared<Message>(Verb::kHello);
   request->add_text(name);
   const MessageRef answer = ask(std::move(request), false);
-  AB_CHECK(answer->parts() == 2 && answer->part(1).kind == PartKind::kWanted && answer->wanted(1).size() == 1,
-           Internal, "the server at {} gives no number for {}", endpoint_, name);
+  AB_CHECK(answer->parts() == 2 && answer->part(1).kind == PartKind::kWanted && answer->wanted(1).size() == 1, Internal,
+           "the server at {} gives no number for {}", endpoint_, name);
   return numbers_[name] = answer->wanted(1)[0];
 }
 

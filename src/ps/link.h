@@ -17,8 +17,8 @@ namespace anabranch::ps {
 struct LinkOptions {
   uint32_t trainer = 0;
   uint64_t incarnation = 1;
-  Milliseconds deadline{180000};       // of a request with all its repetitions
-  Milliseconds try_for{60000};         // of one of them
+  Milliseconds deadline{180000};                      // of a request with all its repetitions
+  Milliseconds try_for{60000};                        // of one of them
   Milliseconds first_pause{20}, longest_pause{1000};  // between two
   const Clock* clock = &SteadyClock::shared();
 };

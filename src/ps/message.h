@@ -37,7 +37,7 @@ struct Header {
   uint8_t error = 0;  // of an answer: 1 + ErrorKind, and the first part is the text; 0: none
   uint8_t flags = 0;
   uint8_t reserved = 0;
-  uint32_t client = 0;       // the trainer's number
+  uint32_t client = 0;  // the trainer's number
   uint32_t parts = 0;
   uint64_t incarnation = 0;  // of the sender: another one after each start
   uint64_t sequence = 0;     // of the client's requests to this server that change something, from 1 on

@@ -9,7 +9,8 @@ namespace {
 constexpr size_t kAlign = 64;
 
 void check_tensor(const Part& p, int i) {
-  AB_CHECK(p.rank <= kMaxRank, InvalidArgument, "part {} of a message has rank {}, the most is {}", i, p.rank, kMaxRank);
+  AB_CHECK(p.rank <= kMaxRank, InvalidArgument, "part {} of a message has rank {}, the most is {}", i, p.rank,
+           kMaxRank);
   const size_t size = dtype_size(dtype_from_number(p.dtype));
   uint64_t elements = 1;
   for (int d = 0; d < p.rank; ++d) {
@@ -18,8 +19,8 @@ void check_tensor(const Part& p, int i) {
     AB_CHECK(!__builtin_mul_overflow(elements, static_cast<uint64_t>(p.dims[d]), &elements), InvalidArgument,
              "part {} of a message has more elements than can be counted", i);
   }
-  AB_CHECK(elements <= Message::kMostBytes && elements * size == p.bytes,
-           InvalidArgument, "part {} of a message has {} elements in {} bytes", i, elements, p.bytes);
+  AB_CHECK(elements <= Message::kMostBytes && elements * size == p.bytes, InvalidArgument,
+           "part {} of a message has {} elements in {} bytes", i, elements, p.bytes);
 }
 
 void check_part(const Part& p, int i, size_t left) {
@@ -52,8 +53,8 @@ MessageRef Message::parse(std::shared_ptr<const char> bytes, size_t size) {
 
 void Message::walk() {
   const Header& h = static_cast<const Message&>(*this).header();
-  AB_CHECK(h.magic == Header::kMagic, InvalidArgument, "these bytes are no message of this protocol: they begin with {:#x}",
-           h.magic);
+  AB_CHECK(h.magic == Header::kMagic, InvalidArgument,
+           "these bytes are no message of this protocol: they begin with {:#x}", h.magic);
   AB_CHECK(h.verb >= Verb::kHello && h.verb < Verb::kVerbs, InvalidArgument, "verb {} of a message is not known",
            static_cast<int>(h.verb));
   AB_CHECK(h.bytes == size_, InvalidArgument, "a message says that it has {} bytes, it has {}", h.bytes, size_);

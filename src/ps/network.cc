@@ -21,7 +21,8 @@ std::string find_plugin() {
   Dl_info here{};
   if (!dladdr(reinterpret_cast<void*>(&find_plugin), &here) || !here.dli_fname) return {};
   char real[PATH_MAX];
-  for (const std::string& file : {std::string(here.dli_fname), std::string(realpath(here.dli_fname, real) ? real : "")}) {
+  for (const std::string& file :
+       {std::string(here.dli_fname), std::string(realpath(here.dli_fname, real) ? real : "")}) {
     const size_t slash = file.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : file.substr(0, slash);
     for (const char* below : {"/", "/python/"}) {
@@ -123,7 +124,9 @@ class NetworkTransport final : public Transport {
  public:
   std::unique_ptr<Listener> listen(const std::string& endpoint, Handler handler) override {
     const ByteSecurity certificates = security();
-    AB_CHECK(on_this_machine(endpoint) || !certificates.certificate.empty() || std::get<bool>(get_flag("FLAGS_rpc_insecure")), InvalidArgument,
+    AB_CHECK(on_this_machine(endpoint) || !certificates.certificate.empty() ||
+                 std::get<bool>(get_flag("FLAGS_rpc_insecure")),
+             InvalidArgument,
              "a server that listens at {} can be reached from other machines: set FLAGS_rpc_certificates to a folder "
              "with ca.pem, cert.pem and key.pem, or FLAGS_rpc_insecure=1 where the network is trusted",
              endpoint);

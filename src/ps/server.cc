@@ -61,8 +61,8 @@ bool Server::repeated(Trainer& trainer, const MessageRef& request, Answer* answe
   const Header& h = request->header();
   AB_CHECK(h.incarnation == trainer.incarnation, Unavailable,
            "trainer {} has not said hello to {} since it was started", h.client, options_.name);
-  AB_CHECK(h.peer == 0 || h.peer == options_.incarnation, Unavailable, "{} was started again: trainer {} has to say hello",
-           options_.name, h.client);
+  AB_CHECK(h.peer == 0 || h.peer == options_.incarnation, Unavailable,
+           "{} was started again: trainer {} has to say hello", options_.name, h.client);
   if (h.sequence == trainer.sequence) {
     ++stats_.repeated;
     if (trainer.last_answer) {
@@ -162,7 +162,7 @@ void Server::step_if_all_came(Due* due) {
     apply(messages);
     ++round_;
   } catch (const Error& e) {
-    failed = refusal(Verb::kExchange, e);
+    failed = refusal(Verb::kExchange, Error(e.kind(), fmt::format("at the server {}: {}", options_.name, e.what())));
   }
   for (const auto& m : messages) end(static_cast<int>(m->header().client), failed ? failed : answer_to(*m), due);
 }
@@ -282,7 +282,8 @@ void Server::tick() {
     give_up(step_, fmt::format("step {} of sync training", round_), &due);
     for (auto it = reductions_.begin(); it != reductions_.end();) {
       give_up(it->second, fmt::format("the sum {} over trainers", it->first), &due);
-      const bool empty = std::none_of(it->second.came.begin(), it->second.came.end(), [](auto& m) { return m != nullptr; });
+      const bool empty =
+          std::none_of(it->second.came.begin(), it->second.came.end(), [](auto& m) { return m != nullptr; });
       it = empty ? reductions_.erase(it) : std::next(it);
     }
   }

@@ -1,8 +1,8 @@
 // A parameter server without its transport: requests go in, answers come out, now or when others have come. It decides
 // when updates happen and that each happens once; what an update is, the store knows.
 //
-// Requests that change something carry a sequence number of their trainer. The server keeps the last one and its answer:
-// a request that comes again is answered again and changes nothing. An older one is refused.
+// Requests that change something carry a sequence number of their trainer. The server keeps the last one and its
+// answer: a request that comes again is answered again and changes nothing. An older one is refused.
 #pragma once
 #include <condition_variable>
 #include <map>

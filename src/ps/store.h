@@ -11,7 +11,7 @@ namespace anabranch::ps {
 // A gradient, or in GEO a difference, of one variable: the sum over trainers.
 struct Change {
   uint32_t variable = 0;
-  Tensor dense;                      // shares memory with whoever made it
+  Tensor dense;                        // shares memory with whoever made it
   const SelectedRows* rows = nullptr;  // or sparse rows
 };
 

@@ -11,7 +11,7 @@ namespace anabranch::ps {
 // What one message of a trainer says about a variable.
 struct Contribution {
   MessageRef message;
-  int part = -1;      // of the dense tensor, or of the values of rows
+  int part = -1;  // of the dense tensor, or of the values of rows
   bool sparse = false;
 };
 

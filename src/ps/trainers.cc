@@ -33,7 +33,8 @@ std::shared_ptr<Client> client_of(int trainer) {
     o.trainer = static_cast<uint32_t>(trainer);
     o.incarnation = fresh_incarnation();
     o.deadline = Milliseconds(std::get<int64_t>(get_flag("FLAGS_rpc_deadline")));
-    o.try_for = o.deadline;  // a server answers late where other trainers are late; a lost connection ends a try at once
+    o.try_for =
+        o.deadline;  // a server answers late where other trainers are late; a lost connection ends a try at once
     client = std::make_shared<Client>(o, connect_to, trainers().timer);
   }
   return client;

@@ -25,7 +25,7 @@ using Handler = std::function<void(MessageRef request, Answer answer)>;
 
 class Listener {
  public:
-  virtual ~Listener() = default;  // returns when no handler is running any more
+  virtual ~Listener() = default;                    // returns when no handler is running any more
   virtual const std::string& endpoint() const = 0;  // with the port that was chosen
 };
 

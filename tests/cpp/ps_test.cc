@@ -41,7 +41,8 @@ class ToyStore final : public Store {
   }
   void read(uint32_t variable, Message* into) const override { into->add(variable, values_.at(variable)); }
   void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const override {
-    auto* to = static_cast<float*>(into->add_room(variable, Shape{static_cast<int64_t>(ids.size()), 1}, DType::kFloat32));
+    auto* to =
+        static_cast<float*>(into->add_room(variable, Shape{static_cast<int64_t>(ids.size()), 1}, DType::kFloat32));
     for (size_t i = 0; i < ids.size(); ++i) to[i] = values_.at(variable).data<float>()[ids[i]];
   }
 
@@ -57,7 +58,8 @@ Tensor filled(float x, int64_t n = 4) {
 // Loses requests, and answers after the server has done what was asked.
 class Lossy final : public Channel {
  public:
-  Lossy(std::shared_ptr<Channel> inner, uint32_t seed, int percent) : inner_(std::move(inner)), rng_(seed), percent_(percent) {}
+  Lossy(std::shared_ptr<Channel> inner, uint32_t seed, int percent)
+      : inner_(std::move(inner)), rng_(seed), percent_(percent) {}
   void call(MessageRef request, Milliseconds deadline, Answer answer) override {
     const auto lost = [verb = request->header().verb, answer] {
       answer(Message::error(verb, Error(ErrorKind::kUnavailable, "lost on the way")));
@@ -67,9 +69,8 @@ class Lossy final : public Channel {
       inner_->call(request, deadline, [](MessageRef) {});
     }
     const bool lose_answer = chance();
-    inner_->call(std::move(request), deadline, [answer, lost, lose_answer](MessageRef m) {
-      lose_answer ? lost() : answer(std::move(m));
-    });
+    inner_->call(std::move(request), deadline,
+                 [answer, lost, lose_answer](MessageRef m) { lose_answer ? lost() : answer(std::move(m)); });
   }
 
  private:
@@ -98,8 +99,9 @@ struct Cluster {
       o.trainers = trainers;
       o.patience = patience;
       servers.push_back(std::make_unique<Server>(o, *stores.back()));
-      listeners.push_back(local_transport().listen(
-          o.name, [server = servers.back().get()](MessageRef m, Answer a) { server->handle(std::move(m), std::move(a)); }));
+      listeners.push_back(local_transport().listen(o.name, [server = servers.back().get()](MessageRef m, Answer a) {
+        server->handle(std::move(m), std::move(a));
+      }));
     }
   }
   std::unique_ptr<Client> client(uint32_t trainer, int loss_percent = 0, Milliseconds deadline = Milliseconds(30000)) {
@@ -146,7 +148,8 @@ TEST(Ps, SyncStepsCountRightWhateverIsLost) {
           ASSERT_TRUE(client->take(a, &value));
           const int together = std::min(step, kSteps);
           const int more = step <= kSteps ? 0 : (step - kSteps) * 2 - (step - kSteps > 1 ? 1 : 0);
-          ASSERT_EQ(value.data<float>()[2], static_cast<float>(3 * together + more)) << "trainer " << t << " step " << step;
+          ASSERT_EQ(value.data<float>()[2], static_cast<float>(3 * together + more))
+              << "trainer " << t << " step " << step;
           ASSERT_FALSE(client->take(a, &value));
           ASSERT_TRUE(client->take(b, &value));
         }
@@ -338,7 +341,8 @@ TEST(PsNetwork, StepsOverTcpAndUnixSockets) {
       threads.emplace_back([&, t] {
         LinkOptions o;
         o.trainer = t;
-        Client client(o, [](const std::string& e) { return network_transport().connect(e); }, cluster.timer);
+        Client client(
+            o, [](const std::string& e) { return network_transport().connect(e); }, cluster.timer);
         const Remote a = client.remote(listener->endpoint(), "a");
         client.want(a);
         for (int step = 1; step <= 50; ++step) {
@@ -398,7 +402,8 @@ TEST(PsNetwork, NobodyThereAndATrustedNetwork) {
   Cluster cluster(1, 1);
   LinkOptions o;
   o.deadline = Milliseconds(300);
-  Client client(o, [](const std::string& e) { return network_transport().connect(e); }, cluster.timer);
+  Client client(
+      o, [](const std::string& e) { return network_transport().connect(e); }, cluster.timer);
   EXPECT_THROW(client.remote("127.0.0.1:1", "a"), Error);
   const Handler nothing = [](const MessageRef&, const Answer&) {};
   EXPECT_THROW(network_transport().listen("0.0.0.0:0", nothing), Error);

@@ -552,6 +552,257 @@ case('switch_case_l', lambda f, L: L.switch_case(L.fill_constant([1], 'int64', 1
 case('switch_case_fns', lambda f, L: L.switch_case(L.fill_constant([1], 'int64', 1), [lambda: L.fill_constant([1], 'float32', 7.0), lambda: L.fill_constant([1], 'float32', 8.0)]))
 case('switch_outside', lambda f, L: L.Switch().case(L.less_than(X(f, 1), X(f, 1))).__enter__())
 
+
+def num(L, v, d='int64'):
+    return L.fill_constant([1], d, v)
+
+
+def loop(f, L, body, n=3, **kw):
+    x, i, bound = X(f), num(L, 0), num(L, n)
+    x.stop_gradient = False
+    h = L.assign(x)
+    going = L.less_than(i, bound)
+    with L.While(going, **kw).block():
+        body(f, L, h, i)
+        L.increment(i)
+        L.less_than(i, bound, cond=going)
+    return h
+
+
+def nested_loops(f, L):
+    def body(i, h):
+        return L.while_loop(lambda i, h: L.less_than(i, num(L, 2)), lambda i, h: [i + 1, L.tanh(h)], [i + 0, h])
+    return L.while_loop(lambda i, h: L.less_than(i, num(L, 3)), body, [num(L, 0), L.scale(X(f), 2.0)])
+
+
+def array_loop(f, L):
+    x, i, bound = X(f), num(L, 0), num(L, 3)
+    a = L.array_write(x, i)
+    going = L.less_than(i, bound)
+    with L.While(going).block():
+        made = L.fc(L.array_read(a, i), 4)
+        L.increment(i)
+        L.array_write(made, i, a)
+        L.less_than(i, bound, cond=going)
+    return [L.array_read(a, i), L.array_length(a)]
+
+
+case('while', lambda f, L: loop(f, L, lambda f, L, h, i: L.assign(L.tanh(h), h)))
+case('while_test', lambda f, L: loop(f, L, lambda f, L, h, i: L.assign(L.tanh(h), h), is_test=True, name='mine'))
+case('while_fc', lambda f, L: loop(f, L, lambda f, L, h, i: L.assign(L.fc(h, 4, act='relu'), h)))
+case('while_cond', lambda f, L: loop(f, L, lambda f, L, h, i: L.assign(L.cond(L.less_than(i, num(L, 1)), lambda: L.scale(h, 2.0), lambda: L.tanh(h)), h)))
+case('while_notbool', lambda f, L: L.While(num(L, 1)))
+case('while_notvar', lambda f, L: L.While(3))
+case('while_two', lambda f, L: L.While(L.fill_constant([2], 'bool', True)))
+case('while_loop', lambda f, L: L.while_loop(lambda i, h: L.less_than(i, num(L, 3)), lambda i, h: [i + 1, L.tanh(h)], [num(L, 0), L.scale(X(f), 2.0)]))
+case('while_loop_one', lambda f, L: L.while_loop(lambda i: L.less_than(i, num(L, 3)), lambda i: L.increment(i), [num(L, 0)], True, 'mine'))
+case('while_loop_nest', lambda f, L: L.while_loop(lambda i, d: L.less_than(i, d['n']), lambda i, d: [i + 1, {'n': d['n'], 'h': [L.tanh(d['h'][0])]}], [num(L, 0), {'n': num(L, 3), 'h': [L.scale(X(f), 2.0)]}])[1]['h'])
+case('while_loop_two', nested_loops)
+case('while_loop_array', lambda f, L: L.while_loop(lambda i, a: L.less_than(i, num(L, 3)), lambda i, a: [i + 1, L.array_write(X(f), i, a)], [num(L, 0), L.create_array('float32')]))
+case('while_loop_cond', lambda f, L: L.while_loop(3, lambda x: x, [num(L, 0)]))
+case('while_loop_body', lambda f, L: L.while_loop(lambda x: x, 3, [num(L, 0)]))
+case('while_loop_vars', lambda f, L: L.while_loop(lambda x: x, lambda x: x, num(L, 0)))
+case('while_loop_empty', lambda f, L: L.while_loop(lambda x: x, lambda x: x, []))
+case('while_loop_notbool', lambda f, L: L.while_loop(lambda x: x, lambda x: x, [num(L, 0)]))
+case('while_loop_notvar', lambda f, L: L.while_loop(lambda x: True, lambda x: x, [num(L, 0)]))
+case('while_loop_less', lambda f, L: L.while_loop(lambda x, y: L.less_than(x, y), lambda x, y: [x], [num(L, 0), num(L, 1)]))
+case('array', lambda f, L: L.create_array('float32'))
+case('array_bad', lambda f, L: L.create_array(3))
+case('array_write', lambda f, L: L.array_write(X(f), num(L, 0)))
+case('array_write_to', lambda f, L: L.array_write(X(f), num(L, 0), L.create_array('float32')))
+case('array_write_lod', lambda f, L: L.array_read(L.array_write(X(f, lod=1), num(L, 0)), num(L, 0)))
+case('array_write_i32', lambda f, L: L.array_write(X(f), num(L, 0, 'int32')))
+case('array_write_num', lambda f, L: L.array_write(3, num(L, 0)))
+case('array_write_not', lambda f, L: L.array_write(X(f), num(L, 0), num(L, 0)))
+case('array_read', lambda f, L: L.array_read(L.array_write(X(f), num(L, 0)), num(L, 0)))
+case('array_read_not', lambda f, L: L.array_read(X(f), num(L, 0)))
+case('array_read_i32', lambda f, L: L.array_read(L.create_array('float32'), num(L, 0, 'int32')))
+case('array_length', lambda f, L: L.array_length(L.array_write(X(f), num(L, 0))))
+case('array_length_not', lambda f, L: L.array_length(X(f)))
+case('array_loop', array_loop)
+
+def if_else(f, L, n=1, **kw):
+    x, y = X(f), X(f, n='y')
+    ie = L.IfElse(f.data('m', [None, 1], 'bool'), **kw)
+    with ie.true_block():
+        ie.output(*[L.scale(ie.input(x), 2.0 + k) for k in range(n)])
+    with ie.false_block():
+        ie.output(*[L.square(ie.input(x)) + ie.input(y) for k in range(n)])
+    return ie()
+
+
+def one_sided(f, L):
+    ie = L.IfElse(f.data('m', [None, 1], 'bool'))
+    with ie.true_block():
+        ie.output(L.scale(ie.input(X(f)), 2.0))
+    return ie()
+
+
+def uneven(f, L):
+    ie = L.IfElse(f.data('m', [None, 1], 'bool'))
+    with ie.true_block():
+        ie.output(L.scale(ie.input(X(f)), 2.0))
+    with ie.false_block():
+        x = ie.input(X(f))
+        ie.output(x, x)
+    return ie()
+
+
+def static(f, L, outs=1, init=True, **kw):
+    x = f.data('x', [5, 4, 3])
+    rnn = L.StaticRNN(**kw)
+    with rnn.step():
+        now = rnn.step_input(x)
+        before = rnn.memory(init=f.data('h', [4, 3])) if init else rnn.memory(shape=[-1, 3], batch_ref=now, init_value=0.5)
+        made = L.fc([now, before], 3, act='tanh', bias_attr=False)
+        rnn.update_memory(before, made)
+        rnn.output(*[made] * outs)
+    return rnn()
+
+
+def static_no_update(f, L):
+    rnn = L.StaticRNN()
+    with rnn.step():
+        now = rnn.step_input(f.data('x', [5, 4, 3]))
+        rnn.memory(init=f.data('h', [4, 3]))
+        rnn.step_output(now)
+    return rnn()
+
+
+def static_two_lengths(f, L):
+    rnn = L.StaticRNN()
+    with rnn.step():
+        rnn.step_input(f.data('x', [5, 4, 3]))
+        rnn.step_input(f.data('y', [6, 4, 3]))
+
+
+def static_no_memory(f, L):
+    rnn = L.StaticRNN()
+    with rnn.step():
+        rnn.step_output(L.tanh(rnn.step_input(f.data('x', [5, 4, 3]))))
+    return rnn()
+
+
+def static_bad(f, L, what):
+    rnn = L.StaticRNN()
+    with rnn.step():
+        now = rnn.step_input(f.data('x', [5, 4, 3]))
+        what(rnn, now)
+        rnn.step_output(now)
+    return rnn()
+
+
+def dynamic(f, L, outs=1, init=False, static=False, lod=1, level=0, **kw):
+    x = f.data('x', [None, 3], lod_level=lod)
+    rnn = L.DynamicRNN(**kw)
+    with rnn.block():
+        parts = [rnn.step_input(x, level)]
+        if static:
+            parts.append(rnn.static_input(f.data('c', [None, 2])))
+        parts.append(rnn.memory(init=f.data('h', [None, 3]), need_reorder=True) if init else rnn.memory(shape=[3], value=0.1))
+        made = L.fc(parts, 3, act='tanh', bias_attr=False)
+        rnn.update_memory(parts[-1], made)
+        rnn.output(*[made] + parts[:outs - 1])
+    return rnn()
+
+
+def dynamic_bad(f, L, what):
+    rnn = L.DynamicRNN()
+    with rnn.block():
+        what(rnn)
+    return rnn()
+
+
+def arrays_of(L, *shapes):
+    a = L.create_array('float32')
+    for k, s in enumerate(shapes):
+        L.array_write(L.fill_constant(s, 'float32', 1.0), num(L, k), a)
+    return a
+
+
+case('ifelse', if_else)
+case('ifelse_two', lambda f, L: if_else(f, L, 2, name='mine'))
+case('ifelse_one_sided', one_sided)
+case('ifelse_uneven', uneven)
+case('ifelse_num', lambda f, L: L.IfElse(3))
+case('ifelse_none', lambda f, L: L.IfElse(f.data('m', [None, 1], 'bool'))())
+case('ifelse_outside', lambda f, L: L.IfElse(f.data('m', [None, 1], 'bool')).input(X(f)))
+case('ifelse_output', lambda f, L: L.IfElse(f.data('m', [None, 1], 'bool')).output(X(f)))
+case('srnn', static)
+case('srnn_two', lambda f, L: static(f, L, 2, name='mine'))
+case('srnn_boot', lambda f, L: static(f, L, init=False))
+case('srnn_no_memory', static_no_memory)
+case('srnn_no_update', static_no_update)
+case('srnn_lengths', static_two_lengths)
+case('srnn_early', lambda f, L: L.StaticRNN()())
+case('srnn_outside', lambda f, L: L.StaticRNN().step_input(f.data('x', [5, 4, 3])))
+case('srnn_memory', lambda f, L: static_bad(f, L, lambda rnn, now: rnn.memory()))
+case('srnn_memory_list', lambda f, L: static_bad(f, L, lambda rnn, now: rnn.memory(init=[1])))
+case('srnn_update', lambda f, L: static_bad(f, L, lambda rnn, now: rnn.update_memory(now, 3)))
+case('srnn_num', lambda f, L: static_bad(f, L, lambda rnn, now: rnn.step_input(3)))
+case('srnn_out_num', lambda f, L: static_bad(f, L, lambda rnn, now: rnn.step_output(3)))
+case('drnn', dynamic)
+case('drnn_two', lambda f, L: dynamic(f, L, 2, name='mine'))
+case('drnn_init', lambda f, L: dynamic(f, L, init=True))
+case('drnn_static', lambda f, L: dynamic(f, L, init=True, static=True))
+case('drnn_level', lambda f, L: dynamic(f, L, lod=2, level=1))
+case('drnn_early', lambda f, L: L.DynamicRNN()())
+case('drnn_outside', lambda f, L: L.DynamicRNN().step_input(X(f, lod=1)))
+case('drnn_static_first', lambda f, L: dynamic_bad(f, L, lambda rnn: rnn.static_input(X(f))))
+case('drnn_memory_first', lambda f, L: dynamic_bad(f, L, lambda rnn: rnn.memory(shape=[3])))
+case('drnn_num', lambda f, L: dynamic_bad(f, L, lambda rnn: rnn.step_input(3)))
+case('array_join', lambda f, L: L.tensor_array_to_tensor(arrays_of(L, [2, 3], [2, 4])))
+case('array_join_0', lambda f, L: L.tensor_array_to_tensor(arrays_of(L, [2, 3], [4, 3]), 0, 'mine'))
+case('array_stack', lambda f, L: L.tensor_array_to_tensor(arrays_of(L, [2, 3], [2, 3]), 0, use_stack=True))
+case('array_stack_1', lambda f, L: L.tensor_array_to_tensor(arrays_of(L, [2, 3], [2, 3]), use_stack=True))
+case('array_join_num', lambda f, L: L.tensor_array_to_tensor(3))
+case('rank_reorder', lambda f, L: L.reorder_lod_tensor_by_rank(X(f), L.control_flow.lod_rank_table(X(f, n='y', lod=1))))
+case('rank_reorder_lod', lambda f, L: L.reorder_lod_tensor_by_rank(X(f, lod=1), L.control_flow.lod_rank_table(X(f, n='y', lod=1))))
+case('rank_reorder_not', lambda f, L: L.reorder_lod_tensor_by_rank(X(f), X(f)))
+case('rank_len', lambda f, L: L.control_flow.max_sequence_len(L.control_flow.lod_rank_table(X(f, lod=1))))
+case('rank_array', lambda f, L: (lambda x, t: L.control_flow.array_to_lod_tensor(L.control_flow.lod_tensor_to_array(x, t), t))(*(lambda x: (x, L.control_flow.lod_rank_table(x)))(X(f, lod=1))))
+case('rank_shrink', lambda f, L: L.control_flow.shrink_memory(X(f), num(L, 1), L.control_flow.lod_rank_table(X(f, n='y', lod=1))))
+case('split_lod', lambda f, L: L.control_flow.split_lod_tensor(X(f), f.data('m', [None, 1], 'bool')))
+case('merge_lod', lambda f, L: L.control_flow.merge_lod_tensor(X(f), X(f), X(f), f.data('m', [None, 1], 'bool')))
+
+
+def grown(f, L, cell, steps=4, **kw):
+    x = f.data('x', [None, steps, 5])
+    if kw.pop('lengths', False):
+        kw['sequence_length'] = f.data('n', [None], 'int64')
+    out, last = L.rnn(cell, x, **kw)
+    return [out] + (list(last) if isinstance(last, (list, tuple)) else [last])
+
+
+def own_cell(f, L):
+    class Sum(L.RNNCell):
+        def call(self, inputs, states):
+            made = L.tanh(inputs + states)
+            return made, made
+
+        @property
+        def state_shape(self):
+            return [5]
+    return Sum()
+
+
+case('cell_gru', lambda f, L: grown(f, L, L.GRUCell(3)))
+case('cell_gru_lengths', lambda f, L: grown(f, L, L.GRUCell(3), lengths=True))
+case('cell_gru_back', lambda f, L: grown(f, L, L.GRUCell(3), lengths=True, is_reverse=True))
+case('cell_gru_attr', lambda f, L: grown(f, L, L.GRUCell(3, f.ParamAttr('w'), f.ParamAttr('b'), L.tanh, L.sigmoid, name='mine')))
+case('cell_gru_init', lambda f, L: grown(f, L, L.GRUCell(3), initial_states=f.data('h', [None, 3])))
+case('cell_lstm', lambda f, L: grown(f, L, L.LSTMCell(3)))
+case('cell_lstm_lengths', lambda f, L: grown(f, L, L.LSTMCell(3), lengths=True))
+case('cell_lstm_major', lambda f, L: grown(f, L, L.LSTMCell(3), time_major=True))
+case('cell_lstm_back', lambda f, L: grown(f, L, L.LSTMCell(3), is_reverse=True))
+case('cell_lstm_attr', lambda f, L: grown(f, L, L.LSTMCell(3, f.ParamAttr('w'), f.ParamAttr('b'), forget_bias=0.5, name='mine')))
+case('cell_own', lambda f, L: grown(f, L, own_cell(f, L)))
+case('cell_states', lambda f, L: L.GRUCell(3).get_initial_states(X(f), [2], 'float64', 0.5))
+case('cell_states_two', lambda f, L: L.LSTMCell(3).get_initial_states(f.data('x', [4, None, 5]), batch_dim_idx=1))
+case('cell_none', lambda f, L: L.rnn(3, X(f)))
+case('cell_undefined', lambda f, L: L.RNNCell().call(X(f), X(f)))
+case('cell_undefined_shape', lambda f, L: L.RNNCell().state_shape)
+
 # ---- operators of Variables
 OPSX = {'add': lambda x, y: x + y, 'sub': lambda x, y: x - y, 'mul': lambda x, y: x * y, 'div': lambda x, y: x / y, 'pow': lambda x, y: x ** y, 'lt': lambda x, y: x < y, 'le': lambda x, y: x <= y, 'gt': lambda x, y: x > y, 'ge': lambda x, y: x >= y, 'eq': lambda x, y: x == y, 'ne': lambda x, y: x != y, 'mod': lambda x, y: x % y, 'fdiv': lambda x, y: x // y}
 for n, o in OPSX.items():
@@ -1227,6 +1478,156 @@ case('det_prior_max0', lambda f, L: L.prior_box(fm(f), pic(f), [4.0], [0.0]))
 case('det_head_one', lambda f, L: head(f, L, n=1, min_sizes=[4.0], max_sizes=[8.0], aspect_ratios=[[2.0]]))
 case('det_head_more', lambda f, L: head(f, L, min_sizes=[4.0, 5.0, 6.0, 7.0], max_sizes=[8.0, 16.0, 30.0]))
 case('det_head_five', lambda f, L: L.multi_box_head([X(f, None, 8, 4, 5, n='f%d' % i) for i in range(5)], pic(f), 300, 3, [[2.0]] * 5, 20, 90))
+# ---- regions of interest
+mp = lambda f, c=8, d='float32', n='mp': X(f, None, c, 6, 7, n=n, d=d)
+ro = lambda f, d='float32', n='ro', lod=1: X(f, None, 4, n=n, lod=lod, d=d)
+case('roi_pool', lambda f, L: L.roi_pool(mp(f), ro(f)))
+case('roi_pool_full', lambda f, L: L.roi_pool(mp(f), ro(f, lod=0), 3, 2, 0.25, X(f, None, n='rl', d='int64')))
+case('roi_pool_bad', lambda f, L: L.roi_pool(mp(f), ro(f), 0, 2))
+case('roi_pool_scale', lambda f, L: L.roi_pool(mp(f), ro(f), 1, 2, 0.0))
+case('roi_pool_width', lambda f, L: L.roi_pool(mp(f), X(f, None, 5, n='r5', lod=1)))
+case('roi_pool_num', lambda f, L: L.roi_pool(3, ro(f)))
+case('roi_pool_int', lambda f, L: L.roi_pool(mp(f, d='int32'), ro(f)))
+case('roi_align', lambda f, L: L.roi_align(mp(f), ro(f)))
+case('roi_align_full', lambda f, L: L.roi_align(mp(f), ro(f, lod=0), 3, 2, 0.25, 2, 'al', X(f, None, n='rl', d='int64')))
+case('roi_align_bad', lambda f, L: L.roi_align(mp(f), ro(f), -1, 2))
+case('roi_align_rank', lambda f, L: L.roi_align(X(f, None, 8, 6), ro(f)))
+case('roi_align_num', lambda f, L: L.roi_align(mp(f), 3))
+case('roi_align_64', lambda f, L: L.roi_align(mp(f, d='float64'), ro(f, d='float64')))
+case('psroi', lambda f, L: L.psroi_pool(mp(f, 12), ro(f), 2, 0.25, 3, 2))
+case('psroi_name', lambda f, L: L.psroi_pool(mp(f, 12), ro(f), 2, 0.25, 2, 3, 'ps'))
+case('psroi_channels', lambda f, L: L.psroi_pool(mp(f, 11), ro(f), 2, 0.25, 3, 2))
+case('psroi_float', lambda f, L: L.psroi_pool(mp(f, 12), ro(f), 2.0, 0.25, 3, 2))
+case('psroi_scale', lambda f, L: L.psroi_pool(mp(f, 12), ro(f), 2, 1, 3, 2))
+case('psroi_height', lambda f, L: L.psroi_pool(mp(f, 12), ro(f), 2, 0.5, 3.0, 2))
+case('psroi_width', lambda f, L: L.psroi_pool(mp(f, 12), ro(f), 2, 0.5, 3, '2'))
+case('psroi_num', lambda f, L: L.psroi_pool(3, ro(f), 2, 0.5, 3, 2))
+case('prroi', lambda f, L: L.prroi_pool(mp(f), ro(f)))
+case('prroi_full', lambda f, L: L.prroi_pool(mp(f), ro(f, lod=0), 0.5, 3, 2, X(f, None, n='rn', d='int64'), 'pr'))
+case('prroi_scale', lambda f, L: L.prroi_pool(mp(f), ro(f), 1, 3, 2))
+case('prroi_height', lambda f, L: L.prroi_pool(mp(f), ro(f), 1.0, 3.0, 2))
+case('prroi_num', lambda f, L: L.prroi_pool(mp(f), 3))
+dc = lambda f, L, off=18, m=9, c=4, **k: L.deformable_conv(X(f, None, c, 6, 7), X(f, None, off, 6, 7, n='of'), m if m is None else X(f, None, m, 6, 7, n='ma'), **dict(dict(num_filters=4, filter_size=3, padding=1), **k))
+case('dcn', lambda f, L: dc(f, L))
+case('dcn_full', lambda f, L: dc(f, L, 36, 18, filter_size=[3, 3], stride=[1, 1], padding=[1, 1], dilation=1, groups=2, deformable_groups=2, im2col_step=1, param_attr='w', bias_attr='b', name='dc'))
+case('dcn_v1', lambda f, L: dc(f, L, m=None, modulated=False))
+case('dcn_v1_nobias', lambda f, L: dc(f, L, m=None, modulated=False, bias_attr=False))
+case('dcn_offset', lambda f, L: dc(f, L, 17))
+case('dcn_mask', lambda f, L: dc(f, L, 18, 8))
+case('dcn_groups', lambda f, L: dc(f, L, groups=3))
+case('dcn_parts', lambda f, L: dc(f, L, deformable_groups=3))
+case('dcn_nomask', lambda f, L: dc(f, L, m=None))
+case('dcn_step', lambda f, L: dc(f, L, im2col_step=0))
+case('dcn_num', lambda f, L: L.deformable_conv(3, X(f, None, 18, 6, 7), None, 4, 3, modulated=False))
+# ---- detectors
+yl = lambda f, L, c=21, gt=None, **k: L.yolov3_loss(X(f, None, c, 4, 4), X(f, None, 6, 4, n='gb'), X(f, None, 6, n='gl', d='int32'), **dict(dict(anchors=[10, 13, 16, 30, 33, 23], anchor_mask=[0, 1, 2], class_num=2, ignore_thresh=0.7, downsample_ratio=32), **k))
+case('yolo_loss', lambda f, L: yl(f, L))
+case('yolo_loss_full', lambda f, L: yl(f, L, gt_score=X(f, None, 6, n='gs'), use_label_smooth=False, name='yl', scale_x_y=1.1))
+case('yolo_loss_channels', lambda f, L: yl(f, L, 20))
+case('yolo_loss_mask', lambda f, L: yl(f, L, anchor_mask=[0, 1, 3]))
+case('yolo_loss_anchors', lambda f, L: yl(f, L, anchors=[10, 13, 16]))
+case('yolo_loss_list', lambda f, L: yl(f, L, anchors=3))
+case('yolo_loss_masklist', lambda f, L: yl(f, L, anchor_mask=1))
+case('yolo_loss_class', lambda f, L: yl(f, L, class_num=2.0))
+case('yolo_loss_thresh', lambda f, L: yl(f, L, ignore_thresh=1))
+case('yolo_loss_smooth', lambda f, L: yl(f, L, use_label_smooth=1))
+case('yolo_loss_score', lambda f, L: yl(f, L, gt_score=3))
+case('yolo_loss_num', lambda f, L: L.yolov3_loss(3, X(f, None, 6, 4), X(f, None, 6, n='gl', d='int32'), [1, 2], [0], 2, 0.7, 32))
+case('yolo_loss_label', lambda f, L: L.yolov3_loss(X(f, None, 7, 4, 4), X(f, None, 6, 4, n='gb'), 3, [1, 2], [0], 2, 0.7, 32))
+gp = lambda f, L, a=3, **k: L.generate_proposals(X(f, None, a, 4, 5, n='sc'), X(f, None, 12, 4, 5, n='bd'), X(f, None, 3, n='ii'), X(f, 4, 5, 3, 4, n='an'), X(f, 4, 5, 3, 4, n='va'), **k)
+case('gp', lambda f, L: gp(f, L))
+case('gp_full', lambda f, L: gp(f, L, pre_nms_top_n=10, post_nms_top_n=5, nms_thresh=0.7, min_size=2.0, eta=0.9, name='gp', return_rois_num=True))
+case('gp_num', lambda f, L: L.generate_proposals(3, X(f, None, 12, 4, 5, n='bd'), X(f, None, 3, n='ii'), X(f, 4, 5, 3, 4, n='an'), X(f, 4, 5, 3, 4, n='va')))
+case('gp_rank', lambda f, L: L.generate_proposals(X(f, None, 3, 4, n='sc'), X(f, None, 12, 4, 5, n='bd'), X(f, None, 3, n='ii'), X(f, 4, 5, 3, 4, n='an'), X(f, 4, 5, 3, 4, n='va')))
+case('fpn_dist', lambda f, L: L.distribute_fpn_proposals(ro(f), 2, 5, 4, 224))
+case('fpn_dist_name', lambda f, L: L.distribute_fpn_proposals(ro(f, d='float64'), 2, 2, 4, 224, 'fd'))
+case('fpn_dist_num', lambda f, L: L.distribute_fpn_proposals(3, 2, 5, 4, 224))
+case('fpn_dist_shape', lambda f, L: L.distribute_fpn_proposals(X(f, None, 5, lod=1), 2, 5, 4, 224))
+lv = lambda f, n, w: [X(f, None, w, n=n + str(k), lod=1) for k in range(2)]
+case('fpn_coll', lambda f, L: L.collect_fpn_proposals(lv(f, 'r', 4), lv(f, 's', 1), 2, 3, 50))
+case('fpn_coll_name', lambda f, L: L.collect_fpn_proposals(lv(f, 'r', 4), lv(f, 's', 1), 2, 2, 50, 'fc'))
+case('fpn_coll_num', lambda f, L: L.collect_fpn_proposals(3, lv(f, 's', 1), 2, 3, 50))
+case('fpn_coll_nums', lambda f, L: L.collect_fpn_proposals(lv(f, 'r', 4), 3, 2, 3, 50))
+bd = lambda f, L, **k: L.box_decoder_and_assign(**dict(dict(prior_box=X(f, None, 4, n='p'), prior_box_var=X(f, 4, n='v'), target_box=X(f, None, 12, n='t'), box_score=X(f, None, 3, n='s'), box_clip=4.1), **k))
+case('bda', lambda f, L: bd(f, L))
+case('bda_name', lambda f, L: bd(f, L, name='bd'))
+case('bda_num', lambda f, L: bd(f, L, prior_box=3))
+case('bda_width', lambda f, L: bd(f, L, target_box=X(f, None, 11, n='t11')))
+case('bda_rows', lambda f, L: bd(f, L, prior_box=X(f, 3, 4, n='p3'), box_score=X(f, 2, 3, n='s2')))
+tr = lambda f, d='int32': [X(f, None, 4, n='tb', lod=1), X(f, None, 1, n='tl', lod=1, d=d), X(f, None, 1, n='tc', lod=1, d=d)]
+rp = lambda f, L, a=60, **k: (lambda t: L.rpn_target_assign(X(f, None, 60, 4, n='bp'), X(f, None, 60, 1, n='cl'), X(f, a, 4, n='an'), X(f, a, 4, n='va'), t[0], t[2], X(f, None, 3, n='ii'), **k))(tr(f))
+case('rpn', lambda f, L: rp(f, L))
+case('rpn_full', lambda f, L: rp(f, L, rpn_batch_size_per_im=16, rpn_straddle_thresh=-1.0, rpn_fg_fraction=0.25, rpn_positive_overlap=0.6, rpn_negative_overlap=0.2, use_random=False))
+case('rpn_num', lambda f, L: L.rpn_target_assign(3, X(f, None, 60, 1, n='cl'), X(f, 60, 4, n='an'), X(f, 60, 4, n='va'), *[tr(f)[k] for k in (0, 2)], X(f, None, 3, n='ii')))
+case('rpn_rank', lambda f, L: L.rpn_target_assign(X(f, None, 60, 4, n='bp'), X(f, None, 60, 1, n='cl'), X(f, 4, 5, 3, 4, n='an'), X(f, 60, 4, n='va'), *[tr(f)[k] for k in (0, 2)], X(f, None, 3, n='ii')))
+rt = lambda f, L, **k: L.retinanet_target_assign(X(f, None, 60, 4, n='bp'), X(f, None, 60, 3, n='cl'), X(f, 60, 4, n='an'), X(f, 60, 4, n='va'), *tr(f), X(f, None, 3, n='ii'), **k)
+case('retina', lambda f, L: rt(f, L, num_classes=3))
+case('retina_full', lambda f, L: rt(f, L, num_classes=3, positive_overlap=0.6, negative_overlap=0.3))
+case('retina_num', lambda f, L: L.retinanet_target_assign(X(f, None, 60, 4, n='bp'), 3, X(f, 60, 4, n='an'), X(f, 60, 4, n='va'), *tr(f), X(f, None, 3, n='ii')))
+pl = lambda f, L, **k: (lambda t: L.generate_proposal_labels(ro(f), t[1], t[2], t[0], X(f, None, 3, n='ii'), **k))(tr(f))
+case('gpl', lambda f, L: pl(f, L, class_nums=5))
+case('gpl_full', lambda f, L: pl(f, L, batch_size_per_im=16, fg_fraction=0.5, fg_thresh=0.5, bg_thresh_hi=0.4, bg_thresh_lo=0.1, bbox_reg_weights=[0.2, 0.2, 0.1, 0.1], class_nums=3, use_random=False, is_cls_agnostic=True, is_cascade_rcnn=True))
+case('gpl_none', lambda f, L: pl(f, L))
+case('gpl_num', lambda f, L: L.generate_proposal_labels(3, *[tr(f)[k] for k in (1, 2, 0)], X(f, None, 3, n='ii'), class_nums=3))
+mn = lambda f, L, **k: L.matrix_nms(**dict(dict(bboxes=X(f, None, 9, 4), scores=X(f, None, 3, 9, n='s'), score_threshold=0.1, post_threshold=0.1, nms_top_k=400, keep_top_k=200), **k))
+case('mnms', lambda f, L: mn(f, L))
+case('mnms_full', lambda f, L: mn(f, L, use_gaussian=True, gaussian_sigma=1.0, background_label=-1, normalized=False, return_index=True, name='mn'))
+for k, v in dict(score_threshold=1, post_threshold=1, nms_top_k=1.0, keep_top_k=1.0, use_gaussian=1, gaussian_sigma=1, background_label=0.5, normalized=1).items():
+    case('mnms_' + k, lambda f, L, k=k, v=v: mn(f, L, **{k: v}))
+case('mnms_num', lambda f, L: mn(f, L, bboxes=3))
+case('mnms_width', lambda f, L: mn(f, L, bboxes=X(f, None, 9, 5, n='b5')))
+case('mnms_rank', lambda f, L: mn(f, L, scores=X(f, None, 3, n='s2')))
+ln = lambda f, L, **k: L.locality_aware_nms(**dict(dict(bboxes=X(f, None, 9, 4), scores=X(f, None, 1, 9, n='s'), score_threshold=0.1, nms_top_k=400, keep_top_k=200), **k))
+case('lnms', lambda f, L: ln(f, L))
+case('lnms_full', lambda f, L: ln(f, L, bboxes=X(f, None, 9, 8, n='b8'), nms_threshold=0.5, normalized=False, nms_eta=0.9, background_label=0, name='ln'))
+for k, v in dict(score_threshold=1, nms_threshold=1, nms_top_k=1.0, keep_top_k=1.0, nms_eta=1, background_label=0.5, normalized=1).items():
+    case('lnms_' + k, lambda f, L, k=k, v=v: ln(f, L, **{k: v}))
+case('lnms_num', lambda f, L: ln(f, L, bboxes=3))
+rd = lambda f, L, **k: L.retinanet_detection_output(*[[X(f, *s, n=n + str(j)) for j in range(2)] for n, s in (('b', (None, 6, 4)), ('s', (None, 6, 3)), ('a', (6, 4)))], X(f, None, 3, n='ii'), **k)
+case('rdo', lambda f, L: rd(f, L))
+case('rdo_full', lambda f, L: rd(f, L, score_threshold=0.1, nms_top_k=10, keep_top_k=5, nms_threshold=0.5, nms_eta=0.9))
+case('rdo_num', lambda f, L: L.retinanet_detection_output(3, 3, 3, X(f, None, 3, n='ii')))
+dm = lambda f, L, w=6, **k: (getattr(L, 'detection_map', None) or L.detection.detection_map)(X(f, None, 6, n='dr', lod=1), X(f, None, w, n='lb', lod=1), **dict(dict(class_num=3), **k))
+case('dmap', lambda f, L: dm(f, L))
+case('dmap_full', lambda f, L: dm(f, L, 5, background_label=-1, overlap_threshold=0.5, evaluate_difficult=False, ap_version='11point'))
+case('dmap_version', lambda f, L: dm(f, L, ap_version='other'))
+case('dmap_width', lambda f, L: dm(f, L, 4))
+metric = lambda f, w: getattr(f, w).DetectionMAP(X(f, None, 6, n='dr', lod=1), X(f, None, 1, n='gl', lod=1), X(f, None, 4, n='gb', lod=1), X(f, None, 1, n='gd', lod=1), class_num=3)
+case('dmap_metric', lambda f, L: list(metric(f, 'metrics').get_map_var()))
+case('dmap_evaluator', lambda f, L: list(metric(f, 'evaluator').get_map_var()))
+case('dmap_plain', lambda f, L: list(f.metrics.DetectionMAP(X(f, None, 6, n='dr', lod=1), X(f, None, 1, n='gl', lod=1), X(f, None, 4, n='gb', lod=1), class_num=3, background_label=-1, overlap_threshold=0.4, evaluate_difficult=False, ap_version='11point').get_map_var()))
+grads = lambda f, fn: f.backward.append_backward(f.layers.mean(fn()))
+free = lambda v: (setattr(v, 'stop_gradient', False), v)[1]
+case('roi_pool_grad', lambda f, L: grads(f, lambda: L.roi_pool(free(mp(f)), ro(f))))
+case('roi_align_grad', lambda f, L: grads(f, lambda: L.roi_align(free(mp(f)), ro(f))))
+case('psroi_grad', lambda f, L: grads(f, lambda: L.psroi_pool(free(mp(f, 12)), ro(f), 2, 0.25, 3, 2)))
+case('prroi_grad', lambda f, L: grads(f, lambda: L.prroi_pool(free(mp(f)), free(ro(f)))))
+case('dcn_grad', lambda f, L: grads(f, lambda: L.deformable_conv(free(mp(f)), free(X(f, None, 18, 6, 7, n='of')), free(X(f, None, 9, 6, 7, n='ma')), 4, 3, padding=1, bias_attr=False)))
+case('yolo_loss_grad', lambda f, L: grads(f, lambda: L.yolov3_loss(free(X(f, None, 21, 4, 4)), X(f, None, 6, 4, n='gb'), X(f, None, 6, n='gl', d='int32'), [1, 2, 3, 4, 5, 6], [0, 1, 2], 2, 0.7, 32)))
+dp = lambda f, L, t=(2, 3, 2), **k: L.deformable_roi_pooling(**dict(dict(input=mp(f), rois=ro(f), trans=X(f, None, *t, n='tr'), pooled_height=3, pooled_width=2), **k))
+case('dps', lambda f, L: dp(f, L))
+case('dps_full', lambda f, L: dp(f, L, (4, 2, 2), no_trans=True, spatial_scale=0.5, part_size=(2, 2), sample_per_part=3, trans_std=0.2, name='dp'))
+case('dps_sensitive', lambda f, L: dp(f, L, input=X(f, None, 12, 6, 7, n='m12'), group_size=[3, 2], position_sensitive=True))
+case('dps_group', lambda f, L: dp(f, L, group_size=[1]))
+case('dps_groupnum', lambda f, L: dp(f, L, group_size=1))
+case('dps_partnum', lambda f, L: dp(f, L, part_size=2))
+case('dps_num', lambda f, L: dp(f, L, input=X(f, None, 8, 6, n='m3')))
+case('dps_grad', lambda f, L: grads(f, lambda: L.deformable_roi_pooling(free(mp(f)), ro(f), free(X(f, None, 2, 3, 2, n='tr')), pooled_height=3, pooled_width=2)))
+pt = lambda f, L, **k: L.roi_perspective_transform(**dict(dict(input=mp(f), rois=X(f, None, 8, n='r8', lod=1), transformed_height=4, transformed_width=5), **k))
+case('rpt', lambda f, L: pt(f, L))
+case('rpt_full', lambda f, L: pt(f, L, spatial_scale=0.5, name='pt'))
+case('rpt_height', lambda f, L: pt(f, L, transformed_height=4.0))
+case('rpt_width', lambda f, L: pt(f, L, transformed_width='4'))
+case('rpt_scale', lambda f, L: pt(f, L, spatial_scale=1))
+case('rpt_negative', lambda f, L: pt(f, L, spatial_scale=-1.0))
+case('rpt_rois', lambda f, L: pt(f, L, rois=ro(f)))
+case('rpt_num', lambda f, L: pt(f, L, input=3))
+case('rpt_grad', lambda f, L: grads(f, lambda: L.roi_perspective_transform(free(mp(f)), X(f, None, 8, n='r8', lod=1), 4, 5)[0]))
+ml = lambda f, L, **k: L.generate_mask_labels(**dict(dict(im_info=X(f, None, 3, n='ii'), gt_classes=X(f, None, 1, n='gc', lod=1, d='int32'), is_crowd=X(f, None, 1, n='ic', lod=1, d='int32'), gt_segms=X(f, None, 2, n='gs', lod=3), rois=ro(f), labels_int32=X(f, None, 1, n='li', lod=1, d='int32'), num_classes=5, resolution=14), **k))
+case('gml', lambda f, L: ml(f, L))
+case('gml_small', lambda f, L: ml(f, L, num_classes=2, resolution=1))
+case('gml_rois', lambda f, L: ml(f, L, rois=X(f, None, 5, n='r5', lod=1)))
+case('gml_num', lambda f, L: ml(f, L, im_info=3))
 
 # ---- sequences: random fields, CTC, beams
 crf = lambda f, L, **k: L.linear_chain_crf(X(f, None, 5, lod=1), I(f, lod=1, n='y'), **k)
@@ -1294,7 +1695,7 @@ case('posenc_grad', lambda f, L: f.optimizer.SGD(0.1).minimize(L.mean(L.add_posi
 case('posenc_odd', lambda f, L: L.add_position_encoding(X(f, None, 7, 5), 0.5, 2.0))
 case('posenc_int', lambda f, L: L.add_position_encoding(I(f, None, 7, 4), 0.5, 2.0))
 case('posenc_rank', lambda f, L: L.add_position_encoding(X(f, None, 2, 7, 4), 0.5, 2.0))
-case('cudnn_lstm', lambda f, L: L.lstm(X(f, 5, None, 4), X(f, 2, None, 3, n='h'), X(f, 2, None, 3, n='c'), 5, 3, 2))
+case('lstm_dense', lambda f, L: L.lstm(X(f, 5, None, 4), X(f, 2, None, 3, n='h'), X(f, 2, None, 3, n='c'), 5, 3, 2))
 case('cudnn_lstm_bi', lambda f, L: L.lstm(X(f, 5, None, 4), X(f, 4, None, 3, n='h'), X(f, 4, None, 3, n='c'), 5, 3, 2, 0.3, True, True, 'ls', f.initializer.Normal(0.0, 0.1), 7))
 case('mm', lambda f, L: f.contrib.layers.match_matrix_tensor(X(f, None, 4, lod=1), X(f, None, 4, n='y', lod=1), 3))
 case('mm_all', lambda f, L: f.contrib.layers.match_matrix_tensor(X(f, None, 4, lod=1), X(f, None, 4, n='y', lod=1), 3, 'tanh', 'w', 'float32', 'mm'))
@@ -1307,3 +1708,50 @@ case('treeconv_all', lambda f, L: f.contrib.layers.tree_conv(X(f, None, 10, 5), 
 case('treeconv_depth', lambda f, L: f.contrib.layers.tree_conv(X(f, None, 10, 5), X(f, None, 9, 2, n='e', d='int32'), 6, max_depth=1))
 case('eval_chunk', lambda f, L: (lambda e: [*e.metrics, *e.states])(f.evaluator.ChunkEvaluator(I(f, lod=1), I(f, lod=1, n='y'), 'IOB', 3)))
 case('eval_edit', lambda f, L: (lambda e: [*e.metrics, *e.states])(f.evaluator.EditDistance(I(f, lod=1), I(f, lod=1, n='y'), [1])))
+
+# ---- what is left of the dense surface
+var = lambda f, name, *shape, d='float32': f.default_main_program().current_block().create_var(name=name, shape=list(shape), dtype=d)
+case('misc_print', lambda f, L: L.Print(L.fc(X(f), 3)))
+case('misc_print_args', lambda f, L: L.Print(X(f), first_n=2, message='m', summarize=3, print_tensor_name=False, print_tensor_type=False, print_tensor_shape=False, print_tensor_lod=False, print_phase='backward'))
+case('misc_print_grad', lambda f, L: f.optimizer.SGD(0.1).minimize(L.mean(L.Print(L.fc(X(f), 3))))[1])
+case('misc_print_num', lambda f, L: L.Print(3))
+case('misc_pyfunc_num', lambda f, L: L.py_func(3, X(f), None))
+case('misc_pyfunc_x', lambda f, L: L.py_func(len, 3, None))
+case('misc_pyfunc_out', lambda f, L: L.py_func(len, X(f), 3))
+case('misc_pyfunc_shape', lambda f, L: L.py_func(len, X(f), var(f, 'o')))
+case('misc_pyfunc_back', lambda f, L: L.py_func(len, X(f), var(f, 'o', -1, 2), 3))
+case('misc_pyfunc_skip', lambda f, L: L.py_func(len, X(f), var(f, 'o', -1, 2), len, [X(f, n='z')]))
+case('misc_focus', lambda f, L: L.similarity_focus(X(f, None, 3, 2, 2), 1, [0, 2]))
+case('misc_focus_name', lambda f, L: L.similarity_focus(X(f, None, 3, 2, 2), axis=3, indexes=[1], name='fo'))
+case('misc_focus_axis', lambda f, L: L.similarity_focus(X(f, None, 3, 2, 2), 0, [0]))
+case('misc_focus_none', lambda f, L: L.similarity_focus(X(f, None, 3, 2, 2), 1, []))
+case('misc_focus_tuple', lambda f, L: L.similarity_focus(X(f, None, 3, 2, 2), 1, (0,)))
+case('misc_focus_num', lambda f, L: L.similarity_focus(3, 1, [0]))
+case('misc_spectral', lambda f, L: L.spectral_norm(L.create_parameter([3, 4], 'float32')))
+case('misc_spectral_args', lambda f, L: L.spectral_norm(L.create_parameter([3, 4, 2, 2], 'float32'), dim=1, power_iters=2, eps=1e-3, name='s'))
+case('misc_spectral_int', lambda f, L: L.spectral_norm(X(f, 3, 4, d='int32')))
+case('misc_spectral_num', lambda f, L: L.spectral_norm(3))
+case('misc_spectral_grad', lambda f, L: f.optimizer.SGD(0.1).minimize(L.mean(L.spectral_norm(L.create_parameter([3, 4], 'float32'))))[1])
+case('misc_crop', lambda f, L: L.random_crop(X(f, None, 3, 4), [2, 2], seed=5))
+case('misc_crop_big', lambda f, L: L.random_crop(X(f, None, 3, 4), [4, 4], seed=5))
+case('misc_crop_text', lambda f, L: L.random_crop(X(f, None, 3, 4), [2, 2], seed='a'))
+case('misc_crop_num', lambda f, L: L.random_crop(3, [2, 2]))
+case('misc_shuffle', lambda f, L: f.contrib.layers.shuffle_batch(X(f, None, 4), seed=5))
+case('misc_shuffle_grad', lambda f, L: f.optimizer.SGD(0.1).minimize(L.mean(f.contrib.layers.shuffle_batch(L.fc(X(f), 3), seed=5)))[1])
+case('misc_shuffle_num', lambda f, L: f.contrib.layers.shuffle_batch(3))
+case('misc_tdm', lambda f, L: f.contrib.layers.tdm_child(I(f, None, 1), 7, 2, param_attr=f.ParamAttr('tree')))
+case('misc_tdm_64', lambda f, L: f.contrib.layers.tdm_child(I(f, None, 1), 7, 2, dtype='int64'))
+case('misc_tdm_float', lambda f, L: f.contrib.layers.tdm_child(X(f, None, 1), 7, 2))
+case('misc_tdm_dtype', lambda f, L: f.contrib.layers.tdm_child(I(f, None, 1), 7, 2, dtype='float32'))
+case('misc_partial', lambda f, L: f.contrib.layers.partial_concat([X(f, None, 3), X(f, None, 3, n='y')], 0, 2))
+case('misc_partial_sum', lambda f, L: f.contrib.layers.partial_sum([X(f, None, 3), X(f, None, 3, n='y')], 1))
+case('misc_lookahead', lambda f, L: f.optimizer.LookaheadOptimizer(f.optimizer.SGD(0.1), 0.5, 5).minimize(L.mean(L.fc(X(f), 1)))[1])
+case('misc_average', lambda f, L: [f.optimizer.SGD(0.1).minimize(L.mean(L.fc(X(f), 1)))[1], f.optimizer.ModelAverage(0.15, 2, 4)][0])
+case('misc_dpsgd', lambda f, L: f.optimizer.Dpsgd(0.1, 0.9, 16.0, 1e-8).minimize(L.mean(L.fc(X(f), 1)))[1])
+def ema_of(f, L, **k):
+    made = f.optimizer.SGD(0.1).minimize(L.mean(L.fc(X(f), 1)))[1]
+    f.optimizer.ExponentialMovingAverage(0.9, **k).update()
+    return made
+case('misc_ema', lambda f, L: ema_of(f, L))
+case('misc_ema_rate', lambda f, L: ema_of(f, L, thres_steps=L.create_global_var([1], 2.0, 'float32', persistable=True, name='gs')))
+case('misc_adamw', lambda f, L: f.contrib.extend_with_decoupled_weight_decay(f.optimizer.Adam)(learning_rate=0.1, weight_decay=0.01).minimize(L.mean(L.fc(X(f), 1)))[1])

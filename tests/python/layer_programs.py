@@ -50,7 +50,7 @@ def operators(program):
             if role & 1:
                 attrs = {k: v for k, v in attrs.items() if k not in DEFAULTS.get(op["type"], ())}
             slots = [{k: v for k, v in op[side].items() if v} for side in ("inputs", "outputs")]
-            if op["type"] == "conditional_block":  # 1.8.5 lists what a block reads in no order
+            if op["type"] in ("conditional_block", "while", "recurrent"):  # 1.8.5 lists what a block reads in no order
                 slots = [{k: sorted(v) for k, v in side.items()} for side in slots]
             ops.append([op["type"], slots[0], slots[1], attrs, role, pair])
         blocks.append(ops)

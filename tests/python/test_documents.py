@@ -103,7 +103,7 @@ def test_optimizers_of_the_readme():
     from anabranch.fluid import optimizer
     names = [name for name in optimizer.__all__ if name + "Optimizer" in optimizer.__all__]
     text = read("README.md")
-    assert len(names) == 11 and all(re.search(r"\b%s\b" % name, text) for name in names)
+    assert len(names) == 12 and all(re.search(r"\b%s\b" % name, text) for name in names)
 
 
 def test_number_of_layers():

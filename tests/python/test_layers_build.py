@@ -9,6 +9,9 @@ import anabranch.fluid as fluid
 
 #: Where this package does otherwise, and why.
 DIFFERENT = {
+    "misc_lookahead": "going back is an update, so that several replicas are refused",
+    "misc_shuffle_num": "no Variable is a TypeError, as in every layer",
+    "misc_tdm_float": "nodes that are no integers are refused at the call",
     "emb_padbad": "a padding_idx out of range is refused",
     "bn_momvar": "a Variable as momentum is used; 1.8.5 drops it",
     "sce_int": "integer logits are refused at the call",
@@ -25,7 +28,7 @@ DIFFERENT = {
     "rank": "a tensor has at least one axis",
     "expand_as": "the result has the shape of the target",
     "ls_full": "the result has the dtype of the label",
-    "acc_ct": "the counts are int32", "cond_grad": "the shape of the target is not read",
+    "acc_ct": "the counts are int32", "cell_none": "what is no cell is a TypeError", "cond_grad": "the shape of the target is not read",
     "flatten": "an unknown extent is -1", "nets_seq": "places are integers",
     "topk_var": "the width is unknown while the program is built",
     "ce_flabel": "labels that are no integers are refused",
@@ -76,6 +79,18 @@ DIFFERENT.update({
     "det_head_two": "sizes that are missing are a ValueError",
     "det_head_one": "the results of one map have the shapes of those of several",
 })
+DIFFERENT.update(dict.fromkeys(("gp", "gp_full", "yolo_loss", "yolo_loss_full", "yolo_loss_grad", "roi_pool",
+                                "roi_pool_full", "roi_pool_grad", "dps", "dps_full", "dps_grad"),
+                               "counts, places and masks have the dtype that they have when run"))
+DIFFERENT.update(dict.fromkeys(("mnms", "mnms_full", "lnms", "lnms_full", "rdo", "rdo_full"),
+                               "how many detections there are is not declared: nobody knows"))
+DIFFERENT.update(dict.fromkeys(("dmap", "dmap_full", "dmap_metric", "dmap_evaluator", "dmap_plain"),
+                               "what is counted has a shape"))
+DIFFERENT.update(dict.fromkeys(("dcn_mask", "dcn_offset", "dcn_step", "bda_rows", "bda_width", "fpn_dist_shape",
+                                "gp_rank", "mnms_rank", "mnms_width", "dps_num", "gml_rois"),
+                               "refused at the call, not in the run"))
+DIFFERENT["dps_sensitive"] = "position_sensitive works"
+DIFFERENT.update(dict.fromkeys(("dcn_nomask", "bda_num"), "what is no Variable is a TypeError, as in every layer"))
 DIFFERENT.update(dict.fromkeys(("seqfirst", "seqlast", "seqpool"), "places are integers"))
 DIFFERENT.update({"rdtuple_" + n: "a tuple of axes works" for n in ("sum", "mean", "max", "min", "prod")})
 DIFFERENT.update(dict.fromkeys(("ctc", "ctc_all", "ctc_train", "ctc_len_train"), "the slopes have a shape"))
@@ -97,7 +112,7 @@ BY_KERNELS.update("cmpd_%s_%s" % (op, dtype) for dtype in ("bool", "float16") fo
 BY_KERNELS.update("rdd_%s_%s" % (op, dtype) for op in ("max", "min", "prod") for dtype in ("bool", "int8"))
 BY_KERNELS.update("und_%s_%s" % (op, dtype) for op in ("abs", "exp", "square", "erf", "gelu")
                   for dtype in ("int32", "int64"))
-BY_KERNELS.update(("apool3_int", "rs_ints", "shc_int"))
+BY_KERNELS.update(("apool3_int", "rs_ints", "shc_int", "roi_pool_int"))
 BY_KERNELS.update(("und_erf_bool", "und_gelu_bool"))
 BY_KERNELS.update("und_%s_float16" % op for op in ("log", "log1p", "mish", "selu"))
 RECORD = layer_programs.recorded()

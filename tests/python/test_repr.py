@@ -57,7 +57,7 @@ def test_every_class_shows_its_name(module):
     seen = 0
     for name in getattr(fluid, module).__all__:
         cls = getattr(getattr(fluid, module), name)
-        if not inspect.isclass(cls) or name in ("Optimizer", "NumpyArrayInitializer"):
+        if not inspect.isclass(cls) or name in ("Optimizer", "NumpyArrayInitializer", "DetectionMAP"):
             continue
         needed = [p.name for p in inspect.signature(cls).parameters.values() if p.default is p.empty]
         made = cls(**{argument: ARGUMENTS[argument] for argument in needed})

@@ -1,5 +1,4 @@
 """Feeds, samples and lists that 1.8.5 takes are taken: lower ranks, flat samples, floats, rows of several numbers."""
-import warnings
 
 import numpy as np
 import pytest
@@ -189,14 +188,3 @@ def test_a_sparse_hsigmoid_without_a_tree_has_dense_gradients():
         loss = layers.mean(layers.hsigmoid(x, y, 5, is_sparse=True))
         kinds = {gradient.type for _, gradient in fluid.backward.append_backward(loss)}
     assert kinds == {fluid.core.VarDesc.VarType.LOD_TENSOR}
-
-
-@pytest.mark.parametrize("embedding", [fluid.embedding, layers.embedding])
-def test_a_distributed_table_is_not_silent(embedding):
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        ids = fluid.data("ids", [None, 1], "int64")
-        with pytest.warns(UserWarning, match="is_distributed has no effect"):
-            embedding(ids, [10, 4], is_distributed=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            embedding(ids, [10, 4])

@@ -71,7 +71,8 @@ def plain(op, names):
 
 
 def check_op(where, got, want):
-    assert {k: got[k] for k in ("type", "inputs", "outputs")} == {k: want[k] for k in ("type", "inputs", "outputs")}, where
+    for part in ("type", "inputs", "outputs"):
+        assert got[part] == want[part], where
     for name, value in want["attrs"].items():
         assert got["attrs"].get(name, value) == value, "%s %s: %s" % (where, got["type"], name)
 
@@ -125,9 +126,11 @@ def ops_of(blocks, kind):
     return [op for b in blocks for op in b["ops"] if op["type"] == kind]
 
 
-def test_an_update_that_takes_a_norm_stays_whole():
-    got = cases.transpiled(fluid, cases.CASES["lars"][0], "sync")
-    kept = [op["inputs"]["Param"] for i in range(2) for op in ops_of(got["server%d" % i], "lars_momentum")]
+@pytest.mark.parametrize("kind, make", [
+    ("lars_momentum", lambda f: f.optimizer.LarsMomentum(0.1, 0.9)), ("lamb", lambda f: f.optimizer.Lamb(0.1))])
+def test_an_update_that_takes_a_norm_stays_whole(kind, make):
+    got = cases.transpiled(fluid, cases.with_optimizer(make, width=1000), "sync")
+    kept = [op["inputs"]["Param"] for i in range(2) for op in ops_of(got["server%d" % i], kind)]
     assert sorted(kept) == [["fc_0.b_0"], ["fc_0.w_0"], ["fc_1.b_0"], ["fc_1.w_0"]]
 
 
@@ -148,6 +151,17 @@ def test_servers_clip_what_they_have_added_up(case, kind, mode):
 def test_a_norm_over_all_gradients_is_refused_by_name():
     with pytest.raises(NotImplementedError, match="gradients of all parameters"):
         cases.transpiled(fluid, cases.CASES["clip_global"][0], "sync")
+
+
+@pytest.mark.parametrize("mode, trainers", [("async", 2), ("half_async", 2), ("sync", 1)])
+def test_trainers_clip_by_a_common_norm_where_nobody_adds_up(mode, trainers):
+    got = cases.transpiled(fluid, cases.CASES["clip_global"][0], mode, trainers=trainers)
+    sent = [op["inputs"]["X"] for op in ops_of(got["trainer0"], "send")]
+    assert sorted(sent) == [["elementwise_mul_%d.tmp_0" % i] for i in range(4)]
+    types = [op["type"] for op in got["trainer0"][0]["ops"]]
+    assert "sqrt" in types and types.index("sqrt") < types.index("send")
+    for block in got["server0"][1:] + got["server1"][1:]:
+        assert [op["type"] for op in block["ops"]] == ["sgd"]
 
 
 def test_one_trainer_and_its_servers_agree_on_names():

@@ -12,7 +12,14 @@ from anabranch import _core
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 # Ops that no model from a stranger may hold: those that replicas need, and readers, which belong to a process.
-REFUSED = {"all_reduce", "barrier", "copy_value", "replica_weight", "create_py_reader", "create_double_buffer_reader"}
+REFUSED = {"all_reduce", "barrier", "copy_value", "empty_array", "replica_weight", "trainer_weight",
+           "create_py_reader", "create_double_buffer_reader",
+           # of clusters, also those that only cut and join: a saved model has no use for them
+           "send", "recv", "send_barrier", "fetch_barrier", "listen_and_serv", "prefetch", "distributed_lookup_table",
+           "checkpoint_notify", "recv_save", "split_byref", "split_ids", "split_selected_rows", "merge_ids",
+           "ref_by_trainer_id", "fake_init", "c_allreduce_sum", "c_allreduce_max", "c_allreduce_min",
+           "c_allreduce_prod", "c_broadcast", "c_allgather", "c_reducescatter", "c_sync_calc_stream",
+           "c_sync_comm_stream", "c_gen_nccl_id", "gen_nccl_id", "c_comm_init", "c_comm_init_all"}
 COMPUTING = ("loss", "math", "metric", "nn", "optim", "reduce", "sequence", "sparse", "tensor", "vision")
 EFFECTS = ("<fstream>", "<cstdio>", "<filesystem>", "<fcntl.h>", "<unistd.h>", "<sys/socket.h>", "<dlfcn.h>",
            "<Python.h>", "system(", "popen(", "std::cout", "fmt::print", "getenv", "nanobind")

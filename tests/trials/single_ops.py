@@ -33,13 +33,15 @@ RANDOM = {
     "randperm",
     "sampling_id",
     "seed",
+    "rpn_target_assign",
+    "generate_proposal_labels",
 }
 OUT_OF_MEMORY = "typed ResourceExhausted"
 MODERATE = 1e6  # NaN is not smaller
 OTHER_NUMBERS = {"auc", "linspace"}  # negative counts; a reference of one input
 # Where these give the shape, the attribute `shape` is what the original takes it for while the program is built.
 BY_VALUE = {"Shape", "ShapeTensor", "ShapeTensorList"}
-NOTHING = {"multiclass_nms": (1, 1)}  # the shape that says that nothing was found
+NOTHING = {"multiclass_nms": (1, 1), "locality_aware_nms": (1, 1)}  # the shape that says that nothing was found
 names = _core.op_types
 cases = functools.lru_cache(maxsize=4)(from_cases)
 

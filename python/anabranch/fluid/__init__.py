@@ -14,8 +14,10 @@
 """
 from . import core, framework, unique_name  # noqa: I001  core first: it gives the engine its error classes
 from . import (
+    average,
     backward,
     clip,
+    communicator,
     compiler,
     contrib,
     data_feeder,
@@ -41,6 +43,7 @@ from . import (
     regularizer,
     transpiler,
 )
+from . import evaluator as evaluator
 from . import trainer_factory as trainer_factory
 from .backward import append_backward, gradients
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
@@ -93,15 +96,16 @@ __all__ = [
     "ExecutionStrategy", "Executor", "GrowableTable", "InMemoryDataset",
     "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Scope", "Tensor",
     "Variable", "WeightNormParamAttr", "_Scope",
-    "append_backward", "backward", "clip", "compiler", "contrib", "core", "cpu_places", "create_lod_tensor",
-    "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder", "data_generator",
-    "dataset", "debugger", "default_main_program", "default_startup_program", "device_guard", "disable_dygraph",
-    "disable_imperative", "embedding", "enable_dygraph", "enable_imperative", "evaluator", "executor", "framework",
-    "get_flags", "global_scope", "gradients", "in_dygraph_mode", "incubate", "initializer", "io",
-    "is_compiled_with_cuda", "layer_helper", "layers", "load", "load_op_library", "load_program_state", "lod_tensor",
-    "memory_optimize", "memory_report", "metrics", "name_scope", "net_drawer", "nets", "one_hot", "optimizer",
-    "parallel_executor", "param_attr", "profiler", "program_guard", "reader", "regularizer", "release_memory",
-    "require_version", "save", "scope_guard", "set_flags", "set_program_state", "transpiler", "unique_name",
+    "append_backward", "average", "backward", "clip", "communicator", "compiler", "contrib", "core", "cpu_places",
+    "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder",
+    "data_generator", "dataset", "debugger", "default_main_program", "default_startup_program", "device_guard",
+    "disable_dygraph", "disable_imperative", "embedding", "enable_dygraph", "enable_imperative", "evaluator",
+    "executor", "framework", "get_flags", "global_scope", "gradients", "in_dygraph_mode", "incubate", "initializer",
+    "io", "is_compiled_with_cuda", "layer_helper", "layers", "load", "load_op_library", "load_program_state",
+    "lod_tensor", "memory_optimize", "memory_report", "metrics", "name_scope", "net_drawer", "nets", "one_hot",
+    "optimizer", "parallel_executor", "param_attr", "profiler", "program_guard", "reader", "regularizer",
+    "release_memory", "require_version", "save", "scope_guard", "set_flags", "set_program_state", "transpiler",
+    "unique_name",
 ]
 
 explained.explain({layers.__name__: layers.__all__, nets.__name__: nets.__all__,

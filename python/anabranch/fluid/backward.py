@@ -33,7 +33,7 @@ def _names(what, given):
 
 def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | None = None, no_grad_set: Any = None,
                     callbacks: Sequence[Callable[..., Any]] | None = None,
-                    checkpoints: Sequence[Variable] | None = None) -> list[Any]:
+                    checkpoints: Sequence[Variable | str] | None = None) -> list[Any]:
     """Appends the operators that compute the gradient of ``loss`` by the parameters.
 
     Args:
@@ -43,8 +43,8 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
             ``stop_gradient``.
         callbacks (list of callable, optional): each is called as ``f(block=block, context=dict)`` after every
             gradient operator.
-        checkpoints (list of Variable, optional): variables to keep; all others could be computed again. Accepted:
-            everything is kept, the values are the same.
+        checkpoints (list of Variable|str, optional): variables that the backward pass finds kept; what lies between
+            them is computed again, with the same values, so that less memory is needed. Nothing is by default.
 
     Returns:
         list of (Parameter, Variable): parameters that have a gradient, in the order of ``parameter_list``, with it.
@@ -87,7 +87,7 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
 
     with program._backward_role_guard():
         pairs = _core.append_backward(program.desc, loss.name, parameters, set(_names("no_grad_set", no_grad_set)),
-                                      after_op if callbacks else None)
+                                      after_op if callbacks else None, _names("checkpoints", checkpoints))
     return [(block.var(parameter), block.var(gradient)) for parameter, gradient in pairs]
 
 

@@ -6,11 +6,13 @@ from typing import Any
 import numpy
 
 from .described import Described
+from .detection_metric import DetectionMAP
 from .errors import InvalidValue
 from .framework import get_flags
 
 __all__ = [
     "MetricBase", "CompositeMetric", "Precision", "Recall", "Accuracy", "ChunkEvaluator", "EditDistance", "Auc",
+    "DetectionMAP",
 ]
 
 

@@ -37,6 +37,7 @@ std::string activation_of(const OpDef& def) { return def.is_activation() ? def.t
 NodeBuilder node_of(const Graph& graph, const char* type, const GraphNode& product, const std::string& activation) {
   NodeBuilder node(graph, type, product);
   node.copy({"x_num_col_dims", "y_num_col_dims"}).attr("activation", activation);
+  if (product.op->has_attr("bfloat16")) node.copy({"bfloat16"});
   return node;
 }
 

@@ -1,6 +1,7 @@
 // enable_backward_optimizer_op_deps: update ops wait for the whole backward part. Without it an update may start as
 // soon as its own gradient is there, while other gradients are still computed. Values are the same either way; a failed
 // step has changed fewer parameters with it.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,20 @@ GraphNode barrier(Graph& graph, const GraphNode& update, std::vector<int> gradie
   return node;
 }
 
+// The gradients of parameters among what a node writes. A barrier that read all it writes would keep the memory of the
+// other gradients until the end.
+void add_gradients(const Graph& graph, const GraphNode& node, std::vector<int>* gradients) {
+  const auto pairs = node.op->role_vars();
+  const auto is_one = [&](int v) {
+    return std::any_of(pairs.begin(), pairs.end(), [&](const auto& p) { return p.second == graph.vars[v].name; });
+  };
+  const std::vector<int>& writes = graph.writes(node);
+  const bool some = std::any_of(writes.begin(), writes.end(), is_one);
+  for (int v : writes) {
+    if (!some || is_one(v)) gradients->push_back(v);
+  }
+}
+
 // One barrier before each run of updates: it reads every gradient written so far, the updates read it.
 int run(Graph& graph, const PassContext&) {
   std::vector<GraphNode> nodes;
@@ -33,7 +48,7 @@ int run(Graph& graph, const PassContext&) {
   for (GraphNode& node : graph.nodes) {
     const bool update = is_update(node) && !node.op->role_vars().empty();
     if (!update && (node.role() & ir::role::kBackward) && !node.op->role_vars().empty()) {
-      for (int v : graph.writes(node)) gradients.push_back(v);
+      add_gradients(graph, node, &gradients);
     }
     if (update && !gradients.empty()) {
       nodes.push_back(barrier(graph, node, std::exchange(gradients, {}), barriers++));

@@ -162,6 +162,16 @@ AB_OP(copy_value)
       };
     });
 
+AB_OP(empty_array)
+    .doc("Out is an array without elements: what it holds before ops write elements of it.")
+    .out("Out", "an array of tensors")
+    .effects(kEngineOnly)
+    .infer([](InferContext& c) { c.out("Out").kind = VarKind::kLoDTensorArray; })
+    .no_grad("made by the engine, behind autodiff")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [out = op.out("Out")](KernelContext& c) { c.value(out).as<TensorArray>().clear(); };
+    });
+
 AB_OP(barrier)
     .doc("Does nothing: the edges into it and out of it order other nodes.")
     .effects(kEngineOnly)

@@ -17,7 +17,9 @@ class Philox {
   using Block = std::array<uint32_t, 4>;
 
   explicit Philox(const RandomKey& key)
-      : key_(mix(key.seed ^ mix(key.stream + 0x9e3779b97f4a7c15u))), step_(key.step), replica_(key.replica) {}
+      : key_(mix(key.seed ^ mix(key.stream + 0x9e3779b97f4a7c15u))), step_(key.step), replica_(key.replica) {
+    if (key.turns) key_ = mix(key_ ^ mix(key.turns));
+  }
 
   // Four independent 32-bit numbers.
   Block block(uint64_t index) const {
@@ -88,6 +90,7 @@ inline RandomKey with_step(RandomKey key, const KernelContext& c) {
   if (key.repeats) return key;
   key.step = c.step;
   key.replica = static_cast<uint32_t>(c.replica);
+  key.turns = TurnContext::turns_of(c);
   return key;
 }
 

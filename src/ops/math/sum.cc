@@ -5,14 +5,25 @@
 #include <memory>
 
 #include "ops/declare/declare.h"
+#include "ops/kernels/add_tensor.h"
 #include "ops/kernels/flat_loop.h"
 
 namespace anabranch::math {
 namespace {
 
+void infer_arrays(InferContext& c, int n) {
+  for (int i = 1; i < n; ++i) {
+    AB_CHECK(c.in("X", i).kind == VarKind::kLoDTensorArray, Unsupported, "X[0] is an array of tensors, X[{}] is a {}",
+             i, var_kind_name(c.in("X", i).kind));
+  }
+  if (!c.runtime()) c.out("Out") = c.in("X");
+  c.out("Out").kind = VarKind::kLoDTensorArray;
+}
+
 void infer_sum(InferContext& c) {
   const int n = c.n_in("X");
   AB_CHECK(n > 0, InvalidArgument, "X must name at least one variable");
+  if (c.in("X").kind == VarKind::kLoDTensorArray) return infer_arrays(c, n);
   int chosen = 0;  // the input that Out is like: the first tensor, else the first rows
   for (int i = 0; i < n; ++i) {
     const VarKind kind = c.in("X", i).kind;
@@ -132,10 +143,30 @@ template <class T> void sum_values(const KernelContext& c, In xs, Out out, Selec
   }
 }
 
+// Element by element; the longest array says how many there are. Elements that only one array has are shared with it.
+void sum_arrays(const KernelContext& c, In xs, Value& out) {
+  TensorArray sum;
+  for (int i = 0; i < xs.count; ++i) {
+    const auto* array = c.value(xs, i).get<TensorArray>();
+    AB_CHECK(array, InvalidArgument, "X[{}] must hold an array of tensors", i);
+    if (array->size() > sum.size()) sum.resize(array->size());
+    for (size_t k = 0; k < array->size(); ++k) {
+      const Tensor& x = (*array)[k];
+      if (!x.initialized()) continue;
+      if (sum[k].initialized()) {
+        add_to_element(c, x, sum[k]);
+      } else {
+        sum[k] = x;
+      }
+    }
+  }
+  out.as<TensorArray>() = std::move(sum);
+}
+
 AB_OP(sum)
     .doc("Out = X[0] + X[1] + ...; of sparse rows alone the rows of all, else a tensor.")
-    .in_list("X", "tensors or sparse rows of one shape")
-    .takes("X", Holds::kTensorOrRows)
+    .in_list("X", "tensors or sparse rows of one shape, or arrays of tensors")
+    .takes("X", Holds::kAnything)
     .out("Out", "as X")
     .may_share("X", "Out")
     .ignores({"use_mkldnn"})
@@ -153,6 +184,7 @@ AB_OP(sum)
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), out = op.out("Out"), merged = std::make_shared<SelectedRows>()](KernelContext& c) {
+        if (c.value(x).is<TensorArray>()) return sum_arrays(c, x, c.value(out));
         sum_values<T>(c, x, out, merged.get());
       };
     });

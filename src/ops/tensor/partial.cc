@@ -61,7 +61,8 @@ void declare_partial(const Form& form) {
   OpDef& def = declare_op(form.type, __FILE__).doc(form.doc);
   def.in_list("X", "[N, C] numbers each, of one shape").out("Out", form.out);
   def.attr<int32_t>("start_index", 0, adds ? "first column" : "first column; negative: from the end");
-  def.attr<int32_t>("length", -1, "number of columns; -1: all that follow").ignores({"use_mkldnn"});
+  def.attr<int32_t>("length", -1, "number of columns; -1: all that follow");
+  if (adds) def.ignores({"use_mkldnn"});
   def.infer([adds](InferContext& c) { infer_partial(c, adds); }).grad_reads({"X"});
   def.cpu<float, double, int32_t, int64_t>([adds](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;

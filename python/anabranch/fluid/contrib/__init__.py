@@ -1,8 +1,24 @@
-"""What Fluid keeps apart from its core: layers of some models."""
-from . import layers
-from .layers import match_matrix_tensor, sequence_topk_avg_pooling, tree_conv, var_conv_2d
+"""What Fluid keeps apart from its core: further optimizers, statistics of programs, layers of some models."""
+from . import extend_optimizer, layers, memory_usage_calc, mixed_precision, op_frequence, reader, utils
+from .extend_optimizer import extend_with_decoupled_weight_decay
+from .layers import (
+    match_matrix_tensor,
+    partial_concat,
+    partial_sum,
+    sequence_topk_avg_pooling,
+    shuffle_batch,
+    tdm_child,
+    tree_conv,
+    var_conv_2d,
+)
+from .memory_usage_calc import memory_usage
+from .op_frequence import op_freq_statistic
+from .reader import distributed_batch_reader
+from .utils import HDFSClient, multi_download, multi_upload
 
 __all__ = [
-    "match_matrix_tensor", "sequence_topk_avg_pooling", "tree_conv", "var_conv_2d",
-    "layers",
+    "HDFSClient", "distributed_batch_reader", "extend_with_decoupled_weight_decay", "match_matrix_tensor",
+    "memory_usage", "multi_download", "multi_upload", "op_freq_statistic", "partial_concat", "partial_sum",
+    "sequence_topk_avg_pooling", "shuffle_batch", "tdm_child", "tree_conv", "var_conv_2d",
+    "extend_optimizer", "layers", "memory_usage_calc", "mixed_precision", "op_frequence", "reader", "utils",
 ]

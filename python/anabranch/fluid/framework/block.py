@@ -143,7 +143,7 @@ class Block:
             found = block._find(name)
             if found is not None:
                 return found
-            pending += [self.program.block(i) for i in (block.parent_idx, block.forward_block_idx) if i >= 0]
+            pending += [self.program.block(i) for i in (block.forward_block_idx, block.parent_idx) if i >= 0]
         return None
 
     def _var_recursive(self, name):

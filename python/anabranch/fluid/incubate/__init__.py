@@ -1,4 +1,6 @@
 """Parts of Fluid that were young when its interface was fixed."""
+from ..._on_demand import modules as _modules
 from . import data_generator
 
 __all__ = ["data_generator"]
+__getattr__ = _modules(__name__, "fleet")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ... import _core
 from .. import unique_name
 from ..errors import InvalidValue
-from ..framework import Program, Variable, VarType, program_guard
+from ..framework import Program, Variable, VarType, get_flags, program_guard
 from .variables import _chosen, _valid_program, is_persistable, load_persistables, write_vars
 
 if TYPE_CHECKING:
@@ -165,12 +165,15 @@ def load_inference_model(dirname: str | None, executor: Executor, model_filename
 
 
 def _refuse_effects(program: Any) -> None:
-    """A model from a stranger may compute and do nothing else."""
+    """A model from a stranger may compute and do nothing else, and its loops have to end."""
+    most = get_flags(["FLAGS_max_loop_turns_untrusted"])["FLAGS_max_loop_turns_untrusted"]
     for block in program.blocks:
         for op in block.ops:
             if op.type not in ("feed", "fetch") and not _core.only_computes(op.type):
                 raise InvalidValue("load_inference_model: operator %s does more than compute; trusted=True loads it, "
                                    "in a model of your own" % op.type)
+            if op.type == "while":
+                op._set_attr("op_most_turns", min(most, 2 ** 31 - 1))
 
 
 def feed_and_fetch_names(program: Any) -> Any:

@@ -149,7 +149,15 @@ def save_params(executor: Any, dirname: Any, main_program: Any = None, filename:
 
 
 def save_persistables(executor: Any, dirname: Any, main_program: Any = None, filename: Any = None) -> Any:
-    """Saves all persistable variables: parameters, moments, learning rates ... Arguments as for :func:`save_vars`."""
+    """Saves all persistable variables: parameters, moments, learning rates ... Arguments as for :func:`save_vars`.
+
+    Of a trainer's program of ``DistributeTranspiler`` those that lie on servers are taken from there.
+    """
+    from .remote import is_remote, save_remote  # imports this module
+    program = default_main_program() if main_program is None else main_program
+    if is_remote(program):
+        save_remote(executor, dirname, program, filename)
+        return None
     return save_vars(executor, dirname, main_program=main_program, predicate=is_persistable, filename=filename)
 
 

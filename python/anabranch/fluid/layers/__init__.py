@@ -3,6 +3,7 @@
 Written by tools/generate_modules.py."""
 from . import control_flow as control_flow
 from . import detection as detection
+from . import distributions as distributions
 from . import io as io
 from . import learning_rate_scheduler as learning_rate_scheduler
 from . import loss as loss
@@ -119,20 +120,50 @@ from ._generated_sequences import (
 )
 from .activations import maxout, mish, prelu, sign, swish
 from .alignments import ctc_greedy_decoder, edit_distance, warpctc
+from .arrays import array_length, array_read, array_write, create_array, tensor_array_to_tensor
 from .beams import beam_search, beam_search_decode
 from .borders import expand, pad2d
 from .boxes import box_clip, box_coder, iou_similarity, polygon_box_transform, yolo_box
 from .branches import Switch, case, cond, switch_case
+from .callables import Print, py_func
+from .cells import GRUCell, LSTMCell, RNNCell, rnn
 from .chains import chunk_eval, crf_decoding, linear_chain_crf
 from .composed import addcmul, clamp, full, full_like, logsumexp, t
+from .control_flow import (
+    DynamicRNN,
+    IfElse,
+    StaticRNN,
+    Switch,
+    While,
+    array_length,
+    array_read,
+    array_write,
+    case,
+    cond,
+    create_array,
+    equal,
+    greater_equal,
+    greater_than,
+    increment,
+    is_empty,
+    less_equal,
+    less_than,
+    not_equal,
+    reorder_lod_tensor_by_rank,
+    switch_case,
+    while_loop,
+)
 from .conv import conv2d, conv3d
 from .conv_transpose import conv2d_transpose, conv3d_transpose
 from .copies import assign, cast, sums
 from .create import autoincreased_step_counter, create_global_var, create_parameter, create_tensor
 from .crops import affine_grid, crop, crop_tensor
 from .ctr import continuous_value_model, data_norm, filter_by_instag
+from .deformable import deformable_conv, deformable_roi_pooling
 from .dense import dropout, fc, label_smooth, log_softmax
 from .diagonals import allclose, cross, diag_embed, dist, trace, tril, triu
+from .distributions import Categorical, MultivariateNormalDiag, Normal, Uniform
+from .dynamic_rnn import DynamicRNN
 from .feature_maps import fsp_matrix
 from .feeders import create_py_reader_by_data, double_buffer, py_reader, read_file
 from .fill import (
@@ -147,6 +178,7 @@ from .fill import (
     zeros,
     zeros_like,
 )
+from .focus import random_crop, similarity_focus
 from .index import multiplex, reverse, scatter_nd, scatter_nd_add, shard_index
 from .inputs import data
 from .joins import concat, split, stack, unstack
@@ -161,6 +193,7 @@ from .learning_rate_scheduler import (
     polynomial_decay,
 )
 from .lod import lod_append, lod_reset, sequence_mask, sequence_pad, sequence_unpad
+from .loops import While, while_loop
 from .losses.classification import cross_entropy, softmax_with_cross_entropy, teacher_student_sigmoid_loss
 from .losses.ranking import dice_loss, margin_rank_loss, npair_loss
 from .losses.regression import huber_loss, mse_loss, smooth_l1, square_error_cost
@@ -170,11 +203,15 @@ from .metric import accuracy, auc, mean_iou
 from .norm import affine_channel, batch_norm, group_norm, instance_norm, layer_norm, lrn
 from .pool import adaptive_pool2d, adaptive_pool3d, pool2d, pool3d
 from .priors import anchor_generator, density_prior_box, prior_box
+from .proposals import box_decoder_and_assign, collect_fpn_proposals, distribute_fpn_proposals, generate_proposals
 from .query import get_tensor_from_selected_rows, increment, is_empty, merge_selected_rows, rank
 from .random import gaussian_random, gaussian_random_batch_size_like, uniform_random, uniform_random_batch_size_like
 from .random_ints import randint, randperm, sampling_id
+from .rank_tables import reorder_lod_tensor_by_rank
 from .recurrent import dynamic_gru, dynamic_lstm, dynamic_lstmp, gru_unit, lstm_unit
 from .resize import image_resize, image_resize_short, resize_bilinear, resize_nearest, resize_trilinear
+from .rois import prroi_pool, psroi_pool, roi_align, roi_perspective_transform, roi_pool
+from .row_branches import IfElse
 from .sampled import center_loss, hsigmoid, nce, sampled_softmax_with_cross_entropy
 from .scores import bilinear_tensor_product, sigmoid_focal_loss
 from .search import argmax, argmin, argsort, topk
@@ -182,51 +219,64 @@ from .sequence import row_conv, sequence_conv, sequence_first_step, sequence_las
 from .sequence_rows import sequence_slice
 from .shapes import flatten, reshape, squeeze, transpose, unsqueeze
 from .slices import slice, strided_slice
+from .spectral import spectral_norm
 from .ssd import multi_box_head, ssd_loss
 from .stacked import lstm
+from .static_rnn import StaticRNN
+from .suppression import detection_map, locality_aware_nms, matrix_nms, retinanet_detection_output
 from .tables import embedding, one_hot
+from .targets import generate_mask_labels, generate_proposal_labels, retinanet_target_assign, rpn_target_assign
 from .turns import flip, meshgrid, roll
 from .unfolding import im2sequence, unfold
 from .values import unique, unique_with_counts
+from .yolo_loss import yolov3_loss
 
 __all__ = [
-    "Switch", "abs", "accuracy", "acos", "adaptive_pool2d", "adaptive_pool3d", "add_position_encoding", "addcmul",
-    "addmm", "affine_channel", "affine_grid", "allclose", "anchor_generator", "argmax", "argmin", "argsort", "asin",
-    "assign", "atan", "auc", "autoincreased_step_counter", "batch_norm", "beam_search", "beam_search_decode",
-    "bilinear_tensor_product", "bipartite_match", "bmm", "box_clip", "box_coder", "bpr_loss", "brelu", "case", "cast",
-    "ceil", "center_loss", "chunk_eval", "clamp", "clip", "clip_by_norm", "concat", "cond", "continuous_value_model",
-    "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "cos", "cos_sim", "cosine_decay", "create_global_var",
-    "create_parameter", "create_py_reader_by_data", "create_tensor", "crf_decoding", "crop", "crop_tensor", "cross",
-    "cross_entropy", "ctc_greedy_decoder", "cumsum", "data", "data_norm", "density_prior_box", "detection_output",
-    "diag", "diag_embed", "dice_loss", "dist", "dot", "double_buffer", "dropout", "dynamic_gru", "dynamic_lstm",
-    "dynamic_lstmp", "edit_distance", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max",
-    "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding",
-    "equal", "erf", "exp", "expand", "expand_as", "exponential_decay", "eye", "fc", "fill_constant",
-    "fill_constant_batch_size_like", "filter_by_instag", "flatten", "flip", "floor", "fsp_matrix", "full",
-    "full_like", "gather", "gather_nd", "gather_tree", "gaussian_random", "gaussian_random_batch_size_like", "gelu",
-    "get_tensor_from_selected_rows", "greater_equal", "greater_than", "grid_sampler", "group_norm", "gru_unit",
-    "hard_shrink", "hard_sigmoid", "hard_swish", "has_inf", "has_nan", "hash", "hsigmoid", "huber_loss",
-    "im2sequence", "image_resize", "image_resize_short", "increment", "index_sample", "index_select", "instance_norm",
-    "inverse_time_decay", "iou_similarity", "is_empty", "isfinite", "kldiv_loss", "kron", "l2_normalize",
-    "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than", "linear_chain_crf", "linear_lr_warmup",
-    "linspace", "lod_append", "lod_reset", "log", "log1p", "log_loss", "log_softmax", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "logsigmoid", "logsumexp", "lrn", "lstm", "lstm_unit", "margin_rank_loss", "matmul",
-    "maxout", "mean", "mean_iou", "merge_selected_rows", "meshgrid", "mish", "mse_loss", "mul", "multi_box_head",
-    "multiclass_nms", "multiplex", "natural_exp_decay", "nce", "noam_decay", "not_equal", "npair_loss", "one_hot",
-    "ones", "ones_like", "pad", "pad2d", "pad_constant_like", "piecewise_decay", "pixel_shuffle",
-    "polygon_box_transform", "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "prior_box", "py_reader",
-    "randint", "randperm", "range", "rank", "rank_loss", "read_file", "reciprocal", "reduce_all", "reduce_any",
-    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reshape",
-    "resize_bilinear", "resize_nearest", "resize_trilinear", "reverse", "roll", "round", "row_conv", "rsqrt",
-    "sampled_softmax_with_cross_entropy", "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu",
-    "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand", "sequence_expand_as",
-    "sequence_first_step", "sequence_last_step", "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape",
-    "sequence_reverse", "sequence_scatter", "sequence_slice", "sequence_softmax", "sequence_unpad", "shape",
-    "shard_index", "shuffle_channel", "sigmoid", "sigmoid_cross_entropy_with_logits", "sigmoid_focal_loss", "sign",
-    "sin", "size", "slice", "smooth_l1", "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus",
-    "softshrink", "softsign", "space_to_depth", "split", "sqrt", "square", "square_error_cost", "squeeze", "ssd_loss",
-    "stack", "stanh", "strided_slice", "sum", "sums", "swish", "switch_case", "t", "tanh", "tanh_shrink",
-    "target_assign", "teacher_student_sigmoid_loss", "temporal_shift", "thresholded_relu", "topk", "trace",
+    "Categorical", "DynamicRNN", "GRUCell", "IfElse", "LSTMCell", "MultivariateNormalDiag", "Normal", "Print",
+    "RNNCell", "StaticRNN", "Switch", "Uniform", "While", "abs", "accuracy", "acos", "adaptive_pool2d",
+    "adaptive_pool3d", "add_position_encoding", "addcmul", "addmm", "affine_channel", "affine_grid", "allclose",
+    "anchor_generator", "argmax", "argmin", "argsort", "array_length", "array_read", "array_write", "asin", "assign",
+    "atan", "auc", "autoincreased_step_counter", "batch_norm", "beam_search", "beam_search_decode",
+    "bilinear_tensor_product", "bipartite_match", "bmm", "box_clip", "box_coder", "box_decoder_and_assign", "bpr_loss",
+    "brelu", "case", "cast", "ceil", "center_loss", "chunk_eval", "clamp", "clip", "clip_by_norm",
+    "collect_fpn_proposals", "concat", "cond", "continuous_value_model", "conv2d", "conv2d_transpose", "conv3d",
+    "conv3d_transpose", "cos", "cos_sim", "cosine_decay", "create_array", "create_global_var", "create_parameter",
+    "create_py_reader_by_data", "create_tensor", "crf_decoding", "crop", "crop_tensor", "cross", "cross_entropy",
+    "ctc_greedy_decoder", "cumsum", "data", "data_norm", "deformable_conv", "deformable_roi_pooling",
+    "density_prior_box", "detection_map", "detection_output", "diag", "diag_embed", "dice_loss", "dist",
+    "distribute_fpn_proposals", "dot", "double_buffer", "dropout", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp",
+    "edit_distance", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max", "elementwise_min",
+    "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding", "equal", "erf",
+    "exp", "expand", "expand_as", "exponential_decay", "eye", "fc", "fill_constant", "fill_constant_batch_size_like",
+    "filter_by_instag", "flatten", "flip", "floor", "fsp_matrix", "full", "full_like", "gather", "gather_nd",
+    "gather_tree", "gaussian_random", "gaussian_random_batch_size_like", "gelu", "generate_mask_labels",
+    "generate_proposal_labels", "generate_proposals", "get_tensor_from_selected_rows", "greater_equal", "greater_than",
+    "grid_sampler", "group_norm", "gru_unit", "hard_shrink", "hard_sigmoid", "hard_swish", "has_inf", "has_nan", "hash",
+    "hsigmoid", "huber_loss", "im2sequence", "image_resize", "image_resize_short", "increment", "index_sample",
+    "index_select", "instance_norm", "inverse_time_decay", "iou_similarity", "is_empty", "isfinite", "kldiv_loss",
+    "kron", "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than", "linear_chain_crf",
+    "linear_lr_warmup", "linspace", "locality_aware_nms", "lod_append", "lod_reset", "log", "log1p", "log_loss",
+    "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logsigmoid", "logsumexp", "lrn", "lstm",
+    "lstm_unit", "margin_rank_loss", "matmul", "matrix_nms", "maxout", "mean", "mean_iou", "merge_selected_rows",
+    "meshgrid", "mish", "mse_loss", "mul", "multi_box_head", "multiclass_nms", "multiplex", "natural_exp_decay", "nce",
+    "noam_decay", "not_equal", "npair_loss", "one_hot", "ones", "ones_like", "pad", "pad2d", "pad_constant_like",
+    "piecewise_decay", "pixel_shuffle", "polygon_box_transform", "polynomial_decay", "pool2d", "pool3d", "pow", "prelu",
+    "prior_box", "prroi_pool", "psroi_pool", "py_func", "py_reader", "randint", "random_crop", "randperm", "range",
+    "rank", "rank_loss", "read_file", "reciprocal", "reduce_all", "reduce_any", "reduce_max", "reduce_mean",
+    "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reorder_lod_tensor_by_rank", "reshape",
+    "resize_bilinear", "resize_nearest", "resize_trilinear", "retinanet_detection_output", "retinanet_target_assign",
+    "reverse", "rnn", "roi_align", "roi_perspective_transform", "roi_pool", "roll", "round", "row_conv",
+    "rpn_target_assign", "rsqrt", "sampled_softmax_with_cross_entropy",
+    "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu", "sequence_concat", "sequence_conv",
+    "sequence_enumerate", "sequence_expand", "sequence_expand_as", "sequence_first_step", "sequence_last_step",
+    "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape", "sequence_reverse", "sequence_scatter",
+    "sequence_slice", "sequence_softmax", "sequence_unpad", "shape", "shard_index", "shuffle_channel", "sigmoid",
+    "sigmoid_cross_entropy_with_logits", "sigmoid_focal_loss", "sign", "similarity_focus", "sin", "size", "slice",
+    "smooth_l1", "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus", "softshrink", "softsign",
+    "space_to_depth", "spectral_norm", "split", "sqrt", "square", "square_error_cost", "squeeze", "ssd_loss", "stack",
+    "stanh", "strided_slice", "sum", "sums", "swish", "switch_case", "t", "tanh", "tanh_shrink", "target_assign",
+    "teacher_student_sigmoid_loss", "temporal_shift", "tensor_array_to_tensor", "thresholded_relu", "topk", "trace",
     "transpose", "tril", "triu", "unfold", "uniform_random", "uniform_random_batch_size_like", "unique",
-    "unique_with_counts", "unsqueeze", "unstack", "warpctc", "where", "yolo_box", "zeros", "zeros_like",
+    "unique_with_counts", "unsqueeze", "unstack", "warpctc", "where", "while_loop", "yolo_box", "yolov3_loss", "zeros",
+    "zeros_like",
 ]

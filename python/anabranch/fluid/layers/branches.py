@@ -1,8 +1,7 @@
 """Parts of a program that run under a condition."""
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,8 @@ from . import check
 from ._generated_elementwise import equal, logical_and, logical_not
 from .copies import assign, cast
 from .fill import fill_constant
+from .structures import flat, rebuilt, skeleton
+from .sub_blocks import collected, outer_names, seen_from
 
 __all__ = ["cond", "case", "switch_case", "Switch"]
 
@@ -23,41 +24,28 @@ class ConditionalBlock:
     """A sub-block of the program that runs when a bool of one element is true. For layers; users take cond or Switch.
 
     Args:
-        condition (Variable): [1], bool.
+        condition (Variable): [1], bool; or the mask of rows.
+        is_scalar_condition (bool): one truth value; False: the block runs when there are rows. Default True.
     """
 
-    def __init__(self, condition: Variable) -> None:
+    def __init__(self, condition: Variable, is_scalar_condition: bool = True) -> None:
         self.condition = condition
+        self.is_scalar_condition = is_scalar_condition
         self.helper = LayerHelper("conditional_block")
 
-    @contextlib.contextmanager
-    def block(self) -> Iterator[Any]:
+    def block(self) -> Any:
         """Context in which layers append to the sub-block; at its end the op that runs it is appended outside."""
-        program = self.helper.main_program
-        program._create_block()
-        try:
-            yield
-        except BaseException:
-            program._rollback()
-            raise
-        inside = program.current_block()
-        program._rollback()
-        self._append(inside, program.current_block())
+        return collected(self.helper.main_program, self._append)
 
     def _append(self, inside, outside):
-        reads, writes, made = [], [], set()
-        for op in inside.ops:
-            reads += [n for n in op.input_arg_names if n not in made]
-            made.update(op.output_arg_names)
-            writes += op.output_arg_names
-        # Each name once: the gradient of a variable flows once for each place in the list.
-        reads, writes = ([outside._find_var_recursive(n) for n in dict.fromkeys(names) if n != self.condition.name]
-                         for names in (reads, writes))
-        reads, writes = ([v for v in found if v is not None] for found in (reads, writes))
+        reads, writes = outer_names(inside)
         scope = outside.create_var(type=VarType.STEP_SCOPES)
-        outside.append_op(type="conditional_block", inputs={"Cond": [self.condition], "Input": reads},
-                          outputs={"Out": writes, "Scope": [scope]},
-                          attrs={"sub_block": inside, "is_scalar_condition": True})
+        outside.append_op(type="conditional_block",
+                          inputs={"Cond": [self.condition],
+                                  "Input": seen_from(outside, [n for n in reads if n != self.condition.name])},
+                          outputs={"Out": seen_from(outside, [n for n in writes if n != self.condition.name]),
+                                   "Scope": [scope]},
+                          attrs={"sub_block": inside, "is_scalar_condition": self.is_scalar_condition})
 
 
 class Switch(Described):
@@ -141,29 +129,6 @@ def _copied_out(helper, value):
     return outer
 
 
-def _flat(value):
-    if isinstance(value, dict):
-        value = [value[k] for k in sorted(value)]
-    if not isinstance(value, (list, tuple)):
-        return [value]
-    return [leaf for v in value for leaf in _flat(v)]
-
-
-def _rebuilt(value, leaves):
-    if isinstance(value, dict):
-        made = {k: _rebuilt(value[k], leaves) for k in sorted(value)}
-        return {k: made[k] for k in value}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_rebuilt(v, leaves) for v in value)
-    return next(leaves)
-
-
-def _skeleton(value):
-    if isinstance(value, dict):
-        return {k: _skeleton(v) for k, v in value.items()}
-    return [_skeleton(v) for v in value] if isinstance(value, (list, tuple)) else None
-
-
 def _selected(mask, on_false, on_true):
     """The op that takes one of two Variables."""
     helper = LayerHelper("select_input")
@@ -214,12 +179,12 @@ def cond(pred: Variable, true_fn: Callable[..., Any] | None = None, false_fn: Ca
     on_true, on_false = results
     if on_true is None and on_false is None:
         return None
-    if on_true is None or on_false is None or _skeleton(on_true) != _skeleton(on_false):
+    if on_true is None or on_false is None or skeleton(on_true) != skeleton(on_false):
         raise InvalidValue("cond: true_fn and false_fn must return the same structure, got %s and %s"
                            % (on_true, on_false))
     mask = cast(pred, dtype="int32")
-    merged = [_selected(mask, f, t) for f, t in zip(_flat(on_false), _flat(on_true))]
-    return _rebuilt(on_false, iter(merged))
+    merged = [_selected(mask, f, t) for f, t in zip(flat(on_false), flat(on_true))]
+    return rebuilt(on_false, iter(merged))
 
 
 def case(pred_fn_pairs: Sequence[Any], default: Callable[..., Any] | None = None, name: str | None = None) -> Any:

@@ -59,6 +59,7 @@ from ._generated_sequences import add_position_encoding, gather_tree
 from .activations import maxout, mish, prelu, sign, swish
 from .alignments import ctc_greedy_decoder
 from .borders import expand, pad2d
+from .callables import py_func
 from .chains import chunk_eval, crf_decoding, linear_chain_crf
 from .composed import addcmul, clamp, logsumexp, t
 from .conv import conv2d, conv3d
@@ -66,9 +67,11 @@ from .conv_transpose import conv2d_transpose, conv3d_transpose
 from .create import autoincreased_step_counter
 from .crops import affine_grid, crop, crop_tensor
 from .ctr import continuous_value_model, data_norm, filter_by_instag
+from .deformable import deformable_conv, deformable_roi_pooling
 from .dense import dropout, fc, label_smooth, log_softmax
 from .diagonals import allclose, cross, diag_embed, dist
 from .feature_maps import fsp_matrix
+from .focus import random_crop, similarity_focus
 from .index import multiplex, scatter_nd, scatter_nd_add, shard_index
 from .joins import split, stack, unstack
 from .lod import lod_append, lod_reset
@@ -82,35 +85,39 @@ from .query import get_tensor_from_selected_rows, merge_selected_rows, rank
 from .random import gaussian_random, gaussian_random_batch_size_like, uniform_random, uniform_random_batch_size_like
 from .random_ints import randint, randperm, sampling_id
 from .resize import image_resize, image_resize_short, resize_bilinear, resize_nearest, resize_trilinear
+from .rois import prroi_pool, psroi_pool, roi_align, roi_pool
 from .scores import bilinear_tensor_product
 from .search import topk
 from .sequence import row_conv
 from .shapes import flatten, reshape, squeeze, transpose, unsqueeze
 from .slices import slice, strided_slice
+from .spectral import spectral_norm
 from .tables import embedding, one_hot
 from .turns import flip, meshgrid, roll
 from .unfolding import im2sequence, unfold
 from .values import unique, unique_with_counts
 
 __all__ = [
-    "adaptive_pool2d", "adaptive_pool3d", "add_position_encoding", "addcmul", "addmm", "affine_channel",
-    "affine_grid", "allclose", "autoincreased_step_counter", "batch_norm", "bilinear_tensor_product", "bmm", "brelu",
-    "chunk_eval", "clamp", "clip", "clip_by_norm", "continuous_value_model", "conv2d", "conv2d_transpose", "conv3d",
+    "adaptive_pool2d", "adaptive_pool3d", "add_position_encoding", "addcmul", "addmm", "affine_channel", "affine_grid",
+    "allclose", "autoincreased_step_counter", "batch_norm", "bilinear_tensor_product", "bmm", "brelu", "chunk_eval",
+    "clamp", "clip", "clip_by_norm", "continuous_value_model", "conv2d", "conv2d_transpose", "conv3d",
     "conv3d_transpose", "cos_sim", "crf_decoding", "crop", "crop_tensor", "cross", "ctc_greedy_decoder", "data_norm",
-    "diag_embed", "dice_loss", "dist", "dot", "dropout", "elementwise_add", "elementwise_div", "elementwise_floordiv",
-    "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub",
-    "elu", "embedding", "expand", "expand_as", "fc", "filter_by_instag", "flatten", "flip", "fsp_matrix", "gather",
-    "gather_nd", "gather_tree", "gaussian_random", "gaussian_random_batch_size_like", "get_tensor_from_selected_rows",
-    "grid_sampler", "group_norm", "hard_sigmoid", "hard_swish", "hash", "im2sequence", "image_resize",
-    "image_resize_short", "index_sample", "index_select", "instance_norm", "l2_normalize", "label_smooth",
-    "layer_norm", "leaky_relu", "linear_chain_crf", "lod_append", "lod_reset", "log", "log1p", "log_loss",
-    "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lrn", "matmul", "maxout",
-    "mean", "mean_iou", "merge_selected_rows", "meshgrid", "mish", "mul", "multiplex", "one_hot", "pad", "pad2d",
-    "pad_constant_like", "pixel_shuffle", "pool2d", "pool3d", "pow", "prelu", "randint", "randperm", "rank",
-    "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu",
-    "relu6", "reshape", "resize_bilinear", "resize_nearest", "resize_trilinear", "roll", "row_conv", "sampling_id",
+    "deformable_conv", "deformable_roi_pooling", "diag_embed", "dice_loss", "dist", "dot", "dropout", "elementwise_add",
+    "elementwise_div", "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod",
+    "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding", "expand", "expand_as", "fc",
+    "filter_by_instag", "flatten", "flip", "fsp_matrix", "gather", "gather_nd", "gather_tree", "gaussian_random",
+    "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "grid_sampler", "group_norm", "hard_sigmoid",
+    "hard_swish", "hash", "im2sequence", "image_resize", "image_resize_short", "index_sample", "index_select",
+    "instance_norm", "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "linear_chain_crf", "lod_append",
+    "lod_reset", "log", "log1p", "log_loss", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "logsumexp", "lrn", "matmul", "maxout", "mean", "mean_iou", "merge_selected_rows", "meshgrid", "mish", "mul",
+    "multiplex", "one_hot", "pad", "pad2d", "pad_constant_like", "pixel_shuffle", "pool2d", "pool3d", "pow", "prelu",
+    "prroi_pool", "psroi_pool", "py_func", "randint", "random_crop", "randperm", "rank", "reduce_all", "reduce_any",
+    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reshape",
+    "resize_bilinear", "resize_nearest", "resize_trilinear", "roi_align", "roi_pool", "roll", "row_conv", "sampling_id",
     "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu", "shape", "shard_index", "shuffle_channel", "sign",
-    "size", "slice", "smooth_l1", "soft_relu", "softmax", "space_to_depth", "split", "squeeze", "stack", "stanh",
-    "strided_slice", "sum", "swish", "t", "temporal_shift", "topk", "transpose", "unfold", "uniform_random",
-    "uniform_random_batch_size_like", "unique", "unique_with_counts", "unsqueeze", "unstack", "where",
+    "similarity_focus", "size", "slice", "smooth_l1", "soft_relu", "softmax", "space_to_depth", "spectral_norm",
+    "split", "squeeze", "stack", "stanh", "strided_slice", "sum", "swish", "t", "temporal_shift", "topk", "transpose",
+    "unfold", "uniform_random", "uniform_random_batch_size_like", "unique",
+    "unique_with_counts", "unsqueeze", "unstack", "where",
 ]

@@ -1,7 +1,6 @@
 """Rows of tables and unit vectors that ids name."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +22,6 @@ def lookup(op: Any, layer: Any, input: Any, size: Any, is_sparse: Any, is_distri
            param_attr: Attr, dtype: DType) -> Any:
     """The common part of ``layers.embedding`` and ``fluid.embedding``."""
     check.variable(input, "input", layer, ("int64",))
-    if is_distributed:
-        warnings.warn("%s: is_distributed has no effect: there are no parameter servers, the table stays in this "
-                      "process" % layer, stacklevel=3)
     helper = LayerHelper("embedding", param_attr=param_attr)
     if isinstance(helper.param_attr, growable_table.GrowableTable):
         return growable_table.lookup(helper, layer, op, input, size, is_sparse, padding_idx, dtype)

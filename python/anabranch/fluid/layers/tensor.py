@@ -1,6 +1,7 @@
 """The names of Fluid's ``fluid.layers.tensor`` that are here. Written by tools/generate_modules.py."""
 from ._generated_products import kron
 from ._generated_reductions import has_inf, has_nan, isfinite
+from .arrays import tensor_array_to_tensor
 from .composed import full, full_like
 from .copies import assign, cast, sums
 from .create import create_global_var, create_parameter, create_tensor
@@ -24,6 +25,6 @@ from .search import argmax, argmin, argsort
 __all__ = [
     "argmax", "argmin", "argsort", "assign", "cast", "concat", "create_global_var", "create_parameter",
     "create_tensor", "diag", "eye", "fill_constant", "fill_constant_batch_size_like", "full", "full_like", "has_inf",
-    "has_nan", "isfinite", "kron", "linspace", "ones", "ones_like", "range", "reverse", "sums", "trace", "tril",
-    "triu", "zeros", "zeros_like",
+    "has_nan", "isfinite", "kron", "linspace", "ones", "ones_like", "range", "reverse", "sums",
+    "tensor_array_to_tensor", "trace", "tril", "triu", "zeros", "zeros_like",
 ]

@@ -7,8 +7,16 @@ from .adaptive import (
     FtrlOptimizer,
     RMSPropOptimizer,
 )
+from .averages import ExponentialMovingAverage, ModelAverage
 from .base import Optimizer
-from .simple import LarsMomentumOptimizer, MomentumOptimizer, SGDOptimizer
+from .simple import (
+    DGCMomentumOptimizer,
+    DpsgdOptimizer,
+    LarsMomentumOptimizer,
+    MomentumOptimizer,
+    SGDOptimizer,
+)
+from .wrappers import LookaheadOptimizer, PipelineOptimizer, RecomputeOptimizer
 
 SGD = SGDOptimizer
 Momentum = MomentumOptimizer
@@ -21,10 +29,12 @@ RMSProp = RMSPropOptimizer
 Ftrl = FtrlOptimizer
 Lamb = LambOptimizer
 LarsMomentum = LarsMomentumOptimizer
+Dpsgd = DpsgdOptimizer
 
 __all__ = [
     "Optimizer", "SGD", "SGDOptimizer", "Momentum", "MomentumOptimizer", "Adagrad", "AdagradOptimizer", "Adam",
     "AdamOptimizer", "Adamax", "AdamaxOptimizer", "DecayedAdagrad", "DecayedAdagradOptimizer", "Adadelta",
     "AdadeltaOptimizer", "RMSProp", "RMSPropOptimizer", "Ftrl", "FtrlOptimizer", "Lamb", "LambOptimizer",
-    "LarsMomentum", "LarsMomentumOptimizer",
+    "LarsMomentum", "LarsMomentumOptimizer", "Dpsgd", "DpsgdOptimizer", "DGCMomentumOptimizer", "ModelAverage",
+    "ExponentialMovingAverage", "LookaheadOptimizer", "RecomputeOptimizer", "PipelineOptimizer",
 ]

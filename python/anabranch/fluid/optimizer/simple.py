@@ -1,9 +1,11 @@
 """Stochastic gradient descent and its forms with a velocity."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Violated
+from ..clip import GradientClipByNorm
+from ..errors import InvalidType, Violated
 from .base import Optimizer, state
 
 if TYPE_CHECKING:
@@ -102,5 +104,91 @@ class LarsMomentumOptimizer(Optimizer):
                 "lars_weight_decay": float(self._lars_weight_decay)}
 
 
-for _cls in (SGDOptimizer, MomentumOptimizer, LarsMomentumOptimizer):
+class DpsgdOptimizer(Optimizer):
+    """Differentially private descent: the gradient of a parameter is cut to a norm, and noise is added to it.
+
+    w -= rate * (g / max(1, |g| / clip) + noise / batch_size), noise normal with the deviation sigma.
+    Abadi and others, Deep learning with differential privacy, CCS 2016 (arXiv:1607.00133). Dense gradients only.
+
+    Args:
+        learning_rate (float|Variable): the rate. Default 0.001.
+        clip (float): largest norm of a gradient. Default 0.9.
+        batch_size (float): samples of a batch. Default 0.999, as in Fluid: give the real one.
+        sigma (float): deviation of the noise. Default 1e-8.
+        parameter_list (list, optional): parameters or names to update; all trainable ones by default.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 1))
+        >>> ops, pairs = fluid.optimizer.Dpsgd(0.1, clip=1.0, batch_size=16.0, sigma=0.5).minimize(loss)
+        >>> [op.type for op in ops]
+        ['dpsgd', 'dpsgd']
+    """
+
+    _op = "dpsgd"
+
+    def __init__(self, learning_rate: float | Variable = 0.001, clip: float = 0.9, batch_size: float = 0.999,
+                 sigma: float = 1e-8, parameter_list: Any = None) -> None:
+        for name, value in (("clip", clip), ("batch_size", batch_size), ("sigma", sigma)):
+            if value is None:
+                raise Violated("Dpsgd: %s is missing" % name)
+        super().__init__(learning_rate, parameter_list)
+        self._clip, self._batch_size, self._sigma = clip, batch_size, sigma
+        self._seed: int | None = None  # for tests, as in Fluid
+
+    def _attrs(self, param):
+        seed = self._seed or param.block.program.random_seed
+        return {"clip": float(self._clip), "batch_size": float(self._batch_size), "sigma": float(self._sigma),
+                "seed": int(seed)}
+
+
+class DGCMomentumOptimizer(MomentumOptimizer):
+    """Momentum whose gradients are compressed on their way between machines. In one process nothing travels.
+
+    Deep gradient compression sends the largest elements of a gradient and adds what it kept back to the next one. Where
+    nothing is sent nothing is kept back, and what remains is Momentum, with each gradient cut to a norm before it is
+    summed. Lin and others, Deep gradient compression, ICLR 2018 (arXiv:1712.01887).
+
+    Args:
+        learning_rate (float|Variable): the rate.
+        momentum (float): mu, in [0, 1).
+        rampup_begin_step (int): first step whose gradients would be compressed.
+        rampup_step (int): steps until the last ratio of ``sparsity``. Default 1.
+        sparsity (list of float): parts of a gradient that would be kept back, each in [0, 1). Default [0.999].
+        use_nesterov (bool): Nesterov's form. Default False.
+        num_trainers (int, optional): processes; needed with ``grad_clip``.
+        {tail} Here a GradientClipByNorm, whose norm is divided by sqrt(num_trainers).
+
+    Raises:
+        TypeError: ``grad_clip`` is no GradientClipByNorm, or comes without ``num_trainers``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 1))
+        >>> optimizer = fluid.optimizer.DGCMomentumOptimizer(0.1, 0.9, rampup_begin_step=1252, sparsity=[0.75, 0.999])
+        >>> [op.type for op in optimizer.minimize(loss)[0]]
+        ['momentum', 'momentum']
+    """
+
+    def __init__(self, learning_rate: float | Variable, momentum: float, rampup_begin_step: int, rampup_step: int = 1,
+                 sparsity: Sequence[float] = [0.999], parameter_list: Any = None,  # noqa: B006  Fluid's signature
+                 use_nesterov: bool = False,
+                 num_trainers: int | None = None, regularization: Any = None, grad_clip: Any = None,
+                 name: str | None = None) -> None:
+        if rampup_begin_step < 0:
+            raise Violated("DGCMomentumOptimizer: rampup_begin_step must be 0 or more, got %r" % (rampup_begin_step,))
+        if any(not 0 <= part < 1 for part in sparsity):
+            raise Violated("DGCMomentumOptimizer: sparsity holds numbers from 0 to 1, got %r" % (sparsity,))
+        if grad_clip is not None:
+            if not isinstance(grad_clip, GradientClipByNorm):
+                raise InvalidType("DGCMomentumOptimizer: grad_clip must be a GradientClipByNorm, got %s"
+                                  % type(grad_clip).__name__)
+            if not isinstance(num_trainers, int):
+                raise InvalidType("DGCMomentumOptimizer: num_trainers must be an int with grad_clip, got %s"
+                                  % type(num_trainers).__name__)
+            grad_clip = GradientClipByNorm(grad_clip.clip_norm * num_trainers ** -0.5)
+        super().__init__(learning_rate, momentum, parameter_list, use_nesterov, regularization, grad_clip, name)
+
+
+for _cls in (SGDOptimizer, MomentumOptimizer, LarsMomentumOptimizer, DGCMomentumOptimizer):
     _cls.__doc__ = (_cls.__doc__ or "").format(tail=_TAIL)

@@ -16,6 +16,7 @@ from .details.checkport import wait_server_ready
 from .modes import Mode
 from .pieces import VarBlock, same_or_split_var, slice_variable
 from .placement import Placement, check_config
+from .remote_variables import RemoteModel
 from .server_program import ServerProgram
 from .server_startup import server_startup
 from .trainer_program import drop_states, drop_updates, make_startup, make_trainer, name_gradients
@@ -104,6 +105,8 @@ class DistributeTranspiler(Described):
         self.origin_program, self.startup_program = program, startup
         self.trainer_id, self.trainer_num, self.sync_mode = mode.trainer_id, mode.trainers, mode.sync
         self.pserver_endpoints = endpoints
+        if not mode.merges:
+            op_kinds.clip_at_trainers(program)
         placement = Placement(program, endpoints, self.config)
         give_counters(program, startup, mode)
         name_gradients(program, placement, mode)
@@ -123,7 +126,7 @@ class DistributeTranspiler(Described):
         program._is_distributed = True
         program._is_chief = mode.trainer_id == 0
         program._endpoints = list(self.pserver_endpoints)
-        program._parameters_on_pservers = self._placement
+        program._parameters_on_pservers = RemoteModel(self)
 
     def _check_transpiled(self, what: str) -> None:
         if self._placement is None:
@@ -170,7 +173,7 @@ class DistributeTranspiler(Described):
         if endpoint not in self._built:
             built = ServerProgram(self._source, self._placement, self._mode, endpoint).build()
             built._is_distributed, built._ps_endpoint = True, endpoint
-            built._endpoints, built._parameters_on_pservers = list(self.pserver_endpoints), self._placement
+            built._endpoints, built._parameters_on_pservers = list(self.pserver_endpoints), RemoteModel(self)
             self._built[endpoint] = built
         return self._built[endpoint]
 
@@ -207,5 +210,5 @@ class DistributeTranspiler(Described):
         server = self.get_pserver_program(endpoint)
         made = server_startup(self._source_startup, server, self._placement, self._mode, endpoint)
         made._is_start_up_program_, made._ps_endpoint = True, endpoint
-        made._endpoints, made._parameters_on_pservers = list(self.pserver_endpoints), self._placement
+        made._endpoints, made._parameters_on_pservers = list(self.pserver_endpoints), RemoteModel(self)
         return made

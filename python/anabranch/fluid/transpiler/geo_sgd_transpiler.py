@@ -12,8 +12,8 @@ from .distribute_transpiler import DistributeTranspiler
 from .modes import Mode
 from .pieces import Piece
 from .placement import Placement
+from .remote_variables import RemoteModel
 from .server_program import ServerProgram
-from .server_startup import server_startup
 from .trainer_program import make_startup
 
 __all__ = ["GeoSgdTranspiler"]
@@ -74,7 +74,7 @@ class GeoSgdTranspiler(DistributeTranspiler):
         if endpoint not in self._built and endpoint in self.pserver_endpoints:
             built = _GeoServer(self._source, self._placement, self._mode, endpoint).build()
             built._is_distributed, built._ps_endpoint = True, endpoint
-            built._endpoints, built._parameters_on_pservers = list(self.pserver_endpoints), self._placement
+            built._endpoints, built._parameters_on_pservers = list(self.pserver_endpoints), RemoteModel(self)
             self._built[endpoint] = built
         return super().get_pserver_program(endpoint)
 
@@ -88,10 +88,8 @@ class _GeoServer(ServerProgram):
             copy_var(self.block, param, name=piece.name, shape=piece.shape)
             self.block.create_var(name=piece.name + ".delta", shape=piece.shape, dtype=param.dtype, persistable=False,
                                   type=VarType.SELECTED_ROWS if self._rows(piece) else VarType.LOD_TENSOR)
-        for name in self.placement.gradients:
-            for piece in self.mine:
-                if piece.param == name:
-                    self._add(piece)
+        for piece in self._in_order():
+            self._add(piece)
         if not self.blocks:
             self.blocks.append(self._new_block(0))
         self._listen(-1)

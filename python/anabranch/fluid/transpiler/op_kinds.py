@@ -4,16 +4,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ... import _core
 from ..framework.context import OpRole
 
 #: The variable that schedules count steps in.
 COUNTER = "@LR_DECAY_COUNTER@"
 
-#: Ops whose result depends on the whole gradient or parameter: what they update stays on one server.
-WHOLE = frozenset(["clip_by_norm", "lars_momentum", "lamb", "dgc_clip_by_norm", "dgc_momentum", "reduce_sum",
-                   "squared_l2_norm", "norm", "growable_update"])
+#: What prepares a gradient and looks at all of it.
+_WHOLE = frozenset(["clip_by_norm", "dgc_clip_by_norm", "reduce_sum", "squared_l2_norm", "norm", "growable_update"])
 
 LOOK_UPS = frozenset(["lookup_table", "lookup_table_v2"])
+
+
+def is_whole(kind: str) -> bool:
+    """bool: whether the result of an op depends on the whole gradient or parameter, so that it stays on one server."""
+    return kind in _WHOLE or "whole parameter" in _core.op_info(kind)["traits"]
 
 
 def role_of(op: Any) -> int:
@@ -66,9 +71,13 @@ def gradients_of(program: Any) -> dict[str, str]:
     return {op.input("Param")[0]: made.get(op.input("Param")[0], op.input("Grad")[0]) for op in updated}
 
 
-def ops_for(program: Any, param: str) -> list[Any]:
-    """list of Operator: the update of one parameter and what prepares its gradient."""
-    return [op for op in optimize_ops(program) if role_vars(op)[:1] == [param]]
+def ops_by_param(program: Any) -> dict[str, list[Any]]:
+    """Parameter -> its update and what prepares its gradient, in order."""
+    found: dict[str, list[Any]] = {}
+    for op in optimize_ops(program):
+        for name in role_vars(op)[:1]:
+            found.setdefault(name, []).append(op)
+    return found
 
 
 def shared_optimize_ops(program: Any) -> list[Any]:
@@ -93,10 +102,18 @@ def state_names(ops: Iterable[Any], params: dict[str, str]) -> set[str]:
     return {name for op in ops for name in op.input_arg_names} - mine
 
 
-def last_writer(block: Any, name: str) -> int:
-    """int: index of the last op of ``block`` that writes the variable; -1 for none."""
-    writers = [i for i, op in enumerate(block.ops) if name in op.output_arg_names]
-    return writers[-1] if writers else -1
+def last_writers(block: Any) -> dict[str, int]:
+    """Variable -> index of the last op of ``block`` that writes it."""
+    return {name: i for i, op in enumerate(block.ops) for name in op.output_arg_names}
+
+
+def clip_at_trainers(program: Any) -> None:
+    """Clips that need the gradients of all parameters become part of the backward pass, which trainers run."""
+    if not shared_optimize_ops(program):
+        return
+    for op in optimize_ops(program):
+        if "/gradient_clip" in op.attr("op_namescope"):
+            op._set_attr("op_role", int(OpRole.Backward))
 
 
 def remove_ops(block: Any, gone: Iterable[Any]) -> None:
@@ -107,16 +124,19 @@ def remove_ops(block: Any, gone: Iterable[Any]) -> None:
             block._remove_op(index)
 
 
-def rename_var(block: Any, old: str, new: str) -> None:
-    """Renames a variable in the block, also where ops say whom they work for."""
-    block._rename_var(old, new)
+def rename_vars(block: Any, names: dict[str, str]) -> None:
+    """Renames variables of the block, also where ops say whom they work for."""
+    for old, new in names.items():
+        block._rename_var(old, new)
     for op in block.ops:
-        names = role_vars(op)
-        if old in names:
-            op._set_attr("op_role_var", [new if name == old else name for name in names])
+        mine = role_vars(op)
+        if any(name in names for name in mine):
+            op._set_attr("op_role_var", [names.get(name, name) for name in mine])
 
 
 def control_var(block: Any) -> Any:
     """A variable that only orders ops: what comes after reads it."""
-    number = sum(1 for name in block.vars if name.startswith("__control_var@"))
+    number = len(block.vars)
+    while block.has_var("__control_var@%d" % number):
+        number += 1
     return block.create_var(name="__control_var@%d" % number, persistable=False)

@@ -47,11 +47,11 @@ class Placement:
         if not config.slice_var_up:
             # Large and small variables alternate by chance: the order of the original.
             numpy.random.RandomState(program.random_seed).shuffle(names)
-        placed = {}
+        placed, ops = {}, op_kinds.ops_by_param(program)
         for name in names:
             param = block.var(name)
-            kinds = {op.type for op in op_kinds.ops_for(program, name)}
-            whole = not config.slice_var_up or kinds & op_kinds.WHOLE or is_growable(param)
+            kinds = {op.type for op in ops.get(name, ())}
+            whole = not config.slice_var_up or is_growable(param) or any(map(op_kinds.is_whole, kinds))
             pieces = [Piece(name, self.gradients[name], name, self.gradients[name], 0, tuple(param.shape), "")] \
                 if whole else pieces_of(param, self.gradients[name], len(self.endpoints), config.min_block_size)
             servers = dispatcher.dispatch([piece.name for piece in pieces])

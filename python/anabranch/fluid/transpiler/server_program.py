@@ -1,6 +1,7 @@
 """A server's part: it keeps pieces of parameters and runs a block for each gradient that arrives."""
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from ..errors import Unsupported
@@ -36,22 +37,28 @@ class ServerProgram:
         self.grad_to_block: list[str] = []
         self.sparse_to_param: list[str] = []
         self.received: list[Any] = []
+        self.ops: dict[str, list[Any]] = {}
+        self.here = Counter(piece.param for piece in self.mine)
 
     def build(self) -> Any:
         """Program: ``listen_and_serv`` and the blocks that it runs."""
         refuse_shared_norms(self.source)
+        self.ops = op_kinds.ops_by_param(self.source)
         self._declare()
         rates = self._schedule()
         before = self.program.num_blocks - 1
-        for name in self.placement.gradients:
-            for piece in self.mine:
-                if piece.param == name:
-                    self._update(piece, before)
+        for piece in self._in_order():
+            self._update(piece, before)
         if not self.blocks:
             self.blocks.append(self._new_block(before))
         self._listen(rates)
         self.program._sync_with_cpp()
         return self.program
+
+    def _in_order(self) -> list[Piece]:
+        """The server's pieces in the order of the updates of their parameters."""
+        place = {name: i for i, name in enumerate(self.placement.gradients)}
+        return sorted(self.mine, key=lambda piece: place[piece.param])
 
     def _new_block(self, parent: int) -> Any:
         self.program.current_block_idx = 0
@@ -111,7 +118,7 @@ class ServerProgram:
         if self.mode.dc_asgd:
             grad = correct_for_age(block, piece, self.mode.trainers)
         names = {piece.param: piece.name, self.placement.gradients[piece.param]: grad}
-        for op in op_kinds.ops_for(self.source, piece.param):
+        for op in self.ops.get(piece.param, ()):
             if op_kinds.is_update(op) and self._is_sparse(op):
                 self.sparse_to_param.append("%s:%s" % (piece.grad_name, piece.name))
             self._states(op, piece, names)
@@ -130,7 +137,7 @@ class ServerProgram:
     def _states(self, op: Any, piece: Piece, names: dict[str, str]) -> None:
         """Moments are cut as their parameter is; those of two pieces on one server need two names."""
         whole = tuple(self.main.var(piece.param).shape)
-        several = sum(1 for other in self.mine if other.param == piece.param) > 1
+        several = self.here[piece.param] > 1
         rates = set(op.input("LearningRate"))
         for name in op.input_arg_names + op.output_arg_names:
             if name in names:
@@ -165,5 +172,6 @@ def refuse_shared_norms(program: Any) -> None:
     """NotImplementedError for updates that need all gradients at one place."""
     shared = op_kinds.shared_optimize_ops(program)
     if shared:
-        raise Unsupported("transpile: %s of %s needs the gradients of all parameters at once; clip by value or by the "
-                          "norm of each gradient" % (shared[0].type, shared[0].input_arg_names))
+        raise Unsupported("transpile: %s of %s needs the gradients of all parameters at once, and servers that add "
+                          "up gradients have those of their own parameters; clip by value or by the norm of each "
+                          "gradient" % (shared[0].type, shared[0].input_arg_names))

@@ -21,12 +21,11 @@ def server_startup(startup: Any, server: Any, placement: Placement, mode: Mode, 
     block = made.global_block()
     for var in server.global_block().vars.values():
         copy_var(block, var)
-    pieces: dict[str, list[Piece]] = {}
-    for piece in placement.on(endpoint):
-        pieces.setdefault(piece.param, []).append(piece)
+    targets = _targets(server, placement.on(endpoint))
     for op in startup.global_block().ops:
-        for names, piece in _targets(op, pieces, block):
-            _fill(block, op, names, piece)
+        for name in op.output_arg_names[:1]:
+            for own, piece in targets.get(name, ()):
+                _fill(block, op, {name: own}, piece)
     if mode.dc_asgd:
         for piece in placement.on(endpoint):
             for trainer in range(mode.trainers):
@@ -35,21 +34,20 @@ def server_startup(startup: Any, server: Any, placement: Placement, mode: Mode, 
     return made
 
 
-def _targets(op: Any, pieces: dict[str, list[Piece]], block: Any) -> list[Any]:
-    """What an op of the startup program fills on this server: [(names, piece)]."""
-    outs = op.output_arg_names
-    if not outs:
-        return []
-    name = outs[0]
-    found = []
-    for param, parts in pieces.items():
-        for piece in parts:
-            own = "%s.%s" % (name, piece.name.rsplit(".", 1)[-1])
-            if param == name:
-                found.append(({name: piece.name}, piece))
-            elif len(parts) > 1 and block.has_var(own):
-                found.append(({name: own}, piece))
-    return found or ([({}, None)] if block.has_var(name) else [])
+def _targets(server: Any, pieces: list[Piece]) -> dict[str, list[tuple[str, Piece | None]]]:
+    """Variable of the whole program -> what stands for it on this server: [(name, piece)]."""
+    by_name = {piece.name: piece for piece in pieces}
+    found: dict[str, list[tuple[str, Piece | None]]] = {}
+    for name in server.global_block().vars:
+        piece = by_name.get(name)
+        whole, _, last = name.rpartition(".")
+        if piece is not None:
+            found.setdefault(piece.param, []).append((name, piece))
+        elif last.startswith("block") and last[5:].isdigit():  # state of one of several pieces
+            found.setdefault(whole, []).append((name, None))
+        else:
+            found.setdefault(name, []).append((name, None))
+    return found
 
 
 def _fill(block: Any, op: Any, names: dict[str, str], piece: Piece | None) -> None:

@@ -23,19 +23,16 @@ def name_gradients(program: Any, placement: Placement, mode: Mode) -> None:
     """Gradients that are sent whole get the names under which servers know them."""
     if not mode.merges or mode.runtime_split:
         return
-    for param, grad in placement.gradients.items():
-        if placement.whole_on(param):
-            op_kinds.rename_var(program.global_block(), grad, of_trainer(grad, mode))
-            placement.gradients[param] = of_trainer(grad, mode)
+    names = {grad: of_trainer(grad, mode) for param, grad in placement.gradients.items() if placement.whole_on(param)}
+    op_kinds.rename_vars(program.global_block(), names)
+    placement.gradients.update({p: names[g] for p, g in placement.gradients.items() if g in names})
 
 
 def make_trainer(program: Any, placement: Placement, mode: Mode) -> None:
     """Makes a training program that of a trainer; its updates and schedules are still there."""
     block = program.global_block()
     fetch_rows(program, placement, mode)
-    sent = {}
-    for name in placement.order:
-        sent[name] = _send(block, placement, name, mode)
+    sent = _send_all(block, placement, mode)
     after = list(sent.values())
     counter = send_counter(block, placement, mode)
     barrier = None
@@ -52,9 +49,18 @@ def _section_rows(pieces: list[Piece]) -> list[int]:
     return [piece.rows for piece in pieces]
 
 
-def _send(block: Any, placement: Placement, param: str, mode: Mode) -> Any:
+def _send_all(block: Any, placement: Placement, mode: Mode) -> dict[str, Any]:
+    """Each gradient is sent after the op that finishes it; what is inserted last comes first where one op makes two.
+    From the end on, so that the places of those that are still to come stay."""
+    writers = op_kinds.last_writers(block)
+    sent = {name: op_kinds.control_var(block) for name in placement.order}
+    for name in sorted(placement.order, key=lambda n: -writers.get(placement.gradients[n], -1)):
+        _send(block, placement, name, mode, writers.get(placement.gradients[name], -1), sent[name])
+    return sent
+
+
+def _send(block: Any, placement: Placement, param: str, mode: Mode, index: int, out: Any) -> None:
     pieces, grad = placement.pieces[param], placement.gradients[param]
-    index = op_kinds.last_writer(block, grad)
     names = [of_trainer(piece.grad_name, mode) for piece in pieces]
     attrs = {"epmap": [piece.endpoint for piece in pieces], "op_role": _RPC, "op_role_var": [param, grad]}
     given = [block.var(grad)]
@@ -63,9 +69,7 @@ def _send(block: Any, placement: Placement, param: str, mode: Mode) -> Any:
     elif len(pieces) > 1:
         index += 1
         given = _split(block, index, block.var(grad), pieces, names)
-    out = op_kinds.control_var(block)
     block._insert_op(index + 1, type="send", inputs={"X": given}, outputs={"Out": [out]}, attrs=attrs)
-    return out
 
 
 def _split(block: Any, index: int, grad: Any, pieces: list[Piece], names: list[str]) -> list[Any]:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ _REPORT_S = 5.0
 
 
 def _listens(endpoint: str) -> bool:
+    import socket  # not when the package is imported: few programs need it
     host, _, port = endpoint.rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=2):

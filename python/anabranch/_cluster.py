@@ -1,0 +1,197 @@
+"""What the cluster interface asks of the network: the one place where it meets servers and other workers.
+
+Everything in ``fluid.incubate.fleet``, ``fluid.communicator`` and ``fluid.io`` that needs another process calls a
+function of this module, by ``_cluster.name(...)``, so that each can be replaced here.
+"""
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from . import _core
+from .fluid.errors import InvalidValue, Unsupported
+
+_RECEIVES = ("recv", "send_barrier", "fetch_barrier", "distributed_lookup_table")
+_SYNC, _ASYNC, _HALF_ASYNC = 0, 1, 2
+
+_running: list[int] = []             # trainers of this process whose communicator runs
+_local_servers: list[threading.Thread] = []
+
+
+def serve(program: Any, endpoint: str) -> None:
+    """Runs a server: serves the global scope until all workers have said that they are done.
+
+    Args:
+        program (Program): of the transpiler's ``get_pserver_program``; its block 0 is one ``listen_and_serv``.
+        endpoint (str): address to listen at, as the program says; port 0 takes a free one.
+    """
+    from .fluid import remote
+    from .fluid.scope import global_scope
+    remote.serve(program, global_scope())
+
+
+def serve_locally(programs: Sequence[tuple[Any, Any]]) -> None:
+    """Starts servers inside this process and returns: for the local role maker.
+
+    Args:
+        programs (list): (program, startup program) of each server, in the order of their endpoints.
+    """
+    from .fluid.executor import Executor
+    from .fluid.scope import Scope
+    servers = []
+    for main, startup in programs:
+        scope = Scope()
+        Executor().run(startup, scope=scope)
+        servers.append(_core.PServer(main.desc, scope))
+    while servers:
+        thread = threading.Thread(target=_serve_and_end, args=(servers,), daemon=True, name="parameter server")
+        server = servers[-1]
+        thread.start()
+        while servers and servers[-1] is server:
+            thread.join(0.001)
+        _local_servers.append(thread)
+
+
+def _serve_and_end(servers):
+    servers.pop().serve()            # nobody else holds it: its endpoint is free when it has ended
+
+
+def connect(program: Any, endpoints: Sequence[str], trainer_id: int, trainers: int) -> None:
+    """Connects a worker to all servers, before anything is sent; again does nothing.
+
+    Args:
+        program (Program): the trainer's program.
+        endpoints (list of str): of the servers.
+        trainer_id (int): number of this worker.
+        trainers (int): how many there are.
+    """
+    for endpoint in endpoints:
+        _core.ps_connect(trainer_id, endpoint)
+
+
+def communicator_start(program: Any, mode: int, settings: Mapping[str, Any], flags: Mapping[str, str]) -> None:
+    """Starts the threads that send and receive for a worker. Sync training needs none: its steps do it.
+
+    Args:
+        program (Program): the trainer's program: its ``send`` and ``recv`` ops say what goes where.
+        mode (int): ``DistributedMode``.
+        settings (dict): of GEO: ``push_vars`` (parameter -> pieces), ``trainers``, ``push_nums``; else empty.
+        flags (dict): ``TrainerRuntimeConfig.get_communicator_flags()``.
+    """
+    if mode == _SYNC:
+        return
+    if mode not in (_ASYNC, _HALF_ASYNC):
+        raise Unsupported("Communicator.start: GEO training is not in this build; async training is its neighbour: "
+                          "StrategyFactory.create_async_strategy()")
+    trainer = _trainer_of(program)
+    queue = int(flags.get("communicator_send_queue_size", 20))
+    merged_by_average = mode == _HALF_ASYNC or not int(flags.get("communicator_is_sgd_optimizer", 1))
+    _core.ps_start_communicator(trainer, queue, merged_by_average, 1 if mode == _HALF_ASYNC else 0)
+    _running.append(trainer)
+
+
+def _trainer_of(program):
+    for op in program.global_block().ops:
+        if op.type in _RECEIVES:
+            return op.attr("trainer_id")
+    raise InvalidValue("Communicator: the program takes nothing from servers: it is no trainer's program")
+
+
+def communicator_stop() -> None:
+    """Sends what waits, then ends the threads of ``communicator_start``."""
+    while _running:
+        _core.ps_stop_communicator(_running.pop())
+
+
+def pull_persistables(program: Any, dirname: str, variables: Mapping[str, Any]) -> None:
+    """Writes variables that lie on servers as one file each, as ``fluid.io.save_vars`` writes them.
+
+    Args:
+        program (Program): the trainer's program.
+        dirname (str): folder, which is there.
+        variables (dict): name -> ``RemoteVariable``: shape, dtype, and the parts with their servers and names there.
+    """
+    from .fluid.core import CPUPlace
+    from .fluid.framework import Program
+    from .fluid.io.variables import save_vars
+    from .fluid.scope import Scope, scope_guard
+    trainer = _trainer_of(program)
+    for name, variable in variables.items():
+        parts = [_core.ps_pull(trainer, part.endpoint, part.name) for part in variable.parts]
+        holder, scope = Program(), Scope()
+        made = holder.global_block().create_var(name=name, dtype=variable.dtype, shape=variable.shape, persistable=True)
+        scope.var(name).get_tensor().set(parts[0] if len(parts) == 1 else numpy.concatenate(parts), CPUPlace())
+        with scope_guard(scope):
+            save_vars(None, dirname, holder, vars=[made])
+
+
+def complete(endpoints: Sequence[str], trainer_id: int) -> None:
+    """Tells all servers that this worker is done, and ends its connections.
+
+    Args:
+        endpoints (list of str): of the servers.
+        trainer_id (int): number of this worker.
+    """
+    _core.ps_complete(trainer_id)
+    while _local_servers:
+        _local_servers.pop().join(10)
+
+
+def barrier(role: Any, group: str) -> None:
+    """Returns when all processes of the group have called it.
+
+    Args:
+        role (RoleMakerBase): who this process is.
+        group (str): "worker" or "all".
+    """
+    if group != "worker":
+        raise Unsupported("barrier_all: workers meet at a server, which meets nobody itself: use barrier_worker")
+    _core.ps_reduce(role.worker_index(), _meeting_place(role), "barrier", None)
+
+
+def _meeting_place(role):
+    servers = role.get_pserver_endpoints()
+    if not servers:
+        raise Unsupported("workers meet at a server, and there is none: collective training between processes is not "
+                          "in this build")
+    return servers[0]
+
+
+def all_reduce(role: Any, values: Any, how: str) -> Any:
+    """numpy.ndarray: elementwise over all workers.
+
+    Args:
+        role (RoleMakerBase): who this process is.
+        values (numpy.ndarray): of one shape in all workers.
+        how (str): "sum", "max" or "min".
+    """
+    mine = numpy.asarray(values)
+    wide = mine.astype("int64" if mine.dtype.kind in "biu" else "float64")
+    rows = _rows_of_all(role, wide)
+    result = {"sum": rows.sum, "max": rows.max, "min": rows.min}[how](axis=0)
+    return result.astype(mine.dtype)
+
+
+def _rows_of_all(role, mine):
+    """One row for each worker: each adds its own to zeros."""
+    rows = numpy.zeros((role.worker_num(),) + mine.shape, mine.dtype)
+    rows[role.worker_index()] = mine
+    return numpy.asarray(_core.ps_reduce(role.worker_index(), _meeting_place(role), "rows of workers", rows))
+
+
+def all_gather(role: Any, value: Any) -> list[Any]:
+    """list: what each worker gave, in order of the workers.
+
+    Args:
+        role (RoleMakerBase): who this process is.
+        value: a number or a text.
+    """
+    text = numpy.frombuffer(json.dumps(value).encode(), "uint8").astype("int64")
+    sizes = _rows_of_all(role, numpy.array([text.size], "int64"))[:, 0]
+    padded = numpy.zeros(int(sizes.max()), "int64")
+    padded[:text.size] = text
+    return [json.loads(bytes(row[:size].astype("uint8"))) for row, size in zip(_rows_of_all(role, padded), sizes)]

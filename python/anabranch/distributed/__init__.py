@@ -1,0 +1,1 @@
+"""Starting the processes of a job by the commands of ``paddle.distributed``."""

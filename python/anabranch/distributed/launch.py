@@ -1,0 +1,55 @@
+"""``python -m anabranch.distributed.launch``: workers that sum gradients, by the arguments of Fluid's command."""
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from .._processes import free_ports
+from ..launch import Plan, start
+
+
+def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Namespace: the arguments.
+
+    >>> parse_args(["--nproc_per_node", "2", "train.py"]).nproc_per_node
+    2
+    """
+    made = argparse.ArgumentParser(prog="launch")
+    made.add_argument("--cluster_node_ips", default="127.0.0.1", help="hosts, separated by commas")
+    made.add_argument("--node_ip", default="127.0.0.1", help="this host")
+    made.add_argument("--use_paddlecloud", action="store_true", help="accepted, without effect")
+    made.add_argument("--started_port", type=int, default=0, help="first port of each host; 0: free ones, on one host")
+    made.add_argument("--print_config", default="true", help="accepted, without effect")
+    made.add_argument("--selected_gpus", default="", help="one worker for each of these numbers")
+    made.add_argument("--nproc_per_node", type=int, default=0, help="workers of a host; not in Fluid. Default 1")
+    made.add_argument("--log_dir", default="logs", help="folder of the logs")
+    made.add_argument("training_script", help="a Python script")
+    made.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
+    args = made.parse_args(argv)
+    if not args.started_port and "," in args.cluster_node_ips:
+        made.error("started_port must be given where there are several hosts: all must name the same addresses")
+    return args
+
+
+def plan_of(args: argparse.Namespace) -> Plan:
+    """Plan: what the arguments ask for; ranks follow each other on a host."""
+    hosts = args.cluster_node_ips.split(",")
+    each = args.nproc_per_node or len([n for n in args.selected_gpus.split(",") if n]) or 1
+    ports = [args.started_port + i for i in range(each)] if args.started_port else free_ports(each)
+    workers = ["%s:%d" % (host, port) for host in hosts for port in ports]
+    return Plan([], workers, [args.training_script, *args.training_script_args], args.log_dir,
+                host=args.node_ip if len(hosts) > 1 else None)
+
+
+def launch(argv: Sequence[str] | None = None) -> int:
+    """Starts the processes of this host and waits for them.
+
+    Returns:
+        int: exit code: 0, or that of the process that failed first.
+    """
+    return start(plan_of(parse_args(argv)))
+
+
+if __name__ == "__main__":
+    sys.exit(launch())

@@ -1,0 +1,58 @@
+"""``python -m anabranch.distributed.launch_ps``: servers and workers, by the arguments of Fluid's command."""
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from .._processes import free_ports
+from ..launch import Plan, start
+
+
+def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Namespace: the arguments.
+
+    >>> parse_args(["--worker_num", "4", "train.py"]).worker_num
+    4
+    """
+    made = argparse.ArgumentParser(prog="launch_ps")
+    made.add_argument("--cluster_node_ips", default="127.0.0.1", help="hosts, separated by commas")
+    made.add_argument("--node_ip", default="127.0.0.1", help="this host")
+    made.add_argument("--start_port", type=int, default=0, help="first port of each host; 0: free ones, on one host")
+    made.add_argument("--print_config", default="true", help="accepted, without effect")
+    made.add_argument("--endpoints", default="", help="addresses of the servers, instead of the above")
+    made.add_argument("--worker_num", type=int, default=2, help="workers, over all hosts")
+    made.add_argument("--server_num", type=int, default=2, help="servers, over all hosts")
+    made.add_argument("--log_dir", default="logs", help="folder of the logs")
+    made.add_argument("training_script", help="a Python script")
+    made.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
+    args = made.parse_args(argv)
+    if args.worker_num < 1 or args.server_num < 0:
+        made.error("worker_num must be at least 1 and server_num at least 0")
+    if not args.start_port and "," in args.cluster_node_ips:
+        made.error("start_port must be given where there are several hosts: all must name the same addresses")
+    return args
+
+
+def plan_of(args: argparse.Namespace) -> Plan:
+    """Plan: what the arguments ask for; processes take turns over the hosts."""
+    hosts = args.cluster_node_ips.split(",")
+    total = args.server_num + args.worker_num
+    ports = [args.start_port + i // len(hosts) for i in range(total)] if args.start_port else free_ports(total)
+    addresses = ["%s:%d" % (hosts[i % len(hosts)], port) for i, port in enumerate(ports)]
+    servers = args.endpoints.split(",") if args.endpoints else addresses[:args.server_num]
+    return Plan(servers, addresses[args.server_num:], [args.training_script, *args.training_script_args], args.log_dir,
+                host=args.node_ip if len(hosts) > 1 else None)
+
+
+def launch(argv: Sequence[str] | None = None) -> int:
+    """Starts the processes of this host and waits for them.
+
+    Returns:
+        int: exit code: 0, or that of the process that failed first.
+    """
+    return start(plan_of(parse_args(argv)))
+
+
+if __name__ == "__main__":
+    sys.exit(launch())

@@ -1,0 +1,68 @@
+"""Means over batches, outside of the program."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from .described import Described
+from .errors import InvalidValue
+
+__all__ = ["WeightedAverage"]
+
+
+def _is_number(value):
+    return isinstance(value, (int, float, numpy.number)) or (isinstance(value, numpy.ndarray) and value.shape == (1,))
+
+
+class WeightedAverage(Described):
+    """Mean of numbers or arrays, each with a weight: of the losses of batches, by their rows, for instance.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> average = fluid.average.WeightedAverage()
+        >>> average.add(value=2.0, weight=1)
+        >>> average.add(value=4.0, weight=3)
+        >>> average.eval()
+        3.5
+    """
+
+    numerator: Any
+    denominator: Any
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets what was added."""
+        self.numerator = self.denominator = None
+
+    def add(self, value: Any, weight: Any) -> None:
+        """Adds a value.
+
+        Args:
+            value (float|ndarray): of one shape in all calls.
+            weight (float): its weight.
+
+        Raises:
+            ValueError: another class.
+        """
+        if not _is_number(value) and not isinstance(value, numpy.ndarray):
+            raise InvalidValue("WeightedAverage.add: value must be a number or an array, got %s" % type(value).__name__)
+        if not _is_number(weight):
+            raise InvalidValue("WeightedAverage.add: weight must be a number, got %s" % type(weight).__name__)
+        if self.numerator is None:
+            self.numerator, self.denominator = value * weight, weight
+        else:
+            self.numerator = self.numerator + value * weight
+            self.denominator = self.denominator + weight
+
+    def eval(self) -> Any:
+        """float or ndarray: the mean.
+
+        Raises:
+            ValueError: nothing was added.
+        """
+        if self.numerator is None or self.denominator is None:
+            raise InvalidValue("WeightedAverage.eval: nothing was added yet")
+        return self.numerator / self.denominator

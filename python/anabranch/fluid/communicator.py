@@ -1,0 +1,80 @@
+"""Communicator: the threads of a worker that send gradients and receive parameters beside its steps."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import _cluster
+from .errors import InvalidType, InvalidValue
+from .framework import Program
+from .transpiler.config import DistributedMode
+
+__all__ = ["Communicator"]
+
+_NEEDED = {DistributedMode.SYNC: ("pserver_endpoints", "trainer_id"),
+           DistributedMode.GEO: ("push_vars", "trainers", "push_nums")}
+
+
+class Communicator:
+    """Sends and receives for a worker's program; one a process runs at a time.
+
+    Args:
+        program (Program): the worker's, of ``DistributeTranspiler.get_trainer_program``.
+        mode (int): 0 sync, 1 async, 2 half async, 3 GEO.
+        kwargs (dict, optional): of sync ``pserver_endpoints`` and ``trainer_id``; of GEO ``push_vars``, ``trainers``
+            and ``push_nums``.
+        envs (dict): ``TrainerRuntimeConfig.get_communicator_flags()``. Default {}.
+
+    Raises:
+        TypeError: no Program, or settings that are no dict. ValueError: an unknown mode; a setting of the mode is
+            missing; numbers of GEO below 1.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> from anabranch.fluid.communicator import Communicator
+        >>> Communicator(fluid.Program(), 1).is_running()
+        False
+    """
+
+    _running: Communicator | None = None
+
+    def __init__(self, program: Program, mode: int, kwargs: Mapping[str, Any] | None = None,
+                 envs: Mapping[str, str] = {}) -> None:  # noqa: B006  never changed
+        if not isinstance(program, Program):
+            raise InvalidType("Communicator: program must be a Program, got %s" % type(program).__name__)
+        if mode not in (0, 1, 2, 3) or isinstance(mode, bool):
+            raise InvalidValue("Communicator: mode must be 0, 1, 2 or 3, got %r" % (mode,))
+        for what, given in (("kwargs", {} if kwargs is None else kwargs), ("envs", envs)):
+            if not isinstance(given, Mapping):
+                raise InvalidType("Communicator: %s must be a dict, got %s" % (what, type(given).__name__))
+        self._program, self._mode = program, mode
+        self._settings, self._envs = dict(kwargs or {}), dict(envs)
+        for key in _NEEDED.get(mode, ()):
+            if key not in self._settings:
+                raise InvalidValue("Communicator: kwargs must have %s in mode %d" % (key, mode))
+        if mode == DistributedMode.GEO:
+            for key in ("trainers", "push_nums"):
+                if not self._settings[key] > 0:
+                    raise InvalidValue("Communicator: %s must be at least 1, got %s" % (key, self._settings[key]))
+
+    def start(self) -> None:
+        """Starts the threads.
+
+        Raises:
+            ValueError: a communicator of this process runs already.
+        """
+        if Communicator._running is not None:
+            raise InvalidValue("Communicator.start: a communicator of this process runs already")
+        _cluster.communicator_start(self._program, self._mode, self._settings, self._envs)
+        Communicator._running = self
+
+    def stop(self) -> None:
+        """Sends what waits, then ends the threads; nothing happens when they do not run."""
+        if Communicator._running is not self:
+            return
+        Communicator._running = None
+        _cluster.communicator_stop()
+
+    def is_running(self) -> bool:
+        """bool: whether the threads run."""
+        return Communicator._running is self

@@ -1,0 +1,106 @@
+"""Decay of weights that does not go through the gradient."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ... import layers
+from ...errors import InvalidType, InvalidValue
+from ...framework import Variable, default_startup_program, name_scope, program_guard
+from ...optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from ...framework import Program
+
+__all__ = ["extend_with_decoupled_weight_decay"]
+
+
+class DecoupledWeightDecay:
+    """The part of an optimizer that shrinks the weights before its own step: w -= coeff * w.
+
+    Args:
+        coeff (float|Variable): what a weight loses in a step, as a part of it.
+        apply_decay_param_fun (callable, optional): name of a parameter -> bool; which ones shrink. All by default.
+    """
+
+    def __init__(self, coeff: float | Variable = 0.0, apply_decay_param_fun: Callable[[str], bool] | None = None,
+                 **kwargs: Any) -> None:
+        if not isinstance(coeff, (float, Variable)):
+            raise InvalidType("weight_decay must be a float or a Variable, got %s" % type(coeff).__name__)
+        self._params_name: set[str] = set()
+        self._apply_decay_param_fun = apply_decay_param_fun
+        self._coeff = coeff
+        super().__init__(**kwargs)
+
+    def _shrinks(self, parameter):
+        chosen = self._apply_decay_param_fun
+        return chosen is None or chosen(parameter.name)
+
+    def _shrink(self, params_grads):
+        """Appends the decay of all parameters that have a gradient."""
+        if isinstance(self._coeff, float) and self._coeff == 0.0:
+            return
+        lost = []
+        for parameter, gradient in params_grads:
+            if gradient is None or not self._shrinks(parameter):
+                continue
+            if isinstance(self._coeff, float) and parameter.name in self._params_name:
+                raise InvalidValue("%s: parameter %s decays already" % (type(self).__name__, parameter.name))
+            self._params_name.add(parameter.name)
+            with parameter.block.program._optimized_guard([parameter, gradient]):
+                lost.append((parameter, gradient, parameter * self._coeff))
+        for parameter, gradient, part in lost:
+            with parameter.block.program._optimized_guard([parameter, gradient]), name_scope("weight decay"):
+                layers.assign(layers.elementwise_sub(x=parameter, y=part), parameter)
+
+    def minimize(self, loss: Variable, startup_program: Program | None = None,
+                 parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None) -> tuple[Any, ...]:
+        """As ``minimize`` of the optimizer, with the decay in front of the updates."""
+        pairs = self.backward(loss, startup_program=startup_program, parameter_list=parameter_list,  # type: ignore
+                              no_grad_set=no_grad_set)
+        with program_guard(loss.block.program, startup_program or default_startup_program()):
+            self._shrink(pairs)
+        return self.apply_optimize(loss, startup_program, pairs), pairs  # type: ignore
+
+    def __str__(self) -> str:
+        return " ".join(["Weight Decay, params:", ",".join(sorted(self._params_name))])
+
+
+def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[Any]:
+    """A class of optimizer like ``base_optimizer`` that also shrinks the weights in each step, by themselves.
+
+    w -= weight_decay * w; then the update of ``base_optimizer``, whose gradient has no part of it. With Adam this is
+    AdamW. Loshchilov and Hutter, Decoupled weight decay regularization, ICLR 2019 (arXiv:1711.05101).
+
+    Args:
+        base_optimizer (class): a subclass of Optimizer.
+
+    Returns:
+        class: takes ``weight_decay`` (float or Variable), ``apply_decay_param_fun`` (callable, name of a parameter ->
+        bool; by default all shrink), and by keyword the arguments of ``base_optimizer``.
+
+    Raises:
+        TypeError: no class of an optimizer.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 1))
+        >>> AdamW = fluid.contrib.extend_with_decoupled_weight_decay(fluid.optimizer.Adam)
+        >>> optimizer = AdamW(weight_decay=0.01, learning_rate=0.1,
+        ...                   apply_decay_param_fun=lambda name: name.endswith(".w_0"))
+        >>> ops, pairs = optimizer.minimize(loss)
+        >>> [op.type for op in ops]
+        ['adam', 'adam']
+    """
+    if not isinstance(base_optimizer, type) or not issubclass(base_optimizer, Optimizer):
+        raise InvalidType("extend_with_decoupled_weight_decay: base_optimizer must be a class of an Optimizer, got %r"
+                          % (base_optimizer,))
+
+    class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecay, base_optimizer):  # type: ignore
+        """The optimizer that ``extend_with_decoupled_weight_decay`` makes."""
+
+        def __init__(self, weight_decay: float | Variable,
+                     apply_decay_param_fun: Callable[[str], bool] | None = None, **kwargs: Any) -> None:
+            super().__init__(weight_decay, apply_decay_param_fun, **kwargs)
+
+    return OptimizerWithDecoupledWeightDecay

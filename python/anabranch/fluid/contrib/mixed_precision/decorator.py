@@ -1,0 +1,188 @@
+"""An optimizer that lets products take bfloat16 operands, and scales the loss."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ... import layers, unique_name
+from ...described import Described
+from ...errors import InvalidType
+from ...framework import Variable, default_main_program, default_startup_program, program_guard
+from .fp16_lists import AutoMixedPrecisionLists
+
+if TYPE_CHECKING:
+    from ...framework import Operator, Program
+    from ...optimizer import Optimizer
+
+__all__ = ["decorate", "AutoMixedPrecisionLists"]
+
+
+class OptimizerWithMixedPrecision(Described):
+    """What :func:`decorate` makes of an optimizer."""
+
+    def __init__(self, optimizer: Optimizer, amp_lists: AutoMixedPrecisionLists, init_loss_scaling: float,
+                 use_dynamic_loss_scaling: bool, incr_every_n_steps: int, decr_every_n_nan_or_inf: int,
+                 incr_ratio: float, decr_ratio: float) -> None:
+        self._optimizer, self._amp_lists = optimizer, amp_lists
+        self._use_dynamic_loss_scaling = bool(use_dynamic_loss_scaling)
+        self._incr_ratio, self._decr_ratio = incr_ratio, decr_ratio
+        self._scaled_loss: Variable | None = None
+        self._loss_scaling = self._state("loss_scaling", init_loss_scaling, "float32")
+        if self._use_dynamic_loss_scaling:
+            self._incr_every = layers.fill_constant(shape=[1], dtype="int32", value=incr_every_n_steps)
+            self._decr_every = layers.fill_constant(shape=[1], dtype="int32", value=decr_every_n_nan_or_inf)
+            self._good_steps = self._state("num_good_steps", 0, "int32")
+            self._bad_steps = self._state("num_bad_steps", 0, "int32")
+
+    @staticmethod
+    def _state(name, value, dtype):
+        return layers.create_global_var(name=unique_name.generate(name), shape=[1], value=value, dtype=dtype,
+                                        persistable=True)
+
+    def get_loss_scaling(self) -> Variable:
+        """Variable: [1], by what the loss is multiplied in a step."""
+        return self._loss_scaling
+
+    def get_scaled_loss(self) -> Variable | None:
+        """Variable: the loss times :meth:`get_loss_scaling`; None before ``minimize``."""
+        return self._scaled_loss
+
+    # ---- lower precision
+
+    def _lowered(self, op):
+        kind = op.type[:-len("_grad")] if op.type.endswith("_grad") else op.type
+        names = set(self._amp_lists.black_varnames or ())
+        return kind in self._amp_lists.white_list and not names & set(op.input_arg_names + op.output_arg_names)
+
+    def _mark(self, program):
+        """White operators round their operands, where the processor has products of bfloat16."""
+        for op in program.global_block().ops:
+            if self._lowered(op):
+                op._set_attr("bfloat16", True)
+
+    # ---- as an optimizer
+
+    def backward(self, loss: Variable, startup_program: Program | None = None,
+                 parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None,
+                 callbacks: Sequence[Any] | None = None) -> list[Any]:
+        """Appends the gradient of the scaled loss, and the division of the gradients by the scale.
+
+        Returns:
+            list: (parameter, gradient) pairs, of the loss as it was.
+        """
+        program = loss.block.program
+        with program_guard(program, startup_program or default_startup_program()):
+            self._scaled_loss = loss * self._loss_scaling
+            pairs = self._optimizer.backward(self._scaled_loss, startup_program, parameter_list, no_grad_set,
+                                             callbacks)
+            self._mark(program)
+            divided = []
+            for parameter, gradient in pairs:
+                with program._optimized_guard([parameter, gradient]):
+                    divided.append((parameter, gradient / self._loss_scaling))
+        return divided
+
+    def apply_gradients(self, scaled_params_grads: Sequence[Any]) -> list[Operator]:
+        """Appends the next scale, and the updates: by gradients of 0 where one of them is not finite.
+
+        Args:
+            scaled_params_grads (list): what :meth:`backward` gave.
+
+        Returns:
+            list of Operator: the updates.
+        """
+        if self._use_dynamic_loss_scaling:
+            # Updates, not forward ops as in 1.8.5: several replicas, which would all count, are refused.
+            with default_main_program()._optimized_guard([]):
+                gradients = [gradient for _, gradient in scaled_params_grads]
+                sums = layers.concat([layers.reduce_sum(gradient) for gradient in gradients])
+                finite = layers.isfinite(layers.reduce_sum(sums))
+                self._append_scaling(finite)
+                with layers.Switch() as switch:
+                    with switch.case(finite):
+                        pass
+                    with switch.default():
+                        for gradient in gradients:
+                            layers.assign(layers.zeros_like(gradient), gradient)
+        return self._optimizer.apply_gradients(scaled_params_grads)
+
+    def _append_scaling(self, finite):
+        """The scale grows after so many good steps, and shrinks, down to 1, after so many bad ones."""
+        zero = layers.fill_constant(shape=[1], dtype="int32", value=0)
+        scale, good, bad = self._loss_scaling, self._good_steps, self._bad_steps
+        with layers.Switch() as switch:
+            with switch.case(finite):
+                with layers.Switch() as enough:
+                    with enough.case(layers.less_than(self._incr_every, good + 1)):
+                        larger = scale * self._incr_ratio
+                        with layers.Switch() as still, still.case(layers.isfinite(larger)):
+                            layers.assign(larger, scale)
+                        layers.assign(zero, good)
+                        layers.assign(zero, bad)
+                    with enough.default():
+                        layers.increment(good)
+                        layers.assign(zero, bad)
+            with switch.default():
+                with layers.Switch() as enough:
+                    with enough.case(layers.less_than(self._decr_every, bad + 1)):
+                        one = layers.fill_constant(shape=[1], dtype="float32", value=1.0)
+                        layers.assign(layers.elementwise_max(scale * self._decr_ratio, one), scale)
+                        layers.assign(zero, good)
+                        layers.assign(zero, bad)
+                    with enough.default():
+                        layers.assign(zero, good)
+                        layers.increment(bad)
+
+    def minimize(self, loss: Variable, startup_program: Program | None = None,
+                 parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None) -> tuple[Any, ...]:
+        """As ``minimize`` of the optimizer.
+
+        Returns:
+            tuple: the updates, and the (parameter, gradient) pairs.
+        """
+        pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
+        with program_guard(loss.block.program, startup_program or default_startup_program()):
+            return self.apply_gradients(pairs), pairs
+
+
+def decorate(optimizer: Optimizer, amp_lists: AutoMixedPrecisionLists | None = None, init_loss_scaling: float = 2**15,
+             incr_every_n_steps: int = 1000, decr_every_n_nan_or_inf: int = 2, incr_ratio: float = 2.0,
+             decr_ratio: float = 0.8, use_dynamic_loss_scaling: bool = True) -> OptimizerWithMixedPrecision:
+    """An optimizer that trains with operands of lower precision and a scaled loss.
+
+    Where the processor has products of bfloat16, ``mul`` and its gradients round their operands to it; everything else,
+    sums and parameters among it, stays float32. On other processors all is float32. The loss is multiplied before the
+    gradients are computed, and these are divided again. Micikevicius and others, Mixed precision training, ICLR 2018
+    (arXiv:1710.03740). With ``use_dynamic_loss_scaling`` a step with a gradient that is not finite updates by zeros. On
+    one replica then.
+
+    Args:
+        optimizer (Optimizer): makes the steps.
+        amp_lists (AutoMixedPrecisionLists, optional): which operators are rounded; its defaults by default.
+        init_loss_scaling (float): first scale of the loss. Default 2**15.
+        incr_every_n_steps (int): good steps in a row until the scale grows. Default 1000.
+        decr_every_n_nan_or_inf (int): steps in a row with gradients that are not finite until it shrinks. Default 2.
+        incr_ratio (float): by what it grows. Default 2.0.
+        decr_ratio (float): by what it shrinks. Default 0.8.
+        use_dynamic_loss_scaling (bool): the scale changes at all. Default True.
+
+    Returns:
+        OptimizerWithMixedPrecision: an optimizer with ``backward``, ``apply_gradients``, ``minimize``,
+        ``get_loss_scaling`` and ``get_scaled_loss``.
+
+    Raises:
+        TypeError: ``optimizer`` is none.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 1))
+        >>> optimizer = fluid.contrib.mixed_precision.decorate(fluid.optimizer.SGD(0.1), init_loss_scaling=8.0)
+        >>> ops, pairs = optimizer.minimize(loss)
+        >>> [op.type for op in ops], optimizer.get_loss_scaling().shape
+        (['sgd', 'sgd'], (1,))
+    """
+    if not hasattr(optimizer, "apply_gradients"):
+        raise InvalidType("mixed_precision.decorate: optimizer must be an Optimizer, got %s" % type(optimizer).__name__)
+    return OptimizerWithMixedPrecision(optimizer, amp_lists or AutoMixedPrecisionLists(), init_loss_scaling,
+                                       use_dynamic_loss_scaling, incr_every_n_steps, decr_every_n_nan_or_inf,
+                                       incr_ratio, decr_ratio)

@@ -1,0 +1,49 @@
+"""Which operators may work in lower precision."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...described import Described
+from ...errors import InvalidValue
+
+__all__ = ["AutoMixedPrecisionLists"]
+
+_WHITE = ("conv2d", "matmul", "mul")
+_BLACK = ("exp", "square", "log", "mean", "sum", "cos_sim", "softmax", "softmax_with_cross_entropy",
+          "sigmoid_cross_entropy_with_logits", "cross_entropy", "cross_entropy2")
+_GRAY = ("elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div", "elementwise_max",
+         "elementwise_min", "elementwise_pow", "elementwise_mod", "elementwise_floordiv", "batch_norm", "tanh",
+         "sigmoid", "lookup_table", "top_k", "pool2d", "pool3d", "dropout", "relu", "relu6", "leaky_relu", "soft_relu",
+         "flatten2", "stack", "unstack", "uniform_random_batch_size_like", "gaussian_random",
+         "gaussian_random_batch_size_like", "slice", "rank", "scale", "transpose2", "reshape2", "gather",
+         "fill_constant", "get_tensor_from_selected_rows", "sign", "cast")
+
+
+class AutoMixedPrecisionLists(Described):
+    """Types of operators: those that gain from lower precision (white), those that must not lose any (black), others.
+
+    Args:
+        custom_white_list (iterable of str, optional): types to be white as well.
+        custom_black_list (iterable of str, optional): types to be black as well.
+        custom_black_varnames (iterable of str, optional): variables whose operators keep full precision.
+
+    Raises:
+        ValueError: a type is given as white and as black.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> lists = fluid.contrib.mixed_precision.AutoMixedPrecisionLists(custom_black_list=["mul"])
+        >>> "mul" in lists.white_list, "mul" in lists.black_list
+        (False, True)
+    """
+
+    def __init__(self, custom_white_list: Iterable[str] | None = None, custom_black_list: Iterable[str] | None = None,
+                 custom_black_varnames: Iterable[str] | None = None) -> None:
+        white, black = set(custom_white_list or ()), set(custom_black_list or ())
+        if white & black:
+            raise InvalidValue("AutoMixedPrecisionLists: %s cannot be white and black"
+                               % ", ".join(sorted(white & black)))
+        self.white_list = (set(_WHITE) | white) - black
+        self.black_list = (set(_BLACK) | black) - white
+        self.gray_list = set(_GRAY) - white - black
+        self.black_varnames = custom_black_varnames

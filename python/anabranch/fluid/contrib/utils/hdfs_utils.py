@@ -1,0 +1,203 @@
+"""HDFSClient: files of Hadoop, or of this machine where no Hadoop is named."""
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ...errors import InvalidValue, Unavailable
+from ...file_systems import files_of, tried
+
+__all__ = ["HDFSClient", "multi_download", "multi_upload"]
+
+_RETRIES = 5
+
+
+class HDFSClient:
+    """Files of Hadoop by its command, or folders of this machine where no Hadoop is named.
+
+    Args:
+        hadoop_home (str, optional): folder of Hadoop; the command is ``hadoop_home/bin/hadoop``. Empty: this machine.
+        configs (dict, optional): settings such as ``{"fs.default.name": "hdfs://...", "hadoop.job.ugi": "a,b"}``.
+
+    Raises:
+        TypeError: ``configs`` is no dict. RuntimeError: from any call: the command is not there, or did not end.
+
+    Examples:
+        >>> import os
+        >>> from anabranch.fluid.contrib.utils import HDFSClient
+        >>> client = HDFSClient()
+        >>> client.makedirs("data")
+        True
+        >>> client.is_dir("data"), client.ls("data")
+        (True, [])
+    """
+
+    def __init__(self, hadoop_home: str | None = None, configs: Mapping[str, str] | None = None) -> None:
+        self._files = files_of(hadoop_home, configs)
+        self.pre_commands = list(getattr(self._files, "command", []))
+
+    # ---- questions
+
+    def is_exist(self, hdfs_path: Any = None) -> bool:
+        """bool: whether there is such a file or folder."""
+        return self._files.exists(hdfs_path)
+
+    def is_dir(self, hdfs_path: Any = None) -> bool:
+        """bool: whether there is such a folder."""
+        return self._files.is_dir(hdfs_path)
+
+    def ls(self, hdfs_path: str) -> list[str]:
+        """list of str: what a folder holds; empty where there is none."""
+        return [entry.path for entry in self._files.entries(hdfs_path)]
+
+    def lsr(self, hdfs_path: str, only_file: bool = True, sort: bool = True) -> list[str]:
+        """What a folder and those in it hold.
+
+        Args:
+            hdfs_path (str): folder.
+            only_file (bool): leaves folders out. Default True.
+            sort (bool): by the time of the last change. Default True.
+
+        Returns:
+            list of str: paths.
+        """
+        found = [e for e in self._files.entries(hdfs_path, deep=True) if not (only_file and e.is_dir)]
+        return [e.path for e in (sorted(found, key=lambda e: e.time) if sort else found)]
+
+    # ---- changes
+
+    def upload(self, hdfs_path: str, local_path: str, overwrite: bool = False, retry_times: int = _RETRIES) -> bool:
+        """Copies a file or folder of this machine.
+
+        Args:
+            hdfs_path (str): where to.
+            local_path (str): what.
+            overwrite (bool): takes away what is there first. Default False.
+            retry_times (int): attempts. Default 5.
+
+        Returns:
+            bool: whether it is there now.
+
+        Raises:
+            ValueError: there is no such file or folder here.
+        """
+        if not os.path.exists(local_path):
+            raise InvalidValue("HDFSClient.upload: there is no %s" % local_path)
+        if overwrite:
+            self._files.delete(hdfs_path)
+        return tried(lambda: self._files.put(local_path, hdfs_path), retry_times)
+
+    def download(self, hdfs_path: str, local_path: str, overwrite: bool = False, unzip: bool = False) -> bool:
+        """Copies a file or folder to this machine.
+
+        Args:
+            hdfs_path (str): what.
+            local_path (str): where to.
+            overwrite (bool): takes away what is here first. Default False.
+            unzip (bool): unpacks a zip file beside itself. Default False.
+
+        Returns:
+            bool: whether it is here now.
+        """
+        if overwrite:
+            files_of(None, None).delete(local_path)
+        if not tried(lambda: self._files.get(hdfs_path, local_path), _RETRIES):
+            return False
+        packed = local_path
+        if os.path.isdir(local_path):
+            packed = os.path.join(local_path, os.path.basename(hdfs_path))
+        if unzip and zipfile.is_zipfile(packed):
+            with zipfile.ZipFile(packed) as archive:
+                archive.extractall(os.path.dirname(os.path.abspath(packed)))
+        return True
+
+    def delete(self, hdfs_path: str) -> bool:
+        """bool: True: a file or folder is not there any more."""
+        return tried(lambda: self._files.delete(hdfs_path), _RETRIES)
+
+    def rename(self, hdfs_src_path: str, hdfs_dst_path: str, overwrite: bool = False) -> bool:
+        """bool: whether the file or folder has the other name now; with ``overwrite`` what has it is taken away."""
+        if not self._files.exists(hdfs_src_path):
+            return False
+        if overwrite:
+            self._files.delete(hdfs_dst_path)
+        elif self._files.exists(hdfs_dst_path):
+            return False
+        return tried(lambda: self._files.move(hdfs_src_path, hdfs_dst_path), _RETRIES)
+
+    def makedirs(self, hdfs_path: str) -> bool:
+        """bool: whether the folder is there now, with those that it lies in."""
+        return tried(lambda: self._files.make_dirs(hdfs_path), _RETRIES)
+
+    @staticmethod
+    def make_local_dirs(local_path: str) -> None:
+        """Makes a folder of this machine; nothing happens where it is there."""
+        os.makedirs(local_path, exist_ok=True)
+
+
+def multi_download(client: HDFSClient, hdfs_path: str, local_path: str, trainer_id: int, trainers: int,
+                   multi_processes: int = 5) -> list[str]:
+    """Copies this trainer's share of the files of a folder to this machine: every ``trainers``-th, from ``trainer_id``.
+
+    Args:
+        client (HDFSClient): whose files.
+        hdfs_path (str): folder.
+        local_path (str): folder here; files keep their place in it.
+        trainer_id (int): number of this trainer.
+        trainers (int): how many there are.
+        multi_processes (int): copies at a time. Default 5.
+
+    Returns:
+        list of str: the files here.
+
+    Raises:
+        ValueError: ``trainer_id`` is not below ``trainers``. RuntimeError: a file could not be copied.
+    """
+    if not 0 <= trainer_id < trainers:
+        raise InvalidValue("multi_download: trainer_id must be from 0 to %d, got %d" % (trainers - 1, trainer_id))
+    mine = sorted(client.lsr(hdfs_path, sort=False))[trainer_id::trainers]
+    pairs = [(path, os.path.join(local_path, os.path.relpath(path, hdfs_path))) for path in mine]
+
+    def copy(pair: tuple[str, str]) -> bool:
+        client.make_local_dirs(os.path.dirname(pair[1]))
+        return client.download(pair[0], pair[1])
+    _all_of("multi_download", copy, pairs, multi_processes)
+    return [local for _, local in pairs]
+
+
+def multi_upload(client: HDFSClient, hdfs_path: str, local_path: str, multi_processes: int = 5,
+                 overwrite: bool = False, sync: bool = True) -> None:
+    """Copies all files of a folder of this machine.
+
+    Args:
+        client (HDFSClient): where to.
+        hdfs_path (str): folder there; files keep their place in it.
+        local_path (str): folder here.
+        multi_processes (int): copies at a time. Default 5.
+        overwrite (bool): takes away files that are there. Default False.
+        sync (bool): accepted; the call always returns when all is done.
+
+    Raises:
+        RuntimeError: a file could not be copied.
+    """
+    pairs = [(path, os.path.join(hdfs_path, os.path.relpath(path, local_path))) for path in getfilelist(local_path)]
+
+    def copy(pair: tuple[str, str]) -> bool:
+        client.makedirs(os.path.dirname(pair[1]))
+        return client.upload(pair[1], pair[0], overwrite)
+    _all_of("multi_upload", copy, pairs, multi_processes)
+
+
+def getfilelist(path: str) -> list[str]:
+    """list of str: all files in a folder of this machine and in those that it holds."""
+    return sorted(os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names)
+
+
+def _all_of(what: str, copy: Any, pairs: Sequence[tuple[str, str]], at_a_time: int) -> None:
+    with ThreadPoolExecutor(max(1, at_a_time)) as pool:
+        failed = [pair[0] for pair, done in zip(pairs, pool.map(copy, pairs)) if not done]
+    if failed:
+        raise Unavailable("%s: could not copy %s" % (what, ", ".join(failed)))

@@ -1,0 +1,190 @@
+"""Folders of this machine and of Hadoop, behind one set of calls."""
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from .errors import InvalidType, Unavailable
+
+_PAUSE_S = 0.5
+_CALL_S = 1200.0
+
+
+class Entry(NamedTuple):
+    """One line of a listing."""
+
+    path: str
+    is_dir: bool
+    time: str  # of the last change; texts compare as times do
+
+
+class Files(Protocol):
+    """What clients ask of a file system. A failed change is an OSError or Unavailable, never a silent one."""
+
+    def exists(self, path: str) -> bool: ...
+    def is_dir(self, path: str) -> bool: ...
+    def entries(self, path: str, deep: bool = False) -> list[Entry]: ...
+    def make_dirs(self, path: str) -> None: ...
+    def delete(self, path: str) -> None: ...
+    def move(self, source: str, target: str) -> None: ...
+    def put(self, local: str, path: str) -> None: ...
+    def get(self, path: str, local: str) -> None: ...
+    def read(self, path: str) -> str: ...
+
+
+class LocalFiles:
+    """Folders of this machine."""
+
+    def exists(self, path: str) -> bool:
+        """bool: whether there is such a file or folder."""
+        return os.path.exists(path)
+
+    def is_dir(self, path: str) -> bool:
+        """bool: whether there is such a folder."""
+        return os.path.isdir(path)
+
+    def entries(self, path: str, deep: bool = False) -> list[Entry]:
+        """list of Entry: of a folder, or the file itself."""
+        if not os.path.isdir(path):
+            return [self._entry(path)] if os.path.exists(path) else []
+        found = []
+        for name in sorted(os.listdir(path)):
+            entry = self._entry(os.path.join(path, name))
+            found.append(entry)
+            if deep and entry.is_dir:
+                found += self.entries(entry.path, True)
+        return found
+
+    @staticmethod
+    def _entry(path: str) -> Entry:
+        stamp = time.strftime("%Y-%m-%d %H:%M", time.localtime(os.path.getmtime(path)))
+        return Entry(path, os.path.isdir(path), stamp)
+
+    def make_dirs(self, path: str) -> None:
+        """Makes a folder and those that it lies in."""
+        os.makedirs(path, exist_ok=True)
+
+    def delete(self, path: str) -> None:
+        """Takes a file or a folder away; nothing happens where there is none."""
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        elif os.path.lexists(path):
+            os.remove(path)
+
+    def move(self, source: str, target: str) -> None:
+        """Gives a file or folder another name."""
+        os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
+        os.rename(source, target)
+
+    def put(self, local: str, path: str) -> None:
+        """Copies a file or folder; into ``path`` where that is a folder."""
+        target = os.path.join(path, os.path.basename(local.rstrip("/"))) if os.path.isdir(path) else path
+        os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
+        if os.path.isdir(local):
+            shutil.copytree(local, target)
+        else:
+            shutil.copyfile(local, target)
+
+    def get(self, path: str, local: str) -> None:
+        """Copies a file or folder; into ``local`` where that is a folder."""
+        self.put(path, local)
+
+    def read(self, path: str) -> str:
+        """str: a file."""
+        with open(path) as file:
+            return file.read()
+
+
+class HadoopFiles:
+    """Folders of Hadoop, by the command ``hadoop fs``.
+
+    Args:
+        home (str): folder of Hadoop: the command is ``home/bin/hadoop``.
+        configs (dict): settings, handed on as ``-Dname=value``.
+    """
+
+    def __init__(self, home: str, configs: Mapping[str, str]) -> None:
+        self.command = [os.path.join(home, "bin", "hadoop"), "fs",
+                        *("-D%s=%s" % (name, value) for name, value in configs.items())]
+
+    def _run(self, args: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        try:
+            return subprocess.run([*self.command, *args], capture_output=True, text=True, timeout=_CALL_S)
+        except FileNotFoundError:
+            raise Unavailable("there is no command %s" % self.command[0]) from None
+        except subprocess.TimeoutExpired:
+            raise Unavailable("hadoop fs %s did not end in %g s" % (" ".join(args), _CALL_S)) from None
+
+    def _do(self, *args: str) -> str:
+        done = self._run(args)
+        if done.returncode:
+            raise Unavailable("hadoop fs %s ended with %d: %s"
+                              % (" ".join(args), done.returncode, done.stderr.strip()[-500:]))
+        return done.stdout
+
+    def exists(self, path: str) -> bool:
+        """bool: whether there is such a file or folder."""
+        return self._run(["-test", "-e", path]).returncode == 0
+
+    def is_dir(self, path: str) -> bool:
+        """bool: whether there is such a folder."""
+        return self._run(["-test", "-d", path]).returncode == 0
+
+    def entries(self, path: str, deep: bool = False) -> list[Entry]:
+        """list of Entry: of a folder, or the file itself."""
+        if not self.exists(path):
+            return []
+        found = []
+        for line in self._do(*(["-ls", "-R"] if deep else ["-ls"]), path).splitlines():
+            parts = line.split(None, 7)
+            if len(parts) == 8:
+                found.append(Entry(parts[7], parts[0].startswith("d"), parts[5] + " " + parts[6]))
+        return found
+
+    def make_dirs(self, path: str) -> None:
+        """Makes a folder and those that it lies in."""
+        self._do("-mkdir", "-p", path)
+
+    def delete(self, path: str) -> None:
+        """Takes a file or a folder away; nothing happens where there is none."""
+        if self.exists(path):
+            self._do("-rm", "-r", "-skipTrash", path)
+
+    def move(self, source: str, target: str) -> None:
+        """Gives a file or folder another name."""
+        self._do("-mv", source, target)
+
+    def put(self, local: str, path: str) -> None:
+        """Copies a file or folder of this machine."""
+        self._do("-put", local, path)
+
+    def get(self, path: str, local: str) -> None:
+        """Copies a file or folder to this machine."""
+        self._do("-get", path, local)
+
+    def read(self, path: str) -> str:
+        """str: a file."""
+        return self._do("-cat", path)
+
+
+def files_of(hadoop_home: str | None, configs: Mapping[str, str] | None) -> Files:
+    """Files: of Hadoop where its folder is given, else of this machine."""
+    if configs is not None and not isinstance(configs, Mapping):
+        raise InvalidType("HDFSClient: configs must be a dict, got %s" % type(configs).__name__)
+    return HadoopFiles(hadoop_home, configs or {}) if hadoop_home else LocalFiles()
+
+
+def tried(call: object, retry_times: int) -> bool:
+    """bool: whether a call succeeded in ``retry_times`` attempts; the errors are those of files and commands."""
+    for attempt in range(max(1, retry_times)):
+        try:
+            call()  # type: ignore[operator]
+            return True
+        except (OSError, Unavailable, shutil.Error):
+            if attempt + 1 < retry_times:
+                time.sleep(_PAUSE_S * 2 ** attempt)
+    return False

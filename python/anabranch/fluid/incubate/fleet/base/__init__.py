@@ -1,0 +1,4 @@
+"""What fleets of all kinds share."""
+from ....._on_demand import modules as _modules
+
+__getattr__ = _modules(__name__, "fleet_base", "mode", "role_maker")

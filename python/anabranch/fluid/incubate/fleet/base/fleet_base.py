@@ -1,0 +1,200 @@
+"""What fleets of all kinds share: who this process is, its share of the files, the optimizer that is wrapped."""
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from typing import Any
+
+from ....core import CPUPlace
+from ....errors import InvalidType, InvalidValue, NotAllowed
+from ....executor import Executor
+from ....framework import Program
+from ....optimizer import Optimizer
+from .mode import Mode
+from .role_maker import RoleMakerBase, role_of_environment
+
+__all__ = ["Fleet", "DistributedOptimizer", "Mode"]
+
+
+class Fleet(abc.ABC):
+    """Base of the fleets.
+
+    Args:
+        mode (int): of ``Mode``.
+    """
+
+    def __init__(self, mode: int) -> None:
+        self._mode = mode
+        self._is_initialized = False
+        self._optimizer: Any = None
+        self._role_maker: Any = None
+        self._executor: Any = None
+
+    def _role(self) -> RoleMakerBase:
+        if self._role_maker is None:
+            raise NotAllowed("fleet: call fleet.init first")
+        return self._role_maker
+
+    # ---- who this is
+
+    def init(self, role_maker: RoleMakerBase | None = None) -> None:
+        """Says who this process is; may be called again.
+
+        Args:
+            role_maker (RoleMakerBase, optional): else what the environment says: PaddleCloudRoleMaker where
+                TRAINING_ROLE is set, MPISymetricRoleMaker under mpirun or srun, and LocalRoleMaker, all in this
+                process, where there is nothing.
+
+        Raises:
+            TypeError: no role maker. ValueError: its environment is incomplete.
+        """
+        if role_maker is not None and not isinstance(role_maker, RoleMakerBase):
+            raise InvalidType("fleet.init: role_maker must be a role maker, got %s" % type(role_maker).__name__)
+        role = role_of_environment() if role_maker is None else role_maker
+        role.generate_role()
+        self._role_maker = role
+        self._executor = Executor(CPUPlace())
+        self._is_initialized = True
+
+    def is_worker(self) -> bool:
+        """bool: whether this process trains."""
+        return self._role().is_worker()
+
+    def is_server(self) -> bool:
+        """bool: whether this process keeps parameters."""
+        return self._role().is_server()
+
+    def is_first_worker(self) -> bool:
+        """bool: whether this is worker 0, which saves."""
+        return self._role().is_first_worker()
+
+    def worker_index(self) -> int:
+        """int: number of this worker."""
+        return self._role().worker_index()
+
+    def worker_num(self) -> int:
+        """int: how many workers there are."""
+        return self._role().worker_num()
+
+    def server_index(self) -> int:
+        """int: number of this server."""
+        return self._role().server_index()
+
+    def server_num(self) -> int:
+        """int: how many servers there are."""
+        return len(self._role().get_pserver_endpoints())
+
+    def worker_endpoints(self, to_string: bool = False) -> Any:
+        """list of str or str: addresses of the workers, as a list or joined by commas."""
+        found = self._role().get_trainer_endpoints()
+        return ",".join(found) if to_string else found
+
+    def server_endpoints(self, to_string: bool = False) -> Any:
+        """list of str or str: addresses of the servers, as a list or joined by commas."""
+        found = self._role().get_pserver_endpoints()
+        return ",".join(found) if to_string else found
+
+    def split_files(self, files: list[str]) -> list[str]:
+        """This worker's share of the files: neighbours; the first workers get one more where it does not come out even.
+
+        Args:
+            files (list of str): the same list in all workers.
+
+        Returns:
+            list of str: the share.
+
+        Raises:
+            TypeError: no list.
+        """
+        if not isinstance(files, list):
+            raise InvalidType("fleet.split_files: files must be a list of str, got %s" % type(files).__name__)
+        each, more = divmod(len(files), self.worker_num())
+        mine = self.worker_index()
+        begin = mine * each + min(mine, more)
+        return files[begin:begin + each + (mine < more)]
+
+    # ---- together
+
+    def barrier_worker(self) -> None:
+        """Returns when all workers have called it."""
+        self._role().barrier_worker()
+
+    def all_reduce_worker(self, input: Any, output: Any) -> None:
+        """Puts the sum over all workers into ``output``, elementwise.
+
+        Args:
+            input (numpy.ndarray|list): numbers, of one shape in all workers.
+            output (numpy.ndarray|list): takes the sum.
+        """
+        self._role().all_reduce_worker(input, output)
+
+    # ---- for the kinds of fleets
+
+    @abc.abstractmethod
+    def init_worker(self) -> None:
+        """Connects a worker."""
+
+    @abc.abstractmethod
+    def init_server(self, model_dir: str | None = None) -> None:
+        """Fills a server's variables."""
+
+    @abc.abstractmethod
+    def run_server(self) -> None:
+        """Serves until all workers are done."""
+
+    @abc.abstractmethod
+    def stop_worker(self) -> None:
+        """Ends a worker's connections."""
+
+    @abc.abstractmethod
+    def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
+        """Wraps an optimizer."""
+
+    @abc.abstractmethod
+    def save_inference_model(self, executor: Any, dirname: str, feeded_var_names: Sequence[str],
+                             target_vars: Sequence[Any], main_program: Program | None = None,
+                             export_for_deployment: bool = True) -> Any:
+        """Saves a model to infer with."""
+
+    @abc.abstractmethod
+    def save_persistables(self, executor: Any, dirname: str, main_program: Program | None = None) -> None:
+        """Saves everything that lasts."""
+
+
+def check_optimizer(optimizer: Any) -> None:
+    """ValueError unless ``optimizer`` is one."""
+    # The original names the wrapper of half precision besides; that is no Optimizer there.
+    if not isinstance(optimizer, Optimizer) and not hasattr(optimizer, "minimize"):
+        raise InvalidValue("fleet.distributed_optimizer: optimizer must be an Optimizer, got %s"
+                           % type(optimizer).__name__)
+
+
+class DistributedOptimizer(abc.ABC):
+    """Base of the wrappers of optimizers.
+
+    Args:
+        optimizer (Optimizer): what updates parameters.
+        strategy: what the fleet is told; of the fleet's kind.
+
+    Raises:
+        ValueError: ``optimizer`` is none.
+    """
+
+    def __init__(self, optimizer: Any, strategy: Any = None) -> None:
+        check_optimizer(optimizer)
+        self._optimizer = optimizer
+        self._strategy = strategy
+
+    @abc.abstractmethod
+    def backward(self, loss: Any, startup_program: Program | None = None, parameter_list: Any = None,
+                 no_grad_set: Any = None, callbacks: Any = None) -> Any:
+        """First half of ``minimize``."""
+
+    @abc.abstractmethod
+    def apply_gradients(self, params_grads: Any) -> Any:
+        """Second half of ``minimize``."""
+
+    @abc.abstractmethod
+    def minimize(self, losses: Any, scopes: Any = None, startup_programs: Any = None, parameter_list: Any = None,
+                 no_grad_set: Any = None) -> Any:
+        """Both halves, and what the fleet adds."""

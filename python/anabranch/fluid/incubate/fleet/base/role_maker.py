@@ -1,0 +1,276 @@
+"""Role makers: from the environment, from arguments, from a scheduler, or all in this process."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ....errors import InvalidType, InvalidValue
+from .mpi_environment import Job
+from .role_base import Role, RoleMakerBase, check_endpoints, check_id, needed, needed_number, split_addresses
+
+__all__ = ["GeneralRoleMaker", "LocalRoleMaker", "MPISymetricRoleMaker", "PaddleCloudRoleMaker", "Role",
+           "RoleMakerBase", "UserDefinedCollectiveRoleMaker", "UserDefinedRoleMaker"]
+
+
+class PaddleCloudRoleMaker(RoleMakerBase):
+    """Who this process is, from the environment.
+
+    Parameter servers: ``TRAINING_ROLE`` (TRAINER or PSERVER), ``PADDLE_PSERVERS_IP_PORT_LIST``,
+    ``PADDLE_TRAINERS_NUM``, ``PADDLE_TRAINER_ID`` of a worker, ``POD_IP`` and ``PADDLE_PORT`` of a server,
+    ``PADDLE_TRAINER_ENDPOINTS`` where workers need each other's addresses. Names of Fluid 1.5 are read, too:
+    ``PADDLE_TRAINING_ROLE``, ``PADDLE_PSERVERS`` with ``PADDLE_PORT``, ``CURRENT_ENDPOINT``.
+    Collective: ``PADDLE_TRAINER_ID``, ``PADDLE_TRAINER_ENDPOINTS``, ``PADDLE_CURRENT_ENDPOINT``.
+
+    Args:
+        is_collective (bool): there are workers only. Default False.
+
+    Raises:
+        ValueError: when the role is asked for: a variable is missing or holds something else; it is named.
+
+    Examples:
+        >>> import os
+        >>> os.environ.update(TRAINING_ROLE="TRAINER", PADDLE_PSERVERS_IP_PORT_LIST="127.0.0.1:6174",
+        ...                   PADDLE_TRAINERS_NUM="2", PADDLE_TRAINER_ID="1")
+        >>> role = PaddleCloudRoleMaker()
+        >>> role.is_worker(), role.worker_index(), role.worker_num()
+        (True, 1, 2)
+    """
+
+    def __init__(self, is_collective: bool = False) -> None:
+        super().__init__()
+        self._is_collective = is_collective
+
+    def generate_role(self) -> None:
+        """Reads the environment."""
+        if self._role_is_generated:
+            return
+        if self._is_collective:
+            self._read_collective()
+        else:
+            self._read_servers()
+        self._role_is_generated = True
+
+    def _read_collective(self) -> None:
+        self._worker_endpoints = split_addresses("PADDLE_TRAINER_ENDPOINTS", needed("PADDLE_TRAINER_ENDPOINTS"))
+        self._worker_num = len(self._worker_endpoints)
+        self._current_id = needed_number("PADDLE_TRAINER_ID", 0)
+        self._role = Role.WORKER
+        if self._current_id >= self._worker_num:
+            raise InvalidValue("the environment variable PADDLE_TRAINER_ID is %d, PADDLE_TRAINER_ENDPOINTS names %d"
+                               % (self._current_id, self._worker_num))
+
+    def _read_servers(self) -> None:
+        self._worker_num = needed_number("PADDLE_TRAINERS_NUM", 1)
+        self._server_endpoints = _servers_of_environment()
+        workers = os.environ.get("PADDLE_TRAINER_ENDPOINTS")
+        self._worker_endpoints = split_addresses("PADDLE_TRAINER_ENDPOINTS", workers) if workers else []
+        name = "TRAINING_ROLE" if "TRAINING_ROLE" in os.environ else "PADDLE_TRAINING_ROLE"
+        role = needed(name if name in os.environ else "TRAINING_ROLE")
+        if role == "TRAINER":
+            self._role = Role.WORKER
+            self._current_id = needed_number("PADDLE_TRAINER_ID", 0)
+            if self._current_id >= self._worker_num:
+                raise InvalidValue("the environment variable PADDLE_TRAINER_ID is %d, PADDLE_TRAINERS_NUM is %d"
+                                   % (self._current_id, self._worker_num))
+        elif role == "PSERVER":
+            self._role = Role.SERVER
+            me = _own_address()
+            if me not in self._server_endpoints:
+                raise InvalidValue("this server is %s, by POD_IP and PADDLE_PORT, which is none of the servers %s"
+                                   % (me, ",".join(self._server_endpoints)))
+            self._current_id = self._server_endpoints.index(me)
+        else:
+            raise InvalidValue("the environment variable %s must be TRAINER or PSERVER, got %r" % (name, role))
+
+
+def _servers_of_environment() -> list[str]:
+    if "PADDLE_PSERVERS_IP_PORT_LIST" in os.environ or "PADDLE_PSERVERS" not in os.environ:
+        name = "PADDLE_PSERVERS_IP_PORT_LIST"
+        return split_addresses(name, needed(name))
+    hosts = needed("PADDLE_PSERVERS").split(",")
+    ports = os.environ.get("PADDLE_PORT", "6174").split(",")
+    ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
+    return split_addresses("PADDLE_PSERVERS", ",".join("%s:%s" % pair for pair in zip(hosts, ports)))
+
+
+def _own_address() -> str:
+    if "POD_IP" not in os.environ and "CURRENT_ENDPOINT" in os.environ:
+        return needed("CURRENT_ENDPOINT")
+    return "%s:%s" % (needed("POD_IP"), os.environ.get("PADDLE_PORT", "6174").split(",")[0])
+
+
+class UserDefinedRoleMaker(RoleMakerBase):
+    """Who this process is, from arguments.
+
+    Args:
+        current_id (int): number of this worker or server. Default 0.
+        role (int): ``Role.WORKER`` or ``Role.SERVER``. Default ``Role.WORKER``.
+        worker_num (int): how many workers there are. Default 0, which is refused.
+        server_endpoints (list of str): addresses of the servers.
+
+    Raises:
+        TypeError: an argument of another type. ValueError: a number out of range, no server, or one twice.
+
+    Examples:
+        >>> role = UserDefinedRoleMaker(1, Role.SERVER, 2, ["127.0.0.1:6174", "127.0.0.1:6175"])
+        >>> role.is_server(), role.server_index(), role.worker_num()
+        (True, 1, 2)
+    """
+
+    def __init__(self, current_id: int = 0, role: int = Role.WORKER, worker_num: int = 0,
+                 server_endpoints: list[str] | None = None) -> None:
+        super().__init__()
+        self._server_endpoints = check_endpoints("UserDefinedRoleMaker: server_endpoints", server_endpoints)
+        if role not in (Role.WORKER, Role.SERVER):
+            raise InvalidType("UserDefinedRoleMaker: role must be Role.WORKER or Role.SERVER, got %r" % (role,))
+        if not isinstance(worker_num, int) or isinstance(worker_num, bool):
+            raise InvalidType("UserDefinedRoleMaker: worker_num must be an int, got %s" % type(worker_num).__name__)
+        if worker_num <= 0:
+            raise InvalidValue("UserDefinedRoleMaker: worker_num must be at least 1, got %d" % worker_num)
+        count = worker_num if role == Role.WORKER else len(self._server_endpoints)
+        self._current_id = check_id("UserDefinedRoleMaker: current_id", current_id, count)
+        self._role, self._worker_num = role, worker_num
+
+    def generate_role(self) -> None:
+        """Nothing is left to find out."""
+        self._role_is_generated = True
+
+
+class UserDefinedCollectiveRoleMaker(RoleMakerBase):
+    """As :class:`UserDefinedRoleMaker`, for workers without servers.
+
+    Args:
+        current_id (int): number of this worker. Default 0.
+        worker_endpoints (list of str): addresses of all workers.
+
+    Raises:
+        TypeError: an argument of another type. ValueError: a number out of range, no worker, or one twice.
+
+    Examples:
+        >>> UserDefinedCollectiveRoleMaker(0, ["127.0.0.1:6170", "127.0.0.1:6171"]).worker_num()
+        2
+    """
+
+    def __init__(self, current_id: int = 0, worker_endpoints: list[str] | None = None) -> None:
+        super().__init__()
+        self._worker_endpoints = check_endpoints("UserDefinedCollectiveRoleMaker: worker_endpoints", worker_endpoints)
+        self._worker_num = len(self._worker_endpoints)
+        self._current_id = check_id("UserDefinedCollectiveRoleMaker: current_id", current_id, self._worker_num)
+        self._role = Role.WORKER
+
+    def generate_role(self) -> None:
+        """Nothing is left to find out."""
+        self._role_is_generated = True
+
+
+class MPISymetricRoleMaker(RoleMakerBase):
+    """Who this process is, from mpirun or srun: two processes a node, even ranks serve, odd ranks train.
+
+    Reads what Open MPI, MPICH (PMI) and Slurm put into the environment; mpi4py is not needed. All processes name the
+    servers alike: on the hosts that Slurm lists or ``PADDLE_HOSTS`` names, else on this machine, at ports from 60001
+    on that the number of the job chooses.
+
+    Raises:
+        ValueError: when the role is asked for: no scheduler, an odd number of processes, unknown hosts.
+
+    Examples:
+        >>> import os
+        >>> os.environ.update(OMPI_COMM_WORLD_RANK="3", OMPI_COMM_WORLD_SIZE="4", OMPI_COMM_WORLD_LOCAL_SIZE="4")
+        >>> role = MPISymetricRoleMaker()
+        >>> role.is_worker(), role.worker_index(), role.worker_num(), role.server_num()
+        (True, 1, 2, 2)
+    """
+
+    def generate_role(self) -> None:
+        """Reads the scheduler's environment."""
+        if self._role_is_generated:
+            return
+        job = Job.of_environment()
+        if job.size % 2:
+            raise InvalidValue("%s started %d processes: this role maker needs an even number, a server and a worker "
+                               "each" % (job.scheduler, job.size))
+        self._role = Role.SERVER if job.rank % 2 == 0 else Role.WORKER
+        self._current_id, self._worker_num = job.rank // 2, job.size // 2
+        self._server_endpoints = ["%s:%d" % (job.host(2 * i), job.port(i)) for i in range(self._worker_num)]
+        self._role_is_generated = True
+
+    def get_local_ip(self) -> str:
+        """str: the address by which the others know this machine."""
+        self._known()
+        job = Job.of_environment()
+        return job.host(job.rank)
+
+
+class GeneralRoleMaker(PaddleCloudRoleMaker):
+    """As :class:`PaddleCloudRoleMaker`, for workers that also gather and reduce values.
+
+    Args:
+        **kwargs: ``path``, ``prefix``, ``init_timeout_seconds``, ``run_timeout_seconds`` and others of Fluid, kept in
+            ``_settings``.
+
+    Examples:
+        >>> import os
+        >>> os.environ.update(TRAINING_ROLE="PSERVER", PADDLE_PSERVERS_IP_PORT_LIST="127.0.0.1:6174",
+        ...                   PADDLE_TRAINERS_NUM="1", POD_IP="127.0.0.1", PADDLE_PORT="6174")
+        >>> GeneralRoleMaker(init_timeout_seconds=60).get_local_endpoint()
+        '127.0.0.1:6174'
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__()
+        self._settings = kwargs
+
+    def get_local_endpoint(self) -> str:
+        """str: the address of this process; empty where a worker has none."""
+        self._known()
+        known = self._server_endpoints if self._role == Role.SERVER else self._worker_endpoints
+        return known[self._current_id] if known else ""
+
+
+class LocalRoleMaker(RoleMakerBase):
+    """Worker 0 and all servers in this process: for trying a script out. Not in Fluid.
+
+    Args:
+        server_num (int): servers. Default 1.
+
+    Raises:
+        TypeError: ``server_num`` is no int. ValueError: it is below 1.
+
+    Examples:
+        >>> role = LocalRoleMaker(server_num=2)
+        >>> role.is_worker(), role.worker_num(), role.get_pserver_endpoints()
+        (True, 1, ['local:0', 'local:1'])
+    """
+
+    is_local = True
+
+    def __init__(self, server_num: int = 1) -> None:
+        super().__init__()
+        check_id("LocalRoleMaker: server_num", server_num, 2**31)
+        if server_num < 1:
+            raise InvalidValue("LocalRoleMaker: server_num must be at least 1, got %d" % server_num)
+        self._server_endpoints = ["local:%d" % i for i in range(server_num)]
+        self._role, self._current_id, self._worker_num = Role.WORKER, 0, 1
+
+    def generate_role(self) -> None:
+        """Nothing is left to find out."""
+        self._role_is_generated = True
+
+
+#: What tells that a role maker fits the environment, in the order in which they are tried.
+_SIGNS: list[tuple[Callable[[], bool], Callable[[], RoleMakerBase]]] = [
+    (lambda: "TRAINING_ROLE" in os.environ or "PADDLE_TRAINING_ROLE" in os.environ, PaddleCloudRoleMaker),
+    (lambda: Job.is_there(), MPISymetricRoleMaker),
+    (lambda: True, LocalRoleMaker),
+]
+
+
+def role_of_environment() -> RoleMakerBase:
+    """RoleMakerBase: what fits the environment, else the local one: for ``fleet.init()`` without a role maker.
+
+    >>> import os
+    >>> type(role_of_environment()).__name__ if "TRAINING_ROLE" not in os.environ else "LocalRoleMaker"
+    'LocalRoleMaker'
+    """
+    return next(make() for fits, make in _SIGNS if fits())

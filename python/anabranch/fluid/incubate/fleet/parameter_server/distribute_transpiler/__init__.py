@@ -1,0 +1,327 @@
+"""``fleet`` with parameter servers: who this process is, programs of workers and servers, saving."""
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from ...... import _cluster
+from .....communicator import Communicator
+from .....compiler import CompiledProgram
+from .....errors import InvalidType, InvalidValue, NotAllowed
+from .....executor import Executor
+from .....framework import Program, default_main_program, default_startup_program, program_guard
+from .....io import save_inference_model as _save_inference_model
+from .....io import save_persistables as _save_persistables
+from .....io.remote import is_remote, load_pieces
+from .....optimizer import Optimizer
+from .....parallel_executor import ParallelExecutor
+from .....transpiler import DistributeTranspiler as OriginTranspiler
+from .....transpiler import DistributeTranspilerConfig
+from .....transpiler.config import DistributedMode, ServerRuntimeConfig
+from .....transpiler.details import wait_server_ready
+from .....transpiler.geo_sgd_transpiler import GeoSgdTranspiler
+from ...base.fleet_base import DistributedOptimizer, Fleet, Mode
+from ...base.role_maker import MPISymetricRoleMaker as MPISymetricRoleMaker
+from .checks import check_executor, check_program
+from .distributed_strategy import (
+    AsyncStrategy,
+    DistributedStrategy,
+    GeoStrategy,
+    HalfAsyncStrategy,
+    StrategyFactory,
+    SyncStrategy,
+)
+from .distributed_strategy import TrainerRuntimeConfig as TrainerRuntimeConfig
+
+__all__ = ["DistributedTranspiler", "TranspilerOptimizer", "fleet"]
+
+_STRATEGIES = (SyncStrategy, HalfAsyncStrategy, AsyncStrategy, GeoStrategy)
+
+
+class DistributedTranspiler(Fleet):
+    """Workers and parameter servers; ``fleet`` is the one object of this class.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> from anabranch.fluid.incubate.fleet.base import role_maker
+        >>> from anabranch.fluid.incubate.fleet.parameter_server.distribute_transpiler import StrategyFactory, fleet
+        >>> fleet.init(role_maker.UserDefinedRoleMaker(
+        ...     current_id=0, role=role_maker.Role.SERVER, worker_num=2, server_endpoints=["127.0.0.1:6174"]))
+        >>> y = fluid.layers.fc(fluid.data("x", [None, 8]), 1)
+        >>> optimizer = fleet.distributed_optimizer(fluid.optimizer.SGD(0.1), StrategyFactory.create_async_strategy())
+        >>> _ = optimizer.minimize(fluid.layers.mean(y))
+        >>> fleet.main_program.global_block().ops[0].type
+        'listen_and_serv'
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Mode.TRANSPILER)
+        self._transpile_config: Any = None
+        self._transpiler: Any = None
+        self._origin_program: Any = None
+        self._communicator: Any = None
+        self.startup_program: Any = None
+        self.main_program: Any = None
+        self._opt_info: Any = None
+
+    # ---- workers
+
+    def init_worker(self) -> None:
+        """Connects a worker to all servers and starts its communicator.
+
+        Raises:
+            RuntimeError: before ``minimize``, or servers that do not listen in time. ValueError: called again before
+                ``stop_worker``.
+        """
+        self._check_ready("init_worker")
+        if self._communicator is not None and self._communicator.is_running():
+            raise InvalidValue("fleet.init_worker: the communicator runs already")
+        role = self._role()
+        if getattr(role, "is_local", False):
+            _cluster.serve_locally([self._transpiler.get_pserver_programs(e) for e in role.get_pserver_endpoints()])
+        elif self._transpile_config.get_program_config().wait_port:
+            wait_server_ready(role.get_pserver_endpoints())
+        _cluster.connect(self.main_program, role.get_pserver_endpoints(), role.worker_index(), role.worker_num())
+        self._communicator = self._make_communicator()
+        if not self._communicator.is_running():
+            self._communicator.start()
+
+    def _make_communicator(self) -> Communicator:
+        settings: dict[str, Any] = {}
+        trainer = self._transpile_config.get_trainer_runtime_config()
+        if isinstance(self._transpile_config, GeoStrategy):
+            settings = {"push_vars": self._transpiler.vars_info, "trainers": self.worker_num(),
+                        "push_nums": self._transpile_config.get_program_config().geo_sgd_need_push_nums}
+        elif isinstance(self._transpile_config, SyncStrategy):
+            settings = {"pserver_endpoints": self.server_endpoints(to_string=True), "trainer_id": self.worker_index()}
+        return Communicator(self.main_program, trainer.mode, settings, trainer.get_communicator_flags())
+
+    def stop_worker(self) -> None:
+        """Sends what waits, tells the servers that this worker is done, and ends its connections."""
+        if self._communicator is not None and self._communicator.is_running():
+            self._communicator.stop()
+        self._communicator = None
+        if self._transpiler is not None:
+            _cluster.complete(self.server_endpoints(), self.worker_index())
+        if self._executor is not None:
+            self._executor.close()
+
+    # ---- servers
+
+    def init_server(self, model_dir: str | None = None) -> None:
+        """Runs a server's startup program, and loads its part of a saved model.
+
+        Args:
+            model_dir (str, optional): folder of ``save_persistables``; however many servers wrote it. Else the folder
+                that ``anabranch launch --resume`` names, where there is one.
+
+        Raises:
+            ValueError: before ``minimize``; no such folder; a file of another shape.
+        """
+        if self.startup_program is None:
+            raise InvalidValue("fleet.init_server: there is no program yet: call minimize of the distributed optimizer")
+        model_dir = model_dir or os.environ.get("ANABRANCH_RESUME_DIR")
+        if model_dir and not os.path.isdir(model_dir):
+            raise InvalidValue("fleet.init_server: there is no folder %s" % model_dir)
+        self._executor.run(self.startup_program)
+        if model_dir:
+            load_pieces(model_dir, self.main_program, self._endpoint())
+
+    def run_server(self) -> None:
+        """Serves until all workers are done.
+
+        Raises:
+            ValueError: before ``minimize``.
+        """
+        if self.main_program is None:
+            raise InvalidValue("fleet.run_server: there is no program yet: call minimize of the distributed optimizer")
+        _cluster.serve(self.main_program, self._endpoint())
+
+    def _endpoint(self) -> str:
+        return str(self.server_endpoints()[self.server_index()])
+
+    # ---- programs
+
+    def _check_ready(self, what: str) -> None:
+        if self._transpiler is None or self.main_program is None:
+            raise NotAllowed("fleet.%s: call minimize of the distributed optimizer first" % what)
+
+    def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> TranspilerOptimizer:
+        """Wraps an optimizer: its ``minimize`` makes the programs of this process.
+
+        Args:
+            optimizer (Optimizer): what updates parameters, on the servers.
+            strategy (DistributedStrategy|DistributeTranspilerConfig, optional): of ``StrategyFactory``; sync where
+                none is given.
+
+        Returns:
+            TranspilerOptimizer: the wrapper.
+
+        Raises:
+            ValueError: ``optimizer`` is none. TypeError: ``strategy`` is none.
+        """
+        self._optimizer = TranspilerOptimizer(optimizer, strategy, self)
+        return self._optimizer
+
+    def _set_strategy(self, strategy: DistributedStrategy) -> None:
+        self._transpile_config = strategy
+
+    def _set_opt_info(self, opt_info: Any) -> None:
+        self._opt_info = opt_info
+
+    def _transpile(self, strategy: DistributedStrategy, main: Program, startup: Program) -> None:
+        self._origin_program = main
+        self._set_strategy(strategy)
+        config = strategy.get_program_config()
+        transpiler = (GeoSgdTranspiler if config.geo_sgd_mode else OriginTranspiler)(config)
+        transpiler.transpile(trainer_id=self.worker_index() if self.is_worker() else 0, program=main,
+                             pservers=self.server_endpoints(to_string=True), trainers=self.worker_num(),
+                             sync_mode=config.sync_mode, startup_program=startup)
+        self._transpiler = transpiler
+        if self.is_worker():
+            self.main_program = transpiler.get_trainer_program(wait_port=False)
+            self.startup_program = startup
+            self._note_debug(strategy)
+        else:
+            self.main_program, self.startup_program = transpiler.get_pserver_programs(self._endpoint())
+
+    def _note_debug(self, strategy: DistributedStrategy) -> None:
+        if strategy.get_debug_opt():
+            self._set_opt_info({"trainer": "DistMultiTrainer", "device_worker": "DownpourSGDOPT",
+                                **strategy.get_debug_opt()})
+            self.main_program._fleet_opt = self._opt_info
+
+    # ---- files
+
+    def save_inference_model(self, executor: Any, dirname: str, feeded_var_names: Sequence[str],
+                             target_vars: Sequence[Any], main_program: Program | None = None,
+                             export_for_deployment: bool = True) -> Any:
+        """Saves a model to infer with; called by the first worker. Parameters are taken from the servers.
+
+        Args:
+            executor (Executor): of this process.
+            dirname (str): folder.
+            feeded_var_names (list of str): what the model is fed.
+            target_vars (list of Variable): what it gives.
+            main_program (Program, optional): the program before it was cut; that of ``minimize`` by default.
+            export_for_deployment (bool): leaves out what only training needs. Default True.
+
+        Returns:
+            list of str: names of the targets.
+
+        Raises:
+            TypeError: an executor or program of another type.
+        """
+        check_executor("save_inference_model", executor)
+        check_program("save_inference_model", main_program)
+        program = main_program if main_program is not None else self._transpiler_source("save_inference_model")
+        names = _save_inference_model(dirname, feeded_var_names, target_vars, executor, program, None, None,
+                                      export_for_deployment, True)
+        self.save_persistables(executor, dirname, self.main_program)
+        return names
+
+    def _transpiler_source(self, what: str) -> Any:
+        self._check_ready(what)
+        return self._transpiler._source
+
+    def save_persistables(self, executor: Any, dirname: str, main_program: Program | None = None) -> None:
+        """Saves all that lasts, one file a variable, however many servers there are; called by the first worker.
+
+        Args:
+            executor (Executor): of this process.
+            dirname (str): folder; made where it is not there.
+            main_program (Program, optional): the worker's program by default.
+
+        Raises:
+            TypeError: an executor or program of another type. RuntimeError: before ``minimize``.
+        """
+        check_executor("save_persistables", executor)
+        check_program("save_persistables", main_program)
+        self._check_ready("save_persistables")
+        program = self.main_program if main_program is None else main_program
+        if not is_remote(program):
+            raise InvalidValue("fleet.save_persistables: main_program is not the program of this fleet")
+        _save_persistables(executor, dirname, program)
+
+
+class TranspilerOptimizer(DistributedOptimizer):
+    """An optimizer whose ``minimize`` makes the programs of a worker or server.
+
+    Args:
+        optimizer (Optimizer): what updates parameters.
+        strategy (DistributedStrategy|DistributeTranspilerConfig, optional): sync where none is given.
+
+    Raises:
+        ValueError: ``optimizer`` is none. TypeError: ``strategy`` is none.
+    """
+
+    def __init__(self, optimizer: Any, strategy: Any = None, owner: DistributedTranspiler | None = None) -> None:
+        super().__init__(optimizer, strategy)
+        self._strategy = _strategy_of(strategy)
+        self._owner = fleet if owner is None else owner
+        self._owner._set_strategy(self._strategy)
+
+    def backward(self, loss: Any, startup_program: Program | None = None, parameter_list: Any = None,
+                 no_grad_set: Any = None, callbacks: Any = None) -> Any:
+        """As ``Optimizer.backward``."""
+        return self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
+
+    def apply_gradients(self, params_grads: Any) -> Any:
+        """As ``Optimizer.apply_gradients``."""
+        return self._optimizer.apply_gradients(params_grads)
+
+    def minimize(self, loss: Any, scopes: Any = None, startup_program: Program | None = None,
+                 parameter_list: Any = None, no_grad_set: Any = None) -> Any:
+        """Appends gradients and updates, then cuts the program for this process.
+
+        Args:
+            loss (Variable): [1], what to make small.
+            scopes: not used.
+            startup_program (Program, optional): the default startup program.
+            parameter_list (list, optional): what to train; all by default.
+            no_grad_set (set, optional): what gets no gradient.
+
+        Returns:
+            tuple: (operators, [(parameter, gradient)]).
+
+        Raises:
+            TypeError: a list of losses. RuntimeError: before ``fleet.init``.
+        """
+        if isinstance(loss, list):
+            raise InvalidType("minimize: one loss is taken with parameter servers, got a list")
+        startup = default_startup_program() if startup_program is None else startup_program
+        main = loss.block.program
+        with program_guard(main, startup):
+            found = self._optimizer.minimize(loss, startup, parameter_list, no_grad_set)
+        self._owner._transpile(self._strategy, main, startup)
+        return found
+
+
+def _strategy_of(given: Any) -> DistributedStrategy:
+    """DistributedStrategy: of what ``distributed_optimizer`` was given."""
+    if not given:
+        given = DistributeTranspilerConfig()
+    if isinstance(given, _STRATEGIES):
+        return given
+    if not isinstance(given, DistributeTranspilerConfig):
+        raise InvalidType("fleet.distributed_optimizer: strategy must be a SyncStrategy, HalfAsyncStrategy, "
+                          "AsyncStrategy, GeoStrategy or DistributeTranspilerConfig, got %s" % type(given).__name__)
+    strategy: DistributedStrategy
+    if given.sync_mode:
+        strategy = SyncStrategy()
+    elif given.runtime_split_send_recv and given.geo_sgd_mode:
+        strategy = GeoStrategy(given.geo_sgd_need_push_nums)
+    elif given.runtime_split_send_recv and not given.half_async:
+        strategy = AsyncStrategy()
+    else:
+        strategy = HalfAsyncStrategy()
+    strategy.set_program_config(given)
+    return strategy
+
+
+fleet = DistributedTranspiler()
+
+#: Names that Fluid's module has besides.
+REACHABLE = (CompiledProgram, DistributedMode, Executor, Optimizer, ParallelExecutor, ServerRuntimeConfig,
+             StrategyFactory, default_main_program)

@@ -1,0 +1,86 @@
+"""Files of variables that lie on servers."""
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy
+
+from ... import _cluster
+from ..core import CPUPlace, Scope
+from ..errors import InvalidType, InvalidValue
+from ..framework import Program, VarType
+from ..scope import global_scope, scope_guard
+from ..transpiler.remote_variables import KeptVariable, kept_by
+from . import variables
+
+
+def is_remote(program: Any) -> bool:
+    """bool: whether what a program saves lies on servers."""
+    return isinstance(program, Program) and program._is_distributed and program._parameters_on_pservers is not None
+
+
+def save_remote(executor: Any, dirname: Any, program: Any, filename: Any) -> None:
+    """Saves what servers have by the cluster, and what only this worker has by itself, one file a variable.
+
+    Raises:
+        TypeError: ``dirname`` is no text. ValueError: one file for all is asked for.
+    """
+    if not isinstance(dirname, str):
+        raise InvalidType("save_persistables: dirname must be a str, got %s" % type(dirname).__name__)
+    if filename is not None:
+        raise InvalidValue("save_persistables: filename must be None where variables lie on servers")
+    os.makedirs(dirname, exist_ok=True)
+    remote = program._parameters_on_pservers.variables()
+    mine = [var for var in program.list_vars()
+            if var.persistable and var.name not in remote and var.type == VarType.LOD_TENSOR
+            and "@GRAD" not in var.name and not var.name.startswith("@LR_DECAY_COUNTER@")]
+    if mine:
+        variables.save_vars(executor, dirname, program, vars=mine)
+    _cluster.pull_persistables(program, dirname, remote)
+
+
+def load_pieces(dirname: str, program: Any, endpoint: str) -> list[str]:
+    """Gives a server its part of the variables that are saved in ``dirname``, however many servers had them.
+
+    Args:
+        dirname (str): folder of whole variables, a file each.
+        program (Program): the server's.
+        endpoint (str): the server.
+
+    Returns:
+        list of str: variables of the server without a file, which stay as they are.
+
+    Raises:
+        ValueError: a file of another shape; nothing is changed then.
+    """
+    values, missing = {}, []
+    for kept in kept_by(program, endpoint):
+        if os.path.exists(os.path.join(dirname, kept.whole)):
+            values[kept.name] = _rows(dirname, kept, program.global_block().var(kept.name))
+        else:
+            missing.append(kept.name)
+    for name, value in values.items():
+        global_scope().var(name).get_tensor().set(value, CPUPlace())
+    return missing
+
+
+def _rows(dirname: str, kept: KeptVariable, var: Any) -> numpy.ndarray:
+    whole = _read(dirname, kept, var)
+    want, begin, found = tuple(var.shape), 0, whole
+    if kept.piece is not None:
+        begin = kept.piece.begin
+        found = whole[begin:begin + kept.piece.rows]
+    if tuple(found.shape) != want:
+        raise InvalidValue("%s: the file %s has shape %s, this server keeps %s of it from row %d on"
+                           % (dirname, kept.whole, list(whole.shape), list(want), begin))
+    return found
+
+
+def _read(dirname: str, kept: KeptVariable, var: Any) -> numpy.ndarray:
+    holder = Program()
+    made = holder.global_block().create_var(name=kept.whole, dtype=var.dtype, persistable=True,
+                                            shape=[-1] * len(var.shape))
+    with scope_guard(Scope()):
+        variables.load_vars(None, dirname, holder, vars=[made])
+        return numpy.array(global_scope().find_var(kept.whole).get_tensor())

@@ -1,0 +1,143 @@
+"""Layers that reach out of the program: functions of Python, printed tensors."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from ... import _core
+from ..errors import InvalidType, InvalidValue
+from ..framework import Variable
+from ..framework.variable import var_names
+from ..layer_helper import LayerHelper
+from . import check
+
+__all__ = ["Print", "py_func"]
+
+
+def _results(function, inputs, count):
+    """What a function of the user returns, as a list with an entry for each output."""
+    made = function(*inputs)
+    if made is None:
+        made = ()
+    made = list(made) if isinstance(made, (list, tuple)) else [made]
+    if not count and all(v is None for v in made):
+        return []
+    if len(made) != count:
+        raise InvalidValue("py_func: %s must return %d values for the outputs, got %d"
+                           % (getattr(function, "__name__", function), count, len(made)))
+    return [v if v is None or isinstance(v, _core.LoDTensor) else numpy.asarray(v) for v in made]
+
+
+def _register(function):
+    if not callable(function):
+        raise InvalidType("py_func: func must be a function, got %s" % type(function).__name__)
+    try:  # a function that takes nothing is called with nothing, as in Fluid
+        if not inspect.signature(function).parameters:
+            return _core.add_callable(lambda inputs, count: _results(lambda *_: function(), inputs, count))
+    except (TypeError, ValueError):
+        pass
+    return _core.add_callable(lambda inputs, count: _results(function, inputs, count))
+
+
+def _listed(value, name):
+    if value is None:
+        return []
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    for v in values:
+        if not isinstance(v, Variable):
+            raise InvalidType("py_func: %s must be a Variable or a list of them, got %s" % (name, type(v).__name__))
+    return values
+
+
+def py_func(func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[..., Any] | None = None,
+            skip_vars_in_backward_input: Any = None) -> Any:
+    """A function of Python as an operator: it is called in each step, with copies of the tensors.
+
+    Args:
+        func (callable): takes a LoDTensor for each Variable of ``x``; ``numpy.array(t)`` has its numbers. Returns an
+            array or LoDTensor for each Variable of ``out``; None for none.
+        x (Variable|list|tuple|None): inputs.
+        out (Variable|list|tuple|None): outputs, made before (``create_variable``), with shape and dtype. What ``func``
+            returns goes into them as it is.
+        backward_func (callable, optional): the gradient. Takes the inputs, the outputs, and the gradients of the
+            outputs (None for one that is not there); returns the gradients of the inputs, None for one that has none.
+            Nothing flows back by default.
+        skip_vars_in_backward_input (Variable|list, optional): inputs and outputs that ``backward_func`` does not take.
+
+    Returns:
+        Variable|list|None: ``out``.
+
+    Raises:
+        TypeError: an argument of another class. ValueError: an output without a shape; a skipped Variable that is
+        neither input nor output; in the run, another number of results.
+
+    Examples:
+        >>> import numpy
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 2], "float32")
+        >>> out = fluid.default_main_program().current_block().create_var(name="out", shape=[-1, 2], dtype="float32")
+        >>> out = fluid.layers.py_func(lambda t: numpy.array(t) * 2, x, out)
+        >>> executor = fluid.Executor(fluid.CPUPlace())
+        >>> executor.run(feed={"x": numpy.ones([1, 2], "float32")}, fetch_list=[out])[0].tolist()
+        [[2.0, 2.0]]
+    """
+    inputs, outputs = _listed(x, "x"), _listed(out, "out")
+    for v in outputs:
+        if len(v.shape) == 0:
+            raise InvalidValue("py_func: output %s needs a shape" % v.name)
+    forward = _register(func)
+    backward, skipped = -1, []
+    if backward_func is not None:
+        backward = _register(backward_func)
+        skipped = _listed(skip_vars_in_backward_input, "skip_vars_in_backward_input")
+        known = var_names(inputs) + var_names(outputs)
+        for v in skipped:
+            if v.name not in known:
+                raise InvalidValue("py_func: skipped Variable %s is neither input nor output" % v.name)
+    LayerHelper("py_func").append_op(
+        type="py_func", inputs={"X": inputs}, outputs={"Out": outputs},
+        attrs={"forward_callable_id": forward, "backward_callable_id": backward,
+               "backward_skip_vars": sorted(set(var_names(skipped)))})
+    return out
+
+
+def Print(input: Variable, first_n: int = -1, message: str | None = None, summarize: int = 20,
+          print_tensor_name: bool = True, print_tensor_type: bool = True, print_tensor_shape: bool = True,
+          print_tensor_lod: bool = True, print_phase: str = "both") -> Variable:
+    """Writes a tensor, and its gradient, to the standard output in each step; passes it on.
+
+    Args:
+        input (Variable): any shape and dtype.
+        first_n (int): prints so many times since the program was made ready; -1: always. Default -1.
+        message (str, optional): put in front.
+        summarize (int): numbers that are printed; -1: all. Default 20.
+        print_tensor_name (bool): the variable's name. Default True.
+        print_tensor_type (bool): the dtype. Default True.
+        print_tensor_shape (bool): the shape. Default True.
+        print_tensor_lod (bool): the sequences, where there are some. Default True.
+        print_phase (str): 'forward', 'backward' or 'both'. Default 'both'.
+
+    Returns:
+        Variable: as ``input``. Only what is read further prints its gradient.
+
+    Raises:
+        TypeError: ``input`` is no Variable. ValueError: another ``print_phase``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 2], "float32")
+        >>> fluid.layers.Print(x, message="before the layer").shape
+        (-1, 2)
+    """
+    check.variable(input, "input", "Print")
+    helper = LayerHelper("print_" + input.name)
+    output = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="print", inputs={"In": [input]}, outputs={"Out": [output]},
+                     attrs={"first_n": first_n, "summarize": summarize, "message": message or "",
+                            "print_tensor_name": print_tensor_name, "print_tensor_type": print_tensor_type,
+                            "print_tensor_shape": print_tensor_shape, "print_tensor_lod": print_tensor_lod,
+                            "print_phase": print_phase.upper()})
+    return output

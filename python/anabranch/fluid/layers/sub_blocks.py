@@ -1,0 +1,45 @@
+"""What the layers that collect a block of operators share."""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+
+@contextlib.contextmanager
+def collected(program: Any, append: Any) -> Iterator[Any]:
+    """Context in which layers append to a new block; at its end ``append(inside, outside)`` is called in the outer one.
+
+    An exception that passes through leaves the program as it was.
+    """
+    program._create_block()
+    try:
+        yield
+    except BaseException:
+        program._rollback()
+        raise
+    inside = program.current_block()
+    program._rollback()
+    append(inside, program.current_block())
+
+
+def outer_names(inside: Any) -> tuple[list[str], list[str]]:
+    """Names that the operators of a block read before they write them, and names that they write; each name once.
+
+    The gradient of a variable flows once for each place in a list.
+    """
+    reads: dict[str, None] = {}
+    writes: dict[str, None] = {}
+    for op in inside.ops:
+        for name in op.input_arg_names:
+            if name not in writes:
+                reads.setdefault(name)
+        for name in op.output_arg_names:
+            writes.setdefault(name)
+    return list(reads), list(writes)
+
+
+def seen_from(outside: Any, names: list[str]) -> list[Any]:
+    """The variables of those names that the outer block can see."""
+    found = [outside._find_var_recursive(name) for name in names]
+    return [v for v in found if v is not None]

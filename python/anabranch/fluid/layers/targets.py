@@ -1,0 +1,252 @@
+"""Anchors and proposals that detectors are trained on."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from . import check
+from ._generated_places import gather
+from .shapes import reshape
+
+if TYPE_CHECKING:
+    from ..framework import Variable
+
+__all__ = ["rpn_target_assign", "retinanet_target_assign", "generate_proposal_labels", "generate_mask_labels"]
+
+
+def rpn_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_box: Variable, anchor_var: Variable,
+                      gt_boxes: Variable, is_crowd: Variable, im_info: Variable, rpn_batch_size_per_im: int = 256,
+                      rpn_straddle_thresh: float = 0.0, rpn_fg_fraction: float = 0.5,
+                      rpn_positive_overlap: float = 0.7, rpn_negative_overlap: float = 0.3,
+                      use_random: bool = True) -> tuple[Variable, ...]:
+    """What is predicted for the anchors that an image trains on, and what they should have been.
+
+    Foreground are anchors that overlap a true box by ``rpn_positive_overlap`` or more, and those nearest to one;
+    background those that overlap each by less than ``rpn_negative_overlap``. Source: Ren et al., arXiv:1506.01497.
+
+    Args:
+        bbox_pred (Variable): [N, A, 4], float32 or float64: offsets of the boxes from the anchors.
+        cls_logits (Variable): [N, A, 1], float32 or float64: how sure it is that there is something.
+        anchor_box (Variable): [A, 4], float32 or float64: left, top, right, bottom, in pixels.
+        anchor_var (Variable): accepted, without effect as in Fluid.
+        gt_boxes (Variable): [truths, 4], dtype of ``anchor_box``, in pixels of the image before it was scaled, with a
+            sequence for each image.
+        is_crowd (Variable): [truths, 1], int32: boxes of crowds (1) are left out.
+        im_info (Variable): [N, 3], dtype of ``anchor_box``: height, width and scale of the images.
+        rpn_batch_size_per_im (int): anchors of an image. Default 256.
+        rpn_straddle_thresh (float): anchors that reach further out of the image, in pixels, are left out; below 0:
+            none. Default 0.0.
+        rpn_fg_fraction (float): largest share of foreground. Default 0.5.
+        rpn_positive_overlap (float): Default 0.7.
+        rpn_negative_overlap (float): Default 0.3.
+        use_random (bool): any of those that fit; False: the first ones. Default True.
+
+    Returns:
+        tuple: the scores [scored, 1] and boxes [located, 4] that are predicted, and targets for both: labels
+        [scored, 1], int32, 1 for foreground, and offsets [located, 4]; and weights [located, 4] of the boxes.
+
+    Raises:
+        TypeError: no Variable, another dtype.
+        EnforceNotMet: other shapes; when run, sequences that do not fit.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> boxes, logits = fluid.data("b", [None, 60, 4], "float32"), fluid.data("l", [None, 60, 1], "float32")
+        >>> anchors, var = fluid.data("a", [60, 4], "float32"), fluid.data("v", [60, 4], "float32")
+        >>> truth, crowd = fluid.data("t", [None, 4], "float32", 1), fluid.data("c", [None, 1], "int32", 1)
+        >>> info = fluid.data("i", [None, 3], "float32")
+        >>> made = fluid.layers.rpn_target_assign(boxes, logits, anchors, var, truth, crowd, info)
+        >>> [v.shape for v in made]
+        [(-1, 1), (-1, 4), (-1, 1), (-1, 4), (-1, 4)]
+    """
+    for argument, value in (("bbox_pred", bbox_pred), ("cls_logits", cls_logits)):
+        check.variable(value, argument, "rpn_target_assign", check.WIDE_FLOATS)
+    for argument, value in (("anchor_box", anchor_box), ("gt_boxes", gt_boxes), ("im_info", im_info)):
+        check.operand(value, argument, "rpn_target_assign")
+    check.variable(anchor_var, "anchor_var", "rpn_target_assign")
+    check.variable(is_crowd, "is_crowd", "rpn_target_assign", ("int32",))
+    places, scored, labels, offsets, weights = check.several(
+        "rpn_target_assign", {"Anchor": anchor_box, "GtBoxes": gt_boxes, "IsCrowd": is_crowd, "ImInfo": im_info},
+        {"rpn_batch_size_per_im": rpn_batch_size_per_im, "rpn_straddle_thresh": rpn_straddle_thresh,
+         "rpn_positive_overlap": rpn_positive_overlap, "rpn_negative_overlap": rpn_negative_overlap,
+         "rpn_fg_fraction": rpn_fg_fraction, "use_random": use_random},
+        {"LocationIndex": "int32", "ScoreIndex": "int32", "TargetLabel": "int32", "TargetBBox": anchor_box.dtype,
+         "BBoxInsideWeight": anchor_box.dtype}, stop_gradient=True)
+    logits, boxes = reshape(cls_logits, shape=(-1, 1)), reshape(bbox_pred, shape=(-1, 4))
+    return gather(logits, scored), gather(boxes, places), labels, offsets, weights
+
+
+def retinanet_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_box: Variable, anchor_var: Variable,
+                            gt_boxes: Variable, gt_labels: Variable, is_crowd: Variable, im_info: Variable,
+                            num_classes: int = 1, positive_overlap: float = 0.5,
+                            negative_overlap: float = 0.4) -> tuple[Variable, ...]:
+    """What is predicted for the anchors that RetinaNet trains on, and what they should have been.
+
+    Foreground are anchors that overlap a true box by ``positive_overlap`` or more, and those nearest to one, with the
+    label of the nearest box; background those that overlap each by less than ``negative_overlap``. Source: Lin et al.,
+    arXiv:1708.02002.
+
+    Args:
+        bbox_pred (Variable): [N, A, 4], float32 or float64: offsets of the boxes from the anchors.
+        cls_logits (Variable): [N, A, num_classes], float32 or float64.
+        anchor_box (Variable): [A, 4], float32 or float64: left, top, right, bottom, in pixels.
+        anchor_var (Variable): accepted, without effect as in Fluid.
+        gt_boxes (Variable): [truths, 4], dtype of ``anchor_box``, in pixels of the image before it was scaled, with a
+            sequence for each image.
+        gt_labels (Variable): [truths, 1], int32: classes from 1 on.
+        is_crowd (Variable): [truths, 1], int32: boxes of crowds (1) are left out.
+        im_info (Variable): [N, 3], dtype of ``anchor_box``: height, width and scale of the images.
+        num_classes (int): classes. Default 1.
+        positive_overlap (float): Default 0.5.
+        negative_overlap (float): Default 0.4.
+
+    Returns:
+        tuple: the scores [scored, num_classes] and boxes [located, 4] that are predicted, and targets for both: labels
+        [scored, 1], int32, 0 for background, and offsets [located, 4]; weights [located, 4] of the boxes; and
+        [N, 1], int32: the rows of each image among the boxes, + 1.
+
+    Raises:
+        TypeError: no Variable, another dtype.
+        EnforceNotMet: other shapes; when run, sequences that do not fit.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> boxes, logits = fluid.data("b", [None, 60, 4], "float32"), fluid.data("l", [None, 60, 3], "float32")
+        >>> anchors, var = fluid.data("a", [60, 4], "float32"), fluid.data("v", [60, 4], "float32")
+        >>> truth, label = fluid.data("t", [None, 4], "float32", 1), fluid.data("g", [None, 1], "int32", 1)
+        >>> crowd, info = fluid.data("c", [None, 1], "int32", 1), fluid.data("i", [None, 3], "float32")
+        >>> made = fluid.layers.retinanet_target_assign(boxes, logits, anchors, var, truth, label, crowd, info, 3)
+        >>> [v.shape for v in made]
+        [(-1, 3), (-1, 4), (-1, 1), (-1, 4), (-1, 4), (-1, 1)]
+    """
+    for argument, value in (("bbox_pred", bbox_pred), ("cls_logits", cls_logits)):
+        check.variable(value, argument, "retinanet_target_assign", check.WIDE_FLOATS)
+    for argument, value in (("anchor_box", anchor_box), ("gt_boxes", gt_boxes), ("im_info", im_info)):
+        check.operand(value, argument, "retinanet_target_assign")
+    check.variable(anchor_var, "anchor_var", "retinanet_target_assign")
+    for argument, value in (("gt_labels", gt_labels), ("is_crowd", is_crowd)):
+        check.variable(value, argument, "retinanet_target_assign", ("int32",))
+    places, scored, labels, offsets, weights, count = check.several(
+        "retinanet_target_assign", {"Anchor": anchor_box, "GtBoxes": gt_boxes, "GtLabels": gt_labels,
+                                    "IsCrowd": is_crowd, "ImInfo": im_info},
+        {"positive_overlap": positive_overlap, "negative_overlap": negative_overlap},
+        {"LocationIndex": "int32", "ScoreIndex": "int32", "TargetLabel": "int32", "TargetBBox": anchor_box.dtype,
+         "BBoxInsideWeight": anchor_box.dtype, "ForegroundNumber": "int32"}, stop_gradient=True)
+    logits, boxes = reshape(cls_logits, shape=(-1, num_classes)), reshape(bbox_pred, shape=(-1, 4))
+    return gather(logits, scored), gather(boxes, places), labels, offsets, weights, count
+
+
+def generate_proposal_labels(rpn_rois: Variable, gt_classes: Variable, is_crowd: Variable, gt_boxes: Variable,
+                             im_info: Variable, batch_size_per_im: int = 256, fg_fraction: float = 0.25,
+                             fg_thresh: float = 0.25, bg_thresh_hi: float = 0.5, bg_thresh_lo: float = 0.0,
+                             bbox_reg_weights: Sequence[float] = [0.1, 0.1, 0.2, 0.2],  # noqa: B006
+                             class_nums: int | None = None, use_random: bool = True, is_cls_agnostic: bool = False,
+                             is_cascade_rcnn: bool = False) -> tuple[Variable, ...]:
+    """Proposals that the second stage is trained on, with their classes and offsets.
+
+    Foreground are proposals and true boxes that overlap a true box by ``fg_thresh`` or more, background those with an
+    overlap of ``bg_thresh_lo`` to below ``bg_thresh_hi``. Source: Girshick, Fast R-CNN, arXiv:1504.08083.
+
+    Args:
+        rpn_rois (Variable): [proposals, 4], float32 or float64: left, top, right, bottom in pixels, with a sequence
+            for each image.
+        gt_classes (Variable): [truths, 1], int32, from 0 to class_nums - 1.
+        is_crowd (Variable): [truths, 1], int32: 1 for boxes of crowds.
+        gt_boxes (Variable): [truths, 4], dtype of ``rpn_rois``, in pixels of the image before it was scaled, with a
+            sequence for each image.
+        im_info (Variable): [N, 3], dtype of ``rpn_rois``: height, width and scale of the images.
+        batch_size_per_im (int): rois of an image. Default 256.
+        fg_fraction (float): largest share of foreground. Default 0.25.
+        fg_thresh (float): Default 0.25.
+        bg_thresh_hi (float): Default 0.5.
+        bg_thresh_lo (float): Default 0.0.
+        bbox_reg_weights (list): 4 numbers by which the offsets are divided. Default [0.1, 0.1, 0.2, 0.2].
+        class_nums (int): classes, the background among them.
+        use_random (bool): any of those that fit; False: the first ones. Default True.
+        is_cls_agnostic (bool): offsets stand at class 1, whatever the class. Default False.
+        is_cascade_rcnn (bool): proposals come from a stage before: all that fit, without the true boxes. Default False.
+
+    Returns:
+        tuple: rois [rois, 4], foreground first, labels [rois, 1], int32, 0 for background, offsets
+        [rois, 4 * class_nums] at the place of their class, and inside and outside weights of these, 1 there and 0
+        elsewhere; all with a sequence for each image.
+
+    Raises:
+        TypeError: no Variable, another dtype.
+        EnforceNotMet: no ``class_nums``, other shapes; when run, classes out of range, sequences that do not fit.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> rois, truth = fluid.data("r", [None, 4], "float32", 1), fluid.data("t", [None, 4], "float32", 1)
+        >>> kind, crowd = fluid.data("k", [None, 1], "int32", 1), fluid.data("c", [None, 1], "int32", 1)
+        >>> info = fluid.data("i", [None, 3], "float32")
+        >>> made = fluid.layers.generate_proposal_labels(rois, kind, crowd, truth, info, class_nums=5)
+        >>> [v.shape for v in made]
+        [(-1, 4), (-1, 1), (-1, 20), (-1, 20), (-1, 20)]
+    """
+    for argument, value in (("rpn_rois", rpn_rois), ("gt_boxes", gt_boxes), ("im_info", im_info)):
+        check.operand(value, argument, "generate_proposal_labels")
+    for argument, value in (("gt_classes", gt_classes), ("is_crowd", is_crowd)):
+        check.variable(value, argument, "generate_proposal_labels", ("int32",))
+    dtype = rpn_rois.dtype
+    return check.several(
+        "generate_proposal_labels", {"RpnRois": rpn_rois, "GtClasses": gt_classes, "IsCrowd": is_crowd,
+                                     "GtBoxes": gt_boxes, "ImInfo": im_info},
+        {"batch_size_per_im": batch_size_per_im, "fg_fraction": fg_fraction, "fg_thresh": fg_thresh,
+         "bg_thresh_hi": bg_thresh_hi, "bg_thresh_lo": bg_thresh_lo, "bbox_reg_weights": list(bbox_reg_weights),
+         "class_nums": class_nums, "use_random": use_random, "is_cls_agnostic": is_cls_agnostic,
+         "is_cascade_rcnn": is_cascade_rcnn},
+        {"Rois": dtype, "LabelsInt32": gt_classes.dtype, "BboxTargets": dtype, "BboxInsideWeights": dtype,
+         "BboxOutsideWeights": dtype}, stop_gradient=True)
+
+
+def generate_mask_labels(im_info: Variable, gt_classes: Variable, is_crowd: Variable, gt_segms: Variable,
+                         rois: Variable, labels_int32: Variable, num_classes: int,
+                         resolution: int) -> tuple[Variable, Variable, Variable]:
+    """Masks that the mask branch is trained on: those of the true boxes, drawn on a grid over each roi with a class.
+
+    An image without such a roi has one row: its first roi of the background, with a mask of -1. Source: He et al.,
+    Mask R-CNN, arXiv:1703.06870.
+
+    Args:
+        im_info (Variable): [N, 3], float32 or float64: height, width and scale of the images.
+        gt_classes (Variable): [truths, 1], int32, with a sequence for each image; boxes of class 0 have no mask.
+        is_crowd (Variable): [truths, 1], int32: boxes of crowds (1) have no mask.
+        gt_segms (Variable): [points, 2], dtype of ``im_info``: x, y of the borders of polygons, in pixels of the image
+            before it was scaled, with three levels of sequences: the true boxes of an image, the polygons of a box, the
+            points of a polygon.
+        rois (Variable): [rois, 4], dtype of ``im_info``: left, top, right, bottom in pixels, with a sequence for each
+            image.
+        labels_int32 (Variable): [rois, 1], int32: their classes, 0 for background.
+        num_classes (int): classes, the background among them.
+        resolution (int): rows and columns of a mask.
+
+    Returns:
+        tuple: the rois that have a mask [masks, 4]; their numbers among the rois of the image [masks, 1], int32; and
+        [masks, num_classes * resolution * resolution], int32, 1 inside and 0 outside at the place of their class, -1
+        elsewhere; all with a sequence for each image.
+
+    Raises:
+        TypeError: no Variable, another dtype.
+        EnforceNotMet: other shapes; when run, labels out of range, sequences that do not fit.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> rois, points = fluid.data("r", [None, 4], "float32", 1), fluid.data("p", [None, 2], "float32", 3)
+        >>> kind, crowd = fluid.data("k", [None, 1], "int32", 1), fluid.data("c", [None, 1], "int32", 1)
+        >>> info, label = fluid.data("i", [None, 3], "float32"), fluid.data("l", [None, 1], "int32", 1)
+        >>> made = fluid.layers.generate_mask_labels(info, kind, crowd, points, rois, label, 5, 14)
+        >>> [v.shape for v in made]
+        [(-1, 4), (-1, 1), (-1, 980)]
+    """
+    for argument, value in (("im_info", im_info), ("gt_segms", gt_segms), ("rois", rois)):
+        check.operand(value, argument, "generate_mask_labels")
+    for argument, value in (("gt_classes", gt_classes), ("is_crowd", is_crowd), ("labels_int32", labels_int32)):
+        check.variable(value, argument, "generate_mask_labels", ("int32",))
+    kept, numbers, masks = check.several(
+        "generate_mask_labels", {"ImInfo": im_info, "GtClasses": gt_classes, "IsCrowd": is_crowd,
+                                 "GtSegms": gt_segms, "Rois": rois, "LabelsInt32": labels_int32},
+        {"num_classes": num_classes, "resolution": resolution},
+        {"MaskRois": rois.dtype, "RoiHasMaskInt32": gt_classes.dtype, "MaskInt32": gt_classes.dtype},
+        stop_gradient=True)
+    return kept, numbers, masks

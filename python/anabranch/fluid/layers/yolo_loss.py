@@ -1,0 +1,70 @@
+"""The loss of YOLOv3."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from . import check
+
+if TYPE_CHECKING:
+    from ..framework import Variable
+
+__all__ = ["yolov3_loss"]
+
+
+def yolov3_loss(x: Variable, gt_box: Variable, gt_label: Variable, anchors: Sequence[int], anchor_mask: Sequence[int],
+                class_num: int, ignore_thresh: float, downsample_ratio: int, gt_score: Variable | None = None,
+                use_label_smooth: bool = True, name: str | None = None, scale_x_y: float = 1.0) -> Variable:
+    """The loss of YOLOv3 at one scale of its output.
+
+    A true box belongs to the anchor whose shape is most like its own, if that is one of ``anchor_mask``. It costs
+    (2 - w * h) * score times the cross entropy of its place in its cell and the distance of ln(size / anchor), and
+    score times the cross entropy of its classes. All boxes cost the cross entropy of their confidence, except those
+    without a true box that overlap one by more than ``ignore_thresh``. Source: Redmon & Farhadi, arXiv:1804.02767.
+
+    Args:
+        x (Variable): [N, A * (5 + class_num), H, H], float32 or float64, for the A anchors of this scale: tx, ty, tw,
+            th, confidence, and the classes of each.
+        gt_box (Variable): [N, B, 4], dtype of ``x``: x, y of the centre, width and height, in parts of the image.
+            Boxes without a width or height are padding.
+        gt_label (Variable): [N, B], int32, from 0 to class_num - 1.
+        anchors (list): width and height of the anchors of all scales, in pixels of the network's input.
+        anchor_mask (list): numbers of the anchors of this scale.
+        class_num (int): classes, at least 1.
+        ignore_thresh (float): see above.
+        downsample_ratio (int): pixels of the network's input for a cell of ``x``.
+        gt_score (Variable, optional): [N, B], dtype of ``x``: how much each box counts; 1 by default.
+        use_label_smooth (bool): labels are 1 - s and s with s = min(1 / class_num, 1 / 40). Default True.
+        name (str, optional): prefix of the outputs' names.
+        scale_x_y (float): how far from the middle of a cell a centre may be. Default 1.0.
+
+    Returns:
+        Variable: [N].
+
+    Raises:
+        TypeError: an argument of another type or dtype.
+        EnforceNotMet: other shapes; when run, labels out of range, centres outside of the image.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, box = fluid.data("x", [None, 14, 4, 4], "float32"), fluid.data("box", [None, 6, 4], "float32")
+        >>> label = fluid.data("label", [None, 6], "int32")
+        >>> fluid.layers.yolov3_loss(x, box, label, [10, 13, 16, 30, 33, 23], [0, 1], 2, 0.7, 32).shape
+        (-1,)
+    """
+    check.operand(x, "x", "yolov3_loss")
+    check.operand(gt_box, "gt_box", "yolov3_loss")
+    check.variable(gt_label, "gt_label", "yolov3_loss", ("int32",))
+    if gt_score is not None:
+        check.operand(gt_score, "gt_score", "yolov3_loss")
+    check.of_type(anchors, "anchors", "yolov3_loss", (list, tuple))
+    check.of_type(anchor_mask, "anchor_mask", "yolov3_loss", (list, tuple))
+    check.of_type(class_num, "class_num", "yolov3_loss", int)
+    check.of_type(ignore_thresh, "ignore_thresh", "yolov3_loss", float)
+    check.of_type(use_label_smooth, "use_label_smooth", "yolov3_loss", bool)
+    attrs = {"anchors": list(anchors), "anchor_mask": list(anchor_mask), "class_num": class_num,
+             "ignore_thresh": ignore_thresh, "downsample_ratio": downsample_ratio,
+             "use_label_smooth": use_label_smooth, "scale_x_y": scale_x_y}
+    inputs = {"X": x, "GTBox": gt_box, "GTLabel": gt_label, "GTScore": gt_score}
+    outs = {"Loss": x.dtype, "ObjectnessMask": "int32", "GTMatchMask": "int32"}
+    return check.several("yolov3_loss", inputs, attrs, outs, name=name)[0]

@@ -1,0 +1,244 @@
+"""Optimizers that work by another one."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import layers
+from ..backward import append_backward
+from ..clip import error_clip_callback
+from ..described import Described
+from ..errors import InvalidType, NotOffered, Violated
+from ..framework import Variable, default_startup_program, program_guard
+from .base import Optimizer
+
+if TYPE_CHECKING:
+    from ..framework import Operator, Program
+
+
+def _loss(who, loss):
+    if not isinstance(loss, Variable):
+        raise Violated("%s.minimize: loss must be a Variable, got %s" % (who, type(loss).__name__))
+
+
+class LookaheadOptimizer(Described):
+    """An optimizer that goes k steps ahead; then the parameters go back most of the way.
+
+    The fast weights are those of ``inner_optimizer``. Every k steps slow += alpha * (fast - slow), fast = slow. On one
+    replica.
+    Zhang, Lucas, Hinton and Ba, Lookahead optimizer: k steps forward, 1 step back, NeurIPS 2019 (arXiv:1907.08610).
+
+    Args:
+        inner_optimizer (Optimizer): makes the steps.
+        alpha (float): part of the way that is kept, in [0, 1]. Default 0.5.
+        k (int): steps between two looks back. Default 5.
+
+    Raises:
+        AssertionError: an argument that is out of its range.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 1))
+        >>> lookahead = fluid.optimizer.LookaheadOptimizer(fluid.optimizer.SGD(0.1), alpha=0.5, k=5)
+        >>> ops, pairs = lookahead.minimize(loss)
+        >>> [op.type for op in ops]
+        ['sgd', 'sgd']
+    """
+
+    def __init__(self, inner_optimizer: Optimizer, alpha: float = 0.5, k: int = 5) -> None:
+        if inner_optimizer is None:
+            raise Violated("LookaheadOptimizer: inner_optimizer is missing")
+        if not 0.0 <= alpha <= 1.0:
+            raise Violated("LookaheadOptimizer: alpha must be from 0 to 1, got %r" % (alpha,))
+        if not isinstance(k, int) or k <= 0:
+            raise Violated("LookaheadOptimizer: k must be an integer above 0, got %r" % (k,))
+        self.inner_optimizer, self.alpha, self.k, self.type = inner_optimizer, alpha, k, "lookahead"
+
+    def minimize(self, loss: Variable, startup_program: Program | None = None) -> tuple[Any, ...]:
+        """Appends gradients, the steps of the inner optimizer, and the look back.
+
+        Args:
+            loss (Variable): [1].
+            startup_program (Program, optional): gets the initial values; the default startup program by default.
+
+        Returns:
+            tuple: as ``minimize`` of the inner optimizer.
+        """
+        made = self.inner_optimizer.minimize(loss, startup_program=startup_program)
+        main, startup = loss.block.program, startup_program or default_startup_program()
+        fast = list(main.global_block().all_parameters())
+        slow = [self._slow(p, main, startup) for p in fast]
+        # Updates, not forward ops as in 1.8.5: several replicas, which would all go back, are refused.
+        with program_guard(main, startup), main._optimized_guard([]):
+            self._append_look_back(fast, slow)
+        return made
+
+    @staticmethod
+    def _slow(parameter, main, startup):
+        """The slow weights of a parameter, which start as the parameter does."""
+        like = {"name": parameter.name + "@SLOW", "shape": parameter.shape, "dtype": parameter.dtype,
+                "persistable": True}
+        block = startup.global_block()
+        block.append_op(type="assign", inputs={"X": [block.var(parameter.name)]},
+                        outputs={"Out": [block.create_var(**like)]})
+        return main.global_block().create_var(stop_gradient=True, **like)
+
+    def _append_look_back(self, fast, slow):
+        made = {name: layers.create_global_var(name="lookahead_" + name, shape=[1], value=value, dtype=dtype,
+                                               persistable=True)
+                for name, value, dtype in (("k", self.k, "int32"), ("alpha", float(self.alpha), "float32"),
+                                           ("step", 0, "int32"))}
+        layers.increment(made["step"], value=1.0, in_place=True)
+        zero = layers.fill_constant(shape=[1], dtype="float32", value=0.0)
+        one = layers.fill_constant(shape=[1], dtype="float32", value=1.0)
+        rest = layers.elementwise_mod(made["step"], made["k"])
+        with layers.Switch() as switch:
+            with switch.case(rest == zero):
+                for quick, calm in zip(fast, slow):
+                    ahead = layers.elementwise_mul(quick, made["alpha"])
+                    behind = layers.elementwise_mul(calm, layers.elementwise_sub(one, made["alpha"]))
+                    between = layers.elementwise_add(ahead, behind)
+                    layers.assign(between, calm)
+                    layers.assign(between, quick)
+            with switch.default():
+                pass
+
+
+class _Wrapper(Optimizer):
+    """An optimizer that hands everything but ``minimize`` and ``backward`` to another one."""
+
+    _optimizer: Optimizer
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        if not isinstance(optimizer, Optimizer) and not hasattr(optimizer, "apply_optimize"):
+            raise InvalidType("%s: optimizer must be an Optimizer, got %s"
+                              % (type(self).__name__, type(optimizer).__name__))
+        self._optimizer = optimizer
+
+    def apply_gradients(self, params_grads: Sequence[Any]) -> list[Operator]:
+        """As of the inner optimizer."""
+        return self._optimizer.apply_gradients(params_grads)
+
+    def apply_optimize(self, loss: Variable, startup_program: Program | None,
+                       params_grads: Sequence[Any]) -> list[Operator]:
+        """As of the inner optimizer."""
+        return self._optimizer.apply_optimize(loss, startup_program, params_grads)
+
+    def current_step_lr(self) -> Any:
+        """float: as of the inner optimizer."""
+        return self._optimizer.current_step_lr()
+
+    def get_opti_var_name_list(self) -> list[str]:
+        """list of str: as of the inner optimizer."""
+        return self._optimizer.get_opti_var_name_list()
+
+    def state_dict(self) -> Any:
+        """dict: as of the inner optimizer."""
+        return self._optimizer.state_dict()
+
+
+class RecomputeOptimizer(_Wrapper):
+    """An optimizer that needs less memory: the backward pass computes again what lies between checkpoints.
+
+    Of the forward pass only the checkpoints are kept, and what several of the parts between them read; the backward
+    pass makes the rest again, part by part, from the last one to the first. All values stay the same, bit for bit.
+    Chen, Xu, Zhang and Guestrin, Training deep nets with sublinear memory cost, arXiv:1604.06174.
+
+    Args:
+        optimizer (Optimizer): makes the steps.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> hidden = fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 8, act="tanh")
+        >>> loss = fluid.layers.mean(fluid.layers.fc(hidden, 1))
+        >>> recompute = fluid.optimizer.RecomputeOptimizer(fluid.optimizer.SGD(0.1))
+        >>> recompute._set_checkpoints([hidden])
+        >>> ops, pairs = recompute.minimize(loss)
+        >>> len(ops)
+        4
+    """
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        super().__init__(optimizer)
+        self._checkpoints: Any = None
+
+    def _set_checkpoints(self, checkpoints: Sequence[Variable | str]) -> None:
+        """Names what is kept: a list of Variables or names, in the order of the program."""
+        if not isinstance(checkpoints, (list, tuple)):
+            raise InvalidType("RecomputeOptimizer: checkpoints must be a list of Variables, got %s"
+                              % type(checkpoints).__name__)
+        self._checkpoints = list(checkpoints)
+
+    def load(self, stat_dict: Any) -> Any:
+        """Not offered, as in Fluid: ``fluid.load`` reads the state. Raises NotImplementedError."""
+        raise NotOffered("RecomputeOptimizer does not load state: fluid.load and fluid.io do")
+
+    def backward(self, loss: Variable, startup_program: Program | None = None,
+                 parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None,
+                 callbacks: Sequence[Any] | None = None) -> list[Any]:
+        """As :meth:`Optimizer.backward`, with what lies between the checkpoints computed again.
+
+        Raises:
+            AssertionError: the checkpoints are not set.
+        """
+        _loss("RecomputeOptimizer", loss)
+        if self._checkpoints is None:
+            raise Violated("RecomputeOptimizer: call _set_checkpoints first")
+        self._optimizer._dtype = loss.dtype
+        program = loss.block.program
+        with program_guard(program, startup_program or default_startup_program()):
+            return append_backward(loss, parameter_list or self._optimizer._parameter_list, no_grad_set,
+                                   [error_clip_callback] + list(callbacks or []), checkpoints=self._checkpoints)
+
+    def minimize(self, loss: Variable, startup_program: Program | None = None,
+                 parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None) -> tuple[Any, ...]:
+        """As :meth:`Optimizer.minimize`. The checkpoints are set before."""
+        pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
+        return self.apply_optimize(loss, startup_program, pairs), pairs
+
+
+class PipelineOptimizer(Described):
+    """Cuts of a program into sections, each for a device of its own. Here there is one device and one section.
+
+    The program is trained as a whole, which computes the same as a pipeline that waits for each batch (``sync_steps``
+    and ``concurrency_list`` of 1); the arguments that spread it over devices are taken and have no effect.
+
+    Args:
+        optimizer (Optimizer): makes the steps.
+        cut_list (list of list of Variable, optional): where the program would be cut.
+        place_list (list, optional): the device of each section.
+        concurrency_list (list of int, optional): threads of each section.
+        queue_size (int): batches that wait before a section. Default 30.
+        sync_steps (int): steps between two exchanges of parameters. Default 1.
+        start_cpu_core_id (int): first core to be bound. Default 0.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> hidden = fluid.layers.fc(fluid.data("x", [None, 4], "float32"), 8)
+        >>> loss = fluid.layers.mean(fluid.layers.fc(hidden, 1))
+        >>> pipeline = fluid.optimizer.PipelineOptimizer(
+        ...     fluid.optimizer.SGD(0.1), cut_list=[[hidden], [loss]], place_list=[fluid.CPUPlace()] * 3,
+        ...     concurrency_list=[1, 1, 1])
+        >>> len(pipeline.minimize(loss)[0])
+        4
+    """
+
+    def __init__(self, optimizer: Optimizer, cut_list: Sequence[Any] | None = None,
+                 place_list: Sequence[Any] | None = None, concurrency_list: Sequence[int] | None = None,
+                 queue_size: int = 30, sync_steps: int = 1, start_cpu_core_id: int = 0) -> None:
+        if not hasattr(optimizer, "minimize"):
+            raise InvalidType("PipelineOptimizer: optimizer must be an Optimizer, got %s" % type(optimizer).__name__)
+        for part in cut_list or ():
+            if not isinstance(part, (list, tuple)) or not all(isinstance(v, Variable) for v in part):
+                raise InvalidType("PipelineOptimizer: cut_list is a list of lists of Variables")
+        self._optimizer, self._cut_list = optimizer, cut_list
+
+    def minimize(self, loss: Variable, startup_program: Program | None = None,
+                 parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None) -> tuple[Any, ...]:
+        """As :meth:`Optimizer.minimize` of the inner optimizer.
+
+        Raises:
+            AssertionError: ``loss`` is no Variable.
+        """
+        _loss("PipelineOptimizer", loss)
+        return self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)

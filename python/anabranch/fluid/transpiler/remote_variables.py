@@ -1,0 +1,100 @@
+"""Variables that lie on servers, whole: which server has which rows of them, under which name."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .pieces import Piece
+
+
+class RemotePart(NamedTuple):
+    """Rows of a variable on one server."""
+
+    endpoint: str
+    name: str                # on the server
+    begin: int               # first row
+    shape: tuple[int, ...]
+
+
+class RemoteVariable(NamedTuple):
+    """A parameter, or what its update keeps. State that is not cut is on each server with a piece, and is one part."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: Any
+    parts: list[RemotePart]  # in order of their rows
+
+
+class KeptVariable(NamedTuple):
+    """What one server has of a variable."""
+
+    whole: str            # name of the variable
+    name: str             # on this server
+    piece: Piece | None   # its rows; None where the server has all
+
+
+def kept_by(program: Any, endpoint: str) -> list[KeptVariable]:
+    """list of KeptVariable: what a server saves and loads: parameters and what their updates keep, in order.
+
+    Args:
+        program (Program): the server's.
+        endpoint (str): the server.
+    """
+    pieces = {piece.name: piece for piece in program._parameters_on_pservers.placement.on(endpoint)}
+    found = []
+    for block in program.blocks[1:]:
+        for op in block.ops:
+            if not (op.input("Param") and op.input("Grad")):
+                continue
+            piece = pieces[op.input("Param")[0]]
+            for name in [n for slot in op.input_names if slot not in ("Grad", "LearningRate") for n in op.input(slot)]:
+                cut = piece.name != piece.param and tuple(program.global_block().var(name).shape) == piece.shape
+                found.append(KeptVariable(_whole(name, piece), name, piece if cut else None))
+    # Servers that add differences update nothing.
+    return found or [KeptVariable(piece.param, piece.name, piece if piece.name != piece.param else None)
+                     for piece in pieces.values()]
+
+
+def _whole(name: str, piece: Piece) -> str:
+    """The name of the variable before it was cut."""
+    if name == piece.name:
+        return piece.param
+    suffix = "." + piece.name.rsplit(".", 1)[-1]
+    return name[:-len(suffix)] if piece.name != piece.param and name.endswith(suffix) else name
+
+
+class RemoteModel:
+    """What lies on servers; in ``program._parameters_on_pservers`` of a transpiled program.
+
+    Args:
+        transpiler (DistributeTranspiler): after ``transpile``.
+    """
+
+    def __init__(self, transpiler: Any) -> None:
+        self.placement = transpiler._placement
+        self._transpiler = transpiler
+        self._found: dict[str, RemoteVariable] | None = None
+
+    def variables(self) -> dict[str, RemoteVariable]:
+        """dict: name of the whole variable -> RemoteVariable."""
+        if self._found is None:
+            self._found = self._look()
+        return self._found
+
+    def _look(self) -> dict[str, RemoteVariable]:
+        parts: dict[str, list[RemotePart]] = {}
+        dtypes = {}
+        for endpoint in self.placement.endpoints:
+            program = self._transpiler.get_pserver_program(endpoint)
+            for kept in kept_by(program, endpoint):
+                var = program.global_block().var(kept.name)
+                dtypes[kept.whole] = var.dtype
+                known = parts.setdefault(kept.whole, [])
+                if kept.piece is not None or not known:
+                    begin = kept.piece.begin if kept.piece is not None else 0
+                    known.append(RemotePart(endpoint, kept.name, begin, tuple(var.shape)))
+        found = {}
+        for name, mine in parts.items():
+            mine.sort(key=lambda part: part.begin)
+            rows = mine[-1].begin + mine[-1].shape[0]
+            found[name] = RemoteVariable(name, (rows, *mine[0].shape[1:]), dtypes[name], mine)
+        return found

@@ -1,0 +1,19 @@
+// The failure of a function that a user gave to the engine, in whatever form its language throws: it comes out of the
+// engine as it went in.
+#pragma once
+#include <exception>
+#include <utility>
+
+namespace anabranch {
+
+class UserError : public std::exception {
+ public:
+  explicit UserError(std::exception_ptr cause) : cause_(std::move(cause)) {}
+  const std::exception_ptr& cause() const { return cause_; }
+  const char* what() const noexcept override { return "a function of the user failed"; }
+
+ private:
+  std::exception_ptr cause_;
+};
+
+}  // namespace anabranch

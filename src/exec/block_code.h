@@ -1,0 +1,89 @@
+// The ops of one sub-block with their kernels, apart from the values that they work on (exec/block_frame.h). An
+// argument is a variable of this block, of one around it or of the forward block - a block and a number - or a value of
+// block 0.
+#pragma once
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "exec/block_frame.h"
+#include "exec/block_plan.h"
+#include "exec/node_shape.h"
+
+namespace anabranch {
+
+class BlockCode final : public BlockRunner {
+ public:
+  // around: the code of the block whose op runs this one; null for block 0.
+  BlockCode(BlockSet& set, int idx, BlockSet::Outer outer, BlockCode* around);
+  void prepare();
+
+  void begin() override;
+  void run(const KernelContext& caller) override;
+  int find(const std::string& name) override;
+  Value& value(int var) override { return current_frame().values[static_cast<size_t>(var)]; }
+  void enter() override;
+  int turns() override { return forward_ ? forward_->stack().turns : 0; }
+  void run_back(const KernelContext& caller, int turn) override;
+  bool keeps_array(int var) override;
+  int find_shaped(const std::string& name) override;
+  void make_zeros(int shaped, int turn, Value& out) override;
+
+ private:
+  struct Arg {
+    BlockCode* block = nullptr;  // null: `value` it is
+    int var = 0;
+    Value* value = nullptr;
+  };
+  // Made for an output that is an input as well, and copied into its place when the op has read the input.
+  struct Aside {
+    Value* made;
+    Arg place;
+  };
+  struct Node {
+    Kernel kernel;
+    ShapeFn shape;
+    size_t ins = 0, outs = 0;  // where they begin in a frame's args
+    std::vector<Aside> asides;
+    bool later = false;
+  };
+
+  void note_shapes();
+  void add_node(const ir::Op& made, int index);
+  Arg find_arg(const ir::Op& op, const std::string& name);
+  Arg resolve(const std::string& name);
+  Arg own(const std::string& name);
+  Value* value_of(const Arg& arg) const {
+    return arg.block ? &arg.block->current_->values[static_cast<size_t>(arg.var)] : arg.value;
+  }
+  void set_aside(const ir::Op& op, const OpDef& def, Node& node);
+
+  FrameStack& stack() { return around_ ? around_->current_->inner[static_cast<size_t>(place_)] : root_; }
+  BlockFrame& current_frame();
+  BlockFrame& frame_at(FrameStack& stack, size_t at);
+  void bind(BlockFrame& frame);
+  void execute(BlockFrame& frame, const KernelContext& caller);
+
+  BlockSet& set_;
+  const ir::Block& block_;
+  const BlockSet::Outer outer_;
+  BlockCode* const around_;
+  int place_ = 0;                 // among the blocks that ops of the block around run
+  int blocks_ = 0;                // that ops of this one run
+  BlockCode* forward_ = nullptr;  // of a gradient block
+  bool sees_forward_ = false;     // some argument is a variable of a forward block
+  const bool keeps_;              // each turn has a frame of its own
+  std::unordered_map<std::string, int> vars_;
+  std::vector<Node> nodes_;
+  std::vector<Arg> args_;
+  std::deque<Value> made_aside_;
+  std::vector<int> arrays_;                          // variables that are empty at the begin of a turn
+  std::vector<std::pair<std::string, Arg>> shaped_;  // of which shapes are noted
+  FrameStack root_;
+  BlockFrame* current_ = nullptr;
+  bool entered_ = false;
+};
+
+}  // namespace anabranch

@@ -1,0 +1,93 @@
+// Turns of sub-blocks.
+#include "exec/block_code.h"
+#include "exec/later.h"
+
+namespace anabranch {
+
+void BlockCode::begin() {
+  FrameStack& frames = stack();
+  frames.turns = 0;
+  entered_ = false;
+  if (shaped_.empty()) return;
+  frames.before.resize(shaped_.size());
+  for (size_t i = 0; i < shaped_.size(); ++i) frames.before[i].take(*value_of(shaped_[i].second));
+}
+
+BlockFrame& BlockCode::frame_at(FrameStack& frames, size_t at) {
+  while (frames.frames.size() <= at) {
+    frames.frames.push_back(std::make_unique<BlockFrame>(vars_.size(), static_cast<size_t>(blocks_)));
+  }
+  return *frames.frames[at];
+}
+
+BlockFrame& BlockCode::current_frame() {
+  if (!current_) current_ = &frame_at(stack(), 0);
+  return *current_;
+}
+
+void BlockCode::enter() {
+  FrameStack& frames = stack();
+  current_ = &frame_at(frames, keeps_ ? static_cast<size_t>(frames.turns) : 0);
+  for (int var : arrays_) value(var).as<TensorArray>().clear();
+  entered_ = true;
+}
+
+void BlockCode::run(const KernelContext& caller) {
+  if (!entered_) enter();
+  entered_ = false;
+  FrameStack& frames = stack();
+  BlockFrame& frame = *current_;
+  execute(frame, caller);
+  current_ = &frame;
+  ++frames.turns;
+  if (shaped_.empty()) return;
+  frame.after.resize(shaped_.size());
+  for (size_t i = 0; i < shaped_.size(); ++i) frame.after[i].take(*value_of(shaped_[i].second));
+}
+
+// The forward block is put back into the frame of that turn, so that the blocks in it find theirs, too.
+void BlockCode::run_back(const KernelContext& caller, int turn) {
+  forward_->current_ = forward_->stack().frames[static_cast<size_t>(turn)].get();
+  run(caller);
+}
+
+void BlockCode::make_zeros(int shaped, int turn, Value& out) {
+  const FrameStack& frames = forward_->stack();
+  const auto& notes = turn < 0 ? frames.before : frames.frames[static_cast<size_t>(turn)]->after;
+  if (static_cast<size_t>(shaped) < notes.size()) {
+    notes[static_cast<size_t>(shaped)].make_zeros(out);
+  } else {
+    out.clear();  // the forward block has never run
+  }
+}
+
+// The frames of the blocks around stay for as long as this one does, those of the forward block change.
+void BlockCode::bind(BlockFrame& frame) {
+  if (!frame.args.empty() && !sees_forward_) return;
+  AB_CHECK(!forward_ || forward_->current_, InvalidArgument,
+           "block {} is run before the block that it is the gradient of", block_.idx());
+  frame.args.resize(args_.size());
+  for (size_t i = 0; i < args_.size(); ++i) frame.args[i] = value_of(args_[i]);
+}
+
+void BlockCode::execute(BlockFrame& frame, const KernelContext& caller) {
+  bind(frame);
+  TurnContext c(caller);
+  size_t at = 0;
+  try {
+    for (; at < nodes_.size(); ++at) {
+      Node& node = nodes_[at];
+      c.ins = frame.args.data() + node.ins;
+      c.outs = frame.args.data() + node.outs;
+      node.shape(c, node.kernel);
+      node.later ? run_to_end(node.kernel, c) : node.kernel(c);
+      for (const Aside& aside : node.asides) value_of(aside.place)->copy_from(*aside.made);
+    }
+  } catch (Error& e) {
+    const ir::Op& op = *block_.ops()[at];
+    e.in_op(op.type).with_op(op.describe(static_cast<int>(at), block_.idx()));
+    throw;
+  }
+}
+
+}  // namespace anabranch

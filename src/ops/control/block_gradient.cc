@@ -1,0 +1,207 @@
+#include "ops/control/block_gradient.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "ops/control/add_up.h"
+#include "ops/control/turns.h"
+
+namespace anabranch::control {
+namespace {
+
+// A gradient that is known by a variable of the gradient block. `shaped`: how zeros like it are made.
+struct Inner {
+  int local = -1, shaped = -1;
+};
+
+// Of a variable that the forward block writes: what a turn is given is the gradient of what it has left, what it gives
+// back is that of what it has found.
+struct Carried : Inner {
+  int given = -1;       // its place among the gradients of outputs
+  bool ends = false;    // the turn overwrites what it finds
+  int input = -1;       // where the gradient of what was there before all turns goes
+  bool before = false;  // to Before@GRAD, not to an input's
+};
+
+// Of a variable that every turn reads.
+struct Summed : Inner {
+  int input = -1;
+  std::shared_ptr<SumOverTurns> sum;  // null: an array, to the elements of which the turns add
+};
+
+class Gradient {
+ public:
+  Gradient(const KernelArgs& op, const GradientSlots& slots) : block_(op.block("sub_block")) {
+    dout_ = op.in(ir::grad_name(slots.out));
+    dinput_ = op.out(ir::grad_name(slots.in));
+    before_ = op.out("Before@GRAD");
+    find_carried(op.op(), slots);
+    find_summed(op.op(), slots);
+  }
+
+  void run(KernelContext& c) {
+    const int turns = block_->turns();
+    block_->begin();
+    block_->enter();
+    for (const Carried& v : carried_) take(c, v, turns);
+    for (const Summed& v : summed_) begin(v);
+    for (int turn = turns - 1; turn >= 0; --turn) {
+      if (turn < turns - 1) end_gradients(turn);
+      run_turn(c, turn);
+    }
+    for (const Carried& v : carried_) give(c, v, turns);
+    for (const Summed& v : summed_) give(c, v);
+  }
+
+ private:
+  using Names = std::vector<std::string>;
+
+  Inner inner_of(const std::string& name) { return {block_->find(ir::grad_name(name)), block_->find_shaped(name)}; }
+
+  void find_carried(const ir::Op& op, const GradientSlots& slots) {
+    const Names &ins = op.input(slots.in), &outs = op.input(slots.out), &douts = op.input(ir::grad_name(slots.out));
+    const auto ends = op.has_attr(kEndingGradients) ? op.attr<Names>(kEndingGradients) : Names{};
+    for (size_t i = 0; i < outs.size(); ++i) {
+      Carried v;
+      static_cast<Inner&>(v) = inner_of(outs[i]);
+      const bool given = i < douts.size() && douts[i] != ir::kEmptyVar;
+      AB_CHECK(
+          v.local >= 0 || !given || !slots.repeats, Unsupported,
+          "the gradient block has no variable {}: gradients of loops that another version has made cannot be used, "
+          "call append_backward on the program without them",
+          ir::grad_name(outs[i]));
+      if (v.local < 0) continue;
+      v.given = given ? static_cast<int>(i) : -1;
+      v.ends = std::find(ends.begin(), ends.end(), outs[i]) != ends.end();
+      const auto in = std::find(ins.begin(), ins.end(), outs[i]);
+      v.before = in == ins.end();
+      v.input = static_cast<int>(v.before ? i : static_cast<size_t>(in - ins.begin()));
+      block_->keeps_array(v.local);
+      carried_.push_back(v);
+    }
+  }
+
+  void find_summed(const ir::Op& op, const GradientSlots& slots) {
+    const Names &ins = op.input(slots.in), &outs = op.input(slots.out);
+    for (size_t i = 0; i < ins.size(); ++i) {
+      Summed v;
+      static_cast<Inner&>(v) = inner_of(ins[i]);
+      const bool carried = std::find(outs.begin(), outs.end(), ins[i]) != outs.end();
+      if (v.local < 0 || (carried && has_carried(v.local))) continue;
+      v.input = static_cast<int>(i);
+      if (block_->keeps_array(v.local)) {
+        arrays_.push_back(v.local);
+      } else {
+        v.sum = std::make_shared<SumOverTurns>();
+      }
+      summed_.push_back(v);
+    }
+  }
+
+  bool has_carried(int local) const {
+    return std::any_of(carried_.begin(), carried_.end(), [&](const Carried& v) { return v.local == local; });
+  }
+
+  void take(KernelContext& c, const Carried& v, int turns) {
+    Value& local = block_->value(v.local);
+    if (v.given >= 0 && c.value(dout_, v.given).initialized()) {
+      local.copy_from(c.value(dout_, v.given));
+    } else if (v.shaped >= 0) {
+      block_->make_zeros(v.shaped, turns - 1, local);
+    }
+  }
+
+  void begin(const Summed& v) {
+    if (v.sum) {
+      v.sum->begin();
+    } else {
+      block_->value(v.local).as<TensorArray>().clear();
+    }
+  }
+
+  void end_gradients(int turn) {
+    for (const Carried& v : carried_) {
+      if (v.ends) block_->make_zeros(v.shaped, turn, block_->value(v.local));
+    }
+  }
+
+  void run_turn(KernelContext& c, int turn) {
+    check_interrupt();
+    const TurnContext inside(c, turn);
+    try {
+      block_->run_back(inside, turn);
+      for (const Summed& v : summed_) {
+        if (v.sum && c.wants(dinput_, v.input)) {
+          v.sum->add(c, block_->value(v.local), c.value(dinput_, v.input));
+        }
+      }
+    } catch (Error& e) {
+      if (block_->turns() > 1) note_turn(e, turn);
+      throw;
+    }
+  }
+
+  void give(KernelContext& c, const Carried& v, int turns) {
+    const Out to = v.before ? before_ : dinput_;
+    if (!c.wants(to, v.input)) return;
+    if (turns > 0 && v.ends) {
+      block_->make_zeros(v.shaped, -1, c.value(to, v.input));
+    } else {
+      c.value(to, v.input).copy_from(block_->value(v.local));
+    }
+  }
+
+  void give(KernelContext& c, const Summed& v) {
+    if (!c.wants(dinput_, v.input)) return;
+    Value& to = c.value(dinput_, v.input);
+    if (!v.sum) {
+      to.copy_from(block_->value(v.local));
+    } else if (!v.sum->finish(to) && v.shaped >= 0) {
+      block_->make_zeros(v.shaped, -1, to);
+    }
+  }
+
+  std::shared_ptr<BlockRunner> block_;
+  In dout_;
+  Out dinput_, before_;
+  std::vector<Carried> carried_;
+  std::vector<Summed> summed_;
+  std::vector<int> arrays_;
+};
+
+}  // namespace
+
+void declare_block_gradient(OpDef& def, const GradientSlots& slots) {
+  const std::string in = slots.in, out = slots.out;
+  def.in_optional_list(in, "as of the forward op")
+      .takes(in, Holds::kAnything)
+      .in_optional_list(out, "what the block wrote, as in Fluid's files; the gradient block names what it needs of it")
+      .takes(out, Holds::kAnything)
+      .in_optional_list(ir::grad_name(out), "gradients of what the block wrote; @EMPTY@ where there is none")
+      .takes(ir::grad_name(out), Holds::kAnything)
+      .out_optional_list(ir::grad_name(in), "gradients of what the block read")
+      .out_optional_list("Before@GRAD", "gradients of what the outputs that are no inputs held before the op")
+      .required_attr("sub_block", AttrType::kBlock, "the gradient block")
+      .effects(kDynamic | kRunsBlock | kMaybeUnset)
+      .traits(kOnlyComputes)
+      .infer([in, out](InferContext& c) {
+        if (c.runtime()) return;
+        const std::string din = ir::grad_name(in);
+        for (int i = 0; i < c.n_out(din) && i < c.n_in(in); ++i) c.out(din, i) = c.in(in, i);
+        for (int i = 0; i < c.n_out("Before@GRAD") && i < c.n_in(out); ++i) c.out("Before@GRAD", i) = c.in(out, i);
+      })
+      .no_grad("second derivatives through control flow are not offered")
+      .cpu_any([slots](const KernelArgs& op) -> Kernel {
+        return [gradient = std::make_shared<Gradient>(op, slots)](KernelContext& c) { gradient->run(c); };
+      });
+}
+
+void fill_block_gradient(GradContext& g, GradOp op, const GradientSlots& slots) {
+  op.in(slots.in, g.in(slots.in))
+      .in(slots.out, g.out(slots.out))
+      .in(ir::grad_name(slots.out), g.dout(slots.out))
+      .out(ir::grad_name(slots.in), g.din(slots.in))
+      .out("Before@GRAD", g.dbefore(slots.out));
+}
+
+}  // namespace anabranch::control

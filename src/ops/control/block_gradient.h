@@ -1,0 +1,18 @@
+// What the gradient ops of all ops with a block share: their slots, and a kernel that runs the gradient block once for
+// each turn of the forward block, the last one first.
+#pragma once
+#include "opdef/op_def.h"
+
+namespace anabranch::control {
+
+// Slots of a gradient op whose forward op lists what its block reads in `in`, and in `out` what it writes.
+struct GradientSlots {
+  const char *in, *out;
+  bool repeats = false;  // the block may run many times in a step
+};
+// Declares in, out, out@GRAD, in@GRAD, Before@GRAD, the attribute sub_block, the shape function and the kernel.
+void declare_block_gradient(OpDef& def, const GradientSlots& slots);
+// The gradients of those slots, for the gradient function of the forward op.
+void fill_block_gradient(GradContext& g, GradOp op, const GradientSlots& slots);
+
+}  // namespace anabranch::control

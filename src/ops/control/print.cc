@@ -1,0 +1,93 @@
+// A tensor on its way, written to the standard output of the process.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "ops/declare/attr_checks.h"
+#include "ops/declare/declare.h"
+#include "ops/kernels/copy.h"
+
+namespace anabranch::control {
+namespace {
+
+struct Form {
+  std::string message, name;
+  int first_n, summarize;
+  bool with_name, with_type, with_shape, with_lod;
+};
+
+template <class T> std::string number_text(T value) {
+  if constexpr (std::is_floating_point_v<T>) return fmt::format("{:.6g}", value);
+  return fmt::format("{}", value);
+}
+
+std::string numbers(const Tensor& t, int most) {
+  const int64_t n = most < 0 ? t.numel() : std::min<int64_t>(t.numel(), most);
+  std::string text = "[";
+  visit_dtype(t.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* x = t.data<T>();
+    for (int64_t i = 0; i < n; ++i) text += (i ? ", " : "") + number_text(x[i]);
+  });
+  return text + (n == t.numel() ? "]" : n > 0 ? ", ...]" : "...]");
+}
+
+// All of it in one write, so that what several threads print does not mix.
+void print(const Form& form, const Tensor& t, int replica) {
+  std::string text = form.message;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "  ") + part; };
+  if (form.with_name) add(form.name);
+  if (replica > 0) add(fmt::format("replica: {}", replica));
+  if (form.with_shape) add("shape: " + t.shape().str());
+  if (form.with_type) add(fmt::format("dtype: {}", dtype_name(t.dtype())));
+  if (form.with_lod && !t.lod().empty()) add("lod: " + lod_str(t.lod()));
+  add("data: " + numbers(t, form.summarize));
+  text += '\n';
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+Kernel print_kernel(const KernelArgs& op) {
+  const bool forward = op.attr<bool>("is_forward");
+  const auto& phase = op.attr<std::string>("print_phase");
+  const bool prints = phase == "BOTH" || phase == (forward ? "FORWARD" : "BACKWARD");
+  Form form{op.attr<std::string>("message"),     op.op().input("In")[0],
+            op.attr<int32_t>("first_n"),         op.attr<int32_t>("summarize"),
+            op.attr<bool>("print_tensor_name"),  op.attr<bool>("print_tensor_type"),
+            op.attr<bool>("print_tensor_shape"), op.attr<bool>("print_tensor_lod")};
+  return [prints, form = std::move(form), in = op.in("In"), out = op.out("Out"),
+          times = int64_t{0}](KernelContext& c) mutable {
+    copy_bytes(c, c[in], &c[out]);
+    if (!prints || (form.first_n >= 0 && times >= form.first_n)) return;
+    ++times;
+    print(form, c[in], c.replica);
+  };
+}
+
+AB_OP(print)
+    .doc("Out = In, which is written to the standard output.")
+    .in("In", "[...]")
+    .out("Out", "as In")
+    .may_share("In", "Out")
+    .attr<int32_t>("first_n", -1, "prints so many times since the program was made ready; negative: always")
+    .attr<std::string>("message", "", "put in front")
+    .attr<int32_t>("summarize", -1, "numbers that are printed; negative: all")
+    .attr<bool>("print_tensor_name", true, "the variable's name is printed")
+    .attr<bool>("print_tensor_type", true, "the dtype is printed")
+    .attr<bool>("print_tensor_shape", true, "the shape is printed")
+    .attr<bool>("print_tensor_lod", true, "sequences are printed")
+    .attr<std::string>("print_phase", "BOTH", "when: of the tensor, of its gradient, or of both",
+                       one_of("print_phase", {"BOTH", "FORWARD", "BACKWARD"}))
+    .attr<bool>("is_forward", true, "In is no gradient")
+    .effects(kOrdered)
+    .infer([](InferContext& c) {
+      check_tensor(c, "In");
+      c.same_as("Out", "In");
+    })
+    .grad([](GradContext& g) {
+      g.op("print").in("In", g.dout("Out")).out("Out", g.din("In")).attr("is_forward", false);
+    })
+    .cpu_any(print_kernel);
+
+}  // namespace
+}  // namespace anabranch::control

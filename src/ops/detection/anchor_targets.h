@@ -1,0 +1,76 @@
+// What anchors and proposals are trained to become: overlaps with the truth, offsets, and random choices among them.
+// Boxes are of pixels (boxes.h).
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "ops/detection/rois.h"
+#include "ops/kernels/philox.h"
+
+namespace anabranch::detection {
+
+inline constexpr double kSameOverlap = 1e-5;  // overlaps that differ by less are equal
+
+// overlaps[i * truths + j] of boxes i and true boxes j: common area over the area that either covers.
+template <class T>
+void overlap_all(const std::vector<T>& boxes, const std::vector<T>& truth, std::vector<T>* overlaps) {
+  overlaps->clear();
+  for (size_t i = 0; i < boxes.size(); i += 4) {
+    for (size_t j = 0; j < truth.size(); j += 4) {
+      const T common = intersection(boxes.data() + i, truth.data() + j, T(1));
+      overlaps->push_back(
+          common <= 0 ? T(0) : common / (area(boxes.data() + i, T(1)) + area(truth.data() + j, T(1)) - common));
+    }
+  }
+}
+
+// Offsets of the centre in parts of the size and logarithms of growth that lead from a box to a true one, each over
+// its weight.
+template <class T> void to_offsets(const T* box, const T* truth, const std::vector<float>* weights, T* to) {
+  for (size_t axis : {size_t{0}, size_t{1}}) {
+    const T size = box[axis + 2] - box[axis] + 1, wanted = truth[axis + 2] - truth[axis] + 1;
+    to[axis] = (truth[axis] + wanted / 2 - box[axis] - size / 2) / size;
+    to[axis + 2] = std::log(wanted / size);
+  }
+  for (size_t k = 0; weights && k < 4; ++k) to[k] /= static_cast<T>((*weights)[k]);
+}
+
+// Draws without replacement; numbers belong to the op, the step, and the place of the draw in it.
+class Draw {
+ public:
+  Draw(const RandomKey& key, bool random) : rng_(key), random_(random) {}
+
+  // Leaves `count` of the entries: the first ones, or, where it is to be random, any (Vitter, algorithm R,
+  // doi:10.1145/3147.3165). swap(i, k) is told of each exchange.
+  template <class Swap> void shorten(std::vector<int64_t>* entries, int64_t count, Swap&& swap) {
+    const auto n = static_cast<int64_t>(entries->size());
+    if (count < 0 || count >= n) return;
+    for (int64_t i = count; random_ && i < n; ++i) {
+      const double u = rng_.uniform53(next_++);
+      const int64_t k = std::min(i, static_cast<int64_t>(u * static_cast<double>(i + 1)));
+      if (k >= count) continue;
+      std::swap((*entries)[static_cast<size_t>(i)], (*entries)[static_cast<size_t>(k)]);
+      swap(i, k);
+    }
+    entries->resize(static_cast<size_t>(count));
+  }
+  void shorten(std::vector<int64_t>* entries, int64_t count) {
+    shorten(entries, count, [](int64_t, int64_t) {});
+  }
+
+ private:
+  Philox rng_;
+  bool random_;
+  uint64_t next_ = 0;
+};
+
+// Writes a list as the rows of an output.
+template <class T> void write_rows(Tensor* out, const std::vector<T>& list, int64_t width, const LoDRef& lod) {
+  out->resize({static_cast<int64_t>(list.size()) / width, width}, dtype_of<T>);
+  std::copy(list.begin(), list.end(), out->mutable_data<T>());
+  out->set_lod(lod);
+}
+
+}  // namespace anabranch::detection

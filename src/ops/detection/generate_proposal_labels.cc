@@ -1,0 +1,257 @@
+// Proposals to train the second stage on: those that hold a true box, and those that hold none.
+#include <fmt/ranges.h>
+
+#include <memory>
+
+#include "ops/detection/anchor_targets.h"
+
+namespace anabranch::detection {
+namespace {
+
+constexpr const char* kOuts[] = {"Rois", "LabelsInt32", "BboxTargets", "BboxInsideWeights", "BboxOutsideWeights"};
+
+void check_attrs(const InferContext& c) {
+  const auto& weights = c.attr<std::vector<float>>("bbox_reg_weights");
+  AB_CHECK(weights.size() == 4, InvalidArgument, "bbox_reg_weights must be 4 numbers, got [{}]",
+           fmt::join(weights, ", "));
+  const int32_t classes = c.attr<int32_t>("class_nums"), all = c.attr<int32_t>("batch_size_per_im");
+  AB_CHECK(classes > 0, InvalidArgument, "class_nums must be above 0, got {}", classes);
+  AB_CHECK(!c.attr<bool>("is_cls_agnostic") || classes > 1, InvalidArgument,
+           "class_nums must be above 1 where is_cls_agnostic is true, got {}", classes);
+  AB_CHECK(all >= 0, InvalidArgument, "batch_size_per_im must be at least 0, got {}", all);
+}
+
+void infer(InferContext& c) {
+  check_attrs(c);
+  for (const char* slot : {"RpnRois", "GtBoxes"}) {
+    check_tensor(c, slot);
+    check_boxes(c, slot);
+  }
+  check_rank(c, "ImInfo", 2, 2);
+  check_shape(c, "ImInfo", {kUnknown, 3});
+  if (c.runtime()) {
+    const int64_t images = c.in("ImInfo").shape[0];
+    for (const char* slot : {"RpnRois", "GtBoxes"}) check_sequence_each(c, slot, images);
+    for (const char* slot : {"GtBoxes", "ImInfo"}) check_same_dtype(c, slot, "RpnRois");
+    for (const char* slot : {"GtClasses", "IsCrowd"}) {
+      check_numel(c, slot, c.in("GtBoxes").shape[0]);
+      AB_CHECK(c.in(slot).dtype == DType::kInt32, InvalidArgument, "{} must hold int32, got {}", slot,
+               dtype_name(c.in(slot).dtype));
+    }
+  }
+  // How many there are is known when they have been chosen.
+  const int64_t rows = c.runtime() ? 0 : kUnknown, width = 4 * int64_t{c.attr<int32_t>("class_nums")};
+  const DType dtype = c.in("RpnRois").dtype;
+  c.set_out("Rois", {rows, 4}, dtype);
+  c.set_out("LabelsInt32", {rows, 1}, DType::kInt32);
+  for (const char* slot : {"BboxTargets", "BboxInsideWeights", "BboxOutsideWeights"}) {
+    c.set_out(slot, {rows, width}, dtype);
+  }
+}
+
+// Overlaps from which on a proposal counts as foreground, and between which as background.
+struct Thresholds {
+  float foreground, high, low;
+  bool cascade;
+};
+
+// The proposals of an image, and what is chosen among them.
+template <class T> struct Candidates {
+  std::vector<T> boxes, truth, overlaps;
+  std::vector<int32_t> classes;
+  std::vector<bool> crowd;
+  std::vector<int64_t> foreground, background, matched;  // matched: the true box of each of the foreground
+
+  void choose(const Thresholds& t) {
+    overlap_all(boxes, truth, &overlaps);
+    for (auto* list : {&foreground, &background, &matched}) list->clear();
+    const size_t truths = truth.size() / 4;
+    for (size_t i = 0; i < boxes.size() / 4; ++i) {
+      const T* near = overlaps.data() + i * truths;
+      T most = truths == 0 ? T(0) : *std::max_element(near, near + truths);
+      if (!t.cascade && i < truths && crowd[i]) most = T(-1);
+      const T wanted = static_cast<T>(t.foreground);
+      if (t.cascade ? most > wanted : most >= wanted) {
+        for (size_t j = 0; j < truths; ++j) {
+          if (!(std::abs(most - near[j]) < static_cast<T>(kSameOverlap))) continue;
+          foreground.push_back(static_cast<int64_t>(i));
+          matched.push_back(static_cast<int64_t>(j));
+          break;
+        }
+      } else if (most >= static_cast<T>(t.low) && most < static_cast<T>(t.high)) {
+        background.push_back(static_cast<int64_t>(i));
+      }
+    }
+  }
+
+  void shorten(int64_t most_foreground, int64_t all, Draw* draw) {
+    draw->shorten(&foreground, most_foreground, [&](int64_t i, int64_t k) {
+      std::swap(matched[static_cast<size_t>(i)], matched[static_cast<size_t>(k)]);
+    });
+    matched.resize(foreground.size());
+    draw->shorten(&background, std::max<int64_t>(0, all - static_cast<int64_t>(foreground.size())));
+  }
+};
+
+template <class T> class Labels {
+ public:
+  explicit Labels(const KernelArgs& op)
+      : thresholds_{op.attr<float>("fg_thresh"), op.attr<float>("bg_thresh_hi"), op.attr<float>("bg_thresh_lo"),
+                    op.attr<bool>("is_cascade_rcnn")},
+        all_(op.attr<int32_t>("batch_size_per_im")),
+        share_(op.attr<float>("fg_fraction")),
+        classes_(op.attr<int32_t>("class_nums")),
+        random_(op.attr<bool>("use_random")),
+        agnostic_(op.attr<bool>("is_cls_agnostic")),
+        weights_(op.attr<std::vector<float>>("bbox_reg_weights")),
+        key_(op.random()),
+        rois_(op.in("RpnRois")),
+        truth_(op.in("GtBoxes")),
+        class_(op.in("GtClasses")),
+        crowd_(op.in("IsCrowd")),
+        info_(op.in("ImInfo")) {
+    for (const char* slot : kOuts) outs_.push_back(op.out(slot));
+  }
+
+  void run(KernelContext& c) {
+    Draw draw(with_step(key_, c), random_);
+    made_.clear();
+    labels_.clear();
+    offsets_.clear();
+    ends_.assign(1, 0);
+    for (int64_t n = 0; n < c[info_].rows(); ++n) {
+      const T scale = c[info_].template data<T>()[3 * n + 2];
+      gather(c, n, scale);
+      candidates_.choose(thresholds_);
+      if (!thresholds_.cascade) {
+        const float most = std::floor(static_cast<float>(all_) * share_);
+        candidates_.shorten(clamped(most, 0, all_), all_, &draw);
+      }
+      append(scale);
+      ends_.push_back(static_cast<int64_t>(labels_.size()));
+    }
+    write(c);
+  }
+
+ private:
+  // True boxes are proposals, too, but in a cascade, which leaves out proposals without an area. Proposals are of the
+  // scaled image, true boxes are not.
+  void gather(const KernelContext& c, int64_t n, T scale) {
+    Candidates<T>& all = candidates_;
+    const auto& truths = c[truth_].lod().back();
+    const auto& rois = c[rois_].lod().back();
+    const auto k = static_cast<size_t>(n);
+    const T *truth = c[truth_].template data<T>(), *roi = c[rois_].template data<T>();
+    all.truth.assign(truth + 4 * truths[k], truth + 4 * truths[k + 1]);
+    all.classes.clear();
+    all.crowd.clear();
+    for (int64_t r = truths[k]; r < truths[k + 1]; ++r) {
+      all.classes.push_back(c[class_].template data<int32_t>()[r]);
+      all.crowd.push_back(c[crowd_].template data<int32_t>()[r] != 0);
+      AB_CHECK(all.classes.back() >= 0 && all.classes.back() < classes_, InvalidArgument,
+               "GtClasses must be from 0 to {}, got {}", classes_ - 1, all.classes.back());
+    }
+    all.boxes.clear();
+    if (!thresholds_.cascade) all.boxes = all.truth;
+    for (int64_t r = rois[k]; r < rois[k + 1]; ++r) {
+      const T* box = roi + 4 * r;
+      if (thresholds_.cascade && !(box[2] - box[0] > -scale && box[3] - box[1] > -scale)) continue;
+      for (int64_t i = 0; i < 4; ++i) all.boxes.push_back(box[i] / scale);
+    }
+  }
+
+  void append(T scale) {
+    for (size_t i = 0; i < candidates_.foreground.size(); ++i) {
+      const int64_t truth = candidates_.matched[i];
+      const T* box = candidates_.boxes.data() + 4 * candidates_.foreground[i];
+      T to[4];
+      to_offsets(box, candidates_.truth.data() + 4 * truth, &weights_, to);
+      append(box, scale, candidates_.classes[static_cast<size_t>(truth)], to);
+    }
+    const T nothing[4] = {0, 0, 0, 0};
+    for (int64_t k : candidates_.background) append(candidates_.boxes.data() + 4 * k, scale, 0, nothing);
+  }
+  void append(const T* box, T scale, int32_t label, const T* offsets) {
+    for (int64_t k = 0; k < 4; ++k) made_.push_back(box[k] * scale);
+    labels_.push_back(label);
+    offsets_.insert(offsets_.end(), offsets, offsets + 4);
+  }
+
+  // The offsets of a row stand at its class; there the weights are 1.
+  void write(KernelContext& c) {
+    const LoDRef lod = ends_.size() > 1 ? std::make_shared<const LoD>(LoD{ends_}) : nullptr;
+    if (c.wants(outs_[0])) write_rows(&c[outs_[0]], made_, 4, lod);
+    if (c.wants(outs_[1])) write_rows(&c[outs_[1]], labels_, 1, lod);
+    const auto rows = static_cast<int64_t>(labels_.size());
+    for (size_t k = 2; k < outs_.size(); ++k) {
+      if (!c.wants(outs_[k])) continue;
+      Tensor& out = c[outs_[k]];
+      out.resize({rows, 4 * classes_}, dtype_of<T>);
+      out.set_lod(lod);
+      T* to = out.template mutable_data<T>();
+      std::fill(to, to + out.numel(), T(0));
+      for (int64_t r = 0; r < rows; ++r) {
+        const int64_t label = labels_[static_cast<size_t>(r)];
+        if (label <= 0) continue;
+        T* at = to + 4 * (r * classes_ + (agnostic_ ? 1 : label));
+        if (k == 2) {
+          std::copy_n(offsets_.data() + 4 * r, 4, at);
+        } else {
+          std::fill(at, at + 4, T(1));
+        }
+      }
+    }
+  }
+
+  Thresholds thresholds_;
+  int64_t all_;
+  float share_;
+  int64_t classes_;
+  bool random_, agnostic_;
+  std::vector<float> weights_;
+  RandomKey key_;
+  In rois_, truth_, class_, crowd_, info_;
+  std::vector<Out> outs_;
+  Candidates<T> candidates_;
+  std::vector<T> made_, offsets_;
+  std::vector<int32_t> labels_;
+  std::vector<int64_t> ends_;
+};
+
+AB_OP(generate_proposal_labels)
+    .doc(
+        "Foreground: proposals and true boxes that overlap a true box by fg_thresh or more, at most a share of "
+        "fg_fraction of batch_size_per_im; background: those with an overlap of bg_thresh_lo to below bg_thresh_hi, "
+        "so many that an image has batch_size_per_im. BboxTargets has the offsets of the true boxes at their class.")
+    .source("Girshick, Fast R-CNN, ICCV 2015, arXiv:1504.08083")
+    .in("RpnRois", "[proposals, 4] float: left, top, right, bottom in pixels, with a sequence for each image")
+    .in("GtClasses", "[truths, 1] int32 in [0, class_nums)")
+    .in("IsCrowd", "[truths, 1] int32: not 0 for boxes of crowds")
+    .in("GtBoxes", "[truths, 4] as RpnRois, in pixels of the image before it was scaled, a sequence for each image")
+    .in("ImInfo", "[N, 3] as RpnRois: height, width and scale of the images")
+    .out("Rois", "[rois, 4] with a sequence for each image: foreground, then background")
+    .out("LabelsInt32", "[rois, 1] int32: classes, 0 for the background")
+    .out("BboxTargets", "[rois, 4 class_nums]")
+    .out("BboxInsideWeights", "as BboxTargets: 1 at the class of the foreground, else 0")
+    .out("BboxOutsideWeights", "as BboxInsideWeights")
+    .required_attr("batch_size_per_im", AttrType::kInt, "rois of an image")
+    .required_attr("fg_fraction", AttrType::kFloat, "largest share of foreground")
+    .required_attr("fg_thresh", AttrType::kFloat, "foreground from here on; above, in a cascade")
+    .required_attr("bg_thresh_hi", AttrType::kFloat, "background below")
+    .required_attr("bg_thresh_lo", AttrType::kFloat, "background from here on")
+    .required_attr("bbox_reg_weights", AttrType::kFloats, "4 numbers by which the offsets are divided")
+    .required_attr("class_nums", AttrType::kInt, "classes, the background among them")
+    .attr<bool>("use_random", true, "any of those that fit; false: the first ones")
+    .attr<bool>("is_cascade_rcnn", false, "proposals of a stage before: all that fit, without the true boxes")
+    .attr<bool>("is_cls_agnostic", false, "offsets stand at class 1, whatever the class")
+    .effects(kDynamic | kRandom)
+    .infer(infer)
+    .no_grad(kBoxesAreFixed)
+    .dtype_of_input("RpnRois")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [labels = std::make_shared<Labels<T>>(op)](KernelContext& c) { labels->run(c); };
+    });
+
+}  // namespace
+}  // namespace anabranch::detection

@@ -1,0 +1,126 @@
+// Suppression that first merges neighbours: boxes of text come from pixels row by row, and next ones overlap.
+#include "ops/declare/declare.h"
+#include "ops/detection/image_detections.h"
+#include "ops/detection/nms.h"
+
+namespace anabranch::detection {
+namespace {
+
+void infer(InferContext& c) {
+  for (const char* slot : {"BBoxes", "Scores"}) check_rank(c, slot, 3, 3);
+  check_same_dtype(c, "BBoxes", "Scores");
+  const Shape &boxes = c.in("BBoxes").shape, &scores = c.in("Scores").shape;
+  const int64_t size = boxes[2];
+  AB_CHECK(size == kUnknown || size == 4 || (size % 8 == 0 && size > 0 && size <= 32), InvalidArgument,
+           "the last axis of BBoxes must have 4, 8, 16, 24 or 32 elements, got {}", boxes.str());
+  check_shape(c, "BBoxes", {scores[0], scores[2], size});
+  // How many there are is known when they have been chosen.
+  c.set_out("Out", {c.runtime() ? 0 : kUnknown, size == kUnknown ? kUnknown : size + 2}, c.in("BBoxes").dtype);
+  c.out("Out").lod_level = 1;
+}
+
+// The boxes of an image, which are merged, and what stays of each class.
+template <class T> class Merger {
+ public:
+  explicit Merger(const KernelArgs& op)
+      : background_(op.attr<int32_t>("background_label")), most_(op.attr<int32_t>("keep_top_k")) {
+    rule_.score_threshold = op.attr<float>("score_threshold");
+    rule_.overlap_threshold = op.attr<float>("nms_threshold");
+    rule_.eta = op.attr<float>("nms_eta");
+    rule_.candidates = op.attr<int32_t>("nms_top_k");
+    rule_.normalized = op.attr<bool>("normalized");
+  }
+
+  void find(const T* boxes, const T* scores, int64_t classes, int64_t count, int64_t size) {
+    found.clear();
+    merged.assign(boxes, boxes + count * size);
+    for (int64_t k = 0; k < classes; ++k) {
+      if (k == background_) continue;
+      scores_.assign(scores + k * count, scores + (k + 1) * count);
+      merge(count, size);
+      suppress(ClassBoxes<T>{scores_.data(), merged.data(), count, 1, size, size}, rule_, &kept_);
+      for (const Detection<T>& d : kept_) found.push_back({d.score, static_cast<int32_t>(k), d.box});
+    }
+    keep_best(&found, most_);
+  }
+
+  std::vector<ClassDetection<T>> found;
+  std::vector<T> merged;
+
+ private:
+  // A box that overlaps the one before it becomes part of it: the mean of both by their scores, with the sum of these.
+  void merge(int64_t count, int64_t size) {
+    const T edge = edge_of<T>(rule_.normalized), least = static_cast<T>(rule_.overlap_threshold);
+    const T nothing = -std::numeric_limits<T>::infinity();
+    int64_t last = -1;
+    for (int64_t i = 0; i < count; ++i) {
+      const T* box = merged.data() + i * size;
+      T* into = merged.data() + std::max<int64_t>(last, 0) * size;
+      const bool joins =
+          last >= 0 && (size == 4 ? box_overlap(box, into, edge) : polygon_overlap(box, into, size / 2)) > least;
+      if (!joins) {
+        last = i;
+        continue;
+      }
+      T &of = scores_[static_cast<size_t>(i)], &sum = scores_[static_cast<size_t>(last)];
+      for (int64_t k = 0; k < size; ++k) into[k] = (box[k] * of + into[k] * sum) / (of + sum);
+      sum += of;
+      of = nothing;
+    }
+  }
+
+  NmsRule rule_;
+  int32_t background_, most_;
+  std::vector<T> scores_;
+  std::vector<Detection<T>> kept_;
+};
+
+template <class T> Kernel locality_aware_nms(const KernelArgs& op) {
+  return [merger = Merger<T>(op), each = std::vector<Merger<T>>(), boxes = op.in("BBoxes"), scores = op.in("Scores"),
+          out = op.out("Out"), found = std::vector<std::vector<ClassDetection<T>>>()](KernelContext& c) mutable {
+    const Shape s = c[scores].shape();
+    const int64_t size = c[boxes].shape()[2];
+    const T *box = c[boxes].template data<T>(), *score = c[scores].template data<T>();
+    each.resize(static_cast<size_t>(s[0]), merger);
+    found.resize(static_cast<size_t>(s[0]));
+    c.parallel_for(s[0], 1, [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) {
+        Merger<T>& m = each[static_cast<size_t>(n)];
+        m.find(box + n * s[2] * size, score + n * s[1] * s[2], s[1], s[2], size);
+        std::swap(found[static_cast<size_t>(n)], m.found);
+      }
+    });
+    std::vector<int64_t> ends = ends_of(found, s[0]);
+    if (ends.back() == 0) return write_nothing<T>(&c[out]);
+    write_detections(found, std::move(ends), size, 0, &c[out], [&](int64_t n, const auto& d) {
+      return each[static_cast<size_t>(n)].merged.data() + d.box * size;
+    });
+  };
+}
+
+AB_OP(locality_aware_nms)
+    .doc(
+        "For each class: box after box, one that overlaps the one before by more than nms_threshold is merged into it, "
+        "weighted by their scores, which add up; then suppression as in multiclass_nms.")
+    .source("Zhou et al., EAST, CVPR 2017, arXiv:1704.03155")
+    .in("BBoxes", "[N, M, 4] float boxes, or polygons of 8, 16, 24 or 32 numbers")
+    .in("Scores", "[N, classes, M] as BBoxes")
+    .out("Out",
+         "[detections, 2 + box]: class, score, box, by class, then by score, with a sequence for each image; [1, 1] of "
+         "-1 where there is none")
+    .attr<int32_t>("background_label", -1, "a class that is left out; -1: none")
+    .required_attr("score_threshold", AttrType::kFloat, "boxes with a score above it are looked at")
+    .required_attr("nms_top_k", AttrType::kInt, "the best boxes of a class that are looked at; below 0: all")
+    .attr<float>("nms_threshold", 0.3f, "boxes that overlap a better one by more are left out")
+    .attr<float>("nms_eta", 1.0f, "below 1: factor of nms_threshold after each box that stays, while it is above 0.5")
+    .required_attr("keep_top_k", AttrType::kInt, "detections of an image; below 0: all")
+    .attr<bool>("normalized", true, "false: boxes of pixels, one wider and higher than their sides differ")
+    .effects(kDynamic)
+    .infer(infer)
+    .no_grad(kBoxesAreFixed)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) {
+      return locality_aware_nms<typename decltype(tag)::type>(op);
+    });
+
+}  // namespace
+}  // namespace anabranch::detection

@@ -1,0 +1,131 @@
+// Updates around deep gradient compression, as one process sees them: momentum until the compression begins, plain
+// steps from then on, because the momentum is then in what travels. With a negative begin nothing happens.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/reduce.h"
+#include "ops/optim/update.h"
+
+namespace anabranch::optim {
+namespace {
+
+constexpr const char* kPaper = "Lin et al., ICLR 2018, arXiv:1712.01887";
+
+void check_begin(float begin) {
+  AB_CHECK(!std::isnan(begin), InvalidArgument, "rampup_begin_step must be a number, got {}", begin);
+}
+
+enum class Phase { kOff, kBefore, kCompressed };
+
+Phase phase_of(float begin, const Tensor& step) {
+  if (begin < 0) return Phase::kOff;
+  return scalar<float>(step) < begin ? Phase::kBefore : Phase::kCompressed;
+}
+
+template <class T> struct Step {
+  T mu, rate;
+  bool nesterov;
+  void operator()(T* param, T* velocity, const T* grad, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) {
+      velocity[i] = mu * velocity[i] + grad[i];
+      param[i] -= rate * (nesterov ? grad[i] + mu * velocity[i] : velocity[i]);
+    }
+  }
+};
+
+template <class T> Kernel momentum_kernel(const KernelArgs& op) {
+  const float begin = op.attr<float>("rampup_begin_step");
+  const T mu = number<T>(op, "mu");
+  const bool nesterov = op.attr<bool>("use_nesterov");
+  return [=, param = op.in("Param"), grad = op.in("Grad"), velocity = op.in("Velocity"), rate = op.in("LearningRate"),
+          step = op.in("current_step"), ranks = op.in("nranks"), param_out = op.out("ParamOut"),
+          velocity_out = op.out("VelocityOut"), grad_out = op.out("Grad_out")](KernelContext& c) {
+    const Phase phase = phase_of(begin, c[step]);
+    const Step<T> rule{mu, scalar<T>(c[rate]), nesterov};
+    const T share = T{1} / scalar<T>(c[ranks]);
+    T* p = updated<T>(c, param, param_out);
+    T* v = updated<T>(c, velocity, velocity_out);
+    T* g = updated<T>(c, grad, grad_out);
+    if (phase == Phase::kOff) return;
+    c.parallel_for(c[param].numel(), kGrain, [=](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) g[i] *= share;
+      if (phase == Phase::kBefore) return rule(p + from, v + from, g + from, to - from);
+      for (int64_t i = from; i < to; ++i) p[i] -= rule.rate * g[i];
+    });
+  };
+}
+
+void infer_momentum(InferContext& c) {
+  infer_update(c, {{"Velocity", "VelocityOut"}});
+  check_tensor(c, "Grad");
+  check_numel(c, "current_step", 1);
+  check_numel(c, "nranks", 1);
+  c.same_as("Grad_out", "Grad");
+}
+
+AB_OP(dgc_momentum)
+    .doc(
+        "Grad_out = Grad / nranks. Before rampup_begin_step: VelocityOut = mu Velocity + Grad_out, ParamOut = Param - "
+        "LearningRate VelocityOut, or with Nesterov's form Param - LearningRate (Grad_out + mu VelocityOut). Then: "
+        "ParamOut = Param - LearningRate Grad_out. With a negative rampup_begin_step nothing changes.")
+    .source(kPaper)
+    .in("current_step", "[1] float: steps so far")
+    .in("nranks", "[1] float: trainers")
+    .in("Param", "[...] float")
+    .in("Grad", "as Param")
+    .in("Velocity", "as Param")
+    .in("LearningRate", "[1] float")
+    .out("Grad_out", "as Param")
+    .out("ParamOut", "Param, updated in place")
+    .out("VelocityOut", "Velocity, updated in place")
+    .updates("Grad", "Grad_out")
+    .attr<float>("rampup_begin_step", 0.0f, "first step of the compression; negative: the op does nothing", check_begin)
+    .attr<float>("mu", 0.0f, "momentum coefficient")
+    .attr<bool>("use_nesterov", false, "Nesterov's form")
+    .dtype_of_input("Param")
+    .infer(infer_momentum)
+    .no_grad(kNoGrad)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) {
+      return momentum_kernel<typename decltype(tag)::type>(op);
+    });
+
+AB_OP(dgc_clip_by_norm)
+    .doc("From rampup_begin_step on Out = X max_norm / max(max_norm, |X|); before, or where it is negative, Out = X.")
+    .source(kPaper)
+    .in("current_step", "[1] float: steps so far")
+    .in("X", "[...] float")
+    .out("Out", "[...] as X")
+    .may_share("X", "Out")
+    .attr<float>("rampup_begin_step", 0.0f, "first step that clips", check_begin)
+    .attr<float>("max_norm", 1.0f, "largest norm, above 0",
+                 [](float v) { AB_CHECK(v > 0, InvalidArgument, "max_norm must be above 0, got {}", v); })
+    .dtype_of_input("X")
+    .infer([](InferContext& c) {
+      check_tensor(c, "X");
+      check_numel(c, "current_step", 1);
+      c.same_as("Out", "X");
+    })
+    .no_grad(kNoGrad)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [begin = op.attr<float>("rampup_begin_step"), most = op.attr<float>("max_norm"),
+              step = op.in("current_step"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        const T* from = c[x].template data<T>();
+        const int64_t n = c[x].numel();
+        double factor = 1;
+        if (phase_of(begin, c[step]) == Phase::kCompressed) {
+          const double squares = parallel_total<double>(c, n, kCheapGrain, [=](int64_t first, int64_t last) {
+            double sum = 0;
+            for (int64_t i = first; i < last; ++i) sum += static_cast<double>(from[i]) * static_cast<double>(from[i]);
+            return sum;
+          });
+          factor = static_cast<double>(most) / std::max(static_cast<double>(most), std::sqrt(squares));
+        }
+        map(c, kCheapGrain, n, from, c[out].template mutable_data<T>(),
+            [factor](T v) { return static_cast<T>(static_cast<double>(v) * factor); });
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::optim

@@ -1,0 +1,63 @@
+// Quantization that is simulated while a model is trained: numbers become levels, kept as numbers of the same dtype.
+// The ops differ in where the scale comes from.
+#include "ops/quantize/levels.h"
+
+namespace anabranch::quantize {
+namespace {
+
+void infer_whole(InferContext& c) {
+  check_tensor(c, "X");
+  c.same_as("Out", "X");
+  c.set_out("OutScale", scalar_shape(), c.in("X").dtype);
+}
+
+AB_OP(fake_quantize_abs_max)
+    .doc("OutScale = max |X|, Out = round(X / OutScale (2^(bit_length - 1) - 1)); 0 where OutScale is 0.")
+    .in("X", "[...] float")
+    .out("Out", "[...] as X")
+    .out("OutScale", "[1] as X")
+    .with(bit_length)
+    .infer(infer_whole)
+    .no_grad(kNoGrad)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [levels = levels_of(op.attr<int32_t>("bit_length")), x = op.in("X"), out = op.out("Out"),
+              scale = op.out("OutScale")](KernelContext& c) {
+        const T most = max_abs<T>(c, c[x]);
+        *c[scale].template mutable_data<T>() = most;
+        map(c, kMathGrain, c[x].numel(), c[x].template data<T>(), c[out].template mutable_data<T>(),
+            Rounding<T>{most, static_cast<T>(levels)});
+      };
+    });
+
+AB_OP(fake_channel_wise_quantize_abs_max)
+    .doc("As fake_quantize_abs_max, with a scale for each row of X.")
+    .in("X", "[C, ...] float")
+    .out("Out", "[C, ...] as X")
+    .out("OutScale", "[C] as X")
+    .with(bit_length)
+    .infer([](InferContext& c) {
+      infer_whole(c);
+      check_rank(c, "X", 1, kMaxRank);
+      c.set_out("OutScale", Shape{c.in("X").shape[0]}, c.in("X").dtype);
+    })
+    .no_grad(kNoGrad)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [levels = levels_of(op.attr<int32_t>("bit_length")), x = op.in("X"), out = op.out("Out"),
+              scale = op.out("OutScale")](KernelContext& c) {
+        const int64_t width = c[x].row_elems();
+        const T* from = c[x].template data<T>();
+        T *to = c[out].template mutable_data<T>(), *scales = c[scale].template mutable_data<T>();
+        c.parallel_for(c[x].rows(), kMathGrain / std::max<int64_t>(1, width) + 1, [=](int64_t begin, int64_t end) {
+          for (int64_t r = begin; r < end; ++r) {
+            scales[r] = max_abs(from + r * width, width);
+            const Rounding<T> rounding{scales[r], static_cast<T>(levels)};
+            for (int64_t i = r * width; i < (r + 1) * width; ++i) to[i] = rounding(from[i]);
+          }
+        });
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::quantize

@@ -1,0 +1,62 @@
+// What the ops of simulated quantization share: the number of levels, the largest size of a tensor, rounding to levels.
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "ops/declare/attr_checks.h"
+#include "ops/declare/declare.h"
+#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/reduce.h"
+
+namespace anabranch::quantize {
+
+inline constexpr const char* kNoGrad = "what rounds has no useful derivative";
+
+inline void bit_length(OpDef& def) {
+  def.attr<int32_t>("bit_length", 8, "bits of a level with its sign, from 1 to 16", within("bit_length", 1, 16));
+}
+
+// The largest level of so many bits.
+inline int64_t levels_of(int32_t bits) { return (int64_t{1} << (bits - 1)) - 1; }
+
+template <class T> T max_abs(const T* x, int64_t n) {
+  T most = 0;
+  for (int64_t i = 0; i < n; ++i) most = std::max(most, std::abs(x[i]));
+  return most;
+}
+
+template <class T> T max_abs(const KernelContext& c, const Tensor& x) {
+  const T* from = x.data<T>();
+  const int64_t n = x.numel();
+  T most = 0;
+  // Pieces are maxima of their own; the largest one does not depend on how they were cut.
+  constexpr int64_t kPieces = 64;
+  T piece[kPieces] = {};
+  const int64_t step = (n + kPieces - 1) / kPieces;
+  c.parallel_for(kPieces, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, step)), [&](int64_t b, int64_t e) {
+    for (int64_t p = b; p < e; ++p) {
+      const int64_t at = std::min(n, p * step);
+      piece[p] = max_abs(from + at, std::min(n, at + step) - at);
+    }
+  });
+  for (const T& p : piece) most = std::max(most, p);
+  return most;
+}
+
+// x limited to [-scale, scale], as the nearest of the levels; a scale of 0 gives 0. `back`: as a number again.
+template <class T> struct Rounding {
+  T scale, levels;
+  bool back = false;
+  T operator()(T x) const {
+    if (!(scale > 0)) return T{0} * x;
+    const T level = std::round(std::clamp(x, -scale, scale) * (levels / scale));
+    return back ? level * scale / levels : level;
+  }
+};
+
+template <class T> T number_of(const KernelContext& c, In in) {
+  AB_CHECK(c[in].numel() == 1, ShapeMismatch, "a scale must have one element, got {}", c[in].shape().str());
+  return *c[in].data<T>();
+}
+
+}  // namespace anabranch::quantize

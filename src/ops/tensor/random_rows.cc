@@ -1,0 +1,161 @@
+// Rows in random order, parts of images at random places. Fluid keeps the seed of the next step in a variable; here the
+// numbers follow from the op and the step (opdef/kernel_context.h), and the variable stays as it is.
+#include <algorithm>
+#include <cstring>
+
+#include "ops/declare/declare.h"
+#include "ops/kernels/outputs.h"
+#include "ops/kernels/philox.h"
+
+namespace anabranch::tensor {
+namespace {
+
+void seed_state(OpDef& def) {
+  def.in("Seed", "[1] int64, or nothing yet: not read")
+      .takes("Seed", Holds::kAnything)
+      .out_named_only("SeedOut", "Seed, as it is")
+      .attr<int32_t>("startup_seed", 0, "the numbers of two ops with different ones differ")
+      .effects(kRandom | kMaybeUnset)
+      .dtype_of_input("X");
+}
+
+// The numbers of a step.
+struct Draw {
+  RandomKey key;
+  explicit Draw(const KernelArgs& op) : key(op.random()) {
+    key.seed ^= static_cast<uint64_t>(op.attr<int32_t>("startup_seed")) << 32;
+  }
+  Philox start(const KernelContext& c) const { return Philox(with_step(key, c)); }
+};
+
+// Number i of a draw, one of [0, count).
+int64_t below(const Philox& random, int64_t i, int64_t count) {
+  const double u = random.uniform53(static_cast<uint64_t>(i));
+  return std::min(count - 1, static_cast<int64_t>(u * static_cast<double>(count)));
+}
+
+// What is moved as one: the last axis.
+int64_t width_of(const Shape& s) { return s[s.rank() - 1]; }
+
+void infer_shuffle(InferContext& c) {
+  check_tensor(c, "X");
+  check_rank(c, "X", 1, kMaxRank);
+  const Shape& x = c.in("X").shape;
+  c.same_as("Out", "X");
+  c.set_out("ShuffleIdx", Shape{x.slice(0, x.rank() - 1).known() ? x.numel(0, x.rank() - 1) : kUnknown}, DType::kInt64);
+}
+
+AB_OP(shuffle_batch)
+    .doc("Out = the rows of X - all axes but the last count them - in random order: row i is row ShuffleIdx[i] of X.")
+    .in("X", "[..., D] numbers")
+    .with(seed_state)
+    .out("Out", "as X")
+    .out("ShuffleIdx", "[rows] int64")
+    .infer(infer_shuffle)
+    .grad([](GradContext& g) {
+      g.op("shuffle_batch_grad")
+          .in("ShuffleIdx", g.out("ShuffleIdx"))
+          .in("Out@GRAD", g.dout("Out"))
+          .out("X@GRAD", g.din("X"));
+    })
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [draw = Draw(op), x = op.in("X"), out = op.out("Out"), places = op.out("ShuffleIdx")](KernelContext& c) {
+        const int64_t rows = c[places].numel(), width = width_of(c[x].shape());
+        int64_t* place = c[places].mutable_data<int64_t>();
+        const Philox random = draw.start(c);
+        for (int64_t i = 0; i < rows; ++i) place[i] = i;
+        for (int64_t i = rows; i-- > 1;) std::swap(place[i], place[below(random, i, i + 1)]);
+        const T* from = c[x].template data<T>();
+        T* to = c[out].template mutable_data<T>();
+        for (int64_t i = 0; i < rows; ++i) std::copy_n(from + place[i] * width, width, to + i * width);
+      };
+    });
+
+AB_GRAD(shuffle_batch)
+    .doc("Row ShuffleIdx[i] of X@GRAD = row i of Out@GRAD.")
+    .in("ShuffleIdx", "of shuffle_batch: each row once")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as X")
+    .dtype_of_input("Out@GRAD")
+    .infer([](InferContext& c) {
+      check_tensor(c, "Out@GRAD");
+      check_rank(c, "Out@GRAD", 1, kMaxRank);
+      const Shape& s = c.in("Out@GRAD").shape;
+      AB_CHECK(c.in("ShuffleIdx").dtype == DType::kInt64, InvalidArgument, "ShuffleIdx must hold int64, got {}",
+               dtype_name(c.in("ShuffleIdx").dtype));
+      if (s.known()) check_shape(c, "ShuffleIdx", Shape{s.numel(0, s.rank() - 1)});
+      c.same_shape("X@GRAD", "Out@GRAD");
+    })
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [places = op.in("ShuffleIdx"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+        const int64_t rows = c[places].numel(), width = width_of(c[dout].shape());
+        const int64_t* place = c[places].data<int64_t>();
+        const T* from = c[dout].template data<T>();
+        T* to = zeroed<T>(c, dx);
+        for (int64_t i = 0; i < rows; ++i) {
+          AB_CHECK(place[i] >= 0 && place[i] < rows, InvalidArgument, "ShuffleIdx must be from 0 to {}, got {}",
+                   rows - 1, place[i]);
+          std::copy_n(from + i * width, width, to + place[i] * width);
+        }
+      };
+    });
+
+void infer_crop(InferContext& c) {
+  check_tensor(c, "X");
+  const auto& wanted = c.attr<std::vector<int32_t>>("shape");
+  const Shape& x = c.in("X").shape;
+  const int n = static_cast<int>(wanted.size());
+  AB_CHECK(n > 0 && n < x.rank(), InvalidArgument, "shape must have 1 to {} extents, got {}", x.rank() - 1, n);
+  std::vector<int64_t> shape = x.to_vector();
+  for (int i = 0; i < n; ++i) {
+    int64_t& extent = shape[shape.size() - static_cast<size_t>(n) + static_cast<size_t>(i)];
+    AB_CHECK(wanted[i] > 0 && (extent == kUnknown || wanted[i] <= extent), InvalidArgument,
+             "shape must be from 1 to the extents of X {}, got {} at place {}", x.str(), wanted[i], i);
+    extent = wanted[i];
+  }
+  c.set_out("Out", Shape(shape), c.in("X").dtype);
+}
+
+// Copies the part of `shape` that begins at `offsets` of an image, axis after axis.
+template <class T>
+void copy_part(const Shape& image, const Shape& part, const int64_t* offsets, int axis, const T* from, T** to) {
+  const int64_t step = image.numel(axis + 1, image.rank());
+  if (axis + 1 == image.rank()) {
+    *to = std::copy_n(from + offsets[axis], part[axis], *to);
+  } else {
+    for (int64_t i = 0; i < part[axis]; ++i) {
+      copy_part(image, part, offsets, axis + 1, from + (offsets[axis] + i) * step, to);
+    }
+  }
+}
+
+AB_OP(random_crop)
+    .doc("Of each image of X - the last axes, as many as `shape` has - a part of that shape at a random place.")
+    .in("X", "[..., image] numbers")
+    .with(seed_state)
+    .out("Out", "[..., shape]")
+    .attr<std::vector<int32_t>>("shape", {}, "extents of the parts")
+    .infer(infer_crop)
+    .no_grad("images are data")
+    .cpu<float, double, int32_t, int64_t, uint8_t, int16_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [draw = Draw(op), axes = static_cast<int>(op.attr<std::vector<int32_t>>("shape").size()), x = op.in("X"),
+              out = op.out("Out")](KernelContext& c) {
+        const Shape& s = c[x].shape();
+        const Shape image = s.slice(s.rank() - axes, s.rank()), part = c[out].shape().slice(s.rank() - axes, s.rank());
+        const int64_t images = s.numel(0, s.rank() - axes), size = image.numel();
+        const T* from = c[x].template data<T>();
+        T* to = c[out].template mutable_data<T>();
+        const Philox random = draw.start(c);
+        int64_t offsets[kMaxRank] = {};
+        for (int64_t n = 0; n < images; ++n) {
+          for (int a = 0; a < axes; ++a) offsets[a] = below(random, n * axes + a, image[a] - part[a] + 1);
+          copy_part(image, part, offsets, 0, from + n * size, &to);
+        }
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::tensor

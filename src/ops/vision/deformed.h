@@ -1,0 +1,174 @@
+// Windows pulled out of shape: where each tap of each place reads, and the columns that are made of it, of one image.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+#include "ops/kernels/gemm.h"
+#include "ops/vision/extents.h"
+
+namespace anabranch::vision {
+
+// Extents; of pairs, 0 is the height and 1 the width. `parts` are the groups of channels with offsets of their own.
+struct Deformed {
+  int64_t channels = 0, made = 0, groups = 1, parts = 1;
+  std::array<int64_t, 2> in{}, out{kUnknown, kUnknown}, kernel{}, stride{}, padding{}, dilation{};
+
+  int64_t in_plane() const { return in[0] * in[1]; }
+  int64_t places() const { return out[0] * out[1]; }
+  int64_t taps() const { return product(kernel[0], kernel[1]); }
+  int64_t depth() const { return channels / groups * taps(); }  // rows of the columns of a group
+  int64_t part_channels() const { return channels / parts; }
+
+  // A product for each group. Matrices are filters [made, depth], columns [depth, places] and images [made, places].
+  int64_t filters() const { return made / groups * depth(); }
+  int64_t columns() const { return depth() * places(); }
+  int64_t images() const { return made / groups * places(); }
+  GemmDims forward() const {
+    return {.m = made / groups,
+            .n = places(),
+            .k = depth(),
+            .batch = groups,
+            .batch_stride_a = filters(),
+            .batch_stride_b = columns(),
+            .batch_stride_c = images()};
+  }
+  GemmDims to_filters() const {
+    return {.m = made / groups,
+            .n = depth(),
+            .k = places(),
+            .trans_b = true,
+            .batch = groups,
+            .batch_stride_a = images(),
+            .batch_stride_b = columns(),
+            .batch_stride_c = filters()};
+  }
+  GemmDims to_columns() const {
+    return {.m = depth(),
+            .n = places(),
+            .k = made / groups,
+            .trans_a = true,
+            .batch = groups,
+            .batch_stride_a = filters(),
+            .batch_stride_b = images(),
+            .batch_stride_c = columns()};
+  }
+};
+
+// What a tap reads at a place: four pixels with their weights, and how the sum changes downwards and to the right.
+// Pixels outside of the image have weight 0.
+template <class T> struct Reading {
+  std::array<int64_t, 4> at{};
+  std::array<T, 4> weight{}, down{}, right{};
+  T factor = 1;  // the mask
+
+  T value(const T* plane, const std::array<T, 4>& by) const {
+    return plane[at[0]] * by[0] + plane[at[1]] * by[1] + plane[at[2]] * by[2] + plane[at[3]] * by[3];
+  }
+};
+
+template <class T> Reading<T> read_between(const Deformed& d, T y, T x) {
+  Reading<T> r;
+  if (!(y > T(-1) && y < static_cast<T>(d.in[0]) && x > T(-1) && x < static_cast<T>(d.in[1]))) return r;
+  const T top = std::floor(y), left = std::floor(x);
+  for (size_t k = 0; k < 4; ++k) {
+    const bool below = k / 2, beside = k % 2;
+    const int64_t row = static_cast<int64_t>(top) + below, column = static_cast<int64_t>(left) + beside;
+    if (row < 0 || row >= d.in[0] || column < 0 || column >= d.in[1]) continue;
+    const T wy = below ? y - top : top + 1 - y, wx = beside ? x - left : left + 1 - x;
+    r.at[k] = row * d.in[1] + column;
+    r.weight[k] = wy * wx;
+    r.down[k] = below ? wx : -wx;
+    r.right[k] = beside ? wy : -wy;
+  }
+  return r;
+}
+
+// Where the taps of one image read.
+template <class T> struct Places {
+  Deformed d;
+  const T *offset, *mask;  // mask: null, 1 everywhere
+
+  // Row `line` of [parts, taps], place p.
+  Reading<T> at(int64_t line, int64_t p) const {
+    const int64_t tap = line % d.taps(), all = d.places();
+    const int64_t y = p / d.out[1] * d.stride[0] - d.padding[0] + tap / d.kernel[1] * d.dilation[0];
+    const int64_t x = p % d.out[1] * d.stride[1] - d.padding[1] + tap % d.kernel[1] * d.dilation[1];
+    Reading<T> r = read_between(d, static_cast<T>(y) + offset[2 * line * all + p],
+                                static_cast<T>(x) + offset[(2 * line + 1) * all + p]);
+    if (mask) r.factor = mask[line * all + p];
+    return r;
+  }
+  int64_t lines() const { return d.parts * d.taps(); }
+  // The first channel of a line, and the row of the columns that a channel has for it.
+  int64_t first(int64_t line) const { return line / d.taps() * d.part_channels(); }
+  int64_t row(int64_t line, int64_t channel) const { return channel * d.taps() + line % d.taps(); }
+};
+
+inline constexpr int64_t kTapGrain = 4096;  // pixels read in a piece of work
+
+// columns[c * taps + k, p] = what tap k reads of channel c at place p, times its mask.
+template <class T> void read_columns(const KernelContext& c, const Places<T>& places, const T* x, T* columns) {
+  const Deformed& d = places.d;
+  const int64_t all = d.places();
+  c.parallel_for(places.lines(), kTapGrain / (all * d.part_channels() + 1) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; ++line) {
+      for (int64_t p = 0; p < all; ++p) {
+        const Reading<T> r = places.at(line, p);
+        for (int64_t k = places.first(line); k < places.first(line) + d.part_channels(); ++k) {
+          columns[places.row(line, k) * all + p] = r.value(x + k * d.in_plane(), r.weight) * r.factor;
+        }
+      }
+    }
+  });
+}
+
+// Adds to dx what the taps read of each pixel; a channel belongs to one piece.
+template <class T> void share_columns(const KernelContext& c, const Places<T>& places, const T* dcolumns, T* dx) {
+  const Deformed& d = places.d;
+  const int64_t all = d.places();
+  c.parallel_for(d.channels, kTapGrain / (all * d.taps() + 1) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t line = 0; line < places.lines(); ++line) {
+      const int64_t from = std::max(begin, places.first(line));
+      const int64_t till = std::min(end, places.first(line) + d.part_channels());
+      for (int64_t p = 0; p < all && from < till; ++p) {
+        const Reading<T> r = places.at(line, p);
+        for (int64_t k = from; k < till; ++k) {
+          const T by = dcolumns[places.row(line, k) * all + p] * r.factor;
+          T* plane = dx + k * d.in_plane();
+          for (size_t q = 0; q < 4; ++q) plane[r.at[q]] += by * r.weight[q];
+        }
+      }
+    }
+  });
+}
+
+// The gradients of offsets and masks, each null where it is not wanted.
+template <class T>
+void move_columns(const KernelContext& c, const Places<T>& places, const T* x, const T* dcolumns, T* doffset,
+                  T* dmask) {
+  const Deformed& d = places.d;
+  const int64_t all = d.places();
+  c.parallel_for(places.lines(), kTapGrain / (all * d.part_channels() + 1) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; ++line) {
+      for (int64_t p = 0; p < all; ++p) {
+        const Reading<T> r = places.at(line, p);
+        T down = 0, right = 0, value = 0;
+        for (int64_t k = places.first(line); k < places.first(line) + d.part_channels(); ++k) {
+          const T by = dcolumns[places.row(line, k) * all + p], *plane = x + k * d.in_plane();
+          down += by * r.value(plane, r.down);
+          right += by * r.value(plane, r.right);
+          value += by * r.value(plane, r.weight);
+        }
+        if (doffset) {
+          doffset[2 * line * all + p] = down * r.factor;
+          doffset[(2 * line + 1) * all + p] = right * r.factor;
+        }
+        if (dmask) dmask[line * all + p] = value;
+      }
+    }
+  });
+}
+
+}  // namespace anabranch::vision

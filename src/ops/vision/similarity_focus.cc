@@ -1,0 +1,88 @@
+// A mask of what matters most in some slices of an image: numbers that are largest in their row and column.
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <vector>
+
+#include "ops/declare/attr_checks.h"
+#include "ops/declare/declare.h"
+#include "ops/kernels/outputs.h"
+
+namespace anabranch::vision {
+namespace {
+
+// Elements of a slice: two axes of X that are left, as (first row, step) each.
+struct Slice {
+  int64_t rows, columns, row_step, column_step, axis_step, depth;
+  Slice(const Shape& s, int axis) {
+    const std::array<int64_t, 4> steps = {s[1] * s[2] * s[3], s[2] * s[3], s[3], 1};
+    const int a = axis == 1 ? 2 : 1, b = axis == 3 ? 2 : 3;
+    rows = s[a], columns = s[b], depth = s[axis];
+    row_step = steps[a], column_step = steps[b], axis_step = steps[axis];
+  }
+  int64_t at(int64_t element) const { return element / columns * row_step + element % columns * column_step; }
+};
+
+void infer(InferContext& c) {
+  check_tensor(c, "X");
+  check_rank(c, "X", 4, 4);
+  const auto& indexes = c.attr<std::vector<int32_t>>("indexes");
+  const int axis = c.attr<int32_t>("axis");
+  const int64_t depth = c.in("X").shape[axis];
+  AB_CHECK(!indexes.empty(), InvalidArgument, "indexes must name a slice");
+  for (const int32_t i : indexes) {
+    AB_CHECK(i >= 0 && (depth == kUnknown || i < depth), InvalidArgument, "indexes must be from 0 to {}, got {}",
+             depth - 1, i);
+  }
+  c.same_as("Out", "X");
+}
+
+// Marks, from the largest number on, what shares neither row nor column with a number that is marked already.
+template <class T> class Marks {
+ public:
+  void add(const Slice& s, const T* x, T* to) {
+    order_.resize(static_cast<size_t>(s.rows * s.columns));
+    std::iota(order_.begin(), order_.end(), int64_t{0});
+    std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) { return x[s.at(a)] > x[s.at(b)]; });
+    taken_.assign(static_cast<size_t>(s.rows + s.columns), 0);
+    for (const int64_t element : order_) {
+      char &row = taken_[element / s.columns], &column = taken_[s.rows + element % s.columns];
+      if (row || column) continue;
+      row = column = 1;
+      for (int64_t d = 0; d < s.depth; ++d) to[s.at(element) + d * s.axis_step] = T{1};
+    }
+  }
+
+ private:
+  std::vector<int64_t> order_;
+  std::vector<char> taken_;
+};
+
+AB_OP(similarity_focus)
+    .doc(
+        "For each of the slices `indexes` of axis `axis` numbers are chosen, the largest first, none of which shares "
+        "row "
+        "or column with another. Out is 1 at their places, in every slice, 0 elsewhere.")
+    .source("He & Lin, NAACL 2016: Pairwise word interaction modeling")
+    .in("X", "[N, A, B, C] float")
+    .out("Out", "[N, A, B, C] as X")
+    .attr<int32_t>("axis", 1, "1, 2 or 3", within("axis", 1, 3))
+    .attr<std::vector<int32_t>>("indexes", {}, "slices that are looked at")
+    .infer(infer)
+    .no_grad("a mask is constant almost everywhere")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [axis = op.attr<int32_t>("axis"), indexes = op.attr<std::vector<int32_t>>("indexes"), marks = Marks<T>(),
+              x = op.in("X"), out = op.out("Out")](KernelContext& c) mutable {
+        const Slice slice(c[x].shape(), axis);
+        const int64_t image = c[x].row_elems();
+        const T* from = c[x].template data<T>();
+        T* to = zeroed<T>(c, out);
+        for (int64_t n = 0; n < c[x].rows(); ++n) {
+          for (const int32_t i : indexes) marks.add(slice, from + n * image + i * slice.axis_step, to + n * image);
+        }
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::vision

@@ -1,0 +1,77 @@
+"""Operators of clusters that need no connection: they cut what is sent and join what has arrived."""
+import numpy as np
+from op_case import Rows, case, real, skip
+
+# ---- pieces by rows
+
+
+def cut(pieces):
+    def ref(i, a):
+        n = a.get("sections") or [len(i["X"]) // pieces] * pieces
+        return {"Out": [i["X"][e - k:e] for k, e in zip(n, np.cumsum(n))]}
+    return ref
+
+
+for name, sections in (("sections", [1, 0, 3]), ("even", []), ("rest", [1, 1, 2])):
+    case("split_byref", {"X": real(6, 4)}, {"sections": sections}, cut(3), outs={"Out": 3}, name=name,
+         large={"X": real(999, 65)} if not sections else None)
+case("split_byref", {"X": real(6)}, {"sections": [4, 2]}, cut(2), outs={"Out": 2}, name="vector")
+
+VALUES = real(5, 2)
+
+
+def cut_rows(i, a):
+    rows, begin, out = i["X"], 0, []
+    for height in a["height_sections"]:
+        mine = [k for k, row in enumerate(rows.ids) if begin <= row < begin + height]
+        out.append(Rows([rows.ids[k] - begin for k in mine], height, rows.values[mine]))
+        begin += height
+    return {"Out": out}
+
+
+for name, ids in (("rows", [7, 2, 5, 2, 0]), ("an_empty_piece", [7, 5, 7, 4, 4])):
+    case("split_selected_rows", {"X": Rows(ids, 10, VALUES)}, {"height_sections": [4, 4, 2]}, cut_rows,
+         outs={"Out": 3}, name=name)
+
+# ---- ids by server
+
+IDS = [np.array([[7], [2], [5], [2], [0]]), np.array([[3], [5], [9]])]
+
+
+def by_server(i, a):
+    ids = np.unique(np.concatenate([x.ravel() for x in i["Ids"]]))
+    return {"Out": [ids[ids % 3 == s].reshape(-1, 1) for s in range(3)]}
+
+
+def rows_by_server(i, a):
+    rows, out = i["Ids"][0], []
+    for s in range(2):
+        mine = [k for k, row in enumerate(rows.ids) if row % 2 == s]
+        out.append(Rows([rows.ids[k] for k in mine], rows.height, rows.values[mine]))
+    return {"Out": out}
+
+
+case("split_ids", {"Ids": IDS}, {}, by_server, outs={"Out": 3}, dtypes=("float32",))
+case("split_ids", {"Ids": [Rows([7, 2, 5, 2, 0], 10, VALUES)]}, {}, rows_by_server, outs={"Out": 2}, name="rows")
+
+
+def joined(i, a):
+    rows = {k: x for ids, values in zip(i["Rows"], i["X"]) for k, x in zip(ids.ravel(), values)}
+    return {"Out": [np.stack([rows[k] for k in ids.ravel()]) for ids in i["Ids"]]}
+
+
+case("merge_ids", {"Ids": IDS, "Rows": [np.array([[0], [3], [9]]), np.array([[7]]), np.array([[2], [5]])],
+                   "X": [real(3, 4), real(1, 4), real(2, 4)]}, {}, joined, outs={"Out": 2}, grad=())
+
+# ---- others
+
+case("ref_by_trainer_id", {"X": [real(2, 3), real(2, 3), real(2, 3)], "TrainerId": np.array([1])}, {},
+     lambda i, a: i["X"][1], grad=())
+for op in ("c_sync_calc_stream", "c_sync_comm_stream"):
+    case(op, {"X": real(3, 4)}, {}, lambda i, a: i["X"], large={"X": real(301, 1033)})
+skip("fake_init", "its output holds nothing: tests/python/test_cluster_ops.py")
+for op in ("send", "recv", "send_barrier", "fetch_barrier", "listen_and_serv", "prefetch", "distributed_lookup_table",
+           "checkpoint_notify", "recv_save", "c_allreduce_sum", "c_allreduce_max", "c_allreduce_min",
+           "c_allreduce_prod", "c_broadcast", "c_allgather", "c_reducescatter", "c_gen_nccl_id", "gen_nccl_id",
+           "c_comm_init", "c_comm_init_all"):
+    skip(op, "needs other processes: tests/python/test_cluster_ops.py")

@@ -1,0 +1,196 @@
+"""Processes of a job: their roles, their logs, and that none is left behind."""
+import glob
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from anabranch import launch
+from anabranch.distributed import launch as launch_collective
+from anabranch.distributed import launch_ps
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+ROLE = """
+    import os, sys
+    from anabranch.fluid.incubate.fleet.base.role_maker import PaddleCloudRoleMaker
+    role = PaddleCloudRoleMaker()
+    role.generate_role()
+    print(role.to_string(), sys.argv[1:])
+"""
+SLEEP = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+
+
+def script(tmp_path, text):
+    path = tmp_path / "script.py"
+    path.write_text(textwrap.dedent(text))
+    return str(path)
+
+
+def command(tmp_path, text, *args, module="anabranch.launch", logs="--log-dir"):
+    return [sys.executable, "-m", module, *args, logs, str(tmp_path / "logs"), script(tmp_path, text)]
+
+
+def environment():
+    return dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"))
+
+
+def run(tmp_path, text, *args, **how):
+    return subprocess.run(command(tmp_path, text, *args, **how), capture_output=True, text=True, env=environment(),
+                          timeout=60)
+
+
+def logs(tmp_path):
+    return {os.path.basename(p): open(p).read() for p in glob.glob(str(tmp_path / "logs" / "*"))}
+
+
+def alive(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def gone(pids, seconds=10):
+    end = time.time() + seconds
+    while time.time() < end and any(alive(pid) for pid in pids):
+        time.sleep(0.05)
+    return not any(alive(pid) for pid in pids)
+
+
+def test_each_process_knows_its_role(tmp_path):
+    done = run(tmp_path, ROLE, "--servers", "2", "--workers", "3")
+    assert done.returncode == 0, done.stderr
+    found = logs(tmp_path)
+    assert sorted(found) == ["serverlog.0", "serverlog.1", "workerlog.0", "workerlog.1", "workerlog.2"]
+    servers = set(re.findall(r"server_endpoints: (.*?) \[", "".join(found.values())))
+    assert len(servers) == 1 and servers.pop().count("127.0.0.1") == 2
+    for name, text in found.items():
+        kind, number = name.split(".")
+        assert "role: %d, current_id: %s" % (2 if kind == "serverlog" else 1, number) in text
+    assert done.stdout == found["workerlog.0"]
+
+
+def test_the_first_that_fails_is_named_and_the_rest_is_ended(tmp_path):
+    text = """
+        import os, sys, time
+        print(os.getpid(), flush=True)
+        if os.environ["TRAINING_ROLE"] == "TRAINER" and os.environ["PADDLE_TRAINER_ID"] == "1":
+            print("no such file", file=sys.stderr)
+            sys.exit(7)
+        time.sleep(600)
+    """
+    done = run(tmp_path, text, "--servers", "1", "--workers", "2", "--quiet")
+    assert done.returncode == 7
+    assert "worker 1 ended with 7" in done.stderr and "no such file" in done.stderr
+    assert gone([int(text.split()[0]) for text in logs(tmp_path).values() if text])
+
+
+def test_a_process_that_is_killed_is_named(tmp_path):
+    text = """
+        import os, signal, time
+        if os.environ["TRAINING_ROLE"] == "PSERVER":
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(600)
+    """
+    done = run(tmp_path, text, "--servers", "1", "--workers", "1")
+    assert done.returncode == 128 + 9 and "server 0 was ended by SIGKILL" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_behind(tmp_path, number):
+    launcher = subprocess.Popen(command(tmp_path, SLEEP, "--servers", "2", "--workers", "2"), env=environment(),
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    end = time.time() + 30
+    while time.time() < end and len([t for t in logs(tmp_path).values() if t.endswith("\n")]) < 4:
+        time.sleep(0.05)
+    pids = [int(text) for text in logs(tmp_path).values()]
+    assert len(pids) == 4
+    launcher.send_signal(number)
+    launcher.communicate(timeout=30)
+    assert launcher.returncode == (-9 if number == signal.SIGKILL else 128 + number)
+    assert gone(pids)
+
+
+def test_what_a_process_has_started_ends_with_it(tmp_path):
+    text = """
+        import os, subprocess, sys, time
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        print(child.pid, flush=True)
+        sys.exit(3 if os.environ["TRAINING_ROLE"] == "TRAINER" else time.sleep(600))
+    """
+    done = run(tmp_path, text, "--servers", "1", "--workers", "1", "--quiet")
+    assert done.returncode == 3
+    assert gone([int(text) for text in logs(tmp_path).values() if text])
+
+
+def test_servers_that_stay_are_ended_after_all_workers(tmp_path):
+    text = "import os, time; time.sleep(600 if os.environ['TRAINING_ROLE'] == 'PSERVER' else 0)"
+    done = run(tmp_path, text, "--servers", "2", "--workers", "1", "--server-grace", "0.3")
+    assert done.returncode == 0 and "server 0, server 1 still ran" in done.stderr
+
+
+def test_a_folder_to_go_on_from_is_handed_on(tmp_path):
+    (tmp_path / "saved").mkdir()
+    text = "import os; print(os.environ['ANABRANCH_RESUME_DIR'])"
+    done = run(tmp_path, text, "--resume", str(tmp_path / "saved"))
+    assert done.stdout.strip() == str(tmp_path / "saved")
+
+
+@pytest.mark.parametrize("args, word", [
+    (["--workers", "0", "x.py"], "from 1 on"), (["--servers", "two", "x.py"], "from 0 on"),
+    (["nowhere.py"], "there is no script nowhere.py"), (["--resume", "/nowhere", __file__], "no folder /nowhere")])
+def test_bad_arguments_are_named(args, word, capsys):
+    with pytest.raises(SystemExit):
+        launch.main(args)
+    assert word in capsys.readouterr().err
+
+
+def test_fluids_command_takes_fluids_arguments(tmp_path):
+    done = run(tmp_path, ROLE, "--worker_num", "2", "--server_num", "1", module="anabranch.distributed.launch_ps",
+               logs="--log_dir")
+    assert done.returncode == 0 and sorted(logs(tmp_path)) == ["serverlog.0", "workerlog.0", "workerlog.1"]
+
+
+def test_hosts_take_turns():
+    args = launch_ps.parse_args(["--cluster_node_ips", "a,b", "--node_ip", "b", "--start_port", "6170",
+                                 "--server_num", "2", "--worker_num", "3", "x.py"])
+    plan = launch_ps.plan_of(args)
+    assert plan.servers == ["a:6170", "b:6170"] and plan.workers == ["a:6171", "b:6171", "a:6172"]
+    assert [launch._of(plan, e) for e in plan.workers] == [False, True, False]
+    args = launch_collective.parse_args(["--cluster_node_ips", "a,b", "--node_ip", "a", "--started_port", "6170",
+                                         "--selected_gpus", "0,1", "x.py"])
+    assert launch_collective.plan_of(args).workers == ["a:6170", "a:6171", "b:6170", "b:6171"]
+
+
+def test_workers_alone(tmp_path):
+    text = """
+        from anabranch.fluid.incubate.fleet.base.role_maker import PaddleCloudRoleMaker
+        role = PaddleCloudRoleMaker(is_collective=True)
+        print(role.worker_index(), role.worker_num(), len(role.get_trainer_endpoints()))
+    """
+    done = run(tmp_path, text, "--nproc_per_node", "2", module="anabranch.distributed.launch", logs="--log_dir")
+    assert done.returncode == 0, done.stderr
+    assert logs(tmp_path) == {"workerlog.0": "0 2 2\n", "workerlog.1": "1 2 2\n"}
+
+
+def test_the_environment_of_the_launcher_is_not_taken_for_a_role():
+    plan = launch.Plan([], ["127.0.0.1:1"], ["x.py"], "logs")
+    base = {"PADDLE_PSERVERS_IP_PORT_LIST": "a:1", "TRAINING_ROLE": "PSERVER", "http_proxy": "http://p", "KEPT": "1"}
+    env = launch.environment(plan, "127.0.0.1:1", False, 0, base)
+    assert "PADDLE_PSERVERS_IP_PORT_LIST" not in env and env["TRAINING_ROLE"] == "TRAINER" and env["KEPT"] == "1"
+    assert env["no_proxy"] == "127.0.0.1"
+
+
+def test_the_command_names_what_there_is(capsys):
+    from anabranch.__main__ import main
+    assert main([]) == 2 and "launch" in capsys.readouterr().err
+    assert main(["launch", "--print-kubernetes", "--servers", "1", "--workers", "2", "train.py"]) == 0
+    text = capsys.readouterr().out
+    assert "kind: JobSet" in text and 'value: "$(INDEX)"' in text and "\t" not in text
