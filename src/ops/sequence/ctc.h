@@ -1,9 +1,12 @@
 // The sums over alignments that connectionist temporal classification is made of, for one sequence, in logarithms.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <utility>
+
+#include "ops/kernels/simd.h"
 
 namespace anabranch::sequence {
 
@@ -14,6 +17,26 @@ inline double log_add(double a, double b, double c) {
   const double most = std::fmax(a, std::fmax(b, c));
   if (most == kLogZero) return kLogZero;
   return most + std::log(std::exp(a - most) + std::exp(b - most) + std::exp(c - most));
+}
+
+// out = exp(x less the largest x); returns the sum of it.
+inline float exp_row(const float* x, float* out, int64_t n) {
+  simd::shift(x, simd::max_of(x, n), -std::numeric_limits<float>::infinity(), out, n);
+  simd::exp(out, out, n);
+  return simd::sum(out, n);
+}
+inline double exp_row(const double* x, double* out, int64_t n) {
+  const double most = *std::max_element(x, x + n);
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += out[i] = std::exp(x[i] - most);
+  return sum;
+}
+
+// out = softmax of a row; returns the logarithm of the sum of its exponentials.
+template <class T> double softmax_row(const T* x, T* out, int64_t n) {
+  const double sum = exp_row(x, out, n);
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(out[i] / sum);
+  return std::log(sum) + *std::max_element(x, x + n);
 }
 
 // The states of an alignment are the labels with a blank before, between and after them: 2 * labels + 1.

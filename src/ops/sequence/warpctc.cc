@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "ops/kernels/outputs.h"
-#include "ops/kernels/simd.h"
 #include "ops/sequence/ctc.h"
 #include "ops/sequence/spans.h"
 
@@ -79,25 +78,6 @@ Frames frames_of(const KernelContext& c, In logits, In length, Tensor* scratch) 
     return {spans, false, spans.count()};
   }
   return {{"LogitsLength", as_int64(c[length], scratch), x[1], x[0]}, true, x[1]};
-}
-
-float exp_row(const float* x, float* out, int64_t n) {
-  simd::shift(x, simd::max_of(x, n), -std::numeric_limits<float>::infinity(), out, n);
-  simd::exp(out, out, n);
-  return simd::sum(out, n);
-}
-double exp_row(const double* x, double* out, int64_t n) {
-  const double most = *std::max_element(x, x + n);
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += out[i] = std::exp(x[i] - most);
-  return sum;
-}
-
-// out = softmax of a row; returns the logarithm of the sum of its exponentials.
-template <class T> double softmax_row(const T* x, T* out, int64_t n) {
-  const double sum = exp_row(x, out, n);
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(out[i] / sum);
-  return std::log(sum) + *std::max_element(x, x + n);
 }
 
 struct Scratch {

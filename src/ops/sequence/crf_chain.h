@@ -1,0 +1,73 @@
+// Sums over all ways to tag a sequence, kept as shares of their sum, so that no sequence is too long for them.
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "ops/sequence/crf.h"
+
+namespace anabranch::sequence {
+
+inline constexpr int64_t kChainGrain = 16384;  // multiplications that are worth a piece of their own
+
+// out = row w, w [n, n].
+template <class T> void times(const T* row, const T* w, int64_t n, T* out) {
+  std::fill(out, out + n, T{0});
+  for (int64_t j = 0; j < n; ++j) {
+    const T factor = row[j], *weights = w + j * n;
+    for (int64_t i = 0; i < n; ++i) out[i] += factor * weights[i];
+  }
+}
+
+template <class T> double dot(const T* a, const T* b, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(a[i]) * b[i];
+  return sum;
+}
+
+// Makes the sum of a row 1; returns what it was.
+template <class T> double normalize(T* row, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += row[i];
+  AB_CHECK(sum > 0, InvalidArgument,
+           "no path has a probability above 0 (the sum is {}): Transition or Emission are too small, or hold NaN", sum);
+  for (int64_t i = 0; i < n; ++i) row[i] = static_cast<T>(row[i] / sum);
+  return sum;
+}
+
+// Kernels see rows without regard to which batch entry they belong to.
+template <class T> struct Chain {
+  int64_t tags;
+  const T *x, *x_exps;  // [rows, tags]
+  const T *w, *w_exps;  // [2 + tags, tags]: of the first tag, of the last, from one to the next
+  const int64_t* labels;
+
+  double score(int64_t begin, int64_t n) const {
+    const int64_t* y = labels + begin;
+    double sum = static_cast<double>(w[y[0]]) + w[tags + y[n - 1]];
+    for (int64_t t = 0; t < n; ++t) sum += x[(begin + t) * tags + y[t]];
+    for (int64_t t = 1; t < n; ++t) sum += w[(2 + y[t - 1]) * tags + y[t]];
+    return sum;
+  }
+
+  // Shares of the sums over all paths that end at a tag, for the rows of one sequence; returns the logarithm of the
+  // sum over all paths.
+  double forward(int64_t begin, int64_t n, T* alpha) const {
+    double log_sum = 0;
+    for (int64_t t = 0; t < n; ++t) {
+      const T *e = x_exps + (begin + t) * tags, *from = x + (begin + t) * tags;
+      T* a = alpha + (begin + t) * tags;
+      if (t == 0) {
+        std::copy(w_exps, w_exps + tags, a);
+      } else {
+        times(a - tags, w_exps + 2 * tags, tags, a);
+      }
+      for (int64_t i = 0; i < tags; ++i) a[i] *= e[i];
+      log_sum += std::log(normalize(a, tags)) + *std::max_element(from, from + tags);
+    }
+    const double ends = dot(alpha + (begin + n - 1) * tags, w_exps + tags, tags);
+    AB_CHECK(ends > 0, InvalidArgument, "no path has a probability above 0: row 1 of Transition is too small");
+    return log_sum + std::log(ends);
+  }
+};
+
+}  // namespace anabranch::sequence
