@@ -41,7 +41,7 @@ def serve_locally(programs: Sequence[tuple[Any, Any]]) -> None:
         programs (list): (program, startup program) of each server, in the order of their endpoints.
     """
     from .fluid.executor import Executor
-    from .fluid.scope import Scope
+    from .fluid.core import Scope
     servers = []
     for main, startup in programs:
         scope = Scope()
@@ -115,10 +115,11 @@ def pull_persistables(program: Any, dirname: str, variables: Mapping[str, Any]) 
         dirname (str): folder, which is there.
         variables (dict): name -> ``RemoteVariable``: shape, dtype, and the parts with their servers and names there.
     """
-    from .fluid.core import CPUPlace
+
     from .fluid.framework import Program
     from .fluid.io.variables import save_vars
-    from .fluid.scope import Scope, scope_guard
+    from .fluid.core import CPUPlace, Scope
+    from .fluid.scope import scope_guard
     trainer = _trainer_of(program)
     for name, variable in variables.items():
         parts = [_core.ps_pull(trainer, part.endpoint, part.name) for part in variable.parts]

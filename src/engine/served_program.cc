@@ -110,7 +110,11 @@ void ServedProgram::apply(std::span<const ps::Change> changes) {
 
 CompiledProgram& ServedProgram::updates(const Shapes& what) {
   auto& made = updates_[what];
-  if (!made) made = std::make_unique<CompiledProgram>(make_updates(what), scope_, CompileOptions{});
+  if (!made) {
+    CompileOptions options;
+    options.execution.num_threads = 1;  // trainers of this process may hold its workers while they wait for the answer
+    made = std::make_unique<CompiledProgram>(make_updates(what), scope_, options);
+  }
   return *made;
 }
 

@@ -170,7 +170,8 @@ void Step::execute(uint32_t number, const Hooks& hooks, Trace* trace) {
     after = [&](int node) { check_finite(graph_, lowered_, node); };
     options.after = &after;
   }
-  const bool possible = !Team::inside() && may_run_parallel();
+  // A step that waits for others must not keep the workers of the process, which these may need to answer.
+  const bool possible = !Team::inside() && may_run_parallel() && !plan.has_later();
   const bool parallel = possible && trial_.choose(asked_for_threads());
   const ThreadTrial::Lap lap(trial_, possible && options.plain());
   try {

@@ -4,18 +4,34 @@
 
 namespace anabranch {
 
+namespace {
+
+// In sync training a trainer's gradients have names of its own at the servers: "w@GRAD.trainer_1". Counters have them in
+// every mode.
+bool sends_for_a_step(const ir::Op& op) {
+  const auto& given = op.attr<std::vector<std::string>>("send_varnames");
+  for (const auto& name : given.empty() ? op.input("X") : given) {
+    if (!name.starts_with('@') && name.rfind(".trainer_") != std::string::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::optional<TrainerOf> trainer_of(const ir::Program& program) {
   std::optional<TrainerOf> out;
+  bool in_step = false;
   for (const auto& op : program.global_block().ops()) {
     const OpDef* def = find_op_or_null(op->type);
-    if (!def || !(def->is(kReceives) || def->is(kEndsStep))) continue;
+    if (!def) continue;
+    if (def->is(kSends)) in_step |= sends_for_a_step(*op);
+    if (!(def->is(kReceives) || def->is(kEndsStep))) continue;
     if (!out) out.emplace();
     out->number = op->attr<int32_t>("trainer_id");
-    if (!def->is(kEndsStep) || op->attr<bool>("half_async")) continue;
-    const auto& servers = op->attr<std::vector<std::string>>("endpoints");
-    out->in_step = !servers.empty();
-    if (out->in_step) out->endpoint = servers[0];
+    const bool ends = def->is(kEndsStep) && !op->attr<std::vector<std::string>>("endpoints").empty();
+    if (ends) out->endpoint = op->attr<std::vector<std::string>>("endpoints")[0];
   }
+  if (out) out->in_step = in_step && !out->endpoint.empty();
   return out;
 }
 

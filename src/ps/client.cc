@@ -53,6 +53,11 @@ Message& Client::outgoing(Line& line) {
   return *line.outgoing;
 }
 
+bool Client::in_step() {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(lines_.begin(), lines_.end(), [](const auto& line) { return line->link->mode() == 0; });
+}
+
 void Client::push(const Remote& to, const Tensor& gradient) {
   const std::lock_guard lock(mutex_);
   outgoing(*lines_[static_cast<size_t>(to.server)]).add(to.number, gradient);

@@ -38,6 +38,9 @@ class Client {
   Remote remote(const std::string& endpoint, const std::string& name);
   const LinkOptions& options() const { return options_; }
 
+  // Whether servers take the gradients of all trainers together.
+  bool in_step();
+
   // ---- steps of sync training
   void push(const Remote& to, const Tensor& gradient);
   void push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,

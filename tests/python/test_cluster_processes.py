@@ -31,7 +31,7 @@ def check(text, workers):
     assert len(found) == workers, text
     for _, of, first, last in found:
         assert int(of) == workers
-        assert float(last) < 0.8 * float(first), found
+        assert float(last) < 0.8 * 0.693, found  # a worker may begin when another has trained
 
 
 def check_saved(folder):

@@ -12,7 +12,7 @@ Kernel barrier_kernel(const KernelArgs& op) {
   return [=](KernelContext& c) {
     const auto client = ps::client_of(trainer);
     ps::Communicator* communicator = client->communicator();
-    if (half_async && !communicator) return;  // each send has been a message of its own
+    if (half_async && !communicator && !client->in_step()) return;  // each send has been a message of its own
     auto completion = std::make_shared<Completion>(LaterContext::of(c).take());
     const auto end = [completion](const std::exception_ptr& e) { e ? completion->fail(e) : completion->done(); };
     if (communicator) {
