@@ -40,8 +40,8 @@ def serve_locally(programs: Sequence[tuple[Any, Any]]) -> None:
     Args:
         programs (list): (program, startup program) of each server, in the order of their endpoints.
     """
-    from .fluid.executor import Executor
     from .fluid.core import Scope
+    from .fluid.executor import Executor
     servers = []
     for main, startup in programs:
         scope = Scope()
@@ -116,18 +116,19 @@ def pull_persistables(program: Any, dirname: str, variables: Mapping[str, Any]) 
         variables (dict): name -> ``RemoteVariable``: shape, dtype, and the parts with their servers and names there.
     """
 
+    from .fluid.core import CPUPlace, Scope
+    from .fluid.executor import Executor
     from .fluid.framework import Program
     from .fluid.io.variables import save_vars
-    from .fluid.core import CPUPlace, Scope
     from .fluid.scope import scope_guard
     trainer = _trainer_of(program)
     for name, variable in variables.items():
-        parts = [_core.ps_pull(trainer, part.endpoint, part.name) for part in variable.parts]
+        parts = [numpy.asarray(_core.ps_pull(trainer, part.endpoint, part.name)) for part in variable.parts]
         holder, scope = Program(), Scope()
         made = holder.global_block().create_var(name=name, dtype=variable.dtype, shape=variable.shape, persistable=True)
         scope.var(name).get_tensor().set(parts[0] if len(parts) == 1 else numpy.concatenate(parts), CPUPlace())
         with scope_guard(scope):
-            save_vars(None, dirname, holder, vars=[made])
+            save_vars(Executor(), dirname, holder, vars=[made])
 
 
 def complete(endpoints: Sequence[str], trainer_id: int) -> None:

@@ -142,8 +142,8 @@ void ServedProgram::add_ops(const ir::Block& from, ir::Block& to, const Shapes& 
       summed = outs[0];
       continue;
     }
-    const bool averages = !summed.empty() && find_op(op->type).is(kLinear) && outs == std::vector{summed} &&
-                          op->input_args() == outs;
+    const bool averages =
+        !summed.empty() && find_op(op->type).is(kLinear) && outs == std::vector{summed} && op->input_args() == outs;
     if (averages) summed.clear();
     if (averages && !Flags::exact_fluid()) continue;
     for (const auto& names : {op->input_args(), op->output_args()}) {

@@ -16,8 +16,8 @@ struct LowerOptions {
   // The Value of a variable that lives outside the plan; null for a temporary. Called once a variable.
   std::function<Value*(const GraphVar&)> outside;
   Parallel* parallel = nullptr;
-  uint64_t seed = 0;    // of random ops without one of their own
-  bool seeded = false;  // the program gives the seed
+  uint64_t seed = 0;      // of random ops without one of their own
+  bool seeded = false;    // the program gives the seed
   int first_replica = 0;  // random numbers differ from those of other trainers: the replicas of those before this one
 };
 

@@ -49,7 +49,8 @@ void ReplicaGradients::add_seed(int index, const ir::OpRef& op) {
 
 void ReplicaGradients::add_after(int index, const ir::OpRef& op) {
   weight_branches(index);
-  if (options_.replicas == 1 || is_update(*op)) return;  // clips name their gradient too, but it has been summed by then
+  if (options_.replicas == 1 || is_update(*op))
+    return;  // clips name their gradient too, but it has been summed by then
   for (const auto& [param, grad] : op->role_vars()) add_sum(index, op, param, grad);
 }
 

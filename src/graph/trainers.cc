@@ -6,8 +6,8 @@ namespace anabranch {
 
 namespace {
 
-// In sync training a trainer's gradients have names of its own at the servers: "w@GRAD.trainer_1". Counters have them in
-// every mode.
+// In sync training a trainer's gradients have names of its own at the servers: "w@GRAD.trainer_1". Counters have them
+// in every mode.
 bool sends_for_a_step(const ir::Op& op) {
   const auto& given = op.attr<std::vector<std::string>>("send_varnames");
   for (const auto& name : given.empty() ? op.input("X") : given) {

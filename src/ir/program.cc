@@ -53,8 +53,8 @@ VarRef Block::find_var_recursive(const std::string& name) const {
     if (VarRef var = block->find_var(name)) return var;
     if (block->parent_ < 0) return nullptr;
   }
-  // Two ways lead up from here, so the blocks above form a net, not a chain: each is visited once. The forward block comes
-  // first: where it has a variable of its own by the name of an outer one, its gradient means that.
+  // Two ways lead up from here, so the blocks above form a net, not a chain: each is visited once. The forward block
+  // comes first: where it has a variable of its own by the name of an outer one, its gradient means that.
   std::vector<bool> known(static_cast<size_t>(program_->num_blocks()));
   std::vector<int> queue{block->idx_};
   for (size_t i = 0; i < queue.size(); ++i) {

@@ -48,7 +48,8 @@ void give_meta(const Meta& m, Value* value) {
   }
 }
 
-// Tables that live on servers have a shape here and no memory: enough for what asks servers for rows, and for gradients.
+// Tables that live on servers have a shape here and no memory: enough for what asks servers for rows, and for
+// gradients.
 bool reads_shapes_of_tables(const OpDef& def) {
   return def.is(kReceives) || (def.forward() && def.forward()->is(kLooksUp));
 }

@@ -66,7 +66,8 @@ class Client {
   void rows(const Remote& table, std::span<const int64_t> ids, std::function<void(MessageRef answer)> done);
   // The sum over all trainers, in their order, of arrays of one shape, at one server; waits for them. Without an array:
   // a barrier. Trainers that use a name equally often meet.
-  void reduce(const std::string& endpoint, const std::string& name, const Tensor* array, std::function<void(MessageRef answer)> done);
+  void reduce(const std::string& endpoint, const std::string& name, const Tensor* array,
+              std::function<void(MessageRef answer)> done);
   void complete();  // tells every server; waits
   std::vector<std::string> stats();
 

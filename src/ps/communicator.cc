@@ -53,8 +53,8 @@ void Communicator::push(const Remote& to, const Tensor& gradient) {
   changed_.notify_all();
 }
 
-void Communicator::push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values,
-                        DType dtype, int64_t width) {
+void Communicator::push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
+                        int64_t width) {
   std::unique_lock lock(mutex_);
   Pending& p = place_for(to, lock);
   if (p.count++ == 0) p.rows.rows.clear();

@@ -1,6 +1,6 @@
-// What sends and receives for a trainer while its steps go on (asynchronous training). Steps put gradients down and take
-// the newest parameters up; a thread sends what lies there, several gradients of one variable merged, and asks for the
-// parameters in the same message. A variable takes only so many gradients before it is sent: then steps wait.
+// What sends and receives for a trainer while its steps go on (asynchronous training). Steps put gradients down and
+// take the newest parameters up; a thread sends what lies there, several gradients of one variable merged, and asks for
+// the parameters in the same message. A variable takes only so many gradients before it is sent: then steps wait.
 #pragma once
 #include <condition_variable>
 #include <exception>
@@ -15,9 +15,9 @@
 namespace anabranch::ps {
 
 struct CommunicatorOptions {
-  int queue = 1;          // gradients of a variable that may lie there
-  bool average = false;   // merged gradients are averaged, not added up
-  int threads = 0;        // half-async: that many steps wait for each other, and for the parameters; 0: none does
+  int queue = 1;         // gradients of a variable that may lie there
+  bool average = false;  // merged gradients are averaged, not added up
+  int threads = 0;       // half-async: that many steps wait for each other, and for the parameters; 0: none does
 };
 
 struct CommunicatorStats {

@@ -29,7 +29,7 @@ def run(strategy, folder, *command):
 def check(text, workers):
     found = TOLD.findall(text)
     assert len(found) == workers, text
-    for _, of, first, last in found:
+    for _, of, _first, last in found:
         assert int(of) == workers
         assert float(last) < 0.8 * 0.693, found  # a worker may begin when another has trained
 

@@ -4,10 +4,10 @@ import threading
 
 import numpy as np
 import pytest
+from parameter_servers import OPTIMIZERS, ROWS, Cluster, batch, local
 
 import anabranch.fluid as fluid
 from anabranch import _core
-from parameter_servers import OPTIMIZERS, ROWS, Cluster, batch, local
 
 STEPS = 6
 

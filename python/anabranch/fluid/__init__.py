@@ -43,7 +43,6 @@ from . import (
     regularizer,
     transpiler,
 )
-from . import evaluator as evaluator
 from . import trainer_factory as trainer_factory
 from .backward import append_backward, gradients
 from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy

@@ -198,4 +198,5 @@ class DetectionMAP(detection_metric.DetectionMAP):
     """
 
     def _begun(self) -> Variable:
-        return self.helper.create_variable(name=unique_name.generate("_generated_var"), persistable=True, dtype="int32", shape=[1])
+        return self.helper.create_variable(name=unique_name.generate("_generated_var"), persistable=True,
+                                           dtype="int32", shape=[1])

@@ -220,7 +220,7 @@ class Executor(Described):
             program = self._prune(program, feed, names, ops)
         ready = self._make_ready(program, scope)
         if ready.serves:
-            remote.serve(program, scope)
+            remote.serve(ready.program, scope)
             return []
         self._trainers.note(program)
         result = ready.engine.run(ready.feeds(feed), names, bool(return_numpy), True)

@@ -47,10 +47,10 @@ void infer(InferContext& c) {
 // The distinct ids of all inputs, piece after piece of the table, and where their rows belong.
 struct Lookup {
   std::shared_ptr<Pieces> pieces;
-  std::vector<int64_t> begins;             // first row of each piece, and the end of the last
-  std::vector<std::vector<int64_t>> wanted;  // by piece: rows, counted from its begin
+  std::vector<int64_t> begins;                                // first row of each piece, and the end of the last
+  std::vector<std::vector<int64_t>> wanted;                   // by piece: rows, counted from its begin
   std::unordered_map<int64_t, std::pair<size_t, size_t>> at;  // of an id: piece, place in `wanted`
-  std::vector<ps::MessageRef> rows;        // by piece
+  std::vector<ps::MessageRef> rows;                           // by piece
 
   size_t piece_of(int64_t id) const;
   void collect(const KernelContext& c, In ids, int64_t padding);
@@ -99,7 +99,8 @@ void Lookup::hand_out(const KernelContext& c, In ids, Out out, int64_t padding) 
 std::shared_ptr<Lookup> lookup(const KernelArgs& op) {
   auto l = std::make_shared<Lookup>();
   const auto& names = op.attr<std::vector<std::string>>("table_names");
-  l->pieces = std::make_shared<Pieces>(op.attr<int32_t>("trainer_id"), op.attr<std::vector<std::string>>("endpoints"), names);
+  l->pieces =
+      std::make_shared<Pieces>(op.attr<int32_t>("trainer_id"), op.attr<std::vector<std::string>>("endpoints"), names);
   l->begins.push_back(0);
   for (const int64_t height : op.attr<std::vector<int64_t>>("height_sections")) {
     AB_CHECK(height >= 0 && height <= INT64_MAX - l->begins.back(), InvalidArgument,
@@ -114,9 +115,10 @@ std::shared_ptr<Lookup> lookup(const KernelArgs& op) {
 // Rows must be as wide as the table is declared, whatever the server has.
 void check_rows(const ps::Message& m, const Tensor& out, int64_t wanted) {
   const int64_t width = out.shape()[out.shape().rank() - 1];
-  AB_CHECK(m.parts() == 1 && m.part(0).dtype == static_cast<uint8_t>(out.dtype()) && m.shape(0) == (Shape{wanted, width}),
-           ShapeMismatch, "rows of the table must be {} {}, its server sends {}", dtype_name(out.dtype()),
-           Shape{wanted, width}.str(), m.parts() == 1 ? m.shape(0).str() : "nothing");
+  AB_CHECK(
+      m.parts() == 1 && m.part(0).dtype == static_cast<uint8_t>(out.dtype()) && m.shape(0) == (Shape{wanted, width}),
+      ShapeMismatch, "rows of the table must be {} {}, its server sends {}", dtype_name(out.dtype()),
+      Shape{wanted, width}.str(), m.parts() == 1 ? m.shape(0).str() : "nothing");
 }
 
 Kernel lookup_kernel(const KernelArgs& op) {

@@ -10,7 +10,7 @@ namespace {
 struct Parcels {
   std::shared_ptr<Pieces> pieces;
   std::vector<uint64_t> seen;  // of the communicator's rounds, by piece
-  std::vector<Tensor> parts;  // of an output that is made of several
+  std::vector<Tensor> parts;   // of an output that is made of several
 };
 
 // What arrives has the shape that the variable has, where it has one.
