@@ -69,6 +69,7 @@ case("ref_by_trainer_id", {"X": [real(2, 3), real(2, 3), real(2, 3)], "TrainerId
      lambda i, a: i["X"][1], grad=())
 for op in ("c_sync_calc_stream", "c_sync_comm_stream"):
     case(op, {"X": real(3, 4)}, {}, lambda i, a: i["X"], large={"X": real(301, 1033)})
+skip("trainer_weight", "weights the losses of several trainers: tests/python/test_parameter_server.py")
 skip("fake_init", "its output holds nothing: tests/python/test_cluster_ops.py")
 for op in ("send", "recv", "send_barrier", "fetch_barrier", "listen_and_serv", "prefetch", "distributed_lookup_table",
            "checkpoint_notify", "recv_save", "c_allreduce_sum", "c_allreduce_max", "c_allreduce_min",

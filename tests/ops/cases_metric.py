@@ -66,7 +66,7 @@ def mean_iou(i, a):
     wrong = np.bincount(p[p != y], minlength=n) + np.bincount(y[p != y], minlength=n)
     correct = np.bincount(p[p == y], minlength=n)
     wrong, correct = (c + sum(i.get(s, [])) for c, s in ((wrong, "InWrongs"), (correct, "InCorrects")))
-    some = wrong + correct > 0
+    some = wrong + correct != 0
     mean = (correct[some] / (wrong + correct)[some]).mean() + sum(float(m[0]) for m in i.get("InMeanIou", []))
     return {"OutMeanIou": np.array([mean], "float32"), "OutWrong": wrong.astype("int32"),
             "OutCorrect": correct.astype("int32")}

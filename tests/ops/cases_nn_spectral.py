@@ -1,4 +1,4 @@
-"""Spectral norms, masks of what is largest, circular convolutions, fully connected layers of saved models."""
+"""Spectral norms, masks of what is largest, fully connected layers of saved models."""
 import numpy as np
 from op_case import apart, big, case, real
 
@@ -44,18 +44,6 @@ def spectral_norm_grad(i, a):
 
 case("spectral_norm_grad", {"Weight": WEIGHT, "U": positive(4), "V": positive(6), "Out@GRAD": real(3, 4, 2)},
      {"dim": 1, "power_iters": 2, "eps": 0.0}, spectral_norm_grad, grad=(), rtol=5e-5)
-
-
-def conv_shift(i, a):
-    x, y = i["X"], i["Y"]
-    n, m = x.shape[1], y.shape[1]
-    return np.stack([sum(np.roll(x, (m - 1) // 2 - j, 1)[:, k] * y[:, j] for j in range(m)) for k in range(n)], 1) \
-        if n else 0 * x
-
-
-for m in (1, 3, 5):
-    case("conv_shift", {"X": real(3, 5), "Y": real(3, m)}, {}, conv_shift, rtol=5e-6,
-         large={"X": big(301, 65), "Y": big(301, m)})
 
 
 def similarity_focus(i, a):

@@ -457,14 +457,6 @@ def test_one_communicator_runs(monkeypatch):
     assert not first.is_running()
 
 
-@pytest.mark.parametrize("call", [
-    lambda: _cluster.serve(None, "a:1"), lambda: _cluster.connect(None, ["a:1"], 0, 1),
-    lambda: _cluster.barrier(None, "worker")])
-def test_without_a_connection_calls_say_so(call):
-    with pytest.raises(NotImplementedError, match="no connection"):
-        call()
-
-
 def test_what_lies_on_servers_is_known_whole():
     minimized(worker(), Factory.create_async_strategy(), lambda fluid: cases.line(fluid, 1000),
               fluid.optimizer.Adam(0.1))

@@ -101,7 +101,7 @@ DIFFERENT["crf_dec_str"] = "a name works"
 DIFFERENT["beams_f64"] = "scores of two dtypes are refused at the call"
 DIFFERENT["mm_widths"] = "rows of two widths match"
 DIFFERENT["topk_pool"] = "the places have a shape"
-DIFFERENT.update(dict.fromkeys(("cudnn_lstm", "cudnn_lstm_bi"), "it runs here; gates are kept, no cache is made"))
+DIFFERENT.update(dict.fromkeys(("lstm_dense", "cudnn_lstm_bi"), "it runs here; gates are kept, no cache is made"))
 DIFFERENT["eval_edit"] = "the distances are float32"
 DIFFERENT["im2seq_list"] = "three numbers in the place of two are refused"
 #: Layers take the dtypes and classes that their operators take; 1.8.5 has lists, of which some say more, some less.

@@ -170,6 +170,7 @@ template <class T> Kernel turn(const KernelArgs& op) {
 template <class T> Kernel turn_back(const KernelArgs& op) {
   return [owners = Owners(), scale = static_cast<T>(op.attr<float>("spatial_scale")), rois = op.in("ROIs"),
           dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
+    if (!c.wants(dx)) return;
     const Pooled p(c[dx].shape(), c[dout].shape());
     const auto& image = owners.by_sequences(c[rois]);
     const T *d = c[dout].template data<T>(), *quads = c[rois].template data<T>();

@@ -128,6 +128,7 @@ AB_GRAD(yolov3_loss)
       return
           [yolo = Yolo<T>(op), truth = Truth<T>(op), objects = op.in("ObjectnessMask"), matches = op.in("GTMatchMask"),
            dloss = op.in("Loss@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
+            if (!c.wants(dx)) return;
             const Shape x = c[truth.x].shape(), labels = c[truth.label].shape();
             yolo.set_extents(x, labels[1]);
             const int64_t cells = yolo.anchors() * x[2] * x[3];

@@ -45,13 +45,15 @@ void infer_split(InferContext& c) {
 }
 
 Kernel split_kernel(const KernelArgs& op) {
-  return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+  const auto sections = op.attr<std::vector<int32_t>>("sections");
+  return [=, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
     const auto* from = static_cast<const char*>(c[x].raw());
+    const size_t row = static_cast<size_t>(c[x].row_elems()) * dtype_size(c[x].dtype());
     for (int i = 0; i < out.count; ++i) {
-      if (!c.wants(out, i)) continue;
-      Tensor& piece = c.at(out, i);
-      if (piece.bytes()) std::memcpy(piece.mutable_raw(), from, piece.bytes());
-      from += piece.bytes();
+      const int64_t rows = sections.empty() ? c[x].rows() / out.count : sections[static_cast<size_t>(i)];
+      const size_t bytes = row * static_cast<size_t>(rows);
+      if (bytes && c.wants(out, i)) std::memcpy(c.at(out, i).mutable_raw(), from, bytes);
+      from += bytes;
     }
   };
 }
