@@ -190,6 +190,19 @@ template <class T> Kernel turn_back(const KernelArgs& op) {
   };
 }
 
+// What 1.8.5 keeps of the forward op is named and holds nothing: it is not looked at.
+void infer_gradient_of_image(InferContext& c) {
+  check_rois(c, "X", 8);
+  const Shape& x = c.in("X").shape;
+  const Shape out{c.in("ROIs").shape[0], x[1], c.attr<int32_t>("transformed_height"),
+                  c.attr<int32_t>("transformed_width")};
+  const Meta& dout = c.in("Out@GRAD");
+  AB_CHECK(compatible(dout.shape, out) && dout.dtype == c.in("X").dtype, ShapeMismatch,
+           "Out@GRAD must be {} {}, as Out, got {} {}", dtype_name(c.in("X").dtype), out.str(), dtype_name(dout.dtype),
+           dout.shape.str());
+  c.same_as("X@GRAD", "X");
+}
+
 AB_OP(roi_perspective_transform)
     .doc(
         "Out[r] = region r of X, a quadrangle, as a rectangle of transformed_height x transformed_width pixels, each "
@@ -215,6 +228,7 @@ AB_OP(roi_perspective_transform)
 
 AB_GRAD(roi_perspective_transform)
     .doc("X@GRAD = Out@GRAD shared out to the pixels that a pixel of Out was made of.")
+    .infer(infer_gradient_of_image)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return turn_back<typename decltype(tag)::type>(op); });
 
 }  // namespace

@@ -45,9 +45,6 @@ class RNNCell:
         ((-1, 5, 4), (-1, 4))
     """
 
-    def __init__(self) -> None:
-        pass
-
     def call(self, inputs: Any, states: Any, **kwargs: Any) -> Any:
         """One step.
 
