@@ -16,7 +16,7 @@ template <class T> struct Judged {
 };
 
 template <class T> struct Counts {
-  std::vector<int32_t> boxes;                 // true ones, of each class
+  std::vector<int64_t> boxes;                 // true ones, of each class
   std::vector<std::vector<Judged<T>>> found;  // of each class, in the order in which they came
 };
 
@@ -101,7 +101,7 @@ template <class T> class Judge {
 };
 
 // Precision over recall of one class, as the area under the steps, or the mean of the best ones from 11 recalls on.
-template <class T> T average(std::vector<Judged<T>> found, int32_t boxes, bool eleven) {
+template <class T> T average(std::vector<Judged<T>> found, int64_t boxes, bool eleven) {
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
   T right = 0, all = 0, area = 0, before = 0;
   T best[11] = {};
