@@ -149,7 +149,7 @@ nb::object array_view(Tensor tensor) {
 }
 
 nb::object array_copy(const Tensor& tensor) {
-  if (!tensor.initialized()) return numpy().attr("zeros")(nb::make_tuple(0), "float32");
+  if (!tensor.initialized()) return numpy().attr("zeros")(0);  // of float64, as in the original
   Tensor copy;
   {
     const RowLocks::HoldAll whole_rows(RowLocks::shared());
