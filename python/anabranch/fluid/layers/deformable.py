@@ -101,8 +101,8 @@ def deformable_roi_pooling(input: Variable, rois: Variable, trans: Variable, no_
         input (Variable): feature maps [N, C, H, W], float32 or float64.
         rois (Variable): [R, 4], dtype of ``input``: left, top, right, bottom in pixels of the image, with a sequence
             for each image.
-        trans (Variable): [R, 2 * classes, *part_size], dtype of ``input``: how the bins of a class of channels are
-            moved to the right and downwards, in parts of the region.
+        trans (Variable): [R, 2 classes, height and width of part_size], dtype of ``input``: how the bins of a class
+            of channels are moved to the right and downwards, in parts of the region.
         no_trans (bool): ``trans`` is not looked at. Default False.
         spatial_scale (float): pixels of ``input`` for a pixel of the image. Default 1.0.
         group_size (list|tuple): rows and columns of groups of channels; with [gh, gw] a bin reads the group at its

@@ -71,7 +71,7 @@ class _Located(_Distribution):
     _from_numbers: bool
 
     def _noise(self, shape, seed, plain, like):
-        """Draws of [*shape, *shape of the parameters]."""
+        """Draws of ``shape``, then the shape of the parameters."""
         if not isinstance(shape, list):
             raise InvalidType("%s.sample: shape must be a list, got %s" % (type(self).__name__, type(shape).__name__))
         if not isinstance(seed, int):
@@ -119,7 +119,7 @@ class Uniform(_Located):
             seed (int): 0: that of the program. Default 0.
 
         Returns:
-            Variable: float32, [*shape, *shape of the parameters]; ``shape`` when these are floats.
+            Variable: float32, of ``shape`` and then the shape of the parameters; ``shape`` when these are floats.
         """
         drawn = self._noise(shape, seed, lambda s, seed: uniform_random(s, "float32", 0.0, 1.0, seed),
                             lambda x, s, seed: uniform_random_batch_size_like(x, s, "float32", 0, 0, 0.0, 1.0, seed))
@@ -173,7 +173,7 @@ class Normal(_Located):
             seed (int): 0: that of the program. Default 0.
 
         Returns:
-            Variable: float32, [*shape, *shape of the parameters]; ``shape`` when these are floats.
+            Variable: float32, of ``shape`` and then the shape of the parameters; ``shape`` when these are floats.
         """
         drawn = self._noise(shape, seed, lambda s, seed: gaussian_random(s, 0.0, 1.0, seed, "float32"),
                             lambda x, s, seed: gaussian_random_batch_size_like(x, s, 0, 0, 0.0, 1.0, seed, "float32"))

@@ -22,8 +22,6 @@ class DistributeTranspilerConfig(Described):
         mode (str): "pserver", "nccl2" or "collective". Default "pserver".
         print_log (bool): says what goes where. Default False.
         wait_port (bool): trainers wait until the servers listen. Default True.
-        sync_mode (bool): all trainers' gradients of a step are averaged and applied once. Default True.
-        runtime_split_send_recv (bool): the communicator cuts and sends, not the program. Default False.
         half_async (bool): threads of one trainer wait for each other, trainers do not. Default False.
         completely_not_async (bool): as half_async, and servers wait for all trainers. Default False.
         geo_sgd_mode (bool): trainers train alone and exchange differences. Default False.
