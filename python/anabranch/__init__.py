@@ -4,8 +4,12 @@
 >>> fluid.CPUPlace()
 CPUPlace
 """
-from . import dataset, reader
+import sys as _sys
+
+from . import _absent, compat, dataset, reader
 from .batch import batch
 from .version import __version__
 
-__all__ = ["__version__", "batch", "dataset", "reader"]
+_sys.meta_path.append(_absent.finder)
+
+__all__ = ["__version__", "batch", "compat", "dataset", "reader"]

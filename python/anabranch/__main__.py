@@ -4,10 +4,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from . import launch
+from . import launch, run
 
 #: Name -> what it runs with the arguments after it.
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"launch": launch.main}
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"launch": launch.main, "run": run.main}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
