@@ -168,8 +168,10 @@ def layers_init() -> str:
 def imported(module: str, names: list[str]) -> str:
     renamed = [name for name in names if " as " in name]
     if renamed:
-        groups = [[name] for name in renamed] + [[name for name in names if name not in renamed]]
-        return "\n".join("from %s import %s" % (module, ", ".join(g)) for g in sorted(g for g in groups if g))
+        others = [name for name in names if name not in renamed]
+        lines = [(name, "from %s import %s" % (module, name)) for name in renamed]
+        lines += [(others[0], imported(module, others))] if others else []
+        return "\n".join(line for _, line in sorted(lines))
     line = "from %s import %s" % (module, ", ".join(names))
     if len(line) <= WIDTH + 2:
         return line
