@@ -50,7 +50,8 @@ def build_dict(pattern: Any, cutoff: int) -> Words:
 def _reader(part: str, word_idx: dict[Any, int]) -> Callable[[], Iterator[Any]]:
     other = word_idx[_OTHER]
     reviews = [([word_idx.get(word, other) for word in words], label)
-               for label, kind in enumerate(("pos", "neg")) for words in _texts(r"aclImdb/%s/%s/.*\.txt$" % (part, kind))]
+               for label, kind in enumerate(("pos", "neg"))
+               for words in _texts(r"aclImdb/%s/%s/.*\.txt$" % (part, kind))]
 
     def read():
         yield from reviews

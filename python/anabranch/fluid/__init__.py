@@ -12,8 +12,8 @@
 >>> exe.run(main, feed={"x": numpy.ones((8, 4), "float32")}, fetch_list=[loss])[0].shape
 (1,)
 """
-from .._on_demand import modules as _modules
 from . import core, framework, unique_name  # noqa: I001  core first: it gives the engine its error classes
+from .._on_demand import modules as _modules
 from . import (
     average,
     backward,
