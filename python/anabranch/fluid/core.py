@@ -159,6 +159,14 @@ def get_all_op_types() -> list[str]:
     return _core.op_types()
 
 
+def __getattr__(name: str) -> Any:
+    """Names of :mod:`.inference`, which stands on what this module begins with."""
+    from . import inference
+    if name in inference.__all__:
+        return getattr(inference, name)
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
+
+
 __all__ = [
     "AttrType", "BlockDesc", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EOFException", "EnforceNotMet", "Internal",
     "InvalidArgument", "LoDTensor", "LoDTensorArray", "NotFound", "OpDesc", "ProgramDesc", "ResourceExhausted",
