@@ -1,4 +1,4 @@
-"""Builds the programs of layer_cases.py and describes them: operators, attributes, variables, or the error raised.
+"""Builds the programs of layer_cases/ and describes them: operators, attributes, variables, or the error raised.
 
     layer_programs.py --fluid paddle.fluid      records with another implementation the cases that are not in
                                                 data/layer_programs.json.gz yet; --all: all of them
@@ -13,9 +13,13 @@ import importlib
 import importlib.util
 import json
 import os
+import sys
 import warnings
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from layer_cases import CASES  # noqa: E402
+
 RECORD = os.path.join(HERE, "data", "layer_programs.json.gz")
 OWN = os.path.join(HERE, "data", "layer_programs_own.json.gz")
 
@@ -28,7 +32,6 @@ def _load(path):
 
 
 golden = _load(os.path.join(HERE, "..", "golden", "golden.py"))
-CASES = _load(os.path.join(HERE, "layer_cases.py")).CASES
 
 
 #: The backward pass of 1.8.5 appends operators without these defaults.
