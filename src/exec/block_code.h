@@ -36,22 +36,31 @@ class BlockCode final : public BlockRunner {
     BlockCode* block = nullptr;  // null: `value` it is
     int var = 0;
     Value* value = nullptr;
+    bool operator==(const Arg&) const = default;
   };
   // Made for an output that is an input as well, and copied into its place when the op has read the input.
   struct Aside {
-    Value* made;
-    Arg place;
+    size_t arg;        // the output
+    int made, target;  // places
+    bool in_place;     // where the output looks like the input, the op may make it in its place
   };
   struct Node {
     Kernel kernel;
     ShapeFn shape;
     size_t ins = 0, outs = 0;  // where they begin in a frame's args
     std::vector<Aside> asides;
+    std::vector<int> touches;  // places of what it reads, then of what it or a block below it writes
+    size_t reads = 0;          // of these
     bool later = false;
+    bool dynamic = false;  // its shape function runs in each turn
   };
 
   void note_shapes();
   void add_node(const ir::Op& made, int index);
+  size_t add_args(const ir::Op& op, const std::vector<ir::Slot>& slots);
+  void note_touched(const ir::Op& op, Node& node);
+  int place(const Arg& arg);
+  bool is_made_aside(const Arg& arg) const;
   Arg find_arg(const ir::Op& op, const std::string& name);
   Arg resolve(const std::string& name);
   Arg own(const std::string& name);
@@ -59,12 +68,25 @@ class BlockCode final : public BlockRunner {
     return arg.block ? &arg.block->current_->values[static_cast<size_t>(arg.var)] : arg.value;
   }
   void set_aside(const ir::Op& op, const OpDef& def, Node& node);
+  void show(int var);
 
   FrameStack& stack() { return around_ ? around_->current_->inner[static_cast<size_t>(place_)] : root_; }
   BlockFrame& current_frame();
   BlockFrame& frame_at(FrameStack& stack, size_t at);
   void bind(BlockFrame& frame);
   void execute(BlockFrame& frame, const KernelContext& caller);
+  void run_nodes(BlockFrame& frame, TurnContext& c, size_t* at);
+
+  // block_looks.cc
+  void find_watched();
+  bool is_steady(const BlockFrame& frame) const;
+  bool looks_same(const BlockFrame& frame, const Node& node) const;
+  void begin_notes(BlockFrame& frame);
+  void resume_notes(BlockFrame& frame, size_t at);
+  void note(BlockFrame& frame, Node& node);
+  void make_dynamic(Node& node);
+  void end_notes(BlockFrame& frame);
+  void set_in_place(BlockFrame& frame, bool in_place) const;
 
   BlockSet& set_;
   const ir::Block& block_;
@@ -77,10 +99,16 @@ class BlockCode final : public BlockRunner {
   const bool keeps_;              // each turn has a frame of its own
   std::unordered_map<std::string, int> vars_;
   std::vector<Node> nodes_;
-  std::vector<Arg> args_;
+  std::vector<Arg> places_;  // each value that the nodes see, once
+  std::vector<int> args_;    // of nodes, as places
+  std::vector<Arg> writes_outside_;
   std::deque<Value> made_aside_;
   std::vector<int> arrays_;                          // variables that are empty at the begin of a turn
   std::vector<std::pair<std::string, Arg>> shaped_;  // of which shapes are noted
+  std::vector<char> shown_;                          // by variable: others than the nodes may change it
+  std::vector<int> watched_;                         // places that may look otherwise when a turn begins
+  bool found_watched_ = false;
+  uint32_t choices_ = 0;  // of kernels; changes with what is shown, too
   FrameStack root_;
   BlockFrame* current_ = nullptr;
   bool entered_ = false;

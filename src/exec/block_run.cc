@@ -1,4 +1,6 @@
 // Turns of sub-blocks.
+#include <utility>
+
 #include "exec/block_code.h"
 #include "exec/later.h"
 
@@ -66,8 +68,11 @@ void BlockCode::bind(BlockFrame& frame) {
   if (!frame.args.empty() && !sees_forward_) return;
   AB_CHECK(!forward_ || forward_->current_, InvalidArgument,
            "block {} is run before the block that it is the gradient of", block_.idx());
+  frame.places.resize(places_.size());
+  for (size_t i = 0; i < places_.size(); ++i) frame.places[i] = value_of(places_[i]);
   frame.args.resize(args_.size());
-  for (size_t i = 0; i < args_.size(); ++i) frame.args[i] = value_of(args_[i]);
+  for (size_t i = 0; i < args_.size(); ++i) frame.args[i] = frame.places[static_cast<size_t>(args_[i])];
+  set_in_place(frame, std::exchange(frame.last.in_place, false));
 }
 
 void BlockCode::execute(BlockFrame& frame, const KernelContext& caller) {
@@ -75,18 +80,38 @@ void BlockCode::execute(BlockFrame& frame, const KernelContext& caller) {
   TurnContext c(caller);
   size_t at = 0;
   try {
-    for (; at < nodes_.size(); ++at) {
-      Node& node = nodes_[at];
-      c.ins = frame.args.data() + node.ins;
-      c.outs = frame.args.data() + node.outs;
-      node.shape(c, node.kernel);
-      node.later ? run_to_end(node.kernel, c) : node.kernel(c);
-      for (const Aside& aside : node.asides) value_of(aside.place)->copy_from(*aside.made);
-    }
+    run_nodes(frame, c, &at);
   } catch (Error& e) {
     const ir::Op& op = *block_.ops()[at];
     e.in_op(op.type).with_op(op.describe(static_cast<int>(at), block_.idx()));
     throw;
+  }
+}
+
+void BlockCode::run_nodes(BlockFrame& frame, TurnContext& c, size_t* at) {
+  bool steady = is_steady(frame);
+  if (!steady) begin_notes(frame);
+  frame.last.steady = false;  // until the turn has ended
+  for (*at = 0; *at < nodes_.size(); ++*at) {
+    Node& node = nodes_[*at];
+    c.ins = frame.args.data() + node.ins;
+    c.outs = frame.args.data() + node.outs;
+    if ((!steady || node.dynamic) && node.shape(c, node.kernel)) ++choices_;
+    node.later ? run_to_end(node.kernel, c) : node.kernel(c);
+    for (const Aside& aside : node.asides) {
+      if (aside.in_place && frame.last.in_place) continue;
+      frame.places[static_cast<size_t>(aside.target)]->copy_from(*frame.places[static_cast<size_t>(aside.made)]);
+    }
+    if (steady && node.dynamic && !looks_same(frame, node)) [[unlikely]] {
+      resume_notes(frame, *at);
+      steady = false;
+    }
+    if (!steady) note(frame, node);
+  }
+  if (steady) {
+    frame.last.steady = frame.last.choices == choices_;
+  } else {
+    end_notes(frame);
   }
 }
 
