@@ -19,6 +19,8 @@ Step::Step(const StepKey& key, const StepOptions& options)
   lowering.program = options.program;
   lowering.parallel = team_;
   lowering.seed = options.seed;
+  lowering.build = compile_.build;
+  lowering.set_aside = options.set_aside;
   if (const auto trainer = trainer_of(*options.program)) lowering.first_replica = trainer->number * compile_.replicas;
   lowering.seeded = options.program->random_seed != 0;
   lowering.outside = [&](const GraphVar& v) -> Value* {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "opdef/append_op.h"
+#include "opdef/check_op.h"
 
 namespace anabranch {
 
@@ -34,6 +34,8 @@ BlockCode::BlockCode(BlockSet& set, int idx, BlockSet::Outer outer, BlockCode* a
 int BlockCode::find(const std::string& name) {
   const auto it = vars_.find(name);
   if (it == vars_.end()) return -1;
+  AB_CHECK(!set_.bodies_->is_private(block_.idx(), name), Internal, "variable {} of block {} is its own", name,
+           block_.idx());
   show(it->second);
   return it->second;
 }
@@ -70,11 +72,19 @@ BlockCode::Arg BlockCode::find_arg(const ir::Op& op, const std::string& name) {
 }
 
 void BlockCode::prepare() {
-  for (size_t i = 0; i < block_.ops().size(); ++i) {
+  const Graph& graph = set_.bodies_->of(block_.idx());
+  for (const GraphNode& node : graph.nodes) {
     try {
-      add_node(*block_.ops()[i], static_cast<int>(i));
+      nodes_.push_back(make_node(node.op, node.index));
+      nodes_.back().text = node.describe(block_.idx());
+      nodes_.back().first_part = spare_.size();
+      for (const GraphNode::Part& part : node.parts) {
+        spare_.push_back(make_node(part.op, part.index));
+        spare_.back().text = part.op->describe(part.index, block_.idx());
+      }
+      nodes_.back().parts = node.parts.size();
     } catch (Error& e) {
-      throw e.with_op(block_.ops()[i]->describe(static_cast<int>(i), block_.idx()));
+      throw e.with_op(node.describe(block_.idx()));
     }
   }
   if (keeps_) note_shapes();
@@ -115,8 +125,7 @@ size_t BlockCode::add_args(const ir::Op& op, const std::vector<ir::Slot>& slots)
   return begin;
 }
 
-void BlockCode::add_node(const ir::Op& made, int index) {
-  const ir::OpRef op = checked_copy(made);
+BlockCode::Node BlockCode::make_node(const ir::OpRef& op, int index) {
   const OpDef& def = find_op(op->type);
   for (int sub : op->sub_blocks()) set_.make(sub, outer_, this);
   Node node;
@@ -127,7 +136,8 @@ void BlockCode::add_node(const ir::Op& made, int index) {
   node.later = def.has(kCompletesLater);
   node.dynamic = def.is_dynamic(*op) || def.has(kRunsBlock);
   node.shape = make_shape_fn({&def, op, set_.seed_, set_.factory(), (block_.idx() << 20) + index});
-  nodes_.push_back(std::move(node));
+  node.type = op->type;
+  return node;
 }
 
 void BlockCode::note_touched(const ir::Op& op, Node& node) {

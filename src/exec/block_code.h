@@ -53,10 +53,13 @@ class BlockCode final : public BlockRunner {
     size_t reads = 0;          // of these
     bool later = false;
     bool dynamic = false;  // its shape function runs in each turn
+    // Of an op that a pass made of several: they run instead of it where it refuses the shapes.
+    size_t first_part = 0, parts = 0;
+    std::string type, text;  // for errors
   };
 
   void note_shapes();
-  void add_node(const ir::Op& made, int index);
+  Node make_node(const ir::OpRef& op, int index);
   size_t add_args(const ir::Op& op, const std::vector<ir::Slot>& slots);
   void note_touched(const ir::Op& op, Node& node);
   int place(const Arg& arg);
@@ -75,7 +78,10 @@ class BlockCode final : public BlockRunner {
   BlockFrame& frame_at(FrameStack& stack, size_t at);
   void bind(BlockFrame& frame);
   void execute(BlockFrame& frame, const KernelContext& caller);
-  void run_nodes(BlockFrame& frame, TurnContext& c, size_t* at);
+  void run_nodes(BlockFrame& frame, TurnContext& c, const Node** at);
+  bool lay_out(BlockFrame& frame, TurnContext& c, Node& node);
+  void run_node(BlockFrame& frame, TurnContext& c, Node& node);
+  void run_parts(BlockFrame& frame, TurnContext& c, const Node& whole, const Node** at);
 
   // block_looks.cc
   void find_watched();
@@ -98,7 +104,7 @@ class BlockCode final : public BlockRunner {
   bool sees_forward_ = false;     // some argument is a variable of a forward block
   const bool keeps_;              // each turn has a frame of its own
   std::unordered_map<std::string, int> vars_;
-  std::vector<Node> nodes_;
+  std::vector<Node> nodes_, spare_;
   std::vector<Arg> places_;  // each value that the nodes see, once
   std::vector<int> args_;    // of nodes, as places
   std::vector<Arg> writes_outside_;

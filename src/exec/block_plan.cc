@@ -1,10 +1,13 @@
 #include "exec/block_plan.h"
 
+#include <utility>
+
 #include "exec/block_code.h"
 
 namespace anabranch {
 
-BlockSet::BlockSet(const ir::Program& program, uint64_t seed) : program_(program), seed_(seed) {
+BlockSet::BlockSet(const ir::Program& program, std::shared_ptr<BodyGraphs> bodies, uint64_t seed)
+    : program_(program), bodies_(std::move(bodies)), seed_(seed) {
   for (int b = 0; b < program.num_blocks(); ++b) {
     for (const auto& op : program.block(b).ops()) {
       for (int sub : op->sub_blocks()) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/body_graphs.h"
 #include "ir/program.h"
 #include "opdef/kernel_context.h"
 
@@ -20,7 +21,7 @@ class BlockSet {
  public:
   // A variable of block 0, as the op that runs the block sees it; null when there is none.
   using Outer = std::function<Value*(const std::string&)>;
-  BlockSet(const ir::Program& program, uint64_t seed);
+  BlockSet(const ir::Program& program, std::shared_ptr<BodyGraphs> bodies, uint64_t seed);
   ~BlockSet();
   // Makes a block of an op of block 0 ready, with those that its ops name.
   void prepare(int block, const Outer& outer) { make(block, outer, nullptr); }
@@ -34,6 +35,7 @@ class BlockSet {
   BlockFactory factory() const;
 
   const ir::Program& program_;
+  const std::shared_ptr<BodyGraphs> bodies_;
   uint64_t seed_;
   std::map<int, std::vector<int>> gradients_;  // by block
   std::map<int, std::shared_ptr<BlockCode>> made_;

@@ -78,32 +78,28 @@ void BlockCode::bind(BlockFrame& frame) {
 void BlockCode::execute(BlockFrame& frame, const KernelContext& caller) {
   bind(frame);
   TurnContext c(caller);
-  size_t at = 0;
+  const Node* at = nullptr;
   try {
     run_nodes(frame, c, &at);
   } catch (Error& e) {
-    const ir::Op& op = *block_.ops()[at];
-    e.in_op(op.type).with_op(op.describe(static_cast<int>(at), block_.idx()));
+    if (at) e.in_op(at->type).with_op(at->text);
     throw;
   }
 }
 
-void BlockCode::run_nodes(BlockFrame& frame, TurnContext& c, size_t* at) {
+void BlockCode::run_nodes(BlockFrame& frame, TurnContext& c, const Node** at) {
   bool steady = is_steady(frame);
   if (!steady) begin_notes(frame);
   frame.last.steady = false;  // until the turn has ended
-  for (*at = 0; *at < nodes_.size(); ++*at) {
-    Node& node = nodes_[*at];
-    c.ins = frame.args.data() + node.ins;
-    c.outs = frame.args.data() + node.outs;
-    if ((!steady || node.dynamic) && node.shape(c, node.kernel)) ++choices_;
-    node.later ? run_to_end(node.kernel, c) : node.kernel(c);
-    for (const Aside& aside : node.asides) {
-      if (aside.in_place && frame.last.in_place) continue;
-      frame.places[static_cast<size_t>(aside.target)]->copy_from(*frame.places[static_cast<size_t>(aside.made)]);
+  for (Node& node : nodes_) {
+    *at = &node;
+    if ((!steady || node.dynamic) && !lay_out(frame, c, node)) {
+      run_parts(frame, c, node, at);
+    } else {
+      run_node(frame, c, node);
     }
     if (steady && node.dynamic && !looks_same(frame, node)) [[unlikely]] {
-      resume_notes(frame, *at);
+      resume_notes(frame, static_cast<size_t>(&node - nodes_.data()));
       steady = false;
     }
     if (!steady) note(frame, node);
@@ -112,6 +108,39 @@ void BlockCode::run_nodes(BlockFrame& frame, TurnContext& c, size_t* at) {
     frame.last.steady = frame.last.choices == choices_;
   } else {
     end_notes(frame);
+  }
+}
+
+// False: an op that a pass made refuses the shapes. The user's own ops decide, and word the error.
+bool BlockCode::lay_out(BlockFrame& frame, TurnContext& c, Node& node) {
+  c.ins = frame.args.data() + node.ins;
+  c.outs = frame.args.data() + node.outs;
+  try {
+    if (node.shape(c, node.kernel)) ++choices_;
+  } catch (const Error& e) {
+    if (node.parts == 0 || e.kind() == ErrorKind::kInternal) throw;
+    frame.last.alike = false;
+    return false;
+  }
+  return true;
+}
+
+void BlockCode::run_node(BlockFrame& frame, TurnContext& c, Node& node) {
+  c.ins = frame.args.data() + node.ins;
+  c.outs = frame.args.data() + node.outs;
+  node.later ? run_to_end(node.kernel, c) : node.kernel(c);
+  for (const Aside& aside : node.asides) {
+    if (aside.in_place && frame.last.in_place) continue;
+    frame.places[static_cast<size_t>(aside.target)]->copy_from(*frame.places[static_cast<size_t>(aside.made)]);
+  }
+}
+
+void BlockCode::run_parts(BlockFrame& frame, TurnContext& c, const Node& whole, const Node** at) {
+  for (size_t i = 0; i < whole.parts; ++i) {
+    Node& part = spare_[whole.first_part + i];
+    *at = &part;
+    lay_out(frame, c, part);
+    run_node(frame, c, part);
   }
 }
 
