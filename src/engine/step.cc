@@ -31,7 +31,7 @@ Step::Step(const StepKey& key, const StepOptions& options)
   };
   lowered_ = lower(graph_, lowering);
   state_ = std::make_unique<RunState>(*lowered_.plan);
-  describe_ = [this](int node) { return lowered_.describe[node]; };
+  describe_ = lowered_.report;
   state_->watch_for_stalls(describe_);
   note_outside();
   make_feed_slots();

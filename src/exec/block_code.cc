@@ -127,8 +127,8 @@ size_t BlockCode::add_args(const ir::Op& op, const std::vector<ir::Slot>& slots)
 
 BlockCode::Node BlockCode::make_node(const ir::OpRef& op, int index) {
   const OpDef& def = find_op(op->type);
-  for (int sub : op->sub_blocks()) set_.make(sub, outer_, this);
   Node node;
+  for (int sub : op->sub_blocks()) node.runs.push_back(&set_.make(sub, outer_, this));
   node.ins = add_args(*op, op->inputs);
   node.outs = add_args(*op, op->outputs);
   set_aside(*op, def, node);

@@ -2,6 +2,7 @@
 // argument is a variable of this block, of one around it or of the forward block - a block and a number - or a value of
 // block 0.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <string>
 #include <unordered_map>
@@ -28,6 +29,8 @@ class BlockCode final : public BlockRunner {
   int turns() override { return forward_ ? forward_->stack().turns : 0; }
   void run_back(const KernelContext& caller, int turn) override;
   bool keeps_array(int var) override;
+  // For stall reports, from any thread: the turn and the op at work, and those of blocks that it runs.
+  std::string where() const;
   int find_shaped(const std::string& name) override;
   void make_zeros(int shaped, int turn, Value& out) override;
 
@@ -55,7 +58,8 @@ class BlockCode final : public BlockRunner {
     bool dynamic = false;  // its shape function runs in each turn
     // Of an op that a pass made of several: they run instead of it where it refuses the shapes.
     size_t first_part = 0, parts = 0;
-    std::string type, text;  // for errors
+    std::string type, text;  // for errors and reports
+    std::vector<const BlockCode*> runs;
   };
 
   void note_shapes();
@@ -77,11 +81,12 @@ class BlockCode final : public BlockRunner {
   BlockFrame& current_frame();
   BlockFrame& frame_at(FrameStack& stack, size_t at);
   void bind(BlockFrame& frame);
+  void run_turn(const KernelContext& caller, int64_t turn);
   void execute(BlockFrame& frame, const KernelContext& caller);
-  void run_nodes(BlockFrame& frame, TurnContext& c, const Node** at);
+  void run_nodes(BlockFrame& frame, TurnContext& c);
   bool lay_out(BlockFrame& frame, TurnContext& c, Node& node);
   void run_node(BlockFrame& frame, TurnContext& c, Node& node);
-  void run_parts(BlockFrame& frame, TurnContext& c, const Node& whole, const Node** at);
+  void run_parts(BlockFrame& frame, TurnContext& c, const Node& whole);
 
   // block_looks.cc
   void find_watched();
@@ -115,6 +120,8 @@ class BlockCode final : public BlockRunner {
   std::vector<int> watched_;                         // places that may look otherwise when a turn begins
   bool found_watched_ = false;
   uint32_t choices_ = 0;  // of kernels; changes with what is shown, too
+  std::atomic<int64_t> turn_{-1};          // -1: the op has not begun one
+  std::atomic<const Node*> at_{nullptr};  // null between turns
   FrameStack root_;
   BlockFrame* current_ = nullptr;
   bool entered_ = false;

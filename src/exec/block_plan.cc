@@ -36,6 +36,8 @@ BlockCode& BlockSet::make(int block, const Outer& outer, BlockCode* around) {
 
 std::shared_ptr<BlockRunner> BlockSet::runner(int block) const { return made_.at(block); }
 
+std::string BlockSet::where(int block) const { return made_.at(block)->where(); }
+
 BlockFactory BlockSet::factory() const {
   return [this](int block) { return runner(block); };
 }

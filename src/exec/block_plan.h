@@ -26,6 +26,8 @@ class BlockSet {
   // Makes a block of an op of block 0 ready, with those that its ops name.
   void prepare(int block, const Outer& outer) { make(block, outer, nullptr); }
   std::shared_ptr<BlockRunner> runner(int block) const;
+  // For stall reports, from any thread: lines that say where in this block a run is; empty: it has not begun.
+  std::string where(int block) const;
   // The blocks that are gradients of this one in the program.
   const std::vector<int>& gradients_of(int block) const;
 

@@ -1,4 +1,6 @@
 // Turns of sub-blocks.
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "exec/block_code.h"
@@ -10,6 +12,8 @@ void BlockCode::begin() {
   FrameStack& frames = stack();
   frames.turns = 0;
   entered_ = false;
+  turn_.store(-1, std::memory_order_relaxed);
+  at_.store(nullptr, std::memory_order_relaxed);
   if (shaped_.empty()) return;
   frames.before.resize(shaped_.size());
   for (size_t i = 0; i < shaped_.size(); ++i) frames.before[i].take(*value_of(shaped_[i].second));
@@ -34,7 +38,10 @@ void BlockCode::enter() {
   entered_ = true;
 }
 
-void BlockCode::run(const KernelContext& caller) {
+void BlockCode::run(const KernelContext& caller) { run_turn(caller, stack().turns); }
+
+void BlockCode::run_turn(const KernelContext& caller, int64_t turn) {
+  turn_.store(turn, std::memory_order_relaxed);
   if (!entered_) enter();
   entered_ = false;
   FrameStack& frames = stack();
@@ -50,7 +57,7 @@ void BlockCode::run(const KernelContext& caller) {
 // The forward block is put back into the frame of that turn, so that the blocks in it find theirs, too.
 void BlockCode::run_back(const KernelContext& caller, int turn) {
   forward_->current_ = forward_->stack().frames[static_cast<size_t>(turn)].get();
-  run(caller);
+  run_turn(caller, turn);
 }
 
 void BlockCode::make_zeros(int shaped, int turn, Value& out) {
@@ -78,23 +85,23 @@ void BlockCode::bind(BlockFrame& frame) {
 void BlockCode::execute(BlockFrame& frame, const KernelContext& caller) {
   bind(frame);
   TurnContext c(caller);
-  const Node* at = nullptr;
   try {
-    run_nodes(frame, c, &at);
+    run_nodes(frame, c);
   } catch (Error& e) {
-    if (at) e.in_op(at->type).with_op(at->text);
+    if (const Node* at = at_.exchange(nullptr)) e.in_op(at->type).with_op(at->text);
     throw;
   }
+  at_.store(nullptr, std::memory_order_relaxed);
 }
 
-void BlockCode::run_nodes(BlockFrame& frame, TurnContext& c, const Node** at) {
+void BlockCode::run_nodes(BlockFrame& frame, TurnContext& c) {
   bool steady = is_steady(frame);
   if (!steady) begin_notes(frame);
   frame.last.steady = false;  // until the turn has ended
   for (Node& node : nodes_) {
-    *at = &node;
+    at_.store(&node, std::memory_order_relaxed);
     if ((!steady || node.dynamic) && !lay_out(frame, c, node)) {
-      run_parts(frame, c, node, at);
+      run_parts(frame, c, node);
     } else {
       run_node(frame, c, node);
     }
@@ -135,13 +142,24 @@ void BlockCode::run_node(BlockFrame& frame, TurnContext& c, Node& node) {
   }
 }
 
-void BlockCode::run_parts(BlockFrame& frame, TurnContext& c, const Node& whole, const Node** at) {
+void BlockCode::run_parts(BlockFrame& frame, TurnContext& c, const Node& whole) {
   for (size_t i = 0; i < whole.parts; ++i) {
     Node& part = spare_[whole.first_part + i];
-    *at = &part;
+    at_.store(&part, std::memory_order_relaxed);
     lay_out(frame, c, part);
     run_node(frame, c, part);
   }
+}
+
+std::string BlockCode::where() const {
+  const int64_t turn = turn_.load(std::memory_order_relaxed);
+  if (turn < 0) return {};
+  std::string text = fmt::format("\n    block {}, turn {} (counted from 0)", block_.idx(), turn);
+  const Node* at = at_.load(std::memory_order_relaxed);
+  if (!at) return text;
+  text += ": " + at->text;
+  for (const BlockCode* inner : at->runs) text += inner->where();
+  return text;
 }
 
 }  // namespace anabranch

@@ -1,7 +1,9 @@
 #include "exec/lower.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "exec/block_plan.h"
 #include "exec/node_shape.h"
@@ -29,6 +31,7 @@ class Lowerer {
     if (bodies_) out_.explain_blocks = bodies_->explain();
     out_.plan = std::make_unique<Plan>(std::move(specs));
     for (int i = 0; i < out_.plan->size(); ++i) out_.plan->node(i).context.parallel = options_.parallel;
+    make_report();
     return std::move(out_);
   }
 
@@ -79,6 +82,23 @@ class Lowerer {
         tokens->push_back((1 << 20) + node.replica * options_.program->num_blocks() + shared);
       }
     }
+  }
+
+  void make_report() {
+    std::map<int, std::vector<std::pair<std::shared_ptr<BlockSet>, int>>> runs;
+    for (size_t i = 0; i < graph_.nodes.size() && !block_sets_.empty(); ++i) {
+      const GraphNode& node = graph_.nodes[i];
+      for (int sub : node.op->sub_blocks()) {
+        runs[static_cast<int>(i)].emplace_back(block_sets_[static_cast<size_t>(node.replica)], sub);
+      }
+    }
+    out_.report = [runs = std::move(runs), describe = out_.describe](int node) {
+      std::string text = describe[static_cast<size_t>(node)];
+      const auto it = runs.find(node);
+      if (it == runs.end()) return text;
+      for (const auto& [set, block] : it->second) text += set->where(block);
+      return text;
+    };
   }
 
   bool initializes(const GraphNode& node) const {
