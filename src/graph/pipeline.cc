@@ -71,6 +71,7 @@ std::set<std::string> disabled_by_flag() {
 
 // Why a pass does not run; empty when it does.
 std::string reason_to_skip(const Pass& pass, const PassContext& context, const std::set<std::string>& by_flag) {
+  if (context.block > 0 && !pass.in_bodies) return "not in sub-blocks";
   if (context.build.disabled_passes.count(pass.name) != 0) return "disabled by name";
   if (by_flag.count(pass.name) != 0 || by_flag.count("all") != 0) return "FLAGS_disable_passes names it";
   if (!pass.keeps_ops && !context.set_aside.empty()) return fmt::format("set aside: {}", context.set_aside);
@@ -98,6 +99,7 @@ std::string explain_passes(const BuildStrategy& build) {
 
 std::vector<PassReport> run_passes(Graph& graph, const PassContext& context) {
   std::string dots = context.build.debug_graphviz_path;
+  if (!dots.empty() && context.block > 0) dots += fmt::format("_block_{}", context.block);
   if (!dots.empty() && !context.set_aside.empty()) dots += "_set_aside";
   const auto by_flag = disabled_by_flag();
   std::vector<PassReport> reports;
@@ -116,7 +118,7 @@ std::vector<PassReport> run_passes(Graph& graph, const PassContext& context) {
     const std::string did = fmt::format("applied, {} changes in {:.3f} ms", changes, ms);
     if (!dots.empty()) write_dot(graph, dots, reports.size() + 1, pass.name, did);
     const bool changed_ops = changes > 0 && !pass.keeps_ops;
-    reports.push_back({pass.name, fmt::format("{} ({}; {})", did, pass.what, pass.tolerance), ms, changed_ops});
+    reports.push_back({pass.name, fmt::format("{} ({}; {})", did, pass.what, pass.tolerance), ms, changed_ops, changes});
   }
   return reports;
 }

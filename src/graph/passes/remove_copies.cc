@@ -72,6 +72,7 @@ int run(Graph& graph, const PassContext&) {
 const Pass kRemoveCopies = {.name = "remove_copies",
                             .what = "readers of a copy read the original instead",
                             .tolerance = "equal; a zero that was multiplied by 1 keeps its sign",
+                            .in_bodies = true,
                             .run = run};
 
 }  // namespace anabranch
