@@ -108,11 +108,19 @@ BlockGradients::Path BlockGradients::find_path(size_t end, const std::set<std::s
   }
   Path path;
   std::set<std::string> needed = targets;
+  OuterNamesOf outer_names(forward_.program());
   for (size_t i = end; i-- > 0;) {
     if (!relevant[i] || !any_in(ops[i]->output_args(), needed)) continue;
     path.push_back(i);
     for (const auto& in : ops[i]->input_args()) {
       if (wants(in)) needed.insert(in);
+    }
+    // A block may read what it writes now and then only, or in part: then it reads what was there before.
+    for (const int sub : ops[i]->sub_blocks()) {
+      const auto& reads = outer_names.of(sub).reads;
+      for (const auto& out : ops[i]->output_args()) {
+        if (reads.count(out) && wants(out)) needed.insert(out);
+      }
     }
   }
   if (all_needed) *all_needed = std::move(needed);
