@@ -6,28 +6,12 @@
 // one beside each model, so: score demo_out/model demo_out/model/schema.txt demo_out/clicks/test.txt
 #include <cstdio>
 
-#include "data/dataset.h"
+#include "columns.h"
 #include "engine/predictor.h"
-#include "io/files.h"
 
 using namespace anabranch;
 
 namespace {
-
-data::Settings settings(const Model& model, const std::string& schema, std::vector<std::string> files) {
-  data::Settings settings;
-  for (const auto& name : model.feeds) {
-    const ir::VarRef var = model.program->global_block().find_var(name);
-    const std::vector<int64_t> extents = var->shape.to_vector();
-    const bool dense = var->lod_level == 0;
-    const std::vector<int64_t> of_a_line(extents.begin() + 1, extents.end());
-    settings.schema.slots.push_back({var->name, var->dtype, dense, dense ? Shape(of_a_line) : Shape{1}});
-  }
-  settings.files = std::move(files);
-  settings.format = io::read_file(schema);
-  settings.batch_size = 256;
-  return settings;
-}
 
 void print_rows(const Tensor& scores) {
   const int64_t rows = scores.shape()[0], width = rows ? scores.shape().numel() / rows : 0;
@@ -53,7 +37,7 @@ int main(int argc, char** argv) {
   }
   try {
     Predictor predictor(load_model({argv[1]}));
-    data::Dataset text(settings(predictor.model(), argv[2], {argv + 3, argv + argc}));
+    data::Dataset text(columns(predictor.model(), predictor.model().feeds, argv[2], {argv + 3, argv + argc}));
     score(&predictor, &text);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/flags.h"
 #include "opdef/whole_arrays.h"
 #include "ops/control/add_up.h"
 #include "ops/control/turns.h"
@@ -82,7 +83,9 @@ class Gradient {
       const auto in = std::find(ins.begin(), ins.end(), outs[i]);
       v.before = in == ins.end();
       v.input = static_cast<int>(v.before ? i : static_cast<size_t>(in - ins.begin()));
-      block_->keeps_array(v.local);
+      const bool array = block_->keeps_array(v.local);
+      // The original hands no gradient of a tensor from a turn to the one before.
+      if (slots.repeats && !array && v.shaped >= 0 && Flags::exact_fluid()) v.ends = true;
       carried_.push_back(v);
     }
   }
