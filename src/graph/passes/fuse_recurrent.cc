@@ -53,6 +53,7 @@ class LstmFuser {
     LstmBlock block;
     int x = -1, h0 = -1, c0 = -1, weight = -1, bias = -1, forget_bias = -1;
     int hidden = -1, cell = -1, gates = -1;
+    std::vector<std::pair<int, int>> instead = {};  // variables that are no longer made, and what is read instead
   };
 
   std::string fuse(int at) {
@@ -69,6 +70,9 @@ class LstmFuser {
     make_values(forward, &parts);
     put_forward(at, forward, parts);
     if (gradient >= 0) put_gradient(gradient, graph_.nodes[gradient], parts);
+    for (const auto& [from, to] : parts.instead) {
+      for (const int reader : edit_.uses.readers(from)) read_instead(graph_, graph_.nodes[reader], from, to);
+    }
     return "";
   }
 
@@ -103,14 +107,42 @@ class LstmFuser {
     if (!b.bias.empty() && !is_float(graph_, parts->bias)) return "its bias is not float32";
     if (!b.forget_bias.empty() && !is_float(graph_, parts->forget_bias)) return "its forget bias is not float32";
     if (graph_.vars[parts->x].desc.shape.rank() != 3) return "a step of x is no matrix";
+    return choose(forward, parts);
+  }
+
+  // One variable for each of the two states. Another one that shows the same is no longer made: who reads it reads the
+  // chosen one.
+  std::string choose(const GraphNode& forward, Parts* parts) const {
     const auto shown = output_vars(forward, "outputs");
     for (size_t i = 0; i < shown.size(); ++i) {
-      int& to = b.shows_hidden[i] ? parts->hidden : parts->cell;
-      if (shown[i] < 0) continue;
-      if (to >= 0) return "one state is given out twice";
-      to = shown[i];
+      const int var = shown[i];
+      int& chosen = parts->block.shows_hidden[i] ? parts->hidden : parts->cell;
+      if (var < 0) continue;
+      if (chosen < 0) {
+        chosen = var;
+      } else if (replaceable(var)) {
+        parts->instead.emplace_back(var, chosen);
+      } else if (replaceable(chosen)) {
+        for (auto& [from, to] : parts->instead) to = to == chosen ? var : to;
+        parts->instead.emplace_back(chosen, var);
+        chosen = var;
+      } else {
+        return "one state is given out twice, and both are wanted after the run";
+      }
+    }
+    for (const auto& [from, to] : parts->instead) {
+      if (edit_.uses.writer(to) < 0) return "an output is written again";
     }
     return "";
+  }
+
+  bool replaceable(int var) const {
+    if (!edit_.uses.is_inner(var)) return false;
+    const auto& readers = edit_.uses.readers(var);
+    return std::none_of(readers.begin(), readers.end(), [&](int r) {
+      const auto& more = graph_.nodes[r].more_reads;
+      return graph_.nodes[r].op->type != "recurrent_grad" && std::count(more.begin(), more.end(), var) != 0;
+    });
   }
 
   // Gradients that come from outside: of outputs, and from the step after.
@@ -194,9 +226,11 @@ class LstmFuser {
     NodeBuilder node = node_of("lstm_steps_grad", gradient, p);
     node.in("Hidden", p.hidden).in("Cell", p.cell).in("Gates", p.gates);
     const auto given = input_vars(gradient, "outputs@GRAD");
+    std::vector<int> of_hidden, of_cell;
     for (size_t i = 0; i < given.size(); ++i) {
-      if (given[i] >= 0) node.in(p.block.shows_hidden[i] ? "Hidden@GRAD" : "Cell@GRAD", given[i]);
+      if (given[i] >= 0) (p.block.shows_hidden[i] ? of_hidden : of_cell).push_back(given[i]);
     }
+    node.in("Hidden@GRAD", of_hidden).in("Cell@GRAD", of_cell);
     const auto begun = output_vars(gradient, "initial_states@GRAD");
     const auto of_memory = [&](size_t m) { return m < begun.size() ? begun[m] : -1; };
     const auto of_parameter = [&](const std::string& name) {

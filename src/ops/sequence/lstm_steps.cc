@@ -147,20 +147,22 @@ class Backward {
   }
 
  private:
-  // A gradient that is not there is zero.
-  static const float* given(KernelContext& c, In slot, const Extents& e, const std::shared_ptr<Tensor>& rows) {
+  // The sum of the gradients that are given.
+  static float* given(KernelContext& c, In slot, const Extents& e, const std::shared_ptr<Tensor>& rows) {
     float* to = sized<float>(rows, e.rows(), e.d);
     if (slot) {
       std::copy_n(c[slot].data<float>(), e.rows() * e.d, to);
     } else {
       std::fill_n(to, e.rows() * e.d, 0.0f);
     }
+    for (int i = 1; i < slot.count; ++i) add_to(c.at(slot, i).data<float>(), e.rows() * e.d, to);
     return to;
   }
 
   void run(KernelContext& c, const Extents& e, float* dgates) {
-    const float* dhidden = dhidden_ ? c[dhidden_].data<float>() : given(c, dhidden_, e, dhidden_rows_);
-    given(c, dcell_, e, dcell_rows_);
+    const float* dhidden =
+        dhidden_.count == 1 ? c[dhidden_].data<float>() : given(c, dhidden_, e, dhidden_rows_);
+    float* dcells = given(c, dcell_, e, dcell_rows_);
     float* dfirst = c.wants(dc0_) ? c[dc0_].mutable_data<float>() : sized<float>(dfirst_rows_, e.batch, e.d);
     std::fill_n(dfirst, e.batch * e.d, 0.0f);
     panels_->backward(c, steps_, weights_of(e.of_state(c[weight_].data<float>()), e.d, order_),
@@ -168,7 +170,7 @@ class Backward {
                        .cells = c[cell_].data<float>(),
                        .first_cell = c[c0_].data<float>(),
                        .dhiddens = dhidden,
-                       .dcells = dcell_rows_->mutable_data<float>(),
+                       .dcells = dcells,
                        .dgates = dgates,
                        .dfirst_cell = dfirst,
                        .dfirst_hidden = c.wants(dh0_) ? c[dh0_].mutable_data<float>() : nullptr});
@@ -250,8 +252,8 @@ AB_GRAD(lstm_steps)
     .in("Hidden", "of lstm_steps")
     .in("Cell", "of lstm_steps")
     .in("Gates", "of lstm_steps")
-    .in_optional("Hidden@GRAD", "as Hidden; zeros when absent")
-    .in_optional("Cell@GRAD", "as Cell; zeros when absent")
+    .in_optional_list("Hidden@GRAD", "as Hidden; they are added up, and zeros when there are none")
+    .in_optional_list("Cell@GRAD", "as Cell; they are added up, and zeros when there are none")
     .out_optional("X@GRAD", "as X")
     .out_optional("H0@GRAD", "as H0")
     .out_optional("C0@GRAD", "as C0")
@@ -264,10 +266,15 @@ AB_GRAD(lstm_steps)
       check(c);
       const Shape& x = c.in("X").shape;
       const int64_t d = c.in("H0").shape[1];
-      for (const char* slot : {"Hidden", "Cell", "Hidden@GRAD", "Cell@GRAD"}) {
-        if (!c.has_in(slot)) continue;
+      for (const char* slot : {"Hidden", "Cell"}) {
         check_same_dtype(c, slot, "X");
         check_shape(c, slot, Shape{x[0], x[1], d});
+      }
+      for (const char* slot : {"Hidden@GRAD", "Cell@GRAD"}) {
+        for (int i = 0; i < c.n_in(slot); ++i) {
+          AB_CHECK(c.in(slot, i).dtype == c.in("X").dtype && compatible(c.in(slot, i).shape, Shape{x[0], x[1], d}),
+                   ShapeMismatch, "{} must be as Hidden, got {}", slot, c.in(slot, i).shape.str());
+        }
       }
       check_shape(c, "Gates", Shape{x[0], x[1], d == kUnknown ? kUnknown : 4 * d});
       for (const char* slot : {"X", "H0", "C0", "Weight", "Bias", "ForgetBias"}) {
