@@ -51,7 +51,7 @@ void Step::make_graph(const StepOptions& options) {
   r.build = compile_.build;
   r.trainer = trainer_of(*options.program);
   graph_ = replicate(*options.program, r);
-  passes_ = run_passes(graph_, {compile_.build, options.set_aside});
+  passes_ = run_passes(graph_, {compile_.build, options.set_aside, options.program});
 }
 
 Value* Step::hold(std::shared_ptr<Value> value) {

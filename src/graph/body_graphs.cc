@@ -119,7 +119,7 @@ const Graph& BodyGraphs::of(int block) {
   if (const auto it = made_.find(block); it != made_.end()) return it->second;
   Graph graph = make(program_.block(block));
   const size_t ops = graph.nodes.size();
-  const auto reports = run_passes(graph, {build_, set_aside_, block});
+  const auto reports = run_passes(graph, {build_, set_aside_, nullptr, block});
   note_run(block, reports, ops, graph.nodes.size());
   return made_.emplace(block, std::move(graph)).first->second;
 }

@@ -13,7 +13,9 @@ namespace anabranch {
 struct PassContext {
   const BuildStrategy& build;
   std::string set_aside = {};  // why passes that change ops stay off; empty: they do not
-  int block = 0;               // the block that the graph is made of
+  const ir::Program* program = nullptr;  // holds the blocks that ops of the graph run; null: no pass may look into them
+  int block = 0;                         // the block that the graph is made of
+  std::vector<std::string>* notes = nullptr;  // lines for explain(): what was found in one place or another
 };
 
 // A field of BuildStrategy that must not be False. One that is not set does not stand in the way.

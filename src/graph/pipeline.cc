@@ -20,6 +20,8 @@ const std::vector<Pass>& pipeline() {
       kRemoveCopies,
       kShapeReads,
       kRemoveDead,
+      // loops: before the ops around them change
+      kFuseRecurrent,
       // convolutions with what comes after them: before images get their layouts
       kFuseConv,
       // layouts: before convolutions and normalisations take in what comes after them
@@ -112,13 +114,18 @@ std::vector<PassReport> run_passes(Graph& graph, const PassContext& context) {
       continue;
     }
     const auto begin = Clock::now();
-    const int changes = pass.run(graph, context);
+    std::vector<std::string> notes;
+    PassContext with_notes = context;
+    with_notes.notes = &notes;
+    const int changes = pass.run(graph, with_notes);
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
     verifier.verify(graph);
     const std::string did = fmt::format("applied, {} changes in {:.3f} ms", changes, ms);
     if (!dots.empty()) write_dot(graph, dots, reports.size() + 1, pass.name, did);
     const bool changed_ops = changes > 0 && !pass.keeps_ops;
-    reports.push_back({pass.name, fmt::format("{} ({}; {})", did, pass.what, pass.tolerance), ms, changed_ops, changes});
+    std::string outcome = fmt::format("{} ({}; {})", did, pass.what, pass.tolerance);
+    for (const auto& note : notes) outcome += "\n      " + note;
+    reports.push_back({pass.name, std::move(outcome), ms, changed_ops, changes});
   }
   return reports;
 }

@@ -31,22 +31,6 @@ bool replaceable(const Graph& graph, const Uses& uses, int i, int x, int out) {
   });
 }
 
-void read_instead(Graph& graph, GraphNode& node, int out, int x) {
-  auto op = std::make_shared<ir::Op>(*node.op);
-  size_t at = 0;
-  for (ir::Slot& slot : op->inputs) {
-    for (std::string& arg : slot.args) {
-      if (node.ins[at] == out) {
-        node.ins[at] = x;
-        arg = graph.vars[x].name;
-      }
-      ++at;
-    }
-  }
-  std::replace(node.only_shapes.begin(), node.only_shapes.end(), out, x);
-  node.op = op;
-}
-
 int run(Graph& graph, const PassContext&) {
   int removed = 0;
   GraphEdit edit(graph);
