@@ -53,6 +53,10 @@ def _plain(one):
               if n in variables and variables[n]["kind"] == TENSOR and variables[n]["dtype"].startswith("float")
               and variables[n]["value"] is not None]
     outs = {slot: names for slot, names in one.outs.items() if names}
+    for slot in _core.op_info(one.op)["outputs"]:
+        if slot["named_only"]:  # nobody writes it, but programs name it
+            outs[slot["name"]] = [slot["name"].lower() + ".named"]
+            variables[slot["name"].lower() + ".named"] = {"kind": TENSOR, "value": None, "dtype": "float32"}
     grad = list(one.case.grad_outs or list(outs)[:1])
     return {"op": one.op, "ins": dict(one.ins), "outs": outs, "vars": variables, "attrs": attrs, "grad": grad,
             "wanted": floats if _core.op_info(one.op)["has_grad"] else [], "changes": []}
@@ -78,7 +82,10 @@ def copied(case):
 
 def sent(case):
     """The case as engines read it: arrays packed, shapes declared."""
-    made = dict(case, vars={})
+    made = dict(case, vars={}, outs=dict(case["outs"]))
+    for slot, into in _core.op_info(case["op"])["updates"]:
+        if case["ins"].get(slot) and into in made["outs"]:  # updated in place, as layers and optimizers have it
+            made["outs"][into] = case["ins"][slot]
     for name, v in case["vars"].items():
         v = dict(v)
         if v["value"] is not None:

@@ -1,4 +1,4 @@
-"""Runs cases (plain data, see cases.py) on one engine: engine.py MODULE, where MODULE has Fluid's names.
+"""Runs cases (plain data, see cases.py) on one engine: engine.py MODULE SECONDS, where MODULE has Fluid's names.
 
 Reads pickled cases from its input and writes a pickled record for each. A child forked from a process that has imported
 MODULE does the work, so that a case that kills it costs a fork and not an import. Runs on Python 3.7 and later.
@@ -14,7 +14,6 @@ import warnings
 
 import numpy as np
 
-HANG_S = 10
 MEMORY_BYTES = 6 << 30
 TENSOR, ROWS, ARRAY = "tensor", "rows", "array"
 
@@ -97,7 +96,8 @@ class OneRun:
         self.fluid.Executor(self.fluid.CPUPlace()).run(self.main, scope=self.scope)
 
     def _set_tensor(self, name, array, lod=None, tensor=None):
-        tensor = tensor or self.scope.var(name).get_tensor()
+        if tensor is None:
+            tensor = self.scope.var(name).get_tensor()
         tensor.set(array, self.fluid.CPUPlace())
         if lod:
             tensor.set_lod(lod)
@@ -124,6 +124,8 @@ class OneRun:
             if kind == self.kinds.LOD_TENSOR_ARRAY:
                 return (ARRAY,) + tuple((packed(np.array(t)), t.lod()) for t in var.get_lod_tensor_array())
             tensor = var.get_tensor()
+            if not tensor._is_initialized():
+                return None
             return TENSOR, packed(np.array(tensor)), tensor.lod()
         except Exception:  # what nobody wrote has no array, in each engine by another error
             return None
@@ -193,7 +195,7 @@ def serve(fluid, into):
         signal.signal(number, signal.SIG_DFL)  # handlers of the engine print stacks, and some never end
     while True:
         case = read(0)
-        signal.alarm(HANG_S)
+        signal.alarm(int(sys.argv[2]))
         with fluid.unique_name.guard(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             record = attempt(fluid, case)

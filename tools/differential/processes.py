@@ -6,21 +6,22 @@ import signal
 import struct
 import subprocess
 
-PATIENCE_S = 25  # longer than the alarm of engine.py
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Engine:
     """A process of engine.py. ``perturb``: what memory holds that nobody has written, from 1 to 255."""
 
-    def __init__(self, python, module, paths=(), perturb=0):
+    def __init__(self, python, module, paths=(), perturb=0, hang_s=20):
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         environment.update(GLOG_v="0", FLAGS_fluid_exact="1.8.5", OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1",
                            FLAGS_use_system_allocator="1", MALLOC_PERTURB_=str(perturb))
         if paths:
             environment["PYTHONPATH"] = os.pathsep.join(paths)
-        self.child = subprocess.Popen([python, os.path.join(HERE, "engine.py"), module], env=environment,
+        self.patience_s = 300  # of the import
+        self.child = subprocess.Popen([python, os.path.join(HERE, "engine.py"), module, str(hang_s)], env=environment,
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self.patience_s = hang_s + 5
         self._read()
 
     def run(self, case):
@@ -40,7 +41,7 @@ class Engine:
                 os.kill(int(pid), signal.SIGKILL)
 
     def _read(self):
-        if not select.select([self.child.stdout], [], [], PATIENCE_S)[0]:
+        if not select.select([self.child.stdout], [], [], self.patience_s)[0]:
             self._kill_worker()
         size = self._exactly(8)
         if len(size) < 8:

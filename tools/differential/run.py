@@ -27,13 +27,14 @@ def drawn(op, number, known):
 
 
 class Engines:
-    def __init__(self, python):
-        self.theirs = Engine(python, "paddle.fluid", perturb=17)
-        self.again = Engine(python, "paddle.fluid", perturb=201)
+    def __init__(self, python, hang_s):
+        self.theirs = Engine(python, "paddle.fluid", perturb=17, hang_s=hang_s)
+        self.again = Engine(python, "paddle.fluid", perturb=201, hang_s=hang_s)
         self.ours = Engine(sys.executable, "anabranch.fluid", paths=[os.path.join(cases.ROOT, "python")], perturb=99)
 
     def judged(self, case):
         data = cases.sent(case)
+        case = dict(case, outs=data["outs"])
         theirs = self.theirs.run(data)
         if theirs.get("error", "").endswith("has not been registered."):
             return None
@@ -72,6 +73,7 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--ledger", default="")
     parser.add_argument("--table", default="")
+    parser.add_argument("--hang", type=int, default=20, help="seconds after which the original hangs")
     given = parser.parse_args()
     python = os.environ.get(VARIABLE)
     if not python:
@@ -80,7 +82,7 @@ def main():
     from anabranch import _core
 
     ops = given.ops or cases.op_types(set(_core.op_types()))
-    engines, rows = Engines(python), []
+    engines, rows = Engines(python, given.hang), []
     ledger = open(given.ledger, "w") if given.ledger else None
     for op in ops:
         for row in of_op(engines, op, range(given.first, given.first + given.count)):

@@ -13,6 +13,12 @@ EXTENTS = (0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 16, 17)
 DTYPES = ("float32", "float64", "float32", "float64", "int32", "int64", "int32", "int64", "bool", "uint8", "int8", "int16",
           "float16")
 LARGEST = 20000
+#: Slots that parameters and numbers take, whose extents programs know.
+PARAMETERS = {
+    "Alpha", "Anchors", "Beta1Pow", "Beta2Pow", "Bias", "CenterUpdateRate", "Filter", "Grad", "LearningRate", "Mean", "Moment",
+    "Moment1", "Moment2", "Param", "ProjWeight", "Scale", "Transition", "Variance", "Velocity", "W", "Weight", "WeightH",
+    "WeightX", "BatchSize", "BatchSum", "BatchSquareSum", "Offset", "LSTMWeight", "LSTMBias", "AttentionWeight",
+}
 
 
 def given(case):
@@ -125,7 +131,8 @@ def dtype(r, case):
         if v["dtype"] == old and (everywhere or other == name):
             v["dtype"] = new
             if v["value"] is not None:
-                v["value"] = v["value"].astype(new)
+                with np.errstate(all="ignore"):
+                    v["value"] = v["value"].astype(new)
     if new.startswith("float") and everywhere and not old.startswith("float") and case["wanted"]:
         case["wanted"] = sorted(set(case["wanted"]) | {n for n in given(case) if case["vars"][n]["dtype"] == new})
     case["wanted"] = [n for n in case["wanted"] if case["vars"][n]["dtype"].startswith("float")]
@@ -239,10 +246,17 @@ def more_or_fewer(r, case):
 
 
 def unknown(r, case):
-    """The first extent of every input is not known while the program is built."""
-    for n in given(case):
-        case["vars"][n]["unknown"] = True
-    return "unknown first extents"
+    """The first extent of data - of all inputs that have as many rows as the first one - is not known while the program
+    is built; parameters are known.
+    """
+    names = [n for slot, names in case["ins"].items() if slot not in PARAMETERS for n in names if n in given(case)]
+    rows = [len(case["vars"][n]["value"]) for n in names if case["vars"][n]["value"].ndim]
+    if not rows:
+        return None
+    for n in names:
+        if case["vars"][n]["value"].ndim and len(case["vars"][n]["value"]) == rows[0]:
+            case["vars"][n]["unknown"] = True
+    return "unknown rows"
 
 
 def as_rows(r, case):
