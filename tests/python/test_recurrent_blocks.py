@@ -233,7 +233,8 @@ def test_if_else(mask):
     np.testing.assert_allclose(got, np.where(mask, np.tanh(X @ W), X ** 2), rtol=1e-12)
 
 
-@pytest.mark.parametrize("mask, ran", [((1, 0, 1, 1), [5.0, 5.0]), ((0, 0, 0, 0), [1.0, 5.0]), ((1, 1, 1, 1), [5.0, 1.0])])
+@pytest.mark.parametrize("mask, ran", [((1, 0, 1, 1), [5.0, 5.0]), ((0, 0, 0, 0), [1.0, 5.0]),
+                                       ((1, 1, 1, 1), [5.0, 1.0])])
 def test_a_side_of_if_else_without_rows_does_not_run(mask, ran):
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):

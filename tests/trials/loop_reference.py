@@ -40,7 +40,7 @@ class Reference:
         self.order = sorted(range(len(self.spans)), key=lambda k: -program.lengths[k])
 
     def run(self, feed):
-        self.v = {name: value for name, value in feed.items()}
+        self.v = dict(feed)
         self.turns = 0
         self.steps(self.program.steps)
         return self.v

@@ -1,5 +1,5 @@
-"""A random program of loops (loop_programs.py) written out for one feed: every turn one after another, each branch that is
-taken, no block at all.
+"""A random program of loops (loop_programs.py) written out for one feed: every turn one after another, each branch that
+is taken, no block at all.
 """
 import loop_build
 import numpy as np

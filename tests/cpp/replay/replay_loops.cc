@@ -1,5 +1,5 @@
-// Runs programs that tests/trials/loop_pack.py has packed: one after another in one thread, then on several threads, and
-// compares the bits of everything that is fetched. For sanitizers, which look into the run from below Python.
+// Runs programs that tests/trials/loop_pack.py has packed: one after another in one thread, then on several threads,
+// and compares the bits of everything that is fetched. For sanitizers, which look into the run from below Python.
 //
 //   replay_loops FILE [FIRST [COUNT]]      status 1 when a program differs; what sanitizers say ends it, too
 #include <atomic>
@@ -127,7 +127,8 @@ int replay(std::string_view file, uint32_t first, uint32_t count) {
       std::printf("program %u differs on %d threads\n", packed.number, threads);
     }
   }
-  std::printf("%d programs, %d threaded runs in which several threads ran nodes, %d differ\n", programs, threaded, wrong);
+  std::printf("%d programs, %d threaded runs in which several threads ran nodes, %d differ\n", programs, threaded,
+              wrong);
   return wrong != 0 || programs == 0 || threaded == 0;
 }
 
