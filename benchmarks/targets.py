@@ -26,7 +26,9 @@ TARGETS = [
     ("COMPILE", "ops=10000 what=passes", None, 0.5),
     ("INSTR", "sequential", None, 60.0), ("INSTR", "threaded", None, 200.0),
     ("STEADY", ".*memory grown", None, 1.0), ("STEADY", ".*time, last over first", None, 1.1),
-    ("STEADY", ".*threads more", None, 0.0)]
+    ("STEADY", ".*threads more", None, 0.0),
+    ("SOAK", ".*memory grown", None, 1.0), ("SOAK", ".*time, last over first", None, 1.1),
+    ("SOAK", ".*threads more", None, 0.0)]
 
 #: (row, beginning of the metric) -> what a unit takes: Mflop, random 64-byte lines.
 NEEDS = {
@@ -41,7 +43,7 @@ NEEDS = {
 SPENT_ON = dict(W1="fixed cost of a call: feed, fetch, Python", W12="decoding of numbers", W13="the executor's loop",
                 W14="index and record: two lines",
                 COST="loading of libraries; building of plans", COMPILE="passes and planning",
-                INSTR="the executor's loop", STEADY="")
+                INSTR="the executor's loop", STEADY="", SOAK="")
 
 
 def target(row, metric, rival):
