@@ -32,7 +32,6 @@ DIFFERENT = {
     "cond_grad": "the shape of the target is not read",
     "flatten": "an unknown extent is -1", "nets_seq": "places are integers",
     "topk_var": "the width is unknown while the program is built",
-    "ce_flabel": "labels that are no integers are refused",
     "un2_sm": "use_cudnn has no effect on the CPU",
     "auc_full": "there is no precision-recall curve yet",
     "errclip": "the clip of a gradient has role Backward",
