@@ -16,7 +16,7 @@ using V = hn::Vec<D>;
 
 // ---- products
 
-constexpr int kVectors = 2;                         // side by side
+constexpr int kVectors = 2;                             // side by side
 constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;  // as many as leave registers for two vectors and a number
 
 template <int R>
