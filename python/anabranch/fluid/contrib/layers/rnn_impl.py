@@ -258,8 +258,8 @@ def basic_gru(input: Variable, init_hidden: Variable | None, hidden_size: int, n
     """
     outputs, states = _recurrent(
         "basic_gru", BasicGRUUnit, input, [init_hidden], hidden_size, num_layers, sequence_length,
-        _dropping(dropout_prob, "downgrade_in_infer"), bidirectional, batch_first, param_attr, bias_attr, name, gate_activation=gate_activation,
-        activation=activation, dtype=dtype)
+        _dropping(dropout_prob, "downgrade_in_infer"), bidirectional, batch_first, param_attr, bias_attr, name,
+        gate_activation=gate_activation, activation=activation, dtype=dtype)
     return outputs, states[0]
 
 
@@ -308,6 +308,6 @@ def basic_lstm(input: Variable, init_hidden: Variable | None, init_cell: Variabl
     """
     outputs, states = _recurrent(
         "basic_lstm", BasicLSTMUnit, input, [init_hidden, init_cell], hidden_size, num_layers, sequence_length,
-        _dropping(dropout_prob, "upscale_in_train"), bidirectional, batch_first, param_attr, bias_attr, name, gate_activation=gate_activation,
-        activation=activation, forget_bias=forget_bias, dtype=dtype)
+        _dropping(dropout_prob, "upscale_in_train"), bidirectional, batch_first, param_attr, bias_attr, name,
+        gate_activation=gate_activation, activation=activation, forget_bias=forget_bias, dtype=dtype)
     return outputs, states[0], states[1]
