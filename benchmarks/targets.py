@@ -15,11 +15,13 @@ TARGETS = [
     ("W3", "batch=128", "torch", 1.0),
     ("W8", "batch=32", "fluid18", 3.5), ("W8", r"batch=(128|512|1000)", "fluid18", 2.4),
     ("W8", "batch=32", "torch", 2.0), ("W8", r"batch=(128|512|1000)", "torch", 1.6),
+    ("W5", "hidden=200", "fluid18", 5.0), ("W5", "hidden=200", "torch", 3.0),
     ("W8e", "", "fluid18", 2.0), ("W12", "", "fluid18", 4.0),
     ("W9e", "batch=1000 model=lr", "vw", 3.0), ("W9", "batch=1000 model=fm", "fluid18", 8.0),
     ("W9", "batch=1000 model=deepfm", "fluid18", 3.0), ("W10", "", "gensim", 2.0),
     ("W13", r"ops=10 ", "fluid18", 12.0), ("W13", r"ops=(100|1000|10000) ", "fluid18", 40.0),
     ("W12", r"all \[memory threads2 zstd", None, -0.6),
+    ("W16", "", "fluid18", 3.0), ("W17", "", "fluid18", 3.0), ("W19", "", "fluid18", 2.0), ("W20", "", "fluid18", 1.2),
     ("W14", "(look_up|update) share", None, -50.0), ("W14", "memory", None, 16.0),
     ("COST", "time: import$", None, 0.25), ("COST", r"time: import \+ first step W2", None, 0.40),
     ("COST", r"memory: import \+ first step W2", None, 60.0),
@@ -40,6 +42,8 @@ NEEDS = {
 #: Rows without arithmetic worth mentioning: what their time goes to.
 SPENT_ON = dict(W1="fixed cost of a call: feed, fetch, Python", W12="decoding of numbers", W13="the executor's loop",
                 W14="index and record: two lines",
+                W16="products of rows of a step", W17="products of rows of a step", W19="exponentials of logits and paths",
+                W20="exponentials of emissions; sums over pairs of tags",
                 COST="loading of libraries; building of plans", COMPILE="passes and planning",
                 INSTR="the executor's loop", STEADY="")
 

@@ -2,7 +2,7 @@
 
     python 06_parameter_servers.py                                    servers and a worker in this process
     anabranch launch --servers 2 --workers 2 06_parameter_servers.py  one process each
-    ANABRANCH_STRATEGY=async ...                                      sync (default), half_async or async
+    ANABRANCH_STRATEGY=async ...                                      sync (default), half_async, async or geo
 
 The ids are synthetic: each has a hidden weight, and their sum decides how likely a click is.
 """

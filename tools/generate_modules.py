@@ -4,9 +4,9 @@
     PYTHONPATH=python tools/generate_modules.py           writes what has changed
     PYTHONPATH=python tools/generate_modules.py --check   tells what would change, and fails then
 
-fluid_modules.json lists every module of Fluid 1.8 with the names of its ``__all__``. A name that this package has is
-made reachable in the module where Fluid has it: in a file of the same name that is written here, unless a file of
-other origin is there, which then has to import the name itself.
+fluid_modules.json lists every module of Fluid 1.8 with the names of its ``__all__``, fluid_elsewhere.json those of
+which nothing is offered. A name that this package has is made reachable in the module where Fluid has it: in a file of
+the same name that is written here, unless a file of other origin is there, which then has to import the name itself.
 """
 from __future__ import annotations
 
@@ -34,16 +34,25 @@ HOMES: list[tuple[str, list[str]]] = [
     ("paddle.fluid", ["fluid", "fluid.framework"]),
     ("paddle.reader", ["reader"]),
     ("paddle.batch", ["reader"]),
-    ("paddle.dataset.mnist", ["datasets.mnist"]),
+    ("paddle.compat", ["compat"]),
+    *(("paddle.dataset." + name, ["datasets." + name])
+      for name in ("cifar", "common", "imdb", "imikolov", "mnist", "movielens", "uci_housing")),
 ]
 
-#: Names that programs use although Fluid's module does not list them: module of layers that has it.
+#: Names that programs use although Fluid's module does not list them: module that has it, relative to it.
 BESIDE = {
     "paddle.fluid.layers.control_flow": {
         "ConditionalBlock": "branches", "array_to_lod_tensor": "rank_tables", "lod_rank_table": "rank_tables",
         "lod_tensor_to_array": "rank_tables", "max_sequence_len": "rank_tables", "shrink_memory": "rank_tables",
         "merge_lod_tensor": "row_branches", "split_lod_tensor": "row_branches"},
+    "paddle.dataset.imdb": {"word_dict": ".datasets.imdb"},
+    "paddle.dataset.imikolov": {"DataType": ".datasets.imikolov"},
+    "paddle.dataset.movielens": {"MovieInfo": ".datasets.movielens", "UserInfo": ".datasets.movielens"},
+    "paddle.dataset.uci_housing": {"feature_names": ".datasets.uci_housing"},
 }
+
+#: Modules that can be imported, and of which nothing is offered.
+NOT_OFFERED = {"dygraph"}
 
 
 def table() -> dict[str, list[str]]:
@@ -82,7 +91,7 @@ def find(module: str, name: str) -> object | None:
     homes = next((places for prefix, places in HOMES if module.startswith(prefix)), [])
     candidates = [own(module)] + [importlib.import_module("anabranch." + home) for home in homes]
     for candidate in candidates:
-        if candidate is not None and hasattr(candidate, name):
+        if candidate is not None and name not in NOT_OFFERED and hasattr(candidate, name):
             found = getattr(candidate, name)
             if candidate is candidates[0] or not isinstance(found, types.ModuleType):
                 return found
@@ -159,8 +168,10 @@ def layers_init() -> str:
 def imported(module: str, names: list[str]) -> str:
     renamed = [name for name in names if " as " in name]
     if renamed:
-        groups = [[name] for name in renamed] + [[name for name in names if name not in renamed]]
-        return "\n".join("from %s import %s" % (module, ", ".join(g)) for g in sorted(g for g in groups if g))
+        others = [name for name in names if name not in renamed]
+        lines = [(name, "from %s import %s" % (module, name)) for name in renamed]
+        lines += [(others[0], imported(module, others))] if others else []
+        return "\n".join(line for _, line in sorted(lines))
     line = "from %s import %s" % (module, ", ".join(names))
     if len(line) <= WIDTH + 2:
         return line
@@ -215,7 +226,8 @@ def room(head: str, sources: dict[str, list[str]]) -> str:
 def absent_page(absent: dict[str, list[str]], gone: list[str]) -> str:
     lines = ["# What is not here", "",
              "Names that Fluid 1.8 lists (`__all__`) and this package does not have; reaching for one raises",
-             "`AttributeError` or `ImportError`. " + MARK + " from `tools/fluid_modules.json`.", ""]
+             "`AttributeError` or `ImportError`, and under `anabranch run` `NotImplementedError` when it is used.",
+             MARK + " from `tools/fluid_modules.json`.", ""]
     total = {name for names in absent.values() for name in names}
     lines += ["%d names in %d modules, and %d modules as a whole." % (len(total), len(absent), len(gone)), "",
               "| module | names that are absent |", "|---|---|"]
@@ -223,6 +235,16 @@ def absent_page(absent: dict[str, list[str]], gone: list[str]) -> str:
     lines += ["", "## Modules of which nothing is here", ""]
     lines += ["- `%s`%s" % (m, ": " + ", ".join("`%s`" % n for n in table()[m]) if table()[m] else "") for m in gone]
     return "\n".join(lines) + "\n"
+
+
+def absent_names(absent: dict[str, list[str]], gone: list[str]) -> str:
+    """What anabranch/_absent.py reads: modules that are not here, and names of others, as this package calls them."""
+    with open(os.path.join(ROOT, "tools", "fluid_elsewhere.json")) as file:
+        modules = json.load(file) | {module: table()[module] for module in gone}
+    parts = {"modules": modules, "names": absent}
+    lines = [' "%s": {\n%s\n }' % (part, ",\n".join('  "%s": %s' % (here(m), json.dumps(sorted(n)))
+                                                   for m, n in sorted(names.items()))) for part, names in parts.items()]
+    return "{\n%s\n}\n" % ",\n".join(lines)
 
 
 def names_here() -> dict[str, list[str]]:
@@ -253,6 +275,7 @@ def outputs() -> dict[str, str]:
         if len(there) < len(names):
             absent[module] = [name for name in names if found[name] is None]
     files[os.path.join(ROOT, "docs", "absent.md")] = absent_page(absent, gone)
+    files[os.path.join(PACKAGE, "absent_names.json")] = absent_names(absent, gone)
     names = ",\n".join(' "%s": %s' % (module, json.dumps(names)) for module, names in names_here().items())
     files[os.path.join(ROOT, "tests", "python", "data", "names_here.json")] = "{\n%s\n}\n" % names
     return files

@@ -4,10 +4,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from . import launch
+from . import launch, run
+
+
+def _doctor(argv: Sequence[str]) -> int:
+    from . import doctor  # loads the engine, which the others do not need
+    return doctor.main(argv)
+
 
 #: Name -> what it runs with the arguments after it.
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"launch": launch.main}
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"doctor": _doctor, "launch": launch.main, "run": run.main}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -15,10 +15,9 @@ import numpy
 from . import _core
 from .fluid.errors import InvalidValue, Unsupported
 
-_RECEIVES = ("recv", "send_barrier", "fetch_barrier", "distributed_lookup_table")
-_SYNC, _ASYNC, _HALF_ASYNC = 0, 1, 2
+_SYNC, _ASYNC, _HALF_ASYNC, _GEO = 0, 1, 2, 3
 
-_running: list[int] = []             # trainers of this process whose communicator runs
+_running: list[tuple[int, Any]] = []  # trainers of this process whose communicator runs, and what ends it
 _local_servers: list[threading.Thread] = []
 
 
@@ -84,27 +83,54 @@ def communicator_start(program: Any, mode: int, settings: Mapping[str, Any], fla
     """
     if mode == _SYNC:
         return
-    if mode not in (_ASYNC, _HALF_ASYNC):
-        raise Unsupported("Communicator.start: GEO training is not in this build; async training is its neighbour: "
-                          "StrategyFactory.create_async_strategy()")
     trainer = _trainer_of(program)
+    if mode == _GEO:
+        _start_geo(program, trainer, settings)
+        return
     queue = int(flags.get("communicator_send_queue_size", 20))
     merged_by_average = mode == _HALF_ASYNC or not int(flags.get("communicator_is_sgd_optimizer", 1))
     _core.ps_start_communicator(trainer, queue, merged_by_average, 1 if mode == _HALF_ASYNC else 0)
-    _running.append(trainer)
+    _running.append((trainer, _core.ps_stop_communicator))
+
+
+def _start_geo(program, trainer, settings):
+    """The scope of now is that of training. Programs of Fluid do not say whose the send at the end of a step is."""
+    from .fluid.scope import global_scope
+    parameters = [(name, any(info["is_sparse"]), list(zip(info["epmap"], info["var_names"], info["sections"])))
+                  for name, info in settings["push_vars"].items()]
+    _core.ps_start_geo(trainer, settings["trainers"], settings["push_nums"], global_scope(), parameters)
+    for op in program.global_block().ops:
+        if op.type == "send":
+            op._set_attr("trainer_id", trainer)
+    _running.append((trainer, _core.ps_stop_geo))
+
+
+def begin_geo(trainers: Iterable[int]) -> None:
+    """What the parameters hold now is what the servers have: GEO training counts differences from here.
+
+    Args:
+        trainers (iterable of int): whose startup program has run.
+    """
+    for trainer in trainers:
+        _core.ps_begin_geo(trainer)
 
 
 def _trainer_of(program):
-    for op in program.global_block().ops:
-        if op.type in _RECEIVES:
-            return op.attr("trainer_id")
-    raise InvalidValue("Communicator: the program takes nothing from servers: it is no trainer's program")
+    from .fluid import remote
+    named = remote.trainers_of(program)
+    if named:
+        return min(named)
+    trainer = getattr(program, "_trainer_id", None)
+    if trainer is None:
+        raise InvalidValue("Communicator: the program takes nothing from servers: it is no trainer's program")
+    return trainer
 
 
 def communicator_stop() -> None:
     """Sends what waits, then ends the threads of ``communicator_start``."""
     while _running:
-        _core.ps_stop_communicator(_running.pop())
+        trainer, stop = _running.pop()
+        stop(trainer)
 
 
 def pull_persistables(program: Any, dirname: str, variables: Mapping[str, Any]) -> None:

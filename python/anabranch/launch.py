@@ -15,6 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from . import run
 from ._kubernetes import manifest
 from ._processes import Process, end_all, free_ports, watch
 
@@ -38,6 +39,11 @@ class Plan(NamedTuple):
     resume: str | None = None
     echo: bool = True
     server_grace_s: float = 60.0
+
+
+def _interpreter() -> list[str]:
+    """What runs a script: Python, or ``anabranch run`` where the launcher itself runs under that."""
+    return [sys.executable, "-u", *(["-m", __package__, "run"] if os.environ.get(run.VARIABLE) else [])]
 
 
 def _of(plan: Plan, endpoint: str) -> bool:
@@ -81,7 +87,7 @@ def start(plan: Plan) -> int:
             for index, endpoint in enumerate(endpoints):
                 if _of(plan, endpoint):
                     kind = "server" if serves else "worker"
-                    running.append(Process("%s %d" % (kind, index), [sys.executable, "-u", *plan.command],
+                    running.append(Process("%s %d" % (kind, index), [*_interpreter(), *plan.command],
                                            environment(plan, endpoint, serves, index, os.environ),
                                            os.path.join(plan.logs, "%slog.%d" % (kind, index)), serves))
     except BaseException:

@@ -33,6 +33,7 @@ void bind_engine(nb::module_& m);
 void bind_run(nb::module_& m);
 void bind_profiler(nb::module_& m);
 void bind_train(nb::module_& m);
+void bind_predictor(nb::module_& m);
 void bind_ps(nb::module_& m);
 void install_source_locations(nb::module_& m);
 

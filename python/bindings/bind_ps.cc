@@ -1,13 +1,16 @@
 // ps/ and the servers of engine/: parameter servers, and what trainers ask of them beside their steps.
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 
 #include "bind.h"
 #include "engine/pserver.h"
 #include "ps/communicator.h"
+#include "ps/geo.h"
 #include "ps/trainers.h"
 
 namespace anabranch::python {
@@ -100,10 +103,60 @@ nb::dict stop_communicator(int trainer) {
     const Unlocked unlocked;
     client->communicator()->flush();
     stats = client->communicator()->stats();
-    client->attach(nullptr);
+    client->attach(std::shared_ptr<ps::Communicator>());
   }
   out["gradients"] = stats.gradients;
   out["rounds"] = stats.rounds;
+  return out;
+}
+
+// (parameter, whether it is a table, pieces: (server, name there, rows))
+using GeoParts = std::vector<std::tuple<std::string, std::string, int64_t>>;
+using GeoParameter = std::tuple<std::string, bool, GeoParts>;
+
+void start_geo(int trainer, int trainers, int64_t every, Scope& scope, const std::vector<GeoParameter>& parameters) {
+  const auto client = ps::client_of(trainer);
+  AB_CHECK(!client->geo(), InvalidArgument, "trainer {} has a communicator that runs", trainer);
+  const Unlocked unlocked;
+  std::vector<ps::GeoVariable> variables;
+  for (const auto& [name, sparse, parts] : parameters) {
+    ps::GeoVariable& v = variables.emplace_back();
+    v.name = name;
+    v.sparse = sparse;
+    v.value = scope.find_shared(name);
+    if (!v.value) v.value = scope.share(name);
+    for (const auto& [endpoint, there, rows] : parts) {
+      v.pieces.push_back({client->remote(endpoint, there + ".delta"), client->remote(endpoint, there), rows});
+    }
+  }
+  const auto initialized = [](const ps::GeoVariable& v) { return v.value->initialized(); };
+  const bool ready = std::all_of(variables.begin(), variables.end(), initialized);
+  auto geo = std::make_shared<ps::Geo>(*client, ps::GeoOptions{trainers, every}, std::move(variables));
+  if (ready) geo->begin();
+  client->attach(std::move(geo));
+}
+
+void begin_geo(int trainer) {
+  const auto client = ps::find_client(trainer);
+  if (!client || !client->geo()) return;
+  const Unlocked unlocked;
+  client->geo()->begin();
+}
+
+nb::dict stop_geo(int trainer) {
+  const auto client = ps::find_client(trainer);
+  nb::dict out;
+  if (!client || !client->geo()) return out;
+  ps::GeoStats stats;
+  {
+    const Unlocked unlocked;
+    client->geo()->flush();
+    stats = client->geo()->stats();
+    client->attach(std::shared_ptr<ps::Geo>());
+  }
+  out["steps"] = stats.steps;
+  out["exchanges"] = stats.exchanges;
+  out["rows"] = stats.rows;
   return out;
 }
 
@@ -135,6 +188,9 @@ void bind_ps(nb::module_& m) {
   m.def("ps_reduce", &reduce, nb::arg("trainer"), nb::arg("endpoint"), nb::arg("name"), nb::arg("array").none());
   m.def("ps_start_communicator", &start_communicator);
   m.def("ps_stop_communicator", &stop_communicator);
+  m.def("ps_start_geo", &start_geo);
+  m.def("ps_begin_geo", &begin_geo);
+  m.def("ps_stop_geo", &stop_geo);
   m.def("ps_pull", &pull);
   m.def("ps_connect", [](int trainer, const std::string& endpoint) {
     const auto client = ps::client_of(trainer);

@@ -22,6 +22,7 @@ NB_MODULE(_core, m) {
   bind_run(m);
   bind_profiler(m);
   bind_train(m);
+  bind_predictor(m);
   bind_ps(m);
   install_source_locations(m);
 }

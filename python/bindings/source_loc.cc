@@ -79,6 +79,11 @@ const Line& line_of(PyCodeObject* code, int number) {
   return lines.emplace(key, std::move(line)).first->second;
 }
 
+// Not the user's: the package's own, and that of `with`, which ends the blocks of loops and branches.
+bool is_between(std::string_view file) {
+  return file.starts_with(package_folder()) || file.ends_with("/contextlib.py");
+}
+
 SourceLoc locate() {
   SourceLoc loc;
   if (!Py_IsInitialized() || !PyGILState_Check()) return loc;
@@ -87,7 +92,7 @@ SourceLoc locate() {
   Py_XINCREF(frame);
   while (frame && frames < kMaxStack) {
     PyCodeObject* code = PyFrame_GetCode(frame);
-    if (!utf8(code->co_filename).starts_with(package_folder())) {
+    if (!is_between(utf8(code->co_filename))) {
       const Line& line = line_of(code, PyFrame_GetLineNumber(frame));
       if (frames == 0) {
         loc.file = line.file;

@@ -4,8 +4,10 @@
 
 #include "autodiff/backward_op.h"
 #include "autodiff/names.h"
+#include "ir/outer_names.h"
 #include "ir/versions.h"
 #include "opdef/op_def.h"
+#include "opdef/whole_arrays.h"
 
 namespace anabranch {
 namespace {
@@ -40,8 +42,8 @@ constexpr const char *kMemories = "ex_states", *kMemoriesMadeBy = "states", *kMe
 // Memories of a block, which attributes of its op name: variables of the block that hold what another one of its
 // variables held at the end of the turn before, and what an input of the op holds in the first turn.
 struct Memories {
-  std::map<std::string, std::string> made_by;   // memory -> the variable that the turn before has made
-  std::map<std::string, std::string> begun_by;  // input of the op -> memory
+  std::map<std::string, std::string> made_by;  // memory -> the variable that the turn before has made
+  std::vector<std::string> names;              // in the order of the inputs that begin them
 };
 
 Memories memories_of(const ir::Op& op) {
@@ -49,11 +51,8 @@ Memories memories_of(const ir::Op& op) {
   Memories found;
   if (!op.has_attr(kMemories) || !op.has_attr(kMemoriesMadeBy)) return found;
   const auto &memories = op.attr<Names>(kMemories), &made_by = op.attr<Names>(kMemoriesMadeBy);
-  const auto& begun_by = op.input(kMemoriesBegunBy);
-  for (size_t i = 0; i < memories.size(); ++i) {
-    if (i < made_by.size()) found.made_by.emplace(memories[i], made_by[i]);
-    if (i < begun_by.size()) found.begun_by.emplace(begun_by[i], memories[i]);
-  }
+  for (size_t i = 0; i < memories.size() && i < made_by.size(); ++i) found.made_by.emplace(memories[i], made_by[i]);
+  found.names = memories;
   return found;
 }
 
@@ -109,19 +108,51 @@ BlockGradients::Path BlockGradients::find_path(size_t end, const std::set<std::s
   }
   Path path;
   std::set<std::string> needed = targets;
+  OuterNamesOf outer_names(forward_.program());
   for (size_t i = end; i-- > 0;) {
     if (!relevant[i] || !any_in(ops[i]->output_args(), needed)) continue;
     path.push_back(i);
     for (const auto& in : ops[i]->input_args()) {
       if (wants(in)) needed.insert(in);
     }
+    // A block may read what it writes now and then only, or in part: then it reads what was there before.
+    for (const int sub : ops[i]->sub_blocks()) {
+      const auto& reads = outer_names.of(sub).reads;
+      for (const auto& out : ops[i]->output_args()) {
+        if (reads.count(out) && wants(out)) needed.insert(out);
+      }
+    }
   }
   if (all_needed) *all_needed = std::move(needed);
   return path;
 }
 
+// An op whose block writes a variable of an outer block, and does not list it as an output, hands on no gradient of it:
+// an op of the path must not meet such a variable.
+void BlockGradients::refuse_hidden_writes(const Path& path, size_t end, const std::set<std::string>& targets) const {
+  OuterNamesOf outer_names(forward_.program());
+  for (size_t i = 0; i < end; ++i) {
+    const ir::Op& op = *forward_.ops()[i];
+    const auto outs = op.output_args();
+    for (const int sub : op.sub_blocks()) {
+      for (const auto& name : outer_names.of(sub).writes) {
+        if (contains(outs, name) || !wants(name)) continue;
+        const bool met = targets.count(name) || std::any_of(path.begin(), path.end(), [&](size_t k) {
+                           return contains(forward_.ops()[k]->input_args(), name) ||
+                                  contains(forward_.ops()[k]->output_args(), name);
+                         });
+        AB_CHECK(!met, Unsupported,
+                 "{}: gradients do not flow through {}, a variable outside of the block that the block writes and the "
+                 "op does not list as an output; hand it on as a memory or an output, or set its stop_gradient",
+                 op.describe(static_cast<int>(i), forward_.idx()), name);
+      }
+    }
+  }
+}
+
 void BlockGradients::run(size_t end, const std::set<std::string>& targets, const std::set<std::string>& inputs) {
   const Path path = find_path(end, targets, inputs);
+  refuse_hidden_writes(path, end, targets);
   auto next = path.begin();
   for (size_t i = end; i-- > 0;) {
     const ir::Op& op = *forward_.ops()[i];
@@ -238,6 +269,21 @@ bool BlockGradients::had_value(size_t index, const std::string& name) const {
                      [&](const ir::OpRef& op) { return contains(op->output_args(), name); });
 }
 
+// Arrays that the op of the block reads, and whose gradients are made by other ops than such as add to elements.
+std::vector<std::string> BlockGradients::whole_arrays(const ir::Op& op, const std::set<std::string>& targets) const {
+  std::vector<std::string> found;
+  for (const auto& name : op.input_args()) {
+    const ir::VarRef var = forward_.find_var_recursive(name);
+    if (targets.count(name) || contains(found, name) || !var || var->kind != VarKind::kLoDTensorArray) continue;
+    const bool whole = std::any_of(ops_.begin(), ops_.end(), [&](const ir::OpRef& made_by) {
+      const bool adds = find_op(made_by->type).has(kKeepsOutputs) && made_by->sub_blocks().empty();
+      return !adds && contains(made_by->output_args(), gradient_name(name));
+    });
+    if (whole) found.push_back(name);
+  }
+  return found;
+}
+
 // A gradient op that was given the forward op's sub-block gets that block's gradient block instead. Inside, the
 // gradients of outer variables have their plain names x@GRAD and are local. For what the block writes, such a variable
 // holds the gradient of what the turn has left before the ops of the gradient block, and behind them the gradient of
@@ -271,17 +317,23 @@ void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
   const auto flows = [&](const std::string& gradient) {
     auto var = forward_var_.find(gradient);
     const std::string name = var == forward_var_.end() ? "" : var->second;
-    if (targets.count(name) && !body.find_var(name)) return had_value(index, name);
-    const auto memory = memories.begun_by.find(name);
-    return inner->partials_.count(memory == memories.begun_by.end() ? gradient : gradient_name(memory->second)) != 0;
+    const bool carried = targets.count(name) && !body.find_var(name);
+    return (carried ? had_value(index, name) : inner->partials_.count(gradient) != 0) && given.insert(gradient).second;
+  };
+  // What begins a memory may begin another one, and be read by the block, too: each of them is a part of its gradient.
+  const auto memory_flows = [&](size_t i) {
+    return i < memories.names.size() && inner->partials_.count(gradient_name(memories.names[i])) != 0;
   };
   for (const auto& out : forward.output_args()) forward_var_.emplace(gradient_name(out), out);
   for (auto& slot : grad.outputs) {
-    for (auto& arg : slot.args) {
-      if (is_gradient(arg) && !(flows(arg) && given.insert(arg).second)) arg = ir::kEmptyVar;
+    const bool begins = !memories.names.empty() && slot.name == ir::grad_name(kMemoriesBegunBy);
+    for (size_t i = 0; i < slot.args.size(); ++i) {
+      std::string& arg = slot.args[i];
+      if (is_gradient(arg) && !(begins ? memory_flows(i) : flows(arg))) arg = ir::kEmptyVar;
     }
   }
   if (!ends.empty()) grad.attrs[kEndingGradients] = std::move(ends);
+  if (auto whole = inner->whole_arrays(forward, targets); !whole.empty()) grad.attrs[kWholeArrays] = std::move(whole);
   inner_[&grad] = std::move(inner);
 }
 

@@ -48,9 +48,11 @@ class BlockGradients {
   bool wants(const std::string& var) const;
   Path find_path(size_t end, const std::set<std::string>& targets, const std::set<std::string>& inputs,
                  std::set<std::string>* needed = nullptr) const;
+  void refuse_hidden_writes(const Path& path, size_t end, const std::set<std::string>& targets) const;
   void differentiate(size_t index);
   bool fill_missing(size_t index, ir::Op& grad);
   void add_sub_block(size_t index, ir::Op& grad);
+  std::vector<std::string> whole_arrays(const ir::Op& op, const std::set<std::string>& targets) const;
   void emit(const std::vector<ir::OpRef>& ops);
   static std::vector<std::pair<std::string*, std::string>> take_outputs(ir::Op& op);
   void join_partials(const std::string& gradient);

@@ -32,6 +32,7 @@ std::vector<FlagInfo> make_table() {
       flag("stall_report_s", 30.0, "seconds after which a wait inside the process is reported, again and again"),
       flag("measure_threads", true,
            "a plan uses its threads when its first runs were faster with them; false: whenever it was given any"),
+      in_plans(flag("fuse_recurrent", true, "blocks for each step that are an LSTM become one operation")),
       in_plans(flag("fuse_elementwise", true, "elementwise operations that read each other's results become one")),
       in_plans(flag("disable_passes", S(""),
                     "graph passes to leave out, by name, separated by commas; \"all\" for all of them")),

@@ -47,6 +47,17 @@ ServedProgram::ServedProgram(ir::ProgramRef program, std::shared_ptr<Scope> scop
   for (const auto& v : program_->global_block().vars()) {
     if (v->persistable && !numbers_.count(v->name)) add(v->name, -1);
   }
+  for (const std::string& pair : listen_->attr<std::vector<std::string>>("sparse_grad_to_param")) {
+    const size_t colon = pair.find(':');
+    const auto gradient = numbers_.find(pair.substr(0, colon));
+    const auto table = numbers_.find(colon == pair.npos ? "" : pair.substr(colon + 1));
+    if (gradient != numbers_.end() && table != numbers_.end()) tables_[gradient->second] = table->second;
+  }
+}
+
+uint32_t ServedProgram::table_of(uint32_t gradient) const {
+  const auto it = tables_.find(gradient);
+  return it == tables_.end() ? gradient : it->second;
 }
 
 uint32_t ServedProgram::add(const std::string& name, int block) {

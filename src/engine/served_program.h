@@ -23,6 +23,7 @@ class ServedProgram final : public ps::Store {
   uint32_t number(std::string_view name) const override;
   std::string name(uint32_t number) const override { return entries_.at(number).name; }
   void apply(std::span<const ps::Change> changes) override;
+  uint32_t table_of(uint32_t gradient) const override;
   void read(uint32_t variable, ps::Message* into) const override;
   void read_rows(uint32_t variable, std::span<const int64_t> ids, ps::Message* into) const override;
 
@@ -47,6 +48,7 @@ class ServedProgram final : public ps::Store {
   ir::OpRef listen_;
   int schedule_block_ = -1;
   std::vector<Entry> entries_;
+  std::map<uint32_t, uint32_t> tables_;  // by the gradient that brings rows of it
   mutable std::map<std::string, uint32_t, std::less<>> numbers_;
   std::map<Shapes, std::unique_ptr<CompiledProgram>> updates_;
 };

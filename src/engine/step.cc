@@ -19,6 +19,8 @@ Step::Step(const StepKey& key, const StepOptions& options)
   lowering.program = options.program;
   lowering.parallel = team_;
   lowering.seed = options.seed;
+  lowering.build = compile_.build;
+  lowering.set_aside = options.set_aside;
   if (const auto trainer = trainer_of(*options.program)) lowering.first_replica = trainer->number * compile_.replicas;
   lowering.seeded = options.program->random_seed != 0;
   lowering.outside = [&](const GraphVar& v) -> Value* {
@@ -29,7 +31,7 @@ Step::Step(const StepKey& key, const StepOptions& options)
   };
   lowered_ = lower(graph_, lowering);
   state_ = std::make_unique<RunState>(*lowered_.plan);
-  describe_ = [this](int node) { return lowered_.describe[node]; };
+  describe_ = lowered_.report;
   state_->watch_for_stalls(describe_);
   note_outside();
   make_feed_slots();
@@ -49,7 +51,7 @@ void Step::make_graph(const StepOptions& options) {
   r.build = compile_.build;
   r.trainer = trainer_of(*options.program);
   graph_ = replicate(*options.program, r);
-  passes_ = run_passes(graph_, {compile_.build, options.set_aside});
+  passes_ = run_passes(graph_, {compile_.build, options.set_aside, options.program});
 }
 
 Value* Step::hold(std::shared_ptr<Value> value) {

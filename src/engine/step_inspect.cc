@@ -20,6 +20,7 @@ std::string Step::explain() const {
     text += fmt::format("  passes are set aside: with them, these shapes are refused ({})\n", options_.set_aside);
   }
   for (const auto& p : passes_) text += fmt::format("  {:<16} {}\n", p.name, p.outcome);
+  text += lowered_.explain_blocks;
   return text;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "opdef/append_op.h"
+#include "opdef/check_op.h"
 
 namespace anabranch {
 
@@ -21,6 +21,7 @@ BlockCode::BlockCode(BlockSet& set, int idx, BlockSet::Outer outer, BlockCode* a
     const auto [at, fresh] = vars_.try_emplace(v->name, static_cast<int>(vars_.size()));
     if (fresh && v->kind == VarKind::kLoDTensorArray) arrays_.push_back(at->second);
   }
+  shown_.resize(vars_.size(), 0);
   if (block_.forward_block <= 0) return;
   const auto made = set_.made_.find(block_.forward_block);
   AB_CHECK(made != set_.made_.end(), InvalidArgument,
@@ -32,7 +33,19 @@ BlockCode::BlockCode(BlockSet& set, int idx, BlockSet::Outer outer, BlockCode* a
 
 int BlockCode::find(const std::string& name) {
   const auto it = vars_.find(name);
-  return it == vars_.end() ? -1 : it->second;
+  if (it == vars_.end()) return -1;
+  AB_CHECK(!set_.bodies_->is_private(block_.idx(), name), Internal, "variable {} of block {} is its own", name,
+           block_.idx());
+  show(it->second);
+  return it->second;
+}
+
+// What a turn finds in it is looked at before the turn, from now on.
+void BlockCode::show(int var) {
+  if (shown_[static_cast<size_t>(var)]) return;
+  shown_[static_cast<size_t>(var)] = 1;
+  found_watched_ = false;
+  ++choices_;
 }
 
 BlockCode::Arg BlockCode::own(const std::string& name) { return {this, vars_.at(name), nullptr}; }
@@ -59,11 +72,19 @@ BlockCode::Arg BlockCode::find_arg(const ir::Op& op, const std::string& name) {
 }
 
 void BlockCode::prepare() {
-  for (size_t i = 0; i < block_.ops().size(); ++i) {
+  const Graph& graph = set_.bodies_->of(block_.idx());
+  for (const GraphNode& node : graph.nodes) {
     try {
-      add_node(*block_.ops()[i], static_cast<int>(i));
+      nodes_.push_back(make_node(node.op, node.index));
+      nodes_.back().text = node.describe(block_.idx());
+      nodes_.back().first_part = spare_.size();
+      for (const GraphNode::Part& part : node.parts) {
+        spare_.push_back(make_node(part.op, part.index));
+        spare_.back().text = part.op->describe(part.index, block_.idx());
+      }
+      nodes_.back().parts = node.parts.size();
     } catch (Error& e) {
-      throw e.with_op(block_.ops()[i]->describe(static_cast<int>(i), block_.idx()));
+      throw e.with_op(node.describe(block_.idx()));
     }
   }
   if (keeps_) note_shapes();
@@ -84,25 +105,65 @@ void BlockCode::note_shapes() {
   }
 }
 
-void BlockCode::add_node(const ir::Op& made, int index) {
-  const ir::OpRef op = checked_copy(made);
+bool BlockCode::is_made_aside(const Arg& arg) const {
+  return std::any_of(made_aside_.begin(), made_aside_.end(), [&](const Value& v) { return &v == arg.value; });
+}
+
+int BlockCode::place(const Arg& arg) {
+  const auto it = std::find(places_.begin(), places_.end(), arg);
+  if (it != places_.end()) return static_cast<int>(it - places_.begin());
+  places_.push_back(arg);
+  return static_cast<int>(places_.size()) - 1;
+}
+
+size_t BlockCode::add_args(const ir::Op& op, const std::vector<ir::Slot>& slots) {
+  const size_t begin = args_.size();
+  for (const auto& s : slots) {
+    for (const auto& a : s.args) args_.push_back(place(find_arg(op, a)));
+  }
+  args_.push_back(place({nullptr, 0, Value::nothing()}));  // where handles of missing arguments point
+  return begin;
+}
+
+BlockCode::Node BlockCode::make_node(const ir::OpRef& op, int index) {
   const OpDef& def = find_op(op->type);
-  for (int sub : op->sub_blocks()) set_.make(sub, outer_, this);
   Node node;
-  const auto add = [&](const std::vector<ir::Slot>& slots) {
-    const size_t begin = args_.size();
-    for (const auto& s : slots) {
-      for (const auto& a : s.args) args_.push_back(find_arg(*op, a));
-    }
-    args_.push_back({nullptr, 0, Value::nothing()});  // where handles of missing arguments point
-    return begin;
-  };
-  node.ins = add(op->inputs);
-  node.outs = add(op->outputs);
+  for (int sub : op->sub_blocks()) node.runs.push_back(&set_.make(sub, outer_, this));
+  node.ins = add_args(*op, op->inputs);
+  node.outs = add_args(*op, op->outputs);
   set_aside(*op, def, node);
+  note_touched(*op, node);
   node.later = def.has(kCompletesLater);
+  node.dynamic = def.is_dynamic(*op) || def.has(kRunsBlock);
   node.shape = make_shape_fn({&def, op, set_.seed_, set_.factory(), (block_.idx() << 20) + index});
-  nodes_.push_back(std::move(node));
+  node.type = op->type;
+  return node;
+}
+
+void BlockCode::note_touched(const ir::Op& op, Node& node) {
+  const auto touch = [&](size_t first, size_t end) {
+    for (size_t i = first; i + 1 < end; ++i) {  // the last one stands for missing arguments
+      const Arg& arg = places_[static_cast<size_t>(args_[i])];
+      if (arg.block || arg.value) node.touches.push_back(args_[i]);
+    }
+  };
+  touch(node.ins, node.outs);
+  node.reads = node.touches.size();
+  touch(node.outs, args_.size());
+  for (const Aside& aside : node.asides) {
+    std::erase(node.touches, aside.made);
+    node.touches.push_back(aside.target);
+    if (!aside.in_place) node.touches.push_back(aside.made);
+  }
+  for (int sub : op.sub_blocks()) {
+    for (const Arg& arg : set_.made_.at(sub)->writes_outside_) node.touches.push_back(place(arg));
+  }
+  for (size_t i = node.reads; i < node.touches.size(); ++i) {
+    const Arg& arg = places_[static_cast<size_t>(node.touches[i])];
+    if (arg.block == this || is_made_aside(arg)) continue;
+    writes_outside_.push_back(arg);
+    if (arg.block) arg.block->show(arg.var);
+  }
 }
 
 namespace {
@@ -113,25 +174,34 @@ bool updates(const ir::Op& op, const OpDef& def, const ir::Slot& out, size_t i) 
   });
 }
 
+// The op reads the value through this one slot, and may make the output in its place.
+bool makes_in_place(const ir::Op& op, const OpDef& def, const ir::Slot& out, const std::string& name) {
+  const auto args = op.input_args();
+  if (out.args.size() != 1 || std::count(args.begin(), args.end(), name) != 1) return false;
+  const auto in = std::find_if(op.inputs.begin(), op.inputs.end(),
+                               [&](const ir::Slot& s) { return s.args.size() == 1 && s.args[0] == name; });
+  return in != op.inputs.end() && std::any_of(def.shares().begin(), def.shares().end(), [&](const auto& pair) {
+           return pair.first == in->name && pair.second == out.name;
+         });
+}
+
 }  // namespace
 
 // Ops that run a block read and write outer variables in their place, and a copy of a variable to itself does nothing.
 void BlockCode::set_aside(const ir::Op& op, const OpDef& def, Node& node) {
   if (def.has(kKeepsOutputs) || !op.sub_blocks().empty() || def.copies(op)) return;
-  const auto same = [](const Arg& a, const Arg& b) {
-    return a.block == b.block && a.var == b.var && a.value == b.value;
-  };
   size_t at = node.outs;
   for (const auto& out : op.outputs) {
     for (size_t i = 0; i < out.args.size(); ++i, ++at) {
-      Arg& arg = args_[at];
-      const bool reads_it =
-          (arg.block || arg.value) && std::any_of(args_.begin() + static_cast<std::ptrdiff_t>(node.ins),
-                                                  args_.begin() + static_cast<std::ptrdiff_t>(node.outs),
-                                                  [&](const Arg& in) { return same(in, arg); });
+      const int target = args_[at];
+      const Arg& arg = places_[static_cast<size_t>(target)];
+      const auto ins = args_.begin() + static_cast<std::ptrdiff_t>(node.ins);
+      const auto outs = args_.begin() + static_cast<std::ptrdiff_t>(node.outs);
+      const bool reads_it = (arg.block || arg.value) && std::find(ins, outs, target) != outs;
       if (!reads_it || updates(op, def, out, i)) continue;
-      node.asides.push_back({&made_aside_.emplace_back(), arg});
-      arg = {nullptr, 0, node.asides.back().made};
+      args_[at] = place({nullptr, 0, &made_aside_.emplace_back()});
+      const bool in_place = !def.is_dynamic(op) && makes_in_place(op, def, out, out.args[i]);
+      node.asides.push_back({at, args_[at], target, in_place});
     }
   }
 }

@@ -2,6 +2,7 @@
 // argument is a variable of this block, of one around it or of the forward block - a block and a number - or a value of
 // block 0.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <string>
 #include <unordered_map>
@@ -28,6 +29,8 @@ class BlockCode final : public BlockRunner {
   int turns() override { return forward_ ? forward_->stack().turns : 0; }
   void run_back(const KernelContext& caller, int turn) override;
   bool keeps_array(int var) override;
+  // For stall reports, from any thread: the turn and the op at work, and those of blocks that it runs.
+  std::string where() const;
   int find_shaped(const std::string& name) override;
   void make_zeros(int shaped, int turn, Value& out) override;
 
@@ -36,22 +39,35 @@ class BlockCode final : public BlockRunner {
     BlockCode* block = nullptr;  // null: `value` it is
     int var = 0;
     Value* value = nullptr;
+    bool operator==(const Arg&) const = default;
   };
   // Made for an output that is an input as well, and copied into its place when the op has read the input.
   struct Aside {
-    Value* made;
-    Arg place;
+    size_t arg;        // the output
+    int made, target;  // places
+    bool in_place;     // where the output looks like the input, the op may make it in its place
   };
   struct Node {
     Kernel kernel;
     ShapeFn shape;
     size_t ins = 0, outs = 0;  // where they begin in a frame's args
     std::vector<Aside> asides;
+    std::vector<int> touches;  // places of what it reads, then of what it or a block below it writes
+    size_t reads = 0;          // of these
     bool later = false;
+    bool dynamic = false;  // its shape function runs in each turn
+    // Of an op that a pass made of several: they run instead of it where it refuses the shapes.
+    size_t first_part = 0, parts = 0;
+    std::string type, text;  // for errors and reports
+    std::vector<const BlockCode*> runs;
   };
 
   void note_shapes();
-  void add_node(const ir::Op& made, int index);
+  Node make_node(const ir::OpRef& op, int index);
+  size_t add_args(const ir::Op& op, const std::vector<ir::Slot>& slots);
+  void note_touched(const ir::Op& op, Node& node);
+  int place(const Arg& arg);
+  bool is_made_aside(const Arg& arg) const;
   Arg find_arg(const ir::Op& op, const std::string& name);
   Arg resolve(const std::string& name);
   Arg own(const std::string& name);
@@ -59,12 +75,29 @@ class BlockCode final : public BlockRunner {
     return arg.block ? &arg.block->current_->values[static_cast<size_t>(arg.var)] : arg.value;
   }
   void set_aside(const ir::Op& op, const OpDef& def, Node& node);
+  void show(int var);
 
   FrameStack& stack() { return around_ ? around_->current_->inner[static_cast<size_t>(place_)] : root_; }
   BlockFrame& current_frame();
   BlockFrame& frame_at(FrameStack& stack, size_t at);
   void bind(BlockFrame& frame);
+  void run_turn(const KernelContext& caller, int64_t turn);
   void execute(BlockFrame& frame, const KernelContext& caller);
+  void run_nodes(BlockFrame& frame, TurnContext& c);
+  bool lay_out(BlockFrame& frame, TurnContext& c, Node& node);
+  void run_node(BlockFrame& frame, TurnContext& c, Node& node);
+  void run_parts(BlockFrame& frame, TurnContext& c, const Node& whole);
+
+  // block_looks.cc
+  void find_watched();
+  bool is_steady(const BlockFrame& frame) const;
+  bool looks_same(const BlockFrame& frame, const Node& node) const;
+  void begin_notes(BlockFrame& frame);
+  void resume_notes(BlockFrame& frame, size_t at);
+  void note(BlockFrame& frame, Node& node);
+  void make_dynamic(Node& node);
+  void end_notes(BlockFrame& frame);
+  void set_in_place(BlockFrame& frame, bool in_place) const;
 
   BlockSet& set_;
   const ir::Block& block_;
@@ -76,11 +109,19 @@ class BlockCode final : public BlockRunner {
   bool sees_forward_ = false;     // some argument is a variable of a forward block
   const bool keeps_;              // each turn has a frame of its own
   std::unordered_map<std::string, int> vars_;
-  std::vector<Node> nodes_;
-  std::vector<Arg> args_;
+  std::vector<Node> nodes_, spare_;
+  std::vector<Arg> places_;  // each value that the nodes see, once
+  std::vector<int> args_;    // of nodes, as places
+  std::vector<Arg> writes_outside_;
   std::deque<Value> made_aside_;
   std::vector<int> arrays_;                          // variables that are empty at the begin of a turn
   std::vector<std::pair<std::string, Arg>> shaped_;  // of which shapes are noted
+  std::vector<char> shown_;                          // by variable: others than the nodes may change it
+  std::vector<int> watched_;                         // places that may look otherwise when a turn begins
+  bool found_watched_ = false;
+  uint32_t choices_ = 0;  // of kernels; changes with what is shown, too
+  std::atomic<int64_t> turn_{-1};          // -1: the op has not begun one
+  std::atomic<const Node*> at_{nullptr};  // null between turns
   FrameStack root_;
   BlockFrame* current_ = nullptr;
   bool entered_ = false;

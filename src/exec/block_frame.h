@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/value.h"
+#include "exec/look.h"
 
 namespace anabranch {
 
@@ -32,12 +32,25 @@ struct FrameStack {
   int turns = 0;                  // of the run that is under way, or was the last one
 };
 
+// How the values looked in the last turn on a frame. A turn that finds them so runs no shape functions but those of
+// nodes whose shapes depend on values.
+struct FrameLooks {
+  std::vector<Look> looks;   // by place (block_code.h)
+  std::vector<char> noted;   // by place: in this turn
+  bool alike = false;        // each value looked the same for the whole turn, so far
+  bool steady = false;       // and the turn has ended
+  bool in_place = false;     // what nodes make of an input they make in its place
+  uint32_t choices = 0;      // of kernels, that the turn was run with
+};
+
 struct BlockFrame {
   explicit BlockFrame(size_t vars, size_t blocks) : values(std::make_unique<Value[]>(vars)), inner(blocks) {}
   std::unique_ptr<Value[]> values;  // of the block's variables
-  std::vector<Value*> args;         // what the ops of the block see through their handles
+  std::vector<Value*> places;       // all that its ops see, each once
+  std::vector<Value*> args;         // and what they see through their handles
   std::vector<FrameStack> inner;    // of the blocks that ops of this one run
   std::vector<ShapeNote> after;     // this turn
+  FrameLooks last;
 };
 
 }  // namespace anabranch

@@ -1,10 +1,13 @@
 #include "exec/block_plan.h"
 
+#include <utility>
+
 #include "exec/block_code.h"
 
 namespace anabranch {
 
-BlockSet::BlockSet(const ir::Program& program, uint64_t seed) : program_(program), seed_(seed) {
+BlockSet::BlockSet(const ir::Program& program, std::shared_ptr<BodyGraphs> bodies, uint64_t seed)
+    : program_(program), bodies_(std::move(bodies)), seed_(seed) {
   for (int b = 0; b < program.num_blocks(); ++b) {
     for (const auto& op : program.block(b).ops()) {
       for (int sub : op->sub_blocks()) {
@@ -32,6 +35,8 @@ BlockCode& BlockSet::make(int block, const Outer& outer, BlockCode* around) {
 }
 
 std::shared_ptr<BlockRunner> BlockSet::runner(int block) const { return made_.at(block); }
+
+std::string BlockSet::where(int block) const { return made_.at(block)->where(); }
 
 BlockFactory BlockSet::factory() const {
   return [this](int block) { return runner(block); };

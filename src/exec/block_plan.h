@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/body_graphs.h"
 #include "ir/program.h"
 #include "opdef/kernel_context.h"
 
@@ -20,11 +21,13 @@ class BlockSet {
  public:
   // A variable of block 0, as the op that runs the block sees it; null when there is none.
   using Outer = std::function<Value*(const std::string&)>;
-  BlockSet(const ir::Program& program, uint64_t seed);
+  BlockSet(const ir::Program& program, std::shared_ptr<BodyGraphs> bodies, uint64_t seed);
   ~BlockSet();
   // Makes a block of an op of block 0 ready, with those that its ops name.
   void prepare(int block, const Outer& outer) { make(block, outer, nullptr); }
   std::shared_ptr<BlockRunner> runner(int block) const;
+  // For stall reports, from any thread: lines that say where in this block a run is; empty: it has not begun.
+  std::string where(int block) const;
   // The blocks that are gradients of this one in the program.
   const std::vector<int>& gradients_of(int block) const;
 
@@ -34,6 +37,7 @@ class BlockSet {
   BlockFactory factory() const;
 
   const ir::Program& program_;
+  const std::shared_ptr<BodyGraphs> bodies_;
   uint64_t seed_;
   std::map<int, std::vector<int>> gradients_;  // by block
   std::map<int, std::shared_ptr<BlockCode>> made_;

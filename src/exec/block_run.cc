@@ -1,4 +1,8 @@
 // Turns of sub-blocks.
+#include <fmt/format.h>
+
+#include <utility>
+
 #include "exec/block_code.h"
 #include "exec/later.h"
 
@@ -8,6 +12,8 @@ void BlockCode::begin() {
   FrameStack& frames = stack();
   frames.turns = 0;
   entered_ = false;
+  turn_.store(-1, std::memory_order_relaxed);
+  at_.store(nullptr, std::memory_order_relaxed);
   if (shaped_.empty()) return;
   frames.before.resize(shaped_.size());
   for (size_t i = 0; i < shaped_.size(); ++i) frames.before[i].take(*value_of(shaped_[i].second));
@@ -32,7 +38,10 @@ void BlockCode::enter() {
   entered_ = true;
 }
 
-void BlockCode::run(const KernelContext& caller) {
+void BlockCode::run(const KernelContext& caller) { run_turn(caller, stack().turns); }
+
+void BlockCode::run_turn(const KernelContext& caller, int64_t turn) {
+  turn_.store(turn, std::memory_order_relaxed);
   if (!entered_) enter();
   entered_ = false;
   FrameStack& frames = stack();
@@ -48,7 +57,7 @@ void BlockCode::run(const KernelContext& caller) {
 // The forward block is put back into the frame of that turn, so that the blocks in it find theirs, too.
 void BlockCode::run_back(const KernelContext& caller, int turn) {
   forward_->current_ = forward_->stack().frames[static_cast<size_t>(turn)].get();
-  run(caller);
+  run_turn(caller, turn);
 }
 
 void BlockCode::make_zeros(int shaped, int turn, Value& out) {
@@ -66,28 +75,91 @@ void BlockCode::bind(BlockFrame& frame) {
   if (!frame.args.empty() && !sees_forward_) return;
   AB_CHECK(!forward_ || forward_->current_, InvalidArgument,
            "block {} is run before the block that it is the gradient of", block_.idx());
+  frame.places.resize(places_.size());
+  for (size_t i = 0; i < places_.size(); ++i) frame.places[i] = value_of(places_[i]);
   frame.args.resize(args_.size());
-  for (size_t i = 0; i < args_.size(); ++i) frame.args[i] = value_of(args_[i]);
+  for (size_t i = 0; i < args_.size(); ++i) frame.args[i] = frame.places[static_cast<size_t>(args_[i])];
+  set_in_place(frame, std::exchange(frame.last.in_place, false));
 }
 
 void BlockCode::execute(BlockFrame& frame, const KernelContext& caller) {
   bind(frame);
   TurnContext c(caller);
-  size_t at = 0;
   try {
-    for (; at < nodes_.size(); ++at) {
-      Node& node = nodes_[at];
-      c.ins = frame.args.data() + node.ins;
-      c.outs = frame.args.data() + node.outs;
-      node.shape(c, node.kernel);
-      node.later ? run_to_end(node.kernel, c) : node.kernel(c);
-      for (const Aside& aside : node.asides) value_of(aside.place)->copy_from(*aside.made);
-    }
+    run_nodes(frame, c);
   } catch (Error& e) {
-    const ir::Op& op = *block_.ops()[at];
-    e.in_op(op.type).with_op(op.describe(static_cast<int>(at), block_.idx()));
+    if (const Node* at = at_.exchange(nullptr)) e.in_op(at->type).with_op(at->text);
     throw;
   }
+  at_.store(nullptr, std::memory_order_relaxed);
+}
+
+void BlockCode::run_nodes(BlockFrame& frame, TurnContext& c) {
+  bool steady = is_steady(frame);
+  if (!steady) begin_notes(frame);
+  frame.last.steady = false;  // until the turn has ended
+  for (Node& node : nodes_) {
+    at_.store(&node, std::memory_order_relaxed);
+    if ((!steady || node.dynamic) && !lay_out(frame, c, node)) {
+      run_parts(frame, c, node);
+    } else {
+      run_node(frame, c, node);
+    }
+    if (steady && node.dynamic && !looks_same(frame, node)) [[unlikely]] {
+      resume_notes(frame, static_cast<size_t>(&node - nodes_.data()));
+      steady = false;
+    }
+    if (!steady) note(frame, node);
+  }
+  if (steady) {
+    frame.last.steady = frame.last.choices == choices_;
+  } else {
+    end_notes(frame);
+  }
+}
+
+// False: an op that a pass made refuses the shapes. The user's own ops decide, and word the error.
+bool BlockCode::lay_out(BlockFrame& frame, TurnContext& c, Node& node) {
+  c.ins = frame.args.data() + node.ins;
+  c.outs = frame.args.data() + node.outs;
+  try {
+    if (node.shape(c, node.kernel)) ++choices_;
+  } catch (const Error& e) {
+    if (node.parts == 0 || e.kind() == ErrorKind::kInternal) throw;
+    frame.last.alike = false;
+    return false;
+  }
+  return true;
+}
+
+void BlockCode::run_node(BlockFrame& frame, TurnContext& c, Node& node) {
+  c.ins = frame.args.data() + node.ins;
+  c.outs = frame.args.data() + node.outs;
+  node.later ? run_to_end(node.kernel, c) : node.kernel(c);
+  for (const Aside& aside : node.asides) {
+    if (aside.in_place && frame.last.in_place) continue;
+    frame.places[static_cast<size_t>(aside.target)]->copy_from(*frame.places[static_cast<size_t>(aside.made)]);
+  }
+}
+
+void BlockCode::run_parts(BlockFrame& frame, TurnContext& c, const Node& whole) {
+  for (size_t i = 0; i < whole.parts; ++i) {
+    Node& part = spare_[whole.first_part + i];
+    at_.store(&part, std::memory_order_relaxed);
+    lay_out(frame, c, part);
+    run_node(frame, c, part);
+  }
+}
+
+std::string BlockCode::where() const {
+  const int64_t turn = turn_.load(std::memory_order_relaxed);
+  if (turn < 0) return {};
+  std::string text = fmt::format("\n    block {}, turn {} (counted from 0)", block_.idx(), turn);
+  const Node* at = at_.load(std::memory_order_relaxed);
+  if (!at) return text;
+  text += ": " + at->text;
+  for (const BlockCode* inner : at->runs) text += inner->where();
+  return text;
 }
 
 }  // namespace anabranch

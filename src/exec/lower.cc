@@ -1,7 +1,9 @@
 #include "exec/lower.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "exec/block_plan.h"
 #include "exec/node_shape.h"
@@ -26,8 +28,10 @@ class Lowerer {
       if (graph_.replicas > 1) text += fmt::format("  on replica {}", node.replica);
       out_.describe.push_back(std::move(text));
     }
+    if (bodies_) out_.explain_blocks = bodies_->explain();
     out_.plan = std::make_unique<Plan>(std::move(specs));
     for (int i = 0; i < out_.plan->size(); ++i) out_.plan->node(i).context.parallel = options_.parallel;
+    make_report();
     return std::move(out_);
   }
 
@@ -48,8 +52,9 @@ class Lowerer {
   }
 
   void make_block_sets() {
+    bodies_ = std::make_shared<BodyGraphs>(*options_.program, options_.build, options_.set_aside);
     for (int r = 0; r < graph_.replicas; ++r) {
-      block_sets_.push_back(std::make_shared<BlockSet>(*options_.program, options_.seed));
+      block_sets_.push_back(std::make_shared<BlockSet>(*options_.program, bodies_, options_.seed));
     }
   }
 
@@ -77,6 +82,23 @@ class Lowerer {
         tokens->push_back((1 << 20) + node.replica * options_.program->num_blocks() + shared);
       }
     }
+  }
+
+  void make_report() {
+    std::map<int, std::vector<std::pair<std::shared_ptr<BlockSet>, int>>> runs;
+    for (size_t i = 0; i < graph_.nodes.size() && !block_sets_.empty(); ++i) {
+      const GraphNode& node = graph_.nodes[i];
+      for (int sub : node.op->sub_blocks()) {
+        runs[static_cast<int>(i)].emplace_back(block_sets_[static_cast<size_t>(node.replica)], sub);
+      }
+    }
+    out_.report = [runs = std::move(runs), describe = out_.describe](int node) {
+      std::string text = describe[static_cast<size_t>(node)];
+      const auto it = runs.find(node);
+      if (it == runs.end()) return text;
+      for (const auto& [set, block] : it->second) text += set->where(block);
+      return text;
+    };
   }
 
   bool initializes(const GraphNode& node) const {
@@ -115,6 +137,7 @@ class Lowerer {
   const Graph& graph_;
   const LowerOptions& options_;
   Lowered out_;
+  std::shared_ptr<BodyGraphs> bodies_;
   std::vector<std::shared_ptr<BlockSet>> block_sets_;
 };
 

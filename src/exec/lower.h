@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "exec/plan.h"
+#include "graph/build_strategy.h"
 #include "graph/graph.h"
 
 namespace anabranch {
@@ -18,6 +19,8 @@ struct LowerOptions {
   Parallel* parallel = nullptr;
   uint64_t seed = 0;      // of random ops without one of their own
   bool seeded = false;    // the program gives the seed
+  BuildStrategy build;    // of the passes in sub-blocks,
+  std::string set_aside;  // which may stay off (PassContext)
   int first_replica = 0;  // random numbers differ from those of other trainers: the replicas of those before this one
 };
 
@@ -31,6 +34,9 @@ struct Lowered {
   std::vector<int> replicas;             // by node
   std::vector<std::vector<int>> writes;  // by node: graph variables it writes
   bool has_dynamic = false;
+  std::string explain_blocks;  // what passes have done in sub-blocks
+  // Node i for stall reports: its line of `describe`, and of what runs a block, where in that it is. From any thread.
+  std::function<std::string(int)> report;
 };
 
 Lowered lower(const Graph& graph, const LowerOptions& options);

@@ -32,10 +32,11 @@ ShapeFn make_shape_fn(const NodeFactory& factory) {
     const NodeFactory& f = state->factory;
     state->shapes.refresh(c.ins, c.outs);
     const DType dtype = f.def->kernel_dtype(*f.op, state->shapes.context().ins);
-    if (state->chosen == dtype) return;
+    if (state->chosen == dtype) return false;
     const KernelArgs args(*f.def, *f.op, dtype, random_key(f), &f.blocks);
     kernel = f.def->kernel(dtype)(args);
     state->chosen = dtype;
+    return true;
   };
 }
 

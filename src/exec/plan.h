@@ -16,8 +16,8 @@
 
 namespace anabranch {
 
-// Gives the outputs shape and memory; chooses the kernel when there is none for these dtypes yet.
-using ShapeFn = std::function<void(KernelContext&, Kernel&)>;
+// Gives the outputs shape and memory; chooses the kernel when there is none for these dtypes yet. True: it has chosen.
+using ShapeFn = std::function<bool(KernelContext&, Kernel&)>;
 
 struct NodeSpec {
   Kernel kernel;

@@ -49,6 +49,22 @@ std::vector<std::string> role_vars_of(const Graph& graph, const std::vector<int>
   return names;
 }
 
+void read_instead(Graph& graph, GraphNode& node, int out, int x) {
+  auto op = std::make_shared<ir::Op>(*node.op);
+  size_t at = 0;
+  for (ir::Slot& slot : op->inputs) {
+    for (std::string& arg : slot.args) {
+      if (node.ins[at] == out) {
+        node.ins[at] = x;
+        arg = graph.vars[x].name;
+      }
+      ++at;
+    }
+  }
+  std::replace(node.only_shapes.begin(), node.only_shapes.end(), out, x);
+  node.op = op;
+}
+
 Uses::Uses(const Graph& graph) : graph_(graph), readers_(graph.vars.size()), writers_(graph.vars.size()) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     for (int v : graph.reads(graph.nodes[i])) note(readers_[v], i);

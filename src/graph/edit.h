@@ -28,6 +28,9 @@ bool is_float(const Graph& graph, int var);
 // Parameters and gradients of op_role_var, of these nodes in their order.
 std::vector<std::string> role_vars_of(const Graph& graph, const std::vector<int>& nodes);
 
+// Where the node reads `out` as an argument, it reads `x`.
+void read_instead(Graph& graph, GraphNode& node, int out, int x);
+
 // As the graph was when this was made: nodes by their place in it, each once, ascending.
 class Uses {
  public:

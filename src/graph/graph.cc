@@ -66,12 +66,12 @@ std::vector<int> join(const std::vector<int>& a, const std::vector<int>& b) {
 std::vector<int> Graph::reads(const GraphNode& node) const { return join(node.ins, node.more_reads); }
 std::vector<int> Graph::writes(const GraphNode& node) const { return join(node.outs, node.more_writes); }
 
-std::string GraphNode::describe() const {
+std::string GraphNode::describe(int block) const {
   constexpr size_t kListed = 8;
-  if (parts.empty()) return op->describe(index, 0);
+  if (parts.empty()) return op->describe(index, block);
   std::string text = fmt::format("{}, which stands for", op->type);
   for (size_t i = 0; i < parts.size() && i < kListed; ++i) {
-    text += "\n         " + parts[i].op->describe(parts[i].index, 0);
+    text += "\n         " + parts[i].op->describe(parts[i].index, block);
   }
   if (parts.size() > kListed) text += fmt::format("\n         and {} more", parts.size() - kListed);
   return text;

@@ -37,7 +37,7 @@ struct GraphNode {
   std::vector<Part> parts;  // of a node that passes made of several ops: those ops, with their places
   int role() const { return op->role(); }
   // The op and the user's line, for messages; of a node with parts, theirs in lines of their own.
-  std::string describe() const;
+  std::string describe(int block = 0) const;
 };
 
 class Graph {

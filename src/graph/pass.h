@@ -13,6 +13,9 @@ namespace anabranch {
 struct PassContext {
   const BuildStrategy& build;
   std::string set_aside = {};  // why passes that change ops stay off; empty: they do not
+  const ir::Program* program = nullptr;  // holds the blocks that ops of the graph run; null: no pass may look into them
+  int block = 0;                         // the block that the graph is made of
+  std::vector<std::string>* notes = nullptr;  // lines for explain(): what was found in one place or another
 };
 
 // A field of BuildStrategy that must not be False. One that is not set does not stand in the way.
@@ -36,6 +39,7 @@ struct Pass {
   Switch needs = {};                                  // what switches it off,
   const char* needs_flag = nullptr;                   // and a flag that does so
   bool keeps_ops = false;                             // ops that are left stay as they are, and so do their checks
+  bool in_bodies = false;                             // fits the graphs of sub-blocks, too (body_graphs.h)
   const char* (*skip)(const PassContext&) = nullptr;  // any other reason why it does not apply; null: it does
   int (*run)(Graph&, const PassContext&) = nullptr;   // how many places it changed
 };
@@ -46,6 +50,7 @@ struct PassReport {
   std::string name, outcome;
   double milliseconds = 0;   // of the pass, without the check after it
   bool changed_ops = false;  // other shapes may be refused than the program's own ops refuse
+  int changes = 0;
 };
 // A line for every pass: what it would do under this strategy, or why it would not.
 std::string explain_passes(const BuildStrategy& build);

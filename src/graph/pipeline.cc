@@ -20,6 +20,8 @@ const std::vector<Pass>& pipeline() {
       kRemoveCopies,
       kShapeReads,
       kRemoveDead,
+      // loops: before the ops around them change
+      kFuseRecurrent,
       // convolutions with what comes after them: before images get their layouts
       kFuseConv,
       // layouts: before convolutions and normalisations take in what comes after them
@@ -71,6 +73,7 @@ std::set<std::string> disabled_by_flag() {
 
 // Why a pass does not run; empty when it does.
 std::string reason_to_skip(const Pass& pass, const PassContext& context, const std::set<std::string>& by_flag) {
+  if (context.block > 0 && !pass.in_bodies) return "not in sub-blocks";
   if (context.build.disabled_passes.count(pass.name) != 0) return "disabled by name";
   if (by_flag.count(pass.name) != 0 || by_flag.count("all") != 0) return "FLAGS_disable_passes names it";
   if (!pass.keeps_ops && !context.set_aside.empty()) return fmt::format("set aside: {}", context.set_aside);
@@ -98,6 +101,7 @@ std::string explain_passes(const BuildStrategy& build) {
 
 std::vector<PassReport> run_passes(Graph& graph, const PassContext& context) {
   std::string dots = context.build.debug_graphviz_path;
+  if (!dots.empty() && context.block > 0) dots += fmt::format("_block_{}", context.block);
   if (!dots.empty() && !context.set_aside.empty()) dots += "_set_aside";
   const auto by_flag = disabled_by_flag();
   std::vector<PassReport> reports;
@@ -110,13 +114,18 @@ std::vector<PassReport> run_passes(Graph& graph, const PassContext& context) {
       continue;
     }
     const auto begin = Clock::now();
-    const int changes = pass.run(graph, context);
+    std::vector<std::string> notes;
+    PassContext with_notes = context;
+    with_notes.notes = &notes;
+    const int changes = pass.run(graph, with_notes);
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
     verifier.verify(graph);
     const std::string did = fmt::format("applied, {} changes in {:.3f} ms", changes, ms);
     if (!dots.empty()) write_dot(graph, dots, reports.size() + 1, pass.name, did);
     const bool changed_ops = changes > 0 && !pass.keeps_ops;
-    reports.push_back({pass.name, fmt::format("{} ({}; {})", did, pass.what, pass.tolerance), ms, changed_ops});
+    std::string outcome = fmt::format("{} ({}; {})", did, pass.what, pass.tolerance);
+    for (const auto& note : notes) outcome += "\n      " + note;
+    reports.push_back({pass.name, std::move(outcome), ms, changed_ops, changes});
   }
   return reports;
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "graph/graph.h"
-#include "graph/outer_names.h"
+#include "ir/outer_names.h"
 #include "graph/placement.h"
 #include "graph/versions.h"
 #include "opdef/op_def.h"

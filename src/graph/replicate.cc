@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "graph/outer_names.h"
+#include "ir/outer_names.h"
 #include "graph/replica_gradients.h"
 #include "graph/replica_nodes.h"
 #include "ir/interface.h"

@@ -89,7 +89,7 @@ void Client::exchange(Done done) {
     const std::lock_guard lock(mutex_);
     std::vector<uint32_t> wanted;
     for (auto& line : lines_) {
-      std::fill(line->taken.begin(), line->taken.end(), 1);
+      for (Place& p : line->places) p.taken = true;
       if (!line->pushed) continue;
       wanted.clear();
       for (const auto& [variable, times] : line->wanted) wanted.push_back(variable);
@@ -111,7 +111,14 @@ void Client::answered(Line& line, const std::shared_ptr<Exchange>& exchange, Mes
     answer->throw_if_error();
     line.link->set_round(answer->header().round);
     const std::lock_guard lock(mutex_);
-    line.taken.assign(static_cast<size_t>(answer->parts()), 0);
+    line.places.clear();
+    for (int i = 0; i < answer->parts(); ++i) {
+      const Part& p = answer->part(i);
+      if (p.kind == PartKind::kTensor) line.places.push_back({p.variable, i, false});
+    }
+    std::sort(line.places.begin(), line.places.end(), [](const Place& a, const Place& b) {
+      return std::pair(a.variable, a.part) < std::pair(b.variable, b.part);
+    });
     line.answer = std::move(answer);
   } catch (...) {
     const std::lock_guard lock(exchange->mutex);
@@ -125,14 +132,12 @@ MessageRef Client::find(const Remote& variable, int* part, bool take) {
   const std::lock_guard lock(mutex_);
   Line& line = *lines_[static_cast<size_t>(variable.server)];
   if (!line.answer) return nullptr;
-  for (int i = 0; i < line.answer->parts(); ++i) {
-    const Part& p = line.answer->part(i);
-    if (p.variable != variable.number || p.kind != PartKind::kTensor) continue;
-    if (take && std::exchange(line.taken[static_cast<size_t>(i)], 1)) return nullptr;
-    *part = i;
-    return line.answer;
-  }
-  return nullptr;
+  const auto at = std::lower_bound(line.places.begin(), line.places.end(), variable.number,
+                                   [](const Place& p, uint32_t number) { return p.variable < number; });
+  if (at == line.places.end() || at->variable != variable.number) return nullptr;
+  if (take && std::exchange(at->taken, true)) return nullptr;
+  *part = at->part;
+  return line.answer;
 }
 
 bool Client::take(const Remote& variable, Tensor* out) {
@@ -147,6 +152,16 @@ bool Client::peek(const Remote& variable, Tensor* out) {
   const MessageRef answer = find(variable, &part, /*take=*/false);
   if (answer) copy_part(*answer, part, out);
   return answer != nullptr;
+}
+
+bool Client::take_rows(const Remote& table, std::vector<int64_t>* ids, Tensor* rows) {
+  int part = -1;
+  const MessageRef answer = find(table, &part, /*take=*/true);
+  if (!answer || part == 0 || answer->part(part - 1).kind != PartKind::kIds) return false;
+  const auto found = answer->ids(part - 1);
+  ids->assign(found.begin(), found.end());
+  copy_part(*answer, part, rows);
+  return true;
 }
 
 void copy_part(const Message& message, int part, Tensor* out) {

@@ -23,6 +23,7 @@ struct Remote {
 };
 
 class Communicator;
+class Geo;
 
 // Shape, dtype and elements of a part.
 void copy_part(const Message& message, int part, Tensor* out);
@@ -53,12 +54,18 @@ class Client {
   void exchange(Done done);
   // Copies a variable out of the last exchange's answers; false when they do not hold it, or it was taken already.
   bool take(const Remote& variable, Tensor* out);
+  // Those rows of a table that the answer holds.
+  bool take_rows(const Remote& table, std::vector<int64_t>* ids, Tensor* rows);
   // The same, as often as it is asked for.
   bool peek(const Remote& variable, Tensor* out);
 
   // Null, or what sends and receives beside the steps; it is attached and detached when no step runs.
   Communicator* communicator() const { return communicator_.get(); }
   void attach(std::shared_ptr<Communicator> communicator) { communicator_ = std::move(communicator); }
+
+  // Null, or what exchanges differences for it.
+  Geo* geo() const { return geo_.get(); }
+  void attach(std::shared_ptr<Geo> geo) { geo_ = std::move(geo); }
 
   // ---- at any time
   // The value of a variable as the server has it now.
@@ -72,13 +79,18 @@ class Client {
   std::vector<std::string> stats();
 
  private:
+  struct Place {
+    uint32_t variable;
+    int part;
+    bool taken;
+  };
   struct Line {
     std::shared_ptr<Link> link;
     std::shared_ptr<Message> outgoing;  // of the step under way
     bool pushed = false;
     std::map<uint32_t, int> wanted;  // by variable: how often
     MessageRef answer;
-    std::vector<char> taken;  // by part of the answer
+    std::vector<Place> places;  // of its tensors, by variable
     std::vector<std::shared_ptr<Message>> spare;
   };
   struct Exchange {
@@ -101,6 +113,7 @@ class Client {
   std::map<std::string, int> servers_;
   std::vector<std::unique_ptr<Line>> lines_;
   std::shared_ptr<Communicator> communicator_;
+  std::shared_ptr<Geo> geo_;
   std::map<std::string, uint64_t> reductions_;  // how often each name was used
 };
 

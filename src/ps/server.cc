@@ -139,6 +139,7 @@ MessageRef Server::exchange(const MessageRef& request, Due* due) {
   const bool pushes = request->parts() > 0 && request->part(0).kind != PartKind::kWanted;
   if (!pushes || options_.mode != Mode::kSync) {
     if (pushes) apply({request});
+    if (pushes && options_.mode == Mode::kGeo) note_rows(*request);
     return answer_to(*request);
   }
   AB_CHECK(h.round == round_, InvalidArgument, "trainer {} sends gradients of step {}, {} is at step {}", h.client,
@@ -190,13 +191,42 @@ void Server::apply(const std::vector<MessageRef>& messages) {
   ++stats_.updates;
 }
 
-// The variables that a request wants.
+// The tables of which a message brings rows.
+std::vector<uint32_t> Server::tables_of(const Message& request) const {
+  std::vector<uint32_t> out;
+  for (int i = 0; options_.mode == Mode::kGeo && i < request.parts(); ++i) {
+    const Part& p = request.part(i);
+    if (p.kind == PartKind::kTensor && p.height >= 0) out.push_back(store_.table_of(p.variable));
+  }
+  return out;
+}
+
+// GEO: each trainer hears of the rows that have changed since it last asked.
+void Server::note_rows(const Message& request) {
+  for (int i = 1; i < request.parts(); ++i) {
+    const Part& p = request.part(i);
+    if (p.kind != PartKind::kTensor || p.height < 0) continue;
+    for (Trainer& t : trainers_) t.changed[store_.table_of(p.variable)].add(request.ids(i - 1));
+  }
+}
+
+// The variables that a request wants; in GEO of tables of which it brings rows those that have changed.
 MessageRef Server::answer_to(const Message& request) {
   auto out = std::make_shared<Message>(Verb::kExchange);
   out->header().round = round_;
+  const std::vector<uint32_t> tables = tables_of(request);
   for (int i = 0; i < request.parts(); ++i) {
     if (request.part(i).kind != PartKind::kWanted) continue;
-    for (const uint32_t v : request.wanted(i)) store_.read(v, out.get());
+    for (const uint32_t v : request.wanted(i)) {
+      if (std::find(tables.begin(), tables.end(), v) == tables.end()) {
+        store_.read(v, out.get());
+        continue;
+      }
+      IdSet& changed = trainers_[request.header().client].changed[v];
+      out->add_ids(v, changed.ids());
+      store_.read_rows(v, changed.ids(), out.get());
+      changed.clear();
+    }
   }
   return out;
 }

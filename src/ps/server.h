@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ps/clock.h"
+#include "ps/id_set.h"
 #include "ps/store.h"
 #include "ps/sums.h"
 #include "ps/transport.h"
@@ -52,6 +53,7 @@ class Server {
     Answer waiting;
     bool complete = false;
     TimePoint heard{};
+    std::map<uint32_t, IdSet> changed;  // GEO: rows of tables, since it last got them
   };
   // Messages of all trainers that belong together: gradients of a step, arrays to be added up.
   struct Meeting {
@@ -74,6 +76,8 @@ class Server {
   void reduce_if_all_came(const std::string& name, Due* due);
   void apply(const std::vector<MessageRef>& messages);
   MessageRef answer_to(const Message& request);
+  void note_rows(const Message& request);
+  std::vector<uint32_t> tables_of(const Message& request) const;
   MessageRef sum_of(const Meeting& meeting) const;
   void give_up(Meeting& meeting, const std::string& what, Due* due);
   MessageRef refusal(Verb verb, const Error& error) const;

@@ -24,6 +24,8 @@ class Store {
   // Updates by all of these gradients, in the order of the program, whatever their order here. Once for each step of
   // training (sync), or for each message of a trainer.
   virtual void apply(std::span<const Change> changes) = 0;
+  // The variable that a gradient updates row by row; of all others, itself.
+  virtual uint32_t table_of(uint32_t gradient) const { return gradient; }
   virtual void read(uint32_t variable, Message* into) const = 0;
   virtual void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const = 0;
 };

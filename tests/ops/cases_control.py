@@ -1,7 +1,8 @@
 """Operators that run blocks, choose between branches or read what a thread feeds."""
 from op_case import skip
 
-for op in ("conditional_block", "conditional_block_grad", "select_input", "select_output", "while", "while_grad"):
+for op in ("conditional_block", "conditional_block_grad", "conditional_block_infer", "select_input", "select_output",
+           "while", "while_grad"):
     skip(op, "runs or follows a sub-block: tests of control flow")
 for op in ("write_to_array", "write_to_array_grad", "read_from_array", "read_from_array_grad", "lod_array_length"):
     skip(op, "arrays of tensors: tests/python/test_loops.py")
@@ -14,3 +15,6 @@ for op in ("recurrent", "recurrent_grad", "rnn_memory_helper", "rnn_memory_helpe
     skip(op, "steps of sequences, branches of rows: tests/python/test_recurrent_blocks.py")
 for op in ("create_py_reader", "create_double_buffer_reader", "read"):
     skip(op, "reads what a thread feeds: tests/python/test_data_loader.py")
+skip("get_places", "its output is no tensor: tests/python/test_file_ops.py")
+for op in ("save", "save_combine", "load", "load_combine"):
+    skip(op, "reaches files: tests/python/test_file_ops.py")

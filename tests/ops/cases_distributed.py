@@ -74,5 +74,5 @@ skip("fake_init", "its output holds nothing: tests/python/test_cluster_ops.py")
 for op in ("send", "recv", "send_barrier", "fetch_barrier", "listen_and_serv", "prefetch", "distributed_lookup_table",
            "checkpoint_notify", "recv_save", "c_allreduce_sum", "c_allreduce_max", "c_allreduce_min",
            "c_allreduce_prod", "c_broadcast", "c_allgather", "c_reducescatter", "c_gen_nccl_id", "gen_nccl_id",
-           "c_comm_init", "c_comm_init_all"):
+           "c_comm_init", "c_comm_init_all", "allreduce", "broadcast", "fl_listen_and_serv"):
     skip(op, "needs other processes: tests/python/test_cluster_ops.py")

@@ -152,3 +152,27 @@ case("layer_norm", {"X": real(2, 3, 5), "Scale": real(5), "Bias": real(5)}, dict
 case("layer_norm", {"X": real(2, 3, 5)}, EPS, layer_norm, rtol=2e-5, grad_outs=("Y",), name="plain")
 case("layer_norm", {"X": Seq(real(5, 3), [[2, 3]]), "Bias": real(3)}, EPS, rtol=2e-5, grad_outs=("Y",), name="sequences",
      ref=lambda i, a: {"Y": Seq(layer_norm(dict(i, X=i["X"].array), a)["Y"], i["X"].lengths)})
+
+ACTIVATIONS = {"identity": (lambda v, a: v), "leaky_relu": lambda v, a: np.where(v < 0, v * np.float32(a).astype(v.dtype), v),
+               "elu": lambda v, a: np.where(v < 0, np.float32(a).astype(v.dtype) * np.expm1(v), v)}
+
+
+def inplace_abn(i, a):
+    got = batch_norm(i, a)
+    got["Y"] = ACTIVATIONS[a.get("activation") or "identity"](got["Y"], a.get("alpha", 0.1))
+    return got
+
+
+for act in ACTIVATIONS:
+    case("inplace_abn", dict(norm_inputs(real(3, 4, 2, 5), 4), Scale=real(4, lo=0.5)),
+         {"epsilon": 2.0 ** -10, "momentum": 0.75, "activation": act, "alpha": 0.5}, inplace_abn, name=act, rtol=2e-5,
+         grad=("X", "Scale", "Bias"), grad_outs=("Y",),
+         large=dict(norm_inputs(real(40, 16, 11, 13), 16), Scale=real(16, lo=0.5)))
+case("inplace_abn", dict(norm_inputs(real(3, 2, 5, 4), 4), Scale=real(4, lo=0.5)),
+     {"epsilon": 2.0 ** -10, "momentum": 0.75, "data_layout": "NHWC", "activation": "elu"}, inplace_abn, rtol=2e-5,
+     grad=("X", "Scale", "Bias"), grad_outs=("Y",), name="channels last")
+case("inplace_abn", norm_inputs(real(3, 4, 2, 5), 4), {"is_test": True, "epsilon": 2.0 ** -10, "activation": "elu"}, inplace_abn,
+     name="test", grad=(), rtol=1e-5)
+case("inplace_abn", dict(norm_inputs(real(3, 4), 4), Scale=real(4, lo=0.5)),
+     {"use_global_stats": True, "epsilon": 2.0 ** -10, "activation": "leaky_relu"}, inplace_abn, name="global", rtol=2e-5,
+     grad=("X", "Scale", "Bias"), grad_outs=("Y",))

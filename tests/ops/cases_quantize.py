@@ -108,3 +108,46 @@ TABLE = np.array([[0, 1, *packed(1, 2, 3, 63), *packed(0, 20, 3, 10)], [-1, 2, *
 for attrs in ({"padding_idx": -1}, {"padding_idx": 1}):
     case("lookup_table_dequant", {"W": TABLE, "Ids": np.array([[1], [0], [2], [1]])}, attrs, unpacked,
          dtypes=("float32",))
+
+
+def saturated(numbers, kind):
+    """The nearest integers, halves to even; what is no number becomes the least one."""
+    kind = np.iinfo(kind)
+    numbers = np.where(numbers == numbers, numbers, kind.min)
+    return np.rint(np.clip(numbers, kind.min, kind.max)).astype(kind.dtype)
+
+
+def integers_of(i, a):
+    with np.errstate(invalid="ignore", over="ignore"):
+        return saturated(i["Input"] * np.float32(a["Scale"]), "int8" if a.get("is_negative_input") else "uint8")
+
+
+def other_integers(i, a):
+    with np.errstate(all="ignore"):
+        return saturated(i["Input"].astype("float32") * (np.float32(a["Scale_out"]) / np.float32(a["Scale_in"])),
+                         i["Input"].dtype)
+
+
+NUMBERS = np.array([[0.05, 0.15, -0.25, 3.1], [-0.35, -30.5, 30.0, 0.0]], "float32")
+for signed in (False, True):
+    case("quantize", {"Input": NUMBERS}, {"Scale": 10.0, "is_negative_input": signed}, integers_of, dtypes=("float32",),
+         large={"Input": big().astype("float32")})
+for kind in ("int8", "uint8"):
+    BYTE = np.array([[-127, -3, 0], [5, 77, 127]]).astype(kind)
+    case("dequantize", {"Input": BYTE}, {"Scale": 2.0}, lambda i, a: i["Input"].astype("float32") * (np.float32(1) / np.float32(a["Scale"])),
+         dtypes=("float32",))
+    case("requantize", {"Input": BYTE}, {"Scale_in": 2.0, "Scale_out": 5.0}, other_integers, dtypes=("float32",))
+
+
+def ranged(i, a):
+    scale = i["InScale"]
+    if not a.get("is_test"):
+        scale = np.maximum(scale, np.abs(i["X"]).max(initial=0))
+    return {"Out": rounded(i["X"], scale[0], levels(a.get("bit_length", 8))), "OutScale": scale}
+
+
+for name, last in (("larger", 2.0), ("smaller", 0.25)):
+    case("fake_quantize_range_abs_max", {"X": X, "InScale": np.array([last]), "Iter": np.array([0])},
+         {"window_size": 3}, ranged, name=name)
+case("fake_quantize_range_abs_max", {"X": X, "InScale": np.array([0.25])}, {"is_test": True, "bit_length": 4}, ranged,
+     name="test")

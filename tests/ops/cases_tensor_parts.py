@@ -49,3 +49,21 @@ case("pad_constant_like", {"X": real(3, 4), "Y": real(2, 3)}, {"pad_value": 1.5}
 case("pad_constant_like", {"X": Seq(real(3, 2), [[1, 2]]), "Y": real(3, 1)}, {}, pad_like, grad=("Y",),
      name="sequences")
 case("pad_constant_like", {"X": real(3, 2), "Y": integers(2, 2)}, {"pad_value": 7.0}, pad_like, name="int64")
+
+
+def coalesced(i, a):
+    parts = [x.astype(x.dtype) if a.get("copy_data") else np.full(x.shape, a.get("constant", 0) if a.get("set_constant") else 0, x.dtype)
+             for x in i["Input"]]
+    whole = []
+    for x in parts:
+        room = -(-x.size // (4096 // x.itemsize)) * (4096 // x.itemsize)
+        rest = a.get("constant", 0) if a.get("set_constant") and not a.get("copy_data") else 0
+        whole.append(np.append(x.ravel(), np.full(room - x.size, rest, x.dtype)))
+    return {"Output": parts, "FusedOutput": np.concatenate(whole) if whole else np.zeros(0, "float32")}
+
+
+for name, attrs in (("copy", {"copy_data": True}), ("constant", {"set_constant": True, "constant": 2.5}), ("zeros", {})):
+    case("coalesce_tensor", {"Input": [real(2, 3).astype("float32"), real(1500).astype("float32")]}, dict(attrs, dtype=5), coalesced, name=name,
+         dtypes=("float32",), outs={"Output": 2})
+case("coalesce_tensor", {"Input": [integers(3, dtype="int64"), integers(2, 2, dtype="int64")]}, {"dtype": 3, "copy_data": True},
+     coalesced, name="int64", outs={"Output": 2})

@@ -71,3 +71,45 @@ def test_places_by_probability():
         places = fluid.layers.sampling_id(fluid.data("x", [None, 4], "float32"), seed=5)
     got, = fluid.Executor(fluid.CPUPlace()).run(program, feed={"x": np.tile(share, (20000, 1))}, fetch_list=[places])
     assert np.abs(np.bincount(got, minlength=4) / len(got) - share).max() < 0.012
+
+
+def sampled(seed, rows=2000, drawn=3, nodes=8):
+    """Nodes that tdm_sampler draws of one layer of ``nodes`` nodes, for rows on the way to node 2."""
+    program = fluid.Program()
+    with fluid.program_guard(program, fluid.Program()):
+        block = program.global_block()
+        ins = {"X": np.zeros((rows, 1), "int64"), "Travel": np.array([[2]]), "Layer": np.arange(1, nodes + 1).reshape(-1, 1)}
+        outs = {slot: [block.create_var(name=slot.lower() + "_out")] for slot in ("Out", "Labels", "Mask")}
+        block.append_op(type="tdm_sampler", inputs={s: [fluid.data(s, list(v.shape), "int64")] for s, v in ins.items()},
+                        outputs=outs, attrs={"neg_samples_num_list": [drawn], "layer_offset_lod": [0, nodes],
+                                             "seed": seed, "dtype": 3})
+    return fluid.Executor(fluid.CPUPlace()).run(program, feed=ins, fetch_list=[outs["Out"][0]])[0]
+
+
+def test_nodes_of_a_layer_are_drawn_alike_and_once():
+    got = sampled(7)
+    assert got.shape == (2000, 4) and (got[:, 0] == 2).all()
+    assert all(len(set(row)) == 4 for row in got)
+    share = np.bincount(got[:, 1:].ravel(), minlength=9)[[1, 3, 4, 5, 6, 7, 8]] / 6000
+    assert np.abs(share - 1 / 7).max() < 0.02
+    np.testing.assert_array_equal(got, sampled(7))
+    assert not np.array_equal(got, sampled(8))
+    assert (np.sort(sampled(7, drawn=7), 1) == np.arange(1, 9)).all()
+
+
+def test_word_sequences_are_left_out_by_chance():
+    program = fluid.Program()
+    words = fluid.create_lod_tensor(np.arange(4000, dtype="int32").reshape(-1, 1), [[4000]], fluid.CPUPlace())
+    with fluid.program_guard(program, fluid.Program()):
+        block = program.global_block()
+        outs = {slot: [block.create_var(name=slot.lower())] for slot in ("Out", "DropPos", "X_Temp_Out")}
+        block.append_op(type="pyramid_hash",
+                        inputs={"X": [fluid.data("x", [None, 1], "int32", lod_level=1)],
+                                "W": [fluid.data("w", [104, 1], "float32")]}, outputs=outs,
+                        attrs={"num_emb": 4, "space_len": 100, "rand_len": 4, "pyramid_layer": 2, "is_training": 1,
+                               "drop_out_percent": 0.25, "seed": 3})
+    feed = {"x": words, "w": np.ones((104, 1), "float32")}
+    out, stays = fluid.Executor(fluid.CPUPlace()).run(program, feed=feed, fetch_list=["out", "droppos"],
+                                                      return_numpy=False)
+    assert abs(np.array(stays).sum() / 3999 - 0.75) < 0.03
+    assert np.array(out).shape == (np.array(stays).sum(), 4) and out.lod() == [[0, np.array(stays).sum()]]

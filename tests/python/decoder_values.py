@@ -175,9 +175,9 @@ def set_parameters(fluid, program, scope):
         tensor.set(random.uniform(-0.6, 0.6, np.array(tensor).shape).astype("float32"), fluid.CPUPlace())
 
 
-def compute(fluid, name):
+def compute(fluid, case):
     """[[values, lengths of sequences]] of all that the case fetches, of all steps."""
-    build, feeds, steps = VALUES[name]
+    build, feeds, steps = case
     main, startup = fluid.Program(), fluid.Program()
     scope = (fluid.core.Scope if hasattr(fluid.core, "Scope") else fluid.Scope)()
     with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(scope), \
@@ -193,9 +193,9 @@ def compute(fluid, name):
     return [[np.array(v), [list(level) for level in v.recursive_sequence_lengths()]] for v in found]
 
 
-def recorded():
+def recorded(path=RECORD):
     """{case: what 1.8.5 computes}."""
-    with gzip.open(RECORD, "rt") as f:
+    with gzip.open(path, "rt") as f:
         return json.load(f)
 
 
@@ -203,11 +203,31 @@ def _rounded(value):
     return [float("%.7g" % v) for v in value.ravel()] if value.dtype.kind == "f" else value.ravel().tolist()
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def differences(fluid, case, expected):
+    """How what the case computes here differs from what was recorded, value by value."""
+    ours = compute(fluid, case)
+    if len(ours) != len(expected):
+        return ["%d values, expected %d" % (len(ours), len(expected))]
+    found = []
+    for k, ((value, levels), (shape, dtype, numbers, expected_levels)) in enumerate(zip(ours, expected)):
+        if (list(value.shape), str(value.dtype), levels) != (shape, dtype, expected_levels):
+            found.append("value %d: %s %s %s, expected %s %s %s" % (k, value.shape, value.dtype, levels, shape, dtype,
+                                                                    expected_levels))
+        elif not np.allclose(value.ravel().astype("float64"), numbers, rtol=1e-5, atol=1e-5):
+            found.append("value %d: %s, expected %s" % (k, value.ravel().tolist(), numbers))
+    return found
+
+
+def main(values, path, document):
+    """Records all cases of ``values`` with the implementation that --fluid names."""
+    parser = argparse.ArgumentParser(description=document, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--fluid", required=True)
     fluid = importlib.import_module(parser.parse_args().fluid)
-    record = {name: [[list(v.shape), str(v.dtype), _rounded(v), levels] for v, levels in compute(fluid, name)]
-              for name in VALUES}
-    with open(RECORD, "wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as f:
+    record = {name: [[list(v.shape), str(v.dtype), _rounded(v), levels] for v, levels in compute(fluid, case)]
+              for name, case in values.items()}
+    with open(path, "wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as f:
         f.write(json.dumps(record, sort_keys=True, separators=(",", ":")).encode())
+
+
+if __name__ == "__main__":
+    main(VALUES, RECORD, __doc__)

@@ -171,10 +171,14 @@ def test_the_committed_results_follow_the_rules():
 @pytest.mark.parametrize("script, case, config", [
     ("w01_fit_a_line", {"run": "default"}, "exe"),
     ("w10_word2vec", {"dim": 8, "vocabulary": 1000, "batch": 50}, "exe cache"),
-    ("w05_ptb_lstm", {"hidden": 8}, "lod"), ("w05_ptb_lstm", {"hidden": 8}, "unrolled")])
+    ("w05_ptb_lstm", {"hidden": 8}, "lod"), ("w05_ptb_lstm", {"hidden": 8}, "static"),
+    ("w05_ptb_lstm", {"hidden": 8}, "unrolled"), ("w16_gru", {"hidden": 8}, ""),
+    ("w17_attention", {"hidden": 8, "what": "train"}, ""), ("w17_attention", {"hidden": 8, "what": "beam"}, ""),
+    ("w19_ctc", {"classes": 8, "form": "dense"}, ""), ("w19_ctc", {"classes": 8, "form": "lod"}, ""),
+    ("w20_crf", {"tags": 5}, "")])
 def test_rows_say_what_ran_and_what_was_learnt(script, case, config, monkeypatch):
     monkeypatch.setenv("BENCH_EXAMPLES", "2000")
-    words = "exe cache " + config if config in ("lod", "unrolled") else "exe cache"
+    words = "exe cache " + config if config in ("lod", "static", "unrolled") else "exe cache"
     line, = run(script + ".py", "--fluid", "anabranch.fluid", "--case", json.dumps(case), "--config", words,
                 "--seconds", "0.05", "--warmup", "0.01")
     assert line["config"] == (words if script != "w01_fit_a_line" else config)

@@ -44,7 +44,7 @@ def check_saved(folder):
         assert np.abs(np.array(fluid.global_scope().find_var("table").get_tensor())).max() > 0.05
 
 
-@pytest.mark.parametrize("strategy", ["sync", "half_async", "async"])
+@pytest.mark.parametrize("strategy", ["sync", "half_async", "async", "geo"])
 def test_in_one_process(tmp_path, strategy):
     done = run(strategy, tmp_path / "model", EXAMPLE)
     assert done.returncode == 0, done.stderr
@@ -53,7 +53,7 @@ def test_in_one_process(tmp_path, strategy):
 
 
 @pytest.mark.skipif(not networked(), reason="built without gRPC")
-@pytest.mark.parametrize("strategy", ["sync", "half_async", "async"])
+@pytest.mark.parametrize("strategy", ["sync", "half_async", "async", "geo"])
 def test_as_processes(tmp_path, strategy):
     logs = tmp_path / "logs"
     done = run(strategy, tmp_path / "model", "-m", "anabranch.launch", "--servers", "2", "--workers", "2", "--log-dir",
@@ -61,9 +61,3 @@ def test_as_processes(tmp_path, strategy):
     assert done.returncode == 0, done.stdout + done.stderr
     check("".join(path.read_text() for path in sorted(logs.iterdir())), 2)
     check_saved(tmp_path / "model")
-
-
-def test_geo_says_that_it_is_not_there(tmp_path):
-    done = run("geo", tmp_path / "model", EXAMPLE)
-    assert done.returncode != 0
-    assert "GEO" in done.stderr and "Unsupported" in done.stderr

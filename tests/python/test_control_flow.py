@@ -246,3 +246,34 @@ def test_a_branch_may_write_what_the_op_reads():
     for number, want in ((0, softmax.cumsum(1)), (1, X), (0, softmax.cumsum(1))):
         (got,) = fluid.Executor(CPU).run(main, feed={"x": X, "i": np.array([number])}, fetch_list=[out])
         np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def inference_branch():
+    """out = 2 x where the condition holds, x where it does not, by the operator that programs for inference hold."""
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        x, yes = fluid.data("x", [None, 2]), fluid.data("yes", [1], "bool")
+        top = main.global_block()
+        out, scopes = top.create_var(name="out", shape=[-1, 2], dtype="float32"), top.create_var(
+            name="scopes", type=fluid.core.VarDesc.VarType.STEP_SCOPES)
+        layers.assign(x, out)
+        branch = main._create_block()
+        branch.append_op(type="scale", inputs={"X": [x]}, outputs={"Out": [out]}, attrs={"scale": 2.0})
+        main._rollback()
+        top.append_op(type="conditional_block_infer", inputs={"Cond": [yes], "Input": [x]},
+                      outputs={"Out": [out], "Scope": [scopes]},
+                      attrs={"sub_block": branch, "is_scalar_condition": True})
+    return main, out
+
+
+@pytest.mark.parametrize("yes, want", [(True, 2.0), (False, 1.0)])
+def test_the_branch_of_programs_for_inference(yes, want, tmp_path):
+    main, out = inference_branch()
+    feed = {"x": np.ones((3, 2), "float32"), "yes": np.array([yes])}
+    exe = fluid.Executor(CPU)
+    np.testing.assert_array_equal(exe.run(main, feed=feed, fetch_list=[out])[0], np.full((3, 2), want))
+    loaded = fluid.Program.parse_from_string(main.desc.serialize_to_string())
+    np.testing.assert_array_equal(exe.run(loaded, feed=feed, fetch_list=["out"])[0], np.full((3, 2), want))
+    fluid.io.save_inference_model(str(tmp_path), ["x", "yes"], [out], exe, main)
+    program, _, fetches = fluid.io.load_inference_model(str(tmp_path), exe)
+    np.testing.assert_array_equal(exe.run(program, feed=feed, fetch_list=fetches)[0], np.full((3, 2), want))

@@ -303,6 +303,33 @@ def test_gradients_are_central_differences(build):
     Loop(build).check_differences(3)
 
 
+def test_the_original_forgets_the_gradient_that_turns_hand_on():
+    """y = y w + x, three times: of x and w only the last turn counts there, of what y was before the loop nothing."""
+    def gradients():
+        main = fluid.Program()
+        with fluid.program_guard(main, fluid.Program()):
+            x, w, first = (fluid.data(name, [4, 3], "float64") for name in ("x", "w", "first"))
+            x.stop_gradient = w.stop_gradient = first.stop_gradient = False
+            _, y = layers.while_loop(lambda i, y: layers.less_than(i, number(3)),
+                                     lambda i, y: [i + 1, layers.elementwise_add(layers.elementwise_mul(y, w), x)],
+                                     [layers.fill_constant([1], "int64", 0), layers.scale(first, 2.0)])
+            wanted = fluid.gradients(layers.reduce_sum(y), [x, first])
+        return fluid.Executor(CPU).run(main, feed={"x": X, "w": X + 2, "first": X}, fetch_list=wanted)
+
+    w = X + 2
+    of_x, of_first = gradients()
+    np.testing.assert_allclose(of_x, 1 + w + w * w)
+    np.testing.assert_allclose(of_first, 2 * w * w * w)
+    before = fluid.get_flags("FLAGS_fluid_exact")
+    fluid.set_flags({"FLAGS_fluid_exact": "1.8.5"})
+    try:
+        of_x, of_first = gradients()
+    finally:
+        fluid.set_flags(before)
+    np.testing.assert_array_equal(of_x, np.ones_like(X))
+    np.testing.assert_array_equal(of_first, np.zeros_like(X))
+
+
 def test_the_number_of_turns_and_of_rows_changes_from_step_to_step():
     loop = Loop(nested)
     for n, rows in ((3, 4), (0, 2), (5, 1), (1, 6), (3, 4), (2, 0), (4, 3)):

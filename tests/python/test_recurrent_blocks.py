@@ -238,8 +238,9 @@ def divided(w, x, m):
     return steps.merge_lod_tensor(layers.tanh(layers.matmul(yes, w)), layers.square(no), x, m)
 
 
-def test_sequences_are_divided_as_wholes():
-    x, mask = of_lengths((2, 1, 3)), np.array([[1], [0], [1]], "bool")
+@pytest.mark.parametrize("mask", [(1, 0, 1), (1, 1, 1), (0, 0, 0)])
+def test_sequences_are_divided_as_wholes(mask):
+    x, mask = of_lengths((2, 1, 3)), np.array(mask, "bool")[:, None]
     made = Differences(divided, x=x, m=mask)
     rows = np.repeat(mask, (2, 1, 3), axis=0)
     values = np.array(x)

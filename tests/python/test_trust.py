@@ -19,7 +19,10 @@ REFUSED = {"all_reduce", "barrier", "copy_value", "empty_array", "replica_weight
            "checkpoint_notify", "recv_save", "split_byref", "split_ids", "split_selected_rows", "merge_ids",
            "ref_by_trainer_id", "fake_init", "c_allreduce_sum", "c_allreduce_max", "c_allreduce_min",
            "c_allreduce_prod", "c_broadcast", "c_allgather", "c_reducescatter", "c_sync_calc_stream",
-           "c_sync_comm_stream", "c_gen_nccl_id", "gen_nccl_id", "c_comm_init", "c_comm_init_all"}
+           "c_sync_comm_stream", "c_gen_nccl_id", "gen_nccl_id", "c_comm_init", "c_comm_init_all", "allreduce",
+           "broadcast", "fl_listen_and_serv",
+           # files
+           "save", "save_combine", "load", "load_combine"}
 COMPUTING = ("loss", "math", "metric", "nn", "optim", "reduce", "sequence", "sparse", "tensor", "vision")
 EFFECTS = ("<fstream>", "<cstdio>", "<filesystem>", "<fcntl.h>", "<unistd.h>", "<sys/socket.h>", "<dlfcn.h>",
            "<Python.h>", "system(", "popen(", "std::cout", "fmt::print", "getenv", "nanobind")

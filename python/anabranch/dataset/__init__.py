@@ -1,4 +1,7 @@
 """The name that programs import: ``anabranch.dataset.mnist`` is :mod:`anabranch.datasets.mnist`."""
+from .._on_demand import modules as _modules
 from . import mnist
 
 __all__ = ["mnist"]
+
+__getattr__ = _modules(__name__, "cifar", "common", "imdb", "imikolov", "movielens", "uci_housing")

@@ -1,4 +1,4 @@
 """Readers of data sets that are on this machine; nothing is downloaded."""
-from . import criteo, mnist, r_packages
+from . import cifar, common, criteo, imdb, imikolov, mnist, movielens, r_packages, uci_housing
 
-__all__ = ["criteo", "mnist", "r_packages"]
+__all__ = ["cifar", "common", "criteo", "imdb", "imikolov", "mnist", "movielens", "r_packages", "uci_housing"]

@@ -13,6 +13,7 @@
 (1,)
 """
 from . import core, framework, unique_name  # noqa: I001  core first: it gives the engine its error classes
+from .._on_demand import modules as _modules
 from . import (
     average,
     backward,
@@ -106,6 +107,8 @@ __all__ = [
     "release_memory", "require_version", "save", "scope_guard", "set_flags", "set_program_state", "transpiler",
     "unique_name",
 ]
+
+__getattr__ = _modules(__name__, "dygraph")
 
 explained.explain({layers.__name__: layers.__all__, nets.__name__: nets.__all__,
                    __name__: ["data", "embedding", "gradients", "one_hot"]})

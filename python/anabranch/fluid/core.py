@@ -25,6 +25,7 @@ from .errors import (
     Unavailable,
     Unsupported,
 )
+from .framework import gpu
 from .framework.context import OpRole
 from .framework.dtype import VarType
 
@@ -102,17 +103,20 @@ class op_proto_and_checker_maker:
 
 
 class CUDAPlace:
-    """A GPU. Raises EnforceNotMet: this build has no CUDA; use :class:`CPUPlace`."""
+    """A GPU. Raises EnforceNotMet: this build has no CUDA; use :class:`CPUPlace`, which ``anabranch run`` takes."""
 
-    def __init__(self, id: Any = 0) -> None:
-        raise Unsupported("CUDAPlace(%s): this build has no CUDA; use CPUPlace()" % (id,))
+    def __new__(cls, id: Any = 0) -> Any:
+        gpu.ask("CUDAPlace(%s)" % (id,), "CPUPlace()")
+        return CPUPlace()
 
 
 class CUDAPinnedPlace:
-    """Page-locked memory. Raises EnforceNotMet: this build has no CUDA; use :class:`CPUPlace`."""
+    """Page-locked memory. Raises EnforceNotMet: this build has no CUDA; use :class:`CPUPlace`, which ``anabranch
+    run`` takes."""
 
-    def __init__(self) -> None:
-        raise Unsupported("CUDAPinnedPlace(): this build has no CUDA; use CPUPlace()")
+    def __new__(cls) -> Any:
+        gpu.ask("CUDAPinnedPlace()", "CPUPlace()")
+        return CPUPlace()
 
 
 def is_compiled_with_cuda() -> bool:
@@ -153,6 +157,14 @@ def globals() -> Any:
 def get_all_op_types() -> list[str]:
     """list of str: every operator type there is, sorted."""
     return _core.op_types()
+
+
+def __getattr__(name: str) -> Any:
+    """Names of :mod:`.inference`, which stands on what this module begins with."""
+    from . import inference
+    if name in inference.__all__:
+        return getattr(inference, name)
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
 
 
 __all__ = [

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import _core
+from .. import _cluster, _core
 from . import memory, remote
 from .compiler import CompiledProgram
 from .described import Described
@@ -35,7 +35,7 @@ _KEPT_CALLS = 4
 class _Ready:
     """A program bound to a scope: the engine's object and the table of what may be fed."""
 
-    __slots__ = ("program", "engine", "table", "readers", "version", "loop", "serves")
+    __slots__ = ("program", "engine", "table", "readers", "version", "loop", "serves", "begins")
 
     def __init__(self, program, scope):
         self.program = program
@@ -44,7 +44,7 @@ class _Ready:
         memory.track(self.engine, program)
         self.table = self.readers = None
         self.version = None
-        self.serves = remote.serves(program)
+        self.serves, self.begins = remote.serves(program), remote.begins(program)
         self.loop = None        # of passes over Datasets: (what it was made for, TrainLoop)
 
     def feeds(self, feed):
@@ -226,7 +226,9 @@ class Executor(Described):
         result = ready.engine.run(ready.feeds(feed), names, bool(return_numpy), True)
         if return_numpy:
             check_numpy(result, names)
-        if not pruned and not ready.readers:
+        if ready.begins:
+            _cluster.begin_geo(remote.trainers_of(program))
+        elif not pruned and not ready.readers:
             self._calls.remember(program, scope, ready.engine, ready.table, feed, fetch_list)
         return result
 

@@ -11,7 +11,7 @@ from .compiler import CompiledProgram
 from .described import Described
 from .errors import InvalidType, InvalidValue, Violated
 from .executor import Executor
-from .framework import Program, Variable, cpu_places, default_main_program
+from .framework import Program, Variable, cpu_places, default_main_program, gpu
 from .scope import global_scope
 from .strategies import BuildStrategy, ExecutionStrategy
 
@@ -59,7 +59,7 @@ class ParallelExecutor(Described):
             raise InvalidValue("ParallelExecutor: unknown arguments %s; set them in ExecutionStrategy or BuildStrategy"
                                % ", ".join(sorted(kwargs)))
         if use_cuda:
-            raise Violated("ParallelExecutor: not compiled with CUDA; use_cuda=False")
+            gpu.ask("ParallelExecutor(use_cuda=True)", "use_cuda=False", Violated)
         if share_vars_from is not None and not isinstance(share_vars_from, ParallelExecutor):
             raise InvalidType("ParallelExecutor: share_vars_from must be a ParallelExecutor, got %s"
                               % type(share_vars_from).__name__)

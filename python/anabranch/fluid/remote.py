@@ -12,6 +12,18 @@ if TYPE_CHECKING:
     from .framework import Program
 
 _RECEIVES = ("recv", "send_barrier", "fetch_barrier", "distributed_lookup_table")
+_BEGINS = ["param_init"]   # what the last send of a GEO trainer's startup program is said to send
+
+
+def trainers_of(program: Program) -> set[int]:
+    """Numbers of the trainers whose program this is: those that its ops name."""
+    return {op.attr("trainer_id") for op in program.global_block().ops if op.type in _RECEIVES}
+
+
+def begins(program: Program) -> bool:
+    """Whether the program is the startup program of a trainer that exchanges differences (GEO)."""
+    ops = program.global_block().ops
+    return bool(ops) and ops[-1].type == "send" and ops[-1].attr("send_varnames") == _BEGINS
 
 
 def serves(program: Program) -> bool:
@@ -43,7 +55,7 @@ class Trainers:
         if self._seen.get(desc.id) == desc.version:
             return
         self._seen[desc.id] = desc.version
-        self._numbers.update(op.attr("trainer_id") for op in program.global_block().ops if op.type in _RECEIVES)
+        self._numbers.update(trainers_of(program))
 
     def complete(self):
         """Tells their servers that they are done."""

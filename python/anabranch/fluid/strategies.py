@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _core
 from .errors import InvalidArgument, InvalidType
+from .framework import gpu
 from .pass_builder import PassBuilder
 from .strategy_fields import Field, Strategy
 
@@ -238,7 +239,7 @@ class ExecutionStrategy(Strategy):
     def _to_core(self):
         """The C++ strategy."""
         if self.use_cuda:
-            raise InvalidArgument("ExecutionStrategy.use_cuda: this build has no CUDA")
+            gpu.ask("ExecutionStrategy.use_cuda", "use_cuda=False", InvalidArgument)
         core = _core.ExecutionStrategy()
         for field in self._fields():
             if not field.inert:

@@ -58,6 +58,7 @@ int run(Graph& graph, const PassContext&) {
 const Pass kFoldConstants = {.name = "fold_constants",
                              .what = "numbers made of constants are made at once",
                              .tolerance = "bit-equal",
+                             .in_bodies = true,
                              .run = run};
 
 }  // namespace anabranch

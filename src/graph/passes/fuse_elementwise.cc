@@ -296,6 +296,7 @@ const Pass kFuseElementwise = {.name = "fuse_elementwise",
                                .tolerance = "bit-equal",
                                .needs = AB_SWITCH(fuse_elewise_add_act_ops),
                                .needs_flag = "FLAGS_fuse_elementwise",
+                               .in_bodies = true,
                                .run = [](Graph& g, const PassContext&) { return Fuser(g).run(); }};
 
 }  // namespace anabranch

@@ -154,6 +154,7 @@ const Pass kFuseFc = {.name = "fuse_fc",
                       .what = "products take in the bias and the activation after them",
                       .tolerance = "bit-equal",
                       .needs = AB_SWITCH(fuse_elewise_add_act_ops),
+                      .in_bodies = true,
                       .run = run};
 
 }  // namespace anabranch

@@ -13,6 +13,7 @@ extern const Pass kBfloat16Products;
 extern const Pass kFuseBnAct;
 extern const Pass kFuseConv;
 extern const Pass kFuseFc;
+extern const Pass kFuseRecurrent;
 extern const Pass kFuseElementwise;
 extern const Pass kFuseOptimizers;
 extern const Pass kUpdatesLast;

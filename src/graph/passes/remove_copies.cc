@@ -31,22 +31,6 @@ bool replaceable(const Graph& graph, const Uses& uses, int i, int x, int out) {
   });
 }
 
-void read_instead(Graph& graph, GraphNode& node, int out, int x) {
-  auto op = std::make_shared<ir::Op>(*node.op);
-  size_t at = 0;
-  for (ir::Slot& slot : op->inputs) {
-    for (std::string& arg : slot.args) {
-      if (node.ins[at] == out) {
-        node.ins[at] = x;
-        arg = graph.vars[x].name;
-      }
-      ++at;
-    }
-  }
-  std::replace(node.only_shapes.begin(), node.only_shapes.end(), out, x);
-  node.op = op;
-}
-
 int run(Graph& graph, const PassContext&) {
   int removed = 0;
   GraphEdit edit(graph);
@@ -72,6 +56,7 @@ int run(Graph& graph, const PassContext&) {
 const Pass kRemoveCopies = {.name = "remove_copies",
                             .what = "readers of a copy read the original instead",
                             .tolerance = "equal; a zero that was multiplied by 1 keeps its sign",
+                            .in_bodies = true,
                             .run = run};
 
 }  // namespace anabranch

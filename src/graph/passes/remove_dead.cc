@@ -56,6 +56,7 @@ const Pass kRemoveDead = {.name = "remove_dead",
                           .what = "ops whose results nobody wants are left out",
                           .tolerance = "bit-equal",
                           .keeps_ops = true,
+                          .in_bodies = true,
                           .run = run};
 
 }  // namespace anabranch

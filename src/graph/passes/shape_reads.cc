@@ -46,6 +46,7 @@ int run(Graph& graph, const PassContext&) {
 const Pass kShapeReads = {.name = "shape_reads",
                           .what = "gradients of sums do not keep their operands",
                           .tolerance = "bit-equal",
+                          .in_bodies = true,
                           .run = run};
 
 }  // namespace anabranch

@@ -13,6 +13,18 @@ void copy_rows(const SelectedRows& from, SelectedRows& to) {
   to.value.copy_from(from.value);
 }
 
+void add_elements(const KernelContext& c, const TensorArray& from, TensorArray& to) {
+  if (to.size() < from.size()) to.resize(from.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (!from[i].initialized()) continue;
+    if (to[i].initialized()) {
+      add_tensor(c, from[i], to[i]);
+    } else {
+      to[i].copy_from(from[i]);
+    }
+  }
+}
+
 }  // namespace
 
 void SumOverTurns::add(const KernelContext& c, Value& part, Value& sum) {
@@ -22,6 +34,9 @@ void SumOverTurns::add(const KernelContext& c, Value& part, Value& sum) {
     if (rows_.size() <= parts_) rows_.emplace_back();
     copy_rows(*rows, rows_[parts_++]);
     sum.as<SelectedRows>();
+  } else if (const auto* array = part.get<TensorArray>()) {
+    if (parts_++ == 0) sum.as<TensorArray>().clear();
+    add_elements(c, *array, sum.as<TensorArray>());
   } else if (parts_++ == 0) {
     sum.copy_from(part);
   } else {

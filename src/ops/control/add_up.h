@@ -1,4 +1,5 @@
-// The gradient of what every turn of a loop reads: the sum over turns, in the order in which they are added.
+// The gradient of what every turn of a loop reads: the sum over turns, in the order in which they are added. Of arrays
+// it is the sum of each element.
 #pragma once
 #include <vector>
 
@@ -11,7 +12,7 @@ class SumOverTurns {
   void begin() { parts_ = 0; }
   // `part` may be changed: it is made anew in each turn.
   void add(const KernelContext& c, Value& part, Value& sum);
-  // Writes the sum; false when nothing has been added.
+  // Writes the sum; false when nothing has been added and nothing is known of it.
   bool finish(Value& sum);
 
  private:

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/flags.h"
+#include "opdef/whole_arrays.h"
 #include "ops/control/add_up.h"
 #include "ops/control/turns.h"
 
@@ -27,7 +29,12 @@ struct Carried : Inner {
 struct Summed : Inner {
   int input = -1;
   std::shared_ptr<SumOverTurns> sum;  // null: an array, to the elements of which the turns add
+  bool array = false;
 };
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 class Gradient {
  public:
@@ -72,28 +79,28 @@ class Gradient {
           ir::grad_name(outs[i]));
       if (v.local < 0) continue;
       v.given = given ? static_cast<int>(i) : -1;
-      v.ends = std::find(ends.begin(), ends.end(), outs[i]) != ends.end();
+      v.ends = contains(ends, outs[i]);
       const auto in = std::find(ins.begin(), ins.end(), outs[i]);
       v.before = in == ins.end();
       v.input = static_cast<int>(v.before ? i : static_cast<size_t>(in - ins.begin()));
-      block_->keeps_array(v.local);
+      const bool array = block_->keeps_array(v.local);
+      // The original hands no gradient of a tensor from a turn to the one before.
+      if (slots.repeats && !array && v.shaped >= 0 && Flags::exact_fluid()) v.ends = true;
       carried_.push_back(v);
     }
   }
 
   void find_summed(const ir::Op& op, const GradientSlots& slots) {
     const Names &ins = op.input(slots.in), &outs = op.input(slots.out);
+    const auto whole = op.has_attr(kWholeArrays) ? op.attr<Names>(kWholeArrays) : Names{};
     for (size_t i = 0; i < ins.size(); ++i) {
       Summed v;
       static_cast<Inner&>(v) = inner_of(ins[i]);
-      const bool carried = std::find(outs.begin(), outs.end(), ins[i]) != outs.end();
+      const bool carried = contains(outs, ins[i]);
       if (v.local < 0 || (carried && has_carried(v.local))) continue;
       v.input = static_cast<int>(i);
-      if (block_->keeps_array(v.local)) {
-        arrays_.push_back(v.local);
-      } else {
-        v.sum = std::make_shared<SumOverTurns>();
-      }
+      v.array = contains(whole, ins[i]);
+      if (v.array || !block_->keeps_array(v.local)) v.sum = std::make_shared<SumOverTurns>();
       summed_.push_back(v);
     }
   }
@@ -156,7 +163,11 @@ class Gradient {
     Value& to = c.value(dinput_, v.input);
     if (!v.sum) {
       to.copy_from(block_->value(v.local));
-    } else if (!v.sum->finish(to) && v.shaped >= 0) {
+    } else if (v.sum->finish(to)) {
+      return;
+    } else if (v.array) {
+      to.as<TensorArray>().clear();
+    } else if (v.shaped >= 0) {
       block_->make_zeros(v.shaped, -1, to);
     }
   }
@@ -166,7 +177,6 @@ class Gradient {
   Out dinput_, before_;
   std::vector<Carried> carried_;
   std::vector<Summed> summed_;
-  std::vector<int> arrays_;
 };
 
 }  // namespace

@@ -22,37 +22,45 @@ constexpr GradientSlots kSlots{"Input", "Out"};
 
 }  // namespace
 
-AB_OP(conditional_block)
-    .doc("Runs sub_block when Cond holds (a scalar condition), or when every Cond has rows.")
-    .in_list("Cond", "[1] bool, or the masks of a row-wise condition")
-    .in_optional_list("Input", "what the block reads from outside")
-    .takes("Input", Holds::kAnything)
-    .out_list("Out", "what the block writes outside")
-    .out_optional("Scope", "orders the gradient after this op")
-    .required_attr("sub_block", AttrType::kBlock, "the block")
-    .attr<bool>("is_scalar_condition", false, "Cond is one truth value")
-    .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "nothing to do: values of a block stay in it")
-    .effects(kDynamic | kRunsBlock | kMaybeUnset | kKeepsOutputs)
-    .traits(kOnlyComputes)
-    .infer([](InferContext& c) { c.out("Scope").kind = VarKind::kStepScopes; })
-    .grad([](GradContext& g) {
-      GradOp op = g.op("conditional_block_grad");
-      fill_block_gradient(g, op, kSlots);
-      op.in("Cond", g.in("Cond")).in("Scope", g.out("Scope"));
-    })
-    .cpu_any([](const KernelArgs& op) -> Kernel {
-      const In cond = op.in("Cond");
-      const Out scope = op.out("Scope");
-      const bool scalar = op.attr<bool>("is_scalar_condition");
-      const auto block = op.block("sub_block");
-      return [=](KernelContext& c) {
-        if (c.wants(scope)) c.value(scope).as<std::shared_ptr<void>>();
-        block->begin();
-        if (holds(c, cond, scalar)) block->run(c);
-      };
-    });
-
 namespace {
+
+// With and without a gradient: programs for inference hold the second.
+OpDef& declare_branch(const char* type) {
+  return declare_op(type, __FILE__)
+      .doc("Runs sub_block when Cond holds (a scalar condition), or when every Cond has rows.")
+      .in_list("Cond", "[1] bool, or the masks of a row-wise condition")
+      .in_optional_list("Input", "what the block reads from outside")
+      .takes("Input", Holds::kAnything)
+      .out_list("Out", "what the block writes outside")
+      .out_optional("Scope", "orders the gradient after this op")
+      .required_attr("sub_block", AttrType::kBlock, "the block")
+      .attr<bool>("is_scalar_condition", false, "Cond is one truth value")
+      .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "nothing to do: values of a block stay in it")
+      .effects(kDynamic | kRunsBlock | kMaybeUnset | kKeepsOutputs)
+      .traits(kOnlyComputes)
+      .infer([](InferContext& c) { c.out("Scope").kind = VarKind::kStepScopes; })
+      .cpu_any([](const KernelArgs& op) -> Kernel {
+        const In cond = op.in("Cond");
+        const Out scope = op.out("Scope");
+        const bool scalar = op.attr<bool>("is_scalar_condition");
+        const auto block = op.block("sub_block");
+        return [=](KernelContext& c) {
+          if (c.wants(scope)) c.value(scope).as<std::shared_ptr<void>>();
+          block->begin();
+          if (holds(c, cond, scalar)) block->run(c);
+        };
+      });
+}
+
+void declare_branches() {
+  declare_branch("conditional_block").grad([](GradContext& g) {
+    GradOp op = g.op("conditional_block_grad");
+    fill_block_gradient(g, op, kSlots);
+    op.in("Cond", g.in("Cond")).in("Scope", g.out("Scope"));
+  });
+  declare_branch("conditional_block_infer").no_grad("of programs for inference; conditional_block has one");
+}
+AB_OPS(declare_branches);
 
 void declare_conditional_block_grad() {
   OpDef& def = declare_op("conditional_block_grad", __FILE__);

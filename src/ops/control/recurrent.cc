@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "opdef/op_def.h"
+#include "opdef/whole_arrays.h"
 #include "ops/control/add_up.h"
 #include "ops/control/turns.h"
 #include "ops/declare/declare.h"
@@ -153,6 +154,11 @@ class RecurrentGradient {
     memories_ = gradients(op.attr<Names>("ex_states"));
     made_by_ = gradients(op.attr<Names>("states"));
     sums_.resize(parameters_.size());
+    const auto whole = op.op().has_attr(kWholeArrays) ? op.op().attr<Names>(kWholeArrays) : Names{};
+    for (size_t p = 0; p < parameters_.size(); ++p) {
+      const bool anew = std::find(whole.begin(), whole.end(), op.op().input("parameters")[p]) != whole.end();
+      is_array_.push_back(parameters_[p] >= 0 && !anew && block_->keeps_array(parameters_[p]));
+    }
   }
 
   void run(KernelContext& c) {
@@ -160,7 +166,8 @@ class RecurrentGradient {
     const int64_t steps = steps_of(c, inputs_);
     AB_CHECK(turns == steps, InvalidArgument, "the forward op has run {} steps, inputs have {}", turns, steps);
     block_->begin();
-    for (auto& sum : sums_) sum.begin();
+    block_->enter();
+    for (size_t p = 0; p < parameters_.size(); ++p) begin_parameter(p);
     for (int i = 0; i < dx_.count; ++i) {
       if (c.wants(dx_, i)) c.value(dx_, i).clear();
     }
@@ -190,9 +197,18 @@ class RecurrentGradient {
     }
     for (size_t p = 0; p < parameters_.size(); ++p) {
       const int at = static_cast<int>(p);
-      if (parameters_[p] >= 0 && c.wants(dparameters_, at)) {
+      if (parameters_[p] >= 0 && !is_array_[p] && c.wants(dparameters_, at)) {
         sums_[p].add(c, block_->value(parameters_[p]), c.value(dparameters_, at));
       }
+    }
+  }
+
+  // Steps add to the elements of an array, and hand it to each other.
+  void begin_parameter(size_t p) {
+    if (is_array_[p]) {
+      block_->value(parameters_[p]).as<TensorArray>().clear();
+    } else {
+      sums_[p].begin();
     }
   }
 
@@ -222,7 +238,12 @@ class RecurrentGradient {
     }
     for (size_t p = 0; p < parameters_.size(); ++p) {
       const int at = static_cast<int>(p);
-      if (parameters_[p] >= 0 && c.wants(dparameters_, at)) sums_[p].finish(c.value(dparameters_, at));
+      if (parameters_[p] < 0 || !c.wants(dparameters_, at)) continue;
+      if (is_array_[p]) {
+        c.value(dparameters_, at).copy_from(block_->value(parameters_[p]));
+      } else {
+        sums_[p].finish(c.value(dparameters_, at));
+      }
     }
   }
 
@@ -231,7 +252,7 @@ class RecurrentGradient {
   In inputs_, begun_by_, douts_;
   Out dx_, dbegun_, dparameters_;
   std::vector<int> x_, y_, parameters_, memories_, made_by_;  // gradients in the block, -1 where there is none
-  std::vector<char> given_;
+  std::vector<char> given_, is_array_;
   std::vector<SumOverTurns> sums_;
   Tensor part_;
 };

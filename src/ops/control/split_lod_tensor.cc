@@ -27,12 +27,11 @@ template <class Fn> void each_run(const bool* mask, int64_t n, Fn&& fn) {
 
 void split(const Tensor& x, const bool* mask, const Pieces& pieces, Tensor* const (&outs)[2]) {
   int64_t rows[2] = {0, 0}, at[2] = {0, 0};
-  LoD lods[2];
+  LoD lods[2];  // a side that no piece goes to has sequences, too: none
+  for (LoD& lod : lods) lod.assign(pieces.levels(), {0});
   each_run(mask, pieces.count(), [&](int side, int64_t begin, int64_t end) {
     rows[side] += pieces.rows(begin, end).count;
-    if (!pieces.have_lod()) return;
-    if (lods[side].empty()) lods[side].assign(pieces.levels(), {0});
-    append_lod(&lods[side], pieces.lod(begin, end));
+    if (pieces.have_lod()) append_lod(&lods[side], pieces.lod(begin, end));
   });
   for (int side : {0, 1}) {
     if (!outs[side]) continue;

@@ -71,22 +71,23 @@ template <class T> class Masks {
         drawer_(side_) {}
 
   void run(KernelContext& c) {
-    made_.clear();
-    numbers_.clear();
-    masks_.clear();
+    chosen_.clear();
     ends_.assign(1, 0);
     for (int64_t n = 0; n < c[info_].rows(); ++n) {
       find_truth(c, n);
-      label(c, n);
-      ends_.push_back(static_cast<int64_t>(numbers_.size()));
+      choose(c, n);
+      ends_.push_back(static_cast<int64_t>(chosen_.size()));
     }
-    const LoDRef lod = ends_.size() > 1 ? std::make_shared<const LoD>(LoD{ends_}) : nullptr;
-    if (c.wants(outs_[0])) write_rows(&c[outs_[0]], made_, 4, lod);
-    if (c.wants(outs_[1])) write_rows(&c[outs_[1]], numbers_, 1, lod);
-    if (c.wants(outs_[2])) write_rows(&c[outs_[2]], masks_, classes_ * side_ * side_, lod);
+    write_chosen(c);
+    if (c.wants(outs_[2])) write_masks(c, &c[outs_[2]]);
   }
 
  private:
+  struct Chosen {
+    int64_t roi, number, truth;  // number: within its image; truth: -1 for the background
+    T scale;
+  };
+
   // The true boxes of an image that have a class and are no crowd, as the borders of their polygons.
   void find_truth(const KernelContext& c, int64_t n) {
     truth_.clear();
@@ -112,35 +113,64 @@ template <class T> class Masks {
 
   // Each roi with a class gets the mask of the true box that it overlaps most. Without any, the first roi of the
   // background stands for them, with nothing to be learnt.
-  void label(const KernelContext& c, int64_t n) {
+  void choose(const KernelContext& c, int64_t n) {
     const auto& ends = c[rois_].lod().back();
     const int64_t first = ends[static_cast<size_t>(n)], last = ends[static_cast<size_t>(n) + 1];
     const int32_t* labels = c[labels_].template data<int32_t>();
-    const T *rois = c[rois_].template data<T>(), scale = c[info_].template data<T>()[3 * n + 2];
+    const T scale = c[info_].template data<T>()[3 * n + 2];
     bool any = false;
     for (int64_t r = first; r < last; ++r) {
       if (labels[r] <= 0 || truth_.empty()) continue;
       AB_CHECK(labels[r] < classes_, InvalidArgument, "LabelsInt32 must be below {}, got {}", classes_, labels[r]);
       any = true;
-      roi_.assign(rois + 4 * r, rois + 4 * r + 4);
-      for (T& v : roi_) v /= scale;
+      find_roi(c, r, scale);
       overlap_all(roi_, boxes_, &near_);
       const auto best = std::max_element(near_.begin(), near_.end()) - near_.begin();
-      append(rois + 4 * r, r - first);
-      draw(c, truth_[static_cast<size_t>(best)],
-           masks_.data() + masks_.size() - (classes_ - labels[r]) * side_ * side_);
+      chosen_.push_back({r, r - first, truth_[static_cast<size_t>(best)], scale});
     }
     for (int64_t r = first; r < last && !any; ++r) {
       if (labels[r] != 0) continue;
-      append(rois + 4 * r, r - first);
+      chosen_.push_back({r, r - first, -1, scale});
       break;
     }
   }
 
-  void append(const T* roi, int64_t number) {
-    made_.insert(made_.end(), roi, roi + 4);
-    numbers_.push_back(static_cast<int32_t>(number));
-    masks_.resize(masks_.size() + static_cast<size_t>(classes_ * side_ * side_), -1);
+  // Pixels of the image as it was before it was scaled, as the polygons are.
+  void find_roi(const KernelContext& c, int64_t r, T scale) {
+    const T* rois = c[rois_].template data<T>();
+    roi_.assign(rois + 4 * r, rois + 4 * r + 4);
+    for (T& v : roi_) v /= scale;
+  }
+
+  LoDRef sequences() const { return ends_.size() > 1 ? std::make_shared<const LoD>(LoD{ends_}) : nullptr; }
+
+  void write_chosen(KernelContext& c) {
+    made_.clear();
+    numbers_.clear();
+    const T* rois = c[rois_].template data<T>();
+    for (const Chosen& chosen : chosen_) {
+      made_.insert(made_.end(), rois + 4 * chosen.roi, rois + 4 * chosen.roi + 4);
+      numbers_.push_back(static_cast<int32_t>(chosen.number));
+    }
+    if (c.wants(outs_[0])) write_rows(&c[outs_[0]], made_, 4, sequences());
+    if (c.wants(outs_[1])) write_rows(&c[outs_[1]], numbers_, 1, sequences());
+  }
+
+  // Drawn into the output itself: a row is as wide as the attributes say.
+  void write_masks(const KernelContext& c, Tensor* masks) {
+    const int64_t size = side_ * side_;
+    masks->resize({static_cast<int64_t>(chosen_.size()), classes_ * size}, DType::kInt32);
+    masks->set_lod(sequences());
+    int32_t* row = masks->template mutable_data<int32_t>();
+    std::fill_n(row, masks->numel(), -1);
+    const int32_t* labels = c[labels_].template data<int32_t>();
+    for (const Chosen& chosen : chosen_) {
+      if (chosen.truth >= 0) {
+        find_roi(c, chosen.roi, chosen.scale);
+        draw(c, chosen.truth, row + labels[chosen.roi] * size);
+      }
+      row += classes_ * size;
+    }
   }
 
   // The polygons of a true box on the grid of roi_.
@@ -168,8 +198,9 @@ template <class T> class Masks {
   PolygonMask drawer_;
   std::vector<int64_t> truth_, ends_;
   std::vector<T> boxes_, roi_, near_, made_;
+  std::vector<Chosen> chosen_;
   std::vector<double> corners_;
-  std::vector<int32_t> numbers_, masks_, mask_;
+  std::vector<int32_t> numbers_, mask_;
 };
 
 AB_OP(generate_mask_labels)

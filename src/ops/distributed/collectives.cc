@@ -80,5 +80,29 @@ AB_OP(c_reducescatter)
     .no_grad("used on gradients")
     .cpu_any(no_connection);
 
+// ---- those of programs before there were rings
+
+AB_OP(allreduce)
+    .doc("Out = the sum (0), product (1), largest (2) or smallest (3) of X over all processes.")
+    .in("X", "[...], of one shape in all processes")
+    .out("Out", "as X")
+    .attr<int32_t>("reduce_type", 0, "what is made of X, by number", within<int32_t>("reduce_type", 0, 3))
+    .ignores("sync_mode", false)
+    .effects(kOrdered)
+    .infer([](InferContext& c) { c.same_as("Out", "X"); })
+    .no_grad("used on gradients")
+    .cpu_any(no_connection);
+
+AB_OP(broadcast)
+    .doc("Out = X of the process `root`.")
+    .in("X", "[...], of one shape in all processes")
+    .out("Out", "as X")
+    .attr<int32_t>("root", 0, "number of the process", at_least<int32_t>("root", 0))
+    .ignores("sync_mode", false)
+    .effects(kOrdered)
+    .infer([](InferContext& c) { c.same_as("Out", "X"); })
+    .no_grad("used on parameters")
+    .cpu_any(no_connection);
+
 }  // namespace
 }  // namespace anabranch::distributed

@@ -31,5 +31,18 @@ AB_OP(listen_and_serv)
     .no_grad("a server")
     .cpu_any(no_connection);
 
+AB_OP(fl_listen_and_serv)
+    .doc("Serves the variables of the scope to trainers that each send their parameters, and joins those.")
+    .in_list("X", "what arrives: parameters, one of each trainer")
+    .takes("X", Holds::kAnything)
+    .attr<std::string>("endpoint", kAddress, "address to listen at; port 0: a free one")
+    .attr<bool>("sync_mode", true, "waits for all trainers")
+    .attr<int32_t>("Fanin", 1, "trainers")
+    .attr<std::vector<BlockRef>>("optimize_blocks", {}, "blocks that join parameters")
+    .effects(kTalks | kRunsBlock)
+    .infer(keep_declared)
+    .no_grad("a server")
+    .cpu_any(no_connection);
+
 }  // namespace
 }  // namespace anabranch::distributed

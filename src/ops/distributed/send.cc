@@ -3,11 +3,12 @@
 
 #include "ops/distributed/pieces.h"
 #include "ps/communicator.h"
+#include "ps/geo.h"
 
 namespace anabranch::distributed {
 namespace {
 
-const char* const kLocal = "127.0.0.1:6164";
+const std::string kLocalName = "127.0.0.1:6164";
 
 // What goes where: a variable for each server, one variable cut by rows, or one that all of them get.
 struct Parcels {
@@ -74,8 +75,38 @@ std::shared_ptr<Parcels> parcels(const KernelArgs& op) {
   return p;
 }
 
+// In GEO training a step ends with a send that goes nowhere: its X are the ids of the rows that the step has looked up,
+// and send_varnames says in which tables.
+bool tells_of_rows(const KernelArgs& op) {
+  return (op.op().role() & ir::role::kRpc) == 0 && op.attr<std::vector<std::string>>("epmap") == std::vector{kLocalName};
+}
+
+Kernel note_kernel(const KernelArgs& op) {
+  const In x = op.in("X");
+  const auto& tables = op.attr<std::vector<std::string>>("send_varnames");
+  const int trainer = op.attr<int32_t>("trainer_id");
+  if (tables == std::vector<std::string>{"param_init"}) return [](KernelContext&) {};  // whoever runs this program knows
+  AB_CHECK(static_cast<int>(tables.size()) == x.count, InvalidArgument,
+           "send: each X needs the table that it is looked up in, got {} and {}", x.count, tables.size());
+  return [=](KernelContext& c) {
+    const auto client = ps::find_client(trainer);
+    ps::Geo* geo = client ? client->geo() : nullptr;
+    AB_CHECK(geo, NotFound,
+             "send: this program trains alone and exchanges differences (GEO), and its Communicator does not run: call "
+             "fleet.init_worker, or Communicator.start, first");
+    for (int i = 0; i < x.count; ++i) {
+      const Tensor& ids = c.value(x, i).tensor();
+      AB_CHECK(ids.dtype() == DType::kInt64 && ids.contiguous(), InvalidArgument, "send: X[{}] must hold int64, got {}",
+               i, dtype_name(ids.dtype()));
+      geo->note(tables[static_cast<size_t>(i)], std::span(ids.data<int64_t>(), static_cast<size_t>(ids.numel())));
+    }
+    geo->step();
+  };
+}
+
 // In sync training a step's gradients leave together, at its barrier; else each send is a message of its own.
 Kernel send_kernel(const KernelArgs& op) {
+  if (tells_of_rows(op)) return note_kernel(op);
   const In x = op.in("X");
   return [x, p = parcels(op)](KernelContext& c) {
     ps::Client& client = p->pieces->client();
@@ -102,7 +133,7 @@ AB_OP(send)
     .takes("X", Holds::kTensorOrRows)
     .out_list("Out", "written by nothing: what comes after it reads it")
     .attr<int32_t>("trainer_id", 0, "of the sending trainer")
-    .attr<std::vector<std::string>>("epmap", {kLocal}, "the server of each piece")
+    .attr<std::vector<std::string>>("epmap", {kLocalName}, "the server of each piece")
     .attr<std::vector<int64_t>>("sections", {}, "rows of each piece; of a tensor that is not cut, none")
     .attr<std::vector<std::string>>("send_varnames", {}, "the name of each piece on its server")
     .attr<int32_t>("num", 0, "pieces, where they are alike")

@@ -6,6 +6,7 @@
 // foreach_target.h stands first: it includes this file once for every instruction set
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
+#include "ops/kernels/simd_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anabranch::simd {
@@ -48,16 +49,9 @@ void Sqrt(const float* x, float* out, int64_t n) {
       out, n, [](V v) HWY_ATTR { return hn::Sqrt(v); }, x);
 }
 
-// Highway's Exp takes any finite value; beyond these ends the true float32 result is 0 or infinity.
-HWY_INLINE V exp_of(V x) {
-  const D d;
-  const V y = hn::Exp(d, hn::Min(hn::Max(x, number(-104.0f)), number(88.7228f)));
-  const V high = hn::IfThenElse(hn::Gt(x, number(88.7228f)), number(hwy::HighestValue<float>() * 2.0f), y);
-  return hn::IfThenElse(hn::Eq(x, x), high, x);
-}
 void Exp(const float* x, float* out, int64_t n) {
   loop(
-      out, n, [](V v) HWY_ATTR { return exp_of(v); }, x);
+      out, n, [](V v) HWY_ATTR { return exp_of(D(), v); }, x);
 }
 
 // log of 0 is -infinity, of a negative number NaN, of infinity infinity: as in C.
@@ -73,32 +67,15 @@ void Log(const float* x, float* out, int64_t n) {
       x);
 }
 
-// Odd in x: computed of |x| by exp(-2|x|), which cannot overflow. Near 0, where 1 - e cancels, its series.
-HWY_INLINE V tanh_of(V x) {
-  const V a = hn::Abs(x), one = number(1.0f);
-  const V e = exp_of(hn::Mul(a, number(-2.0f)));
-  const V far = hn::Div(hn::Sub(one, e), hn::Add(one, e));
-  const V s = hn::Mul(x, x);
-  V p = number(-0.00886323552990219f);
-  p = hn::Add(hn::Mul(p, s), number(0.02186948853615520f));
-  p = hn::Add(hn::Mul(p, s), number(-0.05396825396825397f));
-  p = hn::Add(hn::Mul(p, s), number(0.13333333333333333f));
-  p = hn::Add(hn::Mul(p, s), number(-0.33333333333333333f));
-  const V near = hn::Add(a, hn::Mul(a, hn::Mul(p, s)));
-  return hn::CopySign(hn::IfThenElse(hn::Lt(a, number(0.3f)), near, far), x);
-}
 void Tanh(const float* x, float* out, int64_t n) {
   loop(
-      out, n, [](V v) HWY_ATTR { return tanh_of(v); }, x);
+      out, n, [](V v) HWY_ATTR { return tanh_of(D(), v); }, x);
 }
 
 void Sigmoid(const float* x, float* out, int64_t n) {
   loop(
       out, n,
-      [](V v) HWY_ATTR {
-        const V one = number(1.0f);
-        return hn::Div(one, hn::Add(one, exp_of(hn::Neg(v))));
-      },
+      [](V v) HWY_ATTR { return sigmoid_of(D(), v); },
       x);
 }
 

@@ -8,21 +8,28 @@
 namespace anabranch::loss {
 namespace {
 
+void infer_rank_loss(InferContext& c) {
+  const Shape rows{c.in("Label").shape.rank() > 0 ? c.in("Label").shape[0] : 1};
+  for (const char* slot : {"Label", "Left", "Right"}) {
+    const Shape& shape = c.in(slot).shape;
+    AB_CHECK(compatible(shape, rows) || compatible(shape, Shape{rows[0], 1}), ShapeMismatch,
+             "{} must be [{}] or [{}, 1], got {}", slot, rows[0], rows[0], shape.str());
+    check_same_dtype(c, "Label", slot);
+  }
+  c.same_shape("Out", "Label");
+}
+
 AB_OP(rank_loss)
     .doc(
         "RankNet: with d = Left - Right, Out = log(1 + e^d) - Label d; Label is the probability that left stands "
         "before right.")
     .source("Burges et al., ICML 2005, doi:10.1145/1102351.1102363")
-    .in("Label", "[N, 1] float in [0, 1]")
-    .in("Left", "[N, 1] float")
-    .in("Right", "[N, 1] float")
-    .out("Out", "[N, 1]")
+    .in("Label", "[N] or [N, 1] float in [0, 1]")
+    .in("Left", "[N] or [N, 1] float")
+    .in("Right", "[N] or [N, 1] float")
+    .out("Out", "as Label")
     .dtype_of_input("Left")
-    .infer([](InferContext& c) {
-      check_same(c, "Left", "Right");
-      check_same(c, "Left", "Label");
-      c.same_shape("Out", "Left");
-    })
+    .infer(infer_rank_loss)
     .grad_reads({"Label", "Left", "Right"})
     .grad_to({"Left", "Right"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -6,11 +6,14 @@
 namespace anabranch::loss {
 namespace {
 
+// A label counts unless its whole part is the ignored one: soft labels are compared as integers, too.
+template <class T> bool is_ignored(T label, T ignored) { return std::trunc(label) == ignored; }
+
 // Elements whose label counts; at least 1, so that it can divide.
 template <class T> T counted(const T* label, int64_t n, T ignored, bool normalize) {
   if (!normalize) return 1;
   int64_t count = 0;
-  for (int64_t i = 0; i < n; ++i) count += label[i] != ignored;
+  for (int64_t i = 0; i < n; ++i) count += !is_ignored(label[i], ignored);
   return static_cast<T>(std::max<int64_t>(1, count));
 }
 
@@ -20,19 +23,19 @@ template <class T, class Fn> void each(KernelContext& c, In x, In label, T ignor
   const int64_t n = c[x].numel();
   const T norm = counted(y, n, ignored, normalize);
   c.parallel_for(n, kMathGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = y[i] == ignored ? T{0} : fn(i, p[i], y[i]) / norm;
+    for (int64_t i = begin; i < end; ++i) out[i] = is_ignored(y[i], ignored) ? T{0} : fn(i, p[i], y[i]) / norm;
   });
 }
 
 AB_OP(sigmoid_cross_entropy_with_logits)
     .doc(
         "Out = max(X, 0) - X Label + log(1 + e^-|X|): cross entropy of sigmoid(X) with Label, element by element; "
-        "0 where Label is ignore_index.")
+        "0 where the whole part of Label is ignore_index.")
     .in("X", "[...] float logits")
     .in("Label", "as X, in [0, 1]")
     .out("Out", "as X")
     .attr<bool>("normalize", false, "divide by the number of labels that are not ignored")
-    .attr<int32_t>("ignore_index", -100, "label that does not count")
+    .attr<int32_t>("ignore_index", -100, "whole part of labels that do not count")
     .infer([](InferContext& c) {
       check_same(c, "X", "Label");
       c.same_as("Out", "X");

@@ -67,6 +67,14 @@ template <class T> Kernel forward(const KernelArgs& op) {
   };
 }
 
+// The gradient of one row of classes, of which `own` is the label, or none. dx may be p.
+template <class T> void one_sample(const T* p, int64_t classes, int64_t own, T g, T* dx) {
+  const bool there = own >= 0 && own < classes;
+  const T at_own = there ? (p[own] - T{1}) * g : T{0};
+  for (int64_t k = 0; k < classes; ++k) dx[k] = p[k] * g;
+  if (there) dx[own] = at_own;
+}
+
 template <class T> Kernel backward(const KernelArgs& op) {
   const In softmax = op.in("Softmax"), label = op.in("Label"), dloss = op.in("Loss@GRAD");
   const Out dlogits = op.out("Logits@GRAD");
@@ -83,6 +91,15 @@ template <class T> Kernel backward(const KernelArgs& op) {
     T* dx = c[dlogits].template mutable_data<T>();
     c.parallel_for(a.outer, a.grain(), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
+        if (hard && a.inner == 1) {
+          T* row = dx + i * a.classes;
+          if (ignores && hard[i] == o.ignored) {
+            std::fill(row, row + a.classes, T{0});
+          } else {
+            one_sample(p + i * a.classes, a.classes, hard[i], g[i], row);
+          }
+          continue;
+        }
         for (int64_t k = 0; k < a.classes; ++k) {
           const int64_t row = (i * a.classes + k) * a.inner;
           for (int64_t j = 0; j < a.inner; ++j) {

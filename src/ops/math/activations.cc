@@ -9,6 +9,11 @@
 namespace anabranch::math {
 namespace {
 
+// ln(1 + e^x), and what it comes close to beyond the threshold.
+template <class T> T cut_softplus(T x, T threshold) {
+  return x > threshold ? x : x < -threshold ? std::exp(x) : softplus(x);
+}
+
 void declare_exponentials() {
   activation(
       {.type = "sigmoid",
@@ -41,12 +46,12 @@ void declare_exponentials() {
        .source = "Misra, BMVC 2020, arXiv:1908.08681",
        .grad_of = GradOf::kX,
        .ignores = {},
-       .attrs = {{"threshold", 20.0f, "accepted, without effect: the logarithm is exact for every X"}},
+       .attrs = {{"threshold", 20.0f, "beyond it, and below its negative, X and e^X stand for the logarithm"}},
        .grad_lod = ""},
-      [](auto x, auto*) { return x * std::tanh(softplus(x)); },
-      [](auto x, auto dy, auto*) {
-        const auto t = std::tanh(softplus(x));
-        return dy * (t + x * (1 - t * t) * sigmoid(x));
+      [](auto x, auto* p) { return x * std::tanh(cut_softplus(x, p[0])); },
+      [](auto x, auto dy, auto* p) {
+        const auto s = cut_softplus(x, p[0]), t = std::tanh(s);
+        return dy * (t - x * (1 - t * t) * std::expm1(-s));
       });
   activation(
       {.type = "softplus", .doc = "Out = ln(1 + e^X)", .source = "Dugas et al., NIPS 2000", .grad_of = GradOf::kX},

@@ -18,17 +18,22 @@ void infer_pair(InferContext& c) {
   if (out.rank() > 0 && x.shape.rank() > 0 && out[0] == x.shape[0]) c.share_lod("Out", "X");
 }
 
-template <class... Ts, class Fn> void declare_pair(const char* type, const char* doc, bool with_attrs, Fn fn) {
+// Truths meet in the order in which they lie in memory, whatever the shapes.
+void infer_logical(InferContext& c) {
+  check_same_dtype(c, "X", "Y");
+  check_numel(c, "Y", c.in("X").shape.numel());
+  c.same_shape("Out", "X");
+  c.share_lod("Out", "X");
+}
+
+template <class Fn> void comparison(const char* type, const char* doc, Fn fn) {
   OpDef& def = declare_op(type, __FILE__);
   def.doc(doc).in("X", "[...]").in("Y", "a shape that meets X's, of X's dtype").out("Out", "the joint shape, bool");
-  if (with_attrs) {
-    def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end");
-    def.ignores("force_cpu", false);
-  }
-  def.infer(infer_pair).no_grad(kNotDifferentiable);
-  def.template cpu<Ts...>([fn](auto tag, const KernelArgs& op) -> Kernel {
+  def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end");
+  def.ignores("force_cpu", false).infer(infer_pair).no_grad(kNotDifferentiable);
+  def.cpu<float, double, int32_t, int64_t, bool>([fn](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
-    const int axis = op.op().has_attr("axis") ? op.attr<int32_t>("axis") : -1;
+    const int axis = op.attr<int32_t>("axis");
     return [=, x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
       const auto loop = broadcast_loop(c[out].shape(), c[x].shape(), c[y].shape(), axis);
       const auto step = loop.inner_strides();
@@ -41,8 +46,19 @@ template <class... Ts, class Fn> void declare_pair(const char* type, const char*
   });
 }
 
-template <class Fn> void comparison(const char* type, const char* doc, Fn fn) {
-  declare_pair<float, double, int32_t, int64_t, bool>(type, doc, true, fn);
+template <class Fn> void logical(const char* type, const char* doc, Fn fn) {
+  OpDef& def = declare_op(type, __FILE__);
+  def.doc(doc).in("X", "[...] bool").in("Y", "as many elements as X, bool").out("Out", "as X");
+  def.infer(infer_logical).no_grad(kNotDifferentiable);
+  def.cpu<bool>([fn](auto, const KernelArgs& op) -> Kernel {
+    return [=, x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
+      const bool *xs = c[x].data<bool>(), *ys = c[y].data<bool>();
+      bool* to = c[out].mutable_data<bool>();
+      c.parallel_for(c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) to[i] = fn(xs[i], ys[i]);
+      });
+    };
+  });
 }
 
 void declare_pairs() {
@@ -52,9 +68,9 @@ void declare_pairs() {
   comparison("greater_equal", "Out = X >= Y", std::greater_equal<>());
   comparison("equal", "Out = X == Y", std::equal_to<>());
   comparison("not_equal", "Out = X != Y", std::not_equal_to<>());
-  declare_pair<bool>("logical_and", "Out = X and Y", false, [](bool a, bool b) { return a && b; });
-  declare_pair<bool>("logical_or", "Out = X or Y", false, [](bool a, bool b) { return a || b; });
-  declare_pair<bool>("logical_xor", "Out = either X or Y", false, [](bool a, bool b) { return a != b; });
+  logical("logical_and", "Out = X and Y", [](bool a, bool b) { return a && b; });
+  logical("logical_or", "Out = X or Y", [](bool a, bool b) { return a || b; });
+  logical("logical_xor", "Out = either X or Y", [](bool a, bool b) { return a != b; });
 }
 
 // Whether test(element) holds for any element: Out = [1] bool, negated when `all_must_fail`.

@@ -2,6 +2,7 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
+#include "ops/kernels/wrapping.h"
 
 namespace anabranch::math {
 namespace {
@@ -15,7 +16,7 @@ Shape dot_shape(const Shape& x) {
 
 AB_OP(dot)
     .doc("Out = the inner products of the rows of X and Y.")
-    .in("X", "[d] or [n, d] float")
+    .in("X", "[d] or [n, d] numbers")
     .in("Y", "as X")
     .out("Out", "[1] or [n, 1]")
     .infer([](InferContext& c) {
@@ -23,8 +24,9 @@ AB_OP(dot)
       c.set_out("Out", dot_shape(c.in("X").shape), c.in("X").dtype);
     })
     .grad_reads({"X", "Y"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
+      using W = Wrapping<T>;
       return [x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
         const int64_t width = c[x].shape()[c[x].shape().rank() - 1], rows = c[out].numel();
         const T *xs = c[x].data<T>(), *ys = c[y].data<T>();
@@ -32,9 +34,11 @@ AB_OP(dot)
         c.parallel_for(rows, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)),
                        [=](int64_t begin, int64_t end) {
                          for (int64_t r = begin; r < end; ++r) {
-                           T sum = 0;
-                           for (int64_t k = r * width; k < (r + 1) * width; ++k) sum += xs[k] * ys[k];
-                           to[r] = sum;
+                           W sum = 0;
+                           for (int64_t k = r * width; k < (r + 1) * width; ++k) {
+                             sum += static_cast<W>(xs[k]) * static_cast<W>(ys[k]);
+                           }
+                           to[r] = static_cast<T>(sum);
                          }
                        });
       };

@@ -8,6 +8,9 @@
 namespace anabranch::math {
 namespace {
 
+// On how many sides x is beyond the threshold: on both where that is negative and x near 0.
+template <class T> int beyond(T x, T threshold) { return (x > threshold) + (x < -threshold); }
+
 void declare_rectifiers() {
   activation(
       {.type = "relu6",
@@ -37,12 +40,15 @@ void declare_rectifiers() {
       [](auto y, auto dy, auto* p) { return y > 0 ? dy : p[0] * dy; });
   activation(
       {.type = "elu",
-       .doc = "Out = X where X > 0, else alpha (e^X - 1)",
+       .doc = "Out = max(X, 0) + min(alpha (e^X - 1), 0)",
        .source = "Clevert et al., arXiv:1511.07289",
        .grad_of = GradOf::kX,
        .ignores = {},
        .attrs = {{"alpha", 1.0f, "limit for large negative X, negated"}}},
-      [](auto x, auto* p) { return x > 0 ? x : p[0] * std::expm1(x); },
+      [](auto x, auto* p) {
+        if (p[0] < 0) return x > 0 ? x + p[0] * std::expm1(x) : nothing_of(x);
+        return x > 0 ? x : p[0] * std::expm1(x);
+      },
       [](auto x, auto dy, auto* p) { return x > 0 ? dy : dy * p[0] * std::exp(x); });
   activation(
       {.type = "selu",
@@ -65,22 +71,23 @@ void declare_rectifiers() {
       [](auto x, auto dy, auto* p) { return where(x > p[0], dy); });
   activation(
       {.type = "hard_shrink",
-       .doc = "Out = X where |X| > threshold, else 0",
+       .doc = "Out = X where X > threshold, plus X where X < -threshold, else 0",
        .grad_of = GradOf::kX,
        .ignores = {},
        .attrs = {{"threshold", 0.5f, ""}}},
-      [](auto x, auto* p) { return std::abs(x) > p[0] ? x : nothing_of(x); },
-      [](auto x, auto dy, auto* p) { return where(std::abs(x) > p[0], dy); });
+      [](auto x, auto* p) { return beyond(x, p[0]) ? x * beyond(x, p[0]) : nothing_of(x); },
+      [](auto x, auto dy, auto* p) { return where(beyond(x, p[0]) > 0, dy * beyond(x, p[0])); });
   activation(
       {.type = "softshrink",
-       .doc = "Out = X moved towards 0 by lambda, 0 where it would pass it",
+       .doc = "Out = X - lambda where X > lambda, plus X + lambda where X < -lambda, else 0",
        .grad_of = GradOf::kX,
        .ignores = {},
        .attrs = {{"lambda", 0.5f, ""}}},
-      [](auto x, auto* p) { return x > p[0]    ? x - p[0]
-                                   : x < -p[0] ? x + p[0]
-                                               : nothing_of(x); },
-      [](auto x, auto dy, auto* p) { return where(std::abs(x) > p[0], dy); });
+      [](auto x, auto* p) {
+        if (x > p[0]) return x < -p[0] ? 2 * x : x - p[0];
+        return x < -p[0] ? x + p[0] : nothing_of(x);
+      },
+      [](auto x, auto dy, auto* p) { return where(beyond(x, p[0]) > 0, dy * beyond(x, p[0])); });
 }
 
 void declare_gates() {

@@ -43,6 +43,10 @@ void infer_reduce(InferContext& c) {
   const Attrs attrs(c.op());
   const Meta& x = c.in("X");
   attrs.folded(x.shape);  // checks the axes
+  const int32_t wanted = c.attr<int32_t>("out_dtype");
+  AB_CHECK(wanted == -1 || wanted == static_cast<int32_t>(x.dtype), Unsupported,
+           "out_dtype must be that of X, {}, or -1, got {}: append an op cast in front", static_cast<int32_t>(x.dtype),
+           wanted);
   const Shape out = attrs.out_shape(x.shape);
   c.set_out("Out", out, x.dtype);
   if (!attrs.reduce_all && out[0] == x.shape[0] && attrs.folded(x.shape)[0] == x.shape[0]) c.share_lod("Out", "X");
@@ -70,7 +74,8 @@ OpDef& declare_forward(const char* type, const char* doc, const char* dtypes, Ru
   def.attr<std::vector<int32_t>>("dim", {0}, "axes to fold; negative ones count from the end; none: all");
   def.attr<bool>("keep_dim", false, "folded axes stay, with extent 1");
   def.attr<bool>("reduce_all", false, "folds all axes whatever dim is");
-  def.ignores({"in_dtype", "out_dtype"}).infer(infer_reduce);
+  def.attr<int32_t>("out_dtype", -1, "that of X, or -1: other ones are not offered");
+  def.ignores({"in_dtype"}).infer(infer_reduce);
   return def.template cpu<Ts...>([run](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     return [run, attrs = Attrs(op.op()), x = op.in("X"), out = op.out("Out")](KernelContext& c) {

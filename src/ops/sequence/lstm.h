@@ -1,7 +1,7 @@
 // What the ops lstm and lstmp and their gradients share. Columns of a gate row: candidate, input, forget, output. lstmp
 // carries a projection of the hidden state from step to step, lstm the hidden state itself.
 #pragma once
-#include "ops/sequence/recurrent.h"
+#include "ops/sequence/lstm_panels.h"
 
 namespace anabranch::sequence {
 
@@ -33,6 +33,13 @@ template <class T> struct Peepholes {
     output = forget + d;
   }
 };
+
+// What LstmPanels asks for; without projection.
+inline LstmPanels::Weights panel_weights(const LstmOptions& with, const float* weight, const float* bias, int64_t d) {
+  const Peepholes<float> peep(bias, d, with.peepholes);
+  return {weight, d, {0, 1, 2, 3},
+          {with.gate, with.cell, with.candidate, peep.input, peep.forget, peep.output, with.cell_clip}};
+}
 
 struct LstmDims {
   int64_t d = kUnknown, p = kUnknown;  // of the cell, of what goes from step to step

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "ops/sequence/lstm.h"
 
@@ -56,12 +57,30 @@ template <class T> class Backward {
     dgates_ = sized<T>(dgate_rows_, rows_, 4 * d_);
     dh_first_ = zeros(dh0_rows_, p_);
     dc_first_ = zeros(dc0_rows_, d_);
-    for (int64_t t = steps_.count() - 1; t >= 0; --t) step(c, t);
+    run(c);
     give(c);
   }
 
  private:
   const char* name() const { return with_.projected ? "Projection" : "Hidden"; }
+
+  void run(KernelContext& c) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (!with_.projected) {
+        const auto weights = panel_weights(with_, c[weight_].template data<T>(), c[bias_].template data<T>(), d_);
+        return panels_->backward(c, steps_, weights,
+                                 {.gates = c[gate_].template data<T>(),
+                                  .cells = c[cells_].template data<T>(),
+                                  .first_cell = c_first_,
+                                  .dhiddens = dcarried_,
+                                  .dcells = dcells_,
+                                  .dgates = dgates_,
+                                  .dfirst_cell = dc_first_,
+                                  .dfirst_hidden = h_first_ ? dh_first_ : nullptr});
+      }
+    }
+    for (int64_t t = steps_.count() - 1; t >= 0; --t) step(c, t);
+  }
 
   T* zeros(const std::shared_ptr<Tensor>& rows, int64_t width) const {
     T* to = sized<T>(rows, steps_.widest(), width);
@@ -184,6 +203,7 @@ template <class T> class Backward {
   std::shared_ptr<Tensor> h0_rows_ = rows(), c0_rows_ = rows(), carried_rows_ = rows(), dcarried_rows_ = rows(),
                           dcell_rows_ = rows(), dgate_rows_ = rows(), dh0_rows_ = rows(), dc0_rows_ = rows(),
                           hidden_part_ = rows(), state_part_ = rows(), scratch_ = rows(), before_rows_ = rows();
+  std::shared_ptr<LstmPanels> panels_ = std::make_shared<LstmPanels>();
   std::shared_ptr<Gemm<T>> by_projection_ = std::make_shared<Gemm<T>>(), by_state_ = std::make_shared<Gemm<T>>(),
                            to_weight_ = std::make_shared<Gemm<T>>(), to_projection_ = std::make_shared<Gemm<T>>();
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <type_traits>
 
 #include "ops/sequence/lstm_step.h"
 
@@ -30,20 +31,27 @@ template <class T> class Forward {
     all_cells_ = c[cells_].template mutable_data<T>();
     hidden_ = with_.projected ? c[states_].template mutable_data<T>() : sized<T>(hidden_rows_, rows, d_);
     carried_ = with_.projected ? sized<T>(carried_rows_, rows, p_) : hidden_;
-    steps_.gather(c, c[x_].data<T>(), 4 * d_, gates_);
-    const T* bias = c[bias_].data<T>();
-    each_row(c, rows, 4 * d_, [&](int64_t r) { add_to(bias, 4 * d_, gates_ + r * 4 * d_); });
-    const T *state = steps_.first<T>(c, h0_, p_, state_rows_), *cell = steps_.first<T>(c, c0_, d_, cell_rows_);
-    for (int64_t t = 0; t < steps_.count(); ++t) {
-      step(c, t, state, cell);
-      state = carried_ + steps_.begin(t) * p_;
-      cell = all_cells_ + steps_.begin(t) * d_;
-    }
+    steps_.gather_add(c, c[x_].data<T>(), c[bias_].data<T>(), 4 * d_, gates_);
+    run(c, steps_.first<T>(c, h0_, p_, state_rows_), steps_.first<T>(c, c0_, d_, cell_rows_));
     steps_.scatter(c, carried_, p_, c[result_].template mutable_data<T>());
     steps_.scatter(c, all_cells_, d_, c[cell_].template mutable_data<T>());
   }
 
  private:
+  void run(KernelContext& c, const T* state, const T* cell) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (!with_.projected) {
+        return panels_->forward(c, steps_, panel_weights(with_, c[weight_].data<T>(), c[bias_].data<T>(), d_),
+                                {gates_, state, cell, hidden_, all_cells_});
+      }
+    }
+    for (int64_t t = 0; t < steps_.count(); ++t) {
+      step(c, t, state, cell);
+      state = carried_ + steps_.begin(t) * p_;
+      cell = all_cells_ + steps_.begin(t) * d_;
+    }
+  }
+
   void step(KernelContext& c, int64_t t, const T* state, const T* cell) {
     const int64_t n = steps_.rows(t), at = steps_.begin(t), d = d_;
     T* part = sized<T>(part_, n, 4 * d);
@@ -70,6 +78,7 @@ template <class T> class Forward {
   std::shared_ptr<Tensor> hidden_rows_ = std::make_shared<Tensor>(), carried_rows_ = std::make_shared<Tensor>(),
                           state_rows_ = std::make_shared<Tensor>(), cell_rows_ = std::make_shared<Tensor>(),
                           part_ = std::make_shared<Tensor>();
+  std::shared_ptr<LstmPanels> panels_ = std::make_shared<LstmPanels>();
   std::shared_ptr<Gemm<T>> by_state_ = std::make_shared<Gemm<T>>(), by_projection_ = std::make_shared<Gemm<T>>();
 };
 

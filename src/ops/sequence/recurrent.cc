@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "ops/kernels/simd.h"
 
@@ -72,6 +73,16 @@ void Steps::cut(const Offsets& o, bool reverse) {
     }
     begin_.push_back(static_cast<int64_t>(rows_.size()));
   }
+}
+
+void Steps::cut_dense(int64_t steps, int64_t batch) {
+  if (count() == steps && widest() == batch) return;
+  rows_.resize(static_cast<size_t>(steps * batch));
+  std::iota(rows_.begin(), rows_.end(), int64_t{0});
+  sequences_.resize(static_cast<size_t>(batch));
+  std::iota(sequences_.begin(), sequences_.end(), int64_t{0});
+  begin_.clear();
+  for (int64_t t = 0; t <= steps; ++t) begin_.push_back(t * batch);
 }
 
 void check_bias(const InferContext& c) {

@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "ops/kernels/gemm.h"
+#include "ops/sequence/acts.h"
 #include "ops/sequence/offsets.h"
 
 namespace anabranch::sequence {
-
-enum class Act : int32_t { kIdentity = 0, kSigmoid = 1, kTanh = 2, kRelu = 3 };
 
 Act act_named(const std::string& name);                                  // InvalidArgument for any other name
 template <class T> void activate(Act act, T* x, int64_t n);              // in place
@@ -27,6 +26,7 @@ template <class T> T* sized(const std::shared_ptr<Tensor>& t, int64_t rows, int6
 class Steps {
  public:
   void cut(const Offsets& o, bool reverse);
+  void cut_dense(int64_t steps, int64_t batch);  // rows [steps, batch] as they lie
 
   int64_t count() const { return static_cast<int64_t>(begin_.size()) - 1; }
   int64_t begin(int64_t t) const { return begin_[static_cast<size_t>(t)]; }
@@ -39,6 +39,20 @@ class Steps {
   }
   template <class T> void scatter(KernelContext& c, const T* from, int64_t width, T* to) const {
     copy_rows(c, from, width, to, rows_, false);
+  }
+  // As gather, with `bias` (null: none) added to each row.
+  template <class T> void gather_add(KernelContext& c, const T* from, const T* bias, int64_t width, T* to) const {
+    const auto n = static_cast<int64_t>(rows_.size());
+    c.parallel_for(n, row_grain(width), [=, this](int64_t b, int64_t e) {
+      for (int64_t p = b; p < e; ++p) {
+        const T* row = from + rows_[static_cast<size_t>(p)] * width;
+        if (!bias) {
+          std::copy(row, row + width, to + p * width);
+          continue;
+        }
+        for (int64_t j = 0; j < width; ++j) to[p * width + j] = row[j] + bias[j];
+      }
+    });
   }
   // One row for each sequence, in the order of step 0, and back. Empty sequences have no place in it. first: of an
   // optional state, into `rows`; null when it is not given.
@@ -70,11 +84,12 @@ class Steps {
   }
 
  private:
+  static int64_t row_grain(int64_t width) { return 16384 / std::max<int64_t>(1, width) + 1; }
   template <class T>
   static void copy_rows(KernelContext& c, const T* from, int64_t width, T* to, const std::vector<int64_t>& places,
                         bool gather) {
     const auto n = static_cast<int64_t>(places.size());
-    c.parallel_for(n, 16384 / std::max<int64_t>(1, width) + 1, [=, &places](int64_t b, int64_t e) {
+    c.parallel_for(n, row_grain(width), [=, &places](int64_t b, int64_t e) {
       for (int64_t p = b; p < e; ++p) {
         const int64_t at = places[static_cast<size_t>(p)];
         const T* row = from + (gather ? at : p) * width;
@@ -85,7 +100,7 @@ class Steps {
 
   std::vector<int64_t> rows_;       // of each position in the order of steps
   std::vector<int64_t> sequences_;  // of each row of step 0
-  std::vector<int64_t> begin_;
+  std::vector<int64_t> begin_{0};
 };
 
 // fn(row) for the rows of one step.

@@ -101,7 +101,8 @@ template <class T> Kernel forward(const KernelArgs& op) {
     if (!kept.samples.empty()) return;
     std::fill(to, to + c[out].numel(), filler);
     *w = 0.0f;
-    std::fill(m, m + 3, int64_t{0});
+    m[0] = 0;
+    m[1] = m[2] = 1;
   };
 }
 
@@ -112,7 +113,7 @@ AB_OP(filter_by_instag)
     .in("Filter_tag", "[wanted tags] int64")
     .out("Out", "[rows of the samples that stay, ...], or one row when none does")
     .out("LossWeight", "[samples that stay, 1] float32: 1; one 0 when none does")
-    .out("IndexMap", "[samples that stay, 3] int64: first row in Out, first row in Ins, rows")
+    .out("IndexMap", "[samples that stay, 3] int64: first row in Out, first row in Ins, rows; 0, 1, 1 when none does")
     .attr<bool>("is_lod", true, "a sample is a sequence of Ins; else it is a row")
     .attr<int64_t>("out_val_if_empty", 0, "fills the only row of Out when no sample stays")
     .effects(kDynamic)
@@ -133,18 +134,22 @@ AB_GRAD(filter_by_instag)
       const Shape &map = c.in("IndexMap").shape, &ins = c.in("Ins").shape, &dout = c.in("Out@GRAD").shape;
       AB_CHECK(map.rank() == 2 && (map[1] == 3 || map[1] == kUnknown) && c.in("IndexMap").dtype == DType::kInt64,
                ShapeMismatch, "IndexMap must be [samples, 3] of int64, got {}", map.str());
+      AB_CHECK(c.in("LossWeight").dtype == DType::kFloat32, InvalidArgument, "LossWeight must hold float32, got {}",
+               dtype_name(c.in("LossWeight").dtype));
       AB_CHECK(dout.rank() == ins.rank() && compatible(dout.slice(1, dout.rank()), ins.slice(1, ins.rank())),
                ShapeMismatch, "Out@GRAD must have the rows of Ins {}, got {}", ins.str(), dout.str());
       grad_as(c, "Ins@GRAD", "Ins", "Ins");
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [map = op.in("IndexMap"), dout = op.in("Out@GRAD"), dx = op.out("Ins@GRAD")](KernelContext& c) {
+      return [map = op.in("IndexMap"), weight = op.in("LossWeight"), dout = op.in("Out@GRAD"),
+              dx = op.out("Ins@GRAD")](KernelContext& c) {
         if (!c.wants(dx)) return;
         const int64_t width = c[dx].row_elems();
         T* to = c[dx].template mutable_data<T>();
         std::fill(to, to + c[dx].numel(), T{0});
         const int64_t* m = c[map].template data<int64_t>();
+        if (c[weight].numel() == 1 && *c[weight].template data<float>() == 0) return;  // no sample stayed
         for (int64_t i = 0; i < c[map].rows(); ++i, m += 3) {
           AB_CHECK(m[2] >= 0 && m[0] >= 0 && m[1] >= 0 && m[2] <= c[dout].rows() && m[0] <= c[dout].rows() - m[2] &&
                        m[2] <= c[dx].rows() && m[1] <= c[dx].rows() - m[2],

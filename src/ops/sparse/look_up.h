@@ -14,7 +14,7 @@ inline Shape looked_up_shape(const InferContext& c, bool last_is_one, int64_t wi
   Shape shape = c.in("Ids").shape;
   const int last = shape.rank() - 1;
   if (last_is_one) {
-    AB_CHECK(last >= 1 && (shape[last] == 1 || shape[last] == kUnknown), InvalidArgument,
+    AB_CHECK(last >= 0 && (shape[last] == 1 || shape[last] == kUnknown), InvalidArgument,
              "Ids must be [..., 1], got {}", shape.str());
     shape.set(last, width);
   } else {

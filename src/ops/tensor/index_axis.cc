@@ -115,7 +115,7 @@ AB_OP(shard_index)
     .doc(
         "Ids of one of nshards equal parts of [0, index_num), counted from the part's first id; ignore_value for "
         "the ids of the other parts.")
-    .in("X", "[..., 1] int32 or int64 in [0, index_num)")
+    .in("X", "[N, ...] of two axes or more, mostly [N, 1]; int32 or int64 in [0, index_num)")
     .out("Out", "as X")
     .attr<int32_t>("index_num", 1, "number of ids, above 0")
     .attr<int32_t>("nshards", 1, "number of parts, above 0")
@@ -128,8 +128,7 @@ AB_OP(shard_index)
       AB_CHECK(n > 0 && parts > 0 && part >= 0 && part < parts, InvalidArgument,
                "index_num and nshards must be above 0 and shard_id in [0, nshards), got {}, {} and {}", n, parts, part);
       const Shape& x = c.in("X").shape;
-      AB_CHECK(x.rank() >= 2 && (x[x.rank() - 1] == 1 || x[x.rank() - 1] == kUnknown), ShapeMismatch,
-               "X must be [..., 1], got {}", x.str());
+      AB_CHECK(x.rank() >= 2, ShapeMismatch, "X must have two axes or more, got {}", x.str());
       c.set_out("Out", x, c.in("X").dtype);
       c.share_lod("Out", "X");
     })

@@ -126,7 +126,8 @@ void infer_slice(InferContext& c, bool strided) {
     if (!gone[i]) out.push_back(r.of[i].count);
   }
   c.set_out("Out", out.rank() ? out : scalar_shape(), x.dtype);
-  if (!gone[0] && r.of[0].count == x.shape[0] && r.of[0].step == 1) c.share_lod("Out", "Input");
+  const bool of_rows = !l.axes.empty() && l.axes[0] == 0;  // then there are none, even if all rows stay
+  if (!of_rows && !gone[0] && r.of[0].count == x.shape[0] && r.of[0].step == 1) c.share_lod("Out", "Input");
 }
 
 // The loop over a part of `whole`: operand 0 is the part, dense; operand 1 lies in the whole, from *offset on.

@@ -8,6 +8,7 @@ from .layers import (
     basic_gru,
     basic_lstm,
     ctr_metric_bundle,
+    fused_elemwise_activation,
     fused_embedding_seq_pool,
     match_matrix_tensor,
     multiclass_nms2,
@@ -26,9 +27,11 @@ from .utils import HDFSClient, multi_download, multi_upload
 
 __all__ = [
     "BasicGRUUnit", "BasicLSTMUnit", "BeamSearchDecoder", "HDFSClient", "InitState", "StateCell", "TrainingDecoder",
-    "basic_gru", "basic_lstm", "ctr_metric_bundle", "distributed_batch_reader", "extend_with_decoupled_weight_decay",
-    "fused_embedding_seq_pool", "match_matrix_tensor", "memory_usage", "multi_download", "multi_upload",
-    "multiclass_nms2", "op_freq_statistic", "partial_concat", "partial_sum", "sequence_topk_avg_pooling",
-    "shuffle_batch", "tdm_child", "tree_conv", "var_conv_2d",
-    "decoder", "extend_optimizer", "layers", "memory_usage_calc", "mixed_precision", "op_frequence", "reader", "utils",
+    "basic_gru", "basic_lstm", "ctr_metric_bundle", "distributed_batch_reader",
+    "extend_with_decoupled_weight_decay", "fused_elemwise_activation", "fused_embedding_seq_pool",
+    "match_matrix_tensor", "memory_usage", "multi_download", "multi_upload", "multiclass_nms2", "op_freq_statistic",
+    "partial_concat", "partial_sum", "sequence_topk_avg_pooling", "shuffle_batch", "tdm_child", "tree_conv",
+    "var_conv_2d",
+    "decoder", "extend_optimizer", "layers", "memory_usage_calc", "mixed_precision", "op_frequence", "reader",
+    "utils",
 ]

@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import _core
 from ..errors import InvalidValue, Violated
+from . import gpu
 
 #: Replicas of one program in one process.
 MOST_REPLICAS = 4096
@@ -73,13 +74,17 @@ def cpu_places(device_count: int | None = None) -> list[_core.CPUPlace]:
 
 
 def cuda_places(device_ids: Any = None) -> Any:
-    """Places of GPUs. Raises AssertionError: this build has no CUDA; use :func:`cpu_places`."""
-    raise Violated("cuda_places: not compiled with CUDA; use cpu_places")
+    """Places of GPUs. Raises AssertionError: this build has no CUDA; use :func:`cpu_places`, as ``anabranch run``
+    does."""
+    gpu.ask("cuda_places()", "cpu_places()", Violated)
+    return cpu_places()
 
 
 def cuda_pinned_places(device_count: Any = None) -> Any:
-    """Places of page-locked memory. Raises AssertionError: this build has no CUDA; use :func:`cpu_places`."""
-    raise Violated("cuda_pinned_places: not compiled with CUDA; use cpu_places")
+    """Places of page-locked memory. Raises AssertionError: this build has no CUDA; use :func:`cpu_places`, as
+    ``anabranch run`` does."""
+    gpu.ask("cuda_pinned_places()", "cpu_places()", Violated)
+    return cpu_places(device_count)
 
 
 def _current_expected_place():

@@ -125,6 +125,7 @@ class DistributeTranspiler(Described):
         """What saving and loading want to know of the program."""
         program._is_distributed = True
         program._is_chief = mode.trainer_id == 0
+        program._trainer_id = mode.trainer_id
         program._endpoints = list(self.pserver_endpoints)
         program._parameters_on_pservers = RemoteModel(self)
 

@@ -8,7 +8,51 @@ from ...framework import Variable
 from ...layer_helper import LayerHelper
 from ...layers import check
 
-__all__ = ["fused_embedding_seq_pool", "multiclass_nms2"]
+__all__ = ["fused_elemwise_activation", "fused_embedding_seq_pool", "multiclass_nms2"]
+
+
+def fused_elemwise_activation(x: Variable, y: Variable, functor_list: Any, axis: int = -1, scale: float = 0.0,
+                              save_intermediate_out: bool = True) -> Variable:
+    """A function of one operand and a sum or product as one op: f(x + y), x + f(y) or x f(y).
+
+    Args:
+        x (Variable): float32 or float64.
+        y (Variable): as for :func:`~fluid.layers.elementwise_add`.
+        functor_list (list|str): the outer function, then the inner one, as in ["elementwise_add", "relu"] for x +
+            relu(y) and ["relu", "elementwise_add"] for relu(x + y); or one text with a comma between them.
+        axis (int): where the axes of ``y`` begin in ``x``. Default -1.
+        scale (float): the factor of "scale". Default 0.
+        save_intermediate_out (bool): the inner result is kept for the gradient. Default True.
+
+    Returns:
+        Variable: shape of ``x``.
+
+    Raises:
+        TypeError: a bad class. ValueError: not two functions. EnforceNotMet: functions that are no pair.
+
+    Examples:
+        >>> import numpy
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 2]), fluid.data("y", [None, 2])
+        >>> out = fluid.contrib.layers.fused_elemwise_activation(x, y, ["elementwise_add", "relu"])
+        >>> feed = {"x": numpy.array([[1, 2]], "float32"), "y": numpy.array([[-5, 5]], "float32")}
+        >>> fluid.Executor().run(feed=feed, fetch_list=[out])[0].tolist()
+        [[1.0, 7.0]]
+    """
+    check.variable(x, "x", "fused_elemwise_activation")
+    check.variable(y, "y", "fused_elemwise_activation")
+    if isinstance(functor_list, str):
+        functor_list = functor_list.split(",")
+    if not isinstance(functor_list, list) or len(functor_list) != 2:
+        raise InvalidValue("fused_elemwise_activation: functor_list must name two functions, got %r" % (functor_list,))
+    helper = LayerHelper("fused_elemwise_activation")
+    out = helper.create_variable_for_type_inference(x.dtype)
+    inner = helper.create_variable_for_type_inference(x.dtype)
+    helper.append_op(type="fused_elemwise_activation", inputs={"X": x, "Y": y},
+                     outputs={"Out": out, "IntermediateOut": inner},
+                     attrs={"axis": axis, "scale": scale, "save_intermediate_out": save_intermediate_out,
+                            "functor_list": functor_list})
+    return out
 
 
 def fused_embedding_seq_pool(input: Variable, size: Any, is_sparse: bool = False, padding_idx: int | None = None,

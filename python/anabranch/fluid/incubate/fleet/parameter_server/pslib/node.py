@@ -3,9 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _Absent
+from ......_absent import Absent
+from . import refuse
 
-DownpourServer: Any = _Absent("DownpourServer")
-DownpourWorker: Any = _Absent("DownpourWorker")
-Server: Any = _Absent("Server")
-Worker: Any = _Absent("Worker")
+DownpourServer: Any = Absent("DownpourServer", refuse)
+DownpourWorker: Any = Absent("DownpourWorker", refuse)
+Server: Any = Absent("Server", refuse)
+Worker: Any = Absent("Worker", refuse)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _Absent
+from ......_absent import Absent
+from . import refuse
 
-DistributedAdam: Any = _Absent("DistributedAdam")
+DistributedAdam: Any = Absent("DistributedAdam", refuse)

@@ -1,4 +1,4 @@
-#include "graph/outer_names.h"
+#include "ir/outer_names.h"
 
 namespace anabranch {
 namespace {

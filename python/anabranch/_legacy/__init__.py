@@ -1,0 +1,1 @@
+"""What :mod:`anabranch.legacy` does. Nothing is changed by importing this package."""

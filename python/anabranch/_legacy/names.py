@@ -1,0 +1,123 @@
+"""The names that scripts import: ``paddle`` and all below it are modules of this package."""
+from __future__ import annotations
+
+import atexit
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from types import ModuleType
+from typing import Any
+
+from .. import _absent
+from ..fluid.errors import NotAllowed
+from ..fluid.framework import gpu
+from ..fluid.framework.version_check import FLUID_VERSION
+from . import today
+
+_OLD, _NEW = "paddle", "anabranch"
+#: Modules whose names are in another module here.
+_MOVED = {"paddle.fluid.core_avx": "anabranch.fluid.core", "paddle.fluid.core_noavx": "anabranch.fluid.core"}
+
+
+def here(name: str) -> str:
+    """str: what this package calls a module.
+
+    >>> here("paddle.fluid.layers")
+    'anabranch.fluid.layers'
+    """
+    return _MOVED.get(name, _NEW + name[len(_OLD):])
+
+
+def give_absent(module: ModuleType) -> None:
+    """Lets what a module should have by Fluid's table, and has not, be reached for."""
+    names = _absent.table.part("names").get(module.__name__)
+    if not names or getattr(module, "_gives_absent", False):
+        return
+    others, absent = module.__dict__.get("__getattr__"), _absent.give(module.__name__, names)
+
+    def get(name: str) -> Any:
+        if others is not None:
+            try:
+                return others(name)
+            except AttributeError:
+                pass
+        return absent(name)
+    module.__getattr__ = get  # type: ignore[method-assign]
+    module._gives_absent = True  # type: ignore[attr-defined]
+
+
+class _Alias(importlib.abc.Loader):
+    """Loads a module of this package under another name: it is the same object."""
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        module = importlib.import_module(here(spec.name))
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec  # the import system has put its own there
+        give_absent(module)
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Finds ``paddle.x.y`` where this package has ``anabranch.x.y``, or Fluid's table has it."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if not fullname.startswith(_OLD + "."):
+            return None
+        try:
+            module = importlib.import_module(here(fullname))
+        except ModuleNotFoundError as e:
+            if e.name is None or not here(fullname).startswith(e.name):
+                raise
+            return None
+        return importlib.machinery.ModuleSpec(fullname, _Alias(), is_package=hasattr(module, "__path__"))
+
+
+def _top() -> ModuleType:
+    """The module ``paddle``. It is no alias: its version is that of the programming interface."""
+    version = ModuleType(_OLD + ".version", "The version of the programming interface.")
+    version.__dict__.update(full_version=FLUID_VERSION, istaged=True, commit="", with_mkl="ON",
+                            **dict(zip(("major", "minor", "patch"), FLUID_VERSION.split("."))))
+    top = ModuleType(_OLD, "The names of Fluid on the engine of Anabranch.")
+    top.__path__ = []
+
+    def get(name: str) -> Any:
+        try:
+            return importlib.import_module("%s.%s" % (_OLD, name))
+        except ModuleNotFoundError:
+            raise AttributeError("module 'paddle' has no attribute %r" % name) from None
+    batch = importlib.import_module(_NEW + ".batch")
+    top.__dict__.update(__version__=FLUID_VERSION, version=version, batch=batch.batch, __getattr__=get)
+    # Both are found before the import system looks: it would put the module in the place of the function.
+    sys.modules.update({_OLD: top, version.__name__: version, _OLD + ".batch": batch})
+    return top
+
+
+def _list_reached() -> None:
+    if _absent.reached:
+        sys.stderr.write("anabranch: not offered, and reached for by this script: %s\n" % ", ".join(_absent.reached))
+
+
+def install() -> None:
+    """Makes ``paddle`` and all below it modules of this package, in this process. Again: nothing.
+
+    Raises:
+        RuntimeError: another ``paddle`` has been imported.
+    """
+    if any(isinstance(finder, Finder) for finder in sys.meta_path):
+        return
+    if _OLD in sys.modules:
+        raise NotAllowed("anabranch.legacy must be imported before paddle; it is %s"
+                         % getattr(sys.modules[_OLD], "__file__", "there"))
+    importlib.import_module(_NEW + ".fluid")
+    sys.meta_path.insert(0, Finder())
+    _absent.finder.beginnings = (_NEW + ".",)
+    for name in _absent.table.part("names"):
+        if name in sys.modules:
+            give_absent(sys.modules[name])
+    _top()
+    gpu.take_cpu()
+    today.install()
+    atexit.register(_list_reached)

@@ -1,0 +1,69 @@
+"""What scripts of yesterday expect of NumPy: names that are gone, and arrays of one element that are numbers."""
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy
+
+from ..fluid.executor import Executor
+from ..fluid.parallel_executor import ParallelExecutor
+
+#: Names that newer versions of NumPy lack.
+_GONE = {"float": float, "int": int, "bool": bool, "object": object, "str": str, "complex": complex, "unicode": str,
+         "long": int}
+
+
+class Fetched(numpy.ndarray):
+    """A fetched array: one element is a number at any rank, as it was before NumPy 2.4.
+
+    Parts of it, views, pickles and ``numpy.asarray`` are plain arrays.
+
+    >>> a = numpy.array([[0.5]]).view(Fetched)
+    >>> "%.2f" % a, type(a[0]).__name__
+    ('0.50', 'ndarray')
+    """
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __getitem__(self, key: Any) -> Any:
+        return numpy.asarray(self)[key]
+
+    def __reduce__(self) -> Any:
+        return numpy.asarray(self).__reduce__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return numpy.asarray(self).__reduce_ex__(protocol)
+
+    def view(self, *args: Any, **kwargs: Any) -> Any:
+        return numpy.asarray(self).view(*args, **kwargs)
+
+
+def _as_fetched(value: Any) -> Any:
+    """A plain array as :class:`Fetched`; lists item by item; anything else as it is."""
+    if type(value) is list:
+        return [_as_fetched(item) for item in value]
+    return value.view(Fetched) if type(value) is numpy.ndarray else value
+
+
+def _fetching(run: Any) -> Any:
+    @functools.wraps(run)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return _as_fetched(run(*args, **kwargs))
+    return wrapped
+
+
+def install() -> None:
+    """Puts the names back into NumPy where it lacks them, and lets executors give :class:`Fetched`."""
+    for name, kind in _GONE.items():
+        if name not in vars(numpy):
+            setattr(numpy, name, kind)
+    for executor in (Executor, ParallelExecutor):
+        executor.run = _fetching(executor.run)  # type: ignore[method-assign]

@@ -1,0 +1,7 @@
+"""The names of Fluid's ``dataset.imdb`` that are here. Written by tools/generate_modules.py."""
+from ..datasets.imdb import build_dict, test, train
+from ..datasets.imdb import word_dict as word_dict
+
+__all__ = [
+    "build_dict", "test", "train",
+]

@@ -1,0 +1,85 @@
+"""The original archives of data sets, where the user has put them: nothing is ever fetched from the network."""
+from __future__ import annotations
+
+import contextlib
+import os
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from typing import IO, Any
+
+from ..fluid.errors import InvalidValue, NotFound
+
+__all__ = ["HOME_VARIABLE", "homes", "find", "opened", "member", "lines"]
+
+#: Environment variable that names the folder.
+HOME_VARIABLE = "ANABRANCH_DATA"
+#: Where Fluid has kept what it fetched.
+_FLUID_HOME = os.path.join("~", ".cache", "paddle", "dataset")
+
+
+def homes() -> list[str]:
+    """list of str: folders that are looked through: that of ANABRANCH_DATA, then where Fluid has kept its own."""
+    named = os.environ.get(HOME_VARIABLE)
+    return ([named] if named else []) + [os.path.expanduser(_FLUID_HOME)]
+
+
+def find(module: str, name: str) -> str:
+    """The path of a file of a data set: in the folder ``module`` of one of :func:`homes`, or in itself.
+
+    Args:
+        module (str): "imdb".
+        name (str): as its publisher calls it; a prefix ``module%2F`` that Fluid has put before it is fine.
+
+    Returns:
+        str: the path.
+
+    Raises:
+        LookupError: there is none; the message says where it was looked for.
+    """
+    tried = [os.path.join(home, *folder, start + name) for home in homes()
+             for folder in ((module,), ()) for start in ("", module + "%2F", module + "st%2F")]
+    for path in tried:
+        if os.path.isfile(path):
+            return path
+    raise NotFound("the data set %s needs the file %s, which is never fetched from the network: put it into %s, or "
+                   "let %s name the folder that has it" % (module, name, os.path.dirname(tried[0]), HOME_VARIABLE))
+
+
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[Any]:
+    """A ``TarFile`` or ``ZipFile``, whichever the file is.
+
+    Raises:
+        ValueError: neither, or a damaged one.
+    """
+    try:
+        archive = zipfile.ZipFile(path) if zipfile.is_zipfile(path) else tarfile.open(path)
+    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile) as e:
+        raise InvalidValue("%s: no archive, or a damaged one: %s" % (path, e)) from None
+    with archive:
+        yield archive
+
+
+def member(archive: Any, name: str) -> IO[bytes]:
+    """A file inside an archive; names in tar files may begin with ``./``.
+
+    Raises:
+        LookupError: it is not there.
+    """
+    if isinstance(archive, zipfile.ZipFile):
+        if name in archive.namelist():
+            return archive.open(name)
+    else:
+        for info in archive:
+            if os.path.normpath(info.name) == os.path.normpath(name) and info.isfile():
+                found = archive.extractfile(info)
+                if found is not None:
+                    return found
+    raise NotFound("%s has no file %s" % (getattr(archive, "filename", None) or archive.name, name))
+
+
+def lines(file: IO[bytes], encoding: str) -> Iterator[str]:
+    """The lines of a file without their ends, as text."""
+    for line in file:
+        yield line.decode(encoding).rstrip("\r\n")

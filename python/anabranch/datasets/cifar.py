@@ -1,0 +1,73 @@
+"""CIFAR-10 and CIFAR-100: 32 x 32 pictures in colour, 50,000 for training and 10,000 for tests.
+
+Files: ``cifar-10-python.tar.gz``, ``cifar-100-python.tar.gz``. Krizhevsky, Learning Multiple Layers of Features from
+Tiny Images, 2009. Their pictures are pickles, which may run code when they are read: only tables of numbers are taken.
+"""
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..fluid.errors import InvalidValue
+from . import archives
+
+__all__ = ["train10", "test10", "train100", "test100"]
+
+#: What the pickles of these archives name.
+_TAKEN = {("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct"), ("numpy", "ndarray"),
+          ("numpy", "dtype"), ("_codecs", "encode")}
+
+
+class _Tables(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _TAKEN:
+            raise InvalidValue("a picture file names %s.%s: it is none of the CIFAR archives" % (module, name))
+        return super().find_class(module, name)
+
+
+def _batches(file: str, part: str) -> Iterator[Any]:
+    with archives.opened(archives.find("cifar", file)) as archive:
+        for name in sorted(info.name for info in archive if info.isfile() and part in info.name.rpartition("/")[2]):
+            data = archives.member(archive, name).read()
+            yield _Tables(io.BytesIO(data), encoding="bytes").load()
+
+
+def _reader(file: str, part: str, cycle: bool = False) -> Callable[[], Iterator[Any]]:
+    def read():
+        while True:
+            for batch in _batches(file, part):
+                labels = batch.get(b"labels", batch.get(b"fine_labels"))
+                for picture, label in zip(batch[b"data"], labels):
+                    yield (picture / 255.0).astype("float32"), int(label)
+            if not cycle:
+                return
+    return read
+
+
+def train10(cycle: bool = False) -> Callable[[], Iterator[Any]]:
+    """A reader of CIFAR-10: (float32 [3072] in [0, 1]: red, green, blue rows; label 0 to 9).
+
+    Args:
+        cycle (bool): begins again at the end. Default False.
+
+    Returns:
+        callable: reader.
+    """
+    return _reader("cifar-10-python.tar.gz", "data_batch", cycle)
+
+
+def test10(cycle: bool = False) -> Callable[[], Iterator[Any]]:
+    """A reader of the tests of CIFAR-10, as :func:`train10`."""
+    return _reader("cifar-10-python.tar.gz", "test_batch", cycle)
+
+
+def train100() -> Callable[[], Iterator[Any]]:
+    """A reader of CIFAR-100, as :func:`train10` with labels 0 to 99."""
+    return _reader("cifar-100-python.tar.gz", "train")
+
+
+def test100() -> Callable[[], Iterator[Any]]:
+    """A reader of the tests of CIFAR-100, as :func:`train100`."""
+    return _reader("cifar-100-python.tar.gz", "test")

@@ -1,0 +1,80 @@
+"""Reviews of films as word numbers, with 0 for praise and 1 for blame.
+
+File: ``aclImdb_v1.tar.gz``. Maas et al., ACL 2011, https://aclanthology.org/P11-1015.
+"""
+from __future__ import annotations
+
+import collections
+import re
+import string
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import archives
+from .words import OTHER as _OTHER
+from .words import Words, frequent
+
+__all__ = ["build_dict", "train", "test", "word_dict"]
+
+_FILE = "aclImdb_v1.tar.gz"
+_PUNCTUATION = string.punctuation.encode()
+_CUTOFF = 150
+
+
+def _texts(pattern: Any) -> Iterator[list[bytes]]:
+    """The words of the files whose names fit, in the order of the archive."""
+    fits = re.compile(pattern)
+    with archives.opened(archives.find("imdb", _FILE)) as archive:
+        for info in archive:
+            file = archive.extractfile(info) if info.isfile() and fits.match(info.name) else None
+            if file is not None:
+                yield file.read().rstrip(b"\r\n").translate(None, _PUNCTUATION).lower().split()
+
+
+def build_dict(pattern: Any, cutoff: int) -> Words:
+    """Numbers for words of the files whose names fit a pattern, the most frequent first.
+
+    Args:
+        pattern (re.Pattern|str): of names in the archive.
+        cutoff (int): words that occur more often than that.
+
+    Returns:
+        Words: word -> number; ``<unk>`` is the last one.
+    """
+    counts: collections.Counter[Any] = collections.Counter()
+    for words in _texts(pattern):
+        counts.update(words)
+    return frequent(counts, cutoff)
+
+
+def _reader(part: str, word_idx: dict[Any, int]) -> Callable[[], Iterator[Any]]:
+    other = word_idx[_OTHER]
+    reviews = [([word_idx.get(word, other) for word in words], label)
+               for label, kind in enumerate(("pos", "neg"))
+               for words in _texts(r"aclImdb/%s/%s/.*\.txt$" % (part, kind))]
+
+    def read():
+        yield from reviews
+    return read
+
+
+def train(word_idx: dict[Any, int]) -> Callable[[], Iterator[Any]]:
+    """A reader of the reviews for training: (list of numbers, 0 or 1).
+
+    Args:
+        word_idx (dict): of :func:`build_dict` or :func:`word_dict`.
+
+    Returns:
+        callable: reader.
+    """
+    return _reader("train", word_idx)
+
+
+def test(word_idx: dict[Any, int]) -> Callable[[], Iterator[Any]]:
+    """A reader of the reviews for tests, as :func:`train`."""
+    return _reader("test", word_idx)
+
+
+def word_dict() -> Words:
+    """Words: numbers of the words that occur more than 150 times in all reviews."""
+    return build_dict(r"aclImdb/((train)|(test))/((pos)|(neg))/.*\.txt$", _CUTOFF)

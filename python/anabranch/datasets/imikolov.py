@@ -1,0 +1,93 @@
+"""Sentences of the Penn Treebank as word numbers: n-grams, or a sentence and the same one word later.
+
+File: ``simple-examples.tgz``. Marcus, Santorini and Marcinkiewicz, Computational Linguistics 19 (1993);
+Mikolov et al., Interspeech 2010, DOI 10.21437/Interspeech.2010-343.
+"""
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..fluid.errors import InvalidValue
+from . import archives
+from .words import OTHER as _OTHER
+from .words import Words, frequent
+
+__all__ = ["train", "test", "build_dict", "DataType"]
+
+_FILE = "simple-examples.tgz"
+_TRAIN, _TEST = ("simple-examples/data/ptb.%s.txt" % part for part in ("train", "valid"))
+_BEGIN, _END = "<s>", "<e>"
+
+
+class DataType:
+    """What a reader gives: ``NGRAM`` windows of n words, or ``SEQ`` whole sentences."""
+
+    NGRAM = 1
+    SEQ = 2
+
+
+def _sentences(name: str) -> Iterator[list[bytes]]:
+    with archives.opened(archives.find("imikolov", _FILE)) as archive:
+        for line in archives.member(archive, name):
+            yield line.split()
+
+
+def build_dict(min_word_freq: int = 50) -> Words:
+    """Numbers for the words that occur more often than ``min_word_freq`` times, the most frequent first.
+
+    Returns:
+        Words: word -> number; ``<unk>``, the last one, stands for all others. The files have ``<unk>``, too, for words
+        that were rare when they were made: ``b"<unk>"`` has a number of its own.
+    """
+    counts: collections.Counter[Any] = collections.Counter()
+    for name in (_TRAIN, _TEST):
+        for words in _sentences(name):
+            counts.update(words)
+            counts.update((_BEGIN, _END))
+    return frequent(counts, min_word_freq)
+
+
+def _reader(name: str, word_idx: dict[Any, int], n: int, data_type: int) -> Callable[[], Iterator[Any]]:
+    if data_type not in (DataType.NGRAM, DataType.SEQ):
+        raise InvalidValue("imikolov: data_type must be DataType.NGRAM or DataType.SEQ, got %r" % (data_type,))
+    if data_type == DataType.NGRAM and n < 1:
+        raise InvalidValue("imikolov: n must be positive, got %d" % n)
+    other = word_idx[_OTHER]
+
+    def numbers(words):
+        return [word_idx.get(word, other) for word in words]
+
+    def windows():
+        for words in _sentences(name):
+            ids = numbers([_BEGIN, *words, _END])
+            for last in range(n, len(ids) + 1):
+                yield tuple(ids[last - n:last])
+
+    def sentences():
+        for words in _sentences(name):
+            ids = numbers(words)
+            before = [word_idx[_BEGIN], *ids]
+            if n <= 0 or len(before) <= n:
+                yield before, [*ids, word_idx[_END]]
+    return windows if data_type == DataType.NGRAM else sentences
+
+
+def train(word_idx: dict[Any, int], n: int, data_type: int = DataType.NGRAM) -> Callable[[], Iterator[Any]]:
+    """A reader of the sentences for training.
+
+    Args:
+        word_idx (dict): of :func:`build_dict`.
+        n (int): words of a window; with ``SEQ`` the longest sentence that is given, 0 for any.
+        data_type (int): ``DataType.NGRAM`` (default) or ``DataType.SEQ``.
+
+    Returns:
+        callable: reader of tuples of n numbers, or of (numbers, numbers one word later).
+    """
+    return _reader(_TRAIN, word_idx, n, data_type)
+
+
+def test(word_idx: dict[Any, int], n: int, data_type: int = DataType.NGRAM) -> Callable[[], Iterator[Any]]:
+    """A reader of the sentences for validation, as :func:`train`."""
+    return _reader(_TEST, word_idx, n, data_type)

@@ -1,0 +1,53 @@
+"""Prices of houses in Boston: 13 numbers and a price for each of 506 districts, of which the first 80 % train.
+
+File: ``housing.data``. Harrison and Rubinfeld, Journal of Environmental Economics and Management 5 (1978),
+DOI 10.1016/0095-0696(78)90006-2.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+
+from ..fluid.errors import InvalidValue
+from . import archives
+
+__all__ = ["train", "test", "feature_names"]
+
+feature_names = ["CRIM", "ZN", "INDUS", "CHAS", "NOX", "RM", "AGE", "DIS", "RAD", "TAX", "PTRATIO", "B", "LSTAT"]
+_COLUMNS = len(feature_names) + 1
+_TRAINS = 0.8
+
+
+def _table() -> Any:
+    path = archives.find("uci_housing", "housing.data")
+    numbers = numpy.fromfile(path, sep=" ")
+    if numbers.size == 0 or numbers.size % _COLUMNS:
+        raise InvalidValue("%s: must have rows of %d numbers, got %d numbers" % (path, _COLUMNS, numbers.size))
+    table = numbers.reshape(-1, _COLUMNS)
+    features = table[:, :-1]
+    span = features.max(axis=0) - features.min(axis=0)
+    table[:, :-1] = (features - features.sum(axis=0) / len(features)) / numpy.where(span == 0, 1, span)
+    return table
+
+
+def _reader(of_test: bool) -> Callable[[], Iterator[Any]]:
+    table = _table()
+    border = int(len(table) * _TRAINS)
+    rows = table[border:] if of_test else table[:border]
+
+    def read():
+        for row in rows:
+            yield row[:-1], row[-1:]
+    return read
+
+
+def train() -> Callable[[], Iterator[Any]]:
+    """A reader of the first 80 %: (13 features, each less its mean and divided by its range; [1] price)."""
+    return _reader(False)
+
+
+def test() -> Callable[[], Iterator[Any]]:
+    """A reader of the other 20 %, as :func:`train`."""
+    return _reader(True)

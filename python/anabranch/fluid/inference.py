@@ -1,0 +1,206 @@
+"""Fluid's names for running saved models: ``fluid.core.AnalysisConfig`` and what belongs to it.
+
+>>> AnalysisConfig("model").model_dir()
+'model'
+"""
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from .errors import InvalidType, InvalidValue
+from .framework import gpu
+from .inference_tensors import PaddleBuf, PaddleDType, PaddleTensor, ZeroCopyTensor, as_fed
+
+if TYPE_CHECKING:
+    from ..predictor import Predictor
+
+__all__ = ["AnalysisConfig", "AnalysisPredictor", "NativeConfig", "PaddleBuf", "PaddleDType", "PaddleTensor",
+           "ZeroCopyTensor", "create_paddle_predictor"]
+
+
+class _Switches:
+    """What tunes engines that are not here: accepted, and without effect."""
+
+    _SWITCHES = ("disable_gpu", "disable_glog_info", "enable_memory_optim", "enable_mkldnn", "enable_profile",
+                 "set_mkldnn_cache_capacity", "set_mkldnn_op", "switch_ir_debug", "switch_ir_optim",
+                 "switch_specify_input_names", "set_optim_cache_dir", "delete_pass")
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._SWITCHES:
+            raise AttributeError("%s has no attribute %s" % (type(self).__name__, name))
+        return lambda *args, **kwargs: None
+
+
+class AnalysisConfig(_Switches):
+    """Where a model is, and how to run it.
+
+    Args:
+        model_dir (str): folder of the model; with ``params_file`` the file of the program.
+        params_file (str, optional): the one file of all parameters.
+
+    Switches of other engines (``enable_mkldnn``, ``switch_ir_optim``, ``enable_memory_optim`` ...) are accepted and do
+    nothing: passes are always applied and memory is always reused. ``enable_use_gpu`` raises NotImplementedError.
+
+    >>> config = AnalysisConfig("folder/__model__", "folder/params")
+    >>> config.prog_file(), config.params_file()
+    ('folder/__model__', 'folder/params')
+    """
+
+    def __init__(self, model_dir: str = "", params_file: str | None = None) -> None:
+        self._threads, self._feed_ops = 1, True
+        self.set_model(model_dir, params_file)
+
+    def set_model(self, model_dir: str, params_file: str | None = None) -> None:
+        """As the constructor."""
+        self._dir, self._program, self._params = ("", model_dir, params_file) if params_file else (model_dir, "", "")
+
+    def set_prog_file(self, path: str) -> None:
+        """Names the file of the program."""
+        self._program = path
+
+    def set_params_file(self, path: str) -> None:
+        """Names the one file of all parameters."""
+        self._params = path
+
+    def model_dir(self) -> str:
+        """str: the folder."""
+        return self._dir
+
+    def prog_file(self) -> str:
+        """str: the file of the program, if it was named."""
+        return self._program
+
+    def params_file(self) -> str:
+        """str: the one file of all parameters, if it was named."""
+        return self._params or ""
+
+    def enable_use_gpu(self, memory_pool_init_size_mb: int, device_id: int = 0) -> None:
+        """Raises NotImplementedError: this build has no CUDA plug-in; under ``anabranch run`` the CPU is taken."""
+        gpu.ask("AnalysisConfig.enable_use_gpu", "disable_gpu()")
+
+    def use_gpu(self) -> bool:
+        """bool: False."""
+        return False
+
+    def set_cpu_math_library_num_threads(self, count: int) -> None:
+        """Sets the threads that the operators of one run share."""
+        if count < 1:
+            raise InvalidValue("set_cpu_math_library_num_threads: must be positive, got %r" % (count,))
+        self._threads = count
+
+    def cpu_math_library_num_threads(self) -> int:
+        """int: threads that the operators of one run share. Default 1."""
+        return self._threads
+
+    def switch_use_feed_fetch_ops(self, x: bool = True) -> None:
+        """False: inputs and outputs are :class:`ZeroCopyTensor`; both ways work with either."""
+        self._feed_ops = bool(x)
+
+    def use_feed_fetch_ops_enabled(self) -> bool:
+        """bool: what :meth:`switch_use_feed_fetch_ops` was told. Default True."""
+        return self._feed_ops
+
+    def ir_optim(self) -> bool:
+        """bool: True: passes are applied."""
+        return True
+
+    def _open(self):
+        from ..predictor import Predictor  # the package above this one
+        if not self._program:
+            return Predictor(self._dir, num_threads=self._threads)
+        folder = os.path.dirname(self._program) or "."
+        if self._params and os.path.dirname(self._params) != os.path.dirname(self._program):
+            raise InvalidValue("AnalysisConfig: the files must be in one folder, got %s and %s"
+                               % (self._program, self._params))
+        return Predictor(folder, os.path.basename(self._program), os.path.basename(self._params or "") or None,
+                         self._threads)
+
+
+#: The older name.
+NativeConfig = AnalysisConfig
+
+
+class AnalysisPredictor:
+    """Runs the model of a config. Made by :func:`create_paddle_predictor`."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self._predictor = predictor
+        self._ins = {name: ZeroCopyTensor() for name in predictor.input_names}
+        self._outs = {name: ZeroCopyTensor() for name in predictor.output_names}
+
+    def run(self, inputs: list[PaddleTensor]) -> list[PaddleTensor]:
+        """Runs the model on one batch.
+
+        Args:
+            inputs (list of PaddleTensor): in the order of :meth:`get_input_names`, or with names.
+
+        Returns:
+            list of PaddleTensor: the outputs.
+
+        Raises:
+            ValueError: inputs that are missing, too many or do not fit.
+        """
+        names = self.get_input_names()
+        if all(t.name for t in inputs) and {t.name for t in inputs} == set(names):
+            inputs = sorted(inputs, key=lambda t: names.index(t.name))
+        values = [as_fed(t.as_ndarray(), t.lod) for t in inputs]
+        return [self._output(name, value)
+                for name, value in zip(self._outs, self._predictor.run(values, return_numpy=False))]
+
+    @staticmethod
+    def _output(name, value):
+        made = PaddleTensor(numpy.array(value), name)
+        made.lod = value.lod()
+        return made
+
+    def zero_copy_run(self) -> bool:
+        """Runs the model on what the input tensors hold. Returns True."""
+        values = [as_fed(t._array, t._lod) for t in self._ins.values()]
+        for out, value in zip(self._outs.values(), self._predictor.run(values, return_numpy=False)):
+            out._array, out._lod = numpy.array(value), value.lod()
+        return True
+
+    def get_input_names(self) -> list[str]:
+        """list of str: what the model takes."""
+        return list(self._ins)
+
+    def get_output_names(self) -> list[str]:
+        """list of str: what it gives."""
+        return list(self._outs)
+
+    def get_input_tensor(self, name: str) -> ZeroCopyTensor:
+        """ZeroCopyTensor: of an input. Raises KeyError: no such name."""
+        return self._ins[name]
+
+    def get_output_tensor(self, name: str) -> ZeroCopyTensor:
+        """ZeroCopyTensor: of an output, after :meth:`zero_copy_run`. Raises KeyError: no such name."""
+        return self._outs[name]
+
+    def get_input_tensor_shape(self) -> dict[str, list[int]]:
+        """dict: name -> extents as the program declares them, -1 for unknown ones."""
+        block = self._predictor.program.global_block()
+        return {name: list(block.var(name).shape) for name in self._ins}
+
+    def clone(self) -> AnalysisPredictor:
+        """AnalysisPredictor: another one on the same parameters, for another thread."""
+        return AnalysisPredictor(self._predictor.clone())
+
+
+def create_paddle_predictor(config: AnalysisConfig) -> AnalysisPredictor:
+    """Opens the model of a config.
+
+    Args:
+        config (AnalysisConfig): where the model is.
+
+    Returns:
+        AnalysisPredictor: ready to run.
+
+    Raises:
+        ValueError: no such folder; an operator that does more than compute. EnforceNotMet: missing or damaged files.
+    """
+    if not isinstance(config, AnalysisConfig):
+        raise InvalidType("create_paddle_predictor: config must be an AnalysisConfig, got %s" % type(config).__name__)
+    return AnalysisPredictor(config._open())

@@ -1,0 +1,4 @@
+"""Helpers of scripts: curves of training."""
+from . import plot
+
+__all__ = ["plot"]

@@ -1,0 +1,48 @@
+#include "engine/predictor.h"
+
+#include "base/error.h"
+
+namespace anabranch {
+
+namespace {
+
+// Ops would find it out, too, and name what the user has never written.
+void check_input(const PreparedRun::Fed& fed, const Tensor& value) {
+  AB_CHECK(value.dtype() == fed.dtype, InvalidArgument, "input {} must be {}, got {}", fed.name, dtype_name(fed.dtype),
+           dtype_name(value.dtype()));
+  bool fits = value.shape().rank() == fed.declared.rank();
+  for (int i = 0; fits && i < fed.declared.rank(); ++i) {
+    fits = fed.declared[i] < 0 || fed.declared[i] == value.shape()[i];
+  }
+  AB_CHECK(fits, ShapeMismatch, "input {} must be {}, got {}", fed.name, fed.declared.str(), value.shape().str());
+}
+
+}  // namespace
+
+Predictor::Predictor(Model model, int threads) : model_(std::move(model)), threads_(threads) {
+  CompileOptions options;
+  options.execution.num_threads = threads;
+  program_ = std::make_unique<CompiledProgram>(model_.program, model_.scope, options);
+  run_ = std::make_unique<PreparedRun>(*program_, model_.feeds, model_.fetches);
+  outputs_.resize(model_.fetches.size());
+}
+
+Predictor::~Predictor() = default;
+
+std::unique_ptr<Predictor> Predictor::clone() const { return std::make_unique<Predictor>(model_, threads_); }
+
+const std::vector<Tensor>& Predictor::run(std::span<const Tensor> inputs, const std::function<void()>& between) {
+  AB_CHECK(inputs.size() == model_.feeds.size(), InvalidArgument, "the model takes {} inputs ({}), got {}",
+           model_.feeds.size(), fmt::join(model_.feeds, ", "), inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) check_input(run_->fed()[i], inputs[i]);
+  run_->run(inputs, between, [this](const Step& step) {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const Tensor* found = step.fetched()[i][0]->get<Tensor>();
+      AB_CHECK(found && found->initialized(), Unsupported, "output {} is no tensor", model_.fetches[i]);
+      outputs_[i].copy_from(*found);
+    }
+  });
+  return outputs_;
+}
+
+}  // namespace anabranch

@@ -1,0 +1,38 @@
+// Runs a model again and again: one thread at a time, and a clone for each thread more. Clones share the parameters;
+// plans and temporaries are their own, so they run at the same time.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/compiled_program.h"
+#include "engine/model_files.h"
+#include "engine/prepared_run.h"
+
+namespace anabranch {
+
+class Predictor {
+ public:
+  // threads: that ops of one run share; 0: as many as there are cores.
+  explicit Predictor(Model model, int threads = 1);
+  ~Predictor();
+  Predictor(const Predictor&) = delete;
+
+  std::unique_ptr<Predictor> clone() const;
+  const Model& model() const { return model_; }
+  CompiledProgram& program() { return *program_; }
+
+  // Inputs in the order of model().feeds, whose memory is borrowed for the run; outputs in that of model().fetches,
+  // good until the next run. `between` is called now and then, and may throw.
+  const std::vector<Tensor>& run(std::span<const Tensor> inputs, const std::function<void()>& between = {});
+
+ private:
+  const Model model_;
+  const int threads_;
+  std::unique_ptr<CompiledProgram> program_;
+  std::unique_ptr<PreparedRun> run_;
+  std::vector<Tensor> outputs_;
+};
+
+}  // namespace anabranch

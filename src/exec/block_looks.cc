@@ -1,0 +1,112 @@
+// Which turns of a sub-block need no shape functions: those that find all values as the turn before on this frame did.
+#include <algorithm>
+#include <utility>
+
+#include "exec/block_code.h"
+
+namespace anabranch {
+
+// A variable of the block that its own nodes write before anybody reads it looks as they left it. All others may have
+// changed since.
+void BlockCode::find_watched() {
+  watched_.clear();
+  std::vector<char> touched(places_.size(), 0);
+  for (const Node& node : nodes_) {
+    for (size_t i = 0; i < node.touches.size(); ++i) {
+      const auto p = static_cast<size_t>(node.touches[i]);
+      if (touched[p]) continue;
+      touched[p] = 1;
+      const Arg& arg = places_[p];
+      const bool inner = arg.block == this && i >= node.reads && !shown_[static_cast<size_t>(arg.var)];
+      if (!inner) watched_.push_back(node.touches[i]);
+    }
+  }
+  found_watched_ = true;
+}
+
+bool BlockCode::is_steady(const BlockFrame& frame) const {
+  const FrameLooks& last = frame.last;
+  if (!last.steady || last.choices != choices_) return false;
+  return std::all_of(watched_.begin(), watched_.end(), [&](int p) {
+    return last.looks[static_cast<size_t>(p)].is_that_of(*frame.places[static_cast<size_t>(p)]);
+  });
+}
+
+bool BlockCode::looks_same(const BlockFrame& frame, const Node& node) const {
+  return std::all_of(node.touches.begin() + static_cast<std::ptrdiff_t>(node.reads), node.touches.end(), [&](int p) {
+    return frame.last.looks[static_cast<size_t>(p)].is_that_of(*frame.places[static_cast<size_t>(p)]);
+  });
+}
+
+void BlockCode::begin_notes(BlockFrame& frame) {
+  if (!found_watched_) find_watched();
+  FrameLooks& last = frame.last;
+  set_in_place(frame, false);
+  last.looks.resize(places_.size());
+  last.noted.assign(places_.size(), 0);
+  last.alike = true;
+  for (int p : watched_) {
+    last.looks[static_cast<size_t>(p)] = Look(*frame.places[static_cast<size_t>(p)]);
+    last.noted[static_cast<size_t>(p)] = 1;
+  }
+}
+
+// A node's outputs look otherwise than in the turn before, what was there before it does not.
+void BlockCode::resume_notes(BlockFrame& frame, size_t at) {
+  FrameLooks& last = frame.last;
+  set_in_place(frame, false);
+  last.noted.assign(places_.size(), 0);
+  last.alike = true;
+  for (int p : watched_) last.noted[static_cast<size_t>(p)] = 1;
+  for (size_t i = 0; i < at; ++i) {
+    for (int p : nodes_[i].touches) last.noted[static_cast<size_t>(p)] = 1;
+  }
+}
+
+void BlockCode::note(BlockFrame& frame, Node& node) {
+  FrameLooks& last = frame.last;
+  for (size_t i = node.reads; i < node.touches.size(); ++i) {
+    const auto p = static_cast<size_t>(node.touches[i]);
+    Look now(*frame.places[p]);
+    if (last.noted[p] && !(last.looks[p] == now)) last.alike = false;
+    last.looks[p] = std::move(now);
+    last.noted[p] = 1;
+  }
+  const bool opaque = std::any_of(node.touches.begin(), node.touches.end(),
+                                  [&](int p) { return last.looks[static_cast<size_t>(p)].is_opaque(); });
+  if (!opaque || node.dynamic) return;
+  make_dynamic(node);
+  last.alike = false;
+}
+
+// What shape functions make of an object depends on more than how it looks. They give outputs that are made aside other
+// shapes than the inputs have.
+void BlockCode::make_dynamic(Node& node) {
+  node.dynamic = true;
+  for (Aside& aside : node.asides) {
+    if (!std::exchange(aside.in_place, false)) continue;
+    node.touches.push_back(aside.made);
+    found_watched_ = false;
+    ++choices_;
+  }
+}
+
+void BlockCode::end_notes(BlockFrame& frame) {
+  FrameLooks& last = frame.last;
+  last.steady = last.alike;
+  last.choices = choices_;
+  set_in_place(frame, last.steady);
+}
+
+void BlockCode::set_in_place(BlockFrame& frame, bool in_place) const {
+  if (frame.last.in_place == in_place) return;
+  frame.last.in_place = in_place;
+  for (const Node& node : nodes_) {
+    for (const Aside& aside : node.asides) {
+      if (!aside.in_place) continue;
+      frame.args[aside.arg] = frame.places[static_cast<size_t>(in_place ? aside.target : aside.made)];
+    }
+  }
+}
+
+}  // namespace anabranch

@@ -1,0 +1,36 @@
+// What a value looks like to shape functions: kind, shape, dtype, LoD, whether there is memory and whether its rows lie
+// close. While all that a node sees looks as it did, its shape function has nothing new to say.
+#pragma once
+#include "core/value.h"
+
+namespace anabranch {
+
+class Look {
+ public:
+  Look() = default;
+  explicit Look(const Value& value);
+  bool is_that_of(const Value& value) const {
+    const Tensor* t = value.get<Tensor>();
+    if (!t || held_ != Held::kTensor) [[unlikely]]
+      return is_that_of_no_tensor(value);
+    return has_memory_ == t->initialized() && row_stride_ == t->row_stride() && dtype_ == t->dtype() &&
+           shape_ == t->shape() && (lod_ == t->lod_ref() || same_lod(t->lod_ref()));
+  }
+  bool operator==(const Look& other) const;
+  // Arrays and objects: more than a look decides what shape functions make of them.
+  bool is_opaque() const { return held_ == Held::kArray || held_ == Held::kObject; }
+
+ private:
+  enum class Held : char { kUnseen, kNothing, kTensor, kRows, kArray, kObject };
+  bool is_that_of_no_tensor(const Value& value) const { return *this == Look(value); }
+  bool same_lod(const LoDRef& lod) const { return lod_ && lod && *lod_ == *lod; }
+
+  Held held_ = Held::kUnseen;
+  bool has_memory_ = false;
+  DType dtype_ = DType::kFloat32;
+  int64_t row_stride_ = 0;
+  Shape shape_;  // of sparse rows: [height, ...]
+  LoDRef lod_;
+};
+
+}  // namespace anabranch

@@ -1,0 +1,141 @@
+#include "graph/body_graphs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "opdef/check_op.h"
+
+namespace anabranch {
+namespace {
+
+constexpr int kSeveral = -1;
+constexpr int kOrderToken = 0;
+
+}  // namespace
+
+BodyGraphs::BodyGraphs(const ir::Program& program, const BuildStrategy& build, std::string set_aside)
+    : program_(program), build_(build), set_aside_(std::move(set_aside)), outer_names_(program) {
+  for (int b = 0; b < program.num_blocks(); ++b) note_mentions(program.block(b));
+}
+
+void BodyGraphs::mention(const std::string& name, int block) {
+  const auto [it, fresh] = mentioned_.try_emplace(name, block);
+  if (it->second != block) it->second = kSeveral;
+}
+
+// Ops that run a block look for variables of it by the names of their arguments, by those of the gradients of these, and
+// by what attributes say.
+void BodyGraphs::note_mentions(const ir::Block& block) {
+  for (const auto& op : block.ops()) {
+    const bool runs_block = !op->sub_blocks().empty();
+    for (const auto& args : {op->input_args(), op->output_args()}) {
+      for (const auto& name : args) {
+        mention(name, block.idx());
+        if (runs_block) mention(ir::grad_name(name), block.idx());
+      }
+    }
+    for (const auto& [attr, value] : op->attrs) {
+      const auto* names = runs_block ? std::get_if<std::vector<std::string>>(&value) : nullptr;
+      for (size_t i = 0; names && i < names->size(); ++i) {
+        mention((*names)[i], block.idx());
+        mention(ir::grad_name((*names)[i]), block.idx());
+      }
+    }
+  }
+}
+
+bool BodyGraphs::is_private(int block, const std::string& name) const {
+  const auto it = mentioned_.find(name);
+  return it != mentioned_.end() && it->second == block;
+}
+
+int BodyGraphs::var(const ir::Block& block, const std::string& name, Graph& graph) const {
+  if (is_discarded(name)) {  // each a variable of its own
+    const int known = graph.find(name, 0);
+    return known < 0 ? graph.var(name, 0, {}) : graph.add_version(known);
+  }
+  if (const int known = graph.find(name, 0); known >= 0) return known;
+  const auto desc = block.find_var_recursive(name);
+  AB_CHECK(desc != nullptr, NotFound, "variable {} is in no block that can be seen", name);
+  const int made = graph.var(name, 0, *desc);
+  graph.vars[static_cast<size_t>(made)].desc.persistable |= block.find_var(name) == nullptr;
+  graph.vars[static_cast<size_t>(made)].fetched = !is_private(block.idx(), name);
+  return made;
+}
+
+void BodyGraphs::add_node(const ir::Block& block, int index, Graph& graph) {
+  GraphNode node;
+  node.op = checked_copy(*block.ops()[static_cast<size_t>(index)]);
+  node.index = index;
+  const auto add = [&](const std::vector<std::string>& names, std::vector<int>* ids) {
+    for (const auto& name : names) ids->push_back(name == ir::kEmptyVar ? -1 : var(block, name, graph));
+  };
+  for (const auto& slot : node.op->inputs) add(slot.args, &node.ins);
+  for (const auto& slot : node.op->outputs) add(slot.args, &node.outs);
+  for (int sub : node.op->sub_blocks()) {
+    const OuterNames& outer = outer_names_.of(sub);
+    add({outer.reads.begin(), outer.reads.end()}, &node.more_reads);
+    add({outer.writes.begin(), outer.writes.end()}, &node.more_writes);
+  }
+  if (find_op(node.op->type).has(kOrdered)) node.tokens.push_back(kOrderToken);
+  graph.nodes.push_back(std::move(node));
+}
+
+namespace {
+
+// What is written twice, or read before it is written, a turn hands to the next one.
+void keep_carried(Graph& graph) {
+  std::vector<char> written(graph.vars.size(), 0);
+  for (const GraphNode& node : graph.nodes) {
+    for (int v : graph.reads(node)) graph.vars[static_cast<size_t>(v)].desc.persistable |= !written[static_cast<size_t>(v)];
+    const bool keeps = find_op(node.op->type).has(kKeepsOutputs) || !node.more_writes.empty();
+    for (int v : graph.writes(node)) {
+      GraphVar& var = graph.vars[static_cast<size_t>(v)];
+      var.desc.persistable |= keeps || written[static_cast<size_t>(v)];
+      var.produced = true;
+      written[static_cast<size_t>(v)] = 1;
+    }
+  }
+}
+
+}  // namespace
+
+Graph BodyGraphs::make(const ir::Block& block) {
+  Graph graph;
+  for (size_t i = 0; i < block.ops().size(); ++i) {
+    try {
+      add_node(block, static_cast<int>(i), graph);
+    } catch (Error& e) {
+      throw e.with_op(block.ops()[i]->describe(static_cast<int>(i), block.idx()));
+    }
+  }
+  keep_carried(graph);
+  return graph;
+}
+
+const Graph& BodyGraphs::of(int block) {
+  if (const auto it = made_.find(block); it != made_.end()) return it->second;
+  Graph graph = make(program_.block(block));
+  const size_t ops = graph.nodes.size();
+  const auto reports = run_passes(graph, {build_, set_aside_, nullptr, block});
+  note_run(block, reports, ops, graph.nodes.size());
+  return made_.emplace(block, std::move(graph)).first->second;
+}
+
+void BodyGraphs::note_run(int block, const std::vector<PassReport>& reports, size_t ops, size_t nodes) {
+  std::string text = fmt::format("  block {:<10} {} ops, {} nodes", block, ops, nodes);
+  for (const PassReport& r : reports) {
+    if (r.changes > 0) text += fmt::format("; {}: {} changes", r.name, r.changes);
+  }
+  lines_[block] = std::move(text);
+}
+
+std::string BodyGraphs::explain() const {
+  std::string text;
+  for (const auto& [block, line] : lines_) text += line + "\n";
+  return text;
+}
+
+}  // namespace anabranch

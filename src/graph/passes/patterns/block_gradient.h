@@ -1,0 +1,52 @@
+// Does a block compute the gradient of another one, and nothing else? What a pass must know before it puts an op in the
+// place of both.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace anabranch {
+
+class BlockGradient {
+ public:
+  // seeded: variables of the forward block whose gradients come from outside, with the names that these have in the
+  // gradient block.
+  BlockGradient(const ir::Block& forward, const ir::Block& gradient, const std::map<std::string, std::string>& seeded);
+
+  // Why it does not; empty when it does.
+  const std::string& why() const { return why_; }
+  // Whether the variable `name` of the gradient block is the whole gradient of `of` in the end.
+  bool is_gradient(const std::string& name, const std::string& of) const;
+
+ private:
+  // Where a share of a gradient comes from: a use of the variable, by op, slot and place; op -1: from outside.
+  using Share = std::tuple<int, std::string, size_t>;
+  struct Partial {
+    std::string of;
+    std::set<Share> shares;
+  };
+
+  std::set<Share> shares_of(const std::string& var) const;
+  bool counts(int op) const;  // a gradient comes back to it
+  bool is_whole(const std::string& name, const std::string& of) const;
+  bool take(const ir::Op& op);
+  bool take_sum(const ir::Op& op);
+  bool take_concat(const ir::Op& op);
+  bool take_gradient(const ir::Op& op, int of);
+  int forward_of(const ir::Op& op) const;
+  bool keep(const std::string& name, Partial partial);
+
+  const ir::Block& forward_;
+  std::set<std::string> seeded_;
+  std::map<std::string, std::vector<Share>> uses_;
+  mutable std::map<int, bool> counts_;
+  std::map<std::string, Partial> known_;
+  std::string why_;
+};
+
+}  // namespace anabranch

@@ -1,0 +1,57 @@
+// Variables as files.
+#include <memory>
+
+#include "ops/files/streams.h"
+
+namespace anabranch::files {
+namespace {
+
+void save_attrs(OpDef& def) {
+  def.attr<bool>("overwrite", true, "a file that is there is replaced; else it is an error")
+      .attr<bool>("save_as_fp16", false, "float32 numbers are written as float16")
+      .required_attr("file_path", AttrType::kString, "the file; folders that are missing are made")
+      .effects(kReaches)
+      .no_grad("reaches files");
+}
+
+AB_OP(save)
+    .doc("Writes a tensor or sparse rows to a file.")
+    .in("X", "a tensor or sparse rows")
+    .takes("X", Holds::kTensorOrRows)
+    .out_named_only("kLookupTablePath", "not read")
+    .with(save_attrs)
+    .infer(known_when_read)
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      check_path(op.attr<std::string>("file_path"));
+      return [path = op.attr<std::string>("file_path"), overwrite = op.attr<bool>("overwrite"),
+              half = op.attr<bool>("save_as_fp16"), x = op.in("X"), name = op.op().input("X")[0]](KernelContext& c) {
+        write_file(path, overwrite, stream_of(c.value(x), name, half));
+      };
+    });
+
+AB_OP(save_combine)
+    .doc("Writes tensors to one file, one behind the other, or to Y.")
+    .in_list("X", "tensors")
+    .out_optional("Y", "RAW: the bytes, with save_to_memory")
+    .attr<bool>("save_to_memory", false, "the bytes go to Y, and no file is written")
+    .with(save_attrs)
+    .infer([](InferContext& c) {
+      c.out("Y").kind = VarKind::kRaw;
+      AB_CHECK(!c.attr<bool>("save_to_memory") || c.has_out("Y"), InvalidArgument,
+               "Y must be given with save_to_memory");
+    })
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      const bool memory = op.attr<bool>("save_to_memory");
+      if (!memory) check_path(op.attr<std::string>("file_path"));
+      return [=, path = op.attr<std::string>("file_path"), overwrite = op.attr<bool>("overwrite"),
+              half = op.attr<bool>("save_as_fp16"), x = op.in("X"), y = op.out("Y"),
+              names = op.op().input("X")](KernelContext& c) {
+        std::string bytes;
+        for (int i = 0; i < x.count; ++i) bytes += stream_of(c.value(x, i), names[static_cast<size_t>(i)], half);
+        if (!memory) return write_file(path, overwrite, bytes);
+        if (c.wants(y)) c.value(y).as<std::shared_ptr<void>>() = std::make_shared<std::string>(std::move(bytes));
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::files

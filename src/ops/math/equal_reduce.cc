@@ -1,0 +1,53 @@
+// Whether two tensors are equal as a whole.
+#include <atomic>
+#include <cmath>
+
+#include "ops/declare/declare.h"
+#include "ops/kernels/broadcast.h"
+#include "ops/kernels/flat_loop.h"
+
+namespace anabranch::math {
+namespace {
+
+// As in the original, numbers are equal up to a distance of 1e-8.
+template <class T> bool same(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) return std::abs(a - b) < static_cast<T>(1e-8) || a == b;
+  return a == b;
+}
+
+AB_OP(equal_reduce)
+    .doc("Out = whether X and Y have equal elements everywhere; of floating-point numbers: up to 1e-8.")
+    .in("X", "[...] numbers")
+    .in("Y", "a shape that meets X's and has no more axes, of X's dtype")
+    .out("Out", "[1] bool")
+    .attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end")
+    .infer([](InferContext& c) {
+      check_same_dtype(c, "X", "Y");
+      const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
+      AB_CHECK(y.rank() <= x.rank(), InvalidArgument, "Y must have no more axes than X, got {} and {}", y.str(),
+               x.str());
+      broadcast_shape(x, y, c.attr<int32_t>("axis"));
+      c.set_out("Out", scalar_shape(), DType::kBool);
+    })
+    .no_grad(kNotDifferentiable)
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [axis = op.attr<int32_t>("axis"), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
+        const Shape whole = broadcast_shape(c[x].shape(), c[y].shape(), axis);
+        const auto loop = broadcast_loop(whole, c[x].shape(), c[y].shape(), axis);
+        const auto step = loop.inner_strides();
+        const T *xs = c[x].template data<T>(), *ys = c[y].template data<T>();
+        std::atomic<bool> differ{false};
+        loop.run(c, kCheapGrain, [&](const auto& at, int64_t n) {
+          for (int64_t i = 0; i < n; ++i) {
+            if (same(xs[at[1] + i * step[1]], ys[at[2] + i * step[2]])) continue;
+            differ.store(true, std::memory_order_relaxed);
+            return;
+          }
+        });
+        *c[out].template mutable_data<bool>() = !differ.load(std::memory_order_relaxed);
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::math

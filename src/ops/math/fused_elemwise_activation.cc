@@ -1,0 +1,249 @@
+// A function of one operand and a sum or product as one op: those pairs that 1.8.5 has kernels for.
+#include <array>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "ops/declare/declare.h"
+#include "ops/kernels/broadcast.h"
+#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/reduce.h"
+
+namespace anabranch::math {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+enum class Unary { kRelu, kScale, kTanh, kSigmoid };
+
+struct Form {
+  const char *first, *second;
+  bool inner_unary, product;  // Out = X + f(Y) or X f(Y); else Out = f(X + Y) or f(X Y)
+  Unary unary;
+};
+
+constexpr Form kForms[] = {
+    {"elementwise_add", "relu", true, false, Unary::kRelu},
+    {"elementwise_add", "scale", true, false, Unary::kScale},
+    {"elementwise_mul", "scale", true, true, Unary::kScale},
+    {"elementwise_mul", "tanh", true, true, Unary::kTanh},
+    {"elementwise_mul", "sigmoid", true, true, Unary::kSigmoid},
+    {"relu", "elementwise_add", false, false, Unary::kRelu},
+    {"scale", "elementwise_add", false, false, Unary::kScale},
+    {"tanh", "elementwise_add", false, false, Unary::kTanh},
+};
+
+// The gradient op's functors carry the suffix of gradient ops.
+std::string without_suffix(std::string name) {
+  constexpr std::string_view kSuffix = "_grad";
+  if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
+  return name;
+}
+
+const Form& form_of(const ir::Op& op) {
+  const auto& names = op.attr<Strings>("functor_list");
+  AB_CHECK(names.size() == 2, InvalidArgument, "functor_list must be two functions, got {}", names.size());
+  for (const Form& form : kForms) {
+    if (without_suffix(names[0]) == form.first && without_suffix(names[1]) == form.second) return form;
+  }
+  AB_THROW(Unsupported,
+           "functor_list must be elementwise_add with relu, scale or tanh, or elementwise_mul with scale, "
+           "tanh or sigmoid, in an order that there is a kernel for; got {}, {}",
+           names[0], names[1]);
+}
+
+template <class T> struct Function {
+  Unary unary;
+  T factor;
+  explicit Function(const ir::Op& op) : unary(form_of(op).unary), factor(static_cast<T>(op.attr<float>("scale"))) {}
+
+  T operator()(T v) const {
+    switch (unary) {
+      case Unary::kRelu: return v < 0 ? T{0} : v;
+      case Unary::kScale: return v * factor;
+      case Unary::kTanh: return std::tanh(v);
+      case Unary::kSigmoid: return 1 / (1 + std::exp(-v));
+    }
+    return v;
+  }
+  // The derivative where the result is `out`.
+  T slope(T out) const {
+    switch (unary) {
+      case Unary::kRelu: return static_cast<T>(out > 0);
+      case Unary::kScale: return factor;
+      case Unary::kTanh: return 1 - out * out;
+      case Unary::kSigmoid: return out * (1 - out);
+    }
+    return T{1};
+  }
+};
+
+void fused_attrs(OpDef& def) {
+  def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end")
+      .attr<float>("scale", 0.0f, "factor of scale")
+      .attr<bool>("save_intermediate_out", false, "IntermediateOut is wanted")
+      .required_attr("functor_list", AttrType::kStrings, "the two functions, the outer one first");
+}
+
+void infer(InferContext& c) {
+  const Form& form = form_of(c.op());
+  check_tensor(c, "X");
+  check_tensor(c, "Y");
+  check_same_dtype(c, "X", "Y");
+  const Meta &x = c.in("X"), &y = c.in("Y");
+  const Shape out = broadcast_shape(x.shape, y.shape, c.attr<int32_t>("axis"));
+  c.set_out("Out", out, x.dtype);
+  c.set_out("IntermediateOut", form.inner_unary ? y.shape : out, x.dtype);
+  if (out.rank() > 0 && x.shape.rank() > 0 && out[0] == x.shape[0]) c.share_lod("Out", "X");
+}
+
+// out = a + b or a b, where operands meet.
+template <class T>
+void meet(const KernelContext& c, const NdLoop<3>& loop, bool product, const T* a, const T* b, T* out) {
+  const auto step = loop.inner_strides();
+  loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
+    const T *x = a + at[1], *y = b + at[2];
+    T* to = out + at[0];
+    for (int64_t i = 0; i < n; ++i, x += step[1], y += step[2]) to[i] = product ? *x * *y : *x + *y;
+  });
+}
+
+template <class T> Kernel forward(const KernelArgs& op) {
+  const Form form = form_of(op.op());
+  return [=, axis = op.attr<int32_t>("axis"), f = Function<T>(op.op()), x = op.in("X"), y = op.in("Y"),
+          out = op.out("Out"), between = op.out("IntermediateOut"),
+          scratch = std::make_shared<Tensor>()](KernelContext& c) {
+    const Shape& whole = c[out].shape();
+    const auto loop = broadcast_loop(whole, c[x].shape(), c[y].shape(), axis);
+    Tensor* inner = c.wants(between) ? &c[between] : scratch.get();
+    inner->resize(form.inner_unary ? c[y].shape() : whole, dtype_of<T>);
+    const T *a = c[x].template data<T>(), *b = c[y].template data<T>();
+    T *u = inner->mutable_data<T>(), *to = c[out].template mutable_data<T>();
+    if (form.inner_unary) {
+      map(c, kMathGrain, c[y].numel(), b, u, f);
+      meet(c, loop, form.product, a, static_cast<const T*>(u), to);
+    } else {
+      meet(c, loop, form.product, a, b, u);
+      map(c, kMathGrain, whole.numel(), u, to, f);
+    }
+  };
+}
+
+// ---- gradients, from X and Y alone
+
+template <class T> struct Backward {
+  Form form;
+  int32_t axis;
+  Function<T> f;
+  In x, y, dout;
+  Out dx, dy;
+  std::shared_ptr<std::array<Tensor, 3>> scratch = std::make_shared<std::array<Tensor, 3>>();
+
+  explicit Backward(const KernelArgs& op)
+      : form(form_of(op.op())),
+        axis(op.attr<int32_t>("axis")),
+        f(op.op()),
+        x(op.in("X")),
+        y(op.in("Y")),
+        dout(op.in("Out@GRAD")),
+        dx(op.out("X@GRAD")),
+        dy(op.out("Y@GRAD")) {}
+
+  T* memory(int i, const Shape& shape) const {
+    Tensor& t = (*scratch)[static_cast<size_t>(i)];
+    t.resize(shape, dtype_of<T>);
+    return t.mutable_data<T>();
+  }
+
+  // Of an operand: `gradient` of the joint result, times the other operand in a product, added up where it was
+  // repeated.
+  void operand(const KernelContext& c, const NdLoop<3>& loop, const Shape& own, const T* other, int other_at,
+               const T* gradient, T* to) const {
+    const Shape& whole = c[dout].shape();
+    const int at = broadcast_axis(c[x].shape(), c[y].shape(), axis);
+    if (form.product) {
+      T* terms = memory(2, whole);
+      const int64_t step = loop.inner_strides()[static_cast<size_t>(other_at)];
+      loop.run(c, kCheapGrain, [=](const auto& places, int64_t n) {
+        const T* factor = other + places[static_cast<size_t>(other_at)];
+        for (int64_t i = 0; i < n; ++i, factor += step) terms[places[0] + i] = gradient[places[0] + i] * *factor;
+      });
+      gradient = terms;
+    }
+    sum_to(c, whole, laid_at(own, whole.rank(), at), gradient, to);
+  }
+
+  void operator()(KernelContext& c) const {
+    const Shape& whole = c[dout].shape();
+    const auto loop = broadcast_loop(whole, c[x].shape(), c[y].shape(), axis);
+    const T *a = c[x].template data<T>(), *b = c[y].template data<T>(), *g = c[dout].template data<T>();
+    const Function<T> fn = f;
+    if (form.inner_unary) {
+      T* u = memory(0, c[y].shape());
+      map(c, kMathGrain, c[y].numel(), b, u, fn);
+      if (c.wants(dx)) operand(c, loop, c[x].shape(), u, 2, g, c[dx].template mutable_data<T>());
+      if (!c.wants(dy)) return;
+      T* to = c[dy].template mutable_data<T>();
+      operand(c, loop, c[y].shape(), a, 1, g, to);
+      map(c, kCheapGrain, c[y].numel(), to, u, to, [=](T v, T out) { return v * fn.slope(out); });
+      return;
+    }
+    T *z = memory(0, whole), *dz = memory(1, whole);
+    meet(c, loop, form.product, a, b, z);
+    map(c, kMathGrain, whole.numel(), z, g, dz, [=](T v, T d) { return d * fn.slope(fn(v)); });
+    if (c.wants(dx)) operand(c, loop, c[x].shape(), b, 2, dz, c[dx].template mutable_data<T>());
+    if (c.wants(dy)) operand(c, loop, c[y].shape(), a, 1, dz, c[dy].template mutable_data<T>());
+  }
+};
+
+void differentiate(GradContext& g) {
+  Strings names = g.attr<Strings>("functor_list");
+  for (auto& name : names) name += "_grad";
+  g.op("fused_elemwise_activation_grad")
+      .in("X", g.in("X"))
+      .in("Y", g.in("Y"))
+      .in("Out", g.out("Out"))
+      .in("IntermediateOut", g.out("IntermediateOut"))
+      .in("Out@GRAD", g.dout("Out"))
+      .out("X@GRAD", g.din("X"))
+      .out("Y@GRAD", g.din("Y"))
+      .attr("functor_list", names);
+}
+
+AB_OP(fused_elemwise_activation)
+    .doc("Out = f(g(X, Y)) or g(X, f(Y)): g adds or multiplies, f is relu, scale, tanh or sigmoid.")
+    .in("X", "[...] float")
+    .in("Y", "a shape that meets X's, as X")
+    .out("Out", "the joint shape")
+    .out_intermediate("IntermediateOut", "what the inner function gives")
+    .with(fused_attrs)
+    .traits(kRowWise)
+    .infer(infer)
+    .grad(differentiate)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+
+AB_GRAD(fused_elemwise_activation)
+    .doc("Gradients by X and Y; where an operand was repeated, the sum over its copies.")
+    .in("X", "as of the forward op")
+    .in("Y", "as of the forward op")
+    .in_optional("Out", "as of the forward op; not read")
+    .in_optional("IntermediateOut", "as of the forward op; not read")
+    .in("Out@GRAD", "as Out")
+    .out("X@GRAD", "as X")
+    .out("Y@GRAD", "as Y")
+    .out_named_only("IntermediateOut@GRAD", "not offered")
+    .infer([](InferContext& c) {
+      form_of(c.op());
+      check_tensor(c, "X");
+      check_same_dtype(c, "X", "Y");
+      check_same_dtype(c, "X", "Out@GRAD");
+      check_shape(c, "Out@GRAD", broadcast_shape(c.in("X").shape, c.in("Y").shape, c.attr<int32_t>("axis")));
+      grad_as(c, "X@GRAD", "X");
+      grad_as(c, "Y@GRAD", "Y");
+    })
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return Backward<typename decltype(tag)::type>(op);
+    });
+
+}  // namespace
+}  // namespace anabranch::math

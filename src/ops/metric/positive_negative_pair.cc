@@ -1,0 +1,104 @@
+// How often a ranking puts two answers to one query in the right order.
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "ops/declare/declare.h"
+
+namespace anabranch::metric {
+namespace {
+
+constexpr const char *kCounts[] = {"PositivePair", "NegativePair", "NeutralPair"},
+                     *kBefore[] = {"AccumulatePositivePair", "AccumulateNegativePair", "AccumulateNeutralPair"};
+
+void infer(InferContext& c) {
+  check_tensor(c, "Score");
+  check_rank(c, "Score", 2, 2);
+  const Shape& score = c.in("Score").shape;
+  for (const char* slot : {"Label", "QueryID", "Weight"}) {
+    if (c.has_in(slot)) check_shape(c, slot, Shape{score[0], 1});
+  }
+  for (const char* slot : {"Label", "Weight"}) {
+    if (c.has_in(slot)) check_same_dtype(c, slot, "Score");
+  }
+  AB_CHECK(c.in("QueryID").dtype == DType::kInt64, InvalidArgument, "QueryID must hold int64, got {}",
+           dtype_name(c.in("QueryID").dtype));
+  int given = 0;
+  for (const char* slot : kBefore) {
+    if (!c.has_in(slot)) continue;
+    ++given;
+    check_numel(c, slot, 1);
+    check_same_dtype(c, slot, "Score");
+  }
+  AB_CHECK(given == 0 || given == 3, InvalidArgument, "{}, {} and {} must be given together", kBefore[0], kBefore[1],
+           kBefore[2]);
+  const int64_t column = c.attr<int32_t>("column");
+  AB_CHECK(score[1] == kUnknown || (column >= -score[1] && column < score[1]), InvalidArgument,
+           "column must be from {} to {}, got {}", -score[1], score[1] - 1, column);
+  for (const char* slot : kCounts) c.set_out(slot, scalar_shape(), c.in("Score").dtype);
+}
+
+template <class T> struct Pairs { T positive = 0, negative = 0, neutral = 0; };
+
+// As in the original, two answers with one score count as neutral and as wrongly ordered.
+template <class T> struct Answers {
+  const T *score, *label, *weight;
+  int64_t width;
+
+  void compare(int64_t a, int64_t b, Pairs<T>* pairs) const {
+    if (label[a] == label[b]) return;
+    const T w = weight ? (weight[a] + weight[b]) * static_cast<T>(0.5) : T{1};
+    const T sa = score[a * width], sb = score[b * width];
+    if (sa == sb) pairs->neutral += w;
+    ((sa - sb) * (label[a] - label[b]) > 0 ? pairs->positive : pairs->negative) += w;
+  }
+};
+
+template <class T> Kernel kernel(const KernelArgs& op) {
+  return [column = int64_t{op.attr<int32_t>("column")}, score = op.in("Score"), label = op.in("Label"),
+          query = op.in("QueryID"), weight = op.in("Weight"),
+          before = std::array{op.in(kBefore[0]), op.in(kBefore[1]), op.in(kBefore[2])},
+          outs = std::array{op.out(kCounts[0]), op.out(kCounts[1]), op.out(kCounts[2])},
+          order = std::vector<int64_t>()](KernelContext& c) mutable {
+    const int64_t n = c[score].rows(), width = c[score].row_elems();
+    const int64_t* of = c[query].template data<int64_t>();
+    order.resize(static_cast<size_t>(n));
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::sort(order.begin(), order.end(),
+              [=](int64_t a, int64_t b) { return of[a] < of[b] || (of[a] == of[b] && a < b); });
+    const Answers<T> answers{c[score].template data<T>() + (column < 0 ? column + width : column),
+                             c[label].template data<T>(), weight ? c[weight].template data<T>() : nullptr, width};
+    Pairs<T> pairs;
+    for (auto a = order.begin(); a != order.end(); ++a) {
+      for (auto b = a + 1; b != order.end() && of[*b] == of[*a]; ++b) answers.compare(*a, *b, &pairs);
+    }
+    const T made[] = {pairs.positive, pairs.negative, pairs.neutral};
+    for (size_t i = 0; i < 3; ++i) {
+      if (!c.wants(outs[i])) continue;
+      *c[outs[i]].template mutable_data<T>() = made[i] + (before[i] ? *c[before[i]].template data<T>() : T{0});
+    }
+  };
+}
+
+AB_OP(positive_negative_pair)
+    .doc(
+        "Pairs of answers to one query with different labels, by whether their scores have the order of their labels. "
+        "A pair counts as the mean of two weights.")
+    .in("Score", "[N, columns] float: one column ranks the answers")
+    .in("Label", "[N, 1] as Score: how good an answer is")
+    .in("QueryID", "[N, 1] int64: what it answers")
+    .in_optional("AccumulatePositivePair", "[1] as Score: to begin with")
+    .in_optional("AccumulateNegativePair", "[1] as Score: to begin with")
+    .in_optional("AccumulateNeutralPair", "[1] as Score: to begin with")
+    .in_optional("Weight", "[N, 1] as Score: of the answers; 1 when it is not given")
+    .out("PositivePair", "[1]: pairs in the order of their labels")
+    .out("NegativePair", "[1]: all other pairs")
+    .out("NeutralPair", "[1]: those of them with one score")
+    .attr<int32_t>("column", -1, "column of Score; negative: from the last one back")
+    .dtype_of_input("Score")
+    .infer(infer)
+    .no_grad("counts do not change with small changes of the values")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return kernel<typename decltype(tag)::type>(op); });
+
+}  // namespace
+}  // namespace anabranch::metric

@@ -1,0 +1,206 @@
+// Normalisation of each channel and its activation, of which the gradient is found from the result alone: X may be
+// overwritten.
+#include "ops/nn/batch_norm.h"
+
+namespace anabranch::nn {
+namespace {
+
+using batch_norm::ChannelSums;
+using batch_norm::each_run;
+using batch_norm::passes_through;
+
+enum class Act { kNone, kLeakyRelu, kElu };
+
+Act activation(const ir::Op& op) {
+  const auto& name = op.attr<std::string>("activation");
+  return name == "leaky_relu" ? Act::kLeakyRelu : name == "elu" ? Act::kElu : Act::kNone;
+}
+
+// An activation, its inverse, and its derivative at what it gave.
+template <class T> struct Activation {
+  Act act;
+  T alpha;
+  explicit Activation(const ir::Op& op) : act(activation(op)), alpha(static_cast<T>(op.attr<float>("alpha"))) {}
+
+  T operator()(T v) const {
+    if (act == Act::kNone || v >= 0) return v;
+    return act == Act::kElu ? alpha * std::expm1(v) : alpha * v;
+  }
+  T inverse(T y) const {
+    if (act == Act::kNone || y >= 0) return y;
+    return act == Act::kElu ? std::log1p(y / alpha) : y / alpha;
+  }
+  T slope(T y) const {
+    if (act == Act::kNone || y >= 0) return T{1};
+    return act == Act::kElu ? y + alpha : alpha;
+  }
+};
+
+template <class T> Kernel forward(const KernelArgs& op) {
+  return [norm = batch_norm::Forward<T>(op), act = Activation<T>(op.op()), y = op.out("Y")](KernelContext& c) mutable {
+    T* to = c[y].template mutable_data<T>();
+    norm.compute(c, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[i] = act(to[i]);
+    });
+  };
+}
+
+// With what Y is before the activation, n = Scale x + Bias where x is X normalised, the gradient is that of batch_norm.
+template <class T> struct Backward {
+  In y, scale, bias, dy, saved_variance, variance;
+  Out dx, dscale, dbias;
+  Activation<T> act;
+  bool fixed, last;
+  T epsilon;
+  ChannelSums<T, 2> sums;
+  std::vector<T> both;
+
+  explicit Backward(const KernelArgs& op)
+      : y(op.in("Y")),
+        scale(op.in("Scale")),
+        bias(op.in("Bias")),
+        dy(op.in("Y@GRAD")),
+        saved_variance(op.in("SavedVariance")),
+        variance(op.in("Variance")),
+        dx(op.out("X@GRAD")),
+        dscale(op.out("Scale@GRAD")),
+        dbias(op.out("Bias@GRAD")),
+        act(op.op()),
+        fixed(batch_norm::fixed_statistics(op.op())),
+        last(channels_last(op.op())),
+        epsilon(static_cast<T>(op.attr<float>("epsilon"))) {}
+
+  void operator()(KernelContext& c) {
+    const Dims d(c[y].shape(), last);
+    const T *out = c[y].template data<T>(), *g = c[dy].template data<T>();
+    const auto before = [act = act, out, g](int64_t i) { return g[i] * act.slope(out[i]); };
+    if (passes_through(d, fixed)) {
+      zeroed<T>(c, dscale);
+      zeroed<T>(c, dbias);
+      T* to = wanted<T>(c, dx);
+      for (int64_t i = 0; to && i < d.channels; ++i) to[i] = before(i);
+      return;
+    }
+    const T *s = c[scale].template data<T>(), *b = c[bias].template data<T>();
+    const auto normal = [act = act, out, s, b](int64_t i, int64_t ch) { return (act.inverse(out[i]) - b[ch]) / s[ch]; };
+    both.resize(static_cast<size_t>(2 * d.channels));
+    T *sum_g = both.data(), *sum_gx = both.data() + d.channels;
+    sums.run(
+        c, d,
+        [=](int64_t i, int64_t ch, T(&t)[2]) {
+          t[0] = before(i);
+          t[1] = t[0] * normal(i, ch);
+        },
+        sum_g);
+    if (T* to = wanted<T>(c, dbias)) std::copy(sum_g, sum_g + d.channels, to);
+    if (T* to = wanted<T>(c, dscale)) std::copy(sum_gx, sum_gx + d.channels, to);
+    if (!c.wants(dx)) return;
+    T* to = c[dx].template mutable_data<T>();
+    const T* saved = c[saved_variance].template data<T>();
+    const T* v = fixed && variance ? c[variance].template data<T>() : nullptr;
+    const T share = fixed ? T{0} : 1 / static_cast<T>(std::max<int64_t>(1, d.per_channel()));
+    each_run(c, d, [=, e = epsilon](int64_t begin, int64_t end, int64_t ch) {
+      const T factor = s[ch] * (v ? 1 / std::sqrt(v[ch] + e) : saved[ch]);
+      const T mean_g = sum_g[ch] * share, slope = sum_gx[ch] * share;
+      for (int64_t i = begin; i < end; ++i) to[i] = factor * (before(i) - mean_g - normal(i, ch) * slope);
+    });
+  }
+
+ private:
+  using Dims = batch_norm::Dims;
+};
+
+void infer(InferContext& c) {
+  check_rank(c, "X", 2, 5);
+  check_tensor(c, "X");
+  const Shape& x = c.in("X").shape;
+  const int64_t channels = channels_last(c.op()) || x.rank() == 2 ? x[x.rank() - 1] : x[1];
+  for (const char* slot : {"Scale", "Bias", "Mean", "Variance"}) check_vector(c, slot, channels);
+  if (c.has_in("MomentumTensor")) check_numel(c, "MomentumTensor", 1);
+  c.same_as("Y", "X");
+  for (const char* slot : {"MeanOut", "VarianceOut", "SavedMean", "SavedVariance"}) {
+    c.set_out(slot, c.in("Scale").shape, c.in("X").dtype);
+  }
+  if (c.has_out("ReserveSpace")) c.set_out("ReserveSpace", Shape{0}, c.in("X").dtype);
+}
+
+void infer_grad(InferContext& c) {
+  check_tensor(c, "Y");
+  check_rank(c, "Y", 2, 5);
+  check_same(c, "Y", "Y@GRAD");
+  const Shape& y = c.in("Y").shape;
+  const int64_t channels = channels_last(c.op()) || y.rank() == 2 ? y[y.rank() - 1] : y[1];
+  for (const char* slot : {"Scale", "Bias", "SavedMean", "SavedVariance", "Mean", "Variance"}) {
+    check_vector(c, slot, channels, "Y");
+  }
+  grad_as(c, "X@GRAD", "Y");
+  grad_as(c, "Scale@GRAD", "Scale");
+  grad_as(c, "Bias@GRAD", "Scale");
+}
+
+void differentiate(GradContext& g) {
+  auto op = g.op("inplace_abn_grad");
+  op.in("Y", g.out("Y")).in("Scale", g.in("Scale")).in("Bias", g.in("Bias"));
+  op.in("SavedMean", g.out("SavedMean")).in("SavedVariance", g.out("SavedVariance")).in("Y@GRAD", g.dout("Y"));
+  if (g.attr<bool>("use_global_stats")) op.in("Mean", g.out("MeanOut")).in("Variance", g.out("VarianceOut"));
+  op.out("X@GRAD", g.din("X")).out("Scale@GRAD", g.din("Scale")).out("Bias@GRAD", g.din("Bias"));
+}
+
+AB_OP(inplace_abn)
+    .doc(
+        "batch_norm and an activation: none, leaky_relu (alpha Y where Y < 0) or elu (alpha (exp(Y) - 1) there). The "
+        "gradient reads Y and not X.")
+    .source("Rota Bulò et al., CVPR 2018, arXiv:1712.02616")
+    .in("X", "[N, C], [N, C, ...], or [N, ..., C] with data_layout NHWC")
+    .in("Scale", "[C], without zeros")
+    .in("Bias", "[C]")
+    .in("Mean", "[C]: moving mean")
+    .in("Variance", "[C]: moving variance")
+    .in_optional("MomentumTensor", "[1] float32, instead of the attribute momentum")
+    .out("Y", "as X, of which it may have the memory")
+    .out("MeanOut", "Mean, updated in place")
+    .out("VarianceOut", "Variance, updated in place")
+    .frozen_by("is_test")
+    .frozen_by("use_global_stats")
+    .out_intermediate("SavedMean", "[C]: the mean used")
+    .out_intermediate("SavedVariance", "[C]: 1 / sqrt(variance + epsilon) of the variance used")
+    .out_optional("ReserveSpace", "empty")
+    .may_share("X", "Y")
+    .attr<bool>("is_test", false, "normalise by the moving statistics")
+    .attr<float>("momentum", 0.9f, "share of the old moving statistics")
+    .attr<float>("epsilon", 1.0e-5f, "keeps the quotient finite", within("epsilon", 0.0f, 0.001f))
+    .with(layout_attr)
+    .attr<std::string>("activation", "", "identity, leaky_relu or elu",
+                       one_of("activation", {"", "identity", "leaky_relu", "elu"}))
+    .attr<float>("alpha", 0.1f, "of the activation")
+    .ignores({"use_mkldnn"})
+    .ignores("use_sync_bn", false)
+    .attr<bool>("fuse_with_relu", false, "not offered",
+                [](bool v) { AB_CHECK(!v, Unsupported, "fuse_with_relu: append an op relu instead"); })
+    .attr<bool>("use_global_stats", false, "normalise by the moving statistics, in training too")
+    .attr<bool>("trainable_statistics", false, "with is_test: use the batch's statistics nevertheless")
+    .traits(kRowWise)
+    .infer(infer)
+    .grad(differentiate)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+
+AB_GRAD(inplace_abn)
+    .doc("Gradients of inplace_abn by X, Scale and Bias, from Y.")
+    .in("Y", "Y of inplace_abn")
+    .in("Scale", "[C]")
+    .in("Bias", "[C]")
+    .in("SavedMean", "[C]")
+    .in("SavedVariance", "[C]: inverse deviations")
+    .in_optional("Mean", "[C], with use_global_stats")
+    .in_optional("Variance", "[C], with use_global_stats")
+    .in("Y@GRAD", "as Y")
+    .out("X@GRAD", "as Y")
+    .out("Scale@GRAD", "[C]")
+    .out("Bias@GRAD", "[C]")
+    .infer(infer_grad)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return Backward<typename decltype(tag)::type>(op);
+    });
+
+}  // namespace
+}  // namespace anabranch::nn

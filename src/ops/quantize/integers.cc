@@ -1,0 +1,82 @@
+// Numbers as 8-bit integers and back, as inference programs with integer kernels hold them.
+#include <cmath>
+#include <limits>
+
+#include "ops/quantize/levels.h"
+
+namespace anabranch::quantize {
+namespace {
+
+constexpr const char* kInference = "made for inference, of programs that were trained before";
+
+// The nearest integer, halves to even, limited to what Q holds. What is no number becomes the least one.
+template <class Q> Q saturated(float value) {
+  constexpr auto low = static_cast<float>(std::numeric_limits<Q>::lowest());
+  constexpr auto high = static_cast<float>(std::numeric_limits<Q>::max());
+  if (!(value > low)) return std::numeric_limits<Q>::lowest();
+  return value >= high ? std::numeric_limits<Q>::max() : static_cast<Q>(std::nearbyint(value));
+}
+
+void infer_as(InferContext& c, DType dtype) {
+  check_tensor(c, "Input");
+  c.set_out("Output", c.in("Input").shape, dtype);
+  c.share_lod("Output", "Input");
+}
+
+AB_OP(quantize)
+    .doc("Output = the integer nearest to Input Scale, limited to int8, or to uint8 where is_negative_input is false.")
+    .in("Input", "[...] float32")
+    .out("Output", "[...] int8 or uint8")
+    .attr<bool>("is_negative_input", false, "Output holds int8")
+    .attr<float>("Scale", 1.0f, "levels of one")
+    .ignores("output_format", std::string("NHWC"))
+    .infer([](InferContext& c) { infer_as(c, c.attr<bool>("is_negative_input") ? DType::kInt8 : DType::kUInt8); })
+    .no_grad(kInference)
+    .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
+      return [scale = op.attr<float>("Scale"), x = op.in("Input"), out = op.out("Output")](KernelContext& c) {
+        const int64_t n = c[x].numel();
+        const auto* from = c[x].data<float>();
+        visit_dtype(c[out].dtype(), [&](auto tag) {
+          using Q = typename decltype(tag)::type;
+          if constexpr (std::is_same_v<Q, int8_t> || std::is_same_v<Q, uint8_t>) {
+            map(c, kCheapGrain, n, from, c[out].template mutable_data<Q>(),
+                [=](float v) { return saturated<Q>(v * scale); });
+          }
+        });
+      };
+    });
+
+AB_OP(dequantize)
+    .doc("Output = Input / Scale.")
+    .in("Input", "[...] int8 or uint8")
+    .out("Output", "[...] float32")
+    .attr<float>("Scale", 1.0f, "levels of one")
+    .infer([](InferContext& c) { infer_as(c, DType::kFloat32); })
+    .no_grad(kInference)
+    .cpu<int8_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using Q = typename decltype(tag)::type;
+      return [scale = 1.0f / op.attr<float>("Scale"), x = op.in("Input"), out = op.out("Output")](KernelContext& c) {
+        map(c, kCheapGrain, c[x].numel(), c[x].template data<Q>(), c[out].template mutable_data<float>(),
+            [=](Q v) { return static_cast<float>(v) * scale; });
+      };
+    });
+
+AB_OP(requantize)
+    .doc("Output = the integer nearest to Input Scale_out / Scale_in, limited to the dtype of Input.")
+    .in("Input", "[...] int8 or uint8")
+    .out("Output", "as Input")
+    .attr<float>("Scale_in", 1.0f, "levels of one in Input")
+    .attr<float>("Scale_out", 1.0f, "levels of one in Output")
+    .infer([](InferContext& c) { infer_as(c, c.in("Input").dtype); })
+    .no_grad(kInference)
+    .cpu<int8_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using Q = typename decltype(tag)::type;
+      return [scale = op.attr<float>("Scale_out") / op.attr<float>("Scale_in"), x = op.in("Input"),
+              out = op.out("Output")](KernelContext& c) {
+        map(c, kCheapGrain, c[x].numel(), c[x].template data<Q>(), c[out].template mutable_data<Q>(),
+            [=](Q v) { return saturated<Q>(static_cast<float>(v) * scale); });
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::quantize

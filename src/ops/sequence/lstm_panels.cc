@@ -1,0 +1,157 @@
+#include "ops/sequence/lstm_panels.h"
+
+#include <algorithm>
+
+namespace anabranch::sequence {
+namespace {
+
+using loops::kPanel, loops::kTileRows, loops::kTileWidth, loops::kUnits;
+
+int64_t pieces(int64_t n, int64_t length) { return (n + length - 1) / length; }
+
+// Panels that are worth a piece of their own: their multiply-adds take longer than handing them over.
+int64_t grain(int64_t rows, int64_t work_of_a_row) {
+  constexpr int64_t kWorth = 1 << 18;
+  return kWorth / std::max<int64_t>(1, rows * work_of_a_row) + 1;
+}
+
+// Where the gates of a unit lie in a row of 4 d.
+template <class T> void point(T* (&gates)[4], T* row, const GateOrder& order, int64_t d, int64_t unit) {
+  for (size_t g = 0; g < 4; ++g) gates[g] = row + order[g] * d + unit;
+}
+
+}  // namespace
+
+// Two panels for kUnits units: candidate and input, forget and output.
+void LstmPanels::pack_gates(const KernelContext& c, const Weights& w) {
+  const int64_t d = w.d, blocks = pieces(d, kUnits);
+  panels_ = sized<float>(packed_, blocks * d, kTileWidth);
+  c.parallel_for(blocks, grain(d, kTileWidth), [&](int64_t first, int64_t last) {
+    for (int64_t b = first; b < last; ++b) {
+      const int64_t unit = b * kUnits, n = std::min(kUnits, d - unit);
+      for (int64_t half = 0; half < 2; ++half) {
+        float* panel = panels_ + (b * 2 + half) * d * kPanel;
+        for (int64_t l = 0; l < d; ++l) {
+          for (int64_t g = 0; g < 2; ++g) {
+            const float* from = w.state + l * 4 * d + w.order[static_cast<size_t>(half * 2 + g)] * d + unit;
+            float* to = panel + l * kPanel + g * kUnits;
+            std::copy(from, from + n, to);
+            std::fill(to + n, to + kUnits, 0.0f);
+          }
+        }
+      }
+    }
+  });
+}
+
+// Panels of the transpose: from all gates to kPanel units.
+void LstmPanels::pack_units(const KernelContext& c, const Weights& w) {
+  constexpr int64_t kLines = 64;  // of a panel, which stay in the cache until all of its columns are there
+  const int64_t d = w.d, k = 4 * d, blocks = pieces(d, kPanel);
+  panels_ = sized<float>(packed_, blocks * k, kPanel);
+  c.parallel_for(blocks, grain(k, kPanel), [&](int64_t first, int64_t last) {
+    for (int64_t b = first; b < last; ++b) {
+      float* panel = panels_ + b * k * kPanel;
+      for (int64_t from = 0; from < k; from += kLines) {
+        for (int64_t j = 0; j < kPanel; ++j) {
+          const int64_t unit = b * kPanel + j;
+          for (int64_t l = from; l < std::min(k, from + kLines); ++l) {
+            panel[l * kPanel + j] = unit < d ? w.state[unit * k + l] : 0.0f;
+          }
+        }
+      }
+    }
+  });
+}
+
+void LstmPanels::forward(const KernelContext& c, const Steps& steps, const Weights& w, const Forward& f) {
+  const int64_t d = w.d;
+  if (steps.count() > 1 || f.hidden) pack_gates(c, w);
+  const float *state = f.hidden, *before = f.cell;
+  for (int64_t t = 0; t < steps.count(); ++t) {
+    const int64_t at = steps.begin(t), rows = steps.rows(t);
+    c.parallel_for(pieces(d, kUnits), grain(rows, d * kTileWidth), [&](int64_t first, int64_t last) {
+      float tile[kTileRows * kTileWidth];
+      for (int64_t b = first; b < last; ++b) {
+        const int64_t unit = b * kUnits, n = std::min(kUnits, d - unit);
+        const float* panel = panels_ + b * 2 * d * kPanel;
+        for (int64_t r = 0; r < rows; r += kTileRows) {
+          const int64_t m = std::min(kTileRows, rows - r);
+          if (state) {
+            loops::product(state + r * d, d, m, d, panel, tile, kTileWidth);
+            loops::product(state + r * d, d, m, d, panel + d * kPanel, tile + kPanel, kTileWidth);
+          }
+          for (int64_t i = 0; i < m; ++i) {
+            const int64_t own = (at + r + i) * d + unit;
+            loops::CellForward row{.tile = state ? tile + i * kTileWidth : nullptr,
+                                   .gates = {},
+                                   .before = before ? before + (r + i) * d + unit : nullptr,
+                                   .cell = f.cells + own,
+                                   .hidden = f.hiddens + own};
+            point(row.gates, f.gates + (at + r + i) * 4 * d, w.order, d, unit);
+            loops::cell_forward(w.rule, unit, n, row);
+          }
+        }
+      }
+    });
+    state = f.hiddens + at * d;
+    before = f.cells + at * d;
+  }
+}
+
+// A step takes what comes back through the gates of the step after it together with its own.
+void LstmPanels::backward(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& s) {
+  const int64_t d = w.d;
+  if (steps.count() > 1 || s.dfirst_hidden) pack_units(c, w);
+  for (int64_t t = steps.count() - 1; t >= 0; --t) {
+    const int64_t at = steps.begin(t), rows = steps.rows(t), past = t > 0 ? steps.begin(t - 1) : 0;
+    const int64_t after = t + 1 < steps.count() ? steps.rows(t + 1) : 0;
+    const float* before = t > 0 ? s.cells + past * d : s.first_cell;
+    float* dbefore = t > 0 ? s.dcells + past * d : s.dfirst_cell;
+    c.parallel_for(pieces(d, kPanel), grain(rows, 4 * d * kPanel), [&](int64_t first, int64_t last) {
+      float tile[kTileRows * kPanel];
+      for (int64_t b = first; b < last; ++b) {
+        const int64_t unit = b * kPanel, n = std::min(kPanel, d - unit);
+        for (int64_t r = 0; r < rows; r += kTileRows) {
+          const int64_t m = std::min(kTileRows, rows - r), with = std::clamp<int64_t>(after - r, 0, m);
+          const float* from = s.dgates + (at + rows + r) * 4 * d;
+          if (with > 0) loops::product(from, 4 * d, with, 4 * d, panels_ + b * 4 * d * kPanel, tile, kPanel);
+          for (int64_t i = 0; i < m; ++i) {
+            const int64_t own = (at + r + i) * d + unit, of_before = (r + i) * d + unit;
+            loops::CellBackward row{.gates = {},
+                                    .cell = s.cells + own,
+                                    .before = before ? before + of_before : nullptr,
+                                    .tile = i < with ? tile + i * kPanel : nullptr,
+                                    .dhidden = s.dhiddens + own,
+                                    .dcell = s.dcells + own,
+                                    .dgates = {},
+                                    .dbefore = dbefore + of_before};
+            point(row.gates, s.gates + (at + r + i) * 4 * d, w.order, d, unit);
+            point(row.dgates, s.dgates + (at + r + i) * 4 * d, w.order, d, unit);
+            loops::cell_backward(w.rule, unit, n, row);
+          }
+        }
+      }
+    });
+  }
+  if (s.dfirst_hidden) to_hidden(c, steps.widest(), d, s.dgates, s.dfirst_hidden);
+}
+
+// The gradient of the state before step 0.
+void LstmPanels::to_hidden(const KernelContext& c, int64_t rows, int64_t d, const float* dgates, float* out) const {
+  c.parallel_for(pieces(d, kPanel), grain(rows, 4 * d * kPanel), [&](int64_t first, int64_t last) {
+    float tile[kTileRows * kPanel];
+    for (int64_t b = first; b < last; ++b) {
+      const int64_t unit = b * kPanel, n = std::min(kPanel, d - unit);
+      for (int64_t r = 0; r < rows; r += kTileRows) {
+        const int64_t m = std::min(kTileRows, rows - r);
+        loops::product(dgates + r * 4 * d, 4 * d, m, 4 * d, panels_ + b * 4 * d * kPanel, tile, kPanel);
+        for (int64_t i = 0; i < m; ++i) {
+          std::copy(tile + i * kPanel, tile + i * kPanel + n, out + (r + i) * d + unit);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace anabranch::sequence

@@ -1,0 +1,50 @@
+// The steps of an LSTM without projection over float32: recurrent weights are packed once for all steps, and a step is
+// one loop over units that makes the products of a unit's gates and all that follows from them. Rows are in the order
+// of steps. One object belongs to one kernel; its memory is kept from run to run.
+#pragma once
+#include <array>
+#include <memory>
+
+#include "ops/sequence/recurrent.h"
+#include "ops/sequence/step_loops.h"
+
+namespace anabranch::sequence {
+
+// Where candidate, input, forget and output stand among the gates of a row.
+using GateOrder = std::array<int, 4>;
+
+class LstmPanels {
+ public:
+  struct Weights {
+    const float* state;  // [d, 4 d]
+    int64_t d;
+    GateOrder order;
+    loops::CellRule rule;
+  };
+  struct Forward {
+    float* gates;               // [rows, 4 d], x and the biases; become candidate and gates
+    const float *hidden, *cell;  // before step 0; null: zeros
+    float *hiddens, *cells;     // [rows, d]
+  };
+  struct Backward {
+    const float *gates, *cells, *first_cell;  // first_cell: null for zeros
+    const float* dhiddens;
+    float* dcells;   // is changed
+    float* dgates;   // [rows, 4 d]
+    float* dfirst_cell;    // added to
+    float* dfirst_hidden;  // null: not wanted
+  };
+
+  void forward(const KernelContext& c, const Steps& steps, const Weights& w, const Forward& f);
+  void backward(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& b);
+
+ private:
+  void pack_gates(const KernelContext& c, const Weights& w);
+  void pack_units(const KernelContext& c, const Weights& w);
+  void to_hidden(const KernelContext& c, int64_t rows, int64_t d, const float* dgates, float* out) const;
+
+  std::shared_ptr<Tensor> packed_ = std::make_shared<Tensor>();
+  float* panels_ = nullptr;
+};
+
+}  // namespace anabranch::sequence

@@ -1,0 +1,78 @@
+// Rows of a table that holds only some of them.
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+
+#include "ops/declare/declare.h"
+#include "ops/kernels/ids.h"
+#include "ops/sparse/look_up.h"
+
+namespace anabranch::sparse {
+namespace {
+
+// Where the rows of a table are, found again when they have changed.
+class Places {
+ public:
+  void see(const std::vector<int64_t>& rows) {
+    if (rows == rows_) return;
+    rows_ = rows;
+    place_.clear();
+    for (size_t i = 0; i < rows.size(); ++i) place_.emplace(rows[i], static_cast<int64_t>(i));
+  }
+  int64_t of(int64_t row) const {
+    auto at = place_.find(row);
+    return at == place_.end() ? -1 : at->second;
+  }
+
+ private:
+  std::vector<int64_t> rows_;
+  std::unordered_map<int64_t, int64_t> place_;
+};
+
+AB_OP(lookup_sparse_table)
+    .doc(
+        "Out = the rows of W that Ids name. A row that W does not hold is 0 with is_test; without, it is an error: "
+        "servers have tables that grow.")
+    .in("W", "SELECTED_ROWS: the rows that the table holds")
+    .in("Ids", "[n, 1] int64")
+    .takes("W", Holds::kTensorOrRows)
+    .out("Out", "[n, columns] as W")
+    .attr<bool>("is_test", false, "a row that is not there is 0")
+    .ignores("auto_grown_table", true)
+    .ignores("padding_idx", int64_t{-1})
+    .infer([](InferContext& c) {
+      const Meta& w = c.in("W");
+      AB_CHECK(w.kind == VarKind::kSelectedRows, InvalidArgument, "W must be SELECTED_ROWS, got a {}",
+               var_kind_name(w.kind));
+      AB_CHECK(w.shape.rank() == 2, InvalidArgument, "W must have 2 axes, got {}", w.shape.str());
+      AB_CHECK(c.in("Ids").dtype == DType::kInt64, InvalidArgument, "Ids must hold int64, got {}",
+               dtype_name(c.in("Ids").dtype));
+      c.set_out("Out", looked_up_shape(c, true, w.shape[1]), w.dtype);
+    })
+    .no_grad("a table on a server is updated there")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [test = op.attr<bool>("is_test"), w = op.in("W"), ids = op.in("Ids"), out = op.out("Out"),
+              places = std::make_shared<Places>()](KernelContext& c) {
+        const SelectedRows& table = c.value(w).rows();
+        check_rows(table);
+        places->see(table.rows);
+        const int64_t width = c[out].row_elems();
+        AB_CHECK(table.value.row_elems() == width, ShapeMismatch, "W must have {} columns, got {}", width,
+                 table.value.shape().str());
+        const int64_t* id = c[ids].template data<int64_t>();
+        T* to = c[out].template mutable_data<T>();
+        for (int64_t i = 0; i < c[ids].numel(); ++i, to += width) {
+          const int64_t at = places->of(id[i]);
+          AB_CHECK(at >= 0 || test, InvalidArgument, "Ids must name rows that W holds, got {}", id[i]);
+          if (at < 0) {
+            std::fill(to, to + width, T{0});
+          } else {
+            std::copy_n(table.value.template data<T>() + at * width, width, to);
+          }
+        }
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::sparse

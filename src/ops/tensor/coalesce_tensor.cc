@@ -1,0 +1,84 @@
+// Tensors one behind the other in one.
+#include "ops/declare/declare.h"
+#include "ops/kernels/copy.h"
+
+namespace anabranch::tensor {
+namespace {
+
+// Each tensor begins at a multiple of so many bytes.
+constexpr int64_t kAlignment = 4096;
+
+int64_t room_of(int64_t numel, DType dtype) {
+  const auto in_a_block = kAlignment / static_cast<int64_t>(dtype_size(dtype));
+  return (numel + in_a_block - 1) / in_a_block * in_a_block;
+}
+
+void infer(InferContext& c) {
+  const auto dtype = dtype_from_number(c.attr<int32_t>("dtype"));
+  const int n = c.n_in("Input");
+  AB_CHECK(c.n_out("Output") == n, InvalidArgument, "Output must list as many variables as Input ({}), got {}", n,
+           c.n_out("Output"));
+  int64_t total = 0;
+  for (int i = 0; i < n; ++i) {
+    const Meta& m = c.in("Input", i);
+    AB_CHECK(m.kind == VarKind::kLoDTensor, InvalidArgument, "Input must list tensors, got a {}",
+             var_kind_name(m.kind));
+    AB_CHECK(m.dtype == dtype, InvalidArgument, "Input[{}] must hold {} as the attribute dtype says, got {}", i,
+             dtype_name(dtype), dtype_name(m.dtype));
+    const int64_t numel = m.shape.numel();
+    total = total < 0 || numel < 0 ? kUnknown : total + room_of(numel, dtype);
+    c.set_out("Output", m.shape, dtype, i);
+  }
+  c.set_out("FusedOutput", Shape{total}, dtype);
+}
+
+void fill(Tensor* to, float value) {
+  visit_dtype(to->dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_floating_point_v<T> || std::is_integral_v<T>) {
+      T* at = to->mutable_data<T>();
+      std::fill(at, at + to->numel(), static_cast<T>(value));
+    }
+  });
+}
+
+AB_OP(coalesce_tensor)
+    .doc(
+        "FusedOutput = the tensors of Input one behind the other, each from a multiple of 4096 bytes on, with zeros "
+        "between; or full of a constant, or of zeros. Output = the parts of FusedOutput in the shapes of Input.")
+    .in_list("Input", "[...] of one dtype")
+    .out_list("Output", "as Input")
+    .out("FusedOutput", "[elements], with room between")
+    .required_attr("dtype", AttrType::kInt, "number of the dtype of Input")
+    .attr<bool>("copy_data", false, "Input is copied")
+    .attr<bool>("set_constant", false, "without copy_data: all elements are `constant`")
+    .attr<float>("constant", 0.0f, "that number")
+    .ignores("check_name", false)
+    .infer(infer)
+    .no_grad("used on gradients")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      const bool copy = op.attr<bool>("copy_data");
+      const float value = !copy && op.attr<bool>("set_constant") ? op.attr<float>("constant") : 0.0f;
+      return [=, in = op.in("Input"), out = op.out("Output"), fused = op.out("FusedOutput")](KernelContext& c) {
+        Tensor* whole = c.wants(fused) ? &c[fused] : nullptr;
+        if (whole) fill(whole, value);
+        int64_t at = 0;
+        for (int i = 0; i < in.count; ++i) {
+          const Tensor& from = c.at(in, i);
+          if (copy && whole && from.bytes() > 0) {
+            auto* to = static_cast<char*>(whole->mutable_raw()) + at * static_cast<int64_t>(dtype_size(from.dtype()));
+            std::memcpy(to, from.raw(), from.bytes());
+          }
+          at += room_of(from.numel(), from.dtype());
+          if (!c.wants(out, i)) continue;
+          if (copy) {
+            copy_bytes(c, from, &c.at(out, i));
+          } else {
+            fill(&c.at(out, i), value);
+          }
+        }
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::tensor

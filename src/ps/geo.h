@@ -1,0 +1,96 @@
+// GEO: a trainer trains alone and keeps, beside each parameter w, what it was after the last exchange (old). Every k
+// steps it sends (w - old) / trainers, which becomes part of old, too; servers add it to their p. The answer brings p:
+// w += p - old, old = p. So what was learned since the exchange began stays, and the part that was not sent - all but
+// one share - is in w - old, and in the next difference. Of tables only the rows that steps have looked up are sent,
+// and those that have changed at the server come back.
+//
+// Parameters change between steps, at the gate of their scope; messages travel beside them.
+#pragma once
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/value.h"
+#include "ps/client.h"
+#include "ps/id_set.h"
+
+namespace anabranch::ps {
+
+struct GeoOptions {
+  int trainers = 1;
+  int64_t every = 100;  // steps of all threads of this trainer
+};
+
+// A parameter, cut by rows over servers.
+struct GeoVariable {
+  struct Piece {
+    Remote difference, value;
+    int64_t rows = 0;
+  };
+  std::string name;
+  std::shared_ptr<Value> value;
+  bool sparse = false;  // a table: rows that were looked up are sent
+  std::vector<Piece> pieces;
+};
+
+struct GeoStats {
+  int64_t steps = 0, exchanges = 0, rows = 0;  // rows of tables that were sent
+};
+
+class Geo {
+ public:
+  Geo(Client& client, const GeoOptions& options, std::vector<GeoVariable> variables);
+  ~Geo();
+  Geo(const Geo&) = delete;
+
+  // The parameters hold what the servers have: after the trainer's startup program, before its first step.
+  void begin();
+  bool begun() const;
+  // Within a step: rows that it looks up. InvalidArgument for rows that the table does not have.
+  void note(const std::string& table, std::span<const int64_t> ids);
+  // At the end of a step. Throws what went wrong in an exchange.
+  void step();
+  // Exchanges what is left, and waits.
+  void flush();
+  GeoStats stats() const;
+
+ private:
+  struct Kept {
+    GeoVariable variable;
+    Tensor old;
+    IdSet noted, sending;
+  };
+
+  void work();
+  void exchange();
+  void send_all();
+  void send_dense(Kept& k);
+  void send_rows(Kept& k);
+  void merge_all();
+  void merge_dense(Kept& k);
+  void merge_rows(Kept& k);
+  void take_noted();
+  int64_t rows_of(const Kept& k) const;
+  void check() const;
+
+  Client& client_;
+  const GeoOptions options_;
+  std::map<std::string, Kept> kept_;  // by name
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool begun_ = false, due_ = false, busy_ = false, over_ = false;
+  int64_t since_ = 0;  // steps since the last exchange began
+  std::exception_ptr error_;
+  GeoStats stats_;
+  std::vector<char> buffer_;
+  std::vector<int64_t> ids_;
+  Tensor arrived_;
+  std::thread thread_;
+};
+
+}  // namespace anabranch::ps

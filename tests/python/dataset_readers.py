@@ -1,0 +1,58 @@
+"""What the readers of ``paddle.dataset`` give on small archives: ``dataset_readers.py MODULE HOME`` prints it as JSON.
+
+MODULE is ``paddle``, which is how the record in data/dataset_readers.json.gz was made, or ``anabranch.legacy``.
+"""
+import importlib
+import json
+import os
+import re
+import sys
+
+import numpy
+
+
+def plain(value):
+    if isinstance(value, numpy.ndarray):
+        return [str(value.dtype), list(value.shape), [round(float(x), 5) for x in value.ravel()[:3]],
+                round(float(value.sum()), 3)]
+    if isinstance(value, (list, tuple)):
+        return [type(value).__name__] + [plain(x) for x in value]
+    return value.decode("latin-1") + " (bytes)" if isinstance(value, bytes) else value
+
+
+def everything():
+    from paddle.dataset import cifar, imdb, imikolov, movielens, uci_housing
+    found = {"uci_housing": [list(uci_housing.train()()), list(uci_housing.test()())]}
+    for least in (1, 5):
+        found["imikolov.build_dict(%d)" % least] = sorted(imikolov.build_dict(least).items(), key=str)
+    words = imikolov.build_dict(1)
+    for n, kind in ((2, 1), (5, 1), (-1, 2), (0, 2), (3, 2)):
+        found["imikolov.train(%d, %d)" % (n, kind)] = list(imikolov.train(words, n, kind)())
+    found["imikolov.test"] = list(imikolov.test(words, 3)())
+    words = imdb.build_dict(re.compile(r"aclImdb/((train)|(test))/((pos)|(neg))/.*\.txt$"), 3)
+    found["imdb.build_dict"] = sorted(words.items(), key=str)
+    found["imdb"] = [list(imdb.train(words)()), list(imdb.test(words)())]
+    for name in ("train10", "test10", "train100", "test100"):
+        found["cifar." + name] = list(getattr(cifar, name)()())
+    for name in ("max_movie_id", "max_user_id", "max_job_id"):
+        found["movielens." + name] = getattr(movielens, name)()
+    # Numbers of categories and of words of titles are those of a set in 1.8.5: other ones in each process.
+    found["movielens"] = [[[*s[:5], len(s[5]), len(s[6]), s[7]] for s in part()()]
+                          for part in (movielens.train, movielens.test)]
+    return {name: plain(value) for name, value in found.items()}
+
+
+def main(module, home):
+    if module == "paddle":
+        common = importlib.import_module("paddle.dataset.common")
+        common.download = lambda url, folder, md5sum, save_name=None: os.path.join(home, folder, url.split("/")[-1])
+        for name in ("cifar", "imdb", "imikolov", "movielens", "uci_housing"):
+            importlib.import_module("paddle.dataset." + name).download = common.download
+    else:
+        os.environ["ANABRANCH_DATA"] = home
+        importlib.import_module(module)
+    print(json.dumps(everything(), sort_keys=True))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

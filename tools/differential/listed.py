@@ -1,0 +1,46 @@
+"""Differences on purpose. Each rule says which disagreements it is about, and by which row of docs/differences.md users
+are told; tests/python/test_differential.py holds the rows and the page together.
+"""
+import dataclasses
+import re
+
+#: Kinds of disagreement.
+WORKS, RAISES, DIFFERS, GRADIENT = "works here", "raises here", "other values", "gradient"
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """``ops``: types of operators, none: all. ``theirs``, ``ours``, ``why``, ``change``: what must be found in the error
+    of the original, in ours, in the difference, in one of the changes of the case.
+    """
+
+    kind: str
+    row: str
+    ops: tuple = ()
+    theirs: str = ""
+    ours: str = ""
+    why: str = ""
+    change: str = ""
+
+    def fits(self, case, kind, theirs, ours, differs):
+        found = kind == self.kind and (not self.ops or case["op"] in self.ops)
+        texts = ((self.theirs, theirs.get("error", "")), (self.ours, ours.get("error", "")), (self.why, differs))
+        found = found and all(not pattern or re.search(pattern, text) for pattern, text in texts)
+        return found and (not self.change or any(re.search(self.change, c) for c in case["changes"]))
+
+
+def kind_of(theirs, ours):
+    stopped = [r["stage"] in ("build", "run") for r in (theirs, ours)]
+    if stopped[0] != stopped[1]:
+        return WORKS if stopped[0] else RAISES
+    return GRADIENT if "gradient" in theirs["stage"] + ours["stage"] else DIFFERS
+
+
+def is_listed(case, theirs, ours, differs):
+    """The row of a listed difference, or None."""
+    from listed_rules import RULES
+
+    kind = kind_of(theirs, ours)
+    if kind == DIFFERS and differs.startswith("gradient"):
+        kind = GRADIENT
+    return next((rule.row for rule in RULES if rule.fits(case, kind, theirs, ours, differs)), None)

@@ -1,0 +1,99 @@
+"""The recorded sample: how cases and what the original made of them are packed, and how a run is compared with that."""
+import json
+import lzma
+import os
+
+import numpy as np
+from compare import SMALL, TOLERANCE
+from engine import ARRAY, ROWS, TENSOR, packed, unpacked
+
+PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "python", "data",
+                    "differential.json.xz")
+#: Results with more numbers are described by this many sums.
+SUMS = 4
+
+
+def read():
+    with lzma.open(PATH, "rt") as f:
+        return json.load(f)
+
+
+def write(record):
+    lines = ["%s: %s" % (json.dumps(op), json.dumps(record[op], separators=(",", ":"))) for op in sorted(record)]
+    with lzma.open(PATH, "wt", preset=9) as f:
+        f.write("{\n%s\n}\n" % ",\n".join(lines))
+
+
+def short(data):
+    """A sent case as JSON: numbers in sixty-fourths."""
+    made = {k: data[k] for k in ("op", "ins", "outs", "attrs", "grad", "wanted")}
+    made["vars"] = {}
+    for name, v in data["vars"].items():
+        v = dict(v)
+        if v["value"] is not None:
+            array = unpacked(v["value"])
+            numbers = np.round(array.astype("float64") * (64 if array.dtype.kind == "f" else 1)).astype("int64")
+            v["value"] = [v["value"][0], list(v["value"][1]), numbers.ravel().tolist()]
+        made["vars"][name] = v
+    return made
+
+
+def long(case):
+    """The sent case of a short one."""
+    made = dict(case, vars={})
+    for name, v in case["vars"].items():
+        v = dict(v)
+        if v["value"] is not None:
+            dtype, shape, numbers = v["value"]
+            array = np.array(numbers, "float64" if dtype.startswith("float") else "int64").reshape(shape)
+            v["value"] = packed((array / 64 if dtype.startswith("float") else array).astype(dtype))
+        made["vars"][name] = v
+    return made
+
+
+def _signs(n):
+    return np.random.RandomState(n % 2**31).choice([-1.0, 1.0], (SUMS, n))
+
+
+def described(value):
+    """A value of a record: its kind, dtype, shape, sequences or rows, and numbers, or sums of them."""
+    if value is None:
+        return None
+    if value[0] == ARRAY:
+        return [ARRAY, [described((TENSOR, array, lod)) for array, lod in value[1:]]]
+    array = unpacked(value[1])
+    numbers = array.astype("float64").ravel()
+    finite = np.isfinite(numbers)
+    kept = np.where(finite, numbers, 0)
+    sums = kept if kept.size <= SUMS else _signs(kept.size) @ kept
+    more = list(value[2:]) if value[0] == ROWS else [[list(level) for level in value[2]]]
+    return [value[0], value[1][0], list(value[1][1]), more, [float("%.9g" % s) for s in sums],
+            float("%.4g" % np.sqrt(np.mean(kept**2))) if kept.size else 0.0, int(np.sum(~finite))]
+
+
+def expected(record, names):
+    """What the original made of a case: where it stopped, or outputs and gradients."""
+    if record["stage"] in ("build", "run"):
+        return "refused"
+    grads = record["grads"] or {}
+    return {"stage": record["stage"], "outs": {n: described(record["outs"].get(n)) for n in names},
+            "grads": {n: described(grads[n]) for n in sorted(grads)}}
+
+
+def unlike(want, got, random):
+    """None, or what differs between two descriptions."""
+    if want is None:
+        return None
+    if got is None:
+        return None if want[0] != ARRAY and not np.prod(want[2]) else "is not written"
+    if want[0] == ARRAY:
+        pairs = zip(want[1], got[1]) if got[0] == ARRAY and len(want[1]) == len(got[1]) else [([0], [1])]
+        return next((d for d in (unlike(a, b, random) if len(a) > 1 else "another array" for a, b in pairs) if d), None)
+    if want[:4] != got[:4]:
+        return "%s, not %s" % (got[:4], want[:4])
+    if random:
+        return None
+    n = max(1, int(np.prod(want[2])))
+    share = TOLERANCE.get(want[1], 0) * max(want[5], SMALL) * (1 if n <= SUMS else 3 * np.sqrt(n))
+    off = [abs(a - b) > max(share, TOLERANCE.get(want[1], 0) * abs(a)) for a, b in zip(want[4], got[4])]
+    return "numbers %s, not %s" % (got[4], want[4]) if any(off) or want[6] != got[6] else None
