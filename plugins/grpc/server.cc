@@ -11,6 +11,7 @@
 #include <chrono>
 #include <mutex>
 
+#include "address.h"
 #include "exchange.h"
 
 namespace anabranch::ps {
@@ -136,11 +137,24 @@ class GrpcListener final : public ByteListener, private grpc::CallbackGenericSer
 
 }  // namespace
 
+void grpc_keep_threads() {
+  auto* service = new grpc::CallbackGenericService;  // both are kept: calls may be under way when the process ends
+  grpc::ServerBuilder builder;
+  builder.RegisterCallbackGenericService(service);
+  static auto& kept = *builder.BuildAndStart().release();  // it listens nowhere
+  (void)kept;
+}
+
 std::unique_ptr<ByteListener> grpc_listen(const std::string& endpoint, const ByteSecurity& security,
                                           const ByteLimits& limits, ByteHandler handler, std::string* failure) {
+  const std::string reason = why_not_listen(endpoint);
+  if (!reason.empty()) {
+    *failure = "the address cannot be listened at: " + reason;
+    return nullptr;
+  }
   auto listener = std::make_unique<GrpcListener>(limits, std::move(handler));
   if (listener->start(endpoint, security)) return listener;
-  *failure = "the address cannot be listened at: it is in use, or not one of this machine";
+  *failure = "the address cannot be listened at, or the certificates are wrong";
   return nullptr;
 }
 

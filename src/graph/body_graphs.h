@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "graph/outer_names.h"
+#include "ir/outer_names.h"
 #include "graph/pass.h"
 
 namespace anabranch {

@@ -112,6 +112,25 @@ TEST(PsNetwork, NobodyThereAndATrustedNetwork) {
   EXPECT_THROW(network_transport().listen(first->endpoint(), nothing), Error);
 }
 
+TEST(PsNetwork, AddressesThatCannotBeListenedAtAreNamedWithTheReason) {
+  if (!networked()) GTEST_SKIP() << "no gRPC here";
+  const Handler nothing = [](const MessageRef&, const Answer&) {};
+  const std::string file = "unix:" + testing::TempDir() + "/taken.sock";
+  const auto taken = network_transport().listen(file, nothing);
+  const auto port = network_transport().listen("127.0.0.1:0", nothing);
+  const std::pair<std::string, std::string> wrong[] = {
+      {file, "in use"}, {port->endpoint(), "in use"}, {"unix:/nowhere/x.sock", "No such file"},
+      {"unix:" + std::string(200, 'x'), "too long"}};
+  for (const auto& [endpoint, reason] : wrong) {
+    try {
+      network_transport().listen(endpoint, nothing);
+      ADD_FAILURE() << endpoint;
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find(reason), std::string::npos) << e.what();
+    }
+  }
+}
+
 // A server that ends while trainers wait for it leaves nobody waiting.
 TEST(PsNetwork, AServerThatGoesAwayIsHeardOf) {
   if (!networked()) GTEST_SKIP() << "no gRPC here";
