@@ -102,6 +102,20 @@ DIFFERENT["mm_widths"] = "rows of two widths match"
 DIFFERENT["topk_pool"] = "the places have a shape"
 DIFFERENT.update(dict.fromkeys(("lstm_dense", "cudnn_lstm_bi"), "it runs here; gates are kept, no cache is made"))
 DIFFERENT["eval_edit"] = "the distances are float32"
+DIFFERENT.update(dict.fromkeys(("dec_beam_end", "cl_gru_none", "cl_lstm_none"),
+                               "a number out of range is a ValueError"))
+DIFFERENT.update(dict.fromkeys(("dec_train_num", "dec_train_len"),
+                               "what is no Variable is a TypeError, as in every layer"))
+DIFFERENT["numbered_item_step"] = "no comparison that nobody reads is left behind"
+DIFFERENT.update(dict.fromkeys(("dec_none", "cl_gru_nobias", "cl_lstm_nobias", "cd_init_boot"),
+                               "a bad class is a TypeError"))
+DIFFERENT["dec_helper_base"] = "a helper that does not say what it chooses is an error, not None"
+DIFFERENT.update(dict.fromkeys(("cd_search", "cd_search_two", "cd_search_end", "cd_search_input", "cd_search_own"),
+                               "the sentences have a shape"))
+DIFFERENT.update(dict.fromkeys(("cl_lstm_acts", "cl_unit_lstm_acts", "cell_lstm_acts"),
+                               "the activations asked for are taken"))
+DIFFERENT.update(dict.fromkeys(("cl_nms2", "cl_nms2_index"),
+                               "how many detections there are is not declared: nobody knows"))
 DIFFERENT["im2seq_list"] = "three numbers in the place of two are refused"
 #: Layers take the dtypes and classes that their operators take; 1.8.5 has lists, of which some say more, some less.
 BY_KERNELS = {"gather_f", "seq_concat_t", "seq_concat_e", "acc_int", "clip_int", "pow_int", "ewa_floordiv",

@@ -77,7 +77,8 @@ AB_OP(lod_reset)
       }
       LoDRef lod = target(c);
       // As in the original, the sequences of Y take the place of those of X also with append.
-      const bool below = c.attr<bool>("append") && !(c.has_in("Y") && c.in("Y").lod);
+      const bool has_levels = c.in("X").lod && !c.in("X").lod->empty();
+      const bool below = c.attr<bool>("append") && has_levels && !(c.has_in("Y") && c.in("Y").lod);
       set_lod(c, "Out", below ? appended(c, lod) : lod);
     })
     .grad_reads({"X"})

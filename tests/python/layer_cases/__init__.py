@@ -4,7 +4,9 @@ Each case is a function of the interface: case(name, lambda f, L: ...), f the mo
 one part of the interface; files that are added are listed here.
 """
 from . import (  # noqa: F401
+    contrib_recurrent,
     control_flow,
+    decoders,
     dense,
     detection,
     elementwise,

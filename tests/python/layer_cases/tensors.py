@@ -260,3 +260,20 @@ case('sampling', lambda f, L: L.sampling_id(X(f, 3, 4)))
 case('sampling_all', lambda f, L: L.sampling_id(X(f), min=0.1, max=0.9, seed=5, dtype='float64'))
 case('sampling_rank', lambda f, L: L.sampling_id(X(f, 3)))
 case('sampling_notvar', lambda f, L: L.sampling_id(3))
+
+# ---- numbers beside Variables: how they are named
+place = lambda L: L.fill_constant([1], 'int32', 2)
+four = lambda f: X(f, 4, 4)
+NUMBERED = {
+    'expand': lambda f, L: L.expand(four(f), [place(L), 3]), 'reshape': lambda f, L: L.reshape(four(f), [place(L), 8]),
+    'slice': lambda f, L: L.slice(four(f), [0, 1], [place(L), 1], [4, place(L)]),
+    'strided': lambda f, L: L.strided_slice(four(f), [0, 1], [place(L), 1], [4, place(L)], [1, place(L)]),
+    'fill': lambda f, L: L.fill_constant([3, place(L), 4, 5], 'float32', 1.), 'gauss': lambda f, L: L.gaussian_random([3, place(L)]),
+    'gauss_var': lambda f, L: L.gaussian_random(L.fill_constant([2], 'int32', 2)),
+    'crop': lambda f, L: L.crop_tensor(four(f), shape=[place(L), 3], offsets=[0, place(L)]),
+    'unsqueeze': lambda f, L: L.unsqueeze(four(f), [place(L), 1]), 'split': lambda f, L: L.split(four(f), [place(L), 2], dim=0)[0],
+    'resize': lambda f, L: L.resize_bilinear(X(f, 2, 3, 4, 4), out_shape=[place(L), 3]),
+    'item': lambda f, L: four(f)[place(L):4, 1], 'item_end': lambda f, L: four(f)[1:place(L), 1:3], 'item_one': lambda f, L: four(f)[place(L)],
+    'item_step': lambda f, L: four(f)[0:4:place(L), 1:3]}
+for n, fn in NUMBERED.items():
+    case('numbered_' + n, lambda f, L, fn=fn: [fn(f, L), L.fill_constant([1], 'float32', 1.)])

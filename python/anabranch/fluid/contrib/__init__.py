@@ -1,8 +1,17 @@
 """What Fluid keeps apart from its core: further optimizers, statistics of programs, layers of some models."""
-from . import extend_optimizer, layers, memory_usage_calc, mixed_precision, op_frequence, reader, utils
+from . import decoder, extend_optimizer, layers, memory_usage_calc, mixed_precision, op_frequence, reader, utils
+from .decoder import BeamSearchDecoder, InitState, StateCell, TrainingDecoder
 from .extend_optimizer import extend_with_decoupled_weight_decay
 from .layers import (
+    BasicGRUUnit,
+    BasicLSTMUnit,
+    basic_gru,
+    basic_lstm,
+    ctr_metric_bundle,
+    fused_elemwise_activation,
+    fused_embedding_seq_pool,
     match_matrix_tensor,
+    multiclass_nms2,
     partial_concat,
     partial_sum,
     sequence_topk_avg_pooling,
@@ -17,8 +26,12 @@ from .reader import distributed_batch_reader
 from .utils import HDFSClient, multi_download, multi_upload
 
 __all__ = [
-    "HDFSClient", "distributed_batch_reader", "extend_with_decoupled_weight_decay", "match_matrix_tensor",
-    "memory_usage", "multi_download", "multi_upload", "op_freq_statistic", "partial_concat", "partial_sum",
-    "sequence_topk_avg_pooling", "shuffle_batch", "tdm_child", "tree_conv", "var_conv_2d",
-    "extend_optimizer", "layers", "memory_usage_calc", "mixed_precision", "op_frequence", "reader", "utils",
+    "BasicGRUUnit", "BasicLSTMUnit", "BeamSearchDecoder", "HDFSClient", "InitState", "StateCell", "TrainingDecoder",
+    "basic_gru", "basic_lstm", "ctr_metric_bundle", "distributed_batch_reader",
+    "extend_with_decoupled_weight_decay", "fused_elemwise_activation", "fused_embedding_seq_pool",
+    "match_matrix_tensor", "memory_usage", "multi_download", "multi_upload", "multiclass_nms2", "op_freq_statistic",
+    "partial_concat", "partial_sum", "sequence_topk_avg_pooling", "shuffle_batch", "tdm_child", "tree_conv",
+    "var_conv_2d",
+    "decoder", "extend_optimizer", "layers", "memory_usage_calc", "mixed_precision", "op_frequence", "reader",
+    "utils",
 ]

@@ -121,6 +121,7 @@ from ._generated_sequences import (
 from .activations import maxout, mish, prelu, sign, swish
 from .alignments import ctc_greedy_decoder, edit_distance, warpctc
 from .arrays import array_length, array_read, array_write, create_array, tensor_array_to_tensor
+from .beam_decoder import BeamSearchDecoder
 from .beams import beam_search, beam_search_decode
 from .borders import expand, pad2d
 from .boxes import box_clip, box_coder, iou_similarity, polygon_box_transform, yolo_box
@@ -135,6 +136,8 @@ from .copies import assign, cast, sums
 from .create import autoincreased_step_counter, create_global_var, create_parameter, create_tensor
 from .crops import affine_grid, crop, crop_tensor
 from .ctr import continuous_value_model, data_norm, filter_by_instag
+from .decode_helpers import BasicDecoder, DecodeHelper, GreedyEmbeddingHelper, SampleEmbeddingHelper, TrainingHelper
+from .decoding import Decoder, dynamic_decode
 from .deformable import deformable_conv, deformable_roi_pooling
 from .dense import dropout, fc, label_smooth, log_softmax
 from .diagonals import allclose, cross, diag_embed, dist, trace, tril, triu
@@ -209,40 +212,42 @@ from .values import unique, unique_with_counts
 from .yolo_loss import yolov3_loss
 
 __all__ = [
-    "Categorical", "DynamicRNN", "GRUCell", "IfElse", "LSTMCell", "MultivariateNormalDiag", "Normal", "Print",
-    "RNNCell", "StaticRNN", "Switch", "Uniform", "While", "abs", "accuracy", "acos", "adaptive_pool2d",
-    "adaptive_pool3d", "add_position_encoding", "addcmul", "addmm", "affine_channel", "affine_grid", "allclose",
-    "anchor_generator", "argmax", "argmin", "argsort", "array_length", "array_read", "array_write", "asin", "assign",
-    "atan", "auc", "autoincreased_step_counter", "batch_norm", "beam_search", "beam_search_decode",
-    "bilinear_tensor_product", "bipartite_match", "bmm", "box_clip", "box_coder", "box_decoder_and_assign",
-    "bpr_loss", "brelu", "case", "cast", "ceil", "center_loss", "chunk_eval", "clamp", "clip", "clip_by_norm",
-    "collect_fpn_proposals", "concat", "cond", "continuous_value_model", "conv2d", "conv2d_transpose", "conv3d",
-    "conv3d_transpose", "cos", "cos_sim", "cosine_decay", "create_array", "create_global_var", "create_parameter",
-    "create_py_reader_by_data", "create_tensor", "crf_decoding", "crop", "crop_tensor", "cross", "cross_entropy",
-    "ctc_greedy_decoder", "cumsum", "data", "data_norm", "deformable_conv", "deformable_roi_pooling",
-    "density_prior_box", "detection_map", "detection_output", "diag", "diag_embed", "dice_loss", "dist",
-    "distribute_fpn_proposals", "dot", "double_buffer", "dropout", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp",
-    "edit_distance", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max",
-    "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding",
-    "equal", "erf", "exp", "expand", "expand_as", "exponential_decay", "eye", "fc", "fill_constant",
-    "fill_constant_batch_size_like", "filter_by_instag", "flatten", "flip", "floor", "fsp_matrix", "full",
-    "full_like", "gather", "gather_nd", "gather_tree", "gaussian_random", "gaussian_random_batch_size_like", "gelu",
-    "generate_mask_labels", "generate_proposal_labels", "generate_proposals", "get_tensor_from_selected_rows",
-    "greater_equal", "greater_than", "grid_sampler", "group_norm", "gru_unit", "hard_shrink", "hard_sigmoid",
-    "hard_swish", "has_inf", "has_nan", "hash", "hsigmoid", "huber_loss", "im2sequence", "image_resize",
-    "image_resize_short", "increment", "index_sample", "index_select", "instance_norm", "inverse_time_decay",
-    "iou_similarity", "is_empty", "isfinite", "kldiv_loss", "kron", "l2_normalize", "label_smooth", "layer_norm",
-    "leaky_relu", "less_equal", "less_than", "linear_chain_crf", "linear_lr_warmup", "linspace", "locality_aware_nms",
-    "lod_append", "lod_reset", "log", "log1p", "log_loss", "log_softmax", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "logsigmoid", "logsumexp", "lrn", "lstm", "lstm_unit", "margin_rank_loss", "matmul", "matrix_nms",
-    "maxout", "mean", "mean_iou", "merge_selected_rows", "meshgrid", "mish", "mse_loss", "mul", "multi_box_head",
-    "multiclass_nms", "multiplex", "natural_exp_decay", "nce", "noam_decay", "not_equal", "npair_loss", "one_hot",
-    "ones", "ones_like", "pad", "pad2d", "pad_constant_like", "piecewise_decay", "pixel_shuffle",
-    "polygon_box_transform", "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "prior_box", "prroi_pool",
-    "psroi_pool", "py_func", "py_reader", "randint", "random_crop", "randperm", "range", "rank", "rank_loss",
-    "read_file", "reciprocal", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
-    "reduce_sum", "relu", "relu6", "reorder_lod_tensor_by_rank", "reshape", "resize_bilinear", "resize_nearest",
-    "resize_trilinear", "retinanet_detection_output", "retinanet_target_assign", "reverse", "rnn", "roi_align",
+    "BasicDecoder", "BeamSearchDecoder", "Categorical", "DecodeHelper", "Decoder", "DynamicRNN", "GRUCell",
+    "GreedyEmbeddingHelper", "IfElse", "LSTMCell", "MultivariateNormalDiag", "Normal", "Print", "RNNCell",
+    "SampleEmbeddingHelper", "StaticRNN", "Switch", "TrainingHelper", "Uniform", "While", "abs", "accuracy", "acos",
+    "adaptive_pool2d", "adaptive_pool3d", "add_position_encoding", "addcmul", "addmm", "affine_channel",
+    "affine_grid", "allclose", "anchor_generator", "argmax", "argmin", "argsort", "array_length", "array_read",
+    "array_write", "asin", "assign", "atan", "auc", "autoincreased_step_counter", "batch_norm", "beam_search",
+    "beam_search_decode", "bilinear_tensor_product", "bipartite_match", "bmm", "box_clip", "box_coder",
+    "box_decoder_and_assign", "bpr_loss", "brelu", "case", "cast", "ceil", "center_loss", "chunk_eval", "clamp",
+    "clip", "clip_by_norm", "collect_fpn_proposals", "concat", "cond", "continuous_value_model", "conv2d",
+    "conv2d_transpose", "conv3d", "conv3d_transpose", "cos", "cos_sim", "cosine_decay", "create_array",
+    "create_global_var", "create_parameter", "create_py_reader_by_data", "create_tensor", "crf_decoding", "crop",
+    "crop_tensor", "cross", "cross_entropy", "ctc_greedy_decoder", "cumsum", "data", "data_norm", "deformable_conv",
+    "deformable_roi_pooling", "density_prior_box", "detection_map", "detection_output", "diag", "diag_embed",
+    "dice_loss", "dist", "distribute_fpn_proposals", "dot", "double_buffer", "dropout", "dynamic_decode",
+    "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "edit_distance", "elementwise_add", "elementwise_div",
+    "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul",
+    "elementwise_pow", "elementwise_sub", "elu", "embedding", "equal", "erf", "exp", "expand", "expand_as",
+    "exponential_decay", "eye", "fc", "fill_constant", "fill_constant_batch_size_like", "filter_by_instag", "flatten",
+    "flip", "floor", "fsp_matrix", "full", "full_like", "gather", "gather_nd", "gather_tree", "gaussian_random",
+    "gaussian_random_batch_size_like", "gelu", "generate_mask_labels", "generate_proposal_labels",
+    "generate_proposals", "get_tensor_from_selected_rows", "greater_equal", "greater_than", "grid_sampler",
+    "group_norm", "gru_unit", "hard_shrink", "hard_sigmoid", "hard_swish", "has_inf", "has_nan", "hash", "hsigmoid",
+    "huber_loss", "im2sequence", "image_resize", "image_resize_short", "increment", "index_sample", "index_select",
+    "instance_norm", "inverse_time_decay", "iou_similarity", "is_empty", "isfinite", "kldiv_loss", "kron",
+    "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than", "linear_chain_crf",
+    "linear_lr_warmup", "linspace", "locality_aware_nms", "lod_append", "lod_reset", "log", "log1p", "log_loss",
+    "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logsigmoid", "logsumexp", "lrn",
+    "lstm", "lstm_unit", "margin_rank_loss", "matmul", "matrix_nms", "maxout", "mean", "mean_iou",
+    "merge_selected_rows", "meshgrid", "mish", "mse_loss", "mul", "multi_box_head", "multiclass_nms", "multiplex",
+    "natural_exp_decay", "nce", "noam_decay", "not_equal", "npair_loss", "one_hot", "ones", "ones_like", "pad",
+    "pad2d", "pad_constant_like", "piecewise_decay", "pixel_shuffle", "polygon_box_transform", "polynomial_decay",
+    "pool2d", "pool3d", "pow", "prelu", "prior_box", "prroi_pool", "psroi_pool", "py_func", "py_reader", "randint",
+    "random_crop", "randperm", "range", "rank", "rank_loss", "read_file", "reciprocal", "reduce_all", "reduce_any",
+    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6",
+    "reorder_lod_tensor_by_rank", "reshape", "resize_bilinear", "resize_nearest", "resize_trilinear",
+    "retinanet_detection_output", "retinanet_target_assign", "reverse", "rnn", "roi_align",
     "roi_perspective_transform", "roi_pool", "roll", "round", "row_conv", "rpn_target_assign", "rsqrt",
     "sampled_softmax_with_cross_entropy", "sampling_id", "scale", "scatter", "scatter_nd", "scatter_nd_add", "selu",
     "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand", "sequence_expand_as",

@@ -43,8 +43,7 @@ class ConditionalBlock:
         outside.append_op(type="conditional_block",
                           inputs={"Cond": [self.condition],
                                   "Input": seen_from(outside, [n for n in reads if n != self.condition.name])},
-                          outputs={"Out": seen_from(outside, [n for n in writes if n != self.condition.name]),
-                                   "Scope": [scope]},
+                          outputs={"Out": seen_from(outside, writes), "Scope": [scope]},
                           attrs={"sub_block": inside, "is_scalar_condition": self.is_scalar_condition})
 
 

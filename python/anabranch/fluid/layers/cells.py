@@ -22,7 +22,7 @@ from .lod import sequence_mask
 from .math import matmul
 from .shapes import transpose
 from .static_rnn import StaticRNN
-from .structures import flat, rebuilt
+from .structures import flat, mapped, rebuilt
 
 __all__ = ["RNNCell", "GRUCell", "LSTMCell", "rnn"]
 
@@ -159,8 +159,8 @@ class GRUCell(RNNCell, Described):
         Returns:
             (Variable, Variable): the new state, twice.
         """
-        check.variable(inputs, "inputs", "GRUCell")
-        check.variable(states, "states", "GRUCell")
+        check.variable(inputs, "inputs", "GRUCell", check.WIDE_FLOATS)
+        check.variable(states, "states", "GRUCell", check.WIDE_FLOATS)
         size, rows = self.hidden_size, inputs.shape[-1] + self.hidden_size
         of = self._parameters.get
         gate_w, candidate_w = of("gate_w", [rows, 2 * size], suffix="_gate"), of("candidate_w", [rows, size],
@@ -221,7 +221,7 @@ class LSTMCell(RNNCell, Described):
         Returns:
             (Variable, list): the new hidden state; new hidden state and cell.
         """
-        check.variable(inputs, "inputs", "LSTMCell")
+        check.variable(inputs, "inputs", "LSTMCell", check.WIDE_FLOATS)
         check.of_type(states, "states", "LSTMCell", (list, tuple))
         hidden, cell = states
         size, rows = self.hidden_size, inputs.shape[-1] + self.hidden_size
@@ -238,11 +238,6 @@ class LSTMCell(RNNCell, Described):
     def state_shape(self) -> list[list[int]]:
         """list: [[H], [H]]."""
         return [[self.hidden_size], [self.hidden_size]]
-
-
-def _mapped(fn, *structures):
-    values = [flat(s) for s in structures]
-    return rebuilt(structures[0], iter([fn(*leaves) for leaves in zip(*values)]))
 
 
 def _turned(x):
@@ -295,22 +290,22 @@ def rnn(cell: RNNCell, inputs: Any, initial_states: Any = None, sequence_length:
     for state in flat(initial_states):
         state.stop_gradient = False
     if not time_major:
-        inputs = _mapped(_turned, inputs)
+        inputs = mapped(_turned, inputs)
     mask: Any = None
     if sequence_length is not None:
         check.variable(sequence_length, "sequence_length", "rnn")
         steps = shape_of(flat(inputs)[0])[0]
         mask = transpose(sequence_mask(sequence_length, maxlen=steps, dtype=flat(initial_states)[0].dtype), [1, 0])
     if is_reverse:
-        inputs = _mapped(_reversed, inputs)
+        inputs = mapped(_reversed, inputs)
         mask = None if mask is None else _reversed(mask)
     network = StaticRNN()
     with network.step():
-        now = _mapped(network.step_input, inputs)
-        states = _mapped(lambda init: network.memory(init=init), initial_states)
+        now = mapped(network.step_input, inputs)
+        states = mapped(lambda init: network.memory(init=init), initial_states)
         outputs, new_states = cell.call(now, states, **kwargs)
         if mask is not None:
-            new_states = _mapped(partial(_kept_where_ended, network.step_input(mask)), states, new_states)
+            new_states = mapped(partial(_kept_where_ended, network.step_input(mask)), states, new_states)
         for before, after in zip(flat(states), flat(new_states)):
             network.update_memory(before, after)
         network.output(*flat(outputs), *flat(new_states))
@@ -319,7 +314,7 @@ def rnn(cell: RNNCell, inputs: Any, initial_states: Any = None, sequence_length:
     last = rebuilt(new_states, iter([value[-1] for value in made[count:]]))
     outputs = rebuilt(outputs, iter(made[:count]))
     if is_reverse:
-        outputs = _mapped(_reversed, outputs)
+        outputs = mapped(_reversed, outputs)
     if not time_major:
-        outputs = _mapped(_turned, outputs)
+        outputs = mapped(_turned, outputs)
     return outputs, last

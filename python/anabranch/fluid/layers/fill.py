@@ -65,7 +65,7 @@ def fill_constant(shape: Shape, dtype: DType, value: float | int | bool | Variab
     helper = LayerHelper("fill_constant")
     if out is None:
         out = helper.create_variable_for_type_inference(dtype)
-    add_shape(shape, inputs, attrs, "fill_constant", dtype="int32")
+    add_shape(shape, inputs, attrs)
     attrs["dtype"] = dtype
     helper.append_op(type="fill_constant", inputs=inputs, outputs={"Out": [out]}, attrs=attrs)
     out.stop_gradient = True

@@ -6,8 +6,7 @@ from typing import Any
 from .. import unique_name
 from ..errors import InvalidArgument, InvalidType
 from ..framework import Variable, default_main_program
-from ..layer_helper import LayerHelper
-from .slices import add_bounds
+from .shape_args import has_variable, known
 
 #: Stands for the end of an axis, as in programs written by Fluid.
 _END = 10000000
@@ -17,12 +16,18 @@ def _temporary(block, name, dtype):
     return block.create_var(name=unique_name.generate_with_ignorable_key(name), dtype=dtype, persistable=False)
 
 
+def _number(block, value, dtype):
+    number = block.create_var(dtype=dtype)
+    block.append_op(type="fill_constant", outputs={"Out": [number]},
+                    attrs={"shape": [1], "dtype": number.dtype, "value": float(value), "force_cpu": True})
+    number.stop_gradient = True
+    return number
+
+
 def _after(block, place):
     """place + 1 for a Variable."""
-    one, result = (block.create_var(dtype=place.dtype) for _ in range(2))
-    block.append_op(type="fill_constant", outputs={"Out": [one]},
-                    attrs={"shape": [1], "dtype": place.dtype, "value": 1.0, "force_cpu": True})
-    one.stop_gradient = True
+    one = _number(block, 1, place.dtype)
+    result = block.create_var(dtype=place.dtype)
     block.append_op(type="elementwise_add", inputs={"X": [place], "Y": [one]}, outputs={"Out": [result]},
                     attrs={"axis": -1})
     result.stop_gradient = True
@@ -59,7 +64,7 @@ def _of_slice(var, axis, item):
     for value in (item.start, item.stop, step):
         if value is not None and not _is_place(value):
             raise InvalidType("%s[...]: a slice must be made of ints and Variables, got %r" % (var.name, item))
-    if step == 0:
+    if isinstance(step, int) and step == 0:
         raise InvalidArgument("%s[...]: a step is not 0" % var.name)
     backwards = isinstance(step, int) and step < 0
     start = (_END if backwards else 0) if item.start is None else item.start
@@ -104,9 +109,12 @@ def _block_of(block, var, axes, bounds, removed):
     op = "strided_slice" if strided else "slice"
     inputs, attrs, flags = {"Input": [var]}, {"axes": axes, "decrease_axis": removed}, [1] * len(axes)
     starts, ends, steps = ([b[i] for b in bounds] for i in range(3))
-    helper = LayerHelper(op) if any(isinstance(v, Variable) for b in bounds for v in b) else None
     for name, values in (("starts", starts), ("ends", ends)) + ((("strides", steps),) if strided else ()):
-        add_bounds(inputs, attrs, helper, flags, name, values)
+        attrs[name] = known(values)
+        if has_variable(values):
+            inputs[name.capitalize() + "TensorList"] = [
+                v if isinstance(v, Variable) else _number(block, v, "int32") for v in values]
+            flags = [-1 if isinstance(v, Variable) else flag for v, flag in zip(values, flags)]
     attrs["infer_flags"] = flags
     out = _temporary(block, var.name + "_" + op, var.dtype)
     block.append_op(type=op, inputs=inputs, outputs={"Out": [out]}, attrs=attrs)

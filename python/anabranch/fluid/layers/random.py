@@ -7,6 +7,7 @@ from ..framework import convert_np_dtype_to_dtype_
 from ..layer_helper import LayerHelper
 from . import check
 from .check import WIDE_FLOATS
+from .copies import cast
 from .shape_args import add_shape
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def uniform_random(shape: Shape, dtype: DType = "float32", min: float = -1.0, ma
     inputs: dict[str, Any] = {}
     attrs: dict[str, Any] = {"seed": seed, "min": min, "max": max, "dtype": dtype}
     helper = LayerHelper("uniform_random")
-    add_shape(shape, inputs, attrs, "uniform_random", dtype="int64", helper=helper)
+    add_shape(shape, inputs, attrs, dtype="int64", helper=helper)
     out = helper.create_variable_for_type_inference(dtype)
     helper.append_op(type="uniform_random", inputs=inputs, attrs=attrs, outputs={"Out": out})
     return out
@@ -57,7 +58,8 @@ def gaussian_random(shape: Shape, mean: float = 0.0, std: float = 1.0, seed: int
     """Gaussian numbers.
 
     Args:
-        shape (list|tuple): extents.
+        shape (list|tuple|Variable): extents; a Variable is int32 or int64, entries of a list may be Variables of shape
+            [1].
         mean (float): Default 0.
         std (float): standard deviation. Default 1.
         seed (int): 0: the program's ``random_seed``; else the same numbers in every run. Default 0.
@@ -74,12 +76,16 @@ def gaussian_random(shape: Shape, mean: float = 0.0, std: float = 1.0, seed: int
         >>> fluid.layers.gaussian_random([2, 3], std=0.1).shape
         (2, 3)
     """
-    check.of_type(shape, "shape", "gaussian_random", (list, tuple))
+    check.of_type(shape, "shape", "gaussian_random", (list, tuple, check.Variable))
+    if isinstance(shape, check.Variable) and check.dtype_name(shape.dtype) == "int64":
+        shape = cast(shape, "int32")
+    inputs: dict[str, Any] = {}
+    attrs: dict[str, Any] = {"mean": mean, "std": std, "seed": seed, "dtype": convert_np_dtype_to_dtype_(dtype),
+                             "use_mkldnn": False}
+    add_shape(shape, inputs, attrs)
     helper = LayerHelper("gaussian_random")
     out = helper.create_variable_for_type_inference(dtype)
-    helper.append_op(type="gaussian_random", outputs={"Out": out},
-                     attrs={"shape": list(shape), "mean": mean, "std": std, "seed": seed,
-                            "dtype": convert_np_dtype_to_dtype_(dtype), "use_mkldnn": False})
+    helper.append_op(type="gaussian_random", inputs=inputs, outputs={"Out": out}, attrs=attrs)
     return out
 
 

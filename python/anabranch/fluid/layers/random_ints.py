@@ -77,7 +77,7 @@ def randint(low: int, high: int | None = None, shape: Shape | None = None, out: 
     attrs: dict[str, Any] = {"low": low, "high": high, "seed": seed}
     helper = LayerHelper("randint", name=name)
     number = _dtype("randint", "int64" if dtype is None else dtype, device)
-    add_shape(shape, inputs, attrs, "randint", dtype="int64", helper=helper)
+    add_shape(shape, inputs, attrs, dtype="int64", helper=helper)
     if out is None and name is not None:
         out = helper.create_variable(name=name, dtype=number, persistable=False)
     return _drawn(helper, out, number, inputs, attrs, stop_gradient, device)

@@ -21,7 +21,7 @@ def has_variable(values: Any) -> Any:
 
 
 def as_variables(values: Any, helper: Any, dtype: DType = "int32") -> Any:
-    """Variables of shape [1] for a list of ints and Variables."""
+    """Variables of shape [1] for a list of ints and Variables; ``helper`` names them, by default the constants do."""
     result = []
     for value in values:
         if isinstance(value, Variable):
@@ -30,9 +30,10 @@ def as_variables(values: Any, helper: Any, dtype: DType = "int32") -> Any:
         else:
             if not isinstance(value, int):
                 raise InvalidType("%s: an entry must be an int or a Variable, got %s"
-                                  % (helper.layer_type, type(value).__name__))
-            out = helper.create_variable_for_type_inference(dtype)
-            helper.append_op(type="fill_constant", outputs={"Out": [out]},
+                                  % (helper.layer_type if helper else "shape", type(value).__name__))
+            constant = LayerHelper("fill_constant")
+            out = (helper or constant).create_variable_for_type_inference(dtype)
+            constant.append_op(type="fill_constant", outputs={"Out": [out]},
                              attrs={"shape": [1], "dtype": out.dtype, "value": float(value), "str_value": str(value),
                                     "force_cpu": True})
             out.stop_gradient = True
@@ -45,12 +46,12 @@ def known(values: Any, unknown: Any = -1) -> Any:
     return [unknown if isinstance(v, Variable) else v for v in values]
 
 
-def add_shape(shape: Shape, inputs: Any, attrs: Any, op: Any, dtype: DType = "int32", helper: Any = None) -> None:
-    """Puts ``shape`` where the op ``op`` takes it: attribute shape, input ShapeTensor or ShapeTensorList."""
+def add_shape(shape: Shape, inputs: Any, attrs: Any, dtype: DType = "int32", helper: Any = None) -> None:
+    """Puts ``shape`` where ops take it: attribute shape, input ShapeTensor or ShapeTensorList."""
     if isinstance(shape, Variable):
         shape.stop_gradient = True
         inputs["ShapeTensor"] = shape
         return
     attrs["shape"] = known(shape)
     if has_variable(shape):
-        inputs["ShapeTensorList"] = as_variables(shape, helper or LayerHelper(op), dtype)
+        inputs["ShapeTensorList"] = as_variables(shape, helper, dtype)

@@ -1,7 +1,7 @@
 """Lists, tuples and dicts of Variables, as functions for branches and loops take and return them."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 
@@ -23,6 +23,12 @@ def rebuilt(value: Any, leaves: Iterator[Any]) -> Any:
         items = [rebuilt(v, leaves) for v in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return next(leaves)
+
+
+def mapped(fn: Callable[..., Any], *structures: Any) -> Any:
+    """``fn`` of the leaves that have one place in structures of one form, in that form."""
+    values = [flat(s) for s in structures]
+    return rebuilt(structures[0], iter([fn(*leaves) for leaves in zip(*values)]))
 
 
 def skeleton(value: Any) -> Any:

@@ -1,0 +1,255 @@
+"""States of decoders: what they begin with, and the cell that renews them in each step."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ... import unique_name
+from ...described import Described
+from ...errors import InvalidType, InvalidValue
+from ...framework import Variable
+from ...framework.dtype import VarType
+from ...layer_helper import LayerHelper
+from ...layers import array_read, array_write, fill_constant_batch_size_like, increment
+
+__all__ = ["InitState", "StateCell"]
+
+
+class InitState(Described):
+    """What a state of a decoder is before the first step.
+
+    Args:
+        init (Variable, optional): [batch, ...]; a constant by default.
+        shape (list|tuple, optional): of the constant; -1 for the batch.
+        value (float): the constant. Default 0.
+        init_boot (Variable, optional): whose batch the constant has.
+        need_reorder (bool): ``init`` has the order of the input; a decoder for training sorts it by length. Default
+            False.
+        dtype (str): of the constant. Default "float32".
+
+    Raises:
+        ValueError: neither ``init`` nor ``init_boot``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> source = fluid.data("source", [None, 8])
+        >>> fluid.contrib.InitState(init=source).value.name
+        'source'
+        >>> fluid.contrib.InitState(init_boot=source, shape=[-1, 3], value=0.5).value.shape
+        (-1, 3)
+    """
+
+    def __init__(self, init: Variable | None = None, shape: Any = None, value: float = 0.0,
+                 init_boot: Variable | None = None, need_reorder: bool = False, dtype: Any = "float32") -> None:
+        if init is not None:
+            self._init = init
+        elif init_boot is None:
+            raise InvalidValue("InitState: init or init_boot must be given")
+        else:
+            self._init = fill_constant_batch_size_like(input=init_boot, shape=shape, dtype=dtype, value=value)
+        self._shape, self._value, self._need_reorder, self._dtype = shape, value, need_reorder, dtype
+
+    @property
+    def value(self) -> Variable:
+        """Variable: the first value."""
+        return self._init
+
+    @property
+    def need_reorder(self) -> bool:
+        """bool: as given."""
+        return self._need_reorder
+
+
+class _MemoryState:
+    """A state in a decoder for training: a memory of its DynamicRNN."""
+
+    def __init__(self, name, rnn, init):
+        self._rnn = rnn
+        self._memory = rnn.memory(init=init.value, need_reorder=init.need_reorder)
+
+    def get_state(self):
+        return self._memory
+
+    def update_state(self, value):
+        self._rnn.update_memory(self._memory, value)
+
+
+class _ArrayState:
+    """A state in a decoder that searches: an array with an element for each step."""
+
+    def __init__(self, name, block, init):
+        self._counter = block.create_var(name=unique_name.generate("array_state_counter"), dtype="int64")
+        self._counter.stop_gradient = True
+        block.append_op(type="fill_constant", outputs={"Out": [self._counter]},
+                        attrs={"shape": [1], "dtype": self._counter.dtype, "value": 0.0, "force_cpu": True})
+        self._array = block.create_var(name=unique_name.generate("array_state_array"), type=VarType.LOD_TENSOR_ARRAY,
+                                       dtype=init.value.dtype)
+        block.append_op(type="write_to_array", inputs={"X": init.value, "I": self._counter},
+                        outputs={"Out": self._array})
+
+    def get_state(self):
+        return array_read(self._array, self._counter)
+
+    def update_state(self, value):
+        increment(self._counter)
+        array_write(value, self._counter, self._array)
+
+
+class StateCell(Described):
+    """The states of a decoder, by name, and the function that renews them in each step.
+
+    A cell serves one decoder after the other: :class:`TrainingDecoder`, then :class:`BeamSearchDecoder`.
+
+    Args:
+        inputs (dict): of names and Variables, or None for those that :meth:`compute_state` gives.
+        states (dict): of names and :class:`InitState`.
+        out_state (str): the state that :meth:`out_state` returns.
+        name (str, optional): prefix of the names.
+
+    Raises:
+        ValueError: a state that is no InitState; ``out_state`` is none of the states.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> layers, contrib = fluid.layers, fluid.contrib
+        >>> source = fluid.data("source", [None, 8])
+        >>> words = fluid.data("words", [None, 6], lod_level=1)
+        >>> cell = contrib.StateCell(inputs={"word": None}, states={"h": contrib.InitState(init=source)}, out_state="h")
+        >>> @cell.state_updater
+        ... def update(cell):
+        ...     cell.set_state("h", layers.fc([cell.get_input("word"), cell.get_state("h")], 8, act="tanh"))
+        >>> decoder = contrib.TrainingDecoder(cell)
+        >>> with decoder.block():
+        ...     cell.compute_state(inputs={"word": decoder.step_input(words)})
+        ...     cell.update_states()
+        ...     decoder.output(cell.out_state())
+        >>> decoder().shape
+        (-1, 8)
+    """
+
+    def __init__(self, inputs: dict[str, Any], states: dict[str, Any], out_state: str, name: str | None = None) -> None:
+        self._helper = LayerHelper("state_cell", name=name)
+        for key, state in states.items():
+            if not isinstance(state, InitState):
+                raise InvalidValue("StateCell: state %s must be an InitState, got %s" % (key, type(state).__name__))
+        if out_state not in states:
+            raise InvalidValue("StateCell: out_state must be one of %s, got %r" % (", ".join(states), out_state))
+        self._cur_states: dict[str, Any] = dict(states)
+        self._init_states = dict(states)
+        self._inputs = dict(inputs)
+        self._out_state = out_state
+        self._state_updater: Callable[..., Any] | None = None
+        self._decoder: Any = None
+        self._holders: dict[str, Any] = {}
+
+    def _enter_decoder(self, decoder):
+        if self._decoder is not None:
+            raise InvalidValue("StateCell: a decoder that has not ended has this cell")
+        self._decoder, self._holders = decoder, {}
+
+    def _leave_decoder(self, decoder):
+        if self._decoder is not decoder:
+            raise InvalidValue("StateCell: another decoder has this cell")
+        self._decoder, self._holders = None, {}
+        self._cur_states = dict(self._init_states)
+
+    def _hold(self):
+        """States become memories or arrays of the decoder where they are first asked for inside of it."""
+        if self._decoder is None or self._holders:
+            return
+        for name, init in self._init_states.items():
+            self._holders[name] = self._decoder._hold(name, init)
+        self._cur_states = {name: holder.get_state() for name, holder in self._holders.items()}
+
+    def get_state(self, state_name: str) -> Any:
+        """A state as it is now.
+
+        Args:
+            state_name (str): one of the states.
+
+        Returns:
+            Variable: inside of a decoder; outside the InitState.
+
+        Raises:
+            ValueError: no state of this name.
+        """
+        self._hold()
+        if state_name not in self._cur_states:
+            raise InvalidValue("StateCell: %r is none of the states %s" % (state_name, ", ".join(self._cur_states)))
+        return self._cur_states[state_name]
+
+    def get_input(self, input_name: str) -> Any:
+        """An input of the step.
+
+        Args:
+            input_name (str): one of the inputs.
+
+        Returns:
+            Variable: as given to the cell or to :meth:`compute_state`.
+
+        Raises:
+            ValueError: no input of this name, or none was given.
+        """
+        if self._inputs.get(input_name) is None:
+            raise InvalidValue("StateCell: input %r must be given to compute_state first" % (input_name,))
+        return self._inputs[input_name]
+
+    def set_state(self, state_name: str, state_value: Any) -> None:
+        """Sets a state for the rest of the step.
+
+        Args:
+            state_name (str): one of the states.
+            state_value (Variable): its value.
+        """
+        self._cur_states[state_name] = state_value
+
+    def state_updater(self, updater: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorator of the function that renews the states in a step.
+
+        Args:
+            updater (callable): takes a cell, reads inputs and states from it and sets its states.
+
+        Returns:
+            callable: calls ``updater`` with another cell.
+        """
+        self._state_updater = updater
+
+        def of_another(cell: Any) -> None:
+            if cell is self:
+                raise InvalidType("StateCell.state_updater: cell must be another StateCell; compute_state runs the "
+                                  "updater of this one")
+            updater(cell)
+
+        return of_another
+
+    def compute_state(self, inputs: dict[str, Any]) -> None:
+        """Runs the updater.
+
+        Args:
+            inputs (dict): of names and Variables: the inputs of the step.
+
+        Raises:
+            ValueError: no input of this name. TypeError: the cell has no updater.
+        """
+        self._hold()
+        for name, value in inputs.items():
+            if name not in self._inputs:
+                raise InvalidValue("StateCell: %r is none of the inputs %s" % (name, ", ".join(self._inputs)))
+            self._inputs[name] = value
+        if self._state_updater is None:
+            raise InvalidType("StateCell: a function must be declared with state_updater first")
+        self._state_updater(self)
+
+    def update_states(self) -> None:
+        """Hands the states on to the next step."""
+        self._hold()
+        for name, holder in self._holders.items():
+            holder.update_state(self._cur_states[name])
+
+    def out_state(self) -> Any:
+        """The state that ``out_state`` names.
+
+        Returns:
+            Variable: as :meth:`get_state`.
+        """
+        return self._cur_states[self._out_state]

@@ -1,0 +1,229 @@
+"""A decoder that keeps the best beams of each sequence, with the same number of them in each step."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..described import Described
+from ..errors import InvalidValue
+from ..framework import Variable
+from . import check
+from ._generated_elementwise import (
+    elementwise_add,
+    elementwise_floordiv,
+    elementwise_mod,
+    elementwise_mul,
+    equal,
+    logical_not,
+    logical_or,
+)
+from ._generated_functions import log
+from ._generated_places import gather_nd
+from ._generated_places import shape as shape_of
+from ._generated_reductions import softmax
+from ._generated_sequences import gather_tree
+from .borders import expand
+from .cells import RNNCell
+from .copies import assign, cast
+from .decoding import Decoder
+from .fill import fill_constant, fill_constant_batch_size_like, zeros_like
+from .fill import range as range_of
+from .joins import stack
+from .search import topk
+from .shapes import reshape, transpose, unsqueeze
+from .structures import flat, mapped
+
+__all__ = ["BeamSearchDecoder"]
+
+#: The logarithm of a probability that is never chosen.
+_NEVER = -1e9
+
+
+class BeamSearchDecoder(Decoder, Described):
+    """A decoder that continues the ``beam_size`` best beams of each sequence.
+
+    A beam that has ended goes on with the end token, at no cost. Cell and functions see the beams of a batch as rows,
+    [batch * beam, ...]; what else they read, as the source that an attention looks at, is to be repeated by
+    :meth:`tile_beam_merge_with_batch`.
+
+    Args:
+        cell (RNNCell): what a step computes.
+        start_token (int): the token before the first one.
+        end_token (int): the token that ends a sentence.
+        beam_size (int): beams of a sequence.
+        embedding_fn (callable, optional): makes inputs of tokens [batch, beam].
+        output_fn (callable, optional): makes logits [batch, beam, tokens] of what the cell returns.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> layers = fluid.layers
+        >>> decoder = layers.BeamSearchDecoder(
+        ...     layers.GRUCell(6), start_token=0, end_token=1, beam_size=4,
+        ...     embedding_fn=lambda ids: fluid.embedding(ids, [10, 4]),
+        ...     output_fn=lambda x: layers.fc(x, 10, num_flatten_dims=2))
+        >>> ids, _ = layers.dynamic_decode(decoder, inits=fluid.data("h", [None, 6]), max_step_num=7)
+        >>> ids.shape
+        (-1, -1, 4)
+    """
+
+    class OutputWrapper(NamedTuple):
+        """What a step returns, each [batch, beam]: scores, tokens, and the beams that those continue."""
+
+        scores: Any
+        predicted_ids: Any
+        parent_ids: Any
+
+    class StateWrapper(NamedTuple):
+        """What steps hand on: states of the cell; of each beam its score, whether it has ended, and its length."""
+
+        cell_states: Any
+        log_probs: Any
+        finished: Any
+        lengths: Any
+
+    def __init__(self, cell: RNNCell, start_token: int, end_token: int, beam_size: int,
+                 embedding_fn: Callable[..., Any] | None = None, output_fn: Callable[..., Any] | None = None) -> None:
+        self.cell, self.embedding_fn, self.output_fn = cell, embedding_fn, output_fn
+        self.start_token, self.end_token, self.beam_size = start_token, end_token, beam_size
+
+    @staticmethod
+    def tile_beam_merge_with_batch(x: Variable, beam_size: int) -> Variable:
+        """Each row of a batch once for each beam.
+
+        Args:
+            x (Variable): [batch, ...].
+            beam_size (int): beams of a sequence.
+
+        Returns:
+            Variable: [batch * beam, ...].
+
+        Raises:
+            TypeError: ``x`` is no Variable.
+        """
+        check.variable(x, "x", "BeamSearchDecoder.tile_beam_merge_with_batch")
+        rank = len(x.shape)
+        x = expand(unsqueeze(x, [1]), [1, beam_size] + [1] * (rank - 1))
+        x = transpose(x, [*range(2, rank + 1), 0, 1])
+        x = reshape(x, shape=[0] * (rank - 1) + [-1])
+        return transpose(x, [rank - 1, *range(rank - 1)])
+
+    def _beams_of(self, x):
+        """[batch * beam, ...] as [batch, beam, ...]."""
+        check.variable(x, "x", "BeamSearchDecoder")
+        return reshape(x, shape=[-1, self.beam_size, *x.shape[1:]])
+
+    def _rows_of(self, x):
+        """[batch, beam, ...] as [batch * beam, ...]."""
+        check.variable(x, "x", "BeamSearchDecoder")
+        return reshape(x, shape=[-1, *x.shape[2:]])
+
+    def _for_each_beam(self, x):
+        """[batch, ...] as [batch, beam, ...]."""
+        check.variable(x, "inits", "BeamSearchDecoder")
+        return expand(unsqueeze(x, [1]), [1, self.beam_size] + [1] * (len(x.shape) - 1))
+
+    def _chosen(self, x, beams):
+        """``x`` [batch, n, ...] at ``beams`` [batch, beam]."""
+        count = cast(self.batch_size, beams.dtype)
+        count.stop_gradient = True
+        rows = expand(unsqueeze(range_of(0, count, 1, beams.dtype), [1]), [1, self.beam_size])
+        places = stack([rows, beams], axis=2)
+        places.stop_gradient = True
+        return gather_nd(x, places)
+
+    def initialize(self, initial_cell_states: Any) -> Any:
+        """What the first step gets.
+
+        Args:
+            initial_cell_states (Variable): [batch, ...], of the cell, or a structure of such.
+
+        Returns:
+            (inputs, StateWrapper, finished): of the start tokens; the first beam of each sequence alone has a chance.
+
+        Raises:
+            TypeError: no Variable.
+        """
+        state = flat(initial_cell_states)[0]
+        check.variable(state, "inits", "BeamSearchDecoder")
+        self.batch_size = shape_of(state)[0]
+        self.start_token_tensor = fill_constant(shape=[1], dtype="int64", value=self.start_token)
+        self.end_token_tensor = fill_constant(shape=[1], dtype="int64", value=self.end_token)
+        cell_states = mapped(self._for_each_beam, initial_cell_states)
+        tokens = self._for_each_beam(expand(self.start_token_tensor, [self.batch_size]))
+        first_alone = np.array([[0.0] + [_NEVER] * (self.beam_size - 1)], dtype="float32")
+        log_probs = expand(assign(first_alone), [self.batch_size, 1])
+        finished = fill_constant_batch_size_like(input=state, shape=[-1, self.beam_size], dtype="bool", value=0,
+                                                 force_cpu=True)
+        lengths = zeros_like(tokens)
+        inputs = self.embedding_fn(tokens) if self.embedding_fn else tokens
+        return inputs, self.StateWrapper(cell_states, log_probs, finished, lengths), finished
+
+    def _scores(self, logits, beams):
+        """[batch, beam * tokens]: of each way to continue a beam; one that has ended has only the end token."""
+        only_end = np.full([logits.shape[-1]], _NEVER, dtype="float32")
+        only_end[self.end_token] = 0
+        only_end = assign(only_end)
+        log_probs = log(softmax(logits))
+        ended = cast(beams.finished, log_probs.dtype)
+        of_ended = elementwise_mul(expand(unsqueeze(ended, [2]), [1, 1, logits.shape[-1]]), only_end)
+        log_probs = of_ended - elementwise_mul(log_probs, (ended - 1), axis=0)
+        return elementwise_add(log_probs, beams.log_probs, axis=0)
+
+    def _searched(self, logits, cell_states, beams):
+        """The best ways to continue: (OutputWrapper, StateWrapper)."""
+        if not -logits.shape[-1] <= self.end_token < logits.shape[-1]:
+            raise InvalidValue("BeamSearchDecoder: end_token must be one of %d tokens, got %d"
+                               % (logits.shape[-1], self.end_token))
+        tokens = fill_constant(shape=[1], dtype="int64", value=logits.shape[-1])
+        log_probs = self._scores(logits, beams)
+        flat_shape = [-1, self.beam_size * logits.shape[-1]]
+        scores, places = topk(reshape(log_probs, flat_shape), k=self.beam_size)
+        parents, chosen = elementwise_floordiv(places, tokens), elementwise_mod(places, tokens)
+        log_probs = self._chosen(reshape(log_probs, flat_shape), places)
+        cell_states = mapped(lambda x: self._chosen(x, parents), cell_states)
+        finished, lengths = self._chosen(beams.finished, parents), self._chosen(beams.lengths, parents)
+        lengths = lengths + cast(logical_not(finished), lengths.dtype)
+        finished = logical_or(finished, equal(chosen, self.end_token_tensor))
+        return (self.OutputWrapper(scores, chosen, parents),
+                self.StateWrapper(cell_states, log_probs, finished, lengths))
+
+    def step(self, time: Variable, inputs: Any, states: Any, **kwargs: Any) -> Any:
+        """One step.
+
+        Args:
+            time (Variable): [1], int64, the number of the step; without effect.
+            inputs (Variable): [batch, beam, ...], or a structure of such.
+            states (StateWrapper): of the step before.
+            kwargs: handed to the cell.
+
+        Returns:
+            (OutputWrapper, StateWrapper, inputs, finished): what was chosen; what the next step gets; what has ended.
+
+        Raises:
+            ValueError: the end token is none of the tokens.
+        """
+        inputs = mapped(self._rows_of, inputs)
+        cell_states = mapped(self._rows_of, states.cell_states)
+        outputs, cell_states = self.cell(inputs, cell_states, **kwargs)
+        outputs, cell_states = mapped(self._beams_of, outputs), mapped(self._beams_of, cell_states)
+        if self.output_fn is not None:
+            outputs = self.output_fn(outputs)
+        found, states = self._searched(outputs, cell_states, states)
+        tokens = found.predicted_ids
+        tokens.stop_gradient = True
+        return found, states, self.embedding_fn(tokens) if self.embedding_fn else tokens, states.finished
+
+    def finalize(self, outputs: Any, final_states: Any, sequence_lengths: Variable) -> Any:
+        """Follows the beams back from their last tokens.
+
+        Args:
+            outputs (OutputWrapper): of all steps, [steps, batch, beam].
+            final_states (StateWrapper): behind the last step.
+            sequence_lengths (Variable): without effect.
+
+        Returns:
+            (tokens, states): [steps, batch, beam], int64; ``final_states``.
+        """
+        return gather_tree(outputs.predicted_ids, outputs.parent_ids), final_states

@@ -1,0 +1,337 @@
+"""What a decoder feeds itself with: the given sequence, the best token, or one drawn; and the decoder that uses it."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..described import Described
+from ..errors import NotOffered
+from ..framework import Variable
+from ..framework.dtype import dtype_name
+from . import check
+from ._generated_elementwise import equal, less_equal
+from ._generated_places import pad
+from ._generated_reductions import softmax
+from .cells import RNNCell
+from .copies import cast
+from .decoding import Decoder
+from .fill import fill_constant, fill_constant_batch_size_like
+from .random_ints import sampling_id
+from .search import argmax
+from .shapes import squeeze
+from .slices import slice
+from .structures import flat, mapped
+
+__all__ = ["DecodeHelper", "TrainingHelper", "GreedyEmbeddingHelper", "SampleEmbeddingHelper", "BasicDecoder"]
+
+
+class DecodeHelper:
+    """What :class:`BasicDecoder` asks for tokens and inputs. Helpers define ``initialize``, ``sample`` and
+    ``next_inputs``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> class Forced(fluid.layers.GreedyEmbeddingHelper):
+        ...     def sample(self, time, outputs, states):
+        ...         return fluid.layers.fill_constant_batch_size_like(outputs, [-1], "int64", 3)
+        >>> helper = Forced(lambda ids: fluid.embedding(ids, [10, 4]), fluid.data("start", [None], "int64"), 1)
+        >>> isinstance(helper, fluid.layers.DecodeHelper)
+        True
+    """
+
+    def initialize(self) -> Any:
+        """What the first step gets.
+
+        Returns:
+            (inputs, finished): the latter [batch], bool.
+
+        Raises:
+            NotImplementedError: the class does not define it.
+        """
+        raise NotOffered("DecodeHelper.initialize must be defined by %s" % type(self).__name__)
+
+    def sample(self, time: Variable, outputs: Any, states: Any) -> Any:
+        """The tokens of a step.
+
+        Args:
+            time (Variable): [1], int64, the number of the step.
+            outputs (Variable): of the cell, [batch, tokens].
+            states (Variable): of the cell, or a structure of such.
+
+        Returns:
+            Variable: [batch], int64.
+
+        Raises:
+            NotImplementedError: the class does not define it.
+        """
+        raise NotOffered("DecodeHelper.sample must be defined by %s" % type(self).__name__)
+
+    def next_inputs(self, time: Variable, outputs: Any, states: Any, sample_ids: Any) -> Any:
+        """What the next step gets.
+
+        Args:
+            time (Variable): [1], int64, the number of this step.
+            outputs (Variable): of the cell, [batch, tokens].
+            states (Variable): of the cell, or a structure of such.
+            sample_ids (Variable): the tokens of this step, [batch], int64.
+
+        Returns:
+            (finished, inputs, states): of the next step; the first one [batch], bool.
+
+        Raises:
+            NotImplementedError: the class does not define it.
+        """
+        raise NotOffered("DecodeHelper.next_inputs must be defined by %s" % type(self).__name__)
+
+
+class TrainingHelper(DecodeHelper, Described):
+    """Feeds the steps of given sequences, as a decoder is trained.
+
+    Args:
+        inputs (Variable): [batch, steps, ...], or a structure of such.
+        sequence_length (Variable): [batch], int32 or int64.
+        time_major (bool): ``inputs`` is [steps, batch, ...]. Default False.
+
+    Raises:
+        TypeError: a bad class or dtype.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> layers = fluid.layers
+        >>> words, lengths = fluid.data("words", [None, None, 4]), fluid.data("lengths", [None], "int64")
+        >>> decoder = layers.BasicDecoder(layers.GRUCell(6), layers.TrainingHelper(words, lengths))
+        >>> outputs, _ = layers.dynamic_decode(decoder, inits=fluid.data("h", [None, 6]))
+        >>> outputs.cell_outputs.shape
+        (-1, -1, 6)
+    """
+
+    def __init__(self, inputs: Any, sequence_length: Variable, time_major: bool = False) -> None:
+        for value in flat(inputs):
+            check.variable(value, "inputs", "TrainingHelper")
+        check.variable(sequence_length, "sequence_length", "TrainingHelper", check.INTS)
+        self.inputs, self.sequence_length, self.time_major = inputs, sequence_length, time_major
+        self.inputs_ = mapped(self._one_step_more, inputs)
+
+    def _axis(self):
+        return 0 if self.time_major else 1
+
+    def _one_step_more(self, x):
+        """The step behind the last one is asked for, too, although nothing comes of it."""
+        paddings = [0] * (2 * len(x.shape))
+        paddings[2 * self._axis() + 1] = 1
+        return pad(x, paddings=paddings)
+
+    def initialize(self) -> Any:
+        """What the first step gets.
+
+        Returns:
+            (inputs, finished): the first step of the sequences; which are empty.
+        """
+        zero = fill_constant(shape=[1], dtype=dtype_name(self.sequence_length.dtype), value=0)
+        finished = equal(self.sequence_length, zero)
+        return mapped(lambda x: x[0] if self.time_major else x[:, 0], self.inputs), finished
+
+    def sample(self, time: Variable, outputs: Any, states: Any) -> Variable:
+        """The best tokens of a step.
+
+        Args:
+            time (Variable): [1], int64, the number of the step; without effect.
+            outputs (Variable): of the cell, [batch, tokens].
+            states (Variable): without effect.
+
+        Returns:
+            Variable: [batch], int64.
+        """
+        return argmax(outputs, axis=-1)
+
+    def next_inputs(self, time: Variable, outputs: Any, states: Any, sample_ids: Any) -> Any:
+        """The next step of the sequences.
+
+        Args:
+            time (Variable): [1], int64, the number of this step.
+            outputs (Variable): without effect.
+            states (Variable): of the cell, or a structure of such.
+            sample_ids (Variable): without effect.
+
+        Returns:
+            (finished, inputs, states): which sequences end with this step; the next step; ``states``.
+        """
+        time, length = _as_int32(time), _as_int32(self.sequence_length)
+        following = time + 1
+        finished = less_equal(length, following)
+
+        def step_of(x):
+            axes = [self._axis()]
+            return squeeze(slice(x, axes=axes, starts=[following], ends=[following + 1]), axes=axes)
+
+        return finished, mapped(step_of, self.inputs_), states
+
+
+def _as_int32(x):
+    return cast(x, "int32") if dtype_name(x.dtype) == "int64" else x
+
+
+class GreedyEmbeddingHelper(DecodeHelper, Described):
+    """Feeds what the best token of the step before is embedded as.
+
+    Args:
+        embedding_fn (callable): makes inputs of tokens [batch].
+        start_tokens (Variable): [batch], int64, the first token of each sequence.
+        end_token (int): the token that ends a sequence.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> layers = fluid.layers
+        >>> helper = layers.GreedyEmbeddingHelper(lambda ids: fluid.embedding(ids, [10, 4]),
+        ...                                       start_tokens=fluid.data("start", [None], "int64"), end_token=1)
+        >>> inputs, finished = helper.initialize()
+        >>> inputs.shape, finished.shape
+        ((-1, 4), (-1,))
+    """
+
+    def __init__(self, embedding_fn: Callable[..., Any], start_tokens: Variable, end_token: int) -> None:
+        self.embedding_fn, self.start_tokens = embedding_fn, start_tokens
+        self.end_token = fill_constant(shape=[1], dtype="int64", value=end_token)
+
+    def initialize(self) -> Any:
+        """What the first step gets.
+
+        Returns:
+            (inputs, finished): the embedded start tokens; false for each sequence.
+        """
+        finished = fill_constant_batch_size_like(input=self.start_tokens, shape=[-1], dtype="bool", value=0,
+                                                 force_cpu=True)
+        return self.embedding_fn(self.start_tokens), finished
+
+    def sample(self, time: Variable, outputs: Any, states: Any) -> Variable:
+        """The best tokens of a step.
+
+        Args:
+            time (Variable): [1], int64, the number of the step; without effect.
+            outputs (Variable): of the cell, [batch, tokens].
+            states (Variable): without effect.
+
+        Returns:
+            Variable: [batch], int64.
+        """
+        return argmax(outputs, axis=-1)
+
+    def next_inputs(self, time: Variable, outputs: Any, states: Any, sample_ids: Variable) -> Any:
+        """What the next step gets.
+
+        Args:
+            time (Variable): [1], int64, the number of this step; without effect.
+            outputs (Variable): without effect.
+            states (Variable): of the cell, or a structure of such.
+            sample_ids (Variable): the tokens of this step, [batch], int64.
+
+        Returns:
+            (finished, inputs, states): where the end token was chosen; the embedded tokens; ``states``.
+        """
+        finished = equal(sample_ids, self.end_token)
+        return finished, self.embedding_fn(sample_ids), states
+
+
+class SampleEmbeddingHelper(GreedyEmbeddingHelper):
+    """Feeds what a token that is drawn by its probability is embedded as.
+
+    Args:
+        embedding_fn (callable): makes inputs of tokens [batch].
+        start_tokens (Variable): [batch], int64, the first token of each sequence.
+        end_token (int): the token that ends a sequence.
+        softmax_temperature (float, optional): outputs are divided by it before they become probabilities. Default 1.
+        seed (int, optional): of the random numbers; chosen at each step by default.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> helper = fluid.layers.SampleEmbeddingHelper(
+        ...     lambda ids: fluid.embedding(ids, [10, 4]), start_tokens=fluid.data("start", [None], "int64"),
+        ...     end_token=1, softmax_temperature=0.7)
+        >>> helper.sample(None, fluid.data("outputs", [None, 10]), None).shape
+        (-1,)
+    """
+
+    def __init__(self, embedding_fn: Callable[..., Any], start_tokens: Variable, end_token: int,
+                 softmax_temperature: float | None = None, seed: int | None = None) -> None:
+        super().__init__(embedding_fn, start_tokens, end_token)
+        self.softmax_temperature = None if softmax_temperature is None else fill_constant(
+            shape=[1], dtype="float32", value=softmax_temperature)
+        self.seed = seed
+
+    def sample(self, time: Variable, outputs: Any, states: Any) -> Variable:
+        """Tokens, drawn by their probabilities.
+
+        Args:
+            time (Variable): [1], int64, the number of the step; without effect.
+            outputs (Variable): of the cell, [batch, tokens]; softmax makes the probabilities.
+            states (Variable): without effect.
+
+        Returns:
+            Variable: [batch], int64.
+        """
+        logits = outputs if self.softmax_temperature is None else outputs / self.softmax_temperature
+        probabilities = softmax(logits)
+        probabilities.stop_gradient = True
+        return sampling_id(probabilities, seed=self.seed or 0, dtype=dtype_name(self.start_tokens.dtype))
+
+
+class BasicDecoder(Decoder, Described):
+    """A decoder of a cell and of a helper that chooses its tokens and inputs.
+
+    Args:
+        cell (RNNCell): what a step computes.
+        helper (DecodeHelper): chooses tokens, and inputs of the next step.
+        output_fn (callable, optional): makes logits of what the cell returns.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> layers = fluid.layers
+        >>> words, lengths = fluid.data("words", [None, None, 4]), fluid.data("lengths", [None], "int64")
+        >>> decoder = layers.BasicDecoder(layers.GRUCell(6), layers.TrainingHelper(words, lengths),
+        ...                               output_fn=lambda x: layers.fc(x, 10))
+        >>> outputs, _ = layers.dynamic_decode(decoder, inits=fluid.data("h", [None, 6]))
+        >>> outputs.cell_outputs.shape, outputs.sample_ids.shape
+        ((-1, -1, 10), (-1, -1))
+    """
+
+    class OutputWrapper(NamedTuple):
+        """What a step returns: logits, and the tokens chosen from them."""
+
+        cell_outputs: Any
+        sample_ids: Any
+
+    def __init__(self, cell: RNNCell, helper: DecodeHelper, output_fn: Callable[..., Any] | None = None) -> None:
+        self.cell, self.helper, self.output_fn = cell, helper, output_fn
+
+    def initialize(self, initial_cell_states: Any) -> Any:
+        """What the first step gets.
+
+        Args:
+            initial_cell_states (Variable): of the cell, or a structure of such.
+
+        Returns:
+            (inputs, states, finished): inputs and finished as the helper has them.
+        """
+        inputs, finished = self.helper.initialize()
+        return inputs, initial_cell_states, finished
+
+    def step(self, time: Variable, inputs: Any, states: Any, **kwargs: Any) -> Any:
+        """One step.
+
+        Args:
+            time (Variable): [1], int64, the number of the step, from 0.
+            inputs (Variable): of the cell, or a structure of such.
+            states (Variable): of the cell, or a structure of such.
+            kwargs: handed to the cell.
+
+        Returns:
+            (OutputWrapper, states, inputs, finished): logits and tokens; what the next step gets; what has ended.
+        """
+        outputs, states = self.cell(inputs, states, **kwargs)
+        if self.output_fn is not None:
+            outputs = self.output_fn(outputs)
+        tokens = self.helper.sample(time=time, outputs=outputs, states=states)
+        tokens.stop_gradient = True
+        finished, inputs, states = self.helper.next_inputs(time=time, outputs=outputs, states=states,
+                                                           sample_ids=tokens)
+        return self.OutputWrapper(outputs, tokens), states, inputs, finished
