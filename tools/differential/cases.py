@@ -57,6 +57,8 @@ def _plain(one):
         if slot["named_only"]:  # nobody writes it, but programs name it
             outs[slot["name"]] = [slot["name"].lower() + ".named"]
             variables[slot["name"].lower() + ".named"] = {"kind": TENSOR, "value": None, "dtype": "float32"}
+    if "infer_flags" in attrs and not attrs["infer_flags"]:
+        attrs["infer_flags"] = [1] * len(attrs.get("axes", []))  # as layers write it; without, the original reads beyond
     grad = list(one.case.grad_outs or list(outs)[:1])
     return {"op": one.op, "ins": dict(one.ins), "outs": outs, "vars": variables, "attrs": attrs, "grad": grad,
             "wanted": floats if _core.op_info(one.op)["has_grad"] else [], "changes": []}
