@@ -32,8 +32,8 @@ ELSEWHERE = {
 
 def op_types(known):
     """Types of operators that exist here and in ``known``, without those that need more than one operator."""
-    types = [t for t in _core.op_types() if t in known and t not in ELSEWHERE]
-    return [t for t in types if "runs a block" not in _core.op_info(t)["effects"]]
+    types = [t for t in _core.op_types() if t in known and t not in ELSEWHERE and not t.endswith("_grad")]
+    return [t for t in types if not {"runs a block", "engine only"} & set(_core.op_info(t)["effects"])]
 
 
 def seeds(op):

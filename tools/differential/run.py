@@ -16,8 +16,8 @@ from judge import DISAGREE, VERDICTS, judge  # noqa: E402
 from vary import vary  # noqa: E402
 
 VARIABLE = "BENCH_FLUID18_PYTHON"
-#: An operator of the original that has hung this often is not asked again.
-PATIENCE = 5
+#: An operator of the original that has died or hung this often is not asked again: each time costs seconds.
+PATIENCE = 10
 
 
 def drawn(op, number, known):
@@ -34,11 +34,11 @@ class Engines:
         self.again = Engine(python, "paddle.fluid", perturb=201, hang_s=hang_s)
         self.ours = Engine(sys.executable, "anabranch.fluid", paths=[os.path.join(cases.ROOT, "python")], perturb=99)
 
-    def judged(self, case, hangs=0):
+    def judged(self, case, deaths=0):
         """(verdict, why, how far the original came, how far we came); None: the original does not have the operator."""
         data = cases.sent(case)
         case = dict(case, outs=data["outs"])
-        theirs = self.theirs.run(data) if hangs < PATIENCE else {"stage": "hangs", "outs": {}, "grads": None}
+        theirs = self.theirs.run(data) if deaths < PATIENCE else {"stage": "hangs", "outs": {}, "grads": None}
         if theirs.get("error", "").endswith("has not been registered."):
             return None
         ours = self.ours.run(data)
@@ -51,13 +51,13 @@ class Engines:
 
 
 def of_op(engines, op, numbers):
-    known, hangs = cases.seeds(op), 0
+    known, deaths = cases.seeds(op), 0
     for number in numbers if known else ():
         case = drawn(op, number, known)
-        got = engines.judged(case, hangs)
+        got = engines.judged(case, deaths)
         if got is None:
             return
-        hangs += got[2] == "hangs"
+        deaths += got[2] in ("dies", "hangs")
         yield dict(op=op, number=number, verdict=got[0], why=got[1], theirs=got[2], ours=got[3],
                    changes=case["changes"])
 
