@@ -15,7 +15,7 @@ TAKES_MORE = tuple("""
 accuracy add_position_encoding affine_grid assign attention_lstm batch_norm bmm box_decoder_and_assign bpr_loss clip
 clip_by_norm crop_tensor data_norm density_prior_box detection_map distribute_fpn_proposals elementwise_max elementwise_min
 expand fill_constant fusion_seqconv_eltadd_relu fusion_seqexpand_concat_fc gather_nd generate_mask_labels
-generate_proposal_labels group_norm hinge_loss instance_norm layer_norm linear_chain_crf linspace log_loss lstm lstmp
+generate_proposal_labels group_norm hinge_loss instance_norm layer_norm linear_chain_crf linspace log_loss lrn lstm lstmp
 margin_rank_loss match_matrix_tensor merge_ids prelu randint range ref_by_trainer_id retinanet_target_assign roi_pool
 rpn_target_assign sample_logits scale scatter sequence_concat sequence_enumerate sequence_pad sequence_reverse
 sequence_unpad shape smooth_l1_loss split_byref teacher_student_sigmoid_loss uniform_random unstack adadelta adamax
@@ -25,14 +25,14 @@ collect_fpn_proposals chunk_eval gru gru_unit proximal_gd proximal_adagrad decay
 #: Arguments that the original accepts, of which it reads a part, or more than there is.
 MEANT = tuple("""
 accuracy adam affine_channel arg_max arg_min assign_value auc average_accumulates bpr_loss center_loss conv2d_transpose
-crop ctc_align cvm deformable_psroi_pooling depthwise_conv2d_transpose dequantize_abs_max dequantize_log detection_map
+ctc_align cvm deformable_psroi_pooling depthwise_conv2d_transpose dequantize_abs_max dequantize_log detection_map
 dgc_clip_by_norm distribute_fpn_proposals dpsgd elementwise_floordiv elementwise_mod equal not_equal less_than less_equal
 greater_than greater_equal fake_dequantize_max_abs fake_quantize_dequantize_moving_average_abs_max
 fake_quantize_moving_average_abs_max fake_channel_wise_dequantize_max_abs fc fill filter_by_instag ftrl gather_tree
 generate_proposal_labels generate_proposals group_norm gru hash im2sequence index_sample label_smooth linear_chain_crf
 lod_reset lstm_unit maxout mean_iou meshgrid momentum moving_average_abs_max_scale nce nll_loss one_hot partial_sum pool3d
 reduce_max reduce_min ref_by_trainer_id retinanet_detection_output row_conv rpn_target_assign scale scatter_nd_add
-sequence_concat sequence_mask sequence_scatter sigmoid_focal_loss spectral_norm split_selected_rows tdm_child unbind unfold
+sequence_concat sequence_mask sequence_scatter sigmoid_focal_loss spectral_norm split_selected_rows target_assign tdm_child unbind unfold
 unique warpctc yolov3_loss
 """.split())
 
@@ -57,6 +57,7 @@ RULES = [
     Rule(RAISES, REDUCED, ours="out_dtype must be that of X"),
     Rule(RAISES, "`matmul` with a `head_number` other than 1", ("matmul",), ours="head_number"),
     Rule(RAISES, "`roi_align`, `prroi_pool` of integers", ("roi_align", "prroi_pool"), ours="there are kernels"),
+    Rule(RAISES, "`crop`, `crop_tensor`, a part that reaches beyond the tensor, negative offsets", ("crop", "crop_tensor")),
     Rule(RAISES, "arguments of which 1.8.5 reads a part, or more than there is", MEANT),
     # ---- other values
     Rule(DIFFERS, "`top_k`, `argsort`, equal values", ("top_k", "argsort"), why="indices"),
@@ -74,6 +75,7 @@ RULES = [
     Rule(DIFFERS, "`multiclass_nms` of polygons that cross themselves", ("multiclass_nms", "multiclass_nms2")),
     Rule(DIFFERS, "`ctc_greedy_decoder`, `ctc_align`: nothing is left of a whole batch", ("ctc_align",), why="shape"),
     Rule(DIFFERS, "`fusion_seqpool_concat` of empty sequences", ("fusion_seqpool_concat", "fusion_seqpool_cvm_concat")),
+    Rule(DIFFERS, "`warpctc` of empty sequences", ("warpctc",), why="inf"),
     Rule(DIFFERS, EMPTY, ("fusion_gru", "fusion_lstm", "fused_embedding_fc_lstm")),
     Rule(DIFFERS, "`attention_lstm` with identity as an activation", ("attention_lstm",), change="identity"),
     Rule(DIFFERS, "`match_matrix_tensor` of rows of two widths", ("match_matrix_tensor",)),
