@@ -9,9 +9,10 @@
 namespace anabranch::math {
 namespace {
 
-// ln(1 + e^x), and what it comes close to beyond the threshold.
+// ln(1 + e^x), and what it comes close to beyond the threshold, if that is positive.
 template <class T> T cut_softplus(T x, T threshold) {
-  return x > threshold ? x : x < -threshold ? std::exp(x) : softplus(x);
+  if (!(threshold > 0) || std::abs(x) <= threshold) return softplus(x);
+  return x > threshold ? x : std::exp(x);
 }
 
 void declare_exponentials() {
