@@ -49,6 +49,7 @@ class BlockGradients {
   Path find_path(size_t end, const std::set<std::string>& targets, const std::set<std::string>& inputs,
                  std::set<std::string>* needed = nullptr) const;
   void differentiate(size_t index);
+  ir::Op without_unreached(const ir::Op& op) const;
   bool fill_missing(size_t index, ir::Op& grad);
   void add_sub_block(size_t index, ir::Op& grad);
   void emit(const std::vector<ir::OpRef>& ops);
