@@ -1,6 +1,10 @@
 """Gradients of gradients: against central differences of the first gradient, in float64."""
+import json
+import os
+
 import numpy as np
 import pytest
+import second_order_programs
 
 import anabranch.fluid as fluid
 
@@ -220,3 +224,17 @@ def test_a_second_pass_leaves_the_first_one_alone():
     np.testing.assert_allclose(got[0], [3, 12, 27])
     for second in got[1:]:
         np.testing.assert_allclose(second, [6, 12, -18])
+
+
+with open(os.path.join(os.path.dirname(__file__), "data", "second_order_1_8_5.json")) as _file:
+    RECORDED = json.load(_file)
+
+
+@pytest.mark.parametrize("name", sorted(second_order_programs.PROGRAMS))
+def test_whole_programs_give_what_1_8_5_gives(name):
+    got = second_order_programs.run(fluid, name)
+    for key, (shape, values) in RECORDED[name].items():
+        expected = np.array(values).reshape(shape)
+        np.testing.assert_allclose(got[key], expected, rtol=1e-5, atol=1e-6 * max(1, np.abs(expected).max()), err_msg=key)
+    # The original has none of these where a constant comes first.
+    assert set(got) - set(RECORDED[name]) == ({"log by x", "mean by x"} if name == "of_ops" else set())
