@@ -48,6 +48,12 @@ class GeoStore final : public Store {
       for (int64_t k = 0; k < kWidth; ++k) *to++ = table.data<float>()[id * kWidth + k];
     }
   }
+  void save(const std::function<void(const std::string& name, const Tensor& value)>& put) const override {
+    put("a", dense);
+    put("b", table);
+  }
+  void load(const std::string& name, const Tensor& value) override { (name == "a" ? dense : table).copy_from(value); }
+
   Tensor dense, table;
   mutable int64_t handed_out = 0;
 };
