@@ -81,7 +81,8 @@ std::string ServedProgram::server_name() const {
   const int32_t number = listen_->attr<int32_t>("pserver_id");
   if (number >= 0) return fmt::format("server-{}", number);
   std::string name = "server-" + listen_->attr<std::string>("endpoint");
-  std::replace_if(name.begin(), name.end(), [](char c) { return c == '/' || c == ':'; }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '/' || c == ':'; }, '_');
   return name;
 }
 
@@ -205,7 +206,8 @@ void ServedProgram::save(const std::function<void(const std::string& name, const
 
 void ServedProgram::load(const std::string& name, const Tensor& value) {
   const auto declared = program_->global_block().find_var(name);
-  AB_CHECK(declared && declared->persistable, NotFound, "the saved state has {}, which this server does not keep", name);
+  AB_CHECK(declared && declared->persistable, NotFound, "the saved state has {}, which this server does not keep",
+           name);
   Value& mine = *scope_->share(name);
   const RunGate::Change change(mine.gate().get());
   const Tensor* now = mine.get<Tensor>();

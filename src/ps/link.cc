@@ -87,8 +87,9 @@ bool Link::greets_again(const RequestRef& request, const MessageRef& refused) {
     const std::lock_guard lock(names_mutex_);
     for (const auto& [name, number] : numbers_) hello->add_text(name);
   }
-  send(std::move(hello), false,
-       [self = shared_from_this(), request, refused](const MessageRef& m) { self->greeted_again(request, m, refused); });
+  send(std::move(hello), false, [self = shared_from_this(), request, refused](const MessageRef& m) {
+    self->greeted_again(request, m, refused);
+  });
   return true;
 }
 

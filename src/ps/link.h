@@ -72,7 +72,7 @@ class Link : public std::enable_shared_from_this<Link> {
   std::atomic<uint64_t> peer_{0};  // the server's incarnation
   std::atomic<int64_t> repeated_{0};
   std::atomic<uint64_t> acknowledged_{0};  // exchanges that bring something, answered without an error
-  std::atomic<int> mode_{-1};  // not known yet
+  std::atomic<int> mode_{-1};              // not known yet
   std::mutex greeting_, names_mutex_;
   std::unordered_map<std::string, uint32_t> numbers_;
 };

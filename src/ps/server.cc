@@ -23,13 +23,15 @@ void Server::handle(MessageRef request, Answer answer) {
     lost_before = stats_.lost;
     const uint32_t who = request->header().client;
     MessageRef now;
+    bool taken = false;  // else the request changes nothing, and says nothing about the one that is under way
     try {
       AB_CHECK(who < trainers_.size(), InvalidArgument, "{} has trainers 0 to {}, got a message of trainer {}",
                options_.name, trainers_.size() - 1, who);
       Trainer& trainer = trainers_[who];
       trainer.heard = options_.clock->now();
       if (request->header().sequence > 0) {
-        if (!repeated(trainer, request, &answer, &due)) {
+        taken = !repeated(trainer, request, &answer, &due);
+        if (taken) {
           if ((now = dispatch(trainer, request, &due))) end(static_cast<int>(who), now, &due);
         }
         now = nullptr;
@@ -39,10 +41,7 @@ void Server::handle(MessageRef request, Answer answer) {
     } catch (const Error& e) {
       ++stats_.refused;
       now = refusal(request->header().verb, e);
-      if (who < trainers_.size() && request->header().sequence > 0 &&
-          trainers_[who].sequence == request->header().sequence && trainers_[who].waiting) {
-        end(static_cast<int>(who), std::exchange(now, nullptr), &due);
-      }
+      if (taken) end(static_cast<int>(who), std::exchange(now, nullptr), &due);
     }
     if (now) due.emplace_back(std::move(answer), std::move(now));
     if (history_ && request->header().sequence > 0) position = history_->position();
@@ -124,7 +123,8 @@ bool Server::repeated(Trainer& trainer, const MessageRef& request, Answer* answe
 // The answer of an earlier server was not kept: the variables are told as they are now.
 MessageRef Server::answer_once_more(Trainer& trainer, const Message& request) {
   trainer.answer_again = false;
-  return request.header().verb == Verb::kExchange ? answer_to(request) : std::make_shared<Message>(request.header().verb);
+  return request.header().verb == Verb::kExchange ? answer_to(request)
+                                                  : std::make_shared<Message>(request.header().verb);
 }
 
 void Server::end(int who, MessageRef answer, Due* due) {
@@ -162,6 +162,7 @@ MessageRef Server::hello(Trainer& trainer, const Message& request) {
     if (trainer.incarnation) gone.push_back(trainer.incarnation);
     trainer = Trainer{};
     trainer.gone = std::move(gone);
+    step_.came[request.header().client] = nullptr;  // the step is this one's now, and waits for it
     trainer.incarnation = request.header().incarnation;
     trainer.gap = resumed_;
     trainer.heard = options_.clock->now();
@@ -186,9 +187,9 @@ void Server::count_lost(Trainer& trainer, const Message& request) {
   const uint64_t lost = said - trainer.updates;
   stats_.lost += static_cast<int64_t>(lost);
   trainer.updates = said;
-  options_.history.tell(fmt::format(
-      "{} updates of trainer {} that {} had acknowledged are lost: its state is that of an older snapshot", lost,
-      request.header().client, options_.name));
+  options_.history.tell(
+      fmt::format("{} updates of trainer {} that {} had acknowledged are lost: its state is that of an older snapshot",
+                  lost, request.header().client, options_.name));
 }
 
 bool Server::finished() const {

@@ -63,7 +63,7 @@ class Server {
  private:
   struct Trainer {
     uint64_t incarnation = 0, sequence = 0;
-    MessageRef last_answer;  // to `sequence`; null while it is under way
+    MessageRef last_answer;     // to `sequence`; null while it is under way
     bool answer_again = false;  // `sequence` is done, and its answer was not kept
     bool gap = false;           // since the server was resumed nothing came: what came before may not be known
     uint64_t done = 0;          // the last request that is over

@@ -72,15 +72,15 @@ void Server::load(const MessageRef& record, std::set<std::string>* variables) {
   const Header& h = record->header();
   if (h.verb == Verb::kStats) {
     AB_CHECK(h.client == static_cast<uint32_t>(options_.mode), InvalidArgument,
-             "the state in {} is of distributed_mode {}, the server's program has {}", options_.history.folder, h.client,
-             static_cast<int>(options_.mode));
+             "the state in {} is of distributed_mode {}, the server's program has {}", options_.history.folder,
+             h.client, static_cast<int>(options_.mode));
     round_ = h.round;
   } else if (h.verb == Verb::kHello) {
     load_trainer(*record);
   } else {
-    AB_CHECK(record->parts() == 2 && record->part(0).kind == PartKind::kText &&
-                 record->part(1).kind == PartKind::kTensor,
-             InvalidArgument, "the state in {} has a record that is no variable", options_.history.folder);
+    AB_CHECK(
+        record->parts() == 2 && record->part(0).kind == PartKind::kText && record->part(1).kind == PartKind::kTensor,
+        InvalidArgument, "the state in {} has a record that is no variable", options_.history.folder);
     const std::string name(record->text(0));
     store_.load(name, Message::tensor(record, 1));
     variables->insert(name);
@@ -143,9 +143,8 @@ void Server::replay_updates(const std::vector<MessageRef>& messages) {
 void Server::resume() {
   history_.emplace(options_.history);
   std::set<std::string> loaded;
-  resumed_ = history_->read(
-      [&](const std::vector<MessageRef>& record) { load(record[0], &loaded); },
-      [&](const std::vector<MessageRef>& messages) { replay(messages); });
+  resumed_ = history_->read([&](const std::vector<MessageRef>& record) { load(record[0], &loaded); },
+                            [&](const std::vector<MessageRef>& messages) { replay(messages); });
   if (resumed_) {
     store_.save([&](const std::string& name, const Tensor&) {
       AB_CHECK(loaded.count(name), NotFound, "the state in {} has no variable {}", options_.history.folder, name);

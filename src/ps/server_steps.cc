@@ -151,7 +151,8 @@ void Server::reduce_if_all_came(const std::string& name, Due* due) {
   MessageRef answer;
   try {
     std::vector<MessageRef> came;
-    std::copy_if(meeting.came.begin(), meeting.came.end(), std::back_inserter(came), [](const auto& m) { return m != nullptr; });
+    std::copy_if(meeting.came.begin(), meeting.came.end(), std::back_inserter(came),
+                 [](const auto& m) { return m != nullptr; });
     keep(came);
     answer = sum_of(meeting);
   } catch (const Error& e) {
@@ -191,9 +192,9 @@ MessageRef Server::complete(Trainer& trainer, const MessageRef& request, Due* du
 MessageRef Server::tell_stats() const {
   auto out = std::make_shared<Message>(Verb::kStats);
   out->header().round = round_;
-  out->add_text(fmt::format("requests {}\nrepeated {}\nrefused {}\nupdates {}\nrows {}\nresumed {}\nlost {}\nsnapshots {}\n",
-                            stats_.requests, stats_.repeated, stats_.refused, stats_.updates, stats_.rows,
-                            stats_.resumed, stats_.lost, stats_.snapshots));
+  out->add_text(fmt::format(
+      "requests {}\nrepeated {}\nrefused {}\nupdates {}\nrows {}\nresumed {}\nlost {}\nsnapshots {}\n", stats_.requests,
+      stats_.repeated, stats_.refused, stats_.updates, stats_.rows, stats_.resumed, stats_.lost, stats_.snapshots));
   return out;
 }
 

@@ -1,5 +1,5 @@
-// Simulated histories of clusters: what was acknowledged is there (L1: the process dies, L2: power is lost), or its loss
-// is counted (L0); nothing is applied twice or in part, and nothing hangs. A seed that fails replays:
+// Simulated histories of clusters: what was acknowledged is there (L1: the process dies, L2: power is lost), or its
+// loss is counted (L0); nothing is applied twice or in part, and nothing hangs. A seed that fails replays:
 //
 //   ANABRANCH_HISTORIES=1000000 ANABRANCH_FIRST_SEED=1 anabranch_tests --gtest_filter='PsSimulation.*'
 #include <gtest/gtest.h>

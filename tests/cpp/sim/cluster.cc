@@ -5,56 +5,7 @@
 namespace anabranch::ps::sim {
 namespace {
 
-constexpr int kVariables = 2;
 constexpr auto kLimit = std::chrono::minutes(30);
-
-class DefectiveStore final : public Store {
- public:
-  explicit DefectiveStore(Planted planted) : planted_(planted) {}
-  uint32_t number(std::string_view name) const override { return toy_.number(name); }
-  std::string name(uint32_t number) const override { return toy_.name(number); }
-  void apply(std::span<const Change> changes) override {
-    ++applied_;
-    if (planted_ == Planted::kOneVariableIsForgotten && applied_ % 7 == 0) changes = changes.subspan(1);
-    toy_.apply(changes);
-    if (planted_ == Planted::kUpdatesComeTwice && applied_ % 20 == 0) toy_.apply(changes);
-  }
-  void read(uint32_t variable, Message* into) const override { toy_.read(variable, into); }
-  void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const override {
-    toy_.read_rows(variable, ids, into);
-  }
-  void save(const std::function<void(const std::string& name, const Tensor& value)>& put) const override {
-    if (planted_ != Planted::kStateIsOfTheSnapshotBefore) return toy_.save(put);
-    std::map<std::string, Tensor> now;
-    toy_.save([&](const std::string& name, const Tensor& value) { now[name].copy_from(value); });
-    for (const auto& [name, value] : before_.empty() ? now : before_) put(name, value);
-    before_ = std::move(now);
-  }
-  void load(const std::string& name, const Tensor& value) override {
-    if (planted_ != Planted::kStateIsNotLoaded) toy_.load(name, value);
-  }
-  float value(int variable, int i) const { return toy_.values_[static_cast<size_t>(variable)].data<float>()[i]; }
-
- private:
-  const Planted planted_;
-  ToyStore toy_{kVariables};
-  int64_t applied_ = 0;
-  mutable std::map<std::string, Tensor> before_;
-};
-
-class DefectiveServer final : public Server {
- public:
-  DefectiveServer(const ServerOptions& options, Store& store, Planted planted)
-      : Server(options, store), planted_(planted) {}
-
- protected:
-  void keep(std::span<const MessageRef> messages) override {
-    if (planted_ != Planted::kJournalIsNotWritten) Server::keep(messages);
-  }
-
- private:
-  const Planted planted_;
-};
 
 }  // namespace
 
@@ -78,35 +29,6 @@ struct ClusterRun::Worker {
   bool under_way = false, done = false;
   int completed = 0;  // servers that know that it is done
 };
-
-Plan plan_of(uint64_t seed) {
-  std::mt19937_64 rng(seed);
-  const auto pick = [&](int low, int high) { return low + static_cast<int>(rng() % static_cast<uint64_t>(high - low + 1)); };
-  Plan p;
-  p.seed = seed;
-  p.durability = static_cast<Durability>(pick(1, 3));
-  p.mode = pick(0, 1) ? Mode::kAsync : Mode::kSync;
-  p.servers = pick(1, 3);
-  p.workers = pick(1, 3);
-  p.steps = pick(3, 16);
-  p.snapshot_every = pick(1, 12);
-  if (pick(0, 3)) p.faults = {pick(0, 25), pick(0, 25), pick(0, 25)};
-  p.server_crashes = pick(0, 4);
-  // Who does not come back cannot say what was acknowledged to it.
-  if (p.durability != Durability::kSnapshot) p.worker_crashes = pick(0, 2);
-  p.cuts = pick(0, 2);
-  p.jumps = pick(0, 1);
-  if (p.durability != Durability::kSnapshot) p.full_disks = pick(0, 5) == 0;
-  return p;
-}
-
-std::string Plan::text() const {
-  return fmt::format("seed {}: L{}, {}, {} servers, {} workers, {} steps, snapshots every {}; lost {} %, twice {} %, late "
-                     "{} %; {} + {} crashes, {} cuts, {} jumps, {} full disks",
-                     seed, static_cast<int>(durability) - 1, mode == Mode::kSync ? "sync" : "async", servers, workers,
-                     steps, snapshot_every, faults.lost, faults.twice, faults.late, server_crashes, worker_crashes, cuts,
-                     jumps, full_disks);
-}
 
 ClusterRun::ClusterRun(const Plan& plan, Planted planted)
     : plan_(plan), planted_(planted), world_(plan.seed * 0x9e3779b97f4a7c15u), network_(world_, plan.faults) {
@@ -232,7 +154,11 @@ void ClusterRun::stepped(int w, uint64_t life, const std::exception_ptr& error) 
     try {
       std::rethrow_exception(error);
     } catch (const Error& e) {
-      wrong_ = fmt::format("worker {} hears in step {}: {}", w, me.steps, e.message());
+      // A sync step that was lost with the server after some workers had heard that it is done, and others had not:
+      // they do not agree on where they are, and those that wait hear so in time.
+      const bool step_was_lost = plan_.durability == Durability::kSnapshot && plan_.mode == Mode::kSync &&
+                                 e.message().find("of sync training") != std::string::npos;
+      if (!step_was_lost) wrong_ = fmt::format("worker {} hears in step {}: {}", w, me.steps, e.message());
     }
   }
   world_.after(world_.within(1, 40), [this, w, life] { step(w, life); });
@@ -319,7 +245,8 @@ std::string ClusterRun::check() {
     const float value = s->store->value(0, 0);
     for (int v = 0; v < kVariables; ++v) {
       for (int i = 0; i < 4; ++i) {
-        if (s->store->value(v, i) != value) return fmt::format("{}: torn, {} and {}", s->endpoint, value, s->store->value(v, i));
+        if (s->store->value(v, i) != value)
+          return fmt::format("{}: torn, {} and {}", s->endpoint, value, s->store->value(v, i));
       }
     }
     const int64_t applied = static_cast<int64_t>(value);
@@ -330,8 +257,9 @@ std::string ClusterRun::check() {
       return fmt::format("{} reports {} lost updates", s->endpoint, lost);
     }
     if (applied + lost < s->acknowledged || applied + lost > s->acknowledged + s->maybe) {
-      return fmt::format("{}: {} updates are there and {} were reported lost, {} were acknowledged, {} more may be there",
-                         s->endpoint, applied, lost, s->acknowledged, s->maybe);
+      return fmt::format(
+          "{}: {} updates are there and {} were reported lost, {} were acknowledged, {} more may be there", s->endpoint,
+          applied, lost, s->acknowledged, s->maybe);
     }
     if (!s->server->finished()) return fmt::format("{} does not know that all workers are done", s->endpoint);
   }

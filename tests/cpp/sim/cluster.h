@@ -6,38 +6,12 @@
 #include <vector>
 
 #include "ps_cluster.h"
+#include "sim/defects.h"
 #include "sim/disk.h"
 #include "sim/network.h"
+#include "sim/plan.h"
 
 namespace anabranch::ps::sim {
-
-struct Plan {
-  uint64_t seed = 1;
-  Durability durability = Durability::kJournal;
-  Mode mode = Mode::kAsync;
-  int servers = 1, workers = 1, steps = 8, snapshot_every = 4;
-  Faults faults;
-  int server_crashes = 0, worker_crashes = 0, cuts = 0, jumps = 0, full_disks = 0;
-  std::string text() const;
-};
-Plan plan_of(uint64_t seed);
-
-// Defects that the histories have to find.
-enum class Planted {
-  kNone,
-  kJournalIsNotWritten,
-  kSyncDoesNothing,
-  kFolderSyncDoesNothing,
-  kRequestsLoseTheirNumber,     // nobody can tell that one has come before
-  kAcknowledgedBeforeItCame,    // the network answers for the server
-  kOneVariableIsForgotten,      // of an update
-  kStateIsNotLoaded,            // numbers of requests are, values are not
-  kStateIsOfTheSnapshotBefore,  // values are saved late, numbers of requests are not
-  kIncarnationStays,            // a server that comes again has the old one's
-  kUpdatesComeTwice,            // each hundredth
-  kLossIsNotCounted,
-  kDefects,
-};
 
 class ClusterRun {
  public:

@@ -33,7 +33,8 @@ class SimDisk final : public Disk {
   std::vector<std::string> list(const std::string& folder) const override {
     std::set<std::string> out;
     for (const auto& [path, node] : now_) {
-      if (path.starts_with(folder + "/")) out.insert(path.substr(folder.size() + 1, path.find('/', folder.size() + 1) - folder.size() - 1));
+      if (path.starts_with(folder + "/"))
+        out.insert(path.substr(folder.size() + 1, path.find('/', folder.size() + 1) - folder.size() - 1));
     }
     return {out.begin(), out.end()};
   }
@@ -80,6 +81,7 @@ class SimDisk final : public Disk {
   // A byte of a file that is there.
   void damage(const std::string& path) {
     std::string& bytes = now_.at(path)->bytes;
+    if (bytes.empty()) return;
     bytes[world_.draw() % bytes.size()] ^= static_cast<char>(1 + world_.draw() % 255);
   }
   std::vector<std::string> files() const {

@@ -59,9 +59,12 @@ class Network {
     const std::shared_ptr<bool> alive_;
   };
 
-  Milliseconds delay() { return faults_.late && world_.chance(faults_.late) ? world_.within(50, 4000) : world_.within(1, 20); }
+  Milliseconds delay() {
+    return faults_.late && world_.chance(faults_.late) ? world_.within(50, 4000) : world_.within(1, 20);
+  }
 
-  void send(uint32_t worker, const std::string& endpoint, const MessageRef& request, Milliseconds deadline, Answer answer) {
+  void send(uint32_t worker, const std::string& endpoint, const MessageRef& request, Milliseconds deadline,
+            Answer answer) {
     const auto call = std::make_shared<Call>(Call{std::move(answer)});
     const Verb verb = request->header().verb;
     if (at_once) return deliver(worker, endpoint, copy(*request), call);
@@ -78,7 +81,8 @@ class Network {
     }
   }
 
-  void deliver(uint32_t worker, const std::string& endpoint, const MessageRef& request, const std::shared_ptr<Call>& call) {
+  void deliver(uint32_t worker, const std::string& endpoint, const MessageRef& request,
+               const std::shared_ptr<Call>& call) {
     const auto door = doors.find(endpoint);
     if (!at_once && cut.count({worker, endpoint})) return;
     if (door == doors.end()) {  // the machine is there, nobody listens
@@ -90,7 +94,8 @@ class Network {
       if (at_once) return call->end(copy(*m));
       // A server that was killed sends nothing more.
       const auto now = doors.find(endpoint);
-      if (now == doors.end() || now->second != handler || cut.count({worker, endpoint}) || world_.chance(faults_.lost)) return;
+      if (now == doors.end() || now->second != handler || cut.count({worker, endpoint}) || world_.chance(faults_.lost))
+        return;
       world_.after(delay(), [call, answer = copy(*m)] { call->end(answer); });
     });
   }
