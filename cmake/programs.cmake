@@ -10,7 +10,7 @@ endfunction()
 
 if(ANABRANCH_BUILD_TESTS)
   enable_testing()
-  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cpp/*_test.cc)
+  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cpp/*_test.cc ${PROJECT_SOURCE_DIR}/tests/cpp/sim/*.cc)
   if(tests)
     find_package(GTest REQUIRED)
     include(GoogleTest)
