@@ -91,7 +91,7 @@ AB_OP(allreduce)
     .effects(kOrdered)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("used on gradients")
-    .cpu_any(no_connection);
+    .cpu_any(not_here(kSumsOfProcesses));
 
 AB_OP(broadcast)
     .doc("Out = X of the process `root`.")
@@ -102,7 +102,7 @@ AB_OP(broadcast)
     .effects(kOrdered)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("used on parameters")
-    .cpu_any(no_connection);
+    .cpu_any(not_here(kSumsOfProcesses));
 
 }  // namespace
 }  // namespace anabranch::distributed
