@@ -42,7 +42,7 @@ AB_OP(fl_listen_and_serv)
     .effects(kTalks | kRunsBlock)
     .infer(keep_declared)
     .no_grad("a server")
-    .cpu_any(no_connection);
+    .cpu_any(not_here("trainers that send parameters are served by listen_and_serv in GEO mode"));
 
 }  // namespace
 }  // namespace anabranch::distributed
