@@ -100,7 +100,7 @@ void BlockCode::run_nodes(BlockFrame& frame, TurnContext& c) {
   bool steady = is_steady(frame);
   if (!steady) begin_notes(frame);
   frame.last.steady = false;  // until the turn has ended
-  size_t done = 0;  // nodes that a group has run already
+  size_t done = 0;            // nodes that a group has run already
   for (size_t i = 0; i < nodes_.size(); ++i) {
     Node& node = nodes_[i];
     if (i >= done) {

@@ -118,7 +118,8 @@ std::vector<PassReport> run_passes(Graph& graph, const PassContext& context) {
     const std::string did = fmt::format("applied, {} changes in {:.3f} ms", changes, ms);
     if (!dots.empty()) write_dot(graph, dots, reports.size() + 1, pass.name, did);
     const bool changed_ops = changes > 0 && !pass.keeps_ops;
-    reports.push_back({pass.name, fmt::format("{} ({}; {})", did, pass.what, pass.tolerance), ms, changed_ops, changes});
+    reports.push_back(
+        {pass.name, fmt::format("{} ({}; {})", did, pass.what, pass.tolerance), ms, changed_ops, changes});
   }
   return reports;
 }
