@@ -15,6 +15,7 @@ void BlockCode::begin() {
   entered_ = false;
   turn_.store(-1, std::memory_order_relaxed);
   at_.store(nullptr, std::memory_order_relaxed);
+  at_group_.store(nullptr, std::memory_order_relaxed);
   if (shaped_.empty()) return;
   frames.before.resize(shaped_.size());
   for (size_t i = 0; i < shaped_.size(); ++i) frames.before[i].take(*value_of(shaped_[i].second));
