@@ -30,7 +30,7 @@ struct ProfiledNode {
   std::string type, place;  // "mul"; "#12 mul -> fc_0.tmp_0 ... made at train.py:41"
   int replica = 0;
   bool inner = false;  // of a sub-block: its time is part of that of the node that runs the block
-  OpWork work;  // of one call, from the shapes of the last run
+  OpWork work;         // of one call, from the shapes of the last run
   Measured measured;
 };
 

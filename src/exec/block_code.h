@@ -64,8 +64,8 @@ class BlockCode final : public BlockRunner {
     std::string type, text;  // for errors and reports
     int number = -1;         // in traces
     std::vector<const BlockCode*> runs;
-    size_t group = 1;      // with so many from here on, each of which runs a block: they do not wait for each other
-    int64_t took_ns = 0;   // of one of a group: the last time
+    size_t group = 1;     // with so many from here on, each of which runs a block: they do not wait for each other
+    int64_t took_ns = 0;  // of one of a group: the last time
   };
 
   void note_shapes();
@@ -124,9 +124,9 @@ class BlockCode final : public BlockRunner {
   const bool keeps_;              // each turn has a frame of its own
   std::unordered_map<std::string, int> vars_;
   std::vector<Node> nodes_, spare_;
-  std::vector<Arg> places_;  // each value that the nodes see, once
+  std::vector<Arg> places_;         // each value that the nodes see, once
   std::vector<std::string> names_;  // of places; empty where nobody else sees the value
-  std::vector<int> args_;    // of nodes, as places
+  std::vector<int> args_;           // of nodes, as places
   std::vector<Arg> writes_outside_;
   std::deque<Value> made_aside_;
   std::vector<int> arrays_;                          // variables that are empty at the begin of a turn
@@ -134,8 +134,8 @@ class BlockCode final : public BlockRunner {
   std::vector<char> shown_;                          // by variable: others than the nodes may change it
   std::vector<int> watched_;                         // places that may look otherwise when a turn begins
   bool found_watched_ = false;
-  uint32_t choices_ = 0;  // of kernels; changes with what is shown, too
-  std::atomic<int64_t> turn_{-1};          // -1: the op has not begun one
+  uint32_t choices_ = 0;                  // of kernels; changes with what is shown, too
+  std::atomic<int64_t> turn_{-1};         // -1: the op has not begun one
   std::atomic<const Node*> at_{nullptr};  // null between turns
   std::atomic<const Node*> at_group_{nullptr};
   FrameStack root_;

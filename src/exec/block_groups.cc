@@ -1,5 +1,5 @@
-// Ops of a sub-block that run blocks of their own and do not wait for each other: where they take long, idle workers run
-// them at once. Whether they do is measured, for a tiny branch costs less than waking a thread.
+// Ops of a sub-block that run blocks of their own and do not wait for each other: where they take long, idle workers
+// run them at once. Whether they do is measured, for a tiny branch costs less than waking a thread.
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -54,8 +54,8 @@ void BlockCode::find_groups(const Graph& graph) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const GraphNode& node = graph.nodes[i];
     const auto subs = node.op->sub_blocks();
-    const bool may = !subs.empty() && std::none_of(subs.begin(), subs.end(),
-                                                   [&](int sub) { return is_ordered(set_.program_, sub); });
+    const bool may = !subs.empty() &&
+                     std::none_of(subs.begin(), subs.end(), [&](int sub) { return is_ordered(set_.program_, sub); });
     const Touched now = may ? touched_by(set_.program_, graph, node) : Touched{};
     const bool joins = may && std::none_of(group.begin(), group.end(), [&](const Touched& t) { return waits(t, now); });
     if (!joins) group.clear();

@@ -15,6 +15,7 @@ void BlockCode::begin() {
   entered_ = false;
   turn_.store(-1, std::memory_order_relaxed);
   at_.store(nullptr, std::memory_order_relaxed);
+  at_group_.store(nullptr, std::memory_order_relaxed);
   if (shaped_.empty()) return;
   frames.before.resize(shaped_.size());
   for (size_t i = 0; i < shaped_.size(); ++i) frames.before[i].take(*value_of(shaped_[i].second));
@@ -100,7 +101,7 @@ void BlockCode::run_nodes(BlockFrame& frame, TurnContext& c) {
   bool steady = is_steady(frame);
   if (!steady) begin_notes(frame);
   frame.last.steady = false;  // until the turn has ended
-  size_t done = 0;  // nodes that a group has run already
+  size_t done = 0;            // nodes that a group has run already
   for (size_t i = 0; i < nodes_.size(); ++i) {
     Node& node = nodes_[i];
     if (i >= done) {

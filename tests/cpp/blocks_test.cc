@@ -1,5 +1,5 @@
-// Loops and branches that do not wait for each other run at once, in block 0 and within a loop, on any number of threads
-// with the same result.
+// Loops and branches that do not wait for each other run at once, in block 0 and within a loop, on any number of
+// threads with the same result.
 #include <gtest/gtest.h>
 
 #include <atomic>
