@@ -1,7 +1,7 @@
 """Blocks for each step of sequences and for each row: against programs written out, and central differences."""
 import numpy as np
 import pytest
-from test_loops import CPU, Loop, W, X, number, turn
+from loop_bodies import CPU, Loop, W, X, number, turn
 
 import anabranch.fluid as fluid
 

@@ -30,7 +30,7 @@ def replayed(programs, preset):
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     words = done.stdout.split()
     assert int(words[0]) == count > COUNT * 0.7 and words[-2] == "0"
-    assert int(words[2]) > count, "threads had nothing to do: " + done.stdout
+    assert int(words[2]) > count / 2, "threads had nothing to do: " + done.stdout
 
 
 @pytest.mark.skipif(SANITIZED, reason="asan has a test of its own")
