@@ -260,7 +260,7 @@ def leaky_relu(x: Variable, alpha: float = 0.02, name: str | None = None) -> Var
 
 
 def elu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
-    """out = x where x > 0, else alpha (e^x - 1).
+    """out = max(x, 0) + min(alpha (e^x - 1), 0).
 
     Clevert et al., arXiv:1511.07289.
 
@@ -446,7 +446,7 @@ def soft_relu(x: Variable, threshold: float = 40.0, name: str | None = None) -> 
 
 
 def softshrink(x: Variable, alpha: float | None = None) -> Variable:
-    """out = x moved towards 0 by alpha, 0 where it would pass it.
+    """out = x - alpha where x > alpha, plus x + alpha where x < -alpha, else 0.
 
     Args:
         x (Variable): [...] float; float32, float64.
@@ -469,7 +469,7 @@ def softshrink(x: Variable, alpha: float | None = None) -> Variable:
 
 
 def hard_shrink(x: Variable, threshold: float | None = None) -> Variable:
-    """out = x where |x| > threshold, else 0.
+    """out = x where x > threshold, plus x where x < -threshold, else 0.
 
     Args:
         x (Variable): [...] float; float32, float64.

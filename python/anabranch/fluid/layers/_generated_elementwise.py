@@ -437,13 +437,13 @@ def logical_and(x: Variable, y: Variable, out: Variable | None = None, name: str
     """out = x and y.
 
     Args:
-        x (Variable): [...]; bool.
-        y (Variable): a shape that meets x's, of x's dtype; bool.
+        x (Variable): [...] bool.
+        y (Variable): as many elements as x, bool.
         out (Variable, optional): gets the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: the joint shape, bool.
+        Variable: as x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -464,13 +464,13 @@ def logical_or(x: Variable, y: Variable, out: Variable | None = None, name: str 
     """out = x or y.
 
     Args:
-        x (Variable): [...]; bool.
-        y (Variable): a shape that meets x's, of x's dtype; bool.
+        x (Variable): [...] bool.
+        y (Variable): as many elements as x, bool.
         out (Variable, optional): gets the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: the joint shape, bool.
+        Variable: as x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -491,13 +491,13 @@ def logical_xor(x: Variable, y: Variable, out: Variable | None = None, name: str
     """out = either x or y.
 
     Args:
-        x (Variable): [...]; bool.
-        y (Variable): a shape that meets x's, of x's dtype; bool.
+        x (Variable): [...] bool.
+        y (Variable): as many elements as x, bool.
         out (Variable, optional): gets the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: the joint shape, bool.
+        Variable: as x.
 
     Raises:
         TypeError: an argument of another class or dtype.

@@ -16,12 +16,12 @@ __all__ = [
 def sigmoid_cross_entropy_with_logits(x: Variable, label: Variable, ignore_index: int = -100,
                                       name: str | None = None, normalize: bool = False) -> Variable:
     """out = max(x, 0) - x label + log(1 + e^-|x|): cross entropy of sigmoid(x) with label, element by element; 0
-    where label is ignore_index.
+    where the whole part of label is ignore_index.
 
     Args:
         x (Variable): [...] float logits; float32, float64.
         label (Variable): as x, in [0, 1]; float32, float64.
-        ignore_index (int): label that does not count. Default -100.
+        ignore_index (int): whole part of labels that do not count. Default -100.
         name (str, optional): prefix of the output's name.
         normalize (bool): divide by the number of labels that are not ignored. Default False.
 
@@ -106,13 +106,13 @@ def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None
     Burges et al., ICML 2005, doi:10.1145/1102351.1102363.
 
     Args:
-        label (Variable): [N, 1] float in [0, 1]; float32, float64.
-        left (Variable): [N, 1] float; float32, float64.
-        right (Variable): [N, 1] float; float32, float64.
+        label (Variable): [N] or [N, 1] float in [0, 1]; float32, float64.
+        left (Variable): [N] or [N, 1] float; float32, float64.
+        right (Variable): [N] or [N, 1] float; float32, float64.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [N, 1].
+        Variable: as label.
 
     Raises:
         TypeError: an argument of another class or dtype.
