@@ -164,3 +164,4 @@ case("lod_reset", {"X": X}, {"target_lod": [0, 9]}, lambda i, a: Seq(i["X"].arra
 case("lod_reset", {"X": X, "Y": Seq(real(9, 1), [[4, 5]])}, {}, lambda i, a: Seq(i["X"].array, [[4, 5]]), grad=("X",), name="like_y")
 case("lod_reset", {"X": X, "Y": np.array([0, 2, 9], "int32")}, {}, lambda i, a: Seq(i["X"].array, [[2, 7]]), grad=("X",),
      name="numbers")
+case("lod_reset", {"X": real(9, 2)}, {"target_lod": [0, 4, 9], "append": True}, lambda i, a: Seq(i["X"], [[4, 5]]), name="append_first")

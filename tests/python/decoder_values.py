@@ -75,6 +75,62 @@ def _taught(lstm, impute):
     return build
 
 
+def _attending(f, L):
+    """Two cells, of which the first sees what the state of the second attends to."""
+    class Attending(L.RNNCell):
+        def __init__(self):
+            self.first, self.second = L.GRUCell(6, name="first"), L.LSTMCell(6, name="second")
+
+        def call(self, inputs, states, source, keys):
+            query = L.unsqueeze(L.fc(states["l"][0], 6, bias_attr=False, param_attr="query"), [1])
+            weights = L.softmax(L.matmul(query, keys, transpose_y=True))
+            context = L.squeeze(L.matmul(weights, source), [1])
+            outputs, g = self.first(L.concat([inputs, context], 1), states["g"])
+            outputs, l = self.second(outputs, states["l"])
+            return L.concat([outputs, context], 1), {"g": g, "l": l}
+
+    source, h = L.scale(f.data("x", [None, 5, 4]), 1.0), L.scale(f.data("h", [None, 6]), 1.0)
+    keys = L.fc(source, 6, num_flatten_dims=2, param_attr="keys", bias_attr=False)
+    return Attending(), source, keys, {"g": h, "l": [h, L.scale(h, 0.3)]}
+
+
+def _attended_search(size, **k):
+    def build(f, L):
+        cell, source, keys, first = _attending(f, L)
+        decoder = L.BeamSearchDecoder(cell, 0, 1, size, made.emb(f), made.out(L))
+        source, keys = (decoder.tile_beam_merge_with_batch(x, size) for x in (source, keys))
+        ids, last, lengths = L.dynamic_decode(decoder, inits=first, max_step_num=7, return_length=True, source=source,
+                                              keys=keys, **k)
+        return [ids, last.log_probs, lengths, last.cell_states]
+    return build
+
+
+def _attended_training(impute):
+    def build(f, L):
+        cell, source, keys, first = _attending(f, L)
+        words = f.embedding(f.data("w", [None, None], "int64"), [10, 4], param_attr="emb")
+        decoder = L.BasicDecoder(cell, L.TrainingHelper(words, f.data("len", [None], "int64")), made.out(L))
+        (out, _), _ = L.dynamic_decode(decoder, inits=first, source=source, keys=keys, impute_finished=impute)
+        loss = L.reduce_mean(L.softmax_with_cross_entropy(out, L.unsqueeze(f.data("y", [None, None], "int64"), [2])))
+        f.optimizer.Adam(0.02).minimize(loss)
+        return [loss]
+    return build
+
+
+def _cells(lstm, lengths, time_major, reverse, first, trained):
+    def build(f, L):
+        x = L.fc(f.data("x", [5, None, 4] if time_major else [None, 5, 4]), 4, num_flatten_dims=2)
+        cell, states = _cell(f, L, lstm)
+        outputs, last = L.rnn(cell, x, initial_states=states if first else None, time_major=time_major,
+                              sequence_length=f.data("len", [None], "int64") if lengths else None, is_reverse=reverse)
+        if not trained:
+            return [outputs, last]
+        loss = L.reduce_mean(L.square(outputs))
+        f.optimizer.SGD(0.5).minimize(loss)
+        return [loss]
+    return build
+
+
 def _contrib(layer, trained, with_lengths, with_first, **k):
     def build(f, L):
         first = [f.data(n, [None, None, 6]) for n in "hc"] if with_first else [None, None]
@@ -125,6 +181,25 @@ def _list():
                 "h": H, "h2": H, "w": WORDS, "y": NEXT, "len": np.array([5, 2, 4, 3], "int64")}, 6
 
 
+def _list_cells():
+    feed = {"x": X, "h": H, "w": WORDS, "y": NEXT, "len": np.array([5, 3, 4, 2], "int64")}
+    for size in (1, 2, 4):
+        VALUES["attended_%d" % size] = _attended_search(size), feed, 1
+    VALUES["attended_4_test"] = _attended_search(4, is_test=True, output_time_major=True), feed, 1
+    for impute in (False, True):
+        VALUES["attended_training_%d" % impute] = _attended_training(impute), feed, 5
+    for lstm in (False, True):
+        for lengths in (False, True):
+            for time_major in (False, True):
+                for reverse in (False, True):
+                    # with several initial states 1.8.5 does not return
+                    for first in (False, True)[:2 - lstm]:
+                        for trained in (False, True):
+                            how = lstm, lengths, time_major, reverse, first, trained
+                            feed = {"x": X.transpose(1, 0, 2) if time_major else X, "h": H, "len": LENGTHS}
+                            VALUES["cells_%d%d%d%d%d%d" % how] = _cells(*how), feed, 1 + 2 * trained
+
+
 def _list_contrib():
     for layer in ("gru", "lstm"):
         for n in (1, 2):
@@ -138,6 +213,58 @@ def _list_contrib():
                         VALUES["%s_%d%d%d%d%d" % (layer, n, bi, lengths, trained, first)] = _contrib(
                             layer, trained, lengths, first, num_layers=n, bidirectional=bi, batch_first=batch_first), \
                             feed, steps
+
+
+def _translator(f, L):
+    """The encoder of the book and the cell of its decoder."""
+    words = L.embedding(f.data("src", [None, 1], "int64", lod_level=1), [20, 6])
+    source = L.sequence_last_step(L.dynamic_gru(L.fc(words, 24), 8))
+    c = f.contrib.decoder
+    cell = c.StateCell(inputs={"x": None}, states={"h": c.InitState(init=source, need_reorder=True)}, out_state="h")
+    cell.state_updater(lambda cell: cell.set_state(
+        "h", L.fc([cell.get_state("h"), cell.get_input("x")], 8, act="tanh")))
+    return cell
+
+
+def _translation(f, L, searches):
+    """The loss of the book's translator; or the sentences that it finds, with the same parameters."""
+    cell = _translator(f, L)
+    if searches:
+        return made.searched(f, L, dict(beam_size=3, topk_size=20, max_len=6), cell)
+    words = L.embedding(f.data("w", [None, 1], "int64", lod_level=1), [20, 6])
+    decoder = f.contrib.decoder.TrainingDecoder(cell)
+    with decoder.block():
+        cell.compute_state(inputs={"x": decoder.step_input(words)})
+        score = L.fc(cell.get_state("h"), 20, act="softmax")
+        cell.update_states()
+        decoder.output(score)
+    loss = L.mean(L.cross_entropy(decoder(), f.data("y", [None, 1], "int64", lod_level=1)))
+    f.optimizer.Adam(0.05).minimize(loss)
+    return [loss]
+
+
+def book(fluid, steps=40):
+    """The translator of the book is trained to spell three words and then spells them."""
+    sources, targets = [[4, 5], [6, 7, 8], [9]], [[0, 10, 11, 12, 1], [0, 13, 14, 1], [0, 15, 1]]
+    place, scope = fluid.CPUPlace(), (fluid.core.Scope if hasattr(fluid.core, "Scope") else fluid.Scope)()
+    rows = lambda lists: fluid.create_lod_tensor(
+        np.array([[x] for each in lists for x in each], "int64"), [[len(each) for each in lists]], place)
+    first = lambda dtype, value: fluid.create_lod_tensor(np.full((3, 1), value, dtype), [[1] * 3, [1] * 3], place)
+    feeds = {"src": rows(sources), "w": rows([t[:-1] for t in targets]), "y": rows([t[1:] for t in targets])}
+    found, executor = [], fluid.Executor(place)
+    with fluid.scope_guard(scope):
+        for searches in (False, True):
+            main, startup = fluid.Program(), fluid.Program()
+            with fluid.program_guard(main, startup), fluid.unique_name.guard():
+                fetched = _translation(fluid, fluid.layers, searches)
+            if searches:
+                feeds = {"src": feeds["src"], "ii": first("int64", 0), "is": first("float32", 0)}
+            else:
+                executor.run(startup)
+                set_parameters(fluid, main, scope)
+            for _ in range(1 if searches else steps):
+                found += executor.run(main, feed=feeds, fetch_list=fetched, return_numpy=False)
+    return [[np.array(v), [list(level) for level in v.recursive_sequence_lengths()]] for v in found]
 
 
 def _list_named():
@@ -155,6 +282,7 @@ def _list_named():
         for two in (False, True):
             VALUES["book_search_%d%d" % (size, two)] = (lambda f, L, size=size, two=two: made.searched(
                 f, L, dict(beam_size=size), two=two)), feed, 1
+    VALUES["book"] = book
     VALUES["book_search_own"] = made.own_search, feed, 1
     VALUES["book_search_input"] = (lambda f, L: made.further(f, L, topk_size=5, beam_size=2, max_len=6)), dict(
         feed, z=source[:, :4]), 1
@@ -163,6 +291,7 @@ def _list_named():
 
 
 _list()
+_list_cells()
 _list_contrib()
 _list_named()
 
@@ -177,6 +306,8 @@ def set_parameters(fluid, program, scope):
 
 def compute(fluid, case):
     """[[values, lengths of sequences]] of all that the case fetches, of all steps."""
+    if callable(case):
+        return case(fluid)
     build, feeds, steps = case
     main, startup = fluid.Program(), fluid.Program()
     scope = (fluid.core.Scope if hasattr(fluid.core, "Scope") else fluid.Scope)()

@@ -96,7 +96,8 @@ def cases(f, L):
     mean = L.reduce_mean(x)
     return [L.case([(L.less_than(mean, number(L, -.1)), lambda: L.scale(x, 2.)),
                     (L.less_than(mean, number(L, .1)), lambda: L.scale(x, 3.))], default=lambda: L.scale(x, 4.)),
-            L.switch_case(f.data("ix", [1], "int32"), {1: lambda: L.scale(x, 5.), 2: lambda: L.fc(x, 4, param_attr="sc")})]
+            L.switch_case(f.data("ix", [1], "int32"), {1: lambda: L.scale(x, 5.),
+                                                       2: lambda: L.fc(x, 4, param_attr="sc")})]
 
 
 model("case_1", x=X, ix=np.array([1], "int32"))(cases)
@@ -133,7 +134,8 @@ def own_condition(f, L):
 @model("if_else", x=X)
 def if_else(f, L):
     x = hidden(f, L)
-    below = L.less_than(L.reduce_sum(x, dim=1, keep_dim=True), L.fill_constant_batch_size_like(x, [-1, 1], "float32", 0.))
+    below = L.less_than(L.reduce_sum(x, dim=1, keep_dim=True),
+                        L.fill_constant_batch_size_like(x, [-1, 1], "float32", 0.))
     rows = L.IfElse(below)
     with rows.true_block():
         rows.output(L.fc(rows.input(x), 3, param_attr="t"))

@@ -1,4 +1,4 @@
-"""Small grids: trees of classes, noise, windows, slices, arrays and levels of sequences, and what Paddle 1.8.5 computes.
+"""Small grids: trees of classes, noise, windows, slices, arrays, levels of sequences, and what Paddle 1.8.5 computes.
 
     structured_values.py --fluid paddle.fluid      records data/structured_values.json.gz
 
@@ -31,7 +31,8 @@ def trained(f, L, loss, *more):
 # ---- trees of classes
 def tree(classes, **k):
     def build(f, L):
-        own = {n: f.data(v, [None, 4], "int64") for n, v in (("path_table", "pt"), ("path_code", "pc")) if "is_custom" in k}
+        own = {} if "is_custom" not in k else {
+            "path_table": f.data("pt", [None, 4], "int64"), "path_code": f.data("pc", [None, 4], "int64")}
         cost = L.hsigmoid(L.fc(f.data("x", [None, 4]), 4), f.data("y", [None, 1], "int64"), classes, **dict(k, **own))
         return trained(f, L, L.mean(cost), cost)
     return build
@@ -85,8 +86,9 @@ def sliced(f, L):
     return trained(f, L, L.reduce_sum(L.square(out)), out)
 
 
-for k, (lengths, offset, kept) in enumerate((([3, 0, 2], [1, 0, 0], [1, 0, 2]), ([3, 2], [0, 1], [0, 1]), ([4], [1], [3]),
-                                             ([0, 2, 0], [0, 1, 0], [0, 1, 0]))):
+SLICES = [([3, 0, 2], [1, 0, 0], [1, 0, 2]), ([3, 2], [0, 1], [0, 1]), ([4], [1], [3]),
+          ([0, 2, 0], [0, 1, 0], [0, 1, 0])]
+for k, (lengths, offset, kept) in enumerate(SLICES):
     VALUES["slice_%d" % k] = sliced, {"x": (floats(sum(lengths), 2), [lengths]), "o": np.array([offset], "int64").T,
                                       "l": np.array([kept], "int64").T}, 2
 
@@ -111,7 +113,8 @@ def window(size, start, rows=None):
 for lengths in ([3, 2], [1, 4], [0, 3], [5]):
     for size in (1, 2, 3, 4):
         for start in (None, 0, -1, -2):
-            name, feed = "%s_%d_%s" % ("".join(map(str, lengths)), size, start), {"x": (floats(sum(lengths), 3), [lengths])}
+            name = "%s_%d_%s" % ("".join(map(str, lengths)), size, start)
+            feed = {"x": (floats(sum(lengths), 3), [lengths])}
             if start is None or size + start > 0:
                 VALUES["window_" + name] = window(size, start), feed, 2
             padding = 0 if start is None else -start + max(0, start + size - 1)
@@ -139,10 +142,10 @@ for k, (levels, more) in enumerate((([[2, 1]], [1] * 3), ([[2, 3]], [1] * 5), ([
                                     ([], [2, 4]))):
     x = floats(sum(more), 2)
     feed = {"x": (x, levels) if levels else x}
-    VALUES["append_%d" % k] = (lambda f, L, n=len(levels), more=more: [L.lod_append(
-        f.data("x", [None, 2], lod_level=n), [0] + np.cumsum(more).tolist())]), feed, 1
-    VALUES["append_var_%d" % k] = (lambda f, L, n=len(levels): [L.lod_append(
-        f.data("x", [None, 2], lod_level=n), f.data("y", [None, 1], lod_level=1))]), dict(
+    VALUES["append_%d" % k] = (lambda f, L, levels=levels, more=more: [L.lod_append(
+        f.data("x", [None, 2], lod_level=len(levels)), [0] + np.cumsum(more).tolist())]), feed, 1
+    VALUES["append_var_%d" % k] = (lambda f, L, levels=levels: [L.lod_append(
+        f.data("x", [None, 2], lod_level=len(levels)), f.data("y", [None, 1], lod_level=1))]), dict(
             feed, y=(floats(sum(more), 1), [more])), 1
 for k, target in enumerate(([2, 2, 1], [5], [1, 1, 1, 1, 1], [0, 5])):
     VALUES["reset_%d" % k] = (lambda f, L, target=target: [L.lod_reset(
@@ -158,7 +161,8 @@ OF_LEVELS = {
     "fc": (lambda f, L, x: L.fc(x, 3), 3, 2), "concat": (lambda f, L, x: L.concat([x, x], 1), 3, 2),
     "slice": (lambda f, L, x: L.slice(x, [1], [0], [1]), 3, 2), "topk": (lambda f, L, x: L.topk(x, 1)[0], 3, 2),
     "embedding": (lambda f, L, x: L.embedding(L.cast(L.abs(x) * 3., "int64"), [4, 2]), 3, 1),
-    "reshape": (lambda f, L, x: L.sequence_reshape(x, 1), 1, 2), "reverse": (lambda f, L, x: L.sequence_reverse(x), 1, 2),
+    "reshape": (lambda f, L, x: L.sequence_reshape(x, 1), 1, 2),
+    "reverse": (lambda f, L, x: L.sequence_reverse(x), 1, 2),
     "concat_rows": (lambda f, L, x: L.sequence_concat([x, x]), 1, 2),
     "expand_as": (lambda f, L, x: L.sequence_expand_as(f.data("e", [None, 2]), x), 1, 2),
     "pad": (lambda f, L, x: list(L.sequence_pad(x, L.assign(np.array([0.], "float32")))), 1, 2),

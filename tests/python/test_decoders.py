@@ -25,6 +25,16 @@ def test_values(name):
     assert decoder_values.differences(fluid, decoder_values.VALUES[name], RECORD[name]) == []
 
 
+def test_the_book_spells_what_it_was_taught():
+    *losses, ids, _ = decoder_values.book(fluid, steps=60)
+    assert losses[-1][0].item() < 0.1 * losses[0][0].item()
+    words, (beams, lengths) = ids[0].ravel().tolist(), ids[1]
+    best = [sum(lengths[:k * beams[0]]) for k in range(3)]
+    assert beams == [3, 3, 3]
+    assert words[best[0]:best[0] + 5] == [0, 10, 11, 12, 1]
+    assert words[best[1]:best[1] + 4] == [0, 13, 14, 1] and words[best[2]:best[2] + 3] == [0, 15, 1]
+
+
 def run(fetched, feed):
     executor = fluid.Executor(fluid.CPUPlace())
     if fluid.default_startup_program().global_block().ops:
@@ -77,6 +87,27 @@ def test_end_token_is_a_token():
     decoder = layers.BeamSearchDecoder(layers.GRUCell(6), 0, 10, 2, lambda ids: fluid.embedding(ids, [10, 6]))
     with pytest.raises(ValueError, match="end_token must be one of 6 tokens, got 10"):
         layers.dynamic_decode(decoder, inits=fluid.data("h", [None, 6]))
+
+
+@pytest.mark.parametrize("replicas", [2, 3])
+def test_replicas_train_a_decoder_as_one_does(replicas):
+    build, feed, steps = decoder_values.VALUES["attended_training_0"]
+    losses = []
+    for places in (None, fluid.cpu_places(replicas)):
+        main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+        with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(scope):
+            loss, = build(fluid, layers)
+            executor = fluid.Executor(fluid.CPUPlace())
+            executor.run(startup)
+            decoder_values.set_parameters(fluid, main, scope)
+            program = main if places is None else fluid.CompiledProgram(main).with_data_parallel(
+                loss_name=loss.name, places=places)
+            # each sentence has all steps: the loss of a part is the mean over its rows
+            full = dict(feed, len=np.full(4, 5, "int64"))
+            losses.append([executor.run(program, feed=full, fetch_list=[loss])[0].mean() for _ in range(steps)])
+    if replicas == 2:  # parts of one size, so that the mean of means is the mean
+        np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5)
+    assert losses[1][-1] < losses[1][0]
 
 
 def search(end_id):

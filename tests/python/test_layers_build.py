@@ -106,8 +106,10 @@ DIFFERENT.update(dict.fromkeys(("dec_beam_end", "cl_gru_none", "cl_lstm_none"),
                                "a number out of range is a ValueError"))
 DIFFERENT.update(dict.fromkeys(("dec_train_num", "dec_train_len"),
                                "what is no Variable is a TypeError, as in every layer"))
+DIFFERENT["cl_pair_all"] = "the inner result has a shape"
 DIFFERENT["numbered_item_step"] = "no comparison that nobody reads is left behind"
-DIFFERENT.update(dict.fromkeys(("dec_none", "cl_gru_nobias", "cl_lstm_nobias", "cd_init_boot"),
+DIFFERENT.update(dict.fromkeys(("dec_none", "cl_gru_nobias", "cl_lstm_nobias", "cl_pair_num",
+                                "cd_init_boot"),
                                "a bad class is a TypeError"))
 DIFFERENT["dec_helper_base"] = "a helper that does not say what it chooses is an error, not None"
 DIFFERENT.update(dict.fromkeys(("cd_search", "cd_search_two", "cd_search_end", "cd_search_input", "cd_search_own"),

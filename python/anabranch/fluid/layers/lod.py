@@ -147,7 +147,7 @@ def lod_append(x: Variable, level: Sequence[Any] | Variable) -> Variable:
     """``x`` with one more, innermost level of sequences.
 
     Args:
-        x (Variable): [rows, ...] with sequences, float32, float64, int32 or int64.
+        x (Variable): [rows, ...], float32, float64, int32 or int64; without sequences the new level is the only one.
         level (list|tuple|Variable): offsets of the new level; or a Variable whose sequences replace those of ``x``.
 
     Returns:

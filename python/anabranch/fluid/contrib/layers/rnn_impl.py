@@ -31,6 +31,10 @@ class _Unit(Described):
     """A cell that is called like a layer."""
 
     _cell: Any
+    forward: Callable[..., Any]
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        return self.forward(*inputs, **kwargs)
 
     def full_name(self) -> str:
         """The name of the unit, with which the names of its parameters begin.
@@ -47,10 +51,6 @@ class _Unit(Described):
             list: of Parameters.
         """
         return list(self._cell._parameters.made.values())
-
-    def forward(self, *inputs: Any) -> Any:
-        """One step; see ``__call__``."""
-        return self(*inputs)
 
 
 class BasicGRUUnit(_Unit):
@@ -83,7 +83,16 @@ class BasicGRUUnit(_Unit):
         self._hidden_size = hidden_size
         self._cell = GRUCell(hidden_size, param_attr, bias_attr, gate_activation, activation, dtype, name_scope)
 
-    def __call__(self, input: Variable, pre_hidden: Variable) -> Variable:
+    def forward(self, input: Variable, pre_hidden: Variable) -> Variable:
+        """One step; calling the unit is the same.
+
+        Args:
+            input (Variable): [batch, I].
+            pre_hidden (Variable): [batch, H].
+
+        Returns:
+            Variable: the new state, [batch, H].
+        """
         return self._cell(input, pre_hidden)[0]
 
 
@@ -118,7 +127,17 @@ class BasicLSTMUnit(_Unit):
         self._cell = LSTMCell(hidden_size, param_attr, bias_attr, gate_activation, activation, forget_bias, dtype,
                               name_scope)
 
-    def __call__(self, input: Variable, pre_hidden: Variable, pre_cell: Variable) -> Any:
+    def forward(self, input: Variable, pre_hidden: Variable, pre_cell: Variable) -> Any:
+        """One step; calling the unit is the same.
+
+        Args:
+            input (Variable): [batch, I].
+            pre_hidden (Variable): [batch, H].
+            pre_cell (Variable): [batch, H].
+
+        Returns:
+            (Variable, Variable): the new hidden state and cell, [batch, H].
+        """
         return tuple(self._cell(input, [pre_hidden, pre_cell])[1])
 
 
