@@ -60,7 +60,7 @@ def _plain(one):
     if "infer_flags" in attrs and not attrs["infer_flags"]:
         attrs["infer_flags"] = [1] * len(attrs.get("axes", []))  # as layers write it; without, the original reads beyond
     grad = list(one.case.grad_outs or list(outs)[:1])
-    return {"op": one.op, "ins": dict(one.ins), "outs": outs, "vars": variables, "attrs": attrs, "grad": grad,
+    return {"op": one.op, "case": one.case.name, "ins": dict(one.ins), "outs": outs, "vars": variables, "attrs": attrs, "grad": grad,
             "wanted": floats if _core.op_info(one.op)["has_grad"] else [], "changes": []}
 
 
@@ -101,4 +101,4 @@ def sent(case):
     return made
 
 
-__all__ = ["CASES", "ELSEWHERE", "SKIPPED", "copied", "op_types", "seeds", "sent"]
+__all__ = ["CASES", "ELSEWHERE", "Rows", "SKIPPED", "Seq", "copied", "op_types", "seeds", "sent"]

@@ -14,7 +14,7 @@ SPARSE = "`Ftrl`, `Adadelta`, `Adamax`, `DecayedAdagrad`, `LarsMomentum` with sp
 TAKES_MORE = tuple("""
 accuracy add_position_encoding affine_grid assign attention_lstm batch_norm bmm box_decoder_and_assign bpr_loss clip
 clip_by_norm crop_tensor data_norm density_prior_box detection_map distribute_fpn_proposals elementwise_max elementwise_min
-expand fill_constant fusion_seqconv_eltadd_relu fusion_seqexpand_concat_fc gather_nd generate_mask_labels
+max_pool2d_with_index max_pool3d_with_index expand fill_constant fusion_seqconv_eltadd_relu fusion_seqexpand_concat_fc gather_nd generate_mask_labels
 generate_proposal_labels group_norm hinge_loss instance_norm layer_norm linear_chain_crf linspace log_loss lrn lstm lstmp
 margin_rank_loss match_matrix_tensor merge_ids prelu randint range ref_by_trainer_id retinanet_target_assign roi_pool
 rpn_target_assign sample_logits scale scatter sequence_concat sequence_enumerate sequence_pad sequence_reverse
@@ -27,7 +27,8 @@ MEANT = tuple("""
 accuracy adam affine_channel arg_max arg_min assign_value auc average_accumulates bpr_loss center_loss conv2d_transpose
 ctc_align cvm deformable_psroi_pooling depthwise_conv2d_transpose dequantize_abs_max dequantize_log detection_map
 dgc_clip_by_norm distribute_fpn_proposals dpsgd elementwise_floordiv elementwise_mod equal not_equal less_than less_equal
-greater_than greater_equal fake_dequantize_max_abs fake_quantize_dequantize_moving_average_abs_max
+greater_than greater_equal fused_embedding_fc_lstm fusion_seqpool_concat gather gather_nd hierarchical_sigmoid lamb scatter
+strided_slice fake_dequantize_max_abs fake_quantize_dequantize_moving_average_abs_max
 fake_quantize_moving_average_abs_max fake_channel_wise_dequantize_max_abs fc fill filter_by_instag ftrl gather_tree
 generate_proposal_labels generate_proposals group_norm gru hash im2sequence index_sample label_smooth linear_chain_crf
 lod_reset lstm_unit maxout mean_iou meshgrid momentum moving_average_abs_max_scale nce nll_loss one_hot partial_sum pool3d
@@ -92,7 +93,13 @@ RULES = [
          change="AnyLayout"),
     Rule(DIFFERS, "`retinanet_target_assign`, `rpn_target_assign` of equal overlaps, or of crowds and boxes of other numbers",
          ("retinanet_target_assign", "rpn_target_assign")),
+    Rule(DIFFERS, "`strided_slice`, a stride below -1 that passes the end", ("strided_slice",)),
+    Rule(DIFFERS, "`multiclass_nms` of polygons that cross themselves", ("locality_aware_nms",)),
     # ---- gradients
+    Rule(GRADIENT, "`strided_slice`, a stride below -1 that passes the end", ("strided_slice",)),
+    Rule(GRADIENT, "`im2sequence` with an `input_image_size` beyond the image; the gradient with `input_image_size`",
+         ("im2sequence",)),
+    Rule(GRADIENT, "`hsigmoid`, a sparse gradient without a tree", ("hierarchical_sigmoid",)),
     Rule(GRADIENT, "`yolov3_loss`, two boxes in one cell for one anchor", ("yolov3_loss",)),
     Rule(GRADIENT, "gradient of `dropout` with `is_test`, of `batch_norm` with `is_test`, of `expand` with ExpandTimes",
          ("dropout", "batch_norm", "expand")),
