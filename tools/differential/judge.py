@@ -1,7 +1,8 @@
 """The verdict on a case: AGREE, REFUSE, DIES, LISTED or DISAGREE, and why."""
+
 from compare import outputs
-from reference import agrees
 from listed import is_listed
+from reference import agrees
 
 from anabranch import _core
 

@@ -1,7 +1,9 @@
 """What the NumPy reference of tests/ops says of a case that the original dies of: agrees(case, record)."""
+
 import numpy as np
 from cases import CASES, Rows, Seq
 from compare import numbers
+
 from engine import ROWS, packed
 
 

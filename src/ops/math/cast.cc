@@ -47,13 +47,13 @@ AB_OP(cast)
           .attr("in_dtype", g.attr<int32_t>("out_dtype"))
           .attr("out_dtype", g.attr<int32_t>("in_dtype"));
     })
-    .cpu<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t, bool, float16>(
-        [](auto tag, const KernelArgs& op) -> Kernel {
-          using From = typename decltype(tag)::type;
-          const DType to = dtype_from_number(op.attr<int32_t>("out_dtype"));
-          if (to == DType::kFloat16) return cast_kernel<float16, From>(op);
-          return visit_dtype(to, [&](auto to_tag) { return cast_kernel<typename decltype(to_tag)::type, From>(op); });
-        });
+    .cpu<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t, bool, float16>([](auto tag,
+                                                                                      const KernelArgs& op) -> Kernel {
+      using From = typename decltype(tag)::type;
+      const DType to = dtype_from_number(op.attr<int32_t>("out_dtype"));
+      if (to == DType::kFloat16) return cast_kernel<float16, From>(op);
+      return visit_dtype(to, [&](auto to_tag) { return cast_kernel<typename decltype(to_tag)::type, From>(op); });
+    });
 
 }  // namespace
 }  // namespace anabranch::math

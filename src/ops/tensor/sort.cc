@@ -128,8 +128,7 @@ void declare_arg(const char* type, const char* doc, bool largest) {
           to[line] = static_cast<std::remove_reference_t<decltype(*to)>>(best);
         });
       };
-      visit_dtype(c[out].dtype(),
-                  [&](auto to) { fill(c[out].template mutable_data<typename decltype(to)::type>()); });
+      visit_dtype(c[out].dtype(), [&](auto to) { fill(c[out].template mutable_data<typename decltype(to)::type>()); });
     };
   });
 }
