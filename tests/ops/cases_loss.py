@@ -69,7 +69,7 @@ def sigmoid_ce(i, a):
     x, y = i["X"], i["Label"]
     loss = np.maximum(x, 0) - x * y + np.log1p(np.exp(-np.abs(x)))
     counts = np.trunc(y) != a.get("ignore_index", -100)
-    return np.where(counts, loss, 0) / (max(counts.sum(), 1) if a.get("normalize") else 1)
+    return np.where(counts, loss, 0) / (max((y != a.get("ignore_index", -100)).sum(), 1) if a.get("normalize") else 1)
 
 
 case("sigmoid_cross_entropy_with_logits", {"X": apart(5, 3), "Label": real(5, 3, lo=0, hi=1)}, {}, sigmoid_ce, grad=("X",),

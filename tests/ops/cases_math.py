@@ -168,6 +168,22 @@ for name, number in NUMBERS.items():
          name=f"from_{name}", ref=lambda i, a: i["X"].astype("float32"))
 case("cast", {"X": np.array([np.nan, np.inf, -np.inf, 3e9, -3e9, 300.7, -1.5])}, {"in_dtype": 6, "out_dtype": 2}, grad=(), hostile=False,
      name="without_an_integer", ref=lambda i, a: np.array([-2**31] * 5 + [300, -1], "int32"))
+
+
+def halves(x):
+    """x as float16, cut towards zero; more than 65504 is infinite."""
+    with np.errstate(over="ignore"):
+        made = x.astype("float16")
+    beyond = np.isfinite(made) & (np.abs(made.astype("float64")) > np.abs(x.astype("float64")))
+    made = np.where(beyond, np.nextafter(made, np.float16(0)), made)
+    return np.where(np.abs(x) > 65504, np.copysign(np.float16(np.inf), made), made).astype("float16")
+
+
+HALVES = np.array([0.0, -0.0, 1.0, 65504, 65519, 65520, -1e9, 1e-8, 3e-8, 6e-5, 0.1, 2049, 2051, np.inf])
+case("cast", {"X": HALVES.astype("float32")}, {"in_dtype": 5, "out_dtype": 4}, grad=(), hostile=False, name="to_float16",
+     dtypes=("float32",), ref=lambda i, a: halves(i["X"]))
+case("cast", {"X": np.arange(0, 0x7c01, 31, dtype="uint16").view("float16")}, {"in_dtype": 4, "out_dtype": 5}, grad=(), hostile=False,
+     name="of_float16", dtypes=("float32",), ref=lambda i, a: i["X"].astype("float32"))
 case("cast", {"X": real(3, 4)}, {"in_dtype": 6, "out_dtype": 6}, dtypes=("float64",), ref=lambda i, a: i["X"], name="gradient")
 case("clip", {"X": apart(3, 4)}, {"min": -0.25, "max": 0.5}, ref=lambda i, a: np.clip(i["X"], a["min"], a["max"]),
      large={"X": big()})

@@ -155,7 +155,6 @@ rule("ftrl", state("SquaredAccumulator", LinearAccumulator=real(4, 3)), {"l1": 0
 
 
 def lars(i, a, g):
-    assert a["lars_weight_decay"] > 0, "0 switches the rule off"
     p, d = i["Param"], a["lars_weight_decay"]
     norm = np.sqrt(np.sum(p * p))
     local = i["LearningRate"] * a["lars_coeff"] * norm / (np.sqrt(np.sum(g * g)) + d * norm)
@@ -208,3 +207,4 @@ for attrs in ({}, {"l1": 0.5}, {"l2": 0.25}, {"l1": 0.25, "l2": 0.5}):
     case("proximal_gd", {"Param": real(3, 4), "Grad": real(3, 4), "LearningRate": np.array([0.5])}, attrs, proximal_gd)
     case("proximal_adagrad", {"Param": real(3, 4), "Grad": real(3, 4), "Moment": real(3, 4, lo=0.1), "LearningRate": np.array([0.5])},
          attrs, proximal_adagrad)
+rule("lars_momentum", state("Velocity"), {"mu": 0.5, "lars_coeff": 0.25, "lars_weight_decay": 0.0}, lars, rtol=5e-6)

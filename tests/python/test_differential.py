@@ -1,4 +1,5 @@
 """Single operators as 1.8.5 computes them: the sample that tools/differential has recorded."""
+
 import os
 import sys
 import warnings
@@ -11,9 +12,10 @@ from anabranch import _core
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "tools", "differential"))
-import engine  # noqa: E402
 import listed_rules  # noqa: E402
 import sample  # noqa: E402
+
+import engine  # noqa: E402
 
 RECORD = sample.read()
 

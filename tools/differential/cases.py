@@ -1,14 +1,16 @@
 """Cases as plain data: {op, ins, outs, vars, attrs, grad, wanted, changes}. The first ones are those of tests/ops.
 
-``ins``, ``outs``: slot -> names. ``vars``: name -> {kind, value, dtype, shape, lod, rows, height}; ``value`` is an array
-while a case is varied, None for what the operator writes. ``grad``: output slots that the gradient starts from;
+``ins``, ``outs``: slot -> names. ``vars``: name -> {kind, value, dtype, shape, lod, rows, height}; ``value`` is an
+array while a case is varied, None for what the operator writes. ``grad``: output slots that the gradient starts from;
 ``wanted``: inputs whose gradient is compared.
 """
+
 import copy
 import os
 import sys
 
 import numpy as np
+
 from engine import ARRAY, ROWS, TENSOR, packed
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -20,12 +22,35 @@ from anabranch import _core  # noqa: E402
 
 LARGEST = 3000
 #: Attributes that say nothing about numbers.
-OF_PROGRAMS = {"op_role", "op_role_var", "op_namescope", "op_callstack", "op_device", "op_draw_number",
-               "op_read_versions", "with_quant_attr"}
+OF_PROGRAMS = {
+    "op_role",
+    "op_role_var",
+    "op_namescope",
+    "op_callstack",
+    "op_device",
+    "op_draw_number",
+    "op_read_versions",
+    "with_quant_attr",
+}
 #: What these do is outside of a program of one operator: files, processes, Python, other blocks.
 ELSEWHERE = {
-    "py_func", "print", "save", "load", "save_combine", "load_combine", "read", "delete_var", "send", "recv",
-    "send_barrier", "fetch_barrier", "listen_and_serv", "distributed_lookup_table", "feed", "fetch", "checkpoint_notify",
+    "py_func",
+    "print",
+    "save",
+    "load",
+    "save_combine",
+    "load_combine",
+    "read",
+    "delete_var",
+    "send",
+    "recv",
+    "send_barrier",
+    "fetch_barrier",
+    "listen_and_serv",
+    "distributed_lookup_table",
+    "feed",
+    "fetch",
+    "checkpoint_notify",
     "prefetch",
 }
 
@@ -49,19 +74,36 @@ def _largest(case):
 def _plain(one):
     variables = {name: _variable(one, name, v) for name, v in one.vars.items()}
     attrs = {k: v for k, v in one.attrs.items() if k not in OF_PROGRAMS}
-    floats = [n for names in one.ins.values() for n in names
-              if n in variables and variables[n]["kind"] == TENSOR and variables[n]["dtype"].startswith("float")
-              and variables[n]["value"] is not None]
+    floats = [
+        n
+        for names in one.ins.values()
+        for n in names
+        if n in variables
+        and variables[n]["kind"] == TENSOR
+        and variables[n]["dtype"].startswith("float")
+        and variables[n]["value"] is not None
+    ]
     outs = {slot: names for slot, names in one.outs.items() if names}
     for slot in _core.op_info(one.op)["outputs"]:
         if slot["named_only"]:  # nobody writes it, but programs name it
             outs[slot["name"]] = [slot["name"].lower() + ".named"]
             variables[slot["name"].lower() + ".named"] = {"kind": TENSOR, "value": None, "dtype": "float32"}
     if "infer_flags" in attrs and not attrs["infer_flags"]:
-        attrs["infer_flags"] = [1] * len(attrs.get("axes", []))  # as layers write it; without, the original reads beyond
+        attrs["infer_flags"] = [1] * len(
+            attrs.get("axes", [])
+        )  # as layers write it; without, the original reads beyond
     grad = list(one.case.grad_outs or list(outs)[:1])
-    return {"op": one.op, "ins": dict(one.ins), "outs": outs, "vars": variables, "attrs": attrs, "grad": grad,
-            "wanted": floats if _core.op_info(one.op)["has_grad"] else [], "changes": []}
+    return {
+        "op": one.op,
+        "case": one.case.name,
+        "ins": dict(one.ins),
+        "outs": outs,
+        "vars": variables,
+        "attrs": attrs,
+        "grad": grad,
+        "wanted": floats if _core.op_info(one.op)["has_grad"] else [],
+        "changes": [],
+    }
 
 
 def _variable(one, name, v):
@@ -101,4 +143,4 @@ def sent(case):
     return made
 
 
-__all__ = ["CASES", "ELSEWHERE", "SKIPPED", "copied", "op_types", "seeds", "sent"]
+__all__ = ["CASES", "ELSEWHERE", "Rows", "SKIPPED", "Seq", "copied", "op_types", "seeds", "sent"]

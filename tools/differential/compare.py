@@ -1,5 +1,7 @@
 """Compares what two engines made of a case: agree(expected, got) gives None, or what differs first."""
+
 import numpy as np
+
 from engine import ARRAY, ROWS, TENSOR, packed, unpacked
 
 #: Of the larger of |expected| and its root mean square. The original keeps attributes and constants as float32, so that

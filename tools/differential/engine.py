@@ -3,6 +3,7 @@
 Reads pickled cases from its input and writes a pickled record for each. A child forked from a process that has imported
 MODULE does the work, so that a case that kills it costs a fork and not an import. Runs on Python 3.7 and later.
 """
+
 import importlib
 import mmap
 import os
@@ -74,8 +75,9 @@ class OneRun:
                 value = outs.get(v.name)
                 if value is None or value[0] != TENSOR or not value[1][0].startswith("float"):
                     continue
-                start = self.main.global_block().create_var(name=v.name + "/start", shape=v.shape, dtype=value[1][0],
-                                                            persistable=True)
+                start = self.main.global_block().create_var(
+                    name=v.name + "/start", shape=v.shape, dtype=value[1][0], persistable=True
+                )
                 start.stop_gradient = True
                 targets.append(v)
                 starts.append(start)
@@ -168,7 +170,7 @@ def attempt(fluid, case):
 def _last_lines(text):
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("-")]
     found = [n for n, line in enumerate(lines) if "Error" in line]
-    return " ".join(lines[found[-1]:] if found else lines)[-400:]
+    return " ".join(lines[found[-1] :] if found else lines)[-400:]
 
 
 def read(fd):
@@ -181,14 +183,14 @@ def read(fd):
             data += got
         return data
 
-    return pickle.loads(exactly(struct.unpack("<Q", exactly(8))[0]))
+    return pickle.loads(exactly(struct.unpack("<Q", exactly(8))[0]))  # noqa: S301  of the process that started this one
 
 
 def write(fd, record):
     data = pickle.dumps(record, 4)
     data = struct.pack("<Q", len(data)) + data
     while data:
-        data = data[os.write(fd, data):]
+        data = data[os.write(fd, data) :]
 
 
 def serve(fluid, into, answered):

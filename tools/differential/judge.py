@@ -1,6 +1,8 @@
 """The verdict on a case: AGREE, REFUSE, DIES, LISTED or DISAGREE, and why."""
+
 from compare import outputs
 from listed import is_listed
+from reference import agrees
 
 from anabranch import _core
 
@@ -39,6 +41,13 @@ def difference(case, theirs, ours):
     return "gradient of " + g if (g := outputs(a, b, sorted(a), random)) else None
 
 
+def instead(case, ours):
+    """What we do where the original dies."""
+    if "error" in ours:
+        return "refuse"
+    return {True: "compute what NumPy does", False: "compute otherwise than NumPy", None: "compute"}[agrees(case, ours)]
+
+
 def judge(case, theirs, again, ours):
     """``again()``: what the original makes of the case with other numbers in memory that nobody wrote."""
     if ours["stage"] in ("dies", "hangs"):
@@ -46,7 +55,7 @@ def judge(case, theirs, again, ours):
     if "error" in ours and ours["error"].startswith(UNTYPED):
         return DISAGREE, "error without a type: " + ours["error"]
     if theirs["stage"] in ("dies", "hangs"):
-        return DIES, "it %s, we %s" % (theirs["stage"], "compute" if ours["stage"] == "done" else "refuse")
+        return DIES, "it %s, we %s" % (theirs["stage"], instead(case, ours))
     if theirs["stage"] in ("build", "run") and ours["stage"] in ("build", "run"):
         return REFUSE, ""
     differs = difference(case, theirs, ours)
@@ -57,7 +66,7 @@ def judge(case, theirs, again, ours):
         return LISTED, reason
     other = again()
     if other["stage"] in ("dies", "hangs"):
-        return DIES, "it %s, we %s" % (other["stage"], "compute" if ours["stage"] == "done" else "refuse")
+        return DIES, "it %s, we %s" % (other["stage"], instead(case, ours))
     if difference(case, theirs, other) or difference(case, other, theirs):
-        return DIES, "it does not repeat itself; " + differs
+        return DIES, "it does not repeat itself, we %s; %s" % (instead(case, ours), differs)
     return DISAGREE, differs

@@ -1,6 +1,7 @@
 """Differences on purpose. Each rule says which disagreements it is about, and by which row of docs/differences.md users
 are told; tests/python/test_differential.py holds the rows and the page together.
 """
+
 import dataclasses
 import re
 
@@ -10,8 +11,8 @@ WORKS, RAISES, DIFFERS, GRADIENT = "works here", "raises here", "other values", 
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """``ops``: types of operators, none: all. ``theirs``, ``ours``, ``why``, ``change``: what must be found in the error
-    of the original, in ours, in the difference, in one of the changes of the case.
+    """``ops``: types of operators, none: all. ``theirs``, ``ours``, ``why``, ``change``: what must be found in the
+    error of the original, in ours, in the difference, in one of the changes of the case.
     """
 
     kind: str

@@ -1,4 +1,5 @@
 """An engine in processes of its own: Engine(python, module).run(case) gives the record of engine.py."""
+
 import os
 import pickle
 import select
@@ -16,8 +17,14 @@ class Engine:
 
     def __init__(self, python, module, paths=(), perturb=0, hang_s=20):
         self.environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-        self.environment.update(GLOG_v="0", FLAGS_fluid_exact="1.8.5", OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1",
-                                FLAGS_use_system_allocator="1", MALLOC_PERTURB_=str(perturb))
+        self.environment.update(
+            GLOG_v="0",
+            FLAGS_fluid_exact="1.8.5",
+            OMP_NUM_THREADS="1",
+            PYTHONDONTWRITEBYTECODE="1",
+            FLAGS_use_system_allocator="1",
+            MALLOC_PERTURB_=str(perturb),
+        )
         if paths:
             self.environment["PYTHONPATH"] = os.pathsep.join(paths)
         self.arguments = [python, os.path.join(HERE, "engine.py"), module, str(hang_s)]
@@ -29,7 +36,7 @@ class Engine:
         data = pickle.dumps(case, 4)
         data = memoryview(struct.pack("<Q", len(data)) + data)
         while data:
-            data = data[self.child.stdin.write(data):]
+            data = data[self.child.stdin.write(data) :]
         record = self._read(self.hang_s + MORE_S)
         if record is None:
             self.close()
@@ -43,8 +50,14 @@ class Engine:
         self.child = None
 
     def _start(self):
-        self.child = subprocess.Popen(self.arguments, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      bufsize=0, start_new_session=True)
+        self.child = subprocess.Popen(
+            self.arguments,
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
         if self._read(START_S) is None:
             raise RuntimeError("the engine %s does not start" % self.arguments[2])
 
@@ -53,7 +66,7 @@ class Engine:
         if not select.select([self.child.stdout], [], [], patience_s)[0]:
             return None
         size = self._exactly(8)
-        return pickle.loads(self._exactly(struct.unpack("<Q", size)[0])) if len(size) == 8 else None
+        return pickle.loads(self._exactly(struct.unpack("<Q", size)[0])) if len(size) == 8 else None  # noqa: S301  own child
 
     def _exactly(self, n):
         data = b""

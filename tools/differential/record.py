@@ -2,9 +2,10 @@
 
     BENCH_FLUID18_PYTHON=/path/to/python PYTHONPATH=python .venv/bin/python tools/differential/record.py [OPERATOR ...]
 
-With operators only their cases are recorded anew. Numbers of inputs are rounded to sixty-fourths, so that they pack well;
-of large results four sums with signs stand for the numbers.
+With operators only their cases are recorded anew. Numbers of inputs are rounded to sixty-fourths, so that they pack
+well; of large results four sums with signs stand for the numbers.
 """
+
 import argparse
 import os
 import sys
@@ -14,7 +15,7 @@ import cases  # noqa: E402
 import numpy as np  # noqa: E402
 import sample  # noqa: E402
 from judge import AGREE, REFUSE, compared, judge  # noqa: E402
-from run import VARIABLE, Engines, drawn  # noqa: E402
+from run import PATIENCE, VARIABLE, Engines, drawn  # noqa: E402
 
 CASES, TRIED, LARGEST, REFUSED = 20, 60, 160, 5
 
@@ -34,13 +35,16 @@ def small(case):
 
 
 def of_op(engines, op):
-    known, made, refused = cases.seeds(op), [], 0
+    known, made, refused, deaths = cases.seeds(op), [], 0, 0
     for number in range(TRIED if known else 0):
         case = rounded(drawn(op, number, known))
         if not small(case):
             continue
         data = cases.sent(case)
         theirs, ours = engines.theirs.run(data), engines.ours.run(data)
+        deaths += theirs["stage"] in ("dies", "hangs")
+        if deaths == PATIENCE:
+            break
         verdict, _ = judge(dict(case, outs=data["outs"]), theirs, lambda: engines.again.run(data), ours)  # noqa: B023
         if verdict not in (AGREE, REFUSE) or verdict == REFUSE and refused == REFUSED:
             continue

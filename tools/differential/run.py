@@ -1,7 +1,8 @@
 """Random cases of single operators, run here and in an installed PaddlePaddle 1.8.5: see README.md.
 
-    BENCH_FLUID18_PYTHON=/path/to/python tools/differential/run.py --count 20 --ledger build/differential.jsonl
+BENCH_FLUID18_PYTHON=/path/to/python tools/differential/run.py --count 20 --ledger build/differential.jsonl
 """
+
 import argparse
 import collections
 import json
@@ -11,8 +12,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cases  # noqa: E402
-from processes import Engine  # noqa: E402
 from judge import DISAGREE, VERDICTS, judge  # noqa: E402
+from processes import Engine  # noqa: E402
 from vary import vary  # noqa: E402
 
 VARIABLE = "BENCH_FLUID18_PYTHON"
@@ -58,8 +59,9 @@ def of_op(engines, op, numbers):
         if got is None:
             return
         deaths += got[2] in ("dies", "hangs")
-        yield dict(op=op, number=number, verdict=got[0], why=got[1], theirs=got[2], ours=got[3],
-                   changes=case["changes"])
+        yield dict(
+            op=op, number=number, verdict=got[0], why=got[1], theirs=got[2], ours=got[3], changes=case["changes"]
+        )
 
 
 def table(rows):

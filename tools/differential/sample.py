@@ -1,14 +1,17 @@
 """The recorded sample: how cases and what the original made of them are packed, and how a run is compared with that."""
+
 import json
 import lzma
 import os
 
 import numpy as np
 from compare import SMALL, TOLERANCE, merged
+
 from engine import ARRAY, ROWS, TENSOR, packed, unpacked
 
-PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "python", "data",
-                    "differential.json.xz")
+PATH = os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "python", "data", "differential.json.xz"
+)
 #: Results with more numbers are described by this many sums.
 SUMS = 4
 
@@ -69,8 +72,15 @@ def described(value):
     kept = np.where(finite, numbers, 0)
     sums = kept if kept.size <= SUMS else _signs(kept.size) @ kept
     more = list(value[2:]) if value[0] == ROWS else [[list(level) for level in value[2]]]
-    return [value[0], value[1][0], list(value[1][1]), more, [float("%.9g" % s) for s in sums],
-            float("%.4g" % np.sqrt(np.mean(kept**2))) if kept.size else 0.0, int(np.sum(~finite))]
+    return [
+        value[0],
+        value[1][0],
+        list(value[1][1]),
+        more,
+        [float("%.9g" % s) for s in sums],
+        float("%.4g" % np.sqrt(np.mean(kept**2))) if kept.size else 0.0,
+        int(np.sum(~finite)),
+    ]
 
 
 def expected(record, names):
@@ -78,8 +88,11 @@ def expected(record, names):
     if record["stage"] in ("build", "run"):
         return "refused"
     grads = record["grads"] or {}
-    return {"stage": record["stage"], "outs": {n: described(record["outs"].get(n)) for n in names},
-            "grads": {n: described(grads[n]) for n in sorted(grads)}}
+    return {
+        "stage": record["stage"],
+        "outs": {n: described(record["outs"].get(n)) for n in names},
+        "grads": {n: described(grads[n]) for n in sorted(grads)},
+    }
 
 
 def unlike(want, got, random):

@@ -1,11 +1,13 @@
 """Shows cases and what both engines make of them: show.py OPERATOR:NUMBER ..."""
+
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cases  # noqa: E402
-from engine import ARRAY, unpacked  # noqa: E402
 from run import VARIABLE, Engines, drawn  # noqa: E402
+
+from engine import ARRAY, unpacked  # noqa: E402
 
 
 def text(value):

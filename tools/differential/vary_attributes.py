@@ -1,4 +1,5 @@
 """Another value of an attribute: one of those that the checks of the schema name, or a neighbour."""
+
 import re
 
 from anabranch import _core

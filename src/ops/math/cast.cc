@@ -3,17 +3,30 @@
 
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/half.h"
 #include "ops/kernels/whole.h"
 
 namespace anabranch::math {
 namespace {
 
 template <class To, class From> To converted(From x) {
-  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
+  if constexpr (std::is_same_v<To, From>) {
+    return x;
+  } else if constexpr (std::is_same_v<From, float16>) {
+    return converted<To>(from_half(x));
+  } else if constexpr (std::is_same_v<To, float16>) {
+    return to_half(static_cast<float>(x));
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
     return whole<To>(x);
   } else {
     return static_cast<To>(x);  // to bool: x != 0
   }
+}
+
+template <class To, class From> Kernel cast_kernel(const KernelArgs& op) {
+  return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+    map(c, kCheapGrain, c[x].numel(), c[x].data<From>(), c[out].mutable_data<To>(), converted<To, From>);
+  };
 }
 
 AB_OP(cast)
@@ -34,15 +47,12 @@ AB_OP(cast)
           .attr("in_dtype", g.attr<int32_t>("out_dtype"))
           .attr("out_dtype", g.attr<int32_t>("in_dtype"));
     })
-    .cpu<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t, bool>([](auto tag, const KernelArgs& op) -> Kernel {
+    .cpu<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t, bool, float16>([](auto tag,
+                                                                                      const KernelArgs& op) -> Kernel {
       using From = typename decltype(tag)::type;
       const DType to = dtype_from_number(op.attr<int32_t>("out_dtype"));
-      return visit_dtype(to, [&](auto to_tag) -> Kernel {
-        using To = typename decltype(to_tag)::type;
-        return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-          map(c, kCheapGrain, c[x].numel(), c[x].data<From>(), c[out].mutable_data<To>(), converted<To, From>);
-        };
-      });
+      if (to == DType::kFloat16) return cast_kernel<float16, From>(op);
+      return visit_dtype(to, [&](auto to_tag) { return cast_kernel<typename decltype(to_tag)::type, From>(op); });
     });
 
 }  // namespace

@@ -157,8 +157,7 @@ void declare_gates() {
            }},
       [](auto x, auto* p) { return x * std::min(std::max(x + p[2], decltype(x)(0)), p[0]) / p[1]; },
       [](auto x, auto dy, auto* p) {
-        if (x + p[2] <= 0) return where(false, dy);
-        if (x + p[2] < p[0]) return dy * (2 * x + p[2]) / p[1];
+        if (x + p[2] < p[0]) return x + p[2] <= 0 ? where(false, dy) : dy * (2 * x + p[2]) / p[1];
         return Flags::exact_fluid() ? dy : dy * p[0] / p[1];  // the original forgets the slope of the straight part
       });
   activation(

@@ -71,7 +71,7 @@ int64_t divisor(const PoolDims& d, const Seen& seen) { return d.divisor(seen.dep
 template <int kAxes, class T> struct MaxPool {
   static void forward(const PoolDims& d, int64_t step, const T* x, T* out) {
     each_output(d, [&](int64_t o, const Seen& seen) {
-      T top = std::numeric_limits<T>::lowest();
+      T top = static_cast<T>(std::numeric_limits<float>::lowest());  // of a window without inputs, also in float64
       each_input<kAxes>(d, seen, [&](int64_t i) {
         const T value = x[i * step];
         top = value > top || value != value ? value : top;  // a NaN is the result

@@ -42,11 +42,8 @@ template <class T> Kernel lars_kernel(const KernelArgs& op) {
     T* v = updated<T>(c, velocity, velocity_out);
     const T* g = dense.read(c, c.value(grad), c[param]);
     const int64_t n = c[param].numel();
-    T local = lr;  // also where a norm is 0
-    if (decay > 0) {
-      const T p_norm = norm_of(p, n), g_norm = norm_of(g, n);
-      if (p_norm > 0 && g_norm > 0) local = lr * coeff * p_norm / (g_norm + decay * p_norm);
-    }
+    const T p_norm = norm_of(p, n), g_norm = norm_of(g, n);
+    const T local = p_norm > 0 && g_norm > 0 ? lr * coeff * p_norm / (g_norm + decay * p_norm) : lr;
     c.parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         v[i] = v[i] * mu + local * (g[i] + decay * p[i]);
@@ -124,7 +121,7 @@ AB_OP(lars_momentum)
     .with(updates({{"Velocity", "VelocityOut"}}))
     .attr<float>("mu", 0.0f, "momentum coefficient")
     .attr<float>("lars_coeff", 0.001f, "trust in the ratio of norms")
-    .attr<float>("lars_weight_decay", 0.0005f, "weight decay; 0 switches the local rate off")
+    .attr<float>("lars_weight_decay", 0.0005f, "weight decay")
     .traits(kWholeParameter)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return lars_kernel<typename decltype(tag)::type>(op);

@@ -95,15 +95,14 @@ void declare_arg(const char* type, const char* doc, bool largest) {
       declare_op(type, __FILE__).doc(doc).in("X", "[...] numbers").out("Out", "X's shape without the axis, int64");
   def.required_attr("axis", AttrType::kLong, "axis; negative: from the end");
   def.attr<bool>("keepdims", false, "the axis stays, with extent 1")
-      .attr<int32_t>("dtype", -1, "of Out: int32 or int64; -1: int64");
+      .attr<int32_t>("dtype", -1, "of Out, mostly int32 or int64; -1: int64");
   def.infer([](InferContext& c) {
     const Shape& x = c.in("X").shape;
     const int axis = normal_axis(c.attr<int64_t>("axis"), x.rank(), "axis");
     AB_CHECK(x[axis] != 0, InvalidArgument, "X is {}: there is nothing to choose from", x.str());
     const int32_t wanted = c.attr<int32_t>("dtype");
     const DType dtype = wanted < 0 ? DType::kInt64 : dtype_from_number(wanted);
-    AB_CHECK(dtype == DType::kInt64 || dtype == DType::kInt32, InvalidArgument, "dtype must be int32 or int64, got {}",
-             dtype_name(dtype));
+    AB_CHECK(dtype != DType::kFloat16, Unsupported, "dtype must not be float16");
     Shape out;
     for (int i = 0; i < x.rank(); ++i) {
       if (i != axis)
@@ -114,7 +113,7 @@ void declare_arg(const char* type, const char* doc, bool largest) {
     c.set_out("Out", out.rank() ? out : scalar_shape(), dtype);
   });
   def.no_grad(kNotDifferentiable);
-  def.cpu<float, double, int32_t, int64_t>([largest](auto tag, const KernelArgs& op) -> Kernel {
+  def.cpu<float, double, int32_t, int64_t, int16_t, uint8_t>([largest](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     return [largest, axis = op.attr<int64_t>("axis"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
       const Lines l(c[x].shape(), normal_axis(axis, c[x].shape().rank(), "axis"));
@@ -129,10 +128,7 @@ void declare_arg(const char* type, const char* doc, bool largest) {
           to[line] = static_cast<std::remove_reference_t<decltype(*to)>>(best);
         });
       };
-      if (c[out].dtype() == DType::kInt32)
-        fill(c[out].template mutable_data<int32_t>());
-      else
-        fill(c[out].template mutable_data<int64_t>());
+      visit_dtype(c[out].dtype(), [&](auto to) { fill(c[out].template mutable_data<typename decltype(to)::type>()); });
     };
   });
 }
