@@ -2,12 +2,19 @@
 from . import extend_optimizer, layers, memory_usage_calc, mixed_precision, op_frequence, reader, utils
 from .extend_optimizer import extend_with_decoupled_weight_decay
 from .layers import (
+    ctr_metric_bundle,
+    fused_elemwise_activation,
+    fused_embedding_seq_pool,
     match_matrix_tensor,
+    multiclass_nms2,
     partial_concat,
     partial_sum,
+    rank_attention,
+    search_pyramid_hash,
     sequence_topk_avg_pooling,
     shuffle_batch,
     tdm_child,
+    tdm_sampler,
     tree_conv,
     var_conv_2d,
 )
@@ -17,8 +24,10 @@ from .reader import distributed_batch_reader
 from .utils import HDFSClient, multi_download, multi_upload
 
 __all__ = [
-    "HDFSClient", "distributed_batch_reader", "extend_with_decoupled_weight_decay", "match_matrix_tensor",
-    "memory_usage", "multi_download", "multi_upload", "op_freq_statistic", "partial_concat", "partial_sum",
-    "sequence_topk_avg_pooling", "shuffle_batch", "tdm_child", "tree_conv", "var_conv_2d",
+    "HDFSClient", "ctr_metric_bundle", "distributed_batch_reader", "extend_with_decoupled_weight_decay",
+    "fused_elemwise_activation", "fused_embedding_seq_pool", "match_matrix_tensor", "memory_usage", "multi_download",
+    "multi_upload", "multiclass_nms2", "op_freq_statistic", "partial_concat", "partial_sum", "rank_attention",
+    "search_pyramid_hash", "sequence_topk_avg_pooling", "shuffle_batch", "tdm_child", "tdm_sampler", "tree_conv",
+    "var_conv_2d",
     "extend_optimizer", "layers", "memory_usage_calc", "mixed_precision", "op_frequence", "reader", "utils",
 ]

@@ -17,10 +17,8 @@ __all__ = ["tdm_sampler", "rank_attention", "search_pyramid_hash", "fused_elemwi
 
 
 def _tree(helper, attr, shape, dtype):
-    made = helper.create_parameter(attr=ParamAttr._to_attr(attr), shape=shape, dtype=dtype,
+    return helper.create_parameter(attr=ParamAttr._to_attr(attr), shape=shape, dtype=dtype,
                                    default_initializer=Constant(0))
-    made.stop_gradient = True
-    return made
 
 
 def _check_layers(negatives, nodes):

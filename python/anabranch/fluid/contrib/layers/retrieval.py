@@ -1,7 +1,7 @@
 """Layers for retrieval and ranking."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 from ...errors import InvalidType
 from ...framework import Variable
@@ -12,7 +12,7 @@ from ...layers import check
 from ...layers.focus import seed_state
 from ...param_attr import ParamAttr
 
-__all__ = ["partial_concat", "partial_sum", "shuffle_batch", "tdm_child"]
+__all__ = ["fused_embedding_seq_pool", "partial_concat", "partial_sum", "shuffle_batch", "tdm_child"]
 
 
 def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
@@ -94,6 +94,44 @@ def tdm_child(x: Variable, node_nums: int, child_nums: int, param_attr: Any = No
                      outputs={"Child": [child], "LeafMask": [leaf]},
                      attrs={"child_nums": child_nums, "dtype": int(convert_np_dtype_to_dtype_(dtype))})
     return child, leaf
+
+
+def fused_embedding_seq_pool(input: Variable, size: Sequence[int], is_sparse: bool = False,
+                             padding_idx: int | None = None, combiner: str = "sum", param_attr: Any = None,
+                             dtype: str = "float32") -> Variable:
+    """The sum of the embeddings of each sequence of ids.
+
+    Args:
+        input (Variable): [rows, features] int64 with a sequence for each sample.
+        size (list): [ids, width] of the table.
+        is_sparse (bool): the table's gradient holds the rows that were looked up. Default False.
+        padding_idx (int, optional): an id whose embedding is 0; negative: from the end.
+        combiner (str): 'sum'.
+        param_attr (ParamAttr, optional): of the table.
+        dtype (str): 'float32' or 'float64'. Default 'float32'.
+
+    Returns:
+        Variable: [samples, features * width].
+
+    Raises:
+        TypeError: another class or dtype. ValueError: another combiner.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> ids = fluid.data("ids", [None, 1], "int64", lod_level=1)
+        >>> fluid.contrib.layers.fused_embedding_seq_pool(ids, [100, 8]).shape
+        (-1, 8)
+    """
+    check.variable(input, "input", "fused_embedding_seq_pool", ("int64",))
+    check.one_of(combiner, "combiner", "fused_embedding_seq_pool", ("sum",))
+    helper = LayerHelper("fused_embedding_seq_pool", param_attr=param_attr)
+    attr = ParamAttr() if helper.param_attr is None else helper.param_attr
+    table = helper.create_parameter(attr=attr, shape=list(size), dtype=dtype, is_bias=False)
+    padding = -1 if padding_idx is None else padding_idx if padding_idx >= 0 else size[0] + padding_idx
+    out = helper.create_variable_for_type_inference(dtype)
+    helper.append_op(type="fused_embedding_seq_pool", inputs={"Ids": input, "W": table}, outputs={"Out": out},
+                     attrs={"is_sparse": is_sparse, "combiner": combiner, "padding_idx": padding})
+    return out
 
 
 def _partial(op, input, start_index, length):
