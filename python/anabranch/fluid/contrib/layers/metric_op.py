@@ -26,8 +26,8 @@ def _number(op, x, **attrs):
 def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
     """Sums over all samples so far, of which error, mean and spread of predictions follow.
 
-    Each is a persistable variable [1] float32 of the scope, to which every run adds its batch; set them to 0 to begin
-    anew.
+    Each is a persistable variable [1] float32 of the scope, to which every run adds its batch; set them to 0 to start
+    again.
 
     Args:
         input (Variable): [N, 1] float32: predictions.
