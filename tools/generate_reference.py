@@ -2,7 +2,7 @@
 """Writes the reference pages. Each build of the documents does.
 
 operators.md is made of the schemas, settings.md of the tables of flags, strategies and passes; layers.md and classes.md
-list names for autodoc.
+list names for autodoc; coverage.md says what of Fluid is here.
 
     PYTHONPATH=python tools/generate_reference.py FOLDER
 """
@@ -13,6 +13,7 @@ import inspect
 import os
 import sys
 
+import generate_coverage
 import generate_modules
 
 from anabranch import _core
@@ -155,7 +156,7 @@ def settings_page() -> str:
 
 
 PAGES = {"operators.md": operators_page, "layers.md": layers_page, "classes.md": classes_page,
-         "settings.md": settings_page}
+         "settings.md": settings_page, "coverage.md": generate_coverage.coverage_page}
 
 
 def write(folder: str) -> None:

@@ -32,7 +32,7 @@ def test_pages_are_written_once(tmp_path):
     generate_reference.write(str(tmp_path))
     times = {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
     generate_reference.write(str(tmp_path))
-    assert set(times) == {"layers.md", "operators.md", "classes.md", "settings.md"}
+    assert set(times) == {"layers.md", "operators.md", "classes.md", "settings.md", "coverage.md"}
     assert times == {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
 
 

@@ -12,6 +12,7 @@ from . import (  # noqa: F401
     elementwise,
     images,
     losses,
+    ranking,
     resized,
     rest,
     sequences,

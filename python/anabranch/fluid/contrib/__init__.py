@@ -14,9 +14,12 @@ from .layers import (
     multiclass_nms2,
     partial_concat,
     partial_sum,
+    rank_attention,
+    search_pyramid_hash,
     sequence_topk_avg_pooling,
     shuffle_batch,
     tdm_child,
+    tdm_sampler,
     tree_conv,
     var_conv_2d,
 )
@@ -30,8 +33,8 @@ __all__ = [
     "basic_gru", "basic_lstm", "ctr_metric_bundle", "distributed_batch_reader",
     "extend_with_decoupled_weight_decay", "fused_elemwise_activation", "fused_embedding_seq_pool",
     "match_matrix_tensor", "memory_usage", "multi_download", "multi_upload", "multiclass_nms2", "op_freq_statistic",
-    "partial_concat", "partial_sum", "sequence_topk_avg_pooling", "shuffle_batch", "tdm_child", "tree_conv",
-    "var_conv_2d",
+    "partial_concat", "partial_sum", "rank_attention", "search_pyramid_hash", "sequence_topk_avg_pooling",
+    "shuffle_batch", "tdm_child", "tdm_sampler", "tree_conv", "var_conv_2d",
     "decoder", "extend_optimizer", "layers", "memory_usage_calc", "mixed_precision", "op_frequence", "reader",
     "utils",
 ]

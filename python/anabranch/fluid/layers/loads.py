@@ -16,6 +16,9 @@ def load(out: Variable, file_path: str, load_as_fp16: bool | None = None) -> Non
         file_path (str): the file, as ``fluid.io.save_vars`` or the operator ``save`` writes it.
         load_as_fp16 (bool, optional): float32 numbers become float16. Default False.
 
+    Returns:
+        None.
+
     Raises:
         TypeError: ``out`` is no Variable. When it runs, LookupError: there is no such file; ValueError: it is broken.
 

@@ -66,10 +66,11 @@ def batch_norm(input: Variable, act: str | None = None, is_test: bool = False, m
     helper = LayerHelper("batch_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     inputs = _channel_inputs(helper, input, data_layout, (moving_mean_name, moving_variance_name),
                              do_model_average_for_mean_and_var)
+    saved = _temporaries(helper, inputs["Scale"].dtype, 2)
     out = input if in_place else helper.create_variable_for_type_inference(input.dtype)
     attrs = {"epsilon": epsilon, "is_test": is_test, "data_layout": data_layout, "use_mkldnn": False,
              "fuse_with_relu": False, "use_global_stats": use_global_stats}
-    _append_norm(helper, "batch_norm", inputs, out, attrs, momentum)
+    _append_norm(helper, inputs, out, saved, attrs, momentum)
     return helper.append_activation(out)
 
 
@@ -92,15 +93,14 @@ def _channel_inputs(helper, input, data_layout, moving_names, averaged):
     return {"X": input, "Scale": scale, "Bias": bias, "Mean": moving[0], "Variance": moving[1]}
 
 
-def _append_norm(helper, op, inputs, out, attrs, momentum):
-    saved_mean, saved_variance = _temporaries(helper, inputs["Scale"].dtype, 2)
+def _append_norm(helper, inputs, out, saved, attrs, momentum):
     if isinstance(momentum, Variable):
         inputs = dict(inputs, MomentumTensor=momentum)
     else:
         attrs = dict(attrs, momentum=momentum)
-    helper.append_op(type=op, inputs=inputs, attrs=attrs,
+    helper.append_op(type=helper.layer_type, inputs=inputs, attrs=attrs,
                      outputs={"Y": out, "MeanOut": inputs["Mean"], "VarianceOut": inputs["Variance"],
-                              "SavedMean": saved_mean, "SavedVariance": saved_variance})
+                              "SavedMean": saved[0], "SavedVariance": saved[1]})
 
 
 def inplace_abn(input: Variable, act: str | None = None, is_test: bool = False, momentum: float | Variable = 0.9,
@@ -151,7 +151,8 @@ def inplace_abn(input: Variable, act: str | None = None, is_test: bool = False, 
     attrs = {"epsilon": epsilon, "is_test": is_test, "data_layout": data_layout, "use_mkldnn": False,
              "fuse_with_relu": False, "use_global_stats": use_global_stats, "activation": act or "",
              "alpha": act_alpha}
-    _append_norm(helper, "inplace_abn", inputs, input, attrs, momentum)
+    saved = _temporaries(helper, inputs["Scale"].dtype, 2)
+    _append_norm(helper, inputs, input, saved, attrs, momentum)
     return input
 
 

@@ -124,7 +124,7 @@ def nonzero(input: Variable, as_tuple: bool = False) -> Variable | tuple[Variabl
     """
     check.operand(input, "input", "nonzero", "where_index")
     rank = len(input.shape)
-    places = one_op("where_index", {"Condition": input}, layer="nonzero", dtype="int64")
+    places = one_op("where_index", {"Condition": input}, dtype="int64")
     if not as_tuple:
         return places
     if rank == 1:

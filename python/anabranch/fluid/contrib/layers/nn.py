@@ -1,10 +1,11 @@
 """All layers of this package that are no recurrent ones."""
 from .fused import fused_elemwise_activation, fused_embedding_seq_pool, multiclass_nms2
 from .matching import match_matrix_tensor, sequence_topk_avg_pooling, tree_conv, var_conv_2d
+from .pages import rank_attention, search_pyramid_hash, tdm_sampler
 from .retrieval import partial_concat, partial_sum, shuffle_batch, tdm_child
 
 __all__ = [
     "fused_elemwise_activation", "fused_embedding_seq_pool", "match_matrix_tensor", "multiclass_nms2",
-    "partial_concat", "partial_sum", "sequence_topk_avg_pooling", "shuffle_batch", "tdm_child", "tree_conv",
-    "var_conv_2d",
+    "partial_concat", "partial_sum", "rank_attention", "search_pyramid_hash", "sequence_topk_avg_pooling",
+    "shuffle_batch", "tdm_child", "tdm_sampler", "tree_conv", "var_conv_2d",
 ]

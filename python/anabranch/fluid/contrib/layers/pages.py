@@ -13,14 +13,12 @@ from ...layers.shapes import reshape
 from ...layers.slices import slice as _slice
 from ...param_attr import ParamAttr
 
-__all__ = ["tdm_sampler", "rank_attention", "search_pyramid_hash", "fused_elemwise_activation", "multiclass_nms2"]
+__all__ = ["tdm_sampler", "rank_attention", "search_pyramid_hash"]
 
 
 def _tree(helper, attr, shape, dtype):
-    made = helper.create_parameter(attr=ParamAttr._to_attr(attr), shape=shape, dtype=dtype,
+    return helper.create_parameter(attr=ParamAttr._to_attr(attr), shape=shape, dtype=dtype,
                                    default_initializer=Constant(0))
-    made.stop_gradient = True
-    return made
 
 
 def _check_layers(negatives, nodes):
@@ -195,90 +193,3 @@ def search_pyramid_hash(input: Variable, num_emb: int, space_len: int, pyramid_l
                             "white_list_len": white_list_len, "black_list_len": black_list_len, "seed": seed, "lr": lr,
                             "distribute_update_vars": ""})
     return out
-
-
-def fused_elemwise_activation(x: Variable, y: Variable, functor_list: str | Sequence[str], axis: int = -1,
-                              scale: float = 0.0, save_intermediate_out: bool = True) -> Variable:
-    """out = f(g(x, y)) or g(x, f(y)), of which g adds or multiplies, as one operator.
-
-    Args:
-        x (Variable): [...] float32 or float64.
-        y (Variable): a shape that meets that of ``x``.
-        functor_list (list|str): the two functions, the outer one first: "elementwise_add" with "relu" or "scale",
-            "elementwise_mul" with "scale", "tanh" or "sigmoid"; "relu", "scale" or "tanh" with "elementwise_add".
-        axis (int): axis of ``x`` at which ``y`` begins. Default -1, the right end.
-        scale (float): the factor of "scale". Default 0.
-        save_intermediate_out (bool): keeps what the inner function gives. Default True.
-
-    Returns:
-        Variable: the joint shape.
-
-    Raises:
-        TypeError: another class or dtype. NotImplementedError: other functions.
-
-    Examples:
-        >>> import anabranch.fluid as fluid
-        >>> x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [4], "float32")
-        >>> fluid.contrib.layers.fused_elemwise_activation(x, y, ["elementwise_add", "relu"]).shape
-        (-1, 4)
-    """
-    check.operand(x, "x", "fused_elemwise_activation")
-    check.operand(y, "y", "fused_elemwise_activation")
-    functors = functor_list.split(",") if isinstance(functor_list, str) else list(functor_list)
-    if len(functors) != 2:
-        raise InvalidValue("fused_elemwise_activation: functor_list must be two functions, got %r" % (functor_list,))
-    helper = LayerHelper("fused_elemwise_activation")
-    out, between = (helper.create_variable_for_type_inference(x.dtype) for _ in range(2))
-    helper.append_op(type="fused_elemwise_activation", inputs={"X": x, "Y": y},
-                     outputs={"Out": out, "IntermediateOut": between},
-                     attrs={"axis": axis, "scale": scale, "save_intermediate_out": save_intermediate_out,
-                            "functor_list": functors})
-    return out
-
-
-def multiclass_nms2(bboxes: Variable, scores: Variable, score_threshold: float, nms_top_k: int, keep_top_k: int,
-                    nms_threshold: float = 0.3, normalized: bool = True, nms_eta: float = 1.0,
-                    background_label: int = 0, return_index: bool = False,
-                    name: str | None = None) -> Variable | tuple[Variable, Variable]:
-    """``fluid.layers.multiclass_nms``, which may tell which boxes stayed.
-
-    Args:
-        bboxes (Variable): [N, M, 4] float32 or float64.
-        scores (Variable): [N, classes, M].
-        score_threshold (float): boxes with a score above it are looked at.
-        nms_top_k (int): the best boxes of a class that are looked at; -1: all.
-        keep_top_k (int): detections of an image; -1: all.
-        nms_threshold (float): boxes that overlap a better one by more are left out. Default 0.3.
-        normalized (bool): False for boxes of pixels. Default True.
-        nms_eta (float): below 1: factor of ``nms_threshold`` after each box that stays. Default 1.
-        background_label (int): a class that is left out; -1: none. Default 0.
-        return_index (bool): also tells which boxes they are. Default False.
-        name (str, optional): prefix of the output's name.
-
-    Returns:
-        Variable: [detections, 6] with a sequence for each image: class, score, box. With ``return_index`` a tuple of it
-        and [detections, 1]: n * M + j for box j of image n.
-
-    Raises:
-        TypeError: no Variable, another dtype. EnforceNotMet: other shapes.
-
-    Examples:
-        >>> import anabranch.fluid as fluid
-        >>> boxes, scores = fluid.data("boxes", [None, 9, 4], "float32"), fluid.data("scores", [None, 3, 9], "float32")
-        >>> found, index = fluid.contrib.layers.multiclass_nms2(boxes, scores, 0.1, 400, 200, return_index=True)
-        >>> found.shape
-        (-1, 6)
-    """
-    check.operand(bboxes, "bboxes", "multiclass_nms2")
-    check.operand(scores, "scores", "multiclass_nms2")
-    helper = LayerHelper("multiclass_nms2", name=name)
-    out = helper.create_variable_for_type_inference(bboxes.dtype)
-    index = helper.create_variable_for_type_inference("int32")
-    helper.append_op(type="multiclass_nms2", inputs={"BBoxes": bboxes, "Scores": scores},
-                     outputs={"Out": out, "Index": index},
-                     attrs={"background_label": background_label, "score_threshold": score_threshold,
-                            "nms_top_k": nms_top_k, "nms_threshold": nms_threshold, "keep_top_k": keep_top_k,
-                            "nms_eta": nms_eta, "normalized": normalized})
-    for made in (out, index):
-        made.stop_gradient = True
-    return (out, index) if return_index else out

@@ -1,0 +1,98 @@
+"""The page that says, of everything that Fluid 1.8 has, whether it works here: op types, names, methods of core classes.
+
+generate_reference.py writes it with the other pages. What Fluid has is listed in fluid_coverage.json and
+fluid_modules.json; whether it is here is asked of the package.
+"""
+from __future__ import annotations
+
+import importlib
+import json
+import os
+
+import generate_modules
+
+from anabranch import _core
+from anabranch.fluid import core
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORKS, REFUSED, ABSENT = "works", "Unsupported", "absent"
+
+_CONNECTION = "processes talk by messages of their own (clusters); this operator waits for another kind of peer"
+_SERVED = "trainers of this package send gradients to listen_and_serv, not parameters"
+_READ = "read and written in files; feeds and fetches are resolved before a run"
+_OUT = "of a service or an engine that is not part of this package: %s"
+
+#: Op types that are refused, with NotImplementedError, and why.
+REFUSED_OPS = {
+    **dict.fromkeys(("allreduce", "broadcast", "c_allgather", "c_allreduce_max", "c_allreduce_min", "c_allreduce_prod",
+                     "c_allreduce_sum", "c_broadcast", "c_comm_init", "c_comm_init_all", "c_reducescatter",
+                     "checkpoint_notify", "prefetch", "recv_save"), _CONNECTION),
+    "fl_listen_and_serv": _SERVED,
+    **dict.fromkeys(("feed", "fetch"), _READ),
+    "delete_var": "memory is planned when a program is compiled",
+    **dict.fromkeys(("pull_sparse", "pull_sparse_v2", "push_dense"), _OUT % "pslib"),
+    "pull_box_sparse": _OUT % "BoxPS",
+    "run_program": _OUT % "dygraph",
+}
+
+
+def listed() -> dict:
+    """What Fluid has: {"ops": [type], "core": {class: [method]}}."""
+    with open(os.path.join(HERE, "fluid_coverage.json")) as file:
+        return json.load(file)
+
+
+def op_status(op: str) -> tuple[str, str]:
+    """(status, reason) of an op type."""
+    if op in REFUSED_OPS:
+        return REFUSED, REFUSED_OPS[op]
+    return (WORKS, "") if op in _core.op_types() else (ABSENT, "not registered")
+
+
+def name_status() -> dict[str, dict[str, str]]:
+    """{module: {name: status}} of all names that Fluid lists."""
+    found: dict[str, dict[str, str]] = {}
+    for module, names in generate_modules.table().items():
+        try:
+            source = importlib.import_module(module.replace("paddle", "anabranch", 1))
+        except ImportError:
+            source = None
+        found[module] = {name: WORKS if hasattr(source, name) else ABSENT for name in names}
+    return found
+
+
+def method_status() -> dict[str, dict[str, str]]:
+    """{class of core: {method: status}}"""
+    return {cls: {m: WORKS if hasattr(getattr(core, cls, None), m) else ABSENT for m in methods}
+            for cls, methods in listed()["core"].items()}
+
+
+def _count(states: list[str]) -> str:
+    return ", ".join("%d %s" % (states.count(s), s) for s in (WORKS, REFUSED, ABSENT) if states.count(s))
+
+
+def _table(head: str, rows: dict[str, dict[str, str]]) -> list[str]:
+    lines = ["| %s | works | absent |" % head, "|---|---|---|"]
+    for key, states in sorted(rows.items()):
+        if states:
+            absent = ["`%s`" % name for name, state in states.items() if state == ABSENT]
+            lines.append("| `%s` | %d of %d | %s |" % (key, len(states) - len(absent), len(states), ", ".join(absent)))
+    return lines + [""]
+
+
+def coverage_page() -> str:
+    """The page: counts first, then what does not work and why, then all op types that do."""
+    ops = {op: op_status(op) for op in listed()["ops"]}
+    names, methods = name_status(), method_status()
+    text = ["# Coverage", "", "What Fluid 1.8 has, and whether it is here. `works`: a program may use it. `Unsupported`: "
+            "it raises `NotImplementedError`, which names it. `absent`: `AttributeError` or `ImportError`.", "",
+            "| | |", "|---|---|",
+            "| operators (%d) | %s |" % (len(ops), _count([state for state, _ in ops.values()]))]
+    for title, rows in (("listed names", names), ("public methods of core classes", methods)):
+        states = [state for row in rows.values() for state in row.values()]
+        text.append("| %s (%d) | %s |" % (title, len(states), _count(states)))
+    text += ["", "## Operators that do not work", "", "| operator | status | reason |", "|---|---|---|"]
+    text += ["| `%s` | %s | %s |" % (op, *state) for op, state in ops.items() if state[0] != WORKS]
+    text += ["", "## Operators that work", "", ", ".join("`%s`" % op for op, (state, _) in ops.items() if state == WORKS)]
+    text += ["", "## Names", "", *_table("module", names), "## Methods of core classes", "", *_table("class", methods)]
+    return "\n".join(text)
