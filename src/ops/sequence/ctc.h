@@ -45,7 +45,7 @@ template <class T> double softmax_row(const T* x, T* out, int64_t n) {
 struct CtcCells {
   int64_t rows, states;
   int64_t stride() const { return states + 2; }
-  int64_t alpha(int64_t t) const { return t * stride() + 2; }  // the empty cells lie before it
+  int64_t alpha(int64_t t) const { return t * stride() + 2; }              // the empty cells lie before it
   int64_t beta(int64_t which) const { return (rows + which) * stride(); }  // the empty cells lie behind it
   int64_t emitted() const { return (rows + 2) * stride(); }                // of one row
   int64_t shares() const { return emitted() + stride(); }

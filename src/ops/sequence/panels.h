@@ -33,7 +33,8 @@ class Panels {
  public:
   // Columns of `weight`, [k, ...] with rows `ld` apart: panel p holds `parts` runs of kPanel / parts columns, the i-th
   // from column i * apart on.
-  void pack(const KernelContext& c, const float* weight, int64_t k, int64_t n, int64_t ld, int64_t parts, int64_t apart) {
+  void pack(const KernelContext& c, const float* weight, int64_t k, int64_t n, int64_t ld, int64_t parts,
+            int64_t apart) {
     const int64_t run = loops::kPanel / parts, count = pieces(n, run);
     k_ = k;
     panels_ = sized<float>(memory_, count * k, loops::kPanel);
