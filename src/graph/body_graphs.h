@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "ir/outer_names.h"
 #include "graph/pass.h"
+#include "ir/outer_names.h"
 
 namespace anabranch {
 

@@ -118,9 +118,10 @@ TEST(PsNetwork, AddressesThatCannotBeListenedAtAreNamedWithTheReason) {
   const std::string file = "unix:" + testing::TempDir() + "/taken.sock";
   const auto taken = network_transport().listen(file, nothing);
   const auto port = network_transport().listen("127.0.0.1:0", nothing);
-  const std::pair<std::string, std::string> wrong[] = {
-      {file, "in use"}, {port->endpoint(), "in use"}, {"unix:/nowhere/x.sock", "No such file"},
-      {"unix:" + std::string(200, 'x'), "too long"}};
+  const std::pair<std::string, std::string> wrong[] = {{file, "in use"},
+                                                       {port->endpoint(), "in use"},
+                                                       {"unix:/nowhere/x.sock", "No such file"},
+                                                       {"unix:" + std::string(200, 'x'), "too long"}};
   for (const auto& [endpoint, reason] : wrong) {
     try {
       network_transport().listen(endpoint, nothing);
