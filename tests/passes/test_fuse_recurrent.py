@@ -172,8 +172,7 @@ def test_a_gradient_that_another_made_stays():
     assert count == 0 and "in its gradient is not what append_backward makes" in notes[0]
 
 
-def test_shapes_that_the_block_takes_run_without_the_pass():
-    """A cell state of one row for all is broadcast by elementwise_mul, and nothing that the op takes."""
+def test_shapes_that_do_not_fit_are_refused_by_the_ops_of_the_block():
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
         x = fluid.data("x", [None, BATCH, WIDTH], "float32")
