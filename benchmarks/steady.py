@@ -25,36 +25,51 @@ def threads():
     return len(os.listdir("/proc/self/task"))
 
 
-def watch(fluid, runs, fetch):
-    """Trains fit_a_line for so many runs.
+def watch(step, runs):
+    """Calls ``step`` so many times.
 
-    Returns a dict: resident memory in MB, microseconds of a run and number of threads, each after a tenth of the
-    runs and at the end.
+    Returns a dict: resident memory in MB, microseconds of a call and number of threads, each after a tenth of the
+    calls and at the end.
     """
+    memory, micros, tasks = [], [], []
+    for _ in range(PARTS):
+        stretches = []
+        for _ in range(STRETCHES):
+            begin = time.monotonic()
+            for _ in range(runs // (PARTS * STRETCHES)):
+                step()
+            stretches.append(1e6 * (time.monotonic() - begin) / (runs // (PARTS * STRETCHES)))
+        micros.append(min(stretches))
+        memory.append(resident_mb())
+        tasks.append(threads())
+    early = slice(PARTS // 10, PARTS // 5)
+    return dict(memory_mb=(memory[PARTS // 10 - 1], memory[-1]), threads=(tasks[PARTS // 10 - 1], tasks[-1]),
+                micros=(statistics.median(micros[early]), statistics.median(micros[-2:])))
+
+
+def fit_a_line(fluid, fetch):
+    """A step of the small model."""
     train, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(train, startup), fluid.unique_name.guard():
         x, y = fluid.data("x", [None, 13]), fluid.data("y", [None, 1])
         loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
         fluid.optimizer.SGD(0.01).minimize(loss)
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
     feed = dict(x=np.ones((4, 13), "float32"), y=np.ones((4, 1), "float32"))
-    memory, micros, tasks = [], [], []
-    with fluid.scope_guard(scope):
-        exe.run(startup)
-        for _ in range(PARTS):
-            stretches = []
-            for _ in range(STRETCHES):
-                begin = time.monotonic()
-                for _ in range(runs // (PARTS * STRETCHES)):
-                    exe.run(train, feed=feed, fetch_list=[loss] if fetch else [], use_program_cache=True)
-                stretches.append(1e6 * (time.monotonic() - begin) / (runs // (PARTS * STRETCHES)))
-            micros.append(min(stretches))
-            memory.append(resident_mb())
-            tasks.append(threads())
-        exe.close()
-    early = slice(PARTS // 10, PARTS // 5)
-    return dict(memory_mb=(memory[PARTS // 10 - 1], memory[-1]), threads=(tasks[PARTS // 10 - 1], tasks[-1]),
-                micros=(statistics.median(micros[early]), statistics.median(micros[-2:])))
+    return lambda: exe.run(train, feed=feed, fetch_list=[loss] if fetch else [], scope=scope, use_program_cache=True)
+
+
+def report(row, fluid_name, what, runs, seen):
+    """A line of the result for each thing that was watched."""
+    version = str(getattr(sys.modules[fluid_name.split(".")[0]], "__version__", "unknown"))
+    metric = "%s, %d runs: " % (what, runs)
+    note = "{:.4g} -> {:.4g}"
+    for label, key, unit, grown in (("memory grown", "memory_mb", "MB", lambda a, b: b - a),
+                                    ("time, last over first", "micros", "times", lambda a, b: b / a),
+                                    ("threads more", "threads", "threads", lambda a, b: float(b - a))):
+        common.emit(row, fluid_name, version, "exe cache", metric + label, grown(*seen[key]), unit,
+                    rss_mb=seen["memory_mb"][1], note=note.format(*seen[key]))
 
 
 def main():
@@ -65,16 +80,8 @@ def main():
     args = parser.parse_args()
     runs = 20000 if args.quick else args.runs
     fluid = importlib.import_module(args.fluid)
-    version = str(getattr(sys.modules[args.fluid.split(".")[0]], "__version__", "unknown"))
     for fetch in (True, False):
-        seen = watch(fluid, runs, fetch)
-        metric = "fetch=%s, %d runs: " % ("on" if fetch else "off", runs)
-        note = "{:.4g} -> {:.4g}"
-        for what, key, unit, grown in (("memory grown", "memory_mb", "MB", lambda a, b: b - a),
-                                       ("time, last over first", "micros", "times", lambda a, b: b / a),
-                                       ("threads more", "threads", "threads", lambda a, b: float(b - a))):
-            common.emit("STEADY", args.fluid, version, "exe cache", metric + what, grown(*seen[key]), unit,
-                        rss_mb=seen["memory_mb"][1], note=note.format(*seen[key]))
+        report("STEADY", args.fluid, "fetch=%s" % ("on" if fetch else "off"), runs, watch(fit_a_line(fluid, fetch), runs))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,9 @@ TARGETS = [
     ("COMPILE", "ops=10000 what=passes", None, 0.5),
     ("INSTR", "sequential", None, 60.0), ("INSTR", "threaded", None, 200.0),
     ("STEADY", ".*memory grown", None, 1.0), ("STEADY", ".*time, last over first", None, 1.1),
-    ("STEADY", ".*threads more", None, 0.0)]
+    ("STEADY", ".*threads more", None, 0.0),
+    ("SOAK", ".*memory grown", None, 1.0), ("SOAK", ".*time, last over first", None, 1.1),
+    ("SOAK", ".*threads more", None, 0.0)]
 
 #: (row, beginning of the metric) -> what a unit takes: Mflop, random 64-byte lines.
 NEEDS = {
@@ -45,7 +47,7 @@ SPENT_ON = dict(W1="fixed cost of a call: feed, fetch, Python", W12="decoding of
                 W16="products of rows of a step", W17="products of rows of a step", W19="exponentials of logits and paths",
                 W20="exponentials of emissions; sums over pairs of tags",
                 COST="loading of libraries; building of plans", COMPILE="passes and planning",
-                INSTR="the executor's loop", STEADY="")
+                INSTR="the executor's loop", STEADY="", SOAK="")
 
 
 def target(row, metric, rival):

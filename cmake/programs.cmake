@@ -10,7 +10,7 @@ endfunction()
 
 if(ANABRANCH_BUILD_TESTS)
   enable_testing()
-  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cpp/*_test.cc)
+  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cpp/*_test.cc ${PROJECT_SOURCE_DIR}/tests/cpp/sim/*.cc)
   if(tests)
     find_package(GTest REQUIRED)
     include(GoogleTest)
@@ -28,6 +28,7 @@ if(ANABRANCH_BUILD_TESTS)
     target_link_libraries(anabranch_steady_tests PRIVATE anabranch GTest::gtest GTest::gtest_main ${CMAKE_DL_LIBS})
     gtest_discover_tests(anabranch_steady_tests DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
                          DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+    ab_programs(tests/cpp/replay)                     # run by tests/trials/test_loop_replay.py
   endif()
 endif()
 

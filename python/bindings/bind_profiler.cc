@@ -27,6 +27,7 @@ nb::dict plan_to_python(const ProfiledPlan& p) {
     d["type"] = n.type;
     d["place"] = n.place;
     d["replica"] = n.replica;
+    d["inner"] = n.inner;
     nodes.append(d);
   }
   for (const auto& [node, ns] : p.critical_path()) path.append(nb::make_tuple(node, ns));

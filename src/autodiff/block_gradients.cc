@@ -171,6 +171,17 @@ void BlockGradients::run(size_t end, const std::set<std::string>& targets, const
   if (forward_.idx() > 0) settle_names();
 }
 
+// What makes the gradient of a gradient op leaves out what nothing flows into.
+ir::Op BlockGradients::without_unreached(const ir::Op& op) const {
+  ir::Op seen = op;
+  for (auto& slot : seen.outputs) {
+    for (auto& arg : slot.args) {
+      if (!partials_.count(gradient_name(arg))) arg = ir::kEmptyVar;
+    }
+  }
+  return seen;
+}
+
 void BlockGradients::differentiate(size_t index) {
   const ir::Op& op = *forward_.ops()[index];
   const auto outs = op.output_args();
@@ -182,10 +193,12 @@ void BlockGradients::differentiate(size_t index) {
     const auto ins = op.input_args();
     const bool asked = std::any_of(ins.begin(), ins.end(), [&](const auto& in) { return wants(in); });
     AB_CHECK(!(asked && def.forward()), Unsupported,
-             "{}: gradients of gradients are not in this build; stop them with no_grad_set or stop_gradient", op.type);
+             "{}: {} has no gradient of second order here; stop it with no_grad_set or stop_gradient", op.type,
+             def.forward()->type());
     return;
   }
-  GradContext context(op, forward_, [this](const std::string& name) { return wants(name); });
+  const ir::Op seen = def.forward() ? without_unreached(op) : op;
+  GradContext context(seen, forward_, [this](const std::string& name) { return wants(name); });
   def.run_grad(context);
   for (const auto& in : op.input_args()) forward_var_.emplace(gradient_name(in), in);
   std::vector<ir::OpRef> wanted;

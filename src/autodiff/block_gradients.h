@@ -50,6 +50,7 @@ class BlockGradients {
                  std::set<std::string>* needed = nullptr) const;
   void refuse_hidden_writes(const Path& path, size_t end, const std::set<std::string>& targets) const;
   void differentiate(size_t index);
+  ir::Op without_unreached(const ir::Op& op) const;
   bool fill_missing(size_t index, ir::Op& grad);
   void add_sub_block(size_t index, ir::Op& grad);
   std::vector<std::string> whole_arrays(const ir::Op& op, const std::set<std::string>& targets) const;

@@ -35,7 +35,11 @@ void check_options(const CompileOptions& o) {
            "trainer_id is {}, num_trainers is {}", o.build.trainer_id, o.build.num_trainers);
   AB_CHECK(o.build.num_trainers == 1 || !o.data_parallel, Unsupported,
            "num_trainers is {}: sums between processes are not in this build", o.build.num_trainers);
-  AB_CHECK(!o.build.async_mode, Unsupported, "async_mode: replicas that run independently are not in this build");
+  AB_CHECK(
+      !o.build.async_mode || o.replicas == 1, Unsupported,
+      "async_mode: {} replicas that run independently are not in this build; a worker of an async, half-async or GEO "
+      "strategy has one replica: start more workers, or run its program with one place",
+      o.replicas);
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ std::string quoted(std::string_view text) {
 // What a viewer shows beside the event that is selected.
 std::string details(const ProfiledNode& node, const TraceEvent& e) {
   std::string args = fmt::format("\"op\":{},\"replica\":{}", quoted(node.place), node.replica);
+  if (e.turn >= 0) args += fmt::format(",\"turn\":{}", e.turn);
   const auto ns = static_cast<double>(e.end_ns - e.begin_ns);
   if (ns > 0) {
     if (node.work.flops > 0) args += fmt::format(",\"GFLOP/s\":{:.4g}", node.work.flops / ns);

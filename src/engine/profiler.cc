@@ -48,7 +48,7 @@ std::vector<std::pair<int, int64_t>> ProfiledPlan::critical_path() const {
   int last = -1;
   for (int i = 0; i < n; ++i) {
     const Measured& m = nodes[i].measured;
-    mean[i] = m.calls ? m.total_ns / m.calls : 0;
+    mean[i] = m.calls && !nodes[i].inner ? m.total_ns / m.calls : 0;
     until[i] += mean[i];
     if (last < 0 || until[i] > until[last]) last = i;
     for (int e = first_successor[i]; e < first_successor[i + 1]; ++e) {
@@ -128,7 +128,7 @@ void Profiler::add_run(uint64_t generation, int plan, const Trace& trace, const 
       case TraceEvent::kNode:
         p.nodes[e.node].work = works[e.node];
         p.nodes[e.node].measured.add(ns, e.end_ns, works[e.node]);
-        busy.emplace_back(e.begin_ns, e.end_ns);
+        if (e.turn < 0) busy.emplace_back(e.begin_ns, e.end_ns);
         break;
       case TraceEvent::kPiece:
         if (e.node >= 0) p.nodes[e.node].measured.helped_ns += ns;
@@ -142,6 +142,11 @@ void Profiler::add_run(uint64_t generation, int plan, const Trace& trace, const 
       case TraceEvent::kFetch: p.fetch.add(ns, e.end_ns, {}); break;
     }
     keep(plan, e);
+  }
+  for (size_t i = 0; i < trace.missed().size(); ++i) {
+    const MissedTurns& m = trace.missed()[i];
+    p.nodes[static_cast<size_t>(trace.first_inner()) + i].measured.add(
+        Measured{m.calls, m.total_ns, m.min_ns, m.max_ns, 0, m.first_end_ns, 0, 0});
   }
   p.computing_ns += covered_ns(std::move(busy));
   profile_.dropped_events += trace.dropped();

@@ -29,7 +29,8 @@ struct Measured {
 struct ProfiledNode {
   std::string type, place;  // "mul"; "#12 mul -> fc_0.tmp_0 ... made at train.py:41"
   int replica = 0;
-  OpWork work;  // of one call, from the shapes of the last run
+  bool inner = false;  // of a sub-block: its time is part of that of the node that runs the block
+  OpWork work;         // of one call, from the shapes of the last run
   Measured measured;
 };
 

@@ -1,15 +1,24 @@
 #include "engine/pserver.h"
 
-#include <random>
-
 #include "base/flags.h"
+#include "ps/trainers.h"
 
 namespace anabranch {
 namespace {
 
-uint64_t fresh_incarnation() {
-  std::random_device device;
-  return (static_cast<uint64_t>(device()) << 32 | device()) | 1;
+template <class T> T flag(const char* name) { return std::get<T>(get_flag(name)); }
+
+// Where flags name a folder, each server has one of its own in it.
+ps::HistoryOptions history_of(const std::string& who) {
+  ps::HistoryOptions o;
+  const auto folder = flag<std::string>("FLAGS_ps_state_dir");
+  if (folder.empty()) return o;
+  const auto level = flag<int64_t>("FLAGS_ps_durability");
+  AB_CHECK(level >= 0 && level <= 2, InvalidArgument, "FLAGS_ps_durability must be 0, 1 or 2, got {}", level);
+  o.durability = static_cast<ps::Durability>(level + 1);
+  o.folder = folder + "/" + who;
+  o.snapshot_every = flag<int64_t>("FLAGS_ps_snapshot_every");
+  return o;
 }
 
 }  // namespace
@@ -17,7 +26,8 @@ uint64_t fresh_incarnation() {
 PServer::PServer(ir::ProgramRef program, std::shared_ptr<Scope> scope)
     : program_(std::move(program), std::move(scope)) {
   ps::ServerOptions options = program_.options();
-  options.incarnation = fresh_incarnation();
+  options.incarnation = ps::fresh_incarnation();
+  options.history = history_of(program_.server_name());
   options.patience = ps::Milliseconds(std::get<int64_t>(get_flag("FLAGS_rpc_deadline")));
   server_ = std::make_unique<ps::Server>(options, program_);
   endpoint_ = options.name;

@@ -77,6 +77,15 @@ ps::ServerOptions ServedProgram::options() const {
   return o;
 }
 
+std::string ServedProgram::server_name() const {
+  const int32_t number = listen_->attr<int32_t>("pserver_id");
+  if (number >= 0) return fmt::format("server-{}", number);
+  std::string name = "server-" + listen_->attr<std::string>("endpoint");
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '/' || c == ':'; }, '_');
+  return name;
+}
+
 uint32_t ServedProgram::number(std::string_view name) const {
   for (const std::string_view n : {name, without_trainer(name)}) {
     if (const auto it = numbers_.find(n); it != numbers_.end()) return it->second;
@@ -185,6 +194,29 @@ const Tensor& ServedProgram::tensor_of(uint32_t variable) const {
 }
 
 void ServedProgram::read(uint32_t variable, ps::Message* into) const { into->add(variable, tensor_of(variable)); }
+
+void ServedProgram::save(const std::function<void(const std::string& name, const Tensor& value)>& put) const {
+  for (const auto& v : program_->global_block().vars()) {
+    if (!v->persistable) continue;
+    const Value* value = scope_->find_var(v->name);
+    const Tensor* t = value ? value->get<Tensor>() : nullptr;
+    if (t && t->initialized()) put(v->name, *t);
+  }
+}
+
+void ServedProgram::load(const std::string& name, const Tensor& value) {
+  const auto declared = program_->global_block().find_var(name);
+  AB_CHECK(declared && declared->persistable, NotFound, "the saved state has {}, which this server does not keep",
+           name);
+  Value& mine = *scope_->share(name);
+  const RunGate::Change change(mine.gate().get());
+  const Tensor* now = mine.get<Tensor>();
+  AB_CHECK(!now || !now->initialized() || (now->shape() == value.shape() && now->dtype() == value.dtype()),
+           ShapeMismatch, "{} is {} {} at this server, {} {} in the saved state", name, dtype_name(now->dtype()),
+           now->shape().str(), dtype_name(value.dtype()), value.shape().str());
+  mine.as<Tensor>().copy_from(value);
+  mine.touch();
+}
 
 void ServedProgram::read_rows(uint32_t variable, std::span<const int64_t> ids, ps::Message* into) const {
   const Tensor& table = tensor_of(variable);

@@ -159,6 +159,7 @@ void Step::execute(uint32_t number, const Hooks& hooks, Trace* trace) {
   Plan& plan = *lowered_.plan;
   for (int i : numbered_) plan.node(i).context.step = number;
   std::function<void(int)> before, after;
+  const CheckValue check = [](const Value& value, const std::string& name) { check_finite(value, name); };
   RunOptions options;
   options.dry_run = compile_.execution.dry_run;
   options.stall_report_s = Flags::stall_report_s();
@@ -171,6 +172,7 @@ void Step::execute(uint32_t number, const Hooks& hooks, Trace* trace) {
   if (Flags::check_nan_inf()) {
     after = [&](int node) { check_finite(graph_, lowered_, node); };
     options.after = &after;
+    options.check = &check;
   }
   // A step that waits for others must not keep the workers of the process, which these may need to answer.
   const bool possible = !Team::inside() && may_run_parallel() && !plan.has_later();

@@ -9,6 +9,8 @@ namespace {
 // A node is one event; a loop that others help with is some more.
 int capacity_for(size_t nodes) { return static_cast<int>(std::min<size_t>(nodes * 16 + 1024, 1 << 20)); }
 
+constexpr int kForTurns = 1 << 14;  // events of ops of sub-blocks that are kept of one run
+
 std::vector<Value*> values_of(const std::vector<int>& vars, const Lowered& lowered) {
   std::vector<Value*> values;
   for (int v : vars) values.push_back(v < 0 ? nullptr : lowered.values[v]);
@@ -18,7 +20,11 @@ std::vector<Value*> values_of(const std::vector<int>& vars, const Lowered& lower
 }  // namespace
 
 StepProfile::StepProfile(const Graph& graph, Lowered& lowered)
-    : graph_(graph), lowered_(lowered), trace_(capacity_for(graph.nodes.size())), works_(graph.nodes.size()) {
+    : graph_(graph),
+      lowered_(lowered),
+      trace_(capacity_for(graph.nodes.size()), lowered.inner_nodes.empty() ? 0 : kForTurns,
+             static_cast<int>(graph.nodes.size()), lowered.inner_nodes.size()),
+      works_(graph.nodes.size() + lowered.inner_nodes.size()) {
   std::map<Parallel*, Parallel*> traced;
   for (int i = 0; i < lowered_.plan->size(); ++i) {
     Parallel* own = own_loops_.emplace_back(lowered_.plan->node(i).context.parallel);
@@ -32,11 +38,15 @@ StepProfile::StepProfile(const Graph& graph, Lowered& lowered)
 ProfiledPlan StepProfile::describe() const {
   ProfiledPlan p;
   for (int i = 0; i < lowered_.plan->size(); ++i) {
-    p.nodes.push_back({lowered_.types[i], lowered_.describe[i], lowered_.replicas[i], {}, {}});
+    p.nodes.push_back({lowered_.types[i], lowered_.describe[i], lowered_.replicas[i], false, {}, {}});
     p.first_successor.push_back(static_cast<int>(p.successors.size()));
     for (int next : lowered_.plan->successors(i)) p.successors.push_back(next);
   }
   p.first_successor.push_back(static_cast<int>(p.successors.size()));
+  for (const InnerNode& inner : lowered_.inner_nodes) {
+    p.nodes.push_back({inner.type, inner.text, inner.replica, true, {}, {}});
+    p.first_successor.push_back(static_cast<int>(p.successors.size()));
+  }
   return p;
 }
 

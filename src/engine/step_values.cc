@@ -81,20 +81,22 @@ std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lower
 }
 
 void check_finite(const Graph& graph, const Lowered& lowered, int node) {
-  for (int v : lowered.writes[node]) {
-    const auto* rows = lowered.values[v]->get<SelectedRows>();
-    const Tensor* t = rows ? &rows->value : lowered.values[v]->get<Tensor>();
-    if (!t || !t->initialized() || !(t->dtype() == DType::kFloat32 || t->dtype() == DType::kFloat64)) continue;
-    visit_dtype(t->dtype(), [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      const T* x = t->data<T>();
-      for (int64_t i = 0; i < t->numel(); ++i) {
-        AB_CHECK(std::isfinite(static_cast<double>(x[i])), InvalidArgument,
-                 "FLAGS_check_nan_inf: {} holds {} at element {} of {}{}", graph.vars[v].name,
-                 static_cast<double>(x[i]), i, rows ? "the rows " : "", t->shape().str());
-      }
-    });
-  }
+  for (int v : lowered.writes[node]) check_finite(*lowered.values[v], graph.vars[v].name);
+}
+
+void check_finite(const Value& value, const std::string& name) {
+  const auto* rows = value.get<SelectedRows>();
+  const Tensor* t = rows ? &rows->value : value.get<Tensor>();
+  if (!t || !t->initialized() || !(t->dtype() == DType::kFloat32 || t->dtype() == DType::kFloat64)) return;
+  visit_dtype(t->dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* x = t->data<T>();
+    for (int64_t i = 0; i < t->numel(); ++i) {
+      AB_CHECK(std::isfinite(static_cast<double>(x[i])), InvalidArgument,
+               "FLAGS_check_nan_inf: {} holds {} at element {} of {}{}", name, static_cast<double>(x[i]), i,
+               rows ? "the rows " : "", t->shape().str());
+    }
+  });
 }
 
 Error describe_failure(Error error, int node, const Graph& graph, const Lowered& lowered, const RunState& state) {

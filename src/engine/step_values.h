@@ -24,6 +24,7 @@ std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lower
 
 // InvalidArgument when a float that the node has written is not finite.
 void check_finite(const Graph& graph, const Lowered& lowered, int node);
+void check_finite(const Value& value, const std::string& name);
 // The error of a run, with the op that failed (-1: none did) and the persistable variables that had changed before.
 Error describe_failure(Error error, int node, const Graph& graph, const Lowered& lowered, const RunState& state);
 

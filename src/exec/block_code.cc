@@ -34,7 +34,7 @@ BlockCode::BlockCode(BlockSet& set, int idx, BlockSet::Outer outer, BlockCode* a
 int BlockCode::find(const std::string& name) {
   const auto it = vars_.find(name);
   if (it == vars_.end()) return -1;
-  AB_CHECK(!set_.bodies_->is_private(block_.idx(), name), Internal, "variable {} of block {} is its own", name,
+  AB_CHECK(!set_.options_.bodies->is_private(block_.idx(), name), Internal, "variable {} of block {} is its own", name,
            block_.idx());
   show(it->second);
   return it->second;
@@ -72,21 +72,20 @@ BlockCode::Arg BlockCode::find_arg(const ir::Op& op, const std::string& name) {
 }
 
 void BlockCode::prepare() {
-  const Graph& graph = set_.bodies_->of(block_.idx());
+  const Graph& graph = set_.options_.bodies->of(block_.idx());
   for (const GraphNode& node : graph.nodes) {
     try {
-      nodes_.push_back(make_node(node.op, node.index));
-      nodes_.back().text = node.describe(block_.idx());
+      nodes_.push_back(make_node(node.op, node.index, node.describe(block_.idx())));
       nodes_.back().first_part = spare_.size();
       for (const GraphNode::Part& part : node.parts) {
-        spare_.push_back(make_node(part.op, part.index));
-        spare_.back().text = part.op->describe(part.index, block_.idx());
+        spare_.push_back(make_node(part.op, part.index, part.op->describe(part.index, block_.idx())));
       }
       nodes_.back().parts = node.parts.size();
     } catch (Error& e) {
       throw e.with_op(node.describe(block_.idx()));
     }
   }
+  find_groups(graph);
   if (keeps_) note_shapes();
 }
 
@@ -109,23 +108,24 @@ bool BlockCode::is_made_aside(const Arg& arg) const {
   return std::any_of(made_aside_.begin(), made_aside_.end(), [&](const Value& v) { return &v == arg.value; });
 }
 
-int BlockCode::place(const Arg& arg) {
+int BlockCode::place(const Arg& arg, const std::string& name) {
   const auto it = std::find(places_.begin(), places_.end(), arg);
   if (it != places_.end()) return static_cast<int>(it - places_.begin());
   places_.push_back(arg);
+  names_.push_back(name);
   return static_cast<int>(places_.size()) - 1;
 }
 
 size_t BlockCode::add_args(const ir::Op& op, const std::vector<ir::Slot>& slots) {
   const size_t begin = args_.size();
   for (const auto& s : slots) {
-    for (const auto& a : s.args) args_.push_back(place(find_arg(op, a)));
+    for (const auto& a : s.args) args_.push_back(place(find_arg(op, a), a));
   }
   args_.push_back(place({nullptr, 0, Value::nothing()}));  // where handles of missing arguments point
   return begin;
 }
 
-BlockCode::Node BlockCode::make_node(const ir::OpRef& op, int index) {
+BlockCode::Node BlockCode::make_node(const ir::OpRef& op, int index, std::string text) {
   const OpDef& def = find_op(op->type);
   Node node;
   for (int sub : op->sub_blocks()) node.runs.push_back(&set_.make(sub, outer_, this));
@@ -135,8 +135,10 @@ BlockCode::Node BlockCode::make_node(const ir::OpRef& op, int index) {
   note_touched(*op, node);
   node.later = def.has(kCompletesLater);
   node.dynamic = def.is_dynamic(*op) || def.has(kRunsBlock);
-  node.shape = make_shape_fn({&def, op, set_.seed_, set_.factory(), (block_.idx() << 20) + index});
+  node.shape = make_shape_fn({&def, op, set_.options_.seed, set_.factory(), (block_.idx() << 20) + index});
   node.type = op->type;
+  node.text = std::move(text);
+  node.number = set_.number(node.type, node.text);
   return node;
 }
 

@@ -15,6 +15,9 @@
 
 namespace anabranch {
 
+class Graph;
+struct RunOptions;
+
 class BlockCode final : public BlockRunner {
  public:
   // around: the code of the block whose op runs this one; null for block 0.
@@ -59,14 +62,17 @@ class BlockCode final : public BlockRunner {
     // Of an op that a pass made of several: they run instead of it where it refuses the shapes.
     size_t first_part = 0, parts = 0;
     std::string type, text;  // for errors and reports
+    int number = -1;         // in traces
     std::vector<const BlockCode*> runs;
+    size_t group = 1;     // with so many from here on, each of which runs a block: they do not wait for each other
+    int64_t took_ns = 0;  // of one of a group: the last time
   };
 
   void note_shapes();
-  Node make_node(const ir::OpRef& op, int index);
+  Node make_node(const ir::OpRef& op, int index, std::string text);
   size_t add_args(const ir::Op& op, const std::vector<ir::Slot>& slots);
   void note_touched(const ir::Op& op, Node& node);
-  int place(const Arg& arg);
+  int place(const Arg& arg, const std::string& name = {});
   bool is_made_aside(const Arg& arg) const;
   Arg find_arg(const ir::Op& op, const std::string& name);
   Arg resolve(const std::string& name);
@@ -84,8 +90,16 @@ class BlockCode final : public BlockRunner {
   void run_turn(const KernelContext& caller, int64_t turn);
   void execute(BlockFrame& frame, const KernelContext& caller);
   void run_nodes(BlockFrame& frame, TurnContext& c);
+
+  // block_groups.cc
+  void find_groups(const Graph& graph);
+  bool pays(size_t first) const;
+  void run_group(BlockFrame& frame, TurnContext& c, size_t first);
+  void run_member(BlockFrame& frame, const TurnContext& c, Node& node);
+  void run_alone(BlockFrame& frame, TurnContext& c, Node& node, bool infers);
   bool lay_out(BlockFrame& frame, TurnContext& c, Node& node);
   void run_node(BlockFrame& frame, TurnContext& c, Node& node);
+  void run_kernel(BlockFrame& frame, TurnContext& c, Node& node);
   void run_parts(BlockFrame& frame, TurnContext& c, const Node& whole);
 
   // block_looks.cc
@@ -110,8 +124,9 @@ class BlockCode final : public BlockRunner {
   const bool keeps_;              // each turn has a frame of its own
   std::unordered_map<std::string, int> vars_;
   std::vector<Node> nodes_, spare_;
-  std::vector<Arg> places_;  // each value that the nodes see, once
-  std::vector<int> args_;    // of nodes, as places
+  std::vector<Arg> places_;         // each value that the nodes see, once
+  std::vector<std::string> names_;  // of places; empty where nobody else sees the value
+  std::vector<int> args_;           // of nodes, as places
   std::vector<Arg> writes_outside_;
   std::deque<Value> made_aside_;
   std::vector<int> arrays_;                          // variables that are empty at the begin of a turn
@@ -119,12 +134,14 @@ class BlockCode final : public BlockRunner {
   std::vector<char> shown_;                          // by variable: others than the nodes may change it
   std::vector<int> watched_;                         // places that may look otherwise when a turn begins
   bool found_watched_ = false;
-  uint32_t choices_ = 0;  // of kernels; changes with what is shown, too
-  std::atomic<int64_t> turn_{-1};          // -1: the op has not begun one
+  uint32_t choices_ = 0;                  // of kernels; changes with what is shown, too
+  std::atomic<int64_t> turn_{-1};         // -1: the op has not begun one
   std::atomic<const Node*> at_{nullptr};  // null between turns
+  std::atomic<const Node*> at_group_{nullptr};
   FrameStack root_;
   BlockFrame* current_ = nullptr;
   bool entered_ = false;
+  const RunOptions* hooks_ = nullptr;  // of the turn under way
 };
 
 }  // namespace anabranch

@@ -35,12 +35,12 @@ struct FrameStack {
 // How the values looked in the last turn on a frame. A turn that finds them so runs no shape functions but those of
 // nodes whose shapes depend on values.
 struct FrameLooks {
-  std::vector<Look> looks;   // by place (block_code.h)
-  std::vector<char> noted;   // by place: in this turn
-  bool alike = false;        // each value looked the same for the whole turn, so far
-  bool steady = false;       // and the turn has ended
-  bool in_place = false;     // what nodes make of an input they make in its place
-  uint32_t choices = 0;      // of kernels, that the turn was run with
+  std::vector<Look> looks;  // by place (block_code.h)
+  std::vector<char> noted;  // by place: in this turn
+  bool alike = false;       // each value looked the same for the whole turn, so far
+  bool steady = false;      // and the turn has ended
+  bool in_place = false;    // what nodes make of an input they make in its place
+  uint32_t choices = 0;     // of kernels, that the turn was run with
 };
 
 struct BlockFrame {

@@ -6,8 +6,7 @@
 
 namespace anabranch {
 
-BlockSet::BlockSet(const ir::Program& program, std::shared_ptr<BodyGraphs> bodies, uint64_t seed)
-    : program_(program), bodies_(std::move(bodies)), seed_(seed) {
+BlockSet::BlockSet(const ir::Program& program, Options options) : program_(program), options_(std::move(options)) {
   for (int b = 0; b < program.num_blocks(); ++b) {
     for (const auto& op : program.block(b).ops()) {
       for (int sub : op->sub_blocks()) {
@@ -35,6 +34,12 @@ BlockCode& BlockSet::make(int block, const Outer& outer, BlockCode* around) {
 }
 
 std::shared_ptr<BlockRunner> BlockSet::runner(int block) const { return made_.at(block); }
+
+int BlockSet::number(const std::string& type, const std::string& text) {
+  if (!options_.nodes) return -1;
+  options_.nodes->push_back({type, text, options_.replica});
+  return options_.first_node + static_cast<int>(options_.nodes->size()) - 1;
+}
 
 std::string BlockSet::where(int block) const { return made_.at(block)->where(); }
 

@@ -16,12 +16,25 @@ namespace anabranch {
 
 class BlockCode;
 
+// An op of a sub-block, for traces.
+struct InnerNode {
+  std::string type, text;
+  int replica = 0;
+};
+
 // The blocks of one replica of one plan.
 class BlockSet {
  public:
   // A variable of block 0, as the op that runs the block sees it; null when there is none.
   using Outer = std::function<Value*(const std::string&)>;
-  BlockSet(const ir::Program& program, std::shared_ptr<BodyGraphs> bodies, uint64_t seed);
+  // nodes: gets what ops of these blocks there are; the first one has this number in traces. Borrowed by prepare().
+  struct Options {
+    std::shared_ptr<BodyGraphs> bodies;
+    uint64_t seed = 0;
+    int replica = 0, first_node = 0;
+    std::vector<InnerNode>* nodes = nullptr;
+  };
+  BlockSet(const ir::Program& program, Options options);
   ~BlockSet();
   // Makes a block of an op of block 0 ready, with those that its ops name.
   void prepare(int block, const Outer& outer) { make(block, outer, nullptr); }
@@ -34,11 +47,11 @@ class BlockSet {
  private:
   friend class BlockCode;
   BlockCode& make(int block, const Outer& outer, BlockCode* around);
+  int number(const std::string& type, const std::string& text);
   BlockFactory factory() const;
 
   const ir::Program& program_;
-  const std::shared_ptr<BodyGraphs> bodies_;
-  uint64_t seed_;
+  const Options options_;
   std::map<int, std::vector<int>> gradients_;  // by block
   std::map<int, std::shared_ptr<BlockCode>> made_;
 };

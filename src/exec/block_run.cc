@@ -5,6 +5,7 @@
 
 #include "exec/block_code.h"
 #include "exec/later.h"
+#include "exec/run.h"
 
 namespace anabranch {
 
@@ -14,6 +15,7 @@ void BlockCode::begin() {
   entered_ = false;
   turn_.store(-1, std::memory_order_relaxed);
   at_.store(nullptr, std::memory_order_relaxed);
+  at_group_.store(nullptr, std::memory_order_relaxed);
   if (shaped_.empty()) return;
   frames.before.resize(shaped_.size());
   for (size_t i = 0; i < shaped_.size(); ++i) frames.before[i].take(*value_of(shaped_[i].second));
@@ -84,6 +86,7 @@ void BlockCode::bind(BlockFrame& frame) {
 
 void BlockCode::execute(BlockFrame& frame, const KernelContext& caller) {
   bind(frame);
+  hooks_ = watched_run();
   TurnContext c(caller);
   try {
     run_nodes(frame, c);
@@ -98,15 +101,15 @@ void BlockCode::run_nodes(BlockFrame& frame, TurnContext& c) {
   bool steady = is_steady(frame);
   if (!steady) begin_notes(frame);
   frame.last.steady = false;  // until the turn has ended
-  for (Node& node : nodes_) {
-    at_.store(&node, std::memory_order_relaxed);
-    if ((!steady || node.dynamic) && !lay_out(frame, c, node)) {
-      run_parts(frame, c, node);
-    } else {
-      run_node(frame, c, node);
+  size_t done = 0;            // nodes that a group has run already
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    if (i >= done) {
+      node.group > 1 ? run_group(frame, c, i) : run_alone(frame, c, node, !steady || node.dynamic);
+      done = i + node.group;
     }
     if (steady && node.dynamic && !looks_same(frame, node)) [[unlikely]] {
-      resume_notes(frame, static_cast<size_t>(&node - nodes_.data()));
+      resume_notes(frame, i);
       steady = false;
     }
     if (!steady) note(frame, node);
@@ -116,6 +119,12 @@ void BlockCode::run_nodes(BlockFrame& frame, TurnContext& c) {
   } else {
     end_notes(frame);
   }
+}
+
+void BlockCode::run_alone(BlockFrame& frame, TurnContext& c, Node& node, bool infers) {
+  at_.store(&node, std::memory_order_relaxed);
+  if (infers && !lay_out(frame, c, node)) return run_parts(frame, c, node);
+  run_node(frame, c, node);
 }
 
 // False: an op that a pass made refuses the shapes. The user's own ops decide, and word the error.
@@ -133,6 +142,18 @@ bool BlockCode::lay_out(BlockFrame& frame, TurnContext& c, Node& node) {
 }
 
 void BlockCode::run_node(BlockFrame& frame, TurnContext& c, Node& node) {
+  if (!hooks_) [[likely]]
+    return run_kernel(frame, c, node);
+  const TraceSpan span(hooks_->trace, node.number, TraceEvent::kNode, turn_.load(std::memory_order_relaxed));
+  run_kernel(frame, c, node);
+  if (!hooks_->check) return;
+  for (size_t i = node.reads; i < node.touches.size(); ++i) {
+    const auto p = static_cast<size_t>(node.touches[i]);
+    if (!names_[p].empty()) (*hooks_->check)(*frame.places[p], names_[p]);
+  }
+}
+
+void BlockCode::run_kernel(BlockFrame& frame, TurnContext& c, Node& node) {
   c.ins = frame.args.data() + node.ins;
   c.outs = frame.args.data() + node.outs;
   node.later ? run_to_end(node.kernel, c) : node.kernel(c);
@@ -155,10 +176,13 @@ std::string BlockCode::where() const {
   const int64_t turn = turn_.load(std::memory_order_relaxed);
   if (turn < 0) return {};
   std::string text = fmt::format("\n    block {}, turn {} (counted from 0)", block_.idx(), turn);
-  const Node* at = at_.load(std::memory_order_relaxed);
-  if (!at) return text;
-  text += ": " + at->text;
-  for (const BlockCode* inner : at->runs) text += inner->where();
+  const auto add = [&](const Node& at) {
+    text += ": " + at.text;
+    for (const BlockCode* inner : at.runs) text += inner->where();
+  };
+  const Node* group = at_group_.load(std::memory_order_relaxed);
+  for (size_t i = 0; group && i < group->group; ++i) add(group[i]);
+  if (const Node* at = at_.load(std::memory_order_relaxed)) add(*at);
   return text;
 }
 

@@ -28,6 +28,7 @@ class Lowerer {
       if (graph_.replicas > 1) text += fmt::format("  on replica {}", node.replica);
       out_.describe.push_back(std::move(text));
     }
+    out_.inner_nodes = std::move(inner_nodes_);
     if (bodies_) out_.explain_blocks = bodies_->explain();
     out_.plan = std::make_unique<Plan>(std::move(specs));
     for (int i = 0; i < out_.plan->size(); ++i) out_.plan->node(i).context.parallel = options_.parallel;
@@ -54,7 +55,12 @@ class Lowerer {
   void make_block_sets() {
     bodies_ = std::make_shared<BodyGraphs>(*options_.program, options_.build, options_.set_aside);
     for (int r = 0; r < graph_.replicas; ++r) {
-      block_sets_.push_back(std::make_shared<BlockSet>(*options_.program, bodies_, options_.seed));
+      block_sets_.push_back(std::make_shared<BlockSet>(
+          *options_.program, BlockSet::Options{.bodies = bodies_,
+                                               .seed = options_.seed,
+                                               .replica = r,
+                                               .first_node = static_cast<int>(graph_.nodes.size()),
+                                               .nodes = &inner_nodes_}));
     }
   }
 
@@ -138,6 +144,7 @@ class Lowerer {
   const LowerOptions& options_;
   Lowered out_;
   std::shared_ptr<BodyGraphs> bodies_;
+  std::vector<InnerNode> inner_nodes_;
   std::vector<std::shared_ptr<BlockSet>> block_sets_;
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "exec/block_plan.h"
 #include "exec/plan.h"
 #include "graph/build_strategy.h"
 #include "graph/graph.h"
@@ -34,7 +35,8 @@ struct Lowered {
   std::vector<int> replicas;             // by node
   std::vector<std::vector<int>> writes;  // by node: graph variables it writes
   bool has_dynamic = false;
-  std::string explain_blocks;  // what passes have done in sub-blocks
+  std::vector<InnerNode> inner_nodes;  // ops of sub-blocks: in traces their numbers follow behind those of the plan
+  std::string explain_blocks;          // what passes have done in sub-blocks
   // Node i for stall reports: its line of `describe`, and of what runs a block, where in that it is. From any thread.
   std::function<std::string(int)> report;
 };

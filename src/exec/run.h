@@ -15,10 +15,13 @@
 
 namespace anabranch {
 
+using CheckValue = std::function<void(const Value&, const std::string& name)>;  // may throw
+
 struct RunOptions {
   bool dry_run = false;                                       // everything but the kernels
   const std::function<void(int)>* probe = nullptr;            // called before each kernel with the node; may throw
   const std::function<void(int)>* after = nullptr;            // called after each kernel with the node; may throw
+  const CheckValue* check = nullptr;                          // called with what ops of sub-blocks have written
   const std::function<std::string(int)>* describe = nullptr;  // names a node in stall reports
   double stall_report_s = 30;
   Trace* trace = nullptr;  // records when each node ran, and on which thread
@@ -29,6 +32,18 @@ struct RunOptions {
 
 // One node with whatever the options ask for around its kernel.
 void run_watched(Plan& plan, int i, const RunOptions& options);
+// What the options ask for of the ops in the block that a node runs: known to the thread that runs the node while this
+// object lives.
+class Watching {
+ public:
+  explicit Watching(const RunOptions* options);
+  ~Watching();
+  Watching(const Watching&) = delete;
+
+ private:
+  const RunOptions* around_;
+};
+const RunOptions* watched_run();  // null where nothing but kernels is asked for
 
 class RunState {
  public:

@@ -14,7 +14,20 @@ RunState::RunState(const Plan& plan) : size_(plan.size()) {
   if (plan.has_later()) later_ = std::make_shared<LaterNodes>(size_);
 }
 
+namespace {
+
+thread_local const RunOptions* watched = nullptr;
+
+}  // namespace
+
+Watching::Watching(const RunOptions* options) : around_(std::exchange(watched, options)) {}
+
+Watching::~Watching() { watched = around_; }
+
+const RunOptions* watched_run() { return watched; }
+
 void run_watched(Plan& plan, int i, const RunOptions& options) {
+  const Watching watching(&options);
   const TraceSpan span(options.trace, i);
   if (options.probe) (*options.probe)(i);
   if (!options.dry_run) {

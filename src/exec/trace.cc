@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace anabranch {
 namespace {
@@ -21,28 +22,50 @@ int Trace::lane() {
   return mine;
 }
 
-void Trace::add(int node, TraceEvent::Kind kind, int64_t begin_ns, int64_t end_ns) {
+void Trace::clear() {
+  used_.store(0, std::memory_order_relaxed);
+  of_turns_.store(0, std::memory_order_relaxed);
+  std::fill(missed_.begin(), missed_.end(), MissedTurns{});
+}
+
+void Trace::add(int node, TraceEvent::Kind kind, int64_t begin_ns, int64_t end_ns, int64_t turn) {
+  if (turn >= 0 && of_turns_.fetch_add(1, std::memory_order_relaxed) >= for_turns_) {
+    const auto inner = static_cast<size_t>(node - first_inner_);
+    if (inner < missed_.size()) missed_[inner].add(end_ns - begin_ns, end_ns);
+    return;
+  }
   const int place = used_.fetch_add(1, std::memory_order_relaxed);
   if (place >= capacity_) return;
-  events_[place] = {node, lane(), kind, begin_ns, end_ns};
+  events_[place] = {node, lane(), kind, begin_ns, end_ns, turn};
+}
+
+void MissedTurns::add(int64_t ns, int64_t end_ns) {
+  min_ns = calls ? std::min(min_ns, ns) : ns;
+  max_ns = std::max(max_ns, ns);
+  if (!calls) first_end_ns = end_ns;
+  ++calls;
+  total_ns += ns;
 }
 
 std::span<const TraceEvent> Trace::events() const {
   return {events_.get(), static_cast<size_t>(std::min(used_.load(std::memory_order_acquire), capacity_))};
 }
 
-int Trace::dropped() const { return std::max(0, used_.load(std::memory_order_acquire) - capacity_); }
+int Trace::dropped() const {
+  return std::max(0, used_.load(std::memory_order_acquire) - capacity_) + std::max(0, of_turns_.load() - for_turns_);
+}
 
-void TraceSpan::open(int node, TraceEvent::Kind kind) {
+void TraceSpan::open(int node, TraceEvent::Kind kind, int64_t turn) {
   node_ = node;
   kind_ = kind;
-  node_at_work = node;
+  turn_ = turn;
+  around_ = std::exchange(node_at_work, node);
   begin_ns_ = Trace::now_ns();
 }
 
 void TraceSpan::close() {
-  trace_->add(node_, kind_, begin_ns_, Trace::now_ns());
-  node_at_work = -1;
+  trace_->add(node_, kind_, begin_ns_, Trace::now_ns(), turn_);
+  node_at_work = around_;
 }
 
 void TracedLoops::run(int64_t n, int64_t piece, Body body, void* fn) {

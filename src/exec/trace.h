@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/parallel.h"
 
@@ -17,32 +18,49 @@ struct TraceEvent {
   int32_t lane = 0;   // the thread
   Kind kind = kNode;  // kPiece: part of a node's loop, done for another thread; kRun: the whole run
   int64_t begin_ns = 0, end_ns = 0;
+  int64_t turn = -1;  // of the op of a sub-block: which turn of that; its node follows behind those of the plan
+};
+
+// What the events of an op of a sub-block add up to that a trace had no room for.
+struct MissedTurns {
+  int64_t calls = 0, total_ns = 0, min_ns = 0, max_ns = 0, first_end_ns = 0;
+  void add(int64_t ns, int64_t end_ns);
 };
 
 class Trace {
  public:
   explicit Trace(int capacity) : events_(std::make_unique<TraceEvent[]>(capacity)), capacity_(capacity) {}
+  // Also for so many ops of sub-blocks, the first with this number: their events may be `for_turns` beside the others,
+  // so that a long loop leaves room.
+  Trace(int capacity, int for_turns, int first_inner, size_t inner) : Trace(capacity + for_turns) {
+    for_turns_ = for_turns;
+    first_inner_ = first_inner;
+    missed_.resize(inner);
+  }
 
-  void clear() { used_.store(0, std::memory_order_relaxed); }
-  void add(int node, TraceEvent::Kind kind, int64_t begin_ns, int64_t end_ns);
+  void clear();
+  void add(int node, TraceEvent::Kind kind, int64_t begin_ns, int64_t end_ns, int64_t turn = -1);
   std::span<const TraceEvent> events() const;
   int dropped() const;
+  const std::vector<MissedTurns>& missed() const { return missed_; }
+  int first_inner() const { return first_inner_; }
 
   static int64_t now_ns();
   static int lane();  // a small number of the calling thread, the same for as long as it lives
 
  private:
   std::unique_ptr<TraceEvent[]> events_;
-  int capacity_;
-  std::atomic<int> used_{0};
+  int capacity_, for_turns_ = 0, first_inner_ = 0;
+  std::vector<MissedTurns> missed_;  // an op is run by one thread at a time
+  std::atomic<int> used_{0}, of_turns_{0};
 };
 
 // Records its own life; nothing when `trace` is null. While a node is recorded its loops know it (see TracedLoops).
 class TraceSpan {
  public:
-  TraceSpan(Trace* trace, int node, TraceEvent::Kind kind = TraceEvent::kNode) : trace_(trace) {
+  TraceSpan(Trace* trace, int node, TraceEvent::Kind kind = TraceEvent::kNode, int64_t turn = -1) : trace_(trace) {
     if (trace_) [[unlikely]]
-      open(node, kind);
+      open(node, kind, turn);
   }
   ~TraceSpan() {
     if (trace_) [[unlikely]]
@@ -51,13 +69,13 @@ class TraceSpan {
   TraceSpan(const TraceSpan&) = delete;
 
  private:
-  void open(int node, TraceEvent::Kind kind);
+  void open(int node, TraceEvent::Kind kind, int64_t turn);
   void close();
 
   Trace* trace_;
-  int node_ = -1;
+  int node_ = -1, around_ = -1;
   TraceEvent::Kind kind_ = TraceEvent::kNode;
-  int64_t begin_ns_ = 0;
+  int64_t begin_ns_ = 0, turn_ = -1;
 };
 
 // Stands between the kernels of a traced run and the pool: pieces of a loop that other threads take are recorded.

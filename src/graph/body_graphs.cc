@@ -25,8 +25,8 @@ void BodyGraphs::mention(const std::string& name, int block) {
   if (it->second != block) it->second = kSeveral;
 }
 
-// Ops that run a block look for variables of it by the names of their arguments, by those of the gradients of these, and
-// by what attributes say.
+// Ops that run a block look for variables of it by the names of their arguments, by those of the gradients of these,
+// and by what attributes say.
 void BodyGraphs::note_mentions(const ir::Block& block) {
   for (const auto& op : block.ops()) {
     const bool runs_block = !op->sub_blocks().empty();
@@ -89,7 +89,8 @@ namespace {
 void keep_carried(Graph& graph) {
   std::vector<char> written(graph.vars.size(), 0);
   for (const GraphNode& node : graph.nodes) {
-    for (int v : graph.reads(node)) graph.vars[static_cast<size_t>(v)].desc.persistable |= !written[static_cast<size_t>(v)];
+    for (int v : graph.reads(node))
+      graph.vars[static_cast<size_t>(v)].desc.persistable |= !written[static_cast<size_t>(v)];
     const bool keeps = find_op(node.op->type).has(kKeepsOutputs) || !node.more_writes.empty();
     for (int v : graph.writes(node)) {
       GraphVar& var = graph.vars[static_cast<size_t>(v)];

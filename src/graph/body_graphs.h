@@ -1,6 +1,6 @@
-// The graphs of sub-blocks, after passes. The ops of a block write outer variables in their place, and a turn finds what
-// the one before has left, so a name is one variable here: those that somebody outside of the block may see, and those
-// that a turn hands to the next one, are kept as the scope's are. Made once for all replicas.
+// The graphs of sub-blocks, after passes. The ops of a block write outer variables in their place, and a turn finds
+// what the one before has left, so a name is one variable here: those that somebody outside of the block may see, and
+// those that a turn hands to the next one, are kept as the scope's are. Made once for all replicas.
 #pragma once
 #include <map>
 #include <string>

@@ -102,8 +102,18 @@ class Replicator {
     if (training_) training_->add_after(index, op);
   }
 
+  // Where servers wait for all trainers they add up what the replicas of each send; else each gradient is an update.
+  void check_sends(const ir::Op& op) const {
+    const OpDef* def = find_op_or_null(op.type);
+    AB_CHECK(!def || !def->is(kSends) || (options_.trainer && options_.trainer->in_step), Unsupported,
+             "op {} sends to servers that do not wait for all workers (async, half-async, GEO): such a worker has one "
+             "replica, got {}; start more workers",
+             op.type, options_.replicas);
+  }
+
   void check_parallel(const ir::Op& op) const {
     if (!parallel_) return;
+    check_sends(op);
     for (int sub : op.sub_blocks()) {
       for (const auto& inner : program_.block(sub).ops()) {
         AB_CHECK(!is_update(*inner), Unsupported,

@@ -57,16 +57,21 @@ void Communicator::push(const Remote& to, std::span<const int64_t> ids, int64_t 
                         int64_t width) {
   std::unique_lock lock(mutex_);
   Pending& p = place_for(to, lock);
-  if (p.count++ == 0) p.rows.rows.clear();
+  if (p.count == 0) {
+    p.rows.rows.clear();
+    p.values.clear();
+  }
+  AB_CHECK(p.count == 0 || (p.sparse && p.dtype == dtype && p.width == width), ShapeMismatch,
+           "rows of one variable must be alike, got {} of {} after {} of {}", width, dtype_name(dtype), p.width,
+           dtype_name(p.dtype));
+  ++p.count;
   p.sparse = true;
   p.rows.height = height;
-  const size_t before = p.rows.rows.size();
+  p.dtype = dtype;
+  p.width = width;
   p.rows.rows.insert(p.rows.rows.end(), ids.begin(), ids.end());
-  Tensor joined(Shape{static_cast<int64_t>(p.rows.rows.size()), width}, dtype);
-  const size_t bytes = static_cast<size_t>(width) * dtype_size(dtype);
-  if (before) std::memcpy(joined.mutable_raw(), p.rows.value.raw(), before * bytes);
-  if (!ids.empty()) std::memcpy(static_cast<char*>(joined.mutable_raw()) + before * bytes, values, ids.size() * bytes);
-  p.rows.value = std::move(joined);
+  const auto* from = static_cast<const char*>(values);
+  p.values.insert(p.values.end(), from, from + ids.size() * static_cast<size_t>(width) * dtype_size(dtype));
   lock.unlock();
   changed_.notify_all();
 }
@@ -150,6 +155,10 @@ void Communicator::put_into_client(std::map<Key, Pending>& round) {
   SelectedRows merged;
   for (auto& [key, p] : round) {
     if (p.count == 0) continue;
+    if (p.sparse) {
+      p.rows.value.view(p.values.data(), Shape{static_cast<int64_t>(p.rows.rows.size()), p.width}, p.dtype,
+                        std::shared_ptr<void>(std::shared_ptr<void>(), p.values.data()));
+    }
     finish(p);
     if (p.sparse) {
       const SelectedRows* rows = &p.rows;

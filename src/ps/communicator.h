@@ -52,7 +52,10 @@ class Communicator {
     int count = 0;
     bool sparse = false;
     Tensor dense;
-    SelectedRows rows;
+    SelectedRows rows;         // its value is made of `values` when it is sent
+    std::vector<char> values;  // of all rows that have come, one push behind the other
+    DType dtype = DType::kFloat32;
+    int64_t width = 0;
   };
 
   Pending& place_for(const Remote& to, std::unique_lock<std::mutex>& lock);

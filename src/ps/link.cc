@@ -15,6 +15,7 @@ void Link::send(std::shared_ptr<Message> message, bool changes_something, Answer
   h.client = options_.trainer;
   h.incarnation = options_.incarnation;
   h.peer = peer_.load();
+  h.acknowledged = acknowledged_.load();
   request->message = std::move(message);
   request->done = std::move(done);
   request->until = options_.clock->now() + options_.deadline;
@@ -48,14 +49,14 @@ MessageRef Link::not_reached(const Request& request, const Message& last) const 
 void Link::answered(const RequestRef& request, MessageRef answer) {
   const bool lost = answer->header().error == 1 + static_cast<uint8_t>(ErrorKind::kUnavailable) &&
                     answer->header().incarnation == 0;  // the transport's own answer: nobody sent it
-  if (lost && options_.clock->now() + request->pause < request->until) {
-    repeated_.fetch_add(1);
-    const Milliseconds pause = request->pause;
-    request->pause = std::min(2 * pause, options_.longest_pause);
-    timer_.after(pause, [self = shared_from_this(), request] { self->attempt(request); });
-    return;
-  }
+  if (lost && options_.clock->now() + request->pause < request->until) return again(request);
   if (lost) answer = not_reached(*request, *answer);
+  if (!greets_again(request, answer)) deliver(request, std::move(answer));
+}
+
+void Link::deliver(const RequestRef& request, MessageRef answer) {
+  const bool pushes = request->message->header().verb == Verb::kExchange && request->message->header().sequence > 0;
+  if (pushes && !answer->header().error) acknowledged_.fetch_add(1);
   RequestRef next;
   if (request->message->header().sequence > 0) {
     const std::lock_guard lock(mutex_);
@@ -64,6 +65,51 @@ void Link::answered(const RequestRef& request, MessageRef answer) {
   }
   request->done(std::move(answer));
   if (next) attempt(next);
+}
+
+void Link::again(const RequestRef& request) {
+  repeated_.fetch_add(1);
+  const Milliseconds pause = request->pause;
+  request->pause = std::min(2 * pause, options_.longest_pause);
+  timer_.after(pause, [self = shared_from_this(), request] { self->attempt(request); });
+}
+
+// The server is another one than was greeted: a hello with all names that are known tells whether it goes on where that
+// one was.
+bool Link::greets_again(const RequestRef& request, const MessageRef& refused) {
+  const Header& h = refused->header();
+  const uint64_t peer = peer_.load();
+  const bool other = h.error == 1 + static_cast<uint8_t>(ErrorKind::kUnavailable) && h.incarnation != 0 && peer != 0 &&
+                     (h.incarnation != peer || request->message->header().peer != peer);
+  if (!other || request->message->header().sequence == 0) return false;
+  auto hello = std::make_shared<Message>(Verb::kHello);
+  {
+    const std::lock_guard lock(names_mutex_);
+    for (const auto& [name, number] : numbers_) hello->add_text(name);
+  }
+  send(std::move(hello), false, [self = shared_from_this(), request, refused](const MessageRef& m) {
+    self->greeted_again(request, m, refused);
+  });
+  return true;
+}
+
+void Link::greeted_again(const RequestRef& request, const MessageRef& answer, const MessageRef& refused) {
+  const Header& h = answer->header();
+  bool same = !h.error && (h.flags & Header::kResumed) && answer->parts() == 2;
+  if (same) {
+    const std::lock_guard lock(names_mutex_);
+    size_t i = 0;
+    same = answer->wanted(1).size() == numbers_.size();
+    for (const auto& [name, number] : numbers_) same = same && answer->wanted(1)[i++] == number;
+  }
+  if (!same) return deliver(request, refused);
+  peer_.store(h.incarnation);
+  round_.store(h.round);
+  auto message = request->message->clone();  // a transport may still hold the other one
+  message->header().peer = h.incarnation;
+  message->header().round = h.round;
+  request->message = std::move(message);
+  again(request);
 }
 
 MessageRef Link::ask(std::shared_ptr<Message> request, bool changes_something) {

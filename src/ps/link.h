@@ -1,5 +1,7 @@
 // A trainer's line to one server. Requests that change something go one after the other, each with the next sequence
-// number; what was not answered is sent again, with the same number, until its deadline has passed.
+// number; what was not answered is sent again, with the same number, until its deadline has passed. A server that was
+// killed and goes on from what it had kept is greeted again, and then gets the request that it, or the one before it,
+// has not answered.
 #pragma once
 #include <deque>
 #include <memory>
@@ -53,6 +55,10 @@ class Link : public std::enable_shared_from_this<Link> {
 
   void attempt(const RequestRef& request);
   void answered(const RequestRef& request, MessageRef answer);
+  void again(const RequestRef& request);
+  void deliver(const RequestRef& request, MessageRef answer);
+  bool greets_again(const RequestRef& request, const MessageRef& refused);
+  void greeted_again(const RequestRef& request, const MessageRef& answer, const MessageRef& refused);
   MessageRef not_reached(const Request& request, const Message& last) const;
 
   const std::string endpoint_;
@@ -65,7 +71,8 @@ class Link : public std::enable_shared_from_this<Link> {
   std::atomic<uint64_t> round_{0};
   std::atomic<uint64_t> peer_{0};  // the server's incarnation
   std::atomic<int64_t> repeated_{0};
-  std::atomic<int> mode_{-1};  // not known yet
+  std::atomic<uint64_t> acknowledged_{0};  // exchanges that bring something, answered without an error
+  std::atomic<int> mode_{-1};              // not known yet
   std::mutex greeting_, names_mutex_;
   std::unordered_map<std::string, uint32_t> numbers_;
 };

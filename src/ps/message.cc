@@ -130,6 +130,19 @@ Tensor Message::tensor(const MessageRef& message, int i) {
   return t;
 }
 
+std::shared_ptr<Message> Message::clone() const {
+  auto m = std::make_shared<Message>(header().verb);
+  if (m->capacity_ < size_) {
+    m->capacity_ = aligned(size_);
+    m->memory_.reset(static_cast<char*>(std::aligned_alloc(kAlign, m->capacity_)));
+    if (!m->memory_) throw std::bad_alloc();
+  }
+  std::memcpy(m->memory_.get(), data(), size_);
+  m->size_ = size_;
+  m->at_ = at_;
+  return m;
+}
+
 std::shared_ptr<Message> Message::error(Verb verb, const Error& error) {
   auto m = std::make_shared<Message>(verb);
   m->header().error = static_cast<uint8_t>(1 + static_cast<int>(error.kind()));

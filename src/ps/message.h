@@ -32,19 +32,20 @@ enum class PartKind : uint8_t { kTensor = 1, kIds = 2, kText = 3, kWanted = 4, k
 
 struct Header {
   static constexpr uint32_t kMagic = 0x31504241;  // "ABP1"
+  static constexpr uint8_t kResumed = 1;  // of a hello's answer: the server goes on where another one was killed
   uint32_t magic = kMagic;
   Verb verb = Verb::kHello;
   uint8_t error = 0;  // of an answer: 1 + ErrorKind, and the first part is the text; 0: none
-  uint8_t flags = 0;
+  uint8_t flags = 0;  // kResumed
   uint8_t reserved = 0;
   uint32_t client = 0;  // the trainer's number
   uint32_t parts = 0;
-  uint64_t incarnation = 0;  // of the sender: another one after each start
-  uint64_t sequence = 0;     // of the client's requests to this server that change something, from 1 on
-  uint64_t round = 0;        // what it means depends on the verb
-  uint64_t bytes = 0;        // of the whole message
-  uint64_t peer = 0;         // of a request: the incarnation of the server that is meant; 0: any
-  uint64_t reserved2 = 0;
+  uint64_t incarnation = 0;   // of the sender: another one after each start
+  uint64_t sequence = 0;      // of the client's requests to this server that change something, from 1 on
+  uint64_t round = 0;         // what it means depends on the verb
+  uint64_t bytes = 0;         // of the whole message
+  uint64_t peer = 0;          // of a request: the incarnation of the server that is meant; 0: any
+  uint64_t acknowledged = 0;  // of a request: how many changes by this client the server has acknowledged
 };
 static_assert(sizeof(Header) == 64);
 
@@ -76,6 +77,8 @@ class Message {
   static MessageRef parse(std::shared_ptr<const char> bytes, size_t size);
   static std::shared_ptr<Message> error(Verb verb, const Error& error);
 
+  // The same in memory of its own, to be changed.
+  std::shared_ptr<Message> clone() const;
   Header& header() { return *reinterpret_cast<Header*>(memory_.get()); }
   const Header& header() const { return *reinterpret_cast<const Header*>(data()); }
   std::span<const char> bytes() const { return {data(), size_}; }

@@ -7,10 +7,13 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "ps/clock.h"
+#include "ps/history.h"
 #include "ps/id_set.h"
 #include "ps/store.h"
 #include "ps/sums.h"
@@ -27,17 +30,24 @@ struct ServerOptions {
   Milliseconds patience{60000};  // how long requests wait for other trainers before they are answered with an error
   uint64_t incarnation = 1;
   const Clock* clock = &SteadyClock::shared();
+  HistoryOptions history;
 };
 
 struct ServerStats {
   int64_t requests = 0, repeated = 0, refused = 0;
   int64_t updates = 0;  // calls of Store::apply
   int64_t rows = 0;     // handed out
+  int64_t resumed = 0;  // updates that were read from the journal when the server began
+  int64_t lost = 0;     // updates that an earlier server had acknowledged, and this one does not have
+  int64_t snapshots = 0, failed_snapshots = 0;
 };
 
 class Server {
  public:
+  // Goes on where an earlier server with the same folder has ended, where there was one. InvalidArgument when what is
+  // there does not fit the store.
   Server(const ServerOptions& options, Store& store);
+  virtual ~Server() = default;
 
   void handle(MessageRef request, Answer answer);
   // Looks at deadlines; called now and then by whoever runs the server.
@@ -46,14 +56,24 @@ class Server {
   void wait_finished(const std::function<bool()>& stop, Milliseconds look);
   ServerStats stats() const;
 
+ protected:
+  // Of tests that plant defects.
+  virtual void keep(std::span<const MessageRef> messages);
+
  private:
   struct Trainer {
     uint64_t incarnation = 0, sequence = 0;
-    MessageRef last_answer;  // to `sequence`; null while it is under way
+    MessageRef last_answer;     // to `sequence`; null while it is under way
+    bool answer_again = false;  // `sequence` is done, and its answer was not kept
+    bool gap = false;           // since the server was resumed nothing came: what came before may not be known
+    uint64_t done = 0;          // the last request that is over
+    uint64_t updates = 0;       // pushes that are in the store, or whose loss was counted
     Answer waiting;
     bool complete = false;
+    std::vector<uint64_t> gone;  // incarnations before this one: a late hello of theirs changes nothing
     TimePoint heard{};
-    std::map<uint32_t, IdSet> changed;  // GEO: rows of tables, since it last got them
+    // GEO, by table: rows that it has not got, and those that the last answer brings.
+    std::map<uint32_t, IdSet> changed, told;
   };
   // Messages of all trainers that belong together: gradients of a step, arrays to be added up.
   struct Meeting {
@@ -67,7 +87,7 @@ class Server {
   MessageRef exchange(const MessageRef& request, Due* due);
   MessageRef rows(const Message& request);
   MessageRef reduce(const MessageRef& request, Due* due);
-  MessageRef complete(Trainer& trainer, Due* due);
+  MessageRef complete(Trainer& trainer, const MessageRef& request, Due* due);
   MessageRef tell_stats() const;
   bool repeated(Trainer& trainer, const MessageRef& request, Answer* answer, Due* due);
   void end(int trainer, MessageRef answer, Due* due);
@@ -81,12 +101,30 @@ class Server {
   MessageRef sum_of(const Meeting& meeting) const;
   void give_up(Meeting& meeting, const std::string& what, Due* due);
   MessageRef refusal(Verb verb, const Error& error) const;
-  static void give(Due& due);
+  void give(Due& due, uint64_t position);
+  static bool pushes(const Message& request);
+  void count_updates(std::span<const MessageRef> messages);
+  void count_lost(Trainer& trainer, const Message& request);
+  MessageRef answer_once_more(Trainer& trainer, const Message& request);
+
+  // ---- server_state.cc
+  using State = std::vector<std::shared_ptr<Message>>;
+  void resume();
+  State state() const;
+  std::shared_ptr<Message> state_of(uint32_t trainer) const;
+  void load(const MessageRef& record, std::set<std::string>* variables);
+  void load_trainer(const Message& record);
+  void replay(const std::vector<MessageRef>& messages);
+  void replay_updates(const std::vector<MessageRef>& messages);
+  void snapshot_if_due(bool now);
 
   const ServerOptions options_;
   Store& store_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  std::optional<History> history_;
+  std::mutex writing_;  // a snapshot
+  bool resumed_ = false;
   std::vector<Trainer> trainers_;
   uint64_t round_ = 0;  // steps of sync training that were applied
   Meeting step_;

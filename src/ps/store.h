@@ -1,5 +1,6 @@
 // What a server keeps, and how it changes: the engine runs the update ops, the server decides when.
 #pragma once
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,11 @@ class Store {
   virtual uint32_t table_of(uint32_t gradient) const { return gradient; }
   virtual void read(uint32_t variable, Message* into) const = 0;
   virtual void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const = 0;
+
+  // ---- what a server that was killed is made again from
+  virtual void save(const std::function<void(const std::string& name, const Tensor& value)>& put) const = 0;
+  // NotFound, ShapeMismatch: it is not what this store keeps.
+  virtual void load(const std::string& name, const Tensor& value) = 0;
 };
 
 }  // namespace anabranch::ps

@@ -17,12 +17,12 @@ Trainers& trainers() {
   return all;
 }
 
+}  // namespace
+
 uint64_t fresh_incarnation() {
   std::random_device device;
   return (static_cast<uint64_t>(device()) << 32 | device()) | 1;
 }
-
-}  // namespace
 
 std::shared_ptr<Client> client_of(int trainer) {
   AB_CHECK(trainer >= 0, InvalidArgument, "trainer_id must not be negative, got {}", trainer);

@@ -6,6 +6,9 @@
 
 namespace anabranch::ps {
 
+// Another number for each start of a server or a trainer; never 0.
+uint64_t fresh_incarnation();
+
 // Made at first use, with the deadlines that flags say.
 std::shared_ptr<Client> client_of(int trainer);
 // Null when there is none.

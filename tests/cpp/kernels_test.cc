@@ -131,15 +131,37 @@ template <class T> void check_gemm(const GemmDims& d, double alpha, double toler
 }
 
 TEST(Gemm, EqualsTheDefinition) {
-  const int64_t sizes[][4] = {{1, 1, 1, 1},      {3, 5, 7, 2},       {64, 100, 784, 1},
-                              {784, 100, 64, 1}, {500, 300, 200, 1}, {33, 17, 65, 9},
-                              {2, 3000, 900, 1}, {16, 1, 13, 1},     {4, 4, 0, 2}};
+  const int64_t sizes[][4] = {{1, 1, 1, 1},       {3, 5, 7, 2},    {64, 100, 784, 1}, {784, 100, 64, 1},
+                              {500, 300, 200, 1}, {33, 17, 65, 9}, {2, 3000, 900, 1}, {16, 1, 13, 1},
+                              {4, 4, 0, 2},       {12, 1, 192, 3}, {23, 1, 7, 2},     {5, 11, 1, 3}};
   for (const auto& s : sizes) {
     for (int t = 0; t < 4; ++t) {
       const GemmDims d = {
           .m = s[0], .n = s[1], .k = s[2], .trans_a = (t & 1) != 0, .trans_b = (t & 2) != 0, .batch = s[3]};
       check_gemm<float>(d, t == 3 ? 0.5 : 1.0, 2e-4);
       check_gemm<double>(d, t == 3 ? 0.5 : 1.0, 1e-12);
+    }
+  }
+}
+
+// Small products, whatever their form: one sum an element, in which k ascends.
+TEST(Gemm, SmallProductsAreSumsInOrder) {
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{12, 1, 192}, {1, 12, 192}, {7, 1, 5}, {6, 9, 1}, {1, 1, 50}}) {
+    const auto a = random_floats(m * k, -1, 1), b = random_floats(k * n, -1, 1);
+    for (int t = 0; t < 4; ++t) {
+      const GemmDims d = {.m = m, .n = n, .k = k, .trans_a = (t & 1) != 0, .trans_b = (t & 2) != 0};
+      std::vector<float> out(static_cast<size_t>(m * n));
+      Gemm<float>(0.5).run(KernelContext(), d, a.data(), b.data(), out.data());
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+          volatile float sum = 0;
+          for (int64_t l = 0; l < k; ++l) {
+            const volatile float term = a[d.trans_a ? l * m + i : i * k + l] * b[d.trans_b ? j * k + l : l * n + j];
+            sum = sum + term;
+          }
+          ASSERT_EQ(out[static_cast<size_t>(i * n + j)], 0.5f * sum) << m << " " << n << " " << k << " " << t;
+        }
+      }
     }
   }
 }

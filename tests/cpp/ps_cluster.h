@@ -42,6 +42,10 @@ class ToyStore final : public Store {
         static_cast<float*>(into->add_room(variable, Shape{static_cast<int64_t>(ids.size()), 1}, DType::kFloat32));
     for (size_t i = 0; i < ids.size(); ++i) to[i] = values_.at(variable).data<float>()[ids[i]];
   }
+  void save(const std::function<void(const std::string& name, const Tensor& value)>& put) const override {
+    for (uint32_t i = 0; i < values_.size(); ++i) put(name(i), values_[i]);
+  }
+  void load(const std::string& name, const Tensor& value) override { values_.at(number(name)).copy_from(value); }
 
   std::vector<Tensor> values_;
 };

@@ -41,13 +41,19 @@ class GeoStore final : public Store {
   }
   void read(uint32_t variable, Message* into) const override { into->add(variable, variable == 0 ? dense : table); }
   void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const override {
-    auto* to = static_cast<float*>(
-        into->add_room(variable, Shape{static_cast<int64_t>(ids.size()), kWidth}, DType::kFloat32));
+    auto* to =
+        static_cast<float*>(into->add_room(variable, Shape{static_cast<int64_t>(ids.size()), kWidth}, DType::kFloat32));
     handed_out += static_cast<int64_t>(ids.size());
     for (const int64_t id : ids) {
       for (int64_t k = 0; k < kWidth; ++k) *to++ = table.data<float>()[id * kWidth + k];
     }
   }
+  void save(const std::function<void(const std::string& name, const Tensor& value)>& put) const override {
+    put("a", dense);
+    put("b", table);
+  }
+  void load(const std::string& name, const Tensor& value) override { (name == "a" ? dense : table).copy_from(value); }
+
   Tensor dense, table;
   mutable int64_t handed_out = 0;
 };
@@ -64,8 +70,8 @@ struct GeoCluster {
     o.mode = Mode::kGeo;
     o.trainers = trainers;
     server = std::make_unique<Server>(o, store);
-    listener = local_transport().listen(
-        o.name, [this](MessageRef m, Answer a) { server->handle(std::move(m), std::move(a)); });
+    listener = local_transport().listen(o.name,
+                                        [this](MessageRef m, Answer a) { server->handle(std::move(m), std::move(a)); });
   }
 };
 
@@ -137,7 +143,7 @@ TEST(PsGeo, TwoTrainersInTurns) {
   second.geo->flush();
   EXPECT_EQ(cluster.store.dense.data<float>()[0], 3.5F);
   EXPECT_EQ(second.dense(), 1 + 4 + 0.5F);
-  EXPECT_EQ(second.row(0), 4);          // changed by the other one
+  EXPECT_EQ(second.row(0), 4);  // changed by the other one
   EXPECT_EQ(second.row(2), 2 * 2 + 4);
   EXPECT_EQ(cluster.store.handed_out, 2 + 3);
   first.step(0, {3}, 2);

@@ -1,5 +1,5 @@
-// Trainers and servers in one process: sync steps in any order of arrival, repeated and lost messages, trainers that are
-// done, deadlines.
+// Trainers and servers in one process: sync steps in any order of arrival, repeated and lost messages, trainers that
+// are done, deadlines.
 #include <gtest/gtest.h>
 
 #include <thread>

@@ -68,7 +68,7 @@ ce(real(2, 3, 90), probabilities(2, 3, 90, axis=1), {"axis": 1, "soft_label": Tr
 def sigmoid_ce(i, a):
     x, y = i["X"], i["Label"]
     loss = np.maximum(x, 0) - x * y + np.log1p(np.exp(-np.abs(x)))
-    counts = y != a.get("ignore_index", -100)
+    counts = np.trunc(y) != a.get("ignore_index", -100)
     return np.where(counts, loss, 0) / (max(counts.sum(), 1) if a.get("normalize") else 1)
 
 
@@ -130,6 +130,8 @@ for reduction in ("none", "sum", "mean", "batchmean"):
          name=reduction)
 case("rank_loss", {"Label": BINARY, "Left": real(5, 1), "Right": real(5, 1)}, {}, grad=("Left", "Right"),
      ref=lambda i, a: np.log1p(np.exp(i["Left"] - i["Right"])) - i["Label"] * (i["Left"] - i["Right"]))
+case("rank_loss", {"Label": BINARY[:, 0], "Left": real(5, 1), "Right": real(5)}, {}, grad=("Left", "Right"), name="axes",
+     ref=lambda i, a: np.log1p(np.exp(i["Left"][:, 0] - i["Right"])) - i["Label"] * (i["Left"][:, 0] - i["Right"]))
 case("margin_rank_loss", {"X1": apart(5, 1), "X2": real(5, 1, hi=-0.9), "Label": 2 * np.round(BINARY) - 1}, {"margin": 0.25},
      lambda i, a: {"Out": np.maximum(0, a["margin"] - i["Label"] * (i["X1"] - i["X2"]))}, grad=("X1", "X2"), grad_outs=("Out",))
 
@@ -155,3 +157,5 @@ def smooth(i, a):
 case("label_smooth", {"X": real(3, 4, lo=0)}, {"epsilon": 0.125}, ref=smooth)
 case("label_smooth", {"X": real(3, 4, lo=0), "PriorDist": np.array([[0.5, 0.25, 0.125, 0.125]])}, {"epsilon": 0.125}, ref=smooth,
      grad=["X"])
+case("sigmoid_cross_entropy_with_logits", {"X": apart(5, 3), "Label": real(5, 3, lo=0, hi=2)}, {"ignore_index": 1}, sigmoid_ce,
+     grad=("X",), name="ignore_soft")

@@ -52,7 +52,7 @@ for name, reference, x, attrs in [
         ("erf", lambda x, a: erf(x).astype(x.dtype), real(3, 7, lo=-2, hi=2), {}),
         ("relu6", lambda x, a: np.clip(x, 0, a["threshold"]), KINKS, {"threshold": 2.0}),
         ("leaky_relu", lambda x, a: np.where(x > 0, x, a["alpha"] * x), KINKS, {"alpha": 0.25}),
-        ("elu", lambda x, a: np.where(x > 0, x, a["alpha"] * np.expm1(x)), KINKS, {"alpha": 1.5}),
+        ("elu", lambda x, a: np.maximum(x, 0) + np.minimum(a["alpha"] * np.expm1(x), 0), KINKS, {"alpha": 1.5}),
         ("selu", lambda x, a: a["scale"] * np.where(x > 0, x, a["alpha"] * np.expm1(x)), KINKS,
          {"scale": 1.25, "alpha": 1.5}),
         ("swish", lambda x, a: x * sigmoid(a["beta"] * x), real(3, 7, lo=-3, hi=3), {"beta": 1.5}),
@@ -62,8 +62,8 @@ for name, reference, x, attrs in [
         ("brelu", lambda x, a: np.clip(x, a["t_min"], a["t_max"]), KINKS, {"t_min": -1.0, "t_max": 2.0}),
         ("soft_relu", lambda x, a: softplus(np.clip(x, -a["threshold"], a["threshold"])), real(3, 7), {"threshold": 30.0}),
         ("stanh", lambda x, a: a["scale_b"] * np.tanh(a["scale_a"] * x), real(3, 7), {"scale_a": 0.5, "scale_b": 1.75}),
-        ("hard_shrink", lambda x, a: np.where(np.abs(x) > a["threshold"], x, 0), KINKS, {"threshold": 0.5}),
-        ("softshrink", lambda x, a: np.where(x > a["lambda"], x - a["lambda"], np.where(x < -a["lambda"], x + a["lambda"], 0)),
+        ("hard_shrink", lambda x, a: np.where(x > a["threshold"], x, 0) + np.where(x < -a["threshold"], x, 0), KINKS, {"threshold": 0.5}),
+        ("softshrink", lambda x, a: np.where(x > a["lambda"], x - a["lambda"], 0) + np.where(x < -a["lambda"], x + a["lambda"], 0),
          KINKS, {"lambda": 0.5}),
         ("thresholded_relu", lambda x, a: np.where(x > a["threshold"], x, 0), KINKS, {"threshold": 1.0}),
         ("tanh_shrink", lambda x, a: x - np.tanh(x), real(3, 7, lo=1, hi=3), {}),
@@ -206,6 +206,8 @@ for name, fn in {"less_than": np.less, "less_equal": np.less_equal, "greater_tha
     case(name, {"X": integers(3, 4, hi=3).astype("float64"), "Y": integers(4, hi=3).astype("float64")}, ref=pair(fn))
 for name, fn in {"logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor}.items():
     case(name, {"X": integers(3, 4, hi=2).astype(bool), "Y": integers(3, 4, hi=2).astype(bool)}, ref=pair(fn))
+case("logical_or", {"X": integers(3, 4, hi=2).astype(bool), "Y": integers(12, 1, hi=2).astype(bool)}, name="as_they_lie",
+     ref=lambda i, a: i["X"] | i["Y"].reshape(i["X"].shape), hostile=False)  # other shapes of Y are no broadcasting
 case("logical_not", {"X": integers(3, 4, hi=2).astype(bool)}, ref=lambda i, a: ~i["X"])
 for number in (1.0, np.inf, np.nan):
     x = np.array([0.5, number])
@@ -217,3 +219,18 @@ for op in ("fused_elementwise", "fused_fc", "fused_fc_grad"):
     skip(op, "made of several ops by a pass: tests/passes")
 case("log1p", {"X": real(3, 4, lo=-0.5, hi=3.0)}, {}, lambda i, a: np.log1p(i["X"]))
 case("mish", {"X": real(3, 4, lo=-3.0, hi=3.0)}, {}, lambda i, a: i["X"] * np.tanh(np.log1p(np.exp(i["X"]))), rtol=5e-6)
+
+
+def cut_mish(i, a):
+    x, t = i["X"], a["threshold"]
+    return x * np.tanh(np.where(x > t, x, np.where(x < -t, np.exp(x), softplus(x))) if t > 0 else softplus(x))
+
+
+case("mish", {"X": np.array([[-2.1, -0.3, 0.4], [1.7, 2.2, 2.9]])}, {"threshold": 2.0}, cut_mish, rtol=5e-6, name="cut",
+     grad=())  # 1.8.5 has the gradient of the logarithm beyond the threshold, too, and so have we
+case("elu", {"X": KINKS}, {"alpha": -0.5}, lambda i, a: np.maximum(i["X"], 0) + np.minimum(a["alpha"] * np.expm1(i["X"]), 0),
+     grad=(), name="negative")  # 1.8.5 has the gradient of the other branch, and so have we
+case("hard_shrink", {"X": KINKS}, {"threshold": -1.0}, name="negative",
+     ref=lambda i, a: np.where(np.abs(i["X"]) < 1, 2 * i["X"], i["X"]))
+case("softshrink", {"X": KINKS}, {"lambda": -1.0}, name="negative",
+     ref=lambda i, a: np.where(np.abs(i["X"]) < 1, 2 * i["X"], i["X"] + np.sign(i["X"])))

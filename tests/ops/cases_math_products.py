@@ -1,6 +1,6 @@
 """Products of matrices and vectors."""
 import numpy as np
-from op_case import big, case, real
+from op_case import big, case, integers, real
 
 
 def cosine(i, a):
@@ -81,3 +81,6 @@ FACTORS = {"X": real(3, 4), "Y": real(3, 5), "Weight": real(2, 4, 5)}
 case("bilinear_tensor_product", FACTORS, {}, bilinear, rtol=1e-5)
 case("bilinear_tensor_product", dict(FACTORS, Bias=real(1, 2)), {}, bilinear, name="bias", rtol=1e-5, hostile=False,
      large={"X": big(301, 40), "Y": big(301, 50), "Weight": big(3, 40, 50), "Bias": big(1, 3)}, large_rtol=1e-4)
+for dtype in ("int32", "int64"):
+    case("dot", {"X": integers(3, 4, dtype=dtype), "Y": integers(3, 4, dtype=dtype)}, name="of_" + dtype,
+         ref=lambda i, a: np.sum(i["X"] * i["Y"], -1, keepdims=True, dtype=i["X"].dtype))

@@ -197,12 +197,16 @@ case("filter_by_instag", {"Ins": real(3, 2), "Ins_tag": TAGS, "Filter_tag": WANT
      name="rows")
 case("filter_by_instag", {"Ins": real(3, 2), "Ins_tag": TAGS, "Filter_tag": np.array([9])},
      {"is_lod": False, "out_val_if_empty": 3}, grad=(), name="none", hostile=False,  # its tag is nowhere
-     ref=lambda i, a: {"Out": Seq(np.full((1, 2), 3.0), [[1]]), "LossWeight": Seq(np.zeros((1, 1), "float32"), [[1]])})
+     ref=lambda i, a: {"Out": Seq(np.full((1, 2), 3.0), [[1]]), "LossWeight": Seq(np.zeros((1, 1), "float32"), [[1]]),
+                       "IndexMap": Seq(np.array([[0, 1, 1]]), [[1]])})
 # the gradient is of an output that carries sequences; the weights of these tests carry none
 case("filter_by_instag_grad", {"Ins": real(4, 2), "LossWeight": np.ones((2, 1), "float32"),
                                "IndexMap": np.array([[0, 0, 1], [1, 2, 2]]), "Out@GRAD": real(3, 2)}, {}, grad=(),
      ref=lambda i, a: np.stack([i["Out@GRAD"][0], 0 * i["Out@GRAD"][0], i["Out@GRAD"][1], i["Out@GRAD"][2]]),
      hostile=False)  # the reference knows this map only
+case("filter_by_instag_grad", {"Ins": real(4, 2), "LossWeight": np.zeros((1, 1), "float32"), "IndexMap": np.array([[0, 1, 1]]),
+                               "Out@GRAD": real(1, 2)}, {}, grad=(), ref=lambda i, a: np.zeros_like(i["Ins"]), name="none",
+     hostile=False)
 for op in ("create_growable_table", "lookup_growable", "lookup_growable_grad", "growable_update"):
     skip(op, "works on a table, which is no tensor: tests/python/test_growable_table.py")
 

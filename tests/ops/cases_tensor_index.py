@@ -34,6 +34,7 @@ def shard_index(i, a):
 
 PARTS = {"index_num": 21, "nshards": 4, "shard_id": 3}
 case("shard_index", {"X": integers(9, 1, hi=21)}, PARTS, shard_index, hostile=False)  # ids out of range are refused
+case("shard_index", {"X": integers(9, 3, hi=21)}, PARTS, shard_index, hostile=False, name="wide")
 case("shard_index", {"X": integers(2, 5, 1, hi=21, dtype="int32")}, dict(PARTS, shard_id=1, ignore_value=7), shard_index,
      hostile=False, name="int32")
 

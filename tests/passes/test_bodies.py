@@ -1,5 +1,5 @@
-"""Passes in the bodies of loops and branches: the same numbers bit for bit, and shapes that a fused operator refuses run
-as the user's own operators."""
+"""Passes in the bodies of loops and branches: the same numbers bit for bit, and shapes that a fused operator refuses
+run as the user's own operators."""
 import numpy as np
 import pytest
 

@@ -18,7 +18,7 @@ def found(explained):
     for line in lines[at + 1:]:
         if not line.startswith("      #"):
             break
-        notes.append(line.rsplit("): ", 1)[1])
+        notes.append(line.rsplit("): ", 1)[1].rpartition(":: ")[2])  # behind the user's line
     return int(lines[at].split("applied, ")[1].split()[0]), notes
 
 

@@ -62,6 +62,15 @@ def test_many_runs_leave_everything_as_it_was(runs):
         assert seen[fetch + "time, last over first"] < 2.5, "a busy machine explains some"
 
 
+@pytest.mark.parametrize("runs", ["8000", pytest.param("100000", marks=pytest.mark.slow)])
+def test_loops_and_carried_state_leave_everything_as_it_was(runs):
+    lines = run("soak.py", "--fluid", "anabranch.fluid", "--runs", runs)
+    assert len(lines) == 6
+    most = {"memory grown": 1.0, "threads more": 0, "time, last over first": 2.5}
+    for line in lines:
+        assert line["value"] <= most[line["metric"].split(": ")[1]], line
+
+
 # ---- the report of run.py
 
 def result(value, unit="steps/s", **more):

@@ -44,7 +44,7 @@ def test_a_loop_that_does_not_end_is_reported(tmp_path):
     lines = [line.strip() for line in text.splitlines()]
     assert any(line.startswith("#") and " while " in line and "endless.py:" in line for line in lines), text
     outer = next(line for line in lines if line.startswith("block 1, turn 0 (counted from 0): #"))
-    assert " while " in outer and "endless.py:8" in outer
+    assert " while " in outer and "endless.py:9" in outer
     turn = next(line for line in lines if line.startswith("block 2, turn "))
     assert int(turn.split()[3]) > 1000 and "endless.py:" in turn
     assert "KeyboardInterrupt" in report.read_text()

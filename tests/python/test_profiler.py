@@ -238,3 +238,36 @@ def test_a_failed_run_is_recorded_up_to_its_error(model):
         fluid.Executor().run(main, feed={"x": numpy.array([[1, 9]])}, fetch_list=[], scope=fluid.Scope())
     model(1)
     assert profiling.take().runs == 2
+
+
+def loops(turns):
+    main, layers = fluid.Program(), fluid.layers
+    with fluid.program_guard(main, fluid.Program()):
+        i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", turns)
+        x = layers.fill_constant([2, 2], "float32", 1.0)
+        out = layers.while_loop(lambda i, x: layers.less_than(i, n),
+                                lambda i, x: [layers.increment(i), layers.matmul(x, x)], [i, x])[1]
+    return main, out
+
+
+@pytest.mark.parametrize("turns", [3, 9000])
+def test_operators_in_loops_are_counted(turns):
+    """Of a long loop the trace keeps the first events, the tables count all."""
+    main, out = loops(turns)
+    exe = fluid.Executor()
+    exe.run(main, fetch_list=[out])
+    profiler.start_profiler("CPU")
+    exe.run(main, fetch_list=[out])
+    report = profiling.take()
+    nodes = report.main_plan()["nodes"]
+    inner = {node["type"]: node for node in nodes if node["inner"]}
+    assert inner["matmul"]["calls"] == turns and "test_profiler.py" in inner["matmul"]["place"]
+    loop = next(node for node in nodes if node["type"] == "while")
+    assert loop["calls"] == 1 and not loop["inner"]
+    assert sum(node["total_ns"] for node in inner.values()) <= loop["total_ns"]
+    assert all(not node["inner"] for node, _ in report.critical_path())
+    events = json.loads(report.profile.chrome_trace())["traceEvents"]
+    seen = [e["args"]["turn"] for e in events if e["name"] == "matmul"]
+    assert seen == sorted(seen) and seen[0] == 0 and len(seen) <= turns
+    assert (report.profile.dropped_events > 0) == (turns > 3)
+    assert turns > 3 or seen == [0, 1, 2]

@@ -1,7 +1,7 @@
 """Blocks for each step of sequences and for each row: against programs written out, and central differences."""
 import numpy as np
 import pytest
-from test_loops import CPU, Loop, W, X, number, turn
+from loop_bodies import CPU, Loop, W, X, number, turn
 
 import anabranch.fluid as fluid
 
@@ -231,6 +231,24 @@ def test_if_else(mask):
     mask = np.array(mask, "bool")[:, None]
     got, = Differences(by_sign, x=X, m=mask).check()
     np.testing.assert_allclose(got, np.where(mask, np.tanh(X @ W), X ** 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("mask, ran", [((1, 0, 1, 1), [5.0, 5.0]), ((0, 0, 0, 0), [1.0, 5.0]),
+                                       ((1, 1, 1, 1), [5.0, 1.0])])
+def test_a_side_of_if_else_without_rows_does_not_run(mask, ran):
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        x, m = fluid.data("x", [None, 3], "float64"), fluid.data("m", [None, 1], "bool")
+        counts = [layers.fill_constant([1], "float64", 1.0) for _ in range(2)]
+        chosen = layers.IfElse(m)
+        for side, count in zip((chosen.true_block, chosen.false_block), counts):
+            with side():
+                layers.assign(layers.scale(count, 5.0), count)
+                chosen.output(layers.elementwise_sub(chosen.input(x), layers.reduce_mean(chosen.input(x))))
+        whole, = chosen()
+    feed = {"x": X, "m": np.array(mask, "bool")[:, None]}
+    *got, whole = fluid.Executor(CPU).run(main, feed=feed, fetch_list=[*counts, whole])
+    assert [v.item() for v in got] == ran and np.isfinite(whole).all()
 
 
 def divided(w, x, m):

@@ -16,9 +16,17 @@ def packed(shape, values):
     return [shape, float("%.9g" % np.dot(weights(len(values)), np.array(values, "float64")))]
 
 
+def key(program):
+    return hashlib.sha256(str(program).encode()).hexdigest()[:12]
+
+
+def close(value, want):
+    return np.allclose(value, np.ravel(want), rtol=1e-9, atol=1e-9)
+
+
 def record(program, said):
     """said: {what: answer of loop_worker.py}"""
-    made = dict(of=program.seed, program=hashlib.sha256(str(program).encode()).hexdigest()[:12])
+    made = dict(of=program.seed, program=key(program))
     for what, answer in said.items():
         values = {n: packed(*v) for n, v in answer.get("values", {}).items()}
         made[what] = [answer["end"], values] if values else [answer["end"]]

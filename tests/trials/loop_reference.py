@@ -40,7 +40,7 @@ class Reference:
         self.order = sorted(range(len(self.spans)), key=lambda k: -program.lengths[k])
 
     def run(self, feed):
-        self.v = {name: value for name, value in feed.items()}
+        self.v = dict(feed)
         self.turns = 0
         self.steps(self.program.steps)
         return self.v
@@ -172,9 +172,9 @@ class Reference:
     def do_IfElse(self, s):
         mask, ins = self.v[s.ins[0]][:, 0], [self.v[n] for n in s.ins[1:]]
         parts = []
-        for block, rows in zip(s.blocks, (mask, ~mask)):
+        for block, rows in zip(s.blocks, (mask, ~mask)):  # a side without rows does not run
             self.v.update(zip(block.names, (x[rows] for x in ins)))
-            parts += self.block(block)
+            parts += self.block(block) if rows.any() else [np.zeros((0, 3))]
         whole = np.zeros((len(mask), 3))
         whole[mask], whole[~mask] = parts
         self.v[s.outs[0]] = whole

@@ -270,9 +270,10 @@ def dynamic_rnn(maker, seen, depth):
             ._replace(blocks=(Block(steps, results, names),))]
 
 
-PLAIN = {"unary": (3, unary), "binary": (3, binary), "product": (2, product), "over": (3, over), "row_sum": (1, row_sum),
-         "add_vector": (2, add_vector), "count": (1.5, count), "create": (1.5, create), "write": (3, write),
-         "read": (5, read), "length": (0.5, length), "joined": (1.5, joined), "of_sequences": (2.5, of_sequences)}
+PLAIN = {"unary": (3, unary), "binary": (3, binary), "product": (2, product), "over": (3, over),
+         "row_sum": (1, row_sum), "add_vector": (2, add_vector), "count": (1.5, count), "create": (1.5, create),
+         "write": (3, write), "read": (5, read), "length": (0.5, length), "joined": (1.5, joined),
+         "of_sequences": (2.5, of_sequences)}
 CONTROL = {"While": (4, repeat), "while_loop": (4, while_loop), "cond": (2, cond), "case": (1, case),
            "switch_case": (1, switch_case), "Switch": (1.5, switch), "IfElse": (1.5, by_rows),
            "StaticRNN": (1.5, static_rnn), "DynamicRNN": (2, dynamic_rnn)}

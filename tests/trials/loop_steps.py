@@ -6,7 +6,7 @@ import collections
 import numpy as np
 
 Step = collections.namedtuple("Step", "kind outs ins args blocks")
-Block = collections.namedtuple("Block", "steps results names")  # results: what a branch or a turn gives; names: of its own
+Block = collections.namedtuple("Block", "steps results names")  # results: what a branch or a turn gives; names: its own
 
 UNARY = ("tanh", "sigmoid", "square", "scale", "copy")
 BINARY = ("add", "sub", "mul")
@@ -129,7 +129,8 @@ class Maker:
     def tail(self, seen, steps, group):
         """What a block ends with: a matrix of the group, most often a new one."""
         x = self.matrix(seen, group)
-        made, out = self.add(seen, self.one(["tanh", "mul", "matmul"] if group != "V" else ["tanh", "mul"]), [x], group=group)
+        kinds = ["tanh", "mul", "matmul"] if group != "V" else ["tanh", "mul"]
+        made, out = self.add(seen, self.one(kinds), [x], group=group)
         if made.kind == "mul":
             made = made._replace(ins=(x, self.matrix(seen, group)))
             if out in made.ins:

@@ -1,5 +1,5 @@
-"""A random program of loops (loop_programs.py) written out for one feed: every turn one after another, each branch that is
-taken, no block at all.
+"""A random program of loops (loop_programs.py) written out for one feed: every turn one after another, each branch that
+is taken, no block at all.
 """
 import loop_build
 import numpy as np
@@ -109,8 +109,9 @@ class Unrolled(Reference):
         at = np.flatnonzero(mask.value[:, 0]), np.flatnonzero(~mask.value[:, 0])
         parts = []
         for block, rows in zip(s.blocks, at):
-            self.v.update(zip(block.names, (self.rows(x, rows) for x in ins)))
-            parts += self.block(block)
+            given = [self.rows(x, rows) for x in ins]
+            self.v.update(zip(block.names, given))
+            parts += self.block(block) if rows.size else given[:1]
         self.v[s.outs[0]] = self.whole(parts, at)
 
     def do_DynamicRNN(self, s):

@@ -4,6 +4,7 @@
 For each number two lines of JSON: of the program, and of its gradients. What was printed beside goes to stderr.
 """
 import argparse
+import functools
 import importlib
 import json
 import os
@@ -56,7 +57,7 @@ def main():
     for line in sys.stdin:
         program = RandomProgram(int(line))
         for what, work in (("values", values), ("gradients", gradients)):
-            said = attempt(lambda work=work: work(program, fluid))
+            said = attempt(functools.partial(work, program, fluid))
             print(json.dumps(dict(of=program.seed, what=what, **said)), file=out, flush=True)
 
 

@@ -1,6 +1,6 @@
-"""Trials of random programs of loops, branches and arrays (loop_programs.py). NumPy runs the same steps and gives values,
-and slopes of the loss by central differences. Each program runs on 1 to 3 replicas and on 1 and on several threads, two
-steps; what threads give must be the same bits. Programs with a mistake must be refused, and say where.
+"""Trials of random programs of loops, branches and arrays (loop_programs.py). NumPy runs the same steps and gives
+values, and slopes of the loss by central differences. Each program runs on 1 to 3 replicas and on 1, 2 and 7
+threads, two steps; what threads give must be the same bits. Programs with a mistake must be refused, and say where.
 """
 
 import loop_build

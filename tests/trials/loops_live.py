@@ -71,7 +71,8 @@ class Worker:
 
 def python_of(path, fluid, **environment):
     clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH" and not k.startswith("FLAGS_")}
-    return Worker([path, os.path.join(HERE, "loop_worker.py"), "--fluid", fluid], dict(clean, GLOG_v="0", **environment))
+    command = [path, os.path.join(HERE, "loop_worker.py"), "--fluid", fluid]
+    return Worker(command, dict(clean, GLOG_v="0", **environment))
 
 
 def reason(text):

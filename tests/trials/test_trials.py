@@ -17,6 +17,7 @@ SHARE = {
     "small_files": 25,
     "readers": 20,
     "inplace": 40,
+    "loops": 60,
 }
 
 

@@ -24,6 +24,7 @@ FAMILIES = {
     "small_files": ("src/base", "src/core", "src/io", "src/sparse", "python"),
     "passes_off": ("src",),
     "inplace": ("src",),
+    "loops": ("src", "python"),
     "readers": ("src/base", "src/core", "src/data", "python"),
 }
 

@@ -32,8 +32,8 @@ ELSEWHERE = {
 
 def op_types(known):
     """Types of operators that exist here and in ``known``, without those that need more than one operator."""
-    types = [t for t in _core.op_types() if t in known and t not in ELSEWHERE]
-    return [t for t in types if "runs a block" not in _core.op_info(t)["effects"]]
+    types = [t for t in _core.op_types() if t in known and t not in ELSEWHERE and not t.endswith("_grad")]
+    return [t for t in types if not {"runs a block", "engine only"} & set(_core.op_info(t)["effects"])]
 
 
 def seeds(op):
@@ -57,6 +57,8 @@ def _plain(one):
         if slot["named_only"]:  # nobody writes it, but programs name it
             outs[slot["name"]] = [slot["name"].lower() + ".named"]
             variables[slot["name"].lower() + ".named"] = {"kind": TENSOR, "value": None, "dtype": "float32"}
+    if "infer_flags" in attrs and not attrs["infer_flags"]:
+        attrs["infer_flags"] = [1] * len(attrs.get("axes", []))  # as layers write it; without, the original reads beyond
     grad = list(one.case.grad_outs or list(outs)[:1])
     return {"op": one.op, "ins": dict(one.ins), "outs": outs, "vars": variables, "attrs": attrs, "grad": grad,
             "wanted": floats if _core.op_info(one.op)["has_grad"] else [], "changes": []}

@@ -1,6 +1,6 @@
 """Compares what two engines made of a case: agree(expected, got) gives None, or what differs first."""
 import numpy as np
-from engine import ARRAY, ROWS, TENSOR, unpacked
+from engine import ARRAY, ROWS, TENSOR, packed, unpacked
 
 #: Of the larger of |expected| and its root mean square. The original keeps attributes and constants as float32, so that
 #: its float64 results may be off by that much.
@@ -32,6 +32,17 @@ def _first(a, b, off):
     return "%r, not %r, at %s (%d of %d)" % (b[at].item(), a[at].item(), list(at), off.sum(), off.size)
 
 
+def merged(rows):
+    """Sparse rows in order, each id once: rows of one id count together."""
+    array, ids = unpacked(rows[1]), np.array(rows[2], "int64")
+    if not array.ndim or len(array) != len(ids):
+        return rows
+    order = np.unique(ids)
+    total = np.zeros((len(order),) + array.shape[1:], array.dtype)
+    np.add.at(total, np.searchsorted(order, ids), array)
+    return ROWS, packed(total), order.tolist(), rows[3]
+
+
 def value(expected, got):
     """``expected``, ``got``: records of a variable, see OneRun.value."""
     if expected is None:
@@ -42,11 +53,13 @@ def value(expected, got):
         return "is a %s, not a %s" % (got[0], expected[0])
     if expected[0] == ARRAY:
         return _arrays(expected[1:], got[1:])
+    if expected[0] == ROWS:
+        expected, got = merged(expected), merged(got)
+        if expected[2:] != got[2:]:
+            return "rows %s of %s, not %s of %s" % (got[2], got[3], expected[2], expected[3])
     differs = numbers(expected[1], got[1])
     if differs:
         return differs
-    if expected[0] == ROWS and expected[2:] != got[2:]:
-        return "rows %s of %s, not %s of %s" % (got[2], got[3], expected[2], expected[3])
     if expected[0] == TENSOR and expected[2] != got[2]:
         return "sequences %s, not %s" % (got[2], expected[2])
     return None

@@ -4,6 +4,7 @@ Reads pickled cases from its input and writes a pickled record for each. A child
 MODULE does the work, so that a case that kills it costs a fork and not an import. Runs on Python 3.7 and later.
 """
 import importlib
+import mmap
 import os
 import pickle
 import resource
@@ -190,16 +191,18 @@ def write(fd, record):
         data = data[os.write(fd, data):]
 
 
-def serve(fluid, into):
+def serve(fluid, into, answered):
     for number in (signal.SIGALRM, signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGBUS, signal.SIGILL):
         signal.signal(number, signal.SIG_DFL)  # handlers of the engine print stacks, and some never end
     while True:
         case = read(0)
+        answered[0] = 0
         signal.alarm(int(sys.argv[2]))
         with fluid.unique_name.guard(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             record = attempt(fluid, case)
         signal.alarm(0)
+        answered[0] = 1  # one that dies afterwards, of memory it has broken before, owes nothing
         write(into, record)
 
 
@@ -213,13 +216,17 @@ def main():
     np.seterr(all="ignore")
     fluid = importlib.import_module(sys.argv[1])
     write(answers, {"stage": "ready"})
+    answered = mmap.mmap(-1, 1)
     while True:
+        answered[0] = 1
         child = os.fork()
         if child == 0:
-            serve(fluid, answers)
+            serve(fluid, answers, answered)
         status = os.waitpid(child, 0)[1]
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
             return
+        if answered[0]:
+            continue
         hung = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGALRM, signal.SIGKILL)
         write(answers, {"stage": "hangs" if hung else "dies", "error": "status %d" % status, "outs": {}, "grads": None})
 

@@ -7,46 +7,53 @@ import struct
 import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+#: Seconds beyond the alarm of engine.py after which a process counts as hung; of its start.
+MORE_S, START_S = 15, 300
 
 
 class Engine:
-    """A process of engine.py. ``perturb``: what memory holds that nobody has written, from 1 to 255."""
+    """Processes of engine.py. ``perturb``: what memory holds that nobody has written, from 1 to 255."""
 
     def __init__(self, python, module, paths=(), perturb=0, hang_s=20):
-        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-        environment.update(GLOG_v="0", FLAGS_fluid_exact="1.8.5", OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1",
-                           FLAGS_use_system_allocator="1", MALLOC_PERTURB_=str(perturb))
+        self.environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        self.environment.update(GLOG_v="0", FLAGS_fluid_exact="1.8.5", OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1",
+                                FLAGS_use_system_allocator="1", MALLOC_PERTURB_=str(perturb))
         if paths:
-            environment["PYTHONPATH"] = os.pathsep.join(paths)
-        self.patience_s = 300  # of the import
-        self.child = subprocess.Popen([python, os.path.join(HERE, "engine.py"), module, str(hang_s)], env=environment,
-                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-        self.patience_s = hang_s + 5
-        self._read()
+            self.environment["PYTHONPATH"] = os.pathsep.join(paths)
+        self.arguments = [python, os.path.join(HERE, "engine.py"), module, str(hang_s)]
+        self.hang_s, self.child = hang_s, None
 
     def run(self, case):
+        if self.child is None:
+            self._start()
         data = pickle.dumps(case, 4)
         data = memoryview(struct.pack("<Q", len(data)) + data)
         while data:
             data = data[self.child.stdin.write(data):]
-        return self._read()
+        record = self._read(self.hang_s + MORE_S)
+        if record is None:
+            self.close()
+            return {"stage": "hangs", "error": "no answer", "outs": {}, "grads": None}
+        return record
 
     def close(self):
-        self.child.stdin.close()
+        """Ends the process and its children, whatever they are at; the next case starts others."""
+        os.killpg(self.child.pid, signal.SIGKILL)
         self.child.wait()
+        self.child = None
 
-    def _kill_worker(self):
-        with open("/proc/%d/task/%d/children" % (self.child.pid, self.child.pid)) as f:
-            for pid in f.read().split():
-                os.kill(int(pid), signal.SIGKILL)
+    def _start(self):
+        self.child = subprocess.Popen(self.arguments, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      bufsize=0, start_new_session=True)
+        if self._read(START_S) is None:
+            raise RuntimeError("the engine %s does not start" % self.arguments[2])
 
-    def _read(self):
-        if not select.select([self.child.stdout], [], [], self.patience_s)[0]:
-            self._kill_worker()
+    def _read(self, patience_s):
+        """The next record; None when none comes."""
+        if not select.select([self.child.stdout], [], [], patience_s)[0]:
+            return None
         size = self._exactly(8)
-        if len(size) < 8:
-            raise RuntimeError("the engine %s does not start" % " ".join(map(str, self.child.args[2:])))
-        return pickle.loads(self._exactly(struct.unpack("<Q", size)[0]))
+        return pickle.loads(self._exactly(struct.unpack("<Q", size)[0])) if len(size) == 8 else None
 
     def _exactly(self, n):
         data = b""

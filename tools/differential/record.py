@@ -67,6 +67,7 @@ def main():
         record[op] = of_op(engines, op)
         if not record[op]:
             del record[op]
+    engines.close()
     sample.write(record)
     print("%d cases of %d operators" % (sum(map(len, record.values())), len(record)))
 

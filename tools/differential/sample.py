@@ -4,7 +4,7 @@ import lzma
 import os
 
 import numpy as np
-from compare import SMALL, TOLERANCE
+from compare import SMALL, TOLERANCE, merged
 from engine import ARRAY, ROWS, TENSOR, packed, unpacked
 
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "python", "data",
@@ -61,6 +61,8 @@ def described(value):
         return None
     if value[0] == ARRAY:
         return [ARRAY, [described((TENSOR, array, lod)) for array, lod in value[1:]]]
+    if value[0] == ROWS:
+        value = merged(value)
     array = unpacked(value[1])
     numbers = array.astype("float64").ravel()
     finite = np.isfinite(numbers)

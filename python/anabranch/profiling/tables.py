@@ -101,10 +101,10 @@ def _critical(report):
         return ""
     mean_run = plan["run_ns"] / plan["runs"]
     chain = sum(ns for _, ns in path)
-    work = sum(node["total_ns"] / node["calls"] for node in plan["nodes"] if node["calls"])
+    work = sum(node["total_ns"] / node["calls"] for node in plan["nodes"] if node["calls"] and not node["inner"])
     lines = [_banner("Critical Path"),
              "A run takes %.4g ms, all of its %d operators together %.4g ms, their longest chain %.4g ms:"
-             % (mean_run / 1e6, len(plan["nodes"]), work / 1e6, chain / 1e6),
+             % (mean_run / 1e6, sum(not node["inner"] for node in plan["nodes"]), work / 1e6, chain / 1e6),
              "at most %.3g of them can be at work at once on average." % (work / chain if chain else 1.0),
              ""]
     longest = sorted(range(len(path)), key=lambda i: -path[i][1])[:PATH_LINES]

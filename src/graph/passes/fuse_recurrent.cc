@@ -256,9 +256,7 @@ class LstmFuser {
   GraphEdit edit_;
 };
 
-int run(Graph& graph, const PassContext& context) {
-  return context.program ? LstmFuser(graph, context).run() : 0;
-}
+int run(Graph& graph, const PassContext& context) { return context.program ? LstmFuser(graph, context).run() : 0; }
 
 const char* skip(const PassContext& context) {
   return context.build.use_bfloat16 ? "use_bfloat16 is True: products of a block are rounded one by one" : nullptr;

@@ -113,7 +113,8 @@ AB_OP(write_to_array_grad)
       return [x = op.in("X"), i = op.in("I"), from = op.in("Out@GRAD"), out = op.out("X@GRAD"),
               rest = op.out("Rest")](KernelContext& c) {
         auto& array = c.value(rest).as<TensorArray>();
-        if (&c.value(from) != &c.value(rest)) array = array_in(c, from, "Out@GRAD");  // a sum of parts has a name of its own
+        if (&c.value(from) != &c.value(rest))
+          array = array_in(c, from, "Out@GRAD");  // a sum of parts has a name of its own
         const int64_t at = index_of(c, i);
         const bool there = static_cast<size_t>(at) < array.size() && array[static_cast<size_t>(at)].initialized();
         if (!there) {

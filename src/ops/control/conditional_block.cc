@@ -6,16 +6,19 @@
 namespace anabranch::control {
 namespace {
 
-bool holds(const KernelContext& c, In cond, bool scalar) {
-  if (!scalar) {  // "is there any row": the mask of a row-wise if-else
-    for (int i = 0; i < cond.count; ++i) {
-      if (c.at(cond, i).numel() == 0) return false;
-    }
-    return true;
-  }
+bool holds(const KernelContext& c, In cond) {
   const Tensor& t = c.at(cond, 0);
   AB_CHECK(t.numel() == 1, InvalidArgument, "the condition has shape {}, expected one element", t.shape().str());
   return *t.data<bool>();
+}
+
+// "Is there any row": a side of a row-wise if-else runs when nothing that it reads is empty.
+bool has_rows(const KernelContext& c, In reads) {
+  for (int i = 0; i < reads.count; ++i) {
+    const auto* t = c.value(reads, i).get<Tensor>();
+    if (t && t->numel() == 0) return false;
+  }
+  return true;
 }
 
 constexpr GradientSlots kSlots{"Input", "Out"};
@@ -27,7 +30,7 @@ namespace {
 // With and without a gradient: programs for inference hold the second.
 OpDef& declare_branch(const char* type) {
   return declare_op(type, __FILE__)
-      .doc("Runs sub_block when Cond holds (a scalar condition), or when every Cond has rows.")
+      .doc("Runs sub_block when Cond holds (a scalar condition), or when everything that it reads has rows.")
       .in_list("Cond", "[1] bool, or the masks of a row-wise condition")
       .in_optional_list("Input", "what the block reads from outside")
       .takes("Input", Holds::kAnything)
@@ -40,14 +43,14 @@ OpDef& declare_branch(const char* type) {
       .traits(kOnlyComputes)
       .infer([](InferContext& c) { c.out("Scope").kind = VarKind::kStepScopes; })
       .cpu_any([](const KernelArgs& op) -> Kernel {
-        const In cond = op.in("Cond");
+        const In cond = op.in("Cond"), reads = op.in("Input");
         const Out scope = op.out("Scope");
         const bool scalar = op.attr<bool>("is_scalar_condition");
         const auto block = op.block("sub_block");
         return [=](KernelContext& c) {
           if (c.wants(scope)) c.value(scope).as<std::shared_ptr<void>>();
           block->begin();
-          if (holds(c, cond, scalar)) block->run(c);
+          if (scalar ? holds(c, cond) : has_rows(c, reads)) block->run(c);
         };
       });
 }

@@ -156,8 +156,8 @@ class RecurrentGradient {
     sums_.resize(parameters_.size());
     const auto whole = op.op().has_attr(kWholeArrays) ? op.op().attr<Names>(kWholeArrays) : Names{};
     for (size_t p = 0; p < parameters_.size(); ++p) {
-      const bool anew = std::find(whole.begin(), whole.end(), op.op().input("parameters")[p]) != whole.end();
-      is_array_.push_back(parameters_[p] >= 0 && !anew && block_->keeps_array(parameters_[p]));
+      const bool whole_one = std::find(whole.begin(), whole.end(), op.op().input("parameters")[p]) != whole.end();
+      is_array_.push_back(parameters_[p] >= 0 && !whole_one && block_->keeps_array(parameters_[p]));
     }
   }
 

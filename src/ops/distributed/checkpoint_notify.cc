@@ -1,5 +1,5 @@
 // Servers save what they alone have.
-#include "ops/distributed/no_connection.h"
+#include "ops/distributed/not_here.h"
 
 namespace anabranch::distributed {
 namespace {
@@ -13,7 +13,7 @@ AB_OP(checkpoint_notify)
     .effects(kTalks)
     .infer(keep_declared)
     .no_grad("reaches files")
-    .cpu_any(no_connection);
+    .cpu_any(not_here("fleet.save_persistables and fluid.io.save_persistables save what lies on servers"));
 
 }  // namespace
 }  // namespace anabranch::distributed

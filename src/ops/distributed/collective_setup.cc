@@ -1,6 +1,6 @@
 // Rings of processes, made by the startup program before anything is computed together.
 #include "ops/declare/attr_checks.h"
-#include "ops/distributed/no_connection.h"
+#include "ops/distributed/not_here.h"
 
 namespace anabranch::distributed {
 namespace {
@@ -17,7 +17,7 @@ AB_OP(c_gen_nccl_id)
     .effects(kTalks)
     .infer(keep_declared)
     .no_grad(kSetUp)
-    .cpu_any(no_connection);
+    .cpu_any(not_here(kSumsOfProcesses));
 
 AB_OP(gen_nccl_id)
     .doc("NCCLID = the name of the ring of all trainers, made by the first and given to the others.")
@@ -32,7 +32,7 @@ AB_OP(gen_nccl_id)
     .effects(kTalks)
     .infer(keep_declared)
     .no_grad(kSetUp)
-    .cpu_any(no_connection);
+    .cpu_any(not_here(kSumsOfProcesses));
 
 AB_OP(c_comm_init)
     .doc("Joins the ring whose name is X.")
@@ -44,7 +44,7 @@ AB_OP(c_comm_init)
     .effects(kTalks)
     .infer(keep_declared)
     .no_grad(kSetUp)
-    .cpu_any(no_connection);
+    .cpu_any(not_here(kSumsOfProcesses));
 
 AB_OP(c_comm_init_all)
     .doc("Joins the devices of this process to one ring.")
@@ -53,7 +53,7 @@ AB_OP(c_comm_init_all)
     .effects(kTalks)
     .infer(keep_declared)
     .no_grad(kSetUp)
-    .cpu_any(no_connection);
+    .cpu_any(not_here(kSumsOfProcesses));
 
 }  // namespace
 }  // namespace anabranch::distributed

@@ -1,7 +1,7 @@
 // What processes compute together: sums, copies and lists over all of them. ring_id names a group of processes.
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
-#include "ops/distributed/no_connection.h"
+#include "ops/distributed/not_here.h"
 
 namespace anabranch::distributed {
 namespace {
@@ -21,7 +21,7 @@ void declare_reduce(const char* type, const char* doc) {
       .effects(kOrdered)
       .infer([](InferContext& c) { c.same_as("Out", "X"); })
       .no_grad("used on gradients")
-      .cpu_any(no_connection);
+      .cpu_any(not_here(kSumsOfProcesses));
 }
 
 void reductions() {
@@ -41,7 +41,7 @@ AB_OP(c_broadcast)
     .effects(kOrdered)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("used on parameters")
-    .cpu_any(no_connection);
+    .cpu_any(not_here(kSumsOfProcesses));
 
 AB_OP(c_allgather)
     .doc("Out = the X of all processes of the ring, one behind the other.")
@@ -59,7 +59,7 @@ AB_OP(c_allgather)
       c.set_out("Out", shape, c.in("X").dtype);
     })
     .no_grad("used on gradients")
-    .cpu_any(no_connection);
+    .cpu_any(not_here(kSumsOfProcesses));
 
 AB_OP(c_reducescatter)
     .doc("Out = this process's part of the rows of the sum of X over all processes of the ring.")
@@ -78,7 +78,7 @@ AB_OP(c_reducescatter)
       c.set_out("Out", shape, c.in("X").dtype);
     })
     .no_grad("used on gradients")
-    .cpu_any(no_connection);
+    .cpu_any(not_here(kSumsOfProcesses));
 
 // ---- those of programs before there were rings
 
@@ -91,7 +91,7 @@ AB_OP(allreduce)
     .effects(kOrdered)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("used on gradients")
-    .cpu_any(no_connection);
+    .cpu_any(not_here(kSumsOfProcesses));
 
 AB_OP(broadcast)
     .doc("Out = X of the process `root`.")
@@ -102,7 +102,7 @@ AB_OP(broadcast)
     .effects(kOrdered)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("used on parameters")
-    .cpu_any(no_connection);
+    .cpu_any(not_here(kSumsOfProcesses));
 
 }  // namespace
 }  // namespace anabranch::distributed

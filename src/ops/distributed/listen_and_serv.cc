@@ -1,5 +1,5 @@
 // What a server does: it waits for messages and runs blocks of the program for them.
-#include "ops/distributed/no_connection.h"
+#include "ops/distributed/not_here.h"
 
 namespace anabranch::distributed {
 namespace {
@@ -29,7 +29,7 @@ AB_OP(listen_and_serv)
     .effects(kTalks | kRunsBlock)
     .infer(keep_declared)
     .no_grad("a server")
-    .cpu_any(no_connection);
+    .cpu_any(not_here("Executor.run serves a program whose first block is this op alone"));
 
 AB_OP(fl_listen_and_serv)
     .doc("Serves the variables of the scope to trainers that each send their parameters, and joins those.")
@@ -42,7 +42,7 @@ AB_OP(fl_listen_and_serv)
     .effects(kTalks | kRunsBlock)
     .infer(keep_declared)
     .no_grad("a server")
-    .cpu_any(no_connection);
+    .cpu_any(not_here("trainers that send parameters are served by listen_and_serv in GEO mode"));
 
 }  // namespace
 }  // namespace anabranch::distributed

@@ -1,5 +1,5 @@
 // Rows of tables that live on servers, one server for each list of ids.
-#include "ops/distributed/no_connection.h"
+#include "ops/distributed/not_here.h"
 
 namespace anabranch::distributed {
 namespace {
@@ -14,7 +14,7 @@ AB_OP(prefetch)
     .effects(kTalks)
     .infer(keep_declared)
     .no_grad("moves values between processes")
-    .cpu_any(no_connection);
+    .cpu_any(not_here("rows of a table that lives on servers are fetched by distributed_lookup_table"));
 
 }  // namespace
 }  // namespace anabranch::distributed

@@ -1,5 +1,5 @@
 // A variable that is cut over servers becomes one file.
-#include "ops/distributed/no_connection.h"
+#include "ops/distributed/not_here.h"
 
 namespace anabranch::distributed {
 namespace {
@@ -18,7 +18,7 @@ AB_OP(recv_save)
     .effects(kTalks)
     .infer(keep_declared)
     .no_grad("reaches files")
-    .cpu_any(no_connection);
+    .cpu_any(not_here("fleet.save_persistables and fluid.io.save_persistables save what lies on servers"));
 
 }  // namespace
 }  // namespace anabranch::distributed

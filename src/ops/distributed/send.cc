@@ -78,14 +78,16 @@ std::shared_ptr<Parcels> parcels(const KernelArgs& op) {
 // In GEO training a step ends with a send that goes nowhere: its X are the ids of the rows that the step has looked up,
 // and send_varnames says in which tables.
 bool tells_of_rows(const KernelArgs& op) {
-  return (op.op().role() & ir::role::kRpc) == 0 && op.attr<std::vector<std::string>>("epmap") == std::vector{kLocalName};
+  return (op.op().role() & ir::role::kRpc) == 0 &&
+         op.attr<std::vector<std::string>>("epmap") == std::vector{kLocalName};
 }
 
 Kernel note_kernel(const KernelArgs& op) {
   const In x = op.in("X");
   const auto& tables = op.attr<std::vector<std::string>>("send_varnames");
   const int trainer = op.attr<int32_t>("trainer_id");
-  if (tables == std::vector<std::string>{"param_init"}) return [](KernelContext&) {};  // whoever runs this program knows
+  if (tables == std::vector<std::string>{"param_init"})
+    return [](KernelContext&) {};  // whoever runs this program knows
   AB_CHECK(static_cast<int>(tables.size()) == x.count, InvalidArgument,
            "send: each X needs the table that it is looked up in, got {} and {}", x.count, tables.size());
   return [=](KernelContext& c) {

@@ -8,6 +8,7 @@
 
 #include "ops/kernels/bfloat16.h"
 #include "ops/kernels/dnnl.h"
+#include "ops/kernels/plain_product.h"
 #include "ops/kernels/simd.h"
 
 namespace anabranch {
@@ -47,11 +48,6 @@ int64_t extent(int64_t rows, int64_t cols, int64_t ld, int64_t batch, int64_t st
   return (batch - 1) * stride + (rows - 1) * ld + cols;
 }
 
-template <class In, class T> struct Operands {
-  const In *a, *b;
-  T* out;
-};
-
 GemmDims piece_dims(const Cut& cut, int64_t i, GemmDims d) {
   int64_t& length = cut.by_rows ? d.m : d.n;
   length = std::min(cut.step, length - i * cut.step);
@@ -63,33 +59,6 @@ Operands<In, T> piece_operands(const Cut& cut, int64_t i, const GemmDims& d, con
   const int64_t from = i * cut.step;
   if (cut.by_rows) return {p.a + from * (d.trans_a ? 1 : d.ld_a), p.b, p.out + from * d.ld_c};
   return {p.a, p.b + from * (d.trans_b ? d.ld_b : 1), p.out + from};
-}
-
-// Row i of C is the sum of rows of B weighted by row i of A; with B transposed, of dot products. k ascends in both.
-template <class T> void plain_product(const GemmDims& d, T alpha, const Operands<T, T>& p) {
-  const int64_t a_row = d.trans_a ? 1 : d.ld_a, a_col = d.trans_a ? d.ld_a : 1;
-  for (int64_t i = 0; i < d.m; ++i) {
-    const T* a = p.a + i * a_row;
-    T* out = p.out + i * d.ld_c;
-    if (d.trans_b) {
-      for (int64_t j = 0; j < d.n; ++j) {
-        const T* b = p.b + j * d.ld_b;
-        T sum = 0;
-        for (int64_t l = 0; l < d.k; ++l) sum += a[l * a_col] * b[l];
-        out[j] = alpha * sum;
-      }
-      continue;
-    }
-    std::fill(out, out + d.n, T{0});
-    for (int64_t l = 0; l < d.k; ++l) {
-      const T weight = a[l * a_col];
-      const T* b = p.b + l * d.ld_b;
-      for (int64_t j = 0; j < d.n; ++j) out[j] += weight * b[j];
-    }
-    if (alpha != T{1}) {
-      for (int64_t j = 0; j < d.n; ++j) out[j] *= alpha;
-    }
-  }
 }
 
 // Of one piece of C, whose first column is `column` of the whole.
@@ -241,7 +210,10 @@ void Gemm<T>::run(const KernelContext& c, const GemmDims& dims, const T* a, cons
       return impl_->run(c, d, all, library, epilogue);
     }
   }
-  impl_->run(c, d, Operands<T, T>{a, b, out}, library, epilogue);
+  GemmDims plain = d;
+  Operands<T, T> all = {a, b, out};
+  if (!library && !epilogue.row) lengthen_loops(&plain, &all);
+  impl_->run(c, plain, all, library, epilogue);
 }
 
 template class Gemm<float>;

@@ -74,9 +74,7 @@ void Tanh(const float* x, float* out, int64_t n) {
 
 void Sigmoid(const float* x, float* out, int64_t n) {
   loop(
-      out, n,
-      [](V v) HWY_ATTR { return sigmoid_of(D(), v); },
-      x);
+      out, n, [](V v) HWY_ATTR { return sigmoid_of(D(), v); }, x);
 }
 
 // Multiplication and addition stay two roundings: the value is the same on machines with and without FMA.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/kernels/flat_loop.h"
 
 namespace anabranch::math {
@@ -18,6 +19,9 @@ struct FloatAttr {
   const char* doc;
 };
 
+// The derivative at v - X or Out, as grad_of says - made of ops.
+using Slope = std::string (*)(second_order::Ops& o, const std::string& v);
+
 struct Activation {
   const char *type, *doc, *source = "";
   GradOf grad_of;
@@ -26,6 +30,7 @@ struct Activation {
   UnaryLoop loop = nullptr;           // float32 only
   BinaryLoop grad_loop = nullptr;     // of what grad_of names, and Out@GRAD
   const char* grad_lod = "Out@GRAD";  // whose sequences the gradient carries
+  Slope slope = nullptr;              // the derivative as ops; null: it does not change but where it jumps
 };
 
 inline constexpr size_t kMaxParams = 3;
@@ -95,6 +100,13 @@ template <class Backward> void declare_activation_gradient(const Activation& row
   def.may_share("Out@GRAD", "X@GRAD")
       .grad_lod("X@GRAD", row.grad_lod)
       .tile(activation_gradient_tile(from, row, backward));
+  if (row.slope) {
+    def.grad(second_order::through([from, slope = row.slope](second_order::Ops& o) {
+      o.is("X@GRAD", o.mul(o.in("Out@GRAD"), slope(o, o.in(from))));
+    }));
+  } else {
+    def.grad(second_order::diagonal);
+  }
   def.cpu<float, double>([row, from, backward](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const In v = op.in(from), dout = op.in("Out@GRAD");

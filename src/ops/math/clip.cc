@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 
@@ -112,6 +113,7 @@ AB_OP(clip)
 
 AB_GRAD(clip)
     .doc("X@GRAD = Out@GRAD where min < X < max, else 0.")
+    .grad(second_order::diagonal)
     .may_share("Out@GRAD", "X@GRAD")
     .tile({.make = clip_grad_tile, .grain = kCheapGrain})
     .dtype_of_input("X")
@@ -161,6 +163,9 @@ AB_OP(squared_l2_norm)
 
 AB_GRAD(squared_l2_norm)
     .doc("X@GRAD = 2 Out@GRAD X.")
+    .grad(second_order::through([](second_order::Ops& o) {
+      o.is("X@GRAD", o.scale(o.mul(o.in("X"), o.in("Out@GRAD")), 2));
+    }))
     .may_share("X", "X@GRAD")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

@@ -1,5 +1,6 @@
 // Out[i] = X[i] . Y[i]: inner products of rows.
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/wrapping.h"
@@ -48,6 +49,7 @@ AB_GRAD(dot)
     .doc("X@GRAD = Out@GRAD Y, Y@GRAD = Out@GRAD X, row by row.")
     .grad_lod("X@GRAD", "X")
     .grad_lod("Y@GRAD", "Y")
+    .grad(second_order::bilinear("X", "Y"))
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),

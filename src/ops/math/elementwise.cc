@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
@@ -155,7 +156,8 @@ template <class Term> TileLoop grad_tile(const KernelArgs& op, bool needs_out, T
 }
 
 // With needs_out the gradient reads Out as well.
-template <class DX, class DY> void declare_backward(OpDef& forward, bool needs_out, DX dx_term, DY dy_term) {
+template <class DX, class DY>
+void declare_backward(OpDef& forward, bool needs_out, DX dx_term, DY dy_term, second_order::Maker second) {
   if (needs_out) {
     forward.grad_reads({"X", "Y"}, {"Out"});
   } else {
@@ -163,7 +165,7 @@ template <class DX, class DY> void declare_backward(OpDef& forward, bool needs_o
   }
   OpDef& def = declare_gradient(forward.type().c_str(), __FILE__);
   def.doc("Gradients of " + forward.type() + "; where an operand was repeated, the sum over its copies.");
-  def.may_share("Out@GRAD", "X@GRAD").grad_lod("X@GRAD", "Out@GRAD").grad_lod("Y@GRAD", "Y");
+  def.may_share("Out@GRAD", "X@GRAD").grad_lod("X@GRAD", "Out@GRAD").grad_lod("Y@GRAD", "Y").grad(std::move(second));
   def.cpu<float, double, int32_t, int64_t>([=](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const In x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), out = needs_out ? op.in("Out") : dout;
@@ -185,6 +187,40 @@ template <class DX, class DY> void declare_backward(OpDef& forward, bool needs_o
     return result == "X@GRAD" ? grad_tile(op, needs_out, dx_term) : grad_tile(op, needs_out, dy_term);
   };
   def.tile({.make = make, .grain = kCheapGrain});
+}
+
+// ---- gradients of second order: X@GRAD = Out@GRAD dx and Y@GRAD = Out@GRAD dy, added up where an operand was repeated
+
+using second_order::Ops;
+
+void terms(Ops& o, const std::string& dx, const std::string& dy) {
+  const std::string dout = o.in("Out@GRAD");
+  const int axis = o.attr<int32_t>("axis");
+  if (o.wanted("X@GRAD")) o.is("X@GRAD", o.product_like("X", o.in("X"), dx, dout, axis));
+  if (o.wanted("Y@GRAD")) o.is("Y@GRAD", o.product_like("Y", dy, o.in("Y"), dout, axis));
+}
+
+void quotient_gradient(Ops& o) {
+  const int axis = o.attr<int32_t>("axis");
+  terms(o, o.unary("reciprocal", o.in("Y")), o.scale(o.binary("elementwise_div", o.in("Out"), o.in("Y"), axis), -1));
+}
+
+void power_gradient(Ops& o) {
+  const int axis = o.attr<int32_t>("axis");
+  const std::string x = o.in("X"), y = o.in("Y");
+  const std::string lower = o.binary("elementwise_pow", x, o.scale(y, 1, -1), axis);
+  const std::string whole = o.binary("elementwise_pow", x, y, axis);
+  terms(o, o.binary("elementwise_mul", lower, y, axis), o.binary("elementwise_mul", whole, o.unary("log", x), axis));
+}
+
+void larger_gradient(Ops& o) {
+  const std::string takes_x = o.larger(o.in("X"), o.in("Y"), o.attr<int32_t>("axis"));
+  terms(o, takes_x, o.scale(takes_x, -1, 1));
+}
+
+void smaller_gradient(Ops& o) {
+  const std::string takes_x = o.larger(o.scale(o.in("X"), -1), o.scale(o.in("Y"), -1), o.attr<int32_t>("axis"));
+  terms(o, takes_x, o.scale(takes_x, -1, 1));
 }
 
 // ---- the rows. Integers wrap around, as NumPy's do, and dividing them by zero is an error.
@@ -227,10 +263,12 @@ void declare_sums_and_products() {
   declare_backward(arithmetic({.type = "elementwise_add", .doc = "Out = X + Y", .loop = simd::add, .traits = kLinear},
                               [](auto x, auto y) { return wrapping(x, y, std::plus<>()); })
                        .images({"X", "Y", "Out"}),
-                   false, Same(), Same());
-  declare_backward(arithmetic({.type = "elementwise_sub", .doc = "Out = X - Y", .loop = simd::sub, .traits = kLinear},
-                              [](auto x, auto y) { return wrapping(x, y, std::minus<>()); }),
-                   false, Same(), [](auto, auto, auto, auto d) { return wrapping(decltype(d)(0), d, std::minus<>()); });
+                   false, Same(), Same(), second_order::linear);
+  declare_backward(
+      arithmetic({.type = "elementwise_sub", .doc = "Out = X - Y", .loop = simd::sub, .traits = kLinear},
+                 [](auto x, auto y) { return wrapping(x, y, std::minus<>()); }),
+      false, Same(), [](auto, auto, auto, auto d) { return wrapping(decltype(d)(0), d, std::minus<>()); },
+      second_order::linear);
   declare_backward(
       arithmetic({.type = "elementwise_mul",
                   .doc = "Out = X Y; X may hold sparse rows when Y is one number",
@@ -238,7 +276,7 @@ void declare_sums_and_products() {
                   .sparse = true},
                  [](auto x, auto y) { return wrapping(x, y, std::multiplies<>()); }),
       false, [](auto, auto y, auto, auto d) { return wrapping(d, y, std::multiplies<>()); },
-      [](auto x, auto, auto, auto d) { return wrapping(d, x, std::multiplies<>()); });
+      [](auto x, auto, auto, auto d) { return wrapping(d, x, std::multiplies<>()); }, second_order::bilinear("X", "Y"));
   declare_backward(
       arithmetic({.type = "elementwise_div",
                   .doc = "Out = X / Y, of integers cut towards zero",
@@ -248,12 +286,14 @@ void declare_sums_and_products() {
       true, [](auto, auto y, auto, auto d) { return quotient(d, y); },
       [](auto, auto y, auto out, auto d) {
         return quotient(wrapping(decltype(d)(0), wrapping(d, out, std::multiplies<>()), std::minus<>()), y);
-      });
+      },
+      second_order::through(quotient_gradient));
   declare_backward(
       arithmetic({.type = "elementwise_pow", .doc = "Out = X to the power Y"},
                  [](auto x, auto y) { return power(x, y); }),
       false, [](auto x, auto y, auto, auto d) { return static_cast<decltype(d)>(d * y * power(x, y - 1)); },
-      [](auto x, auto y, auto, auto d) { return static_cast<decltype(d)>(d * std::log(x) * power(x, y)); });
+      [](auto x, auto y, auto, auto d) { return static_cast<decltype(d)>(d * std::log(x) * power(x, y)); },
+      second_order::through(power_gradient));
 }
 
 // A tie counts as Y.
@@ -262,12 +302,12 @@ void declare_extremes() {
       arithmetic({.type = "elementwise_max", .doc = "Out = the larger of X and Y", .loop = simd::max},
                  [](auto x, auto y) { return x > y ? x : y; }),
       false, [](auto x, auto y, auto, auto d) { return x > y ? d : decltype(d)(0); },
-      [](auto x, auto y, auto, auto d) { return x > y ? decltype(d)(0) : d; });
+      [](auto x, auto y, auto, auto d) { return x > y ? decltype(d)(0) : d; }, second_order::through(larger_gradient));
   declare_backward(
       arithmetic({.type = "elementwise_min", .doc = "Out = the smaller of X and Y", .loop = simd::min},
                  [](auto x, auto y) { return x < y ? x : y; }),
       false, [](auto x, auto y, auto, auto d) { return x < y ? d : decltype(d)(0); },
-      [](auto x, auto y, auto, auto d) { return x < y ? decltype(d)(0) : d; });
+      [](auto x, auto y, auto, auto d) { return x < y ? decltype(d)(0) : d; }, second_order::through(smaller_gradient));
 }
 
 void declare_divisions_with_rest() {

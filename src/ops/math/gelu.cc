@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/kernels/flat_loop.h"
 
 namespace anabranch::math {
@@ -65,8 +66,27 @@ AB_OP(gelu)
       };
     });
 
+// The derivative as ops.
+std::string slope(second_order::Ops& o, const std::string& x) {
+  const std::string square = o.square(x);
+  if (!o.attr<bool>("approximate")) {
+    const std::string below = o.scale(o.unary("erf", o.scale(x, 1 / std::numbers::sqrt2)), 0.5, 0.5);
+    const std::string density =
+        o.scale(o.unary("exp", o.scale(square, -0.5)), std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+    return o.add(below, o.mul(x, density));
+  }
+  using Form = Approximate<double>;
+  const std::string t = o.unary("tanh", o.mul(x, o.scale(square, Form::kScale * Form::kCubic, Form::kScale)));
+  const std::string bend =
+      o.mul(o.scale(o.square(t), -1, 1), o.scale(square, 3 * Form::kScale * Form::kCubic, Form::kScale));
+  return o.scale(o.add(t, o.mul(x, bend)), 0.5, 0.5);
+}
+
 AB_GRAD(gelu)
     .doc("X@GRAD = Out@GRAD (P(Z <= X) + X p(X)).")
+    .grad(second_order::through([](second_order::Ops& o) {
+      o.is("X@GRAD", o.mul(o.in("Out@GRAD"), slope(o, o.in("X"))));
+    }))
     .grad_lod("X@GRAD", "X")
     .may_share("Out@GRAD", "X@GRAD")
     .tile({.make = gelu_grad_tile, .grain = kMathGrain})

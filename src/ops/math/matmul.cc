@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/work.h"
@@ -186,6 +187,7 @@ void product(OpDef& def) {
 }
 
 void product_gradient(OpDef& def) {
+  def.grad(second_order::bilinear("X", "Y"));
   def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const Options o(op.op());

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/kernels/work.h"
 #include "ops/math/flat.h"
 
@@ -37,6 +38,7 @@ AB_GRAD(mul)
     .doc("X@GRAD = Out@GRAD Y^T, Y@GRAD = X^T Out@GRAD.")
     .grad_lod("X@GRAD", "X")
     .grad_lod("Y@GRAD", "Y")
+    .grad(second_order::bilinear("X", "Y"))
     .traits(kBfloat16)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/whole.h"
 
@@ -66,6 +67,12 @@ AB_OP(pow)
 
 AB_GRAD(pow)
     .doc("X@GRAD = Out@GRAD factor X^(factor - 1).")
+    .grad(second_order::through([](second_order::Ops& o) {
+      AB_CHECK(!o.given("FactorTensor"), Unsupported, "pow: no gradient of second order with FactorTensor");
+      const float factor = o.attr<float>("factor");
+      const std::string lower = o.make("pow", {{"X", {o.in("X")}}}, {{"factor", factor - 1}});
+      o.is("X@GRAD", o.mul(o.in("Out@GRAD"), o.scale(lower, factor)));
+    }))
     .may_share("Out@GRAD", "X@GRAD")
     .grad_lod("X@GRAD", "Out@GRAD")
     .dtype_of_input("X")

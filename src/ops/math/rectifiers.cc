@@ -8,6 +8,8 @@
 namespace anabranch::math {
 namespace {
 
+using second_order::Ops;
+
 // On how many sides x is beyond the threshold: on both where that is negative and x near 0.
 template <class T> int beyond(T x, T threshold) { return (x > threshold) + (x < -threshold); }
 
@@ -44,7 +46,12 @@ void declare_rectifiers() {
        .source = "Clevert et al., arXiv:1511.07289",
        .grad_of = GradOf::kX,
        .ignores = {},
-       .attrs = {{"alpha", 1.0f, "limit for large negative X, negated"}}},
+       .attrs = {{"alpha", 1.0f, "limit for large negative X, negated"}},
+       .slope =
+           [](Ops& o, const auto& x) {
+             const std::string up = o.positive(x), down = o.scale(up, -1, 1);
+             return o.add(up, o.scale(o.mul(down, o.unary("exp", o.mul(down, x))), o.attr<float>("alpha")));
+           }},
       [](auto x, auto* p) {
         if (p[0] < 0) return x > 0 ? x + p[0] * std::expm1(x) : nothing_of(x);
         return x > 0 ? x : p[0] * std::expm1(x);
@@ -57,7 +64,13 @@ void declare_rectifiers() {
        .grad_of = GradOf::kOut,
        .ignores = {},
        .attrs = {{"scale", 1.0507009873554804934f, ""}, {"alpha", 1.6732632423543772848f, ""}},
-       .grad_lod = ""},
+       .grad_lod = "",
+       .slope =
+           [](Ops& o, const auto& y) {
+             const float scale = o.attr<float>("scale"), limit = scale * o.attr<float>("alpha");
+             const std::string up = o.positive(y);
+             return o.add(o.scale(up, scale), o.mul(o.scale(up, -1, 1), o.scale(y, 1, limit)));
+           }},
       [](auto x, auto* p) { return p[0] * (x > 0 ? x : p[1] * std::expm1(x)); },
       [](auto y, auto dy, auto* p) { return y > 0 ? dy * p[0] : dy * (y + p[0] * p[1]); });
   activation(
@@ -95,7 +108,9 @@ void declare_gates() {
       {.type = "softsign",
        .doc = "Out = X / (1 + |X|)",
        .source = "Glorot & Bengio, AISTATS 2010",
-       .grad_of = GradOf::kX},
+       .grad_of = GradOf::kX,
+       .slope = [](Ops& o,
+                   const auto& x) { return o.unary("reciprocal", o.square(o.scale(o.unary("abs", x), 1, 1))); }},
       [](auto x, auto*) { return x / (1 + std::abs(x)); },
       [](auto x, auto dy, auto*) { return dy / ((1 + std::abs(x)) * (1 + std::abs(x))); });
   activation(
@@ -104,7 +119,12 @@ void declare_gates() {
        .source = "Ramachandran et al., arXiv:1710.05941",
        .grad_of = GradOf::kX,
        .ignores = {"use_mkldnn"},
-       .attrs = {{"beta", 1.0f, ""}}},
+       .attrs = {{"beta", 1.0f, ""}},
+       .slope =
+           [](Ops& o, const auto& x) {
+             const std::string in = o.scale(x, o.attr<float>("beta")), s = o.unary("sigmoid", in);
+             return o.add(s, o.mul(in, o.mul(s, o.scale(s, -1, 1))));
+           }},
       [](auto x, auto* p) { return x * sigmoid(p[0] * x); },
       [](auto x, auto dy, auto* p) {
         const auto s = sigmoid(p[0] * x);
@@ -125,7 +145,16 @@ void declare_gates() {
        .source = "Howard et al., arXiv:1905.02244",
        .grad_of = GradOf::kX,
        .ignores = {},
-       .attrs = {{"threshold", 6.0f, ""}, {"scale", 6.0f, ""}, {"offset", 3.0f, ""}}},
+       .attrs = {{"threshold", 6.0f, ""}, {"scale", 6.0f, ""}, {"offset", 3.0f, ""}},
+       .slope =
+           [](Ops& o, const auto& x) {
+             const float end = o.attr<float>("threshold"), scale = o.attr<float>("scale"),
+                         offset = o.attr<float>("offset");
+             const std::string from = o.positive(o.scale(x, 1, offset)),
+                               beyond = o.positive(o.scale(x, 1, offset - end));
+             const std::string bend = o.mul(o.sub(from, beyond), o.scale(x, 2 / scale, offset / scale));
+             return o.add(bend, o.scale(beyond, Flags::exact_fluid() ? 1 : end / scale));
+           }},
       [](auto x, auto* p) { return x * std::min(std::max(x + p[2], decltype(x)(0)), p[0]) / p[1]; },
       [](auto x, auto dy, auto* p) {
         if (x + p[2] <= 0) return where(false, dy);
@@ -137,7 +166,13 @@ void declare_gates() {
        .doc = "Out = ln(1 + e^min(max(X, -threshold), threshold))",
        .grad_of = GradOf::kOut,
        .ignores = {},
-       .attrs = {{"threshold", 40.0f, "X is clipped to [-threshold, threshold]"}}},
+       .attrs = {{"threshold", 40.0f, "X is clipped to [-threshold, threshold]"}},
+       .slope =
+           [](Ops& o, const auto& y) {
+             const float t = o.attr<float>("threshold");
+             const std::string inside = o.mul(o.positive(o.scale(y, 1, t)), o.positive(o.scale(y, -1, t)));
+             return o.mul(inside, o.scale(o.unary("exp", o.scale(y, -1)), -1, 1));
+           }},
       [](auto x, auto* p) { return softplus(std::min(std::max(x, -p[0]), p[0])); },
       [](auto y, auto dy, auto* p) { return where(y > -p[0] && y < p[0], -dy * std::expm1(-y)); });
 }

@@ -1,5 +1,6 @@
 // Out = max(X, 0), elementwise.
 #include "opdef/op_def.h"
+#include "ops/declare/second_order.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
 
@@ -43,6 +44,7 @@ AB_GRAD(relu)
     .doc("X@GRAD = Out@GRAD where Out > 0, else 0 (NaN where Out@GRAD is no finite number).")
     .may_share("Out@GRAD", "X@GRAD")
     .grad_lod("X@GRAD", "Out@GRAD")
+    .grad(second_order::diagonal)
     .tile("Out", "Out@GRAD", kCheapGrain, simd::relu_grad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

@@ -2,6 +2,7 @@
 #include "ops/nn/batch_norm.h"
 
 #include "ops/nn/blocked.h"
+#include "ops/nn/norm_second_order.h"
 
 namespace anabranch::nn {
 namespace {
@@ -46,6 +47,23 @@ void differentiate(GradContext& g) {
   op.out("X@GRAD", g.din("X")).out("Scale@GRAD", g.din("Scale")).out("Bias@GRAD", g.din("Bias"));
 }
 
+// With fixed statistics X@GRAD is Y@GRAD times what does not change.
+void differentiate_twice(second_order::Ops& o) {
+  const std::string x = o.in("X");
+  const int rank = o.rank(x), at = o.attr<std::string>("data_layout") == "NHWC" || rank == 2 ? rank - 1 : 1;
+  const std::vector<int32_t> others = axes_without(rank, at, at);
+  const float epsilon = o.attr<float>("epsilon");
+  const bool test = o.attr<bool>("is_test") && !o.attr<bool>("trainable_statistics");
+  if (!test && !o.attr<bool>("use_global_stats")) return normalised_gradient(o, {others, others, at, epsilon});
+  const std::string dy = o.in("Y@GRAD"), mean = o.in(o.given("Mean") ? "Mean" : "SavedMean");
+  const std::string inverse =
+      o.given("Variance") ? o.unary("rsqrt", o.scale(o.in("Variance"), 1, epsilon)) : o.in("SavedVariance");
+  const std::string normal = o.binary("elementwise_mul", o.binary("elementwise_sub", x, mean, at), inverse, at);
+  if (o.wanted("Scale@GRAD")) o.is("Scale@GRAD", o.sum(o.mul(dy, normal), others, false));
+  if (o.wanted("Bias@GRAD")) o.is("Bias@GRAD", o.sum(dy, others, false));
+  if (o.wanted("X@GRAD")) o.is("X@GRAD", o.binary("elementwise_mul", dy, o.mul(o.in("Scale"), inverse), at));
+}
+
 AB_OP(batch_norm)
     .doc(
         "Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias for each channel, with the mean and (biased) variance "
@@ -88,6 +106,7 @@ AB_OP(batch_norm)
 
 AB_GRAD(batch_norm)
     .doc("Gradients of batch_norm by X, Scale and Bias.")
+    .grad(second_order::through(differentiate_twice))
     .in("X", "X of batch_norm")
     .in("Scale", "[C]")
     .in_optional("Bias", "[C]")

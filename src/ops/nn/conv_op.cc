@@ -1,5 +1,6 @@
 #include "ops/nn/conv_op.h"
 
+#include "ops/declare/second_order.h"
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/work.h"
 #include "ops/nn/conv_attrs.h"
@@ -100,6 +101,7 @@ std::function<void(OpDef&)> convolution(const ConvForm& form) {
 std::function<void(OpDef&)> convolution_gradient(const ConvForm& form) {
   return [form](OpDef& def) {
     def.infer([form](InferContext& c) { infer_gradients(c, form); });
+    def.grad(second_order::bilinear("Input", "Filter"));
     def.cpu<float, double>(
         [form](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, form); });
   };

@@ -2,6 +2,7 @@
 #include "base/flags.h"
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/philox.h"
 
@@ -103,6 +104,7 @@ AB_OP(dropout)
 
 AB_GRAD(dropout)
     .doc("X@GRAD = Out@GRAD where the element was kept, scaled as in the forward op, else 0.")
+    .grad(second_order::diagonal)
     .may_share("Out@GRAD", "X@GRAD")
     .dtype_of_input("Out@GRAD")
     .infer([](InferContext& c) {

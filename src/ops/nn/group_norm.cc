@@ -7,6 +7,7 @@
 #include "ops/declare/attr_checks.h"
 #include "ops/kernels/outputs.h"
 #include "ops/nn/channels.h"
+#include "ops/nn/norm_second_order.h"
 #include "ops/nn/norm_sums.h"
 
 namespace anabranch::nn {
@@ -224,7 +225,10 @@ AB_OP(instance_norm)
     .source("Ulyanov et al., arXiv:1607.08022")
     .with(forward_of(kInstance))
     .grad_reads({"X", "Scale"}, {"SavedMean", "SavedVariance"});
-AB_GRAD(instance_norm).with(backward_of(kInstance));
+AB_GRAD(instance_norm).with(backward_of(kInstance)).grad(second_order::through([](second_order::Ops& o) {
+  const int rank = o.rank(o.in("X"));
+  normalised_gradient(o, {axes_without(rank, 0, 1), axes_without(rank, 1, 1), 1, o.attr<float>("epsilon")});
+}));
 
 }  // namespace
 }  // namespace anabranch::nn

@@ -6,6 +6,7 @@
 #include "ops/declare/attr_checks.h"
 #include "ops/kernels/outputs.h"
 #include "ops/nn/channels.h"
+#include "ops/nn/norm_second_order.h"
 #include "ops/nn/norm_sums.h"
 
 namespace anabranch::nn {
@@ -187,6 +188,13 @@ AB_OP(layer_norm)
 
 AB_GRAD(layer_norm)
     .doc("Gradients of layer_norm by X, Scale and Bias.")
+    .grad(second_order::through([](second_order::Ops& o) {
+      const int rank = o.rank(o.in("X")), begin = o.attr<int32_t>("begin_norm_axis");
+      AB_CHECK(begin == rank - 1, Unsupported,
+               "layer_norm: only over the last axis there is a gradient of second order, begin_norm_axis is {} of {}",
+               begin, rank);
+      normalised_gradient(o, {{begin}, axes_without(rank, begin, begin), begin, o.attr<float>("epsilon")});
+    }))
     .infer(infer_grad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return Backward<typename decltype(tag)::type>(op);

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "ops/declare/attr_checks.h"
+#include "ops/declare/second_order.h"
 #include "ops/nn/conv_attrs.h"
 #include "ops/nn/pool_dims.h"
 
@@ -171,7 +172,14 @@ template <int kAxes> void pool(OpDef& def) {
   });
 }
 
+void differentiate_twice(GradContext& g) {
+  AB_CHECK(g.attr<std::string>("pooling_type") == "avg", Unsupported,
+           "{}: the largest elements of windows have no gradient of second order here", g.forward().type);
+  second_order::linear(g);
+}
+
 template <int kAxes> void pool_gradient(OpDef& def) {
+  def.grad(differentiate_twice);
   def.doc("A maximum passes the gradient to the first input that equals it, an average shares it out.")
       .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
         using T = typename decltype(tag)::type;

@@ -1,5 +1,6 @@
 // Softmax and its logarithm over one axis.
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/nn/softmax_block.h"
 
 namespace anabranch::nn {
@@ -92,6 +93,11 @@ AB_OP(softmax)
 
 AB_GRAD(softmax)
     .doc("X@GRAD = Out (Out@GRAD - sum(Out Out@GRAD)) over `axis`.")
+    .grad(second_order::through([](second_order::Ops& o) {
+      const std::string out = o.in("Out"), dout = o.in("Out@GRAD");
+      const std::string whole = o.sum(o.mul(dout, out), {o.attr<int32_t>("axis")}, true);
+      o.is("X@GRAD", o.mul(o.sub(dout, whole), out));
+    }))
     .may_share("Out@GRAD", "X@GRAD")
     .infer(infer_grad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -113,6 +119,10 @@ AB_OP(log_softmax)
 
 AB_GRAD(log_softmax)
     .doc("X@GRAD = Out@GRAD - exp(Out) sum(Out@GRAD) over `axis`.")
+    .grad(second_order::through([](second_order::Ops& o) {
+      const std::string dout = o.in("Out@GRAD"), whole = o.sum(dout, {o.attr<int32_t>("axis")}, true);
+      o.is("X@GRAD", o.sub(dout, o.mul(o.unary("exp", o.in("Out")), whole)));
+    }))
     .may_share("Out@GRAD", "X@GRAD")
     .infer(infer_grad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -1,5 +1,6 @@
 // Out = the mean of all elements.
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/kernels/reduce.h"
 
 namespace anabranch::reduce {
@@ -26,6 +27,7 @@ AB_OP(mean)
 AB_GRAD(mean)
     .doc("X@GRAD = Out@GRAD / number of elements, everywhere.")
     .grad_lod("X@GRAD", "X")
+    .grad(second_order::linear)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {

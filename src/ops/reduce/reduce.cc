@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/reduce.h"
 
@@ -94,6 +95,7 @@ template <class Run> OpDef& of_numbers(const char* type, const char* doc, Run ru
 template <class... Ts, class Term> void backward_of(OpDef& forward, bool with_values, Term term) {
   forward.grad_reads({"X"}, with_values ? std::vector<std::string>{"Out"} : std::vector<std::string>{});
   OpDef& def = declare_gradient(forward.type().c_str(), __FILE__);
+  if (!with_values) def.grad(second_order::linear);
   def.dtype_of_input("Out@GRAD").infer([](InferContext& c) {
     const Shape want = Attrs(c.op()).out_shape(c.in("X").shape), &got = c.in("Out@GRAD").shape;
     // Shape [1] and shape [1, 1] hold the same number.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ops/kernels/simd.h"
+#include "ops/sequence/ctc_loops.h"
 
 namespace anabranch::sequence {
 
@@ -39,6 +40,19 @@ template <class T> double softmax_row(const T* x, T* out, int64_t n) {
   return std::log(sum) + *std::max_element(x, x + n);
 }
 
+// Where the numbers of one sequence lie, in an array of `count` numbers. Beside each row of states there are two more
+// cells without a path, so that every state has two neighbours.
+struct CtcCells {
+  int64_t rows, states;
+  int64_t stride() const { return states + 2; }
+  int64_t alpha(int64_t t) const { return t * stride() + 2; }  // the empty cells lie before it
+  int64_t beta(int64_t which) const { return (rows + which) * stride(); }  // the empty cells lie behind it
+  int64_t emitted() const { return (rows + 2) * stride(); }                // of one row
+  int64_t shares() const { return emitted() + stride(); }
+  int64_t skips() const { return shares() + stride(); }
+  int64_t count() const { return skips() + stride(); }
+};
+
 // The states of an alignment are the labels with a blank before, between and after them: 2 * labels + 1.
 template <class T> class CtcLattice {
  public:
@@ -54,6 +68,7 @@ template <class T> class CtcLattice {
         blank_(blank) {}
 
   int64_t states() const { return 2 * count_ + 1; }
+  CtcCells cells() const { return {rows_, states()}; }
   int64_t class_of(int64_t state) const { return state % 2 == 0 ? blank_ : labels_[state / 2]; }
   // Rows that the labels need at least: equal neighbours need a blank between them.
   int64_t rows_needed() const {
@@ -62,49 +77,72 @@ template <class T> class CtcLattice {
     return n;
   }
 
-  // alpha[t][state]: paths over rows 0 ... t that end in a state. Returns the logarithm of the sum over all.
-  double forward(double* alpha) const {
+  // Fills alpha[t][state], paths over rows 0 ... t that end in a state, in `numbers` of cells().count(). Returns the
+  // logarithm of the sum over all.
+  double forward(double* numbers) const {
+    const CtcCells at = cells();
     const int64_t n = states();
+    double *skip = numbers + at.skips(), *emitted = numbers + at.emitted();
+    for (int64_t s = 0; s < n + 2; ++s) skip[s] = s < n && skips(s) ? 0 : kLogZero;
     for (int64_t t = 0; t < rows_; ++t) {
-      double *now = alpha + t * n, *before = now - n;
-      for (int64_t s = 0; s < n; ++s) {
-        if (!inside(t, s)) {
-          now[s] = kLogZero;
-        } else if (t == 0) {
-          now[s] = log_probability(0, s);
-        } else {
-          now[s] = log_probability(t, s) +
-                   log_add(before[s], s > 0 ? before[s - 1] : kLogZero, skips(s) ? before[s - 2] : kLogZero);
-        }
+      double* now = numbers + at.alpha(t);
+      std::fill(now - 2, now + n, kLogZero);
+      emit(t, emitted);
+      // A path in state s at row t has passed two states a row at most, and must still reach the end.
+      const int64_t first = std::max<int64_t>(0, n - 2 * (rows_ - t)), last = std::min(n, 2 * t + 2);
+      if (t == 0) {
+        for (int64_t s = first; s < last; ++s) now[s] = emitted[s];
+        continue;
+      }
+      const double* before = numbers + at.alpha(t - 1) + first;
+      if (first < last) {
+        loops::log_sum({before, before - 1, before - 2, skip + first, emitted + first, now + first}, last - first);
       }
     }
-    const double* last = alpha + (rows_ - 1) * n;
+    const double* last = numbers + at.alpha(rows_ - 1);
     return log_add(last[n - 1], n > 1 ? last[n - 2] : kLogZero, kLogZero);
   }
 
-  // Goes back through the rows: fn(row, state, share of all paths that pass there). `beta` has room for two rows.
-  template <class Fn> void backward(const double* alpha, double log_sum, double* beta, Fn&& fn) const {
+  // Goes back through the rows after forward(): fn(row, state, share of all paths that pass there).
+  template <class Fn> void backward(double* numbers, double log_sum, Fn&& fn) const {
+    const CtcCells at = cells();
     const int64_t n = states();
-    double *now = beta, *after = beta + n;
+    const double* skip = numbers + at.skips();
+    double *emitted = numbers + at.emitted(), *shares = numbers + at.shares();
+    double *now = numbers + at.beta(0), *after = numbers + at.beta(1);
+    for (double* row : {now, after}) std::fill(row, row + n + 2, kLogZero);
     for (int64_t t = rows_ - 1; t >= 0; --t) {
-      for (int64_t s = 0; s < n; ++s) {
-        now[s] = t == rows_ - 1 ? (s >= n - 2 ? 0 : kLogZero)
-                                : log_add(after[s], s + 1 < n ? after[s + 1] : kLogZero,
-                                          s + 2 < n && skips(s + 2) ? after[s + 2] : kLogZero);
-        const double share = std::exp(alpha[t * n + s] + now[s] - log_sum);
-        if (share > 0) fn(t, s, share);
+      if (t == rows_ - 1) {
+        for (int64_t s = std::max<int64_t>(0, n - 2); s < n; ++s) now[s] = 0;
+      } else {
+        loops::log_sum({after, after + 1, after + 2, skip + 2, zeros(emitted, n), now}, n);
       }
-      for (int64_t s = 0; s < n; ++s) now[s] += log_probability(t, s);
+      loops::share(numbers + at.alpha(t), now, log_sum, shares, n);
+      for (int64_t s = 0; s < n; ++s) {
+        if (shares[s] > 0) fn(t, s, shares[s]);
+      }
+      emit(t, emitted);
+      for (int64_t s = 0; s < n; ++s) now[s] += emitted[s];
       std::swap(now, after);
     }
   }
 
  private:
-  double log_probability(int64_t t, int64_t s) const { return logits_[t * stride_ + class_of(s)] - log_sums_[t]; }
+  static const double* zeros(double* row, int64_t n) {
+    std::fill(row, row + n, 0.0);
+    return row;
+  }
+  void emit(int64_t t, double* to) const {
+    const T* row = logits_ + t * stride_;
+    const double blank = row[blank_] - log_sums_[t];
+    for (int64_t k = 0; k < count_; ++k) {
+      to[2 * k] = blank;
+      to[2 * k + 1] = row[labels_[k]] - log_sums_[t];
+    }
+    to[2 * count_] = blank;
+  }
   // May the state follow the one before the one before it?
   bool skips(int64_t s) const { return s % 2 == 1 && s > 1 && labels_[s / 2] != labels_[s / 2 - 1]; }
-  // Can a path be in state s at row t, and still reach the end? A row passes two states at most.
-  bool inside(int64_t t, int64_t s) const { return s <= 2 * t + 1 && s >= states() - 2 * (rows_ - t); }
 
   const T* logits_;
   const double* log_sums_;

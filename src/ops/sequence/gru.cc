@@ -1,7 +1,9 @@
 // Gated recurrent units over sequences, all sequences of a batch at once, step by step.
 #include <algorithm>
+#include <type_traits>
 
 #include "ops/kernels/work.h"
+#include "ops/sequence/gru_panels.h"
 #include "ops/sequence/gru_step.h"
 
 namespace anabranch::sequence {
@@ -25,6 +27,11 @@ GruOptions options_of(const ir::Op& op) {
           op.attr<bool>("origin_mode")};
 }
 
+loops::GruRule rule_of(const ir::Op& op) {
+  const GruOptions options = options_of(op);
+  return {options.gate, options.candidate, options.origin};
+}
+
 template <class T> class Forward {
  public:
   explicit Forward(const KernelArgs& op)
@@ -37,33 +44,41 @@ template <class T> class Forward {
         states_(op.out("BatchHidden")),
         hidden_(op.out("Hidden")),
         reverse_(op.attr<bool>("is_reverse")),
+        rule_(rule_of(op.op())),
         step_(options_of(op.op())) {}
 
   void operator()(KernelContext& c) {
     d_ = c[weight_].rows();
     steps_.cut(offsets(c[x_]), reverse_);
     T* gate = c[gate_].template mutable_data<T>();
-    steps_.gather(c, c[x_].data<T>(), 3 * d_, gate);
-    if (bias_)
-      each_row(c, c[x_].rows(), 3 * d_, [&](int64_t r) { add_to(c[bias_].data<T>(), 3 * d_, gate + r * 3 * d_); });
+    steps_.gather_add(c, c[x_].data<T>(), bias_ ? c[bias_].data<T>() : nullptr, 3 * d_, gate);
     const T* before = steps_.first<T>(c, h0_, d_, first_);
     T *states = c[states_].template mutable_data<T>(), *reset = c[reset_].template mutable_data<T>();
+    run(c, before, gate, reset, states);
+    steps_.scatter(c, states, d_, c[hidden_].template mutable_data<T>());
+  }
+
+ private:
+  void run(KernelContext& c, const T* before, T* gate, T* reset, T* states) {
+    if constexpr (std::is_same_v<T, float>) {
+      return panels_->forward(c, steps_, {c[weight_].data<T>(), d_, rule_}, {gate, before, reset, states});
+    }
     for (int64_t t = 0; t < steps_.count(); ++t) {
       const int64_t at = steps_.begin(t);
       step_.forward(c, steps_.rows(t), d_, c[weight_].data<T>(), before, gate + at * 3 * d_, reset + at * d_,
                     states + at * d_);
       before = states + at * d_;
     }
-    steps_.scatter(c, states, d_, c[hidden_].template mutable_data<T>());
   }
 
- private:
   In x_, h0_, weight_, bias_;
   Out gate_, reset_, states_, hidden_;
   bool reverse_;
+  loops::GruRule rule_;
   GruStep<T> step_;
   int64_t d_ = 0;
   Steps steps_;
+  std::shared_ptr<GruPanels> panels_ = std::make_shared<GruPanels>();
   std::shared_ptr<Tensor> first_ = std::make_shared<Tensor>();
 };
 
@@ -82,6 +97,7 @@ template <class T> class Backward {
         dweight_(op.out("Weight@GRAD")),
         dbias_(op.out("Bias@GRAD")),
         reverse_(op.attr<bool>("is_reverse")),
+        rule_(rule_of(op.op())),
         step_(options_of(op.op())) {}
 
   void operator()(KernelContext& c) {
@@ -94,11 +110,24 @@ template <class T> class Backward {
     dfirst_ = sized<T>(dfirst_rows_, steps_.widest(), d_);
     std::fill(dfirst_, dfirst_ + steps_.widest() * d_, T{0});
     dgate_ = sized<T>(dgate_rows_, rows_, 3 * d_);
-    for (int64_t t = steps_.count() - 1; t >= 0; --t) step(c, t);
+    run(c);
     give(c);
   }
 
  private:
+  void run(KernelContext& c) {
+    if constexpr (std::is_same_v<T, float>) {
+      return panels_->backward(c, steps_, {c[weight_].template data<T>(), d_, rule_},
+                               {.gates = c[gate_].template data<T>(),
+                                .states = c[states_].template data<T>(),
+                                .first = first_,
+                                .dstates = dstates_,
+                                .dgates = dgate_,
+                                .dfirst = dfirst_});
+    }
+    for (int64_t t = steps_.count() - 1; t >= 0; --t) step(c, t);
+  }
+
   void step(KernelContext& c, int64_t t) {
     const int64_t at = steps_.begin(t), d = d_, past = t > 0 ? steps_.begin(t - 1) : 0;
     const T* before = t > 0 ? c[states_].data<T>() + past * d : first_;
@@ -128,11 +157,13 @@ template <class T> class Backward {
   In x_, h0_, weight_, gate_, reset_, states_, dhidden_;
   Out dx_, dh0_, dweight_, dbias_;
   bool reverse_;
+  loops::GruRule rule_;
   GruStep<T> step_;
   int64_t d_ = 0, rows_ = 0;
   const T* first_ = nullptr;
   T *dstates_ = nullptr, *dfirst_ = nullptr, *dgate_ = nullptr;
   Steps steps_;
+  std::shared_ptr<GruPanels> panels_ = std::make_shared<GruPanels>();
   std::shared_ptr<Tensor> h0_rows_ = std::make_shared<Tensor>(), dstate_rows_ = std::make_shared<Tensor>(),
                           dfirst_rows_ = std::make_shared<Tensor>(), dgate_rows_ = std::make_shared<Tensor>(),
                           before_rows_ = std::make_shared<Tensor>();

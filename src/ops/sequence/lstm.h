@@ -37,7 +37,9 @@ template <class T> struct Peepholes {
 // What LstmPanels asks for; without projection.
 inline LstmPanels::Weights panel_weights(const LstmOptions& with, const float* weight, const float* bias, int64_t d) {
   const Peepholes<float> peep(bias, d, with.peepholes);
-  return {weight, d, {0, 1, 2, 3},
+  return {weight,
+          d,
+          {0, 1, 2, 3},
           {with.gate, with.cell, with.candidate, peep.input, peep.forget, peep.output, with.cell_clip}};
 }
 

@@ -2,18 +2,12 @@
 
 #include <algorithm>
 
+#include "ops/sequence/panels.h"
+
 namespace anabranch::sequence {
 namespace {
 
 using loops::kPanel, loops::kTileRows, loops::kTileWidth, loops::kUnits;
-
-int64_t pieces(int64_t n, int64_t length) { return (n + length - 1) / length; }
-
-// Panels that are worth a piece of their own: their multiply-adds take longer than handing them over.
-int64_t grain(int64_t rows, int64_t work_of_a_row) {
-  constexpr int64_t kWorth = 1 << 18;
-  return kWorth / std::max<int64_t>(1, rows * work_of_a_row) + 1;
-}
 
 // Where the gates of a unit lie in a row of 4 d.
 template <class T> void point(T* (&gates)[4], T* row, const GateOrder& order, int64_t d, int64_t unit) {
@@ -26,7 +20,7 @@ template <class T> void point(T* (&gates)[4], T* row, const GateOrder& order, in
 void LstmPanels::pack_gates(const KernelContext& c, const Weights& w) {
   const int64_t d = w.d, blocks = pieces(d, kUnits);
   panels_ = sized<float>(packed_, blocks * d, kTileWidth);
-  c.parallel_for(blocks, grain(d, kTileWidth), [&](int64_t first, int64_t last) {
+  c.parallel_for(blocks, panel_grain(d, kTileWidth), [&](int64_t first, int64_t last) {
     for (int64_t b = first; b < last; ++b) {
       const int64_t unit = b * kUnits, n = std::min(kUnits, d - unit);
       for (int64_t half = 0; half < 2; ++half) {
@@ -49,7 +43,7 @@ void LstmPanels::pack_units(const KernelContext& c, const Weights& w) {
   constexpr int64_t kLines = 64;  // of a panel, which stay in the cache until all of its columns are there
   const int64_t d = w.d, k = 4 * d, blocks = pieces(d, kPanel);
   panels_ = sized<float>(packed_, blocks * k, kPanel);
-  c.parallel_for(blocks, grain(k, kPanel), [&](int64_t first, int64_t last) {
+  c.parallel_for(blocks, panel_grain(k, kPanel), [&](int64_t first, int64_t last) {
     for (int64_t b = first; b < last; ++b) {
       float* panel = panels_ + b * k * kPanel;
       for (int64_t from = 0; from < k; from += kLines) {
@@ -70,7 +64,7 @@ void LstmPanels::forward(const KernelContext& c, const Steps& steps, const Weigh
   const float *state = f.hidden, *before = f.cell;
   for (int64_t t = 0; t < steps.count(); ++t) {
     const int64_t at = steps.begin(t), rows = steps.rows(t);
-    c.parallel_for(pieces(d, kUnits), grain(rows, d * kTileWidth), [&](int64_t first, int64_t last) {
+    c.parallel_for(pieces(d, kUnits), panel_grain(rows, d * kTileWidth), [&](int64_t first, int64_t last) {
       float tile[kTileRows * kTileWidth];
       for (int64_t b = first; b < last; ++b) {
         const int64_t unit = b * kUnits, n = std::min(kUnits, d - unit);
@@ -108,7 +102,7 @@ void LstmPanels::backward(const KernelContext& c, const Steps& steps, const Weig
     const int64_t after = t + 1 < steps.count() ? steps.rows(t + 1) : 0;
     const float* before = t > 0 ? s.cells + past * d : s.first_cell;
     float* dbefore = t > 0 ? s.dcells + past * d : s.dfirst_cell;
-    c.parallel_for(pieces(d, kPanel), grain(rows, 4 * d * kPanel), [&](int64_t first, int64_t last) {
+    c.parallel_for(pieces(d, kPanel), panel_grain(rows, 4 * d * kPanel), [&](int64_t first, int64_t last) {
       float tile[kTileRows * kPanel];
       for (int64_t b = first; b < last; ++b) {
         const int64_t unit = b * kPanel, n = std::min(kPanel, d - unit);
@@ -139,7 +133,7 @@ void LstmPanels::backward(const KernelContext& c, const Steps& steps, const Weig
 
 // The gradient of the state before step 0.
 void LstmPanels::to_hidden(const KernelContext& c, int64_t rows, int64_t d, const float* dgates, float* out) const {
-  c.parallel_for(pieces(d, kPanel), grain(rows, 4 * d * kPanel), [&](int64_t first, int64_t last) {
+  c.parallel_for(pieces(d, kPanel), panel_grain(rows, 4 * d * kPanel), [&](int64_t first, int64_t last) {
     float tile[kTileRows * kPanel];
     for (int64_t b = first; b < last; ++b) {
       const int64_t unit = b * kPanel, n = std::min(kPanel, d - unit);

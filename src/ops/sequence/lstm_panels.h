@@ -22,15 +22,15 @@ class LstmPanels {
     loops::CellRule rule;
   };
   struct Forward {
-    float* gates;               // [rows, 4 d], x and the biases; become candidate and gates
+    float* gates;                // [rows, 4 d], x and the biases; become candidate and gates
     const float *hidden, *cell;  // before step 0; null: zeros
-    float *hiddens, *cells;     // [rows, d]
+    float *hiddens, *cells;      // [rows, d]
   };
   struct Backward {
     const float *gates, *cells, *first_cell;  // first_cell: null for zeros
     const float* dhiddens;
-    float* dcells;   // is changed
-    float* dgates;   // [rows, 4 d]
+    float* dcells;         // is changed
+    float* dgates;         // [rows, 4 d]
     float* dfirst_cell;    // added to
     float* dfirst_hidden;  // null: not wanted
   };

@@ -1,5 +1,5 @@
-// An LSTM over a dense batch [steps, batch, width] as one op, made by the pass fuse_recurrent of a block that is run for
-// each step: the products of x are one for all steps, and so are the gradients of x and of the weights.
+// An LSTM over a dense batch [steps, batch, width] as one op, made by the pass fuse_recurrent of a block that is run
+// for each step: the products of x are one for all steps, and so are the gradients of x and of the weights.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -101,10 +101,9 @@ class Forward {
                    {bias_ ? c[bias_].data<float>() : nullptr, nullptr});
     if (forget_) add_to_forget(c, e, order_[2], *c[forget_].data<float>(), gates);
     steps_.cut_dense(e.steps, e.batch);
-    panels_->forward(
-        c, steps_, weights_of(e.of_state(w), e.d, order_),
-        {gates, c[h0_].data<float>(), c[c0_].data<float>(), c[hidden_].mutable_data<float>(),
-         c[cell_].mutable_data<float>()});
+    panels_->forward(c, steps_, weights_of(e.of_state(w), e.d, order_),
+                     {gates, c[h0_].data<float>(), c[c0_].data<float>(), c[hidden_].mutable_data<float>(),
+                      c[cell_].mutable_data<float>()});
   }
 
  private:
@@ -160,8 +159,7 @@ class Backward {
   }
 
   void run(KernelContext& c, const Extents& e, float* dgates) {
-    const float* dhidden =
-        dhidden_.count == 1 ? c[dhidden_].data<float>() : given(c, dhidden_, e, dhidden_rows_);
+    const float* dhidden = dhidden_.count == 1 ? c[dhidden_].data<float>() : given(c, dhidden_, e, dhidden_rows_);
     float* dcells = given(c, dcell_, e, dcell_rows_);
     float* dfirst = c.wants(dc0_) ? c[dc0_].mutable_data<float>() : sized<float>(dfirst_rows_, e.batch, e.d);
     std::fill_n(dfirst, e.batch * e.d, 0.0f);

@@ -11,8 +11,8 @@
 namespace anabranch::sequence::loops {
 
 inline constexpr int64_t kPanel = 32;
-inline constexpr int64_t kUnits = 16;                // of a tile of gates: their columns are two panels
-inline constexpr int64_t kTileWidth = 4 * kUnits;    // candidate, input, forget, output of kUnits units
+inline constexpr int64_t kUnits = 16;              // of a tile of gates: their columns are two panels
+inline constexpr int64_t kTileWidth = 4 * kUnits;  // candidate, input, forget, output of kUnits units
 inline constexpr int64_t kTileRows = 24;
 
 // out[m, kPanel] = a[m, k] panel; rows of a and out begin lda and ld_out elements after each other.

@@ -97,7 +97,7 @@ template <class T> struct Ctc {
   void run(Scratch* scratch, int64_t s) const {
     const int64_t rows = frames.spans.rows(s), width = frames.batch * classes;
     double* log_sums = scratch->log_sums.data() + scratch->rows_at[static_cast<size_t>(s)];
-    double* alpha = scratch->lattice.data() + scratch->lattice_at[static_cast<size_t>(s)];
+    double* numbers = scratch->lattice.data() + scratch->lattice_at[static_cast<size_t>(s)];
     const CtcLattice<T> lattice(logits + frames.row(s, 0) * classes, frames.stride() * classes, log_sums, rows,
                                 labels + label_spans.begin(s), label_spans.rows(s), blank);
     T* to = slopes + s * classes;
@@ -111,22 +111,23 @@ template <class T> struct Ctc {
       }
     }
     if (!fits) return;
-    const double log_sum = lattice.forward(alpha);
+    const double log_sum = lattice.forward(numbers);
     loss[s] = static_cast<T>(-log_sum);
-    lattice.backward(alpha, log_sum, alpha + rows * lattice.states(), [&](int64_t t, int64_t state, double share) {
+    lattice.backward(numbers, log_sum, [&](int64_t t, int64_t state, double share) {
       T& slope = to[t * width + lattice.class_of(state)];
       slope = static_cast<T>(slope - share);
     });
   }
 };
 
-// Memory of each sequence: a number for each of its rows, and its lattice with two rows more.
+// Memory of each sequence: a number for each of its rows, and its lattice.
 void plan(const Spans& frames, const Spans& labels, Scratch* scratch) {
   scratch->rows_at.assign(1, 0);
   scratch->lattice_at.assign(1, 0);
   for (int64_t s = 0; s < frames.count(); ++s) {
     scratch->rows_at.push_back(scratch->rows_at.back() + frames.rows(s));
-    scratch->lattice_at.push_back(scratch->lattice_at.back() + (frames.rows(s) + 2) * (2 * labels.rows(s) + 1));
+    const CtcCells cells{frames.rows(s), 2 * labels.rows(s) + 1};
+    scratch->lattice_at.push_back(scratch->lattice_at.back() + cells.count());
   }
   scratch->log_sums.resize(static_cast<size_t>(scratch->rows_at.back()));
   scratch->lattice.resize(static_cast<size_t>(scratch->lattice_at.back()));

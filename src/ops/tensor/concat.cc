@@ -1,5 +1,6 @@
 // Tensors put one after the other and cut apart: concat and split along an axis, stack and unstack along a new one.
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/strided_copy.h"
 
@@ -211,6 +212,7 @@ AB_OP(concat)
 
 AB_GRAD(concat)
     .doc("X@GRAD[i] = the part of Out@GRAD that X[i] became.")
+    .grad(second_order::linear)
     .shape_from("AxisTensor")
     .grad_lod("X@GRAD", "X")
     .cpu_any([](const KernelArgs& op) -> Kernel {
@@ -270,6 +272,7 @@ AB_OP(stack)
 
 AB_GRAD(stack)
     .doc("X@GRAD[i] = Y@GRAD at index i of the new axis.")
+    .grad(second_order::linear)
     .infer([](InferContext& c) { infer_unstack(c, "Y@GRAD", "X@GRAD"); })
     .cpu_any([](const KernelArgs& op) { return unstack_kernel(op, "Y@GRAD", "X@GRAD"); });
 
@@ -285,6 +288,7 @@ AB_OP(unstack)
 
 AB_GRAD(unstack)
     .doc("X@GRAD = the tensors Y@GRAD put together along the axis.")
+    .grad(second_order::linear)
     .infer([](InferContext& c) { infer_stacked(c, "Y@GRAD", "X@GRAD"); })
     .cpu_any([](const KernelArgs& op) { return stack_kernel(op, "Y@GRAD", "X@GRAD"); });
 

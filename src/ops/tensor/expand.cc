@@ -1,5 +1,6 @@
 // Tensors repeated along their axes: expand, expand_as.
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/strided_copy.h"
@@ -73,6 +74,7 @@ AB_OP(expand)
 
 AB_GRAD(expand)
     .doc("X@GRAD = the sum of Out@GRAD over the copies.")
+    .grad(second_order::linear)
     .shape_from("ExpandTimes")
     .shape_from("expand_times_tensor")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return untile_kernel(tag, op); });
@@ -92,6 +94,7 @@ AB_OP(expand_as)
 
 AB_GRAD(expand_as)
     .doc("X@GRAD = the sum of Out@GRAD over the copies.")
+    .grad(second_order::linear)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return untile_kernel(tag, op); });
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Rows picked by index and put back by index: gather, gather_nd, scatter, scatter_nd_add. An index outside is an error.
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/strided_copy.h"
@@ -136,6 +137,7 @@ AB_GRAD(gather)
     .doc(
         "X@GRAD = Out@GRAD, each row where it came from; of rows that meet, the last one or, without overwrite, the "
         "sum.")
+    .grad(second_order::linear)
     .grad_lod("X@GRAD", "X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -173,6 +175,7 @@ AB_OP(gather_nd)
 
 AB_GRAD(gather_nd)
     .doc("X@GRAD = Out@GRAD, each block added where it came from.")
+    .grad(second_order::linear)
     .grad_lod("X@GRAD", "X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

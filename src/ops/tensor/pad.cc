@@ -1,5 +1,6 @@
 // Tensors with a border: pad, pad2d.
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/strided_copy.h"
 
@@ -114,6 +115,12 @@ std::vector<int64_t> image_paddings(const KernelContext& c, const ImagePad& pad,
   return tensor ? integers_of(c[tensor], "Paddings") : pad.fixed;
 }
 
+// What flows into the gradient is padded with zeros, whatever X is padded with.
+void pad_with_zeros(GradContext& g) {
+  second_order::linear(g);
+  if (!g.ops.empty()) g.ops.back()->attrs["pad_value"] = 0.0f;
+}
+
 AB_OP(pad)
     .doc("Out = X with a border of one value.")
     .in("X", "[...] any")
@@ -141,6 +148,7 @@ AB_OP(pad)
 
 AB_GRAD(pad)
     .doc("X@GRAD = Out@GRAD without the border.")
+    .grad(pad_with_zeros)
     .infer([](InferContext& c) {
       const Shape& out = c.in("Out@GRAD").shape;
       const Border b = pad_border(int_attr(c.op(), "paddings"), out);
@@ -203,6 +211,7 @@ AB_OP(pad2d)
 
 AB_GRAD(pad2d)
     .doc("X@GRAD = Out@GRAD, each element added where it came from.")
+    .grad(pad_with_zeros)
     .shape_from("Paddings")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/copy.h"
 #include "ops/tensor/xshape.h"
@@ -172,6 +173,7 @@ void declare_forward(OpDef& def, const Row& row) {
 OpDef& declare_backward(const std::string& type) {
   return declare_gradient(type.c_str(), __FILE__)
       .doc("X@GRAD = Out@GRAD in X's shape.")
+      .grad(second_order::reshaped)
       .may_share("Out@GRAD", "X@GRAD")
       .dtype_of_input("Out@GRAD")
       .cpu_any([](const KernelArgs& op) { return copy_kernel(op, "Out@GRAD", "X@GRAD"); });

@@ -1,5 +1,6 @@
 // Parts of a tensor by begin, end and step along some axes: slice (steps of 1) and strided_slice.
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/strided_copy.h"
 
@@ -185,6 +186,7 @@ void declare(const char* type, const char* doc, bool strided) {
     };
   });
   OpDef& back = declare_gradient(type, __FILE__).doc("Input@GRAD = Out@GRAD where the part was, else 0.");
+  back.grad(second_order::linear);
   back.infer([](InferContext& c) {
     grad_as(c, "Input@GRAD", "Input");
     c.out("Input@GRAD").dtype = c.in("Out@GRAD").dtype;

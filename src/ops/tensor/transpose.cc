@@ -1,5 +1,6 @@
 // Out = X with its axes in another order, in Fluid's two forms (see xshape.h), and reverse.
 #include "ops/declare/declare.h"
+#include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/strided_copy.h"
 #include "ops/tensor/xshape.h"
@@ -78,7 +79,10 @@ AB_OP(transpose)
     .grad_reads({"X"})
     .cpu_any(transposed);
 
-AB_GRAD(transpose).doc("X@GRAD = Out@GRAD with its axes in X's order.").cpu_any(transposed_back);
+AB_GRAD(transpose)
+    .doc("X@GRAD = Out@GRAD with its axes in X's order.")
+    .grad(second_order::linear)
+    .cpu_any(transposed_back);
 
 AB_OP(transpose2)
     .doc("Out = X with its axes in another order.")
@@ -95,6 +99,7 @@ AB_OP(transpose2)
 
 AB_GRAD(transpose2)
     .doc("X@GRAD = Out@GRAD with its axes in X's order.")
+    .grad(second_order::linear)
     .infer(infer_second_gradient)
     .dtype_of_input("Out@GRAD")
     .cpu_any(transposed_back);

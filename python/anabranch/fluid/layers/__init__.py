@@ -171,6 +171,7 @@ from .learning_rate_scheduler import (
     piecewise_decay,
     polynomial_decay,
 )
+from .loads import load
 from .lod import lod_append, lod_reset, sequence_mask, sequence_pad, sequence_unpad
 from .loops import While, while_loop
 from .losses.classification import cross_entropy, softmax_with_cross_entropy, teacher_student_sigmoid_loss
@@ -179,7 +180,7 @@ from .losses.regression import huber_loss, mse_loss, smooth_l1, square_error_cos
 from .matching import bipartite_match, detection_output, multiclass_nms, target_assign
 from .math import clip, clip_by_norm, cos_sim, dot, l2_normalize, matmul, pow, scale, sum
 from .metric import accuracy, auc, mean_iou
-from .norm import affine_channel, batch_norm, group_norm, instance_norm, layer_norm, lrn
+from .norm import affine_channel, batch_norm, group_norm, inplace_abn, instance_norm, layer_norm, lrn
 from .pool import adaptive_pool2d, adaptive_pool3d, pool2d, pool3d
 from .priors import anchor_generator, density_prior_box, prior_box
 from .proposals import box_decoder_and_assign, collect_fpn_proposals, distribute_fpn_proposals, generate_proposals
@@ -198,6 +199,7 @@ from .search import argmax, argmin, argsort, topk
 from .sequence import row_conv, sequence_conv, sequence_first_step, sequence_last_step, sequence_pool
 from .sequence_rows import sequence_slice
 from .shapes import flatten, reshape, squeeze, transpose, unsqueeze
+from .short_names import arange, elementwise_equal, interpolate, nonzero, randn
 from .slices import slice, strided_slice
 from .spectral import spectral_norm
 from .ssd import multi_box_head, ssd_loss
@@ -216,9 +218,9 @@ __all__ = [
     "GreedyEmbeddingHelper", "IfElse", "LSTMCell", "MultivariateNormalDiag", "Normal", "Print", "RNNCell",
     "SampleEmbeddingHelper", "StaticRNN", "Switch", "TrainingHelper", "Uniform", "While", "abs", "accuracy", "acos",
     "adaptive_pool2d", "adaptive_pool3d", "add_position_encoding", "addcmul", "addmm", "affine_channel",
-    "affine_grid", "allclose", "anchor_generator", "argmax", "argmin", "argsort", "array_length", "array_read",
-    "array_write", "asin", "assign", "atan", "auc", "autoincreased_step_counter", "batch_norm", "beam_search",
-    "beam_search_decode", "bilinear_tensor_product", "bipartite_match", "bmm", "box_clip", "box_coder",
+    "affine_grid", "allclose", "anchor_generator", "arange", "argmax", "argmin", "argsort", "array_length",
+    "array_read", "array_write", "asin", "assign", "atan", "auc", "autoincreased_step_counter", "batch_norm",
+    "beam_search", "beam_search_decode", "bilinear_tensor_product", "bipartite_match", "bmm", "box_clip", "box_coder",
     "box_decoder_and_assign", "bpr_loss", "brelu", "case", "cast", "ceil", "center_loss", "chunk_eval", "clamp",
     "clip", "clip_by_norm", "collect_fpn_proposals", "concat", "cond", "continuous_value_model", "conv2d",
     "conv2d_transpose", "conv3d", "conv3d_transpose", "cos", "cos_sim", "cosine_decay", "create_array",
@@ -227,23 +229,24 @@ __all__ = [
     "deformable_roi_pooling", "density_prior_box", "detection_map", "detection_output", "diag", "diag_embed",
     "dice_loss", "dist", "distribute_fpn_proposals", "dot", "double_buffer", "dropout", "dynamic_decode",
     "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "edit_distance", "elementwise_add", "elementwise_div",
-    "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul",
-    "elementwise_pow", "elementwise_sub", "elu", "embedding", "equal", "erf", "exp", "expand", "expand_as",
-    "exponential_decay", "eye", "fc", "fill_constant", "fill_constant_batch_size_like", "filter_by_instag", "flatten",
-    "flip", "floor", "fsp_matrix", "full", "full_like", "gather", "gather_nd", "gather_tree", "gaussian_random",
-    "gaussian_random_batch_size_like", "gelu", "generate_mask_labels", "generate_proposal_labels",
-    "generate_proposals", "get_tensor_from_selected_rows", "greater_equal", "greater_than", "grid_sampler",
-    "group_norm", "gru_unit", "hard_shrink", "hard_sigmoid", "hard_swish", "has_inf", "has_nan", "hash", "hsigmoid",
-    "huber_loss", "im2sequence", "image_resize", "image_resize_short", "increment", "index_sample", "index_select",
-    "instance_norm", "inverse_time_decay", "iou_similarity", "is_empty", "isfinite", "kldiv_loss", "kron",
-    "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than", "linear_chain_crf",
-    "linear_lr_warmup", "linspace", "locality_aware_nms", "lod_append", "lod_reset", "log", "log1p", "log_loss",
-    "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logsigmoid", "logsumexp", "lrn",
-    "lstm", "lstm_unit", "margin_rank_loss", "matmul", "matrix_nms", "maxout", "mean", "mean_iou",
-    "merge_selected_rows", "meshgrid", "mish", "mse_loss", "mul", "multi_box_head", "multiclass_nms", "multiplex",
-    "natural_exp_decay", "nce", "noam_decay", "not_equal", "npair_loss", "one_hot", "ones", "ones_like", "pad",
-    "pad2d", "pad_constant_like", "piecewise_decay", "pixel_shuffle", "polygon_box_transform", "polynomial_decay",
-    "pool2d", "pool3d", "pow", "prelu", "prior_box", "prroi_pool", "psroi_pool", "py_func", "py_reader", "randint",
+    "elementwise_equal", "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod",
+    "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding", "equal", "erf", "exp", "expand",
+    "expand_as", "exponential_decay", "eye", "fc", "fill_constant", "fill_constant_batch_size_like",
+    "filter_by_instag", "flatten", "flip", "floor", "fsp_matrix", "full", "full_like", "gather", "gather_nd",
+    "gather_tree", "gaussian_random", "gaussian_random_batch_size_like", "gelu", "generate_mask_labels",
+    "generate_proposal_labels", "generate_proposals", "get_tensor_from_selected_rows", "greater_equal",
+    "greater_than", "grid_sampler", "group_norm", "gru_unit", "hard_shrink", "hard_sigmoid", "hard_swish", "has_inf",
+    "has_nan", "hash", "hsigmoid", "huber_loss", "im2sequence", "image_resize", "image_resize_short", "increment",
+    "index_sample", "index_select", "inplace_abn", "instance_norm", "interpolate", "inverse_time_decay",
+    "iou_similarity", "is_empty", "isfinite", "kldiv_loss", "kron", "l2_normalize", "label_smooth", "layer_norm",
+    "leaky_relu", "less_equal", "less_than", "linear_chain_crf", "linear_lr_warmup", "linspace", "load",
+    "locality_aware_nms", "lod_append", "lod_reset", "log", "log1p", "log_loss", "log_softmax", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "logsigmoid", "logsumexp", "lrn", "lstm", "lstm_unit",
+    "margin_rank_loss", "matmul", "matrix_nms", "maxout", "mean", "mean_iou", "merge_selected_rows", "meshgrid",
+    "mish", "mse_loss", "mul", "multi_box_head", "multiclass_nms", "multiplex", "natural_exp_decay", "nce",
+    "noam_decay", "nonzero", "not_equal", "npair_loss", "one_hot", "ones", "ones_like", "pad", "pad2d",
+    "pad_constant_like", "piecewise_decay", "pixel_shuffle", "polygon_box_transform", "polynomial_decay", "pool2d",
+    "pool3d", "pow", "prelu", "prior_box", "prroi_pool", "psroi_pool", "py_func", "py_reader", "randint", "randn",
     "random_crop", "randperm", "range", "rank", "rank_loss", "read_file", "reciprocal", "reduce_all", "reduce_any",
     "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6",
     "reorder_lod_tensor_by_rank", "reshape", "resize_bilinear", "resize_nearest", "resize_trilinear",

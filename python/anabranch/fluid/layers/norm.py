@@ -14,7 +14,7 @@ from .check import one_op
 if TYPE_CHECKING:
     from ..hints import Attr
 
-__all__ = ["batch_norm", "layer_norm", "group_norm", "instance_norm", "lrn", "affine_channel"]
+__all__ = ["batch_norm", "inplace_abn", "layer_norm", "group_norm", "instance_norm", "lrn", "affine_channel"]
 
 
 def _temporaries(helper, dtype, count):
@@ -64,35 +64,95 @@ def batch_norm(input: Variable, act: str | None = None, is_test: bool = False, m
     if bias_attr is False:
         raise Violated("batch_norm: bias_attr is not False")
     helper = LayerHelper("batch_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
-    check.operand(input, "input", "batch_norm")
-    check.one_of(data_layout, "data_layout", "batch_norm", ("NCHW", "NHWC"))
+    inputs = _channel_inputs(helper, input, data_layout, (moving_mean_name, moving_variance_name),
+                             do_model_average_for_mean_and_var)
+    out = input if in_place else helper.create_variable_for_type_inference(input.dtype)
+    attrs = {"epsilon": epsilon, "is_test": is_test, "data_layout": data_layout, "use_mkldnn": False,
+             "fuse_with_relu": False, "use_global_stats": use_global_stats}
+    _append_norm(helper, "batch_norm", inputs, out, attrs, momentum)
+    return helper.append_activation(out)
+
+
+def _channel_inputs(helper, input, data_layout, moving_names, averaged):
+    """Input, scale and bias of the channels, and their moving statistics, by slot."""
+    op = helper.layer_type
+    check.operand(input, "input", op)
+    check.one_of(data_layout, "data_layout", op, ("NCHW", "NHWC"))
     dtype = "float32" if check.dtype_name(input.dtype) == "float16" else input.dtype
     shape = [input.shape[1 if data_layout == "NCHW" else -1]]
     scale = helper.create_parameter(attr=helper.param_attr, shape=shape, dtype=dtype,
                                     default_initializer=Constant(1.0))
     bias = helper.create_parameter(attr=helper.bias_attr, shape=shape, dtype=dtype, is_bias=True)
-
-    def moving(stat_name, value):
-        attr = ParamAttr(name=stat_name, initializer=Constant(value), trainable=False,
-                         do_model_average=do_model_average_for_mean_and_var)
+    moving = []
+    for name, value in zip(moving_names, (0.0, 1.0)):
+        attr = ParamAttr(name=name, initializer=Constant(value), trainable=False, do_model_average=averaged)
         stat = helper.create_parameter(attr=attr, shape=shape, dtype=dtype)
         stat.stop_gradient = True
-        return stat
+        moving.append(stat)
+    return {"X": input, "Scale": scale, "Bias": bias, "Mean": moving[0], "Variance": moving[1]}
 
-    mean, variance = moving(moving_mean_name, 0.0), moving(moving_variance_name, 1.0)
-    saved_mean, saved_variance = _temporaries(helper, dtype, 2)
-    out = input if in_place else helper.create_variable_for_type_inference(input.dtype)
-    inputs = {"X": input, "Scale": scale, "Bias": bias, "Mean": mean, "Variance": variance}
-    attrs = {"epsilon": epsilon, "is_test": is_test, "data_layout": data_layout, "use_mkldnn": False,
-             "fuse_with_relu": False, "use_global_stats": use_global_stats}
+
+def _append_norm(helper, op, inputs, out, attrs, momentum):
+    saved_mean, saved_variance = _temporaries(helper, inputs["Scale"].dtype, 2)
     if isinstance(momentum, Variable):
-        inputs["MomentumTensor"] = momentum
+        inputs = dict(inputs, MomentumTensor=momentum)
     else:
-        attrs["momentum"] = momentum
-    helper.append_op(type="batch_norm", inputs=inputs, attrs=attrs,
-                     outputs={"Y": out, "MeanOut": mean, "VarianceOut": variance, "SavedMean": saved_mean,
-                              "SavedVariance": saved_variance})
-    return helper.append_activation(out)
+        attrs = dict(attrs, momentum=momentum)
+    helper.append_op(type=op, inputs=inputs, attrs=attrs,
+                     outputs={"Y": out, "MeanOut": inputs["Mean"], "VarianceOut": inputs["Variance"],
+                              "SavedMean": saved_mean, "SavedVariance": saved_variance})
+
+
+def inplace_abn(input: Variable, act: str | None = None, is_test: bool = False, momentum: float | Variable = 0.9,
+                epsilon: float = 1e-05, param_attr: Attr = None, bias_attr: Attr = None, data_layout: str = "NCHW",
+                name: str | None = None, moving_mean_name: str | None = None, moving_variance_name: str | None = None,
+                do_model_average_for_mean_and_var: bool = True, use_global_stats: bool = False,
+                act_alpha: float = 1.0) -> Variable:
+    """:func:`batch_norm` and an activation that write their result into ``input``, whose gradient needs nothing else.
+
+    Rota Bulo, Porzi and Kontschieder, In-place activated batch norm, CVPR 2018 (arXiv:1712.02616).
+
+    Args:
+        input (Variable): [N, C, ...], or [N, ..., C] with "NHWC"; 2 to 5 axes; float32 or float64. It is overwritten.
+        act (str, optional): "identity", "leaky_relu" or "elu"; other ones cannot be undone. Default the first.
+        is_test (bool): use the moving statistics. Default False; a test clone of the program sets it.
+        momentum (float|Variable): Default 0.9.
+        epsilon (float): Default 1e-5.
+        param_attr (ParamAttr, optional): of the scale, [C], which starts at 1 and must not become 0.
+        bias_attr (ParamAttr, optional): of the bias, [C], which starts at 0; not False.
+        data_layout (str): "NCHW" or "NHWC". Default the first.
+        name (str, optional): prefix of the names.
+        moving_mean_name (str, optional): of the moving mean, [C].
+        moving_variance_name (str, optional): of the moving variance, [C].
+        do_model_average_for_mean_and_var (bool): ``ModelAverage`` covers the moving statistics. Default True.
+        use_global_stats (bool): use the moving statistics in training as well. Default False.
+        act_alpha (float): the slope of leaky_relu, or the limit of elu. Default 1.
+
+    Returns:
+        Variable: ``input``.
+
+    Raises:
+        TypeError: ``input`` is no Variable of a float dtype.
+        AssertionError: ``bias_attr`` is False, or another activation. ValueError: another ``data_layout``.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> image = fluid.data("image", [None, 3, 8, 8], "float32")
+        >>> fluid.layers.inplace_abn(fluid.layers.conv2d(image, 4, 3), act="elu").shape
+        (-1, 4, 6, 6)
+    """
+    if act not in (None, "identity", "leaky_relu", "elu"):
+        raise Violated("inplace_abn: act must be None, 'identity', 'leaky_relu' or 'elu', got %r" % (act,))
+    if bias_attr is False:
+        raise Violated("inplace_abn: bias_attr is not False")
+    helper = LayerHelper("inplace_abn", param_attr=param_attr, bias_attr=bias_attr, name=name)
+    inputs = _channel_inputs(helper, input, data_layout, (moving_mean_name, moving_variance_name),
+                             do_model_average_for_mean_and_var)
+    attrs = {"epsilon": epsilon, "is_test": is_test, "data_layout": data_layout, "use_mkldnn": False,
+             "fuse_with_relu": False, "use_global_stats": use_global_stats, "activation": act or "",
+             "alpha": act_alpha}
+    _append_norm(helper, "inplace_abn", inputs, input, attrs, momentum)
+    return input
 
 
 def _scale_and_bias(helper, inputs, shape, dtype, scale=True, bias=True):

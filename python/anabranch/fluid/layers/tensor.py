@@ -21,9 +21,10 @@ from .fill import (
 from .index import reverse
 from .joins import concat
 from .search import argmax, argmin, argsort
+from .short_names import arange
 
 __all__ = [
-    "argmax", "argmin", "argsort", "assign", "cast", "concat", "create_global_var", "create_parameter",
+    "arange", "argmax", "argmin", "argsort", "assign", "cast", "concat", "create_global_var", "create_parameter",
     "create_tensor", "diag", "eye", "fill_constant", "fill_constant_batch_size_like", "full", "full_like", "has_inf",
     "has_nan", "isfinite", "kron", "linspace", "ones", "ones_like", "range", "reverse", "sums",
     "tensor_array_to_tensor", "trace", "tril", "triu", "zeros", "zeros_like",

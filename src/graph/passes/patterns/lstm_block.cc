@@ -108,10 +108,10 @@ class Matcher {
     found_.hidden_memory = hidden;
     found_.cell_memory = cell;
     sums_.clear();
-    const bool fits = either(operands(hidden_, "elementwise_mul"),
-                             [&](const auto& a, const auto& b) { return inside(a, "tanh") == cell_ && gate(b, 3); }) &&
-                      either(operands(cell_, "elementwise_add"),
-                             [&](const auto& a, const auto& b) { return kept(a) && added(b); });
+    const bool fits =
+        either(operands(hidden_, "elementwise_mul"),
+               [&](const auto& a, const auto& b) { return inside(a, "tanh") == cell_ && gate(b, 3); }) &&
+        either(operands(cell_, "elementwise_add"), [&](const auto& a, const auto& b) { return kept(a) && added(b); });
     return fits && all_places() && sums();
   }
 

@@ -1,0 +1,284 @@
+"""Layers of search and ranking: trees of items, pages of items, short word sequences; operators made of two."""
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ...errors import InvalidType, InvalidValue
+from ...framework import Variable
+from ...framework.dtype import convert_np_dtype_to_dtype_
+from ...initializer import Constant
+from ...layer_helper import LayerHelper
+from ...layers import check
+from ...layers.shapes import reshape
+from ...layers.slices import slice as _slice
+from ...param_attr import ParamAttr
+
+__all__ = ["tdm_sampler", "rank_attention", "search_pyramid_hash", "fused_elemwise_activation", "multiclass_nms2"]
+
+
+def _tree(helper, attr, shape, dtype):
+    made = helper.create_parameter(attr=ParamAttr._to_attr(attr), shape=shape, dtype=dtype,
+                                   default_initializer=Constant(0))
+    made.stop_gradient = True
+    return made
+
+
+def _check_layers(negatives, nodes):
+    if len(negatives) != len(nodes):
+        raise InvalidValue("tdm_sampler: neg_samples_num_list and layer_node_num_list must be as long as each other, "
+                           "got %d and %d" % (len(negatives), len(nodes)))
+    for layer, (drawn, have) in enumerate(zip(negatives, nodes)):
+        if drawn >= have:
+            raise InvalidValue("tdm_sampler: fewer nodes must be drawn of layer %d than the %d that it has, got %d"
+                               % (layer, have, drawn))
+
+
+def tdm_sampler(x: Variable, neg_samples_num_list: Sequence[int], layer_node_num_list: Sequence[int],
+                leaf_node_num: int, tree_travel_attr: Any = None, tree_layer_attr: Any = None,
+                output_positive: bool = True, output_list: bool = True, seed: int = 0, tree_dtype: str = "int32",
+                dtype: str = "int32") -> tuple[Any, Any, Any]:
+    """Nodes of each layer of a tree of items: the one on the way to an item, and others, drawn alike.
+
+    The tree is two parameters of ``tree_dtype`` that are not trained: [leaf_node_num, layers], the nodes on the way to
+    each item, 0 where it has ended; and [nodes, 1], the nodes layer by layer. Give them by their initializers.
+    Zhu and others, Learning tree-based deep model for recommender systems, KDD 2018 (arXiv:1801.02294).
+
+    Args:
+        x (Variable): [N, 1], int32 or int64: items.
+        neg_samples_num_list (list): other nodes that are drawn of each layer.
+        layer_node_num_list (list): nodes of each layer.
+        leaf_node_num (int): items.
+        tree_travel_attr (ParamAttr, optional): name and initializer of the ways.
+        tree_layer_attr (ParamAttr, optional): name and initializer of the nodes.
+        output_positive (bool): the node on the way comes first in its layer. Default True.
+        output_list (bool): a Variable for each layer; else one for all. Default True.
+        seed (int): 0: the program's ``random_seed``. Default 0.
+        tree_dtype (str): 'int32' or 'int64'. Default 'int32'.
+        dtype (str): of the results, 'int32' or 'int64'. Default 'int32'.
+
+    Returns:
+        tuple: nodes, labels (1 for the node on the way) and masks (0 where there is no node). Each is a list of [N,
+        samples of the layer, 1], or [N, samples of all layers].
+
+    Raises:
+        TypeError: another class or dtype. ValueError: lists of other lengths, more samples than nodes.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x = fluid.data("x", [None, 1], "int32")
+        >>> nodes, labels, masks = fluid.contrib.layers.tdm_sampler(x, [1, 2], [2, 4], 4, output_list=False)
+        >>> nodes.shape
+        (-1, 5)
+    """
+    check.variable(x, "x", "tdm_sampler", ("int32", "int64"))
+    for name, value in (("tree_dtype", tree_dtype), ("dtype", dtype)):
+        if value not in ("int32", "int64"):
+            raise InvalidType("tdm_sampler: %s must be 'int32' or 'int64', got %r" % (name, value))
+    negatives, nodes = list(neg_samples_num_list), list(layer_node_num_list)
+    _check_layers(negatives, nodes)
+    ends = [0]
+    for have in nodes:
+        ends.append(ends[-1] + have)
+    helper = LayerHelper("tdm_sampler")
+    travel = _tree(helper, tree_travel_attr, [leaf_node_num, len(nodes)], tree_dtype)
+    layer = _tree(helper, tree_layer_attr, [ends[-1], 1], tree_dtype)
+    outs = tuple(helper.create_variable_for_type_inference(dtype) for _ in range(3))
+    helper.append_op(type="tdm_sampler", inputs={"X": x, "Travel": travel, "Layer": layer},
+                     outputs=dict(zip(("Out", "Labels", "Mask"), outs)),
+                     attrs={"neg_samples_num_list": negatives, "output_positive": output_positive,
+                            "layer_offset_lod": ends, "seed": seed, "dtype": int(convert_np_dtype_to_dtype_(dtype))})
+    for out in outs:
+        out.stop_gradient = True
+    return _by_layer(outs, [n + bool(output_positive) for n in negatives]) if output_list else outs
+
+
+def _by_layer(outs, widths):
+    lists: tuple[list[Variable], ...] = ([], [], [])
+    begin = 0
+    for width in widths:
+        parts = [_slice(out, axes=[1], starts=[begin], ends=[begin + width]) for out in outs]
+        for made, part in zip(lists, parts):
+            made.append(reshape(part, [-1, width, 1]))
+            made[-1].stop_gradient = True
+        begin += width
+    return lists
+
+
+def rank_attention(input: Variable, rank_offset: Variable, rank_param_shape: Sequence[int], rank_param_attr: Any,
+                   max_rank: int = 3) -> Variable:
+    """Attention between the items of a page, with a matrix for each pair of places on it.
+
+    out[i] = sum over the items j of the page of input[j] M[place of i, place of j]; the matrices lie one below the
+    other in a parameter.
+
+    Args:
+        input (Variable): [items, columns], float32 or float64; no gradient flows through it, as in Fluid.
+        rank_offset (Variable): [items, 1 + 2 * max_rank] int32: the place of the item, from 1 on, then place and row of
+            each item of its page; place 0 means none.
+        rank_param_shape (list): [max_rank * max_rank * columns, made].
+        rank_param_attr (ParamAttr): of the parameter.
+        max_rank (int): places on a page. Default 3.
+
+    Returns:
+        Variable: [items, made].
+
+    Raises:
+        TypeError: another class or dtype. EnforceNotMet: other shapes.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, page = fluid.data("x", [None, 2], "float32"), fluid.data("page", [None, 7], "int32")
+        >>> fluid.contrib.layers.rank_attention(x, page, [18, 3], fluid.ParamAttr(name="rank"), 3).shape
+        (-1, 3)
+    """
+    check.operand(input, "input", "rank_attention")
+    check.variable(rank_offset, "rank_offset", "rank_attention", ("int32",))
+    helper = LayerHelper("rank_attention")
+    param = helper.create_parameter(attr=ParamAttr._to_attr(rank_param_attr), shape=list(rank_param_shape),
+                                    dtype=input.dtype)
+    out = helper.create_variable_for_type_inference(input.dtype)
+    helper.append_op(type="rank_attention", inputs={"X": input, "RankOffset": rank_offset, "RankParam": param},
+                     outputs={"Out": out}, attrs={"MaxRank": max_rank})
+    return out
+
+
+def search_pyramid_hash(input: Variable, num_emb: int, space_len: int, pyramid_layer: int, rand_len: int,
+                        drop_out_percent: float, is_training: bool, use_filter: bool, white_list_len: int,
+                        black_list_len: int, seed: int, lr: float, param_attr: Any = None, param_attr_wl: Any = None,
+                        param_attr_bl: Any = None, name: str | None = None, distribute_update_vars: Any = None,
+                        dtype: str = "float32") -> Variable:
+    """Embeddings of all sequences of 2 to ``pyramid_layer`` neighbouring words, by hashes into one vector.
+
+    Part k of an embedding begins in the parameter at XXH32(words, seed k rand_len) modulo ``space_len``.
+
+    Args:
+        input (Variable): [words, 1] int32 with a sequence for each text.
+        num_emb (int): numbers of an embedding.
+        space_len (int): hashes are below this.
+        pyramid_layer (int): words of the longest sequence, 2 or more.
+        rand_len (int): numbers that one hash finds; it divides ``num_emb``.
+        drop_out_percent (float): share of the sequences that are left out in training; else a factor of the result.
+        is_training (bool): whether the program trains.
+        use_filter (bool): lists of words, which are not offered: both lengths must be 0 then.
+        white_list_len (int): numbers of the list of words that are let through.
+        black_list_len (int): numbers of the list of words that are left out.
+        seed (int): of what is left out; 0: the program's.
+        lr (float): not used: the optimizer trains the parameter.
+        param_attr (ParamAttr, optional): of the vector, [space_len + rand_len, 1].
+        param_attr_wl (ParamAttr, optional): not used.
+        param_attr_bl (ParamAttr, optional): not used.
+        name (str, optional): prefix of the names.
+        distribute_update_vars (list, optional): not used.
+        dtype (str): 'float32'.
+
+    Returns:
+        Variable: [sequences, num_emb] with a sequence for each text; a row of zeros for one without any.
+
+    Raises:
+        TypeError: another class or dtype. NotImplementedError: lists of words.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> words = fluid.data("words", [None, 1], "int32", lod_level=1)
+        >>> fluid.contrib.layers.search_pyramid_hash(words, 8, 100, 3, 4, 0.0, True, False, 0, 0, 1, 1.0).shape
+        (-1, 8)
+    """
+    check.variable(input, "input", "search_pyramid_hash", ("int32",))
+    helper = LayerHelper("search_pyramid_hash", name=name)
+    table = helper.create_parameter(attr=ParamAttr._to_attr(param_attr), shape=[space_len + rand_len, 1], dtype=dtype)
+    out, places, words = (helper.create_variable_for_type_inference(dtype) for _ in range(3))
+    helper.append_op(type="pyramid_hash", inputs={"X": input, "W": table},
+                     outputs={"Out": out, "DropPos": places, "X_Temp_Out": words},
+                     attrs={"num_emb": num_emb, "space_len": space_len, "pyramid_layer": pyramid_layer,
+                            "rand_len": rand_len, "drop_out_percent": drop_out_percent,
+                            "is_training": int(is_training), "use_filter": use_filter,
+                            "white_list_len": white_list_len, "black_list_len": black_list_len, "seed": seed, "lr": lr,
+                            "distribute_update_vars": ""})
+    return out
+
+
+def fused_elemwise_activation(x: Variable, y: Variable, functor_list: str | Sequence[str], axis: int = -1,
+                              scale: float = 0.0, save_intermediate_out: bool = True) -> Variable:
+    """out = f(g(x, y)) or g(x, f(y)), of which g adds or multiplies, as one operator.
+
+    Args:
+        x (Variable): [...] float32 or float64.
+        y (Variable): a shape that meets that of ``x``.
+        functor_list (list|str): the two functions, the outer one first: "elementwise_add" with "relu" or "scale",
+            "elementwise_mul" with "scale", "tanh" or "sigmoid"; "relu", "scale" or "tanh" with "elementwise_add".
+        axis (int): axis of ``x`` at which ``y`` begins. Default -1, the right end.
+        scale (float): the factor of "scale". Default 0.
+        save_intermediate_out (bool): keeps what the inner function gives. Default True.
+
+    Returns:
+        Variable: the joint shape.
+
+    Raises:
+        TypeError: another class or dtype. NotImplementedError: other functions.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [4], "float32")
+        >>> fluid.contrib.layers.fused_elemwise_activation(x, y, ["elementwise_add", "relu"]).shape
+        (-1, 4)
+    """
+    check.operand(x, "x", "fused_elemwise_activation")
+    check.operand(y, "y", "fused_elemwise_activation")
+    functors = functor_list.split(",") if isinstance(functor_list, str) else list(functor_list)
+    if len(functors) != 2:
+        raise InvalidValue("fused_elemwise_activation: functor_list must be two functions, got %r" % (functor_list,))
+    helper = LayerHelper("fused_elemwise_activation")
+    out, between = (helper.create_variable_for_type_inference(x.dtype) for _ in range(2))
+    helper.append_op(type="fused_elemwise_activation", inputs={"X": x, "Y": y},
+                     outputs={"Out": out, "IntermediateOut": between},
+                     attrs={"axis": axis, "scale": scale, "save_intermediate_out": save_intermediate_out,
+                            "functor_list": functors})
+    return out
+
+
+def multiclass_nms2(bboxes: Variable, scores: Variable, score_threshold: float, nms_top_k: int, keep_top_k: int,
+                    nms_threshold: float = 0.3, normalized: bool = True, nms_eta: float = 1.0,
+                    background_label: int = 0, return_index: bool = False,
+                    name: str | None = None) -> Variable | tuple[Variable, Variable]:
+    """``fluid.layers.multiclass_nms``, which may tell which boxes stayed.
+
+    Args:
+        bboxes (Variable): [N, M, 4] float32 or float64.
+        scores (Variable): [N, classes, M].
+        score_threshold (float): boxes with a score above it are looked at.
+        nms_top_k (int): the best boxes of a class that are looked at; -1: all.
+        keep_top_k (int): detections of an image; -1: all.
+        nms_threshold (float): boxes that overlap a better one by more are left out. Default 0.3.
+        normalized (bool): False for boxes of pixels. Default True.
+        nms_eta (float): below 1: factor of ``nms_threshold`` after each box that stays. Default 1.
+        background_label (int): a class that is left out; -1: none. Default 0.
+        return_index (bool): also tells which boxes they are. Default False.
+        name (str, optional): prefix of the output's name.
+
+    Returns:
+        Variable: [detections, 6] with a sequence for each image: class, score, box. With ``return_index`` a tuple of it
+        and [detections, 1]: n * M + j for box j of image n.
+
+    Raises:
+        TypeError: no Variable, another dtype. EnforceNotMet: other shapes.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> boxes, scores = fluid.data("boxes", [None, 9, 4], "float32"), fluid.data("scores", [None, 3, 9], "float32")
+        >>> found, index = fluid.contrib.layers.multiclass_nms2(boxes, scores, 0.1, 400, 200, return_index=True)
+        >>> found.shape
+        (-1, 6)
+    """
+    check.operand(bboxes, "bboxes", "multiclass_nms2")
+    check.operand(scores, "scores", "multiclass_nms2")
+    helper = LayerHelper("multiclass_nms2", name=name)
+    out = helper.create_variable_for_type_inference(bboxes.dtype)
+    index = helper.create_variable_for_type_inference("int32")
+    helper.append_op(type="multiclass_nms2", inputs={"BBoxes": bboxes, "Scores": scores},
+                     outputs={"Out": out, "Index": index},
+                     attrs={"background_label": background_label, "score_threshold": score_threshold,
+                            "nms_top_k": nms_top_k, "nms_threshold": nms_threshold, "keep_top_k": keep_top_k,
+                            "nms_eta": nms_eta, "normalized": normalized})
+    for made in (out, index):
+        made.stop_gradient = True
+    return (out, index) if return_index else out

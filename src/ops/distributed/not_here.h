@@ -1,0 +1,20 @@
+// What ops do whose part is done otherwise here: they say so when they run, not when a program that holds them is made,
+// saved or looked at.
+#pragma once
+#include "ops/distributed/declare.h"
+
+namespace anabranch::distributed {
+
+inline KernelFactory not_here(const char* instead) {
+  return [instead](const KernelArgs& op) -> Kernel {
+    return [instead, type = op.op().type](KernelContext&) {
+      AB_THROW(Unsupported, "{} does not run by itself: {}", type, instead);
+    };
+  };
+}
+
+inline const char* const kSumsOfProcesses =
+    "sums and copies between processes without servers are not in this version; replicas of one process add up with "
+    "CompiledProgram.with_data_parallel, processes with parameter servers (fleet, DistributeTranspiler)";
+
+}  // namespace anabranch::distributed

@@ -1,0 +1,70 @@
+// Vectors of gates for the loops of recurrences, which Highway compiles once for every instruction set.
+#if defined(ANABRANCH_GATE_MATH_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef ANABRANCH_GATE_MATH_INL
+#undef ANABRANCH_GATE_MATH_INL
+#else
+#define ANABRANCH_GATE_MATH_INL
+#endif
+
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "ops/kernels/simd_math-inl.h"
+#include "ops/sequence/acts.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace anabranch::sequence::loops {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::CappedTag<float, 16>;
+using V = hn::Vec<D>;
+
+// A vector of which n elements are there, from row[i] on; zeros where there is no row.
+struct Part {
+  D d;
+  int64_t i, n;
+  HWY_INLINE V of(const float* row) const {
+    if (!row) return hn::Zero(d);
+    if (n >= static_cast<int64_t>(hn::Lanes(d))) return hn::LoadU(d, row + i);
+    HWY_ALIGN float buffer[16] = {};
+    for (int64_t k = 0; k < n; ++k) buffer[k] = row[i + k];
+    return hn::Load(d, buffer);
+  }
+  HWY_INLINE void put(V v, float* row) const {
+    if (n >= static_cast<int64_t>(hn::Lanes(d))) return hn::StoreU(v, d, row + i);
+    HWY_ALIGN float buffer[16];
+    hn::Store(v, d, buffer);
+    for (int64_t k = 0; k < n; ++k) row[i + k] = buffer[k];
+  }
+};
+
+HWY_INLINE V active(Act act, V x) {
+  const D d;
+  switch (act) {
+    case Act::kSigmoid: return simd::HWY_NAMESPACE::sigmoid_of(d, x);
+    case Act::kTanh: return simd::HWY_NAMESPACE::tanh_of(d, x);
+    case Act::kRelu: return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
+    case Act::kIdentity: return x;
+  }
+  return x;
+}
+
+// g f'(x), where y = f(x).
+HWY_INLINE V slope(Act act, V y, V g) {
+  const D d;
+  const V one = hn::Set(d, 1.0f);
+  switch (act) {
+    case Act::kSigmoid: return hn::Mul(g, hn::Mul(y, hn::Sub(one, y)));
+    case Act::kTanh: return hn::Mul(g, hn::Sub(one, hn::Mul(y, y)));
+    case Act::kRelu: return hn::IfThenElseZero(hn::Gt(y, hn::Zero(d)), g);
+    case Act::kIdentity: return g;
+  }
+  return g;
+}
+
+HWY_INLINE V times(V a, V b) { return hn::Mul(a, b); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace anabranch::sequence::loops
+HWY_AFTER_NAMESPACE();
+#endif

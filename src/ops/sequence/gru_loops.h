@@ -1,0 +1,43 @@
+// The gate arithmetic of gated recurrent units over float32, for n units of one row, in the widest vectors of the
+// machine. Products with the state are in a tile; null: there are none. No threads in here.
+#pragma once
+#include <cstdint>
+
+#include "ops/sequence/acts.h"
+
+namespace anabranch::sequence::loops {
+
+struct GruRule {
+  Act gate, candidate;
+  bool origin;  // the update gate is the share of the old state instead of the candidate's
+};
+
+// The gates, and what the reset gate leaves of the state before (null: zeros).
+struct GruGates {
+  const float *update_tile, *reset_tile, *before;
+  float *update, *reset, *left;
+};
+void gru_gates(const GruRule& rule, int64_t n, const GruGates& row);
+
+// The candidate and the new state.
+struct GruState {
+  const float *tile, *update, *before;
+  float *candidate, *state;
+};
+void gru_state(const GruRule& rule, int64_t n, const GruState& row);
+
+// Back through the new state. tile is added to dstate; dbefore is added to.
+struct GruStateBack {
+  const float *tile, *dstate, *update, *candidate, *before;
+  float *dupdate, *dcandidate, *dbefore;
+};
+void gru_state_back(const GruRule& rule, int64_t n, const GruStateBack& row);
+
+// Back through the reset gate; tile: the gradient of what it leaves.
+struct GruResetBack {
+  const float *tile, *reset, *before;
+  float *dreset, *dbefore;
+};
+void gru_reset_back(const GruRule& rule, int64_t n, const GruResetBack& row);
+
+}  // namespace anabranch::sequence::loops

@@ -1,0 +1,97 @@
+#include "ps/disk.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "io/files.h"
+
+namespace anabranch::ps {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const char* doing, const std::string& path, int error) {
+  const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  throw Error(full ? ErrorKind::kResourceExhausted : ErrorKind::kUnavailable,
+              fmt::format("cannot {} {}: {}", doing, path, std::strerror(error)));
+}
+
+class RealFile final : public DiskFile {
+ public:
+  explicit RealFile(const std::string& path)
+      : path_(path), fd_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666)) {
+    if (fd_ < 0) fail("create", path_, errno);
+  }
+  ~RealFile() override { close(fd_); }
+  RealFile(const RealFile&) = delete;
+  void write(std::string_view data) override {
+    while (!data.empty()) {
+      const ssize_t n = ::write(fd_, data.data(), data.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) fail("write", path_, errno);
+      data.remove_prefix(static_cast<size_t>(n));
+    }
+  }
+  void sync() override {
+    if (fdatasync(fd_) != 0) fail("flush", path_, errno);
+  }
+
+ private:
+  const std::string path_;
+  const int fd_;
+};
+
+class RealDisk final : public Disk {
+ public:
+  std::unique_ptr<DiskFile> create(const std::string& path) override { return std::make_unique<RealFile>(path); }
+  bool exists(const std::string& path) const override {
+    std::error_code ignored;
+    return fs::exists(path, ignored);
+  }
+  std::string read(const std::string& path) const override { return io::read_file(path); }
+  std::vector<std::string> list(const std::string& folder) const override {
+    std::vector<std::string> out;
+    std::error_code none;
+    for (fs::directory_iterator it(folder, none), end; !none && it != end; it.increment(none)) {
+      out.push_back(it->path().filename().string());
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+  void make_folder(const std::string& path) override {
+    std::error_code failed;
+    fs::create_directories(path, failed);
+    if (failed) fail("make the folder", path, failed.value());
+  }
+  void rename(const std::string& from, const std::string& to) override {
+    if (std::rename(from.c_str(), to.c_str()) != 0) fail("rename", from, errno);
+  }
+  void remove(const std::string& path) override {
+    std::error_code failed;
+    fs::remove_all(path, failed);
+    if (failed) fail("remove", path, failed.value());
+  }
+  void sync_folder(const std::string& path) override {
+    const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) fail("open the folder", path, errno);
+    const int failed = fsync(fd), error = errno;
+    close(fd);
+    if (failed != 0 && error != EINVAL) fail("flush the folder", path, error);  // EINVAL: it cannot be flushed at all
+  }
+};
+
+}  // namespace
+
+Disk& real_disk() {
+  static RealDisk disk;
+  return disk;
+}
+
+}  // namespace anabranch::ps

@@ -1,0 +1,34 @@
+// Files, passed in like the clock and the network, so that simulations decide what a crash leaves of them. Failures are
+// errors of kind Unavailable or ResourceExhausted that name the file.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace anabranch::ps {
+
+class DiskFile {
+ public:
+  virtual ~DiskFile() = default;
+  virtual void write(std::string_view data) = 0;  // at the end
+  virtual void sync() = 0;                        // what was written survives the loss of power
+};
+
+class Disk {
+ public:
+  virtual ~Disk() = default;
+  virtual std::unique_ptr<DiskFile> create(const std::string& path) = 0;  // an empty one, whatever was there
+  virtual bool exists(const std::string& path) const = 0;
+  virtual std::string read(const std::string& path) const = 0;
+  virtual std::vector<std::string> list(const std::string& folder) const = 0;  // names, sorted; none without the folder
+  virtual void make_folder(const std::string& path) = 0;                       // and those above it
+  virtual void rename(const std::string& from, const std::string& to) = 0;
+  virtual void remove(const std::string& path) = 0;  // a file, or a folder with all that is in it
+  virtual void sync_folder(const std::string& path) = 0;
+};
+
+// The disk of this machine.
+Disk& real_disk();
+
+}  // namespace anabranch::ps

@@ -1,0 +1,153 @@
+// What an exchange takes from parameters, and what it adds to them.
+#include "base/run_gate.h"
+#include "core/row_locks.h"
+#include "ps/geo.h"
+
+namespace anabranch::ps {
+namespace {
+
+template <class Fn> void with_floats(DType dtype, Fn&& fn) {
+  if (dtype == DType::kFloat32) return fn(float{});
+  if (dtype == DType::kFloat64) return fn(double{});
+  AB_THROW(Unsupported, "GEO training of a parameter of {}", dtype_name(dtype));
+}
+
+// What is sent of n numbers, which is then no longer new.
+template <class T> void take_difference(const T* w, T* old, T* out, int64_t n, T trainers) {
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = (w[i] - old[i]) / trainers;
+    old[i] += out[i];
+  }
+}
+
+template <class T> void take_over(T* w, T* old, const T* p, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    w[i] += p[i] - old[i];
+    old[i] = p[i];
+  }
+}
+
+}  // namespace
+
+// Steps that are counted here are those whose changes the parameters hold: nobody is in the middle of one.
+void Geo::take_noted() {
+  const std::lock_guard lock(mutex_);
+  since_ = 0;
+  for (auto& [name, k] : kept_) {
+    k.sending.clear();
+    k.sending.swap(k.noted);
+    stats_.rows += static_cast<int64_t>(k.sending.ids().size());
+  }
+}
+
+void Geo::send_all() {
+  const RunGate::Change change(kept_.empty() ? nullptr : kept_.begin()->second.variable.value->gate().get());
+  take_noted();
+  for (auto& [name, k] : kept_) {
+    const Tensor* w = k.variable.value->get<Tensor>();
+    AB_CHECK(w && w->shape() == k.old.shape() && w->dtype() == k.old.dtype(), ShapeMismatch,
+             "GEO: {} was {} {} when training began, and is otherwise now", name, dtype_name(k.old.dtype()),
+             k.old.shape().str());
+    k.variable.sparse ? send_rows(k) : send_dense(k);
+  }
+}
+
+void Geo::send_dense(Kept& k) {
+  with_floats(k.old.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    buffer_.resize(k.old.bytes());
+    T* out = reinterpret_cast<T*>(buffer_.data());
+    take_difference(k.variable.value->tensor().data<T>(), k.old.mutable_data<T>(), out, k.old.numel(),
+                    static_cast<T>(options_.trainers));
+    const int64_t width = k.old.row_elems();
+    for (const auto& piece : k.variable.pieces) {
+      Shape shape = k.old.shape();
+      if (shape.rank() > 0) shape.set(0, piece.rows);
+      Tensor part;
+      part.view(out, shape, k.old.dtype(), std::shared_ptr<void>(std::shared_ptr<void>(), out));
+      client_.push(piece.difference, part);
+      out += piece.rows * width;
+    }
+  });
+}
+
+// A server hears of its piece even when none of its rows was looked up: it has changes of others to tell.
+void Geo::send_rows(Kept& k) {
+  with_floats(k.old.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const int64_t width = k.old.row_elems();
+    const T* w = k.variable.value->tensor().data<T>();
+    T* old = k.old.mutable_data<T>();
+    const auto& all = k.sending.ids();
+    const bool shared = RowLocks::shared();
+    size_t next = 0;
+    int64_t begin = 0;
+    for (const auto& piece : k.variable.pieces) {
+      ids_.clear();
+      for (; next < all.size() && all[next] < begin + piece.rows; ++next) ids_.push_back(all[next] - begin);
+      buffer_.resize(ids_.size() * static_cast<size_t>(width) * sizeof(T));
+      T* out = reinterpret_cast<T*>(buffer_.data());
+      for (size_t i = 0; i < ids_.size(); ++i) {
+        const int64_t row = begin + ids_[i], at = row * width;
+        const RowLocks::Hold hold(w, row, shared);
+        take_difference(w + at, old + at, out + static_cast<int64_t>(i) * width, width,
+                        static_cast<T>(options_.trainers));
+      }
+      client_.push(piece.difference, ids_, piece.rows, out, k.old.dtype(), width);
+      begin += piece.rows;
+    }
+  });
+}
+
+void Geo::merge_all() {
+  const RunGate::Change change(kept_.empty() ? nullptr : kept_.begin()->second.variable.value->gate().get());
+  for (auto& [name, k] : kept_) {
+    const Tensor* w = k.variable.value->get<Tensor>();
+    if (!w || !(w->shape() == k.old.shape()) || w->dtype() != k.old.dtype()) continue;  // the next exchange says so
+    k.variable.sparse ? merge_rows(k) : merge_dense(k);
+    k.variable.value->touch();
+  }
+}
+
+void Geo::merge_dense(Kept& k) {
+  with_floats(k.old.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    int64_t at = 0;
+    for (const auto& piece : k.variable.pieces) {
+      const int64_t n = piece.rows * k.old.row_elems();
+      AB_CHECK(client_.take(piece.value, &arrived_) && arrived_.dtype() == k.old.dtype() && arrived_.numel() == n,
+               ShapeMismatch, "GEO: the server at {} does not answer with {} numbers of {}",
+               piece.value.link->endpoint(), n, k.variable.name);
+      take_over(k.variable.value->as<Tensor>().template mutable_data<T>() + at, k.old.mutable_data<T>() + at,
+                arrived_.data<T>(), n);
+      at += n;
+    }
+  });
+}
+
+void Geo::merge_rows(Kept& k) {
+  with_floats(k.old.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const int64_t width = k.old.row_elems();
+    T* w = k.variable.value->as<Tensor>().template mutable_data<T>();
+    T* old = k.old.mutable_data<T>();
+    const bool shared = RowLocks::shared();
+    int64_t begin = 0;
+    for (const auto& piece : k.variable.pieces) {
+      AB_CHECK(client_.take_rows(piece.value, &ids_, &arrived_) && arrived_.dtype() == k.old.dtype() &&
+                   arrived_.numel() == static_cast<int64_t>(ids_.size()) * width,
+               ShapeMismatch, "GEO: the server at {} does not answer with rows of {}", piece.value.link->endpoint(),
+               k.variable.name);
+      for (size_t i = 0; i < ids_.size(); ++i) {
+        AB_CHECK(ids_[i] >= 0 && ids_[i] < piece.rows, InvalidArgument, "GEO: row {} of a piece of {}, which has {}",
+                 ids_[i], k.variable.name, piece.rows);
+        const int64_t row = begin + ids_[i], at = row * width;
+        const RowLocks::Hold hold(w, row, shared);
+        take_over(w + at, old + at, arrived_.data<T>() + static_cast<int64_t>(i) * width, width);
+      }
+      begin += piece.rows;
+    }
+  });
+}
+
+}  // namespace anabranch::ps

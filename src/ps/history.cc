@@ -1,0 +1,162 @@
+#include "ps/history.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace anabranch::ps {
+
+History::History(const HistoryOptions& options) : options_(options) {
+  AB_CHECK(options.durability == Durability::kNone || !options.folder.empty(), InvalidArgument,
+           "a server that keeps its state needs a folder for it");
+  AB_CHECK(options.snapshot_every >= 1, InvalidArgument, "snapshot_every must be at least 1, got {}",
+           options.snapshot_every);
+  if (options.durability != Durability::kNone) options.disk->make_folder(options.folder);
+}
+
+std::string History::path(const char* kind, uint64_t number) const {
+  return fmt::format("{}/{}-{:08}", options_.folder, kind, number);
+}
+
+// Ascending.
+std::vector<uint64_t> History::numbers(const std::string& kind) const {
+  std::vector<uint64_t> out;
+  for (const std::string& name : options_.disk->list(options_.folder)) {
+    if (!name.starts_with(kind + "-")) continue;
+    uint64_t number = 0;
+    const char* begin = name.data() + kind.size() + 1;
+    const char* end = name.data() + name.size();
+    if (std::from_chars(begin, end, number).ptr == end) out.push_back(number);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// The last record says how many there are.
+bool History::whole(const std::vector<std::vector<MessageRef>>& records) {
+  if (records.empty()) return false;
+  const Header& last = records.back()[0]->header();
+  return last.verb == Verb::kComplete && last.round == records.size();
+}
+
+bool History::read(const std::function<void(std::vector<MessageRef>)>& snapshot,
+                   const std::function<void(std::vector<MessageRef>)>& journal) {
+  const std::vector<uint64_t> found = numbers("snapshot");
+  for (auto it = found.rbegin(); it != found.rend(); ++it) {
+    std::vector<std::vector<MessageRef>> records;
+    const std::string file = path("snapshot", *it) + "/state";
+    if (!options_.disk->exists(file)) continue;
+    read_records(options_.disk->read(file), [&](std::vector<MessageRef> r) { records.push_back(std::move(r)); });
+    if (!whole(records)) {
+      options_.tell(fmt::format("the snapshot {} is damaged, the one before it is taken", file));
+      continue;
+    }
+    records.pop_back();
+    for (auto& r : records) snapshot(std::move(r));
+    last_ = *it;
+    newest_ = std::max(*it, found.back());
+    for (const uint64_t j : numbers("journal")) {
+      newest_ = std::max(newest_, j);
+      if (j < last_ || !keeps_journal()) continue;
+      read_records(options_.disk->read(path("journal", j)), journal);
+    }
+    return true;
+  }
+  AB_CHECK(found.empty(), InvalidArgument, "no snapshot in {} is whole", options_.folder);
+  return false;
+}
+
+void History::open_journal(uint64_t number) {
+  if (!keeps_journal()) return;
+  auto opened = std::make_shared<RecordWriter>(options_.disk->create(path("journal", number)));
+  if (options_.durability == Durability::kFlushed) options_.disk->sync_folder(options_.folder);
+  const std::lock_guard lock(journal_mutex_);
+  if (journal_ && options_.durability == Durability::kFlushed && !broken_) {
+    journal_->sync();
+    flushed_ = appended_.load();
+  }
+  journal_ = std::move(opened);
+  broken_ = false;
+}
+
+void History::append(std::span<const MessageRef> messages) {
+  ++since_;
+  if (!keeps_journal()) return;
+  AB_CHECK(!broken_, Unavailable, "the journal in {} cannot be written: nothing is taken until a snapshot succeeds",
+           options_.folder);
+  try {
+    journal_->write(messages);
+  } catch (...) {
+    broken_ = true;  // whatever is there now, nothing behind it would be read
+    since_ = options_.snapshot_every;
+    throw;
+  }
+  appended_.fetch_add(1);
+}
+
+void History::commit(uint64_t position) {
+  if (options_.durability != Durability::kFlushed || flushed_ >= position) return;
+  const std::lock_guard one(committing_);
+  if (flushed_ >= position) return;  // by whoever was here before
+  std::shared_ptr<RecordWriter> journal;
+  uint64_t all = 0;
+  {
+    const std::lock_guard lock(journal_mutex_);
+    if (flushed_ >= position) return;
+    AB_CHECK(!broken_, Unavailable, "the journal in {} cannot be flushed", options_.folder);
+    journal = journal_;
+    all = appended_;
+  }
+  try {
+    journal->sync();
+  } catch (...) {
+    const std::lock_guard lock(journal_mutex_);
+    broken_ = true;  // the system may have dropped what it could not write: the same file is not tried again
+    throw;
+  }
+  if (flushed_ < all) flushed_ = all;
+}
+
+uint64_t History::begin_snapshot() {
+  if (!broken_) since_ = 0;  // one that fails is not tried again at once
+  const uint64_t number = newest_ + 1;
+  open_journal(number);
+  newest_ = number;
+  since_ = 0;
+  return number;
+}
+
+void History::write_snapshot(uint64_t number, const std::vector<std::shared_ptr<Message>>& state) {
+  Disk& disk = *options_.disk;
+  const std::string fresh = path("new", number), name = path("snapshot", number);
+  disk.make_folder(fresh);
+  {
+    RecordWriter out(disk.create(fresh + "/state"));
+    for (const auto& m : state) out.write(*m);
+    Message end(Verb::kComplete);
+    end.header().round = state.size() + 1;
+    out.write(end);
+    out.sync();
+  }
+  disk.sync_folder(fresh);
+  disk.rename(fresh, name);
+  disk.sync_folder(options_.folder);
+  last_ = number;
+  remove_old();
+}
+
+// The last two snapshots stay, with the journals behind the older one. What cannot be removed is in nobody's way.
+void History::remove_old() {
+  const std::vector<uint64_t> kept = numbers("snapshot");
+  const uint64_t first = kept.size() < 2 ? kept.front() : kept[kept.size() - 2];
+  for (const char* kind : {"snapshot", "journal", "new"}) {
+    for (const uint64_t n : numbers(kind)) {
+      if (n >= first && (kind != std::string_view("new") || n > last_)) continue;
+      try {
+        options_.disk->remove(path(kind, n));
+      } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+      }
+    }
+  }
+}
+
+}  // namespace anabranch::ps

@@ -1,0 +1,77 @@
+// What a server keeps on disk, so that another one can go on where it was killed: snapshots of its state, and a journal
+// of what it has acknowledged since.
+//
+//   FOLDER/snapshot-00000007/state   a snapshot: written as new-00000007, flushed, renamed. The last two are kept.
+//   FOLDER/journal-00000007          what was acknowledged after it, until snapshot 8 began
+//
+// A journal begins at the moment at which a snapshot is taken, before it is on disk: a snapshot that is not there yet,
+// or is damaged, is made up for by the one before it and both journals. Not thread-safe, but for commit().
+#pragma once
+#include <functional>
+#include <mutex>
+#include <optional>
+
+#include "ps/records.h"
+
+namespace anabranch::ps {
+
+enum class Durability {
+  kNone,      // nothing is kept
+  kSnapshot,  // L0: what was acknowledged after the last snapshot is lost with the process, and counted
+  kJournal,   // L1: what was acknowledged survives the process
+  kFlushed,   // L2: and the machine
+};
+
+struct HistoryOptions {
+  Durability durability = Durability::kNone;
+  std::string folder;
+  int64_t snapshot_every = 1000;  // records
+  Disk* disk = &real_disk();
+  // Of losses and failures that stop nothing.
+  std::function<void(const std::string& what)> tell = [](const std::string& what) {
+    fmt::print(stderr, "anabranch: {}\n", what);
+  };
+};
+
+class History {
+ public:
+  explicit History(const HistoryOptions& options);
+
+  bool keeps_journal() const { return options_.durability >= Durability::kJournal; }
+  // The last snapshot that is whole, then what was acknowledged after it. False when there is none; InvalidArgument
+  // when there are some and none is whole.
+  bool read(const std::function<void(std::vector<MessageRef>)>& snapshot,
+            const std::function<void(std::vector<MessageRef>)>& journal);
+
+  // Appends what is about to be done. Unavailable or ResourceExhausted: it is not on disk, and must not be done.
+  void append(std::span<const MessageRef> messages);
+  bool snapshot_is_due() const { return since_ >= options_.snapshot_every; }
+
+  // A snapshot is of now: a new journal begins.
+  uint64_t begin_snapshot();
+  // Writes and names it; Unavailable or ResourceExhausted when that failed, and then the one before stays the last.
+  void write_snapshot(uint64_t number, const std::vector<std::shared_ptr<Message>>& state);
+  uint64_t last_snapshot() const { return last_; }
+
+  // What must be on disk before now() is answered.
+  uint64_t position() const { return appended_; }
+  // Any thread, several together: returns when all up to a position is on disk.
+  void commit(uint64_t position);
+
+ private:
+  std::string path(const char* kind, uint64_t number) const;
+  std::vector<uint64_t> numbers(const std::string& kind) const;
+  void open_journal(uint64_t number);
+  void remove_old();
+  static bool whole(const std::vector<std::vector<MessageRef>>& records);
+
+  const HistoryOptions options_;
+  std::shared_ptr<RecordWriter> journal_;
+  bool broken_ = false;  // the journal has refused something: what comes behind it would not be found
+  int64_t since_ = 0;
+  uint64_t last_ = 0, newest_ = 0;  // snapshots: on disk, begun
+  std::atomic<uint64_t> appended_{0}, flushed_{0};
+  std::mutex committing_, journal_mutex_;
+};
+
+}  // namespace anabranch::ps

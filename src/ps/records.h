@@ -1,0 +1,27 @@
+// A file of messages, each behind a frame with its size and a checksum: journals and snapshots of servers.
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "ps/disk.h"
+#include "ps/message.h"
+
+namespace anabranch::ps {
+
+class RecordWriter {
+ public:
+  explicit RecordWriter(std::unique_ptr<DiskFile> file) : file_(std::move(file)) {}
+  // Messages that belong together: all of them will be read, or none.
+  void write(std::span<const MessageRef> messages);
+  void write(const Message& message);
+  void sync() { file_->sync(); }
+
+ private:
+  std::unique_ptr<DiskFile> file_;
+  std::string buffer_;
+};
+
+// Calls `use` for each record that is whole, up to the first one that is not. False when there is one.
+bool read_records(std::string bytes, const std::function<void(std::vector<MessageRef>)>& use);
+
+}  // namespace anabranch::ps

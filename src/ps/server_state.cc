@@ -1,0 +1,183 @@
+// A server on disk: what it writes, and how another one goes on from there.
+//
+// A snapshot has a record for the server (verb stats), one for each trainer (hello: its incarnation, the last request
+// that is over, how many of its pushes are in the store) and one for each variable (exchange). So what the store holds
+// and which requests have led there are written together: a request that comes again after the restart is known.
+#include <algorithm>
+
+#include "ps/server.h"
+
+namespace anabranch::ps {
+
+std::shared_ptr<Message> Server::state_of(uint32_t trainer) const {
+  const Trainer& t = trainers_[trainer];
+  auto m = std::make_shared<Message>(Verb::kHello);
+  Header& h = m->header();
+  h.client = trainer;
+  h.incarnation = t.incarnation;
+  h.sequence = t.done;
+  h.acknowledged = t.updates;
+  h.round = t.complete ? 1 : 0;
+  // Variables can be told again, sums and errors cannot.
+  const bool kept = t.last_answer && t.done == t.sequence &&
+                    (t.last_answer->header().error || t.last_answer->header().verb == Verb::kReduce);
+  const auto bytes = kept ? t.last_answer->bytes() : std::span<const char>();
+  m->add_text({bytes.data(), bytes.size()});
+  for (const auto* tables : {&t.told, &t.changed}) {
+    for (const auto& [table, ids] : *tables) {
+      IdSet copy = ids;
+      m->add_ids(table, copy.ids());
+    }
+  }
+  return m;
+}
+
+Server::State Server::state() const {
+  State out;
+  auto head = std::make_shared<Message>(Verb::kStats);
+  head->header().round = round_;
+  head->header().sequence = trainers_.size();
+  head->header().client = static_cast<uint32_t>(options_.mode);
+  out.push_back(std::move(head));
+  for (uint32_t t = 0; t < trainers_.size(); ++t) out.push_back(state_of(t));
+  store_.save([&](const std::string& name, const Tensor& value) {
+    auto m = std::make_shared<Message>(Verb::kExchange);
+    m->add_text(name);
+    m->add(0, value);
+    out.push_back(std::move(m));
+  });
+  return out;
+}
+
+void Server::load_trainer(const Message& record) {
+  const Header& h = record.header();
+  if (h.client >= trainers_.size()) return;  // there are fewer now
+  Trainer& t = trainers_[h.client];
+  t.incarnation = h.incarnation;
+  t.sequence = t.done = h.sequence;
+  t.updates = h.acknowledged;
+  t.complete = h.round != 0;
+  t.answer_again = t.gap = true;
+  for (int i = 0; i < record.parts(); ++i) {
+    const Part& p = record.part(i);
+    if (p.kind == PartKind::kIds) t.told[p.variable].add(record.ids(i));
+    if (p.kind != PartKind::kText || p.bytes == 0) continue;
+    const auto copy = std::make_shared<const std::string>(record.text(i));
+    t.last_answer = Message::parse(std::shared_ptr<const char>(copy, copy->data()), copy->size());
+    t.answer_again = false;
+  }
+}
+
+void Server::load(const MessageRef& record, std::set<std::string>* variables) {
+  const Header& h = record->header();
+  if (h.verb == Verb::kStats) {
+    AB_CHECK(h.client == static_cast<uint32_t>(options_.mode), InvalidArgument,
+             "the state in {} is of distributed_mode {}, the server's program has {}", options_.history.folder,
+             h.client, static_cast<int>(options_.mode));
+    round_ = h.round;
+  } else if (h.verb == Verb::kHello) {
+    load_trainer(*record);
+  } else {
+    AB_CHECK(
+        record->parts() == 2 && record->part(0).kind == PartKind::kText && record->part(1).kind == PartKind::kTensor,
+        InvalidArgument, "the state in {} has a record that is no variable", options_.history.folder);
+    const std::string name(record->text(0));
+    store_.load(name, Message::tensor(record, 1));
+    variables->insert(name);
+  }
+}
+
+// As it was done when it came, but for the answers.
+void Server::replay(const std::vector<MessageRef>& messages) {
+  for (const auto& m : messages) {
+    if (m->header().client >= trainers_.size()) return;
+    Trainer& t = trainers_[m->header().client];
+    t.incarnation = m->header().incarnation;
+    t.sequence = t.done = m->header().sequence;
+    t.last_answer = nullptr;
+    t.answer_again = t.gap = true;
+    t.told.clear();
+  }
+  const Verb verb = messages[0]->header().verb;
+  if (verb == Verb::kExchange) return replay_updates(messages);
+  if (verb == Verb::kComplete) trainers_[messages[0]->header().client].complete = true;
+  if (verb != Verb::kReduce) return;
+  Meeting meeting;
+  meeting.came = messages;
+  MessageRef answer;
+  try {
+    answer = sum_of(meeting);
+  } catch (const Error& e) {
+    answer = refusal(verb, e);
+  }
+  for (const auto& m : messages) {
+    Trainer& t = trainers_[m->header().client];
+    t.last_answer = answer;
+    t.answer_again = false;
+  }
+}
+
+void Server::replay_updates(const std::vector<MessageRef>& messages) {
+  try {
+    apply(messages);
+    count_updates(messages);
+    ++stats_.resumed;
+    if (options_.mode == Mode::kSync) ++round_;
+  } catch (const Error& e) {  // it failed then, too
+    for (const auto& m : messages) {
+      Trainer& t = trainers_[m->header().client];
+      t.last_answer = refusal(Verb::kExchange, e);
+      t.answer_again = false;
+    }
+    return;
+  }
+  if (options_.mode != Mode::kGeo) return;
+  note_rows(*messages[0]);
+  Trainer& t = trainers_[messages[0]->header().client];
+  for (const uint32_t table : tables_of(*messages[0])) {
+    t.told[table].add(t.changed[table].ids());
+    t.changed[table].clear();
+  }
+}
+
+void Server::resume() {
+  history_.emplace(options_.history);
+  std::set<std::string> loaded;
+  resumed_ = history_->read([&](const std::vector<MessageRef>& record) { load(record[0], &loaded); },
+                            [&](const std::vector<MessageRef>& messages) { replay(messages); });
+  if (resumed_) {
+    store_.save([&](const std::string& name, const Tensor&) {
+      AB_CHECK(loaded.count(name), NotFound, "the state in {} has no variable {}", options_.history.folder, name);
+    });
+  }
+  // The journal may have a torn end: what comes next is written behind a snapshot of now.
+  history_->write_snapshot(history_->begin_snapshot(), state());
+  ++stats_.snapshots;
+}
+
+// The state is copied while nothing changes, and written while requests go on. One that fails costs nothing: the
+// journal goes on.
+void Server::snapshot_if_due(bool now) {
+  if (!now && !history_->snapshot_is_due()) return;
+  const std::unique_lock one(writing_, std::try_to_lock);
+  if (!one.owns_lock()) return;
+  State copy;
+  uint64_t number = 0;
+  try {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!now && !history_->snapshot_is_due()) return;
+      number = history_->begin_snapshot();
+      copy = state();
+    }
+    history_->write_snapshot(number, copy);
+    const std::lock_guard lock(mutex_);
+    ++stats_.snapshots;
+  } catch (const Error& e) {
+    const std::lock_guard lock(mutex_);
+    ++stats_.failed_snapshots;
+    options_.history.tell(fmt::format("{} has no snapshot {}: {}", options_.name, number, e.message()));
+  }
+}
+
+}  // namespace anabranch::ps

@@ -1,0 +1,239 @@
+// What a server does when several trainers' messages belong together, and what it answers.
+#include <algorithm>
+#include <iterator>
+
+#include "ps/server.h"
+
+namespace anabranch::ps {
+
+bool Server::all_came(const Meeting& meeting) const {
+  for (size_t t = 0; t < trainers_.size(); ++t) {
+    if (!meeting.came[t] && !trainers_[t].complete) return false;
+  }
+  return std::any_of(meeting.came.begin(), meeting.came.end(), [](const auto& m) { return m != nullptr; });
+}
+
+MessageRef Server::exchange(const MessageRef& request, Due* due) {
+  const Header& h = request->header();
+  const bool changes = pushes(*request);
+  if (!changes || options_.mode != Mode::kSync) {
+    if (changes) {
+      keep(std::span(&request, 1));
+      apply({request});
+      count_updates(std::span(&request, 1));
+      if (options_.mode == Mode::kGeo) note_rows(*request);
+    }
+    return answer_to(*request);
+  }
+  AB_CHECK(h.round == round_, InvalidArgument, "trainer {} sends gradients of step {}, {} is at step {}", h.client,
+           h.round, options_.name, round_);
+  if (std::none_of(step_.came.begin(), step_.came.end(), [](const auto& m) { return m != nullptr; })) {
+    step_.since = options_.clock->now();
+  }
+  step_.came[h.client] = request;
+  step_if_all_came(due);
+  return nullptr;
+}
+
+void Server::step_if_all_came(Due* due) {
+  if (!all_came(step_)) return;
+  std::vector<MessageRef> messages;
+  for (auto& m : step_.came) {
+    if (m) messages.push_back(std::exchange(m, nullptr));
+  }
+  MessageRef failed;
+  try {
+    keep(messages);
+    apply(messages);
+    count_updates(messages);
+    ++round_;
+  } catch (const Error& e) {
+    failed = refusal(Verb::kExchange, Error(e.kind(), fmt::format("at the server {}: {}", options_.name, e.what())));
+  }
+  for (const auto& m : messages) end(static_cast<int>(m->header().client), failed ? failed : answer_to(*m), due);
+}
+
+void Server::apply(const std::vector<MessageRef>& messages) {
+  std::map<uint32_t, std::vector<Contribution>> by_variable;
+  for (const auto& m : messages) {
+    for (int i = 0; i < m->parts(); ++i) {
+      const Part& p = m->part(i);
+      if (p.kind != PartKind::kTensor) continue;
+      const bool sparse = p.height >= 0;
+      AB_CHECK(!sparse || (i > 0 && m->part(i - 1).kind == PartKind::kIds && p.rank > 0 &&
+                           static_cast<int64_t>(m->ids(i - 1).size()) == p.dims[0]),
+               InvalidArgument, "part {} of a message of trainer {} has rows without an id for each", i,
+               m->header().client);
+      by_variable[p.variable].push_back({m, i, sparse});
+    }
+  }
+  std::vector<Change> changes;
+  for (auto& [variable, contributions] : by_variable) {
+    changes.push_back(sums_[variable].of(variable, contributions));
+  }
+  if (changes.empty()) return;
+  store_.apply(changes);
+  ++stats_.updates;
+}
+
+// The tables of which a message brings rows.
+std::vector<uint32_t> Server::tables_of(const Message& request) const {
+  std::vector<uint32_t> out;
+  for (int i = 0; options_.mode == Mode::kGeo && i < request.parts(); ++i) {
+    const Part& p = request.part(i);
+    if (p.kind == PartKind::kTensor && p.height >= 0) out.push_back(store_.table_of(p.variable));
+  }
+  return out;
+}
+
+// GEO: each trainer hears of the rows that have changed since it last asked.
+void Server::note_rows(const Message& request) {
+  for (int i = 1; i < request.parts(); ++i) {
+    const Part& p = request.part(i);
+    if (p.kind != PartKind::kTensor || p.height < 0) continue;
+    for (Trainer& t : trainers_) t.changed[store_.table_of(p.variable)].add(request.ids(i - 1));
+  }
+}
+
+// The variables that a request wants; in GEO of tables of which it brings rows those that have changed.
+MessageRef Server::answer_to(const Message& request) {
+  auto out = std::make_shared<Message>(Verb::kExchange);
+  out->header().round = round_;
+  const std::vector<uint32_t> tables = tables_of(request);
+  for (int i = 0; i < request.parts(); ++i) {
+    if (request.part(i).kind != PartKind::kWanted) continue;
+    for (const uint32_t v : request.wanted(i)) {
+      if (std::find(tables.begin(), tables.end(), v) == tables.end()) {
+        store_.read(v, out.get());
+        continue;
+      }
+      Trainer& t = trainers_[request.header().client];
+      IdSet& told = t.told[v];
+      told.add(t.changed[v].ids());
+      t.changed[v].clear();
+      out->add_ids(v, told.ids());
+      store_.read_rows(v, told.ids(), out.get());
+    }
+  }
+  return out;
+}
+
+MessageRef Server::rows(const Message& request) {
+  auto out = std::make_shared<Message>(Verb::kRows);
+  out->header().round = round_;
+  for (int i = 0; i < request.parts(); ++i) {
+    if (request.part(i).kind != PartKind::kIds) continue;
+    store_.read_rows(request.part(i).variable, request.ids(i), out.get());
+    stats_.rows += static_cast<int64_t>(request.ids(i).size());
+  }
+  return out;
+}
+
+MessageRef Server::reduce(const MessageRef& request, Due* due) {
+  AB_CHECK(request->parts() >= 1 && request->part(0).kind == PartKind::kText, InvalidArgument,
+           "a reduction has a name, this one of trainer {} has none", request->header().client);
+  const std::string name(request->text(0));
+  Meeting& meeting = reductions_[name];
+  if (meeting.came.empty()) {
+    meeting.came.resize(trainers_.size());
+    meeting.since = options_.clock->now();
+  }
+  meeting.came[request->header().client] = request;
+  reduce_if_all_came(name, due);
+  return nullptr;
+}
+
+void Server::reduce_if_all_came(const std::string& name, Due* due) {
+  const auto it = reductions_.find(name);
+  if (it == reductions_.end() || !all_came(it->second)) return;
+  const Meeting meeting = std::move(it->second);
+  reductions_.erase(it);
+  MessageRef answer;
+  try {
+    std::vector<MessageRef> came;
+    std::copy_if(meeting.came.begin(), meeting.came.end(), std::back_inserter(came),
+                 [](const auto& m) { return m != nullptr; });
+    keep(came);
+    answer = sum_of(meeting);
+  } catch (const Error& e) {
+    answer = refusal(Verb::kReduce, e);
+  }
+  for (size_t t = 0; t < meeting.came.size(); ++t) {
+    if (meeting.came[t]) end(static_cast<int>(t), answer, due);
+  }
+}
+
+MessageRef Server::sum_of(const Meeting& meeting) const {
+  std::vector<Contribution> all;
+  for (const auto& m : meeting.came) {
+    if (!m || m->parts() < 2) continue;
+    AB_CHECK(m->part(1).kind == PartKind::kTensor, InvalidArgument, "trainer {} gives no array to a reduction",
+             m->header().client);
+    all.push_back({m, 1, false});
+  }
+  auto out = std::make_shared<Message>(Verb::kReduce);
+  if (!all.empty()) {
+    Sum sum;
+    out->add(0, sum.of(0, all).dense);
+  }
+  return out;
+}
+
+MessageRef Server::complete(Trainer& trainer, const MessageRef& request, Due* due) {
+  keep(std::span(&request, 1));
+  trainer.complete = true;
+  step_if_all_came(due);
+  std::vector<std::string> names;
+  for (const auto& [name, meeting] : reductions_) names.push_back(name);
+  for (const auto& name : names) reduce_if_all_came(name, due);
+  return std::make_shared<Message>(Verb::kComplete);
+}
+
+MessageRef Server::tell_stats() const {
+  auto out = std::make_shared<Message>(Verb::kStats);
+  out->header().round = round_;
+  out->add_text(fmt::format(
+      "requests {}\nrepeated {}\nrefused {}\nupdates {}\nrows {}\nresumed {}\nlost {}\nsnapshots {}\n", stats_.requests,
+      stats_.repeated, stats_.refused, stats_.updates, stats_.rows, stats_.resumed, stats_.lost, stats_.snapshots));
+  return out;
+}
+
+void Server::tick() {
+  Due due;
+  {
+    const std::lock_guard lock(mutex_);
+    give_up(step_, fmt::format("step {} of sync training", round_), &due);
+    for (auto it = reductions_.begin(); it != reductions_.end();) {
+      give_up(it->second, fmt::format("the sum {} over trainers", it->first), &due);
+      const bool empty =
+          std::none_of(it->second.came.begin(), it->second.came.end(), [](auto& m) { return m != nullptr; });
+      it = empty ? reductions_.erase(it) : std::next(it);
+    }
+  }
+  give(due, 0);
+}
+
+// Who waits too long for other trainers hears for whom, and the meeting begins anew.
+void Server::give_up(Meeting& meeting, const std::string& what, Due* due) {
+  const TimePoint now = options_.clock->now();
+  if (std::none_of(meeting.came.begin(), meeting.came.end(), [](const auto& m) { return m != nullptr; })) return;
+  if (now - meeting.since < options_.patience) return;
+  std::string missing;
+  for (size_t t = 0; t < trainers_.size(); ++t) {
+    if (meeting.came[t] || trainers_[t].complete) continue;
+    const bool known = trainers_[t].heard != TimePoint{};
+    const auto silent = std::chrono::duration_cast<std::chrono::seconds>(now - trainers_[t].heard).count();
+    missing += fmt::format("{}trainer {} ({})", missing.empty() ? "" : ", ", t,
+                           known ? fmt::format("last heard {} s ago", silent) : "never heard");
+  }
+  const double waited = std::chrono::duration<double>(now - meeting.since).count();
+  const Error error(ErrorKind::kUnavailable,
+                    fmt::format("{} at {} has waited {:.0f} s for {}", what, options_.name, waited, missing));
+  for (size_t t = 0; t < meeting.came.size(); ++t) {
+    if (const MessageRef m = std::exchange(meeting.came[t], nullptr)) {
+      end(static_cast<int>(t), refusal(m->header().verb, error), due);
+    }
+  }
+}
+
+}  // namespace anabranch::ps

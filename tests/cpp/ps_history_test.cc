@@ -1,0 +1,227 @@
+// What a server keeps on disk: killed at any operation on it, with a full disk, a flush that fails, a flipped byte.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "ps_cluster.h"
+#include "sim/disk.h"
+
+namespace anabranch::ps {
+namespace {
+
+ServerOptions options_of(Durability durability, Disk& disk, const std::string& folder, uint64_t incarnation) {
+  ServerOptions o;
+  o.name = "toy:0";
+  o.mode = Mode::kAsync;
+  o.incarnation = incarnation;
+  o.history = {durability, folder, 4, &disk, [](const std::string&) {}};
+  return o;
+}
+
+MessageRef ask(Server& server, const std::shared_ptr<Message>& m) {
+  MessageRef out;
+  server.handle(m, [&](MessageRef answer) { out = std::move(answer); });
+  return out;
+}
+
+MessageRef hello(Server& server, uint64_t acknowledged = 0) {
+  auto m = std::make_shared<Message>(Verb::kHello);
+  m->header().incarnation = 7;
+  m->header().acknowledged = acknowledged;
+  return ask(server, m);
+}
+
+// True: acknowledged.
+bool push(Server& server, uint64_t sequence) {
+  auto m = std::make_shared<Message>(Verb::kExchange);
+  m->header().incarnation = 7;
+  m->header().sequence = sequence;
+  m->add(0, filled(-1));
+  m->add(1, filled(-1));
+  return !ask(server, m)->header().error;
+}
+
+float value(const ToyStore& store, int variable = 0) {
+  return store.values_[static_cast<size_t>(variable)].data<float>()[0];
+}
+
+// Stops working at its n-th operation, as if the process were killed there.
+class Mortal final : public Disk {
+ public:
+  explicit Mortal(Disk& disk, int left) : disk_(disk), left_(left) {}
+  std::unique_ptr<DiskFile> create(const std::string& path) override {
+    use();
+    return std::make_unique<File>(*this, disk_.create(path));
+  }
+  bool exists(const std::string& path) const override { return disk_.exists(path); }
+  std::string read(const std::string& path) const override { return disk_.read(path); }
+  std::vector<std::string> list(const std::string& folder) const override { return disk_.list(folder); }
+  void make_folder(const std::string& path) override { use(), disk_.make_folder(path); }
+  void rename(const std::string& from, const std::string& to) override { use(), disk_.rename(from, to); }
+  void remove(const std::string& path) override { use(), disk_.remove(path); }
+  void sync_folder(const std::string& path) override { use(), disk_.sync_folder(path); }
+  bool dead() const { return left_ < 0; }
+
+ private:
+  class File final : public DiskFile {
+   public:
+    File(Mortal& disk, std::unique_ptr<DiskFile> file) : disk_(disk), file_(std::move(file)) {}
+    void write(std::string_view data) override {
+      if (disk_.left_ == 0) file_->write(data.substr(0, data.size() / 2));  // torn
+      disk_.use();
+      file_->write(data);
+    }
+    void sync() override { disk_.use(), file_->sync(); }
+
+   private:
+    Mortal& disk_;
+    std::unique_ptr<DiskFile> file_;
+  };
+  void use() {
+    AB_CHECK(left_-- > 0, Unavailable, "the process was killed");
+    left_ = std::max(left_, 0);
+  }
+  Disk& disk_;
+  int left_;
+};
+
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("anabranch_history_{}", counter_++)) {
+    std::filesystem::remove_all(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string str() const { return path_.string(); }
+
+ private:
+  static inline int counter_ = static_cast<int>(std::random_device()() % 1000000);
+  std::filesystem::path path_;
+};
+
+TEST(PsHistory, GoesOnWhereItWasKilled) {
+  for (const Durability d : {Durability::kSnapshot, Durability::kJournal, Durability::kFlushed}) {
+    const Folder folder;
+    uint64_t sequence = 0;
+    int64_t lost = 0;
+    for (uint64_t life = 1; life <= 4; ++life) {
+      ToyStore store(2);
+      Server server(options_of(d, real_disk(), folder.str(), life), store);
+      hello(server, sequence);
+      lost += server.stats().lost;
+      const auto kept = static_cast<float>(d == Durability::kSnapshot ? sequence / 4 * 4 : sequence);
+      EXPECT_EQ(value(store) + static_cast<float>(lost), static_cast<float>(sequence));
+      if (life == 2) {
+        EXPECT_EQ(value(store), kept);
+      }
+      if (d != Durability::kSnapshot) {
+        EXPECT_EQ(server.stats().lost, 0);
+      }
+      for (int i = 0; i < 7; ++i) ASSERT_TRUE(push(server, ++sequence));
+      EXPECT_TRUE(push(server, sequence));  // again: it is answered, and not done
+      EXPECT_EQ(server.stats().repeated, 1);
+    }
+  }
+}
+
+// Wherever it is killed, a server that comes after it has all that was acknowledged, and nothing twice or in part.
+TEST(PsHistory, KilledAtEachOperationOfTheDisk) {
+  int deaths = 0;
+  for (int at = 1; at < 400; ++at) {
+    sim::World world(static_cast<uint64_t>(at));
+    sim::SimDisk disk(world);
+    uint64_t acknowledged = 0, sent = 0;
+    bool started = false;
+    {
+      Mortal mortal(disk, at);
+      ToyStore store(2);
+      try {
+        Server server(options_of(Durability::kFlushed, mortal, "state", 1), store);
+        started = true;
+        hello(server);
+        while (sent < 14 && acknowledged == sent) {
+          ++sent;
+          if (push(server, sent)) ++acknowledged;
+        }
+      } catch (const Error&) {
+      }
+    }
+    if (sent == 14 && acknowledged == sent) break;
+    ++deaths;
+    disk.lose_power();
+    ToyStore store(2);
+    Server server(options_of(Durability::kFlushed, disk, "state", 2), store);
+    EXPECT_GE(value(store), static_cast<float>(acknowledged)) << "killed at operation " << at;
+    EXPECT_LE(value(store), static_cast<float>(sent)) << "killed at operation " << at;
+    EXPECT_EQ(value(store, 0), value(store, 1));
+    hello(server, acknowledged);
+    EXPECT_EQ(server.stats().lost, 0);
+    if (started && sent > 0) {
+      EXPECT_TRUE(push(server, sent));
+      EXPECT_EQ(value(store), static_cast<float>(sent)) << "killed at operation " << at;
+    }
+  }
+  EXPECT_GT(deaths, 40);
+}
+
+TEST(PsHistory, AFullDiskRefusesPushesAndChangesNothing) {
+  sim::World world(5);
+  sim::SimDisk disk(world);
+  ToyStore store(2);
+  Server server(options_of(Durability::kJournal, disk, "state", 1), store);
+  hello(server);
+  for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(push(server, i));
+  disk.full = true;
+  for (uint64_t i = 4; i <= 6; ++i) EXPECT_FALSE(push(server, i));
+  EXPECT_EQ(value(store), 3);
+  EXPECT_GT(server.stats().failed_snapshots, 0);
+  disk.full = false;
+  EXPECT_FALSE(push(server, 7));  // the journal is not to be believed until a snapshot stands for it
+  EXPECT_TRUE(push(server, 8));
+  EXPECT_EQ(value(store), 4);
+  ToyStore next(2);
+  Server again(options_of(Durability::kJournal, disk, "state", 2), next);
+  EXPECT_EQ(value(next), 4);
+}
+
+TEST(PsHistory, AFlippedByteMakesWayForTheSnapshotBefore) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    sim::World world(seed);
+    sim::SimDisk disk(world);
+    {
+      ToyStore store(2);
+      Server server(options_of(Durability::kJournal, disk, "state", 1), store);
+      hello(server);
+      for (uint64_t i = 1; i <= 10; ++i) ASSERT_TRUE(push(server, i));
+    }
+    std::string last;
+    for (const auto& f : disk.files()) {
+      if (f.find("/snapshot-") != std::string::npos) last = f;
+    }
+    disk.damage(last);
+    ToyStore store(2);
+    Server server(options_of(Durability::kJournal, disk, "state", 2), store);
+    EXPECT_EQ(value(store), 10) << last;
+  }
+}
+
+TEST(PsHistory, AnotherModelIsRefused) {
+  sim::World world(5);
+  sim::SimDisk disk(world);
+  {
+    ToyStore store(2);
+    const Server server(options_of(Durability::kJournal, disk, "state", 1), store);
+  }
+  ToyStore smaller(1), larger(3);
+  EXPECT_THROW(Server(options_of(Durability::kJournal, disk, "state", 2), smaller), Error);
+  EXPECT_THROW(Server(options_of(Durability::kJournal, disk, "state", 2), larger), Error);
+  ServerOptions sync = options_of(Durability::kJournal, disk, "state", 2);
+  sync.mode = Mode::kSync;
+  ToyStore same(2);
+  EXPECT_THROW(Server(sync, same), Error);
+  for (const auto& f : disk.files()) disk.damage(f);
+  EXPECT_THROW(Server(options_of(Durability::kJournal, disk, "state", 2), same), Error);
+}
+
+}  // namespace
+}  // namespace anabranch::ps

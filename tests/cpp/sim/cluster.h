@@ -1,0 +1,55 @@
+// A whole cluster in one thread: servers that are killed, lose power and come again, workers that push -1 to every
+// variable and are killed, too. An update subtracts: a variable counts the pushes that were applied, and nothing else.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ps_cluster.h"
+#include "sim/defects.h"
+#include "sim/disk.h"
+#include "sim/network.h"
+#include "sim/plan.h"
+
+namespace anabranch::ps::sim {
+
+class ClusterRun {
+ public:
+  ClusterRun(const Plan& plan, Planted planted);
+  ~ClusterRun();
+  // Empty, or what is wrong with this history.
+  std::string run();
+  int64_t lost() const { return lost_; }
+  int64_t applied() const { return applied_; }
+  int crashes() const { return crashes_; }
+
+ private:
+  struct ServerNode;
+  struct Worker;
+
+  void start_server(int s);
+  void kill_server(int s);
+  void start_worker(int w);
+  void kill_worker(int w);
+  void step(int w, uint64_t life);
+  void stepped(int w, uint64_t life, const std::exception_ptr& error);
+  void complete(int w, uint64_t life);
+  void complete_at(int w, int s, uint64_t life);
+  void plan_faults();
+  void tick();
+  bool all_done() const;
+  std::string check();
+
+  const Plan plan_;
+  const Planted planted_;
+  World world_;
+  Network network_;
+  std::vector<std::unique_ptr<ServerNode>> servers_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::shared_ptr<Client>> dead_;
+  std::string wrong_;
+  int64_t lost_ = 0, applied_ = 0;
+  int crashes_ = 0;
+};
+
+}  // namespace anabranch::ps::sim

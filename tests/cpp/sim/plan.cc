@@ -1,0 +1,40 @@
+#include "sim/plan.h"
+
+#include <fmt/format.h>
+
+#include <random>
+
+namespace anabranch::ps::sim {
+
+Plan plan_of(uint64_t seed) {
+  std::mt19937_64 rng(seed);
+  const auto pick = [&](int low, int high) {
+    return low + static_cast<int>(rng() % static_cast<uint64_t>(high - low + 1));
+  };
+  Plan p;
+  p.seed = seed;
+  p.durability = static_cast<Durability>(pick(1, 3));
+  p.mode = pick(0, 1) ? Mode::kAsync : Mode::kSync;
+  p.servers = pick(1, 3);
+  p.workers = pick(1, 3);
+  p.steps = pick(3, 16);
+  p.snapshot_every = pick(1, 12);
+  if (pick(0, 3)) p.faults = {pick(0, 25), pick(0, 25), pick(0, 25)};
+  p.server_crashes = pick(0, 4);
+  // Who does not come back cannot say what was acknowledged to it.
+  if (p.durability != Durability::kSnapshot) p.worker_crashes = pick(0, 2);
+  p.cuts = pick(0, 2);
+  p.jumps = pick(0, 1);
+  if (p.durability != Durability::kSnapshot) p.full_disks = pick(0, 5) == 0;
+  return p;
+}
+
+std::string Plan::text() const {
+  return fmt::format(
+      "seed {}: L{}, {}, {} servers, {} workers, {} steps, snapshots every {}; lost {} %, twice {} %, late "
+      "{} %; {} + {} crashes, {} cuts, {} jumps, {} full disks",
+      seed, static_cast<int>(durability) - 1, mode == Mode::kSync ? "sync" : "async", servers, workers, steps,
+      snapshot_every, faults.lost, faults.twice, faults.late, server_crashes, worker_crashes, cuts, jumps, full_disks);
+}
+
+}  // namespace anabranch::ps::sim

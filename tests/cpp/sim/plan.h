@@ -1,0 +1,21 @@
+// What happens in a history: all of it follows from its seed.
+#pragma once
+#include <string>
+
+#include "ps/server.h"
+#include "sim/network.h"
+
+namespace anabranch::ps::sim {
+
+struct Plan {
+  uint64_t seed = 1;
+  Durability durability = Durability::kJournal;
+  Mode mode = Mode::kAsync;
+  int servers = 1, workers = 1, steps = 8, snapshot_every = 4;
+  Faults faults;
+  int server_crashes = 0, worker_crashes = 0, cuts = 0, jumps = 0, full_disks = 0;
+  std::string text() const;
+};
+Plan plan_of(uint64_t seed);
+
+}  // namespace anabranch::ps::sim

@@ -1,0 +1,44 @@
+"""Shows cases and what both engines make of them: show.py OPERATOR:NUMBER ..."""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cases  # noqa: E402
+from engine import ARRAY, unpacked  # noqa: E402
+from run import VARIABLE, Engines, drawn  # noqa: E402
+
+
+def text(value):
+    if value is None or value[0] == ARRAY:
+        return str(value)
+    return "%s %s %s %s" % (value[0], value[1][:2], unpacked(value[1]).ravel()[:24], value[2:])
+
+
+def show(engines, op, number):
+    case = drawn(op, number, cases.seeds(op))
+    print("%s:%d %s\n  %s" % (op, number, case["changes"], case["attrs"]))
+    for slot, names in case["ins"].items():
+        for name in names:
+            v = case["vars"][name]
+            print("  in", slot, name, v["kind"], {k: v[k] for k in ("lod", "rows", "height") if v.get(k)})
+            print("     ", v["value"] is not None and (v["value"].dtype, v["value"].shape, v["value"].ravel()[:24]))
+    for title, engine in (("1.8.5", engines.theirs), ("here", engines.ours)):
+        record = engine.run(cases.sent(case))
+        print(" ", title, record["stage"], record.get("error", ""))
+        for name, value in list(record["outs"].items()) + list((record["grads"] or {}).items()):
+            print("    ", name, text(value))
+
+
+def main():
+    if VARIABLE not in os.environ:
+        print("skipped: %s does not name an interpreter with paddlepaddle 1.8.5" % VARIABLE)
+        return
+    engines = Engines(os.environ[VARIABLE], 20)
+    for name in sys.argv[1:]:
+        op, number = name.split(":")
+        show(engines, op, int(number))
+    engines.close()
+
+
+if __name__ == "__main__":
+    main()
