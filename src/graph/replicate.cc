@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/outer_names.h"
 #include "graph/replica_gradients.h"
 #include "graph/replica_nodes.h"
 #include "ir/interface.h"
+#include "ir/outer_names.h"
 #include "opdef/append_op.h"
 
 namespace anabranch {
