@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "graph/graph.h"
-#include "ir/outer_names.h"
 #include "graph/placement.h"
 #include "graph/versions.h"
+#include "ir/outer_names.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {

@@ -1,5 +1,5 @@
-// Runs programs that tests/trials/loop_pack.py has packed: each on one thread, then on two or on seven, and compares the
-// bits of everything that is fetched. For sanitizers, which look into the run from below Python.
+// Runs programs that tests/trials/loop_pack.py has packed: each on one thread, then on two or on seven, and compares
+// the bits of everything that is fetched. For sanitizers, which look into the run from below Python.
 //
 //   replay_loops FILE [FIRST [COUNT]]      status 1 when a program differs; what sanitizers say ends it, too
 #include <atomic>
