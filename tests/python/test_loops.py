@@ -124,13 +124,27 @@ def test_thousands_of_turns_and_steps_take_no_more_memory():
     from anabranch import _core
     loop = Loop(simple, optimizer=fluid.optimizer.SGD(0.0))
     loop.run(1000)
-    before = _core.resident_buffer_bytes() if hasattr(_core, "resident_buffer_bytes") else None
+    before = _core.resident_buffer_bytes()
     for _ in range(5):
         loop.run(1000)
     for _ in range(1000):
         loop.run(3)
-    if before is not None:
-        assert _core.resident_buffer_bytes() <= before + 4096
+    assert _core.resident_buffer_bytes() <= before + 4096
+
+
+def resident_kb():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * 4
+
+
+def test_an_array_that_grows_and_shrinks_from_step_to_step_takes_no_more_memory():
+    from anabranch import _core
+    loop, marks = Loop(arrays, optimizer=fluid.optimizer.SGD(0.0)), []
+    for step in range(1640):
+        loop.run(step * 7 % 41, X[:1 + step % 4])
+        if step % 820 == 819:  # every number of turns has met every number of rows
+            marks.append((_core.resident_buffer_bytes(), resident_kb()))
+    assert marks[1][0] <= marks[0][0] and marks[1][1] <= marks[0][1] + 512
 
 
 def test_a_loop_without_a_gradient_works_in_one_frame():

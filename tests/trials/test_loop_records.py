@@ -4,6 +4,7 @@ import os
 
 import loop_records
 import loop_worker
+import loops_live
 import pytest
 from loop_programs import RandomProgram
 from loop_reference import Reference, Refused
@@ -39,6 +40,27 @@ def ended(program, theirs):
             assert name == "loss" or loop_records.close(value, want[name]), "%s: %s\n%s" % (name, wrong, program)
         return "1.8.5 is wrong"
     return "same"
+
+
+def gradients_ended(program, theirs):
+    """As 1.8.5 has them, or, where it has others, as central differences say."""
+    ours = loop_worker.attempt(lambda: loop_worker.gradients(program, fluid))
+    assert ours["end"] == "ran", "%s\n%s" % (ours["text"], program)
+    ones = {name: loop_records.packed(*value) for name, value in ours["values"].items()}
+    wrong = loop_records.different(*[{n: (shape, [v]) for n, (shape, v) in side.items()} for side in (ones, theirs)])
+    if wrong:
+        assert loops_live.judges(program)["gradients"](ours["values"]), "%s\n%s" % (wrong, program)
+    return "1.8.5 is wrong" if wrong else "same"
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_gradients_are_those_of_1_8_5_where_it_has_them_right(part):
+    counts = collections.Counter()
+    for record in RECORDS[: 30 * PARTS][part::PARTS]:
+        program, (end, *theirs) = RandomProgram(record["of"]), record.get("gradients", ["crash"])
+        if end == "ran" and theirs and not has_mistake(program):
+            counts[gradients_ended(program, theirs[0])] += 1
+    assert counts, "1.8.5 has no gradient of any of these"
 
 
 @pytest.mark.parametrize("part", range(PARTS))
