@@ -94,5 +94,6 @@ def run(f, name):
 
 if __name__ == "__main__":
     module = importlib.import_module(sys.argv[1])
-    print(json.dumps({name: {k: [list(a.shape), [float("%.9g" % v) for v in a.ravel()]] for k, a in run(module, name).items()}
-                      for name in PROGRAMS}))
+    made = {name: run(module, name) for name in PROGRAMS}
+    print(json.dumps({name: {k: [list(a.shape), [float("%.9g" % v) for v in a.ravel()]] for k, a in arrays.items()}
+                      for name, arrays in made.items()}))

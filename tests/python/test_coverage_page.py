@@ -42,7 +42,8 @@ def test_what_is_refused_says_so(op):
 
 def test_the_page_counts_what_it_lists():
     page = coverage.coverage_page()
-    works, refused, absent = map(int, re.search(r"operators \(437\) \| (\d+) works, (\d+) Unsupported, (\d+) absent", page).groups())
+    counts = re.search(r"operators \(437\) \| (\d+) works, (\d+) Unsupported, (\d+) absent", page)
+    works, refused, absent = map(int, counts.groups())
     assert works + refused + absent == 437 and refused == len(coverage.REFUSED_OPS)
     section = page.split("## Operators that work\n")[1].split("\n## ")[0]
     assert section.count("`") == 2 * works
