@@ -250,3 +250,15 @@ def test_whole_programs_give_what_1_8_5_gives(name):
              err_msg=key)
     # The original has none of these where a constant comes first.
     assert set(got) - set(RECORDED[name]) == ({"log by x", "mean by x"} if name == "of_ops" else set())
+
+
+def test_replicas_compute_what_one_computes():
+    def on_two(program, loss):
+        return fluid.CompiledProgram(program).with_data_parallel(loss_name=loss, places=fluid.cpu_places(2))
+
+    one = second_order_programs.run(fluid, "wgan_gp")
+    two = second_order_programs.run(fluid, "wgan_gp", on_two)
+    assert len(one) == 7
+    for name, array in one.items():
+        if name.endswith("@GRAD"):
+            np.testing.assert_allclose(two[name][:len(array)], array, rtol=1e-5, atol=1e-6, err_msg=name)
