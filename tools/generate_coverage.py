@@ -1,4 +1,4 @@
-"""The page that says, of everything that Fluid 1.8 has, whether it works here: op types, names, methods of core classes.
+"""The page that says of what Fluid 1.8 has whether it works here: op types, names, methods of core classes.
 
 generate_reference.py writes it with the other pages. What Fluid has is listed in fluid_coverage.json and
 fluid_modules.json; whether it is here is asked of the package.
@@ -84,8 +84,9 @@ def coverage_page() -> str:
     """The page: counts first, then what does not work and why, then all op types that do."""
     ops = {op: op_status(op) for op in listed()["ops"]}
     names, methods = name_status(), method_status()
-    text = ["# Coverage", "", "What Fluid 1.8 has, and whether it is here. `works`: a program may use it. `Unsupported`: "
-            "it raises `NotImplementedError`, which names it. `absent`: `AttributeError` or `ImportError`.", "",
+    text = ["# Coverage", "",
+            "What Fluid 1.8 has, and whether it is here. `works`: a program may use it. `Unsupported`: it raises "
+            "`NotImplementedError`, which names it. `absent`: `AttributeError` or `ImportError`.", "",
             "| | |", "|---|---|",
             "| operators (%d) | %s |" % (len(ops), _count([state for state, _ in ops.values()]))]
     for title, rows in (("listed names", names), ("public methods of core classes", methods)):
@@ -93,6 +94,7 @@ def coverage_page() -> str:
         text.append("| %s (%d) | %s |" % (title, len(states), _count(states)))
     text += ["", "## Operators that do not work", "", "| operator | status | reason |", "|---|---|---|"]
     text += ["| `%s` | %s | %s |" % (op, *state) for op, state in ops.items() if state[0] != WORKS]
-    text += ["", "## Operators that work", "", ", ".join("`%s`" % op for op, (state, _) in ops.items() if state == WORKS)]
-    text += ["", "## Names", "", *_table("module", names), "## Methods of core classes", "", *_table("class", methods)]
-    return "\n".join(text)
+    work = ["`%s`" % op for op, (state, _) in ops.items() if state == WORKS]
+    text += ["", "## Operators that work", "", ", ".join(work)]
+    text += ["", "## Names", "", *_table("module", names)]
+    return "\n".join([*text, "## Methods of core classes", "", *_table("class", methods)])

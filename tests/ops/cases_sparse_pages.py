@@ -48,7 +48,7 @@ case("pyramid_hash", {"X": WORDS, "W": W}, SIZES, None, dtypes=("float32",), gra
 
 
 def found(i, a):
-    rows = {r: v for r, v in zip(i["W"].ids, i["W"].values)}
+    rows = dict(zip(i["W"].ids, i["W"].values))
     zero = np.zeros(i["W"].values.shape[1], i["W"].values.dtype)
     return np.stack([rows.get(k, zero) if a.get("is_test") else rows[k] for k in i["Ids"].ravel()])
 

@@ -78,7 +78,8 @@ def sampled(seed, rows=2000, drawn=3, nodes=8):
     program = fluid.Program()
     with fluid.program_guard(program, fluid.Program()):
         block = program.global_block()
-        ins = {"X": np.zeros((rows, 1), "int64"), "Travel": np.array([[2]]), "Layer": np.arange(1, nodes + 1).reshape(-1, 1)}
+        ins = {"X": np.zeros((rows, 1), "int64"), "Travel": np.array([[2]]),
+               "Layer": np.arange(1, nodes + 1).reshape(-1, 1)}
         outs = {slot: [block.create_var(name=slot.lower() + "_out")] for slot in ("Out", "Labels", "Mask")}
         block.append_op(type="tdm_sampler", inputs={s: [fluid.data(s, list(v.shape), "int64")] for s, v in ins.items()},
                         outputs=outs, attrs={"neg_samples_num_list": [drawn], "layer_offset_lod": [0, nodes],

@@ -29,7 +29,7 @@ def critic(f, x):
 def wgan_gp(f):
     """One step of the critic of a Wasserstein GAN with gradient penalty: gradients of all its parameters."""
     L = f.layers
-    real, fake, mix = f.data("real", [4, 2, 6, 6]), f.data("fake", [4, 2, 6, 6]), f.data("mix", [4, 1])
+    real, fake, mix = f.data("real", [None, 2, 6, 6]), f.data("fake", [None, 2, 6, 6]), f.data("mix", [None, 1])
     between = L.elementwise_mul(real, mix, axis=0) + L.elementwise_mul(fake, 1.0 - mix, axis=0)
     between.stop_gradient = False
     slope, = f.gradients([critic(f, between)], [between])
@@ -78,8 +78,8 @@ def of_ops(f):
 PROGRAMS = {"wgan_gp": wgan_gp, "hessian_vector": hessian_vector, "of_ops": of_ops}
 
 
-def run(f, name):
-    """Name -> array of one program."""
+def run(f, name, compiled=lambda program, loss: program):
+    """Name -> array of one program; ``compiled(program, name of the loss)`` is what runs."""
     main, startup = f.Program(), f.Program()
     with f.program_guard(main, startup), f.unique_name.guard(), f.scope_guard(f.Scope()):
         feed, fetch = PROGRAMS[name](f)
@@ -88,11 +88,12 @@ def run(f, name):
         for k, var in enumerate(sorted(main.global_block().all_parameters(), key=lambda v: v.name)):
             value = numbers(*var.shape, seed=k + 1) * 0.5
             f.global_scope().find_var(var.name).get_tensor().set(value, f.CPUPlace())
-        values = exe.run(main, feed=feed, fetch_list=[name.split(" = ")[-1] for name in fetch])
+        values = exe.run(compiled(main, fetch[0]), feed=feed, fetch_list=[name.split(" = ")[-1] for name in fetch])
         return {name.split(" = ")[0]: np.array(a) for name, a in zip(fetch, values)}
 
 
 if __name__ == "__main__":
     module = importlib.import_module(sys.argv[1])
-    print(json.dumps({name: {k: [list(a.shape), [float("%.9g" % v) for v in a.ravel()]] for k, a in run(module, name).items()}
-                      for name in PROGRAMS}))
+    made = {name: run(module, name) for name in PROGRAMS}
+    print(json.dumps({name: {k: [list(a.shape), [float("%.9g" % v) for v in a.ravel()]] for k, a in arrays.items()}
+                      for name, arrays in made.items()}))

@@ -56,7 +56,8 @@ for name in ("log", "log1p", "sqrt", "rsqrt", "reciprocal"):
     case(name, unary(name), x=real(3, 4, lo=0.5, hi=2.0), order=3)
 for name in ("acos", "asin"):
     case(name, unary(name), x=real(3, 4, lo=-0.7, hi=0.7), order=3)
-for name in ("relu", "abs", "relu6", "brelu", "leaky_relu", "thresholded_relu", "hard_shrink", "softshrink", "hard_sigmoid"):
+for name in ("relu", "abs", "relu6", "brelu", "leaky_relu", "thresholded_relu", "hard_shrink", "softshrink",
+     "hard_sigmoid"):
     case(name, lambda v, name=name: op(name, {"X": L.square(v["x"]) - 0.3}), x=far(3, 4))
 case("square", unary("square"), x=far(3, 4))
 case("hard_swish", unary("hard_swish"), x=far(3, 4) * 5)
@@ -73,10 +74,12 @@ case("squared_l2_norm", lambda v: op("squared_l2_norm", {"X": v["x"]}), x=far(3,
 for name, x, y, axis in (("", (3, 4), (3, 4), -1), (" row", (3, 4), (4,), -1), (" column", (2, 3, 4), (2, 3), 0),
                          (" ones", (3, 4), (3, 1), -1), (" X smaller", (4,), (3, 4), -1)):
     for kind in ("add", "sub", "mul", "div"):
-        case("elementwise_" + kind + name, lambda v, kind=kind, axis=axis: L.square(binary("elementwise_" + kind, axis)(v)),
+        case("elementwise_" + kind + name, lambda v, kind=kind, axis=axis: L.square(binary("elementwise_" + kind,
+             axis)(v)),
              x=real(*x, lo=0.5, hi=2.0), y=real(*y, lo=0.5, hi=2.0, seed=9))
     for kind in ("max", "min"):
-        case("elementwise_" + kind + name, lambda v, kind=kind, axis=axis: L.square(binary("elementwise_" + kind, axis)(v)),
+        case("elementwise_" + kind + name, lambda v, kind=kind, axis=axis: L.square(binary("elementwise_" + kind,
+             axis)(v)),
              x=far(*x), y=far(*y)[::-1] + 0.05)
     case("elementwise_pow" + name, binary("elementwise_pow", axis), x=real(*x, lo=0.5, hi=2.0),
          y=real(*y, lo=0.5, hi=2.0, seed=9))
@@ -94,7 +97,8 @@ case("dot", lambda v: L.tanh(op("dot", {"X": v["x"], "Y": v["y"]})), x=real(3, 4
 case("mean", lambda v: L.square(L.mean(L.square(v["x"]))), x=far(3, 4))
 for name in ("reduce_sum", "reduce_mean"):
     for dim, keep in ((None, False), ([1], False), ([0, -1], True)):
-        case("%s %s" % (name, dim), lambda v, name=name, dim=dim, keep=keep: L.square(getattr(L, name)(L.square(v["x"]), dim, keep)),
+        case("%s %s" % (name, dim), lambda v, name=name, dim=dim, keep=keep: L.square(getattr(L,
+             name)(L.square(v["x"]), dim, keep)),
              x=far(2, 3, 4))
 case("sum", lambda v: L.square(L.sums([v["x"], v["y"], v["x"]])), x=far(3, 4), y=far(3, 4) * 2)
 case("cast", lambda v: L.square(L.cast(v["x"], "float64")), x=far(3, 4))
@@ -103,7 +107,8 @@ SHAPES = {"reshape": lambda x: L.reshape(x, [4, -1]), "squeeze": lambda x: L.squ
           "transpose": lambda x: L.transpose(x, [2, 0, 1]), "expand": lambda x: L.expand(x, [2, 1, 3]),
           "slice": lambda x: L.slice(x, [0, 2], [1, -3], [2, 4]),
           "strided_slice": lambda x: L.strided_slice(x, [1, 2], [0, 3], [3, 0], [2, -2]),
-          "pad": lambda x: L.pad(x, [0, 1, 2, 0, 1, 1], 1.5), "gather": lambda x: L.gather(x, L.assign(np.array([1, 0, 1])), False),
+          "pad": lambda x: L.pad(x, [0, 1, 2, 0, 1, 1], 1.5), "gather": lambda x: L.gather(x, L.assign(np.array([1,
+               0, 1])), False),
           "gather_nd": lambda x: L.gather_nd(x, L.assign(np.array([[1, 2], [0, 0], [1, 2]]))),
           "reverse": lambda x: L.reverse(x, [1]), "split": lambda x: L.concat(L.split(x, [1, 2], 1)[::-1], 1),
           "stack": lambda x: L.stack([x, L.square(x)], 1), "unstack": lambda x: L.unstack(x, 1)[1],
@@ -116,15 +121,18 @@ case("pad2d", lambda v: L.square(L.pad2d(L.square(v["x"]), [1, 0, 2, 1], pad_val
 
 # ---- layers of networks
 for axis in (-1, 1):
-    case("softmax %d" % axis, lambda v, axis=axis: L.square(op("softmax", {"X": v["x"]}, {"axis": axis})), x=far(2, 3, 4), order=3)
-    case("log_softmax %d" % axis, lambda v, axis=axis: L.square(op("log_softmax", {"X": v["x"]}, {"axis": axis})), x=far(2, 3, 4))
+    case("softmax %d" % axis, lambda v, axis=axis: L.square(op("softmax", {"X": v["x"]}, {"axis": axis})), x=far(2,
+         3, 4), order=3)
+    case("log_softmax %d" % axis, lambda v, axis=axis: L.square(op("log_softmax", {"X": v["x"]}, {"axis": axis})),
+         x=far(2, 3, 4))
 
 
 def conv(type, **attrs):
     return lambda v: L.tanh(op(type, {"Input": v["x"], "Filter": v["w"]}, attrs, out="Output"))
 
 
-case("conv2d", conv("conv2d", strides=[2, 1], paddings=[1, 0], dilations=[1, 2]), x=real(2, 4, 5, 6), w=real(3, 4, 3, 2))
+case("conv2d", conv("conv2d", strides=[2, 1], paddings=[1, 0], dilations=[1, 2]), x=real(2, 4, 5, 6), w=real(3, 4, 3,
+     2))
 case("conv2d groups", conv("conv2d", groups=2), x=real(2, 4, 4, 4), w=real(4, 2, 3, 3))
 case("depthwise_conv2d", conv("depthwise_conv2d", groups=3), x=real(1, 3, 4, 4), w=real(3, 1, 3, 3))
 case("conv3d", conv("conv3d"), x=real(1, 2, 3, 3, 3), w=real(2, 2, 2, 2, 2))
@@ -145,12 +153,15 @@ MOVING = {"mean": real(3, seed=5), "variance": real(3, lo=0.5, hi=2, seed=7)}
 BATCH = ("MeanOut", "VarianceOut", "SavedMean", "SavedVariance")
 case("batch_norm", normed("batch_norm", BATCH, ("Mean", "Variance")), x=real(4, 3, 2, 2), **SCALE, **MOVING)
 case("batch_norm rows", normed("batch_norm", BATCH, ("Mean", "Variance")), x=real(5, 3), **SCALE, **MOVING)
-case("batch_norm last", normed("batch_norm", BATCH, ("Mean", "Variance"), data_layout="NHWC"), x=real(2, 2, 2, 3), **SCALE, **MOVING)
-case("batch_norm fixed", normed("batch_norm", BATCH, ("Mean", "Variance"), use_global_stats=True), x=real(4, 3, 2, 2), **SCALE, **MOVING)
+case("batch_norm last", normed("batch_norm", BATCH, ("Mean", "Variance"), data_layout="NHWC"), x=real(2, 2, 2, 3),
+     **SCALE, **MOVING)
+case("batch_norm fixed", normed("batch_norm", BATCH, ("Mean", "Variance"), use_global_stats=True), x=real(4, 3, 2,
+     2), **SCALE, **MOVING)
 case("instance_norm", normed("instance_norm", ("SavedMean", "SavedVariance")), x=real(2, 3, 2, 3), **SCALE)
 case("layer_norm", normed("layer_norm", ("Mean", "Variance"), begin_norm_axis=2), x=real(2, 2, 3), **SCALE)
 case("dropout", lambda v: L.tanh(op("dropout", {"X": L.square(v["x"]), "Seed": L.assign(np.array([5], "int32"))},
-                                   {"dropout_prob": 0.4, "dropout_implementation": "upscale_in_train"}, more=("Mask",))),
+                                   {"dropout_prob": 0.4, "dropout_implementation": "upscale_in_train"},
+                                        more=("Mask",))),
      x=far(4, 5))
 
 FIXED = {"mean", "variance", "b"}
@@ -235,6 +246,19 @@ def test_whole_programs_give_what_1_8_5_gives(name):
     got = second_order_programs.run(fluid, name)
     for key, (shape, values) in RECORDED[name].items():
         expected = np.array(values).reshape(shape)
-        np.testing.assert_allclose(got[key], expected, rtol=1e-5, atol=1e-6 * max(1, np.abs(expected).max()), err_msg=key)
+        np.testing.assert_allclose(got[key], expected, rtol=1e-5, atol=1e-6 * max(1, np.abs(expected).max()),
+             err_msg=key)
     # The original has none of these where a constant comes first.
     assert set(got) - set(RECORDED[name]) == ({"log by x", "mean by x"} if name == "of_ops" else set())
+
+
+def test_replicas_compute_what_one_computes():
+    def on_two(program, loss):
+        return fluid.CompiledProgram(program).with_data_parallel(loss_name=loss, places=fluid.cpu_places(2))
+
+    one = second_order_programs.run(fluid, "wgan_gp")
+    two = second_order_programs.run(fluid, "wgan_gp", on_two)
+    assert len(one) == 7
+    for name, array in one.items():
+        if name.endswith("@GRAD"):
+            np.testing.assert_allclose(two[name][:len(array)], array, rtol=1e-5, atol=1e-6, err_msg=name)

@@ -80,7 +80,9 @@ def tdm_sampler(x: Variable, neg_samples_num_list: Sequence[int], layer_node_num
     helper = LayerHelper("tdm_sampler")
     travel = _tree(helper, tree_travel_attr, [leaf_node_num, len(nodes)], tree_dtype)
     layer = _tree(helper, tree_layer_attr, [ends[-1], 1], tree_dtype)
-    outs = tuple(helper.create_variable_for_type_inference(dtype) for _ in range(3))
+    outs: tuple[Any, Any, Any] = (
+        helper.create_variable_for_type_inference(dtype), helper.create_variable_for_type_inference(dtype),
+        helper.create_variable_for_type_inference(dtype))
     helper.append_op(type="tdm_sampler", inputs={"X": x, "Travel": travel, "Layer": layer},
                      outputs=dict(zip(("Out", "Labels", "Mask"), outs)),
                      attrs={"neg_samples_num_list": negatives, "output_positive": output_positive,
