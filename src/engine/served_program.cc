@@ -197,7 +197,7 @@ void ServedProgram::read(uint32_t variable, ps::Message* into) const { into->add
 
 void ServedProgram::save(const std::function<void(const std::string& name, const Tensor& value)>& put) const {
   for (const auto& v : program_->global_block().vars()) {
-    if (!v->persistable) continue;
+    if (!v->persistable || is_gradient(v->name)) continue;
     const Value* value = scope_->find_var(v->name);
     const Tensor* t = value ? value->get<Tensor>() : nullptr;
     if (t && t->initialized()) put(v->name, *t);

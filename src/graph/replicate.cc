@@ -102,13 +102,12 @@ class Replicator {
     if (training_) training_->add_after(index, op);
   }
 
-  // Where servers wait for all trainers they add up what the replicas of each send; else each gradient is an update.
+  // Each replica would send the sum over all of them.
   void check_sends(const ir::Op& op) const {
     const OpDef* def = find_op_or_null(op.type);
-    AB_CHECK(!def || !def->is(kSends) || (options_.trainer && options_.trainer->in_step), Unsupported,
-             "op {} sends to servers that do not wait for all workers (async, half-async, GEO): such a worker has one "
-             "replica, got {}; start more workers",
-             op.type, options_.replicas);
+    AB_CHECK(!def || !def->is(kSends), Unsupported,
+             "op {} sends to servers: a worker has one replica, got {}; start more workers", op.type,
+             options_.replicas);
   }
 
   void check_parallel(const ir::Op& op) const {

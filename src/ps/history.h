@@ -7,6 +7,7 @@
 // A journal begins at the moment at which a snapshot is taken, before it is on disk: a snapshot that is not there yet,
 // or is damaged, is made up for by the one before it and both journals. Not thread-safe, but for commit().
 #pragma once
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -67,9 +68,9 @@ class History {
 
   const HistoryOptions options_;
   std::shared_ptr<RecordWriter> journal_;
-  bool broken_ = false;  // the journal has refused something: what comes behind it would not be found
-  int64_t since_ = 0;
-  uint64_t last_ = 0, newest_ = 0;  // snapshots: on disk, begun
+  std::atomic<bool> broken_{false};  // the journal has refused something: what comes behind it would not be found
+  std::atomic<int64_t> since_{0};    // records since the last snapshot began
+  uint64_t last_ = 0, newest_ = 0;   // snapshots: on disk, begun
   std::atomic<uint64_t> appended_{0}, flushed_{0};
   std::mutex committing_, journal_mutex_;
 };

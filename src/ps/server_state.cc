@@ -142,13 +142,13 @@ void Server::replay_updates(const std::vector<MessageRef>& messages) {
 
 void Server::resume() {
   history_.emplace(options_.history);
-  std::set<std::string> loaded;
+  std::set<std::string> loaded, kept;
+  store_.save([&](const std::string& name, const Tensor&) { kept.insert(name); });
   resumed_ = history_->read([&](const std::vector<MessageRef>& record) { load(record[0], &loaded); },
                             [&](const std::vector<MessageRef>& messages) { replay(messages); });
-  if (resumed_) {
-    store_.save([&](const std::string& name, const Tensor&) {
-      AB_CHECK(loaded.count(name), NotFound, "the state in {} has no variable {}", options_.history.folder, name);
-    });
+  for (const std::string& name : kept) {
+    AB_CHECK(!resumed_ || loaded.count(name), NotFound, "the state in {} has no variable {}", options_.history.folder,
+             name);
   }
   // The journal may have a torn end: what comes next is written behind a snapshot of now.
   history_->write_snapshot(history_->begin_snapshot(), state());

@@ -54,8 +54,8 @@ def batch(step, rows, sparse):
 class Cluster:
     """Trainers that run `train(trainer, run)` where run(feed) is a step, beside their servers."""
 
-    def __init__(self, trainers, servers, optimizer, sparse=False, sync=True, dropout=0.3, config=None):
-        self.trainers, self.errors, self.values = trainers, [], {}
+    def __init__(self, trainers, servers, optimizer, sparse=False, sync=True, dropout=0.3, config=None, replicas=1):
+        self.trainers, self.errors, self.values, self.replicas = trainers, [], {}, replicas
         self.endpoints = ["local:%d" % (1000 + next(_numbers)) for _ in range(servers)]
         self.programs, self.servers = [], []
         for trainer in range(trainers):
@@ -90,6 +90,9 @@ class Cluster:
         main, startup, loss = self.programs[trainer]
         scope, exe = self.scopes[trainer], fluid.Executor()
         exe.run(startup, scope=scope)
+        if self.replicas > 1:
+            main = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss.name,
+                                                                  places=fluid.cpu_places(self.replicas))
         try:
             train(trainer, lambda feed, fetch=(): exe.run(main, feed=feed, fetch_list=[loss, *fetch], scope=scope))
         finally:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import numpy
 import pytest
 from test_cluster_processes import ROOT, networked
 
@@ -42,9 +43,12 @@ exe.close()
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return "127.0.0.1:%d" % s.getsockname()[1]
+    """Below those that connections are given: nobody takes it while the server is dead."""
+    while True:
+        port = random.randint(20000, 29999)
+        with socket.socket() as s:
+            if s.connect_ex(("127.0.0.1", port)):
+                return "127.0.0.1:%d" % port
 
 
 @pytest.mark.skipif(not networked(), reason="built without gRPC")
@@ -55,9 +59,12 @@ def test_each_update_is_there_once(tmp_path, mode, level):
     environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"), FLAGS_ps_state_dir=str(tmp_path / "state"),
                        FLAGS_ps_durability=str(level), FLAGS_ps_snapshot_every="7", FLAGS_rpc_deadline="60000")
 
+    log = open(tmp_path / "servers.log", "w+")
+
     def start(role, *more):
+        out = subprocess.PIPE if role == "worker" else log
         return subprocess.Popen([sys.executable, str(script), role + "_" + mode, endpoint, str(STEPS), *more],
-                                env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                                env=environment, stdout=out, stderr=subprocess.STDOUT, text=True)
 
     chance = random.Random(level)
     server, worker = start("server"), start("worker", str(tmp_path / "model"))
@@ -71,9 +78,11 @@ def test_each_update_is_there_once(tmp_path, mode, level):
         server.send_signal(signal.SIGKILL)
         server.wait()
         server, deaths, next_death = start("server"), deaths + 1, next_death + 25
-    assert worker.wait(60) == 0, "".join(lines)
+    ended = worker.wait(60)
+    log.seek(0)
+    assert ended == 0, "".join(lines) + log.read()
     assert deaths == 3
-    assert server.wait(30) == 0, server.stdout.read()
+    assert server.wait(30) == 0, log.read()
+    log.close()
     saved = (tmp_path / "model" / "w").read_bytes()
-    import numpy
     assert numpy.frombuffer(saved[-16:], "float32").tolist() == [STEPS] * 4, lines[-3:]
