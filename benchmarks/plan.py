@@ -6,7 +6,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FLUID = dict(W1="w01_fit_a_line", W2="w02_mnist_mlp", W3="w03_resnet32_cifar", W5="w05_ptb_lstm",
              W6="w06_imdb_stacked_lstm", W7="w07_encoder", W8="w08_ctr_dnn", W8e="w08e_ctr_dnn_files",
              W9="w09_lr_fm", W9e="w09e_lr_fm_files", W10="w10_word2vec", W11="w11_ps_loopback", W12="w12_reader",
-             W13="w13_executor_overhead", W15="w15_data_parallel", COMPILE="compile_time", COST="cost", STEADY="steady")
+             W13="w13_executor_overhead", W15="w15_data_parallel", W18="w18_while", COMPILE="compile_time", COST="cost",
+             STEADY="steady")
 PRODUCT = dict(FLUID, INSTR="instructions", W14="table")
 TORCH = {row: "torch_w%02d" % int(row[1:]) for row in ("W1", "W2", "W3", "W5", "W7", "W8", "W13")}
 STATIC = {row: FLUID[row] for row in ("W1", "W2", "W3", "W7", "W8", "W9", "W10", "W13")}
@@ -22,8 +23,8 @@ ENGINES = dict(
     vw=(dict(W9="vw_w09", W9e="vw_w09"), []))
 
 QUICK_ROWS = ["W1", "W2", "W8", "W13"]
-FULL_ROWS = ["W1", "W2", "W3", "W5", "W6", "W7", "W8", "W8e", "W9", "W9e", "W10", "W12", "W13", "W15", "COST", "COMPILE",
-             "INSTR", "STEADY", "W14"]
+FULL_ROWS = ["W1", "W2", "W3", "W5", "W6", "W7", "W8", "W8e", "W9", "W9e", "W10", "W12", "W13", "W15", "W18", "COST",
+             "COMPILE", "INSTR", "STEADY", "W14"]
 #: Why a row is not one of --full.
 NOT_MEASURED = dict(W11="there are no parameter servers here yet")
 WHOLE = ("COST", "STEADY", "INSTR", "W14")  # scripts that repeat and print all their metrics by themselves
