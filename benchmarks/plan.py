@@ -26,7 +26,7 @@ QUICK_ROWS = ["W1", "W2", "W8", "W13"]
 FULL_ROWS = ["W1", "W2", "W3", "W5", "W6", "W7", "W8", "W8e", "W9", "W9e", "W10", "W12", "W13", "W15", "W16", "W17", "W18",
              "W19", "W20", "COST", "COMPILE", "INSTR", "STEADY", "SOAK", "W14"]
 #: Why a row is not one of --full.
-NOT_MEASURED = dict(W11="there are no parameter servers here yet")
+NOT_MEASURED = dict(W11="four processes on two cores: by hand")
 WHOLE = ("COST", "STEADY", "SOAK", "INSTR", "W14")  # scripts that repeat and print all their metrics by themselves
 NAMED_CONFIGS = ("W14",)             # of those, where one metric comes in several configurations
 

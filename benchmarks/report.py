@@ -18,7 +18,7 @@ class Discarded(Exception):
 
 
 def lower_is_better(unit):
-    return unit.startswith(("ns/", "instructions/")) or unit in ("s", "MB", "KB/run", "threads", "times")
+    return unit.startswith(("ns/", "ns a ", "instructions/")) or unit in ("s", "MB", "KB/run", "threads", "times")
 
 
 class Report:

@@ -20,6 +20,7 @@ TARGETS = [
     ("W9e", "batch=1000 model=lr", "vw", 3.0), ("W9", "batch=1000 model=fm", "fluid18", 8.0),
     ("W9", "batch=1000 model=deepfm", "fluid18", 3.0), ("W10", "", "gensim", 2.0),
     ("W13", r"ops=10 ", "fluid18", 12.0), ("W13", r"ops=(100|1000|10000) ", "fluid18", 40.0),
+    ("W18", ".*what=turn", "fluid18", 30.0), ("W18", ".*what=beside", None, 150.0),
     ("W12", r"all \[memory threads2 zstd", None, -0.6),
     ("W16", "", "fluid18", 3.0), ("W17", "", "fluid18", 3.0), ("W19", "", "fluid18", 2.0), ("W20", "", "fluid18", 1.2),
     ("W14", "(look_up|update) share", None, -50.0), ("W14", "memory", None, 16.0),
@@ -44,7 +45,8 @@ NEEDS = {
 #: Rows without arithmetic worth mentioning: what their time goes to.
 SPENT_ON = dict(W1="fixed cost of a call: feed, fetch, Python", W12="decoding of numbers", W13="the executor's loop",
                 W14="index and record: two lines",
-                W16="products of rows of a step", W17="products of rows of a step", W19="exponentials of logits and paths",
+                W16="products of rows of a step", W17="products of rows of a step",
+                W18="the loop over the nodes of a body, a look at its variables", W19="exponentials of logits and paths",
                 W20="exponentials of emissions; sums over pairs of tags",
                 COST="loading of libraries; building of plans", COMPILE="passes and planning",
                 INSTR="the executor's loop", STEADY="", SOAK="")
