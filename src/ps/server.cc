@@ -13,6 +13,7 @@ Server::Server(const ServerOptions& options, Store& store) : options_(options), 
 }
 
 void Server::handle(MessageRef request, Answer answer) {
+  if (request->header().verb == Verb::kRows && request->header().sequence == 0) return answer(give_rows(*request));
   Due due;
   uint64_t position = 0;
   int64_t lost = 0, lost_before = 0;
@@ -139,7 +140,7 @@ MessageRef Server::dispatch(Trainer& trainer, const MessageRef& request, Due* du
   switch (request->header().verb) {
     case Verb::kHello: return hello(trainer, *request);
     case Verb::kExchange: return exchange(request, due);
-    case Verb::kRows: return rows(*request);
+    case Verb::kRows: return rows(*request, round_);
     case Verb::kReduce: return reduce(request, due);
     case Verb::kBeat: return std::make_shared<Message>(Verb::kBeat);
     case Verb::kComplete: return complete(trainer, request, due);

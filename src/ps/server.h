@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -85,7 +86,8 @@ class Server {
   MessageRef dispatch(Trainer& trainer, const MessageRef& request, Due* due);
   MessageRef hello(Trainer& trainer, const Message& request);
   MessageRef exchange(const MessageRef& request, Due* due);
-  MessageRef rows(const Message& request);
+  MessageRef rows(const Message& request, uint64_t round);
+  MessageRef give_rows(const Message& request);
   MessageRef reduce(const MessageRef& request, Due* due);
   MessageRef complete(Trainer& trainer, const MessageRef& request, Due* due);
   MessageRef tell_stats() const;
@@ -120,6 +122,9 @@ class Server {
 
   const ServerOptions options_;
   Store& store_;
+  // Rows are looked up by several at once, beside what trainers and their steps are kept by: only an update of the
+  // store keeps them waiting. Taken after the other lock.
+  std::shared_mutex updating_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<History> history_;

@@ -72,7 +72,10 @@ void Server::apply(const std::vector<MessageRef>& messages) {
     changes.push_back(sums_[variable].of(variable, contributions));
   }
   if (changes.empty()) return;
-  store_.apply(changes);
+  {
+    const std::unique_lock alone(updating_);
+    store_.apply(changes);
+  }
   ++stats_.updates;
 }
 
@@ -118,15 +121,40 @@ MessageRef Server::answer_to(const Message& request) {
   return out;
 }
 
-MessageRef Server::rows(const Message& request) {
+MessageRef Server::rows(const Message& request, uint64_t round) {
   auto out = std::make_shared<Message>(Verb::kRows);
-  out->header().round = round_;
+  out->header().round = round;
+  const std::shared_lock reading(updating_);
   for (int i = 0; i < request.parts(); ++i) {
-    if (request.part(i).kind != PartKind::kIds) continue;
-    store_.read_rows(request.part(i).variable, request.ids(i), out.get());
-    stats_.rows += static_cast<int64_t>(request.ids(i).size());
+    if (request.part(i).kind == PartKind::kIds) {
+      store_.read_rows(request.part(i).variable, request.ids(i), out.get());
+    }
   }
   return out;
+}
+
+// From any thread, several at once.
+MessageRef Server::give_rows(const Message& request) {
+  const uint32_t who = request.header().client;
+  uint64_t round = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    ++stats_.requests;
+    if (who < trainers_.size()) trainers_[who].heard = options_.clock->now();
+    for (int i = 0; i < request.parts(); ++i) {
+      if (request.part(i).kind == PartKind::kIds) stats_.rows += static_cast<int64_t>(request.ids(i).size());
+    }
+    round = round_;
+  }
+  try {
+    AB_CHECK(who < trainers_.size(), InvalidArgument, "{} has trainers 0 to {}, got a message of trainer {}",
+             options_.name, trainers_.size() - 1, who);
+    return rows(request, round);
+  } catch (const Error& e) {
+    const std::lock_guard lock(mutex_);
+    ++stats_.refused;
+    return refusal(Verb::kRows, e);
+  }
 }
 
 MessageRef Server::reduce(const MessageRef& request, Due* due) {
