@@ -23,8 +23,9 @@ def read():
 
 def write(record):
     lines = ["%s: %s" % (json.dumps(op), json.dumps(record[op], separators=(",", ":"))) for op in sorted(record)]
-    with lzma.open(PATH, "wt", preset=9) as f:
+    with lzma.open(PATH + ".new", "wt", preset=9) as f:
         f.write("{\n%s\n}\n" % ",\n".join(lines))
+    os.replace(PATH + ".new", PATH)
 
 
 def short(data):
