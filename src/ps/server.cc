@@ -14,6 +14,11 @@ Server::Server(const ServerOptions& options, Store& store) : options_(options), 
 
 void Server::handle(MessageRef request, Answer answer) {
   if (request->header().verb == Verb::kRows && request->header().sequence == 0) return answer(give_rows(*request));
+  struct Answering {
+    std::atomic<int>& count;
+    explicit Answering(std::atomic<int>& c) : count(c) { ++count; }
+    ~Answering() { --count; }
+  } const answering(answering_);
   Due due;
   uint64_t position = 0;
   int64_t lost = 0, lost_before = 0;
@@ -195,7 +200,8 @@ void Server::count_lost(Trainer& trainer, const Message& request) {
 
 bool Server::finished() const {
   const std::lock_guard lock(mutex_);
-  return std::all_of(trainers_.begin(), trainers_.end(), [](const Trainer& t) { return t.complete; });
+  return answering_ == 0 &&
+         std::all_of(trainers_.begin(), trainers_.end(), [](const Trainer& t) { return t.complete; });
 }
 
 void Server::wait_finished(const std::function<bool()>& stop, Milliseconds look) {

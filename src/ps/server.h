@@ -4,6 +4,7 @@
 // Requests that change something carry a sequence number of their trainer. The server keeps the last one and its
 // answer: a request that comes again is answered again and changes nothing. An older one is refused.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -130,6 +131,7 @@ class Server {
   std::optional<History> history_;
   std::mutex writing_;  // a snapshot
   bool resumed_ = false;
+  std::atomic<int> answering_{0};  // requests that are being handled: the server is not over before they are answered
   std::vector<Trainer> trainers_;
   uint64_t round_ = 0;  // steps of sync training that were applied
   Meeting step_;
