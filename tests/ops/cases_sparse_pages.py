@@ -1,6 +1,6 @@
 """Attention between the items of a page; embeddings of short word sequences; tables that hold some of their rows."""
 import numpy as np
-from op_case import Rows, Seq, case, real
+from op_case import Rows, Seq, case, real, skip
 
 
 def rank_attention(i, a):
@@ -45,6 +45,7 @@ case("pyramid_hash", {"X": WORDS, "W": W}, dict(SIZES, drop_out_percent=1.0),
      lambda i, a: {"Out": Seq(np.zeros((1, 8), "float32"), [[1]])}, dtypes=("float32",), grad=(), name="all left out",
      hostile=False)  # as the last one
 case("pyramid_hash", {"X": WORDS, "W": W}, SIZES, None, dtypes=("float32",), grad=(), name="wild")
+skip("pyramid_hash_grad", "float32 alone, no central differences: tests/python/test_pyramid_hash.py")
 
 
 def found(i, a):
