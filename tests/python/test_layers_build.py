@@ -98,13 +98,8 @@ DIFFERENT.update(dict.fromkeys(("edit", "edit_ign", "edit_ign0", "edit_len"), "t
 DIFFERENT.update(dict.fromkeys(("chunk_bad", "posenc_odd", "posenc_rank"), "refused at the call, not in the run"))
 DIFFERENT["crf_dec_str"] = "a name works"
 DIFFERENT["beams_f64"] = "scores of two dtypes are refused at the call"
-DIFFERENT.update(dict.fromkeys(("nms2", "nms2_index"),
-                               "how many detections there are is not declared: nobody knows"))
 DIFFERENT.update(dict.fromkeys(("pages", "pages_grad"), "no variable is made that nothing uses"))
-DIFFERENT.update({"abn_grad": "parameters in the order in which they were made",
-                  "fea_grad": "what lies between has no gradient of its own",
-                  "fea_text": "what lies between has a shape",
-                  "ctr_bundle": "the sums have names of the layer"})
+DIFFERENT["abn_grad"] = "parameters in the order in which they were made"
 DIFFERENT["mm_widths"] = "rows of two widths match"
 DIFFERENT["topk_pool"] = "the places have a shape"
 DIFFERENT.update(dict.fromkeys(("lstm_dense", "cudnn_lstm_bi"), "it runs here; gates are kept, no cache is made"))
