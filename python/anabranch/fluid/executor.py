@@ -227,7 +227,7 @@ class Executor(Described):
         if return_numpy:
             check_numpy(result, names)
         if ready.begins:
-            _cluster.begin_geo(remote.trainers_of(program))
+            _cluster.begin_geo(remote.trainers_of(ready.program))
         elif not pruned and not ready.readers:
             self._calls.remember(program, scope, ready.engine, ready.table, feed, fetch_list)
         return result
