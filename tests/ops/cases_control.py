@@ -16,3 +16,5 @@ for op in ("recurrent", "recurrent_grad", "rnn_memory_helper", "rnn_memory_helpe
 for op in ("create_py_reader", "create_double_buffer_reader", "read"):
     skip(op, "reads what a thread feeds: tests/python/test_data_loader.py")
 skip("get_places", "its output is no tensor: tests/python/test_file_ops.py")
+for op in ("print", "py_func"):
+    skip(op, "reaches out of the program: tests/python/test_py_func.py")

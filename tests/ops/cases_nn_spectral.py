@@ -1,6 +1,6 @@
-"""Spectral norms, masks of what is largest, fully connected layers of saved models."""
+"""Spectral norms."""
 import numpy as np
-from op_case import apart, big, case, real
+from op_case import big, case, real
 
 
 def as_matrix(w, dim):
@@ -44,44 +44,3 @@ def spectral_norm_grad(i, a):
 
 case("spectral_norm_grad", {"Weight": WEIGHT, "U": positive(4), "V": positive(6), "Out@GRAD": real(3, 4, 2)},
      {"dim": 1, "power_iters": 2, "eps": 0.0}, spectral_norm_grad, grad=(), rtol=5e-5)
-
-
-def similarity_focus(i, a):
-    x = i["X"]
-    out = np.zeros_like(x)
-    for n in range(len(x)):
-        for index in a["indexes"]:
-            part = np.take(x[n], index, a["axis"] - 1)
-            mask, left = np.zeros(part.shape, x.dtype), [set(range(s)) for s in part.shape]
-            for place in np.argsort(-part.reshape(-1), kind="stable"):
-                r, c = divmod(int(place), part.shape[1])
-                if r in left[0] and c in left[1]:
-                    left[0].remove(r)
-                    left[1].remove(c)
-                    mask[r, c] = 1
-            out[n] = np.maximum(out[n], np.expand_dims(mask, a["axis"] - 1))
-    return out
-
-
-for axis, indexes in ((1, [0]), (1, [0, 2]), (2, [1]), (3, [3, 1])):
-    case("similarity_focus", {"X": apart(2, 3, 2, 4)}, {"axis": axis, "indexes": indexes}, similarity_focus,
-         name="axis %d of %d" % (axis, len(indexes)))
-
-
-def fc(i, a):
-    axes, w = a["in_num_col_dims"], i["W"]
-    if a.get("padding_weights"):
-        w = w[:-4, :-4]
-    x = i["Input"]
-    out = x.reshape(int(np.prod(x.shape[:axes])), -1) @ w if x.size else np.zeros([int(np.prod(x.shape[:axes])),
-                                                                                   w.shape[1]], x.dtype)
-    out = (out + i["Bias"].reshape(-1) if "Bias" in i else out).reshape(*x.shape[:axes], -1)
-    return np.maximum(out, 0) if a.get("activation_type") else out
-
-
-case("fc", {"Input": real(2, 3, 2), "W": real(6, 4), "Bias": real(4)}, {"in_num_col_dims": 1, "activation_type": "relu"},
-     fc, rtol=1e-5, large={"Input": big(301, 65), "W": big(65, 33), "Bias": big(33)}, large_rtol=1e-4)
-case("fc", {"Input": real(2, 3, 2), "W": real(2, 4), "Bias": real(1, 4)}, {"in_num_col_dims": 2}, fc, rtol=1e-5,
-     name="rows")
-case("fc", {"Input": real(2, 6), "W": real(10, 8)}, {"in_num_col_dims": 1, "padding_weights": True}, fc, rtol=1e-5,
-     name="padded")

@@ -16,5 +16,3 @@ case("shuffle_batch_grad", {"ShuffleIdx": PLACES, "Out@GRAD": real(2, 3, 4)}, {}
 case("shuffle_batch_grad", {"ShuffleIdx": PLACES, "Out@GRAD": integers(6, 2)}, {}, back, grad=(), name="integers")
 for op in ("shuffle_batch", "random_crop"):
     skip(op, "random numbers: tests/python/test_random_rows.py")
-for op in ("print", "py_func"):
-    skip(op, "reaches out of the program: tests/python/test_py_func.py")

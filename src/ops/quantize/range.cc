@@ -43,7 +43,17 @@ template <class T> T largest_with(T* steps, int64_t count, int64_t step, T last,
   return most;
 }
 
+// What is kept from step to step is written in its place: it cannot be what is still to be read.
+void check_apart(const ir::Op& op) {
+  for (const char* slot : {"OutScale", "OutScales"}) {
+    const auto kept = op.output(slot), read = op.input("X");
+    AB_CHECK(kept.empty() || kept[0] != read[0], InvalidArgument, "{} must be another variable than X, got {} twice",
+             slot, kept[0]);
+  }
+}
+
 template <class T> Kernel range_kernel(const KernelArgs& op) {
+  check_apart(op.op());
   return [test = op.attr<bool>("is_test"), levels = levels_of(op.attr<int32_t>("bit_length")), x = op.in("X"),
           in_scale = op.in("InScale"), iter = op.in("Iter"), out = op.out("Out"), out_scale = op.out("OutScale"),
           steps = op.out("OutScales"), count = int64_t{op.attr<int32_t>("window_size")}](KernelContext& c) {
