@@ -19,6 +19,9 @@ class GrpcTransport final : public ByteTransport {
                                        const ByteLimits& limits) override {
     return grpc_connect(endpoint, security, limits);
   }
+
+ private:
+  const std::shared_ptr<void> threads_ = grpc_keep_threads();
 };
 
 }  // namespace
@@ -27,7 +30,6 @@ class GrpcTransport final : public ByteTransport {
 extern "C" __attribute__((visibility("default"))) anabranch::ps::ByteTransport* anabranch_byte_transport_1() {
   // What goes wrong is told to the caller, once; the library's own lines are for who asks for them.
   if (!std::getenv("GRPC_VERBOSITY")) gpr_set_log_function([](gpr_log_func_args*) {});
-  anabranch::ps::grpc_keep_threads();
   static auto& transport = *new anabranch::ps::GrpcTransport();  // calls may be under way when the process ends
   return &transport;
 }

@@ -137,12 +137,16 @@ class GrpcListener final : public ByteListener, private grpc::CallbackGenericSer
 
 }  // namespace
 
-void grpc_keep_threads() {
-  auto* service = new grpc::CallbackGenericService;  // both are kept: calls may be under way when the process ends
+std::shared_ptr<void> grpc_keep_threads() {
+  struct Kept {
+    grpc::CallbackGenericService service;
+    std::unique_ptr<grpc::Server> server;
+  };
+  auto kept = std::make_shared<Kept>();
   grpc::ServerBuilder builder;
-  builder.RegisterCallbackGenericService(service);
-  static auto& kept = *builder.BuildAndStart().release();  // it listens nowhere
-  (void)kept;
+  builder.RegisterCallbackGenericService(&kept->service);
+  kept->server = builder.BuildAndStart();
+  return kept;
 }
 
 std::unique_ptr<ByteListener> grpc_listen(const std::string& endpoint, const ByteSecurity& security,

@@ -7,6 +7,6 @@ std::unique_ptr<ByteListener> grpc_listen(const std::string& endpoint, const Byt
 
 // gRPC keeps threads for calls back as long as there is a server or channel that uses them. Release 1.51 ends the
 // process now and then (assertion on the count of its completion queue) when the last one goes and the next one comes.
-// Once in a process; after it there is always one.
-void grpc_keep_threads();
+// What this gives back is one more that uses them; it listens nowhere.
+std::shared_ptr<void> grpc_keep_threads();
 }  // namespace anabranch::ps
