@@ -32,7 +32,7 @@ NOT_IN_PLACE = {
 }
 #: Functions with jumps, and those whose slope changes with the order of elements: in a large input some step always
 #: meets one.
-KINKS = {"ceil", "floor", "round", "sign", "top_k", "argsort", "clip", "grid_sampler", "hard_shrink"}
+KINKS = {"ceil", "floor", "round", "sign", "top_k", "argsort", "clip", "grid_sampler", "hard_shrink", "spp"}
 
 
 def typed(c, dtype, source=None):
