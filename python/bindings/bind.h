@@ -86,6 +86,8 @@ nb::object array_copy(const Tensor& tensor);
 // An array over the tensor's own memory, kept alive by the array.
 nb::object array_view(Tensor tensor);
 
+// A fed array or LoDTensor over its own memory; `name` is for messages.
+Tensor feed_tensor(const std::string& name, nb::handle value);
 // A fetched value as array (LoD: as LoDTensor), or as LoDTensor; an array of tensors as the list of its elements.
 nb::object fetched_to_python(FetchedValue value, bool numpy);
 

@@ -11,19 +11,6 @@
 namespace anabranch::python {
 namespace {
 
-Tensor feed_tensor(const std::string& name, nb::handle value) {
-  TensorRef* t = nullptr;
-  if (nb::try_cast<TensorRef*>(value, t) && t) {
-    AB_CHECK(t->get().initialized(), InvalidArgument, "the LoDTensor fed as {} was never set", name);
-    return t->get();
-  }
-  try {
-    return borrow_array(value);
-  } catch (Error& e) {
-    throw e.with_while("feeding " + name);
-  }
-}
-
 FeedMap feed_map(const nb::dict& feed) {
   FeedMap out;
   out.reserve(feed.size());
@@ -105,6 +92,19 @@ void bind_strategies(nb::module_& m) {
 }
 
 }  // namespace
+
+Tensor feed_tensor(const std::string& name, nb::handle value) {
+  TensorRef* t = nullptr;
+  if (nb::try_cast<TensorRef*>(value, t) && t) {
+    AB_CHECK(t->get().initialized(), InvalidArgument, "the LoDTensor fed as {} was never set", name);
+    return t->get();
+  }
+  try {
+    return borrow_array(value);
+  } catch (Error& e) {
+    throw e.with_while("feeding " + name);
+  }
+}
 
 nb::object fetched_to_python(FetchedValue value, bool numpy) {
   if (auto* array = std::get_if<TensorArray>(&value)) {

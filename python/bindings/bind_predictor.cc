@@ -9,23 +9,11 @@
 namespace anabranch::python {
 namespace {
 
-Tensor input(const std::string& name, nb::handle value) {
-  TensorRef* t = nullptr;
-  if (nb::try_cast<TensorRef*>(value, t) && t) {
-    AB_CHECK(t->get().initialized(), InvalidArgument, "the LoDTensor given as {} was never set", name);
-    return t->get();
-  }
-  try {
-    return borrow_array(value);
-  } catch (Error& e) {
-    throw e.with_while("feeding " + name);
-  }
-}
-
 nb::list run(Predictor& self, const nb::list& values, bool numpy) {
   const auto& names = self.model().feeds;
   std::vector<Tensor> inputs;
-  for (size_t i = 0; i < nb::len(values); ++i) inputs.push_back(input(i < names.size() ? names[i] : "", values[i]));
+  for (size_t i = 0; i < nb::len(values); ++i)
+    inputs.push_back(feed_tensor(i < names.size() ? names[i] : "", values[i]));
   const std::vector<Tensor>* outputs = nullptr;
   {
     const Unlocked unlocked;

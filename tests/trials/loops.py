@@ -7,6 +7,7 @@ import contextlib
 
 import loop_build
 import numpy as np
+from inplace import compiled, names  # noqa: F401  names: of trials.py
 from loop_programs import RandomProgram
 from loop_reference import Reference, Refused
 
@@ -14,19 +15,6 @@ import anabranch.fluid as fluid
 
 COUNT = 5000
 THREADS = (1, 2, 7)
-
-
-def names():
-    return ["programs"]
-
-
-def compiled(net, replicas, threads):
-    build, execution = fluid.BuildStrategy(), fluid.ExecutionStrategy()
-    build.gradient_scale_strategy = fluid.BuildStrategy.GradientScaleStrategy.Customized
-    execution.num_threads = threads
-    return fluid.CompiledProgram(net.main).with_data_parallel(
-        loss_name=net.loss.name, build_strategy=build, exec_strategy=execution, places=fluid.cpu_places(replicas)
-    )
 
 
 def trial(name, number):

@@ -84,7 +84,24 @@ class DecodeHelper:
         raise NotOffered("DecodeHelper.next_inputs must be defined by %s" % type(self).__name__)
 
 
-class TrainingHelper(DecodeHelper, Described):
+class _BestTokens(DecodeHelper):
+    """Chooses the best tokens of a step."""
+
+    def sample(self, time: Variable, outputs: Any, states: Any) -> Variable:
+        """The best tokens of a step.
+
+        Args:
+            time (Variable): [1], int64, the number of the step; without effect.
+            outputs (Variable): of the cell, [batch, tokens].
+            states (Variable): without effect.
+
+        Returns:
+            Variable: [batch], int64.
+        """
+        return argmax(outputs, axis=-1)
+
+
+class TrainingHelper(_BestTokens, Described):
     """Feeds the steps of given sequences, as a decoder is trained.
 
     Args:
@@ -131,19 +148,6 @@ class TrainingHelper(DecodeHelper, Described):
         finished = equal(self.sequence_length, zero)
         return mapped(lambda x: x[0] if self.time_major else x[:, 0], self.inputs), finished
 
-    def sample(self, time: Variable, outputs: Any, states: Any) -> Variable:
-        """The best tokens of a step.
-
-        Args:
-            time (Variable): [1], int64, the number of the step; without effect.
-            outputs (Variable): of the cell, [batch, tokens].
-            states (Variable): without effect.
-
-        Returns:
-            Variable: [batch], int64.
-        """
-        return argmax(outputs, axis=-1)
-
     def next_inputs(self, time: Variable, outputs: Any, states: Any, sample_ids: Any) -> Any:
         """The next step of the sequences.
 
@@ -171,7 +175,7 @@ def _as_int32(x):
     return cast(x, "int32") if dtype_name(x.dtype) == "int64" else x
 
 
-class GreedyEmbeddingHelper(DecodeHelper, Described):
+class GreedyEmbeddingHelper(_BestTokens, Described):
     """Feeds what the best token of the step before is embedded as.
 
     Args:
@@ -202,19 +206,6 @@ class GreedyEmbeddingHelper(DecodeHelper, Described):
         finished = fill_constant_batch_size_like(input=self.start_tokens, shape=[-1], dtype="bool", value=0,
                                                  force_cpu=True)
         return self.embedding_fn(self.start_tokens), finished
-
-    def sample(self, time: Variable, outputs: Any, states: Any) -> Variable:
-        """The best tokens of a step.
-
-        Args:
-            time (Variable): [1], int64, the number of the step; without effect.
-            outputs (Variable): of the cell, [batch, tokens].
-            states (Variable): without effect.
-
-        Returns:
-            Variable: [batch], int64.
-        """
-        return argmax(outputs, axis=-1)
 
     def next_inputs(self, time: Variable, outputs: Any, states: Any, sample_ids: Variable) -> Any:
         """What the next step gets.
