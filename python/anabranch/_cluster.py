@@ -5,7 +5,9 @@ function of this module, by ``_cluster.name(...)``, so that each can be replaced
 """
 from __future__ import annotations
 
+import atexit
 import json
+import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -169,6 +171,48 @@ def complete(endpoints: Sequence[str], trainer_id: int) -> None:
         _local_servers.pop().join(10)
 
 
+# ---- workers alone
+
+_CONTROL = 4095                      # the ring in which workers talk beside their steps: those of programs are others
+_GOODBYE_MS = 5000
+
+
+def join(ring: int, rank: int, endpoints: Sequence[str]) -> None:
+    """Connects this process to the others of its group; again does nothing.
+
+    Args:
+        ring (int): several groups of the same processes have different numbers.
+        rank (int): number of this process.
+        endpoints (list of str): addresses of all, by their numbers.
+    """
+    _core.comm_join(ring, rank, list(endpoints))
+
+
+def join_trainers(build: Any) -> None:
+    """Joins the ring of training programs, where no startup program has done it.
+
+    Args:
+        build (BuildStrategy): ``num_trainers``, ``trainer_id`` and, if it knows them, ``trainers_endpoints``.
+    """
+    if build.num_trainers <= 1 or _core.comm_joined(0):  # ring 0: of the startup program
+        return
+    endpoints = list(build.trainers_endpoints or ())
+    if not endpoints:
+        endpoints = [e for e in os.environ.get("PADDLE_TRAINER_ENDPOINTS", "").split(",") if e]
+    if len(endpoints) != build.num_trainers:
+        raise InvalidValue("num_trainers is %d, but %d addresses are known: BuildStrategy.trainers_endpoints or "
+                           "PADDLE_TRAINER_ENDPOINTS must name all trainers" % (build.num_trainers, len(endpoints)))
+    join(0, build.trainer_id, endpoints)
+
+
+def _say_goodbye() -> None:
+    """Nobody's connection ends while another worker still reads from it."""
+    _core.comm_leave(_GOODBYE_MS)
+
+
+atexit.register(_say_goodbye)
+
+
 def barrier(role: Any, group: str) -> None:
     """Returns when all processes of the group have called it.
 
@@ -176,17 +220,38 @@ def barrier(role: Any, group: str) -> None:
         role (RoleMakerBase): who this process is.
         group (str): "worker" or "all".
     """
-    if group != "worker":
-        raise Unsupported("barrier_all: workers meet at a server, which meets nobody itself: use barrier_worker")
-    _core.ps_reduce(role.worker_index(), _meeting_place(role), "barrier", None)
-
-
-def _meeting_place(role):
     servers = role.get_pserver_endpoints()
-    if not servers:
-        raise Unsupported("workers meet at a server, and there is none: collective training between processes is not "
-                          "in this build")
-    return servers[0]
+    if group != "worker" and servers:
+        raise Unsupported("barrier_all: workers meet at a server, which meets nobody itself: use barrier_worker")
+    if servers:
+        _core.ps_reduce(role.worker_index(), servers[0], "barrier", None)
+    else:
+        _gather_bytes(role, b"")
+
+
+def _join_workers(role):
+    endpoints = role.get_trainer_endpoints()
+    if len(endpoints) != role.worker_num():
+        raise InvalidValue("workers must know each other's addresses: PADDLE_TRAINER_ENDPOINTS must name %d, got %s"
+                           % (role.worker_num(), ",".join(endpoints) or "none"))
+    join(_CONTROL, role.worker_index(), endpoints)
+
+
+def _gather_bytes(role, mine):
+    _join_workers(role)
+    return _core.comm_gather(_CONTROL, mine)
+
+
+def exchange_records(role: Any, dataset: Any) -> None:
+    """Deals the records of all workers out among them, the same number to each as far as possible.
+
+    Args:
+        role (RoleMakerBase): who this process is.
+        dataset: of the engine; its records are in a random order.
+    """
+    _join_workers(role)
+    parts = dataset.deal(role.worker_num(), role.worker_index())
+    dataset.take(_core.comm_exchange(_CONTROL, parts))
 
 
 def all_reduce(role: Any, values: Any, how: str) -> Any:
@@ -205,10 +270,19 @@ def all_reduce(role: Any, values: Any, how: str) -> Any:
 
 
 def _rows_of_all(role, mine):
-    """One row for each worker: each adds its own to zeros."""
-    rows = numpy.zeros((role.worker_num(),) + mine.shape, mine.dtype)
-    rows[role.worker_index()] = mine
-    return numpy.asarray(_core.ps_reduce(role.worker_index(), _meeting_place(role), "rows of workers", rows))
+    """One row for each worker. At a server, each adds its own to zeros."""
+    servers = role.get_pserver_endpoints()
+    if servers:
+        rows = numpy.zeros((role.worker_num(),) + mine.shape, mine.dtype)
+        rows[role.worker_index()] = mine
+        return numpy.asarray(_core.ps_reduce(role.worker_index(), servers[0], "rows of workers", rows))
+    form = json.dumps([mine.dtype.str, mine.shape]).encode()
+    given = [text.partition(b"\n") for text in _gather_bytes(role, form + b"\n" + mine.tobytes())]
+    for rank, (other, _, _data) in enumerate(given):
+        if other != given[0][0]:
+            raise InvalidValue("all_reduce: worker 0 has %s, worker %d has %s"
+                               % (given[0][0].decode(), rank, other.decode()))
+    return numpy.stack([numpy.frombuffer(data, mine.dtype).reshape(mine.shape) for _, _, data in given])
 
 
 def all_gather(role: Any, value: Any) -> list[Any]:
@@ -218,6 +292,8 @@ def all_gather(role: Any, value: Any) -> list[Any]:
         role (RoleMakerBase): who this process is.
         value: a number or a text.
     """
+    if not role.get_pserver_endpoints():
+        return [json.loads(text) for text in _gather_bytes(role, json.dumps(value).encode())]
     text = numpy.frombuffer(json.dumps(value).encode(), "uint8").astype("int64")
     sizes = _rows_of_all(role, numpy.array([text.size], "int64"))[:, 0]
     padded = numpy.zeros(int(sizes.max()), "int64")

@@ -109,6 +109,8 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="anabranch launch", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--servers", type=_count(0), default=1, help="parameter servers; 0: workers alone. Default 1")
     made.add_argument("--workers", type=_count(1), default=1, help="workers. Default 1")
+    made.add_argument("--nproc", type=_count(1), metavar="N", help="workers alone, which add up their gradients: as "
+                      "--servers 0 --workers N")
     made.add_argument("--log-dir", default="logs", help="folder of the logs. Default logs")
     made.add_argument("--resume", metavar="DIR", help="servers start from this folder of fleet.save_persistables")
     made.add_argument("--quiet", action="store_true", help="does not show the output of the first worker")
@@ -133,6 +135,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     made = parser()
     args = made.parse_args(argv)
+    if args.nproc:
+        args.servers, args.workers = 0, args.nproc
     if args.print_kubernetes:
         sys.stdout.write(manifest(args.name, args.image, args.servers, args.workers, [args.script, *args.args],
                                   args.resume))

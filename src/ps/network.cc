@@ -1,50 +1,19 @@
 // The network transport: messages over the bytes of a plug-in.
-#include <dlfcn.h>
-#include <unistd.h>
-
-#include <climits>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
 #include "base/flags.h"
+#include "base/plugin.h"
 #include "ps/byte_transport.h"
 #include "ps/transport.h"
 
 namespace anabranch::ps {
 namespace {
 
-constexpr const char* kFile = "anabranch_grpc.so";
-
-// Beside the file that this code is in, as an installation has it, or in the folder of a build.
-std::string find_plugin() {
-  Dl_info here{};
-  if (!dladdr(reinterpret_cast<void*>(&find_plugin), &here) || !here.dli_fname) return {};
-  char real[PATH_MAX];
-  for (const std::string& file :
-       {std::string(here.dli_fname), std::string(realpath(here.dli_fname, real) ? real : "")}) {
-    const size_t slash = file.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : file.substr(0, slash);
-    for (const char* below : {"/", "/python/"}) {
-      if (access((folder + below + kFile).c_str(), R_OK) == 0) return folder + below + kFile;
-    }
-  }
-  return {};
-}
-
 ByteTransport& plugin() {
-  static ByteTransport* loaded = [] {
-    const std::string file = find_plugin();
-    AB_CHECK(!file.empty(), Unsupported,
-             "the network transport {} is not in this installation: it was built without gRPC. Servers and trainers of "
-             "one process work without it",
-             kFile);
-    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    AB_CHECK(library, Unsupported, "the network transport {} cannot be loaded: {}", file, dlerror());
-    const auto make = reinterpret_cast<ByteTransportFn>(dlsym(library, kByteTransportSymbol));
-    AB_CHECK(make, Unsupported, "{} is a transport of another version", file);
-    return make();
-  }();
+  static ByteTransport* loaded = reinterpret_cast<ByteTransportFn>(load_plugin(
+      "anabranch_grpc.so", kByteTransportSymbol,
+      "the network transport was built without gRPC. Servers and trainers of one process work without it"))();
   return *loaded;
 }
 
@@ -66,13 +35,6 @@ ByteLimits limits() {
   ByteLimits out;
   out.message = static_cast<uint64_t>(std::get<int64_t>(get_flag("FLAGS_rpc_message_limit_mb"))) << 20;
   return out;
-}
-
-bool on_this_machine(const std::string& endpoint) {
-  for (const char* prefix : {"127.", "localhost:", "[::1]:", "unix:"}) {
-    if (endpoint.starts_with(prefix)) return true;
-  }
-  return false;
 }
 
 Bytes bytes_of(const MessageRef& m) { return {std::shared_ptr<const char>(m, m->bytes().data()), m->bytes().size()}; }
@@ -159,6 +121,13 @@ class NetworkTransport final : public Transport {
 };
 
 }  // namespace
+
+bool on_this_machine(const std::string& endpoint) {
+  for (const char* prefix : {"127.", "localhost:", "[::1]:", "unix:"}) {
+    if (endpoint.starts_with(prefix)) return true;
+  }
+  return false;
+}
 
 Transport& network_transport() {
   static NetworkTransport transport;

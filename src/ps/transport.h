@@ -43,6 +43,8 @@ Transport& local_transport();
 Transport& network_transport();
 // The local one where somebody in this process listens there, else the network.
 std::shared_ptr<Channel> connect_to(const std::string& endpoint);
+// Whether an address can be reached from this machine only, as it is written.
+bool on_this_machine(const std::string& endpoint);
 // Whether somebody in this process listens there.
 bool listens_here(const std::string& endpoint);
 

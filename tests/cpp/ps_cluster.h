@@ -56,6 +56,13 @@ inline Tensor filled(float x, int64_t n = 4) {
   return t;
 }
 
+// A server is finished a moment after its last answer has come.
+inline bool soon_finished(Server& server) {
+  int looks = 0;
+  server.wait_finished([&] { return ++looks > 500; }, Milliseconds(10));
+  return server.finished();
+}
+
 // Loses requests, and answers after the server has done what was asked.
 class Lossy final : public Channel {
  public:

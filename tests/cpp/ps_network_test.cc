@@ -54,7 +54,7 @@ TEST(PsNetwork, StepsOverTcpAndUnixSockets) {
       });
     }
     for (auto& t : threads) t.join();
-    EXPECT_TRUE(cluster.servers[0]->finished());
+    EXPECT_TRUE(soon_finished(*cluster.servers[0]));
   }
 }
 

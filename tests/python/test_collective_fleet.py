@@ -62,11 +62,29 @@ def test_programs_of_several_workers():
 @pytest.mark.parametrize("kind, given", [
     (ValueError, strategy(mode="bad")), (ValueError, strategy(mode="collective")),
     (ValueError, strategy(mode="collective", collective_mode="bad")), (ValueError, strategy(forward_recompute=True)),
-    (NotImplementedError, strategy(forward_recompute=True, recompute_checkpoints=["x"])),
     (NotImplementedError, strategy(use_amp=True)), (NotImplementedError, strategy(use_dist_fc=True))])
 def test_settings_that_cannot_be_are_refused(kind, given):
     with pytest.raises(kind):
         minimized(given)
+
+
+def test_what_is_computed_again_has_the_same_bits():
+    def trained(given):
+        main, startup, loss = minimized(given)
+        startup.random_seed = 3
+        exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+        feed = {"x": numpy.full((4, 20), 0.1, "float32"), "y": numpy.ones((4, 1), "float32")}
+        with fluid.scope_guard(scope):
+            exe.run(startup)
+            for _ in range(3):
+                exe.run(fleet.main_program, feed=feed, fetch_list=[loss.name])
+        return types(main), values(scope)
+
+    plain, expected = trained(None)
+    ops = fleet._origin_program.global_block().ops
+    hidden = next(op.output("Out")[0] for op in ops if op.type == "elementwise_add")
+    again, got = trained(strategy(forward_recompute=True, recompute_checkpoints=[hidden]))
+    assert len(again) > len(plain) and (got == expected).all()
 
 
 def test_settings_have_the_defaults_of_1_8_5():
@@ -77,6 +95,16 @@ def test_settings_have_the_defaults_of_1_8_5():
     assert s.recompute_checkpoints == [] and s.nccl_comm_num == 1 and isinstance(s, fluid.BuildStrategy)
     with pytest.raises(AttributeError):
         s.nope = 1
+
+
+def test_settings_of_the_graph_reach_the_engine():
+    main, startup, loss = minimized(strategy(enable_inplace=False))
+    exe = fluid.Executor(fluid.CPUPlace())
+    with fluid.scope_guard(fluid.Scope()):
+        exe.run(startup)
+        feed = {"x": numpy.full((4, 20), 0.1, "float32"), "y": numpy.ones((4, 1), "float32")}
+        exe.run(fleet.main_program, feed=feed, fetch_list=[loss.name])
+    assert "skipped: enable_inplace is False" in fleet.main_program.explain()
 
 
 def test_arguments():

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "opdef/op_def.h"
+#include "ops/declare/loss_weight.h"
 
 namespace anabranch::collective {
 namespace {
@@ -111,18 +112,8 @@ AB_OP(replica_weight)
     .doc(
         "Out = w X (or w when X is not given), where w is this replica's share of the elements of Counted over all "
         "active replicas, or 1 / active when nothing is counted. Weights a replica's loss gradient.")
-    .in_optional_list("Counted", "the input of the loss's mean on every active replica; its shape alone is read")
-    .in_optional("X", "[1] float, the gradient to weight")
-    .out("Out", "[1] float")
-    .attr<int32_t>("replica", 0, "this replica")
-    .attr<int32_t>("active", 1, "replicas with rows")
-    .attr<int32_t>("dtype", 5, "element type of Out")
+    .with(loss_weight)
     .effects(kEngineOnly)
-    .infer([](InferContext& c) {
-      if (c.has_in("X")) return c.same_as("Out", "X");
-      c.set_out("Out", Shape{1}, dtype_from_number(c.attr<int32_t>("dtype")));
-    })
-    .no_grad("weights a gradient")
     .dtype_of_input("X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

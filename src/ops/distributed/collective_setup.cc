@@ -1,11 +1,80 @@
 // Rings of processes, made by the startup program before anything is computed together.
+#include <cstring>
+
 #include "ops/declare/attr_checks.h"
-#include "ops/distributed/not_here.h"
+#include "ops/distributed/declare.h"
+#include "ps/join.h"
 
 namespace anabranch::distributed {
 namespace {
 
 constexpr const char* kSetUp = "connects processes";
+
+// The name of a ring is the addresses of its processes, by rank: nobody has to be asked for it.
+void set_name(Value& out, const std::vector<std::string>& endpoints) {
+  const std::string text = fmt::format("{}", fmt::join(endpoints, ","));
+  Tensor& to = out.as<Tensor>();
+  to.resize(Shape{static_cast<int64_t>(text.size())}, DType::kUInt8);
+  std::memcpy(to.mutable_raw(), text.data(), text.size());
+}
+
+std::vector<std::string> members(const Value& name) {
+  const Tensor* t = name.get<Tensor>();
+  AB_CHECK(t && t->initialized() && t->dtype() == DType::kUInt8, InvalidArgument,
+           "X must be the name of a ring, which c_gen_nccl_id makes");
+  std::vector<std::string> out{""};
+  for (const char *p = static_cast<const char*>(t->raw()), *end = p + t->numel(); p < end; ++p) {
+    if (*p == ',') {
+      out.emplace_back();
+    } else {
+      out.back() += *p;
+    }
+  }
+  return out;
+}
+
+Kernel name_kernel(const KernelArgs& op) {
+  auto endpoints = op.attr<std::vector<std::string>>("other_endpoints");
+  const int rank = op.attr<int32_t>("rank");
+  AB_CHECK(rank >= 0 && static_cast<size_t>(rank) <= endpoints.size(), InvalidArgument,
+           "rank must be from 0 to {}, the number of other_endpoints, got {}", endpoints.size(), rank);
+  endpoints.insert(endpoints.begin() + rank, op.attr<std::string>("endpoint"));
+  return [=, out = op.out("Out")](KernelContext& c) { set_name(c.value(out), endpoints); };
+}
+
+Kernel join_kernel(const KernelArgs& op) {
+  const int nranks = op.attr<int32_t>("nranks"), rank = op.attr<int32_t>("rank"), ring = op.attr<int32_t>("ring_id");
+  return [=, x = op.in("X")](KernelContext& c) {
+    const auto endpoints = members(c.value(x));
+    AB_CHECK(static_cast<size_t>(nranks) == endpoints.size(), InvalidArgument,
+             "nranks must be the number of processes of the ring ({}), got {}", endpoints.size(), nranks);
+    ps::join_ring({.ring = ring, .rank = rank, .endpoints = endpoints});
+  };
+}
+
+// Trainers of older programs: the op both names the rings and joins them.
+Kernel trainers_kernel(const KernelArgs& op) {
+  auto endpoints = op.attr<std::vector<std::string>>("trainers");
+  const int trainer = op.attr<int32_t>("trainer_id"), rings = op.attr<int32_t>("nccl_comm_num");
+  if (endpoints.empty()) {
+    endpoints = op.attr<std::vector<std::string>>("endpoint_list");
+    AB_CHECK(static_cast<size_t>(trainer) <= endpoints.size(), InvalidArgument,
+             "trainer_id must be from 0 to {}, the length of endpoint_list, got {}", endpoints.size(), trainer);
+    endpoints.insert(endpoints.begin() + trainer, op.attr<std::string>("endpoint"));
+  }
+  return [=, out = op.out("NCCLID")](KernelContext& c) {
+    for (int ring = 0; ring < rings; ++ring) {
+      ps::join_ring({.ring = ring, .rank = trainer, .endpoints = endpoints});
+    }
+    set_name(c.value(out), endpoints);
+  };
+}
+
+// A process is one device here.
+Kernel alone_kernel(const KernelArgs& op) {
+  const int ring = op.attr<int32_t>("ring_id");
+  return [=](KernelContext&) { ps::join_ring({.ring = ring, .rank = 0, .endpoints = {"this process:0"}}); };
+}
 
 AB_OP(c_gen_nccl_id)
     .doc("Out = the name of a ring, made by the first process and given to the others.")
@@ -17,7 +86,7 @@ AB_OP(c_gen_nccl_id)
     .effects(kTalks)
     .infer(keep_declared)
     .no_grad(kSetUp)
-    .cpu_any(not_here(kSumsOfProcesses));
+    .cpu_any(name_kernel);
 
 AB_OP(gen_nccl_id)
     .doc("NCCLID = the name of the ring of all trainers, made by the first and given to the others.")
@@ -32,7 +101,7 @@ AB_OP(gen_nccl_id)
     .effects(kTalks)
     .infer(keep_declared)
     .no_grad(kSetUp)
-    .cpu_any(not_here(kSumsOfProcesses));
+    .cpu_any(trainers_kernel);
 
 AB_OP(c_comm_init)
     .doc("Joins the ring whose name is X.")
@@ -44,7 +113,7 @@ AB_OP(c_comm_init)
     .effects(kTalks)
     .infer(keep_declared)
     .no_grad(kSetUp)
-    .cpu_any(not_here(kSumsOfProcesses));
+    .cpu_any(join_kernel);
 
 AB_OP(c_comm_init_all)
     .doc("Joins the devices of this process to one ring.")
@@ -53,7 +122,7 @@ AB_OP(c_comm_init_all)
     .effects(kTalks)
     .infer(keep_declared)
     .no_grad(kSetUp)
-    .cpu_any(not_here(kSumsOfProcesses));
+    .cpu_any(alone_kernel);
 
 }  // namespace
 }  // namespace anabranch::distributed

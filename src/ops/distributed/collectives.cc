@@ -1,34 +1,110 @@
 // What processes compute together: sums, copies and lists over all of them. ring_id names a group of processes.
+#include <cstring>
+
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
-#include "ops/distributed/not_here.h"
+#include "ops/distributed/reduce_work.h"
 
 namespace anabranch::distributed {
 namespace {
+
+using comm::Collective;
+using comm::Combine;
+using comm::Peers;
+using comm::Piece;
+using comm::Verb;
+using comm::What;
+
+struct BroadcastWork {
+  In x;
+  Out out;
+  int root;
+  std::string name;
+
+  void check(const KernelContext&, const comm::Group& group) const {
+    AB_CHECK(root < group.size(), InvalidArgument, "root must be below the number of processes ({}), got {}",
+             group.size(), root);
+  }
+  void run(const KernelContext& c, Peers& peers, Collective& collective) const {
+    const Tensor& in = c[x];
+    Tensor& to = c[out];
+    if (in.raw() != to.raw() && in.bytes() > 0) std::memcpy(to.mutable_raw(), in.raw(), in.bytes());
+    collective.broadcast(peers, about(Verb::kBroadcast, in, name), root, piece_of(to));
+  }
+};
+
+void check_ranks(int nranks, const comm::Group& group) {
+  AB_CHECK(nranks == group.size(), InvalidArgument, "nranks must be the number of processes ({}), got {}", group.size(),
+           nranks);
+}
+
+struct GatherWork {
+  In x;
+  Out out;
+  int nranks;
+  std::string name;
+
+  void check(const KernelContext&, const comm::Group& group) const { check_ranks(nranks, group); }
+  void run(const KernelContext& c, Peers& peers, Collective& collective) const {
+    collective.all_gather(peers, about(Verb::kAllGather, c[x], name), piece_of(c[x]), piece_of(c[out]));
+  }
+};
+
+struct ScatterWork {
+  In x;
+  Out out;
+  int nranks;
+  std::string name;
+
+  void check(const KernelContext& c, const comm::Group& group) const {
+    check_ranks(nranks, group);
+    comm::check_combines(Combine::kSum, c[x].dtype());
+  }
+  void run(const KernelContext& c, Peers& peers, Collective& collective) const {
+    collective.reduce_scatter(peers, about(Verb::kReduceScatter, c[x], name), Combine::kSum, piece_of(c[x]),
+                              piece_of(c[out]));
+  }
+};
+
+std::string name_of(const KernelArgs& op) { return op.op().input("X").at(0); }
+int ring_of(const KernelArgs& op) { return op.op().has_attr("ring_id") ? op.attr<int32_t>("ring_id") : 0; }
+
+KernelFactory reduce_kernel(Combine how) {
+  return [how](const KernelArgs& op) {
+    return together(ring_of(op), ReduceWork{op.in("X"), op.out("Out"), how, name_of(op)});
+  };
+}
+
+Kernel broadcast_kernel(const KernelArgs& op) {
+  return together(ring_of(op), BroadcastWork{op.in("X"), op.out("Out"), op.attr<int32_t>("root"), name_of(op)});
+}
 
 void in_ring(OpDef& def) {
   def.attr<int32_t>("ring_id", 0, "the group of processes", at_least<int32_t>("ring_id", 0))
       .ignores("use_calc_stream", false);
 }
 
-void declare_reduce(const char* type, const char* doc) {
+void declare_reduce(const char* type, const char* doc, Combine how) {
   declare_op(type, __FILE__)
       .doc(doc)
       .in("X", "[...], of one shape in all processes, or sparse rows")
       .takes("X", Holds::kTensorOrRows)
       .out("Out", "as X")
       .with(in_ring)
-      .effects(kOrdered)
+      .effects(kOrdered | kCompletesLater)
       .infer([](InferContext& c) { c.same_as("Out", "X"); })
+      .may_share("X", "Out")
       .no_grad("used on gradients")
-      .cpu_any(not_here(kSumsOfProcesses));
+      .cpu_any(reduce_kernel(how));
 }
 
 void reductions() {
-  declare_reduce("c_allreduce_sum", "Out = the sum of X over all processes of the ring.");
-  declare_reduce("c_allreduce_max", "Out = the largest of X over all processes of the ring, elementwise.");
-  declare_reduce("c_allreduce_min", "Out = the smallest of X over all processes of the ring, elementwise.");
-  declare_reduce("c_allreduce_prod", "Out = the product of X over all processes of the ring.");
+  declare_reduce("c_allreduce_sum", "Out = the sum of X over all processes of the ring.", Combine::kSum);
+  declare_reduce("c_allreduce_max", "Out = the largest of X over all processes of the ring, elementwise.",
+                 Combine::kMax);
+  declare_reduce("c_allreduce_min", "Out = the smallest of X over all processes of the ring, elementwise.",
+                 Combine::kMin);
+  declare_reduce("c_allreduce_prod", "Out = the product of X over all processes of the ring.", Combine::kProd);
 }
 AB_OPS(reductions);
 
@@ -38,10 +114,10 @@ AB_OP(c_broadcast)
     .out("Out", "as X")
     .attr<int32_t>("root", 0, "number of the process", at_least<int32_t>("root", 0))
     .with(in_ring)
-    .effects(kOrdered)
+    .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("used on parameters")
-    .cpu_any(not_here(kSumsOfProcesses));
+    .cpu_any(broadcast_kernel);
 
 AB_OP(c_allgather)
     .doc("Out = the X of all processes of the ring, one behind the other.")
@@ -49,7 +125,7 @@ AB_OP(c_allgather)
     .out("Out", "[nranks rows, ...]")
     .required_attr("nranks", AttrType::kInt, "processes in the ring")
     .with(in_ring)
-    .effects(kOrdered)
+    .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) {
       check_rank(c, "X", 1, kMaxRank);
       const int32_t n = c.attr<int32_t>("nranks");
@@ -59,7 +135,9 @@ AB_OP(c_allgather)
       c.set_out("Out", shape, c.in("X").dtype);
     })
     .no_grad("used on gradients")
-    .cpu_any(not_here(kSumsOfProcesses));
+    .cpu_any([](const KernelArgs& op) {
+      return together(ring_of(op), GatherWork{op.in("X"), op.out("Out"), op.attr<int32_t>("nranks"), name_of(op)});
+    });
 
 AB_OP(c_reducescatter)
     .doc("Out = this process's part of the rows of the sum of X over all processes of the ring.")
@@ -67,7 +145,7 @@ AB_OP(c_reducescatter)
     .out("Out", "[rows, ...]")
     .attr<int32_t>("nranks", 1, "processes in the ring", at_least<int32_t>("nranks", 1))
     .with(in_ring)
-    .effects(kOrdered)
+    .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) {
       check_rank(c, "X", 1, kMaxRank);
       const int32_t n = c.attr<int32_t>("nranks");
@@ -78,7 +156,9 @@ AB_OP(c_reducescatter)
       c.set_out("Out", shape, c.in("X").dtype);
     })
     .no_grad("used on gradients")
-    .cpu_any(not_here(kSumsOfProcesses));
+    .cpu_any([](const KernelArgs& op) {
+      return together(ring_of(op), ScatterWork{op.in("X"), op.out("Out"), op.attr<int32_t>("nranks"), name_of(op)});
+    });
 
 // ---- those of programs before there were rings
 
@@ -88,10 +168,12 @@ AB_OP(allreduce)
     .out("Out", "as X")
     .attr<int32_t>("reduce_type", 0, "what is made of X, by number", within<int32_t>("reduce_type", 0, 3))
     .ignores("sync_mode", false)
-    .effects(kOrdered)
+    .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("used on gradients")
-    .cpu_any(not_here(kSumsOfProcesses));
+    .cpu_any([](const KernelArgs& op) {
+      return reduce_kernel(static_cast<Combine>(op.attr<int32_t>("reduce_type")))(op);
+    });
 
 AB_OP(broadcast)
     .doc("Out = X of the process `root`.")
@@ -99,10 +181,10 @@ AB_OP(broadcast)
     .out("Out", "as X")
     .attr<int32_t>("root", 0, "number of the process", at_least<int32_t>("root", 0))
     .ignores("sync_mode", false)
-    .effects(kOrdered)
+    .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("used on parameters")
-    .cpu_any(not_here(kSumsOfProcesses));
+    .cpu_any(broadcast_kernel);
 
 }  // namespace
 }  // namespace anabranch::distributed

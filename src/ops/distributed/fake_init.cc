@@ -31,7 +31,7 @@ AB_OP(ref_by_trainer_id)
     .doc("Out = X[TrainerId].")
     .in_list("X", "one for each trainer, alike")
     .in("TrainerId", "[1] int64, number of the trainer")
-    .out("Out", "as the chosen X")
+    .out("Out", "as the chosen X, without its sequences")
     .effects(kDynamic)
     .infer([](InferContext& c) {
       AB_CHECK(c.in("TrainerId").dtype == DType::kInt64, InvalidArgument, "TrainerId must hold int64, got {}",
@@ -47,6 +47,7 @@ AB_OP(ref_by_trainer_id)
         const int64_t k = *c[trainer].data<int64_t>();
         AB_CHECK(k >= 0 && k < x.count, InvalidArgument, "TrainerId is {}, there are {} X", k, x.count);
         c.value(out).copy_from(c.value(x, static_cast<int>(k)));
+        if (c.value(out).is<Tensor>()) c[out].set_lod(nullptr);
       };
     });
 

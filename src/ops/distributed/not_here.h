@@ -13,8 +13,4 @@ inline KernelFactory not_here(const char* instead) {
   };
 }
 
-inline const char* const kSumsOfProcesses =
-    "sums and copies between processes without servers are not in this version; replicas of one process add up with "
-    "CompiledProgram.with_data_parallel, processes with parameter servers (fleet, DistributeTranspiler)";
-
 }  // namespace anabranch::distributed

@@ -123,6 +123,8 @@ void infer_merge(InferContext& c) {
   for (int i = 0; i < c.n_in("Ids"); ++i) {
     check_column(c, "Ids", i);
     c.set_out("Out", Shape{c.in("Ids", i).shape[0], c.in("X").shape[1]}, c.in("X").dtype, i);
+    c.out("Out", i).lod = c.in("Ids", i).lod;
+    c.out("Out", i).lod_level = c.in("Ids", i).lod_level;
   }
 }
 

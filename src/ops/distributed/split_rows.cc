@@ -13,8 +13,13 @@ namespace {
 
 // ---- split_byref
 
-int64_t rows_of_piece(const InferContext& c, int64_t rows, int i) {
-  const auto& sections = c.attr<std::vector<int32_t>>("sections");
+// The rows of each piece, none where pieces have equally many.
+template <class Context> std::vector<int32_t> sections_of(const Context& c) {
+  return c.template attr<int32_t>("num") > 0 ? std::vector<int32_t>()
+                                             : c.template attr<std::vector<int32_t>>("sections");
+}
+
+int64_t rows_of_piece(const InferContext& c, const std::vector<int32_t>& sections, int64_t rows, int i) {
   if (!sections.empty()) return sections[static_cast<size_t>(i)];
   return rows < 0 ? kUnknown : rows / c.n_out("Out");
 }
@@ -22,7 +27,7 @@ int64_t rows_of_piece(const InferContext& c, int64_t rows, int i) {
 void infer_split(InferContext& c) {
   check_rank(c, "X", 1, kMaxRank);
   const Meta& x = c.in("X");
-  const auto& sections = c.attr<std::vector<int32_t>>("sections");
+  const std::vector<int32_t> sections = sections_of(c);
   const int64_t rows = x.shape[0], pieces = c.n_out("Out");
   if (sections.empty()) {
     AB_CHECK(pieces > 0 && (rows < 0 || rows % pieces == 0), ShapeMismatch,
@@ -39,13 +44,13 @@ void infer_split(InferContext& c) {
   }
   for (int i = 0; i < pieces; ++i) {
     Shape shape = x.shape;
-    shape.set(0, rows_of_piece(c, rows, i));
+    shape.set(0, rows_of_piece(c, sections, rows, i));
     c.set_out("Out", shape, x.dtype, i);
   }
 }
 
 Kernel split_kernel(const KernelArgs& op) {
-  const auto sections = op.attr<std::vector<int32_t>>("sections");
+  const std::vector<int32_t> sections = sections_of(op);
   return [=, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
     const auto* from = static_cast<const char*>(c[x].raw());
     const size_t row = static_cast<size_t>(c[x].row_elems()) * dtype_size(c[x].dtype());
@@ -63,7 +68,8 @@ AB_OP(split_byref)
     .in("X", "[rows, ...]")
     .out_list("Out", "[sections[i], ...]")
     .attr<std::vector<int32_t>>("sections", {}, "rows of each piece; the rows after the last piece are left out")
-    .attr<int32_t>("num", 0, "pieces; those of Out count", at_least<int32_t>("num", 0))
+    .attr<int32_t>("num", 0, "above 0: the pieces have equally many rows, whatever sections says; those of Out count",
+                   at_least<int32_t>("num", 0))
     .infer(infer_split)
     .no_grad("used on gradients")
     .cpu_any(split_kernel);

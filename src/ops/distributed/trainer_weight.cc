@@ -1,4 +1,5 @@
 // The weight of a loss gradient where several trainers share a step. Made by the engine, not by layers.
+#include "ops/declare/loss_weight.h"
 #include "ops/distributed/pieces.h"
 
 namespace anabranch::distributed {
@@ -50,21 +51,11 @@ AB_OP(trainer_weight)
     .doc(
         "Out = w X (or w when X is not given), where w is the share of one replica of this trainer in the elements of "
         "Counted over all active replicas of all trainers, or 1 / their number when nothing is counted.")
-    .in_optional_list("Counted", "the input of the loss's mean on every active replica; its shape alone is read")
-    .in_optional("X", "[1] float, the gradient to weight")
-    .out("Out", "[1] float")
-    .attr<int32_t>("replica", 0, "this replica")
-    .attr<int32_t>("active", 1, "replicas with rows")
-    .attr<int32_t>("dtype", 5, "element type of Out")
+    .with(loss_weight)
     .attr<int32_t>("trainer_id", 0, "this trainer")
     .attr<std::string>("endpoint", "", "the server at which trainers meet")
     .attr<std::string>("meeting", "", "what they call this sum")
     .effects(kEngineOnly | kCompletesLater)
-    .infer([](InferContext& c) {
-      if (c.has_in("X")) return c.same_as("Out", "X");
-      c.set_out("Out", Shape{1}, dtype_from_number(c.attr<int32_t>("dtype")));
-    })
-    .no_grad("weights a gradient")
     .dtype_of_input("X")
     .cpu<float, double>([](auto, const KernelArgs& op) { return weight_kernel(op); });
 

@@ -11,7 +11,7 @@ from ....executor import Executor
 from ....framework import Program, default_startup_program, program_guard
 from ....io import save_inference_model as _save_inference_model
 from ....io import save_persistables as _save_persistables
-from ....optimizer import Optimizer
+from ....optimizer import Optimizer, RecomputeOptimizer
 from ....parallel_executor import ParallelExecutor
 from ....transpiler import DistributeTranspiler, DistributeTranspilerConfig
 from ..base.fleet_base import DistributedOptimizer, Fleet, Mode
@@ -175,7 +175,11 @@ class CollectiveOptimizer(DistributedOptimizer):
         main = loss.block.program
         check_strategy(self._strategy, self._owner.worker_num())
         with program_guard(main, startup):
-            found = self._optimizer.minimize(loss, startup, parameter_list, no_grad_set)
+            optimizer = self._optimizer
+            if self._strategy.forward_recompute:
+                optimizer = RecomputeOptimizer(optimizer)
+                optimizer._set_checkpoints(list(self._strategy.recompute_checkpoints))
+            found = optimizer.minimize(loss, startup, parameter_list, no_grad_set)
         owner = self._owner
         owner._origin_program, owner.startup_program = main.clone(), startup
         owner._transpiled_program = main

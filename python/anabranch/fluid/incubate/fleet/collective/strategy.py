@@ -23,8 +23,10 @@ class DistributedStrategy(BuildStrategy):
         mode (str): "nccl2": replicas of all workers add up; "collective": ops of the program do. Default "nccl2".
         collective_mode (str, optional): with "collective": "grad_allreduce" or "local_sgd".
         exec_strategy (ExecutionStrategy): how a worker runs its program.
-        forward_recompute, recompute_checkpoints, use_amp, amp_loss_scaling, use_dist_fc, dist_fc_config: refused when
-            they are switched on.
+        forward_recompute (bool): the backward part computes again what lies between checkpoints, as
+            ``RecomputeOptimizer`` does. Default False.
+        recompute_checkpoints (list of Variable|str): the checkpoints, in the order of the program.
+        use_amp, amp_loss_scaling, use_dist_fc, dist_fc_config: refused when they are switched on.
 
     Raises:
         AttributeError: no such attribute.
@@ -65,6 +67,6 @@ def check_strategy(strategy: Any, workers: int) -> None:
                            % (strategy.collective_mode,))
     if strategy.forward_recompute and not strategy.recompute_checkpoints:
         raise InvalidValue("DistributedStrategy: forward_recompute needs recompute_checkpoints")
-    for name in ("forward_recompute", "use_amp", "use_dist_fc"):
+    for name in ("use_amp", "use_dist_fc"):
         if getattr(strategy, name):
             raise Unsupported("DistributedStrategy.%s is not offered: switch it off" % name)

@@ -1,0 +1,42 @@
+#include "base/plugin.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstdlib>
+
+#include "base/error.h"
+
+namespace anabranch {
+namespace {
+
+std::string find_plugin(const std::string& file) {
+  Dl_info here{};
+  if (!dladdr(reinterpret_cast<void*>(&load_plugin), &here) || !here.dli_fname) return {};
+  char real[PATH_MAX];
+  for (const std::string& code :
+       {std::string(here.dli_fname), std::string(realpath(here.dli_fname, real) ? real : "")}) {
+    const size_t slash = code.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : code.substr(0, slash);
+    for (const char* below : {"/", "/python/"}) {
+      std::string path = folder + below + file;
+      if (access(path.c_str(), R_OK) == 0) return path;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void* load_plugin(const std::string& file, const char* symbol, const std::string& without) {
+  const std::string path = find_plugin(file);
+  AB_CHECK(!path.empty(), Unsupported, "{} is not in this installation: {}", file, without);
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  AB_CHECK(library, Unsupported, "{} cannot be loaded: {}", path, dlerror());
+  void* found = dlsym(library, symbol);
+  AB_CHECK(found, Unsupported, "{} is of another version", path);
+  return found;
+}
+
+}  // namespace anabranch

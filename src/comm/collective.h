@@ -1,0 +1,97 @@
+// What the processes of a group compute together. Each of them calls the same function, in the same order; the first
+// thing they tell each other is what they are about to do, so that those that disagree hear so, all of them, before any
+// data has travelled, and the group still works. Sums are taken in the order of ranks, whatever came first: they have
+// the bits of the same sums over replicas of one process. A Collective is the memory of one place in a program: of a
+// call with the same sizes as the last one none is allocated.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/combine.h"
+#include "comm/peers.h"
+#include "core/shape.h"
+
+namespace anabranch::comm {
+
+enum class Verb : uint8_t { kAllReduce, kReduce, kReduceScatter, kBroadcast, kAllGather, kAllGatherRows, kBarrier };
+
+// What all processes must agree on. Only `text` may differ: it names what is meant, in errors.
+struct What {
+  static constexpr size_t kText = 96;
+  uint64_t magic = 0x31474241;  // "ABG1"
+  Verb verb = Verb::kBarrier;
+  Combine how = Combine::kSum;
+  uint8_t dtype = 0;
+  uint8_t reserved = 0;
+  int32_t root = 0;
+  int64_t elems = 0;
+  uint64_t shapes = 0;  // of several tensors, mixed
+  char text[kText] = {};
+
+  What() = default;
+  What(Verb verb, DType dtype, std::string_view name);
+  void add(const Shape& shape);  // of one more tensor; the first is named in the text
+  bool agrees_with(const What& other) const;
+  std::string str() const;
+};
+
+// Memory that is sent or received, and its region, made anew when it is elsewhere.
+class Strip {
+ public:
+  Region& over(Wire& wire, void* memory, size_t bytes);
+  Region& room(Wire& wire, size_t bytes);  // in memory of its own
+  char* memory() { return static_cast<char*>(own_.get()); }
+  Region& region() { return *region_; }
+
+ private:
+  std::shared_ptr<void> own_;
+  size_t capacity_ = 0, bytes_ = 0;
+  void* at_ = nullptr;
+  std::unique_ptr<Region> region_;
+};
+
+struct Piece {
+  void* data = nullptr;
+  int64_t elems = 0;
+};
+
+class Collective {
+ public:
+  static constexpr size_t kNote = 64;  // bytes that travel with the agreement
+
+  // Each of these is one meeting of all processes. Numbers in `pieces` become those that are made of all processes'.
+  void all_reduce(Peers& peers, What what, Combine how, std::span<const Piece> pieces);
+  void reduce(Peers& peers, What what, Combine how, int root, const Piece& piece);  // elsewhere than at root: unchanged
+  // `in`: size() times as many numbers as `out`, which becomes this process's part.
+  void reduce_scatter(Peers& peers, What what, Combine how, const Piece& in, const Piece& out);
+  void broadcast(Peers& peers, What what, int root, const Piece& piece);
+  // `out`: size() times as many as `in`, which may lie in it at this process's place.
+  void all_gather(Peers& peers, What what, const Piece& in, const Piece& out);
+  void barrier(Peers& peers);
+
+  // Gives each process a part, and returns what each has given to this one.
+  std::vector<std::string> exchange(Peers& peers, const std::vector<std::string_view>& parts);
+
+  // In two parts, for what is of another size in each process: agree() tells all a note of at most kNote bytes, and
+  // gather() lets this process's bytes be followed by those of the next, `bytes` each.
+  void agree(Peers& peers, const What& what, const void* note = nullptr, size_t bytes = 0);
+  const void* note(int rank) const { return notes_.data() + rank * kNote; }
+  void gather(Peers& peers, const void* in, char* out, std::span<const size_t> bytes, int phase);
+
+ private:
+  struct Hello;
+  void make_room(Peers& peers);
+  void compare(const Peers& peers);
+  void direct(Peers& peers, Combine how, DType dtype, const Piece& piece);
+  void by_owners(Peers& peers, Combine how, DType dtype, const Piece& piece);
+  void add_up(const Peers& peers, Combine how, DType dtype, const char* mine, char* to, int64_t elems);
+
+  std::vector<char> notes_;
+  Strip hello_, mine_, packed_;
+  std::vector<Strip> hellos_, theirs_, into_;  // by rank
+};
+
+}  // namespace anabranch::comm

@@ -1,0 +1,69 @@
+// A group of processes, as one of them has it: the thread that meets the others, and the jobs that wait for it, one
+// after the other. Any thread may begin jobs; all processes must begin the same ones in the same order.
+#pragma once
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "comm/collective.h"
+
+namespace anabranch::comm {
+
+// Stays where it is from begin() to ended().
+class Job {
+ public:
+  virtual ~Job() = default;
+  virtual void work(Peers& peers) = 0;                        // in the group's thread
+  virtual void ended(std::exception_ptr error) noexcept = 0;  // once; nobody touches the job afterwards
+
+ private:
+  friend class Group;
+  Job* next_ = nullptr;
+};
+
+class Group {
+ public:
+  // `held`: what has to live as long as the group does.
+  explicit Group(std::unique_ptr<Peers> peers, std::shared_ptr<void> held = nullptr);
+  ~Group();  // jobs that have not begun end with an error
+  Group(const Group&) = delete;
+
+  int rank() const { return peers_->rank(); }
+  int size() const { return peers_->size(); }
+  const std::vector<std::string>& endpoints() const { return peers_->endpoints(); }
+  void fail(const std::string& why) { peers_->fail(why); }
+  std::string failure() const { return peers_->failure(); }
+  bool of_parent() const;  // a fork lies between: its thread and its connections are in the parent of this process
+
+  void begin(Job& job);
+  // Runs `what` in the group's thread and waits for it.
+  void call(const std::function<void(Peers&)>& what);
+
+ private:
+  void work();
+  Job* next();
+
+  const std::unique_ptr<Peers> peers_;
+  const std::shared_ptr<void> held_;
+  const uint32_t forks_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Job *first_ = nullptr, *last_ = nullptr;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+// ---- the groups of this process, by the number that programs name (ring_id)
+
+// InvalidArgument when there is one that works.
+void keep_ring(int ring, std::shared_ptr<Group> group);
+std::shared_ptr<Group> find_ring(int ring);  // null: not joined
+std::shared_ptr<Group> ring(int ring);       // Unavailable: not joined
+void forget_rings();
+// Rises when rings are joined or forgotten: who has looked one up before looks again.
+uint64_t rings_joined();
+
+}  // namespace anabranch::comm

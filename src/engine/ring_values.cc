@@ -1,0 +1,29 @@
+#include "engine/ring_values.h"
+
+#include <map>
+
+namespace anabranch {
+
+void share_first_values(const ir::Program& program, ReplicaValues& values, comm::Group& group) {
+  std::map<std::string, std::shared_ptr<Value>> kept;
+  for (const auto& var : program.global_block().vars()) {
+    if (!var->persistable || var->kind != VarKind::kLoDTensor) continue;
+    auto value = values.get(var->name, 0);
+    if (value && value->is<Tensor>() && value->initialized()) kept.emplace(var->name, std::move(value));
+  }
+  std::vector<Value*> written;
+  group.call([&](comm::Peers& peers) {
+    comm::Collective copies;
+    for (const auto& [name, value] : kept) {
+      Tensor& t = value->as<Tensor>();
+      comm::What what(comm::Verb::kBroadcast, t.dtype(), name);
+      what.add(t.shape());
+      copies.broadcast(peers, what, 0, {t.mutable_raw(), t.numel()});
+    }
+    copies.barrier(peers);  // somebody who has more of them disagrees here
+  });
+  for (const auto& [name, value] : kept) written.push_back(value.get());
+  values.mark_written(written, true);
+}
+
+}  // namespace anabranch

@@ -1,0 +1,98 @@
+// What the engine puts into the programs of trainers that add up their gradients: weights of their losses and sums.
+#include <cstring>
+
+#include "ops/declare/loss_weight.h"
+#include "ops/distributed/reduce_work.h"
+
+namespace anabranch::distributed {
+namespace {
+
+using comm::Collective;
+using comm::Peers;
+using comm::Piece;
+using comm::Verb;
+using comm::What;
+
+// One gradient, which may be sparse rows, or several dense ones that share a meeting. Each becomes its sum.
+struct SumWork {
+  ReduceWork one;
+  int count;
+  std::vector<Piece> pieces;
+
+  void check(const KernelContext& c, const comm::Group& group) const { one.check(c, group); }
+  void run(const KernelContext& c, Peers& peers, Collective& collective) {
+    if (count == 1) return one.run(c, peers, collective);
+    What what(Verb::kAllReduce, c.at(one.x, 0).dtype(), one.name);
+    for (int i = 0; i < count; ++i) {
+      Tensor& t = c.at(one.out, i);
+      what.add(t.shape());
+      pieces[i] = {t.mutable_raw(), t.numel()};
+    }
+    collective.all_reduce(peers, what, comm::Combine::kSum, pieces);
+  }
+};
+
+// Shares are computed as those of replicas of one process are, so that they have the same bits.
+struct WeightWork {
+  In counted, x;
+  Out out;
+  int replica, active;
+
+  void check(const KernelContext&, const comm::Group&) const {}
+  void run(const KernelContext& c, Peers& peers, Collective& collective) const {
+    double mine[2] = {0, static_cast<double>(active)};
+    for (int r = 0; r < counted.count; ++r) mine[0] += static_cast<double>(c.at(counted, r).numel());
+    collective.agree(peers, What(Verb::kAllGatherRows, DType::kFloat64, "rows"), mine, sizeof(mine));
+    double all[2] = {0, 0};
+    for (int r = 0; r < peers.size(); ++r) {
+      double theirs[2];
+      std::memcpy(theirs, collective.note(r), sizeof(theirs));
+      all[0] += theirs[0];
+      all[1] += theirs[1];
+    }
+    const double share = !counted     ? 1 / all[1]
+                         : all[0] > 0 ? static_cast<double>(c.at(counted, replica).numel()) / all[0]
+                                      : 0;
+    visit_dtype(c[out].dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_floating_point_v<T>) {
+        const T w = static_cast<T>(share);
+        T* to = c[out].template mutable_data<T>();
+        for (int64_t i = 0; i < c[out].numel(); ++i) to[i] = x ? c[x].template data<T>()[i] * w : w;
+      }
+    });
+  }
+};
+
+}  // namespace
+
+AB_OP(ring_sum)
+    .doc("Out[i] = the sum of X[i] over the processes of ring 0, in the order of ranks.")
+    .in_list("X", "gradients, of one shape in all processes; sparse rows: one")
+    .takes("X", Holds::kTensorOrRows)
+    .out_list("Out", "the same variables")
+    .attr<int32_t>("groups", 1, "gradients in this node")
+    .effects(kEngineOnly | kCompletesLater)
+    .infer([](InferContext& c) {
+      for (int i = 0; i < c.n_in("X"); ++i) c.out("Out", i) = c.in("X", i);
+    })
+    .no_grad("sums gradients")
+    .cpu_any([](const KernelArgs& op) {
+      const In x = op.in("X");
+      const ReduceWork one{x, op.out("Out"), comm::Combine::kSum, op.op().input("X").at(0)};
+      return together(0, SumWork{one, x.count, std::vector<Piece>(x.count)});
+    });
+
+AB_OP(ring_weight)
+    .doc(
+        "Out = w X (or w when X is not given), where w is the share of one replica of this process in the elements of "
+        "Counted over all active replicas of all processes of ring 0, or 1 / their number when nothing is counted.")
+    .with(loss_weight)
+    .effects(kEngineOnly | kCompletesLater)
+    .dtype_of_input("X")
+    .cpu<float, double>([](auto, const KernelArgs& op) {
+      return together(0, WeightWork{op.in("Counted"), op.in("X"), op.out("Out"), op.attr<int32_t>("replica"),
+                                    op.attr<int32_t>("active")});
+    });
+
+}  // namespace anabranch::distributed

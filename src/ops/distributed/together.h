@@ -1,0 +1,67 @@
+// Nodes that compute together with other processes: the kernel hands its work to the group's thread and returns.
+#pragma once
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/group.h"
+#include "opdef/completion.h"
+#include "ops/distributed/declare.h"
+
+namespace anabranch::distributed {
+
+// The work of one node: memory that stays from step to step, and what the group's thread calls.
+template <class Work> class Together final : public comm::Job, public std::enable_shared_from_this<Together<Work>> {
+ public:
+  Together(int ring, Work work) : ring_(ring), work_(std::move(work)) {}
+
+  void begin(KernelContext& c) {
+    if (const uint64_t now = comm::rings_joined(); !group_ || seen_ != now) {
+      group_ = comm::ring(ring_);
+      seen_ = now;
+    }
+    values_ = c;
+    work_.check(values_, *group_);
+    held_ = this->shared_from_this();
+    completion_ = LaterContext::of(c).take();
+    try {
+      group_->begin(*this);
+    } catch (...) {
+      ended(std::current_exception());  // nobody else would
+    }
+  }
+  void work(comm::Peers& peers) override {
+    try {
+      work_.run(values_, peers, collective_);
+    } catch (...) {
+      // What is still under way must find no memory of this step.
+      if (!peers.failure().empty()) collective_ = comm::Collective();
+      throw;
+    }
+  }
+  void ended(std::exception_ptr error) noexcept override {
+    const auto held = std::move(held_);
+    Completion completion = std::move(completion_);
+    error ? completion.fail(std::move(error)) : completion.done();
+  }
+
+ private:
+  const int ring_;
+  Work work_;
+  KernelContext values_;
+  comm::Collective collective_;
+  std::shared_ptr<comm::Group> group_;
+  uint64_t seen_ = 0;               // rings_joined() when it was looked up
+  std::shared_ptr<Together> held_;  // while it is under way
+  Completion completion_;
+};
+
+// A Work has check(context, group), in the executor's thread, which refuses what cannot be before anybody is met, and
+// run(context, peers, collective), in the group's.
+template <class Work> Kernel together(int ring, Work work) {
+  auto node = std::make_shared<Together<Work>>(ring, std::move(work));
+  return [node](KernelContext& c) { node->begin(c); };
+}
+
+}  // namespace anabranch::distributed
