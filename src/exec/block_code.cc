@@ -13,7 +13,10 @@ BlockCode::BlockCode(BlockSet& set, int idx, BlockSet::Outer outer, BlockCode* a
       outer_(std::move(outer)),
       around_(around),
       keeps_(!set.gradients_of(idx).empty()) {
-  if (around_) place_ = around_->blocks_++;
+  if (around_) {
+    place_ = around_->inner_.size();
+    around_->inner_.push_back(this);
+  }
   const int above = around_ ? around_->block_.idx() : 0;
   AB_CHECK(block_.parent() == above, InvalidArgument, "block {} is run by an op of block {}, its parent is block {}",
            idx, above, block_.parent());
@@ -86,6 +89,7 @@ void BlockCode::prepare() {
     }
   }
   find_groups(graph);
+  find_private(graph);
   if (keeps_) note_shapes();
 }
 
@@ -206,6 +210,21 @@ void BlockCode::set_aside(const ir::Op& op, const OpDef& def, Node& node) {
       node.asides.push_back({at, args_[at], target, in_place});
     }
   }
+}
+
+void BlockCode::each_value(const FrameStack& stack, const BlockSet::Visit& visit) const {
+  for (const auto& frame : stack.frames) {
+    for (const auto& [name, var] : vars_) visit(name, frame->values[static_cast<size_t>(var)]);
+    for (const BlockCode* inner : inner_) inner->each_value(frame->inner[inner->place_], visit);
+  }
+}
+
+void BlockCode::drop() {
+  root_ = {};
+  current_ = nullptr;
+  entered_ = false;
+  for (Value& v : made_aside_) v.clear();
+  memory_.drop();
 }
 
 bool BlockCode::keeps_array(int var) {

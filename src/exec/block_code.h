@@ -4,12 +4,13 @@
 #pragma once
 #include <atomic>
 #include <deque>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "exec/block_frame.h"
+#include "exec/block_memory.h"
 #include "exec/block_plan.h"
 #include "exec/node_shape.h"
 
@@ -32,6 +33,11 @@ class BlockCode final : public BlockRunner {
   int turns() override { return forward_ ? forward_->stack().turns : 0; }
   void run_back(const KernelContext& caller, int turn) override;
   bool keeps_array(int var) override;
+  // Of a block that an op of block 0 runs: its variables in all frames, and those of the blocks in it.
+  void each_value(const BlockSet::Visit& visit) const { each_value(root_, visit); }
+  const BlockMemory& memory() const { return memory_; }
+  void drop();  // frees all frames; between runs
+  bool is_outermost() const { return around_ == nullptr; }
   // For stall reports, from any thread: the turn and the op at work, and those of blocks that it runs.
   std::string where() const;
   int find_shaped(const std::string& name) override;
@@ -68,6 +74,7 @@ class BlockCode final : public BlockRunner {
     int64_t took_ns = 0;  // of one of a group: the last time
   };
 
+  void each_value(const FrameStack& stack, const BlockSet::Visit& visit) const;
   void note_shapes();
   Node make_node(const ir::OpRef& op, int index, std::string text);
   size_t add_args(const ir::Op& op, const std::vector<ir::Slot>& slots);
@@ -83,13 +90,17 @@ class BlockCode final : public BlockRunner {
   void set_aside(const ir::Op& op, const OpDef& def, Node& node);
   void show(int var);
 
-  FrameStack& stack() { return around_ ? around_->current_->inner[static_cast<size_t>(place_)] : root_; }
+  FrameStack& stack() { return around_ ? around_->current_->inner[place_] : root_; }
   BlockFrame& current_frame();
   BlockFrame& frame_at(FrameStack& stack, size_t at);
   void bind(BlockFrame& frame);
   void run_turn(const KernelContext& caller, int64_t turn);
   void execute(BlockFrame& frame, const KernelContext& caller);
   void run_nodes(BlockFrame& frame, TurnContext& c);
+
+  // block_private.cc
+  void find_private(const Graph& graph);
+  std::map<int, int> private_vars(const Graph& graph) const;
 
   // block_groups.cc
   void find_groups(const Graph& graph);
@@ -117,11 +128,11 @@ class BlockCode final : public BlockRunner {
   const ir::Block& block_;
   const BlockSet::Outer outer_;
   BlockCode* const around_;
-  int place_ = 0;                 // among the blocks that ops of the block around run
-  int blocks_ = 0;                // that ops of this one run
-  BlockCode* forward_ = nullptr;  // of a gradient block
-  bool sees_forward_ = false;     // some argument is a variable of a forward block
-  const bool keeps_;              // each turn has a frame of its own
+  size_t place_ = 0;               // among the blocks that ops of the block around run
+  std::vector<BlockCode*> inner_;  // the blocks that ops of this one run
+  BlockCode* forward_ = nullptr;   // of a gradient block
+  bool sees_forward_ = false;      // some argument is a variable of a forward block
+  const bool keeps_;               // each turn has a frame of its own
   std::unordered_map<std::string, int> vars_;
   std::vector<Node> nodes_, spare_;
   std::vector<Arg> places_;         // each value that the nodes see, once
@@ -138,6 +149,7 @@ class BlockCode final : public BlockRunner {
   std::atomic<int64_t> turn_{-1};         // -1: the op has not begun one
   std::atomic<const Node*> at_{nullptr};  // null between turns
   std::atomic<const Node*> at_group_{nullptr};
+  BlockMemory memory_;
   FrameStack root_;
   BlockFrame* current_ = nullptr;
   bool entered_ = false;

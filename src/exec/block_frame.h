@@ -51,6 +51,7 @@ struct BlockFrame {
   std::vector<FrameStack> inner;    // of the blocks that ops of this one run
   std::vector<ShapeNote> after;     // this turn
   FrameLooks last;
+  int lent = 0;  // which memory its private values lie in (block_memory.h)
 };
 
 }  // namespace anabranch

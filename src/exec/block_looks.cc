@@ -96,6 +96,7 @@ void BlockCode::end_notes(BlockFrame& frame) {
   last.steady = last.alike;
   last.choices = choices_;
   set_in_place(frame, last.steady);
+  memory_.settle(frame);
 }
 
 void BlockCode::set_in_place(BlockFrame& frame, bool in_place) const {

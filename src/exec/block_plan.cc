@@ -43,6 +43,25 @@ int BlockSet::number(const std::string& type, const std::string& text) {
 
 std::string BlockSet::where(int block) const { return made_.at(block)->where(); }
 
+void BlockSet::each_value(const Visit& visit) const {
+  for (const auto& [block, code] : made_) {
+    if (code->is_outermost()) code->each_value(visit);
+  }
+}
+
+BlockSet::Bytes BlockSet::private_bytes() const {
+  Bytes bytes;
+  for (const auto& [block, code] : made_) {
+    bytes.held += code->memory().bytes();
+    bytes.unshared += code->memory().unshared_bytes();
+  }
+  return bytes;
+}
+
+void BlockSet::drop() {
+  for (const auto& [block, code] : made_) code->drop();
+}
+
 BlockFactory BlockSet::factory() const {
   return [this](int block) { return runner(block); };
 }

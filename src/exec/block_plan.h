@@ -41,6 +41,15 @@ class BlockSet {
   std::shared_ptr<BlockRunner> runner(int block) const;
   // For stall reports, from any thread: lines that say where in this block a run is; empty: it has not begun.
   std::string where(int block) const;
+  // The variables of all frames that there are, and freeing these; between runs.
+  using Visit = std::function<void(const std::string& name, const Value& value)>;
+  void each_value(const Visit& visit) const;
+  void drop();
+  struct Bytes {
+    int64_t held = 0, unshared = 0;
+  };
+  // Of what the ops of single blocks alone see (exec/block_memory.h), and what it would take without sharing in a turn.
+  Bytes private_bytes() const;
   // The blocks that are gradients of this one in the program.
   const std::vector<int>& gradients_of(int block) const;
 

@@ -23,7 +23,7 @@ void BlockCode::begin() {
 
 BlockFrame& BlockCode::frame_at(FrameStack& frames, size_t at) {
   while (frames.frames.size() <= at) {
-    frames.frames.push_back(std::make_unique<BlockFrame>(vars_.size(), static_cast<size_t>(blocks_)));
+    frames.frames.push_back(std::make_unique<BlockFrame>(vars_.size(), inner_.size()));
   }
   return *frames.frames[at];
 }
@@ -86,6 +86,7 @@ void BlockCode::bind(BlockFrame& frame) {
 
 void BlockCode::execute(BlockFrame& frame, const KernelContext& caller) {
   bind(frame);
+  memory_.lend(frame);
   hooks_ = watched_run();
   TurnContext c(caller);
   try {

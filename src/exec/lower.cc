@@ -33,6 +33,7 @@ class Lowerer {
     out_.plan = std::make_unique<Plan>(std::move(specs));
     for (int i = 0; i < out_.plan->size(); ++i) out_.plan->node(i).context.parallel = options_.parallel;
     make_report();
+    out_.blocks = block_sets_;
     return std::move(out_);
   }
 
@@ -53,7 +54,7 @@ class Lowerer {
   }
 
   void make_block_sets() {
-    bodies_ = std::make_shared<BodyGraphs>(*options_.program, options_.build, options_.set_aside);
+    bodies_ = std::make_shared<BodyGraphs>(*options_.program, options_.build, options_.set_aside, graph_.replicas);
     for (int r = 0; r < graph_.replicas; ++r) {
       block_sets_.push_back(std::make_shared<BlockSet>(
           *options_.program, BlockSet::Options{.bodies = bodies_,

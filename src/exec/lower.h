@@ -37,6 +37,7 @@ struct Lowered {
   bool has_dynamic = false;
   std::vector<InnerNode> inner_nodes;  // ops of sub-blocks: in traces their numbers follow behind those of the plan
   std::string explain_blocks;          // what passes have done in sub-blocks
+  std::vector<std::shared_ptr<BlockSet>> blocks;  // by replica; none where the program has no sub-blocks
   // Node i for stall reports: its line of `describe`, and of what runs a block, where in that it is. From any thread.
   std::function<std::string(int)> report;
 };

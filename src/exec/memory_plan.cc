@@ -1,6 +1,7 @@
 #include "exec/memory_plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace anabranch {
 namespace {
@@ -13,14 +14,14 @@ int64_t rounded(int64_t bytes) { return (std::max<int64_t>(bytes, 1) + kLine - 1
 
 struct Block {
   int64_t bytes = 0, offset = 0;
-  const Temporary* occupant = nullptr;
+  int occupant = -1, last = -1;
 };
 
 // The free block that fits best: the smallest that is large enough, else the largest.
 int best_block(const std::vector<Block>& blocks, int first, int gap, int64_t bytes) {
   int best = -1;
   for (size_t b = 0; b < blocks.size(); ++b) {
-    if (blocks[b].occupant->last + gap >= first) continue;
+    if (blocks[b].last + gap >= first) continue;
     if (best < 0) {
       best = static_cast<int>(b);
       continue;
@@ -37,41 +38,58 @@ constexpr size_t kSearched = 256;
 
 }  // namespace
 
+MemoryLayout lay_out_memory(const std::vector<Lifetime>& lifetimes, int gap) {
+  MemoryLayout layout;
+  std::vector<int> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return lifetimes[a].first < lifetimes[b].first; });
+  layout.after.resize(lifetimes.size(), -1);
+  std::vector<Block> blocks;
+  std::vector<size_t> block_of(lifetimes.size());
+  for (const int i : order) {
+    const Lifetime& life = lifetimes[i];
+    const int64_t bytes = rounded(life.bytes);
+    layout.unshared_bytes += bytes;
+    const int found = blocks.size() > kSearched ? -1 : best_block(blocks, life.first, gap, bytes);
+    if (found < 0) blocks.emplace_back();
+    block_of[i] = found < 0 ? blocks.size() - 1 : static_cast<size_t>(found);
+    Block& block = blocks[block_of[i]];
+    layout.after[i] = block.occupant;
+    block = {std::max(block.bytes, bytes), 0, i, life.last};
+  }
+  for (Block& b : blocks) {
+    b.offset = layout.bytes;
+    layout.bytes += b.bytes;
+  }
+  for (const size_t b : block_of) {
+    layout.offsets.push_back(blocks[b].offset);
+    layout.capacities.push_back(blocks[b].bytes);
+  }
+  return layout;
+}
+
 std::vector<std::pair<int, int>> MemoryPlan::place(const std::vector<Temporary>& temporaries, bool parallel) {
   // What had to be placed again has new shapes: leave room, for the next ones are likely to differ as well.
   const bool again = arena_ != nullptr;
-  std::vector<const Temporary*> order;
+  std::vector<const Temporary*> held;
+  std::vector<Lifetime> lifetimes;
   for (const Temporary& t : temporaries) {
-    if (t.value->get<Tensor>()) order.push_back(&t);  // an op may leave what it names without a value
+    const Tensor* tensor = t.value->get<Tensor>();
+    if (!tensor) continue;  // an op may leave what it names without a value
+    const auto own = static_cast<int64_t>(tensor->bytes());
+    held.push_back(&t);
+    lifetimes.push_back({again ? own + own / 4 : own, t.first, t.last});
   }
-  std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
-  std::vector<Block> blocks;
-  std::vector<std::pair<int, int>> edges;
-  std::vector<std::pair<const Temporary*, size_t>> placed;
-  unshared_bytes_ = 0;
-  for (const Temporary* t : order) {
-    const auto own = static_cast<int64_t>(t->value->get<Tensor>()->bytes());
-    const int64_t bytes = rounded(again ? own + own / 4 : own);
-    unshared_bytes_ += bytes;
-    const int found = blocks.size() > kSearched ? -1 : best_block(blocks, t->first, parallel ? kParallelGap : 0, bytes);
-    if (found >= 0 && parallel) {
-      for (int user : blocks[found].occupant->users) edges.emplace_back(user, t->first);
-    }
-    if (found < 0) blocks.emplace_back();
-    const size_t b = found < 0 ? blocks.size() - 1 : static_cast<size_t>(found);
-    blocks[b].bytes = std::max(blocks[b].bytes, bytes);
-    blocks[b].occupant = t;
-    placed.emplace_back(t, b);
-  }
-  bytes_ = 0;
-  for (Block& b : blocks) {
-    b.offset = bytes_;
-    bytes_ += b.bytes;
-  }
+  const MemoryLayout layout = lay_out_memory(lifetimes, parallel ? kParallelGap : 0);
+  bytes_ = layout.bytes;
+  unshared_bytes_ = layout.unshared_bytes;
   arena_ = allocate_buffer(static_cast<size_t>(std::max<int64_t>(bytes_, 1)));
-  for (const auto& [t, b] : placed) {
-    t->value->as<Tensor>().place(static_cast<char*>(arena_.get()) + blocks[b].offset,
-                                 static_cast<size_t>(blocks[b].bytes), arena_);
+  std::vector<std::pair<int, int>> edges;
+  for (size_t i = 0; i < held.size(); ++i) {
+    held[i]->value->as<Tensor>().place(static_cast<char*>(arena_.get()) + layout.offsets[i],
+                                       static_cast<size_t>(layout.capacities[i]), arena_);
+    if (!parallel || layout.after[i] < 0) continue;
+    for (int user : held[static_cast<size_t>(layout.after[i])]->users) edges.emplace_back(user, held[i]->first);
   }
   return edges;
 }

@@ -1,6 +1,7 @@
-// Memory of a plan's temporaries: one arena, cut into blocks. Temporaries that do not live at the same time take the
-// same block. Where nodes may run in parallel a block is handed on only after a gap of nodes, and the new writer waits
-// for the old readers by edges of its own, so that sharing neither races nor costs parallelism.
+// Memory of temporaries: one arena, cut into blocks. Temporaries that do not live at the same time take the same block:
+// those of a plan (here) as those of the turns of a sub-block (exec/block_memory.h). Where nodes may run in parallel a
+// block is handed on only after a gap of nodes, and the new writer waits for the old readers by edges of its own, so
+// that sharing neither races nor costs parallelism.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,19 @@
 #include "core/value.h"
 
 namespace anabranch {
+
+struct Lifetime {
+  int64_t bytes = 0;
+  int first = -1, last = -1;  // nodes that touch it first (a writer) and last
+};
+
+// Where in an arena each of them lies. Those whose lives are more than `gap` nodes apart may lie in one place.
+struct MemoryLayout {
+  std::vector<int64_t> offsets, capacities;  // by lifetime
+  std::vector<int> after;                    // by lifetime: who lay there before; -1: nobody
+  int64_t bytes = 0, unshared_bytes = 0;     // of the arena, and what they would take without sharing
+};
+MemoryLayout lay_out_memory(const std::vector<Lifetime>& lifetimes, int gap);
 
 struct Temporary {
   Value* value = nullptr;

@@ -10,45 +10,73 @@
 namespace anabranch {
 namespace {
 
-constexpr int kSeveral = -1;
 constexpr int kOrderToken = 0;
 
 }  // namespace
 
-BodyGraphs::BodyGraphs(const ir::Program& program, const BuildStrategy& build, std::string set_aside)
-    : program_(program), build_(build), set_aside_(std::move(set_aside)), outer_names_(program) {
-  for (int b = 0; b < program.num_blocks(); ++b) note_mentions(program.block(b));
-}
-
-void BodyGraphs::mention(const std::string& name, int block) {
-  const auto [it, fresh] = mentioned_.try_emplace(name, block);
-  if (it->second != block) it->second = kSeveral;
-}
-
-// Ops that run a block look for variables of it by the names of their arguments, by those of the gradients of these,
-// and by what attributes say.
-void BodyGraphs::note_mentions(const ir::Block& block) {
-  for (const auto& op : block.ops()) {
-    const bool runs_block = !op->sub_blocks().empty();
-    for (const auto& args : {op->input_args(), op->output_args()}) {
-      for (const auto& name : args) {
-        mention(name, block.idx());
-        if (runs_block) mention(ir::grad_name(name), block.idx());
-      }
-    }
-    for (const auto& [attr, value] : op->attrs) {
-      const auto* names = runs_block ? std::get_if<std::vector<std::string>>(&value) : nullptr;
-      for (size_t i = 0; names && i < names->size(); ++i) {
-        mention((*names)[i], block.idx());
-        mention(ir::grad_name((*names)[i]), block.idx());
+BodyGraphs::BodyGraphs(const ir::Program& program, const BuildStrategy& build, std::string set_aside, int replicas)
+    : program_(program), build_(build), set_aside_(std::move(set_aside)), replicas_(replicas), outer_names_(program) {
+  for (int b = 0; b < program.num_blocks(); ++b) {
+    for (const auto& op : program.block(b).ops()) {
+      note_mentions(*op, b, {});
+      for (int sub : op->sub_blocks()) {
+        inner_[b].push_back(sub);
+        if (program.block(sub).forward_block > 0) inner_[program.block(sub).forward_block].push_back(sub);
       }
     }
   }
 }
 
+// Ops that run a block look for variables of it by the names of their arguments, by those of the gradients of these,
+// and by what attributes say.
+void BodyGraphs::note_mentions(const ir::Op& op, int block, const std::set<std::string>& only_shapes) {
+  const auto mention = [&](const std::string& name) {
+    Mentions& by = mentioned_[name];
+    by.blocks.insert(block);
+    if (only_shapes.count(name) == 0) by.elements.insert(block);
+  };
+  const bool runs_block = !op.sub_blocks().empty();
+  for (const auto& args : {op.input_args(), op.output_args()}) {
+    for (const auto& name : args) {
+      mention(name);
+      if (runs_block) mention(ir::grad_name(name));
+    }
+  }
+  for (const auto& [attr, value] : op.attrs) {
+    const auto* names = runs_block ? std::get_if<std::vector<std::string>>(&value) : nullptr;
+    for (size_t i = 0; names && i < names->size(); ++i) {
+      mention((*names)[i]);
+      mention(ir::grad_name((*names)[i]));
+    }
+  }
+}
+
+// What passes have left of a block decides what the blocks around it and the one that it is the gradient of keep for
+// it.
+void BodyGraphs::note_mentions_again(int block, const Graph& graph) {
+  for (auto& [name, by] : mentioned_) {
+    by.blocks.erase(block);
+    by.elements.erase(block);
+  }
+  for (const auto& op : program_.block(block).ops()) {
+    if (!op->sub_blocks().empty()) note_mentions(*op, block, {});
+  }
+  for (const GraphNode& node : graph.nodes) {
+    std::set<std::string> only_shapes;
+    for (int v : node.only_shapes) only_shapes.insert(graph.vars[v].name);
+    note_mentions(*node.op, block, only_shapes);
+    for (const GraphNode::Part& part : node.parts) note_mentions(*part.op, block, only_shapes);
+  }
+}
+
 bool BodyGraphs::is_private(int block, const std::string& name) const {
   const auto it = mentioned_.find(name);
-  return it != mentioned_.end() && it->second == block;
+  return it != mentioned_.end() && it->second.blocks == std::set<int>{block};
+}
+
+bool BodyGraphs::keeps_elements(int block, const std::string& name) const {
+  const auto it = mentioned_.find(name);
+  return it == mentioned_.end() || it->second.elements != std::set<int>{block};
 }
 
 int BodyGraphs::var(const ir::Block& block, const std::string& name, Graph& graph) const {
@@ -118,9 +146,13 @@ Graph BodyGraphs::make(const ir::Block& block) {
 
 const Graph& BodyGraphs::of(int block) {
   if (const auto it = made_.find(block); it != made_.end()) return it->second;
+  for (int first : inner_[block]) {
+    if (begun_.insert(first).second) of(first);
+  }
   Graph graph = make(program_.block(block));
   const size_t ops = graph.nodes.size();
-  const auto reports = run_passes(graph, {build_, set_aside_, nullptr, block});
+  const auto reports = run_passes(graph, {build_, set_aside_, &program_, block, replicas_});
+  note_mentions_again(block, graph);
   note_run(block, reports, ops, graph.nodes.size());
   return made_.emplace(block, std::move(graph)).first->second;
 }

@@ -3,6 +3,7 @@
 // those that a turn hands to the next one, are kept as the scope's are. Made once for all replicas.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -16,16 +17,24 @@ namespace anabranch {
 class BodyGraphs {
  public:
   // Borrows the program. set_aside: as of PassContext.
-  BodyGraphs(const ir::Program& program, const BuildStrategy& build, std::string set_aside);
+  BodyGraphs(const ir::Program& program, const BuildStrategy& build, std::string set_aside, int replicas);
 
+  // Makes those of the gradient of the block and of the blocks in it first.
   const Graph& of(int block);
-  // Variables of the block that its ops alone see: passes may have left them without a value.
+  // Variables of the block that its ops alone see, as far as passes have left ops in others: passes may have left them
+  // without a value.
   bool is_private(int block, const std::string& name) const;
+  // Others want more of a variable of the block than its shape.
+  bool keeps_elements(int block, const std::string& name) const;
   std::string explain() const;  // a line for each block that was made, and what passes have done in it
 
  private:
-  void note_mentions(const ir::Block& block);
-  void mention(const std::string& name, int block);
+  struct Mentions {
+    std::set<int> blocks;    // whose ops name it,
+    std::set<int> elements;  // and those of them that want more than its shape
+  };
+  void note_mentions(const ir::Op& op, int block, const std::set<std::string>& only_shapes);
+  void note_mentions_again(int block, const Graph& graph);
   Graph make(const ir::Block& block);
   void add_node(const ir::Block& block, int index, Graph& graph);
   int var(const ir::Block& block, const std::string& name, Graph& graph) const;
@@ -34,8 +43,11 @@ class BodyGraphs {
   const ir::Program& program_;
   const BuildStrategy build_;
   const std::string set_aside_;
+  const int replicas_;
   OuterNamesOf outer_names_;
-  std::unordered_map<std::string, int> mentioned_;  // the block whose ops name it, or kSeveral
+  std::unordered_map<std::string, Mentions> mentioned_;  // by name
+  std::map<int, std::vector<int>> inner_;                // by block: those that its ops run, and its gradients
+  std::set<int> begun_;                                  // of these
   std::map<int, Graph> made_;
   std::map<int, std::string> lines_;
 };

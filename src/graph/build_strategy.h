@@ -20,10 +20,10 @@ struct BuildStrategy {
   std::optional<bool> fuse_bn_act_ops;
   std::optional<bool> fuse_all_optimizer_ops;
   std::optional<bool> fuse_all_reduce_ops;
-  bool use_bfloat16 = false;  // products of fully connected layers take operands rounded to bfloat16
+  bool use_bfloat16 = false;  // products and 2-D convolutions take operands rounded to bfloat16
   bool enable_inplace = true;
-  bool async_mode = false;  // refused, as is more than one trainer
-  int num_trainers = 1;
+  bool async_mode = false;  // refused with more than one replica
+  int num_trainers = 1;     // processes of ring 0 that add up their gradients
   int trainer_id = 0;
   std::set<std::string> disabled_passes;  // by name, beside the switches above
 };

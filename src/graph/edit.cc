@@ -162,8 +162,25 @@ bool GraphEdit::may_gather(const std::vector<int>& parts) const {
   return true;
 }
 
+// What every part that reads it reads for its shape alone.
+std::vector<int> GraphEdit::shapes_read_by(const std::vector<int>& parts) const {
+  std::vector<int> found;
+  for (int i : parts) {
+    for (int v : graph_.nodes[i].only_shapes) {
+      const bool by_all = std::all_of(parts.begin(), parts.end(), [&](int p) {
+        const GraphNode& part = graph_.nodes[p];
+        const auto& shapes = part.only_shapes;
+        return std::count(part.ins.begin(), part.ins.end(), v) == 0 || std::count(shapes.begin(), shapes.end(), v) != 0;
+      });
+      if (by_all && std::count(found.begin(), found.end(), v) == 0) found.push_back(v);
+    }
+  }
+  return found;
+}
+
 void GraphEdit::replace(const std::vector<int>& parts, GraphNode node) {
   const GraphNode& first = graph_.nodes[parts[0]];
+  node.only_shapes = shapes_read_by(parts);
   node.index = first.index;
   node.replica = first.replica;
   for (int i : parts) {

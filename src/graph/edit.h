@@ -95,6 +95,8 @@ class GraphEdit {
   void commit();
 
  private:
+  std::vector<int> shapes_read_by(const std::vector<int>& parts) const;
+
   Graph& graph_;
   std::vector<char> gone_;
 };

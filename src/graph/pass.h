@@ -12,9 +12,10 @@ namespace anabranch {
 
 struct PassContext {
   const BuildStrategy& build;
-  std::string set_aside = {};            // why passes that change ops stay off; empty: they do not
-  const ir::Program* program = nullptr;  // holds the blocks that ops of the graph run; null: no pass may look into them
-  int block = 0;                         // the block that the graph is made of
+  std::string set_aside = {};                 // why passes that change ops stay off; empty: they do not
+  const ir::Program* program = nullptr;       // the graph is of one of its blocks; null: no pass may look into others
+  int block = 0;                              // the block that the graph is made of
+  int replicas = 1;                           // that the blocks run on
   std::vector<std::string>* notes = nullptr;  // lines for explain(): what was found in one place or another
 };
 

@@ -22,11 +22,14 @@ const std::vector<Pass>& pipeline() {
       kRemoveDead,
       // loops: before the ops around them change
       kFuseRecurrent,
+      kFuseUnrolled,
       // convolutions with what comes after them: before images get their layouts
       kFuseConv,
       // layouts: before convolutions and normalisations take in what comes after them
       kBlockedLayout,
       // several nodes become one
+      kFuseAttention,
+      kFuseLayerNorm,
       kFuseEmbeddings,
       kFuseFc,
       kBfloat16Products,

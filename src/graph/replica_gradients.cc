@@ -33,7 +33,8 @@ void ReplicaGradients::add_seed(int index, const ir::OpRef& op) {
   const auto branches = branches_.find(index);
   const bool weighted = branches != branches_.end();
   const LossBranch* here = weighted ? made_by(branches->second, index) : nullptr;
-  const float even = 1.0f / static_cast<float>(options_.exact_fluid ? options_.replicas : options_.active);
+  const int counted = (options_.exact_fluid ? options_.replicas : options_.active) * options_.trainers;
+  const float even = 1.0f / static_cast<float>(counted);
   for (int r = 0; r < options_.active; ++r) {
     if (here && (!here->counted.empty() || with_others())) {
       push_weight(index, op, *here, r, false);
@@ -49,7 +50,7 @@ void ReplicaGradients::add_seed(int index, const ir::OpRef& op) {
 
 void ReplicaGradients::add_after(int index, const ir::OpRef& op) {
   weight_branches(index);
-  if (options_.replicas == 1 || is_update(*op))
+  if ((options_.replicas == 1 && !in_ring()) || is_update(*op))
     return;  // clips name their gradient too, but it has been summed by then
   for (const auto& [param, grad] : op->role_vars()) add_sum(index, op, param, grad);
 }
@@ -71,8 +72,12 @@ void ReplicaGradients::push_weight(int index, const ir::OpRef& near, const LossB
     counted.push_back(nodes_.read(branch.counted, r));
   }
   const int var = in_place ? nodes_.read(grad, replica) : nodes_.write(grad, replica);
-  NodeBuilder builder(graph_, with_others() ? "trainer_weight" : "replica_weight", near, index, replica);
-  if (with_others()) {
+  NodeBuilder builder(graph_,
+                      in_ring()       ? "ring_weight"
+                      : with_others() ? "trainer_weight"
+                                      : "replica_weight",
+                      near, index, replica);
+  if (with_others() && !in_ring()) {
     builder.attr("trainer_id", int32_t{options_.trainer->number})
         .attr("endpoint", options_.trainer->endpoint)
         .attr("meeting", fmt::format("rows of {} on replica {}", branch.gradient, replica));
@@ -98,9 +103,25 @@ void ReplicaGradients::add_sum(int index, const ir::OpRef& op, const std::string
   for (int r = 0; r < options_.replicas; ++r) {
     if (everywhere || r == owner) sums.push_back(nodes_.var(grad, r));
   }
-  NodeBuilder node(graph_, "all_reduce", op, index, owner);
-  node.attr("op_role", int32_t{ir::role::kBackward}).attr("op_role_var", std::vector<std::string>{param, grad});
-  nodes_.push(node.in("X", parts).out("Out", sums).done());
+  const std::vector<std::string> pair{param, grad};
+  const auto add_up = [&](const std::vector<int>& x, const std::vector<int>& out) {
+    NodeBuilder node(graph_, "all_reduce", op, index, owner);
+    node.attr("op_role", int32_t{ir::role::kBackward}).attr("op_role_var", pair);
+    nodes_.push(node.in("X", x).out("Out", out).done());
+  };
+  const int mine = nodes_.var(grad, owner);
+  if (!in_ring()) return add_up(parts, sums);
+  if (options_.replicas > 1) add_up(parts, {mine});
+  add_ring_sum(index, op, pair, owner);
+  if (sums.size() > 1) add_up({mine}, sums);
+}
+
+// Each process adds up its replicas; then the processes add up what they have.
+void ReplicaGradients::add_ring_sum(int index, const ir::OpRef& op, const std::vector<std::string>& pair, int owner) {
+  const std::vector<int> mine{nodes_.var(pair[1], owner)};
+  NodeBuilder node(graph_, "ring_sum", op, index, owner);
+  node.attr("op_role", int32_t{ir::role::kBackward}).attr("op_role_var", pair);
+  nodes_.push(node.in("X", mine).out("Out", mine).done());
 }
 
 }  // namespace anabranch

@@ -25,9 +25,11 @@ class ReplicaGradients {
 
  private:
   // Other trainers share the step: weights are taken over all of them.
-  bool with_others() const { return options_.trainer && options_.trainer->in_step; }
+  bool with_others() const { return in_ring() || (options_.trainer && options_.trainer->in_step); }
+  bool in_ring() const { return options_.trainers > 1; }
   void weight_branches(int index);
   void push_weight(int index, const ir::OpRef& near, const LossBranch& branch, int replica, bool in_place);
+  void add_ring_sum(int index, const ir::OpRef& op, const std::vector<std::string>& pair, int owner);
   void add_sum(int index, const ir::OpRef& op, const std::string& param, const std::string& grad);
 
   const ir::Block& block_;

@@ -34,7 +34,8 @@ class Replicator {
     graph_.replicas = options.replicas;
     if (parallel_) find_looked_at();
     const bool in_step = options.trainer && options.trainer->in_step && !options.exact_fluid;
-    if ((parallel_ && !options.loss_name.empty()) || in_step) {
+    const bool together = parallel_ || (options.data_parallel && options.trainers > 1);
+    if ((together && !options.loss_name.empty()) || in_step) {
       training_.emplace(block_, options_, looked_at_, placement_, graph_, nodes_);
     }
   }

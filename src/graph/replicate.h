@@ -21,6 +21,7 @@ struct ReplicateOptions {
   std::set<std::string> fed;  // variables that get their value from the caller
   std::set<std::string> fetched;
   BuildStrategy build;
+  int trainers = 1;                  // processes of ring 0 that train together, this one among them
   std::optional<TrainerOf> trainer;  // of several whose gradients are added up at servers
 };
 

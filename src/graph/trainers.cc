@@ -1,5 +1,6 @@
 #include "graph/trainers.h"
 
+#include "comm/group.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -25,6 +26,10 @@ std::optional<TrainerOf> trainer_of(const ir::Program& program) {
     const OpDef* def = find_op_or_null(op->type);
     if (!def) continue;
     if (def->is(kSends)) in_step |= sends_for_a_step(*op);
+    // What computes together with the processes of a ring ends when they have come.
+    if (!out && def->has(kCompletesLater) && op->has_attr("ring_id")) {
+      if (const auto group = comm::find_ring(op->attr<int32_t>("ring_id"))) out.emplace().number = group->rank();
+    }
     if (!(def->is(kReceives) || def->is(kEndsStep))) continue;
     if (!out) out.emplace();
     out->number = op->attr<int32_t>("trainer_id");

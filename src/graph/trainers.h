@@ -12,7 +12,7 @@ struct TrainerOf {
   bool in_step = false;  // all trainers take each step together (sync training)
   std::string endpoint;  // of the server at which they meet
 };
-// None where the program takes nothing from servers.
+// None where the program takes nothing from servers and meets no other process.
 std::optional<TrainerOf> trainer_of(const ir::Program& program);
 
 }  // namespace anabranch

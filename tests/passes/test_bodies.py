@@ -85,11 +85,27 @@ def trained(build, trains):
 def test_bodies_with_passes_give_the_same_bits(build, trains):
     model, losses, weights = trained(build, trains)
     assert any("fuse_elementwise: " in line for line in model.bodies()), model.bodies()
-    assert trains or any("fuse_fc: " in line for line in model.bodies()), model.bodies()
+    for name in ("fuse_fc: ", "shape_reads: ") if trains else ("fuse_fc: ",):
+        assert any(name in line for line in model.bodies()), (name, model.bodies())
     fluid.set_flags({"FLAGS_disable_passes": "all"})
     try:
         plain, plain_losses, plain_weights = trained(build, trains)
         assert not any("changes" in line for line in plain.bodies()), plain.bodies()
+    finally:
+        fluid.set_flags({"FLAGS_disable_passes": ""})
+    assert losses == plain_losses
+    assert weights == plain_weights
+
+
+@pytest.mark.parametrize("trains", [False, True])
+@pytest.mark.parametrize("build", [static, loop, branch_in_loop])
+def test_outputs_take_the_memory_of_inputs(build, trains):
+    try:
+        fluid.set_flags({"FLAGS_disable_passes": "fuse_fc,fuse_elementwise"})
+        model, losses, weights = trained(build, trains)
+        assert any("reuse_input: " in line for line in model.bodies()), model.bodies()
+        fluid.set_flags({"FLAGS_disable_passes": "all"})
+        _, plain_losses, plain_weights = trained(build, trains)
     finally:
         fluid.set_flags({"FLAGS_disable_passes": ""})
     assert losses == plain_losses

@@ -1,4 +1,4 @@
-// Matrix products of fully connected layers, forward and backward, take operands rounded to bfloat16 where the
+// Matrix products and 2-D convolutions, forward and backward, take operands rounded to bfloat16 where the
 // processor has instructions for them. Sums, activations, gradients, and the parameters that optimizers update stay
 // float32.
 #include <memory>

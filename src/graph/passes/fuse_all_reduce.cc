@@ -12,13 +12,14 @@
 namespace anabranch {
 namespace {
 
-constexpr int64_t kSmallElems = 1 << 14;  // a larger gradient is worth a node, and a thread, of its own
+constexpr int64_t kSmallElems = 1 << 14;    // a larger gradient is worth a node, and a thread, of its own
+constexpr int64_t kMeetingElems = 1 << 22;  // between processes: below it a meeting costs as much as what it carries
 
 bool is_small_dense(const Graph& graph, const GraphNode& node) {
-  if (node.op->type != "all_reduce") return false;
+  if (node.op->type != "all_reduce" && node.op->type != "ring_sum") return false;
   const ir::Var& desc = graph.vars[node.ins[0]].desc;
   const int64_t n = desc.shape.numel();
-  return desc.kind == VarKind::kLoDTensor && n >= 0 && n <= kSmallElems;
+  return desc.kind == VarKind::kLoDTensor && n >= 0 && n <= (node.op->type == "ring_sum" ? kMeetingElems : kSmallElems);
 }
 
 bool touches(const Graph& graph, const GraphNode& node, const std::set<int>& sums) {
@@ -76,8 +77,8 @@ int run(Graph& graph, const PassContext&) {
     const GraphNode& node = graph.nodes[i];
     const bool small = is_small_dense(graph, node);
     const GraphNode* first = bucket.members.empty() ? nullptr : &graph.nodes[bucket.members[0]];
-    const bool joins = small && first && bucket.members.size() < limit && node.replica == first->replica &&
-                       node.outs.size() == first->outs.size();
+    const bool joins = small && first && node.op->type == first->op->type && bucket.members.size() < limit &&
+                       node.replica == first->replica && node.outs.size() == first->outs.size();
     if (first && !joins && touches(graph, node, bucket.sums)) {
       fused += close(graph, std::exchange(bucket, {}), &edit);
       first = nullptr;

@@ -66,6 +66,7 @@ const Pass kFuseBnAct = {.name = "fuse_bn_act",
                          .what = "batch_norm takes in the relu after it",
                          .tolerance = "bit-equal",
                          .needs = AB_SWITCH(fuse_bn_act_ops),
+                         .in_bodies = true,
                          .run = run};
 
 }  // namespace anabranch

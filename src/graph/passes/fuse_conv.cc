@@ -18,7 +18,7 @@ bool is_image(const Graph& graph, int var) { return is_float(graph, var) && grap
 
 class Fuser {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), edit_(graph) {}
+  Fuser(Graph& graph, const PassContext& context) : graph_(graph), context_(context), edit_(graph) {}
 
   int run() {
     int fused = 0;
@@ -123,7 +123,22 @@ class Fuser {
 
   // A copy on another replica does not tell when it was renewed.
   bool is_constant(int var) const {
-    return graph_.replicas == 1 && graph_.vars[var].desc.persistable && edit_.uses.writers(var).empty();
+    if (std::max(graph_.replicas, context_.replicas) > 1 || !edit_.uses.writers(var).empty()) return false;
+    if (context_.block == 0) return graph_.vars[var].desc.persistable;
+    return context_.program && is_constant(*context_.program, graph_.vars[var].name);
+  }
+
+  // For a block, all outer variables are persistable, and others may write them.
+  bool is_constant(const ir::Program& program, const std::string& name) const {
+    const auto known = program.block(context_.block).find_var_recursive(name);
+    if (!known || !known->persistable) return false;
+    for (int b = 0; b < program.num_blocks(); ++b) {
+      for (const auto& op : program.block(b).ops()) {
+        const auto written = op->output_args();
+        if (std::count(written.begin(), written.end(), name) != 0) return false;
+      }
+    }
+    return true;
   }
 
   GraphNode made(const Match& m, bool constant) const {
@@ -137,10 +152,12 @@ class Fuser {
         .in("Bias", m.bias)
         .in("ResidualData", m.residual)
         .out("Output", m.out);
+    if (conv.op->has_attr("bfloat16")) node.copy({"bfloat16"});
     return node.done();
   }
 
   Graph& graph_;
+  const PassContext& context_;
   GraphEdit edit_;
 };
 
@@ -150,6 +167,7 @@ const Pass kFuseConv = {.name = "fuse_conv",
                         .what = "convolutions take in bias, sum and relu after them; constant filters are packed once",
                         .tolerance = "bit-equal",
                         .needs = AB_SWITCH(fuse_elewise_add_act_ops),
-                        .run = [](Graph& g, const PassContext&) { return Fuser(g).run(); }};
+                        .in_bodies = true,
+                        .run = [](Graph& g, const PassContext& context) { return Fuser(g, context).run(); }};
 
 }  // namespace anabranch

@@ -25,12 +25,14 @@ bool operands_stay_equal(const Graph& graph, const RowSources& rows, const Graph
   return graph.vars[y].desc.shape.known() || rows.same_shape(x, y);
 }
 
-int run(Graph& graph, const PassContext&) {
+int run(Graph& graph, const PassContext& context) {
   const RowSources rows(graph);
   const Uses uses(graph);
   int shared = 0;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const GraphNode& node = graph.nodes[i];
+    // Of a block, the ops that the node was made of may run one after the other, and later ones read the input, too.
+    if (context.block > 0 && !node.parts.empty()) continue;
     for (const auto& [in_slot, out_slot] : find_op(node.op->type).shares()) {
       const int in = input_var(node, in_slot), out = output_var(node, out_slot);
       if (in < 0 || out < 0 || in == out) continue;
@@ -54,6 +56,7 @@ const Pass kReuseInput = {.name = "reuse_input",
                           .what = "outputs take the memory of inputs that nobody reads afterwards",
                           .tolerance = "bit-equal",
                           .needs = AB_SWITCH(enable_inplace),
+                          .in_bodies = true,
                           .run = run};
 
 }  // namespace anabranch

@@ -1,6 +1,9 @@
 // Gradients of sums and differences read the forward operands for their shapes alone. Where Out@GRAD has the operand's
-// shape, it is read instead: the operand's memory is free earlier, and the op that makes it may be fused away. What
-// comes from outside has memory anyway, and may have another shape than its declaration: that stays, and is looked at.
+// shape, it is read instead: the operand's memory is free earlier - of a loop, no turn keeps it for the gradient -, and
+// the op that makes it may be fused away. What comes from outside has memory anyway, and may have another shape than
+// its declaration: that stays, and is looked at.
+#include <set>
+
 #include "graph/edit.h"
 #include "graph/passes/passes.h"
 
@@ -20,14 +23,42 @@ bool stands_for(const ir::Var& dout, const ir::Var& operand, const ir::Var& othe
          dout.shape == operand.shape && dout.shape.rank() > 0 && known(other.shape) && operand.lod_level == 0;
 }
 
-int run(Graph& graph, const PassContext&) {
+// Tensors that ops of the forward block have made.
+std::set<std::string> made_by_forward(const PassContext& context) {
+  std::set<std::string> names;
+  if (!context.program || context.block == 0) return names;
+  const int forward = context.program->block(context.block).forward_block;
+  if (forward <= 0) return names;
+  const ir::Block& block = context.program->block(forward);
+  for (const auto& op : block.ops()) {
+    for (const auto& name : op->output_args()) {
+      if (block.find_var(name)) names.insert(name);
+    }
+  }
+  return names;
+}
+
+// The forward block keeps the shape of the variable, and uses its memory again.
+bool note_shape(const Graph& graph, const Uses& uses, const std::set<std::string>& made, GraphNode& node, int var) {
+  if (!uses.writers(var).empty() || !made.count(graph.vars[var].name)) return false;
+  node.only_shapes.push_back(var);
+  return true;
+}
+
+int run(Graph& graph, const PassContext& context) {
   const Uses uses(graph);
+  const auto made = made_by_forward(context);
   int changes = 0;
   for (GraphNode& node : graph.nodes) {
     if (node.op->type != "elementwise_add_grad" && node.op->type != "elementwise_sub_grad") continue;
     const int x = input_var(node, "X"), y = input_var(node, "Y"), dout = input_var(node, "Out@GRAD");
-    if (x < 0 || y < 0 || dout < 0 || x == dout || uses.writers(x).empty()) continue;
-    if (!stands_for(graph.vars[dout].desc, graph.vars[x].desc, graph.vars[y].desc)) continue;
+    if (x < 0 || y < 0 || dout < 0 || x == dout) continue;
+    if (y != dout) changes += note_shape(graph, uses, made, node, y);
+    if (uses.writers(x).empty() && !made.count(graph.vars[x].name)) continue;
+    if (!stands_for(graph.vars[dout].desc, graph.vars[x].desc, graph.vars[y].desc)) {
+      changes += note_shape(graph, uses, made, node, x);
+      continue;
+    }
     auto op = std::make_shared<ir::Op>(*node.op);
     op->set_input("X", {graph.vars[dout].name});
     size_t at = 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/sequence/crf.h"
+#include "ops/sequence/crf_loops.h"
 
 namespace anabranch::sequence {
 
@@ -24,14 +25,47 @@ template <class T> double dot(const T* a, const T* b, int64_t n) {
   return sum;
 }
 
+inline void check_sum(double sum) {
+  AB_CHECK(sum > 0, InvalidArgument,
+           "no path has a probability above 0 (the sum is {}): Transition or Emission are too small, or hold NaN", sum);
+}
+
 // Makes the sum of a row 1; returns what it was.
 template <class T> double normalize(T* row, int64_t n) {
   double sum = 0;
   for (int64_t i = 0; i < n; ++i) sum += row[i];
-  AB_CHECK(sum > 0, InvalidArgument,
-           "no path has a probability above 0 (the sum is {}): Transition or Emission are too small, or hold NaN", sum);
+  check_sum(sum);
   for (int64_t i = 0; i < n; ++i) row[i] = static_cast<T>(row[i] / sum);
   return sum;
+}
+
+// The sum of the logarithms of positive float32 numbers: of products that neither end of the range of double stops.
+inline double sum_of_logs(const float* x, int64_t n) {
+  constexpr int64_t kFactors = 6;
+  double sum = 0;
+  for (int64_t i = 0; i < n; i += kFactors) {
+    double product = 1;
+    for (int64_t j = i; j < std::min(n, i + kFactors); ++j) product *= x[j];
+    sum += std::log(product);
+  }
+  return sum;
+}
+
+// Weights from each tag to the next for the vector loops, or (turned) to each tag from the next.
+inline const float* vector_weights(const float* w, int64_t tags, bool turned, Tensor* memory) {
+  const int64_t width = loops::crf_width(tags);
+  memory->resize(Shape{tags, width}, DType::kFloat32);
+  auto* out = memory->mutable_data<float>();
+  for (int64_t i = 0; i < tags; ++i) {
+    for (int64_t j = 0; j < width; ++j)
+      out[i * width + j] = j >= tags ? 0.0f : turned ? w[j * tags + i] : w[i * tags + j];
+  }
+  return out;
+}
+
+inline float* crf_memory(Tensor* memory, int64_t rows, int64_t width) {
+  memory->resize(Shape{rows, width}, DType::kFloat32);
+  return memory->mutable_data<float>();
 }
 
 // Kernels see rows without regard to which batch entry they belong to.
@@ -50,11 +84,11 @@ template <class T> struct Chain {
   }
 
   // Shares of the sums over all paths that end at a tag, for the rows of one sequence; returns the logarithm of the
-  // sum over all paths.
-  double forward(int64_t begin, int64_t n, T* alpha) const {
+  // sum over all paths. largest: of each row of x.
+  double forward(int64_t begin, int64_t n, const T* largest, T* alpha) const {
     double log_sum = 0;
     for (int64_t t = 0; t < n; ++t) {
-      const T *e = x_exps + (begin + t) * tags, *from = x + (begin + t) * tags;
+      const T* e = x_exps + (begin + t) * tags;
       T* a = alpha + (begin + t) * tags;
       if (t == 0) {
         std::copy(w_exps, w_exps + tags, a);
@@ -62,11 +96,28 @@ template <class T> struct Chain {
         times(a - tags, w_exps + 2 * tags, tags, a);
       }
       for (int64_t i = 0; i < tags; ++i) a[i] *= e[i];
-      log_sum += std::log(normalize(a, tags)) + *std::max_element(from, from + tags);
+      log_sum += std::log(normalize(a, tags)) + largest[begin + t];
     }
-    const double ends = dot(alpha + (begin + n - 1) * tags, w_exps + tags, tags);
+    return log_sum + log_of_ends(dot(alpha + (begin + n - 1) * tags, w_exps + tags, tags));
+  }
+
+  // The same over float32, in vectors. weights and scratch: as crf_loops.h says; sums [rows].
+  double vector_forward(int64_t begin, int64_t n, const float* largest, const float* weights, float* scratch,
+                        float* sums, float* alpha) const {
+    const float ends = loops::crf_forward({tags, n, x_exps + begin * tags, weights, scratch}, w_exps, w_exps + tags,
+                                          alpha + begin * tags, sums + begin);
+    double log_sum = 0;
+    for (int64_t t = begin; t < begin + n; ++t) {
+      check_sum(sums[t]);
+      log_sum += largest[t];
+    }
+    return log_sum + sum_of_logs(sums + begin, n) + log_of_ends(ends);
+  }
+
+ private:
+  static double log_of_ends(double ends) {
     AB_CHECK(ends > 0, InvalidArgument, "no path has a probability above 0: row 1 of Transition is too small");
-    return log_sum + std::log(ends);
+    return std::log(ends);
   }
 };
 

@@ -26,15 +26,23 @@ struct Part {
   HWY_INLINE V of(const float* row) const {
     if (!row) return hn::Zero(d);
     if (n >= static_cast<int64_t>(hn::Lanes(d))) return hn::LoadU(d, row + i);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+    return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(n)), d, row + i);
+#else  // a masked load may touch what lies behind the row
     HWY_ALIGN float buffer[16] = {};
     for (int64_t k = 0; k < n; ++k) buffer[k] = row[i + k];
     return hn::Load(d, buffer);
+#endif
   }
   HWY_INLINE void put(V v, float* row) const {
     if (n >= static_cast<int64_t>(hn::Lanes(d))) return hn::StoreU(v, d, row + i);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+    hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(n)), d, row + i);
+#else
     HWY_ALIGN float buffer[16];
     hn::Store(v, d, buffer);
     for (int64_t k = 0; k < n; ++k) row[i + k] = buffer[k];
+#endif
   }
 };
 

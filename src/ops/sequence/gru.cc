@@ -61,7 +61,8 @@ template <class T> class Forward {
  private:
   void run(KernelContext& c, const T* before, T* gate, T* reset, T* states) {
     if constexpr (std::is_same_v<T, float>) {
-      return panels_->forward(c, steps_, {c[weight_].data<T>(), d_, rule_}, {gate, before, reset, states});
+      return panels_->forward(c, steps_, GruPanels::Weights::of_gru(c[weight_].data<T>(), d_, rule_),
+                              {gate, before, reset, states});
     }
     for (int64_t t = 0; t < steps_.count(); ++t) {
       const int64_t at = steps_.begin(t);
@@ -117,7 +118,7 @@ template <class T> class Backward {
  private:
   void run(KernelContext& c) {
     if constexpr (std::is_same_v<T, float>) {
-      return panels_->backward(c, steps_, {c[weight_].template data<T>(), d_, rule_},
+      return panels_->backward(c, steps_, GruPanels::Weights::of_gru(c[weight_].template data<T>(), d_, rule_),
                                {.gates = c[gate_].template data<T>(),
                                 .states = c[states_].template data<T>(),
                                 .first = first_,
@@ -146,11 +147,11 @@ template <class T> class Backward {
     if (c.wants(dbias_)) {
       T* to = c[dbias_].template mutable_data<T>();
       std::fill(to, to + 3 * d, T{0});
-      add_columns(dgate_, rows_, 3 * d, to);
+      add_columns(c, dgate_, rows_, 3 * d, to);
     }
     if (!c.wants(dweight_)) return;
     T *before = sized<T>(before_rows_, rows_, d), *to = c[dweight_].template mutable_data<T>();
-    steps_.previous(c[states_].data<T>(), first_, d, before);
+    steps_.previous(c, c[states_].data<T>(), first_, d, before);
     step_.backward_weight(c, rows_, d, before, c[reset_].data<T>(), dgate_, to);
   }
 

@@ -10,8 +10,8 @@ using loops::kPanel, loops::kTileRows, loops::kUnits;
 void GruPanels::forward(const KernelContext& c, const Steps& steps, const Weights& w, const Forward& f) {
   const int64_t d = w.d;
   if (steps.count() > 1 || f.first) {
-    of_gates_.pack(c, w.state, d, d, 2 * d, 2, d);
-    of_candidate_.pack(c, w.state + 2 * d * d, d, d, d, 1, 0);
+    of_gates_.pack(c, w.gates, d, d, w.ld_gates, 2, d);
+    of_candidate_.pack(c, w.candidate, d, d, w.ld_candidate, 1, 0);
   }
   const float* before = f.first;
   for (int64_t t = 0; t < steps.count(); ++t) {
@@ -44,16 +44,17 @@ void GruPanels::forward(const KernelContext& c, const Steps& steps, const Weight
                           .before = before ? before + own : nullptr,
                           .candidate = g + 2 * d,
                           .state = states + own});
+        if (f.mask) f.mask.keep(at + r + i, states + own, before + own, n, f.kept + at * d + own);
       }
     });
-    before = states;
+    before = f.mask ? f.kept + at * d : states;
   }
 }
 
 void GruPanels::backward(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& b) {
   const int64_t d = w.d;
-  of_gates_.pack_turned(c, w.state, 2 * d, d, 2 * d);
-  of_candidate_.pack_turned(c, w.state + 2 * d * d, d, d, d);
+  of_gates_.pack_turned(c, w.gates, 2 * d, d, w.ld_gates);
+  of_candidate_.pack_turned(c, w.candidate, d, d, w.ld_candidate);
   for (int64_t t = steps.count() - 1; t >= 0; --t) {
     state_back(c, steps, w, b, t);
     reset_back(c, steps, w, b, t);
@@ -66,23 +67,28 @@ void GruPanels::state_back(const KernelContext& c, const Steps& steps, const Wei
                            int64_t t) const {
   const int64_t d = w.d, at = steps.begin(t), rows = steps.rows(t), past = t > 0 ? steps.begin(t - 1) : 0;
   const int64_t after = t + 1 < steps.count() ? steps.rows(t + 1) : 0;
-  const float* before = t > 0 ? b.states + past * d : b.first;
-  float* dbefore = t > 0 ? b.dstates + past * d : b.dfirst;
+  const float* before = b.before(t, past * d);
+  float* dbefore = b.dbefore(t, past * d);
   each_tile(c, d, kPanel, rows, 2 * d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
-    float tile[kTileRows * kPanel];
+    float tile[kTileRows * kPanel], dstate[kPanel];
     const int64_t with = std::clamp<int64_t>(after - r, 0, m);
     if (with > 0) of_gates_.product(b.dgates + (at + rows + r) * 3 * d, 3 * d, with, unit / kPanel, tile);
     for (int64_t i = 0; i < m; ++i) {
-      const int64_t gates = (at + r + i) * 3 * d + unit, of_before = (r + i) * d + unit;
-      loops::gru_state_back(w.rule, n,
-                            {.tile = i < with ? tile + i * kPanel : nullptr,
-                             .dstate = b.dstates + (at + r + i) * d + unit,
-                             .update = b.gates + gates,
-                             .candidate = b.gates + gates + 2 * d,
-                             .before = before ? before + of_before : nullptr,
-                             .dupdate = b.dgates + gates,
-                             .dcandidate = b.dgates + gates + 2 * d,
-                             .dbefore = dbefore + of_before});
+      const int64_t gates = (at + r + i) * 3 * d + unit, of_before = (r + i) * d + unit, own = (at + r + i) * d + unit;
+      loops::GruStateBack row{.tile = i < with ? tile + i * kPanel : nullptr,
+                              .dstate = b.dstates + own,
+                              .update = b.gates + gates,
+                              .candidate = b.gates + gates + 2 * d,
+                              .before = before ? before + of_before : nullptr,
+                              .dupdate = b.dgates + gates,
+                              .dcandidate = b.dgates + gates + 2 * d,
+                              .dbefore = dbefore + of_before};
+      if (b.mask) {
+        b.mask.back(at + r + i, b.dkept + own, row.tile, row.dstate, n, dstate, row.dbefore);
+        row.tile = nullptr;
+        row.dstate = dstate;
+      }
+      loops::gru_state_back(w.rule, n, row);
     }
   });
 }
@@ -90,8 +96,8 @@ void GruPanels::state_back(const KernelContext& c, const Steps& steps, const Wei
 void GruPanels::reset_back(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& b,
                            int64_t t) const {
   const int64_t d = w.d, at = steps.begin(t), rows = steps.rows(t), past = t > 0 ? steps.begin(t - 1) : 0;
-  const float* before = t > 0 ? b.states + past * d : b.first;
-  float* dbefore = t > 0 ? b.dstates + past * d : b.dfirst;
+  const float* before = b.before(t, past * d);
+  float* dbefore = b.dbefore(t, past * d);
   each_tile(c, d, kPanel, rows, d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
     float tile[kTileRows * kPanel];
     const float* from = b.dgates + (at + r) * 3 * d + 2 * d;

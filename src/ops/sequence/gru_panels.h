@@ -4,25 +4,40 @@
 #pragma once
 #include "ops/sequence/gru_loops.h"
 #include "ops/sequence/panels.h"
+#include "ops/sequence/state_mask.h"
 
 namespace anabranch::sequence {
 
 class GruPanels {
  public:
   struct Weights {
-    const float* state;  // of the gates [d, 2 d], then of the candidate [d, d]
+    const float* gates;  // [d, 2 d], rows ld_gates apart
+    int64_t ld_gates;
+    const float* candidate;  // [d, d], rows ld_candidate apart
+    int64_t ld_candidate;
     int64_t d;
     loops::GruRule rule;
+    // Of the ops gru and gru_unit: all elements of the gates, then those of the candidate.
+    static Weights of_gru(const float* weight, int64_t d, const loops::GruRule& rule) {
+      return {weight, 2 * d, weight + 2 * d * d, d, d, rule};
+    }
   };
   struct Forward {
     float* gates;        // [rows, 3 d], x and the bias; become gates and candidate
     const float* first;  // before step 0; null: zeros
     float *left, *states;
+    StateMask mask = {};
+    float* kept = nullptr;  // [rows, d], what the mask leaves for the next step
   };
   struct Backward {
     const float *gates, *states, *first;
     float *dstates, *dgates;
     float* dfirst;  // added to
+    StateMask mask = {};
+    const float* kept = nullptr;
+    float* dkept = nullptr;  // with a mask, of what it leaves; it is changed, and dstates is only read
+    const float* before(int64_t t, int64_t past) const { return t > 0 ? (mask ? kept : states) + past : first; }
+    float* dbefore(int64_t t, int64_t past) const { return t > 0 ? (mask ? dkept : dstates) + past : dfirst; }
   };
 
   void forward(const KernelContext& c, const Steps& steps, const Weights& w, const Forward& f);

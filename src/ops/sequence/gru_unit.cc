@@ -64,7 +64,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
     if (c.wants(dbias)) {
       T* to = c[dbias].template mutable_data<T>();
       std::fill(to, to + 3 * d, T{0});
-      add_columns(dgates, n, 3 * d, to);
+      add_columns(c, dgates, n, 3 * d, to);
     }
     if (!c.wants(dweight)) return;
     step.backward_weight(c, n, d, c[before].data<T>(), c[reset].data<T>(), dgates,

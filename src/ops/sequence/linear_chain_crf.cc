@@ -1,6 +1,6 @@
 // The negative log-likelihood of tags under a linear chain, by dynamic programming from the first row to the last.
 #include <algorithm>
-#include <limits>
+#include <type_traits>
 
 #include "ops/kernels/simd.h"
 #include "ops/sequence/crf_chain.h"
@@ -8,13 +8,40 @@
 namespace anabranch::sequence {
 namespace {
 
-// out[i] = exp(x[i] - from)
-void exp_from(const float* x, float from, float* out, int64_t n) {
-  simd::shift(x, from, -std::numeric_limits<float>::infinity(), out, n);
-  simd::exp(out, out, n);
+void exps(const float* x, float* out, int64_t n) { simd::exp(x, out, n); }
+void exps(const double* x, double* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = std::exp(x[i]);
 }
-void exp_from(const double* x, double from, double* out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) out[i] = std::exp(x[i] - from);
+
+// out = exp(x - the largest of its row), and what is largest.
+template <class T> void row_exps(const T* x, int64_t rows, int64_t tags, T* largest, T* out) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* row = x + r * tags;
+    const T most = largest[r] = *std::max_element(row, row + tags);
+    for (int64_t i = 0; i < tags; ++i) out[r * tags + i] = row[i] - most;
+  }
+  exps(out, out, rows * tags);
+}
+
+// Memory of the kernel.
+struct Workspace {
+  Tensor ids, lengths, largest, weights, scratch, sums;
+  template <class T> T* rows(Tensor* t, int64_t n) {
+    t->resize(Shape{n}, dtype_of<T>);
+    return t->mutable_data<T>();
+  }
+};
+
+// fn(sequence): the logarithm of the sum over its paths.
+template <class T, class Fn>
+void each_sequence(KernelContext& c, const Chain<T>& chain, const Spans& spans, int64_t rows, T* out, Fn&& fn) {
+  const int64_t work = std::max<int64_t>(1, rows * chain.tags * chain.tags / std::max<int64_t>(1, spans.count()));
+  c.parallel_for(spans.count(), kChainGrain / work + 1, [&](int64_t first, int64_t last) {
+    for (int64_t s = first; s < last; ++s) {
+      const int64_t begin = spans.begin(s), n = spans.rows(s);
+      out[s] = n == 0 ? T{0} : static_cast<T>(fn(s) - chain.score(begin, n));
+    }
+  });
 }
 
 void infer(InferContext& c) {
@@ -39,27 +66,29 @@ template <class T> Kernel forward(const KernelArgs& op) {
   const In x = op.in("Emission"), w = op.in("Transition"), label = op.in("Label"), length = op.in("Length");
   const Out alpha = op.out("Alpha"), x_exps = op.out("EmissionExps"), w_exps = op.out("TransitionExps");
   const Out loss = op.out("LogLikelihood");
-  return [=, ids = std::make_shared<Tensor>(), lengths = std::make_shared<Tensor>()](KernelContext& c) {
-    const Spans spans = crf_spans(c, x, length, length ? nullptr : &offsets(c[label]), lengths.get());
+  return [=, work = std::make_shared<Workspace>()](KernelContext& c) {
+    const Spans spans = crf_spans(c, x, length, length ? nullptr : &offsets(c[label]), &work->lengths);
     const int64_t tags = c[w].shape()[1], rows = c[x].numel() / tags;
     T *a = c[alpha].template mutable_data<T>(), *xe = c[x_exps].template mutable_data<T>();
     T *we = c[w_exps].template mutable_data<T>(), *out = c[loss].template mutable_data<T>();
-    const Chain<T> chain{tags, c[x].data<T>(), xe, c[w].data<T>(), we, as_int64(c[label], ids.get())};
+    const Chain<T> chain{tags, c[x].data<T>(), xe, c[w].data<T>(), we, as_int64(c[label], &work->ids)};
     check_tags(spans, chain.labels, tags);
+    T* largest = work->rows<T>(&work->largest, rows);
     c.parallel_for(rows, kChainGrain / 16 / tags + 1, [&](int64_t first, int64_t last) {
-      for (int64_t r = first; r < last; ++r) {
-        const T* row = chain.x + r * tags;
-        exp_from(row, *std::max_element(row, row + tags), xe + r * tags, tags);
-      }
+      row_exps(chain.x + first * tags, last - first, tags, largest + first, xe + first * tags);
     });
-    exp_from(chain.w, T{0}, we, c[w].numel());
-    const int64_t work = std::max<int64_t>(1, rows * tags * tags / std::max<int64_t>(1, spans.count()));
-    c.parallel_for(spans.count(), kChainGrain / work + 1, [&](int64_t first, int64_t last) {
-      for (int64_t s = first; s < last; ++s) {
-        const int64_t begin = spans.begin(s), n = spans.rows(s);
-        out[s] = n == 0 ? T{0} : static_cast<T>(chain.forward(begin, n, a) - chain.score(begin, n));
-      }
-    });
+    exps(chain.w, we, c[w].numel());
+    if constexpr (std::is_same_v<T, float>) {
+      const float* weights = vector_weights(we + 2 * tags, tags, false, &work->weights);
+      const int64_t width = 2 * loops::crf_width(tags);
+      float *scratch = crf_memory(&work->scratch, spans.count(), width), *sums = work->rows<T>(&work->sums, rows);
+      each_sequence(c, chain, spans, rows, out, [&](int64_t s) {
+        return chain.vector_forward(spans.begin(s), spans.rows(s), largest, weights, scratch + s * width, sums, a);
+      });
+    } else {
+      each_sequence(c, chain, spans, rows, out,
+                    [&](int64_t s) { return chain.forward(spans.begin(s), spans.rows(s), largest, a); });
+    }
     if (!length) return;
     for (int64_t s = 0; s < spans.count(); ++s) {
       std::fill(a + (spans.begin(s) + spans.rows(s)) * tags, a + spans.begin(s + 1) * tags, T{0});

@@ -1,5 +1,6 @@
 // Gradients of linear_chain_crf: dynamic programming back from the last row.
 #include <algorithm>
+#include <type_traits>
 
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/outputs.h"
@@ -15,12 +16,17 @@ template <class T> struct Workspace {
   Tensor beta;    // [rows, tags]: shares of the sums over all paths that begin behind a tag; then the tags' probability
   Tensor next;    // [rows, tags]: g exp(x) beta / Z, where Z is the sum over all pairs of this tag and the one before
   Tensor pairs;   // [tags, tags]: the sum over all steps of alpha next
+  Tensor scratch, sums;  // of the vector loops
   Gemm<T> gemm;
   T* get(Tensor* t, const Shape& shape) {
     t->resize(shape, dtype_of<T>);
     return t->template mutable_data<T>();
   }
 };
+
+void check_probability(double z) {
+  AB_CHECK(z > 0, InvalidArgument, "the probability of the tags has vanished: Transition or Emission are too small");
+}
 
 // beta and next of one sequence, whose gradient is g.
 template <class T>
@@ -35,7 +41,7 @@ void backward(const Chain<T>& chain, const T* alpha, const T* turned, int64_t be
     for (int64_t i = 0; i < tags; ++i) u[i] = e[i] * b[i];
     times(u, turned, tags, b - tags);
     const double z = dot(alpha + (t - 1) * tags, b - tags, tags);
-    AB_CHECK(z > 0, InvalidArgument, "the probability of the tags has vanished: Transition or Emission are too small");
+    check_probability(z);
     const T scale = static_cast<T>(g / z);
     for (int64_t i = 0; i < tags; ++i) u[i] *= scale;
     normalize(b - tags, tags);
@@ -45,6 +51,15 @@ void backward(const Chain<T>& chain, const T* alpha, const T* turned, int64_t be
     for (int64_t i = 0; i < tags; ++i) b[i] *= alpha[t * tags + i];
     normalize(b, tags);
   }
+}
+
+// The same over float32, in vectors; beta: the probabilities of tags at once.
+void vector_backward(const Chain<float>& chain, const float* alpha, const float* weights, int64_t begin, int64_t n,
+                     float g, float* scratch, float* z, float* beta, float* next) {
+  const int64_t at = begin * chain.tags;
+  loops::crf_backward({chain.tags, n, chain.x_exps + at, weights, scratch}, chain.w_exps + chain.tags, alpha + at, g,
+                      beta + at, next + at, z + begin);
+  for (int64_t t = begin; t < begin + n; ++t) check_probability(z[t]);
 }
 
 // Transition's gradient: what the model expects of first tags, last tags and pairs, less what there is.
@@ -84,6 +99,33 @@ template <class T> void turn(const T* w, int64_t n, T* out) {
   }
 }
 
+// Of all sequences, each of them a piece.
+template <class T>
+void way_back(KernelContext& c, const Chain<T>& chain, const Spans& spans, int64_t rows, const T* alpha, const T* g,
+              Workspace<T>* work, T* beta, T* next) {
+  const int64_t tags = chain.tags;
+  const int64_t cost = std::max<int64_t>(1, rows * tags * tags / std::max<int64_t>(1, spans.count()));
+  const auto each = [&](auto&& fn) {
+    c.parallel_for(spans.count(), kChainGrain / cost + 1, [&](int64_t first, int64_t last) {
+      for (int64_t s = first; s < last; ++s) {
+        if (spans.rows(s) > 0) fn(s);
+      }
+    });
+  };
+  if constexpr (std::is_same_v<T, float>) {
+    const int64_t width = 2 * loops::crf_width(tags);
+    const float* weights = vector_weights(chain.w_exps + 2 * tags, tags, true, &work->turned);
+    float *scratch = crf_memory(&work->scratch, spans.count(), width), *z = crf_memory(&work->sums, rows, 1);
+    each([&](int64_t s) {
+      vector_backward(chain, alpha, weights, spans.begin(s), spans.rows(s), g[s], scratch + s * width, z, beta, next);
+    });
+  } else {
+    T* turned = work->get(&work->turned, Shape{tags, tags});
+    turn(chain.w_exps + 2 * tags, tags, turned);
+    each([&](int64_t s) { backward(chain, alpha, turned, spans.begin(s), spans.rows(s), g[s], beta, next); });
+  }
+}
+
 template <class T> Kernel gradient(const KernelArgs& op) {
   const In x = op.in("Emission"), w = op.in("Transition"), label = op.in("Label"), length = op.in("Length");
   const In alpha = op.in("Alpha"), x_exps = op.in("EmissionExps"), w_exps = op.in("TransitionExps");
@@ -96,16 +138,9 @@ template <class T> Kernel gradient(const KernelArgs& op) {
                          c[w].data<T>(), c[w_exps].data<T>(), as_int64(c[label], &work->ids)};
     check_tags(spans, chain.labels, tags);
     const T *a = c[alpha].data<T>(), *g = c[dloss].data<T>();
-    T* turned = work->get(&work->turned, Shape{tags, tags});
     T *beta = work->get(&work->beta, Shape{rows, tags}), *next = work->get(&work->next, Shape{rows, tags});
-    turn(chain.w_exps + 2 * tags, tags, turned);
     if (length) std::fill(next, next + rows * tags, T{0});
-    const int64_t cost = std::max<int64_t>(1, rows * tags * tags / std::max<int64_t>(1, spans.count()));
-    c.parallel_for(spans.count(), kChainGrain / cost + 1, [&](int64_t first, int64_t last) {
-      for (int64_t s = first; s < last; ++s) {
-        if (spans.rows(s) > 0) backward(chain, a, turned, spans.begin(s), spans.rows(s), g[s], beta, next);
-      }
-    });
+    way_back(c, chain, spans, rows, a, g, work.get(), beta, next);
     if (T* to = zeroed<T>(c, dx)) emission_gradient(chain, spans, beta, g, to);
     if (!c.wants(dw)) return;
     T* pairs = work->get(&work->pairs, Shape{tags, tags});

@@ -15,6 +15,8 @@ template <class T> void clip_grad(T limit, const T* x, T* g, int64_t n) {
   }
 }
 
+constexpr int64_t kChangeGrain = 1 << 16;  // multiplications that are worth a piece of their own
+
 template <class T> class Backward {
  public:
   explicit Backward(const KernelArgs& op)
@@ -153,7 +155,7 @@ template <class T> class Backward {
     if (c.wants(dbias_)) give_bias(c);
     if (c.wants(dweight_)) {
       T* before = sized<T>(before_rows_, rows_, p_);
-      steps_.previous(carried_, h_first_, p_, before);
+      steps_.previous(c, carried_, h_first_, p_, before);
       to_weight_->run(c, {.m = p_, .n = 4 * d_, .k = rows_, .trans_a = true}, before, dgates_,
                       c[dweight_].template mutable_data<T>());
     }
@@ -174,19 +176,26 @@ template <class T> class Backward {
     const int64_t d = d_;
     T* to = c[dbias_].template mutable_data<T>();
     std::fill(to, to + c[dbias_].numel(), T{0});
-    add_columns(dgates_, rows_, 4 * d, to);
+    add_columns(c, dgates_, rows_, 4 * d, to);
     if (!with_.peepholes) return;
     const T* cells = c[cells_].template data<T>();
     T* before = sized<T>(before_rows_, rows_, d);
-    steps_.previous(cells, c_first_, d, before);
-    T *din = to + 4 * d, *dforget = din + d, *dout = dforget + d;
+    steps_.previous(c, cells, c_first_, d, before);
+    // Workers take units of their own.
+    constexpr int64_t kStrip = 32;
+    c.parallel_for((d + kStrip - 1) / kStrip, kChangeGrain / std::max<int64_t>(1, rows_ * kStrip) + 1,
+                   [&](int64_t first, int64_t last) {
+                     const int64_t from = first * kStrip;
+                     add_peepholes(cells, before, from, std::min(d, last * kStrip) - from, to + 4 * d + from);
+                   });
+  }
+
+  void add_peepholes(const T* cells, const T* before, int64_t unit, int64_t n, T* to) const {
     for (int64_t r = 0; r < rows_; ++r) {
-      const T* g = dgates_ + r * 4 * d;
-      for (int64_t j = 0; j < d; ++j) {
-        din[j] += g[d + j] * before[r * d + j];
-        dforget[j] += g[2 * d + j] * before[r * d + j];
-        dout[j] += g[3 * d + j] * cells[r * d + j];
-      }
+      const T *g = dgates_ + r * 4 * d_ + unit, *old = before + r * d_ + unit, *now = cells + r * d_ + unit;
+      for (int64_t j = 0; j < n; ++j) to[j] += g[d_ + j] * old[j];
+      for (int64_t j = 0; j < n; ++j) to[d_ + j] += g[2 * d_ + j] * old[j];
+      for (int64_t j = 0; j < n; ++j) to[2 * d_ + j] += g[3 * d_ + j] * now[j];
     }
   }
 

@@ -84,12 +84,15 @@ void LstmPanels::forward(const KernelContext& c, const Steps& steps, const Weigh
                                    .hidden = f.hiddens + own};
             point(row.gates, f.gates + (at + r + i) * 4 * d, w.order, d, unit);
             loops::cell_forward(w.rule, unit, n, row);
+            if (!f.mask) continue;
+            f.mask.keep(at + r + i, row.hidden, state + (r + i) * d + unit, n, f.kept_hiddens + own);
+            f.mask.keep(at + r + i, row.cell, row.before, n, f.kept_cells + own);
           }
         }
       }
     });
-    state = f.hiddens + at * d;
-    before = f.cells + at * d;
+    state = (f.mask ? f.kept_hiddens : f.hiddens) + at * d;
+    before = (f.mask ? f.kept_cells : f.cells) + at * d;
   }
 }
 
@@ -97,13 +100,15 @@ void LstmPanels::forward(const KernelContext& c, const Steps& steps, const Weigh
 void LstmPanels::backward(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& s) {
   const int64_t d = w.d;
   if (steps.count() > 1 || s.dfirst_hidden) pack_units(c, w);
+  float* dcells = s.mask ? s.dkept_cells : s.dcells;
   for (int64_t t = steps.count() - 1; t >= 0; --t) {
     const int64_t at = steps.begin(t), rows = steps.rows(t), past = t > 0 ? steps.begin(t - 1) : 0;
     const int64_t after = t + 1 < steps.count() ? steps.rows(t + 1) : 0;
-    const float* before = t > 0 ? s.cells + past * d : s.first_cell;
-    float* dbefore = t > 0 ? s.dcells + past * d : s.dfirst_cell;
+    const float* before = t > 0 ? (s.mask ? s.kept_cells : s.cells) + past * d : s.first_cell;
+    float* dbefore = t > 0 ? dcells + past * d : s.dfirst_cell;
+    float* dstate_before = t > 0 ? s.dkept_hiddens + past * d : s.dfirst_hidden;  // with a mask
     c.parallel_for(pieces(d, kPanel), panel_grain(rows, 4 * d * kPanel), [&](int64_t first, int64_t last) {
-      float tile[kTileRows * kPanel];
+      float tile[kTileRows * kPanel], dhidden[kPanel], dcell[kPanel];
       for (int64_t b = first; b < last; ++b) {
         const int64_t unit = b * kPanel, n = std::min(kPanel, d - unit);
         for (int64_t r = 0; r < rows; r += kTileRows) {
@@ -122,6 +127,14 @@ void LstmPanels::backward(const KernelContext& c, const Steps& steps, const Weig
                                     .dbefore = dbefore + of_before};
             point(row.gates, s.gates + (at + r + i) * 4 * d, w.order, d, unit);
             point(row.dgates, s.dgates + (at + r + i) * 4 * d, w.order, d, unit);
+            if (s.mask) {
+              s.mask.back(at + r + i, s.dkept_hiddens + own, row.tile, row.dhidden, n, dhidden,
+                          dstate_before + of_before);
+              s.mask.back(at + r + i, dcells + own, nullptr, row.dcell, n, dcell, row.dbefore);
+              row.tile = nullptr;
+              row.dhidden = dhidden;
+              row.dcell = dcell;
+            }
             loops::cell_backward(w.rule, unit, n, row);
           }
         }
@@ -141,7 +154,7 @@ void LstmPanels::to_hidden(const KernelContext& c, int64_t rows, int64_t d, cons
         const int64_t m = std::min(kTileRows, rows - r);
         loops::product(dgates + r * 4 * d, 4 * d, m, 4 * d, panels_ + b * 4 * d * kPanel, tile, kPanel);
         for (int64_t i = 0; i < m; ++i) {
-          std::copy(tile + i * kPanel, tile + i * kPanel + n, out + (r + i) * d + unit);
+          add_to(tile + i * kPanel, n, out + (r + i) * d + unit);
         }
       }
     }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "ops/sequence/recurrent.h"
+#include "ops/sequence/state_mask.h"
 #include "ops/sequence/step_loops.h"
 
 namespace anabranch::sequence {
@@ -25,6 +26,8 @@ class LstmPanels {
     float* gates;                // [rows, 4 d], x and the biases; become candidate and gates
     const float *hidden, *cell;  // before step 0; null: zeros
     float *hiddens, *cells;      // [rows, d]
+    StateMask mask = {};
+    float *kept_hiddens = nullptr, *kept_cells = nullptr;  // [rows, d], what the mask leaves for the next step
   };
   struct Backward {
     const float *gates, *cells, *first_cell;  // first_cell: null for zeros
@@ -32,7 +35,11 @@ class LstmPanels {
     float* dcells;         // is changed
     float* dgates;         // [rows, 4 d]
     float* dfirst_cell;    // added to
-    float* dfirst_hidden;  // null: not wanted
+    float* dfirst_hidden;  // added to; null: not wanted
+    StateMask mask = {};
+    const float* kept_cells = nullptr;
+    // With a mask, of what it leaves; they are changed, dcells is only read, and dfirst_hidden is there.
+    float *dkept_hiddens = nullptr, *dkept_cells = nullptr;
   };
 
   void forward(const KernelContext& c, const Steps& steps, const Weights& w, const Forward& f);
@@ -41,7 +48,7 @@ class LstmPanels {
  private:
   void pack_gates(const KernelContext& c, const Weights& w);
   void pack_units(const KernelContext& c, const Weights& w);
-  void to_hidden(const KernelContext& c, int64_t rows, int64_t d, const float* dgates, float* out) const;
+  void to_hidden(const KernelContext& c, int64_t rows, int64_t d, const float* dgates, float* out) const;  // adds
 
   std::shared_ptr<Tensor> packed_ = std::make_shared<Tensor>();
   float* panels_ = nullptr;

@@ -2,6 +2,7 @@
 // takes row t of every sequence that is long enough. Sequences are sorted by length, the longest first, so that the
 // rows of a step lie side by side and follow those of the step before: row k of step t comes after row k of step t - 1.
 #pragma once
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -70,7 +71,7 @@ class Steps {
     copy_rows(c, from, width, to, sequences_, false);
   }
   // The row before each row, in the order of steps: `first` (or zeros) before step 0.
-  template <class T> void previous(const T* rows, const T* first, int64_t width, T* to) const {
+  template <class T> void previous(const KernelContext& c, const T* rows, const T* first, int64_t width, T* to) const {
     const int64_t n = widest();
     if (count() == 0) return;
     if (first) {
@@ -78,9 +79,11 @@ class Steps {
     } else {
       std::fill(to, to + n * width, T{0});
     }
-    for (int64_t t = 1; t < count(); ++t) {
-      std::copy(rows + begin(t - 1) * width, rows + (begin(t - 1) + this->rows(t)) * width, to + begin(t) * width);
-    }
+    c.parallel_for(count() - 1, row_grain(n * width), [&](int64_t b, int64_t e) {
+      for (int64_t t = b + 1; t <= e; ++t) {
+        std::copy(rows + begin(t - 1) * width, rows + (begin(t - 1) + this->rows(t)) * width, to + begin(t) * width);
+      }
+    });
   }
 
  private:
@@ -114,9 +117,14 @@ template <class T> void add_to(const T* from, int64_t n, T* to) {
   for (int64_t i = 0; i < n; ++i) to[i] += from[i];
 }
 
-// sums[j] += the sum of column j.
-template <class T> void add_columns(const T* x, int64_t rows, int64_t width, T* sums) {
-  for (int64_t r = 0; r < rows; ++r) add_to(x + r * width, width, sums);
+// sums[j] += the sum of column j. Workers take columns of their own.
+template <class T> void add_columns(const KernelContext& c, const T* x, int64_t rows, int64_t width, T* sums) {
+  constexpr int64_t kStrip = 64, kWorth = 1 << 16;
+  c.parallel_for((width + kStrip - 1) / kStrip, kWorth / std::max<int64_t>(1, rows * kStrip) + 1,
+                 [&](int64_t b, int64_t e) {
+                   const int64_t from = b * kStrip, n = std::min(width, e * kStrip) - from;
+                   for (int64_t r = 0; r < rows; ++r) add_to(x + r * width + from, n, sums + from);
+                 });
 }
 
 // The optional input Bias, as many numbers as Input has columns.

@@ -4,11 +4,45 @@
 namespace anabranch::sequence {
 namespace {
 
-template <class Fn> void each_sequence(const Offsets& o, Fn&& fn) {
-  for (int64_t s = 0; s < count(o); ++s) {
+// fn(first, end): runs of sequences, on idle workers.
+template <class Fn> void each_run(const KernelContext& c, const Offsets& o, int64_t rows, Fn&& fn) {
+  const int64_t sequences = count(o);
+  c.parallel_for(sequences, kMathGrain / (rows / std::max<int64_t>(1, sequences) + 1) + 1, fn);
+}
+
+template <class Fn> void each_sequence(const Offsets& o, int64_t begin, int64_t end, Fn&& fn) {
+  for (int64_t s = begin; s < end; ++s) {
     const int64_t first = o[static_cast<size_t>(s)], length = o[static_cast<size_t>(s) + 1] - first;
     if (length > 0) fn(first, length);
   }
+}
+
+void softmax_run(const Offsets& o, int64_t begin, int64_t end, const double* from, double* to) {
+  each_sequence(o, begin, end, [=](int64_t first, int64_t length) {
+    softmax_row(from + first, length, to + first, -std::numeric_limits<double>::infinity());
+  });
+}
+
+// Short sequences share the vectors of one loop over all exponentials.
+void softmax_run(const Offsets& o, int64_t begin, int64_t end, const float* from, float* to) {
+  each_sequence(o, begin, end, [=](int64_t first, int64_t length) {
+    const float* x = from + first;
+    float top = x[0];
+    for (int64_t k = 1; k < length; ++k) top = x[k] > top ? x[k] : top;
+    for (int64_t k = 0; k < length; ++k) to[first + k] = x[k] - top;
+  });
+  const int64_t first = o[static_cast<size_t>(begin)], last = o[static_cast<size_t>(end)];
+  simd::exp(to + first, to + first, last - first);
+  each_sequence(o, begin, end, [=](int64_t at, int64_t length) {
+    float sum = 0;
+    if (length > kShortRow) {
+      sum = simd::sum(to + at, length);
+    } else {
+      for (int64_t k = 0; k < length; ++k) sum += to[at + k];
+    }
+    const float factor = 1.0f / sum;
+    for (int64_t k = 0; k < length; ++k) to[at + k] *= factor;
+  });
 }
 
 AB_OP(sequence_softmax)
@@ -30,9 +64,9 @@ AB_OP(sequence_softmax)
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const T* from = c[x].data<T>();
         T* to = c[out].template mutable_data<T>();
-        each_sequence(offsets(c[x]), [=](int64_t first, int64_t length) {
-          softmax_row(from + first, length, to + first, -std::numeric_limits<double>::infinity());
-        });
+        const auto& o = offsets(c[x]);
+        each_run(c, o, c[x].numel(),
+                 [&o, from, to](int64_t begin, int64_t end) { softmax_run(o, begin, end, from, to); });
       };
     });
 
@@ -45,8 +79,11 @@ AB_GRAD(sequence_softmax)
         if (!c.wants(dx)) return;
         const T *value = c[y].data<T>(), *g = c[dy].data<T>();
         T* to = c[dx].template mutable_data<T>();
-        each_sequence(offsets(c[x]), [=](int64_t first, int64_t length) {
-          softmax_grad_block<T>(value + first, g + first, length, 1, to + first);
+        const auto& o = offsets(c[x]);
+        each_run(c, o, c[x].numel(), [&o, value, g, to](int64_t begin, int64_t end) {
+          each_sequence(o, begin, end, [=](int64_t first, int64_t length) {
+            softmax_grad_block<T>(value + first, g + first, length, 1, to + first);
+          });
         });
       };
     });

@@ -124,7 +124,7 @@ template <class T> class Backward {
     of_state_->run(c, {.m = wide, .n = d, .k = rows, .trans_a = true}, dgates, before,
                    to + lstm.state_weights(layer, way));
     T* biases = to + lstm.biases(layer, way);
-    add_columns(dgates, rows, wide, biases);
+    add_columns(c, dgates, rows, wide, biases);
     std::copy(biases, biases + wide, biases + wide);
   }
 

@@ -18,30 +18,40 @@ bool same_attributes(const ir::Op& forward, const ir::Op& gradient) {
   });
 }
 
+std::string sole_output(const ir::Op& op) {
+  const auto& outs = op.output("Out");
+  return outs.size() == 1 ? outs[0] : "";
+}
+
+// Gradients of sums want the shape of X alone, and may read it off Out@GRAD (the pass shape_reads).
+bool reads_shape_alone(const ir::Op& gradient, const ir::Slot& slot) {
+  const bool adds = gradient.type == "elementwise_add_grad" || gradient.type == "elementwise_sub_grad";
+  return adds && slot.name == "X" && slot.args == gradient.input("Out@GRAD");
+}
+
 bool same_arguments(const ir::Op& forward, const ir::Op& gradient) {
   return std::all_of(gradient.inputs.begin(), gradient.inputs.end(), [&](const ir::Slot& slot) {
     return is_gradient_slot(slot.name) || slot.args.empty() || slot.args == forward.input(slot.name) ||
-           slot.args == forward.output(slot.name);
+           slot.args == forward.output(slot.name) || reads_shape_alone(gradient, slot);
   });
 }
 
 }  // namespace
 
-BlockGradient::BlockGradient(const ir::Block& forward, const ir::Block& gradient,
-                             const std::map<std::string, std::string>& seeded)
-    : forward_(forward) {
-  for (size_t i = 0; i < forward.ops().size(); ++i) {
-    for (const auto& slot : forward.ops()[i]->inputs) {
+BlockGradient::BlockGradient(const Ops& forward, const Ops& gradient, const Seeds& seeds) : forward_(forward) {
+  for (size_t i = 0; i < forward.size(); ++i) {
+    for (const auto& slot : forward[i]->inputs) {
       for (size_t k = 0; k < slot.args.size(); ++k) {
         uses_[slot.args[k]].emplace_back(static_cast<int>(i), slot.name, k);
       }
     }
   }
-  for (const auto& [var, name] : seeded) {
-    seeded_.insert(var);
-    known_[name] = {var, {Share{-1, "", 0}}};
+  for (const auto& [var, name] : seeds) {
+    const Share share{-1, name, 0};
+    seeded_[var].insert(share);
+    known_[name] = {var, {share}};
   }
-  for (const auto& op : gradient.ops()) {
+  for (const auto& op : gradient) {
     if (take(*op)) continue;
     why_ = fmt::format("{} in its gradient is not what append_backward makes", op->type);
     return;
@@ -50,7 +60,7 @@ BlockGradient::BlockGradient(const ir::Block& forward, const ir::Block& gradient
 
 std::set<BlockGradient::Share> BlockGradient::shares_of(const std::string& var) const {
   std::set<Share> shares;
-  if (seeded_.count(var)) shares.emplace(-1, "", 0);
+  if (const auto seeded = seeded_.find(var); seeded != seeded_.end()) shares = seeded->second;
   const auto it = uses_.find(var);
   if (it == uses_.end()) return shares;
   for (const Share& use : it->second) {
@@ -62,14 +72,20 @@ std::set<BlockGradient::Share> BlockGradient::shares_of(const std::string& var) 
 bool BlockGradient::counts(int op) const {
   if (const auto it = counts_.find(op); it != counts_.end()) return it->second;
   counts_[op] = false;  // of an op that reads what it makes
-  const auto outs = forward_.ops()[static_cast<size_t>(op)]->output_args();
+  const auto outs = forward_[static_cast<size_t>(op)]->output_args();
   const bool found = std::any_of(outs.begin(), outs.end(), [&](const auto& out) { return !shares_of(out).empty(); });
   return counts_[op] = found;
 }
 
 bool BlockGradient::is_whole(const std::string& name, const std::string& of) const {
   const auto it = known_.find(name);
-  return it != known_.end() && it->second.of == of && it->second.shares == shares_of(of);
+  if (it == known_.end()) return false;
+  const std::set<Share> shares = shares_of(of);
+  if (it->second.of == of) return it->second.shares == shares;
+  // The gradient of a sum is that of each value in it, and need not be copied (the pass remove_copies).
+  if (shares.size() != 1 || std::get<0>(*shares.begin()) < 0) return false;
+  const ir::Op& sum = *forward_[static_cast<size_t>(std::get<0>(*shares.begin()))];
+  return sum.type == "sum" && sole_output(sum) == it->second.of && is_whole(name, it->second.of);
 }
 
 bool BlockGradient::is_gradient(const std::string& name, const std::string& of) const {
@@ -83,6 +99,7 @@ bool BlockGradient::keep(const std::string& name, Partial partial) {
 bool BlockGradient::take(const ir::Op& op) {
   if (op.type == "sum") return take_sum(op);
   if (op.type == "concat") return take_concat(op);
+  if (op.type == "scale") return take_scale(op);
   const int of = forward_of(op);
   return of >= 0 && take_gradient(op, of);
 }
@@ -102,8 +119,8 @@ bool BlockGradient::take_sum(const ir::Op& op) {
 
 // The gradient of a split.
 bool BlockGradient::take_concat(const ir::Op& op) {
-  for (size_t i = 0; i < forward_.ops().size(); ++i) {
-    const ir::Op& split = *forward_.ops()[i];
+  for (size_t i = 0; i < forward_.size(); ++i) {
+    const ir::Op& split = *forward_[i];
     if (split.type != "split" || split.attr<int32_t>("axis") != op.attr<int32_t>("axis")) continue;
     const auto &parts = split.output("Out"), &gradients = op.input("X");
     if (parts.size() != gradients.size() || !op.input("AxisTensor").empty()) continue;
@@ -116,9 +133,36 @@ bool BlockGradient::take_concat(const ir::Op& op) {
   return false;
 }
 
+// The gradient of a scale, or of one of the values of a sum.
+bool BlockGradient::take_scale(const ir::Op& op) {
+  if (op.attr<float>("bias") != 0.0f || !op.input("ScaleTensor").empty() || op.input("X").size() != 1) return false;
+  const auto share = next_share(op.input("X")[0], op.attr<float>("scale"));
+  if (!share || op.output("Out").size() != 1) return false;
+  const auto& [of, slot, place] = *share;
+  const std::string var = forward_[static_cast<size_t>(of)]->input(slot)[place];
+  scaled_.insert(*share);
+  return keep(op.output("Out")[0], {var, {*share}});
+}
+
+// A use that no gradient was made of, by an op that `whole` is the gradient of, and that scales by this much.
+std::optional<BlockGradient::Share> BlockGradient::next_share(const std::string& whole, float factor) const {
+  for (size_t i = 0; i < forward_.size(); ++i) {
+    const ir::Op& forward = *forward_[i];
+    const bool scales = forward.type == "scale" && forward.input("ScaleTensor").empty();
+    if (!scales && forward.type != "sum") continue;
+    if ((scales ? forward.attr<float>("scale") : 1.0f) != factor) continue;
+    if (forward.output("Out").size() != 1 || !is_whole(whole, forward.output("Out")[0])) continue;
+    for (size_t k = 0; k < forward.input("X").size(); ++k) {
+      const Share share{static_cast<int>(i), "X", k};
+      if (!scaled_.count(share)) return share;
+    }
+  }
+  return std::nullopt;
+}
+
 int BlockGradient::forward_of(const ir::Op& op) const {
-  for (size_t i = 0; i < forward_.ops().size(); ++i) {
-    const ir::Op& forward = *forward_.ops()[i];
+  for (size_t i = 0; i < forward_.size(); ++i) {
+    const ir::Op& forward = *forward_[i];
     if (op.type == forward.type + "_grad" && same_arguments(forward, op) && same_attributes(forward, op) &&
         std::all_of(op.inputs.begin(), op.inputs.end(), [&](const ir::Slot& slot) {
           if (!is_gradient_slot(slot.name)) return true;
@@ -136,7 +180,7 @@ int BlockGradient::forward_of(const ir::Op& op) const {
 }
 
 bool BlockGradient::take_gradient(const ir::Op& op, int of) {
-  const ir::Op& forward = *forward_.ops()[static_cast<size_t>(of)];
+  const ir::Op& forward = *forward_[static_cast<size_t>(of)];
   for (const auto& slot : op.outputs) {
     if (!is_gradient_slot(slot.name)) return false;
     const std::string name = without_grad(slot.name);

@@ -2,6 +2,7 @@
 // place of both.
 #pragma once
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -14,9 +15,10 @@ namespace anabranch {
 
 class BlockGradient {
  public:
-  // seeded: variables of the forward block whose gradients come from outside, with the names that these have in the
-  // gradient block.
-  BlockGradient(const ir::Block& forward, const ir::Block& gradient, const std::map<std::string, std::string>& seeded);
+  using Ops = std::vector<ir::OpRef>;
+  // Variables of the forward ops whose gradients come from outside, in whole or in part, and the names of these.
+  using Seeds = std::vector<std::pair<std::string, std::string>>;
+  BlockGradient(const Ops& forward, const Ops& gradient, const Seeds& seeds);
 
   // Why it does not; empty when it does.
   const std::string& why() const { return why_; }
@@ -24,7 +26,7 @@ class BlockGradient {
   bool is_gradient(const std::string& name, const std::string& of) const;
 
  private:
-  // Where a share of a gradient comes from: a use of the variable, by op, slot and place; op -1: from outside.
+  // Where a share of a gradient comes from: a use of the variable, by op, slot and place; op -1: from outside, by name.
   using Share = std::tuple<int, std::string, size_t>;
   struct Partial {
     std::string of;
@@ -37,15 +39,18 @@ class BlockGradient {
   bool take(const ir::Op& op);
   bool take_sum(const ir::Op& op);
   bool take_concat(const ir::Op& op);
+  bool take_scale(const ir::Op& op);
+  std::optional<Share> next_share(const std::string& whole, float factor) const;
   bool take_gradient(const ir::Op& op, int of);
   int forward_of(const ir::Op& op) const;
   bool keep(const std::string& name, Partial partial);
 
-  const ir::Block& forward_;
-  std::set<std::string> seeded_;
+  const Ops& forward_;
+  std::map<std::string, std::set<Share>> seeded_;
   std::map<std::string, std::vector<Share>> uses_;
   mutable std::map<int, bool> counts_;
   std::map<std::string, Partial> known_;
+  std::set<Share> scaled_;  // uses whose gradient a scale has made
   std::string why_;
 };
 

@@ -1,0 +1,53 @@
+// Which values of a sub-block lie in the memory that all its turns share (block_memory.h): tensors of which nobody
+// outside of the block sees more than the shape and no turn hands on, and whose makers give them their shapes. What a
+// kernel makes as it likes, or may leave unset, keeps memory of its own.
+#include <map>
+#include <set>
+
+#include "exec/block_code.h"
+
+namespace anabranch {
+
+// By variable: the root of those that it shares memory with.
+std::map<int, int> BlockCode::private_vars(const Graph& graph) const {
+  std::map<int, int> found;
+  for (size_t i = 0; i < graph.vars.size(); ++i) {
+    const GraphVar& v = graph.vars[i];
+    const auto own = vars_.find(v.name);
+    const bool seen = v.fetched && set_.options_.bodies->keeps_elements(block_.idx(), v.name);
+    const bool fits = !v.desc.persistable && !seen && v.produced && v.desc.kind == VarKind::kLoDTensor;
+    if (fits && own != vars_.end()) found[own->second] = graph.buffer(static_cast<int>(i));
+  }
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const bool may_miss = find_op(graph.nodes[i].op->type).has(kMaybeUnset);
+    if (!nodes_[i].dynamic && !may_miss) continue;
+    for (size_t t = may_miss ? 0 : nodes_[i].reads; t < nodes_[i].touches.size(); ++t) {
+      const Arg& arg = places_[static_cast<size_t>(nodes_[i].touches[t])];
+      if (arg.block == this) found.erase(arg.var);
+    }
+  }
+  return found;
+}
+
+void BlockCode::find_private(const Graph& graph) {
+  const auto vars = private_vars(graph);
+  std::vector<BlockMemory::Use> uses;
+  std::map<int, size_t> use_of;  // by root
+  std::set<int> known;           // places
+  for (size_t i = 0, group = 0; i < nodes_.size(); ++i) {
+    if (i == group + nodes_[group].group || nodes_[i].group > 1) group = i;  // nodes of a group run at one time
+    for (const int p : nodes_[i].touches) {
+      const Arg& arg = places_[static_cast<size_t>(p)];
+      const auto root = arg.block == this ? vars.find(arg.var) : vars.end();
+      if (root == vars.end()) continue;
+      const auto [at, fresh] = use_of.try_emplace(root->second, uses.size());
+      if (fresh) uses.push_back({{}, static_cast<int>(group), 0});
+      BlockMemory::Use& use = uses[at->second];
+      if (known.insert(p).second) use.places.push_back(static_cast<size_t>(p));
+      use.last = static_cast<int>(group);
+    }
+  }
+  memory_.set_uses(std::move(uses));
+}
+
+}  // namespace anabranch

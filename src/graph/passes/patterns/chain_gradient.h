@@ -1,0 +1,32 @@
+// The gradient of steps that stand one after another: which nodes compute it, what comes to them from outside, and what
+// others read of them.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+
+#include "graph/passes/patterns/block_gradient.h"
+#include "graph/passes/patterns/unrolled_steps.h"
+
+namespace anabranch {
+
+struct ChainGradient {
+  std::string why;  // why it is not what append_backward makes; empty when it is, or when there is none
+  std::set<int> nodes;
+  BlockGradient::Seeds seeds;         // of states
+  std::map<std::string, int> wanted;  // of x, first states, weights and biases: the variable that others read
+
+  int of(const std::string& name) const {
+    const auto it = wanted.find(name);
+    return it == wanted.end() ? -1 : it->second;
+  }
+};
+
+// nodes: of all steps.
+ChainGradient find_gradient(const Graph& graph, const Uses& uses, const UnrolledChain& chain, int replica,
+                            const std::set<int>& nodes);
+
+// By a node that is not among these, or by somebody outside of the graph.
+bool is_read_outside(const Uses& uses, int var, const std::set<int>& inside);
+
+}  // namespace anabranch

@@ -1,0 +1,72 @@
+// The sums of the gates of a cell: what weights and biases they are made of, whichever way the program writes them -
+// one product for all gates or one for each, of x and the state joined or apart, split before or after the activation.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "graph/passes/patterns/step_ops.h"
+
+namespace anabranch {
+
+class GateSums {
+ public:
+  // x: what each step has its own of.
+  GateSums(StepOps& ops, std::string x, int gates) : ops_(&ops), x_(std::move(x)), gates_(gates) {}
+
+  // `name` is act(the sum of a gate), and the gate has this place. Products with x and with `state` are met.
+  bool activated(const std::string& name, const char* act, int place, const std::string& state);
+  // `name` holds the sums of these gates side by side.
+  bool joint(const std::string& name, std::vector<int> places, const std::string& state);
+  // A weight [D, 3 D] as of gru_unit.
+  bool unit_weight(const std::string& name);
+  bool bias(const std::string& name, const std::vector<int>& places);
+  // fn(a, b) or fn(b, a); what a failed attempt has found is forgotten.
+  template <class Fn> bool either(const std::optional<std::pair<std::string, std::string>>& two, Fn&& fn) {
+    return ops_->either(two, [&](const auto& a, const auto& b) {
+      const GateSums before = *this;
+      if (fn(a, b)) return true;
+      *this = before;
+      return false;
+    });
+  }
+  // To be called when all gates are known: the places of the whole sum that they are parts of.
+  bool finish();
+
+  // Of the op that takes the place of the cell, in the order of `places`, which says where a gate has its columns.
+  std::vector<int32_t> weight_places(const std::vector<int>& places) const;
+  std::vector<int32_t> bias_places(const std::vector<int>& places) const;
+  // Where gates stand in the first weight that has them all; each at its own place when there is none.
+  std::vector<int> widest() const;
+  // Without a weight of its own x is the sums: are they in this order?
+  bool fits_x(const std::vector<int>& places) const;
+  std::vector<std::string> weights() const;
+  std::vector<std::string> biases() const;
+
+ private:
+  struct Weight {
+    std::string name;
+    int rows;  // as weight_places of the op says
+    std::vector<int> gates;
+  };
+  struct Joint {
+    std::string sum, state;
+    std::vector<int> gates;  // -1: not known yet
+  };
+
+  bool part(const std::string& name, const char* act, int place, const std::string& state);
+  bool terms(const std::string& name, const std::vector<int>& places, const std::string& state);
+  bool product(const std::string& name, const std::vector<int>& places, const std::string& state);
+  bool weight(const std::string& name, int rows, const std::vector<int>& places);
+  const ir::Op* plain_product(const std::string& name);
+
+  StepOps* ops_;
+  std::string x_;
+  int gates_;
+  std::vector<Weight> weights_;
+  std::vector<std::pair<std::string, std::vector<int>>> biases_;
+  std::vector<Joint> joints_;
+  std::vector<int> of_x_;  // gates of the columns of x when it is the sums
+};
+
+}  // namespace anabranch

@@ -1,0 +1,35 @@
+// Is a step of a recurrence one of long short-term memory, or of a gated recurrent unit? What the op that takes the
+// place of all steps is to be given.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "graph/passes/patterns/gate_sums.h"
+
+namespace anabranch {
+
+// Names are those of the step.
+struct RecurrentCell {
+  std::string why;                  // why it is none; empty when it is one
+  const char *what = "", *op = "";  // for explain(), and the op for all steps
+  std::string x, mask;              // the mask: empty when there is none
+  std::vector<std::string> weights, biases;
+  std::vector<std::pair<std::string, Attr>> attrs;
+  std::vector<size_t> memories;           // which of the memories are the states
+  std::vector<const char*> first_states;  // slots: the states before the first step, in that order
+  std::vector<const char*> values;        // what a step makes of each state, and with a mask, what that leaves
+  std::vector<const char*> for_gradient;  // other outputs, which the gradient reads
+  std::vector<size_t> shows;              // of each output of the step, which of the values
+};
+
+RecurrentCell match_cell(const StepView& view);
+
+// What the two kinds of cells ask for. before: the states that a step finds; after: what it makes of them.
+struct CellStates {
+  std::vector<std::string> before, after;
+  std::string x;
+};
+bool match_lstm(StepOps& ops, const CellStates& states, RecurrentCell* cell);
+bool match_gru(StepOps& ops, const CellStates& states, RecurrentCell* cell);
+
+}  // namespace anabranch

@@ -1,0 +1,182 @@
+// Gated recurrent units over a dense batch [steps, batch, width] as one op, made by the pass fuse_recurrent of a block
+// that is run for each step: the products of x are one for all steps, and so are the gradients of x and of the weights.
+#include <algorithm>
+
+#include "ops/declare/attr_checks.h"
+#include "ops/sequence/cell_steps.h"
+#include "ops/sequence/gru_panels.h"
+
+namespace anabranch::sequence {
+namespace {
+
+constexpr int kGates = 3;
+
+GruPanels::Weights weights_of(const KernelArgs& op) {
+  const loops::GruRule rule{act_named(op.attr<std::string>("gate_activation")),
+                            act_named(op.attr<std::string>("activation")), op.attr<bool>("origin_mode")};
+  return {nullptr, 0, nullptr, 0, 0, rule};
+}
+
+GruPanels::Weights placed(GruPanels::Weights weights, const float* state, int64_t d) {
+  weights.gates = state;
+  weights.candidate = state + 2 * d;
+  weights.ld_gates = weights.ld_candidate = kGates * d;
+  weights.d = d;
+  return weights;
+}
+
+class Forward {
+ public:
+  explicit Forward(const KernelArgs& op)
+      : x_(op.in("X")),
+        mask_(op.in("Mask")),
+        h0_(op.in("H0")),
+        hidden_(op.out("Hidden")),
+        kept_(op.out("KeptHidden")),
+        gates_(op.out("Gates")),
+        left_(op.out("Left")),
+        weights_(weights_of(op)),
+        sums_(op, kGates) {}
+
+  void operator()(KernelContext& c) {
+    const StepExtents e(c, x_, h0_);
+    if (e.rows() == 0 || e.d == 0) return;
+    auto* gates = c[gates_].mutable_data<float>();
+    sums_.run(c, e, gates);
+    steps_.cut_dense(e.steps, e.batch);
+    panels_->forward(c, steps_, placed(weights_, sums_.state_weight(), e.d),
+                     {.gates = gates,
+                      .first = c[h0_].data<float>(),
+                      .left = c[left_].mutable_data<float>(),
+                      .states = c[hidden_].mutable_data<float>(),
+                      .mask = mask_of(c, mask_),
+                      .kept = mask_ ? c[kept_].mutable_data<float>() : nullptr});
+  }
+
+ private:
+  In x_, mask_, h0_;
+  Out hidden_, kept_, gates_, left_;
+  GruPanels::Weights weights_;
+  StepSums sums_;
+  Steps steps_;
+  std::shared_ptr<GruPanels> panels_ = std::make_shared<GruPanels>();
+};
+
+class Backward {
+ public:
+  explicit Backward(const KernelArgs& op)
+      : x_(op.in("X")),
+        mask_(op.in("Mask")),
+        h0_(op.in("H0")),
+        hidden_(op.in("Hidden")),
+        kept_(op.in("KeptHidden")),
+        gates_(op.in("Gates")),
+        left_(op.in("Left")),
+        dh0_(op.out("H0@GRAD")),
+        dhidden_(op, "Hidden@GRAD"),
+        dkept_(op, "KeptHidden@GRAD"),
+        weights_(weights_of(op)),
+        sums_(op, kGates) {}
+
+  void operator()(KernelContext& c) {
+    const StepExtents e(c, x_, h0_);
+    steps_.cut_dense(e.steps, e.batch);
+    float* dgates = sized<float>(dgate_rows_, e.rows(), kGates * e.d);
+    run(c, e, dgates);
+    sums_.give(c, e, dgates, [&](float* to) { give_state_weight(c, e, dgates, to); });
+  }
+
+ private:
+  void run(KernelContext& c, const StepExtents& e, float* dgates) {
+    float* dfirst = c.wants(dh0_) ? c[dh0_].mutable_data<float>() : sized<float>(dfirst_rows_, e.batch, e.d);
+    std::fill_n(dfirst, e.batch * e.d, 0.0f);
+    panels_->backward(c, steps_, placed(weights_, sums_.state_weight(c, e), e.d),
+                      {.gates = c[gates_].data<float>(),
+                       .states = c[hidden_].data<float>(),
+                       .first = c[h0_].data<float>(),
+                       .dstates = dhidden_.own(c, e),
+                       .dgates = dgates,
+                       .dfirst = dfirst,
+                       .mask = mask_of(c, mask_),
+                       .kept = mask_ ? c[kept_].data<float>() : nullptr,
+                       .dkept = mask_ ? dkept_.own(c, e) : nullptr});
+  }
+
+  void give_state_weight(KernelContext& c, const StepExtents& e, const float* dgates, float* to) {
+    const int64_t d = e.d, wide = kGates * d;
+    float* before = sized<float>(before_rows_, e.rows(), d);
+    steps_.previous(c, c[mask_ ? kept_ : hidden_].data<float>(), c[h0_].data<float>(), d, before);
+    to_gates_->run(c, {.m = d, .n = 2 * d, .k = e.rows(), .trans_a = true, .ld_b = wide, .ld_c = wide}, before, dgates,
+                   to);
+    to_candidate_->run(c, {.m = d, .n = d, .k = e.rows(), .trans_a = true, .ld_b = wide, .ld_c = wide},
+                       c[left_].data<float>(), dgates + 2 * d, to + 2 * d);
+  }
+
+  static std::shared_ptr<Tensor> rows() { return std::make_shared<Tensor>(); }
+
+  In x_, mask_, h0_, hidden_, kept_, gates_, left_;
+  Out dh0_;
+  GivenGradient dhidden_, dkept_;
+  GruPanels::Weights weights_;
+  StepSumsBack sums_;
+  Steps steps_;
+  std::shared_ptr<Tensor> dgate_rows_ = rows(), dfirst_rows_ = rows(), before_rows_ = rows();
+  std::shared_ptr<GruPanels> panels_ = std::make_shared<GruPanels>();
+  std::shared_ptr<Gemm<float>> to_gates_ = std::make_shared<Gemm<float>>(),
+                               to_candidate_ = std::make_shared<Gemm<float>>();
+};
+
+void slots(OpDef& def) {
+  def.in("H0", "[batch, D], h before step 0");
+  act_attr(def, "activation", "tanh", "of the candidate");
+  act_attr(def, "gate_activation", "sigmoid", "of the gates");
+  def.attr<bool>("origin_mode", false, "the update gate is the share of the old state instead of the candidate's");
+}
+
+AB_OP(gru_steps)
+    .doc(
+        "h[t] = (1 - u) h[t-1] + u c with the gates u, r = f(...) of x[t] and h[t-1] by their weights and the "
+        "candidate "
+        "c = g(...) of x[t] and r h[t-1] by theirs, with biases. With Mask, KeptHidden - its share of h[t], and the "
+        "rest of what was before - stands for h[t] in the next step.")
+    .source("https://arxiv.org/abs/1406.1078")
+    .with(step_slots)
+    .with(slots)
+    .out("Hidden", "[steps, batch, D], h")
+    .out_optional("KeptHidden", "[steps, batch, D], with Mask")
+    .out("Gates", "[steps, batch, 3 D], update gate, reset gate and candidate, for the gradient")
+    .out("Left", "[steps, batch, D], r h[t-1], for the gradient")
+    .infer([](InferContext& c) {
+      check_steps(c, kGates, {"H0"});
+      for (const char* slot : {"Hidden", "KeptHidden", "Left"}) {
+        if (c.has_out(slot)) c.set_out(slot, steps_shape(c), c.in("X").dtype);
+      }
+      AB_CHECK(c.has_in("Mask") == c.has_out("KeptHidden"), InvalidArgument,
+               "KeptHidden must be given with Mask, and only then");
+      c.set_out("Gates", steps_shape(c, kGates), c.in("X").dtype);
+    })
+    .no_grad("made when gradients are there already")
+    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); });
+
+AB_GRAD(gru_steps)
+    .doc("Gradients of gru_steps; those of X and of the weights are one product over all steps each.")
+    .with(step_gradient_slots)
+    .with(slots)
+    .in("Hidden", "of gru_steps")
+    .in_optional("KeptHidden", "of gru_steps")
+    .in("Gates", "of gru_steps")
+    .in("Left", "of gru_steps")
+    .in_optional_list("Hidden@GRAD", "as Hidden; they are added up, and zeros when there are none")
+    .in_optional_list("KeptHidden@GRAD", "as KeptHidden, likewise")
+    .out_optional("H0@GRAD", "as H0")
+    .infer([](InferContext& c) {
+      check_steps(c, kGates, {"H0"});
+      AB_CHECK(c.has_in("KeptHidden") || !c.has_in("Mask"), InvalidArgument, "KeptHidden must be given with Mask");
+      check_state_gradients(c, {"Hidden", "KeptHidden", "Left", "Hidden@GRAD", "KeptHidden@GRAD"});
+      check_shape(c, "Gates", steps_shape(c, kGates));
+      infer_step_gradients(c, {"H0"});
+    })
+    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Backward(op); });
+
+}  // namespace
+}  // namespace anabranch::sequence
