@@ -9,6 +9,7 @@
 
 #include "ops/kernels/bfloat16.h"
 #include "ops/kernels/gemm.h"
+#include "ops/kernels/gemm_cut.h"
 #include "ops/kernels/philox.h"
 #include "ops/kernels/simd.h"
 
@@ -140,6 +141,39 @@ TEST(Gemm, EqualsTheDefinition) {
           .m = s[0], .n = s[1], .k = s[2], .trans_a = (t & 1) != 0, .trans_b = (t & 2) != 0, .batch = s[3]};
       check_gemm<float>(d, t == 3 ? 0.5 : 1.0, 2e-4);
       check_gemm<double>(d, t == 3 ? 0.5 : 1.0, 1e-12);
+    }
+  }
+}
+
+// What a worker shares would be all of an operand; with rows of C apart and an epilogue on the whole sum.
+TEST(Gemm, LongSumsAreCutIntoShares) {
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{40, 24, 5001}, {33, 96, 9000}}) {
+    const auto a = random_floats(static_cast<size_t>(m * k), -1, 1),
+               b = random_floats(static_cast<size_t>(k * n), -1, 1);
+    const auto row = random_floats(static_cast<size_t>(n), -1, 1);
+    for (int t = 0; t < 4; ++t) {
+      const GemmDims d = {.m = m, .n = n, .k = k, .trans_a = (t & 1) != 0, .trans_b = (t & 2) != 0, .ld_c = n + 3};
+      ASSERT_TRUE(sums_in_pieces(d));
+      ASSERT_GT(Cut(d, true).count, 1);
+      std::vector<float> out(static_cast<size_t>(m * (n + 3)), 99.0f), again = out;
+      KernelContext c;
+      Gemm<float>().run(c, d, a.data(), b.data(), out.data(), {row.data(), simd::relu});
+      Backwards backwards;
+      c.parallel = &backwards;
+      Gemm<float>().run(c, d, a.data(), b.data(), again.data(), {row.data(), simd::relu});
+      EXPECT_EQ(out, again);
+      for (int64_t i = 0; i < m; i += 5) {
+        for (int64_t j = 0; j < n; j += 7) {
+          double want = row[static_cast<size_t>(j)];
+          for (int64_t l = 0; l < k; ++l) {
+            want += static_cast<double>(a[static_cast<size_t>(d.trans_a ? l * m + i : i * k + l)]) *
+                    b[static_cast<size_t>(d.trans_b ? j * k + l : l * n + j)];
+          }
+          ASSERT_NEAR(out[static_cast<size_t>(i * (n + 3) + j)], std::max(want, 0.0), 3e-4)
+              << i << " " << j << " " << t;
+        }
+        for (int64_t j = n; j < n + 3; ++j) ASSERT_EQ(out[static_cast<size_t>(i * (n + 3) + j)], 99.0f);
+      }
     }
   }
 }

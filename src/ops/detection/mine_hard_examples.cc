@@ -61,7 +61,7 @@ template <class T> class Miner {
     choose(cls, loc, dist, updated, n);
     for (int64_t j = 0; j < n; ++j) {
       const bool chosen = chosen_[static_cast<size_t>(j)];
-      if (chosen && updated[j] == -1) negatives.push_back(static_cast<int32_t>(j));
+      if (chosen && updated[j] < 0) negatives.push_back(static_cast<int32_t>(j));
       if (all_ && !chosen) updated[j] = std::min(updated[j], -1);
     }
     offsets.push_back(static_cast<int64_t>(negatives.size()));

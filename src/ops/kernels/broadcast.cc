@@ -22,6 +22,7 @@ int64_t joint_extent(int64_t a, int64_t b) {
 }  // namespace
 
 int broadcast_axis(const Shape& x, const Shape& y, int axis) {
+  if (x == y) return 0;  // nothing is repeated, so that no axis is looked at
   const int rank = std::max(x.rank(), y.rank());
   AB_CHECK(axis >= -1 && axis < std::max(rank, 1), InvalidArgument, "axis must be -1 to {} for {} and {}, got {}",
            rank - 1, x.str(), y.str(), axis);

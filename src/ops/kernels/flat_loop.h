@@ -15,7 +15,8 @@ inline constexpr int64_t kMathGrain = 4096;    // exp, log, tanh ...
 template <class T, class U, class Fn>
 void map(const KernelContext& c, int64_t grain, int64_t n, const T* x, U* out, Fn fn) {
   c.parallel_for(n, grain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = fn(x[i]);
+    const Fn own = fn;  // which `out` cannot overlap: what it holds is read once
+    for (int64_t i = begin; i < end; ++i) out[i] = own(x[i]);
   });
 }
 
@@ -23,7 +24,8 @@ void map(const KernelContext& c, int64_t grain, int64_t n, const T* x, U* out, F
 template <class T, class U, class V, class Fn>
 void map(const KernelContext& c, int64_t grain, int64_t n, const T* a, const U* b, V* out, Fn fn) {
   c.parallel_for(n, grain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = fn(a[i], b[i]);
+    const Fn own = fn;
+    for (int64_t i = begin; i < end; ++i) out[i] = own(a[i], b[i]);
   });
 }
 

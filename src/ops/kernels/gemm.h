@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "opdef/kernel_context.h"
+#include "ops/kernels/operand.h"
 
 namespace anabranch {
 
@@ -32,14 +33,26 @@ struct GemmEpilogue {
   void (*act)(const float* x, float* out, int64_t n) = nullptr;  // a loop of simd.h; null for none
 };
 
-enum class Operand { kFull, kBfloat16 };  // kBfloat16: float32 operands are rounded to it; sums stay float32
-
 template <class T> class Gemm {
  public:
   explicit Gemm(double alpha = 1.0, Operand operand = Operand::kFull);
   ~Gemm();
   void run(const KernelContext& c, const GemmDims& dims, const T* a, const T* b, T* out,
            const GemmEpilogue& epilogue = {});
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// float32 products of one shape that the caller has split himself: run() of different tasks may overlap, that of one
+// task may not. What a shape needs is made by prepare().
+class TaskGemm {
+ public:
+  explicit TaskGemm(double alpha = 1.0);
+  ~TaskGemm();
+  void prepare(const GemmDims& dims, int64_t tasks);  // of one matrix; tasks are numbered from 0
+  void run(int64_t task, const float* a, const float* b, float* out) const;
 
  private:
   struct Impl;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "opdef/kernel_context.h"
+#include "ops/kernels/uniforms.h"
 
 namespace anabranch {
 
@@ -45,9 +46,19 @@ class Philox {
 
   // fn(i, u) for i in [begin, end), u = uniform(i).
   template <class Fn> void each_uniform(int64_t begin, int64_t end, Fn&& fn) const {
-    for (int64_t i = begin; i < end;) {
-      const Block b = block(static_cast<uint64_t>(i) / 4);
-      for (auto lane = static_cast<size_t>(i % 4); lane < 4 && i < end; ++lane, ++i) fn(i, to_unit(b[lane]));
+    each_run(begin, end, [&](int64_t from, int64_t to, const float* u) {
+      for (int64_t i = from; i < to; ++i) fn(i, u[i - from]);
+    });
+  }
+
+  // fn(from, to, u) for runs that cover [begin, end), u[k] = uniform(from + k).
+  template <class Fn> void each_run(int64_t begin, int64_t end, Fn&& fn) const {
+    constexpr int64_t kRun = 4 * kUniformBlocks;
+    alignas(64) float u[kRun];
+    for (int64_t first = begin / 4 * 4; first < end; first += kRun) {
+      uniform_blocks({key_, step_, replica_}, static_cast<uint64_t>(first) / 4, u);
+      const int64_t from = first < begin ? begin : first, to = first + kRun < end ? first + kRun : end;
+      fn(from, to, static_cast<const float*>(u + (from - first)));
     }
   }
 
@@ -57,6 +68,27 @@ class Philox {
     const auto [u, v] = uniform_pair(i / 2);
     const double radius = std::sqrt(-2.0 * std::log1p(-u)), angle = 2.0 * std::numbers::pi * v;
     return radius * (i % 2 ? std::sin(angle) : std::cos(angle));
+  }
+
+  // fn(i, z) for i in [begin, end), z = normal(i); both numbers of a pair at once.
+  template <class Fn> void each_normal(int64_t begin, int64_t end, Fn&& fn) const {
+    if (begin < end && begin % 2) fn(begin, normal(static_cast<uint64_t>(begin))), ++begin;
+    for (; begin + 2 <= end; begin += 2) {
+      const auto [u, v] = uniform_pair(static_cast<uint64_t>(begin) / 2);
+      const double radius = std::sqrt(-2.0 * std::log1p(-u)), angle = 2.0 * std::numbers::pi * v;
+      fn(begin, radius * std::cos(angle));
+      fn(begin + 1, radius * std::sin(angle));
+    }
+    if (begin < end) fn(begin, normal(static_cast<uint64_t>(begin)));
+  }
+
+  // fn(i, u) for i in [begin, end), u = uniform53(i).
+  template <class Fn> void each_uniform53(int64_t begin, int64_t end, Fn&& fn) const {
+    for (int64_t i = begin; i < end;) {
+      const auto [u, v] = uniform_pair(static_cast<uint64_t>(i) / 2);
+      if (i % 2 == 0) fn(i++, u);
+      if (i < end) fn(i++, v);
+    }
   }
 
   // Number i of the draw, uniform in [0, 1), with 53 random bits.

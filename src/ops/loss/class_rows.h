@@ -2,10 +2,12 @@
 #pragma once
 #include <algorithm>
 #include <initializer_list>
+#include <type_traits>
 
 #include "core/row_locks.h"
 #include "core/selected_rows.h"
 #include "ops/declare/declare.h"
+#include "ops/kernels/simd.h"
 
 namespace anabranch::loss {
 
@@ -16,6 +18,7 @@ template <class T> struct ClassTable {
   T score(const T* x, int64_t row) const {
     const RowLocks::Hold hold(rows, row, shared);
     T sum = bias ? bias[row] : T{0};
+    if constexpr (std::is_same_v<T, float>) return sum + simd::dot(x, rows + row * width, width);
     for (int64_t k = 0; k < width; ++k) sum += x[k] * rows[row * width + k];
     return sum;
   }

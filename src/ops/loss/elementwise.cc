@@ -5,7 +5,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
-#include "ops/loss/logistic.h"
+#include "ops/loss/logistic_tiles.h"
 
 namespace anabranch::loss {
 namespace {
@@ -14,6 +14,17 @@ template <class T> struct LogLoss {
   T epsilon;
   T value(T p, T y) const { return -(y * std::log(p + epsilon)) - (1 - y) * std::log(1 - p + epsilon); }
   T slope(T p, T y) const { return -(y / (p + epsilon)) + (1 - y) / (1 - p + epsilon); }
+  // value() with vectors for the logarithms.
+  void run(const float* p, const float* y, float* out, int64_t begin, int64_t end) const {
+    const auto of = [p, e = epsilon](int64_t i) { return p[i] + e; };
+    const auto of_rest = [p, e = epsilon](int64_t i) { return 1 - p[i] + e; };
+    each_tile(begin, end, simd::log, of, [&](int64_t first, int64_t count, const float* t) {
+      for (int64_t i = 0; i < count; ++i) out[first + i] = -(y[first + i] * t[i]);
+    });
+    each_tile(begin, end, simd::log, of_rest, [&](int64_t first, int64_t count, const float* t) {
+      for (int64_t i = 0; i < count; ++i) out[first + i] -= (1 - y[first + i]) * t[i];
+    });
+  }
 };
 
 template <class T> struct Hinge {
@@ -27,11 +38,28 @@ template <class T> struct Hinge {
 // Each logarithm counts as -100 at least.
 template <class T> struct BinaryCrossEntropy {
   static T bounded_log(T p) { return std::max(std::log(p), T{-100}); }
-  T value(T p, T y) const {
+  static void check(T p) {
     AB_CHECK(p >= 0 && p <= 1, InvalidArgument, "X must hold probabilities, from 0 to 1, got {}", p);
+  }
+  T value(T p, T y) const {
+    check(p);
     return (y - 1) * bounded_log(1 - p) - y * bounded_log(p);
   }
   T slope(T p, T y) const { return (p - y) / std::max((1 - p) * p, T(1e-12)); }
+  void run(const float* p, const float* y, float* out, int64_t begin, int64_t end) const {
+    for (int64_t i = begin; i < end; ++i) check(static_cast<T>(p[i]));
+    const auto bounded = [](float log) { return std::max(log, -100.0f); };
+    each_tile(
+        begin, end, simd::log, [p](int64_t i) { return 1 - p[i]; },
+        [&](int64_t first, int64_t count, const float* t) {
+          for (int64_t i = 0; i < count; ++i) out[first + i] = (y[first + i] - 1) * bounded(t[i]);
+        });
+    each_tile(
+        begin, end, simd::log, [p](int64_t i) { return p[i]; },
+        [&](int64_t first, int64_t count, const float* t) {
+          for (int64_t i = 0; i < count; ++i) out[first + i] -= y[first + i] * bounded(t[i]);
+        });
+  }
 };
 
 // Labels carry a click and perhaps a teacher's score: below -1: no click, no score; below 0: click, no score;
@@ -89,8 +117,14 @@ template <class Make> OpDef& declare_loss(const Row& row, Make make) {
   return def.cpu<float, double>([=](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     return [loss = make(tag, op), x = op.in(x), y = op.in(y), out = op.out(out)](KernelContext& c) {
-      map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[y].data<T>(), c[out].template mutable_data<T>(),
-          [loss](T p, T q) { return loss.value(p, q); });
+      const T *p = c[x].template data<T>(), *q = c[y].template data<T>();
+      T* to = c[out].template mutable_data<T>();
+      c.parallel_for(c[x].numel(), kMathGrain, [=](int64_t begin, int64_t end) {
+        if constexpr (std::is_same_v<T, float> && requires { loss.run(p, q, to, begin, end); }) {
+          return loss.run(p, q, to, begin, end);
+        }
+        for (int64_t i = begin; i < end; ++i) to[i] = loss.value(p[i], q[i]);
+      });
     };
   });
 }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "ops/declare/attr_checks.h"
+#include "ops/kernels/flat_loop.h"
 #include "ops/kernels/ids.h"
 #include "ops/loss/class_rows.h"
 #include "ops/loss/logistic.h"
@@ -99,18 +100,20 @@ template <class T> Kernel forward(const KernelArgs& op) {
     T *to = c[out].template mutable_data<T>(), *scores = c[pre].template mutable_data<T>();
     std::fill(scores, scores + c[pre].numel(), T{0});
     const T limit = static_cast<T>(kMaxScore);
-    for (int64_t i = 0; i < n; ++i) {
-      T sum = 0;
-      int64_t steps = 0;
-      paths.each(i, [&](int64_t k, int64_t row, bool yes) {
-        const T s = std::clamp(table.score(from + i * width, row), -limit, limit);
-        scores[i * paths.length + k] = s;
-        sum += softplus(s) - (yes ? s : T{0});
-        ++steps;
-      });
-      // As in the original a shorter path counts as if its missing steps had the score 0.
-      to[i] = sum + static_cast<T>(paths.length - steps) * softplus(T{0});
-    }
+    c.parallel_for(n, kMathGrain / (width + 1) + 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        T sum = 0;
+        int64_t steps = 0;
+        paths.each(i, [&](int64_t k, int64_t row, bool yes) {
+          const T s = std::clamp(table.score(from + i * width, row), -limit, limit);
+          scores[i * paths.length + k] = s;
+          sum += softplus(s) - (yes ? s : T{0});
+          ++steps;
+        });
+        // As in the original a shorter path counts as if its missing steps had the score 0.
+        to[i] = sum + static_cast<T>(paths.length - steps) * softplus(T{0});
+      }
+    });
   };
 }
 

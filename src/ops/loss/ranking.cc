@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "ops/loss/classes.h"
-#include "ops/loss/logistic.h"
+#include "ops/loss/logistic_tiles.h"
 #include "ops/loss/sides.h"
 
 namespace anabranch::loss {
@@ -39,9 +39,11 @@ AB_OP(rank_loss)
       return [=](KernelContext& c) {
         const T *y = c[label].data<T>(), *a = c[left].data<T>(), *b = c[right].data<T>();
         T* to = c[out].template mutable_data<T>();
-        for (int64_t i = 0, n = c[left].numel(); i < n; ++i) {
-          to[i] = softplus(a[i] - b[i]) - y[i] * (a[i] - b[i]);
-        }
+        c.parallel_for(c[left].numel(), kMathGrain, [=](int64_t begin, int64_t end) {
+          with_softplus(
+              begin, end, to, [=](int64_t i) { return a[i] - b[i]; },
+              [=](int64_t i, T t) { return t - y[i] * (a[i] - b[i]); });
+        });
       };
     });
 

@@ -1,7 +1,7 @@
 // Cross entropy of independent outcomes, from scores before the logistic function.
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
-#include "ops/loss/logistic.h"
+#include "ops/loss/logistic_tiles.h"
 
 namespace anabranch::loss {
 namespace {
@@ -17,13 +17,20 @@ template <class T> T counted(const T* label, int64_t n, T ignored, bool normaliz
   return static_cast<T>(std::max<int64_t>(1, count));
 }
 
-// fn(x, label) where the label counts, 0 elsewhere, over the number of those when the loss is normalized.
-template <class T, class Fn> void each(KernelContext& c, In x, In label, T ignored, bool normalize, T* out, Fn fn) {
+// with(begin, end, out, argument, fn): fn(i, t) of a function t of x where the label counts, 0 elsewhere, over the
+// number of those when the loss is normalized.
+template <class T, class With, class Fn>
+void each(KernelContext& c, In x, In label, T ignored, bool normalize, T* out, With with, Fn fn) {
   const T *p = c[x].data<T>(), *y = c[label].data<T>();
   const int64_t n = c[x].numel();
   const T norm = counted(y, n, ignored, normalize);
   c.parallel_for(n, kMathGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = is_ignored(y[i], ignored) ? T{0} : fn(i, p[i], y[i]) / norm;
+    with(
+        begin, end, out, [=](int64_t i) { return p[i]; },
+        [=](int64_t i, T t) {
+          const T loss = fn(i, p[i], y[i], t) / norm;
+          return is_ignored(y[i], ignored) ? T{0} : loss;
+        });
   });
 }
 
@@ -49,8 +56,9 @@ AB_OP(sigmoid_cross_entropy_with_logits)
       const T ignored = static_cast<T>(op.attr<int32_t>("ignore_index"));
       const bool normalize = op.attr<bool>("normalize");
       return [=](KernelContext& c) {
-        each(c, x, label, ignored, normalize, c[out].template mutable_data<T>(),
-             [](int64_t, T p, T y) { return std::max(p, T{0}) - p * y + std::log1p(std::exp(-std::abs(p))); });
+        each(
+            c, x, label, ignored, normalize, c[out].template mutable_data<T>(),
+            [](auto... args) { with_softplus(args...); }, [](int64_t, T p, T y, T t) { return t - p * y; });
       };
     });
 
@@ -64,8 +72,9 @@ AB_GRAD(sigmoid_cross_entropy_with_logits)
       const bool normalize = op.attr<bool>("normalize");
       return [=](KernelContext& c) {
         const T* g = c[dout].data<T>();
-        each(c, x, label, ignored, normalize, c[dx].template mutable_data<T>(),
-             [=](int64_t i, T p, T y) { return (logistic(p) - y) * g[i]; });
+        each(
+            c, x, label, ignored, normalize, c[dx].template mutable_data<T>(),
+            [](auto... args) { with_logistic(args...); }, [=](int64_t i, T, T y, T t) { return (t - y) * g[i]; });
       };
     });
 

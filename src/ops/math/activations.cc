@@ -2,7 +2,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "ops/kernels/round_half.h"
 #include "ops/kernels/simd.h"
+#include "ops/kernels/simd_functions.h"
 #include "ops/kernels/whole.h"
 #include "ops/math/activations.h"
 
@@ -54,6 +56,7 @@ void declare_exponentials() {
       {.type = "log1p",
        .doc = "Out = ln(1 + X)",
        .grad_of = GradOf::kX,
+       .loop = simd::log1p,
        .slope = [](Ops& o, const auto& x) { return o.unary("reciprocal", o.scale(x, 1, 1)); }},
       [](auto x, auto*) { return std::log1p(x); }, [](auto x, auto dy, auto*) { return dy / (1 + x); });
   activation(
@@ -83,18 +86,22 @@ void declare_exponentials() {
        .doc = "Out = ln(1 + e^X)",
        .source = "Dugas et al., NIPS 2000",
        .grad_of = GradOf::kX,
+       .loop = simd::softplus,
+       .grad_loop = simd::softplus_grad,
        .slope = [](Ops& o, const auto& x) { return o.unary("sigmoid", x); }},
       [](auto x, auto*) { return softplus(x); }, [](auto x, auto dy, auto*) { return dy * sigmoid(x); });
   activation(
       {.type = "logsigmoid",
        .doc = "Out = ln(1 / (1 + e^-X))",
        .grad_of = GradOf::kX,
+       .loop = simd::logsigmoid,
        .slope = [](Ops& o, const auto& x) { return o.unary("sigmoid", o.scale(x, -1)); }},
       [](auto x, auto*) { return -softplus(-x); }, [](auto x, auto dy, auto*) { return dy * sigmoid(-x); });
   activation(
       {.type = "tanh_shrink",
        .doc = "Out = X - tanh(X)",
        .grad_of = GradOf::kX,
+       .loop = simd::tanh_shrink,
        .slope = [](Ops& o, const auto& x) { return o.square(o.unary("tanh", x)); }},
       [](auto x, auto*) { return x - std::tanh(x); },
       [](auto x, auto dy, auto*) {
@@ -108,6 +115,7 @@ void declare_exponentials() {
        .grad_of = GradOf::kX,
        .ignores = {},
        .attrs = {{"scale_a", 0.67f, "factor inside"}, {"scale_b", 1.7159f, "factor outside"}},
+       .param_loop = simd::stanh,
        .slope =
            [](Ops& o, const auto& x) {
              const float a = o.attr<float>("scale_a"), ab = a * o.attr<float>("scale_b");
@@ -132,6 +140,7 @@ void declare_powers_and_waves() {
       {.type = "rsqrt",
        .doc = "Out = X^(-1/2)",
        .grad_of = GradOf::kOut,
+       .loop = simd::rsqrt,
        .slope = [](Ops& o, const auto& y) { return o.scale(o.mul(o.square(y), y), -0.5); }},
       [](auto x, auto*) { return 1 / std::sqrt(x); }, [](auto y, auto dy, auto*) { return dy * y * y * y / -2; });
   of_integers(
@@ -149,6 +158,7 @@ void declare_powers_and_waves() {
       {.type = "reciprocal",
        .doc = "Out = 1 / X",
        .grad_of = GradOf::kOut,
+       .loop = simd::reciprocal,
        .slope = [](Ops& o, const auto& y) { return o.scale(o.square(y), -1); }},
       [](auto x, auto*) { return 1 / x; }, [](auto y, auto dy, auto*) { return -dy * y * y; });
   of_integers(activation(
@@ -159,12 +169,14 @@ void declare_powers_and_waves() {
       {.type = "sin",
        .doc = "Out = sin(X)",
        .grad_of = GradOf::kX,
+       .loop = simd::sin,
        .slope = [](Ops& o, const auto& x) { return o.unary("cos", x); }},
       [](auto x, auto*) { return std::sin(x); }, [](auto x, auto dy, auto*) { return dy * std::cos(x); });
   activation(
       {.type = "cos",
        .doc = "Out = cos(X)",
        .grad_of = GradOf::kX,
+       .loop = simd::cos,
        .slope = [](Ops& o, const auto& x) { return o.scale(o.unary("sin", x), -1); }},
       [](auto x, auto*) { return std::cos(x); }, [](auto x, auto dy, auto*) { return -dy * std::sin(x); });
   activation(
@@ -172,6 +184,7 @@ void declare_powers_and_waves() {
        .doc = "Out = arccos(X)",
        .grad_of = GradOf::kX,
        .ignores = {},
+       .loop = simd::acos,
        .slope = [](Ops& o, const auto& x) { return o.scale(o.unary("rsqrt", o.scale(o.square(x), -1, 1)), -1); }},
       [](auto x, auto*) { return std::acos(x); }, [](auto x, auto dy, auto*) { return -dy / std::sqrt(1 - x * x); });
   activation(
@@ -179,6 +192,7 @@ void declare_powers_and_waves() {
        .doc = "Out = arcsin(X)",
        .grad_of = GradOf::kX,
        .ignores = {},
+       .loop = simd::asin,
        .slope = [](Ops& o, const auto& x) { return o.unary("rsqrt", o.scale(o.square(x), -1, 1)); }},
       [](auto x, auto*) { return std::asin(x); }, [](auto x, auto dy, auto*) { return dy / std::sqrt(1 - x * x); });
   activation(
@@ -186,6 +200,7 @@ void declare_powers_and_waves() {
        .doc = "Out = arctan(X)",
        .grad_of = GradOf::kX,
        .ignores = {},
+       .loop = simd::atan,
        .slope = [](Ops& o, const auto& x) { return o.unary("reciprocal", o.scale(o.square(x), 1, 1)); }},
       [](auto x, auto*) { return std::atan(x); }, [](auto x, auto dy, auto*) { return dy / (1 + x * x); });
   activation(
@@ -193,6 +208,8 @@ void declare_powers_and_waves() {
        .doc = "Out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to X",
        .grad_of = GradOf::kX,
        .ignores = {},
+       .loop = simd::erf,
+       .grad_loop = simd::erf_grad,
        .grad_lod = "X",
        .slope =
            [](Ops& o, const auto& x) {
@@ -212,7 +229,7 @@ void declare_steps() {  // gradient zero wherever it exists
       [](auto x, auto*) { return std::floor(x); }, nothing);
   activation(
       {.type = "round", .doc = "Out = the integer nearest to X, halves away from zero", .grad_of = GradOf::kNeither},
-      [](auto x, auto*) { return std::round(x); }, nothing);
+      [](auto x, auto*) { return round_half_away(x); }, nothing);
 }
 
 AB_OPS(declare_exponentials);

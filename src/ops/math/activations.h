@@ -22,6 +22,9 @@ struct FloatAttr {
 // The derivative at v - X or Out, as grad_of says - made of ops.
 using Slope = std::string (*)(second_order::Ops& o, const std::string& v);
 
+// float32, with numbers p that attributes give.
+using ParamLoop = void (*)(const float* x, const float* p, float* out, int64_t n);
+
 struct Activation {
   const char *type, *doc, *source = "";
   GradOf grad_of;
@@ -29,6 +32,7 @@ struct Activation {
   std::vector<FloatAttr> attrs = {};
   UnaryLoop loop = nullptr;           // float32 only
   BinaryLoop grad_loop = nullptr;     // of what grad_of names, and Out@GRAD
+  ParamLoop param_loop = nullptr;     // of X and the op's attributes, in the place of loop
   const char* grad_lod = "Out@GRAD";  // whose sequences the gradient carries
   Slope slope = nullptr;              // the derivative as ops; null: it does not change but where it jumps
 };
@@ -45,9 +49,12 @@ template <class T> struct Params {
 template <class Forward> TileOp activation_tile(const Activation& row, Forward forward) {
   if (row.loop) return tile_of("X", kMathGrain, row.loop);
   const auto make = [row, forward](const KernelArgs& op, const std::string&) -> TileLoop {
-    return [x = op.in("X").first, params = Params<float>(row, op), forward](const float* const* in, float* out,
-                                                                            int64_t n) {
-      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(forward(in[x][i], params.p));
+    return [x = op.in("X").first, params = Params<float>(row, op), forward, loop = row.param_loop](
+               const float* const* in, float* out, int64_t n) {
+      if (loop) return loop(in[x], params.p, out, n);
+      const Params<float> own = params;  // which `out` cannot overlap
+      const float* from = in[x];
+      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(forward(from[i], own.p));
     };
   };
   return {.make = make, .grain = kMathGrain};
@@ -75,6 +82,16 @@ template <class Forward> OpDef& declare_activation(const Activation& row, Forwar
       }
     }
     const Params<T> params(row, op);
+    if constexpr (std::is_same_v<T, float>) {
+      if (ParamLoop loop = row.param_loop) {
+        return [=](KernelContext& c) {
+          const float* from = c[x].data<T>();
+          float* to = c[out].mutable_data<T>();
+          c.parallel_for(c[x].numel(), kMathGrain,
+                         [=](int64_t begin, int64_t end) { loop(from + begin, params.p, to + begin, end - begin); });
+        };
+      }
+    }
     return [=](KernelContext& c) {
       map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(),
           [=](T v) { return static_cast<T>(forward(v, params.p)); });
@@ -88,7 +105,9 @@ template <class Backward> TileOp activation_gradient_tile(const char* from, cons
   const auto make = [row, from, backward](const KernelArgs& op, const std::string&) -> TileLoop {
     return [v = op.in(from).first, dout = op.in("Out@GRAD").first, params = Params<float>(row, op), backward](
                const float* const* in, float* out, int64_t n) {
-      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(backward(in[v][i], in[dout][i], params.p));
+      const Params<float> own = params;
+      const float *from = in[v], *dy = in[dout];
+      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(backward(from[i], dy[i], own.p));
     };
   };
   return {.make = make, .grain = kMathGrain};

@@ -25,7 +25,8 @@ template <class To, class From> To converted(From x) {
 
 template <class To, class From> Kernel cast_kernel(const KernelArgs& op) {
   return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-    map(c, kCheapGrain, c[x].numel(), c[x].data<From>(), c[out].mutable_data<To>(), converted<To, From>);
+    map(c, kCheapGrain, c[x].numel(), c[x].data<From>(), c[out].mutable_data<To>(),
+        [](From v) { return converted<To>(v); });
   };
 }
 

@@ -135,7 +135,11 @@ AB_OP(clip_by_norm)
     .out("Out", "[...] as X")
     .may_share("X", "Out")
     .required_attr("max_norm", AttrType::kFloat, "bound of the norm, > 0")
-    .infer([](InferContext& c) { c.same_as("Out", "X"); })
+    .infer([](InferContext& c) {
+      const float bound = c.attr<float>("max_norm");
+      AB_CHECK(bound > 0, InvalidArgument, "max_norm must be above 0, got {}", bound);
+      c.same_as("Out", "X");
+    })
     .no_grad("used on gradients")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

@@ -60,7 +60,7 @@ AB_OP(fused_fc)
     })
     .no_grad("made when gradients are there already")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
-      const auto product = std::make_shared<Gemm<float>>(1.0, Flat::operand(op.op()));
+      const auto product = std::make_shared<Gemm<float>>(1.0, operand_of(op.op()));
       const In x = op.in("X"), y = op.in("Y"), bias = op.in("Bias");
       const Out out = op.out("Out");
       const TileOp* act = activation(op, "");
@@ -104,7 +104,7 @@ AB_GRAD(fused_fc)
       if (c.has_out("Bias@GRAD")) c.same_as("Bias@GRAD", "Bias");
     })
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
-      const Operand operand = Flat::operand(op.op());
+      const Operand operand = operand_of(op.op());
       const auto of_x = std::make_shared<Gemm<float>>(1.0, operand), of_y = std::make_shared<Gemm<float>>(1.0, operand);
       const In x = op.in("X"), y = op.in("Y"), out = op.in("Out"), dout = op.in("Out@GRAD");
       const Out dsum = op.out("Sum@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"), dbias = op.out("Bias@GRAD");

@@ -1,6 +1,5 @@
 // The operands of mul as matrices.
 #pragma once
-#include "base/cpu.h"
 #include "opdef/op_def.h"
 #include "ops/kernels/gemm.h"
 
@@ -30,11 +29,6 @@ struct Flat {
     Shape s = x.slice(0, x_cols);
     for (int i = y_cols; i < y.rank(); ++i) s.push_back(y[i]);
     return s;
-  }
-  // The attribute, which Fluid passes over, is set by the pass bfloat16_products and by optimizers of mixed precision.
-  static Operand operand(const ir::Op& op) {
-    const bool lower = op.has_attr("bfloat16") && op.attr<bool>("bfloat16") && cpu_has_bfloat16();
-    return lower ? Operand::kBfloat16 : Operand::kFull;
   }
   GemmDims dims(const Shape& x, const Shape& y) const {
     return {.m = x.numel(0, x_cols), .n = y.numel(y_cols, y.rank()), .k = x.numel(x_cols, x.rank())};

@@ -8,6 +8,7 @@
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
+#include "ops/kernels/simd.h"
 
 namespace anabranch::math {
 namespace {
@@ -78,6 +79,22 @@ template <class T> struct Function {
   }
 };
 
+// out = f(x) of n elements: one loop for each function, so that none is chosen element by element.
+template <class T> void apply(const KernelContext& c, const Function<T>& f, int64_t n, const T* x, T* out) {
+  const auto each = [&](UnaryLoop loop, auto fn) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (loop) return run_loop(c, kMathGrain, n, x, out, loop);
+    }
+    map(c, kMathGrain, n, x, out, fn);
+  };
+  switch (f.unary) {
+    case Unary::kRelu: return each(simd::relu, [](T v) { return v < 0 ? T{0} : v; });
+    case Unary::kScale: return each(nullptr, [factor = f.factor](T v) { return v * factor; });
+    case Unary::kTanh: return each(simd::tanh, [](T v) { return std::tanh(v); });
+    case Unary::kSigmoid: return each(simd::sigmoid, [](T v) { return 1 / (1 + std::exp(-v)); });
+  }
+}
+
 void fused_attrs(OpDef& def) {
   def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end")
       .attr<float>("scale", 0.0f, "factor of scale")
@@ -104,6 +121,14 @@ void meet(const KernelContext& c, const NdLoop<3>& loop, bool product, const T* 
   loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
     const T *x = a + at[1], *y = b + at[2];
     T* to = out + at[0];
+    if (step[1] == 1 && step[2] == 1) {
+      if (product) {
+        for (int64_t i = 0; i < n; ++i) to[i] = x[i] * y[i];
+      } else {
+        for (int64_t i = 0; i < n; ++i) to[i] = x[i] + y[i];
+      }
+      return;
+    }
     for (int64_t i = 0; i < n; ++i, x += step[1], y += step[2]) to[i] = product ? *x * *y : *x + *y;
   });
 }
@@ -120,11 +145,11 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const T *a = c[x].template data<T>(), *b = c[y].template data<T>();
     T *u = inner->mutable_data<T>(), *to = c[out].template mutable_data<T>();
     if (form.inner_unary) {
-      map(c, kMathGrain, c[y].numel(), b, u, f);
+      apply(c, f, c[y].numel(), b, u);
       meet(c, loop, form.product, a, static_cast<const T*>(u), to);
     } else {
       meet(c, loop, form.product, a, b, u);
-      map(c, kMathGrain, whole.numel(), u, to, f);
+      apply(c, f, whole.numel(), static_cast<const T*>(u), to);
     }
   };
 }
@@ -238,8 +263,8 @@ AB_GRAD(fused_elemwise_activation)
       check_same_dtype(c, "X", "Y");
       check_same_dtype(c, "X", "Out@GRAD");
       check_shape(c, "Out@GRAD", broadcast_shape(c.in("X").shape, c.in("Y").shape, c.attr<int32_t>("axis")));
-      grad_as(c, "X@GRAD", "X");
-      grad_as(c, "Y@GRAD", "Y");
+      grad_as(c, "X@GRAD", "X", "Out@GRAD");
+      grad_as(c, "Y@GRAD", "Y", "Y");
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return Backward<typename decltype(tag)::type>(op);

@@ -1,10 +1,12 @@
 // Gaussian error linear unit: Out = X P(Z <= X), Z standard normal.
 #include <cmath>
 #include <numbers>
+#include <type_traits>
 
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/simd_functions.h"
 
 namespace anabranch::math {
 namespace {
@@ -28,19 +30,24 @@ template <class T> struct Approximate {
 template <class T> T exact(T x) { return x * cdf(x); }
 template <class T> T exact_grad(T x, T dy) { return dy * (cdf(x) + x * density(x)); }
 
-TileLoop gelu_tile(const KernelArgs& op, const std::string&) {
-  const bool approximate = op.attr<bool>("approximate");
-  return [x = op.in("X").first, fn = approximate ? Approximate<float>::forward : exact<float>](const float* const* in,
-                                                                                               float* out, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) out[i] = fn(in[x][i]);
-  };
+void tanh_gelu(const float* x, float* out, int64_t n) {
+  static constexpr float kParams[] = {Approximate<float>::kScale, Approximate<float>::kCubic};
+  simd::tanh_gelu(x, kParams, out, n);
 }
+
+TileLoop gelu_tile(const KernelArgs& op, const std::string&) {
+  const UnaryLoop loop = op.attr<bool>("approximate") ? tanh_gelu : simd::gelu;
+  return [x = op.in("X").first, loop](const float* const* in, float* out, int64_t n) { loop(in[x], out, n); };
+}
+
+void tanh_gelu_grad(const float* x, const float* dy, float* dx, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) dx[i] = Approximate<float>::backward(x[i], dy[i]);
+}
+
 TileLoop gelu_grad_tile(const KernelArgs& op, const std::string&) {
-  const bool approximate = op.attr<bool>("approximate");
-  return [x = op.in("X").first, dout = op.in("Out@GRAD").first,
-          fn = approximate ? Approximate<float>::backward : exact_grad<float>](const float* const* in, float* out,
-                                                                               int64_t n) {
-    for (int64_t i = 0; i < n; ++i) out[i] = fn(in[x][i], in[dout][i]);
+  const BinaryLoop loop = op.attr<bool>("approximate") ? tanh_gelu_grad : simd::gelu_grad;
+  return [x = op.in("X").first, dout = op.in("Out@GRAD").first, loop](const float* const* in, float* out, int64_t n) {
+    loop(in[x], in[dout], out, n);
   };
 }
 
@@ -59,6 +66,10 @@ AB_OP(gelu)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), out = op.out("Out"), approximate = op.attr<bool>("approximate")](KernelContext& c) {
+        if constexpr (std::is_same_v<T, float>) {
+          return run_loop(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(),
+                          approximate ? tanh_gelu : simd::gelu);
+        }
         const auto run = [&](auto fn) {
           map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(), fn);
         };
@@ -94,6 +105,10 @@ AB_GRAD(gelu)
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               approximate = op.attr<bool>("approximate")](KernelContext& c) {
+        if constexpr (std::is_same_v<T, float>) {
+          return run_loop(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(),
+                          approximate ? tanh_gelu_grad : simd::gelu_grad);
+        }
         const auto run = [&](auto fn) {
           map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(), fn);
         };

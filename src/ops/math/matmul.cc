@@ -85,7 +85,7 @@ void infer_product(InferContext& c) {
 // Gradient of one operand: a product of two others for each matrix of the batch, added up when the operand is shared.
 template <class T> class OperandGrad {
  public:
-  explicit OperandGrad(double alpha) : gemm_(alpha) {}
+  OperandGrad(double alpha, Operand operand) : gemm_(alpha, operand) {}
 
   void run(const KernelContext& c, GemmDims d, bool shared, const T* a, const T* b, T* out) {
     d.batch_stride_c = d.m * d.n;
@@ -162,7 +162,8 @@ void y_gradient(const KernelContext& c, const Product& p, OperandGrad<T>* grad, 
 struct Options {
   bool transpose_x = false, transpose_y = false;
   double alpha = 1.0;
-  explicit Options(const ir::Op& op) {
+  Operand operand;
+  explicit Options(const ir::Op& op) : operand(operand_of(op)) {
     if (!op.has_attr("alpha")) return;
     transpose_x = op.attr<bool>("transpose_X");
     transpose_y = op.attr<bool>("transpose_Y");
@@ -178,7 +179,7 @@ void product(OpDef& def) {
   def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const Options o(op.op());
-    const auto gemm = std::make_shared<Gemm<T>>(o.alpha);
+    const auto gemm = std::make_shared<Gemm<T>>(o.alpha, o.operand);
     return [=, x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
       const Product p(c[x].shape(), c[y].shape(), o.transpose_x, o.transpose_y);
       gemm->run(c, p.dims(), c[x].data<T>(), c[y].data<T>(), c[out].mutable_data<T>());
@@ -191,7 +192,8 @@ void product_gradient(OpDef& def) {
   def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const Options o(op.op());
-    const auto of_x = std::make_shared<OperandGrad<T>>(o.alpha), of_y = std::make_shared<OperandGrad<T>>(o.alpha);
+    const auto of_x = std::make_shared<OperandGrad<T>>(o.alpha, o.operand);
+    const auto of_y = std::make_shared<OperandGrad<T>>(o.alpha, o.operand);
     return [=, x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
             dy = op.out("Y@GRAD")](KernelContext& c) {
       const Product p(c[x].shape(), c[y].shape(), o.transpose_x, o.transpose_y);
@@ -205,13 +207,17 @@ void product_gradient(OpDef& def) {
 AB_OP(matmul)
     .doc("Out = alpha X Y; leading axes are a batch, a rank-1 X is a row, a rank-1 Y a column.")
     .with(product)
+    .traits(kBfloat16)
     .attr<bool>("transpose_X", false, "the last two axes of X change places")
     .attr<bool>("transpose_Y", false, "the last two axes of Y change places")
     .attr<float>("alpha", 1.0f, "factor of the product")
     .attr<int32_t>("head_number", 1, "only 1 is offered")
     .ignores({"Scale_x", "Scale_y", "Scale_out", "fused_reshape_Out", "fused_transpose_Out"})
     .ignores({"use_mkldnn", "use_quantizer", "force_fp32_output"});
-AB_GRAD(matmul).doc("X@GRAD = alpha Out@GRAD Y^T, Y@GRAD = alpha X^T Out@GRAD.").with(product_gradient);
+AB_GRAD(matmul)
+    .doc("X@GRAD = alpha Out@GRAD Y^T, Y@GRAD = alpha X^T Out@GRAD.")
+    .with(product_gradient)
+    .traits(kBfloat16);
 
 AB_OP(bmm).doc("Out = X Y for each matrix of two batches.").with(product);
 AB_GRAD(bmm).doc("X@GRAD = Out@GRAD Y^T, Y@GRAD = X^T Out@GRAD.").with(product_gradient);

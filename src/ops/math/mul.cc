@@ -27,7 +27,7 @@ AB_OP(mul)
     .grad_reads({"X", "Y"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const auto product = std::make_shared<Gemm<T>>(1.0, Flat::operand(op.op()));
+      const auto product = std::make_shared<Gemm<T>>(1.0, operand_of(op.op()));
       return [=, flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
         product->run(c, flat.dims(c[x].shape(), c[y].shape()), c[x].data<T>(), c[y].data<T>(),
                      c[out].mutable_data<T>());
@@ -42,7 +42,7 @@ AB_GRAD(mul)
     .traits(kBfloat16)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const Operand operand = Flat::operand(op.op());
+      const Operand operand = operand_of(op.op());
       const auto of_x = std::make_shared<Gemm<T>>(1.0, operand), of_y = std::make_shared<Gemm<T>>(1.0, operand);
       return [=, flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dy = op.out("Y@GRAD")](KernelContext& c) {

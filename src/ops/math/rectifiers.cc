@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/flags.h"
+#include "ops/kernels/simd_functions.h"
 #include "ops/math/activations.h"
 
 namespace anabranch::math {
@@ -47,6 +48,7 @@ void declare_rectifiers() {
        .grad_of = GradOf::kX,
        .ignores = {},
        .attrs = {{"alpha", 1.0f, "limit for large negative X, negated"}},
+       .param_loop = simd::elu,
        .slope =
            [](Ops& o, const auto& x) {
              const std::string up = o.positive(x), down = o.scale(up, -1, 1);
@@ -64,6 +66,7 @@ void declare_rectifiers() {
        .grad_of = GradOf::kOut,
        .ignores = {},
        .attrs = {{"scale", 1.0507009873554804934f, ""}, {"alpha", 1.6732632423543772848f, ""}},
+       .param_loop = simd::selu,
        .grad_lod = "",
        .slope =
            [](Ops& o, const auto& y) {
@@ -120,6 +123,7 @@ void declare_gates() {
        .grad_of = GradOf::kX,
        .ignores = {"use_mkldnn"},
        .attrs = {{"beta", 1.0f, ""}},
+       .param_loop = simd::swish,
        .slope =
            [](Ops& o, const auto& x) {
              const std::string in = o.scale(x, o.attr<float>("beta")), s = o.unary("sigmoid", in);
@@ -166,6 +170,7 @@ void declare_gates() {
        .grad_of = GradOf::kOut,
        .ignores = {},
        .attrs = {{"threshold", 40.0f, "X is clipped to [-threshold, threshold]"}},
+       .param_loop = simd::soft_relu,
        .slope =
            [](Ops& o, const auto& y) {
              const float t = o.attr<float>("threshold");

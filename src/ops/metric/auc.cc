@@ -28,6 +28,8 @@ void infer_auc(InferContext& c) {
   check_rank(c, "Predict", 2, 2);
   const Shape& predict = c.in("Predict").shape;
   AB_CHECK(predict[1] != 0, InvalidArgument, "Predict must have at least one column, got {}", predict.str());
+  AB_CHECK(predict[1] <= 2, InvalidArgument,
+           "Predict must have one column, or two of which the last one counts, got {}", predict.str());
   check_numel(c, "Label", predict[0]);
   const Layout layout = layout_of(c.op());
   for (const char* slot : {"StatPos", "StatNeg"}) {

@@ -30,8 +30,12 @@ void conv2d(OpDef& def) {
       .traits(kRowWise);
 }
 
-AB_OP(conv2d).with(conv2d).images({"Input"}, "blocked_input").images({"Output"}, "blocked_output");
-AB_GRAD(conv2d).with(convolution_gradient(kForm));
+AB_OP(conv2d)
+    .with(conv2d)
+    .traits(kRowWise | kBfloat16)
+    .images({"Input"}, "blocked_input")
+    .images({"Output"}, "blocked_output");
+AB_GRAD(conv2d).with(convolution_gradient(kForm)).traits(kBfloat16);
 AB_OP(depthwise_conv2d).with(conv2d);
 AB_GRAD(depthwise_conv2d).with(convolution_gradient(kForm));
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "opdef/kernel_context.h"
+#include "ops/kernels/operand.h"
 #include "ops/nn/conv_dims.h"
 
 namespace anabranch::nn {
@@ -23,13 +24,13 @@ struct ConvExtras {
   uint64_t filter_version = 0;
 };
 
-// One pass of one kernel; keeps what the last shapes need. run() computes
+// One pass of one kernel; keeps what the last shapes need. Operands may be rounded (float32 only). run() computes
 //   kForward: out[images] = conv(a[images], b[filter])
 //   kBackwardData: out[images] from a = gradient of the output, b = filter
 //   kBackwardFilter: out[filter] from a = images, b = gradient of the output
 template <class T> class Conv {
  public:
-  explicit Conv(ConvPass pass);
+  explicit Conv(ConvPass pass, Operand operand = Operand::kFull);
   ~Conv();
   void run(const KernelContext& c, const ConvDims& dims, const T* a, const T* b, T* out, const ConvExtras& extras = {});
 

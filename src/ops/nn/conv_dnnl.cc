@@ -57,14 +57,18 @@ void reorder(const Operand& o, const memory& from, const memory& to) {
 // One pass over `n` samples.
 class PiecePrimitive {
  public:
-  PiecePrimitive(ConvPass pass, const ConvDims& d, int64_t n) {
-    const ConvLayouts l(d, n);
+  PiecePrimitive(ConvPass pass, const ConvDims& d, int64_t n, bool rounded) {
+    ConvLayouts l(d, n), first(d, n);
+    if (rounded) {
+      l.round_all_but(computed(pass));
+      first.round_all_but(&ConvLayouts::result);
+    }
     const auto direct = dnnl::algorithm::convolution_direct;
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     using Forward = dnnl::convolution_forward;
-    const Forward::primitive_desc forward({dnnl::prop_kind::forward_training, direct, l.image, l.filter, l.result,
-                                           l.stride, l.dilation, l.before, l.after},
+    const Forward::primitive_desc forward({dnnl::prop_kind::forward_training, direct, first.image, first.filter,
+                                           first.result, l.stride, l.dilation, l.before, l.after},
                                           attr, dnnl_engine());
     const Operand user_image{DNNL_ARG_SRC, l.user_image, {}, {}};
     const Operand user_result{DNNL_ARG_DST, l.user_result, {}, {}};
@@ -125,6 +129,11 @@ class PiecePrimitive {
   }
 
  private:
+  static memory::desc ConvLayouts::*computed(ConvPass pass) {
+    if (pass == ConvPass::kForward) return &ConvLayouts::result;
+    return pass == ConvPass::kBackwardData ? &ConvLayouts::image : &ConvLayouts::filter;
+  }
+
   struct Slot {
     Bound a, b, out;
     memory scratch;
@@ -156,15 +165,15 @@ class PiecePrimitive {
 // One pass for one shape.
 class ConvPlan {
  public:
-  ConvPlan(ConvPass pass, const ConvDims& d) : dims(d), pass_(pass) {
+  ConvPlan(ConvPass pass, const ConvDims& d, bool rounded) : dims(d), pass_(pass) {
     const auto wanted = static_cast<int64_t>(static_cast<double>(d.batch) * d.flops_per_sample() / kPieceFlops);
     const int64_t pieces = std::clamp<int64_t>(wanted, 1, std::min(kMaxPieces, d.batch));
     step_ = (d.batch + pieces - 1) / pieces;
     count_ = (d.batch + step_ - 1) / step_;
     const DnnlSingleThread alone;
     const int64_t rest = d.batch - (count_ - 1) * step_;
-    full_ = std::make_unique<PiecePrimitive>(pass, d, step_);
-    if (rest != step_) last_ = std::make_unique<PiecePrimitive>(pass, d, rest);
+    full_ = std::make_unique<PiecePrimitive>(pass, d, step_, rounded);
+    if (rest != step_) last_ = std::make_unique<PiecePrimitive>(pass, d, rest, rounded);
     for (auto* p : {full_.get(), last_.get()}) {
       if (p) p->reserve(static_cast<size_t>(count_));
     }
@@ -225,22 +234,25 @@ class ConvPlan {
 }  // namespace
 
 template <> struct Conv<float>::Impl {
-  explicit Impl(ConvPass p) : pass(p) {}
+  Impl(ConvPass p, bool lower) : pass(p), rounded(lower) {}
   ConvPlan& plan(const ConvDims& d) {
     if (!plans.empty() && plans.front()->dims == d) return *plans.front();
     auto it = std::find_if(plans.begin(), plans.end(), [&](const auto& p) { return p->dims == d; });
     if (it == plans.end()) {
       if (plans.size() == kKeptShapes) plans.pop_back();
-      it = plans.insert(plans.end(), std::make_unique<ConvPlan>(pass, d));
+      it = plans.insert(plans.end(), std::make_unique<ConvPlan>(pass, d, rounded));
     }
     std::rotate(plans.begin(), it, it + 1);
     return *plans.front();
   }
   ConvPass pass;
+  bool rounded;
   std::vector<std::unique_ptr<ConvPlan>> plans;  // the last used ones, latest first
 };
 
-template <> Conv<float>::Conv(ConvPass pass) : impl_(std::make_unique<Impl>(pass)) {}
+template <>
+Conv<float>::Conv(ConvPass pass, anabranch::Operand operand)
+    : impl_(std::make_unique<Impl>(pass, operand == anabranch::Operand::kBfloat16)) {}
 template <> Conv<float>::~Conv() = default;
 
 template <>

@@ -75,7 +75,7 @@ Kernel forward(const KernelArgs& args) {
   const In input = args.in("Input"), filter = args.in("Filter"), bias = args.in("Bias"),
            residual = args.in("ResidualData");
   const Out output = args.out("Output");
-  const auto conv = std::make_shared<Conv<float>>(ConvPass::kForward);
+  const auto conv = std::make_shared<Conv<float>>(ConvPass::kForward, operand_of(args.op()));
   DimsOf<ConvDims, decltype(&conv_dims<2>)> dims(args.op(), conv_dims<2>);
   Epilogue tail;
   tail.relu = args.attr<std::string>("activation") == "relu";
@@ -112,7 +112,7 @@ AB_OP(conv2d_fusion)
     .attr<bool>("constant_filter", false, "nobody writes the filter while the program runs")
     .with(window_attrs)
     .effects(kEngineOnly)
-    .traits(kRowWise)
+    .traits(kRowWise | kBfloat16)
     .images({"Input"}, "blocked_input")
     .images({"Output", "ResidualData"}, "blocked_output")
     .flops([](const WorkContext& c) { return convolution_flops(c, c.out("Output")); })

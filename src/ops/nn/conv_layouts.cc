@@ -59,4 +59,10 @@ ConvLayouts::ConvLayouts(const ConvDims& d, int64_t n) {
   after = dims_of(w, {}, used_padding(w));
 }
 
+void ConvLayouts::round_all_but(memory::desc ConvLayouts::*out) {
+  for (const auto operand : {&ConvLayouts::image, &ConvLayouts::filter, &ConvLayouts::result}) {
+    if (operand != out) (this->*operand).data.data_type = dnnl_bf16;
+  }
+}
+
 }  // namespace anabranch::nn

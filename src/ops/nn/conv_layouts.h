@@ -2,7 +2,7 @@
 #pragma once
 #include <dnnl.hpp>
 
-#include "ops/nn/conv_dims.h"
+#include "ops/nn/conv.h"
 
 namespace anabranch::nn {
 
@@ -11,6 +11,8 @@ struct ConvLayouts {
   dnnl::memory::desc user_image, user_filter, user_result, image, filter, result;
   dnnl::memory::dims stride, dilation, before, after;
   ConvLayouts(const ConvDims& d, int64_t n);
+  // What the library takes is bfloat16, except `out`, which it computes.
+  void round_all_but(dnnl::memory::desc ConvLayouts::*out);
 };
 
 }  // namespace anabranch::nn

@@ -30,7 +30,8 @@ using Dims = DimsOf<ConvDims, decltype(ConvForm::dims)>;
 
 // Where there is nothing to compute, results are zeros (or have no elements).
 template <class T> Kernel forward(const KernelArgs& op, const ConvForm& form) {
-  const auto conv = std::make_shared<Conv<T>>(form.transposed ? ConvPass::kBackwardData : ConvPass::kForward);
+  const auto conv =
+      std::make_shared<Conv<T>>(form.transposed ? ConvPass::kBackwardData : ConvPass::kForward, operand_of(op.op()));
   return [conv, dims = Dims(op.op(), form.dims), input = op.in("Input"), filter = op.in("Filter"),
           output = op.out("Output")](KernelContext& c) mutable {
     const ConvDims& d = dims(c[input].shape(), c[filter].shape());
@@ -43,8 +44,9 @@ template <class T> Kernel forward(const KernelArgs& op, const ConvForm& form) {
 }
 
 template <class T> Kernel backward(const KernelArgs& op, const ConvForm& form) {
-  const auto data = std::make_shared<Conv<T>>(form.transposed ? ConvPass::kForward : ConvPass::kBackwardData);
-  const auto weights = std::make_shared<Conv<T>>(ConvPass::kBackwardFilter);
+  const Operand operand = operand_of(op.op());
+  const auto data = std::make_shared<Conv<T>>(form.transposed ? ConvPass::kForward : ConvPass::kBackwardData, operand);
+  const auto weights = std::make_shared<Conv<T>>(ConvPass::kBackwardFilter, operand);
   return [data, weights, transposed = form.transposed, dims = Dims(op.op(), form.dims), input = op.in("Input"),
           filter = op.in("Filter"), dout = op.in("Output@GRAD"), dinput = op.out("Input@GRAD"),
           dfilter = op.out("Filter@GRAD")](KernelContext& c) mutable {

@@ -64,7 +64,7 @@ template <class Fn> void each_product(const ConvDims& d, int64_t group, Fn&& fn)
 
 template <> struct Conv<double>::Impl { ConvPass pass; };
 
-template <> Conv<double>::Conv(ConvPass pass) : impl_(std::make_unique<Impl>(Impl{pass})) {}
+template <> Conv<double>::Conv(ConvPass pass, Operand) : impl_(std::make_unique<Impl>(Impl{pass})) {}
 template <> Conv<double>::~Conv() = default;
 
 template <>

@@ -3,6 +3,7 @@
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
+#include "ops/kernels/flat_loop.h"
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/philox.h"
 
@@ -50,10 +51,17 @@ void draw(KernelContext& c, const RandomKey& key, const Options& o, const T* x, 
   const float rate = o.rate;
   const T factor = static_cast<T>(o.kept());
   c.parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
-    random.each_uniform(begin, end, [=](int64_t i, float u) {
-      const bool keep = u >= rate;
-      if (mask) mask[i] = keep;
-      out[i] = keep ? x[i] * factor : T{0};
+    random.each_run(begin, end, [=](int64_t from, int64_t to, const float* u) {
+      const int64_t count = to - from;
+      if (mask) {
+        for (int64_t i = 0; i < count; ++i) mask[from + i] = u[i] >= rate;
+      }
+      const T* in = x + from;
+      T* made = out + from;
+      for (int64_t i = 0; i < count; ++i) {
+        const T kept = in[i] * factor;
+        made[i] = u[i] >= rate ? kept : T{0};
+      }
     });
   });
 }
@@ -70,7 +78,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
     uint8_t* bits = wanted<uint8_t>(c, mask);
     if (o.is_test) {
       const T factor = o.upscale ? T{1} : static_cast<T>(1.0f - o.rate);
-      for (int64_t i = 0; i < n; ++i) to[i] = from[i] * factor;
+      map(c, kCheapGrain, n, from, to, [=](T v) { return v * factor; });
       if (bits) std::fill(bits, bits + n, uint8_t{1});
       return;
     }
@@ -122,7 +130,10 @@ AB_GRAD(dropout)
         const T* g = c[dout].data<T>();
         T* to = c[dx].template mutable_data<T>();
         c.parallel_for(c[dout].numel(), kGrain, [=](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) to[i] = keep[i] ? g[i] * factor : T{0};
+          for (int64_t i = begin; i < end; ++i) {
+            const T kept = g[i] * factor;
+            to[i] = keep[i] ? kept : T{0};
+          }
         });
       };
     });

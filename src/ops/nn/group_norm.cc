@@ -38,7 +38,26 @@ template <class T> struct Slots {
   T *y, *mean, *variance, *dx, *dscale, *dbias;
 };
 
+// Channels first: a group is one run of memory.
+template <class T>
+void normalize_channels(const Dims& d, const Slots<T>& s, T epsilon, bool inverse, int64_t n, int64_t g) {
+  const T* x = s.x + d.at(n, g, 0);
+  T* y = s.y + d.at(n, g, 0);
+  const T count = static_cast<T>(d.count());
+  const T mean = sum_of<T>(d.count(), [=](int64_t i) { return x[i]; }) / count;
+  const T variance = sum_of<T>(d.count(), [=](int64_t i) { return (x[i] - mean) * (x[i] - mean); }) / count;
+  const T inv = 1 / std::sqrt(variance + epsilon);
+  for (int64_t k = 0; k < d.width(); ++k) {
+    const int64_t channel = g * d.width() + k;
+    const T scale = s.scale ? s.scale[channel] : T{1}, bias = s.bias ? s.bias[channel] : T{0};
+    for (int64_t i = k * d.inner; i < (k + 1) * d.inner; ++i) y[i] = (x[i] - mean) * inv * scale + bias;
+  }
+  s.mean[n * d.groups + g] = mean;
+  s.variance[n * d.groups + g] = inverse ? inv : variance;
+}
+
 template <class T> void normalize(const Dims& d, const Slots<T>& s, T epsilon, bool inverse, int64_t n, int64_t g) {
+  if (!d.last) return normalize_channels(d, s, epsilon, inverse, n, g);
   const T count = static_cast<T>(d.count());
   const auto value = [&](int64_t i) { return s.x[d.at(n, g, i)]; };
   const T mean = sum_of<T>(d.count(), value) / count;

@@ -6,6 +6,7 @@
 #include "ops/declare/attr_checks.h"
 #include "ops/kernels/outputs.h"
 #include "ops/nn/channels.h"
+#include "ops/nn/layer_norm_rows.h"
 #include "ops/nn/norm_second_order.h"
 #include "ops/nn/norm_sums.h"
 
@@ -54,8 +55,14 @@ void infer_grad(InferContext& c) {
   }
 }
 
-template <class T>
-void normalize_row(const T* x, const T* scale, const T* bias, int64_t width, T epsilon, T* y, T* mean, T* variance) {
+// float64 in plain loops, beside float32 of layer_norm_rows.h.
+using nn::add_norm_sums;
+using nn::normalize_grad_row;
+using nn::normalize_row;
+
+void normalize_row(const double* x, const double* scale, const double* bias, int64_t width, double epsilon, double* y,
+                   double* mean, double* variance) {
+  using T = double;
   const T m = sum_of<T>(width, [=](int64_t i) { return x[i]; }) / static_cast<T>(width);
   const T v = sum_of<T>(width, [=](int64_t i) { return (x[i] - m) * (x[i] - m); }) / static_cast<T>(width);
   const T inv = 1 / std::sqrt(v + epsilon);
@@ -92,12 +99,21 @@ template <class T> Kernel forward(const KernelArgs& op) {
   };
 }
 
-// dx = inv (h - mean(h) - xhat mean(h xhat)) with h = dy scale.
-template <class T> void grad_row(const T* x, const T* dy, const T* scale, int64_t width, T mean, T inv, T* dx) {
+void normalize_grad_row(const double* x, const double* dy, const double* scale, int64_t width, double mean, double inv,
+                        double* dx) {
+  using T = double;
   const auto h = [=](int64_t i) { return scale ? dy[i] * scale[i] : dy[i]; };
   const T mean_h = sum_of<T>(width, h) / static_cast<T>(width);
   const T slope = sum_of<T>(width, [=](int64_t i) { return h(i) * ((x[i] - mean) * inv); }) / static_cast<T>(width);
   for (int64_t i = 0; i < width; ++i) dx[i] = inv * (h(i) - mean_h - (x[i] - mean) * inv * slope);
+}
+
+void add_norm_sums(const double* x, const double* dy, int64_t width, double mean, double inv, double* products,
+                   double* sums) {
+  for (int64_t i = 0; i < width; ++i) {
+    products[i] += dy[i] * ((x[i] - mean) * inv);
+    sums[i] += dy[i];
+  }
 }
 
 template <class T> struct Backward {
@@ -129,7 +145,7 @@ template <class T> struct Backward {
       c.parallel_for(d.rows, d.grain(), [=, this](int64_t begin, int64_t end) {
         for (int64_t r = begin; r < end; ++r) {
           const T inv = 1 / std::sqrt(v[r] + epsilon);
-          grad_row(data + r * d.width, g + r * d.width, s, d.width, m[r], inv, to + r * d.width);
+          normalize_grad_row(data + r * d.width, g + r * d.width, s, d.width, m[r], inv, to + r * d.width);
         }
       });
     }
@@ -146,11 +162,7 @@ template <class T> struct Backward {
         double *products = partial.data() + p * 2 * d.width, *sums = products + d.width;
         for (int64_t r = p * step; r < std::min(d.rows, (p + 1) * step); ++r) {
           const T inv = 1 / std::sqrt(v[r] + epsilon);
-          for (int64_t i = 0; i < d.width; ++i) {
-            const int64_t at = r * d.width + i;
-            products[i] += static_cast<double>(g[at] * ((data[at] - m[r]) * inv));
-            sums[i] += static_cast<double>(g[at]);
-          }
+          add_norm_sums(data + r * d.width, g + r * d.width, d.width, m[r], inv, products, sums);
         }
       }
     });

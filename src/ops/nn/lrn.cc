@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/kernels/flat_loop.h"
 #include "ops/nn/channels.h"
 
 namespace anabranch::nn {
@@ -27,17 +28,29 @@ template <class T> struct Rule {
 };
 
 // The sums over windows of `term(place)`, for all places: fn(place, sum).
-template <class T, class Term, class Fn> void each_window(const Channels& d, int64_t n, Term&& term, Fn&& fn) {
-  for (int64_t o = 0; o < d.outer; ++o) {
-    for (int64_t k = 0; k < d.channels; ++k) {
+template <class T, class Term, class Fn>
+void each_window(const KernelContext& c, const Channels& d, int64_t n, Term&& term, Fn&& fn) {
+  const int64_t grain = kMathGrain / std::max<int64_t>(1, d.inner) + 1;
+  c.parallel_for(d.outer * d.channels, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; ++line) {
+      const int64_t o = line / d.channels, k = line % d.channels;
       const Window w(k, n, d.channels);
       for (int64_t i = 0; i < d.inner; ++i) {
         T sum = 0;
         for (int64_t j = w.first; j < w.end; ++j) sum += term((o * d.channels + j) * d.inner + i);
-        fn((o * d.channels + k) * d.inner + i, sum);
+        fn(line * d.inner + i, sum);
       }
     }
+  });
+}
+
+// x^-beta; the usual beta of 3/4 needs roots only.
+template <class T> T negative_power(T x, T beta) {
+  if (beta == T(0.75)) {
+    const T root = std::sqrt(x);
+    return 1 / (root * std::sqrt(root));
   }
+  return std::pow(x, -beta);
 }
 
 AB_OP(lrn)
@@ -70,10 +83,10 @@ AB_OP(lrn)
         const T* from = c[x].data<T>();
         T *to = c[out].template mutable_data<T>(), *m = c[mid].template mutable_data<T>();
         each_window<T>(
-            d, rule.n, [=](int64_t i) { return from[i] * from[i]; },
+            c, d, rule.n, [=](int64_t i) { return from[i] * from[i]; },
             [=](int64_t i, T sum) {
               m[i] = rule.k + rule.alpha * sum;
-              to[i] = from[i] * std::pow(m[i], -rule.beta);
+              to[i] = from[i] * negative_power(m[i], rule.beta);
             });
       };
     });
@@ -90,9 +103,9 @@ AB_GRAD(lrn)
         const T *from = c[x].data<T>(), *y = c[out].data<T>(), *m = c[mid].data<T>(), *g = c[dout].data<T>();
         T* to = c[dx].template mutable_data<T>();
         each_window<T>(
-            d, rule.n, [=](int64_t i) { return y[i] * g[i] / m[i]; },
+            c, d, rule.n, [=](int64_t i) { return y[i] * g[i] / m[i]; },
             [=](int64_t i, T sum) {
-              to[i] = std::pow(m[i], -rule.beta) * g[i] - 2 * rule.alpha * rule.beta * from[i] * sum;
+              to[i] = negative_power(m[i], rule.beta) * g[i] - 2 * rule.alpha * rule.beta * from[i] * sum;
             });
       };
     });

@@ -1,10 +1,11 @@
 // Largest elements and averages of windows of images and volumes.
 #include <limits>
+#include <type_traits>
 
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/second_order.h"
 #include "ops/nn/conv_attrs.h"
-#include "ops/nn/pool_dims.h"
+#include "ops/nn/pool_rows.h"
 
 namespace anabranch::nn {
 namespace {
@@ -70,14 +71,27 @@ int64_t divisor(const PoolDims& d, const Seen& seen) { return d.divisor(seen.dep
 
 template <int kAxes, class T> struct MaxPool {
   static void forward(const PoolDims& d, int64_t step, const T* x, T* out) {
-    each_output(d, [&](int64_t o, const Seen& seen) {
-      T top = static_cast<T>(std::numeric_limits<float>::lowest());  // of a window without inputs, also in float64
-      each_input<kAxes>(d, seen, [&](int64_t i) {
-        const T value = x[i * step];
-        top = value > top || value != value ? value : top;  // a NaN is the result
-      });
-      out[o * step] = top;
+    if constexpr (kAxes == 2 && std::is_same_v<T, float>) {
+      if (const MaxRows rows(d); rows.pays()) return by_rows(d, rows, x, out);
+    }
+    each_output(d, [&](int64_t o, const Seen& seen) { out[o * step] = largest(d, seen, step, x); });
+  }
+  static T largest(const PoolDims& d, const Seen& seen, int64_t step, const T* x) {
+    T top = static_cast<T>(std::numeric_limits<float>::lowest());  // of a window without inputs, also in float64
+    each_input<kAxes>(d, seen, [&](int64_t i) {
+      const T value = x[i * step];
+      top = value > top || value != value ? value : top;  // a NaN is the result
     });
+    return top;
+  }
+  static void by_rows(const PoolDims& d, const MaxRows& rows, const T* x, T* out) {
+    for (int64_t y = 0; y < d.window.out[1]; ++y, out += d.window.out[2]) {
+      rows.run(x, y, out);
+      for (int64_t i = 0; i < d.window.out[2]; ++i) {
+        if (i == rows.first()) i = rows.last();
+        if (i < d.window.out[2]) out[i] = largest(d, {{0, 1}, d.range(1, y), d.range(2, i)}, 1, x);
+      }
+    }
   }
   // The first input that equals the output takes the whole gradient.
   static void backward(const PoolDims& d, int64_t step, const T* x, const T* out, const T* dout, T* dx) {

@@ -28,6 +28,11 @@ template <class T> void log_softmax_block(const T* x, int64_t classes, int64_t i
   });
 }
 
+template <class T> void log_softmax_blocks(const T* x, int64_t blocks, int64_t classes, int64_t inner, T* out) {
+  const int64_t block = classes * inner;
+  for (int64_t i = 0; i < blocks; ++i) log_softmax_block(x + i * block, classes, inner, out + i * block);
+}
+
 // dx = dy - exp(y) sum_k dy
 template <class T> void log_softmax_grad_block(const T* y, const T* dy, int64_t classes, int64_t inner, T* dx) {
   T sum[kSoftmaxColumns];
@@ -44,7 +49,8 @@ template <class T> void log_softmax_grad_block(const T* y, const T* dy, int64_t 
   }
 }
 
-template <class T, class Block> Kernel forward(const KernelArgs& op, Block block) {
+// blocks(x, count, classes, inner, out): of that many blocks.
+template <class T, class Blocks> Kernel forward(const KernelArgs& op, Blocks blocks) {
   const In x = op.in("X");
   const Out out = op.out("Out");
   const int axis = op.attr<int32_t>("axis");
@@ -53,7 +59,7 @@ template <class T, class Block> Kernel forward(const KernelArgs& op, Block block
     const T* from = c[x].data<T>();
     T* to = c[out].template mutable_data<T>();
     c.parallel_for(a.blocks(), a.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) block(from + i * a.block(), a.classes, a.inner, to + i * a.block());
+      blocks(from + begin * a.block(), end - begin, a.classes, a.inner, to + begin * a.block());
     });
   };
 }
@@ -87,8 +93,7 @@ AB_OP(softmax)
     .grad_reads({}, {"Out"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return forward<T>(
-          op, [](const T* x, int64_t classes, int64_t inner, T* out) { softmax_block(x, classes, inner, out); });
+      return forward<T>(op, softmax_blocks<T>);
     });
 
 AB_GRAD(softmax)
@@ -114,7 +119,7 @@ AB_OP(log_softmax)
     .grad_reads({}, {"Out"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return forward<T>(op, log_softmax_block<T>);
+      return forward<T>(op, log_softmax_blocks<T>);
     });
 
 AB_GRAD(log_softmax)

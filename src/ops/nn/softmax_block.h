@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "core/shape.h"
 #include "ops/kernels/flat_loop.h"
@@ -61,6 +62,39 @@ inline Norm<double> softmax_row(const double* x, int64_t classes, double* out, d
   return {top, std::log(sum)};
 }
 
+inline constexpr int64_t kShortRow = 32;
+
+// Rows of a few classes: many at a time, so that the exponentials fill vectors.
+inline void softmax_short_rows(const float* x, int64_t rows, int64_t classes, float* out) {
+  const int64_t together = 1024 / classes;
+  for (int64_t first = 0; first < rows; first += together) {
+    const int64_t count = std::min(together, rows - first), at = first * classes;
+    for (int64_t r = 0; r < count; ++r) {
+      const float* row = x + at + r * classes;
+      float top = row[0];
+      for (int64_t k = 1; k < classes; ++k) top = row[k] > top ? row[k] : top;
+      for (int64_t k = 0; k < classes; ++k) {
+        const float v = row[k] - top;
+        out[at + r * classes + k] = v < static_cast<float>(kLeastShifted) ? static_cast<float>(kLeastShifted) : v;
+      }
+    }
+    simd::exp(out + at, out + at, count * classes);
+    for (int64_t r = 0; r < count; ++r) {
+      float* row = out + at + r * classes;
+      float sum = 0;
+      for (int64_t k = 0; k < classes; ++k) sum += row[k];
+      const float factor = 1.0f / sum;
+      for (int64_t k = 0; k < classes; ++k) row[k] *= factor;
+    }
+  }
+}
+
+// The exponentials of a row of columns, in its place.
+inline void exp_in_place(float* x, int64_t n) { simd::exp(x, x, n); }
+inline void exp_in_place(double* x, int64_t n) {
+  for (int64_t j = 0; j < n; ++j) x[j] = std::exp(x[j]);
+}
+
 // At most kSoftmaxColumns columns whose rows are `stride` apart.
 template <class T>
 void softmax_columns(const T* x, int64_t classes, int64_t stride, int64_t columns, T* out, Norm<T>* norm) {
@@ -71,9 +105,10 @@ void softmax_columns(const T* x, int64_t classes, int64_t stride, int64_t column
   }
   std::fill(sum, sum + columns, T{0});
   for (int64_t k = 0; k < classes; ++k) {
-    for (int64_t j = 0; j < columns; ++j) {
-      sum[j] += out[k * stride + j] = std::exp(shifted(x[k * stride + j], top[j]));
-    }
+    T* row = out + k * stride;
+    for (int64_t j = 0; j < columns; ++j) row[j] = shifted(x[k * stride + j], top[j]);
+    exp_in_place(row, columns);
+    for (int64_t j = 0; j < columns; ++j) sum[j] += row[j];
   }
   for (int64_t k = 0; k < classes; ++k) {
     for (int64_t j = 0; j < columns; ++j) out[k * stride + j] /= sum[j];
@@ -100,8 +135,25 @@ template <class T> void softmax_block(const T* x, int64_t classes, int64_t inner
   softmax_block(x, classes, inner, out, [](int64_t, int64_t, const Norm<T>*) {});
 }
 
+// Blocks of [classes, inner] one after the other.
+template <class T> void softmax_blocks(const T* x, int64_t blocks, int64_t classes, int64_t inner, T* out) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (inner == 1 && classes <= kShortRow) return softmax_short_rows(x, blocks, classes, out);
+  }
+  const int64_t block = classes * inner;
+  for (int64_t i = 0; i < blocks; ++i) softmax_block(x + i * block, classes, inner, out + i * block);
+}
+
+inline void softmax_grad_row(const float* y, const float* dy, int64_t classes, float* dx) {
+  const float dot = simd::dot(y, dy, classes);
+  for (int64_t k = 0; k < classes; ++k) dx[k] = y[k] * (dy[k] - dot);
+}
+
 // dx = y (dy - sum_k y dy) over the middle axis of a block [classes, inner].
 template <class T> void softmax_grad_block(const T* y, const T* dy, int64_t classes, int64_t inner, T* dx) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (inner == 1 && classes > kShortRow) return softmax_grad_row(y, dy, classes, dx);
+  }
   T dot[kSoftmaxColumns];
   for (int64_t from = 0; from < inner; from += kSoftmaxColumns) {
     const int64_t columns = std::min(kSoftmaxColumns, inner - from);

@@ -83,11 +83,14 @@ Window resolve_window(const WindowAttrs& attrs, const Extents& in, const Extents
   for (size_t d = w.first(); d < 3; ++d) {
     w.out[d] = kUnknown;
     if (in[d] < 0 || kernel[d] < 0) continue;
-    const int64_t span = w.dilation[d] * (kernel[d] - 1) + 1, room = in[d] + w.before[d] + w.after[d] - span;
+    const int64_t span = w.dilation[d] * (kernel[d] - 1) + 1;
+    // Rounded up, a window counts that begins inside and ends beyond the image.
+    const int64_t more = rounding == Rounding::kCeil ? w.stride[d] - 1 : 0;
+    const int64_t room = in[d] + w.before[d] + w.after[d] - span + more;
     AB_CHECK(room >= 0 && kernel[d] > 0, InvalidArgument,
              "a window of {} does not fit into an input of {} with padding {} and {}", span, in[d], w.before[d],
              w.after[d]);
-    w.out[d] = (room + (rounding == Rounding::kCeil ? w.stride[d] - 1 : 0)) / w.stride[d] + 1;
+    w.out[d] = room / w.stride[d] + 1;
   }
   return w;
 }

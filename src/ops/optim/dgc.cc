@@ -18,9 +18,11 @@ void check_begin(float begin) {
 
 enum class Phase { kOff, kBefore, kCompressed };
 
+// Steps are whole ones: what is behind the point does not count.
 Phase phase_of(float begin, const Tensor& step) {
-  if (begin < 0) return Phase::kOff;
-  return scalar<float>(step) < begin ? Phase::kBefore : Phase::kCompressed;
+  const float first = std::trunc(begin);
+  if (first < 0) return Phase::kOff;
+  return std::trunc(scalar<float>(step)) < first ? Phase::kBefore : Phase::kCompressed;
 }
 
 template <class T> struct Step {

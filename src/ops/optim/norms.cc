@@ -2,16 +2,30 @@
 #include <cmath>
 
 #include "ops/kernels/philox.h"
+#include "ops/kernels/reduce.h"
 #include "ops/optim/update.h"
 
 namespace anabranch::optim {
 namespace {
 
-// One thread adds in double: every split of the update gives the same norm.
-template <class T> T norm_of(const T* x, int64_t n) {
+// As doubles: the squares of a gradient may be too small, or too large, for float32.
+template <class T> double squares_of(const T* x, int64_t n) {
+  constexpr int64_t kParts = 8;
+  double part[kParts] = {};
+  int64_t i = 0;
+  for (; i + kParts <= n; i += kParts) {
+    for (int64_t k = 0; k < kParts; ++k) part[k] += static_cast<double>(x[i + k]) * static_cast<double>(x[i + k]);
+  }
+  for (; i < n; ++i) part[0] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
   double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-  return static_cast<T>(std::sqrt(sum));
+  for (const double p : part) sum += p;
+  return sum;
+}
+
+// Pieces follow from n alone: every split of the update gives the same norm.
+template <class T> T norm_of(const KernelContext& c, const T* x, int64_t n) {
+  return static_cast<T>(std::sqrt(parallel_total<double>(
+      c, n, kCheapGrain, [x](int64_t begin, int64_t end) { return squares_of(x + begin, end - begin); })));
 }
 
 // The gradient as a dense array: norms and noise are of all elements.
@@ -42,7 +56,7 @@ template <class T> Kernel lars_kernel(const KernelArgs& op) {
     T* v = updated<T>(c, velocity, velocity_out);
     const T* g = dense.read(c, c.value(grad), c[param]);
     const int64_t n = c[param].numel();
-    const T p_norm = norm_of(p, n), g_norm = norm_of(g, n);
+    const T p_norm = norm_of(c, p, n), g_norm = norm_of(c, g, n);
     const T local = p_norm > 0 && g_norm > 0 ? lr * coeff * p_norm / (g_norm + decay * p_norm) : lr;
     c.parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -81,7 +95,7 @@ template <class T> Kernel lamb_kernel(const KernelArgs& op) {
     step->resize(c[param].shape(), c[param].dtype());
     T* s = step->mutable_data<T>();
     c.parallel_for(n, kGrain, [&](int64_t begin, int64_t end) { rule.moments(p, first, second, g, s, begin, end); });
-    const T p_norm = norm_of(p, n), s_norm = norm_of(s, n);
+    const T p_norm = norm_of(c, p, n), s_norm = norm_of(c, s, n);
     const T lr = scalar<T>(c[rate]) * (p_norm > 0 && s_norm > 0 ? p_norm / s_norm : T{1});
     c.parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) p[i] -= lr * s[i];
@@ -101,13 +115,12 @@ template <class T> Kernel dpsgd_kernel(const KernelArgs& op) {
     T* p = updated<T>(c, param, param_out);
     const T* g = dense.read(c, c.value(grad), c[param]);
     const int64_t n = c[param].numel();
-    const double shrink = std::max(1.0, static_cast<double>(norm_of(g, n)) / static_cast<double>(clip));
+    const double shrink = std::max(1.0, static_cast<double>(norm_of(c, g, n)) / static_cast<double>(clip));
     const Philox random(with_step(key, c));
     c.parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const double noise = sigma * random.normal(static_cast<uint64_t>(i)) / batch;
-        p[i] -= lr * static_cast<T>(static_cast<double>(g[i]) / shrink + noise);
-      }
+      random.each_normal(begin, end, [&](int64_t i, double z) {
+        p[i] -= lr * static_cast<T>(static_cast<double>(g[i]) / shrink + sigma * z / batch);
+      });
     });
   };
 }

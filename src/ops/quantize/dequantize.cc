@@ -73,8 +73,12 @@ AB_OP(fake_channel_wise_dequantize_max_abs)
         if (two) whole *= *c.at(scales, 1).template data<T>() / static_cast<T>(levels_of(bits[1]));
         const T *from = c[x].template data<T>(), *scale = c.at(scales, 0).template data<T>();
         T* to = c[out].template mutable_data<T>();
-        c.parallel_for(c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) to[i] = from[i] * scale[i / width % channels] * whole;
+        if (width == 0) return;
+        c.parallel_for(c[x].numel() / width, kCheapGrain / width + 1, [=](int64_t begin, int64_t end) {
+          for (int64_t r = begin; r < end; ++r) {
+            const T own = scale[r % channels];
+            for (int64_t i = r * width; i < (r + 1) * width; ++i) to[i] = from[i] * own * whole;
+          }
         });
       };
     });

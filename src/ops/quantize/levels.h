@@ -7,6 +7,7 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
+#include "ops/kernels/round_half.h"
 
 namespace anabranch::quantize {
 
@@ -49,7 +50,7 @@ template <class T> struct Rounding {
   bool back = false;
   T operator()(T x) const {
     if (!(scale > 0)) return T{0} * x;
-    const T level = std::round(std::clamp(x, -scale, scale) * (levels / scale));
+    const T level = round_half_away(std::clamp(x, -scale, scale) * (levels / scale));
     return back ? level * scale / levels : level;
   }
 };

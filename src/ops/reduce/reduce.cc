@@ -28,6 +28,15 @@ struct Attrs {
     return s;
   }
 
+  void check(const Shape& x) const {
+    std::array<bool, kMaxRank> seen{};
+    for (int32_t d : dim) {
+      bool& here = seen[normal_axis(d, x.rank(), "dim")];
+      AB_CHECK(!here || reduce_all, InvalidArgument, "dim must not name axis {} twice", d);
+      here = true;
+    }
+  }
+
   Shape out_shape(const Shape& x) const {
     if (keep_dim) return folded(x);
     std::array<bool, kMaxRank> gone{};
@@ -43,7 +52,7 @@ struct Attrs {
 void infer_reduce(InferContext& c) {
   const Attrs attrs(c.op());
   const Meta& x = c.in("X");
-  attrs.folded(x.shape);  // checks the axes
+  attrs.check(x.shape);
   const int32_t wanted = c.attr<int32_t>("out_dtype");
   AB_CHECK(wanted == -1 || wanted == static_cast<int32_t>(x.dtype), Unsupported,
            "out_dtype must be that of X, {}, or -1, got {}: append an op cast in front", static_cast<int32_t>(x.dtype),

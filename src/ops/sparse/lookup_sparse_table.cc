@@ -48,6 +48,7 @@ AB_OP(lookup_sparse_table)
       AB_CHECK(c.in("Ids").dtype == DType::kInt64, InvalidArgument, "Ids must hold int64, got {}",
                dtype_name(c.in("Ids").dtype));
       c.set_out("Out", looked_up_shape(c, true, w.shape[1]), w.dtype);
+      c.share_lod("Out", "Ids");
     })
     .no_grad("a table on a server is updated there")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -107,8 +107,9 @@ void infer_concat(InferContext& c) {
 std::vector<int64_t> sections_of(const InferContext& c, int64_t whole) {
   const int n = c.n_out("Out");
   const auto attr = int_attr(c.op(), "sections");
-  if (attr.empty() && !c.has_in("SectionsTensorList")) {
-    const int32_t num = c.attr<int32_t>("num");
+  const int32_t num = c.attr<int32_t>("num");
+  AB_CHECK(num >= 0, InvalidArgument, "num must be at least 0, got {}", num);
+  if (num > 0 || (attr.empty() && !c.has_in("SectionsTensorList"))) {
     AB_CHECK(num == n, InvalidArgument, "num must be the number of outputs, {}, got {}", n, num);
     AB_CHECK(whole < 0 || whole % n == 0, InvalidArgument, "an extent of {} cannot be cut into {} equal parts", whole,
              n);
@@ -232,7 +233,7 @@ AB_OP(split)
     .out_list("Out", "the pieces")
     .attr<std::vector<int32_t>>("sections", {},
                                 "extents of the pieces, one may be -1: what is left; none: equal pieces")
-    .attr<int32_t>("num", 0, "number of equal pieces")
+    .attr<int32_t>("num", 0, "number of equal pieces; above 0 it takes the place of sections")
     .attr<int32_t>("axis", 0, "axis to cut")
     .shape_from("AxisTensor")
     .shape_from("SectionsTensorList")
@@ -281,8 +282,13 @@ AB_OP(unstack)
     .in("X", "[...] any")
     .out_list("Y", "X's shape without the axis")
     .attr<int32_t>("axis", 0, "the axis that goes away; negative: from the end")
-    .attr<int32_t>("num", 0, "number of outputs")
-    .infer([](InferContext& c) { infer_unstack(c, "X", "Y"); })
+    .attr<int32_t>("num", 0, "number of outputs; 0: as many as there are")
+    .infer([](InferContext& c) {
+      const int32_t num = c.attr<int32_t>("num");
+      AB_CHECK(num == 0 || num == c.n_out("Y"), InvalidArgument, "num must be the number of outputs, {}, got {}",
+               c.n_out("Y"), num);
+      infer_unstack(c, "X", "Y");
+    })
     .grad_reads({})
     .cpu_any([](const KernelArgs& op) { return unstack_kernel(op, "X", "Y"); });
 

@@ -8,24 +8,27 @@
 namespace anabranch::tensor {
 namespace {
 
-void check_index(const InferContext& c, int rank) {
+void check_index(const InferContext& c, int lowest, int highest) {
   check_tensor(c, "X");
   check_tensor(c, "Index");
-  check_rank(c, "Index", rank, rank);
+  check_rank(c, "Index", lowest, highest);
   check_ids_dtype(c, "Index");
 }
 
 int axis_of(const InferContext& c) { return normal_axis(c.attr<int32_t>("dim"), c.in("X").shape.rank(), "dim"); }
 
 Shape selected_shape(const InferContext& c) {
-  check_index(c, 1);
+  check_index(c, 1, 2);
+  const Shape& index = c.in("Index").shape;
+  AB_CHECK(index.rank() == 1 || index[1] == 1 || index[1] == kUnknown, ShapeMismatch,
+           "Index must be [K] or [K, 1], got {}", index.str());
   Shape out = c.in("X").shape;
-  out.set(axis_of(c), c.in("Index").shape[0]);
+  out.set(axis_of(c), index[0]);
   return out;
 }
 
 Shape sampled_shape(const InferContext& c) {
-  check_index(c, 2);
+  check_index(c, 2, 2);
   check_rank(c, "X", 2, 2);
   const Shape &x = c.in("X").shape, &index = c.in("Index").shape;
   AB_CHECK(compatible(Shape{x[0], kUnknown}, index), ShapeMismatch,
@@ -88,7 +91,7 @@ void declare_pick(const char* type, bool own) {
   OpDef& def = declare_op(type, __FILE__)
                    .doc(own ? "Out[n, k] = X[n, Index[n, k]]." : "Out = the slices of X at Index along one axis.")
                    .in("X", own ? "[N, M]" : "[...]")
-                   .in("Index", own ? "[N, K] int32 or int64" : "[K] int32 or int64, places on the axis")
+                   .in("Index", own ? "[N, K] int32 or int64" : "[K] or [K, 1] int32 or int64, places on the axis")
                    .out("Out", own ? "[N, K]" : "as X, with K on the axis");
   if (!own) def.attr<int32_t>("dim", 0, "the axis; from the last one where negative");
   def.infer([own](InferContext& c) {

@@ -173,7 +173,7 @@ AB_GRAD(pad)
 
 AB_OP(pad2d)
     .doc("Out = images X with a border: of one value, mirrored without the edge, or the edge repeated.")
-    .in("X", "[N, C, H, W] or [N, H, W, C] float")
+    .in("X", "[N, C, H, W] or [N, H, W, C] numbers")
     .in_optional("Paddings", "[4] int: takes the place of paddings")
     .shape_from("Paddings")
     .out("Out", "with H and W padded")
@@ -192,7 +192,7 @@ AB_OP(pad2d)
     })
     .grad_reads({"X", "Paddings"})
     .grad_to({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [pad = ImagePad(op.op()), value = static_cast<T>(op.attr<float>("pad_value")), x = op.in("X"),
               tensor = op.in("Paddings"), out = op.out("Out")](KernelContext& c) {

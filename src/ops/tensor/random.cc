@@ -1,6 +1,7 @@
 // Tensors of random numbers. Element i is number i of the op's draw: the same on any number of threads.
 #include <cmath>
 
+#include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/flat_loop.h"
@@ -35,14 +36,12 @@ void infer_batch_size_like(InferContext& c) {
   c.set_out("Out", shape, dtype_attr(c.op()));
 }
 
-// draw(rng, i) gives element i.
+// draw(rng, begin, end, out) writes elements [begin, end) to `out`.
 template <class T, class Draw> Kernel random_kernel(const KernelArgs& op, Draw draw) {
   return [draw, key = op.random(), out = op.out("Out")](KernelContext& c) {
     const Philox rng(with_step(key, c));
     T* to = c[out].template mutable_data<T>();
-    c.parallel_for(c[out].numel(), kMathGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(draw(rng, static_cast<uint64_t>(i)));
-    });
+    c.parallel_for(c[out].numel(), kMathGrain, [&](int64_t begin, int64_t end) { draw(rng, begin, end, to + begin); });
   };
 }
 
@@ -60,9 +59,11 @@ Kernel uniform(auto tag, const KernelArgs& op) {
   using T = typename decltype(tag)::type;
   const T lo = static_cast<T>(op.attr<float>("min")), hi = static_cast<T>(op.attr<float>("max"));
   AB_CHECK(lo <= hi, InvalidArgument, "min must not be above max, got {} and {}", lo, hi);
-  Kernel draw = random_kernel<T>(op, [=](const Philox& rng, uint64_t i) {
-    const T v = lo + static_cast<T>(rng.uniform53(i)) * (hi - lo);
-    return v < hi ? v : lo;  // rounding must not reach the open end
+  Kernel draw = random_kernel<T>(op, [=](const Philox& rng, int64_t begin, int64_t end, T* to) {
+    rng.each_uniform53(begin, end, [=](int64_t i, double u) {
+      const T v = lo + static_cast<T>(u) * (hi - lo);
+      to[i - begin] = v < hi ? v : lo;  // rounding must not reach the open end
+    });
   });
   const int64_t count = op.attr<int32_t>("diag_num"), step = op.attr<int32_t>("diag_step");
   const T value = static_cast<T>(op.attr<float>("diag_val"));
@@ -81,16 +82,20 @@ Kernel uniform(auto tag, const KernelArgs& op) {
 Kernel gaussian(auto tag, const KernelArgs& op) {
   using T = typename decltype(tag)::type;
   const double mean = static_cast<double>(op.attr<float>("mean")), std = static_cast<double>(op.attr<float>("std"));
-  return random_kernel<T>(op, [=](const Philox& rng, uint64_t i) { return mean + std * rng.normal(i); });
+  return random_kernel<T>(op, [=](const Philox& rng, int64_t begin, int64_t end, T* to) {
+    rng.each_normal(begin, end, [=](int64_t i, double z) { to[i - begin] = static_cast<T>(mean + std * z); });
+  });
 }
 
 // Inverse of the normal distribution function for |z| <= 2, where Halley's method on it converges from a straight line.
 double normal_quantile(double p) {
   double z = (p - 0.5) * 2.5;
-  for (int step = 0; step < 6; ++step) {
+  for (int step = 0; step < 6; ++step) {  // three are the rule
     const double density = std::exp(-0.5 * z * z) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
     const double error = 0.5 * std::erfc(-z / std::numbers::sqrt2) - p;
-    z -= error / (density + 0.5 * z * error);
+    const double change = error / (density + 0.5 * z * error);
+    z -= change;
+    if (std::abs(change) < 1e-6) break;  // the next one would be its cube
   }
   return z;
 }
@@ -100,8 +105,10 @@ Kernel truncated(auto tag, const KernelArgs& op) {
   using T = typename decltype(tag)::type;
   const double mean = static_cast<double>(op.attr<float>("mean")), std = static_cast<double>(op.attr<float>("std"));
   const double tail = 0.5 * std::erfc(std::numbers::sqrt2);  // P(Z < -2)
-  return random_kernel<T>(op, [=](const Philox& rng, uint64_t i) {
-    return mean + std * normal_quantile(tail + rng.uniform53(i) * (1 - 2 * tail));
+  return random_kernel<T>(op, [=](const Philox& rng, int64_t begin, int64_t end, T* to) {
+    rng.each_uniform53(begin, end, [=](int64_t i, double u) {
+      to[i - begin] = static_cast<T>(mean + std * normal_quantile(tail + u * (1 - 2 * tail)));
+    });
   });
 }
 
@@ -113,8 +120,8 @@ OpDef& common_attrs(OpDef& def) {
 }
 OpDef& uniform_attrs(OpDef& def) {
   def.attr<float>("min", -1.0f, "lower end, included").attr<float>("max", 1.0f, "upper end, excluded");
-  def.attr<int32_t>("diag_num", 0, "elements of a diagonal that get diag_val");
-  def.attr<int32_t>("diag_step", 0, "distance of these elements, less one")
+  def.attr<int32_t>("diag_num", 0, "elements of a diagonal that get diag_val", at_least("diag_num", 0));
+  def.attr<int32_t>("diag_step", 0, "distance of these elements, less one", at_least("diag_step", 0))
       .attr<float>("diag_val", 1.0f, "their value");
   return common_attrs(def).cpu_any(of_real_dtype([](auto tag, const KernelArgs& op) { return uniform(tag, op); }));
 }

@@ -28,10 +28,12 @@ template <class Make> KernelFactory of_integers(Make make) {
   };
 }
 
-// Number i of a draw, one of `count` integers from 0 on.
-int64_t below(const Philox& rng, int64_t i, int64_t count) {
-  const double u = rng.uniform53(static_cast<uint64_t>(i));
+// One of `count` integers from 0 on, by a number u from [0, 1).
+int64_t below(double u, int64_t count) {
   return std::min(count - 1, static_cast<int64_t>(u * static_cast<double>(count)));
+}
+int64_t below(const Philox& rng, int64_t i, int64_t count) {
+  return below(rng.uniform53(static_cast<uint64_t>(i)), count);
 }
 
 void infer_randint(InferContext& c) {
@@ -64,7 +66,7 @@ AB_OP(randint)
         const Philox rng(with_step(key, c));
         T* to = c[out].template mutable_data<T>();
         c.parallel_for(c[out].numel(), kMathGrain, [=](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(low + below(rng, i, count));
+          rng.each_uniform53(begin, end, [=](int64_t i, double u) { to[i] = static_cast<T>(low + below(u, count)); });
         });
       };
     }));

@@ -58,7 +58,10 @@ Shape reshape_shape(const InferContext& c, const Shape& x) {
     for (size_t i = 0; i < hint.size(); ++i) {
       if (hint[i] == 0 && static_cast<int>(i) < x.rank()) hint[i] = x[static_cast<int>(i)];
     }
-    return Shape(hint);
+    const Shape told(hint);
+    AB_CHECK(!told.known() || !x.known() || told.numel() == x.numel(), ShapeMismatch,
+             "X is {} with {} elements, the attribute shape {} has {}", x.str(), x.numel(), told.str(), told.numel());
+    return told;
   }
   AB_CHECK(!shape.values.empty(), InvalidArgument, "shape must not be empty");
   return resolved(shape.values, x);

@@ -28,13 +28,6 @@ struct Ranges {
   std::array<bool, kMaxRank> open{};  // axes of which the extent or a position is not known yet
 };
 
-std::vector<int64_t> list_of(const InferContext& c, const char* attr, const char* tensor, const char* list,
-                             bool* known) {
-  const IntArg arg = int_arg(c, tensor, list, int_attr(c.op(), attr), 0);
-  *known = *known && arg.known;
-  return arg.values;
-}
-
 struct Lists {
   std::vector<int64_t> axes, starts, ends, strides, decreased;
   std::vector<int64_t> flags;  // while the program is built, of each axis: 1 where all of its numbers are known
@@ -65,15 +58,23 @@ Ranges ranges_of(const Lists& l, const Shape& x) {
   return r;
 }
 
+// A list that a tensor holds is not known for any axis, whatever the flags say.
+std::vector<int64_t> list_of(const InferContext& c, const char* attr, const char* tensor, const char* list, Lists* l) {
+  const IntArg arg = int_arg(c, tensor, list, int_attr(c.op(), attr), 0);
+  l->known = l->known && arg.known;
+  if (!arg.known && c.has_in(tensor)) l->flags.clear();
+  return arg.values;
+}
+
 Lists lists_of(const InferContext& c, bool strided) {
   Lists l;
   l.axes = int_attr(c.op(), "axes");
-  l.starts = list_of(c, "starts", "StartsTensor", "StartsTensorList", &l.known);
-  l.ends = list_of(c, "ends", "EndsTensor", "EndsTensorList", &l.known);
-  l.strides = strided ? list_of(c, "strides", "StridesTensor", "StridesTensorList", &l.known)
+  l.flags = int_attr(c.op(), "infer_flags");
+  l.starts = list_of(c, "starts", "StartsTensor", "StartsTensorList", &l);
+  l.ends = list_of(c, "ends", "EndsTensor", "EndsTensorList", &l);
+  l.strides = strided ? list_of(c, "strides", "StridesTensor", "StridesTensorList", &l)
                       : std::vector<int64_t>(l.axes.size(), 1);
   l.decreased = int_attr(c.op(), "decrease_axis");
-  l.flags = int_attr(c.op(), "infer_flags");
   return l;
 }
 

@@ -1,6 +1,5 @@
 // Order along an axis: top_k, argsort, arg_max, arg_min. Ties go to the lower index.
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "ops/declare/declare.h"
@@ -32,16 +31,26 @@ template <class T> bool before(T a, T b, bool descending) {
   return descending ? a > b : a < b;
 }
 
-// Indices of the k first elements of a line in the wanted order, into a buffer of the calling thread that only grows.
+template <class T> struct Placed {
+  T value;
+  int64_t place;
+};
+
+// The k first elements of a line in the wanted order, in a buffer of the calling thread that only grows.
 template <class T>
-const std::vector<int64_t>& ranked(const T* line, int64_t step, int64_t extent, int64_t k, bool descending) {
-  thread_local std::vector<int64_t> order;
+const std::vector<Placed<T>>& ranked(const T* line, int64_t step, int64_t extent, int64_t k, bool descending) {
+  thread_local std::vector<Placed<T>> order;
   order.resize(static_cast<size_t>(extent));
-  std::iota(order.begin(), order.end(), 0);
-  std::partial_sort(order.begin(), order.begin() + k, order.end(), [=](int64_t a, int64_t b) {
-    const T x = line[a * step], y = line[b * step];
-    return before(x, y, descending) || (!before(y, x, descending) && a < b);
-  });
+  for (int64_t i = 0; i < extent; ++i) order[static_cast<size_t>(i)] = {line[i * step], i};
+  const auto first = [descending](const Placed<T>& a, const Placed<T>& b) {
+    return before(a.value, b.value, descending) || (!before(b.value, a.value, descending) && a.place < b.place);
+  };
+  if (k > extent / 16) {  // a heap of so many costs more than the parts of a quick sort
+    if (k < extent) std::nth_element(order.begin(), order.begin() + k, order.end(), first);
+    std::sort(order.begin(), order.begin() + k, first);
+  } else {
+    std::partial_sort(order.begin(), order.begin() + k, order.end(), first);
+  }
   return order;
 }
 
@@ -58,8 +67,8 @@ void select(const KernelContext& c, const Lines& l, int64_t k, bool descending, 
     const auto& order = ranked(from, l.inner, l.extent, k, descending);
     for (int64_t j = 0; j < k; ++j) {
       const int64_t at = to.begin(line) + j * l.inner;
-      out[at] = from[order[static_cast<size_t>(j)] * l.inner];
-      indices[at] = order[static_cast<size_t>(j)];
+      out[at] = order[static_cast<size_t>(j)].value;
+      indices[at] = order[static_cast<size_t>(j)].place;
     }
   });
 }
@@ -122,8 +131,12 @@ void declare_arg(const char* type, const char* doc, bool largest) {
         each_line(c, l, [=](int64_t line) {
           const T* at = from + l.begin(line);
           int64_t best = 0;
+          T top = at[0];
           for (int64_t j = 1; j < l.extent; ++j) {
-            if (before(at[j * l.inner], at[best * l.inner], largest)) best = j;
+            const T value = at[j * l.inner];
+            if (!before(value, top, largest)) continue;
+            best = j;
+            top = value;
           }
           to[line] = static_cast<std::remove_reference_t<decltype(*to)>>(best);
         });

@@ -1,8 +1,7 @@
 // Values without their repetitions, in the order in which each was met first.
 #include <algorithm>
-#include <cmath>
+#include <cstring>
 #include <memory>
-#include <numeric>
 #include <vector>
 
 #include "ops/declare/declare.h"
@@ -15,39 +14,42 @@ DType index_dtype(const ir::Op& op) { return dtype_from_number(op.attr<int32_t>(
 // Which places hold a value that was met before. Memory is kept from step to step.
 class Repetitions {
  public:
-  // By sorting the places by their values; a NaN is equal to nothing.
+  // By a table of the values met so far, addressed by their bits; a NaN is equal to nothing.
   template <class T> void find(const T* x, int64_t n) {
-    order_.resize(static_cast<size_t>(n));
+    size_t slots = 16;
+    while (slots < 2 * static_cast<size_t>(n)) slots *= 2;
+    table_.assign(slots, kFree);
     number_.resize(static_cast<size_t>(n));
-    std::iota(order_.begin(), order_.end(), int64_t{0});
-    std::sort(order_.begin(), order_.end(), [x](int64_t a, int64_t b) {
-      const bool last_a = x[a] != x[a], last_b = x[b] != x[b];
-      if (last_a || last_b) return last_a == last_b ? a < b : last_b;
-      return x[a] < x[b] || (x[a] == x[b] && a < b);
-    });
-    int64_t* first = order_.data();  // of the values equal to the present one
-    for (int64_t& place : order_) {
-      if (!(x[place] == x[*first])) first = &place;
-      number_[static_cast<size_t>(place)] = *first;
-    }
-    values_ = 0;
-    for (int64_t i = 0; i < n; ++i) {  // places of first values become numbers of values
-      int64_t& at = number_[static_cast<size_t>(i)];
-      if (at == i) {
-        order_[static_cast<size_t>(values_)] = i;
-        at = values_++;
+    first_.clear();
+    for (int64_t i = 0; i < n; ++i) {
+      size_t at = bits_of(x[i]) & (slots - 1);
+      while (table_[at] != kFree && !(x[first_[static_cast<size_t>(table_[at])]] == x[i])) at = (at + 1) & (slots - 1);
+      if (table_[at] == kFree) {
+        if (x[i] == x[i]) table_[at] = static_cast<int64_t>(first_.size());  // nothing would find a NaN
+        number_[static_cast<size_t>(i)] = static_cast<int64_t>(first_.size());
+        first_.push_back(i);
       } else {
-        at = number_[static_cast<size_t>(at)];
+        number_[static_cast<size_t>(i)] = table_[at];
       }
     }
   }
-  int64_t values() const { return values_; }
-  int64_t first_place(int64_t value) const { return order_[static_cast<size_t>(value)]; }
+  int64_t values() const { return static_cast<int64_t>(first_.size()); }
+  int64_t first_place(int64_t value) const { return first_[static_cast<size_t>(value)]; }
   int64_t number_at(int64_t place) const { return number_[static_cast<size_t>(place)]; }
 
  private:
-  std::vector<int64_t> order_, number_;
-  int64_t values_ = 0;
+  static constexpr int64_t kFree = -1;
+
+  // The same for equal values: 0 and -0 are.
+  template <class T> static uint64_t bits_of(T x) {
+    uint64_t bits = 0;
+    if (x == 0) x = 0;
+    std::memcpy(&bits, &x, sizeof x);
+    bits *= 0x9e3779b97f4a7c15u;
+    return bits ^ (bits >> 32);
+  }
+
+  std::vector<int64_t> table_, number_, first_;  // of values: numbers by hash; by place; first places by number
 };
 
 void infer_unique(InferContext& c, bool counts) {

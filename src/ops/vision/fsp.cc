@@ -1,7 +1,10 @@
 // Products of the channels of two stacks of feature maps, averaged over their pixels.
+#include <numeric>
+
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/outputs.h"
+#include "ops/kernels/simd.h"
 
 namespace anabranch::vision {
 namespace {
@@ -24,11 +27,13 @@ void mix(const Maps& m, int64_t rows, int64_t i_step, int64_t terms, int64_t k_s
   }
 }
 
+float product_of(const float* x, const float* y, int64_t n) { return simd::dot(x, y, n); }
+double product_of(const double* x, const double* y, int64_t n) { return std::inner_product(x, x + n, y, 0.0); }
+
 template <class T> void products(const Maps& m, const T* x, const T* y, T* out) {
   for (int64_t i = 0; i < m.left; ++i) {
     for (int64_t k = 0; k < m.right; ++k) {
-      T sum = 0;
-      for (int64_t p = 0; p < m.pixels; ++p) sum += x[i * m.pixels + p] * y[k * m.pixels + p];
+      const T sum = product_of(x + i * m.pixels, y + k * m.pixels, m.pixels);
       out[i * m.right + k] = sum / static_cast<T>(m.pixels);
     }
   }

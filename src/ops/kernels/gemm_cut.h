@@ -1,0 +1,72 @@
+// How one matrix product is cut into pieces for the workers: by its dimensions, never by how many workers there are.
+#pragma once
+#include <algorithm>
+
+#include "ops/kernels/gemm.h"
+#include "ops/kernels/plain_product.h"
+
+namespace anabranch {
+
+struct Cut {
+  // Rows or columns of C, whichever are more; or the sums, of which each piece makes a share.
+  enum Along { kRows, kColumns, kDepth };
+  Along along;
+  int64_t step, count;
+
+  // In multiply-adds.
+  static constexpr double kPieceWork = 1 << 21;  // large pieces: each packs the operand that it shares
+  static constexpr double kWorthTwo = 1 << 19;   // from here on two workers are faster than one: about 5 us
+  static constexpr double kPieceLength = 64;     // rows or columns: shorter ones spend too much on packing
+  static constexpr double kMaxPieces = 16;
+
+  Cut(const GemmDims& d, bool by_depth) : along(by_depth ? kDepth : d.m >= d.n ? kRows : kColumns) {
+    const int64_t length = length_of(d);
+    const int64_t wanted = by_depth ? depth_pieces(d) : pieces(d, length);
+    step = ((length + wanted - 1) / wanted + 15) / 16 * 16;  // whole blocks of the library's inner kernels
+    count = (length + step - 1) / step;
+  }
+
+  int64_t length_of(const GemmDims& d) const { return along == kRows ? d.m : along == kColumns ? d.n : d.k; }
+
+  static int64_t pieces(const GemmDims& d, int64_t length) {
+    const double work = static_cast<double>(d.m) * static_cast<double>(d.n) * static_cast<double>(d.k);
+    const double most = std::clamp(static_cast<double>(length) / kPieceLength, 2.0, kMaxPieces);
+    return static_cast<int64_t>(std::clamp(work / kPieceWork, work < kWorthTwo ? 1.0 : 2.0, most));
+  }
+  // Each keeps a matrix of m n.
+  static int64_t depth_pieces(const GemmDims& d) {
+    const double work = static_cast<double>(d.m) * static_cast<double>(d.n) * static_cast<double>(d.k);
+    return static_cast<int64_t>(std::clamp(work / kWorthTwo, 2.0, d.m * d.n > (1 << 18) ? 4.0 : 8.0));
+  }
+};
+
+// Whether long sums are cut: of rows or columns each piece packs the whole of the operand that it shares, which for the
+// gradient of a weight over many rows is far more than the matrices that shares of the sums are added up in.
+inline bool sums_in_pieces(const GemmDims& d) {
+  const int64_t length = std::max(d.m, d.n);
+  if (d.batch != 1 || d.k < 2 * length) return false;
+  const auto packed =
+      static_cast<double>(Cut::pieces(d, length)) * static_cast<double>(std::min(d.m, d.n)) * static_cast<double>(d.k);
+  const auto kept = static_cast<double>(Cut::depth_pieces(d)) * 2.0 * static_cast<double>(d.m * d.n);
+  return Cut::pieces(d, length) > 1 && packed > 2 * kept;
+}
+
+inline GemmDims piece_dims(const Cut& cut, int64_t i, GemmDims d) {
+  int64_t& length = cut.along == Cut::kRows ? d.m : cut.along == Cut::kColumns ? d.n : d.k;
+  length = std::min(cut.step, length - i * cut.step);
+  return d;
+}
+
+template <class In, class T>
+Operands<In, T> piece_operands(const Cut& cut, int64_t i, const GemmDims& d, const Operands<In, T>& p) {
+  const int64_t from = i * cut.step, row = from * d.ld_b, column = from;
+  const In *a = p.a + from * (d.trans_a ? 1 : d.ld_a), *b = p.b + (d.trans_b ? row : column);
+  switch (cut.along) {
+    case Cut::kRows: return {a, p.b, p.out + from * d.ld_c};
+    case Cut::kColumns: return {p.a, b, p.out + from};
+    case Cut::kDepth: break;
+  }
+  return {p.a + from * (d.trans_a ? d.ld_a : 1), p.b + (d.trans_b ? column : row), p.out};
+}
+
+}  // namespace anabranch

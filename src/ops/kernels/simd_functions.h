@@ -1,0 +1,38 @@
+// More functions of one float32 number as loops, in the widest vectors of the machine (simd.h has those that most
+// kernels use, and says what holds for all of them). Where a true result is infinite or no number, so is the loop's.
+// Errors are a few units of the last place of the result; of erf, gelu and the like 1e-6 relative to it in their tails.
+#pragma once
+#include <cstdint>
+
+namespace anabranch::simd {
+
+void abs(const float* x, float* out, int64_t n);
+void reciprocal(const float* x, float* out, int64_t n);
+void rsqrt(const float* x, float* out, int64_t n);  // 1 / sqrt(x)
+void log1p(const float* x, float* out, int64_t n);
+void expm1(const float* x, float* out, int64_t n);
+void sin(const float* x, float* out, int64_t n);
+void cos(const float* x, float* out, int64_t n);
+void acos(const float* x, float* out, int64_t n);
+void asin(const float* x, float* out, int64_t n);
+void atan(const float* x, float* out, int64_t n);
+void erf(const float* x, float* out, int64_t n);
+void softplus(const float* x, float* out, int64_t n);    // ln(1 + e^x)
+void logsigmoid(const float* x, float* out, int64_t n);  // -softplus(-x)
+void tanh_shrink(const float* x, float* out, int64_t n);
+void gelu(const float* x, float* out, int64_t n);  // x P(Z <= x), Z standard normal
+
+// dx[i] from x[i] and dy[i]
+void gelu_grad(const float* x, const float* dy, float* dx, int64_t n);
+void softplus_grad(const float* x, const float* dy, float* dx, int64_t n);
+void erf_grad(const float* x, const float* dy, float* dx, int64_t n);
+
+// With numbers p of the op
+void stanh(const float* x, const float* p, float* out, int64_t n);      // p[1] tanh(p[0] x)
+void elu(const float* x, const float* p, float* out, int64_t n);        // max(x, 0) + min(p[0] (e^x - 1), 0)
+void selu(const float* x, const float* p, float* out, int64_t n);       // p[0] times elu with p[1]
+void swish(const float* x, const float* p, float* out, int64_t n);      // x sigmoid(p[0] x)
+void soft_relu(const float* x, const float* p, float* out, int64_t n);  // softplus of x within -p[0] and p[0]
+void tanh_gelu(const float* x, const float* p, float* out, int64_t n);  // x / 2 (1 + tanh(p[0] (x + p[1] x^3)))
+
+}  // namespace anabranch::simd
