@@ -21,7 +21,8 @@ RECORD = sample.read()
 
 
 @pytest.fixture(autouse=True)
-def exact():
+def exact(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where operators write files
     before = fluid.get_flags("FLAGS_fluid_exact")
     fluid.set_flags({"FLAGS_fluid_exact": "1.8.5"})
     yield

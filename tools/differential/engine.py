@@ -1,4 +1,4 @@
-"""Runs cases (plain data, see cases.py) on one engine: engine.py MODULE SECONDS, where MODULE has Fluid's names.
+"""Runs cases (plain data, see cases.py) on one engine: engine.py MODULE, where MODULE has Fluid's names.
 
 Reads pickled cases from its input and writes a pickled record for each. A child forked from a process that has imported
 MODULE does the work, so that a case that kills it costs a fork and not an import. Runs on Python 3.7 and later.
@@ -18,6 +18,8 @@ import numpy as np
 
 MEMORY_BYTES = 6 << 30
 TENSOR, ROWS, ARRAY = "tensor", "rows", "array"
+#: Kinds of variables that hold no numbers.
+OTHER = {"table": "LOD_RANK_TABLE", "scopes": "STEP_SCOPES", "bytes": "RAW"}
 
 
 def packed(array):
@@ -44,23 +46,44 @@ class OneRun:
 
     def build(self):
         case, block = self.case, self.main.global_block()
-        written = {n for names in case["outs"].values() for n in names}
-        self.vars = {}
-        for name, v in case["vars"].items():
-            self.vars[name] = made = self._variable(block, name, v)
-            made.stop_gradient = False
-        self.outs = {slot: [self.vars[n] for n in names] for slot, names in case["outs"].items()}
-        ins = {slot: [self.vars[n] for n in names] for slot, names in case["ins"].items()}
-        block.append_op(type=case["op"], inputs=ins, outputs=self.outs, attrs=dict(case["attrs"]))
-        for name in written:
-            self.vars[name].persistable = True
+        self.vars, blocks = {}, [block]
+        self._declare(block, 0)
+        for op in case.get("before", ()):
+            self._append(block, *op)
+        for number, ops in enumerate(case.get("blocks", ()), 1):
+            blocks.append(self.main._create_block(parent_idx=0))
+            self._declare(blocks[-1], number)
+            for op in ops:
+                self._append(blocks[-1], *op)
+            self.main._rollback()
+        attrs = {k: blocks[v[1]] if k == "sub_block" else v for k, v in case["attrs"].items()}
+        self._append(block, case["op"], case["ins"], case["outs"], attrs)
+        for op in case.get("after", ()):
+            self._append(block, *op)
+        slots = dict(case["outs"], read=case.get("read", []))
+        self.outs = {slot: [self.vars[n] for n in names] for slot, names in slots.items()}
+        for name in written(case):
+            self.vars[name].persistable = case["vars"][name]["kind"] not in OTHER
+
+    def _declare(self, block, number):
+        for name, v in self.case["vars"].items():
+            if v.get("block", 0) == number:
+                self.vars[name] = self._variable(block, name, v)
+                self.vars[name].stop_gradient = False
+
+    def _append(self, block, op, ins, outs, attrs):
+        ins, outs = ({slot: [self.vars[n] for n in names] for slot, names in slots.items()} for slots in (ins, outs))
+        block.append_op(type=op, inputs=ins, outputs=outs, attrs=dict(attrs))
 
     def _variable(self, block, name, v):
+        name = v.get("name", name)
         options = {"name": name, "persistable": v.get("value") is not None}
         if v["kind"] == ROWS:
             options["type"] = self.kinds.SELECTED_ROWS
         elif v["kind"] == ARRAY:
             options["type"] = self.kinds.LOD_TENSOR_ARRAY
+        elif v["kind"] in OTHER:
+            return block.create_var(name=name, type=getattr(self.kinds, OTHER[v["kind"]]))
         if v.get("shape") is not None:
             options["shape"] = list(v["shape"])
         if v.get("lod"):
@@ -110,6 +133,7 @@ class OneRun:
             rows = self.scope.var(name).get_selected_rows()
             rows.set_rows(list(v["rows"]))
             rows.set_height(v["height"])
+            rows.sync_index()
             self._set_tensor(name, unpacked(v["value"]), None, rows.get_tensor())
         else:
             self._set_tensor(name, unpacked(v["value"]), [_ends(level) for level in v.get("lod") or []])
@@ -134,6 +158,11 @@ class OneRun:
             return None
 
 
+def written(case):
+    """What is compared, or read by the gradient alone."""
+    return [n for names in case["outs"].values() for n in names] + list(case.get("read", ()))
+
+
 def _ends(lengths):
     ends = [0]
     for n in lengths:
@@ -150,8 +179,7 @@ def attempt(fluid, case):
         one.build()
         stage = "run"
         one.run()
-        written = [n for names in case["outs"].values() for n in names]
-        record["outs"] = {n: one.value(n) for n in written}
+        record["outs"] = {n: one.value(n) for n in written(case)}
         stage = "gradient build"
         if case["grad"] and case["wanted"]:
             again = OneRun(fluid, case)
@@ -170,7 +198,8 @@ def attempt(fluid, case):
 def _last_lines(text):
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("-")]
     found = [n for n, line in enumerate(lines) if "Error" in line]
-    return " ".join(lines[found[-1] :] if found else lines)[-400:]
+    said = " ".join(lines[found[-1] :] if found else lines)
+    return said if len(said) < 700 else said[:300] + " ... " + said[-400:]
 
 
 def read(fd):
@@ -188,7 +217,7 @@ def read(fd):
 
 def write(fd, record):
     data = pickle.dumps(record, 4)
-    data = struct.pack("<Q", len(data)) + data
+    data = memoryview(struct.pack("<Q", len(data)) + data)
     while data:
         data = data[os.write(fd, data) :]
 
@@ -199,7 +228,7 @@ def serve(fluid, into, answered):
     while True:
         case = read(0)
         answered[0] = 0
-        signal.alarm(int(sys.argv[2]))
+        signal.alarm(case["patience_s"])
         with fluid.unique_name.guard(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             record = attempt(fluid, case)

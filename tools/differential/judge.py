@@ -1,20 +1,26 @@
 """The verdict on a case: AGREE, REFUSE, DIES, LISTED or DISAGREE, and why."""
 
+import re
+
 from compare import outputs
-from listed import is_listed
+from ledger import AGREE, DIES, DISAGREE, LISTED, REFUSE
+from listed import WORKS, is_listed, kind_of
+from lowered import lowered_case, lowered_record
 from reference import agrees
 
 from anabranch import _core
 
-AGREE, REFUSE, DIES, LISTED, DISAGREE = "agree", "both refuse", "original dies", "listed", "DISAGREE"
-VERDICTS = (AGREE, REFUSE, DIES, LISTED, DISAGREE)
+OTHERWISE = "compute otherwise than NumPy"
+#: What the original says when a size that it has read is none.
+LOST = r"posix_memalign|std::bad_alloc|bigger than or equal to 0, but received numel|numel\(\):-"
 UNTYPED = ("INTERNAL", "Internal", "RuntimeError", "MemoryError", "SystemError")
 
 
 def compared(case):
     """Outputs whose values count: not those that only the gradient reads."""
     inner = {s["name"] for s in _core.op_info(case["op"])["outputs"] if s["intermediate"] or s["named_only"]}
-    return [n for slot, names in case["outs"].items() if slot not in inner for n in names]
+    outs = [n for slot, names in case["outs"].items() if slot not in inner for n in names]
+    return outs + list(case.get("read", ()))
 
 
 def is_random(op):
@@ -42,31 +48,64 @@ def difference(case, theirs, ours):
 
 
 def instead(case, ours):
-    """What we do where the original dies."""
+    """What we do where the original dies, or refuses."""
     if "error" in ours:
         return "refuse"
-    return {True: "compute what NumPy does", False: "compute otherwise than NumPy", None: "compute"}[agrees(case, ours)]
+    return {True: "compute what NumPy does", False: OTHERWISE, None: "compute"}[agrees(case, ours)]
 
 
-def judge(case, theirs, again, ours):
-    """``again()``: what the original makes of the case with other numbers in memory that nobody wrote."""
+def in_float32(case, data, ask, ask_again, ours):
+    """How a result that the original refuses differs from what it computes of float32; "": where it does not, either,
+    where that is listed, or does not repeat itself.
+    """
+    other = lowered_case(data)
+    theirs = ask(other) if other else None
+    if theirs is None or theirs["stage"] != "done" or ours["stage"] != "done":
+        return ""
+    theirs, ours = lowered_record(theirs), lowered_record(ours)
+    differs = difference(case, theirs, ours)
+    if not differs or is_listed(case, theirs, ours, differs):
+        return ""
+    again = ask_again(other)
+    return differs if again["stage"] == "done" and not difference(case, theirs, lowered_record(again)) else ""
+
+
+def judge(case, data, theirs, ours, ask, ask_again):
+    """(verdict, why, what differs). ``ask(data)``: what the original makes of another case; ``ask_again(data)``: with
+    other numbers in memory that nobody wrote.
+    """
     if ours["stage"] in ("dies", "hangs"):
-        return DISAGREE, "%s here: %s" % (ours["stage"], ours["error"])
+        return DISAGREE, "%s here: %s" % (ours["stage"], ours["error"]), ""
     if "error" in ours and ours["error"].startswith(UNTYPED):
-        return DISAGREE, "error without a type: " + ours["error"]
+        return DISAGREE, "error without a type: " + ours["error"], ""
+    if re.search(LOST, theirs.get("error", "")):
+        return _dead("it asks for the memory of foreign numbers", case, ours, "")
     if theirs["stage"] in ("dies", "hangs"):
-        return DIES, "it %s, we %s" % (theirs["stage"], instead(case, ours))
+        return _dead("it " + theirs["stage"], case, ours, "")
     if theirs["stage"] in ("build", "run") and ours["stage"] in ("build", "run"):
-        return REFUSE, ""
+        return REFUSE, "", ""
     differs = difference(case, theirs, ours)
     if differs is None:
-        return AGREE, ""
+        return AGREE, "", ""
     reason = is_listed(case, theirs, ours, differs)
     if reason:
-        return LISTED, reason
-    other = again()
+        return _listed(reason, case, data, theirs, ours, ask, ask_again, differs)
+    other = ask_again(data)
     if other["stage"] in ("dies", "hangs"):
-        return DIES, "it %s, we %s" % (other["stage"], instead(case, ours))
+        return _dead("it " + other["stage"], case, ours, differs)
     if difference(case, theirs, other) or difference(case, other, theirs):
-        return DIES, "it does not repeat itself, we %s; %s" % (instead(case, ours), differs)
-    return DISAGREE, differs
+        return _dead("it does not repeat itself", case, ours, differs)
+    return DISAGREE, differs, differs
+
+
+def _dead(what, case, ours, differs):
+    done = instead(case, ours)
+    return DISAGREE if done == OTHERWISE else DIES, "%s, we %s" % (what, done), differs
+
+
+def _listed(reason, case, data, theirs, ours, ask, ask_again, differs):
+    """A listed result that the original refuses must be that of float32, where it has one."""
+    wrong = in_float32(case, data, ask, ask_again, ours) if kind_of(theirs, ours) == WORKS else ""
+    if wrong:
+        return DISAGREE, "not as in float32: " + wrong, differs
+    return LISTED, reason, differs

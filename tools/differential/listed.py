@@ -12,7 +12,8 @@ WORKS, RAISES, DIFFERS, GRADIENT = "works here", "raises here", "other values", 
 @dataclasses.dataclass(frozen=True)
 class Rule:
     """``ops``: types of operators, none: all. ``theirs``, ``ours``, ``why``, ``change``: what must be found in the
-    error of the original, in ours, in the difference, in one of the changes of the case.
+    error of the original, in ours, in the difference, in one of the changes of the case. ``when``: a condition of
+    listed_when.py that must hold.
     """
 
     kind: str
@@ -22,12 +23,14 @@ class Rule:
     ours: str = ""
     why: str = ""
     change: str = ""
+    when: object = None
 
     def fits(self, case, kind, theirs, ours, differs):
         found = kind == self.kind and (not self.ops or case["op"] in self.ops)
         texts = ((self.theirs, theirs.get("error", "")), (self.ours, ours.get("error", "")), (self.why, differs))
         found = found and all(not pattern or re.search(pattern, text) for pattern, text in texts)
-        return found and (not self.change or any(re.search(self.change, c) for c in case["changes"]))
+        found = found and (not self.change or any(re.search(self.change, c) for c in case["changes"]))
+        return found and (self.when is None or self.when(case, theirs, ours))
 
 
 def kind_of(theirs, ours):

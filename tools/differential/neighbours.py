@@ -7,7 +7,8 @@ from engine import ROWS
 
 def given(case):
     """Names of inputs that have values."""
-    names = [n for slot in case["ins"].values() for n in slot]
+    slots = [case["ins"]] + [op[1] for op in case.get("before", ())]
+    names = [n for ins in slots for slot in ins.values() for n in slot]
     return sorted({n for n in names if case["vars"].get(n, {}).get("value") is not None})
 
 

@@ -1,4 +1,4 @@
-"""An engine in processes of its own: Engine(python, module).run(case) gives the record of engine.py."""
+"""An engine in processes of its own: Engine(python, module).run(case, seconds) gives the record of engine.py."""
 
 import os
 import pickle
@@ -6,16 +6,17 @@ import select
 import signal
 import struct
 import subprocess
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 #: Seconds beyond the alarm of engine.py after which a process counts as hung; of its start.
-MORE_S, START_S = 15, 300
+MORE_S, START_S = 5, 300
 
 
 class Engine:
     """Processes of engine.py. ``perturb``: what memory holds that nobody has written, from 1 to 255."""
 
-    def __init__(self, python, module, paths=(), perturb=0, hang_s=20):
+    def __init__(self, python, module, paths=(), perturb=0):
         self.environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         self.environment.update(
             GLOG_v="0",
@@ -27,24 +28,37 @@ class Engine:
         )
         if paths:
             self.environment["PYTHONPATH"] = os.pathsep.join(paths)
-        self.arguments = [python, os.path.join(HERE, "engine.py"), module, str(hang_s)]
-        self.hang_s, self.child = hang_s, None
+        self.folder = tempfile.TemporaryDirectory()  # what operators write
+        self.arguments = [os.path.abspath(python), os.path.join(HERE, "engine.py"), module]
+        self.child = None
 
-    def run(self, case):
+    def run(self, case, patience_s):
+        """The record of a case that may take this many seconds. One that ends its process runs again in another one,
+        whose memory no case before it has broken.
+        """
+        record = self._attempt(case, patience_s)
+        return self._attempt(case, patience_s) if record["stage"] == "dies" or record.get("lost") else record
+
+    def _attempt(self, case, patience_s):
         if self.child is None:
             self._start()
-        data = pickle.dumps(case, 4)
+        data = pickle.dumps(dict(case, patience_s=patience_s), 4)
         data = memoryview(struct.pack("<Q", len(data)) + data)
-        while data:
-            data = data[self.child.stdin.write(data) :]
-        record = self._read(self.hang_s + MORE_S)
+        try:
+            while data:
+                data = data[self.child.stdin.write(data) :]
+            record = self._read(patience_s + MORE_S)
+        except BrokenPipeError:
+            record = None
         if record is None:
             self.close()
-            return {"stage": "hangs", "error": "no answer", "outs": {}, "grads": None}
+            return {"stage": "hangs", "error": "no answer", "outs": {}, "grads": None, "lost": True}
         return record
 
     def close(self):
         """Ends the process and its children, whatever they are at; the next case starts others."""
+        if self.child is None:
+            return
         os.killpg(self.child.pid, signal.SIGKILL)
         self.child.wait()
         self.child = None
@@ -53,6 +67,7 @@ class Engine:
         self.child = subprocess.Popen(
             self.arguments,
             env=self.environment,
+            cwd=self.folder.name,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
@@ -69,10 +84,11 @@ class Engine:
         return pickle.loads(self._exactly(struct.unpack("<Q", size)[0])) if len(size) == 8 else None  # noqa: S301  own child
 
     def _exactly(self, n):
-        data = b""
-        while len(data) < n:
-            got = self.child.stdout.read(n - len(data))
+        parts, missing = [], n
+        while missing:
+            got = self.child.stdout.read(missing)
             if not got:
-                return data
-            data += got
-        return data
+                break
+            parts.append(got)
+            missing -= len(got)
+        return b"".join(parts)

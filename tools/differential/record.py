@@ -1,12 +1,11 @@
-"""Records a sample that agrees: tests/python/data/differential.json.xz, replayed by tests/python/test_differential.py.
+"""Records a sample that agrees in tests/python/data/differential; tests/python/test_differential.py replays it.
 
     BENCH_FLUID18_PYTHON=/path/to/python PYTHONPATH=python .venv/bin/python tools/differential/record.py [OPERATOR ...]
 
-With operators only their cases are recorded anew. Numbers of inputs are rounded to sixty-fourths, so that they pack
+Other operators of their families keep their cases. Numbers of inputs are rounded to sixty-fourths, so that they pack
 well; of large results four sums with signs stand for the numbers.
 """
 
-import argparse
 import os
 import sys
 
@@ -14,17 +13,18 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cases  # noqa: E402
 import numpy as np  # noqa: E402
 import sample  # noqa: E402
-from judge import AGREE, REFUSE, compared, judge  # noqa: E402
-from run import PATIENCE, VARIABLE, Engines, drawn  # noqa: E402
+from judge import compared  # noqa: E402
+from ledger import AGREE, REFUSE  # noqa: E402
+from run import VARIABLE, Engines, arguments_of_all, chosen, drawn  # noqa: E402
 
-CASES, TRIED, LARGEST, REFUSED = 20, 60, 160, 5
+CASES, TRIED, LARGEST, REFUSED = 20, 240, 400, 5
 
 
 def rounded(case):
     for v in case["vars"].values():
         if v["value"] is not None and v["value"].dtype.kind == "f":
             with np.errstate(all="ignore"):
-                v["value"] = (np.round(v["value"].astype("float64") * 64) / 64).astype(v["value"].dtype)
+                v["value"] = (np.round(v["value"].astype("float64") * 64) / 64 + 0.0).astype(v["value"].dtype)  # no -0
     return case
 
 
@@ -35,47 +35,43 @@ def small(case):
 
 
 def of_op(engines, op):
-    known, made, refused, deaths = cases.seeds(op), [], 0, 0
+    known, made, refused, hangs = cases.seeds(op), [], 0, 0
     for number in range(TRIED if known else 0):
         case = rounded(drawn(op, number, known))
         if not small(case):
             continue
-        data = cases.sent(case)
-        theirs, ours = engines.theirs.run(data), engines.ours.run(data)
-        deaths += theirs["stage"] in ("dies", "hangs")
-        if deaths == PATIENCE:
+        got = engines.judged(case, hangs)
+        if got is None:
             break
-        verdict, _ = judge(dict(case, outs=data["outs"]), theirs, lambda: engines.again.run(data), ours)  # noqa: B023
-        if verdict not in (AGREE, REFUSE) or verdict == REFUSE and refused == REFUSED:
+        hangs += got.theirs["stage"] == "hangs"
+        if got.verdict not in (AGREE, REFUSE) or got.verdict == REFUSE and refused == REFUSED:
             continue
-        refused += verdict == REFUSE
-        made.append([sample.short(data), sample.expected(theirs, compared(dict(case, outs=data["outs"])))])
+        refused += got.verdict == REFUSE
+        made.append([sample.short(got.data), sample.expected(got.theirs, compared(got.case))])
         if len(made) == CASES:
             break
     return made
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("ops", nargs="*")
-    parser.add_argument("--hang", type=int, default=20)
-    given = parser.parse_args()
+    given = arguments_of_all(__doc__).parse_args()
     if VARIABLE not in os.environ:
         print("skipped: %s does not name an interpreter with paddlepaddle 1.8.5" % VARIABLE)
         return
     from anabranch import _core
 
-    record = sample.read() if given.ops else {}
-    engines = Engines(os.environ[VARIABLE], given.hang)
-    for number, op in enumerate(given.ops or cases.op_types(set(_core.op_types()))):
-        record[op] = of_op(engines, op)
-        if not record[op]:
-            del record[op]
-        if number % 10 == 9:
-            sample.write(record)  # this much is kept, whatever comes
+    engines, ops = Engines(os.environ[VARIABLE], given.hang), chosen(given)
+    for family in sorted({_core.op_info(op)["family"] for op in ops}):
+        record = sample.read([family])
+        for op in ops:
+            if _core.op_info(op)["family"] == family:
+                record.pop(op, None)
+                made = of_op(engines, op)
+                if made:
+                    record[op] = made
+        sample.write(family, record)  # this much is kept, whatever comes
+        print("%s: %d cases of %d operators" % (family, sum(map(len, record.values())), len(record)), flush=True)
     engines.close()
-    sample.write(record)
-    print("%d cases of %d operators" % (sum(map(len, record.values())), len(record)))
 
 
 if __name__ == "__main__":

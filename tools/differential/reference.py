@@ -20,12 +20,19 @@ def agrees(case, record):
     except Exception:  # the reference does not know this neighbour of its case
         return None
     wanted = wanted if isinstance(wanted, dict) else {next(iter(case["outs"])): wanted}
-    for slot, values in wanted.items():
-        for name, value in zip(case["outs"].get(slot, []), values if isinstance(values, list) else [values]):
-            got, array = record["outs"].get(name), np.asarray(value.array if isinstance(value, Seq) else value)
-            if isinstance(value, Rows) or got is None or numbers(packed(array.astype(got[1][0])), got[1]):
-                return False
-    return True
+    found = [
+        _same(value, record["outs"].get(name))
+        for slot, values in wanted.items()
+        for name, value in zip(case["outs"].get(slot, []), values if isinstance(values, (list, tuple)) else [values])
+    ]
+    return None if None in found else all(found)
+
+
+def _same(value, got):
+    array = np.asarray(value.array if isinstance(value, Seq) else value)
+    if isinstance(value, Rows) or array.dtype == object:  # of sequences where it takes arrays
+        return None
+    return got is not None and numbers(packed(array.astype(got[1][0])), got[1]) is None
 
 
 def _value(v):

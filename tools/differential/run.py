@@ -5,20 +5,20 @@ BENCH_FLUID18_PYTHON=/path/to/python tools/differential/run.py --count 20 --ledg
 
 import argparse
 import collections
-import json
 import os
 import random
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cases  # noqa: E402
-from judge import DISAGREE, VERDICTS, judge  # noqa: E402
+from judge import judge  # noqa: E402
+from ledger import DISAGREE, VERDICTS, Ledger, table  # noqa: E402
 from processes import Engine  # noqa: E402
 from vary import vary  # noqa: E402
 
 VARIABLE = "BENCH_FLUID18_PYTHON"
-#: An operator of the original that has died or hung this often is not asked again: each time costs seconds.
-PATIENCE = 10
+#: An operator of the original that has hung this often gets IMPATIENT_S seconds instead of --hang.
+PATIENCE, IMPATIENT_S = 3, 3
 
 
 def drawn(op, number, known):
@@ -29,81 +29,94 @@ def drawn(op, number, known):
     return vary(r, cases.copied(r.choice(known)))
 
 
+#: ``theirs``, ``ours``: records; ``data``: the case as it was sent.
+Judged = collections.namedtuple("Judged", "verdict why differs theirs ours case data")
+
+
 class Engines:
     def __init__(self, python, hang_s):
-        self.theirs = Engine(python, "paddle.fluid", perturb=17, hang_s=hang_s)
-        self.again = Engine(python, "paddle.fluid", perturb=201, hang_s=hang_s)
+        self.theirs = Engine(python, "paddle.fluid", perturb=17)
+        self.again = Engine(python, "paddle.fluid", perturb=201)
         self.ours = Engine(sys.executable, "anabranch.fluid", paths=[os.path.join(cases.ROOT, "python")], perturb=99)
+        self.hang_s = hang_s
 
-    def judged(self, case, deaths=0):
-        """(verdict, why, how far the original came, how far we came); None: the original does not have the operator."""
+    def judged(self, case, hangs=0):
+        """None: the original does not have the operator."""
         data = cases.sent(case)
         case = dict(case, outs=data["outs"])
-        theirs = self.theirs.run(data) if deaths < PATIENCE else {"stage": "hangs", "outs": {}, "grads": None}
+        patience_s = self.hang_s if hangs < PATIENCE else min(self.hang_s, IMPATIENT_S)
+        theirs = self.theirs.run(data, patience_s)
         if theirs.get("error", "").endswith("has not been registered."):
             return None
-        ours = self.ours.run(data)
-        return judge(case, theirs, lambda: self.again.run(data), ours) + (theirs["stage"], ours["stage"])
+        ours = self.ours.run(data, self.hang_s)
+        asked = [lambda other, engine=engine: engine.run(other, patience_s) for engine in (self.theirs, self.again)]
+        return Judged(*judge(case, data, theirs, ours, *asked), theirs, ours, case, data)
 
     def close(self):
         for engine in (self.theirs, self.again, self.ours):
-            if engine.child is not None:
-                engine.close()
+            engine.close()
 
 
 def of_op(engines, op, numbers):
-    known, deaths = cases.seeds(op), 0
+    known, hangs = cases.seeds(op), 0
     for number in numbers if known else ():
         case = drawn(op, number, known)
-        got = engines.judged(case, deaths)
+        got = engines.judged(case, hangs)
         if got is None:
             return
-        deaths += got[2] in ("dies", "hangs")
-        yield dict(
-            op=op, number=number, verdict=got[0], why=got[1], theirs=got[2], ours=got[3], changes=case["changes"]
-        )
+        hangs += got.theirs["stage"] == "hangs"
+        stages = {"theirs": got.theirs["stage"], "ours": got.ours["stage"]}
+        told = {"verdict": got.verdict, "why": got.why, "differs": got.differs}
+        yield dict(op=op, number=number, changes=case["changes"], **told, **stages)
 
 
-def table(rows):
-    """The counts of each operator as text."""
-    counts = collections.OrderedDict()
-    for row in rows:
-        counts.setdefault(row["op"], collections.Counter())[row["verdict"]] += 1
-    lines = ["| operator | " + " | ".join(VERDICTS) + " |", "|---" * (len(VERDICTS) + 1) + "|"]
-    for op in sorted(counts):
-        lines.append("| %s | %s |" % (op, " | ".join(str(counts[op][v]) for v in VERDICTS)))
-    total = sum(counts.values(), collections.Counter())
-    lines.append("| %d operators | %s |" % (len(counts), " | ".join(str(total[v]) for v in VERDICTS)))
-    return "\n".join(lines) + "\n"
+def arguments_of_all(doc):
+    """What every tool here takes that asks the original."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("ops", nargs="*")
+    parser.add_argument("--families", default="", help="operators of these folders of src/ops, with commas between")
+    parser.add_argument("--share", default="0/1", help="0/2 and 1/2: every second operator, for two runs at once")
+    parser.add_argument("--hang", type=int, default=20, help="seconds after which the original hangs")
+    return parser
+
+
+def arguments():
+    parser = arguments_of_all(__doc__)
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--ledger", default="", help="goes on where this file ends")
+    parser.add_argument("--anew", nargs="*", default=[], choices=VERDICTS, help="cases of the ledger to run again")
+    parser.add_argument("--table", default="")
+    return parser.parse_args()
+
+
+def chosen(given):
+    """The types of operators to run."""
+    from anabranch import _core
+
+    families = set(filter(None, given.families.split(",")))
+    ops = given.ops or cases.op_types(set(_core.op_types()))
+    ops = [op for op in ops if not families or _core.op_info(op)["family"] in families]
+    share, of = map(int, given.share.split("/"))
+    return ops[share::of]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("ops", nargs="*")
-    parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--ledger", default="")
-    parser.add_argument("--table", default="")
-    parser.add_argument("--hang", type=int, default=20, help="seconds after which the original hangs")
-    given = parser.parse_args()
+    given = arguments()
     python = os.environ.get(VARIABLE)
     if not python:
         print("skipped: %s does not name an interpreter with paddlepaddle 1.8.5" % VARIABLE)
         return 0
-    from anabranch import _core
-
-    ops = given.ops or cases.op_types(set(_core.op_types()))
-    engines, rows = Engines(python, given.hang), []
-    ledger = open(given.ledger, "w") if given.ledger else None
+    ops, engines, ledger = chosen(given), Engines(python, given.hang), Ledger(given.ledger)
+    ledger.drop(given.anew)
     for op in ops:
-        for row in of_op(engines, op, range(given.first, given.first + given.count)):
-            rows.append(row)
-            if ledger:
-                ledger.write(json.dumps(row) + "\n")
-                ledger.flush()
-            if row["verdict"] == DISAGREE and not ledger:
+        numbers = [n for n in range(given.first, given.first + given.count) if (op, n) not in ledger.rows]
+        for row in of_op(engines, op, numbers):
+            ledger.add(row)
+            if row["verdict"] == DISAGREE and not given.ledger:
                 print(row["op"], row["number"], row["changes"], row["why"])
     engines.close()
+    rows = ledger.of(ops)
     text = table(rows)
     if given.table:
         with open(given.table, "w") as f:

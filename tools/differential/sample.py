@@ -1,5 +1,6 @@
 """The recorded sample: how cases and what the original made of them are packed, and how a run is compared with that."""
 
+import glob
 import json
 import lzma
 import os
@@ -9,28 +10,36 @@ from compare import SMALL, TOLERANCE, merged
 
 from engine import ARRAY, ROWS, TENSOR, packed, unpacked
 
-PATH = os.path.join(
-    os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "python", "data", "differential.json.xz"
-)
+#: A file for each family of operators.
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "python", "data", "differential")
 #: Results with more numbers are described by this many sums.
 SUMS = 4
 
 
-def read():
-    with lzma.open(PATH, "rt") as f:
-        return json.load(f)
+def read(families=None):
+    """Operator -> [[case, what the original made of it], ...] of these families, None: of all."""
+    record = {}
+    for path in sorted(glob.glob(os.path.join(FOLDER, "*.json.xz"))):
+        if families is None or os.path.basename(path).split(".")[0] in families:
+            with lzma.open(path, "rt") as f:
+                record.update(json.load(f))
+    return record
 
 
-def write(record):
+def write(family, record):
+    """Writes the file of a family, whole or not at all."""
+    os.makedirs(FOLDER, exist_ok=True)
+    path = os.path.join(FOLDER, family + ".json.xz")
     lines = ["%s: %s" % (json.dumps(op), json.dumps(record[op], separators=(",", ":"))) for op in sorted(record)]
-    with lzma.open(PATH + ".new", "wt", preset=9) as f:
+    with lzma.open(path + ".new", "wt", preset=9) as f:
         f.write("{\n%s\n}\n" % ",\n".join(lines))
-    os.replace(PATH + ".new", PATH)
+    os.replace(path + ".new", path)
 
 
 def short(data):
     """A sent case as JSON: numbers in sixty-fourths."""
-    made = {k: data[k] for k in ("op", "ins", "outs", "attrs", "grad", "wanted")}
+    kept = ("op", "ins", "outs", "attrs", "grad", "wanted", "before", "after", "blocks", "read")
+    made = {k: data[k] for k in kept if k in data}
     made["vars"] = {}
     for name, v in data["vars"].items():
         v = dict(v)
@@ -59,6 +68,12 @@ def _signs(n):
     return np.random.RandomState(n % 2**31).choice([-1.0, 1.0], (SUMS, n))
 
 
+def _rms(numbers):
+    """Of numbers whose squares may be too large."""
+    largest = np.max(np.abs(numbers), initial=0.0)
+    return largest * np.sqrt(np.mean((numbers / largest) ** 2)) if largest else 0.0
+
+
 def described(value):
     """A value of a record: its kind, dtype, shape, sequences or rows, and numbers, or sums of them."""
     if value is None:
@@ -79,7 +94,7 @@ def described(value):
         list(value[1][1]),
         more,
         [float("%.9g" % s) for s in sums],
-        float("%.4g" % np.sqrt(np.mean(kept**2))) if kept.size else 0.0,
+        float("%.4g" % _rms(kept)),
         int(np.sum(~finite)),
     ]
 

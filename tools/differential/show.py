@@ -25,7 +25,7 @@ def show(engines, op, number):
             print("  in", slot, name, v["kind"], {k: v[k] for k in ("lod", "rows", "height") if v.get(k)})
             print("     ", v["value"] is not None and (v["value"].dtype, v["value"].shape, v["value"].ravel()[:24]))
     for title, engine in (("1.8.5", engines.theirs), ("here", engines.ours)):
-        record = engine.run(cases.sent(case))
+        record = engine.run(cases.sent(case), engines.hang_s)
         print(" ", title, record["stage"], record.get("error", ""))
         for name, value in list(record["outs"].items()) + list((record["grads"] or {}).items()):
             print("    ", name, text(value))

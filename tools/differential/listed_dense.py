@@ -1,0 +1,170 @@
+"""The rules of listed.py for elementwise operators, tensors, reductions, losses, metrics and updates."""
+
+import listed_when as when
+from listed import DIFFERS, GRADIENT, RAISES, WORKS, Rule
+from listed_dense_errors import LOGIC, PAIRS, REDUCTIONS, REFUSED, TAKEN
+
+NOTHING = "operators on no elements, on sequences without rows, on parameters without extents"
+MORE = "arguments with one axis of extent 1 more or fewer, with more columns, of a lower rank, of all extents known"
+PART = "arguments of which 1.8.5 reads a part, or more than there is"
+UNKNOWN = "operators that want an extent to be known while the program is built"
+MEETS = "comparisons, elementwise operators: an extent of 1 in X that is larger in Y; an `axis` that does not fit"
+LOD = (
+    "sequences that do not end at the last row of a result (`accuracy`, `index_select` on axis 0, `stack` of "
+    "one tensor ...)"
+)
+NO_AXIS = "`unbind` of a vector, `p_norm` over the only axis, `fill` with an empty shape"
+COUNTERS = "state that an operator updates in its place, when the script gives it sequences or another shape"
+WIDE_ROWS = "sparse rows of more than two axes"
+HALF = "tables of int8 in `lookup_table`, `lookup_table_v2`; float16 in `fill_any_like`, `erf`, `kron`"
+CANCELS = "roots of what nearly cancels: `norm` with an `epsilon` below 0, `rmsprop` with a `decay` below 0"
+
+RULES = [Rule(WORKS, MORE, (op,), theirs=pattern) for op, pattern in TAKEN.items()]
+RULES += [Rule(RAISES, PART, (op,), ours=pattern) for op, pattern in REFUSED.items()]
+RULES += [
+    # ---- accepted here
+    Rule(
+        WORKS, NOTHING, theirs="holds no memory|number of heads|at least one tensor|should not be zero", when=when.empty
+    ),
+    Rule(WORKS, NOTHING, ("split",), theirs="other than unknown section", when=when.empty),
+    Rule(WORKS, NOTHING, ("coalesce_tensor",), theirs="no accurate error hint", when=when.empty),
+    Rule(WORKS, UNKNOWN, ("cross", "increment", "range", "adadelta", "adamax", "rmsprop"), when=when.unknown),
+    Rule(WORKS, WIDE_ROWS, ("adagrad",), theirs="no accurate error hint", when=when.wide_rows),
+    Rule(WORKS, MEETS, PAIRS + LOGIC + ("fused_elemwise_activation",), when=when.x_is_narrower),
+    Rule(WORKS, MEETS, PAIRS + ("equal_reduce",), theirs="Operands could not be broadcast", when=when.x_is_narrower),
+    Rule(WORKS, "`uniform_random` with `min` equal to `max`", ("uniform_random",), theirs="min must less then max"),
+    Rule(WORKS, "`assign` of nothing", ("assign",), when=when.without("X")),
+    Rule(WORKS, "`fc` with relu and without a bias, in the operator", ("fc",), theirs="bias is NULL"),
+    Rule(WORKS, "`split`, `sections` that do not fit beside `num`", ("split",), when=when.has(lambda a: a["num"] > 0)),
+    Rule(WORKS, "`cumsum`, an `axis` below -1", ("cumsum",), when=when.has(lambda a: a["axis"] < -1)),
+    Rule(
+        WORKS,
+        "`center_loss`, `cluster_num` that is not the number of centers",
+        ("center_loss",),
+        change="cluster_num",
+    ),
+    Rule(WORKS, "`coalesce_tensor` with `check_name`", ("coalesce_tensor",), when=when.has(lambda a: a["check_name"])),
+    Rule(
+        WORKS,
+        "`reduce_*` and `reverse`, an empty list of axes",
+        REDUCTIONS + ("reverse", "frobenius_norm"),
+        theirs="greater than 0|can not be empty",
+        when=when.has(lambda a: [] in (a.get("dim"), a.get("axis"))),
+    ),
+    Rule(
+        WORKS,
+        "`softmax_with_cross_entropy`, labels without the last axis",
+        ("softmax_with_cross_entropy",),
+        theirs="axis dimension of Input.Label. should be 1|same rank|should be equal",
+    ),
+    Rule(
+        WORKS,
+        "`softmax_with_cross_entropy` along another axis without `numeric_stable_mode`",
+        ("softmax_with_cross_entropy",),
+        theirs="not in numeric_stable_mode",
+    ),
+    Rule(
+        WORKS,
+        "`smooth_l1` with one of the two weights",
+        ("smooth_l1_loss",),
+        theirs="both inside and outside",
+    ),
+    # ---- refused here
+    Rule(RAISES, HALF, ("erf", "kron", "fill_any_like"), ours="of float16"),
+    Rule(
+        RAISES,
+        "`bce_loss` with labels of another shape, `partial_concat` and `partial_sum` of columns that are not there, "
+        "`fill` with too few numbers",
+        ("bce_loss", "partial_concat", "partial_sum"),
+        ours="one shape|must not exceed",
+    ),
+    Rule(
+        RAISES,
+        "`sampling_id`: the declared dtype of its places; a matrix without columns",
+        ("sampling_id",),
+        ours="column",
+    ),
+    # ---- other values
+    Rule(DIFFERS, LOD, why="sequences", when=when.both(when.ends_early, when.only_sequences)),
+    Rule(GRADIENT, LOD, why="refused there", when=when.ends_early),
+    Rule(
+        DIFFERS, LOD, ("accuracy", "equal_reduce", "index_select", "unbind"), why="sequences", when=when.only_sequences
+    ),
+    Rule(
+        DIFFERS,
+        "`unsqueeze` along no axis, its sequences",
+        ("unsqueeze", "unsqueeze2"),
+        when=when.both(when.only_sequences, when.has(lambda a: a["axes"] == [])),
+    ),
+    Rule(DIFFERS, "`top_k`, `argsort`, equal values", ("top_k",), why="indices", when=when.ties("X", "Indices")),
+    Rule(
+        DIFFERS,
+        "`top_k`, `argsort`, equal values",
+        ("argsort",),
+        why="indices",
+        when=when.ties("X", "Indices", lambda case: case["attrs"].get("axis", -1)),
+    ),
+    Rule(
+        DIFFERS,
+        NO_AXIS,
+        ("unbind", "p_norm", "fill", "fill_constant", "arg_max", "arg_min", "squeeze", "squeeze2"),
+        why=r"not \(\)",
+        when=when.only_shape,
+    ),
+    Rule(DIFFERS, MEETS, PAIRS + LOGIC, why="shape", when=when.x_is_narrower),
+    Rule(
+        DIFFERS,
+        "`elementwise_pow`, `elementwise_mod`, `elementwise_floordiv`, X with fewer axes or extents than Y",
+        ("elementwise_pow", "elementwise_mod", "elementwise_floordiv"),
+        when=when.x_is_narrower,
+    ),
+    Rule(DIFFERS, NOTHING, ("mean_iou", "kldiv_loss", "accuracy"), why="nan", when=when.empty),
+    Rule(
+        DIFFERS,
+        "`clip_by_norm`, `GradientClipByNorm` of zeros",
+        ("clip_by_norm", "dgc_clip_by_norm"),
+        why="not nan",
+        when=lambda case, theirs, ours: not when.value(case, "X").any(),
+    ),
+    Rule(DIFFERS, "`leaky_relu` with `alpha` above 1", ("leaky_relu",), when=when.has(lambda a: a["alpha"] > 1)),
+    Rule(
+        DIFFERS,
+        "`center_loss`, `cluster_num` that is not the number of centers",
+        ("center_loss",),
+        change="cluster_num",
+    ),
+    Rule(
+        DIFFERS,
+        "`smooth_l1` with one of the two weights",
+        ("smooth_l1_loss",),
+        when=when.without("InsideWeight"),
+    ),
+    Rule(
+        DIFFERS,
+        "`fill_constant`, a number beyond the range of its dtype",
+        ("fill_constant",),
+        when=when.has(lambda a: a["dtype"] == 2 and abs(float(a["str_value"] or a["value"])) >= 2**31),
+    ),
+    Rule(
+        DIFFERS,
+        "`Adam`, `Momentum`, `Lamb`, a sparse gradient without rows",
+        ("adam", "momentum", "lamb"),
+        why="param",
+        when=lambda case, theirs, ours: when.rows(case, theirs, ours) and not len(when.value(case, "Grad")),
+    ),
+    Rule(DIFFERS, CANCELS, ("rmsprop",), why="param|moment", when=when.has(lambda a: a["decay"] < 0)),
+    Rule(DIFFERS, NOTHING, ("fused_elemwise_activation",), why="shape", when=when.empty),
+    Rule(DIFFERS, WIDE_ROWS, ("clip", "clip_by_norm", "sum"), why="shape", when=when.wide_rows),
+    # ---- gradients
+    Rule(
+        GRADIENT,
+        "`fused_elemwise_activation`, X times a function of Y: the gradient by Y",
+        ("fused_elemwise_activation",),
+        why="gradient of y0@GRAD: -?[0-9]",
+        when=when.has(
+            lambda a: a["functor_list"][0] == "elementwise_mul" and a["functor_list"][1] in ("tanh", "sigmoid")
+        ),
+    ),
+    Rule(GRADIENT, CANCELS, ("norm",), when=when.has(lambda a: a["epsilon"] < 0)),
+    Rule(GRADIENT, NOTHING, why=r"gradients of|gradient accepted here", when=when.empty),
+]

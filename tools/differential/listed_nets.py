@@ -1,0 +1,251 @@
+"""Rules of listed.py for operators of nets: images, detection, sequences, tables, quantisation, blocks, files."""
+
+import listed_when as when
+import numpy as np
+from listed import DIFFERS, GRADIENT, RAISES, WORKS, Rule
+from listed_refusals import LIMITED, REFUSED_HERE, REFUSED_THERE
+from when_nets import (
+    adaptive,
+    close,
+    counted_by_background,
+    either_below_0,
+    empty_on_a_level,
+    has_empty,
+    levels,
+    makes_nothing,
+    other_scores,
+    projected_otherwise,
+    repeated,
+    shares_a_cell,
+    some,
+    sources_do_not_fit,
+    ties_in,
+    widths_differ,
+)
+
+DTYPE = "a dtype without a kernel in 1.8.5: mostly float64, or integers"
+COUNTERS = "state that an operator updates in its place, when the script gives it sequences or another shape"
+NOTHING = "operators on no elements, on sequences without rows, on parameters without extents"
+TAKEN = "arguments with one axis of extent 1 more or fewer, with more columns, of a lower rank, of all extents known"
+FREE = "attributes that 1.8.5 limits, inputs that it wants although they change nothing"
+MEANT = "arguments of which 1.8.5 reads a part, or more than there is"
+OUTSIDE = "averages of `pool2d`, `pool3d` over a window that lies outside of the image (`ceil_mode`)"
+ADAPTIVE = (
+    "the operators `pool2d`, `pool3d` with `adaptive`: of maxima, of images without pixels, with `global_pooling`"
+)
+INDEXED = "gradient of `max_pool2d_with_index`, `max_pool3d_with_index` through windows that lie outside of the image"
+IM2SEQUENCE = "`im2sequence` with an `input_image_size` beyond the image; the gradient with `input_image_size`"
+DEFORMED = "`deformable_conv` with `im2col_step` other than 1 (the default is 64)"
+POLYGONS = "`multiclass_nms` of polygons that cross themselves"
+COUNTS = "`detection_map`, classes that count"
+SCORES = "`detection_map`, the state: its order, and scores in which TruePos and FalsePos differ"
+COLLECTED = "`collect_fpn_proposals` of equal scores; with `post_nms_topN` 0"
+NO_IMAGES = "sequences of a result of no images: `mine_hard_examples`, `matrix_nms`, `multiclass_nms`"
+CHOSEN = "`retinanet_target_assign`, `rpn_target_assign` of equal overlaps, or of crowds and boxes of other numbers"
+IDENTITY = "`attention_lstm`, `fusion_lstm`, `fused_embedding_fc_lstm` with identity as an activation"
+EMPTY = (
+    "`fusion_gru`, `fusion_lstm`, `fused_embedding_fc_lstm`, sequences without rows; `fusion_gru` with `origin_mode`"
+)
+NO_GRADIENT = "gradient of `dropout` with `is_test`, of `batch_norm` with `is_test`, of `expand` with ExpandTimes"
+CARRIED = "gradients of `roi_perspective_transform`, `linear_chain_crf`, `tensor_array_to_tensor`, their sequences"
+APPENDED = "`lod_append` below a level of sequences"
+TREE = (
+    "`tree_conv`, nodes that no edge names; gradient by the nodes with `output_size` above 1; edges that make no tree"
+)
+INSTAG = "`filter_by_instag` of more than two axes, or of tags of several levels"
+FP16 = "`save_as_fp16`, `load_as_fp16` of other than float32"
+RANGE = "a scale of 0 or below in `fake_quantize_*`, a sum of squares of 0 in `data_norm`"
+ROUNDING = "results that cancel; recurrences of large inputs; `roi_perspective_transform` of regions close to a line"
+BY_IMAGE = ("distribute_fpn_proposals", "generate_mask_labels", "generate_proposal_labels")
+BY_IMAGE += ("reorder_lod_tensor_by_rank", "retinanet_target_assign", "rpn_target_assign")
+INTERPOLATIONS = ("bilinear_interp", "nearest_interp", "trilinear_interp")
+NMS = ("multiclass_nms", "multiclass_nms2", "locality_aware_nms")
+COUNTED = (
+    "batch_norm",
+    "inplace_abn",
+    "fake_quantize_range_abs_max",
+    "fake_quantize_dequantize_moving_average_abs_max",
+    "fake_quantize_moving_average_abs_max",
+    "moving_average_abs_max_scale",
+)
+FUSED = ("fusion_gru", "fusion_lstm", "fused_embedding_fc_lstm")
+POOLED = ("fusion_seqpool_concat", "fusion_seqpool_cvm_concat")
+ASSIGNED = ("retinanet_target_assign", "rpn_target_assign")
+
+RULES = [
+    # ---- images
+    Rule(DIFFERS, OUTSIDE, ("pool2d", "pool3d"), why="0.0, not -?nan"),
+    Rule(DIFFERS, ADAPTIVE, ("pool2d", "pool3d"), when=adaptive),
+    Rule(GRADIENT, ADAPTIVE, ("pool2d", "pool3d"), when=adaptive),
+    Rule(RAISES, ADAPTIVE, ("pool2d", "pool3d"), ours="must hold images with elements", when=adaptive),
+    Rule(
+        GRADIENT,
+        INDEXED,
+        ("max_pool2d_with_index", "max_pool3d_with_index"),
+        when=when.has(lambda a: any(p > 0 for p in a.get("paddings", []))),
+    ),
+    Rule(DIFFERS, "`spp` of averages over levels of more windows than pixels", ("spp",), why="nan, not"),
+    Rule(GRADIENT, "`spp`, gradient", ("spp",), theirs="out of bound"),
+    *[
+        Rule(kind, DEFORMED, ("deformable_conv", "deformable_conv_v1"), when=when.has(lambda a: a["im2col_step"] != 1))
+        for kind in (DIFFERS, GRADIENT)
+    ],
+    Rule(DIFFERS, IM2SEQUENCE, ("im2sequence",), why="shape", when=some("Y", lambda y: True)),
+    Rule(GRADIENT, IM2SEQUENCE, ("im2sequence",), when=some("Y", lambda y: True)),
+    Rule(
+        DIFFERS,
+        "`quantize` to NHWC of three axes or more",
+        ("quantize",),
+        when=when.both(when.has(lambda a: a.get("output_format") == "NHWC"), some("Input", lambda x: x.ndim > 2)),
+    ),
+    Rule(DIFFERS, RANGE, ("data_norm",), why="inf", when=some("BatchSquareSum", lambda s: (s == 0).any())),
+    Rule(DIFFERS, RANGE, ("fake_quantize_range_abs_max",), when=some("InScale", lambda s: (s <= 0).any())),
+    Rule(DIFFERS, RANGE, COUNTED[3:], when=either_below_0),
+    Rule(DIFFERS, COUNTERS, COUNTED, when=when.either(when.only_sequences, when.only_shape)),
+    Rule(DIFFERS, COUNTERS, ("inplace_abn",), why=r"^(mean|variance)0: sequences \[\], not"),
+    Rule(DIFFERS, "`image_resize` of the layout AnyLayout", INTERPOLATIONS, change="AnyLayout"),
+    Rule(GRADIENT, "gradient of `shuffle_channel`", ("shuffle_channel",), why="gradient of x0@GRAD: -?[0-9]"),
+    Rule(GRADIENT, NO_GRADIENT, ("dropout", "batch_norm"), theirs="is_test"),
+    *[
+        Rule(kind, TAKEN, ("dropout",), theirs="num_col_dims", when=some("X", lambda x: x.ndim == 1))
+        for kind in (WORKS, GRADIENT)
+    ],
+    Rule(WORKS, NOTHING, BY_IMAGE, theirs="begin_idx", when=empty_on_a_level),
+    Rule(WORKS, "`inplace_abn` into another variable than `input`", ("inplace_abn",), theirs="not inplaced"),
+    Rule(WORKS, "`requantize` of other than 4 axes", ("requantize",), theirs="memory descriptor"),
+    Rule(WORKS, DTYPE, ("lookup_sparse_table",), theirs="only support FP32"),
+    Rule(WORKS, "`rank_attention`", ("rank_attention",), theirs="GPU"),
+    # ---- detection
+    Rule(WORKS, "`psroi_pool` with one output channel", ("psroi_pool",), theirs="output_channels|output channel"),
+    Rule(
+        RAISES,
+        "`roi_align`, `prroi_pool`, `roi_pool` of integers",
+        ("roi_align", "prroi_pool", "roi_pool"),
+        ours="are kernels",
+    ),
+    Rule(GRADIENT, "gradient of `prroi_pool` by boxes without area", ("prroi_pool",), why="nan"),
+    Rule(
+        GRADIENT,
+        "`yolov3_loss`, two boxes in one cell for one anchor",
+        ("yolov3_loss",),
+        why="of x0",
+        when=shares_a_cell,
+    ),
+    Rule(DIFFERS, POLYGONS, NMS, when=some("BBoxes", lambda b: b.shape[-1] > 4)),
+    Rule(DIFFERS, "`target_assign` with `negative_indices` and K above 1", ("target_assign",), why="outweight"),
+    Rule(
+        DIFFERS, "`box_coder` of float64 with `variance` as an attribute", ("box_coder",), when=levels("TargetBox", 1)
+    ),
+    Rule(
+        DIFFERS,
+        "`box_coder` of float64 with `variance` as an attribute",
+        ("box_coder",),
+        when=when.both(when.has(lambda a: a.get("variance")), some("PriorBox", lambda p: p.dtype == np.float64)),
+    ),
+    Rule(DIFFERS, COUNTS, ("detection_map",), why="map.out", when=counted_by_background),
+    Rule(DIFFERS, SCORES, ("detection_map",), when=other_scores),
+    Rule(DIFFERS, "`detection_map` without detections, its state", ("detection_map",), why="shape|sequences"),
+    Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), when=ties_in("MultiLevelScores")),
+    Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), when=when.has(lambda a: a.get("post_nms_topN") == 0)),
+    Rule(DIFFERS, NO_IMAGES, ("mine_hard_examples", "matrix_nms", *NMS), why=r"sequences \[\], not \[\[0\]\]"),
+    Rule(DIFFERS, "`generate_mask_labels` of an image of scale 0", ("generate_mask_labels",), why="not -?nan"),
+    Rule(DIFFERS, CHOSEN, ASSIGNED),
+    # ---- sequences
+    Rule(DIFFERS, "`ctc_greedy_decoder`, `ctc_align`: nothing is left of a whole batch", ("ctc_align",), why="shape"),
+    Rule(DIFFERS, "`fusion_seqpool_concat` of empty sequences", POOLED, when=has_empty),
+    Rule(DIFFERS, "`warpctc` of empty sequences", ("warpctc",), why="inf"),
+    Rule(DIFFERS, EMPTY, FUSED, when=has_empty),
+    Rule(DIFFERS, EMPTY, ("fusion_gru",), when=when.has(lambda a: a.get("origin_mode"))),
+    Rule(DIFFERS, IDENTITY, ("attention_lstm", *FUSED), when=when.has(lambda a: "identity" in a.values())),
+    Rule(DIFFERS, "`match_matrix_tensor` of rows of two widths", ("match_matrix_tensor",), when=widths_differ),
+    Rule(
+        DIFFERS,
+        "`lstmp` with another activation of the cell than `proj_activation`",
+        ("lstmp",),
+        when=when.has(projected_otherwise),
+    ),
+    *[Rule(kind, APPENDED, ("lod_reset",), when=levels("X", 1)) for kind in (DIFFERS, GRADIENT)],
+    Rule(GRADIENT, "`lstm_unit`, gradient of the cell alone", ("lstm_unit",), why="gradients of .*not of"),
+    Rule(GRADIENT, "`sequence_conv`, padding that is trained", ("sequence_conv",), when=some("PaddingData", np.any)),
+    Rule(GRADIENT, "`sequence_pool` of maxima with `is_test`, gradient", ("sequence_pool",), theirs="index and output"),
+    Rule(GRADIENT, TREE, ("tree_conv",), why="gradient of nodesvector"),
+    Rule(GRADIENT, "`cvm` with more rows in CVM than sequences", ("cvm",), ours="cvm_grad: CVM must be"),
+    Rule(
+        GRADIENT, CARRIED, ("roi_perspective_transform", "linear_chain_crf", "tensor_array_to_tensor"), why="sequences"
+    ),
+    Rule(WORKS, "`layers.lstm`", ("cudnn_lstm",), theirs="Cache|GPU|CUDA"),
+    # ---- tables
+    Rule(
+        GRADIENT,
+        "`fused_embedding_seq_pool`, sparse gradient",
+        ("fused_embedding_seq_pool",),
+        why="rows",
+        when=when.has(lambda a: a.get("is_sparse")),
+    ),
+    Rule(GRADIENT, "`pyramid_hash`: its table", ("pyramid_hash",), why="w0@GRAD"),
+    Rule(DIFFERS, "`pyramid_hash`, its DropPos", ("pyramid_hash",), why="droppos"),
+    Rule(DIFFERS, INSTAG, ("filter_by_instag",), when=some("Ins", lambda x: x.ndim != 2)),
+    Rule(DIFFERS, INSTAG, ("filter_by_instag",), when=levels("Ins_tag", 2)),
+    Rule(
+        DIFFERS,
+        "IndexMap of `filter_by_instag`, empty sequences",
+        ("filter_by_instag",),
+        why="indexmap",
+        when=has_empty,
+    ),
+    Rule(DIFFERS, "sparse rows of more than two axes", ("merge_selected_rows", "split_ids"), when=when.wide_rows),
+    Rule(DIFFERS, NOTHING, ("merge_selected_rows",), why="dtype", when=when.empty),
+    Rule(DIFFERS, "sparse rows whose ids repeat, in `split_ids`", ("split_ids",), when=repeated),
+    Rule(DIFFERS, "`lookup_sparse_table`, rows of the table whose ids repeat", ("lookup_sparse_table",), when=repeated),
+    Rule(DIFFERS, MEANT, ("beam_search_decode",), when=sources_do_not_fit),
+    Rule(DIFFERS, MEANT, ("filter_by_instag",), when=some("Filter_tag", lambda t: t.ndim > 1)),
+    Rule(
+        DIFFERS,
+        "`lookup_sparse_table` of ids of more than two axes",
+        ("lookup_sparse_table",),
+        why="shape",
+        when=some("Ids", lambda i: i.ndim > 2),
+    ),
+    Rule(
+        DIFFERS, "`tensor_array_to_tensor` along an axis that vectors lack", ("tensor_array_to_tensor",), why="index:"
+    ),
+    Rule(RAISES, NOTHING, INTERPOLATIONS, ours="must hold images with elements"),
+    # ---- clusters, blocks, files
+    Rule(
+        GRADIENT,
+        "`conditional_block`, gradient of an Input that the block does not read",
+        ("conditional_block",),
+        why="gradients of .*, not of",
+    ),
+    Rule(GRADIENT, NOTHING, ("select_input", "shrink_rnn_memory"), why=r"not of \[\]", when=makes_nothing),
+    Rule(
+        GRADIENT, "gradient of an array of which some elements are not read", ("read_from_array",), theirs="no memory"
+    ),
+    Rule(
+        GRADIENT, "gradient of an array of which some elements are not read", ("read_from_array",), why=r"not of \['x"
+    ),
+    Rule(DIFFERS, "`split_lod_tensor`, a side that gets nothing", ("split_lod_tensor",), why=r"sequences \[\[0\]"),
+    Rule(
+        WORKS,
+        "operators that wait for the streams of a GPU",
+        ("c_sync_calc_stream", "c_sync_comm_stream"),
+        theirs="gpu place",
+    ),
+    Rule(
+        WORKS,
+        "`conditional_block_infer` that a script appends",
+        ("conditional_block_infer",),
+        theirs="infer_shape|not found",
+    ),
+    Rule(DIFFERS, FP16, ("save", "save_combine", "load", "load_combine"), why="dtype float64|dtype int|dtype bool"),
+    # ---- rounding
+    Rule(GRADIENT, ROUNDING, ("grid_sampler", "sequence_softmax"), when=close("grads", 1e-5, 1e-7)),
+    Rule(DIFFERS, ROUNDING, ("linear_chain_crf",), when=close("outs", 1e-5, 1e-6)),
+    Rule(DIFFERS, ROUNDING, ("roi_perspective_transform",), when=close("outs", 1e-4)),
+    Rule(DIFFERS, ROUNDING, ("attention_lstm",), when=close("outs", 1e-4)),
+    Rule(GRADIENT, ROUNDING, ("lstm", "lstmp", "gru"), when=close("grads", 5e-5)),
+    # ---- for each operator what must be found in our error, or in that of the original
+    *[Rule(RAISES, MEANT, (op,), ours=pattern) for op, pattern in REFUSED_HERE.items()],
+    *[Rule(WORKS, TAKEN, (op,), theirs=pattern) for op, pattern in REFUSED_THERE.items()],
+    *[Rule(WORKS, FREE, (op,), theirs=pattern) for op, pattern in LIMITED.items()],
+]

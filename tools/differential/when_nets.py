@@ -1,0 +1,126 @@
+"""Conditions of listed_nets.py, as those of listed_when.py."""
+
+import numpy as np
+from listed_when import value
+
+from engine import ARRAY, TENSOR, unpacked
+
+
+def given(case, slot):
+    """Variables of a slot."""
+    return [case["vars"][n] for n in case["ins"].get(slot, [])]
+
+
+def lengths(case, _theirs=None, _ours=None):
+    """Lengths of all innermost sequences."""
+    return [n for v in case["vars"].values() if v.get("lod") for n in v["lod"][-1]]
+
+
+def close(part, share, least=0.0):
+    """The values of a part of the records, "outs" or "grads", are equal up to ``share`` of the larger of |expected| and
+    its root mean square, or up to ``least``.
+    """
+
+    def near(a, b):
+        if a is None or a[0] != TENSOR or a[1][:2] != b[1][:2] or a[2] != b[2]:
+            return a is None
+        x, y = (unpacked(v[1]).astype("float64") for v in (a, b))
+        rms = np.sqrt(np.mean(np.square(x))) if x.size else 0.0
+        return bool(np.all(np.abs(x - y) <= np.maximum(share * np.maximum(np.abs(x), rms), least)))
+
+    def equal(case, theirs, ours):
+        a, b = theirs[part] or {}, ours[part] or {}
+        return all(near(a[n], b[n]) for n in a if b.get(n) is not None)
+
+    return equal
+
+
+def either_below_0(case, _theirs, _ours):
+    """A state that no moving average has."""
+    states = [value(case, slot) for slot in ("InScale", "InState", "InAccum")]
+    return any(s is not None and (s <= 0).any() for s in states)
+
+
+def sources_do_not_fit(case, _theirs, _ours):
+    """A source has other beams in a step than the next step continues."""
+    lods = [v["lod"] for n, v in sorted(case["vars"].items()) if n.startswith("ids") and v.get("lod")]
+    for (outer, inner), (following, _) in zip(lods, lods[1:]):
+        ends = np.cumsum([0, *outer])
+        if [sum(inner[a:b]) for a, b in zip(ends, ends[1:])] != list(following):
+            return True
+    return False
+
+
+def shares_a_cell(case, _theirs, _ours):
+    """Two true boxes of an image lie in one cell."""
+    boxes, grid = value(case, "GTBox"), value(case, "X").shape[2:]
+    for image in boxes:
+        cells = [(int(b[0] * grid[1]), int(b[1] * grid[0])) for b in image if b[2] > 0 and b[3] > 0]
+        if len(set(cells)) < len(cells):
+            return True
+    return False
+
+
+def makes_nothing(case, _theirs, ours):
+    return any(v is not None and v[0] != ARRAY and 0 in v[1][1] for v in ours["outs"].values())
+
+
+def empty_on_a_level(case, _theirs, _ours):
+    return any(0 in level for v in case["vars"].values() for level in v.get("lod") or [])
+
+
+def has_empty(case, _theirs, _ours):
+    return 0 in lengths(case)
+
+
+def ties_in(slot):
+    def ties(case, _theirs, _ours):
+        found = np.concatenate([np.ravel(v["value"]) for v in given(case, slot)] or [[]])
+        return len(np.unique(found)) < len(found)
+
+    return ties
+
+
+def some(slot, test):
+    """``test`` of the numbers of an input that is given."""
+    return lambda case, _theirs, _ours: value(case, slot) is not None and bool(test(value(case, slot)))
+
+
+def levels(slot, least):
+    return lambda case, _theirs, _ours: any(len(v.get("lod") or []) >= least for v in given(case, slot))
+
+
+def adaptive(case, _theirs, _ours):
+    a = case["attrs"]
+    odd = a.get("global_pooling") or a.get("pooling_type") == "max" or not value(case, "X").size
+    return a.get("adaptive") and odd
+
+
+def counted_by_background(case, theirs, _ours):
+    """A class has as many true boxes as ``background_label`` says."""
+    count = theirs["outs"][case["outs"]["AccumPosCount"][0]]
+    return case["attrs"].get("background_label", 0) in unpacked(count[1])
+
+
+def other_scores(case, theirs, ours):
+    """Scores in which TruePos and FalsePos of the last run differ, or the same rows in another order."""
+    if value(case, "TruePos") is not None and value(case, "FalsePos") is not None:
+        a, b = value(case, "TruePos"), value(case, "FalsePos")
+        if a.shape != b.shape or not np.array_equal(a[:, 0], b[:, 0]):
+            return True
+    names = [case["outs"][slot][0] for slot in ("AccumTruePos", "AccumFalsePos")]
+    rows = [[sorted(map(tuple, unpacked(r["outs"][n][1]))) for n in names] for r in (theirs, ours)]
+    return rows[0] == rows[1]
+
+
+def widths_differ(case, _theirs, _ours):
+    x, y = value(case, "X"), value(case, "Y")
+    return x.ndim == y.ndim == 2 and len({n for v in given(case, "X") + given(case, "Y") for n in v["lod"][-1]}) > 1
+
+
+def repeated(case, _theirs, _ours):
+    return any(len(set(v["rows"])) < len(v["rows"]) for v in case["vars"].values() if v.get("rows"))
+
+
+def projected_otherwise(attrs):
+    return attrs.get("cell_activation", "tanh") != attrs.get("proj_activation", "tanh")
