@@ -2,8 +2,10 @@
 import importlib.util
 import json
 import os
+import re
 
 import later
+import numpy
 import pytest
 
 import anabranch.fluid as fluid
@@ -16,8 +18,9 @@ spec.loader.exec_module(golden)
 with open(os.path.join(GOLDEN, "groups.json")) as _file:
     GROUPS = json.load(_file)
 #: Made of other operators here; the values are compared all the same. Gradient blocks of loops: docs/differences.md.
-OTHERWISE = ("optimizer_wrappers.ema_thres", "optimizer_wrappers.lookahead", "optimizer_wrappers.recompute", "seq2seq")
-NAMES = sorted(n for n in {n for g in ("engine", "dense", "ctr", "sparse") for n in GROUPS[g]}
+OTHERWISE = ("optimizer_wrappers.ema_thres", "optimizer_wrappers.lookahead", "optimizer_wrappers.recompute", "seq2seq",
+             "model_bert", "model_metric", "model_resnet_amp", "model_ssd", "model_wgan")
+NAMES = sorted(n for n in {n for g in ("engine", "dense", "ctr", "sparse", "models") for n in GROUPS[g]}
                if os.path.exists(os.path.join(GOLDEN, "data", n, "ops.json")) and n not in OTHERWISE)
 #: Attributes that are not compared, and why.
 LEFT_OUT = {
@@ -91,6 +94,53 @@ def test_operators(name):
     _compare(ours_startup, recorded_startup)
 
 
+#: Variables whose shape or dtype 1.8.5 does not infer: intermediate results, copies made for recomputing, what a branch
+#: makes, and all behind boxes of sequences, where it takes an extent that it does not know for 1.
+NOT_INFERRED = {
+    "model_bert": r"\.subprog_|_shape$",
+    "model_dien": r"^sequence_pool_\d+\.tmp_1$",
+    "model_resnet_amp": "^_generated_var",
+    "model_ssd": r"^(flatten|softmax_with_cross_entropy|reshape2|smooth_l1_loss)_\d+\.tmp_\d$",
+    "model_wgan": "_shape$",
+    "model_yolo": r"^yolov3_loss_\d\.tmp_1$",
+}
+
+
+@pytest.mark.parametrize("name", GROUPS["models"])
+def test_shapes_of_models(name):
+    with open(os.path.join(GOLDEN, "data", name, "main.pb"), "rb") as f:
+        recorded = fluid.Program.parse_from_string(f.read()).global_block().vars
+    ours = _build(name)[0].global_block().vars
+    tensor = fluid.core.VarDesc.VarType.LOD_TENSOR
+    forward = [n for n in recorded if "@" not in n and recorded[n].type == tensor]
+    common = [n for n in forward if n in ours and not re.search(NOT_INFERRED.get(name, "^$"), n)]
+    assert len(common) > 0.6 * len([n for n in forward if ".subprog_" not in n])
+    assert {n: (ours[n].shape, ours[n].dtype) for n in common} == {n: (recorded[n].shape, recorded[n].dtype)
+                                                                    for n in common}
+
+
+def _first_pass(ops):
+    """Operators of the model itself, without the axis that follows from a shape which 1.8.5 does not infer."""
+    for op in ops:
+        if op["type"] == "elementwise_mul":
+            del op["attrs"]["axis"]
+    return [op for op in ops if op["block"] == 0 and op["attrs"]["op_role"] in ({"INT": 0}, {"INT": 256})]
+
+
+@pytest.mark.parametrize("name", sorted(set(GROUPS["models"]) & set(OTHERWISE)))
+def test_first_pass_and_updates_of_models_made_otherwise(name):
+    """What is between, the gradients, is made otherwise."""
+    with open(os.path.join(GOLDEN, "data", name, "ops.json")) as f:
+        recorded = _described(json.load(f))
+    ours = _described(golden.decode_program(_build(name)[0].desc.serialize_to_string()))
+    updates = [[op["inputs"]["Param"] for op in ops if "Param" in op["inputs"]] for ops in (ours, recorded)]
+    assert updates[0] == updates[1] != []
+    mine, theirs = _first_pass(ours), _first_pass(recorded)
+    # With scaled losses 1.8.5 counts steps among the model's operators, here it belongs to the updates.
+    assert 20 < len(mine) <= len(theirs) and (len(mine) == len(theirs) or name == "model_resnet_amp")
+    _compare(mine, theirs[:len(mine)])
+
+
 def test_what_fails_in_the_default_mode_only_is_a_documented_difference():
     with open(os.path.join(GOLDEN, "expected_failures.json")) as f:
         expected = json.load(f)
@@ -109,3 +159,11 @@ def test_a_listed_line_that_passes_is_an_error(tmp_path):
     assert expected.reason("exact", "crf build") == "layers.crf" and expected.reason("exact", "gru exe") is None
     assert expected.reason("default", "gru exe") == "a row"
     assert expected.unused(["exact", "default"]) == ["default: gone exe"] and expected.unused(["exact"]) == []
+
+
+def test_deviation_may_be_three_times_that_of_the_reference_from_itself():
+    want = {"loss": numpy.float32([1, 1, 1, 1]), "moved:loss": numpy.float32([1, 1.01, 1.002, 1])}
+    for got, passes in (([1, 1.029, 1, 1.029], True), ([1, 1, 1, 1.031], False), ([1.001, 1, 1, 1], False)):
+        assert golden.compare({"loss": numpy.float32(got)}, want, 1e-5, 1e-7, stacked=True)[0] is passes
+    assert golden.compare({"loss": numpy.float32([1.029, 1, 1, 1])}, want, 1e-5, 1e-7)[0]  # a state: no steps
+    assert not golden.compare({}, want, 1e-5, 1e-7)[0]
