@@ -9,6 +9,7 @@
 #include "data/block.h"
 #include "data/dataset.h"
 #include "data/number.h"
+#include "data/part_stream.h"
 #include "data/row_parser.h"
 
 namespace anabranch::python {
@@ -140,7 +141,13 @@ void bind_data(nb::module_& m) {
       .def("close", &data::BatchStream::close, CallUnlocked())
       .def("statistics", [](const data::BatchStream& s) { return statistics_dict(s.statistics()); })
       .def("progress", &data::BatchStream::progress)
-      .def_prop_ro("rows_expected", &data::BatchStream::rows_expected);
+      .def_prop_ro("rows_expected", &data::BatchStream::rows_expected)
+      .def(
+          "skip", [](data::BatchStream& s, int64_t count) { return data::skip_batches(&s, count); }, nb::arg("count"),
+          CallUnlocked(), "Leaves out so many batches; returns how many there were.");
+  nb::class_<data::PartStream, data::BatchStream>(m, "PartStream")
+      .def(nb::init<std::shared_ptr<data::BatchStream>, int64_t>(), nb::arg("whole"), nb::arg("batches"))
+      .def_prop_ro("ended", &data::PartStream::ended);
   using D = data::Dataset;
   nb::class_<D>(m, "Dataset")
       .def(nb::init<data::Settings>(), nb::arg("settings"))
@@ -160,6 +167,35 @@ void bind_data(nb::module_& m) {
       .def("wait_preload", &D::wait_preload, CallUnlocked())
       .def("release", &D::release, CallUnlocked())
       .def("local_shuffle", &D::local_shuffle, CallUnlocked())
+      .def("shuffles",
+           [](const D& self) {
+             const D::Shuffles s = self.shuffles();
+             return nb::make_tuple(s.first, s.count);
+           })
+      .def(
+          "shuffle_as",
+          [](D& self, uint64_t first, uint64_t count) {
+            self.shuffle_as({first, count});
+          },
+          nb::arg("first"), nb::arg("count"), CallUnlocked())
+      .def("deal",
+           [](const D& self, int trainers, int first) {
+             std::vector<std::string> parts;
+             {
+               const Unlocked unlocked;
+               parts = self.deal(trainers, first);
+             }
+             std::vector<nb::bytes> out;
+             for (const auto& part : parts) out.emplace_back(part.data(), part.size());
+             return out;
+           })
+      .def("take",
+           [](D& self, const std::vector<nb::bytes>& parts) {
+             std::vector<std::string> given;
+             for (const auto& part : parts) given.emplace_back(part.c_str(), part.size());
+             const Unlocked unlocked;
+             self.take(given);
+           })
       .def("records", &D::records, CallUnlocked())
       .def("memory_bytes", &D::memory_bytes, CallUnlocked())
       .def("load_statistics",

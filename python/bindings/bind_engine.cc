@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/set.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
@@ -52,6 +53,16 @@ nb::list memory_to_python(const std::vector<MemoryUse>& uses) {
   nb::list out;
   for (const MemoryUse& u : uses) {
     out.append(nb::make_tuple(u.name, u.replica, static_cast<int>(u.kind), u.address, u.bytes));
+  }
+  return out;
+}
+
+nb::list replica_states(const CompiledProgram& self) {
+  nb::list out;
+  for (CompiledProgram::ReplicaState& state : self.replica_states()) {
+    TensorRef value;
+    value.own = std::move(state.value);
+    out.append(nb::make_tuple(state.name, state.replica, nb::cast(std::move(value))));
   }
   return out;
 }
@@ -144,6 +155,26 @@ void bind_engine(nb::module_& m) {
       .def("replicas", &CompiledProgram::replicas)
       .def("explain", &CompiledProgram::explain, CallUnlocked())
       .def("graph_dot", &CompiledProgram::graph_dot, CallUnlocked())
+      .def("random_state",
+           [](const CompiledProgram& self) {
+             const CompiledProgram::RandomState s = self.random_state();
+             return nb::make_tuple(s.seed, s.runs);
+           })
+      .def(
+          "set_random_state",
+          [](CompiledProgram& self, uint64_t seed, uint32_t runs) {
+            self.set_random_state({seed, runs});
+          },
+          nb::arg("seed"), nb::arg("runs"))
+      .def("replica_states", &replica_states, "[(name, replica, LoDTensor)] of replicas but the first.")
+      .def(
+          "set_replica_states",
+          [](CompiledProgram& self, const std::vector<std::tuple<std::string, int, TensorRef*>>& states) {
+            std::vector<CompiledProgram::ReplicaState> given;
+            for (const auto& [name, replica, value] : states) given.push_back({name, replica, value->get()});
+            self.set_replica_states(given);
+          },
+          nb::arg("states"))
       .def("drop_temporaries", &CompiledProgram::drop_temporaries, CallUnlocked())
       .def("temporary_bytes", &CompiledProgram::temporary_bytes, CallUnlocked())
       .def(

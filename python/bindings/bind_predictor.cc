@@ -14,17 +14,13 @@ nb::list run(Predictor& self, const nb::list& values, bool numpy) {
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < nb::len(values); ++i)
     inputs.push_back(feed_tensor(i < names.size() ? names[i] : "", values[i]));
-  const std::vector<Tensor>* outputs = nullptr;
+  std::vector<Tensor> outputs(self.model().fetches.size());  // the caller keeps them
   {
     const Unlocked unlocked;
-    outputs = &self.run(inputs, check_signals);
+    self.run_into(inputs, outputs, check_signals);
   }
   nb::list out;
-  for (const Tensor& t : *outputs) {
-    Tensor copy;
-    copy.copy_from(t);
-    out.append(fetched_to_python(std::move(copy), numpy));
-  }
+  for (Tensor& t : outputs) out.append(fetched_to_python(std::move(t), numpy));
   return out;
 }
 

@@ -28,7 +28,7 @@ nb::list values_list(const std::vector<Fetched>& fetched) {
 }
 
 // tick(progress) and show(batch, values, progress) are None or callables; Ctrl-C is heard of in any case.
-nb::dict run(TrainLoop& self, std::shared_ptr<data::BatchStream> stream, nb::object tick, nb::object show) {
+nb::dict run(TrainLoop& self, std::shared_ptr<data::BatchStream> stream, nb::object tick, nb::object show, bool go_on) {
   TrainCallbacks callbacks;
   callbacks.tick = [&](const TrainProgress& p) {
     const Locked locked;
@@ -44,7 +44,7 @@ nb::dict run(TrainLoop& self, std::shared_ptr<data::BatchStream> stream, nb::obj
   TrainProgress done;
   {
     const Unlocked unlocked;
-    done = self.run(*stream, callbacks);
+    done = self.run(*stream, callbacks, go_on);
   }
   return progress_dict(done);
 }
@@ -74,7 +74,7 @@ void bind_train(nb::module_& m) {
           },
           nb::arg("program"), nb::arg("scope"), nb::arg("trainers"), nb::arg("fetch"), nb::arg("show_every"),
           nb::arg("merge_every") = 0, "Trainers that share rows of tables and merge what else they learn.")
-      .def("run", &run, nb::arg("stream"), nb::arg("tick").none(), nb::arg("show").none())
+      .def("run", &run, nb::arg("stream"), nb::arg("tick").none(), nb::arg("show").none(), nb::arg("go_on") = false)
       .def("ask_for_values", &TrainLoop::ask_for_values);
 }
 

@@ -1,5 +1,5 @@
 // The module anabranch._core: the C++ engine as Python sees it.
-#include "bind.h"
+#include "bind_comm.h"
 
 NB_MODULE(_core, m) {
   using namespace anabranch::python;
@@ -23,6 +23,7 @@ NB_MODULE(_core, m) {
   bind_profiler(m);
   bind_train(m);
   bind_predictor(m);
+  bind_comm(m);
   bind_ps(m);
   install_source_locations(m);
 }

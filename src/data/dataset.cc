@@ -62,6 +62,7 @@ struct Dataset::Impl {
   std::shared_ptr<Records> records;   // null: nothing is loaded
   std::shared_ptr<Records> original;  // before slots_shuffle
   uint64_t shuffles = 0, slot_shuffles = 0;
+  uint64_t shuffles_before = 0;       // what is loaded was loaded
   std::unique_ptr<Pipeline> loading;  // keeps all blocks, so its threads need nobody to take them meanwhile
   bool collecting = false;
 
@@ -72,6 +73,7 @@ struct Dataset::Impl {
   void replace(Records made) {
     records = std::make_shared<Records>(std::move(made));
     original.reset();
+    shuffles_before = shuffles;
   }
 };
 
@@ -137,6 +139,37 @@ void Dataset::local_shuffle() {
   impl_->loaded("local_shuffle");
   if (impl_->records.use_count() > 1) impl_->records = std::make_shared<Records>(*impl_->records);
   shuffle_order(&impl_->records->order, impl_->settings.seed, impl_->shuffles++);
+}
+
+Dataset::Shuffles Dataset::shuffles() const {
+  const std::lock_guard lock(impl_->mutex);
+  return {impl_->shuffles_before, impl_->shuffles - impl_->shuffles_before};
+}
+
+void Dataset::shuffle_as(Shuffles shuffles) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->loaded("shuffle_as");
+  auto made = std::make_shared<Records>(*impl_->records);
+  made->order.clear();
+  put_in_order(made.get());
+  for (uint64_t i = 0; i < shuffles.count; ++i) shuffle_order(&made->order, impl_->settings.seed, shuffles.first + i);
+  impl_->records = std::move(made);
+  impl_->shuffles_before = shuffles.first;
+  impl_->shuffles = shuffles.first + shuffles.count;
+}
+
+std::vector<std::string> Dataset::deal(int trainers, int first) const {
+  AB_CHECK(trainers > 0 && first >= 0 && first < trainers, InvalidArgument, "records are dealt to {} trainers from {}",
+           trainers, first);
+  const std::lock_guard lock(impl_->mutex);
+  return deal_records(impl_->loaded("global_shuffle"), impl_->settings.schema, trainers, first);
+}
+
+void Dataset::take(const std::vector<std::string>& parts) {
+  const std::lock_guard lock(impl_->mutex);
+  const Statistics statistics = impl_->loaded("global_shuffle").statistics;
+  impl_->replace(records_of(parts, impl_->settings.schema));
+  impl_->records->statistics = statistics;
 }
 
 int64_t Dataset::records() const {

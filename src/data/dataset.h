@@ -108,8 +108,18 @@ class Dataset {
   // wrong.
   void preload(int threads, const std::function<void()>& idle = {});
   void wait_preload();
-  void release();                      // frees the records
-  void local_shuffle();                // a new order, a function of Settings::seed and of how often it was called
+  void release();        // frees the records
+  void local_shuffle();  // a new order, a function of Settings::seed and of how often it was called
+  // Which calls of local_shuffle() made the order of what is loaded: the first one's number, and how many. A data set
+  // with the same records that is given both has the same order, and goes on shuffling like this one.
+  struct Shuffles {
+    uint64_t first = 0, count = 0;
+  };
+  Shuffles shuffles() const;
+  void shuffle_as(Shuffles shuffles);
+  // The records dealt out to so many trainers, as bytes, and what all of them have dealt to this one in their place.
+  std::vector<std::string> deal(int trainers, int first) const;
+  void take(const std::vector<std::string>& parts);
   int64_t records() const;             // in memory
   int64_t memory_bytes() const;        // that they take
   Statistics load_statistics() const;  // of the last load

@@ -19,4 +19,9 @@ Records shuffle_slots(const Records& from, const Schema& schema, const std::vect
 // first record. merge_size > 0: ids with another number of records are left out.
 Records merge_by_ins_id(const Records& from, const Schema& schema, int64_t merge_size);
 
+// The records, as bytes, dealt out one after the other to so many trainers; the first one goes to `first`.
+std::vector<std::string> deal_records(const Records& from, const Schema& schema, int trainers, int first);
+// What all trainers have dealt to one, in their order. InvalidArgument when bytes are no records of this schema.
+Records records_of(const std::vector<std::string>& parts, const Schema& schema);
+
 }  // namespace anabranch::data

@@ -5,8 +5,10 @@
 
 #include "base/flags.h"
 #include "base/fork.h"
+#include "comm/group.h"
 #include "engine/compiled_program_impl.h"
 #include "engine/prepared_run.h"
+#include "engine/ring_values.h"
 #include "graph/placement.h"
 #include "ir/well_formed.h"
 
@@ -33,8 +35,6 @@ void check_options(const CompileOptions& o) {
            o.execution.num_iteration_per_run);
   AB_CHECK(o.build.trainer_id >= 0 && o.build.trainer_id < o.build.num_trainers, InvalidArgument,
            "trainer_id is {}, num_trainers is {}", o.build.trainer_id, o.build.num_trainers);
-  AB_CHECK(o.build.num_trainers == 1 || !o.data_parallel, Unsupported,
-           "num_trainers is {}: sums between processes are not in this build", o.build.num_trainers);
   AB_CHECK(
       !o.build.async_mode || o.replicas == 1, Unsupported,
       "async_mode: {} replicas that run independently are not in this build; a worker of an async, half-async or GEO "
@@ -86,13 +86,28 @@ void CompiledProgram::Impl::after_fork() {
 }
 
 void CompiledProgram::Impl::drop_old_plans() {
-  const uint64_t now = values.moves(), flags_now = Flags::plan_epoch();
+  const uint64_t now = values.moves(), flags_now = Flags::plan_epoch() + comm::rings_joined();
   if (program->version() == version && now == moves && flags_now == flags) return;
-  steps.clear();
-  ++generation;
+  drop_plans();
   version = program->version();
   moves = now;
   flags = flags_now;
+}
+
+void CompiledProgram::Impl::drop_plans() {
+  steps.clear();
+  ++generation;
+}
+
+// Trainers of a ring begin with what the first one has.
+void CompiledProgram::Impl::begin_alike() {
+  if (alike != 0 && alike == comm::rings_joined()) return;
+  const auto group = comm::ring(0);
+  AB_CHECK(group->size() == options.build.num_trainers && group->rank() == options.build.trainer_id, InvalidArgument,
+           "num_trainers is {} and trainer_id {}, but this process is rank {} of {}", options.build.num_trainers,
+           options.build.trainer_id, group->rank(), group->size());
+  if (!options.share_vars_from) share_first_values(*program, values, *group);
+  alike = comm::rings_joined();
 }
 
 Step& CompiledProgram::Impl::step_for(const StepKey& key) {
@@ -121,6 +136,7 @@ void CompiledProgram::Impl::run_step(Step& step, const Pieces& pieces, const std
   Step* ran = &step;
   for (int i = 0; i < options.execution.num_iteration_per_run; ++i) {
     if (i > 0 && between) between();
+    if (options.data_parallel && options.build.num_trainers > 1) begin_alike();
     const RunGate::Run running(scope->gate());
     std::optional<RunGate::Run> running_there;
     if (options.share_vars_from) running_there.emplace(options.share_vars_from->impl_->scope->gate());
@@ -212,6 +228,39 @@ std::string CompiledProgram::explain() const {
 std::string CompiledProgram::graph_dot() const {
   const Impl::Turn turn(*impl_);
   return impl_->steps.empty() ? "" : impl_->steps.front().dot();
+}
+
+CompiledProgram::RandomState CompiledProgram::random_state() const {
+  const Impl::Turn turn(*impl_);
+  return {impl_->drawn_seed, impl_->run_number};
+}
+
+void CompiledProgram::set_random_state(RandomState state) {
+  const Impl::Turn turn(*impl_);
+  if (state.seed != impl_->drawn_seed) impl_->drop_plans();  // they hold the seed
+  impl_->drawn_seed = state.seed;
+  impl_->run_number = state.runs;
+}
+
+std::vector<CompiledProgram::ReplicaState> CompiledProgram::replica_states() const {
+  const Impl::Turn turn(*impl_);
+  std::vector<ReplicaState> out;
+  for (const auto& copy : impl_->values.copies()) {
+    const Tensor* tensor = copy.value->get<Tensor>();
+    if (!tensor || !tensor->initialized()) continue;
+    out.push_back({copy.name, copy.replica, {}});
+    out.back().value.copy_from(*tensor);
+  }
+  return out;
+}
+
+void CompiledProgram::set_replica_states(const std::vector<ReplicaState>& states) {
+  const Impl::Turn turn(*impl_);
+  for (const ReplicaState& s : states) {
+    AB_CHECK(s.replica > 0 && s.replica < impl_->options.replicas, InvalidArgument,
+             "state of replica {} for a program of {} replicas", s.replica, impl_->options.replicas);
+  }
+  for (const ReplicaState& s : states) impl_->values.set_copy(s.name, s.replica, s.value);
 }
 
 void CompiledProgram::drop_temporaries() {

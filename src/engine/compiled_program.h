@@ -58,6 +58,21 @@ class CompiledProgram {
   // Text: passes applied and skipped, and why; of the most recent plan.
   std::string explain() const;
   std::string graph_dot() const;
+  // The next run draws the random numbers that it draws in a program with the same state.
+  struct RandomState {
+    uint64_t seed;  // of random ops without a seed of their own, where the program has none
+    uint32_t runs;  // that there were
+  };
+  RandomState random_state() const;
+  void set_random_state(RandomState state);
+  // What replicas but the first keep for themselves: state that forward ops write.
+  struct ReplicaState {
+    std::string name;
+    int replica;
+    Tensor value;
+  };
+  std::vector<ReplicaState> replica_states() const;
+  void set_replica_states(const std::vector<ReplicaState>& states);
   void drop_temporaries();  // releases the memory of everything that is not persistable
   int64_t temporary_bytes() const;
   std::vector<MemoryUse> memory() const;  // of the variables of all plans; what replicas share is listed for each

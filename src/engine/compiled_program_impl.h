@@ -37,12 +37,14 @@ struct CompiledProgram::Impl {
   void drop_old_plans();
   // In a child of fork(): a turn that a thread of the parent had is over, unless its step was not.
   void after_fork();
+  void drop_plans();
   // The plan for these feeds and fetches, made when there is none.
   Step& step_for(const StepKey& key);
   // Runs it as often as the strategy says and hands it to `use`; releases the memory of idle plans when that is due.
   void run_step(Step& step, const Pieces& pieces, const std::function<void()>& between,
                 const std::function<void(const Step&)>& use);
   void drop_temporaries();
+  void begin_alike();
 
   ir::ProgramRef program;
   std::shared_ptr<Scope> scope;
@@ -54,7 +56,8 @@ struct CompiledProgram::Impl {
   uint64_t moves = 0, flags = 0;  // of `values` and Flags::plan_epoch(), when the plans were made
   uint32_t run_number = 0;
   int since_drop = 0;
-  const uint64_t drawn_seed;
+  uint64_t alike = 0;  // rings_joined() when trainers last began alike
+  uint64_t drawn_seed;
   Probe probe;
   PlanHook plan_hook = nullptr;
   std::atomic<uint32_t> forks;  // of the process, when this was made or last used

@@ -32,17 +32,24 @@ Predictor::~Predictor() = default;
 std::unique_ptr<Predictor> Predictor::clone() const { return std::make_unique<Predictor>(model_, threads_); }
 
 const std::vector<Tensor>& Predictor::run(std::span<const Tensor> inputs, const std::function<void()>& between) {
+  run_into(inputs, outputs_, between);
+  return outputs_;
+}
+
+void Predictor::run_into(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                         const std::function<void()>& between) {
+  AB_CHECK(outputs.size() == model_.fetches.size(), InvalidArgument, "the model gives {} outputs, got room for {}",
+           model_.fetches.size(), outputs.size());
   AB_CHECK(inputs.size() == model_.feeds.size(), InvalidArgument, "the model takes {} inputs ({}), got {}",
            model_.feeds.size(), fmt::join(model_.feeds, ", "), inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) check_input(run_->fed()[i], inputs[i]);
-  run_->run(inputs, between, [this](const Step& step) {
-    for (size_t i = 0; i < outputs_.size(); ++i) {
+  run_->run(inputs, between, [this, outputs](const Step& step) {
+    for (size_t i = 0; i < outputs.size(); ++i) {
       const Tensor* found = step.fetched()[i][0]->get<Tensor>();
       AB_CHECK(found && found->initialized(), Unsupported, "output {} is no tensor", model_.fetches[i]);
-      outputs_[i].copy_from(*found);
+      outputs[i].copy_from(*found);
     }
   });
-  return outputs_;
 }
 
 }  // namespace anabranch

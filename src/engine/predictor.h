@@ -26,6 +26,8 @@ class Predictor {
   // Inputs in the order of model().feeds, whose memory is borrowed for the run; outputs in that of model().fetches,
   // good until the next run. `between` is called now and then, and may throw.
   const std::vector<Tensor>& run(std::span<const Tensor> inputs, const std::function<void()>& between = {});
+  // The same into tensors of the caller, one for each output.
+  void run_into(std::span<const Tensor> inputs, std::span<Tensor> outputs, const std::function<void()>& between = {});
 
  private:
   const Model model_;

@@ -73,6 +73,25 @@ void ReplicaValues::refresh_copies() {
   }
 }
 
+std::vector<ReplicaValues::Copy> ReplicaValues::copies() {
+  refresh_copies();
+  const std::lock_guard turn(in_use_);
+  std::vector<Copy> out;
+  for (const auto& [name, c] : copies_) {
+    for (size_t r = 1; r < c.of_replica.size(); ++r) {
+      if (c.of_replica[r]) out.push_back({name, static_cast<int>(r), c.of_replica[r]});
+    }
+  }
+  return out;
+}
+
+void ReplicaValues::set_copy(const std::string& name, int replica, const Tensor& value) {
+  if (shared_.count(name)) return;  // the first replica's is there already
+  const std::shared_ptr<Value> copy = get(name, replica);
+  refresh_copies();  // which would overwrite it before the next run
+  copy->as<Tensor>().copy_from(value);
+}
+
 void ReplicaValues::mark_written(const std::vector<Value*>& written, bool complete) {
   for (Value* v : written) v->touch();
   if (complete) keep_up();

@@ -23,6 +23,14 @@ class ReplicaValues {
   void borrow_from(ReplicaValues* lender) { lender_ = lender; }
   // Before a run: of the lender, too, whose copies are used here.
   void refresh_copies();
+  // What replicas keep for themselves, but for the first one, whose values are the scope's.
+  struct Copy {
+    std::string name;
+    int replica;
+    std::shared_ptr<Value> value;
+  };
+  std::vector<Copy> copies();
+  void set_copy(const std::string& name, int replica, const Tensor& value);
   // Names of the scope mean other values than when they were looked up, by this or by the lender: whoever holds values
   // is to look them up again. A few loads while nobody adds or erases names.
   uint64_t moves();

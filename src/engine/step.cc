@@ -21,7 +21,11 @@ Step::Step(const StepKey& key, const StepOptions& options)
   lowering.seed = options.seed;
   lowering.build = compile_.build;
   lowering.set_aside = options.set_aside;
-  if (const auto trainer = trainer_of(*options.program)) lowering.first_replica = trainer->number * compile_.replicas;
+  if (compile_.data_parallel && compile_.build.num_trainers > 1) {
+    lowering.first_replica = compile_.build.trainer_id * compile_.replicas;
+  } else if (const auto trainer = trainer_of(*options.program)) {
+    lowering.first_replica = trainer->number * compile_.replicas;
+  }
   lowering.seeded = options.program->random_seed != 0;
   lowering.outside = [&](const GraphVar& v) -> Value* {
     if (v.fed && v.replica > 0) return nullptr;  // fed anew in every run
@@ -50,6 +54,7 @@ void Step::make_graph(const StepOptions& options) {
   r.fetched = {key_.fetches.begin(), key_.fetches.end()};
   r.build = compile_.build;
   r.trainer = trainer_of(*options.program);
+  if (compile_.data_parallel) r.trainers = compile_.build.num_trainers;
   graph_ = replicate(*options.program, r);
   passes_ = run_passes(graph_, {compile_.build, options.set_aside, options.program});
 }

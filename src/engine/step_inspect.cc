@@ -21,6 +21,16 @@ std::string Step::explain() const {
   }
   for (const auto& p : passes_) text += fmt::format("  {:<16} {}\n", p.name, p.outcome);
   text += lowered_.explain_blocks;
+  BlockSet::Bytes in_blocks;
+  for (const auto& set : lowered_.blocks) {
+    const BlockSet::Bytes of_one = set->private_bytes();
+    in_blocks.held += of_one.held;
+    in_blocks.unshared += of_one.unshared;
+  }
+  if (!lowered_.blocks.empty()) {
+    text += fmt::format("  memory of temporaries in blocks: {} bytes, {} without sharing\n", in_blocks.held,
+                        in_blocks.unshared);
+  }
   return text;
 }
 
@@ -28,6 +38,7 @@ void Step::drop_own_temporaries() {
   for (Value& v : lowered_.temporaries) {
     if (Tensor* t = v.get<Tensor>()) t->release();
   }
+  for (const auto& set : lowered_.blocks) set->drop();
   memory_.drop();
   laid_out_ = false;
 }
@@ -48,6 +59,11 @@ void Step::add_memory(std::vector<MemoryUse>* out) const {
     const GraphVar& var = graph_.vars[v];
     const auto kind = var.desc.persistable ? MemoryUse::kKept : MemoryUse::kTemporary;
     if (lowered_.values[v]) anabranch::add_memory(*lowered_.values[v], var.name, var.replica, kind, out);
+  }
+  for (size_t r = 0; r < lowered_.blocks.size(); ++r) {
+    lowered_.blocks[r]->each_value([&](const std::string& name, const Value& value) {
+      anabranch::add_memory(value, name, static_cast<int>(r), MemoryUse::kTemporary, out);
+    });
   }
   feeds_.add_memory(key_.feeds, out);
   if (plain_) plain_->add_memory(out);

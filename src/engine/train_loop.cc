@@ -259,17 +259,17 @@ TrainLoop::~TrainLoop() = default;
 
 void TrainLoop::ask_for_values() { impl_->asked = true; }
 
-TrainProgress TrainLoop::run(data::BatchStream& stream, const TrainCallbacks& callbacks) {
+TrainProgress TrainLoop::run(data::BatchStream& stream, const TrainCallbacks& callbacks, bool go_on) {
   Impl& m = *impl_;
   m.stream = &stream;
-  m.begun = Clock::now();
+  if (!go_on) m.begun = Clock::now();
   m.error = nullptr;
   m.shown.clear();
   m.stop = m.asked = false;
   m.running = static_cast<int>(m.trainers.size());
   m.first_batch.emplace(1);
   for (auto& t : m.trainers) {
-    t->batches = t->rows = t->waited_ns = t->running_ns = 0;
+    if (!go_on) t->batches = t->rows = t->waited_ns = t->running_ns = 0;
     t->until_merge = std::max<int64_t>(1, m.options.merge_every);
   }
   if (m.states) m.states->begin();

@@ -50,7 +50,8 @@ class TrainLoop {
 
   // Returns when the stream is at its end and every batch has been trained on. The first error of a trainer or of the
   // stream ends the pass and is thrown; what was learned until then is in the scope.
-  TrainProgress run(data::BatchStream& stream, const TrainCallbacks& callbacks);
+  // go_on: `stream` is a later part of the same pass, whose batches are counted on.
+  TrainProgress run(data::BatchStream& stream, const TrainCallbacks& callbacks, bool go_on = false);
   void ask_for_values();  // show() is called for the next batch of the first trainer. From a callback
 
  private:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from .. import _core
+from .. import _cluster, _core
 from ..drawing import draw_new, parse_dot, write_picture
 from . import memory
 from .errors import InvalidType, InvalidValue, NotAllowed, NotOffered, Violated
@@ -156,6 +156,7 @@ class CompiledProgram:
             self._check_program()
             share = self._shared_engine()
             self._check_trainers(build)
+            _cluster.join_trainers(build)
         self._engine = _core.CompiledProgram(self._program.desc, scope, self._replicas(), self._is_data_parallel,
                                              self._loss_name or "", build._to_core(), execution._to_core(), share)
         memory.track(self._engine, self._program)

@@ -6,13 +6,16 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy
+
 from .. import _cluster, _core
 from . import memory, remote
 from .compiler import CompiledProgram
 from .described import Described
-from .errors import InvalidType, NotAllowed
+from .errors import InvalidType, NotAllowed, Violated
 from .fetching import as_numpy, check_numpy, fetch_names  # noqa: F401
 from .framework import Program, default_main_program
+from .framework.dtype import numpy_dtype
 from .reading.dataset_loop import FetchHandler, Pass
 from .reading.feeding import FeedTable, one_feed
 from .reading.reader_source import ProgramReaders
@@ -20,11 +23,33 @@ from .scope import _switch_scope, global_scope, scope_guard  # noqa: F401
 
 if TYPE_CHECKING:
     from .._core import Scope
+    from ..checkpoints import Checkpoints
     from .framework import Variable
     from .hints import Place
     from .reading.dataset_base import DatasetBase
 
 __all__ = ["Executor", "FetchHandler", "global_scope", "scope_guard"]
+
+
+
+def _as_lodtensor(data: Any, place: Any, dtype: Any = None) -> Any:
+    """A plain array as a tensor without sequences; lists are refused, as they may hold sequences."""
+    if isinstance(data, list):
+        raise NotAllowed("a list cannot become a tensor: use numpy.array, or fluid.create_lod_tensor for sequences")
+    tensor = _core.LoDTensor()
+    tensor.set(numpy.asarray(data, dtype and numpy_dtype(dtype)), place)
+    return tensor
+
+
+def _fetch_var(name: str, scope: Any = None, return_numpy: bool = True) -> Any:
+    """The value of a variable of a scope, the global one by default."""
+    if not isinstance(name, str):
+        raise Violated("_fetch_var: name must be a str, got %s" % type(name).__name__)
+    found = (global_scope() if scope is None else scope).find_var(name)
+    if found is None:
+        raise Violated("_fetch_var: the scope has no variable %s; is it persistable?" % name)
+    return as_numpy(found.get_tensor()) if return_numpy else found.get_tensor()
+
 
 #: Programs that one Executor keeps ready; the one not used for longest goes first.
 _KEPT = 64
@@ -260,7 +285,8 @@ class Executor(Described):
                            scope: Scope | None = None, thread: int = 0, debug: bool = False,
                            fetch_list: Sequence[Variable | str] | None = None, fetch_info: Sequence[str] | None = None,
                            print_period: int = 100, fetch_handler: FetchHandler | None = None,
-                           deterministic: bool = False, progress: bool | None = None) -> None:
+                           deterministic: bool = False, progress: bool | None = None,
+                           checkpoints: Checkpoints | None = None) -> None:
         """Trains on every batch of a Dataset once, without coming back into Python: files are read and parsed by
         threads while trainers run.
 
@@ -283,6 +309,8 @@ class Executor(Described):
                 Default False.
             progress (bool, optional): a line on stderr with loss, AUC, samples/s, share of time spent waiting for the
                 reader, time left. Default: in a terminal, and elsewhere every five seconds.
+            checkpoints (anabranch.Checkpoints, optional): saves the run in the middle of the pass, too, and takes it up
+                there. Batches are given out in the order of the files then, to several trainers, too.
 
         Returns:
             None
@@ -310,7 +338,7 @@ class Executor(Described):
             >>> exe.train_from_dataset(fluid.default_main_program(), dataset)
         """
         self._from_dataset(Pass("train_from_dataset", program, dataset, scope, thread, debug, fetch_list, fetch_info,
-                                print_period, fetch_handler, deterministic, progress))
+                                print_period, fetch_handler, deterministic, progress, checkpoints))
 
     def infer_from_dataset(self, program: Any = None, dataset: Any = None, scope: Any = None, thread: Any = 0,
                            debug: Any = False, fetch_list: Any = None, fetch_info: Any = None, print_period: Any = 100,

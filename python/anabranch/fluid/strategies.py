@@ -121,11 +121,11 @@ class BuildStrategy(Strategy):
         "bool: replicas that run independently; refused at compile time in this build. Default False.")
     num_trainers = Field(
         1, int,
-        "int: number of processes that train together; more than 1 is refused at compile time in this build. "
-        "Default 1.", least=1)
+        "int: number of processes that train together and add up their gradients. Default 1.", least=1)
     trainer_id = Field(0, int, "int: number of this process, below num_trainers. Default 0.", least=0)
     trainers_endpoints = Field(
-        [], list, "list of str: host:port of every process; nothing to do in this build. Default [].", inert=True)
+        [], list, "list of str: host:port of every process, to connect them where no startup program does; otherwise "
+        "nothing to do. Default [].", inert=True)
     nccl_comm_num = Field(
         1, int, "int: GPU communicators used in turn; nothing to do on CPU. Default 1.", least=1, inert=True)
     use_hierarchical_allreduce = Field(

@@ -74,7 +74,7 @@ class Strategy:
 
     @classmethod
     def _fields(cls):
-        return [f for f in vars(cls).values() if isinstance(f, Field)]
+        return [f for kind in reversed(cls.__mro__) for f in vars(kind).values() if isinstance(f, Field)]
 
     def _finalize(self):
         self._finalized = True

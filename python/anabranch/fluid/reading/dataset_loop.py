@@ -75,7 +75,8 @@ class Pass:
     """
 
     def __init__(self, what: Any, program: Any, dataset: Any, scope: Any, thread: Any, debug: Any, fetch_list: Any,
-                 fetch_info: Any, print_period: Any, fetch_handler: Any, deterministic: Any, progress: Any) -> None:
+                 fetch_info: Any, print_period: Any, fetch_handler: Any, deterministic: Any, progress: Any,
+                 checkpoints: Any = None) -> None:
         self.what = what
         if dataset is None:
             raise NotAllowed("%s: a dataset is needed" % what)
@@ -101,6 +102,10 @@ class Pass:
             raise InvalidType("%s: fetch_handler must be a FetchHandler, got %s" % (what, type(fetch_handler).__name__))
         self.handler = fetch_handler
         self.progress = progress
+        if not (checkpoints is None or hasattr(checkpoints, "_prepare")):
+            raise InvalidType("%s: checkpoints must be anabranch.Checkpoints, got %s"
+                              % (what, type(checkpoints).__name__))
+        self.checkpoints = checkpoints
 
     def _trainers(self, thread):
         require(isinstance(thread, int), "%s: thread is a number, got %r" % (self.what, thread))
@@ -144,13 +149,24 @@ class Pass:
     def run(self, loop: Any) -> None:
         """Trains until the data ends."""
         watch = _Watch(self, loop)
-        stream = self.dataset._open(ordered=self.deterministic or self.trainers == 1)
+        if self.checkpoints is not None:
+            self.checkpoints._prepare(self.dataset)
+        stream = self.dataset._open(ordered=self.deterministic or self.trainers == 1 or self.checkpoints is not None)
         try:
-            done = loop.run(stream, watch.tick, watch.show)
+            done = self._train(loop, stream, watch)
         finally:
             stream.close()
             watch.end()
         watch.close(done, stream)
+
+    def _train(self, loop, stream, watch):
+        if self.checkpoints is None:
+            return loop.run(stream, watch.tick, watch.show)
+
+        def tick(progress):
+            watch.tick(progress)
+            self.checkpoints._tick()
+        return self.checkpoints._train(stream, lambda part, go_on: loop.run(part, tick, watch.show, go_on))
 
 
 class _Watch:

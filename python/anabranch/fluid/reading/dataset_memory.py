@@ -4,12 +4,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ... import _cluster
 from ..errors import InvalidType, NotAllowed, Unsupported
 from .dataset_base import DatasetBase, whole_number
 
 
 def _page_views(what):
     raise Unsupported("%s: page views (merging of instances by search id) are not part of this build" % what)
+
+
+def _of_all(fleet, count):
+    """The count of this trainer, or of all trainers of a fleet."""
+    if fleet is None or fleet.worker_num() == 1:
+        return count
+    return sum(_cluster.all_gather(fleet._role_maker, count))
 
 
 class InMemoryDataset(DatasetBase):
@@ -40,7 +48,7 @@ class InMemoryDataset(DatasetBase):
         super().__init__()
         self._fea_eval: Any = None
         self._merge_size: int | None = None
-        self._merged = self._shuffled = False
+        self._merged = self._shuffled = self._exchanged = False
 
     def load_into_memory(self) -> None:
         """Reads and parses all files, by as many threads as were set. Replaces what was loaded.
@@ -95,40 +103,44 @@ class InMemoryDataset(DatasetBase):
         self._shuffled = True
 
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
-        """Shuffles over all trainers. There is one here, so it is :meth:`local_shuffle`.
+        """Shuffles over all trainers: each deals its records out to all, and shuffles what it has got. With one trainer
+        it is :meth:`local_shuffle`.
 
         Args:
-            fleet (Fleet, optional): of the trainers. Default None.
+            fleet (Fleet, optional): of the trainers, which all call this, and know each other's addresses
+                (``PADDLE_TRAINER_ENDPOINTS``). Default None: this is the only one.
             thread_num (int): accepted. Default 12.
 
         Raises:
-            ValueError: nothing is loaded. NotImplementedError: a fleet of several trainers.
+            ValueError: nothing is loaded, or a trainer's address is not known. RuntimeError: a trainer is gone.
         """
-        if fleet is not None and fleet.worker_num() > 1:
-            raise Unsupported("global_shuffle: records are not exchanged between trainers by this build")
         self.local_shuffle()
+        if fleet is not None and fleet.worker_num() > 1:
+            _cluster.exchange_records(fleet._role_maker, self._dataset())
+            self.local_shuffle()
+            self._exchanged = True
 
     def get_memory_data_size(self, fleet: Any = None) -> int:
         """Number of records in memory.
 
         Args:
-            fleet (Fleet, optional): accepted: there is one trainer. Default None.
+            fleet (Fleet, optional): of trainers whose records are counted, too; all call this. Default None.
 
         Returns:
             int: records.
         """
-        return self._core.records() if self._core is not None else 0
+        return _of_all(fleet, self._core.records() if self._core is not None else 0)
 
     def get_shuffle_data_size(self, fleet: Any = None) -> int:
         """Number of records that the last shuffle brought into order; 0 before it.
 
         Args:
-            fleet (Fleet, optional): accepted: there is one trainer. Default None.
+            fleet (Fleet, optional): of trainers whose records are counted, too; all call this. Default None.
 
         Returns:
             int: records.
         """
-        return self.get_memory_data_size() if self._shuffled else 0
+        return _of_all(fleet, self.get_memory_data_size() if self._shuffled else 0)
 
     def slots_shuffle(self, slots: Sequence[str]) -> None:
         """Moves the lists of some sparse slots between records, each slot by a permutation of its own, to see what a

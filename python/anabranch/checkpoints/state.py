@@ -1,0 +1,110 @@
+"""What of a training run lies in the engine: variables, random numbers of ops, what replicas keep for themselves."""
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _core, fluid
+from ..fluid.compiler import CompiledProgram
+from ..fluid.errors import InvalidType, InvalidValue, Unsupported
+from ..fluid.framework import Program
+from ..fluid.io.state_file import dump_state, load_state
+from ..fluid.io.tables import split
+from ..fluid.io.variables import is_persistable, load_vars, write_vars
+from ..fluid.remote import serves, trainers_of
+
+_VALUES = "values"
+_REPLICAS = "replicas"
+
+
+def _adds_up_with_others(program, inner):
+    build = getattr(program, "_build_strategy", None)
+    return bool(inner._trainers_endpoints) or (build is not None and build.num_trainers > 1) or any(
+        op.has_attr("ring_id") for op in inner.global_block().ops)
+
+
+class Trained:
+    """The programs of a run in one scope.
+
+    Args:
+        programs: a Program or CompiledProgram, or several of them.
+        executor (Executor): that runs them.
+        scope (Scope): of their variables.
+    """
+
+    def __init__(self, programs: Any, executor: Any, scope: Any) -> None:
+        given = programs if isinstance(programs, Sequence) else [programs]
+        if not isinstance(executor, fluid.Executor):
+            raise InvalidType("Checkpoints: executor must be an Executor, got %s" % type(executor).__name__)
+        for program in given:
+            if not isinstance(program, (Program, CompiledProgram)):
+                raise InvalidType("Checkpoints: program must be a Program, a CompiledProgram or a list of them, got %s"
+                                  % type(program).__name__)
+            inner: Any = getattr(program, "_program", program)
+            if serves(inner) or trainers_of(inner):
+                raise Unsupported("Checkpoints: a program whose variables are on parameter servers; the servers keep "
+                                  "them: see FLAGS_ps_state_dir and fleet.save_persistables")
+            if _adds_up_with_others(program, inner):
+                raise Unsupported("Checkpoints: a program that adds up gradients with other processes, each of which "
+                                  "would be taken up at a step of its own; see fleet.save_check_point")
+        self._given, self._executor, self.scope = list(given), executor, scope
+
+    def engines(self) -> list[Any]:
+        """The engine's object of each program, as ``Executor.run`` would use it."""
+        return [program._compile(self.scope, self._executor.place)._engine if isinstance(program, CompiledProgram)
+                else self._executor._make_ready(program, self.scope).engine for program in self._given]
+
+    def _variables(self):
+        found = {}
+        for program in self._given:
+            for variable in getattr(program, "_program", program).list_vars():
+                if is_persistable(variable):
+                    found[variable.name] = variable
+        return [found[name] for name in sorted(found)]
+
+    def names(self) -> dict[str, list[str]]:
+        """dict: names of the variables in the one file, and of those with files of their own."""
+        dense, tables = split(self._variables())
+        return {"dense": [v.name for v in dense], "tables": [v.name for v in tables]}
+
+    def write(self, folder: str) -> list[Any]:
+        """Writes the files of a checkpoint; returns what goes into its status."""
+        variables = self._variables()
+        with fluid.scope_guard(self.scope):
+            if variables:
+                write_vars(variables, folder, _VALUES)
+        engines = self.engines()
+        copies = {"%d %d %s" % (k, replica, name): np.array(value)
+                  for k, engine in enumerate(engines) for name, replica, value in engine.replica_states()}
+        if copies:
+            with _core.FileSet() as files:
+                files.add(os.path.join(folder, _REPLICAS), dump_state(copies))
+        return [list(engine.random_state()) for engine in engines]
+
+    def read(self, folder: str, states: list[Any]) -> None:
+        """Takes up what :meth:`write` has written."""
+        if len(states) != len(self._given):
+            raise InvalidValue("%s holds a run of %d programs, this one has %d"
+                               % (folder, len(states), len(self._given)))
+        variables = self._variables()
+        with fluid.scope_guard(self.scope):
+            if variables:
+                load_vars(self._executor, folder, vars=variables, filename=_VALUES)
+        engines = self.engines()
+        for engine, (seed, runs) in zip(engines, states):
+            engine.set_random_state(seed, runs)
+        name = os.path.join(folder, _REPLICAS)
+        if not os.path.exists(name):
+            return
+        with open(name, "rb") as file:
+            copies = load_state(file.read(), name)
+        for key, array in copies.items():
+            number, replica, variable = key.split(" ", 2)
+            engine = engines[int(number)]
+            if int(replica) < engine.replicas():
+                tensor = fluid.LoDTensor()
+                tensor.set(array, fluid.CPUPlace())
+                engine.set_replica_states([(variable, int(replica), tensor)])

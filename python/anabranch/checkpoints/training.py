@@ -1,0 +1,287 @@
+"""``anabranch.Checkpoints``: a training run that is saved now and then and goes on where it was."""
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TextIO
+
+from .. import _core, fluid
+from ..fluid.errors import InvalidValue, NotAllowed, Unsupported
+from ..fluid.reading.generator_loader import GeneratorLoader
+from ..fluid.reading.map_loader import MapLoader
+from . import folders, randomness
+from .signals import Terminated
+from .state import Trained
+
+__all__ = ["Checkpoints"]
+
+_THREADED = (GeneratorLoader, MapLoader)   # they draw random numbers in threads of their own
+
+
+class Checkpoints:
+    """Saves a training run now and then, and takes it up where it was: a run that was killed ends bit for bit like one
+    that was not.
+
+    A checkpoint holds all persistable variables (parameters, optimizer state, counters of schedules, statistics,
+    growable tables), the random numbers of operators, of Python and of NumPy, and how many batches of which epoch are
+    done. It is written beside and gets its name when it is whole. SIGTERM saves and ends the process with code 0.
+
+    What has been done of an epoch is not trained on again, but read again: a generator gives the same batches from the
+    same random numbers, a Dataset is brought into the same order. How long that took is printed.
+
+    Args:
+        folder (str): of the checkpoints, of this run alone; made when missing.
+        program (Program|CompiledProgram|list): what is trained.
+        executor (Executor): that trains it.
+        every (int): steps between two checkpoints, at least 1. Default 1000.
+        every_s (float, optional): seconds after which one is due as well.
+        keep (int): the newest ones that are kept, at least 1. Default 3.
+        resume (str|bool): "auto": the newest whole one is taken up if there is one. True: there must be one. False:
+            there must be none. Default "auto".
+        also (list, optional): random.Random, numpy.random.RandomState and Generator objects that the loop draws from.
+        scope (Scope, optional): of the variables. Default ``global_scope()``.
+        stream (file, optional): where is told what happens. Default ``sys.stderr``.
+
+    Raises:
+        ValueError: a number that is too small; another ``resume``. TypeError: an argument of another class.
+            NotImplementedError: a program whose variables are on parameter servers, or that other processes add up
+            gradients with: each would be taken up at a step of its own.
+
+    Examples:
+        >>> import tempfile, numpy, anabranch, anabranch.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 2]), fluid.data("y", [None, 1])
+        >>> loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
+        >>> _ = fluid.optimizer.Adam(0.1).minimize(loss)
+        >>> exe, main = fluid.Executor(), fluid.default_main_program()
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> def batches():
+        ...     for _ in range(4):
+        ...         rows = numpy.random.uniform(size=(8, 2)).astype("float32")
+        ...         yield {"x": rows, "y": rows.sum(1, keepdims=True)}
+        >>> run = anabranch.Checkpoints(tempfile.mkdtemp(), main, exe, every=3)
+        >>> for epoch in run.epochs(2):
+        ...     for batch in run.steps(batches()):
+        ...         _ = exe.run(main, feed=batch, fetch_list=[loss])
+        >>> run.step
+        8
+    """
+
+    def __init__(self, folder: str, program: Any, executor: Any, every: int = 1000, every_s: float | None = None,
+                 keep: int = 3, resume: str | bool = "auto", also: Sequence[Any] = (), scope: Any = None,
+                 stream: TextIO | None = None) -> None:
+        for name, number in (("every", every), ("keep", keep)):
+            if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+                raise InvalidValue("Checkpoints: %s must be a number from 1, got %r" % (name, number))
+        if every_s is not None and not every_s > 0:
+            raise InvalidValue("Checkpoints: every_s must be above 0, got %r" % (every_s,))
+        if resume not in ("auto", True, False):
+            raise InvalidValue("Checkpoints: resume must be 'auto', True or False, got %r" % (resume,))
+        for source in also:
+            randomness.check(source)
+        self.folder = os.fspath(folder)
+        self._trained = Trained(program, executor, fluid.global_scope() if scope is None else scope)
+        self._every, self._every_s, self._keep, self._resume, self._also = every, every_s, keep, resume, list(also)
+        self._stream = sys.stderr if stream is None else stream
+        self.step = self.epoch = 0
+        self._in_epoch = 0              # steps done of this epoch
+        self._left_out = 0              # of those, which this process has still to pass by
+        self._saved_step = 0
+        self._finished = False
+        self._saved_at = time.monotonic()
+        self._resumed: dict[str, Any] | None = None   # what the checkpoint said, until its epoch has caught up
+        self._epoch_random: Any = None
+        self._shuffles: Any = None      # of the Dataset that is trained on
+        self._term = Terminated(self._end_part)
+        self._part: Any = None
+        self._entered = False
+
+    # ---- the loops of a script
+
+    def epochs(self, count: int) -> Iterator[int]:
+        """The numbers of the epochs that are still to be done, of ``count`` in all. Call it when the startup program
+        has run: here the newest checkpoint is loaded. When the last epoch is done, the end is saved.
+
+        Args:
+            count (int): epochs in all, at least 0.
+
+        Raises:
+            ValueError: ``resume`` is False and the folder holds checkpoints, or True and it holds none; none is
+                whole. EnforceNotMet: it does not fit the program.
+        """
+        self._load(count)
+        with self._term:
+            self._entered = True
+            try:
+                while self.epoch < count:
+                    self._begin_epoch()
+                    yield self.epoch
+                    if self._left_out:
+                        raise NotAllowed("Checkpoints: epoch %d goes on after %d steps, but its data ended %d before"
+                                         % (self.epoch, self._in_epoch, self._left_out))
+                    self._finished = self.epoch + 1 == count
+                    if self._finished:
+                        self.save()
+                    self.epoch, self._in_epoch, self._shuffles = self.epoch + 1, 0, None
+            finally:
+                self._entered = False
+
+    def steps(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """What ``batches`` gives, one step each, without what was done before; saves when it is due, after the step.
+
+        Args:
+            batches (iterable): a DataLoader, a generator, a list.
+
+        Raises:
+            RuntimeError: called outside of :meth:`epochs`.
+        """
+        self._check_entered("steps")
+        begun, passed = time.monotonic(), 0
+        source = iter(batches)
+        while self._left_out:
+            try:
+                next(source)
+            except StopIteration:
+                return
+            self._left_out -= 1
+            passed += 1
+        if passed:
+            self._caught_up(passed, begun, not isinstance(batches, _THREADED))
+        for item in source:
+            yield item
+            self._stepped(1)
+
+    # ---- saving
+
+    def save(self) -> str:
+        """Saves here and at once; the oldest checkpoints go.
+
+        Returns:
+            str: folder of the checkpoint.
+        """
+        status: dict[str, Any] = {
+            "step": self.step, "epoch": self.epoch, "in_epoch": self._in_epoch, "finished": self._finished,
+            "shuffles": self._shuffles, "epoch_random": self._epoch_random,
+            "random": randomness.everywhere(self._also), "variables": self._trained.names(), "programs": None}
+
+        def fill(folder: str) -> None:
+            status["programs"] = self._trained.write(folder)
+        written = folders.write(self.folder, status, fill)
+        folders.keep(self.folder, self._keep)
+        self._saved_step, self._saved_at = self.step, time.monotonic()
+        return written
+
+    def _stepped(self, count):
+        self.step += count
+        self._in_epoch += count
+        if self._term.asked:
+            self.save()
+            self._say("SIGTERM: saved at step %d" % self.step)
+            raise SystemExit(0)
+        if self.step - self._saved_step >= self._every or self._overdue():
+            self.save()
+
+    def _overdue(self):
+        return self._every_s is not None and time.monotonic() - self._saved_at >= self._every_s
+
+    # ---- taking up
+
+    def _load(self, count):
+        found = folders.numbers(self.folder)
+        if self._resume is False and found:
+            raise InvalidValue("Checkpoints: resume is False, but %s is there" % folders.path(self.folder, found[-1]))
+        errors = []
+        for number in reversed(found):
+            folder = folders.path(self.folder, number)
+            try:
+                status = folders.read(folder)
+            except InvalidValue as e:
+                errors.append(str(e))
+                self._say("not whole, the one before is tried: %s" % e)
+                continue
+            self._take_up(folder, status, count)
+            return
+        if errors or self._resume is True:
+            raise InvalidValue("Checkpoints: %s holds no whole checkpoint%s"
+                               % (self.folder, "".join("; " + e for e in errors)))
+
+    def _take_up(self, folder, status, count):
+        self._trained.read(folder, status["programs"])
+        self.step, self.epoch = status["step"], status["epoch"]
+        self._saved_step = self.step
+        if status["finished"] and self.epoch + 1 >= count:
+            self.epoch += 1
+            randomness.set_everywhere(self._also, status["random"])
+            self._say("all of %d epochs are done" % count)
+            return
+        self._in_epoch = self._left_out = status["in_epoch"]
+        self._epoch_random, self._resumed = status["epoch_random"], status
+        randomness.set_everywhere(self._also, status["epoch_random"])
+        self._say("goes on after step %d, in epoch %d" % (self.step, self.epoch))
+
+    def _begin_epoch(self):
+        if self._resumed is None:
+            self._epoch_random = randomness.everywhere(self._also)
+
+    def _caught_up(self, passed, begun, alone):
+        if self._left_out == 0 and self._resumed is not None:
+            if alone:
+                randomness.set_everywhere(self._also, self._resumed["random"])
+            self._resumed = None
+        self._say("%d batches were passed by in %.1f s" % (passed, time.monotonic() - begun))
+
+    # ---- passes over a Dataset (train_from_dataset)
+
+    def _prepare(self, dataset: Any) -> None:
+        """Before a pass: the records are brought into the order in which they were."""
+        self._check_entered("train_from_dataset")
+        if getattr(dataset, "_exchanged", False):
+            raise Unsupported("Checkpoints: the records came from other trainers (global_shuffle), which a run that is "
+                              "taken up cannot ask for the same ones")
+        core = getattr(dataset, "_core", None)
+        if core is None or not hasattr(dataset, "load_into_memory"):
+            return
+        if self._left_out and self._resumed is not None and self._resumed["shuffles"] is not None:
+            core.shuffle_as(*self._resumed["shuffles"])
+        self._shuffles = list(core.shuffles())
+
+    def _train(self, stream: Any, run_part: Callable[[Any, bool], Any]) -> Any:
+        """Trains on a stream in parts, which end where a checkpoint is due; the progress of the last one."""
+        begun = time.monotonic()
+        if self._left_out:
+            passed = stream.skip(self._left_out)
+            self._left_out -= passed
+            self._caught_up(passed, begun, True)
+        done, before = None, 0
+        while not self._left_out:
+            due = self._every - (self.step - self._saved_step)
+            self._part = part = _core.PartStream(stream, max(due, 1))
+            if self._term.asked:
+                part.close()
+            done = run_part(part, done is not None)
+            self._part = None
+            self._stepped(done["batches"] - before)
+            before = done["batches"]
+            if part.ended:
+                return done
+        return run_part(_core.PartStream(stream, 0), False)
+
+    def _tick(self) -> None:
+        """Some ten times a second during a part."""
+        if self._overdue():
+            self._end_part()
+
+    def _end_part(self) -> None:
+        if self._part is not None:
+            self._part.close()
+
+    # ---- small things
+
+    def _check_entered(self, what):
+        if not self._entered:
+            raise NotAllowed("Checkpoints: %s is called outside of the loop over epochs()" % what)
+
+    def _say(self, text):
+        self._stream.write("%s: %s\n" % (self.folder, text))
+        self._stream.flush()

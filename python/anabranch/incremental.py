@@ -1,0 +1,161 @@
+"""Training goes on from what another program has learned: ``anabranch.warm_start``."""
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _core, fluid
+from .checkpoints import folders
+from .fluid.errors import InvalidType, ShapeMismatch
+from .fluid.framework import Program
+from .fluid.framework.dtype import numpy_dtype
+from .fluid.growable_table import is_growable
+from .fluid.io import tables
+from .fluid.io.variables import is_parameter, is_persistable
+
+__all__ = ["WarmStart", "warm_start"]
+
+
+class WarmStart:
+    """What :func:`warm_start` did: lists of names of the program's variables.
+
+    Attributes:
+        loaded (list): have the saved values.
+        fresh (list): stay as the startup program has made them, for nothing was saved under their names.
+        other_shape (list): stay likewise; (name, "[shape] dtype" here, "[shape] dtype" saved).
+        unused (list): saved names that the program does not have.
+    """
+
+    def __init__(self) -> None:
+        self.loaded: list[str] = []
+        self.fresh: list[str] = []
+        self.other_shape: list[tuple[str, str, str]] = []
+        self.unused: list[str] = []
+
+    def __str__(self) -> str:
+        lines = ["%d variables loaded" % len(self.loaded)]
+        if self.fresh:
+            lines.append("as the startup program made them: " + ", ".join(self.fresh))
+        lines += ["%s: %s here, %s saved: left as it was" % item for item in self.other_shape]
+        if self.unused:
+            lines.append("saved, not in the program: " + ", ".join(self.unused))
+        return "\n".join(lines)
+
+
+def warm_start(program: Program, saved: str, rename: Mapping[str, str] | Callable[[str], str] | None = None,
+               optimizer_state: bool = True, scope: Any = None) -> WarmStart:
+    """Gives the variables of a program the values that another one has learned, where names and shapes are the same.
+
+    Call it after the startup program: what is not found stays as that has made it.
+
+    Args:
+        program (Program): that is to be trained.
+        saved (str): a prefix of ``fluid.save``, a folder of ``fluid.io.save_persistables`` or ``save_params`` with a
+            file for each variable, a checkpoint of :class:`anabranch.Checkpoints`, or their folder: the newest.
+        rename (dict or callable, optional): from the program's name to the saved one; names that a dict does not have
+            stay the same.
+        optimizer_state (bool): moments, learning rates and counters, too. False: parameters alone, and rows of growable
+            tables with their moments. Default True.
+        scope (Scope, optional): of the variables. Default ``global_scope()``.
+
+    Returns:
+        WarmStart: what was loaded and what was not; ``print`` shows it.
+
+    Raises:
+        TypeError: ``program`` is none. FileNotFoundError: nothing is saved there. EnforceNotMet: damaged files. Nothing
+            is changed then.
+
+    Examples:
+        >>> import tempfile, anabranch, anabranch.fluid as fluid
+        >>> def model(classes):
+        ...     hidden = fluid.layers.fc(fluid.data("x", [None, 4]), 8, param_attr="w", bias_attr="b")
+        ...     return fluid.layers.fc(hidden, classes, param_attr="top", bias_attr=False)
+        >>> exe, prefix = fluid.Executor(), tempfile.mkdtemp() + "/net"
+        >>> for classes in (3, 5):
+        ...     main, startup = fluid.Program(), fluid.Program()
+        ...     with fluid.program_guard(main, startup):
+        ...         _ = model(classes)
+        ...     _ = exe.run(startup)
+        ...     if classes == 3:
+        ...         fluid.save(main, prefix)
+        >>> print(anabranch.warm_start(main, prefix))
+        2 variables loaded
+        top: [8, 5] float32 here, [8, 3] float32 saved: left as it was
+    """
+    if not isinstance(program, Program):
+        raise InvalidType("warm_start: program must be a Program, got %s" % type(program).__name__)
+    values, files = _saved(os.fspath(saved))
+    wanted = [v for v in program.list_vars() if is_persistable(v) and (optimizer_state or is_parameter(v))]
+    scope = fluid.global_scope() if scope is None else scope
+    done, used = WarmStart(), set()
+    new: dict[str, Any] = {}
+    for v in sorted(wanted, key=lambda v: v.name):
+        name = rename(v.name) if callable(rename) else (rename or {}).get(v.name, v.name)
+        if is_growable(v) and name in files:
+            _read_table(v, files[name], new, done, scope)
+        elif not is_growable(v) and name in values:
+            _compare(v, values[name], new, done)
+        else:
+            done.fresh.append(v.name)
+            continue
+        used.add(name)
+    done.unused = sorted((set(values) | set(files)) - used)
+    for name, value in new.items():
+        if isinstance(value, np.ndarray):
+            scope.var(name).get_tensor().set(value, fluid.CPUPlace())
+        else:
+            (scope.find_var(name) or scope.var(name))._assign(value)
+    return done
+
+
+def _form(shape, dtype):
+    return "%s %s" % (list(shape), np.dtype(dtype).name)
+
+
+def _compare(variable, value, new, done):
+    here, there = _form(variable.shape, numpy_dtype(variable.dtype)), _form(value.shape, value.dtype)
+    if here == there:
+        new[variable.name] = value
+        done.loaded.append(variable.name)
+    else:
+        done.other_shape.append((variable.name, here, there))
+
+
+def _read_table(variable, path, new, done, scope):
+    fresh = _core.Scope().var(variable.name)
+    try:
+        _core.load_growable_table(fresh, scope.find_var(variable.name), variable.name, path)
+    except ShapeMismatch:
+        _core.load_growable_table(fresh, None, variable.name, path)   # by its own rules, to be looked at
+        done.other_shape.append((variable.name, _rows(scope.find_var(variable.name)), _rows(fresh)))
+        return
+    new[variable.name] = fresh
+    done.loaded.append(variable.name)
+
+
+def _rows(value):
+    return "rows of %d" % _core.growable_table(value).width
+
+
+def _saved(path):
+    """(name -> array, name -> file of a growable table)."""
+    newest = folders.numbers(path)
+    if newest:
+        path = folders.path(path, newest[-1])
+    status = os.path.join(path, folders.STATUS)
+    if os.path.isfile(status):
+        with open(status, encoding="utf-8") as file:
+            names = json.load(file)["variables"]
+        values = fluid.load_program_state(os.path.join(path, "values"), names["dense"])
+        return values, {name: os.path.join(path, "values." + name) for name in names["tables"]}
+    values = fluid.load_program_state(path)
+    if os.path.isdir(path):
+        return values, {name: os.path.join(path, name) for name in os.listdir(path)
+                        if os.path.isfile(os.path.join(path, name)) and tables.holds_table(os.path.join(path, name))}
+    folder, stem = os.path.split(path)
+    found = [name for name in os.listdir(folder or ".") if name.startswith(stem + ".") and name.endswith(".pdtable")]
+    return values, {name[len(stem) + 1:-len(".pdtable")]: os.path.join(folder, name) for name in found}
