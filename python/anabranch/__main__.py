@@ -1,19 +1,33 @@
 """The command ``anabranch``, also ``python -m anabranch``."""
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 
-from . import launch, run
+#: Name -> (module with parser() and main(arguments), what it does). A module is loaded when its command is asked for.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "completion": ("shell", "writes what a shell needs to complete these commands"),
+    "doctor": ("doctor", "says what this machine and installation are like, and tries them"),
+    "export": ("exporting.command", "writes a saved model as an ONNX file"),
+    "launch": ("launch", "starts servers and workers of a cluster on this machine"),
+    "run": ("run", "runs a script that was written for Fluid, unchanged"),
+    "serve": ("serving.command", "answers over HTTP with a saved model"),
+    "summary": ("summary", "says what a saved model holds"),
+}
 
 
-def _doctor(argv: Sequence[str]) -> int:
-    from . import doctor  # loads the engine, which the others do not need
-    return doctor.main(argv)
-
-
-#: Name -> what it runs with the arguments after it.
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"doctor": _doctor, "launch": launch.main, "run": run.main}
+def parser() -> argparse.ArgumentParser:
+    """ArgumentParser: of ``anabranch`` itself."""
+    from .version import __version__
+    width = max(map(len, COMMANDS))
+    listed = "\n".join("  %s  %s" % (name.ljust(width), text) for name, (_, text) in sorted(COMMANDS.items()))
+    made = argparse.ArgumentParser(prog="anabranch", usage="anabranch [-h] [--version] COMMAND ...",
+                                   description="commands:\n%s\n\nanabranch COMMAND --help says more." % listed,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--version", action="version", version="anabranch " + __version__)
+    return made
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -23,13 +37,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv (list of str, optional): arguments; those of the process by default.
 
     Returns:
-        int: exit code.
+        int: exit code: that of the command; 2 when there is no such command or argument.
     """
     args = sys.argv[1:] if argv is None else list(argv)
-    if not args or args[0] not in COMMANDS:
+    if args and args[0] in COMMANDS:
+        code: int = import_module("." + COMMANDS[args[0]][0], __package__ or "anabranch").main(args[1:])
+        return code
+    made = parser()
+    if not args or not args[0].startswith("-"):
         sys.stderr.write("usage: anabranch COMMAND ...; there is: %s\n" % ", ".join(sorted(COMMANDS)))
         return 2
-    return COMMANDS[args[0]](args[1:])
+    made.parse_args(args)
+    return 2
 
 
 if __name__ == "__main__":

@@ -77,13 +77,14 @@ def machine() -> dict[str, str]:
 def installation() -> dict[str, str]:
     """dict: versions, and settings of the environment that change what programs do: name -> text."""
     # Beside the engine, which is a link in a source tree.
-    plugins = [os.path.join(os.path.dirname(of(_core.__file__)), "anabranch_grpc.so")
-               for of in (os.path.abspath, os.path.realpath)]
+    folders = [os.path.dirname(of(_core.__file__)) for of in (os.path.abspath, os.path.realpath)]
+    plugins = [name for name in ("grpc", "gloo")
+               if any(os.path.exists(os.path.join(folder, "anabranch_%s.so" % name)) for folder in folders)]
     named = sorted(name for name in os.environ if name.startswith(("FLAGS_", "CPU_NUM", "OMP_", "MKL_", "ANABRANCH_")))
     return {
         "anabranch": "%s in %s" % (__version__, os.path.dirname(os.path.abspath(__file__))),
         "python": "%s, numpy %s" % (platform.python_version(), numpy.__version__),
-        "plug-in for clusters": next(filter(os.path.exists, plugins), "not installed"),
+        "plug-in for clusters": ", ".join(plugins) or "not installed",
         "environment": " ".join("%s=%s" % (name, os.environ[name]) for name in named) or "nothing set",
     }
 
@@ -144,6 +145,13 @@ def _keeps() -> str:
 TRIALS: dict[str, Callable[[], str]] = {"training": _learns, "repetition": _repeats, "files": _keeps}
 
 
+def parser() -> argparse.ArgumentParser:
+    """ArgumentParser: of ``anabranch doctor``."""
+    made = argparse.ArgumentParser(prog="anabranch doctor", description=(__doc__ or "").partition("\n")[0])
+    made.add_argument("--quick", action="store_true", help="without the trial")
+    return made
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``anabranch doctor``.
 
@@ -153,9 +161,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         int: exit code: 0, or 1 when a trial failed.
     """
-    made = argparse.ArgumentParser(prog="anabranch doctor", description=(__doc__ or "").partition("\n")[0])
-    made.add_argument("--quick", action="store_true", help="without the trial")
-    quick = made.parse_args(argv).quick
+    quick = parser().parse_args(argv).quick
     for name, text in {**machine(), **installation()}.items():
         print("%-22s %s" % (name, text))
     for warning in _core.environment_flag_warnings():

@@ -1,0 +1,1 @@
+"""Saved models for other engines: ``anabranch export``. Needs the extra ``anabranch[onnx]``."""

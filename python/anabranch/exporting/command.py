@@ -1,0 +1,92 @@
+"""The command ``anabranch export``: a saved model as one ONNX file."""
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import fluid
+from ..fluid.errors import Unsupported
+
+
+def export_onnx(dirname: str, path: str, model_filename: str | None = None, params_filename: str | None = None) -> Any:
+    """Writes a model of ``fluid.io.save_inference_model`` as an ONNX file.
+
+    Operators without sequences are translated: those of images, dense layers, encoders. Rows of the batch stay open.
+
+    Args:
+        dirname (str): folder of the model.
+        path (str): the file, replaced when it is there.
+        model_filename (str, optional): the program in the folder. params_filename (str, optional): the one file of all
+            parameters.
+
+    Returns:
+        onnx.ModelProto: what was written; ONNX's own checker has passed it.
+
+    Raises:
+        NotImplementedError: operators that have no translation, all of them named; nothing is written. ImportError:
+            onnx is not installed.
+    """
+    from . import elementwise, images, shapes
+    from .graph import Graph, Op
+    table = {**elementwise.TABLE, **shapes.TABLE, **images.TABLE}
+    graph, scope = Graph(), fluid.Scope()
+    with fluid.scope_guard(scope):
+        program, feeds, targets = fluid.io.load_inference_model(os.fspath(dirname), fluid.Executor(), model_filename,
+                                                                params_filename)
+    block = program.global_block()
+    ops = [op for op in block.ops if op.type not in ("feed", "fetch")]
+    absent = sorted({op.type for op in ops if op.type not in table})
+    if absent:
+        raise Unsupported("export to ONNX: there is no translation of %s" % ", ".join(absent))
+    sequences = [name for name in feeds if block.var(name).lod_level]
+    if sequences:
+        raise Unsupported("export to ONNX: %s has sequences, which ONNX does not know" % ", ".join(sequences))
+    for variable in program.list_vars():
+        value: Any = scope.find_var(variable.name)
+        if variable.persistable and value is not None and value._is_initialized() and value._kind() == "tensor":
+            graph.parameter(variable.name, np.array(value.get_tensor()))
+    for op in ops:
+        table[op.type](graph, Op(op, block))
+    made = graph.model(os.path.basename(os.path.abspath(os.fspath(dirname))), [block.var(name) for name in feeds],
+                       list(targets))
+    writing = "%s.%d" % (os.fspath(path), os.getpid())
+    with open(writing, "wb") as file:
+        file.write(made.SerializeToString())
+    os.replace(writing, path)
+    return made
+
+
+def parser() -> argparse.ArgumentParser:
+    """ArgumentParser: of ``anabranch export``."""
+    made = argparse.ArgumentParser(prog="anabranch export", description="Writes a saved model as one ONNX file.")
+    made.add_argument("folder", help="of fluid.io.save_inference_model")
+    made.add_argument("--onnx", metavar="FILE", required=True, help="the file to write")
+    made.add_argument("--model-filename", help="the program in the folder")
+    made.add_argument("--params-filename", help="the one file of all parameters")
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs ``anabranch export``.
+
+    Args:
+        argv (list of str, optional): arguments; those of the process by default.
+
+    Returns:
+        int: 0; 1 when the model cannot be had or has no translation.
+    """
+    args = parser().parse_args(argv)
+    try:
+        model = export_onnx(args.folder, args.onnx, args.model_filename, args.params_filename)
+    except Exception as e:
+        sys.stderr.write("anabranch export: %s\n" % e)
+        return 1
+    sys.stdout.write("%s: %d nodes, opset %d, %.1f MB\n" % (args.onnx, len(model.graph.node),
+                                                            model.opset_import[0].version,
+                                                            os.path.getsize(args.onnx) / 2**20))
+    return 0

@@ -1,0 +1,1 @@
+"""``anabranch serve``: a saved model over HTTP. Needs the extra ``anabranch[serve]``."""

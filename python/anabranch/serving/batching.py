@@ -1,0 +1,130 @@
+"""Requests that come close together are answered by one run of the model."""
+from __future__ import annotations
+
+import collections
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+
+
+class Full(Exception):
+    """The queue is full."""
+
+
+class _Request:
+    __slots__ = ("deadline", "future", "inputs", "rows")
+
+    def __init__(self, inputs, rows, deadline):
+        self.inputs, self.rows, self.deadline = inputs, rows, deadline
+        self.future: Future = Future()
+
+
+class Batcher:
+    """Worker threads, each with a predictor of its own, take requests from one queue.
+
+    Args:
+        predictors (list): one per thread; ``run(list of inputs)`` gives a list of outputs.
+        max_rows (int): that one run is given; 1: requests are never joined.
+        wait_s (float): for how long a request waits for others to join it.
+        queue (int): requests that may wait.
+        ran (callable): is told (requests, rows, seconds) of each run.
+
+    ``submit`` is called from any thread. ``close`` answers what waits and ends the threads.
+    """
+
+    def __init__(self, predictors: list[Any], max_rows: int = 64, wait_s: float = 0.001, queue: int = 1000,
+                 ran: Callable[[int, int, float], None] = lambda requests, rows, seconds: None) -> None:
+        self._max_rows, self._wait_s, self._queue, self._ran = max_rows, wait_s, queue, ran
+        self._changed = threading.Condition()
+        self._waiting: collections.deque[_Request] = collections.deque()
+        self._closed = False
+        self._threads = [threading.Thread(target=self._work, args=(p,), name="anabranch serve %d" % i, daemon=True)
+                         for i, p in enumerate(predictors)]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, inputs: list[Any], timeout_s: float) -> Future:
+        """The outputs of the model on ``inputs``, later.
+
+        Raises:
+            Full: too many wait, or it is closed.
+        """
+        rows = len(inputs[0]) if self._max_rows > 1 else 1
+        request = _Request(inputs, rows, time.monotonic() + timeout_s)
+        with self._changed:
+            if self._closed or len(self._waiting) >= self._queue:
+                raise Full
+            self._waiting.append(request)
+            self._changed.notify()
+        return request.future
+
+    def waiting(self) -> int:
+        """int: requests in the queue."""
+        return len(self._waiting)
+
+    def close(self) -> None:
+        """Takes no more requests, answers those that wait, and ends the threads."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self, predictor):
+        while True:
+            batch = self._take()
+            if batch is None:
+                return
+            if batch:
+                self._answer(predictor, batch)
+
+    def _take(self):
+        """Requests for one run; None at the end."""
+        with self._changed:
+            while not self._waiting:
+                if self._closed:
+                    return None
+                self._changed.wait()
+            if self._max_rows > 1 and self._wait_s > 0 and not self._closed:
+                self._gather()
+            batch, rows, now = [], 0, time.monotonic()
+            while self._waiting and (not batch or rows + self._waiting[0].rows <= self._max_rows):
+                request = self._waiting.popleft()
+                if request.deadline < now:
+                    request.future.set_exception(TimeoutError("the request waited too long in the queue"))
+                elif request.future.set_running_or_notify_cancel():
+                    batch.append(request)
+                    rows += request.rows
+            return batch
+
+    def _gather(self):
+        """Waits a little for requests that can be answered together."""
+        until = time.monotonic() + self._wait_s
+        while sum(r.rows for r in self._waiting) < self._max_rows and not self._closed:
+            left = until - time.monotonic()
+            if left <= 0 or not self._changed.wait(left):
+                return
+
+    def _answer(self, predictor, batch):
+        begun = time.monotonic()
+        try:
+            joined = batch[0].inputs if len(batch) == 1 else [np.concatenate(values)
+                                                             for values in zip(*(r.inputs for r in batch))]
+            outputs = predictor.run(joined)
+        except Exception as e:
+            if len(batch) == 1:
+                batch[0].future.set_exception(e)
+                return
+            for request in batch:        # one of them is at fault: each is told its own
+                self._answer(predictor, [request])
+            return
+        self._ran(len(batch), sum(r.rows for r in batch), time.monotonic() - begun)
+        begin = 0
+        for request in batch:
+            end = begin + request.rows
+            request.future.set_result(outputs if len(batch) == 1 else [value[begin:end] for value in outputs])
+            begin = end

@@ -1,0 +1,120 @@
+"""The HTTP side: aiohttp serves, prometheus_client counts."""
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ..fluid.errors import NotOffered
+from . import tensors
+from .batching import Batcher, Full
+from .model import Model
+
+try:
+    import prometheus_client
+    from aiohttp import web
+except ImportError as e:
+    raise NotOffered("anabranch serve needs %s: pip install 'anabranch[serve]'" % e.name) from None
+
+_BUCKETS = (.0002, .0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10)
+
+
+class _Counts:
+    """What /metrics tells."""
+
+    def __init__(self, waiting):
+        self.registry = prometheus_client.CollectorRegistry()
+        kept = {"registry": self.registry, "namespace": "anabranch"}
+        self.requests = prometheus_client.Counter("requests", "Requests answered", ["code"], **kept)
+        self.rows = prometheus_client.Counter("rows", "Rows that the model was run on", **kept)
+        self.runs = prometheus_client.Counter("runs", "Runs of the model", **kept)
+        self.run_seconds = prometheus_client.Histogram("run_seconds", "Of a run of the model", buckets=_BUCKETS, **kept)
+        self.seconds = prometheus_client.Histogram("request_seconds", "Of a request", buckets=_BUCKETS, **kept)
+        gauge = prometheus_client.Gauge("waiting", "Requests in the queue", **kept)
+        gauge.set_function(waiting)
+
+    def ran(self, requests: int, rows: int, seconds: float) -> None:
+        """Is told of each run."""
+        self.runs.inc()
+        self.rows.inc(rows)
+        self.run_seconds.observe(seconds)
+
+
+class Service:
+    """A model behind four addresses: GET / (what the model takes), /health, /metrics; POST /predict.
+
+    Args:
+        model (Model): what answers.
+        workers (int): threads that run it at a time. max_rows (int), wait_s (float), queue (int): of
+            :class:`~anabranch.serving.batching.Batcher`.
+        max_bytes (int): a larger body is refused. timeout_s (float): a request that waits for longer is answered 504.
+    """
+
+    def __init__(self, model: Model, workers: int, max_rows: int, wait_s: float, queue: int, max_bytes: int,
+                 timeout_s: float) -> None:
+        self.model, self._timeout_s, self._max_bytes = model, timeout_s, max_bytes
+        predictors = [model.predictor] + [model.predictor.clone() for _ in range(workers - 1)]
+        self._batcher: Any = None
+        self._counts = _Counts(lambda: self._batcher.waiting() if self._batcher else 0)
+        self._batcher = Batcher(predictors, 1 if model.why_alone else max_rows, wait_s, queue, self._counts.ran)
+        self._stopping = False
+
+    def app(self) -> web.Application:
+        """web.Application: to be run by aiohttp."""
+        made = web.Application(client_max_size=self._max_bytes, middlewares=[self._counted])
+        made.add_routes([web.get("/", self._describe), web.get("/health", self._health),
+                         web.get("/metrics", self._metrics), web.post("/predict", self._predict)])
+        return made
+
+    def stop(self) -> None:
+        """No new requests; those that wait are answered."""
+        self._stopping = True
+        self._batcher.close()
+
+    @web.middleware
+    async def _counted(self, request: web.Request,
+                       handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> web.StreamResponse:
+        begun = time.monotonic()
+        try:
+            response = await handler(request)
+        except web.HTTPException as e:
+            response = _failed(e.status, e.reason)
+        self._counts.requests.labels(str(response.status)).inc()
+        if request.path == "/predict":
+            self._counts.seconds.observe(time.monotonic() - begun)
+        return response
+
+    async def _describe(self, request: web.Request) -> web.Response:
+        return web.json_response(self.model.described())
+
+    async def _health(self, request: web.Request) -> web.Response:
+        return _failed(503, "stopping") if self._stopping else web.json_response({"status": "ready"})
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        return web.Response(body=prometheus_client.generate_latest(self._counts.registry),
+                            headers={"Content-Type": prometheus_client.CONTENT_TYPE_LATEST})
+
+    async def _predict(self, request: web.Request) -> web.Response:
+        kind = request.content_type if request.content_type != "application/octet-stream" else tensors.JSON
+        if kind not in (tensors.JSON, tensors.NPZ):
+            return _failed(415, "Content-Type must be %s or %s, got %s" % (tensors.JSON, tensors.NPZ, kind))
+        wanted = tensors.NPZ if tensors.NPZ in request.headers.get("Accept", "") else tensors.JSON
+        body = await request.read()
+        try:
+            inputs = tensors.read(body, kind, self.model.inputs, self._max_bytes)
+            future = self._batcher.submit(inputs, self._timeout_s)
+            outputs = await asyncio.wait_for(asyncio.wrap_future(future), self._timeout_s)
+        except Full:
+            return _failed(503, "too many requests wait", {"Retry-After": "1"})
+        except (asyncio.TimeoutError, TimeoutError):
+            return _failed(504, "no answer within %g s" % self._timeout_s)
+        except Exception as e:
+            return _failed(400, str(e))
+        answer = tensors.write(list(zip(self.model.predictor.output_names, outputs)), wanted)
+        return web.Response(body=answer, content_type=wanted)
+
+
+def _failed(status: int, text: str, headers: dict[str, str] | None = None) -> web.Response:
+    return web.Response(status=status, text=json.dumps({"error": text}), content_type=tensors.JSON, headers=headers)

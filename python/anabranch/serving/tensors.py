@@ -1,0 +1,131 @@
+"""What requests and answers hold: JSON, or NumPy's .npz files, in the dtypes that the model declares."""
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import fluid
+from ..fluid.errors import InvalidValue
+from ..fluid.framework.dtype import numpy_dtype
+
+JSON, NPZ = "application/json", "application/x-npz"
+
+
+class Form:
+    """One input or output as the model declares it.
+
+    Args:
+        variable (Variable): of the model's program.
+    """
+
+    def __init__(self, variable: Any) -> None:
+        self.name, self.shape = variable.name, list(variable.shape)
+        self.dtype, self.lod_level = np.dtype(numpy_dtype(variable.dtype)), variable.lod_level
+
+    def described(self) -> dict[str, Any]:
+        """dict: for people and programs that ask what the model takes."""
+        return {"name": self.name, "shape": self.shape, "dtype": self.dtype.name, "lod_level": self.lod_level}
+
+    def accept(self, value: Any) -> Any:
+        """An array, or a LoDTensor where the model wants sequences, of what a request says.
+
+        Raises:
+            ValueError: it is no array of this dtype and rank; it says what must be.
+        """
+        lengths = None
+        if isinstance(value, Mapping):
+            if set(value) != {"data", "recursive_sequence_lengths"}:
+                raise InvalidValue("input %s: an object must have data and recursive_sequence_lengths, got %s"
+                                   % (self.name, ", ".join(sorted(map(str, value))) or "nothing"))
+            value, lengths = value["data"], value["recursive_sequence_lengths"]
+        if bool(self.lod_level) != (lengths is not None):
+            raise InvalidValue("input %s: recursive_sequence_lengths must be given if and only if the model takes "
+                               "sequences; its lod_level is %d" % (self.name, self.lod_level))
+        array = self._array(value)
+        if lengths is None:
+            return array
+        try:
+            return fluid.create_lod_tensor(array, lengths, fluid.CPUPlace())
+        except (TypeError, ValueError, AssertionError) as e:
+            raise InvalidValue("input %s: recursive_sequence_lengths: %s" % (self.name, e)) from None
+
+    def _array(self, value):
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            raise InvalidValue("input %s: rows must all have one shape" % self.name) from None
+        if array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and self.dtype.kind in "iu"):
+            raise InvalidValue("input %s: values must be %s, got %s" % (self.name, self.dtype.name, array.dtype.name))
+        fits = len(array.shape) == len(self.shape) and all(
+            want in (-1, got) for want, got in zip(self.shape, array.shape))
+        if not fits:
+            raise InvalidValue("input %s: the shape must be %s, got %s" % (self.name, self.shape, list(array.shape)))
+        return np.ascontiguousarray(array.astype(self.dtype))
+
+
+def read(body: bytes, kind: str, forms: list[Form], max_bytes: int) -> list[Any]:
+    """The inputs of a request, in the order of ``forms``; compressed ones take at most ``max_bytes``.
+
+    Raises:
+        ValueError: bytes of another kind; inputs that are missing, unknown or do not fit.
+    """
+    given = _read_npz(body, max_bytes) if kind == NPZ else _read_json(body)
+    wanted = [form.name for form in forms]
+    if set(given) != set(wanted):
+        raise InvalidValue("inputs must be %s, got %s" % (", ".join(wanted), ", ".join(sorted(given)) or "none"))
+    return [form.accept(given[form.name]) for form in forms]
+
+
+def _read_json(body):
+    try:
+        given = json.loads(body)
+        inputs = given["inputs"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise InvalidValue('the body must be JSON like {"inputs": {"x": [[1, 2]]}}') from None
+    if not isinstance(inputs, dict):
+        raise InvalidValue("inputs must be an object of name and values, got %s" % type(inputs).__name__)
+    return inputs
+
+
+def _read_npz(body, max_bytes):
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as packed:
+            size = sum(entry.file_size for entry in packed.infolist())
+        if size > max_bytes:
+            raise InvalidValue("arrays must take at most %d bytes, got %d" % (max_bytes, size))
+        with np.load(io.BytesIO(body), allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except InvalidValue:
+        raise
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as e:
+        raise InvalidValue("the body must be a .npz file of arrays: %s" % e) from None
+
+
+def write(outputs: list[tuple[str, Any]], kind: str) -> bytes:
+    """The bytes of an answer: ``{"outputs": {...}}``, or a .npz file; sequences have their lengths beside them."""
+    if kind == NPZ:
+        arrays = {name: np.asarray(value) for name, value in outputs}
+        for name, value in outputs:
+            for level, lengths in enumerate(_lengths(value)):
+                arrays["%s.recursive_sequence_lengths.%d" % (name, level)] = np.array(lengths, "int64")
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as packed:
+            for name, array in arrays.items():
+                with packed.open(name + ".npy", "w", force_zip64=True) as entry:
+                    np.lib.format.write_array(entry, array, allow_pickle=False)
+        return file.getvalue()
+    named = {}
+    for name, value in outputs:
+        lengths = _lengths(value)
+        data = np.asarray(value).tolist()
+        named[name] = {"data": data, "recursive_sequence_lengths": lengths} if lengths else data
+    return json.dumps({"outputs": named}).encode()
+
+
+def _lengths(value):
+    return [] if isinstance(value, np.ndarray) else value.recursive_sequence_lengths()

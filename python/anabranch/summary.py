@@ -1,0 +1,121 @@
+"""Says what a saved model holds.
+
+    anabranch summary model              a folder of fluid.io.save_inference_model
+    anabranch summary run1/net           what fluid.save wrote: run1/net.pdmodel
+"""
+from __future__ import annotations
+
+import argparse
+import collections
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import fluid
+from .fluid.errors import InvalidValue
+from .fluid.framework import Program
+from .fluid.framework.dtype import numpy_dtype
+from .fluid.io.variables import is_parameter, is_persistable
+
+
+def _form(variable: Any) -> str:
+    """"[-1, 4] float32"."""
+    text = "%s %s" % (list(variable.shape), np.dtype(numpy_dtype(variable.dtype)).name)
+    return text + (" lod_level %d" % variable.lod_level if variable.lod_level else "")
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    """Lines with columns of equal width; numbers to the right."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return ["  ".join(cell.rjust(width) if cell.replace(",", "").isdigit() else cell.ljust(width)
+                      for cell, width in zip(row, widths)).rstrip() for row in rows]
+
+
+def summary(program: Program) -> str:
+    """What a program holds: its inputs, operators and parameters.
+
+    Args:
+        program (Program): any.
+
+    Returns:
+        str: lines of text.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> from anabranch.summary import summary
+        >>> y = fluid.layers.fc(fluid.data("x", [None, 4]), 3, param_attr="w", bias_attr="b")
+        >>> print(summary(fluid.default_main_program()))
+        inputs
+          x  [-1, 4] float32
+        operators: 2
+          1 elementwise_add, 1 mul
+        parameters: 15 values, 60 bytes
+          b  [3] float32      3 values  12 bytes
+          w  [4, 3] float32  12 values  48 bytes
+    """
+    variables = list(program.list_vars())
+    made = {name for block in program.blocks for op in block.ops for slot in op.output_names for name in op.output(slot)
+            if op.type != "feed"}
+    inputs = [v for v in variables if not v.persistable and v.name not in made and v.type in (
+        fluid.core.VarDesc.VarType.LOD_TENSOR,)]
+    types = collections.Counter(op.type for block in program.blocks for op in block.ops
+                                if op.type not in ("feed", "fetch"))
+    lines = ["inputs"] + ["  " + line for line in _table([(v.name, _form(v)) for v in inputs] or [("none", "")])]
+    lines += ["operators: %d" % sum(types.values()),
+              "  " + ", ".join("%d %s" % (count, name) for name, count in sorted(types.items()))]
+    lines += _stored("parameters", [v for v in variables if is_parameter(v)])
+    lines += _stored("other state", [v for v in variables if is_persistable(v) and not is_parameter(v)])
+    return "\n".join(lines)
+
+
+def _stored(what, variables):
+    if not variables:
+        return []
+    rows, values, total = [], 0, 0
+    for v in sorted(variables, key=lambda v: v.name):
+        count = int(np.prod([max(n, 0) for n in v.shape], dtype=np.int64)) if v.shape else 1
+        size = count * np.dtype(numpy_dtype(v.dtype)).itemsize
+        values, total = values + count, total + size
+        rows.append((v.name, _form(v), format(count, ","), "values", format(size, ","), "bytes"))
+    lines = _table(rows)
+    return ["%s: %s values, %s bytes" % (what, format(values, ","), format(total, ","))] + [
+        "  " + line.replace("  values", " values").replace("  bytes", " bytes") for line in lines]
+
+
+def _loaded(path, model_filename):
+    for name in (path, path + ".pdmodel", os.path.join(path, model_filename or "__model__")):
+        if os.path.isfile(name):
+            with open(name, "rb") as file:
+                return Program.parse_from_string(file.read())
+    raise InvalidValue("there is no model: neither %s.pdmodel nor %s" % (path, os.path.join(
+        path, model_filename or "__model__")))
+
+
+def parser() -> argparse.ArgumentParser:
+    """ArgumentParser: of ``anabranch summary``."""
+    made = argparse.ArgumentParser(prog="anabranch summary", description=(__doc__ or "").partition("\n")[0])
+    made.add_argument("model", help="folder of save_inference_model, prefix of fluid.save, or the program's file")
+    made.add_argument("--model-filename", help="the program in the folder. Default __model__")
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs ``anabranch summary``.
+
+    Args:
+        argv (list of str, optional): arguments; those of the process by default.
+
+    Returns:
+        int: 0; 1 when there is no such model.
+    """
+    args = parser().parse_args(argv)
+    try:
+        text = summary(_loaded(args.model, args.model_filename))
+    except Exception as e:
+        sys.stderr.write("anabranch summary: %s\n" % e)
+        return 1
+    sys.stdout.write(text + "\n")
+    return 0
