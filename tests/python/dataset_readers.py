@@ -39,14 +39,36 @@ def everything():
     # Numbers of categories and of words of titles are those of a set in 1.8.5: other ones in each process.
     found["movielens"] = [[[*s[:5], len(s[5]), len(s[6]), s[7]] for s in part()()]
                           for part in (movielens.train, movielens.test)]
+    found.update(sentences())
     return {name: plain(value) for name, value in found.items()}
+
+
+def sentences():
+    """Of wmt14, wmt16 and conll05."""
+    from paddle.dataset import conll05, wmt14, wmt16
+    found = {"wmt14": [list(wmt14.train(7)()), list(wmt14.test(7)()), list(wmt14.test(5)())],
+             "wmt14.get_dict": [sorted(words.items()) for words in wmt14.get_dict(7) + wmt14.get_dict(6, False)]}
+    for part in (wmt16.train, wmt16.test, wmt16.validation):
+        found["wmt16." + part.__name__] = list(part(8, 7)()), list(part(7, 30, src_lang="de")())
+    found["wmt16.get_dict"] = [sorted(wmt16.get_dict(lang, n, turn).items()) for lang, n, turn in (
+        ("en", 8, False), ("de", 7, True))]
+    words, verbs, labels = conll05.get_dict()
+    names = {number: name for name, number in labels.items()}  # numbers are those of a set in 1.8.5
+    found["conll05"] = [sorted(words.items()), sorted(verbs.items()), sorted(labels), labels["O"],
+                        [[*s[:8], [names[k] for k in s[8]]] for s in conll05.test()()]]
+    with open(conll05.get_embedding(), "rb") as file:
+        found["conll05.get_embedding"] = file.read()
+    return found
 
 
 def main(module, home):
     if module == "paddle":
         common = importlib.import_module("paddle.dataset.common")
-        common.download = lambda url, folder, md5sum, save_name=None: os.path.join(home, folder, url.split("/")[-1])
-        for name in ("cifar", "imdb", "imikolov", "movielens", "uci_housing"):
+        common.DATA_HOME = os.path.join(home, "dictionaries")  # where wmt16 of 1.8.5 writes its own
+        os.makedirs(os.path.join(common.DATA_HOME, "wmt16"), exist_ok=True)
+        common.download = lambda url, folder, md5sum, save_name=None: os.path.join(
+            home, folder, (save_name or url.split("/")[-1]).replace("wmt_shrinked_data%2F", ""))
+        for name in ("cifar", "conll05", "imdb", "imikolov", "movielens", "uci_housing", "wmt14", "wmt16"):
             importlib.import_module("paddle.dataset." + name).download = common.download
     else:
         os.environ["ANABRANCH_DATA"] = home

@@ -1,4 +1,5 @@
 """Archives of data sets in the layout of the originals, with a handful of made-up samples in each."""
+import gzip
 import io
 import os
 import pickle
@@ -25,6 +26,38 @@ def _pictures(draws, count, labels):
     data = {b"data": draws.randint(0, 256, (count, 3072)).astype("uint8"),
             labels: [int(v) for v in draws.randint(0, 10, count)]}
     return pickle.dumps(data, 2).replace(b"numpy._core", b"numpy.core")
+
+
+def _translations(home, sentence, draws):
+    """wmt14 and wmt16, with lines that do not fit, and sentences that are nearly too long."""
+    def pairs(count):
+        lengths = [(draws.randint(1, 6), draws.randint(1, 6)) for _ in range(count)]
+        return "".join("%s\t%s\n" % (sentence(a), sentence(b)) for a, b in lengths)
+    marks, odd = ["<s>", "<e>", "<unk>"], "one field only\na  fish\tsky\n\ta\na\t\n"
+    long = "".join("%s\ta\na\t%s\n" % (sentence(n), sentence(n)) for n in (78, 79, 80, 81))
+    _tar(home + "/wmt14/wmt14.tgz", [
+        ("src.dict", "\n".join(marks + _WORDS[:6]).encode()), ("trg.dict", "\n".join(marks + _WORDS[3:9]).encode()),
+        ("train/train", (pairs(5) + odd + long).encode()), ("test/test", pairs(3).encode())])
+    _tar(home + "/wmt16/wmt16.tar.gz", [("wmt16/" + part, (pairs(count) + odd).encode())
+                                        for part, count in (("train", 9), ("val", 2), ("test", 3))])
+
+
+def _roles(home):
+    """conll05: two sentences, one of them with two verbs."""
+    sentences = [["The - * *", "cat - (A0*) *", "sat sit (V*) (A1*", "on - (AM-LOC* *)", "mats mat *) (V*)"],
+                 ["Dogs - (A0*)", "bark bark (V*)", ". - *"]]
+    files = ["".join("".join(cut(row.split()) + "\n" for row in rows) + "\n" for rows in sentences)
+             for cut in (lambda row: row[0], lambda row: "  ".join(row[1:]))]
+    _tar(home + "/conll05st/conll05st-tests.tar.gz", [
+        ("conll05st-release/test.wsj/%s/test.wsj.%s.gz" % (part, part), gzip.compress(text.encode()))
+        for part, text in zip(("words", "props"), files)])
+    labels = [b + role for role in ("A0", "A1", "V", "AM-LOC") for b in ("B-", "I-")]
+    for name, words in (("wordDict", "<unk> bos eos the cat The sat on bark".split()), ("targetDict", labels + ["O"]),
+                        ("verbDict", ["sit", "mat", "bark"])):
+        with open(home + "/conll05st/conll05st%2F" + name + ".txt", "w") as file:
+            file.write("\n".join(words) + "\n")
+    with open(home + "/conll05st/conll05st%2Femb", "wb") as file:
+        file.write(b"123")
 
 
 def write(home):
@@ -58,3 +91,5 @@ def write(home):
         archive.writestr("ml-1m/users.dat", "1::F::1::10::48067\n2::M::56::16::70072\n4::M::25::15::55117\n")
         archive.writestr("ml-1m/ratings.dat", "".join("%d::%d::%d::97%d\n" % (
             draws.choice((1, 2, 4)), draws.choice((1, 2, 5)), draws.randint(1, 5), k) for k in range(60)))
+    _translations(home, sentence, draws)
+    _roles(home)

@@ -33,6 +33,9 @@ class Fetched(numpy.ndarray):
     def __complex__(self) -> complex:
         return complex(self.item())
 
+    def __repr__(self) -> str:
+        return repr(numpy.asarray(self))
+
     def __getitem__(self, key: Any) -> Any:
         return numpy.asarray(self)[key]
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy
 
 from ..fluid.errors import InvalidValue, NotFound
+from . import archives
 
 __all__ = ["CLASSES", "find", "load", "read_idx", "train", "test"]
 
@@ -32,8 +33,8 @@ def find(folder: str | None = None) -> str:
     """The folder with the four files.
 
     Args:
-        folder (str, optional): the environment variable ANABRANCH_MNIST by default, then where Debian's package
-            dataset-fashion-mnist puts them.
+        folder (str, optional): the environment variable ANABRANCH_MNIST by default, then ``mnist`` in the folders of
+            archives (ANABRANCH_DATA), then where Debian's package dataset-fashion-mnist puts them.
 
     Returns:
         str: the folder.
@@ -43,12 +44,13 @@ def find(folder: str | None = None) -> str:
     """
     if folder is None:
         folder = os.environ.get(FOLDER_VARIABLE) or None
-    places = _FOLDERS if folder is None else (folder,)
+    homes = [os.path.join(home, *inner) for home in archives.homes() for inner in (("mnist",), ())]
+    places = (*homes, *_FOLDERS) if folder is None else (folder,)
     for place in places:
         if _file(place, "train", "images-idx3") is not None:
             return place
-    raise NotFound("no IDX files in %s; give the folder, set %s, or run: apt-get install dataset-fashion-mnist"
-                   % (" or ".join(map(str, places)), FOLDER_VARIABLE))
+    raise NotFound("no IDX files in %s; give the folder, set %s or %s, or run: apt-get install dataset-fashion-mnist"
+                   % (" or ".join(map(str, places)), FOLDER_VARIABLE, archives.HOME_VARIABLE))
 
 
 def _file(folder, split, part):

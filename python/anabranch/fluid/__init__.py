@@ -110,7 +110,8 @@ __all__ = [
     "unique_name",
 ]
 
-__getattr__ = _modules(__name__, "dygraph")
+__getattr__ = _modules(__name__, "annotations", "default_scope_funcs", "dygraph", "install_check", "layer_helper_base",
+                       "op", "proto", "wrapped_decorator")
 
 explained.explain({layers.__name__: layers.__all__, nets.__name__: nets.__all__,
                    __name__: ["data", "embedding", "gradients", "one_hot"]})

@@ -58,7 +58,7 @@ def error_clip_callback(block: Any, context: Any) -> None:
     """Callback of ``append_backward``: clips the gradients of Variables that have an ``error_clip``."""
     op = block.ops[-1]
     for name in op.output_arg_names:
-        if name not in context:
+        if name not in context or "@RENAME@" in name:  # a part of a sum: the sum is clipped
             continue
         variable = block._find_var_recursive(context[name])
         clip = getattr(variable, "error_clip", None)

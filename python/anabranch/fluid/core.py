@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import enum
 import os
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import _core
+from .._absent import Absent
 from .._core import (
     CPUPlace,
     LoDTensor,
@@ -19,6 +20,7 @@ from .errors import (
     EOFException,
     Internal,
     InvalidArgument,
+    InvalidType,
     NotFound,
     ResourceExhausted,
     ShapeMismatch,
@@ -102,6 +104,32 @@ class op_proto_and_checker_maker:
         return "op_device"
 
 
+class Place:
+    """A place that is told what it is: ``set_place`` of a CPUPlace; it is one from the beginning.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> place = fluid.core.Place()
+        >>> place.set_place(fluid.CPUPlace())
+        >>> place.is_cpu_place(), place.is_gpu_place(), place._equals(fluid.CPUPlace())
+        (True, False, True)
+    """
+
+    def __new__(cls) -> Any:
+        return CPUPlace()
+
+
+def _set_place(self: Any, place: Any) -> None:
+    if not isinstance(place, CPUPlace):
+        raise InvalidType("Place.set_place: place must be a CPUPlace, got %s" % type(place).__name__)
+
+
+for _name, _method in (
+        ("set_place", _set_place), ("_equals", lambda self, other: self == other), ("is_cpu_place", lambda self: True),
+        ("is_gpu_place", lambda self: False), ("is_cuda_pinned_place", lambda self: False)):
+    setattr(CPUPlace, _name, _method)
+
+
 class CUDAPlace:
     """A GPU. Raises EnforceNotMet: this build has no CUDA; use :class:`CPUPlace`, which ``anabranch run`` takes."""
 
@@ -159,17 +187,50 @@ def get_all_op_types() -> list[str]:
     return _core.op_types()
 
 
+def save_op_compatible_info(desc: _core.Program) -> bool:
+    """Nothing has to be noted: what this package writes, every 1.8 reads.
+
+    Args:
+        desc (ProgramDesc): of the program that is going to be saved.
+
+    Returns:
+        bool: True.
+
+    Raises:
+        TypeError: ``desc`` is no ProgramDesc.
+    """
+    if not isinstance(desc, ProgramDesc):
+        raise InvalidType("save_op_compatible_info: desc must be a ProgramDesc, got %s" % type(desc).__name__)
+    return True
+
+
+#: Names that are refused when they are used, and what to use instead.
+_INSTEAD = {
+    **dict.fromkeys(("Graph", "Node"), "passes are part of the engine; CompiledProgram.explain() and "
+                                       "debug_graphviz_path of BuildStrategy show the graph"),
+    "get_grad_op_desc": "fluid.gradients and fluid.backward.append_backward append gradient operators",
+    "Executor": "fluid.Executor runs programs",
+}
+
+
+def _refused(name: str) -> NoReturn:
+    first = name.split(".")[1]
+    raise Unsupported("%s is not offered: %s" % (name, _INSTEAD[first]))
+
+
 def __getattr__(name: str) -> Any:
-    """Names of :mod:`.inference`, which stands on what this module begins with."""
+    """Names of :mod:`.inference`, which stands on what this module begins with, and those that are refused."""
     from . import inference
     if name in inference.__all__:
         return getattr(inference, name)
+    if name in _INSTEAD:
+        return Absent("core." + name, _refused)
     raise AttributeError("module %r has no attribute %r" % (__name__, name))
 
 
 __all__ = [
     "AttrType", "BlockDesc", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EOFException", "EnforceNotMet", "Internal",
-    "InvalidArgument", "LoDTensor", "LoDTensorArray", "NotFound", "OpDesc", "ProgramDesc", "ResourceExhausted",
+    "InvalidArgument", "LoDTensor", "LoDTensorArray", "NotFound", "OpDesc", "Place", "ProgramDesc", "ResourceExhausted",
     "Scope", "SelectedRows", "ShapeMismatch", "Tensor", "Unavailable", "Unsupported", "VarDesc", "Variable",
     "get_cuda_device_count", "globals", "is_compiled_with_cuda", "op_proto_and_checker_maker",
 ]

@@ -1,7 +1,9 @@
 """Initializers: the first value of a parameter, as an op at the head of the startup program."""
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy
@@ -17,6 +19,32 @@ __all__ = [
     "UniformInitializer", "NormalInitializer", "TruncatedNormalInitializer", "XavierInitializer",
     "BilinearInitializer", "MSRAInitializer", "NumpyArrayInitializer",
 ]
+
+
+_on_cpu = False
+
+
+def force_init_on_cpu() -> bool:
+    """bool: whether :func:`init_on_cpu` is in force; programs of Fluid before 1.7 ask."""
+    return _on_cpu
+
+
+@contextlib.contextmanager
+def init_on_cpu() -> Iterator[None]:
+    """Context of Fluid before 1.7 in which what fills variables runs on the CPU, as it does here everywhere.
+
+    >>> with init_on_cpu():
+    ...     force_init_on_cpu()
+    True
+    >>> force_init_on_cpu()
+    False
+    """
+    global _on_cpu
+    before, _on_cpu = _on_cpu, True
+    try:
+        yield
+    finally:
+        _on_cpu = before
 
 
 class Initializer(Described):

@@ -97,8 +97,8 @@ class MemoryReport(dict):
 
     Keys:
         parameters, optimizer state: what programs keep between runs, all replicas together.
-        gradients, activations: temporaries of the plans. A plan hands memory on from one to another; what both
-            have used is counted as gradients.
+        gradients, activations: temporaries of the plans, and what the turns of loops and branches hold. A plan hands
+            memory on from one to another; what both have used is counted as gradients.
         feeds: the last batch of each plan. It lies in the caller's arrays.
         other: other variables of scopes, and memory of the engine that no variable holds at the moment.
         total: everything but the feeds.

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import unique_name
 from . import context, defaults, pruning
 from .block import Block
 from .complex_variable import ComplexVariable
@@ -32,6 +33,7 @@ from .variable import EMPTY_VAR_NAME, GRAD_SUFFIX, Variable
 from .version_check import load_op_library, require_version
 
 GRAD_VAR_SUFFIX = GRAD_SUFFIX
+TEMP_VAR_NAME, ZERO_VAR_SUFFIX, CONTROL_DEP_VAR_PREFIX = "@TEMP@", "@ZERO", "__control_var"
 
 
 def grad_var_name(var_name: Any) -> str:
@@ -43,11 +45,17 @@ def grad_var_name(var_name: Any) -> str:
     return var_name + GRAD_SUFFIX
 
 
+def _get_var(name: str, program: Any = None) -> Variable:
+    """The variable of the first block of a program, the default main program by default."""
+    return (default_main_program() if program is None else program).global_block().var(name)
+
+
 __all__ = [
     "Program", "Block", "Operator", "Variable", "Parameter", "ComplexVariable", "default_main_program",
     "default_startup_program", "program_guard", "name_scope", "device_guard", "cuda_places", "cpu_places",
     "cuda_pinned_places", "in_dygraph_mode", "is_compiled_with_cuda", "require_version", "load_op_library",
     "set_flags", "get_flags", "switch_main_program", "switch_startup_program", "convert_np_dtype_to_dtype_",
-    "grad_var_name", "VarType", "OpRole", "GRAD_VAR_SUFFIX", "EMPTY_VAR_NAME", "GRAD_SUFFIX", "dtype_is_floating",
-    "context", "defaults", "pruning", "_cpu_num", "_current_expected_place",
+    "grad_var_name", "VarType", "OpRole", "GRAD_VAR_SUFFIX", "TEMP_VAR_NAME",
+    "ZERO_VAR_SUFFIX", "CONTROL_DEP_VAR_PREFIX", "EMPTY_VAR_NAME", "GRAD_SUFFIX", "dtype_is_floating",
+    "context", "defaults", "unique_name", "_get_var", "pruning", "_cpu_num", "_current_expected_place",
 ]

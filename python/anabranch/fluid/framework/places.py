@@ -25,17 +25,28 @@ def is_compiled_with_cuda() -> bool:
     return False
 
 
-def _cpu_num():
-    """Number of CPU replicas that the environment asks for; 1, with one warning, when it does not say."""
+def _default_cpu_num():
+    """Number of CPU replicas where CPU_NUM is not set: 1, with one warning, or what FLAGS_cpu_num_default says."""
     global _warned
+    how = _core.all_flags()["FLAGS_cpu_num_default"][0]
+    if how == "cores":
+        return min(len(os.sched_getaffinity(0)), MOST_REPLICAS)
+    if how:
+        raise InvalidValue("FLAGS_cpu_num_default must be \"cores\" or empty, got %r" % how)
+    if not _warned and (os.cpu_count() or 1) > 1:
+        _warned = True
+        sys.stderr.write("anabranch: CPU_NUM is not set: 1 replica is used. Set it to the number of replicas "
+                         "wanted, at most the number of cores.\n")
+    return 1
+
+
+def _cpu_num():
+    """Number of CPU replicas that the environment asks for."""
     text = os.environ.get("CPU_NUM")
     if text is None:
-        os.environ["CPU_NUM"] = "1"
-        if not _warned and (os.cpu_count() or 1) > 1:
-            _warned = True
-            sys.stderr.write("anabranch: CPU_NUM is not set: 1 replica is used. Set it to the number of replicas "
-                             "wanted, at most the number of cores.\n")
-        return 1
+        count = _default_cpu_num()
+        os.environ["CPU_NUM"] = str(count)
+        return count
     try:
         count = int(text)
     except ValueError:
@@ -50,14 +61,14 @@ def cpu_places(device_count: int | None = None) -> list[_core.CPUPlace]:
     """Places of CPU replicas.
 
     Args:
-        device_count (int, optional): how many; by default the environment variable ``CPU_NUM``, 1 (with a warning)
-            when that is unset.
+        device_count (int, optional): how many; by default the environment variable ``CPU_NUM``; where that is unset,
+            1 with a warning, or with ``FLAGS_cpu_num_default=cores`` one for each core that the process may use.
 
     Returns:
         list of CPUPlace.
 
     Raises:
-        ValueError: ``CPU_NUM`` or ``device_count`` is no number from 1 to 4096.
+        ValueError: ``CPU_NUM`` or ``device_count`` is no number from 1 to 4096; another ``FLAGS_cpu_num_default``.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,10 +1,13 @@
 """The layers: functions that append ops to the default main program and return Variables.
 
 Written by tools/generate_modules.py."""
+from .. import core as core
+from ..framework import Variable as Variable
 from . import control_flow as control_flow
 from . import detection as detection
 from . import distributions as distributions
 from . import io as io
+from . import layer_function_generator as layer_function_generator
 from . import learning_rate_scheduler as learning_rate_scheduler
 from . import loss as loss
 from . import metric_op as metric_op
@@ -12,6 +15,7 @@ from . import nn as nn
 from . import ops as ops
 from . import sequence_lod as sequence_lod
 from . import tensor as tensor
+from . import utils as utils
 from ._generated_activations import (
     brelu,
     elu,

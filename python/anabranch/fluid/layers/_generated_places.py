@@ -21,7 +21,7 @@ def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
 
     Args:
         input (Variable): [...]; int32, int64, float32, float64.
-        index (Variable): [K] int32 or int64, places on the axis.
+        index (Variable): [K] or [K, 1] int32 or int64, places on the axis.
         dim (int): the axis; from the last one where negative. Default 0.
 
     Returns:

@@ -26,13 +26,14 @@ __all__ = [
 ]
 
 
-def _step(begin=0):
+def _decay_step_counter(begin: int = 0) -> Variable:
+    """The number of the run, which schedules of users ask for, too."""
     counter = autoincreased_step_counter(counter_name="@LR_DECAY_COUNTER@", begin=begin, step=1)
     return cast(counter, "float32")
 
 
 def _quotient(steps, staircase):
-    quotient = _step() / steps
+    quotient = _decay_step_counter() / steps
     return floor(quotient) if staircase else quotient
 
 
@@ -67,7 +68,7 @@ def noam_decay(d_model: float | Variable, warmup_steps: float | Variable,
         >>> fluid.layers.noam_decay(d_model=512, warmup_steps=4000).shape
         (1,)
     """
-    step = _step(1)
+    step = _decay_step_counter(1)
     falling = step ** -0.5
     rising = (warmup_steps ** -1.5) * step
     return learning_rate * (d_model ** -0.5) * elementwise_min(falling, rising)
@@ -161,7 +162,7 @@ def polynomial_decay(learning_rate: float | Variable, decay_steps: int, end_lear
         >>> fluid.layers.polynomial_decay(0.1, decay_steps=1000, end_learning_rate=0.01, power=2.0).shape
         (1,)
     """
-    step = _step()
+    step = _decay_step_counter()
     if cycle:
         rounds = ceil(step / decay_steps)
         zero = fill_constant(shape=[1], dtype="float32", value=0.0)
@@ -198,7 +199,7 @@ def piecewise_decay(boundaries: Sequence[Any], values: Sequence[Any]) -> Variabl
     if len(values) - len(boundaries) != 1:
         raise InvalidValue("piecewise_decay: values must be one longer than boundaries, got %d and %d"
                            % (len(values), len(boundaries)))
-    step = _step()
+    step = _decay_step_counter()
     rate = create_global_var(shape=[1], value=0.0, dtype="float32", persistable=True, name="learning_rate")
     with Switch() as switch:
         for boundary, value in zip(boundaries, values):
@@ -235,7 +236,7 @@ def cosine_decay(learning_rate: float | Variable, step_each_epoch: int, epochs: 
         (1,)
     """
     check.of_type(learning_rate, "learning_rate", "cosine_decay", (float, Variable))
-    epoch = floor(_step() / step_each_epoch)
+    epoch = floor(_decay_step_counter() / step_each_epoch)
     return learning_rate * 0.5 * (cos(epoch * math.pi / epochs) + 1)
 
 
@@ -264,7 +265,7 @@ def linear_lr_warmup(learning_rate: float | int | Variable, warmup_steps: int, s
     dtype = learning_rate.dtype if isinstance(learning_rate, Variable) else "float32"
     slope = end_lr - start_lr
     rate = create_global_var(shape=[1], value=0.0, dtype=dtype, persistable=True, name="learning_rate_warmup")
-    step = _step()
+    step = _decay_step_counter()
     with Switch() as switch:
         with switch.case(step < warmup_steps):
             assign(start_lr + slope * (step / float(warmup_steps)), rate)

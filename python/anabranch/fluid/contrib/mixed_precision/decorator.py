@@ -31,8 +31,8 @@ class OptimizerWithMixedPrecision(Described):
         if self._use_dynamic_loss_scaling:
             self._incr_every = layers.fill_constant(shape=[1], dtype="int32", value=incr_every_n_steps)
             self._decr_every = layers.fill_constant(shape=[1], dtype="int32", value=decr_every_n_nan_or_inf)
-            self._good_steps = self._state("num_good_steps", 0, "int32")
-            self._bad_steps = self._state("num_bad_steps", 0, "int32")
+            self._num_good_steps = self._state("num_good_steps", 0, "int32")
+            self._num_bad_steps = self._state("num_bad_steps", 0, "int32")
 
     @staticmethod
     def _state(name, value, dtype):
@@ -109,7 +109,7 @@ class OptimizerWithMixedPrecision(Described):
     def _append_scaling(self, finite):
         """The scale grows after so many good steps, and shrinks, down to 1, after so many bad ones."""
         zero = layers.fill_constant(shape=[1], dtype="int32", value=0)
-        scale, good, bad = self._loss_scaling, self._good_steps, self._bad_steps
+        scale, good, bad = self._loss_scaling, self._num_good_steps, self._num_bad_steps
         with layers.Switch() as switch:
             with switch.case(finite):
                 with layers.Switch() as enough:
@@ -150,11 +150,11 @@ def decorate(optimizer: Optimizer, amp_lists: AutoMixedPrecisionLists | None = N
              decr_ratio: float = 0.8, use_dynamic_loss_scaling: bool = True) -> OptimizerWithMixedPrecision:
     """An optimizer that trains with operands of lower precision and a scaled loss.
 
-    Where the processor has products of bfloat16, ``mul`` and its gradients round their operands to it; everything else,
-    sums and parameters among it, stays float32. On other processors all is float32. The loss is multiplied before the
-    gradients are computed, and these are divided again. Micikevicius and others, Mixed precision training, ICLR 2018
-    (arXiv:1710.03740). With ``use_dynamic_loss_scaling`` a step with a gradient that is not finite updates by zeros. On
-    one replica then.
+    Where the processor has products of bfloat16, ``mul``, ``matmul`` and ``conv2d`` and their gradients round their
+    operands to it; everything else, sums and parameters among it, stays float32. On other processors all is float32.
+    The loss is multiplied before the gradients are computed, and these are divided again. Micikevicius and others,
+    Mixed precision training, ICLR 2018 (arXiv:1710.03740). With ``use_dynamic_loss_scaling`` a step with a gradient
+    that is not finite updates by zeros. On one replica then.
 
     Args:
         optimizer (Optimizer): makes the steps.

@@ -1,0 +1,106 @@
+"""Who does what to whom: sentences with the roles of their verbs, CoNLL 2005, the part for tests, which is public.
+
+Files: ``conll05st-tests.tar.gz``, ``wordDict.txt``, ``verbDict.txt``, ``targetDict.txt``, ``emb``.
+Carreras and Marquez, CoNLL 2005, https://aclanthology.org/W05-0620.
+"""
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..fluid.errors import InvalidValue
+from . import archives
+
+__all__ = ["test", "get_dict", "get_embedding"]
+
+_MODULE = "conll05st"
+_WORDS = "conll05st-release/test.wsj/words/test.wsj.words.gz"
+_ROLES = "conll05st-release/test.wsj/props/test.wsj.props.gz"
+#: Words that have no number.
+_OTHER = 0
+
+
+def _dictionary(name: str) -> dict[str, int]:
+    with open(archives.find(_MODULE, name), "rb") as file:
+        return {line.strip(): number for number, line in enumerate(archives.lines(file, "utf-8"))}
+
+
+def _labels() -> dict[str, int]:
+    """B- and I- of each role, in the order of the file, and O."""
+    roles = dict.fromkeys(name[2:] for name in _dictionary("targetDict.txt") if name[:2] in ("B-", "I-"))
+    return {name: number for number, name in enumerate([b + role for role in roles for b in ("B-", "I-")] + ["O"])}
+
+
+def get_dict() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    """tuple of dict: numbers of words, of verbs, of labels."""
+    return _dictionary("wordDict.txt"), _dictionary("verbDict.txt"), _labels()
+
+
+def get_embedding() -> str:
+    """str: the path of the file of vectors for the words."""
+    return archives.find(_MODULE, "emb")
+
+
+def _spans(column: list[str]) -> list[str]:
+    """Brackets as labels: ``(A0*  *  *)`` are B-A0, I-A0, I-A0.
+
+    >>> _spans(["(A0*", "*)", "*", "(V*)"])
+    ['B-A0', 'I-A0', 'O', 'B-V']
+    """
+    labels, role = [], None
+    for mark in column:
+        if mark.startswith("("):
+            role = mark[1:mark.index("*")]
+            labels.append("B-" + role)
+        else:
+            labels.append("O" if role is None else "I-" + role)
+        if mark.endswith(")"):
+            role = None
+    return labels
+
+
+def _sentences() -> Iterator[tuple[list[str], list[list[str]]]]:
+    """The words and the columns of roles of each sentence."""
+    with archives.opened(archives.find(_MODULE, "conll05st-tests.tar.gz")) as archive:
+        parts = [gzip.decompress(archives.member(archive, name).read()).decode("utf-8").split("\n")
+                 for name in (_WORDS, _ROLES)]
+    words: list[str] = []
+    rows: list[list[str]] = []
+    for number, (word, roles) in enumerate(zip(*parts), 1):
+        if roles.split():
+            words.append(word.strip())
+            rows.append(roles.split())
+            if len(rows[-1]) != len(rows[0]):
+                raise InvalidValue("%s, line %d: must have %d columns, got %d"
+                                   % (_ROLES, number, len(rows[0]), len(rows[-1])))
+        elif words:
+            yield words, [list(column) for column in zip(*rows)]
+            words, rows = [], []
+
+
+def _sample(words: list[str], verb: str, labels: list[str], numbers: Any) -> tuple[Any, ...]:
+    of_words, of_verbs, of_labels = numbers
+    at, count = labels.index("B-V"), len(words)
+    around = [words[at + k] if 0 <= at + k < count else "bos" if k < 0 else "eos" for k in (-2, -1, 0, 1, 2)]
+    return ([of_words.get(word, _OTHER) for word in words], *([of_words.get(word, _OTHER)] * count for word in around),
+            [of_verbs.get(verb)] * count, [int(abs(k - at) <= 2) for k in range(count)],
+            [of_labels.get(label) for label in labels])
+
+
+def test() -> Callable[[], Iterator[Any]]:
+    """A reader: for each verb of each sentence nine lists of numbers.
+
+    They are the words; the word two before the verb, one before, the verb's own, one after, two after, each repeated;
+    the verb, repeated; 1 where a word is one of those five; the labels.
+
+    Returns:
+        callable: reader.
+    """
+    def read():
+        numbers = get_dict()
+        for words, columns in _sentences():
+            verbs = [verb for verb in columns[0] if verb != "-"]
+            for verb, column in zip(verbs, columns[1:]):
+                yield _sample(words, verb, _spans(column), numbers)
+    return read

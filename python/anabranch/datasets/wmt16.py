@@ -1,0 +1,113 @@
+"""English and German sentences of one meaning as word numbers: the captions of WMT 2016's multimodal task.
+
+File: ``wmt16.tar.gz``. Elliott et al., Multi30K, 2016, https://aclanthology.org/W16-3210.
+"""
+from __future__ import annotations
+
+import collections
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..fluid.errors import InvalidValue
+from . import archives
+
+__all__ = ["train", "test", "validation", "fetch", "get_dict"]
+
+_MARKS = ("<s>", "<e>", "<unk>")
+_COLUMNS = {"en": 0, "de": 1}
+
+
+def fetch() -> str:
+    """str: the path of the archive. Nothing is fetched.
+
+    Raises:
+        LookupError: it is not there.
+    """
+    return archives.find("wmt16", "wmt16.tar.gz")
+
+
+def _column(lang: str) -> int:
+    if lang not in _COLUMNS:
+        raise InvalidValue("wmt16: the language must be 'en' or 'de', got %r" % (lang,))
+    return _COLUMNS[lang]
+
+
+def _pairs(path: str, name: str) -> Iterator[list[str]]:
+    with archives.opened(path) as archive:
+        for line in archives.lines(archives.member(archive, name), "utf-8"):
+            fields = line.strip().split("\t")
+            if len(fields) == 2:
+                yield fields
+
+
+@functools.lru_cache(maxsize=8)
+def _words(path: str, lang: str, size: int) -> list[str]:
+    """Marks first, then words of the training part, the most frequent first, equal ones as they came."""
+    counts = collections.Counter(word for pair in _pairs(path, "wmt16/train") for word in pair[_column(lang)].split())
+    ordered = sorted(counts, key=counts.__getitem__, reverse=True)
+    return [*_MARKS, *ordered][:max(size, len(_MARKS))]
+
+
+def _numbers(path: str, lang: str, size: int) -> dict[str, int]:
+    return {word: number for number, word in enumerate(_words(path, lang, size))}
+
+
+def _reader(part: str, src_dict_size: int, trg_dict_size: int, src_lang: str) -> Callable[[], Iterator[Any]]:
+    column = _column(src_lang)
+    target_lang = "de" if src_lang == "en" else "en"
+
+    def read():
+        path = fetch()
+        source, target = _numbers(path, src_lang, src_dict_size), _numbers(path, target_lang, trg_dict_size)
+        start, end, other = (source[mark] for mark in _MARKS)
+        for pair in _pairs(path, part):
+            ids = [source.get(word, other) for word in pair[column].split()]
+            to = [target.get(word, other) for word in pair[1 - column].split()]
+            yield [start, *ids, end], [start, *to], [*to, end]
+    return read
+
+
+def train(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Callable[[], Iterator[Any]]:
+    """A reader of the training part: (source, translation, translation one word later), lists of numbers.
+
+    Args:
+        src_dict_size (int): words of the source's dictionary, marks included.
+        trg_dict_size (int): the same of the translation.
+        src_lang (str): "en" or "de". Default "en".
+
+    Returns:
+        callable: reader.
+
+    Raises:
+        ValueError: another language.
+    """
+    return _reader("wmt16/train", src_dict_size, trg_dict_size, src_lang)
+
+
+def test(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Callable[[], Iterator[Any]]:
+    """A reader of the part for tests, as :func:`train`."""
+    return _reader("wmt16/test", src_dict_size, trg_dict_size, src_lang)
+
+
+def validation(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Callable[[], Iterator[Any]]:
+    """A reader of the part for validation, as :func:`train`."""
+    return _reader("wmt16/val", src_dict_size, trg_dict_size, src_lang)
+
+
+def get_dict(lang: str, dict_size: int, reverse: bool = False) -> dict[Any, Any]:
+    """The dictionary of a language.
+
+    Args:
+        lang (str): "en" or "de".
+        dict_size (int): words, marks included.
+        reverse (bool): number -> word. Default False.
+
+    Returns:
+        dict: word -> number.
+
+    Raises:
+        ValueError: another language.
+    """
+    _column(lang)
+    return dict(enumerate(_words(fetch(), lang, dict_size))) if reverse else _numbers(fetch(), lang, dict_size)

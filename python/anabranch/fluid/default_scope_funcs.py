@@ -1,0 +1,111 @@
+"""A stack of scopes for each thread. The names of ``fluid.default_scope_funcs``."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from .. import _core
+from .errors import NotAllowed
+
+__all__ = ["get_cur_scope", "enter_local_scope", "leave_local_scope", "var", "find_var", "scoped_function"]
+
+_threads = threading.local()
+
+
+def _stack():
+    if not hasattr(_threads, "scopes"):
+        _threads.scopes = [_core.Scope()]
+    return _threads.scopes
+
+
+def get_cur_scope() -> Any:
+    """Scope: the innermost one of this thread, which begins with one of its own.
+
+    Examples:
+        >>> from anabranch.fluid import default_scope_funcs as scopes
+        >>> scopes.get_cur_scope().find_var("nothing") is None
+        True
+    """
+    return _stack()[-1]
+
+
+def enter_local_scope() -> None:
+    """Begins a scope inside the current one.
+
+    Examples:
+        >>> from anabranch.fluid import default_scope_funcs as scopes
+        >>> scopes.enter_local_scope()
+        >>> scopes.leave_local_scope()
+    """
+    _stack().append(get_cur_scope().new_scope())
+
+
+def leave_local_scope() -> None:
+    """Ends the current scope and drops what it holds.
+
+    Raises:
+        RuntimeError: no scope was entered.
+
+    Examples:
+        >>> from anabranch.fluid import default_scope_funcs as scopes
+        >>> scopes.enter_local_scope()
+        >>> scopes.leave_local_scope()
+    """
+    if len(_stack()) == 1:
+        raise NotAllowed("leave_local_scope: no scope of this thread was entered")
+    _stack().pop()
+    get_cur_scope().drop_kids()
+
+
+def var(name: str) -> Any:
+    """The variable of the current scope; made where it is not there.
+
+    Args:
+        name (str): its name.
+
+    Returns:
+        Variable: as ``Scope.var`` gives it.
+
+    Examples:
+        >>> from anabranch.fluid import default_scope_funcs as scopes
+        >>> scopes.var("x").get_tensor().shape()
+        [0]
+    """
+    return get_cur_scope().var(name)
+
+
+def find_var(name: str) -> Any:
+    """The variable of the current scope or one around it; None where there is none.
+
+    Args:
+        name (str): its name.
+
+    Returns:
+        Variable: as ``Scope.find_var`` gives it.
+
+    Examples:
+        >>> from anabranch.fluid import default_scope_funcs as scopes
+        >>> scopes.find_var("nothing") is None
+        True
+    """
+    return get_cur_scope().find_var(name)
+
+
+def scoped_function(func: Callable[[], Any]) -> None:
+    """Calls a function in a scope of its own, which ends with it, also by an exception.
+
+    Args:
+        func (callable): without arguments.
+
+    Examples:
+        >>> from anabranch.fluid import default_scope_funcs as scopes
+        >>> scopes.scoped_function(lambda: scopes.var("inner"))
+        >>> scopes.find_var("inner") is None
+        True
+    """
+    enter_local_scope()
+    try:
+        func()
+    finally:
+        leave_local_scope()

@@ -1,0 +1,23 @@
+"""The names of ``fluid.layer_helper_base``."""
+from __future__ import annotations
+
+from .layer_helper import LayerHelper
+
+__all__ = ["LayerHelperBase"]
+
+
+class LayerHelperBase(LayerHelper):
+    """A LayerHelper whose name is given first.
+
+    Args:
+        name (str): of the layer.
+        layer_type (str): its type.
+
+    Examples:
+        >>> from anabranch.fluid.layer_helper_base import LayerHelperBase
+        >>> LayerHelperBase("mine", "fc").name
+        'mine'
+    """
+
+    def __init__(self, name: str, layer_type: str) -> None:
+        super().__init__(layer_type, name=name)

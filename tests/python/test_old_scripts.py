@@ -1,0 +1,93 @@
+"""Scripts of the years 2018 to 2020 run by ``anabranch run`` without a change, and say what 1.8.5 said.
+
+The scripts, and what 1.8.5 printed, lie in tests/scripts, with a README.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCRIPTS = os.path.join(HERE, "..", "scripts")
+sys.path.insert(0, SCRIPTS)
+
+import archives  # noqa: E402
+import masked  # noqa: E402
+import record  # noqa: E402
+
+ENVIRONMENT = dict(os.environ, PYTHONPATH=os.path.join(HERE, "..", "..", "python"), CPU_NUM="1")
+#: Those that take longest.
+LONG = {"ssd_like", "resnet_cifar", "vgg_cifar"}
+with open(os.path.join(SCRIPTS, "records", "random.json")) as _file:
+    SPREADS = json.load(_file)
+
+
+def named(folder):
+    names = sorted(os.path.basename(path)[:-3] for path in glob.glob(os.path.join(SCRIPTS, folder, "*.py")))
+    return [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in names]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("archives"))
+    archives.write(folder)
+    return folder
+
+
+def run(home, folder, *words):
+    done = subprocess.run([sys.executable, "-m", "anabranch", "run", "--data", home, *words], cwd=folder,
+                          env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "not offered" not in done.stderr
+    return done
+
+
+def compare(name, done):
+    with open(os.path.join(SCRIPTS, "records", name + ".txt")) as file:
+        difference = masked.difference(file.read(), done.stdout)
+    assert difference is None, "%s, %s" % (name, difference)
+
+
+def start(kind, name):
+    return os.path.join(SCRIPTS, "start.py"), os.path.join(SCRIPTS, kind, name + ".py")
+
+
+@pytest.mark.parametrize("name", named("old"))
+def test_an_old_script_says_what_it_said(name, home, tmp_path):
+    compare(name, run(home, tmp_path, *start("old", name)))
+
+
+@pytest.mark.parametrize("words", [[], ["--use_cuda"]], ids=["cpu", "use_cuda"])
+@pytest.mark.parametrize("name", named("guides"))
+def test_a_sample_of_the_guides_says_what_it_said(name, words, home, tmp_path):
+    done = run(home, tmp_path, *start("guides", name), *words)
+    compare(name, done)
+    assert done.stderr.count("there is no GPU here") == len(words)
+
+
+@pytest.mark.parametrize("name", named("random"))
+def test_a_script_that_draws_at_random_ends_where_it_ended(name, home, tmp_path):
+    """Within the last losses of five runs of 1.8.5; where one run is not, the middle one of five, and twice the width
+    of those on either side: single runs lie farther out now and then, those of 1.8.5, too."""
+    least, most = min(SPREADS[name]), max(SPREADS[name])
+    path, losses = os.path.join(SCRIPTS, "random", name + ".py"), []
+    while len(losses) < 5:
+        losses.append(record.last_loss(run(home, tmp_path, path).stdout))
+        if least <= losses[0] <= most:
+            return
+    room = 2 * (most - least)
+    assert least - room <= sorted(losses)[2] <= most + room, losses
+
+
+def test_a_difference_is_found():
+    said = "step 1 loss 0.123456 time: 0.5 at /tmp/a/b\nW1122 warning\n[1.5 2]"
+    assert masked.difference(said, "step 1 loss 0.123461 time: 9.75 at /home/c\n[1.5  2]") is None
+    assert masked.difference(said, "step 1 loss 0.123476 time: 0.5 at /tmp/a/b\n[1.5 2]").startswith("line 1")
+    assert masked.difference(said, "step 2 loss 0.123456 time: 0.5 at /tmp/a/b\n[1.5 2]").startswith("line 1")
+    assert masked.difference(said, "step 1 cost 0.123456 time: 0.5 at /tmp/a/b\n[1.5 2]").startswith("line 1")
+    assert masked.difference(said, said + "\nmore") == "2 lines recorded, 3 found"
+    assert masked.difference("nan -inf", "nan -inf") is None
+    assert masked.difference("loss nan", "loss 1.0").startswith("line 1")

@@ -1,0 +1,53 @@
+"""Records what PaddlePaddle 1.8.5 prints when it runs the scripts: ``record.py PYTHON [NAME ...]``, PYTHON having it.
+
+``record.py PYTHON random`` runs each script of random/ five times and records how their last losses spread.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import archives
+import masked
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUNS = 5
+
+
+def run(python, home, script, *before):
+    environment = dict(os.environ, GLOG_v="0", CPU_NUM="1", OMP_NUM_THREADS="1", OLD_SCRIPTS_ARCHIVES=home)
+    environment.pop("PYTHONPATH", None)
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([python, *before, script], cwd=folder, env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
+    if done.returncode != 0:
+        raise SystemExit("%s: %s" % (script, done.stderr))
+    return done.stdout
+
+
+def last_loss(text):
+    return float(text.split("final loss")[1].split()[0])
+
+
+def main(python, *names):
+    with tempfile.TemporaryDirectory() as home:
+        archives.write(home)
+        if names == ("random",):
+            scripts = sorted(glob.glob(os.path.join(HERE, "random", "*.py")))
+            found = {os.path.basename(s)[:-3]: [last_loss(run(python, home, s)) for _ in range(RUNS)] for s in scripts}
+            with open(os.path.join(HERE, "records", "random.json"), "w") as file:
+                file.write("{\n%s\n}\n" % ",\n".join(' "%s": %s' % (n, json.dumps(v)) for n, v in found.items()))
+            return
+        for script in sorted(glob.glob(os.path.join(HERE, "old", "*.py")) + glob.glob(os.path.join(HERE, "guides", "*.py"))):
+            name = os.path.basename(script)[:-3]
+            if not names or name in names:
+                text = masked.masked(run(python, home, script, os.path.join(HERE, "start.py")))
+                with open(os.path.join(HERE, "records", name + ".txt"), "w") as file:
+                    file.write(text + "\n")
+                print(name, len(text.splitlines()))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
