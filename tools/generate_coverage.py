@@ -24,9 +24,7 @@ _OUT = "of a service or an engine that is not part of this package: %s"
 
 #: Op types that are refused, with NotImplementedError, and why.
 REFUSED_OPS = {
-    **dict.fromkeys(("allreduce", "broadcast", "c_allgather", "c_allreduce_max", "c_allreduce_min", "c_allreduce_prod",
-                     "c_allreduce_sum", "c_broadcast", "c_comm_init", "c_comm_init_all", "c_reducescatter",
-                     "checkpoint_notify", "prefetch", "recv_save"), _CONNECTION),
+    **dict.fromkeys(("checkpoint_notify", "prefetch", "recv_save"), _CONNECTION),
     "fl_listen_and_serv": _SERVED,
     **dict.fromkeys(("feed", "fetch"), _READ),
     "delete_var": "memory is planned when a program is compiled",

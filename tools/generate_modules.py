@@ -36,7 +36,8 @@ HOMES: list[tuple[str, list[str]]] = [
     ("paddle.batch", ["reader"]),
     ("paddle.compat", ["compat"]),
     *(("paddle.dataset." + name, ["datasets." + name])
-      for name in ("cifar", "common", "imdb", "imikolov", "mnist", "movielens", "uci_housing")),
+      for name in ("cifar", "common", "conll05", "imdb", "imikolov", "mnist", "movielens", "uci_housing", "wmt14",
+                    "wmt16")),
 ]
 
 #: Names that programs use although Fluid's module does not list them: module that has it, relative to it.
@@ -45,6 +46,7 @@ BESIDE = {
         "ConditionalBlock": "branches", "array_to_lod_tensor": "rank_tables", "lod_rank_table": "rank_tables",
         "lod_tensor_to_array": "rank_tables", "max_sequence_len": "rank_tables", "shrink_memory": "rank_tables",
         "merge_lod_tensor": "row_branches", "split_lod_tensor": "row_branches"},
+    "paddle.dataset.conll05": {"get_dict": ".datasets.conll05", "test": ".datasets.conll05"},
     "paddle.dataset.imdb": {"word_dict": ".datasets.imdb"},
     "paddle.dataset.imikolov": {"DataType": ".datasets.imikolov"},
     "paddle.dataset.movielens": {"MovieInfo": ".datasets.movielens", "UserInfo": ".datasets.movielens"},
@@ -152,7 +154,9 @@ def layers_init() -> str:
     lines = ['"""The layers: functions that append ops to the default main program and return Variables.', "",
              MARK + '."""']
     rooms = fluid_rooms({name for names in modules.values() for name in names})
-    lines += ["from . import %s as %s" % (room, room) for room in rooms]  # as: told to type checkers
+    # Programs reach these there, too. as: told to type checkers
+    lines += ["from .. import core as core", "from ..framework import Variable as Variable"]
+    lines += ["from . import %s as %s" % (room, room) for room in rooms]
     names = sorted(name for names in modules.values() for name in names)
     # Of a function and a module of one name (rnn), the package shows what was imported last.
     rooms_of = {n: os.path.join(LAYERS, n + ".py") for n in names}

@@ -5,6 +5,7 @@
 CPUPlace
 """
 import sys as _sys
+from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -13,14 +14,19 @@ from .batch import batch
 from .version import __version__
 
 if _TYPE_CHECKING:
+    from .checkpoints import Checkpoints as Checkpoints
+    from .incremental import warm_start as warm_start
     from .predictor import Predictor as Predictor
+
+#: What needs fluid, which is loaded when somebody asks for one of them: name -> module.
+_WITH_FLUID = {"Checkpoints": "checkpoints", "Predictor": "predictor",
+               "warm_start": "incremental"}
 
 
 def __getattr__(name: str) -> _Any:
-    """The predictor is loaded with fluid, when somebody asks for it."""
-    if name == "Predictor":
-        from .predictor import Predictor
-        return Predictor
+    """Loads what is asked for."""
+    if name in _WITH_FLUID:
+        return getattr(_import_module("." + _WITH_FLUID[name], __name__), name)
     raise AttributeError("module %r has no attribute %r" % (__name__, name))
 
 

@@ -286,7 +286,7 @@ def mine(i, a):
         fits = np.full(m.shape, True) if everything else (m == -1) & (i["MatchDist"][n] < a.get("neg_dist_threshold", 0.5))
         most = a["sample_size"] if everything else int((m != -1).sum() * a.get("neg_pos_ratio", 1.0))
         picked = [k for k in np.argsort(-loss, kind="stable") if fits[k]][:most]
-        negatives = sorted(k for k in picked if m[k] == -1)
+        negatives = sorted(k for k in picked if m[k] < 0)
         if everything:
             updated[n, [k for k in range(len(m)) if k not in picked and m[k] >= 0]] = -1
         chosen += negatives
@@ -299,6 +299,8 @@ LOSSES = {"ClsLoss": real(2, 9, lo=0), "LocLoss": real(2, 9, lo=0), "MatchDist":
 case("mine_hard_examples", LOSSES, {"neg_pos_ratio": 1.5, "neg_dist_threshold": 0.7}, mine)
 case("mine_hard_examples", {k: LOSSES[k] for k in ("ClsLoss", "MatchDist", "MatchIndices")}, ref=mine)
 case("mine_hard_examples", LOSSES, {"mining_type": "hard_example", "sample_size": 4}, mine)
+case("mine_hard_examples", {**LOSSES, "MatchIndices": LOSSES["MatchIndices"] * 3}, {"mining_type": "hard_example", "sample_size": 4},
+     mine, name="far_below_0")
 
 
 # ---- suppression

@@ -115,6 +115,8 @@ for kind, fn in FUNCTIONS.items():
         case(f"elementwise_{kind}", {"X": integers(3, 4, lo=-9), "Y": integers(4, lo=-9)}, ref=pair(fn), name="integers")
 case("elementwise_div", {"X": np.array([-7, 7, -7, 7]), "Y": np.array([2, -2, -2, 2])}, name="integers",
      ref=lambda i, a: np.trunc(i["X"] / i["Y"]).astype(i["X"].dtype))
+case("elementwise_sub", {"X": apart(3, 4), "Y": apart(3, 4)[::-1]}, {"axis": 3}, ref=lambda i, a: i["X"] - i["Y"], name="equal shapes",
+     hostile=False)  # as the others
 case("elementwise_mul", {"X": Rows([3, 1, 3], 5, real(3, 2)), "Y": np.array([2.5])}, name="rows", grad=(), hostile=False,
      ref=lambda i, a: Rows([3, 1, 3], 5, i["X"].values * i["Y"]))
 case("elementwise_mod", {"X": np.array([-7, 7, -7, 7]), "Y": np.array([2, -2, -2, 2])}, ref=lambda i, a: np.fmod(i["X"], i["Y"]),

@@ -11,7 +11,7 @@ def accuracy(i, a):
     indices, label = i["Indices"], i["Label"]
     assert label.shape == (len(indices), 1) and indices.ndim == 2
     right = np.any(indices == label, axis=1)
-    return {"Accuracy": np.array([right.mean()], "float32"), "Correct": np.array([right.sum()], "int32"),
+    return {"Accuracy": np.array([right.mean() if right.size else 0], "float32"), "Correct": np.array([right.sum()], "int32"),
             "Total": np.array([len(right)], "int32")}
 
 

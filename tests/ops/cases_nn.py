@@ -168,9 +168,15 @@ pool_case("plain", ksize=[2, 2], strides=[2, 2], large={"X": real(8, 16, 21, 20)
 pool_case("pads", ksize=[3, 2], strides=[2, 1], paddings=[1, 1])
 pool_case("four_pads", ksize=[3, 3], strides=[2, 2], paddings=[1, 0, 0, 1], exclusive=False)
 pool_case("ceil", ksize=[3, 3], strides=[2, 2], ceil_mode=True)
+pool_case("ceil_beyond", x=apart(2, 3, 7, 2), ksize=[3, 3], strides=[2, 2], ceil_mode=True)
 pool_case("same", ksize=[3, 3], strides=[2, 2], padding_algorithm="SAME")
 pool_case("global", ksize=[1, 1], global_pooling=True)
 pool_case("adaptive", ksize=[3, 4], adaptive=True)
+# Rows of many windows; vectors of 16, 8 and 4 and single ones, with borders on both sides.
+for name, attrs in (("pairs", dict(ksize=[2, 2], strides=[2, 2])), ("steps", dict(ksize=[3, 3], strides=[1, 1], paddings=[1, 1])),
+                    ("three", dict(ksize=[3, 3], strides=[2, 2], paddings=[1, 1])),
+                    ("tall", dict(ksize=[5, 2], strides=[3, 2], paddings=[2, 1]))):
+    pool_case("wide_" + name, x=apart(1, 1, 5, 61), **attrs)
 pool_case("channels_last", x=apart(2, 5, 4, 3), ksize=[2, 2], data_format="NHWC")
 
 VOLUME = apart(2, 2, 5, 4, 3)

@@ -40,7 +40,8 @@ def added(i, a):
 BACK = {"Means": real(4), "Scales": real(4, lo=0.5, hi=1.0), "Y@GRAD": real(3, 4)}
 case("data_norm_grad", dict(X=real(3, 4), **BACK), {"epsilon": 2.0**-10}, added, grad=())
 case("data_norm_grad", dict(X=SHOWN, **BACK), {"epsilon": 2.0**-10, "slot_dim": 2}, added, grad=(), name="slots")
-for op in ("fused_batch_norm_act", "fused_batch_norm_act_grad"):
+for op in ("fused_batch_norm_act", "fused_batch_norm_act_grad", "fused_add_layer_norm", "fused_add_layer_norm_grad",
+           "fused_attention", "fused_attention_grad"):
     skip(op, "made of several ops by a pass: tests/passes")
 
 

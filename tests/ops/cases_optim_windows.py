@@ -57,11 +57,12 @@ for begin, step, name in ((2.0, 1.0, "before"), (2.0, 2.0, "compressed"), (-1.0,
 
 def dgc_clip(i, a):
     norm = np.sqrt((i["X"].astype("float64") ** 2).sum())
-    clips = 0 <= a["rampup_begin_step"] <= i["current_step"][0]
+    clips = 0 <= int(a["rampup_begin_step"]) <= i["current_step"][0]
     return i["X"] * (a["max_norm"] / max(a["max_norm"], norm)) if clips else i["X"]
 
 
-for begin, step, name in ((2.0, 1.0, "before"), (2.0, 2.0, "clips"), (-1.0, 5.0, "off")):
+for begin, step, name in ((2.0, 1.0, "before"), (2.0, 2.0, "clips"), (-1.0, 5.0, "off"), (2.25, 2.0, "whole steps"),
+                          (-0.5, 0.0, "above minus one")):
     inputs = {"X": real(4, 3), "current_step": np.array([step], "float32")}
     case("dgc_clip_by_norm", inputs, {"max_norm": 0.5, "rampup_begin_step": begin}, dgc_clip, name=name,
          large=dict(inputs, X=big()))

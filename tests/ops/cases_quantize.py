@@ -140,7 +140,7 @@ for kind in ("int8", "uint8"):
 
 
 def ranged(i, a):
-    scale = i["InScale"]
+    scale = i["InScale"].reshape(1)
     if not a.get("is_test"):
         scale = np.maximum(scale, np.abs(i["X"]).max(initial=0))
     return {"Out": rounded(i["X"], scale[0], levels(a.get("bit_length", 8))), "OutScale": scale}

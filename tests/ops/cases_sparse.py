@@ -197,7 +197,8 @@ case("filter_by_instag", {"Ins": real(3, 2), "Ins_tag": TAGS, "Filter_tag": WANT
      name="rows")
 case("filter_by_instag", {"Ins": real(3, 2), "Ins_tag": TAGS, "Filter_tag": np.array([9])},
      {"is_lod": False, "out_val_if_empty": 3}, grad=(), name="none", hostile=False,  # its tag is nowhere
-     ref=lambda i, a: {"Out": Seq(np.full((1, 2), 3.0), [[1]]), "LossWeight": Seq(np.zeros((1, 1), "float32"), [[1]]),
+     ref=lambda i, a: {"Out": Seq(np.full((1, *i["Ins"].shape[1:]), 3.0), [[1]]),
+                       "LossWeight": Seq(np.zeros((1, 1), "float32"), [[1]]),
                        "IndexMap": Seq(np.array([[0, 1, 1]]), [[1]])})
 # the gradient is of an output that carries sequences; the weights of these tests carry none
 case("filter_by_instag_grad", {"Ins": real(4, 2), "LossWeight": np.ones((2, 1), "float32"),

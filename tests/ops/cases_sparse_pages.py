@@ -55,5 +55,7 @@ def found(i, a):
 
 
 case("lookup_sparse_table", {"W": Rows([1, 5], 10, real(2, 4)), "Ids": np.array([[1], [5], [1]])}, {}, found, grad=())
+case("lookup_sparse_table", {"W": Rows([1, 5], 10, real(2, 4)), "Ids": Seq(np.array([[1], [5], [1]]), [[2, 1]])}, {},
+     lambda i, a: Seq(found(dict(i, Ids=i["Ids"].array), a), i["Ids"].lengths), grad=(), name="sequences")
 case("lookup_sparse_table", {"W": Rows([1, 5], 10, real(2, 4)), "Ids": np.array([[7], [5], [1]])}, {"is_test": True}, found,
      grad=(), name="a row that is not there")

@@ -1,6 +1,6 @@
 """Shapes, parts, constants, random numbers."""
 import numpy as np
-from op_case import Seq, big, case, integers, real
+from op_case import Seq, apart, big, case, integers, real
 
 
 def dims(*numbers, dtype="int32"):
@@ -85,8 +85,10 @@ case("concat", {"X": [real(2, 1), real(2, 3), real(2, 2)]}, {"axis": 1}, ref=lam
 case("concat", {"X": [real(2, 1), real(2, 3)], "AxisTensor": dims(1)}, ref=lambda i, a: np.concatenate(i["X"], 1), grad=["X"])
 case("concat", {"X": [integers(2, 2), integers(1, 2)]}, ref=lambda i, a: np.concatenate(i["X"], 0), name="integers", hostile=False)
 case("split", {"X": real(2, 3, 4)}, {"num": 2, "axis": 2}, outs={"Out": 2}, ref=lambda i, a: np.split(i["X"], 2, 2))
-case("split", {"X": real(2, 3, 4)}, {"sections": [1, 2], "axis": 1}, outs={"Out": 2}, ref=lambda i, a: np.split(i["X"], [1], 1))
-case("split", {"X": real(2, 3, 4)}, {"sections": [1, -1], "axis": -1}, outs={"Out": 2}, ref=lambda i, a: np.split(i["X"], [1], -1))
+case("split", {"X": real(2, 3, 4)}, {"sections": [1, 2], "axis": 1}, outs={"Out": 2}, ref=lambda i, a: np.split(i["X"], a["sections"][:1], a["axis"]))
+case("split", {"X": apart(2, 4)}, {"sections": [1, 3], "num": 2, "axis": 1}, outs={"Out": 2}, ref=lambda i, a: np.split(i["X"], 2, 1), name="num first",
+     hostile=False)  # as the others
+case("split", {"X": real(2, 3, 4)}, {"sections": [1, -1], "axis": -1}, outs={"Out": 2}, ref=lambda i, a: np.split(i["X"], a["sections"][:1], a["axis"]))
 for axis in (0, 1, -1):
     case("stack", {"X": [real(2, 3), real(2, 3), real(2, 3)]}, {"axis": axis}, ref=lambda i, a: np.stack(i["X"], a["axis"]))
     case("unstack", {"X": real(2, 3, 4)}, {"axis": axis, "num": (2, 3, 4)[axis]}, outs={"Y": (2, 3, 4)[axis]}, grad_outs=["Y"],
@@ -100,7 +102,7 @@ def part(i, a):
     starts, ends = i.get("StartsTensor", a.get("starts")), i.get("EndsTensor", a.get("ends"))
     cut = [slice(None)] * x.ndim
     for k, axis in enumerate(a["axes"]):
-        step = a["strides"][k] if "strides" in a else 1
+        step = int(i["StridesTensor"][k]) if "StridesTensor" in i else a["strides"][k] if "strides" in a else 1
         end = int(ends[k])
         cut[axis] = slice(int(starts[k]), None if step < 0 and end < -x.shape[axis] else end, step)
     out = x[tuple(cut)]
@@ -118,6 +120,10 @@ for attrs in ({"axes": [1, 2], "starts": [0, 0], "ends": [3, 4], "strides": [2, 
               {"axes": [2], "starts": [3], "ends": [0], "strides": [-1]},
               {"axes": [0, 2], "starts": [-1, -1], "ends": [-100, -100], "strides": [-1, -2]}):
     case("strided_slice", {"Input": real(2, 3, 4)}, attrs, ref=part)
+case("strided_slice", {"Input": apart(2, 3, 4), "StridesTensor": dims(2, 1)}, {"axes": [2, 1], "starts": [0, 1], "ends": [4, 3], "strides": [-1, -1]},
+     grad=["Input"], ref=part, name="strides")
+case("strided_slice", {"Input": apart(2, 3, 4), "StartsTensor": dims(3), "EndsTensor": dims(0), "StridesTensor": dims(-1)},
+     {"axes": [2], "starts": [-1], "ends": [-1], "strides": [-1]}, grad=["Input"], ref=part, name="tensors")
 case("expand", {"X": real(2, 3, 2)}, {"expand_times": [2, 1, 3]}, ref=lambda i, a: np.tile(i["X"], a["expand_times"]))
 case("expand", {"X": real(2, 3), "ExpandTimes": dims(1, 2)}, {"expand_times": [1, 1]}, grad=["X"], name="tensor",
      ref=lambda i, a: np.tile(i["X"], [1, 2]))
@@ -138,6 +144,7 @@ for mode in ("constant", "reflect", "edge"):
     for layout in ("NCHW", "NHWC"):
         case("pad2d", {"X": real(2, 3, 4, 3)}, {"paddings": [1, 2, 0, 1], "mode": mode, "pad_value": 0.5, "data_format": layout},
              ref=framed)
+case("pad2d", {"X": np.arange(12).reshape(1, 2, 2, 3)}, {"paddings": [1, 0, 2, 1], "pad_value": 3.0}, ref=framed, name="integers")
 case("pad2d", {"X": real(1, 2, 3, 4), "Paddings": dims(1, 0, 2, 1)}, {"mode": "edge"}, grad=["X"], ref=framed, name="tensor")
 
 
@@ -154,7 +161,7 @@ case("fill_constant", {}, {"shape": [2, 3], "value": 1.5, "dtype": 5}, ref=lambd
 case("fill_constant", {}, {"shape": [2], "str_value": "9007199254740993", "dtype": 3}, name="digits",
      ref=lambda i, a: np.array([9007199254740993] * 2))
 case("fill_constant", {"ShapeTensor": dims(2, 3)}, {"shape": [], "value": 2.0, "dtype": 2}, name="tensor",
-     ref=lambda i, a: np.full((2, 3), 2, "int32"))
+     ref=lambda i, a: np.full(i["ShapeTensor"].ravel(), 2, "int32"))
 case("fill_constant", {"ValueTensor": np.array([2.5], "float32")}, {"shape": [2], "dtype": 5}, name="value",
      ref=lambda i, a: np.full(2, i["ValueTensor"][0], "float32"))
 case("fill_constant_batch_size_like", {"Input": real(4, 3)}, {"shape": [-1, 5], "value": 2.0, "dtype": 5},

@@ -23,6 +23,8 @@ case("index_select", {"X": real(2, 4, 3), "Index": np.array([2, 0, 2])}, PICK, h
      ref=lambda i, a: np.take(i["X"], i["Index"], a["dim"]))
 case("index_select", {"X": real(4, 3), "Index": np.array([3, 3, 0], "int32")}, {"dim": -2}, hostile=False,
      ref=lambda i, a: np.take(i["X"], i["Index"], a["dim"]), name="first")
+case("index_select", {"X": apart(4, 3), "Index": np.array([[3], [1]])}, {"dim": 0}, hostile=False,
+     ref=lambda i, a: i["X"][i["Index"][:, 0]], name="column")
 case("index_sample", {"X": real(3, 5), "Index": integers(3, 2, hi=5)}, {}, hostile=False,
      ref=lambda i, a: np.take_along_axis(i["X"], i["Index"], 1))
 

@@ -24,6 +24,7 @@ what ``ref`` says, never a crash.
 ``grad_outs``: output slots that the gradient starts from; default: the first one.
 ``outs``: number of variables in output slots that are lists. ``dtypes``: default float32 and float64.
 ``rtol``: of outputs in float32, default 2e-6; ``large_rtol``: of those of ``large``, default ``rtol``.
+``speed``: inputs of the speed mode (``./dev bench --ops``); default: the case's own, grown (benchmarks/op_jobs.py).
 ``hostile=False`` leaves the hostile group out, with a comment that says why.
 ``skip(op_type, reason)`` excuses an operator from having a case.
 """
@@ -72,16 +73,17 @@ class Case:
     large_rtol: float
     hostile: bool
     name: str
+    speed: object = None
 
 
 def case(op, inputs, attrs=None, ref=None, *, grad=None, grad_outs=None, dtypes=("float32", "float64"), outs=None,
-         large=None, rtol=2e-6, large_rtol=None, hostile=True, name=""):
+         large=None, rtol=2e-6, large_rtol=None, hostile=True, speed=None, name=""):
     """Declares a case; see the top of this file."""
     number = sum(c.op == op for c in CASES)
     name = f"{op}.{name or number}"
     FILES.setdefault(op, set()).add(os.path.basename(sys._getframe(1).f_code.co_filename))
     made = Case(op, inputs, attrs or {}, ref, grad, grad_outs, tuple(dtypes), outs or {}, large, rtol,
-                large_rtol or rtol, hostile, name)
+                large_rtol or rtol, hostile, name, speed)
     CASES.append(made)
     return made
 

@@ -77,6 +77,19 @@ def test_a_maximum_over_a_nan_is_nan(values, dtype):
     assert np.isnan(run("maxout", {"X": x.reshape(1, 4, 1, 1)}, {"groups": 4})[0]["Out"]).all()
 
 
+@pytest.mark.parametrize("width", [2, 9, 61, 2500])
+@pytest.mark.parametrize("window", [2, 3])
+def test_rows_of_maxima_see_what_single_windows_see(width, window):
+    """Of a row of infinities the least finite number is left; a NaN comes out wherever it stands; float64, which has no
+    rows, agrees."""
+    pool = {"pooling_type": "max", "ksize": [window] * 2, "strides": [2, 2], "paddings": [1, 1]}
+    x = np.random.RandomState(width).normal(size=(1, 3, 6, width)).astype("float32")
+    x[0, 0, 1], x[0, 1], x[0, 2, 4, width // 2] = -INF, -INF, NAN
+    found = run("pool2d", {"X": x}, pool)[0]["Out"]
+    np.testing.assert_array_equal(found, run("pool2d", {"X": x.astype("float64")}, pool)[0]["Out"].astype("float32"))
+    assert (found[0, 1] == np.finfo("float32").min).all() and np.isnan(found[0, 2]).sum() >= 1
+
+
 # ---- softmax and its kin: logits limited to 64 below the largest
 
 ROWS = np.array([[0, 1, 2], [0, 100, 50], [1e4, 0, -1e4], [-INF, 0, 1], [3e38, -3e38, 0], [INF, 0, 1], [NAN, 0, 1],

@@ -28,6 +28,8 @@ NOT_IN_PLACE = {
     "lod_reset": "its sequences are known when it runs, and such outputs have memory of their own",
     "unsqueeze": "another shape", "unsqueeze2": "another shape", "unsqueeze_grad": "another shape",
     "unsqueeze2_grad": "another shape",
+    **dict.fromkeys(("c_allreduce_max", "c_allreduce_min", "c_allreduce_prod", "c_allreduce_sum"),
+                    "run over processes: tests/python/test_collective_processes.py"),
     "fused_elementwise": "made by a pass: tests/passes", "fused_fc_grad": "made by a pass: tests/passes",
 }
 #: Functions with jumps, and those whose slope changes with the order of elements: in a large input some step always

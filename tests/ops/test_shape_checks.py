@@ -250,3 +250,34 @@ def test_readers_are_readers(op, slot):
     made = block.create_var(name="reader", persistable=True)
     block.append_op(type=op, inputs={slot: ["from"]}, outputs={"Out": [made]})
     assert made.type == fluid.core.VarDesc.VarType.READER
+
+
+@pytest.mark.parametrize("bound", [0.0, -1.0, float("nan")])
+def test_a_norm_is_not_cut_to_nothing(bound):
+    with pytest.raises(fluid.core.EnforceNotMet, match="max_norm must be above 0") as caught:
+        run("clip_by_norm", {"X": ones(2, 3)}, {"Out": ["o"]}, {"max_norm": bound})
+    assert caught.value.kind == "InvalidArgument"
+
+
+def test_the_area_under_a_curve_needs_two_classes():
+    counts = {"StatPos": np.zeros((1, 8), "int64"), "StatNeg": np.zeros((1, 8), "int64")}
+    with pytest.raises(fluid.core.EnforceNotMet, match="must have one column, or two") as caught:
+        run("auc", dict(Predict=ones(2, 3), Label=np.zeros((2, 1), "int64"), **counts),
+            {"AUC": ["a"], "StatPosOut": ["p"], "StatNegOut": ["n"]}, {"num_thresholds": 7, "slide_steps": 0})
+    assert caught.value.kind == "InvalidArgument"
+
+
+def test_the_extents_that_a_program_names_beside_a_tensor_of_them_must_fit():
+    with pytest.raises(fluid.core.EnforceNotMet, match="the attribute shape .1, 6. has 6") as caught:
+        run("reshape2", {"X": ones(2, 3, 4), "Shape": np.array([6, 4], "int32")}, {"Out": ["o"], "XShape": ["s"]},
+            {"shape": [1, 6]})
+    assert caught.value.kind == "ShapeMismatch"
+
+
+@pytest.mark.parametrize("op", ["reduce_sum", "reduce_max", "reduce_all", "frobenius_norm"])
+def test_an_axis_is_reduced_once(op):
+    x = np.ones((2, 3), bool) if op == "reduce_all" else ones(2, 3)
+    with pytest.raises(fluid.core.EnforceNotMet, match="dim must not name axis -1 twice") as caught:
+        run(op, {"X": x}, {"Out": ["o"]}, {"dim": [1, -1]})
+    assert caught.value.kind == "InvalidArgument"
+    run(op, {"X": x}, {"Out": ["o"]}, {"dim": [1, -1], "reduce_all": True})

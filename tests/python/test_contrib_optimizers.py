@@ -89,7 +89,7 @@ def test_scale_grows_and_shrinks():
                     decr_ratio=0.25)
     made.minimize(loss)
     exe = executor()
-    names = [v.name for v in (made.get_loss_scaling(), made._good_steps, made._bad_steps)]
+    names = [v.name for v in (made.get_loss_scaling(), made._num_good_steps, made._num_bad_steps)]
     good, bad = FEED["x"], numpy.full([2, 6], numpy.inf, "float32")
     seen = []
     for feed in (good, good, good, bad, good, bad, bad, bad, bad, bad, bad):

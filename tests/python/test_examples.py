@@ -134,3 +134,9 @@ def test_ctr_demo_reaches_the_planted_auc_on_all_lines(tmp_path):
 def test_whole_examples_end_in_the_range_of_their_header(tmp_path, name, label, low, high):
     needs_images()
     assert low <= numbers(run(name, tmp_path), label)[-1] <= high
+
+
+def test_mobilenet(tmp_path):
+    text = run("10_mobilenet.py", tmp_path, "--fast")
+    assert "data: digits, 1618 images" in text and numbers(text, "test accuracy")[0] > 0.6
+    assert numbers(text, "test accuracy, averaged parameters") == numbers(text, "the same of the saved model")

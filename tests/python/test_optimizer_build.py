@@ -99,3 +99,13 @@ def test_bad_arguments(make, error):
     with pytest.raises(error) as caught:
         make(fluid.optimizer)
     assert len(str(caught.value)) > 20
+
+
+def test_an_error_clip_clips_the_sum_of_a_gradient_and_not_its_parts():
+    x = fluid.data("x", [None, 4])
+    hidden = fluid.layers.fc(x, 3, act="relu")
+    loss = fluid.layers.mean(fluid.layers.fc([hidden, fluid.layers.fc(hidden, 2)], 1))
+    hidden._set_error_clip(fluid.clip.ErrorClipByValue(max=0.02, min=-0.01))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    clips = [op for op in fluid.default_main_program().global_block().ops if op.type == "clip"]
+    assert [op.input("X") for op in clips] == [[hidden.name + "@GRAD"]]

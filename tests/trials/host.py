@@ -43,12 +43,14 @@ class Host:
 
     def _start(self):
         self.errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115  lives as long as the child
+        self.folder = tempfile.TemporaryDirectory(prefix="trials")  # operators write files by any name
         self.child = subprocess.Popen(
             [sys.executable, os.path.join(HERE, "worker.py")],
             stdin=subprocess.PIPE,
             stderr=self.errors,
             stdout=subprocess.PIPE,
             env=self.environment,
+            cwd=self.folder.name,
             start_new_session=True,
         )
         self.buffer = b""
@@ -63,6 +65,7 @@ class Host:
                 pass
             self.child.wait()
             self.child = None
+            self.folder.cleanup()
 
     def _said(self):
         self.errors.seek(0)

@@ -45,7 +45,7 @@ NOTHING = {"multiclass_nms": (1, 1), "locality_aware_nms": (1, 1)}  # the shape 
 FEWER = {"collect_fpn_proposals"}  # declared with the most rows that there may be, as in the original
 # These wait for other processes: tests/python/test_parameter_server.py.
 TALKING = {"send", "recv", "send_barrier", "fetch_barrier", "listen_and_serv", "distributed_lookup_table",
-           "trainer_weight"}
+           "trainer_weight", "ring_sum", "ring_weight"}
 
 
 def names():
