@@ -86,7 +86,7 @@ class GrpcChannel final : public ByteChannel {
     arguments.SetMaxReceiveMessageSize(-1);  // pieces are small, and their sum is looked at here
     arguments.SetMaxSendMessageSize(-1);
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 50);
+    // Not the minimum of it: gRPC takes that one as the time within which a connection has to stand.
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

@@ -6,6 +6,7 @@
 
 #include "base/flags.h"
 #include "ps_cluster.h"
+#include "slow_relay.h"
 
 namespace anabranch::ps {
 namespace {
@@ -130,6 +131,20 @@ TEST(PsNetwork, AddressesThatCannotBeListenedAtAreNamedWithTheReason) {
       EXPECT_NE(std::string(e.what()).find(reason), std::string::npos) << e.what();
     }
   }
+}
+
+// A machine that is busy takes its time before it greets: a connection is waited for as long as the call allows.
+TEST(PsNetwork, AServerThatGreetsLateIsWaitedFor) {
+  if (!networked()) GTEST_SKIP() << "no gRPC here";
+  const auto listener = network_transport().listen(
+      "127.0.0.1:0", [](const MessageRef&, const Answer& a) { a(std::make_shared<Message>(Verb::kStats)); });
+  const std::string endpoint = listener->endpoint();
+  const SlowRelay relay(std::stoi(endpoint.substr(endpoint.rfind(':') + 1)), Milliseconds(400));
+  const auto channel = network_transport().connect(relay.endpoint());
+  std::promise<MessageRef> over;
+  channel->call(std::make_shared<Message>(Verb::kStats), Milliseconds(60000),
+                [&](MessageRef m) { over.set_value(std::move(m)); });
+  over.get_future().get()->throw_if_error();
 }
 
 // A server that ends while trainers wait for it leaves nobody waiting.
