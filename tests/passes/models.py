@@ -95,6 +95,28 @@ def schedule_and_clip():
 MODELS = {f.__name__: f for f in (mlp, conv_bn, sparse_ctr, sequences, deep_elementwise, schedule_and_clip)}
 
 
+def changes(explained, name):
+    """How many changes a pass says that it made."""
+    line = next(line for line in explained.splitlines() if line.split()[0] == name)
+    return int(line.split("applied, ")[1].split()[0])
+
+
+def same_bits(want, got):
+    assert len(want) == len(got)
+    for a, b in zip(want, got):
+        np.testing.assert_array_equal(a, b)
+
+
+def check_pass(trained, name, nodes, around=None, compare=same_bits, **how):
+    """The pass beside none, and with all others around it beside these; `around`: beside these lists instead."""
+    others = [p for p in PASSES if p != name]
+    for passes in around or ([], others):
+        want, _ = trained.run(passes, **how)
+        got, told = trained.run([*passes, name], **how)
+        assert changes(told, name) == nodes
+        compare(want, got)
+
+
 class Trained:
     """A program with its state at the beginning, to be trained again and again from there."""
 

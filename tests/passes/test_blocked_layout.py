@@ -1,17 +1,12 @@
 """Images in the layout of the convolution kernels: where it applies, what is converted back, and that values stay."""
 import numpy as np
 import pytest
-from models import PASSES, Trained
+from models import PASSES, Trained, changes
 
 import anabranch.fluid as fluid
 
 layers = fluid.layers
 ON = ["blocked_layout"]
-
-
-def changes(explained, name="blocked_layout"):
-    line = next(line for line in explained.splitlines() if line.split()[0] == name)
-    return int(line.split("applied, ")[1].split()[0])
 
 
 def conv_bn(x, channels, stride=1, act="relu", size=3, **more):
@@ -48,7 +43,7 @@ def test_values_stay_and_threads_agree(replicas, reduce, on):
     trained = Trained(residual())
     want, _ = trained.run([], replicas, reduce)
     got, told = trained.run(on, replicas, reduce)
-    assert changes(told) > 10 * replicas
+    assert changes(told, "blocked_layout") > 10 * replicas
     assert_near(want, got)
     for threads in (2, 7):
         again, _ = trained.run(on, replicas, reduce, threads)
@@ -63,7 +58,7 @@ def test_an_op_that_knows_the_plain_layout_only_gets_it(kind):
     trained = Trained(residual(tail=tails[kind]))
     want, _ = trained.run([])
     got, told = trained.run(ON)
-    assert changes(told) > 10
+    assert changes(told, "blocked_layout") > 10
     assert_near(want, got)
 
 
@@ -74,7 +69,7 @@ def test_what_is_fetched_has_the_plain_layout(op, slot):
     names = [o.output(slot)[0] for o in trained.main.global_block().ops if o.type == op and o.output(slot)]
     want, _ = trained.run([], fetch=names[:2])
     got, told = trained.run(ON, fetch=names[:2])
-    assert changes(told) > 0
+    assert changes(told, "blocked_layout") > 0
     assert_near(want, got)
 
 
@@ -103,6 +98,6 @@ def test_no_convolution_no_change():
     trained = Trained(model)
     want, _ = trained.run([])
     got, told = trained.run(ON)
-    assert changes(told) == 0
+    assert changes(told, "blocked_layout") == 0
     for a, b in zip(want, got):
         np.testing.assert_array_equal(a, b)

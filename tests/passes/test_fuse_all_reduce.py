@@ -1,17 +1,12 @@
 """Sums of gradients over replicas in groups: how many there are, which gradients stay alone, the same bits."""
 import numpy as np
 import pytest
-from models import PASSES, Trained
+from models import PASSES, Trained, changes
 
 import anabranch.fluid as fluid
 
 layers = fluid.layers
 LAYERS = 3                              # with a weight and a bias each
-
-
-def changes(explained):
-    line = next(line for line in explained.splitlines() if line.split()[0] == "fuse_all_reduce")
-    return int(line.split("applied, ")[1].split()[0])
 
 
 def model(width=4):
@@ -39,7 +34,7 @@ def compare(trained, on=("fuse_all_reduce",), **how):
     got, told = trained.run(list(on), **how)
     for a, b in zip(want, got):
         np.testing.assert_array_equal(a, b)
-    return changes(told)
+    return changes(told, "fuse_all_reduce")
 
 
 # Owners are chosen by the elements they have: of two, the first gets the last layer's bias, the bias before and its

@@ -1,7 +1,7 @@
 """Attention in one node: near the values of the ops it is made of, forward and backward, and what keeps them apart."""
 import numpy as np
 import pytest
-from models import PASSES, Trained
+from models import Trained, changes, check_pass
 
 import anabranch.fluid as fluid
 
@@ -10,19 +10,14 @@ ALONE = ["fuse_attention"]
 BATCH, ROWS, HEADS, WIDTH = 3, 7, 2, 6
 
 
-def changes(explained):
-    line = next(line for line in explained.splitlines() if line.split()[0] == "fuse_attention")
-    return int(line.split("applied, ")[1].split()[0])
+def near(want, got):
+    assert len(want) == len(got)
+    for a, b in zip(want, got):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
 
 
 def check(trained, nodes, **how):
-    """The pass alone against none, and with all others around it against these."""
-    for others in ([], [p for p in PASSES if p not in ALONE]):
-        want, _ = trained.run(others, **how)
-        got, told = trained.run(others + ALONE, **how)
-        assert changes(told) == nodes
-        for a, b in zip(want, got):
-            np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
+    check_pass(trained, "fuse_attention", nodes, compare=near, **how)
 
 
 def net(drop=0.0, mask=None, turns=True, rows=ROWS, optimizer=True, is_test=False, between=None, alpha=0.4, extra=None,
@@ -90,7 +85,7 @@ def test_threads_give_the_same_bits(threads):
     trained = net(0.3, rows=64)
     want, _ = trained.run(ALONE)
     got, told = trained.run(ALONE, threads=threads)
-    assert changes(told) == 1
+    assert changes(told, "fuse_attention") == 1
     for a, b in zip(want, got):
         np.testing.assert_array_equal(a, b)
 

@@ -1,7 +1,6 @@
 """batch_norm with relu in one node: the same bits in every layout, forward and backward, and what keeps them apart."""
-import numpy as np
 import pytest
-from models import PASSES, Trained
+from models import PASSES, Trained, check_pass
 
 import anabranch.fluid as fluid
 
@@ -9,19 +8,9 @@ layers = fluid.layers
 ALONE = ["fuse_bn_act"]
 
 
-def changes(explained):
-    line = next(line for line in explained.splitlines() if line.split()[0] == "fuse_bn_act")
-    return int(line.split("applied, ")[1].split()[0])
-
-
-def check(trained, nodes, without=(), **how):
-    """The pass alone against none, and with `without` and others around it against these."""
-    for others in (list(without), [p for p in PASSES if p not in ALONE]):
-        want, _ = trained.run(others, **how)
-        got, told = trained.run(others + ALONE, **how)
-        assert changes(told) == nodes
-        for a, b in zip(want, got):
-            np.testing.assert_array_equal(a, b)
+def check(trained, nodes, around=(), **how):
+    """`around`: passes that the first comparison needs on both sides."""
+    check_pass(trained, "fuse_bn_act", nodes, [list(around), [p for p in PASSES if p not in ALONE]], **how)
 
 
 def net(shape=(6, 4, 5, 5), act="relu", between=None, convolve=False, optimizer=True, **norm):

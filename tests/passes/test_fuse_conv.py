@@ -1,7 +1,7 @@
 """Convolutions with bias, sum and relu in one node: the same bits in every layout; filters that are packed once."""
 import numpy as np
 import pytest
-from models import PASSES, Trained
+from models import PASSES, Trained, changes, check_pass
 
 import anabranch.fluid as fluid
 
@@ -9,21 +9,11 @@ layers = fluid.layers
 ALONE = ["fuse_conv"]
 
 
-def changes(explained):
-    line = next(line for line in explained.splitlines() if line.split()[0] == "fuse_conv")
-    return int(line.split("applied, ")[1].split()[0])
-
-
 def check(trained, nodes, **how):
     # Without shape_reads gradients keep the results of convolutions alive. The layout of images changes the order of
     # sums, so it is off on both sides.
     others = [p for p in PASSES if p not in ("fuse_conv", "blocked_layout")]
-    for around in (["shape_reads"], others):
-        want, _ = trained.run(around, **how)
-        got, told = trained.run(around + ALONE, **how)
-        assert changes(told) == nodes
-        for a, b in zip(want, got):
-            np.testing.assert_array_equal(a, b)
+    check_pass(trained, "fuse_conv", nodes, [["shape_reads"], others], **how)
 
 
 def net(build, shape=(5, 3, 7, 6), trained=True):
@@ -90,7 +80,7 @@ def test_blocked_images(on):
     for trained in (net(build, trained=False), net(build)):
         want, _ = trained.run([])
         got, told = trained.run(on)
-        assert changes(told) == 4
+        assert changes(told, "fuse_conv") == 4
         for a, b in zip(want, got):
             np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
 
@@ -171,7 +161,7 @@ def test_a_bias_of_another_shape_is_taken_or_refused_as_without_the_pass(shape, 
             target = fluid.CompiledProgram(main)
             got.append(exe.run(target, feed=feed, fetch_list=[out], scope=scope)[0])
             if not disabled:
-                assert changes(target.explain()) == 1
+                assert changes(target.explain(), "fuse_conv") == 1
         except fluid.core.EnforceNotMet as e:
             got.append(e.kind)
         finally:

@@ -1,7 +1,7 @@
 """Elementwise ops that share a node: the same bits in every shape, what stays in memory, what keeps them apart."""
 import numpy as np
 import pytest
-from models import PASSES, Trained
+from models import PASSES, Trained, changes, same_bits
 from test_fuzz import Grower
 
 import anabranch.fluid as fluid
@@ -9,17 +9,6 @@ from anabranch import _core
 
 layers = fluid.layers
 ALONE = ["fuse_elementwise"]
-
-
-def changes(explained):
-    line = next(line for line in explained.splitlines() if line.split()[0] == "fuse_elementwise")
-    return int(line.split("applied, ")[1].split()[0])
-
-
-def same_bits(want, got):
-    assert len(want) == len(got)
-    for a, b in zip(want, got):
-        np.testing.assert_array_equal(a, b)
 
 
 def model(build, shape=(7, 5), trained=True):
@@ -41,7 +30,7 @@ def check(trained, nodes=None, **how):
         got, told = trained.run(passes, **how)
         same_bits(want, got)
         if nodes is not None and passes is ALONE:
-            assert changes(told) == nodes
+            assert changes(told, "fuse_elementwise") == nodes
     return told
 
 

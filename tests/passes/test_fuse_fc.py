@@ -3,16 +3,11 @@ import re
 
 import numpy as np
 import pytest
-from models import PASSES, Trained
+from models import PASSES, Trained, changes
 
 import anabranch.fluid as fluid
 
 layers = fluid.layers
-
-
-def changes(explained, name):
-    line = next(line for line in explained.splitlines() if line.split()[0] == name)
-    return int(line.split("applied, ")[1].split()[0])
 
 
 def layer(act="relu", bias=True, axis=None, width=8):

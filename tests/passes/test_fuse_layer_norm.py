@@ -1,27 +1,14 @@
 """layer_norm with the sum and the dropout before it in one node: the same bits, and what keeps them apart."""
-import numpy as np
 import pytest
-from models import PASSES, Trained
+from models import Trained, check_pass
 
 import anabranch.fluid as fluid
 
 layers = fluid.layers
-ALONE = ["fuse_layer_norm"]
-
-
-def changes(explained):
-    line = next(line for line in explained.splitlines() if line.split()[0] == "fuse_layer_norm")
-    return int(line.split("applied, ")[1].split()[0])
 
 
 def check(trained, nodes, **how):
-    """The pass alone against none, and with all others around it against these."""
-    for others in ([], [p for p in PASSES if p not in ALONE]):
-        want, _ = trained.run(others, **how)
-        got, told = trained.run(others + ALONE, **how)
-        assert changes(told) == nodes
-        for a, b in zip(want, got):
-            np.testing.assert_array_equal(a, b)
+    check_pass(trained, "fuse_layer_norm", nodes, **how)
 
 
 def net(drop=0.0, swapped=False, optimizer=True, is_test=False, extra=None, width=20, axis=2, **norm):
