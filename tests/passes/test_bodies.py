@@ -158,9 +158,9 @@ def test_gradients_of_a_sum_that_a_bias_makes_larger_than_declared(build, replic
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         x = fluid.data("x", [None, STEPS, WIDTH], "float32")
         if build == "static":
-            rnn = layers.StaticRNN()
+            rnn, turned = layers.StaticRNN(), layers.transpose(x, [1, 0, 2])
             with rnn.step():
-                step = layers.scale(rnn.step_input(layers.transpose(x, [1, 0, 2])), 0.9)
+                step = layers.scale(rnn.step_input(turned), 0.9)
                 rnn.step_output(layers.fc(step, WIDTH, act="tanh", param_attr="w", bias_attr="b"))
             out = rnn()
         else:
