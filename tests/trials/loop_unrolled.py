@@ -48,6 +48,14 @@ class Unrolled(Reference):
         value = PURE[s.kind](*[x.value for x in ins], *s.args)
         self.v[s.outs[0]] = Both(value, loop_build.PURE[s.kind](self.layers, *[x.variable for x in ins], *s.args))
 
+    def copied(self, value):
+        """What is handed into a block, or out of it, is copied, as in the program with loops."""
+        value = self.both(value)
+        return Both(value.value, self.layers.assign(value.variable))
+
+    def do_over(self, s):
+        self.v[s.outs[0]] = self.copied(self.v[s.ins[0]])
+
     # ---- arrays: operators of block 0, as in the program with loops
 
     def do_array(self, s):
@@ -117,13 +125,28 @@ class Unrolled(Reference):
 
     # ---- blocks
 
+    def given(self, block, *values):
+        self.v.update((name, self.copied(value)) for name, value in zip(block.names, values))
+
+    def chosen(self, s, k):
+        super().chosen(s, k)
+        self.v[s.outs[0]] = self.copied(self.v[s.outs[0]])
+
+    def do_while_loop(self, s):
+        turns, carried = int(self.both(self.v[s.ins[0]]).value[0]), s.outs[1:]
+        for i in range(turns):
+            self.v[s.outs[0]] = np.array([i])
+            self.v.update(zip(carried, [self.copied(v) for v in self.block(s.blocks[0])]))
+            self.turns += 1
+        self.v[s.outs[0]] = np.array([turns])
+
     def do_IfElse(self, s):
         mask, ins = self.v[s.ins[0]], [self.v[n] for n in s.ins[1:]]
         at = np.flatnonzero(mask.value[:, 0]), np.flatnonzero(~mask.value[:, 0])
         parts = []
         for block, rows in zip(s.blocks, at):
             given = [self.rows(x, rows) for x in ins]
-            self.v.update(zip(block.names, given))
+            self.given(block, *given)
             parts += self.block(block) if rows.size else given[:1]
         self.v[s.outs[0]] = self.whole(parts, at)
 
@@ -134,7 +157,7 @@ class Unrolled(Reference):
         stacked = layers.stack([x.variable for x in inputs])
         for t, x in enumerate(inputs):
             now = layers.squeeze(layers.slice(stacked, [0], [t], [t + 1]), [0])
-            self.v.update(zip(block.names, (Both(x.value, now), memory)))
+            self.given(block, Both(x.value, now), memory)
             memory, out = self.block(block)
             self.turns += 1
             outs.append(out)
@@ -144,13 +167,13 @@ class Unrolled(Reference):
     def do_DynamicRNN(self, s):
         x, memory, fixed = (self.v[n] for n in s.ins)
         block, parts, places = s.blocks[0], [], []
-        memory, fixed = self.rows(memory, self.order), self.rows(fixed, self.order)
+        fixed, memory = self.rows(fixed, self.order), self.rows(memory, self.order)
         for t in range(max(self.program.lengths)):
             count = self.going_on(t)
             at = [self.spans[k][0] + t for k in self.order[:count]]
             now = self.rows(x, at)
             memory, going_on = self.rows(memory, range(count)), self.rows(fixed, range(count))
-            self.v.update(zip(block.names, (now, memory, going_on)))
+            self.given(block, now, memory, going_on)
             memory, out = self.block(block)
             self.turns += 1
             parts.append(out)
