@@ -168,6 +168,7 @@ void BlockGradients::run(size_t end, const std::set<std::string>& targets, const
     finish_versions(op, on_path && find_op(op.type).has_grad());
   }
   for (const auto& gradient : order_) join_partials(gradient);
+  drop_empty_sums();
   if (forward_.idx() > 0) settle_names();
 }
 
@@ -321,6 +322,7 @@ void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
     targets = inner->close_over_turns(made_by_turn_before, std::move(targets));
   }
   for (const auto& target : targets) inner->hand_in(target);
+  hand_in_sums(index, *inner);
   inner->run(body.ops().size(), targets, {});
   std::set<std::string> given;    // a variable may be listed twice, its gradient flows once
   std::vector<std::string> ends;  // the gradient of what the turn has found is zero
@@ -347,6 +349,7 @@ void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
   }
   if (!ends.empty()) grad.attrs[kEndingGradients] = std::move(ends);
   if (auto whole = inner->whole_arrays(forward, targets); !whole.empty()) grad.attrs[kWholeArrays] = std::move(whole);
+  give_sums(*inner, grad);
   inner_[&grad] = std::move(inner);
 }
 

@@ -40,6 +40,9 @@ class BlockGradients {
   BlockGradients(const ir::Block& forward, const GradientRequest& request, ForwardReads reads)
       : forward_(forward), request_(request), reads_(std::move(reads)) {}
   void hand_in(const std::string& target);
+  void hand_in_sums(size_t index, BlockGradients& inner) const;
+  void give_sums(const BlockGradients& inner, ir::Op& grad) const;
+  void drop_empty_sums();
   std::set<std::string> close_over_turns(const std::map<std::string, std::string>& made_by_turn_before,
                                          std::set<std::string> targets) const;
   bool had_value(size_t index, const std::string& var) const;
@@ -85,6 +88,7 @@ class BlockGradients {
   std::map<const ir::Op*, std::unique_ptr<BlockGradients>> inner_;
   std::set<std::string> outside_;    // gradients that exist before the ops: of targets, and those that a turn is given
   std::set<std::string> handed_in_;  // of a block inside another: variables whose gradients its variables x@GRAD hold
+  std::set<std::string> sums_;       // of those: gradients that turns add to
   ForwardReads reads_;
 };
 

@@ -63,6 +63,11 @@ std::vector<std::pair<std::string*, std::string>> BlockGradients::take_outputs(i
 void BlockGradients::join_partials(const std::string& gradient) {
   auto it = partials_.find(gradient);
   if (it == partials_.end() || it->second.names.size() < 2) return;
+  if (auto& names = it->second.names; sums_.count(gradient)) {
+    ops_.push_back(backward_op("add_to_sum", {{"X", {names.begin() + 1, names.end()}}}, {{"Out", {gradient}}}));
+    names.resize(1);
+    return;
+  }
   // A gradient that existed before goes by the name that the sum would have.
   const std::string sum = outside_.count(gradient) ? part_name(gradient) : gradient;
   ops_.push_back(backward_op("sum", {{"X", it->second.names}}, {{"Out", {sum}}}));
@@ -84,7 +89,8 @@ void BlockGradients::produce(const std::string& gradient, std::string* arg, bool
     order_.push_back(gradient);
     *arg = name_taken ? part_name(gradient) : gradient;
   } else {
-    if (parts.names.size() == 1 && parts.names[0] == gradient && !outside_.count(gradient)) {
+    const bool stays = outside_.count(gradient) || sums_.count(gradient);
+    if (parts.names.size() == 1 && parts.names[0] == gradient && !stays) {
       parts.names[0] = part_name(gradient);
       rename(gradient, parts.names[0], parts.since);
     }

@@ -66,9 +66,14 @@ Value* Step::hold(std::shared_ptr<Value> value) {
 void Step::note_outside() {
   const std::set<int> changed = changed_vars(graph_);
   std::set<Value*> seen;
+  const bool trusts = lowered_.trusts_shapes ||
+                      std::any_of(passes_.begin(), passes_.end(), [](const auto& p) { return p.trusts_shapes; });
   for (size_t v = 0; v < graph_.vars.size(); ++v) {
     const GraphVar& var = graph_.vars[v];
     Value* value = lowered_.values[v];
+    const bool given = var.fed || (lowered_.is_outside[v] && !var.dynamic);
+    const bool declared = var.desc.kind == VarKind::kLoDTensor && var.desc.shape.rank() > 0;
+    if (trusts && given && declared) declared_.push_back(static_cast<int>(v));
     if (!lowered_.is_outside[v] || !seen.insert(value).second) continue;
     if (var.desc.persistable && var.replica == 0 && changed.count(static_cast<int>(v))) written_.push_back(value);
     if (!var.dynamic) watched_.push_back({value, {}});  // who reads a dynamic one looks at its shape in every run
@@ -129,6 +134,7 @@ void Step::lay_out() {
   laid_out_ = false;  // until every node is
   int at = 0;
   try {
+    check_declared();
     lowered_.plan->lay_out(&at);
   } catch (Error& e) {
     e.with_op(lowered_.describe[at]).with_while("inferring shapes");
@@ -144,10 +150,22 @@ void Step::lay_out() {
   laid_out_ = true;
 }
 
+// Sub-blocks cannot be laid out before they run: what passes made of them must not find other shapes than declared.
+void Step::check_declared() const {
+  for (const int v : declared_) {
+    const ir::Var& desc = graph_.vars[v].desc;
+    const auto* t = lowered_.values[v]->get<Tensor>();
+    AB_CHECK(!t || !t->initialized() || compatible(t->shape(), desc.shape), ShapeMismatch,
+             "{} is declared {}, it holds {}", graph_.vars[v].name, desc.shape.str(), t->shape().str());
+  }
+}
+
 // What refuses the shapes may be an op that passes made, or one that they gave other arguments. Without them the user's
 // own ops decide, and word the error.
 void Step::set_passes_aside(const Error& refusal) {
-  const bool by_passes = std::any_of(passes_.begin(), passes_.end(), [](const auto& p) { return p.changed_ops; });
+  const bool by_passes = lowered_.trusts_shapes || std::any_of(passes_.begin(), passes_.end(), [](const auto& p) {
+                           return p.changed_ops;
+                         });
   if (!by_passes || refusal.kind() == ErrorKind::kInternal) throw refusal;
   if (!plain_) {
     StepOptions options = options_;

@@ -76,6 +76,7 @@ class Step {
   bool feed(const Pieces& feeds, Trace* trace);  // true when shapes are others than in the run before
   bool stays_aside(const Pieces& feeds);
   void lay_out();
+  void check_declared() const;
   void drop_own_temporaries();
   void set_passes_aside(const Error& refusal);
   Step& run_plain(const Pieces& feeds, uint32_t number, const Hooks& hooks);
@@ -98,6 +99,7 @@ class Step {
   FeedSlots feeds_;
   FetchSlots fetches_;
   std::vector<Watched> watched_;
+  std::vector<int> declared_;    // variables from outside that must look as declared, because passes rely on it
   std::vector<Value*> written_;  // values of the user's scope that a run changes
   std::vector<int> numbered_;    // nodes whose kernels look at the number of the step: random ones, sub-blocks
   bool laid_out_ = false;

@@ -30,6 +30,7 @@ class Lowerer {
     }
     out_.inner_nodes = std::move(inner_nodes_);
     if (bodies_) out_.explain_blocks = bodies_->explain();
+    out_.trusts_shapes = bodies_ && bodies_->trusts_shapes();
     out_.plan = std::make_unique<Plan>(std::move(specs));
     for (int i = 0; i < out_.plan->size(); ++i) out_.plan->node(i).context.parallel = options_.parallel;
     make_report();

@@ -35,6 +35,7 @@ struct Lowered {
   std::vector<int> replicas;             // by node
   std::vector<std::vector<int>> writes;  // by node: graph variables it writes
   bool has_dynamic = false;
+  bool trusts_shapes = false;          // passes in sub-blocks do (PassReport)
   std::vector<InnerNode> inner_nodes;  // ops of sub-blocks: in traces their numbers follow behind those of the plan
   std::string explain_blocks;          // what passes have done in sub-blocks
   std::vector<std::shared_ptr<BlockSet>> blocks;  // by replica; none where the program has no sub-blocks

@@ -160,6 +160,7 @@ const Graph& BodyGraphs::of(int block) {
 void BodyGraphs::note_run(int block, const std::vector<PassReport>& reports, size_t ops, size_t nodes) {
   std::string text = fmt::format("  block {:<10} {} ops, {} nodes", block, ops, nodes);
   for (const PassReport& r : reports) {
+    trusts_shapes_ |= r.trusts_shapes;
     if (r.changes > 0) text += fmt::format("; {}: {} changes", r.name, r.changes);
   }
   lines_[block] = std::move(text);

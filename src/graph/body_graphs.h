@@ -26,6 +26,7 @@ class BodyGraphs {
   bool is_private(int block, const std::string& name) const;
   // Others want more of a variable of the block than its shape.
   bool keeps_elements(int block, const std::string& name) const;
+  bool trusts_shapes() const { return trusts_shapes_; }  // as PassReport says of one of them
   std::string explain() const;  // a line for each block that was made, and what passes have done in it
 
  private:
@@ -50,6 +51,7 @@ class BodyGraphs {
   std::set<int> begun_;                                  // of these
   std::map<int, Graph> made_;
   std::map<int, std::string> lines_;
+  bool trusts_shapes_ = false;
 };
 
 }  // namespace anabranch

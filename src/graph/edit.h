@@ -2,6 +2,7 @@
 // puts one node in the place of several.
 #pragma once
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -91,6 +92,8 @@ class GraphEdit {
   void replace(const std::vector<int>& parts, GraphNode node);
   // `node` stands at this place, whatever was there.
   void put(int at, GraphNode node);
+  // `node` comes to stand behind this place.
+  void add_behind(int at, GraphNode node) { behind_.emplace(at, std::move(node)); }
   void remove(int node) { gone_[node] = 1; }
   void commit();
 
@@ -99,6 +102,7 @@ class GraphEdit {
 
   Graph& graph_;
   std::vector<char> gone_;
+  std::multimap<int, GraphNode> behind_;
 };
 
 }  // namespace anabranch

@@ -41,6 +41,7 @@ struct Pass {
   const char* needs_flag = nullptr;                   // and a flag that does so
   bool keeps_ops = false;                             // ops that are left stay as they are, and so do their checks
   bool in_bodies = false;                             // fits the graphs of sub-blocks, too (body_graphs.h)
+  bool trusts_shapes = false;                         // relies on it that values from outside look as declared
   const char* (*skip)(const PassContext&) = nullptr;  // any other reason why it does not apply; null: it does
   int (*run)(Graph&, const PassContext&) = nullptr;   // how many places it changed
 };
@@ -52,6 +53,7 @@ struct PassReport {
   double milliseconds = 0;   // of the pass, without the check after it
   bool changed_ops = false;  // other shapes may be refused than the program's own ops refuse
   int changes = 0;
+  bool trusts_shapes = false;  // it changed something that holds only while values from outside look as declared
 };
 // A line for every pass: what it would do under this strategy, or why it would not.
 std::string explain_passes(const BuildStrategy& build);

@@ -147,3 +147,49 @@ def test_an_error_in_a_body_names_the_users_operator():
     assert __file__.rsplit("/", 1)[-1] in str(caught.value)
     model.scope.find_var("bz").get_tensor().set(np.zeros((WIDTH,), "float32"), CPU)
     assert np.isfinite(model.run(3)).all()
+
+
+@pytest.mark.parametrize("build", ["static", "loop"])
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_gradients_of_a_sum_that_a_bias_makes_larger_than_declared(build, replicas):
+    """Declared as a row, the bias is a matrix in some steps: a sum has more rows then than what it is added to."""
+    rows = 3
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        x = fluid.data("x", [None, STEPS, WIDTH], "float32")
+        if build == "static":
+            rnn, turned = layers.StaticRNN(), layers.transpose(x, [1, 0, 2])
+            with rnn.step():
+                step = layers.scale(rnn.step_input(turned), 0.9)
+                rnn.step_output(layers.fc(step, WIDTH, act="tanh", param_attr="w", bias_attr="b"))
+            out = rnn()
+        else:
+            i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", STEPS)
+            first = layers.reduce_mean(x, dim=[0, 1])
+
+            def body(i, h, total):
+                made = layers.fc(layers.scale(h, 0.9), WIDTH, act="tanh", param_attr="w", bias_attr="b")
+                return [layers.increment(i), h, layers.elementwise_add(total, layers.reduce_sum(made))]
+            out = layers.while_loop(lambda i, h, total: layers.less_than(i, n), body,
+                                    [i, layers.reshape(first, [-1, WIDTH]), layers.reshape(layers.reduce_mean(x), [1])])[2]
+        loss = layers.mean(layers.square(out))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+    exe = fluid.Executor(CPU)
+    exe.run(startup, scope=scope)
+    target = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=[CPU] * replicas)
+    w = np.array(scope.find_var("w").get_tensor())
+    feed = {"x": np.random.RandomState(0).normal(0, 1, (replicas, STEPS, WIDTH)).astype("float32")}
+
+    def steps(disabled, shape):
+        fluid.set_flags({"FLAGS_disable_passes": disabled})
+        try:
+            scope.find_var("w").get_tensor().set(w, CPU)
+            scope.find_var("b").get_tensor().set(
+                np.random.RandomState(1).normal(0, 1, shape).astype("float32"), CPU)
+            got = [exe.run(target, feed=feed, fetch_list=[loss], scope=scope)[0] for _ in range(2)]
+            return [*got, *(np.array(scope.find_var(name).get_tensor()) for name in "wb")]
+        finally:
+            fluid.set_flags({"FLAGS_disable_passes": ""})
+    for shape in [(WIDTH,), (rows, WIDTH), (WIDTH,), (rows, WIDTH)]:
+        for a, b in zip(steps("", shape), steps("all", shape)):
+            np.testing.assert_array_equal(a, b, err_msg=str(shape))

@@ -148,6 +148,28 @@ def test_cells_of_rnn_are_recognised_with_their_forget_bias():
     close(want, got)
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_weights_that_two_recurrences_and_a_penalty_share(replicas):
+    """The gradient of the first recurrence is added to what there is of it already."""
+    def model():
+        x = fluid.data("x", [None, STEPS, WIDTH], "float32")
+        first = [layers.fill_constant_batch_size_like(x, [-1, HIDDEN], "float32", 0.1) for _ in range(2)]
+        turned = layers.transpose(x, [1, 0, 2])
+        outputs = [run_static(layers.scale(turned, by), first, cell, ("h",), {})[0] for by in (1.0, 2.0)]
+        weight = fluid.default_main_program().global_block().var("w")
+        loss = layers.sums([layers.mean(layers.square(layers.transpose(out, [1, 0, 2]))) for out in outputs])
+        loss = layers.elementwise_add(loss, layers.scale(layers.reduce_sum(layers.square(weight)), 0.01))
+        fluid.optimizer.SGD(0.5).minimize(loss)
+        return loss, lambda rng: {"x": rng.normal(0, 1, (12, STEPS, WIDTH)).astype("float32")}
+
+    trained = Trained(model)
+    want, _ = trained.run([], replicas=replicas)
+    for on in (ALONE, PASSES):
+        got, told = trained.run(on, replicas=replicas)
+        assert found(told) == (2 * replicas, ["an LSTM", "an LSTM"])
+        close(want, got)
+
+
 def test_what_is_wanted_twice_stays():
     trained = Trained(static(shown=("h", "h")))
     outputs = next(op for op in trained.main.global_block().ops if op.type == "recurrent").output("outputs")

@@ -80,6 +80,23 @@ def test_a_copy_of_what_is_written_later_is_made():
     assert changes(told, "remove_copies") == 0
 
 
+def test_a_copy_that_a_block_takes_step_by_step_is_made():
+    """The block knows it by its name."""
+    def model():
+        x = fluid.data("x", [4, 3, 2], "float32")
+        x.stop_gradient = False
+        rnn = layers.StaticRNN()
+        steps = layers.assign(layers.scale(x, 1.0))
+        with rnn.step():
+            rnn.step_output(layers.tanh(rnn.step_input(steps)))
+        loss = layers.mean(layers.square(rnn()))
+        fluid.gradients(loss, x)
+        return loss, lambda rng: {"x": rng.normal(0, 1, (4, 3, 2)).astype("float32")}
+
+    trained = Trained(model)
+    on_and_off(trained, fetch=[trained.loss.name, "x@GRAD"])
+
+
 @pytest.mark.parametrize("fetched", [False, True])
 def test_copies_that_are_fetched_are_made(fetched):
     trained = forward(lambda x: layers.relu(layers.assign(x)))
@@ -152,3 +169,21 @@ def test_a_cast_of_what_is_fed_in_another_dtype_is_made(dtype):
     got, = fluid.Executor().run(program, feed={"x": given}, fetch_list=[out])
     assert got.dtype == np.float32
     np.testing.assert_array_equal(got, given.astype("float32") / 2)
+
+
+def test_a_gradient_has_the_shape_of_its_variable_when_a_parameter_is_larger_than_declared():
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup), fluid.scope_guard(scope):
+        x = fluid.data("x", [None, 3], "float32")
+        x.stop_gradient = False
+        bias = layers.create_parameter([3], "float32", name="bias")
+        loss = layers.mean(layers.square(layers.elementwise_add(layers.scale(x, 2.0), bias)))
+        gradient, = fluid.gradients(loss, x)
+        exe, target = fluid.Executor(fluid.CPUPlace()), fluid.CompiledProgram(main)
+        exe.run(startup)
+        for shape in [(3,), (4, 3), (3,)]:
+            value = np.ones(shape, "float32")
+            scope.find_var("bias").get_tensor().set(value, fluid.CPUPlace())
+            got, = exe.run(target, feed={"x": np.ones((1, 3), "float32")}, fetch_list=[gradient])
+            np.testing.assert_allclose(got, np.full((1, 3), 4.0, "float32"))
+            assert ("set aside" in target.explain()) == (len(shape) == 2)

@@ -168,15 +168,30 @@ def asked(new, h):
             step("cond", [out], [full], [], [_branch(new, h, "tanh"), _branch(new, h, "square")])], out
 
 
-INSIDE = {"product": product, "arrays": arrays, "ranked": ranked, "divided": divided, "is_empty": asked}
+def again(new, h):
+    """Several parts of one gradient in a turn."""
+    first, second, mixed, out = (new() for _ in range(4))
+    return [step("matmul", [first], [h, "w"]), step("matmul", [second], [first, "w"]), step("add", [mixed], [second, h]),
+            step("mul", [out], [mixed, h])], out
+
+
+INSIDE = {"product": product, "again": again, "arrays": arrays, "ranked": ranked, "divided": divided, "is_empty": asked}
 
 
 def nested(kinds, inside="product"):
+    """`x` and `w` are used before and after the blocks, too, where a turn uses them several times."""
     new = Names()
 
     def level(depth, h):
         if depth == len(kinds):
             return INSIDE[inside](new, h)
         return KINDS[kinds[depth]](new, h, lambda name: level(depth + 1, name))
-    steps, made = level(0, "x")
+    if inside == "again":
+        before, mixed, after = new(), new(), new()
+        steps, made = level(0, before)
+        steps = [step("matmul", [before], ["x", "w"]), *steps, step("matmul", [after], [made, "w"]),
+                 step("add", [mixed], [after, "x"])]
+        made = mixed
+    else:
+        steps, made = level(0, "x")
     return Case(" > ".join([*kinds, inside]), [*steps, step("scale", ["out"], [made], [1.0, 0.0])])

@@ -27,7 +27,7 @@ class Unrolled(Reference):
         self.v = {n: Both(np.array(a), self.variables[n]) for n, a in feed.items()}
         self.turns = 0
         self.steps(self.program.steps)
-        return {n: self.both(v).variable for n, v in self.v.items() if not isinstance(v, list)}
+        return {n: self.both(v).variable for n, v in self.v.items()}
 
     def both(self, value):
         if isinstance(value, Both):
@@ -39,7 +39,7 @@ class Unrolled(Reference):
             if each.kind in PURE and each.kind != "length":
                 self.pure(each)
             elif each.kind == "length":
-                self.v[each.outs[0]] = np.array([len(self.v[each.ins[0]])])
+                self.v[each.outs[0]] = np.array([len(self.v[each.ins[0]].value)])
             else:
                 getattr(self, "do_" + each.kind)(each)
 
@@ -47,6 +47,29 @@ class Unrolled(Reference):
         ins = [self.both(self.v[n]) for n in s.ins]
         value = PURE[s.kind](*[x.value for x in ins], *s.args)
         self.v[s.outs[0]] = Both(value, loop_build.PURE[s.kind](self.layers, *[x.variable for x in ins], *s.args))
+
+    def copied(self, value):
+        """What is handed into a block, or out of it, is copied, as in the program with loops."""
+        value = self.both(value)
+        return Both(value.value, self.layers.assign(value.variable))
+
+    def do_over(self, s):
+        self.v[s.outs[0]] = self.copied(self.v[s.ins[0]])
+
+    # ---- arrays: operators of block 0, as in the program with loops
+
+    def do_array(self, s):
+        self.v[s.outs[0]] = Both([], self.layers.create_array("float64"))
+
+    def do_write(self, s):
+        array, at, x = self.v[s.outs[0]], self.both(self.v[s.ins[1]]), self.both(self.v[s.ins[0]])
+        array.value.extend([None] * (int(at.value[0]) + 1 - len(array.value)))
+        array.value[int(at.value[0])] = x.value
+        self.layers.array_write(x.variable, at.variable, array.variable)
+
+    def do_read(self, s):
+        array, at = self.v[s.ins[0]], self.both(self.v[s.ins[1]])
+        self.v[s.outs[0]] = Both(array.value[int(at.value[0])], self.layers.array_read(array.variable, at.variable))
 
     def do_up(self, s):
         self.v[s.outs[0]] = np.array(self.both(self.v[s.outs[0]]).value) + 1
@@ -67,12 +90,10 @@ class Unrolled(Reference):
         return made if like is None else Both(made.value, self.layers.lod_reset(made.variable, y=like.variable))
 
     def do_joined(self, s):
-        parts = [self.both(e) for e in self.v[s.ins[0]]]
-        axis, stack = s.args
-        join = self.layers.stack if stack else self.layers.concat
-        variable = self.layers.reshape(join([p.variable for p in parts], axis), [-1, 3])
-        joined = (np.stack if stack else np.concatenate)([p.value for p in parts], axis)
-        self.v[s.outs[0]] = Both(np.tanh(joined.reshape(-1, 3).sum(0)), loop_build.row_sum(self.layers, variable))
+        array, (axis, stack) = self.v[s.ins[0]], s.args
+        whole = (np.stack if stack else np.concatenate)(array.value, axis).reshape(-1, 3)
+        self.v[s.outs[0]] = Both(np.tanh(whole.sum(0)),
+                                 loop_build.PURE["joined"](self.layers, array.variable, axis, stack))
 
     # ---- sequences
 
@@ -104,26 +125,55 @@ class Unrolled(Reference):
 
     # ---- blocks
 
+    def given(self, block, *values):
+        self.v.update((name, self.copied(value)) for name, value in zip(block.names, values))
+
+    def chosen(self, s, k):
+        super().chosen(s, k)
+        self.v[s.outs[0]] = self.copied(self.v[s.outs[0]])
+
+    def do_while_loop(self, s):
+        turns, carried = int(self.both(self.v[s.ins[0]]).value[0]), s.outs[1:]
+        for i in range(turns):
+            self.v[s.outs[0]] = np.array([i])
+            self.v.update(zip(carried, [self.copied(v) for v in self.block(s.blocks[0])]))
+            self.turns += 1
+        self.v[s.outs[0]] = np.array([turns])
+
     def do_IfElse(self, s):
         mask, ins = self.v[s.ins[0]], [self.v[n] for n in s.ins[1:]]
         at = np.flatnonzero(mask.value[:, 0]), np.flatnonzero(~mask.value[:, 0])
         parts = []
         for block, rows in zip(s.blocks, at):
             given = [self.rows(x, rows) for x in ins]
-            self.v.update(zip(block.names, given))
+            self.given(block, *given)
             parts += self.block(block) if rows.size else given[:1]
         self.v[s.outs[0]] = self.whole(parts, at)
+
+    def do_StaticRNN(self, s):
+        """Its steps are taken out of one tensor, and give one tensor."""
+        memory, *inputs = (self.v[n] for n in s.ins)
+        layers, block, outs = self.layers, s.blocks[0], []
+        stacked = layers.stack([x.variable for x in inputs])
+        for t, x in enumerate(inputs):
+            now = layers.squeeze(layers.slice(stacked, [0], [t], [t + 1]), [0])
+            self.given(block, Both(x.value, now), memory)
+            memory, out = self.block(block)
+            self.turns += 1
+            outs.append(out)
+        last = layers.slice(layers.stack([out.variable for out in outs]), [0], [len(outs) - 1], [len(outs)])
+        self.v[s.outs[0]] = Both(outs[-1].value, layers.squeeze(last, [0]))
 
     def do_DynamicRNN(self, s):
         x, memory, fixed = (self.v[n] for n in s.ins)
         block, parts, places = s.blocks[0], [], []
-        memory, fixed = self.rows(memory, self.order), self.rows(fixed, self.order)
+        fixed, memory = self.rows(fixed, self.order), self.rows(memory, self.order)
         for t in range(max(self.program.lengths)):
             count = self.going_on(t)
             at = [self.spans[k][0] + t for k in self.order[:count]]
             now = self.rows(x, at)
             memory, going_on = self.rows(memory, range(count)), self.rows(fixed, range(count))
-            self.v.update(zip(block.names, (now, memory, going_on)))
+            self.given(block, now, memory, going_on)
             memory, out = self.block(block)
             self.turns += 1
             parts.append(out)

@@ -8,6 +8,7 @@
 #include "graph/passes/passes.h"
 #include "graph/passes/patterns/block_gradient.h"
 #include "graph/passes/patterns/cell_nodes.h"
+#include "opdef/sums_of_turns.h"
 
 namespace anabranch {
 namespace {
@@ -209,11 +210,29 @@ class RecurrentFuser {
     const auto begun = output_vars(node, "initial_states@GRAD");
     for (const size_t m : cell.memories) gradients.first_states.push_back(m < begun.size() ? begun[m] : -1);
     const auto parameter = [&](const std::string& name) {
-      return named(output_vars(node, "parameters@GRAD"), node.op->input("parameters"), name);
+      const int made = named(output_vars(node, "parameters@GRAD"), node.op->input("parameters"), name);
+      return made < 0 ? made : part_of(at, node, name, made);
     };
     for (const auto& name : cell.weights) gradients.weights.push_back(parameter(name));
     for (const auto& name : cell.biases) gradients.biases.push_back(parameter(name));
     edit_.replace({at}, cell_gradient_node(graph_, node, cell, found_.vars, gradients, role_vars_of(graph_, {at})));
+  }
+
+  // Where there is some of a gradient before, the op makes a part of it, which is added behind it.
+  int part_of(int at, const GraphNode& node, const std::string& parameter, int made) {
+    const auto sums = input_vars(node, kSumSlot);
+    const int before = sums.empty() ? -1 : named(sums, node.op->attr<Names>(kSumsOf), parameter);
+    if (before < 0) return made;
+    ir::Var desc = graph_.vars[made].desc;
+    desc.name = fmt::format("{}@part", graph_.vars[made].name);
+    const int part = graph_.var(desc.name, node.replica, desc);
+    graph_.vars[part].produced = true;
+    NodeBuilder sum(graph_, "sum", node);
+    for (const auto& [of, gradient] : node.op->role_vars()) {
+      if (gradient == graph_.vars[made].name) sum.attr("op_role_var", Names{of, gradient});
+    }
+    edit_.add_behind(at, sum.in("X", {before, part}).out("Out", made).done());
+    return part;
   }
 
   Graph& graph_;

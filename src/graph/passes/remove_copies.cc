@@ -1,6 +1,7 @@
 // Ops that only copy - assign, scale by 1 - vanish: readers of the copy read the original instead. Not when the
-// original is written later, or the copy is kept, fetched or read by a sub-block. A cast is none: what is fed, and what
-// is made of it, may have another dtype than it is declared with.
+// original is written later, or the copy is kept, fetched or read by a sub-block, or by the op of one, which may know
+// variables of the block by the names of its arguments. A cast is none: what is fed, and what is made of it, may have
+// another dtype than it is declared with.
 #include <algorithm>
 
 #include "graph/edit.h"
@@ -26,8 +27,7 @@ bool replaceable(const Graph& graph, const Uses& uses, int i, int x, int out) {
   const auto& writers = uses.writers(x);
   if (!writers.empty() && writers.back() >= i) return false;
   return std::none_of(uses.readers(out).begin(), uses.readers(out).end(), [&](int r) {
-    const auto& more = graph.nodes[r].more_reads;
-    return r < i || std::count(more.begin(), more.end(), out) != 0;
+    return r < i || find_op(graph.nodes[r].op->type).has(kRunsBlock);
   });
 }
 

@@ -1,7 +1,8 @@
 // Gradients of sums and differences read the forward operands for their shapes alone. Where Out@GRAD has the operand's
 // shape, it is read instead: the operand's memory is free earlier - of a loop, no turn keeps it for the gradient -, and
-// the op that makes it may be fused away. What comes from outside has memory anyway, and may have another shape than
-// its declaration: that stays, and is looked at.
+// the op that makes it may be fused away. What comes from outside has memory anyway and is read as it is; and where it
+// has another shape than its declaration, so that a sum may have more rows than what it is made of, the step runs
+// without passes (Pass::trusts_shapes).
 #include <set>
 
 #include "graph/edit.h"
@@ -78,6 +79,7 @@ const Pass kShapeReads = {.name = "shape_reads",
                           .what = "gradients of sums do not keep their operands",
                           .tolerance = "bit-equal",
                           .in_bodies = true,
+                          .trusts_shapes = true,
                           .run = run};
 
 }  // namespace anabranch

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/kernels/add_rows.h"
 #include "ops/kernels/add_tensor.h"
 
 namespace anabranch::control {
@@ -25,22 +26,125 @@ void add_elements(const KernelContext& c, const TensorArray& from, TensorArray& 
   }
 }
 
+void add_rows_behind(const SelectedRows& from, SelectedRows& to) {
+  const Tensor kept = to.value;  // its memory stays while rows move
+  AB_CHECK(from.value.dtype() == kept.dtype() && from.value.row_elems() == kept.row_elems(), ShapeMismatch,
+           "sparse gradients of one variable must be alike, got rows {} and {}", kept.shape().str(),
+           from.value.shape().str());
+  Shape shape = kept.shape();
+  shape.set(0, static_cast<int64_t>(to.rows.size() + from.rows.size()));
+  to.value.resize(shape, kept.dtype());
+  if (to.value.raw() != kept.raw()) {
+    Shape room = shape;  // for as many again: a row moves a few times only, however many parts there are
+    room.set(0, 2 * shape[0]);
+    to.value.resize(room, kept.dtype());
+    to.value.resize(shape, kept.dtype());
+    std::copy_n(static_cast<const char*>(kept.raw()), kept.bytes(), static_cast<char*>(to.value.mutable_raw()));
+  }
+  std::copy_n(static_cast<const char*>(from.value.raw()), from.value.bytes(),
+              static_cast<char*>(to.value.mutable_raw()) + kept.bytes());
+  to.rows.insert(to.rows.end(), from.rows.begin(), from.rows.end());
+}
+
 }  // namespace
 
+void begin_sum(Value& sum) {
+  if (auto* tensor = sum.get<Tensor>(); tensor && tensor->initialized()) {
+    tensor->resize(Shape{0}, tensor->dtype());
+    tensor->set_lod(LoDRef());
+  } else {
+    sum.clear();
+  }
+}
+
+bool has_parts(const Value& sum) {
+  const auto* tensor = sum.get<Tensor>();
+  return sum.initialized() && !(tensor && tensor->shape() == Shape{0});
+}
+
+void add_part(const KernelContext& c, const Value& part, Value& sum) {
+  if (!has_parts(sum)) return sum.copy_from(part);
+  auto* rows = sum.get<SelectedRows>();
+  const auto* more = part.get<SelectedRows>();
+  SelectedRows merged;
+  if (rows && more) {
+    add_rows_behind(*more, *rows);
+  } else if (more) {
+    add_rows(*more, &merged, &sum.as<Tensor>());
+  } else if (rows) {
+    Tensor whole;
+    whole.copy_from(part.tensor());
+    add_rows(*rows, &merged, &whole);
+    sum.as<Tensor>() = std::move(whole);
+  } else {
+    add_tensor(c, part.tensor(), sum.as<Tensor>());
+  }
+}
+
+void sum_slot(OpDef& def) {
+  def.in_optional_list(kSumSlot, "gradients of what the block only reads, which the turns add to")
+      .takes(kSumSlot, Holds::kAnything);
+}
+
+int sum_before(const ir::Op& op, const std::string& of) {
+  if (!op.has_attr(kSumsOf)) return -1;
+  const auto& names = op.attr<std::vector<std::string>>(kSumsOf);
+  const auto at = std::find(names.begin(), names.end(), of);
+  return at == names.end() ? -1 : static_cast<int>(at - names.begin());
+}
+
+bool sums_inside(const ir::Op& op, const std::string& of) {
+  if (!op.has_attr(kSumsInside)) return false;
+  const auto& names = op.attr<std::vector<std::string>>(kSumsInside);
+  return std::find(names.begin(), names.end(), of) != names.end();
+}
+
+void begin_inside(const Value* before, bool array, Value& sum) {
+  if (before) {
+    sum.copy_from(*before);
+  } else if (array) {
+    sum.as<TensorArray>().clear();
+  } else {
+    begin_sum(sum);
+  }
+}
+
+bool give_inside(const Value& sum, Value& to) {
+  if (!has_parts(sum)) return false;
+  to.copy_from(sum);
+  return true;
+}
+
+void SumOverTurns::begin(const Value* before, Value& sum) {
+  parts_ = 0;
+  if (!before || !has_parts(*before)) return;
+  if (const auto* rows = before->get<SelectedRows>()) {
+    if (rows_.empty()) rows_.emplace_back();
+    copy_rows(*rows, rows_[0]);
+    sum.as<SelectedRows>();
+  } else if (before != &sum) {
+    sum.copy_from(*before);
+  }
+  parts_ = 1;
+}
+
 void SumOverTurns::add(const KernelContext& c, Value& part, Value& sum) {
-  if (const auto* rows = part.get<SelectedRows>()) {
-    AB_CHECK(parts_ == 0 || sum.empty() || sum.is<SelectedRows>(), Unsupported,
-             "a gradient is sparse in one turn and dense in another");
+  const auto* tensor = sum.get<Tensor>();
+  const auto* rows = part.get<SelectedRows>();
+  if (rows && (parts_ == 0 || !(tensor && tensor->initialized()))) {
     if (rows_.size() <= parts_) rows_.emplace_back();
     copy_rows(*rows, rows_[parts_++]);
     sum.as<SelectedRows>();
   } else if (const auto* array = part.get<TensorArray>()) {
     if (parts_++ == 0) sum.as<TensorArray>().clear();
     add_elements(c, *array, sum.as<TensorArray>());
-  } else if (parts_++ == 0) {
-    sum.copy_from(part);
+  } else if (parts_ == 0 || !sum.is<SelectedRows>()) {
+    parts_++ == 0 ? sum.copy_from(part) : add_part(c, part, sum);
   } else {
-    add_tensor(c, part.tensor(), sum.as<Tensor>());
+    SelectedRows merged;
+    auto& whole = part.as<Tensor>();
+    for (size_t i = 0; i < parts_; ++i) add_rows(rows_[i], &merged, &whole);
+    sum.copy_from(part);
   }
 }
 

@@ -3,13 +3,31 @@
 #pragma once
 #include <vector>
 
-#include "opdef/kernel_context.h"
+#include "opdef/op_def.h"
+#include "opdef/sums_of_turns.h"
 
 namespace anabranch::control {
 
+// A sum without parts: nothing has been added to it. It keeps the memory that it has.
+void begin_sum(Value& sum);
+bool has_parts(const Value& sum);
+// sum += part. Rows are put behind those that are there; tensors and rows give a tensor.
+void add_part(const KernelContext& c, const Value& part, Value& sum);
+
+// Of ops with gradient blocks (opdef/sums_of_turns.h): the slot of the sums that the turns add to, the place in it of
+// that of a variable (-1: it has none), and whether a variable of the block holds the sum.
+void sum_slot(OpDef& def);
+int sum_before(const ir::Op& op, const std::string& of);
+bool sums_inside(const ir::Op& op, const std::string& of);
+// Such a variable before the turns, which add to what there was before (null: nothing), and what it gives to `to`
+// after them; false when there is nothing to give.
+void begin_inside(const Value* before, bool array, Value& sum);
+bool give_inside(const Value& sum, Value& to);
+
 class SumOverTurns {
  public:
-  void begin() { parts_ = 0; }
+  // before: what the first part is added to; null: nothing. It may be `sum`.
+  void begin(const Value* before, Value& sum);
   // `part` may be changed: it is made anew in each turn.
   void add(const KernelContext& c, Value& part, Value& sum);
   // Writes the sum; false when nothing has been added and nothing is known of it.

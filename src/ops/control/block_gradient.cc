@@ -28,7 +28,8 @@ struct Carried : Inner {
 // Of a variable that every turn reads.
 struct Summed : Inner {
   int input = -1;
-  std::shared_ptr<SumOverTurns> sum;  // null: an array, to the elements of which the turns add
+  int before = -1;                    // its place among the sums that the turns add to
+  std::shared_ptr<SumOverTurns> sum;  // null: the variable of the block holds the sum, and the turns add to it
   bool array = false;
 };
 
@@ -42,6 +43,7 @@ class Gradient {
     dout_ = op.in(ir::grad_name(slots.out));
     dinput_ = op.out(ir::grad_name(slots.in));
     before_ = op.out("Before@GRAD");
+    sums_ = op.in(kSumSlot);
     find_carried(op.op(), slots);
     find_summed(op.op(), slots);
   }
@@ -51,7 +53,7 @@ class Gradient {
     block_->begin();
     block_->enter();
     for (const Carried& v : carried_) take(c, v, turns);
-    for (const Summed& v : summed_) begin(v);
+    for (const Summed& v : summed_) begin(c, v);
     for (int turn = turns - 1; turn >= 0; --turn) {
       if (turn < turns - 1) end_gradients(turn);
       run_turn(c, turn);
@@ -100,7 +102,9 @@ class Gradient {
       if (v.local < 0 || (carried && has_carried(v.local))) continue;
       v.input = static_cast<int>(i);
       v.array = contains(whole, ins[i]);
-      if (v.array || !block_->keeps_array(v.local)) v.sum = std::make_shared<SumOverTurns>();
+      v.before = sum_before(op, ins[i]);
+      const bool inside = sums_inside(op, ins[i]) || (!v.array && block_->keeps_array(v.local));
+      if (!inside) v.sum = std::make_shared<SumOverTurns>();
       summed_.push_back(v);
     }
   }
@@ -118,11 +122,12 @@ class Gradient {
     }
   }
 
-  void begin(const Summed& v) {
-    if (v.sum) {
-      v.sum->begin();
-    } else {
-      block_->value(v.local).as<TensorArray>().clear();
+  void begin(KernelContext& c, const Summed& v) {
+    const Value* before = v.before < 0 ? nullptr : &c.value(sums_, v.before);
+    if (!v.sum) {
+      begin_inside(before, block_->keeps_array(v.local), block_->value(v.local));
+    } else if (c.wants(dinput_, v.input)) {
+      v.sum->begin(before, c.value(dinput_, v.input));
     }
   }
 
@@ -161,11 +166,9 @@ class Gradient {
   void give(KernelContext& c, const Summed& v) {
     if (!c.wants(dinput_, v.input)) return;
     Value& to = c.value(dinput_, v.input);
-    if (!v.sum) {
-      to.copy_from(block_->value(v.local));
-    } else if (v.sum->finish(to)) {
-      return;
-    } else if (v.array) {
+    const bool there = v.sum ? v.sum->finish(to) : give_inside(block_->value(v.local), to);
+    if (there) return;
+    if (v.array) {
       to.as<TensorArray>().clear();
     } else if (v.shaped >= 0) {
       block_->make_zeros(v.shaped, -1, to);
@@ -173,7 +176,7 @@ class Gradient {
   }
 
   std::shared_ptr<BlockRunner> block_;
-  In dout_;
+  In dout_, sums_;
   Out dinput_, before_;
   std::vector<Carried> carried_;
   std::vector<Summed> summed_;
@@ -189,6 +192,7 @@ void declare_block_gradient(OpDef& def, const GradientSlots& slots) {
       .takes(out, Holds::kAnything)
       .in_optional_list(ir::grad_name(out), "gradients of what the block wrote; @EMPTY@ where there is none")
       .takes(ir::grad_name(out), Holds::kAnything)
+      .with(sum_slot)
       .out_optional_list(ir::grad_name(in), "gradients of what the block read")
       .out_optional_list("Before@GRAD", "gradients of what the outputs that are no inputs held before the op")
       .required_attr("sub_block", AttrType::kBlock, "the gradient block")

@@ -140,6 +140,7 @@ class RecurrentGradient {
     dx_ = op.out("inputs@GRAD");
     dbegun_ = op.out("initial_states@GRAD");
     dparameters_ = op.out("parameters@GRAD");
+    before_ = op.in(kSumSlot);
     const auto gradients = [&](const Names& names) {
       std::vector<int> found;
       for (const auto& name : names) found.push_back(block_->find(ir::grad_name(name)));
@@ -153,12 +154,7 @@ class RecurrentGradient {
     parameters_ = gradients(op.op().input("parameters"));
     memories_ = gradients(op.attr<Names>("ex_states"));
     made_by_ = gradients(op.attr<Names>("states"));
-    sums_.resize(parameters_.size());
-    const auto whole = op.op().has_attr(kWholeArrays) ? op.op().attr<Names>(kWholeArrays) : Names{};
-    for (size_t p = 0; p < parameters_.size(); ++p) {
-      const bool whole_one = std::find(whole.begin(), whole.end(), op.op().input("parameters")[p]) != whole.end();
-      is_array_.push_back(parameters_[p] >= 0 && !whole_one && block_->keeps_array(parameters_[p]));
-    }
+    find_sums(op.op());
   }
 
   void run(KernelContext& c) {
@@ -167,7 +163,7 @@ class RecurrentGradient {
     AB_CHECK(turns == steps, InvalidArgument, "the forward op has run {} steps, inputs have {}", turns, steps);
     block_->begin();
     block_->enter();
-    for (size_t p = 0; p < parameters_.size(); ++p) begin_parameter(p);
+    for (size_t p = 0; p < parameters_.size(); ++p) begin_parameter(c, p);
     for (int i = 0; i < dx_.count; ++i) {
       if (c.wants(dx_, i)) c.value(dx_, i).clear();
     }
@@ -197,18 +193,33 @@ class RecurrentGradient {
     }
     for (size_t p = 0; p < parameters_.size(); ++p) {
       const int at = static_cast<int>(p);
-      if (parameters_[p] >= 0 && !is_array_[p] && c.wants(dparameters_, at)) {
+      if (parameters_[p] >= 0 && !inside_[p] && c.wants(dparameters_, at)) {
         sums_[p].add(c, block_->value(parameters_[p]), c.value(dparameters_, at));
       }
     }
   }
 
   // Steps add to the elements of an array, and hand it to each other.
-  void begin_parameter(size_t p) {
-    if (is_array_[p]) {
-      block_->value(parameters_[p]).as<TensorArray>().clear();
-    } else {
-      sums_[p].begin();
+  void find_sums(const ir::Op& op) {
+    const auto& names = op.input("parameters");
+    const auto whole = op.has_attr(kWholeArrays) ? op.attr<Names>(kWholeArrays) : Names{};
+    sums_.resize(names.size());
+    for (size_t p = 0; p < names.size(); ++p) {
+      const bool whole_one = std::find(whole.begin(), whole.end(), names[p]) != whole.end();
+      const bool array = parameters_[p] >= 0 && !whole_one && block_->keeps_array(parameters_[p]);
+      inside_.push_back(array || sums_inside(op, names[p]));
+      sum_before_.push_back(sum_before(op, names[p]));
+    }
+  }
+
+  void begin_parameter(KernelContext& c, size_t p) {
+    const int at = static_cast<int>(p);
+    if (parameters_[p] < 0) return;
+    const Value* before = sum_before_[p] < 0 ? nullptr : &c.value(before_, sum_before_[p]);
+    if (inside_[p]) {
+      begin_inside(before, block_->keeps_array(parameters_[p]), block_->value(parameters_[p]));
+    } else if (c.wants(dparameters_, at)) {
+      sums_[p].begin(before, c.value(dparameters_, at));
     }
   }
 
@@ -239,8 +250,8 @@ class RecurrentGradient {
     for (size_t p = 0; p < parameters_.size(); ++p) {
       const int at = static_cast<int>(p);
       if (parameters_[p] < 0 || !c.wants(dparameters_, at)) continue;
-      if (is_array_[p]) {
-        c.value(dparameters_, at).copy_from(block_->value(parameters_[p]));
+      if (inside_[p]) {
+        give_inside(block_->value(parameters_[p]), c.value(dparameters_, at));
       } else {
         sums_[p].finish(c.value(dparameters_, at));
       }
@@ -249,10 +260,11 @@ class RecurrentGradient {
 
   std::shared_ptr<BlockRunner> block_;
   const bool reverse_;
-  In inputs_, begun_by_, douts_;
+  In inputs_, begun_by_, douts_, before_;
   Out dx_, dbegun_, dparameters_;
   std::vector<int> x_, y_, parameters_, memories_, made_by_;  // gradients in the block, -1 where there is none
-  std::vector<char> given_, is_array_;
+  std::vector<char> given_, inside_;  // gradients of outputs there are; variables of the block that hold a sum
+  std::vector<int> sum_before_;
   std::vector<SumOverTurns> sums_;
   Tensor part_;
 };
@@ -312,6 +324,7 @@ AB_OP(recurrent_grad)
     .in_optional("step_scopes", "orders this op after the forward op")
     .takes("step_scopes", Holds::kAnything)
     .in_optional_list("outputs@GRAD", "gradients of the outputs; @EMPTY@ where there is none")
+    .with(sum_slot)
     .out_optional_list("inputs@GRAD", "as inputs")
     .out_optional_list("initial_states@GRAD", "as initial_states")
     .out_optional_list("parameters@GRAD", "as parameters, added up over the steps")

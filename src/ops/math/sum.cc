@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "ops/declare/declare.h"
+#include "ops/kernels/add_rows.h"
 #include "ops/kernels/add_tensor.h"
 #include "ops/kernels/flat_loop.h"
 
@@ -78,30 +79,11 @@ template <class T> void sum_tensors(const KernelContext& c, In xs, T* out, int64
   });
 }
 
-void check_rows(const SelectedRows& rows, const Tensor& out) {
-  AB_CHECK(
-      rows.value.shape().rank() > 0 && rows.value.numel() == static_cast<int64_t>(rows.rows.size()) * out.row_elems(),
-      ShapeMismatch, "sparse rows {} are added to a tensor {}", rows.value.shape().str(), out.shape().str());
-  for (int64_t id : rows.rows) {
-    AB_CHECK(id >= 0 && id < out.rows(), InvalidArgument, "row {} of a table of {} rows", id, out.rows());
-  }
-}
-
 TileLoop sum_tile(const KernelArgs& op, const std::string&) {
   return [xs = op.in("X")](const float* const* in, float* out, int64_t n) {
     sum_piece(
         xs.count, [&](int i) { return in[xs.first + i]; }, out, n);
   };
-}
-
-template <class T> void add_rows(const SelectedRows& rows, Tensor* out) {
-  const int64_t width = out->row_elems();
-  const T* from = rows.value.data<T>();
-  T* to = out->mutable_data<T>();
-  for (size_t r = 0; r < rows.rows.size(); ++r) {
-    const int64_t id = rows.rows[r];
-    for (int64_t k = 0; k < width; ++k) to[id * width + k] += from[static_cast<int64_t>(r) * width + k];
-  }
 }
 
 template <class T> void join_rows(const KernelContext& c, In xs, SelectedRows* out) {
@@ -136,10 +118,7 @@ template <class T> void sum_values(const KernelContext& c, In xs, Out out, Selec
   if (tensors == 0) return join_rows<T>(c, xs, &c.value(out).as<SelectedRows>());
   sum_tensors(c, xs, c[out].mutable_data<T>(), c[out].numel());
   for (int i = 0; i < xs.count; ++i) {
-    if (is_tensor(i)) continue;
-    check_rows(c.value(xs, i).rows(), c[out]);
-    merge_rows(c.value(xs, i).rows(), merged);
-    add_rows<T>(*merged, &c[out]);
+    if (!is_tensor(i)) add_rows(c.value(xs, i).rows(), merged, &c[out]);
   }
 }
 

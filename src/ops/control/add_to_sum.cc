@@ -1,0 +1,25 @@
+// What a gradient block adds to the sum that its turns hand on (opdef/sums_of_turns.h).
+#include "ops/control/add_up.h"
+
+namespace anabranch::control {
+namespace {
+
+AB_OP(add_to_sum)
+    .doc("Out += X[0], then X[1], ...; of rows alone the rows of all. In the first turn Out is what there was before.")
+    .in_list("X", "tensors or sparse rows of one shape")
+    .takes("X", Holds::kAnything)
+    .out("Out", "as X")
+    .effects(kDynamic | kKeepsOutputs)
+    .traits(kOnlyComputes)
+    .infer([](InferContext& c) {
+      if (!c.runtime()) c.out("Out") = c.in("X");
+    })
+    .no_grad("second derivatives through control flow are not offered")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        for (int i = 0; i < x.count; ++i) add_part(c, c.value(x, i), c.value(out));
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::control
