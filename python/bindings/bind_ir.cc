@@ -11,6 +11,7 @@
 #include "ir/serialize.h"
 #include "ir/well_formed.h"
 #include "opdef/append_op.h"
+#include "opdef/file_ops.h"
 
 // The compiler takes a class with a container of unique_ptr for copyable.
 template <> struct nanobind::detail::is_copy_constructible<anabranch::ir::Program> : std::false_type {};
@@ -250,7 +251,12 @@ void bind_ir(nb::module_& m) {
              return nb::bytes(bytes.data(), bytes.size());
            })
       .def_static(
-          "parse_from_string", [](nb::bytes b) { return ir::parse_program(std::string_view(b.c_str(), b.size())); },
+          "parse_from_string",
+          [](nb::bytes b) {
+            ir::ProgramRef program = ir::parse_program(std::string_view(b.c_str(), b.size()));
+            replace_file_ops(*program);
+            return program;
+          },
           nb::arg("data"))
       .def(
           "to_text", [](const ir::Program& p, bool details) { return ir::to_text(p, details); },
