@@ -33,6 +33,19 @@ REFUSED_OPS = {
     "run_program": _OUT % "dygraph",
 }
 
+_OF_READERS = "a program does not say what a reader gives: its DataLoader does"
+_OF_VALUES = "of operators and engines of Fluid; numbers are fetched with Executor.run, data are read with a DataLoader"
+
+#: Methods of core classes that raise NotImplementedError, and why.
+REFUSED_METHODS = {
+    "OpDesc": {"block": "Operator.block says it"},
+    "VarDesc": {"set_name": "Block._rename_var renames it in its operators, too",
+                **dict.fromkeys(("shapes", "set_shapes", "dtypes", "set_dtypes", "lod_levels", "set_lod_levels"),
+                                _OF_READERS)},
+    "Variable": dict.fromkeys(("get_bytes", "get_fetch_list", "get_lod_rank_table", "get_reader", "set_scope"),
+                              _OF_VALUES),
+}
+
 
 def listed() -> dict:
     """What Fluid has: {"ops": [type], "core": {class: [method]}}."""
@@ -59,22 +72,41 @@ def name_status() -> dict[str, dict[str, str]]:
     return found
 
 
+def _method(cls: str, method: str) -> str:
+    if method in REFUSED_METHODS.get(cls, {}):
+        return REFUSED
+    return WORKS if hasattr(getattr(core, cls, None), method) else ABSENT
+
+
 def method_status() -> dict[str, dict[str, str]]:
     """{class of core: {method: status}}"""
-    return {cls: {m: WORKS if hasattr(getattr(core, cls, None), m) else ABSENT for m in methods}
-            for cls, methods in listed()["core"].items()}
+    return {cls: {m: _method(cls, m) for m in methods} for cls, methods in listed()["core"].items()}
 
 
 def _count(states: list[str]) -> str:
     return ", ".join("%d %s" % (states.count(s), s) for s in (WORKS, REFUSED, ABSENT) if states.count(s))
 
 
+def _named(states: dict[str, str], state: str) -> list[str]:
+    return ["`%s`" % name for name, found in states.items() if found == state]
+
+
 def _table(head: str, rows: dict[str, dict[str, str]]) -> list[str]:
     lines = ["| %s | works | absent |" % head, "|---|---|---|"]
     for key, states in sorted(rows.items()):
         if states:
-            absent = ["`%s`" % name for name, state in states.items() if state == ABSENT]
-            lines.append("| `%s` | %d of %d | %s |" % (key, len(states) - len(absent), len(states), ", ".join(absent)))
+            works, absent = _named(states, WORKS), _named(states, ABSENT)
+            lines.append("| `%s` | %d of %d | %s |" % (key, len(works), len(states), ", ".join(absent)))
+    return lines + [""]
+
+
+def _reasons() -> list[str]:
+    """The methods that are refused, those of one reason together."""
+    lines = ["| class | Unsupported | reason |", "|---|---|---|"]
+    for cls, methods in REFUSED_METHODS.items():
+        for reason in dict.fromkeys(methods.values()):
+            of = ", ".join("`%s`" % m for m, why in methods.items() if why == reason)
+            lines.append("| `%s` | %s | %s |" % (cls, of, reason))
     return lines + [""]
 
 
@@ -95,4 +127,4 @@ def coverage_page() -> str:
     work = ["`%s`" % op for op, (state, _) in ops.items() if state == WORKS]
     text += ["", "## Operators that work", "", ", ".join(work)]
     text += ["", "## Names", "", *_table("module", names)]
-    return "\n".join([*text, "## Methods of core classes", "", *_table("class", methods)])
+    return "\n".join([*text, "## Methods of core classes", "", *_table("class", methods), *_reasons()])

@@ -6,14 +6,13 @@
 
 #include "base/utf8.h"
 #include "bind.h"
+#include "bind_ir.h"
 #include "ir/print.h"
 #include "ir/program.h"
 #include "ir/serialize.h"
 #include "ir/well_formed.h"
 #include "opdef/append_op.h"
-
-// The compiler takes a class with a container of unique_ptr for copyable.
-template <> struct nanobind::detail::is_copy_constructible<anabranch::ir::Program> : std::false_type {};
+#include "opdef/file_ops.h"
 
 namespace anabranch::python {
 namespace {
@@ -99,8 +98,8 @@ void bind_op(nb::module_& m) {
       .def(
           "__init__", [](BlockRef* self, int idx) { new (self) BlockRef{idx}; }, nb::arg("idx"))
       .def_ro("idx", &BlockRef::idx);
-  nb::class_<ir::Op>(m, "Op", "An op of a block.")
-      .def_ro("type", &ir::Op::type)
+  nb::class_<ir::Op> op_class(m, "Op", "An op of a block.");
+  op_class.def_ro("_type", &ir::Op::type)
       .def(
           "input", [](const ir::Op& op, const std::string& slot) { return op.input(slot); }, nb::arg("slot"))
       .def(
@@ -157,24 +156,22 @@ void bind_op(nb::module_& m) {
       .def_prop_ro(
           "made_at", [](const ir::Op& op) { return op.made_at.known() ? op.made_at.str() : std::string(); },
           "The user's line that made the op; empty when unknown.");
+  add_to_op(op_class);
   m.def(
       "op_text", [](const ir::Op& op, bool details) { return ir::to_text(op, details); }, nb::arg("op"),
       nb::arg("details") = false);
 }
 
 void bind_block(nb::module_& m) {
-  nb::class_<ir::Block>(m, "Block", "Variables and ops of one level of a program.")
-      .def_prop_ro("idx", &ir::Block::idx)
+  nb::class_<ir::Block> block_class(m, "Block", "Variables and ops of one level of a program.");
+  block_class.def_prop_ro("idx", &ir::Block::idx)
       .def_prop_ro("id", &ir::Block::idx)
       .def_prop_ro("parent", &ir::Block::parent)
       .def_rw("forward_block", &ir::Block::forward_block)
       .def("vars", &ir::Block::vars, "In order of creation.")
       .def("num_vars", [](const ir::Block& b) { return b.vars().size(); })
-      .def("find_var", &ir::Block::find_var, nb::arg("name"))
-      .def("find_var_recursive", &ir::Block::find_var_recursive, nb::arg("name"))
-      .def(
-          "has_var", [](const ir::Block& b, const std::string& name) { return b.find_var(name) != nullptr; },
-          nb::arg("name"))
+      .def("_find_var", &ir::Block::find_var, nb::arg("name"))
+      .def("_find_var_recursive", &ir::Block::find_var_recursive, nb::arg("name"))
       .def("create_var", &ir::Block::create_var, nb::arg("var"))
       .def("remove_var", &ir::Block::remove_var, nb::arg("name"))
       .def("rename_var", &ir::Block::rename_var, nb::arg("old"), nb::arg("new"))
@@ -222,6 +219,7 @@ void bind_block(nb::module_& m) {
           "An op that nothing runs and no schema describes: feed and fetch of inference programs.")
       .def("append_op", &append, nb::arg("type"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("attrs"),
            nb::arg("index") = nb::none(), "Checks, infers shapes, appends.");
+  add_to_block(block_class);
 }
 
 }  // namespace
@@ -230,8 +228,9 @@ void bind_ir(nb::module_& m) {
   bind_var(m);
   bind_op(m);
   bind_block(m);
-  nb::class_<ir::Program>(m, "Program", "Blocks of variables and ops.")
-      .def(nb::new_([] { return ir::Program::make(); }))
+  bind_descs(m);
+  nb::class_<ir::Program> program_class(m, "Program", "Blocks of variables and ops.");
+  program_class.def(nb::new_([] { return ir::Program::make(); }))
       .def("clone", &ir::Program::clone)
       .def("block", &ir::Program::block, nb::arg("idx"), nb::rv_policy::reference_internal)
       .def("num_blocks", &ir::Program::num_blocks)
@@ -250,12 +249,18 @@ void bind_ir(nb::module_& m) {
              return nb::bytes(bytes.data(), bytes.size());
            })
       .def_static(
-          "parse_from_string", [](nb::bytes b) { return ir::parse_program(std::string_view(b.c_str(), b.size())); },
+          "parse_from_string",
+          [](nb::bytes b) {
+            ir::ProgramRef program = ir::parse_program(std::string_view(b.c_str(), b.size()));
+            replace_file_ops(*program);
+            return program;
+          },
           nb::arg("data"))
       .def(
           "to_text", [](const ir::Program& p, bool details) { return ir::to_text(p, details); },
           nb::arg("details") = false)
       .def("check_well_formed", [](const ir::Program& p) { ir::check_well_formed(p); });
+  add_to_program(program_class);
 }
 
 }  // namespace anabranch::python

@@ -30,8 +30,20 @@ template <class T> bool is_scalar(const Value& value) {
   return t && t->initialized() && t->numel() == 1 && t->dtype() == dtype_of<T>;
 }
 
+// What variables of Fluid hold for its own operators.
+void refuse_others(nb::class_<Value>& value) {
+  for (const char* name : {"get_bytes", "get_fetch_list", "get_lod_rank_table", "get_reader", "set_scope"}) {
+    value.def(name, [name](Value&, nb::args) {
+      AB_THROW(Unsupported, "Variable.{} is not offered: fetch numbers with Executor.run, read with a DataLoader",
+               name);
+    });
+  }
+}
+
 void bind_value(nb::module_& m) {
-  nb::class_<Value>(m, "Variable", "The value of a variable in a scope.")
+  nb::class_<Value> value(m, "Variable", "The value of a variable in a scope.");
+  refuse_others(value);
+  value
       .def(
           "get_tensor",
           [](std::shared_ptr<Value> self) {

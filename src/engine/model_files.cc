@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "io/files.h"
 #include "ir/serialize.h"
+#include "opdef/file_ops.h"
 #include "opdef/only_computes.h"
 #include "sparse/growable_table.h"
 
@@ -48,6 +49,7 @@ Model load_model(const ModelFiles& files) {
   Model model;
   const std::string path = files.folder + "/" + files.program;
   model.program = ir::parse_program(io::read_file_of(files.folder, path));
+  replace_file_ops(*model.program);
   if (!files.trusted) check_ops(*model.program);
   const ir::Block& block = model.program->global_block();
   model.feeds = in_columns(block, kFeed);

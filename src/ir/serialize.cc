@@ -82,23 +82,45 @@ void put_op(const Op& op, pb::OpDesc* out) {
   }
 }
 
+void put_block(const Block& block, pb::BlockDesc* out) {
+  out->set_idx(block.idx());
+  out->set_parent_idx(block.parent());
+  if (block.forward_block >= 0) out->set_forward_block_idx(block.forward_block);
+  for (const auto& var : block.vars()) put_var(*var, out->add_vars());
+  for (const auto& op : block.ops()) put_op(*op, out->add_ops());
+}
+
+template <class Desc> std::string bytes_of(const Desc& desc, const char* what) {
+  std::string bytes;
+  AB_CHECK(desc.SerializeToString(&bytes), ResourceExhausted, "the {} is too large for a file", what);
+  return bytes;
+}
+
 }  // namespace
 
 std::string serialize_canonical(const Program& program) {
   pb::ProgramDesc desc;
-  for (int i = 0; i < program.num_blocks(); ++i) {
-    const Block& block = program.block(i);
-    pb::BlockDesc* out = desc.add_blocks();
-    out->set_idx(block.idx());
-    out->set_parent_idx(block.parent());
-    if (block.forward_block >= 0) out->set_forward_block_idx(block.forward_block);
-    for (const auto& var : block.vars()) put_var(*var, out->add_vars());
-    for (const auto& op : block.ops()) put_op(*op, out->add_ops());
-  }
+  for (int i = 0; i < program.num_blocks(); ++i) put_block(program.block(i), desc.add_blocks());
   if (program.file_version != 0) desc.mutable_version()->set_version(program.file_version);
-  std::string bytes;
-  AB_CHECK(desc.SerializeToString(&bytes), ResourceExhausted, "the program is too large for a file");
-  return bytes;
+  return bytes_of(desc, "program");
+}
+
+std::string serialize(const Block& block) {
+  pb::BlockDesc desc;
+  put_block(block, &desc);
+  return bytes_of(desc, "block");
+}
+
+std::string serialize(const Op& op) {
+  pb::OpDesc desc;
+  put_op(op, &desc);
+  return bytes_of(desc, "op");
+}
+
+std::string serialize(const Var& var) {
+  pb::VarDesc desc;
+  put_var(var, &desc);
+  return bytes_of(desc, "variable");
 }
 
 std::string serialize(const Program& program) {

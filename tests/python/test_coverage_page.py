@@ -55,3 +55,26 @@ def test_names_and_methods_are_asked_of_the_package():
     assert names["paddle.fluid.layers"]["fc"] == coverage.WORKS
     assert methods["LoDTensor"]["set_lod"] == coverage.WORKS
     assert sum(state == coverage.WORKS for row in names.values() for state in row.values()) > 1000
+
+
+def described():
+    """An object of each core class that refuses something."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.layers.fill_constant([2, 2], "float32", 1.0)
+        op = x.block.ops[0]
+        return x.block.program, {"OpDesc": op.desc, "VarDesc": x.desc, "Variable": fluid.Scope().var("x")}
+
+
+@pytest.mark.parametrize("cls, method", [(cls, m) for cls, all_ in coverage.REFUSED_METHODS.items() for m in all_])
+def test_methods_that_are_refused_say_so(cls, method):
+    program, of = described()
+    arguments = ["y"] if method == "set_name" else [[]] if method.startswith("set_") else []
+    with pytest.raises(NotImplementedError, match=method):
+        getattr(of[cls], method)(*arguments)
+    del program
+
+
+def test_no_method_of_a_core_class_is_absent():
+    absent = [(cls, m) for cls, states in coverage.method_status().items()
+              for m, state in states.items() if state == coverage.ABSENT]
+    assert absent == []

@@ -130,3 +130,17 @@ def test_places():
         with pytest.raises(ValueError):
             program.global_block().append_op(type="get_places", outputs={"Out": [out]}, attrs=attrs)
             fluid.Executor(fluid.CPUPlace()).run(program)
+
+
+def test_places_of_old_programs():
+    from anabranch.fluid.layers import device
+
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        with pytest.warns(DeprecationWarning, match="with_data_parallel"):
+            places = [device.get_places(), device.get_places(2, "CPU"), device.get_places(None, "CUDA")]
+        assert [(v.name, v.type) for v in places] == [("get_places_%d.out_0" % i, KINDS.PLACE_LIST) for i in range(3)]
+        with pytest.raises(ValueError, match="CUDA"):
+            fluid.Executor(fluid.CPUPlace()).run(fluid.default_main_program())
+        for wrong in ((-1,), (2, "XX")):
+            with pytest.raises(ValueError), pytest.warns(DeprecationWarning):
+                device.get_places(*wrong)

@@ -69,7 +69,7 @@ def test_variable_attributes_are_those_of_the_engine():
     assert (v.shape, v.lod_level, v.persistable, v.stop_gradient) == ((-1, 3), 1, False, False)
     assert v.dtype == fluid.core.VarDesc.VarType.INT64 and str(v.dtype) == "VarType.INT64"
     v.persistable = v.stop_gradient = True
-    assert block().desc.find_var("v").persistable and block().desc.find_var("v").stop_gradient
+    assert block().var("v").persistable and block().var("v").stop_gradient
     assert v.grad_name == "v@GRAD"
 
 

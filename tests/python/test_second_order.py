@@ -1,11 +1,15 @@
 """Gradients of gradients: against central differences of the first gradient, in float64."""
+import base64
 import json
+import lzma
 import os
 
 import numpy as np
 import pytest
+import second_order_files
 import second_order_programs
 
+import anabranch
 import anabranch.fluid as fluid
 
 L = fluid.layers
@@ -250,6 +254,60 @@ def test_whole_programs_give_what_1_8_5_gives(name):
              err_msg=key)
     # The original has none of these where a constant comes first.
     assert set(got) - set(RECORDED[name]) == ({"log by x", "mean by x"} if name == "of_ops" else set())
+
+
+with lzma.open(os.path.join(os.path.dirname(__file__), "data", "second_order_files.json.xz")) as _file:
+    FILES = json.load(_file)
+
+
+def unpacked(arrays):
+    return {name: np.array(numbers, "float32").reshape(shape) for name, (shape, numbers) in arrays.items()}
+
+
+def assert_as_recorded(got, recorded):
+    for name, want in unpacked(recorded).items():
+        np.testing.assert_allclose(got[name], want, rtol=1e-5, atol=1e-6 * max(1, np.abs(want).max()), err_msg=name)
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_operators_of_second_derivatives_in_files(name):
+    data, feed, wanted = FILES[name]
+    data = base64.b64decode(data)
+    assert b"_grad_grad" in data or name in ("conv2d by the filter", "reduce_mean")
+    program = fluid.Program.parse_from_string(data)
+    assert program.desc.serialize_to_string() == data, "an unchanged program is written as it was read"
+    assert not [op.type for op in program.global_block().ops if op.type.endswith("_grad_grad")]
+    made = fluid.Executor(fluid.CPUPlace()).run(program, feed=unpacked(feed), fetch_list=list(wanted))
+    assert_as_recorded(dict(zip(wanted, made)), wanted)
+
+
+@pytest.mark.parametrize("name", sorted(second_order_files.FORMS))
+def test_what_1_8_5_differentiates_twice(name):
+    _, _, made = second_order_files.computed(fluid, *second_order_files.FORMS[name])
+    wanted = FILES[name][2]
+    # The original has no second derivative by the filter alone.
+    assert len(made) == len(wanted) + (name == "conv2d by the filter")
+    assert_as_recorded(dict(zip(wanted, made.values())), wanted)
+
+
+def test_a_model_of_second_derivatives_serves(tmp_path):
+    data, feed, wanted = FILES["a model"]
+    (tmp_path / "__model__").write_bytes(base64.b64decode(data))
+    made = anabranch.Predictor(str(tmp_path)).run(unpacked(feed))
+    assert_as_recorded(dict(zip(wanted, made)), wanted)
+
+
+def test_a_changed_program_of_a_file_is_written_with_operators_that_1_8_5_has():
+    program = fluid.Program.parse_from_string(base64.b64decode(FILES["relu"][0]))
+    with fluid.program_guard(program):
+        L.scale(program.global_block().var("x"), 2.0)
+    assert b"_grad_grad" not in program.desc.serialize_to_string()
+
+
+def test_a_damaged_operator_of_second_derivatives():
+    data = base64.b64decode(FILES["relu"][0])
+    with pytest.raises(ValueError, match="relu_grad_grad must have an input of those that begin with DD"):
+        fluid.Program.parse_from_string(data.replace(b"DDX", b"XDX"))
 
 
 def test_replicas_compute_what_one_computes():

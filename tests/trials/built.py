@@ -74,8 +74,8 @@ def _give(block, scope, feed, name, v):
             rows.set_rows(value.ids)
             rows.set_height(value.height)
             rows.get_tensor().set(value.values, fluid.CPUPlace())
-            if not v.persistable and block.desc.find_var(name) is not None:
-                block.desc.find_var(name).persistable = True
+            if not v.persistable and block.desc._find_var(name) is not None:
+                block.desc._find_var(name).persistable = True
         elif v.persistable:
             tensor = scope.var(name).get_tensor()
             tensor.set(value.array if isinstance(value, Seq) else value, fluid.CPUPlace())
@@ -96,7 +96,7 @@ def _fed(value, v):
 
 def _insert(program, block, one, how):
     for name in one.outputs() - {EMPTY}:
-        if block.desc.find_var(name) is None:
+        if block.desc._find_var(name) is None:
             block.create_var(name=name)
     block.desc.insert_raw_op(
         block.desc.op_size(), one.op, list(one.ins.items()), list(one.outs.items()), dict(one.attrs)
@@ -107,9 +107,9 @@ def _insert(program, block, one, how):
 
 
 def _fetchable(block, name):
-    if name == EMPTY or block.desc.find_var(name) is None:
+    if name == EMPTY or block.desc._find_var(name) is None:
         return False
-    return int(block.desc.find_var(name).kind) in (int(KINDS.LOD_TENSOR), int(KINDS.LOD_TENSOR_ARRAY))
+    return int(block.desc._find_var(name).kind) in (int(KINDS.LOD_TENSOR), int(KINDS.LOD_TENSOR_ARRAY))
 
 
 def _follow(block, fetch, r):

@@ -108,7 +108,7 @@ def against_declared(one, first):
     if not honest or one.inputs() & one.outputs() or any(one.ins.get(slot) for slot in BY_VALUE) or one.op in FEWER:
         return None
     for name, (arrays, _) in zip(first.made[3], first.got):
-        shape = list(first.made[0].global_block().desc.find_var(name).shape)
+        shape = list(first.made[0].global_block().desc._find_var(name).shape)
         for a in arrays[:1]:
             if a.shape == NOTHING.get(one.op):
                 continue

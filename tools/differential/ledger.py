@@ -2,10 +2,12 @@
 
 tools/differential/ledger.py build/differential.jsonl                 the table
 tools/differential/ledger.py build/differential.jsonl --rules         which rule hides how many cases of which operator
+tools/differential/ledger.py build/differential.jsonl --page          docs/differential.md
 """
 
 import argparse
 import collections
+import datetime
 import json
 import os
 import sys
@@ -63,13 +65,41 @@ def rules(rows):
     return "".join("%5d  %s: %s\n" % (n, op, rule) for (rule, op), n in sorted(found.items()))
 
 
+PAGE = """# Operators beside 1.8.5
+
+Random cases of every operator, run here and in PaddlePaddle 1.8.5, forward and gradient: %d cases of %d operators, at least
+%d of each, drawn from the seed `%s` on %s. Written by `tools/differential/ledger.py --page`; `tools/differential` says what
+a case is, and runs them again.
+
+| column | a case |
+|---|---|
+| agree | both run and give the same value, shape, dtype and sequences: 1e-5 of the larger of the number and the root mean square, in float32 |
+| both refuse | both raise |
+| original dies | it crashes, hangs, asks for nonsensical memory, or reads memory that nobody wrote; here the case raises, or gives what NumPy gives where there is a reference |
+| listed | a row of [differences](differences.md) says why |
+| DISAGREE | anything else |
+
+%s"""
+
+
+def page(rows, today=None):
+    """The page of the documentation about a whole run."""
+    seeds = sorted({row["seed"] for row in rows})
+    if len(seeds) != 1:
+        raise SystemExit("a page is about one seed, the ledgers have %s" % ", ".join(seeds))
+    counts = collections.Counter(row["op"] for row in rows)
+    today = today or datetime.date.today().isoformat()
+    return PAGE % (len(rows), len(counts), min(counts.values()), seeds[0], today, table(rows))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("ledgers", nargs="+")
     parser.add_argument("--rules", action="store_true")
+    parser.add_argument("--page", action="store_true")
     given = parser.parse_args()
     rows = [row for path in given.ledgers for row in Ledger(path).of()]
-    print((rules if given.rules else table)(rows), end="")
+    print((rules if given.rules else page if given.page else table)(rows), end="")
 
 
 if __name__ == "__main__":

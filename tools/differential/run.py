@@ -5,6 +5,7 @@ BENCH_FLUID18_PYTHON=/path/to/python tools/differential/run.py --count 20 --ledg
 
 import argparse
 import collections
+import concurrent.futures
 import os
 import random
 import sys
@@ -19,11 +20,13 @@ from vary import vary  # noqa: E402
 VARIABLE = "BENCH_FLUID18_PYTHON"
 #: An operator of the original that has hung this often gets IMPATIENT_S seconds instead of --hang.
 PATIENCE, IMPATIENT_S = 3, 3
+#: What cases are drawn from, where nothing else is given.
+SEED = "differential"
 
 
-def drawn(op, number, known):
+def drawn(op, number, known, seed=SEED):
     """The case of this number: the first ones as tests/ops has them."""
-    r = random.Random("differential/%s/%d" % (op, number))
+    r = random.Random("%s/%s/%d" % (seed, op, number))
     if number < len(known) and number < 4:
         return cases.copied(known[number * len(known) // min(len(known), 4)])
     return vary(r, cases.copied(r.choice(known)))
@@ -39,35 +42,38 @@ class Engines:
         self.again = Engine(python, "paddle.fluid", perturb=201)
         self.ours = Engine(sys.executable, "anabranch.fluid", paths=[os.path.join(cases.ROOT, "python")], perturb=99)
         self.hang_s = hang_s
+        self.beside = concurrent.futures.ThreadPoolExecutor(1)
 
     def judged(self, case, hangs=0):
         """None: the original does not have the operator."""
         data = cases.sent(case)
         case = dict(case, outs=data["outs"])
         patience_s = self.hang_s if hangs < PATIENCE else min(self.hang_s, IMPATIENT_S)
-        theirs = self.theirs.run(data, patience_s)
+        running = self.beside.submit(self.theirs.run, data, patience_s)
+        ours = self.ours.run(data, self.hang_s)
+        theirs = running.result()
         if theirs.get("error", "").endswith("has not been registered."):
             return None
-        ours = self.ours.run(data, self.hang_s)
         asked = [lambda other, engine=engine: engine.run(other, patience_s) for engine in (self.theirs, self.again)]
         return Judged(*judge(case, data, theirs, ours, *asked), theirs, ours, case, data)
 
     def close(self):
+        self.beside.shutdown()
         for engine in (self.theirs, self.again, self.ours):
             engine.close()
 
 
-def of_op(engines, op, numbers):
+def of_op(engines, op, numbers, seed=SEED):
     known, hangs = cases.seeds(op), 0
     for number in numbers if known else ():
-        case = drawn(op, number, known)
+        case = drawn(op, number, known, seed)
         got = engines.judged(case, hangs)
         if got is None:
             return
         hangs += got.theirs["stage"] == "hangs"
         stages = {"theirs": got.theirs["stage"], "ours": got.ours["stage"]}
         told = {"verdict": got.verdict, "why": got.why, "differs": got.differs}
-        yield dict(op=op, number=number, changes=case["changes"], **told, **stages)
+        yield dict(op=op, number=number, seed=seed, changes=case["changes"], **told, **stages)
 
 
 def arguments_of_all(doc):
@@ -85,6 +91,7 @@ def arguments():
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--ledger", default="", help="goes on where this file ends")
+    parser.add_argument("--seed", default=SEED, help="what cases are drawn from; a ledger has one")
     parser.add_argument("--anew", nargs="*", default=[], choices=VERDICTS, help="cases of the ledger to run again")
     parser.add_argument("--table", default="")
     return parser.parse_args()
@@ -111,7 +118,7 @@ def main():
     ledger.drop(given.anew)
     for op in ops:
         numbers = [n for n in range(given.first, given.first + given.count) if (op, n) not in ledger.rows]
-        for row in of_op(engines, op, numbers):
+        for row in of_op(engines, op, numbers, given.seed):
             ledger.add(row)
             if row["verdict"] == DISAGREE and not given.ledger:
                 print(row["op"], row["number"], row["changes"], row["why"])

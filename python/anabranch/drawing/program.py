@@ -31,7 +31,7 @@ class _Drawing:
     def fill_of(self, var):
         if var is None:
             return TEMPORARY
-        if var.desc.is_parameter:
+        if var._var.is_parameter:
             return PARAMETER
         return STATE if var.persistable else FED if getattr(var, "is_data", False) else TEMPORARY
 
@@ -41,7 +41,7 @@ class _Drawing:
         var = self.block._find_var_recursive(name)
         label, tip = name, name
         if var is not None and getattr(var.desc, "shape", None) is not None:
-            tip = "%s %s %s" % (name, list(var.desc.shape), str(var.dtype).split(".")[-1].lower())
+            tip = "%s %s %s" % (name, list(var.shape), str(var.dtype).split(".")[-1].lower())
         if name in self.highlights:
             return self.graph.node(key, label, "ellipse", HIGHLIGHT, tip=tip)
         return self.graph.node(key, label, "ellipse", self.fill_of(var), tip=tip)

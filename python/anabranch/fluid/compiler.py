@@ -176,14 +176,14 @@ class CompiledProgram:
             for op in desc.block(0).ops():
                 if op.has_attr("op_role") and op.attr("op_role") & OpRole.Backward:
                     raise Violated("with_data_parallel: the program has a backward part, so loss_name is needed")
-        elif desc.block(0).find_var(self._loss_name) is None:
+        elif desc.block(0)._find_var(self._loss_name) is None:
             raise InvalidValue("with_data_parallel: the program has no variable %r (loss_name)" % self._loss_name)
         if self._replicas() > 1:
             for i in range(1, desc.num_blocks()):
                 for op in desc.block(i).ops():
                     if op.has_attr("op_role") and op.attr("op_role") & OpRole.Optimize and op.attr("op_role_var"):
                         raise NotOffered("with_data_parallel: %s updates a parameter inside control flow, which "
-                                         "several replicas cannot do" % op.type)
+                                         "several replicas cannot do" % op._type)
 
     def _check_trainers(self, build):
         endpoints = self._program._trainers_endpoints

@@ -44,6 +44,8 @@ Tensor = LoDTensor
 ProgramDesc = _core.Program
 BlockDesc = _core.Block
 OpDesc = _core.Op
+VarDesc = _core.VarDesc
+VarDesc.VarType = VarType
 
 
 def Scope() -> _core.Scope:
@@ -53,12 +55,6 @@ def Scope() -> _core.Scope:
     True
     """
     return _core.Scope()
-
-
-class VarDesc:
-    """Holder of ``VarDesc.VarType``, the enum of kinds and element types."""
-
-    VarType = VarType
 
 
 class AttrType(enum.IntEnum):

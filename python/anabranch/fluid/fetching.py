@@ -26,7 +26,7 @@ def fetch_names(fetch_list: Any) -> Any:
     names, ops = [], []
     for item in fetch_list:
         if isinstance(item, Variable):
-            names.append(item.desc.name)
+            names.append(item._var.name)
         elif isinstance(item, str):
             names.append(item)
         elif isinstance(item, Operator):

@@ -27,7 +27,7 @@ class _Vars(Mapping):
         return found
 
     def __contains__(self, name):
-        return isinstance(name, str) and self._block.desc.find_var(name) is not None
+        return isinstance(name, str) and self._block.desc._find_var(name) is not None
 
     def __iter__(self):
         return iter([v.name for v in self._block.desc.vars()])
@@ -92,7 +92,7 @@ class Block:
 
     def _wrap(self, desc):
         wrapper = self._wrappers.get(desc.name)
-        if wrapper is None or wrapper.desc is not desc:
+        if wrapper is None or wrapper._var is not desc:
             cls = Parameter if desc.is_parameter else Variable
             wrapper = cls.__new__(cls)
             wrapper._attach(self, desc)
@@ -100,10 +100,10 @@ class Block:
         return wrapper
 
     def _adopt(self, variable):
-        self._wrappers[variable.desc.name] = variable
+        self._wrappers[variable._var.name] = variable
 
     def _find(self, name):
-        desc = self.desc.find_var(name)
+        desc = self.desc._find_var(name)
         return None if desc is None else self._wrap(desc)
 
     @property
@@ -113,7 +113,7 @@ class Block:
 
     def has_var(self, name: str) -> bool:
         """bool: whether this block itself has the variable."""
-        return self.desc.find_var(name) is not None
+        return self.desc._find_var(name) is not None
 
     def var(self, name: str) -> Any:
         """The variable of this block.
@@ -163,7 +163,7 @@ class Block:
         variable = Variable(self, *args, **kwargs) if known is None else known
         if known is not None:
             Variable.__init__(known, self, *args, **kwargs) if not isinstance(known, Parameter) else \
-                known._check_alike(known.desc, kwargs.get("type", VarType.LOD_TENSOR), kwargs.get("shape"),
+                known._check_alike(known._var, kwargs.get("type", VarType.LOD_TENSOR), kwargs.get("shape"),
                                    kwargs.get("dtype"), kwargs.get("lod_level"), kwargs.get("persistable"))
         initializer = kwargs.get("initializer")
         if initializer is not None:
@@ -222,7 +222,7 @@ class Block:
     def _clone_variable(self, var, force_persistable=True):
         """A variable like ``var`` of another program."""
         return self.create_var(name=var.name, type=var.type, shape=var.shape or None, dtype=var.dtype,
-                               lod_level=var.desc.lod_level, persistable=True if force_persistable else var.persistable,
+                               lod_level=var._var.lod_level, persistable=True if force_persistable else var.persistable,
                                is_data=var.is_data, need_check_feed=var.need_check_feed)
 
     # ---- operators

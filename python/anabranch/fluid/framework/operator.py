@@ -25,7 +25,7 @@ def _argument_names(type, slot, args):
             if isinstance(arg, str):
                 names.append(arg)
             elif isinstance(arg, Variable):
-                names.append(arg.desc.name)
+                names.append(arg._var.name)
             elif isinstance(arg, bytes):
                 names.append(arg.decode())
             else:
@@ -95,7 +95,7 @@ class Operator:
     @property
     def type(self) -> str:
         """str: the kind of operation."""
-        return self.desc.type
+        return self.desc._type
 
     @property
     def idx(self) -> int:

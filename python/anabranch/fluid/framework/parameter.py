@@ -53,7 +53,7 @@ class Parameter(Variable):
         kwargs.pop("initializer", None)
         super().__init__(block, type=type, shape=shape, dtype=dtype, persistable=True,
                          **{k: v for k, v in kwargs.items() if k != "persistable"})
-        self.desc.is_parameter = True
+        self._var.is_parameter = True
         for key, value in attributes.items():
             setattr(self, key, value)
 
@@ -68,11 +68,11 @@ class Parameter(Variable):
     @property
     def trainable(self) -> bool:
         """bool: whether optimizers update it."""
-        return self.desc.trainable
+        return self._var.trainable
 
     @trainable.setter
     def trainable(self, value: Any) -> None:
-        self.desc.trainable = bool(value)
+        self._var.trainable = bool(value)
         self._changed()
 
     def to_string(self, throw_on_error: bool, with_details: bool = False) -> str:

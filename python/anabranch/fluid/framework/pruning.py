@@ -19,7 +19,7 @@ def _copy(program, desc):
     same_blocks = program.num_blocks == copy.num_blocks
     for old, new in list(zip(program.blocks, copy.blocks))[:None if same_blocks else 1]:
         for name, wrapper in old._wrappers.items():
-            desc = new.desc.find_var(name)
+            desc = new.desc._find_var(name)
             if desc is not None:
                 new._wrap(desc)._clone_attributes(wrapper)
     return copy
@@ -60,7 +60,7 @@ def inference_copy(program: Any, prune_read_op: Any = True) -> Any:
     desc = program.desc.clone()
     if prune_read_op:
         block = desc.block(0)
-        _keep_ops(block, [op.type not in _READER_OPS for op in block.ops()])
+        _keep_ops(block, [op._type not in _READER_OPS for op in block.ops()])
         for var in block.vars():
             if var.kind == 15:
                 block.remove_var(var.name)

@@ -83,7 +83,7 @@ class Variable(VariableOperators):
             name = unique_name.generate("_generated_var")
         if not isinstance(name, str):
             raise InvalidType("the name of a variable must be a str, got %s" % name.__class__.__name__)
-        known = block.desc.find_var(name)
+        known = block.desc._find_var(name)
         if known is None:
             spec = _spec_of(name, type, shape, dtype, lod_level, persistable, stop_gradient, is_data, need_check_feed)
             try:
@@ -104,7 +104,7 @@ class Variable(VariableOperators):
     def _attach(self, block, desc):
         """Becomes the wrapper of an existing C++ variable."""
         self.block = block
-        self.desc = desc
+        self._var = desc
         self.error_clip = None
         self.capacity = None
         self.belong_to_optimizer = False
@@ -130,6 +130,11 @@ class Variable(VariableOperators):
         if persistable is not None and bool(persistable) != known.persistable:
             differs("persistable", known.persistable, bool(persistable))
 
+    @property
+    def desc(self) -> Any:
+        """core.VarDesc: the description, with the methods of Fluid: ``shape()``, ``set_shape(shape)`` and so on."""
+        return _core.var_desc(self.block.desc, self._var)
+
     def _changed(self):
         self.block.program.desc.touch()
 
@@ -138,31 +143,31 @@ class Variable(VariableOperators):
     @property
     def name(self) -> str:
         """str: unique in its block; assigning renames the variable everywhere in the block."""
-        return self.desc.name
+        return self._var.name
 
     @name.setter
     def name(self, new_name: Any) -> None:
-        self.block._rename_var(self.desc.name, new_name)
+        self.block._rename_var(self._var.name, new_name)
 
     @property
     def grad_name(self) -> str:
         """str: name of the gradient, ``<name>@GRAD``."""
-        return self.desc.name + GRAD_SUFFIX
+        return self._var.name + GRAD_SUFFIX
 
     @property
     def shape(self) -> tuple[int, ...]:
         """tuple of int: extents, -1 where not known before a run; () when nothing is known."""
-        return self.desc.shape
+        return self._var.shape
 
     @property
     def dtype(self) -> VarType:
         """VarType: the element type."""
-        return VarType(self.desc.dtype)
+        return VarType(self._var.dtype)
 
     @property
     def type(self) -> VarType:
         """VarType: the kind, LOD_TENSOR for most."""
-        return VarType(self.desc.kind)
+        return VarType(self._var.kind)
 
     @property
     def lod_level(self) -> int:
@@ -171,48 +176,48 @@ class Variable(VariableOperators):
         Raises:
             Exception: for SelectedRows, which have no sequences.
         """
-        if self.desc.kind == VarType.SELECTED_ROWS:
+        if self._var.kind == VarType.SELECTED_ROWS:
             raise InvalidType("variable %s is SELECTED_ROWS: it has no lod_level" % self.name)
-        return self.desc.lod_level
+        return self._var.lod_level
 
     @property
     def persistable(self) -> bool:
         """bool: whether the value outlives a run and is saved by ``save_persistables``."""
-        return self.desc.persistable
+        return self._var.persistable
 
     @persistable.setter
     def persistable(self, value: Any) -> None:
-        self.desc.persistable = bool(value)
+        self._var.persistable = bool(value)
         self._changed()
 
     @property
     def stop_gradient(self) -> bool:
         """bool: whether backward passes stop at this variable."""
-        return self.desc.stop_gradient
+        return self._var.stop_gradient
 
     @stop_gradient.setter
     def stop_gradient(self, value: Any) -> None:
-        self.desc.stop_gradient = bool(value)
+        self._var.stop_gradient = bool(value)
         self._changed()
 
     @property
     def is_data(self) -> bool:
         """bool: whether the user feeds it."""
-        return self.desc.is_data
+        return self._var.is_data
 
     @is_data.setter
     def is_data(self, value: Any) -> None:
-        self.desc.is_data = bool(value)
+        self._var.is_data = bool(value)
 
     @property
     def need_check_feed(self) -> bool:
         """bool: whether shape and dtype are compared when it is fed."""
-        return self.desc.need_check_feed
+        return self._var.need_check_feed
 
     @property
     def ndim(self) -> int:
         """int: number of axes."""
-        return len(self.desc.shape)
+        return len(self._var.shape)
 
     # ---- printing
 
@@ -235,7 +240,7 @@ class Variable(VariableOperators):
         for flag in (throw_on_error, with_details):
             if not isinstance(flag, bool):
                 raise Violated("Variable.to_string: throw_on_error and with_details are bool")
-        text = _core.var_text(self.desc)
+        text = _core.var_text(self._var)
         if with_details:
             text += "\n  stop_gradient: %s\n  error_clip: %s" % (self.stop_gradient, self.error_clip)
         return text
@@ -259,7 +264,7 @@ class Variable(VariableOperators):
     def _clone_attributes(self, other):
         """Takes over what only Python knows about ``other``, the same variable of the cloned program."""
         for key, value in other.__dict__.items():
-            if key not in ("block", "desc", "op"):
+            if key not in ("block", "_var", "op"):
                 self.__dict__[key] = value
 
     # ---- values exist only while a program runs

@@ -98,7 +98,7 @@ def _deployable(program, feeds, targets):
     """The part of a program that the targets need, in test mode, with feed and fetch ops."""
     block = program.desc.block(0)
     for i in range(block.op_size() - 1, -1, -1):
-        if block.op(i).type in ("feed", "fetch"):
+        if block.op(i)._type in ("feed", "fetch"):
             block.remove_ops(i, i + 1)
     program.desc.touch()
     program = program._prune_with_input(list(feeds), targets)._inference_optimize(prune_read_op=True)

@@ -5,6 +5,7 @@ from .. import core as core
 from ..framework import Variable as Variable
 from . import control_flow as control_flow
 from . import detection as detection
+from . import device as device
 from . import distributions as distributions
 from . import io as io
 from . import layer_function_generator as layer_function_generator

@@ -184,9 +184,9 @@ def read_file(reader: Variable) -> Variable | list[Variable]:
     out = []
     for d in described:
         variable = helper.create_variable_for_type_inference(dtype=d.dtype, stop_gradient=True)
-        variable.desc.shape = d.shape
-        variable.desc.lod_level = d.lod_level
-        variable.desc.need_check_feed = d.need_check_feed
+        variable._var.shape = d.shape
+        variable._var.lod_level = d.lod_level
+        variable._var.need_check_feed = d.need_check_feed
         out.append(variable)
     read_into(reader.block, reader, out)
     return out[0] if len(out) == 1 else out

@@ -132,9 +132,9 @@ class Pass:
         loss = auc = None
         for op in self.program.desc.block(0).ops():
             role = op.attr("op_role") if op.has_attr("op_role") else 0
-            if role == OpRole.Backward | OpRole.Loss and op.type == "fill_constant":
+            if role == OpRole.Backward | OpRole.Loss and op._type == "fill_constant":
                 loss = op.output("Out")[0][:-len("@GRAD")]
-            elif op.type == "auc" and auc is None and op.attr("slide_steps") == 0:
+            elif op._type == "auc" and auc is None and op.attr("slide_steps") == 0:
                 auc = op.output("AUC")[0]
         return loss, auc
 

@@ -116,7 +116,7 @@ class FeedTable:
     def _look_up(self, name):
         if not isinstance(name, str):
             raise InvalidType("the keys of feed must be names (str), got %s" % type(name).__name__)
-        desc = self._block.find_var(name)
+        desc = self._block._find_var(name)
         if desc is None:
             if name not in self._unknown:
                 self._unknown.add(name)

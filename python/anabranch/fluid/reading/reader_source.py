@@ -78,7 +78,7 @@ class ProgramReaders:
     def __init__(self, program: Program) -> None:
         self._readers = []
         for op in program.desc.block(0).ops():
-            if op.type != "read":
+            if op._type != "read":
                 continue
             names = op.input("Reader")
             if len(names) != 1:

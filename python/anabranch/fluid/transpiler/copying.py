@@ -17,7 +17,7 @@ def copy_var(block: Any, var: Any, persistable: bool = True, name: str | None = 
     if var.type not in _SHAPED:
         return block.create_var(name=name, type=var.type, persistable=False)
     return block.create_var(name=name, type=var.type, dtype=var.dtype, persistable=persistable,
-                            shape=var.shape if shape is None else shape, lod_level=var.desc.lod_level)
+                            shape=var.shape if shape is None else shape, lod_level=var._var.lod_level)
 
 
 def plain_attrs(op: Any) -> dict[str, Any]:
