@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import fluid
+from . import _core, fluid
 from .fluid.errors import InvalidValue
 from .fluid.framework import Program
 from .fluid.framework.dtype import numpy_dtype
@@ -66,9 +66,18 @@ def summary(program: Program) -> str:
     lines = ["inputs"] + ["  " + line for line in _table([(v.name, _form(v)) for v in inputs] or [("none", "")])]
     lines += ["operators: %d" % sum(types.values()),
               "  " + ", ".join("%d %s" % (count, name) for name, count in sorted(types.items()))]
+    lines += _older_forms(program)
     lines += _stored("parameters", [v for v in variables if is_parameter(v)])
     lines += _stored("other state", [v for v in variables if is_persistable(v) and not is_parameter(v)])
     return "\n".join(lines)
+
+
+def _older_forms(program):
+    """What a model of an older release says otherwise, and what that is taken for."""
+    found = collections.Counter("%s: %s" % (op.type, line) for block in program.blocks for op in block.ops
+                                if op.type not in ("feed", "fetch") for line in _core.old_forms(op.desc))
+    return ["older forms: %d" % sum(found.values())] * bool(found) + [
+        "  %s%s" % (line, " (%d times)" % count if count > 1 else "") for line, count in sorted(found.items())]
 
 
 def _stored(what, variables):

@@ -6,6 +6,7 @@
 
 #include "bind.h"
 #include "opdef/append_op.h"
+#include "opdef/old_forms.h"
 #include "opdef/only_computes.h"
 
 namespace anabranch::python {
@@ -168,6 +169,8 @@ void bind_opdef(nb::module_& m) {
         "({input: (list, optional)}, {output: ...}) of an op type; None when there is no such type.");
   m.def("only_computes", &only_computes, nb::arg("type"),
         "Whether an op type turns inputs into outputs and does nothing else.");
+  m.def("old_forms", &old_forms, nb::arg("op"),
+        "What of an op is not as Fluid 1.8.5 writes it, and what it is taken for.");
   m.def("op_info", &op_info, nb::arg("type"), "Everything an op type declares.");
   m.def("attr_error", &attr_error, nb::arg("type"), nb::arg("name"), nb::arg("value"),
         "Why an op type refuses a value of an attribute; empty when it takes it.");

@@ -7,6 +7,7 @@
 #include "bind.h"
 #include "core/row_locks.h"
 #include "engine/prepared_run.h"
+#include "fetched_array.h"
 
 namespace anabranch::python {
 namespace {
@@ -14,31 +15,6 @@ namespace {
 bool same_name(PyObject* a, PyObject* b) {
   return a == b || (PyUnicode_Check(a) && PyUnicode_Check(b) && PyUnicode_Compare(a, b) == 0);
 }
-
-// An array over the memory of a fetched value; what the caller gets is a copy of it.
-class FetchedArray {
- public:
-  nb::object copy(const Tensor& t) {
-    if (!array_.is_valid() || data_ != t.raw() || dtype_ != t.dtype() || !(shape_ == t.shape())) {
-      Tensor view;
-      view.view(const_cast<void*>(t.raw()), t.shape(), t.dtype(), nullptr);
-      array_ = array_view(std::move(view));
-      data_ = t.raw();
-      dtype_ = t.dtype();
-      shape_ = t.shape();
-    }
-    static PyObject* const copy_name = PyUnicode_InternFromString("copy");
-    nb::object copied = nb::steal(PyObject_CallMethodNoArgs(array_.ptr(), copy_name));
-    if (!copied.is_valid()) nb::raise_python_error();
-    return copied;
-  }
-
- private:
-  nb::object array_;
-  const void* data_ = nullptr;
-  DType dtype_ = DType::kFloat32;
-  Shape shape_;
-};
 
 class PreparedCall {
  public:
@@ -96,10 +72,14 @@ class PreparedCall {
 
   bool same_fetches(nb::handle list) const {
     if (list.is_none()) return fetch_list_is_none_;
-    if (fetch_list_is_none_ || !(PyList_CheckExact(list.ptr()) || PyTuple_CheckExact(list.ptr()))) return false;
-    if (PySequence_Fast_GET_SIZE(list.ptr()) != static_cast<Py_ssize_t>(items_.size())) return false;
-    for (size_t i = 0; i < items_.size(); ++i) {
-      if (!same_name(PySequence_Fast_GET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i)), items_[i].ptr())) return false;
+    if (fetch_list_is_none_) return false;
+    const bool is_list = PyList_CheckExact(list.ptr());
+    if (!is_list && !PyTuple_CheckExact(list.ptr())) return false;
+    const Py_ssize_t size = is_list ? PyList_Size(list.ptr()) : PyTuple_Size(list.ptr());
+    if (size != static_cast<Py_ssize_t>(items_.size())) return false;
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      PyObject* item = is_list ? PyList_GetItem(list.ptr(), i) : PyTuple_GetItem(list.ptr(), i);
+      if (!same_name(item, items_[static_cast<size_t>(i)].ptr())) return false;
     }
     return true;
   }
@@ -147,7 +127,7 @@ class PreparedCall {
     for (size_t f = 0; f < fetched.size(); ++f) {
       nb::object one = result(step, f, numpy);
       sequences |= numpy && one.type().is(nb::type<TensorRef>());
-      PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(f), one.release().ptr());
+      PyList_SetItem(list.ptr(), static_cast<Py_ssize_t>(f), one.release().ptr());
     }
     return sequences ? nb::steal(PyList_AsTuple(list.ptr())) : list;
   }

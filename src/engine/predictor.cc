@@ -25,6 +25,7 @@ Predictor::Predictor(Model model, int threads) : model_(std::move(model)), threa
   program_ = std::make_unique<CompiledProgram>(model_.program, model_.scope, options);
   run_ = std::make_unique<PreparedRun>(*program_, model_.feeds, model_.fetches);
   outputs_.resize(model_.fetches.size());
+  shown_.resize(model_.fetches.size());
 }
 
 Predictor::~Predictor() = default;
@@ -40,15 +41,21 @@ void Predictor::run_into(std::span<const Tensor> inputs, std::span<Tensor> outpu
                          const std::function<void()>& between) {
   AB_CHECK(outputs.size() == model_.fetches.size(), InvalidArgument, "the model gives {} outputs, got room for {}",
            model_.fetches.size(), outputs.size());
+  run_and_show(inputs, between, [outputs](const std::vector<const Tensor*>& shown) {
+    for (size_t i = 0; i < outputs.size(); ++i) outputs[i].copy_from(*shown[i]);
+  });
+}
+
+void Predictor::run_and_show(std::span<const Tensor> inputs, const std::function<void()>& between, const Use& use) {
   AB_CHECK(inputs.size() == model_.feeds.size(), InvalidArgument, "the model takes {} inputs ({}), got {}",
            model_.feeds.size(), fmt::join(model_.feeds, ", "), inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) check_input(run_->fed()[i], inputs[i]);
-  run_->run(inputs, between, [this, outputs](const Step& step) {
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const Tensor* found = step.fetched()[i][0]->get<Tensor>();
-      AB_CHECK(found && found->initialized(), Unsupported, "output {} is no tensor", model_.fetches[i]);
-      outputs[i].copy_from(*found);
+  run_->run(inputs, between, [&](const Step& step) {
+    for (size_t i = 0; i < shown_.size(); ++i) {
+      shown_[i] = step.fetched()[i][0]->get<Tensor>();
+      AB_CHECK(shown_[i] && shown_[i]->initialized(), Unsupported, "output {} is no tensor", model_.fetches[i]);
     }
+    use(shown_);
   });
 }
 

@@ -26,6 +26,9 @@ class Predictor {
   // Inputs in the order of model().feeds, whose memory is borrowed for the run; outputs in that of model().fetches,
   // good until the next run. `between` is called now and then, and may throw.
   const std::vector<Tensor>& run(std::span<const Tensor> inputs, const std::function<void()>& between = {});
+  // The same without a copy: `use` sees the outputs in the memory of the run, which keeps until it returns.
+  using Use = std::function<void(const std::vector<const Tensor*>&)>;
+  void run_and_show(std::span<const Tensor> inputs, const std::function<void()>& between, const Use& use);
   // The same into tensors of the caller, one for each output.
   void run_into(std::span<const Tensor> inputs, std::span<Tensor> outputs, const std::function<void()>& between = {});
 
@@ -35,6 +38,7 @@ class Predictor {
   std::unique_ptr<CompiledProgram> program_;
   std::unique_ptr<PreparedRun> run_;
   std::vector<Tensor> outputs_;
+  std::vector<const Tensor*> shown_;
 };
 
 }  // namespace anabranch

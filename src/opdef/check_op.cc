@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "opdef/old_forms.h"
+
 namespace anabranch {
 namespace {
 
@@ -70,8 +72,19 @@ void fill_attrs(const OpDef& def, ir::Op& op) {
       op.attrs.emplace(attr.name, attr.value);
       continue;
     }
-    it->second = convert_attr(attr.name, it->second, attr.type);
+    it->second = convert_attr(attr.name, as_declared_now(it->second, attr.type), attr.type);
     check_value(def, attr, it->second);
+  }
+}
+
+// Outputs that the op lacks and an older release did not have: it has others, so it is known what it is to do.
+void add_newer_outputs(ir::Op& op) {
+  const OpDef& def = find_op(op.type);
+  const auto given = [&](const SlotDef& slot) { return !op.output(slot.name).empty(); };
+  if (std::none_of(def.outputs().begin(), def.outputs().end(), given)) return;
+  for (const SlotDef& slot : def.outputs()) {
+    if (slot.list || slot.optional || slot.intermediate || slot.named_only || given(slot)) continue;
+    op.set_output(slot.name, {std::string(kDiscarded) + slot.name});
   }
 }
 
@@ -141,6 +154,7 @@ ir::OpRef checked_copy(const ir::Op& op) {
   auto copy = std::make_shared<ir::Op>(op);
   try {
     refuse_engine_only(*copy);
+    add_newer_outputs(*copy);
     check_op(*copy);
     discard_unwanted(*copy);
     for (ir::Slot& slot : copy->outputs) {

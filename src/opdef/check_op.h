@@ -14,7 +14,8 @@ void check_op(ir::Op& op);
 inline constexpr const char* kDiscarded = "@DISCARDED@";
 inline bool is_discarded(const std::string& name) { return name.starts_with(kDiscarded); }
 // A checked copy, to be run: programs come from files too, and kernels rely on what the check guarantees. Outputs that
-// are only named are left out, intermediate ones that are not given are discarded ones.
+// are only named are left out; intermediate ones that are not given, and those that older releases did not have, are
+// discarded ones.
 ir::OpRef checked_copy(const ir::Op& op);
 // The variables that the op writes: its outputs but for those that are only named.
 std::vector<std::string> written_args(const ir::Op& op);

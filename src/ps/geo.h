@@ -6,7 +6,6 @@
 //
 // Parameters change between steps, at the gate of their scope; messages travel beside them.
 #pragma once
-#include <condition_variable>
 #include <exception>
 #include <map>
 #include <memory>
@@ -15,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/condition.h"
 #include "core/value.h"
 #include "ps/client.h"
 #include "ps/id_set.h"
@@ -82,7 +82,7 @@ class Geo {
   const GeoOptions options_;
   std::map<std::string, Kept> kept_;  // by name
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  Condition changed_;
   bool begun_ = false, due_ = false, busy_ = false, over_ = false;
   int64_t since_ = 0;  // steps since the last exchange began
   std::exception_ptr error_;
