@@ -56,8 +56,9 @@ class FeedVar:
             shape, given = value.shape, value.dtype.name
             same = value.dtype.newbyteorder("=") == self.dtype or (given == "uint16" and self.number == VarType.FP16)
         if not same:
-            raise InvalidValue("the data type of fed variable %r is %s, but %s is given"
-                               % (self.name, dtype_name(VarType(self.number)), given))
+            wanted = dtype_name(VarType(self.number))
+            raise InvalidValue("the data type of fed variable %r is %s, but %s is given; feed array.astype(%r)"
+                               % (self.name, wanted, given, wanted))
         expected = self.shape
         if len(expected) == 1 and not shape:
             shape = (1,)
