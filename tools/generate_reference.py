@@ -20,7 +20,7 @@ import generate_coverage
 import generate_modules
 
 from anabranch import __main__ as commands
-from anabranch import _core, shell
+from anabranch import _core, fluid, shell
 from anabranch.fluid.errors import LISTED
 from anabranch.fluid.strategies import BuildStrategy, ExecutionStrategy
 from anabranch.fluid.strategy_fields import Field
@@ -87,11 +87,18 @@ def layers_page() -> str:
     """The layers by the module that defines them."""
     text = ["# Layers", "", "All of them are reached as `fluid.layers.NAME`. [Operators](operators.md) tells what they "
             "append.", ""]
-    for module in sorted(generate_modules.implementations()):
-        name = "anabranch.fluid.layers." + module
-        title = (importlib.import_module(name).__doc__ or "").split("\n")[0].rstrip(".")
-        text += ["## %s" % title, "", "```{eval-rst}", ".. automodule:: %s" % name, "   :members:", "```", ""]
+    for module, names in sorted(generate_modules.implementations().items()):
+        source = importlib.import_module("anabranch.fluid.layers." + module)
+        text += ["## %s" % (source.__doc__ or "").split("\n")[0].rstrip("."), ""]
+        for name in sorted(names):
+            text += _directive("anabranch.fluid.layers." + name, getattr(fluid.layers, name))
     return "\n".join(text)
+
+
+def _directive(path: str, value: object) -> list[str]:
+    """Lines that show a class with its methods, or a function."""
+    kind, members = ("class", ["   :members:"]) if inspect.isclass(value) else ("function", [])
+    return ["```{eval-rst}", ".. auto%s:: %s" % (kind, path), *members, "```", ""]
 
 
 #: Modules of the page about classes and functions, in the order in which programs meet them.
@@ -127,10 +134,7 @@ def classes_page() -> str:
             if id(value) in seen:
                 continue
             seen.add(id(value))
-            directive = "autoclass" if inspect.isclass(value) else "autofunction"
-            text += ["```{eval-rst}", ".. %s:: anabranch.%s.%s" % (directive, module, name)]
-            text += ["   :members:"] if inspect.isclass(value) else []
-            text += ["```", ""]
+            text += _directive("anabranch.%s.%s" % (module, name), value)
             text += ["Also `%s`." % "`, `".join(also), ""] if also else []
     return "\n".join(text)
 

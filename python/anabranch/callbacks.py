@@ -120,6 +120,18 @@ class BestModel(_Best):
 
     Raises:
         ValueError: another mode.
+
+    Examples:
+        >>> import tempfile, anabranch, anabranch.fluid as fluid
+        >>> from anabranch.callbacks import BestModel
+        >>> y = fluid.layers.fc(fluid.data("x", [None, 2]), 1)
+        >>> _ = fluid.Executor().run(fluid.default_startup_program())
+        >>> best = BestModel(tempfile.mkdtemp() + "/net", "test_loss", fluid.default_main_program())
+        >>> loop = anabranch.Loop([best], show=False)
+        >>> for epoch in loop.epochs(3):
+        ...     loop.log_epoch(test_loss=[0.5, 0.25, 0.75][epoch])
+        >>> best.best_epoch, best.best
+        (1, 0.25)
     """
 
     def __init__(self, path: str, value: str, program: Any, mode: str = "min", restore: bool = True,
@@ -149,6 +161,11 @@ class TensorBoard(Callback):
 
     Raises:
         RuntimeError: tensorboardX is not installed. ValueError: ``every`` is below 1.
+
+    Examples:
+        >>> import anabranch
+        >>> from anabranch.callbacks import TensorBoard
+        >>> loop = anabranch.Loop([TensorBoard("logs")])    # doctest: +SKIP
     """
 
     def __init__(self, folder: str, every: int = 10) -> None:

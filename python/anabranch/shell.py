@@ -71,7 +71,7 @@ def man() -> str:
     """str: a manual page, section 1."""
     parts = ['.TH ANABRANCH 1 "" "anabranch %s" "User Commands"' % __version__, ".SH NAME",
              "anabranch \\- trains, runs and serves models of static graphs", ".SH SYNOPSIS",
-             ".B anabranch", ".I COMMAND", "..."]
+             ".B anabranch", ".I COMMAND", "\\&..."]
     for name, made in parsers().items():
         parts += [".SH ANABRANCH " + name.upper(), commands.COMMANDS[name][1] + ".", ".nf",
                   _roff(made.format_help()), ".fi"]

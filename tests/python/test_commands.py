@@ -1,5 +1,6 @@
 """The command line: every command says what it takes, and what shells are told is what the commands take."""
 import os
+import shutil
 import subprocess
 import sys
 
@@ -120,3 +121,11 @@ def test_the_manual_page_has_each_command():
         assert ".SH ANABRANCH " + name.upper() in page
     assert "usage: anabranch serve" in page and "\\-\\-workers" in page
     assert not [line for line in page.splitlines() if line.startswith("'")]
+    assert "EXIT STATUS" in page and "\n2: there is no such command or argument.\n" in page
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+def test_the_manual_page_is_troff_without_a_warning():
+    command = ["groff", "-ww", "-man", "-Tascii", "-P-cbou"]
+    done = subprocess.run(command, input=shell.man(), capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == "" and "anabranch COMMAND ..." in done.stdout

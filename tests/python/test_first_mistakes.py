@@ -71,7 +71,8 @@ MISTAKES = {
     "a loss with many elements": (lambda: fluid.optimizer.SGD(0.1).minimize(net()[0]), AssertionError,
                                   r"loss must have shape \(1,\).*fluid.layers.mean"),
     "a number of a Variable": (lambda: float(net()[1]), TypeError, "no value while the program is written; fetch it"),
-    "NumPy on a Variable": (lambda: np.log(np.asarray(net()[1])), TypeError, "no value while the program is written"),
+    "a Variable fed": (lambda: run({"x": fluid.data("z", [None, 4]), "y": Y}), TypeError,
+                       "feed of x: the value must be an array, LoDTensor or number, got Variable"),
     "a layer on an array": (lambda: L.fc(X, 3), TypeError, "input must be Variable.*ndarray.*fluid.data"),
     "a width that is unknown": (lambda: L.fc(fluid.data("w", [None, None]), 3), ValueError, "only rows may be None"),
     "a number as text": (lambda: L.fc(fluid.data("w", [None, 2]), "3"), TypeError, "must be numbers, got '3'"),
@@ -90,6 +91,13 @@ def test_the_message_says_what_to_do(mistake):
     assert isinstance(info.value, fluid.core.EnforceNotMet)
     assert re.search(words, str(info.value), re.S), str(info.value)
     assert re.search(r"\n  page   errors/\w+\.html, or: anabranch help \w+$", str(info.value))
+
+
+def test_numpy_on_a_variable_warns():
+    _, loss = net()
+    with pytest.warns(UserWarning, match="no value while the program is written; fetch it"):
+        held = np.array([loss, loss])
+    assert held.shape == (2,) and held[0] is loss and held.dtype == object
 
 
 def test_if_on_a_comparison_warns():

@@ -161,6 +161,11 @@ class Report:
 
         Raises:
             ValueError: ``runs`` is below 1. OSError: the file cannot be written.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> from anabranch import profiling
+            >>> profiling.take().page("profile.html", memory=fluid.memory_report())
         """
         from .page import write_page
         write_page(self, path, title, graph, memory, runs)

@@ -134,8 +134,11 @@ class VariableOperators:
         raise InvalidType(_NO_VALUE % self.name)  # type: ignore[attr-defined]
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        """Raises: a Variable has no value while the program is written."""
-        raise InvalidType(_NO_VALUE % self.name)  # type: ignore[attr-defined]
+        """An array that holds the Variable itself, with a warning: NumPy cannot compute with it."""
+        warnings.warn(_NO_VALUE % self.name, stacklevel=2)  # type: ignore[attr-defined]
+        holder = numpy.empty((), dtype=object)
+        holder[()] = self
+        return holder
 
     def __iter__(self) -> Any:
         """Raises: a Variable is no sequence of values; ``layers.unstack`` gives its slices."""

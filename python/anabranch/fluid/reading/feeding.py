@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import _core
 from ..errors import InvalidType, InvalidValue, NotAllowed, Violated
-from ..framework import get_flags
+from ..framework import Variable, get_flags
 from ..framework.dtype import VarType, dtype_name, numpy_dtype
 
 _LoDTensor = _core.LoDTensor
@@ -42,7 +42,7 @@ class FeedVar:
         if isinstance(value, (list, tuple)):
             raise NotAllowed("feed of %s: a Python list does not say its dtype and sequences; give a numpy array, or a "
                              "LoDTensor made by fluid.create_lod_tensor" % self.name)
-        if hasattr(value, "__array__"):
+        if hasattr(value, "__array__") and not isinstance(value, Variable):
             return np.asarray(value)
         raise InvalidType("feed of %s: the value must be an array, LoDTensor or number, got %s"
                           % (self.name, type(value).__name__))
