@@ -1,4 +1,5 @@
 """Sphinx configuration; `./dev docs` builds."""
+import importlib.util
 import os
 import re
 import sys
@@ -17,7 +18,15 @@ author = "the Anabranch authors"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = []
-html_theme = "alabaster"
+html_theme = "furo" if importlib.util.find_spec("furo") else "alabaster"
+html_title = "Anabranch " + release
+html_static_path = ["style"]
+html_css_files = ["site.css"]
+html_search_scorer = os.path.join(HERE, "style", "scorer.js")
+html_show_sphinx = html_show_copyright = False
+# Pages open from a disk: nothing is fetched, and the search needs no server.
+html_copy_source = False
+myst_heading_anchors = 3
 
 
 def _escape_bars(app, what, name, obj, options, lines):

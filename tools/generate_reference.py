@@ -2,23 +2,29 @@
 """Writes the reference pages. Each build of the documents does.
 
 operators.md is made of the schemas, settings.md of the tables of flags, strategies and passes; layers.md and classes.md
-list names for autodoc; coverage.md says what of Fluid is here.
+list names for autodoc; commands.md is what the commands say of themselves; errors/ has a page for each class of error;
+coverage.md says what of Fluid is here.
 
     PYTHONPATH=python tools/generate_reference.py FOLDER
 """
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import os
+import re
 import sys
 
 import generate_coverage
 import generate_modules
 
-from anabranch import _core
+from anabranch import __main__ as commands
+from anabranch import _core, fluid, shell
+from anabranch.fluid.errors import LISTED
 from anabranch.fluid.strategies import BuildStrategy, ExecutionStrategy
 from anabranch.fluid.strategy_fields import Field
+from anabranch.help import error_page
 
 TYPES = {"BOOLEAN": "bool", "INT": "int", "LONG": "int64", "FLOAT": "float", "STRING": "str", "INTS": "ints",
          "LONGS": "int64s", "FLOATS": "floats", "STRINGS": "strs", "BOOLEANS": "bools", "BLOCK": "block",
@@ -81,16 +87,24 @@ def layers_page() -> str:
     """The layers by the module that defines them."""
     text = ["# Layers", "", "All of them are reached as `fluid.layers.NAME`. [Operators](operators.md) tells what they "
             "append.", ""]
-    for module in sorted(generate_modules.implementations()):
-        name = "anabranch.fluid.layers." + module
-        title = (importlib.import_module(name).__doc__ or "").split("\n")[0].rstrip(".")
-        text += ["## %s" % title, "", "```{eval-rst}", ".. automodule:: %s" % name, "   :members:", "```", ""]
+    for module, names in sorted(generate_modules.implementations().items()):
+        source = importlib.import_module("anabranch.fluid.layers." + module)
+        text += ["## %s" % (source.__doc__ or "").split("\n")[0].rstrip("."), ""]
+        for name in sorted(names):
+            text += _directive("anabranch.fluid.layers." + name, getattr(fluid.layers, name))
     return "\n".join(text)
+
+
+def _directive(path: str, value: object) -> list[str]:
+    """Lines that show a class with its methods, or a function."""
+    kind, members = ("class", ["   :members:"]) if inspect.isclass(value) else ("function", [])
+    return ["```{eval-rst}", ".. auto%s:: %s" % (kind, path), *members, "```", ""]
 
 
 #: Modules of the page about classes and functions, in the order in which programs meet them.
 MODULES = ("fluid", "fluid.optimizer", "fluid.initializer", "fluid.regularizer", "fluid.clip", "fluid.backward",
-           "fluid.nets", "fluid.metrics", "fluid.io", "fluid.profiler", "fluid.unique_name", "word2vec")
+           "fluid.nets", "fluid.metrics", "fluid.io", "fluid.profiler", "fluid.unique_name", "word2vec", "loops",
+           "callbacks", "checkpoints", "incremental", "predictor", "profiling", "progress")
 
 
 def _described(module: str) -> dict[str, tuple[object, list[str]]]:
@@ -120,10 +134,7 @@ def classes_page() -> str:
             if id(value) in seen:
                 continue
             seen.add(id(value))
-            directive = "autoclass" if inspect.isclass(value) else "autofunction"
-            text += ["```{eval-rst}", ".. %s:: anabranch.%s.%s" % (directive, module, name)]
-            text += ["   :members:"] if inspect.isclass(value) else []
-            text += ["```", ""]
+            text += _directive("anabranch.%s.%s" % (module, name), value)
             text += ["Also `%s`." % "`, `".join(also), ""] if also else []
     return "\n".join(text)
 
@@ -155,8 +166,30 @@ def settings_page() -> str:
         *_table(("pass", "what it does", "values", "switched off by"), passes)])
 
 
+def commands_page() -> str:
+    """Each command's own help."""
+    os.environ["COLUMNS"] = "100"
+    text = ["# Commands", "", "`anabranch completion man` writes this as a manual page, `anabranch completion bash` "
+            "(`zsh`, `fish`) what a shell needs to complete commands and options.", "",
+            *_table(("exit code", "means"), [("`%d`" % code, meaning) for code, meaning in shell.EXIT_CODES])]
+    for name, made in shell.parsers().items():
+        text += ["## anabranch %s" % name, "", commands.COMMANDS[name][1].capitalize() + ".", "",
+                 "```text", made.format_help().rstrip(), "```", ""]
+    return "\n".join(text)
+
+
+def measured_page() -> str:
+    """What was measured last: benchmarks/RESULTS.md, without links to what is no page."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "benchmarks", "RESULTS.md")) as file:
+        text = file.read()
+    return re.sub(r"!?\[([^]]*)\]\((?!http)[^)]*\)", r"\1", text).replace("# Results", "# Measured", 1)
+
+
 PAGES = {"operators.md": operators_page, "layers.md": layers_page, "classes.md": classes_page,
-         "settings.md": settings_page, "coverage.md": generate_coverage.coverage_page}
+         "settings.md": settings_page, "commands.md": commands_page, "coverage.md": generate_coverage.coverage_page,
+         os.path.join("understand", "measured.md"): measured_page,
+         **{os.path.join("errors", error.__qualname__ + ".md"): functools.partial(error_page, error)
+            for error in LISTED}}
 
 
 def write(folder: str) -> None:
@@ -164,6 +197,7 @@ def write(folder: str) -> None:
     for name, page in PAGES.items():
         text = page()
         path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         if not os.path.exists(path) or open(path).read() != text:
             with open(path, "w") as file:
                 file.write(text)

@@ -16,10 +16,11 @@ from .version import __version__
 if _TYPE_CHECKING:
     from .checkpoints import Checkpoints as Checkpoints
     from .incremental import warm_start as warm_start
+    from .loops import Loop as Loop
     from .predictor import Predictor as Predictor
 
 #: What needs fluid, which is loaded when somebody asks for one of them: name -> module.
-_WITH_FLUID = {"Checkpoints": "checkpoints", "Predictor": "predictor",
+_WITH_FLUID = {"Checkpoints": "checkpoints", "Loop": "loops", "Predictor": "predictor",
                "warm_start": "incremental"}
 
 

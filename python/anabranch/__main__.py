@@ -5,17 +5,28 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 
 #: Name -> (module with parser() and main(arguments), what it does). A module is loaded when its command is asked for.
 COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("shell", "writes what a shell needs to complete these commands"),
     "doctor": ("doctor", "says what this machine and installation are like, and tries them"),
+    "draw": ("looking.draw", "draws a saved model, or the program of a script"),
+    "explain": ("looking.explain", "says what the passes make of a saved model, or of the program of a script"),
     "export": ("exporting.command", "writes a saved model as an ONNX file"),
+    "help": ("help", "tells what an error, a layer, an operator or a flag means"),
     "launch": ("launch", "starts servers and workers of a cluster on this machine"),
+    "profile": ("looking.profile", "measures the steps of a script and writes a page for the browser"),
     "run": ("run", "runs a script that was written for Fluid, unchanged"),
     "serve": ("serving.command", "answers over HTTP with a saved model"),
     "summary": ("summary", "says what a saved model holds"),
+    "tune": ("tuning.command", "measures a script with other threads, replicas, batches and strategies"),
 }
+
+
+def command(name: str) -> ModuleType:
+    """module: the one with parser() and main(arguments) of a command."""
+    return import_module("." + COMMANDS[name][0], __package__ or "anabranch")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -41,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = sys.argv[1:] if argv is None else list(argv)
     if args and args[0] in COMMANDS:
-        code: int = import_module("." + COMMANDS[args[0]][0], __package__ or "anabranch").main(args[1:])
+        code: int = command(args[0]).main(args[1:])
         return code
     made = parser()
     if not args or not args[0].startswith("-"):

@@ -47,14 +47,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         made.error("--data: there is no folder %s" % args.data)
     if args.data is not None:
         os.environ["ANABRANCH_DATA"] = os.path.abspath(args.data)
+    execute(args.script, args.args, args.module)
+    return 0
+
+
+def execute(script: str, args: Sequence[str], module: bool = False) -> None:
+    """Runs a script in this process, as its main module, under the names of Fluid and of this package.
+
+    Args:
+        script (str): path, or the name of a module.
+        args (list of str): its arguments.
+        module (bool): whether it is a module. Default False.
+    """
     os.environ[VARIABLE] = "1"
     from ._legacy import names
     names.install()
-    sys.argv = [args.script, *args.args]
-    if args.module:
+    sys.argv = [script, *args]
+    if module:
         sys.path.insert(0, os.getcwd())
-        runpy.run_module(args.script, run_name="__main__", alter_sys=True)
+        runpy.run_module(script, run_name="__main__", alter_sys=True)
     else:
-        sys.path.insert(0, os.path.dirname(os.path.abspath(args.script)))
-        runpy.run_path(args.script, run_name="__main__")
-    return 0
+        sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
+        runpy.run_path(script, run_name="__main__")

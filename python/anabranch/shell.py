@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 from . import __main__ as commands
 from .version import __version__
@@ -26,10 +25,14 @@ complete -o filenames -F _anabranch anabranch
 """
 
 
+#: What all commands end with. ``run`` and ``launch`` end as their scripts do.
+EXIT_CODES = ((0, "all went well"), (1, "it did not, and a line on the standard error says why"),
+              (2, "there is no such command or argument"))
+
+
 def parsers() -> dict[str, argparse.ArgumentParser]:
     """dict: command -> its ArgumentParser."""
-    return {name: import_module("." + module, "anabranch").parser() for name, (module, _) in
-            sorted(commands.COMMANDS.items())}
+    return {name: commands.command(name).parser() for name in sorted(commands.COMMANDS)}
 
 
 def _options(made):
@@ -40,6 +43,11 @@ def bash() -> str:
     """str: completion for bash."""
     cases = "\n".join('      %s) words="%s" ;;' % (name, " ".join(_options(made))) for name, made in parsers().items())
     return _BASH % (" ".join(sorted(commands.COMMANDS)), cases)
+
+
+def zsh() -> str:
+    """str: completion for zsh, by means of its emulation of bash."""
+    return "autoload -U +X bashcompinit && bashcompinit\n" + bash()
 
 
 def fish() -> str:
@@ -63,16 +71,15 @@ def man() -> str:
     """str: a manual page, section 1."""
     parts = ['.TH ANABRANCH 1 "" "anabranch %s" "User Commands"' % __version__, ".SH NAME",
              "anabranch \\- trains, runs and serves models of static graphs", ".SH SYNOPSIS",
-             ".B anabranch", ".I COMMAND", "..."]
+             ".B anabranch", ".I COMMAND", "\\&..."]
     for name, made in parsers().items():
         parts += [".SH ANABRANCH " + name.upper(), commands.COMMANDS[name][1] + ".", ".nf",
                   _roff(made.format_help()), ".fi"]
-    parts += [".SH EXIT STATUS", "0: all went well. 1: it did not, and a line on the standard error says why.",
-              "2: there is no such command or argument."]
+    parts += [".SH EXIT STATUS", *("%d: %s." % pair for pair in EXIT_CODES)]
     return "\n".join(parts) + "\n"
 
 
-_KINDS = {"bash": bash, "fish": fish, "man": man}
+_KINDS = {"bash": bash, "fish": fish, "man": man, "zsh": zsh}
 
 
 def parser() -> argparse.ArgumentParser:

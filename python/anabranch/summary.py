@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -15,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from . import _core, fluid
-from .fluid.errors import InvalidValue
 from .fluid.framework import Program
 from .fluid.framework.dtype import numpy_dtype
 from .fluid.io.variables import is_parameter, is_persistable
+from .looking.models import load
 
 
 def _form(variable: Any) -> str:
@@ -94,15 +93,6 @@ def _stored(what, variables):
         "  " + line.replace("  values", " values").replace("  bytes", " bytes") for line in lines]
 
 
-def _loaded(path, model_filename):
-    for name in (path, path + ".pdmodel", os.path.join(path, model_filename or "__model__")):
-        if os.path.isfile(name):
-            with open(name, "rb") as file:
-                return Program.parse_from_string(file.read())
-    raise InvalidValue("there is no model: neither %s.pdmodel nor %s" % (path, os.path.join(
-        path, model_filename or "__model__")))
-
-
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch summary``."""
     made = argparse.ArgumentParser(prog="anabranch summary", description=(__doc__ or "").partition("\n")[0])
@@ -122,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = parser().parse_args(argv)
     try:
-        text = summary(_loaded(args.model, args.model_filename))
+        text = summary(load(args.model, args.model_filename))
     except Exception as e:
         sys.stderr.write("anabranch summary: %s\n" % e)
         return 1

@@ -2,6 +2,7 @@
 import doctest
 import importlib
 import inspect
+import os
 import pkgutil
 import weakref
 
@@ -44,8 +45,17 @@ def test_there_are_examples():
     assert len(EXAMPLES) > 50
 
 
+@pytest.fixture
+def environment():
+    """Examples say by the environment who they are in a cluster: afterwards it is as before."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
-def test_example(name, tmp_path, monkeypatch):
+def test_example(name, tmp_path, monkeypatch, environment):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(memory, "_engines", weakref.WeakKeyDictionary())  # programs of other tests may still live
     runner, report = doctest.DocTestRunner(verbose=False, optionflags=RUNNER_FLAGS), []

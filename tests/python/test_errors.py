@@ -24,7 +24,25 @@ def test_kinds(kind):
     cls = errors.BY_KIND[kind]
     assert issubclass(cls, fluid.core.EnforceNotMet) and issubclass(cls, BUILT_IN[kind]) and cls.kind == kind
     error = cls("text")
-    assert str(error) == "text" and isinstance(pickle.loads(pickle.dumps(error)), cls)  # noqa: S301  made here
+    assert error.message == "text" and isinstance(pickle.loads(pickle.dumps(error)), cls)  # noqa: S301  made here
+
+
+def test_every_error_prints_the_address_of_its_page(monkeypatch):
+    text = "text\n  page   %serrors/MissingFile.html, or: anabranch help MissingFile"
+    assert str(errors.MissingFile("text")) == text % ""
+    monkeypatch.setenv("ANABRANCH_DOCS", "/usr/share/doc/anabranch")
+    assert str(errors.MissingFile("text")) == text % "/usr/share/doc/anabranch/"
+    assert str(errors.InvalidValue()) == ""
+
+
+def test_every_class_has_advice_or_stands_below_one_that_has():
+    classes = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.EnforceNotMet)]
+    assert set(classes) == set(errors.LISTED)
+    assert all("advice" in vars(c) and c.advice for c in classes)
+
+    class Narrower(errors.NotAllowed):
+        pass
+    assert errors.page_of(Narrower) is errors.NotAllowed and "anabranch help NotAllowed" in str(Narrower("text"))
 
 
 def test_names_as_programs_see_them():

@@ -15,6 +15,12 @@ class Clock:
         return self.now
 
 
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    """Workers after the first print nothing."""
+    monkeypatch.delenv("PADDLE_TRAINER_ID", raising=False)
+
+
 def run(terminal, steps=100, second_a_step=1.0, **options):
     clock, stream = Clock(), io.StringIO()
     with Progress(steps, unit="images", stream=stream, terminal=terminal, now=clock, **options) as line:

@@ -4,7 +4,9 @@ import re
 import sys
 
 import anabranch.fluid as fluid
+from anabranch import __main__ as commands
 from anabranch import _core
+from anabranch.fluid import errors
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
 
@@ -24,16 +26,28 @@ def test_every_layer_is_on_the_page():
     page = generate_reference.layers_page()
     names = [name for names in generate_modules.implementations().values() for name in names]
     assert sorted(names) == sorted(fluid.layers.__all__)
-    for module in generate_modules.implementations():
-        assert ".. automodule:: anabranch.fluid.layers.%s\n" % module in page
+    for name in names:
+        assert re.search(r"\.\. auto(class|function):: anabranch\.fluid\.layers\.%s\n" % name, page), name
 
 
 def test_pages_are_written_once(tmp_path):
     generate_reference.write(str(tmp_path))
-    times = {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
+    def times():
+        return {str(p.relative_to(tmp_path)): p.stat().st_mtime_ns for p in tmp_path.rglob("*.md")}
+    before = times()
     generate_reference.write(str(tmp_path))
-    assert set(times) == {"layers.md", "operators.md", "classes.md", "settings.md", "coverage.md"}
-    assert times == {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
+    assert {name for name in before if not name.startswith("errors")} == {
+        "layers.md", "operators.md", "classes.md", "settings.md", "coverage.md", "commands.md",
+        os.path.join("understand", "measured.md")}
+    assert {os.path.basename(name) for name in before if name.startswith("errors")} == {
+        error.__qualname__ + ".md" for error in errors.LISTED}
+    assert before == times()
+
+
+def test_commands_say_what_they_take():
+    page = generate_reference.commands_page()
+    for name in commands.COMMANDS:
+        assert "\n## anabranch %s\n" % name in page and "usage: anabranch %s " % name in page
 
 
 def first_column(page, heading):

@@ -9,22 +9,48 @@ class it also is. Tracebacks and ``kind`` give the precise class.
 True
 >>> InvalidArgument.__name__, InvalidArgument.__qualname__
 ('EnforceNotMet', 'InvalidArgument')
+
+The text of an error ends with the address of the page about its class; ``message`` is the text without it.
+
+>>> print(InvalidArgument("x must be above 0, got -1"))
+x must be above 0, got -1
+  page   errors/InvalidArgument.html, or: anabranch help InvalidArgument
 """
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import Any, ClassVar
 
 
 class EnforceNotMet(Exception):
     """Base of every error raised by this package."""
 
     kind = "Internal"
+    #: What to do, a sentence or two each. Its page shows them; a class has a page of its own when it says some.
+    advice: ClassVar[tuple[str, ...]] = (
+        "Catch it to handle every error of the engine alike; `kind` says which one it is.",)
+
+    @property
+    def message(self) -> str:
+        """str: what went wrong, without the address of the page."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        text = self.message
+        if not text:
+            return text
+        name = page_of(type(self)).__qualname__
+        return "%s\n  page   %s, or: anabranch help %s" % (text, address(name), name)
 
 
 class EOFException(EnforceNotMet):
     """A reader inside the program has no more data: reset it before the next pass."""
 
     kind = "EndOfData"
+    advice = (
+        "Call `reader.reset()` where the loop catches it, then `reader.start()` before the next pass.",
+        "A loop over an iterable `DataLoader` (`for feed in loader()`) ends by itself and never raises it.",
+    )
 
 
 # ---- errors of the engine; `kind` is the name of the C++ ErrorKind
@@ -34,42 +60,90 @@ class InvalidArgument(EnforceNotMet, ValueError):
     """A value that the operation does not take."""
 
     kind = "InvalidArgument"
+    advice = (
+        "Read the first line: it names the operator, the argument, what it must be and what came.",
+        "The line `op` names the line of your script that made the operator: the mistake is there, or in what"
+        " is fed.",
+        "A value out of range (an id that a table does not have, an axis, a probability): look at the data of"
+        " the batch.",
+    )
 
 
 class ShapeMismatch(EnforceNotMet, ValueError):
     """Shapes that do not fit together."""
 
     kind = "ShapeMismatch"
+    advice = (
+        "Compare the shapes that the first line gives. -1 is an extent that is known at run time only.",
+        '`print(variable)` shows the shape of a variable; `fluid.default_main_program().draw("program.svg")` '
+        'shows all.',
+        "Labels of `cross_entropy` have the shape [rows, 1], not [rows]: feed `labels[:, None]`.",
+        "When it comes from a later batch: the last batch of a pass is often smaller. Let `None` be the first"
+        " extent of `fluid.data`.",
+    )
 
 
 class NotFound(EnforceNotMet, LookupError):
     """A variable, file or operator that does not exist."""
 
     kind = "NotFound"
+    advice = (
+        '"holds no value" of a parameter: run the startup program first, in the same scope: '
+        '`executor.run(fluid.default_startup_program())`.',
+        '"holds no value" of a variable of `fluid.data`: it is missing in `feed`, or its name there is '
+        'another one.',
+        "A fetched variable that the program does not have: it was made under another `program_guard`, or "
+        "pruned away.",
+        "A file: the message gives the path; relative paths start where the process was started.",
+    )
 
 
 class Unsupported(EnforceNotMet, NotImplementedError):
     """Something that this build does not do."""
 
     kind = "Unsupported"
+    advice = (
+        "The message names what is missing and, where there is one, what does the same.",
+        "A GPU is asked for: take `fluid.CPUPlace()`, or start the script with `anabranch run`, which takes "
+        "the CPU.",
+        "A name of Fluid that is not offered: `docs/absent.md` lists all of them with what takes their place.",
+    )
 
 
 class ResourceExhausted(EnforceNotMet, MemoryError):
     """Out of memory, disk or another resource."""
 
     kind = "ResourceExhausted"
+    advice = (
+        "`print(fluid.memory_report())` says who holds the memory.",
+        "Take a smaller batch; cut long sequences; set `max_bytes` of a growable table; look at the largest "
+        "variables of the report.",
+        "A disk that is full: checkpoints and snapshots are written beside the old ones, so there must be "
+        "room for one more.",
+    )
 
 
 class Unavailable(EnforceNotMet, RuntimeError):
     """A file, peer or device that cannot be used now."""
 
     kind = "Unavailable"
+    advice = (
+        "Of a server or worker: the message says for whom was waited, and how long. Look at the end of its "
+        "log.",
+        "`FLAGS_rpc_deadline` and `FLAGS_collective_deadline` (milliseconds) say how long is waited.",
+        "Of a file or folder: look at its permissions; of a plug-in: `anabranch doctor` says which are "
+        "installed.",
+    )
 
 
 class Internal(EnforceNotMet, RuntimeError):
     """A fault of the engine itself; please report it."""
 
     kind = "Internal"
+    advice = (
+        "It is not your mistake. Please report it with the whole text and what `anabranch doctor` prints.",
+        "Until it is mended: `FLAGS_disable_passes=all` runs the program as it is written.",
+    )
 
 
 # ---- mistakes that the Python layer finds
@@ -79,48 +153,81 @@ class InvalidValue(EnforceNotMet, ValueError):
     """An argument of the right type with a bad value."""
 
     kind = "InvalidArgument"
+    advice = (
+        "The message names the function, the argument, what it must be and what came.",
+        "`help(fluid.layers.NAME)` tells the range of each argument.",
+    )
 
 
 class InvalidType(EnforceNotMet, TypeError):
     """An argument of the wrong type."""
 
     kind = "InvalidArgument"
+    advice = (
+        "The message names the function, the argument and the class that came.",
+        "A `Variable` is no number: its value exists when the program runs, and comes back from "
+        "`executor.run` in `fetch_list`.",
+        'Lists are fed as arrays: `numpy.array(values, dtype="float32")`; sequences by '
+        '`fluid.create_lod_tensor`.',
+    )
 
 
 class NotAllowed(EnforceNotMet, RuntimeError):
     """A call that does not fit the state of the object."""
 
     kind = "InvalidArgument"
+    advice = (
+        "The object cannot do that now: the message says what has to happen first, or what has happened "
+        "already.",
+        "After `executor.close()` make another Executor.",
+    )
 
 
 class Violated(EnforceNotMet, AssertionError):
     """A rule of the interface that the caller broke."""
 
     kind = "InvalidArgument"
+    advice = (
+        "The message states the rule. `fluid.data`, places and strategies have most of them.",
+        "With `CUDAPlace` or `use_cuda=True`: this build has the CPU; `anabranch run` takes it instead.",
+    )
 
 
 class MissingFeeds(EnforceNotMet):
     """A reader that was told no variables to fill."""
 
     kind = "InvalidArgument"
+    advice = (
+        "Give `feed_list=[variables]` where the reader is made.",
+    )
 
 
 class UnknownName(EnforceNotMet, LookupError):
     """A name that the program or file does not have."""
 
     kind = "InvalidArgument"
+    advice = (
+        "Compare the name with those of the program: `[v.name for v in program.list_vars()]`.",
+        "Names that layers make up change when layers are added; `ParamAttr(name=...)` and `name=` keep them.",
+    )
 
 
 class MissingFile(EnforceNotMet, FileNotFoundError):
     """A file that does not exist."""
 
     kind = "InvalidArgument"
+    advice = (
+        "Relative paths start where the process was started: print `os.getcwd()`.",
+    )
 
 
 class NotOffered(EnforceNotMet, NotImplementedError):
     """A combination that is not offered."""
 
     kind = "InvalidArgument"
+    advice = (
+        "The message says which part cannot be combined; one of the two alone works.",
+    )
 
 
 #: What ``__name__`` shows, for programs that compare it.
@@ -141,6 +248,26 @@ for _class, _name in _SHOWN.items():
 
 #: Classes by the name of the C++ ErrorKind.
 BY_KIND: dict[str, type[EnforceNotMet]] = {error.kind: error for error in (*_ENGINE_ERRORS, EOFException)}
+
+
+#: Classes that have a page of their own, in the order in which they stand here.
+LISTED: tuple[type[EnforceNotMet], ...] = (
+    EnforceNotMet, *BY_KIND.values(), InvalidValue, InvalidType, NotAllowed, Violated, MissingFeeds, UnknownName,
+    MissingFile, NotOffered)
+
+
+def page_of(error: type[EnforceNotMet]) -> type[EnforceNotMet]:
+    """The class whose page tells about a class: itself, or the nearest one above it that has a page."""
+    return next(above for above in error.__mro__ if "advice" in vars(above))
+
+
+def address(name: str) -> str:
+    """Where the page of an error is: below the folder or site that the environment variable ANABRANCH_DOCS names.
+
+    >>> address("NotFound")
+    'errors/NotFound.html'
+    """
+    return os.path.join(os.environ.get("ANABRANCH_DOCS", ""), "errors", name + ".html")
 
 
 def require(condition: Any, message: str, error: type[Exception] = Violated) -> None:

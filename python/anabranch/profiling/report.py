@@ -148,6 +148,28 @@ class Report:
         """
         draw_lanes(self, path, runs)
 
+    def page(self, path, title="profile", graph=None, memory=None, runs=2):
+        """Writes a page for the browser: a table that sorts, what each thread did, the graph, the memory. It needs no
+        network and no other file.
+
+        Args:
+            path (str): file to write.
+            title (str): of the page. Default "profile".
+            graph (drawing.Graph, optional): to show.
+            memory (MemoryReport, optional): to show, of ``fluid.memory_report()``.
+            runs (int): how many of the last runs the timeline shows, at least 1. Default 2.
+
+        Raises:
+            ValueError: ``runs`` is below 1. OSError: the file cannot be written.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> from anabranch import profiling
+            >>> profiling.take().page("profile.html", memory=fluid.memory_report())
+        """
+        from .page import write_page
+        write_page(self, path, title, graph, memory, runs)
+
     def save(self, path):
         """Writes ``path`` as Fluid does (a protobuf message) and ``path + ".json"`` for Perfetto and
         chrome://tracing.

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidValue
+from ..errors import InvalidType, InvalidValue
 from .dtype import VarType
 from .variable import Variable
 
@@ -39,8 +39,12 @@ class Parameter(Variable):
         if len(shape) == 0:
             raise InvalidValue("a parameter must have at least one axis, got the shape []")
         for extent in shape:
+            if isinstance(extent, str):
+                raise InvalidType("the extents of a parameter must be numbers, got %r for %s"
+                                  % (extent, kwargs.get("name")))
             if extent is None or int(extent) <= 0 and not (type == VarType.SELECTED_ROWS and extent is shape[0]):
-                raise InvalidValue("every extent of a parameter must be positive, got the shape %s for %s"
+                raise InvalidValue("every extent of a parameter must be positive, got the shape %s for %s; what a "
+                                   "layer reads must have a width that fluid.data says: only rows may be None"
                                    % (list(shape), kwargs.get("name")))
         attributes = {
             "trainable": kwargs.pop("trainable", True),

@@ -1,6 +1,7 @@
 """The operators of a Variable: arithmetic, comparisons, x[...], astype. Each appends to the current block."""
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Union
 
 import numpy
@@ -8,7 +9,7 @@ import numpy
 from .. import unique_name
 from ..errors import InvalidArgument, InvalidType, InvalidValue, Violated
 from .context import default_programs
-from .dtype import convert_np_dtype_to_dtype_, dtype_name
+from .dtype import VarType, convert_np_dtype_to_dtype_, dtype_name
 
 if TYPE_CHECKING:
     from .variable import Variable
@@ -25,6 +26,8 @@ _SCALED = {
     "__rmul__": lambda n: (n, 0.0),
     "__truediv__": lambda n: (1.0 / n, 0.0),
 }
+_NO_VALUE = ("%s has no value while the program is written; fetch it: value, = executor.run(program, feed=..., "
+             "fetch_list=[variable])")
 _INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 _COMPARISONS = frozenset(["equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal"])
 
@@ -112,6 +115,30 @@ class VariableOperators:
         """
         from ..layers.indexing import getitem  # layers are made of Variables
         return getitem(self, items)
+
+    def __bool__(self) -> bool:
+        """True, with a warning where the Variable is the outcome of a comparison: ``if`` decides while the program is
+        written, when there is no outcome yet."""
+        if self.dtype == VarType.BOOL:  # type: ignore[attr-defined]
+            warnings.warn("%s has no value while the program is written, so `if`, `while`, `and` and `not` take it for "
+                          "True; let the program decide by fluid.layers.cond, While or logical_and"
+                          % self.name, stacklevel=2)  # type: ignore[attr-defined]
+        return True
+
+    def __float__(self) -> float:
+        """Raises: a Variable has no value while the program is written."""
+        raise InvalidType(_NO_VALUE % self.name)  # type: ignore[attr-defined]
+
+    def __int__(self) -> int:
+        """Raises: a Variable has no value while the program is written."""
+        raise InvalidType(_NO_VALUE % self.name)  # type: ignore[attr-defined]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        """An array that holds the Variable itself, with a warning: NumPy cannot compute with it."""
+        warnings.warn(_NO_VALUE % self.name, stacklevel=2)  # type: ignore[attr-defined]
+        holder = numpy.empty((), dtype=object)
+        holder[()] = self
+        return holder
 
     def __iter__(self) -> Any:
         """Raises: a Variable is no sequence of values; ``layers.unstack`` gives its slices."""

@@ -36,7 +36,15 @@ def of_type(value: Any, argument: str, layer: str, types: Any) -> None:
         return
     classes = types if isinstance(types, tuple) else (types,)
     raise InvalidType("%s: %s must be %s, got %s" % (
-        layer, argument, " or ".join("None" if t is type(None) else t.__name__ for t in classes), type(value).__name__))
+        layer, argument, " or ".join("None" if t is type(None) else t.__name__ for t in classes), _got(value)))
+
+
+def _got(value: Any) -> str:
+    """The class of a value, with what to do where it is an array that stands for a Variable."""
+    name = type(value).__name__
+    return name if name != "ndarray" else (
+        name + "; an array is fed when the program runs: say x = fluid.data(name, shape, dtype) here, "
+        "and executor.run(feed={name: array})")
 
 
 def of_dtype(dtype: DType, argument: str, layer: str, dtypes: Sequence[str]) -> None:
@@ -49,7 +57,7 @@ def of_dtype(dtype: DType, argument: str, layer: str, dtypes: Sequence[str]) -> 
 def variable(value: Any, argument: str, layer: str, dtypes: Sequence[str] | None = None) -> None:
     """TypeError unless ``value`` is a Variable, of one of ``dtypes`` where those are given."""
     if not isinstance(value, Variable):
-        raise InvalidType("%s: %s must be a Variable, got %s" % (layer, argument, type(value).__name__))
+        raise InvalidType("%s: %s must be a Variable, got %s" % (layer, argument, _got(value)))
     if dtypes is not None:
         of_dtype(value.dtype, argument, layer, dtypes)
 

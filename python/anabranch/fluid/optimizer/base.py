@@ -152,8 +152,8 @@ class Optimizer(Described):
         name = name if self._name is None else self._name + "_" + name
         known = self._accumulators.setdefault(name, {})
         if param.name in known:
-            raise Violated("%s: accumulator %s of parameter %s exists already"
-                           % (type(self).__name__, name, param.name))
+            raise Violated("%s: accumulator %s of parameter %s exists already: minimize is called once for each "
+                           "optimizer; make another one for another loss" % (self.__class__.__name__, name, param.name))
         variable = self.helper.create_global_variable(
             name=unique_name.generate(param.name + "_" + name), persistable=True, dtype=dtype or param.dtype,
             stop_gradient=False,

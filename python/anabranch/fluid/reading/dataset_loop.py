@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ...progress import Meter
+from ...progress import Meter, Smooth
 from ..compiler import CompiledProgram
 from ..errors import InvalidType, NotAllowed, Violated, require
 from ..fetching import fetch_names
@@ -66,6 +66,26 @@ def _text(value):
     value = np.asarray(value)
     return "%.6g" % value.item() if value.size == 1 and value.dtype.kind == "f" else np.array2string(
         value, precision=6, threshold=20) if value.size != 1 else str(value.item())
+
+
+def loss_of(program: Program) -> str | None:
+    """Name of the loss that a program trains, None where it does not train."""
+    for op in program.desc.block(0).ops():
+        if op._type == "fill_constant" and _role(op) == OpRole.Backward | OpRole.Loss:
+            return str(op.output("Out")[0][:-len("@GRAD")])
+    return None
+
+
+def auc_of(program: Program) -> str | None:
+    """Name of the first AUC of all batches that a program computes, None where there is none."""
+    for op in program.desc.block(0).ops():
+        if op._type == "auc" and op.attr("slide_steps") == 0:
+            return str(op.output("AUC")[0])
+    return None
+
+
+def _role(op):
+    return op.attr("op_role") if op.has_attr("op_role") else 0
 
 
 class Pass:
@@ -129,14 +149,7 @@ class Pass:
 
     def watched(self) -> Any:
         """(loss, auc): names of the program's loss and of its running AUC, None where there is none."""
-        loss = auc = None
-        for op in self.program.desc.block(0).ops():
-            role = op.attr("op_role") if op.has_attr("op_role") else 0
-            if role == OpRole.Backward | OpRole.Loss and op._type == "fill_constant":
-                loss = op.output("Out")[0][:-len("@GRAD")]
-            elif op._type == "auc" and auc is None and op.attr("slide_steps") == 0:
-                auc = op.output("AUC")[0]
-        return loss, auc
+        return loss_of(self.program), auc_of(self.program)
 
     def fetches(self) -> Any:
         """Every name once, in a fixed order."""
@@ -177,6 +190,7 @@ class _Watch:
         self._names = call.fetches()
         self._loss, self._auc = call.watched()
         self._values = {}
+        self._smooth, self._smoothed_to = Smooth(), 0
         self._meter = Meter(call.progress)
         self._handler = None if call.handler is None else _HandlerThread(call.handler)
         self._debug_batches = 0
@@ -197,6 +211,9 @@ class _Watch:
     def show(self, batch, values, p):
         """Values of one batch of the first trainer."""
         self._values = dict(zip(self._names, values))
+        if self._loss in self._values and batch > self._smoothed_to:
+            self._smooth.add(float(self._array(self._loss).mean()), batch - self._smoothed_to)
+            self._smoothed_to = batch
         if self._handler is not None:
             self._handler.give({key: self._array(fetch_names(var)[0][0])
                                 for key, var in self._call.handler.var_dict.items()})
@@ -214,7 +231,7 @@ class _Watch:
         """One line: loss, AUC, samples/s, share of time spent waiting for the reader, time left."""
         parts = ["%d batches" % p["batches"]]
         if self._loss in self._values:
-            parts.append("loss %.4f" % float(self._array(self._loss).mean()))
+            parts.append("loss %.4f" % self._smooth.value)
         if self._auc in self._values:
             of = "" if self._call.trainers == 1 or self._call.deterministic else " (trainer 1)"
             parts.append("AUC %.4f%s" % (float(self._array(self._auc).mean()), of))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import _core
 from ..errors import InvalidType, InvalidValue, NotAllowed, Violated
-from ..framework import get_flags
+from ..framework import Variable, get_flags
 from ..framework.dtype import VarType, dtype_name, numpy_dtype
 
 _LoDTensor = _core.LoDTensor
@@ -42,7 +42,7 @@ class FeedVar:
         if isinstance(value, (list, tuple)):
             raise NotAllowed("feed of %s: a Python list does not say its dtype and sequences; give a numpy array, or a "
                              "LoDTensor made by fluid.create_lod_tensor" % self.name)
-        if hasattr(value, "__array__"):
+        if hasattr(value, "__array__") and not isinstance(value, Variable):
             return np.asarray(value)
         raise InvalidType("feed of %s: the value must be an array, LoDTensor or number, got %s"
                           % (self.name, type(value).__name__))
@@ -56,8 +56,9 @@ class FeedVar:
             shape, given = value.shape, value.dtype.name
             same = value.dtype.newbyteorder("=") == self.dtype or (given == "uint16" and self.number == VarType.FP16)
         if not same:
-            raise InvalidValue("the data type of fed variable %r is %s, but %s is given"
-                               % (self.name, dtype_name(VarType(self.number)), given))
+            wanted = dtype_name(VarType(self.number))
+            raise InvalidValue("the data type of fed variable %r is %s, but %s is given; feed array.astype(%r)"
+                               % (self.name, wanted, given, wanted))
         expected = self.shape
         if len(expected) == 1 and not shape:
             shape = (1,)

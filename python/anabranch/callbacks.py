@@ -1,0 +1,192 @@
+"""What :class:`anabranch.Loop` calls while a script trains: ends it early, keeps the best model, writes logs.
+
+A callback of your own derives from :class:`Callback` and overrides what it needs.
+"""
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+from . import fluid
+from .fluid.errors import InvalidValue, Unavailable, UnknownName
+from .loops import Loop
+
+__all__ = ["BestModel", "Callback", "EarlyStopping", "TensorBoard"]
+
+
+class Callback:
+    """Is told what a :class:`anabranch.Loop` does. Each method does nothing here.
+
+    Examples:
+        >>> import anabranch
+        >>> from anabranch.callbacks import Callback
+        >>> class Count(Callback):
+        ...     steps = 0
+        ...     def step_end(self, loop):
+        ...         self.steps += 1
+        >>> count = Count()
+        >>> loop = anabranch.Loop([count], show=False)
+        >>> for epoch in loop.epochs(1):
+        ...     for batch in loop.steps([1, 2, 3]):
+        ...         loop.log(loss=1.0 / batch)
+        >>> count.steps
+        3
+    """
+
+    def begin(self, loop: Loop) -> None:
+        """Before the first epoch."""
+
+    def step_end(self, loop: Loop) -> None:
+        """After each step."""
+
+    def epoch_end(self, loop: Loop) -> None:
+        """After each epoch."""
+
+    def end(self, loop: Loop) -> None:
+        """After the last epoch, also when an error ends the loop."""
+
+
+class _Best(Callback):
+    """Follows a value from epoch to epoch."""
+
+    def __init__(self, value: str, mode: str, least: float) -> None:
+        what = type(self).__name__
+        if mode not in ("min", "max"):
+            raise InvalidValue("%s: mode must be 'min' or 'max', got %r" % (what, mode))
+        if not least >= 0:
+            raise InvalidValue("%s: least must be at least 0, got %r" % (what, least))
+        self.value, self._least = value, least
+        self._sign = 1.0 if mode == "min" else -1.0
+        self.best: float | None = None
+        self.best_epoch: int | None = None
+
+    def _is_better(self, loop: Loop) -> bool:
+        if self.value not in loop.values:
+            raise UnknownName("%s: the loop has no value %r, it has: %s; call loop.log_epoch(%s=...) in each epoch"
+                              % (type(self).__name__, self.value, ", ".join(loop.values) or "none", self.value))
+        now = loop.values[self.value]
+        if math.isnan(now) or (self.best is not None and self._sign * (self.best - now) <= self._least):
+            return False
+        self.best, self.best_epoch = now, loop.epoch
+        return True
+
+
+class EarlyStopping(_Best):
+    """Ends the loop when a value has not become better for some epochs. NaN is never better.
+
+    Args:
+        value (str): name of what ``loop.log_epoch`` or ``loop.log`` is given.
+        patience (int): epochs without a better value, at least 1. Default 3.
+        mode (str): "min": smaller is better; "max": larger is. Default "min".
+        least (float): by how much a better value must be better, at least 0. Default 0.
+
+    Raises:
+        ValueError: an argument out of range.
+
+    Examples:
+        >>> import anabranch
+        >>> from anabranch.callbacks import EarlyStopping
+        >>> loop = anabranch.Loop([EarlyStopping("test_loss", patience=2)], show=False)
+        >>> for epoch in loop.epochs(100):
+        ...     loop.log_epoch(test_loss=max(0.5, 1.0 - 0.1 * epoch))
+        >>> loop.epoch, loop.stopped
+        (7, 'test_loss has not become better than 0.5 since epoch 5')
+    """
+
+    def __init__(self, value: str, patience: int = 3, mode: str = "min", least: float = 0.0) -> None:
+        super().__init__(value, mode, least)
+        if not isinstance(patience, int) or patience < 1:
+            raise InvalidValue("EarlyStopping: patience must be a number from 1, got %r" % (patience,))
+        self._patience, self._waited = patience, 0
+
+    def epoch_end(self, loop: Loop) -> None:
+        self._waited = 0 if self._is_better(loop) else self._waited + 1
+        if self._waited >= self._patience:
+            loop.stop("%s has never been a number" % self.value if self.best is None else
+                      "%s has not become better than %.6g since epoch %s" % (self.value, self.best, self.best_epoch))
+
+
+class BestModel(_Best):
+    """Keeps the parameters of the epoch in which a value was best, in the files of ``fluid.save``.
+
+    Args:
+        path (str): prefix of the files; their folder is made.
+        value (str): name of what ``loop.log_epoch`` or ``loop.log`` is given.
+        program (Program): whose parameters and optimizer state are kept.
+        mode (str): "min": smaller is better; "max": larger is. Default "min".
+        restore (bool): loads them when the loop has ended. Default True.
+        scope (Scope, optional): of the variables. Default ``global_scope()``.
+
+    Raises:
+        ValueError: another mode.
+
+    Examples:
+        >>> import tempfile, anabranch, anabranch.fluid as fluid
+        >>> from anabranch.callbacks import BestModel
+        >>> y = fluid.layers.fc(fluid.data("x", [None, 2]), 1)
+        >>> _ = fluid.Executor().run(fluid.default_startup_program())
+        >>> best = BestModel(tempfile.mkdtemp() + "/net", "test_loss", fluid.default_main_program())
+        >>> loop = anabranch.Loop([best], show=False)
+        >>> for epoch in loop.epochs(3):
+        ...     loop.log_epoch(test_loss=[0.5, 0.25, 0.75][epoch])
+        >>> best.best_epoch, best.best
+        (1, 0.25)
+    """
+
+    def __init__(self, path: str, value: str, program: Any, mode: str = "min", restore: bool = True,
+                 scope: Any = None) -> None:
+        super().__init__(value, mode, 0.0)
+        self.path, self._program, self._restore = os.fspath(path), program, restore
+        self._scope = fluid.global_scope() if scope is None else scope
+
+    def epoch_end(self, loop: Loop) -> None:
+        if self._is_better(loop):
+            os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
+            with fluid.scope_guard(self._scope):
+                fluid.save(self._program, self.path)
+
+    def end(self, loop: Loop) -> None:
+        if self._restore and self.best is not None:
+            with fluid.scope_guard(self._scope):
+                fluid.load(self._program, self.path)
+
+
+class TensorBoard(Callback):
+    """Writes what is logged for TensorBoard, by means of the package tensorboardX.
+
+    Args:
+        folder (str): of the files.
+        every (int): steps between two points of the values of steps, at least 1. Default 10.
+
+    Raises:
+        RuntimeError: tensorboardX is not installed. ValueError: ``every`` is below 1.
+
+    Examples:
+        >>> import anabranch
+        >>> from anabranch.callbacks import TensorBoard
+        >>> loop = anabranch.Loop([TensorBoard("logs")])    # doctest: +SKIP
+    """
+
+    def __init__(self, folder: str, every: int = 10) -> None:
+        if not isinstance(every, int) or every < 1:
+            raise InvalidValue("TensorBoard: every must be a number from 1, got %r" % (every,))
+        try:
+            from tensorboardX import SummaryWriter
+        except ImportError:
+            raise Unavailable("TensorBoard: the package tensorboardX is not installed: "
+                              "pip install tensorboardX") from None
+        self._writer, self._every = SummaryWriter(os.fspath(folder)), every
+
+    def step_end(self, loop: Loop) -> None:
+        if loop.step % self._every == 0:
+            for name in loop.smoothed:
+                self._writer.add_scalar("step/" + name, loop.values[name], loop.step)
+
+    def epoch_end(self, loop: Loop) -> None:
+        for name, value in loop.values.items():
+            self._writer.add_scalar("epoch/" + name, value, loop.epoch)
+        self._writer.flush()
+
+    def end(self, loop: Loop) -> None:
+        self._writer.close()

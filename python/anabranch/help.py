@@ -1,0 +1,128 @@
+"""Tells what a name means: an error, a layer, a class, an operator, a flag or a command.
+
+    anabranch help NotFound
+    anabranch help layers.fc
+    anabranch help FLAGS_check_nan_inf
+"""
+from __future__ import annotations
+
+import argparse
+import difflib
+import inspect
+import sys
+from collections.abc import Iterator, Sequence
+
+from . import __main__ as commands
+from . import _core, fluid
+from .fluid import errors
+
+#: Where a name without its module is looked for, in this order.
+_MODULES = ("fluid", "fluid.layers", "fluid.optimizer", "fluid.initializer", "fluid.regularizer", "fluid.clip",
+            "fluid.io", "fluid.metrics", "fluid.nets", "fluid.profiler")
+
+
+def error_page(error: type[errors.EnforceNotMet]) -> str:
+    """The page about a class of errors.
+
+    Args:
+        error (type): one of ``fluid.errors.LISTED``.
+
+    Returns:
+        str: Markdown.
+
+    Examples:
+        >>> from anabranch.fluid import errors
+        >>> print(error_page(errors.MissingFile).splitlines()[2])
+        A file that does not exist.
+    """
+    built_in = [c.__name__ for c in error.__mro__ if c.__module__ == "builtins"][0]
+    lines = ["# %s" % error.__qualname__, "", inspect.getdoc(error) or "", "",
+             "Caught by `except fluid.core.EnforceNotMet` and by `except %s`; its `kind` is `%s`."
+             % (built_in, error.kind), "", "## What to do", ""]
+    return "\n".join(lines + ["- " + text for text in error.advice]) + "\n"
+
+
+def _flag(name: str) -> str | None:
+    known = _core.all_flags()
+    name = name if name.startswith("FLAGS_") else "FLAGS_" + name
+    if name not in known:
+        return None
+    value, text = known[name]
+    return "%s, now %r\n\n%s\n\nSet it in the environment, or by fluid.set_flags.\n" % (name, value, text)
+
+
+def _operator(name: str) -> str | None:
+    if name not in _core.op_types():
+        return None
+    info = _core.op_info(name)
+    rows = [(kind, slot["name"], slot["doc"]) for kind, slots in (("in", info["inputs"]), ("out", info["outputs"]),
+                                                                  ("attribute", info["attrs"])) for slot in slots]
+    return "operator %s\n\n%s\n\n" % (name, info["doc"]) + "".join(
+        "  %-9s  %-20s  %s\n" % row for row in rows if row[2] != "accepted, without effect")
+
+
+def _described(name: str) -> str | None:
+    """The signature and docstring of a layer, class or function."""
+    name = name[len("anabranch."):] if name.startswith("anabranch.") else name
+    for module in ("", *_MODULES):
+        found: object = {"fluid": fluid}.get(name.split(".")[0]) if not module else fluid
+        path = name.split(".")[1:] if not module else module.split(".")[1:] + name.split(".")
+        for part in path:
+            found = getattr(found, part, None) if found is not None else None
+        if inspect.isclass(found) or inspect.isfunction(found):
+            title = ".".join(path)
+            try:
+                title += str(inspect.signature(found)).replace("'", "")
+            except ValueError:
+                pass
+            return "fluid.%s\n\n%s\n" % (title, inspect.getdoc(found) or "It has no text.")
+    return None
+
+
+def _known() -> Iterator[str]:
+    yield from commands.COMMANDS
+    yield from (error.__qualname__ for error in errors.LISTED)
+    yield from fluid.layers.__all__
+    yield from fluid.optimizer.__all__
+    yield from _core.all_flags()
+
+
+def text_of(name: str) -> str | None:
+    """str: what a name means; None when there is no such name.
+
+    >>> print(text_of("relu").splitlines()[0])
+    fluid.layers.relu(x: Variable, name: str | None = None) -> Variable
+    """
+    for error in errors.LISTED:
+        if name in (error.__qualname__, error.kind):
+            return error_page(error)
+    found = _flag(name) or _described(name) or _operator(name)
+    if found is None and name in commands.COMMANDS:
+        return commands.command(name).parser().format_help()
+    return found
+
+
+def parser() -> argparse.ArgumentParser:
+    """ArgumentParser: of ``anabranch help``."""
+    made = argparse.ArgumentParser(prog="anabranch help", description=(__doc__ or "").partition("\n")[0])
+    made.add_argument("name", help="of an error, a layer, a class, an operator, a flag or a command")
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs ``anabranch help``.
+
+    Args:
+        argv (list of str, optional): arguments; those of the process by default.
+
+    Returns:
+        int: 0; 1 when there is no such name.
+    """
+    name = parser().parse_args(argv).name
+    text = text_of(name)
+    if text is None:
+        near = difflib.get_close_matches(name, list(_known()), 3)
+        sys.stderr.write("anabranch help: there is no %s%s\n" % (name, "; near: " + ", ".join(near) if near else ""))
+        return 1
+    sys.stdout.write(text)
+    return 0

@@ -1,0 +1,135 @@
+"""Runs a script of the user up to its steps of training, and hands each of them to somebody who looks at it."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .. import _core, run
+from ..fluid.compiler import CompiledProgram
+from ..fluid.errors import NotFound
+from ..fluid.executor import Executor
+from ..fluid.framework import OpRole, Program, default_main_program
+from ..fluid.reading.dataset_loop import Pass, loss_of
+from ..fluid.scope import global_scope
+
+
+class Enough(BaseException):
+    """Ends a script: what was to be seen has been seen. No ``except Exception`` of the script catches it."""
+
+
+class Step:
+    """A step of training that a script is about to make, or a pass over a Dataset.
+
+    Attributes:
+        program (Program): what is trained. ``compiled``: the CompiledProgram that the script runs, or None.
+        scope (Scope), executor (Executor): of the call.
+        feed, fetch_list: of ``Executor.run``. ``dataset``: of ``train_from_dataset``, else None.
+        go (callable): makes the step as the script would, and returns what the script gets.
+    """
+
+    def __init__(self, executor: Executor, arguments: dict[str, Any], go: Callable[[], Any]) -> None:
+        given = arguments.get("program")
+        given = default_main_program() if given is None else given
+        self.compiled = given if isinstance(given, CompiledProgram) else None
+        self.program: Any = given._program if isinstance(given, CompiledProgram) else given
+        self.scope = arguments.get("scope") or global_scope()
+        self.executor, self.go = executor, go
+        self.arguments = arguments
+        self.feed, self.fetch_list = arguments.get("feed"), arguments.get("fetch_list")
+        self.dataset: Any = arguments.get("dataset")
+
+    @property
+    def loss(self) -> str | None:
+        """Name of the loss."""
+        return (self.compiled._loss_name if self.compiled is not None else None) or loss_of(self.program)
+
+    def trains(self) -> bool:
+        """Whether it updates parameters."""
+        return isinstance(self.program, Program) and any(
+            op.has_attr("op_role") and op.attr("op_role") & OpRole.Optimize
+            for op in self.program.desc.block(0).ops())
+
+
+class ShortPass(Pass):
+    """The first batches of a pass over a Dataset; ``done`` tells what was done."""
+
+    batches = 0
+    done: Any = None
+
+    def _train(self, loop: Any, stream: Any, watch: Any) -> Any:
+        self.done = loop.run(_core.PartStream(stream, self.batches), watch.tick, watch.show)
+        return self.done
+
+
+def short_pass(step: Step, batches: int, thread: int | None = None) -> dict[str, Any]:
+    """Trains on the first batches of a step's Dataset.
+
+    Returns:
+        dict: batches, rows, seconds, waited_s, running_s of the pass.
+    """
+    given = step.arguments.get
+    call = ShortPass("train_from_dataset", step.program, step.dataset, step.scope,
+                     given("thread", 0) if thread is None else thread, False, None, None, 100, None,
+                     given("deterministic", False), False)
+    call.batches = batches
+    step.executor._from_dataset(call)
+    return dict(call.done)
+
+
+_RUN = ("program", "feed", "fetch_list", "feed_var_name", "fetch_var_name", "scope")
+_PASS = ("program", "dataset", "scope", "thread")
+
+
+@contextmanager
+def _watched(see: Callable[[Step], Any]) -> Iterator[None]:
+    """Hands the steps that executors make to ``see``."""
+    whole = {name: getattr(Executor, name) for name in ("run", "train_from_dataset")}
+
+    def watch(name: str, names: Sequence[str]) -> Any:
+        def call(self: Executor, *args: Any, **kwargs: Any) -> Any:
+            step = Step(self, dict(zip(names, args), **kwargs), lambda: whole[name](self, *args, **kwargs))
+            return see(step) if step.trains() else step.go()
+        return call
+    try:
+        setattr(Executor, "run", watch("run", _RUN))  # noqa: B010
+        setattr(Executor, "train_from_dataset", watch("train_from_dataset", _PASS))  # noqa: B010
+        yield
+    finally:
+        for name, method in whole.items():
+            setattr(Executor, name, method)
+
+
+def watch(script: str, args: Sequence[str], see: Callable[[Step], Any]) -> bool:
+    """Runs a script and hands its steps of training to ``see``, which makes them (``step.go()``) and gives the script
+    what it gets; it raises :class:`Enough` to end the script.
+
+    Args:
+        script (str): path. ``args`` (list of str): its arguments.
+
+    Returns:
+        bool: whether it was ended by :class:`Enough`.
+
+    Raises:
+        NotFound: there is no such script, or it made no step of training. What the script raises passes through.
+    """
+    if not os.path.exists(script):
+        raise NotFound("there is no script %s" % script)
+    seen = []
+
+    def look(step: Step) -> Any:
+        seen.append(True)
+        return see(step)
+    try:
+        with _watched(look):
+            run.execute(script, args)
+    except Enough:
+        return True
+    except SystemExit as e:
+        if e.code not in (None, 0):
+            raise
+    if not seen:
+        raise NotFound("%s ended without a step of training: no Executor.run or train_from_dataset of a program with "
+                       "an optimizer" % script)
+    return False

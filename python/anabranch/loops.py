@@ -1,0 +1,215 @@
+"""``anabranch.Loop``: a training loop of a script that is watched: a line of progress, and callbacks."""
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+
+from .fluid.errors import InvalidType, InvalidValue, NotAllowed
+from .progress import Meter, Smooth
+
+if TYPE_CHECKING:
+    from .callbacks import Callback
+
+__all__ = ["Loop"]
+
+
+class Loop:
+    """Watches a loop that a script writes itself: prints a line of progress and calls callbacks. It runs nothing.
+
+    The line has the loss as a mean of the newest steps, rows a second, the share of time in which the loop waited for
+    its batches, and the time left. It is redrawn in a terminal or notebook, printed every five seconds elsewhere, and
+    left out by workers of a cluster after the first.
+
+    Args:
+        callbacks (list of Callback, optional): called in this order.
+        unit (str): what a row of a batch is, in the plural. Default "samples".
+        show (bool, optional): prints the line; None: as said above. Default None.
+        stream (file, optional): where to print. Default ``sys.stderr``.
+        now (callable): the clock, in seconds. Default ``time.perf_counter``.
+
+    Attributes:
+        epoch (int), step (int): of now: the epoch from 0, the steps done in all.
+        values (dict): name -> newest float that was logged. ``smoothed`` (dict): name -> Smooth of each of a step.
+        stopped (str): why it was stopped, or None.
+
+    Raises:
+        TypeError: a callback of another class.
+
+    Examples:
+        >>> import anabranch
+        >>> loop = anabranch.Loop(show=False)
+        >>> for epoch in loop.epochs(2):
+        ...     for batch in loop.steps([1.0, 0.5]):
+        ...         loop.log(loss=batch)
+        ...     loop.log_epoch(test_loss=0.25)
+        >>> loop.step, loop.values
+        (4, {'loss': 0.5, 'test_loss': 0.25})
+    """
+
+    def __init__(self, callbacks: Sequence[Callback] = (), unit: str = "samples", show: bool | None = None,
+                 stream: TextIO | None = None, now: Any = time.perf_counter) -> None:
+        from .callbacks import Callback
+        for callback in callbacks:
+            if not isinstance(callback, Callback):
+                raise InvalidType("Loop: callbacks must be anabranch.callbacks.Callback, got %s"
+                                  % type(callback).__name__)
+        self._callbacks, self._unit, self._now = list(callbacks), unit, now
+        self._stream = sys.stderr if stream is None else stream
+        self._show = show
+        self.epoch = self.step = 0
+        self.values: dict[str, float] = {}
+        self.smoothed: dict[str, Smooth] = {}
+        self.stopped: str | None = None
+        self._epochs: int | None = None      # in all, where that is known
+        self._epoch_steps: int | None = None    # of the last whole epoch
+        self._in_epoch = False
+
+    # ---- the loops of a script
+
+    def epochs(self, epochs: int | Iterable[int]) -> Iterator[int]:
+        """The numbers of epochs, until they are done or :meth:`stop` is called.
+
+        Args:
+            epochs (int or iterable of int): how many; or their numbers, ``Checkpoints.epochs(count)`` for instance.
+
+        Raises:
+            ValueError: a number below 0.
+        """
+        if isinstance(epochs, int):
+            if epochs < 0:
+                raise InvalidValue("Loop.epochs: a number must be at least 0, got %d" % epochs)
+            self._epochs, epochs = epochs, range(epochs)
+        self._call("begin")
+        try:
+            for self.epoch in epochs:
+                self._in_epoch = True
+                yield self.epoch
+                self._in_epoch = False
+                self._call("epoch_end")
+                if self.stopped is not None:
+                    self._say("stopped after epoch %d: %s" % (self.epoch, self.stopped))
+                    break
+        finally:
+            self._in_epoch = False
+            self._call("end")
+
+    def steps(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """What ``batches`` gives, one step each. Call :meth:`log` in each step.
+
+        Args:
+            batches (iterable): a DataLoader, a generator, a list, ``Checkpoints.steps(loader)``.
+        """
+        line = _Line(self, _length(batches) or self._epoch_steps)
+        source, done = iter(batches), 0
+        try:
+            while self.stopped is None:
+                asked = self._now()
+                try:
+                    batch = next(source)
+                except StopIteration:
+                    self._epoch_steps = done or None
+                    break
+                line.waited += self._now() - asked
+                yield batch
+                done += 1
+                self.step += 1
+                line.stepped(_rows(batch))
+                self._call("step_end")
+        finally:
+            line.close()
+
+    # ---- what a script tells
+
+    def log(self, **values: Any) -> None:
+        """Values of the step: numbers or arrays, whose mean counts. ``loss`` is shown by the line, as are others."""
+        for name, value in values.items():
+            self.values[name] = _number(name, value)
+            self.smoothed.setdefault(name, Smooth()).add(self.values[name])
+
+    def log_epoch(self, **values: Any) -> None:
+        """Values of the epoch: what a test program says, for instance.
+
+        Raises:
+            RuntimeError: called outside of the loop over :meth:`epochs`.
+        """
+        if not self._in_epoch:
+            raise NotAllowed("Loop.log_epoch is called in the loop over epochs(), after its steps")
+        for name, value in values.items():
+            self.values[name] = _number(name, value)
+        self._say("epoch %d  %s" % (self.epoch, "  ".join("%s %.4g" % (name, self.values[name]) for name in values)))
+
+    def stop(self, why: str) -> None:
+        """Ends :meth:`steps` after this step and :meth:`epochs` after this epoch."""
+        self.stopped = why
+
+    def _call(self, name):
+        for callback in self._callbacks:
+            getattr(callback, name)(self)
+
+    def _say(self, text):
+        if not Meter(self._show, self._stream).is_silent:
+            self._stream.write(text + "\n")
+            self._stream.flush()
+
+
+class _Line:
+    """The line of one epoch."""
+
+    def __init__(self, loop, steps):
+        self._loop, self._steps = loop, steps
+        self._meter = Meter(loop._show, loop._stream, now=loop._now)
+        self._begin = loop._now()
+        self._done = self._rows = 0
+        self.waited = 0.0
+
+    def stepped(self, rows):
+        self._done += 1
+        self._rows += rows
+        if self._meter.is_due():
+            self._meter.line(self._text())
+
+    def close(self):
+        if self._done:
+            self._steps = self._done
+            self._meter.close(self._text())
+
+    def _text(self):
+        loop, seconds = self._loop, max(self._loop._now() - self._begin, 1e-9)
+        epoch = "epoch %d%s" % (loop.epoch, "/%d" % loop._epochs if loop._epochs else "")
+        step = "step %d%s" % (self._done, "/%d" % self._steps if self._steps else "")
+        parts = [epoch, step] + ["%s %.4f" % (name, smooth.value) for name, smooth in loop.smoothed.items()]
+        parts += ["%s %s/s" % (format(int(self._rows / seconds), ","), loop._unit),
+                  "reader wait %.0f %%" % (100 * self.waited / seconds)]
+        if self._steps:
+            parts.append(Meter.time_left(seconds, min(self._done / self._steps, 1.0)))
+        return "  ".join(parts)
+
+
+def _number(name, value):
+    try:
+        return float(np.mean(np.asarray(value)))
+    except (TypeError, ValueError):
+        raise InvalidType("Loop.log: %s must be a number or an array, got %s" % (name, type(value).__name__)) from None
+
+
+def _length(batches):
+    try:
+        return len(batches)
+    except TypeError:
+        return None
+
+
+def _rows(batch):
+    """Rows of what a loader gives: of the first value, where it is a dict or a list of them; else 1."""
+    if isinstance(batch, (list, tuple)) and batch and all(isinstance(part, Mapping) for part in batch):
+        return sum(_rows(part) for part in batch)
+    if isinstance(batch, Mapping):
+        batch = list(batch.values())
+    first = batch[0] if isinstance(batch, (list, tuple)) and batch else batch
+    shape = getattr(first, "shape", ())
+    shape = shape() if callable(shape) else shape
+    return int(shape[0]) if len(shape) else 1

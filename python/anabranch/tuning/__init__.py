@@ -1,0 +1,1 @@
+"""``anabranch tune``: the steps of a script, measured with other settings on the script's own data."""

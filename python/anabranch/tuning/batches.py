@@ -1,0 +1,77 @@
+"""Batches of other sizes, made of the ones that a script has fed."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import fluid
+from ..fluid.errors import Unsupported
+from ..fluid.framework import Program
+
+
+def whole(feed: Any) -> dict[str, Any]:
+    """One batch of what a script has fed: a list of a dict for each replica becomes one dict."""
+    if isinstance(feed, Mapping):
+        return dict(feed)
+    if not feed:
+        raise Unsupported("anabranch tune: the step feeds nothing: a program that reads its own data cannot be fed "
+                          "again; give the script an iterable DataLoader")
+    return joined(list(feed), list(feed[0]))
+
+
+def by_rows(program: Program, feed: Mapping[str, Any]) -> list[str]:
+    """Names of the fed variables whose first axis is the rows of a batch: their program does not say its extent."""
+    block = program.desc.block(0)
+    found = []
+    for name in feed:
+        var = block.find_var(name)
+        if var is not None and len(var.shape) > 0 and var.shape[0] < 0:
+            found.append(name)
+    return found
+
+
+def rows_of(feed: Mapping[str, Any], names: Sequence[str]) -> int:
+    """int: rows of a batch: the sequences of the outermost level, or the extent of the first axis; 1 without any."""
+    for name in names:
+        value = feed[name]
+        lengths = _lengths(value)
+        return len(lengths[0]) if lengths else int(np.asarray(value).shape[0])
+    return 1
+
+
+def joined(feeds: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
+    """One batch of several.
+
+    Args:
+        feeds (list of dict): at least one. ``names`` (list of str): variables by rows; the others are the first one's.
+
+    >>> joined([{"x": np.ones((2, 1))}, {"x": np.zeros((1, 1))}], ["x"])["x"].tolist()
+    [[1.0], [1.0], [0.0]]
+    """
+    made = dict(feeds[0])
+    for name in names if len(feeds) > 1 else ():
+        values = [feed[name] for feed in feeds]
+        rows = np.concatenate([np.asarray(value) for value in values])
+        levels = [_lengths(value) for value in values]
+        if levels[0]:
+            lengths = [sum((one[level] for one in levels), []) for level in range(len(levels[0]))]
+            made[name] = fluid.create_lod_tensor(rows, lengths, fluid.CPUPlace())
+        else:
+            made[name] = rows
+    return made
+
+
+def halves(feed: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, Any]] | None:
+    """Two batches of one; None where a value has sequences, or there is one row only."""
+    rows = rows_of(feed, names)
+    if rows < 2 or any(_lengths(feed[name]) for name in names):
+        return None
+    cut = rows // 2
+    return [dict(feed, **{name: np.asarray(feed[name])[part] for name in names})
+            for part in (slice(0, cut), slice(cut, 2 * cut))]
+
+
+def _lengths(value: Any) -> list[list[int]]:
+    return value.recursive_sequence_lengths() if isinstance(value, fluid.LoDTensor) else []

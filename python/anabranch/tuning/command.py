@@ -1,0 +1,112 @@
+"""Measures the steps of a script with other threads, replicas, batches and strategies, on the script's own data.
+
+    anabranch tune train.py --epochs 1
+
+The script runs until it has made some steps. Their batches are then fed again under each setting, in turn, and a table
+says how fast each is and what sets it. Larger batches and bfloat16 change what is learned; the other settings do not.
+"""
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from ..looking import scripts
+from ..looking.command_line import ended
+from . import batches
+from .passes import tune_pass
+from .table import table
+from .trials import Trial, cores, settings
+
+
+class _Collected:
+    """Batches of a script's steps, and the last of these steps."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self.feeds: list[dict[str, Any]] = []
+        self.step: Any = None
+
+    def see(self, step: scripts.Step) -> Any:
+        """Called for each step of the script."""
+        self.step = step
+        if step.dataset is not None:
+            raise scripts.Enough
+        self.feeds.append(batches.whole(step.feed))
+        result = step.go()
+        if len(self.feeds) == self._count:
+            raise scripts.Enough
+        return result
+
+
+def _tried(step: scripts.Step, feeds: list[dict[str, Any]], rounds: int, seconds: float) -> str:
+    """Tries the settings in turn, so that what else the machine does meets all of them."""
+    names = batches.by_rows(step.program, feeds[0])
+    dense = batches.halves(feeds[0], names) is not None
+    trials, failed = [], []
+    for setting in settings(cores(), step.compiled is not None, dense):
+        try:
+            trial = Trial(step, feeds, setting)
+            trial.run(8)            # kernels and threads are chosen in the first steps
+            trials.append(trial)
+        except Exception as e:
+            failed.append((setting, str(getattr(e, "message", e)).splitlines()[0]))
+    for _ in range(rounds):
+        for trial in trials:
+            trial.measure(seconds)
+    rows = sum(batches.rows_of(feed, names) for feed in feeds) // len(feeds)
+    return "%d batches of %d rows, %d cores, best of %d rounds\n\n%s" % (
+        len(feeds), rows, cores(), rounds, table(trials, failed, rows))
+
+
+def tune(script: str, args: Sequence[str], count: int = 8, rounds: int = 3, seconds: float = 0.5) -> str:
+    """Runs a script for some steps, ends it, and tries settings on their batches.
+
+    Args:
+        script (str): path. ``args`` (list of str): its arguments.
+        count (int): batches, at least 1. ``rounds`` (int): of each setting, at least 1.
+        seconds (float): of a round of a setting; three steps at least.
+
+    Returns:
+        str: a table, and what to set.
+
+    Raises:
+        Unsupported: the step feeds nothing. Otherwise as :func:`scripts.watch`.
+    """
+    collected = _Collected(count)
+    scripts.watch(script, args, collected.see)
+    if collected.step.dataset is not None:
+        return tune_pass(collected.step, count * 8, rounds)
+    return _tried(collected.step, collected.feeds, rounds, seconds)
+
+
+def parser() -> argparse.ArgumentParser:
+    """ArgumentParser: of ``anabranch tune``."""
+    made = argparse.ArgumentParser(prog="anabranch tune", description=(__doc__ or "").partition("\n")[0])
+    made.add_argument("--batches", type=int, default=8, help="of the script, fed again and again. Default %(default)s")
+    made.add_argument("--rounds", type=int, default=3, help="of each setting, in turn. Default %(default)s")
+    made.add_argument("--seconds", type=float, default=0.5, help="of a round of a setting. Default %(default)s")
+    made.add_argument("script", help="a Python script that trains")
+    made.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs ``anabranch tune``.
+
+    Args:
+        argv (list of str, optional): arguments; those of the process by default.
+
+    Returns:
+        int: 0; 1 when the script fails, or makes no step of training that can be fed again.
+    """
+    made = parser()
+    args = made.parse_args(argv)
+    if args.batches < 1 or args.rounds < 1 or args.seconds < 0:
+        made.error("--batches and --rounds must be at least 1, --seconds at least 0")
+
+    def work() -> int:
+        sys.stdout.write(tune(args.script, args.args, args.batches, args.rounds, args.seconds))
+        return 0
+    return ended("tune", work)

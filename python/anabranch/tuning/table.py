@@ -1,0 +1,54 @@
+"""What was measured, in columns, and what to set."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .trials import Setting, Trial
+
+#: A setting must be so much faster than the script's own before it is advised.
+WORTH = 1.03
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """str: lines with columns of equal width, all but the first to the right.
+
+    >>> print(aligned([("setting", "rows/s"), ("a", "10")]))
+    setting  rows/s
+    a            10
+    """
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.rjust(width) if k else cell.ljust(width)
+                               for k, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows)
+
+
+def _changes(setting: Setting) -> bool:
+    """Whether it changes what is learned."""
+    return setting.factor != 1 or setting.bfloat16
+
+
+def table(trials: Sequence[Trial], failed: Sequence[tuple[Setting, str]], rows: int) -> str:
+    """The table of all settings, the fastest first, and the advice.
+
+    Args:
+        trials (list of Trial): measured, the script's own first. ``failed``: settings that raised, with the reason.
+        rows (int): of a batch of the script.
+
+    Returns:
+        str: text.
+    """
+    own = trials[0]
+    lines = [("setting", "rows/s", "ms/step", "cores", "of the script's")]
+    for trial in sorted(trials, key=lambda trial: -trial.rows_per_s):
+        lines.append((trial.setting.text() + " *" * _changes(trial.setting), format(int(trial.rows_per_s), ","),
+                      "%.3f" % (1e3 * min(trial.step_s)), "%.1f" % max(trial.busy),
+                      "%.2f" % (trial.rows_per_s / own.rows_per_s)))
+    text = aligned(lines) + "\n"
+    if any(_changes(trial.setting) for trial in trials):
+        text += "* changes what is learned\n"
+    for setting, why in failed:
+        text += "not tried: %s: %s\n" % (setting.text(), why)
+    same = max((t for t in trials if not _changes(t.setting)), key=lambda t: t.rows_per_s)
+    if same.rows_per_s < WORTH * own.rows_per_s:
+        return text + "\nThe script's own setting is as fast as any that learns the same.\n"
+    return text + "\nFastest of those that learn the same: %s\n\n    %s\n" % (
+        same.setting.text(), "\n    ".join(same.setting.code(rows)))

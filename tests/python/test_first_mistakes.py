@@ -1,0 +1,110 @@
+"""The likeliest mistakes of somebody who writes a first program: each message says what to do."""
+import re
+
+import numpy as np
+import pytest
+
+import anabranch.fluid as fluid
+from anabranch.fluid import layers as L
+
+X, Y = np.ones((2, 4), "float32"), np.zeros((2, 1), "int64")
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard(), \
+            fluid.scope_guard(fluid.Scope()):
+        yield
+
+
+def net():
+    x, y = fluid.data("x", [None, 4]), fluid.data("y", [None, 1], "int64")
+    prediction = L.fc(x, 3, act="softmax")
+    return prediction, L.mean(L.cross_entropy(prediction, y))
+
+
+def run(feed, startup=True):
+    _, loss = net()
+    executor = fluid.Executor()
+    if startup:
+        executor.run(fluid.default_startup_program())
+    executor.run(feed=feed, fetch_list=[loss])
+
+
+def typo_in_a_feed():
+    with pytest.warns(UserWarning, match="feed of 'label' is ignored: the program has no such variable"):
+        run({"x": X, "label": Y})
+
+
+def another_program():
+    _, loss = net()
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        with pytest.warns(UserWarning, match="another program_guard"):
+            fluid.Executor().run(fetch_list=[loss])
+
+
+def look_up(height, row):
+    rows = fluid.embedding(fluid.data("ids", [None], "int64"), [height, 2])
+    executor = fluid.Executor()
+    executor.run(fluid.default_startup_program())
+    executor.run(feed={"ids": np.array([row])}, fetch_list=[rows])
+
+
+def minimized_twice():
+    optimizer, (_, loss) = fluid.optimizer.Adam(0.1), net()
+    optimizer.minimize(loss)
+    optimizer.minimize(loss)
+
+
+MISTAKES = {
+    "no startup program": (lambda: run({"x": X, "y": Y}, startup=False), LookupError,
+                           "fc_0.w_0 holds no value.*run the startup program first"),
+    "nothing fed": (lambda: run({"x": X}), LookupError, "y holds no value.*feed it"),
+    "another name fed": (typo_in_a_feed, LookupError, "y holds no value.*feed it"),
+    "float64 fed": (lambda: run({"x": X.astype("float64"), "y": Y}), ValueError,
+                    r"'x' is float32, but float64 is given; feed array.astype\('float32'\)"),
+    "another shape fed": (lambda: run({"x": X[:, :3], "y": Y}), ValueError, r"'x' is \[-1, 4\] \(-1: any\).*\[2, 3\]"),
+    "a list fed": (lambda: run({"x": X.tolist(), "y": Y}), RuntimeError, "feed of x.*give a numpy array"),
+    "a label out of range": (lambda: run({"x": X, "y": Y + 3}), ValueError, r"Label of sample 0 must be 0 to 2.*got 3"),
+    "an id out of range": (lambda: look_up(10, 10), ValueError, r"id of sample 0 is 10.*0 to 9.*10 rows"),
+    "fetched from another program": (another_program, LookupError, "computed by no op.*check the name"),
+    "a loss with many elements": (lambda: fluid.optimizer.SGD(0.1).minimize(net()[0]), AssertionError,
+                                  r"loss must have shape \(1,\).*fluid.layers.mean"),
+    "a number of a Variable": (lambda: float(net()[1]), TypeError, "no value while the program is written; fetch it"),
+    "a Variable fed": (lambda: run({"x": fluid.data("z", [None, 4]), "y": Y}), TypeError,
+                       "feed of x: the value must be an array, LoDTensor or number, got Variable"),
+    "a layer on an array": (lambda: L.fc(X, 3), TypeError, "input must be Variable.*ndarray.*fluid.data"),
+    "a width that is unknown": (lambda: L.fc(fluid.data("w", [None, None]), 3), ValueError, "only rows may be None"),
+    "a number as text": (lambda: L.fc(fluid.data("w", [None, 2]), "3"), TypeError, "must be numbers, got '3'"),
+    "a GPU": (lambda: fluid.CUDAPlace(0), NotImplementedError, r"use CPUPlace\(\).*anabranch run"),
+    "minimize twice": (minimized_twice, AssertionError, "minimize is called once.*make another one"),
+    "a folder that is not there": (lambda: fluid.io.load_inference_model("nowhere", fluid.Executor()), ValueError,
+                                   "there is no folder 'nowhere'"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_the_message_says_what_to_do(mistake):
+    call, error, words = MISTAKES[mistake]
+    with pytest.raises(error) as info:
+        call()
+    assert isinstance(info.value, fluid.core.EnforceNotMet)
+    assert re.search(words, str(info.value), re.S), str(info.value)
+    assert re.search(r"\n  page   errors/\w+\.html, or: anabranch help \w+$", str(info.value))
+
+
+def test_numpy_on_a_variable_warns():
+    _, loss = net()
+    with pytest.warns(UserWarning, match="no value while the program is written; fetch it"):
+        held = np.array([loss, loss])
+    assert held.shape == (2,) and held[0] is loss and held.dtype == object
+
+
+def test_if_on_a_comparison_warns():
+    _, loss = net()
+    with pytest.warns(UserWarning, match="`if`, `while`.*fluid.layers.cond"):
+        assert loss > 0.5
+    import warnings
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert loss and net
