@@ -1,5 +1,5 @@
-// Gradients of what a block only reads are added up in the order in which those of the program written out are: one part
-// after another, whichever turn of whichever block it comes from.
+// Gradients of what a block only reads are added up in the order in which those of the program written out are: one
+// part after another, whichever turn of whichever block it comes from.
 #include "opdef/sums_of_turns.h"
 
 #include <algorithm>

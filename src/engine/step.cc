@@ -163,9 +163,8 @@ void Step::check_declared() const {
 // What refuses the shapes may be an op that passes made, or one that they gave other arguments. Without them the user's
 // own ops decide, and word the error.
 void Step::set_passes_aside(const Error& refusal) {
-  const bool by_passes = lowered_.trusts_shapes || std::any_of(passes_.begin(), passes_.end(), [](const auto& p) {
-                           return p.changed_ops;
-                         });
+  const bool by_passes = lowered_.trusts_shapes ||
+                         std::any_of(passes_.begin(), passes_.end(), [](const auto& p) { return p.changed_ops; });
   if (!by_passes || refusal.kind() == ErrorKind::kInternal) throw refusal;
   if (!plain_) {
     StepOptions options = options_;

@@ -1,5 +1,5 @@
-// Attributes that autodiff gives to ops with gradient blocks, so that gradients are added up in the order in which those
-// of the program written out are: one after another, whichever turn of whichever block they come from.
+// Attributes that autodiff gives to ops with gradient blocks, so that gradients are added up in the order in which
+// those of the program written out are: one after another, whichever turn of whichever block they come from.
 #pragma once
 
 namespace anabranch {

@@ -171,7 +171,8 @@ def test_gradients_of_a_sum_that_a_bias_makes_larger_than_declared(build, replic
                 made = layers.fc(layers.scale(h, 0.9), WIDTH, act="tanh", param_attr="w", bias_attr="b")
                 return [layers.increment(i), h, layers.elementwise_add(total, layers.reduce_sum(made))]
             out = layers.while_loop(lambda i, h, total: layers.less_than(i, n), body,
-                                    [i, layers.reshape(first, [-1, WIDTH]), layers.reshape(layers.reduce_mean(x), [1])])[2]
+                                    [i, layers.reshape(first, [-1, WIDTH]),
+                                     layers.reshape(layers.reduce_mean(x), [1])])[2]
         loss = layers.mean(layers.square(out))
         fluid.optimizer.SGD(0.1).minimize(loss)
     exe = fluid.Executor(CPU)

@@ -47,7 +47,8 @@ def is_aside(told):
     return bool(aside)
 
 
-@pytest.mark.parametrize("trains, why", [(False, "fused_fc: Bias must have"), (True, "b is declared [4], it holds [3, 4]")])
+@pytest.mark.parametrize("trains, why", [(False, "fused_fc: Bias must have"),
+                                         (True, "b is declared [4], it holds [3, 4]")])
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_what_a_fused_op_refuses_runs_without_it(replicas, trains, why):
     """Gradients of sums rely on it that values from outside look as declared."""

@@ -14,7 +14,7 @@ MAKES = {
     "src/autodiff/backward.cc": {"fill_constant", "shape"},
     "src/autodiff/block_gradients.cc": {"fill_zeros_like"},
     "src/autodiff/forward_reads.cc": {"assign"},
-    "src/autodiff/gradient_parts.cc": {"sum", "assign"},
+    "src/autodiff/gradient_parts.cc": {"add_to_sum", "sum", "assign"},
     "src/graph/replica_gradients.cc": {"all_reduce", "replica_weight", "ring_sum", "ring_weight", "trainer_weight"},
     "src/graph/replica_nodes.cc": {"copy_value", "empty_array"},
 }

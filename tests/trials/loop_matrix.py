@@ -171,8 +171,8 @@ def asked(new, h):
 def again(new, h):
     """Several parts of one gradient in a turn."""
     first, second, mixed, out = (new() for _ in range(4))
-    return [step("matmul", [first], [h, "w"]), step("matmul", [second], [first, "w"]), step("add", [mixed], [second, h]),
-            step("mul", [out], [mixed, h])], out
+    return [step("matmul", [first], [h, "w"]), step("matmul", [second], [first, "w"]),
+            step("add", [mixed], [second, h]), step("mul", [out], [mixed, h])], out
 
 
 INSIDE = {"product": product, "again": again, "arrays": arrays, "ranked": ranked, "divided": divided, "is_empty": asked}

@@ -26,9 +26,8 @@ bool replaceable(const Graph& graph, const Uses& uses, int i, int x, int out) {
   if (from.desc.kind != to.desc.kind || !holds_rows(to.desc) || uses.writer(out) != i) return false;
   const auto& writers = uses.writers(x);
   if (!writers.empty() && writers.back() >= i) return false;
-  return std::none_of(uses.readers(out).begin(), uses.readers(out).end(), [&](int r) {
-    return r < i || find_op(graph.nodes[r].op->type).has(kRunsBlock);
-  });
+  return std::none_of(uses.readers(out).begin(), uses.readers(out).end(),
+                      [&](int r) { return r < i || find_op(graph.nodes[r].op->type).has(kRunsBlock); });
 }
 
 int run(Graph& graph, const PassContext&) {

@@ -8,9 +8,8 @@ namespace anabranch {
 // out += rows, of float tensors. `merged` is memory that the caller keeps.
 inline void add_rows(const SelectedRows& rows, SelectedRows* merged, Tensor* out) {
   const int64_t width = out->row_elems();
-  AB_CHECK(
-      rows.value.shape().rank() > 0 && rows.value.numel() == static_cast<int64_t>(rows.rows.size()) * width,
-      ShapeMismatch, "sparse rows {} are added to a tensor {}", rows.value.shape().str(), out->shape().str());
+  AB_CHECK(rows.value.shape().rank() > 0 && rows.value.numel() == static_cast<int64_t>(rows.rows.size()) * width,
+           ShapeMismatch, "sparse rows {} are added to a tensor {}", rows.value.shape().str(), out->shape().str());
   for (const int64_t id : rows.rows) {
     AB_CHECK(id >= 0 && id < out->rows(), InvalidArgument, "row {} of a table of {} rows", id, out->rows());
   }
