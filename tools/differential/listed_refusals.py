@@ -123,7 +123,7 @@ REFUSED_THERE = {
     "density_prior_box": r"dims",
     "detection_map": r"TruePos.*null|level",
     "distribute_fpn_proposals": r"level",
-    "fused_embedding_fc_lstm": r"Bias.*rank",
+    "fused_embedding_fc_lstm": r"rank.*Bias",
     "fused_embedding_seq_pool": r"LoD",
     "fusion_gru": r"Bias.*rank",
     "fusion_lstm": r"Bias.*rank",
