@@ -40,6 +40,9 @@ def test_truncated_normal():
 def test_diagonal():
     x, = draw("uniform_random", shape=[4, 4], diag_num=4, diag_step=4, diag_val=9.0)
     assert np.all(np.diag(x) == 9) and np.all(x[~np.eye(4, dtype=bool)] < 1)
+    draw("uniform_random", shape=[4, 4], diag_step=-1)  # of no diagonal
+    with pytest.raises(ValueError, match="2 elements of a diagonal with step -3"):
+        draw("uniform_random", shape=[4, 4], diag_num=2, diag_step=-3)
 
 
 @pytest.mark.parametrize("op", ["uniform_random", "gaussian_random", "truncated_gaussian_random"])

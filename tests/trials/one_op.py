@@ -94,7 +94,7 @@ def _described(c, block, op, fed, run):
     made = OneOp(op.type, ins, outs, {}, {}, c if op.type == c.op else None)
     for name in (made.inputs() | made.outputs()) - {EMPTY}:
         var = block.var(name)
-        v = Var(lod_level=var.lod_level, kind=int(var.type), shape=list(var.shape), dtype=_dtype(var))
+        v = Var(lod_level=var._var.lod_level, kind=int(var.type), shape=list(var._var.shape), dtype=_dtype(var))
         if name in made.inputs():
             v.value = _value(name, v.kind, fed, run)
         made.vars[name] = v

@@ -90,7 +90,7 @@ def _plain(one):
             outs[slot["name"]] = [slot["name"].lower() + ".named"]
             variables[slot["name"].lower() + ".named"] = {"kind": TENSOR, "value": None, "dtype": "float32"}
     if "infer_flags" in attrs and not attrs["infer_flags"]:
-        known = -1 if any("Tensor" in slot for slot in one.ins) else 1
+        known = -1 if any("Tensor" in slot and names for slot, names in one.ins.items()) else 1
         attrs["infer_flags"] = [known] * len(
             attrs.get("axes", [])
         )  # as layers write it; without, the original reads beyond

@@ -110,7 +110,7 @@ RULES = [
         Rule(kind, TAKEN, ("dropout",), theirs="num_col_dims", when=some("X", lambda x: x.ndim == 1))
         for kind in (WORKS, GRADIENT)
     ],
-    Rule(WORKS, NOTHING, BY_IMAGE, theirs="begin_idx", when=empty_on_a_level),
+    Rule(WORKS, NOTHING, (*BY_IMAGE, "row_conv"), theirs="begin_idx", when=empty_on_a_level),
     Rule(WORKS, "`inplace_abn` into another variable than `input`", ("inplace_abn",), theirs="not inplaced"),
     Rule(WORKS, "`requantize` of other than 4 axes", ("requantize",), theirs="memory descriptor"),
     Rule(WORKS, DTYPE, ("lookup_sparse_table",), theirs="only support FP32"),
@@ -243,7 +243,7 @@ RULES = [
     Rule(GRADIENT, ROUNDING, ("tanh",), when=close("grads", 1e-5, 3e-7)),  # 1 - Out^2 near Out = 1
     Rule(DIFFERS, ROUNDING, ("linear_chain_crf",), when=close("outs", 1e-5, 1e-6)),
     Rule(DIFFERS, ROUNDING, ("roi_perspective_transform",), when=close("outs", 1e-4)),
-    Rule(DIFFERS, ROUNDING, ("attention_lstm",), when=close("outs", 1e-4)),
+    Rule(DIFFERS, ROUNDING, ("attention_lstm", "fusion_lstm"), when=close("outs", 1e-4)),
     Rule(GRADIENT, ROUNDING, ("lstm", "lstmp", "gru"), when=close("grads", 5e-5)),
     # ---- for each operator what must be found in our error, or in that of the original
     *[Rule(RAISES, MEANT, (op,), ours=pattern) for op, pattern in REFUSED_HERE.items()],
