@@ -38,7 +38,9 @@ function(ab_folder path tier)
     ab_precompile(${target})
     set(scope PUBLIC)
     # CMake counts a precompiled header among the objects of the folder that has made it.
-    target_link_libraries(anabranch INTERFACE "$<FILTER:$<TARGET_OBJECTS:${target}>,EXCLUDE,[.](gch|pch)$>")
+    set(objects "$<FILTER:$<TARGET_OBJECTS:${target}>,EXCLUDE,[.](gch|pch)$>")
+    target_link_libraries(anabranch INTERFACE "${objects}")
+    set_property(GLOBAL APPEND PROPERTY ab_objects "${objects}")
   else()                                              # headers only, so far
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR}/src)

@@ -25,8 +25,15 @@ function(ab_plugin name without header)
   target_link_libraries(anabranch_${name} PRIVATE ${libraries} Threads::Threads)
   set_target_properties(anabranch_${name} PROPERTIES PREFIX "" CXX_VISIBILITY_PRESET hidden
                                                      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python)
-  install(TARGETS anabranch_${name} LIBRARY DESTINATION anabranch)
+  install(TARGETS anabranch_${name} LIBRARY DESTINATION anabranch COMPONENT python EXCLUDE_FROM_ALL)
+  install(TARGETS anabranch_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/anabranch COMPONENT cpp ${ab_at_install})
 endfunction()
+
+if(ANABRANCH_CORE)  # they were installed with the engine, and know nothing of Python
+  install(DIRECTORY ${ANABRANCH_CORE}/${CMAKE_INSTALL_LIBDIR}/anabranch/ DESTINATION anabranch COMPONENT python
+          EXCLUDE_FROM_ALL)
+  return()
+endif()
 
 ab_plugin(grpc "parameter servers work within one process only" grpcpp/grpcpp.h grpc++ grpc gpr)
 ab_plugin(gloo "processes without servers cannot add up" gloo/rendezvous/context.h gloo)

@@ -3,13 +3,14 @@ file(GLOB bindings CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/bindings/*.cc)
 if(NOT bindings)
   return()
 endif()
-find_package(Python 3.8 REQUIRED COMPONENTS Interpreter Development.Module)
+# SKBUILD_SABI_COMPONENT: scikit-build-core wants a module for this CPython and all later ones.
+find_package(Python 3.8 REQUIRED COMPONENTS Interpreter Development.Module ${SKBUILD_SABI_COMPONENT})
 execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
                 OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 find_package(nanobind CONFIG REQUIRED)
 
 set(package ${PROJECT_BINARY_DIR}/python)             # `./dev build` links this folder's files into python/anabranch
-nanobind_add_module(_core NB_STATIC NOMINSIZE ${bindings})
+nanobind_add_module(_core NB_STATIC NOMINSIZE STABLE_ABI ${bindings})
 target_include_directories(_core PRIVATE ${PROJECT_SOURCE_DIR}/python/bindings)
 target_compile_definitions(_core PRIVATE ANABRANCH_VERSION="${PROJECT_VERSION}")
 target_link_libraries(_core PRIVATE anabranch)
@@ -18,7 +19,7 @@ ab_precompile(_core <nanobind/nanobind.h>  <nanobind/stl/vector.h> <nanobind/stl
 target_link_options(_core PRIVATE -Wl,--exclude-libs,ALL)
 set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${package})
 
-install(TARGETS _core LIBRARY DESTINATION anabranch)
+install(TARGETS _core LIBRARY DESTINATION anabranch COMPONENT python EXCLUDE_FROM_ALL)
 if(ANABRANCH_SANITIZE)  # such a module loads only where the sanitizer is preloaded
   return()
 endif()
@@ -29,4 +30,4 @@ add_custom_command(
   COMMAND sh -c "'${Python_EXECUTABLE}' -m nanobind.stubgen -q -m _core -i . -o _core.pyi || touch _core.pyi"
   DEPENDS _core WORKING_DIRECTORY ${package} VERBATIM)
 add_custom_target(stub ALL DEPENDS ${package}/_core.pyi)
-install(FILES ${package}/_core.pyi DESTINATION anabranch OPTIONAL)
+install(FILES ${package}/_core.pyi DESTINATION anabranch COMPONENT python EXCLUDE_FROM_ALL OPTIONAL)

@@ -1,21 +1,23 @@
-"""Says what this machine and this installation are like, and tries them for a few seconds.
+"""Says what this machine and this installation are like, and tries them for about ten seconds.
 
-    anabranch doctor             a report to copy into a question
-    anabranch doctor --quick     without the trial
+    anabranch doctor             a report to copy into a question; takes about ten seconds
+    anabranch doctor --quick     without the trials
 """
 from __future__ import annotations
 
 import argparse
 import os
 import platform
+import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy
 
-from . import __version__, _core, fluid
+from . import __version__, _core
+from ._trials import TRIALS
 
 #: Instructions that kernels make use of, by their names in /proc/cpuinfo.
 _INSTRUCTIONS = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16")
@@ -39,16 +41,28 @@ def _field(text: str | None, name: str) -> str:
     return "unknown"
 
 
-def quota(text: str | None) -> str:
-    """str: what /sys/fs/cgroup/cpu.max allows.
+def quota_cores(text: str | None) -> float | None:
+    """float|None: how many cores /sys/fs/cgroup/cpu.max allows; None: as many as there are.
 
-    >>> quota("150000 100000"), quota("max 100000"), quota(None)
-    ('1.5 cores', 'none', 'none')
+    >>> quota_cores("150000 100000"), quota_cores("max 100000"), quota_cores(None)
+    (1.5, None, None)
     """
     parts = (text or "max").split()
     if len(parts) != 2 or not all(part.isdigit() for part in parts):
-        return "none"
-    return "%.3g cores" % (int(parts[0]) / int(parts[1]))
+        return None
+    return int(parts[0]) / int(parts[1])
+
+
+def available_gib() -> float:
+    """float: memory that is left, in GiB, to the machine or to its control group; infinity where nothing says so."""
+    left = [float("inf")]
+    number = _field(_read("/proc/meminfo"), "MemAvailable").split()[0]
+    if number.isdigit():
+        left.append(int(number) * 1024 / _GIB)
+    limit, used = _read("/sys/fs/cgroup/memory.max"), _read("/sys/fs/cgroup/memory.current")
+    if limit and used and limit.isdigit() and used.isdigit():
+        left.append((int(limit) - int(used)) / _GIB)
+    return min(left)
 
 
 def _gib(text: str) -> str:
@@ -60,12 +74,12 @@ def machine() -> dict[str, str]:
     """dict: what the machine is like: name -> text."""
     cpu, memory = _read("/proc/cpuinfo"), _read("/proc/meminfo")
     flags = set(_field(cpu, "flags").split())
-    limit = _read("/sys/fs/cgroup/memory.max")
+    limit, cores = _read("/sys/fs/cgroup/memory.max"), quota_cores(_read("/sys/fs/cgroup/cpu.max"))
     return {
         "processor": _field(cpu, "model name"),
         "instructions": " ".join(name for name in _INSTRUCTIONS if name in flags) or "none that kernels look for",
         "cores": "%d usable of %s; quota %s" % (len(os.sched_getaffinity(0)), os.cpu_count(),
-                                                quota(_read("/sys/fs/cgroup/cpu.max"))),
+                                                "none" if cores is None else "%.3g cores" % cores),
         "memory": "%s, %s available; limit %s" % (
             _gib(_field(memory, "MemTotal")), _gib(_field(memory, "MemAvailable")),
             "%.1f GiB" % (int(limit) / _GIB) if limit and limit.isdigit() else "none"),
@@ -89,66 +103,31 @@ def installation() -> dict[str, str]:
     }
 
 
-# ---- the trial
-
-
-def _train(replicas: int, steps: int) -> tuple[list[float], float]:
-    """Losses of a small net, and steps per second."""
-    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
-    main.random_seed = startup.random_seed = 1
-    with fluid.program_guard(main, startup), fluid.scope_guard(scope), fluid.unique_name.guard():
-        x, y = fluid.data("x", [None, 64]), fluid.data("y", [None, 1])
-        loss = fluid.layers.mean(fluid.layers.square_error_cost(
-            fluid.layers.fc(fluid.layers.fc(x, 128, act="relu"), 1), y))
-        fluid.optimizer.Adam(0.01).minimize(loss)
-        executor = fluid.Executor()
-        executor.run(startup)
-        program = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=fluid.cpu_places(replicas))
-        rows = numpy.random.RandomState(0).rand(256, 64).astype("float32")
-        feed = {"x": rows, "y": rows[:, :8].sum(axis=1, keepdims=True)}
-        losses, begin = [], time.monotonic()
-        for _ in range(steps):
-            losses.append(float(numpy.mean(executor.run(program, feed, [loss])[0])))
-        return losses, steps / (time.monotonic() - begin)
-
-
-def _learns() -> str:
-    losses, rate = _train(1, 200)
-    if not losses[-1] < losses[0] / 10:
-        raise RuntimeError("the loss went from %g to %g in 200 steps" % (losses[0], losses[-1]))
-    return "loss %.3g to %.3g in 200 steps, %.0f steps/s" % (losses[0], losses[-1], rate)
-
-
-def _repeats() -> str:
-    first, again = _train(2, 50)[0], _train(2, 50)[0]
-    if first != again:
-        raise RuntimeError("two runs of two replicas differ: %r and %r" % (first[-1], again[-1]))
-    return "two runs of two replicas gave the same bits"
-
-
-def _keeps() -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        scope = fluid.Scope()
-        main, startup = fluid.Program(), fluid.Program()
-        with fluid.program_guard(main, startup), fluid.scope_guard(scope), fluid.unique_name.guard():
-            y = fluid.layers.fc(fluid.data("x", [None, 3]), 2)
-            executor, rows = fluid.Executor(), numpy.ones((1, 3), "float32")
-            executor.run(startup)
-            expected = executor.run(main, {"x": rows}, [y])[0]
-            fluid.io.save_inference_model(folder, ["x"], [y], executor, main)
-        from .predictor import Predictor
-        if not numpy.array_equal(Predictor(folder).run([rows])[0], expected):
-            raise RuntimeError("a saved model gives other numbers than before")
-    return "a saved model gave the same bits"
-
-
-TRIALS: dict[str, Callable[[], str]] = {"training": _learns, "repetition": _repeats, "files": _keeps}
+def odd() -> list[str]:
+    """list of str: what is unusual here, and what it does to programs."""
+    found = list(_core.environment_flag_warnings())
+    usable, cores = len(os.sched_getaffinity(0)), quota_cores(_read("/sys/fs/cgroup/cpu.max"))
+    if cores is not None and cores < usable:
+        found.append("a quota of %.3g cores for %d: threads beyond it stop the others; CPU_NUM=%d"
+                     % (cores, usable, max(1, int(cores))))
+    load = float((_read("/proc/loadavg") or "0").split()[0])
+    if load > usable + 0.5:
+        found.append("other programs work: a load of %.1f on %d cores; what is measured now misleads" % (load, usable))
+    if "[never]" in (_read("/sys/kernel/mm/transparent_hugepage/enabled") or ""):
+        found.append("huge pages are off: large tensors take longer to reach")
+    if "avx2" not in _field(_read("/proc/cpuinfo"), "flags").split():
+        found.append("no AVX2: kernels take narrow vectors")
+    if available_gib() < 1:
+        found.append("less than 1 GiB of memory is available")
+    if shutil.disk_usage(tempfile.gettempdir()).free < _GIB:
+        found.append("less than 1 GiB is free in %s, where data sets and models are written" % tempfile.gettempdir())
+    return found
 
 
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch doctor``."""
     made = argparse.ArgumentParser(prog="anabranch doctor", description=(__doc__ or "").partition("\n")[0])
-    made.add_argument("--quick", action="store_true", help="without the trial")
+    made.add_argument("--quick", action="store_true", help="without the trials")
     return made
 
 
@@ -164,15 +143,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     quick = parser().parse_args(argv).quick
     for name, text in {**machine(), **installation()}.items():
         print("%-22s %s" % (name, text))
-    for warning in _core.environment_flag_warnings():
-        print("%-22s %s" % ("odd", warning))
-    failed = 0
+    for text in odd():
+        print("%-22s %s" % ("odd", text))
+    failed, begin = 0, time.monotonic()
     for name, trial in {} if quick else TRIALS.items():
         try:
             print("%-22s ok: %s" % (name, trial()))
         except Exception as e:
             failed = 1
             print("%-22s FAILED: %s: %s" % (name, type(e).__name__, e))
+    if not quick:
+        print("%-22s %.0f s" % ("trials took", time.monotonic() - begin))
     return failed
 
 

@@ -18,8 +18,8 @@ constexpr int64_t kIntMax = std::numeric_limits<int32_t>::max();
 // Floats that are whole count, too: scripts divide extents.
 int64_t whole(nb::handle value, const std::string& name) {
   PyObject* number =
-      PyFloat_Check(value.ptr()) && std::trunc(PyFloat_AS_DOUBLE(value.ptr())) == PyFloat_AS_DOUBLE(value.ptr())
-          ? PyLong_FromDouble(PyFloat_AS_DOUBLE(value.ptr()))
+      PyFloat_Check(value.ptr()) && std::trunc(PyFloat_AsDouble(value.ptr())) == PyFloat_AsDouble(value.ptr())
+          ? PyLong_FromDouble(PyFloat_AsDouble(value.ptr()))
           : PyNumber_Index(value.ptr());
   const long long v = number ? PyLong_AsLongLong(number) : -1;
   Py_XDECREF(number);
@@ -31,8 +31,10 @@ int64_t whole(nb::handle value, const std::string& name) {
 }
 
 bool is_bool(nb::handle value) {
-  return PyBool_Check(value.ptr()) || std::string_view(Py_TYPE(value.ptr())->tp_name).ends_with("bool_") ||
-         std::string_view(Py_TYPE(value.ptr())->tp_name) == "numpy.bool";
+  if (PyBool_Check(value.ptr())) return true;
+  if (PyLong_Check(value.ptr()) || PyFloat_Check(value.ptr()) || PyUnicode_Check(value.ptr())) return false;
+  const nb::str type = nb::type_name(value.type());
+  return std::string_view(type.c_str()) == "numpy.bool" || std::string_view(type.c_str()).ends_with("bool_");
 }
 
 Attr scalar_attr(const std::string& name, nb::handle value) {
@@ -42,7 +44,7 @@ Attr scalar_attr(const std::string& name, nb::handle value) {
     AB_CHECK(is_utf8(text), InvalidArgument, "attribute {} must be text, got {}", name, text);
     return text;
   }
-  if (PyBytes_Check(value.ptr())) return std::string(PyBytes_AS_STRING(value.ptr()), PyBytes_GET_SIZE(value.ptr()));
+  if (PyBytes_Check(value.ptr())) return std::string(PyBytes_AsString(value.ptr()), PyBytes_Size(value.ptr()));
   if (nb::isinstance<BlockRef>(value)) return nb::cast<BlockRef>(value);
   if (PyIndex_Check(value.ptr())) {
     const int64_t v = whole(value, name);

@@ -4,9 +4,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <mutex>
 
-#include "base/condition.h"
 #include "bind.h"
 #include "engine/pserver.h"
 #include "ps/communicator.h"
@@ -39,7 +39,7 @@ class Waiter {
  private:
   struct State {
     std::mutex mutex;
-    Condition come;
+    std::condition_variable come;
     ps::MessageRef message;
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();

@@ -60,9 +60,37 @@ std::string source_text(PyObject* file, int line) {
   }
 }
 
-const Line& line_of(PyCodeObject* code, int number) {
+// An attribute of a code object or a frame, whose fields the stable ABI does not show; None when there is none.
+nb::object attribute(PyObject* of, PyObject* name) {
+  nb::object value = nb::steal(PyObject_GetAttr(of, name));
+  if (value.is_valid()) return value;
+  PyErr_Clear();
+  return nb::none();
+}
+
+nb::object file_of(PyObject* code) {
+  static PyObject* const name = PyUnicode_InternFromString("co_filename");
+  return attribute(code, name);
+}
+
+nb::object name_of(PyObject* code) {
+  static PyObject* const name = PyUnicode_InternFromString("co_name");
+  return attribute(code, name);
+}
+
+nb::object code_of(PyObject* frame) {
+  static PyObject* const name = PyUnicode_InternFromString("f_code");
+  return attribute(frame, name);
+}
+
+nb::object caller_of(PyObject* frame) {
+  static PyObject* const name = PyUnicode_InternFromString("f_back");
+  return attribute(frame, name);
+}
+
+const Line& line_of(PyObject* code, int number) {
   auto& lines = known_lines();
-  const Key key{reinterpret_cast<PyObject*>(code), number};
+  const Key key{code, number};
   if (auto it = lines.find(key); it != lines.end()) return it->second;
   if (lines.size() >= kMaxKnownLines) {
     for (auto& [k, line] : lines) Py_DECREF(k.code);
@@ -70,10 +98,11 @@ const Line& line_of(PyCodeObject* code, int number) {
   }
   Py_INCREF(key.code);  // an address stands for one code object only while that lives
   Line line;
-  line.file = utf8(code->co_filename);
-  line.function = utf8(code->co_name);
+  const nb::object file = file_of(code), function = name_of(code);
+  line.file = utf8(file.ptr());
+  line.function = utf8(function.ptr());
   line.number = number;
-  line.code = source_text(code->co_filename, number);
+  line.code = source_text(file.ptr(), number);
   line.first = fmt::format("  File \"{}\", line {}, in {}", line.file, number, line.function);
   line.second = "    " + line.code;
   return lines.emplace(key, std::move(line)).first->second;
@@ -88,12 +117,12 @@ SourceLoc locate() {
   SourceLoc loc;
   if (!Py_IsInitialized() || !PyGILState_Check()) return loc;
   int frames = 0;
-  PyFrameObject* frame = PyEval_GetFrame();
-  Py_XINCREF(frame);
-  while (frame && frames < kMaxStack) {
-    PyCodeObject* code = PyFrame_GetCode(frame);
-    if (!is_between(utf8(code->co_filename))) {
-      const Line& line = line_of(code, PyFrame_GetLineNumber(frame));
+  nb::object frame = nb::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (frame.is_valid() && !frame.is_none() && frames < kMaxStack) {
+    const nb::object code = code_of(frame.ptr());
+    const nb::object file = file_of(code.ptr());
+    if (!is_between(utf8(file.ptr()))) {
+      const Line& line = line_of(code.ptr(), PyFrame_GetLineNumber(reinterpret_cast<PyFrameObject*>(frame.ptr())));
       if (frames == 0) {
         loc.file = line.file;
         loc.line = line.number;
@@ -104,12 +133,8 @@ SourceLoc locate() {
       loc.stack.push_back(line.first);
       ++frames;
     }
-    Py_DECREF(code);
-    PyFrameObject* back = PyFrame_GetBack(frame);
-    Py_DECREF(frame);
-    frame = back;
+    frame = caller_of(frame.ptr());
   }
-  Py_XDECREF(frame);
   std::reverse(loc.stack.begin(), loc.stack.end());
   return loc;
 }

@@ -23,7 +23,7 @@ template <> struct type_caster<std::string> {
       PyErr_Clear();
       const object bytes = steal(PyUnicode_AsEncodedString(src.ptr(), "utf-8", errors));
       if (!bytes.is_valid()) continue;
-      value.assign(PyBytes_AS_STRING(bytes.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr())));
+      value.assign(PyBytes_AsString(bytes.ptr()), static_cast<size_t>(PyBytes_Size(bytes.ptr())));
       return true;
     }
     PyErr_Clear();

@@ -61,7 +61,7 @@ void Group::call(const std::function<void(Peers&)>& what) {
   struct Called final : Job {
     const std::function<void(Peers&)>* what = nullptr;
     std::mutex mutex;
-    Condition changed;
+    std::condition_variable changed;
     bool over = false;
     std::exception_ptr error;
     void work(Peers& peers) override { (*what)(peers); }

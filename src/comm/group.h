@@ -1,13 +1,13 @@
 // A group of processes, as one of them has it: the thread that meets the others, and the jobs that wait for it, one
 // after the other. Any thread may begin jobs; all processes must begin the same ones in the same order.
 #pragma once
+#include <condition_variable>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
 
-#include "base/condition.h"
 #include "comm/collective.h"
 
 namespace anabranch::comm {
@@ -50,7 +50,7 @@ class Group {
   const std::shared_ptr<void> held_;
   const uint32_t forks_;
   std::mutex mutex_;
-  Condition changed_;
+  std::condition_variable changed_;
   Job *first_ = nullptr, *last_ = nullptr;
   bool over_ = false;
   std::thread thread_;

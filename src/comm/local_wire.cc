@@ -1,11 +1,11 @@
 // A wire between threads: what is sent waits until it is received, and the sender until then.
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <list>
 #include <mutex>
 
-#include "base/condition.h"
 #include "comm/wire.h"
 
 namespace anabranch::comm {
@@ -22,7 +22,7 @@ struct Parcel {
 // What has been begun and has found no other side.
 struct Office {
   std::mutex mutex;
-  Condition changed;
+  std::condition_variable changed;
   std::list<Parcel> sends, receives;
   std::vector<bool> gone;
 };

@@ -4,6 +4,7 @@
 // Otherwise several files are open at once and blocks come as they get ready; an error comes at once.
 #pragma once
 #include <atomic>
+#include <condition_variable>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -12,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "base/condition.h"
 #include "base/threads.h"
 #include "data/bad_rows.h"
 #include "data/in_order.h"
@@ -84,7 +84,7 @@ class Pipeline {
   std::atomic<bool> stop_{false};
 
   mutable std::mutex mutex_;  // all below
-  Condition room_, ready_, lines_known_;
+  std::condition_variable room_, ready_, lines_known_;
   InOrder in_order_;         // what is ready,
   std::deque<Ready> queue_;  // or here when not ordered
   int64_t in_flight_ = 0, limit_ = 0;

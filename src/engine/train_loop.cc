@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <latch>
 #include <mutex>
 #include <optional>
 #include <utility>
 
-#include "base/condition.h"
 #include "base/team.h"
 #include "base/threads.h"
 #include "core/row_locks.h"
@@ -60,10 +60,10 @@ struct TrainLoop::Impl {
   data::BatchStream* stream = nullptr;
   Clock::time_point begun;
   std::mutex mutex;
-  Condition changed;         // a trainer has ended or shows values
-  Condition taken;           // values were taken
-  int running = 0;           // trainers
-  std::exception_ptr error;  // the first one
+  std::condition_variable changed;  // a trainer has ended or shows values
+  std::condition_variable taken;    // values were taken
+  int running = 0;                  // trainers
+  std::exception_ptr error;         // the first one
   struct Shown {
     int64_t batch;
     std::vector<Fetched> values;

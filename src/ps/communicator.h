@@ -2,6 +2,7 @@
 // take the newest parameters up; a thread sends what lies there, several gradients of one variable merged, and asks for
 // the parameters in the same message. A variable takes only so many gradients before it is sent: then steps wait.
 #pragma once
+#include <condition_variable>
 #include <exception>
 #include <map>
 #include <memory>
@@ -9,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/condition.h"
 #include "ps/client.h"
 
 namespace anabranch::ps {
@@ -69,7 +69,7 @@ class Communicator {
   Client& client_;
   const CommunicatorOptions options_;
   mutable std::mutex mutex_;
-  Condition changed_;
+  std::condition_variable changed_;
   std::map<Key, Pending> pending_;
   std::map<Key, Pending> sending_;  // memory of the round before
   std::vector<Client::Done> waiting_;

@@ -6,6 +6,7 @@
 //
 // Parameters change between steps, at the gate of their scope; messages travel beside them.
 #pragma once
+#include <condition_variable>
 #include <exception>
 #include <map>
 #include <memory>
@@ -14,7 +15,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/condition.h"
 #include "core/value.h"
 #include "ps/client.h"
 #include "ps/id_set.h"
@@ -82,7 +82,7 @@ class Geo {
   const GeoOptions options_;
   std::map<std::string, Kept> kept_;  // by name
   mutable std::mutex mutex_;
-  Condition changed_;
+  std::condition_variable changed_;
   bool begun_ = false, due_ = false, busy_ = false, over_ = false;
   int64_t since_ = 0;  // steps since the last exchange began
   std::exception_ptr error_;

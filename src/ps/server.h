@@ -5,6 +5,7 @@
 // answer: a request that comes again is answered again and changes nothing. An older one is refused.
 #pragma once
 #include <atomic>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -13,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "base/condition.h"
 #include "ps/clock.h"
 #include "ps/history.h"
 #include "ps/id_set.h"
@@ -127,7 +127,7 @@ class Server {
   // store keeps them waiting. Taken after the other lock.
   std::shared_mutex updating_;
   mutable std::mutex mutex_;
-  Condition changed_;
+  std::condition_variable changed_;
   std::optional<History> history_;
   std::mutex writing_;  // a snapshot
   bool resumed_ = false;

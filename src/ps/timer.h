@@ -1,11 +1,11 @@
 // What happens later, passed in like the clock.
 #pragma once
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
 
-#include "base/condition.h"
 #include "ps/clock.h"
 #include "ps/transport.h"
 
@@ -29,7 +29,7 @@ class ThreadTimer final : public Timer {
   void work();
 
   std::mutex mutex_;
-  Condition changed_;
+  std::condition_variable changed_;
   std::multimap<TimePoint, std::function<void()>> due_;
   bool over_ = false;
   std::thread thread_;

@@ -92,3 +92,32 @@ def test_a_build_that_fails(folder, terminal):
     done = subprocess.run(command(folder), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           universal_newlines=True)
     assert done.returncode == 1 and "broken" in done.stdout and "file" not in done.stderr
+
+
+# ---- of pip install
+
+PROGRAM = """
+import subprocess, sys
+sys.path.insert(0, %r)
+import build_backend, build_progress
+build_progress.EVERY_S["terminal"] = 0.0
+assert {"build_sdist", "get_requires_for_build_wheel", "prepare_metadata_for_build_wheel"} <= set(dir(build_backend))
+print("before")
+with build_backend.progress(open(sys.argv[1], "w") if sys.argv[1:] else None):
+    subprocess.run(["printf", "%%s\\\\n", "[1/4] a.cc", "[3/4] b.cc", "a warning"], check=True)
+    print("ours")
+print("after")
+""" % os.path.join(ROOT, "tools")
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["terminal", "none"])
+def test_the_terminal_of_pip_counts_and_pip_sees_all(there, tmp_path):
+    pytest.importorskip("scikit_build_core")
+    seen = tmp_path / "terminal"
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *([str(seen)] if there else [])], capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n") == ["before", "[1/4] a.cc", "[3/4] b.cc", "a warning", "ours", "after", ""]
+    if there:
+        text = seen.read_bytes()
+        assert b"building anabranch: file 1 of 4" in text and b"file 3 of 4" in text and text.endswith(b"\r\033[K")

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from anabranch import doctor
+import anabranch.fluid as fluid
+from anabranch import _trials, doctor
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
@@ -18,7 +19,7 @@ def test_a_report_of_this_machine():
     for word in ("processor", "instructions", "usable", "quota", "GiB", "huge pages", "numpy", "CPU_NUM=2",
                  "FLAGS_no_such_flag"):
         assert word in done.stdout
-    assert done.stdout.count(" ok: ") == len(doctor.TRIALS) == 3
+    assert done.stdout.count(" ok: ") == len(doctor.TRIALS) == 5
 
 
 def test_without_trials(capsys):
@@ -38,16 +39,59 @@ def test_a_trial_that_fails_is_named(trial, capsys, monkeypatch):
 
 
 def test_trials_look_at_numbers(monkeypatch):
-    monkeypatch.setattr(doctor, "_train", lambda replicas, steps: ([1.0, 1.0], 1.0))
+    monkeypatch.setattr(_trials, "_train", lambda replicas, steps: ([1.0, 1.0], 1.0))
     with pytest.raises(RuntimeError, match="loss went"):
-        doctor._learns()
+        _trials._learns()
     runs = iter([([1.0], 1.0), ([2.0], 1.0)])
-    monkeypatch.setattr(doctor, "_train", lambda replicas, steps: next(runs))
+    monkeypatch.setattr(_trials, "_train", lambda replicas, steps, threads=0: next(runs))
     with pytest.raises(RuntimeError, match="differ"):
-        doctor._repeats()
+        _trials._repeats()
+    runs = iter([([1.0], 1.0), ([2.0], 1.0)])
+    with pytest.raises(RuntimeError, match="differ"):
+        _trials._shares()
+
+
+def test_kernels_are_compared(monkeypatch):
+    matmul = fluid.layers.matmul
+    monkeypatch.setattr(fluid.layers, "matmul", lambda a, b: matmul(a, b) * 1.001)
+    with pytest.raises(RuntimeError, match="a product is off by"):
+        _trials._multiplies()
+    monkeypatch.undo()
+    conv2d = fluid.layers.conv2d
+    monkeypatch.setattr(fluid.layers, "conv2d", lambda *args, **named: conv2d(*args, **named) * 1.001)
+    with pytest.raises(RuntimeError, match="a convolution is off by"):
+        _trials._multiplies()
 
 
 def test_unknown_machines(monkeypatch):
     monkeypatch.setattr(doctor, "_read", lambda path: None)
     found = doctor.machine()
     assert found["processor"] == "unknown" and "limit none" in found["memory"] and "quota none" in found["cores"]
+
+
+#: What /proc and /sys say of a machine where everything is unusual.
+POOR = {"/sys/fs/cgroup/cpu.max": "50000 100000", "/proc/loadavg": "900.5 3 2 1/2 3",
+        "/sys/kernel/mm/transparent_hugepage/enabled": "always madvise [never]", "/proc/cpuinfo": "flags : sse4_2",
+        "/proc/meminfo": "MemAvailable:  8000000 kB", "/sys/fs/cgroup/memory.max": str(2 << 30),
+        "/sys/fs/cgroup/memory.current": str(3 << 29)}
+
+
+def test_what_is_odd_is_said(monkeypatch, capsys):
+    monkeypatch.setattr(doctor, "_read", POOR.get)
+    assert doctor.available_gib() == 0.5
+    text = "\n".join(doctor.odd())
+    for words in ("a quota of 0.5 cores", "CPU_NUM=1", "a load of 900.5", "huge pages are off", "no AVX2",
+                  "less than 1 GiB of memory"):
+        assert words in text
+    assert doctor.main(["--quick"]) == 0
+    assert capsys.readouterr().out.count("\nodd ") == len(doctor.odd())
+
+
+def test_nothing_is_odd_on_a_good_machine(monkeypatch):
+    good = {**POOR, "/sys/fs/cgroup/cpu.max": "max 100000", "/proc/loadavg": "0.1 0 0 1/2 3",
+            "/sys/kernel/mm/transparent_hugepage/enabled": "[always]", "/proc/cpuinfo": "flags : avx2",
+            "/sys/fs/cgroup/memory.max": "max"}
+    monkeypatch.setattr(doctor, "_read", good.get)
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda folder: doctor.shutil._ntuple_diskusage(1, 1, 2 << 30))
+    monkeypatch.setattr(doctor._core, "environment_flag_warnings", list)
+    assert doctor.odd() == []

@@ -39,10 +39,7 @@ template <class T> struct Quad {
       y[k] = roi[2 * k + 1] * scale;
     }
   }
-  T side(size_t k) const {
-    const T dx = x[k] - x[(k + 1) % 4], dy = y[k] - y[(k + 1) % 4];
-    return std::sqrt(dx * dx + dy * dy);
-  }
+  T side(size_t k) const { return std::hypot(x[k] - x[(k + 1) % 4], y[k] - y[(k + 1) % 4]); }
   static bool near(T a, T b) { return std::abs(a - b) < static_cast<T>(kNear); }
 
   // Whether side k is level, and where it meets the height `at` if not.
