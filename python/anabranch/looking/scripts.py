@@ -116,7 +116,8 @@ def watch(script: str, args: Sequence[str], see: Callable[[Step], Any]) -> bool:
     """
     if not os.path.exists(script):
         raise NotFound("there is no script %s" % script)
-    seen, ended = [], []
+    seen: list[bool] = []
+    ended: list[bool] = []
 
     def look(step: Step) -> Any:
         seen.append(True)
