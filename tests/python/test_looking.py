@@ -143,6 +143,21 @@ def test_steps_are_those_that_update():
     assert len(seen) == 2 and seen[0][1].startswith("mean_") and seen[0][2] == ["x", "y"]
 
 
+def test_a_script_that_catches_everything_is_ended_all_the_same(folder):
+    (folder / "stubborn.py").write_text(DENSE.replace("    exe.run(program, feed=feed, fetch_list=[loss])", """
+    try:
+        exe.run(program, feed=feed, fetch_list=[loss])
+    except:
+        pass
+"""))
+    made = []
+
+    def see(step):
+        made.append(step.go())
+        raise scripts.Enough
+    assert scripts.watch("stubborn.py", ["4"], see) is True and len(made) == 1
+
+
 def test_executors_are_as_before_after_an_error(folder):
     before = fluid.Executor.run
     (folder / "fails.py").write_text("raise KeyError('of the script')\n")

@@ -116,19 +116,28 @@ def watch(script: str, args: Sequence[str], see: Callable[[Step], Any]) -> bool:
     """
     if not os.path.exists(script):
         raise NotFound("there is no script %s" % script)
-    seen = []
+    seen: list[bool] = []
+    ended: list[bool] = []
 
     def look(step: Step) -> Any:
         seen.append(True)
-        return see(step)
+        if ended:               # the script has caught it, by an `except:` that names no class
+            raise Enough
+        try:
+            return see(step)
+        except Enough:
+            ended.append(True)
+            raise
     try:
         with _watched(look):
             run.execute(script, args)
     except Enough:
-        return True
+        pass
     except SystemExit as e:
         if e.code not in (None, 0):
             raise
+    if ended:
+        return True
     if not seen:
         raise NotFound("%s ended without a step of training: no Executor.run or train_from_dataset of a program with "
                        "an optimizer" % script)
