@@ -110,6 +110,15 @@ nb::dict stop_communicator(int trainer) {
   return out;
 }
 
+// What was given to the threads beside the steps is with the servers.
+void flush(int trainer) {
+  const auto client = ps::find_client(trainer);
+  if (!client) return;
+  const Unlocked unlocked;
+  if (client->communicator()) client->communicator()->flush();
+  if (client->geo()) client->geo()->flush();
+}
+
 // (parameter, whether it is a table, pieces: (server, name there, rows))
 using GeoParts = std::vector<std::tuple<std::string, std::string, int64_t>>;
 using GeoParameter = std::tuple<std::string, bool, GeoParts>;
@@ -191,6 +200,7 @@ void bind_ps(nb::module_& m) {
   m.def("ps_start_geo", &start_geo);
   m.def("ps_begin_geo", &begin_geo);
   m.def("ps_stop_geo", &stop_geo);
+  m.def("ps_flush", &flush);
   m.def("ps_pull", &pull);
   m.def("ps_connect", [](int trainer, const std::string& endpoint) {
     const auto client = ps::client_of(trainer);

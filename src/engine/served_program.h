@@ -19,6 +19,7 @@ class ServedProgram final : public ps::Store {
   ServedProgram(ir::ProgramRef program, std::shared_ptr<Scope> scope);
 
   ps::ServerOptions options() const;  // endpoint, mode and trainers, as listen_and_serv says
+  std::map<std::string, ps::Durability> table_durability() const;
   std::string server_name() const;    // for files: the same in each start of it
 
   uint32_t number(std::string_view name) const override;

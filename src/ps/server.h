@@ -17,6 +17,7 @@
 #include "ps/clock.h"
 #include "ps/history.h"
 #include "ps/id_set.h"
+#include "ps/levels.h"
 #include "ps/store.h"
 #include "ps/sums.h"
 #include "ps/transport.h"
@@ -119,6 +120,8 @@ class Server {
   void load_trainer(const Message& record);
   void replay(const std::vector<MessageRef>& messages);
   void replay_updates(const std::vector<MessageRef>& messages);
+  void count_left_out(const std::vector<MessageRef>& messages);
+  void tell_left_out();
   void snapshot_if_due(bool now);
 
   const ServerOptions options_;
@@ -129,6 +132,7 @@ class Server {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<History> history_;
+  std::optional<Levels> levels_;  // where there is a history
   std::mutex writing_;  // a snapshot
   bool resumed_ = false;
   std::atomic<int> answering_{0};  // requests that are being handled: the server is not over before they are answered
@@ -138,6 +142,7 @@ class Server {
   std::map<std::string, Meeting> reductions_;
   std::map<uint32_t, Sum> sums_;
   ServerStats stats_;
+  std::map<uint32_t, int64_t> left_out_;  // updates of tables without a journal that a replay does not bring back
 };
 
 }  // namespace anabranch::ps

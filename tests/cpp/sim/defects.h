@@ -23,6 +23,9 @@ enum class Planted {
   kUpdatesComeTwice,            // each hundredth
   kLossIsNotCounted,
   kDefects,
+  // Of GEO and of sums by name, beside some of those.
+  kChangedRowsAreNotTold = kDefects,
+  kSumsForgetOne,
 };
 
 class DefectiveStore final : public Store {
