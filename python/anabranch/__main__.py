@@ -12,6 +12,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "says what this machine and installation are like, and tries them"),
     "export": ("exporting.command", "writes a saved model as an ONNX file"),
     "launch": ("launch", "starts servers and workers of a cluster on this machine"),
+    "ps": ("server_stats", "shows what comes and goes at parameter servers"),
     "run": ("run", "runs a script that was written for Fluid, unchanged"),
     "serve": ("serving.command", "answers over HTTP with a saved model"),
     "summary": ("summary", "says what a saved model holds"),

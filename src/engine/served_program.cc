@@ -205,6 +205,12 @@ const Tensor& ServedProgram::tensor_of(uint32_t variable) const {
   return *t;
 }
 
+ps::Extent ServedProgram::extent(uint32_t variable) const {
+  const Tensor* t = variable < entries_.size() ? entries_[variable].value->get<Tensor>() : nullptr;
+  if (!t || !t->initialized()) return {};
+  return {t->rows(), static_cast<int64_t>(t->bytes())};
+}
+
 void ServedProgram::read(uint32_t variable, ps::Message* into) const { into->add(variable, tensor_of(variable)); }
 
 void ServedProgram::save(const std::function<void(const std::string& name, const Tensor& value)>& put) const {

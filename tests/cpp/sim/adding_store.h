@@ -32,6 +32,7 @@ class AddingStore final : public Store {
       for (const Change& c : changes) add(c);
     }
   }
+  uint32_t variables() const override { return 4; }
   void read(uint32_t variable, Message* into) const override { into->add(variable, variable == kA ? a_ : t_); }
   void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const override {
     auto* to =

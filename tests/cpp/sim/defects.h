@@ -39,6 +39,7 @@ class DefectiveStore final : public Store {
     toy_.apply(changes);
     if (planted_ == Planted::kUpdatesComeTwice && applied_ % 20 == 0) toy_.apply(changes);
   }
+  uint32_t variables() const override { return toy_.variables(); }
   void read(uint32_t variable, Message* into) const override { toy_.read(variable, into); }
   void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const override {
     toy_.read_rows(variable, ids, into);
