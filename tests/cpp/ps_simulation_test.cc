@@ -21,6 +21,13 @@ uint64_t number_of(const char* variable, uint64_t otherwise) {
   return given ? std::strtoull(given, nullptr, 10) : otherwise;
 }
 
+// Sanitizers take ten times as long.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr uint64_t kHistories = 2000;
+#else
+constexpr uint64_t kHistories = 20000;
+#endif
+
 constexpr bool is_geo(uint64_t seed) { return seed % 4 == 0; }
 
 // What many histories have seen. Each is run by one thread, and they share nothing.
@@ -56,7 +63,7 @@ struct Seen {
 };
 
 TEST(PsSimulation, Histories) {
-  const uint64_t first = number_of("ANABRANCH_FIRST_SEED", 1), count = number_of("ANABRANCH_HISTORIES", 20000);
+  const uint64_t first = number_of("ANABRANCH_FIRST_SEED", 1), count = number_of("ANABRANCH_HISTORIES", kHistories);
   Seen seen;
   std::atomic<uint64_t> next{first};
   std::vector<std::thread> threads;

@@ -104,7 +104,8 @@ def test_sums_of_the_engine(tmp_path, count):
 def test_launched_by_one_command(tmp_path):
     """What `anabranch launch --nproc 2` starts are workers alone that add up."""
     case = {"optimizer": "sgd", "steps": 2, "cuts": [0, 8, 16]}
-    done = subprocess.run([sys.executable, "-m", "anabranch", "launch", "--nproc", "2", "--log-dir", str(tmp_path / "logs"),
+    done = subprocess.run([sys.executable, "-m", "anabranch", "launch", "--nproc", "2",
+                           "--log-dir", str(tmp_path / "logs"),
                            os.path.join(HERE, "collective_worker.py"), json.dumps(case), str(tmp_path)], text=True,
                           env=dict(os.environ, CPU_NUM="1", PYTHONPATH=os.pathsep.join(
                               [os.path.join(HERE, "..", "..", "python"), HERE])), capture_output=True, timeout=100)
