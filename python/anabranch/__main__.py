@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "help": ("help", "tells what an error, a layer, an operator or a flag means"),
     "launch": ("launch", "starts servers and workers of a cluster on this machine"),
     "profile": ("looking.profile", "measures the steps of a script and writes a page for the browser"),
+    "ps": ("server_stats", "shows what comes and goes at parameter servers"),
     "run": ("run", "runs a script that was written for Fluid, unchanged"),
     "serve": ("serving.command", "answers over HTTP with a saved model"),
     "summary": ("summary", "says what a saved model holds"),

@@ -9,7 +9,7 @@ import atexit
 import json
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -35,18 +35,22 @@ def serve(program: Any, endpoint: str) -> None:
     remote.serve(program, global_scope())
 
 
-def serve_locally(programs: Sequence[tuple[Any, Any]]) -> None:
+def serve_locally(programs: Sequence[tuple[Any, Any]], prepare: Callable[[Any], None] = lambda program: None) -> None:
     """Starts servers inside this process and returns: for the local role maker.
 
     Args:
         programs (list): (program, startup program) of each server, in the order of their endpoints.
+        prepare (callable): called with each program, in the scope of its server, when the startup program has run.
     """
     from .fluid.core import Scope
     from .fluid.executor import Executor
+    from .fluid.scope import scope_guard
     servers = []
     for main, startup in programs:
         scope = Scope()
         Executor().run(startup, scope=scope)
+        with scope_guard(scope):
+            prepare(main)
         servers.append(_core.PServer(main.desc, scope))
     while servers:
         thread = threading.Thread(target=_serve_and_end, args=(servers,), daemon=True, name="parameter server")
@@ -133,6 +137,12 @@ def communicator_stop() -> None:
     while _running:
         trainer, stop = _running.pop()
         stop(trainer)
+
+
+def communicator_flush() -> None:
+    """Sends what waits; returns when servers have applied it. The threads go on."""
+    for trainer, _ in _running:
+        _core.ps_flush(trainer)
 
 
 def pull_persistables(program: Any, dirname: str, variables: Mapping[str, Any]) -> None:

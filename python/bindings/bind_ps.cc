@@ -78,6 +78,20 @@ nb::object pull(int trainer, const std::string& endpoint, const std::string& nam
   return first_tensor(waiter.wait());
 }
 
+// What a server says of itself, to whoever asks.
+std::string server_stats(const std::string& endpoint, int64_t deadline_ms) {
+  Waiter waiter;
+  {
+    const Unlocked unlocked;
+    ps::connect_to(endpoint)->call(std::make_shared<ps::Message>(ps::Verb::kStats), ps::Milliseconds(deadline_ms),
+                                   waiter.answer());
+  }
+  const ps::MessageRef answer = waiter.wait();
+  AB_CHECK(answer->parts() > 0 && answer->part(0).kind == ps::PartKind::kText, Unavailable, "{} is no server",
+           endpoint);
+  return std::string(answer->text(0));
+}
+
 void complete(int trainer) {
   const auto client = ps::find_client(trainer);
   if (!client) return;
@@ -108,6 +122,15 @@ nb::dict stop_communicator(int trainer) {
   out["gradients"] = stats.gradients;
   out["rounds"] = stats.rounds;
   return out;
+}
+
+// What was given to the threads beside the steps is with the servers.
+void flush(int trainer) {
+  const auto client = ps::find_client(trainer);
+  if (!client) return;
+  const Unlocked unlocked;
+  if (client->communicator()) client->communicator()->flush();
+  if (client->geo()) client->geo()->flush();
 }
 
 // (parameter, whether it is a table, pieces: (server, name there, rows))
@@ -191,6 +214,8 @@ void bind_ps(nb::module_& m) {
   m.def("ps_start_geo", &start_geo);
   m.def("ps_begin_geo", &begin_geo);
   m.def("ps_stop_geo", &stop_geo);
+  m.def("ps_flush", &flush);
+  m.def("ps_server_stats", &server_stats);
   m.def("ps_pull", &pull);
   m.def("ps_connect", [](int trainer, const std::string& endpoint) {
     const auto client = ps::client_of(trainer);

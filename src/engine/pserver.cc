@@ -28,6 +28,7 @@ PServer::PServer(ir::ProgramRef program, std::shared_ptr<Scope> scope)
   ps::ServerOptions options = program_.options();
   options.incarnation = ps::fresh_incarnation();
   options.history = history_of(program_.server_name());
+  if (options.history.durability != ps::Durability::kNone) options.history.tables = program_.table_durability();
   options.patience = ps::Milliseconds(std::get<int64_t>(get_flag("FLAGS_rpc_deadline")));
   server_ = std::make_unique<ps::Server>(options, program_);
   endpoint_ = options.name;

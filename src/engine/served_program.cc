@@ -77,6 +77,18 @@ ps::ServerOptions ServedProgram::options() const {
   return o;
 }
 
+std::map<std::string, ps::Durability> ServedProgram::table_durability() const {
+  std::map<std::string, ps::Durability> out;
+  for (const std::string& pair : listen_->attr<std::vector<std::string>>("table_durability")) {
+    const size_t colon = pair.rfind(':');
+    const std::string level = colon == pair.npos ? "" : pair.substr(colon + 1);
+    AB_CHECK(level == "0" || level == "1" || level == "2", InvalidArgument,
+             "listen_and_serv: table_durability must hold \"table:level\" with levels 0 to 2, got \"{}\"", pair);
+    out[pair.substr(0, colon)] = static_cast<ps::Durability>(level[0] - '0' + 1);
+  }
+  return out;
+}
+
 std::string ServedProgram::server_name() const {
   const int32_t number = listen_->attr<int32_t>("pserver_id");
   if (number >= 0) return fmt::format("server-{}", number);
@@ -191,6 +203,12 @@ const Tensor& ServedProgram::tensor_of(uint32_t variable) const {
   AB_CHECK(t && t->initialized(), NotFound, "{} was never written at this server: has its startup program run?",
            e.name);
   return *t;
+}
+
+ps::Extent ServedProgram::extent(uint32_t variable) const {
+  const Tensor* t = variable < entries_.size() ? entries_[variable].value->get<Tensor>() : nullptr;
+  if (!t || !t->initialized()) return {};
+  return {t->rows(), static_cast<int64_t>(t->bytes())};
 }
 
 void ServedProgram::read(uint32_t variable, ps::Message* into) const { into->add(variable, tensor_of(variable)); }

@@ -19,12 +19,15 @@ class ServedProgram final : public ps::Store {
   ServedProgram(ir::ProgramRef program, std::shared_ptr<Scope> scope);
 
   ps::ServerOptions options() const;  // endpoint, mode and trainers, as listen_and_serv says
-  std::string server_name() const;    // for files: the same in each start of it
+  std::map<std::string, ps::Durability> table_durability() const;
+  std::string server_name() const;  // for files: the same in each start of it
 
   uint32_t number(std::string_view name) const override;
   std::string name(uint32_t number) const override { return entries_.at(number).name; }
   void apply(std::span<const ps::Change> changes) override;
   uint32_t table_of(uint32_t gradient) const override;
+  uint32_t variables() const override { return static_cast<uint32_t>(entries_.size()); }
+  ps::Extent extent(uint32_t variable) const override;
   void read(uint32_t variable, ps::Message* into) const override;
   void read_rows(uint32_t variable, std::span<const int64_t> ids, ps::Message* into) const override;
   // All that the program keeps from step to step: parameters, the state of their rules, counters.

@@ -16,7 +16,7 @@ Geo::Geo(Client& client, const GeoOptions& options, std::vector<GeoVariable> var
     const std::string name = v.name;
     kept_[name].variable = std::move(v);
   }
-  thread_ = std::thread([this] { work(); });
+  if (options.thread) thread_ = std::thread([this] { work(); });
 }
 
 Geo::~Geo() {
@@ -25,7 +25,7 @@ Geo::~Geo() {
     over_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   for (const auto& [name, k] : kept_) {
     for (const auto& piece : k.variable.pieces) client_.want_no_more(piece.value);
   }
@@ -151,6 +151,29 @@ void Geo::exchange() {
   client_.exchange([&](std::exception_ptr e) { over.set_value(std::move(e)); });
   if (const auto error = over.get_future().get()) std::rethrow_exception(error);
   merge_all();
+}
+
+bool Geo::due() const {
+  const std::lock_guard lock(mutex_);
+  return due_;
+}
+
+void Geo::begin_exchange(Client::Done done) {
+  {
+    const std::lock_guard lock(mutex_);
+    AB_CHECK(begun_ && !busy_, InvalidArgument, "GEO: an exchange before training has begun, or within another one");
+    due_ = false;
+    busy_ = true;
+  }
+  send_all();
+  client_.exchange(std::move(done));
+}
+
+void Geo::end_exchange() {
+  merge_all();
+  const std::lock_guard lock(mutex_);
+  busy_ = false;
+  ++stats_.exchanges;
 }
 
 }  // namespace anabranch::ps

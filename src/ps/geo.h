@@ -24,6 +24,7 @@ namespace anabranch::ps {
 struct GeoOptions {
   int trainers = 1;
   int64_t every = 100;  // steps of all threads of this trainer
+  bool thread = true;   // exchanges have a thread of their own; else whoever makes steps begins and ends them
 };
 
 // A parameter, cut by rows over servers.
@@ -58,6 +59,11 @@ class Geo {
   // Exchanges what is left, and waits.
   void flush();
   GeoStats stats() const;
+
+  // ---- without a thread
+  bool due() const;
+  void begin_exchange(Client::Done done);  // when `done` hears of no error, end_exchange() takes over what has come
+  void end_exchange();
 
  private:
   struct Kept {

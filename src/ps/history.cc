@@ -5,7 +5,8 @@
 
 namespace anabranch::ps {
 
-History::History(const HistoryOptions& options) : options_(options) {
+History::History(const HistoryOptions& options) : options_(options), strongest_(options.durability) {
+  for (const auto& [table, level] : options.tables) strongest_ = std::max(strongest_, level);
   AB_CHECK(options.durability == Durability::kNone || !options.folder.empty(), InvalidArgument,
            "a server that keeps its state needs a folder for it");
   AB_CHECK(options.snapshot_every >= 1, InvalidArgument, "snapshot_every must be at least 1, got {}",
@@ -68,9 +69,9 @@ bool History::read(const std::function<void(std::vector<MessageRef>)>& snapshot,
 void History::open_journal(uint64_t number) {
   if (!keeps_journal()) return;
   auto opened = std::make_shared<RecordWriter>(options_.disk->create(path("journal", number)));
-  if (options_.durability == Durability::kFlushed) options_.disk->sync_folder(options_.folder);
+  if (strongest_ == Durability::kFlushed) options_.disk->sync_folder(options_.folder);
   const std::lock_guard lock(journal_mutex_);
-  if (journal_ && options_.durability == Durability::kFlushed && !broken_) {
+  if (journal_ && strongest_ == Durability::kFlushed && !broken_) {
     journal_->sync();
     flushed_ = appended_.load();
   }
@@ -78,7 +79,7 @@ void History::open_journal(uint64_t number) {
   broken_ = false;
 }
 
-void History::append(std::span<const MessageRef> messages) {
+void History::append(std::span<const MessageRef> messages, bool flushed) {
   ++since_;
   if (!keeps_journal()) return;
   AB_CHECK(!broken_, Unavailable, "the journal in {} cannot be written: nothing is taken until a snapshot succeeds",
@@ -90,11 +91,12 @@ void History::append(std::span<const MessageRef> messages) {
     since_ = options_.snapshot_every;
     throw;
   }
-  appended_.fetch_add(1);
+  const uint64_t position = appended_.fetch_add(1) + 1;
+  if (flushed) wanted_ = position;
 }
 
 void History::commit(uint64_t position) {
-  if (options_.durability != Durability::kFlushed || flushed_ >= position) return;
+  if (strongest_ != Durability::kFlushed || flushed_ >= position) return;
   const std::lock_guard one(committing_);
   if (flushed_ >= position) return;  // by whoever was here before
   std::shared_ptr<RecordWriter> journal;

@@ -9,6 +9,7 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 
@@ -32,20 +33,22 @@ struct HistoryOptions {
   std::function<void(const std::string& what)> tell = [](const std::string& what) {
     fmt::print(stderr, "anabranch: {}\n", what);
   };
+  std::map<std::string, Durability> tables = {};  // those for which it is another one; not kNone
 };
 
 class History {
  public:
   explicit History(const HistoryOptions& options);
 
-  bool keeps_journal() const { return options_.durability >= Durability::kJournal; }
+  bool keeps_journal() const { return strongest_ >= Durability::kJournal; }
   // The last snapshot that is whole, then what was acknowledged after it. False when there is none; InvalidArgument
   // when there are some and none is whole.
   bool read(const std::function<void(std::vector<MessageRef>)>& snapshot,
             const std::function<void(std::vector<MessageRef>)>& journal);
 
   // Appends what is about to be done. Unavailable or ResourceExhausted: it is not on disk, and must not be done.
-  void append(std::span<const MessageRef> messages);
+  // `flushed`: whether it has to survive the machine, where anything has.
+  void append(std::span<const MessageRef> messages, bool flushed = true);
   bool snapshot_is_due() const { return since_ >= options_.snapshot_every; }
 
   // A snapshot is of now: a new journal begins.
@@ -55,7 +58,7 @@ class History {
   uint64_t last_snapshot() const { return last_; }
 
   // What must be on disk before now() is answered.
-  uint64_t position() const { return appended_; }
+  uint64_t position() const { return wanted_; }
   // Any thread, several together: returns when all up to a position is on disk.
   void commit(uint64_t position);
 
@@ -67,11 +70,13 @@ class History {
   static bool whole(const std::vector<std::vector<MessageRef>>& records);
 
   const HistoryOptions options_;
+  Durability strongest_;  // of all tables
   std::shared_ptr<RecordWriter> journal_;
   std::atomic<bool> broken_{false};  // the journal has refused something: what comes behind it would not be found
   std::atomic<int64_t> since_{0};    // records since the last snapshot began
   uint64_t last_ = 0, newest_ = 0;   // snapshots: on disk, begun
   std::atomic<uint64_t> appended_{0}, flushed_{0};
+  std::atomic<uint64_t> wanted_{0};  // the last one that has to be flushed
   std::mutex committing_, journal_mutex_;
 };
 

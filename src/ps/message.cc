@@ -97,6 +97,12 @@ void Message::add_ids(uint32_t variable, std::span<const int64_t> ids) {
   if (!ids.empty()) std::memcpy(to, ids.data(), ids.size_bytes());
 }
 
+void Message::add_copy(const Message& from, int part) {
+  const Part& p = from.part(part);
+  char* to = grow(p);
+  if (p.bytes) std::memcpy(to, from.payload(part), p.bytes);
+}
+
 void Message::add_text(std::string_view text) {
   char* to = grow(part_of(0, PartKind::kText, text.size()));
   if (!text.empty()) std::memcpy(to, text.data(), text.size());

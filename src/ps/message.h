@@ -89,6 +89,7 @@ class Message {
   void add_rows(uint32_t variable, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
                 int64_t width);
   void add_ids(uint32_t variable, std::span<const int64_t> ids);
+  void add_copy(const Message& from, int part);
   void add_text(std::string_view text);
   void add_wanted(std::span<const uint32_t> variables);
   // Room for a tensor that the caller fills at once, before anything else is added.

@@ -19,6 +19,8 @@ void Server::handle(MessageRef request, Answer answer) {
     explicit Answering(std::atomic<int>& c) : count(c) { ++count; }
     ~Answering() { --count; }
   } const answering(answering_);
+  // Whoever looks on is no trainer.
+  if (request->header().verb == Verb::kStats && request->header().sequence == 0) return answer(tell_stats());
   Due due;
   uint64_t position = 0;
   int64_t lost = 0, lost_before = 0;
@@ -92,7 +94,15 @@ void Server::count_updates(std::span<const MessageRef> messages) {
 }
 
 void Server::keep(std::span<const MessageRef> messages) {
-  if (history_) history_->append(messages);
+  if (!history_) return;
+  if (levels_->uniform()) return history_->append(messages);
+  std::vector<MessageRef> kept;
+  bool flushed = false;
+  for (const auto& m : messages) {
+    kept.push_back(levels_->kept_of(m));
+    flushed |= levels_->flushed(*m);
+  }
+  history_->append(kept, flushed);
 }
 
 // True when the request came before: it is answered as it was, or will be.
@@ -149,7 +159,7 @@ MessageRef Server::dispatch(Trainer& trainer, const MessageRef& request, Due* du
     case Verb::kReduce: return reduce(request, due);
     case Verb::kBeat: return std::make_shared<Message>(Verb::kBeat);
     case Verb::kComplete: return complete(trainer, request, due);
-    case Verb::kStats: return tell_stats();
+    case Verb::kStats:
     case Verb::kVerbs: break;
   }
   AB_THROW(Internal, "no handler for the verb {}", verb_name(request->header().verb));
@@ -166,7 +176,11 @@ MessageRef Server::hello(Trainer& trainer, const Message& request) {
     AB_CHECK(std::find(gone.begin(), gone.end(), request.header().incarnation) == gone.end(), InvalidArgument,
              "this trainer {} of {} is not the last one that was started", request.header().client, options_.name);
     if (trainer.incarnation) gone.push_back(trainer.incarnation);
+    // One that said hello to a server before this one knows nothing of what has changed since; who is new hears of rows
+    // that it has.
+    auto changed = std::move(trainer.changed);
     trainer = Trainer{};
+    trainer.changed = std::move(changed);
     trainer.gone = std::move(gone);
     step_.came[request.header().client] = nullptr;  // the step is this one's now, and waits for it
     trainer.incarnation = request.header().incarnation;

@@ -17,8 +17,10 @@
 #include "ps/clock.h"
 #include "ps/history.h"
 #include "ps/id_set.h"
+#include "ps/levels.h"
 #include "ps/store.h"
 #include "ps/sums.h"
+#include "ps/traffic.h"
 #include "ps/transport.h"
 
 namespace anabranch::ps {
@@ -72,6 +74,7 @@ class Server {
     uint64_t updates = 0;       // pushes that are in the store, or whose loss was counted
     Answer waiting;
     bool complete = false;
+    int64_t seen = 0;            // updates of the store when it was last told values
     std::vector<uint64_t> gone;  // incarnations before this one: a late hello of theirs changes nothing
     TimePoint heard{};
     // GEO, by table: rows that it has not got, and those that the last answer brings.
@@ -92,6 +95,7 @@ class Server {
   MessageRef reduce(const MessageRef& request, Due* due);
   MessageRef complete(Trainer& trainer, const MessageRef& request, Due* due);
   MessageRef tell_stats() const;
+  void count_pushed(const Message& message, int64_t micros);
   bool repeated(Trainer& trainer, const MessageRef& request, Answer* answer, Due* due);
   void end(int trainer, MessageRef answer, Due* due);
   bool all_came(const Meeting& meeting) const;
@@ -119,6 +123,8 @@ class Server {
   void load_trainer(const Message& record);
   void replay(const std::vector<MessageRef>& messages);
   void replay_updates(const std::vector<MessageRef>& messages);
+  void count_left_out(const std::vector<MessageRef>& messages);
+  void tell_left_out();
   void snapshot_if_due(bool now);
 
   const ServerOptions options_;
@@ -129,7 +135,8 @@ class Server {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<History> history_;
-  std::mutex writing_;  // a snapshot
+  std::optional<Levels> levels_;  // where there is a history
+  std::mutex writing_;            // a snapshot
   bool resumed_ = false;
   std::atomic<int> answering_{0};  // requests that are being handled: the server is not over before they are answered
   std::vector<Trainer> trainers_;
@@ -138,6 +145,8 @@ class Server {
   std::map<std::string, Meeting> reductions_;
   std::map<uint32_t, Sum> sums_;
   ServerStats stats_;
+  std::map<uint32_t, Traffic> traffic_;   // of tables; entries stay where they are
+  std::map<uint32_t, int64_t> left_out_;  // updates of tables without a journal that a replay does not bring back
 };
 
 }  // namespace anabranch::ps

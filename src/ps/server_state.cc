@@ -22,13 +22,16 @@ std::shared_ptr<Message> Server::state_of(uint32_t trainer) const {
   const bool kept = t.last_answer && t.done == t.sequence &&
                     (t.last_answer->header().error || t.last_answer->header().verb == Verb::kReduce);
   const auto bytes = kept ? t.last_answer->bytes() : std::span<const char>();
-  m->add_text({bytes.data(), bytes.size()});
-  for (const auto* tables : {&t.told, &t.changed}) {
-    for (const auto& [table, ids] : *tables) {
+  // Before the text rows that the trainer has not got, behind it those that its last answer brings.
+  const auto add_rows = [&](const std::map<uint32_t, IdSet>& tables) {
+    for (const auto& [table, ids] : tables) {
       IdSet copy = ids;
       m->add_ids(table, copy.ids());
     }
-  }
+  };
+  add_rows(t.changed);
+  m->add_text({bytes.data(), bytes.size()});
+  add_rows(t.told);
   return m;
 }
 
@@ -58,10 +61,13 @@ void Server::load_trainer(const Message& record) {
   t.updates = h.acknowledged;
   t.complete = h.round != 0;
   t.answer_again = t.gap = true;
+  auto* rows = &t.changed;
   for (int i = 0; i < record.parts(); ++i) {
     const Part& p = record.part(i);
-    if (p.kind == PartKind::kIds) t.told[p.variable].add(record.ids(i));
-    if (p.kind != PartKind::kText || p.bytes == 0) continue;
+    if (p.kind == PartKind::kIds) (*rows)[p.variable].add(record.ids(i));
+    if (p.kind != PartKind::kText) continue;
+    rows = &t.told;
+    if (p.bytes == 0) continue;
     const auto copy = std::make_shared<const std::string>(record.text(i));
     t.last_answer = Message::parse(std::shared_ptr<const char>(copy, copy->data()), copy->size());
     t.answer_again = false;
@@ -121,6 +127,7 @@ void Server::replay_updates(const std::vector<MessageRef>& messages) {
   try {
     apply(messages);
     count_updates(messages);
+    count_left_out(messages);
     ++stats_.resumed;
     if (options_.mode == Mode::kSync) ++round_;
   } catch (const Error& e) {  // it failed then, too
@@ -140,8 +147,26 @@ void Server::replay_updates(const std::vector<MessageRef>& messages) {
   }
 }
 
+void Server::count_left_out(const std::vector<MessageRef>& messages) {
+  if (levels_->uniform()) return;
+  for (const auto& m : messages) {
+    const std::set<uint32_t> tables = levels_->left_out(*m);
+    for (const uint32_t table : tables) ++left_out_[table];
+    if (!tables.empty()) ++stats_.lost;
+  }
+}
+
+void Server::tell_left_out() {
+  for (const auto& [table, updates] : left_out_) {
+    options_.history.tell(fmt::format(
+        "{} updates of the table {} that {} had acknowledged are lost: its state is that of an older snapshot", updates,
+        store_.name(table), options_.name));
+  }
+}
+
 void Server::resume() {
   history_.emplace(options_.history);
+  levels_.emplace(options_.history, store_);
   std::set<std::string> loaded, kept;
   store_.save([&](const std::string& name, const Tensor&) { kept.insert(name); });
   resumed_ = history_->read([&](const std::vector<MessageRef>& record) { load(record[0], &loaded); },
@@ -150,6 +175,7 @@ void Server::resume() {
     AB_CHECK(!resumed_ || loaded.count(name), NotFound, "the state in {} has no variable {}", options_.history.folder,
              name);
   }
+  tell_left_out();
   // The journal may have a torn end: what comes next is written behind a snapshot of now.
   history_->write_snapshot(history_->begin_snapshot(), state());
   ++stats_.snapshots;

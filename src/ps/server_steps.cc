@@ -67,6 +67,7 @@ void Server::apply(const std::vector<MessageRef>& messages) {
       by_variable[p.variable].push_back({m, i, sparse});
     }
   }
+  const auto begun = options_.clock->now();
   std::vector<Change> changes;
   for (auto& [variable, contributions] : by_variable) {
     changes.push_back(sums_[variable].of(variable, contributions));
@@ -76,6 +77,8 @@ void Server::apply(const std::vector<MessageRef>& messages) {
     const std::unique_lock alone(updating_);
     store_.apply(changes);
   }
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(options_.clock->now() - begun);
+  for (const auto& m : messages) count_pushed(*m, took.count());
   ++stats_.updates;
 }
 
@@ -102,6 +105,7 @@ void Server::note_rows(const Message& request) {
 MessageRef Server::answer_to(const Message& request) {
   auto out = std::make_shared<Message>(Verb::kExchange);
   out->header().round = round_;
+  trainers_[request.header().client].seen = stats_.updates;
   const std::vector<uint32_t> tables = tables_of(request);
   for (int i = 0; i < request.parts(); ++i) {
     if (request.part(i).kind != PartKind::kWanted) continue;
@@ -119,42 +123,6 @@ MessageRef Server::answer_to(const Message& request) {
     }
   }
   return out;
-}
-
-MessageRef Server::rows(const Message& request, uint64_t round) {
-  auto out = std::make_shared<Message>(Verb::kRows);
-  out->header().round = round;
-  const std::shared_lock reading(updating_);
-  for (int i = 0; i < request.parts(); ++i) {
-    if (request.part(i).kind == PartKind::kIds) {
-      store_.read_rows(request.part(i).variable, request.ids(i), out.get());
-    }
-  }
-  return out;
-}
-
-// From any thread, several at once.
-MessageRef Server::give_rows(const Message& request) {
-  const uint32_t who = request.header().client;
-  uint64_t round = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    ++stats_.requests;
-    if (who < trainers_.size()) trainers_[who].heard = options_.clock->now();
-    for (int i = 0; i < request.parts(); ++i) {
-      if (request.part(i).kind == PartKind::kIds) stats_.rows += static_cast<int64_t>(request.ids(i).size());
-    }
-    round = round_;
-  }
-  try {
-    AB_CHECK(who < trainers_.size(), InvalidArgument, "{} has trainers 0 to {}, got a message of trainer {}",
-             options_.name, trainers_.size() - 1, who);
-    return rows(request, round);
-  } catch (const Error& e) {
-    const std::lock_guard lock(mutex_);
-    ++stats_.refused;
-    return refusal(Verb::kRows, e);
-  }
 }
 
 MessageRef Server::reduce(const MessageRef& request, Due* due) {
@@ -215,15 +183,6 @@ MessageRef Server::complete(Trainer& trainer, const MessageRef& request, Due* du
   for (const auto& [name, meeting] : reductions_) names.push_back(name);
   for (const auto& name : names) reduce_if_all_came(name, due);
   return std::make_shared<Message>(Verb::kComplete);
-}
-
-MessageRef Server::tell_stats() const {
-  auto out = std::make_shared<Message>(Verb::kStats);
-  out->header().round = round_;
-  out->add_text(fmt::format(
-      "requests {}\nrepeated {}\nrefused {}\nupdates {}\nrows {}\nresumed {}\nlost {}\nsnapshots {}\n", stats_.requests,
-      stats_.repeated, stats_.refused, stats_.updates, stats_.rows, stats_.resumed, stats_.lost, stats_.snapshots));
-  return out;
 }
 
 void Server::tick() {

@@ -16,6 +16,11 @@ struct Change {
   const SelectedRows* rows = nullptr;  // or sparse rows
 };
 
+// How large a variable is.
+struct Extent {
+  int64_t rows = 0, bytes = 0;
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -27,6 +32,8 @@ class Store {
   virtual void apply(std::span<const Change> changes) = 0;
   // The variable that a gradient updates row by row; of all others, itself.
   virtual uint32_t table_of(uint32_t gradient) const { return gradient; }
+  virtual uint32_t variables() const = 0;  // numbers are below
+  virtual Extent extent(uint32_t) const { return {}; }
   virtual void read(uint32_t variable, Message* into) const = 0;
   virtual void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const = 0;
 

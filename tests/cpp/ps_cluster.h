@@ -36,6 +36,7 @@ class ToyStore final : public Store {
       for (int k = 0; k < 4; ++k) values_[c.variable].mutable_data<float>()[k] -= c.dense.data<float>()[k];
     }
   }
+  uint32_t variables() const override { return static_cast<uint32_t>(values_.size()); }
   void read(uint32_t variable, Message* into) const override { into->add(variable, values_.at(variable)); }
   void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const override {
     auto* to =

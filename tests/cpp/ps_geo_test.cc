@@ -39,6 +39,7 @@ class GeoStore final : public Store {
       }
     }
   }
+  uint32_t variables() const override { return 4; }
   void read(uint32_t variable, Message* into) const override { into->add(variable, variable == 0 ? dense : table); }
   void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const override {
     auto* to =

@@ -205,6 +205,65 @@ TEST(PsHistory, AFlippedByteMakesWayForTheSnapshotBefore) {
   }
 }
 
+// Variables of one server that survive other things: a without a journal, b with one.
+TEST(PsHistory, EachTableHasALevelOfItsOwn) {
+  sim::World world(5);
+  sim::SimDisk disk(world);
+  std::vector<std::string> said;
+  const auto options = [&](uint64_t incarnation) {
+    ServerOptions o = options_of(Durability::kJournal, disk, "state", incarnation);
+    o.history.tables["a"] = Durability::kSnapshot;
+    o.history.tell = [&](const std::string& what) { said.push_back(what); };
+    return o;
+  };
+  uint64_t sequence = 0;
+  for (uint64_t life = 1; life <= 3; ++life) {  // a snapshot after each fourth push
+    ToyStore store(2);
+    Server server(options(life), store);
+    hello(server, sequence);
+    const int64_t lost = life == 1 ? 0 : 6 % 4;
+    EXPECT_EQ(server.stats().lost, lost);
+    EXPECT_EQ(value(store, 1), static_cast<float>(sequence));
+    EXPECT_EQ(value(store, 0), static_cast<float>(sequence) - static_cast<float>(lost) * static_cast<float>(life - 1));
+    for (int i = 0; i < 6; ++i) ASSERT_TRUE(push(server, ++sequence));
+    EXPECT_TRUE(push(server, sequence));  // what was left out of the journal is known, too
+    EXPECT_EQ(server.stats().repeated, 1);
+  }
+  ASSERT_EQ(said.size(), 2U);
+  EXPECT_EQ(said[0],
+            "2 updates of the table a that toy:0 had acknowledged are lost: its state is that of an older snapshot");
+  ToyStore store(2);
+  ServerOptions wrong = options(9);
+  wrong.history.tables["c"] = Durability::kFlushed;
+  EXPECT_THROW(Server(wrong, store), Error);
+}
+
+// Only pushes that bring something of a table at L2 wait for the disk, and survive it.
+TEST(PsHistory, OnlyWhatHasToSurviveTheMachineIsFlushed) {
+  sim::World world(5);
+  sim::SimDisk disk(world);
+  ServerOptions o = options_of(Durability::kJournal, disk, "state", 1);
+  o.history.snapshot_every = 1000;
+  o.history.tables["b"] = Durability::kFlushed;
+  ToyStore store(2);
+  Server server(o, store);
+  hello(server);
+  const auto push_one = [&](uint64_t sequence, uint32_t variable) {
+    auto m = std::make_shared<Message>(Verb::kExchange);
+    m->header().incarnation = 7;
+    m->header().sequence = sequence;
+    m->add(variable, filled(-1));
+    return !ask(server, m)->header().error;
+  };
+  const int begun = disk.flushed;
+  for (uint64_t i = 1; i <= 5; ++i) ASSERT_TRUE(push_one(i, 0));
+  EXPECT_EQ(disk.flushed, begun);
+  ASSERT_TRUE(push_one(6, 1));
+  EXPECT_EQ(disk.flushed, begun + 1);
+  ASSERT_TRUE(push_one(7, 0));
+  EXPECT_EQ(disk.flushed, begun + 1);
+}
+
 TEST(PsHistory, AnotherModelIsRefused) {
   sim::World world(5);
   sim::SimDisk disk(world);

@@ -1,12 +1,17 @@
 // Simulated histories of clusters: what was acknowledged is there (L1: the process dies, L2: power is lost), or its
-// loss is counted (L0); nothing is applied twice or in part, and nothing hangs. A seed that fails replays:
-//
-//   ANABRANCH_HISTORIES=1000000 ANABRANCH_FIRST_SEED=1 anabranch_tests --gtest_filter='PsSimulation.*'
+// loss is counted (L0); nothing is applied twice or in part, and nothing hangs. Every fourth history is one of GEO and
+// of sums by name. A seed that fails replays; `./dev simulate 1000000 1` runs a million of them from seed 1 on.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 #include "sim/cluster.h"
+#include "sim/geo.h"
 
 namespace anabranch::ps::sim {
 namespace {
@@ -16,27 +21,69 @@ uint64_t number_of(const char* variable, uint64_t otherwise) {
   return given ? std::strtoull(given, nullptr, 10) : otherwise;
 }
 
+// Sanitizers take ten times as long.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr uint64_t kHistories = 2000;
+#else
+constexpr uint64_t kHistories = 20000;
+#endif
+
+constexpr bool is_geo(uint64_t seed) { return seed % 4 == 0; }
+
+// What many histories have seen. Each is run by one thread, and they share nothing.
+struct Seen {
+  std::atomic<int64_t> applied{0}, crashes{0}, lost{0}, exchanges{0};
+  std::atomic<int> failed{0};
+  std::mutex mutex;
+  std::string wrong;
+
+  void run(uint64_t seed) {
+    std::string what, plan;
+    if (is_geo(seed)) {
+      const GeoPlan p = geo_plan_of(seed);
+      GeoRun history(p, Planted::kNone);
+      what = history.run();
+      plan = p.text();
+      crashes += history.crashes();
+      exchanges += history.exchanges();
+    } else {
+      const Plan p = plan_of(seed);
+      ClusterRun history(p, Planted::kNone);
+      what = history.run();
+      plan = p.text();
+      crashes += history.crashes();
+      lost += history.lost();
+      applied += history.applied();
+    }
+    if (what.empty()) return;
+    ++failed;
+    const std::lock_guard lock(mutex);
+    wrong += plan + ": " + what + "\n";
+  }
+};
+
 TEST(PsSimulation, Histories) {
-  const uint64_t first = number_of("ANABRANCH_FIRST_SEED", 1), count = number_of("ANABRANCH_HISTORIES", 2000);
-  int64_t crashes = 0, lost = 0, applied = 0;
-  int failed = 0;
-  for (uint64_t seed = first; seed < first + count && failed < 5; ++seed) {
-    const Plan plan = plan_of(seed);
-    ClusterRun run(plan, Planted::kNone);
-    const std::string wrong = run.run();
-    if (!wrong.empty()) ++failed;
-    EXPECT_EQ(wrong, "") << plan.text();
-    crashes += run.crashes();
-    lost += run.lost();
-    applied += run.applied();
+  const uint64_t first = number_of("ANABRANCH_FIRST_SEED", 1), count = number_of("ANABRANCH_HISTORIES", kHistories);
+  Seen seen;
+  std::atomic<uint64_t> next{first};
+  std::vector<std::thread> threads;
+  for (unsigned t = std::max(1U, std::thread::hardware_concurrency()); t > 0; --t) {
+    threads.emplace_back([&] {
+      for (uint64_t seed = next++; seed < first + count && seen.failed < 5; seed = next++) seen.run(seed);
+    });
   }
-  EXPECT_GT(applied, static_cast<int64_t>(count));
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(seen.wrong, "");
+  EXPECT_GT(seen.applied, static_cast<int64_t>(count));
   if (count >= 1000) {
-    EXPECT_GT(crashes, 500);
-    EXPECT_GT(lost, 50);
+    EXPECT_GT(seen.crashes, 500);
+    EXPECT_GT(seen.lost, 50);
+    EXPECT_GT(seen.exchanges, 1000);
   }
-  std::printf("%lld updates, %lld crashes of servers, %lld losses reported\n", static_cast<long long>(applied),
-              static_cast<long long>(crashes), static_cast<long long>(lost));
+  std::printf("%llu histories: %lld updates, %lld exchanges, %lld crashes of servers, %lld losses reported\n",
+              static_cast<unsigned long long>(count), static_cast<long long>(seen.applied),
+              static_cast<long long>(seen.exchanges), static_cast<long long>(seen.crashes),
+              static_cast<long long>(seen.lost));
 }
 
 TEST(PsSimulation, ASeedReplays) {
@@ -45,14 +92,36 @@ TEST(PsSimulation, ASeedReplays) {
     EXPECT_EQ(one.run(), two.run());
     EXPECT_EQ(one.applied(), two.applied());
     EXPECT_EQ(one.crashes(), two.crashes());
+    GeoRun three(geo_plan_of(seed), Planted::kNone), four(geo_plan_of(seed), Planted::kNone);
+    EXPECT_EQ(three.run(), four.run());
+    EXPECT_EQ(three.exchanges(), four.exchanges());
+    EXPECT_EQ(three.crashes(), four.crashes());
   }
+}
+
+template <class Run> int histories_until(Planted defect, Run run) {
+  for (int seed = 1; seed <= 1000; ++seed) {
+    if (!run(static_cast<uint64_t>(seed), defect).empty()) return seed;
+  }
+  return 1001;
 }
 
 TEST(PsSimulation, PlantedDefectsAreFound) {
   for (int d = 1; d < static_cast<int>(Planted::kDefects); ++d) {
-    uint64_t seed = 1;
-    while (seed <= 1000 && ClusterRun(plan_of(seed), static_cast<Planted>(d)).run().empty()) ++seed;
-    EXPECT_LE(seed, 1000U) << "defect " << d << " is in none of the histories";
+    const int found = histories_until(
+        static_cast<Planted>(d), [](uint64_t seed, Planted defect) { return ClusterRun(plan_of(seed), defect).run(); });
+    EXPECT_LE(found, 1000) << "defect " << d << " is in none of the histories";
+  }
+}
+
+TEST(PsSimulation, PlantedDefectsOfDifferencesAndSumsAreFound) {
+  for (const Planted defect :
+       {Planted::kJournalIsNotWritten, Planted::kSyncDoesNothing, Planted::kRequestsLoseTheirNumber,
+        Planted::kAcknowledgedBeforeItCame, Planted::kStateIsNotLoaded, Planted::kUpdatesComeTwice,
+        Planted::kChangedRowsAreNotTold, Planted::kSumsForgetOne}) {
+    const int found = histories_until(
+        defect, [](uint64_t seed, Planted planted) { return GeoRun(geo_plan_of(seed), planted).run(); });
+    EXPECT_LE(found, 1000) << "defect " << static_cast<int>(defect) << " is in none of the histories";
   }
 }
 

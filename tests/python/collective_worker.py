@@ -10,7 +10,8 @@ from anabranch.fluid.incubate.fleet.base import role_maker as roles
 from anabranch.fluid.incubate.fleet.collective import DistributedStrategy, fleet
 
 OPTIMIZERS = {"sgd": lambda: fluid.optimizer.SGD(0.1), "momentum": lambda: fluid.optimizer.Momentum(0.1, 0.9),
-              "adam": lambda: fluid.optimizer.Adam(0.01)}
+              "adam": lambda: fluid.optimizer.Adam(0.01), "adagrad": lambda: fluid.optimizer.Adagrad(0.1),
+              "ftrl": lambda: fluid.optimizer.Ftrl(0.1, l1=0.01, l2=0.01)}
 
 
 def model(dropout=True, sparse=False):
@@ -75,4 +76,9 @@ def train(case, rank, folder):
 
 
 if __name__ == "__main__":
-    train(json.loads(sys.argv[1]), int(os.environ["PADDLE_TRAINER_ID"]), sys.argv[2])
+    given = json.loads(sys.argv[1])
+    for number, case in enumerate(given if isinstance(given, list) else [given]):
+        folder = os.path.join(sys.argv[2], str(number)) if isinstance(given, list) else sys.argv[2]
+        os.makedirs(folder, exist_ok=True)
+        with fluid.scope_guard(fluid.Scope()):
+            train(case, int(os.environ["PADDLE_TRAINER_ID"]), folder)

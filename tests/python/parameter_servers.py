@@ -19,7 +19,7 @@ OPTIMIZERS = {
 }
 
 
-def network(optimizer, sparse=False, dropout=0.3):
+def network(optimizer, sparse=False, dropout=0.3, wrap=lambda optimizer: optimizer):
     """(main, startup, loss) of a small regression; with a table of embeddings where it is sparse."""
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = 7
@@ -35,7 +35,7 @@ def network(optimizer, sparse=False, dropout=0.3):
         if dropout:
             hidden = fluid.layers.dropout(hidden, dropout)
         loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(hidden, 1), y))
-        OPTIMIZERS[optimizer]().minimize(loss)
+        wrap(OPTIMIZERS[optimizer]()).minimize(loss)
     return main, startup, loss
 
 

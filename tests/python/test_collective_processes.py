@@ -70,34 +70,42 @@ def in_one_process(case, count):
 
 
 def check_equal(case, count, folder):
-    expected = in_one_process(case, count)
-    for got in trained(case, count, folder):
-        for name, value in expected.items():
-            assert np.array_equal(got[name], value), name
+    """Of one case, or of several that the same processes train one after the other."""
+    cases = case if isinstance(case, list) else [case]
+    done = finish(start(count, os.path.join(HERE, "collective_worker.py"), json.dumps(cases), str(folder)))
+    assert [code for code, _ in done] == [0] * count, "\n".join(text for _, text in done)
+    for number, one in enumerate(cases):
+        expected = in_one_process(one, count)
+        for rank in range(count):
+            with np.load(os.path.join(str(folder), str(number), "rank%d.npz" % rank)) as got:
+                for name, value in expected.items():
+                    assert np.array_equal(got[name], value), (one, rank, name)
 
 
 COLLECTIVE = {"mode": "collective", "collective_mode": "grad_allreduce"}
 
 
-@pytest.mark.parametrize("count, optimizer", [(2, "sgd"), (3, "momentum"), (4, "adam")])
-def test_sums_as_ops_of_the_program(tmp_path, count, optimizer):
-    check_equal({"optimizer": optimizer, "steps": 4, "cuts": [8 * r for r in range(count + 1)],
-                 "strategy": COLLECTIVE}, count, tmp_path)
+def all_rules(count, **more):
+    return [{"optimizer": rule, "steps": 3, "cuts": [8 * r for r in range(count + 1)], "sparse": sparse, **more}
+            for rule in sorted(worker.OPTIMIZERS) for sparse in (False, True)]
 
 
-@pytest.mark.parametrize("count, optimizer", [(2, "adam"), (3, "sgd"), (4, "momentum")])
-def test_sums_of_the_engine(tmp_path, count, optimizer):
-    check_equal({"optimizer": optimizer, "steps": 4, "cuts": [8 * r for r in range(count + 1)]}, count, tmp_path)
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_sums_as_ops_of_the_program(tmp_path, count):
+    check_equal(all_rules(count, strategy=COLLECTIVE), count, tmp_path)
 
 
-def test_uneven_batches_are_weighted_by_rows(tmp_path):
-    check_equal({"optimizer": "momentum", "steps": 4, "cuts": [0, 8, 11, 23]}, 3, tmp_path)
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_sums_of_the_engine(tmp_path, count):
+    """Batches of one size; batches of other sizes are weighted by rows."""
+    check_equal(all_rules(count) + all_rules(count, cuts=[0, 8, 11, 23, 24][:count + 1]), count, tmp_path)
 
 
 def test_launched_by_one_command(tmp_path):
     """What `anabranch launch --nproc 2` starts are workers alone that add up."""
     case = {"optimizer": "sgd", "steps": 2, "cuts": [0, 8, 16]}
-    done = subprocess.run([sys.executable, "-m", "anabranch", "launch", "--nproc", "2", "--log-dir", str(tmp_path / "logs"),
+    done = subprocess.run([sys.executable, "-m", "anabranch", "launch", "--nproc", "2",
+                           "--log-dir", str(tmp_path / "logs"),
                            os.path.join(HERE, "collective_worker.py"), json.dumps(case), str(tmp_path)], text=True,
                           env=dict(os.environ, CPU_NUM="1", PYTHONPATH=os.pathsep.join(
                               [os.path.join(HERE, "..", "..", "python"), HERE])), capture_output=True, timeout=100)
@@ -106,10 +114,6 @@ def test_launched_by_one_command(tmp_path):
         with np.load(os.path.join(str(tmp_path), "rank%d.npz" % rank)) as got:
             for name, value in in_one_process(case, 2).items():
                 assert np.array_equal(got[name], value), name
-
-
-def test_sparse_rows_are_joined(tmp_path):
-    check_equal({"optimizer": "adam", "steps": 3, "cuts": [0, 8, 12], "sparse": True}, 2, tmp_path)
 
 
 def test_all_begin_with_what_the_first_one_has(tmp_path):

@@ -44,14 +44,12 @@ def compare(trainers, servers, optimizer, sparse, rows, config=None):
 
 @pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("trainers, servers", [(1, 1), (2, 2), (3, 1), (3, 3)])
-def test_a_sync_step_is_that_of_replicas(trainers, servers, optimizer, sparse):
-    compare(trainers, servers, optimizer, sparse, even)
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_uneven_batches_are_weighted_by_rows(sparse):
-    compare(3, 2, "adam", sparse, uneven)
+@pytest.mark.parametrize("servers", [1, 2, 3])
+@pytest.mark.parametrize("trainers", [1, 2, 3])
+@pytest.mark.parametrize("rows", [even, uneven])
+def test_a_sync_step_is_that_of_replicas(rows, trainers, servers, optimizer, sparse):
+    """Whatever their number, rule and gradients; with batches of other sizes, too: those are weighted by rows."""
+    compare(trainers, servers, optimizer, sparse, rows)
 
 
 @pytest.mark.parametrize("sync", [True, False])

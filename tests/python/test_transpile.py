@@ -272,3 +272,25 @@ def test_values_of_a_cut_parameter_are_cut():
         parts.append((block, numpy.array(scope.find_var(name + "." + block.rsplit(".", 1)[1]).get_tensor())))
     parts = [v for _, v in sorted(parts, key=lambda p: p[0])]
     numpy.testing.assert_array_equal(numpy.concatenate(parts), values)
+
+
+def levels_of(levels, mode="sync", build=cases.ctr):
+    def configured(fluid):
+        build(fluid)
+    config = {"table_durability": levels}
+    t, _ = cases.transpiler_of(fluid, configured, mode, 0, 2, 2, config)
+    return [t.get_pserver_program(e).global_block().ops[0] for e in cases.SERVERS[:2]]
+
+
+@pytest.mark.parametrize("mode", ["sync", "async", "geo"])
+def test_tables_may_survive_more_or_less_than_the_rest(mode):
+    told = [op.attr("table_durability") for op in levels_of({"table": 2}, mode) if op.has_attr("table_durability")]
+    assert sorted(sum(told, [])) == ["table:2"]
+    assert not any(op.has_attr("table_durability") and op.attr("table_durability") for op in levels_of({}, mode))
+
+
+@pytest.mark.parametrize("levels, told", [({"fc_0.w_0": 1}, "there are: table"), ({"table": 3}, "0, 1 or 2, got 3"),
+                                          ({"table": True}, "got True"), ({"other": 0}, "other")])
+def test_levels_of_tables_are_checked(levels, told):
+    with pytest.raises(ValueError, match=told):
+        levels_of(levels)

@@ -20,6 +20,8 @@ AB_OP(listen_and_serv)
     .attr<std::vector<BlockRef>>("optimize_blocks", {}, "blocks that update parameters")
     .attr<std::vector<std::string>>("prefetch_var_name_to_block_id", {}, "IDS:BLOCK, the block that finds rows")
     .attr<std::vector<std::string>>("sparse_grad_to_param", {}, "GRADIENT:PARAMETER of sparse gradients")
+    .attr<std::vector<std::string>>("table_durability", {},
+                                    "TABLE:LEVEL of tables that survive less or more than FLAGS_ps_durability says")
     .attr<int32_t>("Fanin", 1, "trainers")
     .attr<int32_t>("checkpint_block_id", -1, "the block that saves; -1: none")
     .attr<int32_t>("lr_decay_block_id", -1, "the block that computes learning rates; -1: none")

@@ -7,8 +7,7 @@
 
 #include "ps_cluster.h"
 #include "sim/defects.h"
-#include "sim/disk.h"
-#include "sim/network.h"
+#include "sim/node.h"
 #include "sim/plan.h"
 
 namespace anabranch::ps::sim {
@@ -24,11 +23,9 @@ class ClusterRun {
   int crashes() const { return crashes_; }
 
  private:
-  struct ServerNode;
+  struct ToyNode;
   struct Worker;
 
-  void start_server(int s);
-  void kill_server(int s);
   void start_worker(int w);
   void kill_worker(int w);
   void step(int w, uint64_t life);
@@ -38,13 +35,15 @@ class ClusterRun {
   void plan_faults();
   void tick();
   bool all_done() const;
+  bool any_wrong() const;
   std::string check();
+  std::string check_variable(const ToyNode& s, int v, int64_t lost) const;
 
   const Plan plan_;
   const Planted planted_;
   World world_;
   Network network_;
-  std::vector<std::unique_ptr<ServerNode>> servers_;
+  std::vector<std::unique_ptr<ToyNode>> servers_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::shared_ptr<Client>> dead_;
   std::string wrong_;

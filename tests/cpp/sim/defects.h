@@ -23,6 +23,9 @@ enum class Planted {
   kUpdatesComeTwice,            // each hundredth
   kLossIsNotCounted,
   kDefects,
+  // Of GEO and of sums by name, beside some of those.
+  kChangedRowsAreNotTold = kDefects,
+  kSumsForgetOne,
 };
 
 class DefectiveStore final : public Store {
@@ -36,6 +39,7 @@ class DefectiveStore final : public Store {
     toy_.apply(changes);
     if (planted_ == Planted::kUpdatesComeTwice && applied_ % 20 == 0) toy_.apply(changes);
   }
+  uint32_t variables() const override { return toy_.variables(); }
   void read(uint32_t variable, Message* into) const override { toy_.read(variable, into); }
   void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const override {
     toy_.read_rows(variable, ids, into);

@@ -16,7 +16,7 @@ class SimDisk final : public Disk {
 
   bool ignores_sync = false, ignores_sync_folder = false;  // defects that tests plant
   bool full = false;
-  int written = 0;
+  int written = 0, flushed = 0;  // operations
 
   std::unique_ptr<DiskFile> create(const std::string& path) override {
     check("create", path);
@@ -107,6 +107,7 @@ class SimDisk final : public Disk {
     }
     void sync() override {
       disk_.check("flush", path_);
+      ++disk_.flushed;
       if (!disk_.ignores_sync) node_->flushed = node_->bytes.size();
     }
 

@@ -23,6 +23,8 @@ class Network {
   bool at_once = false;                                   // nothing goes wrong, and nothing takes time
   std::function<void(Message&)> spoil_request;            // defects that tests plant
   std::function<MessageRef(const Message&)> answer_for;   // likewise: answers without asking
+  std::function<void(const Message&, const std::string& endpoint)>
+      saw;  // all that is sent, again or for the first time
 
   // Of a worker that says nothing more when `alive` is false; what it has sent is on its way.
   std::shared_ptr<Channel> connect(uint32_t worker, const std::string& endpoint, std::shared_ptr<bool> alive) {
@@ -67,6 +69,7 @@ class Network {
             Answer answer) {
     const auto call = std::make_shared<Call>(Call{std::move(answer)});
     const Verb verb = request->header().verb;
+    if (saw) saw(*request, endpoint);
     if (at_once) return deliver(worker, endpoint, copy(*request), call);
     if (const MessageRef made = answer_for ? answer_for(*request) : nullptr) {
       world_.after(delay(), [call, made] { call->end(made); });

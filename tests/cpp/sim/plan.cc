@@ -26,15 +26,17 @@ Plan plan_of(uint64_t seed) {
   p.cuts = pick(0, 2);
   p.jumps = pick(0, 1);
   if (p.durability != Durability::kSnapshot) p.full_disks = pick(0, 5) == 0;
+  if (p.durability != Durability::kSnapshot) p.one_without_journal = pick(0, 3) == 0;
   return p;
 }
 
 std::string Plan::text() const {
   return fmt::format(
       "seed {}: L{}, {}, {} servers, {} workers, {} steps, snapshots every {}; lost {} %, twice {} %, late "
-      "{} %; {} + {} crashes, {} cuts, {} jumps, {} full disks",
+      "{} %; {} + {} crashes, {} cuts, {} jumps, {} full disks{}",
       seed, static_cast<int>(durability) - 1, mode == Mode::kSync ? "sync" : "async", servers, workers, steps,
-      snapshot_every, faults.lost, faults.twice, faults.late, server_crashes, worker_crashes, cuts, jumps, full_disks);
+      snapshot_every, faults.lost, faults.twice, faults.late, server_crashes, worker_crashes, cuts, jumps, full_disks,
+      one_without_journal ? ", one variable at L0" : "");
 }
 
 }  // namespace anabranch::ps::sim

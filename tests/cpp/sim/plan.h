@@ -14,6 +14,7 @@ struct Plan {
   int servers = 1, workers = 1, steps = 8, snapshot_every = 4;
   Faults faults;
   int server_crashes = 0, worker_crashes = 0, cuts = 0, jumps = 0, full_disks = 0;
+  bool one_without_journal = false;  // of two variables, where the other one has one
   std::string text() const;
 };
 Plan plan_of(uint64_t seed);

@@ -31,13 +31,25 @@ def save_remote(executor: Any, dirname: Any, program: Any, filename: Any) -> Non
     if filename is not None:
         raise InvalidValue("save_persistables: filename must be None where variables lie on servers")
     os.makedirs(dirname, exist_ok=True)
-    remote = program._parameters_on_pservers.variables()
-    mine = [var for var in program.list_vars()
-            if var.persistable and var.name not in remote and var.type == VarType.LOD_TENSOR
-            and "@GRAD" not in var.name and not var.name.startswith("@LR_DECAY_COUNTER@")]
+    mine = _mine(program)
     if mine:
         variables.save_vars(executor, dirname, program, vars=mine)
-    _cluster.pull_persistables(program, dirname, remote)
+    _cluster.pull_persistables(program, dirname, program._parameters_on_pservers.variables())
+
+
+def load_mine(executor: Any, dirname: str, program: Any) -> None:
+    """Gives a worker what :func:`save_remote` has saved of another one that no server has: moving averages, rates."""
+    found = [var for var in _mine(program) if os.path.exists(os.path.join(dirname, var.name))]
+    if found:
+        variables.load_vars(executor, dirname, program, vars=found)
+
+
+def _mine(program: Any) -> list[Any]:
+    """What a worker keeps by itself."""
+    remote = program._parameters_on_pservers.variables()
+    return [var for var in program.list_vars()
+            if var.persistable and var.name not in remote and var.type == VarType.LOD_TENSOR
+            and "@GRAD" not in var.name and not var.name.startswith("@LR_DECAY_COUNTER@")]
 
 
 def load_pieces(dirname: str, program: Any, endpoint: str) -> list[str]:

@@ -30,6 +30,8 @@ class DistributeTranspilerConfig(Described):
         use_hierarchical_allreduce (bool): sums within machines first. Default False.
         hierarchical_allreduce_inter_nranks (int): trainers of one machine. Default 0.
         collective_mode (str, optional): "grad_allreduce", "local_sgd" or "single_process_multi_thread".
+        table_durability (dict): tables with sparse gradients that survive less or more than ``FLAGS_ps_durability``
+            says -> 0, the last snapshot; 1, the death of their server; 2, that of its machine. Default {}.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -58,6 +60,7 @@ class DistributeTranspilerConfig(Described):
         self.use_hierarchical_allreduce = False
         self.hierarchical_allreduce_inter_nranks = 0
         self.collective_mode: str | None = None
+        self.table_durability: dict[str, int] = {}
 
     @property
     def sync_mode(self) -> bool:

@@ -17,12 +17,14 @@ class Mode(NamedTuple):
     waits: bool           # servers wait for all trainers, whatever the trainers' program says
     dc_asgd: bool
     geo: bool
+    durability: dict[str, int] = {}  # of tables that differ from the rest
 
     @classmethod
     def of(cls, config: Any, trainer_id: int, trainers: int, sync: bool) -> Mode:
         """Mode: of settings and the arguments of ``transpile``."""
         return cls(trainer_id, trainers, sync, config.runtime_split_send_recv, config.half_async,
-                   config.completely_not_async, config.enable_dc_asgd and not sync, config.geo_sgd_mode)
+                   config.completely_not_async, config.enable_dc_asgd and not sync, config.geo_sgd_mode,
+                   dict(config.table_durability))
 
     @property
     def merges(self) -> bool:

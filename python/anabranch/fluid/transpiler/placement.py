@@ -39,6 +39,16 @@ class Placement:
             raise InvalidValue("transpile: the program updates no parameter: call minimize first")
         self.tables = remote_look_ups(program)
         self.pieces = self._placed(program, config)
+        self._check_durability(program, config.table_durability)
+
+    def _check_durability(self, program: Any, levels: Any) -> None:
+        tables = sorted(name for name in self.gradients if self.is_sparse(program, name))
+        for name, level in levels.items():
+            if name not in tables:
+                raise InvalidValue("table_durability: %r is no table with a sparse gradient; there are: %s"
+                                   % (name, ", ".join(tables) or "none"))
+            if level not in (0, 1, 2) or isinstance(level, bool):
+                raise InvalidValue("table_durability: the level of %s must be 0, 1 or 2, got %r" % (name, level))
 
     def _placed(self, program: Any, config: DistributeTranspilerConfig) -> dict[str, list[Piece]]:
         block = program.global_block()

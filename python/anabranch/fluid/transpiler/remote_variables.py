@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from . import op_kinds
 from .pieces import Piece
 
 
@@ -50,8 +51,17 @@ def kept_by(program: Any, endpoint: str) -> list[KeptVariable]:
                 cut = piece.name != piece.param and tuple(program.global_block().var(name).shape) == piece.shape
                 found.append(KeptVariable(_whole(name, piece), name, piece if cut else None))
     # Servers that add differences update nothing.
-    return found or [KeptVariable(piece.param, piece.name, piece if piece.name != piece.param else None)
-                     for piece in pieces.values()]
+    found = found or [KeptVariable(piece.param, piece.name, piece if piece.name != piece.param else None)
+                      for piece in pieces.values()]
+    return found + _counter(program)
+
+
+def _counter(program: Any) -> list[KeptVariable]:
+    """What the schedule of a server counts its steps by."""
+    number = program.global_block().ops[0].attr("lr_decay_block_id")
+    written = [n for op in program.block(number).ops for n in op.output_arg_names] if number > 0 else []
+    return [KeptVariable(n, n, None) for n in written
+            if n == op_kinds.COUNTER and program.global_block().var(n).persistable][:1]
 
 
 def _whole(name: str, piece: Piece) -> str:

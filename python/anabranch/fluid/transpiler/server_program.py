@@ -165,7 +165,14 @@ class ServerProgram:
             "rpc_get_thread_num": threads._rpc_get_thread_num,
             "rpc_send_thread_num": threads._rpc_send_thread_num,
             "rpc_prefetch_thread_num": threads._rpc_prefetch_thread_num,
+            **self._durability(),
         })
+
+    def _durability(self) -> dict[str, list[str]]:
+        """dict: the attribute, where it says something of the tables here."""
+        levels = self.mode.durability
+        found = ["%s:%d" % (piece.name, levels[piece.param]) for piece in self.mine if piece.param in levels]
+        return {"table_durability": found} if found else {}
 
 
 def refuse_shared_norms(program: Any) -> None:

@@ -21,8 +21,10 @@ from .....transpiler import DistributeTranspilerConfig
 from .....transpiler.config import DistributedMode, ServerRuntimeConfig
 from .....transpiler.details import wait_server_ready
 from .....transpiler.geo_sgd_transpiler import GeoSgdTranspiler
+from ...base.checkpoints import TrainStatus as TrainStatus
 from ...base.fleet_base import DistributedOptimizer, Fleet, Mode
 from ...base.role_maker import MPISymetricRoleMaker as MPISymetricRoleMaker
+from .checkpoints import ServerCheckpoints
 from .checks import check_executor, check_program
 from .distributed_strategy import (
     AsyncStrategy,
@@ -39,7 +41,7 @@ __all__ = ["DistributedTranspiler", "TranspilerOptimizer", "fleet"]
 _STRATEGIES = (SyncStrategy, HalfAsyncStrategy, AsyncStrategy, GeoStrategy)
 
 
-class DistributedTranspiler(Fleet):
+class DistributedTranspiler(ServerCheckpoints, Fleet):
     """Workers and parameter servers; ``fleet`` is the one object of this class.
 
     Examples:
@@ -79,7 +81,8 @@ class DistributedTranspiler(Fleet):
             raise InvalidValue("fleet.init_worker: the communicator runs already")
         role = self._role()
         if getattr(role, "is_local", False):
-            _cluster.serve_locally([self._transpiler.get_pserver_programs(e) for e in role.get_pserver_endpoints()])
+            _cluster.serve_locally([self._transpiler.get_pserver_programs(e) for e in role.get_pserver_endpoints()],
+                                   self._resume)
         elif self._transpile_config.get_program_config().wait_port:
             wait_server_ready(role.get_pserver_endpoints())
         _cluster.connect(self.main_program, role.get_pserver_endpoints(), role.worker_index(), role.worker_num())
@@ -113,20 +116,24 @@ class DistributedTranspiler(Fleet):
         """Runs a server's startup program, and loads its part of a saved model.
 
         Args:
-            model_dir (str, optional): folder of ``save_persistables``; however many servers wrote it. Else the folder
-                that ``anabranch launch --resume`` names, where there is one.
+            model_dir (str, optional): folder of ``save_persistables``, or of checkpoints, of which the last is taken;
+                however many servers wrote it. Else the folder that ``anabranch launch --resume`` names, where there is
+                one.
 
         Raises:
             ValueError: before ``minimize``; no such folder; a file of another shape.
         """
         if self.startup_program is None:
             raise InvalidValue("fleet.init_server: there is no program yet: call minimize of the distributed optimizer")
-        model_dir = model_dir or os.environ.get("ANABRANCH_RESUME_DIR")
-        if model_dir and not os.path.isdir(model_dir):
-            raise InvalidValue("fleet.init_server: there is no folder %s" % model_dir)
+        _resume_folder(model_dir)
         self._executor.run(self.startup_program)
-        if model_dir:
-            load_pieces(model_dir, self.main_program, self._endpoint())
+        self._resume(self.main_program, model_dir)
+
+    def _resume(self, program: Program, model_dir: str | None = None) -> None:
+        """Gives a server its part of a saved model, where there is one."""
+        folder = _resume_folder(model_dir)
+        if folder:
+            load_pieces(self._values_in(folder), program, program._ps_endpoint)
 
     def run_server(self) -> None:
         """Serves until all workers are done.
@@ -226,7 +233,8 @@ class DistributedTranspiler(Fleet):
         return self._transpiler._source
 
     def save_persistables(self, executor: Any, dirname: str, main_program: Program | None = None) -> None:
-        """Saves all that lasts, one file a variable, however many servers there are; called by the first worker.
+        """Saves all that lasts, one file a variable, however many servers there are; called by the first worker. What
+        this worker has not sent yet goes to the servers first.
 
         Args:
             executor (Executor): of this process.
@@ -242,6 +250,7 @@ class DistributedTranspiler(Fleet):
         program = self.main_program if main_program is None else main_program
         if not is_remote(program):
             raise InvalidValue("fleet.save_persistables: main_program is not the program of this fleet")
+        _cluster.communicator_flush()
         _save_persistables(executor, dirname, program)
 
 
@@ -296,6 +305,13 @@ class TranspilerOptimizer(DistributedOptimizer):
             found = self._optimizer.minimize(loss, startup, parameter_list, no_grad_set)
         self._owner._transpile(self._strategy, main, startup)
         return found
+
+
+def _resume_folder(model_dir: str | None) -> str | None:
+    folder = model_dir or os.environ.get("ANABRANCH_RESUME_DIR")
+    if folder and not os.path.isdir(folder):
+        raise InvalidValue("fleet.init_server: there is no folder %s" % folder)
+    return folder
 
 
 def _strategy_of(given: Any) -> DistributedStrategy:

@@ -1,0 +1,121 @@
+"""Checkpoints of workers and servers: one moment of all of them, whatever their number."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ...... import _cluster
+from ......distributed.fs_wrapper import FS, LocalFS
+from .....compiler import CompiledProgram
+from .....errors import Unavailable
+from .....io.remote import load_mine, save_remote
+from .....scope import global_scope
+from ...base.checkpoints import VALUES, CheckpointFolders, TrainStatus, check_arguments
+from .checks import check_executor
+
+
+class ServerCheckpoints(CheckpointFolders):
+    """``save_check_point`` and ``load_check_point`` of the fleet with servers."""
+
+    main_program: Any
+    _role: Callable[[], Any]
+    _check_ready: Callable[[str], None]
+    is_first_worker: Callable[[], bool]
+    worker_index: Callable[[], int]
+
+    def save_check_point(self, executor: Any, path: str, train_status: TrainStatus, main_program: Any = None,
+                         fs: FS | None = None, local_cache_path: str = ".cache",
+                         remain_all_checkpoint: bool = True) -> None:
+        """Saves what servers keep and how far each worker is, as the next checkpoint; called by all workers, between
+        two steps.
+
+        What workers have sent is applied first, and nobody trains on before the checkpoint is whole: it is of one
+        moment. It holds parameters and state of the optimizer as whole variables, so it may be taken up with another
+        number of servers; of each worker its random numbers and ``train_status``.
+
+        Args:
+            executor (Executor): of this process.
+            path (str): folder of the checkpoints; the first worker writes it.
+            train_status (TrainStatus): how far this worker is.
+            main_program (Program|CompiledProgram, optional): what this worker trains; ``fleet.main_program``.
+            fs (FS, optional): where the folder is; this machine.
+            local_cache_path (str): folder here for what is copied to another file system. Default ".cache".
+            remain_all_checkpoint (bool): keeps the older ones. Default True.
+
+        Raises:
+            TypeError: ``train_status`` is none. ValueError: an empty path. RuntimeError: before ``minimize``; in all
+                workers: the first one could not save.
+        """
+        check_executor("save_check_point", executor)
+        check_arguments(path, train_status)
+        self._check_ready("save_check_point")
+        _cluster.communicator_flush()
+        mine = {"epoch_no": train_status._epoch_no, "steps": train_status.steps,
+                "random": list(_engine(executor, self._trained(main_program)).random_state())}
+        status = {"workers": _cluster.all_gather(self._role(), mine)}
+        failed = ""
+        try:
+            if self.is_first_worker():
+                self._write_folder(path, status, fs, local_cache_path, remain_all_checkpoint,
+                                   lambda folder: self._write_values(executor, os.path.join(folder, VALUES)))
+        except Exception as error:
+            failed = str(error) or type(error).__name__
+            raise
+        finally:
+            told = _cluster.all_gather(self._role(), failed)[0]
+        if told:
+            raise Unavailable("save_check_point: the first worker could not save: %s" % told)
+
+    def load_check_point(self, executor: Any, path: str, trainer_id: int | None = None, main_program: Any = None,
+                         fs: FS | None = None, local_cache_path: str = ".cache",
+                         ignore_empty: bool = True) -> TrainStatus | None:
+        """Takes up how far this worker was; called after the startup program has run. Servers take up their part in
+        ``init_server(path)``, or where ``anabranch launch --resume`` names the folder.
+
+        Args:
+            executor (Executor): of this process.
+            path (str): folder of the checkpoints.
+            trainer_id (int, optional): number of this worker. One that was not there when the checkpoint was written
+                begins where the first one was.
+            main_program (Program|CompiledProgram, optional): what this worker trains; ``fleet.main_program``.
+            fs (FS, optional): where the folder is; this machine.
+            local_cache_path (str): folder here for what is copied from another file system. Default ".cache".
+            ignore_empty (bool): None is returned where there is no checkpoint, else it is an error. Default True.
+
+        Returns:
+            TrainStatus: how far this worker was; its ``steps`` batches of the next epoch are to be passed by. None.
+
+        Raises:
+            AssertionError: no checkpoint, without ``ignore_empty``. RuntimeError: before ``minimize``.
+        """
+        check_executor("load_check_point", executor)
+        self._check_ready("load_check_point")
+        number = self.worker_index() if trainer_id is None else trainer_id
+        found = self._read_folder(path, number, fs, local_cache_path, ignore_empty)
+        if found is None:
+            return None
+        folder, status = found
+        load_mine(executor, os.path.join(folder, VALUES), self.main_program)
+        workers = status["workers"]
+        mine = workers[number if number < len(workers) else 0]
+        _engine(executor, self._trained(main_program)).set_random_state(*mine["random"])
+        return TrainStatus(int(mine["epoch_no"]), int(mine["steps"]))
+
+    def _trained(self, main_program: Any) -> Any:
+        return self.main_program if main_program is None else main_program
+
+    def _write_values(self, executor: Any, folder: str) -> None:
+        save_remote(executor, folder, self.main_program, None)
+
+    def _values_in(self, folder: str) -> str:
+        """The folder of whole variables that a server starts from: that of the last checkpoint, where there is one."""
+        last = self._last_folder(folder, LocalFS())
+        return folder if last is None else os.path.join(last, VALUES)
+
+
+def _engine(executor: Any, program: Any) -> Any:
+    """The engine's object of a program, as ``Executor.run`` would use it."""
+    if isinstance(program, CompiledProgram):
+        return program._compile(global_scope(), executor.place)._engine
+    return executor._make_ready(program, global_scope()).engine

@@ -1,0 +1,172 @@
+"""Shows what comes and goes at parameter servers, of each table.
+
+    anabranch ps top 127.0.0.1:6174 127.0.0.1:6175
+    anabranch ps top --format prometheus --count 1 127.0.0.1:6174
+
+Rates and times are those since the last look; staleness says how many updates of the server a worker had not seen when
+its gradients came: of half of all, and of nine in ten.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from . import _core
+
+_COUNTS = ("rows", "bytes", "pulls", "rows_pulled", "pull_us", "pushes", "rows_pushed", "push_us")
+_COLUMNS = ("server", "table", "rows", "MB", "pulls/s", "rows/s", "us", "pushes/s", "rows/s", "us", "stale 50 %",
+            "90 %")
+
+
+def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:
+    """Asks a server, as an onlooker: it takes part in nothing.
+
+    Args:
+        endpoint (str): address of the server, ``host:port``.
+        deadline_s (float): how long to wait for its answer. Default 5.
+
+    Returns:
+        dict: counters of the server by name, and under "tables" of each table with sparse gradients: rows, bytes,
+        pulls, rows_pulled, pull_us (time within the server, all together), pushes, rows_pushed, push_us, and "late":
+        how many pushes came of workers that had not seen 0, 1, 2 to 3, 4 to 7 ... updates.
+
+    Raises:
+        RuntimeError: nobody answers there.
+    """
+    found: dict[str, Any] = {"server": endpoint, "tables": {}}
+    for line in _core.ps_server_stats(endpoint, int(1000 * deadline_s)).splitlines():
+        if not line.startswith("table "):
+            name, _, number = line.partition(" ")
+            found[name] = int(number)
+            continue
+        parts = line.split(" ", len(_COUNTS) + 2)
+        table: dict[str, Any] = dict(zip(_COUNTS, map(int, parts[1:])))
+        table["late"] = [int(n) for n in parts[-2].split(",")]
+        found["tables"][parts[-1]] = table
+    return found
+
+
+def staleness(late: Sequence[int], share: float) -> int:
+    """int: the number of updates that this share of all pushes had missed at most, up to a power of two.
+
+    >>> staleness([5, 3, 2], 0.5), staleness([5, 3, 2], 0.9)
+    (0, 3)
+    """
+    seen, all_of_them = 0, sum(late)
+    for place, count in enumerate(late):
+        seen += count
+        if seen >= share * all_of_them:
+            return (1 << place) - 1
+    return (1 << len(late)) - 1
+
+
+def prometheus(found: Sequence[dict[str, Any]]) -> str:
+    """str: the text that Prometheus reads.
+
+    >>> print(prometheus([{"server": "h:1", "updates": 3, "tables": {}}]))
+    # TYPE anabranch_ps_updates counter
+    anabranch_ps_updates{server="h:1"} 3
+    """
+    samples: dict[str, list[str]] = {}
+    for one in found:
+        labels = 'server="%s"' % one["server"]
+        for name, number in one.items():
+            if name not in ("server", "tables"):
+                samples.setdefault(name, []).append("{%s} %d" % (labels, number))
+        for table, counts in sorted(one["tables"].items()):
+            mine = labels + ',table="%s"' % table.replace("\\", r"\\").replace('"', r'\"')
+            for name in _COUNTS:
+                samples.setdefault("table_" + name, []).append("{%s} %d" % (mine, counts[name]))
+            below = 0
+            for place, count in enumerate(counts["late"]):
+                below += count
+                samples.setdefault("staleness_bucket", []).append('{%s,le="%d"} %d' % (mine, (1 << place) - 1, below))
+            samples["staleness_bucket"].append('{%s,le="+Inf"} %d' % (mine, below))
+            samples.setdefault("staleness_count", []).append("{%s} %d" % (mine, below))
+    lines = []
+    for name, values in samples.items():
+        if not name.startswith("staleness"):
+            kind = "gauge" if name in ("table_rows", "table_bytes") else "counter"
+            lines.append("# TYPE anabranch_ps_%s %s" % (name, kind))
+        elif name == "staleness_bucket":
+            lines.append("# TYPE anabranch_ps_staleness histogram")
+        lines += ["anabranch_ps_%s%s" % (name, value) for value in values]
+    return "\n".join(lines)
+
+
+def table(found: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]] | None, seconds: float) -> str:
+    """str: one row a table; rates are those since ``before``, or since the server's start where that is None.
+
+    Args:
+        found (list): of :func:`read`.
+        before (list, optional): likewise, earlier.
+        seconds (float): between the two.
+    """
+    rows = [_COLUMNS]
+    for i, one in enumerate(found):
+        for name, now in sorted(one["tables"].items()):
+            old = before[i]["tables"].get(name) if before else None
+            new = {k: now[k] - (old[k] if old else 0) for k in _COUNTS}
+            late = [n - o for n, o in zip(now["late"], old["late"])] if old else now["late"]
+            rows.append((one["server"], name, format(now["rows"], ","), "%.1f" % (now["bytes"] / 1e6),
+                         *["%.0f" % (new[k] / seconds) for k in ("pulls", "rows_pulled")],
+                         "%.0f" % (new["pull_us"] / max(1, new["pulls"])),
+                         *["%.0f" % (new[k] / seconds) for k in ("pushes", "rows_pushed")],
+                         "%.0f" % (new["push_us"] / max(1, new["pushes"])),
+                         str(staleness(late, 0.5)), str(staleness(late, 0.9))))
+    widths = [max(len(row[c]) for row in rows) for c in range(len(_COLUMNS))]
+    return "\n".join("  ".join(text.ljust(w) if c < 2 else text.rjust(w)
+                               for c, (text, w) in enumerate(zip(row, widths))).rstrip() for row in rows)
+
+
+def parser() -> argparse.ArgumentParser:
+    """ArgumentParser: of ``anabranch ps``."""
+    made = argparse.ArgumentParser(prog="anabranch ps", description=__doc__,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("what", choices=["top"], help="top: looks again and again")
+    made.add_argument("servers", nargs="+", metavar="HOST:PORT", help="addresses of servers")
+    made.add_argument("--format", choices=["table", "json", "prometheus"], default="table",
+                      help="json: a line for each server and look. Default table")
+    made.add_argument("--every", type=float, default=2.0, help="seconds between two looks. Default 2")
+    made.add_argument("--count", type=int, default=0, help="looks; 0: until Ctrl-C, or until a server has ended")
+    return made
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs ``anabranch ps``.
+
+    Args:
+        argv (list of str, optional): arguments; those of the process by default.
+
+    Returns:
+        int: 0; 1 when a server does not answer.
+    """
+    args = parser().parse_args(argv)
+    before, looks, begun = None, 0, time.monotonic()
+    try:
+        while True:
+            found = [read(server) for server in args.servers]
+            now = time.monotonic()
+            _show(args.format, found, before, max(now - begun, 1e-3))
+            before, looks, begun = found, looks + 1, now
+            if looks == args.count:
+                return 0
+            time.sleep(args.every)
+    except KeyboardInterrupt:
+        return 0
+    except RuntimeError as e:
+        sys.stderr.write("anabranch ps: %s\n" % e)
+        return 1
+
+
+def _show(how: str, found: list[dict[str, Any]], before: list[dict[str, Any]] | None, seconds: float) -> None:
+    if how == "json":
+        text = "\n".join(json.dumps(dict(one, time=time.time())) for one in found)
+    else:
+        text = prometheus(found) if how == "prometheus" else table(found, before, seconds)
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()

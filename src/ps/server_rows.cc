@@ -1,0 +1,82 @@
+// Rows of tables that are asked for, and what comes and goes of each table.
+#include "ps/server.h"
+
+namespace anabranch::ps {
+
+MessageRef Server::rows(const Message& request, uint64_t round) {
+  auto out = std::make_shared<Message>(Verb::kRows);
+  out->header().round = round;
+  const std::shared_lock reading(updating_);
+  for (int i = 0; i < request.parts(); ++i) {
+    if (request.part(i).kind == PartKind::kIds) {
+      store_.read_rows(request.part(i).variable, request.ids(i), out.get());
+    }
+  }
+  return out;
+}
+
+// From any thread, several at once.
+MessageRef Server::give_rows(const Message& request) {
+  const uint32_t who = request.header().client;
+  uint64_t round = 0;
+  const auto begun = options_.clock->now();
+  Traffic* table = nullptr;  // the last one of the request, which has one as a rule
+  {
+    const std::lock_guard lock(mutex_);
+    ++stats_.requests;
+    if (who < trainers_.size()) {
+      trainers_[who].heard = begun;
+      trainers_[who].seen = stats_.updates;
+    }
+    for (int i = 0; i < request.parts(); ++i) {
+      if (request.part(i).kind != PartKind::kIds) continue;
+      const auto rows = static_cast<int64_t>(request.ids(i).size());
+      stats_.rows += rows;
+      if (request.part(i).variable >= store_.variables()) continue;
+      table = &traffic_[request.part(i).variable];
+      ++table->pulls;
+      table->rows_pulled += rows;
+    }
+    round = round_;
+  }
+  try {
+    AB_CHECK(who < trainers_.size(), InvalidArgument, "{} has trainers 0 to {}, got a message of trainer {}",
+             options_.name, trainers_.size() - 1, who);
+    MessageRef found = rows(request, round);
+    const auto took = std::chrono::duration_cast<std::chrono::microseconds>(options_.clock->now() - begun);
+    if (table) table->pull_us += took.count();
+    return found;
+  } catch (const Error& e) {
+    const std::lock_guard lock(mutex_);
+    ++stats_.refused;
+    return refusal(Verb::kRows, e);
+  }
+}
+
+// An update takes as long for each of its tables.
+void Server::count_pushed(const Message& message, int64_t micros) {
+  const Trainer& t = trainers_[message.header().client];
+  for (int i = 0; i < message.parts(); ++i) {
+    const Part& p = message.part(i);
+    if (p.kind != PartKind::kTensor || p.height < 0) continue;
+    Traffic& table = traffic_[store_.table_of(p.variable)];
+    table.pushed(p.dims[0], stats_.updates - t.seen);
+    table.push_us += micros;
+  }
+}
+
+MessageRef Server::tell_stats() const {
+  const std::lock_guard lock(mutex_);
+  auto out = std::make_shared<Message>(Verb::kStats);
+  out->header().round = round_;
+  std::string tables;
+  for (const auto& [number, traffic] : traffic_) tables += traffic.line(store_.name(number), store_.extent(number));
+  out->add_text(
+      tables +
+      fmt::format("requests {}\nrepeated {}\nrefused {}\nupdates {}\nrows {}\nresumed {}\nlost {}\nsnapshots {}\n",
+                  stats_.requests, stats_.repeated, stats_.refused, stats_.updates, stats_.rows, stats_.resumed,
+                  stats_.lost, stats_.snapshots));
+  return out;
+}
+
+}  // namespace anabranch::ps

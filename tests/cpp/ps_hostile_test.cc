@@ -1,0 +1,304 @@
+// What others may do at the port of a server, or at the place where processes meet: bytes that mean nothing, messages
+// that are changed, a session that is played again, connections that say nothing, strangers without a certificate. It
+// is refused or passed over, and those who belong there notice nothing.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "base/flags.h"
+#include "base/plugin.h"
+#include "ps/byte_transport.h"
+#include "ps/hub.h"
+#include "ps_cluster.h"
+
+namespace anabranch::ps {
+namespace {
+
+// As in ps_network_test.cc.
+ByteTransport* network() {
+#ifdef __SANITIZE_THREAD__
+  return nullptr;
+#endif
+  try {
+    return reinterpret_cast<ByteTransportFn>(load_plugin("anabranch_grpc.so", kByteTransportSymbol, "none here"))();
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+int port_of(const std::string& endpoint) { return std::stoi(endpoint.substr(endpoint.rfind(':') + 1)); }
+
+// A connection that speaks no protocol.
+class Raw {
+ public:
+  explicit Raw(int port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<uint16_t>(port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    open_ = fd_ >= 0 && connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
+  }
+  ~Raw() { close(fd_); }
+  Raw(const Raw&) = delete;
+  bool open() const { return open_; }
+  void say(const std::string& bytes) { (void)!send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+
+ private:
+  const int fd_;
+  bool open_ = false;
+};
+
+constexpr const char* kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+std::string frame(uint32_t size, uint8_t type, uint8_t flags, uint32_t stream, const std::string& payload) {
+  std::string out;
+  for (const int shift : {16, 8, 0}) out += static_cast<char>(size >> shift);
+  out += static_cast<char>(type);
+  out += static_cast<char>(flags);
+  for (const int shift : {24, 16, 8, 0}) out += static_cast<char>(stream >> shift);
+  return out + payload;
+}
+
+std::string noise(std::mt19937& rng, size_t most) {
+  std::string out(rng() % most, '\0');
+  for (char& c : out) c = static_cast<char>(rng());
+  return out;
+}
+
+// A server with one trainer, on the network.
+struct Served {
+  Cluster cluster{1, 1};
+  std::atomic<std::shared_ptr<const Message>> seen;  // the last message that was one
+  std::unique_ptr<Listener> listener = network_transport().listen("127.0.0.1:0", [this](MessageRef m, Answer a) {
+    seen = m;
+    cluster.servers[0]->handle(std::move(m), std::move(a));
+  });
+  std::unique_ptr<Client> client;
+  Remote a;
+  float steps = 0;
+
+  Served() {
+    client = std::make_unique<Client>(
+        LinkOptions{}, [](const std::string& e) { return network_transport().connect(e); }, cluster.timer);
+    a = client->remote(listener->endpoint(), "a");
+    client->want(a);
+  }
+  int port() const { return port_of(listener->endpoint()); }
+  // True: a step is done, once.
+  bool step() {
+    client->push(a, filled(-1));
+    exchange(*client);
+    Tensor value;
+    return client->take(a, &value) && value.data<float>()[2] == ++steps;
+  }
+};
+
+// The bytes of a message as they are sent, to an endpoint; the answer, or what kind of failure there was.
+std::string told(ByteTransport& transport, const std::string& endpoint, const std::string& bytes) {
+  const auto copy = std::make_shared<std::string>(bytes);
+  const auto channel = transport.connect(endpoint, {}, {});
+  auto over = std::make_shared<std::promise<std::string>>();
+  channel->call({std::shared_ptr<const char>(copy, copy->data()), copy->size()}, 20000,
+                [over](const Bytes& answer, const ByteFailure& failure) {
+                  over->set_value(failure.why.empty() ? std::string(answer.data.get(), answer.size) : failure.why);
+                });
+  return over->get_future().get();
+}
+
+std::string bytes_of(const Message& m) { return {m.bytes().data(), m.bytes().size()}; }
+
+TEST(PsHostile, BytesThatMeanNothing) {
+  if (!network()) GTEST_SKIP() << "no gRPC here";
+  Served served;
+  std::mt19937 rng(5);
+  for (int i = 0; i < 300; ++i) {
+    Raw raw(served.port());
+    ASSERT_TRUE(raw.open());
+    if (i % 3) raw.say(kPreface);
+    if (i % 3 == 2) raw.say(frame(0, 4, 0, 0, ""));
+    for (int n = 0; n < 4; ++n) {
+      const std::string payload = noise(rng, 300);
+      const bool honest = rng() % 2;  // about its size
+      raw.say(i % 3 ? frame(honest ? static_cast<uint32_t>(payload.size()) : static_cast<uint32_t>(rng() % (1U << 24)),
+                            static_cast<uint8_t>(rng() % 12), static_cast<uint8_t>(rng()),
+                            static_cast<uint32_t>(rng() % 8), payload)
+                    : payload);
+    }
+    if (i % 30 == 0) {
+      ASSERT_TRUE(served.step()) << i;
+    }
+  }
+  EXPECT_TRUE(served.step());
+}
+
+TEST(PsHostile, ChangedMessages) {
+  ByteTransport* transport = network();
+  if (!transport) GTEST_SKIP() << "no gRPC here";
+  Served served;
+  ASSERT_TRUE(served.step());
+  const auto sample = served.seen.load();
+  std::mt19937 rng(6);
+  for (int i = 0; i < 400; ++i) {
+    std::string bytes = bytes_of(*sample);
+    for (unsigned n = 1 + rng() % 4; n > 0; --n) bytes[rng() % bytes.size()] = static_cast<char>(rng());
+    if (i % 4 == 0) bytes.resize(rng() % bytes.size());
+    // What says that it is the trainer's last request stays: another one would count.
+    for (const size_t at : {4, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31}) {
+      if (at < bytes.size()) bytes[at] = bytes_of(*sample)[at];
+    }
+    ASSERT_NE(told(*transport, served.listener->endpoint(), bytes), "") << i;
+  }
+  EXPECT_TRUE(served.step());
+}
+
+// Somebody who has seen the messages of a trainer sends them again.
+TEST(PsHostile, ASessionThatIsPlayedAgain) {
+  ByteTransport* transport = network();
+  if (!transport) GTEST_SKIP() << "no gRPC here";
+  Served served;
+  std::vector<std::string> session;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(served.step());
+    session.push_back(bytes_of(*served.seen.load()));
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (const std::string& bytes : session) told(*transport, served.listener->endpoint(), bytes);
+  }
+  EXPECT_TRUE(served.step());
+  const ServerStats stats = served.cluster.servers[0]->stats();
+  EXPECT_EQ(stats.updates, 6);
+  EXPECT_EQ(stats.repeated, 3);     // the last one is answered as it was
+  EXPECT_EQ(stats.refused, 3 * 4);  // the others are older
+}
+
+TEST(PsHostile, AThousandConnectionsAndOneThatStopsInTheMiddle) {
+  if (!network()) GTEST_SKIP() << "no gRPC here";
+  Served served;
+  std::vector<std::unique_ptr<Raw>> idle;
+  for (int i = 0; i < 1000; ++i) {
+    idle.push_back(std::make_unique<Raw>(served.port()));
+    ASSERT_TRUE(idle.back()->open()) << i;
+    if (i % 4 == 1) idle.back()->say(kPreface);
+    if (i % 4 == 2) idle.back()->say(std::string(kPreface).substr(0, 10));
+    if (i % 4 == 3) idle.back()->say(kPreface + frame(1000, 1, 4, 1, "the rest does not come"));
+    if (i % 200 == 0) {
+      ASSERT_TRUE(served.step()) << i;
+    }
+  }
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(served.step());
+}
+
+// Processes that add up meet at such a port, too.
+TEST(PsHostile, WhereProcessesMeet) {
+  ByteTransport* transport = network();
+  if (!transport) GTEST_SKIP() << "no gRPC here";
+  Hub hub(network_transport(), "127.0.0.1:0", Milliseconds(20000));
+  const auto hello = [&](uint32_t rank) {
+    Message m(Verb::kHello);
+    m.header().client = rank;
+    m.header().round = 7;
+    m.add_text("a:1,b:2");
+    m.add_text(fmt::format("bytes of {}", rank));
+    return bytes_of(m);
+  };
+  std::mt19937 rng(8);
+  for (int i = 0; i < 60; ++i) {
+    Raw raw(port_of(hub.endpoint()));
+    raw.say(i % 2 ? kPreface + noise(rng, 500) : noise(rng, 500));
+  }
+  for (int i = 0; i < 200; ++i) {
+    std::string bytes = hello(0);
+    bytes[rng() % sizeof(Header)] = static_cast<char>(rng());
+    bytes.resize(1 + rng() % (bytes.size() - 1));
+    ASSERT_NE(told(*transport, hub.endpoint(), bytes), "") << i;
+  }
+  std::string first, second;
+  std::thread one([&] { first = told(*transport, hub.endpoint(), hello(0)); });
+  second = told(*transport, hub.endpoint(), hello(1));
+  one.join();
+  EXPECT_NE(first.find("bytes of 1"), std::string::npos);
+  EXPECT_EQ(first, second);
+}
+
+// ---- certificates
+
+// Folders with ca.pem, cert.pem and key.pem, of two authorities.
+class Certificates {
+ public:
+  Certificates() : folder_(testing::TempDir() + fmt::format("/anabranch_certificates_{}", getpid())) {
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ + "/names") << "subjectAltName=IP:127.0.0.1\n";
+    there_ = make("ours") && make("others");
+  }
+  ~Certificates() { std::filesystem::remove_all(folder_); }
+  Certificates(const Certificates&) = delete;
+  bool there() const { return there_; }
+  std::string of(const std::string& who) const { return folder_ + "/" + who; }
+
+ private:
+  bool run(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
+  bool make(const std::string& who) {
+    const std::string f = of(who);
+    std::filesystem::create_directories(f);
+    const std::string key = "openssl ecparam -name prime256v1 -genkey -noout -out " + f;
+    return run(key + "/ca.key") && run(key + "/key.pem") &&
+           run("openssl req -x509 -new -key " + f + "/ca.key -days 2 -subj /CN=" + who + " -out " + f + "/ca.pem") &&
+           run("openssl req -new -key " + f + "/key.pem -subj /CN=process -out " + f + "/request") &&
+           run("openssl x509 -req -in " + f + "/request -CA " + f + "/ca.pem -CAkey " + f +
+               "/ca.key -CAcreateserial -days 2 -extfile " + folder_ + "/names -out " + f + "/cert.pem");
+  }
+  const std::string folder_;
+  bool there_ = false;
+};
+
+class WithCertificates {
+ public:
+  explicit WithCertificates(const std::string& folder) { set_flag("FLAGS_rpc_certificates", folder); }
+  ~WithCertificates() { set_flag("FLAGS_rpc_certificates", std::string()); }
+};
+
+TEST(PsHostile, StrangersWithoutACertificate) {
+  if (!network()) GTEST_SKIP() << "no gRPC here";
+  const Certificates made;
+  if (!made.there()) GTEST_SKIP() << "no openssl here";
+  Cluster cluster(1, 1);
+  std::unique_ptr<Listener> listener;
+  {
+    const WithCertificates ours(made.of("ours"));
+    listener = network_transport().listen(
+        "127.0.0.1:0", [&](MessageRef m, Answer a) { cluster.servers[0]->handle(std::move(m), std::move(a)); });
+    EXPECT_NE(network_transport().listen("0.0.0.0:0", [](const MessageRef&, const Answer&) {}), nullptr);
+  }
+  const auto trains = [&](const std::string& folder) {
+    const WithCertificates mine(folder);
+    LinkOptions o;
+    o.deadline = Milliseconds(folder == made.of("ours") ? 30000 : 500);
+    Client client(
+        o, [](const std::string& e) { return network_transport().connect(e); }, cluster.timer);
+    try {
+      const Remote a = client.remote(listener->endpoint(), "a");
+      client.push(a, filled(-1));
+      exchange(client);
+      return true;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::kUnavailable) << e.message();
+      return false;
+    }
+  };
+  EXPECT_FALSE(trains(""));
+  EXPECT_FALSE(trains(made.of("others")));
+  EXPECT_EQ(cluster.servers[0]->stats().requests, 0);
+  EXPECT_TRUE(trains(made.of("ours")));
+  const WithCertificates nowhere(made.of("nowhere"));
+  EXPECT_THROW(network_transport().connect(listener->endpoint()), Error);
+}
+
+}  // namespace
+}  // namespace anabranch::ps

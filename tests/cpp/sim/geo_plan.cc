@@ -1,0 +1,34 @@
+#include <random>
+
+#include "sim/geo.h"
+
+namespace anabranch::ps::sim {
+
+GeoPlan geo_plan_of(uint64_t seed) {
+  std::mt19937_64 rng(seed * 0x2545f4914f6cdd1du);
+  const auto pick = [&](int low, int high) {
+    return low + static_cast<int>(rng() % static_cast<uint64_t>(high - low + 1));
+  };
+  GeoPlan p;
+  p.seed = seed;
+  p.durability = pick(0, 1) ? Durability::kFlushed : Durability::kJournal;
+  p.servers = pick(1, 2);
+  p.workers = 1 << pick(0, 2);
+  p.steps = pick(2, 10);
+  p.every = pick(1, 3);
+  p.snapshot_every = pick(1, 8);
+  if (pick(0, 3)) p.faults = {pick(0, 25), pick(0, 25), pick(0, 25)};
+  p.server_crashes = pick(0, 3);
+  p.cuts = pick(0, 2);
+  return p;
+}
+
+std::string GeoPlan::text() const {
+  return fmt::format(
+      "GEO, seed {}: L{}, {} servers, {} workers, {} steps, exchanges every {}, snapshots every {}; lost "
+      "{} %, twice {} %, late {} %; {} crashes, {} cuts",
+      seed, static_cast<int>(durability) - 1, servers, workers, steps, every, snapshot_every, faults.lost, faults.twice,
+      faults.late, server_crashes, cuts);
+}
+
+}  // namespace anabranch::ps::sim

@@ -1,0 +1,61 @@
+"""What servers tell of themselves, as a table, as lines of JSON and as Prometheus reads it."""
+import json
+
+import pytest
+from parameter_servers import Cluster, batch
+
+from anabranch import server_stats
+
+STEPS = 5
+
+
+@pytest.fixture(scope="module")
+def seen():
+    """(server, what it says in the middle of training with two workers that wait for nobody)"""
+    cluster, found = Cluster(2, 1, "sgd", sparse=True, sync=False, dropout=0), []
+
+    def train(trainer, run):
+        for step in range(STEPS):
+            run(batch(step, (4 * trainer, 4 * trainer + 4), True))
+        found.append(server_stats.read(cluster.endpoints[0]))
+
+    cluster.run(train)
+    return cluster.endpoints[0], max(found, key=lambda one: one["updates"])
+
+
+def test_what_comes_and_goes_is_counted_by_table(seen):
+    server, found = seen
+    assert found["server"] == server and list(found["tables"]) == ["table"]
+    counts = found["tables"]["table"]
+    assert (counts["rows"], counts["bytes"]) == (50, 50 * 4 * 4)
+    assert counts["pulls"] == counts["pushes"] == 2 * STEPS
+    assert 2 * STEPS <= counts["rows_pulled"] <= counts["rows_pushed"] == 2 * STEPS * 4 * 3
+    assert sum(counts["late"]) == 2 * STEPS
+    assert found["updates"] >= 2 * STEPS and found["refused"] == 0
+
+
+def test_prometheus_and_json(seen, monkeypatch, capsys):
+    server, found = seen
+    monkeypatch.setattr(server_stats, "read", lambda endpoint: found)
+    assert server_stats.main(["top", "--count", "1", "--format", "prometheus", server]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert 'anabranch_ps_table_pushes{server="%s",table="table"} %d' % (server, 2 * STEPS) in lines
+    assert 'anabranch_ps_staleness_bucket{server="%s",table="table",le="+Inf"} %d' % (server, 2 * STEPS) in lines
+    for line in lines:
+        assert line.startswith("# TYPE anabranch_ps_") or int(line.rpartition(" ")[2]) >= 0
+    assert server_stats.main(["top", "--count", "2", "--every", "0", "--format", "json", server]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(told) == 2 and told[0]["tables"] == found["tables"] and told[1]["time"] >= told[0]["time"]
+
+
+def test_a_table_shows_what_is_new(seen):
+    server, found = seen
+    first = server_stats.table([found], None, 2.0).splitlines()
+    assert first[0].split()[:3] == ["server", "table", "rows"]
+    assert first[1].split()[:5] == [server, "table", "50", "0.0", "%.0f" % (2 * STEPS / 2)]
+    assert server_stats.table([found], [found], 1.0).splitlines()[1].split()[4] == "0"
+
+
+def test_nobody_there_is_said(capsys):
+    assert server_stats.main(["top", "--count", "1", "local:nobody"]) == 1
+    assert "local:nobody" in capsys.readouterr().err
