@@ -45,14 +45,17 @@ def prepare(torch, case, config):
     own = parameters(torch)
     optimizer = torch.optim.Adagrad(own.values(), 0.002, eps=1e-6, fused=True)
 
+    def recurrence(texts, fc, layer, backwards):
+        bias = own["bias" + layer]
+        return texts.steps(fc + bias[:, :4 * UNITS], 2 * [torch.zeros(texts.count, UNITS)],
+                           cell_of(torch, own["state" + layer], bias), backwards)
+
     def loss_of(texts, labels):
         fc = own["fc_bias0"] + torch.nn.functional.embedding(texts.words, own["embedding"]) @ own["fc0"]
-        for layer in map(str, range(LAYERS)):
-            if layer != "0":
-                fc = own["fc_bias" + layer] + fc @ own["fc" + layer] + lstm @ own["fc_lstm" + layer]
-            bias = own["bias" + layer]
-            lstm = texts.steps(fc + bias[:, :4 * UNITS], 2 * [torch.zeros(texts.count, UNITS)],
-                               cell_of(torch, own["state" + layer], bias), backwards=layer == "1")
+        lstm = recurrence(texts, fc, "0", False)
+        for layer in map(str, range(1, LAYERS)):
+            fc = own["fc_bias" + layer] + fc @ own["fc" + layer] + lstm @ own["fc_lstm" + layer]
+            lstm = recurrence(texts, fc, layer, layer == "1")
         logits = own["out_bias"] + texts.largest(fc) @ own["out_fc"] + texts.largest(lstm) @ own["out_lstm"]
         return torch.nn.functional.cross_entropy(logits, labels)
 
