@@ -9,7 +9,7 @@ FLUID = dict(W1="w01_fit_a_line", W2="w02_mnist_mlp", W3="w03_resnet32_cifar", W
              W13="w13_executor_overhead", W15="w15_data_parallel", W16="w16_gru", W17="w17_attention", W18="w18_while",
              W19="w19_ctc", W20="w20_crf", COMPILE="compile_time", COST="cost", STEADY="steady")
 PRODUCT = dict(FLUID, INSTR="instructions", SOAK="soak", W14="table")
-TORCH = {row: "torch_w%02d" % int(row[1:]) for row in ("W1", "W2", "W3", "W5", "W7", "W8", "W13")}
+TORCH = {row: "torch_w%02d" % int(row[1:]) for row in ("W1", "W2", "W3", "W5", "W6", "W7", "W8", "W13", "W16", "W17", "W19")}
 STATIC = {row: FLUID[row] for row in ("W1", "W2", "W3", "W7", "W8", "W9", "W10", "W13")}
 
 #: Engine -> its script for each row, its options; rivals.py knows the interpreters.
@@ -55,7 +55,8 @@ SHORT = dict(
                  W19=("exe cache", "exe cache omp2"), W20=("exe cache", "exe cache omp2")),
     torch=dict(W1=("eager", "compile"), W2=("eager", "eager omp2", "compile"),
                W3=("eager omp2 cl", "eager omp2", "compile omp2 cl"), W5=("eager omp2", "compile omp2"),
-               W7=("eager omp2", "compile omp2"), W8=("eager", "eager omp2", "compile omp2")),
+               W6=("eager omp2", "eager"), W7=("eager omp2", "compile omp2"), W8=("eager", "eager omp2", "compile omp2"),
+               W16=("eager omp2", "eager"), W17=("eager omp2", "eager", "compile omp2"), W19=("eager omp2", "eager")),
     gensim=dict(W10=("omp2",)), vw=dict(W9=("text", "sgd")))
 
 

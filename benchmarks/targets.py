@@ -40,12 +40,13 @@ NEEDS = {
     ("W8e", ""): (2.58, 78), ("W9", ".*model=lr"): (0, 78), ("W9", ".*model=fm"): (0, 156),
     ("W9", ".*model=deepfm"): (2.68, 156), ("W9e", ".*model=lr"): (0, 78),
     ("W10", ".*dim=100"): (0.019, 0), ("W10", ".*dim=300"): (0.057, 0),
-    ("W15", "model=mlp"): (0.881, 0), ("W15", "model=ctr"): (2.58, 78)}
+    ("W15", "model=mlp"): (0.881, 0), ("W15", "model=ctr"): (2.58, 78),
+    ("W16", "hidden=128"): (1.18, 0), ("W16", "hidden=512"): (11.8, 0), ("W17", ".*what=train"): (10.1, 0)}
 
 #: Rows without arithmetic worth mentioning: what their time goes to.
 SPENT_ON = dict(W1="fixed cost of a call: feed, fetch, Python", W12="decoding of numbers", W13="the executor's loop",
                 W14="index and record: two lines",
-                W16="products of rows of a step", W17="products of rows of a step",
+                W17="products of rows of a step",
                 W18="the loop over the nodes of a body, a look at its variables", W19="exponentials of logits and paths",
                 W20="exponentials of emissions; sums over pairs of tags",
                 COST="loading of libraries; building of plans", COMPILE="passes and planning",

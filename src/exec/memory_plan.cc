@@ -17,6 +17,8 @@ struct Block {
   int occupant = -1, last = -1;
 };
 
+constexpr int kLargeGap = 2;
+
 // The free block that fits best: the smallest that is large enough, else the largest.
 int best_block(const std::vector<Block>& blocks, int first, int gap, int64_t bytes) {
   int best = -1;
@@ -50,7 +52,8 @@ MemoryLayout lay_out_memory(const std::vector<Lifetime>& lifetimes, int gap) {
     const Lifetime& life = lifetimes[i];
     const int64_t bytes = rounded(life.bytes);
     layout.unshared_bytes += bytes;
-    const int found = blocks.size() > kSearched ? -1 : best_block(blocks, life.first, gap, bytes);
+    const int apart = bytes >= kLargeBytes ? std::min(gap, kLargeGap) : gap;
+    const int found = blocks.size() > kSearched ? -1 : best_block(blocks, life.first, apart, bytes);
     if (found < 0) blocks.emplace_back();
     block_of[i] = found < 0 ? blocks.size() - 1 : static_cast<size_t>(found);
     Block& block = blocks[block_of[i]];

@@ -17,12 +17,14 @@ struct Lifetime {
   int first = -1, last = -1;  // nodes that touch it first (a writer) and last
 };
 
-// Where in an arena each of them lies. Those whose lives are more than `gap` nodes apart may lie in one place.
+// Where in an arena each of them lies. Those whose lives are more than `gap` nodes apart may lie in one place; of large
+// ones (kLargeBytes) a few nodes are enough: their memory costs more than the nodes that would rather not wait.
 struct MemoryLayout {
   std::vector<int64_t> offsets, capacities;  // by lifetime
   std::vector<int> after;                    // by lifetime: who lay there before; -1: nobody
   int64_t bytes = 0, unshared_bytes = 0;     // of the arena, and what they would take without sharing
 };
+inline constexpr int64_t kLargeBytes = int64_t{4} << 20;
 MemoryLayout lay_out_memory(const std::vector<Lifetime>& lifetimes, int gap);
 
 struct Temporary {

@@ -1,9 +1,11 @@
 // The shared inner loops of the ops against plain reference loops.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "ops/kernels/gemm_cut.h"
 #include "ops/kernels/philox.h"
 #include "ops/kernels/simd.h"
+#include "ops/kernels/workspace.h"
 
 namespace anabranch {
 namespace {
@@ -22,6 +25,37 @@ std::vector<float> random_floats(size_t n, float lo, float hi) {
   std::vector<float> x(n);
   for (float& v : x) v = draw(gen);
   return x;
+}
+
+TEST(Workspace, OneAfterTheOtherTakesTheSameMemory) {
+  const auto fill = [] {
+    Workspace room;
+    float* small = room.get<float>(100);
+    std::fill_n(small, 100, 1.0f);
+    float* large = room.get<float>(3 << 20);
+    std::fill_n(large, 3 << 20, 2.0f);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(large) % 64, 0u);
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(small[i], 1.0f);
+    return small;
+  };
+  fill();  // in two blocks
+  const float* first = fill();
+  const int64_t held = resident_buffer_bytes();
+  EXPECT_EQ(fill(), first);
+  EXPECT_EQ(resident_buffer_bytes(), held);
+}
+
+TEST(Workspace, ThoseThatLiveAtOnceLieApart) {
+  std::vector<std::unique_ptr<Workspace>> rooms;
+  std::vector<int*> numbers;
+  for (int i = 0; i < 70; ++i) {
+    rooms.push_back(std::make_unique<Workspace>());
+    numbers.push_back(rooms.back()->get<int>(64));
+    std::fill_n(numbers.back(), 64, i);
+  }
+  for (int i = 0; i < 70; ++i) {
+    for (int k = 0; k < 64; ++k) ASSERT_EQ(numbers[static_cast<size_t>(i)][k], i);
+  }
 }
 
 using Loop = void (*)(const float*, float*, int64_t);

@@ -99,6 +99,18 @@ TEST(MemoryPlan, TheNextWriterWaitsForAllWhoTouchedTheBlock) {
   EXPECT_GT(shared, 200);
 }
 
+TEST(MemoryPlan, LargeOnesRestForTwoNodes) {
+  for (const int64_t bytes : {kLargeBytes - 64, kLargeBytes}) {
+    for (const int first : {3, 4, 17, 18}) {
+      const MemoryLayout layout = lay_out_memory({{bytes, 0, 1}, {bytes, first, first + 1}}, 16);
+      const bool shared = layout.after[1] == 0;
+      EXPECT_EQ(shared, first > 1 + (bytes < kLargeBytes ? 16 : 2)) << bytes << " " << first;
+      EXPECT_EQ(layout.bytes, shared ? bytes : 2 * bytes);
+    }
+  }
+  EXPECT_EQ(lay_out_memory({{kLargeBytes, 0, 1}, {kLargeBytes, 2, 3}}, 0).bytes, kLargeBytes);
+}
+
 TEST(MemoryPlan, SaysWhatIsTakenAndWhenItIsOutgrown) {
   Lives lives;
   lives.add(100, {0, 1});

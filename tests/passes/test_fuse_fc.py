@@ -36,6 +36,24 @@ def test_layers_that_fit(act, bias, axis, nodes, width):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("act", ["relu", ""])
+def test_layers_over_sequences_fit(act):
+    """The gradient of the product has sequences that its reader does not look at."""
+    def model():
+        x = fluid.data("x", [None, 6], "float32", lod_level=1)
+        h = layers.fc(x, 4, act=act or None)
+        loss = layers.mean(layers.square(layers.sequence_pool(h, "sum")))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+        return loss, lambda rng: {"x": fluid.create_lod_tensor(rng.normal(0, 1, (5, 6)).astype("float32"), [[2, 0, 3]],
+                                                               fluid.CPUPlace())}
+    trained = Trained(model)
+    want, _ = trained.run([])
+    got, told = trained.run(PASSES)
+    assert changes(told, "fuse_fc") == 2
+    for a, b in zip(want, got):
+        np.testing.assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize("op,slot,nodes", [("mul", "Out", 1), ("elementwise_add", "Out", 2), ("relu", "Out", 2),
                                            ("relu_grad", "X@GRAD", 2), ("elementwise_add_grad", "X@GRAD", 1)])
 def test_what_is_fetched_is_made(op, slot, nodes):

@@ -18,10 +18,19 @@ bool known(const Shape& s) {
   return true;
 }
 
+// The gradient of the operand has its sequences; nobody looks at them: only a product takes it, which goes by shapes.
+bool without_sequences(const Graph& graph, const Uses& uses, const GraphNode& node) {
+  const int dx = output_var(node, "X@GRAD");
+  if (dx < 0 || !uses.is_private(dx)) return false;
+  const GraphNode& reader = graph.nodes[uses.reader(dx)];
+  return reader.op->type == "mul_grad" && input_var(reader, "Out@GRAD") == dx;
+}
+
 // With an extent unknown on one side alone, equal shapes at compile time are equal at run time.
-bool stands_for(const ir::Var& dout, const ir::Var& operand, const ir::Var& other) {
+bool stands_for(const ir::Var& dout, const ir::Var& operand, const ir::Var& other, bool any_sequences) {
   return operand.kind == VarKind::kLoDTensor && dout.kind == operand.kind && dout.dtype == operand.dtype &&
-         dout.shape == operand.shape && dout.shape.rank() > 0 && known(other.shape) && operand.lod_level == 0;
+         dout.shape == operand.shape && dout.shape.rank() > 0 && known(other.shape) &&
+         (operand.lod_level == 0 || any_sequences);
 }
 
 // Tensors that ops of the forward block have made.
@@ -56,7 +65,8 @@ int run(Graph& graph, const PassContext& context) {
     if (x < 0 || y < 0 || dout < 0 || x == dout) continue;
     if (y != dout) changes += note_shape(graph, uses, made, node, y);
     if (uses.writers(x).empty() && !made.count(graph.vars[x].name)) continue;
-    if (!stands_for(graph.vars[dout].desc, graph.vars[x].desc, graph.vars[y].desc)) {
+    if (!stands_for(graph.vars[dout].desc, graph.vars[x].desc, graph.vars[y].desc,
+                    without_sequences(graph, uses, node))) {
       changes += note_shape(graph, uses, made, node, x);
       continue;
     }

@@ -106,13 +106,14 @@ template <class T> class Backward {
     rows_ = c[x_].rows();
     steps_.cut(offsets(c[x_]), reverse_);
     first_ = steps_.first<T>(c, h0_, d_, h0_rows_);
-    dstates_ = sized<T>(dstate_rows_, rows_, d_);
+    Workspace room;
+    dstates_ = room.get<T>(rows_ * d_);
     steps_.gather(c, c[dhidden_].data<T>(), d_, dstates_);
     dfirst_ = sized<T>(dfirst_rows_, steps_.widest(), d_);
     std::fill(dfirst_, dfirst_ + steps_.widest() * d_, T{0});
-    dgate_ = sized<T>(dgate_rows_, rows_, 3 * d_);
+    dgate_ = room.get<T>(rows_ * 3 * d_);
     run(c);
-    give(c);
+    give(c, room);
   }
 
  private:
@@ -136,7 +137,7 @@ template <class T> class Backward {
                    dstates_ + at * d, dgate_ + at * 3 * d, t > 0 ? dstates_ + past * d : dfirst_);
   }
 
-  void give(KernelContext& c) {
+  void give(KernelContext& c, Workspace& room) {
     const int64_t d = d_;
     if (c.wants(dx_)) steps_.scatter(c, dgate_, 3 * d, c[dx_].template mutable_data<T>());
     if (c.wants(dh0_)) {
@@ -150,7 +151,7 @@ template <class T> class Backward {
       add_columns(c, dgate_, rows_, 3 * d, to);
     }
     if (!c.wants(dweight_)) return;
-    T *before = sized<T>(before_rows_, rows_, d), *to = c[dweight_].template mutable_data<T>();
+    T *before = room.get<T>(rows_ * d), *to = c[dweight_].template mutable_data<T>();
     steps_.previous(c, c[states_].data<T>(), first_, d, before);
     step_.backward_weight(c, rows_, d, before, c[reset_].data<T>(), dgate_, to);
   }
@@ -165,9 +166,7 @@ template <class T> class Backward {
   T *dstates_ = nullptr, *dfirst_ = nullptr, *dgate_ = nullptr;
   Steps steps_;
   std::shared_ptr<GruPanels> panels_ = std::make_shared<GruPanels>();
-  std::shared_ptr<Tensor> h0_rows_ = std::make_shared<Tensor>(), dstate_rows_ = std::make_shared<Tensor>(),
-                          dfirst_rows_ = std::make_shared<Tensor>(), dgate_rows_ = std::make_shared<Tensor>(),
-                          before_rows_ = std::make_shared<Tensor>();
+  std::shared_ptr<Tensor> h0_rows_ = std::make_shared<Tensor>(), dfirst_rows_ = std::make_shared<Tensor>();
 };
 
 void attrs(OpDef& def) {

@@ -81,9 +81,10 @@ class Backward {
   void operator()(KernelContext& c) {
     const StepExtents e(c, x_, h0_);
     steps_.cut_dense(e.steps, e.batch);
-    float* dgates = sized<float>(dgate_rows_, e.rows(), kGates * e.d);
+    Workspace room;
+    auto* dgates = room.get<float>(e.rows() * kGates * e.d);
     run(c, e, dgates);
-    sums_.give(c, e, dgates, [&](float* to) { give_state_weight(c, e, dgates, to); });
+    sums_.give(c, e, dgates, [&](float* to) { give_state_weight(c, e, dgates, room.get<float>(e.rows() * e.d), to); });
   }
 
  private:
@@ -102,9 +103,9 @@ class Backward {
                        .dkept = mask_ ? dkept_.own(c, e) : nullptr});
   }
 
-  void give_state_weight(KernelContext& c, const StepExtents& e, const float* dgates, float* to) {
+  // before: room for the state before each row
+  void give_state_weight(KernelContext& c, const StepExtents& e, const float* dgates, float* before, float* to) {
     const int64_t d = e.d, wide = kGates * d;
-    float* before = sized<float>(before_rows_, e.rows(), d);
     steps_.previous(c, c[mask_ ? kept_ : hidden_].data<float>(), c[h0_].data<float>(), d, before);
     to_gates_->run(c, {.m = d, .n = 2 * d, .k = e.rows(), .trans_a = true, .ld_b = wide, .ld_c = wide}, before, dgates,
                    to);
@@ -120,7 +121,7 @@ class Backward {
   GruPanels::Weights weights_;
   StepSumsBack sums_;
   Steps steps_;
-  std::shared_ptr<Tensor> dgate_rows_ = rows(), dfirst_rows_ = rows(), before_rows_ = rows();
+  std::shared_ptr<Tensor> dfirst_rows_ = rows();
   std::shared_ptr<GruPanels> panels_ = std::make_shared<GruPanels>();
   std::shared_ptr<Gemm<float>> to_gates_ = std::make_shared<Gemm<float>>(),
                                to_candidate_ = std::make_shared<Gemm<float>>();

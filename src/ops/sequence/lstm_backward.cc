@@ -46,42 +46,51 @@ template <class T> class Backward {
     steps_.cut(offsets(c[result_]), with_.reverse);
     h_first_ = steps_.first<T>(c, h0_, p_, h0_rows_);
     c_first_ = steps_.first<T>(c, c0_, d_, c0_rows_);
-    carried_ = sized<T>(carried_rows_, rows_, p_);
-    steps_.gather(c, c[result_].template data<T>(), p_, carried_);
-    dcarried_ = sized<T>(dcarried_rows_, rows_, p_);
-    steps_.gather(c, c[dresult_].template data<T>(), p_, dcarried_);
-    dcells_ = sized<T>(dcell_rows_, rows_, d_);
-    if (dcell_) {
-      steps_.gather(c, c[dcell_].template data<T>(), d_, dcells_);
-    } else {
-      std::fill(dcells_, dcells_ + rows_ * d_, T{0});
-    }
-    dgates_ = sized<T>(dgate_rows_, rows_, 4 * d_);
+    Workspace room;
+    dgates_ = room.get<T>(rows_ * 4 * d_);
     dh_first_ = zeros(dh0_rows_, p_);
     dc_first_ = zeros(dc0_rows_, d_);
-    run(c);
-    give(c);
+    run(c, room);
+    give(c, room);
   }
 
  private:
   const char* name() const { return with_.projected ? "Projection" : "Hidden"; }
 
-  void run(KernelContext& c) {
+  void run(KernelContext& c, Workspace& room) {
     if constexpr (std::is_same_v<T, float>) {
       if (!with_.projected) {
+        dcells_ = dcell_ ? given_cells(c, room) : room.get<T>(2 * steps_.widest() * d_);
         const auto weights = panel_weights(with_, c[weight_].template data<T>(), c[bias_].template data<T>(), d_);
         return panels_->backward(c, steps_, weights,
                                  {.gates = c[gate_].template data<T>(),
                                   .cells = c[cells_].template data<T>(),
                                   .first_cell = c_first_,
-                                  .dhiddens = dcarried_,
+                                  .dhiddens = c[dresult_].template data<T>(),
                                   .dcells = dcells_,
+                                  .two_steps = !dcell_,
                                   .dgates = dgates_,
                                   .dfirst_cell = dc_first_,
                                   .dfirst_hidden = h_first_ ? dh_first_ : nullptr});
       }
     }
+    carried_ = room.get<T>(rows_ * p_);
+    steps_.gather(c, c[result_].template data<T>(), p_, carried_);
+    dcarried_ = room.get<T>(rows_ * p_);
+    steps_.gather(c, c[dresult_].template data<T>(), p_, dcarried_);
+    dcells_ = given_cells(c, room);
     for (int64_t t = steps_.count() - 1; t >= 0; --t) step(c, t);
+  }
+
+  // Zeros where there is none.
+  T* given_cells(KernelContext& c, Workspace& room) const {
+    T* to = room.get<T>(rows_ * d_);
+    if (dcell_) {
+      steps_.gather(c, c[dcell_].template data<T>(), d_, to);
+    } else {
+      std::fill_n(to, rows_ * d_, T{0});
+    }
+    return to;
   }
 
   T* zeros(const std::shared_ptr<Tensor>& rows, int64_t width) const {
@@ -148,14 +157,14 @@ template <class T> class Backward {
     for (int64_t j = 0; j < d; ++j) dbefore[j] += dg[d + j] * peep.input[j] + dg[2 * d + j] * peep.forget[j];
   }
 
-  void give(KernelContext& c) {
+  void give(KernelContext& c, Workspace& room) {
     if (c.wants(dx_)) steps_.scatter(c, dgates_, 4 * d_, c[dx_].template mutable_data<T>());
     give_first(c, dh0_, dh_first_, p_);
     give_first(c, dc0_, dc_first_, d_);
-    if (c.wants(dbias_)) give_bias(c);
+    if (c.wants(dbias_)) give_bias(c, room);
     if (c.wants(dweight_)) {
-      T* before = sized<T>(before_rows_, rows_, p_);
-      steps_.previous(c, carried_, h_first_, p_, before);
+      T* before = room.get<T>(rows_ * p_);
+      steps_.gather_previous(c, c[result_].template data<T>(), h_first_, p_, before);
       to_weight_->run(c, {.m = p_, .n = 4 * d_, .k = rows_, .trans_a = true}, before, dgates_,
                       c[dweight_].template mutable_data<T>());
     }
@@ -172,14 +181,14 @@ template <class T> class Backward {
     steps_.scatter_first(c, from, width, to);
   }
 
-  void give_bias(KernelContext& c) {
+  void give_bias(KernelContext& c, Workspace& room) {
     const int64_t d = d_;
     T* to = c[dbias_].template mutable_data<T>();
     std::fill(to, to + c[dbias_].numel(), T{0});
     add_columns(c, dgates_, rows_, 4 * d, to);
     if (!with_.peepholes) return;
     const T* cells = c[cells_].template data<T>();
-    T* before = sized<T>(before_rows_, rows_, d);
+    T* before = room.get<T>(rows_ * d);
     steps_.previous(c, cells, c_first_, d, before);
     // Workers take units of their own.
     constexpr int64_t kStrip = 32;
@@ -209,9 +218,8 @@ template <class T> class Backward {
   T *carried_ = nullptr, *dcarried_ = nullptr, *dcells_ = nullptr, *dgates_ = nullptr, *dh_first_ = nullptr,
     *dc_first_ = nullptr;
   Steps steps_;
-  std::shared_ptr<Tensor> h0_rows_ = rows(), c0_rows_ = rows(), carried_rows_ = rows(), dcarried_rows_ = rows(),
-                          dcell_rows_ = rows(), dgate_rows_ = rows(), dh0_rows_ = rows(), dc0_rows_ = rows(),
-                          hidden_part_ = rows(), state_part_ = rows(), scratch_ = rows(), before_rows_ = rows();
+  std::shared_ptr<Tensor> h0_rows_ = rows(), c0_rows_ = rows(), dh0_rows_ = rows(), dc0_rows_ = rows(),
+                          hidden_part_ = rows(), state_part_ = rows(), scratch_ = rows();
   std::shared_ptr<LstmPanels> panels_ = std::make_shared<LstmPanels>();
   std::shared_ptr<Gemm<T>> by_projection_ = std::make_shared<Gemm<T>>(), by_state_ = std::make_shared<Gemm<T>>(),
                            to_weight_ = std::make_shared<Gemm<T>>(), to_projection_ = std::make_shared<Gemm<T>>();

@@ -29,8 +29,9 @@ template <class T> class Forward {
     steps_.cut(offsets(c[x_]), with_.reverse);
     gates_ = c[gate_].template mutable_data<T>();
     all_cells_ = c[cells_].template mutable_data<T>();
-    hidden_ = with_.projected ? c[states_].template mutable_data<T>() : sized<T>(hidden_rows_, rows, d_);
-    carried_ = with_.projected ? sized<T>(carried_rows_, rows, p_) : hidden_;
+    Workspace room;
+    hidden_ = with_.projected ? c[states_].template mutable_data<T>() : room.get<T>(rows * d_);
+    carried_ = with_.projected ? room.get<T>(rows * p_) : hidden_;
     steps_.gather_add(c, c[x_].data<T>(), c[bias_].data<T>(), 4 * d_, gates_);
     run(c, steps_.first<T>(c, h0_, p_, state_rows_), steps_.first<T>(c, c0_, d_, cell_rows_));
     steps_.scatter(c, carried_, p_, c[result_].template mutable_data<T>());
@@ -75,8 +76,7 @@ template <class T> class Forward {
   int64_t p_ = 0, d_ = 0;
   T *gates_ = nullptr, *all_cells_ = nullptr, *hidden_ = nullptr, *carried_ = nullptr;
   Steps steps_;
-  std::shared_ptr<Tensor> hidden_rows_ = std::make_shared<Tensor>(), carried_rows_ = std::make_shared<Tensor>(),
-                          state_rows_ = std::make_shared<Tensor>(), cell_rows_ = std::make_shared<Tensor>(),
+  std::shared_ptr<Tensor> state_rows_ = std::make_shared<Tensor>(), cell_rows_ = std::make_shared<Tensor>(),
                           part_ = std::make_shared<Tensor>();
   std::shared_ptr<LstmPanels> panels_ = std::make_shared<LstmPanels>();
   std::shared_ptr<Gemm<T>> by_state_ = std::make_shared<Gemm<T>>(), by_projection_ = std::make_shared<Gemm<T>>();

@@ -100,12 +100,19 @@ void LstmPanels::forward(const KernelContext& c, const Steps& steps, const Weigh
 void LstmPanels::backward(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& s) {
   const int64_t d = w.d;
   if (steps.count() > 1 || s.dfirst_hidden) pack_units(c, w);
-  float* dcells = s.mask ? s.dkept_cells : s.dcells;
+  // Of a step, what the steps after it have left.
+  const auto dcells_of = [&](int64_t t) {
+    if (s.two_steps) return s.dcells + t % 2 * steps.widest() * d;
+    return (s.mask ? s.dkept_cells : s.dcells) + steps.begin(t) * d;
+  };
+  if (s.two_steps && steps.count() > 0)
+    std::fill_n(dcells_of(steps.count() - 1), steps.rows(steps.count() - 1) * d, 0.0f);
   for (int64_t t = steps.count() - 1; t >= 0; --t) {
     const int64_t at = steps.begin(t), rows = steps.rows(t), past = t > 0 ? steps.begin(t - 1) : 0;
     const int64_t after = t + 1 < steps.count() ? steps.rows(t + 1) : 0;
     const float* before = t > 0 ? (s.mask ? s.kept_cells : s.cells) + past * d : s.first_cell;
-    float* dbefore = t > 0 ? dcells + past * d : s.dfirst_cell;
+    float *dcells = dcells_of(t), *dbefore = t > 0 ? dcells_of(t - 1) : s.dfirst_cell;
+    if (s.two_steps && t > 0) std::fill_n(dbefore, steps.rows(t - 1) * d, 0.0f);
     float* dstate_before = t > 0 ? s.dkept_hiddens + past * d : s.dfirst_hidden;  // with a mask
     c.parallel_for(pieces(d, kPanel), panel_grain(rows, 4 * d * kPanel), [&](int64_t first, int64_t last) {
       float tile[kTileRows * kPanel], dhidden[kPanel], dcell[kPanel];
@@ -121,8 +128,8 @@ void LstmPanels::backward(const KernelContext& c, const Steps& steps, const Weig
                                     .cell = s.cells + own,
                                     .before = before ? before + of_before : nullptr,
                                     .tile = i < with ? tile + i * kPanel : nullptr,
-                                    .dhidden = s.dhiddens + own,
-                                    .dcell = s.dcells + own,
+                                    .dhidden = s.dhiddens + steps.row(at + r + i) * d + unit,
+                                    .dcell = s.mask ? s.dcells + own : dcells + of_before,
                                     .dgates = {},
                                     .dbefore = dbefore + of_before};
             point(row.gates, s.gates + (at + r + i) * 4 * d, w.order, d, unit);
@@ -130,7 +137,7 @@ void LstmPanels::backward(const KernelContext& c, const Steps& steps, const Weig
             if (s.mask) {
               s.mask.back(at + r + i, s.dkept_hiddens + own, row.tile, row.dhidden, n, dhidden,
                           dstate_before + of_before);
-              s.mask.back(at + r + i, dcells + own, nullptr, row.dcell, n, dcell, row.dbefore);
+              s.mask.back(at + r + i, dcells + of_before, nullptr, row.dcell, n, dcell, row.dbefore);
               row.tile = nullptr;
               row.dhidden = dhidden;
               row.dcell = dcell;

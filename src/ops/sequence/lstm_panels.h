@@ -31,11 +31,12 @@ class LstmPanels {
   };
   struct Backward {
     const float *gates, *cells, *first_cell;  // first_cell: null for zeros
-    const float* dhiddens;
-    float* dcells;         // is changed
-    float* dgates;         // [rows, 4 d]
-    float* dfirst_cell;    // added to
-    float* dfirst_hidden;  // added to; null: not wanted
+    const float* dhiddens;                    // rows as they lie in the tensor
+    float* dcells;                            // is changed
+    bool two_steps = false;                   // dcells are zeros, with room for two steps; without a mask
+    float* dgates;                            // [rows, 4 d]
+    float* dfirst_cell;                       // added to
+    float* dfirst_hidden;                     // added to; null: not wanted
     StateMask mask = {};
     const float* kept_cells = nullptr;
     // With a mask, of what it leaves; they are changed, dcells is only read, and dfirst_hidden is there.

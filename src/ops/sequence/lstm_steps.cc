@@ -103,10 +103,11 @@ class Backward {
   void operator()(KernelContext& c) {
     const StepExtents e(c, x_, h0_);
     steps_.cut_dense(e.steps, e.batch);
-    float* dgates = sized<float>(dgate_rows_, e.rows(), kGates * e.d);
+    Workspace room;
+    auto* dgates = room.get<float>(e.rows() * kGates * e.d);
     run(c, e, dgates);
     sums_.give(c, e, dgates, [&](float* to) {
-      float* before = sized<float>(before_rows_, e.rows(), e.d);
+      auto* before = room.get<float>(e.rows() * e.d);
       steps_.previous(c, c[mask_ ? kept_hidden_ : hidden_].data<float>(), c[h0_].data<float>(), e.d, before);
       by_state_->run(c, {.m = e.d, .n = kGates * e.d, .k = e.rows(), .trans_a = true}, before, dgates, to);
     });
@@ -144,7 +145,7 @@ class Backward {
   GateOrder order_;
   StepSumsBack sums_;
   Steps steps_;
-  std::shared_ptr<Tensor> dgate_rows_ = rows(), dh0_rows_ = rows(), dc0_rows_ = rows(), before_rows_ = rows();
+  std::shared_ptr<Tensor> dh0_rows_ = rows(), dc0_rows_ = rows();
   std::shared_ptr<LstmPanels> panels_ = std::make_shared<LstmPanels>();
   std::shared_ptr<Gemm<float>> by_state_ = std::make_shared<Gemm<float>>();
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ops/kernels/gemm.h"
+#include "ops/kernels/workspace.h"
 #include "ops/sequence/acts.h"
 #include "ops/sequence/offsets.h"
 
@@ -33,6 +34,8 @@ class Steps {
   int64_t begin(int64_t t) const { return begin_[static_cast<size_t>(t)]; }
   int64_t rows(int64_t t) const { return begin(t + 1) - begin(t); }
   int64_t widest() const { return count() > 0 ? rows(0) : 0; }
+  // Where the row at a place in the order of steps lies in the tensor.
+  int64_t row(int64_t place) const { return rows_[static_cast<size_t>(place)]; }
 
   // Rows of a tensor with sequences, in the order of steps, and back.
   template <class T> void gather(KernelContext& c, const T* from, int64_t width, T* to) const {
@@ -74,19 +77,36 @@ class Steps {
   template <class T> void previous(const KernelContext& c, const T* rows, const T* first, int64_t width, T* to) const {
     const int64_t n = widest();
     if (count() == 0) return;
-    if (first) {
-      std::copy(first, first + n * width, to);
-    } else {
-      std::fill(to, to + n * width, T{0});
-    }
+    begin_with(first, n * width, to);
     c.parallel_for(count() - 1, row_grain(n * width), [&](int64_t b, int64_t e) {
       for (int64_t t = b + 1; t <= e; ++t) {
         std::copy(rows + begin(t - 1) * width, rows + (begin(t - 1) + this->rows(t)) * width, to + begin(t) * width);
       }
     });
   }
+  // The same of rows that lie as in the tensor.
+  template <class T>
+  void gather_previous(const KernelContext& c, const T* from, const T* first, int64_t width, T* to) const {
+    const int64_t n = widest();
+    if (count() == 0) return;
+    begin_with(first, n * width, to);
+    c.parallel_for(count() - 1, row_grain(n * width), [&](int64_t b, int64_t e) {
+      for (int64_t t = b + 1; t <= e; ++t) {
+        for (int64_t k = 0; k < this->rows(t); ++k) {
+          std::copy_n(from + row(begin(t - 1) + k) * width, width, to + (begin(t) + k) * width);
+        }
+      }
+    });
+  }
 
  private:
+  template <class T> static void begin_with(const T* first, int64_t n, T* to) {
+    if (first) {
+      std::copy_n(first, n, to);
+    } else {
+      std::fill_n(to, n, T{0});
+    }
+  }
   static int64_t row_grain(int64_t width) { return 16384 / std::max<int64_t>(1, width) + 1; }
   template <class T>
   static void copy_rows(KernelContext& c, const T* from, int64_t width, T* to, const std::vector<int64_t>& places,

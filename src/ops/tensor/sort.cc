@@ -1,5 +1,6 @@
 // Order along an axis: top_k, argsort, arg_max, arg_min. Ties go to the lower index.
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "ops/declare/declare.h"
@@ -54,6 +55,38 @@ const std::vector<Placed<T>>& ranked(const T* line, int64_t step, int64_t extent
   return order;
 }
 
+constexpr int64_t kFew = 16;
+
+// A loop for vectors; false where a number is NaN.
+bool any_above(const float* x, int64_t n, float limit) {
+  int above = 0;
+  for (int64_t i = 0; i < n; ++i) above |= x[i] > limit;
+  return above != 0;
+}
+
+// The k <= kFew largest of n numbers that lie side by side, ties by place. Most blocks hold nothing larger than the
+// least of those found so far.
+void few_largest(const float* x, int64_t n, int64_t k, float* values, int64_t* places) {
+  constexpr int64_t kBlock = 64;
+  int64_t found = 0;
+  const auto insert = [&](float value, int64_t place) {
+    if (found == k && !before(value, values[k - 1], true)) return;
+    int64_t at = found < k ? found++ : k - 1;
+    for (; at > 0 && before(value, values[at - 1], true); --at) {
+      values[at] = values[at - 1];
+      places[at] = places[at - 1];
+    }
+    values[at] = value;
+    places[at] = place;
+  };
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t end = std::min(n, i + kBlock);
+    const bool full = found == k && values[k - 1] == values[k - 1];  // all are numbers
+    if (full && !any_above(x + i, end - i, values[k - 1])) continue;
+    for (int64_t j = i; j < end; ++j) insert(x[j], j);
+  }
+}
+
 // Values and indices of the k first elements of each line.
 template <class T>
 void select(const KernelContext& c, const Lines& l, int64_t k, bool descending, const T* x, T* out, int64_t* indices) {
@@ -64,6 +97,11 @@ void select(const KernelContext& c, const Lines& l, int64_t k, bool descending, 
   }();
   each_line(c, l, [=](int64_t line) {
     const T* from = x + l.begin(line);
+    if constexpr (std::is_same_v<T, float>) {
+      if (descending && l.inner == 1 && k <= kFew && k < l.extent) {
+        return few_largest(from, l.extent, k, out + to.begin(line), indices + to.begin(line));
+      }
+    }
     const auto& order = ranked(from, l.inner, l.extent, k, descending);
     for (int64_t j = 0; j < k; ++j) {
       const int64_t at = to.begin(line) + j * l.inner;
