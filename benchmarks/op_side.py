@@ -1,6 +1,6 @@
 """One engine of the operator table: builds programs of an operator and runs them when asked (ops.py).
 
-    op_side.py --fluid anabranch.fluid
+    op_side.py --fluid anabranch.fluid [--core 0]
 
 Each line of standard input is a request in JSON, each line "answer {...}" of standard output its answer:
 
@@ -8,11 +8,13 @@ Each line of standard input is a request in JSON, each line "answer {...}" of st
     {"runs": n}                  runs it n times: {"seconds": of one run}
 
 Inputs and results are persistable and lie in a scope, so that nothing is fed, fetched or left out. Python 3.7 is the
-oldest interpreter that must read this file.
+oldest interpreter that must read this file. With --core the engine has that core only, and seconds are those for which
+its process was at work: others may keep the machine busy.
 """
 import argparse
 import importlib
 import json
+import os
 import sys
 import time
 
@@ -101,29 +103,35 @@ class Job:
         return {slot: [list(v.shape) for v in variables] for slot, variables in self.last.items()}
 
 
-def answer(fluid, request, job):
+def answer(fluid, request, job, clock):
     if "job" in request:
         job = Job(fluid, request["job"], request["count"])
         job.run()
-        begin = time.perf_counter()
+        begin = clock()
         job.run()
-        taken = time.perf_counter() - begin
+        taken = clock() - begin
         return job, dict(seconds=taken, tame=job.tame(), shapes=job.shapes())
-    begin = time.perf_counter()
+    begin = clock()
     for _ in range(request["runs"]):
         job.run()
-    return job, dict(seconds=(time.perf_counter() - begin) / request["runs"])
+    return job, dict(seconds=(clock() - begin) / request["runs"])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fluid", default="paddle.fluid", help="module with Fluid's API to measure")
-    fluid = importlib.import_module(parser.parse_args().fluid)
+    parser.add_argument("--core", type=int, help="measures CPU time on this core")
+    args = parser.parse_args()
+    clock = time.perf_counter
+    if args.core is not None:
+        os.sched_setaffinity(0, {args.core})
+        clock = time.process_time
+    fluid = importlib.import_module(args.fluid)
     job = None
     print("answer {}", flush=True)
     for line in sys.stdin:
         try:
-            job, said = answer(fluid, json.loads(line), job)
+            job, said = answer(fluid, json.loads(line), job, clock)
         except Exception as error:
             job, said = None, dict(error="{}: {}".format(type(error).__name__, str(error).strip()[-300:]))
         print("answer " + json.dumps(said), flush=True)

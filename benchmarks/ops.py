@@ -7,6 +7,8 @@ case's reference, where that takes no Python loop over elements.
 
     ops.py [--only relu,softmax] [--part 1/4] [--out build/ops.jsonl] [--rounds 5]
     ops.py --table build/ops.jsonl ...        the table of results measured before
+
+On a machine that does other things, too, `--one-core` gives each engine one core and one thread and compares CPU times.
 """
 import argparse
 import json
@@ -32,8 +34,10 @@ AIM, LEAST, MOST_BELOW = 1.0, 0.7, 15
 class Side:
     """An engine in a process of its own, which is started again after it died."""
 
-    def __init__(self, python, fluid, config):
+    def __init__(self, python, fluid, config, core=None):
         self.command = [python, os.path.join(HERE, "op_side.py"), "--fluid", fluid]
+        if core is not None:
+            self.command += ["--core", str(core)]
         self.environment = dict(os.environ, **common.Fluid(fluid).environment(config))
         if fluid.startswith("paddle"):
             self.environment.pop("PYTHONPATH", None)
@@ -134,7 +138,7 @@ def owned(made, inputs):
     return {k: own(v) for k, v in made.items()} if isinstance(made, dict) else own(made)
 
 
-def numpy_measurer(job, op_jobs):
+def numpy_measurer(job, op_jobs, clock):
     case = job.case
     if case.ref is None or not case.inputs or not is_vectorised(case, op_jobs):
         return None, "no vectorised reference"
@@ -142,13 +146,13 @@ def numpy_measurer(job, op_jobs):
 
     def run():
         given, target = inputs, None
-        begin = time.perf_counter()
+        begin = clock()
         for _ in range(job.count):
             made = owned(case.ref(given, job.attrs), inputs)
             if job.chain:
                 target = made[job.chain[1]] if isinstance(made, dict) else made
                 given = dict(given, **{job.chain[0]: target})
-        return time.perf_counter() - begin
+        return clock() - begin
     try:
         with np.errstate(all="ignore"):
             run()
@@ -159,7 +163,7 @@ def numpy_measurer(job, op_jobs):
 
 # ---- the table
 
-def measure(job, sides, rounds, op_jobs):
+def measure(job, sides, rounds, op_jobs, clock=time.perf_counter):
     """Seconds of every round of every engine that can run the job."""
     engines, why = {}, {}
     if job.count > 1:
@@ -167,7 +171,7 @@ def measure(job, sides, rounds, op_jobs):
         job.count = min(job.count, max(1, int(2 * op_jobs.SECONDS / max(one, 1e-9))))
     for name, side in sides.items():
         engines[name], why[name] = side.measurer(job)
-    engines["numpy"], why["numpy"] = numpy_measurer(job, op_jobs)
+    engines["numpy"], why["numpy"] = numpy_measurer(job, op_jobs, clock)
     names = [n for n in engines if engines[n]]
     taken = {n: [] for n in names}
     for number in range(rounds):
@@ -208,9 +212,11 @@ def table(results):
 
 def run(args):
     found = rivals.interpreters(["product", "fluid18"])
-    sides = {"product": Side(found["product"], "anabranch.fluid", "exe cache")}
+    core = max(os.sched_getaffinity(0)) if args.one_core else None
+    sides = {"product": Side(found["product"], "anabranch.fluid", "exe cache", core)}
     if "fluid18" in found:
-        sides["fluid18"] = Side(found["fluid18"], "paddle.fluid", "exe cache omp2")
+        sides["fluid18"] = Side(found["fluid18"], "paddle.fluid", "exe cache" if args.one_core else "exe cache omp2", core)
+    clock = time.process_time if args.one_core else time.perf_counter
     import op_jobs
     cases, results, begin = op_jobs.load_cases(), [], time.monotonic()
     wanted = args.only.split(",") if args.only else sorted(cases)
@@ -227,7 +233,7 @@ def run(args):
                 result = dict(row="OPS", op=op, unmeasured="no case grows", ratios={}, shapes={}, count=0, chain=False,
                               milliseconds={})
             else:
-                result = result_of(job, *measure(job, sides, args.rounds, op_jobs))
+                result = result_of(job, *measure(job, sides, args.rounds, op_jobs, clock))
             results.append(result)
             print(json.dumps(result), file=args.sink, flush=True)
     for side in sides.values():
@@ -249,6 +255,7 @@ def main():
     parser.add_argument("--only", help="operators, separated by commas")
     parser.add_argument("--part", default="1/1", help="every n-th operator: 2/4 is the second of four parts")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--one-core", action="store_true", help="one thread and CPU time for each engine")
     parser.add_argument("--minutes", type=float, help="begins no operator after so long; a later call goes on")
     parser.add_argument("--out", help="file to which results are added; operators that it has are not measured again")
     parser.add_argument("--table", nargs="+", help="prints the table of these files, measures nothing")

@@ -7,9 +7,9 @@ FLUID = dict(W1="w01_fit_a_line", W2="w02_mnist_mlp", W3="w03_resnet32_cifar", W
              W6="w06_imdb_stacked_lstm", W7="w07_encoder", W8="w08_ctr_dnn", W8e="w08e_ctr_dnn_files",
              W9="w09_lr_fm", W9e="w09e_lr_fm_files", W10="w10_word2vec", W11="w11_ps_loopback", W12="w12_reader",
              W13="w13_executor_overhead", W15="w15_data_parallel", W16="w16_gru", W17="w17_attention", W18="w18_while",
-             W19="w19_ctc", W20="w20_crf", COMPILE="compile_time", COST="cost", STEADY="steady")
+             W19="w19_ctc", W20="w20_crf", W21="w21_imagenet", COMPILE="compile_time", COST="cost", STEADY="steady")
 PRODUCT = dict(FLUID, INSTR="instructions", SOAK="soak", W14="table")
-TORCH = {row: "torch_w%02d" % int(row[1:]) for row in ("W1", "W2", "W3", "W5", "W6", "W7", "W8", "W13", "W16", "W17", "W19")}
+TORCH = {row: "torch_w%02d" % int(row[1:]) for row in ("W1", "W2", "W3", "W5", "W6", "W7", "W8", "W13", "W16", "W17", "W19", "W21")}
 STATIC = {row: FLUID[row] for row in ("W1", "W2", "W3", "W7", "W8", "W9", "W10", "W13")}
 
 #: Engine -> its script for each row, its options; rivals.py knows the interpreters.
@@ -24,7 +24,7 @@ ENGINES = dict(
 
 QUICK_ROWS = ["W1", "W2", "W8", "W13"]
 FULL_ROWS = ["W1", "W2", "W3", "W5", "W6", "W7", "W8", "W8e", "W9", "W9e", "W10", "W12", "W13", "W15", "W16", "W17", "W18",
-             "W19", "W20", "COST", "COMPILE", "INSTR", "STEADY", "SOAK", "W14"]
+             "W19", "W20", "W21", "COST", "COMPILE", "INSTR", "STEADY", "SOAK", "W14"]
 #: Why a row is not one of --full.
 NOT_MEASURED = dict(W11="four processes on two cores: by hand")
 WHOLE = ("COST", "STEADY", "SOAK", "INSTR", "W14")  # scripts that repeat and print all their metrics by themselves
@@ -52,11 +52,12 @@ SHORT = dict(
                  W9e=("text threads2", "memory threads2"),
                  W10=("exe cache", "exe cache omp2", "cp2"), W12=("memory threads2",), W13=("exe cache", "cp1"),
                  W16=("exe cache", "exe cache omp2", "cp2"), W17=("exe cache", "exe cache omp2"),
-                 W19=("exe cache", "exe cache omp2"), W20=("exe cache", "exe cache omp2")),
+                 W19=("exe cache", "exe cache omp2"), W20=("exe cache", "exe cache omp2"),
+                 W21=("exe cache omp2 mkldnn", "exe cache omp2")),
     torch=dict(W1=("eager", "compile"), W2=("eager", "eager omp2", "compile"),
                W3=("eager omp2 cl", "eager omp2", "compile omp2 cl"), W5=("eager omp2", "compile omp2"),
                W6=("eager omp2", "eager"), W7=("eager omp2", "compile omp2"), W8=("eager", "eager omp2", "compile omp2"),
-               W16=("eager omp2", "eager"), W17=("eager omp2", "eager", "compile omp2"), W19=("eager omp2", "eager")),
+               W16=("eager omp2", "eager"), W17=("eager omp2", "eager", "compile omp2"), W19=("eager omp2", "eager"), W21=("eager omp2 cl", "eager omp2", "compile omp2 cl")),
     gensim=dict(W10=("omp2",)), vw=dict(W9=("text", "sgd")))
 
 

@@ -23,6 +23,7 @@ TARGETS = [
     ("W18", ".*what=turn", "fluid18", 30.0), ("W18", ".*what=beside", None, 150.0),
     ("W12", r"all \[memory threads2 zstd", None, -0.6),
     ("W16", "", "fluid18", 3.0), ("W17", "", "fluid18", 3.0), ("W19", "", "fluid18", 2.0), ("W20", "", "fluid18", 1.2),
+    ("W21", "", "fluid18", 2.0), ("W21", "", "torch", 1.0),
     ("W14", "(look_up|update) share", None, -50.0), ("W14", "memory", None, 16.0),
     ("COST", "time: import$", None, 0.25), ("COST", r"time: import \+ first step W2", None, 0.40),
     ("COST", r"memory: import \+ first step W2", None, 60.0),
@@ -36,7 +37,10 @@ TARGETS = [
 #: (row, beginning of the metric) -> what a unit takes: Mflop, random 64-byte lines.
 NEEDS = {
     ("W2", ""): (0.881, 0), ("W3", ""): (414.0, 0), ("W5", ".*hidden=200"): (15.8, 0),
-    ("W5", ".*hidden=650"): (79.6, 0), ("W6", ""): (5.5, 0), ("W7", ""): (10500.0, 0), ("W8", ""): (2.58, 78),
+    ("W5", ".*hidden=650"): (79.6, 0), ("W6", ""): (5.5, 0), ("W7", ""): (10500.0, 0),
+    ("W21", ".*model=resnet50 .*what=train"): (24600.0, 0), ("W21", ".*model=resnet50 .*what=infer"): (8200.0, 0),
+    ("W21", ".*model=mobilenet_v1 .*what=train"): (3410.0, 0), ("W21", ".*model=mobilenet_v1 .*what=infer"): (1140.0, 0),
+    ("W8", ""): (2.58, 78),
     ("W8e", ""): (2.58, 78), ("W9", ".*model=lr"): (0, 78), ("W9", ".*model=fm"): (0, 156),
     ("W9", ".*model=deepfm"): (2.68, 156), ("W9e", ".*model=lr"): (0, 78),
     ("W10", ".*dim=100"): (0.019, 0), ("W10", ".*dim=300"): (0.057, 0),
