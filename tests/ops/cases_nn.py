@@ -55,8 +55,13 @@ def conv(i, a):
     return as_asked(out, a)
 
 
-def conv_case(x, w, name, op="conv2d", large=None, **attrs):
-    case(op, {"Input": x, "Filter": w}, attrs, conv, name=name, rtol=1e-5, large=large)
+def conv_case(x, w, name, op="conv2d", large=None, speed=None, **attrs):
+    case(op, {"Input": x, "Filter": w}, attrs, conv, name=name, rtol=1e-5, large=large, speed=speed)
+
+
+def layers(x, w):
+    """Images and filters of a network, as users have them: channels fill the vectors of a machine."""
+    return {"Input": real(*x), "Filter": real(*w)}
 
 
 X, W = real(2, 4, 6, 5), real(3, 4, 3, 2)
@@ -105,19 +110,20 @@ def conv_transpose(i, a):
     return as_asked(out[(slice(None), slice(None), *(slice(pads[d][0], pads[d][0] + want[d]) for d in axes))], a)
 
 
-def transpose_case(x, w, name, op="conv2d_transpose", **attrs):
-    case(op, {"Input": x, "Filter": w}, attrs, conv_transpose, name=name, rtol=1e-5)
+def transpose_case(x, w, name, op="conv2d_transpose", speed=None, **attrs):
+    case(op, {"Input": x, "Filter": w}, attrs, conv_transpose, name=name, rtol=1e-5, speed=speed)
 
 
 Z = real(2, 4, 4, 3)
-transpose_case(Z, real(4, 3, 3, 2), "plain")
+transpose_case(Z, real(4, 3, 3, 2), "plain", speed=layers((16, 64, 32, 32), (64, 32, 3, 3)))
 transpose_case(Z, real(4, 3, 3, 3), "strides_pads", strides=[2, 3], paddings=[1, 1])
 transpose_case(Z, real(4, 3, 3, 3), "output_size", strides=[2, 2], paddings=[1, 1], output_size=[8, 6])
 transpose_case(Z, real(4, 2, 2, 2), "dilations_groups", groups=2, dilations=[2, 2])
 transpose_case(Z, real(4, 1, 3, 3), "depthwise", op="depthwise_conv2d_transpose", groups=4, strides=[2, 2])
 
 Z3 = real(2, 4, 3, 2, 4)
-transpose_case(Z3, real(4, 3, 2, 3, 2), "plain", op="conv3d_transpose")
+transpose_case(Z3, real(4, 3, 2, 3, 2), "plain", op="conv3d_transpose",
+               speed=layers((8, 32, 16, 16, 16), (32, 16, 3, 3, 3)))
 transpose_case(Z3, real(4, 3, 3, 3, 3), "strides_pads", op="conv3d_transpose", strides=[2, 3, 1], paddings=[1, 0, 1])
 transpose_case(Z3, real(4, 3, 3, 3, 2), "output_size", op="conv3d_transpose", strides=[2, 2, 2],
                paddings=[1, 0, 1, 1, 0, 1], output_size=[6, 3, 8])

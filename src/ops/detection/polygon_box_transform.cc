@@ -32,9 +32,10 @@ AB_OP(polygon_box_transform)
                        [=](int64_t begin, int64_t end) {
                          for (int64_t line = begin; line < end; ++line) {
                            const bool is_x = line / h % 2 == 0;
-                           for (int64_t i = 0; i < w; ++i) {
-                             const T at = static_cast<T>(kStride * (is_x ? i : line % h));
-                             to[line * w + i] = at - from[line * w + i];
+                           const auto step = static_cast<T>(is_x ? kStride : 0);
+                           const auto first = static_cast<T>(is_x ? 0 : kStride * (line % h));
+                           for (int32_t i = 0; i < w; ++i) {  // as whole numbers that compilers have vectors for
+                             to[line * w + i] = first + step * static_cast<T>(i) - from[line * w + i];
                            }
                          }
                        });

@@ -5,9 +5,8 @@
 namespace anabranch {
 
 template <class T> T round_half_away(T x) {
-  const T cut = std::trunc(x), rest = x - cut;  // exact
-  const T up = rest >= T(0.5) ? T(1) : T(0), down = rest <= T(-0.5) ? T(1) : T(0);
-  return std::copysign(cut + (up - down), x);
+  const T half = std::copysign(T(0.5), x), even = std::nearbyint(x), away = even + (half + half);
+  return x - even == half ? away : even;  // exact: a half that went towards zero
 }
 
 }  // namespace anabranch

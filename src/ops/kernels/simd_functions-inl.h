@@ -18,6 +18,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 // y where x is a number, else x.
 template <class D, class V> HWY_INLINE V keep_nan(D, V x, V y) { return hn::IfThenElse(hn::Eq(x, x), y, x); }
 
+// The nearest integer, halves away from zero, as std::round gives it.
+template <class D, class V> HWY_INLINE V round_half_away(D d, V x) {
+  const V cut = hn::Trunc(x), rest = hn::Sub(x, cut), one = hn::Set(d, 1.0f);  // exact
+  const V up = hn::IfThenElseZero(hn::Ge(rest, hn::Set(d, 0.5f)), one);
+  const V down = hn::IfThenElseZero(hn::Le(rest, hn::Set(d, -0.5f)), one);
+  return hn::CopySign(hn::Add(cut, hn::Sub(up, down)), x);
+}
+
 // As in C: -infinity at -1, NaN below, infinity of infinity.
 template <class D, class V> HWY_INLINE V log1p_of(D d, V x) {
   const V low = hn::Set(d, -1.0f), inf = hn::Inf(d);

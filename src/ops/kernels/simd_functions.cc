@@ -27,6 +27,9 @@ namespace HWY_NAMESPACE {
   }
 
 AB_UNARY(Abs, hn::Abs(v))
+AB_UNARY(Ceil, hn::Ceil(v))
+AB_UNARY(Floor, hn::Floor(v))
+AB_UNARY(Round, round_half_away(d, v))
 AB_UNARY(Reciprocal, hn::Div(hn::Set(d, 1.0f), v))
 AB_UNARY(Rsqrt, hn::Div(hn::Set(d, 1.0f), hn::Sqrt(v)))
 AB_UNARY(Log1p, log1p_of(d, v))
@@ -58,6 +61,38 @@ void GeluGrad(const float* x, const float* dy, float* dx, int64_t n) {
       x, dy);
 }
 
+void LeakyRelu(const float* x, const float* p, float* out, int64_t n) {
+  const D d;
+  const V a = hn::Set(d, p[0]), zero = hn::Zero(d);
+  loop(
+      out, n, [=](V v) HWY_ATTR { return hn::IfThenElse(hn::Gt(v, zero), v, hn::Mul(a, v)); }, x);
+}
+// Both ends count: with a negative threshold a number may be beyond both.
+void HardShrink(const float* x, const float* p, float* out, int64_t n) {
+  const D d;
+  const V high = hn::Set(d, p[0]), low = hn::Set(d, -p[0]), zero = hn::Zero(d);
+  loop(
+      out, n,
+      [=](V v) HWY_ATTR {
+        const auto above = hn::Gt(v, high), below = hn::Lt(v, low);
+        const V once = hn::IfThenElse(hn::Or(above, below), v, keep_nan(d, v, zero));
+        return hn::IfThenElse(hn::And(above, below), hn::Add(v, v), once);
+      },
+      x);
+}
+void Softshrink(const float* x, const float* p, float* out, int64_t n) {
+  const D d;
+  const V high = hn::Set(d, p[0]), low = hn::Set(d, -p[0]), zero = hn::Zero(d);
+  loop(
+      out, n,
+      [=](V v) HWY_ATTR {
+        const auto above = hn::Gt(v, high), below = hn::Lt(v, low);
+        const V left = hn::IfThenElse(below, hn::Add(v, high), keep_nan(d, v, zero));
+        const V right = hn::IfThenElse(below, hn::Add(v, v), hn::Sub(v, high));
+        return hn::IfThenElse(above, right, left);
+      },
+      x);
+}
 void Stanh(const float* x, const float* p, float* out, int64_t n) {
   const D d;
   const V a = hn::Set(d, p[0]), b = hn::Set(d, p[1]);
@@ -126,6 +161,9 @@ namespace anabranch::simd {
   void function(const float* x, const float* y, float* out, int64_t n) { HWY_DYNAMIC_DISPATCH(Function)(x, y, out, n); }
 
 AB_SIMD_UNARY(abs, Abs)
+AB_SIMD_UNARY(ceil, Ceil)
+AB_SIMD_UNARY(floor, Floor)
+AB_SIMD_UNARY(round, Round)
 AB_SIMD_UNARY(reciprocal, Reciprocal)
 AB_SIMD_UNARY(rsqrt, Rsqrt)
 AB_SIMD_UNARY(log1p, Log1p)
@@ -143,6 +181,9 @@ AB_SIMD_UNARY(gelu, Gelu)
 AB_SIMD_BINARY(gelu_grad, GeluGrad)
 AB_SIMD_BINARY(softplus_grad, SoftplusGrad)
 AB_SIMD_BINARY(erf_grad, ErfGrad)
+AB_SIMD_BINARY(leaky_relu, LeakyRelu)
+AB_SIMD_BINARY(hard_shrink, HardShrink)
+AB_SIMD_BINARY(softshrink, Softshrink)
 AB_SIMD_BINARY(stanh, Stanh)
 AB_SIMD_BINARY(elu, Elu)
 AB_SIMD_BINARY(selu, Selu)

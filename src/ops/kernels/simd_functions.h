@@ -7,6 +7,9 @@
 namespace anabranch::simd {
 
 void abs(const float* x, float* out, int64_t n);
+void ceil(const float* x, float* out, int64_t n);
+void floor(const float* x, float* out, int64_t n);
+void round(const float* x, float* out, int64_t n);  // halves away from zero
 void reciprocal(const float* x, float* out, int64_t n);
 void rsqrt(const float* x, float* out, int64_t n);  // 1 / sqrt(x)
 void log1p(const float* x, float* out, int64_t n);
@@ -28,11 +31,14 @@ void softplus_grad(const float* x, const float* dy, float* dx, int64_t n);
 void erf_grad(const float* x, const float* dy, float* dx, int64_t n);
 
 // With numbers p of the op
-void stanh(const float* x, const float* p, float* out, int64_t n);      // p[1] tanh(p[0] x)
-void elu(const float* x, const float* p, float* out, int64_t n);        // max(x, 0) + min(p[0] (e^x - 1), 0)
-void selu(const float* x, const float* p, float* out, int64_t n);       // p[0] times elu with p[1]
-void swish(const float* x, const float* p, float* out, int64_t n);      // x sigmoid(p[0] x)
-void soft_relu(const float* x, const float* p, float* out, int64_t n);  // softplus of x within -p[0] and p[0]
-void tanh_gelu(const float* x, const float* p, float* out, int64_t n);  // x / 2 (1 + tanh(p[0] (x + p[1] x^3)))
+void leaky_relu(const float* x, const float* p, float* out, int64_t n);   // x where x > 0, else p[0] x
+void hard_shrink(const float* x, const float* p, float* out, int64_t n);  // x once for x > p[0], once for x < -p[0]
+void softshrink(const float* x, const float* p, float* out, int64_t n);   // x - p[0] and x + p[0] there
+void stanh(const float* x, const float* p, float* out, int64_t n);        // p[1] tanh(p[0] x)
+void elu(const float* x, const float* p, float* out, int64_t n);          // max(x, 0) + min(p[0] (e^x - 1), 0)
+void selu(const float* x, const float* p, float* out, int64_t n);         // p[0] times elu with p[1]
+void swish(const float* x, const float* p, float* out, int64_t n);        // x sigmoid(p[0] x)
+void soft_relu(const float* x, const float* p, float* out, int64_t n);    // softplus of x within -p[0] and p[0]
+void tanh_gelu(const float* x, const float* p, float* out, int64_t n);    // x / 2 (1 + tanh(p[0] (x + p[1] x^3)))
 
 }  // namespace anabranch::simd

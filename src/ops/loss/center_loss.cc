@@ -3,7 +3,9 @@
 #include <memory>
 #include <vector>
 
+#include "ops/kernels/flat_loop.h"
 #include "ops/kernels/ids.h"
+#include "ops/kernels/sums.h"
 #include "ops/loss/class_rows.h"
 
 namespace anabranch::loss {
@@ -30,7 +32,9 @@ void move_centers(const T* diff, const int64_t* label, int64_t n, int64_t width,
   std::fill(moves->begin(), moves->end(), T{0});
   for (int64_t i = 0; i < n; ++i) {
     ++(*counts)[static_cast<size_t>(label[i])];
-    for (int64_t k = 0; k < width; ++k) (*moves)[static_cast<size_t>(label[i] * width + k)] += diff[i * width + k];
+    T* move = moves->data() + label[i] * width;
+    const T* own = diff + i * width;
+    for (int64_t k = 0; k < width; ++k) move[k] += own[k];
   }
   for (size_t j = 0; j < counts->size(); ++j) {
     for (size_t k = 0; (*counts)[j] > 0 && k < static_cast<size_t>(width); ++k) {
@@ -55,14 +59,14 @@ template <class T> Kernel forward(const KernelArgs& op) {
       *moved = c[centers_out].template mutable_data<T>();
     const int64_t* y = as_int64(c[label], &scratch->label);
     check_ids("Label", y, n, classes);
-    for (int64_t i = 0; i < n; ++i) {
-      T sum = 0;
-      for (int64_t k = i * width; k < (i + 1) * width; ++k) {
-        d[k] = from[k] - center[y[i] * width + k - i * width];
-        sum += d[k] * d[k];
+    c.parallel_for(n, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)), [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T *sample = from + i * width, *own = center + y[i] * width;
+        T* gap = d + i * width;
+        for (int64_t k = 0; k < width; ++k) gap[k] = sample[k] - own[k];
+        to[i] = sum_of<T>(width, [=](int64_t k) { return gap[k] * gap[k]; }) / 2;
       }
-      to[i] = sum / 2;
-    }
+    });
     if (moved != center) std::copy(center, center + c[centers].numel(), moved);
     if (!update) return;
     scratch->counts.resize(static_cast<size_t>(classes));
@@ -108,7 +112,12 @@ AB_GRAD(center_loss)
         const int64_t n = c[diff].rows(), width = c[diff].row_elems();
         const T *d = c[diff].data<T>(), *g = c[dloss].data<T>();
         T* to = c[dx].template mutable_data<T>();
-        for (int64_t i = 0; i < n * width; ++i) to[i] = g[i / width] * d[i];
+        c.parallel_for(n, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)),
+                       [=](int64_t begin, int64_t end) {
+                         for (int64_t i = begin; i < end; ++i) {
+                           for (int64_t k = i * width; k < (i + 1) * width; ++k) to[k] = g[i] * d[k];
+                         }
+                       });
       };
     });
 

@@ -5,6 +5,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/wide.h"
 #include "ops/loss/logistic_tiles.h"
 
 namespace anabranch::loss {
@@ -33,6 +34,11 @@ template <class T> struct Hinge {
     return gap < 0 ? T{0} : gap;  // a NaN stays one
   }
   T slope(T x, T y) const { return x * (2 * y - 1) < 1 ? 1 - 2 * y : T{0}; }
+  void run(const float* x, const float* y, float* out, int64_t begin, int64_t end) const {
+    in_wide_vectors([=, own = *this] {
+      for (int64_t i = begin; i < end; ++i) out[i] = own.value(x[i], y[i]);
+    });
+  }
 };
 
 // Each logarithm counts as -100 at least.

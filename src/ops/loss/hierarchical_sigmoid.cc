@@ -7,7 +7,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/ids.h"
 #include "ops/loss/class_rows.h"
-#include "ops/loss/logistic.h"
+#include "ops/loss/logistic_tiles.h"
 
 namespace anabranch::loss {
 namespace {
@@ -86,6 +86,22 @@ void check_tree(const InferContext& c) {
   check_same_shape(c, "PathTable", "PathCode");
 }
 
+// to[i] += the sum of softplus over row i of the scores.
+void add_softplus(const float* scores, int64_t rows, int64_t length, float* to) {
+  each_tile(
+      0, rows * length, simd::softplus, [=](int64_t k) { return scores[k]; },
+      [=](int64_t first, int64_t count, const float* t) {
+        int64_t row = first / length, at = first % length;
+        for (int64_t k = 0; k < count; ++k) {
+          to[row] += t[k];
+          if (++at == length) at = 0, ++row;
+        }
+      });
+}
+void add_softplus(const double* scores, int64_t rows, int64_t length, double* to) {
+  for (int64_t k = 0; k < rows * length; ++k) to[k / length] += softplus(scores[k]);
+}
+
 template <class T> Kernel forward(const KernelArgs& op) {
   const PathSlots slots(op);
   struct Scratch {
@@ -102,17 +118,15 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const T limit = static_cast<T>(kMaxScore);
     c.parallel_for(n, kMathGrain / (width + 1) + 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        T sum = 0;
-        int64_t steps = 0;
+        to[i] = 0;
         paths.each(i, [&](int64_t k, int64_t row, bool yes) {
           const T s = std::clamp(table.score(from + i * width, row), -limit, limit);
           scores[i * paths.length + k] = s;
-          sum += softplus(s) - (yes ? s : T{0});
-          ++steps;
+          to[i] -= yes ? s : T{0};
         });
-        // As in the original a shorter path counts as if its missing steps had the score 0.
-        to[i] = sum + static_cast<T>(paths.length - steps) * softplus(T{0});
       }
+      // As in the original a shorter path counts as if its missing steps had the score 0.
+      add_softplus(scores + begin * paths.length, end - begin, paths.length, to + begin);
     });
   };
 }

@@ -5,6 +5,9 @@
 
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
+#include "ops/kernels/reduce.h"
+#include "ops/kernels/simd.h"
+#include "ops/kernels/sums.h"
 
 namespace anabranch::loss {
 namespace {
@@ -15,6 +18,33 @@ bool is_reduced(const ir::Op& op) { return op.attr<std::string>("reduction") != 
 template <class T> T divisor(const std::string& reduction, const Tensor& x) {
   if (reduction == "mean") return static_cast<T>(std::max<int64_t>(1, x.numel()));
   return reduction == "batchmean" ? static_cast<T>(std::max<int64_t>(1, x.rows())) : T{1};
+}
+
+// out[i] = the term of element i.
+void terms(const float* x, const float* target, int64_t n, float* out) {
+  simd::log(target, out, n);
+  for (int64_t i = 0; i < n; ++i) {
+    const float term = target[i] * (out[i] - x[i]);
+    out[i] = target[i] <= 0 ? 0.0f : term;
+  }
+}
+void terms(const double* x, const double* target, int64_t n, double* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = target[i] <= 0 ? 0.0 : target[i] * (std::log(target[i]) - x[i]);
+}
+
+// The sum of all terms, in pieces that follow from n alone.
+template <class T> double total(const KernelContext& c, const T* x, const T* target, int64_t n) {
+  constexpr int64_t kTile = 256;
+  return parallel_total<double>(c, n, kMathGrain, [=](int64_t begin, int64_t end) {
+    T tile[kTile];
+    double sum = 0;
+    for (int64_t first = begin; first < end; first += kTile) {
+      const int64_t count = std::min(kTile, end - first);
+      terms(x + first, target + first, count, tile);
+      sum += sum_of<double>(count, [&](int64_t i) { return static_cast<double>(tile[i]); });
+    }
+    return sum;
+  });
 }
 
 AB_OP(kldiv_loss)
@@ -45,16 +75,13 @@ AB_OP(kldiv_loss)
       return [=](KernelContext& c) {
         const T *p = c[x].data<T>(), *q = c[target].data<T>();
         T* to = c[out].template mutable_data<T>();
-        double sum = 0;
-        for (int64_t i = 0, n = c[x].numel(); i < n; ++i) {
-          const T value = q[i] <= 0 ? T{0} : q[i] * (std::log(q[i]) - p[i]);
-          if (reduced) {
-            sum += static_cast<double>(value);
-          } else {
-            to[i] = value;
-          }
+        const int64_t n = c[x].numel();
+        if (reduced) {
+          *to = static_cast<T>(total(c, p, q, n)) / divisor<T>(reduction, c[x]);
+          return;
         }
-        if (reduced) *to = static_cast<T>(sum) / divisor<T>(reduction, c[x]);
+        c.parallel_for(n, kMathGrain,
+                       [=](int64_t begin, int64_t end) { terms(p + begin, q + begin, end - begin, to + begin); });
       };
     });
 
@@ -70,9 +97,13 @@ AB_GRAD(kldiv_loss)
         const T *q = c[target].data<T>(), *g = c[dloss].data<T>();
         const T over = divisor<T>(reduction, c[x]);
         T* to = c[dx].template mutable_data<T>();
-        for (int64_t i = 0, n = c[x].numel(); i < n; ++i) {
-          to[i] = q[i] <= 0 ? T{0} : -q[i] * (reduced ? *g : g[i]) / over;
-        }
+        const int64_t step = reduced ? 0 : 1;
+        c.parallel_for(c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const T slope = -q[i] * g[i * step] / over;
+            to[i] = q[i] <= 0 ? T{0} : slope;
+          }
+        });
       };
     });
 

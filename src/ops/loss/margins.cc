@@ -2,6 +2,7 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/outputs.h"
+#include "ops/kernels/sums.h"
 
 namespace anabranch::loss {
 namespace {
@@ -97,13 +98,10 @@ AB_OP(squared_l2_distance)
         const int64_t grain = std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, rows.width));
         c.parallel_for(rows.count, grain, [=](int64_t begin, int64_t end) {
           for (int64_t r = begin; r < end; ++r) {
-            double sum = 0;
-            for (int64_t k = 0; k < rows.width; ++k) {
-              const T d = p[r * rows.width + k] - q[r * rows.other + k];
-              if (diffs) diffs[r * rows.width + k] = d;
-              sum += static_cast<double>(d) * static_cast<double>(d);
-            }
-            if (to) to[r] = static_cast<T>(sum);
+            const T *a = p + r * rows.width, *b = q + r * rows.other;
+            const auto gap = [=](int64_t k) { return a[k] - b[k]; };
+            for (int64_t k = 0; diffs && k < rows.width; ++k) diffs[r * rows.width + k] = gap(k);
+            if (to) to[r] = sum_of<T>(rows.width, [=](int64_t k) { return gap(k) * gap(k); });
           }
         });
       };

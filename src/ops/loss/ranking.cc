@@ -1,6 +1,8 @@
 // Losses of the order of two scores, and of one class against all others.
 #include <memory>
 
+#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/sums.h"
 #include "ops/loss/classes.h"
 #include "ops/loss/logistic_tiles.h"
 #include "ops/loss/sides.h"
@@ -112,6 +114,24 @@ AB_GRAD(margin_rank_loss)
 
 // ---- bpr_loss: one score against each of the others of a row
 
+// The sum over the classes but `own` of log(1 + e^(x - x[own])).
+double others_of(const float* x, int64_t classes, int64_t own) {
+  double sum = 0;
+  each_tile(
+      0, classes, simd::softplus, [=](int64_t k) { return x[k] - x[own]; },
+      [&](int64_t first, int64_t count, const float* t) {
+        sum += sum_of<double>(count, [=](int64_t k) { return first + k == own ? 0.0 : static_cast<double>(t[k]); });
+      });
+  return sum;
+}
+double others_of(const double* x, int64_t classes, int64_t own) {
+  double sum = 0;
+  for (int64_t k = 0; k < classes; ++k) sum += k == own ? 0.0 : softplus(x[k] - x[own]);
+  return sum;
+}
+
+int64_t row_grain(const ClassAxis& a) { return std::max<int64_t>(1, kMathGrain / std::max<int64_t>(1, a.classes)); }
+
 void infer_bpr(InferContext& c) {
   const Shape one = infer_classes(c, "X", false, -1), &x = c.in("X").shape;
   AB_CHECK(x[x.rank() - 1] != 1, InvalidArgument, "X must have at least two classes, got {}", x.str());
@@ -142,11 +162,11 @@ AB_OP(bpr_loss)
         const int64_t* own = as_int64(c[label], scratch.get());
         check_labels(own, a.outer, a.classes);
         T* to = c[y].template mutable_data<T>();
-        for (int64_t i = 0; i < a.outer; ++i, p += a.classes) {
-          T sum = 0;
-          for (int64_t k = 0; k < a.classes; ++k) sum += k == own[i] ? T{0} : softplus(p[k] - p[own[i]]);
-          to[i] = sum / static_cast<T>(a.classes - 1);
-        }
+        c.parallel_for(a.outer, row_grain(a), [=](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            to[i] = static_cast<T>(others_of(p + i * a.classes, a.classes, own[i])) / static_cast<T>(a.classes - 1);
+          }
+        });
       };
     });
 
@@ -165,14 +185,18 @@ AB_GRAD(bpr_loss)
         const int64_t* own = as_int64(c[label], scratch.get());
         check_labels(own, a.outer, a.classes);
         T* to = c[dx].template mutable_data<T>();
-        for (int64_t i = 0; i < a.outer; ++i, p += a.classes, to += a.classes) {
-          T sum = 0;
-          for (int64_t k = 0; k < a.classes; ++k) {
-            to[k] = k == own[i] ? T{0} : g[i] * logistic(p[k] - p[own[i]]) / static_cast<T>(a.classes - 1);
-            sum += to[k];
+        c.parallel_for(a.outer, row_grain(a), [=](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const T* x = p + i * a.classes;
+            T* slopes = to + i * a.classes;
+            const int64_t label = own[i];
+            const T share = g[i] / static_cast<T>(a.classes - 1);
+            with_logistic(
+                0, a.classes, slopes, [=](int64_t k) { return x[k] - x[label]; },
+                [=](int64_t k, T t) { return k == label ? T{0} : share * t; });
+            slopes[label] = -sum_of<T>(a.classes, [=](int64_t k) { return slopes[k]; });
           }
-          to[own[i]] = -sum;
-        }
+        });
       };
     });
 

@@ -162,7 +162,8 @@ void declare_powers_and_waves() {
        .slope = [](Ops& o, const auto& y) { return o.scale(o.square(y), -1); }},
       [](auto x, auto*) { return 1 / x; }, [](auto y, auto dy, auto*) { return -dy * y * y; });
   of_integers(activation(
-                  {.type = "abs", .doc = "Out = |X|", .grad_of = GradOf::kX}, [](auto x, auto*) { return std::abs(x); },
+                  {.type = "abs", .doc = "Out = |X|", .grad_of = GradOf::kX, .loop = simd::abs},
+                  [](auto x, auto*) { return std::abs(x); },
                   [](auto x, auto dy, auto*) { return x < 0 ? -dy : where(x > 0, dy); }),
               []<class T>(T x) { return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x; });
   activation(
@@ -222,13 +223,16 @@ void declare_powers_and_waves() {
 void declare_steps() {  // gradient zero wherever it exists
   const auto nothing = [](auto, auto dy, auto*) { return where(false, dy); };
   activation(
-      {.type = "ceil", .doc = "Out = the least integer >= X", .grad_of = GradOf::kNeither},
+      {.type = "ceil", .doc = "Out = the least integer >= X", .grad_of = GradOf::kNeither, .loop = simd::ceil},
       [](auto x, auto*) { return std::ceil(x); }, nothing);
   activation(
-      {.type = "floor", .doc = "Out = the greatest integer <= X", .grad_of = GradOf::kNeither},
+      {.type = "floor", .doc = "Out = the greatest integer <= X", .grad_of = GradOf::kNeither, .loop = simd::floor},
       [](auto x, auto*) { return std::floor(x); }, nothing);
   activation(
-      {.type = "round", .doc = "Out = the integer nearest to X, halves away from zero", .grad_of = GradOf::kNeither},
+      {.type = "round",
+       .doc = "Out = the integer nearest to X, halves away from zero",
+       .grad_of = GradOf::kNeither,
+       .loop = simd::round},
       [](auto x, auto*) { return round_half_away(x); }, nothing);
 }
 

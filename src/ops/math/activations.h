@@ -7,7 +7,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
-#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/wide_map.h"
 
 namespace anabranch::math {
 
@@ -93,8 +93,8 @@ template <class Forward> OpDef& declare_activation(const Activation& row, Forwar
       }
     }
     return [=](KernelContext& c) {
-      map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(),
-          [=](T v) { return static_cast<T>(forward(v, params.p)); });
+      wide_map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(),
+               [=](T v) { return static_cast<T>(forward(v, params.p)); });
     };
   });
   return def;
@@ -139,8 +139,8 @@ template <class Backward> void declare_activation_gradient(const Activation& row
     }
     const Params<T> params(row, op);
     return [=](KernelContext& c) {
-      map(c, kMathGrain, c[v].numel(), c[v].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(),
-          [=](T a, T dy) { return static_cast<T>(backward(a, dy, params.p)); });
+      wide_map(c, kMathGrain, c[v].numel(), c[v].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(),
+               [=](T a, T dy) { return static_cast<T>(backward(a, dy, params.p)); });
     };
   });
 }

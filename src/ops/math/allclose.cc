@@ -3,6 +3,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/kernels/reduce.h"
+#include "ops/kernels/wide.h"
 
 namespace anabranch::math {
 namespace {
@@ -28,12 +29,14 @@ AB_OP(allclose)
               out = op.out("Out")](KernelContext& c) {
         const T *a = c[x].data<T>(), *b = c[y].data<T>();
         const auto far = parallel_total<int64_t>(c, c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
-          int64_t count = 0;
-          for (int64_t i = begin; i < end; ++i) {
-            const bool close = std::abs(a[i] - b[i]) <= atol + rtol * std::abs(b[i]);
-            count += !(close || (nans && std::isnan(a[i]) && std::isnan(b[i])));
-          }
-          return count;
+          int32_t count = 0;
+          in_wide_vectors([=, &count] {
+            for (int64_t i = begin; i < end; ++i) {
+              count += std::abs(a[i] - b[i]) <= atol + rtol * std::abs(b[i]) ? 0 : 1;
+            }
+          });
+          for (int64_t i = begin; nans && i < end; ++i) count -= std::isnan(a[i]) && std::isnan(b[i]);
+          return static_cast<int64_t>(count);
         });
         *c[out].template mutable_data<bool>() = far == 0;
       };

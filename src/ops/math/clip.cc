@@ -6,6 +6,8 @@
 #include "ops/declare/second_order.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
+#include "ops/kernels/simd.h"
+#include "ops/kernels/sums.h"
 
 namespace anabranch::math {
 namespace {
@@ -35,9 +37,9 @@ template <class T> Values<T> values_of(const KernelContext& c, In x, Out out) {
 template <class T> double sum_of_squares(const KernelContext& c, const T* x, int64_t n) {
   return parallel_total<double>(c, n, kCheapGrain, [=](int64_t begin, int64_t end) {
     if constexpr (std::is_same_v<T, float>) return static_cast<double>(simd::sum_squares(x + begin, end - begin));
-    double sum = 0;
-    for (int64_t i = begin; i < end; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-    return sum;
+    return sum_of<double>(end - begin, [own = x + begin](int64_t i) {
+      return static_cast<double>(own[i]) * static_cast<double>(own[i]);
+    });
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/sums.h"
 
 namespace anabranch::math {
 namespace {
@@ -26,14 +27,15 @@ void check_rows(const InferContext& c) {
 }
 
 template <class T> T length(const T* x, int64_t width) {
-  T sum = 0;
-  for (int64_t k = 0; k < width; ++k) sum += x[k] * x[k];
+  const T sum = sum_of<T>(width, [=](int64_t k) { return x[k] * x[k]; });
   return std::max(std::sqrt(sum), static_cast<T>(kShortest));
 }
 
-template <class T> void lengths(const Tensor& x, T* to) {
+template <class T> void lengths(const KernelContext& c, const Tensor& x, T* to) {
   const int64_t width = x.row_elems();
-  for (int64_t r = 0; r < x.rows(); ++r) to[r] = length(x.data<T>() + r * width, width);
+  c.parallel_for(x.rows(), kCheapGrain / std::max<int64_t>(1, width) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) to[r] = length(x.data<T>() + r * width, width);
+  });
 }
 
 template <class T> Kernel forward(const KernelArgs& op) {
@@ -43,12 +45,12 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const T *a = c[x].data<T>(), *b = c[y].data<T>();
     T *to = c[out].template mutable_data<T>(), *na = c[x_norm].template mutable_data<T>(),
       *nb = c[y_norm].template mutable_data<T>();
-    lengths(c[x], na);
-    lengths(c[y], nb);
+    lengths(c, c[x], na);
+    lengths(c, c[y], nb);
     c.parallel_for(rows, kCheapGrain / std::max<int64_t>(1, width) + 1, [=](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
-        T dot = 0;
-        for (int64_t k = 0; k < width; ++k) dot += a[r * width + k] * b[step * r * width + k];
+        const T *p = a + r * width, *q = b + step * r * width;
+        const T dot = sum_of<T>(width, [=](int64_t k) { return p[k] * q[k]; });
         to[r] = dot / na[r] / nb[step * r];
       }
     });

@@ -5,6 +5,7 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/reduce.h"
+#include "ops/kernels/sums.h"
 
 namespace anabranch::math {
 namespace {
@@ -50,10 +51,10 @@ template <class T> double distance(const KernelContext& c, const NdLoop<3>& loop
   const int64_t piece = std::max((n + kPieces - 1) / kPieces, one_run ? kMathGrain : 1);
   const auto step = loop.inner_strides();
   const auto run = [=](int64_t a, int64_t b, int64_t count, double total) {
-    for (int64_t i = 0; i < count; ++i) {
-      const auto d = static_cast<double>(x[a + i * step[1]] - y[b + i * step[2]]);
-      total = norm.join(total, norm.term(std::abs(d)));
-    }
+    const auto size = [=](int64_t i) { return std::abs(static_cast<double>(x[a + i * step[1]] - y[b + i * step[2]])); };
+    if (norm.p == 1) return total + sum_of<double>(count, size);
+    if (norm.p == 2) return total + sum_of<double>(count, [=](int64_t i) { return size(i) * size(i); });
+    for (int64_t i = 0; i < count; ++i) total = norm.join(total, norm.term(size(i)));
     return total;
   };
   double parts[kPieces];

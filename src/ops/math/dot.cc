@@ -2,7 +2,7 @@
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/kernels/flat_loop.h"
-#include "ops/kernels/reduce.h"
+#include "ops/kernels/sums.h"
 #include "ops/kernels/wrapping.h"
 
 namespace anabranch::math {
@@ -13,6 +13,17 @@ Shape dot_shape(const Shape& x) {
   AB_CHECK(x.rank() == 1 || x.rank() == 2, ShapeMismatch, "X must have one or two axes, got {}", x.str());
   out.set(x.rank() - 1, 1);
   return out;
+}
+
+template <class T> T row_dot(const T* x, const T* y, int64_t width) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return sum_of<T>(width, [=](int64_t k) { return x[k] * y[k]; });
+  } else {
+    using W = Wrapping<T>;
+    W sum = 0;
+    for (int64_t k = 0; k < width; ++k) sum += static_cast<W>(x[k]) * static_cast<W>(y[k]);
+    return static_cast<T>(sum);
+  }
 }
 
 AB_OP(dot)
@@ -27,20 +38,13 @@ AB_OP(dot)
     .grad_reads({"X", "Y"})
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      using W = Wrapping<T>;
       return [x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
         const int64_t width = c[x].shape()[c[x].shape().rank() - 1], rows = c[out].numel();
         const T *xs = c[x].data<T>(), *ys = c[y].data<T>();
         T* to = c[out].mutable_data<T>();
         c.parallel_for(rows, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)),
                        [=](int64_t begin, int64_t end) {
-                         for (int64_t r = begin; r < end; ++r) {
-                           W sum = 0;
-                           for (int64_t k = r * width; k < (r + 1) * width; ++k) {
-                             sum += static_cast<W>(xs[k]) * static_cast<W>(ys[k]);
-                           }
-                           to[r] = static_cast<T>(sum);
-                         }
+                         for (int64_t r = begin; r < end; ++r) to[r] = row_dot(xs + r * width, ys + r * width, width);
                        });
       };
     });
@@ -57,7 +61,12 @@ AB_GRAD(dot)
         const int64_t rows = c[dout].numel(), width = rows ? c[x].numel() / rows : 0;
         const T* factor = c[dout].data<T>();
         const auto spread = [&](const T* from, T* to) {
-          for (int64_t i = 0; i < rows * width; ++i) to[i] = factor[i / width] * from[i];
+          c.parallel_for(rows, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)),
+                         [=](int64_t begin, int64_t end) {
+                           for (int64_t r = begin; r < end; ++r) {
+                             for (int64_t i = r * width; i < (r + 1) * width; ++i) to[i] = factor[r] * from[i];
+                           }
+                         });
         };
         if (c.wants(dx)) spread(c[y].data<T>(), c[dx].mutable_data<T>());
         if (c.wants(dy)) spread(c[x].data<T>(), c[dy].mutable_data<T>());

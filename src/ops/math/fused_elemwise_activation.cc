@@ -9,6 +9,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/simd.h"
+#include "ops/kernels/wide.h"
 
 namespace anabranch::math {
 namespace {
@@ -122,12 +123,13 @@ void meet(const KernelContext& c, const NdLoop<3>& loop, bool product, const T* 
     const T *x = a + at[1], *y = b + at[2];
     T* to = out + at[0];
     if (step[1] == 1 && step[2] == 1) {
-      if (product) {
-        for (int64_t i = 0; i < n; ++i) to[i] = x[i] * y[i];
-      } else {
-        for (int64_t i = 0; i < n; ++i) to[i] = x[i] + y[i];
-      }
-      return;
+      return in_wide_vectors([=] {
+        if (product) {
+          for (int64_t i = 0; i < n; ++i) to[i] = x[i] * y[i];
+        } else {
+          for (int64_t i = 0; i < n; ++i) to[i] = x[i] + y[i];
+        }
+      });
     }
     for (int64_t i = 0; i < n; ++i, x += step[1], y += step[2]) to[i] = product ? *x * *y : *x + *y;
   });

@@ -1,4 +1,5 @@
 #include "ops/declare/declare.h"
+#include "ops/kernels/flat_loop.h"
 #include "ops/kernels/nd_loop.h"
 
 namespace anabranch::math {
@@ -64,8 +65,12 @@ AB_OP(kron)
       return [x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
         const T *a = c[x].data<T>(), *b = c[y].data<T>();
         T* to = c[out].template mutable_data<T>();
-        each_point(kron_loop(c[x].shape(), c[y].shape()),
-                   [=](int64_t o, int64_t i, int64_t j) { to[o] = a[i] * b[j]; });
+        const NdLoop<3> loop = kron_loop(c[x].shape(), c[y].shape());
+        loop.run(c, kCheapGrain, [=, step = loop.inner_strides()](const auto& at, int64_t n) {
+          for (int64_t i = 0; i < n; ++i) {
+            to[at[0] + i * step[0]] = a[at[1] + i * step[1]] * b[at[2] + i * step[2]];
+          }
+        });
       };
     });
 

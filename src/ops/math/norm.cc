@@ -3,6 +3,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/sums.h"
 
 namespace anabranch::math {
 namespace {
@@ -23,16 +24,16 @@ Shape norm_shape(const InferContext& c) {
 }
 
 template <class T> void norm_line(const T* x, int64_t n, int64_t step, T epsilon, T* out, T* length) {
-  double sum = 0;
-  for (int64_t k = 0; k < n; ++k) sum += static_cast<double>(x[k * step]) * static_cast<double>(x[k * step]);
+  const double sum =
+      sum_of<double>(n, [=](int64_t k) { return static_cast<double>(x[k * step]) * static_cast<double>(x[k * step]); });
   *length = static_cast<T>(std::sqrt(sum + static_cast<double>(epsilon)));
   for (int64_t k = 0; k < n; ++k) out[k * step] = x[k * step] / *length;
 }
 
 // dX = (dOut - X (X . dOut) / length^2) / length
 template <class T> void norm_grad_line(const T* x, const T* dout, int64_t n, int64_t step, T length, T* dx) {
-  double dot = 0;
-  for (int64_t k = 0; k < n; ++k) dot += static_cast<double>(x[k * step]) * static_cast<double>(dout[k * step]);
+  const double dot = sum_of<double>(
+      n, [=](int64_t k) { return static_cast<double>(x[k * step]) * static_cast<double>(dout[k * step]); });
   const T share = static_cast<T>(dot / (static_cast<double>(length) * static_cast<double>(length)));
   for (int64_t k = 0; k < n; ++k) dx[k * step] = (dout[k * step] - x[k * step] * share) / length;
 }

@@ -3,6 +3,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/sums.h"
 
 namespace anabranch::math {
 namespace {
@@ -20,7 +21,6 @@ struct AxisLines {
   }
 };
 
-double power(double size, double p) { return p == 1 ? size : p == 2 ? size * size : std::pow(size, p); }
 double root(double sum, double p) { return p == 1 ? sum : p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p); }
 double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
 
@@ -62,8 +62,10 @@ AB_OP(p_norm)
         const T* from = c[x].data<T>();
         T* to = c[out].template mutable_data<T>();
         l.each(c, [=](int64_t line, int64_t at) {
-          double sum = 0;
-          for (int64_t k = 0; k < l.n; ++k) sum += power(std::abs(static_cast<double>(from[at + k * l.inner])), p);
+          const auto size = [=](int64_t k) { return std::abs(static_cast<double>(from[at + k * l.inner])); };
+          const double sum = p == 1   ? sum_of<double>(l.n, size)
+                             : p == 2 ? sum_of<double>(l.n, [=](int64_t k) { return size(k) * size(k); })
+                                      : sum_of<double>(l.n, [=](int64_t k) { return std::pow(size(k), p); });
           to[line] = static_cast<T>(root(sum, p));
         });
       };

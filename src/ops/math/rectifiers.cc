@@ -38,7 +38,8 @@ void declare_rectifiers() {
        .source = "Maas et al., ICML 2013",
        .grad_of = GradOf::kOut,
        .ignores = {"use_mkldnn"},
-       .attrs = {{"alpha", 0.02f, "slope for negative X"}}},
+       .attrs = {{"alpha", 0.02f, "slope for negative X"}},
+       .param_loop = simd::leaky_relu},
       [](auto x, auto* p) { return x > 0 ? x : p[0] * x; },
       [](auto y, auto dy, auto* p) { return y > 0 ? dy : p[0] * dy; });
   activation(
@@ -90,7 +91,8 @@ void declare_rectifiers() {
        .doc = "Out = X where X > threshold, plus X where X < -threshold, else 0",
        .grad_of = GradOf::kX,
        .ignores = {},
-       .attrs = {{"threshold", 0.5f, ""}}},
+       .attrs = {{"threshold", 0.5f, ""}},
+       .param_loop = simd::hard_shrink},
       [](auto x, auto* p) { return beyond(x, p[0]) ? x * beyond(x, p[0]) : nothing_of(x); },
       [](auto x, auto dy, auto* p) { return where(beyond(x, p[0]) > 0, dy * beyond(x, p[0])); });
   activation(
@@ -98,7 +100,8 @@ void declare_rectifiers() {
        .doc = "Out = X - lambda where X > lambda, plus X + lambda where X < -lambda, else 0",
        .grad_of = GradOf::kX,
        .ignores = {},
-       .attrs = {{"lambda", 0.5f, ""}}},
+       .attrs = {{"lambda", 0.5f, ""}},
+       .param_loop = simd::softshrink},
       [](auto x, auto* p) {
         if (x > p[0]) return x < -p[0] ? 2 * x : x - p[0];
         return x < -p[0] ? x + p[0] : nothing_of(x);

@@ -3,6 +3,7 @@
 #include "opdef/op_def.h"
 #include "ops/declare/checks.h"
 #include "ops/kernels/ids.h"
+#include "ops/kernels/wide.h"
 
 namespace anabranch::metric {
 namespace {
@@ -40,13 +41,13 @@ AB_OP(accuracy)
         const int64_t* found = as_int64(c[indices], &scratch->first);
         const int64_t* wanted = as_int64(c[label], &scratch->second);
         int32_t hits = 0;
-        for (int64_t i = 0; i < n; ++i) {
-          for (int64_t j = 0; j < k; ++j) {
-            if (found[i * k + j] != wanted[i]) continue;
-            ++hits;
-            break;
+        in_wide_vectors([=, &hits] {
+          for (int64_t i = 0; i < n; ++i) {
+            bool hit = false;
+            for (int64_t j = 0; j < k; ++j) hit |= found[i * k + j] == wanted[i];
+            hits += hit;
           }
-        }
+        });
         const auto set = [&](Out out, auto value) {
           if (c.wants(out)) *c[out].mutable_data<decltype(value)>() = value;
         };

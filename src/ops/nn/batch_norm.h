@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "ops/kernels/outputs.h"
+#include "ops/kernels/sums.h"
 #include "ops/nn/channels.h"
-#include "ops/nn/norm_sums.h"
 
 namespace anabranch::nn::batch_norm {
 

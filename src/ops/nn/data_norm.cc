@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/kernels/outputs.h"
+#include "ops/kernels/wide.h"
 #include "ops/nn/channels.h"
 
 namespace anabranch::nn {
@@ -15,6 +16,7 @@ constexpr double kShown = 1e-7;
 struct Slots {
   int64_t columns, dim;  // dim 0: no slots
   Slots(int64_t columns_in, int32_t slot_dim) : columns(columns_in), dim(slot_dim > 0 ? slot_dim : 0) {}
+  int64_t width() const { return dim ? dim : columns; }
   template <class T> bool shown(const T* row, int64_t column) const {
     return dim == 0 || std::abs(static_cast<double>(row[column / dim * dim])) > kShown;
   }
@@ -44,6 +46,18 @@ void infer(InferContext& c) {
   c.set_out("Scales", Shape{x.shape[1]}, x.dtype);
 }
 
+// y = (x - mean) scale, 0 where the slot is not shown.
+template <class T> void normalize_row(const Slots& slots, const T* x, const T* mean, const T* scale, T* y) {
+  for (int64_t first = 0; first < slots.columns; first += slots.width()) {
+    const int64_t end = first + slots.width();
+    if (!slots.shown(x, first)) {
+      std::fill(y + first, y + end, T{0});
+      continue;
+    }
+    for (int64_t k = first; k < end; ++k) y[k] = (x[k] - mean[k]) * scale[k];
+  }
+}
+
 template <class T> Kernel forward(const KernelArgs& op) {
   const bool shift = op.attr<bool>("enable_scale_and_shift");
   return [=, slot_dim = op.attr<int32_t>("slot_dim"), x = op.in("X"), size = op.in("BatchSize"),
@@ -60,13 +74,13 @@ template <class T> Kernel forward(const KernelArgs& op) {
       scale[k] = std::sqrt(n[k] / q[k]);
     }
     c.parallel_for(rows, 4096 / std::max<int64_t>(1, columns) + 1, [=](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        const T* row = from + r * columns;
-        for (int64_t k = 0; k < columns; ++k) {
-          const T value = slots.shown(row, k) ? (row[k] - mean[k]) * scale[k] : T{0};
-          to[r * columns + k] = w ? value * w[k] + b[k] : value;
+      in_wide_vectors([=] {
+        for (int64_t r = begin; r < end; ++r) {
+          T* row = to + r * columns;
+          normalize_row(slots, from + r * columns, mean, scale, row);
+          for (int64_t k = 0; w && k < columns; ++k) row[k] = row[k] * w[k] + b[k];
         }
-      }
+      });
     });
   };
 }

@@ -5,10 +5,10 @@
 
 #include "ops/declare/attr_checks.h"
 #include "ops/kernels/outputs.h"
+#include "ops/kernels/sums.h"
 #include "ops/nn/channels.h"
 #include "ops/nn/layer_norm_rows.h"
 #include "ops/nn/norm_second_order.h"
-#include "ops/nn/norm_sums.h"
 
 namespace anabranch::nn {
 namespace {

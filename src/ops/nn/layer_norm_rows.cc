@@ -7,50 +7,15 @@
 #include <cmath>
 
 #include "hwy/highway.h"
+#include "ops/kernels/simd_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anabranch::nn {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::CappedTag<float, 16>;
+using D = simd::HWY_NAMESPACE::SumTag;
 using V = hn::Vec<D>;
-
-constexpr int64_t kParts = 16, kBlock = 2048, kLanes = hn::MaxLanes(D());
-constexpr int64_t kVectors = kParts / kLanes;
-
-// `count` numbers, then zeros.
-HWY_INLINE V padded(const float* from, int64_t count) {
-  HWY_ALIGN float buffer[kParts] = {};
-  for (int64_t k = 0; k < count; ++k) buffer[k] = from[k];
-  return hn::Load(D(), buffer);
-}
-
-// The sum of fn of n numbers of each array, in blocks that are added up in double.
-template <class Fn, class... Arrays> HWY_INLINE float sum_of(int64_t n, Fn&& fn, const Arrays*... in) {
-  const D d;
-  double sum = 0;
-  for (int64_t from = 0; from < n; from += kBlock) {
-    const int64_t to = n - from < kBlock ? n : from + kBlock;
-    V part[kVectors];
-    for (V& p : part) p = hn::Zero(d);
-    int64_t i = from;
-    for (; i + kParts <= to; i += kParts) {
-      for (int64_t k = 0; k < kVectors; ++k) part[k] = hn::Add(part[k], fn(hn::LoadU(d, in + i + k * kLanes)...));
-    }
-    for (int64_t k = 0; i < to; ++k, i += kLanes) {
-      const int64_t count = to - i < kLanes ? to - i : kLanes;
-      const auto there = hn::FirstN(d, static_cast<size_t>(count));
-      part[k] = hn::Add(part[k], hn::IfThenElseZero(there, fn(padded(in + i, count)...)));
-    }
-    HWY_ALIGN float parts[kParts];
-    for (int64_t k = 0; k < kVectors; ++k) hn::Store(part[k], d, parts + k * kLanes);
-    for (int64_t half = kParts / 2; half > 0; half /= 2) {
-      for (int64_t k = 0; k < half; ++k) parts[k] += parts[k + half];
-    }
-    sum += static_cast<double>(parts[0]);
-  }
-  return static_cast<float>(sum);
-}
+using simd::HWY_NAMESPACE::sum_of;
 
 // Plain loops, which the compiler turns into vectors of this instruction set.
 void NormalizeRow(const float* x, const float* scale, const float* bias, int64_t width, float epsilon, float* y,

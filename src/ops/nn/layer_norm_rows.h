@@ -1,5 +1,5 @@
 // One row of a layer normalisation and of its gradient, float32 in the widest vectors of the machine. Sums are taken in
-// sixteen parts whatever their width, as norm_sums.h takes them: the same bits on every machine.
+// sixteen parts whatever their width, as sums.h takes them: the same bits on every machine.
 #pragma once
 #include <cstdint>
 

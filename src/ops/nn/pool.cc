@@ -71,7 +71,7 @@ int64_t divisor(const PoolDims& d, const Seen& seen) { return d.divisor(seen.dep
 
 template <int kAxes, class T> struct MaxPool {
   static void forward(const PoolDims& d, int64_t step, const T* x, T* out) {
-    if constexpr (kAxes == 2 && std::is_same_v<T, float>) {
+    if constexpr (std::is_same_v<T, float>) {
       if (const MaxRows rows(d); rows.pays()) return by_rows(d, rows, x, out);
     }
     each_output(d, [&](int64_t o, const Seen& seen) { out[o * step] = largest(d, seen, step, x); });
@@ -85,11 +85,12 @@ template <int kAxes, class T> struct MaxPool {
     return top;
   }
   static void by_rows(const PoolDims& d, const MaxRows& rows, const T* x, T* out) {
-    for (int64_t y = 0; y < d.window.out[1]; ++y, out += d.window.out[2]) {
-      rows.run(x, y, out);
+    for (int64_t row = 0; row < d.window.out[0] * d.window.out[1]; ++row, out += d.window.out[2]) {
+      const int64_t z = row / d.window.out[1], y = row % d.window.out[1];
+      rows.run(x, z, y, out);
       for (int64_t i = 0; i < d.window.out[2]; ++i) {
         if (i == rows.first()) i = rows.last();
-        if (i < d.window.out[2]) out[i] = largest(d, {{0, 1}, d.range(1, y), d.range(2, i)}, 1, x);
+        if (i < d.window.out[2]) out[i] = largest(d, {d.range(0, z), d.range(1, y), d.range(2, i)}, 1, x);
       }
     }
   }

@@ -1,4 +1,4 @@
-// Largest elements of windows of images, row by row.
+// Largest elements of windows of images and volumes, row by row.
 #pragma once
 #include <limits>
 
@@ -7,7 +7,8 @@
 
 namespace anabranch::nn {
 
-// Outputs of a plane row by row: the largest of each column of inputs first, then of neighbouring columns. Windows that
+// Outputs of a plane row by row: the largest of each column of inputs, through all planes of a volume, first, then of
+// neighbouring columns. Windows that
 // reach beyond the image, or are wider than the buffer of a column's maxima, are left to the caller.
 class MaxRows {
  public:
@@ -21,27 +22,36 @@ class MaxRows {
   }
   // Whether there are enough windows inside the image to be worth it.
   bool pays() const {
-    const bool small = d_.window.kernel[1] <= kMostRows && width_ <= kMostColumns / 2 && stride_ <= kMostColumns / 4;
-    return !d_.adaptive && d_.window.axes == 2 && !d_.channels_last && small && last_ - first_ >= 4;
+    const bool small = d_.window.kernel[0] <= kMostRows && d_.window.kernel[1] <= kMostRows &&
+                       d_.window.kernel[0] * d_.window.kernel[1] <= kMostRows && width_ <= kMostColumns / 2 &&
+                       stride_ <= kMostColumns / 4;
+    return !d_.adaptive && !d_.channels_last && small && last_ - first_ >= 4;
   }
-  // The outputs [first, last) of row y; the others are not touched.
-  void run(const float* plane, int64_t y, float* out) const {
-    const auto rows = d_.range(1, y);
-    if (rows.begin >= rows.end) return std::fill(out + first_, out + last_, std::numeric_limits<float>::lowest());
+  // The outputs [first, last) of row (z, y); the others are not touched.
+  void run(const float* plane, int64_t z, int64_t y, float* out) const {
+    const auto depth = d_.range(0, z), rows = d_.range(1, y);
+    if (depth.begin >= depth.end || rows.begin >= rows.end)
+      return std::fill(out + first_, out + last_, std::numeric_limits<float>::lowest());
     const int64_t most = (kMostColumns - width_) / stride_ + 1;
     for (int64_t begin = first_; begin < last_; begin += most)
-      piece(plane, rows, begin, std::min(last_, begin + most), out);
+      piece(plane, depth, rows, begin, std::min(last_, begin + most), out);
   }
   int64_t first() const { return first_; }
   int64_t last() const { return last_; }
 
  private:
-  void piece(const float* plane, PoolDims::Range rows, int64_t begin, int64_t end, float* out) const {
+  void piece(const float* plane, PoolDims::Range depth, PoolDims::Range rows, int64_t begin, int64_t end,
+             float* out) const {
     const float* sources[kMostRows];
     float tops[kMostColumns];
     const int64_t column = begin * stride_ - before_, columns = (end - begin - 1) * stride_ + width_;
-    for (int64_t r = rows.begin; r < rows.end; ++r) sources[r - rows.begin] = plane + r * d_.window.in[2] + column;
-    max_of_rows(sources, static_cast<int>(rows.end - rows.begin), tops, columns);
+    int count = 0;
+    for (int64_t z = depth.begin; z < depth.end; ++z) {
+      for (int64_t r = rows.begin; r < rows.end; ++r) {
+        sources[count++] = plane + (z * d_.window.in[1] + r) * d_.window.in[2] + column;
+      }
+    }
+    max_of_rows(sources, count, tops, columns);
     max_of_columns(tops, width_, stride_, out + begin, end - begin);
   }
 

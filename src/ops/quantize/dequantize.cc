@@ -25,8 +25,8 @@ AB_OP(fake_dequantize_max_abs)
       using T = typename decltype(tag)::type;
       return [most = static_cast<T>(op.attr<float>("max_range")), x = op.in("X"), scale = op.in("Scale"),
               out = op.out("Out")](KernelContext& c) {
-        map(c, kCheapGrain, c[x].numel(), c[x].template data<T>(), c[out].template mutable_data<T>(),
-            [s = number_of<T>(c, scale), most](T v) { return v * s / most; });
+        wide_map(c, kCheapGrain, c[x].numel(), c[x].template data<T>(), c[out].template mutable_data<T>(),
+                 [s = number_of<T>(c, scale), most](T v) { return v * s / most; });
       };
     });
 
@@ -105,8 +105,8 @@ AB_OP(dequantize_abs_max)
     .cpu<int8_t>([](auto, const KernelArgs& op) -> Kernel {
       return [most = op.attr<float>("max_range"), x = op.in("X"), scale = op.in("Scale"),
               out = op.out("Out")](KernelContext& c) {
-        map(c, kCheapGrain, c[x].numel(), c[x].data<int8_t>(), c[out].mutable_data<float>(),
-            [s = number_of<float>(c, scale), most](int8_t v) { return s * static_cast<float>(v) / most; });
+        wide_map(c, kCheapGrain, c[x].numel(), c[x].data<int8_t>(), c[out].mutable_data<float>(),
+                 [s = number_of<float>(c, scale), most](int8_t v) { return s * static_cast<float>(v) / most; });
       };
     });
 
@@ -123,8 +123,8 @@ AB_OP(dequantize_log)
     .no_grad(kNoGrad)
     .cpu<int8_t>([](auto, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), dict = op.in("Dict"), out = op.out("Out")](KernelContext& c) {
-        map(c, kCheapGrain, c[x].numel(), c[x].data<int8_t>(), c[out].mutable_data<float>(),
-            [number = c[dict].data<float>()](int8_t v) { return v < 0 ? -number[v + 128] : number[v]; });
+        wide_map(c, kCheapGrain, c[x].numel(), c[x].data<int8_t>(), c[out].mutable_data<float>(),
+                 [number = c[dict].data<float>()](int8_t v) { return v < 0 ? -number[v + 128] : number[v]; });
       };
     });
 

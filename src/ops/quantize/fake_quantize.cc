@@ -25,8 +25,8 @@ AB_OP(fake_quantize_abs_max)
               scale = op.out("OutScale")](KernelContext& c) {
         const T most = max_abs<T>(c, c[x]);
         *c[scale].template mutable_data<T>() = most;
-        map(c, kMathGrain, c[x].numel(), c[x].template data<T>(), c[out].template mutable_data<T>(),
-            Rounding<T>{most, static_cast<T>(levels)});
+        const Rounding<T> rounding{most, static_cast<T>(levels)};
+        rounding(c, c[x].template data<T>(), c[out].template mutable_data<T>(), c[x].numel());
       };
     });
 
@@ -53,7 +53,7 @@ AB_OP(fake_channel_wise_quantize_abs_max)
           for (int64_t r = begin; r < end; ++r) {
             scales[r] = max_abs(from + r * width, width);
             const Rounding<T> rounding{scales[r], static_cast<T>(levels)};
-            for (int64_t i = r * width; i < (r + 1) * width; ++i) to[i] = rounding(from[i]);
+            rounding(from + r * width, to + r * width, width);
           }
         });
       };

@@ -13,8 +13,8 @@ constexpr const char* kInference = "made for inference, of programs that were tr
 template <class Q> Q saturated(float value) {
   constexpr auto low = static_cast<float>(std::numeric_limits<Q>::lowest());
   constexpr auto high = static_cast<float>(std::numeric_limits<Q>::max());
-  if (!(value > low)) return std::numeric_limits<Q>::lowest();
-  return value >= high ? std::numeric_limits<Q>::max() : static_cast<Q>(std::nearbyint(value));
+  const float above = value > low ? value : low, within = above < high ? above : high;
+  return static_cast<Q>(static_cast<int32_t>(std::nearbyint(within)));
 }
 
 void infer_as(InferContext& c, DType dtype) {
@@ -39,8 +39,8 @@ AB_OP(quantize)
         visit_dtype(c[out].dtype(), [&](auto tag) {
           using Q = typename decltype(tag)::type;
           if constexpr (std::is_same_v<Q, int8_t> || std::is_same_v<Q, uint8_t>) {
-            map(c, kCheapGrain, n, from, c[out].template mutable_data<Q>(),
-                [=](float v) { return saturated<Q>(v * scale); });
+            wide_map(c, kCheapGrain, n, from, c[out].template mutable_data<Q>(),
+                     [=](float v) { return saturated<Q>(v * scale); });
           }
         });
       };
@@ -56,8 +56,8 @@ AB_OP(dequantize)
     .cpu<int8_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using Q = typename decltype(tag)::type;
       return [scale = 1.0f / op.attr<float>("Scale"), x = op.in("Input"), out = op.out("Output")](KernelContext& c) {
-        map(c, kCheapGrain, c[x].numel(), c[x].template data<Q>(), c[out].template mutable_data<float>(),
-            [=](Q v) { return static_cast<float>(v) * scale; });
+        wide_map(c, kCheapGrain, c[x].numel(), c[x].template data<Q>(), c[out].template mutable_data<float>(),
+                 [=](Q v) { return static_cast<float>(v) * scale; });
       };
     });
 
@@ -73,8 +73,8 @@ AB_OP(requantize)
       using Q = typename decltype(tag)::type;
       return [scale = op.attr<float>("Scale_out") / op.attr<float>("Scale_in"), x = op.in("Input"),
               out = op.out("Output")](KernelContext& c) {
-        map(c, kCheapGrain, c[x].numel(), c[x].template data<Q>(), c[out].template mutable_data<Q>(),
-            [=](Q v) { return saturated<Q>(static_cast<float>(v) * scale); });
+        wide_map(c, kCheapGrain, c[x].numel(), c[x].template data<Q>(), c[out].template mutable_data<Q>(),
+                 [=](Q v) { return saturated<Q>(static_cast<float>(v) * scale); });
       };
     });
 

@@ -5,9 +5,9 @@
 
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
-#include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/round_half.h"
+#include "ops/kernels/wide_map.h"
 
 namespace anabranch::quantize {
 
@@ -20,10 +20,21 @@ inline void bit_length(OpDef& def) {
 // The largest level of so many bits.
 inline int64_t levels_of(int32_t bits) { return (int64_t{1} << (bits - 1)) - 1; }
 
+// What is no number does not count.
 template <class T> T max_abs(const T* x, int64_t n) {
-  T most = 0;
-  for (int64_t i = 0; i < n; ++i) most = std::max(most, std::abs(x[i]));
-  return most;
+  constexpr int64_t kParts = 16;
+  T part[kParts] = {};
+  in_wide_vectors([=, &part] {
+    int64_t i = 0;
+    for (; i + kParts <= n; i += kParts) {
+      for (int64_t k = 0; k < kParts; ++k) {
+        const T size = std::abs(x[i + k]);
+        part[k] = part[k] < size ? size : part[k];
+      }
+    }
+    for (; i < n; ++i) part[0] = std::max(part[0], std::abs(x[i]));
+  });
+  return *std::max_element(part, part + kParts);
 }
 
 template <class T> T max_abs(const KernelContext& c, const Tensor& x) {
@@ -48,10 +59,27 @@ template <class T> T max_abs(const KernelContext& c, const Tensor& x) {
 template <class T> struct Rounding {
   T scale, levels;
   bool back = false;
-  T operator()(T x) const {
-    if (!(scale > 0)) return T{0} * x;
-    const T level = round_half_away(std::clamp(x, -scale, scale) * (levels / scale));
-    return back ? level * scale / levels : level;
+
+  void operator()(const T* x, T* out, int64_t n) const {
+    in_wide_vectors([x, out, n, own = *this] {
+      const T most = own.scale, by = own.levels / own.scale;
+      if (!(most > 0)) {
+        for (int64_t i = 0; i < n; ++i) out[i] = T{0} * x[i];
+        return;
+      }
+      for (int64_t i = 0; i < n; ++i) {
+        const T above = x[i] < -most ? -most : x[i], within = above > most ? most : above;
+        out[i] = round_half_away(within * by);
+      }
+      if (!own.back) return;
+      for (int64_t i = 0; i < n; ++i) out[i] = out[i] * most / own.levels;
+    });
+  }
+  void operator()(const KernelContext& c, const T* x, T* out, int64_t n) const {
+    c.parallel_for(n, kCheapGrain, [x, out, own = *this](int64_t begin, int64_t end) {
+      constexpr int64_t kTile = 2048;  // which stays in the cache from one loop to the next
+      for (int64_t i = begin; i < end; i += kTile) own(x + i, out + i, std::min(kTile, end - i));
+    });
   }
 };
 

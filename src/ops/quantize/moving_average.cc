@@ -89,7 +89,8 @@ void declare_average(const Form& form) {
       const T* from = c[x].template data<T>();
       T* to = c[out].template mutable_data<T>();
       if (makes == Makes::kCopy) return map(c, kCheapGrain, c[x].numel(), from, to, [](T v) { return v; });
-      map(c, kMathGrain, c[x].numel(), from, to, Rounding<T>{scale, static_cast<T>(levels), makes == Makes::kNumbers});
+      const Rounding<T> rounding{scale, static_cast<T>(levels), makes == Makes::kNumbers};
+      rounding(c, from, to, c[x].numel());
     };
   });
 }

@@ -66,8 +66,8 @@ template <class T> Kernel range_kernel(const KernelArgs& op) {
       scale = all ? largest_with(all, count, step, scale, now) : std::max(scale, now);
     }
     if (c.wants(out_scale)) *c[out_scale].template mutable_data<T>() = scale;
-    map(c, kMathGrain, c[x].numel(), c[x].template data<T>(), c[out].template mutable_data<T>(),
-        Rounding<T>{scale, static_cast<T>(levels)});
+    const Rounding<T> rounding{scale, static_cast<T>(levels)};
+    rounding(c, c[x].template data<T>(), c[out].template mutable_data<T>(), c[x].numel());
   };
 }
 

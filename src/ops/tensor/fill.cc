@@ -6,6 +6,7 @@
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/whole.h"
+#include "ops/kernels/wide.h"
 
 namespace anabranch::tensor {
 namespace {
@@ -36,7 +37,7 @@ struct Number {
 template <class T> void fill(const KernelContext& c, Tensor* out, T value) {
   T* to = out->mutable_data<T>();
   c.parallel_for(out->numel(), kCheapGrain,
-                 [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
+                 [=](int64_t begin, int64_t end) { in_wide_vectors([=] { std::fill(to + begin, to + end, value); }); });
 }
 
 // One value into an output of whatever type; ValueTensor, where there is one, goes before the number.

@@ -94,20 +94,29 @@ struct ImagePad {
   }
 };
 
-// Calls fn(element of the padded image, element of X or -1) for all elements of image n of the batch, in order.
+// Calls fn(first element of the padded image, first element of X or -1, how many) for all elements of image n of the
+// batch, in order: what lies between the borders of a row is one run.
 template <class Fn>
-void each_pixel(const ImagePad& pad, const Border& b, const Shape& x, const Shape& out, int64_t image, Fn fn) {
+void each_run(const ImagePad& pad, const Border& b, const Shape& x, const Shape& out, int64_t image, Fn fn) {
   const auto r = static_cast<int>(pad.rows_axis());
-  const int64_t channels = pad.last ? x[3] : 1, in_size = x[r] * x[r + 1] * channels,
-                out_size = out[r] * out[r + 1] * channels;
+  const int64_t channels = pad.last ? x[3] : 1, width = x[r + 1], out_width = out[r + 1];
+  const int64_t left = b.before[static_cast<size_t>(r) + 1];
   for (int64_t i = 0; i < out[r]; ++i) {
     const int64_t row = pad.source(i, b.before[static_cast<size_t>(r)], x[r]);
-    for (int64_t j = 0; j < out[r + 1]; ++j) {
-      const int64_t col = pad.source(j, b.before[static_cast<size_t>(r) + 1], x[r + 1]);
-      const int64_t to = image * out_size + (i * out[r + 1] + j) * channels;
-      const int64_t from = row < 0 || col < 0 ? -1 : image * in_size + (row * x[r + 1] + col) * channels;
-      for (int64_t k = 0; k < channels; ++k) fn(to + k, from < 0 ? -1 : from + k);
+    const int64_t to = (image * out[r] + i) * out_width, from = (image * x[r] + row) * width;
+    if (row < 0) {
+      fn(to * channels, -1, out_width * channels);
+      continue;
     }
+    const auto border = [&](int64_t begin, int64_t end) {
+      for (int64_t j = begin; j < end; ++j) {
+        const int64_t column = pad.source(j, left, width);
+        fn((to + j) * channels, column < 0 ? -1 : (from + column) * channels, channels);
+      }
+    };
+    border(0, left);
+    fn((to + left) * channels, from * channels, width * channels);
+    border(left + width, out_width);
   }
 }
 
@@ -202,8 +211,13 @@ AB_OP(pad2d)
         T* result = c[out].mutable_data<T>();
         c.parallel_for(pad.last ? from[0] : from[0] * from[1], 1, [&](int64_t begin, int64_t end) {
           for (int64_t n = begin; n < end; ++n) {
-            each_pixel(pad, b, from, to, n,
-                       [=](int64_t at, int64_t source) { result[at] = source < 0 ? value : in[source]; });
+            each_run(pad, b, from, to, n, [=](int64_t at, int64_t source, int64_t count) {
+              if (source < 0) {
+                std::fill_n(result + at, count, value);
+              } else {
+                std::copy_n(in + source, count, result + at);
+              }
+            });
           }
         });
       };
@@ -224,8 +238,8 @@ AB_GRAD(pad2d)
         T* result = c[dx].mutable_data<T>();
         c.parallel_for(pad.last ? to[0] : to[0] * to[1], 1, [&](int64_t begin, int64_t end) {
           for (int64_t n = begin; n < end; ++n) {
-            each_pixel(pad, b, to, from, n, [=](int64_t at, int64_t source) {
-              if (source >= 0) result[source] += in[at];
+            each_run(pad, b, to, from, n, [=](int64_t at, int64_t source, int64_t count) {
+              for (int64_t k = 0; source >= 0 && k < count; ++k) result[source + k] += in[at + k];
             });
           }
         });

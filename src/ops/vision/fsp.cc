@@ -1,10 +1,11 @@
 // Products of the channels of two stacks of feature maps, averaged over their pixels.
-#include <numeric>
+#include <memory>
+#include <utility>
 
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/gemm.h"
 #include "ops/kernels/outputs.h"
-#include "ops/kernels/simd.h"
 
 namespace anabranch::vision {
 namespace {
@@ -12,31 +13,18 @@ namespace {
 struct Maps {
   int64_t batch, left, right, pixels;
   Maps(const Shape& x, const Shape& y) : batch(x[0]), left(x[1]), right(y[1]), pixels(x[2] * x[3]) {}
-  int64_t grain() const { return kCheapGrain / (left * right * pixels + 1) + 1; }
+  int64_t x() const { return left * pixels; }  // elements of an image of X, of Y, of Out
+  int64_t y() const { return right * pixels; }
+  int64_t out() const { return left * right; }
 };
 
-// out[i] = the sum over k of by[i * i_step + k * k_step] of[k], / pixels, for `rows` rows i; `of` has rows of pixels.
+// out[n] = left[n] right[n] / pixels for each image: products of matrices.
 template <class T>
-void mix(const Maps& m, int64_t rows, int64_t i_step, int64_t terms, int64_t k_step, const T* by, const T* of, T* out) {
-  std::fill(out, out + rows * m.pixels, T{0});
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t k = 0; k < terms; ++k) {
-      const T factor = by[i * i_step + k * k_step] / static_cast<T>(m.pixels);
-      for (int64_t p = 0; p < m.pixels; ++p) out[i * m.pixels + p] += factor * of[k * m.pixels + p];
-    }
-  }
-}
-
-float product_of(const float* x, const float* y, int64_t n) { return simd::dot(x, y, n); }
-double product_of(const double* x, const double* y, int64_t n) { return std::inner_product(x, x + n, y, 0.0); }
-
-template <class T> void products(const Maps& m, const T* x, const T* y, T* out) {
-  for (int64_t i = 0; i < m.left; ++i) {
-    for (int64_t k = 0; k < m.right; ++k) {
-      const T sum = product_of(x + i * m.pixels, y + k * m.pixels, m.pixels);
-      out[i * m.right + k] = sum / static_cast<T>(m.pixels);
-    }
-  }
+void mean_products(const KernelContext& c, const Maps& m, const GemmDims& dims, Gemm<T>* gemm, const T* a, const T* b,
+                   T* out) {
+  gemm->run(c, dims, a, b, out);
+  map(c, kCheapGrain, m.batch * dims.m * dims.n, out, out,
+      [pixels = static_cast<T>(m.pixels)](T v) { return v / pixels; });
 }
 
 AB_OP(fsp)
@@ -61,35 +49,37 @@ AB_OP(fsp)
     .grad_reads({"X", "Y"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
-        const Maps m(c[x].shape(), c[y].shape());
-        const T *a = c[x].data<T>(), *b = c[y].data<T>();
-        T* to = c[out].mutable_data<T>();
-        c.parallel_for(m.batch, m.grain(), [=](int64_t begin, int64_t end) {
-          for (int64_t n = begin; n < end; ++n) {
-            products(m, a + n * m.left * m.pixels, b + n * m.right * m.pixels, to + n * m.left * m.right);
-          }
-        });
-      };
+      return
+          [x = op.in("X"), y = op.in("Y"), out = op.out("Out"), gemm = std::make_shared<Gemm<T>>()](KernelContext& c) {
+            const Maps m(c[x].shape(), c[y].shape());
+            mean_products(c, m,
+                          {.m = m.left,
+                           .n = m.right,
+                           .k = m.pixels,
+                           .trans_b = true,
+                           .batch = m.batch,
+                           .batch_stride_a = m.x(),
+                           .batch_stride_b = m.y(),
+                           .batch_stride_c = m.out()},
+                          gemm.get(), c[x].data<T>(), c[y].data<T>(), c[out].template mutable_data<T>());
+          };
     });
 
 AB_GRAD(fsp)
     .doc("X@GRAD[n, i] = the sum over j of Out@GRAD[n, i, j] Y[n, j] / (H W); likewise Y@GRAD.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
-              dy = op.out("Y@GRAD")](KernelContext& c) {
+      return [x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"),
+              to_x = std::make_shared<Gemm<T>>(), to_y = std::make_shared<Gemm<T>>()](KernelContext& c) {
         const Maps m(c[x].shape(), c[y].shape());
         const T *a = c[x].data<T>(), *b = c[y].data<T>(), *d = c[dout].data<T>();
-        T *da = wanted<T>(c, dx), *db = wanted<T>(c, dy);
-        c.parallel_for(m.batch, m.grain(), [=](int64_t begin, int64_t end) {
-          for (int64_t n = begin; n < end; ++n) {
-            const T* by = d + n * m.left * m.right;
-            const int64_t left = n * m.left * m.pixels, right = n * m.right * m.pixels;
-            if (da) mix(m, m.left, m.right, m.right, 1, by, b + right, da + left);
-            if (db) mix(m, m.right, 1, m.left, m.right, by, a + left, db + right);
-          }
-        });
+        GemmDims dims{.m = m.left, .n = m.pixels, .k = m.right, .batch = m.batch};
+        dims.batch_stride_a = m.out(), dims.batch_stride_b = m.y(), dims.batch_stride_c = m.x();
+        if (T* to = wanted<T>(c, dx)) mean_products(c, m, dims, to_x.get(), d, b, to);
+        std::swap(dims.m, dims.k);
+        std::swap(dims.batch_stride_b, dims.batch_stride_c);
+        dims.trans_a = true;
+        if (T* to = wanted<T>(c, dy)) mean_products(c, m, dims, to_y.get(), d, a, to);
       };
     });
 

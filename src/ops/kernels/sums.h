@@ -1,8 +1,9 @@
-// Sums that normalisations take, in a fixed order: sixteen partial sums whatever the vector width of the machine.
+// Sums of terms in a fixed order: sixteen partial sums whatever the vector width of the machine, so that no term waits
+// for the one before it and compilers have vectors for them.
 #pragma once
 #include <cstdint>
 
-namespace anabranch::nn {
+namespace anabranch {
 
 // The sum of term(i) for i in [0, n), in blocks added up in double, so that the error does not grow with n.
 template <class T, class Term> T sum_of(int64_t n, Term&& term) {
@@ -15,7 +16,13 @@ template <class T, class Term> T sum_of(int64_t n, Term&& term) {
     for (; i + kPartials <= to; i += kPartials) {
       for (int64_t k = 0; k < kPartials; ++k) part[k] += term(i + k);
     }
-    for (int64_t k = 0; i + k < to; ++k) part[k] += term(i + k);
+    int64_t k = 0;  // what does not fill all parts, as far as it goes by vectors
+    for (int64_t width = kPartials / 2; width >= 4; width /= 2) {
+      if (to - i - k < width) continue;
+      for (int64_t j = 0; j < width; ++j) part[k + j] += term(i + k + j);
+      k += width;
+    }
+    for (; i + k < to; ++k) part[k] += term(i + k);
     for (int64_t half = kPartials / 2; half > 0; half /= 2) {
       for (int64_t k = 0; k < half; ++k) part[k] += part[k + half];
     }
@@ -24,4 +31,4 @@ template <class T, class Term> T sum_of(int64_t n, Term&& term) {
   return static_cast<T>(sum);
 }
 
-}  // namespace anabranch::nn
+}  // namespace anabranch
