@@ -1,4 +1,4 @@
-"""Programs that hold the operators of second derivatives of 1.8.5 (relu_grad_grad ...), as files have them, and results.
+"""Programs that hold the operators of second derivatives of 1.8.5 (relu_grad_grad ...), as in files, and results.
 
     python second_order_files.py data/second_order_files.json.xz      with an installed PaddlePaddle 1.8.5
 

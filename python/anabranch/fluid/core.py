@@ -44,8 +44,6 @@ Tensor = LoDTensor
 ProgramDesc = _core.Program
 BlockDesc = _core.Block
 OpDesc = _core.Op
-VarDesc = _core.VarDesc
-VarDesc.VarType = VarType
 
 
 def Scope() -> _core.Scope:
@@ -55,6 +53,12 @@ def Scope() -> _core.Scope:
     True
     """
     return _core.Scope()
+
+
+class VarDesc(_core.VarDesc):
+    """What ``var.desc`` is, with ``VarDesc.VarType``, the enum of kinds and element types."""
+
+    VarType = VarType
 
 
 class AttrType(enum.IntEnum):
