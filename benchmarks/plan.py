@@ -9,7 +9,8 @@ FLUID = dict(W1="w01_fit_a_line", W2="w02_mnist_mlp", W3="w03_resnet32_cifar", W
              W13="w13_executor_overhead", W15="w15_data_parallel", W16="w16_gru", W17="w17_attention", W18="w18_while",
              W19="w19_ctc", W20="w20_crf", W21="w21_imagenet", COMPILE="compile_time", COST="cost", STEADY="steady")
 PRODUCT = dict(FLUID, INSTR="instructions", SOAK="soak", W14="table")
-TORCH = {row: "torch_w%02d" % int(row[1:]) for row in ("W1", "W2", "W3", "W5", "W6", "W7", "W8", "W13", "W16", "W17", "W19", "W21")}
+TORCH = {row: "torch_w%02d" % int(row[1:])
+         for row in ("W1", "W2", "W3", "W5", "W6", "W7", "W8", "W13", "W16", "W17", "W19", "W21")}
 STATIC = {row: FLUID[row] for row in ("W1", "W2", "W3", "W7", "W8", "W9", "W10", "W13")}
 
 #: Engine -> its script for each row, its options; rivals.py knows the interpreters.

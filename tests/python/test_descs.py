@@ -75,7 +75,8 @@ def test_an_operator(program):
     assert block.ops[-1].type == "relu"
     block._remove_op(4)
     other.desc.copy_from(relu)
-    assert (other.type, other.desc.input("X"), other.desc.output("Out")) == ("relu", relu.input("X"), relu.output("Out"))
+    assert other.type == "relu"
+    assert (other.desc.input("X"), other.desc.output("Out")) == (relu.input("X"), relu.output("Out"))
     other.desc.set_type("tanh")
     other.desc.set_input("X", ["x"])
     other.desc.set_output("Out", ["y"])
