@@ -1,6 +1,7 @@
 """Single operators as 1.8.5 computes them: the sample that tools/differential has recorded."""
 
 import os
+import re
 import sys
 import warnings
 
@@ -67,3 +68,11 @@ def test_every_listed_difference_is_on_the_page():
 def test_operators_of_the_rules_exist():
     known = set(_core.op_types())
     assert [op for rule in listed_rules.RULES for op in rule.ops if op not in known] == []
+
+
+def test_the_page_of_the_last_run_has_enough_cases_of_each_operator():
+    with open(os.path.join(ROOT, "docs", "differential.md")) as f:
+        rows = re.findall(r"^\| (\w+) \|((?: \d+ \|){5})$", f.read(), re.M)
+    counts = {op: [int(n) for n in re.findall(r"\d+", cells)] for op, cells in rows}
+    assert len(counts) == len(rows) > 390 and set(counts) <= set(_core.op_types())
+    assert [op for op, of in counts.items() if sum(of) < 200] == []

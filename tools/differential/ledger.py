@@ -67,17 +67,15 @@ def rules(rows):
 
 PAGE = """# Operators beside 1.8.5
 
-Random cases of every operator, run here and in PaddlePaddle 1.8.5, forward and gradient: %d cases of %d operators, at least
-%d of each, drawn from the seed `%s` on %s. Written by `tools/differential/ledger.py --page`; `tools/differential` says what
-a case is, and runs them again.
+Random cases of every operator, run here and in PaddlePaddle 1.8.5, forward and gradient: %d cases of %d operators, at
+least %d of each, drawn from the seed `%s` on %s. Operators that the original has for GPUs only, and those whose work
+is outside of their program (sockets, readers, Python functions, printing), are not among them. Written by
+`tools/differential/ledger.py --page`; `tools/differential` says what a case is, and runs them again.
 
-| column | a case |
-|---|---|
-| agree | both run and give the same value, shape, dtype and sequences: 1e-5 of the larger of the number and the root mean square, in float32 |
-| both refuse | both raise |
-| original dies | it crashes, hangs, asks for nonsensical memory, or reads memory that nobody wrote; here the case raises, or gives what NumPy gives where there is a reference |
-| listed | a row of [differences](differences.md) says why |
-| DISAGREE | anything else |
+Where both run, they agree in value (1e-5 of the larger of the number and the root mean square, in float32), shape,
+dtype and sequences. The original dies where it crashes, hangs, asks for nonsensical memory, or reads memory that
+nobody wrote; here such a case raises, or gives what NumPy gives where there is a reference. A row of
+[differences](differences.md) stands for each listed case.
 
 %s"""
 
