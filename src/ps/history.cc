@@ -80,7 +80,7 @@ void History::open_journal(uint64_t number) {
 }
 
 void History::append(std::span<const MessageRef> messages, bool flushed) {
-  ++since_;
+  if (messages[0]->header().verb != Verb::kHello) ++since_;  // a start alone is worth no snapshot
   if (!keeps_journal()) return;
   AB_CHECK(!broken_, Unavailable, "the journal in {} cannot be written: nothing is taken until a snapshot succeeds",
            options_.folder);

@@ -52,7 +52,9 @@ void Server::handle(MessageRef request, Answer answer) {
       if (taken) end(static_cast<int>(who), std::exchange(now, nullptr), &due);
     }
     if (now) due.emplace_back(std::move(answer), std::move(now));
-    if (history_ && request->header().sequence > 0) position = history_->position();
+    if (history_ && (request->header().sequence > 0 || request->header().verb == Verb::kHello)) {
+      position = history_->position();
+    }
     lost = stats_.lost;
   }
   changed_.notify_all();
@@ -153,7 +155,7 @@ void Server::end(int who, MessageRef answer, Due* due) {
 // The answer, or null when it comes later.
 MessageRef Server::dispatch(Trainer& trainer, const MessageRef& request, Due* due) {
   switch (request->header().verb) {
-    case Verb::kHello: return hello(trainer, *request);
+    case Verb::kHello: return hello(trainer, request);
     case Verb::kExchange: return exchange(request, due);
     case Verb::kRows: return rows(*request, round_);
     case Verb::kReduce: return reduce(request, due);
@@ -165,25 +167,40 @@ MessageRef Server::dispatch(Trainer& trainer, const MessageRef& request, Due* du
   AB_THROW(Internal, "no handler for the verb {}", verb_name(request->header().verb));
 }
 
+// Another start of a trainer. The one before knows nothing of what changes from now on; this one hears of rows that it
+// has.
+void Server::begin_anew(Trainer& trainer, uint64_t incarnation) {
+  auto gone = std::move(trainer.gone);
+  if (trainer.incarnation) gone.push_back(trainer.incarnation);
+  auto changed = std::move(trainer.changed);
+  trainer = Trainer{};
+  trainer.changed = std::move(changed);
+  trainer.gone = std::move(gone);
+  trainer.incarnation = incarnation;
+}
+
+// Else the server after this one would take a start that is gone for a new one.
+void Server::keep_hello(const MessageRef& message) {
+  try {
+    keep(std::span(&message, 1));
+  } catch (const Error&) {  // then nothing is taken until a snapshot succeeds, which holds it
+  }
+}
+
 // Answered with the numbers of the names that are asked for, and with where the server stands.
-MessageRef Server::hello(Trainer& trainer, const Message& request) {
+MessageRef Server::hello(Trainer& trainer, const MessageRef& message) {
+  const Message& request = *message;
   std::vector<uint32_t> numbers;
   for (int i = 0; i < request.parts(); ++i) {
     if (request.part(i).kind == PartKind::kText) numbers.push_back(store_.number(request.text(i)));
   }
-  if (request.header().incarnation != trainer.incarnation) {
-    std::vector<uint64_t> gone = trainer.gone;
-    AB_CHECK(std::find(gone.begin(), gone.end(), request.header().incarnation) == gone.end(), InvalidArgument,
+  if (const uint64_t incarnation = request.header().incarnation; incarnation != trainer.incarnation) {
+    const auto& gone = trainer.gone;
+    AB_CHECK(std::find(gone.begin(), gone.end(), incarnation) == gone.end(), InvalidArgument,
              "this trainer {} of {} is not the last one that was started", request.header().client, options_.name);
-    if (trainer.incarnation) gone.push_back(trainer.incarnation);
-    // One that said hello to a server before this one knows nothing of what has changed since; who is new hears of rows
-    // that it has.
-    auto changed = std::move(trainer.changed);
-    trainer = Trainer{};
-    trainer.changed = std::move(changed);
-    trainer.gone = std::move(gone);
+    keep_hello(message);
+    begin_anew(trainer, incarnation);
     step_.came[request.header().client] = nullptr;  // the step is this one's now, and waits for it
-    trainer.incarnation = request.header().incarnation;
     trainer.gap = resumed_;
     trainer.heard = options_.clock->now();
   }

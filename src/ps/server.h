@@ -88,7 +88,9 @@ class Server {
   using Due = std::vector<std::pair<Answer, MessageRef>>;  // answers to give when the lock is free
 
   MessageRef dispatch(Trainer& trainer, const MessageRef& request, Due* due);
-  MessageRef hello(Trainer& trainer, const Message& request);
+  MessageRef hello(Trainer& trainer, const MessageRef& message);
+  void keep_hello(const MessageRef& message);
+  static void begin_anew(Trainer& trainer, uint64_t incarnation);
   MessageRef exchange(const MessageRef& request, Due* due);
   MessageRef rows(const Message& request, uint64_t round);
   MessageRef give_rows(const Message& request);

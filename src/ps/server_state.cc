@@ -9,6 +9,16 @@
 
 namespace anabranch::ps {
 
+namespace {
+
+std::vector<uint64_t> incarnations_in(std::span<const uint32_t> halves) {
+  std::vector<uint64_t> out;
+  for (size_t i = 0; i + 1 < halves.size(); i += 2) out.push_back(uint64_t{halves[i]} << 32 | halves[i + 1]);
+  return out;
+}
+
+}  // namespace
+
 std::shared_ptr<Message> Server::state_of(uint32_t trainer) const {
   const Trainer& t = trainers_[trainer];
   auto m = std::make_shared<Message>(Verb::kHello);
@@ -22,7 +32,8 @@ std::shared_ptr<Message> Server::state_of(uint32_t trainer) const {
   const bool kept = t.last_answer && t.done == t.sequence &&
                     (t.last_answer->header().error || t.last_answer->header().verb == Verb::kReduce);
   const auto bytes = kept ? t.last_answer->bytes() : std::span<const char>();
-  // Before the text rows that the trainer has not got, behind it those that its last answer brings.
+  // Before the text rows that the trainer has not got, behind it those that its last answer brings; last the starts of
+  // it that are gone, each in two halves.
   const auto add_rows = [&](const std::map<uint32_t, IdSet>& tables) {
     for (const auto& [table, ids] : tables) {
       IdSet copy = ids;
@@ -32,6 +43,12 @@ std::shared_ptr<Message> Server::state_of(uint32_t trainer) const {
   add_rows(t.changed);
   m->add_text({bytes.data(), bytes.size()});
   add_rows(t.told);
+  std::vector<uint32_t> halves;
+  for (const uint64_t incarnation : t.gone) {
+    halves.push_back(static_cast<uint32_t>(incarnation >> 32));
+    halves.push_back(static_cast<uint32_t>(incarnation));
+  }
+  if (!halves.empty()) m->add_wanted(halves);
   return m;
 }
 
@@ -65,6 +82,7 @@ void Server::load_trainer(const Message& record) {
   for (int i = 0; i < record.parts(); ++i) {
     const Part& p = record.part(i);
     if (p.kind == PartKind::kIds) (*rows)[p.variable].add(record.ids(i));
+    if (p.kind == PartKind::kWanted) t.gone = incarnations_in(record.wanted(i));
     if (p.kind != PartKind::kText) continue;
     rows = &t.told;
     if (p.bytes == 0) continue;
@@ -98,6 +116,11 @@ void Server::replay(const std::vector<MessageRef>& messages) {
   for (const auto& m : messages) {
     if (m->header().client >= trainers_.size()) return;
     Trainer& t = trainers_[m->header().client];
+    if (m->header().verb == Verb::kHello) {
+      begin_anew(t, m->header().incarnation);
+      t.gap = true;
+      continue;
+    }
     t.incarnation = m->header().incarnation;
     t.sequence = t.done = m->header().sequence;
     t.last_answer = nullptr;

@@ -86,6 +86,13 @@ TEST(PsSimulation, Histories) {
               static_cast<long long>(seen.lost));
 }
 
+// A worker's first start says hello late to a server that was started again: the one that lives is not pushed out.
+TEST(PsSimulation, ALateHelloOfAWorkerThatIsGone) {
+  Seen seen;
+  seen.run(168261);
+  EXPECT_EQ(seen.wrong, "");
+}
+
 TEST(PsSimulation, ASeedReplays) {
   for (const uint64_t seed : {3, 17, 91}) {
     ClusterRun one(plan_of(seed), Planted::kNone), two(plan_of(seed), Planted::kNone);
