@@ -349,7 +349,7 @@ void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
   }
   if (!ends.empty()) grad.attrs[kEndingGradients] = std::move(ends);
   if (auto whole = inner->whole_arrays(forward, targets); !whole.empty()) grad.attrs[kWholeArrays] = std::move(whole);
-  give_sums(*inner, grad);
+  give_sums(*inner, find_op(forward.type).has(kRepeats), grad);
   inner_[&grad] = std::move(inner);
 }
 

@@ -41,7 +41,7 @@ class BlockGradients {
       : forward_(forward), request_(request), reads_(std::move(reads)) {}
   void hand_in(const std::string& target);
   void hand_in_sums(size_t index, BlockGradients& inner) const;
-  void give_sums(const BlockGradients& inner, ir::Op& grad) const;
+  void give_sums(const BlockGradients& inner, bool repeats, ir::Op& grad) const;
   void drop_empty_sums();
   std::set<std::string> close_over_turns(const std::map<std::string, std::string>& made_by_turn_before,
                                          std::set<std::string> targets) const;

@@ -59,13 +59,14 @@ void BlockGradients::drop_empty_sums() {
 }
 
 // The op of the block gets what there is of such gradients already, and makes the whole of it.
-void BlockGradients::give_sums(const BlockGradients& inner, ir::Op& grad) const {
+void BlockGradients::give_sums(const BlockGradients& inner, bool repeats, ir::Op& grad) const {
   const ir::Op& op = grad;
   std::vector<std::string> of, sums, inside;
   for (const auto& gradient : op.output_args()) {
     if (!is_gradient(gradient)) continue;
     const auto var = forward_var_.find(gradient);
     if (var == forward_var_.end() || std::find(of.begin(), of.end(), var->second) != of.end()) continue;
+    if (!repeats && !inner.sums_.count(gradient)) continue;  // one part is added behind the branch, as in Fluid
     const std::string& name = var->second;
     if (inner.sums_.count(gradient)) inside.push_back(name);
     const bool reads = !inner.forward_.find_var(name) && inner.partials_.count(gradient) != 0;

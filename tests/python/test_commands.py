@@ -50,6 +50,7 @@ CALLS = {
     "help": (["nothing_like_that"], ["relu"], "fluid.layers.relu"),
     "launch": (["--workers", "1", "--servers", "1", "fails.py"], ["--nproc", "1", "well.py"], "well"),
     "profile": (["well.py"], None, None),
+    "ps": (["top", "--count", "1", "127.0.0.1:1"], None, None),
     "run": (["fails.py"], ["well.py"], "well"),
     "serve": (["--port", "0", "nothing"], None, None),
     "summary": (["nothing"], ["model"], "10 values"),

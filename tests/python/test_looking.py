@@ -7,7 +7,6 @@ import numpy
 import pytest
 
 import anabranch.fluid as fluid
-from anabranch.looking import scripts
 from anabranch.tuning import batches, table, trials
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -133,14 +132,35 @@ def test_tune_a_pass_over_files():
 
 # ---- the pieces
 
-def test_steps_are_those_that_update():
-    seen = []
+WATCHED = """
+import anabranch.fluid as fluid
+from anabranch.looking import scripts
+made = []
 
-    def see(step):
-        seen.append((step.program, step.loss, sorted(step.feed)))
-        return step.go()
-    assert scripts.watch("train.py", ["2"], see) is False
-    assert len(seen) == 2 and seen[0][1].startswith("mean_") and seen[0][2] == ["x", "y"]
+
+def see(step):
+    made.append((step.program, step.loss, sorted(step.feed), step.go()))
+    return made[-1][-1]
+
+
+def see_one(step):
+    see(step)
+    raise scripts.Enough
+"""
+
+
+def watched(text):
+    """In a process of its own: scripts that are run change theirs."""
+    done = subprocess.run([sys.executable, "-c", WATCHED + text], capture_output=True, text=True, timeout=120,
+                          env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python")))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_steps_are_those_that_update():
+    watched("""
+assert scripts.watch("train.py", ["2"], see) is False
+assert len(made) == 2 and made[0][1].startswith("mean_") and made[0][2] == ["x", "y"]
+""")
 
 
 def test_a_script_that_catches_everything_is_ended_all_the_same(folder):
@@ -150,20 +170,22 @@ def test_a_script_that_catches_everything_is_ended_all_the_same(folder):
     except:
         pass
 """))
-    made = []
-
-    def see(step):
-        made.append(step.go())
-        raise scripts.Enough
-    assert scripts.watch("stubborn.py", ["4"], see) is True and len(made) == 1
+    watched("""
+assert scripts.watch("stubborn.py", ["4"], see_one) is True and len(made) == 1
+""")
 
 
 def test_executors_are_as_before_after_an_error(folder):
-    before = fluid.Executor.run
     (folder / "fails.py").write_text("raise KeyError('of the script')\n")
-    with pytest.raises(KeyError, match="of the script"):
-        scripts.watch("fails.py", [], lambda step: step.go())
-    assert fluid.Executor.run is before
+    watched("""
+before = fluid.Executor.run
+try:
+    scripts.watch("fails.py", [], see)
+    raise AssertionError("no error")
+except KeyError as error:
+    assert "of the script" in str(error)
+assert fluid.Executor.run is before
+""")
 
 
 def lod(values, lengths):

@@ -61,7 +61,7 @@ def test_fault(fault, thread):
     for ordered in (True, False):
         with pytest.raises(fluid.core.EnforceNotMet) as caught:
             list(_made(command, 3, thread)._batches(ordered))
-        assert re.search(message, str(caught.value), re.DOTALL), str(caught.value)
+        assert re.search(message, caught.value.message, re.DOTALL), str(caught.value)
         assert "in" in str(caught.value)
         if "line ends" not in message:
             assert command in str(caught.value)

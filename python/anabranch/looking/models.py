@@ -41,7 +41,7 @@ def zeros(predictor: Predictor) -> dict[str, Any]:
     """dict: one row of zeros for each input of a model; of an input with sequences, one sequence of one row."""
     block, made = predictor.program.desc.block(0), {}
     for name in predictor.input_names:
-        var = block.find_var(name)
+        var = block._find_var(name)
         value = np.zeros([max(extent, 1) for extent in var.shape], numpy_dtype(VarType(var.dtype)))
         made[name] = value if not var.lod_level else fluid.create_lod_tensor(
             value, [[1]] * var.lod_level, fluid.CPUPlace())

@@ -26,7 +26,7 @@ def by_rows(program: Program, feed: Mapping[str, Any]) -> list[str]:
     block = program.desc.block(0)
     found = []
     for name in feed:
-        var = block.find_var(name)
+        var = block._find_var(name)
         if var is not None and len(var.shape) > 0 and var.shape[0] < 0:
             found.append(name)
     return found
