@@ -8,7 +8,6 @@
 #include "hwy/highway.h"
 #include "ops/kernels/simd_loop-inl.h"
 #include "ops/kernels/simd_math-inl.h"
-#include "ops/kernels/simd_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace anabranch::simd {
@@ -124,34 +123,49 @@ void TanhGrad(const float* y, const float* dy, float* dx, int64_t n) {
       dx, n, [](V v, V g) HWY_ATTR { return hn::Mul(g, hn::Sub(number(1.0f), hn::Mul(v, v))); }, y, dy);
 }
 
-float Sum(const float* x, int64_t n) {
-  return sum_of(
-      n, [](SumV v) HWY_ATTR { return v; }, x);
-}
-float SumSquares(const float* x, int64_t n) {
-  return sum_of(
-      n, [](SumV v) HWY_ATTR { return hn::Mul(v, v); }, x);
-}
-float Dot(const float* a, const float* b, int64_t n) {
-  return sum_of(
-      n, [](SumV v, SumV w) HWY_ATTR { return hn::Mul(v, w); }, a, b);
-}
-// A plain loop over eight partial results, which the compiler turns into vectors of this instruction set.
-float MaxOf(const float* x, int64_t n) {
-  constexpr int64_t kPartials = 8;
-  const auto larger = [](float a, float b) HWY_ATTR { return a > b ? a : b; };
+constexpr int64_t kPartials = 8;
+
+// Plain loops over eight partial results, which the compiler turns into vectors of this instruction set. What does not
+// fill eight is folded apart and joined last.
+template <class Term, class Join> HWY_INLINE float fold(int64_t n, float start, Term&& term, Join&& join) {
   float part[kPartials];
-  for (float& p : part) p = x[0];
+  for (float& p : part) p = start;
   int64_t i = 0;
   for (; i + kPartials <= n; i += kPartials) {
-    for (int64_t k = 0; k < kPartials; ++k) part[k] = larger(part[k], x[i + k]);
+    for (int64_t k = 0; k < kPartials; ++k) part[k] = join(part[k], term(i + k));
   }
-  float rest = x[0];
-  for (; i < n; ++i) rest = larger(rest, x[i]);
+  float rest = start;
+  for (; i < n; ++i) rest = join(rest, term(i));
   for (int64_t half = kPartials / 2; half > 0; half /= 2) {
-    for (int64_t k = 0; k < half; ++k) part[k] = larger(part[k], part[k + half]);
+    for (int64_t k = 0; k < half; ++k) part[k] = join(part[k], part[k + half]);
   }
-  return larger(rest, part[0]);
+  return join(rest, part[0]);
+}
+
+// Blocks are summed in float32 and added up in double, so the error does not grow with n.
+template <class Term> HWY_INLINE float total(int64_t n, Term&& term) {
+  constexpr int64_t kBlock = 2048;
+  double sum = 0.0;
+  for (int64_t from = 0; from < n; from += kBlock) {
+    sum += fold(
+        n - from < kBlock ? n - from : kBlock, 0.0f, [=](int64_t i) HWY_ATTR { return term(from + i); },
+        [](float a, float b) HWY_ATTR { return a + b; });
+  }
+  return static_cast<float>(sum);
+}
+
+float Sum(const float* x, int64_t n) {
+  return total(n, [=](int64_t i) HWY_ATTR { return x[i]; });
+}
+float SumSquares(const float* x, int64_t n) {
+  return total(n, [=](int64_t i) HWY_ATTR { return x[i] * x[i]; });
+}
+float Dot(const float* a, const float* b, int64_t n) {
+  return total(n, [=](int64_t i) HWY_ATTR { return a[i] * b[i]; });
+}
+float MaxOf(const float* x, int64_t n) {
+  return fold(
+      n, x[0], [=](int64_t i) HWY_ATTR { return x[i]; }, [](float a, float b) HWY_ATTR { return a > b ? a : b; });
 }
 const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 
