@@ -2,7 +2,7 @@
 // an output depends on element i of the inputs only, not on where an array begins or ends, so a loop may be cut
 // anywhere. Outputs may be the same array as an input, but must not overlap it otherwise. No threads in here.
 //
-// Transcendental functions are within 4 ulp of the exact value. Sums use sixteen partial sums whatever the vector
+// Transcendental functions are within 4 ulp of the exact value. Sums use eight partial sums whatever the vector
 // width: the same bits on every machine.
 #pragma once
 #include <cstdint>
