@@ -1,6 +1,6 @@
-"""Says what this machine and this installation are like, and tries them for about ten seconds.
+"""Says what this machine and this installation are like, and tries them for a few seconds.
 
-    anabranch doctor             a report to copy into a question; takes about ten seconds
+    anabranch doctor             a report to copy into a question; takes a few seconds
     anabranch doctor --quick     without the trials
 """
 from __future__ import annotations
