@@ -7,15 +7,36 @@ using loops::kPanel, loops::kTileRows, loops::kUnits;
 
 }  // namespace
 
+// Where the rows of a band lie in a step, and those of the steps beside it, in the order of steps.
+struct GruPanels::Place {
+  int64_t t, at, rows, past, after, rows_after, first_row;
+  Place(const Steps& steps, const Band& band, int64_t step)
+      : t(step),
+        at(band.begin(steps, t)),
+        rows(band.rows(steps, t)),
+        past(t > 0 ? band.begin(steps, t - 1) : 0),
+        after(t + 1 < steps.count() ? band.begin(steps, t + 1) : 0),
+        rows_after(t + 1 < steps.count() ? band.rows(steps, t + 1) : 0),
+        first_row(band.first) {}
+};
+
 void GruPanels::forward(const KernelContext& c, const Steps& steps, const Weights& w, const Forward& f) {
   const int64_t d = w.d;
   if (steps.count() > 1 || f.first) {
     of_gates_.pack(c, w.gates, d, d, w.ld_gates, 2, d);
     of_candidate_.pack(c, w.candidate, d, d, w.ld_candidate, 1, 0);
   }
-  const float* before = f.first;
+  each_band(c, steps, 3 * d * d,
+            [&](const KernelContext& with, const Band& band) { forward(with, steps, band, w, f); });
+}
+
+void GruPanels::forward(const KernelContext& c, const Steps& steps, const Band& band, const Weights& w,
+                        const Forward& f) const {
+  const int64_t d = w.d;
+  const float* before = f.first ? f.first + band.first * d : nullptr;
   for (int64_t t = 0; t < steps.count(); ++t) {
-    const int64_t at = steps.begin(t), rows = steps.rows(t);
+    const int64_t at = band.begin(steps, t), rows = band.rows(steps, t);
+    if (rows == 0) return;
     float *gates = f.gates + at * 3 * d, *left = f.left + at * d, *states = f.states + at * d;
     each_tile(c, d, kUnits, rows, d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
       float tile[kTileRows * kPanel];
@@ -55,24 +76,25 @@ void GruPanels::backward(const KernelContext& c, const Steps& steps, const Weigh
   const int64_t d = w.d;
   of_gates_.pack_turned(c, w.gates, 2 * d, d, w.ld_gates);
   of_candidate_.pack_turned(c, w.candidate, d, d, w.ld_candidate);
-  for (int64_t t = steps.count() - 1; t >= 0; --t) {
-    state_back(c, steps, w, b, t);
-    reset_back(c, steps, w, b, t);
-  }
+  each_band(c, steps, 3 * d * d, [&](const KernelContext& with, const Band& band) {
+    for (int64_t t = steps.count() - 1; t >= 0; --t) {
+      const Place at(steps, band, t);
+      state_back(with, w, b, at);
+      reset_back(with, w, b, at);
+    }
+  });
   if (b.first) first_back(c, steps.widest(), w, b);
 }
 
 // Takes what comes back through the gates of the step after it together with its own.
-void GruPanels::state_back(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& b,
-                           int64_t t) const {
-  const int64_t d = w.d, at = steps.begin(t), rows = steps.rows(t), past = t > 0 ? steps.begin(t - 1) : 0;
-  const int64_t after = t + 1 < steps.count() ? steps.rows(t + 1) : 0;
-  const float* before = b.before(t, past * d);
-  float* dbefore = b.dbefore(t, past * d);
-  each_tile(c, d, kPanel, rows, 2 * d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
+void GruPanels::state_back(const KernelContext& c, const Weights& w, const Backward& b, const Place& place) const {
+  const int64_t d = w.d, at = place.at;
+  const float* before = b.before(place.t, place.past, place.first_row, d);
+  float* dbefore = b.dbefore(place.t, place.past, place.first_row, d);
+  each_tile(c, d, kPanel, place.rows, 2 * d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
     float tile[kTileRows * kPanel], dstate[kPanel];
-    const int64_t with = std::clamp<int64_t>(after - r, 0, m);
-    if (with > 0) of_gates_.product(b.dgates + (at + rows + r) * 3 * d, 3 * d, with, unit / kPanel, tile);
+    const int64_t with = std::clamp<int64_t>(place.rows_after - r, 0, m);
+    if (with > 0) of_gates_.product(b.dgates + (place.after + r) * 3 * d, 3 * d, with, unit / kPanel, tile);
     for (int64_t i = 0; i < m; ++i) {
       const int64_t gates = (at + r + i) * 3 * d + unit, of_before = (r + i) * d + unit, own = (at + r + i) * d + unit;
       loops::GruStateBack row{.tile = i < with ? tile + i * kPanel : nullptr,
@@ -93,12 +115,11 @@ void GruPanels::state_back(const KernelContext& c, const Steps& steps, const Wei
   });
 }
 
-void GruPanels::reset_back(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& b,
-                           int64_t t) const {
-  const int64_t d = w.d, at = steps.begin(t), rows = steps.rows(t), past = t > 0 ? steps.begin(t - 1) : 0;
-  const float* before = b.before(t, past * d);
-  float* dbefore = b.dbefore(t, past * d);
-  each_tile(c, d, kPanel, rows, d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
+void GruPanels::reset_back(const KernelContext& c, const Weights& w, const Backward& b, const Place& place) const {
+  const int64_t d = w.d, at = place.at;
+  const float* before = b.before(place.t, place.past, place.first_row, d);
+  float* dbefore = b.dbefore(place.t, place.past, place.first_row, d);
+  each_tile(c, d, kPanel, place.rows, d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
     float tile[kTileRows * kPanel];
     const float* from = b.dgates + (at + r) * 3 * d + 2 * d;
     if (before) of_candidate_.product(from, 3 * d, m, unit / kPanel, tile);

@@ -36,16 +36,23 @@ class GruPanels {
     StateMask mask = {};
     const float* kept = nullptr;
     float* dkept = nullptr;  // with a mask, of what it leaves; it is changed, and dstates is only read
-    const float* before(int64_t t, int64_t past) const { return t > 0 ? (mask ? kept : states) + past : first; }
-    float* dbefore(int64_t t, int64_t past) const { return t > 0 ? (mask ? dkept : dstates) + past : dfirst; }
+    // Of what was before the rows from `row` on of step t; in the order of steps they begin at `past`.
+    const float* before(int64_t t, int64_t past, int64_t row, int64_t d) const {
+      return t > 0 ? (mask ? kept : states) + past * d : first ? first + row * d : nullptr;
+    }
+    float* dbefore(int64_t t, int64_t past, int64_t row, int64_t d) const {
+      return t > 0 ? (mask ? dkept : dstates) + past * d : dfirst + row * d;
+    }
   };
 
   void forward(const KernelContext& c, const Steps& steps, const Weights& w, const Forward& f);
   void backward(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& b);
 
  private:
-  void state_back(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& b, int64_t t) const;
-  void reset_back(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& b, int64_t t) const;
+  struct Place;  // of a band in a step
+  void forward(const KernelContext& c, const Steps& steps, const Band& band, const Weights& w, const Forward& f) const;
+  void state_back(const KernelContext& c, const Weights& w, const Backward& b, const Place& at) const;
+  void reset_back(const KernelContext& c, const Weights& w, const Backward& b, const Place& at) const;
   void first_back(const KernelContext& c, int64_t rows, const Weights& w, const Backward& b) const;
 
   Panels of_gates_, of_candidate_;

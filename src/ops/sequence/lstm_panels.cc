@@ -61,9 +61,18 @@ void LstmPanels::pack_units(const KernelContext& c, const Weights& w) {
 void LstmPanels::forward(const KernelContext& c, const Steps& steps, const Weights& w, const Forward& f) {
   const int64_t d = w.d;
   if (steps.count() > 1 || f.hidden) pack_gates(c, w);
-  const float *state = f.hidden, *before = f.cell;
+  each_band(c, steps, 4 * d * d,
+            [&](const KernelContext& with, const Band& band) { forward(with, steps, band, w, f); });
+}
+
+void LstmPanels::forward(const KernelContext& c, const Steps& steps, const Band& band, const Weights& w,
+                         const Forward& f) const {
+  const int64_t d = w.d;
+  const float* state = f.hidden ? f.hidden + band.first * d : nullptr;
+  const float* before = f.cell ? f.cell + band.first * d : nullptr;
   for (int64_t t = 0; t < steps.count(); ++t) {
-    const int64_t at = steps.begin(t), rows = steps.rows(t);
+    const int64_t at = band.begin(steps, t), rows = band.rows(steps, t);
+    if (rows == 0) return;
     c.parallel_for(pieces(d, kUnits), panel_grain(rows, d * kTileWidth), [&](int64_t first, int64_t last) {
       float tile[kTileRows * kTileWidth];
       for (int64_t b = first; b < last; ++b) {
@@ -96,31 +105,41 @@ void LstmPanels::forward(const KernelContext& c, const Steps& steps, const Weigh
   }
 }
 
-// A step takes what comes back through the gates of the step after it together with its own.
 void LstmPanels::backward(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& s) {
   const int64_t d = w.d;
   if (steps.count() > 1 || s.dfirst_hidden) pack_units(c, w);
+  each_band(c, steps, 4 * d * d,
+            [&](const KernelContext& with, const Band& band) { backward(with, steps, band, w, s); });
+  if (s.dfirst_hidden) to_hidden(c, steps.widest(), d, s.dgates, s.dfirst_hidden);
+}
+
+// A step takes what comes back through the gates of the step after it together with its own.
+void LstmPanels::backward(const KernelContext& c, const Steps& steps, const Band& band, const Weights& w,
+                          const Backward& s) const {
+  const int64_t d = w.d, own_first = band.first * d;
   // Of a step, what the steps after it have left.
   const auto dcells_of = [&](int64_t t) {
-    if (s.two_steps) return s.dcells + t % 2 * steps.widest() * d;
-    return (s.mask ? s.dkept_cells : s.dcells) + steps.begin(t) * d;
+    if (s.two_steps) return s.dcells + t % 2 * steps.widest() * d + own_first;
+    return (s.mask ? s.dkept_cells : s.dcells) + band.begin(steps, t) * d;
   };
-  if (s.two_steps && steps.count() > 0)
-    std::fill_n(dcells_of(steps.count() - 1), steps.rows(steps.count() - 1) * d, 0.0f);
   for (int64_t t = steps.count() - 1; t >= 0; --t) {
-    const int64_t at = steps.begin(t), rows = steps.rows(t), past = t > 0 ? steps.begin(t - 1) : 0;
-    const int64_t after = t + 1 < steps.count() ? steps.rows(t + 1) : 0;
-    const float* before = t > 0 ? (s.mask ? s.kept_cells : s.cells) + past * d : s.first_cell;
-    float *dcells = dcells_of(t), *dbefore = t > 0 ? dcells_of(t - 1) : s.dfirst_cell;
-    if (s.two_steps && t > 0) std::fill_n(dbefore, steps.rows(t - 1) * d, 0.0f);
-    float* dstate_before = t > 0 ? s.dkept_hiddens + past * d : s.dfirst_hidden;  // with a mask
+    const int64_t at = band.begin(steps, t), rows = band.rows(steps, t), past = t > 0 ? band.begin(steps, t - 1) : 0;
+    const int64_t next = t + 1 < steps.count() ? band.begin(steps, t + 1) : 0;
+    const int64_t after = t + 1 < steps.count() ? band.rows(steps, t + 1) : 0;
+    if (rows == 0) continue;
+    if (s.two_steps && after == 0) std::fill_n(dcells_of(t), rows * d, 0.0f);
+    const float* first_cell = s.first_cell ? s.first_cell + own_first : nullptr;
+    const float* before = t > 0 ? (s.mask ? s.kept_cells : s.cells) + past * d : first_cell;
+    float *dcells = dcells_of(t), *dbefore = t > 0 ? dcells_of(t - 1) : s.dfirst_cell + own_first;
+    if (s.two_steps && t > 0) std::fill_n(dbefore, band.rows(steps, t - 1) * d, 0.0f);
+    float* dstate_before = !s.mask ? nullptr : t > 0 ? s.dkept_hiddens + past * d : s.dfirst_hidden + own_first;
     c.parallel_for(pieces(d, kPanel), panel_grain(rows, 4 * d * kPanel), [&](int64_t first, int64_t last) {
       float tile[kTileRows * kPanel], dhidden[kPanel], dcell[kPanel];
       for (int64_t b = first; b < last; ++b) {
         const int64_t unit = b * kPanel, n = std::min(kPanel, d - unit);
         for (int64_t r = 0; r < rows; r += kTileRows) {
           const int64_t m = std::min(kTileRows, rows - r), with = std::clamp<int64_t>(after - r, 0, m);
-          const float* from = s.dgates + (at + rows + r) * 4 * d;
+          const float* from = s.dgates + (next + r) * 4 * d;
           if (with > 0) loops::product(from, 4 * d, with, 4 * d, panels_ + b * 4 * d * kPanel, tile, kPanel);
           for (int64_t i = 0; i < m; ++i) {
             const int64_t own = (at + r + i) * d + unit, of_before = (r + i) * d + unit;
@@ -148,7 +167,6 @@ void LstmPanels::backward(const KernelContext& c, const Steps& steps, const Weig
       }
     });
   }
-  if (s.dfirst_hidden) to_hidden(c, steps.widest(), d, s.dgates, s.dfirst_hidden);
 }
 
 // The gradient of the state before step 0.

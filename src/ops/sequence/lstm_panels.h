@@ -5,7 +5,7 @@
 #include <array>
 #include <memory>
 
-#include "ops/sequence/recurrent.h"
+#include "ops/sequence/panels.h"
 #include "ops/sequence/state_mask.h"
 #include "ops/sequence/step_loops.h"
 
@@ -47,6 +47,9 @@ class LstmPanels {
   void backward(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& b);
 
  private:
+  void forward(const KernelContext& c, const Steps& steps, const Band& band, const Weights& w, const Forward& f) const;
+  void backward(const KernelContext& c, const Steps& steps, const Band& band, const Weights& w,
+                const Backward& s) const;
   void pack_gates(const KernelContext& c, const Weights& w);
   void pack_units(const KernelContext& c, const Weights& w);
   void to_hidden(const KernelContext& c, int64_t rows, int64_t d, const float* dgates, float* out) const;  // adds

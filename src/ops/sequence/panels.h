@@ -28,6 +28,33 @@ void each_tile(const KernelContext& c, int64_t d, int64_t width, int64_t rows, i
   });
 }
 
+// Some rows of each step: the same sequences, from their first step to their last. With t their number shrinks.
+struct Band {
+  int64_t first, last;
+  int64_t rows(const Steps& steps, int64_t t) const {
+    return std::clamp<int64_t>(std::min(last, steps.rows(t)) - first, 0, last - first);
+  }
+  int64_t begin(const Steps& steps, int64_t t) const { return steps.begin(t) + first; }
+};
+
+// fn(context, band) until all rows of the steps are covered. While the weights fit the caches of each core, a worker
+// takes a band through all steps without waiting for others; above that all workers share each step, and the weights.
+// No sum depends on it: rows know nothing of each other.
+template <class Fn> void each_band(const KernelContext& c, const Steps& steps, int64_t floats_of_weights, Fn&& fn) {
+  constexpr int64_t kInCache = 192 * 1024, kBandRows = 12;  // rows: as many as a tile of registers has
+  const int64_t rows = steps.widest(), bands = floats_of_weights > kInCache ? 1 : pieces(rows, kBandRows);
+  if (bands < 2) return fn(c, Band{0, rows});
+  const int64_t height = pieces(rows, bands);
+  KernelContext alone = c;
+  alone.parallel = nullptr;
+  c.parallel_for(pieces(rows, height), panel_grain(steps.begin(steps.count()) / bands, floats_of_weights),
+                 [&](int64_t first, int64_t last) {
+                   for (int64_t b = first; b < last; ++b) {
+                     fn(alone, Band{b * height, std::min(rows, (b + 1) * height)});
+                   }
+                 });
+}
+
 // A matrix [k, n] in panels of loops::kPanel columns.
 class Panels {
  public:
