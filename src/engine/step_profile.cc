@@ -6,10 +6,12 @@
 namespace anabranch {
 namespace {
 
-// A node is one event; a loop that others help with is some more.
-int capacity_for(size_t nodes) { return static_cast<int>(std::min<size_t>(nodes * 16 + 1024, 1 << 20)); }
-
-constexpr int kForTurns = 1 << 14;  // events of ops of sub-blocks that are kept of one run
+// A node is one event, and one that waits for others two; the engine adds some around them.
+TraceRoom room_for(size_t nodes, size_t inner) {
+  constexpr int kForTurns = 1 << 14;  // events of ops of sub-blocks that are kept of one run
+  const int pieces = static_cast<int>(std::min<size_t>(nodes * 16 + 1024, 1 << 20));
+  return {static_cast<int>(2 * nodes + 64), pieces, inner ? kForTurns : 0, nodes, inner};
+}
 
 std::vector<Value*> values_of(const std::vector<int>& vars, const Lowered& lowered) {
   std::vector<Value*> values;
@@ -22,8 +24,7 @@ std::vector<Value*> values_of(const std::vector<int>& vars, const Lowered& lower
 StepProfile::StepProfile(const Graph& graph, Lowered& lowered)
     : graph_(graph),
       lowered_(lowered),
-      trace_(capacity_for(graph.nodes.size()), lowered.inner_nodes.empty() ? 0 : kForTurns,
-             static_cast<int>(graph.nodes.size()), lowered.inner_nodes.size()),
+      trace_(room_for(graph.nodes.size(), lowered.inner_nodes.size())),
       works_(graph.nodes.size() + lowered.inner_nodes.size()) {
   std::map<Parallel*, Parallel*> traced;
   for (int i = 0; i < lowered_.plan->size(); ++i) {

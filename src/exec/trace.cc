@@ -25,18 +25,32 @@ int Trace::lane() {
 void Trace::clear() {
   used_.store(0, std::memory_order_relaxed);
   of_turns_.store(0, std::memory_order_relaxed);
+  of_pieces_.store(0, std::memory_order_relaxed);
+  for (auto& ns : missed_help_) ns.store(0, std::memory_order_relaxed);
   std::fill(missed_.begin(), missed_.end(), MissedTurns{});
 }
 
 void Trace::add(int node, TraceEvent::Kind kind, int64_t begin_ns, int64_t end_ns, int64_t turn) {
-  if (turn >= 0 && of_turns_.fetch_add(1, std::memory_order_relaxed) >= for_turns_) {
-    const auto inner = static_cast<size_t>(node - first_inner_);
-    if (inner < missed_.size()) missed_[inner].add(end_ns - begin_ns, end_ns);
-    return;
-  }
+  if (missed(node, kind, begin_ns, end_ns, turn)) return;
   const int place = used_.fetch_add(1, std::memory_order_relaxed);
   if (place >= capacity_) return;
   events_[place] = {node, lane(), kind, begin_ns, end_ns, turn};
+}
+
+// Adds up what has no room.
+bool Trace::missed(int node, TraceEvent::Kind kind, int64_t begin_ns, int64_t end_ns, int64_t turn) {
+  if (kind == TraceEvent::kPiece) {
+    if (of_pieces_.fetch_add(1, std::memory_order_relaxed) < for_pieces_) return false;
+    const auto place = static_cast<size_t>(node);
+    if (node >= 0 && place < missed_help_.size()) {
+      missed_help_[place].fetch_add(end_ns - begin_ns, std::memory_order_relaxed);
+    }
+    return true;
+  }
+  if (turn < 0 || of_turns_.fetch_add(1, std::memory_order_relaxed) < for_turns_) return false;
+  const auto inner = static_cast<size_t>(node - first_inner_);
+  if (inner < missed_.size()) missed_[inner].add(end_ns - begin_ns, end_ns);
+  return true;
 }
 
 void MissedTurns::add(int64_t ns, int64_t end_ns) {
@@ -52,7 +66,8 @@ std::span<const TraceEvent> Trace::events() const {
 }
 
 int Trace::dropped() const {
-  return std::max(0, used_.load(std::memory_order_acquire) - capacity_) + std::max(0, of_turns_.load() - for_turns_);
+  return std::max(0, used_.load(std::memory_order_acquire) - capacity_) + std::max(0, of_turns_.load() - for_turns_) +
+         std::max(0, of_pieces_.load() - for_pieces_);
 }
 
 void TraceSpan::open(int node, TraceEvent::Kind kind, int64_t turn) {

@@ -27,15 +27,24 @@ struct MissedTurns {
   void add(int64_t ns, int64_t end_ns);
 };
 
+// Room for each kind of events by itself, so that neither a long loop nor many pieces take that of the nodes. What has
+// no room is added up for its node.
+struct TraceRoom {
+  int nodes, pieces, turns;
+  size_t plan_nodes, inner;  // nodes of the plan, and behind them the ops of sub-blocks
+};
+
 class Trace {
  public:
-  explicit Trace(int capacity) : events_(std::make_unique<TraceEvent[]>(capacity)), capacity_(capacity) {}
-  // Also for so many ops of sub-blocks, the first with this number: their events may be `for_turns` beside the others,
-  // so that a long loop leaves room.
-  Trace(int capacity, int for_turns, int first_inner, size_t inner) : Trace(capacity + for_turns) {
-    for_turns_ = for_turns;
-    first_inner_ = first_inner;
-    missed_.resize(inner);
+  // For any events, and without sums of what has no room.
+  explicit Trace(int capacity)
+      : events_(std::make_unique<TraceEvent[]>(capacity)), capacity_(capacity), for_pieces_(capacity) {}
+  explicit Trace(const TraceRoom& room) : Trace(room.nodes + room.pieces + room.turns) {
+    for_pieces_ = room.pieces;
+    for_turns_ = room.turns;
+    first_inner_ = static_cast<int>(room.plan_nodes);
+    missed_.resize(room.inner);
+    missed_help_ = std::vector<std::atomic<int64_t>>(room.plan_nodes + room.inner);
   }
 
   void clear();
@@ -43,6 +52,8 @@ class Trace {
   std::span<const TraceEvent> events() const;
   int dropped() const;
   const std::vector<MissedTurns>& missed() const { return missed_; }
+  // Per node, what the pieces add up to that had no room.
+  const std::vector<std::atomic<int64_t>>& missed_help() const { return missed_help_; }
   int first_inner() const { return first_inner_; }
 
   static int64_t now_ns();
@@ -50,9 +61,12 @@ class Trace {
 
  private:
   std::unique_ptr<TraceEvent[]> events_;
-  int capacity_, for_turns_ = 0, first_inner_ = 0;
+  bool missed(int node, TraceEvent::Kind kind, int64_t begin_ns, int64_t end_ns, int64_t turn);
+
+  int capacity_, for_pieces_, for_turns_ = 0, first_inner_ = 0;
   std::vector<MissedTurns> missed_;  // an op is run by one thread at a time
-  std::atomic<int> used_{0}, of_turns_{0};
+  std::vector<std::atomic<int64_t>> missed_help_;
+  std::atomic<int> used_{0}, of_turns_{0}, of_pieces_{0};
 };
 
 // Records its own life; nothing when `trace` is null. While a node is recorded its loops know it (see TracedLoops).

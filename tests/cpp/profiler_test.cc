@@ -76,6 +76,19 @@ TEST(Trace, WhatDoesNotFitIsCounted) {
   EXPECT_EQ(trace.dropped(), 0);
 }
 
+TEST(Trace, PiecesLeaveRoomForNodes) {
+  Trace trace(TraceRoom{.nodes = 2, .pieces = 3, .turns = 0, .plan_nodes = 2, .inner = 0});
+  for (int i = 0; i < 10; ++i) trace.add(1, TraceEvent::kPiece, 100, 107);
+  trace.add(1, TraceEvent::kNode, 90, 200);
+  trace.add(-1, TraceEvent::kRun, 80, 210);
+  ASSERT_EQ(trace.events().size(), 5u);
+  EXPECT_EQ(trace.events()[4].kind, TraceEvent::kRun);
+  EXPECT_EQ(trace.dropped(), 7);
+  EXPECT_EQ(trace.missed_help()[1].load(), 49);
+  trace.clear();
+  EXPECT_EQ(trace.missed_help()[1].load() + trace.dropped(), 0);
+}
+
 // A process may have started more threads than 16 bits can count.
 TEST(Trace, LanesOfManyThreadsStayApart) {
   for (int i = 0; i < 33000; ++i) std::thread([] { Trace::lane(); }).join();
