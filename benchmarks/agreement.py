@@ -7,9 +7,9 @@ import re
 
 SAME_ALGORITHM = ("product", "fluid18", "paddle2", "paddle3", "torch")
 #: (row, beginning of the metric, relative difference of first losses); the first that fits counts. Weights that an
-#: engine draws by itself (W9) make the second; lower precision the first; of words that are nearly as good rounding
-#: chooses (W17, whose "loss" is the mean of the words that were found).
-FIRST_LOSS = [("", ".*precision=", 0.02), ("W9", ".*model=(fm|deepfm)", 0.05), ("W17", ".*what=beam", 0.03),
+#: engine draws by itself (W9) make the second; lower precision the first; what is dropped differs (W7); of words that
+#: are nearly as good rounding chooses (W17, whose "loss" is the mean of the words that were found).
+FIRST_LOSS = [("", ".*(precision=|bf16)", 0.02), ("W7", "", 0.01), ("W9", ".*model=(fm|deepfm)", 0.05), ("W17", ".*what=beam", 0.03),
               ("", "", 0.002)]
 QUALITY = {"AUC": 0.01, "log-loss": 0.02}         # absolute; threads make it differ from run to run
 

@@ -32,7 +32,7 @@ WHOLE = ("COST", "STEADY", "SOAK", "INSTR", "W14")  # scripts that repeat and pr
 NAMED_CONFIGS = ("W14",)             # of those, where one metric comes in several configurations
 
 #: The product's configurations: all of them are shown, none is chosen after the event.
-OWN = dict(W5=("exe cache lod", "exe cache static", "exe cache unrolled"), W8e=("memory threads2", "queue threads2"),
+OWN = dict(W3=("exe cache", "cp1 bf16"), W7=("exe cache", "cp1 bf16"), W5=("exe cache lod", "exe cache static", "exe cache unrolled"), W8e=("memory threads2", "queue threads2"),
            W9e=("text threads2", "cache threads2"),
            W12=("memory threads2", "queue threads2", "memory threads2 zstd"),
            W15=("cp1 single", "cp1", "cp2", "cp2 reduce"))
