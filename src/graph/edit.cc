@@ -37,6 +37,13 @@ std::span<const int> output_vars(const GraphNode& node, std::string_view slot) {
 int input_var(const GraphNode& node, std::string_view slot) { return sole(input_vars(node, slot)); }
 int output_var(const GraphNode& node, std::string_view slot) { return sole(output_vars(node, slot)); }
 
+int var_named(std::span<const int> vars, const std::vector<std::string>& names, const std::string& name) {
+  for (size_t i = 0; i < names.size() && i < vars.size(); ++i) {
+    if (names[i] == name) return vars[i];
+  }
+  return -1;
+}
+
 bool is_float(const Graph& graph, int var) {
   return var >= 0 && graph.vars[var].desc.dtype == DType::kFloat32 && graph.vars[var].desc.kind == VarKind::kLoDTensor;
 }

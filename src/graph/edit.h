@@ -21,6 +21,10 @@ std::span<const int> output_vars(const GraphNode& node, std::string_view slot);
 int input_var(const GraphNode& node, std::string_view slot);
 int output_var(const GraphNode& node, std::string_view slot);
 
+// The variable of the argument of this name, in arguments of these names; -1 when there is none.
+int var_named(std::span<const int> vars, const std::vector<std::string>& names, const std::string& name);
+// The block that the node runs, by its attribute sub_block.
+inline int block_of(const GraphNode& node) { return node.op->attr<BlockRef>("sub_block").idx; }
 // Reads and writes its arguments alone.
 inline bool is_plain(const GraphNode& node) { return node.more_reads.empty() && node.more_writes.empty(); }
 // There is such a variable, a tensor of float32.
