@@ -88,6 +88,21 @@ bool Uses::is_private(int var) const {
   return is_inner(var) && reader(var) >= 0 && graph_.vars[var].desc.kind == VarKind::kLoDTensor;
 }
 
+void settle_dynamic(Graph& graph) {
+  const Uses uses(graph);
+  for (const GraphNode& node : graph.nodes) {
+    const OpDef& def = find_op(node.op->type);
+    const auto reads = graph.reads(node);
+    const bool dynamic = def.is_dynamic(*node.op) || def.has(kKeepsOutputs) || def.has(kRunsBlock) ||
+                         std::any_of(reads.begin(), reads.end(), [&](int v) { return graph.vars[v].dynamic; });
+    if (dynamic) continue;
+    for (const int v : graph.writes(node)) {
+      const bool changes = std::find(reads.begin(), reads.end(), v) != reads.end();
+      if (!changes && uses.writer(v) >= 0 && !graph.vars[v].desc.persistable) graph.vars[v].dynamic = false;
+    }
+  }
+}
+
 NodeBuilder::NodeBuilder(const Graph& graph, std::string type, ir::OpRef like, int index, int replica)
     : graph_(graph), like_(std::move(like)) {
   op_->type = std::move(type);

@@ -36,6 +36,9 @@ std::vector<std::string> role_vars_of(const Graph& graph, const std::vector<int>
 // Where the node reads `out` as an argument, it reads `x`.
 void read_instead(Graph& graph, GraphNode& node, int out, int x);
 
+// Takes GraphVar::dynamic back where shapes depend on values no more, because an op has gone from which that came.
+void settle_dynamic(Graph& graph);
+
 // As the graph was when this was made: nodes by their place in it, each once, ascending.
 class Uses {
  public:

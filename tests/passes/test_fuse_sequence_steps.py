@@ -270,17 +270,91 @@ def stays(model, why, on=ALONE, **options):
         np.testing.assert_array_equal(a, b)
 
 
-def test_what_is_given_out_stays_and_says_why():
-    def more(rnn, x, before, after):
-        rnn.output(layers.scale(after[0], 2.0))
-    trained = Trained(in_dynamic(simple, more=more))
+def scores(rnn, x, before, after):
+    """As decoders do."""
+    rnn.output(layers.fc(after[0], 7, act="softmax"))
+
+
+def several(rnn, x, before, after):
+    """Ops that read each other, two outputs, one of which others read."""
+    h = layers.fc(after[-1], HIDDEN, act="tanh")
+    mixed = layers.elementwise_mul(layers.sums([h, after[0], h]), layers.scale(after[0], 0.5, bias=1.0))
+    shown = layers.sigmoid(mixed)
+    rnn.output(shown)
+    rnn.output(layers.fc([layers.square(shown), after[0]], 3, bias_attr=False))
+
+
+@pytest.mark.parametrize("first", ["reordered", 0.25])
+@pytest.mark.parametrize("more", [scores, several])
+@pytest.mark.parametrize("step,states,what", [(simple, 1, "a simple cell"), (unit, 1, "a GRU"),
+                                              (lstm_joined, 2, "an LSTM")])
+def test_what_a_step_makes_of_its_states_row_by_row(step, states, what, more, first):
+    is_fused(in_dynamic(step, states, first=first, more=more), what)
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_scores_alone_and_their_sequences(replicas):
+    def model():
+        x = fluid.data("x", [None, WIDTH], "float32", lod_level=1)
+        rnn = layers.DynamicRNN()
+        with rnn.block():
+            now, h = rnn.step_input(x), rnn.memory(shape=[HIDDEN], value=0.5)
+            new = simple(now, h)
+            rnn.update_memory(h, new)
+            rnn.output(layers.fc(new, 5, act="softmax", param_attr="shared"))
+        out = rnn()
+        kept["out"] = out.name
+        weight = fluid.default_main_program().global_block().var("shared")
+        penalty = layers.scale(layers.reduce_sum(layers.square(weight)), 0.01)
+        loss = layers.elementwise_add(layers.mean(layers.square(out)), penalty)
+        fluid.optimizer.SGD(0.5).minimize(loss)
+        return loss, lambda rng: {"x": ragged(rng, [3, 1, 0, 4, 2, 1], WIDTH)}
+
+    kept = {}
+    trained = Trained(model)
+    fetch = [trained.loss.name, kept["out"]]
+    want, _ = trained.run([], fetch=fetch, replicas=replicas)
+    for on in (ALONE, PASSES):
+        got, told = trained.run(on, fetch=fetch, replicas=replicas)
+        assert found(told) == (replicas, ["a simple cell"])
+        close(want, got)
+    feed, lods = trained.feed(np.random.RandomState(0)), []
+    for on in ([], ALONE):
+        out, = trained.exe.run(trained.compiled(on), feed=feed, fetch_list=[kept["out"]], scope=trained.begin(),
+                               return_numpy=False)
+        lods.append(out.recursive_sequence_lengths())
+    assert lods == [[[3, 1, 0, 4, 2, 1]]] * 2
+
+
+@pytest.mark.parametrize("make,why", [
+    (lambda after, x: layers.softmax(after, axis=0), "softmax works on more than rows of its states"),
+    (lambda after, x: layers.elementwise_add(after, layers.fc(x, HIDDEN)),
+     "mul works on more than rows of its states"),
+    (lambda after, x: layers.dropout(after, 0.5, seed=1), "dropout works on more than rows of its states")])
+def test_other_work_on_a_state_stays_and_says_why(make, why):
+    trained = Trained(in_dynamic(simple, more=lambda rnn, x, before, after: rnn.output(make(after[0], x))))
     _, told = trained.run(ALONE)
-    count, (why,) = found(told)
-    assert count == 0 and why.startswith("left as it is: scale") and why.endswith("is given out")
+    assert found(told) == (0, ["left as it is: " + why])
+
+
+def test_what_is_within_a_cell_is_not_given_out():
+    def step(x, h):
+        inside.append(layers.fc([x, h], HIDDEN))
+        return layers.tanh(inside[-1])
+    inside = []
+    trained = Trained(in_dynamic(step, more=lambda rnn, x, before, after: rnn.output(inside[-1])))
+    _, told = trained.run(ALONE)
+    assert found(told) == (0, ["left as it is: %s is given out" % inside[-1].name])
 
 
 def test_a_state_that_is_given_out_twice_stays():
-    stays(in_dynamic(simple, shown=[0, 0]), "one state is given out twice")
+    trained = Trained(in_dynamic(simple, shown=[0, 0]))
+    want, _ = trained.run([])
+    got, told = trained.run(ALONE)
+    count, (why,) = found(told)
+    assert count == 0 and why.startswith("left as it is: fc_") and why.endswith("is given out twice")
+    for a, b in zip(want, got):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_a_second_step_input_and_a_static_input_stay():
@@ -296,7 +370,8 @@ def test_a_second_step_input_and_a_static_input_stay():
 def test_what_is_fetched_or_read_elsewhere_stays():
     trained = Trained(in_dynamic(simple))
     block = trained.main.global_block()
-    arrays = [v.name for v in block.vars.values() if "array" in v.name and "@" not in v.name]
+    arrays = [v.name for v in block.vars.values() if v.type == fluid.core.VarDesc.VarType.LOD_TENSOR_ARRAY
+              and "@" not in v.name]
     loop, = (op for op in block.ops if op.type == "while")
     assert len(arrays) == 3
     for name in [*arrays, *(n for n in loop.output("Out") if n not in arrays)]:
@@ -311,11 +386,11 @@ def test_the_array_of_outputs_may_have_no_other_reader():
         loss, feed = in_dynamic(simple, first=0.5)()
         block = loss.block
         array = next(n for n in block.vars if "output_array" in n and "@" not in n)
-        length = layers.array_length(block.var(array))
-        length.persistable = True
+        lengths.append(layers.array_length(block.var(array)).name)
         return loss, feed
+    lengths = []
     trained = Trained(model)
-    _, told = trained.run(ALONE)
+    _, told = trained.run(ALONE, fetch=lengths)
     count, (why,) = found(told)
     assert count == 0 and why.endswith("is read elsewhere")
 
@@ -358,7 +433,7 @@ def outcome(trained, on, feed):
 
 
 @pytest.mark.parametrize("lengths,rows", [([2, 0, 1], 3), ([2, 0, 1], 2), ([2, 0, 1], 1), ([2, 0, 1], 9), ([0, 0], 2),
-                                          ([], 0), ([4], 1)])
+                                          ([4], 1)])
 def test_what_is_accepted_is_accepted(lengths, rows):
     """First states with more or fewer rows than sequences; no sequence, or only empty ones."""
     trained = Trained(in_dynamic(together))

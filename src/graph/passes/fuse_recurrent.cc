@@ -40,6 +40,7 @@ class RecurrentFuser {
       fused += why.empty();
     }
     edit_.commit();
+    if (fused > 0) settle_dynamic(graph_);
     return fused;
   }
 

@@ -1,5 +1,5 @@
-// A loop over the steps of sequences, as DynamicRNN makes it, whose block is an LSTM, a GRU or a simple cell becomes one
-// op, and so does its gradient: no arrays, the products of all steps are one, weights stay packed. What the block
+// A loop over the steps of sequences, as DynamicRNN makes it, whose block is an LSTM, a GRU or a simple cell becomes
+// one op, and so does its gradient: no arrays, the products of all steps are one, weights stay packed. What the block
 // computes is read off its ops; anything else stays as it is, and explain() says why.
 #include <fmt/format.h>
 
@@ -20,11 +20,11 @@ class SequenceFuser {
     SequenceLoop found = find_sequence_loop(graph_, edit_.uses, program, at);
     if (!found.why.empty()) return found.why;
     const GraphNode forward = node(at);
-    const auto& values = found.vars.values;
-    const int shown = *std::find_if(values.begin(), values.end(), [](int value) { return value >= 0; });
-    add_values(graph_, found.cell, forward.replica, shown, &found.vars);
+    add_values(graph_, found.cell, forward.replica, found.shown, &found.vars);
+    for (const auto& [name, value] : found.states) found.named[name] = found.vars.values[value];
+    put_rows(found.tail, program.block(block_of(forward)), forward, at, &found);
     for (const auto& [fill, element] : found.constants) read_instead(graph_, graph_.nodes[fill], element, found.vars.x);
-    if (found.gradient >= 0) put_gradient(&found);
+    if (found.gradient >= 0) put_gradient(program.block(block_of(node(found.gradient))), &found);
     edit_.replace({at}, cell_node(graph_, forward, found.cell, found.vars));
     for (const int gone : found.gone) edit_.remove(gone);
     remove_unread(found.unread);
@@ -36,9 +36,41 @@ class SequenceFuser {
  private:
   const GraphNode& node(int at) const { return graph_.nodes[static_cast<size_t>(at)]; }
 
-  void put_gradient(SequenceLoop* found) {
+  // The ops of a block on all rows, behind a node.
+  void put_rows(const std::vector<ir::OpRef>& ops, const ir::Block& block, const GraphNode& like, int behind,
+                SequenceLoop* found) {
+    for (const auto& op : ops) {
+      edit_.add_behind(behind, node_of_all_rows(graph_, *op, like, [&](const std::string& name) {
+                         int& var = found->named.try_emplace(name, -1).first->second;
+                         if (var < 0) var = all_rows(block, name, like.replica, found->shown);
+                         return var;
+                       }));
+    }
+  }
+
+  int all_rows(const ir::Block& block, const std::string& name, int replica, int like) {
+    ir::Var desc;
+    if (const ir::VarRef var = block.find_var_recursive(name)) desc = *var;
+    desc.name = fmt::format("{}@rows", name);
+    desc.kind = VarKind::kLoDTensor;
+    desc.dtype = DType::kFloat32;
+    const int var = graph_.var(desc.name, replica, desc);
+    graph_.vars[static_cast<size_t>(var)].produced = true;
+    graph_.vars[static_cast<size_t>(var)].dynamic = graph_.vars[static_cast<size_t>(like)].dynamic;
+    return var;
+  }
+
+  void put_gradient(const ir::Block& block, SequenceLoop* found) {
     const int at = found->gradient;
     const GraphNode back = node(at);
+    for (const auto& [gradient, of] : found->parameters) {
+      int& made = found->named.at(gradient);
+      made = part_of_gradient(graph_, edit_, at, of, made);
+    }
+    put_rows(found->tail_gradient, block, back, found->behind, found);
+    for (const auto& [gradient, value] : found->given) {
+      found->gradients.given[value].push_back(found->named.at(gradient));
+    }
     const auto parts = [&](const std::vector<std::string>& names, std::vector<int>* made) {
       for (size_t i = 0; i < names.size(); ++i) {
         (*made)[i] = part_of_gradient(graph_, edit_, at, names[i], (*made)[i]);
@@ -46,8 +78,8 @@ class SequenceFuser {
     };
     parts(found->cell.weights, &found->gradients.weights);
     parts(found->cell.biases, &found->gradients.biases);
-    edit_.replace({at}, cell_gradient_node(graph_, back, found->cell, found->vars, found->gradients,
-                                           role_vars_of(graph_, {at})));
+    edit_.replace(
+        {at}, cell_gradient_node(graph_, back, found->cell, found->vars, found->gradients, role_vars_of(graph_, {at})));
   }
 
   // Those whose readers have gone; the last ones first, for they read what others make.
@@ -86,9 +118,9 @@ int run(Graph& graph, const PassContext& context) {
   if (!context.program) return 0;
   int fused = 0;
   for (const auto& [op, replica] : find_loops(graph)) {
-    const auto at = std::find_if(graph.nodes.begin(), graph.nodes.end(), [&, &op = op, replica = replica](const auto& n) {
-      return n.op == op && n.replica == replica;
-    });
+    const auto at =
+        std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                     [&, &op = op, replica = replica](const auto& n) { return n.op == op && n.replica == replica; });
     const std::string where = at->describe();
     const auto place = static_cast<int>(at - graph.nodes.begin());
     const char* what = "";
@@ -97,6 +129,7 @@ int run(Graph& graph, const PassContext& context) {
     if (!context.notes || replica != 0) continue;
     context.notes->push_back(fmt::format("{}: {}", where, why.empty() ? what : "left as it is: " + why));
   }
+  if (fused > 0) settle_dynamic(graph);
   return fused;
 }
 
@@ -106,13 +139,14 @@ const char* skip(const PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseSequenceSteps = {.name = "fuse_sequence_steps",
-                                 .what =
-                                     "a loop over the steps of sequences that is an LSTM, a GRU or a simple cell becomes "
-                                     "one op, and so does its gradient",
-                                 .tolerance = "sums in another order: 1e-6 of their size",
-                                 .needs_flag = "FLAGS_fuse_recurrent",
-                                 .skip = skip,
-                                 .run = run};
+const Pass kFuseSequenceSteps = {
+    .name = "fuse_sequence_steps",
+    .what =
+        "a loop over the steps of sequences that is an LSTM, a GRU or a simple cell becomes "
+        "one op, and so does its gradient",
+    .tolerance = "sums in another order: 1e-6 of their size",
+    .needs_flag = "FLAGS_fuse_recurrent",
+    .skip = skip,
+    .run = run};
 
 }  // namespace anabranch

@@ -98,7 +98,8 @@ void step_slots(OpDef& def) {
          "rows for it")
       .in_optional("Mask", "[steps, batch], shares of the new states in those that go on to the next step")
       .with(cell_weight_slots)
-      .attr<int32_t>("most_steps", 0, "that a sequence may have, as turns of the loop whose place it takes; 0: no limit")
+      .attr<int32_t>("most_steps", 0,
+                     "that a sequence may have, as turns of the loop whose place it takes; 0: no limit")
       .effects(kEngineOnly);
 }
 

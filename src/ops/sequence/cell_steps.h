@@ -1,5 +1,6 @@
-// What the ops of recurrent cells over all steps share (lstm_steps, gru_steps, simple_steps): the sums of the gates that
-// x makes, for all steps at once, and the gradients of x, of the weights and of the biases, which are one product each.
+// What the ops of recurrent cells over all steps share (lstm_steps, gru_steps, simple_steps): the sums of the gates
+// that x makes, for all steps at once, and the gradients of x, of the weights and of the biases, which are one product
+// each.
 #pragma once
 #include <memory>
 

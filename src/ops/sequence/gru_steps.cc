@@ -146,7 +146,8 @@ AB_OP(gru_steps)
     .with(slots)
     .out("Hidden", "[steps, batch, D], h; [rows, D] of sequences")
     .out_optional("KeptHidden", "[steps, batch, D], with Mask")
-    .out("Gates", "[steps, batch, 3 D] or [rows, 3 D] in the order of steps, update gate, reset gate and candidate, for the "
+    .out("Gates",
+         "[steps, batch, 3 D] or [rows, 3 D] in the order of steps, update gate, reset gate and candidate, for the "
          "gradient")
     .out("Left", "[steps, batch, D] or [rows, D] in the order of steps, r h[t-1], for the gradient")
     .infer([](InferContext& c) {

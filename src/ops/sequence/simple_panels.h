@@ -1,6 +1,6 @@
 // The steps of a simple recurrence, h[t] = act(x[t] + h[t-1] W), over float32: the weight is packed once for all steps,
-// and a step is one loop over units. Rows are in the order of steps. One object belongs to one kernel; its memory is kept
-// from run to run.
+// and a step is one loop over units. Rows are in the order of steps. One object belongs to one kernel; its memory is
+// kept from run to run.
 #pragma once
 #include "ops/sequence/panels.h"
 #include "ops/sequence/state_mask.h"

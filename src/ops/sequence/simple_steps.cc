@@ -1,6 +1,6 @@
-// A simple recurrence - one product and its activation - over a dense batch [steps, batch, width], or over sequences, as
-// one op, which passes make of a block that is run for each step: the products of x are one for all steps, and so are
-// the gradients of x and of the weights.
+// A simple recurrence - one product and its activation - over a dense batch [steps, batch, width], or over sequences,
+// as one op, which passes make of a block that is run for each step: the products of x are one for all steps, and so
+// are the gradients of x and of the weights.
 #include "ops/sequence/cell_steps.h"
 #include "ops/sequence/simple_panels.h"
 

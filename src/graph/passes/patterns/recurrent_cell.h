@@ -1,5 +1,5 @@
-// Is a step of a recurrence one of long short-term memory, of a gated recurrent unit, or a simple one? What the op that takes the
-// place of all steps is to be given.
+// Is a step of a recurrence one of long short-term memory, of a gated recurrent unit, or a simple one? What the op that
+// takes the place of all steps is to be given.
 #pragma once
 #include <string>
 #include <vector>

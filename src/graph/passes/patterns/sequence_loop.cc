@@ -39,8 +39,7 @@ class Finder {
     turn_ = read_sequence_turn(body);
     if (!turn_.why.empty()) return turn_.why;
     if (turn_.inputs.size() != 1) return fmt::format("it has {} step inputs, not 1", turn_.inputs.size());
-    found_.cell = match_cell(turn_.view(body));
-    if (!found_.cell.why.empty()) return found_.cell.why;
+    if (std::string why = find_cell(body); !why.empty()) return why;
     if (loop_.op->has_attr(kMostTurns)) {
       found_.cell.attrs.emplace_back("most_steps", loop_.op->attr<int32_t>(kMostTurns));
     }
@@ -49,6 +48,31 @@ class Finder {
       if (std::string why = (this->*step)(); !why.empty()) return why;
     }
     return "";
+  }
+
+  // The cell is what goes on to the next step; the rest is made of all rows behind it.
+  std::string find_cell(const ir::Block& body) {
+    tail_ = tail_of(turn_);
+    StepView view = turn_.view(body);
+    view.ops.clear();
+    std::set<std::string> by_tail;
+    for (size_t i = 0; i < turn_.cell.size(); ++i) {
+      const ir::OpRef& op = turn_.cell[i];
+      (tail_.count(i) ? found_.tail : view.ops).push_back(op);
+      if (!tail_.count(i)) continue;
+      for (const auto& out : op->output_args()) by_tail.insert(out);
+    }
+    std::erase_if(view.outputs, [&](const auto& name) { return by_tail.count(name) != 0; });
+    found_.cell = match_cell(view);
+    if (!found_.cell.why.empty()) return found_.cell.why;
+    size_t next = 0;
+    for (const auto& output : turn_.outputs) {
+      shows_.push_back(by_tail.count(output.value) ? -1 : static_cast<int>(found_.cell.shows[next++]));
+    }
+    for (size_t s = 0; s < found_.cell.memories.size(); ++s) {
+      found_.states.emplace(turn_.memories[found_.cell.memories[s]].made, s);
+    }
+    return misfit_of_tail(turn_, tail_, body);
   }
 
   // The node of this type that makes what the loop finds in a variable; -1 when another one does, or several do.
@@ -83,7 +107,8 @@ class Finder {
   // What takes the input apart, and in which order.
   std::string find_order() {
     table_ = read(turn_.table);
-    const int taken = maker(read(turn_.inputs[0].array), "lod_tensor_to_array"), ranked = maker(table_, "lod_rank_table");
+    const int taken = maker(read(turn_.inputs[0].array), "lod_tensor_to_array"),
+              ranked = maker(table_, "lod_rank_table");
     if (taken < 0 || ranked < 0 || input_var(node(taken), "RankTable") != table_) return "its input has another order";
     found_.vars.x = input_var(node(taken), "X");
     found_.vars.sequences = true;
@@ -146,8 +171,7 @@ class Finder {
   }
 
   std::string find_outputs() {
-    auto& values = found_.vars.values;
-    values.assign(found_.cell.values.size(), -1);
+    found_.vars.values.assign(found_.cell.values.size(), -1);
     for (size_t i = 0; i < turn_.outputs.size(); ++i) {
       const int array = written(turn_.outputs[i].array);
       if (array < 0) return fmt::format("{} is no output of the loop", turn_.outputs[i].array);
@@ -155,18 +179,30 @@ class Finder {
       for (const int reader : uses_.readers(array)) {
         if (node(reader).op->type != "array_to_lod_tensor") continue;
         if (input_var(node(reader), "RankTable") != table_) return "an output has another order";
-        int& value = values[found_.cell.shows[i]];
-        if (value >= 0) return "one state is given out twice";
+        int& value = shown(i);
+        if (value >= 0) return fmt::format("{} is given out twice", turn_.outputs[i].value);
         value = output_var(node(reader), "Out");
         if (uses_.writer(value) != reader) return "an output is written again";
         found_.gone.insert(reader);
+        found_.shown = value;
         kept_.insert(value);
       }
     }
     return kept_.empty() ? "nobody reads its outputs" : "";
   }
 
+  // The variable of all rows of an output; -1 as long as there is none.
+  int& shown(size_t output) {
+    if (shows_[output] >= 0) return found_.vars.values[static_cast<size_t>(shows_[output])];
+    return found_.named.try_emplace(turn_.outputs[output].value, -1).first->second;
+  }
+
   std::string find_arguments() {
+    for (const auto& op : found_.tail) {
+      for (const auto& name : op->input_args()) {
+        if (const int var = read(name); var >= 0) found_.named.emplace(name, var);
+      }
+    }
     for (const auto& name : found_.cell.weights) found_.vars.weights.push_back(read(name));
     for (const auto& name : found_.cell.biases) found_.vars.biases.push_back(read(name));
     return misfit(graph_, found_.vars);
@@ -178,7 +214,7 @@ class Finder {
     const GraphNode& back = node(found_.gradient);
     if (!back.more_writes.empty()) return "its gradient writes more";
     found_.gradients.given.resize(found_.cell.values.size());
-    std::set<std::string> given;
+    std::map<std::string, int> given;
     for (size_t i = 0; i < turn_.outputs.size(); ++i) {
       const std::string& array = turn_.outputs[i].array;
       const int made = var_named(input_vars(back, "Out@GRAD"), back.op->input("Out"), array);
@@ -186,12 +222,18 @@ class Finder {
       const int spread = uses_.writer(made);
       if (spread < 0 || node(spread).op->type != "array_to_lod_tensor_grad") return "an output has another gradient";
       if (input_var(node(spread), "RankTable") != table_) return "the gradient of an output has another order";
-      found_.gradients.given[found_.cell.shows[i]].push_back(input_var(node(spread), "Out@GRAD"));
       found_.gone.insert(spread);
-      given.insert(array);
+      found_.behind = std::max(found_.behind, spread);
+      given.emplace(array, input_var(node(spread), "Out@GRAD"));
+      if (shows_[i] >= 0) found_.gradients.given[static_cast<size_t>(shows_[i])].push_back(given.at(array));
     }
     const SequenceTurnGradient gradient(turn_, program_.block(block_of(back)), given);
     if (!gradient.why().empty()) return gradient.why();
+    for (size_t i = 0; i < turn_.outputs.size(); ++i) {
+      const std::string& array = turn_.outputs[i].array;
+      if (shows_[i] < 0 && given.count(array)) found_.named.emplace(gradient.taken_from(array), given.at(array));
+    }
+    if (std::string why = find_gradient_of_tail(gradient); !why.empty()) return why;
     if (std::string why = find_gradient_of_x(gradient); !why.empty()) return why;
     if (std::string why = find_gradients_of_first_states(); !why.empty()) return why;
     return find_gradients_of_arguments(gradient);
@@ -262,6 +304,23 @@ class Finder {
     return find(found_.cell.biases, &found_.gradients.biases);
   }
 
+  std::string find_gradient_of_tail(const SequenceTurnGradient& gradient) {
+    const auto part = gradient.part(turn_, tail_);
+    found_.tail_gradient = part.ops;
+    if (found_.behind < 0 && !part.ops.empty()) return "its outputs have no gradients";
+    for (const auto& [made, of] : part.made) {
+      if (const auto state = found_.states.find(of); state != found_.states.end()) {
+        found_.given.emplace_back(made, state->second);
+      } else if (const int var = gradient_made(of); var >= 0) {
+        if (made != ir::grad_name(of) || !gradient.makes(of)) return fmt::format("the gradient of {} is another", of);
+        found_.named.emplace(made, var);
+        found_.parameters.emplace_back(made, of);
+        kept_.insert(var);
+      }
+    }
+    return "";
+  }
+
   // Nobody else reads what goes away.
   std::string check_alone() {
     std::set<int> all = found_.gone;
@@ -287,7 +346,9 @@ class Finder {
   SequenceTurn turn_;
   SequenceLoop found_;
   int table_ = -1;
-  std::set<int> kept_;  // variables that stay: others make them then
+  std::set<size_t> tail_;   // places of ops
+  std::vector<int> shows_;  // of each output, which of the values; -1: what the tail makes
+  std::set<int> kept_;      // variables that stay: others make them then
 };
 
 }  // namespace

@@ -153,7 +153,7 @@ StepView SequenceTurn::view(const ir::Block& body) const {
 }
 
 SequenceTurnGradient::SequenceTurnGradient(const SequenceTurn& turn, const ir::Block& gradient,
-                                           const std::set<std::string>& given)
+                                           const std::map<std::string, int>& given)
     : sorted_(sort(turn, gradient)), check_(turn.cell, sorted_.plain, sorted_.seeds), why_(check(turn, given)) {}
 
 SequenceTurnGradient::Sorted SequenceTurnGradient::sort(const SequenceTurn& turn, const ir::Block& gradient) {
@@ -181,7 +181,7 @@ bool SequenceTurnGradient::take_write(const SequenceTurn& turn, const ir::Op& op
   const auto take = [&](const std::string& array, const std::string& written, const std::set<std::string>& places) {
     if (gradient != ir::grad_name(array) || value != written || places.count(at) == 0) return false;
     sorted->seeds.emplace_back(value, made);
-    return sorted->written.insert(array).second;
+    return sorted->written.emplace(array, made).second;
   };
   return std::any_of(turn.outputs.begin(), turn.outputs.end(),
                      [&](const auto& output) { return take(output.array, output.value, turn.now); }) ||
@@ -207,7 +207,34 @@ std::string SequenceTurnGradient::gradient_read(const std::string& array) const 
   return found;
 }
 
-std::string SequenceTurnGradient::check(const SequenceTurn& turn, const std::set<std::string>& given) const {
+std::string SequenceTurnGradient::taken_from(const std::string& array) const {
+  const auto it = sorted_.written.find(array);
+  return it == sorted_.written.end() ? "" : it->second;
+}
+
+SequenceTurnGradient::Part SequenceTurnGradient::part(const SequenceTurn& turn, const std::set<size_t>& places) const {
+  std::set<std::string> inner;
+  for (const size_t place : places) {
+    for (const auto& out : turn.cell[place]->output_args()) inner.insert(out);
+  }
+  Part found;
+  for (const auto& op : sorted_.plain) {
+    std::vector<std::string> outs = op->output_args();
+    std::erase(outs, ir::kEmptyVar);
+    if (outs.empty()) continue;
+    const int by = check_.made_by(outs[0]);
+    const bool among = op->type == "sum" ? inner.count(check_.of(outs[0])) != 0
+                                         : by >= 0 && places.count(static_cast<size_t>(by)) != 0;
+    if (!among) continue;
+    found.ops.push_back(op);
+    for (const auto& out : outs) {
+      if (!inner.count(check_.of(out))) found.made.emplace_back(out, check_.of(out));
+    }
+  }
+  return found;
+}
+
+std::string SequenceTurnGradient::check(const SequenceTurn& turn, const std::map<std::string, int>& given) const {
   if (!sorted_.why.empty()) return sorted_.why;
   if (!check_.why().empty()) return check_.why();
   for (const auto& output : turn.outputs) {
