@@ -2,8 +2,24 @@
 import numpy as np
 import pytest
 from models import PASSES, Trained
-from test_fuse_cells import (HIDDEN, WIDTH, apart, joined, kept, linear, lstm_apart, lstm_by_unit, lstm_of_sums, moved,
-                             reset_after, split_inputs, together, unit, unit_of_sums, unit_relu)
+from test_fuse_cells import (
+    HIDDEN,
+    WIDTH,
+    apart,
+    joined,
+    kept,
+    linear,
+    lstm_apart,
+    lstm_by_unit,
+    lstm_of_sums,
+    moved,
+    reset_after,
+    split_inputs,
+    together,
+    unit,
+    unit_of_sums,
+    unit_relu,
+)
 
 import anabranch.fluid as fluid
 
@@ -45,7 +61,7 @@ def feeder(states, width=WIDTH, all_lengths=LENGTHS, **first_rows):
 
 
 def in_dynamic(step, states=1, width=WIDTH, first="init", all_lengths=LENGTHS, shown=None, more=None):
-    """first: "init", "reordered", or the number that the first states are full of. more(rnn, x, states): in the block."""
+    """first: "init", "reordered", or the number that first states are full of. more(rnn, x, before, after): inside."""
     given = states if isinstance(first, str) else 0
 
     def model():
