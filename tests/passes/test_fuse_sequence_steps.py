@@ -1,7 +1,7 @@
 """Loops of DynamicRNN that are an LSTM, a GRU or a simple cell become one op: which do, which stay and why."""
 import numpy as np
 import pytest
-from models import PASSES, Trained
+from models import PASSES, Trained, of_one_size
 from test_fuse_cells import (
     HIDDEN,
     WIDTH,
@@ -128,13 +128,6 @@ KINDS = [*[(step, 1, "a GRU") for step in GRUS], *[(step, 2, "an LSTM") for step
          *[(step, 1, "a simple cell") for step in SIMPLE]]
 
 
-def close(want, got):
-    """Of the largest element: sums in another order."""
-    assert len(want) == len(got)
-    for a, b in zip(want, got):
-        np.testing.assert_allclose(a, b, rtol=0, atol=1e-6 * max(1.0, np.abs(a).max(initial=0)))
-
-
 def fetches(trained, names=("x@GRAD", "h0@GRAD", "c0@GRAD")):
     return [trained.loss.name, *[v.name for v in trained.main.list_vars() if v.name in names]]
 
@@ -147,7 +140,7 @@ def is_fused(model, what, loops=1, **options):
     for on in (ALONE, PASSES):
         got, told = trained.run(on, fetch=fetch)
         assert found(told) == (loops, [what] * loops)
-        close(want, got)
+        of_one_size(want, got)
     return trained
 
 
@@ -191,7 +184,7 @@ def test_layers_upon_layers_and_what_follows_them():
     for on in (ALONE, PASSES):
         got, told = trained.run(on, steps=3)
         assert found(told) == (2, ["a simple cell", "a GRU"])
-        close(want, got)
+        of_one_size(want, got)
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -213,7 +206,7 @@ def test_weights_that_two_loops_and_a_penalty_share(replicas):
     for on in (ALONE, PASSES):
         got, told = trained.run(on, replicas=replicas)
         assert found(told) == (2 * replicas, ["a simple cell"] * 2)
-        close(want, got)
+        of_one_size(want, got)
 
 
 @pytest.mark.parametrize("step,states,what", [(together, 1, "a GRU"), (lstm_apart, 2, "an LSTM"),
@@ -225,7 +218,7 @@ def test_replicas_and_threads(step, states, what):
         want, _ = trained.run([], replicas=replicas)
         alone, told = trained.run(ALONE, replicas=replicas)
         assert found(told) == (replicas, [what])
-        close(want, alone)
+        of_one_size(want, alone)
         for threads in (2, 7):
             got, _ = trained.run(ALONE, replicas=replicas, threads=threads)
             for a, b in zip(alone, got):
@@ -257,7 +250,7 @@ def test_sizes(hidden, lengths):
     want, _ = trained.run([])
     got, told = trained.run(ALONE)
     assert found(told) == (2, ["a GRU", "a simple cell"])
-    close(want, got)
+    of_one_size(want, got)
 
 
 def without_state(x, h):
@@ -308,6 +301,39 @@ def test_what_a_step_makes_of_its_states_row_by_row(step, states, what, more, fi
     is_fused(in_dynamic(step, states, first=first, more=more), what)
 
 
+def test_blocks_may_have_names_in_common():
+    def cell(number):
+        def step(x, h):
+            with fluid.unique_name.guard():
+                return layers.fc(joined(x, h), HIDDEN, act="tanh", param_attr="w%d" % number, bias_attr="b%d" % number)
+        return step
+
+    def model():
+        x = fluid.data("x", [None, WIDTH], "float32", lod_level=1)
+        losses = []
+        for number in range(2):
+            rnn = layers.DynamicRNN()
+            with rnn.block():
+                now, h = rnn.step_input(x), rnn.memory(shape=[HIDDEN], value=0.5)
+                new = cell(number)(now, h)
+                rnn.update_memory(h, new)
+                with fluid.unique_name.guard():
+                    shown = layers.scale(new, 2.0 + number)
+                with fluid.unique_name.guard("seen"):
+                    rnn.output(layers.square(shown))
+            losses.append(layers.mean(rnn()))
+        loss = layers.sums(losses)
+        fluid.optimizer.SGD(0.1).minimize(loss)
+        return loss, lambda rng: {"x": ragged(rng, [3, 1, 0, 4, 2, 1], WIDTH)}
+    trained = Trained(model)
+    assert all("scale_0.tmp_0" in trained.main.block(1 + i).vars for i in range(2))
+    want, _ = trained.run([])
+    for on in (ALONE, PASSES):
+        got, told = trained.run(on)
+        assert found(told) == (2, ["a simple cell"] * 2)
+        of_one_size(want, got)
+
+
 @pytest.mark.parametrize("replicas", [1, 3])
 def test_scores_alone_and_their_sequences(replicas):
     def model():
@@ -333,7 +359,7 @@ def test_scores_alone_and_their_sequences(replicas):
     for on in (ALONE, PASSES):
         got, told = trained.run(on, fetch=fetch, replicas=replicas)
         assert found(told) == (replicas, ["a simple cell"])
-        close(want, got)
+        of_one_size(want, got)
     feed, lods = trained.feed(np.random.RandomState(0)), []
     for on in ([], ALONE):
         out, = trained.exe.run(trained.compiled(on), feed=feed, fetch_list=[kept["out"]], scope=trained.begin(),
@@ -461,6 +487,33 @@ def test_what_is_accepted_is_accepted(lengths, rows):
         assert got is want
     else:
         np.testing.assert_allclose(want, got, rtol=2e-6)
+
+
+def test_limits_of_turns_hold():
+    trained = Trained(in_dynamic(simple))
+    feed = trained.feed(np.random.RandomState(0))
+    for most, works in ((4, False), (5, True)):
+        fluid.set_flags({"FLAGS_max_loop_turns": most})
+        try:
+            (want, _), (got, told) = outcome(trained, [], feed), outcome(trained, ALONE, feed)
+        finally:
+            fluid.set_flags({"FLAGS_max_loop_turns": 0})
+        assert isinstance(want, np.ndarray) == isinstance(got, np.ndarray) == works
+        assert found(told)[0] == 1 if works else want is got and "set aside" in told
+
+
+def test_limits_of_models_from_strangers_hold():
+    def model():
+        loss, feed = in_dynamic(simple)()
+        next(op for op in loss.block.ops if op.type == "while")._set_attr("op_most_turns", limit[0])
+        return loss, feed
+    limit = [4]
+    strict = Trained(model)
+    feed = strict.feed(np.random.RandomState(0))
+    assert outcome(strict, [], feed)[0] is outcome(strict, ALONE, feed)[0]
+    limit[0] = 5
+    got, told = outcome(Trained(model), ALONE, feed)
+    assert isinstance(got, np.ndarray) and found(told)[0] == 1
 
 
 def test_sequences_of_sequences_are_left_to_the_loop():

@@ -1,6 +1,7 @@
-// A block that is run for each step and is an LSTM or a GRU becomes one op, and so does its gradient block: the
-// products of all steps are one, weights stay packed, gates are one pass. What the block computes is read off its ops;
-// the gradient block must be what append_backward makes of it. Anything else stays as it is, and explain() says why.
+// A block that is run for each step and is an LSTM, a GRU or a simple cell becomes one op, and so does its gradient
+// block: the products of all steps are one, weights stay packed, gates are one pass. What the block computes is read
+// off its ops; the gradient block must be what append_backward makes of it. Anything else stays as it is, and explain()
+// says why.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -208,13 +209,14 @@ const char* skip(const PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseRecurrent = {.name = "fuse_recurrent",
-                             .what =
-                                 "a block for each step that is an LSTM or a GRU becomes one op, and so does its "
-                                 "gradient",
-                             .tolerance = "sums in another order: 1e-6 of their size",
-                             .needs_flag = "FLAGS_fuse_recurrent",
-                             .skip = skip,
-                             .run = run};
+const Pass kFuseRecurrent = {
+    .name = "fuse_recurrent",
+    .what =
+        "a block for each step that is an LSTM, a GRU or a simple cell becomes one op, and so does its "
+        "gradient",
+    .tolerance = "sums in another order: 1e-6 of their size",
+    .needs_flag = "FLAGS_fuse_recurrent",
+    .skip = skip,
+    .run = run};
 
 }  // namespace anabranch

@@ -51,7 +51,7 @@ class SequenceFuser {
   int all_rows(const ir::Block& block, const std::string& name, int replica, int like) {
     ir::Var desc;
     if (const ir::VarRef var = block.find_var_recursive(name)) desc = *var;
-    desc.name = fmt::format("{}@rows", name);
+    desc.name = fmt::format("{}@rows{}", name, block.idx());  // blocks may have names in common
     desc.kind = VarKind::kLoDTensor;
     desc.dtype = DType::kFloat32;
     const int var = graph_.var(desc.name, replica, desc);

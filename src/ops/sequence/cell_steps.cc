@@ -49,9 +49,9 @@ void check_first_of_sequences(const InferContext& c, const char* slot, int64_t d
   const Meta& first = c.in(slot);
   const int64_t n = longer_than_0(lod_of(c, "X"));
   int64_t rows = n;  // of its first n sequences
-  for (const Offsets& level : first.lod ? *first.lod : LoD{}) {
-    rows = rows < static_cast<int64_t>(level.size()) ? level[static_cast<size_t>(rows)] : kUnknown;
-    if (rows == kUnknown) break;
+  for (size_t level = 0; first.lod && level < first.lod->size() && rows >= 0; ++level) {
+    const Offsets& o = (*first.lod)[level];
+    rows = rows < static_cast<int64_t>(o.size()) ? o[static_cast<size_t>(rows)] : -1;
   }
   AB_CHECK(rows == n && first.shape[0] >= n, ShapeMismatch, "{} must have a row for each of {} sequences, got {}", slot,
            n, first.shape.str());
