@@ -36,7 +36,7 @@ std::vector<FlagInfo> make_table() {
            "a plan uses its threads when its first runs were faster with them; false: whenever it was given any"),
       in_plans(flag("fuse_attention", true, "products with a softmax between them become one operation")),
       in_plans(flag("fuse_layer_norm", true, "a sum and the layer_norm after it become one operation")),
-      in_plans(flag("fuse_recurrent", true, "steps of an LSTM or a GRU become one operation")),
+      in_plans(flag("fuse_recurrent", true, "steps of an LSTM, a GRU or a simple cell become one operation")),
       in_plans(flag("fuse_elementwise", true, "elementwise operations that read each other's results become one")),
       in_plans(flag("disable_passes", S(""),
                     "graph passes to leave out, by name, separated by commas; \"all\" for all of them")),

@@ -37,6 +37,13 @@ std::span<const int> output_vars(const GraphNode& node, std::string_view slot) {
 int input_var(const GraphNode& node, std::string_view slot) { return sole(input_vars(node, slot)); }
 int output_var(const GraphNode& node, std::string_view slot) { return sole(output_vars(node, slot)); }
 
+int var_named(std::span<const int> vars, const std::vector<std::string>& names, const std::string& name) {
+  for (size_t i = 0; i < names.size() && i < vars.size(); ++i) {
+    if (names[i] == name) return vars[i];
+  }
+  return -1;
+}
+
 bool is_float(const Graph& graph, int var) {
   return var >= 0 && graph.vars[var].desc.dtype == DType::kFloat32 && graph.vars[var].desc.kind == VarKind::kLoDTensor;
 }
@@ -79,6 +86,21 @@ bool Uses::is_inner(int var) const {
 
 bool Uses::is_private(int var) const {
   return is_inner(var) && reader(var) >= 0 && graph_.vars[var].desc.kind == VarKind::kLoDTensor;
+}
+
+void settle_dynamic(Graph& graph) {
+  const Uses uses(graph);
+  for (const GraphNode& node : graph.nodes) {
+    const OpDef& def = find_op(node.op->type);
+    const auto reads = graph.reads(node);
+    const bool dynamic = def.is_dynamic(*node.op) || def.has(kKeepsOutputs) || def.has(kRunsBlock) ||
+                         std::any_of(reads.begin(), reads.end(), [&](int v) { return graph.vars[v].dynamic; });
+    if (dynamic) continue;
+    for (const int v : graph.writes(node)) {
+      const bool changes = std::find(reads.begin(), reads.end(), v) != reads.end();
+      if (!changes && uses.writer(v) >= 0 && !graph.vars[v].desc.persistable) graph.vars[v].dynamic = false;
+    }
+  }
 }
 
 NodeBuilder::NodeBuilder(const Graph& graph, std::string type, ir::OpRef like, int index, int replica)

@@ -21,6 +21,10 @@ std::span<const int> output_vars(const GraphNode& node, std::string_view slot);
 int input_var(const GraphNode& node, std::string_view slot);
 int output_var(const GraphNode& node, std::string_view slot);
 
+// The variable of the argument of this name, in arguments of these names; -1 when there is none.
+int var_named(std::span<const int> vars, const std::vector<std::string>& names, const std::string& name);
+// The block that the node runs, by its attribute sub_block.
+inline int block_of(const GraphNode& node) { return node.op->attr<BlockRef>("sub_block").idx; }
 // Reads and writes its arguments alone.
 inline bool is_plain(const GraphNode& node) { return node.more_reads.empty() && node.more_writes.empty(); }
 // There is such a variable, a tensor of float32.
@@ -31,6 +35,9 @@ std::vector<std::string> role_vars_of(const Graph& graph, const std::vector<int>
 
 // Where the node reads `out` as an argument, it reads `x`.
 void read_instead(Graph& graph, GraphNode& node, int out, int x);
+
+// Takes GraphVar::dynamic back where shapes depend on values no more, because an op has gone from which that came.
+void settle_dynamic(Graph& graph);
 
 // As the graph was when this was made: nodes by their place in it, each once, ascending.
 class Uses {

@@ -22,6 +22,7 @@ const std::vector<Pass>& pipeline() {
       kRemoveDead,
       // loops: before the ops around them change
       kFuseRecurrent,
+      kFuseSequenceSteps,
       kFuseUnrolled,
       // convolutions with what comes after them: before images get their layouts
       kFuseConv,

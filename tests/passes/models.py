@@ -107,6 +107,13 @@ def same_bits(want, got):
         np.testing.assert_array_equal(a, b)
 
 
+def of_one_size(want, got):
+    """Up to 1e-6 of the largest element: sums in another order."""
+    assert len(want) == len(got)
+    for a, b in zip(want, got):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-6 * max(1.0, np.abs(a).max(initial=0)))
+
+
 def check_pass(trained, name, nodes, around=None, compare=same_bits, **how):
     """The pass beside none, and with all others around it beside these; `around`: beside these lists instead."""
     others = [p for p in PASSES if p != name]

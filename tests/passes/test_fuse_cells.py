@@ -161,6 +161,42 @@ def test_an_lstm_of_other_products_is_one_op(step):
     is_fused(in_static(step, states=2), "an LSTM")
 
 
+def simple(x, h):
+    return layers.fc([x, h], HIDDEN, act="tanh")
+
+
+def simple_joined(x, h):
+    return layers.sigmoid(linear(joined(h, x), bias=False))
+
+
+def simple_of_sums(x, h):
+    return layers.relu(layers.elementwise_add(x, linear(h)))
+
+
+class SimpleCell(layers.RNNCell):
+    def __init__(self, hidden):
+        self.hidden = hidden
+
+    def call(self, inputs, states):
+        new = layers.fc([inputs, states], self.hidden, act="tanh")
+        return new, new
+
+    @property
+    def state_shape(self):
+        return [self.hidden]
+
+
+@pytest.mark.parametrize("step,width", [(simple, WIDTH), (simple_joined, WIDTH), (simple_of_sums, HIDDEN)])
+@pytest.mark.parametrize("batch,steps", [(3, 5), (1, 1), (49, 7)])
+def test_a_product_and_its_activation_are_one_op(step, width, batch, steps):
+    is_fused(in_static(step, width=width, batch=batch, steps=steps), "a simple cell")
+
+
+@pytest.mark.parametrize("lengths", [True, False])
+def test_simple_cells_of_rnn_with_and_without_lengths(lengths):
+    is_fused(in_rnn(SimpleCell, lengths), "a simple cell")
+
+
 def test_x_may_be_the_sums_of_the_gates():
     is_fused(in_static(unit_of_sums, width=3 * HIDDEN), "a GRU")
     is_fused(in_static(lstm_of_sums, states=2, width=4 * HIDDEN), "an LSTM")
@@ -223,7 +259,7 @@ def test_what_is_no_gru_stays_and_says_why(step):
     trained = Trained(in_static(step))
     want, _ = trained.run([])
     got, told = trained.run(WITHOUT_DEAD)
-    assert found(told) == (0, ["left as it is: its memory is no state of a GRU"])
+    assert found(told) == (0, ["left as it is: its memory is no state of a GRU or of a simple cell"])
     for a, b in zip(want, got):
         np.testing.assert_array_equal(a, b)
 

@@ -2,7 +2,7 @@
 are read; what differs between the steps, or is read between them, keeps them as they are."""
 import numpy as np
 import pytest
-from models import PASSES, Trained
+from models import PASSES, Trained, of_one_size
 from test_fuse_recurrent import BATCH, HIDDEN, STEPS, WIDTH, cell, close
 
 import anabranch.fluid as fluid
@@ -92,7 +92,7 @@ def unrolled(step, states=2, parts=unstacked, shown=all_stacked):
     return model
 
 
-def is_fused(model, what, count=1, fetch=(), **options):
+def is_fused(model, what, count=1, fetch=(), near=close, **options):
     trained = Trained(model)
     fetch = [*fetch, *(v.name for v in trained.main.list_vars() if v.name in ("x@GRAD", "h0@GRAD", "c0@GRAD"))]
     want, told = trained.run([], fetch=fetch)
@@ -100,7 +100,7 @@ def is_fused(model, what, count=1, fetch=(), **options):
     for on in (ALONE, PASSES):
         got, told = trained.run(on, fetch=fetch, **options)
         assert found(told) == (count, ["%d %s" % (STEPS, what)] * (count // options.get("replicas", 1)))
-        close(want, got)
+        near(want, got)
 
 
 @pytest.mark.parametrize("shown", [all_stacked, last_only, some])
@@ -118,6 +118,20 @@ def test_other_ways_to_write_an_lstm(step):
 @pytest.mark.parametrize("step", [named_gates, gru_unit])
 def test_steps_of_a_gru_are_one_op(step, shown):
     is_fused(unrolled(step, states=1, shown=shown), "a GRU")
+
+
+def simple(x, h):
+    return layers.fc([x, h], HIDDEN, act="tanh", param_attr=["wx", "wh"], bias_attr="b")
+
+
+def simple_joined(x, h):
+    return layers.sigmoid(layers.fc(layers.concat([h, x], axis=1), HIDDEN, param_attr="w", bias_attr=False))
+
+
+@pytest.mark.parametrize("parts", [unstacked, sliced])
+@pytest.mark.parametrize("step", [simple, simple_joined])
+def test_steps_of_a_simple_cell_are_one_op(step, parts):
+    is_fused(unrolled(step, states=1, parts=parts, shown=some), "a simple cell", near=of_one_size)
 
 
 def test_threads_change_no_bit():

@@ -1,6 +1,7 @@
-// A block that is run for each step and is an LSTM or a GRU becomes one op, and so does its gradient block: the
-// products of all steps are one, weights stay packed, gates are one pass. What the block computes is read off its ops;
-// the gradient block must be what append_backward makes of it. Anything else stays as it is, and explain() says why.
+// A block that is run for each step and is an LSTM, a GRU or a simple cell becomes one op, and so does its gradient
+// block: the products of all steps are one, weights stay packed, gates are one pass. What the block computes is read
+// off its ops; the gradient block must be what append_backward makes of it. Anything else stays as it is, and explain()
+// says why.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,22 +9,11 @@
 #include "graph/passes/passes.h"
 #include "graph/passes/patterns/block_gradient.h"
 #include "graph/passes/patterns/cell_nodes.h"
-#include "opdef/sums_of_turns.h"
 
 namespace anabranch {
 namespace {
 
 using Names = std::vector<std::string>;
-
-int block_of(const GraphNode& node) { return node.op->attr<BlockRef>("sub_block").idx; }
-
-// The argument of a slot by its name in the op.
-int named(std::span<const int> vars, const Names& names, const std::string& name) {
-  for (size_t i = 0; i < names.size() && i < vars.size(); ++i) {
-    if (names[i] == name) return vars[i];
-  }
-  return -1;
-}
 
 StepView view_of(const ir::Block& body, const ir::Op& op) {
   return {.ops = body.ops(),
@@ -51,6 +41,7 @@ class RecurrentFuser {
       fused += why.empty();
     }
     edit_.commit();
+    if (fused > 0) settle_dynamic(graph_);
     return fused;
   }
 
@@ -69,7 +60,8 @@ class RecurrentFuser {
     found_ = {.cell = match_cell(view), .vars = {}};
     if (!found_.cell.why.empty()) return found_.cell.why;
     int gradient = -1;
-    if (std::string why = find_gradient(forward, at, &gradient); !why.empty()) return why;
+    const ir::Program& program = *context_.program;
+    if (std::string why = find_block_gradient(graph_, edit_.uses, program, at, &gradient); !why.empty()) return why;
     if (std::string why = gather(forward); !why.empty()) return why;
     if (std::string why = choose(forward); !why.empty()) return why;
     if (gradient >= 0) {
@@ -84,26 +76,11 @@ class RecurrentFuser {
     return "";
   }
 
-  std::string find_gradient(const GraphNode& forward, int at, int* gradient) const {
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const GraphNode& node = graph_.nodes[i];
-      if (node.op->type != "recurrent_grad" || node.replica != forward.replica) continue;
-      if (context_.program->block(block_of(node)).forward_block != block_of(forward)) continue;
-      if (*gradient >= 0 || static_cast<int>(i) < at) return "it has several gradients";
-      *gradient = static_cast<int>(i);
-    }
-    const int scopes = output_var(forward, "step_scopes");
-    if (scopes < 0) return "";
-    const auto& readers = edit_.uses.readers(scopes);
-    const bool alone = std::all_of(readers.begin(), readers.end(), [&](int reader) { return reader == *gradient; });
-    return alone && edit_.uses.is_inner(scopes) ? "" : "somebody else reads what it keeps";
-  }
-
   std::string gather(const GraphNode& forward) {
     const RecurrentCell& cell = found_.cell;
     CellVars& vars = found_.vars;
     const auto outer = [&](const char* slot, const std::string& name) {
-      return named(input_vars(forward, slot), forward.op->input(slot), name);
+      return var_named(input_vars(forward, slot), forward.op->input(slot), name);
     };
     const auto begun = input_vars(forward, "initial_states");
     if (begun.size() != cell.memories.size()) return "its memories have no initial states";
@@ -206,33 +183,16 @@ class RecurrentFuser {
     for (size_t i = 0; i < given.size(); ++i) {
       if (given[i] >= 0) gradients.given[cell.shows[i]].push_back(given[i]);
     }
-    gradients.x = named(output_vars(node, "inputs@GRAD"), node.op->input("inputs"), cell.x);
+    gradients.x = var_named(output_vars(node, "inputs@GRAD"), node.op->input("inputs"), cell.x);
     const auto begun = output_vars(node, "initial_states@GRAD");
     for (const size_t m : cell.memories) gradients.first_states.push_back(m < begun.size() ? begun[m] : -1);
     const auto parameter = [&](const std::string& name) {
-      const int made = named(output_vars(node, "parameters@GRAD"), node.op->input("parameters"), name);
-      return made < 0 ? made : part_of(at, node, name, made);
+      const int made = var_named(output_vars(node, "parameters@GRAD"), node.op->input("parameters"), name);
+      return part_of_gradient(graph_, edit_, at, name, made);
     };
     for (const auto& name : cell.weights) gradients.weights.push_back(parameter(name));
     for (const auto& name : cell.biases) gradients.biases.push_back(parameter(name));
     edit_.replace({at}, cell_gradient_node(graph_, node, cell, found_.vars, gradients, role_vars_of(graph_, {at})));
-  }
-
-  // Where there is some of a gradient before, the op makes a part of it, which is added behind it.
-  int part_of(int at, const GraphNode& node, const std::string& parameter, int made) {
-    const auto sums = input_vars(node, kSumSlot);
-    const int before = sums.empty() ? -1 : named(sums, node.op->attr<Names>(kSumsOf), parameter);
-    if (before < 0) return made;
-    ir::Var desc = graph_.vars[made].desc;
-    desc.name = fmt::format("{}@part", graph_.vars[made].name);
-    const int part = graph_.var(desc.name, node.replica, desc);
-    graph_.vars[part].produced = true;
-    NodeBuilder sum(graph_, "sum", node);
-    for (const auto& [of, gradient] : node.op->role_vars()) {
-      if (gradient == graph_.vars[made].name) sum.attr("op_role_var", Names{of, gradient});
-    }
-    edit_.add_behind(at, sum.in("X", {before, part}).out("Out", made).done());
-    return part;
   }
 
   Graph& graph_;
@@ -249,13 +209,14 @@ const char* skip(const PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseRecurrent = {.name = "fuse_recurrent",
-                             .what =
-                                 "a block for each step that is an LSTM or a GRU becomes one op, and so does its "
-                                 "gradient",
-                             .tolerance = "sums in another order: 1e-6 of their size",
-                             .needs_flag = "FLAGS_fuse_recurrent",
-                             .skip = skip,
-                             .run = run};
+const Pass kFuseRecurrent = {
+    .name = "fuse_recurrent",
+    .what =
+        "a block for each step that is an LSTM, a GRU or a simple cell becomes one op, and so does its "
+        "gradient",
+    .tolerance = "sums in another order: 1e-6 of their size",
+    .needs_flag = "FLAGS_fuse_recurrent",
+    .skip = skip,
+    .run = run};
 
 }  // namespace anabranch

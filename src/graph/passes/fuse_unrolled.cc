@@ -1,6 +1,6 @@
-// Steps of an LSTM or a GRU that stand one after another in block 0 become the op of fuse_recurrent, and so do their
-// gradients, which must be what append_backward makes of them. What each step has its own of is stacked before, unless
-// it comes out of one tensor already, and what each gives is taken apart, unless it is stacked anyway.
+// Steps of an LSTM, a GRU or a simple cell that stand one after another in block 0 become the op of fuse_recurrent, and
+// so do their gradients, which must be what append_backward makes of them. What each step has its own of is stacked
+// before, unless it comes out of one tensor already, and what each gives is taken apart, unless it is stacked anyway.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -216,13 +216,14 @@ const char* skip(const PassContext& context) {
 
 }  // namespace
 
-const Pass kFuseUnrolled = {.name = "fuse_unrolled",
-                            .what =
-                                "steps of an LSTM or a GRU that stand one after another become one op, and so do "
-                                "their gradients",
-                            .tolerance = "sums in another order: 1e-6 of their size",
-                            .needs_flag = "FLAGS_fuse_recurrent",
-                            .skip = skip,
-                            .run = run};
+const Pass kFuseUnrolled = {
+    .name = "fuse_unrolled",
+    .what =
+        "steps of an LSTM, a GRU or a simple cell that stand one after another become one op, and so do "
+        "their gradients",
+    .tolerance = "sums in another order: 1e-6 of their size",
+    .needs_flag = "FLAGS_fuse_recurrent",
+    .skip = skip,
+    .run = run};
 
 }  // namespace anabranch

@@ -16,6 +16,7 @@ extern const Pass kFuseConv;
 extern const Pass kFuseFc;
 extern const Pass kFuseLayerNorm;
 extern const Pass kFuseRecurrent;
+extern const Pass kFuseSequenceSteps;
 extern const Pass kFuseUnrolled;
 extern const Pass kFuseElementwise;
 extern const Pass kFuseOptimizers;

@@ -1,5 +1,6 @@
-// What the ops of recurrent cells over all steps share (lstm_steps, gru_steps): the sums of the gates that x makes, for
-// all steps at once, and the gradients of x, of the weights and of the biases, which are one product each.
+// What the ops of recurrent cells over all steps share (lstm_steps, gru_steps, simple_steps): the sums of the gates
+// that x makes, for all steps at once, and the gradients of x, of the weights and of the biases, which are one product
+// each.
 #pragma once
 #include <memory>
 
@@ -11,17 +12,38 @@
 
 namespace anabranch::sequence {
 
-struct StepExtents {
-  int64_t steps, batch, wide, d;
-  StepExtents(const KernelContext& c, In x, In h0)
-      : steps(c[x].shape()[0]), batch(c[x].shape()[1]), wide(c[x].shape()[2]), d(c[h0].row_elems()) {}
-  int64_t rows() const { return steps * batch; }
+// The rows of all steps of X. [steps, batch, I] lies in the order of steps; rows of sequences, [rows, I], are copied to
+// that order - step by step, the longest sequence first - and back.
+class StepRows {
+ public:
+  void cut(const KernelContext& c, In x, In h0);
+  int64_t rows() const { return rows_; }
+  int64_t wide() const { return wide_; }
+  int64_t d() const { return d_; }
+  bool sequences() const { return sequences_; }
+  const Steps& steps() const { return steps_; }
+
+  // Rows that lie as in X, in the order of steps: themselves, or a copy in `room`.
+  const float* ordered(KernelContext& c, const float* from, int64_t width, Workspace& room) const;
+  // Where rows in the order of steps are to be made so that finish() can put them where they belong: `to` itself, or
+  // in `room`.
+  float* begin(float* to, int64_t width, Workspace& room) const;
+  void finish(KernelContext& c, const float* made, int64_t width, float* to) const;
+  // The state before each row, of states that lie as in X.
+  void previous(const KernelContext& c, const float* states, const float* first, float* to) const;
+
+ private:
+  int64_t rows_ = 0, wide_ = 0, d_ = 0;
+  bool sequences_ = false;
+  Steps steps_;
 };
 
 // The checks of X, Mask, Weights and Biases, and of the first states.
 void check_steps(const InferContext& c, int gates, std::initializer_list<const char*> first_states);
-// Shape [steps, batch, times * D] of an output.
+// Shape [steps, batch, times * D] of an output; [rows, times * D] of sequences.
 Shape steps_shape(const InferContext& c, int64_t times = 1);
+// An output with a state for each row of X, and its sequences.
+void set_states(InferContext& c, std::string_view slot);
 // Declares X, Mask, Weights, Biases.
 void step_slots(OpDef& def);
 // Of a gradient op: declares those and their gradients.
@@ -32,25 +54,32 @@ void infer_step_gradients(InferContext& c, std::initializer_list<const char*> fi
 
 inline StateMask mask_of(const KernelContext& c, In mask) { return {mask ? c[mask].data<float>() : nullptr}; }
 
-// The sum of the gradients in a list; zeros when there are none. Changed by nobody else when `own` is set.
+// The sum of the gradients in a list, whose rows lie as in X; zeros when there are none.
 class GivenGradient {
  public:
   GivenGradient(const KernelArgs& op, const char* slot) : slot_(op.in(slot)) {}
-  const float* read(const KernelContext& c, const StepExtents& e) const {
-    return slot_.count == 1 ? c[slot_].data<float>() : own(c, e);
+  const float* read(const KernelContext& c, const StepRows& s) const {
+    return slot_.count == 1 ? c[slot_].data<float>() : own(c, s);
   }
-  float* own(const KernelContext& c, const StepExtents& e) const;
+  // Changed by nobody else.
+  float* own(const KernelContext& c, const StepRows& s) const;
+  // As own(), in the order of steps.
+  float* ordered(KernelContext& c, const StepRows& s, Workspace& room) const;
 
  private:
   In slot_;
   std::shared_ptr<Tensor> rows_ = std::make_shared<Tensor>();
 };
 
+// Where the gradient of a state before the first step is to be added up, from zeros on: the output, or `rows` when
+// nobody wants it.
+float* first_gradient(KernelContext& c, In state, Out wanted, const std::shared_ptr<Tensor>& rows);
+
 class StepSums {
  public:
   StepSums(const KernelArgs& op, int gates) : x_(op.in("X")), weights_(op, gates) {}
-  // gates [rows, n D] = X by the rows of x + the biases.
-  void run(const KernelContext& c, const StepExtents& e, float* gates);
+  // gates [rows, n D] = X by the rows of x + the biases, in the order of steps.
+  void run(KernelContext& c, const StepRows& s, float* gates);
   const float* state_weight() const { return weights_.state(); }
   // A number that belongs to the biases of one gate.
   void add_to_gate(int place, float number) { weights_.add_to_gate(place, number); }
@@ -66,25 +95,25 @@ class StepSumsBack {
   StepSumsBack(const KernelArgs& op, int gates)
       : x_(op.in("X")), dx_(op.out("X@GRAD")), gates_(gates), weights_(op, gates), gradients_(op, gates) {}
   // Before the steps: their weight of the state.
-  const float* state_weight(const KernelContext& c, const StepExtents& e) {
-    weights_.gather(c, e.wide, e.d);
+  const float* state_weight(const KernelContext& c, const StepRows& s) {
+    weights_.gather(c, s.wide(), s.d());
     return weights_.state();
   }
-  // of_state(to): puts the gradient of the weight of the state, [D, n D].
-  template <class Fn> void give(const KernelContext& c, const StepExtents& e, const float* dgates, Fn&& of_state) {
-    give_x(c, e, dgates);
+  // dgates: in the order of steps. of_state(to): puts the gradient of the weight of the state, [D, n D].
+  template <class Fn> void give(KernelContext& c, const StepRows& s, const float* dgates, Fn&& of_state) {
+    give_x(c, s, dgates);
     if (gradients_.wants_weights(c)) {
-      give_weight_of_x(c, e, dgates);
-      of_state(gradients_.state(c, e.wide, e.d));
-      gradients_.give_weights(c, e.wide, e.d);
+      give_weight_of_x(c, s, dgates);
+      of_state(gradients_.state(c, s.wide(), s.d()));
+      gradients_.give_weights(c, s.wide(), s.d());
     }
-    if (gradients_.wants_biases(c)) give_biases(c, e, dgates);
+    if (gradients_.wants_biases(c)) give_biases(c, s, dgates);
   }
 
  private:
-  void give_x(const KernelContext& c, const StepExtents& e, const float* dgates);
-  void give_weight_of_x(const KernelContext& c, const StepExtents& e, const float* dgates);
-  void give_biases(const KernelContext& c, const StepExtents& e, const float* dgates);
+  void give_x(KernelContext& c, const StepRows& s, const float* dgates);
+  void give_weight_of_x(KernelContext& c, const StepRows& s, const float* dgates);
+  void give_biases(const KernelContext& c, const StepRows& s, const float* dgates);
 
   In x_;
   Out dx_;

@@ -1,5 +1,6 @@
-// Gated recurrent units over a dense batch [steps, batch, width] as one op, made by the pass fuse_recurrent of a block
-// that is run for each step: the products of x are one for all steps, and so are the gradients of x and of the weights.
+// Gated recurrent units over a dense batch [steps, batch, width], or over sequences, as one op, which passes make of a
+// block that is run for each step: the products of x are one for all steps, and so are the gradients of x and of the
+// weights.
 #include <algorithm>
 
 #include "ops/declare/attr_checks.h"
@@ -39,18 +40,20 @@ class Forward {
         sums_(op, kGates) {}
 
   void operator()(KernelContext& c) {
-    const StepExtents e(c, x_, h0_);
-    if (e.rows() == 0 || e.d == 0) return;
-    auto* gates = c[gates_].mutable_data<float>();
-    sums_.run(c, e, gates);
-    steps_.cut_dense(e.steps, e.batch);
-    panels_->forward(c, steps_, placed(weights_, sums_.state_weight(), e.d),
+    s_.cut(c, x_, h0_);
+    if (s_.rows() == 0 || s_.d() == 0) return;
+    Workspace room;
+    auto *gates = c[gates_].mutable_data<float>(), *all = c[hidden_].mutable_data<float>();
+    float* states = s_.begin(all, s_.d(), room);
+    sums_.run(c, s_, gates);
+    panels_->forward(c, s_.steps(), placed(weights_, sums_.state_weight(), s_.d()),
                      {.gates = gates,
                       .first = c[h0_].data<float>(),
                       .left = c[left_].mutable_data<float>(),
-                      .states = c[hidden_].mutable_data<float>(),
+                      .states = states,
                       .mask = mask_of(c, mask_),
                       .kept = mask_ ? c[kept_].mutable_data<float>() : nullptr});
+    s_.finish(c, states, s_.d(), all);
   }
 
  private:
@@ -58,7 +61,7 @@ class Forward {
   Out hidden_, kept_, gates_, left_;
   GruPanels::Weights weights_;
   StepSums sums_;
-  Steps steps_;
+  StepRows s_;
   std::shared_ptr<GruPanels> panels_ = std::make_shared<GruPanels>();
 };
 
@@ -79,37 +82,35 @@ class Backward {
         sums_(op, kGates) {}
 
   void operator()(KernelContext& c) {
-    const StepExtents e(c, x_, h0_);
-    steps_.cut_dense(e.steps, e.batch);
+    s_.cut(c, x_, h0_);
     Workspace room;
-    auto* dgates = room.get<float>(e.rows() * kGates * e.d);
-    run(c, e, dgates);
-    sums_.give(c, e, dgates, [&](float* to) { give_state_weight(c, e, dgates, room.get<float>(e.rows() * e.d), to); });
+    auto* dgates = room.get<float>(s_.rows() * kGates * s_.d());
+    run(c, dgates);
+    sums_.give(c, s_, dgates,
+               [&](float* to) { give_state_weight(c, dgates, room.get<float>(s_.rows() * s_.d()), to); });
   }
 
  private:
-  void run(KernelContext& c, const StepExtents& e, float* dgates) {
-    float* dfirst = c.wants(dh0_) ? c[dh0_].mutable_data<float>() : sized<float>(dfirst_rows_, e.batch, e.d);
-    std::fill_n(dfirst, e.batch * e.d, 0.0f);
-    panels_->backward(c, steps_, placed(weights_, sums_.state_weight(c, e), e.d),
+  void run(KernelContext& c, float* dgates) {
+    Workspace room;
+    panels_->backward(c, s_.steps(), placed(weights_, sums_.state_weight(c, s_), s_.d()),
                       {.gates = c[gates_].data<float>(),
-                       .states = c[hidden_].data<float>(),
+                       .states = s_.ordered(c, c[hidden_].data<float>(), s_.d(), room),
                        .first = c[h0_].data<float>(),
-                       .dstates = dhidden_.own(c, e),
+                       .dstates = dhidden_.ordered(c, s_, room),
                        .dgates = dgates,
-                       .dfirst = dfirst,
+                       .dfirst = first_gradient(c, h0_, dh0_, dfirst_rows_),
                        .mask = mask_of(c, mask_),
                        .kept = mask_ ? c[kept_].data<float>() : nullptr,
-                       .dkept = mask_ ? dkept_.own(c, e) : nullptr});
+                       .dkept = mask_ ? dkept_.own(c, s_) : nullptr});
   }
 
   // before: room for the state before each row
-  void give_state_weight(KernelContext& c, const StepExtents& e, const float* dgates, float* before, float* to) {
-    const int64_t d = e.d, wide = kGates * d;
-    steps_.previous(c, c[mask_ ? kept_ : hidden_].data<float>(), c[h0_].data<float>(), d, before);
-    to_gates_->run(c, {.m = d, .n = 2 * d, .k = e.rows(), .trans_a = true, .ld_b = wide, .ld_c = wide}, before, dgates,
-                   to);
-    to_candidate_->run(c, {.m = d, .n = d, .k = e.rows(), .trans_a = true, .ld_b = wide, .ld_c = wide},
+  void give_state_weight(KernelContext& c, const float* dgates, float* before, float* to) {
+    const int64_t d = s_.d(), rows = s_.rows(), wide = kGates * d;
+    s_.previous(c, c[mask_ ? kept_ : hidden_].data<float>(), c[h0_].data<float>(), before);
+    to_gates_->run(c, {.m = d, .n = 2 * d, .k = rows, .trans_a = true, .ld_b = wide, .ld_c = wide}, before, dgates, to);
+    to_candidate_->run(c, {.m = d, .n = d, .k = rows, .trans_a = true, .ld_b = wide, .ld_c = wide},
                        c[left_].data<float>(), dgates + 2 * d, to + 2 * d);
   }
 
@@ -120,7 +121,7 @@ class Backward {
   GivenGradient dhidden_, dkept_;
   GruPanels::Weights weights_;
   StepSumsBack sums_;
-  Steps steps_;
+  StepRows s_;
   std::shared_ptr<Tensor> dfirst_rows_ = rows();
   std::shared_ptr<GruPanels> panels_ = std::make_shared<GruPanels>();
   std::shared_ptr<Gemm<float>> to_gates_ = std::make_shared<Gemm<float>>(),
@@ -128,7 +129,7 @@ class Backward {
 };
 
 void slots(OpDef& def) {
-  def.in("H0", "[batch, D], h before step 0");
+  def.in("H0", "[batch, D], h before step 0; of sequences, in the order of their lengths, the longest first");
   act_attr(def, "activation", "tanh", "of the candidate");
   act_attr(def, "gate_activation", "sigmoid", "of the gates");
   def.attr<bool>("origin_mode", false, "the update gate is the share of the old state instead of the candidate's");
@@ -143,15 +144,18 @@ AB_OP(gru_steps)
     .source("https://arxiv.org/abs/1406.1078")
     .with(step_slots)
     .with(slots)
-    .out("Hidden", "[steps, batch, D], h")
+    .out("Hidden", "[steps, batch, D], h; [rows, D] of sequences")
     .out_optional("KeptHidden", "[steps, batch, D], with Mask")
-    .out("Gates", "[steps, batch, 3 D], update gate, reset gate and candidate, for the gradient")
-    .out("Left", "[steps, batch, D], r h[t-1], for the gradient")
+    .out("Gates",
+         "[steps, batch, 3 D] or [rows, 3 D] in the order of steps, update gate, reset gate and candidate, for the "
+         "gradient")
+    .out("Left", "[steps, batch, D] or [rows, D] in the order of steps, r h[t-1], for the gradient")
     .infer([](InferContext& c) {
       check_steps(c, kGates, {"H0"});
-      for (const char* slot : {"Hidden", "KeptHidden", "Left"}) {
-        if (c.has_out(slot)) c.set_out(slot, steps_shape(c), c.in("X").dtype);
+      for (const char* slot : {"Hidden", "KeptHidden"}) {
+        if (c.has_out(slot)) set_states(c, slot);
       }
+      c.set_out("Left", steps_shape(c), c.in("X").dtype);
       AB_CHECK(c.has_in("Mask") == c.has_out("KeptHidden"), InvalidArgument,
                "KeptHidden must be given with Mask, and only then");
       c.set_out("Gates", steps_shape(c, kGates), c.in("X").dtype);

@@ -1,5 +1,5 @@
-// An LSTM over a dense batch [steps, batch, width] as one op, made by the pass fuse_recurrent of a block that is run
-// for each step: the products of x are one for all steps, and so are the gradients of x and of the weights.
+// An LSTM over a dense batch [steps, batch, width], or over sequences, as one op, which passes make of a block that is
+// run for each step: the products of x are one for all steps, and so are the gradients of x and of the weights.
 #include <algorithm>
 
 #include "ops/sequence/cell_steps.h"
@@ -54,20 +54,24 @@ class Forward {
   }
 
   void operator()(KernelContext& c) {
-    const StepExtents e(c, x_, h0_);
-    if (e.rows() == 0 || e.d == 0) return;
-    auto* gates = c[gates_].mutable_data<float>();
-    sums_.run(c, e, gates);
-    steps_.cut_dense(e.steps, e.batch);
-    panels_->forward(c, steps_, weights_of(sums_.state_weight(), e.d, order_),
+    s_.cut(c, x_, h0_);
+    if (s_.rows() == 0 || s_.d() == 0) return;
+    Workspace room;
+    auto *gates = c[gates_].mutable_data<float>(), *all_hidden = c[hidden_].mutable_data<float>(),
+         *all_cells = c[cell_].mutable_data<float>();
+    float *hiddens = s_.begin(all_hidden, s_.d(), room), *cells = s_.begin(all_cells, s_.d(), room);
+    sums_.run(c, s_, gates);
+    panels_->forward(c, s_.steps(), weights_of(sums_.state_weight(), s_.d(), order_),
                      {.gates = gates,
                       .hidden = c[h0_].data<float>(),
                       .cell = c[c0_].data<float>(),
-                      .hiddens = c[hidden_].mutable_data<float>(),
-                      .cells = c[cell_].mutable_data<float>(),
+                      .hiddens = hiddens,
+                      .cells = cells,
                       .mask = mask_of(c, mask_),
                       .kept_hiddens = mask_ ? c[kept_hidden_].mutable_data<float>() : nullptr,
                       .kept_cells = mask_ ? c[kept_cell_].mutable_data<float>() : nullptr});
+    s_.finish(c, hiddens, s_.d(), all_hidden);
+    s_.finish(c, cells, s_.d(), all_cells);
   }
 
  private:
@@ -75,7 +79,7 @@ class Forward {
   Out hidden_, cell_, kept_hidden_, kept_cell_, gates_;
   GateOrder order_;
   StepSums sums_;
-  Steps steps_;
+  StepRows s_;
   std::shared_ptr<LstmPanels> panels_ = std::make_shared<LstmPanels>();
 };
 
@@ -101,40 +105,34 @@ class Backward {
         sums_(op, kGates) {}
 
   void operator()(KernelContext& c) {
-    const StepExtents e(c, x_, h0_);
-    steps_.cut_dense(e.steps, e.batch);
+    s_.cut(c, x_, h0_);
     Workspace room;
-    auto* dgates = room.get<float>(e.rows() * kGates * e.d);
-    run(c, e, dgates);
-    sums_.give(c, e, dgates, [&](float* to) {
-      auto* before = room.get<float>(e.rows() * e.d);
-      steps_.previous(c, c[mask_ ? kept_hidden_ : hidden_].data<float>(), c[h0_].data<float>(), e.d, before);
-      by_state_->run(c, {.m = e.d, .n = kGates * e.d, .k = e.rows(), .trans_a = true}, before, dgates, to);
+    auto* dgates = room.get<float>(s_.rows() * kGates * s_.d());
+    run(c, dgates);
+    sums_.give(c, s_, dgates, [&](float* to) {
+      auto* before = room.get<float>(s_.rows() * s_.d());
+      s_.previous(c, c[mask_ ? kept_hidden_ : hidden_].data<float>(), c[h0_].data<float>(), before);
+      by_state_->run(c, {.m = s_.d(), .n = kGates * s_.d(), .k = s_.rows(), .trans_a = true}, before, dgates, to);
     });
   }
 
  private:
-  float* first(KernelContext& c, const StepExtents& e, Out wanted, const std::shared_ptr<Tensor>& rows) const {
-    float* to = c.wants(wanted) ? c[wanted].mutable_data<float>() : sized<float>(rows, e.batch, e.d);
-    std::fill_n(to, e.batch * e.d, 0.0f);
-    return to;
-  }
-
-  void run(KernelContext& c, const StepExtents& e, float* dgates) {
+  void run(KernelContext& c, float* dgates) {
     const bool masked = static_cast<bool>(mask_);
-    panels_->backward(c, steps_, weights_of(sums_.state_weight(c, e), e.d, order_),
+    Workspace room;
+    panels_->backward(c, s_.steps(), weights_of(sums_.state_weight(c, s_), s_.d(), order_),
                       {.gates = c[gates_].data<float>(),
-                       .cells = c[cell_].data<float>(),
+                       .cells = s_.ordered(c, c[cell_].data<float>(), s_.d(), room),
                        .first_cell = c[c0_].data<float>(),
-                       .dhiddens = dhidden_.read(c, e),
-                       .dcells = dcell_.own(c, e),
+                       .dhiddens = dhidden_.read(c, s_),
+                       .dcells = dcell_.ordered(c, s_, room),
                        .dgates = dgates,
-                       .dfirst_cell = first(c, e, dc0_, dc0_rows_),
-                       .dfirst_hidden = masked || c.wants(dh0_) ? first(c, e, dh0_, dh0_rows_) : nullptr,
+                       .dfirst_cell = first_gradient(c, c0_, dc0_, dc0_rows_),
+                       .dfirst_hidden = masked || c.wants(dh0_) ? first_gradient(c, h0_, dh0_, dh0_rows_) : nullptr,
                        .mask = mask_of(c, mask_),
                        .kept_cells = masked ? c[kept_cell_].data<float>() : nullptr,
-                       .dkept_hiddens = masked ? dkept_hidden_.own(c, e) : nullptr,
-                       .dkept_cells = masked ? dkept_cell_.own(c, e) : nullptr});
+                       .dkept_hiddens = masked ? dkept_hidden_.own(c, s_) : nullptr,
+                       .dkept_cells = masked ? dkept_cell_.own(c, s_) : nullptr});
   }
 
   static std::shared_ptr<Tensor> rows() { return std::make_shared<Tensor>(); }
@@ -144,15 +142,15 @@ class Backward {
   GivenGradient dhidden_, dcell_, dkept_hidden_, dkept_cell_;
   GateOrder order_;
   StepSumsBack sums_;
-  Steps steps_;
+  StepRows s_;
   std::shared_ptr<Tensor> dh0_rows_ = rows(), dc0_rows_ = rows();
   std::shared_ptr<LstmPanels> panels_ = std::make_shared<LstmPanels>();
   std::shared_ptr<Gemm<float>> by_state_ = std::make_shared<Gemm<float>>();
 };
 
 void slots(OpDef& def) {
-  def.in("H0", "[batch, D], h before step 0")
-      .in("C0", "[batch, D], c before step 0")
+  def.in("H0", "[batch, D], h before step 0; of sequences, in the order of their lengths, the longest first")
+      .in("C0", "[batch, D], c before step 0, likewise")
       .attr<Order>("order", {0, 1, 2, 3}, "places of candidate, input, forget and output gate")
       .attr<float>("forget_bias", 0.0f, "added to the sums of the forget gate");
 }
@@ -165,15 +163,15 @@ AB_OP(lstm_steps)
     .source("https://arxiv.org/abs/1308.0850")
     .with(step_slots)
     .with(slots)
-    .out("Hidden", "[steps, batch, D], h")
-    .out("Cell", "[steps, batch, D], c")
+    .out("Hidden", "[steps, batch, D], h; [rows, D] of sequences")
+    .out("Cell", "[steps, batch, D], c, likewise")
     .out_optional("KeptHidden", "[steps, batch, D], with Mask")
     .out_optional("KeptCell", "[steps, batch, D], with Mask")
-    .out("Gates", "[steps, batch, 4 D], candidate and gates, for the gradient")
+    .out("Gates", "[steps, batch, 4 D] or [rows, 4 D] in the order of steps, candidate and gates, for the gradient")
     .infer([](InferContext& c) {
       check(c);
       for (const char* slot : {"Hidden", "Cell", "KeptHidden", "KeptCell"}) {
-        if (c.has_out(slot)) c.set_out(slot, steps_shape(c), c.in("X").dtype);
+        if (c.has_out(slot)) set_states(c, slot);
       }
       AB_CHECK(c.has_in("Mask") == c.has_out("KeptHidden") && c.has_in("Mask") == c.has_out("KeptCell"),
                InvalidArgument, "KeptHidden and KeptCell must be given with Mask, and only then");

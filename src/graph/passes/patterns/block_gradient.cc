@@ -92,6 +92,16 @@ bool BlockGradient::is_gradient(const std::string& name, const std::string& of) 
   return why_.empty() && is_whole(name, of);
 }
 
+std::string BlockGradient::of(const std::string& name) const {
+  const auto it = known_.find(name);
+  return it == known_.end() ? "" : it->second.of;
+}
+
+int BlockGradient::made_by(const std::string& name) const {
+  const auto it = known_.find(name);
+  return it == known_.end() || it->second.shares.size() != 1 ? -1 : std::get<0>(*it->second.shares.begin());
+}
+
 bool BlockGradient::keep(const std::string& name, Partial partial) {
   return known_.emplace(name, std::move(partial)).second;  // a name has one value
 }

@@ -24,6 +24,10 @@ class BlockGradient {
   const std::string& why() const { return why_; }
   // Whether the variable `name` of the gradient block is the whole gradient of `of` in the end.
   bool is_gradient(const std::string& name, const std::string& of) const;
+  // What a variable of the gradient block is a gradient of, in whole or in part; empty when it is none.
+  std::string of(const std::string& name) const;
+  // The place of the forward op whose gradient it is alone; -1 when there is none, or several.
+  int made_by(const std::string& name) const;
 
  private:
   // Where a share of a gradient comes from: a use of the variable, by op, slot and place; op -1: from outside, by name.

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "opdef/sums_of_turns.h"
+
 namespace anabranch {
 namespace {
 
@@ -36,7 +40,7 @@ std::string misfit(const Graph& graph, const CellVars& vars) {
   for (const int bias : vars.biases) {
     if (!is_row(graph.vars[bias].desc.shape)) return fmt::format("{} is no row", graph.vars[bias].name);
   }
-  return graph.vars[vars.x].desc.shape.rank() == 3 ? "" : "a step of x is no matrix";
+  return graph.vars[vars.x].desc.shape.rank() == (vars.sequences ? 2 : 3) ? "" : "a step of x is no matrix";
 }
 
 void add_values(Graph& graph, const RecurrentCell& cell, int replica, int like, CellVars* vars) {
@@ -80,6 +84,46 @@ GraphNode cell_gradient_node(const Graph& graph, const GraphNode& like, const Re
   }
   node.out("Weights@GRAD", gradients.weights).out("Biases@GRAD", gradients.biases);
   return node.done();
+}
+
+std::string find_block_gradient(const Graph& graph, const Uses& uses, const ir::Program& program, int at,
+                                int* gradient) {
+  const GraphNode& forward = graph.nodes[at];
+  const std::string type = forward.op->type + "_grad";
+  *gradient = -1;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const GraphNode& node = graph.nodes[i];
+    if (node.op->type != type || node.replica != forward.replica) continue;
+    if (program.block(block_of(node)).forward_block != block_of(forward)) continue;
+    if (*gradient >= 0 || static_cast<int>(i) < at) return "it has several gradients";
+    *gradient = static_cast<int>(i);
+  }
+  int scopes = output_var(forward, "step_scopes");
+  if (scopes < 0) scopes = output_var(forward, "StepScopes");
+  if (scopes < 0) return "";
+  const auto& readers = uses.readers(scopes);
+  const bool alone = std::all_of(readers.begin(), readers.end(), [&](int reader) { return reader == *gradient; });
+  return alone && uses.is_inner(scopes) ? "" : "somebody else reads what it keeps";
+}
+
+int part_of_gradient(Graph& graph, GraphEdit& edit, int at, const std::string& of, int made) {
+  const GraphNode node = graph.nodes[at];
+  const auto sums = input_vars(node, kSumSlot);
+  int before = -1;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    if (node.op->attr<std::vector<std::string>>(kSumsOf).at(i) == of) before = sums[i];
+  }
+  if (made < 0 || before < 0) return made;
+  ir::Var desc = graph.vars[made].desc;
+  desc.name = fmt::format("{}@part", graph.vars[made].name);
+  const int part = graph.var(desc.name, node.replica, desc);
+  graph.vars[part].produced = true;
+  NodeBuilder sum(graph, "sum", node);
+  for (const auto& [parameter, gradient] : node.op->role_vars()) {
+    if (gradient == graph.vars[made].name) sum.attr("op_role_var", std::vector<std::string>{parameter, gradient});
+  }
+  edit.add_behind(at, sum.in("X", {before, part}).out("Out", made).done());
+  return part;
 }
 
 }  // namespace anabranch

@@ -10,6 +10,7 @@ namespace anabranch {
 
 struct CellVars {
   int x = -1, mask = -1;
+  bool sequences = false;  // x holds them: [rows, I]
   std::vector<int> first_states, weights, biases;
   std::vector<int> values, for_gradient;  // what the op makes, as in RecurrentCell
 };
@@ -28,5 +29,13 @@ GraphNode cell_node(const Graph& graph, const GraphNode& like, const RecurrentCe
 // role_vars: op_role_var of the nodes it takes the place of.
 GraphNode cell_gradient_node(const Graph& graph, const GraphNode& like, const RecurrentCell& cell, const CellVars& vars,
                              const CellGradients& gradients, std::vector<std::string> role_vars);
+
+// The node that runs the gradient of the block of this one; -1 when there is none. Why it cannot go away together with
+// this one; empty when it can.
+std::string find_block_gradient(const Graph& graph, const Uses& uses, const ir::Program& program, int at,
+                                int* gradient);
+// Where the gradient op at this place makes `made` as the gradient of this name: `made` itself, or where there is some
+// of the gradient before (opdef/sums_of_turns.h), a part of it, which is added behind it.
+int part_of_gradient(Graph& graph, GraphEdit& edit, int at, const std::string& of, int made);
 
 }  // namespace anabranch

@@ -139,6 +139,10 @@ bool GateSums::fits_x(const std::vector<int>& places) const {
   return !product;
 }
 
+bool GateSums::has_state() const {
+  return std::any_of(weights_.begin(), weights_.end(), [](const Weight& w) { return w.rows != kX; });
+}
+
 std::vector<int32_t> GateSums::weight_places(const std::vector<int>& places) const {
   std::vector<int32_t> all;
   for (const Weight& w : weights_) {

@@ -40,6 +40,8 @@ class GateSums {
   std::vector<int> widest() const;
   // Without a weight of its own x is the sums: are they in this order?
   bool fits_x(const std::vector<int>& places) const;
+  // Some weight has rows for the state.
+  bool has_state() const;
   std::vector<std::string> weights() const;
   std::vector<std::string> biases() const;
 

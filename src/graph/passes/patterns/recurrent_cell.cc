@@ -13,6 +13,8 @@ struct Kind {
   std::vector<const char*> first_states, values, kept, for_gradient;
 };
 
+constexpr const char* kNoState = "its memory is no state of a GRU or of a simple cell";
+
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all = {
       {.what = "an LSTM",
@@ -25,12 +27,20 @@ const std::vector<Kind>& kinds() {
        .for_gradient = {"Gates"}},
       {.what = "a GRU",
        .op = "gru_steps",
-       .refusal = "its memory is no state of a GRU",
+       .refusal = kNoState,
        .match = match_gru,
        .first_states = {"H0"},
        .values = {"Hidden"},
        .kept = {"KeptHidden"},
        .for_gradient = {"Gates", "Left"}},
+      {.what = "a simple cell",
+       .op = "simple_steps",
+       .refusal = kNoState,
+       .match = match_simple,
+       .first_states = {"H0"},
+       .values = {"Hidden"},
+       .kept = {"KeptHidden"},
+       .for_gradient = {}},
   };
   return all;
 }
@@ -42,15 +52,17 @@ class Matcher {
   RecurrentCell run() {
     const size_t memories = view_.memories.size();
     if (!ops_.written_twice().empty()) return none(fmt::format("{} is written twice", ops_.written_twice()));
+    const char* refusal = nullptr;
     for (const Kind& kind : kinds()) {
       if (kind.first_states.size() != memories) continue;
-      if (!with_inputs(kind)) return none(kind.refusal);
+      refusal = kind.refusal;
+      if (!with_inputs(kind)) continue;
       if (std::string why = outputs(kind); !why.empty()) return none(std::move(why));
       if (const ir::Op* other = ops_.left_over())
         return none(fmt::format("{} has no part in {}", other->type, kind.what));
       return found_;
     }
-    return none(fmt::format("it has {} memories, not 1 or 2", memories));
+    return none(refusal ? refusal : fmt::format("it has {} memories, not 1 or 2", memories));
   }
 
  private:

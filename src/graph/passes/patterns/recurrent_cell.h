@@ -1,5 +1,5 @@
-// Is a step of a recurrence one of long short-term memory, or of a gated recurrent unit? What the op that takes the
-// place of all steps is to be given.
+// Is a step of a recurrence one of long short-term memory, of a gated recurrent unit, or a simple one? What the op that
+// takes the place of all steps is to be given.
 #pragma once
 #include <string>
 #include <vector>
@@ -24,12 +24,13 @@ struct RecurrentCell {
 
 RecurrentCell match_cell(const StepView& view);
 
-// What the two kinds of cells ask for. before: the states that a step finds; after: what it makes of them.
+// What the kinds of cells ask for. before: the states that a step finds; after: what it makes of them.
 struct CellStates {
   std::vector<std::string> before, after;
   std::string x;
 };
 bool match_lstm(StepOps& ops, const CellStates& states, RecurrentCell* cell);
 bool match_gru(StepOps& ops, const CellStates& states, RecurrentCell* cell);
+bool match_simple(StepOps& ops, const CellStates& states, RecurrentCell* cell);
 
 }  // namespace anabranch

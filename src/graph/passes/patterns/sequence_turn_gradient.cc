@@ -1,0 +1,121 @@
+#include "graph/passes/patterns/sequence_turn_gradient.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace anabranch {
+namespace {
+
+template <class Elements> bool any_array(const Elements& elements, const std::string& name) {
+  return std::any_of(elements.begin(), elements.end(), [&](const auto& each) { return each.array == name; });
+}
+
+}  // namespace
+
+SequenceTurnGradient::SequenceTurnGradient(const SequenceTurn& turn, const ir::Block& gradient,
+                                           const std::map<std::string, int>& given)
+    : sorted_(sort(turn, gradient)), check_(turn.cell, sorted_.plain, sorted_.seeds), why_(check(turn, given)) {}
+
+SequenceTurnGradient::Sorted SequenceTurnGradient::sort(const SequenceTurn& turn, const ir::Block& gradient) {
+  Sorted sorted;
+  for (const auto& op : gradient.ops()) {
+    bool taken = true;
+    if (op->type == "write_to_array_grad") {
+      taken = take_write(turn, *op, &sorted);
+    } else if (op->type == "read_from_array_grad") {
+      taken = take_read(turn, *op, &sorted);
+    } else if (op->type == "shrink_rnn_memory_grad") {
+      sorted.shrunk.emplace_back(sole(op->output("X@GRAD")), sole(op->input("Out@GRAD")));
+    } else {
+      sorted.plain.push_back(op);
+    }
+    if (!taken) sorted.why = fmt::format("{} in its gradient is not what append_backward makes", op->type);
+  }
+  return sorted;
+}
+
+bool SequenceTurnGradient::take_write(const SequenceTurn& turn, const ir::Op& op, Sorted* sorted) {
+  const std::string value = sole(op.input("X")), at = sole(op.input("I")), made = sole(op.output("X@GRAD"));
+  const std::string gradient = sole(op.input("Out@GRAD"));
+  if (made.empty() || made == ir::kEmptyVar || sole(op.output("Rest")) != gradient) return false;
+  const auto take = [&](const std::string& array, const std::string& written, const std::set<std::string>& places) {
+    if (gradient != ir::grad_name(array) || value != written || places.count(at) == 0) return false;
+    sorted->seeds.emplace_back(value, made);
+    return sorted->written.emplace(array, made).second;
+  };
+  return std::any_of(turn.outputs.begin(), turn.outputs.end(),
+                     [&](const auto& output) { return take(output.array, output.value, turn.now); }) ||
+         std::any_of(turn.memories.begin(), turn.memories.end(),
+                     [&](const auto& memory) { return take(memory.array, memory.made, turn.next); });
+}
+
+bool SequenceTurnGradient::take_read(const SequenceTurn& turn, const ir::Op& op, Sorted* sorted) {
+  const std::string to = sole(op.output("X@GRAD"));
+  if (turn.now.count(sole(op.input("I"))) == 0 || !to.ends_with("@GRAD")) return false;
+  const std::string array = to.substr(0, to.size() - 5);
+  if (!any_array(turn.inputs, array) && !any_array(turn.memories, array)) return false;
+  sorted->read.emplace_back(array, sole(op.input("Out@GRAD")));
+  return true;
+}
+
+std::string SequenceTurnGradient::gradient_read(const std::string& array) const {
+  std::string found;
+  for (const auto& [of, gradient] : sorted_.read) {
+    if (of != array) continue;
+    found = found.empty() ? gradient : ir::kEmptyVar;
+  }
+  return found;
+}
+
+std::string SequenceTurnGradient::taken_from(const std::string& array) const {
+  const auto it = sorted_.written.find(array);
+  return it == sorted_.written.end() ? "" : it->second;
+}
+
+SequenceTurnGradient::Part SequenceTurnGradient::part(const SequenceTurn& turn, const std::set<size_t>& places) const {
+  std::set<std::string> inner;
+  for (const size_t place : places) {
+    for (const auto& out : turn.cell[place]->output_args()) inner.insert(out);
+  }
+  Part found;
+  for (const auto& op : sorted_.plain) {
+    std::vector<std::string> outs = op->output_args();
+    std::erase(outs, ir::kEmptyVar);
+    if (outs.empty()) continue;
+    const int by = check_.made_by(outs[0]);
+    const bool among = op->type == "sum" ? inner.count(check_.of(outs[0])) != 0
+                                         : by >= 0 && places.count(static_cast<size_t>(by)) != 0;
+    if (!among) continue;
+    found.ops.push_back(op);
+    for (const auto& out : outs) {
+      if (!inner.count(check_.of(out))) found.made.emplace_back(out, check_.of(out));
+    }
+  }
+  return found;
+}
+
+std::string SequenceTurnGradient::check(const SequenceTurn& turn, const std::map<std::string, int>& given) const {
+  if (!sorted_.why.empty()) return sorted_.why;
+  if (!check_.why().empty()) return check_.why();
+  for (const auto& output : turn.outputs) {
+    if (given.count(output.array) != sorted_.written.count(output.array)) return "its gradient has other outputs";
+  }
+  for (const auto& memory : turn.memories) {
+    const std::string read = gradient_read(memory.array);
+    const auto first = std::find_if(sorted_.shrunk.begin(), sorted_.shrunk.end(),
+                                    [&](const auto& shrunk) { return shrunk.first == read; });
+    const bool whole = sorted_.written.count(memory.array) != 0 && !read.empty() && first != sorted_.shrunk.end() &&
+                       check_.is_gradient(first->second, memory.value);
+    if (!whole) return fmt::format("the gradient of {} is another", memory.value);
+  }
+  for (const auto& input : turn.inputs) {
+    const std::string read = gradient_read(input.array);
+    if (!read.empty() && !check_.is_gradient(read, input.value)) {
+      return fmt::format("the gradient of {} is another", input.value);
+    }
+  }
+  return "";
+}
+
+}  // namespace anabranch
