@@ -47,6 +47,23 @@ void order_by_id(const std::vector<int64_t>& ids, std::vector<int64_t>* order) {
   for (size_t i = 0; i < n; ++i) (*order)[i] = static_cast<int64_t>(numbers[i] & index);
 }
 
+// Adds n rows to `sum`, one after the other; four at a time, so that it is read and written less often.
+template <class T> void add_rows(const T* rows, const int64_t* places, size_t n, int64_t width, T* sum) {
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const T *a = rows + places[i] * width, *b = rows + places[i + 1] * width, *c = rows + places[i + 2] * width,
+            *d = rows + places[i + 3] * width;
+    for (int64_t j = 0; j < width; ++j) {
+      const T two = static_cast<T>(static_cast<T>(sum[j] + a[j]) + b[j]);
+      sum[j] = static_cast<T>(static_cast<T>(two + c[j]) + d[j]);
+    }
+  }
+  for (; i < n; ++i) {
+    const T* row = rows + places[i] * width;
+    for (int64_t j = 0; j < width; ++j) sum[j] = static_cast<T>(sum[j] + row[j]);
+  }
+}
+
 }  // namespace
 
 void check_rows(const SelectedRows& rows) {
@@ -77,19 +94,14 @@ void merge_rows(const SelectedRows& in, SelectedRows* out) {
   visit_dtype(in.value.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* src = in.value.data<T>();
-    T* dst = out->value.mutable_data<T>() - width;
-    size_t last = 0;
-    for (size_t k = 0; k < n; ++k) {
+    T* dst = out->value.mutable_data<T>();
+    size_t made = 0;
+    for (size_t k = 0, end = 0; k < n; k = end, dst += width) {
       const int64_t id = in.rows[order[k]];
-      const T* row = src + order[k] * width;
-      if (k > 0 && order[last] == id) {
-        for (int64_t j = 0; j < width; ++j) dst[j] = static_cast<T>(dst[j] + row[j]);
-        continue;
-      }
-      dst += width;
-      std::copy(row, row + width, dst);
-      last += k > 0;
-      order[last] = id;
+      while (end < n && in.rows[order[end]] == id) ++end;
+      std::copy_n(src + order[k] * width, width, dst);
+      add_rows(src, order.data() + k + 1, end - k - 1, width, dst);
+      order[made++] = id;
     }
   });
   out->rows.resize(distinct);

@@ -256,6 +256,43 @@ TEST(Philox, DrawsHaveTheRightMoments) {
   rng.each_uniform(5, 23, [&](int64_t i, float u) { EXPECT_EQ(u, rng.uniform(static_cast<uint64_t>(i))); });
 }
 
+// Numbers that vectors make are those of the C library, rounded: 2^-44 of a radius is far less than a float32 tells
+// apart, but often enough in so many draws the two lie around a boundary.
+TEST(Philox, NumbersInRunsAreThoseOneByOne) {
+  const Philox rng({5, 6, 7, 1});
+  constexpr int64_t kBegin = 3, kEnd = 400003;
+  std::vector<float> narrow(kEnd - kBegin);
+  std::vector<double> wide(1000);
+  const auto shifted = [](int64_t i, double z) { return static_cast<float>(static_cast<double>(i % 3) - 0.7 * z); };
+  rng.each_normal(kBegin, kEnd, narrow.data(), shifted);
+  for (int64_t i = kBegin; i < kEnd; ++i) {
+    ASSERT_EQ(narrow[static_cast<size_t>(i - kBegin)], shifted(i, rng.normal(static_cast<uint64_t>(i)))) << i;
+  }
+  rng.each_normal(7, 1007, wide.data(), [](int64_t, double z) { return z; });
+  for (size_t i = 0; i < wide.size(); ++i) ASSERT_EQ(wide[i], rng.normal(7 + i)) << i;
+  int64_t seen = 9;
+  rng.each_uniform53(9, 1010, [&](int64_t i, double u) {
+    ASSERT_EQ(i, seen++);
+    ASSERT_EQ(u, rng.uniform53(static_cast<uint64_t>(i))) << i;
+  });
+  EXPECT_EQ(seen, 1010);
+}
+
+// What is said to be near is near: far closer than the margin, which the C library shares.
+TEST(Philox, NearNormalsAreNear) {
+  const PhiloxKey key{11, 12, 13};
+  double z[2 * kUniformBlocks], margin[2 * kUniformBlocks], u[2 * kUniformBlocks];
+  for (uint64_t first = 0; first < 20000; first += kUniformBlocks) {
+    near_normal_blocks(key, first, z, margin);
+    uniform53_blocks(key, first, u);
+    for (int64_t i = 0; i < 2 * kUniformBlocks; ++i) {
+      const double radius = std::sqrt(-2.0 * std::log1p(-u[i / 2 * 2])), angle = 2.0 * M_PI * u[i / 2 * 2 + 1];
+      ASSERT_NEAR(z[i], radius * (i % 2 ? std::sin(angle) : std::cos(angle)), margin[i] / 16) << first << " " << i;
+      ASSERT_LE(margin[i], radius * 0x1p-43);
+    }
+  }
+}
+
 TEST(Philox, KeysGiveDifferentDraws) {
   const Philox base({1, 2, 3, 0});
   for (const RandomKey& key : {RandomKey{2, 2, 3, 0}, RandomKey{1, 3, 3, 0}, RandomKey{1, 2, 4, 0},

@@ -1,10 +1,15 @@
 // Loops that compilers have vectors for, sums in parts and rounding, against what each element is by itself.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include "ops/kernels/binary_run.h"
+#include "ops/kernels/reduce.h"
 #include "ops/kernels/round_half.h"
 #include "ops/kernels/simd.h"
 #include "ops/kernels/simd_functions.h"
@@ -30,6 +35,32 @@ TEST(PlainLoops, GiveTheBitsOfOneElementAfterTheOther) {
       const volatile float product = (x[i] < -1 ? -1 : x[i]) * 0.3f;
       ASSERT_EQ(out[i], product + 0.7f) << i << " of " << n;
     }
+  }
+}
+
+// Of runs on which an operand stands still, too; long ones are another loop.
+TEST(PlainLoops, RunsOfTwoOperandsGiveTheBitsOfSingleElements) {
+  const auto less = [](float a, float b) { return a * 0.5f < b; };
+  for (size_t n : {0u, 1u, 7u, 63u, 64u, 65u, 200u}) {
+    const auto x = some_floats(std::max<size_t>(n, 1)), y = some_floats(n + 3);
+    for (const auto& [sx, sy] : {std::pair{1, 1}, {1, 0}, {0, 1}}) {
+      std::vector<uint8_t> out(n + 1, 7);
+      binary_run(x.data(), sx, y.data() + 3, sy, out.data(), static_cast<int64_t>(n), less);
+      for (size_t i = 0; i < n; ++i) {
+        ASSERT_EQ(out[i] != 0, less(x[sx ? i : 0], y[3 + (sy ? i : 0)])) << i << " of " << n << ", " << sx << sy;
+      }
+      EXPECT_EQ(out[n], 7);
+    }
+  }
+}
+
+TEST(Folds, ExtremesOfManyAreThoseOfTheFewOnes) {
+  for (size_t n = 1; n < 300; ++n) {
+    const auto x = some_floats(n);
+    const std::vector<double> wide(x.begin(), x.end());
+    const auto count = static_cast<int64_t>(n);
+    EXPECT_EQ(fold_run<FoldMax<float>>(x.data(), count), *std::max_element(x.begin(), x.end())) << n;
+    EXPECT_EQ(fold_run<FoldMin<double>>(wide.data(), count), *std::min_element(wide.begin(), wide.end())) << n;
   }
 }
 

@@ -78,6 +78,17 @@ conv_case(real(3, 17, 2, 2), real(19, 17, 1, 1), "one_by_one")
 conv_case(X, real(4, 1, 3, 3), "depthwise", op="depthwise_conv2d", groups=4, paddings=[1, 1])
 conv_case(X, real(8, 1, 3, 2), "multiplier", op="depthwise_conv2d", groups=4, strides=[2, 1])
 
+
+
+def wide_rows(*shape):
+    """Long rows of few channels, for which float32 has loops of its own."""
+    return np.random.RandomState(sum(shape)).uniform(-1, 1, shape)
+
+
+conv_case(wide_rows(2, 3, 3, 19), wide_rows(4, 3, 2, 3), "few_channels", paddings=[1, 2], strides=[2, 1], dilations=[1, 2])
+conv_case(wide_rows(2, 4, 3, 18), wide_rows(4, 1, 3, 3), "few_rows", op="depthwise_conv2d", groups=4, paddings=[1, 1])
+conv_case(wide_rows(2, 2, 2, 3, 17), wide_rows(2, 1, 2, 1, 2), "few_channels", op="conv3d", groups=2, paddings=[1, 0, 1])
+
 X3, W3 = real(2, 4, 4, 5, 3), real(3, 4, 2, 3, 2)
 conv_case(X3, W3, "plain", op="conv3d", large={"Input": real(9, 8, 7, 9, 8), "Filter": real(16, 8, 3, 3, 3)})
 conv_case(X3, W3, "strides_pads", op="conv3d", strides=[2, 1, 3], paddings=[1, 2, 0])
@@ -120,6 +131,8 @@ transpose_case(Z, real(4, 3, 3, 3), "strides_pads", strides=[2, 3], paddings=[1,
 transpose_case(Z, real(4, 3, 3, 3), "output_size", strides=[2, 2], paddings=[1, 1], output_size=[8, 6])
 transpose_case(Z, real(4, 2, 2, 2), "dilations_groups", groups=2, dilations=[2, 2])
 transpose_case(Z, real(4, 1, 3, 3), "depthwise", op="depthwise_conv2d_transpose", groups=4, strides=[2, 2])
+
+transpose_case(wide_rows(2, 3, 2, 18), wide_rows(3, 2, 3, 2), "few_channels", strides=[2, 1], paddings=[1, 1])
 
 Z3 = real(2, 4, 3, 2, 4)
 transpose_case(Z3, real(4, 3, 2, 3, 2), "plain", op="conv3d_transpose",

@@ -70,6 +70,8 @@ case("where", {"Condition": integers(3, 4, hi=2).astype(bool), "X": real(3, 4), 
      ref=lambda i, a: np.where(i["Condition"], i["X"], i["Y"]))
 case("where_index", {"Condition": integers(3, 4, hi=2).astype(bool)}, ref=lambda i, a: np.argwhere(i["Condition"]))
 case("where_index", {"Condition": np.zeros((2, 2), bool)}, ref=lambda i, a: np.argwhere(i["Condition"]))
+case("where_index", {"Condition": np.random.RandomState(5).randint(0, 2, (2, 3, 1, 4))},
+     ref=lambda i, a: np.argwhere(i["Condition"]), name="four_axes")
 for dtype in ("int64", "int32"):
     case("one_hot", {"X": np.array([[1], [0], [3]], dtype)}, {"depth": 4}, ref=lambda i, a: np.eye(4, dtype="float32")[i["X"][:, 0]])
     case("one_hot_v2", {"X": np.array([[1, 0], [3, 2]], dtype)}, {"depth": 4}, ref=lambda i, a: np.eye(4, dtype="float32")[i["X"]])
@@ -104,6 +106,11 @@ case("top_k", {"X": WITH_NAN}, {"k": 3}, ref=largest, name="few of many with NaN
 SHUFFLED = np.random.RandomState(7).permutation(300 * 1000).reshape(300, 1000) / 1024.0
 case("argsort", {"X": apart(3, 5)}, ref=ordered, large={"X": SHUFFLED})
 case("argsort", {"X": apart(3, 5)}, {"axis": 0, "descending": True}, ref=ordered)
+# many ties, both signs of zero: places decide
+TIES = np.random.RandomState(6).randint(-3, 4, (300, 2)) * np.where(np.arange(600) % 2, 1.0, -1.0).reshape(300, 2) / 8
+for descending in (False, True):
+    case("argsort", {"X": TIES}, {"axis": 0, "descending": descending}, ref=ordered, grad=(),
+         name="ties, %s" % descending)
 for kind, fn in {"arg_max": np.argmax, "arg_min": np.argmin}.items():
     for axis in (0, 1, -1):
         case(kind, {"X": apart(3, 5)}, {"axis": axis}, ref=lambda i, a, fn=fn: fn(i["X"], a["axis"]))

@@ -3,9 +3,11 @@
 // threads, in any order, with the same values.
 #pragma once
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <type_traits>
 #include <utility>
 
 #include "opdef/kernel_context.h"
@@ -64,30 +66,42 @@ class Philox {
 
   // Number i of the draw, normal with mean 0 and deviation 1: Box & Muller, doi:10.1214/aoms/1177706645, with 53-bit
   // uniforms, so that the tails reach beyond eight deviations.
-  double normal(uint64_t i) const {
-    const auto [u, v] = uniform_pair(i / 2);
-    const double radius = std::sqrt(-2.0 * std::log1p(-u)), angle = 2.0 * std::numbers::pi * v;
-    return radius * (i % 2 ? std::sin(angle) : std::cos(angle));
-  }
+  double normal(uint64_t i) const { return normal_pair(i / 2)[i % 2]; }
 
-  // fn(i, z) for i in [begin, end), z = normal(i); both numbers of a pair at once.
-  template <class Fn> void each_normal(int64_t begin, int64_t end, Fn&& fn) const {
-    if (begin < end && begin % 2) fn(begin, normal(static_cast<uint64_t>(begin))), ++begin;
-    for (; begin + 2 <= end; begin += 2) {
-      const auto [u, v] = uniform_pair(static_cast<uint64_t>(begin) / 2);
-      const double radius = std::sqrt(-2.0 * std::log1p(-u)), angle = 2.0 * std::numbers::pi * v;
-      fn(begin, radius * std::cos(angle));
-      fn(begin + 1, radius * std::sin(angle));
+  // out[i - begin] = fn(i, normal(i)) for i in [begin, end). fn(i, z) must rise, or fall, with z throughout: for float32
+  // z is computed by vectors, and again by the C library where the two may be rounded apart.
+  template <class T, class Fn> void each_normal(int64_t begin, int64_t end, T* out, Fn&& fn) const {
+    if constexpr (std::is_same_v<T, float>) {
+      constexpr int64_t kRun = 2 * kUniformBlocks;
+      alignas(64) double z[kRun], margin[kRun];
+      alignas(64) float low[kRun], high[kRun];
+      for (int64_t first = begin / 2 * 2; first < end; first += kRun) {
+        near_normal_blocks({key_, step_, replica_}, static_cast<uint64_t>(first) / 2, z, margin);
+        const int64_t from = first < begin ? begin : first, to = first + kRun < end ? first + kRun : end;
+        for (int64_t i = from; i < to; ++i) low[i - from] = fn(i, z[i - first] - margin[i - first]);
+        for (int64_t i = from; i < to; ++i) high[i - from] = fn(i, z[i - first] + margin[i - first]);
+        for (int64_t i = from; i < to; ++i) {
+          const bool sure = std::bit_cast<uint32_t>(low[i - from]) == std::bit_cast<uint32_t>(high[i - from]);
+          out[i - begin] = sure ? low[i - from] : fn(i, normal(static_cast<uint64_t>(i)));
+        }
+      }
+    } else {
+      for (int64_t first = begin / 2 * 2; first < end; first += 2) {
+        const auto z = normal_pair(static_cast<uint64_t>(first) / 2);
+        if (first >= begin) out[first - begin] = fn(first, z[0]);
+        if (first + 1 < end) out[first + 1 - begin] = fn(first + 1, z[1]);
+      }
     }
-    if (begin < end) fn(begin, normal(static_cast<uint64_t>(begin)));
   }
 
   // fn(i, u) for i in [begin, end), u = uniform53(i).
   template <class Fn> void each_uniform53(int64_t begin, int64_t end, Fn&& fn) const {
-    for (int64_t i = begin; i < end;) {
-      const auto [u, v] = uniform_pair(static_cast<uint64_t>(i) / 2);
-      if (i % 2 == 0) fn(i++, u);
-      if (i < end) fn(i++, v);
+    constexpr int64_t kRun = 2 * kUniformBlocks;
+    alignas(64) double u[kRun];
+    for (int64_t first = begin / 2 * 2; first < end; first += kRun) {
+      uniform53_blocks({key_, step_, replica_}, static_cast<uint64_t>(first) / 2, u);
+      const int64_t from = first < begin ? begin : first, to = first + kRun < end ? first + kRun : end;
+      for (int64_t i = from; i < to; ++i) fn(i, u[i - first]);
     }
   }
 
@@ -98,6 +112,12 @@ class Philox {
   }
 
  private:
+  std::array<double, 2> normal_pair(uint64_t index) const {
+    const auto [u, v] = uniform_pair(index);
+    const double radius = std::sqrt(-2.0 * std::log1p(-u)), angle = 2.0 * std::numbers::pi * v;
+    return {radius * std::cos(angle), radius * std::sin(angle)};
+  }
+
   std::pair<double, double> uniform_pair(uint64_t index) const {
     const Block b = block(index);
     const auto wide = [](uint32_t hi, uint32_t lo) {

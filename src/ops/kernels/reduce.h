@@ -9,6 +9,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/nd_loop.h"
 #include "ops/kernels/simd.h"
+#include "ops/kernels/wide.h"
 
 namespace anabranch {
 
@@ -42,23 +43,27 @@ template <class T> struct FoldProd {
 };
 template <class T> struct FoldMax {
   using Wide = T;
+  static constexpr bool any_order = true;
   static constexpr T start =
       std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
   static T join(T a, T b) { return a > b ? a : b; }
 };
 template <class T> struct FoldMin {
   using Wide = T;
+  static constexpr bool any_order = true;
   static constexpr T start =
       std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
   static T join(T a, T b) { return a < b ? a : b; }
 };
 struct FoldAll {
   using Wide = bool;
+  static constexpr bool any_order = true;
   static constexpr bool start = true;
   static bool join(bool a, bool b) { return a && b; }
 };
 struct FoldAny {
   using Wide = bool;
+  static constexpr bool any_order = true;
   static constexpr bool start = false;
   static bool join(bool a, bool b) { return a || b; }
 };
@@ -70,23 +75,34 @@ template <class Fold, class T> T lifted(T x) {
     return x;
 }
 
-// n neighbouring elements to one.
-template <class Fold, class T> typename Fold::Wide fold_run(const T* x, int64_t n) {
+// n neighbouring elements to one, in parts that do not wait for each other.
+template <class Fold, int64_t kParts, class T> typename Fold::Wide fold_parts(const T* x, int64_t n) {
   using Wide = typename Fold::Wide;
+  Wide part[kParts];
+  for (Wide& p : part) p = Fold::start;
+  int64_t i = 0;
+  for (; i + kParts <= n; i += kParts) {
+    for (int64_t k = 0; k < kParts; ++k) part[k] = Fold::join(part[k], static_cast<Wide>(lifted<Fold>(x[i + k])));
+  }
+  for (; i < n; ++i) part[i % kParts] = Fold::join(part[i % kParts], static_cast<Wide>(lifted<Fold>(x[i])));
+  for (int64_t half = kParts / 2; half > 0; half /= 2) {
+    for (int64_t k = 0; k < half; ++k) part[k] = Fold::join(part[k], part[k + half]);
+  }
+  return part[0];
+}
+
+// Folds that give the same in any order are taken in more parts where there is much to fold.
+template <class Fold, class T> typename Fold::Wide fold_run(const T* x, int64_t n) {
+  constexpr int64_t kWideRun = 64;
   if constexpr (std::is_same_v<Fold, FoldSum<float>>) {
     return simd::sum(x, n);
+  } else if constexpr (requires { Fold::any_order; }) {
+    if (n < kWideRun) return fold_parts<Fold, 8>(x, n);
+    typename Fold::Wide folded = Fold::start;
+    in_wide_vectors([x, n, &folded] { folded = fold_parts<Fold, 128 / sizeof(T)>(x, n); });
+    return folded;
   } else {
-    Wide part[8];
-    for (Wide& p : part) p = Fold::start;
-    int64_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-      for (int64_t k = 0; k < 8; ++k) part[k] = Fold::join(part[k], static_cast<Wide>(lifted<Fold>(x[i + k])));
-    }
-    for (; i < n; ++i) part[i % 8] = Fold::join(part[i % 8], static_cast<Wide>(lifted<Fold>(x[i])));
-    for (int64_t half = 4; half > 0; half /= 2) {
-      for (int64_t k = 0; k < half; ++k) part[k] = Fold::join(part[k], part[k + half]);
-    }
-    return part[0];
+    return fold_parts<Fold, 8>(x, n);
   }
 }
 
@@ -164,13 +180,15 @@ template <class Fold, class T> void fold_columns(const KernelContext& c, const A
   const auto step = axes.kept.inner_strides();
   const int64_t work = std::max<int64_t>(1, axes.folded.total() * std::min(n, kStrip));
   c.parallel_for(axes.kept.outer() * strips, std::max<int64_t>(1, kCheapGrain / work), [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) {
-      const int64_t from = k % strips * kStrip;
-      axes.kept.each_run(k / strips, k / strips + 1, [&](const auto& at) {
-        fold_strip<Fold>(axes, in + at[1] + from * step[1], out + at[0] + from * step[0], step[0],
-                         std::min(kStrip, n - from));
-      });
-    }
+    in_wide_vectors([&] {
+      for (int64_t k = begin; k < end; ++k) {
+        const int64_t from = k % strips * kStrip;
+        axes.kept.each_run(k / strips, k / strips + 1, [&](const auto& at) {
+          fold_strip<Fold>(axes, in + at[1] + from * step[1], out + at[0] + from * step[0], step[0],
+                           std::min(kStrip, n - from));
+        });
+      }
+    });
   });
 }
 

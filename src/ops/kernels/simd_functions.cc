@@ -127,6 +127,22 @@ void Swish(const float* x, const float* p, float* out, int64_t n) {
   loop(
       out, n, [=](V v) HWY_ATTR { return hn::Mul(v, sigmoid_of(d, hn::Mul(b, v))); }, x);
 }
+void Mish(const float* x, const float* p, float* out, int64_t n) {
+  const D d;
+  const V limit = hn::Set(d, p[0]);
+  const bool limited = p[0] > 0;
+  loop(
+      out, n,
+      [=](V v) HWY_ATTR {
+        V s = softplus_of(d, v);
+        if (limited) {
+          const V beyond = hn::IfThenElse(hn::Gt(v, limit), v, exp_of(d, v));
+          s = hn::IfThenElse(hn::Gt(hn::Abs(v), limit), beyond, s);
+        }
+        return hn::Mul(v, tanh_of(d, s));
+      },
+      x);
+}
 void SoftRelu(const float* x, const float* p, float* out, int64_t n) {
   const D d;
   const V high = hn::Set(d, p[0]), low = hn::Set(d, -p[0]);
@@ -188,6 +204,7 @@ AB_SIMD_BINARY(stanh, Stanh)
 AB_SIMD_BINARY(elu, Elu)
 AB_SIMD_BINARY(selu, Selu)
 AB_SIMD_BINARY(swish, Swish)
+AB_SIMD_BINARY(mish, Mish)
 AB_SIMD_BINARY(soft_relu, SoftRelu)
 AB_SIMD_BINARY(tanh_gelu, TanhGelu)
 

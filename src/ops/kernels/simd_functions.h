@@ -38,6 +38,8 @@ void stanh(const float* x, const float* p, float* out, int64_t n);        // p[1
 void elu(const float* x, const float* p, float* out, int64_t n);          // max(x, 0) + min(p[0] (e^x - 1), 0)
 void selu(const float* x, const float* p, float* out, int64_t n);         // p[0] times elu with p[1]
 void swish(const float* x, const float* p, float* out, int64_t n);        // x sigmoid(p[0] x)
+// x tanh(s), s = softplus(x); with p[0] > 0, x and e^x stand for s above p[0] and below -p[0]
+void mish(const float* x, const float* p, float* out, int64_t n);
 void soft_relu(const float* x, const float* p, float* out, int64_t n);    // softplus of x within -p[0] and p[0]
 void tanh_gelu(const float* x, const float* p, float* out, int64_t n);    // x / 2 (1 + tanh(p[0] (x + p[1] x^3)))
 

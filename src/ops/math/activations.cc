@@ -66,6 +66,7 @@ void declare_exponentials() {
        .grad_of = GradOf::kX,
        .ignores = {},
        .attrs = {{"threshold", 20.0f, "beyond it, and below its negative, X and e^X stand for the logarithm"}},
+       .param_loop = simd::mish,
        .grad_lod = "",
        .slope =
            [](Ops& o, const auto& x) {

@@ -3,8 +3,9 @@
 #include <functional>
 
 #include "ops/declare/declare.h"
+#include "ops/kernels/binary_run.h"
 #include "ops/kernels/broadcast.h"
-#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/wide_map.h"
 
 namespace anabranch::math {
 namespace {
@@ -40,7 +41,7 @@ template <class Fn> void comparison(const char* type, const char* doc, Fn fn) {
       const T *xs = c[x].data<T>(), *ys = c[y].data<T>();
       bool* to = c[out].mutable_data<bool>();
       loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) to[at[0] + i] = fn(xs[at[1] + i * step[1]], ys[at[2] + i * step[2]]);
+        binary_run(xs + at[1], step[1], ys + at[2], step[2], to + at[0], n, fn);
       });
     };
   });
@@ -54,9 +55,7 @@ template <class Fn> void logical(const char* type, const char* doc, Fn fn) {
     return [=, x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
       const bool *xs = c[x].data<bool>(), *ys = c[y].data<bool>();
       bool* to = c[out].mutable_data<bool>();
-      c.parallel_for(c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) to[i] = fn(xs[i], ys[i]);
-      });
+      wide_map(c, kCheapGrain, c[x].numel(), xs, ys, to, fn);
     };
   });
 }
@@ -109,7 +108,8 @@ AB_OP(logical_not)
     .no_grad(kNotDifferentiable)
     .cpu<bool>([](auto, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        map(c, kCheapGrain, c[x].numel(), c[x].data<bool>(), c[out].mutable_data<bool>(), [](bool v) { return !v; });
+        wide_map(c, kCheapGrain, c[x].numel(), c[x].data<bool>(), c[out].mutable_data<bool>(),
+                 [](bool v) { return !v; });
       };
     });
 

@@ -6,6 +6,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
+#include "ops/kernels/binary_run.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
@@ -32,18 +33,6 @@ void infer_out(InferContext& c) {
 }
 
 // ---- forward
-
-// Runs of the innermost axis, on which an operand either advances or stands still.
-template <class T, class Fn>
-void binary_run(const T* x, int64_t x_step, const T* y, int64_t y_step, T* out, int64_t n, Fn fn) {
-  if (x_step && y_step) {
-    for (int64_t i = 0; i < n; ++i) out[i] = fn(x[i], y[i]);
-  } else if (x_step) {
-    for (int64_t i = 0; i < n; ++i) out[i] = fn(x[i], *y);
-  } else {
-    for (int64_t i = 0; i < n; ++i) out[i] = fn(*x, y[i]);
-  }
-}
 
 // loop: (out, x, y); out is dense.
 template <class T, class Fn>
@@ -115,17 +104,13 @@ struct Same {
 // Terms of one operand's gradient at every element of the result, into `terms`.
 template <class T, class Term>
 void grad_terms(const KernelContext& c, const NdLoop<3>& loop, const GradArgs<T>& a, T* terms, Term term) {
-  using Step = std::integral_constant<int64_t, 1>;
-  using Stay = std::integral_constant<int64_t, 0>;
   const auto step = loop.inner_strides();
   loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
     const T *x = a.x + at[1], *y = a.y + at[2], *out = a.out + at[0], *dout = a.dout + at[0];
     T* to = terms + at[0];
-    const auto walk = [=](auto sx, auto sy) {
+    with_steps(step[1], step[2], [=](auto sx, auto sy) {
       for (int64_t i = 0; i < n; ++i) to[i] = term(x[i * sx], y[i * sy], out[i], dout[i]);
-    };
-    if (step[1] && step[2]) return walk(Step(), Step());
-    step[1] ? walk(Step(), Stay()) : walk(Stay(), Step());
+    });
   });
 }
 

@@ -1,5 +1,5 @@
 #include "opdef/op_def.h"
-#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/wide_map.h"
 
 namespace anabranch::math {
 namespace {
@@ -16,8 +16,8 @@ AB_OP(sign)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(),
-            [](T v) { return static_cast<T>((v > 0) - (v < 0)); });
+        wide_map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(),
+                 [](T v) { return static_cast<T>((v > 0) - (v < 0)); });
       };
     });
 

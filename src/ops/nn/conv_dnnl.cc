@@ -6,6 +6,7 @@
 #include "ops/kernels/dnnl.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/conv_layouts.h"
+#include "ops/nn/conv_plain.h"
 
 namespace anabranch::nn {
 namespace {
@@ -258,6 +259,9 @@ template <> Conv<float>::~Conv() = default;
 template <>
 void Conv<float>::run(const KernelContext& c, const ConvDims& d, const float* a, const float* b, float* out,
                       const ConvExtras& extras) {
+  if (impl_->pass != ConvPass::kBackwardFilter && !impl_->rounded && plain_is_faster(d)) {
+    return plain_conv_images(c, impl_->pass == ConvPass::kForward, d, a, b, out, extras.epilogue);
+  }
   impl_->plan(d).run(c, a, b, out, extras);
 }
 

@@ -1,10 +1,13 @@
-// Convolutions in plain loops, for float64: the reference that the float32 kernels are compared with.
+#include "ops/nn/conv_plain.h"
+
 #include <algorithm>
 
-#include "ops/nn/conv.h"
+#include "ops/kernels/wide.h"
 
 namespace anabranch::nn {
 namespace {
+
+constexpr double kGrainFlops = 4e5;
 
 struct Strides {  // elements between neighbours in an image or volume
   int64_t channel;
@@ -36,8 +39,13 @@ struct Reach {
   }
 };
 
-// fn(image offset, filter offset, output offset) for every product of one sample with output channels of one group.
-template <class Fn> void each_product(const ConvDims& d, int64_t group, Fn&& fn) {
+// The products of one weight along a row: n of them, from these elements on.
+struct Run {
+  int64_t image, filter, output, n;
+};
+
+// fn(run) for all products of one sample with output channels of one group.
+template <class Fn> void each_run(const ConvDims& d, int64_t group, Fn&& fn) {
   const Window& w = d.window;
   const Strides in(d.channels_last, d.in_channels, w.in), out(d.channels_last, d.out_channels, w.out);
   const int64_t ci = d.in_per_group(), co = d.out_per_group(), taps = volume(w.kernel);
@@ -49,10 +57,8 @@ template <class Fn> void each_product(const ConvDims& d, int64_t group, Fn&& fn)
       const int64_t image = (group * ci + i) * in.channel + in.at({z.shift, y.shift, x.shift});
       for (int64_t oz = z.begin; oz < z.end; ++oz) {
         for (int64_t oy = y.begin; oy < y.end; ++oy) {
-          for (int64_t ox = x.begin; ox < x.end; ++ox) {
-            fn(image + in.at({oz * w.stride[0], oy * w.stride[1], ox * w.stride[2]}), filter,
-               o * out.channel + out.at({oz, oy, ox}));
-          }
+          fn(Run{image + in.at({oz * w.stride[0], oy * w.stride[1], x.begin * w.stride[2]}), filter,
+                 o * out.channel + out.at({oz, oy, x.begin}), x.end - x.begin});
         }
       }
       ++filter;
@@ -60,7 +66,54 @@ template <class Fn> void each_product(const ConvDims& d, int64_t group, Fn&& fn)
   }
 }
 
+// Elements from one product of a run to the next.
+struct Steps {
+  int64_t image, output;
+  explicit Steps(const ConvDims& d)
+      : image(d.window.stride[2] * (d.channels_last ? d.in_channels : 1)),
+        output(d.channels_last ? d.out_channels : 1) {}
+};
+
+// to[k] += from[k] * by, where k counts steps.
+template <class T> void add_run(const T* from, int64_t from_step, T by, int64_t n, int64_t to_step, T* to) {
+  if (from_step == 1 && to_step == 1) {
+    for (int64_t k = 0; k < n; ++k) to[k] += from[k] * by;
+  } else {
+    for (int64_t k = 0; k < n; ++k) to[k * to_step] += from[k * from_step] * by;
+  }
+}
+
 }  // namespace
+
+template <class T>
+void plain_conv_images(const KernelContext& c, bool forward, const ConvDims& d, const T* a, const T* b, T* out,
+                       const ConvEpilogue* epilogue) {
+  const int64_t read = forward ? d.in_elems() : d.out_elems(), written = forward ? d.out_elems() : d.in_elems();
+  const Steps step(d);
+  const int64_t grain = static_cast<int64_t>(kGrainFlops / d.flops_per_sample()) + 1;
+  c.parallel_for(d.batch, grain, [&](int64_t begin, int64_t end) {
+    in_wide_vectors([&] {
+      std::fill(out + begin * written, out + end * written, T{0});
+      for (int64_t n = begin; n < end; ++n) {
+        const T* from = a + n * read;
+        T* to = out + n * written;
+        for (int64_t g = 0; g < d.groups; ++g) {
+          each_run(d, g, [=](const Run& r) {
+            if (forward) {
+              add_run(from + r.image, step.image, b[r.filter], r.n, step.output, to + r.output);
+            } else {
+              add_run(from + r.output, step.output, b[r.filter], r.n, step.image, to + r.image);
+            }
+          });
+        }
+      }
+    });
+    if (epilogue) epilogue->finish(begin, end - begin);
+  });
+}
+
+template void plain_conv_images(const KernelContext& c, bool forward, const ConvDims& d, const float* a,
+                                const float* b, float* out, const ConvEpilogue* epilogue);
 
 template <> struct Conv<double>::Impl { ConvPass pass; };
 
@@ -70,29 +123,20 @@ template <> Conv<double>::~Conv() = default;
 template <>
 void Conv<double>::run(const KernelContext& c, const ConvDims& d, const double* a, const double* b, double* out,
                        const ConvExtras&) {
-  const int64_t in = d.in_elems(), dst = d.out_elems();
-  if (impl_->pass == ConvPass::kBackwardFilter) {  // each group owns its filters; samples are added in order
-    std::fill(out, out + d.filter_elems(), 0.0);
-    c.parallel_for(d.groups, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t g = begin; g < end; ++g) {
-        for (int64_t n = 0; n < d.batch; ++n) {
-          each_product(d, g, [&](int64_t i, int64_t f, int64_t o) { out[f] += a[n * in + i] * b[n * dst + o]; });
-        }
-      }
-    });
-    return;
+  if (impl_->pass != ConvPass::kBackwardFilter) {
+    return plain_conv_images(c, impl_->pass == ConvPass::kForward, d, a, b, out, nullptr);
   }
-  const bool forward = impl_->pass == ConvPass::kForward;
-  const int64_t written = forward ? dst : in;
-  c.parallel_for(d.batch, 1, [&](int64_t begin, int64_t end) {
-    std::fill(out + begin * written, out + end * written, 0.0);
-    for (int64_t n = begin; n < end; ++n) {
-      for (int64_t g = 0; g < d.groups; ++g) {
-        if (forward) {
-          each_product(d, g, [&](int64_t i, int64_t f, int64_t o) { out[n * dst + o] += a[n * in + i] * b[f]; });
-        } else {
-          each_product(d, g, [&](int64_t i, int64_t f, int64_t o) { out[n * in + i] += a[n * dst + o] * b[f]; });
-        }
+  // Each group owns its filters; samples are added in order.
+  const int64_t in = d.in_elems(), dst = d.out_elems();
+  const Steps step(d);
+  std::fill(out, out + d.filter_elems(), 0.0);
+  c.parallel_for(d.groups, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t g = begin; g < end; ++g) {
+      for (int64_t n = 0; n < d.batch; ++n) {
+        each_run(d, g, [&](const Run& r) {
+          const double *x = a + n * in + r.image, *y = b + n * dst + r.output;
+          for (int64_t k = 0; k < r.n; ++k) out[r.filter] += x[k * step.image] * y[k * step.output];
+        });
       }
     }
   });

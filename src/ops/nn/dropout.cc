@@ -3,9 +3,9 @@
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
-#include "ops/kernels/flat_loop.h"
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/philox.h"
+#include "ops/kernels/wide_map.h"
 
 namespace anabranch::nn {
 namespace {
@@ -78,7 +78,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
     uint8_t* bits = wanted<uint8_t>(c, mask);
     if (o.is_test) {
       const T factor = o.upscale ? T{1} : static_cast<T>(1.0f - o.rate);
-      map(c, kCheapGrain, n, from, to, [=](T v) { return v * factor; });
+      wide_map(c, kCheapGrain, n, from, to, [=](T v) { return v * factor; });
       if (bits) std::fill(bits, bits + n, uint8_t{1});
       return;
     }

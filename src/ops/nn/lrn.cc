@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/simd.h"
 #include "ops/nn/channels.h"
 
 namespace anabranch::nn {
@@ -27,30 +28,54 @@ template <class T> struct Rule {
         last(channels_last(op.op(), "data_format")) {}
 };
 
-// The sums over windows of `term(place)`, for all places: fn(place, sum).
+constexpr int64_t kTile = 256;
+
+// The sums over windows of term(place), for all places: fn(first, count, sums) for runs of them.
 template <class T, class Term, class Fn>
 void each_window(const KernelContext& c, const Channels& d, int64_t n, Term&& term, Fn&& fn) {
-  const int64_t grain = kMathGrain / std::max<int64_t>(1, d.inner) + 1;
-  c.parallel_for(d.outer * d.channels, grain, [&](int64_t begin, int64_t end) {
+  const bool last = d.inner == 1;  // runs go along the channels, else along the elements of one
+  const int64_t lines = last ? d.outer : d.outer * d.channels, width = last ? d.channels : d.inner;
+  c.parallel_for(lines, kMathGrain / std::max<int64_t>(1, width) + 1, [&](int64_t begin, int64_t end) {
+    T sums[kTile];
     for (int64_t line = begin; line < end; ++line) {
-      const int64_t o = line / d.channels, k = line % d.channels;
-      const Window w(k, n, d.channels);
-      for (int64_t i = 0; i < d.inner; ++i) {
-        T sum = 0;
-        for (int64_t j = w.first; j < w.end; ++j) sum += term((o * d.channels + j) * d.inner + i);
-        fn(line * d.inner + i, sum);
+      const int64_t channel = line % d.channels, image = (line - channel) * d.inner;
+      for (int64_t first = 0; first < width; first += kTile) {
+        const int64_t count = std::min(kTile, width - first);
+        std::fill_n(sums, count, T{0});
+        if (last) {
+          for (int64_t k = 0; k < count; ++k) {
+            const Window w(first + k, n, d.channels);
+            for (int64_t j = w.first; j < w.end; ++j) sums[k] += term(line * width + j);
+          }
+        } else {
+          const Window w(channel, n, d.channels);
+          for (int64_t j = w.first; j < w.end; ++j) {
+            for (int64_t k = 0; k < count; ++k) sums[k] += term(image + j * d.inner + first + k);
+          }
+        }
+        fn(line * width + first, count, static_cast<const T*>(sums));
       }
     }
   });
 }
 
-// x^-beta; the usual beta of 3/4 needs roots only.
-template <class T> T negative_power(T x, T beta) {
+// out[i] = x[i]^-beta; the usual beta of 3/4 needs roots only.
+template <class T> void negative_powers(const T* x, T beta, int64_t n, T* out) {
   if (beta == T(0.75)) {
-    const T root = std::sqrt(x);
-    return 1 / (root * std::sqrt(root));
+    for (int64_t i = 0; i < n; ++i) {
+      const T root = std::sqrt(x[i]);
+      out[i] = 1 / (root * std::sqrt(root));
+    }
+    return;
   }
-  return std::pow(x, -beta);
+  if constexpr (std::is_same_v<T, float>) {
+    if (beta != 0) {
+      simd::log(x, out, n);
+      simd::affine(out, -beta, 0.0f, out, n);
+      return simd::exp(out, out, n);
+    }
+  }
+  for (int64_t i = 0; i < n; ++i) out[i] = std::pow(x[i], -beta);
 }
 
 AB_OP(lrn)
@@ -84,9 +109,11 @@ AB_OP(lrn)
         T *to = c[out].template mutable_data<T>(), *m = c[mid].template mutable_data<T>();
         each_window<T>(
             c, d, rule.n, [=](int64_t i) { return from[i] * from[i]; },
-            [=](int64_t i, T sum) {
-              m[i] = rule.k + rule.alpha * sum;
-              to[i] = from[i] * negative_power(m[i], rule.beta);
+            [=](int64_t first, int64_t count, const T* sums) {
+              T factors[kTile];
+              for (int64_t i = 0; i < count; ++i) m[first + i] = rule.k + rule.alpha * sums[i];
+              negative_powers(static_cast<const T*>(m) + first, rule.beta, count, factors);
+              for (int64_t i = 0; i < count; ++i) to[first + i] = from[first + i] * factors[i];
             });
       };
     });
@@ -104,8 +131,14 @@ AB_GRAD(lrn)
         T* to = c[dx].template mutable_data<T>();
         each_window<T>(
             c, d, rule.n, [=](int64_t i) { return y[i] * g[i] / m[i]; },
-            [=](int64_t i, T sum) {
-              to[i] = negative_power(m[i], rule.beta) * g[i] - 2 * rule.alpha * rule.beta * from[i] * sum;
+            [=](int64_t first, int64_t count, const T* sums) {
+              T factors[kTile];
+              negative_powers(m + first, rule.beta, count, factors);
+              const T weight = 2 * rule.alpha * rule.beta;
+              for (int64_t k = 0; k < count; ++k) {
+                const int64_t i = first + k;
+                to[i] = factors[k] * g[i] - weight * from[i] * sums[k];
+              }
             });
       };
     });

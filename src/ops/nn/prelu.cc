@@ -1,6 +1,9 @@
 // A rectifier whose slope below 0 is learned.
+#include <algorithm>
+
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
+#include "ops/kernels/binary_run.h"
 #include "ops/kernels/outputs.h"
 
 namespace anabranch::nn {
@@ -16,7 +19,15 @@ struct Slopes {
               : mode == "channel" ? x[1]
                                   : x.numel(1, x.rank())),
         run(mode == "channel" ? x.numel(2, x.rank()) : 1) {}
-  int64_t of(int64_t i) const { return i / run % count; }
+  // fn(first, n, slope, step): the n elements from `first` on have the slopes slope, slope + step, ...
+  template <class Fn> void each_run(int64_t begin, int64_t end, Fn&& fn) const {
+    for (int64_t i = begin; i < end;) {
+      const int64_t slope = i / run % count, of_row = run == 1 ? count - slope : run - i % run;
+      const int64_t n = count == 1 ? end - i : std::min(end - i, of_row);
+      fn(i, n, slope, count > 1 && run == 1 ? 1 : 0);
+      i += n;
+    }
+  }
 };
 
 void infer(InferContext& c) {
@@ -50,7 +61,9 @@ AB_OP(prelu)
         const T *from = c[x].data<T>(), *a = c[alpha].data<T>();
         T* to = c[out].template mutable_data<T>();
         c.parallel_for(c[x].numel(), kGrain, [=](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) to[i] = from[i] > 0 ? from[i] : a[slopes.of(i)] * from[i];
+          slopes.each_run(begin, end, [=](int64_t i, int64_t n, int64_t slope, int64_t step) {
+            binary_run(from + i, 1, a + slope, step, to + i, n, [](T v, T by) { return v > 0 ? v : by * v; });
+          });
         });
       };
     });
@@ -68,13 +81,20 @@ AB_GRAD(prelu)
         const int64_t n = c[x].numel();
         if (T* to = wanted<T>(c, dx)) {
           c.parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) to[i] = from[i] > 0 ? g[i] : a[slopes.of(i)] * g[i];
+            slopes.each_run(begin, end, [=](int64_t i, int64_t count, int64_t slope, int64_t step) {
+              with_steps(1, step, [=](auto, auto s) {
+                for (int64_t k = 0; k < count; ++k) to[i + k] = from[i + k] > 0 ? g[i + k] : a[slope + k * s] * g[i + k];
+              });
+            });
           });
         }
         T* sums = zeroed<T>(c, dalpha);
-        for (int64_t i = 0; sums && i < n; ++i) {
-          if (!(from[i] > 0)) sums[slopes.of(i)] += from[i] * g[i];
-        }
+        if (!sums) return;
+        slopes.each_run(0, n, [=](int64_t i, int64_t count, int64_t slope, int64_t step) {
+          for (int64_t k = 0; k < count; ++k) {
+            if (!(from[i + k] > 0)) sums[slope + k * step] += from[i + k] * g[i + k];
+          }
+        });
       };
     });
 

@@ -5,6 +5,7 @@
 
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
+#include "ops/kernels/sums.h"
 #include "ops/optim/update.h"
 
 namespace anabranch::optim {
@@ -25,13 +26,22 @@ Phase phase_of(float begin, const Tensor& step) {
   return std::trunc(scalar<float>(step)) < first ? Phase::kBefore : Phase::kCompressed;
 }
 
+// The gradient becomes `share` of itself, and moves the parameter: through the velocity until the compression begins.
 template <class T> struct Step {
-  T mu, rate;
+  T mu, rate, share;
   bool nesterov;
-  void operator()(T* param, T* velocity, const T* grad, int64_t n) const {
+  void before(T* param, T* velocity, T* grad, int64_t n) const {
     for (int64_t i = 0; i < n; ++i) {
-      velocity[i] = mu * velocity[i] + grad[i];
-      param[i] -= rate * (nesterov ? grad[i] + mu * velocity[i] : velocity[i]);
+      const T g = grad[i] * share, v = mu * velocity[i] + g;
+      grad[i] = g;
+      velocity[i] = v;
+      param[i] -= rate * (nesterov ? g + mu * v : v);
+    }
+  }
+  void compressed(T* param, T* grad, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) {
+      grad[i] *= share;
+      param[i] -= rate * grad[i];
     }
   }
 };
@@ -44,16 +54,14 @@ template <class T> Kernel momentum_kernel(const KernelArgs& op) {
           step = op.in("current_step"), ranks = op.in("nranks"), param_out = op.out("ParamOut"),
           velocity_out = op.out("VelocityOut"), grad_out = op.out("Grad_out")](KernelContext& c) {
     const Phase phase = phase_of(begin, c[step]);
-    const Step<T> rule{mu, scalar<T>(c[rate]), nesterov};
-    const T share = T{1} / scalar<T>(c[ranks]);
+    const Step<T> rule{mu, scalar<T>(c[rate]), T{1} / scalar<T>(c[ranks]), nesterov};
     T* p = updated<T>(c, param, param_out);
     T* v = updated<T>(c, velocity, velocity_out);
     T* g = updated<T>(c, grad, grad_out);
     if (phase == Phase::kOff) return;
     c.parallel_for(c[param].numel(), kGrain, [=](int64_t from, int64_t to) {
-      for (int64_t i = from; i < to; ++i) g[i] *= share;
-      if (phase == Phase::kBefore) return rule(p + from, v + from, g + from, to - from);
-      for (int64_t i = from; i < to; ++i) p[i] -= rule.rate * g[i];
+      if (phase == Phase::kBefore) return rule.before(p + from, v + from, g + from, to - from);
+      rule.compressed(p + from, g + from, to - from);
     });
   };
 }
@@ -118,9 +126,9 @@ AB_OP(dgc_clip_by_norm)
         double factor = 1;
         if (phase_of(begin, c[step]) == Phase::kCompressed) {
           const double squares = parallel_total<double>(c, n, kCheapGrain, [=](int64_t first, int64_t last) {
-            double sum = 0;
-            for (int64_t i = first; i < last; ++i) sum += static_cast<double>(from[i]) * static_cast<double>(from[i]);
-            return sum;
+            return sum_of<double>(last - first, [own = from + first](int64_t i) {
+              return static_cast<double>(own[i]) * static_cast<double>(own[i]);
+            });
           });
           factor = static_cast<double>(most) / std::max(static_cast<double>(most), std::sqrt(squares));
         }

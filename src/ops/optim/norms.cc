@@ -3,6 +3,7 @@
 
 #include "ops/kernels/philox.h"
 #include "ops/kernels/reduce.h"
+#include "ops/kernels/sums.h"
 #include "ops/optim/update.h"
 
 namespace anabranch::optim {
@@ -10,16 +11,7 @@ namespace {
 
 // As doubles: the squares of a gradient may be too small, or too large, for float32.
 template <class T> double squares_of(const T* x, int64_t n) {
-  constexpr int64_t kParts = 8;
-  double part[kParts] = {};
-  int64_t i = 0;
-  for (; i + kParts <= n; i += kParts) {
-    for (int64_t k = 0; k < kParts; ++k) part[k] += static_cast<double>(x[i + k]) * static_cast<double>(x[i + k]);
-  }
-  for (; i < n; ++i) part[0] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-  double sum = 0;
-  for (const double p : part) sum += p;
-  return sum;
+  return sum_of<double>(n, [=](int64_t i) { return static_cast<double>(x[i]) * static_cast<double>(x[i]); });
 }
 
 // Pieces follow from n alone: every split of the update gives the same norm.
@@ -118,8 +110,8 @@ template <class T> Kernel dpsgd_kernel(const KernelArgs& op) {
     const double shrink = std::max(1.0, static_cast<double>(norm_of(c, g, n)) / static_cast<double>(clip));
     const Philox random(with_step(key, c));
     c.parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
-      random.each_normal(begin, end, [&](int64_t i, double z) {
-        p[i] -= lr * static_cast<T>(static_cast<double>(g[i]) / shrink + sigma * z / batch);
+      random.each_normal(begin, end, p + begin, [&](int64_t i, double z) {
+        return p[i] - lr * static_cast<T>(static_cast<double>(g[i]) / shrink + sigma * z / batch);
       });
     });
   };

@@ -4,6 +4,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
+#include "ops/kernels/binary_run.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/reduce.h"
 
@@ -125,10 +126,11 @@ template <class... Ts, class Term> void backward_of(OpDef& forward, bool with_va
       const auto count = static_cast<T>(folded.numel() ? shape.numel() / folded.numel() : 1);
       const int64_t step = loop.inner_strides()[2];
       loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) {
-          const int64_t at_out = at[2] + i * step;
-          to[at[0] + i] = term(xs[at[0] + i], outs[at_out], douts[at_out], count);
-        }
+        const T *x = xs + at[0], *out = outs + at[2], *dout = douts + at[2];
+        T* dx = to + at[0];
+        with_steps(1, step, [=](auto, auto s) {
+          for (int64_t i = 0; i < n; ++i) dx[i] = term(x[i], out[i * s], dout[i * s], count);
+        });
       });
     };
   });

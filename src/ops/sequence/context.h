@@ -36,6 +36,16 @@ template <class Fn> void each_tap(const Offsets& o, const Context& context, int6
   }
 }
 
+// n numbers, or zeros where there are none; returns the end. A loop, because calls for a few numbers cost more.
+template <class T> T* put(const T* from, int64_t n, T* to) {
+  if (!from) {
+    for (int64_t i = 0; i < n; ++i) to[i] = T{0};
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i];
+  }
+  return to + n;
+}
+
 // The rows around each row side by side, [rows, length * width]. Outside of its sequence: the rows of `padding`, or
 // zeros.
 template <class T>
@@ -45,16 +55,21 @@ void gather_context(KernelContext& c, const Offsets& o, const Context& context, 
   const int64_t grain = kContextGrain * n / (rows * context.length * std::max<int64_t>(1, width)) + 1;
   c.parallel_for(n, grain, [&](int64_t begin, int64_t end) {
     for (int64_t s = begin; s < end; ++s) {
-      each_tap(o, context, s, [&](int64_t row, int64_t tap, int64_t source) {
-        T* to = columns + (row * context.length + tap) * width;
-        if (source >= 0) {
-          std::copy(x + source * width, x + (source + 1) * width, to);
-        } else if (padding) {
-          std::copy(padding + (-1 - source) * width, padding - source * width, to);
-        } else {
-          std::fill(to, to + width, T{0});
+      const int64_t first = o[static_cast<size_t>(s)], last = o[static_cast<size_t>(s) + 1];
+      for (int64_t row = first; row < last; ++row) {
+        const int64_t from = row + context.start, to = from + context.length;
+        // Rows from `head` to `tail` are of the sequence, and lie side by side there, too.
+        const int64_t head = std::clamp(first, from, to), tail = std::clamp(last, head, to);
+        T* target = columns + row * context.length * width;
+        const T *before = padding, *behind = padding;
+        if (padding) {
+          before += (context.before() + from - first) * width;
+          behind += (context.before() + tail - last) * width;
         }
-      });
+        target = put(before, (head - from) * width, target);
+        target = put(x + head * width, (tail - head) * width, target);
+        put(behind, (to - tail) * width, target);
+      }
     }
   });
 }

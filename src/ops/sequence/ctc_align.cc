@@ -12,18 +12,21 @@ struct Rule {
   bool merge;
   explicit Rule(int32_t blank_class, bool merge_repeated) : blank(blank_class), merge(merge_repeated) {}
 
-  // Does the label at place t of a path stay?
+  // Does the label at place t of a path stay? Without branches, of which no processor could tell where they go.
   template <class T> bool keeps(const T* path, int64_t t) const {
-    return path[t] != blank && !(merge && t > 0 && path[t - 1] == path[t]);
+    const bool repeats = path[t > 0 ? t - 1 : 0] == path[t];
+    return (path[t] != blank) & !(merge & (t > 0) & repeats);
   }
   template <class T> int64_t count(const T* path, int64_t n) const {
     int64_t kept = 0;
     for (int64_t t = 0; t < n; ++t) kept += keeps(path, t);
     return kept;
   }
-  template <class T> T* copy(const T* path, int64_t n, T* to) const {
-    for (int64_t t = 0; t < n; ++t) {
-      if (keeps(path, t)) *to++ = path[t];
+  // Returns the end of the labels that stay; there is room for them up to `limit`, at least.
+  template <class T> T* copy(const T* path, int64_t n, T* to, const T* limit) const {
+    for (int64_t t = 0; t < n && to < limit; ++t) {
+      *to = path[t];
+      to += keeps(path, t);
     }
     return to;
   }
@@ -88,9 +91,10 @@ AB_OP(ctc_align)
             length ? Spans("InputLength", as_int64(c[length], scratch.get()), x[0], x[1]) : Spans(offsets(c[in]));
         const T* from = c[in].template data<T>();
         T* to = c[out].template mutable_data<T>();
+        const T* limit = to + c[out].numel();
         T* counts = wanted<T>(c, kept);
         for (int64_t s = 0; s < spans.count(); ++s) {
-          T* end = rule.copy(from + spans.begin(s), spans.rows(s), to);
+          T* end = rule.copy(from + spans.begin(s), spans.rows(s), to, limit);
           if (counts) counts[s] = static_cast<T>(end - to);
           if (length) std::fill(end, to + x[1], padding);
           to = length ? to + x[1] : end;

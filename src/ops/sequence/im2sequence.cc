@@ -81,22 +81,25 @@ void infer(InferContext& c) {
   set_lod(c, "Out", one_level(std::move(ends)));
 }
 
-// fn(place of a row of a window in X, in a row of Out, how many elements of it lie inside the image), for one image;
-// what lies outside is of no matter: the caller has filled Out with zeros.
+// A row of a window: where its elements inside the image begin in X, where it begins in Out, and how many elements of it
+// lie left of the image and inside.
+struct Piece {
+  int64_t from, to, skipped, count;
+};
+
+// fn(piece) for one image.
 template <class Fn> void each_piece(const Windows& w, const Shape& x, int64_t image, const Extent& extent, Fn&& fn) {
   const int64_t channels = x[1], h = x[2], width = x[3], row_width = channels * w.height * w.width;
   for (int64_t r = 0; r < extent.rows; ++r) {
     for (int64_t k = 0; k < extent.columns; ++k) {
       const int64_t at = (r * extent.columns + k) * row_width, left = k * w.right - w.left;
       const int64_t skipped = std::min(w.width, std::max<int64_t>(0, -left));
-      const int64_t count = std::min(w.width, width - left) - skipped;
-      if (count <= 0) continue;
+      const int64_t count = std::max<int64_t>(0, std::min(w.width, width - left) - skipped);
       for (int64_t channel = 0; channel < channels; ++channel) {
         for (int64_t i = 0; i < w.height; ++i) {
           const int64_t y = r * w.down - w.top + i;
-          if (y < 0 || y >= h) continue;
-          fn(((image * channels + channel) * h + y) * width + left + skipped,
-             at + (channel * w.height + i) * w.width + skipped, count);
+          fn(Piece{((image * channels + channel) * h + y) * width + left + skipped,
+                   at + (channel * w.height + i) * w.width, skipped, y < 0 || y >= h ? 0 : count});
         }
       }
     }
@@ -108,14 +111,17 @@ struct Parts {
   Windows windows;
   explicit Parts(const KernelArgs& op) : x(op.in("X")), y(op.in("Y")), windows(op) {}
 
-  // fn(place in X, place in Out, elements) for all images, which run side by side.
+  // fn(piece) for all images, which run side by side.
   template <class Fn> void each(const KernelContext& c, const Offsets& o, int64_t row_width, const Fn& fn) const {
     const Shape& shape = c[x].shape();
     c.parallel_for(shape[0], 1, [&](int64_t first, int64_t last) {
       for (int64_t n = first; n < last; ++n) {
         const Extent e = windows_of(windows, shape, y ? &c[y] : nullptr, n);
         const int64_t begin = o[static_cast<size_t>(n)] * row_width;
-        each_piece(windows, shape, n, e, [&](int64_t from, int64_t to, int64_t count) { fn(from, begin + to, count); });
+        each_piece(windows, shape, n, e, [&](Piece p) {
+          p.to += begin;
+          fn(p);
+        });
       }
     });
   }
@@ -141,9 +147,13 @@ AB_OP(im2sequence)
       using T = typename decltype(tag)::type;
       return [parts = Parts(op), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const T* from = c[x].template data<T>();
-        T* to = zeroed<T>(c, out);
-        parts.each(c, offsets(c[out]), c[out].shape()[1], [=](int64_t at, int64_t into, int64_t count) {
-          std::copy(from + at, from + at + count, to + into);
+        T* to = c[out].template mutable_data<T>();
+        parts.each(c, offsets(c[out]), c[out].shape()[1], [=, width = parts.windows.width](const Piece& p) {
+          T* row = to + p.to;
+          for (int64_t k = 0; k < width; ++k) {
+            const bool inside = k >= p.skipped && k < p.skipped + p.count;
+            row[k] = inside ? from[p.from + k - p.skipped] : T{0};
+          }
         });
       };
     });
@@ -164,8 +174,8 @@ AB_GRAD(im2sequence)
           const Extent e = windows_of(parts.windows, c[x].shape(), y ? &c[y] : nullptr, n);
           ends.push_back(ends.back() + e.rows * e.columns);
         }
-        parts.each(c, ends, c[dout].shape()[1], [=](int64_t at, int64_t from, int64_t count) {
-          for (int64_t k = 0; k < count; ++k) to[at + k] += g[from + k];
+        parts.each(c, ends, c[dout].shape()[1], [=](const Piece& p) {
+          for (int64_t k = 0; k < p.count; ++k) to[p.from + k] += g[p.to + p.skipped + k];
         });
       };
     });

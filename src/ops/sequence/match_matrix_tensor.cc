@@ -4,6 +4,7 @@
 #include "ops/declare/attr_checks.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/outputs.h"
+#include "ops/kernels/workspace.h"
 #include "ops/sequence/spans.h"
 
 namespace anabranch::sequence {
@@ -60,6 +61,31 @@ void each(const KernelContext& c, const Tensor& x, const Tensor& y, int64_t chan
   });
 }
 
+constexpr int64_t kAtOnce = 8;  // columns of a result that are summed together
+
+// Rows of Y as columns, with zeros behind them up to a multiple of kAtOnce; returns that.
+template <class T> int64_t turn(const T* rows, int64_t count, int64_t width, Workspace* room, T** columns) {
+  const int64_t padded = (count + kAtOnce - 1) / kAtOnce * kAtOnce;
+  T* to = *columns = room->get<T>(padded * width);
+  for (int64_t k = 0; k < width; ++k) {
+    for (int64_t j = 0; j < padded; ++j) to[k * padded + j] = j < count ? rows[j * width + k] : T{0};
+  }
+  return padded;
+}
+
+// One row of a matrix: the products of `a` with `count` columns.
+template <class T>
+void row_of_products(const T* a, const T* columns, int64_t padded, int64_t width, int64_t count, T* to) {
+  for (int64_t j = 0; j < count; j += kAtOnce) {
+    T sums[kAtOnce] = {};
+    for (int64_t k = 0; k < width; ++k) {
+      const T* b = columns + k * padded + j;
+      for (int64_t i = 0; i < kAtOnce; ++i) sums[i] += a[k] * b[i];
+    }
+    for (int64_t i = 0; i < std::min(kAtOnce, count - j); ++i) to[j + i] = sums[i];
+  }
+}
+
 template <class T> Kernel forward(const KernelArgs& op) {
   const In x = op.in("X"), y = op.in("Y"), w = op.in("W");
   const Out out = op.out("Out"), products = op.out("Tmp");
@@ -70,17 +96,13 @@ template <class T> Kernel forward(const KernelArgs& op) {
               c[w].template data<T>(), tmp);
     const T* right = c[y].template data<T>();
     each(c, c[x], c[y], channels, [=](const Pairs& p) {
-      T* result = to + p.out;
-      for (int64_t t = 0; t < channels; ++t) {
-        for (int64_t i = 0; i < p.rows; ++i) {
-          const T* a = tmp + (p.x + i) * step + t * width;
-          for (int64_t j = 0; j < p.columns; ++j) {
-            const T* b = right + (p.y + j) * width;
-            T sum = 0;
-            for (int64_t k = 0; k < width; ++k) sum += a[k] * b[k];
-            *result++ = sum;
-          }
-        }
+      Workspace room;
+      T* columns;
+      const int64_t padded = turn(right + p.y * width, p.columns, width, &room, &columns);
+      for (int64_t i = 0; i < p.rows * channels; ++i) {
+        const int64_t t = i / p.rows, row = i % p.rows;
+        row_of_products(tmp + (p.x + row) * step + t * width, columns, padded, width, p.columns,
+                        to + p.out + i * p.columns);
       }
     });
   };

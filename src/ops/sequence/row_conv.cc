@@ -1,7 +1,9 @@
 // Lookahead convolution: each row of a sequence becomes a weighted sum of itself and the rows after it, column by
 // column. The sequences are those of the LoD, or the pieces of a dense batch.
 #include <algorithm>
+#include <type_traits>
 
+#include "ops/kernels/wide.h"
 #include "ops/sequence/offsets.h"
 
 namespace anabranch::sequence {
@@ -36,15 +38,28 @@ void infer(InferContext& c) {
   c.same_as("Out", "X");
 }
 
-// to[t] += sum of w[j] from[t + j step] for the rows of one sequence; step -1 is the transpose of step 1.
+// to = the sum of `taps` rows that stand `stride` apart, each times its row of weights, for so many columns.
+template <class T, class Count>
+void sum_taps(const T* row, int64_t stride, const T* weights, int64_t width, int64_t taps, Count columns, T* to) {
+  constexpr int64_t kAtOnce = 32;
+  T sums[kAtOnce] = {};
+  for (int64_t j = 0; j < taps; ++j, row += stride, weights += width) {
+    for (int64_t k = 0; k < columns; ++k) sums[k] += row[k] * weights[k];
+  }
+  for (int64_t k = 0; k < columns; ++k) to[k] = sums[k];
+}
+
+// to[t] = the sum of w[j] from[t + j step] for the rows of one sequence; step -1 is the transpose of step 1.
 template <class T>
 void slide(const T* from, const T* w, int64_t taps, int64_t step, int64_t rows, int64_t width, T* to) {
-  std::fill(to, to + rows * width, T{0});
+  using AtOnce = std::integral_constant<int64_t, 32>;
   for (int64_t t = 0; t < rows; ++t) {
-    for (int64_t j = 0; j < taps && t + j * step >= 0 && t + j * step < rows; ++j) {
-      const T *row = from + (t + j * step) * width, *weights = w + j * width;
-      for (int64_t k = 0; k < width; ++k) to[t * width + k] += row[k] * weights[k];
+    const int64_t inside = std::min(taps, step > 0 ? rows - t : t + 1);
+    int64_t k = 0;
+    for (; k + AtOnce() <= width; k += AtOnce()) {
+      sum_taps(from + t * width + k, step * width, w + k, width, inside, AtOnce(), to + t * width + k);
     }
+    sum_taps(from + t * width + k, step * width, w + k, width, inside, width - k, to + t * width + k);
   }
 }
 
@@ -54,10 +69,12 @@ void slide_all(const KernelContext& c, const Tensor& x, const T* from, const Ten
   const int64_t taps = filter.shape()[0], width = filter.shape()[1];
   const int64_t work = std::max<int64_t>(1, x.numel() * taps / std::max<int64_t>(1, ranges.count));
   c.parallel_for(ranges.count, kGrain / work + 1, [&](int64_t first, int64_t last) {
-    for (int64_t s = first; s < last; ++s) {
-      const int64_t at = ranges.begin(s) * width, rows = ranges.begin(s + 1) - ranges.begin(s);
-      slide(from + at, filter.data<T>(), taps, step, rows, width, to + at);
-    }
+    in_wide_vectors([&, w = filter.data<T>()] {
+      for (int64_t s = first; s < last; ++s) {
+        const int64_t at = ranges.begin(s) * width, rows = ranges.begin(s + 1) - ranges.begin(s);
+        slide(from + at, w, taps, step, rows, width, to + at);
+      }
+    });
   });
 }
 

@@ -1,6 +1,8 @@
 // The two first columns of a click-through feature are counts: how often it was shown, and clicked.
+#include <algorithm>
 #include <cmath>
 
+#include "ops/kernels/flat_loop.h"
 #include "ops/sequence/offsets.h"
 
 namespace anabranch::sparse {
@@ -64,12 +66,16 @@ AB_OP(cvm)
         const int64_t rows = c[x].rows(), width = c[x].row_elems(), skipped = kept ? 0 : kCounts;
         const T* from = c[x].data<T>();
         T* to = c[y].template mutable_data<T>();
-        for (int64_t r = 0; r < rows; ++r, from += width, to += width - skipped) {
-          for (int64_t k = skipped; k < width; ++k) to[k - skipped] = from[k];
-          if (!kept) continue;
-          to[0] = std::log(from[0] + 1);
-          to[1] = std::log(from[1] + 1) - to[0];
-        }
+        c.parallel_for(rows, kCheapGrain / width + 1, [=](int64_t begin, int64_t end) {
+          for (int64_t r = begin; r < end; ++r) {
+            const T* row = from + r * width;
+            T* own = to + r * (width - skipped);
+            std::copy(row + skipped, row + width, own);
+            if (!kept) continue;
+            own[0] = std::log(row[0] + 1);
+            own[1] = std::log(row[1] + 1) - own[0];
+          }
+        });
       };
     });
 

@@ -61,15 +61,18 @@ AB_OP(coalesce_tensor)
       const float value = !copy && op.attr<bool>("set_constant") ? op.attr<float>("constant") : 0.0f;
       return [=, in = op.in("Input"), out = op.out("Output"), fused = op.out("FusedOutput")](KernelContext& c) {
         Tensor* whole = c.wants(fused) ? &c[fused] : nullptr;
-        if (whole) fill(whole, value);
+        if (whole && !copy) fill(whole, value);
         int64_t at = 0;
         for (int i = 0; i < in.count; ++i) {
           const Tensor& from = c.at(in, i);
-          if (copy && whole && from.bytes() > 0) {
-            auto* to = static_cast<char*>(whole->mutable_raw()) + at * static_cast<int64_t>(dtype_size(from.dtype()));
-            std::memcpy(to, from.raw(), from.bytes());
+          const int64_t room = room_of(from.numel(), from.dtype());
+          if (copy && whole && room > 0) {
+            const auto size = static_cast<int64_t>(dtype_size(from.dtype()));
+            auto* to = static_cast<char*>(whole->mutable_raw()) + at * size;
+            if (from.bytes() > 0) std::memcpy(to, from.raw(), from.bytes());
+            std::memset(to + from.bytes(), 0, static_cast<size_t>((room - from.numel()) * size));
           }
-          at += room_of(from.numel(), from.dtype());
+          at += room;
           if (!c.wants(out, i)) continue;
           if (copy) {
             copy_bytes(c, from, &c.at(out, i));

@@ -83,7 +83,7 @@ Kernel gaussian(auto tag, const KernelArgs& op) {
   using T = typename decltype(tag)::type;
   const double mean = static_cast<double>(op.attr<float>("mean")), std = static_cast<double>(op.attr<float>("std"));
   return random_kernel<T>(op, [=](const Philox& rng, int64_t begin, int64_t end, T* to) {
-    rng.each_normal(begin, end, [=](int64_t i, double z) { to[i - begin] = static_cast<T>(mean + std * z); });
+    rng.each_normal(begin, end, to, [=](int64_t, double z) { return static_cast<T>(mean + std * z); });
   });
 }
 

@@ -1,5 +1,6 @@
 // Order along an axis: top_k, argsort, arg_max, arg_min. Ties go to the lower index.
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/wide.h"
+#include "ops/tensor/sort_keys.h"
 
 namespace anabranch::tensor {
 namespace {
@@ -102,6 +104,15 @@ void select(const KernelContext& c, const Lines& l, int64_t k, bool descending, 
     if constexpr (std::is_same_v<T, float>) {
       if (descending && l.inner == 1 && k <= kFew && k < l.extent) {
         return few_largest(from, l.extent, k, out + to.begin(line), indices + to.begin(line));
+      }
+      if (k > l.extent / 16 && l.extent <= std::numeric_limits<uint32_t>::max()) {
+        const auto& sorted = sorted_places(from, l.inner, l.extent, descending);
+        for (int64_t j = 0; j < k; ++j) {
+          const auto place = static_cast<int64_t>(static_cast<uint32_t>(sorted[static_cast<size_t>(j)]));
+          out[to.begin(line) + j * l.inner] = from[place * l.inner];
+          indices[to.begin(line) + j * l.inner] = place;
+        }
+        return;
       }
     }
     const auto& order = ranked(from, l.inner, l.extent, k, descending);

@@ -1,9 +1,9 @@
 // Choice by condition, and the positions at which one holds: where, where_index.
 #include <algorithm>
+#include <array>
 
 #include "ops/declare/declare.h"
-#include "ops/kernels/flat_loop.h"
-#include "ops/kernels/nd_loop.h"
+#include "ops/kernels/wide_map.h"
 
 namespace anabranch::tensor {
 namespace {
@@ -29,7 +29,12 @@ AB_OP(where)
         const T *a = c[x].data<T>(), *b = c[y].data<T>();
         T* to = c[out].mutable_data<T>();
         c.parallel_for(c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) to[i] = choose[i] ? a[i] : b[i];
+          in_wide_vectors([=] {
+            for (int64_t i = begin; i < end; ++i) {
+              const T yes = a[i], no = b[i];
+              to[i] = choose[i] ? yes : no;
+            }
+          });
         });
       };
     });
@@ -42,7 +47,7 @@ AB_GRAD(where)
       return [condition = op.in("Condition"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dy = op.out("Y@GRAD")](KernelContext& c) {
         const auto keep = [&](Out to, bool wanted) {
-          map(c, kCheapGrain, c[dout].numel(), c[condition].data<bool>(), c[dout].data<T>(), c[to].mutable_data<T>(),
+          wide_map(c, kCheapGrain, c[dout].numel(), c[condition].data<bool>(), c[dout].data<T>(), c[to].mutable_data<T>(),
               [wanted](bool is, T d) { return is == wanted ? d : T(0); });
         };
         if (c.wants(dx)) keep(dx, true);
@@ -67,11 +72,16 @@ AB_OP(where_index)
         const T* x = c[condition].data<T>();
         const int64_t total = c[condition].numel(), n = total - std::count(x, x + total, T(0));
         c[out].resize(Shape{n, s.rank()}, DType::kInt64);
-        const auto steps = dense_strides(s);
         int64_t* to = c[out].mutable_data<int64_t>();
-        for (int64_t i = 0; i < total; ++i) {
-          if (x[i] == T(0)) continue;
-          for (int a = 0; a < s.rank(); ++a) *to++ = i / steps[a] % s[a];
+        std::array<int64_t, kMaxRank> at{};  // the row along the last axis
+        const int last = s.rank() - 1;
+        for (int64_t i = 0; last >= 0 && i < total;) {
+          for (int64_t k = 0; k < s[last]; ++k, ++i) {
+            if (x[i] == T(0)) continue;
+            to = std::copy_n(at.begin(), last, to);
+            *to++ = k;
+          }
+          for (int a = last - 1; a >= 0 && ++at[a] == s[a]; --a) at[a] = 0;
         }
       };
     });

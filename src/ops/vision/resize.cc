@@ -142,13 +142,12 @@ template <class W> class Resizer {
   struct Rows {
     std::array<int64_t, 4> begin;
     std::array<W, 4> weight;
-    int count = 0;
   };
   Rows rows(const Images& g, int64_t z, int64_t y) const {
     Rows r;
+    size_t at = 0;
     for (int i = 0; i < taps_[0].count(); ++i) {
-      for (int j = 0; j < taps_[1].count(); ++j, ++r.count) {
-        const auto at = static_cast<size_t>(r.count);
+      for (int j = 0; j < taps_[1].count(); ++j, ++at) {
         r.begin[at] = (taps_[0].from(z)[i] * g.in[1] + taps_[1].from(y)[j]) * g.in[2] * g.inner;
         r.weight[at] = taps_[0].weight(z)[i] * taps_[1].weight(y)[j];
       }
@@ -163,7 +162,7 @@ template <class W> class Resizer {
   std::array<Taps<W>, 3> taps_;
 };
 
-template <class T, class W, int kTaps>
+template <class T, class W, int kTaps, int kRows>
 void make_row(const Images& g, const Resizer<W>& r, int64_t z, int64_t y, const T* x, T* out) {
   const auto rows = r.rows(g, z, y);
   for (int64_t k = 0; k < g.out[2]; ++k) {
@@ -172,8 +171,7 @@ void make_row(const Images& g, const Resizer<W>& r, int64_t z, int64_t y, const 
     for (int64_t i = 0; i < g.inner; ++i) {
       W sum = 0;
       for (int t = 0; t < kTaps; ++t) {
-        for (int j = 0; j < rows.count; ++j) {
-          const auto at = static_cast<size_t>(j);
+        for (size_t at = 0; at < kRows; ++at) {
           sum += static_cast<W>(x[rows.begin[at] + from[t] * g.inner + i]) * rows.weight[at] * weight[t];
         }
       }
@@ -182,7 +180,7 @@ void make_row(const Images& g, const Resizer<W>& r, int64_t z, int64_t y, const 
   }
 }
 
-template <class T, int kTaps>
+template <class T, int kTaps, int kRows>
 void spread_row(const Images& g, const Resizer<T>& r, int64_t z, int64_t y, const T* dout, T* dx) {
   const auto rows = r.rows(g, z, y);
   for (int64_t k = 0; k < g.out[2]; ++k) {
@@ -190,8 +188,7 @@ void spread_row(const Images& g, const Resizer<T>& r, int64_t z, int64_t y, cons
     const T* weight = r.columns().weight(k);
     for (int64_t i = 0; i < g.inner; ++i) {
       for (int t = 0; t < kTaps; ++t) {
-        for (int j = 0; j < rows.count; ++j) {
-          const auto at = static_cast<size_t>(j);
+        for (size_t at = 0; at < kRows; ++at) {
           dx[rows.begin[at] + from[t] * g.inner + i] += dout[k * g.inner + i] * rows.weight[at] * weight[t];
         }
       }
@@ -199,11 +196,14 @@ void spread_row(const Images& g, const Resizer<T>& r, int64_t z, int64_t y, cons
   }
 }
 
-// fn(number of taps as a constant)
-template <class Fn> void with_taps(int taps, Fn&& fn) {
-  if (taps == 1) return fn(std::integral_constant<int, 1>{});
-  if (taps == 2) return fn(std::integral_constant<int, 2>{});
-  fn(std::integral_constant<int, 4>{});
+// fn(taps, rows): how many columns and rows an output is made of, as constants. Linear volumes have two rows of each of
+// two planes.
+template <class Fn> void with_taps(int taps, bool volumes, Fn&& fn) {
+  using std::integral_constant;
+  if (taps == 1) return fn(integral_constant<int, 1>{}, integral_constant<int, 1>{});
+  if (taps == 2 && volumes) return fn(integral_constant<int, 2>{}, integral_constant<int, 4>{});
+  if (taps == 2) return fn(integral_constant<int, 2>{}, integral_constant<int, 2>{});
+  fn(integral_constant<int, 4>{}, integral_constant<int, 4>{});
 }
 
 int64_t row_grain(const Images& g, int taps) { return kCheapGrain / (g.out_row() * taps * taps + 1) + 1; }
@@ -216,12 +216,12 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const T* from = c[x].data<T>();
     T* to = c[out].template mutable_data<T>();
     const int64_t per_image = g.out[0] * g.out[1];
-    with_taps(r.columns().count(), [&](auto taps) {
+    with_taps(r.columns().count(), c[x].shape().rank() == 5, [&](auto taps, auto rows) {
       c.parallel_for(g.outer * per_image, row_grain(g, taps), [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
           const int64_t in_image = row % per_image;
-          make_row<T, W, taps>(g, r, in_image / g.out[1], in_image % g.out[1], from + row / per_image * g.in_elems(),
-                               to + row * g.out_row());
+          make_row<T, W, taps, rows>(g, r, in_image / g.out[1], in_image % g.out[1],
+                                     from + row / per_image * g.in_elems(), to + row * g.out_row());
         }
       });
     });
@@ -234,13 +234,13 @@ template <class T> Kernel backward(const KernelArgs& op) {
     const Images g = r.fit(c[dx].shape(), c[dout].shape());
     const T* from = c[dout].data<T>();
     T* to = c[dx].template mutable_data<T>();
-    with_taps(r.columns().count(), [&](auto taps) {
+    with_taps(r.columns().count(), c[dx].shape().rank() == 5, [&](auto taps, auto rows) {
       c.parallel_for(g.outer, 1, [&](int64_t begin, int64_t end) {
         std::fill(to + begin * g.in_elems(), to + end * g.in_elems(), T{0});
         for (int64_t row = begin * g.out[0] * g.out[1]; row < end * g.out[0] * g.out[1]; ++row) {
           const int64_t image = row / (g.out[0] * g.out[1]), in_image = row % (g.out[0] * g.out[1]);
-          spread_row<T, taps>(g, r, in_image / g.out[1], in_image % g.out[1], from + row * g.out_row(),
-                              to + image * g.in_elems());
+          spread_row<T, taps, rows>(g, r, in_image / g.out[1], in_image % g.out[1], from + row * g.out_row(),
+                                    to + image * g.in_elems());
         }
       });
     });

@@ -54,19 +54,20 @@ struct Windows {
   int64_t in_plane() const { return rows * columns; }
   int64_t out_plane() const { return taps() * out_rows * out_columns; }
 
-  // fn(output, input or -1) for the outputs of one channel.
-  template <class Fn> void each(Fn&& fn) const {
+  // fn(output, first, last, input) for the rows of outputs of one channel: those from `first` up to `last` of a row are
+  // inside the image, from `input` on, a stride apart.
+  template <class Fn> void each_row(Fn&& fn) const {
+    const int64_t stride = axes[1].stride;
     int64_t at = 0;
     for (int64_t tap = 0; tap < taps(); ++tap) {
       const int64_t top = tap / axes[1].kernel * axes[0].dilation - axes[0].before,
                     left = tap % axes[1].kernel * axes[1].dilation - axes[1].before;
-      for (int64_t i = 0; i < out_rows; ++i) {
+      const int64_t first = std::min(out_columns, left < 0 ? (-left + stride - 1) / stride : 0);
+      const int64_t end = left < columns ? std::min(out_columns, (columns - 1 - left) / stride + 1) : 0;
+      for (int64_t i = 0; i < out_rows; ++i, at += out_columns) {
         const int64_t row = top + i * axes[0].stride;
-        const bool inside = row >= 0 && row < rows;
-        for (int64_t j = 0; j < out_columns; ++j, ++at) {
-          const int64_t column = left + j * axes[1].stride;
-          fn(at, inside && column >= 0 && column < columns ? row * columns + column : -1);
-        }
+        const bool inside = row >= 0 && row < rows && first < end;
+        fn(at, first, inside ? end : first, row * columns + left + first * stride);
       }
     }
   }
@@ -103,7 +104,12 @@ AB_OP(unfold)
                          for (int64_t k = begin; k < end; ++k) {
                            const T* image = from + k * w.in_plane();
                            T* windows = to + k * w.out_plane();
-                           w.each([=](int64_t o, int64_t i) { windows[o] = i < 0 ? T{0} : image[i]; });
+                           w.each_row([=, &w](int64_t o, int64_t first, int64_t last, int64_t i) {
+                             T* row = windows + o;
+                             std::fill(row, row + first, T{0});
+                             for (int64_t j = first; j < last; ++j, i += w.axes[1].stride) row[j] = image[i];
+                             std::fill(row + last, row + w.out_columns, T{0});
+                           });
                          }
                        });
       };
@@ -123,8 +129,8 @@ AB_GRAD(unfold)
                          for (int64_t k = begin; k < end; ++k) {
                            const T* windows = from + k * w.out_plane();
                            T* image = to + k * w.in_plane();
-                           w.each([=](int64_t o, int64_t i) {
-                             if (i >= 0) image[i] += windows[o];
+                           w.each_row([=, &w](int64_t o, int64_t first, int64_t last, int64_t i) {
+                             for (int64_t j = first; j < last; ++j, i += w.axes[1].stride) image[i] += windows[o + j];
                            });
                          }
                        });

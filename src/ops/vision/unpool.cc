@@ -32,10 +32,12 @@ Shape unpooled(const ir::Op& op, const Shape& x) {
 // fn(place in X, place in Out) for the elements of planes [begin, end).
 template <class Fn>
 void each_place(int64_t begin, int64_t end, int64_t plane, int64_t out_plane, const int32_t* indices, Fn&& fn) {
-  for (int64_t i = begin * plane; i < end * plane; ++i) {
-    AB_CHECK(indices[i] >= 0 && indices[i] < out_plane, InvalidArgument,
-             "Indices must hold places from 0 to {}, got {}", out_plane - 1, indices[i]);
-    fn(i, i / plane * out_plane + indices[i]);
+  for (int64_t p = begin; p < end; ++p) {
+    for (int64_t i = p * plane; i < (p + 1) * plane; ++i) {
+      AB_CHECK(indices[i] >= 0 && indices[i] < out_plane, InvalidArgument,
+               "Indices must hold places from 0 to {}, got {}", out_plane - 1, indices[i]);
+      fn(i, p * out_plane + indices[i]);
+    }
   }
 }
 

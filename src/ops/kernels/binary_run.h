@@ -1,0 +1,32 @@
+// Two operands that meet element by element, of which one may stand still: the runs of a broadcasting loop.
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+#include "ops/kernels/wide.h"
+
+namespace anabranch {
+
+// fn(x step, y step) with the steps of a run as constants, so that compilers have vectors for its loop. A step is 1 or
+// 0, not both 0 where there is more than one element.
+template <class Fn> void with_steps(int64_t x_step, int64_t y_step, Fn&& fn) {
+  using Step = std::integral_constant<int64_t, 1>;
+  using Stay = std::integral_constant<int64_t, 0>;
+  if (x_step && y_step) return fn(Step(), Step());
+  x_step ? fn(Step(), Stay()) : fn(Stay(), Step());
+}
+
+// out[i] = fn(x[i], y[i]) for n elements.
+template <class T, class U, class Fn>
+void binary_run(const T* x, int64_t x_step, const T* y, int64_t y_step, U* out, int64_t n, Fn fn) {
+  constexpr int64_t kWideRun = 64;  // below this the question which vectors there are costs more than it saves
+  with_steps(x_step, y_step, [=](auto sx, auto sy) {
+    const auto walk = [=] {
+      const Fn own = fn;
+      for (int64_t i = 0; i < n; ++i) out[i] = own(x[i * sx], y[i * sy]);
+    };
+    n < kWideRun ? walk() : in_wide_vectors(walk);
+  });
+}
+
+}  // namespace anabranch

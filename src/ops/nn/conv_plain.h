@@ -1,0 +1,24 @@
+// Convolutions in plain loops along the rows of images: for float64, the reference that the float32 kernels are compared
+// with, and for float32 where images have too few channels for the library, which fills its vectors with them.
+#pragma once
+#include "ops/nn/conv.h"
+
+namespace anabranch::nn {
+
+// kForward or kBackwardData (see Conv::run); samples are computed side by side, each in one order.
+template <class T>
+void plain_conv_images(const KernelContext& c, bool forward, const ConvDims& d, const T* a, const T* b, T* out,
+                       const ConvEpilogue* epilogue);
+
+// Whether these loops are faster than the library's: with rows as long as a few vectors, and fewer channels than half
+// of one.
+inline bool plain_is_faster(const ConvDims& d) {
+  constexpr int64_t kFewChannels = 8, kLongRow = 16;
+  return !d.channels_last && !d.blocked_input && !d.blocked_output && d.in_channels < kFewChannels &&
+         d.out_channels < kFewChannels && d.window.stride[2] == 1 && d.window.out[2] >= kLongRow;
+}
+
+extern template void plain_conv_images(const KernelContext& c, bool forward, const ConvDims& d, const float* a,
+                                       const float* b, float* out, const ConvEpilogue* epilogue);
+
+}  // namespace anabranch::nn

@@ -1,0 +1,58 @@
+// Lines of float32 sorted by keys: whole numbers that rise as the wanted order does, each with its place below it, so
+// that nothing is compared, and equal numbers keep their order.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace anabranch::tensor {
+
+// Rises as `before` of sort.cc says: -0 and 0 are one number, NaN stands behind all of them in either order.
+inline uint32_t sort_key(float v, bool descending) {
+  if (v != v) return ~uint32_t{0};
+  const auto bits = std::bit_cast<uint32_t>(v + 0.0f);  // of -0: 0
+  const uint32_t rising = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+  return descending ? ~rising : rising;
+}
+
+// The upper halves of the numbers rise afterwards; those that are equal there keep their order. Byte by byte.
+inline void sort_by_bytes(std::vector<uint64_t>* numbers, std::vector<uint64_t>* scratch) {
+  constexpr int kBytes = 4, kValues = 256, kLow = 32;
+  std::array<std::array<size_t, kValues>, kBytes> starts{};
+  const auto byte = [](uint64_t v, int b) { return static_cast<size_t>(v >> (kLow + 8 * b) & 0xff); };
+  for (const uint64_t v : *numbers) {
+    for (int b = 0; b < kBytes; ++b) ++starts[static_cast<size_t>(b)][byte(v, b)];
+  }
+  scratch->resize(numbers->size());
+  for (int b = 0; b < kBytes; ++b) {
+    auto& start = starts[static_cast<size_t>(b)];
+    if (start[byte(numbers->front(), b)] == numbers->size()) continue;  // all have the same one
+    size_t sum = 0;
+    for (size_t& s : start) sum += std::exchange(s, sum);
+    for (const uint64_t v : *numbers) (*scratch)[start[byte(v, b)]++] = v;
+    numbers->swap(*scratch);
+  }
+}
+
+// The places (the lower halves) of n < 2^32 numbers that stand `step` apart, in the wanted order: in a buffer of the
+// calling thread that only grows.
+inline const std::vector<uint64_t>& sorted_places(const float* line, int64_t step, int64_t n, bool descending) {
+  constexpr size_t kWorthBytes = 128;
+  thread_local std::vector<uint64_t> numbers, scratch;
+  numbers.resize(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) {
+    numbers[static_cast<size_t>(i)] =
+        uint64_t{sort_key(line[i * step], descending)} << 32 | static_cast<uint64_t>(i);
+  }
+  if (numbers.size() < kWorthBytes) {
+    std::sort(numbers.begin(), numbers.end());
+  } else {
+    sort_by_bytes(&numbers, &scratch);
+  }
+  return numbers;
+}
+
+}  // namespace anabranch::tensor
