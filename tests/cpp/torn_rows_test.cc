@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -75,12 +76,14 @@ Tensor ids_of(int64_t batch, int64_t slot, bool sequences) {
 
 class Stream final : public data::BatchStream {
  public:
-  explicit Stream(int64_t batches) : batches_(batches) {
+  // The last batch waits until `watched`, so that somebody has looked while the others were trained.
+  Stream(int64_t batches, std::function<bool()> watched) : watched_(std::move(watched)), batches_(batches) {
     schema_.slots = {{.name = "plain", .dense = true}, {.name = "left"}, {.name = "right"}};
   }
   bool next(data::Batch* batch) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (closed_ || given_ == batches_) return false;
+    while (given_ + 1 == batches_ && !watched_()) std::this_thread::yield();
     batch->columns.resize(3);
     for (int64_t s = 0; s < 3; ++s) batch->columns[static_cast<size_t>(s)] = ids_of(given_, s, s > 0);
     batch->rows = 3;
@@ -99,6 +102,7 @@ class Stream final : public data::BatchStream {
  private:
   data::Schema schema_;
   std::mutex mutex_;
+  std::function<bool()> watched_;
   int64_t batches_, given_ = 0;
   bool closed_ = false;
 };
@@ -201,7 +205,8 @@ class Reader {
     stop_ = true;
     thread_.join();
   }
-  int64_t torn = 0, runs = 0;
+  int64_t torn = 0;
+  std::atomic<int64_t> runs{0};
 
  private:
   void read(int64_t batch) {
@@ -228,7 +233,6 @@ TEST_P(TornRows, NobodySeesARowThatMixesTwoUpdates) {
   std::vector<std::string> fetch = m.tables;
   fetch.insert(fetch.end(), {"rows", "deep"});
   TrainLoop loop(m.main, scope, {3, fetch, 1, 0});
-  Stream stream(200);
   int64_t torn = 0, seen = 0;
   TrainCallbacks callbacks;
   callbacks.show = [&](int64_t, const std::vector<Fetched>& values, const TrainProgress&) {
@@ -239,6 +243,7 @@ TEST_P(TornRows, NobodySeesARowThatMixesTwoUpdates) {
   // trainers begin.
   const RowLocks::Sharing sharing;
   Reader reader(scope);
+  Stream stream(200, [&] { return reader.runs > 1; });
   EXPECT_EQ(loop.run(stream, callbacks).batches, 200);
   reader.end();
   EXPECT_EQ(torn, 0) << "seen by a trainer";
