@@ -52,9 +52,11 @@ template <class Forward> TileOp activation_tile(const Activation& row, Forward f
     return [x = op.in("X").first, params = Params<float>(row, op), forward, loop = row.param_loop](
                const float* const* in, float* out, int64_t n) {
       if (loop) return loop(in[x], params.p, out, n);
-      const Params<float> own = params;  // which `out` cannot overlap
       const float* from = in[x];
-      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(forward(from[i], own.p));
+      in_wide_vectors([=, own = params] {
+        const Params<float> numbers = own;  // which `out` cannot overlap
+        for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(forward(from[i], numbers.p));
+      });
     };
   };
   return {.make = make, .grain = kMathGrain};
@@ -105,9 +107,11 @@ template <class Backward> TileOp activation_gradient_tile(const char* from, cons
   const auto make = [row, from, backward](const KernelArgs& op, const std::string&) -> TileLoop {
     return [v = op.in(from).first, dout = op.in("Out@GRAD").first, params = Params<float>(row, op), backward](
                const float* const* in, float* out, int64_t n) {
-      const Params<float> own = params;
       const float *from = in[v], *dy = in[dout];
-      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(backward(from[i], dy[i], own.p));
+      in_wide_vectors([=, own = params] {
+        const Params<float> numbers = own;
+        for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(backward(from[i], dy[i], numbers.p));
+      });
     };
   };
   return {.make = make, .grain = kMathGrain};

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 
 #include "opdef/op_def.h"
@@ -43,9 +44,14 @@ AB_OP(accuracy)
         int32_t hits = 0;
         in_wide_vectors([=, &hits] {
           for (int64_t i = 0; i < n; ++i) {
-            bool hit = false;
-            for (int64_t j = 0; j < k; ++j) hit |= found[i * k + j] == wanted[i];
-            hits += hit;
+            constexpr int64_t kAtOnce = 32;
+            const int64_t *row = found + i * k, sought = wanted[i];
+            int64_t hit = 0;
+            for (int64_t from = 0; from < k && !hit; from += kAtOnce) {
+              const int64_t to = std::min(k, from + kAtOnce);
+              for (int64_t j = from; j < to; ++j) hit |= row[j] == sought;
+            }
+            hits += static_cast<int32_t>(hit);
           }
         });
         const auto set = [&](Out out, auto value) {

@@ -4,6 +4,7 @@
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/kernels/outputs.h"
+#include "ops/kernels/wide.h"
 
 namespace anabranch::nn {
 namespace {
@@ -60,6 +61,20 @@ using Range = std::array<int64_t, 2>;
 
 int64_t size(const Range& y, const Range& x) { return (y[1] - y[0]) * (x[1] - x[0]); }
 
+constexpr int64_t kParts = 16;  // of a sum, or of a search for the largest, that do not wait for each other
+
+// fn(part, value) for the elements of a window, in rounds of all parts.
+template <class T, class Fn> void each_value(const T* image, int64_t width, const Range& y, const Range& x, Fn&& fn) {
+  for (int64_t r = y[0]; r < y[1]; ++r) {
+    const T* row = image + r * width;
+    int64_t k = x[0];
+    for (; k + kParts <= x[1]; k += kParts) {
+      for (int64_t p = 0; p < kParts; ++p) fn(p, row[k + p]);
+    }
+    for (int64_t p = 0; k < x[1]; ++p, ++k) fn(p, row[k]);
+  }
+}
+
 // fn(place) for the places of a window until it returns true.
 template <class Fn> void each_place(int64_t width, const Range& y, const Range& x, Fn&& fn) {
   for (int64_t r = y[0]; r < y[1]; ++r) {
@@ -71,13 +86,18 @@ template <class Fn> void each_place(int64_t width, const Range& y, const Range& 
 
 // As in the original a window that lies beyond the image has the lowest float32, and no average.
 template <class T> T pooled(bool max, const T* image, int64_t width, const Range& y, const Range& x) {
-  T made = max ? static_cast<T>(std::numeric_limits<float>::lowest()) : T{0};
-  each_place(width, y, x, [&](int64_t at) {
-    const T value = image[at];
-    made = !max ? made + value : value > made || value != value ? value : made;
-    return false;
-  });
-  return max ? made : made / static_cast<T>(size(y, x));
+  const auto larger = [](T made, T value) { return value > made || value != value ? value : made; };
+  T parts[kParts];
+  std::fill(parts, parts + kParts, max ? static_cast<T>(std::numeric_limits<float>::lowest()) : T{0});
+  if (max) {
+    each_value(image, width, y, x, [&](int64_t p, T value) { parts[p] = larger(parts[p], value); });
+  } else {
+    each_value(image, width, y, x, [&](int64_t p, T value) { parts[p] += value; });
+  }
+  for (int64_t half = kParts / 2; half > 0; half /= 2) {
+    for (int64_t p = 0; p < half; ++p) parts[p] = max ? larger(parts[p], parts[p + half]) : parts[p] + parts[p + half];
+  }
+  return max ? parts[0] : parts[0] / static_cast<T>(size(y, x));
 }
 
 // The first element that equals the largest one takes its gradient; an average shares it out.
@@ -123,8 +143,10 @@ AB_OP(spp)
         const int64_t wide = c[out].row_elems();
         each_level(c, s, levels, [&](int64_t n, int64_t ch, const Level& level) {
           const T* image = from + (n * s[1] + ch) * s[2] * s[3];
-          level.each(ch, [&](int64_t at, const Range& rows, const Range& columns) {
-            to[n * wide + at] = pooled(max, image, s[3], rows, columns);
+          in_wide_vectors([&] {
+            level.each(ch, [&](int64_t at, const Range& rows, const Range& columns) {
+              to[n * wide + at] = pooled(max, image, s[3], rows, columns);
+            });
           });
         });
       };

@@ -14,7 +14,8 @@ template <class Q> Q saturated(float value) {
   constexpr auto low = static_cast<float>(std::numeric_limits<Q>::lowest());
   constexpr auto high = static_cast<float>(std::numeric_limits<Q>::max());
   const float above = value > low ? value : low, within = above < high ? above : high;
-  return static_cast<Q>(static_cast<int32_t>(std::nearbyint(within)));
+  constexpr float kWhole = 0x1.8p23f;  // a sum with it is a whole number, the nearest one, halves to even
+  return static_cast<Q>(static_cast<int32_t>((within + kWhole) - kWhole));
 }
 
 void infer_as(InferContext& c, DType dtype) {

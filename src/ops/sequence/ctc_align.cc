@@ -33,7 +33,9 @@ struct Rule {
 };
 
 template <class T> Offsets ends_of(const Rule& rule, const T* paths, const Offsets& o) {
-  Offsets made{0};
+  Offsets made;
+  made.reserve(o.size());
+  made.push_back(0);
   for (size_t s = 1; s < o.size(); ++s) made.push_back(made.back() + rule.count(paths + o[s - 1], o[s] - o[s - 1]));
   return made;
 }

@@ -18,9 +18,12 @@ template <class T> Kernel convolution(const KernelArgs& op) {
         gather_context(c, offsets(c[x]), context, c[x].template data<T>(), width, taps);
         gemm->run(c, {.m = rows, .n = n, .k = k}, taps, c[filter].template data<T>(), to);
         const T* add = c[bias].template data<T>();
-        each_row(c, rows, n, [&](int64_t r) {
-          add_to(add, n, to + r * n);
-          activate(Act::kRelu, to + r * n, n);
+        each_row(c, rows, n, [=](int64_t r) {
+          T* row = to + r * n;
+          for (int64_t j = 0; j < n; ++j) {
+            const T v = row[j] + add[j];
+            row[j] = v < 0 ? T{0} : v;
+          }
         });
       };
 }

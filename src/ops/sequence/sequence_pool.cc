@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
+#include "ops/kernels/wide.h"
 #include "ops/sequence/offsets.h"
 
 namespace anabranch::sequence {
@@ -49,11 +51,26 @@ template <class T> T divisor(Pool pool, int64_t length) {
   return pool == Pool::kSqrt ? std::sqrt(static_cast<T>(length)) : T{1};
 }
 
-template <class T> void pool_sum(Pool pool, const T* x, int64_t length, int64_t width, T* out) {
-  std::copy(x, x + width, out);
+constexpr int64_t kAtOnce = 16;  // columns whose sums stay in registers
+
+// The sums of so many columns of `length` rows.
+template <class T, class Columns>
+void sum_columns(const T* x, int64_t length, int64_t width, Columns columns, T* out) {
+  T sums[kAtOnce];
+  for (int64_t j = 0; j < columns; ++j) sums[j] = x[j];
   for (int64_t r = 1; r < length; ++r) {
-    for (int64_t j = 0; j < width; ++j) out[j] += x[r * width + j];
+    x += width;
+    for (int64_t j = 0; j < columns; ++j) sums[j] += x[j];
   }
+  for (int64_t j = 0; j < columns; ++j) out[j] = sums[j];
+}
+
+template <class T> void pool_sum(Pool pool, const T* x, int64_t length, int64_t width, T* out) {
+  int64_t from = 0;
+  for (; from + kAtOnce <= width; from += kAtOnce) {
+    sum_columns(x + from, length, width, std::integral_constant<int64_t, kAtOnce>(), out + from);
+  }
+  sum_columns(x + from, length, width, width - from, out + from);
   if (pool == Pool::kSum) return;
   const T over = divisor<T>(pool, length);
   for (int64_t j = 0; j < width; ++j) out[j] /= over;
@@ -83,21 +100,23 @@ template <class T> Kernel forward(const KernelArgs& op) {
     int32_t* index = pool == Pool::kMax && c.wants(max_index) ? c[max_index].template mutable_data<int32_t>() : nullptr;
     const int64_t grain = kGrain * n / std::max<int64_t>(1, c[x].numel()) + 1;
     c.parallel_for(n, grain, [=, &o](int64_t begin, int64_t end) {
-      for (int64_t s = begin; s < end; ++s) {
-        const int64_t first = o[static_cast<size_t>(s)], last = o[static_cast<size_t>(s) + 1];
-        T* row = to + s * width;
-        if (first == last) {
-          std::fill(row, row + width, pad);
-          if (index) std::fill(index + s * width, index + (s + 1) * width, -1);
-        } else if (pool == Pool::kMax) {
-          pool_max(from, first, last, width, row, index ? index + s * width : nullptr);
-        } else if (pool == Pool::kFirst || pool == Pool::kLast) {
-          const T* taken = from + (pool == Pool::kFirst ? first : last - 1) * width;
-          std::copy(taken, taken + width, row);
-        } else {
-          pool_sum(pool, from + first * width, last - first, width, row);
+      in_wide_vectors([=, &o] {
+        for (int64_t s = begin; s < end; ++s) {
+          const int64_t first = o[static_cast<size_t>(s)], last = o[static_cast<size_t>(s) + 1];
+          T* row = to + s * width;
+          if (first == last) {
+            std::fill(row, row + width, pad);
+            if (index) std::fill(index + s * width, index + (s + 1) * width, -1);
+          } else if (pool == Pool::kMax) {
+            pool_max(from, first, last, width, row, index ? index + s * width : nullptr);
+          } else if (pool == Pool::kFirst || pool == Pool::kLast) {
+            const T* taken = from + (pool == Pool::kFirst ? first : last - 1) * width;
+            std::copy(taken, taken + width, row);
+          } else {
+            pool_sum(pool, from + first * width, last - first, width, row);
+          }
         }
-      }
+      });
     });
   };
 }
