@@ -301,6 +301,38 @@ def test_what_a_step_makes_of_its_states_row_by_row(step, states, what, more, fi
     is_fused(in_dynamic(step, states, first=first, more=more), what)
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_the_decoder_of_the_book(replicas):
+    """An encoder, whose last state begins the decoder, and scores of words in each step."""
+    def model():
+        source, target, following = (fluid.data(name, [None, 1], "int64", lod_level=1) for name in ("s", "t", "f"))
+        encoded, _ = layers.dynamic_lstm(layers.fc(layers.embedding(source, [20, 5]), 4 * HIDDEN), 4 * HIDDEN)
+        words = layers.embedding(target, [20, WIDTH])
+        context = layers.sequence_last_step(encoded)
+        rnn = layers.DynamicRNN()
+        with rnn.block():
+            now, h = rnn.step_input(words), rnn.memory(init=context, need_reorder=True)
+            new = layers.fc([now, h], HIDDEN, act="tanh")
+            rnn.update_memory(h, new)
+            rnn.output(layers.fc(new, 20, act="softmax"))
+        loss = layers.mean(layers.cross_entropy(rnn(), following))
+        fluid.optimizer.SGD(0.5).minimize(loss)
+
+        def feed(rng):
+            def words(lengths):
+                ids = rng.randint(0, 20, (sum(lengths), 1)).astype("int64")
+                return fluid.create_lod_tensor(ids, [lengths], fluid.CPUPlace())
+            lengths = [2, 5, 1, 3, 4, 2]
+            return {"s": words([1, 4, 2, 2, 3, 1]), "t": words(lengths), "f": words(lengths)}
+        return loss, feed
+    trained = Trained(model)
+    want, _ = trained.run([], replicas=replicas, steps=3)
+    for on in (ALONE, PASSES):
+        got, told = trained.run(on, replicas=replicas, steps=3)
+        assert found(told) == (replicas, ["a simple cell"])
+        of_one_size(want, got)
+
+
 def test_blocks_may_have_names_in_common():
     def cell(number):
         def step(x, h):
