@@ -1,4 +1,4 @@
-"""Readers of paddle.dataset that the record of test_run.py does not tell all about: what is damaged, missing, packed."""
+"""Readers of paddle.dataset beyond the record of test_run.py: what is damaged, missing, packed."""
 import os
 import struct
 import sys
@@ -107,8 +107,8 @@ def test_pictures_and_labels_of_pixels():
     parts = [list(part()()) for part in (voc2012.train, voc2012.test, voc2012.val)]
     assert [len(part) for part in parts] == [3, 2, 1]
     for k, (picture, labels) in enumerate(parts[0]):
-        assert picture.shape == (4 + k, 6, 3) and labels.shape == (4 + k, 6) and picture.dtype == labels.dtype == "uint8"
-        assert labels.max() < 21                                              # places in the palette, no colours
+        assert picture.shape == (4 + k, 6, 3) and labels.shape == (4 + k, 6)
+        assert picture.dtype == labels.dtype == "uint8" and labels.max() < 21  # places in the palette, no colours
     np.testing.assert_array_equal(parts[2][0][1], parts[0][2][1])
 
 
