@@ -36,8 +36,8 @@ HOMES: list[tuple[str, list[str]]] = [
     ("paddle.batch", ["reader"]),
     ("paddle.compat", ["compat"]),
     *(("paddle.dataset." + name, ["datasets." + name])
-      for name in ("cifar", "common", "conll05", "image", "imdb", "imikolov", "mnist", "movielens", "uci_housing",
-                    "wmt14", "wmt16")),
+      for name in ("cifar", "common", "conll05", "flowers", "image", "imdb", "imikolov", "mnist", "movielens",
+                    "sentiment", "uci_housing", "voc2012", "wmt14", "wmt16")),
 ]
 
 #: Names that programs use although Fluid's module does not list them: module that has it, relative to it.

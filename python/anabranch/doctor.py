@@ -1,6 +1,6 @@
-"""Says what this machine and this installation are like, and tries them for a few seconds.
+"""Says what this machine and this installation are like, and tries them for about ten seconds.
 
-    anabranch doctor             a report to copy into a question; takes a few seconds
+    anabranch doctor             a report to copy into a question; takes about ten seconds
     anabranch doctor --quick     without the trials
 """
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy
 
 from . import __version__, _core
-from ._trials import TRIALS
+from ._trials import TRIALS, NotTried
 
 #: Instructions that kernels make use of, by their names in /proc/cpuinfo.
 _INSTRUCTIONS = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16")
@@ -88,17 +88,21 @@ def machine() -> dict[str, str]:
     }
 
 
-def installation() -> dict[str, str]:
-    """dict: versions, and settings of the environment that change what programs do: name -> text."""
+def plugins() -> list[str]:
+    """list of str: the plug-ins that are installed, of "grpc" and "gloo"."""
     # Beside the engine, which is a link in a source tree.
     folders = [os.path.dirname(of(_core.__file__)) for of in (os.path.abspath, os.path.realpath)]
-    plugins = [name for name in ("grpc", "gloo")
-               if any(os.path.exists(os.path.join(folder, "anabranch_%s.so" % name)) for folder in folders)]
+    return [name for name in ("grpc", "gloo")
+            if any(os.path.exists(os.path.join(folder, "anabranch_%s.so" % name)) for folder in folders)]
+
+
+def installation() -> dict[str, str]:
+    """dict: versions, and settings of the environment that change what programs do: name -> text."""
     named = sorted(name for name in os.environ if name.startswith(("FLAGS_", "CPU_NUM", "OMP_", "MKL_", "ANABRANCH_")))
     return {
         "anabranch": "%s in %s" % (__version__, os.path.dirname(os.path.abspath(__file__))),
         "python": "%s, numpy %s" % (platform.python_version(), numpy.__version__),
-        "plug-in for clusters": ", ".join(plugins) or "not installed",
+        "plug-in for clusters": ", ".join(plugins()) or "not installed",
         "environment": " ".join("%s=%s" % (name, os.environ[name]) for name in named) or "nothing set",
     }
 
@@ -148,7 +152,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     failed, begin = 0, time.monotonic()
     for name, trial in {} if quick else TRIALS.items():
         try:
-            print("%-22s ok: %s" % (name, trial()))
+            print("%-22s ok: %s" % (name, trial()), flush=True)
+        except NotTried as e:
+            print("%-22s not tried: %s" % (name, e))
         except Exception as e:
             failed = 1
             print("%-22s FAILED: %s: %s" % (name, type(e).__name__, e))

@@ -75,6 +75,11 @@ conv_case(X, W, "valid", padding_algorithm="VALID", paddings=[1, 1])
 conv_case(real(2, 5, 4, 3), real(4, 3, 2, 3), "channels_last", data_format="NHWC", paddings=[1, 0], strides=[1, 2])
 conv_case(real(1, 1, 3, 3), real(1, 1, 3, 3), "one_output")
 conv_case(real(3, 17, 2, 2), real(19, 17, 1, 1), "one_by_one")
+# Vectors of pixels: whole ones, a last one that is short, images that are copied between zeros.
+conv_case(real(3, 5, 3, 17), real(20, 5, 2, 2), "few_channels")
+conv_case(real(2, 1, 6, 12), real(7, 1, 2, 3), "few_channels_padded", paddings=[1, 2, 0, 3], strides=[2, 1],
+          dilations=[1, 2])
+conv_case(real(2, 5, 4, 7), real(1, 5, 3, 1), "few_channels_one", paddings=[2, 0])
 conv_case(X, real(4, 1, 3, 3), "depthwise", op="depthwise_conv2d", groups=4, paddings=[1, 1])
 conv_case(X, real(8, 1, 3, 2), "multiplier", op="depthwise_conv2d", groups=4, strides=[2, 1])
 

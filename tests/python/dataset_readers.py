@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import types
 
 import numpy
 
@@ -40,6 +41,8 @@ def everything():
     found["movielens"] = [[[*s[:5], len(s[5]), len(s[6]), s[7]] for s in part()()]
                           for part in (movielens.train, movielens.test)]
     found.update(sentences())
+    found.update(pictures())
+    found.update(ranks())
     return {name: plain(value) for name, value in found.items()}
 
 
@@ -61,6 +64,28 @@ def sentences():
     return found
 
 
+def pictures():
+    """Of sentiment and flowers; voc2012 of 1.8.5 does not run under Python 3."""
+    from paddle.dataset import flowers, sentiment
+    found = {"sentiment.get_word_dict": [list(pair) for pair in sentiment.get_word_dict()]}
+    for part in (sentiment.train, sentiment.test):
+        samples = list(part())
+        found["sentiment." + part.__name__] = [len(samples), samples[:4], samples[-1]]
+    for part in (flowers.train, flowers.test, flowers.valid):
+        samples = part(mapper=lambda sample: sample, use_xmap=False)()
+        found["flowers." + part.__name__] = [[len(picture), picture[-30:], label] for picture, label in samples]
+    return found
+
+
+def ranks():
+    """Of mq2007."""
+    from paddle.dataset import mq2007
+    found = {"mq2007.test": list(mq2007.test())}
+    for form in ("plain_txt", "pointwise", "pairwise", "listwise"):
+        found["mq2007.train(%s)" % form] = list(mq2007.train(format=form))
+    return found
+
+
 def main(module, home):
     if module == "paddle":
         common = importlib.import_module("paddle.dataset.common")
@@ -68,7 +93,11 @@ def main(module, home):
         os.makedirs(os.path.join(common.DATA_HOME, "wmt16"), exist_ok=True)
         common.download = lambda url, folder, md5sum, save_name=None: os.path.join(
             home, folder, (save_name or url.split("/")[-1]).replace("wmt_shrinked_data%2F", ""))
-        for name in ("cifar", "conll05", "imdb", "imikolov", "movielens", "uci_housing", "wmt14", "wmt16"):
+        os.symlink(os.path.join(home, "corpora"), os.path.join(common.DATA_HOME, "corpora"))
+        unpacked = types.SimpleNamespace(extractall=lambda path: None, close=lambda: None)
+        importlib.import_module("rarfile").RarFile = lambda path: unpacked
+        for name in ("cifar", "conll05", "flowers", "imdb", "imikolov", "movielens", "mq2007", "uci_housing", "wmt14",
+                     "wmt16"):
             importlib.import_module("paddle.dataset." + name).download = common.download
     else:
         os.environ["ANABRANCH_DATA"] = home

@@ -4,8 +4,10 @@ import io
 import os
 import pickle
 import random
+import struct
 import tarfile
 import zipfile
+import zlib
 
 import numpy
 
@@ -13,9 +15,9 @@ _WORDS = ["the", "a", "fish", "Bird", "sky", "it's", "good!", "bad,", "so-so", "
 _FILMS = [(1, "Toy Story", "Animation|Comedy"), (2, "Jumanji, It's", "Comedy"), (5, "Am\xe9lie Noir", "Drama")]
 
 
-def _tar(path, files):
+def _tar(path, files, mode="w:gz"):
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with tarfile.open(path, "w:gz") as archive:
+    with tarfile.open(path, mode) as archive:
         for name, data in files:
             info = tarfile.TarInfo(name)
             info.size = len(data)
@@ -60,6 +62,80 @@ def _roles(home):
         file.write(b"123")
 
 
+def _reviews(home, draws):
+    """sentiment: more reviews than are for training, a few words each."""
+    words = ["good", "bad", "so-so", "it's", "...", "plot", "!", "(1999)"]
+    os.makedirs(home + "/corpora", exist_ok=True)
+    with zipfile.ZipFile(home + "/corpora/movie_reviews.zip", "w") as archive:
+        archive.writestr("movie_reviews/README", "made up\n")
+        for k in range(803):
+            for kind in ("pos", "neg"):
+                archive.writestr("movie_reviews/%s/cv%03d_%d.txt" % (kind, k, draws.randint(1, 99)),
+                                 " ".join(draws.choice(words) for _ in range(draws.randint(1, 4))) + " .\n")
+
+
+def matlab(name, values, packed=True):
+    """A table of numbers as files of MATLAB 5 hold it."""
+    kind, number = {"u1": (9, 2), "u2": (11, 4), "f8": (6, 9)}[values.dtype.str[1:]]
+
+    def element(kind, data):
+        return struct.pack("<II", kind, len(data)) + data + b"\0" * (-len(data) % 8)
+    short = struct.pack("<HH4s", 1, len(name), name.encode()) if len(name) <= 4 else element(1, name.encode())
+    matrix = element(14, element(6, struct.pack("<II", kind, 0)) + element(5, struct.pack("<ii", *values.shape)) + short
+                     + element(number, values.tobytes(order="F")))
+    data = zlib.compress(matrix)
+    return struct.pack("<II", 15, len(data)) + data if packed else matrix
+
+
+def png(pixels):
+    """A picture of uint8: [height, width] of places in a palette, or [height, width, 3]."""
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    lines = b"".join(b"\0" + line.tobytes() for line in pixels)
+    palette = chunk(b"PLTE", bytes(3 * k % 256 for k in range(768))) if pixels.ndim == 2 else b""
+    head = struct.pack(">IIBBBBB", pixels.shape[1], pixels.shape[0], 8, 3 if pixels.ndim == 2 else 2, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + palette + chunk(b"IDAT", zlib.compress(lines))
+            + chunk(b"IEND", b""))
+
+
+def _flowers(home, draws):
+    """flowers: nine pictures, of which two are for validation."""
+    pictures = [("jpg/image_%05d.jpg" % (k + 1), png(draws.randint(0, 256, (5, 4, 3)).astype("uint8")))
+                for k in range(9)]
+    _tar(home + "/flowers/102flowers.tgz", [pictures[k] for k in draws.permutation(9)])
+    header = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H2s", 0x100, b"IM")
+    tables = {"trnid": [3, 1], "valid": [8, 2], "tstid": [4, 9, 5, 7, 6]}
+    with open(home + "/flowers/imagelabels.mat", "wb") as file:
+        file.write(header + matlab("labels", draws.randint(1, 103, (1, 9)).astype("f8")))
+    with open(home + "/flowers/setid.mat", "wb") as file:
+        file.write(header + b"".join(matlab(name, numpy.array([ids], "u2"), name != "valid")
+                                     for name, ids in tables.items()))
+
+
+def _segments(home, draws):
+    """voc2012: three pictures of other sizes."""
+    root, names = "VOCdevkit/VOC2012/", ["2007_000032", "2008_000008", "2011_003271"]
+    files = [(root + "ImageSets/Segmentation/%s.txt" % part, ("\n".join(names[a:b]) + "\n").encode())
+             for part, a, b in (("trainval", 0, 3), ("train", 0, 2), ("val", 2, 3))]
+    for k, name in enumerate(names):
+        files += [(root + "JPEGImages/%s.jpg" % name, png(draws.randint(0, 256, (4 + k, 6, 3)).astype("uint8"))),
+                  (root + "SegmentationClass/%s.png" % name, png(draws.randint(0, 21, (4 + k, 6)).astype("uint8")))]
+    _tar(home + "/voc2012/VOCtrainval_11-May-2012.tar", files, "w")
+
+
+def _ranks(home, draws):
+    """mq2007, unpacked as Fluid does: four queries, one without a good document."""
+    lines = []
+    for query, marks in ((10, (0, 2, 1, 0)), (18, (0, 0)), (7, (1, 1, 2)), (20, (0, 1))):
+        for k, mark in enumerate(marks):
+            features = ["%d:%.6f" % (i, draws.rand()) for i in range(1, 47)]
+            lines.append("%d qid:%d %s #docid = GX%03d inc = 1 prob = 0.5\n" % (mark, query, " ".join(features), k))
+    for part, some in (("train", lines), ("test", lines[-2:])):
+        os.makedirs(home + "/MQ2007/MQ2007/MQ2007/Fold1", exist_ok=True)
+        with open(home + "/MQ2007/MQ2007/MQ2007/Fold1/%s.txt" % part, "w") as file:
+            file.writelines(some)
+
+
 def write(home):
     """Writes all archives into folders below ``home``, under the names that Fluid has given them."""
     draws = random.Random(3)
@@ -93,3 +169,7 @@ def write(home):
             draws.choice((1, 2, 4)), draws.choice((1, 2, 5)), draws.randint(1, 5), k) for k in range(60)))
     _translations(home, sentence, draws)
     _roles(home)
+    _reviews(home, draws)
+    _flowers(home, pixels)
+    _segments(home, pixels)
+    _ranks(home, pixels)

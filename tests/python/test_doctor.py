@@ -6,7 +6,8 @@ import sys
 import pytest
 
 import anabranch.fluid as fluid
-from anabranch import _trials, doctor
+from anabranch import doctor
+from anabranch._trials import nets, on_disk, processes, single
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
@@ -19,7 +20,15 @@ def test_a_report_of_this_machine():
     for word in ("processor", "instructions", "usable", "quota", "GiB", "huge pages", "numpy", "CPU_NUM=2",
                  "FLAGS_no_such_flag"):
         assert word in done.stdout
-    assert done.stdout.count(" ok: ") == len(doctor.TRIALS) == 5
+    assert done.stdout.count(" ok: ") + done.stdout.count(" not tried: ") == len(doctor.TRIALS) == 9
+    assert (" not tried: " in done.stdout) == ("grpc" not in doctor.plugins())
+
+
+def test_the_page_says_what_each_trial_covers():
+    with open(os.path.join(ROOT, "docs", "install.md")) as file:
+        page = file.read()
+    for name, trial in doctor.TRIALS.items():
+        assert "| `%s` | %s |" % (name, trial.__doc__.partition("\n")[0]) in page
 
 
 def test_without_trials(capsys):
@@ -38,29 +47,71 @@ def test_a_trial_that_fails_is_named(trial, capsys, monkeypatch):
     assert "FAILED: RuntimeError: on purpose" in capsys.readouterr().out
 
 
+def test_what_cannot_be_tried_is_no_failure(capsys, monkeypatch):
+    for name in doctor.TRIALS:
+        monkeypatch.setitem(doctor.TRIALS, name, lambda: "fine")
+    monkeypatch.setitem(doctor.TRIALS, "cluster", processes.cluster)
+    monkeypatch.setattr(doctor, "plugins", list)
+    assert doctor.main([]) == 0
+    assert "not tried: the plug-in grpc is not installed" in capsys.readouterr().out
+
+
+def in_turns(*losses):
+    """A net whose trainings end with these, one after another."""
+    runs = iter(losses)
+    return lambda *args, **named: (next(runs), 1.0)
+
+
 def test_trials_look_at_numbers(monkeypatch):
-    monkeypatch.setattr(_trials, "_train", lambda replicas, steps: ([1.0, 1.0], 1.0))
+    monkeypatch.setattr(single, "train", lambda *args, **named: ([1.0, 1.0], 1.0))
     with pytest.raises(RuntimeError, match="loss went"):
-        _trials._learns()
-    runs = iter([([1.0], 1.0), ([2.0], 1.0)])
-    monkeypatch.setattr(_trials, "_train", lambda replicas, steps, threads=0: next(runs))
-    with pytest.raises(RuntimeError, match="differ"):
-        _trials._repeats()
-    runs = iter([([1.0], 1.0), ([2.0], 1.0)])
-    with pytest.raises(RuntimeError, match="differ"):
-        _trials._shares()
+        single.training()
+    with pytest.raises(RuntimeError, match="dense: 1 instead of .*images: 1 instead of"):
+        single.known()
+    for trial in (single.repetition, single.threads, single.replicas):
+        monkeypatch.setattr(single, "train", in_turns([1.0], [2.0]))
+        with pytest.raises(RuntimeError, match="differ"):
+            trial()
+    monkeypatch.setattr(single, "train", in_turns([1.0], [1.0], [2.0]))
+    with pytest.raises(RuntimeError, match="two replicas give 1.0, one gives 2.0"):
+        single.replicas()
+
+
+def test_what_is_saved_is_compared(monkeypatch):
+    monkeypatch.setattr(fluid.io, "load_persistables", lambda *args: None)
+    with pytest.raises(RuntimeError, match="dense: training that was saved goes on with"):
+        on_disk.files()
+
+
+def test_rows_are_counted(monkeypatch):
+    write = on_disk._write
+    monkeypatch.setattr(on_disk, "_write", lambda folder, rows: write(folder, rows[:-1]))
+    with pytest.raises(RuntimeError, match="2000 rows were written, 1999 read"):
+        on_disk.data()
+
+
+def test_workers_are_compared(monkeypatch):
+    if "grpc" not in doctor.plugins():
+        pytest.skip("the plug-in grpc is not installed")
+    monkeypatch.setattr(processes, "_JOB", "/nowhere/job.py")
+    with pytest.raises(RuntimeError, match="no script /nowhere"):
+        processes.cluster()
+
+
+def test_every_kind_has_a_recorded_loss():
+    assert single.RECORDED.keys() == nets.KINDS.keys()
 
 
 def test_kernels_are_compared(monkeypatch):
     matmul = fluid.layers.matmul
     monkeypatch.setattr(fluid.layers, "matmul", lambda a, b: matmul(a, b) * 1.001)
     with pytest.raises(RuntimeError, match="a product is off by"):
-        _trials._multiplies()
+        single.kernels()
     monkeypatch.undo()
     conv2d = fluid.layers.conv2d
     monkeypatch.setattr(fluid.layers, "conv2d", lambda *args, **named: conv2d(*args, **named) * 1.001)
     with pytest.raises(RuntimeError, match="a convolution is off by"):
-        _trials._multiplies()
+        single.kernels()
 
 
 def test_unknown_machines(monkeypatch):

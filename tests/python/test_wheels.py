@@ -1,6 +1,7 @@
 """tools/wheels: which wheel serves which CPython, and what a wheel is tried with."""
 import importlib.util
 import os
+import subprocess
 import sys
 
 import pytest
@@ -37,6 +38,17 @@ def test_a_wheel_that_is_missing_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(wheels, "DIST", str(tmp_path))
     with pytest.raises(SystemExit, match="no wheel cp39-cp39"):
         wheels.wheel_of((3, 9))
+
+
+def test_a_row_of_the_table(tmp_path, capsys):
+    wheels = loaded("__main__")
+    wheel = tmp_path / "anabranch-0.1.0-cp312-abi3-manylinux_2_35_x86_64.whl"
+    wheel.write_bytes(bytes(1500000))
+    done = subprocess.CompletedProcess([], 0, "plugins: RuntimeError: why\n200 | 2 of 3\n")
+    expected = "| 3.13 | `cp312-abi3` | 1.5 | 2.35 | 200 | 2 of 3 |"
+    assert wheels.row("3.13", (3, 13), str(wheel), done) == (expected, True)
+    assert capsys.readouterr().err == "plugins: RuntimeError: why\n"
+    assert not wheels.row("3.13", (3, 13), str(wheel), subprocess.CompletedProcess([], 1, ""))[1]
 
 
 def test_the_trials_pass_here_and_can_fail(tmp_path, monkeypatch):

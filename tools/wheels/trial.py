@@ -28,10 +28,10 @@ sys.stdout.write(np.array(fluid.global_scope().find_var("w").get_tensor()).tobyt
 
 
 def import_takes():
-    """Milliseconds of the import beyond those of NumPy: the least of five processes each."""
+    """Milliseconds of the import beyond those of NumPy: the least of ten processes each."""
     def least(module):
         taken = []
-        for _ in range(5):
+        for _ in range(10):
             begin = time.perf_counter()
             subprocess.run([sys.executable, "-c", "import " + module], check=True)
             taken.append(time.perf_counter() - begin)

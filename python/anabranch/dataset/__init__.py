@@ -4,5 +4,5 @@ from . import mnist
 
 __all__ = ["mnist"]
 
-__getattr__ = _modules(__name__, "cifar", "common", "conll05", "image", "imdb", "imikolov", "movielens", "uci_housing",
-                       "wmt14", "wmt16")
+__getattr__ = _modules(__name__, "cifar", "common", "conll05", "flowers", "image", "imdb", "imikolov", "movielens",
+                       "mq2007", "sentiment", "uci_housing", "voc2012", "wmt14", "wmt16")

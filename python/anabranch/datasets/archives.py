@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from ..fluid.errors import InvalidValue, NotFound
 
-__all__ = ["HOME_VARIABLE", "homes", "find", "opened", "member", "lines"]
+__all__ = ["HOME_VARIABLE", "homes", "find", "opened", "member", "names", "files", "lines"]
 
 #: Environment variable that names the folder.
 HOME_VARIABLE = "ANABRANCH_DATA"
@@ -24,12 +24,13 @@ def homes() -> list[str]:
     return ([named] if named else []) + [os.path.expanduser(_FLUID_HOME)]
 
 
-def find(module: str, name: str) -> str:
+def find(module: str, name: str, *others: str) -> str:
     """The path of a file of a data set: in the folder ``module`` of one of :func:`homes`, or in itself.
 
     Args:
         module (str): "imdb".
         name (str): as its publisher calls it; a prefix ``module%2F`` that Fluid has put before it is fine.
+        others (str): further folders that may have it.
 
     Returns:
         str: the path.
@@ -37,8 +38,9 @@ def find(module: str, name: str) -> str:
     Raises:
         LookupError: there is none; the message says where it was looked for.
     """
-    tried = [os.path.join(home, *folder, start + name) for home in homes()
-             for folder in ((module,), ()) for start in ("", module + "%2F", module + "st%2F")]
+    starts = ("", module + "%2F", module + "st%2F")
+    tried = [os.path.join(home, folder, start + name)
+             for home in homes() for folder in (module, *others, "") for start in starts]
     for path in tried:
         if os.path.isfile(path):
             return path
@@ -77,6 +79,19 @@ def member(archive: Any, name: str) -> IO[bytes]:
                 if found is not None:
                     return found
     raise NotFound("%s has no file %s" % (getattr(archive, "filename", None) or archive.name, name))
+
+
+def names(archive: Any) -> list[str]:
+    """list of str: the names of what is in an archive."""
+    return list(archive.namelist() if isinstance(archive, zipfile.ZipFile) else archive.getnames())
+
+
+def files(archive: Any) -> Iterator[tuple[str, IO[bytes]]]:
+    """(name, file) of all files in a tar file, in its order: reading it another way would unpack it again and again."""
+    for info in archive:
+        file = archive.extractfile(info) if info.isfile() else None
+        if file is not None:
+            yield os.path.normpath(info.name), file
 
 
 def lines(file: IO[bytes], encoding: str) -> Iterator[str]:

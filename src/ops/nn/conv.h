@@ -10,11 +10,12 @@ namespace anabranch::nn {
 
 enum class ConvPass { kForward, kBackwardData, kBackwardFilter };
 
-// What is done to samples [first, first + count) of the result as soon as they are there, by whoever computed them.
+// What is done to elements [begin, end) of the result as soon as they are there, by whoever computed them: to whole
+// samples, or to whole channels of plain images.
 class ConvEpilogue {
  public:
   virtual ~ConvEpilogue() = default;
-  virtual void finish(int64_t first, int64_t count) const = 0;
+  virtual void finish(int64_t begin, int64_t end) const = 0;
 };
 
 struct ConvExtras {

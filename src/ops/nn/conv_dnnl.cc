@@ -1,11 +1,13 @@
-// Convolutions of float32 through oneDNN. The batch is cut into pieces by its size and the work in a sample alone. A
-// primitive chooses its own memory layouts; operands are reordered into buffers that are kept.
+// Convolutions of float32 through oneDNN, apart from those of ops/nn/conv_pixels.h. The batch is cut into pieces by its
+// size and the work in a sample alone. A primitive chooses its own memory layouts; operands are reordered into buffers
+// that are kept.
 #include <algorithm>
 #include <vector>
 
 #include "ops/kernels/dnnl.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/conv_layouts.h"
+#include "ops/nn/conv_pixels.h"
 #include "ops/nn/conv_plain.h"
 
 namespace anabranch::nn {
@@ -195,7 +197,9 @@ class ConvPlan {
         PiecePrimitive& p = last_ && i + 1 == count_ ? *last_ : *full_;
         float* to = !filter_out ? out + i * out_step : count_ == 1 ? out : partial_.data() + i * filter;
         p.run(static_cast<size_t>(i), a + i * a_step, filter_out ? b + i * b_step : nullptr, to);
-        if (extras.epilogue) extras.epilogue->finish(i * step_, std::min(step_, dims.batch - i * step_));
+        if (extras.epilogue) {
+          extras.epilogue->finish(i * step_ * result, std::min((i + 1) * step_, dims.batch) * result);
+        }
       }
     });
     if (filter_out && count_ > 1) add_up(c, out);
@@ -248,6 +252,7 @@ template <> struct Conv<float>::Impl {
   }
   ConvPass pass;
   bool rounded;
+  PixelConv pixels;
   std::vector<std::unique_ptr<ConvPlan>> plans;  // the last used ones, latest first
 };
 
@@ -259,6 +264,9 @@ template <> Conv<float>::~Conv() = default;
 template <>
 void Conv<float>::run(const KernelContext& c, const ConvDims& d, const float* a, const float* b, float* out,
                       const ConvExtras& extras) {
+  if (impl_->pass == ConvPass::kForward && !impl_->rounded && PixelConv::suits(d)) {
+    return impl_->pixels.run(c, d, a, b, out, extras);
+  }
   if (impl_->pass != ConvPass::kBackwardFilter && !impl_->rounded && plain_is_faster(d)) {
     return plain_conv_images(c, impl_->pass == ConvPass::kForward, d, a, b, out, extras.epilogue);
   }

@@ -16,12 +16,12 @@ class Epilogue : public ConvEpilogue {
   const float *bias = nullptr, *residual = nullptr;  // null for none; a number for each channel
   float* out = nullptr;
 
-  void finish(int64_t first, int64_t count) const override {
+  void finish(int64_t begin, int64_t end) const override {
     const int64_t sample = dims->out_elems(), pixels = volume(dims->window.out);
     // Channels next to each other: all of them, a block, or one.
     const int64_t width = dims->channels_last ? dims->out_channels : dims->blocked_output ? channel_block() : 1;
     const int64_t run = width * pixels;
-    for (int64_t at = first * sample; at < (first + count) * sample; at += run) {
+    for (int64_t at = begin; at < end; at += run) {
       if (bias) add_bias(out + at, bias + at % sample / pixels, pixels, width);
       if (residual) simd::add(out + at, residual + at, out + at, run);
       if (relu) simd::relu(out + at, out + at, run);
@@ -87,7 +87,7 @@ Kernel forward(const KernelArgs& args) {
     tail.out = c[output].mutable_data<float>();
     if (d.empty()) {
       std::fill_n(tail.out, c[output].numel(), 0.0f);
-      if (c[output].numel() > 0) tail.finish(0, d.batch);
+      if (c[output].numel() > 0) tail.finish(0, c[output].numel());
       return;
     }
     const uint64_t version = constant ? c.value(filter).version() + 1 : 0;
