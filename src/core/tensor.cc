@@ -13,7 +13,7 @@
 namespace anabranch {
 namespace {
 
-constexpr size_t kAlignment = 64;              // one cache line, one AVX-512 register
+constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 register
 // Without huge pages random rows of big tables cost a TLB miss each, and copies between many tensors take 1.5 times as
 // long.
 constexpr size_t kHugePage = size_t{2} << 20;

@@ -68,8 +68,8 @@ class Philox {
   // uniforms, so that the tails reach beyond eight deviations.
   double normal(uint64_t i) const { return normal_pair(i / 2)[i % 2]; }
 
-  // out[i - begin] = fn(i, normal(i)) for i in [begin, end). fn(i, z) must rise, or fall, with z throughout: for float32
-  // z is computed by vectors, and again by the C library where the two may be rounded apart.
+  // out[i - begin] = fn(i, normal(i)) for i in [begin, end). fn(i, z) must rise, or fall, with z throughout: for
+  // float32 z is computed by vectors, and again by the C library where the two may be rounded apart.
   template <class T, class Fn> void each_normal(int64_t begin, int64_t end, T* out, Fn&& fn) const {
     if constexpr (std::is_same_v<T, float>) {
       constexpr int64_t kRun = 2 * kUniformBlocks;

@@ -40,7 +40,7 @@ void selu(const float* x, const float* p, float* out, int64_t n);         // p[0
 void swish(const float* x, const float* p, float* out, int64_t n);        // x sigmoid(p[0] x)
 // x tanh(s), s = softplus(x); with p[0] > 0, x and e^x stand for s above p[0] and below -p[0]
 void mish(const float* x, const float* p, float* out, int64_t n);
-void soft_relu(const float* x, const float* p, float* out, int64_t n);    // softplus of x within -p[0] and p[0]
-void tanh_gelu(const float* x, const float* p, float* out, int64_t n);    // x / 2 (1 + tanh(p[0] (x + p[1] x^3)))
+void soft_relu(const float* x, const float* p, float* out, int64_t n);  // softplus of x within -p[0] and p[0]
+void tanh_gelu(const float* x, const float* p, float* out, int64_t n);  // x / 2 (1 + tanh(p[0] (x + p[1] x^3)))
 
 }  // namespace anabranch::simd

@@ -112,8 +112,8 @@ void plain_conv_images(const KernelContext& c, bool forward, const ConvDims& d, 
   });
 }
 
-template void plain_conv_images(const KernelContext& c, bool forward, const ConvDims& d, const float* a,
-                                const float* b, float* out, const ConvEpilogue* epilogue);
+template void plain_conv_images(const KernelContext& c, bool forward, const ConvDims& d, const float* a, const float* b,
+                                float* out, const ConvEpilogue* epilogue);
 
 template <> struct Conv<double>::Impl { ConvPass pass; };
 

@@ -1,5 +1,5 @@
-// Convolutions in plain loops along the rows of images: for float64, the reference that the float32 kernels are compared
-// with, and for float32 where images have too few channels for the library, which fills its vectors with them.
+// Convolutions in plain loops along the rows of images: for float64, the reference that the float32 kernels are
+// compared with, and for float32 where images have too few channels for the library, which fills its vectors with them.
 #pragma once
 #include "ops/nn/conv.h"
 

@@ -83,7 +83,8 @@ AB_GRAD(prelu)
           c.parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
             slopes.each_run(begin, end, [=](int64_t i, int64_t count, int64_t slope, int64_t step) {
               with_steps(1, step, [=](auto, auto s) {
-                for (int64_t k = 0; k < count; ++k) to[i + k] = from[i + k] > 0 ? g[i + k] : a[slope + k * s] * g[i + k];
+                for (int64_t k = 0; k < count; ++k)
+                  to[i + k] = from[i + k] > 0 ? g[i + k] : a[slope + k * s] * g[i + k];
               });
             });
           });

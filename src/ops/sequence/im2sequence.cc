@@ -81,8 +81,8 @@ void infer(InferContext& c) {
   set_lod(c, "Out", one_level(std::move(ends)));
 }
 
-// A row of a window: where its elements inside the image begin in X, where it begins in Out, and how many elements of it
-// lie left of the image and inside.
+// A row of a window: where its elements inside the image begin in X, where it begins in Out, and how many elements of
+// it lie left of the image and inside.
 struct Piece {
   int64_t from, to, skipped, count;
 };

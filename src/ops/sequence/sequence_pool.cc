@@ -54,8 +54,7 @@ template <class T> T divisor(Pool pool, int64_t length) {
 constexpr int64_t kAtOnce = 16;  // columns whose sums stay in registers
 
 // The sums of so many columns of `length` rows.
-template <class T, class Columns>
-void sum_columns(const T* x, int64_t length, int64_t width, Columns columns, T* out) {
+template <class T, class Columns> void sum_columns(const T* x, int64_t length, int64_t width, Columns columns, T* out) {
   T sums[kAtOnce];
   for (int64_t j = 0; j < columns; ++j) sums[j] = x[j];
   for (int64_t r = 1; r < length; ++r) {

@@ -44,8 +44,7 @@ inline const std::vector<uint64_t>& sorted_places(const float* line, int64_t ste
   thread_local std::vector<uint64_t> numbers, scratch;
   numbers.resize(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) {
-    numbers[static_cast<size_t>(i)] =
-        uint64_t{sort_key(line[i * step], descending)} << 32 | static_cast<uint64_t>(i);
+    numbers[static_cast<size_t>(i)] = uint64_t{sort_key(line[i * step], descending)} << 32 | static_cast<uint64_t>(i);
   }
   if (numbers.size() < kWorthBytes) {
     std::sort(numbers.begin(), numbers.end());

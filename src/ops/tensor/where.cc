@@ -47,8 +47,8 @@ AB_GRAD(where)
       return [condition = op.in("Condition"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dy = op.out("Y@GRAD")](KernelContext& c) {
         const auto keep = [&](Out to, bool wanted) {
-          wide_map(c, kCheapGrain, c[dout].numel(), c[condition].data<bool>(), c[dout].data<T>(), c[to].mutable_data<T>(),
-              [wanted](bool is, T d) { return is == wanted ? d : T(0); });
+          wide_map(c, kCheapGrain, c[dout].numel(), c[condition].data<bool>(), c[dout].data<T>(),
+                   c[to].mutable_data<T>(), [wanted](bool is, T d) { return is == wanted ? d : T(0); });
         };
         if (c.wants(dx)) keep(dx, true);
         if (c.wants(dy)) keep(dy, false);
