@@ -24,14 +24,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 STARTED = re.compile(r"launch: (?P<name>\w+ \d+) (?P<how>is|.*; it is started again, as) process (?P<pid>\d+)"
                      r"(?: at (?P<endpoint>\S+))?")
 TOLD = re.compile(r"at (?P<at>[\d.]+) worker (?P<worker>\d+): step (?P<step>\d+), loss [\d.]+, AUC (?P<auc>[\d.]+)")
-KILLS = (("worker 1", 0.25), ("server 0", 0.5))     # when the first worker has made so much of its steps
+KILLS = (("worker 1", 0.2), ("server 0", 0.35))     # when the first worker has made so much of its steps
 
 
 class Job:
     """The launcher, and what it says of its processes."""
 
     def __init__(self, command, logs):
-        environment = dict(os.environ, FLAGS_ps_snapshot_every="700")
+        environment = dict(os.environ, FLAGS_ps_snapshot_every="300")
         self.launcher = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
                                          env=environment)
         self.pids, self.endpoints, self.back, self.said = {}, {}, {}, []
@@ -167,9 +167,10 @@ if __name__ == "__main__":
     parser.add_argument("--strategy", default="sync", choices=["sync", "half_async", "async", "geo"])
     parser.add_argument("--steps", type=int, help="of each worker")
     parser.add_argument("--ids", type=int, help="rows of the table")
-    parser.add_argument("--rate", type=float, default=0.002, help="of learning (default: %(default)s)")
+    parser.add_argument("--rate", type=float, help="of learning")
     parser.add_argument("--out", default="demo_out", help="folder for the files (default: %(default)s)")
     given = parser.parse_args()
-    given.steps = given.steps or (1000 if given.fast else 6000)
+    given.steps = given.steps or (1000 if given.fast else 2000)
+    given.rate = given.rate or (0.001 if given.fast else 0.0003)
     given.ids = given.ids or (2000 if given.fast else 10000)
     main(given)

@@ -42,7 +42,7 @@ class Seen(NamedTuple):
 
 
 def _count_starts(log: str, again: bool) -> int:
-    """How often a role was started before: Ray starts actors again without counting, so that a file beside the log does."""
+    """How often a role was started before. Ray starts actors again without counting: a file beside the log does."""
     path = os.path.join(os.path.dirname(log), ".%s.starts" % os.path.basename(log))
     count = 0
     if again and os.path.exists(path):

@@ -57,7 +57,7 @@ class Role(NamedTuple):
     name: str
     endpoint: str
     serves: bool
-    index: int
+    number: int
     log: str
 
 
@@ -106,7 +106,7 @@ def environment(plan: Plan, role: Role, base: Mapping[str, str]) -> dict[str, st
     if plan.servers:
         env["PADDLE_PSERVERS_IP_PORT_LIST"] = ",".join(plan.servers)
     if not role.serves:
-        env["PADDLE_TRAINER_ID"] = str(role.index)
+        env["PADDLE_TRAINER_ID"] = str(role.number)
     if plan.resume:
         env[RESUME] = os.path.abspath(plan.resume)
     if plan.state:

@@ -97,7 +97,7 @@ def test_started_by_others(tmp_path, scheduler):
 @pytest.mark.skipif(not networked(), reason="built without gRPC")
 def test_a_proxy_is_passed_by(tmp_path):
     """Nobody is at the proxy's address; the launcher says which hosts need none, and gRPC asks for none."""
-    proxy = {name: "http://127.0.0.1:9" for name in ("http_proxy", "https_proxy", "grpc_proxy", "HTTP_PROXY")}
+    proxy = dict.fromkeys(("http_proxy", "https_proxy", "grpc_proxy", "HTTP_PROXY"), "http://127.0.0.1:9")
     done = run("sync", tmp_path / "model", "-m", "anabranch.launch", "--log-dir", str(tmp_path / "logs"), **proxy)
     assert done.returncode == 0, done.stdout + done.stderr
     check(done.stdout, 1)

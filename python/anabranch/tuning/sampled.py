@@ -103,7 +103,7 @@ def _under(strategy: str, geo_every: int) -> None:
             every = own.get_program_config().geo_sgd_need_push_nums if isinstance(own, GeoStrategy) else geo_every
             return given(self, optimizer, StrategyFactory.create_geo_strategy(every))
         return given(self, optimizer, getattr(StrategyFactory, "create_%s_strategy" % strategy)())
-    servers.DistributedTranspiler.distributed_optimizer = distributed_optimizer  # type: ignore[method-assign]
+    setattr(servers.DistributedTranspiler, "distributed_optimizer", distributed_optimizer)  # noqa: B010
 
 
 def main(script: str, args: list[str]) -> None:

@@ -177,8 +177,8 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="anabranch strategies", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--servers", type=int, default=2, help="parameter servers. Default %(default)s")
     made.add_argument("--workers", type=int, default=2, help="workers. Default %(default)s")
-    made.add_argument("--steps", type=int, default=200, help="of each worker, the first tenth, ten at most, untimed. Default "
-                      "%(default)s")
+    made.add_argument("--steps", type=int, default=200, help="of each worker; the first tenth, ten at most, is not "
+                      "timed. Default %(default)s")
     made.add_argument("--rounds", type=int, default=2, help="of each strategy, in turn. Default %(default)s")
     made.add_argument("--geo-every", type=int, default=100, metavar="N", help="steps between two exchanges of GEO, "
                       "where the script has another strategy. Default %(default)s")
