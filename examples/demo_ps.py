@@ -171,6 +171,6 @@ if __name__ == "__main__":
     parser.add_argument("--out", default="demo_out", help="folder for the files (default: %(default)s)")
     given = parser.parse_args()
     given.steps = given.steps or (1000 if given.fast else 2000)
-    given.rate = given.rate or (0.001 if given.fast else 0.0003)
+    given.rate = given.rate or (0.001 if given.fast else 0.00015)
     given.ids = given.ids or (2000 if given.fast else 10000)
     main(given)
