@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ps": ("server_stats", "shows what comes and goes at parameter servers"),
     "run": ("run", "runs a script that was written for Fluid, unchanged"),
     "serve": ("serving.command", "answers over HTTP with a saved model"),
+    "strategies": ("tuning.strategies", "compares the strategies of parameter servers on a sample of a script"),
     "summary": ("summary", "says what a saved model holds"),
     "tune": ("tuning.command", "measures a script with other threads, replicas, batches and strategies"),
 }

@@ -2,9 +2,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+
+from .fluid.errors import InvalidValue
 
 _PORT = 6174
+_NAME = re.compile("[a-z]([-a-z0-9]{0,38}[a-z0-9])?")     # the hosts' names are longer, and 63 is their limit
+_STATE = "/anabranch-state"
 
 _HEAD = """apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
@@ -28,20 +33,31 @@ _JOB = """  - name: {kind}
         completionMode: Indexed
         parallelism: {count}
         completions: {count}
-        backoffLimit: 0
+        backoffLimit: {restarts}
         template:
           spec:
-            restartPolicy: Never
-            containers:
+            restartPolicy: {policy}
+{volumes}            containers:
             - name: {kind}
               image: {image}
               command: {command}
-              env:
+{mounts}              env:
               - name: INDEX
                 valueFrom:
                   fieldRef:
                     fieldPath: metadata.annotations['batch.kubernetes.io/job-completion-index']
 {env}"""
+
+
+# A container that begins again finds what it has written there; a pod on another machine does not.
+_VOLUMES = """            volumes:
+            - name: state
+              emptyDir: {}
+"""
+_MOUNTS = """              volumeMounts:
+              - name: state
+                mountPath: %s
+""" % _STATE
 
 
 def _hosts(name: str, kind: str, count: int) -> list[str]:
@@ -54,7 +70,7 @@ def _variables(values: dict[str, str]) -> str:
 
 
 def manifest(name: str, image: str, servers: int, workers: int, command: Sequence[str],
-             resume: str | None = None) -> str:
+             resume: str | None = None, restarts: int = 0, flags: Mapping[str, str] | None = None) -> str:
     """str: the JobSet as YAML, for ``kubectl apply -f -``.
 
     Args:
@@ -64,13 +80,20 @@ def manifest(name: str, image: str, servers: int, workers: int, command: Sequenc
         workers (int): how many.
         command (list of str): the script with its arguments.
         resume (str, optional): folder that servers start from.
+        restarts (int): how often containers are started again that fail; servers then keep their state. Default 0.
+        flags (dict, optional): environment of all processes, beside their roles.
+
+    Raises:
+        ValueError: ``name`` is none of a host.
 
     Examples:
         >>> text = manifest("ctr", "ctr:1", 2, 4, ["train.py"])
         >>> "ctr-server-0-1.ctr:6174" in text, text.count("parallelism: 4")
         (True, 1)
     """
-    shared = {"PADDLE_TRAINERS_NUM": str(workers), "PADDLE_PORT": str(_PORT),
+    if not _NAME.fullmatch(name):
+        raise InvalidValue("--name must be a name of hosts: 40 small letters, digits and dashes at most, got %r" % name)
+    shared = {**(flags or {}), "PADDLE_TRAINERS_NUM": str(workers), "PADDLE_PORT": str(_PORT),
               "PADDLE_TRAINER_ENDPOINTS": ",".join(_hosts(name, "worker", workers))}
     if servers:
         shared["PADDLE_PSERVERS_IP_PORT_LIST"] = ",".join(_hosts(name, "server", servers))
@@ -82,8 +105,13 @@ def manifest(name: str, image: str, servers: int, workers: int, command: Sequenc
             continue
         me = "%s-%s-0-$(INDEX).%s" % (name, kind, name)
         values = dict(shared, TRAINING_ROLE=role, POD_IP=me, PADDLE_CURRENT_ENDPOINT="%s:%d" % (me, _PORT))
+        keeps = kind == "server" and restarts > 0
         if kind == "worker":
             values["PADDLE_TRAINER_ID"] = "$(INDEX)"
+        elif keeps:
+            values["FLAGS_ps_state_dir"] = _STATE
         text += _JOB.format(kind=kind, count=count, image=json.dumps(image), env=_variables(values),
-                            command=json.dumps(["python", "-u", *command]))
+                            command=json.dumps(["python", "-u", *command]), restarts=restarts * count,
+                            policy="OnFailure" if restarts else "Never", volumes=_VOLUMES if keeps else "",
+                            mounts=_MOUNTS if keeps else "")
     return text

@@ -4,13 +4,17 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
+
+#: Of a process: how often its role was started before, a number.
+STARTS = "ANABRANCH_STARTS"
 
 _TAIL_LINES = 20
 _POLL_S = 0.05
@@ -18,22 +22,55 @@ _GRACE_S = 10.0
 _PR_SET_PDEATHSIG = 1
 
 
+def _first_ephemeral() -> int:
+    """The first port that the system gives to connections."""
+    with contextlib.suppress(OSError, ValueError), open("/proc/sys/net/ipv4/ip_local_port_range") as file:
+        return int(file.read().split()[0])
+    return 32768
+
+
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """list of int: ports that nobody listens at now, all different.
+    """list of int: ports that nobody listens at now, all different. They are below those that the system gives to
+    connections, so that nobody takes one before the server is there, or while it is started again.
 
     >>> len(set(free_ports(3)))
     3
     """
+    last = _first_ephemeral()
+    tried = random.SystemRandom().sample(range(last - 10000, last), 50 + 4 * count) if last > 12000 else []
     with contextlib.ExitStack() as stack:
-        held = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in held:
-            one.bind((host, 0))
-        return [one.getsockname()[1] for one in held]
+        found: list[int] = []
+        for port in [*tried, *[0] * count]:
+            if len(found) == count:
+                break
+            one = stack.enter_context(socket.socket())
+            try:
+                one.bind((host, port))
+            except OSError:
+                if port == 0:
+                    raise
+                continue
+            found.append(one.getsockname()[1])
+        return found
+
+
+_LIBC = ctypes.CDLL(None)  # loaded here: a child of a fork is not to wait for the loader, which a thread may have held
 
 
 def _end_with_parent() -> None:
     """In the child: it ends when the launcher is killed."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def outcome_of(code: int | None) -> str:
+    """str: how a process ended, in words.
+
+    >>> outcome_of(1), outcome_of(-9)
+    ('ended with 1', 'was ended by SIGKILL')
+    """
+    if code is None:
+        return "runs"
+    return "was ended by %s" % signal.Signals(-code).name if code < 0 else "ended with %d" % code
 
 
 class Process:
@@ -42,18 +79,42 @@ class Process:
     Args:
         name (str): "worker 0".
         command (list of str): what runs.
-        env (dict): its environment, whole.
+        env (dict): its environment, whole; beside it ``ANABRANCH_STARTS``: how often it was started before.
         log (str): path of the file.
         serves (bool): ends by itself when the others have ended.
+        restarts (int): how often it may be started again. Default 0.
+        starts (int): how often it was started before; unless 0 the log goes on. Default 0.
+        cwd (str, optional): folder in which it runs; the current one by default.
     """
 
-    def __init__(self, name: str, command: Sequence[str], env: Mapping[str, str], log: str, serves: bool) -> None:
-        self.name, self.log, self.serves = name, log, serves
-        with open(log, "wb") as out:
+    def __init__(self, name: str, command: Sequence[str], env: Mapping[str, str], log: str, serves: bool,
+                 restarts: int = 0, starts: int = 0, cwd: str | None = None) -> None:
+        self.name, self.log, self.serves, self.restarts, self.starts = name, log, serves, restarts, starts
+        self._command, self._env, self._cwd = list(command), dict(env), cwd
+        self._start()
+        self._reader = open(log, errors="replace")
+        if starts:
+            self._reader.seek(0, os.SEEK_END)
+
+    def _start(self) -> None:
+        with open(self.log, "ab" if self.starts else "wb") as out:
             # A group of its own: Ctrl-C reaches the launcher alone, and what the process starts ends with it.
-            self._popen = subprocess.Popen(list(command), env=dict(env), stdout=out, stderr=subprocess.STDOUT,
-                                           stdin=subprocess.DEVNULL, start_new_session=True,
-                                           preexec_fn=_end_with_parent)
+            self._popen = subprocess.Popen(self._command, env={**self._env, STARTS: str(self.starts)}, stdout=out,
+                                           stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=self._cwd,
+                                           start_new_session=True, preexec_fn=_end_with_parent)
+
+    def start_again(self) -> bool:
+        """bool: whether a process that has ended could be started again: not when that was done ``restarts`` times."""
+        if self.restarts == 0:
+            return False
+        self.restarts -= 1
+        self.starts += 1
+        self._start()
+        return True
+
+    def added(self) -> str:
+        """str: what its log holds since the last call."""
+        return self._reader.read()
 
     @property
     def pid(self) -> int:
@@ -81,17 +142,29 @@ class Process:
 
     def outcome(self) -> str:
         """str: "ended with 1", "was ended by SIGKILL"."""
-        code = self.poll()
-        if code is None:
-            return "runs"
-        if code < 0:
-            return "was ended by %s" % signal.Signals(-code).name
-        return "ended with %d" % code
+        return outcome_of(self.poll())
 
     def tail(self, lines: int = _TAIL_LINES) -> str:
         """str: the last lines of its log."""
         with open(self.log, errors="replace") as file:
             return "".join(file.readlines()[-lines:])
+
+
+class Watched(Protocol):
+    """What :func:`watch` asks of a process, wherever it runs: see :class:`Process`."""
+
+    name: str
+    log: str
+    serves: bool
+
+    @property
+    def pid(self) -> int: ...
+    def poll(self) -> int | None: ...
+    def send(self, number: int) -> None: ...
+    def start_again(self) -> bool: ...
+    def added(self) -> str: ...
+    def outcome(self) -> str: ...
+    def tail(self, lines: int = _TAIL_LINES) -> str: ...
 
 
 class _Signalled(BaseException):
@@ -114,20 +187,7 @@ def _ends_on_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-class _Echo:
-    """Copies what is added to a file."""
-
-    def __init__(self, path: str, out: TextIO) -> None:
-        self._file, self._out = open(path, errors="replace"), out
-
-    def copy(self) -> None:
-        text = self._file.read()
-        if text:
-            self._out.write(text)
-            self._out.flush()
-
-
-def end_all(processes: Sequence[Process], grace_s: float = _GRACE_S) -> None:
+def end_all(processes: Sequence[Watched], grace_s: float = _GRACE_S) -> None:
     """Ends what still runs: by SIGTERM, after ``grace_s`` by SIGKILL; what they have started, too."""
     running = [p for p in processes if p.poll() is None]
     for process in running:
@@ -142,9 +202,10 @@ def end_all(processes: Sequence[Process], grace_s: float = _GRACE_S) -> None:
         time.sleep(_POLL_S)
 
 
-def watch(processes: list[Process], echo: bool = True, server_grace_s: float = 60.0,
+def watch(processes: Sequence[Watched], echo: bool = True, server_grace_s: float = 60.0,
           err: TextIO | None = None) -> int:
-    """Waits until all have ended; ends the rest when one fails or the launcher is told to end.
+    """Waits until all have ended; starts again what fails, while it may be; ends the rest when one has failed for good
+    or the launcher is told to end.
 
     Args:
         processes (list of Process): all of the job.
@@ -156,44 +217,66 @@ def watch(processes: list[Process], echo: bool = True, server_grace_s: float = 6
         int: exit code: 0; that of the first process that failed; 128 and the number of a signal.
     """
     out = sys.stderr if err is None else err
-    first = [p for p in processes if not p.serves][:1]
-    following = _Echo(first[0].log, sys.stdout) if echo and first else None
+    followed = [p for p in processes if not p.serves][:1] if echo else []
     try:
         with _ends_on_signals():
-            code = _wait(processes, following, server_grace_s, out)
+            code = _wait(processes, followed, server_grace_s, out)
     except _Signalled as told:
-        out.write("launch: %s: ending all\n" % signal.Signals(told.number).name)
+        _say(out, "%s: ending all" % signal.Signals(told.number).name)
         code = 128 + told.number
     finally:
         end_all(processes)
-        if following:
-            following.copy()
+        _copy(followed)
     return code
 
 
-def _wait(processes: list[Process], following: _Echo | None, grace_s: float, out: TextIO) -> int:
+def _say(out: TextIO, text: str) -> None:
+    out.write("launch: %s\n" % text)
+    out.flush()
+
+
+def _copy(followed: Sequence[Watched]) -> None:
+    """Shows what a process has written."""
+    for process in followed:
+        text = process.added()
+        if text:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+
+def _wait(processes: Sequence[Watched], followed: Sequence[Watched], grace_s: float, out: TextIO) -> int:
     done_at: float | None = None
     while True:
-        if following:
-            following.copy()
-        failed = [p for p in processes if p.poll() not in (None, 0)]
-        if failed:
-            return _report(failed[0], out)
+        _copy(followed)
+        for process in processes:
+            if process.poll() not in (None, 0) and not _began_again(process, out):
+                return _report(process, out)
         running = [p for p in processes if p.poll() is None]
         if not running:
             return 0
         if all(p.serves for p in running):
             done_at = time.monotonic() if done_at is None else done_at
             if time.monotonic() - done_at > grace_s:
-                out.write("launch: %s still ran %g s after all workers had ended: ended\n"
-                          % (", ".join(p.name for p in running), grace_s))
+                _say(out, "%s still ran %g s after all workers had ended: ended"
+                     % (", ".join(p.name for p in running), grace_s))
                 return 0
         time.sleep(_POLL_S)
 
 
-def _report(process: Process, out: TextIO) -> int:
+def _began_again(process: Watched, out: TextIO) -> bool:
+    """Starts a process again that has failed, where it may be."""
+    outcome = process.outcome()
+    last = process.tail(1).strip()
+    if not process.start_again():
+        return False
+    _say(out, "%s %s%s; it is started again%s" % (
+        process.name, outcome, " (%s)" % last if last and "SIG" not in outcome else "",
+        ", as process %d" % process.pid if process.pid else ""))
+    return True
+
+
+def _report(process: Watched, out: TextIO) -> int:
     code = process.poll() or 1
-    out.write("launch: %s %s; the rest is ended. The end of %s:\n%s"
-              % (process.name, process.outcome(), process.log, process.tail()))
-    out.flush()
+    _say(out, "%s %s; the rest is ended. The end of %s:\n%s"
+         % (process.name, process.outcome(), process.log, process.tail().rstrip("\n")))
     return code if code > 0 else 128 - code

@@ -5,27 +5,35 @@
 
 Each process finds its role in the environment, by the names that Fluid's PaddleCloudRoleMaker reads. Its output is in
 ``LOGS/serverlog.0``, ``LOGS/workerlog.0`` ...; that of the first worker is shown, too. When one process fails, it is
-named with the end of its log, and the others are ended. Ctrl-C ends all.
+named with the end of its log, and the others are ended, unless --restarts lets it begin again: servers then keep on
+disk what they have acknowledged. Ctrl-C ends all.
 """
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import shutil
+import signal
 import sys
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TextIO
 
-from . import run
+from . import _preflight, run
 from ._kubernetes import manifest
-from ._processes import Process, end_all, free_ports, watch
+from ._processes import STARTS, Process, end_all, free_ports, watch
+from .looking.command_line import ended
 
 #: Read by ``fleet.init_server``: the folder that servers start from.
 RESUME = "ANABRANCH_RESUME_DIR"
-
-
+#: Read by servers: the folder in which they keep what survives them.
+STATE = "FLAGS_ps_state_dir"
 #: What says which process this is: of the launcher's own environment nothing is handed on.
 _ROLES = frozenset(["TRAINING_ROLE", "PADDLE_TRAINING_ROLE", "PADDLE_TRAINER_ID", "PADDLE_PSERVERS_IP_PORT_LIST",
-                    "PADDLE_PSERVERS", "CURRENT_ENDPOINT", RESUME])
+                    "PADDLE_PSERVERS", "CURRENT_ENDPOINT", RESUME, STARTS])
+#: Handed on to other machines, beside flags.
+_HANDED_ON = frozenset(["CPU_NUM", "PYTHONPATH", "http_proxy", "https_proxy", "no_proxy", "NO_PROXY"])
 
 
 class Plan(NamedTuple):
@@ -39,6 +47,29 @@ class Plan(NamedTuple):
     resume: str | None = None
     echo: bool = True
     server_grace_s: float = 60.0
+    restarts: int = 0             # of each process
+    state: str | None = None      # where servers keep their state, unless the environment says it
+
+
+class Role(NamedTuple):
+    """One process of a plan."""
+
+    name: str
+    endpoint: str
+    serves: bool
+    number: int
+    log: str
+
+
+def roles(plan: Plan) -> list[Role]:
+    """list of Role: all processes of a plan, servers first.
+
+    >>> [role.log for role in roles(Plan(["h:1"], ["h:2"], ["train.py"], "logs"))]
+    ['logs/serverlog.0', 'logs/workerlog.0']
+    """
+    return [Role("%s %d" % (kind, index), endpoint, serves, index, os.path.join(plan.logs, "%slog.%d" % (kind, index)))
+            for kind, serves, endpoints in (("server", True, plan.servers), ("worker", False, plan.workers))
+            for index, endpoint in enumerate(endpoints)]
 
 
 def _interpreter() -> list[str]:
@@ -50,50 +81,92 @@ def _of(plan: Plan, endpoint: str) -> bool:
     return plan.host is None or endpoint.rpartition(":")[0] == plan.host
 
 
-def environment(plan: Plan, endpoint: str, serves: bool, index: int, base: Mapping[str, str]) -> dict[str, str]:
+def handed_on(given: Mapping[str, str]) -> dict[str, str]:
+    """dict: what of the launcher's environment processes on other machines get, too.
+
+    >>> handed_on({"FLAGS_rpc_insecure": "1", "HOME": "/root"})
+    {'FLAGS_rpc_insecure': '1'}
+    """
+    return {name: value for name, value in given.items() if name in _HANDED_ON
+            or (name.startswith(("FLAGS_", "ANABRANCH_")) and name not in _ROLES)}
+
+
+def environment(plan: Plan, role: Role, base: Mapping[str, str]) -> dict[str, str]:
     """dict: the environment of one process: ``base`` and its role.
 
     >>> plan = Plan(["127.0.0.1:6174"], ["127.0.0.1:6180"], ["train.py"], "logs")
-    >>> environment(plan, "127.0.0.1:6180", False, 0, {})["TRAINING_ROLE"]
+    >>> environment(plan, roles(plan)[1], {})["TRAINING_ROLE"]
     'TRAINER'
     """
-    host, _, port = endpoint.rpartition(":")
+    host, _, port = role.endpoint.rpartition(":")
     env = {name: value for name, value in base.items() if name not in _ROLES}
     env.update(PADDLE_TRAINERS_NUM=str(len(plan.workers)), PADDLE_TRAINER_ENDPOINTS=",".join(plan.workers),
-               PADDLE_CURRENT_ENDPOINT=endpoint, POD_IP=host, PADDLE_PORT=port, PYTHONUNBUFFERED="1",
-               TRAINING_ROLE="PSERVER" if serves else "TRAINER")
+               PADDLE_CURRENT_ENDPOINT=role.endpoint, POD_IP=host, PADDLE_PORT=port, PYTHONUNBUFFERED="1",
+               TRAINING_ROLE="PSERVER" if role.serves else "TRAINER")
     if plan.servers:
         env["PADDLE_PSERVERS_IP_PORT_LIST"] = ",".join(plan.servers)
-    if not serves:
-        env["PADDLE_TRAINER_ID"] = str(index)
+    if not role.serves:
+        env["PADDLE_TRAINER_ID"] = str(role.number)
     if plan.resume:
         env[RESUME] = os.path.abspath(plan.resume)
+    if plan.state:
+        env[STATE] = plan.state
     hosts = sorted({e.rpartition(":")[0] for e in [*plan.servers, *plan.workers]})
     for name in ("no_proxy", "NO_PROXY"):  # what is between processes passes by no proxy
         env[name] = ",".join([part for part in [env.get(name, "")] if part] + hosts)
     return env
 
 
-def start(plan: Plan) -> int:
+def process(plan: Plan, role: Role, base: Mapping[str, str], starts: int = 0, cwd: str | None = None) -> Process:
+    """Process: starts one on this machine; ``base`` is the environment, ``starts`` how often it was started before."""
+    return Process(role.name, [*_interpreter(), *plan.command], environment(plan, role, base), role.log, role.serves,
+                   plan.restarts, starts, cwd)
+
+
+@contextlib.contextmanager
+def kept_state(plan: Plan) -> Iterator[Plan]:
+    """The plan with a folder for the state of servers that may be started again; it is removed at the end."""
+    if not plan.restarts or not plan.servers or os.environ.get(STATE):
+        yield plan
+        return
+    folder = tempfile.mkdtemp(prefix="state-", dir=os.path.abspath(plan.logs))
+    try:
+        yield plan._replace(state=folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def start(plan: Plan, extra: Mapping[str, str] | None = None, err: TextIO | None = None) -> int:
     """Starts the processes of a plan and waits for them.
+
+    Args:
+        plan (Plan). ``extra`` (dict, optional): environment of all of them, beside the launcher's own.
+        err (file, optional): where is said what happened; stderr.
 
     Returns:
         int: exit code: 0, or that of the process that failed first.
+
+    Raises:
+        ValueError, RuntimeError: it cannot go well on this machine; nothing was started.
     """
-    os.makedirs(plan.logs, exist_ok=True)
+    _preflight.check(plan.logs, plan.servers, plan.workers, plan.host)
+    base = {**os.environ, **(extra or {})}
     running: list[Process] = []
-    try:
-        for serves, endpoints in ((True, plan.servers), (False, plan.workers)):
-            for index, endpoint in enumerate(endpoints):
-                if _of(plan, endpoint):
-                    kind = "server" if serves else "worker"
-                    running.append(Process("%s %d" % (kind, index), [*_interpreter(), *plan.command],
-                                           environment(plan, endpoint, serves, index, os.environ),
-                                           os.path.join(plan.logs, "%slog.%d" % (kind, index)), serves))
-    except BaseException:
-        end_all(running)
-        raise
-    return watch(running, plan.echo, plan.server_grace_s)
+    with kept_state(plan) as kept:
+        try:
+            for role in roles(kept):
+                if _of(plan, role.endpoint):
+                    running.append(process(kept, role, base))
+                    if plan.echo:
+                        sys.stderr.write("launch: %s is process %d at %s\n"
+                                         % (role.name, running[-1].pid, role.endpoint))
+        except KeyboardInterrupt:
+            end_all(running)
+            return 128 + signal.SIGINT
+        except BaseException:
+            end_all(running)
+            raise
+        return watch(running, plan.echo, plan.server_grace_s, err)
 
 
 def _count(least: int) -> type:
@@ -114,8 +187,15 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--log-dir", default="logs", help="folder of the logs. Default logs")
     made.add_argument("--resume", metavar="DIR", help="servers start from this folder of fleet.save_persistables")
     made.add_argument("--quiet", action="store_true", help="does not show the output of the first worker")
+    made.add_argument("--restarts", type=_count(0), default=0, metavar="N", help="how often each process is started "
+                      "again when it fails; servers keep what they have acknowledged on disk until all have ended. "
+                      "Default 0")
     made.add_argument("--server-grace", type=float, default=60.0, metavar="S",
                       help="seconds that servers may run after all workers have ended. Default 60")
+    made.add_argument("--ray", action="store_true", help="as actors of Ray, on the machines of the cluster that "
+                      "RAY_ADDRESS names, else of a Ray that is started here")
+    made.add_argument("--cpus", type=float, default=1.0, metavar="N", help="with --ray: cores that Ray keeps free for "
+                      "each process. Default 1")
     made.add_argument("--print-kubernetes", action="store_true", help="writes a JobSet manifest instead of starting")
     made.add_argument("--image", default="anabranch:latest", help="with --print-kubernetes: the container image")
     made.add_argument("--name", default="anabranch", help="with --print-kubernetes: the name of the JobSet")
@@ -138,17 +218,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.nproc:
         args.servers, args.workers = 0, args.nproc
     if args.print_kubernetes:
-        sys.stdout.write(manifest(args.name, args.image, args.servers, args.workers, [args.script, *args.args],
-                                  args.resume))
-        return 0
+        return ended("launch", lambda: _print_kubernetes(args))
+    if args.cpus < 0:
+        made.error("--cpus must be at least 0, got %g" % args.cpus)
     if not os.path.exists(args.script):
         made.error("there is no script %s" % args.script)
     if args.resume and not os.path.isdir(args.resume):
         made.error("--resume: there is no folder %s" % args.resume)
-    ports = free_ports(args.servers + args.workers)
-    endpoints = ["127.0.0.1:%d" % port for port in ports]
-    return start(Plan(endpoints[:args.servers], endpoints[args.servers:], [args.script, *args.args], args.log_dir,
-                      resume=args.resume, echo=not args.quiet, server_grace_s=args.server_grace))
+    plan = Plan([""] * args.servers, [""] * args.workers, [args.script, *args.args], args.log_dir, resume=args.resume,
+                echo=not args.quiet, server_grace_s=args.server_grace, restarts=args.restarts)
+    return ended("launch", lambda: _started(plan, args.ray, args.cpus))
+
+
+def _print_kubernetes(args: argparse.Namespace) -> int:
+    flags = {name: value for name, value in handed_on(os.environ).items() if name.startswith("FLAGS_")}
+    sys.stdout.write(manifest(args.name, args.image, args.servers, args.workers, [args.script, *args.args], args.resume,
+                              args.restarts, flags))
+    if args.servers and not flags.keys() & {"FLAGS_rpc_certificates", "FLAGS_rpc_insecure"}:
+        sys.stderr.write("launch: these servers will refuse to listen: set FLAGS_rpc_certificates, or "
+                         "FLAGS_rpc_insecure=1 where the network is trusted, for this command\n")
+    return 0
+
+
+def _started(plan: Plan, ray: bool, cpus: float) -> int:
+    """Starts what the command asks for, at addresses that are chosen now."""
+    if ray:
+        from . import _ray
+        return _ray.start(plan, cpus)
+    endpoints = ["127.0.0.1:%d" % port for port in free_ports(len(plan.servers) + len(plan.workers))]
+    return start(plan._replace(servers=endpoints[:len(plan.servers)], workers=endpoints[len(plan.servers):]))
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ void ReplicaGradients::push_weight(int index, const ir::OpRef& near, const LossB
                       near, index, replica);
   if (with_others() && !in_ring()) {
     builder.attr("trainer_id", int32_t{options_.trainer->number})
-        .attr("endpoint", options_.trainer->endpoint)
+        .attr("servers", options_.trainer->servers)
         .attr("meeting", fmt::format("rows of {} on replica {}", branch.gradient, replica));
   }
   builder.attr("op_role", int32_t{ir::role::kBackward | ir::role::kLoss})

@@ -1,5 +1,7 @@
 #include "graph/trainers.h"
 
+#include <algorithm>
+
 #include "comm/group.h"
 #include "opdef/op_def.h"
 
@@ -21,11 +23,16 @@ bool sends_for_a_step(const ir::Op& op) {
 
 std::optional<TrainerOf> trainer_of(const ir::Program& program) {
   std::optional<TrainerOf> out;
-  bool in_step = false;
+  std::vector<std::string> servers;
+  bool ends = false;
   for (const auto& op : program.global_block().ops()) {
     const OpDef* def = find_op_or_null(op->type);
     if (!def) continue;
-    if (def->is(kSends)) in_step |= sends_for_a_step(*op);
+    if (def->is(kSends) && sends_for_a_step(*op)) {
+      for (const auto& server : op->attr<std::vector<std::string>>("epmap")) {
+        if (std::find(servers.begin(), servers.end(), server) == servers.end()) servers.push_back(server);
+      }
+    }
     // What computes together with the processes of a ring ends when they have come.
     if (!out && def->has(kCompletesLater) && op->has_attr("ring_id")) {
       if (const auto group = comm::find_ring(op->attr<int32_t>("ring_id"))) out.emplace().number = group->rank();
@@ -33,10 +40,11 @@ std::optional<TrainerOf> trainer_of(const ir::Program& program) {
     if (!(def->is(kReceives) || def->is(kEndsStep))) continue;
     if (!out) out.emplace();
     out->number = op->attr<int32_t>("trainer_id");
-    const bool ends = def->is(kEndsStep) && !op->attr<std::vector<std::string>>("endpoints").empty();
-    if (ends) out->endpoint = op->attr<std::vector<std::string>>("endpoints")[0];
+    ends |= def->is(kEndsStep) && !op->attr<std::vector<std::string>>("endpoints").empty();
   }
-  if (out) out->in_step = in_step && !out->endpoint.empty();
+  if (!out) return out;
+  out->in_step = ends && !servers.empty();
+  out->servers = std::move(servers);
   return out;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ir/program.h"
 
@@ -9,8 +10,8 @@ namespace anabranch {
 
 struct TrainerOf {
   int number = 0;
-  bool in_step = false;  // all trainers take each step together (sync training)
-  std::string endpoint;  // of the server at which they meet
+  bool in_step = false;              // all trainers take each step together (sync training)
+  std::vector<std::string> servers;  // in sync training: those that get gradients in each step
 };
 // None where the program takes nothing from servers and meets no other process.
 std::optional<TrainerOf> trainer_of(const ir::Program& program);

@@ -195,6 +195,39 @@ void Client::reduce(const std::string& endpoint, const std::string& name, const 
   link->send(std::move(request), true, std::move(done));
 }
 
+// A trainer that was killed may have pushed its gradients to some servers and not to others, where the others wait for
+// it. The one after it has none for that step, and says so there: all servers are at one step then.
+void Client::catch_up(const std::vector<std::string>& servers) {
+  if (caught_up_.exchange(true)) return;
+  int ignored = 0;
+  uint64_t last = 0;
+  for (const std::string& s : servers) {
+    const std::shared_ptr<Link> link = line(s, &ignored).link;
+    link->greet();
+    last = std::max(last, link->round());
+  }
+  for (const std::string& s : servers) {
+    const std::shared_ptr<Link> link = line(s, &ignored).link;
+    if (link->round() + 1 != last) continue;
+    auto nothing = std::make_shared<Message>(Verb::kExchange);
+    nothing->header().round = link->round();
+    nothing->add_text("");
+    link->set_round(link->ask(std::move(nothing), true)->header().round);
+  }
+}
+
+void Client::reduce_in_step(const std::vector<std::string>& servers, const std::string& name, const Tensor& array,
+                            std::function<void(MessageRef)> done) {
+  catch_up(servers);
+  int server = 0;
+  const std::shared_ptr<Link> link = line(servers.at(0), &server).link;
+  auto request = std::make_shared<Message>(Verb::kReduce);
+  request->header().flags = Header::kOfStep;
+  request->add_text(fmt::format("{} at step {}", name, link->round()));
+  request->add(0, array);
+  link->send(std::move(request), true, std::move(done));
+}
+
 void Client::complete() {
   for (auto& line : lines_) line->link->ask(std::make_shared<Message>(Verb::kComplete), true);
 }

@@ -75,6 +75,11 @@ class Client {
   // a barrier. Trainers that use a name equally often meet.
   void reduce(const std::string& endpoint, const std::string& name, const Tensor* array,
               std::function<void(MessageRef answer)> done);
+  // The sum that trainers need within a step of sync training, at the first of the servers that get gradients in it. A
+  // trainer that is started again takes part in the step under way: when the others have the sum already, it gets the
+  // same one.
+  void reduce_in_step(const std::vector<std::string>& servers, const std::string& name, const Tensor& array,
+                      std::function<void(MessageRef answer)> done);
   void complete();  // tells every server; waits
   std::vector<std::string> stats();
 
@@ -102,6 +107,7 @@ class Client {
 
   Line& line(const std::string& endpoint, int* server);
   Message& outgoing(Line& line);
+  void catch_up(const std::vector<std::string>& servers);
   std::shared_ptr<Message> fresh(Line& line, Verb verb);
   MessageRef find(const Remote& variable, int* part, bool take);
   void answered(Line& line, const std::shared_ptr<Exchange>& exchange, MessageRef answer);
@@ -115,6 +121,7 @@ class Client {
   std::shared_ptr<Communicator> communicator_;
   std::shared_ptr<Geo> geo_;
   std::map<std::string, uint64_t> reductions_;  // how often each name was used
+  std::atomic<bool> caught_up_{false};
 };
 
 }  // namespace anabranch::ps

@@ -33,6 +33,7 @@ enum class PartKind : uint8_t { kTensor = 1, kIds = 2, kText = 3, kWanted = 4, k
 struct Header {
   static constexpr uint32_t kMagic = 0x31504241;  // "ABP1"
   static constexpr uint8_t kResumed = 1;  // of a hello's answer: the server goes on where another one was killed
+  static constexpr uint8_t kOfStep = 4;   // of a sum: it belongs to the step that the trainers are at
   uint32_t magic = kMagic;
   Verb verb = Verb::kHello;
   uint8_t error = 0;  // of an answer: 1 + ErrorKind, and the first part is the text; 0: none

@@ -200,7 +200,7 @@ MessageRef Server::hello(Trainer& trainer, const MessageRef& message) {
              "this trainer {} of {} is not the last one that was started", request.header().client, options_.name);
     keep_hello(message);
     begin_anew(trainer, incarnation);
-    step_.came[request.header().client] = nullptr;  // the step is this one's now, and waits for it
+    forget_requests(request.header().client);
     trainer.gap = resumed_;
     trainer.heard = options_.clock->now();
   }

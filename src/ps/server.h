@@ -102,6 +102,8 @@ class Server {
   void end(int trainer, MessageRef answer, Due* due);
   bool all_came(const Meeting& meeting) const;
   void step_if_all_came(Due* due);
+  void next_step();
+  void forget_requests(uint32_t trainer);
   void reduce_if_all_came(const std::string& name, Due* due);
   void apply(const std::vector<MessageRef>& messages);
   MessageRef answer_to(const Message& request);
@@ -145,6 +147,7 @@ class Server {
   uint64_t round_ = 0;  // steps of sync training that were applied
   Meeting step_;
   std::map<std::string, Meeting> reductions_;
+  std::map<std::string, MessageRef> sums_of_step_;  // that all have: for a trainer that is started again
   std::map<uint32_t, Sum> sums_;
   ServerStats stats_;
   std::map<uint32_t, Traffic> traffic_;   // of tables; entries stay where they are

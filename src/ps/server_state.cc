@@ -136,6 +136,7 @@ void Server::replay(const std::vector<MessageRef>& messages) {
   MessageRef answer;
   try {
     answer = sum_of(meeting);
+    if (messages[0]->header().flags & Header::kOfStep) sums_of_step_[std::string(messages[0]->text(0))] = answer;
   } catch (const Error& e) {
     answer = refusal(verb, e);
   }
@@ -152,7 +153,7 @@ void Server::replay_updates(const std::vector<MessageRef>& messages) {
     count_updates(messages);
     count_left_out(messages);
     ++stats_.resumed;
-    if (options_.mode == Mode::kSync) ++round_;
+    if (options_.mode == Mode::kSync) next_step();
   } catch (const Error& e) {  // it failed then, too
     for (const auto& m : messages) {
       Trainer& t = trainers_[m->header().client];

@@ -46,11 +46,22 @@ void Server::step_if_all_came(Due* due) {
     keep(messages);
     apply(messages);
     count_updates(messages);
-    ++round_;
+    next_step();
   } catch (const Error& e) {
     failed = refusal(Verb::kExchange, Error(e.kind(), fmt::format("at the server {}: {}", options_.name, e.what())));
   }
   for (const auto& m : messages) end(static_cast<int>(m->header().client), failed ? failed : answer_to(*m), due);
+}
+
+void Server::next_step() {
+  ++round_;
+  sums_of_step_.clear();
+}
+
+// Nothing waits any more for what a trainer has sent that was started again.
+void Server::forget_requests(uint32_t trainer) {
+  step_.came[trainer] = nullptr;  // the step is the new one's now, and waits for it
+  for (auto& [name, meeting] : reductions_) meeting.came[trainer] = nullptr;
 }
 
 void Server::apply(const std::vector<MessageRef>& messages) {
@@ -129,6 +140,8 @@ MessageRef Server::reduce(const MessageRef& request, Due* due) {
   AB_CHECK(request->parts() >= 1 && request->part(0).kind == PartKind::kText, InvalidArgument,
            "a reduction has a name, this one of trainer {} has none", request->header().client);
   const std::string name(request->text(0));
+  // What this trainer said before it was started again is in the sum that the others have.
+  if (const auto known = sums_of_step_.find(name); known != sums_of_step_.end()) return known->second;
   Meeting& meeting = reductions_[name];
   if (meeting.came.empty()) {
     meeting.came.resize(trainers_.size());
@@ -151,6 +164,7 @@ void Server::reduce_if_all_came(const std::string& name, Due* due) {
                  [](const auto& m) { return m != nullptr; });
     keep(came);
     answer = sum_of(meeting);
+    if (came[0]->header().flags & Header::kOfStep) sums_of_step_[name] = answer;
   } catch (const Error& e) {
     answer = refusal(Verb::kReduce, e);
   }

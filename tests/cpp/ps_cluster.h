@@ -113,10 +113,11 @@ struct Cluster {
       }));
     }
   }
-  std::unique_ptr<Client> client(uint32_t trainer, int loss_percent = 0, Milliseconds deadline = Milliseconds(30000)) {
+  std::unique_ptr<Client> client(uint32_t trainer, int loss_percent = 0, Milliseconds deadline = Milliseconds(30000),
+                                 uint64_t life = 0) {
     LinkOptions o;
     o.trainer = trainer;
-    o.incarnation = 100 + trainer;
+    o.incarnation = 100 + trainer + 1000 * life;
     o.deadline = deadline;
     o.first_pause = Milliseconds(1);
     o.longest_pause = Milliseconds(4);

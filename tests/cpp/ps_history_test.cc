@@ -1,50 +1,11 @@
-// What a server keeps on disk: killed at any operation on it, with a full disk, a flush that fails, a flipped byte.
+// What a server keeps on disk: killed at any operation on it, with a full disk, a flipped byte.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
-#include "ps_cluster.h"
+#include "ps_one_server.h"
 #include "sim/disk.h"
 
 namespace anabranch::ps {
 namespace {
-
-ServerOptions options_of(Durability durability, Disk& disk, const std::string& folder, uint64_t incarnation) {
-  ServerOptions o;
-  o.name = "toy:0";
-  o.mode = Mode::kAsync;
-  o.incarnation = incarnation;
-  o.history = {durability, folder, 4, &disk, [](const std::string&) {}};
-  return o;
-}
-
-MessageRef ask(Server& server, const std::shared_ptr<Message>& m) {
-  MessageRef out;
-  server.handle(m, [&](MessageRef answer) { out = std::move(answer); });
-  return out;
-}
-
-MessageRef hello(Server& server, uint64_t acknowledged = 0) {
-  auto m = std::make_shared<Message>(Verb::kHello);
-  m->header().incarnation = 7;
-  m->header().acknowledged = acknowledged;
-  return ask(server, m);
-}
-
-// True: acknowledged.
-bool push(Server& server, uint64_t sequence) {
-  auto m = std::make_shared<Message>(Verb::kExchange);
-  m->header().incarnation = 7;
-  m->header().sequence = sequence;
-  m->add(0, filled(-1));
-  m->add(1, filled(-1));
-  return !ask(server, m)->header().error;
-}
-
-float value(const ToyStore& store, int variable = 0) {
-  return store.values_[static_cast<size_t>(variable)].data<float>()[0];
-}
 
 // Stops working at its n-th operation, as if the process were killed there.
 class Mortal final : public Disk {
@@ -84,19 +45,6 @@ class Mortal final : public Disk {
   }
   Disk& disk_;
   int left_;
-};
-
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("anabranch_history_{}", counter_++)) {
-    std::filesystem::remove_all(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string str() const { return path_.string(); }
-
- private:
-  static inline int counter_ = static_cast<int>(std::random_device()() % 1000000);
-  std::filesystem::path path_;
 };
 
 TEST(PsHistory, GoesOnWhereItWasKilled) {

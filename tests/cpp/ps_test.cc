@@ -183,6 +183,60 @@ TEST(Ps, StepsWithASumInTheMiddle) {
   EXPECT_EQ(cluster.stores[0]->values_[0].data<float>()[0], 3.0F * kSteps);
 }
 
+// A trainer is killed at each point of a step with a sum, and the one after it takes part in that step: nobody waits
+// for ever, and servers are at one step again.
+TEST(Ps, ATrainerThatIsStartedAgainTakesPartInTheStep) {
+  enum At { kBeforeTheSum, kInTheSum, kAfterTheSum, kBetweenServers, kPoints };
+  const std::vector<std::string> servers{"toy:0", "toy:1"};
+  for (int at = 0; at < kPoints; ++at) {
+    Cluster cluster(2, 2);
+    const auto sum = [&](Client& client, float mine) {
+      auto over = std::make_shared<std::promise<MessageRef>>();
+      client.reduce_in_step(servers, "rows", filled(mine, 2), [over](MessageRef m) { over->set_value(std::move(m)); });
+      return over->get_future();
+    };
+    const auto total = [](std::future<MessageRef> answer) {
+      const MessageRef m = answer.get();
+      m->throw_if_error();
+      return Message::tensor(m, 0).data<float>()[0];
+    };
+    const auto push = [&](Client& client) {
+      client.push(client.remote("toy:0", "a"), filled(-1));
+      client.push(client.remote("toy:1", "b"), filled(-1));
+    };
+    const auto lives = cluster.client(0);
+    push(*lives);
+    std::thread other([&] {
+      EXPECT_EQ(total(sum(*lives, 1)), 3);
+      exchange(*lives);
+      EXPECT_EQ(total(sum(*lives, 1)), 3);
+      push(*lives);
+      exchange(*lives);
+      lives->complete();
+    });
+    auto dies = cluster.client(1);
+    if (at == kInTheSum) {  // it is not answered before the other one has come, or is at once
+      dies->reduce_in_step(servers, "rows", filled(2, 2), [](const MessageRef&) {});
+    } else if (at >= kAfterTheSum) {
+      EXPECT_EQ(total(sum(*dies, 2)), 3);
+    }
+    if (at == kBetweenServers) {
+      dies->push(dies->remote("toy:0", "a"), filled(-1));
+      exchange(*dies);  // the first server is a step ahead of the second one
+    }
+    const auto again = cluster.client(1, 0, Milliseconds(30000), 1);
+    for (int step = at == kBetweenServers ? 1 : 0; step < 2; ++step) {
+      EXPECT_EQ(total(sum(*again, 2)), 3) << "killed at " << at;
+      push(*again);
+      exchange(*again);
+    }
+    again->complete();
+    other.join();
+    EXPECT_EQ(cluster.stores[0]->values_[0].data<float>()[0], 4) << "killed at " << at;
+    EXPECT_EQ(cluster.stores[1]->values_[1].data<float>()[0], at == kBetweenServers ? 3 : 4) << "killed at " << at;
+  }
+}
+
 TEST(Ps, NobodyThereIsAnErrorThatSaysWhere) {
   Cluster cluster(1, 1);
   const auto client = cluster.client(0, 0, Milliseconds(30));

@@ -53,6 +53,7 @@ CALLS = {
     "ps": (["top", "--count", "1", "127.0.0.1:1"], None, None),
     "run": (["fails.py"], ["well.py"], "well"),
     "serve": (["--port", "0", "nothing"], None, None),
+    "strategies": (["nowhere.py"], None, None),
     "summary": (["nothing"], ["model"], "10 values"),
     "tune": (["well.py"], None, None),
 }

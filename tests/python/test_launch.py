@@ -3,6 +3,7 @@ import glob
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -143,6 +144,59 @@ def test_a_folder_to_go_on_from_is_handed_on(tmp_path):
     assert done.stdout.strip() == str(tmp_path / "saved")
 
 
+def test_what_fails_is_started_again(tmp_path):
+    text = """
+        import os, signal, sys
+        starts, me = int(os.environ["ANABRANCH_STARTS"]), os.environ["TRAINING_ROLE"]
+        print(me, "starts", starts, os.environ.get("FLAGS_ps_state_dir"), flush=True)
+        if me == "TRAINER" and starts < 2:
+            sys.exit("not yet")
+        if me == "PSERVER" and starts < 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = run(tmp_path, text, "--servers", "1", "--workers", "1", "--restarts", "2")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"launch: worker 0 ended with 1 \(not yet\); it is started again, as process \d+\n", done.stderr)
+    assert re.search(r"launch: server 0 was ended by SIGKILL; it is started again, as process \d+\n", done.stderr)
+    found = logs(tmp_path)
+    assert re.findall(r"TRAINER starts (\d)", found["workerlog.0"]) == ["0", "1", "2"]
+    assert done.stdout == found["workerlog.0"]
+    folder, = set(re.findall(r"PSERVER starts \d (\S+)", found["serverlog.0"]))
+    assert folder.startswith(str(tmp_path / "logs" / "state-")) and not os.path.exists(folder)
+    done = run(tmp_path, text, "--servers", "1", "--workers", "1", "--restarts", "1")
+    assert done.returncode == 1 and "worker 0 ended with 1; the rest is ended" in done.stderr
+
+
+def test_servers_keep_their_state_where_the_user_says(tmp_path):
+    plan = launch.Plan(["h:1"], ["h:2"], ["x.py"], str(tmp_path), restarts=1)
+    with launch.kept_state(plan) as kept:
+        assert launch.environment(kept, launch.roles(kept)[0], {})["FLAGS_ps_state_dir"] == kept.state
+    with launch.kept_state(plan._replace(restarts=0)) as kept:
+        assert kept.state is None
+
+
+def test_what_cannot_go_well_is_said_before_anything_starts(tmp_path, capsys):
+    def refused(**changes):
+        plan = launch.Plan(["127.0.0.1:0"], ["127.0.0.1:1"], ["x.py"], str(tmp_path / "logs"))._replace(**changes)
+        with pytest.raises((ValueError, RuntimeError)) as caught:
+            launch.start(plan)
+        assert not glob.glob(str(tmp_path / "logs" / "*"))
+        return str(caught.value)
+
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        one.listen()
+        taken = "127.0.0.1:%d" % one.getsockname()[1]
+        assert "nothing can listen at %s on this machine: Address already in use" % taken in refused(servers=[taken])
+    assert "nothing can listen at 192.0.2.1:1" in refused(servers=["192.0.2.1:1"])
+    assert "no process belongs to this host: it is 10.9.9.9" in refused(host="10.9.9.9")
+    assert "two processes have one address: 127.0.0.1:1" in refused(servers=["127.0.0.1:1"])
+    (tmp_path / "file").write_text("")
+    assert "cannot be written: " in refused(logs=str(tmp_path / "file" / "logs"))
+    assert launch_ps.launch(["--cluster_node_ips", "a,b", "--node_ip", "c", "--start_port", "6170", "x.py"]) == 1
+    assert "no process belongs to this host: it is c" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("args, word", [
     (["--workers", "0", "x.py"], "from 1 on"), (["--servers", "two", "x.py"], "from 0 on"),
     (["nowhere.py"], "there is no script nowhere.py"), (["--resume", "/nowhere", __file__], "no folder /nowhere")])
@@ -183,7 +237,7 @@ def test_workers_alone(tmp_path):
 def test_the_environment_of_the_launcher_is_not_taken_for_a_role():
     plan = launch.Plan([], ["127.0.0.1:1"], ["x.py"], "logs")
     base = {"PADDLE_PSERVERS_IP_PORT_LIST": "a:1", "TRAINING_ROLE": "PSERVER", "http_proxy": "http://p", "KEPT": "1"}
-    env = launch.environment(plan, "127.0.0.1:1", False, 0, base)
+    env = launch.environment(plan, launch.roles(plan)[0], base)
     assert "PADDLE_PSERVERS_IP_PORT_LIST" not in env and env["TRAINING_ROLE"] == "TRAINER" and env["KEPT"] == "1"
     assert env["no_proxy"] == "127.0.0.1"
 
@@ -192,5 +246,22 @@ def test_the_command_names_what_there_is(capsys):
     from anabranch.__main__ import main
     assert main([]) == 2 and "launch" in capsys.readouterr().err
     assert main(["launch", "--print-kubernetes", "--servers", "1", "--workers", "2", "train.py"]) == 0
-    text = capsys.readouterr().out
-    assert "kind: JobSet" in text and 'value: "$(INDEX)"' in text and "\t" not in text
+    told = capsys.readouterr()
+    assert "kind: JobSet" in told.out and 'value: "$(INDEX)"' in told.out and "\t" not in told.out
+    assert "these servers will refuse to listen: set FLAGS_rpc_certificates" in told.err
+
+
+def test_kubernetes_gets_flags_and_restarts(capsys, monkeypatch):
+    monkeypatch.setenv("FLAGS_rpc_insecure", "1")
+    call = ["--print-kubernetes", "--servers", "2", "--workers", "3", "--restarts", "2", "--name", "ctr", "train.py"]
+    assert launch.main(call) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    server, worker = told.out.split("\n  - name: worker\n")
+    assert "restartPolicy: OnFailure" in server and "backoffLimit: 4" in server and "backoffLimit: 6" in worker
+    assert "mountPath: /anabranch-state" in server and "emptyDir" in server and "emptyDir" not in worker
+    for name, value in (("FLAGS_rpc_insecure", "1"), ("FLAGS_ps_state_dir", "/anabranch-state"),
+                        ("POD_IP", "ctr-server-0-$(INDEX).ctr")):
+        assert '- name: %s\n                value: "%s"\n' % (name, value) in server + "\n"
+    assert launch.main([*call[:-2], "Not_A_Host", "train.py"]) == 1
+    assert "--name must be a name of hosts" in capsys.readouterr().err

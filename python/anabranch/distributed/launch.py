@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from .._processes import free_ports
 from ..launch import Plan, start
+from ..looking.command_line import ended
 
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -48,7 +49,8 @@ def launch(argv: Sequence[str] | None = None) -> int:
     Returns:
         int: exit code: 0, or that of the process that failed first.
     """
-    return start(plan_of(parse_args(argv)))
+    args = parse_args(argv)
+    return ended("launch", lambda: start(plan_of(args)))
 
 
 if __name__ == "__main__":

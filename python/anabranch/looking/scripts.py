@@ -46,10 +46,13 @@ class Step:
         return (self.compiled._loss_name if self.compiled is not None else None) or loss_of(self.program)
 
     def trains(self) -> bool:
-        """Whether it updates parameters."""
-        return isinstance(self.program, Program) and any(
-            op.has_attr("op_role") and op.attr("op_role") & OpRole.Optimize
-            for op in self.program.desc.block(0).ops())
+        """Whether it updates parameters, here or, with a backward part that it sends, at servers."""
+        if not isinstance(self.program, Program):
+            return False
+        ops = self.program.desc.block(0).ops()
+        roles = {op.attr("op_role") for op in ops if op.has_attr("op_role")}
+        sends = any(op._type == "send" for op in ops)
+        return any(role & OpRole.Optimize or (sends and role & OpRole.Backward) for role in roles)
 
 
 class ShortPass(Pass):

@@ -28,7 +28,8 @@ Kernel weight_kernel(const KernelArgs& op) {
   const Out out = op.out("Out");
   const int replica = op.attr<int32_t>("replica"), active = op.attr<int32_t>("active");
   const int trainer = op.attr<int32_t>("trainer_id");
-  const auto endpoint = op.attr<std::string>("endpoint"), meeting = op.attr<std::string>("meeting");
+  const auto servers = op.attr<std::vector<std::string>>("servers");
+  const auto meeting = op.attr<std::string>("meeting");
   return [=, counts = std::make_shared<Counts>()](KernelContext& c) {
     double* mine = counts->mine.mutable_data<double>();
     mine[0] = 0;
@@ -36,7 +37,7 @@ Kernel weight_kernel(const KernelArgs& op) {
     mine[1] = active;
     const KernelContext values = c;
     const auto answers = std::make_shared<Answers>(1, LaterContext::of(c).take());
-    ps::client_of(trainer)->reduce(endpoint, meeting, &counts->mine, [=](const ps::MessageRef& answer) {
+    ps::client_of(trainer)->reduce_in_step(servers, meeting, counts->mine, [=](const ps::MessageRef& answer) {
       answers->take(answer, [&](const ps::Message& m) {
         AB_CHECK(m.parts() == 1 && m.shape(0) == Shape{2}, Internal, "trainer_weight: the server gives no sum");
         set_weight(values, counted, x, out, replica, reinterpret_cast<const double*>(m.payload(0)));
@@ -53,7 +54,7 @@ AB_OP(trainer_weight)
         "Counted over all active replicas of all trainers, or 1 / their number when nothing is counted.")
     .with(loss_weight)
     .attr<int32_t>("trainer_id", 0, "this trainer")
-    .attr<std::string>("endpoint", "", "the server at which trainers meet")
+    .attr<std::vector<std::string>>("servers", {}, "those that get gradients; trainers meet at the first one")
     .attr<std::string>("meeting", "", "what they call this sum")
     .effects(kEngineOnly | kCompletesLater)
     .dtype_of_input("X")

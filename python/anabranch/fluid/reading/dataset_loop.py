@@ -84,6 +84,14 @@ def auc_of(program: Program) -> str | None:
     return None
 
 
+def histograms_of(program: Program) -> tuple[str, str] | None:
+    """Names of the histograms, of positives and negatives, behind :func:`auc_of`; None where there is no AUC."""
+    for op in program.desc.block(0).ops():
+        if op._type == "auc" and op.attr("slide_steps") == 0:
+            return str(op.input("StatPos")[0]), str(op.input("StatNeg")[0])
+    return None
+
+
 def _role(op):
     return op.attr("op_role") if op.has_attr("op_role") else 0
 

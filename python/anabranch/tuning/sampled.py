@@ -1,0 +1,127 @@
+"""One process of a script that uses ``fleet``, under a strategy that was not its own, for some steps.
+
+    python -m anabranch.tuning.sampled train.py --epochs 1
+
+``anabranch strategies`` starts it as servers and workers. A server serves as the script has it. A worker makes
+``ANABRANCH_SAMPLE`` steps, ends the script, and writes what it has measured, as JSON, to
+``ANABRANCH_SAMPLE_RESULT`` with its number.
+"""
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from .. import _cluster, run
+from ..fluid.fetching import fetch_names
+from ..fluid.incubate.fleet.parameter_server import distribute_transpiler as servers
+from ..fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (
+    GeoStrategy,
+    StrategyFactory,
+)
+from ..fluid.reading.dataset_loop import histograms_of
+from ..looking import scripts
+from . import batches
+
+STRATEGY, STEPS, RESULT, GEO_EVERY = ("ANABRANCH_SAMPLE_STRATEGY", "ANABRANCH_SAMPLE", "ANABRANCH_SAMPLE_RESULT",
+                                      "ANABRANCH_SAMPLE_GEO_EVERY")
+
+
+class Sample:
+    """The steps of a worker, counted and timed.
+
+    Args:
+        steps (int): how many, at least 2. The first tenth of them, ten at most, is not timed: kernels and threads are
+            chosen there.
+    """
+
+    def __init__(self, steps: int) -> None:
+        self._steps, self._warm = steps, min(max(1, steps // 10), 10)
+        self._made, self._rows, self._began_s, self._last_s = 0, 0, 0.0, 0.0
+        self._losses: list[float] = []
+        self._step: Any = None
+        self._by_rows: list[str] | None = None
+
+    def see(self, step: scripts.Step) -> Any:
+        """Called for each step of the script."""
+        self._step = step
+        if step.dataset is not None:
+            done = scripts.short_pass(step, self._steps)
+            self._rows, self._made = int(done["rows"]), int(done["batches"])
+            self._last_s = time.perf_counter()
+            self._began_s = self._last_s - done["seconds"]
+            raise scripts.Enough
+        if self._made == self._warm:
+            self._began_s = time.perf_counter()
+        result = step.go()
+        self._made += 1
+        if self._made > self._warm:
+            self._last_s = time.perf_counter()
+            self._count(step, result)
+        if self._made == self._steps:
+            raise scripts.Enough
+        return result
+
+    def _count(self, step: scripts.Step, result: Any) -> None:
+        feed = batches.whole(step.feed)
+        if self._by_rows is None:
+            self._by_rows = batches.by_rows(step.program, feed)
+        self._rows += batches.rows_of(feed, self._by_rows)
+        names = fetch_names(step.fetch_list)[0]
+        if step.loss in names and result is not None:
+            self._losses.append(float(np.mean(np.asarray(result[names.index(step.loss)]))))
+
+    def sent(self) -> None:
+        """What was learned goes to the servers, and takes the time that it takes."""
+        _cluster.communicator_flush()
+        self._last_s = time.perf_counter()
+
+    def result(self) -> dict[str, Any]:
+        """dict: what was measured."""
+        last = self._losses[-max(1, len(self._losses) // 4):]
+        return {"steps": self._made, "rows": self._rows, "seconds": self._last_s - self._began_s,
+                "loss": float(np.mean(last)) if last else None, "histograms": self._histograms()}
+
+    def _histograms(self) -> list[list[int]] | None:
+        names = histograms_of(self._step.program)
+        if names is None:
+            return None
+        held = [self._step.scope.find_var(name) for name in names]
+        return [np.asarray(one.get_tensor()).ravel().tolist() for one in held]
+
+
+def _under(strategy: str, geo_every: int) -> None:
+    """From now on ``fleet.distributed_optimizer`` takes this strategy, whatever the script gives."""
+    given = servers.DistributedTranspiler.distributed_optimizer
+
+    def distributed_optimizer(self: Any, optimizer: Any, own: Any = None) -> Any:
+        if strategy == "geo":
+            every = own.get_program_config().geo_sgd_need_push_nums if isinstance(own, GeoStrategy) else geo_every
+            return given(self, optimizer, StrategyFactory.create_geo_strategy(every))
+        return given(self, optimizer, getattr(StrategyFactory, "create_%s_strategy" % strategy)())
+    setattr(servers.DistributedTranspiler, "distributed_optimizer", distributed_optimizer)  # noqa: B010
+
+
+def main(script: str, args: list[str]) -> None:
+    """Runs the script as the environment says."""
+    _under(os.environ[STRATEGY], int(os.environ[GEO_EVERY]))
+    if os.environ.get("TRAINING_ROLE") == "PSERVER":
+        run.execute(script, args)
+        return
+    sample = Sample(int(os.environ[STEPS]))
+    if scripts.watch(script, args, sample.see):
+        sample.sent()
+        measured = sample.result()
+        servers.fleet.stop_worker()
+    else:                       # the script has made fewer steps, and has said goodbye itself
+        measured = sample.result()
+    with open("%s.%s" % (os.environ[RESULT], os.environ["PADDLE_TRAINER_ID"]), "w") as file:
+        json.dump(measured, file)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

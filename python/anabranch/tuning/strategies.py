@@ -1,0 +1,234 @@
+"""Trains a sample of a script that uses fleet under each strategy of parameter servers, and compares them.
+
+    anabranch strategies --servers 2 --workers 2 train.py --epochs 1
+
+Each trial is a cluster of processes on this machine. The script is as it would run under ``anabranch launch``; only
+what it gives ``fleet.distributed_optimizer`` as strategy is replaced, and it ends after some steps. So each strategy
+has seen as many batches when what it has learned is compared: by the AUC over all workers where the program computes
+one, else by the loss that it fetches, or by what ``--metric`` finds in its output.
+"""
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import launch
+from .._processes import free_ports
+from ..fluid.errors import InvalidValue, NotFound, Unavailable
+from ..looking.command_line import ended
+from . import sampled
+from .table import aligned
+
+STRATEGIES = ("sync", "half_async", "async", "geo")
+
+
+class Sampling(NamedTuple):
+    """How each strategy is tried.
+
+    Attributes:
+        script, args: what is run. ``servers``, ``workers``: how many processes. ``steps``: of each worker.
+        geo_every: steps between two exchanges of GEO, where the script has none of its own.
+        metric: pattern with one group, the number of a line of output; None: AUC or loss.
+    """
+
+    script: str
+    args: Sequence[str]
+    servers: int = 2
+    workers: int = 2
+    steps: int = 200
+    geo_every: int = 100
+    metric: str | None = None
+
+
+class Outcome(NamedTuple):
+    """What a trial has shown: ``rows_per_s`` of all workers; ``what`` and ``value``: what was learned."""
+
+    rows_per_s: float
+    what: str
+    value: float | None
+    steps: int
+
+
+def auc_of(positives: Any, negatives: Any) -> float:
+    """float: the area under the curve that two histograms over the same bins of the score have.
+
+    >>> auc_of([0, 1], [1, 0]), auc_of([1, 1], [1, 1])
+    (1.0, 0.5)
+    """
+    up, down = np.asarray(positives, "float64"), np.asarray(negatives, "float64")
+    below = np.cumsum(down) - down
+    pairs = up.sum() * down.sum()
+    return float((up * (below + down / 2)).sum() / pairs) if pairs else float("nan")
+
+
+def _learned(how: Sampling, measured: Sequence[dict[str, Any]], logs: str) -> tuple[str, float | None]:
+    if how.metric:
+        found = []
+        for index in range(how.workers):
+            with open(os.path.join(logs, "workerlog.%d" % index), errors="replace") as file:
+                found += re.findall(how.metric, file.read())[-1:]
+        return how.metric, float(np.mean([float(one) for one in found])) if found else None
+    if all(one["histograms"] for one in measured):
+        up, down = (np.sum([one["histograms"][k] for one in measured], axis=0) for k in (0, 1))
+        return "AUC", auc_of(up, down)
+    losses = [one["loss"] for one in measured if one["loss"] is not None]
+    return "loss", float(np.mean(losses)) if losses else None
+
+
+def trial(how: Sampling, strategy: str, folder: str) -> Outcome:
+    """Runs the script once under a strategy.
+
+    Args:
+        how (Sampling). ``strategy`` (str): one of ``STRATEGIES``. ``folder`` (str): for logs and measurements.
+
+    Returns:
+        Outcome: what it has shown.
+
+    Raises:
+        RuntimeError: a process has failed, the end of its log is in the message; or the script makes too few steps.
+    """
+    logs, result = os.path.join(folder, "logs"), os.path.join(folder, "measured")
+    shutil.rmtree(logs, ignore_errors=True)
+    ports = free_ports(how.servers + how.workers)
+    endpoints = ["127.0.0.1:%d" % port for port in ports]
+    plan = launch.Plan(endpoints[:how.servers], endpoints[how.servers:],
+                       ["-m", sampled.__name__, how.script, *how.args], logs, echo=False)
+    given = {sampled.STRATEGY: strategy, sampled.STEPS: str(how.steps), sampled.RESULT: result,
+             sampled.GEO_EVERY: str(how.geo_every)}
+    said = io.StringIO()
+    code = launch.start(plan, given, said)
+    if code == 128 + signal.SIGINT:
+        raise KeyboardInterrupt
+    if code:
+        raise Unavailable(said.getvalue().strip())
+    measured = []
+    for index in range(how.workers):
+        with open("%s.%d" % (result, index)) as file:
+            measured.append(json.load(file))
+    made = min(one["steps"] for one in measured)
+    if not all(one["rows"] for one in measured):
+        raise Unavailable("a worker made %d steps: too few to be timed" % made)
+    what, value = _learned(how, measured, logs)
+    return Outcome(sum(one["rows"] / max(one["seconds"], 1e-9) for one in measured), what, value, made)
+
+
+def table(how: Sampling, found: dict[str, list[Outcome]], failed: dict[str, str], rounds: int) -> str:
+    """str: of what all trials have shown, the fastest strategy first."""
+    best = {name: max(outcomes, key=lambda one: one.rows_per_s) for name, outcomes in found.items()}
+    lines = []
+    if best:
+        first = next(iter(found.values()))[0]
+        rows = [("strategy", "rows/s", "of the fastest", first.what)]
+        top = max(one.rows_per_s for one in best.values())
+        for name, one in sorted(best.items(), key=lambda item: -item[1].rows_per_s):
+            value = found[name][0].value
+            rows.append((name, format(int(one.rows_per_s), ","), "%.2f" % (one.rows_per_s / top),
+                         "-" if value is None else "%.4f" % value))
+        lines += ["%d steps of each worker, %d servers, %d workers, best of %d rounds"
+                  % (min(one.steps for one in best.values()), how.servers, how.workers, rounds), "", aligned(rows)]
+    lines += ["%s failed: %s" % pair for pair in failed.items()]
+    return "\n".join(lines) + "\n"
+
+
+def compare(how: Sampling, only: Sequence[str] = STRATEGIES, rounds: int = 2) -> str:
+    """Tries the strategies in turn, so that what else the machine does meets all of them.
+
+    Args:
+        how (Sampling). ``only`` (list of str): the strategies. ``rounds`` (int): of each, at least 1.
+
+    Returns:
+        str: a table.
+
+    Raises:
+        RuntimeError: all of them have failed.
+    """
+    found: dict[str, list[Outcome]] = {}
+    failed: dict[str, str] = {}
+    folder = tempfile.mkdtemp(prefix="anabranch_strategies_")
+    try:
+        for _ in range(rounds):
+            for name in (one for one in only if one not in failed):
+                try:
+                    found.setdefault(name, []).append(trial(how, name, folder))
+                except Unavailable as e:
+                    failed[name] = e.message
+                    found.pop(name, None)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    text = table(how, found, failed, rounds)
+    if not found:
+        raise Unavailable(text)
+    return text
+
+
+def parser() -> argparse.ArgumentParser:
+    """ArgumentParser: of ``anabranch strategies``."""
+    made = argparse.ArgumentParser(prog="anabranch strategies", description=(__doc__ or "").partition("\n")[0])
+    made.add_argument("--servers", type=int, default=2, help="parameter servers. Default %(default)s")
+    made.add_argument("--workers", type=int, default=2, help="workers. Default %(default)s")
+    made.add_argument("--steps", type=int, default=200, help="of each worker; the first tenth, ten at most, is not "
+                      "timed. Default %(default)s")
+    made.add_argument("--rounds", type=int, default=2, help="of each strategy, in turn. Default %(default)s")
+    made.add_argument("--geo-every", type=int, default=100, metavar="N", help="steps between two exchanges of GEO, "
+                      "where the script has another strategy. Default %(default)s")
+    made.add_argument("--only", default=",".join(STRATEGIES), metavar="LIST", help="strategies to try. Default "
+                      "%(default)s")
+    made.add_argument("--metric", metavar="REGEX", help="what was learned is the last number that its group finds in "
+                      "the output of each worker; 'acc ([0-9.]+)'. Default: AUC of the program, else its loss")
+    made.add_argument("script", help="a Python script that trains with fleet and parameter servers")
+    made.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
+    return made
+
+
+def _checked(args: argparse.Namespace) -> list[str]:
+    only = [one for one in args.only.split(",") if one]
+    for name in only:
+        if name not in STRATEGIES:
+            raise InvalidValue("--only must name some of %s, got %r" % (", ".join(STRATEGIES), name))
+    if not only or min(args.servers, args.workers, args.rounds, args.geo_every) < 1 or args.steps < 2:
+        raise InvalidValue("--servers, --workers, --rounds and --geo-every must be at least 1, --steps at least 2, "
+                           "--only must name a strategy")
+    if args.metric:
+        try:
+            groups = re.compile(args.metric).groups
+        except re.error as e:
+            raise InvalidValue("--metric must be a regular expression: %s" % e) from None
+        if groups != 1:
+            raise InvalidValue("--metric must have one group, around the number, got %d" % groups)
+    return only
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs ``anabranch strategies``.
+
+    Args:
+        argv (list of str, optional): arguments; those of the process by default.
+
+    Returns:
+        int: 0; 1 when the script fails under every strategy.
+    """
+    made = parser()
+    args = made.parse_args(argv)
+    try:
+        only = _checked(args)
+    except InvalidValue as e:
+        made.error(e.message)
+
+    def work() -> int:
+        if not os.path.exists(args.script):
+            raise NotFound("there is no script %s" % args.script)
+        how = Sampling(args.script, args.args, args.servers, args.workers, args.steps, args.geo_every, args.metric)
+        sys.stdout.write(compare(how, only, args.rounds))
+        return 0
+    return ended("strategies", work)
