@@ -3,7 +3,8 @@
     python benchmarks/collective.py [--rounds 5] [--seconds 2] [--batch 512]
 
 Both are there from the beginning and take turns, so that the machine is the same for both; while one works the other one
-waits for a line of its input. Prints samples per second of each round, and the ratio of the medians.
+waits for a line of its input. Prints samples per second of each round, the processor time of a step, all
+processes together, and the ratio of the medians.
 """
 import argparse
 import os
@@ -38,10 +39,10 @@ def work(args):
         exe.run(program, feeds[step % 16], [loss.name])
     print("ready", flush=True)
     for line in sys.stdin:
-        steps, begun = int(line), time.perf_counter()
+        steps, begun, used = int(line), time.perf_counter(), time.process_time()
         for step in range(steps):
             exe.run(program, feeds[step % 16], [loss.name])
-        print(time.perf_counter() - begun, flush=True)
+        print(time.perf_counter() - begun, time.process_time() - used, flush=True)
 
 
 def start(workers, argv):
@@ -61,10 +62,12 @@ def start(workers, argv):
 
 
 def seconds(processes, steps):
+    """(seconds by the clock, processor seconds of all)"""
     for process in processes:
         process.stdin.write("%d\n" % steps)
         process.stdin.flush()
-    return max(float(process.stdout.readline()) for process in processes)
+    told = [[float(word) for word in process.stdout.readline().split()] for process in processes]
+    return max(clock for clock, _ in told), sum(used for _, used in told)
 
 
 def main():
@@ -77,17 +80,20 @@ def main():
     if args.work:
         return work(args)
     kinds = {"2 replicas": start(1, sys.argv[1:]), "2 processes": start(2, sys.argv[1:])}
-    steps = {name: max(1, int(args.seconds / (seconds(made, 50) / 50))) for name, made in kinds.items()}
-    found = {name: [] for name in kinds}
+    steps = {name: max(1, int(args.seconds / (seconds(made, 50)[0] / 50))) for name, made in kinds.items()}
+    found, used = {name: [] for name in kinds}, {name: [] for name in kinds}
     for turn in range(args.rounds):
         for name in sorted(kinds, reverse=turn % 2 == 1):
-            found[name].append(steps[name] * args.batch / seconds(kinds[name], steps[name]))
+            clock, processor = seconds(kinds[name], steps[name])
+            found[name].append(steps[name] * args.batch / clock)
+            used[name].append(1e6 * processor / steps[name])
     for processes in kinds.values():
         for process in processes:
             process.stdin.close()
             process.wait(30)
     for name, values in found.items():
-        print("%-12s %s samples/s" % (name, " ".join("%.0f" % v for v in values)))
+        print("%-12s %s samples/s, %.0f us of processor time a step"
+              % (name, " ".join("%.0f" % v for v in values), statistics.median(used[name])))
     medians = {name: statistics.median(values) for name, values in found.items()}
     print("ratio %.2f" % (medians["2 processes"] / medians["2 replicas"]))
 

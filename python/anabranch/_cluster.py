@@ -102,7 +102,8 @@ def communicator_start(program: Any, mode: int, settings: Mapping[str, Any], fla
 def _start_geo(program, trainer, settings):
     """The scope of now is that of training. Programs of Fluid do not say whose the send at the end of a step is."""
     from .fluid.scope import global_scope
-    parameters = [(name, any(info["is_sparse"]), list(zip(info["epmap"], info["var_names"], info["sections"])))
+    parameters = [(name, any(info["is_sparse"]), info.get("moves_all_rows", False),
+                   list(zip(info["epmap"], info["var_names"], info["sections"])))
                   for name, info in settings["push_vars"].items()]
     _core.ps_start_geo(trainer, settings["trainers"], settings["push_nums"], global_scope(), parameters)
     for op in program.global_block().ops:
@@ -161,12 +162,21 @@ def pull_persistables(program: Any, dirname: str, variables: Mapping[str, Any]) 
     from .fluid.scope import scope_guard
     trainer = _trainer_of(program)
     for name, variable in variables.items():
+        if variable.growable:
+            _pull_table(trainer, os.path.join(dirname, name), variable.parts)
+            continue
         parts = [numpy.asarray(_core.ps_pull(trainer, part.endpoint, part.name)) for part in variable.parts]
         holder, scope = Program(), Scope()
         made = holder.global_block().create_var(name=name, dtype=variable.dtype, shape=variable.shape, persistable=True)
         scope.var(name).get_tensor().set(parts[0] if len(parts) == 1 else numpy.concatenate(parts), CPUPlace())
         with scope_guard(scope):
             save_vars(Executor(), dirname, holder, vars=[made])
+
+
+def _pull_table(trainer, path, parts):
+    """Writes a table that grows as one file, part by part."""
+    with _core.FileSet() as files:
+        _core.ps_save_table(trainer, [(part.endpoint, part.name) for part in parts], path, files)
 
 
 def complete(endpoints: Sequence[str], trainer_id: int) -> None:

@@ -17,9 +17,10 @@ from typing import Any
 
 from . import _core
 
-_COUNTS = ("rows", "bytes", "pulls", "rows_pulled", "pull_us", "pushes", "rows_pushed", "push_us")
-_COLUMNS = ("server", "table", "rows", "MB", "pulls/s", "rows/s", "us", "pushes/s", "rows/s", "us", "stale 50 %",
-            "90 %")
+_COUNTS = ("rows", "bytes", "pulls", "rows_pulled", "pull_us", "pushes", "rows_pushed", "push_us",
+           "found", "missed")
+_COLUMNS = ("server", "table", "rows", "MB", "found", "pulls/s", "rows/s", "us", "pushes/s", "rows/s", "us",
+            "stale 50 %", "90 %")
 
 
 def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:
@@ -31,7 +32,8 @@ def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:
 
     Returns:
         dict: counters of the server by name, and under "tables" of each table with sparse gradients: rows, bytes,
-        pulls, rows_pulled, pull_us (time within the server, all together), pushes, rows_pushed, push_us, and "late":
+        pulls, rows_pulled, pull_us (time within the server, all together), pushes, rows_pushed, push_us, "found" and
+        "missed" (of a table that grows: look-ups of keys that had a row, and that had none), and "late":
         how many pushes came of workers that had not seen 0, 1, 2 to 3, 4 to 7 ... updates.
 
     Raises:
@@ -113,6 +115,7 @@ def table(found: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]] | No
             new = {k: now[k] - (old[k] if old else 0) for k in _COUNTS}
             late = [n - o for n, o in zip(now["late"], old["late"])] if old else now["late"]
             rows.append((one["server"], name, format(now["rows"], ","), "%.1f" % (now["bytes"] / 1e6),
+                         _share_found(new),
                          *["%.0f" % (new[k] / seconds) for k in ("pulls", "rows_pulled")],
                          "%.0f" % (new["pull_us"] / max(1, new["pulls"])),
                          *["%.0f" % (new[k] / seconds) for k in ("pushes", "rows_pushed")],
@@ -121,6 +124,12 @@ def table(found: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]] | No
     widths = [max(len(row[c]) for row in rows) for c in range(len(_COLUMNS))]
     return "\n".join("  ".join(text.ljust(w) if c < 2 else text.rjust(w)
                                for c, (text, w) in enumerate(zip(row, widths))).rstrip() for row in rows)
+
+
+def _share_found(new: dict[str, int]) -> str:
+    """str: in percent; "-" of a table that has a row for each key, and where nothing was looked up."""
+    asked = new["found"] + new["missed"]
+    return "%.1f %%" % (100 * new["found"] / asked) if asked else "-"
 
 
 def parser() -> argparse.ArgumentParser:

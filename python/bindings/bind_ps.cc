@@ -1,4 +1,5 @@
 // ps/ and the servers of engine/: parameter servers, and what trainers ask of them beside their steps.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -11,6 +12,7 @@
 #include "engine/pserver.h"
 #include "ps/communicator.h"
 #include "ps/geo.h"
+#include "ps/table_copy.h"
 #include "ps/trainers.h"
 
 namespace anabranch::python {
@@ -78,6 +80,16 @@ nb::object pull(int trainer, const std::string& endpoint, const std::string& nam
   return first_tensor(waiter.wait());
 }
 
+// pieces: (server, name there)
+void save_table(int trainer, const std::vector<std::pair<std::string, std::string>>& pieces, const std::string& path,
+                io::FileSet& files) {
+  const auto client = ps::client_of(trainer);
+  const Unlocked unlocked;
+  std::vector<ps::Remote> remotes;
+  for (const auto& [endpoint, name] : pieces) remotes.push_back(client->remote(endpoint, name));
+  ps::save_table(remotes, path, &files);
+}
+
 // What a server says of itself, to whoever asks.
 std::string server_stats(const std::string& endpoint, int64_t deadline_ms) {
   Waiter waiter;
@@ -133,19 +145,20 @@ void flush(int trainer) {
   if (client->geo()) client->geo()->flush();
 }
 
-// (parameter, whether it is a table, pieces: (server, name there, rows))
+// (parameter, whether it is a table, whether its rule moves all rows, pieces: (server, name there, rows))
 using GeoParts = std::vector<std::tuple<std::string, std::string, int64_t>>;
-using GeoParameter = std::tuple<std::string, bool, GeoParts>;
+using GeoParameter = std::tuple<std::string, bool, bool, GeoParts>;
 
 void start_geo(int trainer, int trainers, int64_t every, Scope& scope, const std::vector<GeoParameter>& parameters) {
   const auto client = ps::client_of(trainer);
   AB_CHECK(!client->geo(), InvalidArgument, "trainer {} has a communicator that runs", trainer);
   const Unlocked unlocked;
   std::vector<ps::GeoVariable> variables;
-  for (const auto& [name, sparse, parts] : parameters) {
+  for (const auto& [name, sparse, moves_all, parts] : parameters) {
     ps::GeoVariable& v = variables.emplace_back();
     v.name = name;
     v.sparse = sparse;
+    v.moves_all = moves_all;
     v.value = scope.find_shared(name);
     if (!v.value) v.value = scope.share(name);
     for (const auto& [endpoint, there, rows] : parts) {
@@ -217,6 +230,7 @@ void bind_ps(nb::module_& m) {
   m.def("ps_flush", &flush);
   m.def("ps_server_stats", &server_stats);
   m.def("ps_pull", &pull);
+  m.def("ps_save_table", &save_table);
   m.def("ps_connect", [](int trainer, const std::string& endpoint) {
     const auto client = ps::client_of(trainer);
     const Unlocked unlocked;

@@ -4,6 +4,7 @@
 #include "bind.h"
 #include "io/atomic_file.h"
 #include "sparse/growable_table.h"
+#include "sparse/hash.h"
 
 namespace anabranch::python {
 namespace {
@@ -52,10 +53,14 @@ nb::object rows(GrowableTable& table, nb::handle array) {
   return array_view(std::move(out));
 }
 
-void load(Value& value, const Value* like, const std::string& name, const std::string& path) {
+// `server` of `servers`: of the keys of the file those that belong there.
+void load(Value& value, const Value* like, const std::string& name, const std::string& path, uint64_t server,
+          uint64_t servers) {
+  std::function<bool(int64_t)> mine;
+  if (servers > 1) mine = [=](int64_t key) { return sparse::server_of(key, servers) == server; };
   const auto known = like ? GrowableTable::of(*like) : nullptr;
-  auto fresh = known ? std::make_shared<GrowableTable>(name, known->options()) : GrowableTable::open(name, path);
-  if (known) fresh->load(path);
+  auto fresh = known ? std::make_shared<GrowableTable>(name, known->options()) : GrowableTable::open(name, path, mine);
+  if (known) fresh->load(path, mine);
   const RunGate::Change change(value.gate().get());
   GrowableTable::put(&value, std::move(fresh));
 }
@@ -73,6 +78,7 @@ void bind_sparse(nb::module_& m) {
       .def("save", &GrowableTable::save, nb::arg("path"), nb::arg("with_moments"), nb::arg("files"), CallUnlocked());
   m.def("growable_table", &GrowableTable::of, nb::arg("value"), "The table of a variable, or None.");
   m.def("load_growable_table", &load, nb::arg("value"), nb::arg("like").none(), nb::arg("name"), nb::arg("path"),
+        nb::arg("server") = 0, nb::arg("servers") = 1,
         "Gives a variable the table of a file, by the rules of the table in `like`, or by the file's own.",
         CallUnlocked());
 }

@@ -1,6 +1,7 @@
 #include "base/cpu.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -39,6 +40,14 @@ int usable_cores() {
     return std::max(1, static_cast<int>(std::min<double>(mask, std::ceil(quota))));
   }();
   return cores;
+}
+
+int cores_beside(int processes) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const bool bound =
+      sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  return bound ? usable_cores() : std::max(1, usable_cores() / std::max(1, processes));
 }
 
 bool cpu_has_bfloat16() { return __builtin_cpu_supports("avx512bf16") != 0; }

@@ -12,6 +12,13 @@ namespace anabranch::comm {
 Group::Group(std::unique_ptr<Peers> peers, std::shared_ptr<void> held)
     : peers_(std::move(peers)), held_(std::move(held)), forks_(anabranch::forks()), thread_([this] { work(); }) {}
 
+int Group::processes_here() const {
+  const auto host = [this](int r) { return endpoints()[static_cast<size_t>(r)].substr(0, endpoints()[r].rfind(':')); };
+  int here = 0;
+  for (int r = 0; r < size(); ++r) here += host(r) == host(rank());
+  return here;
+}
+
 bool Group::of_parent() const { return forks_ != anabranch::forks(); }
 
 Group::~Group() {

@@ -34,6 +34,7 @@ class Group {
   int rank() const { return peers_->rank(); }
   int size() const { return peers_->size(); }
   const std::vector<std::string>& endpoints() const { return peers_->endpoints(); }
+  int processes_here() const;  // of the group, at the address of this machine
   void fail(const std::string& why) { peers_->fail(why); }
   std::string failure() const { return peers_->failure(); }
   bool of_parent() const;  // a fork lies between: its thread and its connections are in the parent of this process

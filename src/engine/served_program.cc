@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 
 #include "base/flags.h"
 #include "opdef/op_def.h"
@@ -128,7 +127,7 @@ void ServedProgram::apply(std::span<const ps::Change> changes) {
     Value& value = *entries_[c.variable].value;
     if (c.rows) {
       auto& rows = value.as<SelectedRows>();
-      rows.height = c.rows->height;
+      rows.height = c.rows->height == ps::Part::kAnyHeight ? kUnknown : c.rows->height;
       rows.rows = c.rows->rows;
       rows.value = c.rows->value;
     } else if (entries_[c.variable].block >= 0) {
@@ -194,61 +193,6 @@ void ServedProgram::add_ops(const ir::Block& from, ir::Block& to, const Shapes& 
     }
     to.push_op(std::make_shared<ir::Op>(*op));
   }
-}
-
-const Tensor& ServedProgram::tensor_of(uint32_t variable) const {
-  AB_CHECK(variable < entries_.size(), InvalidArgument, "there is no variable number {} at this server", variable);
-  const Entry& e = entries_[variable];
-  const Tensor* t = e.value->get<Tensor>();
-  AB_CHECK(t && t->initialized(), NotFound, "{} was never written at this server: has its startup program run?",
-           e.name);
-  return *t;
-}
-
-ps::Extent ServedProgram::extent(uint32_t variable) const {
-  const Tensor* t = variable < entries_.size() ? entries_[variable].value->get<Tensor>() : nullptr;
-  if (!t || !t->initialized()) return {};
-  return {t->rows(), static_cast<int64_t>(t->bytes())};
-}
-
-void ServedProgram::read(uint32_t variable, ps::Message* into) const { into->add(variable, tensor_of(variable)); }
-
-void ServedProgram::save(const std::function<void(const std::string& name, const Tensor& value)>& put) const {
-  for (const auto& v : program_->global_block().vars()) {
-    if (!v->persistable || is_gradient(v->name)) continue;
-    const Value* value = scope_->find_var(v->name);
-    const Tensor* t = value ? value->get<Tensor>() : nullptr;
-    if (t && t->initialized()) put(v->name, *t);
-  }
-}
-
-void ServedProgram::load(const std::string& name, const Tensor& value) {
-  const auto declared = program_->global_block().find_var(name);
-  AB_CHECK(declared && declared->persistable, NotFound, "the saved state has {}, which this server does not keep",
-           name);
-  Value& mine = *scope_->share(name);
-  const RunGate::Change change(mine.gate().get());
-  const Tensor* now = mine.get<Tensor>();
-  AB_CHECK(!now || !now->initialized() || (now->shape() == value.shape() && now->dtype() == value.dtype()),
-           ShapeMismatch, "{} is {} {} at this server, {} {} in the saved state", name, dtype_name(now->dtype()),
-           now->shape().str(), dtype_name(value.dtype()), value.shape().str());
-  mine.as<Tensor>().copy_from(value);
-  mine.touch();
-}
-
-void ServedProgram::read_rows(uint32_t variable, std::span<const int64_t> ids, ps::Message* into) const {
-  const Tensor& table = tensor_of(variable);
-  const int64_t height = table.rows(), width = table.row_elems();
-  for (const int64_t id : ids) {
-    AB_CHECK(id >= 0 && id < height, InvalidArgument, "row {} of {} is asked for, it has {} rows", id,
-             entries_[variable].name, height);
-  }
-  const size_t bytes = static_cast<size_t>(width) * dtype_size(table.dtype());
-  auto* to =
-      static_cast<char*>(into->add_room(variable, Shape{static_cast<int64_t>(ids.size()), width}, table.dtype()));
-  const auto* rows = static_cast<const char*>(table.raw());
-  for (size_t i = 0; i < ids.size(); ++i)
-    std::memcpy(to + i * bytes, rows + static_cast<size_t>(ids[i]) * bytes, bytes);
 }
 
 }  // namespace anabranch

@@ -10,6 +10,7 @@
 #include "engine/compiled_program.h"
 #include "ps/server.h"
 #include "ps/store.h"
+#include "sparse/growable_table.h"
 
 namespace anabranch {
 
@@ -30,6 +31,8 @@ class ServedProgram final : public ps::Store {
   ps::Extent extent(uint32_t variable) const override;
   void read(uint32_t variable, ps::Message* into) const override;
   void read_rows(uint32_t variable, std::span<const int64_t> ids, ps::Message* into) const override;
+  void train_rows(uint32_t variable, std::span<const int64_t> ids, ps::Message* into) override;
+  void read_table(uint32_t variable, uint64_t part, int bits, ps::Message* into) const override;
   // All that the program keeps from step to step: parameters, the state of their rules, counters.
   void save(const std::function<void(const std::string& name, const Tensor& value)>& put) const override;
   void load(const std::string& name, const Tensor& value) override;
@@ -46,6 +49,9 @@ class ServedProgram final : public ps::Store {
   static bool is_taken(const Entry& entry);
   bool is_gradient(const std::string& name) const;
   const Tensor& tensor_of(uint32_t variable) const;
+  std::shared_ptr<sparse::GrowableTable> table_at(uint32_t variable) const;  // null when it is none that grows
+  void find_rows(sparse::GrowableTable& table, uint32_t variable, std::span<const int64_t> ids, bool train,
+                 ps::Message* into) const;
   CompiledProgram& updates(const Shapes& what);
   ir::ProgramRef make_updates(const Shapes& what) const;
   void add_ops(const ir::Block& from, ir::Block& to, const Shapes& what) const;

@@ -3,18 +3,31 @@
 #include <algorithm>
 #include <set>
 
+#include "base/cpu.h"
 #include "base/flags.h"
 #include "base/user_error.h"
+#include "comm/group.h"
 #include "engine/step_values.h"
 #include "graph/replicate.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
+namespace {
+
+// Processes of one machine that compute together share its cores: with all of them for each, threads would wait for
+// each other's processes.
+int threads_of(const CompileOptions& o) {
+  if (o.execution.num_threads > 0) return o.execution.num_threads;
+  const auto group = comm::find_ring(0);
+  return group ? cores_beside(group->processes_here()) : 0;
+}
+
+}  // namespace
 
 Step::Step(const StepKey& key, const StepOptions& options)
     : key_(key), options_(options), compile_(*options.compile), values_(options.values) {
   make_graph(options);
-  team_ = &Team::of_size(compile_.execution.num_threads);
+  team_ = &Team::of_size(threads_of(compile_));
   LowerOptions lowering;
   lowering.program = options.program;
   lowering.parallel = team_;

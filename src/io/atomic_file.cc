@@ -103,6 +103,12 @@ void AtomicFile::fail(const char* doing) const {
               fmt::format("cannot {} {}: {}", doing, path_, std::strerror(error)));
 }
 
+void AtomicFile::write_at_begin(std::string_view data) {
+  if (lseek(fd_, 0, SEEK_SET) < 0) fail("write");
+  write(data);
+  if (lseek(fd_, 0, SEEK_END) < 0) fail("write");
+}
+
 void AtomicFile::write(std::string_view data) {
   while (!data.empty()) {
     const ssize_t n = ::write(fd_, data.data(), data.size());

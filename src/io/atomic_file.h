@@ -17,8 +17,9 @@ class AtomicFile {
 
   const std::string& path() const { return path_; }
   void write(std::string_view data);
-  void finish();    // all is written: to disk with it
-  void commit();    // takes the place of the old file
+  void write_at_begin(std::string_view data);  // over what stands there: what was not known before the rest
+  void finish();                               // all is written: to disk with it
+  void commit();                               // takes the place of the old file
   void keep_old();  // so that restore() can give the old file, or its absence, back after commit()
   void restore() noexcept;
 

@@ -175,8 +175,10 @@ void Client::pull(const Remote& variable, std::function<void(MessageRef)> done) 
   variable.link->send(std::move(request), false, std::move(done));
 }
 
-void Client::rows(const Remote& table, std::span<const int64_t> ids, std::function<void(MessageRef)> done) {
+void Client::rows(const Remote& table, std::span<const int64_t> ids, std::function<void(MessageRef)> done,
+                  bool trains) {
   auto request = std::make_shared<Message>(Verb::kRows);
+  request->header().flags = trains ? Header::kTrains : 0;
   request->add_ids(table.number, ids);
   table.link->send(std::move(request), false, std::move(done));
 }

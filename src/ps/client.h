@@ -70,7 +70,9 @@ class Client {
   // ---- at any time
   // The value of a variable as the server has it now.
   void pull(const Remote& variable, std::function<void(MessageRef answer)> done);
-  void rows(const Remote& table, std::span<const int64_t> ids, std::function<void(MessageRef answer)> done);
+  // `trains`: keys of a table that grows get rows.
+  void rows(const Remote& table, std::span<const int64_t> ids, std::function<void(MessageRef answer)> done,
+            bool trains = false);
   // The sum over all trainers, in their order, of arrays of one shape, at one server; waits for them. Without an array:
   // a barrier. Trainers that use a name equally often meet.
   void reduce(const std::string& endpoint, const std::string& name, const Tensor* array,

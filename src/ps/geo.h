@@ -2,7 +2,7 @@
 // steps it sends (w - old) / trainers, which becomes part of old, too; servers add it to their p. The answer brings p:
 // w += p - old, old = p. So what was learned since the exchange began stays, and the part that was not sent - all but
 // one share - is in w - old, and in the next difference. Of tables only the rows that steps have looked up are sent,
-// and those that have changed at the server come back.
+// or, under rules that move others, too, those that have moved; and those that have changed at the server come back.
 //
 // Parameters change between steps, at the gate of their scope; messages travel beside them.
 #pragma once
@@ -37,6 +37,7 @@ struct GeoVariable {
   std::shared_ptr<Value> value;
   bool sparse = false;  // a table: rows that were looked up are sent
   std::vector<Piece> pieces;
+  bool moves_all = false;  // of a table: rows that its rule has moved without a look-up are sent, too; momentum goes on
 };
 
 struct GeoStats {
@@ -80,6 +81,8 @@ class Geo {
   void merge_all();
   void merge_dense(Kept& k);
   void merge_rows(Kept& k);
+  void check_shape(const Kept& k) const;
+  void note_moved(Kept& k);
   void take_noted();
   int64_t rows_of(const Kept& k) const;
   void check() const;

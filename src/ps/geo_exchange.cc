@@ -1,4 +1,6 @@
 // What an exchange takes from parameters, and what it adds to them.
+#include <cstring>
+
 #include "base/run_gate.h"
 #include "core/row_locks.h"
 #include "ps/geo.h"
@@ -40,14 +42,34 @@ void Geo::take_noted() {
   }
 }
 
+void Geo::check_shape(const Kept& k) const {
+  const Tensor* w = k.variable.value->get<Tensor>();
+  AB_CHECK(w && w->shape() == k.old.shape() && w->dtype() == k.old.dtype(), ShapeMismatch,
+           "GEO: {} was {} {} when training began, and is otherwise now", k.variable.name, dtype_name(k.old.dtype()),
+           k.old.shape().str());
+}
+
+// All rows are looked at, which takes what reading them takes; exchanges are rare.
+void Geo::note_moved(Kept& k) {
+  const size_t bytes = static_cast<size_t>(k.old.row_elems()) * dtype_size(k.old.dtype());
+  const auto* now = static_cast<const char*>(k.variable.value->tensor().raw());
+  const auto* old = static_cast<const char*>(k.old.raw());
+  ids_.clear();
+  for (int64_t row = 0; row < k.old.rows(); ++row, now += bytes, old += bytes) {
+    if (std::memcmp(now, old, bytes) != 0) ids_.push_back(row);
+  }
+  const std::lock_guard lock(mutex_);
+  k.noted.add(ids_);
+}
+
 void Geo::send_all() {
   const RunGate::Change change(kept_.empty() ? nullptr : kept_.begin()->second.variable.value->gate().get());
+  for (auto& [name, k] : kept_) {
+    check_shape(k);
+    if (k.variable.sparse && k.variable.moves_all) note_moved(k);
+  }
   take_noted();
   for (auto& [name, k] : kept_) {
-    const Tensor* w = k.variable.value->get<Tensor>();
-    AB_CHECK(w && w->shape() == k.old.shape() && w->dtype() == k.old.dtype(), ShapeMismatch,
-             "GEO: {} was {} {} when training began, and is otherwise now", name, dtype_name(k.old.dtype()),
-             k.old.shape().str());
     k.variable.sparse ? send_rows(k) : send_dense(k);
   }
 }

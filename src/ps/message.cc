@@ -22,7 +22,8 @@ Part part_of(uint32_t variable, PartKind kind, uint64_t bytes) {
 }  // namespace
 
 const char* verb_name(Verb verb) {
-  static constexpr std::array kNames{"nothing", "hello", "exchange", "rows", "reduce", "beat", "complete", "stats"};
+  static constexpr std::array kNames{"nothing", "hello",    "exchange", "rows", "reduce",
+                                     "beat",    "complete", "stats",    "table"};
   const auto i = static_cast<size_t>(verb);
   return i < kNames.size() ? kNames[i] : "an unknown verb";
 }
@@ -78,10 +79,14 @@ void Message::add(uint32_t variable, const Tensor& tensor) {
   if (tensor.bytes()) std::memcpy(to, tensor.raw(), tensor.bytes());
 }
 
+void Message::set_height(int64_t height) {
+  reinterpret_cast<Part*>(memory_.get() + at_.back())->height = height < 0 ? Part::kAnyHeight : height;
+}
+
 void Message::add(uint32_t variable, const SelectedRows& rows) {
   add_ids(variable, rows.rows);
   add(variable, rows.value);
-  reinterpret_cast<Part*>(memory_.get() + at_.back())->height = rows.height;
+  set_height(rows.height);
 }
 
 void Message::add_rows(uint32_t variable, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
@@ -89,7 +94,7 @@ void Message::add_rows(uint32_t variable, std::span<const int64_t> ids, int64_t 
   add_ids(variable, ids);
   void* to = add_room(variable, Shape{static_cast<int64_t>(ids.size()), width}, dtype);
   if (!ids.empty()) std::memcpy(to, values, ids.size() * static_cast<size_t>(width) * dtype_size(dtype));
-  reinterpret_cast<Part*>(memory_.get() + at_.back())->height = height;
+  set_height(height);
 }
 
 void Message::add_ids(uint32_t variable, std::span<const int64_t> ids) {

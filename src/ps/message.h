@@ -24,7 +24,8 @@ enum class Verb : uint8_t {
   kBeat = 5,      // the trainer is alive
   kComplete = 6,  // the trainer has come to its end
   kStats = 7,
-  kVerbs = 8,
+  kTable = 8,  // a part of a table that grows, to be written to a file
+  kVerbs = 9,
 };
 const char* verb_name(Verb verb);  // "exchange"
 
@@ -33,11 +34,12 @@ enum class PartKind : uint8_t { kTensor = 1, kIds = 2, kText = 3, kWanted = 4, k
 struct Header {
   static constexpr uint32_t kMagic = 0x31504241;  // "ABP1"
   static constexpr uint8_t kResumed = 1;  // of a hello's answer: the server goes on where another one was killed
+  static constexpr uint8_t kTrains = 2;   // of a request for rows: keys of a table that grows get one
   static constexpr uint8_t kOfStep = 4;   // of a sum: it belongs to the step that the trainers are at
   uint32_t magic = kMagic;
   Verb verb = Verb::kHello;
   uint8_t error = 0;  // of an answer: 1 + ErrorKind, and the first part is the text; 0: none
-  uint8_t flags = 0;  // kResumed
+  uint8_t flags = 0;  // kResumed, kTrains
   uint8_t reserved = 0;
   uint32_t client = 0;  // the trainer's number
   uint32_t parts = 0;
@@ -57,7 +59,8 @@ struct Part {
   uint8_t rank = 0;
   uint8_t reserved = 0;
   uint64_t bytes = 0;   // of the payload that follows, without the gap behind it
-  int64_t height = -1;  // of sparse rows: the ids are the part before
+  int64_t height = -1;  // of sparse rows: the ids are the part before; of those of a table that grows: kAnyHeight
+  static constexpr int64_t kAnyHeight = INT64_MAX;
   int64_t dims[kMaxRank] = {};
   int64_t reserved2[4] = {};
 };
@@ -112,6 +115,7 @@ class Message {
   Message() = default;
   const char* data() const { return memory_ ? memory_.get() : borrowed_.get(); }
   char* grow(const Part& part);
+  void set_height(int64_t height);  // of the last part
   void walk();
 
   struct Free {

@@ -13,7 +13,10 @@ Server::Server(const ServerOptions& options, Store& store) : options_(options), 
 }
 
 void Server::handle(MessageRef request, Answer answer) {
-  if (request->header().verb == Verb::kRows && request->header().sequence == 0) return answer(give_rows(*request));
+  const Verb asked = request->header().verb;
+  if ((asked == Verb::kRows || asked == Verb::kTable) && request->header().sequence == 0) {
+    return answer(give_rows(*request));
+  }
   struct Answering {
     std::atomic<int>& count;
     explicit Answering(std::atomic<int>& c) : count(c) { ++count; }
@@ -157,7 +160,8 @@ MessageRef Server::dispatch(Trainer& trainer, const MessageRef& request, Due* du
   switch (request->header().verb) {
     case Verb::kHello: return hello(trainer, request);
     case Verb::kExchange: return exchange(request, due);
-    case Verb::kRows: return rows(*request, round_);
+    case Verb::kRows:
+    case Verb::kTable: return rows(*request, round_);
     case Verb::kReduce: return reduce(request, due);
     case Verb::kBeat: return std::make_shared<Message>(Verb::kBeat);
     case Verb::kComplete: return complete(trainer, request, due);

@@ -4,12 +4,22 @@
 namespace anabranch::ps {
 
 MessageRef Server::rows(const Message& request, uint64_t round) {
-  auto out = std::make_shared<Message>(Verb::kRows);
+  const Header& h = request.header();
+  auto out = std::make_shared<Message>(h.verb);
   out->header().round = round;
   const std::shared_lock reading(updating_);
   for (int i = 0; i < request.parts(); ++i) {
-    if (request.part(i).kind == PartKind::kIds) {
-      store_.read_rows(request.part(i).variable, request.ids(i), out.get());
+    if (request.part(i).kind != PartKind::kIds) continue;
+    const uint32_t variable = request.part(i).variable;
+    const auto ids = request.ids(i);
+    if (h.verb == Verb::kTable) {
+      AB_CHECK(ids.size() == 2 && ids[0] >= 0 && ids[1] >= 0 && ids[1] < 64, InvalidArgument,
+               "a part of a table has a number and bits, trainer {} sends {} numbers", h.client, ids.size());
+      store_.read_table(variable, static_cast<uint64_t>(ids[0]), static_cast<int>(ids[1]), out.get());
+    } else if (h.flags & Header::kTrains) {
+      store_.train_rows(variable, ids, out.get());
+    } else {
+      store_.read_rows(variable, ids, out.get());
     }
   }
   return out;
@@ -29,7 +39,7 @@ MessageRef Server::give_rows(const Message& request) {
       trainers_[who].seen = stats_.updates;
     }
     for (int i = 0; i < request.parts(); ++i) {
-      if (request.part(i).kind != PartKind::kIds) continue;
+      if (request.part(i).kind != PartKind::kIds || request.header().verb != Verb::kRows) continue;
       const auto rows = static_cast<int64_t>(request.ids(i).size());
       stats_.rows += rows;
       if (request.part(i).variable >= store_.variables()) continue;
@@ -49,7 +59,7 @@ MessageRef Server::give_rows(const Message& request) {
   } catch (const Error& e) {
     const std::lock_guard lock(mutex_);
     ++stats_.refused;
-    return refusal(Verb::kRows, e);
+    return refusal(request.header().verb, e);
   }
 }
 

@@ -19,6 +19,7 @@ struct Change {
 // How large a variable is.
 struct Extent {
   int64_t rows = 0, bytes = 0;
+  int64_t found = 0, missed = 0;  // look-ups of keys that had a row, and that had none
 };
 
 class Store {
@@ -36,6 +37,15 @@ class Store {
   virtual Extent extent(uint32_t) const { return {}; }
   virtual void read(uint32_t variable, Message* into) const = 0;
   virtual void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const = 0;
+  // The same in training: keys of a table that grows get a row. From several threads, beside read_rows.
+  virtual void train_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) {
+    read_rows(variable, ids, into);
+  }
+  // A table that grows: the head of its file, then the rows of a part (GrowableTable::append_rows) by `bits` of the
+  // hash; with 0 bits none. InvalidArgument: it is no such table.
+  virtual void read_table(uint32_t variable, uint64_t, int, Message*) const {
+    AB_THROW(InvalidArgument, "variable {} is no table that grows", variable);
+  }
 
   // ---- what a server that was killed is made again from
   virtual void save(const std::function<void(const std::string& name, const Tensor& value)>& put) const = 0;

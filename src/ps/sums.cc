@@ -73,16 +73,21 @@ void Sum::join(const std::vector<Contribution>& contributions, Change* out) {
     const auto ids = c.message->ids(c.part - 1);
     rows_.rows.insert(rows_.rows.end(), ids.begin(), ids.end());
   }
+  out->rows = &rows_;
+  if (contributions.size() == 1) {
+    rows_.value = Message::tensor(first.message, first.part);
+    return;
+  }
   Shape shape = first.message->shape(first.part);
   shape.set(0, static_cast<int64_t>(rows_.rows.size()));
-  rows_.value.resize(shape, static_cast<DType>(first.message->part(first.part).dtype));
-  char* to = static_cast<char*>(rows_.value.mutable_raw());
+  joined_.resize(shape, static_cast<DType>(first.message->part(first.part).dtype));
+  rows_.value = joined_;
+  char* to = static_cast<char*>(joined_.mutable_raw());
   for (const Contribution& c : contributions) {
     const size_t bytes = c.message->part(c.part).bytes;
     if (bytes) std::memcpy(to, c.message->payload(c.part), bytes);
     to += bytes;
   }
-  out->rows = &rows_;
 }
 
 }  // namespace anabranch::ps

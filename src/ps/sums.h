@@ -27,7 +27,7 @@ class Sum {
   void add(const std::vector<Contribution>& contributions, Change* out);
   void join(const std::vector<Contribution>& contributions, Change* out);
 
-  Tensor dense_;
+  Tensor dense_, joined_;
   SelectedRows rows_;
 };
 

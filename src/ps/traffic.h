@@ -27,8 +27,8 @@ struct Traffic {
   // One line: numbers, and the name behind them.
   std::string line(const std::string& name, const Extent& extent) const {
     std::string out =
-        fmt::format("table {} {} {} {} {} {} {} {} ", extent.rows, extent.bytes, pulls.load(), rows_pulled.load(),
-                    pull_us.load(), pushes.load(), rows_pushed.load(), push_us.load());
+        fmt::format("table {} {} {} {} {} {} {} {} {} {} ", extent.rows, extent.bytes, pulls.load(), rows_pulled.load(),
+                    pull_us.load(), pushes.load(), rows_pushed.load(), push_us.load(), extent.found, extent.missed);
     for (size_t i = 0; i < late.size(); ++i) out += fmt::format("{}{}", i ? "," : "", late[i].load());
     return out + " " + name + "\n";
   }

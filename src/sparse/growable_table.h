@@ -13,6 +13,7 @@
 #include "core/value.h"
 #include "sparse/record_loops.h"
 #include "sparse/spin_lock.h"
+#include "sparse/table_file.h"
 #include "sparse/table_shard.h"
 
 namespace anabranch::io {
@@ -57,9 +58,20 @@ class GrowableTable {
   void save(const std::string& path, bool with_moments, io::FileSet* files);
   // Takes the rows of a file in place of its own, and its own rules stay. Moments of a file without any begin anew; a
   // table without any leaves them. Nothing changes unless all of it can be read and fits.
-  void load(const std::string& path);
+  // `mine`: which of its keys; null: all.
+  void load(const std::string& path, const std::function<bool(int64_t key)>& mine = {});
+
+  // ---- piece by piece: rows with their moments, as they stand in a file
+  static constexpr int kMostBits = 40;
+  TableHeader header();  // without the number of rows
+  // Rows whose hash begins with the `bits` bits of `part`, by ascending key. All parts together are the table.
+  void append_rows(uint64_t part, int bits, std::string* to);
+  // ShapeMismatch unless they are whole rows. A key that is there takes the new row.
+  void add_rows(const char* rows, size_t bytes);
+
   // A table made by the options of a file, with its rows.
-  static std::shared_ptr<GrowableTable> open(const std::string& name, const std::string& path);
+  static std::shared_ptr<GrowableTable> open(const std::string& name, const std::string& path,
+                                             const std::function<bool(int64_t key)>& mine = {});
 
  private:
   static constexpr int64_t kShards = KeyOrder::kShards;

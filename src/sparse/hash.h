@@ -15,4 +15,10 @@ inline uint64_t in_range(uint64_t hash, uint64_t n) {
   return static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * n) >> 64);
 }
 
+// Which of n servers has a key: other bits than those that choose its shard and its place there.
+inline uint64_t server_of(int64_t key, uint64_t n) {
+  const uint64_t h = hash_id(key);
+  return in_range((h ^ h >> 32) * 0x9e3779b97f4a7c15u, n);
+}
+
 }  // namespace anabranch::sparse

@@ -21,6 +21,7 @@ struct RecordUpdate {
   const int32_t* next = nullptr;        // of each gradient: the place of the next one of its record, -1: none
   const float* grads = nullptr;         // place p at grads + p * width
   int64_t count = 0, width = 0;
+  bool makes_rows = false;  // for keys without one
 };
 // By the formulae of the ops sgd, adagrad and adam; the gradients of a record are added up in order.
 void update_records(const RecordUpdate& u);

@@ -1,7 +1,8 @@
-// The file of a growable table, little endian: the header below, then for each row, by ascending key: key (int64), when
-// it was last seen (uint32), its numbers (float32), row and moments.
+#include "sparse/table_file.h"
+
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "io/atomic_file.h"
 #include "io/regular_file.h"
@@ -9,44 +10,33 @@
 #include "sparse/hash.h"
 
 namespace anabranch::sparse {
-namespace {
 
 constexpr char kMagic[8] = {'A', 'B', 'T', 'A', 'B', 'L', 'E', '1'};
-constexpr size_t kWriteBytes = 1 << 20;
 
-struct Header {
-  char magic[8];
-  int64_t width, moments, rows, clock, seed, max_bytes, expire_after, admit_count, evict;
-  float low, high, moment_start, admit_probability;
-};
-static_assert(sizeof(Header) == 96);
+size_t TableHeader::row_bytes() const {
+  return sizeof(int64_t) + sizeof(uint32_t) + static_cast<size_t>(floats()) * sizeof(float);
+}
 
-struct Entry {
-  int64_t key;
-  uint32_t seen;
-  const float* record;
-};
-
-Header header_of(const TableOptions& o, int64_t moments, int64_t rows, int64_t clock) {
-  Header h{{},
-           o.width,
-           moments,
-           rows,
-           clock,
-           static_cast<int64_t>(o.seed),
-           o.max_bytes,
-           o.expire_after,
-           o.admit_count,
-           o.evict,
-           o.low,
-           o.high,
-           o.moment_start,
-           o.admit_probability};
+TableHeader header_of(const TableOptions& o, int64_t moments, int64_t rows, int64_t clock) {
+  TableHeader h{{},
+                o.width,
+                moments,
+                rows,
+                clock,
+                static_cast<int64_t>(o.seed),
+                o.max_bytes,
+                o.expire_after,
+                o.admit_count,
+                o.evict,
+                o.low,
+                o.high,
+                o.moment_start,
+                o.admit_probability};
   std::memcpy(h.magic, kMagic, sizeof(kMagic));
   return h;
 }
 
-TableOptions options_of(const Header& h) {
+TableOptions options_of(const TableHeader& h) {
   TableOptions o;
   o.width = h.width;
   o.moments = static_cast<int32_t>(h.moments);
@@ -62,27 +52,50 @@ TableOptions options_of(const Header& h) {
   return o;
 }
 
+void check_header(const TableHeader& h, const std::string& where) {
+  AB_CHECK(std::memcmp(h.magic, kMagic, sizeof(kMagic)) == 0, InvalidArgument, "{} is no file of a growable table",
+           where);
+  AB_CHECK(h.width > 0 && h.width <= 65536 && h.moments >= 0 && h.moments <= 2 && h.clock > 0 && h.clock <= INT32_MAX &&
+               h.rows >= 0 && h.admit_count >= 1 && h.admit_count <= 255,
+           InvalidArgument, "{} is damaged: its header makes no sense", where);
+}
+
+namespace {
+
+constexpr size_t kWriteBytes = 1 << 20;
+
+struct Entry {
+  int64_t key;
+  uint32_t seen;
+  const float* record;
+};
+
 void append(std::string* to, const void* data, size_t bytes) { to->append(static_cast<const char*>(data), bytes); }
+
+void append_row(std::string* to, const Entry& e, int64_t floats) {
+  append(to, &e.key, sizeof(e.key));
+  append(to, &e.seen, sizeof(e.seen));
+  append(to, e.record, static_cast<size_t>(floats) * sizeof(float));
+}
+
+void sort_by_key(std::vector<Entry>* entries) {
+  std::sort(entries->begin(), entries->end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
+}
 
 // Rows of a file, one after another.
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path), file_(path) {
-    const Header& h = header_;
-    const bool whole = file_.read(&header_, sizeof(header_)) == sizeof(header_);
-    AB_CHECK(whole && std::memcmp(h.magic, kMagic, sizeof(kMagic)) == 0, InvalidArgument,
-             "{} is no file of a growable table", path);
-    AB_CHECK(h.width > 0 && h.width <= 65536 && h.moments >= 0 && h.moments <= 2 && h.clock > 0 &&
-                 h.clock <= INT32_MAX && h.rows >= 0 && h.admit_count >= 1 && h.admit_count <= 255,
-             InvalidArgument, "{} is damaged: its header makes no sense", path);
-    row_bytes_ = sizeof(int64_t) + sizeof(uint32_t) + static_cast<size_t>(floats()) * sizeof(float);
+    const TableHeader& h = header_;
+    if (file_.read(&header_, sizeof(header_)) != sizeof(header_)) header_ = {};
+    check_header(h, path);
+    row_bytes_ = h.row_bytes();
     const uint64_t left = file_.size() - sizeof(h);
     AB_CHECK(left / row_bytes_ == static_cast<uint64_t>(h.rows) && left % row_bytes_ == 0, InvalidArgument,
              "{} is damaged: {} bytes for {} rows of {}", path, left, h.rows, row_bytes_);
     rows_.resize(std::max(kReadBytes / row_bytes_, size_t{1}) * row_bytes_);
   }
-  const Header& header() const { return header_; }
-  int64_t floats() const { return header_.width * (1 + header_.moments); }
+  const TableHeader& header() const { return header_; }
   // The numbers of the next row, in place: not aligned.
   const char* next(int64_t* key, uint32_t* seen) {
     if (at_ == have_) {
@@ -101,12 +114,51 @@ class Reader {
   static constexpr size_t kReadBytes = 1 << 20;
   const std::string path_;
   io::RegularFile file_;
-  Header header_{};
+  TableHeader header_{};
   size_t row_bytes_ = 0, at_ = 0, have_ = 0;
   std::vector<char> rows_;
 };
 
 }  // namespace
+
+TableHeader GrowableTable::header() {
+  const std::lock_guard held(parts_[0].lock);
+  return header_of(options_, options_.moments, 0, parts_[0].shard->clock());
+}
+
+void GrowableTable::append_rows(uint64_t part, int bits, std::string* to) {
+  AB_CHECK(bits >= KeyOrder::kBits && bits <= kMostBits && part >> bits == 0, InvalidArgument,
+           "table {} is cut by {} to {} bits of the hash, got part {} by {} bits", name_, KeyOrder::kBits, kMostBits,
+           part, bits);
+  const int within = bits - KeyOrder::kBits;
+  Part& p = parts_[part >> within];
+  const std::lock_guard held(p.lock);
+  std::vector<Entry> entries;
+  p.shard->each_row_of(part & ((uint64_t{1} << within) - 1), within,
+                       [&](int64_t key, uint32_t seen, const float* record) {
+                         entries.push_back({key, seen, record});
+                       });
+  sort_by_key(&entries);
+  for (const Entry& e : entries) append_row(to, e, options_.width * (1 + options_.moments));
+}
+
+void GrowableTable::add_rows(const char* rows, size_t bytes) {
+  const size_t row_bytes = header_of(options_, options_.moments, 0, 1).row_bytes();
+  AB_CHECK(bytes % row_bytes == 0, ShapeMismatch, "{} bytes are no rows of table {}, of {} each", bytes, name_,
+           row_bytes);
+  for (const char* row = rows; row < rows + bytes; row += row_bytes) {
+    int64_t key = 0;
+    uint32_t seen = 0;
+    std::memcpy(&key, row, sizeof(key));
+    std::memcpy(&seen, row + sizeof(key), sizeof(seen));
+    Part& part = parts_[hash_id(key) >> (64 - KeyOrder::kBits)];
+    const std::lock_guard held(part.lock);
+    float* record = part.shard->restore(key, seen);
+    AB_CHECK(record != nullptr, ResourceExhausted, "more rows than fit into the {} bytes of table {}",
+             options_.max_bytes, name_);
+    std::memcpy(record, row + sizeof(key) + sizeof(seen), row_bytes - sizeof(key) - sizeof(seen));
+  }
+}
 
 void GrowableTable::write(bool with_moments, io::AtomicFile* file) {
   const HoldAll held(*this);
@@ -116,15 +168,14 @@ void GrowableTable::write(bool with_moments, io::AtomicFile* file) {
       entries.push_back({key, seen, record});
     });
   }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  sort_by_key(&entries);
   const int32_t moments = with_moments ? options_.moments : 0;
-  const Header header = header_of(options_, moments, static_cast<int64_t>(entries.size()), parts_[0].shard->clock());
+  const TableHeader header =
+      header_of(options_, moments, static_cast<int64_t>(entries.size()), parts_[0].shard->clock());
   std::string buffer;
   append(&buffer, &header, sizeof(header));
   for (const Entry& e : entries) {
-    append(&buffer, &e.key, sizeof(e.key));
-    append(&buffer, &e.seen, sizeof(e.seen));
-    append(&buffer, e.record, static_cast<size_t>(options_.width * (1 + moments)) * sizeof(float));
+    append_row(&buffer, e, options_.width * (1 + moments));
     if (buffer.size() < kWriteBytes) continue;
     file->write(buffer);
     buffer.clear();
@@ -136,18 +187,19 @@ void GrowableTable::save(const std::string& path, bool with_moments, io::FileSet
   write(with_moments, &files->add(path));
 }
 
-void GrowableTable::load(const std::string& path) {
+void GrowableTable::load(const std::string& path, const std::function<bool(int64_t key)>& mine) {
   Reader file(path);
-  const Header& h = file.header();
+  const TableHeader& h = file.header();
   AB_CHECK(h.width == options_.width && (h.moments == options_.moments || h.moments == 0 || options_.moments == 0),
            ShapeMismatch, "{} holds rows of {} numbers with {} moments, table {} has {} and {}", path, h.width,
            h.moments, name_, options_.width, options_.moments);
   GrowableTable fresh(name_, options_);
-  const int64_t own = options_.width * (1 + options_.moments), taken = std::min(own, file.floats());
+  const int64_t own = options_.width * (1 + options_.moments), taken = std::min(own, h.floats());
   for (int64_t r = 0; r < h.rows; ++r) {
     int64_t key = 0;
     uint32_t seen = 0;
     const char* numbers = file.next(&key, &seen);
+    if (mine && !mine(key)) continue;
     float* record = fresh.parts_[hash_id(key) >> (64 - KeyOrder::kBits)].shard->restore(key, seen);
     AB_CHECK(record != nullptr, ResourceExhausted, "{} holds {} rows, more than fit into the {} bytes of table {}",
              path, h.rows, options_.max_bytes, name_);
@@ -163,9 +215,10 @@ void GrowableTable::load(const std::string& path) {
   std::swap(memory_, fresh.memory_);
 }
 
-std::shared_ptr<GrowableTable> GrowableTable::open(const std::string& name, const std::string& path) {
+std::shared_ptr<GrowableTable> GrowableTable::open(const std::string& name, const std::string& path,
+                                                   const std::function<bool(int64_t key)>& mine) {
   auto table = std::make_shared<GrowableTable>(name, options_of(Reader(path).header()));
-  table->load(path);
+  table->load(path, mine);
   return table;
 }
 

@@ -368,7 +368,16 @@ int64_t TableShard::collect(const KeyAt* keys, int64_t count, RecordGroup* group
   return found;
 }
 
+// Before gradients are collected: rows that are new may move the index.
+void TableShard::make_rows(const KeyAt* keys, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) prefetch(keys[i + kAhead].key);
+    if (Place at; !find(keys[i].key, &at)) add(keys[i].key);
+  }
+}
+
 void TableShard::update(const KeyAt* keys, int64_t count, RecordUpdate how, RecordGroup* groups, int32_t* next) {
+  if (how.makes_rows) make_rows(keys, count);
   for (int64_t i = 0; i < std::min(count, kAhead); ++i) prefetch(keys[i].key);
   how.count = collect(keys, count, groups, next);
   how.groups = groups;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "sparse/hash.h"
 #include "sparse/key_order.h"
 #include "sparse/record_loops.h"
 #include "sparse/table_options.h"
@@ -32,9 +33,25 @@ class TableShard {
 
   // Copies rows into out + place * width for `count` keys; keys without a row give zeros.
   void pull(const KeyAt* keys, int64_t count, const Pull& how, float* out);
-  // Updates the rows of keys; those without a row are passed over. `groups`: room for as many as there are keys;
-  // `next`: of the batch, written at the places of these keys. Then one update has passed (tick).
+  // Updates the rows of keys; those without a row are passed over, or get one first. `groups`: room for as many as
+  // there are keys; `next`: of the batch, written at the places of these keys. Then one update has passed (tick).
   void update(const KeyAt* keys, int64_t count, RecordUpdate how, RecordGroup* groups, int32_t* next);
+  // fn(key, last seen, record) for the rows whose hash, without the bits that choose the shard, begins with the `bits`
+  // lowest bits of `prefix`: they stand next to each other.
+  template <class Fn> void each_row_of(uint64_t prefix, int bits, Fn&& fn) const {
+    const uint64_t low = bits ? prefix << (64 - bits) : 0, high = low | (bits ? ~uint64_t{0} >> bits : ~uint64_t{0});
+    const uint64_t first = in_range(low, buckets_), last = in_range(high, buckets_);
+    for (uint64_t k = 0, b = first; k < buckets_; ++k, b = b + 1 == buckets_ ? 0 : b + 1) {
+      bool gap = false;
+      for (int s = 0; s < kSlots; ++s) {
+        gap |= index_[b].row[s] == 0;
+        const uint64_t hash = hash_id(static_cast<int64_t>(index_[b].key[s])) << KeyOrder::kBits;
+        if (!index_[b].row[s] || hash < low || hash > high) continue;
+        fn(static_cast<int64_t>(index_[b].key[s]), index_[b].seen[s], record(index_[b].row[s]));
+      }
+      if (gap && first + k >= last) return;  // none was pushed on from there
+    }
+  }
   // The record of a key that is read from a file; made, whatever the limits say, but null when memory is at its limit.
   float* restore(int64_t key, uint32_t seen);
   TableStats stats() const;
@@ -72,6 +89,7 @@ class TableShard {
   // The slot of a key, false when it has none.
   bool find(int64_t key, Place* at) const;
   float* look_up(int64_t key, bool train);
+  void make_rows(const KeyAt* keys, int64_t count);
   int64_t collect(const KeyAt* keys, int64_t count, RecordGroup* groups, int32_t* next);
   // One update has passed: rows that were not seen for too long go, a few at a time.
   void tick();

@@ -17,6 +17,7 @@
 #include "ps/byte_transport.h"
 #include "ps/hub.h"
 #include "ps_cluster.h"
+#include "slow_relay.h"
 
 namespace anabranch::ps {
 namespace {
@@ -193,6 +194,47 @@ TEST(PsHostile, AThousandConnectionsAndOneThatStopsInTheMiddle) {
     }
   }
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(served.step());
+}
+
+// Peers that ask for much and stop to read the answer, or read it byte by byte: their calls end with their deadline,
+// and others are served meanwhile.
+TEST(PsHostile, PeersThatDoNotReadTheirAnswers) {
+  if (!network()) GTEST_SKIP() << "no gRPC here";
+  Served served;
+  const auto large = std::make_shared<Message>(Verb::kStats);
+  large->add(0, filled(1, 4 << 20));
+  const auto listener = network_transport().listen("127.0.0.1:0", [&](MessageRef m, Answer a) {
+    m->header().verb == Verb::kStats ? a(large) : served.cluster.servers[0]->handle(std::move(m), std::move(a));
+  });
+  std::vector<std::unique_ptr<SlowRelay>> relays;
+  std::vector<std::shared_ptr<Channel>> channels;
+  std::vector<std::future<MessageRef>> answers;
+  for (int i = 0; i < 8; ++i) {
+    const Milliseconds pace(i % 2 ? 20 : 0);
+    relays.push_back(std::make_unique<SlowRelay>(port_of(listener->endpoint()), Milliseconds(0), 100000, pace));
+    channels.push_back(network_transport().connect(relays.back()->endpoint()));
+    auto over = std::make_shared<std::promise<MessageRef>>();
+    answers.push_back(over->get_future());
+    channels.back()->call(std::make_shared<Message>(Verb::kStats), Milliseconds(2000),
+                          [over](MessageRef m) { over->set_value(std::move(m)); });
+  }
+  Client honest(
+      LinkOptions{.incarnation = 7}, [](const std::string& e) { return network_transport().connect(e); },
+      served.cluster.timer);
+  const Remote a = honest.remote(listener->endpoint(), "a");
+  honest.want(a);
+  for (int step = 1; step <= 50; ++step) {
+    honest.push(a, filled(-1));
+    exchange(honest);
+    Tensor value;
+    ASSERT_TRUE(honest.take(a, &value));
+    ASSERT_EQ(value.data<float>()[0], static_cast<float>(step));
+  }
+  for (auto& answer : answers) {
+    const MessageRef m = answer.get();
+    EXPECT_EQ(m->header().error, 1 + static_cast<uint8_t>(ErrorKind::kUnavailable));
+  }
+  EXPECT_EQ(served.cluster.servers[0]->stats().updates, 50);
 }
 
 // Processes that add up meet at such a port, too.

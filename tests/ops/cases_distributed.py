@@ -34,6 +34,27 @@ for name, ids in (("rows", [7, 2, 5, 2, 0]), ("an_empty_piece", [7, 5, 7, 4, 4])
     case("split_selected_rows", {"X": Rows(ids, 10, VALUES)}, {"height_sections": [4, 4, 2]}, cut_rows,
          outs={"Out": 3}, name=name)
 
+
+
+def server_of(key, servers):
+    """The server that has a key of a growable table: by the hash of 64 bits that src/sparse/hash.h writes down."""
+    word = (1 << 64) - 1
+    h = key * 0x9e3779b97f4a7c15 & word
+    h = (h ^ h >> 32) * 0xd6e8feb86659fd93 & word
+    return ((h ^ h >> 32) * 0x9e3779b97f4a7c15 & word) * servers >> 64
+
+
+def cut_keys(i, a):
+    rows, out = i["X"], []
+    for server in range(len(a["height_sections"])):
+        mine = [k for k, key in enumerate(rows.ids) if server_of(key, len(a["height_sections"])) == server]
+        out.append(Rows([rows.ids[k] for k in mine], -1, rows.values[mine]))
+    return {"Out": out}
+
+
+case("split_selected_rows", {"X": Rows([7, -2, 2 ** 62, -2, 1 - 2 ** 63], -1, VALUES)},
+     {"height_sections": [-1, -1]}, cut_keys, outs={"Out": 2}, name="keys")
+
 # ---- ids by server
 
 IDS = [np.array([[7], [2], [5], [2], [0]]), np.array([[3], [5], [9]])]
@@ -81,7 +102,7 @@ for op in ("ring_sum", "ring_weight"):
 skip("trainer_weight", "weights the losses of several trainers: tests/python/test_parameter_server.py")
 skip("fake_init", "its output holds nothing: tests/python/test_cluster_ops.py")
 for op in ("send", "recv", "send_barrier", "fetch_barrier", "listen_and_serv", "prefetch", "distributed_lookup_table",
-           "checkpoint_notify", "recv_save", "c_allreduce_sum", "c_allreduce_max", "c_allreduce_min",
+           "distributed_lookup_growable", "checkpoint_notify", "recv_save", "c_allreduce_sum", "c_allreduce_max", "c_allreduce_min",
            "c_allreduce_prod", "c_broadcast", "c_allgather", "c_reducescatter", "c_gen_nccl_id", "gen_nccl_id",
            "c_comm_init", "c_comm_init_all", "allreduce", "broadcast", "fl_listen_and_serv"):
     skip(op, "needs other processes: tests/python/test_cluster_ops.py")

@@ -84,6 +84,20 @@ def test_a_request_for_rows_is_checked(attrs, word):
         appended("distributed_lookup_table", **attrs)
 
 
+@pytest.mark.parametrize("attrs, word", [
+    ({}, "as many"), ({"height_sections": [4]}, "must be -1"), ({"width": 0}, "width"), ({"last_is_one": True}, "Ids")])
+def test_a_request_for_keys_is_checked(attrs, word):
+    program = fluid.Program()
+    block = program.global_block()
+    ids = block.create_var(name="ids", shape=[2, 3], dtype="int64")
+    w = block.create_var(name="w", shape=[-1, 4], dtype="float32")
+    full = {"table_names": ["t"], "endpoints": ["local:1"], "height_sections": [-1], "width": 4, **attrs}
+    with pytest.raises(ValueError, match=word):
+        block.append_op(type="distributed_lookup_growable", inputs={"Ids": [ids], "W": [w]},
+                        outputs={"Outputs": [block.create_var(name="out%d" % k, dtype="float32")
+                                             for k in range(1 if attrs else 2)]}, attrs=full)
+
+
 def test_untrusted_models_hold_none_of_them():
     refused = [op for op in _core.op_types() if "ops/distributed/" in (_core.op_info(op).get("file") or "")] \
         if "file" in _core.op_info("send") else [*DECLARED, "split_ids", "merge_ids", "fake_init", "gen_nccl_id"]

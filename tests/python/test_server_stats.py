@@ -52,8 +52,8 @@ def test_a_table_shows_what_is_new(seen):
     server, found = seen
     first = server_stats.table([found], None, 2.0).splitlines()
     assert first[0].split()[:3] == ["server", "table", "rows"]
-    assert first[1].split()[:5] == [server, "table", "50", "0.0", "%.0f" % (2 * STEPS / 2)]
-    assert server_stats.table([found], [found], 1.0).splitlines()[1].split()[4] == "0"
+    assert first[1].split()[:6] == [server, "table", "50", "0.0", "-", "%.0f" % (2 * STEPS / 2)]
+    assert server_stats.table([found], [found], 1.0).splitlines()[1].split()[5] == "0"
 
 
 def test_nobody_there_is_said(capsys):

@@ -16,6 +16,7 @@ REFUSED = {"all_reduce", "barrier", "copy_value", "empty_array", "replica_weight
            "trainer_weight", "py_func", "print", "create_py_reader", "create_double_buffer_reader",
            # of clusters, also those that only cut and join: a saved model has no use for them
            "send", "recv", "send_barrier", "fetch_barrier", "listen_and_serv", "prefetch", "distributed_lookup_table",
+           "distributed_lookup_growable",
            "checkpoint_notify", "recv_save", "split_byref", "split_ids", "split_selected_rows", "merge_ids",
            "ref_by_trainer_id", "fake_init", "c_allreduce_sum", "c_allreduce_max", "c_allreduce_min",
            "c_allreduce_prod", "c_broadcast", "c_allgather", "c_reducescatter", "c_sync_calc_stream",

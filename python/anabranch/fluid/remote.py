@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from .._core import Scope
     from .framework import Program
 
-_RECEIVES = ("recv", "send_barrier", "fetch_barrier", "distributed_lookup_table")
+_RECEIVES = ("recv", "send_barrier", "fetch_barrier", "distributed_lookup_table",
+             "distributed_lookup_growable")
 _BEGINS = ["param_init"]   # what the last send of a GEO trainer's startup program is said to send
 
 

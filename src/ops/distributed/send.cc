@@ -1,7 +1,9 @@
 // A trainer gives variables, mostly gradients, to the servers that keep their parameters.
 #include <cstring>
+#include <optional>
 
 #include "ops/distributed/pieces.h"
+#include "ops/distributed/row_pieces.h"
 #include "ps/communicator.h"
 #include "ps/geo.h"
 
@@ -13,7 +15,7 @@ const std::string kLocalName = "127.0.0.1:6164";
 // What goes where: a variable for each server, one variable cut by rows, or one that all of them get.
 struct Parcels {
   std::shared_ptr<Pieces> pieces;
-  std::vector<int64_t> sections;  // not empty: X is cut
+  std::optional<RowPieces> cut;  // of one X
   int variables = 0;
   std::vector<int64_t> ids;  // of sparse rows in one piece, counted from its begin
   Tensor values;
@@ -27,7 +29,7 @@ struct Parcels {
     }
   }
   void push(const Value& x, size_t i);
-  void push_section(const Value& x, size_t i, int64_t begin);
+  void push_piece(const Value& x, size_t i);
 };
 
 void Parcels::push(const Value& x, size_t i) {
@@ -38,10 +40,12 @@ void Parcels::push(const Value& x, size_t i) {
   give(i, x.tensor());
 }
 
-void Parcels::push_section(const Value& x, size_t i, int64_t begin) {
-  const int64_t end = begin + sections[i];
+void Parcels::push_piece(const Value& x, size_t i) {
   const auto* rows = x.get<SelectedRows>();
   if (!rows) {
+    AB_CHECK(!cut->by_hash(), InvalidArgument, "send: a growable table has sparse gradients, X is {}",
+             x.tensor().shape().str());
+    const int64_t begin = cut->begin_of(i), end = begin + cut->rows_of(i);
     AB_CHECK(end <= x.tensor().rows(), ShapeMismatch, "send: sections end at row {}, X is {}", end,
              x.tensor().shape().str());
     return give(i, x.tensor().row_range(begin, end));
@@ -53,11 +57,11 @@ void Parcels::push_section(const Value& x, size_t i, int64_t begin) {
   const auto* from = static_cast<const char*>(rows->value.raw());
   auto* out = static_cast<char*>(values.mutable_raw());
   for (size_t k = 0; k < rows->rows.size(); ++k) {
-    if (rows->rows[k] < begin || rows->rows[k] >= end) continue;
+    if (!cut->is_in(rows->rows[k], i)) continue;
     std::memcpy(out + ids.size() * bytes, from + k * bytes, bytes);
-    ids.push_back(rows->rows[k] - begin);
+    ids.push_back(cut->within(rows->rows[k], i));
   }
-  give(i, ids, sections[i], values.raw(), values.dtype(), width);
+  give(i, ids, cut->rows_of(i), values.raw(), values.dtype(), width);
 }
 
 std::shared_ptr<Parcels> parcels(const KernelArgs& op) {
@@ -69,7 +73,7 @@ std::shared_ptr<Parcels> parcels(const KernelArgs& op) {
   if (names.size() == 1 && endpoints.size() > 1) names.resize(endpoints.size(), std::string(names[0]));
   if (p->variables == 1 && endpoints.size() > 1) {
     const auto& sections = op.attr<std::vector<int64_t>>("sections");
-    if (sections.size() == endpoints.size()) p->sections = sections;
+    if (sections.size() == endpoints.size()) p->cut.emplace("sections", sections);
   }
   p->pieces = std::make_shared<Pieces>(op.attr<int32_t>("trainer_id"), endpoints, std::move(names));
   return p;
@@ -112,16 +116,10 @@ Kernel send_kernel(const KernelArgs& op) {
   const In x = op.in("X");
   return [x, p = parcels(op)](KernelContext& c) {
     ps::Client& client = p->pieces->client();
-    int64_t begin = 0;
     for (size_t i = 0; i < p->pieces->remotes().size(); ++i) {
       const Value& value = c.value(x, p->variables == 1 ? 0 : static_cast<int>(i));
       AB_CHECK(value.initialized(), NotFound, "send: variable {} of X holds nothing", i);
-      if (p->sections.empty()) {
-        p->push(value, i);
-      } else {
-        p->push_section(value, i, begin);
-        begin += p->sections[i];
-      }
+      p->cut ? p->push_piece(value, i) : p->push(value, i);
     }
     if (p->pieces->remotes()[0].link->mode() == 0 || client.communicator()) return;
     auto completion = std::make_shared<Completion>(LaterContext::of(c).take());
@@ -136,7 +134,8 @@ AB_OP(send)
     .out_list("Out", "written by nothing: what comes after it reads it")
     .attr<int32_t>("trainer_id", 0, "of the sending trainer")
     .attr<std::vector<std::string>>("epmap", {kLocalName}, "the server of each piece")
-    .attr<std::vector<int64_t>>("sections", {}, "rows of each piece; of a tensor that is not cut, none")
+    .attr<std::vector<int64_t>>(
+        "sections", {}, "rows of each piece, -1 for those of a growable table; of a tensor that is not cut, none")
     .attr<std::vector<std::string>>("send_varnames", {}, "the name of each piece on its server")
     .attr<int32_t>("num", 0, "pieces, where they are alike")
     .attr<bool>("merge_add", false, "gradients that wait are added up, not averaged")

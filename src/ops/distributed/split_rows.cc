@@ -6,6 +6,7 @@
 #include "core/selected_rows.h"
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
+#include "ops/distributed/row_pieces.h"
 #include "ops/kernels/copy.h"
 
 namespace anabranch::distributed {
@@ -80,31 +81,20 @@ void infer_rows(InferContext& c) {
   const auto& sections = c.attr<std::vector<int64_t>>("height_sections");
   AB_CHECK(static_cast<int>(sections.size()) == c.n_out("Out"), InvalidArgument,
            "height_sections must be as many as Out, {}, got {}", c.n_out("Out"), sections.size());
+  const RowPieces cut("height_sections", sections);
   for (int i = 0; i < c.n_out("Out"); ++i) {
-    const int64_t height = sections[static_cast<size_t>(i)];
-    AB_CHECK(height >= 0, InvalidArgument, "height_sections must not be negative, got {}", height);
     Meta& out = c.out("Out", i);
     out = c.in("X");
     out.kind = VarKind::kSelectedRows;
-    if (out.shape.rank() > 0) out.shape.set(0, height);
+    if (out.shape.rank() > 0) out.shape.set(0, cut.rows_of(static_cast<size_t>(i)));
   }
 }
 
-// Where the rows of each piece begin; one more than there are pieces.
-std::vector<int64_t> begins(const std::vector<int64_t>& sections) {
-  std::vector<int64_t> at(sections.size() + 1, 0);
-  for (size_t i = 0; i < sections.size(); ++i) {
-    AB_CHECK(sections[i] <= INT64_MAX - at[i], InvalidArgument, "height_sections add up to more than 2^63 rows");
-    at[i + 1] = at[i] + sections[i];
-  }
-  return at;
-}
-
-void take_piece(const SelectedRows& from, int64_t begin, int64_t end, SelectedRows* to) {
-  to->height = end - begin;
+void take_piece(const SelectedRows& from, const RowPieces& cut, size_t piece, SelectedRows* to) {
+  to->height = cut.rows_of(piece);
   to->rows.clear();
   for (const int64_t row : from.rows) {
-    if (row >= begin && row < end) to->rows.push_back(row - begin);
+    if (cut.is_in(row, piece)) to->rows.push_back(cut.within(row, piece));
   }
   Shape shape = from.value.shape();
   shape.set(0, static_cast<int64_t>(to->rows.size()));
@@ -113,33 +103,33 @@ void take_piece(const SelectedRows& from, int64_t begin, int64_t end, SelectedRo
   const auto* source = static_cast<const char*>(from.value.raw());
   auto* target = static_cast<char*>(to->value.mutable_raw());
   for (size_t i = 0; i < from.rows.size(); ++i) {
-    if (from.rows[i] < begin || from.rows[i] >= end) continue;
+    if (!cut.is_in(from.rows[i], piece)) continue;
     std::memcpy(target, source + i * width, width);
     target += width;
   }
 }
 
 Kernel split_rows_kernel(const KernelArgs& op) {
-  const std::vector<int64_t> at = begins(op.attr<std::vector<int64_t>>("height_sections"));
+  const RowPieces cut("height_sections", op.attr<std::vector<int64_t>>("height_sections"));
   return [=, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
     const SelectedRows& from = c.value(x).rows();
     for (const int64_t row : from.rows) {
-      AB_CHECK(row >= 0 && row < at.back(), InvalidArgument, "row {} of X is not in the {} rows of height_sections",
-               row, at.back());
+      AB_CHECK(cut.has(row), InvalidArgument, "row {} of X is not in the {} rows of height_sections", row, cut.rows());
     }
     for (int i = 0; i < out.count; ++i) {
-      const auto k = static_cast<size_t>(i);
-      if (c.wants(out, i)) take_piece(from, at[k], at[k + 1], &c.value(out, i).as<SelectedRows>());
+      if (c.wants(out, i)) take_piece(from, cut, static_cast<size_t>(i), &c.value(out, i).as<SelectedRows>());
     }
   };
 }
 
 AB_OP(split_selected_rows)
-    .doc("Out[i] = the rows of X in the next height_sections[i] rows of the table, numbered from the first of them.")
+    .doc(
+        "Out[i] = the rows of X in the next height_sections[i] rows of the table, numbered from the first of them. "
+        "Where all of these are -1, the table grows, and Out[i] has the keys whose hash belongs to server i.")
     .in("X", "sparse rows")
     .takes("X", Holds::kTensorOrRows)
     .out_list("Out", "sparse rows of height height_sections[i]")
-    .attr<std::vector<int64_t>>("height_sections", {}, "rows of the table for each piece")
+    .attr<std::vector<int64_t>>("height_sections", {}, "rows of the table for each piece, or -1")
     .infer(infer_rows)
     .no_grad("used on gradients")
     .cpu_any(split_rows_kernel);

@@ -44,6 +44,7 @@ class Update {
     how_.beta1 = op.attr<float>("beta1");
     how_.beta2 = op.attr<float>("beta2");
     how_.epsilon = op.attr<float>("epsilon");
+    how_.makes_rows = op.attr<bool>("makes_rows");
   }
 
   void operator()(KernelContext& c) {
@@ -78,7 +79,8 @@ class Update {
 AB_OP(growable_update)
     .doc(
         "The rows of the keys in Grad by the formulae of the ops sgd, adagrad or adam with lazy_mode; gradients of one "
-        "key are added up in their order, keys without a row are passed over. One update for the ages of rows.")
+        "key are added up in their order, keys without a row are passed over, or get one first. One update for the "
+        "ages of rows.")
     .in("Param", "a growable table")
     .takes("Param", Holds::kAnything)
     .in("Grad", "SELECTED_ROWS: keys and their gradients")
@@ -93,6 +95,7 @@ AB_OP(growable_update)
     .attr<float>("beta1", 0.9f, "decay of the first moment")
     .attr<float>("beta2", 0.999f, "decay of the second moment")
     .attr<float>("epsilon", 1.0e-8f, "keeps the quotient finite")
+    .attr<bool>("makes_rows", false, "keys without a row get one, as look-ups in training give them")
     .infer(infer)
     .no_grad(optim::kNoGrad)
     .cpu_any([](const KernelArgs& op) -> Kernel { return Update(op); });

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy
 
-from ... import _cluster
+from ... import _cluster, _core
 from ..core import CPUPlace, Scope
 from ..errors import InvalidType, InvalidValue
 from ..framework import Program, VarType
+from ..framework.variable import is_growable
 from ..scope import global_scope, scope_guard
 from ..transpiler.remote_variables import KeptVariable, kept_by
 from . import variables
@@ -66,14 +67,22 @@ def load_pieces(dirname: str, program: Any, endpoint: str) -> list[str]:
     Raises:
         ValueError: a file of another shape; nothing is changed then.
     """
-    values, missing = {}, []
+    values, tables, missing = {}, Scope(), []
+    servers = program._endpoints
     for kept in kept_by(program, endpoint):
-        if os.path.exists(os.path.join(dirname, kept.whole)):
-            values[kept.name] = _rows(dirname, kept, program.global_block().var(kept.name))
-        else:
+        var, path = program.global_block().var(kept.name), os.path.join(dirname, kept.whole)
+        if not os.path.exists(path):
             missing.append(kept.name)
+        elif is_growable(var):
+            _core.check_file_of(dirname, path)
+            _core.load_growable_table(tables.var(kept.name), global_scope().find_var(kept.name), kept.name, path,
+                                      servers.index(endpoint), len(servers))
+        else:
+            values[kept.name] = _rows(dirname, kept, var)
     for name, value in values.items():
         global_scope().var(name).get_tensor().set(value, CPUPlace())
+    for name in tables.local_var_names():
+        global_scope().var(name)._assign(tables.var(name))
     return missing
 
 

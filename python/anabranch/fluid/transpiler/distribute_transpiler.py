@@ -16,6 +16,7 @@ from .details.checkport import wait_server_ready
 from .modes import Mode
 from .pieces import VarBlock, same_or_split_var, slice_variable
 from .placement import Placement, check_config
+from .remote_tables import check_growable
 from .remote_variables import RemoteModel
 from .server_program import ServerProgram
 from .server_startup import server_startup
@@ -108,6 +109,7 @@ class DistributeTranspiler(Described):
         if not mode.merges:
             op_kinds.clip_at_trainers(program)
         placement = Placement(program, endpoints, self.config)
+        check_growable(startup, placement)
         give_counters(program, startup, mode)
         name_gradients(program, placement, mode)
         self._mode, self._placement = mode, placement

@@ -64,7 +64,7 @@ class GeoSgdTranspiler(DistributeTranspiler):
     @staticmethod
     def _refuse_distributed(placement: Placement) -> None:
         for table, ops in placement.tables.items():
-            if any(op.attr("is_distributed") for op in ops):
+            if any(op.type == op_kinds.GROWABLE_LOOK_UP or op.attr("is_distributed") for op in ops):
                 raise InvalidValue("geo: the table %s is distributed: trainers of this mode need tables of their own"
                                    % table)
 
@@ -136,7 +136,11 @@ def _start(program: Any, startup: Any, placement: Placement, mode: Mode) -> None
 
 
 def _vars_info(program: Any, placement: Placement) -> dict[str, Any]:
-    """What the communicator knows of each parameter: pieces, servers, rows, whether its rows are sent alone."""
+    """What the communicator knows of each parameter: pieces, servers, rows, whether its rows are sent alone, and
+    whether its rule moves rows that no step has looked up."""
+    updates = op_kinds.ops_by_param(program)
     return {name: {"var_names": [piece.name for piece in pieces], "sections": [piece.rows for piece in pieces],
-                   "epmap": [piece.endpoint for piece in pieces], "is_sparse": [placement.is_sparse(program, name)]}
+                   "epmap": [piece.endpoint for piece in pieces], "is_sparse": [placement.is_sparse(program, name)],
+                   "moves_all_rows": any(op_kinds.is_update(op) and op_kinds.moves_all_rows(op)
+                                         for op in updates.get(name, ()))}
             for name, pieces in placement.pieces.items()}

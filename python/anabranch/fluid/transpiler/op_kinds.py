@@ -14,11 +14,19 @@ COUNTER = "@LR_DECAY_COUNTER@"
 _WHOLE = frozenset(["clip_by_norm", "dgc_clip_by_norm", "reduce_sum", "squared_l2_norm", "norm", "growable_update"])
 
 LOOK_UPS = frozenset(["lookup_table", "lookup_table_v2"])
+GROWABLE_LOOK_UP = "lookup_growable"
 
 
 def is_whole(kind: str) -> bool:
     """bool: whether the result of an op depends on the whole gradient or parameter, so that it stays on one server."""
     return kind in _WHOLE or "whole parameter" in _core.op_info(kind)["traits"]
+
+
+def moves_all_rows(op: Any) -> bool:
+    """bool: whether an update moves rows that its sparse gradient does not hold, as moments go on without one."""
+    if op.type == "adam":
+        return not op.attr("lazy_mode")
+    return op.type not in ("sgd", "adagrad")
 
 
 def role_of(op: Any) -> int:

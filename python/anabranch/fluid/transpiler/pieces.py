@@ -36,7 +36,7 @@ class Piece(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """int: extent of the first axis."""
+        """int: extent of the first axis; -1 of a growable table."""
         return self.shape[0]
 
 
@@ -84,6 +84,13 @@ def pieces_of(param: Any, grad: str, pieces: int, least: int) -> list[Piece]:
         found.append(Piece(param.name, grad, param.name + suffix, grad + suffix, begin, shape, ""))
         begin += shape[0]
     return found
+
+
+def pieces_by_key(param: Any, grad: str, endpoints: Sequence[str]) -> list[Piece]:
+    """The pieces of a growable table: one on each server, which has the keys that belong there by their hash."""
+    suffixes = [".block%d" % number if len(endpoints) > 1 else "" for number in range(len(endpoints))]
+    return [Piece(param.name, grad, param.name + suffix, grad + suffix, 0, tuple(param.shape), endpoint)
+            for suffix, endpoint in zip(suffixes, endpoints)]
 
 
 def same_or_split_var(p_name: str, var_name: str) -> bool:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy
 
-from ..errors import InvalidType, InvalidValue, Violated
+from ..errors import InvalidType, InvalidValue, Unsupported, Violated
 from ..framework.dtype import VarType
 from ..framework.variable import is_growable
 from . import op_kinds
 from .config import DistributeTranspilerConfig
-from .pieces import Piece, elements, pieces_of
+from .pieces import Piece, elements, pieces_by_key, pieces_of
 from .ps_dispatcher import PSDispatcher, RoundRobin
 
 LEAST = 8192  # elements: smaller pieces cost more in messages than they are worth
@@ -37,7 +37,7 @@ class Placement:
                           if getattr(program.global_block().var(p), "trainable", True)}
         if not self.gradients:
             raise InvalidValue("transpile: the program updates no parameter: call minimize first")
-        self.tables = remote_look_ups(program)
+        self.tables = {name: ops for name, ops in remote_look_ups(program).items() if name in self.gradients}
         self.pieces = self._placed(program, config)
         self._check_durability(program, config.table_durability)
 
@@ -61,7 +61,11 @@ class Placement:
         for name in names:
             param = block.var(name)
             kinds = {op.type for op in ops.get(name, ())}
-            whole = not config.slice_var_up or is_growable(param) or any(map(op_kinds.is_whole, kinds))
+            if is_growable(param):
+                _refuse_whole(name, kinds)
+                placed[name] = pieces_by_key(param, self.gradients[name], self.endpoints)
+                continue
+            whole = not config.slice_var_up or any(map(op_kinds.is_whole, kinds))
             pieces = [Piece(name, self.gradients[name], name, self.gradients[name], 0, tuple(param.shape), "")] \
                 if whole else pieces_of(param, self.gradients[name], len(self.endpoints), config.min_block_size)
             servers = dispatcher.dispatch([piece.name for piece in pieces])
@@ -111,6 +115,14 @@ def check_config(config: Any) -> None:
         raise Violated("split_method must be RoundRobin, HashName or another PSDispatcher, got %r" % (method,))
 
 
+def _refuse_whole(table: str, kinds: set[str]) -> None:
+    """NotImplementedError for ops that want the whole gradient of a growable table, of which each server has a part."""
+    whole = sorted(kind for kind in kinds if op_kinds.is_whole(kind) and kind != "growable_update")
+    if whole:
+        raise Unsupported("transpile: %s wants the whole gradient of the growable table %s, whose keys lie on all "
+                          "servers" % (whole[0], table))
+
+
 def _dispatcher(config: DistributeTranspilerConfig, endpoints: Sequence[str]) -> PSDispatcher:
     return (config.split_method or RoundRobin)(endpoints)
 
@@ -119,6 +131,7 @@ def remote_look_ups(program: Any) -> dict[str, list[Any]]:
     """Table -> the ops that look rows up in it on the servers, in order."""
     found: dict[str, list[Any]] = {}
     for op in program.global_block().ops:
-        if op.type in op_kinds.LOOK_UPS and (op.attr("remote_prefetch") or op.attr("is_distributed")):
+        if op.type == op_kinds.GROWABLE_LOOK_UP or \
+                op.type in op_kinds.LOOK_UPS and (op.attr("remote_prefetch") or op.attr("is_distributed")):
             found.setdefault(op.input("W")[0], []).append(op)
     return found

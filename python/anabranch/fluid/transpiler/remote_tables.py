@@ -3,9 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import Unsupported
+from ..growable_table import maker_of
 from . import op_kinds
 from .modes import Mode
 from .placement import Placement
+
+#: Attributes in which look-ups that become one request are alike.
+_ALIKE = {op_kinds.GROWABLE_LOOK_UP: ("width", "last_is_one", "has_padding", "padding_idx", "is_test")}
 
 
 def fetch_rows(program: Any, placement: Placement, mode: Mode) -> None:
@@ -14,7 +19,7 @@ def fetch_rows(program: Any, placement: Placement, mode: Mode) -> None:
     for table, ops in placement.tables.items():
         groups: dict[Any, list[Any]] = {}
         for op in ops:
-            groups.setdefault((op.type, op.attr("padding_idx")), []).append(op)
+            groups.setdefault((op.type, *map(op.attr, _ALIKE.get(op.type, ("padding_idx",)))), []).append(op)
         for group in groups.values():
             if _room(block, group) is None:
                 for op in group:
@@ -35,14 +40,31 @@ def _room(block: Any, ops: list[Any]) -> int | None:
 
 def _request(block: Any, placement: Placement, table: str, ops: list[Any], mode: Mode) -> None:
     pieces = placement.pieces[table]
-    kind, padding = ops[0].type, ops[0].attr("padding_idx")
+    first = ops[0]
     ids = [block._var_recursive(op.input("Ids")[0]) for op in ops]
     outs = [block._var_recursive(op.output("Out")[0]) for op in ops]
     op_kinds.remove_ops(block, ops)
     made = [i for i, op in enumerate(block.ops) if {v.name for v in ids}.intersection(op.output_arg_names)]
-    block._insert_op(
-        max(made) + 1 if made else 0, type="distributed_lookup_table",
-        inputs={"Ids": ids, "W": [block.var(table)]}, outputs={"Outputs": outs},
-        attrs={"table_names": [piece.name for piece in pieces], "height_sections": [piece.rows for piece in pieces],
-               "endpoints": [piece.endpoint for piece in pieces], "padding_idx": padding,
-               "trainer_id": mode.trainer_id, "lookup_table_version": kind})
+    attrs = {"table_names": [piece.name for piece in pieces], "height_sections": [piece.rows for piece in pieces],
+             "endpoints": [piece.endpoint for piece in pieces], "trainer_id": mode.trainer_id}
+    if first.type == op_kinds.GROWABLE_LOOK_UP:
+        kind = "distributed_lookup_growable"
+        attrs.update({name: first.attr(name) for name in _ALIKE[first.type]})
+    else:
+        kind = "distributed_lookup_table"
+        attrs.update(padding_idx=first.attr("padding_idx"), lookup_table_version=first.type)
+    block._insert_op(max(made) + 1 if made else 0, type=kind, inputs={"Ids": ids, "W": [block.var(table)]},
+                     outputs={"Outputs": outs}, attrs=attrs)
+
+
+def check_growable(startup: Any, placement: Placement) -> None:
+    """NotImplementedError for growable tables with rules that depend on the order of look-ups: no server's journal has
+    these."""
+    for table in placement.pieces:
+        maker = maker_of(table, startup)
+        if maker is None:
+            continue
+        for name, default in (("max_bytes", 0), ("admit_count", 1), ("admit_probability", 1.0), ("expire_after", 0)):
+            if maker.attr(name) != default:
+                raise Unsupported("transpile: the growable table %s has %s=%r; on servers each key gets a row, which "
+                                  "stays" % (table, name, maker.attr(name)))

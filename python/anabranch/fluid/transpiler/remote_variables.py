@@ -24,6 +24,11 @@ class RemoteVariable(NamedTuple):
     dtype: Any
     parts: list[RemotePart]  # in order of their rows
 
+    @property
+    def growable(self) -> bool:
+        """bool: whether it is a table that grows; then each part has the keys that belong to its server."""
+        return self.shape[:1] == (-1,)
+
 
 class KeptVariable(NamedTuple):
     """What one server has of a variable."""
@@ -105,6 +110,6 @@ class RemoteModel:
         found = {}
         for name, mine in parts.items():
             mine.sort(key=lambda part: part.begin)
-            rows = mine[-1].begin + mine[-1].shape[0]
+            rows = -1 if mine[0].shape[:1] == (-1,) else mine[-1].begin + mine[-1].shape[0]
             found[name] = RemoteVariable(name, (rows, *mine[0].shape[1:]), dtypes[name], mine)
         return found

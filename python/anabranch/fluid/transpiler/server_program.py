@@ -122,7 +122,8 @@ class ServerProgram:
             if op_kinds.is_update(op) and self._is_sparse(op):
                 self.sparse_to_param.append("%s:%s" % (piece.grad_name, piece.name))
             self._states(op, piece, names)
-            copy_op(op, block, names)
+            # A server that begins again does what its journal says, without the look-ups that came between.
+            copy_op(op, block, names, {"makes_rows": True} if op.type == "growable_update" else None)
 
     def _is_sparse(self, op: Any) -> bool:
         return bool(self.main.var(op.input("Grad")[0]).type == VarType.SELECTED_ROWS)

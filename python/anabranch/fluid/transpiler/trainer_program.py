@@ -4,6 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..framework.context import OpRole
+from ..framework.dtype import VarType
+from ..framework.variable import is_growable
 from . import op_kinds
 from .counters import send_counter
 from .modes import Mode
@@ -75,7 +77,7 @@ def _send(block: Any, placement: Placement, param: str, mode: Mode, index: int, 
 def _split(block: Any, index: int, grad: Any, pieces: list[Piece], names: list[str]) -> list[Any]:
     cut = [block.create_var(name=name, type=grad.type, dtype=grad.dtype, shape=piece.shape, persistable=False)
            for name, piece in zip(names, pieces)]
-    sparse = grad.type != block.var(pieces[0].param).type
+    sparse = grad.type == VarType.SELECTED_ROWS
     rows = {"height_sections" if sparse else "sections": _section_rows(pieces)}
     block._insert_op(index, type="split_selected_rows" if sparse else "split_byref", inputs={"X": [grad]},
                      outputs={"Out": cut}, attrs=dict(rows, op_role=_DIST))
@@ -151,6 +153,8 @@ def _leave_tables_out(block: Any, placement: Placement) -> None:
         if not block.has_var(table):
             continue
         var = block.var(table)
+        if is_growable(var):
+            continue  # it stays empty
         op_kinds.remove_ops(block, [op for op in block.ops if table in op.output_arg_names])
         block.append_op(type="fake_init", inputs={}, outputs={"Out": [var]}, attrs={"shape": list(var.shape)})
 

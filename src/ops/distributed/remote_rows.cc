@@ -1,0 +1,148 @@
+#include "ops/distributed/remote_rows.h"
+
+#include <cstring>
+
+#include "ops/distributed/distinct_ids.h"
+#include "ops/distributed/row_pieces.h"
+
+namespace anabranch::distributed {
+namespace {
+
+constexpr uint32_t kPadding = UINT32_MAX;
+
+// The distinct ids of all inputs, piece after piece of the table, and where their rows belong.
+struct Lookup {
+  Lookup(const KernelArgs& op, const RemoteReading& reading);
+
+  const RemoteReading how;
+  RowPieces cut;
+  std::shared_ptr<Pieces> pieces;
+  struct Place {
+    uint32_t piece, row;  // which of `wanted`
+  };
+  std::vector<std::vector<int64_t>> wanted;  // by piece: rows as they are called there
+  DistinctIds distinct;
+  std::vector<Place> places;         // of the distinct ids
+  std::vector<uint32_t> numbers;     // of all ids of all inputs: which distinct one
+  std::vector<ps::MessageRef> rows;  // by piece
+
+  bool is_padding(int64_t id) const { return how.has_padding && id == how.padding; }
+  void collect(const KernelContext& c, In ids);
+  void hand_out(const KernelContext& c, In ids, Out out) const;
+};
+
+Lookup::Lookup(const KernelArgs& op, const RemoteReading& reading)
+    : how(reading), cut("height_sections", op.attr<std::vector<int64_t>>("height_sections")) {
+  const auto& names = op.attr<std::vector<std::string>>("table_names");
+  pieces =
+      std::make_shared<Pieces>(op.attr<int32_t>("trainer_id"), op.attr<std::vector<std::string>>("endpoints"), names);
+  wanted.resize(names.size());
+  rows.resize(names.size());
+}
+
+void Lookup::collect(const KernelContext& c, In ids) {
+  for (auto& w : wanted) w.clear();
+  places.clear();
+  numbers.clear();
+  size_t all = 0;
+  for (int i = 0; i < ids.count; ++i) all += static_cast<size_t>(c.at(ids, i).numel());
+  distinct.begin(all);
+  for (int i = 0; i < ids.count; ++i) {
+    const int64_t* id = c.at(ids, i).data<int64_t>();
+    for (int64_t k = 0; k < c.at(ids, i).numel(); ++k) {
+      if (is_padding(id[k])) {
+        numbers.push_back(kPadding);
+        continue;
+      }
+      bool fresh = false;
+      numbers.push_back(distinct.number(id[k], &fresh));
+      if (!fresh) continue;
+      AB_CHECK(cut.has(id[k]), InvalidArgument, "Ids must be from 0 to {}, got {}", cut.rows() - 1, id[k]);
+      const size_t piece = cut.piece_of(id[k]);
+      places.push_back({static_cast<uint32_t>(piece), static_cast<uint32_t>(wanted[piece].size())});
+      wanted[piece].push_back(cut.within(id[k], piece));
+    }
+  }
+}
+
+void Lookup::hand_out(const KernelContext& c, In ids, Out out) const {
+  const uint32_t* number = numbers.data();
+  for (int i = 0; i < ids.count; ++i) {
+    const int64_t n = c.at(ids, i).numel();
+    Tensor& to = c.at(out, i);
+    const size_t width = n ? to.bytes() / static_cast<size_t>(n) : 0;
+    auto* row = static_cast<char*>(to.mutable_raw());
+    for (int64_t k = 0; k < n; ++k, row += width, ++number) {
+      if (*number == kPadding) {
+        std::memset(row, 0, width);
+      } else {
+        const Place& p = places[*number];
+        std::memcpy(row, rows[p.piece]->payload(0) + p.row * width, width);
+      }
+    }
+  }
+}
+
+// Rows must be as wide as the table is declared, whatever the server has.
+void check_rows(const ps::Message& m, const Tensor& out, int64_t wanted) {
+  const int64_t width = out.shape()[out.shape().rank() - 1];
+  AB_CHECK(
+      m.parts() == 1 && m.part(0).dtype == static_cast<uint8_t>(out.dtype()) && m.shape(0) == (Shape{wanted, width}),
+      ShapeMismatch, "rows of the table must be {} {}, its server sends {}", dtype_name(out.dtype()),
+      Shape{wanted, width}.str(), m.parts() == 1 ? m.shape(0).str() : "nothing");
+}
+
+}  // namespace
+
+Shape found_shape(const Meta& ids, int64_t width, bool last_is_one) {
+  AB_CHECK(ids.dtype == DType::kInt64, InvalidArgument, "Ids must hold int64, got {}", dtype_name(ids.dtype));
+  Shape shape = ids.shape;
+  const int last = shape.rank() - 1;
+  AB_CHECK(last >= 0 && shape.rank() <= kMaxRank - (last_is_one ? 0 : 1), InvalidArgument,
+           "Ids must have an axis, and room for one more, got {}", shape.str());
+  if (!last_is_one) {
+    shape.push_back(width);
+    return shape;
+  }
+  AB_CHECK(last >= 1 && (shape[last] == 1 || shape[last] == kUnknown), InvalidArgument, "Ids must be [..., 1], got {}",
+           shape.str());
+  shape.set(last, width);
+  return shape;
+}
+
+void check_remote_table(const InferContext& c) {
+  AB_CHECK(c.n_in("Ids") == c.n_out("Outputs"), InvalidArgument, "Ids and Outputs must be as many, got {} and {}",
+           c.n_in("Ids"), c.n_out("Outputs"));
+  const size_t pieces = c.attr<std::vector<std::string>>("table_names").size();
+  AB_CHECK(pieces > 0 && pieces == c.attr<std::vector<int64_t>>("height_sections").size() &&
+               pieces == c.attr<std::vector<std::string>>("endpoints").size(),
+           InvalidArgument, "table_names, height_sections and endpoints must be as many, and one at least");
+}
+
+Kernel remote_rows_kernel(const KernelArgs& op, const RemoteReading& how) {
+  const In ids = op.in("Ids");
+  const Out out = op.out("Outputs");
+  return [=, l = std::make_shared<Lookup>(op, how)](KernelContext& c) {
+    ps::Client& client = l->pieces->client();
+    l->collect(c, ids);
+    std::vector<size_t> ask;
+    for (size_t p = 0; p < l->wanted.size(); ++p) {
+      if (!l->wanted[p].empty()) ask.push_back(p);
+    }
+    if (ask.empty()) return l->hand_out(c, ids, out);
+    const KernelContext values = c;
+    const auto answers = std::make_shared<Answers>(static_cast<int>(ask.size()), LaterContext::of(c).take(),
+                                                   [=] { l->hand_out(values, ids, out); });
+    for (const size_t p : ask) {
+      const auto take = [=](const ps::MessageRef& answer) {
+        answers->take(answer, [&](const ps::Message& m) {
+          check_rows(m, values.at(out, 0), static_cast<int64_t>(l->wanted[p].size()));
+          l->rows[p] = answer;
+        });
+      };
+      client.rows(l->pieces->remotes()[p], l->wanted[p], take, l->how.trains);
+    }
+  };
+}
+
+}  // namespace anabranch::distributed

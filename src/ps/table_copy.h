@@ -1,0 +1,15 @@
+// A table that grows and lies on servers, written to one file: part by part, so that neither side holds it twice.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "io/atomic_file.h"
+#include "ps/client.h"
+
+namespace anabranch::ps {
+
+// The file does not depend on the number of servers, when nothing changes meanwhile: its rows stand by the first bits
+// of their hash, as many as the number of rows asks for, and by ascending key in each such part. Waits for the servers.
+void save_table(const std::vector<Remote>& servers, const std::string& path, io::FileSet* files);
+
+}  // namespace anabranch::ps
