@@ -75,14 +75,6 @@ conv_case(X, W, "valid", padding_algorithm="VALID", paddings=[1, 1])
 conv_case(real(2, 5, 4, 3), real(4, 3, 2, 3), "channels_last", data_format="NHWC", paddings=[1, 0], strides=[1, 2])
 conv_case(real(1, 1, 3, 3), real(1, 1, 3, 3), "one_output")
 conv_case(real(3, 17, 2, 2), real(19, 17, 1, 1), "one_by_one")
-# Vectors of pixels: whole ones, a last one that is short, images that are copied between zeros.
-conv_case(real(3, 5, 3, 17), real(20, 5, 2, 2), "few_channels")
-conv_case(real(2, 1, 6, 12), real(7, 1, 2, 3), "few_channels_padded", paddings=[1, 2, 0, 3], strides=[2, 1],
-          dilations=[1, 2])
-conv_case(real(2, 5, 4, 7), real(1, 5, 3, 1), "few_channels_one", paddings=[2, 0])
-conv_case(X, real(4, 1, 3, 3), "depthwise", op="depthwise_conv2d", groups=4, paddings=[1, 1])
-conv_case(X, real(8, 1, 3, 2), "multiplier", op="depthwise_conv2d", groups=4, strides=[2, 1])
-
 
 
 def wide_rows(*shape):
@@ -90,7 +82,16 @@ def wide_rows(*shape):
     return np.random.RandomState(sum(shape)).uniform(-1, 1, shape)
 
 
-conv_case(wide_rows(2, 3, 3, 19), wide_rows(4, 3, 2, 3), "few_channels", paddings=[1, 2], strides=[2, 1], dilations=[1, 2])
+# Vectors of pixels: whole ones, a last one that is short, images that are copied between zeros.
+conv_case(wide_rows(3, 5, 3, 17), wide_rows(20, 5, 2, 2), "few_channels")
+conv_case(wide_rows(2, 1, 6, 12), wide_rows(7, 1, 2, 3), "few_channels_padded", paddings=[1, 2, 0, 3], strides=[2, 1],
+          dilations=[1, 2])
+conv_case(wide_rows(2, 5, 4, 7), wide_rows(1, 5, 3, 1), "few_channels_one", paddings=[2, 0])
+conv_case(X, real(4, 1, 3, 3), "depthwise", op="depthwise_conv2d", groups=4, paddings=[1, 1])
+conv_case(X, real(8, 1, 3, 2), "multiplier", op="depthwise_conv2d", groups=4, strides=[2, 1])
+
+
+conv_case(wide_rows(2, 3, 3, 19), wide_rows(4, 3, 2, 3), "long_rows", paddings=[1, 2], strides=[2, 1], dilations=[1, 2])
 conv_case(wide_rows(2, 4, 3, 18), wide_rows(4, 1, 3, 3), "few_rows", op="depthwise_conv2d", groups=4, paddings=[1, 1])
 conv_case(wide_rows(2, 2, 2, 3, 17), wide_rows(2, 1, 2, 1, 2), "few_channels", op="conv3d", groups=2, paddings=[1, 0, 1])
 

@@ -1,6 +1,7 @@
 // Normalisation of each element by its neighbours in other channels.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
@@ -33,6 +34,7 @@ constexpr int64_t kTile = 256;
 // The sums over windows of term(place), for all places: fn(first, count, sums) for runs of them.
 template <class T, class Term, class Fn>
 void each_window(const KernelContext& c, const Channels& d, int64_t n, Term&& term, Fn&& fn) {
+  if (d.outer * d.channels * d.inner == 0) return;
   const bool last = d.inner == 1;  // runs go along the channels, else along the elements of one
   const int64_t lines = last ? d.outer : d.outer * d.channels, width = last ? d.channels : d.inner;
   c.parallel_for(lines, kMathGrain / std::max<int64_t>(1, width) + 1, [&](int64_t begin, int64_t end) {
@@ -59,8 +61,8 @@ void each_window(const KernelContext& c, const Channels& d, int64_t n, Term&& te
   });
 }
 
-// out[i] = x[i]^-beta; the usual beta of 3/4 needs roots only.
-template <class T> void negative_powers(const T* x, T beta, int64_t n, T* out) {
+// By roots for the usual beta of 3/4, by vectors where there are some; NaN for what is below 0, -infinity included.
+template <class T> void powers_of_positive(const T* x, T beta, int64_t n, T* out) {
   if (beta == T(0.75)) {
     for (int64_t i = 0; i < n; ++i) {
       const T root = std::sqrt(x[i]);
@@ -76,6 +78,14 @@ template <class T> void negative_powers(const T* x, T beta, int64_t n, T* out) {
     }
   }
   for (int64_t i = 0; i < n; ++i) out[i] = std::pow(x[i], -beta);
+}
+
+// out[i] = x[i]^-beta.
+template <class T> void negative_powers(const T* x, T beta, int64_t n, T* out) {
+  powers_of_positive(x, beta, n, out);
+  for (int64_t i = 0; i < n; ++i) {
+    if (x[i] == -std::numeric_limits<T>::infinity()) out[i] = std::pow(x[i], -beta);
+  }
 }
 
 AB_OP(lrn)
