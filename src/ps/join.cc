@@ -8,7 +8,6 @@
 
 #include "base/flags.h"
 #include "base/plugin.h"
-#include "comm/shared_memory.h"
 #include "ps/hub.h"
 
 namespace anabranch::ps {
@@ -161,9 +160,6 @@ std::unique_ptr<comm::Wire> connect(const JoinOptions& o, HubLine& line) {
                   .connect(o.rank, static_cast<int>(o.endpoints.size()), host_of(o.endpoints[o.rank]), o.start.count(),
                            swap, &failure);
   if (refused) std::rethrow_exception(refused);
-  if (wire) {
-    wire = comm::share_memory(std::move(wire), o.rank, static_cast<int>(o.endpoints.size()), o.start.count(), &failure);
-  }
   AB_CHECK(wire, Unavailable, "rank {} ({}) cannot be connected to the others: {}", o.rank, o.endpoints[o.rank],
            failure);
   return wire;
