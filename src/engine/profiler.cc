@@ -148,7 +148,8 @@ void Profiler::add_run(uint64_t generation, int plan, const Trace& trace, const 
     p.nodes[static_cast<size_t>(trace.first_inner()) + i].measured.add(
         Measured{m.calls, m.total_ns, m.min_ns, m.max_ns, 0, m.first_end_ns, 0, 0});
   }
-  for (size_t i = 0; i < trace.missed_help().size(); ++i) p.nodes[i].measured.helped_ns += trace.missed_help()[i].load();
+  for (size_t i = 0; i < trace.missed_help().size(); ++i)
+    p.nodes[i].measured.helped_ns += trace.missed_help()[i].load();
   p.computing_ns += covered_ns(std::move(busy));
   profile_.dropped_events += trace.dropped();
 }

@@ -54,7 +54,7 @@ REFUSED_HERE = {
     "hash": r"mod_by must be at least|num_hash must be at least",
     "im2sequence": r"Y must be|out_stride must be|paddings must be",
     "inplace_abn": r"Mean must have|Variance must have",
-    "linear_chain_crf": r"Emission and Label must have|Transition must be|Label must have a tag|Label must have one level",
+    "linear_chain_crf": r"Emission and Label must have|Transition must be|Label must have (a tag|one level)",
     "load": r"seek and shape must name",
     "lod_reset": r"the appended level must respect",
     "lookup_sparse_table": r"Ids must be|W must have",

@@ -124,6 +124,7 @@ void check_state_gradients(const InferContext& c, std::initializer_list<const ch
 
 void infer_step_gradients(InferContext& c, std::initializer_list<const char*> first_states) {
   grad_as(c, "X@GRAD", "X");
+  if (c.has_out("X@GRAD") && has_sequences(c)) c.share_lod("X@GRAD", "X");
   for (const char* slot : first_states) grad_as(c, std::string(slot) + "@GRAD", slot);
   for (const char* slot : {"Weights", "Biases"}) {
     const std::string gradient = std::string(slot) + "@GRAD";
