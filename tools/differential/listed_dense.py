@@ -96,6 +96,7 @@ RULES += [
         ("unsqueeze", "unsqueeze2"),
         when=when.both(when.only_sequences, when.has(lambda a: a["axes"] == [])),
     ),
+    Rule(DIFFERS, "`top_k`, `argsort`, NaN", ("top_k", "argsort"), when=when.not_a_number("X")),
     Rule(DIFFERS, "`top_k`, `argsort`, equal values", ("top_k",), why="indices", when=when.ties("X", "Indices")),
     Rule(
         DIFFERS,

@@ -106,6 +106,7 @@ RULES = [
     Rule(DIFFERS, "`image_resize` of the layout AnyLayout", INTERPOLATIONS, change="AnyLayout"),
     Rule(GRADIENT, "gradient of `shuffle_channel`", ("shuffle_channel",), why="gradient of x0@GRAD: -?[0-9]"),
     Rule(GRADIENT, NO_GRADIENT, ("dropout", "batch_norm"), theirs="is_test"),
+    Rule(GRADIENT, "gradient of `lrn` with `is_test`", ("lrn",), theirs="is_test"),
     *[
         Rule(kind, TAKEN, ("dropout",), theirs="num_col_dims", when=some("X", lambda x: x.ndim == 1))
         for kind in (WORKS, GRADIENT)

@@ -35,6 +35,14 @@ def wide_rows(case, theirs, ours):
     return any(v["kind"] == ROWS and v["value"].ndim != 2 for v in inputs(case))
 
 
+def not_a_number(slot):
+    def holds(case, theirs, ours):
+        v = value(case, slot)
+        return v is not None and v.dtype.kind == "f" and bool(np.isnan(v).any())
+
+    return holds
+
+
 def has(test):
     """``test`` of the attributes."""
     return lambda case, theirs, ours: bool(test(case["attrs"]))
