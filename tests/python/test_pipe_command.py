@@ -46,10 +46,10 @@ def nothing_is_left(tmp_path, monkeypatch):
     assert set(os.listdir(".")) == files_before
 
 
-def _made(command, files=1, thread=1, kind="QueueDataset"):
+def _made(command, files=1, thread=1, kind="QueueDataset", silence_s=0.3):
     made = dataset(kind, ["in"] * files, 100, thread)
     made.set_pipe_command(command)
-    made.set_command_limits(silence_s=0.3)
+    made.set_command_limits(silence_s=silence_s)
     return made
 
 
@@ -96,12 +96,12 @@ def test_limit_of_the_whole_time():
 
 
 def test_slow_output_is_not_silence():
-    made = _made("for i in 1 2 3 4 5; do echo 2 1 1.5 1 1 2 2 3; sleep 0.2; done")
+    made = _made("for i in 1 2 3 4 5; do echo 2 1 1.5 1 1 2 2 3; sleep 0.5; done", silence_s=2)
     assert numbers(made._batches()) == [1] * 5
 
 
 def test_slow_reading_is_not_silence():
-    made = _made("for i in 1 2 3 4 5; do read -r l; sleep 0.2; done; cat >/dev/null; echo 2 1 1.5 1 1 2 2 3")
+    made = _made("for i in 1 2 3 4 5; do read -r l; sleep 0.5; done; cat >/dev/null; echo 2 1 1.5 1 1 2 2 3", silence_s=2)
     assert numbers(made._batches()) == [1]
 
 

@@ -60,6 +60,8 @@ class LocalRay:
 
     def kill(self, handle, no_restart):
         handle.object.process.send(signal.SIGKILL)
+        while handle.object.process.poll() is None:  # until then it is a child of the tests
+            time.sleep(0.01)
         handle.lives += 1
         handle.object = None if no_restart or handle.lives > handle.restarts else handle.make(handle.lives)
 
