@@ -141,11 +141,11 @@ class Unrolled(Reference):
         self.v[s.outs[0]] = np.array([turns])
 
     def do_IfElse(self, s):
-        mask, ins = self.v[s.ins[0]], [self.v[n] for n in s.ins[1:]]
+        mask, parts = self.v[s.ins[0]], []
         at = np.flatnonzero(mask.value[:, 0]), np.flatnonzero(~mask.value[:, 0])
-        parts = []
         for block, rows in zip(s.blocks, at):
-            given = [self.rows(x, rows) for x in ins]
+            taken = {name: self.rows(self.v[name], rows) for name in dict.fromkeys(s.ins[1:])}  # once, as IfElse splits
+            given = [taken[name] for name in s.ins[1:]]
             self.given(block, *given)
             parts += self.block(block) if rows.size else given[:1]
         self.v[s.outs[0]] = self.whole(parts, at)
