@@ -288,7 +288,8 @@ std::vector<std::string> BlockGradients::whole_arrays(const ir::Op& op, const st
   std::vector<std::string> found;
   for (const auto& name : op.input_args()) {
     const ir::VarRef var = forward_.find_var_recursive(name);
-    if (targets.count(name) || contains(found, name) || !var || var->kind != VarKind::kLoDTensorArray) continue;
+    if (!var || var->kind != VarKind::kLoDTensorArray || contains(found, name)) continue;
+    if (targets.count(name) || sums_.count(gradient_name(name))) continue;
     const bool whole = std::any_of(ops_.begin(), ops_.end(), [&](const ir::OpRef& made_by) {
       const bool adds = find_op(made_by->type).has(kKeepsOutputs) && made_by->sub_blocks().empty();
       return !adds && contains(made_by->output_args(), gradient_name(name));

@@ -33,7 +33,7 @@ void BlockGradients::hand_in_sums(size_t index, BlockGradients& inner) const {
   const bool repeats = find_op(op.type).has(kRepeats);
   for (const auto& name : std::set<std::string>(ins.begin(), ins.end())) {
     const ir::VarRef var = body.find_var(name) ? nullptr : body.find_var_recursive(name);
-    if (!var || var->kind == VarKind::kLoDTensorArray || !wants(name)) continue;
+    if (!var || !wants(name)) continue;
     if (std::find(outs.begin(), outs.end(), name) != outs.end() || has_one_part(body, name)) continue;
     if (!repeats && !partials_.count(gradient_name(name))) continue;
     inner.hand_in(name);
@@ -71,8 +71,7 @@ void BlockGradients::give_sums(const BlockGradients& inner, bool repeats, ir::Op
     if (inner.sums_.count(gradient)) inside.push_back(name);
     const bool reads = !inner.forward_.find_var(name) && inner.partials_.count(gradient) != 0;
     const bool carried = inner.handed_in_.count(name) && !inner.sums_.count(gradient);
-    const ir::VarRef desc = forward_.find_var_recursive(name);
-    if (!reads || carried || !desc || desc->kind == VarKind::kLoDTensorArray || !partials_.count(gradient)) continue;
+    if (!reads || carried || !forward_.find_var_recursive(name) || !partials_.count(gradient)) continue;
     of.push_back(name);
     sums.push_back(gradient);
   }

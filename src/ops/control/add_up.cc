@@ -64,6 +64,7 @@ bool has_parts(const Value& sum) {
 
 void add_part(const KernelContext& c, const Value& part, Value& sum) {
   if (!has_parts(sum)) return sum.copy_from(part);
+  if (const auto* array = part.get<TensorArray>()) return add_elements(c, *array, sum.as<TensorArray>());
   auto* rows = sum.get<SelectedRows>();
   const auto* more = part.get<SelectedRows>();
   SelectedRows merged;
@@ -99,8 +100,10 @@ bool sums_inside(const ir::Op& op, const std::string& of) {
   return std::find(names.begin(), names.end(), of) != names.end();
 }
 
-void begin_inside(const Value* before, bool array, Value& sum) {
-  if (before) {
+void begin_inside(const Value* before, bool array, Value* to, Value& sum) {
+  if (array && before && before == to) {
+    sum.as<TensorArray>().swap(to->as<TensorArray>());
+  } else if (before) {
     sum.copy_from(*before);
   } else if (array) {
     sum.as<TensorArray>().clear();
@@ -109,9 +112,13 @@ void begin_inside(const Value* before, bool array, Value& sum) {
   }
 }
 
-bool give_inside(const Value& sum, Value& to) {
+bool give_inside(Value& sum, Value& to) {
   if (!has_parts(sum)) return false;
-  to.copy_from(sum);
+  if (auto* array = sum.get<TensorArray>()) {
+    to.as<TensorArray>().swap(*array);
+  } else {
+    to.copy_from(sum);
+  }
   return true;
 }
 

@@ -20,9 +20,10 @@ void sum_slot(OpDef& def);
 int sum_before(const ir::Op& op, const std::string& of);
 bool sums_inside(const ir::Op& op, const std::string& of);
 // Such a variable before the turns, which add to what there was before (null: nothing), and what it gives to `to`
-// after them; false when there is nothing to give.
-void begin_inside(const Value* before, bool array, Value& sum);
-bool give_inside(const Value& sum, Value& to);
+// after them; false when there is nothing to give. An array goes there and back as it is, so that its tensors stay its
+// own: `to`, null where it is not wanted, holds it while the turns do not.
+void begin_inside(const Value* before, bool array, Value* to, Value& sum);
+bool give_inside(Value& sum, Value& to);
 
 class SumOverTurns {
  public:

@@ -124,10 +124,11 @@ class Gradient {
 
   void begin(KernelContext& c, const Summed& v) {
     const Value* before = v.before < 0 ? nullptr : &c.value(sums_, v.before);
+    Value* to = c.wants(dinput_, v.input) ? &c.value(dinput_, v.input) : nullptr;
     if (!v.sum) {
-      begin_inside(before, block_->keeps_array(v.local), block_->value(v.local));
-    } else if (c.wants(dinput_, v.input)) {
-      v.sum->begin(before, c.value(dinput_, v.input));
+      begin_inside(before, block_->keeps_array(v.local), to, block_->value(v.local));
+    } else if (to) {
+      v.sum->begin(before, *to);
     }
   }
 

@@ -216,10 +216,11 @@ class RecurrentGradient {
     const int at = static_cast<int>(p);
     if (parameters_[p] < 0) return;
     const Value* before = sum_before_[p] < 0 ? nullptr : &c.value(before_, sum_before_[p]);
+    Value* to = c.wants(dparameters_, at) ? &c.value(dparameters_, at) : nullptr;
     if (inside_[p]) {
-      begin_inside(before, block_->keeps_array(parameters_[p]), block_->value(parameters_[p]));
-    } else if (c.wants(dparameters_, at)) {
-      sums_[p].begin(before, c.value(dparameters_, at));
+      begin_inside(before, block_->keeps_array(parameters_[p]), to, block_->value(parameters_[p]));
+    } else if (to) {
+      sums_[p].begin(before, *to);
     }
   }
 
