@@ -5,6 +5,7 @@
 // answer: a request that comes again is answered again and changes nothing. An older one is refused.
 #pragma once
 #include <atomic>
+#include <compare>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -85,6 +86,13 @@ class Server {
     std::vector<MessageRef> came;  // by trainer
     TimePoint since{};
   };
+  // What a sum over trainers is called: those that belong to a step have one name in all steps.
+  struct SumName {
+    explicit SumName(const Message& request);
+    auto operator<=>(const SumName&) const = default;
+    std::string name;
+    std::optional<uint64_t> step;
+  };
   using Due = std::vector<std::pair<Answer, MessageRef>>;  // answers to give when the lock is free
 
   MessageRef dispatch(Trainer& trainer, const MessageRef& request, Due* due);
@@ -104,7 +112,7 @@ class Server {
   void step_if_all_came(Due* due);
   void next_step();
   void forget_requests(uint32_t trainer);
-  void reduce_if_all_came(const std::string& name, Due* due);
+  void reduce_if_all_came(const SumName& name, Due* due);
   void apply(const std::vector<MessageRef>& messages);
   MessageRef answer_to(const Message& request);
   void note_rows(const Message& request);
@@ -146,8 +154,8 @@ class Server {
   std::vector<Trainer> trainers_;
   uint64_t round_ = 0;  // steps of sync training that were applied
   Meeting step_;
-  std::map<std::string, Meeting> reductions_;
-  std::map<std::string, MessageRef> sums_of_step_;  // that all have: for a trainer that is started again
+  std::map<SumName, Meeting> reductions_;
+  std::map<SumName, MessageRef> sums_of_step_;  // that all have: for a trainer that is started again
   std::map<uint32_t, Sum> sums_;
   ServerStats stats_;
   std::map<uint32_t, Traffic> traffic_;   // of tables; entries stay where they are

@@ -136,10 +136,15 @@ MessageRef Server::answer_to(const Message& request) {
   return out;
 }
 
+Server::SumName::SumName(const Message& request) {
+  AB_CHECK(request.parts() >= 1 && request.part(0).kind == PartKind::kText, InvalidArgument,
+           "a reduction has a name, this one of trainer {} has none", request.header().client);
+  name = request.text(0);
+  if (request.header().flags & Header::kOfStep) step = request.header().round;
+}
+
 MessageRef Server::reduce(const MessageRef& request, Due* due) {
-  AB_CHECK(request->parts() >= 1 && request->part(0).kind == PartKind::kText, InvalidArgument,
-           "a reduction has a name, this one of trainer {} has none", request->header().client);
-  const std::string name(request->text(0));
+  const SumName name(*request);
   // What this trainer said before it was started again is in the sum that the others have.
   if (const auto known = sums_of_step_.find(name); known != sums_of_step_.end()) return known->second;
   Meeting& meeting = reductions_[name];
@@ -152,7 +157,7 @@ MessageRef Server::reduce(const MessageRef& request, Due* due) {
   return nullptr;
 }
 
-void Server::reduce_if_all_came(const std::string& name, Due* due) {
+void Server::reduce_if_all_came(const SumName& name, Due* due) {
   const auto it = reductions_.find(name);
   if (it == reductions_.end() || !all_came(it->second)) return;
   const Meeting meeting = std::move(it->second);
@@ -164,7 +169,7 @@ void Server::reduce_if_all_came(const std::string& name, Due* due) {
                  [](const auto& m) { return m != nullptr; });
     keep(came);
     answer = sum_of(meeting);
-    if (came[0]->header().flags & Header::kOfStep) sums_of_step_[name] = answer;
+    if (name.step) sums_of_step_[name] = answer;
   } catch (const Error& e) {
     answer = refusal(Verb::kReduce, e);
   }
@@ -193,7 +198,7 @@ MessageRef Server::complete(Trainer& trainer, const MessageRef& request, Due* du
   keep(std::span(&request, 1));
   trainer.complete = true;
   step_if_all_came(due);
-  std::vector<std::string> names;
+  std::vector<SumName> names;
   for (const auto& [name, meeting] : reductions_) names.push_back(name);
   for (const auto& name : names) reduce_if_all_came(name, due);
   return std::make_shared<Message>(Verb::kComplete);
@@ -205,7 +210,9 @@ void Server::tick() {
     const std::lock_guard lock(mutex_);
     give_up(step_, fmt::format("step {} of sync training", round_), &due);
     for (auto it = reductions_.begin(); it != reductions_.end();) {
-      give_up(it->second, fmt::format("the sum {} over trainers", it->first), &due);
+      const auto& [name, step] = it->first;
+      const std::string when = step ? fmt::format(" at step {}", *step) : "";
+      give_up(it->second, fmt::format("the sum {}{} over trainers", name, when), &due);
       const bool empty =
           std::none_of(it->second.came.begin(), it->second.came.end(), [](auto& m) { return m != nullptr; });
       it = empty ? reductions_.erase(it) : std::next(it);
