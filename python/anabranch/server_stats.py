@@ -21,6 +21,9 @@ _COUNTS = ("rows", "bytes", "pulls", "rows_pulled", "pull_us", "pushes", "rows_p
            "found", "missed")
 _COLUMNS = ("server", "table", "rows", "MB", "found", "pulls/s", "rows/s", "us", "pushes/s", "rows/s", "us",
             "stale 50 %", "90 %")
+_TROUBLE = {"refused": "requests were refused", "malformed": "requests were no messages",
+            "unread": "answers were not read to their end", "failed_snapshots": "snapshots could not be written",
+            "lost": "updates were lost with an earlier server"}
 
 
 def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:
@@ -31,7 +34,8 @@ def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:
         deadline_s (float): how long to wait for its answer. Default 5.
 
     Returns:
-        dict: counters of the server by name, and under "tables" of each table with sparse gradients: rows, bytes,
+        dict: counters of the server by name - "malformed" of requests that were no messages, "unread" of answers that
+        a slow caller, or one that had gone, did not read to their end - and under "tables" of each table with sparse gradients: rows, bytes,
         pulls, rows_pulled, pull_us (time within the server, all together), pushes, rows_pushed, push_us, "found" and
         "missed" (of a table that grows: look-ups of keys that had a row, and that had none), and "late":
         how many pushes came of workers that had not seen 0, 1, 2 to 3, 4 to 7 ... updates.
@@ -101,7 +105,8 @@ def prometheus(found: Sequence[dict[str, Any]]) -> str:
 
 
 def table(found: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]] | None, seconds: float) -> str:
-    """str: one row a table; rates are those since ``before``, or since the server's start where that is None.
+    """str: one row a table; rates are those since ``before``, or since the server's start where that is None. Behind it
+    a line of each server where something went wrong, counted since its start.
 
     Args:
         found (list): of :func:`read`.
@@ -122,8 +127,15 @@ def table(found: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]] | No
                          "%.0f" % (new["push_us"] / max(1, new["pushes"])),
                          str(staleness(late, 0.5)), str(staleness(late, 0.9))))
     widths = [max(len(row[c]) for row in rows) for c in range(len(_COLUMNS))]
-    return "\n".join("  ".join(text.ljust(w) if c < 2 else text.rjust(w)
-                               for c, (text, w) in enumerate(zip(row, widths))).rstrip() for row in rows)
+    lines = ["  ".join(text.ljust(w) if c < 2 else text.rjust(w)
+                       for c, (text, w) in enumerate(zip(row, widths))).rstrip() for row in rows]
+    return "\n".join(lines + [_trouble(one) for one in found if any(one[name] for name in _TROUBLE)])
+
+
+def _trouble(one: dict[str, Any]) -> str:
+    """str: what a server has seen that should not be."""
+    told = ["%d %s" % (one[name], text) for name, text in _TROUBLE.items() if one[name]]
+    return "%s: %s" % (one["server"], ", ".join(told))
 
 
 def _share_found(new: dict[str, int]) -> str:

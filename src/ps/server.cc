@@ -249,9 +249,4 @@ void Server::wait_finished(const std::function<bool()>& stop, Milliseconds look)
   }
 }
 
-ServerStats Server::stats() const {
-  const std::lock_guard lock(mutex_);
-  return stats_;
-}
-
 }  // namespace anabranch::ps

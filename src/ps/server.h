@@ -45,6 +45,7 @@ struct ServerStats {
   int64_t resumed = 0;  // updates that were read from the journal when the server began
   int64_t lost = 0;     // updates that an earlier server had acknowledged, and this one does not have
   int64_t snapshots = 0, failed_snapshots = 0;
+  int64_t malformed = 0, unread = 0;  // of callers over the network: see PeerCounts
 };
 
 class Server {
@@ -60,6 +61,8 @@ class Server {
   bool finished() const;  // every trainer has said that it is complete
   void wait_finished(const std::function<bool()>& stop, Milliseconds look);
   ServerStats stats() const;
+  // What the listener that it is reached by counts belongs to its stats.
+  void watch(std::shared_ptr<const PeerCounts> peers);
 
  protected:
   // Of tests that plant defects.
@@ -104,6 +107,7 @@ class Server {
   MessageRef give_rows(const Message& request);
   MessageRef reduce(const MessageRef& request, Due* due);
   MessageRef complete(Trainer& trainer, const MessageRef& request, Due* due);
+  ServerStats stats_now() const;
   MessageRef tell_stats() const;
   void count_pushed(const Message& message, int64_t micros);
   bool repeated(Trainer& trainer, const MessageRef& request, Answer* answer, Due* due);
@@ -158,8 +162,9 @@ class Server {
   std::map<SumName, MessageRef> sums_of_step_;  // that all have: for a trainer that is started again
   std::map<uint32_t, Sum> sums_;
   ServerStats stats_;
-  std::map<uint32_t, Traffic> traffic_;   // of tables; entries stay where they are
-  std::map<uint32_t, int64_t> left_out_;  // updates of tables without a journal that a replay does not bring back
+  std::shared_ptr<const PeerCounts> peers_;  // null: none is watched
+  std::map<uint32_t, Traffic> traffic_;      // of tables; entries stay where they are
+  std::map<uint32_t, int64_t> left_out_;     // updates of tables without a journal that a replay does not bring back
 };
 
 }  // namespace anabranch::ps
