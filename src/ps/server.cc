@@ -177,7 +177,9 @@ void Server::begin_anew(Trainer& trainer, uint64_t incarnation) {
   auto gone = std::move(trainer.gone);
   if (trainer.incarnation) gone.push_back(trainer.incarnation);
   auto changed = std::move(trainer.changed);
+  const int64_t awaited_us = trainer.awaited_us;
   trainer = Trainer{};
+  trainer.awaited_us = awaited_us;
   trainer.changed = std::move(changed);
   trainer.gone = std::move(gone);
   trainer.incarnation = incarnation;

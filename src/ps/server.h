@@ -79,6 +79,7 @@ class Server {
     Answer waiting;
     bool complete = false;
     int64_t seen = 0;            // updates of the store when it was last told values
+    int64_t awaited_us = 0;      // how long others have waited for it
     std::vector<uint64_t> gone;  // incarnations before this one: a late hello of theirs changes nothing
     TimePoint heard{};
     // GEO, by table: rows that it has not got, and those that the last answer brings.
@@ -113,10 +114,11 @@ class Server {
   bool repeated(Trainer& trainer, const MessageRef& request, Answer* answer, Due* due);
   void end(int trainer, MessageRef answer, Due* due);
   bool all_came(const Meeting& meeting) const;
-  void step_if_all_came(Due* due);
+  void step_if_all_came(uint32_t last, Due* due);
   void next_step();
   void forget_requests(uint32_t trainer);
-  void reduce_if_all_came(const SumName& name, Due* due);
+  void reduce_if_all_came(const SumName& name, uint32_t last, Due* due);
+  void count_awaited(const Meeting& meeting, uint32_t trainer);
   void apply(const std::vector<MessageRef>& messages);
   MessageRef answer_to(const Message& request);
   void note_rows(const Message& request);

@@ -100,8 +100,12 @@ MessageRef Server::tell_stats() const {
   out->header().round = round_;
   std::string tables;
   for (const auto& [number, traffic] : traffic_) tables += traffic.line(store_.name(number), store_.extent(number));
+  std::string trainers;
+  for (size_t t = 0; t < trainers_.size(); ++t) {
+    if (trainers_[t].awaited_us) trainers += fmt::format("trainer {} {}\n", t, trainers_[t].awaited_us);
+  }
   const ServerStats s = stats_now();
-  out->add_text(tables +
+  out->add_text(tables + trainers +
                 fmt::format("requests {}\nrepeated {}\nrefused {}\nmalformed {}\nunread {}\nupdates {}\nrows {}\n"
                             "resumed {}\nlost {}\nsnapshots {}\nfailed_snapshots {}\n",
                             s.requests, s.repeated, s.refused, s.malformed, s.unread, s.updates, s.rows, s.resumed,

@@ -31,12 +31,19 @@ MessageRef Server::exchange(const MessageRef& request, Due* due) {
     step_.since = options_.clock->now();
   }
   step_.came[h.client] = request;
-  step_if_all_came(due);
+  step_if_all_came(h.client, due);
   return nullptr;
 }
 
-void Server::step_if_all_came(Due* due) {
+// Those that came first have waited for the last one.
+void Server::count_awaited(const Meeting& meeting, uint32_t trainer) {
+  const auto waited = options_.clock->now() - meeting.since;
+  trainers_[trainer].awaited_us += std::chrono::duration_cast<std::chrono::microseconds>(waited).count();
+}
+
+void Server::step_if_all_came(uint32_t last, Due* due) {
   if (!all_came(step_)) return;
+  count_awaited(step_, last);
   std::vector<MessageRef> messages;
   for (auto& m : step_.came) {
     if (m) messages.push_back(std::exchange(m, nullptr));
@@ -153,13 +160,14 @@ MessageRef Server::reduce(const MessageRef& request, Due* due) {
     meeting.since = options_.clock->now();
   }
   meeting.came[request->header().client] = request;
-  reduce_if_all_came(name, due);
+  reduce_if_all_came(name, request->header().client, due);
   return nullptr;
 }
 
-void Server::reduce_if_all_came(const SumName& name, Due* due) {
+void Server::reduce_if_all_came(const SumName& name, uint32_t last, Due* due) {
   const auto it = reductions_.find(name);
   if (it == reductions_.end() || !all_came(it->second)) return;
+  count_awaited(it->second, last);
   const Meeting meeting = std::move(it->second);
   reductions_.erase(it);
   MessageRef answer;
@@ -197,10 +205,11 @@ MessageRef Server::sum_of(const Meeting& meeting) const {
 MessageRef Server::complete(Trainer& trainer, const MessageRef& request, Due* due) {
   keep(std::span(&request, 1));
   trainer.complete = true;
-  step_if_all_came(due);
+  const uint32_t who = request->header().client;
+  step_if_all_came(who, due);
   std::vector<SumName> names;
   for (const auto& [name, meeting] : reductions_) names.push_back(name);
-  for (const auto& name : names) reduce_if_all_came(name, due);
+  for (const auto& name : names) reduce_if_all_came(name, who, due);
   return std::make_shared<Message>(Verb::kComplete);
 }
 
@@ -229,6 +238,7 @@ void Server::give_up(Meeting& meeting, const std::string& what, Due* due) {
   std::string missing;
   for (size_t t = 0; t < trainers_.size(); ++t) {
     if (meeting.came[t] || trainers_[t].complete) continue;
+    count_awaited(meeting, static_cast<uint32_t>(t));
     const bool known = trainers_[t].heard != TimePoint{};
     const auto silent = std::chrono::duration_cast<std::chrono::seconds>(now - trainers_[t].heard).count();
     missing += fmt::format("{}trainer {} ({})", missing.empty() ? "" : ", ", t,
