@@ -75,6 +75,12 @@ void Server::count_pushed(const Message& message, int64_t micros) {
   }
 }
 
+// Those that came first have waited for the last one.
+void Server::count_awaited(const Meeting& meeting, uint32_t trainer) {
+  const auto waited = options_.clock->now() - meeting.since;
+  trainers_[trainer].awaited_us += std::chrono::duration_cast<std::chrono::microseconds>(waited).count();
+}
+
 void Server::watch(std::shared_ptr<const PeerCounts> peers) {
   const std::lock_guard lock(mutex_);
   peers_ = std::move(peers);

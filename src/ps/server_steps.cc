@@ -35,12 +35,6 @@ MessageRef Server::exchange(const MessageRef& request, Due* due) {
   return nullptr;
 }
 
-// Those that came first have waited for the last one.
-void Server::count_awaited(const Meeting& meeting, uint32_t trainer) {
-  const auto waited = options_.clock->now() - meeting.since;
-  trainers_[trainer].awaited_us += std::chrono::duration_cast<std::chrono::microseconds>(waited).count();
-}
-
 void Server::step_if_all_came(uint32_t last, Due* due) {
   if (!all_came(step_)) return;
   count_awaited(step_, last);
