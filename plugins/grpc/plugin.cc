@@ -12,8 +12,9 @@ namespace {
 class GrpcTransport final : public ByteTransport {
  public:
   std::unique_ptr<ByteListener> listen(const std::string& endpoint, const ByteSecurity& security,
-                                       const ByteLimits& limits, ByteHandler handler, std::string* failure) override {
-    return grpc_listen(endpoint, security, limits, std::move(handler), failure);
+                                       const ByteLimits& limits, ByteHandler handler,
+                                       std::shared_ptr<PeerCounts> counts, std::string* failure) override {
+    return grpc_listen(endpoint, security, limits, std::move(handler), std::move(counts), failure);
   }
   std::shared_ptr<ByteChannel> connect(const std::string& endpoint, const ByteSecurity& security,
                                        const ByteLimits& limits) override {
@@ -27,7 +28,7 @@ class GrpcTransport final : public ByteTransport {
 }  // namespace
 }  // namespace anabranch::ps
 
-extern "C" __attribute__((visibility("default"))) anabranch::ps::ByteTransport* anabranch_byte_transport_1() {
+extern "C" __attribute__((visibility("default"))) anabranch::ps::ByteTransport* anabranch_byte_transport_2() {
   // What goes wrong is told to the caller, once; the library's own lines are for who asks for them.
   if (!std::getenv("GRPC_VERBOSITY")) gpr_set_log_function([](gpr_log_func_args*) {});
   static auto& transport = *new anabranch::ps::GrpcTransport();  // calls may be under way when the process ends

@@ -20,18 +20,18 @@ namespace {
 // One request. The handler may answer when the caller has long gone: what it holds outlives the stream.
 class Request final : public grpc::ServerGenericBidiReactor {
  public:
-  Request(const ByteHandler& handler, const ByteLimits& limits)
-      : handler_(handler), limits_(limits), incoming_(limits.message), desk_(std::make_shared<Desk>(this)) {
+  Request(const ByteHandler& handler, const ByteLimits& limits, const std::shared_ptr<PeerCounts>& counts)
+      : handler_(handler), limits_(limits), incoming_(limits.message), desk_(std::make_shared<Desk>(this, counts)) {
     StartRead(&piece_in_);
   }
 
   void OnReadDone(bool ok) override {
     if (!ok) {
-      if (!asked_) end({grpc::StatusCode::INVALID_ARGUMENT, "the request ends before its end"});
+      if (!asked_) refuse("the request ends before its end");
       return;
     }
     const std::string failure = incoming_.add(piece_in_);
-    if (!failure.empty()) return end({grpc::StatusCode::INVALID_ARGUMENT, failure});
+    if (!failure.empty()) return refuse(failure);
     if (!incoming_.complete()) return StartRead(&piece_in_);
     {
       const std::lock_guard lock(desk_->mutex);
@@ -50,15 +50,16 @@ class Request final : public grpc::ServerGenericBidiReactor {
   }
   void OnDone() override {
     desk_->close();
+    if (outgoing_ && !written_) ++desk_->counts->unread;
     delete this;
   }
 
  private:
   struct Desk {
-    explicit Desk(Request* r) : request(r) {}
+    Desk(Request* r, std::shared_ptr<PeerCounts> c) : request(r), counts(std::move(c)) {}
     void answer(Bytes bytes) {
       const std::lock_guard lock(mutex);
-      if (request) request->reply(std::move(bytes));
+      if (!request || !request->reply(std::move(bytes))) ++counts->unread;
     }
     void close() {
       const std::lock_guard lock(mutex);
@@ -66,15 +67,25 @@ class Request final : public grpc::ServerGenericBidiReactor {
     }
     std::mutex mutex;
     Request* request;
+    const std::shared_ptr<PeerCounts> counts;
   };
 
-  void reply(Bytes bytes) {
-    if (ended_.load()) return;
+  // False: the caller has gone.
+  bool reply(Bytes bytes) {
+    if (ended_.load()) return false;
     outgoing_ = std::make_unique<Outgoing>(std::move(bytes), limits_.chunk);
     write();
+    return true;
+  }
+  void refuse(const std::string& why) {
+    ++desk_->counts->malformed;
+    end({grpc::StatusCode::INVALID_ARGUMENT, why});
   }
   void write() {
-    if (outgoing_->over()) return end(grpc::Status::OK);
+    if (outgoing_->over()) {
+      written_ = true;
+      return end(grpc::Status::OK);
+    }
     piece_out_ = outgoing_->next();
     StartWrite(&piece_out_);
   }
@@ -87,7 +98,7 @@ class Request final : public grpc::ServerGenericBidiReactor {
   Incoming incoming_;
   std::unique_ptr<Outgoing> outgoing_;
   grpc::ByteBuffer piece_in_, piece_out_;
-  bool asked_ = false;
+  bool asked_ = false, written_ = false;
   std::atomic<bool> ended_{false};
   std::shared_ptr<Desk> desk_;
 };
@@ -100,7 +111,8 @@ class Refused final : public grpc::ServerGenericBidiReactor {
 
 class GrpcListener final : public ByteListener, private grpc::CallbackGenericService {
  public:
-  GrpcListener(const ByteLimits& limits, ByteHandler handler) : limits_(limits), handler_(std::move(handler)) {}
+  GrpcListener(const ByteLimits& limits, ByteHandler handler, std::shared_ptr<PeerCounts> counts)
+      : limits_(limits), handler_(std::move(handler)), counts_(std::move(counts)) {}
   ~GrpcListener() override {
     if (server_) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
   }
@@ -126,11 +138,12 @@ class GrpcListener final : public ByteListener, private grpc::CallbackGenericSer
  private:
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
     if (context->method() != kMethod) return new Refused();
-    return new Request(handler_, limits_);
+    return new Request(handler_, limits_, counts_);
   }
 
   const ByteLimits limits_;
   const ByteHandler handler_;
+  const std::shared_ptr<PeerCounts> counts_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -150,13 +163,14 @@ std::shared_ptr<void> grpc_keep_threads() {
 }
 
 std::unique_ptr<ByteListener> grpc_listen(const std::string& endpoint, const ByteSecurity& security,
-                                          const ByteLimits& limits, ByteHandler handler, std::string* failure) {
+                                          const ByteLimits& limits, ByteHandler handler,
+                                          std::shared_ptr<PeerCounts> counts, std::string* failure) {
   const std::string reason = why_not_listen(endpoint);
   if (!reason.empty()) {
     *failure = "the address cannot be listened at: " + reason;
     return nullptr;
   }
-  auto listener = std::make_unique<GrpcListener>(limits, std::move(handler));
+  auto listener = std::make_unique<GrpcListener>(limits, std::move(handler), std::move(counts));
   if (listener->start(endpoint, security)) return listener;
   *failure = "the address cannot be listened at, or the certificates are wrong";
   return nullptr;

@@ -248,10 +248,11 @@ def _wait(processes: Sequence[Watched], followed: Sequence[Watched], grace_s: fl
     done_at: float | None = None
     while True:
         _copy(followed)
-        for process in processes:
-            if process.poll() not in (None, 0) and not _began_again(process, out):
+        codes = [process.poll() for process in processes]  # one look: what fails behind it is seen by the next one
+        for process, code in zip(processes, codes):
+            if code not in (None, 0) and not _began_again(process, out):
                 return _report(process, out)
-        running = [p for p in processes if p.poll() is None]
+        running = [p for p, code in zip(processes, codes) if code != 0]
         if not running:
             return 0
         if all(p.serves for p in running):

@@ -21,6 +21,10 @@ _COUNTS = ("rows", "bytes", "pulls", "rows_pulled", "pull_us", "pushes", "rows_p
            "found", "missed")
 _COLUMNS = ("server", "table", "rows", "MB", "found", "pulls/s", "rows/s", "us", "pushes/s", "rows/s", "us",
             "stale 50 %", "90 %")
+_NAMED = 3                         # workers for which others have waited longest
+_TROUBLE = {"refused": "requests were refused", "malformed": "requests were no messages",
+            "unread": "answers were not read to their end", "failed_snapshots": "snapshots could not be written",
+            "lost": "updates were lost with an earlier server"}
 
 
 def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:
@@ -31,16 +35,22 @@ def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:
         deadline_s (float): how long to wait for its answer. Default 5.
 
     Returns:
-        dict: counters of the server by name, and under "tables" of each table with sparse gradients: rows, bytes,
-        pulls, rows_pulled, pull_us (time within the server, all together), pushes, rows_pushed, push_us, "found" and
-        "missed" (of a table that grows: look-ups of keys that had a row, and that had none), and "late":
-        how many pushes came of workers that had not seen 0, 1, 2 to 3, 4 to 7 ... updates.
+        dict: counters of the server by name - "malformed" of requests that were no messages, "unread" of answers that
+        a slow caller, or one that had gone, did not read to their end; under "awaited_us" how long other trainers have
+        waited for each, in steps of sync training, sums and barriers; and under "tables" of each table with sparse
+        gradients: rows, bytes, pulls, rows_pulled, pull_us (time within the server, all together), pushes,
+        rows_pushed, push_us, "found" and "missed" (of a table that grows: look-ups of keys that had a row, and that
+        had none), and "late": how many pushes came of workers that had not seen 0, 1, 2 to 3, 4 to 7 ... updates.
 
     Raises:
         RuntimeError: nobody answers there.
     """
-    found: dict[str, Any] = {"server": endpoint, "tables": {}}
+    found: dict[str, Any] = {"server": endpoint, "tables": {}, "awaited_us": {}}
     for line in _core.ps_server_stats(endpoint, int(1000 * deadline_s)).splitlines():
+        if line.startswith("trainer "):
+            _, trainer, number = line.split(" ")
+            found["awaited_us"][int(trainer)] = int(number)
+            continue
         if not line.startswith("table "):
             name, _, number = line.partition(" ")
             found[name] = int(number)
@@ -69,7 +79,7 @@ def staleness(late: Sequence[int], share: float) -> int:
 def prometheus(found: Sequence[dict[str, Any]]) -> str:
     """str: the text that Prometheus reads.
 
-    >>> print(prometheus([{"server": "h:1", "updates": 3, "tables": {}}]))
+    >>> print(prometheus([{"server": "h:1", "updates": 3, "tables": {}, "awaited_us": {}}]))
     # TYPE anabranch_ps_updates counter
     anabranch_ps_updates{server="h:1"} 3
     """
@@ -77,8 +87,10 @@ def prometheus(found: Sequence[dict[str, Any]]) -> str:
     for one in found:
         labels = 'server="%s"' % one["server"]
         for name, number in one.items():
-            if name not in ("server", "tables"):
+            if name not in ("server", "tables", "awaited_us"):
                 samples.setdefault(name, []).append("{%s} %d" % (labels, number))
+        for trainer, number in sorted(one["awaited_us"].items()):
+            samples.setdefault("awaited_us", []).append('{%s,trainer="%d"} %d' % (labels, trainer, number))
         for table, counts in sorted(one["tables"].items()):
             mine = labels + ',table="%s"' % table.replace("\\", r"\\").replace('"', r'\"')
             for name in _COUNTS:
@@ -101,7 +113,8 @@ def prometheus(found: Sequence[dict[str, Any]]) -> str:
 
 
 def table(found: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]] | None, seconds: float) -> str:
-    """str: one row a table; rates are those since ``before``, or since the server's start where that is None.
+    """str: one row a table; rates are those since ``before``, or since the server's start where that is None. Behind it
+    lines of each server where something went wrong, and where workers have waited for others, counted since its start.
 
     Args:
         found (list): of :func:`read`.
@@ -122,8 +135,15 @@ def table(found: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]] | No
                          "%.0f" % (new["push_us"] / max(1, new["pushes"])),
                          str(staleness(late, 0.5)), str(staleness(late, 0.9))))
     widths = [max(len(row[c]) for row in rows) for c in range(len(_COLUMNS))]
-    return "\n".join("  ".join(text.ljust(w) if c < 2 else text.rjust(w)
-                               for c, (text, w) in enumerate(zip(row, widths))).rstrip() for row in rows)
+    lines = ["  ".join(text.ljust(w) if c < 2 else text.rjust(w)
+                       for c, (text, w) in enumerate(zip(row, widths))).rstrip() for row in rows]
+    for one in found:
+        told = ["%d %s" % (one[name], text) for name, text in _TROUBLE.items() if one[name]]
+        slowest = sorted(one["awaited_us"].items(), key=lambda item: -item[1])[:_NAMED]
+        told += ["others waited %.1f s for worker %d" % (number / 1e6, trainer) for trainer, number in slowest]
+        if told:
+            lines.append("%s: %s" % (one["server"], ", ".join(told)))
+    return "\n".join(lines)
 
 
 def _share_found(new: dict[str, int]) -> str:

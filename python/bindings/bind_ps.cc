@@ -217,6 +217,8 @@ void bind_ps(nb::module_& m) {
         out["requests"] = t.requests;
         out["repeated"] = t.repeated;
         out["refused"] = t.refused;
+        out["malformed"] = t.malformed;
+        out["unread"] = t.unread;
         out["updates"] = t.updates;
         out["rows"] = t.rows;
         return out;

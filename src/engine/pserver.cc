@@ -38,6 +38,7 @@ PServer::PServer(ir::ProgramRef program, std::shared_ptr<Scope> scope)
   if (!endpoint_.starts_with("local:")) {
     network_ = ps::network_transport().listen(endpoint_, handler);
     endpoint_ = network_->endpoint();
+    server_->watch(network_->peers());
   }
   local_ = ps::local_transport().listen(endpoint_, handler);
 }

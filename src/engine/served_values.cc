@@ -17,8 +17,7 @@ void add_bytes(uint32_t variable, std::string_view bytes, ps::Message* into) {
 void save_rows(sparse::GrowableTable& table, const std::string& name,
                const std::function<void(const std::string& name, const Tensor& value)>& put) {
   const auto all = table.stats().rows * static_cast<int64_t>(table.header().row_bytes());
-  int bits = sparse::KeyOrder::kBits;
-  while (bits < sparse::GrowableTable::kMostBits && all >> bits > kRecordBytes) ++bits;
+  const int bits = sparse::GrowableTable::bits_for(all, kRecordBytes);
   std::string rows;
   for (uint64_t part = 0; part >> bits == 0; ++part) {
     rows.clear();

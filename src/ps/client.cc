@@ -225,7 +225,8 @@ void Client::reduce_in_step(const std::vector<std::string>& servers, const std::
   const std::shared_ptr<Link> link = line(servers.at(0), &server).link;
   auto request = std::make_shared<Message>(Verb::kReduce);
   request->header().flags = Header::kOfStep;
-  request->add_text(fmt::format("{} at step {}", name, link->round()));
+  request->header().round = link->round();
+  request->add_text(name);
   request->add(0, array);
   link->send(std::move(request), true, std::move(done));
 }

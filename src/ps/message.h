@@ -35,7 +35,7 @@ struct Header {
   static constexpr uint32_t kMagic = 0x31504241;  // "ABP1"
   static constexpr uint8_t kResumed = 1;  // of a hello's answer: the server goes on where another one was killed
   static constexpr uint8_t kTrains = 2;   // of a request for rows: keys of a table that grows get one
-  static constexpr uint8_t kOfStep = 4;   // of a sum: it belongs to the step that the trainers are at
+  static constexpr uint8_t kOfStep = 4;   // of a sum: it belongs to the step that `round` says
   uint32_t magic = kMagic;
   Verb verb = Verb::kHello;
   uint8_t error = 0;  // of an answer: 1 + ErrorKind, and the first part is the text; 0: none

@@ -68,9 +68,11 @@ class NetworkChannel final : public Channel {
 
 class NetworkListener final : public Listener {
  public:
-  NetworkListener(const std::string& endpoint, std::unique_ptr<ByteListener> listener)
-      : endpoint_(with_port(endpoint, listener->port())), listener_(std::move(listener)) {}
+  NetworkListener(const std::string& endpoint, std::unique_ptr<ByteListener> listener,
+                  std::shared_ptr<const PeerCounts> peers)
+      : endpoint_(with_port(endpoint, listener->port())), peers_(std::move(peers)), listener_(std::move(listener)) {}
   const std::string& endpoint() const override { return endpoint_; }
+  std::shared_ptr<const PeerCounts> peers() const override { return peers_; }
 
  private:
   static std::string with_port(const std::string& endpoint, int port) {
@@ -79,6 +81,7 @@ class NetworkListener final : public Listener {
     return fmt::format("{}:{}", endpoint.substr(0, colon), port);
   }
   const std::string endpoint_;
+  const std::shared_ptr<const PeerCounts> peers_;
   const std::unique_ptr<ByteListener> listener_;
 };
 
@@ -93,25 +96,27 @@ class NetworkTransport final : public Transport {
              "with ca.pem, cert.pem and key.pem, or FLAGS_rpc_insecure=1 where the network is trusted",
              endpoint);
     std::string failure;
+    const auto peers = std::make_shared<PeerCounts>();
     auto made = plugin().listen(
         endpoint, certificates, limits(),
-        [handler = std::move(handler)](Bytes bytes, std::function<void(Bytes)> answer) {
-          receive(handler, std::move(bytes), std::move(answer));
+        [handler = std::move(handler), peers](Bytes bytes, std::function<void(Bytes)> answer) {
+          receive(handler, std::move(bytes), std::move(answer), *peers);
         },
-        &failure);
+        peers, &failure);
     AB_CHECK(made, Unavailable, "no server can listen at {}: {}", endpoint, failure);
-    return std::make_unique<NetworkListener>(endpoint, std::move(made));
+    return std::make_unique<NetworkListener>(endpoint, std::move(made), peers);
   }
   std::shared_ptr<Channel> connect(const std::string& endpoint) override {
     return std::make_shared<NetworkChannel>(endpoint);
   }
 
  private:
-  static void receive(const Handler& handler, Bytes bytes, std::function<void(Bytes)> answer) {
+  static void receive(const Handler& handler, Bytes bytes, std::function<void(Bytes)> answer, PeerCounts& peers) {
     MessageRef request;
     try {
       request = Message::parse(std::move(bytes.data), bytes.size);
     } catch (const Error& e) {
+      ++peers.malformed;
       auto refusal = Message::error(Verb::kHello, e);
       refusal->header().incarnation = 1;  // an answer: sending it again would not help
       return answer(bytes_of(refusal));

@@ -177,7 +177,9 @@ void Server::begin_anew(Trainer& trainer, uint64_t incarnation) {
   auto gone = std::move(trainer.gone);
   if (trainer.incarnation) gone.push_back(trainer.incarnation);
   auto changed = std::move(trainer.changed);
+  const int64_t awaited_us = trainer.awaited_us;
   trainer = Trainer{};
+  trainer.awaited_us = awaited_us;
   trainer.changed = std::move(changed);
   trainer.gone = std::move(gone);
   trainer.incarnation = incarnation;
@@ -247,11 +249,6 @@ void Server::wait_finished(const std::function<bool()>& stop, Milliseconds look)
     }
     tick();
   }
-}
-
-ServerStats Server::stats() const {
-  const std::lock_guard lock(mutex_);
-  return stats_;
 }
 
 }  // namespace anabranch::ps

@@ -5,6 +5,7 @@
 // answer: a request that comes again is answered again and changes nothing. An older one is refused.
 #pragma once
 #include <atomic>
+#include <compare>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -44,6 +45,7 @@ struct ServerStats {
   int64_t resumed = 0;  // updates that were read from the journal when the server began
   int64_t lost = 0;     // updates that an earlier server had acknowledged, and this one does not have
   int64_t snapshots = 0, failed_snapshots = 0;
+  int64_t malformed = 0, unread = 0;  // of callers over the network: see PeerCounts
 };
 
 class Server {
@@ -59,6 +61,8 @@ class Server {
   bool finished() const;  // every trainer has said that it is complete
   void wait_finished(const std::function<bool()>& stop, Milliseconds look);
   ServerStats stats() const;
+  // What the listener that it is reached by counts belongs to its stats.
+  void watch(std::shared_ptr<const PeerCounts> peers);
 
  protected:
   // Of tests that plant defects.
@@ -75,6 +79,7 @@ class Server {
     Answer waiting;
     bool complete = false;
     int64_t seen = 0;            // updates of the store when it was last told values
+    int64_t awaited_us = 0;      // how long others have waited for it
     std::vector<uint64_t> gone;  // incarnations before this one: a late hello of theirs changes nothing
     TimePoint heard{};
     // GEO, by table: rows that it has not got, and those that the last answer brings.
@@ -84,6 +89,13 @@ class Server {
   struct Meeting {
     std::vector<MessageRef> came;  // by trainer
     TimePoint since{};
+  };
+  // What a sum over trainers is called: those that belong to a step have one name in all steps.
+  struct SumName {
+    explicit SumName(const Message& request);
+    auto operator<=>(const SumName&) const = default;
+    std::string name;
+    std::optional<uint64_t> step;
   };
   using Due = std::vector<std::pair<Answer, MessageRef>>;  // answers to give when the lock is free
 
@@ -96,15 +108,17 @@ class Server {
   MessageRef give_rows(const Message& request);
   MessageRef reduce(const MessageRef& request, Due* due);
   MessageRef complete(Trainer& trainer, const MessageRef& request, Due* due);
+  ServerStats stats_now() const;
   MessageRef tell_stats() const;
   void count_pushed(const Message& message, int64_t micros);
   bool repeated(Trainer& trainer, const MessageRef& request, Answer* answer, Due* due);
   void end(int trainer, MessageRef answer, Due* due);
   bool all_came(const Meeting& meeting) const;
-  void step_if_all_came(Due* due);
+  void step_if_all_came(uint32_t last, Due* due);
   void next_step();
   void forget_requests(uint32_t trainer);
-  void reduce_if_all_came(const std::string& name, Due* due);
+  void reduce_if_all_came(const SumName& name, uint32_t last, Due* due);
+  void count_awaited(const Meeting& meeting, uint32_t trainer);
   void apply(const std::vector<MessageRef>& messages);
   MessageRef answer_to(const Message& request);
   void note_rows(const Message& request);
@@ -146,12 +160,13 @@ class Server {
   std::vector<Trainer> trainers_;
   uint64_t round_ = 0;  // steps of sync training that were applied
   Meeting step_;
-  std::map<std::string, Meeting> reductions_;
-  std::map<std::string, MessageRef> sums_of_step_;  // that all have: for a trainer that is started again
+  std::map<SumName, Meeting> reductions_;
+  std::map<SumName, MessageRef> sums_of_step_;  // that all have: for a trainer that is started again
   std::map<uint32_t, Sum> sums_;
   ServerStats stats_;
-  std::map<uint32_t, Traffic> traffic_;   // of tables; entries stay where they are
-  std::map<uint32_t, int64_t> left_out_;  // updates of tables without a journal that a replay does not bring back
+  std::shared_ptr<const PeerCounts> peers_;  // null: none is watched
+  std::map<uint32_t, Traffic> traffic_;      // of tables; entries stay where they are
+  std::map<uint32_t, int64_t> left_out_;     // updates of tables without a journal that a replay does not bring back
 };
 
 }  // namespace anabranch::ps

@@ -1,4 +1,4 @@
-// Rows of tables that are asked for, and what comes and goes of each table.
+// Rows of tables that are asked for, and what is counted: what comes and goes of each table, and what callers do.
 #include "ps/server.h"
 
 namespace anabranch::ps {
@@ -75,17 +75,47 @@ void Server::count_pushed(const Message& message, int64_t micros) {
   }
 }
 
+// Those that came first have waited for the last one.
+void Server::count_awaited(const Meeting& meeting, uint32_t trainer) {
+  const auto waited = options_.clock->now() - meeting.since;
+  trainers_[trainer].awaited_us += std::chrono::duration_cast<std::chrono::microseconds>(waited).count();
+}
+
+void Server::watch(std::shared_ptr<const PeerCounts> peers) {
+  const std::lock_guard lock(mutex_);
+  peers_ = std::move(peers);
+}
+
+ServerStats Server::stats_now() const {
+  ServerStats s = stats_;
+  if (peers_) {
+    s.malformed = peers_->malformed.load();
+    s.unread = peers_->unread.load();
+  }
+  return s;
+}
+
+ServerStats Server::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_now();
+}
+
 MessageRef Server::tell_stats() const {
   const std::lock_guard lock(mutex_);
   auto out = std::make_shared<Message>(Verb::kStats);
   out->header().round = round_;
   std::string tables;
   for (const auto& [number, traffic] : traffic_) tables += traffic.line(store_.name(number), store_.extent(number));
-  out->add_text(
-      tables +
-      fmt::format("requests {}\nrepeated {}\nrefused {}\nupdates {}\nrows {}\nresumed {}\nlost {}\nsnapshots {}\n",
-                  stats_.requests, stats_.repeated, stats_.refused, stats_.updates, stats_.rows, stats_.resumed,
-                  stats_.lost, stats_.snapshots));
+  std::string trainers;
+  for (size_t t = 0; t < trainers_.size(); ++t) {
+    if (trainers_[t].awaited_us) trainers += fmt::format("trainer {} {}\n", t, trainers_[t].awaited_us);
+  }
+  const ServerStats s = stats_now();
+  out->add_text(tables + trainers +
+                fmt::format("requests {}\nrepeated {}\nrefused {}\nmalformed {}\nunread {}\nupdates {}\nrows {}\n"
+                            "resumed {}\nlost {}\nsnapshots {}\nfailed_snapshots {}\n",
+                            s.requests, s.repeated, s.refused, s.malformed, s.unread, s.updates, s.rows, s.resumed,
+                            s.lost, s.snapshots, s.failed_snapshots));
   return out;
 }
 

@@ -136,7 +136,7 @@ void Server::replay(const std::vector<MessageRef>& messages) {
   MessageRef answer;
   try {
     answer = sum_of(meeting);
-    if (messages[0]->header().flags & Header::kOfStep) sums_of_step_[std::string(messages[0]->text(0))] = answer;
+    if (const SumName name(*messages[0]); name.step) sums_of_step_[name] = answer;
   } catch (const Error& e) {
     answer = refusal(verb, e);
   }

@@ -31,12 +31,13 @@ MessageRef Server::exchange(const MessageRef& request, Due* due) {
     step_.since = options_.clock->now();
   }
   step_.came[h.client] = request;
-  step_if_all_came(due);
+  step_if_all_came(h.client, due);
   return nullptr;
 }
 
-void Server::step_if_all_came(Due* due) {
+void Server::step_if_all_came(uint32_t last, Due* due) {
   if (!all_came(step_)) return;
+  count_awaited(step_, last);
   std::vector<MessageRef> messages;
   for (auto& m : step_.came) {
     if (m) messages.push_back(std::exchange(m, nullptr));
@@ -136,10 +137,15 @@ MessageRef Server::answer_to(const Message& request) {
   return out;
 }
 
+Server::SumName::SumName(const Message& request) {
+  AB_CHECK(request.parts() >= 1 && request.part(0).kind == PartKind::kText, InvalidArgument,
+           "a reduction has a name, this one of trainer {} has none", request.header().client);
+  name = request.text(0);
+  if (request.header().flags & Header::kOfStep) step = request.header().round;
+}
+
 MessageRef Server::reduce(const MessageRef& request, Due* due) {
-  AB_CHECK(request->parts() >= 1 && request->part(0).kind == PartKind::kText, InvalidArgument,
-           "a reduction has a name, this one of trainer {} has none", request->header().client);
-  const std::string name(request->text(0));
+  const SumName name(*request);
   // What this trainer said before it was started again is in the sum that the others have.
   if (const auto known = sums_of_step_.find(name); known != sums_of_step_.end()) return known->second;
   Meeting& meeting = reductions_[name];
@@ -148,13 +154,14 @@ MessageRef Server::reduce(const MessageRef& request, Due* due) {
     meeting.since = options_.clock->now();
   }
   meeting.came[request->header().client] = request;
-  reduce_if_all_came(name, due);
+  reduce_if_all_came(name, request->header().client, due);
   return nullptr;
 }
 
-void Server::reduce_if_all_came(const std::string& name, Due* due) {
+void Server::reduce_if_all_came(const SumName& name, uint32_t last, Due* due) {
   const auto it = reductions_.find(name);
   if (it == reductions_.end() || !all_came(it->second)) return;
+  count_awaited(it->second, last);
   const Meeting meeting = std::move(it->second);
   reductions_.erase(it);
   MessageRef answer;
@@ -164,7 +171,7 @@ void Server::reduce_if_all_came(const std::string& name, Due* due) {
                  [](const auto& m) { return m != nullptr; });
     keep(came);
     answer = sum_of(meeting);
-    if (came[0]->header().flags & Header::kOfStep) sums_of_step_[name] = answer;
+    if (name.step) sums_of_step_[name] = answer;
   } catch (const Error& e) {
     answer = refusal(Verb::kReduce, e);
   }
@@ -192,10 +199,11 @@ MessageRef Server::sum_of(const Meeting& meeting) const {
 MessageRef Server::complete(Trainer& trainer, const MessageRef& request, Due* due) {
   keep(std::span(&request, 1));
   trainer.complete = true;
-  step_if_all_came(due);
-  std::vector<std::string> names;
+  const uint32_t who = request->header().client;
+  step_if_all_came(who, due);
+  std::vector<SumName> names;
   for (const auto& [name, meeting] : reductions_) names.push_back(name);
-  for (const auto& name : names) reduce_if_all_came(name, due);
+  for (const auto& name : names) reduce_if_all_came(name, who, due);
   return std::make_shared<Message>(Verb::kComplete);
 }
 
@@ -205,7 +213,9 @@ void Server::tick() {
     const std::lock_guard lock(mutex_);
     give_up(step_, fmt::format("step {} of sync training", round_), &due);
     for (auto it = reductions_.begin(); it != reductions_.end();) {
-      give_up(it->second, fmt::format("the sum {} over trainers", it->first), &due);
+      const auto& [name, step] = it->first;
+      const std::string when = step ? fmt::format(" at step {}", *step) : "";
+      give_up(it->second, fmt::format("the sum {}{} over trainers", name, when), &due);
       const bool empty =
           std::none_of(it->second.came.begin(), it->second.came.end(), [](auto& m) { return m != nullptr; });
       it = empty ? reductions_.erase(it) : std::next(it);
@@ -222,6 +232,7 @@ void Server::give_up(Meeting& meeting, const std::string& what, Due* due) {
   std::string missing;
   for (size_t t = 0; t < trainers_.size(); ++t) {
     if (meeting.came[t] || trainers_[t].complete) continue;
+    count_awaited(meeting, static_cast<uint32_t>(t));
     const bool known = trainers_[t].heard != TimePoint{};
     const auto silent = std::chrono::duration_cast<std::chrono::seconds>(now - trainers_[t].heard).count();
     missing += fmt::format("{}trainer {} ({})", missing.empty() ? "" : ", ", t,

@@ -52,9 +52,7 @@ int64_t key_at(const char* row) {
 void save_table(const std::vector<Remote>& servers, const std::string& path, io::FileSet* files) {
   sparse::TableHeader head = head_of_all(servers);
   const size_t row_bytes = head.row_bytes();
-  int bits = sparse::KeyOrder::kBits;
-  while (bits < sparse::GrowableTable::kMostBits && (head.rows * static_cast<int64_t>(row_bytes) >> bits) > kPartBytes)
-    ++bits;
+  const int bits = sparse::GrowableTable::bits_for(head.rows * static_cast<int64_t>(row_bytes), kPartBytes);
   io::AtomicFile& file = files->add(path);
   const std::string_view begin(reinterpret_cast<const char*>(&head), sizeof(head));
   file.write(begin);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "ps/byte_transport.h"
 #include "ps/message.h"
 
 namespace anabranch::ps {
@@ -27,6 +28,8 @@ class Listener {
  public:
   virtual ~Listener() = default;                    // returns when no handler is running any more
   virtual const std::string& endpoint() const = 0;  // with the port that was chosen
+  // Null where callers are threads of this process.
+  virtual std::shared_ptr<const PeerCounts> peers() const { return nullptr; }
 };
 
 class Transport {

@@ -64,6 +64,8 @@ class GrowableTable {
   // ---- piece by piece: rows with their moments, as they stand in a file
   static constexpr int kMostBits = 40;
   TableHeader header();  // without the number of rows
+  // How many bits cut `bytes` of rows into parts of at most `part_bytes`, by the mean.
+  static int bits_for(int64_t bytes, int64_t part_bytes);
   // Rows whose hash begins with the `bits` bits of `part`, by ascending key. All parts together are the table.
   void append_rows(uint64_t part, int bits, std::string* to);
   // ShapeMismatch unless they are whole rows. A key that is there takes the new row.

@@ -126,6 +126,12 @@ TableHeader GrowableTable::header() {
   return header_of(options_, options_.moments, 0, parts_[0].shard->clock());
 }
 
+int GrowableTable::bits_for(int64_t bytes, int64_t part_bytes) {
+  int bits = KeyOrder::kBits;
+  while (bits < kMostBits && bytes >> bits > part_bytes) ++bits;
+  return bits;
+}
+
 void GrowableTable::append_rows(uint64_t part, int bits, std::string* to) {
   AB_CHECK(bits >= KeyOrder::kBits && bits <= kMostBits && part >> bits == 0, InvalidArgument,
            "table {} is cut by {} to {} bits of the hash, got part {} by {} bits", name_, KeyOrder::kBits, kMostBits,

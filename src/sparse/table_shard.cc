@@ -1,12 +1,9 @@
 #include "sparse/table_shard.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 #include "core/tensor.h"
 #include "hwy/highway.h"
-#include "sparse/hash.h"
 
 namespace anabranch::sparse {
 namespace {
@@ -14,9 +11,7 @@ namespace {
 constexpr int64_t kLineFloats = 16;
 constexpr int64_t kFreeBytes = sizeof(uint32_t);  // of a row that may be on the list of free ones
 constexpr int64_t kChunkBytes = 256 << 10;        // of records
-constexpr double kFull = 0.79;                    // share of slots that may be taken
 constexpr uint64_t kFirstBuckets = 16;
-constexpr uint64_t kSmallIndex = 64;        // buckets up to which it doubles; then it grows by an eighth
 constexpr uint64_t kFirstOfLimited = 4096;  // buckets that a table with a limit begins with
 constexpr int64_t kAhead = 32;              // keys between asking for a line and needing it
 constexpr int kCandidates = 8;              // rows of which the oldest is evicted
@@ -31,15 +26,7 @@ uint64_t scramble(uint64_t x) {  // splitmix64, Steele et al., OOPSLA 2014
 
 float unit(uint64_t bits) { return static_cast<float>(bits >> 40) * 0x1p-24f; }
 
-constexpr unsigned kAllSlots = 15;
 namespace hn = hwy::HWY_NAMESPACE;
-
-// Bits of the slots of a bucket that hold a key, of those that hold any: sums of comparisons, so that nothing is
-// guessed.
-template <class T> unsigned equal_slots(const T* slots, T wanted) {
-  const auto bit = [&](int s) { return static_cast<unsigned>(slots[s] == wanted) << s; };
-  return bit(0) | bit(1) | bit(2) | bit(3);
-}
 
 // Faster than a call for the few lines of a row.
 void copy_floats(const float* from, int64_t n, float* to) {
@@ -85,106 +72,46 @@ TableShard::TableShard(const TableOptions& options, int64_t budget_bytes, uint64
   if (options.admit_count > 1)
     counters_.resize(budget_bytes ? std::min<size_t>(kCounters, budget_bytes / 32) : kCounters);
   max_rows_ = UINT32_MAX - 1;
-  last_buckets_ = UINT64_MAX;
   if (!budget_bytes) {
-    set_index(kFirstBuckets);
+    begin_index(kFirstBuckets, UINT64_MAX);
     return;
   }
-  const auto slot_bytes = static_cast<double>(sizeof(Bucket)) / (kSlots * kFull);
-  const int64_t left = budget_bytes - static_cast<int64_t>(counters_.size() + sizeof(Bucket));
+  const auto slot_bytes = static_cast<double>(sizeof(TableIndex::Bucket)) / (TableIndex::kSlots * TableIndex::kFull);
+  const int64_t left = budget_bytes - static_cast<int64_t>(counters_.size() + sizeof(TableIndex::Bucket));
   const int64_t rows_a_chunk = int64_t{1} << chunk_bits_;
   const auto wanted =
       static_cast<int64_t>(static_cast<double>(left) / (static_cast<double>(record_bytes + kFreeBytes) + slot_bytes));
   max_rows_ = std::min(max_rows_, wanted / rows_a_chunk * rows_a_chunk);
   AB_CHECK(max_rows_ > 0, InvalidArgument, "max_bytes leaves no room for rows of {} bytes", record_bytes);
-  last_buckets_ = static_cast<uint64_t>(static_cast<double>(max_rows_) / (kSlots * kFull)) + 1;
-  set_index(std::min(last_buckets_, kFirstOfLimited));
+  const auto full = static_cast<double>(max_rows_) / (TableIndex::kSlots * TableIndex::kFull);
+  const uint64_t most = static_cast<uint64_t>(full) + 1;
+  begin_index(std::min(most, kFirstOfLimited), most);
 }
 
-// ---- the index: linear probing, slot after slot from the first one of the key's bucket
+// ---- the index
 
-uint64_t TableShard::home(int64_t key) const { return in_range(hash_id(key) << KeyOrder::kBits, buckets_); }
-
-TableShard::Place TableShard::next(Place p) const {
-  if (++p.slot < kSlots) return p;
-  return {p.bucket + 1 == buckets_ ? 0 : p.bucket + 1, 0};
+void TableShard::begin_index(uint64_t buckets, uint64_t most) {
+  index_.begin(buckets, most);
+  reserve_free();
 }
 
-void TableShard::prefetch(int64_t key) const { __builtin_prefetch(&index_[home(key)]); }
-
-// All slots of a bucket are compared at once: which of them holds a key cannot be guessed.
-bool TableShard::find(int64_t key, Place* at) const {
-  for (uint64_t b = home(key);; b = b + 1 == buckets_ ? 0 : b + 1) {
-    const unsigned taken = kAllSlots & ~equal_slots(index_[b].row, uint32_t{0});
-    const unsigned hit = equal_slots(index_[b].key, static_cast<uint64_t>(key)) & taken;
-    if (hit) [[likely]] {
-      *at = {b, std::countr_zero(hit)};
-      return true;
-    }
-    if (taken != kAllSlots) return false;
-  }
-}
-
-void TableShard::set_index(uint64_t buckets) {
-  const int64_t bytes = static_cast<int64_t>(buckets * sizeof(Bucket));
-  index_memory_ = allocate_buffer(static_cast<size_t>(bytes));
-  index_ = static_cast<Bucket*>(index_memory_.get());
-  std::memset(index_memory_.get(), 0, static_cast<size_t>(bytes));
-  buckets_ = buckets;
-  index_bytes_ = bytes;
-  // Nobody waits on the list while the index grows: it is full because all records are taken.
-  if (options_.max_bytes) free_.reserve(static_cast<size_t>(std::min(max_rows_, rows_of_index() + 1)));
-}
-
-int64_t TableShard::rows_of_index() const {
-  return static_cast<int64_t>(kFull * static_cast<double>(buckets_ * kSlots));
+// Nobody waits on the list while the index grows: it is full because all records are taken.
+void TableShard::reserve_free() {
+  if (options_.max_bytes) free_.reserve(static_cast<size_t>(std::min(max_rows_, index_.rows() + 1)));
 }
 
 // With a limit it doubles up to an eighth of its last size and then takes that: both have room where the records that
 // are still to come will be. From a file, whose limit may be a lie, it grows with the rows.
-uint64_t TableShard::larger_index(bool from_file) const {
-  const bool doubles = buckets_ < kSmallIndex || (options_.max_bytes && !from_file);
-  const uint64_t larger = doubles ? buckets_ * 2 : buckets_ + buckets_ / 8;
-  const bool last = options_.max_bytes && !from_file && larger > last_buckets_ / 8;
-  return last ? last_buckets_ : std::min(larger, last_buckets_);
-}
-
 void TableShard::grow_index(bool from_file) {
-  const auto old_memory = index_memory_;
-  const Bucket* old = index_;
-  const uint64_t count = buckets_;
-  set_index(larger_index(from_file));
+  index_.grow(options_.max_bytes && !from_file);
   hand_ = 0;
-  for (uint64_t b = 0; b < count; ++b) {
-    for (int s = 0; s < kSlots; ++s) {
-      if (!old[b].row[s]) continue;
-      Place p{home(static_cast<int64_t>(old[b].key[s])), 0};
-      while (index_[p.bucket].row[p.slot]) p = next(p);
-      index_[p.bucket].key[p.slot] = old[b].key[s];
-      index_[p.bucket].row[p.slot] = old[b].row[s];
-      index_[p.bucket].seen[p.slot] = old[b].seen[s];
-    }
-  }
+  reserve_free();
 }
 
-// Entries behind the gap move up, unless that would put one before its home.
 void TableShard::erase(Place gap) {
   free_.push_back(index_[gap.bucket].row[gap.slot]);
   --stats_.rows;
-  const auto number = [](Place p) { return p.bucket * kSlots + static_cast<uint64_t>(p.slot); };
-  for (Place p = next(gap); index_[p.bucket].row[p.slot]; p = next(p)) {
-    const Bucket& from = index_[p.bucket];
-    const uint64_t slots = buckets_ * kSlots;
-    const uint64_t start = home(static_cast<int64_t>(from.key[p.slot])) * kSlots;
-    const uint64_t to_gap = (number(gap) + slots - start) % slots, to_here = (number(p) + slots - start) % slots;
-    if (to_gap > to_here) continue;
-    Bucket& to = index_[gap.bucket];
-    to.key[gap.slot] = from.key[p.slot];
-    to.row[gap.slot] = from.row[p.slot];
-    to.seen[gap.slot] = from.seen[p.slot];
-    gap = p;
-  }
-  index_[gap.bucket].row[gap.slot] = 0;
+  index_.erase(gap);
 }
 
 // ---- records
@@ -213,13 +140,9 @@ void TableShard::fill(int64_t key, float* record) const {
 }
 
 float* TableShard::insert(int64_t key, uint32_t seen, bool from_file) {
-  if (buckets_ < last_buckets_ && stats_.rows + 1 > rows_of_index()) grow_index(from_file);
+  if (index_.may_grow() && stats_.rows + 1 > index_.rows()) grow_index(from_file);
   const uint32_t row = new_record();
-  Place p{home(key), 0};
-  while (index_[p.bucket].row[p.slot]) p = next(p);
-  index_[p.bucket].key[p.slot] = static_cast<uint64_t>(key);
-  index_[p.bucket].row[p.slot] = row;
-  index_[p.bucket].seen[p.slot] = seen;
+  index_.insert(static_cast<uint64_t>(key), row, seen);
   ++stats_.rows;
   return record(row);
 }
@@ -250,11 +173,12 @@ bool TableShard::admitted(int64_t key) {
 // The oldest of a few rows from a random place on goes. Rows of the running step stay.
 bool TableShard::evict_one() {
   if (stats_.rows == 0) return false;
-  Place p{in_range(draw(), buckets_), 0}, oldest{};
+  Place p{in_range(draw(), index_.buckets()), 0}, oldest{};
   uint32_t age = 0;
   int seen = 0;
-  for (uint64_t i = 0; i < buckets_ * kSlots && (seen < kCandidates || age == 0); ++i, p = next(p)) {
-    const Bucket& b = index_[p.bucket];
+  for (uint64_t i = 0; i < index_.buckets() * TableIndex::kSlots && (seen < kCandidates || age == 0);
+       ++i, p = index_.next(p)) {
+    const TableIndex::Bucket& b = index_[p.bucket];
     if (!b.row[p.slot]) continue;
     if (++seen > kTired) break;
     if (age_of(b.seen[p.slot]) <= age) continue;
@@ -288,7 +212,7 @@ float* TableShard::restore(int64_t key, uint32_t seen) {
   if (stats_.rows >= max_rows_) return nullptr;
   seen &= ~kMark;
   Place at;
-  if (!find(key, &at)) return insert(key, seen, true);
+  if (!index_.find(key, &at)) return insert(key, seen, true);
   index_[at.bucket].seen[at.slot] = seen;
   return record(index_[at.bucket].row[at.slot]);
 }
@@ -296,9 +220,9 @@ float* TableShard::restore(int64_t key, uint32_t seen) {
 void TableShard::tick() {
   clock_ = (clock_ + 1) & ~kMark;
   if (options_.expire_after == 0) return;
-  const uint64_t steps = buckets_ / static_cast<uint64_t>(options_.expire_after) + 1;
-  for (uint64_t i = 0; i < steps; ++i, hand_ = hand_ + 1 >= buckets_ ? 0 : hand_ + 1) {
-    for (int s = 0; s < kSlots; ++s) {
+  const uint64_t steps = index_.buckets() / static_cast<uint64_t>(options_.expire_after) + 1;
+  for (uint64_t i = 0; i < steps; ++i, hand_ = hand_ + 1 >= index_.buckets() ? 0 : hand_ + 1) {
+    for (int s = 0; s < TableIndex::kSlots; ++s) {
       while (index_[hand_].row[s] && age_of(index_[hand_].seen[s]) > options_.expire_after) {
         erase({hand_, s});
         ++stats_.expired;
@@ -311,9 +235,9 @@ void TableShard::tick() {
 
 float* TableShard::look_up(int64_t key, bool train) {
   Place at;
-  if (find(key, &at)) [[likely]] {
+  if (index_.find(key, &at)) [[likely]] {
     ++stats_.hits;
-    Bucket& bucket = index_[at.bucket];
+    TableIndex::Bucket& bucket = index_[at.bucket];
     if (train && bucket.seen[at.slot] != clock_) bucket.seen[at.slot] = clock_;
     return record(bucket.row[at.slot]);
   }
@@ -326,7 +250,7 @@ void TableShard::pull(const KeyAt* keys, int64_t count, const Pull& how, float* 
   float* rows[kAhead];
   const int64_t width = options_.width;
   for (int64_t i = 0; i < count + 2 * kAhead; ++i) {
-    if (i < count) prefetch(keys[i].key);
+    if (i < count) index_.prefetch(keys[i].key);
     if (const int64_t done = i - 2 * kAhead; done >= 0) {
       const float* row = rows[done % kAhead];
       float* to = out + keys[done].place * width;
@@ -350,11 +274,11 @@ void TableShard::pull(const KeyAt* keys, int64_t count, const Pull& how, float* 
 int64_t TableShard::collect(const KeyAt* keys, int64_t count, RecordGroup* groups, int32_t* next) {
   int64_t found = 0;
   for (int64_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) prefetch(keys[i + kAhead].key);
+    if (i + kAhead < count) index_.prefetch(keys[i + kAhead].key);
     const int32_t place = keys[i].place;
     next[place] = -1;
     Place at;
-    if (!find(keys[i].key, &at)) continue;
+    if (!index_.find(keys[i].key, &at)) continue;
     uint32_t* seen = &index_[at.bucket].seen[at.slot];
     if (*seen & kMark) {
       RecordGroup& g = groups[*seen & ~kMark];
@@ -371,14 +295,14 @@ int64_t TableShard::collect(const KeyAt* keys, int64_t count, RecordGroup* group
 // Before gradients are collected: rows that are new may move the index.
 void TableShard::make_rows(const KeyAt* keys, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) prefetch(keys[i + kAhead].key);
-    if (Place at; !find(keys[i].key, &at)) add(keys[i].key);
+    if (i + kAhead < count) index_.prefetch(keys[i + kAhead].key);
+    if (Place at; !index_.find(keys[i].key, &at)) add(keys[i].key);
   }
 }
 
 void TableShard::update(const KeyAt* keys, int64_t count, RecordUpdate how, RecordGroup* groups, int32_t* next) {
   if (how.makes_rows) make_rows(keys, count);
-  for (int64_t i = 0; i < std::min(count, kAhead); ++i) prefetch(keys[i].key);
+  for (int64_t i = 0; i < std::min(count, kAhead); ++i) index_.prefetch(keys[i].key);
   how.count = collect(keys, count, groups, next);
   how.groups = groups;
   how.next = next;
@@ -389,13 +313,13 @@ void TableShard::update(const KeyAt* keys, int64_t count, RecordUpdate how, Reco
 }
 
 void TableShard::each_piece(const std::function<void(const void*, int64_t)>& fn) const {
-  fn(index_, index_bytes_);
+  fn(index_.data(), index_.bytes());
   for (const float* chunk : chunks_) fn(chunk, stride_ * static_cast<int64_t>(sizeof(float)) << chunk_bits_);
 }
 
 TableStats TableShard::stats() const {
   TableStats s = stats_;
-  s.bytes = index_bytes_ + static_cast<int64_t>(counters_.size() + free_.capacity() * sizeof(uint32_t)) +
+  s.bytes = index_.bytes() + static_cast<int64_t>(counters_.size() + free_.capacity() * sizeof(uint32_t)) +
             static_cast<int64_t>(chunks_.size()) * (stride_ * static_cast<int64_t>(sizeof(float)) << chunk_bits_);
   return s;
 }

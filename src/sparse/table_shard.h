@@ -7,9 +7,9 @@
 #include <mutex>
 #include <vector>
 
-#include "sparse/hash.h"
 #include "sparse/key_order.h"
 #include "sparse/record_loops.h"
+#include "sparse/table_index.h"
 #include "sparse/table_options.h"
 
 namespace anabranch::sparse {
@@ -40,17 +40,7 @@ class TableShard {
   // lowest bits of `prefix`: they stand next to each other.
   template <class Fn> void each_row_of(uint64_t prefix, int bits, Fn&& fn) const {
     const uint64_t low = bits ? prefix << (64 - bits) : 0, high = low | (bits ? ~uint64_t{0} >> bits : ~uint64_t{0});
-    const uint64_t first = in_range(low, buckets_), last = in_range(high, buckets_);
-    for (uint64_t k = 0, b = first; k < buckets_; ++k, b = b + 1 == buckets_ ? 0 : b + 1) {
-      bool gap = false;
-      for (int s = 0; s < kSlots; ++s) {
-        gap |= index_[b].row[s] == 0;
-        const uint64_t hash = hash_id(static_cast<int64_t>(index_[b].key[s])) << KeyOrder::kBits;
-        if (!index_[b].row[s] || hash < low || hash > high) continue;
-        fn(static_cast<int64_t>(index_[b].key[s]), index_[b].seen[s], record(index_[b].row[s]));
-      }
-      if (gap && first + k >= last) return;  // none was pushed on from there
-    }
+    index_.each_between(low, high, [&](int64_t key, uint32_t seen, uint32_t row) { fn(key, seen, record(row)); });
   }
   // The record of a key that is read from a file; made, whatever the limits say, but null when memory is at its limit.
   float* restore(int64_t key, uint32_t seen);
@@ -61,33 +51,16 @@ class TableShard {
   void set_clock(uint32_t clock) { clock_ = clock; }
   // fn(key, last seen, record) for every row.
   template <class Fn> void each_row(Fn&& fn) const {
-    for (uint64_t b = 0; b < buckets_; ++b) {
-      for (int s = 0; s < kSlots; ++s) {
-        if (index_[b].row[s]) fn(static_cast<int64_t>(index_[b].key[s]), index_[b].seen[s], record(index_[b].row[s]));
-      }
-    }
+    index_.each([&](int64_t key, uint32_t seen, uint32_t row) { fn(key, seen, record(row)); });
   }
 
  private:
-  static constexpr int kSlots = 4;
+  using Place = TableIndex::Place;
   static constexpr uint32_t kMark = uint32_t{1} << 31;  // times and ages are smaller
-  struct alignas(64) Bucket {                           // one cache line
-    uint64_t key[kSlots];
-    uint32_t row[kSlots];  // number of the record, from 1 on; 0: the slot is empty
-    uint32_t seen[kSlots];
-  };
-  struct Place {
-    uint64_t bucket;
-    int slot;
-  };
 
-  uint64_t home(int64_t key) const;
-  void prefetch(int64_t key) const;
   float* record(uint32_t row) const {
     return chunks_[(row - 1) >> chunk_bits_] + static_cast<int64_t>((row - 1) & chunk_mask_) * stride_;
   }
-  // The slot of a key, false when it has none.
-  bool find(int64_t key, Place* at) const;
   float* look_up(int64_t key, bool train);
   void make_rows(const KeyAt* keys, int64_t count);
   int64_t collect(const KeyAt* keys, int64_t count, RecordGroup* groups, int32_t* next);
@@ -97,15 +70,13 @@ class TableShard {
   bool admitted(int64_t key);
   bool make_room();
   float* insert(int64_t key, uint32_t seen, bool from_file = false);
-  int64_t rows_of_index() const;  // for which the index has room
-  uint64_t larger_index(bool from_file) const;
+  void begin_index(uint64_t buckets, uint64_t most);
   void grow_index(bool from_file);
-  void set_index(uint64_t buckets);
+  void reserve_free();
   uint32_t new_record();
   void erase(Place at);
   bool evict_one();
   void fill(int64_t key, float* record) const;
-  Place next(Place p) const;
   uint64_t draw();
   uint32_t age_of(uint32_t seen) const { return (clock_ - seen) & ~kMark; }  // the clock begins again at kMark
 
@@ -113,10 +84,8 @@ class TableShard {
   const int64_t stride_;  // floats from a record to the next one
   int64_t max_rows_;
 
-  std::shared_ptr<void> index_memory_;
-  Bucket* index_ = nullptr;
-  uint64_t buckets_ = 0, last_buckets_ = 0, hand_ = 0;  // hand_: where tick() goes on
-  int64_t index_bytes_ = 0;
+  TableIndex index_;
+  uint64_t hand_ = 0;  // the bucket where tick() goes on
 
   int chunk_bits_ = 0;
   uint32_t chunk_mask_ = 0, used_records_ = 0;

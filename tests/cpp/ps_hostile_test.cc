@@ -157,6 +157,7 @@ TEST(PsHostile, ChangedMessages) {
     ASSERT_NE(told(*transport, served.listener->endpoint(), bytes), "") << i;
   }
   EXPECT_TRUE(served.step());
+  EXPECT_GE(served.listener->peers()->malformed, 100);  // those that are cut short, at least
 }
 
 // Somebody who has seen the messages of a trainer sends them again.
@@ -203,8 +204,11 @@ TEST(PsHostile, PeersThatDoNotReadTheirAnswers) {
   Served served;
   const auto large = std::make_shared<Message>(Verb::kStats);
   large->add(0, filled(1, 4 << 20));
-  const auto listener = network_transport().listen("127.0.0.1:0", [&](MessageRef m, Answer a) {
-    m->header().verb == Verb::kStats ? a(large) : served.cluster.servers[0]->handle(std::move(m), std::move(a));
+  std::atomic<int64_t> asked{0};
+  auto listener = network_transport().listen("127.0.0.1:0", [&](MessageRef m, Answer a) {
+    if (m->header().verb != Verb::kStats) return served.cluster.servers[0]->handle(std::move(m), std::move(a));
+    ++asked;
+    a(large);
   });
   std::vector<std::unique_ptr<SlowRelay>> relays;
   std::vector<std::shared_ptr<Channel>> channels;
@@ -234,7 +238,12 @@ TEST(PsHostile, PeersThatDoNotReadTheirAnswers) {
     const MessageRef m = answer.get();
     EXPECT_EQ(m->header().error, 1 + static_cast<uint8_t>(ErrorKind::kUnavailable));
   }
-  EXPECT_EQ(served.cluster.servers[0]->stats().updates, 50);
+  Server& server = *served.cluster.servers[0];
+  EXPECT_EQ(server.stats().updates, 50);
+  server.watch(listener->peers());
+  listener.reset();  // all calls are over then
+  EXPECT_GT(asked, 0);
+  EXPECT_EQ(server.stats().unread, asked);
 }
 
 // Processes that add up meet at such a port, too.

@@ -105,6 +105,43 @@ TEST(Ps, WaitingHasADeadlineAndANameAndTheNextStepWorks) {
   EXPECT_EQ(cluster.stores[0]->values_[0].data<float>()[0], 2);
 }
 
+// Who is slow keeps the others waiting, and the server says who.
+TEST(Ps, HowLongOthersWaitForATrainerIsCounted) {
+  struct : Clock {
+    TimePoint now() const override { return time; }
+    TimePoint time{std::chrono::hours(1)};
+  } clock;
+  ToyStore store(1);
+  ServerOptions o;
+  o.trainers = 2;
+  o.clock = &clock;
+  Server server(o, store);
+  uint64_t sent = 0;
+  const auto tell = [&](uint32_t trainer, Verb verb, const auto& fill) {
+    auto m = std::make_shared<Message>(verb);
+    m->header().client = trainer;
+    m->header().incarnation = verb == Verb::kStats ? 0 : 1;
+    m->header().sequence = verb == Verb::kHello || verb == Verb::kStats ? 0 : sent / 2 + 1;
+    fill(*m);
+    MessageRef out;
+    server.handle(std::move(m), [&](MessageRef answer) { out = std::move(answer); });
+    return out;
+  };
+  const auto together = [&](uint32_t first, Milliseconds later, Verb verb, const auto& fill) {
+    tell(first, verb, fill);
+    ++sent;
+    clock.time += later;
+    tell(1 - first, verb, fill)->throw_if_error();
+    ++sent;
+  };
+  for (const uint32_t t : {0U, 1U}) tell(t, Verb::kHello, [](Message&) {})->throw_if_error();
+  together(0, Milliseconds(3), Verb::kExchange, [](Message& m) { m.add(0, filled(-1)); });
+  together(0, Milliseconds(4), Verb::kReduce, [](Message& m) { m.add_text("rows"); });
+  together(1, Milliseconds(1), Verb::kReduce, [](Message& m) { m.add_text("rows"); });
+  const MessageRef stats = tell(0, Verb::kStats, [](Message&) {});
+  EXPECT_NE(stats->text(0).find("trainer 0 1000\ntrainer 1 7000\n"), std::string::npos) << stats->text(0);
+}
+
 TEST(Ps, ABadGradientIsRefusedWithNothingChanged) {
   Cluster cluster(1, 2);
   const auto a = cluster.client(0), b = cluster.client(1);

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from anabranch import launch
+from anabranch import _processes, launch
 from anabranch.distributed import launch as launch_collective
 from anabranch.distributed import launch_ps
 
@@ -165,6 +165,35 @@ def test_what_fails_is_started_again(tmp_path):
     assert folder.startswith(str(tmp_path / "logs" / "state-")) and not os.path.exists(folder)
     done = run(tmp_path, text, "--servers", "1", "--workers", "1", "--restarts", "1")
     assert done.returncode == 1 and "worker 0 ended with 1; the rest is ended" in done.stderr
+
+
+class FailsBetweenTwoLooks:
+    """Looks as if it ran, once, and has failed by the next look."""
+
+    name, log, serves, pid = "worker 0", "workerlog.0", False, 1
+
+    def __init__(self):
+        self.codes = [None]
+
+    def poll(self):
+        return self.codes.pop() if self.codes else 3
+
+    def start_again(self):
+        return False
+
+    def outcome(self):
+        return "ended with 3"
+
+    def tail(self, lines=1):
+        return ""
+
+    def send(self, number):
+        raise AssertionError("it has ended")
+
+
+def test_a_failure_at_any_moment_is_seen(capsys):
+    assert _processes.watch([FailsBetweenTwoLooks()], echo=False) == 3
+    assert "worker 0 ended with 3" in capsys.readouterr().err
 
 
 def test_servers_keep_their_state_where_the_user_says(tmp_path):

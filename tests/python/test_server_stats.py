@@ -31,7 +31,9 @@ def test_what_comes_and_goes_is_counted_by_table(seen):
     assert counts["pulls"] == counts["pushes"] == 2 * STEPS
     assert 2 * STEPS <= counts["rows_pulled"] <= counts["rows_pushed"] == 2 * STEPS * 4 * 3
     assert sum(counts["late"]) == 2 * STEPS
-    assert found["updates"] >= 2 * STEPS and found["refused"] == 0
+    assert found["updates"] >= 2 * STEPS
+    assert [found[name] for name in ("refused", "malformed", "unread", "failed_snapshots")] == [0, 0, 0, 0]
+    assert found["awaited_us"] == {}  # workers of asynchronous training wait for nobody
 
 
 def test_prometheus_and_json(seen, monkeypatch, capsys):
@@ -54,6 +56,29 @@ def test_a_table_shows_what_is_new(seen):
     assert first[0].split()[:3] == ["server", "table", "rows"]
     assert first[1].split()[:6] == [server, "table", "50", "0.0", "-", "%.0f" % (2 * STEPS / 2)]
     assert server_stats.table([found], [found], 1.0).splitlines()[1].split()[5] == "0"
+
+
+def test_what_went_wrong_is_said(seen):
+    server, found = seen
+    assert len(server_stats.table([found], None, 1.0).splitlines()) == 2
+    last = server_stats.table([dict(found, malformed=2, unread=3)], None, 1.0).splitlines()[-1]
+    assert last == "%s: 2 requests were no messages, 3 answers were not read to their end" % server
+    slow = dict(found, awaited_us={0: 100000, 1: 2500000, 2: 50000, 3: 300000})
+    assert server_stats.table([slow], None, 1.0).splitlines()[-1] == server + (
+        ": others waited 2.5 s for worker 1, others waited 0.3 s for worker 3, others waited 0.1 s for worker 0")
+    assert 'anabranch_ps_awaited_us{server="%s",trainer="1"} 2500000' % server in server_stats.prometheus([slow])
+
+
+def test_sync_training_names_workers_that_are_waited_for():
+    cluster, found = Cluster(2, 1, "sgd", sparse=False, dropout=0), []
+
+    def train(trainer, run):
+        for step in range(STEPS):
+            run(batch(step, (4 * trainer, 4 * trainer + 4), False))
+        found.append(server_stats.read(cluster.endpoints[0])["awaited_us"])
+
+    cluster.run(train)
+    assert all(set(one) <= {0, 1} and min(one.values()) > 0 for one in found) and any(found)
 
 
 def test_nobody_there_is_said(capsys):

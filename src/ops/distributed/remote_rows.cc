@@ -1,5 +1,6 @@
 #include "ops/distributed/remote_rows.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "ops/distributed/distinct_ids.h"
@@ -125,15 +126,15 @@ Kernel remote_rows_kernel(const KernelArgs& op, const RemoteReading& how) {
   return [=, l = std::make_shared<Lookup>(op, how)](KernelContext& c) {
     ps::Client& client = l->pieces->client();
     l->collect(c, ids);
-    std::vector<size_t> ask;
-    for (size_t p = 0; p < l->wanted.size(); ++p) {
-      if (!l->wanted[p].empty()) ask.push_back(p);
-    }
-    if (ask.empty()) return l->hand_out(c, ids, out);
+    auto left = std::count_if(l->wanted.begin(), l->wanted.end(), [](const auto& rows) { return !rows.empty(); });
+    if (left == 0) return l->hand_out(c, ids, out);
     const KernelContext values = c;
-    const auto answers = std::make_shared<Answers>(static_cast<int>(ask.size()), LaterContext::of(c).take(),
+    const auto answers = std::make_shared<Answers>(static_cast<int>(left), LaterContext::of(c).take(),
                                                    [=] { l->hand_out(values, ids, out); });
-    for (const size_t p : ask) {
+    // With the last answer the node is over, and the next run may write `wanted`: nothing is read behind the last one.
+    for (size_t p = 0; left > 0; ++p) {
+      if (l->wanted[p].empty()) continue;
+      --left;
       const auto take = [=](const ps::MessageRef& answer) {
         answers->take(answer, [&](const ps::Message& m) {
           check_rows(m, values.at(out, 0), static_cast<int64_t>(l->wanted[p].size()));

@@ -1,0 +1,106 @@
+// Which record a key has, and when it was last seen: linear probing, slot after slot from the first one of the key's
+// bucket. A bucket is a cache line, and buckets stand in the order of the keys' hashes.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <memory>
+
+#include "sparse/hash.h"
+#include "sparse/key_order.h"
+
+namespace anabranch::sparse {
+
+class TableIndex {
+ public:
+  static constexpr int kSlots = 4;
+  static constexpr double kFull = 0.79;  // share of slots that may be taken
+  struct alignas(64) Bucket {            // one cache line
+    uint64_t key[kSlots];
+    uint32_t row[kSlots];  // number of the record, from 1 on; 0: the slot is empty
+    uint32_t seen[kSlots];
+  };
+  struct Place {
+    uint64_t bucket;
+    int slot;
+  };
+
+  // Empty, with room for `buckets`; it grows up to `most` of them.
+  void begin(uint64_t buckets, uint64_t most);
+  bool may_grow() const { return buckets_ < most_; }
+  // doubles: up to an eighth of its last size, which it then takes; else by an eighth, once it is not small.
+  void grow(bool doubles);
+  int64_t rows() const;  // for which there is room
+
+  uint64_t buckets() const { return buckets_; }
+  Bucket& operator[](uint64_t bucket) { return index_[bucket]; }
+  const Bucket& operator[](uint64_t bucket) const { return index_[bucket]; }
+  const void* data() const { return index_; }
+  int64_t bytes() const { return static_cast<int64_t>(buckets_ * sizeof(Bucket)); }
+
+  Place next(Place p) const {
+    if (++p.slot < kSlots) return p;
+    return {next(p.bucket), 0};
+  }
+  void prefetch(int64_t key) const { __builtin_prefetch(&index_[home(key)]); }
+  // The slot of a key, false when it has none. All slots of a bucket are compared at once: which of them holds a key
+  // cannot be guessed.
+  bool find(int64_t key, Place* at) const {
+    for (uint64_t b = home(key);; b = next(b)) {
+      const unsigned taken = kAllSlots & ~equal_slots(index_[b].row, uint32_t{0});
+      const unsigned hit = equal_slots(index_[b].key, static_cast<uint64_t>(key)) & taken;
+      if (hit) [[likely]] {
+        *at = {b, std::countr_zero(hit)};
+        return true;
+      }
+      if (taken != kAllSlots) return false;
+    }
+  }
+  // Of a key that is not there, where there is room.
+  void insert(uint64_t key, uint32_t row, uint32_t seen);
+  void erase(Place at);
+
+  // fn(key, last seen, row) for all keys.
+  template <class Fn> void each(Fn&& fn) const {
+    for (uint64_t b = 0; b < buckets_; ++b) {
+      for (int s = 0; s < kSlots; ++s) {
+        if (index_[b].row[s]) fn(static_cast<int64_t>(index_[b].key[s]), index_[b].seen[s], index_[b].row[s]);
+      }
+    }
+  }
+  // The same for those whose hash, without the bits that choose the shard, is from `low` to `high`: they stand next to
+  // each other.
+  template <class Fn> void each_between(uint64_t low, uint64_t high, Fn&& fn) const {
+    const uint64_t first = in_range(low, buckets_), last = in_range(high, buckets_);
+    for (uint64_t k = 0, b = first; k < buckets_; ++k, b = next(b)) {
+      bool gap = false;
+      for (int s = 0; s < kSlots; ++s) {
+        gap |= index_[b].row[s] == 0;
+        const uint64_t hash = hash_within(static_cast<int64_t>(index_[b].key[s]));
+        if (!index_[b].row[s] || hash < low || hash > high) continue;
+        fn(static_cast<int64_t>(index_[b].key[s]), index_[b].seen[s], index_[b].row[s]);
+      }
+      if (gap && first + k >= last) return;  // none was pushed on from there
+    }
+  }
+
+ private:
+  static constexpr unsigned kAllSlots = 15;
+
+  // Bits of the slots of a bucket that hold a key, of those that hold any: sums of comparisons, so that nothing is
+  // guessed.
+  template <class T> static unsigned equal_slots(const T* slots, T wanted) {
+    const auto bit = [&](int s) { return static_cast<unsigned>(slots[s] == wanted) << s; };
+    return bit(0) | bit(1) | bit(2) | bit(3);
+  }
+  static uint64_t hash_within(int64_t key) { return hash_id(key) << KeyOrder::kBits; }
+  uint64_t home(int64_t key) const { return in_range(hash_within(key), buckets_); }
+  uint64_t next(uint64_t bucket) const { return bucket + 1 == buckets_ ? 0 : bucket + 1; }
+  void set_buckets(uint64_t buckets);
+  uint64_t larger(bool doubles) const;
+
+  std::shared_ptr<void> memory_;
+  Bucket* index_ = nullptr;
+  uint64_t buckets_ = 0, most_ = 0;
+};
+
+}  // namespace anabranch::sparse
