@@ -101,7 +101,8 @@ def test_slow_output_is_not_silence():
 
 
 def test_slow_reading_is_not_silence():
-    made = _made("for i in 1 2 3 4 5; do read -r l; sleep 0.5; done; cat >/dev/null; echo 2 1 1.5 1 1 2 2 3", silence_s=2)
+    made = _made("for i in 1 2 3 4 5; do read -r l; sleep 0.5; done; cat >/dev/null; echo 2 1 1.5 1 1 2 2 3",
+                 silence_s=2)
     assert numbers(made._batches()) == [1]
 
 
