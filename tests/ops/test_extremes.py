@@ -3,6 +3,8 @@ import numpy as np
 import pytest
 from op_case import Case, Run
 
+import anabranch.fluid as fluid
+
 NAN, INF = np.nan, np.inf
 DTYPES = ("float32", "float64")
 
@@ -35,6 +37,20 @@ def test_a_nan_stays_in_its_place(op, dtype):
         assert np.isnan(got[place])
         others = np.arange(37) != place
         np.testing.assert_array_equal(got[others], clean[others])
+
+
+@pytest.mark.parametrize("largest", [0, 63, 64, 2**40, 2**63 - 1])
+def test_ids_of_any_size_are_split(largest):
+    ids = np.array([[largest], [largest // 2], [largest], [0]])
+    program = fluid.Program()
+    block = program.global_block()
+    given = block.create_var(name="ids", shape=[-1, 1], dtype="int64")
+    outs = [block.create_var(name="part%d" % k) for k in range(2)]
+    block.append_op(type="split_ids", inputs={"Ids": [given]}, outputs={"Out": outs})
+    got = fluid.Executor(fluid.CPUPlace()).run(program, feed={"ids": ids}, fetch_list=outs)
+    each = np.unique(ids)
+    for part, values in enumerate(got):
+        np.testing.assert_array_equal(values.ravel(), each[each % 2 == part])
 
 
 def test_images_without_pixels_have_gradients_of_zero():

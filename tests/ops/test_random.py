@@ -1,4 +1,6 @@
 """Random operators: moments, ends, repeatability."""
+import math
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,15 @@ def test_truncated_normal():
     x, = draw("truncated_gaussian_random", mean=1.0, std=2.0, seed=7)
     assert np.abs(x - 1).max() <= 4.00001
     assert abs(x.mean() - 1) < 0.03 and abs(x.std() - 2 * 0.8796) < 0.03
+
+
+def test_truncated_normal_is_distributed_as_the_part_within_two_deviations():
+    x, = draw("truncated_gaussian_random", seed=7, dtype=6)
+    assert x.dtype == np.float64
+    below = np.array([0.5 * math.erfc(-v / math.sqrt(2)) for v in np.sort(x.ravel())])
+    tail = 0.5 * math.erfc(math.sqrt(2))  # on either side
+    expected = (below - tail) / (1 - 2 * tail)
+    assert np.abs(expected - (np.arange(x.size) + 0.5) / x.size).max() < 1.6 / math.sqrt(x.size)
 
 
 def test_diagonal():

@@ -1,5 +1,7 @@
 // Ids by server, id modulo the number of servers, and back.
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <unordered_map>
@@ -40,21 +42,60 @@ void infer_split(InferContext& c) {
 
 void check_id(int64_t id) { AB_CHECK(id >= 0, InvalidArgument, "Ids must not be negative, got {}", id); }
 
-void split_tensors(KernelContext& c, In ids, Out out, std::vector<int64_t>* all) {
-  all->clear();
-  for (int i = 0; i < ids.count; ++i) {
-    const auto* from = c.at(ids, i).data<int64_t>();
-    all->insert(all->end(), from, from + c.at(ids, i).numel());
+// The ids of some tensors, each once, ascending. It keeps its memory.
+class Distinct {
+ public:
+  const std::vector<int64_t>& of(KernelContext& c, In ids) {
+    int64_t n = 0, largest = -1;
+    for (int i = 0; i < ids.count; ++i) {
+      const auto* from = c.at(ids, i).data<int64_t>();
+      const int64_t count = c.at(ids, i).numel();
+      std::for_each(from, from + count, check_id);
+      largest = count > 0 ? std::max(largest, *std::max_element(from, from + count)) : largest;
+      n += count;
+    }
+    ids_.clear();
+    // A bit for each id, as long as that is no more than the ids are.
+    largest / 64 <= n ? by_bits(c, ids, largest) : by_order(c, ids);
+    return ids_;
   }
-  std::for_each(all->begin(), all->end(), check_id);
-  std::sort(all->begin(), all->end());
-  all->erase(std::unique(all->begin(), all->end()), all->end());
+
+ private:
+  void by_bits(KernelContext& c, In ids, int64_t largest) {
+    seen_.assign(static_cast<size_t>(largest / 64 + 1), 0);
+    for (int i = 0; i < ids.count; ++i) {
+      const auto* from = c.at(ids, i).data<int64_t>();
+      for (int64_t k = 0; k < c.at(ids, i).numel(); ++k) seen_[static_cast<size_t>(from[k] / 64)] |= bit(from[k]);
+    }
+    for (size_t word = 0; word < seen_.size(); ++word) {
+      for (uint64_t left = seen_[word]; left != 0; left &= left - 1) {
+        ids_.push_back(static_cast<int64_t>(word) * 64 + std::countr_zero(left));
+      }
+    }
+  }
+  static uint64_t bit(int64_t id) { return uint64_t{1} << (id % 64); }
+
+  void by_order(KernelContext& c, In ids) {
+    for (int i = 0; i < ids.count; ++i) {
+      const auto* from = c.at(ids, i).data<int64_t>();
+      ids_.insert(ids_.end(), from, from + c.at(ids, i).numel());
+    }
+    std::sort(ids_.begin(), ids_.end());
+    ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
+  }
+
+  std::vector<int64_t> ids_;
+  std::vector<uint64_t> seen_;
+};
+
+void split_tensors(KernelContext& c, In ids, Out out, Distinct* distinct) {
+  const std::vector<int64_t>& all = distinct->of(c, ids);
   for (int s = 0; s < out.count; ++s) {
     if (!c.wants(out, s)) continue;
     const auto mine = [&](int64_t id) { return id % out.count == s; };
     Tensor& to = c.at(out, s);
-    to.resize(Shape{std::count_if(all->begin(), all->end(), mine), 1}, DType::kInt64);
-    std::copy_if(all->begin(), all->end(), to.mutable_data<int64_t>(), mine);
+    to.resize(Shape{std::count_if(all.begin(), all.end(), mine), 1}, DType::kInt64);
+    std::copy_if(all.begin(), all.end(), to.mutable_data<int64_t>(), mine);
   }
 }
 
@@ -96,9 +137,9 @@ AB_OP(split_ids)
     .cpu_any([](const KernelArgs& op) -> Kernel {
       const In ids = op.in("Ids");
       const Out out = op.out("Out");
-      return [=, all = std::make_shared<std::vector<int64_t>>()](KernelContext& c) {
+      return [=, distinct = std::make_shared<Distinct>()](KernelContext& c) {
         if (c.value(ids).is<SelectedRows>()) return split_rows(c, ids, out);
-        split_tensors(c, ids, out, all.get());
+        split_tensors(c, ids, out, distinct.get());
       };
     });
 

@@ -16,16 +16,20 @@ template <class Fn> void with_steps(int64_t x_step, int64_t y_step, Fn&& fn) {
   x_step ? fn(Step(), Stay()) : fn(Stay(), Step());
 }
 
+// A loop over n elements; of a few of them the question which vectors there are costs more than it saves.
+template <class Walk> void in_wide_run(int64_t n, const Walk& walk) {
+  constexpr int64_t kWideRun = 64;
+  n < kWideRun ? walk() : in_wide_vectors(walk);
+}
+
 // out[i] = fn(x[i], y[i]) for n elements.
 template <class T, class U, class Fn>
 void binary_run(const T* x, int64_t x_step, const T* y, int64_t y_step, U* out, int64_t n, Fn fn) {
-  constexpr int64_t kWideRun = 64;  // below this the question which vectors there are costs more than it saves
   with_steps(x_step, y_step, [=](auto sx, auto sy) {
-    const auto walk = [=] {
+    in_wide_run(n, [=] {
       const Fn own = fn;
       for (int64_t i = 0; i < n; ++i) out[i] = own(x[i * sx], y[i * sy]);
-    };
-    n < kWideRun ? walk() : in_wide_vectors(walk);
+    });
   });
 }
 

@@ -7,6 +7,17 @@
 
 namespace anabranch {
 
+// A row that may be a number or two: the call of a copy would cost more than it does.
+inline void copy_row(const void* from, size_t bytes, void* to) {
+  switch (bytes) {
+    case 4: std::memcpy(to, from, 4); return;
+    case 8: std::memcpy(to, from, 8); return;
+    case 12: std::memcpy(to, from, 12); return;
+    case 16: std::memcpy(to, from, 16); return;
+    default: std::memcpy(to, from, bytes);
+  }
+}
+
 // On idle workers; nothing happens where both are one memory.
 inline void copy_bytes(const KernelContext& c, const Tensor& from, Tensor* to) {
   AB_CHECK(from.bytes() == to->bytes(), Internal, "{} is copied to {}", from.shape().str(), to->shape().str());

@@ -29,6 +29,7 @@ template <class T> struct FoldSquares : FoldSum<T> {
   static T lift(T x) { return x * x; }
 };
 template <class T> struct FoldSizes : FoldSum<T> {
+  static constexpr bool in_many_parts = true;
   static T lift(T x) { return std::abs(x); }
 };
 template <class T> struct FoldProd {
@@ -43,27 +44,27 @@ template <class T> struct FoldProd {
 };
 template <class T> struct FoldMax {
   using Wide = T;
-  static constexpr bool any_order = true;
+  static constexpr bool in_many_parts = true;
   static constexpr T start =
       std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
   static T join(T a, T b) { return a > b ? a : b; }
 };
 template <class T> struct FoldMin {
   using Wide = T;
-  static constexpr bool any_order = true;
+  static constexpr bool in_many_parts = true;
   static constexpr T start =
       std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
   static T join(T a, T b) { return a < b ? a : b; }
 };
 struct FoldAll {
   using Wide = bool;
-  static constexpr bool any_order = true;
+  static constexpr bool in_many_parts = true;
   static constexpr bool start = true;
   static bool join(bool a, bool b) { return a && b; }
 };
 struct FoldAny {
   using Wide = bool;
-  static constexpr bool any_order = true;
+  static constexpr bool in_many_parts = true;
   static constexpr bool start = false;
   static bool join(bool a, bool b) { return a || b; }
 };
@@ -91,12 +92,12 @@ template <class Fold, int64_t kParts, class T> typename Fold::Wide fold_parts(co
   return part[0];
 }
 
-// Folds that give the same in any order are taken in more parts where there is much to fold.
+// Folds whose order does not matter, or that are taken in double, are cut into more parts where there is much to fold.
 template <class Fold, class T> typename Fold::Wide fold_run(const T* x, int64_t n) {
   constexpr int64_t kWideRun = 64;
   if constexpr (std::is_same_v<Fold, FoldSum<float>>) {
     return simd::sum(x, n);
-  } else if constexpr (requires { Fold::any_order; }) {
+  } else if constexpr (requires { Fold::in_many_parts; }) {
     if (n < kWideRun) return fold_parts<Fold, 8>(x, n);
     typename Fold::Wide folded = Fold::start;
     in_wide_vectors([x, n, &folded] { folded = fold_parts<Fold, 128 / sizeof(T)>(x, n); });

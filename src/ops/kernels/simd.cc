@@ -124,22 +124,32 @@ void TanhGrad(const float* y, const float* dy, float* dx, int64_t n) {
 }
 
 constexpr int64_t kPartials = 8;
+using FoldTag = hn::CappedTag<float, kPartials>;
+using OneTag = hn::CappedTag<float, 1>;
 
-// Plain loops over eight partial results, which the compiler turns into vectors of this instruction set. What does not
-// fill eight is folded apart and joined last.
+// Eight partial results, in as many vectors as they need: left to the compiler, they are taken apart and put together
+// again for each vector. What does not fill eight is folded apart and joined last.
+//   term(d, i): the numbers from i on, as many as d has lanes;  join(a, b): of each lane
 template <class Term, class Join> HWY_INLINE float fold(int64_t n, float start, Term&& term, Join&& join) {
-  float part[kPartials];
-  for (float& p : part) p = start;
+  const FoldTag d;
+  const OneTag one;
+  constexpr int64_t kLanes = hn::MaxLanes(FoldTag()), kVectors = kPartials / kLanes;
+  hn::Vec<FoldTag> part[kVectors];
+  for (auto& p : part) p = hn::Set(d, start);
   int64_t i = 0;
   for (; i + kPartials <= n; i += kPartials) {
-    for (int64_t k = 0; k < kPartials; ++k) part[k] = join(part[k], term(i + k));
+    for (int64_t k = 0; k < kVectors; ++k) part[k] = join(part[k], term(d, i + k * kLanes));
   }
-  float rest = start;
-  for (; i < n; ++i) rest = join(rest, term(i));
+  auto rest = hn::Set(one, start);
+  for (; i < n; ++i) rest = join(rest, term(one, i));
+  HWY_ALIGN float parts[kPartials];
+  for (int64_t k = 0; k < kVectors; ++k) hn::Store(part[k], d, parts + k * kLanes);
   for (int64_t half = kPartials / 2; half > 0; half /= 2) {
-    for (int64_t k = 0; k < half; ++k) part[k] = join(part[k], part[k + half]);
+    for (int64_t k = 0; k < half; ++k) {
+      hn::Store(join(hn::Load(one, parts + k), hn::Load(one, parts + k + half)), one, parts + k);
+    }
   }
-  return join(rest, part[0]);
+  return hn::GetLane(join(rest, hn::Load(one, parts)));
 }
 
 // Blocks are summed in float32 and added up in double, so the error does not grow with n.
@@ -148,24 +158,28 @@ template <class Term> HWY_INLINE float total(int64_t n, Term&& term) {
   double sum = 0.0;
   for (int64_t from = 0; from < n; from += kBlock) {
     sum += fold(
-        n - from < kBlock ? n - from : kBlock, 0.0f, [=](int64_t i) HWY_ATTR { return term(from + i); },
-        [](float a, float b) HWY_ATTR { return a + b; });
+        n - from < kBlock ? n - from : kBlock, 0.0f, [=](auto d, int64_t i) HWY_ATTR { return term(d, from + i); },
+        [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
   }
   return static_cast<float>(sum);
 }
 
 float Sum(const float* x, int64_t n) {
-  return total(n, [=](int64_t i) HWY_ATTR { return x[i]; });
+  return total(n, [=](auto d, int64_t i) HWY_ATTR { return hn::LoadU(d, x + i); });
 }
 float SumSquares(const float* x, int64_t n) {
-  return total(n, [=](int64_t i) HWY_ATTR { return x[i] * x[i]; });
+  return total(n, [=](auto d, int64_t i) HWY_ATTR {
+    const auto v = hn::LoadU(d, x + i);
+    return hn::Mul(v, v);
+  });
 }
 float Dot(const float* a, const float* b, int64_t n) {
-  return total(n, [=](int64_t i) HWY_ATTR { return a[i] * b[i]; });
+  return total(n, [=](auto d, int64_t i) HWY_ATTR { return hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i)); });
 }
 float MaxOf(const float* x, int64_t n) {
   return fold(
-      n, x[0], [=](int64_t i) HWY_ATTR { return x[i]; }, [](float a, float b) HWY_ATTR { return a > b ? a : b; });
+      n, x[0], [=](auto d, int64_t i) HWY_ATTR { return hn::LoadU(d, x + i); },
+      [](auto a, auto b) HWY_ATTR { return hn::IfThenElse(hn::Gt(a, b), a, b); });
 }
 const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 

@@ -109,7 +109,9 @@ void grad_terms(const KernelContext& c, const NdLoop<3>& loop, const GradArgs<T>
     const T *x = a.x + at[1], *y = a.y + at[2], *out = a.out + at[0], *dout = a.dout + at[0];
     T* to = terms + at[0];
     with_steps(step[1], step[2], [=](auto sx, auto sy) {
-      for (int64_t i = 0; i < n; ++i) to[i] = term(x[i * sx], y[i * sy], out[i], dout[i]);
+      in_wide_run(n, [=] {
+        for (int64_t i = 0; i < n; ++i) to[i] = term(x[i * sx], y[i * sy], out[i], dout[i]);
+      });
     });
   });
 }
@@ -136,7 +138,10 @@ template <class Term> TileLoop grad_tile(const KernelArgs& op, bool needs_out, T
   const int dout = op.in("Out@GRAD").first, out = needs_out ? op.in("Out").first : dout;
   return [x = op.in("X").first, y = op.in("Y").first, out, dout, term](const float* const* in, float* to, int64_t n) {
     if (std::is_same_v<Term, Same> && to == in[dout]) return;
-    for (int64_t i = 0; i < n; ++i) to[i] = term(in[x][i], in[y][i], in[out][i], in[dout][i]);
+    in_wide_vectors([=, x = in[x], y = in[y], out = in[out], dout = in[dout]] {
+      const Term own = term;
+      for (int64_t i = 0; i < n; ++i) to[i] = own(x[i], y[i], out[i], dout[i]);
+    });
   };
 }
 

@@ -8,6 +8,7 @@
 
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/sums.h"
+#include "ops/kernels/wide.h"
 #include "ops/nn/channels.h"
 
 namespace anabranch::nn::batch_norm {
@@ -43,16 +44,18 @@ template <class T, int kTerms> class ChannelSums {
     c.parallel_for(d.channels, kGrain / std::max<int64_t>(1, d.per_channel()) + 1, [&](int64_t begin, int64_t end) {
       for (int64_t ch = begin; ch < end; ++ch) {
         double sums[kTerms] = {};
-        for (int64_t n = 0; n < d.outer; ++n) {
-          const int64_t at = (n * d.channels + ch) * d.inner;
-          for (int t = 0; t < kTerms; ++t) {
-            sums[t] += static_cast<double>(sum_of<T>(d.inner, [&](int64_t i) {
-              T values[kTerms];
-              terms(at + i, ch, values);
-              return values[t];
-            }));
+        in_wide_vectors([&, own = terms] {
+          for (int64_t n = 0; n < d.outer; ++n) {
+            const int64_t at = (n * d.channels + ch) * d.inner;
+            for (int t = 0; t < kTerms; ++t) {
+              sums[t] += static_cast<double>(sum_of<T>(d.inner, [=](int64_t i) {
+                T values[kTerms];
+                own(at + i, ch, values);
+                return values[t];
+              }));
+            }
           }
-        }
+        });
         for (int t = 0; t < kTerms; ++t) out[t * d.channels + ch] = static_cast<T>(sums[t]);
       }
     });

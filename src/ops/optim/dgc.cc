@@ -6,6 +6,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/sums.h"
+#include "ops/kernels/wide.h"
 #include "ops/optim/update.h"
 
 namespace anabranch::optim {
@@ -60,8 +61,10 @@ template <class T> Kernel momentum_kernel(const KernelArgs& op) {
     T* g = updated<T>(c, grad, grad_out);
     if (phase == Phase::kOff) return;
     c.parallel_for(c[param].numel(), kGrain, [=](int64_t from, int64_t to) {
-      if (phase == Phase::kBefore) return rule.before(p + from, v + from, g + from, to - from);
-      rule.compressed(p + from, g + from, to - from);
+      in_wide_vectors([=, own = rule] {
+        if (phase == Phase::kBefore) return own.before(p + from, v + from, g + from, to - from);
+        own.compressed(p + from, g + from, to - from);
+      });
     });
   };
 }

@@ -129,7 +129,9 @@ template <class... Ts, class Term> void backward_of(OpDef& forward, bool with_va
         const T *x = xs + at[0], *out = outs + at[2], *dout = douts + at[2];
         T* dx = to + at[0];
         with_steps(1, step, [=](auto, auto s) {
-          for (int64_t i = 0; i < n; ++i) dx[i] = term(x[i], out[i * s], dout[i * s], count);
+          in_wide_run(n, [=] {
+            for (int64_t i = 0; i < n; ++i) dx[i] = term(x[i], out[i * s], dout[i * s], count);
+          });
         });
       });
     };

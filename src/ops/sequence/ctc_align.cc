@@ -12,19 +12,27 @@ struct Rule {
   bool merge;
   explicit Rule(int32_t blank_class, bool merge_repeated) : blank(blank_class), merge(merge_repeated) {}
 
-  // Does the label at place t of a path stay? Without branches, of which no processor could tell where they go.
+  // Does the label at place t > 0 of a path stay? Without branches, of which no processor could tell where they go.
   template <class T> bool keeps(const T* path, int64_t t) const {
-    const bool repeats = path[t > 0 ? t - 1 : 0] == path[t];
-    return (path[t] != blank) & !(merge & (t > 0) & repeats);
+    return (path[t] != blank) & !(merge & (path[t - 1] == path[t]));
   }
   template <class T> int64_t count(const T* path, int64_t n) const {
-    int64_t kept = 0;
-    for (int64_t t = 0; t < n; ++t) kept += keeps(path, t);
+    if (n == 0) return 0;
+    int64_t kept = path[0] != blank;
+    for (int64_t t = 1; t < n; ++t) kept += keeps(path, t);
     return kept;
   }
   // Returns the end of the labels that stay; there is room for them up to `limit`, at least.
   template <class T> T* copy(const T* path, int64_t n, T* to, const T* limit) const {
-    for (int64_t t = 0; t < n && to < limit; ++t) {
+    if (n == 0) return to;
+    return limit - to >= n ? copy(path, n, to, [] { return true; }) : copy(path, n, to, [&] { return to < limit; });
+  }
+  // room(): is there room for another label?
+  template <class T, class Room> T* copy(const T* path, int64_t n, T*& to, Room room) const {
+    if (!room()) return to;
+    *to = path[0];
+    to += path[0] != blank;
+    for (int64_t t = 1; t < n && room(); ++t) {
       *to = path[t];
       to += keeps(path, t);
     }

@@ -1,8 +1,8 @@
 // Rows or sequences of X repeated as the sequences of Y say. Two types: sequence_expand repeats whole sequences by the
 // lengths of one level of Y; sequence_expand_as repeats rows by the lengths of Y's only level.
 #include <algorithm>
-#include <cstring>
 
+#include "ops/kernels/copy.h"
 #include "ops/sequence/offsets.h"
 
 namespace anabranch::sequence {
@@ -89,7 +89,7 @@ template <bool kAs> Kernel forward(const KernelArgs& args) {
     char* to = static_cast<char*>(c[out].mutable_raw());
     for (int64_t i = 0; i < count(*plan.times); ++i) {
       const size_t bytes = static_cast<size_t>(plan.length(i)) * row;
-      for (int64_t k = 0; k < plan.repeats(i); ++k, to += bytes) std::memcpy(to, from, bytes);
+      for (int64_t k = 0; k < plan.repeats(i); ++k, to += bytes) copy_row(from, bytes, to);
       from += bytes;
     }
   };

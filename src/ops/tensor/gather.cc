@@ -2,6 +2,7 @@
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
+#include "ops/kernels/copy.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/strided_copy.h"
 
@@ -52,7 +53,7 @@ void pick(const KernelContext& c, const Tensor& x, int64_t n, int64_t width, Ten
   auto* to = static_cast<char*>(out->mutable_raw());
   c.parallel_for(n, grain_of(width), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      std::memcpy(to + static_cast<size_t>(i) * bytes, from + static_cast<size_t>(position(i)) * bytes, bytes);
+      copy_row(from + static_cast<size_t>(position(i)) * bytes, bytes, to + static_cast<size_t>(i) * bytes);
     }
   });
 }

@@ -8,8 +8,8 @@
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
+#include "ops/kernels/sort_keys.h"
 #include "ops/kernels/wide.h"
-#include "ops/tensor/sort_keys.h"
 
 namespace anabranch::tensor {
 namespace {

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <type_traits>
 #include <vector>
 
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/kernels/outputs.h"
+#include "ops/kernels/sort_keys.h"
 
 namespace anabranch::vision {
 namespace {
@@ -41,9 +43,7 @@ void infer(InferContext& c) {
 template <class T> class Marks {
  public:
   void add(const Slice& s, const T* x, T* to) {
-    order_.resize(static_cast<size_t>(s.rows * s.columns));
-    std::iota(order_.begin(), order_.end(), int64_t{0});
-    std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) { return x[s.at(a)] > x[s.at(b)]; });
+    sort(s, x);
     taken_.assign(static_cast<size_t>(s.rows + s.columns), 0);
     for (const int64_t element : order_) {
       char &row = taken_[element / s.columns], &column = taken_[s.rows + element % s.columns];
@@ -54,6 +54,22 @@ template <class T> class Marks {
   }
 
  private:
+  // The places in order_, the largest number first.
+  void sort(const Slice& s, const T* x) {
+    const int64_t n = s.rows * s.columns;
+    values_.resize(static_cast<size_t>(n));
+    order_.resize(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) values_[static_cast<size_t>(i)] = x[s.at(i)];
+    if constexpr (std::is_same_v<T, float>) {
+      const auto& sorted = sorted_places(values_.data(), 1, n, true);
+      for (size_t i = 0; i < sorted.size(); ++i) order_[i] = static_cast<uint32_t>(sorted[i]);
+    } else {
+      std::iota(order_.begin(), order_.end(), int64_t{0});
+      std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) { return values_[a] > values_[b]; });
+    }
+  }
+
+  std::vector<T> values_;
   std::vector<int64_t> order_;
   std::vector<char> taken_;
 };
