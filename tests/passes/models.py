@@ -101,6 +101,21 @@ def changes(explained, name):
     return int(line.split("applied, ")[1].split()[0])
 
 
+def found(explained, name):
+    """How many changes a pass says that it made, and what of each place: without the place, but with how many steps it
+    has where these are counted."""
+    lines = explained.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.split()[:1] == [name])
+    notes = []
+    for line in lines[at + 1:]:
+        if not line.startswith(" " * 6):
+            break
+        count = [word for word in line.split()[:1] if word.isdigit()]
+        what = line.rsplit("): ", 1)[1].rpartition(":: ")[2]  # behind the user's line
+        notes.append(" ".join([*count, what]))
+    return changes(explained, name), notes
+
+
 def same_bits(want, got):
     assert len(want) == len(got)
     for a, b in zip(want, got):

@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 from models import PASSES, Trained
+from models import found as found_by
 
 import anabranch.fluid as fluid
 
@@ -11,15 +12,7 @@ STEPS, BATCH, WIDTH, HIDDEN = 5, 3, 4, 6
 
 
 def found(explained):
-    """(how many, what is said of each recurrence)"""
-    lines = explained.splitlines()
-    at = next(i for i, line in enumerate(lines) if line.split()[:1] == ["fuse_recurrent"])
-    notes = []
-    for line in lines[at + 1:]:
-        if not line.startswith("      #"):
-            break
-        notes.append(line.rsplit("): ", 1)[1].rpartition(":: ")[2])  # behind the user's line
-    return int(lines[at].split("applied, ")[1].split()[0]), notes
+    return found_by(explained, "fuse_recurrent")
 
 
 def gates(inputs, width=4 * HIDDEN, bias=True):

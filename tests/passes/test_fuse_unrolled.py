@@ -3,6 +3,7 @@ are read; what differs between the steps, or is read between them, keeps them as
 import numpy as np
 import pytest
 from models import PASSES, Trained, of_one_size
+from models import found as found_by
 from test_fuse_recurrent import BATCH, HIDDEN, STEPS, WIDTH, cell, close
 
 import anabranch.fluid as fluid
@@ -12,15 +13,7 @@ ALONE = ["remove_dead", "fuse_unrolled"]
 
 
 def found(explained):
-    """(how many, what is said of each chain)"""
-    lines = explained.splitlines()
-    at = next(i for i, line in enumerate(lines) if line.split()[:1] == ["fuse_unrolled"])
-    notes = []
-    for line in lines[at + 1:]:
-        if not line.startswith("      ") or " steps from " not in line:
-            break
-        notes.append(line.split(" steps from ")[0].split()[-1] + " " + line.rsplit("): ", 1)[1].rpartition(":: ")[2])
-    return int(lines[at].split("applied, ")[1].split()[0]), notes
+    return found_by(explained, "fuse_unrolled")
 
 
 def named_gates(x, h, prefix="first"):

@@ -9,6 +9,7 @@
 #include "graph/passes/passes.h"
 #include "graph/passes/patterns/block_gradient.h"
 #include "graph/passes/patterns/cell_nodes.h"
+#include "graph/passes/patterns/recurrent_cell.h"
 
 namespace anabranch {
 namespace {
@@ -203,10 +204,6 @@ class RecurrentFuser {
 
 int run(Graph& graph, const PassContext& context) { return context.program ? RecurrentFuser(graph, context).run() : 0; }
 
-const char* skip(const PassContext& context) {
-  return context.build.use_bfloat16 ? "use_bfloat16 is True: products of a block are rounded one by one" : nullptr;
-}
-
 }  // namespace
 
 const Pass kFuseRecurrent = {
@@ -214,9 +211,9 @@ const Pass kFuseRecurrent = {
     .what =
         "a block for each step that is an LSTM, a GRU or a simple cell becomes one op, and so does its "
         "gradient",
-    .tolerance = "sums in another order: 1e-6 of their size",
+    .tolerance = kCellTolerance,
     .needs_flag = "FLAGS_fuse_recurrent",
-    .skip = skip,
+    .skip = skip_cells,
     .run = run};
 
 }  // namespace anabranch

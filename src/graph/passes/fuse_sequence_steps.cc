@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "graph/passes/passes.h"
+#include "graph/passes/patterns/recurrent_cell.h"
 #include "graph/passes/patterns/sequence_loop.h"
 
 namespace anabranch {
@@ -133,10 +134,6 @@ int run(Graph& graph, const PassContext& context) {
   return fused;
 }
 
-const char* skip(const PassContext& context) {
-  return context.build.use_bfloat16 ? "use_bfloat16 is True: products of a block are rounded one by one" : nullptr;
-}
-
 }  // namespace
 
 const Pass kFuseSequenceSteps = {
@@ -144,9 +141,9 @@ const Pass kFuseSequenceSteps = {
     .what =
         "a loop over the steps of sequences that is an LSTM, a GRU or a simple cell becomes "
         "one op, and so does its gradient",
-    .tolerance = "sums in another order: 1e-6 of their size",
+    .tolerance = kCellTolerance,
     .needs_flag = "FLAGS_fuse_recurrent",
-    .skip = skip,
+    .skip = skip_cells,
     .run = run};
 
 }  // namespace anabranch

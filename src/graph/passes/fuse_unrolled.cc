@@ -9,6 +9,7 @@
 
 #include "graph/passes/passes.h"
 #include "graph/passes/patterns/chain_backward.h"
+#include "graph/passes/patterns/recurrent_cell.h"
 
 namespace anabranch {
 namespace {
@@ -210,10 +211,6 @@ int run(Graph& graph, const PassContext& context) {
   return fused;
 }
 
-const char* skip(const PassContext& context) {
-  return context.build.use_bfloat16 ? "use_bfloat16 is True: products of a step are rounded one by one" : nullptr;
-}
-
 }  // namespace
 
 const Pass kFuseUnrolled = {
@@ -221,9 +218,9 @@ const Pass kFuseUnrolled = {
     .what =
         "steps of an LSTM, a GRU or a simple cell that stand one after another become one op, and so do "
         "their gradients",
-    .tolerance = "sums in another order: 1e-6 of their size",
+    .tolerance = kCellTolerance,
     .needs_flag = "FLAGS_fuse_recurrent",
-    .skip = skip,
+    .skip = skip_cells,
     .run = run};
 
 }  // namespace anabranch

@@ -7,24 +7,11 @@ using loops::kPanel, loops::kTileRows, loops::kUnits;
 
 }  // namespace
 
-// Where the rows of a band lie in a step, and those of the steps beside it, in the order of steps.
-struct GruPanels::Place {
-  int64_t t, at, rows, past, after, rows_after, first_row;
-  Place(const Steps& steps, const Band& band, int64_t step)
-      : t(step),
-        at(band.begin(steps, t)),
-        rows(band.rows(steps, t)),
-        past(t > 0 ? band.begin(steps, t - 1) : 0),
-        after(t + 1 < steps.count() ? band.begin(steps, t + 1) : 0),
-        rows_after(t + 1 < steps.count() ? band.rows(steps, t + 1) : 0),
-        first_row(band.first) {}
-};
-
 void GruPanels::forward(const KernelContext& c, const Steps& steps, const Weights& w, const Forward& f) {
   const int64_t d = w.d;
   if (steps.count() > 1 || f.first) {
-    of_gates_.pack(c, w.gates, d, d, w.ld_gates, 2, d);
-    of_candidate_.pack(c, w.candidate, d, d, w.ld_candidate, 1, 0);
+    of_gates_.pack(c, w.gates, d, d, w.ld_gates, {0, d});
+    of_candidate_.pack(c, w.candidate, d, d, w.ld_candidate, {0});
   }
   each_band(c, steps, 3 * d * d,
             [&](const KernelContext& with, const Band& band) { forward(with, steps, band, w, f); });
@@ -78,16 +65,16 @@ void GruPanels::backward(const KernelContext& c, const Steps& steps, const Weigh
   of_candidate_.pack_turned(c, w.candidate, d, d, w.ld_candidate);
   each_band(c, steps, 3 * d * d, [&](const KernelContext& with, const Band& band) {
     for (int64_t t = steps.count() - 1; t >= 0; --t) {
-      const Place at(steps, band, t);
+      const BandStep at(steps, band, t);
       state_back(with, w, b, at);
       reset_back(with, w, b, at);
     }
   });
-  if (b.first) first_back(c, steps.widest(), w, b);
+  if (b.first) of_gates_.add_product(c, b.dgates, 3 * d, steps.widest(), d, b.dfirst);  // through the gates of step 0
 }
 
 // Takes what comes back through the gates of the step after it together with its own.
-void GruPanels::state_back(const KernelContext& c, const Weights& w, const Backward& b, const Place& place) const {
+void GruPanels::state_back(const KernelContext& c, const Weights& w, const Backward& b, const BandStep& place) const {
   const int64_t d = w.d, at = place.at;
   const float* before = b.before(place.t, place.past, place.first_row, d);
   float* dbefore = b.dbefore(place.t, place.past, place.first_row, d);
@@ -115,7 +102,7 @@ void GruPanels::state_back(const KernelContext& c, const Weights& w, const Backw
   });
 }
 
-void GruPanels::reset_back(const KernelContext& c, const Weights& w, const Backward& b, const Place& place) const {
+void GruPanels::reset_back(const KernelContext& c, const Weights& w, const Backward& b, const BandStep& place) const {
   const int64_t d = w.d, at = place.at;
   const float* before = b.before(place.t, place.past, place.first_row, d);
   float* dbefore = b.dbefore(place.t, place.past, place.first_row, d);
@@ -132,16 +119,6 @@ void GruPanels::reset_back(const KernelContext& c, const Weights& w, const Backw
                              .dreset = b.dgates + gates,
                              .dbefore = dbefore + of_before});
     }
-  });
-}
-
-// What comes back to the state before step 0 through its gates.
-void GruPanels::first_back(const KernelContext& c, int64_t rows, const Weights& w, const Backward& b) const {
-  const int64_t d = w.d;
-  each_tile(c, d, kPanel, rows, 2 * d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
-    float tile[kTileRows * kPanel];
-    of_gates_.product(b.dgates + r * 3 * d, 3 * d, m, unit / kPanel, tile);
-    for (int64_t i = 0; i < m; ++i) add_to(tile + i * kPanel, n, b.dfirst + (r + i) * d + unit);
   });
 }
 

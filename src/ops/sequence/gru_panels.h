@@ -49,11 +49,9 @@ class GruPanels {
   void backward(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& b);
 
  private:
-  struct Place;  // of a band in a step
   void forward(const KernelContext& c, const Steps& steps, const Band& band, const Weights& w, const Forward& f) const;
-  void state_back(const KernelContext& c, const Weights& w, const Backward& b, const Place& at) const;
-  void reset_back(const KernelContext& c, const Weights& w, const Backward& b, const Place& at) const;
-  void first_back(const KernelContext& c, int64_t rows, const Weights& w, const Backward& b) const;
+  void state_back(const KernelContext& c, const Weights& w, const Backward& b, const BandStep& at) const;
+  void reset_back(const KernelContext& c, const Weights& w, const Backward& b, const BandStep& at) const;
 
   Panels of_gates_, of_candidate_;
 };

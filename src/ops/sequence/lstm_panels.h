@@ -3,7 +3,6 @@
 // of steps. One object belongs to one kernel; its memory is kept from run to run.
 #pragma once
 #include <array>
-#include <memory>
 
 #include "ops/sequence/panels.h"
 #include "ops/sequence/state_mask.h"
@@ -48,14 +47,10 @@ class LstmPanels {
 
  private:
   void forward(const KernelContext& c, const Steps& steps, const Band& band, const Weights& w, const Forward& f) const;
-  void backward(const KernelContext& c, const Steps& steps, const Band& band, const Weights& w,
-                const Backward& s) const;
-  void pack_gates(const KernelContext& c, const Weights& w);
-  void pack_units(const KernelContext& c, const Weights& w);
-  void to_hidden(const KernelContext& c, int64_t rows, int64_t d, const float* dgates, float* out) const;  // adds
+  void step_back(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& s,
+                 const BandStep& place) const;
 
-  std::shared_ptr<Tensor> packed_ = std::make_shared<Tensor>();
-  float* panels_ = nullptr;
+  Panels panels_;
 };
 
 }  // namespace anabranch::sequence

@@ -1,6 +1,7 @@
 // Weights of a recurrence in panels for loops::product, and the splitting of a step among workers.
 #pragma once
 #include <algorithm>
+#include <initializer_list>
 #include <memory>
 
 #include "ops/sequence/recurrent.h"
@@ -37,6 +38,20 @@ struct Band {
   int64_t begin(const Steps& steps, int64_t t) const { return steps.begin(t) + first; }
 };
 
+// Where the rows of a band lie in a step, and those of the steps beside it, in the order of steps.
+struct BandStep {
+  int64_t t, at, rows, past, rows_past, after, rows_after, first_row;
+  BandStep(const Steps& steps, const Band& band, int64_t step)
+      : t(step),
+        at(band.begin(steps, t)),
+        rows(band.rows(steps, t)),
+        past(t > 0 ? band.begin(steps, t - 1) : 0),
+        rows_past(t > 0 ? band.rows(steps, t - 1) : 0),
+        after(t + 1 < steps.count() ? band.begin(steps, t + 1) : 0),
+        rows_after(t + 1 < steps.count() ? band.rows(steps, t + 1) : 0),
+        first_row(band.first) {}
+};
+
 // fn(context, band) until all rows of the steps are covered. While the weights fit the caches of each core, a worker
 // takes a band through all steps without waiting for others; above that all workers share each step, and the weights.
 // No sum depends on it: rows know nothing of each other.
@@ -45,7 +60,7 @@ template <class Fn> void each_band(const KernelContext& c, const Steps& steps, i
   const int64_t rows = steps.widest(), bands = floats_of_weights > kInCache ? 1 : pieces(rows, kBandRows);
   if (bands < 2) return fn(c, Band{0, rows});
   const int64_t height = pieces(rows, bands);
-  KernelContext alone = c;
+  TurnContext alone(c);  // c may be one, too
   alone.parallel = nullptr;
   c.parallel_for(pieces(rows, height), panel_grain(steps.begin(steps.count()) / bands, floats_of_weights),
                  [&](int64_t first, int64_t last) {
@@ -58,22 +73,24 @@ template <class Fn> void each_band(const KernelContext& c, const Steps& steps, i
 // A matrix [k, n] in panels of loops::kPanel columns.
 class Panels {
  public:
-  // Columns of `weight`, [k, ...] with rows `ld` apart: panel p holds `parts` runs of kPanel / parts columns, the i-th
-  // from column i * apart on.
-  void pack(const KernelContext& c, const float* weight, int64_t k, int64_t n, int64_t ld, int64_t parts,
-            int64_t apart) {
-    const int64_t run = loops::kPanel / parts, count = pieces(n, run);
+  // Columns of `weight`, [k, ...] with rows `ld` apart: one or two runs of them in a panel, one panel after another for
+  // the first units of all runs, then for the units after those. Run i has n columns from `runs`[i] on.
+  void pack(const KernelContext& c, const float* weight, int64_t k, int64_t n, int64_t ld,
+            std::initializer_list<int64_t> runs) {
+    const int64_t parts = std::min<int64_t>(2, std::ssize(runs)), width = loops::kPanel / parts;
+    const int64_t beside = std::ssize(runs) / parts, count = pieces(n, width) * beside;
     k_ = k;
     panels_ = sized<float>(memory_, count * k, loops::kPanel);
     c.parallel_for(count, panel_grain(k, loops::kPanel), [&](int64_t first, int64_t last) {
       for (int64_t p = first; p < last; ++p) {
-        const int64_t here = std::min(run, n - p * run);
+        const int64_t unit = p / beside * width, here = std::min(width, n - unit);
+        const int64_t* run = runs.begin() + p % beside * parts;
         for (int64_t l = 0; l < k; ++l) {
           for (int64_t i = 0; i < parts; ++i) {
-            const float* from = weight + l * ld + i * apart + p * run;
-            float* to = panels_ + (p * k + l) * loops::kPanel + i * run;
+            const float* from = weight + l * ld + run[i] + unit;
+            float* to = panels_ + (p * k + l) * loops::kPanel + i * width;
             std::copy(from, from + here, to);
-            std::fill(to + here, to + run, 0.0f);
+            std::fill(to + here, to + width, 0.0f);
           }
         }
       }
@@ -100,9 +117,18 @@ class Panels {
     });
   }
 
-  // tile [m, kPanel] = rows of a by panel number p.
-  void product(const float* a, int64_t lda, int64_t m, int64_t p, float* tile) const {
-    loops::product(a, lda, m, k_, panels_ + p * k_ * loops::kPanel, tile, loops::kPanel);
+  // tile [m, kPanel], with rows ld_tile apart, = rows of a by panel number p.
+  void product(const float* a, int64_t lda, int64_t m, int64_t p, float* tile, int64_t ld_tile = loops::kPanel) const {
+    loops::product(a, lda, m, k_, panels_ + p * k_ * loops::kPanel, tile, ld_tile);
+  }
+
+  // out [rows, n] += rows of a by all panels.
+  void add_product(const KernelContext& c, const float* a, int64_t lda, int64_t rows, int64_t n, float* out) const {
+    each_tile(c, n, loops::kPanel, rows, k_ * loops::kPanel, [&](int64_t unit, int64_t here, int64_t r, int64_t m) {
+      float tile[loops::kTileRows * loops::kPanel];
+      product(a + r * lda, lda, m, unit / loops::kPanel, tile);
+      for (int64_t i = 0; i < m; ++i) add_to(tile + i * loops::kPanel, here, out + (r + i) * n + unit);
+    });
   }
 
  private:

@@ -8,13 +8,20 @@ using loops::kPanel, loops::kTileRows;
 }  // namespace
 
 void SimplePanels::forward(const KernelContext& c, const Steps& steps, const Weights& w, const Forward& f) {
+  panels_.pack(c, w.state, w.d, w.d, w.d, {0});
+  each_band(c, steps, w.d * w.d,
+            [&](const KernelContext& with, const Band& band) { forward(with, steps, band, w, f); });
+}
+
+void SimplePanels::forward(const KernelContext& c, const Steps& steps, const Band& band, const Weights& w,
+                           const Forward& f) const {
   const int64_t d = w.d;
-  panels_.pack(c, w.state, d, d, d, 1, 0);
-  const float* before = f.first;
+  const float* before = f.first + band.first * d;
   for (int64_t t = 0; t < steps.count(); ++t) {
-    const int64_t at = steps.begin(t);
+    const int64_t at = band.begin(steps, t), rows = band.rows(steps, t);
+    if (rows == 0) return;
     float* states = f.states + at * d;
-    each_tile(c, d, kPanel, steps.rows(t), d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
+    each_tile(c, d, kPanel, rows, d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
       float tile[kTileRows * kPanel];
       panels_.product(before + r * d, d, m, unit / kPanel, tile);
       for (int64_t i = 0; i < m; ++i) {
@@ -29,21 +36,22 @@ void SimplePanels::forward(const KernelContext& c, const Steps& steps, const Wei
 }
 
 void SimplePanels::backward(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& b) {
-  panels_.pack_turned(c, w.state, w.d, w.d, w.d);
-  for (int64_t t = steps.count() - 1; t >= 0; --t) step_back(c, steps, w, b, t);
-  first_back(c, steps.widest(), w, b);
+  const int64_t d = w.d;
+  panels_.pack_turned(c, w.state, d, d, d);
+  each_band(c, steps, d * d, [&](const KernelContext& with, const Band& band) {
+    for (int64_t t = steps.count() - 1; t >= 0; --t) step_back(with, w, b, BandStep(steps, band, t));
+  });
+  panels_.add_product(c, b.dsums, d, steps.widest(), d, b.dfirst);
 }
 
 // Takes what comes back through the sums of the step after it together with its own.
-void SimplePanels::step_back(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& b,
-                             int64_t t) const {
-  const int64_t d = w.d, at = steps.begin(t), rows = steps.rows(t);
-  const int64_t after = t + 1 < steps.count() ? steps.rows(t + 1) : 0;
-  float* dbefore = t > 0 && b.mask ? b.dkept + steps.begin(t - 1) * d : b.dfirst;  // with a mask
-  each_tile(c, d, kPanel, rows, d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
+void SimplePanels::step_back(const KernelContext& c, const Weights& w, const Backward& b, const BandStep& place) const {
+  const int64_t d = w.d, at = place.at;
+  float* dbefore = place.t > 0 && b.mask ? b.dkept + place.past * d : b.dfirst + place.first_row * d;  // with a mask
+  each_tile(c, d, kPanel, place.rows, d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
     float tile[kTileRows * kPanel];
-    const int64_t with = std::clamp<int64_t>(after - r, 0, m);
-    if (with > 0) panels_.product(b.dsums + (at + rows + r) * d, d, with, unit / kPanel, tile);
+    const int64_t with = std::clamp<int64_t>(place.rows_after - r, 0, m);
+    if (with > 0) panels_.product(b.dsums + (place.after + r) * d, d, with, unit / kPanel, tile);
     for (int64_t i = 0; i < m; ++i) {
       const int64_t own = (at + r + i) * d + unit;
       const float* back = i < with ? tile + i * kPanel : nullptr;
@@ -56,16 +64,6 @@ void SimplePanels::step_back(const KernelContext& c, const Steps& steps, const W
       }
       act_grad(w.act, b.states + own, to, n);
     }
-  });
-}
-
-// What comes back to the state before step 0.
-void SimplePanels::first_back(const KernelContext& c, int64_t rows, const Weights& w, const Backward& b) const {
-  const int64_t d = w.d;
-  each_tile(c, d, kPanel, rows, d * kPanel, [&](int64_t unit, int64_t n, int64_t r, int64_t m) {
-    float tile[kTileRows * kPanel];
-    panels_.product(b.dsums + r * d, d, m, unit / kPanel, tile);
-    for (int64_t i = 0; i < m; ++i) add_to(tile + i * kPanel, n, b.dfirst + (r + i) * d + unit);
   });
 }
 

@@ -33,8 +33,8 @@ class SimplePanels {
   void backward(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& b);
 
  private:
-  void step_back(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& b, int64_t t) const;
-  void first_back(const KernelContext& c, int64_t rows, const Weights& w, const Backward& b) const;
+  void forward(const KernelContext& c, const Steps& steps, const Band& band, const Weights& w, const Forward& f) const;
+  void step_back(const KernelContext& c, const Weights& w, const Backward& b, const BandStep& place) const;
 
   Panels panels_;
 };

@@ -152,4 +152,8 @@ class Matcher {
 
 RecurrentCell match_cell(const StepView& view) { return Matcher(view).run(); }
 
+const char* skip_cells(const PassContext& context) {
+  return context.build.use_bfloat16 ? "use_bfloat16 is True: products of a step are rounded one by one" : nullptr;
+}
+
 }  // namespace anabranch

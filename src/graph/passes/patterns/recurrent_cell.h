@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/pass.h"
 #include "graph/passes/patterns/gate_sums.h"
 
 namespace anabranch {
@@ -23,6 +24,10 @@ struct RecurrentCell {
 };
 
 RecurrentCell match_cell(const StepView& view);
+
+// Of the passes that put such an op in the place of steps.
+inline constexpr const char* kCellTolerance = "sums in another order: 1e-6 of their size";
+const char* skip_cells(const PassContext& context);
 
 // What the kinds of cells ask for. before: the states that a step finds; after: what it makes of them.
 struct CellStates {
