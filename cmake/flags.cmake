@@ -33,6 +33,12 @@ if(ANABRANCH_SANITIZE)
   add_link_options(-fsanitize=${ANABRANCH_SANITIZE})
 endif()
 
+# ab_compile_small(<target>): short machine code rather than fast loops, in builds for use.
+function(ab_compile_small target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
+  set_target_properties(${target} PROPERTIES ab_small TRUE)
+endfunction()
+
 # Paths below the root are the same to ccache in every checkout, so checkouts share what they compile. It keeps compiled
 # headers, too, and for those asks to be told that no file depends on __TIME__.
 find_program(ANABRANCH_CCACHE ccache)

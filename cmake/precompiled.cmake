@@ -9,18 +9,23 @@ set(ab_system_headers
     <fmt/format.h>)
 
 # ab_precompile(<target> [<header>...]): the headers above and further ones for a target. Without further ones targets
-# share one file, which is made for the first of them.
+# share one file, which is made for the first of them, and another one if they are compiled small.
 function(ab_precompile target)
   if(NOT ANABRANCH_PRECOMPILED)
     return()
   endif()
-  get_property(first GLOBAL PROPERTY ab_precompiled)
+  get_target_property(small ${target} ab_small)
+  set(shared ab_precompiled)
+  if(small)
+    set(shared ab_precompiled_small)
+  endif()
+  get_property(first GLOBAL PROPERTY ${shared})
   if(first AND NOT ARGN)
     target_precompile_headers(${target} REUSE_FROM ${first})
   else()
     target_precompile_headers(${target} PRIVATE ${ab_system_headers} ${ARGN})
     if(NOT ARGN)
-      set_property(GLOBAL PROPERTY ab_precompiled ${target})
+      set_property(GLOBAL PROPERTY ${shared} ${target})
     endif()
   endif()
   # ccache wants to see what a precompiled header holds, and CMake would not let it.

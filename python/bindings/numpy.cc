@@ -98,7 +98,7 @@ void check_numpy_holds(const Tensor& empty) {
 
 std::string text_of(nb::handle object) {
   const nb::object text = nb::steal(PyObject_Str(object.ptr()));
-  const char* s = text.is_valid() ? PyUnicode_AsUTF8(text.ptr()) : nullptr;
+  const char* s = text.is_valid() ? PyUnicode_AsUTF8AndSize(text.ptr(), nullptr) : nullptr;
   if (!s) PyErr_Clear();
   return s ? s : "?";
 }

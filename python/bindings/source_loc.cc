@@ -8,6 +8,12 @@
 
 #include "bind.h"
 
+#ifdef Py_LIMITED_API
+// Every CPython exports it and documents it, but the headers of the stable ABI leave it out, and have nothing else that
+// tells a thread that has given the interpreter away from one that holds it.
+extern "C" int PyGILState_Check(void);
+#endif
+
 namespace anabranch::python {
 namespace {
 

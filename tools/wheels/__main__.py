@@ -23,7 +23,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 WORK = os.path.join(ROOT, "build", "wheels")
 DIST = os.path.join(ROOT, "dist")
 FIRST, STABLE = (3, 8), (3, 12)                         # the oldest CPython; the first that the stable ABI serves
-TOOLS = ("pip>=23.1", "scikit-build-core>=0.8", "nanobind>=2.0", "numpy", "typing-extensions", "cmake>=3.26", "ninja")
+TOOLS = ("pip>=23.1", "scikit-build-core>=0.8", "nanobind>=2.0; python_version >= '3.9'",
+         "nanobind>=2.0,<2.10; python_version < '3.9'", "numpy", "typing-extensions", "cmake>=3.26", "ninja")
 
 
 def version_of(python):
