@@ -31,8 +31,7 @@ std::optional<VarDesc> desc_of(const ir::Block& block, const ir::VarRef& var) {
 
 // Fluid's scripts give names as bytes.
 std::string name_of(nb::handle name) {
-  if (PyBytes_Check(name.ptr()))
-    return {PyBytes_AsString(name.ptr()), static_cast<size_t>(PyBytes_Size(name.ptr()))};
+  if (PyBytes_Check(name.ptr())) return {PyBytes_AsString(name.ptr()), static_cast<size_t>(PyBytes_Size(name.ptr()))};
   return text_of(name);
 }
 
