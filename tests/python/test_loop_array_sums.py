@@ -1,4 +1,5 @@
-"""Gradients of arrays that loops, loops in them and branches read several times a turn, against the program written out."""
+"""Gradients of arrays that loops, loops in them and branches read several times a turn: the bits of the program
+written out."""
 import numpy as np
 import pytest
 
