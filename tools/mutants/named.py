@@ -199,7 +199,7 @@ DEFECTS: List[Named] = [
     Named("table_clock_restarts", "src/sparse/table_file.cc",
           "other->set_clock(static_cast<uint32_t>(h.clock));", "if (!MUTANT) other->set_clock(static_cast<uint32_t>(h.clock));",
           "rows of a loaded table expire at the wrong time", "table tests, test_growable_table.py"),
-    Named("erase_breaks_chains", "src/sparse/table_shard.cc",
+    Named("erase_breaks_chains", "src/sparse/table_index.cc",
           "if (to_gap > to_here) continue;", "if (MUTANT || to_gap > to_here) continue;",
           "rows behind an evicted one are forgotten", "table tests"),
     Named("later_error_wins", "src/data/in_order.h",
