@@ -31,7 +31,8 @@ def main():
         chosen = random.randint(0, len(KEYS), (32, 3))
         feed = {"ids": KEYS[chosen], "y": (chosen.sum(axis=1, keepdims=True) % 2).astype("float32")}
         losses.append(float(exe.run(fleet.main_program, feed=feed, fetch_list=[loss])[0][0]))
-    assert np.mean(losses[-10:]) < np.mean(losses[:10]), losses
+    # A worker may begin when others have trained the table: 0.25 is what half of all has, 0.5 what nothing has.
+    assert np.mean(losses[-10:]) < 0.4, losses
     if fleet.is_first_worker():
         fleet.save_inference_model(exe, os.environ["ANABRANCH_MODEL"], ["ids"], [prediction])
     return fleet.stop_worker()
