@@ -123,9 +123,9 @@ TEST(Ps, HowLongOthersWaitForATrainerIsCounted) {
     m->header().incarnation = verb == Verb::kStats ? 0 : 1;
     m->header().sequence = verb == Verb::kHello || verb == Verb::kStats ? 0 : sent / 2 + 1;
     fill(*m);
-    MessageRef out;
-    server.handle(std::move(m), [&](MessageRef answer) { out = std::move(answer); });
-    return out;
+    const auto out = std::make_shared<MessageRef>();  // the first of two is answered when the second has come
+    server.handle(std::move(m), [out](MessageRef answer) { *out = std::move(answer); });
+    return *out;
   };
   const auto together = [&](uint32_t first, Milliseconds later, Verb verb, const auto& fill) {
     tell(first, verb, fill);
