@@ -11,7 +11,9 @@ case's reference, where that takes no Python loop over elements.
 On a machine that does other things, too, `--one-core` gives each engine one core and one thread and compares CPU times.
 """
 import argparse
+import ctypes
 import json
+import math
 import os
 import selectors
 import statistics
@@ -23,12 +25,14 @@ import time
 import numpy as np
 
 import common
+import op_jobs
 import rivals
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT = 60.0                                       # seconds that one answer may take
 ROUND = 0.05                                       # seconds of one measurement, or one run
 AIM, LEAST, MOST_BELOW = 1.0, 0.7, 15
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3        # of mallopt(3)
 
 
 class Side:
@@ -115,7 +119,7 @@ class Counter:
         return self.steps
 
 
-def is_vectorised(case, op_jobs):
+def is_vectorised(case):
     """Whether the reference takes as many steps for inputs with twice the rows."""
     small = op_jobs.typed(case, case.inputs)
     steps = Counter().of(lambda: case.ref(small, case.attrs))
@@ -130,31 +134,58 @@ def is_vectorised(case, op_jobs):
 
 def owned(made, inputs):
     """A reference that gives a view of its input has not made a result yet."""
-    sources = [np.asarray(getattr(v, "array", v)) for v in inputs.values() if not isinstance(v, list)]
+    given = [one for v in inputs.values() for one in (v if isinstance(v, list) else [v])]
+    sources = [op_jobs.array_of(v) for v in given]
 
     def own(value):
+        if isinstance(value, list):
+            return [own(v) for v in value]
+        if isinstance(value, op_jobs.Seq):
+            return op_jobs.Seq(own(value.array), value.lengths)
         view = isinstance(value, np.ndarray) and any(np.may_share_memory(value, s) for s in sources)
         return value.copy() if view else value
     return {k: own(v) for k, v in made.items()} if isinstance(made, dict) else own(made)
 
 
-def numpy_measurer(job, op_jobs, clock):
+def is_whole(made, shapes):
+    """Whether a reference made results of the shapes that the engine's operator makes: some know their small case only."""
+    slots = made if isinstance(made, dict) else {next(iter(shapes)): made}
+    for slot, value in slots.items():
+        for v, shape in zip(value if isinstance(value, list) else [value], shapes.get(slot, [])):
+            if shape and -1 not in shape and math.prod(shape) != np.size(op_jobs.array_of(v)):
+                return False
+    return True
+
+
+def keep_memory():
+    """Freed arrays stay with the process, as an engine keeps its own: NumPy pays for no pages in the measured rounds."""
+    libc = ctypes.CDLL(None)
+    for parameter, value in ((M_MMAP_THRESHOLD, 1 << 30), (M_TRIM_THRESHOLD, 1 << 30)):
+        libc.mallopt(parameter, value)
+
+
+def numpy_measurer(job, shapes, clock):
     case = job.case
-    if case.ref is None or not case.inputs or not is_vectorised(case, op_jobs):
+    if case.ref is None or not case.inputs or not is_vectorised(case):
         return None, "no vectorised reference"
     inputs = op_jobs.typed(case, job.inputs)
+    keep_memory()
+    # Operators side by side have results of their own, which stay: so do NumPy's, or it alone would write to its caches.
+    results = [None] * (1 if job.chain else job.count)
 
     def run():
         given, target = inputs, None
         begin = clock()
-        for _ in range(job.count):
-            made = owned(case.ref(given, job.attrs), inputs)
+        for number in range(job.count):
+            made = results[number % len(results)] = owned(case.ref(given, job.attrs), given)
             if job.chain:
                 target = made[job.chain[1]] if isinstance(made, dict) else made
                 given = dict(given, **{job.chain[0]: target})
         return clock() - begin
     try:
         with np.errstate(all="ignore"):
+            if not is_whole(case.ref(inputs, job.attrs), shapes):
+                return None, "the reference is of the small case"
             run()
     except Exception as error:
         return None, str(error)[:100]
@@ -163,15 +194,16 @@ def numpy_measurer(job, op_jobs, clock):
 
 # ---- the table
 
-def measure(job, sides, rounds, op_jobs, clock=time.perf_counter):
+def measure(job, sides, rounds, clock=time.perf_counter):
     """Seconds of every round of every engine that can run the job."""
     engines, why = {}, {}
+    once = {name: side.ask(dict(job=job.path, count=1)) for name, side in sides.items()}
     if job.count > 1:
-        one = max(side.ask(dict(job=job.path, count=1)).get("seconds", 0) for side in sides.values())
+        one = max(said.get("seconds", 0) for said in once.values())
         job.count = min(job.count, max(1, int(2 * op_jobs.SECONDS / max(one, 1e-9))))
     for name, side in sides.items():
         engines[name], why[name] = side.measurer(job)
-    engines["numpy"], why["numpy"] = numpy_measurer(job, op_jobs, clock)
+    engines["numpy"], why["numpy"] = numpy_measurer(job, once["product"].get("shapes", {}), clock)
     names = [n for n in engines if engines[n]]
     taken = {n: [] for n in names}
     for number in range(rounds):
@@ -217,7 +249,6 @@ def run(args):
     if "fluid18" in found:
         sides["fluid18"] = Side(found["fluid18"], "paddle.fluid", "exe cache" if args.one_core else "exe cache omp2", core)
     clock = time.process_time if args.one_core else time.perf_counter
-    import op_jobs
     cases, results, begin = op_jobs.load_cases(), [], time.monotonic()
     wanted = args.only.split(",") if args.only else sorted(cases)
     part, parts = map(int, args.part.split("/"))
@@ -233,7 +264,7 @@ def run(args):
                 result = dict(row="OPS", op=op, unmeasured="no case grows", ratios={}, shapes={}, count=0, chain=False,
                               milliseconds={})
             else:
-                result = result_of(job, *measure(job, sides, args.rounds, op_jobs, clock))
+                result = result_of(job, *measure(job, sides, args.rounds, clock))
             results.append(result)
             print(json.dumps(result), file=args.sink, flush=True)
     for side in sides.values():

@@ -38,7 +38,7 @@ def test_a_case_grows_and_is_measured(cases, side, tmp_path, op, elements, chain
     else:
         assert np.prod(job.attrs["shape"]) >= elements
     job.count = 1
-    taken, why = ops.measure(job, {"product": side}, 1, op_jobs)
+    taken, why = ops.measure(job, {"product": side}, 1)
     assert taken["product"][0] > 0
     result = ops.result_of(job, taken, why)
     assert result["milliseconds"]["product"] > 0
@@ -66,8 +66,20 @@ def test_rows_grow_with_their_sequences():
 
 def test_references_with_loops_are_no_rivals(cases):
     loop = next(c for c in cases["sequence_pool"] if c.ref)
-    assert not ops.is_vectorised(loop, op_jobs)
-    assert ops.is_vectorised(cases["relu"][0], op_jobs)
+    assert not ops.is_vectorised(loop)
+    assert ops.is_vectorised(cases["relu"][0])
+
+
+def test_a_reference_that_knows_its_small_case_only_is_no_rival(cases, side, tmp_path):
+    job = next(filter(None, map(op_jobs.Maker(side, str(tmp_path)).make, cases["expand_as"])))
+    assert ops.measure(job, {"product": side}, 1)[1] == {"numpy": "the reference is of the small case"}
+
+
+def test_views_of_the_inputs_are_copied():
+    x = np.arange(6.0).reshape(2, 3)
+    made = ops.owned({"Out": [x[:1], x + 1], "Seq": Seq(x.T, [[1, 2]])}, {"X": [Seq(x, [[2]])]})
+    assert not any(np.may_share_memory(v, x) for v in (*made["Out"], made["Seq"].array))
+    np.testing.assert_array_equal(made["Seq"].array, x.T)
 
 
 def test_the_table_names_the_worst_first(tmp_path):
