@@ -78,7 +78,7 @@ def manifest(name: str, image: str, servers: int, workers: int, command: Sequenc
         image (str): container image with the script.
         servers (int): how many.
         workers (int): how many.
-        command (list of str): the script with its arguments.
+        command (list of str): what each process runs: Python, the script and its arguments.
         resume (str, optional): folder that servers start from.
         restarts (int): how often containers are started again that fail; servers then keep their state. Default 0.
         flags (dict, optional): environment of all processes, beside their roles.
@@ -87,7 +87,7 @@ def manifest(name: str, image: str, servers: int, workers: int, command: Sequenc
         ValueError: ``name`` is none of a host.
 
     Examples:
-        >>> text = manifest("ctr", "ctr:1", 2, 4, ["train.py"])
+        >>> text = manifest("ctr", "ctr:1", 2, 4, ["python", "train.py"])
         >>> "ctr-server-0-1.ctr:6174" in text, text.count("parallelism: 4")
         (True, 1)
     """
@@ -111,7 +111,7 @@ def manifest(name: str, image: str, servers: int, workers: int, command: Sequenc
         elif keeps:
             values["FLAGS_ps_state_dir"] = _STATE
         text += _JOB.format(kind=kind, count=count, image=json.dumps(image), env=_variables(values),
-                            command=json.dumps(["python", "-u", *command]), restarts=restarts * count,
+                            command=json.dumps(list(command)), restarts=restarts * count,
                             policy="OnFailure" if restarts else "Never", volumes=_VOLUMES if keeps else "",
                             mounts=_MOUNTS if keeps else "")
     return text

@@ -6,7 +6,7 @@
 Each process finds its role in the environment, by the names that Fluid's PaddleCloudRoleMaker reads. Its output is in
 ``LOGS/serverlog.0``, ``LOGS/workerlog.0`` ...; that of the first worker is shown, too. When one process fails, it is
 named with the end of its log, and the others are ended, unless --restarts lets it begin again: servers then keep on
-disk what they have acknowledged. Ctrl-C ends all.
+disk what they have acknowledged. Ctrl-C ends all. A script that imports ``paddle`` runs under ``anabranch run``.
 """
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TextIO
 
 from . import _preflight, run
+from ._imports import needs_fluid
 from ._kubernetes import manifest
 from ._processes import STARTS, Process, end_all, free_ports, watch
 from .looking.command_line import ended
@@ -72,9 +73,12 @@ def roles(plan: Plan) -> list[Role]:
             for index, endpoint in enumerate(endpoints)]
 
 
-def _interpreter() -> list[str]:
-    """What runs a script: Python, or ``anabranch run`` where the launcher itself runs under that."""
-    return [sys.executable, "-u", *(["-m", __package__, "run"] if os.environ.get(run.VARIABLE) else [])]
+def interpreter(script: str, python: str = sys.executable) -> list[str]:
+    """list of str: what runs a script: Python, or ``anabranch run`` where it imports ``paddle``, or the launcher itself
+    runs under that.
+    """
+    old = os.environ.get(run.VARIABLE) or needs_fluid(script)
+    return [python, "-u", *(["-m", "anabranch", "run"] if old else [])]
 
 
 def _of(plan: Plan, endpoint: str) -> bool:
@@ -119,8 +123,9 @@ def environment(plan: Plan, role: Role, base: Mapping[str, str]) -> dict[str, st
 
 def process(plan: Plan, role: Role, base: Mapping[str, str], starts: int = 0, cwd: str | None = None) -> Process:
     """Process: starts one on this machine; ``base`` is the environment, ``starts`` how often it was started before."""
-    return Process(role.name, [*_interpreter(), *plan.command], environment(plan, role, base), role.log, role.serves,
-                   plan.restarts, starts, cwd)
+    script = os.path.join(cwd or "", plan.command[0])
+    command = [*interpreter(script), *plan.command]
+    return Process(role.name, command, environment(plan, role, base), role.log, role.serves, plan.restarts, starts, cwd)
 
 
 @contextlib.contextmanager
@@ -232,7 +237,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _print_kubernetes(args: argparse.Namespace) -> int:
     flags = {name: value for name, value in handed_on(os.environ).items() if name.startswith("FLAGS_")}
-    sys.stdout.write(manifest(args.name, args.image, args.servers, args.workers, [args.script, *args.args], args.resume,
+    sys.stdout.write(manifest(args.name, args.image, args.servers, args.workers,
+                              [*interpreter(args.script, "python"), args.script, *args.args], args.resume,
                               args.restarts, flags))
     if args.servers and not flags.keys() & {"FLAGS_rpc_certificates", "FLAGS_rpc_insecure"}:
         sys.stderr.write("launch: these servers will refuse to listen: set FLAGS_rpc_certificates, or "

@@ -65,7 +65,7 @@ def execute(script: str, args: Sequence[str], module: bool = False) -> None:
     sys.argv = [script, *args]
     if module:
         sys.path.insert(0, os.getcwd())
-        runpy.run_module(script, run_name="__main__", alter_sys=True)
+        runpy.run_module(names.real_name(script), run_name="__main__", alter_sys=True)
     else:
         sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
         runpy.run_path(script, run_name="__main__")

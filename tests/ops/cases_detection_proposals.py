@@ -92,8 +92,9 @@ def assign(i, a, labelled=False):
         front = np.flatnonzero((most >= high) | (np.abs(near - near.max(0)) < 1e-5).any(1))
         back = np.flatnonzero(most < low)
         if not labelled:
-            front = front[:int(a["rpn_batch_size_per_im"] * a["rpn_fg_fraction"])]
-            back = back[:a["rpn_batch_size_per_im"] - len(front)]
+            if min(a["rpn_batch_size_per_im"], a["rpn_fg_fraction"]) > 0:  # else there is no limit
+                front = front[:int(a["rpn_batch_size_per_im"] * a["rpn_fg_fraction"])]
+                back = back[:a["rpn_batch_size_per_im"] - len(front)]
         idle = [front[0]] * len(set(front) & set(back))
         front = [k for k in front if k not in back]
         place = np.array(idle + list(front), int)
@@ -130,6 +131,7 @@ RPN = {"rpn_batch_size_per_im": 12, "rpn_straddle_thresh": 2.0, "rpn_positive_ov
 case("rpn_target_assign", dict(truths(3, 4), Anchor=anchors(60), ImInfo=INFO), RPN, assign, rtol=1e-5)
 case("rpn_target_assign", dict(truths(5, 2), Anchor=anchors(40), ImInfo=INFO),
      dict(RPN, rpn_straddle_thresh=-1.0, rpn_fg_fraction=0.2, rpn_positive_overlap=0.3, rpn_negative_overlap=0.5), assign, rtol=1e-5)
+case("rpn_target_assign", dict(truths(3, 4), Anchor=anchors(50), ImInfo=INFO), dict(RPN, rpn_fg_fraction=-1.0), assign, rtol=1e-5)
 case("retinanet_target_assign", dict(truths(3, 4, labelled=True), Anchor=anchors(30), ImInfo=INFO),
      {"positive_overlap": 0.4, "negative_overlap": 0.3}, retina, rtol=1e-5)
 case("retinanet_target_assign", dict(truths(4, 3, labelled=True), Anchor=anchors(20), ImInfo=INFO),

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from anabranch import _processes, launch
+from anabranch import _imports, _processes, launch
 from anabranch.distributed import launch as launch_collective
 from anabranch.distributed import launch_ps
 
@@ -239,6 +239,39 @@ def test_fluids_command_takes_fluids_arguments(tmp_path):
     done = run(tmp_path, ROLE, "--worker_num", "2", "--server_num", "1", module="anabranch.distributed.launch_ps",
                logs="--log_dir")
     assert done.returncode == 0 and sorted(logs(tmp_path)) == ["serverlog.0", "workerlog.0", "workerlog.1"]
+
+
+OLD = ROLE.replace("anabranch.fluid", "paddle.fluid")
+
+
+@pytest.mark.parametrize("text, beside", [(OLD, ""), ("import beside", OLD)])
+def test_a_script_that_imports_paddle_runs_as_it_is(tmp_path, text, beside):
+    (tmp_path / "beside.py").write_text(textwrap.dedent(beside))
+    done = run(tmp_path, text, "--servers", "1", "--workers", "1")
+    assert done.returncode == 0 and "role: 1, current_id: 0" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("module, counts", [
+    ("paddle.distributed.launch_ps", ["--worker_num", "1", "--server_num", "1"]),
+    ("paddle.distributed.launch", ["--nproc_per_node", "1"])])
+def test_fluids_command_starts_under_its_own_name(tmp_path, module, counts):
+    text = OLD if module.endswith("_ps") else "import paddle.fluid; print('role: 1, current_id: 0')"
+    how = [sys.executable, "-m", "anabranch", "run", "-m", module, *counts, "--log_dir", str(tmp_path / "logs")]
+    done = subprocess.run([*how, script(tmp_path, text)], capture_output=True, text=True, env=environment(), timeout=60)
+    assert done.returncode == 0 and "role: 1, current_id: 0" in logs(tmp_path)["workerlog.0"], done.stderr
+
+
+@pytest.mark.parametrize("text, needs", [
+    ("import paddle", True), ("from paddle import fluid", True), ("def f():\n    import paddle.fluid as fluid", True),
+    ("import paddle_tools, anabranch.fluid", False), ("from . import paddle", False), ("print 1", False),
+    ("from package import part", True), ("import package.other", False)])
+def test_who_needs_paddle(tmp_path, text, needs):
+    (tmp_path / "package").mkdir()
+    for name, content in (("__init__", ""), ("part", "import package.other, package.part\nimport paddle.fluid"),
+                          ("other", "import os")):
+        (tmp_path / "package" / (name + ".py")).write_text(content)
+    assert _imports.needs_fluid(script(tmp_path, text)) == needs
+    assert not _imports.needs_fluid(str(tmp_path / "absent.py"))
 
 
 def test_hosts_take_turns():

@@ -75,7 +75,7 @@ def test_weight_norm_starts_as_its_initializer_and_trains(dim):
     y = fluid.layers.fc(fluid.data("x", [None, 3]), 2, param_attr=attr, bias_attr=False)
     loss = fluid.layers.mean(y)
     fluid.optimizer.SGD(0.1).minimize(loss)
-    assert parameters() == ["w_v", "w_g"]
+    assert parameters() == ["w_g", "w_v"]
     exe = fluid.Executor()
     exe.run(fluid.default_startup_program())
     x = np.arange(6, dtype="float32").reshape(2, 3)

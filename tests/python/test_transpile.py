@@ -239,6 +239,16 @@ def test_hashed_names_place_all_pieces():
     assert len(set(moments)) == 5 or {"fc_0.w_0_moment1_0"} <= {m[0] for m in moments}
 
 
+def test_half_async_needs_a_communicator_that_splits():
+    """Without it 1.8.5 sends and receives as in async mode: no barrier."""
+    def types(**fields):
+        t = transpile(config(wait_port=False, sync_mode=False, **fields), pservers="a:1,b:2", trainers=2,
+                      sync_mode=False)
+        return [op.type for op in t.get_trainer_program(wait_port=False).global_block().ops]
+    assert types(half_async=True) == types()
+    assert "send_barrier" in types(half_async=True, runtime_split_send_recv=True)
+
+
 def test_server_programs_may_be_asked_for_after_the_trainers():
     t = transpile(pservers="a:1,b:2", trainers=2)
     t.get_trainer_program(wait_port=False)

@@ -70,7 +70,7 @@ RULES += [
         theirs="both inside and outside",
     ),
     # ---- refused here
-    Rule(RAISES, HALF, ("erf", "kron", "fill_any_like"), ours="of float16"),
+    Rule(RAISES, HALF, ("erf", "kron", "fill_any_like"), ours="o[fn] float16"),
     Rule(
         RAISES,
         "`bce_loss` with labels of another shape, `partial_concat` and `partial_sum` of columns that are not there, "

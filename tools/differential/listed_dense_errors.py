@@ -75,7 +75,7 @@ REFUSED = {
     "reshape": r"is negative",
     "reshape2": r"is negative",
     "pad2d": r"must be NCHW or NHWC|less than the extent 0|must be constant, reflect or edge",
-    "precision_recall": r"Labels must be",
+    "precision_recall": r"Labels must be|MaxProbs must have 2 axes",
     "scale": r"ScaleTensor must have shape",
     "scatter": r"index at position \d+ must be",
     "scatter_nd_add": r"index at position \d+ must be",

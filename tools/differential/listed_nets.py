@@ -37,6 +37,7 @@ INDEXED = "gradient of `max_pool2d_with_index`, `max_pool3d_with_index` through 
 IM2SEQUENCE = "`im2sequence` with an `input_image_size` beyond the image; the gradient with `input_image_size`"
 DEFORMED = "`deformable_conv` with `im2col_step` other than 1 (the default is 64)"
 POLYGONS = "`multiclass_nms` of polygons that cross themselves"
+ANY_ID = "`embedding`, ids"
 COUNTS = "`detection_map`, classes that count"
 SCORES = "`detection_map`, the state: its order, and scores in which TruePos and FalsePos differ"
 COLLECTED = "`collect_fpn_proposals` of equal scores; with `post_nms_topN` 0"
@@ -48,7 +49,13 @@ EMPTY = (
 )
 NO_GRADIENT = "gradient of `dropout` with `is_test`, of `batch_norm` with `is_test`, of `expand` with ExpandTimes"
 CARRIED = "gradients of `roi_perspective_transform`, `linear_chain_crf`, `tensor_array_to_tensor`, their sequences"
+OF_LEVELS = (
+    "`sequence_reverse`, `sequence_conv`, `sequence_pad`, `sequence_enumerate`, `dynamic_lstm`, `dynamic_gru` of "
+    "several levels, `sequence_pool` of three; `sequence_concat` of several levels; `sequence_slice` before "
+    "`sequence_pool`"
+)
 APPENDED = "`lod_append` below a level of sequences"
+TIMES = "sequences of `expand` with ExpandTimes, whose attribute holds -1"
 TREE = (
     "`tree_conv`, nodes that no edge names; gradient by the nodes with `output_size` above 1; edges that make no tree"
 )
@@ -97,6 +104,12 @@ RULES = [
         "`quantize` to NHWC of three axes or more",
         ("quantize",),
         when=when.both(when.has(lambda a: a.get("output_format") == "NHWC"), some("Input", lambda x: x.ndim > 2)),
+    ),
+    Rule(
+        DIFFERS,
+        "`quantize`, `requantize` of infinity",
+        ("requantize",),
+        when=when.has(lambda a: a.get("Scale_in") == 0),
     ),
     Rule(DIFFERS, RANGE, ("data_norm",), why="inf", when=some("BatchSquareSum", lambda s: (s == 0).any())),
     Rule(DIFFERS, RANGE, ("fake_quantize_range_abs_max",), when=some("InScale", lambda s: (s <= 0).any())),
@@ -155,6 +168,8 @@ RULES = [
     Rule(DIFFERS, "`ctc_greedy_decoder`, `ctc_align`: nothing is left of a whole batch", ("ctc_align",), why="shape"),
     Rule(DIFFERS, "`fusion_seqpool_concat` of empty sequences", POOLED, when=has_empty),
     Rule(DIFFERS, "`warpctc` of empty sequences", ("warpctc",), why="inf"),
+    Rule(WORKS, "`warpctc` of empty sequences", ("warpctc",), theirs="workspace_size", when=has_empty),
+    Rule(WORKS, OF_LEVELS, ("sequence_pad",), theirs="lod info mismatches", when=levels("X", 2)),
     Rule(DIFFERS, EMPTY, FUSED, when=has_empty),
     Rule(DIFFERS, EMPTY, ("fusion_gru",), when=when.has(lambda a: a.get("origin_mode"))),
     Rule(DIFFERS, IDENTITY, ("attention_lstm", *FUSED), when=when.has(lambda a: "identity" in a.values())),
@@ -167,6 +182,13 @@ RULES = [
     ),
     *[Rule(kind, APPENDED, ("lod_reset",), when=levels("X", 1)) for kind in (DIFFERS, GRADIENT)],
     Rule(GRADIENT, "`lstm_unit`, gradient of the cell alone", ("lstm_unit",), why="gradients of .*not of"),
+    Rule(
+        GRADIENT,
+        "`sequence_conv` with `padding_start` above 0",
+        ("sequence_conv",),
+        why="of filter",
+        when=when.has(lambda a: a.get("contextStart", 0) > 0),
+    ),
     Rule(GRADIENT, "`sequence_conv`, padding that is trained", ("sequence_conv",), when=some("PaddingData", np.any)),
     Rule(GRADIENT, "`sequence_pool` of maxima with `is_test`, gradient", ("sequence_pool",), theirs="index and output"),
     Rule(GRADIENT, TREE, ("tree_conv",), why="gradient of nodesvector"),
@@ -176,6 +198,7 @@ RULES = [
     ),
     Rule(WORKS, "`layers.lstm`", ("cudnn_lstm",), theirs="Cache|GPU|CUDA"),
     # ---- tables
+    Rule(WORKS, ANY_ID, ("split_selected_rows",), theirs=r"x.height = -1"),
     Rule(
         GRADIENT,
         "`fused_embedding_seq_pool`, sparse gradient",
@@ -211,6 +234,14 @@ RULES = [
         DIFFERS, "`tensor_array_to_tensor` along an axis that vectors lack", ("tensor_array_to_tensor",), why="index:"
     ),
     Rule(RAISES, NOTHING, INTERPOLATIONS, ours="must hold images with elements"),
+    Rule(
+        RAISES,
+        MEANT,
+        ("cos_sim", "sum", "gather_nd", "sequence_scatter", "conv3d_transpose", "retinanet_target_assign"),
+        ours="must agree in|must be equal|must hold int|an output extent of 0|Anchor must have a row",
+        when=when.empty,
+    ),
+    Rule(DIFFERS, TIMES, ("expand",), when=when.both(when.only_sequences, when.given("ExpandTimes"))),
     # ---- clusters, blocks, files
     Rule(
         GRADIENT,
@@ -242,9 +273,10 @@ RULES = [
     # ---- rounding
     Rule(GRADIENT, ROUNDING, ("grid_sampler", "sequence_softmax"), when=close("grads", 1e-5, 1e-7)),
     Rule(GRADIENT, ROUNDING, ("tanh",), when=close("grads", 1e-5, 3e-7)),  # 1 - Out^2 near Out = 1
+    Rule(GRADIENT, ROUNDING, ("fused_elemwise_activation",), when=close("grads", 1e-5, 3e-6)),  # likewise
     Rule(DIFFERS, ROUNDING, ("linear_chain_crf",), when=close("outs", 1e-5, 1e-6)),
     Rule(DIFFERS, ROUNDING, ("roi_perspective_transform",), when=close("outs", 1e-4)),
-    Rule(DIFFERS, ROUNDING, ("attention_lstm", "fusion_lstm"), when=close("outs", 1e-4)),
+    Rule(DIFFERS, ROUNDING, ("attention_lstm", *FUSED), when=close("outs", 1e-4)),
     Rule(GRADIENT, ROUNDING, ("lstm", "lstmp", "gru"), when=close("grads", 5e-5)),
     # ---- for each operator what must be found in our error, or in that of the original
     *[Rule(RAISES, MEANT, (op,), ours=pattern) for op, pattern in REFUSED_HERE.items()],

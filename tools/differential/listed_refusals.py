@@ -3,7 +3,7 @@
 #: In our error, where the original accepts arguments of which it reads a part, or more than there is.
 REFUSED_HERE = {
     "affine_channel": r"Scale must have|X must have",
-    "affine_grid": r"output_shape must be",
+    "affine_grid": r"output_shape must be|a shape tensor must have",
     "beam_search": r"pre_ids must have|scores must have",
     "beam_search_decode": r"Scores must hold float\d+ or|all steps of Ids must|the sequences of Ids and",
     "collect_fpn_proposals": r"MultiLevelRois must be|MultiLevelRois must have a sequence",
@@ -16,18 +16,18 @@ REFUSED_HERE = {
     "cvm": r"CVM must have",
     "data_norm": r"slot_dim must divide the columns",
     "deformable_conv": r"Mask must have|Offset must have|dilations must be",
-    "deformable_conv_v1": r"Filter must have known extents|dilations must be",
-    "deformable_psroi_pooling": r"Input must have|ROIs must be|Trans must be",
+    "deformable_conv_v1": r"Filter must have known extents|Offset must have|dilations must be",
+    "deformable_psroi_pooling": r"Input must have|ROIs must be|Trans (and Input )?must",
     "depthwise_conv2d": r"data_format must be one of",
     "depthwise_conv2d_transpose": r"dilations must be two numbers|groups must divide the",
     "dequantize_abs_max": r"Scale must have",
     "dequantize_log": r"Dict must have",
-    "detection_map": r"classes, got|the classes of Label|a sequence for each|a number for each",
+    "detection_map": r"classes, got|the classes of Label|a sequence for each|a number for each|PosCount must hold",
     "distribute_fpn_proposals": r"FpnRois must be|FpnRois must have|refer_scale must be above",
     "edit_distance": r"Hyps must hold int\d+ or|HypsLength must have",
     "fake_channel_wise_dequantize_max_abs": r"Scales must list one or|quant_bits must be from|quant_bits must have",
     "fake_dequantize_max_abs": r"Scale must have",
-    "fake_quantize_dequantize_moving_average_abs_max": r"InScale must have|InState must have",
+    "fake_quantize_dequantize_moving_average_abs_max": r"InAccum must have|InScale must have|InState must have",
     "fake_quantize_moving_average_abs_max": r"InAccum must have|InScale must have|InState must have",
     "fake_quantize_range_abs_max": r"InScale must have|window_size must be from",
     "filter_by_instag": r"Ins_tag must have a sequence",
@@ -42,7 +42,7 @@ REFUSED_HERE = {
     "generate_mask_labels": r"ImInfo must be|LabelsInt\d+ must have|Rois must have|resolution must be above",
     "generate_proposal_labels": (
         r"elements, got|images, got|ImInfo must be|RpnRois must be|bbox_reg_weights must be|"
-        r"class_nums must be"
+        r"class_nums must be|GtClasses must be from"
     ),
     "generate_proposals": (
         r"Anchors must be|Anchors must have|BboxDeltas must be|ImInfo must be|ImInfo must have|"
@@ -56,6 +56,7 @@ REFUSED_HERE = {
     "inplace_abn": r"Mean must have|Variance must have",
     "linear_chain_crf": r"Emission and Label must have|Transition must be|Label must have (a tag|one level)",
     "load": r"seek and shape must name",
+    "locality_aware_nms": r"BBoxes must be",
     "lod_reset": r"the appended level must respect",
     "lookup_sparse_table": r"Ids must be|W must have",
     "lookup_table_dequant": r"Ids must have",
@@ -64,7 +65,7 @@ REFUSED_HERE = {
     "lstmp": r"H\d+ and C\d+ must be",
     "matrix_nms": r"BBoxes must be",
     "max_pool2d_with_index": r"a window of|paddings must be two or|strides must be two numbers",
-    "max_pool3d_with_index": r"a window of|ksize must be three numbers",
+    "max_pool3d_with_index": r"a window of|(ksize|strides) must be three numbers",
     "maxout": r"X must have|axis must be",
     "merge_ids": r"Ids must be|Rows must be|X must be",
     "merge_lod_tensor": r"Mask must hold one bool",
@@ -72,7 +73,7 @@ REFUSED_HERE = {
     "mine_hard_examples": r"MatchDist and ClsLoss must have",
     "moving_average_abs_max_scale": r"InAccum must have|InState and X must hold|InState must have",
     "multiclass_nms2": r"BBoxes must have one level",
-    "pool2d": r"a window of|data_format must be one of",
+    "pool2d": r"a window of|data_format must be one of|ksize must be two numbers",
     "pool3d": r"a window of",
     "prelu": r"Alpha must have",
     "prroi_pool": r"BatchRoINums must add up to",
@@ -107,6 +108,7 @@ REFUSED_HERE = {
     "unpool": r"ksize",
     "var_conv_2d": r"sequence",
     "warpctc": r"Label must have one level|Label must not be blank|Label of sample|Logits must have",
+    "while": r"Condition must be one bool",
     "yolov3_loss": r"GTLabel must be from|block\.append_op|downsample_ratio must be above",
 }
 
@@ -164,7 +166,7 @@ REFUSED_THERE = {
     "sequence_pad": r"PadValue|adValue",
     "sequence_pool": r"Error:\ An\ error\ occurred|dimension|lod|rank",
     "sequence_reverse": r"X.*less|X.*lod|not support",
-    "sequence_scatter": r"Updates.*LoD",
+    "sequence_scatter": r"Updates.*LoD|Updates and Ids do not match",
     "sequence_slice": r"Length.*dimension|Offset.*dimension",
     "sequence_unpad": r"size",
     "space_to_depth": r"dims",

@@ -1,11 +1,12 @@
-"""Shows cases and what both engines make of them: show.py OPERATOR:NUMBER ..."""
+"""Shows cases and what both engines make of them: show.py [--seed SEED] OPERATOR:NUMBER ..."""
 
+import argparse
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cases  # noqa: E402
-from run import VARIABLE, Engines, drawn  # noqa: E402
+from run import SEED, VARIABLE, Engines, drawn  # noqa: E402
 
 from engine import ARRAY, unpacked  # noqa: E402
 
@@ -16,8 +17,8 @@ def text(value):
     return "%s %s %s %s" % (value[0], value[1][:2], unpacked(value[1]).ravel()[:24], value[2:])
 
 
-def show(engines, op, number):
-    case = drawn(op, number, cases.seeds(op))
+def show(engines, op, number, seed):
+    case = drawn(op, number, cases.seeds(op), seed)
     print("%s:%d %s\n  %s" % (op, number, case["changes"], case["attrs"]))
     for slot, names in case["ins"].items():
         for name in names:
@@ -32,13 +33,17 @@ def show(engines, op, number):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", nargs="+", metavar="OPERATOR:NUMBER")
+    parser.add_argument("--seed", default=SEED, help="what the cases were drawn from")
+    given = parser.parse_args()
     if VARIABLE not in os.environ:
         print("skipped: %s does not name an interpreter with paddlepaddle 1.8.5" % VARIABLE)
         return
     engines = Engines(os.environ[VARIABLE], 20)
-    for name in sys.argv[1:]:
+    for name in given.cases:
         op, number = name.split(":")
-        show(engines, op, int(number))
+        show(engines, op, int(number), given.seed)
     engines.close()
 
 

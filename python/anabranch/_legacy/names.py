@@ -15,7 +15,7 @@ from ..fluid.framework import gpu
 from ..fluid.framework.version_check import FLUID_VERSION
 from . import today
 
-_OLD, _NEW = "paddle", "anabranch"
+OLD, _NEW = "paddle", "anabranch"  # of scripts; of this package
 #: Modules whose names are in another module here.
 _MOVED = {"paddle.fluid.core_avx": "anabranch.fluid.core", "paddle.fluid.core_noavx": "anabranch.fluid.core"}
 
@@ -26,7 +26,16 @@ def here(name: str) -> str:
     >>> here("paddle.fluid.layers")
     'anabranch.fluid.layers'
     """
-    return _MOVED.get(name, _NEW + name[len(_OLD):])
+    return _MOVED.get(name, _NEW + name[len(OLD):])
+
+
+def real_name(name: str) -> str:
+    """str: the name under which a module can be run: that of this package for one of ``paddle``.
+
+    >>> real_name("paddle.distributed.launch"), real_name("package.train")
+    ('anabranch.distributed.launch', 'package.train')
+    """
+    return here(name) if name.startswith(OLD + ".") else name
 
 
 def give_absent(module: ModuleType) -> None:
@@ -64,7 +73,7 @@ class Finder(importlib.abc.MetaPathFinder):
     """Finds ``paddle.x.y`` where this package has ``anabranch.x.y``, or Fluid's table has it."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        if not fullname.startswith(_OLD + "."):
+        if not fullname.startswith(OLD + "."):
             return None
         try:
             module = importlib.import_module(here(fullname))
@@ -77,21 +86,21 @@ class Finder(importlib.abc.MetaPathFinder):
 
 def _top() -> ModuleType:
     """The module ``paddle``. It is no alias: its version is that of the programming interface."""
-    version = ModuleType(_OLD + ".version", "The version of the programming interface.")
+    version = ModuleType(OLD + ".version", "The version of the programming interface.")
     version.__dict__.update(full_version=FLUID_VERSION, istaged=True, commit="", with_mkl="ON",
                             **dict(zip(("major", "minor", "patch"), FLUID_VERSION.split("."))))
-    top = ModuleType(_OLD, "The names of Fluid on the engine of Anabranch.")
+    top = ModuleType(OLD, "The names of Fluid on the engine of Anabranch.")
     top.__path__ = []
 
     def get(name: str) -> Any:
         try:
-            return importlib.import_module("%s.%s" % (_OLD, name))
+            return importlib.import_module("%s.%s" % (OLD, name))
         except ModuleNotFoundError:
             raise AttributeError("module 'paddle' has no attribute %r" % name) from None
     batch = importlib.import_module(_NEW + ".batch")
     top.__dict__.update(__version__=FLUID_VERSION, version=version, batch=batch.batch, __getattr__=get)
     # Both are found before the import system looks: it would put the module in the place of the function.
-    sys.modules.update({_OLD: top, version.__name__: version, _OLD + ".batch": batch})
+    sys.modules.update({OLD: top, version.__name__: version, OLD + ".batch": batch})
     return top
 
 
@@ -108,9 +117,9 @@ def install() -> None:
     """
     if any(isinstance(finder, Finder) for finder in sys.meta_path):
         return
-    if _OLD in sys.modules:
+    if OLD in sys.modules:
         raise NotAllowed("anabranch.legacy must be imported before paddle; it is %s"
-                         % getattr(sys.modules[_OLD], "__file__", "there"))
+                         % getattr(sys.modules[OLD], "__file__", "there"))
     importlib.import_module(_NEW + ".fluid")
     sys.meta_path.insert(0, Finder())
     _absent.finder.beginnings = (_NEW + ".",)

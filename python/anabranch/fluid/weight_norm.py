@@ -41,8 +41,8 @@ def create_weight_norm_parameter(helper: Any, attr: Any, shape: Shape, dtype: DT
     startup.create_parameter(name=g_name, shape=g_shape, dtype=dtype, **kwargs)
     norm = _norm(startup, startup.var(v_name), attr.dim, g_shape)
     startup.append_op(type="assign", inputs={"X": norm}, outputs={"Out": startup.var(g_name)})
+    g = main.create_parameter(name=g_name, shape=g_shape, dtype=dtype, **kwargs)  # the order of Fluid's parameters
     v = main.create_parameter(name=v_name, shape=shape, dtype=dtype, **kwargs)
-    g = main.create_parameter(name=g_name, shape=g_shape, dtype=dtype, **kwargs)
 
     block = helper.main_program.current_block()
     ratio = helper.create_variable_for_type_inference(dtype)

@@ -1,4 +1,5 @@
 // Sums, means, products, extremes, lengths and truth over some axes: one row each.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -38,6 +39,12 @@ struct Attrs {
     }
   }
 
+  // Axis 0 stays: rows of Out are rows of X, even where X has one only.
+  bool keeps_rows(const Shape& x) const {
+    if (reduce_all || dim.empty()) return false;
+    return std::none_of(dim.begin(), dim.end(), [&](int32_t d) { return normal_axis(d, x.rank(), "dim") == 0; });
+  }
+
   Shape out_shape(const Shape& x) const {
     if (keep_dim) return folded(x);
     std::array<bool, kMaxRank> gone{};
@@ -60,7 +67,7 @@ void infer_reduce(InferContext& c) {
            wanted);
   const Shape out = attrs.out_shape(x.shape);
   c.set_out("Out", out, x.dtype);
-  if (!attrs.reduce_all && out[0] == x.shape[0] && attrs.folded(x.shape)[0] == x.shape[0]) c.share_lod("Out", "X");
+  if (attrs.keeps_rows(x.shape)) c.share_lod("Out", "X");
 }
 
 template <class Fold, class T>

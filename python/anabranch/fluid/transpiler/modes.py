@@ -34,7 +34,7 @@ class Mode(NamedTuple):
     @property
     def barrier(self) -> bool:
         """bool: whether the trainer's program ends its sending with a barrier."""
-        return self.sync or self.half_async
+        return self.sync or (self.half_async and self.runtime_split)
 
     @property
     def number(self) -> int:

@@ -1,0 +1,44 @@
+"""Which names a script imports: one that was written for Fluid needs ``paddle``, others are left alone."""
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator
+
+from ._legacy.names import OLD
+
+
+def _imported(path: str) -> Iterator[str]:
+    """Names of the modules that a file imports anywhere; none where it is not Python that can be read."""
+    try:
+        with open(path, "rb") as file:
+            tree = ast.parse(file.read(), path)
+    except (OSError, SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from ("%s.%s" % (node.module, alias.name) for alias in node.names)
+
+
+def needs_fluid(script: str) -> bool:
+    """bool: whether a script, or a module beside it that it imports, imports ``paddle``.
+
+    Args:
+        script (str): path; False where there is none.
+    """
+    folder = os.path.dirname(os.path.abspath(script))
+    waiting, seen = [script], {script}
+    while waiting:
+        for name in _imported(waiting.pop()):
+            first, *rest = name.split(".")
+            if first == OLD:
+                return True
+            beside = os.path.join(folder, first, *rest)
+            for path in (beside + ".py", os.path.join(beside, "__init__.py")):
+                if path not in seen and os.path.isfile(path):
+                    seen.add(path)
+                    waiting.append(path)
+    return False
