@@ -75,6 +75,8 @@ std::vector<FlagInfo> make_table() {
       flag("rpc_deadline", int64_t{180000}, "milliseconds after which a request to a parameter server is given up"),
       flag("collective_deadline", int64_t{60000},
            "milliseconds for which a process waits in a sum or copy over several processes for another one"),
+      flag("collective_shared_memory", true,
+           "processes of one machine add up in memory that they share; else, and between machines, by messages"),
       flag("ps_state_dir", S(""), "folder in which parameter servers keep what survives them; empty: nothing is kept"),
       flag("ps_durability", int64_t{1},
            "what survives a server: 0 the last snapshot, 1 all that was acknowledged, 2 that and the loss of power"),

@@ -73,15 +73,23 @@ void Collective::make_room(Peers& peers) {
   if (hellos_.size() == static_cast<size_t>(peers.size())) return;
   for (auto* strips : {&hellos_, &theirs_, &into_}) *strips = std::vector<Strip>(peers.size());
   notes_.resize(peers.size() * kNote);
+  from_.resize(peers.size());
 }
 
 void Collective::agree(Peers& peers, const What& what, const void* note, size_t bytes) {
   AB_CHECK(bytes <= kNote, Internal, "a note of {} bytes", bytes);
   make_room(peers);
   peers.begin(what.verb == Verb::kBarrier ? "barrier" : "collective");
+  Hello hello{what, {}};
+  if (bytes > 0) std::memcpy(hello.note, note, bytes);
+  if (Board* board = peers.board()) {
+    std::memcpy(board->mine(), &hello, sizeof(hello));
+    peers.turn();
+    for (int r = 0; r < peers.size(); ++r) from_[r] = board->of(r);
+    return compare(peers);
+  }
   Region& mine = hello_.room(peers.wire(), sizeof(Hello));
-  auto* hello = new (hello_.memory()) Hello{what, {}};
-  if (bytes > 0) std::memcpy(hello->note, note, bytes);
+  std::memcpy(hello_.memory(), &hello, sizeof(hello));
   for (int r = 0; r < peers.size(); ++r) {
     if (r == peers.rank()) continue;
     peers.receive(hellos_[r].room(peers.wire(), sizeof(Hello)), r, 0, 0, sizeof(Hello));
@@ -93,15 +101,13 @@ void Collective::agree(Peers& peers, const What& what, const void* note, size_t 
   for (int r = 0; r < peers.size(); ++r) {
     if (r != peers.rank()) peers.wait_sent(mine, r);
   }
+  for (int r = 0; r < peers.size(); ++r) from_[r] = (r == peers.rank() ? hello_ : hellos_[r]).memory();
   compare(peers);
 }
 
-// All processes find the same pair, and give the same text.
+// Of what lies at from_. All processes find the same pair, and give the same text.
 void Collective::compare(const Peers& peers) {
-  const auto of = [&](int r) {
-    Strip& strip = r == peers.rank() ? hello_ : hellos_[r];
-    return reinterpret_cast<const Hello*>(strip.memory());
-  };
+  const auto of = [&](int r) { return reinterpret_cast<const Hello*>(from_[r]); };
   for (int r = 0; r < peers.size(); ++r) {
     AB_CHECK(of(r)->what.agrees_with(of(0)->what), ShapeMismatch,
              "processes disagree on what they compute together: {} has {}; {} has {}", peers.name(0), of(0)->what.str(),

@@ -23,16 +23,30 @@ template <class Fn> void for_others(const Peers& peers, Fn&& fn) {
   }
 }
 
+// fn(memory, bytes behind `begin`, numbers) of what `n` numbers of all pieces together, from `begin` on, have in each.
+template <class Fn> void over(std::span<const Piece> pieces, int64_t begin, int64_t n, size_t size, Fn&& fn) {
+  int64_t at = 0;
+  for (const Piece& p : pieces) {
+    const int64_t from = std::max(begin, at), to = std::min(begin + n, at + p.elems);
+    if (from < to) fn(static_cast<char*>(p.data) + (from - at) * size, (from - begin) * size, to - from);
+    at += p.elems;
+  }
+}
+
 }  // namespace
 
-// *to = what is made of theirs_ and `mine`, which may be `to`, in the order of ranks.
-void Collective::add_up(const Peers& peers, Combine how, DType dtype, const char* mine, char* to, int64_t elems) {
+void Collective::use_theirs(const Peers& peers, const char* mine) {
+  for (int r = 0; r < peers.size(); ++r) from_[r] = r == peers.rank() ? mine : theirs_[r].memory();
+}
+
+// *to = what is made of the numbers `skip` bytes behind from_, in the order of ranks. One of them may be `to`.
+void Collective::add_up(Combine how, DType dtype, size_t skip, char* to, int64_t elems) const {
   const size_t size = dtype_size(dtype);
   alignas(64) char block[kBlock * sizeof(double)];
   for (int64_t b = 0; b < elems; b += kBlock) {
     const int64_t n = std::min(kBlock, elems - b);
-    for (int r = 0; r < peers.size(); ++r) {
-      const char* from = (r == peers.rank() ? mine : theirs_[r].memory()) + b * size;
+    for (size_t r = 0; r < from_.size(); ++r) {
+      const char* from = from_[r] + skip + b * size;
       if (r == 0) {
         std::memcpy(block, from, n * size);
       } else {
@@ -54,7 +68,8 @@ void Collective::direct(Peers& peers, Combine how, DType dtype, const Piece& pie
   for_others(peers, [&](int r) { peers.wait_received(theirs_[r].region(), r); });
   for_others(peers, [&](int r) { peers.wait_sent(mine, r); });
   char* data = static_cast<char*>(piece.data);
-  add_up(peers, how, dtype, data, data, piece.elems);
+  use_theirs(peers, data);
+  add_up(how, dtype, 0, data, piece.elems);
 }
 
 // Each process adds up its part of the numbers, then gives it to the others: each byte travels twice, however many
@@ -72,7 +87,8 @@ void Collective::by_owners(Peers& peers, Combine how, DType dtype, const Piece& 
   });
   for_others(peers, [&](int r) { peers.wait_received(theirs_[r].region(), r); });
   for_others(peers, [&](int r) { peers.wait_sent(mine, r); });
-  add_up(peers, how, dtype, data + begin * size, data + begin * size, end - begin);
+  use_theirs(peers, data + begin * size);
+  add_up(how, dtype, 0, data + begin * size, end - begin);
   for_others(peers, [&](int r) {
     const Part part = part_of(piece.elems, r, peers.size());
     peers.receive(into_[r].over(peers.wire(), piece.data, bytes), r, kResult, part.begin * size,
@@ -83,12 +99,46 @@ void Collective::by_owners(Peers& peers, Combine how, DType dtype, const Piece& 
   for_others(peers, [&](int r) { peers.wait_sent(mine, r); });
 }
 
+// Everybody adds up what all have written: two processes need no more. Of several each adds up its part, and they read
+// it from there.
+void Collective::on_board(Peers& peers, Combine how, DType dtype, std::span<const Piece> pieces) {
+  const size_t size = dtype_size(dtype);
+  const auto block = static_cast<int64_t>(Board::kSide / size);
+  Board& board = *peers.board();
+  int64_t elems = 0;
+  for (const Piece& p : pieces) elems += p.elems;
+  for (int64_t b = 0; b < elems; b += block) {
+    const int64_t n = std::min(block, elems - b);
+    over(pieces, b, n, size, [&](char* data, size_t at, int64_t k) { std::memcpy(board.mine() + at, data, k * size); });
+    peers.turn();
+    for (int r = 0; r < peers.size(); ++r) from_[r] = board.of(r);
+    if (peers.size() > 2) owners_on_board(peers, how, dtype, n);
+    over(pieces, b, n, size, [&](char* data, size_t at, int64_t k) {
+      if (peers.size() <= 2) return add_up(how, dtype, at, data, k);
+      const size_t end = at + k * size;
+      for (int r = 0; r < peers.size(); ++r) {
+        const Part part = part_of(n, r, peers.size());
+        const size_t from = std::max(at, part.begin * size), to = std::min(end, part.end * size);
+        if (from < to) std::memcpy(data + (from - at), board.of(r) + from, to - from);
+      }
+    });
+  }
+}
+
+void Collective::owners_on_board(Peers& peers, Combine how, DType dtype, int64_t elems) {
+  const auto [begin, end] = part_of(elems, peers.rank(), peers.size());
+  const size_t skip = begin * dtype_size(dtype);
+  add_up(how, dtype, skip, peers.board()->mine() + skip, end - begin);
+  peers.turn();
+}
+
 void Collective::all_reduce(Peers& peers, What what, Combine how, std::span<const Piece> pieces) {
   const auto dtype = static_cast<DType>(what.dtype);
   check_combines(how, dtype);
   what.how = how;
   agree(peers, what);
   if (what.elems == 0) return;
+  if (peers.board()) return on_board(peers, how, dtype, pieces);
   Piece all = pieces[0];
   if (pieces.size() > 1) {
     packed_.room(peers.wire(), what.elems * dtype_size(dtype));
@@ -129,7 +179,8 @@ void Collective::reduce(Peers& peers, What what, Combine how, int root, const Pi
   for_others(peers, [&](int r) { peers.receive(theirs_[r].room(peers.wire(), bytes), r, kData, 0, bytes); });
   for_others(peers, [&](int r) { peers.wait_received(theirs_[r].region(), r); });
   char* data = static_cast<char*>(piece.data);
-  add_up(peers, how, dtype, data, data, piece.elems);
+  use_theirs(peers, data);
+  add_up(how, dtype, 0, data, piece.elems);
 }
 
 void Collective::reduce_scatter(Peers& peers, What what, Combine how, const Piece& in, const Piece& out) {
@@ -149,7 +200,8 @@ void Collective::reduce_scatter(Peers& peers, What what, Combine how, const Piec
   for_others(peers, [&](int r) { peers.wait_received(theirs_[r].region(), r); });
   for_others(peers, [&](int r) { peers.wait_sent(mine, r); });
   const char* own = static_cast<const char*>(in.data) + peers.rank() * bytes;
-  add_up(peers, how, dtype, own, static_cast<char*>(out.data), out.elems);
+  use_theirs(peers, own);
+  add_up(how, dtype, 0, static_cast<char*>(out.data), out.elems);
 }
 
 void Collective::broadcast(Peers& peers, What what, int root, const Piece& piece) {

@@ -87,9 +87,13 @@ class Collective {
   void compare(const Peers& peers);
   void direct(Peers& peers, Combine how, DType dtype, const Piece& piece);
   void by_owners(Peers& peers, Combine how, DType dtype, const Piece& piece);
-  void add_up(const Peers& peers, Combine how, DType dtype, const char* mine, char* to, int64_t elems);
+  void on_board(Peers& peers, Combine how, DType dtype, std::span<const Piece> pieces);
+  void owners_on_board(Peers& peers, Combine how, DType dtype, int64_t elems);
+  void use_theirs(const Peers& peers, const char* mine);
+  void add_up(Combine how, DType dtype, size_t skip, char* to, int64_t elems) const;
 
   std::vector<char> notes_;
+  std::vector<const char*> from_;  // by rank: what is read
   Strip hello_, mine_, packed_;
   std::vector<Strip> hellos_, theirs_, into_;  // by rank
 };

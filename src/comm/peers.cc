@@ -43,6 +43,19 @@ void Peers::wait(Region& region, int other, bool receives) {
   if (!why.empty()) lost(other, why, std::chrono::steady_clock::now() - begun >= deadline_);
 }
 
+void Peers::use(std::unique_ptr<Board> board) {
+  const std::lock_guard lock(mutex_);
+  board_ = std::move(board);
+}
+
+void Peers::turn() {
+  check();
+  const auto begun = std::chrono::steady_clock::now();
+  int other = rank_;
+  const std::string why = board_->turn(deadline_.count(), &other);
+  if (!why.empty()) lost(other, why, std::chrono::steady_clock::now() - begun >= deadline_);
+}
+
 void Peers::lost(int other, const std::string& why, bool late) {
   if (std::string earlier = failure(); !earlier.empty()) AB_THROW(Unavailable, "{}", earlier);
   std::string reason =
@@ -58,6 +71,7 @@ void Peers::fail(const std::string& why) {
   const std::lock_guard lock(mutex_);
   if (failure_.empty()) failure_ = why;
   if (waiting_) waiting_->abort();
+  if (board_) board_->abort();
 }
 
 std::string Peers::failure() const {

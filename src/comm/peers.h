@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/board.h"
 #include "comm/wire.h"
 
 namespace anabranch::comm {
@@ -40,6 +41,11 @@ class Peers {
   void wait_sent(Region& region, int to);
   void wait_received(Region& region, int from);
 
+  // Memory that all of them share; null: there is none.
+  Board* board() const { return board_.get(); }
+  void use(std::unique_ptr<Board> board);
+  void turn();  // of the board
+
   void listen_to(std::shared_ptr<Witness> witness) { witness_ = std::move(witness); }
   void fail(const std::string& why);
   std::string failure() const;  // empty: the group works
@@ -55,6 +61,7 @@ class Peers {
   const std::unique_ptr<Wire> wire_;
   const Milliseconds deadline_;
   std::shared_ptr<Witness> witness_;
+  std::unique_ptr<Board> board_;
   uint64_t number_ = 0;
   const char* what_ = "";
 

@@ -8,6 +8,7 @@
 
 #include "base/flags.h"
 #include "base/plugin.h"
+#include "comm/share_memory.h"
 #include "ps/hub.h"
 
 namespace anabranch::ps {
@@ -189,6 +190,7 @@ std::shared_ptr<comm::Group> join_ring(const JoinOptions& options) {
   const auto line = std::make_shared<HubLine>(o, transport.connect(o.endpoints[0]), hub);
   auto peers = std::make_unique<comm::Peers>(o.rank, o.endpoints, connect(o, *line), o.deadline);
   peers->listen_to(line);
+  comm::share_memory(*peers, std::get<bool>(get_flag("FLAGS_collective_shared_memory")));
   auto group = std::make_shared<comm::Group>(std::move(peers));
   comm::keep_ring(o.ring, group);
   line->watch(group);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "comm/group.h"
+#include "comm/share_memory.h"
 
 namespace anabranch::comm {
 namespace {
@@ -46,6 +47,18 @@ std::vector<std::string> on_all(Groups& groups, const std::function<void(int, Pe
   return errors;
 }
 
+// The groups of processes that have to send messages, and of those that share memory.
+class Comm : public testing::TestWithParam<bool> {
+ public:
+  static Groups groups(int size, int deadline_ms = 20000) {
+    Groups made = groups_of(size, deadline_ms);
+    on_all(made, [](int, Peers& peers) { EXPECT_EQ(share_memory(peers, GetParam()), GetParam()); });
+    return made;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Ways, Comm, testing::Bool(),
+                         [](const auto& way) { return way.param ? "SharedMemory" : "Messages"; });
+
 template <class T> std::vector<T> numbers(int rank, int64_t n) {
   std::vector<T> out(n);
   for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(std::sin(double(i * 7 + rank * 31)) * std::pow(10, rank));
@@ -67,7 +80,7 @@ template <class T> bool same_bits(const std::vector<T>& a, const std::vector<T>&
 }
 
 template <class T> void check_all_reduce(int size, int64_t n, Combine how) {
-  Groups groups = groups_of(size);
+  Groups groups = Comm::groups(size);
   std::vector<std::vector<T>> data(size);
   for (int r = 0; r < size; ++r) data[r] = numbers<T>(r, n);
   std::vector<T> want = data[0];
@@ -80,9 +93,9 @@ template <class T> void check_all_reduce(int size, int64_t n, Combine how) {
   for (int r = 0; r < size; ++r) EXPECT_TRUE(same_bits(data[r], want)) << r;
 }
 
-TEST(Comm, SumsAreTakenInTheOrderOfRanks) {
+TEST_P(Comm, SumsAreTakenInTheOrderOfRanks) {
   for (int size : {1, 2, 3, 4, 7}) {
-    for (int64_t n : {0, 1, 2, 5, 3000, 40001}) {
+    for (int64_t n : {0, 1, 2, 5, 3000, 40001, 200003}) {
       check_all_reduce<float>(size, n, Combine::kSum);
       check_all_reduce<double>(size, n, Combine::kSum);
     }
@@ -94,7 +107,7 @@ TEST(Comm, SumsAreTakenInTheOrderOfRanks) {
   }
 }
 
-TEST(Comm, ANumberThatIsNoneStays) {
+TEST(Groups, ANumberThatIsNoneStays) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (Combine how : {Combine::kMax, Combine::kMin}) {
     float a[] = {nan, 1, 2}, b[] = {1, nan, 3};
@@ -108,8 +121,8 @@ TEST(Comm, ANumberThatIsNoneStays) {
   EXPECT_EQ(most, std::numeric_limits<int32_t>::min());
 }
 
-TEST(Comm, SeveralTensorsShareAMeeting) {
-  Groups groups = groups_of(3);
+TEST_P(Comm, SeveralTensorsShareAMeeting) {
+  Groups groups = Comm::groups(3);
   std::vector<std::vector<float>> a(3), b(3);
   for (int r = 0; r < 3; ++r) a[r] = {float(r), 1}, b[r] = {10, 20, float(r * r)};
   expect_fine(on_all(groups, [&](int r, Peers& peers) {
@@ -128,9 +141,39 @@ TEST(Comm, SeveralTensorsShareAMeeting) {
   }
 }
 
-TEST(Comm, CopiesAndParts) {
+// Of all sizes, so that they begin and end anywhere in what travels at once.
+TEST_P(Comm, ManyTensorsShareAMeeting) {
+  for (const int size : {2, 3, 5}) {
+    Groups groups = Comm::groups(size);
+    const std::vector<int64_t> elems = {70001, 1, 0, 3 * 65536 + 5, 3, 65536};
+    std::vector<std::vector<std::vector<float>>> data(size);
+    for (int r = 0; r < size; ++r) {
+      for (size_t i = 0; i < elems.size(); ++i) data[r].push_back(numbers<float>(r + static_cast<int>(i), elems[i]));
+    }
+    std::vector<std::vector<float>> want = data[0];
+    for (int r = 1; r < size; ++r) {
+      for (size_t i = 0; i < elems.size(); ++i) {
+        combine(Combine::kSum, DType::kFloat32, want[i].data(), data[r][i].data(), elems[i]);
+      }
+    }
+    expect_fine(on_all(groups, [&](int r, Peers& peers) {
+      What what(Verb::kAllReduce, DType::kFloat32, "a");
+      std::vector<Piece> pieces;
+      for (auto& one : data[r]) {
+        what.add(Shape{static_cast<int64_t>(one.size())});
+        pieces.push_back({one.data(), static_cast<int64_t>(one.size())});
+      }
+      Collective().all_reduce(peers, what, Combine::kSum, pieces);
+    }));
+    for (int r = 0; r < size; ++r) {
+      for (size_t i = 0; i < elems.size(); ++i) EXPECT_TRUE(same_bits(data[r][i], want[i])) << r << " " << i;
+    }
+  }
+}
+
+TEST_P(Comm, CopiesAndParts) {
   constexpr int kSize = 3;
-  Groups groups = groups_of(kSize);
+  Groups groups = Comm::groups(kSize);
   std::vector<std::vector<int64_t>> copied(kSize), summed(kSize), all(kSize), part(kSize), rows(kSize);
   expect_fine(on_all(groups, [&](int r, Peers& peers) {
     Collective c;
@@ -163,9 +206,9 @@ TEST(Comm, CopiesAndParts) {
   }
 }
 
-TEST(Comm, EachGivesEachAPart) {
+TEST_P(Comm, EachGivesEachAPart) {
   constexpr int kSize = 3;
-  Groups groups = groups_of(kSize);
+  Groups groups = Comm::groups(kSize);
   std::vector<std::vector<std::string>> given(kSize);
   expect_fine(on_all(groups, [&](int r, Peers& peers) {
     std::vector<std::string> parts;
@@ -177,8 +220,8 @@ TEST(Comm, EachGivesEachAPart) {
   }
 }
 
-TEST(Comm, ThoseThatDisagreeHearSoAndTheGroupStillWorks) {
-  Groups groups = groups_of(3);
+TEST_P(Comm, ThoseThatDisagreeHearSoAndTheGroupStillWorks) {
+  Groups groups = Comm::groups(3);
   const auto errors = on_all(groups, [&](int r, Peers& peers) {
     std::vector<float> data(r == 1 ? 6 : 5);
     Collective c;
@@ -199,7 +242,7 @@ TEST(Comm, ThoseThatDisagreeHearSoAndTheGroupStillWorks) {
   expect_fine(on_all(groups, [](int, Peers& peers) { Collective().barrier(peers); }));
 }
 
-TEST(Comm, SameNumbersInOtherShapesDisagree) {
+TEST(Groups, SameNumbersInOtherShapesDisagree) {
   EXPECT_FALSE(about(Verb::kAllReduce, DType::kFloat32, Shape{2, 3})
                    .agrees_with(about(Verb::kAllReduce, DType::kFloat32, Shape{3, 2})));
   EXPECT_TRUE(about(Verb::kAllReduce, DType::kFloat32, Shape{2, 3}, "a")
@@ -208,8 +251,8 @@ TEST(Comm, SameNumbersInOtherShapesDisagree) {
   EXPECT_NE(text.find("n [2, 3]"), std::string::npos) << text;
 }
 
-TEST(Comm, WhoDoesNotComeIsNamed) {
-  Groups groups = groups_of(2, 50);
+TEST_P(Comm, WhoDoesNotComeIsNamed) {
+  Groups groups = Comm::groups(2, 50);
   const auto errors = on_all(groups, [](int r, Peers& peers) {
     if (r == 1) return;
     Collective().barrier(peers);
@@ -222,8 +265,8 @@ TEST(Comm, WhoDoesNotComeIsNamed) {
   EXPECT_EQ(again[0], errors[0]);  // a failure is final
 }
 
-TEST(Comm, WhoLeavesIsNamed) {
-  Groups groups = groups_of(3);
+TEST_P(Comm, WhoLeavesIsNamed) {
+  Groups groups = Comm::groups(3);
   groups[2] = nullptr;
   groups.pop_back();
   const auto errors = on_all(groups, [](int, Peers& peers) { Collective().barrier(peers); });
@@ -231,8 +274,8 @@ TEST(Comm, WhoLeavesIsNamed) {
   EXPECT_NE(errors[1].find("rank 2 (host2:1) is gone"), std::string::npos) << errors[1];
 }
 
-TEST(Comm, AFailureEndsAWait) {
-  Groups groups = groups_of(2);
+TEST_P(Comm, AFailureEndsAWait) {
+  Groups groups = Comm::groups(2);
   std::thread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     groups[0]->fail("somebody has fallen");
@@ -244,7 +287,7 @@ TEST(Comm, AFailureEndsAWait) {
   EXPECT_EQ(errors[0], "somebody has fallen");
 }
 
-TEST(Comm, RingsAreKeptByNumber) {
+TEST(Groups, RingsAreKeptByNumber) {
   EXPECT_THROW(ring(7), Error);
   Groups groups = groups_of(1);
   keep_ring(7, std::move(groups[0]));

@@ -69,10 +69,11 @@ def in_one_process(case, count):
         return worker.values(main, scope)
 
 
-def check_equal(case, count, folder):
+def check_equal(case, count, folder, **environment):
     """Of one case, or of several that the same processes train one after the other."""
     cases = case if isinstance(case, list) else [case]
-    done = finish(start(count, os.path.join(HERE, "collective_worker.py"), json.dumps(cases), str(folder)))
+    script = os.path.join(HERE, "collective_worker.py")
+    done = finish(start(count, script, json.dumps(cases), str(folder), **environment))
     assert [code for code, _ in done] == [0] * count, "\n".join(text for _, text in done)
     for number, one in enumerate(cases):
         expected = in_one_process(one, count)
@@ -95,10 +96,11 @@ def test_sums_as_ops_of_the_program(tmp_path, count):
     check_equal(all_rules(count, strategy=COLLECTIVE), count, tmp_path)
 
 
-@pytest.mark.parametrize("count", [2, 3, 4])
-def test_sums_of_the_engine(tmp_path, count):
-    """Batches of one size; batches of other sizes are weighted by rows."""
-    check_equal(all_rules(count) + all_rules(count, cuts=[0, 8, 11, 23, 24][:count + 1]), count, tmp_path)
+@pytest.mark.parametrize("count,shared", [(2, "1"), (3, "1"), (4, "1"), (3, "0")])
+def test_sums_of_the_engine(tmp_path, count, shared):
+    """Batches of one size; batches of other sizes are weighted by rows. In shared memory, and by messages."""
+    cases = all_rules(count) + all_rules(count, cuts=[0, 8, 11, 23, 24][:count + 1])
+    check_equal(cases, count, tmp_path, FLAGS_collective_shared_memory=shared)
 
 
 def test_launched_by_one_command(tmp_path):
@@ -200,8 +202,9 @@ for step in range(10**6):
 """
 
 
-def test_a_process_that_is_killed_is_named_by_all_others():
-    processes = start(3, SUMS % ("", ""))
+@pytest.mark.parametrize("shared", ["1", "0"])
+def test_a_process_that_is_killed_is_named_by_all_others(shared):
+    processes = start(3, SUMS % ("", ""), FLAGS_collective_shared_memory=shared)
     assert [p.stdout.readline() for p in processes] == ["goes\n"] * 3
     processes[2].send_signal(signal.SIGKILL)
     begun = time.monotonic()
@@ -224,8 +227,10 @@ def test_other_shapes_in_one_process_are_an_error_in_all():
         assert code == 1 and "processes disagree" in text and "x [200001]" in text, text
 
 
-def test_a_process_that_does_not_come_is_named():
-    done = finish(start(2, SUMS % ("", "time.sleep(6 * rank * (step == 3))"), FLAGS_collective_deadline="700"))
+@pytest.mark.parametrize("shared", ["1", "0"])
+def test_a_process_that_does_not_come_is_named(shared):
+    done = finish(start(2, SUMS % ("", "time.sleep(6 * rank * (step == 3))"), FLAGS_collective_deadline="700",
+                        FLAGS_collective_shared_memory=shared))
     assert "has not come to it for 0.7 s" in done[0][1] and "rank 1 (127.0.0.1:" in done[0][1]
     assert all(code == 1 for code, _ in done)
 

@@ -1,0 +1,99 @@
+#include "comm/board.h"
+
+#include <immintrin.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/shared_futex.h"
+
+namespace anabranch::comm {
+namespace {
+
+constexpr int kLooks = 64, kPauses = 64;  // about 100 us: those who compute alike come at nearly the same time
+constexpr int64_t kLook = 20;             // milliseconds of sleep, then a look whether the other one is alive
+
+}  // namespace
+
+// A line of the cache each, so that who writes one disturbs nobody who reads another one.
+struct alignas(64) Board::Place {
+  std::atomic<uint64_t> turns;  // it has begun
+  std::atomic<uint32_t> left;
+};
+static_assert(std::atomic<uint64_t>::is_always_lock_free, "processes share no lock");
+struct alignas(64) Board::Head {
+  std::atomic<uint32_t> bell;      // rises when those that sleep shall look again
+  std::atomic<uint32_t> sleepers;  // too many where one was killed in its sleep: then the bell is rung for nobody
+};
+
+size_t Board::bytes(int processes) { return sizeof(Head) + processes * (sizeof(Place) + 2 * kSide); }
+
+Board::Board(int rank, Mapping memory, std::vector<File> alive)
+    : rank_(rank), size_(static_cast<int>(alive.size())), memory_(std::move(memory)), alive_(std::move(alive)) {}
+
+Board::~Board() {
+  place(rank_).left.store(1);
+  ring();
+}
+
+Board::Head& Board::head() const { return *reinterpret_cast<Head*>(memory_.data()); }
+Board::Place& Board::place(int rank) const { return reinterpret_cast<Place*>(memory_.data() + sizeof(Head))[rank]; }
+char* Board::side(int rank, uint64_t turn) const {
+  return memory_.data() + sizeof(Head) + size_ * sizeof(Place) + (2 * rank + turn % 2) * kSide;
+}
+
+bool Board::has_come(int rank) const { return place(rank).turns.load() >= turn_; }
+
+bool Board::is_gone(int rank) const {
+  pollfd process{alive_[rank].number(), POLLIN, 0};
+  return place(rank).left.load() || poll(&process, 1, 0) > 0;
+}
+
+void Board::ring() {
+  if (head().sleepers.load() == 0) return;
+  head().bell.fetch_add(1);
+  shared_futex_wake_all(head().bell);
+}
+
+void Board::abort() {
+  aborted_.store(true);
+  ring();
+}
+
+std::string Board::turn(int64_t within_ms, int* missing) {
+  place(rank_).turns.store(++turn_);
+  ring();
+  const auto end = Clock::now() + std::chrono::milliseconds(within_ms);
+  for (int r = 0; r < size_; ++r) {
+    if (r == rank_ || has_come(r)) continue;
+    *missing = r;
+    if (std::string why = wait(r, end); !why.empty()) return why;
+  }
+  return {};
+}
+
+std::string Board::wait(int rank, Clock::time_point end) {
+  for (int look = 0; look < kLooks; ++look) {
+    for (int pause = 0; pause < kPauses; ++pause) {
+      if (has_come(rank)) return {};
+      _mm_pause();
+    }
+    std::this_thread::yield();  // to a thread of this process that computes on this core
+  }
+  while (true) {
+    if (aborted_) return "ended";
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+    head().sleepers.fetch_add(1);
+    // The bell before the look: whoever comes behind the look sees a sleeper, and rings.
+    const uint32_t seen = head().bell.load();
+    if (!has_come(rank) && !aborted_) shared_futex_wait(head().bell, seen, std::clamp<int64_t>(left, 1, kLook));
+    head().sleepers.fetch_sub(1);
+    if (has_come(rank)) return {};
+    // Once more, behind it: it may have come, and then gone.
+    if (is_gone(rank)) return has_come(rank) ? std::string() : "its process has left";
+    if (left <= 0) return "no message in time";
+  }
+}
+
+}  // namespace anabranch::comm
