@@ -30,6 +30,7 @@ PServer::PServer(ir::ProgramRef program, std::shared_ptr<Scope> scope)
   options.history = history_of(program_.server_name());
   if (options.history.durability != ps::Durability::kNone) options.history.tables = program_.table_durability();
   options.patience = ps::Milliseconds(std::get<int64_t>(get_flag("FLAGS_rpc_deadline")));
+  options.timer = &writer_;
   server_ = std::make_unique<ps::Server>(options, program_);
   endpoint_ = options.name;
   const ps::Handler handler = [server = server_.get()](ps::MessageRef m, ps::Answer a) {
@@ -41,6 +42,12 @@ PServer::PServer(ir::ProgramRef program, std::shared_ptr<Scope> scope)
     server_->watch(network_->peers());
   }
   local_ = ps::local_transport().listen(endpoint_, handler);
+}
+
+PServer::~PServer() {
+  network_ = nullptr;
+  local_ = nullptr;
+  server_->finish_snapshot();
 }
 
 bool PServer::run(const std::function<bool()>& stop) {

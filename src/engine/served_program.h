@@ -34,7 +34,8 @@ class ServedProgram final : public ps::Store {
   void train_rows(uint32_t variable, std::span<const int64_t> ids, ps::Message* into) override;
   void read_table(uint32_t variable, uint64_t part, int bits, ps::Message* into) const override;
   // All that the program keeps from step to step: parameters, the state of their rules, counters.
-  void save(const std::function<void(const std::string& name, const Tensor& value)>& put) const override;
+  std::vector<std::string> kept() const override;
+  std::unique_ptr<ps::Saving> begin_save() const override;
   void load(const std::string& name, const Tensor& value) override;
 
  private:
@@ -45,6 +46,7 @@ class ServedProgram final : public ps::Store {
   };
   using Shapes = std::vector<std::pair<uint32_t, bool>>;  // variables that change, and which of them are sparse
 
+  template <class Fn> void each_kept(Fn&& fn) const;
   uint32_t add(const std::string& name, int block);
   static bool is_taken(const Entry& entry);
   bool is_gradient(const std::string& name) const;

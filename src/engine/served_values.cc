@@ -1,33 +1,55 @@
 // What servers are asked of their variables, and what they keep of them on disk.
 #include <cstring>
+#include <deque>
 
 #include "engine/served_program.h"
 
 namespace anabranch {
 namespace {
 
-constexpr int64_t kRecordBytes = 16 << 20;  // of a table that grows, in one record
+constexpr size_t kRecordBytes = 1 << 20;    // of a table that grows, in one record of a snapshot
+constexpr int64_t kSliceBytes = 64 << 10;  // of its rows, for which a push waits: about a tenth of a millisecond
 
 void add_bytes(uint32_t variable, std::string_view bytes, ps::Message* into) {
   void* to = into->add_room(variable, Shape{static_cast<int64_t>(bytes.size())}, DType::kUInt8);
   if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
 }
 
-// A record at least, so that it is known that there is a table.
-void save_rows(sparse::GrowableTable& table, const std::string& name,
-               const std::function<void(const std::string& name, const Tensor& value)>& put) {
-  const auto all = table.stats().rows * static_cast<int64_t>(table.header().row_bytes());
-  const int bits = sparse::GrowableTable::bits_for(all, kRecordBytes);
-  std::string rows;
-  for (uint64_t part = 0; part >> bits == 0; ++part) {
-    rows.clear();
-    table.append_rows(part, bits, &rows);
-    if (rows.empty() && part > 0) continue;
+// Tensors are copied, tables that grow are cut. Each has a record at least, so that it is known that there is one.
+class SavedValues final : public ps::Saving {
+ public:
+  void add(const std::string& name, const Tensor& value) { copies_.add(name, value); }
+  void add(const std::string& name, std::shared_ptr<sparse::GrowableTable> table) {
+    tables_.push_back({name, std::make_unique<sparse::GrowableTable::Cut>(std::move(table), kSliceBytes)});
+  }
+  bool next(const Put& put) override {
+    if (copies_.next(put)) return true;
+    if (tables_.empty()) return false;
+    Table& t = tables_.front();
+    std::string rows;
+    bool more = true;
+    while (more && rows.size() < kRecordBytes) more = t.cut->next(&rows);
+    if (!rows.empty() || !t.begun) put(t.name, tensor_of(rows));
+    t.begun = true;
+    if (!more) tables_.pop_front();
+    return !tables_.empty();
+  }
+
+ private:
+  struct Table {
+    std::string name;
+    std::unique_ptr<sparse::GrowableTable::Cut> cut;
+    bool begun = false;
+  };
+  static Tensor tensor_of(const std::string& rows) {
     Tensor bytes(Shape{static_cast<int64_t>(rows.size())}, DType::kUInt8);
     if (!rows.empty()) std::memcpy(bytes.mutable_raw(), rows.data(), rows.size());
-    put(name, bytes);
+    return bytes;
   }
-}
+
+  ps::SavedCopies copies_;
+  std::deque<Table> tables_;
+};
 
 }  // namespace
 
@@ -52,15 +74,34 @@ ps::Extent ServedProgram::extent(uint32_t variable) const {
 
 void ServedProgram::read(uint32_t variable, ps::Message* into) const { into->add(variable, tensor_of(variable)); }
 
-void ServedProgram::save(const std::function<void(const std::string& name, const Tensor& value)>& put) const {
+// fn(name, tensor, table) for what the program keeps from step to step, one of the two null.
+template <class Fn> void ServedProgram::each_kept(Fn&& fn) const {
   for (const auto& v : program_->global_block().vars()) {
     if (!v->persistable || is_gradient(v->name)) continue;
     const Value* value = scope_->find_var(v->name);
-    const Tensor* t = value ? value->get<Tensor>() : nullptr;
-    if (t && t->initialized()) put(v->name, *t);
-    const auto table = value ? sparse::GrowableTable::of(*value) : nullptr;
-    if (table) save_rows(*table, v->name, put);
+    if (!value) continue;
+    const Tensor* t = value->get<Tensor>();
+    if (t && t->initialized()) fn(v->name, t, std::shared_ptr<sparse::GrowableTable>());
+    if (const auto table = sparse::GrowableTable::of(*value)) fn(v->name, nullptr, table);
   }
+}
+
+std::vector<std::string> ServedProgram::kept() const {
+  std::vector<std::string> names;
+  each_kept([&](const std::string& name, const Tensor*, const auto&) { names.push_back(name); });
+  return names;
+}
+
+std::unique_ptr<ps::Saving> ServedProgram::begin_save() const {
+  auto saving = std::make_unique<SavedValues>();
+  each_kept([&](const std::string& name, const Tensor* tensor, const auto& table) {
+    if (tensor) {
+      saving->add(name, *tensor);
+    } else {
+      saving->add(name, table);
+    }
+  });
+  return saving;
 }
 
 void ServedProgram::load(const std::string& name, const Tensor& value) {

@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "io/files.h"
+#include "io/regular_file.h"
 
 namespace anabranch::ps {
 namespace {
@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 class RealFile final : public DiskFile {
  public:
   explicit RealFile(const std::string& path)
-      : path_(path), fd_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666)) {
+      : path_(path), fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666)) {
     if (fd_ < 0) fail("create", path_, errno);
   }
   ~RealFile() override { close(fd_); }
@@ -48,6 +48,16 @@ class RealFile final : public DiskFile {
   const int fd_;
 };
 
+class RealSource final : public DiskSource {
+ public:
+  explicit RealSource(const std::string& path) : file_(path) {}
+  uint64_t size() const override { return file_.size(); }
+  size_t read(void* to, size_t bytes) override { return file_.read(to, bytes); }
+
+ private:
+  io::RegularFile file_;
+};
+
 class RealDisk final : public Disk {
  public:
   std::unique_ptr<DiskFile> create(const std::string& path) override { return std::make_unique<RealFile>(path); }
@@ -55,7 +65,9 @@ class RealDisk final : public Disk {
     std::error_code ignored;
     return fs::exists(path, ignored);
   }
-  std::string read(const std::string& path) const override { return io::read_file(path); }
+  std::unique_ptr<DiskSource> open(const std::string& path) const override {
+    return std::make_unique<RealSource>(path);
+  }
   std::vector<std::string> list(const std::string& folder) const override {
     std::vector<std::string> out;
     std::error_code none;
@@ -79,7 +91,7 @@ class RealDisk final : public Disk {
     if (failed) fail("remove", path, failed.value());
   }
   void sync_folder(const std::string& path) override {
-    const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) fail("open the folder", path, errno);
     const int failed = fsync(fd), error = errno;
     close(fd);

@@ -1,6 +1,8 @@
 // Files, passed in like the clock and the network, so that simulations decide what a crash leaves of them. Failures are
 // errors of kind Unavailable or ResourceExhausted that name the file.
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,12 +17,21 @@ class DiskFile {
   virtual void sync() = 0;                        // what was written survives the loss of power
 };
 
+// A file that is read from its begin to its end.
+class DiskSource {
+ public:
+  virtual ~DiskSource() = default;
+  virtual uint64_t size() const = 0;  // when it was opened
+  // The next bytes: fewer than `bytes` only at the end.
+  virtual size_t read(void* to, size_t bytes) = 0;
+};
+
 class Disk {
  public:
   virtual ~Disk() = default;
   virtual std::unique_ptr<DiskFile> create(const std::string& path) = 0;  // an empty one, whatever was there
   virtual bool exists(const std::string& path) const = 0;
-  virtual std::string read(const std::string& path) const = 0;
+  virtual std::unique_ptr<DiskSource> open(const std::string& path) const = 0;
   virtual std::vector<std::string> list(const std::string& folder) const = 0;  // names, sorted; none without the folder
   virtual void make_folder(const std::string& path) = 0;                       // and those above it
   virtual void rename(const std::string& from, const std::string& to) = 0;

@@ -32,33 +32,36 @@ std::vector<uint64_t> History::numbers(const std::string& kind) const {
   return out;
 }
 
-// The last record says how many there are.
-bool History::whole(const std::vector<std::vector<MessageRef>>& records) {
-  if (records.empty()) return false;
-  const Header& last = records.back()[0]->header();
-  return last.verb == Verb::kComplete && last.round == records.size();
+// It is looked through before anything of it is taken: its last record says how many there are.
+bool History::is_whole(const std::string& file) const {
+  uint64_t records = 0, said = 0;
+  read_records(*options_.disk->open(file), [&](const std::vector<MessageRef>& r) {
+    ++records;
+    const Header& h = r[0]->header();
+    said = h.verb == Verb::kComplete ? h.round : 0;
+  });
+  return records > 0 && said == records;
 }
 
 bool History::read(const std::function<void(std::vector<MessageRef>)>& snapshot,
                    const std::function<void(std::vector<MessageRef>)>& journal) {
   const std::vector<uint64_t> found = numbers("snapshot");
   for (auto it = found.rbegin(); it != found.rend(); ++it) {
-    std::vector<std::vector<MessageRef>> records;
     const std::string file = path("snapshot", *it) + "/state";
     if (!options_.disk->exists(file)) continue;
-    read_records(options_.disk->read(file), [&](std::vector<MessageRef> r) { records.push_back(std::move(r)); });
-    if (!whole(records)) {
+    if (!is_whole(file)) {
       options_.tell(fmt::format("the snapshot {} is damaged, the one before it is taken", file));
       continue;
     }
-    records.pop_back();
-    for (auto& r : records) snapshot(std::move(r));
+    read_records(*options_.disk->open(file), [&](std::vector<MessageRef> r) {
+      if (r[0]->header().verb != Verb::kComplete) snapshot(std::move(r));
+    });
     last_ = *it;
     newest_ = std::max(*it, found.back());
     for (const uint64_t j : numbers("journal")) {
       newest_ = std::max(newest_, j);
       if (j < last_ || !keeps_journal()) continue;
-      read_records(options_.disk->read(path("journal", j)), journal);
+      read_records(*options_.disk->open(path("journal", j)), journal);
     }
     return true;
   }
@@ -127,22 +130,18 @@ uint64_t History::begin_snapshot() {
   return number;
 }
 
-void History::write_snapshot(uint64_t number, const std::vector<std::shared_ptr<Message>>& state) {
+std::unique_ptr<SnapshotFile> History::open_snapshot(uint64_t number) {
+  const std::string folder = path("new", number);
+  options_.disk->make_folder(folder);
+  return std::make_unique<SnapshotFile>(*options_.disk, folder, number);
+}
+
+void History::close_snapshot(SnapshotFile& file) {
   Disk& disk = *options_.disk;
-  const std::string fresh = path("new", number), name = path("snapshot", number);
-  disk.make_folder(fresh);
-  {
-    RecordWriter out(disk.create(fresh + "/state"));
-    for (const auto& m : state) out.write(*m);
-    Message end(Verb::kComplete);
-    end.header().round = state.size() + 1;
-    out.write(end);
-    out.sync();
-  }
-  disk.sync_folder(fresh);
-  disk.rename(fresh, name);
+  file.end();
+  disk.rename(file.folder_, path("snapshot", file.number_));
   disk.sync_folder(options_.folder);
-  last_ = number;
+  last_ = file.number_;
   remove_old();
 }
 

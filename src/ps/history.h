@@ -36,6 +36,23 @@ struct HistoryOptions {
   std::map<std::string, Durability> tables = {};  // those for which it is another one; not kNone
 };
 
+// A snapshot that is being written. One that nobody closes is found by nobody.
+class SnapshotFile {
+ public:
+  SnapshotFile(Disk& disk, const std::string& folder, uint64_t number);
+  void put(const Message& record);
+
+ private:
+  friend class History;
+  void end();
+
+  Disk& disk_;
+  const std::string folder_;
+  const uint64_t number_;
+  RecordWriter out_;
+  uint64_t records_ = 0, flushed_ = 0;  // flushed: bytes
+};
+
 class History {
  public:
   explicit History(const HistoryOptions& options);
@@ -53,8 +70,10 @@ class History {
 
   // A snapshot is of now: a new journal begins.
   uint64_t begin_snapshot();
-  // Writes and names it; Unavailable or ResourceExhausted when that failed, and then the one before stays the last.
-  void write_snapshot(uint64_t number, const std::vector<std::shared_ptr<Message>>& state);
+  // It is written record by record, while append() and commit() go on, and then named. Unavailable or
+  // ResourceExhausted when that failed, and then the one before stays the last.
+  std::unique_ptr<SnapshotFile> open_snapshot(uint64_t number);
+  void close_snapshot(SnapshotFile& file);
   uint64_t last_snapshot() const { return last_; }
 
   // What must be on disk before now() is answered.
@@ -67,7 +86,7 @@ class History {
   std::vector<uint64_t> numbers(const std::string& kind) const;
   void open_journal(uint64_t number);
   void remove_old();
-  static bool whole(const std::vector<std::vector<MessageRef>>& records);
+  bool is_whole(const std::string& file) const;
 
   const HistoryOptions options_;
   Durability strongest_;  // of all tables

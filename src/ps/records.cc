@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "core/tensor.h"
+
 namespace anabranch::ps {
 namespace {
 
@@ -28,14 +30,13 @@ uint64_t checksum(std::string_view bytes) {
 }
 
 // Messages one behind the other; each begins with its own size.
-bool cut(const std::shared_ptr<const std::string>& all, size_t at, size_t bytes, std::vector<MessageRef>* out) {
-  const size_t end = at + bytes;
-  while (at < end) {
+bool cut(const std::shared_ptr<const char>& all, size_t bytes, std::vector<MessageRef>* out) {
+  for (size_t at = 0; at < bytes;) {
     Header h;
-    if (end - at < sizeof h) return false;
-    std::memcpy(&h, all->data() + at, sizeof h);
-    if (h.bytes < sizeof h || h.bytes > end - at) return false;
-    out->push_back(Message::parse(std::shared_ptr<const char>(all, all->data() + at), h.bytes));
+    if (bytes - at < sizeof h) return false;
+    std::memcpy(&h, all.get() + at, sizeof h);
+    if (h.bytes < sizeof h || h.bytes > bytes - at) return false;
+    out->push_back(Message::parse(std::shared_ptr<const char>(all, all.get() + at), h.bytes));
     at += h.bytes;
   }
   return !out->empty();
@@ -51,6 +52,7 @@ void RecordWriter::write(std::span<const MessageRef> messages) {
   f.checksum = checksum(std::string_view(buffer_).substr(sizeof f));
   std::memcpy(buffer_.data(), &f, sizeof f);
   file_->write(buffer_);
+  bytes_ += buffer_.size();
 }
 
 void RecordWriter::write(const Message& message) {
@@ -58,25 +60,24 @@ void RecordWriter::write(const Message& message) {
   write(std::span(&borrowed, 1));
 }
 
-bool read_records(std::string bytes, const std::function<void(std::vector<MessageRef>)>& use) {
-  const auto all = std::make_shared<const std::string>(std::move(bytes));
-  size_t at = 0;
-  while (at < all->size()) {
+bool read_records(DiskSource& file, const std::function<void(std::vector<MessageRef>)>& use) {
+  uint64_t left = file.size();
+  while (left > 0) {
     Frame f;
-    if (all->size() - at < sizeof f) return false;
-    std::memcpy(&f, all->data() + at, sizeof f);
-    at += sizeof f;
-    if (f.magic != kMagic || f.bytes > all->size() - at ||
-        f.checksum != checksum(std::string_view(*all).substr(at, f.bytes))) {
-      return false;
-    }
+    if (left < sizeof f || file.read(&f, sizeof f) != sizeof f) return false;
+    left -= sizeof f;
+    if (f.magic != kMagic || f.bytes > left) return false;
+    const std::shared_ptr<void> memory = allocate_buffer(f.bytes);  // as messages want it: they are read where they lie
+    const std::shared_ptr<const char> bytes(memory, static_cast<const char*>(memory.get()));
+    if (file.read(memory.get(), f.bytes) != f.bytes) return false;
+    if (f.checksum != checksum({bytes.get(), f.bytes})) return false;
+    left -= f.bytes;
     std::vector<MessageRef> messages;
     try {
-      if (!cut(all, at, f.bytes, &messages)) return false;
+      if (!cut(bytes, f.bytes, &messages)) return false;
     } catch (const Error&) {
       return false;
     }
-    at += f.bytes;
     use(std::move(messages));
   }
   return true;

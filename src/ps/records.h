@@ -15,13 +15,16 @@ class RecordWriter {
   void write(std::span<const MessageRef> messages);
   void write(const Message& message);
   void sync() { file_->sync(); }
+  uint64_t bytes() const { return bytes_; }  // written
 
  private:
   std::unique_ptr<DiskFile> file_;
   std::string buffer_;
+  uint64_t bytes_ = 0;
 };
 
-// Calls `use` for each record that is whole, up to the first one that is not. False when there is one.
-bool read_records(std::string bytes, const std::function<void(std::vector<MessageRef>)>& use);
+// Calls `use` for each record that is whole, one after another, up to the first one that is not. False when there is
+// one. No more of the file than a record is in memory, but for what `use` keeps.
+bool read_records(DiskSource& file, const std::function<void(std::vector<MessageRef>)>& use);
 
 }  // namespace anabranch::ps

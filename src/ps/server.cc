@@ -7,6 +7,7 @@ namespace anabranch::ps {
 Server::Server(const ServerOptions& options, Store& store) : options_(options), store_(store) {
   AB_CHECK(options.trainers >= 1 && options.trainers <= 100000, InvalidArgument,
            "a server needs from 1 to 100000 trainers, got {}", options.trainers);
+  writing_->server = this;
   trainers_.resize(static_cast<size_t>(options.trainers));
   step_.came.resize(trainers_.size());
   if (options.history.durability != Durability::kNone) resume();

@@ -8,6 +8,7 @@
 #include <compare>
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -21,6 +22,7 @@
 #include "ps/levels.h"
 #include "ps/store.h"
 #include "ps/sums.h"
+#include "ps/timer.h"
 #include "ps/traffic.h"
 #include "ps/transport.h"
 
@@ -36,6 +38,8 @@ struct ServerOptions {
   uint64_t incarnation = 1;
   const Clock* clock = &SteadyClock::shared();
   HistoryOptions history;
+  // Who writes snapshots, slice by slice, while requests go on; null: the request that finds one due.
+  Timer* timer = nullptr;
 };
 
 struct ServerStats {
@@ -53,11 +57,13 @@ class Server {
   // Goes on where an earlier server with the same folder has ended, where there was one. InvalidArgument when what is
   // there does not fit the store.
   Server(const ServerOptions& options, Store& store);
-  virtual ~Server() = default;
+  virtual ~Server();
 
   void handle(MessageRef request, Answer answer);
   // Looks at deadlines; called now and then by whoever runs the server.
   void tick();
+  // A snapshot that is being written is on disk when this returns, or has failed.
+  void finish_snapshot();
   bool finished() const;  // every trainer has said that it is complete
   void wait_finished(const std::function<bool()>& stop, Milliseconds look);
   ServerStats stats() const;
@@ -133,7 +139,7 @@ class Server {
   MessageRef answer_once_more(Trainer& trainer, const Message& request);
 
   // ---- server_state.cc
-  using State = std::vector<std::shared_ptr<Message>>;
+  using State = std::vector<std::shared_ptr<Message>>;  // but for what the store holds
   void resume();
   State state() const;
   std::shared_ptr<Message> state_of(uint32_t trainer) const;
@@ -143,7 +149,28 @@ class Server {
   void replay_updates(const std::vector<MessageRef>& messages);
   void count_left_out(const std::vector<MessageRef>& messages);
   void tell_left_out();
+
+  // ---- server_snapshot.cc
+  // What is being written, and by whom. Its lock is taken before the server's.
+  struct Snapshot {
+    uint64_t number = 0;
+    State state;
+    std::unique_ptr<Saving> values;
+    std::unique_ptr<SnapshotFile> file = nullptr;  // null: it has not begun
+    bool write_slice(History& history);            // false: that was the last one
+  };
+  struct Writing {
+    std::mutex mutex;
+    Server* server = nullptr;  // null: it is gone
+    std::optional<Snapshot> snapshot;
+  };
   void snapshot_if_due(bool now);
+  void write_first_snapshot();
+  Snapshot cut();
+  bool begin_snapshot(bool now);
+  bool write_slice();
+  void write_later(uint64_t number);
+  void end_snapshot(const std::string& wrong);
 
   const ServerOptions options_;
   Store& store_;
@@ -154,7 +181,7 @@ class Server {
   std::condition_variable changed_;
   std::optional<History> history_;
   std::optional<Levels> levels_;  // where there is a history
-  std::mutex writing_;            // a snapshot
+  const std::shared_ptr<Writing> writing_ = std::make_shared<Writing>();
   bool resumed_ = false;
   std::atomic<int> answering_{0};  // requests that are being handled: the server is not over before they are answered
   std::vector<Trainer> trainers_;

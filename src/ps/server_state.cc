@@ -60,12 +60,6 @@ Server::State Server::state() const {
   head->header().client = static_cast<uint32_t>(options_.mode);
   out.push_back(std::move(head));
   for (uint32_t t = 0; t < trainers_.size(); ++t) out.push_back(state_of(t));
-  store_.save([&](const std::string& name, const Tensor& value) {
-    auto m = std::make_shared<Message>(Verb::kExchange);
-    m->add_text(name);
-    m->add(0, value);
-    out.push_back(std::move(m));
-  });
   return out;
 }
 
@@ -191,43 +185,16 @@ void Server::tell_left_out() {
 void Server::resume() {
   history_.emplace(options_.history);
   levels_.emplace(options_.history, store_);
-  std::set<std::string> loaded, kept;
-  store_.save([&](const std::string& name, const Tensor&) { kept.insert(name); });
+  std::set<std::string> loaded;
   resumed_ = history_->read([&](const std::vector<MessageRef>& record) { load(record[0], &loaded); },
                             [&](const std::vector<MessageRef>& messages) { replay(messages); });
-  for (const std::string& name : kept) {
+  for (const std::string& name : store_.kept()) {
     AB_CHECK(!resumed_ || loaded.count(name), NotFound, "the state in {} has no variable {}", options_.history.folder,
              name);
   }
   tell_left_out();
   // The journal may have a torn end: what comes next is written behind a snapshot of now.
-  history_->write_snapshot(history_->begin_snapshot(), state());
-  ++stats_.snapshots;
-}
-
-// The state is copied while nothing changes, and written while requests go on. One that fails costs nothing: the
-// journal goes on.
-void Server::snapshot_if_due(bool now) {
-  if (!now && !history_->snapshot_is_due()) return;
-  const std::unique_lock one(writing_, std::try_to_lock);
-  if (!one.owns_lock()) return;
-  State copy;
-  uint64_t number = 0;
-  try {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!now && !history_->snapshot_is_due()) return;
-      number = history_->begin_snapshot();
-      copy = state();
-    }
-    history_->write_snapshot(number, copy);
-    const std::lock_guard lock(mutex_);
-    ++stats_.snapshots;
-  } catch (const Error& e) {
-    const std::lock_guard lock(mutex_);
-    ++stats_.failed_snapshots;
-    options_.history.tell(fmt::format("{} has no snapshot {}: {}", options_.name, number, e.message()));
-  }
+  write_first_snapshot();
 }
 
 }  // namespace anabranch::ps

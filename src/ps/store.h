@@ -1,9 +1,13 @@
 // What a server keeps, and how it changes: the engine runs the update ops, the server decides when.
 #pragma once
+#include <deque>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "ps/message.h"
 
@@ -20,6 +24,33 @@ struct Change {
 struct Extent {
   int64_t rows = 0, bytes = 0;
   int64_t found = 0, missed = 0;  // look-ups of keys that had a row, and that had none
+};
+
+// What a store holds at one moment, written piece by piece.
+class Saving {
+ public:
+  using Put = std::function<void(const std::string& name, const Tensor& value)>;
+
+  virtual ~Saving() = default;
+  // The next pieces, of at most about a MiB; several of one name are parts of one variable. False: these were the last ones.
+  virtual bool next(const Put& put) = 0;
+};
+
+// Of values that are copied when they are added.
+class SavedCopies final : public Saving {
+ public:
+  void add(const std::string& name, const Tensor& value) {
+    values_.emplace_back(name, Tensor()).second.copy_from(value);
+  }
+  bool next(const Put& put) override {
+    if (values_.empty()) return false;
+    put(values_.front().first, values_.front().second);
+    values_.pop_front();
+    return !values_.empty();
+  }
+
+ private:
+  std::deque<std::pair<std::string, Tensor>> values_;
 };
 
 class Store {
@@ -48,7 +79,10 @@ class Store {
   }
 
   // ---- what a server that was killed is made again from
-  virtual void save(const std::function<void(const std::string& name, const Tensor& value)>& put) const = 0;
+  // The names of what it keeps.
+  virtual std::vector<std::string> kept() const = 0;
+  // As it is now, when nothing changes; it is written while apply() and all others go on, by another thread.
+  virtual std::unique_ptr<Saving> begin_save() const = 0;
   // NotFound, ShapeMismatch: it is not what this store keeps.
   virtual void load(const std::string& name, const Tensor& value) = 0;
 };

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/parallel.h"
 #include "core/value.h"
@@ -70,6 +71,25 @@ class GrowableTable {
   void append_rows(uint64_t part, int bits, std::string* to);
   // ShapeMismatch unless they are whole rows. A key that is there takes the new row.
   void add_rows(const char* rows, size_t bytes);
+
+  // ---- all rows of one moment, while the table goes on
+  // The moment is when this is made: the caller keeps updates away until then. Rows that are looked up in training for
+  // the first time meanwhile may be there or not, as they were made.
+  class Cut {
+   public:
+    // `slice_bytes`: of rows, by the mean; nobody waits for more at a time. Unavailable: there is a cut of it already.
+    Cut(std::shared_ptr<GrowableTable> table, int64_t slice_bytes);
+    ~Cut();
+    Cut(const Cut&) = delete;
+    // Appends some rows, by no order; false when there are no more. Each row of the moment comes once. Unavailable: the
+    // table was loaded meanwhile.
+    bool next(std::string* rows);
+
+   private:
+    const std::shared_ptr<GrowableTable> table_;
+    size_t shard_ = 0;  // that is being written
+    std::vector<TableShard::Entry> scratch_;
+  };
 
   // A table made by the options of a file, with its rows.
   static std::shared_ptr<GrowableTable> open(const std::string& name, const std::string& path,

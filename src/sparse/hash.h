@@ -10,6 +10,16 @@ inline uint64_t hash_id(int64_t id) {
   return h * 0xd6e8feb86659fd93u;
 }
 
+// All bits depend on all bits. splitmix64, Steele et al., OOPSLA 2014
+inline uint64_t scramble(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+// [0, 1).
+inline float unit(uint64_t bits) { return static_cast<float>(bits >> 40) * 0x1p-24f; }
+
 // [0, n), by the high bits.
 inline uint64_t in_range(uint64_t hash, uint64_t n) {
   return static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * n) >> 64);

@@ -20,18 +20,28 @@ void pause() {
 
 }  // namespace
 
-void SpinLock::lock() {
-  for (int spins = 0; taken_.exchange(true, std::memory_order_acquire);) {
-    while (taken_.load(std::memory_order_relaxed)) {
-      if (++spins > 4096) {  // a table that is being written to a file
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
-      } else if (spins > 256) {
-        std::this_thread::yield();
-      } else {
-        pause();
-      }
-    }
+void SpinLock::rest(int* spins) {
+  if (++*spins > 4096) {  // a table that is being written to a file
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  } else if (*spins > 256) {
+    std::this_thread::yield();
+  } else {
+    pause();
   }
+}
+
+void SpinLock::lock() {
+  if (!taken_.exchange(true, std::memory_order_acquire)) return;
+  ++waiting_;
+  for (int spins = 0; taken_.exchange(true, std::memory_order_acquire);) {
+    while (taken_.load(std::memory_order_relaxed)) rest(&spins);
+  }
+  --waiting_;
+}
+
+// Those who come between the look and the exchange wait for this turn.
+void SpinLock::lock_after_others() {
+  for (int spins = 0; waiting_ > 0 || taken_.exchange(true, std::memory_order_acquire);) rest(&spins);
 }
 
 }  // namespace anabranch::sparse

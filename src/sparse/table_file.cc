@@ -8,6 +8,7 @@
 #include "io/regular_file.h"
 #include "sparse/growable_table.h"
 #include "sparse/hash.h"
+#include "sparse/shard_cut.h"
 
 namespace anabranch::sparse {
 
@@ -64,18 +65,12 @@ namespace {
 
 constexpr size_t kWriteBytes = 1 << 20;
 
-struct Entry {
-  int64_t key;
-  uint32_t seen;
-  const float* record;
-};
+using Entry = TableShard::Entry;
 
 void append(std::string* to, const void* data, size_t bytes) { to->append(static_cast<const char*>(data), bytes); }
 
 void append_row(std::string* to, const Entry& e, int64_t floats) {
-  append(to, &e.key, sizeof(e.key));
-  append(to, &e.seen, sizeof(e.seen));
-  append(to, e.record, static_cast<size_t>(floats) * sizeof(float));
+  ShardCut::append_row(e.key, e.seen, e.record, floats, to);
 }
 
 void sort_by_key(std::vector<Entry>* entries) {

@@ -24,6 +24,9 @@ class TableIndex {
     int slot;
   };
 
+  // The hash of a key without the bits that choose the shard.
+  static uint64_t hash_within(int64_t key) { return hash_id(key) << KeyOrder::kBits; }
+
   // Empty, with room for `buckets`; it grows up to `most` of them.
   void begin(uint64_t buckets, uint64_t most);
   bool may_grow() const { return buckets_ < most_; }
@@ -92,7 +95,6 @@ class TableIndex {
     const auto bit = [&](int s) { return static_cast<unsigned>(slots[s] == wanted) << s; };
     return bit(0) | bit(1) | bit(2) | bit(3);
   }
-  static uint64_t hash_within(int64_t key) { return hash_id(key) << KeyOrder::kBits; }
   uint64_t home(int64_t key) const { return in_range(hash_within(key), buckets_); }
   uint64_t next(uint64_t bucket) const { return bucket + 1 == buckets_ ? 0 : bucket + 1; }
   void set_buckets(uint64_t buckets);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "sparse/key_order.h"
@@ -26,10 +27,20 @@ class RecordMemory {
   size_t used_ = kBlockBytes;
 };
 
+class ShardCut;
+
 class TableShard {
  public:
+  // A row where it stands.
+  struct Entry {
+    int64_t key;
+    uint32_t seen;
+    const float* record;
+  };
+
   // memory: null when records shall be allocated in the small, which a tight limit needs.
   TableShard(const TableOptions& options, int64_t budget_bytes, uint64_t number, RecordMemory* memory);
+  ~TableShard();
 
   // Copies rows into out + place * width for `count` keys; keys without a row give zeros.
   void pull(const KeyAt* keys, int64_t count, const Pull& how, float* out);
@@ -39,13 +50,22 @@ class TableShard {
   // fn(key, last seen, record) for the rows whose hash, without the bits that choose the shard, begins with the `bits`
   // lowest bits of `prefix`: they stand next to each other.
   template <class Fn> void each_row_of(uint64_t prefix, int bits, Fn&& fn) const {
-    const uint64_t low = bits ? prefix << (64 - bits) : 0, high = low | (bits ? ~uint64_t{0} >> bits : ~uint64_t{0});
-    index_.each_between(low, high, [&](int64_t key, uint32_t seen, uint32_t row) { fn(key, seen, record(row)); });
+    each_entry_of(prefix, bits, [&](int64_t key, uint32_t seen, uint32_t row) { fn(key, seen, record(row)); });
   }
   // The record of a key that is read from a file; made, whatever the limits say, but null when memory is at its limit.
   float* restore(int64_t key, uint32_t seen);
   TableStats stats() const;
   void each_piece(const std::function<void(const void*, int64_t)>& fn) const;
+
+  // ---- as it is now, while it goes on (ShardCut)
+  // Unavailable: one has begun, and has not ended.
+  void begin_cut(int64_t rows_a_slice);  // by the mean
+  // Appends the rows of the next slice, as they stand in a file; false when there is none. Unavailable: none has begun.
+  bool cut_slice(std::vector<Entry>* scratch, std::string* rows);
+  // Those that have changed before their turn, as they were.
+  std::string take_kept();
+  void end_cut();
+
   int64_t dropped() const { return stats_.evicted + stats_.refused; }
   uint32_t clock() const { return clock_; }
   void set_clock(uint32_t clock) { clock_ = clock; }
@@ -58,6 +78,14 @@ class TableShard {
   using Place = TableIndex::Place;
   static constexpr uint32_t kMark = uint32_t{1} << 31;  // times and ages are smaller
 
+  static constexpr int kMostSliceBits = 36;
+
+  template <class Fn> void each_entry_of(uint64_t prefix, int bits, Fn&& fn) const {
+    const uint64_t low = bits ? prefix << (64 - bits) : 0, high = low | (bits ? ~uint64_t{0} >> bits : ~uint64_t{0});
+    index_.each_between(low, high, fn);
+  }
+  // Before a row changes or goes, where there is a cut.
+  void keep_for_cut(int64_t key, uint32_t seen, uint32_t row);
   float* record(uint32_t row) const {
     return chunks_[(row - 1) >> chunk_bits_] + static_cast<int64_t>((row - 1) & chunk_mask_) * stride_;
   }
@@ -95,6 +123,7 @@ class TableShard {
   std::vector<uint32_t> free_;
 
   std::vector<uint8_t> counters_;  // how often keys without a row were seen, at most
+  std::unique_ptr<ShardCut> cut_;
   uint32_t clock_ = 1;
   uint64_t random_;
   TableStats stats_;

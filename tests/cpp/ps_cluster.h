@@ -43,8 +43,15 @@ class ToyStore final : public Store {
         static_cast<float*>(into->add_room(variable, Shape{static_cast<int64_t>(ids.size()), 1}, DType::kFloat32));
     for (size_t i = 0; i < ids.size(); ++i) to[i] = values_.at(variable).data<float>()[ids[i]];
   }
-  void save(const std::function<void(const std::string& name, const Tensor& value)>& put) const override {
-    for (uint32_t i = 0; i < values_.size(); ++i) put(name(i), values_[i]);
+  std::vector<std::string> kept() const override {
+    std::vector<std::string> names;
+    for (uint32_t i = 0; i < values_.size(); ++i) names.push_back(name(i));
+    return names;
+  }
+  std::unique_ptr<Saving> begin_save() const override {
+    auto saving = std::make_unique<SavedCopies>();
+    for (uint32_t i = 0; i < values_.size(); ++i) saving->add(name(i), values_[i]);
+    return saving;
   }
   void load(const std::string& name, const Tensor& value) override { values_.at(number(name)).copy_from(value); }
 

@@ -49,9 +49,12 @@ class GeoStore final : public Store {
       for (int64_t k = 0; k < kWidth; ++k) *to++ = table.data<float>()[id * kWidth + k];
     }
   }
-  void save(const std::function<void(const std::string& name, const Tensor& value)>& put) const override {
-    put("a", dense);
-    put("b", table);
+  std::vector<std::string> kept() const override { return {"a", "b"}; }
+  std::unique_ptr<Saving> begin_save() const override {
+    auto saving = std::make_unique<SavedCopies>();
+    saving->add("a", dense);
+    saving->add("b", table);
+    return saving;
   }
   void load(const std::string& name, const Tensor& value) override { (name == "a" ? dense : table).copy_from(value); }
 

@@ -1,6 +1,8 @@
 // What a server keeps on disk: killed at any operation on it, with a full disk, a flipped byte.
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "ps_one_server.h"
 #include "sim/disk.h"
 
@@ -16,7 +18,7 @@ class Mortal final : public Disk {
     return std::make_unique<File>(*this, disk_.create(path));
   }
   bool exists(const std::string& path) const override { return disk_.exists(path); }
-  std::string read(const std::string& path) const override { return disk_.read(path); }
+  std::unique_ptr<DiskSource> open(const std::string& path) const override { return disk_.open(path); }
   std::vector<std::string> list(const std::string& folder) const override { return disk_.list(folder); }
   void make_folder(const std::string& path) override { use(), disk_.make_folder(path); }
   void rename(const std::string& from, const std::string& to) override { use(), disk_.rename(from, to); }
@@ -210,6 +212,88 @@ TEST(PsHistory, OnlyWhatHasToSurviveTheMachineIsFlushed) {
   EXPECT_EQ(disk.flushed, begun + 1);
   ASSERT_TRUE(push_one(7, 0));
   EXPECT_EQ(disk.flushed, begun + 1);
+}
+
+// What is to be done is done when a test says so.
+class Later final : public Timer {
+ public:
+  void after(Milliseconds, std::function<void()> what) override { due_.push_back(std::move(what)); }
+  bool one() {
+    if (due_.empty()) return false;
+    const auto what = std::move(due_.front());
+    due_.pop_front();
+    what();
+    return true;
+  }
+
+ private:
+  std::deque<std::function<void()>> due_;
+};
+
+// Pushes go on while a snapshot is written, none of which waits for a slice; wherever it is killed between two of them,
+// a server has what it had acknowledged, or, without a journal, all of one moment.
+TEST(PsHistory, PushesGoOnBetweenTheSlicesOfASnapshot) {
+  for (const Durability d : {Durability::kSnapshot, Durability::kJournal, Durability::kFlushed}) {
+    for (int slices = 0; slices <= 6; ++slices) {
+      sim::World world(5);
+      sim::SimDisk disk(world);
+      Later later;
+      ServerOptions o = options_of(d, disk, "state", 1);
+      o.timer = &later;
+      uint64_t sequence = 0;
+      bool whole = false;
+      {
+        ToyStore store(4);
+        Server server(o, store);
+        hello(server);
+        EXPECT_EQ(server.stats().snapshots, 1);
+        while (sequence < 4) ASSERT_TRUE(push(server, ++sequence));
+        for (int i = 0; i < slices; ++i) {
+          later.one();
+          ASSERT_TRUE(push(server, ++sequence));
+        }
+        whole = server.stats().snapshots == 2;
+        EXPECT_EQ(whole, slices >= 4);
+      }
+      while (later.one()) {  // what comes to a server that is gone
+      }
+      o.incarnation = 2;
+      ToyStore next(4);
+      Server again(o, next);
+      const auto kept = static_cast<float>(d != Durability::kSnapshot ? sequence : whole ? 4 : 0);
+      EXPECT_EQ(value(next, 0), kept) << slices << " slices";
+      EXPECT_EQ(value(next, 1), kept) << slices << " slices";
+      hello(again, sequence);
+      EXPECT_EQ(again.stats().lost, static_cast<int64_t>(sequence) - static_cast<int64_t>(kept));
+    }
+  }
+}
+
+// A worker that is complete does not come back to say what was acknowledged to it: without a journal a snapshot of now
+// is on disk before it hears that it is, and one of before that is under way is given up for it.
+TEST(PsHistory, WhoIsCompleteIsInASnapshot) {
+  sim::World world(5);
+  sim::SimDisk disk(world);
+  Later later;
+  ServerOptions o = options_of(Durability::kSnapshot, disk, "state", 1);
+  o.timer = &later;
+  {
+    ToyStore store(2);
+    Server server(o, store);
+    hello(server);
+    for (uint64_t i = 1; i <= 5; ++i) ASSERT_TRUE(push(server, i));
+    later.one();
+    auto m = std::make_shared<Message>(Verb::kComplete);
+    m->header().incarnation = 7;
+    m->header().sequence = 6;
+    EXPECT_FALSE(ask(server, m)->header().error);
+    EXPECT_EQ(server.stats().snapshots, 2);
+  }
+  ToyStore next(2);
+  o.incarnation = 2;
+  const Server again(o, next);
+  EXPECT_EQ(value(next), 5);
+  EXPECT_TRUE(again.finished());
 }
 
 TEST(PsHistory, AnotherModelIsRefused) {

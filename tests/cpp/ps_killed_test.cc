@@ -96,7 +96,7 @@ class FailingDisk final : public Disk {
     return std::make_unique<File>(*this, path, real_disk().create(path));
   }
   bool exists(const std::string& path) const override { return real_disk().exists(path); }
-  std::string read(const std::string& path) const override { return real_disk().read(path); }
+  std::unique_ptr<DiskSource> open(const std::string& path) const override { return real_disk().open(path); }
   std::vector<std::string> list(const std::string& folder) const override { return real_disk().list(folder); }
   void make_folder(const std::string& path) override { real_disk().make_folder(path); }
   void rename(const std::string& from, const std::string& to) override { real_disk().rename(from, to); }

@@ -39,9 +39,12 @@ class AddingStore final : public Store {
         static_cast<double*>(into->add_room(variable, Shape{static_cast<int64_t>(ids.size()), 1}, DType::kFloat64));
     for (const int64_t id : ids) *to++ = t_.data<double>()[id];
   }
-  void save(const std::function<void(const std::string& name, const Tensor& value)>& put) const override {
-    put("a", a_);
-    put("t", t_);
+  std::vector<std::string> kept() const override { return {"a", "t"}; }
+  std::unique_ptr<Saving> begin_save() const override {
+    auto saving = std::make_unique<SavedCopies>();
+    saving->add("a", a_);
+    saving->add("t", t_);
+    return saving;
   }
   void load(const std::string& name, const Tensor& value) override {
     if (planted_ != Planted::kStateIsNotLoaded) (name == "a" ? a_ : t_).copy_from(value);

@@ -22,7 +22,7 @@ struct ClusterRun::ToyNode final : ServerNode {
 
 struct ClusterRun::Worker {
   std::shared_ptr<Client> client;
-  std::vector<Remote> remotes;
+  std::vector<Remote> remotes, tables;
   uint64_t life = 0;
   std::shared_ptr<bool> alive;
   int steps = 0;
@@ -67,10 +67,12 @@ void ClusterRun::start_worker(int w) {
       std::shared_ptr<Timer>(std::shared_ptr<void>(), &world_));
   network_.at_once = true;
   me.remotes.clear();
+  me.tables.clear();
   for (const auto& s : servers_) {
     for (int v = 0; v < kVariables; ++v) {
       me.remotes.push_back(me.client->remote(s->endpoint(), std::string(1, static_cast<char>('a' + v))));
     }
+    me.tables.push_back(me.client->remote(s->endpoint(), "t"));
   }
   network_.at_once = false;
   world_.after(world_.within(1, 50), [this, w, life = me.life] { step(w, life); });
@@ -97,6 +99,9 @@ void ClusterRun::step(int w, uint64_t life) {
   ++me.steps;
   const Tensor one = filled(-1);
   for (const Remote& r : me.remotes) me.client->push(r, one);
+  const auto keys = CountingTable::keys_of(w, me.steps);
+  const std::vector<float> ones(keys.size(), -1.0F);
+  for (const Remote& t : me.tables) me.client->push(t, keys, Part::kAnyHeight, ones.data(), DType::kFloat32, 1);
   me.under_way = true;
   me.client->exchange([this, w, life](const std::exception_ptr& e) { stepped(w, life, e); });
 }
@@ -216,6 +221,9 @@ std::string ClusterRun::check() {
       const bool may_lose = v == 1 || !plan_.one_without_journal;
       const std::string wrong = check_variable(*s, v, may_lose ? lost : 0);
       if (!wrong.empty()) return wrong;
+    }
+    if (const auto wrong = s->store->table().check(static_cast<int64_t>(s->store->value(0, 0))); !wrong.empty()) {
+      return fmt::format("{}: {}", s->endpoint(), wrong);
     }
     // Variables that survive the same things agree.
     if (!plan_.one_without_journal && s->store->value(0, 0) != s->store->value(1, 0)) {

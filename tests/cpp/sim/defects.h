@@ -1,66 +1,83 @@
 // Stores and servers with defects, with which the harness is tried.
 #pragma once
-#include <map>
+#include <memory>
+#include <utility>
 
 #include "ps_cluster.h"
+#include "sim/counting_table.h"
+#include "sim/planted.h"
 
 namespace anabranch::ps::sim {
 
 inline constexpr int kVariables = 2;
-
-// Defects that the histories have to find.
-enum class Planted {
-  kNone,
-  kJournalIsNotWritten,
-  kSyncDoesNothing,
-  kFolderSyncDoesNothing,
-  kRequestsLoseTheirNumber,     // nobody can tell that one has come before
-  kAcknowledgedBeforeItCame,    // the network answers for the server
-  kOneVariableIsForgotten,      // of an update
-  kStateIsNotLoaded,            // numbers of requests are, values are not
-  kStateIsOfTheSnapshotBefore,  // values are saved late, numbers of requests are not
-  kIncarnationStays,            // a server that comes again has the old one's
-  kUpdatesComeTwice,            // each hundredth
-  kLossIsNotCounted,
-  kDefects,
-  // Of GEO and of sums by name, beside some of those.
-  kChangedRowsAreNotTold = kDefects,
-  kSumsForgetOne,
-};
+inline constexpr uint32_t kTable = kVariables;
 
 class DefectiveStore final : public Store {
  public:
   explicit DefectiveStore(Planted planted) : planted_(planted) {}
-  uint32_t number(std::string_view name) const override { return toy_.number(name); }
-  std::string name(uint32_t number) const override { return toy_.name(number); }
+  uint32_t number(std::string_view name) const override { return name == "t" ? kTable : toy_.number(name); }
+  std::string name(uint32_t number) const override { return number == kTable ? "t" : toy_.name(number); }
   void apply(std::span<const Change> changes) override {
     ++applied_;
     if (planted_ == Planted::kOneVariableIsForgotten && applied_ % 7 == 0) changes = changes.subspan(1);
-    toy_.apply(changes);
-    if (planted_ == Planted::kUpdatesComeTwice && applied_ % 20 == 0) toy_.apply(changes);
+    apply_once(changes);
+    if (planted_ == Planted::kUpdatesComeTwice && applied_ % 20 == 0) apply_once(changes);
   }
-  uint32_t variables() const override { return toy_.variables(); }
+  uint32_t variables() const override { return toy_.variables() + 1; }
   void read(uint32_t variable, Message* into) const override { toy_.read(variable, into); }
   void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const override {
     toy_.read_rows(variable, ids, into);
   }
-  void save(const std::function<void(const std::string& name, const Tensor& value)>& put) const override {
-    if (planted_ != Planted::kStateIsOfTheSnapshotBefore) return toy_.save(put);
-    std::map<std::string, Tensor> now;
-    toy_.save([&](const std::string& name, const Tensor& value) { now[name].copy_from(value); });
-    for (const auto& [name, value] : before_.empty() ? now : before_) put(name, value);
-    before_ = std::move(now);
+  std::vector<std::string> kept() const override {
+    auto names = toy_.kept();
+    names.push_back("t");
+    return names;
+  }
+  std::unique_ptr<Saving> begin_save() const override {
+    auto values = toy_.begin_save();
+    if (planted_ == Planted::kStateIsOfTheSnapshotBefore) {
+      if (!before_) before_ = toy_.begin_save();
+      std::swap(values, before_);
+    }
+    return std::make_unique<Both>(std::move(values), table_.begin_save(planted_));
   }
   void load(const std::string& name, const Tensor& value) override {
-    if (planted_ != Planted::kStateIsNotLoaded) toy_.load(name, value);
+    if (planted_ == Planted::kStateIsNotLoaded) return;
+    name == "t" ? table_.load(value) : toy_.load(name, value);
   }
+  const CountingTable& table() const { return table_; }
   float value(int variable, int i) const { return toy_.values_[static_cast<size_t>(variable)].data<float>()[i]; }
 
  private:
+  class Both final : public Saving {
+   public:
+    Both(std::unique_ptr<Saving> first, std::unique_ptr<Saving> second)
+        : first_(std::move(first)), second_(std::move(second)) {}
+    bool next(const Put& put) override {
+      if (first_ && !first_->next(put)) {
+        first_ = nullptr;
+        return true;
+      }
+      return first_ || second_->next(put);
+    }
+
+   private:
+    std::unique_ptr<Saving> first_, second_;
+  };
+
+  void apply_once(std::span<const Change> changes) {
+    std::vector<Change> toys;
+    for (const Change& c : changes) {
+      c.variable == kTable ? table_.add(c) : toys.push_back(c);
+    }
+    toy_.apply(toys);
+  }
+
   const Planted planted_;
   ToyStore toy_{kVariables};
+  CountingTable table_;
   int64_t applied_ = 0;
-  mutable std::map<std::string, Tensor> before_;
+  mutable std::unique_ptr<Saving> before_;
 };
 
 class DefectiveServer final : public Server {

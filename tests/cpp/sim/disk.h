@@ -25,10 +25,10 @@ class SimDisk final : public Disk {
     return std::make_unique<File>(*this, node, path);
   }
   bool exists(const std::string& path) const override { return now_.count(path) != 0; }
-  std::string read(const std::string& path) const override {
+  std::unique_ptr<DiskSource> open(const std::string& path) const override {
     const auto it = now_.find(path);
     AB_CHECK(it != now_.end(), NotFound, "no file {}", path);
-    return it->second->bytes;
+    return std::make_unique<Source>(it->second->bytes);
   }
   std::vector<std::string> list(const std::string& folder) const override {
     std::set<std::string> out;
@@ -115,6 +115,21 @@ class SimDisk final : public Disk {
     SimDisk& disk_;
     const std::shared_ptr<Node> node_;
     const std::string path_;
+  };
+
+  class Source final : public DiskSource {
+   public:
+    explicit Source(std::string bytes) : bytes_(std::move(bytes)) {}
+    uint64_t size() const override { return bytes_.size(); }
+    size_t read(void* to, size_t bytes) override {
+      const size_t got = bytes_.copy(static_cast<char*>(to), bytes, at_);
+      at_ += got;
+      return got;
+    }
+
+   private:
+    const std::string bytes_;
+    size_t at_ = 0;
   };
 
   void check(const char* doing, const std::string& path) {

@@ -3,7 +3,7 @@
 namespace anabranch::ps::sim {
 
 ServerNode::ServerNode(World& world, Network& network, int number, const Options& options)
-    : world_(world), network_(network), options_(options), endpoint_(fmt::format("sim:{}", number)), disk_(world) {
+    : world_(world), network_(network), slow_(world, number), options_(options), endpoint_(fmt::format("sim:{}", number)), disk_(world) {
   disk_.ignores_sync = options.planted == Planted::kSyncDoesNothing;
   disk_.ignores_sync_folder = options.planted == Planted::kFolderSyncDoesNothing;
 }
@@ -19,6 +19,7 @@ void ServerNode::start() {
   ++starts_;
   o.history = {options_.durability,       "state",        options_.snapshot_every, &disk_,
                [](const std::string&) {}, options_.tables};
+  o.timer = &slow_;
   store_ = make_store();
   try {
     server_ = std::make_unique<DefectiveServer>(o, *store_, options_.planted);

@@ -35,8 +35,22 @@ class ServerNode {
   const std::string& wrong() const { return wrong_; }
 
  private:
+  // Between two slices of a snapshot some time goes by.
+  class Slow final : public Timer {
+   public:
+    Slow(World& world, int number) : world_(world), rng_(static_cast<uint64_t>(number)) {}
+    void after(Milliseconds delay, std::function<void()> what) override {
+      world_.after(delay + Milliseconds(rng_() % 12), std::move(what));
+    }
+
+   private:
+    World& world_;
+    std::mt19937_64 rng_;  // of its own: seeds replay what they did when snapshots took no time
+  };
+
   World& world_;
   Network& network_;
+  Slow slow_;
   const Options options_;
   const std::string endpoint_;
   SimDisk disk_;
