@@ -26,6 +26,10 @@ enum class Planted {
   // Of GEO and of sums by name, beside some of those.
   kChangedRowsAreNotTold = kDefects,
   kSumsForgetOne,
+  // Of queues of files, beside some of those.
+  kHandedOutAndNotWritten,
+  kBeatsDoNotCome,
+  kTheDeadKeepTheirFiles,
 };
 
 class DefectiveStore final : public Store {
@@ -70,7 +74,9 @@ class DefectiveServer final : public Server {
 
  protected:
   void keep(std::span<const MessageRef> messages) override {
-    if (planted_ != Planted::kJournalIsNotWritten) Server::keep(messages);
+    const bool forgets = planted_ == Planted::kJournalIsNotWritten || (planted_ == Planted::kHandedOutAndNotWritten &&
+                                                                       messages[0]->header().verb == Verb::kTakeFile);
+    if (!forgets) Server::keep(messages);
   }
 
  private:
