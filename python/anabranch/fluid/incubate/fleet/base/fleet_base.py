@@ -123,7 +123,7 @@ class Fleet(abc.ABC):
         A file is done when all its batches are trained and the servers have taken what they taught. What goes back is
         read from its start: records that its last worker had trained are trained again, and what they taught before
         stays. ``anabranch ps top`` shows how many files went back. No batch holds records of two files, so the last
-        batch of a file may be smaller. Each pass over the data set takes all files again; a worker that is started again
+        batch of a file may be smaller. Each pass over the data set takes all files again; a worker that begins again
         finds earlier passes empty, and joins the others in theirs.
 
         In sync training no worker waits for a file that another one has, which needs its gradients: its pass is over
