@@ -6,9 +6,12 @@ function of this module, by ``_cluster.name(...)``, so that each can be replaced
 from __future__ import annotations
 
 import atexit
+import itertools
 import json
 import os
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +21,8 @@ from . import _core
 from .fluid.errors import InvalidValue, Unsupported
 
 _SYNC, _ASYNC, _HALF_ASYNC, _GEO = 0, 1, 2, 3
+
+_FILE_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5)  # seconds between two looks for a file that others have
 
 _running: list[tuple[int, Any]] = []  # trainers of this process whose communicator runs, and what ends it
 _local_servers: list[threading.Thread] = []
@@ -144,6 +149,57 @@ def communicator_flush() -> None:
     """Sends what waits; returns when servers have applied it. The threads go on."""
     for trainer, _ in _running:
         _core.ps_flush(trainer)
+
+
+class FilesOfPass:
+    """The files of one pass that this worker takes from the first server, one at a time. While it is entered, it tells
+    the server that the worker is alive; a file that is not trained when it is left goes back.
+
+    Args:
+        role (RoleMakerBase): who this process is.
+        name (str): of the queue and the pass, the same in all workers.
+        files (list of str): likewise.
+    """
+
+    def __init__(self, role: Any, name: str, files: Sequence[str]) -> None:
+        self._at = (role.worker_index(), role.get_pserver_endpoints()[0], name)
+        self._files = list(files)
+        self._beats: Any = None
+        self._held: tuple[int, str] | None = None
+        self.left = len(self._files)
+
+    def __enter__(self) -> FilesOfPass:
+        self._beats = _core.ps_offer_files(*self._at, self._files)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            _core.ps_give_back_file(*self._at, held[0])
+        self._beats = None
+
+    def take(self) -> str | None:
+        """str: the next file; None when there is none for this worker any more. Waits for files that others have."""
+        for pause in itertools.chain(_FILE_PAUSES, itertools.repeat(_FILE_PAUSES[-1])):
+            found = _core.ps_take_file(*self._at)
+            if isinstance(found, tuple):
+                number, path, self.left = found
+                self._held = (number, path)
+                return str(path)
+            if found:
+                return None
+            time.sleep(pause)
+        return None
+
+    def trained(self) -> None:
+        """What the file taught goes to the servers; then it is done."""
+        communicator_flush()
+        number, path = self._held or (-1, "")
+        counts = _core.ps_end_file(*self._at, number)
+        self._held = None
+        if not counts:
+            sys.stderr.write("%s was given to another worker, because nothing was heard of this one: its records are "
+                             "trained twice\n" % path)
 
 
 def pull_persistables(program: Any, dirname: str, variables: Mapping[str, Any]) -> None:

@@ -24,7 +24,9 @@ _COLUMNS = ("server", "table", "rows", "MB", "found", "pulls/s", "rows/s", "us",
 _NAMED = 3                         # workers for which others have waited longest
 _TROUBLE = {"refused": "requests were refused", "malformed": "requests were no messages",
             "unread": "answers were not read to their end", "failed_snapshots": "snapshots could not be written",
-            "lost": "updates were lost with an earlier server"}
+            "lost": "updates were lost with an earlier server",
+            "files_returned": "files of dead workers went back to their queue",
+            "files_late": "files were trained by workers that had lost them"}
 
 
 def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:
@@ -36,11 +38,13 @@ def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:
 
     Returns:
         dict: counters of the server by name - "malformed" of requests that were no messages, "unread" of answers that
-        a slow caller, or one that had gone, did not read to their end; under "awaited_us" how long other trainers have
-        waited for each, in steps of sync training, sums and barriers; and under "tables" of each table with sparse
-        gradients: rows, bytes, pulls, rows_pulled, pull_us (time within the server, all together), pushes,
-        rows_pushed, push_us, "found" and "missed" (of a table that grows: look-ups of keys that had a row, and that
-        had none), and "late": how many pushes came of workers that had not seen 0, 1, 2 to 3, 4 to 7 ... updates.
+        a slow caller, or one that had gone, did not read to their end; "files_taken", "files_done", "files_returned"
+        (that dead workers had) and "files_late" (that were done when another worker had them) of queues of files;
+        under "awaited_us" how long other trainers have waited for each, in steps of sync training, sums and barriers;
+        and under "tables" of each table with sparse gradients: rows, bytes, pulls, rows_pulled, pull_us (time within
+        the server, all together), pushes, rows_pushed, push_us, "found" and "missed" (of a table that grows: look-ups
+        of keys that had a row, and that had none), and "late": how many pushes came of workers that had not seen 0, 1,
+        2 to 3, 4 to 7 ... updates.
 
     Raises:
         RuntimeError: nobody answers there.

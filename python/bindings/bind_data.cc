@@ -106,6 +106,9 @@ void bind_settings(nb::module_& m) {
       .def_prop_rw(
           "drop_zeros", [](const S& s) { return s.schema.drop_zeros; }, [](S& s, bool on) { s.schema.drop_zeros = on; })
       .def_prop_rw(
+          "bad_rows_before", [](const S& s) { return s.bad_rows.before; },
+          [](S& s, int64_t rows) { s.bad_rows.before = rows; })
+      .def_prop_rw(
           "max_bad_rows", [](const S& s) { return s.bad_rows.max_rows; },
           [](S& s, int64_t rows) { s.bad_rows.max_rows = rows; })
       .def(

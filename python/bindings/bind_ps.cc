@@ -11,6 +11,7 @@
 #include "bind.h"
 #include "engine/pserver.h"
 #include "ps/communicator.h"
+#include "ps/file_queues.h"
 #include "ps/geo.h"
 #include "ps/table_copy.h"
 #include "ps/trainers.h"
@@ -196,6 +197,47 @@ nb::dict stop_geo(int trainer) {
   return out;
 }
 
+// ---- files, one by one
+
+ps::MessageRef ask(int trainer, const std::string& endpoint, std::shared_ptr<ps::Message> request) {
+  Waiter waiter;
+  {
+    const Unlocked unlocked;
+    ps::client_of(trainer)->send(endpoint, std::move(request), waiter.answer());
+  }
+  return waiter.wait();
+}
+
+// What says that this trainer is alive, while it is kept.
+std::shared_ptr<ps::Beats> offer_files(int trainer, const std::string& endpoint, const std::string& queue,
+                                       const std::vector<std::string>& names) {
+  const ps::MessageRef answer = ask(trainer, endpoint, ps::offer_files(queue, names));
+  AB_CHECK(answer->parts() == 1 && answer->part(0).kind == ps::PartKind::kWanted && answer->wanted(0).size() == 1,
+           Unavailable, "{} does not say how often it wants to hear of a trainer", endpoint);
+  return ps::client_of(trainer)->beats(endpoint, ps::Milliseconds(answer->wanted(0)[0]));
+}
+
+// (number, name, how many are left); or whether there will be none.
+nb::object take_file(int trainer, const std::string& endpoint, const std::string& queue) {
+  const ps::MessageRef answer = ask(trainer, endpoint, ps::take_file(queue));
+  if (answer->parts() == 0) return nb::bool_((answer->header().flags & ps::Header::kOver) != 0);
+  AB_CHECK(answer->parts() == 2 && answer->part(0).kind == ps::PartKind::kIds && answer->ids(0).size() == 1 &&
+               answer->part(1).kind == ps::PartKind::kText,
+           Unavailable, "{} gives a file without a name", endpoint);
+  const std::string_view name = answer->text(1);
+  return nb::make_tuple(answer->ids(0)[0], nb::str(name.data(), name.size()), answer->header().round);
+}
+
+// Whether it counts.
+bool end_file(int trainer, const std::string& endpoint, const std::string& queue, int64_t file) {
+  return ask(trainer, endpoint, ps::end_file(queue, file, true))->header().flags & ps::Header::kTrained;
+}
+
+// Waits for nothing: the server may be what went wrong, and then it finds out for itself.
+void give_back_file(int trainer, const std::string& endpoint, const std::string& queue, int64_t file) {
+  ps::client_of(trainer)->send(endpoint, ps::end_file(queue, file, false), [](const ps::MessageRef&) {});
+}
+
 bool serve(PServer& server) {
   const Unlocked unlocked;
   return server.run([] {
@@ -233,6 +275,11 @@ void bind_ps(nb::module_& m) {
   m.def("ps_server_stats", &server_stats);
   m.def("ps_pull", &pull);
   m.def("ps_save_table", &save_table);
+  nb::class_<ps::Beats>(m, "Beats");
+  m.def("ps_offer_files", &offer_files);
+  m.def("ps_take_file", &take_file);
+  m.def("ps_end_file", &end_file);
+  m.def("ps_give_back_file", &give_back_file);
   m.def("ps_connect", [](int trainer, const std::string& endpoint) {
     const auto client = ps::client_of(trainer);
     const Unlocked unlocked;

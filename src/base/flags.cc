@@ -81,6 +81,8 @@ std::vector<FlagInfo> make_table() {
       flag("ps_durability", int64_t{1},
            "what survives a server: 0 the last snapshot, 1 all that was acknowledged, 2 that and the loss of power"),
       flag("ps_snapshot_every", int64_t{1000}, "updates of a server between two snapshots of it"),
+      flag("ps_file_lease", int64_t{60000},
+           "milliseconds after which the files of a trainer that says nothing go back to their queue; at least 100"),
       flag("rpc_certificates", S(""), "folder with ca.pem, cert.pem and key.pem: servers and trainers show them"),
       flag("rpc_insecure", false,
            "servers may listen beyond this machine without certificates: the network is trusted"),

@@ -11,7 +11,7 @@ void BadRows::admit(const Block& block, const std::string& file, int64_t* rows) 
   for (const BadRow& row : block.bad) {
     *rows = row.rows;
     const std::string message = bad_row_message(row, schema_, file, block.first_line + row.line);
-    const int64_t count = ++count_;
+    const int64_t count = policy_.before + ++count_;
     if (policy_.kind == BadRowPolicy::Kind::kRaise) {
       throw Error(ErrorKind::kInvalidArgument, message)
           .with_hint("bad_rows=\"skip\" or \"quarantine\" lets a pass go on without such lines");
@@ -25,7 +25,7 @@ void BadRows::admit(const Block& block, const std::string& file, int64_t* rows) 
 
 void BadRows::put_aside(const BadRow& row, const std::string& message) {
   if (!quarantine_) {
-    quarantine_.reset(std::fopen(policy_.quarantine.c_str(), "we"));
+    quarantine_.reset(std::fopen(policy_.quarantine.c_str(), policy_.before ? "ae" : "we"));
     AB_CHECK(quarantine_ != nullptr, Unavailable, "cannot write bad lines to {}: {}", policy_.quarantine,
              std::strerror(errno));
   }

@@ -25,6 +25,7 @@ struct BadRowPolicy {
   Kind kind = Kind::kRaise;
   int64_t max_rows = -1;   // skip, quarantine: an error once a pass has more bad rows than this; -1: no limit
   std::string quarantine;  // file to which bad lines go, each behind a line that says where it was and why
+  int64_t before = 0;      // bad rows of earlier parts of this pass, which are in that file
 };
 
 struct Settings {

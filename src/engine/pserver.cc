@@ -31,6 +31,9 @@ PServer::PServer(ir::ProgramRef program, std::shared_ptr<Scope> scope)
   if (options.history.durability != ps::Durability::kNone) options.history.tables = program_.table_durability();
   options.patience = ps::Milliseconds(std::get<int64_t>(get_flag("FLAGS_rpc_deadline")));
   options.timer = &writer_;
+  options.file_lease = ps::Milliseconds(flag<int64_t>("FLAGS_ps_file_lease"));
+  AB_CHECK(options.file_lease.count() >= 100, InvalidArgument,
+           "FLAGS_ps_file_lease must be at least 100 milliseconds, got {}", options.file_lease.count());
   server_ = std::make_unique<ps::Server>(options, program_);
   endpoint_ = options.name;
   const ps::Handler handler = [server = server_.get()](ps::MessageRef m, ps::Answer a) {

@@ -197,6 +197,20 @@ void Client::reduce(const std::string& endpoint, const std::string& name, const 
   link->send(std::move(request), true, std::move(done));
 }
 
+void Client::send(const std::string& endpoint, std::shared_ptr<Message> request, std::function<void(MessageRef)> done) {
+  int server = 0;
+  const std::shared_ptr<Link> link = line(endpoint, &server).link;
+  link->greet();
+  link->send(std::move(request), true, std::move(done));
+}
+
+std::shared_ptr<Beats> Client::beats(const std::string& endpoint, Milliseconds every) {
+  int server = 0;
+  auto made = std::make_shared<Beats>(line(endpoint, &server).link, timer_, every);
+  made->begin();
+  return made;
+}
+
 // A trainer that was killed may have pushed its gradients to some servers and not to others, where the others wait for
 // it. The one after it has none for that step, and says so there: all servers are at one step then.
 void Client::catch_up(const std::vector<std::string>& servers) {

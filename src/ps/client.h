@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ps/beats.h"
 #include "ps/link.h"
 
 namespace anabranch::ps {
@@ -82,6 +83,10 @@ class Client {
   // same one.
   void reduce_in_step(const std::vector<std::string>& servers, const std::string& name, const Tensor& array,
                       std::function<void(MessageRef answer)> done);
+  // Something else that changes what one server keeps.
+  void send(const std::string& endpoint, std::shared_ptr<Message> request, std::function<void(MessageRef answer)> done);
+  // Says to a server from now on that this trainer is alive, for as long as somebody keeps it.
+  std::shared_ptr<Beats> beats(const std::string& endpoint, Milliseconds every);
   void complete();  // tells every server; waits
   std::vector<std::string> stats();
 

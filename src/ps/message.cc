@@ -22,8 +22,8 @@ Part part_of(uint32_t variable, PartKind kind, uint64_t bytes) {
 }  // namespace
 
 const char* verb_name(Verb verb) {
-  static constexpr std::array kNames{"nothing", "hello",    "exchange", "rows", "reduce",
-                                     "beat",    "complete", "stats",    "table"};
+  static constexpr std::array kNames{"nothing",  "hello", "exchange", "rows",        "reduce",    "beat",
+                                     "complete", "stats", "table",    "offer files", "take file", "end file"};
   const auto i = static_cast<size_t>(verb);
   return i < kNames.size() ? kNames[i] : "an unknown verb";
 }

@@ -24,8 +24,11 @@ enum class Verb : uint8_t {
   kBeat = 5,      // the trainer is alive
   kComplete = 6,  // the trainer has come to its end
   kStats = 7,
-  kTable = 8,  // a part of a table that grows, to be written to a file
-  kVerbs = 9,
+  kTable = 8,       // a part of a table that grows, to be written to a file
+  kOfferFiles = 9,  // a queue of files that trainers take one by one: its name, theirs
+  kTakeFile = 10,   // the next one
+  kEndFile = 11,    // one is trained, or given back
+  kVerbs = 12,
 };
 const char* verb_name(Verb verb);  // "exchange"
 
@@ -36,10 +39,12 @@ struct Header {
   static constexpr uint8_t kResumed = 1;  // of a hello's answer: the server goes on where another one was killed
   static constexpr uint8_t kTrains = 2;   // of a request for rows: keys of a table that grows get one
   static constexpr uint8_t kOfStep = 4;   // of a sum: it belongs to the step that `round` says
+  static constexpr uint8_t kTrained = 8;  // of the end of a file: its records are; of the answer: that counts
+  static constexpr uint8_t kOver = 16;    // of an answer: this trainer gets no more files of the queue
   uint32_t magic = kMagic;
   Verb verb = Verb::kHello;
   uint8_t error = 0;  // of an answer: 1 + ErrorKind, and the first part is the text; 0: none
-  uint8_t flags = 0;  // kResumed, kTrains
+  uint8_t flags = 0;
   uint8_t reserved = 0;
   uint32_t client = 0;  // the trainer's number
   uint32_t parts = 0;

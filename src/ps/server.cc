@@ -4,7 +4,8 @@
 
 namespace anabranch::ps {
 
-Server::Server(const ServerOptions& options, Store& store) : options_(options), store_(store) {
+Server::Server(const ServerOptions& options, Store& store)
+    : options_(options), store_(store), files_(options.file_lease) {
   AB_CHECK(options.trainers >= 1 && options.trainers <= 100000, InvalidArgument,
            "a server needs from 1 to 100000 trainers, got {}", options.trainers);
   writing_->server = this;
@@ -166,6 +167,9 @@ MessageRef Server::dispatch(Trainer& trainer, const MessageRef& request, Due* du
     case Verb::kReduce: return reduce(request, due);
     case Verb::kBeat: return std::make_shared<Message>(Verb::kBeat);
     case Verb::kComplete: return complete(trainer, request, due);
+    case Verb::kOfferFiles:
+    case Verb::kTakeFile:
+    case Verb::kEndFile: return files(request);
     case Verb::kStats:
     case Verb::kVerbs: break;
   }
@@ -208,6 +212,7 @@ MessageRef Server::hello(Trainer& trainer, const MessageRef& message) {
     keep_hello(message);
     begin_anew(trainer, incarnation);
     forget_requests(request.header().client);
+    files_.give_up(request.header().client);
     trainer.gap = resumed_;
     trainer.heard = options_.clock->now();
   }

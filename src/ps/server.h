@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "ps/clock.h"
+#include "ps/file_queues.h"
 #include "ps/history.h"
 #include "ps/id_set.h"
 #include "ps/levels.h"
@@ -34,7 +35,8 @@ struct ServerOptions {
   std::string name = "server";  // in messages: its endpoint
   Mode mode = Mode::kSync;
   int trainers = 1;
-  Milliseconds patience{60000};  // how long requests wait for other trainers before they are answered with an error
+  Milliseconds patience{60000};    // how long requests wait for other trainers before they are answered with an error
+  Milliseconds file_lease{60000};  // a trainer that is silent for longer loses the files that it has
   uint64_t incarnation = 1;
   const Clock* clock = &SteadyClock::shared();
   HistoryOptions history;
@@ -138,6 +140,18 @@ class Server {
   void count_lost(Trainer& trainer, const Message& request);
   MessageRef answer_once_more(Trainer& trainer, const Message& request);
 
+  // ---- server_files.cc
+  static bool is_about_files(Verb verb);
+  MessageRef files(const MessageRef& request);
+  MessageRef offer_files(const MessageRef& request);
+  MessageRef files_offered() const;
+  MessageRef take_file(const MessageRef& request);
+  MessageRef lease_file(const Message& record);
+  MessageRef end_file(const MessageRef& request);
+  MessageRef file_ended(const Message& record);
+  MessageRef replay_files(const Message& record);
+  std::string tell_files() const;
+
   // ---- server_state.cc
   using State = std::vector<std::shared_ptr<Message>>;  // but for what the store holds
   void resume();
@@ -190,6 +204,7 @@ class Server {
   std::map<SumName, Meeting> reductions_;
   std::map<SumName, MessageRef> sums_of_step_;  // that all have: for a trainer that is started again
   std::map<uint32_t, Sum> sums_;
+  FileQueues files_;
   ServerStats stats_;
   std::shared_ptr<const PeerCounts> peers_;  // null: none is watched
   std::map<uint32_t, Traffic> traffic_;      // of tables; entries stay where they are

@@ -111,7 +111,7 @@ MessageRef Server::tell_stats() const {
     if (trainers_[t].awaited_us) trainers += fmt::format("trainer {} {}\n", t, trainers_[t].awaited_us);
   }
   const ServerStats s = stats_now();
-  out->add_text(tables + trainers +
+  out->add_text(tables + trainers + tell_files() +
                 fmt::format("requests {}\nrepeated {}\nrefused {}\nmalformed {}\nunread {}\nupdates {}\nrows {}\n"
                             "resumed {}\nlost {}\nsnapshots {}\nfailed_snapshots {}\n",
                             s.requests, s.repeated, s.refused, s.malformed, s.unread, s.updates, s.rows, s.resumed,

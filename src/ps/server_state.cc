@@ -1,8 +1,9 @@
 // A server on disk: what it writes, and how another one goes on from there.
 //
 // A snapshot has a record for the server (verb stats), one for each trainer (hello: its incarnation, the last request
-// that is over, how many of its pushes are in the store) and one for each variable (exchange). So what the store holds
-// and which requests have led there are written together: a request that comes again after the restart is known.
+// that is over, how many of its pushes are in the store), one for each queue of files and one for each variable
+// (exchange). So what the store holds and which requests have led there are written together: a request that comes
+// again after the restart is known.
 #include <algorithm>
 
 #include "ps/server.h"
@@ -28,9 +29,10 @@ std::shared_ptr<Message> Server::state_of(uint32_t trainer) const {
   h.sequence = t.done;
   h.acknowledged = t.updates;
   h.round = t.complete ? 1 : 0;
-  // Variables can be told again, sums and errors cannot.
+  // Variables can be told again; sums, files and errors cannot.
   const bool kept = t.last_answer && t.done == t.sequence &&
-                    (t.last_answer->header().error || t.last_answer->header().verb == Verb::kReduce);
+                    (t.last_answer->header().error || t.last_answer->header().verb == Verb::kReduce ||
+                     is_about_files(t.last_answer->header().verb));
   const auto bytes = kept ? t.last_answer->bytes() : std::span<const char>();
   // Before the text rows that the trainer has not got, behind it those that its last answer brings; last the starts of
   // it that are gone, each in two halves.
@@ -60,6 +62,7 @@ Server::State Server::state() const {
   head->header().client = static_cast<uint32_t>(options_.mode);
   out.push_back(std::move(head));
   for (uint32_t t = 0; t < trainers_.size(); ++t) out.push_back(state_of(t));
+  files_.save([&](std::shared_ptr<Message> m) { out.push_back(std::move(m)); });
   return out;
 }
 
@@ -95,6 +98,8 @@ void Server::load(const MessageRef& record, std::set<std::string>* variables) {
     round_ = h.round;
   } else if (h.verb == Verb::kHello) {
     load_trainer(*record);
+  } else if (h.verb == Verb::kOfferFiles) {
+    files_.load(*record, options_.clock->now());
   } else {
     AB_CHECK(
         record->parts() == 2 && record->part(0).kind == PartKind::kText && record->part(1).kind == PartKind::kTensor,
@@ -112,6 +117,7 @@ void Server::replay(const std::vector<MessageRef>& messages) {
     Trainer& t = trainers_[m->header().client];
     if (m->header().verb == Verb::kHello) {
       begin_anew(t, m->header().incarnation);
+      files_.give_up(m->header().client);
       t.gap = true;
       continue;
     }
@@ -123,7 +129,15 @@ void Server::replay(const std::vector<MessageRef>& messages) {
   }
   const Verb verb = messages[0]->header().verb;
   if (verb == Verb::kExchange) return replay_updates(messages);
-  if (verb == Verb::kComplete) trainers_[messages[0]->header().client].complete = true;
+  Trainer& first = trainers_[messages[0]->header().client];
+  if (is_about_files(verb)) {
+    first.last_answer = replay_files(*messages[0]);
+    first.answer_again = false;
+  }
+  if (verb == Verb::kComplete) {
+    first.complete = true;
+    files_.give_up(messages[0]->header().client);
+  }
   if (verb != Verb::kReduce) return;
   Meeting meeting;
   meeting.came = messages;
@@ -193,6 +207,7 @@ void Server::resume() {
              name);
   }
   tell_left_out();
+  files_.count_anew();
   // The journal may have a torn end: what comes next is written behind a snapshot of now.
   write_first_snapshot();
 }

@@ -200,6 +200,7 @@ MessageRef Server::complete(Trainer& trainer, const MessageRef& request, Due* du
   keep(std::span(&request, 1));
   trainer.complete = true;
   const uint32_t who = request->header().client;
+  files_.give_up(who);
   step_if_all_came(who, due);
   std::vector<SumName> names;
   for (const auto& [name, meeting] : reductions_) names.push_back(name);

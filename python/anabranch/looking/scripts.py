@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _core, run
 from ..fluid.compiler import CompiledProgram
-from ..fluid.errors import NotFound
+from ..fluid.errors import NotFound, Unsupported
 from ..fluid.executor import Executor
 from ..fluid.framework import OpRole, Program, default_main_program
 from ..fluid.reading.dataset_loop import Pass, loss_of
@@ -64,6 +64,10 @@ class ShortPass(Pass):
     def _train(self, loop: Any, stream: Any, watch: Any) -> Any:
         self.done = loop.run(_core.PartStream(stream, self.batches), watch.tick, watch.show)
         return self.done
+
+    def _run_queue(self, loop: Any, watch: Any) -> Any:
+        raise Unsupported("the first batches of a file_queue are not tried alone, since workers share it: use "
+                          "set_filelist(fleet.split_files(files)) while you look")
 
 
 def short_pass(step: Step, batches: int, thread: int | None = None) -> dict[str, Any]:

@@ -87,7 +87,9 @@ class DefectiveServer final : public Server {
 
  protected:
   void keep(std::span<const MessageRef> messages) override {
-    if (planted_ != Planted::kJournalIsNotWritten) Server::keep(messages);
+    const bool forgets = planted_ == Planted::kJournalIsNotWritten || (planted_ == Planted::kHandedOutAndNotWritten &&
+                                                                       messages[0]->header().verb == Verb::kTakeFile);
+    if (!forgets) Server::keep(messages);
   }
 
  private:

@@ -15,6 +15,7 @@ void ServerNode::start() {
   o.trainers = options_.trainers;
   o.clock = &world_;
   o.patience = Milliseconds(120000);
+  o.file_lease = options_.file_lease;
   o.incarnation = options_.planted == Planted::kIncarnationStays ? 1 : 1 + starts_;
   ++starts_;
   o.history = {options_.durability,       "state",        options_.snapshot_every, &disk_,

@@ -18,6 +18,7 @@ class ServerNode {
     Durability durability = Durability::kJournal;
     std::map<std::string, Durability> tables;
     Planted planted = Planted::kNone;
+    Milliseconds file_lease{60000};
   };
   ServerNode(World& world, Network& network, int number, const Options& options);
   virtual ~ServerNode() = default;

@@ -25,6 +25,10 @@ enum class Planted {
   // Of GEO and of sums by name, beside some of those.
   kChangedRowsAreNotTold = kDefects,
   kSumsForgetOne,
+  // Of queues of files, beside some of those.
+  kHandedOutAndNotWritten,
+  kBeatsDoNotCome,
+  kTheDeadKeepTheirFiles,
 };
 
 }  // namespace anabranch::ps::sim

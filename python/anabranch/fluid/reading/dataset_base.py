@@ -49,6 +49,8 @@ class DatasetBase(Described):
     def __init__(self) -> None:
         self.thread_num = 1
         self.filelist: list[Any] = []
+        self._queue: Any = None
+        self._earlier: dict[str, Any] = {}
         self._core = None
         self._stream = None
         self._batch_size: int | None = None
@@ -120,18 +122,26 @@ class DatasetBase(Described):
         """The files of a pass, in order.
 
         Args:
-            filelist (list of str): paths.
+            filelist (list of str|FileQueue): paths; or what ``fleet.file_queue`` gives, of which workers take one after
+                the other, each when it is done with the last one.
 
         Raises:
-            TypeError: no list of str.
+            TypeError: no list of str. NotImplementedError: a FileQueue for an InMemoryDataset, of which nobody can say
+                when a file is trained.
 
         Examples:
             >>> import anabranch.fluid as fluid
             >>> fluid.DatasetFactory().create_dataset().set_filelist(["a.txt", "b.txt"])
         """
+        queue = filelist if hasattr(filelist, "_pass") else None
+        if queue is not None:
+            if self._in_memory:
+                raise Unsupported("set_filelist: an InMemoryDataset takes no file_queue, use a QueueDataset, or "
+                                  "fleet.split_files: what is loaded may be trained many times, or dealt out to others")
+            filelist = queue.files
         if not isinstance(filelist, (list, tuple)) or not all(isinstance(path, str) for path in filelist):
             raise InvalidType("set_filelist: filelist must be a list of paths (str), got %r" % (filelist,))
-        self.filelist = list(filelist)
+        self.filelist, self._queue = list(filelist), queue
 
     def set_use_var(self, var_list: Sequence[Variable]) -> None:
         """The variables that are fed, in the order in which their slots stand in a line.
@@ -321,7 +331,9 @@ class DatasetBase(Described):
             dict: lines, rows, bad_rows, bytes, files; seconds of the reader's threads parsing (parse_s) and blocked by
             slow consumers (blocked_s), and of consumers waiting for the reader (waited_s). None before the first pass.
         """
-        return self._stream.statistics() if self._stream is not None else None
+        if self._stream is None:
+            return None
+        return {name: number + self._earlier.get(name, 0) for name, number in self._stream.statistics().items()}
 
     # ---- for the executor and loaders
 
@@ -343,7 +355,9 @@ class DatasetBase(Described):
 
     def _dataset(self, threads=0):
         """The engine's data set with the settings of now."""
-        settings = self._settings(threads)
+        return self._with_settings(self._settings(threads))
+
+    def _with_settings(self, settings):
         if self._core is None:
             self._core = _core.Dataset(settings)
         else:
@@ -357,7 +371,20 @@ class DatasetBase(Described):
             ordered (bool): batches as one thread would read them; else as they get ready.
             threads (int): that read; 0: as set.
         """
+        if self._queue is not None:
+            raise Unsupported("files of a file_queue are read by train_from_dataset and infer_from_dataset alone; use "
+                              "set_filelist(fleet.split_files(files)) for other loops")
+        self._earlier = {}
         self._stream = self._dataset(threads).open(ordered, threads)
+        return self._stream
+
+    def _open_next(self, path, ordered, first):
+        """A part of a pass, of one file; None: of none. Bad rows and statistics go on, except in the first part."""
+        self._earlier = {} if first else self.statistics()
+        settings = self._settings()
+        settings.files = [] if path is None else [path]
+        settings.bad_rows_before = self._earlier.get("bad_rows", 0)
+        self._stream = self._with_settings(settings).open(ordered, 0)
         return self._stream
 
     def _batches(self, ordered=True):

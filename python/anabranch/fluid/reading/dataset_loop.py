@@ -10,7 +10,7 @@ import numpy as np
 from ... import _core
 from ...progress import Meter, Smooth
 from ..compiler import CompiledProgram
-from ..errors import InvalidType, NotAllowed, Violated, require
+from ..errors import InvalidType, NotAllowed, Unsupported, Violated, require
 from ..fetching import fetch_names
 from ..framework import OpRole, Program, Variable, default_main_program
 from ..scope import global_scope
@@ -133,6 +133,9 @@ class Pass:
         if not (checkpoints is None or hasattr(checkpoints, "_prepare")):
             raise InvalidType("%s: checkpoints must be anabranch.Checkpoints, got %s"
                               % (what, type(checkpoints).__name__))
+        if checkpoints is not None and dataset._queue is not None:
+            raise Unsupported("%s: checkpoints go on in a list of files, and a file_queue gives files as workers come; "
+                              "use set_filelist(fleet.split_files(files))" % what)
         self.checkpoints = checkpoints
 
     def _trainers(self, thread):
@@ -170,6 +173,9 @@ class Pass:
     def run(self, loop: Any) -> None:
         """Trains until the data ends."""
         watch = _Watch(self, loop)
+        if self.dataset._queue is not None:
+            self._run_queue(loop, watch)
+            return
         if self.checkpoints is not None:
             self.checkpoints._prepare(self.dataset)
         stream = self.dataset._open(ordered=self.deterministic or self.trainers == 1 or self.checkpoints is not None)
@@ -178,7 +184,37 @@ class Pass:
         finally:
             stream.close()
             watch.end()
-        watch.close(done, stream)
+        watch.close(done)
+
+    def _run_queue(self, loop, watch):
+        """File after file, each a part of the pass, and done when the servers have all that it taught."""
+        queue = self.dataset._queue
+        try:
+            with queue._pass() as files:
+                path = files.take()
+                done = self._run_file(loop, watch, path, files, first=True)  # of no file where there is none
+                while path is not None:
+                    files.trained()
+                    path = files.take()
+                    if path is not None:
+                        done = self._run_file(loop, watch, path, files, first=False)
+        finally:
+            watch.end()
+        queue._passed()
+        watch.close(dict(done, share_done=1.0))
+
+    def _run_file(self, loop, watch, path, files, first):
+        """dict: progress of the pass so far."""
+        count = max(1, len(self.dataset.filelist))
+
+        def whole(progress):
+            return dict(progress, share_done=1 - (files.left - progress["share_done"]) / count)
+        stream = self.dataset._open_next(path, self.deterministic or self.trainers == 1, first)
+        try:
+            return loop.run(stream, lambda p: watch.tick(whole(p)),
+                            lambda batch, values, p: watch.show(batch, values, whole(p)), not first)
+        finally:
+            stream.close()
 
     def _train(self, loop, stream, watch):
         if self.checkpoints is None:
@@ -263,11 +299,11 @@ class _Watch:
         if self._handler is not None:
             self._handler.end()
 
-    def close(self, p, stream):
+    def close(self, p):
         """The pass went well: the last line."""
         if self._call.debug and p["batches"] > self._debug_batches:
             self._print_debug(p)
-        bad = stream.statistics()["bad_rows"]
+        bad = self._call.dataset.statistics()["bad_rows"]
         line = self._line(p) + ("  %d bad rows" % bad if bad else "")
         self._meter.close(line)
         if bad and not self._meter.has_printed:

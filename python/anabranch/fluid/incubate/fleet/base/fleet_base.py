@@ -10,6 +10,7 @@ from ....errors import InvalidType, InvalidValue, NotAllowed
 from ....executor import Executor
 from ....framework import Program
 from ....optimizer import Optimizer
+from .file_queue import FileQueue
 from .mode import Mode
 from .role_maker import RoleMakerBase, role_of_environment
 
@@ -29,6 +30,7 @@ class Fleet(abc.ABC):
         self._optimizer: Any = None
         self._role_maker: Any = None
         self._executor: Any = None
+        self._queues = 0
 
     def _role(self) -> RoleMakerBase:
         if self._role_maker is None:
@@ -55,6 +57,7 @@ class Fleet(abc.ABC):
         self._role_maker = role
         self._executor = Executor(CPUPlace())
         self._is_initialized = True
+        self._queues = 0
 
     def is_worker(self) -> bool:
         """bool: whether this process trains."""
@@ -112,6 +115,45 @@ class Fleet(abc.ABC):
         mine = self.worker_index()
         begin = mine * each + min(mine, more)
         return files[begin:begin + each + (mine < more)]
+
+    def file_queue(self, files: list[str], name: str | None = None) -> FileQueue:
+        """A queue of files for ``QueueDataset.set_filelist``. Workers take one file after the other from it, by
+        ``train_from_dataset``; what a worker has not finished that died, or has ended, goes to the next one that asks.
+
+        A file is done when all its batches are trained and the servers have taken what they taught. What goes back is
+        read from its start: records that its last worker had trained are trained again, and what they taught before
+        stays. ``anabranch ps top`` shows how many files went back. No batch holds records of two files, so the last
+        batch of a file may be smaller. Each pass over the data set takes all files again; a worker that begins again
+        finds earlier passes empty, and joins the others in theirs.
+
+        In sync training no worker waits for a file that another one has, which needs its gradients: its pass is over
+        when all files are taken, and what a dead worker had is read by the one that is started in its place.
+
+        Args:
+            files (list of str): paths, the same list in all workers; at most 4,096 bytes each.
+            name (str, optional): the same in all workers, another one for each queue. By default the number of queues
+                that this fleet has made before.
+
+        Returns:
+            FileQueue: for ``set_filelist``.
+
+        Raises:
+            TypeError: no list of str. ValueError: a path is empty, too long or has a zero byte.
+            NotImplementedError: workers without servers, which must all take the same number of steps.
+
+        Examples:
+            >>> import anabranch.fluid as fluid
+            >>> from anabranch.fluid.incubate.fleet.base import role_maker
+            >>> from anabranch.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
+            >>> fleet.init(role_maker.LocalRoleMaker())
+            >>> dataset = fluid.DatasetFactory().create_dataset("QueueDataset")
+            >>> dataset.set_filelist(fleet.file_queue(["part-0", "part-1"]))
+            >>> dataset.filelist
+            ['part-0', 'part-1']
+        """
+        made = FileQueue(self._role(), files, "%d" % self._queues if name is None else name)
+        self._queues += name is None
+        return made
 
     # ---- together
 

@@ -1,0 +1,92 @@
+// Files of data sets that trainers take one by one from the first server. A file that was handed out is leased: nobody
+// else gets it until its trainer gives it back, is started again, has come to its end, or was not heard of for the time
+// of a lease. Then it is at the head of its queue again, to be read from its start. A file whose records are trained is
+// done. Who decides keeps what was decided before it is done here: decisions depend on time, what is kept does not.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ps/clock.h"
+#include "ps/message.h"
+#include "ps/transport.h"
+
+namespace anabranch::ps {
+
+struct FileCounts {
+  int64_t taken = 0, done = 0;
+  int64_t returned = 0;  // that their trainers had not given back themselves
+  int64_t late = 0;      // that were given back when somebody else had them
+};
+
+class FileQueues {
+ public:
+  static constexpr size_t kLongestKey = 256, kLongestName = 4096, kMostBytes = 64 << 20, kMostQueues = 1 << 16;
+  struct Holder {
+    uint32_t trainer = 0;
+    uint64_t incarnation = 0;
+    bool operator==(const Holder&) const = default;
+  };
+  using Heard = std::function<TimePoint(uint32_t trainer)>;
+
+  explicit FileQueues(Milliseconds lease) : lease_(lease) {}
+
+  // Names stand one behind the other, with a zero byte between them. InvalidArgument: too long, or there with others.
+  bool knows(std::string_view key, std::string_view names) const;
+  void add(std::string_view key, std::string_view names);
+
+  // The first file that nobody has, or -1. NotFound: no such queue.
+  int64_t next(std::string_view key, TimePoint now, const Heard& heard);
+  void lease(std::string_view key, int64_t file, Holder holder, TimePoint now);
+  const std::string& name(std::string_view key, int64_t file) const;
+  int64_t left(std::string_view key) const;  // files that are not done
+
+  // Whether what a trainer says of a file counts: it has the file, or nobody has taken it since.
+  bool holds(std::string_view key, int64_t file, Holder holder) const;
+  void end(std::string_view key, int64_t file, bool trained);
+  void count_late() { ++counts_.late; }
+  void give_up(uint32_t trainer);  // all that it has goes back
+
+  const FileCounts& counts() const { return counts_; }
+  void count_anew() { counts_ = {}; }
+
+  // ---- on disk: a message for each queue
+  void save(const std::function<void(std::shared_ptr<Message>)>& put) const;
+  void load(const Message& record, TimePoint now);
+
+ private:
+  enum class State : uint8_t { kWaits, kLeased, kDone };
+  struct File {
+    std::string name;
+    State state = State::kWaits;
+    Holder holder;  // also the last one
+    TimePoint since{};
+  };
+  struct Queue {
+    std::vector<File> files;  // none when all are done
+    int64_t left = 0;
+  };
+
+  static std::vector<std::string> split(std::string_view names);
+  const Queue& find(std::string_view key) const;
+  Queue& find(std::string_view key) { return const_cast<Queue&>(std::as_const(*this).find(key)); }
+  const File& file_of(std::string_view key, int64_t file) const;
+  File& file_of(std::string_view key, int64_t file) {
+    return const_cast<File&>(std::as_const(*this).file_of(key, file));
+  }
+  void go_back(File& file);
+
+  const Milliseconds lease_;
+  std::map<std::string, Queue, std::less<>> queues_;
+  FileCounts counts_;
+};
+
+// ---- what trainers send
+std::shared_ptr<Message> offer_files(std::string_view key, const std::vector<std::string>& names);
+std::shared_ptr<Message> take_file(std::string_view key);
+std::shared_ptr<Message> end_file(std::string_view key, int64_t file, bool trained);
+
+}  // namespace anabranch::ps

@@ -1,0 +1,51 @@
+// Simulated histories of queues of files: each file is trained, none is with two workers that live, and none comes
+// again when its worker knows that it is done. A seed that fails replays.
+#include <gtest/gtest.h>
+
+#include "sim/files.h"
+
+namespace anabranch::ps::sim {
+namespace {
+
+constexpr uint64_t kHistories = 2000;
+
+TEST(PsFileHistories, EachFileIsTrained) {
+  int64_t crashes = 0, interrupted = 0, trained = 0, files = 0;
+  std::string wrong;
+  for (uint64_t seed = 1; seed <= kHistories && wrong.empty(); ++seed) {
+    const FilePlan plan = file_plan_of(seed);
+    FileRun history(plan, Planted::kNone);
+    if (const std::string what = history.run(); !what.empty()) wrong = plan.text() + ": " + what;
+    crashes += history.crashes();
+    interrupted += history.interrupted();
+    trained += history.trained();
+    files += plan.files;
+  }
+  EXPECT_EQ(wrong, "");
+  EXPECT_GT(crashes, 500);
+  EXPECT_GT(interrupted, 500);
+  std::printf("%lld files were trained %lld times, beside %lld crashes of servers and %lld of workers that had one\n",
+              static_cast<long long>(files), static_cast<long long>(trained), static_cast<long long>(crashes),
+              static_cast<long long>(interrupted));
+}
+
+TEST(PsFileHistories, ASeedReplays) {
+  for (const uint64_t seed : {3, 17, 91}) {
+    FileRun one(file_plan_of(seed), Planted::kNone), two(file_plan_of(seed), Planted::kNone);
+    EXPECT_EQ(one.run(), two.run());
+    EXPECT_EQ(one.trained(), two.trained());
+    EXPECT_EQ(one.crashes(), two.crashes());
+  }
+}
+
+TEST(PsFileHistories, PlantedDefectsAreFound) {
+  for (const Planted defect : {Planted::kJournalIsNotWritten, Planted::kHandedOutAndNotWritten,
+                               Planted::kBeatsDoNotCome, Planted::kTheDeadKeepTheirFiles, Planted::kSyncDoesNothing}) {
+    uint64_t seed = 1;
+    while (seed <= 1000 && FileRun(file_plan_of(seed), defect).run().empty()) ++seed;
+    EXPECT_LE(seed, 1000) << "defect " << static_cast<int>(defect) << " is in none of the histories";
+  }
+}
+
+}  // namespace
+}  // namespace anabranch::ps::sim

@@ -1,0 +1,65 @@
+// Workers that take files from the queue of a server one by one, and are killed while they have some - a few come back,
+// others do not - beside a server that is killed and goes on from its disk.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/node.h"
+
+namespace anabranch::ps::sim {
+
+struct FilePlan {
+  uint64_t seed = 1;
+  Durability durability = Durability::kJournal;
+  int workers = 1, files = 4, snapshot_every = 4;
+  Faults faults;
+  int server_crashes = 0, worker_crashes = 0, deaths = 0;  // who dies does not come back
+  bool cut = false, jump = false;                          // once, for less than a lease
+  std::string text() const;
+};
+FilePlan file_plan_of(uint64_t seed);
+
+class FileRun {
+ public:
+  FileRun(const FilePlan& plan, Planted planted);
+  ~FileRun();
+  // Empty, or what is wrong with this history.
+  std::string run();
+  int crashes() const { return crashes_; }
+  int interrupted() const { return interrupted_; }  // workers that were killed while they had a file
+  int64_t trained() const { return trained_; }      // files, some of them twice
+
+ private:
+  struct Node;
+  struct Worker;
+
+  void plan_faults();
+  void start(int w);
+  void kill(int w, bool for_good);
+  void take(int w);
+  void taken(int w, const Message& answer);
+  void train(int w, int64_t file);
+  void say(int w, std::shared_ptr<Message> what, void (FileRun::*then)(int w, const Message& answer));
+  void ended(int w, const Message& answer);
+  void completed(int w, const Message& answer);
+  void after_offer(int w, const Message& answer);
+  void fail(const std::string& what);
+  bool over() const;
+
+  const FilePlan plan_;
+  const Planted planted_;
+  World world_;
+  Network network_;
+  std::unique_ptr<Node> server_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::shared_ptr<Client>> dead_;
+  std::vector<std::string> names_;
+  std::vector<int> times_;   // each file was trained
+  std::vector<bool> known_;  // that it is done, to who has trained it
+  int64_t trained_ = 0;
+  int crashes_ = 0, interrupted_ = 0;
+  std::string wrong_;
+};
+
+}  // namespace anabranch::ps::sim
