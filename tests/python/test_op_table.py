@@ -9,7 +9,7 @@ import pytest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "benchmarks"))
 import op_jobs  # noqa: E402
-from op_case import Seq  # noqa: E402
+from op_case import Rows, Seq  # noqa: E402
 
 import ops  # noqa: E402
 
@@ -68,6 +68,17 @@ def test_references_with_loops_are_no_rivals(cases):
     loop = next(c for c in cases["sequence_pool"] if c.ref)
     assert not ops.is_vectorised(loop, op_jobs)
     assert ops.is_vectorised(cases["relu"][0], op_jobs)
+
+
+def test_a_view_is_no_result_of_numpy():
+    x, rows = np.ones((4, 3)), Rows([0, 2], 5, np.ones((2, 3)))
+    assert not np.may_share_memory(ops.owned(x[::-1], {"X": x}), x)
+    parts = ops.owned({"Out": np.split(x, 2)}, {"X": [x]})["Out"]
+    assert len(parts) == 2 and not any(np.may_share_memory(p, x) for p in parts)
+    assert not np.may_share_memory(ops.owned(rows.values[1:], {"X": rows}), rows.values)
+    assert ops.owned(np.broadcast_to(np.zeros(3), (4, 3)), {"X": x}).strides == (24, 8)
+    made = x + 1
+    assert ops.owned(made, {"X": x}) is made
 
 
 def test_the_table_names_the_worst_first(tmp_path):
