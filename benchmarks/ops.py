@@ -133,23 +133,27 @@ def is_vectorised(case):
 
 
 def owned(made, inputs):
-    """A reference that gives a view of its input has not made a result yet."""
+    """A reference that gives a view of its input, or one row for many, has not made a result yet."""
     given = [one for v in inputs.values() for one in (v if isinstance(v, list) else [v])]
     sources = [op_jobs.array_of(v) for v in given]
 
     def own(value):
-        if isinstance(value, list):
+        if isinstance(value, dict):
+            return {k: own(v) for k, v in value.items()}
+        if isinstance(value, (list, tuple)):
             return [own(v) for v in value]
         if isinstance(value, op_jobs.Seq):
             return op_jobs.Seq(own(value.array), value.lengths)
-        view = isinstance(value, np.ndarray) and any(np.may_share_memory(value, s) for s in sources)
-        return value.copy() if view else value
-    return {k: own(v) for k, v in made.items()} if isinstance(made, dict) else own(made)
+        if not isinstance(value, np.ndarray):
+            return value
+        repeats = any(step == 0 and extent > 1 for step, extent in zip(value.strides, value.shape))
+        return value.copy() if repeats or any(np.may_share_memory(value, s) for s in sources) else value
+    return own(made)
 
 
 def is_whole(made, shapes):
     """Whether a reference made results of the shapes that the engine's operator makes: some know their small case only."""
-    slots = made if isinstance(made, dict) else {next(iter(shapes)): made}
+    slots = made if isinstance(made, dict) else {next(iter(shapes), ""): made}
     for slot, value in slots.items():
         for v, shape in zip(value if isinstance(value, list) else [value], shapes.get(slot, [])):
             if shape and -1 not in shape and math.prod(shape) != np.size(op_jobs.array_of(v)):
@@ -174,13 +178,12 @@ def numpy_measurer(job, shapes, clock):
     results = [None] * (1 if job.chain else job.count)
 
     def run():
-        given, target = inputs, None
+        given = inputs
         begin = clock()
         for number in range(job.count):
             made = results[number % len(results)] = owned(case.ref(given, job.attrs), given)
             if job.chain:
-                target = made[job.chain[1]] if isinstance(made, dict) else made
-                given = dict(given, **{job.chain[0]: target})
+                given = dict(given, **{job.chain[0]: made[job.chain[1]] if isinstance(made, dict) else made})
         return clock() - begin
     try:
         with np.errstate(all="ignore"):

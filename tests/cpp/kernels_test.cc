@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <random>
@@ -14,6 +16,7 @@
 #include "ops/kernels/gemm_cut.h"
 #include "ops/kernels/philox.h"
 #include "ops/kernels/simd.h"
+#include "ops/kernels/simd_functions.h"
 #include "ops/kernels/workspace.h"
 
 namespace anabranch {
@@ -81,6 +84,8 @@ TEST(Simd, TranscendentalsAreAccurate) {
   expect_close(simd::tanh, std::tanh, -12, 12);
   expect_close(simd::tanh, std::tanh, -0.4f, 0.4f);
   expect_close(
+      simd::rsqrt, [](double v) { return 1 / std::sqrt(v); }, 1e-6f, 1e6f);
+  expect_close(
       simd::sigmoid, [](double v) { return 1 / (1 + std::exp(-v)); }, -80, 80);
 }
 
@@ -103,6 +108,41 @@ TEST(Simd, SpecialValuesAreThoseOfC) {
   check(simd::tanh, {0, -0.0f, 1, -1, nan, 1, -1});
   check(simd::sigmoid, {0.5f, 0.5f, 1, 0, nan, 1, 0});
   check(simd::log, {-inf, -inf, inf, nan, nan, std::log(200.0f), nan});
+  check(simd::rsqrt, {inf, -inf, 0, nan, nan, 1 / std::sqrt(200.0f), nan});
+}
+
+TEST(Simd, PowersAreThoseOfC) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> special = {0.0f,  -0.0f,  1,     -1, 2,    -2,  3,    0.5f,
+                                      -0.5f, 1e-40f, 1e30f, 88, -150, inf, -inf, nan};
+  std::vector<float> x, y;
+  for (float a : special) {
+    for (float b : special) x.push_back(a), y.push_back(b);
+  }
+  const auto more = random_floats(1001, 1e-3f, 30), exponents = random_floats(1001, -9, 9);
+  x.insert(x.end(), more.begin(), more.end());
+  y.insert(y.end(), exponents.begin(), exponents.end());
+  std::vector<float> out(x.size()), cut(x.size());
+  simd::pow(x.data(), y.data(), out.data(), static_cast<int64_t>(x.size()));
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float want = std::pow(x[i], y[i]);
+    if (std::isnan(want)) {
+      EXPECT_TRUE(std::isnan(out[i])) << x[i] << " " << y[i];
+    } else {
+      EXPECT_FLOAT_EQ(out[i], want) << x[i] << " " << y[i];
+    }
+    simd::pow(&x[i], &y[i], &cut[i], 1);  // its neighbours do not count
+    EXPECT_EQ(std::memcmp(&cut[i], &out[i], sizeof(float)), 0) << x[i] << " " << y[i];
+  }
+}
+
+double mish(double v) { return v * std::tanh(std::log1p(std::exp(v))); }
+
+TEST(Simd, MishIsAccurateWhereverItsThresholdLies) {
+  expect_close([](const float* x, float* out, int64_t n) { simd::mish(x, std::array{20.0f}.data(), out, n); }, mish,
+               -60, 60);
+  expect_close([](const float* x, float* out, int64_t n) { simd::mish(x, std::array{19.0f}.data(), out, n); }, mish,
+               -60, 60);
 }
 
 TEST(Simd, AnElementDoesNotDependOnItsPlace) {

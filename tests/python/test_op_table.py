@@ -9,7 +9,7 @@ import pytest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "benchmarks"))
 import op_jobs  # noqa: E402
-from op_case import Seq  # noqa: E402
+from op_case import Rows, Seq  # noqa: E402
 
 import ops  # noqa: E402
 
@@ -75,11 +75,17 @@ def test_a_reference_that_knows_its_small_case_only_is_no_rival(cases, side, tmp
     assert ops.measure(job, {"product": side}, 1)[1] == {"numpy": "the reference is of the small case"}
 
 
-def test_views_of_the_inputs_are_copied():
-    x = np.arange(6.0).reshape(2, 3)
-    made = ops.owned({"Out": [x[:1], x + 1], "Seq": Seq(x.T, [[1, 2]])}, {"X": [Seq(x, [[2]])]})
-    assert not any(np.may_share_memory(v, x) for v in (*made["Out"], made["Seq"].array))
-    np.testing.assert_array_equal(made["Seq"].array, x.T)
+def test_a_view_is_no_result_of_numpy():
+    x, rows = np.ones((4, 3)), Rows([0, 2], 5, np.ones((2, 3)))
+    assert not np.may_share_memory(ops.owned(x[::-1], {"X": x}), x)
+    parts = ops.owned({"Out": np.split(x, 2)}, {"X": [x]})["Out"]
+    assert len(parts) == 2 and not any(np.may_share_memory(p, x) for p in parts)
+    assert not np.may_share_memory(ops.owned(rows.values[1:], {"X": rows}), rows.values)
+    assert ops.owned(np.broadcast_to(np.zeros(3), (4, 3)), {"X": x}).strides == (24, 8)
+    seq = ops.owned(Seq(x.T, [[1, 2]]), {"X": Seq(x, [[4]])})
+    assert not np.may_share_memory(seq.array, x) and seq.lengths == [[1, 2]]
+    made = x + 1
+    assert ops.owned(made, {"X": x}) is made
 
 
 def test_the_table_names_the_worst_first(tmp_path):

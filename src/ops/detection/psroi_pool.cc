@@ -7,15 +7,19 @@ namespace {
 
 constexpr int64_t kFar = int64_t{1} << 40;
 
-// The pixels of the bins of a region along one axis.
-template <class T> void add_bins(T low, T high, T scale, int64_t bins, int64_t extent, BinTaps<T>* to) {
+// Pixels [first, stop) of a bin along one axis; none where stop is not above first.
+struct Range {
+  int64_t first, stop;
+};
+
+// The bins of a region along one axis.
+template <class T> void add_bins(T low, T high, T scale, int64_t bins, int64_t extent, std::vector<Range>* to) {
   const T begin = std::round(low) * scale, end = (std::round(high) + 1) * scale;
   const T bin = std::max(end - begin, T(0.1)) / static_cast<T>(bins);
   for (int64_t b = 0; b < bins; ++b) {
     const int64_t first = std::max<int64_t>(clamped(std::floor(static_cast<T>(b) * bin + begin), -kFar, kFar), 0);
     const int64_t stop = std::min(clamped(std::ceil(static_cast<T>(b + 1) * bin + begin), -kFar, kFar), extent);
-    for (int64_t at = first; at < stop; ++at) to->add(at, T(1) / static_cast<T>(stop - first));
-    to->close_bin();
+    to->push_back({first, stop});
   }
 }
 
@@ -24,7 +28,7 @@ template <class T> struct Bins {
   T scale;
   In rois;
   Owners owners;
-  BinTaps<T> down, across;
+  std::vector<Range> down, across;
   explicit Bins(const KernelArgs& op) : scale(static_cast<T>(op.attr<float>("spatial_scale"))), rois(op.in("ROIs")) {}
 
   const std::vector<int32_t>& find(const KernelContext& c, const Pooled& p) {
@@ -37,7 +41,36 @@ template <class T> struct Bins {
     }
     return owners.by_sequences(c[rois]);
   }
+
+  // fn(place in the row of Out, rows, columns) for the bins of region r: bin (i, j) of one channel after the other.
+  template <class Fn> void each_bin(int64_t r, const Pooled& p, int64_t begin, int64_t end, Fn&& fn) const {
+    const Range *rows = down.data() + r * p.rows, *columns = across.data() + r * p.columns;
+    int64_t i = begin / p.columns % p.rows, j = begin % p.columns;
+    for (int64_t k = begin; k < end; ++k) {
+      fn(k, rows[i], columns[j]);
+      if (++j < p.columns) continue;
+      j = 0;
+      i = i + 1 < p.rows ? i + 1 : 0;
+    }
+  }
 };
+
+template <class T> T mean(const T* plane, int64_t width, const Range& rows, const Range& columns) {
+  if (rows.first >= rows.stop || columns.first >= columns.stop) return 0;
+  T sum = 0;
+  for (int64_t i = rows.first; i < rows.stop; ++i) {
+    for (int64_t j = columns.first; j < columns.stop; ++j) sum += plane[i * width + j];
+  }
+  return sum / static_cast<T>((rows.stop - rows.first) * (columns.stop - columns.first));
+}
+
+template <class T> void share_out(T value, T* plane, int64_t width, const Range& rows, const Range& columns) {
+  if (rows.first >= rows.stop || columns.first >= columns.stop) return;
+  const T share = value / static_cast<T>((rows.stop - rows.first) * (columns.stop - columns.first));
+  for (int64_t i = rows.first; i < rows.stop; ++i) {
+    for (int64_t j = columns.first; j < columns.stop; ++j) plane[i * width + j] += share;
+  }
+}
 
 void infer(InferContext& c) {
   check_rois(c, "X", 4);
@@ -71,11 +104,12 @@ AB_OP(psroi_pool)
         const auto& image = bins.find(c, p);
         const T* from = c[x].template data<T>();
         T* to = c[out].template mutable_data<T>();
-        c.parallel_for(c[out].numel(), kBinGrain, [&](int64_t begin, int64_t end) {
-          for (int64_t k = begin; k < end; ++k) {
-            const int64_t r = k / p.channels, channel = k % p.channels, b = channel % p.bins();
-            to[k] = gather(from + (image[static_cast<size_t>(r)] * p.channels + channel) * p.plane(), p.width,
-                           bins.down, r * p.rows + b / p.columns, bins.across, r * p.columns + b % p.columns);
+        c.parallel_for(static_cast<int64_t>(image.size()), kBinGrain / p.channels + 1, [&](int64_t begin, int64_t end) {
+          for (int64_t r = begin; r < end; ++r) {
+            const T* planes = from + image[static_cast<size_t>(r)] * p.channels * p.plane();
+            bins.each_bin(r, p, 0, p.channels, [&](int64_t k, const Range& rows, const Range& columns) {
+              to[r * p.channels + k] = mean(planes + k * p.plane(), p.width, rows, columns);
+            });
           }
         });
       };
@@ -93,11 +127,10 @@ AB_GRAD(psroi_pool)
         const auto rois = static_cast<int64_t>(image.size());
         c.parallel_for(p.channels, kBinGrain / (rois + 1) + 1, [&](int64_t begin, int64_t end) {
           for (int64_t r = 0; r < rois; ++r) {
-            for (int64_t k = begin; k < end; ++k) {
-              const int64_t b = k % p.bins();
-              scatter(d[r * p.channels + k], to + (image[static_cast<size_t>(r)] * p.channels + k) * p.plane(), p.width,
-                      bins.down, r * p.rows + b / p.columns, bins.across, r * p.columns + b % p.columns);
-            }
+            T* planes = to + image[static_cast<size_t>(r)] * p.channels * p.plane();
+            bins.each_bin(r, p, begin, end, [&](int64_t k, const Range& rows, const Range& columns) {
+              share_out(d[r * p.channels + k], planes + k * p.plane(), p.width, rows, columns);
+            });
           }
         });
       };

@@ -31,7 +31,7 @@ AB_UNARY(Ceil, hn::Ceil(v))
 AB_UNARY(Floor, hn::Floor(v))
 AB_UNARY(Round, round_half_away(d, v))
 AB_UNARY(Reciprocal, hn::Div(hn::Set(d, 1.0f), v))
-AB_UNARY(Rsqrt, hn::Div(hn::Set(d, 1.0f), hn::Sqrt(v)))
+AB_UNARY(Rsqrt, rsqrt_of(d, v))
 AB_UNARY(Log1p, log1p_of(d, v))
 AB_UNARY(Expm1, expm1_of(d, v))
 AB_UNARY(Sin, sin_of(d, v))
@@ -59,6 +59,39 @@ void GeluGrad(const float* x, const float* dy, float* dx, int64_t n) {
         return hn::Mul(g, hn::Add(normal.below, hn::Mul(near, normal.density)));
       },
       x, dy);
+}
+
+// In double precision, e^(y ln x), of which a float32 result keeps all digits. What is not an ordinary power of a
+// number above 0 is the C library's, number by number.
+void Pow(const float* x, const float* y, float* out, int64_t n) {
+  const hn::ScalableTag<double> dd;
+  const hn::Rebind<float, decltype(dd)> half;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(dd));
+  const auto part = [=](const float* a, const float* b, float* to) HWY_ATTR {
+    const auto base = hn::LoadU(half, a), exponent = hn::LoadU(half, b),
+               most = hn::Set(half, hwy::HighestValue<float>());
+    const auto plain =
+        hn::And(hn::And(hn::Gt(base, hn::Zero(half)), hn::Le(base, most)), hn::Le(hn::Abs(exponent), most));
+    const auto safe = hn::PromoteTo(dd, hn::IfThenElse(plain, base, hn::Set(half, 1.0f)));
+    const auto log = hn::Mul(hn::Log(dd, safe), hn::PromoteTo(dd, hn::IfThenElseZero(plain, exponent)));
+    const auto e = hn::Exp(dd, hn::Max(hn::Min(log, hn::Set(dd, 120.0)), hn::Set(dd, -120.0)));
+    HWY_ALIGN float made[HWY_MAX_BYTES / sizeof(double)];
+    hn::Store(hn::DemoteTo(half, e), half, made);
+    if (!hn::AllTrue(half, plain)) {
+      for (int64_t k = 0; k < lanes; ++k) {
+        if (!(a[k] > 0 && std::isfinite(a[k]) && std::isfinite(b[k]))) made[k] = std::pow(a[k], b[k]);
+      }
+    }
+    hn::StoreU(hn::Load(half, made), half, to);
+  };
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) part(x + i, y + i, out + i);
+  if (i == n) return;
+  HWY_ALIGN float a[HWY_MAX_BYTES / sizeof(double)], b[HWY_MAX_BYTES / sizeof(double)],
+      c[HWY_MAX_BYTES / sizeof(double)];
+  for (int64_t k = 0; k < lanes; ++k) a[k] = i + k < n ? x[i + k] : 1.0f, b[k] = i + k < n ? y[i + k] : 1.0f;
+  part(a, b, c);
+  for (int64_t k = 0; i + k < n; ++k) out[i + k] = c[k];
 }
 
 void LeakyRelu(const float* x, const float* p, float* out, int64_t n) {
@@ -127,19 +160,26 @@ void Swish(const float* x, const float* p, float* out, int64_t n) {
   loop(
       out, n, [=](V v) HWY_ATTR { return hn::Mul(v, sigmoid_of(d, hn::Mul(b, v))); }, x);
 }
+// tanh(ln(1 + e)) = n / (n + 2) with n = e (e + 2): 1 far before e^2 would overflow. Only a threshold that is low
+// enough for its ends to show takes the long way.
 void Mish(const float* x, const float* p, float* out, int64_t n) {
   const D d;
-  const V limit = hn::Set(d, p[0]);
-  const bool limited = p[0] > 0;
+  constexpr float kFar = 20.0f;
+  const V limit = hn::Set(d, p[0]), two = hn::Set(d, 2.0f), far = hn::Set(d, kFar);
+  if (!(p[0] > 0) || p[0] >= kFar) {
+    return loop(
+        out, n,
+        [=](V v) HWY_ATTR {
+          const V e = exp_of(d, hn::Min(v, far)), m = hn::Mul(e, hn::Add(e, two));
+          return keep_nan(d, v, hn::Mul(v, hn::Div(m, hn::Add(m, two))));
+        },
+        x);
+  }
   loop(
       out, n,
       [=](V v) HWY_ATTR {
-        V s = softplus_of(d, v);
-        if (limited) {
-          const V beyond = hn::IfThenElse(hn::Gt(v, limit), v, exp_of(d, v));
-          s = hn::IfThenElse(hn::Gt(hn::Abs(v), limit), beyond, s);
-        }
-        return hn::Mul(v, tanh_of(d, s));
+        const V beyond = hn::IfThenElse(hn::Gt(v, limit), v, exp_of(d, v));
+        return hn::Mul(v, tanh_of(d, hn::IfThenElse(hn::Gt(hn::Abs(v), limit), beyond, softplus_of(d, v))));
       },
       x);
 }
@@ -197,6 +237,7 @@ AB_SIMD_UNARY(gelu, Gelu)
 AB_SIMD_BINARY(gelu_grad, GeluGrad)
 AB_SIMD_BINARY(softplus_grad, SoftplusGrad)
 AB_SIMD_BINARY(erf_grad, ErfGrad)
+AB_SIMD_BINARY(pow, Pow)
 AB_SIMD_BINARY(leaky_relu, LeakyRelu)
 AB_SIMD_BINARY(hard_shrink, HardShrink)
 AB_SIMD_BINARY(softshrink, Softshrink)

@@ -72,11 +72,23 @@ template <class T> struct BinaryCrossEntropy {
 // [0, 1): no click, score y; from 1: click, score y - 1.
 template <class T> struct TeacherStudent {
   T low, high;  // the teacher's gradient is cut off where x is outside
-  T value(T x, T y) const {
-    const T s = softplus(x);
-    if (y < -1) return s;
-    if (y < 0) return s - x;
-    return y < 1 ? s + s - x * y : s - x + s - x * (y - 1);
+  // All four, then a choice: loops have vectors for that.
+  static T chosen(T s, T x, T y) {
+    const T click = s - x, without = s + s - x * y, with = click + s - x * (y - 1);
+    const T scored = y < 1 ? without : with, known = y < 0 ? click : scored;
+    return y < -1 ? s : known;
+  }
+  T value(T x, T y) const { return chosen(softplus(x), x, y); }
+  void run(const float* x, const float* y, float* out, int64_t begin, int64_t end) const {
+    each_tile(
+        begin, end, simd::softplus, [x](int64_t i) { return x[i]; },
+        [&](int64_t first, int64_t count, const float* s) {
+          in_wide_vectors([=] {
+            for (int64_t i = 0; i < count; ++i) {
+              out[first + i] = static_cast<float>(chosen(s[i], x[first + i], y[first + i]));
+            }
+          });
+        });
   }
   T slope(T x, T y) const {
     if (x > high || x < low) return 0;

@@ -4,10 +4,10 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
-#include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/simd.h"
 #include "ops/kernels/sums.h"
+#include "ops/kernels/wide_map.h"
 
 namespace anabranch::math {
 namespace {
@@ -64,21 +64,29 @@ template <class T> struct Bounds {
   }
 };
 
-template <class T> T clipped(T x, T lo, T hi) { return x < lo ? lo : x > hi ? hi : x; }
+// One end after the other: each is one instruction, which lets a NaN through.
+template <class T> T clipped(T x, T lo, T hi) {
+  const T raised = x < lo ? lo : x;
+  return raised > hi ? hi : raised;
+}
 template <class T> T clipped_grad(T x, T dout, T lo, T hi) { return x > lo && x < hi ? dout : T(0); }
 
 // With bounds that are attributes.
 TileLoop clip_tile(const KernelArgs& op, const std::string&) {
   const Bounds<float> b(op);
   return [x = op.in("X").first, lo = b.min, hi = b.max](const float* const* in, float* out, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) out[i] = clipped(in[x][i], lo, hi);
+    in_wide_vectors([=, from = in[x]] {
+      for (int64_t i = 0; i < n; ++i) out[i] = clipped(from[i], lo, hi);
+    });
   };
 }
 TileLoop clip_grad_tile(const KernelArgs& op, const std::string&) {
   const Bounds<float> b(op);
   return [x = op.in("X").first, dout = op.in("Out@GRAD").first, lo = b.min, hi = b.max](const float* const* in,
                                                                                         float* out, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) out[i] = clipped_grad(in[x][i], in[dout][i], lo, hi);
+    in_wide_vectors([=, from = in[x], dy = in[dout]] {
+      for (int64_t i = 0; i < n; ++i) out[i] = clipped_grad(from[i], dy[i], lo, hi);
+    });
   };
 }
 
@@ -109,7 +117,7 @@ AB_OP(clip)
       return [x = op.in("X"), out = op.out("Out"), bounds = Bounds<T>(op)](KernelContext& c) {
         const auto [lo, hi] = bounds.get(c);
         const Values<T> v = values_of<T>(c, x, out);
-        map(c, kCheapGrain, v.n, v.in, v.out, [lo = lo, hi = hi](T a) { return clipped(a, lo, hi); });
+        wide_map(c, kCheapGrain, v.n, v.in, v.out, [lo = lo, hi = hi](T a) { return clipped(a, lo, hi); });
       };
     });
 
@@ -124,8 +132,8 @@ AB_GRAD(clip)
       return
           [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), bounds = Bounds<T>(op)](KernelContext& c) {
             const auto [lo, hi] = bounds.get(c);
-            map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(),
-                [lo = lo, hi = hi](T a, T d) { return clipped_grad(a, d, lo, hi); });
+            wide_map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(),
+                     [lo = lo, hi = hi](T a, T d) { return clipped_grad(a, d, lo, hi); });
           };
     });
 

@@ -1,6 +1,8 @@
 // Comparisons and logic, elementwise: one row each; and questions about a whole tensor.
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "ops/declare/declare.h"
 #include "ops/kernels/binary_run.h"
@@ -72,7 +74,23 @@ void declare_pairs() {
   logical("logical_xor", "Out = either X or Y", [](bool a, bool b) { return a != b; });
 }
 
-// Whether test(element) holds for any element: Out = [1] bool, negated when `all_must_fail`.
+// Whether test(element) holds for any of n elements, looked at in blocks: behind one that has it there is nothing to
+// ask.
+template <class T, class Test> bool any_of(const T* x, int64_t n, Test test) {
+  constexpr int64_t kBlock = 4096;
+  int32_t found = 0;
+  for (int64_t at = 0; at < n && !found; at += kBlock) {
+    in_wide_vectors([=, &found, count = std::min(kBlock, n - at)] {
+      int32_t any = 0;
+      for (int64_t i = 0; i < count; ++i) any |= static_cast<int32_t>(test(x[at + i]));
+      found = any;
+    });
+  }
+  return found != 0;
+}
+
+// Whether test(element) holds for any element, which of integers none does: Out = [1] bool, negated when
+// `all_must_fail`.
 template <class Test> void declare_question(const char* type, const char* doc, bool all_must_fail, Test test) {
   OpDef& def = declare_op(type, __FILE__);
   def.doc(doc).in("X", "[...] numbers").out("Out", "[1] bool").no_grad(kNotDifferentiable);
@@ -80,20 +98,20 @@ template <class Test> void declare_question(const char* type, const char* doc, b
   def.cpu<float, double, int32_t, int64_t>([=](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     return [=, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-      const T* from = c[x].data<T>();
       bool found = false;
-      for (int64_t i = 0; i < c[x].numel(); ++i) found |= test(static_cast<double>(from[i]));
+      if constexpr (std::is_floating_point_v<T>) found = any_of(c[x].data<T>(), c[x].numel(), test);
       *c[out].mutable_data<bool>() = found != all_must_fail;
     };
   });
 }
 
 void declare_questions() {
+  // x - x is 0, but of infinities and of what is no number.
   declare_question("isfinite", "Out = whether all elements of X are finite", true,
-                   [](double v) { return !std::isfinite(v); });
-  declare_question("isinf", "Out = whether an element of X is infinite", false, [](double v) { return std::isinf(v); });
-  declare_question("isnan", "Out = whether an element of X is not a number", false,
-                   [](double v) { return std::isnan(v); });
+                   [](auto v) { return !(v - v == 0); });
+  declare_question("isinf", "Out = whether an element of X is infinite", false,
+                   [](auto v) { return std::abs(v) > std::numeric_limits<decltype(v)>::max(); });
+  declare_question("isnan", "Out = whether an element of X is not a number", false, [](auto v) { return v != v; });
 }
 
 AB_OPS(declare_pairs);
@@ -108,8 +126,10 @@ AB_OP(logical_not)
     .no_grad(kNotDifferentiable)
     .cpu<bool>([](auto, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        wide_map(c, kCheapGrain, c[x].numel(), c[x].data<bool>(), c[out].mutable_data<bool>(),
-                 [](bool v) { return !v; });
+        // Of bytes that are 0 or 1, which compilers have vectors for.
+        const auto* from = static_cast<const uint8_t*>(c[x].raw());
+        auto* to = static_cast<uint8_t*>(c[out].mutable_raw());
+        wide_map(c, kCheapGrain, c[x].numel(), from, to, [](uint8_t v) { return static_cast<uint8_t>(v == 0); });
       };
     });
 

@@ -11,6 +11,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/simd.h"
+#include "ops/kernels/simd_functions.h"
 #include "ops/kernels/wrapping.h"
 
 namespace anabranch::math {
@@ -279,7 +280,7 @@ void declare_sums_and_products() {
       },
       second_order::through(quotient_gradient));
   declare_backward(
-      arithmetic({.type = "elementwise_pow", .doc = "Out = X to the power Y"},
+      arithmetic({.type = "elementwise_pow", .doc = "Out = X to the power Y", .loop = simd::pow},
                  [](auto x, auto y) { return power(x, y); }),
       false, [](auto x, auto y, auto, auto d) { return static_cast<decltype(d)>(d * y * power(x, y - 1)); },
       [](auto x, auto y, auto, auto d) { return static_cast<decltype(d)>(d * std::log(x) * power(x, y)); },

@@ -8,6 +8,7 @@
 #include "ops/kernels/add_rows.h"
 #include "ops/kernels/add_tensor.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/wide.h"
 
 namespace anabranch::math {
 namespace {
@@ -48,24 +49,30 @@ void infer_sum(InferContext& c) {
   out.lod = like.lod;
 }
 
-// A block is added up apart from the result, whose memory may be that of any input. next(i): input i, or null.
+// Added up in blocks that stay in the cache, apart from the result, whose memory may be that of any input: the last of
+// the inputs goes there. next(i): input i, or null.
 template <class T, class Next> void sum_piece(int count, Next next, T* out, int64_t n) {
   constexpr int64_t kBlock = 512;
   T block[kBlock];
+  int last = count - 1;
+  while (last > 0 && !next(last)) --last;
   for (int64_t from = 0; from < n; from += kBlock) {
     const int64_t size = std::min(kBlock, n - from);
-    bool first = true;
-    for (int i = 0; i < count; ++i) {
+    const T* so_far = nullptr;
+    for (int i = 0; i <= last; ++i) {
       const T* x = next(i);
       if (!x) continue;
       x += from;
-      if (first)
-        std::copy_n(x, size, block);
-      else
-        for (int64_t k = 0; k < size; ++k) block[k] += x[k];
-      first = false;
+      T* to = i == last ? out + from : block;
+      if (so_far) {
+        in_wide_vectors([=] {
+          for (int64_t k = 0; k < size; ++k) to[k] = so_far[k] + x[k];
+        });
+      } else if (i == last && to != x) {
+        std::copy_n(x, size, to);
+      }
+      so_far = so_far ? to : x;
     }
-    std::copy_n(block, size, out + from);
   }
 }
 

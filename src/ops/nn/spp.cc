@@ -86,14 +86,19 @@ template <class Fn> void each_place(int64_t width, const Range& y, const Range& 
 
 // As in the original a window that lies beyond the image has the lowest float32, and no average.
 template <class T> T pooled(bool max, const T* image, int64_t width, const Range& y, const Range& x) {
-  const auto larger = [](T made, T value) { return value > made || value != value ? value : made; };
+  const auto larger = [](T made, T value) { return (value > made) | (value != value) ? value : made; };
   T parts[kParts];
   std::fill(parts, parts + kParts, max ? static_cast<T>(std::numeric_limits<float>::lowest()) : T{0});
-  if (max) {
-    each_value(image, width, y, x, [&](int64_t p, T value) { parts[p] = larger(parts[p], value); });
-  } else {
-    each_value(image, width, y, x, [&](int64_t p, T value) { parts[p] += value; });
-  }
+  in_wide_vectors([=, &parts] {
+    T own[kParts];
+    std::copy(parts, parts + kParts, own);
+    if (max) {
+      each_value(image, width, y, x, [&](int64_t p, T value) { own[p] = larger(own[p], value); });
+    } else {
+      each_value(image, width, y, x, [&](int64_t p, T value) { own[p] += value; });
+    }
+    std::copy(own, own + kParts, parts);
+  });
   for (int64_t half = kParts / 2; half > 0; half /= 2) {
     for (int64_t p = 0; p < half; ++p) parts[p] = max ? larger(parts[p], parts[p + half]) : parts[p] + parts[p + half];
   }

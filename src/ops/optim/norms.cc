@@ -4,6 +4,7 @@
 #include "ops/kernels/philox.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/sums.h"
+#include "ops/kernels/wide.h"
 #include "ops/optim/update.h"
 
 namespace anabranch::optim {
@@ -16,8 +17,11 @@ template <class T> double squares_of(const T* x, int64_t n) {
 
 // Pieces follow from n alone: every split of the update gives the same norm.
 template <class T> T norm_of(const KernelContext& c, const T* x, int64_t n) {
-  return static_cast<T>(std::sqrt(parallel_total<double>(
-      c, n, kCheapGrain, [x](int64_t begin, int64_t end) { return squares_of(x + begin, end - begin); })));
+  return static_cast<T>(std::sqrt(parallel_total<double>(c, n, kCheapGrain, [x](int64_t begin, int64_t end) {
+    double sum = 0;
+    in_wide_vectors([=, &sum] { sum = squares_of(x + begin, end - begin); });
+    return sum;
+  })));
 }
 
 // The gradient as a dense array: norms and noise are of all elements.
@@ -51,10 +55,13 @@ template <class T> Kernel lars_kernel(const KernelArgs& op) {
     const T p_norm = norm_of(c, p, n), g_norm = norm_of(c, g, n);
     const T local = p_norm > 0 && g_norm > 0 ? lr * coeff * p_norm / (g_norm + decay * p_norm) : lr;
     c.parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        v[i] = v[i] * mu + local * (g[i] + decay * p[i]);
-        p[i] -= v[i];
-      }
+      in_wide_vectors([=] {
+        for (int64_t i = begin; i < end; ++i) {
+          const T step = v[i] * mu + local * (g[i] + decay * p[i]);
+          v[i] = step;
+          p[i] -= step;
+        }
+      });
     });
   };
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/kernels/outputs.h"
+#include "ops/kernels/wide.h"
 #include "ops/sequence/spans.h"
 
 namespace anabranch::sequence {
@@ -15,12 +16,6 @@ struct Rule {
   // Does the label at place t > 0 of a path stay? Without branches, of which no processor could tell where they go.
   template <class T> bool keeps(const T* path, int64_t t) const {
     return (path[t] != blank) & !(merge & (path[t - 1] == path[t]));
-  }
-  template <class T> int64_t count(const T* path, int64_t n) const {
-    if (n == 0) return 0;
-    int64_t kept = path[0] != blank;
-    for (int64_t t = 1; t < n; ++t) kept += keeps(path, t);
-    return kept;
   }
   // Returns the end of the labels that stay; there is room for them up to `limit`, at least.
   template <class T> T* copy(const T* path, int64_t n, T* to, const T* limit) const {
@@ -40,12 +35,65 @@ struct Rule {
   }
 };
 
+// block(first row, rows, which of them stay: 0 or 1 each) for all rows of paths one behind the other. Sequences are
+// short: a loop over the rows of each would cost more than it does.
+template <class T, class Block> void each_block(const Rule& rule, const T* paths, const Offsets& o, Block&& block) {
+  constexpr int64_t kBlock = 2048;
+  uint8_t keeps[kBlock];
+  const T blank = static_cast<T>(rule.blank);
+  size_t sequence = 0;
+  for (int64_t from = 0; from < o.back(); from += kBlock) {
+    const int64_t rows = std::min(kBlock, o.back() - from);
+    const T* path = paths + from;
+    in_wide_vectors([=, &keeps, merge = rule.merge] {
+      for (int64_t t = from == 0; t < rows; ++t) {
+        keeps[t] = static_cast<uint8_t>((path[t] != blank) & !(merge & (path[t - 1] == path[t])));
+      }
+    });
+    for (; o[sequence] < from + rows; ++sequence) {  // no label comes before the first one
+      const int64_t t = o[sequence] - from;
+      keeps[t] = path[t] != blank;
+    }
+    block(from, rows, static_cast<const uint8_t*>(keeps));
+  }
+}
+
 template <class T> Offsets ends_of(const Rule& rule, const T* paths, const Offsets& o) {
-  Offsets made;
-  made.reserve(o.size());
-  made.push_back(0);
-  for (size_t s = 1; s < o.size(); ++s) made.push_back(made.back() + rule.count(paths + o[s - 1], o[s] - o[s - 1]));
+  Offsets made(o.size());
+  size_t sequence = 0;
+  int64_t kept = 0;
+  each_block(rule, paths, o, [&](int64_t from, int64_t rows, const uint8_t* keeps) {
+    int64_t next = o[sequence] - from;
+    for (int64_t t = 0; t < rows; ++t) {
+      while (t == next) {
+        made[sequence] = kept;
+        next = o[++sequence] - from;
+      }
+      kept += keeps[t];
+    }
+  });
+  for (; sequence < o.size(); ++sequence) made[sequence] = kept;
   return made;
+}
+
+// The labels that stay: as many as there is room for.
+template <class T> void copy_kept(const Rule& rule, const T* paths, const Offsets& o, T* to, const T* limit) {
+  each_block(rule, paths, o, [&](int64_t from, int64_t rows, const uint8_t* keeps) {
+    const T* path = paths + from;
+    T* at = to;
+    if (limit - at >= rows) {
+      for (int64_t t = 0; t < rows; ++t) {
+        *at = path[t];
+        at += keeps[t];
+      }
+    } else {
+      for (int64_t t = 0; t < rows && at < limit; ++t) {
+        *at = path[t];
+        at += keeps[t];
+      }
+    }
+    to = at;
+  });
 }
 
 void infer(InferContext& c) {
@@ -97,17 +145,22 @@ AB_OP(ctc_align)
       return [=, in = op.in("Input"), length = op.in("InputLength"), out = op.out("Output"),
               kept = op.out("OutputLength"), scratch = std::make_shared<Tensor>()](KernelContext& c) {
         const Shape& x = c[in].shape();
-        const Spans spans =
-            length ? Spans("InputLength", as_int64(c[length], scratch.get()), x[0], x[1]) : Spans(offsets(c[in]));
         const T* from = c[in].template data<T>();
-        T* to = c[out].template mutable_data<T>();
+        T *to = c[out].template mutable_data<T>(), *counts = wanted<T>(c, kept);
         const T* limit = to + c[out].numel();
-        T* counts = wanted<T>(c, kept);
-        for (int64_t s = 0; s < spans.count(); ++s) {
+        if (!length) {
+          copy_kept(rule, from, offsets(c[in]), to, limit);
+          const Offsets& made = offsets(c[out]);
+          for (int64_t s = 0; counts && s < sequence::count(made); ++s) {
+            counts[s] = static_cast<T>(made[static_cast<size_t>(s) + 1] - made[static_cast<size_t>(s)]);
+          }
+          return;
+        }
+        const Spans spans("InputLength", as_int64(c[length], scratch.get()), x[0], x[1]);
+        for (int64_t s = 0; s < spans.count(); ++s, to += x[1]) {
           T* end = rule.copy(from + spans.begin(s), spans.rows(s), to, limit);
           if (counts) counts[s] = static_cast<T>(end - to);
-          if (length) std::fill(end, to + x[1], padding);
-          to = length ? to + x[1] : end;
+          std::fill(end, to + x[1], padding);
         }
       };
     });

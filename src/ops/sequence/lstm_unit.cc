@@ -1,4 +1,7 @@
 // One step of long short-term memory, without weights.
+#include <algorithm>
+
+#include "ops/kernels/outputs.h"
 #include "ops/sequence/recurrent.h"
 
 namespace anabranch::sequence {
@@ -16,13 +19,33 @@ int64_t check_unit(const InferContext& c) {
   return cell[1];
 }
 
-// The gates of a row, activated, in [4 D]: input, forget, output, candidate.
-template <class T> void gates_of(const T* x, T forget_bias, int64_t d, T* g) {
-  std::copy(x, x + 4 * d, g);
-  for (int64_t j = d; j < 2 * d; ++j) g[j] += forget_bias;
-  activate(Act::kSigmoid, g, 3 * d);
-  activate(Act::kTanh, g + 3 * d, d);
+// fn(first row, rows) for blocks of rows, each large enough to be worth its loops and small enough for the cache: rows
+// may be a few numbers long.
+template <class Fn> void each_block(KernelContext& c, int64_t n, int64_t d, Fn&& fn) {
+  constexpr int64_t kElements = 4096;
+  const int64_t rows = kElements / std::max<int64_t>(1, 4 * d) + 1;
+  c.parallel_for((n + rows - 1) / rows, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) fn(k * rows, std::min(rows, n - k * rows));
+  });
 }
+
+// The gates of a block of rows, activated: [rows, 3 D] of input, forget and output, and [rows, D] of the candidate.
+template <class T> struct Gates {
+  T *sides, *candidate;
+  int64_t rows, d;
+  Gates(T* room, int64_t n, int64_t width) : sides(room), candidate(room + n * 3 * width), rows(n), d(width) {}
+
+  void fill(const T* x, T forget_bias) const {
+    for (int64_t r = 0; r < rows; ++r, x += 4 * d) {
+      T* to = sides + r * 3 * d;
+      std::copy_n(x, 3 * d, to);
+      for (int64_t j = d; j < 2 * d; ++j) to[j] += forget_bias;
+      std::copy_n(x + 3 * d, d, candidate + r * d);
+    }
+    activate(Act::kSigmoid, sides, rows * 3 * d);
+    activate(Act::kTanh, candidate, rows * d);
+  }
+};
 
 template <class T> Kernel forward(const KernelArgs& op) {
   const In x = op.in("X"), before = op.in("C_prev");
@@ -33,46 +56,74 @@ template <class T> Kernel forward(const KernelArgs& op) {
         const T *from = c[x].data<T>(), *old = c[before].data<T>();
         T *to = c[cell].template mutable_data<T>(), *h = c[hidden].template mutable_data<T>(),
           *all = sized<T>(gates, n, 4 * d);
-        each_row(c, n, 4 * d, [&](int64_t k) {
-          T* g = all + k * 4 * d;
-          gates_of(from + k * 4 * d, bias, d, g);
-          for (int64_t j = 0; j < d; ++j) to[k * d + j] = old[k * d + j] * g[d + j] + g[j] * g[3 * d + j];
-          std::copy(to + k * d, to + (k + 1) * d, h + k * d);
-          activate(Act::kTanh, h + k * d, d);
-          for (int64_t j = 0; j < d; ++j) h[k * d + j] *= g[2 * d + j];
+        each_block(c, n, d, [&](int64_t first, int64_t rows) {
+          const Gates<T> g(all + first * 4 * d, rows, d);
+          g.fill(from + first * 4 * d, bias);
+          const int64_t at = first * d;
+          for (int64_t r = 0; r < rows; ++r) {
+            const T *side = g.sides + r * 3 * d, *candidate = g.candidate + r * d, *was = old + at + r * d;
+            for (int64_t j = 0; j < d; ++j) to[at + r * d + j] = was[j] * side[d + j] + side[j] * candidate[j];
+          }
+          std::copy_n(to + at, rows * d, h + at);
+          activate(Act::kTanh, h + at, rows * d);
+          for (int64_t r = 0; r < rows; ++r) {
+            for (int64_t j = 0; j < d; ++j) h[at + r * d + j] *= g.sides[r * 3 * d + 2 * d + j];
+          }
         });
       };
 }
+
+template <class T> struct Changes {
+  const T *old, *dcell, *dhidden, *active;  // of a block of rows; the second and third may be null
+  T* dold;                                  // may be null
+
+  // dg: as g, the gradients of the activated gates.
+  void spread(const Gates<T>& g, const Gates<T>& dg) const {
+    const int64_t d = g.d;
+    for (int64_t r = 0; r < g.rows; ++r) {
+      const T *side = g.sides + r * 3 * d, *candidate = g.candidate + r * d;
+      T* dside = dg.sides + r * 3 * d;
+      for (int64_t j = 0; j < d; ++j) {
+        const int64_t at = r * d + j;
+        const T dh = dhidden ? dhidden[at] : T{0};
+        const T dc = (dcell ? dcell[at] : T{0}) + dh * side[2 * d + j] * (1 - active[at] * active[at]);
+        dside[j] = dc * candidate[j];
+        dside[d + j] = dc * old[at];
+        dside[2 * d + j] = dh * active[at];
+        dg.candidate[at] = dc * side[j];
+        if (dold) dold[at] = dc * side[d + j];
+      }
+    }
+  }
+};
 
 template <class T> Kernel backward(const KernelArgs& op) {
   const In x = op.in("X"), before = op.in("C_prev"), cell = op.in("C"), dcell = op.in("C@GRAD"),
            dhidden = op.in("H@GRAD");
   const Out dx = op.out("X@GRAD"), dbefore = op.out("C_prev@GRAD");
-  return [=, bias = static_cast<T>(op.attr<float>("forget_bias")), gates = std::make_shared<Tensor>(),
-          changes = std::make_shared<Tensor>()](KernelContext& c) {
+  return [=, bias = static_cast<T>(op.attr<float>("forget_bias")),
+          room = std::make_shared<Tensor>()](KernelContext& c) {
     const int64_t n = c[before].rows(), d = c[before].row_elems();
-    const T *from = c[x].data<T>(), *old = c[before].data<T>(), *now = c[cell].data<T>();
-    T *to = c.wants(dx) ? c[dx].template mutable_data<T>() : nullptr,
-      *dold = c.wants(dbefore) ? c[dbefore].template mutable_data<T>() : nullptr;
-    T *all = sized<T>(gates, n, 4 * d), *spare = sized<T>(changes, n, 4 * d);
-    each_row(c, n, 4 * d, [&](int64_t k) {
-      T *g = all + k * 4 * d, *dg = spare + k * 4 * d;
-      gates_of(from + k * 4 * d, bias, d, g);
-      for (int64_t j = 0; j < d; ++j) {
-        const int64_t at = k * d + j;
-        T active = now[at];
-        activate(Act::kTanh, &active, 1);
-        const T dh = dhidden ? c[dhidden].template data<T>()[at] : T{0};
-        const T dc = (dcell ? c[dcell].template data<T>()[at] : T{0}) + dh * g[2 * d + j] * (1 - active * active);
-        dg[j] = dc * g[3 * d + j];
-        dg[d + j] = dc * old[at];
-        dg[2 * d + j] = dh * active;
-        dg[3 * d + j] = dc * g[j];
-        if (dold) dold[at] = dc * g[d + j];
+    const auto read = [&](In in) { return in ? c[in].template data<T>() : nullptr; };
+    const T *from = read(x), *old = read(before), *now = read(cell), *dc = read(dcell), *dh = read(dhidden);
+    T *to = wanted<T>(c, dx), *dold = wanted<T>(c, dbefore), *all = sized<T>(room, n, 9 * d);
+    each_block(c, n, d, [&](int64_t first, int64_t rows) {
+      const int64_t at = first * d;
+      T* own = all + first * 9 * d;
+      const Gates<T> g(own, rows, d), dg(own + rows * 4 * d, rows, d);
+      T* active = own + rows * 8 * d;
+      g.fill(from + first * 4 * d, bias);
+      std::copy_n(now + at, rows * d, active);
+      activate(Act::kTanh, active, rows * d);
+      Changes<T>{old + at, dc ? dc + at : nullptr, dh ? dh + at : nullptr, active, dold ? dold + at : nullptr}.spread(
+          g, dg);
+      act_grad(Act::kSigmoid, g.sides, dg.sides, rows * 3 * d);
+      act_grad(Act::kTanh, g.candidate, dg.candidate, rows * d);
+      for (int64_t r = 0; to && r < rows; ++r) {
+        T* row = to + (first + r) * 4 * d;
+        std::copy_n(dg.sides + r * 3 * d, 3 * d, row);
+        std::copy_n(dg.candidate + r * d, d, row + 3 * d);
       }
-      act_grad(Act::kSigmoid, g, dg, 3 * d);
-      act_grad(Act::kTanh, g + 3 * d, dg + 3 * d, d);
-      if (to) std::copy(dg, dg + 4 * d, to + k * 4 * d);
     });
   };
 }

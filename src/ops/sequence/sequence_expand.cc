@@ -10,10 +10,12 @@ namespace {
 
 // What is repeated: pieces of X (rows, or its sequences), each piece times[i] times.
 struct Plan {
-  Offsets pieces;        // begins and end of the pieces of X
-  const Offsets* times;  // offsets whose differences are the numbers of repetitions
+  const Offsets* pieces;  // begins and end of the pieces of X; null: each row is one
+  const Offsets* times;   // offsets whose differences are the numbers of repetitions
   int64_t repeats(int64_t i) const { return (*times)[static_cast<size_t>(i) + 1] - (*times)[static_cast<size_t>(i)]; }
-  int64_t length(int64_t i) const { return pieces[static_cast<size_t>(i) + 1] - pieces[static_cast<size_t>(i)]; }
+  int64_t length(int64_t i) const {
+    return pieces ? (*pieces)[static_cast<size_t>(i) + 1] - (*pieces)[static_cast<size_t>(i)] : 1;
+  }
 };
 
 size_t reference_level(const ir::Op& op, const LoD& y) {
@@ -23,17 +25,12 @@ size_t reference_level(const ir::Op& op, const LoD& y) {
   return static_cast<size_t>(level == -1 ? levels - 1 : level);
 }
 
-Offsets rows_as_pieces(int64_t rows) {
-  Offsets o(static_cast<size_t>(rows) + 1);
-  for (size_t i = 0; i < o.size(); ++i) o[i] = static_cast<int64_t>(i);
-  return o;
-}
-
 Plan plan_expand(const ir::Op& op, const Shape& x, const LoD& x_lod, const LoD& y_lod) {
   AB_CHECK(x_lod.size() <= 1, InvalidArgument, "X must have at most 1 level of sequences, got {}", x_lod.size());
-  Plan plan{x_lod.empty() ? rows_as_pieces(x[0]) : x_lod[0], &y_lod[reference_level(op, y_lod)]};
-  AB_CHECK(count(plan.pieces) == count(*plan.times), ShapeMismatch,
-           "X has {} {}, the level of Y has {} sequences: there must be as many", count(plan.pieces),
+  const Plan plan{x_lod.empty() ? nullptr : &x_lod[0], &y_lod[reference_level(op, y_lod)]};
+  const int64_t pieces = plan.pieces ? count(*plan.pieces) : x[0];
+  AB_CHECK(pieces == count(*plan.times), ShapeMismatch,
+           "X has {} {}, the level of Y has {} sequences: there must be as many", pieces,
            x_lod.empty() ? "rows" : "sequences", count(*plan.times));
   return plan;
 }
@@ -42,7 +39,7 @@ Plan plan_expand_as(const Shape& x, const LoD& y_lod) {
   AB_CHECK(y_lod.size() == 1, InvalidArgument, "Y must have 1 level of sequences, got {}", y_lod.size());
   AB_CHECK(x[0] == count(y_lod[0]), ShapeMismatch, "X must have a row for each of the {} sequences of Y, got {}",
            count(y_lod[0]), x[0]);
-  return {rows_as_pieces(x[0]), &y_lod[0]};
+  return {nullptr, &y_lod[0]};
 }
 
 template <bool kAs> Plan plan_of(const ir::Op& op, const Tensor& x, const Tensor& y) {
@@ -69,13 +66,16 @@ template <bool kAs> void infer(InferContext& c) {
   static const LoD none;
   const LoD& x = c.in("X").lod ? lod_of(c, "X") : none;
   const Plan plan = plan_expand(c.op(), c.in("X").shape, x, y);
-  Offsets made{0};
   int64_t rows = 0;
-  for (int64_t i = 0; i < count(*plan.times); ++i) {
-    for (int64_t k = 0; k < plan.repeats(i); ++k) made.push_back(rows += plan.length(i));
-  }
+  for (int64_t i = 0; i < count(*plan.times); ++i) rows += plan.repeats(i) * plan.length(i);
   out_rows(c, "Out", "X", rows);
-  if (!x.empty()) set_lod(c, "Out", one_level(std::move(made)));
+  if (x.empty()) return;
+  Offsets made{0};
+  made.reserve(static_cast<size_t>(plan.times->back() - plan.times->front()) + 1);
+  for (int64_t i = 0; i < count(*plan.times); ++i) {
+    for (int64_t k = 0; k < plan.repeats(i); ++k) made.push_back(made.back() + plan.length(i));
+  }
+  set_lod(c, "Out", one_level(std::move(made)));
 }
 
 template <bool kAs> Kernel forward(const KernelArgs& args) {

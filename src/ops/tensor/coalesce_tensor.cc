@@ -1,6 +1,8 @@
 // Tensors one behind the other in one.
+#include <algorithm>
+#include <cstring>
+
 #include "ops/declare/declare.h"
-#include "ops/kernels/copy.h"
 
 namespace anabranch::tensor {
 namespace {
@@ -42,6 +44,21 @@ void fill(Tensor* to, float value) {
   });
 }
 
+// Into its room in the joint tensor, with zeros behind it, and into the tensor of its own, as far as they are wanted:
+// in pieces that the cache holds, so that it is read once.
+void copy_to_both(const Tensor& from, int64_t room, char* whole, Tensor* own) {
+  constexpr size_t kPiece = 32 << 10;
+  const size_t bytes = from.bytes();
+  const auto* source = static_cast<const char*>(from.raw());
+  auto* part = own && own->raw() != from.raw() ? static_cast<char*>(own->mutable_raw()) : nullptr;
+  for (size_t i = 0; i < bytes; i += kPiece) {
+    const size_t n = std::min(kPiece, bytes - i);
+    if (whole) std::memcpy(whole + i, source + i, n);
+    if (part) std::memcpy(part + i, source + i, n);
+  }
+  if (whole && room > 0) std::memset(whole + bytes, 0, static_cast<size_t>(room) - bytes);
+}
+
 AB_OP(coalesce_tensor)
     .doc(
         "FusedOutput = the tensors of Input one behind the other, each from a multiple of 4096 bytes on, with zeros "
@@ -66,19 +83,15 @@ AB_OP(coalesce_tensor)
         for (int i = 0; i < in.count; ++i) {
           const Tensor& from = c.at(in, i);
           const int64_t room = room_of(from.numel(), from.dtype());
-          if (copy && whole && room > 0) {
+          Tensor* own = c.wants(out, i) ? &c.at(out, i) : nullptr;
+          if (copy) {
             const auto size = static_cast<int64_t>(dtype_size(from.dtype()));
-            auto* to = static_cast<char*>(whole->mutable_raw()) + at * size;
-            if (from.bytes() > 0) std::memcpy(to, from.raw(), from.bytes());
-            std::memset(to + from.bytes(), 0, static_cast<size_t>((room - from.numel()) * size));
+            copy_to_both(from, room * size, whole ? static_cast<char*>(whole->mutable_raw()) + at * size : nullptr,
+                         own);
+          } else if (own) {
+            fill(own, value);
           }
           at += room;
-          if (!c.wants(out, i)) continue;
-          if (copy) {
-            copy_bytes(c, from, &c.at(out, i));
-          } else {
-            fill(&c.at(out, i), value);
-          }
         }
       };
     });

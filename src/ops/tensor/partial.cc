@@ -1,6 +1,9 @@
 // The same columns of several matrices: side by side (partial_concat), or added up (partial_sum).
+#include <algorithm>
+
 #include "ops/declare/declare.h"
-#include "ops/kernels/outputs.h"
+#include "ops/kernels/binary_run.h"
+#include "ops/kernels/copy.h"
 #include "ops/kernels/wrapping.h"
 
 namespace anabranch::tensor {
@@ -48,11 +51,21 @@ void infer_partial(InferContext& c, bool adds) {
   c.share_lod("Out", "X");
 }
 
-// fn(element of X[i], element of Out) for all columns.
-template <class Fn> void each_column(const Shape& x, int i, int n, const Columns& at, bool adds, Fn&& fn) {
+// fn(first element in X[i], first element in Out) for the columns of each row.
+template <class Fn> void each_row(const Shape& x, int i, int n, const Columns& at, bool adds, Fn&& fn) {
   const int64_t step = adds ? at.count : at.count * n, first = adds ? 0 : at.count * i;
-  for (int64_t r = 0; r < x[0]; ++r) {
-    for (int64_t k = 0; k < at.count; ++k) fn(r * x[1] + at.begin + k, r * step + first + k);
+  for (int64_t r = 0; r < x[0]; ++r) fn(r * x[1] + at.begin, r * step + first);
+}
+
+// to[k] = the sum of the numbers at `offset` + k of all X.
+template <class T> void sum_row(const KernelContext& c, In xs, int64_t offset, int64_t n, T* to) {
+  using Wide = Wrapping<T>;
+  std::copy_n(c.at(xs, 0).data<T>() + offset, n, to);
+  for (int i = 1; i < xs.count; ++i) {
+    const T* from = c.at(xs, i).data<T>() + offset;
+    in_wide_run(n, [=] {
+      for (int64_t k = 0; k < n; ++k) to[k] = static_cast<T>(static_cast<Wide>(to[k]) + static_cast<Wide>(from[k]));
+    });
   }
 }
 
@@ -66,16 +79,19 @@ void declare_partial(const Form& form) {
   def.infer([adds](InferContext& c) { infer_partial(c, adds); }).grad_reads({"X"});
   def.cpu<float, double, int32_t, int64_t>([adds](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
-    using Wide = Wrapping<T>;
     return [adds, start = op.attr<int32_t>("start_index"), length = op.attr<int32_t>("length"), xs = op.in("X"),
             out = op.out("Out")](KernelContext& c) {
       const Columns at = columns_of(c.at(xs, 0).shape()[1], start, length, adds);
-      T* to = zeroed<T>(c, out);
+      T* to = c[out].template mutable_data<T>();
+      if (adds) {
+        each_row(c.at(xs, 0).shape(), 0, 1, at, true,
+                 [&](int64_t a, int64_t b) { sum_row(c, xs, a, at.count, to + b); });
+        return;
+      }
       for (int i = 0; i < xs.count; ++i) {
         const T* from = c.at(xs, i).template data<T>();
-        each_column(c.at(xs, i).shape(), i, xs.count, at, adds, [=](int64_t a, int64_t b) {
-          to[b] = static_cast<T>(static_cast<Wide>(to[b]) + static_cast<Wide>(from[a]));
-        });
+        each_row(c.at(xs, i).shape(), i, xs.count, at, false,
+                 [=](int64_t a, int64_t b) { copy_row(from + a, static_cast<size_t>(at.count) * sizeof(T), to + b); });
       }
     };
   });
@@ -91,8 +107,9 @@ void declare_partial(const Form& form) {
         const Shape& s = c.at(xs, i).shape();
         T* to = c.at(dxs, i).template mutable_data<T>();
         std::fill(to, to + s.numel(), T{0});
-        each_column(s, i, dxs.count, columns_of(s[1], start, length, adds), adds,
-                    [=](int64_t a, int64_t b) { to[a] = from[b]; });
+        const Columns at = columns_of(s[1], start, length, adds);
+        each_row(s, i, dxs.count, at, adds,
+                 [=](int64_t a, int64_t b) { copy_row(from + b, static_cast<size_t>(at.count) * sizeof(T), to + a); });
       }
     };
   });

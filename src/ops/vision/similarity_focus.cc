@@ -43,17 +43,52 @@ void infer(InferContext& c) {
 template <class T> class Marks {
  public:
   void add(const Slice& s, const T* x, T* to) {
+    constexpr int64_t kFew = 8;  // marks, each worth a look at all numbers that are left rather than sorting them
+    std::min(s.rows, s.columns) <= kFew ? choose(s, x, to) : walk(s, x, to);
+  }
+
+ private:
+  static bool above(T v, T best) { return v > best || (best != best && v == v); }
+  static void mark(const Slice& s, int64_t row, int64_t column, T* to) {
+    T* first = to + row * s.row_step + column * s.column_step;
+    for (int64_t d = 0; d < s.depth; ++d) first[d * s.axis_step] = T{1};
+  }
+
+  // The largest number of the rows and columns that are left, again and again; the first one of equal numbers.
+  void choose(const Slice& s, const T* x, T* to) {
+    const auto fill = [](std::vector<int64_t>* left, int64_t n) {
+      left->resize(static_cast<size_t>(n));
+      std::iota(left->begin(), left->end(), int64_t{0});
+    };
+    fill(&rows_, s.rows);
+    fill(&columns_, s.columns);
+    while (!rows_.empty() && !columns_.empty()) {
+      size_t row = 0, column = 0;
+      T best = x[rows_[0] * s.row_step + columns_[0] * s.column_step];
+      for (size_t r = 0; r < rows_.size(); ++r) {
+        const T* line = x + rows_[r] * s.row_step;
+        for (size_t k = 0; k < columns_.size(); ++k) {
+          const T v = line[columns_[k] * s.column_step];
+          if (above(v, best)) best = v, row = r, column = k;
+        }
+      }
+      mark(s, rows_[row], columns_[column], to);
+      rows_.erase(rows_.begin() + static_cast<int64_t>(row));
+      columns_.erase(columns_.begin() + static_cast<int64_t>(column));
+    }
+  }
+
+  void walk(const Slice& s, const T* x, T* to) {
     sort(s, x);
     taken_.assign(static_cast<size_t>(s.rows + s.columns), 0);
     for (const int64_t element : order_) {
       char &row = taken_[element / s.columns], &column = taken_[s.rows + element % s.columns];
       if (row || column) continue;
       row = column = 1;
-      for (int64_t d = 0; d < s.depth; ++d) to[s.at(element) + d * s.axis_step] = T{1};
+      mark(s, element / s.columns, element % s.columns, to);
     }
   }
 
- private:
   // The places in order_, the largest number first.
   void sort(const Slice& s, const T* x) {
     const int64_t n = s.rows * s.columns;
@@ -70,7 +105,7 @@ template <class T> class Marks {
   }
 
   std::vector<T> values_;
-  std::vector<int64_t> order_;
+  std::vector<int64_t> order_, rows_, columns_;  // the last two: what is left
   std::vector<char> taken_;
 };
 
