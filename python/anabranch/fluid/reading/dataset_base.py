@@ -12,6 +12,7 @@ from .dataset_desc import feed_text
 
 if TYPE_CHECKING:
     from ..framework import Variable
+    from ..incubate.fleet.base.file_queue import FileQueue
 
 _POLICIES = ("raise", "skip", "quarantine")
 
@@ -118,7 +119,7 @@ class DatasetBase(Described):
         """
         self.thread_num = whole_number(thread_num, "set_thread: thread_num", 0)
 
-    def set_filelist(self, filelist: Sequence[str]) -> None:
+    def set_filelist(self, filelist: Sequence[str] | FileQueue) -> None:
         """The files of a pass, in order.
 
         Args:
@@ -133,7 +134,7 @@ class DatasetBase(Described):
             >>> import anabranch.fluid as fluid
             >>> fluid.DatasetFactory().create_dataset().set_filelist(["a.txt", "b.txt"])
         """
-        queue = filelist if hasattr(filelist, "_pass") else None
+        queue: Any = filelist if hasattr(filelist, "_pass") else None
         if queue is not None:
             if self._in_memory:
                 raise Unsupported("set_filelist: an InMemoryDataset takes no file_queue, use a QueueDataset, or "
