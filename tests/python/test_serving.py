@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -137,7 +138,7 @@ def test_it_says_what_it_takes_and_that_it_is_ready(server):
 @pytest.mark.parametrize("body,error", [
     (b"{", "must be JSON"), (b"[]", "must be JSON"), (b'{"inputs": 3}', "inputs must be an object"),
     (b'{"inputs": {"y": [[1]]}}', "inputs must be x, got y"), (b'{"inputs": {"x": [[1, 2]]}}', "shape must be"),
-    (b'{"inputs": {"x": [[1, 2, 3, 4], [1]]}}', "one shape"), (b'{"inputs": {"x": "a"}}', "values must be float32"),
+    (b'{"inputs": {"x": [[1, 2, 3, 4], [1]]}}', "one shape"), (b'{"inputs": {"x": "a"}}', "float32, got text"),
     (b'{"inputs": {"x": [1, 2, 3, 4]}}', "shape must be"),
     (b'{"inputs": {"x": {"data": [[1, 2, 3, 4]]}}}', "must have data"),
     (b'{"inputs": {"x": ' + b"[" * 3000 + b"]" * 3000 + b"}}", "")])
@@ -152,6 +153,15 @@ def test_bad_bodies_are_refused_and_named(server, body, error):
 def test_other_bodies_are_refused(server, body, kind, status):
     found, _, answer = server.ask(body=body, kind=kind)
     assert found == status and json.loads(answer)["error"]
+
+
+def test_the_call_that_the_page_shows_is_read(server):
+    with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "do", "serve.md")) as page:
+        call = shlex.split(next(line for line in page if line.strip().startswith("curl")))
+    headers = dict(call[k + 1].split(": ") for k, word in enumerate(call) if word == "-H")
+    kind = headers.get("Content-Type", "application/x-www-form-urlencoded")  # what curl sends by itself
+    status, _, answer = server.ask(body=call[call.index("-d") + 1].encode(), kind=kind)
+    assert status == 400 and "shape must be [-1, 4], got [1, 3]" in json.loads(answer)["error"]
 
 
 def test_other_addresses(server):

@@ -60,7 +60,8 @@ class Form:
         except ValueError:
             raise InvalidValue("input %s: rows must all have one shape" % self.name) from None
         if array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and self.dtype.kind in "iu"):
-            raise InvalidValue("input %s: values must be %s, got %s" % (self.name, self.dtype.name, array.dtype.name))
+            got = "text" if array.dtype.kind in "US" else array.dtype.name
+            raise InvalidValue("input %s: values must be %s, got %s" % (self.name, self.dtype.name, got))
         fits = len(array.shape) == len(self.shape) and all(
             want in (-1, got) for want, got in zip(self.shape, array.shape))
         if not fits:
