@@ -21,8 +21,10 @@ class Predictor:
         dirname (str): folder of the model.
         model_filename (str, optional): the program in it. Default ``__model__``.
         params_filename (str, optional): the one file of all parameters; missing: a file each.
-        num_threads (int): threads that the operators of one run share, 0 for all cores. Default 1: for small batches,
-            and for servers, where several requests run at a time.
+        num_threads (int): threads that the operators of one run share, 0 for all cores. Default 1: for servers, where
+            several requests run at a time. All predictors with so many threads share them. After a run they look for
+            more work for ``FLAGS_spin_us`` microseconds, 100 by default, each on a core of its own, and then sleep: a
+            run that begins later has to wake them first. The answer has the same bits with any number.
         trusted (bool): True also admits operators that do more than compute, in models of your own. Default False.
 
     Raises:

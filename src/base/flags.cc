@@ -34,6 +34,9 @@ std::vector<FlagInfo> make_table() {
       flag("stall_report_s", 30.0, "seconds after which a wait inside the process is reported, again and again"),
       flag("measure_threads", true,
            "a plan uses its threads when its first runs were faster with them; false: whenever it was given any"),
+      flag("spin_us", int64_t{100},
+           "microseconds for which a thread of the pool that has nothing to do looks for work before it sleeps: what "
+           "begins within them has its threads at once, later it waits some 30 microseconds for them to wake"),
       in_plans(flag("fuse_attention", true, "products with a softmax between them become one operation")),
       in_plans(flag("fuse_layer_norm", true, "a sum and the layer_norm after it become one operation")),
       in_plans(flag("fuse_recurrent", true, "steps of an LSTM, a GRU or a simple cell become one operation")),
@@ -124,7 +127,7 @@ FlagValue parse(const FlagInfo& flag, const std::string& text) {
 struct Typed {
   std::atomic<bool> check_nan_inf, exact_fluid, measure_threads;
   std::atomic<double> stall_report_s;
-  std::atomic<int64_t> plan_cache_size, memory_limit_mb, max_loop_turns;
+  std::atomic<int64_t> plan_cache_size, memory_limit_mb, max_loop_turns, spin_us;
   std::atomic<uint64_t> plan_epoch{0};
 };
 
@@ -171,6 +174,7 @@ struct Table {
     typed.stall_report_s = std::get<double>(find("FLAGS_stall_report_s").value);
     typed.max_loop_turns = std::get<int64_t>(find("FLAGS_max_loop_turns").value);
     typed.memory_limit_mb = std::get<int64_t>(find("FLAGS_memory_limit_mb").value);
+    typed.spin_us = std::get<int64_t>(find("FLAGS_spin_us").value);
     typed.plan_cache_size = std::get<int64_t>(find("FLAGS_plan_cache_size").value);
   }
 
@@ -231,6 +235,7 @@ bool Flags::measure_threads() { return table().typed.measure_threads.load(std::m
 int64_t Flags::plan_cache_size() { return table().typed.plan_cache_size.load(std::memory_order_relaxed); }
 int64_t Flags::max_loop_turns() { return table().typed.max_loop_turns.load(std::memory_order_relaxed); }
 int64_t Flags::memory_limit_mb() { return table().typed.memory_limit_mb.load(std::memory_order_relaxed); }
+int64_t Flags::spin_us() { return table().typed.spin_us.load(std::memory_order_relaxed); }
 uint64_t Flags::plan_epoch() { return table().typed.plan_epoch.load(std::memory_order_acquire); }
 
 }  // namespace anabranch

@@ -15,7 +15,7 @@
 namespace anabranch {
 namespace {
 
-constexpr int kSpins = 4000;  // about 50-100 us of pauses: two wake-ups' worth
+constexpr int kSpins = 4000;  // some 100 us of pauses
 
 thread_local Team* current_team = nullptr;
 thread_local int current_worker = 0;
@@ -37,7 +37,7 @@ Teams& teams() {
 
 Team::Team(int workers) : slots_(static_cast<size_t>(workers) + 1) {
   // More workers than cores: whoever spins keeps the core from whoever works.
-  spin_limit_ = workers > usable_cores() ? 0 : kSpins;
+  spins_ = workers <= usable_cores();
   start_threads();
   const std::lock_guard lock(teams().live_mutex);
   teams().live.insert(this);
@@ -77,7 +77,7 @@ void Team::at_thread_start(void (*prepare)()) { prepare_thread.store(prepare); }
 bool Team::inside() { return current_team != nullptr; }
 
 void Team::pause() const {
-  if (spin_limit_) {
+  if (spins_) {
     _mm_pause();
   } else {
     std::this_thread::yield();

@@ -51,9 +51,11 @@ class Team final : public Parallel {
   bool help(int worker);
   void signal();  // something to do appeared: wakes parked workers, a plain increment when there are none
 
-  // Waiting for something to do: spins, then parks until signal() or a timeout. A worker that has parked once while a
-  // job is open stays awake longer, but leaves its core to others between looks: a short job costs one wake-up per
-  // worker, and a long node keeps no core busy that it does not use.
+  uint32_t parks() const { return parks_.load(std::memory_order_relaxed); }  // times that somebody went to sleep
+
+  // Waiting for something to do: spins for FLAGS_spin_us, then parks until signal() or a timeout. A worker that has
+  // parked once while a job is open stays awake longer, but leaves its core to others between looks: a short job costs
+  // one wake-up per worker, and a long node keeps no core busy that it does not use.
   class Idle {
    public:
     explicit Idle(Team& team) : team_(team) { reset(); }
@@ -62,6 +64,7 @@ class Team final : public Parallel {
     bool wait(int64_t timeout_ms);
 
    private:
+    bool spin() const;   // false: nothing came within FLAGS_spin_us
     bool watch() const;  // false: nothing came while it looked
 
     Team& team_;
@@ -97,8 +100,9 @@ class Team final : public Parallel {
   std::atomic<int> open_loops_{0};
   std::atomic_flag caller_slot_;  // callers_slot() is taken
   alignas(64) std::atomic<uint32_t> signal_{0};
+  std::atomic<uint32_t> parks_{0};
   std::atomic<bool> parked_{false};  // someone may sleep: the next signal has to call the kernel
-  int spin_limit_;
+  bool spins_;
 
   alignas(64) std::atomic<bool> job_open_{false};
   std::atomic<int> in_job_{0};  // workers that have the job in hand

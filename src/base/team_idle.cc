@@ -1,10 +1,12 @@
 // How workers wait: spinning, looking now and then, parked in the kernel.
 #include <immintrin.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
 
+#include "base/flags.h"
 #include "base/futex.h"
 #include "base/team.h"
 
@@ -12,6 +14,8 @@ namespace anabranch {
 namespace {
 
 constexpr auto kWatch = std::chrono::microseconds(200);  // a node longer than this is worth a wake-up behind it
+constexpr int kLooks = 16;                               // between two readings of the clock
+constexpr int64_t kLongestSpinUs = int64_t{1} << 40;     // the clock can still count it
 
 }  // namespace
 
@@ -26,15 +30,25 @@ void Team::signal() {
 
 void Team::Idle::reset() { seen_ = team_.signal_.load(std::memory_order_acquire); }
 
+bool Team::Idle::spin() const {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::microseconds(std::clamp<int64_t>(Flags::spin_us(), 0, kLongestSpinUs));
+  do {
+    for (int look = 0; look < kLooks; ++look) {
+      if (team_.signal_.load(std::memory_order_acquire) != seen_) return true;
+      _mm_pause();
+    }
+  } while (Clock::now() < end);
+  return false;
+}
+
 bool Team::Idle::wait(int64_t timeout_ms) {
-  for (int spins = 0; spins < team_.spin_limit_; ++spins) {
-    if (team_.signal_.load(std::memory_order_acquire) != seen_) return false;
-    _mm_pause();
-  }
+  if (team_.spins_ && spin()) return false;
   const uint32_t job = team_.job_number_.load(std::memory_order_relaxed);
   const bool in_job = team_.job_open_.load(std::memory_order_relaxed);
-  if (in_job && team_.spin_limit_ > 0 && std::exchange(parked_in_, job) == job && watch()) return false;
+  if (in_job && team_.spins_ && std::exchange(parked_in_, job) == job && watch()) return false;
   team_.parked_.store(true);  // before the kernel compares the word: a signal sees the mark, or the word differs
+  team_.parks_.fetch_add(1, std::memory_order_relaxed);
   const bool woken = futex_wait(team_.signal_, seen_, timeout_ms);
   // A worker that slept before the job began has had its wake-up by now.
   parked_in_ = team_.job_number_.load(std::memory_order_relaxed);
@@ -43,7 +57,6 @@ bool Team::Idle::wait(int64_t timeout_ms) {
 
 bool Team::Idle::watch() const {
   using Clock = std::chrono::steady_clock;
-  constexpr int kLooks = 16;  // between two readings of the clock
   const auto end = Clock::now() + kWatch;
   do {
     for (int look = 0; look < kLooks; ++look) {

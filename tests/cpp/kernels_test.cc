@@ -15,6 +15,7 @@
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/gemm_cut.h"
 #include "ops/kernels/philox.h"
+#include "ops/kernels/row_product.h"
 #include "ops/kernels/simd.h"
 #include "ops/kernels/simd_functions.h"
 #include "ops/kernels/workspace.h"
@@ -206,9 +207,10 @@ template <class T> void check_gemm(const GemmDims& d, double alpha, double toler
 }
 
 TEST(Gemm, EqualsTheDefinition) {
-  const int64_t sizes[][4] = {{1, 1, 1, 1},       {3, 5, 7, 2},    {64, 100, 784, 1}, {784, 100, 64, 1},
-                              {500, 300, 200, 1}, {33, 17, 65, 9}, {2, 3000, 900, 1}, {16, 1, 13, 1},
-                              {4, 4, 0, 2},       {12, 1, 192, 3}, {23, 1, 7, 2},     {5, 11, 1, 3}};
+  const int64_t sizes[][4] = {{1, 1, 1, 1},       {3, 5, 7, 2},     {64, 100, 784, 1}, {784, 100, 64, 1},
+                              {500, 300, 200, 1}, {33, 17, 65, 9},  {2, 3000, 900, 1}, {16, 1, 13, 1},
+                              {4, 4, 0, 2},       {12, 1, 192, 3},  {23, 1, 7, 2},     {5, 11, 1, 3},
+                              {1, 400, 273, 1},   {1, 17, 4000, 1}, {1, 1000, 301, 3}, {1, 15, 900, 1}};
   for (const auto& s : sizes) {
     for (int t = 0; t < 4; ++t) {
       const GemmDims d = {
@@ -249,6 +251,34 @@ TEST(Gemm, LongSumsAreCutIntoShares) {
         for (int64_t j = n; j < n + 3; ++j) ASSERT_EQ(out[static_cast<size_t>(i * (n + 3) + j)], 99.0f);
       }
     }
+  }
+}
+
+// One row, as a model that answers a single question multiplies: long enough to share, in columns that do not depend
+// on where they were cut, with room between the rows of B, which is not looked at.
+TEST(Gemm, OneRowIsTheSameSumsWhereverItIsCut) {
+  const int64_t n = 403, k = 261, ld = n + 5;
+  const GemmDims d = {.m = 1, .n = n, .k = k, .ld_b = ld};
+  ASSERT_TRUE(is_row_product(d));
+  ASSERT_EQ(Cut(d, false).count, 2);
+  const auto a = random_floats(static_cast<size_t>(k), -1, 1), row = random_floats(static_cast<size_t>(n), -1, 1);
+  auto b = random_floats(static_cast<size_t>(k * ld), -1, 1);
+  for (int64_t l = 0; l < k; ++l) std::fill_n(b.begin() + l * ld + n, 5, std::nanf(""));
+  std::vector<float> whole(n + 1, 99.0f), cut = whole;
+  Gemm<float>().run(KernelContext(), d, a.data(), b.data(), whole.data(), {row.data(), simd::relu});
+  KernelContext c;
+  Backwards backwards;
+  c.parallel = &backwards;
+  Gemm<float>().run(c, d, a.data(), b.data(), cut.data(), {row.data(), simd::relu});
+  EXPECT_EQ(whole, cut);
+  EXPECT_EQ(whole.back(), 99.0f);
+  for (int64_t j = 0; j < n; ++j) {
+    double want = row[static_cast<size_t>(j)];
+    for (int64_t l = 0; l < k; ++l) want += double{a[static_cast<size_t>(l)]} * b[static_cast<size_t>(l * ld + j)];
+    ASSERT_NEAR(whole[static_cast<size_t>(j)], std::max(want, 0.0), 1e-4) << j;
+    float one = 0;
+    simd::row_product(a.data(), 1, b.data() + j, ld, k, 1, &one);
+    ASSERT_EQ(std::max(one + row[static_cast<size_t>(j)], 0.0f), whole[static_cast<size_t>(j)]) << j;
   }
 }
 

@@ -5,8 +5,11 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <thread>
 
+#include "base/cpu.h"
+#include "base/flags.h"
 #include "exec/run.h"
 
 namespace anabranch {
@@ -46,6 +49,31 @@ TEST(TeamLoops, AWorkerHelpsWhoeverHasAJobOpen) {
   });
   team.close();
   EXPECT_TRUE(both);
+}
+
+// A loop of which the caller and the worker do one piece each.
+void meet_in_a_loop(Team& team) {
+  std::atomic<int> inside{0};
+  parallel_for(&team, 2, 1, [&](int64_t, int64_t) {
+    inside.fetch_add(1);
+    EXPECT_TRUE(comes_true([&] { return inside.load() == 2; }));
+  });
+}
+
+TEST(TeamLoops, AWorkerLooksForWorkAsLongAsTheFlagSays) {
+  if (usable_cores() < 2) GTEST_SKIP() << "on one core nobody spins";
+  const FlagValue before = get_flag("FLAGS_spin_us");
+  set_flag("FLAGS_spin_us", std::numeric_limits<int64_t>::max());
+  Team team(2);
+  meet_in_a_loop(team);
+  const uint32_t parks = team.parks();
+  for (int k = 0; k < 10; ++k) meet_in_a_loop(team);
+  EXPECT_EQ(team.parks(), parks);
+  set_flag("FLAGS_spin_us", int64_t{0});
+  meet_in_a_loop(team);
+  EXPECT_TRUE(comes_true([&] { return team.parks() > parks; }));
+  meet_in_a_loop(team);
+  set_flag("FLAGS_spin_us", before);
 }
 
 TEST(TeamLoops, WhileOneOutsiderSplitsALoopTheOthersRunAlone) {

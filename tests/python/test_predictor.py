@@ -88,6 +88,29 @@ def test_clones_answer_in_threads(saved):
     assert not failed
 
 
+def test_one_row_has_the_same_bits_on_any_number_of_threads(tmp_path):
+    """Layers wide enough that two threads share each; of sleeping threads and of such that are awake."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
+        x = fluid.data("x", [None, 260])
+        hidden = fluid.layers.fc(fluid.layers.fc(x, 403, act="relu"), 400, act="sigmoid")
+        scores = fluid.layers.fc(hidden, 18)
+        exe = fluid.Executor()
+        exe.run(fluid.default_startup_program())
+        fluid.io.save_inference_model(str(tmp_path), ["x"], [scores], exe)
+    rows = numpy.random.RandomState(3).rand(5, 1, 260).astype("float32")
+    alone = anabranch.Predictor(str(tmp_path))
+    expected = [alone.run([row])[0] for row in rows]
+    before = fluid.get_flags("FLAGS_spin_us")
+    for spin_us in 0, 1000000:
+        fluid.set_flags({"FLAGS_spin_us": spin_us})
+        for threads in 2, 3:
+            shared = anabranch.Predictor(str(tmp_path), num_threads=threads)
+            for _ in range(20):
+                for row, answer in zip(rows, expected):
+                    assert numpy.array_equal(shared.run([row])[0], answer)
+    fluid.set_flags(before)
+
+
 def test_a_model_that_does_more_than_compute_is_refused(tmp_path):
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup):

@@ -10,6 +10,7 @@
 #include "ops/kernels/dnnl_product.h"
 #include "ops/kernels/gemm_cut.h"
 #include "ops/kernels/plain_product.h"
+#include "ops/kernels/row_product.h"
 #include "ops/kernels/simd.h"
 
 namespace anabranch {
@@ -30,6 +31,12 @@ int64_t extent(int64_t rows, int64_t cols, int64_t ld, int64_t batch, int64_t st
   return (batch - 1) * stride + (rows - 1) * ld + cols;
 }
 
+void row_product(const GemmDims& d, float alpha, const Operands<float, float>& p) {
+  simd::row_product(p.a, d.trans_a ? d.ld_a : 1, p.b, d.ld_b, d.k, d.n, p.out);
+  if (alpha == 1.0f) return;
+  for (int64_t j = 0; j < d.n; ++j) p.out[j] *= alpha;
+}
+
 // Of one piece of C, whose first column is `column` of the whole.
 void finish(const GemmEpilogue& e, const GemmDims& d, int64_t column, float* out) {
   if (e.row) simd::add_to_rows(out, d.ld_c, e.row + column, d.m, d.n);
@@ -37,6 +44,9 @@ void finish(const GemmEpilogue& e, const GemmDims& d, int64_t column, float* out
   if (d.ld_c == d.n) return e.act(out, out, d.m * d.n);
   for (int64_t i = 0; i < d.m; ++i) e.act(out + i * d.ld_c, out + i * d.ld_c, d.n);
 }
+
+// Who computes a product: loops of ours, the library, or the loop for one row.
+enum class Way { kPlain, kLibrary, kRow };
 
 struct DimsLess {
   static auto key(const GemmDims& d) { return std::tie(d.m, d.n, d.k, d.trans_a, d.trans_b, d.ld_a, d.ld_b, d.ld_c); }
@@ -64,28 +74,29 @@ template <class T> struct Gemm<T>::Impl {
     return made.get();
   }
 
-  template <class In>
-  void run_piece(const GemmDims& d, const Operands<In, T>& p, bool library, bool is_last, int64_t task) {
+  template <class In> void run_piece(const GemmDims& d, const Operands<In, T>& p, Way way, bool is_last, int64_t task) {
     if constexpr (std::is_same_v<T, float>) {
-      if (library) return (is_last ? last : full)->run(static_cast<size_t>(task), p);
+      if (way == Way::kLibrary) return (is_last ? last : full)->run(static_cast<size_t>(task), p);
+    }
+    if constexpr (std::is_same_v<In, float>) {
+      if (way == Way::kRow) return row_product(d, alpha, p);
     }
     if constexpr (std::is_same_v<In, T>) plain_product<T>(d, alpha, p);
   }
 
   template <class In>
-  void run(const KernelContext& c, const GemmDims& d, const Operands<In, T>& all, bool library,
+  void run(const KernelContext& c, const GemmDims& d, const Operands<In, T>& all, Way way,
            const GemmEpilogue& epilogue) {
-    const Cut cut(d, library && sums_in_pieces(d));
+    const Cut cut(d, way != Way::kPlain && sums_in_pieces(d));
     if (cut.along == Cut::kDepth) {
-      if constexpr (std::is_same_v<T, float>) return run_depth(c, d, cut, all, epilogue);
+      if constexpr (std::is_same_v<T, float>) return run_depth(c, d, cut, all, way, epilogue);
     }
     // A task is a run of pieces, long enough to be worth its hand-off when the matrices of a batch are small.
     const int64_t pieces = d.batch * cut.count;
-    const double piece_work = static_cast<double>(d.m * d.n) * static_cast<double>(std::max<int64_t>(d.k, 1)) /
-                              static_cast<double>(cut.count);
+    const double piece_work = std::max(work_of(d), static_cast<double>(d.m * d.n)) / static_cast<double>(cut.count);
     const int64_t per_task = std::max((pieces + 63) / 64, static_cast<int64_t>(Cut::kWorthTwo / 2 / piece_work) + 1);
     const int64_t tasks = (pieces + per_task - 1) / per_task;
-    if (library) prepare(d, cut, tasks);
+    if (way == Way::kLibrary) prepare(d, cut, tasks);
     c.parallel_for(tasks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         for (int64_t i = task * per_task; i < std::min(pieces, (task + 1) * per_task); ++i) {
@@ -94,7 +105,7 @@ template <class T> struct Gemm<T>::Impl {
                                          all.out + matrix * d.batch_stride_c};
           const GemmDims part = piece_dims(cut, piece, d);
           const Operands<In, T> at = piece_operands(cut, piece, d, whole);
-          run_piece(part, at, library, piece + 1 == cut.count, task);
+          run_piece(part, at, way, piece + 1 == cut.count, task);
           if constexpr (std::is_same_v<T, float>) {
             finish(epilogue, part, cut.along == Cut::kRows ? 0 : piece * cut.step, at.out);
           }
@@ -105,17 +116,17 @@ template <class T> struct Gemm<T>::Impl {
 
   // Each piece makes a matrix of its own; they are added up in their order.
   template <class In>
-  void run_depth(const KernelContext& c, GemmDims d, const Cut& cut, const Operands<In, T>& all,
+  void run_depth(const KernelContext& c, GemmDims d, const Cut& cut, const Operands<In, T>& all, Way way,
                  const GemmEpilogue& epilogue) {
     const int64_t ld = d.ld_c, size = d.m * d.n;
     d.ld_c = d.n;
-    prepare(d, cut, cut.count);
+    if (way == Way::kLibrary) prepare(d, cut, cut.count);
     sums.resize(static_cast<size_t>(cut.count * size));
     c.parallel_for(cut.count, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         Operands<In, T> at = piece_operands(cut, i, d, all);
         at.out = sums.data() + i * size;
-        run_piece(piece_dims(cut, i, d), at, true, i + 1 == cut.count, i);
+        run_piece(piece_dims(cut, i, d), at, way, i + 1 == cut.count, i);
       }
     });
     c.parallel_for(d.m, 16384 / d.n + 1, [&](int64_t begin, int64_t end) {
@@ -156,13 +167,13 @@ void Gemm<T>::run(const KernelContext& c, const GemmDims& dims, const T* a, cons
       round_to_bfloat16(c, b, extent(d.trans_b ? d.n : d.k, d.trans_b ? d.k : d.n, d.ld_b, d.batch, d.batch_stride_b),
                         impl_->b16);
       const Operands<uint16_t, T> all = {impl_->a16.data(), impl_->b16.data(), out};
-      return impl_->run(c, d, all, library, epilogue);
+      return impl_->run(c, d, all, Way::kLibrary, epilogue);
     }
   }
   GemmDims plain = d;
   Operands<T, T> all = {a, b, out};
   if (!library && !epilogue.row) lengthen_loops(&plain, &all);
-  impl_->run(c, plain, all, library, epilogue);
+  impl_->run(c, plain, all, !library ? Way::kPlain : is_row_product(d) ? Way::kRow : Way::kLibrary, epilogue);
 }
 
 template class Gemm<float>;

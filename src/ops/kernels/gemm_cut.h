@@ -7,6 +7,17 @@
 
 namespace anabranch {
 
+// One row times a matrix that is stored by rows, at least a vector each: every element of it is used once, so the
+// product takes as long as reading it does.
+inline bool is_row_product(const GemmDims& d) { return d.m == 1 && d.n >= 16 && !d.trans_b; }
+
+// In multiply-adds of a product whose operands are used many times.
+inline double work_of(const GemmDims& d) {
+  constexpr double kRead = 8;  // an element from the second or third cache
+  const double work = static_cast<double>(d.m) * static_cast<double>(d.n) * static_cast<double>(d.k);
+  return is_row_product(d) ? kRead * work : work;
+}
+
 struct Cut {
   // Rows or columns of C, whichever are more; or the sums, of which each piece makes a share.
   enum Along { kRows, kColumns, kDepth };
@@ -29,7 +40,7 @@ struct Cut {
   int64_t length_of(const GemmDims& d) const { return along == kRows ? d.m : along == kColumns ? d.n : d.k; }
 
   static int64_t pieces(const GemmDims& d, int64_t length) {
-    const double work = static_cast<double>(d.m) * static_cast<double>(d.n) * static_cast<double>(d.k);
+    const double work = work_of(d);
     const double most = std::clamp(static_cast<double>(length) / kPieceLength, 2.0, kMaxPieces);
     return static_cast<int64_t>(std::clamp(work / kPieceWork, work < kWorthTwo ? 1.0 : 2.0, most));
   }
