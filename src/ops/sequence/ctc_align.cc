@@ -46,7 +46,10 @@ template <class T, class Block> void each_block(const Rule& rule, const T* paths
     const int64_t rows = std::min(kBlock, o.back() - from);
     const T* path = paths + from;
     in_wide_vectors([=, to = keeps, merge = rule.merge] {
-      for (int64_t t = from == 0; t < rows; ++t) to[t] = (path[t] != blank) & !(merge & (path[t - 1] == path[t]));
+      bool* made = to;  // copies of what this needs, beside which the flags are written
+      const T *at = path, none = blank, always = merge ? T{0} : T{1};
+      const int64_t n = rows;
+      for (int64_t t = from == 0; t < n; ++t) made[t] = (at[t] != none) & (static_cast<T>(at[t - 1] != at[t]) | always);
     });
     for (; o[sequence] < from + rows; ++sequence) {  // no label comes before the first one
       const int64_t t = o[sequence] - from;
