@@ -147,6 +147,7 @@ RULES = [
     Rule(DIFFERS, SCORES, ("detection_map",), when=other_scores),
     Rule(DIFFERS, "`detection_map` without detections, its state", ("detection_map",), why="shape|sequences"),
     Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), when=ties_in("MultiLevelScores")),
+    Rule(DIFFERS, "`top_k`, `argsort`, `similarity_focus`, equal values", ("similarity_focus",), when=ties_in("X")),
     Rule(DIFFERS, COLLECTED, ("collect_fpn_proposals",), when=when.has(lambda a: a.get("post_nms_topN") == 0)),
     Rule(DIFFERS, NO_IMAGES, ("mine_hard_examples", "matrix_nms", *NMS), why=r"sequences \[\], not \[\[0\]\]"),
     Rule(DIFFERS, "`generate_mask_labels` of an image of scale 0", ("generate_mask_labels",), why="not -?nan"),
