@@ -3,7 +3,7 @@
 An operator's speed mode follows from its case in tests/ops (op_jobs.py): about a million elements (detection: 10,000
 boxes), 20 operators in a program, one after the other where results fit the input, else side by side. All engines are
 alive at once and measured in turn, A B C, C B A, ...; a figure is the median of the ratios of rounds. NumPy computes the
-case's reference, where that takes no Python loop over elements.
+case's reference, where that takes no Python loop over elements; what lies side by side stays in variables in all engines.
 
     ops.py [--only relu,softmax] [--part 1/4] [--out build/ops.jsonl] [--rounds 5]
     ops.py --table build/ops.jsonl ...        the table of results measured before

@@ -127,7 +127,8 @@ case("strided_slice", {"Input": apart(2, 3, 4), "StartsTensor": dims(3), "EndsTe
 case("expand", {"X": real(2, 3, 2)}, {"expand_times": [2, 1, 3]}, ref=lambda i, a: np.tile(i["X"], a["expand_times"]))
 case("expand", {"X": real(2, 3), "ExpandTimes": dims(1, 2)}, {"expand_times": [1, 1]}, grad=["X"], name="tensor",
      ref=lambda i, a: np.tile(i["X"], [1, 2]))
-case("expand_as", {"X": real(1, 3), "target_tensor": real(4, 3)}, grad=["X"], ref=lambda i, a: np.tile(i["X"], [4, 1]), hostile=False)
+case("expand_as", {"X": real(1, 3), "target_tensor": real(4, 3)}, grad=["X"], hostile=False,
+     ref=lambda i, a: np.tile(i["X"], [t // s for t, s in zip(i["target_tensor"].shape, i["X"].shape)]))
 case("pad", {"X": real(2, 3, 4)}, {"paddings": [0, 1, 1, 0, 2, 0], "pad_value": 0.5},
      ref=lambda i, a: np.pad(i["X"], np.reshape(a["paddings"], (-1, 2)), constant_values=a["pad_value"]))
 

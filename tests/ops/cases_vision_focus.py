@@ -23,7 +23,7 @@ def similarity_focus(i, a):
 for axis, indexes in ((1, [0]), (1, [0, 2]), (2, [1]), (3, [3, 1])):
     case("similarity_focus", {"X": apart(2, 3, 2, 4)}, {"axis": axis, "indexes": indexes}, similarity_focus,
          name="axis %d of %d" % (axis, len(indexes)))
-# more marks than are searched for one by one, and numbers that are equal
-EQUAL = np.random.RandomState(7).randint(0, 9, (2, 2, 11, 10)).astype("float64")
-case("similarity_focus", {"X": EQUAL}, {"axis": 1, "indexes": [1]}, similarity_focus, name="many", hostile=False)
-case("similarity_focus", {"X": EQUAL}, {"axis": 2, "indexes": [4]}, similarity_focus, name="equal", hostile=False)
+# more marks than are searched for one by one, and as few
+DISTINCT = np.random.RandomState(7).permutation(440).reshape(2, 2, 11, 10) / 100.0
+case("similarity_focus", {"X": DISTINCT}, {"axis": 1, "indexes": [1]}, similarity_focus, name="many", hostile=False)
+case("similarity_focus", {"X": DISTINCT}, {"axis": 2, "indexes": [4]}, similarity_focus, name="few", hostile=False)

@@ -97,10 +97,16 @@ RULES += [
         when=when.both(when.only_sequences, when.has(lambda a: a["axes"] == [])),
     ),
     Rule(DIFFERS, "`top_k`, `argsort`, NaN", ("top_k", "argsort"), when=when.not_a_number("X")),
-    Rule(DIFFERS, "`top_k`, `argsort`, equal values", ("top_k",), why="indices", when=when.ties("X", "Indices")),
     Rule(
         DIFFERS,
-        "`top_k`, `argsort`, equal values",
+        "`top_k`, `argsort`, `similarity_focus`, equal values",
+        ("top_k",),
+        why="indices",
+        when=when.ties("X", "Indices"),
+    ),
+    Rule(
+        DIFFERS,
+        "`top_k`, `argsort`, `similarity_focus`, equal values",
         ("argsort",),
         why="indices",
         when=when.ties("X", "Indices", lambda case: case["attrs"].get("axis", -1)),

@@ -11,8 +11,10 @@ template <class T, class U, class Fn>
 void wide_map(const KernelContext& c, int64_t grain, int64_t n, const T* x, U* out, Fn fn) {
   c.parallel_for(n, grain, [=](int64_t begin, int64_t end) {
     in_wide_vectors([=] {
-      const Fn own = fn;  // which `out` cannot overlap: what it holds is read once
-      for (int64_t i = begin; i < end; ++i) out[i] = own(x[i]);
+      const Fn own = fn;  // which `to` cannot overlap, nor the pointers: what they hold is read once, bytes or not
+      const T* from = x;
+      U* to = out;
+      for (int64_t i = begin; i < end; ++i) to[i] = own(from[i]);
     });
   });
 }

@@ -126,10 +126,17 @@ AB_OP(logical_not)
     .no_grad(kNotDifferentiable)
     .cpu<bool>([](auto, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        // Of bytes that are 0 or 1, which compilers have vectors for.
+        // Of bytes that are 0 or 1, which compilers have vectors for where nothing else is in memory.
         const auto* from = static_cast<const uint8_t*>(c[x].raw());
         auto* to = static_cast<uint8_t*>(c[out].mutable_raw());
-        wide_map(c, kCheapGrain, c[x].numel(), from, to, [](uint8_t v) { return static_cast<uint8_t>(v == 0); });
+        c.parallel_for(c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
+          in_wide_vectors([=] {
+            const uint8_t* in = from + begin;
+            uint8_t* made = to + begin;
+            const int64_t n = end - begin;
+            for (int64_t i = 0; i < n; ++i) made[i] = static_cast<uint8_t>(in[i] == 0);
+          });
+        });
       };
     });
 

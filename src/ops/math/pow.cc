@@ -1,10 +1,12 @@
 // Out = X to the power of one number.
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/simd_functions.h"
 #include "ops/kernels/whole.h"
 
 namespace anabranch::math {
@@ -37,6 +39,16 @@ template <class T> struct Factor {
   }
 };
 
+// In pieces, beside which the exponent is laid.
+void raise(const KernelContext& c, const float* x, float exponent, float* out, int64_t n) {
+  c.parallel_for(n, kMathGrain, [=](int64_t begin, int64_t end) {
+    constexpr int64_t kPiece = 256;
+    float exponents[kPiece];
+    std::fill_n(exponents, kPiece, exponent);
+    for (int64_t i = begin; i < end; i += kPiece) simd::pow(x + i, exponents, out + i, std::min(kPiece, end - i));
+  });
+}
+
 AB_OP(pow)
     .doc("Out = X to the power factor, elementwise.")
     .in("X", "[...] numbers; of integers the factor is cut to an integer and at least 0")
@@ -59,6 +71,8 @@ AB_OP(pow)
         if constexpr (std::is_integral_v<T>) {
           AB_CHECK(p >= 0, InvalidArgument, "factor must be at least 0 for integers, got {}", p);
           raised([p](T v) { return whole_power(v, p); });
+        } else if constexpr (std::is_same_v<T, float>) {
+          raise(c, c[x].data<T>(), p, c[out].mutable_data<T>(), c[x].numel());
         } else {
           raised([p](T v) { return std::pow(v, p); });
         }

@@ -85,28 +85,70 @@ template <class T> Kernel forward(const KernelArgs& op) {
   };
 }
 
-// What a batch adds to the statistics of column k. With slots these are means over the rows that show it.
-template <class T> struct Added {
-  T size = 0, sum = 0, square = 0;
-  Added(const Tensor& x, const Slots& slots, int64_t k, T mean, T epsilon) {
-    const int64_t rows = x.rows();
-    const T* from = x.data<T>();
-    for (int64_t r = 0; r < rows; ++r) {
-      const T* row = from + r * slots.columns;
-      if (!slots.shown(row, k)) continue;
-      size += 1;
-      sum += row[k];
-      square += (row[k] - mean) * (row[k] - mean);
+// What the gradient reads. w may be null.
+template <class T> struct Given {
+  const T *x, *mean, *scale, *w, *dy;
+  T epsilon;
+  int64_t rows;
+};
+
+// Sums over the rows of a strip of columns, row after row: what lies side by side is read together.
+template <class T> struct Strip {
+  static constexpr int64_t kColumns = 64;
+  int64_t first, n;
+  T size[kColumns] = {}, sum[kColumns] = {}, square[kColumns] = {}, slope_w[kColumns] = {}, slope_b[kColumns] = {};
+
+  Strip(int64_t number, int64_t columns) : first(number * kColumns), n(std::min(kColumns, columns - first)) {}
+
+  void add_rows(const Given<T>& a, const Slots& slots) {
+    bool shown[kColumns];
+    std::fill(shown, shown + kColumns, true);
+    for (int64_t r = 0; r < a.rows; ++r) {
+      const T* row = a.x + r * slots.columns;
+      for (int64_t k = 0; slots.dim && k < n; ++k) shown[k] = slots.shown(row, first + k);
+      add_row(row + first, a.dy + r * slots.columns + first, a.mean + first, a.scale + first, shown);
     }
-    if (slots.dim && size >= 1) {
-      sum /= size;
-      square = square / size + size * epsilon;
-      size = 1;
-    } else {
-      square += size * epsilon;
+    // With slots these are means over the rows that show it.
+    for (int64_t k = 0; k < n; ++k) {
+      if (slots.dim && size[k] >= 1) {
+        sum[k] /= size[k];
+        square[k] = square[k] / size[k] + size[k] * a.epsilon;
+        size[k] = 1;
+      } else {
+        square[k] += size[k] * a.epsilon;
+      }
     }
   }
+
+  void add_row(const T* x, const T* g, const T* mean, const T* scale, const bool* shown) {
+    for (int64_t k = 0; k < n; ++k) {
+      const T far = x[k] - mean[k], far_squared = far * far, scaled = far * scale[k], value = x[k];
+      size[k] += shown[k] ? T{1} : T{0};
+      sum[k] += shown[k] ? value : T{0};
+      square[k] += shown[k] ? far_squared : T{0};
+      slope_w[k] += g[k] * (shown[k] ? scaled : T{0});
+      slope_b[k] += g[k];
+    }
+  }
+
+  void leave(const T* sums, T* to) const {
+    if (to) std::copy_n(sums, n, to + first);
+  }
 };
+
+// The original lets the gradient through where the slot is not shown.
+template <class T> void pass_gradient(KernelContext& c, const Given<T>& a, int64_t columns, T* to) {
+  c.parallel_for(a.rows, 4096 / std::max<int64_t>(1, columns) + 1, [=](int64_t begin, int64_t end) {
+    in_wide_vectors([=] {
+      for (int64_t r = begin; r < end; ++r) {
+        const T* g = a.dy + r * columns;
+        T* row = to + r * columns;
+        for (int64_t k = 0; k < columns; ++k) row[k] = g[k] * a.scale[k];
+        for (int64_t k = 0; a.w && k < columns; ++k) row[k] *= a.w[k];
+      }
+    });
+  });
+}
 
 template <class T> Kernel backward(const KernelArgs& op) {
   const T epsilon = static_cast<T>(op.attr<float>("epsilon"));
@@ -115,28 +157,26 @@ template <class T> Kernel backward(const KernelArgs& op) {
           scale_w = op.in("scale_w"), dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"), dsize = op.out("BatchSize@GRAD"),
           dsum = op.out("BatchSum@GRAD"), dsquare = op.out("BatchSquareSum@GRAD"), dscale = op.out("scale_w@GRAD"),
           dbias = op.out("bias@GRAD")](KernelContext& c) {
-    const int64_t rows = c[x].rows(), columns = c[x].row_elems();
+    const int64_t columns = c[x].row_elems();
     const Slots slots(columns, slot_dim);
-    const T *from = c[x].data<T>(), *mean = c[means].data<T>(), *scale = c[scales].data<T>(), *g = c[dy].data<T>();
-    const T* w = shift ? c[scale_w].data<T>() : nullptr;
-    T *to = wanted<T>(c, dx), *size = wanted<T>(c, dsize), *sum = wanted<T>(c, dsum), *square = wanted<T>(c, dsquare),
+    const Given<T> given{c[x].data<T>(),      c[means].data<T>(),
+                         c[scales].data<T>(), shift ? c[scale_w].data<T>() : nullptr,
+                         c[dy].data<T>(),     epsilon,
+                         c[x].rows()};
+    T *size = wanted<T>(c, dsize), *sum = wanted<T>(c, dsum), *square = wanted<T>(c, dsquare),
       *to_w = wanted<T>(c, dscale), *to_b = wanted<T>(c, dbias);
-    for (int64_t k = 0; k < columns; ++k) {
-      const Added<T> added(c[x], slots, k, mean[k], epsilon);
-      if (size) size[k] = added.size;
-      if (sum) sum[k] = added.sum;
-      if (square) square[k] = added.square;
-      T slope_w = 0, slope_b = 0;
-      for (int64_t r = 0; r < rows; ++r) {
-        const int64_t i = r * columns + k;
-        // The original lets the gradient through where the slot is not shown.
-        if (to) to[i] = g[i] * scale[k] * (w ? w[k] : T{1});
-        slope_w += g[i] * (slots.shown(from + r * columns, k) ? (from[i] - mean[k]) * scale[k] : T{0});
-        slope_b += g[i];
+    c.parallel_for((columns + Strip<T>::kColumns - 1) / Strip<T>::kColumns, 1, [=](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        Strip<T> strip(k, columns);
+        in_wide_vectors([&] { strip.add_rows(given, slots); });
+        strip.leave(strip.size, size);
+        strip.leave(strip.sum, sum);
+        strip.leave(strip.square, square);
+        strip.leave(strip.slope_w, to_w);
+        strip.leave(strip.slope_b, to_b);
       }
-      if (to_w) to_w[k] = slope_w;
-      if (to_b) to_b[k] = slope_b;
-    }
+    });
+    if (c.wants(dx)) pass_gradient(c, given, columns, c[dx].template mutable_data<T>());
   };
 }
 

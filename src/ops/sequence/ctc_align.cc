@@ -39,22 +39,23 @@ struct Rule {
 // short: a loop over the rows of each would cost more than it does.
 template <class T, class Block> void each_block(const Rule& rule, const T* paths, const Offsets& o, Block&& block) {
   constexpr int64_t kBlock = 2048;
-  uint8_t keeps[kBlock];
+  bool keeps[kBlock];
   const T blank = static_cast<T>(rule.blank);
   size_t sequence = 0;
   for (int64_t from = 0; from < o.back(); from += kBlock) {
     const int64_t rows = std::min(kBlock, o.back() - from);
     const T* path = paths + from;
-    in_wide_vectors([=, &keeps, merge = rule.merge] {
-      for (int64_t t = from == 0; t < rows; ++t) {
-        keeps[t] = static_cast<uint8_t>((path[t] != blank) & !(merge & (path[t - 1] == path[t])));
-      }
+    in_wide_vectors([=, to = keeps, merge = rule.merge] {
+      bool* made = to;  // copies of what this needs, beside which the flags are written
+      const T *at = path, none = blank, always = merge ? T{0} : T{1};
+      const int64_t n = rows;
+      for (int64_t t = from == 0; t < n; ++t) made[t] = (at[t] != none) & (static_cast<T>(at[t - 1] != at[t]) | always);
     });
     for (; o[sequence] < from + rows; ++sequence) {  // no label comes before the first one
       const int64_t t = o[sequence] - from;
       keeps[t] = path[t] != blank;
     }
-    block(from, rows, static_cast<const uint8_t*>(keeps));
+    block(from, rows, static_cast<const bool*>(keeps));
   }
 }
 
@@ -62,23 +63,23 @@ template <class T> Offsets ends_of(const Rule& rule, const T* paths, const Offse
   Offsets made(o.size());
   size_t sequence = 0;
   int64_t kept = 0;
-  each_block(rule, paths, o, [&](int64_t from, int64_t rows, const uint8_t* keeps) {
-    int64_t next = o[sequence] - from;
+  each_block(rule, paths, o, [&](int64_t from, int64_t rows, const bool* keeps) {
+    size_t at = sequence;  // copies, which need not lie in memory
+    int64_t sum = kept, next = o[at] - from;
     for (int64_t t = 0; t < rows; ++t) {
-      while (t == next) {
-        made[sequence] = kept;
-        next = o[++sequence] - from;
-      }
-      kept += keeps[t];
+      for (; t == next; next = o[++at] - from) made[at] = sum;
+      sum += keeps[t];
     }
+    sequence = at;
+    kept = sum;
   });
-  for (; sequence < o.size(); ++sequence) made[sequence] = kept;
+  std::fill(made.begin() + static_cast<int64_t>(sequence), made.end(), kept);
   return made;
 }
 
 // The labels that stay: as many as there is room for.
 template <class T> void copy_kept(const Rule& rule, const T* paths, const Offsets& o, T* to, const T* limit) {
-  each_block(rule, paths, o, [&](int64_t from, int64_t rows, const uint8_t* keeps) {
+  each_block(rule, paths, o, [&](int64_t from, int64_t rows, const bool* keeps) {
     const T* path = paths + from;
     T* at = to;
     if (limit - at >= rows) {
@@ -121,7 +122,9 @@ void infer(InferContext& c) {
                                            : ends_of(rule, in.value->data<int32_t>(), o);
   c.set_out("OutputLength", Shape{sequence::count(made), 1}, in.dtype);
   c.set_out("Output", Shape{made.back(), 1}, in.dtype);
-  set_lod(c, "Output", one_level(std::move(made)));
+  LoD lod;
+  lod.push_back(std::move(made));  // a list of one would be copied
+  set_lod(c, "Output", std::make_shared<const LoD>(std::move(lod)));
 }
 
 AB_OP(ctc_align)
