@@ -7,7 +7,7 @@
 namespace anabranch {
 namespace {
 
-constexpr size_t kRecordBytes = 1 << 20;    // of a table that grows, in one record of a snapshot
+constexpr size_t kRecordBytes = 1 << 20;   // of a table that grows, in one record of a snapshot
 constexpr int64_t kSliceBytes = 64 << 10;  // of its rows, for which a push waits: about a tenth of a millisecond
 
 void add_bytes(uint32_t variable, std::string_view bytes, ps::Message* into) {
@@ -15,11 +15,14 @@ void add_bytes(uint32_t variable, std::string_view bytes, ps::Message* into) {
   if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
 }
 
-// Tensors are copied, tables that grow are cut. Each has a record at least, so that it is known that there is one.
+// Tensors are copied, tables that grow are cut: a record with the number of rows, about, then rows.
 class SavedValues final : public ps::Saving {
  public:
   void add(const std::string& name, const Tensor& value) { copies_.add(name, value); }
   void add(const std::string& name, std::shared_ptr<sparse::GrowableTable> table) {
+    Tensor rows(Shape{1}, DType::kInt64);
+    *rows.mutable_data<int64_t>() = table->stats().rows;
+    copies_.add(name, rows);
     tables_.push_back({name, std::make_unique<sparse::GrowableTable::Cut>(std::move(table), kSliceBytes)});
   }
   bool next(const Put& put) override {
@@ -29,8 +32,7 @@ class SavedValues final : public ps::Saving {
     std::string rows;
     bool more = true;
     while (more && rows.size() < kRecordBytes) more = t.cut->next(&rows);
-    if (!rows.empty() || !t.begun) put(t.name, tensor_of(rows));
-    t.begun = true;
+    if (!rows.empty()) put(t.name, tensor_of(rows));
     if (!more) tables_.pop_front();
     return !tables_.empty();
   }
@@ -39,7 +41,6 @@ class SavedValues final : public ps::Saving {
   struct Table {
     std::string name;
     std::unique_ptr<sparse::GrowableTable::Cut> cut;
-    bool begun = false;
   };
   static Tensor tensor_of(const std::string& rows) {
     Tensor bytes(Shape{static_cast<int64_t>(rows.size())}, DType::kUInt8);
@@ -111,6 +112,7 @@ void ServedProgram::load(const std::string& name, const Tensor& value) {
   Value& mine = *scope_->share(name);
   const RunGate::Change change(mine.gate().get());
   if (const auto table = sparse::GrowableTable::of(mine)) {
+    if (value.dtype() == DType::kInt64 && value.numel() == 1) return table->reserve(*value.data<int64_t>());
     AB_CHECK(value.dtype() == DType::kUInt8, ShapeMismatch,
              "{} is a table that grows at this server, {} {} in the "
              "saved state",

@@ -69,6 +69,8 @@ class GrowableTable {
   static int bits_for(int64_t bytes, int64_t part_bytes);
   // Rows whose hash begins with the `bits` bits of `part`, by ascending key. All parts together are the table.
   void append_rows(uint64_t part, int bits, std::string* to);
+  // Before many rows are added: room in the index for as many.
+  void reserve(int64_t rows);
   // ShapeMismatch unless they are whole rows. A key that is there takes the new row.
   void add_rows(const char* rows, size_t bytes);
 

@@ -83,6 +83,12 @@ void TableShard::grow_index(bool from_file) {
   reserve_free();
 }
 
+void TableShard::reserve(int64_t rows) {
+  index_.reserve(std::min(rows, max_rows_));
+  hand_ = 0;
+  reserve_free();
+}
+
 void TableShard::erase(Place gap) {
   const TableIndex::Bucket& b = index_[gap.bucket];
   if (cut_) keep_for_cut(static_cast<int64_t>(b.key[gap.slot]), b.seen[gap.slot], b.row[gap.slot]);

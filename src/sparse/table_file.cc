@@ -143,6 +143,15 @@ void GrowableTable::append_rows(uint64_t part, int bits, std::string* to) {
   for (const Entry& e : entries) append_row(to, e, options_.width * (1 + options_.moments));
 }
 
+// Shards have about as many rows each.
+void GrowableTable::reserve(int64_t rows) {
+  const int64_t each = rows / kShards, more = each / 64 + 64;
+  for (Part& p : parts_) {
+    const std::lock_guard held(p.lock);
+    p.shard->reserve(each + more);
+  }
+}
+
 void GrowableTable::add_rows(const char* rows, size_t bytes) {
   const size_t row_bytes = header_of(options_, options_.moments, 0, 1).row_bytes();
   AB_CHECK(bytes % row_bytes == 0, ShapeMismatch, "{} bytes are no rows of table {}, of {} each", bytes, name_,
@@ -195,6 +204,7 @@ void GrowableTable::load(const std::string& path, const std::function<bool(int64
            ShapeMismatch, "{} holds rows of {} numbers with {} moments, table {} has {} and {}", path, h.width,
            h.moments, name_, options_.width, options_.moments);
   GrowableTable fresh(name_, options_);
+  if (!mine) fresh.reserve(h.rows);
   const int64_t own = options_.width * (1 + options_.moments), taken = std::min(own, h.floats());
   for (int64_t r = 0; r < h.rows; ++r) {
     int64_t key = 0;

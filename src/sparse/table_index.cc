@@ -32,11 +32,18 @@ uint64_t TableIndex::larger(bool doubles) const {
   return doubles && larger > most_ / 8 ? most_ : std::min(larger, most_);
 }
 
-void TableIndex::grow(bool doubles) {
+void TableIndex::grow(bool doubles) { move_to(larger(doubles)); }
+
+void TableIndex::reserve(int64_t rows) {
+  const auto wanted = static_cast<uint64_t>(static_cast<double>(rows) / (kSlots * kFull)) + 1;
+  if (wanted > buckets_) move_to(std::min(wanted, most_));
+}
+
+void TableIndex::move_to(uint64_t buckets) {
   const auto old_memory = memory_;
   const Bucket* old = index_;
   const uint64_t count = buckets_;
-  set_buckets(larger(doubles));
+  set_buckets(buckets);
   for (uint64_t b = 0; b < count; ++b) {
     for (int s = 0; s < kSlots; ++s) {
       if (old[b].row[s]) insert(old[b].key[s], old[b].row[s], old[b].seen[s]);

@@ -32,6 +32,9 @@ class TableIndex {
   bool may_grow() const { return buckets_ < most_; }
   // doubles: up to an eighth of its last size, which it then takes; else by an eighth, once it is not small.
   void grow(bool doubles);
+  // Room for `rows`, however their hashes come: those that come in order fill one place after another, which is slow
+  // where the index grows with them.
+  void reserve(int64_t rows);
   int64_t rows() const;  // for which there is room
 
   uint64_t buckets() const { return buckets_; }
@@ -98,6 +101,7 @@ class TableIndex {
   uint64_t home(int64_t key) const { return in_range(hash_within(key), buckets_); }
   uint64_t next(uint64_t bucket) const { return bucket + 1 == buckets_ ? 0 : bucket + 1; }
   void set_buckets(uint64_t buckets);
+  void move_to(uint64_t buckets);
   uint64_t larger(bool doubles) const;
 
   std::shared_ptr<void> memory_;

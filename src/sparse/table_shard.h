@@ -54,6 +54,7 @@ class TableShard {
   }
   // The record of a key that is read from a file; made, whatever the limits say, but null when memory is at its limit.
   float* restore(int64_t key, uint32_t seen);
+  void reserve(int64_t rows);
   TableStats stats() const;
   void each_piece(const std::function<void(const void*, int64_t)>& fn) const;
 

@@ -111,6 +111,35 @@ TEST(TableCut, HasRowsThatAreReadFromAFileMeanwhile) {
   EXPECT_NE(found, rows_of(*table));
 }
 
+int64_t index_bytes(GrowableTable& table) {
+  std::vector<int64_t> pieces;
+  table.each_piece([&](const void*, int64_t bytes) { pieces.push_back(bytes); });
+  return pieces.at(0);
+}
+
+// Rows come in the order of their hashes: an index that grew with them would be full at one end, again and again.
+TEST(TableCut, IsReadIntoAnIndexThatHasRoom) {
+  const auto table = std::make_shared<GrowableTable>("t", options(1));
+  make(*table, test::random_keys(40000, 1, ~uint64_t{0}), RecordRule::kSgd, 2);
+  const Rows rows = rows_of(*table);
+  const std::string path = test::scratch_path("room");
+  test::save(*table, path);
+  GrowableTable again("again", options(1));
+  again.reserve(static_cast<int64_t>(rows.size()));
+  const int64_t room = index_bytes(again);
+  std::string bytes;
+  GrowableTable::Cut cut(table, 4096);
+  while (cut.next(&bytes)) {
+  }
+  again.add_rows(bytes.data(), bytes.size());
+  EXPECT_EQ(index_bytes(again), room);
+  EXPECT_EQ(rows_of(again), rows);
+  again.load(path);
+  EXPECT_EQ(index_bytes(again), room);
+  again.reserve(10);  // it does not shrink
+  EXPECT_EQ(index_bytes(again), room);
+}
+
 // Who waits for a shard waits for this many rows.
 TEST(TableCut, GoesByTheSliceThatWasAskedFor) {
   const auto table = std::make_shared<GrowableTable>("t", options(2));

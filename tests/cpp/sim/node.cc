@@ -3,7 +3,12 @@
 namespace anabranch::ps::sim {
 
 ServerNode::ServerNode(World& world, Network& network, int number, const Options& options)
-    : world_(world), network_(network), slow_(world, number), options_(options), endpoint_(fmt::format("sim:{}", number)), disk_(world) {
+    : world_(world),
+      network_(network),
+      slow_(world, number),
+      options_(options),
+      endpoint_(fmt::format("sim:{}", number)),
+      disk_(world) {
   disk_.ignores_sync = options.planted == Planted::kSyncDoesNothing;
   disk_.ignores_sync_folder = options.planted == Planted::kFolderSyncDoesNothing;
 }
