@@ -40,7 +40,7 @@ double since(Steady::time_point begin) { return std::chrono::duration<double>(St
 ir::ProgramRef server_program() {
   auto program = ir::Program::make();
   ir::Block& main = program->global_block();
-  ir::Var table{.name = "table", .persistable = true};
+  ir::Var table{.name = "table", .shape = {-1, kWidth}, .persistable = true};
   table.kind = VarKind::kSelectedRows;
   main.create_var(table);
   main.create_var({.name = "rate", .shape = {1}, .persistable = true});

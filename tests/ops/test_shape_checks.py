@@ -198,6 +198,13 @@ def test_rows_are_merged_in_place():
     assert list(rows.rows()) == [1, 3] and np.array(rows.get_tensor()).tolist() == [[2.0], [5.0]]
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float64"])
+def test_rows_are_added_to_tensors_of_each_dtype_that_has_sums(dtype):
+    rows = Sparse([3, 1, 3, 0], 4, np.array([[1], [2], [4], [8]], dtype))
+    out = run("sum", {"X": [np.full((4, 1), 7, dtype), rows]}, {"Out": ["o"]}).find_var("o").get_tensor()
+    assert np.array(out).dtype == dtype and np.array(out).ravel().tolist() == [15, 9, 7, 12]
+
+
 def test_concat_joins_the_sequences_of_all_inputs_along_axis_0():
     x, y = Seq(ones(3, 2), [[0, 1, 3]]), Seq(ones(2, 2), [[0, 2]])
     joined = run("concat", {"X": [x, y]}, {"Out": ["o"]}, {"axis": 0}).find_var("o").get_tensor()

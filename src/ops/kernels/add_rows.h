@@ -5,7 +5,7 @@
 
 namespace anabranch {
 
-// out += rows, of float tensors. `merged` is memory that the caller keeps.
+// out += rows, of one dtype. `merged` is memory that the caller keeps.
 inline void add_rows(const SelectedRows& rows, SelectedRows* merged, Tensor* out) {
   const int64_t width = out->row_elems();
   AB_CHECK(rows.value.shape().rank() > 0 && rows.value.numel() == static_cast<int64_t>(rows.rows.size()) * width,
@@ -14,16 +14,15 @@ inline void add_rows(const SelectedRows& rows, SelectedRows* merged, Tensor* out
     AB_CHECK(id >= 0 && id < out->rows(), InvalidArgument, "row {} of a table of {} rows", id, out->rows());
   }
   merge_rows(rows, merged);
-  const auto add = [&]<class T>(TypeTag<T>) {
+  visit_dtype(out->dtype(), [&]<class T>(TypeTag<T>) {
     const T* from = merged->value.data<T>();
     T* to = out->mutable_data<T>();
     for (size_t r = 0; r < merged->rows.size(); ++r) {
       const int64_t id = merged->rows[r];
-      for (int64_t k = 0; k < width; ++k) to[id * width + k] += from[static_cast<int64_t>(r) * width + k];
+      const T* row = from + static_cast<int64_t>(r) * width;
+      for (int64_t k = 0; k < width; ++k) to[id * width + k] = static_cast<T>(to[id * width + k] + row[k]);
     }
-  };
-  if (out->dtype() == DType::kFloat64) return add(TypeTag<double>{});
-  add(TypeTag<float>{});
+  });
 }
 
 }  // namespace anabranch
