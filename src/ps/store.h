@@ -32,7 +32,8 @@ class Saving {
   using Put = std::function<void(const std::string& name, const Tensor& value)>;
 
   virtual ~Saving() = default;
-  // The next pieces, of at most about a MiB; several of one name are parts of one variable. False: these were the last ones.
+  // The next pieces, of at most about a MiB; several of one name are parts of one variable. False: these were the last
+  // ones.
   virtual bool next(const Put& put) = 0;
 };
 

@@ -120,8 +120,8 @@ CountingTable::CountingTable() {
 std::vector<int64_t> CountingTable::keys_of(int worker, int step) {
   std::vector<int64_t> keys;
   for (size_t n = 0; n < kShared; ++n) keys.push_back(key(n));
-  const auto first = static_cast<size_t>(kShared + (worker * 100 + step) * kOwn);
-  for (size_t n = 0; n < kOwn; ++n) keys.push_back(key(first + n));
+  const auto first = static_cast<size_t>(kShared + (worker * 100 + step) * kMine);
+  for (size_t n = 0; n < kMine; ++n) keys.push_back(key(first + n));
   return keys;
 }
 
@@ -136,9 +136,7 @@ void CountingTable::add(const Change& change) {
                  nullptr);
 }
 
-void CountingTable::load(const Tensor& rows) {
-  table_->add_rows(static_cast<const char*>(rows.raw()), rows.bytes());
-}
+void CountingTable::load(const Tensor& rows) { table_->add_rows(static_cast<const char*>(rows.raw()), rows.bytes()); }
 
 std::unique_ptr<Saving> CountingTable::begin_save(Planted planted) const {
   switch (planted) {
@@ -152,7 +150,7 @@ std::unique_ptr<Saving> CountingTable::begin_save(Planted planted) const {
 
 std::string CountingTable::check(int64_t pushes) const {
   const std::vector<int64_t> keys = table_->keys();
-  const auto expected = pushes == 0 ? 0 : kShared + kOwn * pushes;
+  const auto expected = pushes == 0 ? 0 : kShared + kMine * pushes;
   if (static_cast<int64_t>(keys.size()) != expected) {
     return fmt::format("the table has {} rows after {} pushes, not {}", keys.size(), pushes, expected);
   }

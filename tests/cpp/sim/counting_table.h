@@ -14,7 +14,7 @@ namespace anabranch::ps::sim {
 
 class CountingTable {
  public:
-  static constexpr int kShared = 12, kOwn = 3;
+  static constexpr int kShared = 12, kMine = 3;
 
   CountingTable();
   // Of the n-th step of a worker; a step is pushed once.
