@@ -21,7 +21,7 @@ import anabranch.fluid as fluid
 
 pytest.importorskip("aiohttp")
 
-from anabranch.serving import command  # noqa: E402
+from anabranch.serving import command, tensors  # noqa: E402
 from anabranch.serving.batching import Batcher, Full  # noqa: E402
 from anabranch.serving.model import Model  # noqa: E402
 
@@ -114,6 +114,12 @@ def test_npz_keeps_every_bit(server):
     predictor = anabranch.Predictor(server.folder)
     with np.load(io.BytesIO(body)) as answer:
         assert answer[predictor.output_names[0]].tobytes() == predictor.run([x])[0].tobytes()
+
+
+def test_json_holds_null_for_what_it_has_no_number_for():
+    values = np.array([[0.5, np.nan], [-np.inf, 2.0]], "float32")
+    body = tensors.write([("y", values), ("n", np.array([3]))], tensors.JSON)
+    assert json.loads(body, parse_constant=pytest.fail) == {"outputs": {"y": [[0.5, None], [None, 2.0]], "n": [3]}}
 
 
 def test_requests_that_come_together_are_joined(server):

@@ -123,9 +123,16 @@ def write(outputs: list[tuple[str, Any]], kind: str) -> bytes:
     named = {}
     for name, value in outputs:
         lengths = _lengths(value)
-        data = np.asarray(value).tolist()
+        data = _numbers(np.asarray(value))
         named[name] = {"data": data, "recursive_sequence_lengths": lengths} if lengths else data
-    return json.dumps({"outputs": named}).encode()
+    return json.dumps({"outputs": named}, allow_nan=False).encode()
+
+
+def _numbers(array):
+    """JSON has neither NaN nor infinity: they become null."""
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        return np.where(np.isfinite(array), array, None).tolist()
+    return array.tolist()
 
 
 def _lengths(value):
