@@ -198,6 +198,11 @@ def test_rows_are_merged_in_place():
     assert list(rows.rows()) == [1, 3] and np.array(rows.get_tensor()).tolist() == [[2.0], [5.0]]
 
 
+def test_the_steps_of_a_diagonal_go_forward():
+    with pytest.raises(fluid.core.EnforceNotMet, match="diag_step must be at least 0, got -1"):
+        run("uniform_random", {}, {"Out": ["o"]}, {"shape": [3, 4], "diag_step": -1})
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float64"])
 def test_rows_are_added_to_tensors_of_each_dtype_that_has_sums(dtype):
     rows = Sparse([3, 1, 3, 0], 4, np.array([[1], [2], [4], [8]], dtype))

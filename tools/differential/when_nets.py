@@ -124,3 +124,28 @@ def repeated(case, _theirs, _ours):
 
 def projected_otherwise(attrs):
     return attrs.get("cell_activation", "tanh") != attrs.get("proj_activation", "tanh")
+
+
+def last_images_have_nothing(_case, theirs, ours):
+    """The same boxes, in sequences to which those of images at the end are added, which have none."""
+    for name, a in theirs["outs"].items():
+        (short,), (long,) = a[2], ours["outs"][name][2]
+        if a[1] != ours["outs"][name][1] or list(long) != [*short, *[short[-1]] * (len(long) - len(short))]:
+            return False
+    return True
+
+
+def is_cascade(attrs):
+    return attrs.get("is_cascade_rcnn")
+
+
+def scaled_or_crowded(case, _theirs, _ours):
+    return bool((value(case, "ImInfo")[:, 2] != 1).any() or (value(case, "IsCrowd") != 0).any())
+
+
+def crowds_of_other_images(case, _theirs, _ours):
+    return given(case, "IsCrowd")[0].get("lod") != given(case, "GtClasses")[0].get("lod")
+
+
+def scores_of_nothing(case, theirs, _ours):
+    return bool(np.isnan(unpacked(theirs["outs"][case["outs"]["selected_scores"][0]][1])).any())

@@ -139,7 +139,7 @@ OpDef& common_attrs(OpDef& def) {
 OpDef& uniform_attrs(OpDef& def) {
   def.attr<float>("min", -1.0f, "lower end, included").attr<float>("max", 1.0f, "upper end, excluded");
   def.attr<int32_t>("diag_num", 0, "elements of a diagonal that get diag_val", at_least("diag_num", 0));
-  def.attr<int32_t>("diag_step", 0, "distance of these elements, less one")
+  def.attr<int32_t>("diag_step", 0, "distance of these elements, less one", at_least("diag_step", 0))
       .attr<float>("diag_val", 1.0f, "their value");
   return common_attrs(def).cpu_any(of_real_dtype([](auto tag, const KernelArgs& op) { return uniform(tag, op); }));
 }
