@@ -63,11 +63,11 @@ def fresh(folder, python, packages):
 
 
 def small_onednn():
-    """A folder with the oneDNN of onednn.txt, to be found before the system's: it has the same soname, a smaller file."""
+    """A folder with the oneDNN of onednn.txt, to be found before the system's: the same soname, a smaller file."""
     folder = os.path.join(WORK, "onednn")
     if not os.path.exists(os.path.join(folder, "libdnnl.so.2")):
-        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--require-hashes", "-d", folder, "-r",
-                        os.path.join(HERE, "onednn.txt")], check=True)
+        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--require-hashes", "-d", folder,
+                        "-r", os.path.join(HERE, "onednn.txt")], check=True)
         path, = glob.glob(os.path.join(folder, "*.whl"))
         with zipfile.ZipFile(path) as packed:
             inside, = [name for name in packed.namelist() if name.endswith("/libdnnl.so.2")]
