@@ -1,5 +1,7 @@
 #include "data/dataset.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <mutex>
 
@@ -127,10 +129,12 @@ void Dataset::wait_preload() {
   impl_->replace(std::move(made));
 }
 
+// The allocator would keep most of the pages, in pieces that it cannot give back by itself.
 void Dataset::release() {
   const std::lock_guard lock(impl_->mutex);
   impl_->records.reset();
   impl_->original.reset();
+  malloc_trim(0);
 }
 
 // Streams that are open, and what slots_shuffle goes back to, keep their order.

@@ -89,8 +89,10 @@ def test_outputs_carry_the_sequences_of_the_same_inputs_as_in_the_original(op):
 @pytest.mark.parametrize("rows, axes, carried", [(1, [0], False), (1, [0, 1], False), (1, [1], True), (3, [1], True),
                                                  (3, [-2], False), (3, [-1], True)])
 def test_reduced_rows_carry_no_sequences_even_where_there_is_one(kind, rows, axes, carried):
-    x = fluid.data("x", [None, 2], lod_level=1)
-    out = getattr(fluid.layers, "reduce_" + kind)(x, dim=axes, keep_dim=True)
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        x = fluid.data("x", [None, 2], lod_level=1)
+        out = getattr(fluid.layers, "reduce_" + kind)(x, dim=axes, keep_dim=True)
     fed = fluid.create_lod_tensor(np.ones((rows, 2), "float32"), [[rows]], fluid.CPUPlace())
-    got, = fluid.Executor(fluid.CPUPlace()).run(feed={"x": fed}, fetch_list=[out], return_numpy=False)
+    got, = fluid.Executor(fluid.CPUPlace()).run(main, feed={"x": fed}, fetch_list=[out], return_numpy=False)
     assert got.recursive_sequence_lengths() == ([[rows]] if carried else [])

@@ -115,7 +115,7 @@ def test_the_terminal_of_pip_counts_and_pip_sees_all(there, tmp_path):
     pytest.importorskip("scikit_build_core")
     seen = tmp_path / "terminal"
     done = subprocess.run([sys.executable, "-c", PROGRAM, *([str(seen)] if there else [])], capture_output=True,
-                          text=True, timeout=60)
+                          text=True, timeout=60, env=dict(os.environ, PYTHONUNBUFFERED="1"))
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n") == ["before", "[1/4] a.cc", "[3/4] b.cc", "a warning", "ours", "after", ""]
     if there:

@@ -70,6 +70,7 @@ def test_anchors_are_drawn_anew_in_each_step_and_repeatably():
 
 def test_yolo_learns_boxes():
     main, startup = fluid.Program(), fluid.Program()
+    startup.random_seed = 1
     with fluid.program_guard(main, startup):
         image = fluid.data("image", [None, 3, 16, 16], "float32")
         box, label = fluid.data("box", [None, 2, 4], "float32"), fluid.data("label", [None, 2], "int32")

@@ -18,7 +18,8 @@ import archives  # noqa: E402
 import masked  # noqa: E402
 import record  # noqa: E402
 
-ENVIRONMENT = dict(os.environ, PYTHONPATH=os.path.join(HERE, "..", "..", "python"), CPU_NUM="1")
+#: Lines of Python and of operators in the order of their making, as on a terminal.
+ENVIRONMENT = dict(os.environ, PYTHONPATH=os.path.join(HERE, "..", "..", "python"), CPU_NUM="1", PYTHONUNBUFFERED="1")
 #: Those that take longest.
 LONG = {"ssd_like", "resnet_cifar", "vgg_cifar"}
 with open(os.path.join(SCRIPTS, "records", "random.json")) as _file:

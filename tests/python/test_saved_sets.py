@@ -146,6 +146,7 @@ def test_an_error_of_the_disk_changes_nothing(net, tmp_path, call):
         done = subprocess.run([sys.executable, "-c", FAULTY % os.path.dirname(__file__), folder],  # noqa: S603
                               capture_output=True, text=True, timeout=60, check=False,
                               env=dict(os.environ, LD_PRELOAD=preload, FAULT_CALL=call, FAULT_AT=str(at),
+                                       PYTHONDONTWRITEBYTECODE="1",  # Python's files are renamed, too
                                        PYTHONPATH=os.pathsep.join(sys.path)))
         ends.append(done.stdout.strip())
         assert ends[-1] == "Unavailable", (at, done.stderr)
