@@ -8,7 +8,7 @@ template <int kOperands> class Walk {
  public:
   explicit Walk(const Axes<kOperands>& axes) : axes_(axes), count_(axes.count()) {}
 
-  int64_t count() const { return count_; }
+  AB_HD int64_t count() const { return count_; }
   // Of element i, the last axis first.
   AB_HD void at(int64_t i, int64_t (&place)[kOperands]) const {
     for (int64_t& p : place) p = 0;
