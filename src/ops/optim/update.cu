@@ -1,5 +1,6 @@
 // Update rules on devices, of dense gradients ("update/<rule>") and of sparse ones ("update_touched/<rule>",
 // "update_rows/<rule>").
+#include "ops/device/groups.h"
 #include "ops/optim/device_rules.h"
 
 namespace anabranch::device {
@@ -16,54 +17,22 @@ template <template <class> class Rule> struct Update {
   }
 };
 
-struct Groups {  // with the pointers looked up
-  const int64_t *rows, *starts;
-  const int32_t* order;
-  const int64_t* count;
-  explicit Groups(const RowGroups& g)
-      : rows(g.rows.get<int64_t>()),
-        starts(g.starts.get<int64_t>()),
-        order(g.order.get<int32_t>()),
-        count(g.count.get<int64_t>()) {}
-  // The gradients of group k in column j, added up in the order in which they stand.
-  template <class T> AB_HD T sum(const T* values, int64_t k, int64_t j, int64_t width) const {
-    T total = values[order[starts[k]] * width + j];
-    for (int64_t i = starts[k] + 1; i < starts[k + 1]; ++i)
-      total = static_cast<T>(total + values[order[i] * width + j]);
-    return total;
-  }
-  // The group of a row, or -1.
-  AB_HD int64_t find(int64_t row) const {
-    int64_t from = 0, to = *count;
-    while (from < to) {
-      const int64_t middle = (from + to) / 2;
-      if (rows[middle] < row)
-        from = middle + 1;
-      else
-        to = middle;
-    }
-    return from < *count && rows[from] == row ? from : -1;
-  }
-};
-
 template <template <class> class Rule> struct UpdateTouched {
   using Args = UpdateRowsArgs;
   template <class T> struct Body {
     Rule<T> rule;
     Groups groups;
     const T* values;
-    int64_t height, width;
+    int64_t width;
     AB_HD void operator()(int64_t i) const {
       const int64_t k = i / width, j = i % width;
       if (k >= *groups.count) return;
-      const int64_t row = groups.rows[k];
-      if (row < 0 || row >= height) return;  // pads stand in front; others have been reported
-      rule(row * width + j, groups.sum(values, k, j, width));
+      rule(groups.rows[k] * width + j, groups.sum(values, k, j, width));
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
     const UpdateArgs& u = a.update;
-    return each(launch, a.ids * a.width, Body<T>{Rule<T>(u), Groups(a.groups), u.grad.get<T>(), a.height, a.width});
+    return each(launch, a.ids * a.width, Body<T>{Rule<T>(u), Groups(a.groups), u.grad.get<T>(), a.width});
   }
 };
 
