@@ -1,5 +1,6 @@
 // The simulated device as tests use it: opened with settings, freed and closed at the end, whatever happened.
 #pragma once
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,6 +1,5 @@
 // Programs of several queues: with the waits they need, every order gives the same result; without one of them, every
 // order finds the race.
-#include <gmock/gmock.h>
 
 #include <random>
 

@@ -1,5 +1,4 @@
 // Captured work of the simulated device: runs as what was captured would have run, with what memory holds then.
-#include <gmock/gmock.h>
 
 #include "harness.h"
 

@@ -1,5 +1,4 @@
 // What the simulated device says to callers that break the rules of the interface, and its library calls.
-#include <gmock/gmock.h>
 
 #include <cstring>
 

@@ -1,5 +1,4 @@
 // Memory of the simulated device: what must not be touched, by whom, and when.
-#include <gmock/gmock.h>
 
 #include <cmath>
 #include <cstring>
