@@ -11,8 +11,8 @@
    - Device memory that the caller owns stays allocated until every queue that uses it has passed the use.
    - A library that a function needs (cuBLASLt, cuDNN, NCCL) is opened by that function when it is first called;
      AB_UNAVAILABLE says which one is missing and where it was looked for. open() needs the driver alone.
-   - After AB_FAULT the devices are lost: whatever waits returns AB_FAULT with the text of the first fault, until
-     close() and open().
+   - After AB_FAULT the devices are lost: whatever waits, asks for an event or puts something into a queue returns
+     AB_FAULT with the text of the first fault, until close() and open(). What is there can be freed at once.
    - A process that was forked after open() gets AB_UNAVAILABLE from everything.
    - Tables and structs that begin with `size` grow at their end within version 1. Who fills one sets its size; who
      reads one looks at no field beyond it. */
@@ -151,8 +151,8 @@ typedef struct ab_device_api {
   /* priority: 0 usual, above 0 earlier. name shows in errors and profiles. */
   int (*queue_new)(int device, int priority, const char* name, ab_queue** out);
   int (*queue_free)(ab_queue* queue); /* all that was put into it has passed */
-  /* What follows in this queue belongs to `text` ("#12 relu -> fc_0.tmp_1"), which stays valid until close() or the
-     next mark has been set and the queue has passed. Changes nothing else. */
+  /* What follows in this queue belongs to `text` ("#12 relu -> fc_0.tmp_1"); null or empty: to nobody. It shows in
+     errors and profiles and changes nothing else. */
   int (*queue_mark)(ab_queue* queue, const char* text);
   int (*event_new)(int device, int timed, ab_event** out);
   int (*event_free)(ab_event* event); /* allowed at any time: waits that were put into queues stay */
@@ -194,8 +194,8 @@ typedef struct ab_device_api {
 
   /* ---- graphs */
   /* What follows in the queue is kept, not run. Other queues join the capture when they wait for an event recorded in
-     it, and have to be waited for by this queue before capture_end(). Not to be captured: event_wait, event_query and
-     queue_call on captured queues. */
+     it, and have to be waited for by this queue before capture_end(). Captured queues wait for events of the capture
+     alone, which nobody else waits for; queue_call() is not captured. */
   int (*capture_begin)(ab_queue* queue);
   /* A capture that broke a rule ends here with AB_INVALID_ARGUMENT; the queues go on as usual. */
   int (*capture_end)(ab_queue* queue, ab_graph** out);

@@ -118,13 +118,13 @@ struct UpdateArgs {
   int32_t flags, reserved;
 };
 
-// "draw/...": number i of the stream (seed, stream, step, replica). The step lies in device memory, for it changes from
-// run to run; missing: `fixed_step`.
+// "draw/...": number i of the stream (seed, stream, turns, step, replica). The step, a uint32_t, lies in device memory,
+// for it changes from run to run; missing: `fixed_step`.
 struct DrawArgs {
   DeviceIn x, step;
   DeviceOut y, mask;
   int64_t n;
-  uint64_t seed, stream;
+  uint64_t seed, stream, turns;  // turns: of the loops around the op, as RandomKey has them
   double p[kMaxNumbers];
   uint32_t fixed_step, replica;
   int32_t flags, reserved;
