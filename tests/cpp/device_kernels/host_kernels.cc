@@ -9,7 +9,7 @@ Blocks& Blocks::all() {
   return blocks;
 }
 
-void* host_address(const void* address, size_t bytes, bool) {
+void* host_address(const void* address, size_t bytes, ab_access) {
   if (!Blocks::all().holds(address, bytes)) throw std::out_of_range("a kernel works outside of its operands");
   return const_cast<void*>(address);
 }

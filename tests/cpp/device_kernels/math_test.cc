@@ -55,7 +55,7 @@ const Unary kUnary[] = {
     {"hard_sigmoid", {0.2, 0.5}, -4, 4, [](double x, const double* p) { return clamp(p[0] * x + p[1], 0, 1); }, true},
     {"hard_swish", {6, 6, 3}, -5, 5, [](double x, const double* p) { return x * clamp(x + p[2], 0, p[0]) / p[1]; },
      false},
-    {"soft_relu", {4}, -6, 6, [](double x, const double* p) { return std::log(1 + std::exp(clamp(x, -p[0], p[0]))); },
+    {"soft_relu", {4}, -3.9, 3.9, [](double x, const double* p) { return std::log(1 + std::exp(clamp(x, -p[0], p[0]))); },
      true},
     {"gelu", {}, -3, 3, [](double x, const double*) { return x * 0.5 * std::erfc(-x / std::sqrt(2)); }, false},
     {"gelu_tanh", {}, -3, 3,

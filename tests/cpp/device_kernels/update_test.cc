@@ -1,0 +1,223 @@
+// Update rules, dense and by rows, and groups of equal ids.
+#include "host_kernels.h"
+#include "ops/device/args_index.h"
+
+namespace anabranch::device {
+namespace {
+
+struct State {  // of one element
+  double p, s[3];
+};
+
+struct Rule {
+  const char* name;
+  double p[8];
+  int states, reads;
+  void (*step)(State& e, double g, const double* p, double rate, const double* reads);
+};
+
+const Rule kRules[] = {
+    {"sgd", {}, 0, 0, [](State& e, double g, const double*, double lr, const double*) { e.p -= lr * g; }},
+    {"momentum", {0.9}, 1, 0, [](State& e, double g, const double* p, double lr, const double*) {
+       e.s[0] = p[0] * e.s[0] + g;
+       e.p -= lr * e.s[0];
+     }},
+    {"nesterov", {0.9}, 1, 0, [](State& e, double g, const double* p, double lr, const double*) {
+       e.s[0] = p[0] * e.s[0] + g;
+       e.p -= lr * (g + p[0] * e.s[0]);
+     }},
+    {"adagrad", {0.9, 0.1, 1e-3}, 1, 0, [](State& e, double g, const double* p, double lr, const double*) {
+       e.s[0] = p[0] * e.s[0] + p[1] * g * g;
+       e.p -= lr * g / (std::sqrt(e.s[0]) + p[2]);
+     }},
+    {"adadelta", {0.95, 1e-3}, 2, 0, [](State& e, double g, const double* p, double, const double*) {
+       e.s[0] = p[0] * e.s[0] + (1 - p[0]) * g * g;
+       const double u = std::sqrt((e.s[1] + p[1]) / (e.s[0] + p[1])) * g;
+       e.s[1] = p[0] * e.s[1] + (1 - p[0]) * u * u;
+       e.p -= std::sqrt((e.s[1] + p[1]) / (e.s[0] + p[1])) * g;
+     }},
+    {"adam", {0.9, 0.99, 1e-3}, 2, 2, [](State& e, double g, const double* p, double lr, const double* r) {
+       e.s[0] = p[0] * e.s[0] + (1 - p[0]) * g;
+       e.s[1] = p[1] * e.s[1] + (1 - p[1]) * g * g;
+       e.p -= lr * std::sqrt(1 - r[1]) / (1 - r[0]) * e.s[0] / (std::sqrt(e.s[1]) + p[2]);
+     }},
+    {"adamax", {0.9, 0.99, 1e-3}, 2, 1, [](State& e, double g, const double* p, double lr, const double* r) {
+       e.s[0] = p[0] * e.s[0] + (1 - p[0]) * g;
+       e.s[1] = std::max(std::fabs(g), p[1] * e.s[1] + p[2]);
+       e.p -= lr / (1 - r[0]) * e.s[0] / e.s[1];
+     }},
+    {"rmsprop", {0.9, 0.5, 1e-3}, 3, 0, [](State& e, double g, const double* p, double lr, const double*) {
+       e.s[0] = p[0] * e.s[0] + (1 - p[0]) * g * g;
+       e.s[2] = p[0] * e.s[2] + (1 - p[0]) * g;
+       e.s[1] = p[1] * e.s[1] + lr * g / std::sqrt(e.s[0] - e.s[2] * e.s[2] + p[2]);
+       e.p -= e.s[1];
+     }},
+    {"ftrl", {0.1, 0.2, -0.5}, 2, 0, [](State& e, double g, const double* p, double lr, const double*) {
+       const double n = e.s[0] + g * g;
+       e.s[1] += g - (std::sqrt(n) - std::sqrt(e.s[0])) / lr * e.p;
+       const double sign = e.s[1] > 0 ? 1 : -1;
+       e.p = std::fabs(e.s[1]) > p[0] ? (sign * p[0] - e.s[1]) / (std::sqrt(n) / lr + 2 * p[1]) : 0;
+       e.s[0] = n;
+     }},
+};
+
+constexpr double kReads[] = {0.81, 0.9};
+
+template <class T> struct Parameter {
+  static constexpr size_t kRows = 5, kWidth = 3, kSize = kRows * kWidth;
+  Array<T> p{held<T>(random_values(kSize, -1, 1))};
+  // The squared mean must not be above the mean square.
+  Array<T> s0{held<T>(random_values(kSize, 0.5, 1, 2))}, s1{held<T>(random_values(kSize, 0.5, 1, 3))},
+      s2{held<T>(random_values(kSize, 0.1, 0.2, 4))};
+  Array<T> rate{std::vector<double>{Array<T>::number(Array<T>::of(0.1))}}, r0{std::vector<double>{kReads[0]}},
+      r1{std::vector<double>{kReads[1]}};
+
+  UpdateArgs args(const Rule& rule, DeviceIn grad) {
+    UpdateArgs a = {};
+    a.param = p.out(), a.grad = grad, a.rate = rate.in(), a.n = kSize;
+    Array<T>* states[] = {&s0, &s1, &s2};
+    for (int k = 0; k < rule.states; ++k) a.state[k] = states[k]->out();
+    if (rule.reads > 0) a.reads[0] = r0.in();
+    if (rule.reads > 1) a.reads[1] = r1.in();
+    std::memcpy(a.p, rule.p, sizeof a.p);
+    return a;
+  }
+  State element(size_t i) const { return {p[i], {s0[i], s1[i], s2[i]}}; }
+};
+
+template <class T> class DeviceUpdate : public ::testing::Test {};
+TYPED_TEST_SUITE(DeviceUpdate, RealFloats);
+
+// Runs the rule and compares with one element after the other; grads: of each element, NaN: it is left alone.
+template <class T>
+void check_rule(const Rule& rule, Parameter<T>& own, const std::vector<double>& grads, const std::function<void()>& run) {
+  std::vector<State> wanted;
+  for (size_t i = 0; i < own.kSize; ++i) {
+    wanted.push_back(own.element(i));
+    if (std::isnan(grads[i])) continue;
+    rule.step(wanted[i], grads[i], rule.p, own.rate[0], kReads);
+  }
+  run();
+  for (size_t i = 0; i < own.kSize; ++i) {
+    const State got = own.element(i);
+    expect_near(got.p, wanted[i].p, 20 * rounding<T>(), std::string(rule.name) + " parameter");
+    for (int k = 0; k < rule.states; ++k) expect_near(got.s[k], wanted[i].s[k], 20 * rounding<T>(), rule.name);
+  }
+}
+
+TYPED_TEST(DeviceUpdate, DenseGradients) {
+  for (const Rule& rule : kRules) {
+    Parameter<TypeParam> own;
+    const auto gs = held<TypeParam>(random_values(own.kSize, -1, 1, 5));
+    Array<TypeParam> g(gs);
+    check_rule(rule, own, gs, [&] { launch(key_of<TypeParam>(std::string("update/") + rule.name), own.args(rule, g.in())); });
+  }
+}
+
+struct Grouped {  // ids brought together
+  Array<int64_t> ids, rows, starts, count, word;
+  Array<int32_t> order;
+  Grouped(const std::vector<double>& of, int64_t height)
+      : ids(of), rows(of.size()), starts(of.size() + 1), count(1), word(1), order(of.size()) {
+    launch("group_rows/i64", GroupRowsArgs{ids.in(), rows.out(), starts.out(), order.out(), count.out(), sink_of(word),
+                                           static_cast<int64_t>(of.size()), height});
+  }
+  RowGroups groups() const { return {rows.in(), starts.in(), order.in(), count.in()}; }
+};
+
+TYPED_TEST(DeviceUpdate, SparseGradients) {
+  using T = TypeParam;
+  const std::vector<double> ids = {3, 0, 3, -1, 4, 3};
+  for (const Rule& rule : kRules) {
+    for (const bool touched : {true, false}) {
+      Parameter<T> own;
+      constexpr size_t kWidth = Parameter<T>::kWidth;
+      const auto values = held<T>(random_values(ids.size() * kWidth, -1, 1, 6));
+      std::vector<double> dense(own.kSize, touched ? NAN : 0.0);
+      for (size_t k = 0; k < ids.size(); ++k) {
+        for (size_t j = 0; j < kWidth && ids[k] >= 0; ++j) {
+          double& g = dense[static_cast<size_t>(ids[k]) * kWidth + j];
+          g = (std::isnan(g) ? 0 : g) + values[k * kWidth + j];
+        }
+      }
+      Array<T> g(values);
+      Grouped grouped(ids, own.kRows);
+      UpdateRowsArgs args = {own.args(rule, g.in()), grouped.groups(), 6, own.kRows, kWidth};
+      check_rule(rule, own, dense, [&] {
+        launch(key_of<T>(std::string(touched ? "update_touched/" : "update_rows/") + rule.name), args);
+      });
+    }
+  }
+}
+
+TYPED_TEST(DeviceUpdate, NumbersOfTheOtherFloatAndNextPowers) {
+  using T = TypeParam;
+  using Other = std::conditional_t<std::is_same_v<T, float>, double, float>;
+  Parameter<T> own;
+  Array<T> g(std::vector<double>(own.kSize, 1));
+  Array<Other> rate(std::vector<double>{0.5});
+  UpdateArgs args = own.args(kRules[0], g.in());
+  args.rate = rate.in(), args.flags = kOtherFloat;
+  const double before = own.p[0];
+  launch(key_of<T>("update/sgd"), args);
+  expect_near(own.p[0], before - 0.5, rounding<T>(), "sgd");
+  Array<T> out1(1), out2(1), beta2(std::vector<double>{0.5});
+  args = own.args(kRules[5], g.in());
+  args.state[0] = out1.out(), args.state[1] = out2.out(), args.reads[3] = beta2.in();
+  launch(key_of<T>("next_powers"), args);
+  expect_near(out1[0], 0.81 * 0.9, rounding<T>(), "beta1");
+  expect_near(out2[0], 0.9 * 0.5, rounding<T>(), "beta2, of a tensor");
+}
+
+TYPED_TEST(DeviceUpdate, NormsOfWholeParameters) {
+  using T = TypeParam;
+  constexpr size_t n = 9000;  // in pieces
+  const auto ps = held<T>(random_values(n, -1, 1)), gs = held<T>(random_values(n, -1, 1, 2));
+  const auto norm = [](const std::vector<double>& v) {
+    double sum = 0;
+    for (double x : v) sum += x * x;
+    return std::sqrt(sum);
+  };
+  Array<T> p(ps), g(gs), v(n), rate(std::vector<double>{Array<T>::number(Array<T>::of(0.1))});
+  UpdateArgs args = {};
+  args.param = p.out(), args.state[0] = v.out(), args.grad = g.in(), args.rate = rate.in(), args.n = n;
+  args.p[0] = 0.9, args.p[1] = 0.01, args.p[2] = 0.1;
+  launch(key_of<T>("update/lars_momentum"), args);
+  const double local = rate[0] * 0.01 * norm(ps) / (norm(gs) + 0.1 * norm(ps));
+  std::vector<double> wanted, steps, moved;
+  for (size_t i = 0; i < n; ++i) wanted.push_back(ps[i] - local * (gs[i] + 0.1 * ps[i]));
+  expect_all(p, wanted, "lars", 4);
+  Array<T> q(ps), m1(n), m2(n), y(n);
+  args.param = q.out(), args.state[0] = m1.out(), args.state[1] = m2.out();
+  args.p[0] = 0.9, args.p[1] = 0.99, args.p[2] = 1e-3, args.p[3] = 0.1;
+  launch(key_of<T>("update/lamb"), args);
+  for (size_t i = 0; i < n; ++i) {
+    steps.push_back(0.1 * gs[i] / (std::sqrt(0.01 * gs[i] * gs[i]) + 1e-3) + 0.1 * ps[i]);
+  }
+  for (size_t i = 0; i < n; ++i) moved.push_back(ps[i] - rate[0] * norm(ps) / norm(steps) * steps[i]);
+  expect_all(q, moved, "lamb", 20);
+  launch(key_of<T>("clip_by_norm"), MapArgs{g.in(), y.out(), n, {2}});
+  for (size_t i = 0; i < n; ++i) wanted[i] = gs[i] * 2 / norm(gs);
+  expect_all(y, wanted, "clip_by_norm", 4);
+}
+
+TEST(DeviceAverage, SumsMoveWhenTheWindowIsFull) {
+  Array<float> p({1, 2}), s1({10, 20}), s2({100, 200}), s3({0, 0});
+  Array<int64_t> now(std::vector<double>{3}), before(std::vector<double>{0}), steps(std::vector<double>{16382});
+  const AverageArgs args = {p.in(), {s1.out(), s2.out(), s3.out()}, {now.out(), before.out(), steps.out()}, 2, 2, 6, {1}};
+  launch("average_accumulates/f32", args);
+  EXPECT_EQ(s1[0], 11);
+  EXPECT_EQ(now[0], 4);
+  launch("average_accumulates/f32", args);  // step 16384
+  EXPECT_EQ(s1[0], 0);
+  EXPECT_EQ(s2[1], 224);
+  EXPECT_EQ(s3[0], 0);
+  launch("average_accumulates/f32", args);  // six summands
+  EXPECT_EQ(s3.values(), (std::vector<double>{113, 226}));
+  EXPECT_EQ(s2[0], 0);
+  EXPECT_EQ(before[0], 6);
+  EXPECT_EQ(now[0], 0);
+}
+
+}  // namespace
+}  // namespace anabranch::device
