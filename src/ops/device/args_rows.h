@@ -68,6 +68,13 @@ struct PreluArgs {
   int64_t outer, alphas, inner;
 };
 
+// "maxout_grad/...": x and dx as [outer, width, inner], out and dout as [outer, inner]. "maxout/..." takes FoldArgs.
+struct MaxoutGradArgs {
+  DeviceIn x, out, dout;
+  DeviceOut dx;
+  int64_t outer, width, inner;
+};
+
 // "dot/...", "cos_sim/..." and gradients: x [rows, width], y likewise, or, where flags has bit 1, one row for all.
 struct PairArgs {
   DeviceIn x, y, dout, out_in, x_norm_in, y_norm_in;
@@ -78,6 +85,6 @@ struct PairArgs {
 
 static_assert(is_plain_args<ClassArgs> && is_plain_args<LayerNormArgs> && is_plain_args<GroupNormArgs> &&
               is_plain_args<LossArgs> && is_plain_args<OrderArgs> && is_plain_args<PreluArgs> &&
-              is_plain_args<PairArgs>);
+              is_plain_args<MaxoutGradArgs> && is_plain_args<PairArgs>);
 
 }  // namespace anabranch::device

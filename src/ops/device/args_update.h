@@ -22,6 +22,15 @@ struct UpdateRowsArgs {
   int64_t ids, height, width;
 };
 
+inline constexpr int64_t kUpdateChunk = 1024;  // elements
+
+// "update_many/<rule>": one rule over many parameters. table: UpdateArgs of each, in device memory; starts: count + 1
+// int64, the chunks of kUpdateChunk elements that lie in front of each, and all of them. "next_powers_many" likewise.
+struct UpdateManyArgs {
+  DeviceIn table, starts;
+  int64_t count, chunks;
+};
+
 // "average_accumulates/...": counts are one int64 each: steps in sums 1 and 2, steps in sum 3, all steps. p: the window
 // as a part of all steps (a float32).
 struct AverageArgs {
@@ -31,6 +40,7 @@ struct AverageArgs {
   double p[kMaxNumbers];
 };
 
-static_assert(is_plain_args<RowGroups> && is_plain_args<UpdateRowsArgs> && is_plain_args<AverageArgs>);
+static_assert(is_plain_args<RowGroups> && is_plain_args<UpdateRowsArgs> && is_plain_args<UpdateManyArgs> &&
+              is_plain_args<AverageArgs>);
 
 }  // namespace anabranch::device

@@ -11,7 +11,7 @@ namespace anabranch::device {
 template <class T> struct DeviceNumber {
   const float* narrow;
   const double* wide;
-  DeviceNumber(const DeviceIn& in, int32_t flags) {
+  AB_HD DeviceNumber(const DeviceIn& in, int32_t flags) {
     const bool is_float = std::is_same_v<T, float> != ((flags & kOtherFloat) != 0);
     narrow = is_float ? in.get<float>() : nullptr;
     wide = is_float ? nullptr : in.get<double>();
@@ -24,7 +24,7 @@ template <class T> struct DeviceNumber {
 template <class T> struct RuleBase {
   T *p, *state[3];
   DeviceNumber<T> rate;
-  explicit RuleBase(const UpdateArgs& a) : p(a.param.get<T>()), rate(a.rate, a.flags) {
+  AB_HD explicit RuleBase(const UpdateArgs& a) : p(a.param.get<T>()), rate(a.rate, a.flags) {
     for (int k = 0; k < 3; ++k) state[k] = a.state[k].get<T>();
   }
 };
@@ -36,7 +36,7 @@ template <class T> struct SgdRule : RuleBase<T> {
 
 template <class T, bool kNesterov> struct MomentumRuleOf : RuleBase<T> {  // state: Velocity; p: mu
   T mu;
-  explicit MomentumRuleOf(const UpdateArgs& a) : RuleBase<T>(a), mu(static_cast<T>(a.p[0])) {}
+  AB_HD explicit MomentumRuleOf(const UpdateArgs& a) : RuleBase<T>(a), mu(static_cast<T>(a.p[0])) {}
   AB_HD void operator()(int64_t i, const T& g) const {
     if (kNesterov)
       optim::rules::nesterov(this->p[i], this->state[0][i], g, mu, this->rate.get());
@@ -50,7 +50,7 @@ template <class T> using NesterovRule = MomentumRuleOf<T, true>;
 // state: Moment; p: share of the old moment and of the square (1 and 1 of adagrad), epsilon.
 template <class T> struct AdagradRule : RuleBase<T> {
   T keep, add, epsilon;
-  explicit AdagradRule(const UpdateArgs& a)
+  AB_HD explicit AdagradRule(const UpdateArgs& a)
       : RuleBase<T>(a), keep(static_cast<T>(a.p[0])), add(static_cast<T>(a.p[1])), epsilon(static_cast<T>(a.p[2])) {}
   AB_HD void operator()(int64_t i, const T& g) const {
     optim::rules::adagrad(this->p[i], this->state[0][i], g, keep, add, epsilon, this->rate.get());
@@ -59,7 +59,7 @@ template <class T> struct AdagradRule : RuleBase<T> {
 
 template <class T> struct AdadeltaRule : RuleBase<T> {  // state: AvgSquaredGrad, AvgSquaredUpdate; p: rho, epsilon
   T rho, epsilon;
-  explicit AdadeltaRule(const UpdateArgs& a)
+  AB_HD explicit AdadeltaRule(const UpdateArgs& a)
       : RuleBase<T>(a), rho(static_cast<T>(a.p[0])), epsilon(static_cast<T>(a.p[1])) {}
   AB_HD void operator()(int64_t i, const T& g) const {
     optim::rules::adadelta(this->p[i], this->state[0][i], this->state[1][i], g, rho, T(1 - rho), epsilon);
@@ -71,7 +71,7 @@ template <class T> struct AdamRule : RuleBase<T> {
   T beta1, beta2, epsilon;
   DeviceNumber<T> power1, power2, tensor1, tensor2;
   bool next_powers;
-  explicit AdamRule(const UpdateArgs& a)
+  AB_HD explicit AdamRule(const UpdateArgs& a)
       : RuleBase<T>(a),
         beta1(static_cast<T>(a.p[0])),
         beta2(static_cast<T>(a.p[1])),
@@ -94,7 +94,7 @@ template <class T> struct AdamRule : RuleBase<T> {
 template <class T> struct AdamaxRule : RuleBase<T> {  // state: Moment, InfNorm; reads: Beta1Pow; p: as of adam
   T beta1, beta2, epsilon;
   DeviceNumber<T> power;
-  explicit AdamaxRule(const UpdateArgs& a)
+  AB_HD explicit AdamaxRule(const UpdateArgs& a)
       : RuleBase<T>(a),
         beta1(static_cast<T>(a.p[0])),
         beta2(static_cast<T>(a.p[1])),
@@ -109,7 +109,7 @@ template <class T> struct AdamaxRule : RuleBase<T> {  // state: Moment, InfNorm;
 // state: MeanSquare, Moment and, where it is there, MeanGrad; p: decay, momentum, epsilon.
 template <class T> struct RmsPropRule : RuleBase<T> {
   T decay, mu, epsilon;
-  explicit RmsPropRule(const UpdateArgs& a)
+  AB_HD explicit RmsPropRule(const UpdateArgs& a)
       : RuleBase<T>(a), decay(static_cast<T>(a.p[0])), mu(static_cast<T>(a.p[1])), epsilon(static_cast<T>(a.p[2])) {}
   AB_HD void operator()(int64_t i, const T& g) const {
     const auto& s = this->state;
@@ -123,7 +123,7 @@ template <class T> struct RmsPropRule : RuleBase<T> {
 
 template <class T> struct FtrlRule : RuleBase<T> {  // state: the squared and the linear one; p: l1, l2, lr_power
   T l1, l2, power;
-  explicit FtrlRule(const UpdateArgs& a)
+  AB_HD explicit FtrlRule(const UpdateArgs& a)
       : RuleBase<T>(a), l1(static_cast<T>(a.p[0])), l2(static_cast<T>(a.p[1])), power(static_cast<T>(a.p[2])) {}
   AB_HD void operator()(int64_t i, const T& g) const {
     optim::rules::ftrl(this->p[i], this->state[0][i], this->state[1][i], g, l1, l2, power, this->rate.get());

@@ -13,13 +13,13 @@ struct Meeting {  // strides: result, x, y
 
 const Meeting kMeetings[] = {
     {{24}, {{1}, {1}, {1}}, 24, 24, 24},
-    {{2, 3, 4}, {{12, 4, 1}, {12, 4, 1}, {0, 1, 0}}, 24, 24, 3},       // y along the middle axis
-    {{5, 7}, {{7, 1}, {1, 0}, {0, 1}}, 35, 5, 7},                      // both repeated
-    {{6}, {{1}, {1}, {0}}, 6, 6, 1},                                   // one number
-    {{3, 2, 2}, {{4, 2, 1}, {1, 3, 6}, {0, 0, 1}}, 12, 12, 2},         // x in another order, y on the last axis
-    {{0, 3}, {{3, 1}, {3, 1}, {0, 1}}, 0, 0, 3},                       // nothing meets y
-    {{3, 6000}, {{6000, 1}, {6000, 1}, {0, 0}}, 18000, 18000, 1},      // a sum in pieces over elements
-    {{700, 5}, {{5, 1}, {5, 1}, {0, 1}}, 3500, 3500, 5},               // a sum in pieces over rows
+    {{2, 3, 4}, {{12, 4, 1}, {12, 4, 1}, {0, 1, 0}}, 24, 24, 3},   // y along the middle axis
+    {{5, 7}, {{7, 1}, {1, 0}, {0, 1}}, 35, 5, 7},                  // both repeated
+    {{6}, {{1}, {1}, {0}}, 6, 6, 1},                               // one number
+    {{3, 2, 2}, {{4, 2, 1}, {1, 3, 6}, {0, 0, 1}}, 12, 12, 2},     // x in another order, y on the last axis
+    {{0, 3}, {{3, 1}, {3, 1}, {0, 1}}, 0, 0, 3},                   // nothing meets y
+    {{3, 6000}, {{6000, 1}, {6000, 1}, {0, 0}}, 18000, 18000, 1},  // a sum in pieces over elements
+    {{700, 5}, {{5, 1}, {5, 1}, {0, 1}}, 3500, 3500, 5},           // a sum in pieces over rows
 };
 
 // fn(place in the result, in x, in y), found axis by axis.
@@ -49,9 +49,11 @@ const Function kFunctions[] = {
     {"pow", [](double x, double y) { return std::pow(x, y); },
      [](double x, double y, double) { return y * std::pow(x, y - 1); },
      [](double x, double y, double) { return std::log(x) * std::pow(x, y); }},
-    {"max", [](double x, double y) { return std::max(x, y); }, [](double x, double y, double) { return x > y ? 1.0 : 0; },
+    {"max", [](double x, double y) { return std::max(x, y); },
+     [](double x, double y, double) { return x > y ? 1.0 : 0; },
      [](double x, double y, double) { return x > y ? 0.0 : 1; }},
-    {"min", [](double x, double y) { return std::min(x, y); }, [](double x, double y, double) { return x < y ? 1.0 : 0; },
+    {"min", [](double x, double y) { return std::min(x, y); },
+     [](double x, double y, double) { return x < y ? 1.0 : 0; },
      [](double x, double y, double) { return x < y ? 0.0 : 1; }},
 };
 
@@ -76,8 +78,10 @@ TYPED_TEST(DeviceBinary, ValuesAndGradients) {
       });
       launch(key_of<T>(std::string("binary_grad/") + f.name),
              BinaryGradArgs{x.in(), y.in(), out.in(), dout.in(), dx.out(), dy.out(), axes, {}});
-      for (size_t i = 0; i < m.x; ++i) EXPECT_NEAR(dx[i], of_x[i], 4 * rounding<T>() * size_x[i]) << f.name << " x " << i;
-      for (size_t i = 0; i < m.y; ++i) EXPECT_NEAR(dy[i], of_y[i], 4 * rounding<T>() * size_y[i]) << f.name << " y " << i;
+      for (size_t i = 0; i < m.x; ++i)
+        EXPECT_NEAR(dx[i], of_x[i], 4 * rounding<T>() * size_x[i]) << f.name << " x " << i;
+      for (size_t i = 0; i < m.y; ++i)
+        EXPECT_NEAR(dy[i], of_y[i], 4 * rounding<T>() * size_y[i]) << f.name << " y " << i;
     }
   }
 }
@@ -95,8 +99,10 @@ TYPED_TEST(DeviceBinary, ComparisonsKnowWhatIsNoNumber) {
     expect_all(out, values, name);
   }
   Array<bool> answer(1);
-  const std::vector<std::pair<const char*, std::array<double, 2>>> questions = {  // with the NaN, without
-      {"isnan", {1, 0}}, {"isinf", {0, 0}}, {"isfinite", {0, 1}}};
+  const std::vector<std::pair<const char*, std::array<double, 2>>> questions = {// with the NaN, without
+                                                                                {"isnan", {1, 0}},
+                                                                                {"isinf", {0, 0}},
+                                                                                {"isfinite", {0, 1}}};
   for (const auto& [name, values] : questions) {
     for (size_t k = 0; k < 2; ++k) {
       MapArgs args = {k ? y.in() : x.in(), answer.out(), 4, {std::string(name) == "isfinite" ? 1.0 : 0.0}};
@@ -127,7 +133,8 @@ TYPED_TEST(DeviceBinary, NumbersInArgsOrInTensors) {
   using T = TypeParam;
   const auto xs = held<T>({-3, -0.5, 0, 0.5, 3});
   Array<T> x(xs), y(5), number(std::vector<double>{2}), low(std::vector<double>{-1}), high(std::vector<double>{1});
-  const auto with = [&](const char* key, double a, double b, int32_t flags, DeviceIn given, std::vector<double> wanted) {
+  const auto with = [&](const char* key, double a, double b, int32_t flags, DeviceIn given,
+                        std::vector<double> wanted) {
     launch(key_of<T>(key), ScalarArgs{x.in(), {}, given, {}, y.out(), 5, {a, b}, {}, flags, 0});
     expect_all(y, wanted, key, 2);
   };

@@ -44,21 +44,42 @@ const Unary kUnary[] = {
     {"brelu", {-1, 2}, -3, 4, [](double x, const double* p) { return clamp(x, p[0], p[1]); }, false},
     {"leaky_relu", {0.1}, -3, 3, [](double x, const double* p) { return x > 0 ? x : p[0] * x; }, true},
     {"elu", {0.8}, -3, 3, [](double x, const double* p) { return x > 0 ? x : p[0] * (std::exp(x) - 1); }, false},
-    {"selu", {1.05, 1.67}, -3, 3,
-     [](double x, const double* p) { return p[0] * (x > 0 ? x : p[1] * (std::exp(x) - 1)); }, true},
+    {"selu",
+     {1.05, 1.67},
+     -3,
+     3,
+     [](double x, const double* p) { return p[0] * (x > 0 ? x : p[1] * (std::exp(x) - 1)); },
+     true},
     {"thresholded_relu", {1}, -3, 4, [](double x, const double* p) { return x > p[0] ? x : 0; }, false},
     {"hard_shrink", {0.5}, -3, 3, [](double x, const double* p) { return std::fabs(x) > p[0] ? x : 0; }, false},
-    {"softshrink", {0.5}, -3, 3,
-     [](double x, const double* p) { return x > p[0] ? x - p[0] : x < -p[0] ? x + p[0] : 0; }, false},
+    {"softshrink",
+     {0.5},
+     -3,
+     3,
+     [](double x, const double* p) { return x > p[0]    ? x - p[0]
+                                            : x < -p[0] ? x + p[0]
+                                                        : 0; },
+     false},
     {"softsign", {}, -3, 3, [](double x, const double*) { return x / (1 + std::fabs(x)); }, false},
     {"swish", {1.5}, -3, 3, [](double x, const double* p) { return x * sigmoid(p[0] * x); }, false},
     {"hard_sigmoid", {0.2, 0.5}, -4, 4, [](double x, const double* p) { return clamp(p[0] * x + p[1], 0, 1); }, true},
-    {"hard_swish", {6, 6, 3}, -5, 5, [](double x, const double* p) { return x * clamp(x + p[2], 0, p[0]) / p[1]; },
+    {"hard_swish",
+     {6, 6, 3},
+     -5,
+     5,
+     [](double x, const double* p) { return x * clamp(x + p[2], 0, p[0]) / p[1]; },
      false},
-    {"soft_relu", {4}, -3.9, 3.9, [](double x, const double* p) { return std::log(1 + std::exp(clamp(x, -p[0], p[0]))); },
+    {"soft_relu",
+     {4},
+     -3.9,
+     3.9,
+     [](double x, const double* p) { return std::log(1 + std::exp(clamp(x, -p[0], p[0]))); },
      true},
     {"gelu", {}, -3, 3, [](double x, const double*) { return x * 0.5 * std::erfc(-x / std::sqrt(2)); }, false},
-    {"gelu_tanh", {}, -3, 3,
+    {"gelu_tanh",
+     {},
+     -3,
+     3,
      [](double x, const double*) {
        return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
      },
@@ -84,8 +105,12 @@ TYPED_TEST(DeviceMath, FunctionsAndTheirSlopes) {
       slope.push_back(dy[i] * (up - down) / (2 * h));
     }
     expect_all(out, y, u.name, 4);
-    MapGradArgs back = {u.of_out ? DeviceIn{} : in.in(), u.of_out ? out.in() : DeviceIn{}, grad.in(), dx.out(),
-                        static_cast<int64_t>(x.size()), {}};
+    MapGradArgs back = {u.of_out ? DeviceIn{} : in.in(),
+                        u.of_out ? out.in() : DeviceIn{},
+                        grad.in(),
+                        dx.out(),
+                        static_cast<int64_t>(x.size()),
+                        {}};
     std::memcpy(back.p, u.p, sizeof back.p);
     launch(key_of<T>(std::string("map_grad/") + u.name), back);
     expect_all(dx, slope, std::string(u.name) + "_grad", std::is_same_v<T, double> ? 1e5 : 60);
@@ -97,9 +122,12 @@ TYPED_TEST(DeviceMath, SpecialValuesAndSteps) {
   const double inf = INFINITY, nan = NAN;
   Array<T> x({nan, inf, -inf, 0, 2.5, -2.5, 0.5, -0.5});
   const std::vector<std::pair<const char*, std::vector<double>>> wanted = {
-      {"relu", {nan, inf, 0, 0, 2.5, 0, 0.5, 0}},   {"sigmoid", {nan, 1, 0, 0.5, sigmoid(2.5), sigmoid(-2.5), sigmoid(0.5), sigmoid(-0.5)}},
-      {"round", {nan, inf, -inf, 0, 3, -3, 1, -1}}, {"floor", {nan, inf, -inf, 0, 2, -3, 0, -1}},
-      {"ceil", {nan, inf, -inf, 0, 3, -2, 1, 0}},   {"sqrt", {nan, inf, nan, 0, std::sqrt(2.5), nan, std::sqrt(0.5), nan}},
+      {"relu", {nan, inf, 0, 0, 2.5, 0, 0.5, 0}},
+      {"sigmoid", {nan, 1, 0, 0.5, sigmoid(2.5), sigmoid(-2.5), sigmoid(0.5), sigmoid(-0.5)}},
+      {"round", {nan, inf, -inf, 0, 3, -3, 1, -1}},
+      {"floor", {nan, inf, -inf, 0, 2, -3, 0, -1}},
+      {"ceil", {nan, inf, -inf, 0, 3, -2, 1, 0}},
+      {"sqrt", {nan, inf, nan, 0, std::sqrt(2.5), nan, std::sqrt(0.5), nan}},
   };
   for (const auto& [name, values] : wanted) {
     Array<T> y(x.size());

@@ -19,7 +19,7 @@ TEST(DeviceCopy, AlongStrides) {
     return y.values();
   };
   EXPECT_EQ(run(0, 0, axes_of<2>({3, 2}, {{2, 1}, {1, 3}})), (std::vector<double>{1, 4, 2, 5, 3, 6}));  // transposed
-  EXPECT_EQ(run(0, 5, axes_of<2>({6}, {{1}, {-1}})), (std::vector<double>{6, 5, 4, 3, 2, 1}));         // reversed
+  EXPECT_EQ(run(0, 5, axes_of<2>({6}, {{1}, {-1}})), (std::vector<double>{6, 5, 4, 3, 2, 1}));          // reversed
   EXPECT_EQ(run(0, 1, axes_of<2>({2, 3}, {{3, 1}, {3, 0}})), (std::vector<double>{2, 2, 2, 5, 5, 5}));  // repeated
   EXPECT_EQ(run(1, 0, axes_of<2>({2}, {{3}, {1}})), (std::vector<double>{2, 1, 2, 5, 2, 5}));           // into a slice
   EXPECT_EQ(run(0, 0, axes_of<2>({0, 3}, {{3, 1}, {3, 1}})), (std::vector<double>{2, 1, 2, 5, 2, 5}));  // nothing

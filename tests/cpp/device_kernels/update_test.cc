@@ -1,9 +1,20 @@
 // Update rules, dense and by rows, and groups of equal ids.
+#include <memory>
+
 #include "host_kernels.h"
 #include "ops/device/args_index.h"
 
 namespace anabranch::device {
 namespace {
+
+// Structs in device memory.
+template <class S> struct Plain {
+  std::vector<S> items;
+  explicit Plain(size_t n) : items(n) { Blocks::all().add(items.data(), n * sizeof(S)); }
+  ~Plain() { Blocks::all().remove(items.data()); }
+  S& at(size_t i) { return items[i]; }
+  DeviceIn in() const { return {items.data(), items.size() * sizeof(S)}; }
+};
 
 struct State {  // of one element
   double p, s[3];
@@ -18,41 +29,73 @@ struct Rule {
 
 const Rule kRules[] = {
     {"sgd", {}, 0, 0, [](State& e, double g, const double*, double lr, const double*) { e.p -= lr * g; }},
-    {"momentum", {0.9}, 1, 0, [](State& e, double g, const double* p, double lr, const double*) {
+    {"momentum",
+     {0.9},
+     1,
+     0,
+     [](State& e, double g, const double* p, double lr, const double*) {
        e.s[0] = p[0] * e.s[0] + g;
        e.p -= lr * e.s[0];
      }},
-    {"nesterov", {0.9}, 1, 0, [](State& e, double g, const double* p, double lr, const double*) {
+    {"nesterov",
+     {0.9},
+     1,
+     0,
+     [](State& e, double g, const double* p, double lr, const double*) {
        e.s[0] = p[0] * e.s[0] + g;
        e.p -= lr * (g + p[0] * e.s[0]);
      }},
-    {"adagrad", {0.9, 0.1, 1e-3}, 1, 0, [](State& e, double g, const double* p, double lr, const double*) {
+    {"adagrad",
+     {0.9, 0.1, 1e-3},
+     1,
+     0,
+     [](State& e, double g, const double* p, double lr, const double*) {
        e.s[0] = p[0] * e.s[0] + p[1] * g * g;
        e.p -= lr * g / (std::sqrt(e.s[0]) + p[2]);
      }},
-    {"adadelta", {0.95, 1e-3}, 2, 0, [](State& e, double g, const double* p, double, const double*) {
+    {"adadelta",
+     {0.95, 1e-3},
+     2,
+     0,
+     [](State& e, double g, const double* p, double, const double*) {
        e.s[0] = p[0] * e.s[0] + (1 - p[0]) * g * g;
        const double u = std::sqrt((e.s[1] + p[1]) / (e.s[0] + p[1])) * g;
        e.s[1] = p[0] * e.s[1] + (1 - p[0]) * u * u;
        e.p -= std::sqrt((e.s[1] + p[1]) / (e.s[0] + p[1])) * g;
      }},
-    {"adam", {0.9, 0.99, 1e-3}, 2, 2, [](State& e, double g, const double* p, double lr, const double* r) {
+    {"adam",
+     {0.9, 0.99, 1e-3},
+     2,
+     2,
+     [](State& e, double g, const double* p, double lr, const double* r) {
        e.s[0] = p[0] * e.s[0] + (1 - p[0]) * g;
        e.s[1] = p[1] * e.s[1] + (1 - p[1]) * g * g;
        e.p -= lr * std::sqrt(1 - r[1]) / (1 - r[0]) * e.s[0] / (std::sqrt(e.s[1]) + p[2]);
      }},
-    {"adamax", {0.9, 0.99, 1e-3}, 2, 1, [](State& e, double g, const double* p, double lr, const double* r) {
+    {"adamax",
+     {0.9, 0.99, 1e-3},
+     2,
+     1,
+     [](State& e, double g, const double* p, double lr, const double* r) {
        e.s[0] = p[0] * e.s[0] + (1 - p[0]) * g;
        e.s[1] = std::max(std::fabs(g), p[1] * e.s[1] + p[2]);
        e.p -= lr / (1 - r[0]) * e.s[0] / e.s[1];
      }},
-    {"rmsprop", {0.9, 0.5, 1e-3}, 3, 0, [](State& e, double g, const double* p, double lr, const double*) {
+    {"rmsprop",
+     {0.9, 0.5, 1e-3},
+     3,
+     0,
+     [](State& e, double g, const double* p, double lr, const double*) {
        e.s[0] = p[0] * e.s[0] + (1 - p[0]) * g * g;
        e.s[2] = p[0] * e.s[2] + (1 - p[0]) * g;
        e.s[1] = p[1] * e.s[1] + lr * g / std::sqrt(e.s[0] - e.s[2] * e.s[2] + p[2]);
        e.p -= e.s[1];
      }},
-    {"ftrl", {0.1, 0.2, -0.5}, 2, 0, [](State& e, double g, const double* p, double lr, const double*) {
+    {"ftrl",
+     {0.1, 0.2, -0.5},
+     2,
+     0,
+     [](State& e, double g, const double* p, double lr, const double*) {
        const double n = e.s[0] + g * g;
        e.s[1] += g - (std::sqrt(n) - std::sqrt(e.s[0])) / lr * e.p;
        const double sign = e.s[1] > 0 ? 1 : -1;
@@ -90,7 +133,8 @@ TYPED_TEST_SUITE(DeviceUpdate, RealFloats);
 
 // Runs the rule and compares with one element after the other; grads: of each element, NaN: it is left alone.
 template <class T>
-void check_rule(const Rule& rule, Parameter<T>& own, const std::vector<double>& grads, const std::function<void()>& run) {
+void check_rule(const Rule& rule, Parameter<T>& own, const std::vector<double>& grads,
+                const std::function<void()>& run) {
   std::vector<State> wanted;
   for (size_t i = 0; i < own.kSize; ++i) {
     wanted.push_back(own.element(i));
@@ -110,7 +154,8 @@ TYPED_TEST(DeviceUpdate, DenseGradients) {
     Parameter<TypeParam> own;
     const auto gs = held<TypeParam>(random_values(own.kSize, -1, 1, 5));
     Array<TypeParam> g(gs);
-    check_rule(rule, own, gs, [&] { launch(key_of<TypeParam>(std::string("update/") + rule.name), own.args(rule, g.in())); });
+    check_rule(rule, own, gs,
+               [&] { launch(key_of<TypeParam>(std::string("update/") + rule.name), own.args(rule, g.in())); });
   }
 }
 
@@ -146,6 +191,50 @@ TYPED_TEST(DeviceUpdate, SparseGradients) {
       check_rule(rule, own, dense, [&] {
         launch(key_of<T>(std::string(touched ? "update_touched/" : "update_rows/") + rule.name), args);
       });
+    }
+  }
+}
+
+TYPED_TEST(DeviceUpdate, ManyParametersInOneLaunch) {
+  using T = TypeParam;
+  for (const Rule* rule : {&kRules[0], &kRules[1], &kRules[5]}) {
+    constexpr size_t kSizes[] = {3000, 1, 0, 1024, 1025};
+    std::vector<std::unique_ptr<Array<T>>> held_arrays;
+    const auto array = [&](size_t n, uint32_t seed) {
+      held_arrays.push_back(std::make_unique<Array<T>>(held<T>(random_values(n, 0.5, 1, seed))));
+      return held_arrays.back().get();
+    };
+    Parameter<T> own;
+    Plain<UpdateArgs> table(std::size(kSizes));
+    Array<int64_t> starts(std::size(kSizes) + 1);
+    std::vector<std::array<Array<T>*, 4>> arrays;
+    int64_t chunks = 0;
+    for (size_t k = 0; k < std::size(kSizes); ++k) {
+      const size_t n = kSizes[k];
+      const auto seed = static_cast<uint32_t>(k);
+      arrays.push_back({array(n, seed), array(n, seed + 10), array(n, seed + 20), array(n, seed + 30)});
+      UpdateArgs a = own.args(*rule, arrays.back()[3]->in());
+      a.param = arrays.back()[0]->out(), a.n = static_cast<int64_t>(n);
+      for (size_t s = 0; s < 2; ++s) a.state[s] = arrays.back()[s + 1]->out();
+      table.at(k) = a;
+      starts.at(k) = chunks;
+      chunks += (a.n + kUpdateChunk - 1) / kUpdateChunk;
+    }
+    starts.at(std::size(kSizes)) = chunks;
+    std::vector<std::vector<State>> wanted;
+    for (const auto& a : arrays) {
+      wanted.emplace_back();
+      for (size_t i = 0; i < a[0]->size(); ++i) {
+        State e{(*a[0])[i], {(*a[1])[i], (*a[2])[i], 0}};
+        rule->step(e, (*a[3])[i], rule->p, own.rate[0], kReads);
+        wanted.back().push_back(e);
+      }
+    }
+    launch(key_of<T>(std::string("update_many/") + rule->name),
+           UpdateManyArgs{table.in(), starts.in(), std::size(kSizes), chunks});
+    for (size_t k = 0; k < arrays.size(); ++k) {
+      for (size_t i = 0; i < arrays[k][0]->size(); ++i)
+        expect_near((*arrays[k][0])[i], wanted[k][i].p, 20 * rounding<T>(), rule->name);
     }
   }
 }
@@ -204,7 +293,8 @@ TYPED_TEST(DeviceUpdate, NormsOfWholeParameters) {
 TEST(DeviceAverage, SumsMoveWhenTheWindowIsFull) {
   Array<float> p({1, 2}), s1({10, 20}), s2({100, 200}), s3({0, 0});
   Array<int64_t> now(std::vector<double>{3}), before(std::vector<double>{0}), steps(std::vector<double>{16382});
-  const AverageArgs args = {p.in(), {s1.out(), s2.out(), s3.out()}, {now.out(), before.out(), steps.out()}, 2, 2, 6, {1}};
+  const AverageArgs args = {p.in(), {s1.out(), s2.out(), s3.out()}, {now.out(), before.out(), steps.out()}, 2, 2, 6,
+                            {1}};
   launch("average_accumulates/f32", args);
   EXPECT_EQ(s1[0], 11);
   EXPECT_EQ(now[0], 4);

@@ -1,0 +1,267 @@
+// Norms of rows and groups, learned slopes, pairs of rows: values against formulas, gradients against differences of
+// the values that the float64 kernels give.
+#include "host_kernels.h"
+#include "ops/device/args_rows.h"
+
+namespace anabranch::device {
+namespace {
+
+using Values = std::vector<double>;
+
+double dot(const Values& a, const Values& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// What `loss` gains by each element of x.
+Values slopes(Values x, const std::function<double(const Values&)>& loss) {
+  Values slope(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double own = x[i], h = 1e-5;
+    x[i] = own + h;
+    const double up = loss(x);
+    x[i] = own - h;
+    slope[i] = (up - loss(x)) / (2 * h);
+    x[i] = own;
+  }
+  return slope;
+}
+
+template <class T> double slope_factor() { return std::is_same_v<T, double> ? 1e4 : 40; }
+
+template <class T> class DeviceNorms : public ::testing::Test {};
+TYPED_TEST_SUITE(DeviceNorms, Floats);
+
+template <class T>
+Values layer_norm(const Values& x, const Values& scale, const Values& bias, Array<T>* mean, Array<T>* variance) {
+  Array<T> in(x), s(scale), b(bias), y(x.size());
+  launch(key_of<T>("layer_norm"), LayerNormArgs{in.in(),
+                                                s.in(),
+                                                b.in(),
+                                                {},
+                                                {},
+                                                {},
+                                                y.out(),
+                                                mean->out(),
+                                                variance->out(),
+                                                static_cast<int64_t>(x.size() / scale.size()),
+                                                static_cast<int64_t>(scale.size()),
+                                                1e-3});
+  return y.values();
+}
+
+TYPED_TEST(DeviceNorms, LayerNorm) {
+  using T = TypeParam;
+  constexpr size_t kRows = 3, kWidth = 6;
+  const auto xs = held<T>(random_values(18, -2, 2)), ss = held<T>(random_values(6, 0.5, 2, 2));
+  const auto bs = held<T>(random_values(6, -1, 1, 3)), ds = held<T>(random_values(18, -1, 1, 4));
+  Array<T> mean(kRows), variance(kRows), x(xs), s(ss), d(ds), dx(18), dscale(6), dbias(6);
+  const Values y = layer_norm<T>(xs, ss, bs, &mean, &variance);
+  for (size_t r = 0; r < kRows; ++r) {
+    double m = 0, v = 0;
+    for (size_t i = 0; i < kWidth; ++i) m += xs[r * kWidth + i] / kWidth;
+    for (size_t i = 0; i < kWidth; ++i) v += std::pow(xs[r * kWidth + i] - m, 2) / kWidth;
+    expect_near(mean[r], m, 2 * rounding<T>(), "mean");
+    expect_near(variance[r], v, 2 * rounding<T>(), "variance");
+    for (size_t i = 0; i < kWidth; ++i) {
+      expect_near(y[r * kWidth + i], (xs[r * kWidth + i] - m) / std::sqrt(v + 1e-3) * ss[i] + bs[i], 8 * rounding<T>(),
+                  "y");
+    }
+  }
+  launch(key_of<T>("layer_norm_grad"), LayerNormArgs{x.in(),
+                                                     s.in(),
+                                                     {},
+                                                     d.in(),
+                                                     mean.in(),
+                                                     variance.in(),
+                                                     dx.out(),
+                                                     dscale.out(),
+                                                     dbias.out(),
+                                                     kRows,
+                                                     kWidth,
+                                                     1e-3});
+  Array<double> m(kRows), v(kRows);
+  const auto loss = [&](const Values& a, const Values& b, const Values& c) {
+    return dot(ds, layer_norm<double>(a, b, c, &m, &v));
+  };
+  expect_all(dx, slopes(xs, [&](const Values& a) { return loss(a, ss, bs); }), "dx", slope_factor<T>());
+  expect_all(dscale, slopes(ss, [&](const Values& a) { return loss(xs, a, bs); }), "dscale", slope_factor<T>());
+  expect_all(dbias, slopes(bs, [&](const Values& a) { return loss(xs, ss, a); }), "dbias", slope_factor<T>());
+}
+
+struct GroupCase {
+  int64_t samples, channels, inner, groups;
+  int32_t flags;
+};
+const GroupCase kGroups[] = {{2, 4, 3, 2, 0}, {2, 4, 3, 2, kChannelsLast}, {2, 3, 4, 3, kInverseDeviation}};
+
+template <class T> struct GroupState {
+  Array<T> mean, variance;
+  explicit GroupState(const GroupCase& c)
+      : mean(static_cast<size_t>(c.samples * c.groups)), variance(static_cast<size_t>(c.samples * c.groups)) {}
+};
+
+template <class T>
+Values group_norm(const GroupCase& c, const Values& x, const Values& scale, const Values& bias, GroupState<T>& state) {
+  Array<T> in(x), s(scale), b(bias), y(x.size());
+  launch(key_of<T>("group_norm"), GroupNormArgs{in.in(),
+                                                s.in(),
+                                                b.in(),
+                                                {},
+                                                {},
+                                                {},
+                                                y.out(),
+                                                state.mean.out(),
+                                                state.variance.out(),
+                                                c.samples,
+                                                c.channels,
+                                                c.inner,
+                                                c.groups,
+                                                1e-3,
+                                                c.flags,
+                                                0});
+  return y.values();
+}
+
+TYPED_TEST(DeviceNorms, GroupAndInstanceNorm) {
+  using T = TypeParam;
+  for (const GroupCase& c : kGroups) {
+    const auto n = static_cast<size_t>(c.samples * c.channels * c.inner), channels = static_cast<size_t>(c.channels);
+    const auto xs = held<T>(random_values(n, -2, 2)), ss = held<T>(random_values(channels, 0.5, 2, 2));
+    const auto bs = held<T>(random_values(channels, -1, 1, 3)), ds = held<T>(random_values(n, -1, 1, 4));
+    GroupState<T> state(c);
+    const Values y = group_norm<T>(c, xs, ss, bs, state);
+    const int64_t width = c.channels / c.groups;
+    const auto channel_of = [&](int64_t i) {
+      return c.flags & kChannelsLast ? i % c.channels : i / c.inner % c.channels;
+    };
+    const auto group_of = [&](int64_t i) { return i / (c.channels * c.inner) * c.groups + channel_of(i) / width; };
+    const double count = static_cast<double>(width * c.inner);
+    Values m(static_cast<size_t>(c.samples * c.groups)), v(m.size());
+    const auto each = [&](auto fn) {
+      for (size_t i = 0; i < n; ++i)
+        fn(i, static_cast<size_t>(group_of(static_cast<int64_t>(i))),
+           static_cast<size_t>(channel_of(static_cast<int64_t>(i))));
+    };
+    each([&](size_t i, size_t g, size_t) { m[g] += xs[i] / count; });
+    each([&](size_t i, size_t g, size_t) { v[g] += std::pow(xs[i] - m[g], 2) / count; });
+    each([&](size_t i, size_t g, size_t k) {
+      expect_near(y[i], (xs[i] - m[g]) / std::sqrt(v[g] + 1e-3) * ss[k] + bs[k], 8 * rounding<T>(), "y");
+      expect_near(state.variance[g], c.flags & kInverseDeviation ? 1 / std::sqrt(v[g] + 1e-3) : v[g], 4 * rounding<T>(),
+                  "variance");
+    });
+    Array<T> x(xs), s(ss), b(bs), d(ds), dx(n), dscale(channels), dbias(channels), made(y);
+    GroupNormArgs args = {x.in(),   s.in(),       b.in(),      d.in(),    state.mean.in(), state.variance.in(),
+                          dx.out(), dscale.out(), dbias.out(), c.samples, c.channels,      c.inner,
+                          c.groups, 1e-3,         c.flags,     0};
+    launch(key_of<T>("group_norm_grad"), args);
+    GroupState<double> wide(c);
+    const auto loss = [&](const Values& p, const Values& q) { return dot(ds, group_norm<double>(c, p, q, bs, wide)); };
+    const Values by_x = slopes(xs, [&](const Values& p) { return loss(p, ss); });
+    expect_all(dx, by_x, "dx", slope_factor<T>());
+    expect_all(dscale, slopes(ss, [&](const Values& p) { return loss(xs, p); }), "dscale", slope_factor<T>());
+    args.x = made.in(), args.mean_in = {}, args.flags |= kFromNormalized;
+    launch(key_of<T>("group_norm_grad"), args);
+    expect_all(dx, by_x, "dx from Y", 4 * slope_factor<T>());
+  }
+}
+
+TYPED_TEST(DeviceNorms, LearnedSlopesAndMaxout) {
+  using T = TypeParam;
+  for (const auto& [outer, alphas, inner] : {std::array<int64_t, 3>{1, 1, 24}, {2, 3, 4}, {4, 6, 1}}) {
+    const auto xs = held<T>(random_values(24, -2, 2)), ds = held<T>(random_values(24, -1, 1, 2));
+    const auto as = held<T>(random_values(static_cast<size_t>(alphas), 0.1, 0.9, 3));
+    Array<T> x(xs), alpha(as), y(24), d(ds), dx(24), dalpha(as.size());
+    launch(key_of<T>("prelu"), PreluArgs{x.in(), alpha.in(), {}, y.out(), {}, outer, alphas, inner});
+    launch(key_of<T>("prelu_grad"),
+           PreluArgs{x.in(), alpha.in(), d.in(), dx.out(), dalpha.out(), outer, alphas, inner});
+    Values wanted(24), slope(24), sums(as.size());
+    for (size_t i = 0; i < 24; ++i) {
+      const size_t k = i / static_cast<size_t>(inner) % as.size();
+      wanted[i] = xs[i] > 0 ? xs[i] : as[k] * xs[i];
+      slope[i] = xs[i] > 0 ? ds[i] : as[k] * ds[i];
+      sums[k] += xs[i] > 0 ? 0 : xs[i] * ds[i];
+    }
+    expect_all(y, wanted, "prelu", 2);
+    expect_all(dx, slope, "dx", 2);
+    expect_all(dalpha, sums, "dalpha", 4);
+  }
+  Array<T> x({1, 5, 3, 3, 2, NAN}), y(3), d({10, 20, 30}), dx(6);  // [1, 2, 3]
+  launch(key_of<T>("maxout"), FoldArgs{x.in(), y.out(), 1, 2, 3, {}});
+  expect_all(y, {3, 5, NAN}, "maxout");
+  Array<T> z({1, 5, 3, 3, 2, 3}), best({3, 5, 3});
+  launch(key_of<T>("maxout_grad"), MaxoutGradArgs{z.in(), best.in(), d.in(), dx.out(), 1, 2, 3});
+  EXPECT_EQ(dx.values(), (Values{0, 20, 30, 10, 0, 0}));
+}
+
+template <class T> Values cos_sim(const Values& x, const Values& y, Array<T>* x_norm, Array<T>* y_norm) {
+  const int64_t rows = static_cast<int64_t>(x_norm->size()), width = static_cast<int64_t>(x.size()) / rows;
+  Array<T> a(x), b(y), out(x_norm->size());
+  launch(key_of<T>("cos_sim"), PairArgs{a.in(),
+                                        b.in(),
+                                        {},
+                                        {},
+                                        {},
+                                        {},
+                                        out.out(),
+                                        x_norm->out(),
+                                        y_norm->out(),
+                                        rows,
+                                        width,
+                                        y_norm->size() == 1 ? 1 : 0,
+                                        0});
+  return out.values();
+}
+
+TYPED_TEST(DeviceNorms, CosinesOfRows) {
+  using T = TypeParam;
+  for (const size_t y_rows : {1, 3}) {
+    const auto xs = held<T>(random_values(12, 0.5, 2)), ys = held<T>(random_values(4 * y_rows, 0.5, 2, 2));
+    const auto ds = held<T>(random_values(3, -1, 1, 3));
+    Array<T> x_norm(3), y_norm(y_rows), x(xs), y(ys), d(ds), dx(12), dy(4 * y_rows);
+    const Values out = cos_sim<T>(xs, ys, &x_norm, &y_norm);
+    for (size_t r = 0; r < 3; ++r) {
+      double a = 0, b = 0, both = 0;
+      for (size_t k = 0; k < 4; ++k) {
+        const double p = xs[r * 4 + k], q = ys[(y_rows == 1 ? 0 : r) * 4 + k];
+        a += p * p, b += q * q, both += p * q;
+      }
+      expect_near(out[r], both / std::sqrt(a * b), 4 * rounding<T>(), "cosine");
+    }
+    Array<T> cosine(out);
+    launch(key_of<T>("cos_sim_grad"), PairArgs{x.in(),
+                                               y.in(),
+                                               d.in(),
+                                               cosine.in(),
+                                               x_norm.in(),
+                                               y_norm.in(),
+                                               dx.out(),
+                                               dy.out(),
+                                               {},
+                                               3,
+                                               4,
+                                               y_rows == 1 ? 1 : 0,
+                                               0});
+    Array<double> m(3), n(y_rows);
+    expect_all(dx, slopes(xs, [&](const Values& p) { return dot(ds, cos_sim<double>(p, ys, &m, &n)); }), "dx",
+               slope_factor<T>());
+    expect_all(dy, slopes(ys, [&](const Values& p) { return dot(ds, cos_sim<double>(xs, p, &m, &n)); }), "dy",
+               slope_factor<T>());
+  }
+}
+
+TYPED_TEST(DeviceNorms, InnerAndCrossProducts) {
+  using T = TypeParam;
+  Array<T> x({1, 2, 3, 4, 5, 6}), y({2, 0, 1, 1, -1, 3}), out(2), d({2, -1}), dx(6), dy(6), cross(6);
+  launch(key_of<T>("dot"), PairArgs{x.in(), y.in(), {}, {}, {}, {}, out.out(), {}, {}, 2, 3, 0, 0});
+  EXPECT_EQ(out.values(), (Values{5, 17}));
+  launch(key_of<T>("dot_grad"), PairArgs{x.in(), y.in(), d.in(), {}, {}, {}, dx.out(), dy.out(), {}, 2, 3, 0, 0});
+  EXPECT_EQ(dx.values(), (Values{4, 0, 2, -1, 1, -3}));
+  EXPECT_EQ(dy.values(), (Values{2, 4, 6, -4, -5, -6}));
+  launch(key_of<T>("cross"), PairArgs{x.in(), y.in(), {}, {}, {}, {}, cross.out(), {}, {}, 2, 1, 0, 0});
+  EXPECT_EQ(cross.values(), (Values{2, 5, -4, 21, -6, -9}));
+}
+
+}  // namespace
+}  // namespace anabranch::device
