@@ -1,110 +1,11 @@
 // Update rules, dense and by rows, and groups of equal ids.
 #include <memory>
 
-#include "host_kernels.h"
 #include "ops/device/args_index.h"
+#include "update_rules.h"
 
 namespace anabranch::device {
 namespace {
-
-// Structs in device memory.
-template <class S> struct Plain {
-  std::vector<S> items;
-  explicit Plain(size_t n) : items(n) { Blocks::all().add(items.data(), n * sizeof(S)); }
-  ~Plain() { Blocks::all().remove(items.data()); }
-  S& at(size_t i) { return items[i]; }
-  DeviceIn in() const { return {items.data(), items.size() * sizeof(S)}; }
-};
-
-struct State {  // of one element
-  double p, s[3];
-};
-
-struct Rule {
-  const char* name;
-  double p[8];
-  int states, reads;
-  void (*step)(State& e, double g, const double* p, double rate, const double* reads);
-};
-
-const Rule kRules[] = {
-    {"sgd", {}, 0, 0, [](State& e, double g, const double*, double lr, const double*) { e.p -= lr * g; }},
-    {"momentum",
-     {0.9},
-     1,
-     0,
-     [](State& e, double g, const double* p, double lr, const double*) {
-       e.s[0] = p[0] * e.s[0] + g;
-       e.p -= lr * e.s[0];
-     }},
-    {"nesterov",
-     {0.9},
-     1,
-     0,
-     [](State& e, double g, const double* p, double lr, const double*) {
-       e.s[0] = p[0] * e.s[0] + g;
-       e.p -= lr * (g + p[0] * e.s[0]);
-     }},
-    {"adagrad",
-     {0.9, 0.1, 1e-3},
-     1,
-     0,
-     [](State& e, double g, const double* p, double lr, const double*) {
-       e.s[0] = p[0] * e.s[0] + p[1] * g * g;
-       e.p -= lr * g / (std::sqrt(e.s[0]) + p[2]);
-     }},
-    {"adadelta",
-     {0.95, 1e-3},
-     2,
-     0,
-     [](State& e, double g, const double* p, double, const double*) {
-       e.s[0] = p[0] * e.s[0] + (1 - p[0]) * g * g;
-       const double u = std::sqrt((e.s[1] + p[1]) / (e.s[0] + p[1])) * g;
-       e.s[1] = p[0] * e.s[1] + (1 - p[0]) * u * u;
-       e.p -= std::sqrt((e.s[1] + p[1]) / (e.s[0] + p[1])) * g;
-     }},
-    {"adam",
-     {0.9, 0.99, 1e-3},
-     2,
-     2,
-     [](State& e, double g, const double* p, double lr, const double* r) {
-       e.s[0] = p[0] * e.s[0] + (1 - p[0]) * g;
-       e.s[1] = p[1] * e.s[1] + (1 - p[1]) * g * g;
-       e.p -= lr * std::sqrt(1 - r[1]) / (1 - r[0]) * e.s[0] / (std::sqrt(e.s[1]) + p[2]);
-     }},
-    {"adamax",
-     {0.9, 0.99, 1e-3},
-     2,
-     1,
-     [](State& e, double g, const double* p, double lr, const double* r) {
-       e.s[0] = p[0] * e.s[0] + (1 - p[0]) * g;
-       e.s[1] = std::max(std::fabs(g), p[1] * e.s[1] + p[2]);
-       e.p -= lr / (1 - r[0]) * e.s[0] / e.s[1];
-     }},
-    {"rmsprop",
-     {0.9, 0.5, 1e-3},
-     3,
-     0,
-     [](State& e, double g, const double* p, double lr, const double*) {
-       e.s[0] = p[0] * e.s[0] + (1 - p[0]) * g * g;
-       e.s[2] = p[0] * e.s[2] + (1 - p[0]) * g;
-       e.s[1] = p[1] * e.s[1] + lr * g / std::sqrt(e.s[0] - e.s[2] * e.s[2] + p[2]);
-       e.p -= e.s[1];
-     }},
-    {"ftrl",
-     {0.1, 0.2, -0.5},
-     2,
-     0,
-     [](State& e, double g, const double* p, double lr, const double*) {
-       const double n = e.s[0] + g * g;
-       e.s[1] += g - (std::sqrt(n) - std::sqrt(e.s[0])) / lr * e.p;
-       const double sign = e.s[1] > 0 ? 1 : -1;
-       e.p = std::fabs(e.s[1]) > p[0] ? (sign * p[0] - e.s[1]) / (std::sqrt(n) / lr + 2 * p[1]) : 0;
-       e.s[0] = n;
-     }},
-};
-
-constexpr double kReads[] = {0.81, 0.9};
 
 template <class T> struct Parameter {
   static constexpr size_t kRows = 5, kWidth = 3, kSize = kRows * kWidth;
@@ -256,57 +157,6 @@ TYPED_TEST(DeviceUpdate, NumbersOfTheOtherFloatAndNextPowers) {
   launch(key_of<T>("next_powers"), args);
   expect_near(out1[0], 0.81 * 0.9, rounding<T>(), "beta1");
   expect_near(out2[0], 0.9 * 0.5, rounding<T>(), "beta2, of a tensor");
-}
-
-TYPED_TEST(DeviceUpdate, NormsOfWholeParameters) {
-  using T = TypeParam;
-  constexpr size_t n = 9000;  // in pieces
-  const auto ps = held<T>(random_values(n, -1, 1)), gs = held<T>(random_values(n, -1, 1, 2));
-  const auto norm = [](const std::vector<double>& v) {
-    double sum = 0;
-    for (double x : v) sum += x * x;
-    return std::sqrt(sum);
-  };
-  Array<T> p(ps), g(gs), v(n), rate(std::vector<double>{Array<T>::number(Array<T>::of(0.1))});
-  UpdateArgs args = {};
-  args.param = p.out(), args.state[0] = v.out(), args.grad = g.in(), args.rate = rate.in(), args.n = n;
-  args.p[0] = 0.9, args.p[1] = 0.01, args.p[2] = 0.1;
-  launch(key_of<T>("update/lars_momentum"), args);
-  const double local = rate[0] * 0.01 * norm(ps) / (norm(gs) + 0.1 * norm(ps));
-  std::vector<double> wanted, steps, moved;
-  for (size_t i = 0; i < n; ++i) wanted.push_back(ps[i] - local * (gs[i] + 0.1 * ps[i]));
-  expect_all(p, wanted, "lars", 4);
-  Array<T> q(ps), m1(n), m2(n), y(n);
-  args.param = q.out(), args.state[0] = m1.out(), args.state[1] = m2.out();
-  args.p[0] = 0.9, args.p[1] = 0.99, args.p[2] = 1e-3, args.p[3] = 0.1;
-  launch(key_of<T>("update/lamb"), args);
-  for (size_t i = 0; i < n; ++i) {
-    steps.push_back(0.1 * gs[i] / (std::sqrt(0.01 * gs[i] * gs[i]) + 1e-3) + 0.1 * ps[i]);
-  }
-  for (size_t i = 0; i < n; ++i) moved.push_back(ps[i] - rate[0] * norm(ps) / norm(steps) * steps[i]);
-  expect_all(q, moved, "lamb", 20);
-  launch(key_of<T>("clip_by_norm"), MapArgs{g.in(), y.out(), n, {2}});
-  for (size_t i = 0; i < n; ++i) wanted[i] = gs[i] * 2 / norm(gs);
-  expect_all(y, wanted, "clip_by_norm", 4);
-}
-
-TEST(DeviceAverage, SumsMoveWhenTheWindowIsFull) {
-  Array<float> p({1, 2}), s1({10, 20}), s2({100, 200}), s3({0, 0});
-  Array<int64_t> now(std::vector<double>{3}), before(std::vector<double>{0}), steps(std::vector<double>{16382});
-  const AverageArgs args = {p.in(), {s1.out(), s2.out(), s3.out()}, {now.out(), before.out(), steps.out()}, 2, 2, 6,
-                            {1}};
-  launch("average_accumulates/f32", args);
-  EXPECT_EQ(s1[0], 11);
-  EXPECT_EQ(now[0], 4);
-  launch("average_accumulates/f32", args);  // step 16384
-  EXPECT_EQ(s1[0], 0);
-  EXPECT_EQ(s2[1], 224);
-  EXPECT_EQ(s3[0], 0);
-  launch("average_accumulates/f32", args);  // six summands
-  EXPECT_EQ(s3.values(), (std::vector<double>{113, 226}));
-  EXPECT_EQ(s2[0], 0);
-  EXPECT_EQ(before[0], 6);
-  EXPECT_EQ(now[0], 0);
 }
 
 }  // namespace
