@@ -7,74 +7,12 @@
 #include <type_traits>
 
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/folds.h"
 #include "ops/kernels/nd_loop.h"
 #include "ops/kernels/simd.h"
 #include "ops/kernels/wide.h"
 
 namespace anabranch {
-
-template <class T> struct FoldSum {
-  using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
-  static constexpr T start = T(0);
-  template <class A> static A join(A a, A b) {
-    if constexpr (std::is_integral_v<A> && !std::is_same_v<A, bool>) {
-      return static_cast<A>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));  // wraps, as integers of NumPy
-    } else {
-      return a + b;
-    }
-  }
-};
-// Sums of what becomes of each element before it is folded.
-template <class T> struct FoldSquares : FoldSum<T> {
-  static T lift(T x) { return x * x; }
-};
-template <class T> struct FoldSizes : FoldSum<T> {
-  static constexpr bool in_many_parts = true;
-  static T lift(T x) { return std::abs(x); }
-};
-template <class T> struct FoldProd {
-  using Wide = T;
-  static constexpr T start = T(1);
-  static T join(T a, T b) {
-    if constexpr (std::is_integral_v<T>)
-      return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-    else
-      return a * b;
-  }
-};
-template <class T> struct FoldMax {
-  using Wide = T;
-  static constexpr bool in_many_parts = true;
-  static constexpr T start =
-      std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-  static T join(T a, T b) { return a > b ? a : b; }
-};
-template <class T> struct FoldMin {
-  using Wide = T;
-  static constexpr bool in_many_parts = true;
-  static constexpr T start =
-      std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-  static T join(T a, T b) { return a < b ? a : b; }
-};
-struct FoldAll {
-  using Wide = bool;
-  static constexpr bool in_many_parts = true;
-  static constexpr bool start = true;
-  static bool join(bool a, bool b) { return a && b; }
-};
-struct FoldAny {
-  using Wide = bool;
-  static constexpr bool in_many_parts = true;
-  static constexpr bool start = false;
-  static bool join(bool a, bool b) { return a || b; }
-};
-
-template <class Fold, class T> T lifted(T x) {
-  if constexpr (requires { Fold::lift(x); })
-    return Fold::lift(x);
-  else
-    return x;
-}
 
 // n neighbouring elements to one, in parts that do not wait for each other.
 template <class Fold, int64_t kParts, class T> typename Fold::Wide fold_parts(const T* x, int64_t n) {

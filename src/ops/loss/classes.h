@@ -1,20 +1,15 @@
-// What losses over classes share: labels, and a logarithm that stays finite as the original's does.
+// What losses over classes share: labels and their shapes.
 #pragma once
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "base/flags.h"
 #include "ops/declare/declare.h"
 #include "ops/kernels/ids.h"
+#include "ops/loss/logistic.h"
 #include "ops/nn/softmax_block.h"
 
 namespace anabranch::loss {
-
-// -log(p) within +-1e20: p = 0 gives a large loss instead of an infinite one. NaN stays.
-template <class T> T neg_log(T p) {
-  return std::max(std::min(-std::log(p), static_cast<T>(1e20)), static_cast<T>(-1e20));
-}
 
 // Labels are one class for each sample, inside [0, classes) or `ignored` (0: none is, for 0 is a class).
 inline void check_labels(const int64_t* label, int64_t n, int64_t classes, int64_t ignored = 0) {

@@ -13,8 +13,8 @@ namespace {
 
 template <class T> struct LogLoss {
   T epsilon;
-  T value(T p, T y) const { return -(y * std::log(p + epsilon)) - (1 - y) * std::log(1 - p + epsilon); }
-  T slope(T p, T y) const { return -(y / (p + epsilon)) + (1 - y) / (1 - p + epsilon); }
+  T value(T p, T y) const { return log_loss(p, y, epsilon); }
+  T slope(T p, T y) const { return log_loss_slope(p, y, epsilon); }
   // value() with vectors for the logarithms.
   void run(const float* p, const float* y, float* out, int64_t begin, int64_t end) const {
     const auto of = [p, e = epsilon](int64_t i) { return p[i] + e; };

@@ -6,9 +6,6 @@
 namespace anabranch::loss {
 namespace {
 
-// A label counts unless its whole part is the ignored one: soft labels are compared as integers, too.
-template <class T> bool is_ignored(T label, T ignored) { return std::trunc(label) == ignored; }
-
 // Elements whose label counts; at least 1, so that it can divide.
 template <class T> T counted(const T* label, int64_t n, T ignored, bool normalize) {
   if (!normalize) return 1;

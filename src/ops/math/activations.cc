@@ -2,10 +2,10 @@
 #include <cmath>
 #include <numbers>
 
-#include "ops/kernels/round_half.h"
 #include "ops/kernels/simd.h"
 #include "ops/kernels/simd_functions.h"
 #include "ops/kernels/whole.h"
+#include "ops/math/activation_functions.h"
 #include "ops/math/activations.h"
 
 namespace anabranch::math {
@@ -13,53 +13,37 @@ namespace {
 
 using second_order::Ops;
 
-// ln(1 + e^x), and what it comes close to beyond the threshold, if that is positive.
-template <class T> T cut_softplus(T x, T threshold) {
-  if (!(threshold > 0) || std::abs(x) <= threshold) return softplus(x);
-  return x > threshold ? x : std::exp(x);
-}
-
 void declare_exponentials() {
-  activation(
-      {.type = "sigmoid",
-       .doc = "Out = 1 / (1 + exp(-X))",
-       .grad_of = GradOf::kOut,
-       .loop = simd::sigmoid,
-       .grad_loop = simd::sigmoid_grad,
-       .slope = [](Ops& o, const auto& y) { return o.mul(y, o.scale(y, -1, 1)); }},
-      [](auto x, auto*) { return sigmoid(x); }, [](auto y, auto dy, auto*) { return dy * y * (1 - y); });
-  activation(
-      {.type = "tanh",
-       .doc = "Out = tanh(X)",
-       .grad_of = GradOf::kOut,
-       .loop = simd::tanh,
-       .grad_loop = simd::tanh_grad,
-       .slope = [](Ops& o, const auto& y) { return o.scale(o.square(y), -1, 1); }},
-      [](auto x, auto*) { return std::tanh(x); }, [](auto y, auto dy, auto*) { return dy * (1 - y * y); });
-  of_integers(activation(
-                  {.type = "exp",
-                   .doc = "Out = e^X",
-                   .grad_of = GradOf::kOut,
-                   .loop = simd::exp,
-                   .grad_loop = simd::mul,
-                   .slope = [](Ops&, const auto& y) { return y; }},
-                  [](auto x, auto*) { return std::exp(x); }, [](auto y, auto dy, auto*) { return dy * y; }),
+  activation<Sigmoid>({.type = "sigmoid",
+                       .doc = "Out = 1 / (1 + exp(-X))",
+                       .grad_of = GradOf::kOut,
+                       .loop = simd::sigmoid,
+                       .grad_loop = simd::sigmoid_grad,
+                       .slope = [](Ops& o, const auto& y) { return o.mul(y, o.scale(y, -1, 1)); }});
+  activation<Tanh>({.type = "tanh",
+                    .doc = "Out = tanh(X)",
+                    .grad_of = GradOf::kOut,
+                    .loop = simd::tanh,
+                    .grad_loop = simd::tanh_grad,
+                    .slope = [](Ops& o, const auto& y) { return o.scale(o.square(y), -1, 1); }});
+  of_integers(activation<Exp>({.type = "exp",
+                               .doc = "Out = e^X",
+                               .grad_of = GradOf::kOut,
+                               .loop = simd::exp,
+                               .grad_loop = simd::mul,
+                               .slope = [](Ops&, const auto& y) { return y; }}),
               []<class T>(T x) { return whole<T>(std::exp(static_cast<double>(x))); });
-  activation(
-      {.type = "log",
-       .doc = "Out = ln(X)",
-       .grad_of = GradOf::kX,
-       .loop = simd::log,
-       .slope = [](Ops& o, const auto& x) { return o.unary("reciprocal", x); }},
-      [](auto x, auto*) { return std::log(x); }, [](auto x, auto dy, auto*) { return dy / x; });
-  activation(
-      {.type = "log1p",
-       .doc = "Out = ln(1 + X)",
-       .grad_of = GradOf::kX,
-       .loop = simd::log1p,
-       .slope = [](Ops& o, const auto& x) { return o.unary("reciprocal", o.scale(x, 1, 1)); }},
-      [](auto x, auto*) { return std::log1p(x); }, [](auto x, auto dy, auto*) { return dy / (1 + x); });
-  activation(
+  activation<Log>({.type = "log",
+                   .doc = "Out = ln(X)",
+                   .grad_of = GradOf::kX,
+                   .loop = simd::log,
+                   .slope = [](Ops& o, const auto& x) { return o.unary("reciprocal", x); }});
+  activation<Log1p>({.type = "log1p",
+                     .doc = "Out = ln(1 + X)",
+                     .grad_of = GradOf::kX,
+                     .loop = simd::log1p,
+                     .slope = [](Ops& o, const auto& x) { return o.unary("reciprocal", o.scale(x, 1, 1)); }});
+  activation<Mish>(
       {.type = "mish",
        .doc = "Out = X tanh(ln(1 + e^X))",
        .source = "Misra, BMVC 2020, arXiv:1908.08681",
@@ -68,173 +52,121 @@ void declare_exponentials() {
        .attrs = {{"threshold", 20.0f, "beyond it, and below its negative, X and e^X stand for the logarithm"}},
        .param_loop = simd::mish,
        .grad_lod = "",
-       .slope =
-           [](Ops& o, const auto& x) {
-             const float threshold = o.template attr<float>("threshold");
-             AB_CHECK(threshold <= 0 || threshold >= 20, Unsupported,
-                      "the second derivative of mish needs a threshold that is not positive or at least 20, got {}",
-                      threshold);
-             const std::string t = o.unary("tanh", o.unary("softplus", x)), bend = o.mul(x, o.unary("sigmoid", x));
-             return o.add(t, o.mul(bend, o.scale(o.square(t), -1, 1)));
-           }},
-      [](auto x, auto* p) { return x * std::tanh(cut_softplus(x, p[0])); },
-      [](auto x, auto dy, auto* p) {
-        const auto s = cut_softplus(x, p[0]), t = std::tanh(s);
-        return dy * (t - x * (1 - t * t) * std::expm1(-s));
-      });
-  activation(
-      {.type = "softplus",
-       .doc = "Out = ln(1 + e^X)",
-       .source = "Dugas et al., NIPS 2000",
-       .grad_of = GradOf::kX,
-       .loop = simd::softplus,
-       .grad_loop = simd::softplus_grad,
-       .slope = [](Ops& o, const auto& x) { return o.unary("sigmoid", x); }},
-      [](auto x, auto*) { return softplus(x); }, [](auto x, auto dy, auto*) { return dy * sigmoid(x); });
-  activation(
-      {.type = "logsigmoid",
-       .doc = "Out = ln(1 / (1 + e^-X))",
-       .grad_of = GradOf::kX,
-       .loop = simd::logsigmoid,
-       .slope = [](Ops& o, const auto& x) { return o.unary("sigmoid", o.scale(x, -1)); }},
-      [](auto x, auto*) { return -softplus(-x); }, [](auto x, auto dy, auto*) { return dy * sigmoid(-x); });
-  activation(
-      {.type = "tanh_shrink",
-       .doc = "Out = X - tanh(X)",
-       .grad_of = GradOf::kX,
-       .loop = simd::tanh_shrink,
-       .slope = [](Ops& o, const auto& x) { return o.square(o.unary("tanh", x)); }},
-      [](auto x, auto*) { return x - std::tanh(x); },
-      [](auto x, auto dy, auto*) {
-        const auto t = std::tanh(x);
-        return dy * t * t;
-      });
-  activation(
-      {.type = "stanh",
-       .doc = "Out = scale_b tanh(scale_a X)",
-       .source = "LeCun et al., Efficient BackProp, 1998",
-       .grad_of = GradOf::kX,
-       .ignores = {},
-       .attrs = {{"scale_a", 0.67f, "factor inside"}, {"scale_b", 1.7159f, "factor outside"}},
-       .param_loop = simd::stanh,
-       .slope =
-           [](Ops& o, const auto& x) {
-             const float a = o.attr<float>("scale_a"), ab = a * o.attr<float>("scale_b");
-             return o.scale(o.square(o.unary("tanh", o.scale(x, a))), -ab, ab);
-           }},
-      [](auto x, auto* p) { return p[1] * std::tanh(p[0] * x); },
-      [](auto x, auto dy, auto* p) {
-        const auto t = std::tanh(p[0] * x);
-        return dy * p[0] * p[1] * (1 - t * t);
-      });
+       .slope = [](Ops& o, const auto& x) {
+         const float threshold = o.template attr<float>("threshold");
+         AB_CHECK(threshold <= 0 || threshold >= 20, Unsupported,
+                  "the second derivative of mish needs a threshold that is not positive or at least 20, got {}",
+                  threshold);
+         const std::string t = o.unary("tanh", o.unary("softplus", x)), bend = o.mul(x, o.unary("sigmoid", x));
+         return o.add(t, o.mul(bend, o.scale(o.square(t), -1, 1)));
+       }});
+  activation<Softplus>({.type = "softplus",
+                        .doc = "Out = ln(1 + e^X)",
+                        .source = "Dugas et al., NIPS 2000",
+                        .grad_of = GradOf::kX,
+                        .loop = simd::softplus,
+                        .grad_loop = simd::softplus_grad,
+                        .slope = [](Ops& o, const auto& x) { return o.unary("sigmoid", x); }});
+  activation<LogSigmoid>({.type = "logsigmoid",
+                          .doc = "Out = ln(1 / (1 + e^-X))",
+                          .grad_of = GradOf::kX,
+                          .loop = simd::logsigmoid,
+                          .slope = [](Ops& o, const auto& x) { return o.unary("sigmoid", o.scale(x, -1)); }});
+  activation<TanhShrink>({.type = "tanh_shrink",
+                          .doc = "Out = X - tanh(X)",
+                          .grad_of = GradOf::kX,
+                          .loop = simd::tanh_shrink,
+                          .slope = [](Ops& o, const auto& x) { return o.square(o.unary("tanh", x)); }});
+  activation<Stanh>({.type = "stanh",
+                     .doc = "Out = scale_b tanh(scale_a X)",
+                     .source = "LeCun et al., Efficient BackProp, 1998",
+                     .grad_of = GradOf::kX,
+                     .ignores = {},
+                     .attrs = {{"scale_a", 0.67f, "factor inside"}, {"scale_b", 1.7159f, "factor outside"}},
+                     .param_loop = simd::stanh,
+                     .slope = [](Ops& o, const auto& x) {
+                       const float a = o.attr<float>("scale_a"), ab = a * o.attr<float>("scale_b");
+                       return o.scale(o.square(o.unary("tanh", o.scale(x, a))), -ab, ab);
+                     }});
 }
 
 void declare_powers_and_waves() {
-  activation(
-      {.type = "sqrt",
-       .doc = "Out = X^(1/2)",
-       .grad_of = GradOf::kOut,
-       .loop = simd::sqrt,
-       .slope = [](Ops& o, const auto& y) { return o.scale(o.unary("reciprocal", y), 0.5); }},
-      [](auto x, auto*) { return std::sqrt(x); }, [](auto y, auto dy, auto*) { return dy / (2 * y); });
-  activation(
-      {.type = "rsqrt",
-       .doc = "Out = X^(-1/2)",
-       .grad_of = GradOf::kOut,
-       .loop = simd::rsqrt,
-       .slope = [](Ops& o, const auto& y) { return o.scale(o.mul(o.square(y), y), -0.5); }},
-      [](auto x, auto*) { return 1 / std::sqrt(x); }, [](auto y, auto dy, auto*) { return dy * y * y * y / -2; });
+  activation<Sqrt>({.type = "sqrt",
+                    .doc = "Out = X^(1/2)",
+                    .grad_of = GradOf::kOut,
+                    .loop = simd::sqrt,
+                    .slope = [](Ops& o, const auto& y) { return o.scale(o.unary("reciprocal", y), 0.5); }});
+  activation<Rsqrt>({.type = "rsqrt",
+                     .doc = "Out = X^(-1/2)",
+                     .grad_of = GradOf::kOut,
+                     .loop = simd::rsqrt,
+                     .slope = [](Ops& o, const auto& y) { return o.scale(o.mul(o.square(y), y), -0.5); }});
   of_integers(
-      activation(
-          {.type = "square",
-           .doc = "Out = X^2",
-           .grad_of = GradOf::kX,
-           .loop = simd::square,
-           .slope = [](Ops& o, const auto& x) { return o.scale(x, 2); }},
-          [](auto x, auto*) { return x * x; }, [](auto x, auto dy, auto*) { return dy * 2 * x; }),
+      activation<Square>({.type = "square",
+                          .doc = "Out = X^2",
+                          .grad_of = GradOf::kX,
+                          .loop = simd::square,
+                          .slope = [](Ops& o, const auto& x) { return o.scale(x, 2); }}),
       []<class T>(T x) {
         return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) * static_cast<std::make_unsigned_t<T>>(x));
       });
-  activation(
-      {.type = "reciprocal",
-       .doc = "Out = 1 / X",
-       .grad_of = GradOf::kOut,
-       .loop = simd::reciprocal,
-       .slope = [](Ops& o, const auto& y) { return o.scale(o.square(y), -1); }},
-      [](auto x, auto*) { return 1 / x; }, [](auto y, auto dy, auto*) { return -dy * y * y; });
-  of_integers(activation(
-                  {.type = "abs", .doc = "Out = |X|", .grad_of = GradOf::kX, .loop = simd::abs},
-                  [](auto x, auto*) { return std::abs(x); },
-                  [](auto x, auto dy, auto*) { return x < 0 ? -dy : where(x > 0, dy); }),
+  activation<Reciprocal>({.type = "reciprocal",
+                          .doc = "Out = 1 / X",
+                          .grad_of = GradOf::kOut,
+                          .loop = simd::reciprocal,
+                          .slope = [](Ops& o, const auto& y) { return o.scale(o.square(y), -1); }});
+  of_integers(activation<Abs>({.type = "abs", .doc = "Out = |X|", .grad_of = GradOf::kX, .loop = simd::abs}),
               []<class T>(T x) { return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x; });
-  activation(
-      {.type = "sin",
-       .doc = "Out = sin(X)",
-       .grad_of = GradOf::kX,
-       .loop = simd::sin,
-       .slope = [](Ops& o, const auto& x) { return o.unary("cos", x); }},
-      [](auto x, auto*) { return std::sin(x); }, [](auto x, auto dy, auto*) { return dy * std::cos(x); });
-  activation(
-      {.type = "cos",
-       .doc = "Out = cos(X)",
-       .grad_of = GradOf::kX,
-       .loop = simd::cos,
-       .slope = [](Ops& o, const auto& x) { return o.scale(o.unary("sin", x), -1); }},
-      [](auto x, auto*) { return std::cos(x); }, [](auto x, auto dy, auto*) { return -dy * std::sin(x); });
-  activation(
+  activation<Sin>({.type = "sin",
+                   .doc = "Out = sin(X)",
+                   .grad_of = GradOf::kX,
+                   .loop = simd::sin,
+                   .slope = [](Ops& o, const auto& x) { return o.unary("cos", x); }});
+  activation<Cos>({.type = "cos",
+                   .doc = "Out = cos(X)",
+                   .grad_of = GradOf::kX,
+                   .loop = simd::cos,
+                   .slope = [](Ops& o, const auto& x) { return o.scale(o.unary("sin", x), -1); }});
+  activation<Acos>(
       {.type = "acos",
        .doc = "Out = arccos(X)",
        .grad_of = GradOf::kX,
        .ignores = {},
        .loop = simd::acos,
-       .slope = [](Ops& o, const auto& x) { return o.scale(o.unary("rsqrt", o.scale(o.square(x), -1, 1)), -1); }},
-      [](auto x, auto*) { return std::acos(x); }, [](auto x, auto dy, auto*) { return -dy / std::sqrt(1 - x * x); });
-  activation(
-      {.type = "asin",
-       .doc = "Out = arcsin(X)",
-       .grad_of = GradOf::kX,
-       .ignores = {},
-       .loop = simd::asin,
-       .slope = [](Ops& o, const auto& x) { return o.unary("rsqrt", o.scale(o.square(x), -1, 1)); }},
-      [](auto x, auto*) { return std::asin(x); }, [](auto x, auto dy, auto*) { return dy / std::sqrt(1 - x * x); });
-  activation(
-      {.type = "atan",
-       .doc = "Out = arctan(X)",
-       .grad_of = GradOf::kX,
-       .ignores = {},
-       .loop = simd::atan,
-       .slope = [](Ops& o, const auto& x) { return o.unary("reciprocal", o.scale(o.square(x), 1, 1)); }},
-      [](auto x, auto*) { return std::atan(x); }, [](auto x, auto dy, auto*) { return dy / (1 + x * x); });
-  activation(
-      {.type = "erf",
-       .doc = "Out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to X",
-       .grad_of = GradOf::kX,
-       .ignores = {},
-       .loop = simd::erf,
-       .grad_loop = simd::erf_grad,
-       .grad_lod = "X",
-       .slope =
-           [](Ops& o, const auto& x) {
-             return o.scale(o.unary("exp", o.scale(o.square(x), -1)), 2 * std::numbers::inv_sqrtpi);
-           }},
-      [](auto x, auto*) { return std::erf(x); },
-      [](auto x, auto dy, auto*) { return dy * 2 * decltype(x)(std::numbers::inv_sqrtpi) * std::exp(-x * x); });
+       .slope = [](Ops& o, const auto& x) { return o.scale(o.unary("rsqrt", o.scale(o.square(x), -1, 1)), -1); }});
+  activation<Asin>({.type = "asin",
+                    .doc = "Out = arcsin(X)",
+                    .grad_of = GradOf::kX,
+                    .ignores = {},
+                    .loop = simd::asin,
+                    .slope = [](Ops& o, const auto& x) { return o.unary("rsqrt", o.scale(o.square(x), -1, 1)); }});
+  activation<Atan>({.type = "atan",
+                    .doc = "Out = arctan(X)",
+                    .grad_of = GradOf::kX,
+                    .ignores = {},
+                    .loop = simd::atan,
+                    .slope = [](Ops& o, const auto& x) { return o.unary("reciprocal", o.scale(o.square(x), 1, 1)); }});
+  activation<Erf>({.type = "erf",
+                   .doc = "Out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to X",
+                   .grad_of = GradOf::kX,
+                   .ignores = {},
+                   .loop = simd::erf,
+                   .grad_loop = simd::erf_grad,
+                   .grad_lod = "X",
+                   .slope = [](Ops& o, const auto& x) {
+                     return o.scale(o.unary("exp", o.scale(o.square(x), -1)), 2 * std::numbers::inv_sqrtpi);
+                   }});
 }
 
 void declare_steps() {  // gradient zero wherever it exists
-  const auto nothing = [](auto, auto dy, auto*) { return where(false, dy); };
-  activation(
-      {.type = "ceil", .doc = "Out = the least integer >= X", .grad_of = GradOf::kNeither, .loop = simd::ceil},
-      [](auto x, auto*) { return std::ceil(x); }, nothing);
-  activation(
-      {.type = "floor", .doc = "Out = the greatest integer <= X", .grad_of = GradOf::kNeither, .loop = simd::floor},
-      [](auto x, auto*) { return std::floor(x); }, nothing);
-  activation(
-      {.type = "round",
-       .doc = "Out = the integer nearest to X, halves away from zero",
-       .grad_of = GradOf::kNeither,
-       .loop = simd::round},
-      [](auto x, auto*) { return round_half_away(x); }, nothing);
+  activation<Ceil>(
+      {.type = "ceil", .doc = "Out = the least integer >= X", .grad_of = GradOf::kNeither, .loop = simd::ceil});
+  activation<Floor>(
+      {.type = "floor", .doc = "Out = the greatest integer <= X", .grad_of = GradOf::kNeither, .loop = simd::floor});
+  activation<Round>({.type = "round",
+                     .doc = "Out = the integer nearest to X, halves away from zero",
+                     .grad_of = GradOf::kNeither,
+                     .loop = simd::round});
 }
 
 AB_OPS(declare_exponentials);

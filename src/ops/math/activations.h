@@ -1,8 +1,6 @@
 // Tables of unary functions, elementwise. A row gives Out of X (and of the op's attributes p), X@GRAD of X or Out and
 // of Out@GRAD, and, where there is one, the vector loop for float32.
 #pragma once
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "ops/declare/declare.h"
@@ -155,6 +153,13 @@ template <class Forward, class Backward> OpDef& activation(const Activation& row
   return def;
 }
 
+// By the functions of a struct of activation_functions.h.
+template <class Fn> OpDef& activation(const Activation& row) {
+  return activation(
+      row, [](auto x, auto* p) { return Fn::forward(x, p); },
+      [](auto x, auto dy, auto* p) { return Fn::backward(x, dy, p); });
+}
+
 // The few that take integers as well.
 template <class Forward> void of_integers(OpDef& def, Forward forward) {
   def.cpu<int32_t, int64_t>([forward](auto tag, const KernelArgs& op) -> Kernel {
@@ -164,16 +169,5 @@ template <class Forward> void of_integers(OpDef& def, Forward forward) {
     };
   });
 }
-
-// ---- shared expressions; x, y = f(x) and dy are float or double
-
-template <class T> T sigmoid(T x) { return T(1) / (T(1) + std::exp(-x)); }
-template <class T> T softplus(T x) {  // log(1 + e^x) without overflow
-  return std::max(x, T(0)) + std::log1p(std::exp(-std::abs(x)));
-}
-// dy where the function moves with x, else 0; a product, so that a NaN in dy goes through.
-template <class T> T where(bool moves, T dy) { return dy * static_cast<T>(moves); }
-// 0, or NaN when x is one. For places where an ordered comparison of x with a number has failed.
-template <class T> T nothing_of(T x) { return x == x ? T(0) : x; }
 
 }  // namespace anabranch::math

@@ -4,7 +4,7 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/half.h"
-#include "ops/kernels/whole.h"
+#include "ops/math/element_functions.h"
 
 namespace anabranch::math {
 namespace {
@@ -16,10 +16,8 @@ template <class To, class From> To converted(From x) {
     return converted<To>(from_half(x));
   } else if constexpr (std::is_same_v<To, float16>) {
     return to_half(static_cast<float>(x));
-  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
-    return whole<To>(x);
   } else {
-    return static_cast<To>(x);  // to bool: x != 0
+    return converted_number<To>(x);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "ops/kernels/simd.h"
 #include "ops/kernels/sums.h"
 #include "ops/kernels/wide_map.h"
+#include "ops/math/element_functions.h"
 
 namespace anabranch::math {
 namespace {
@@ -63,13 +64,6 @@ template <class T> struct Bounds {
     return {lo, hi};
   }
 };
-
-// One end after the other: each is one instruction, which lets a NaN through.
-template <class T> T clipped(T x, T lo, T hi) {
-  const T raised = x < lo ? lo : x;
-  return raised > hi ? hi : raised;
-}
-template <class T> T clipped_grad(T x, T dout, T lo, T hi) { return x > lo && x < hi ? dout : T(0); }
 
 // With bounds that are attributes.
 TileLoop clip_tile(const KernelArgs& op, const std::string&) {

@@ -1,13 +1,12 @@
 // Comparisons and logic, elementwise: one row each; and questions about a whole tensor.
 #include <algorithm>
-#include <cmath>
 #include <functional>
-#include <limits>
 
 #include "ops/declare/declare.h"
 #include "ops/kernels/binary_run.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/wide_map.h"
+#include "ops/math/element_functions.h"
 
 namespace anabranch::math {
 namespace {
@@ -106,12 +105,11 @@ template <class Test> void declare_question(const char* type, const char* doc, b
 }
 
 void declare_questions() {
-  // x - x is 0, but of infinities and of what is no number.
   declare_question("isfinite", "Out = whether all elements of X are finite", true,
-                   [](auto v) { return !(v - v == 0); });
-  declare_question("isinf", "Out = whether an element of X is infinite", false,
-                   [](auto v) { return std::abs(v) > std::numeric_limits<decltype(v)>::max(); });
-  declare_question("isnan", "Out = whether an element of X is not a number", false, [](auto v) { return v != v; });
+                   [](auto v) { return NotFinite::of(v); });
+  declare_question("isinf", "Out = whether an element of X is infinite", false, [](auto v) { return Infinite::of(v); });
+  declare_question("isnan", "Out = whether an element of X is not a number", false,
+                   [](auto v) { return NoNumber::of(v); });
 }
 
 AB_OPS(declare_pairs);

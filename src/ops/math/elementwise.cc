@@ -1,7 +1,5 @@
 // Binary arithmetic, elementwise, with broadcasting: one row each. A row gives Out of x and y, and the terms of X@GRAD
 // and Y@GRAD; where an operand was repeated, its terms are added up.
-#include <cmath>
-#include <functional>
 #include <memory>
 
 #include "ops/declare/declare.h"
@@ -12,7 +10,7 @@
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/simd.h"
 #include "ops/kernels/simd_functions.h"
-#include "ops/kernels/wrapping.h"
+#include "ops/math/arithmetic_functions.h"
 
 namespace anabranch::math {
 namespace {
@@ -214,36 +212,16 @@ void smaller_gradient(Ops& o) {
   terms(o, takes_x, o.scale(takes_x, -1, 1));
 }
 
-// ---- the rows. Integers wrap around, as NumPy's do, and dividing them by zero is an error.
-
-template <class T, class Fn> T wrapping(T x, T y, Fn fn) {
-  return static_cast<T>(fn(static_cast<Wrapping<T>>(x), static_cast<Wrapping<T>>(y)));
-}
+// ---- the rows. Dividing integers by zero is an error.
 
 template <class T> T quotient(T x, T y) {
-  if constexpr (std::is_integral_v<T>) {
-    AB_CHECK(y != 0, InvalidArgument, "an integer is divided by zero");
-    if (y == -1) return wrapping(T(0), x, std::minus<>());  // the least integer has no negative
-  }
-  return x / y;
+  if constexpr (std::is_integral_v<T>) AB_CHECK(y != 0, InvalidArgument, "an integer is divided by zero");
+  return quotient_of(x, y);
 }
 
-// Of integers the sign of x, as in C; of floating-point numbers the sign of y.
 template <class T> T remainder(T x, T y) {
-  if constexpr (std::is_integral_v<T>) {
-    AB_CHECK(y != 0, InvalidArgument, "an integer is divided by zero");
-    return y == -1 ? T(0) : x % y;
-  } else {
-    const T r = std::fmod(x, y);
-    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
-  }
-}
-
-template <class T> T power(T x, T y) {
-  if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(std::llrint(std::pow(double(x), double(y))));
-  else
-    return std::pow(x, y);
+  if constexpr (std::is_integral_v<T>) AB_CHECK(y != 0, InvalidArgument, "an integer is divided by zero");
+  return remainder_of(x, y);
 }
 
 template <class Fn> OpDef& arithmetic(const Row& row, Fn fn) {
@@ -252,22 +230,21 @@ template <class Fn> OpDef& arithmetic(const Row& row, Fn fn) {
 
 void declare_sums_and_products() {
   declare_backward(arithmetic({.type = "elementwise_add", .doc = "Out = X + Y", .loop = simd::add, .traits = kLinear},
-                              [](auto x, auto y) { return wrapping(x, y, std::plus<>()); })
+                              [](auto x, auto y) { return Add::of(x, y); })
                        .images({"X", "Y", "Out"}),
                    false, Same(), Same(), second_order::linear);
   declare_backward(
       arithmetic({.type = "elementwise_sub", .doc = "Out = X - Y", .loop = simd::sub, .traits = kLinear},
-                 [](auto x, auto y) { return wrapping(x, y, std::minus<>()); }),
-      false, Same(), [](auto, auto, auto, auto d) { return wrapping(decltype(d)(0), d, std::minus<>()); },
-      second_order::linear);
+                 [](auto x, auto y) { return Sub::of(x, y); }),
+      false, Same(), [](auto x, auto y, auto out, auto d) { return Sub::dy(x, y, out, d); }, second_order::linear);
   declare_backward(
       arithmetic({.type = "elementwise_mul",
                   .doc = "Out = X Y; X may hold sparse rows when Y is one number",
                   .loop = simd::mul,
                   .sparse = true},
-                 [](auto x, auto y) { return wrapping(x, y, std::multiplies<>()); }),
-      false, [](auto, auto y, auto, auto d) { return wrapping(d, y, std::multiplies<>()); },
-      [](auto x, auto, auto, auto d) { return wrapping(d, x, std::multiplies<>()); }, second_order::bilinear("X", "Y"));
+                 [](auto x, auto y) { return Mul::of(x, y); }),
+      false, [](auto x, auto y, auto out, auto d) { return Mul::dx(x, y, out, d); },
+      [](auto x, auto y, auto out, auto d) { return Mul::dy(x, y, out, d); }, second_order::bilinear("X", "Y"));
   declare_backward(
       arithmetic({.type = "elementwise_div",
                   .doc = "Out = X / Y, of integers cut towards zero",
@@ -275,30 +252,27 @@ void declare_sums_and_products() {
                   .sparse = true},
                  [](auto x, auto y) { return quotient(x, y); }),
       true, [](auto, auto y, auto, auto d) { return quotient(d, y); },
-      [](auto, auto y, auto out, auto d) {
-        return quotient(wrapping(decltype(d)(0), wrapping(d, out, std::multiplies<>()), std::minus<>()), y);
-      },
+      [](auto, auto y, auto out, auto d) { return quotient(negative(wrapping_product(d, out)), y); },
       second_order::through(quotient_gradient));
   declare_backward(
       arithmetic({.type = "elementwise_pow", .doc = "Out = X to the power Y", .loop = simd::pow},
-                 [](auto x, auto y) { return power(x, y); }),
-      false, [](auto x, auto y, auto, auto d) { return static_cast<decltype(d)>(d * y * power(x, y - 1)); },
-      [](auto x, auto y, auto, auto d) { return static_cast<decltype(d)>(d * std::log(x) * power(x, y)); },
-      second_order::through(power_gradient));
+                 [](auto x, auto y) { return Pow::of(x, y); }),
+      false, [](auto x, auto y, auto out, auto d) { return Pow::dx(x, y, out, d); },
+      [](auto x, auto y, auto out, auto d) { return Pow::dy(x, y, out, d); }, second_order::through(power_gradient));
 }
 
 // A tie counts as Y.
 void declare_extremes() {
   declare_backward(
       arithmetic({.type = "elementwise_max", .doc = "Out = the larger of X and Y", .loop = simd::max},
-                 [](auto x, auto y) { return x > y ? x : y; }),
-      false, [](auto x, auto y, auto, auto d) { return x > y ? d : decltype(d)(0); },
-      [](auto x, auto y, auto, auto d) { return x > y ? decltype(d)(0) : d; }, second_order::through(larger_gradient));
+                 [](auto x, auto y) { return Max::of(x, y); }),
+      false, [](auto x, auto y, auto out, auto d) { return Max::dx(x, y, out, d); },
+      [](auto x, auto y, auto out, auto d) { return Max::dy(x, y, out, d); }, second_order::through(larger_gradient));
   declare_backward(
       arithmetic({.type = "elementwise_min", .doc = "Out = the smaller of X and Y", .loop = simd::min},
-                 [](auto x, auto y) { return x < y ? x : y; }),
-      false, [](auto x, auto y, auto, auto d) { return x < y ? d : decltype(d)(0); },
-      [](auto x, auto y, auto, auto d) { return x < y ? decltype(d)(0) : d; }, second_order::through(smaller_gradient));
+                 [](auto x, auto y) { return Min::of(x, y); }),
+      false, [](auto x, auto y, auto out, auto d) { return Min::dx(x, y, out, d); },
+      [](auto x, auto y, auto out, auto d) { return Min::dy(x, y, out, d); }, second_order::through(smaller_gradient));
 }
 
 void declare_divisions_with_rest() {

@@ -1,5 +1,4 @@
 // Gaussian error linear unit: Out = X P(Z <= X), Z standard normal.
-#include <cmath>
 #include <numbers>
 #include <type_traits>
 
@@ -7,31 +6,13 @@
 #include "ops/declare/second_order.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd_functions.h"
+#include "ops/math/gelu_functions.h"
 
 namespace anabranch::math {
 namespace {
 
-template <class T> T cdf(T x) { return T(0.5) * std::erfc(-x * T(std::numbers::sqrt2 / 2)); }
-template <class T> T density(T x) {
-  return std::exp(T(-0.5) * x * x) * T(std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
-}
-
-// The approximation of the paper: Out = X (1 + t) / 2, t = tanh(sqrt(2 / pi) (X + 0.044715 X^3)).
-template <class T> struct Approximate {
-  static constexpr T kCubic = T(0.044715), kScale = T(std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
-  static T forward(T x) { return x * T(0.5) * (1 + tanh_term(x)); }
-  static T backward(T x, T dy) {
-    const T t = tanh_term(x), slope = kScale * (1 + 3 * kCubic * x * x);
-    return dy * T(0.5) * (1 + t + x * (1 - t * t) * slope);
-  }
-  static T tanh_term(T x) { return std::tanh(kScale * (x + kCubic * x * x * x)); }
-};
-
-template <class T> T exact(T x) { return x * cdf(x); }
-template <class T> T exact_grad(T x, T dy) { return dy * (cdf(x) + x * density(x)); }
-
 void tanh_gelu(const float* x, float* out, int64_t n) {
-  static constexpr float kParams[] = {Approximate<float>::kScale, Approximate<float>::kCubic};
+  static constexpr float kParams[] = {GeluTanh::kScale<float>, GeluTanh::kCubic<float>};
   simd::tanh_gelu(x, kParams, out, n);
 }
 
@@ -41,7 +22,7 @@ TileLoop gelu_tile(const KernelArgs& op, const std::string&) {
 }
 
 void tanh_gelu_grad(const float* x, const float* dy, float* dx, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) dx[i] = Approximate<float>::backward(x[i], dy[i]);
+  for (int64_t i = 0; i < n; ++i) dx[i] = GeluTanh::backward(x[i], dy[i]);
 }
 
 TileLoop gelu_grad_tile(const KernelArgs& op, const std::string&) {
@@ -73,7 +54,7 @@ AB_OP(gelu)
         const auto run = [&](auto fn) {
           map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(), fn);
         };
-        approximate ? run(Approximate<T>::forward) : run(exact<T>);
+        approximate ? run([](T v) { return GeluTanh::forward(v); }) : run([](T v) { return Gelu::forward(v); });
       };
     });
 
@@ -86,10 +67,9 @@ std::string slope(second_order::Ops& o, const std::string& x) {
         o.scale(o.unary("exp", o.scale(square, -0.5)), std::numbers::inv_sqrtpi / std::numbers::sqrt2);
     return o.add(below, o.mul(x, density));
   }
-  using Form = Approximate<double>;
-  const std::string t = o.unary("tanh", o.mul(x, o.scale(square, Form::kScale * Form::kCubic, Form::kScale)));
-  const std::string bend =
-      o.mul(o.scale(o.square(t), -1, 1), o.scale(square, 3 * Form::kScale * Form::kCubic, Form::kScale));
+  constexpr double scale = GeluTanh::kScale<double>, cubic = GeluTanh::kCubic<double>;
+  const std::string t = o.unary("tanh", o.mul(x, o.scale(square, scale * cubic, scale)));
+  const std::string bend = o.mul(o.scale(o.square(t), -1, 1), o.scale(square, 3 * scale * cubic, scale));
   return o.scale(o.add(t, o.mul(x, bend)), 0.5, 0.5);
 }
 
@@ -112,7 +92,8 @@ AB_GRAD(gelu)
         const auto run = [&](auto fn) {
           map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(), fn);
         };
-        approximate ? run(Approximate<T>::backward) : run(exact_grad<T>);
+        approximate ? run([](T v, T d) { return GeluTanh::backward(v, d); })
+                    : run([](T v, T d) { return Gelu::backward(v, d); });
       };
     });
 

@@ -8,19 +8,10 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd_functions.h"
 #include "ops/kernels/whole.h"
+#include "ops/math/element_functions.h"
 
 namespace anabranch::math {
 namespace {
-
-// A whole power of an integer, modulo its range.
-template <class T> T whole_power(T base, T exponent) {
-  using U = std::make_unsigned_t<T>;
-  U power = 1;
-  for (auto square = static_cast<U>(base); exponent > 0; exponent >>= 1, square *= square) {
-    if (exponent & 1) power *= square;
-  }
-  return static_cast<T>(power);
-}
 
 // The exponent: the attribute, or the tensor that takes its place.
 template <class T> struct Factor {
@@ -96,7 +87,7 @@ AB_GRAD(pow)
           [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), factor = Factor<T>(op)](KernelContext& c) {
             const T p = factor.get(c);
             map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(),
-                [p](T v, T d) { return d * p * std::pow(v, p - 1); });
+                [p](T v, T d) { return power_grad(v, d, p); });
           };
     });
 

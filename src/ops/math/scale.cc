@@ -2,20 +2,10 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
-#include "ops/kernels/wrapping.h"
+#include "ops/math/element_functions.h"
 
 namespace anabranch::math {
 namespace {
-
-template <class T> struct Affine {
-  using Wide = Wrapping<T>;
-  T scale, bias;
-  bool bias_last;
-  T operator()(T x) const {
-    const auto v = static_cast<Wide>(x), a = static_cast<Wide>(scale), b = static_cast<Wide>(bias);
-    return static_cast<T>(bias_last ? v * a + b : (v + b) * a);
-  }
-};
 
 template <class T> void affine_loop(const Affine<T>& f, const T* x, T* out, int64_t n) {
   if constexpr (std::is_same_v<T, float>) {

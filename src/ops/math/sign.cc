@@ -1,5 +1,6 @@
 #include "opdef/op_def.h"
 #include "ops/kernels/wide_map.h"
+#include "ops/math/element_functions.h"
 
 namespace anabranch::math {
 namespace {
@@ -17,7 +18,7 @@ AB_OP(sign)
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         wide_map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(),
-                 [](T v) { return static_cast<T>((v > 0) - (v < 0)); });
+                 [](T v) { return sign_of(v); });
       };
     });
 

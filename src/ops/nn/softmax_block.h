@@ -12,6 +12,7 @@
 #include "core/shape.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
+#include "ops/nn/softmax_functions.h"
 
 namespace anabranch {
 
@@ -31,18 +32,6 @@ struct ClassAxis {
 };
 
 inline constexpr int64_t kSoftmaxColumns = 64;  // columns done together: their sums fit on the stack
-
-inline constexpr double kLeastShifted = -64;
-
-// A logit less the largest of its column, limited from below; NaN stays.
-template <class T> T shifted(T x, T top, double least = kLeastShifted) {
-  return std::max(x - top, static_cast<T>(least));
-}
-
-template <class T> struct Norm {  // of a column
-  T top, log_sum;
-  T log_softmax(T x) const { return shifted(x, top) - log_sum; }
-};
 
 // One row of classes, limited to `least` below its largest.
 inline Norm<float> softmax_row(const float* x, int64_t classes, float* out, double least = kLeastShifted) {

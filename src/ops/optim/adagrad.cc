@@ -1,6 +1,5 @@
 // Rates that shrink with the squares of the gradients seen: Adagrad, its decayed form and Adadelta.
-#include <cmath>
-
+#include "ops/optim/element_rules.h"
 #include "ops/optim/elementwise.h"
 #include "ops/optim/rule_loops.h"
 
@@ -19,10 +18,7 @@ template <class T> struct Adagrad {
       return loops::adagrad({keep, add, epsilon}, param, moment, grad, rate, n);
     }
     const T k = keep, a = add, eps = epsilon;
-    for (int64_t i = 0; i < n; ++i) {
-      moment[i] = k * moment[i] + a * grad[i] * grad[i];
-      param[i] -= rate * grad[i] / (std::sqrt(moment[i]) + eps);
-    }
+    for (int64_t i = 0; i < n; ++i) rules::adagrad(param[i], moment[i], grad[i], k, a, eps, rate);
   }
 };
 
@@ -35,12 +31,7 @@ template <class T> struct Adadelta {
     }
     const T keep = rho, add = 1 - rho, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
-      squared_grad[i] = keep * squared_grad[i] + add * (grad[i] * grad[i]);
-      const T under = squared_grad[i] + eps;
-      const T update = -std::sqrt((squared_update[i] + eps) / under) * grad[i];
-      squared_update[i] = keep * squared_update[i] + add * (update * update);
-      // As in the original, the step is taken by the average that already holds the update.
-      param[i] -= std::sqrt((squared_update[i] + eps) / under) * grad[i];
+      rules::adadelta(param[i], squared_grad[i], squared_update[i], grad[i], keep, add, eps);
     }
   }
 };

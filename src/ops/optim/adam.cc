@@ -1,5 +1,4 @@
-#include <cmath>
-
+#include "ops/optim/element_rules.h"
 #include "ops/optim/fused.h"
 #include "ops/optim/rule_loops.h"
 
@@ -14,7 +13,7 @@ template <class T> struct Adam {
     return {number<T>(op, "beta1"), number<T>(op, "beta2"), number<T>(op, "epsilon")};
   }
   // The rate with the corrections of both moments.
-  T corrected(T rate, T pow1, T pow2) const { return rate * std::sqrt(1 - pow2) / (1 - pow1); }
+  T corrected(T rate, T pow1, T pow2) const { return rules::corrected_rate(rate, pow1, pow2); }
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T lr, int64_t n) const {
     T *m1 = state[0], *m2 = state[1];
     if constexpr (std::is_same_v<T, float>) {
@@ -23,9 +22,7 @@ template <class T> struct Adam {
     const T keep1 = beta1, keep2 = beta2, add1 = 1 - beta1, add2 = 1 - beta2, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
       const T g = grad[i];
-      m1[i] = keep1 * m1[i] + add1 * g;
-      m2[i] = keep2 * m2[i] + add2 * (g * g);
-      param[i] -= lr * (m1[i] / (std::sqrt(m2[i]) + eps));
+      rules::adam(param[i], m1[i], m2[i], g, keep1, add1, keep2, add2, eps, lr);
     }
   }
 };

@@ -1,5 +1,4 @@
-#include <cmath>
-
+#include "ops/optim/element_rules.h"
 #include "ops/optim/elementwise.h"
 #include "ops/optim/rule_loops.h"
 
@@ -17,9 +16,7 @@ template <class T> struct Adamax {
     }
     const T keep1 = beta1, add1 = 1 - beta1, keep2 = beta2, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
-      moment[i] = keep1 * moment[i] + add1 * grad[i];
-      norm[i] = std::max(std::abs(grad[i]), keep2 * norm[i] + eps);
-      param[i] -= rate * (moment[i] / norm[i]);
+      rules::adamax(param[i], moment[i], norm[i], grad[i], keep1, add1, keep2, eps, rate);
     }
   }
 };

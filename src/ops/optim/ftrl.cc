@@ -1,5 +1,4 @@
-#include <cmath>
-
+#include "ops/optim/element_rules.h"
 #include "ops/optim/elementwise.h"
 #include "ops/optim/rule_loops.h"
 
@@ -10,20 +9,12 @@ constexpr StateTable<2> kState = {{{"SquaredAccumulator", "SquaredAccumOut"}, {"
 
 template <class T> struct Ftrl {
   T l1, l2, power;
-  T root(T x) const { return power == T(-0.5) ? std::sqrt(x) : std::pow(x, -power); }
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T rate, int64_t n) const {
     T *squared = state[0], *linear = state[1];
     if constexpr (std::is_same_v<T, float>) {
       if (power == T(-0.5)) return loops::ftrl({l1, l2}, param, squared, linear, grad, rate, n);
     }
-    for (int64_t i = 0; i < n; ++i) {
-      const T accum = squared[i] + grad[i] * grad[i];
-      const T new_root = root(accum);
-      linear[i] += grad[i] - (new_root - root(squared[i])) / rate * param[i];
-      const T pull = (linear[i] > 0 ? l1 : linear[i] < 0 ? -l1 : T{0}) - linear[i];
-      param[i] = std::abs(linear[i]) > l1 ? pull / (new_root / rate + 2 * l2) : T{0};
-      squared[i] = accum;
-    }
+    for (int64_t i = 0; i < n; ++i) rules::ftrl(param[i], squared[i], linear[i], grad[i], l1, l2, power, rate);
   }
 };
 

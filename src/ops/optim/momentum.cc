@@ -1,3 +1,4 @@
+#include "ops/optim/element_rules.h"
 #include "ops/optim/fused.h"
 #include "ops/optim/rule_loops.h"
 
@@ -16,16 +17,10 @@ template <class T> struct Momentum {
       return loops::momentum({m, nesterov}, param, velocity, grad, rate, n);
     }
     if (nesterov) {
-      for (int64_t i = 0; i < n; ++i) {
-        velocity[i] = velocity[i] * m + grad[i];
-        param[i] -= (grad[i] + velocity[i] * m) * rate;
-      }
+      for (int64_t i = 0; i < n; ++i) rules::nesterov(param[i], velocity[i], grad[i], m, rate);
       return;
     }
-    for (int64_t i = 0; i < n; ++i) {
-      velocity[i] = velocity[i] * m + grad[i];
-      param[i] -= rate * velocity[i];
-    }
+    for (int64_t i = 0; i < n; ++i) rules::momentum(param[i], velocity[i], grad[i], m, rate);
   }
 };
 

@@ -5,6 +5,7 @@
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/sums.h"
 #include "ops/kernels/wide.h"
+#include "ops/optim/element_rules.h"
 #include "ops/optim/update.h"
 
 namespace anabranch::optim {
@@ -53,14 +54,10 @@ template <class T> Kernel lars_kernel(const KernelArgs& op) {
     const T* g = dense.read(c, c.value(grad), c[param]);
     const int64_t n = c[param].numel();
     const T p_norm = norm_of(c, p, n), g_norm = norm_of(c, g, n);
-    const T local = p_norm > 0 && g_norm > 0 ? lr * coeff * p_norm / (g_norm + decay * p_norm) : lr;
+    const T local = rules::lars_rate(lr, p_norm, g_norm, coeff, decay);
     c.parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
       in_wide_vectors([=] {
-        for (int64_t i = begin; i < end; ++i) {
-          const T step = v[i] * mu + local * (g[i] + decay * p[i]);
-          v[i] = step;
-          p[i] -= step;
-        }
+        for (int64_t i = begin; i < end; ++i) rules::lars(p[i], v[i], g[i], mu, local, decay);
       });
     });
   };
@@ -70,9 +67,7 @@ template <class T> struct Lamb {
   T beta1, beta2, epsilon, decay;
   void moments(const T* p, T* m1, T* m2, const T* g, T* step, int64_t begin, int64_t end) const {
     for (int64_t i = begin; i < end; ++i) {
-      m1[i] = beta1 * m1[i] + (1 - beta1) * g[i];
-      m2[i] = beta2 * m2[i] + (1 - beta2) * g[i] * g[i];
-      step[i] = m1[i] / (std::sqrt(m2[i]) + epsilon) + decay * p[i];
+      step[i] = rules::lamb_step(p[i], m1[i], m2[i], g[i], beta1, beta2, epsilon, decay);
     }
   }
 };
@@ -95,7 +90,7 @@ template <class T> Kernel lamb_kernel(const KernelArgs& op) {
     T* s = step->mutable_data<T>();
     c.parallel_for(n, kGrain, [&](int64_t begin, int64_t end) { rule.moments(p, first, second, g, s, begin, end); });
     const T p_norm = norm_of(c, p, n), s_norm = norm_of(c, s, n);
-    const T lr = scalar<T>(c[rate]) * (p_norm > 0 && s_norm > 0 ? p_norm / s_norm : T{1});
+    const T lr = rules::lamb_rate(scalar<T>(c[rate]), p_norm, s_norm);
     c.parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) p[i] -= lr * s[i];
     });

@@ -1,5 +1,4 @@
-#include <cmath>
-
+#include "ops/optim/element_rules.h"
 #include "ops/optim/elementwise.h"
 #include "ops/optim/rule_loops.h"
 
@@ -20,9 +19,7 @@ template <class T> struct RmsProp {
     }
     const T keep = decay, add = 1 - decay, mu = momentum, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
-      square[i] = keep * square[i] + add * (grad[i] * grad[i]);
-      moment[i] = mu * moment[i] + rate * grad[i] / std::sqrt(square[i] + eps);
-      param[i] -= moment[i];
+      rules::rmsprop(param[i], square[i], moment[i], grad[i], keep, add, mu, eps, rate);
     }
   }
   // With a mean of gradients given, which moves only when it is used.
@@ -34,10 +31,7 @@ template <class T> struct RmsProp {
     }
     const T keep = decay, add = 1 - decay, mu = momentum, eps = epsilon;
     for (int64_t i = 0; i < n; ++i) {
-      square[i] = keep * square[i] + add * (grad[i] * grad[i]);
-      mean[i] = keep * mean[i] + add * grad[i];
-      moment[i] = mu * moment[i] + rate * grad[i] / std::sqrt(square[i] - mean[i] * mean[i] + eps);
-      param[i] -= moment[i];
+      rules::centered_rmsprop(param[i], square[i], moment[i], mean[i], grad[i], keep, add, mu, eps, rate);
     }
   }
 };

@@ -1,3 +1,4 @@
+#include "ops/optim/element_rules.h"
 #include "ops/optim/fused.h"
 #include "ops/optim/rule_loops.h"
 
@@ -9,7 +10,7 @@ constexpr StateTable<0> kNoState = {};
 struct Sgd {
   template <class T> void step(T* param, const std::array<T*, 0>&, const T* grad, T rate, int64_t n) const {
     if constexpr (std::is_same_v<T, float>) return loops::sgd(param, grad, rate, n);
-    for (int64_t i = 0; i < n; ++i) param[i] -= rate * grad[i];
+    for (int64_t i = 0; i < n; ++i) rules::sgd(param[i], grad[i], rate);
   }
 };
 

@@ -1,6 +1,7 @@
 // Out = the sum of the absolute values of all elements.
 #include "ops/declare/declare.h"
 #include "ops/kernels/reduce.h"
+#include "ops/reduce/fold_functions.h"
 
 namespace anabranch::reduce {
 namespace {
@@ -28,9 +29,8 @@ AB_GRAD(l1_norm)
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         const T *from = c[x].data<T>(), share = *c[dout].data<T>();
-        map(c, kCheapGrain, c[x].numel(), from, c[dx].mutable_data<T>(), [=](T v) {
-          return v > 0 ? share : v < 0 ? -share : v * share;
-        });
+        map(c, kCheapGrain, c[x].numel(), from, c[dx].mutable_data<T>(),
+            [=](T v) { return SizesTerm::of(v, share, share, share); });
       };
     });
 

@@ -8,6 +8,7 @@
 #include "ops/kernels/binary_run.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/reduce.h"
+#include "ops/reduce/fold_functions.h"
 
 namespace anabranch::reduce {
 namespace {
@@ -155,7 +156,7 @@ void declare_sums() {
                                 using T = std::remove_pointer_t<decltype(out)>;
                                 fold_axes<FoldSum<T>>(c, x, folded, in, out);
                               }),
-                   false, [](auto, auto, auto d, auto) { return d; });
+                   false, [](auto x, auto out, auto d, auto n) { return SumTerm::of(x, out, d, n); });
   declare_backward(of_numbers("reduce_mean", "Out = the mean over some axes of X",
                               [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
                                 using T = std::remove_pointer_t<decltype(out)>;
@@ -165,22 +166,17 @@ void declare_sums() {
                                 for (int64_t i = 0; i < results; ++i) out[i] /= static_cast<T>(count);
                               })
                        .traits(kMean),
-                   false, [](auto, auto, auto d, auto n) { return d / n; });
+                   false, [](auto x, auto out, auto d, auto n) { return MeanTerm::of(x, out, d, n); });
   declare_backward(of_numbers("reduce_prod", "Out = the product over some axes of X",
                               [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
                                 using T = std::remove_pointer_t<decltype(out)>;
                                 fold_axes<FoldProd<T>>(c, x, folded, in, out);
                               }),
-                   true, [](auto x, auto out, auto d, auto) {
-                     // of a factor 0 the quotient is not a number, as in the original
-                     if (std::is_integral_v<decltype(x)> && x == 0) return decltype(x)(0);
-                     return d * out / x;
-                   });
+                   true, [](auto x, auto out, auto d, auto n) { return ProductTerm::of(x, out, d, n); });
 }
 
-// Every element equal to the extreme gets the whole gradient, as in the original.
 void declare_extremes() {
-  const auto where_equal = [](auto x, auto out, auto d, auto) { return x == out ? d : decltype(d)(0); };
+  const auto where_equal = [](auto x, auto out, auto d, auto n) { return ExtremeTerm::of(x, out, d, n); };
   declare_backward(of_numbers("reduce_max", "Out = the largest element over some axes of X",
                               [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
                                 using T = std::remove_pointer_t<decltype(out)>;
@@ -197,8 +193,6 @@ void declare_extremes() {
                    true, where_equal);
 }
 
-constexpr double kNotZero = 1e-12;  // added to a length that divides: zeros have a gradient of 0
-
 void declare_lengths() {
   OpDef& norm = declare_forward<float, double>(
       "frobenius_norm", "Out = the square root of the sum of squares over some axes of X", "float",
@@ -207,8 +201,7 @@ void declare_lengths() {
         fold_axes<FoldSquares<T>>(c, x, folded, in, out);
         for (int64_t i = 0; i < folded.numel(); ++i) out[i] = std::sqrt(out[i]);
       });
-  backward_of<float, double>(
-      norm, true, [](auto x, auto out, auto d, auto) { return d * x / (out + static_cast<decltype(x)>(kNotZero)); });
+  backward_of<float, double>(norm, true, [](auto x, auto out, auto d, auto n) { return LengthTerm::of(x, out, d, n); });
 }
 
 void declare_truth() {

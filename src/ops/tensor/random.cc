@@ -1,12 +1,10 @@
 // Tensors of random numbers. Element i is number i of the op's draw: the same on any number of threads.
-#include <cmath>
-#include <initializer_list>
-
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/philox.h"
+#include "ops/tensor/random_functions.h"
 
 namespace anabranch::tensor {
 namespace {
@@ -61,10 +59,7 @@ Kernel uniform(auto tag, const KernelArgs& op) {
   const T lo = static_cast<T>(op.attr<float>("min")), hi = static_cast<T>(op.attr<float>("max"));
   AB_CHECK(lo <= hi, InvalidArgument, "min must not be above max, got {} and {}", lo, hi);
   Kernel draw = random_kernel<T>(op, [=](const Philox& rng, int64_t begin, int64_t end, T* to) {
-    rng.each_uniform53(begin, end, [=](int64_t i, double u) {
-      const T v = lo + static_cast<T>(u) * (hi - lo);
-      to[i - begin] = v < hi ? v : lo;  // rounding must not reach the open end
-    });
+    rng.each_uniform53(begin, end, [=](int64_t i, double u) { to[i - begin] = uniform_in(u, lo, hi); });
   });
   const int64_t count = op.attr<int32_t>("diag_num"), step = op.attr<int32_t>("diag_step");
   const T value = static_cast<T>(op.attr<float>("diag_val"));
@@ -88,44 +83,14 @@ Kernel gaussian(auto tag, const KernelArgs& op) {
   });
 }
 
-double polynomial(double x, std::initializer_list<double> from_highest) {
-  double y = 0;
-  for (const double a : from_highest) y = y * x + a;
-  return y;
-}
-
-// Inverse of the normal distribution function, to 16 digits where the smaller tail is above exp(-25): Wichura,
-// Algorithm AS 241, Applied Statistics 37 (1988).
-double normal_quantile(double p) {
-  const double q = p - 0.5;
-  if (std::abs(q) <= 0.425) {
-    const double r = 0.180625 - q * q;
-    return q *
-           polynomial(
-               r, {2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4, 4.5921953931549871457e4,
-                   1.3731693765509461125e4, 1.9715909503065514427e3, 1.3314166789178437745e2, 3.3871328727963666080}) /
-           polynomial(
-               r, {5.2264952788528545610e3, 2.8729085735721942674e4, 3.9307895800092710610e4, 2.1213794301586595867e4,
-                   5.3941960214247511077e3, 6.8718700749205790830e2, 4.2313330701600911252e1, 1});
-  }
-  const double r = std::sqrt(-std::log(q < 0 ? p : 1 - p)) - 1.6;
-  const double z = polynomial(r, {7.74545014278341407640e-4, 2.27238449892691845833e-2, 2.41780725177450611770e-1,
-                                  1.27045825245236838258, 3.64784832476320460504, 5.76949722146069140550,
-                                  4.63033784615654529590, 1.42343711074968357734}) /
-                   polynomial(r, {1.05075007164441684324e-9, 5.47593808499534494600e-4, 1.51986665636164571966e-2,
-                                  1.48103976427480074590e-1, 6.89767334985100004550e-1, 1.67638483018380384940,
-                                  2.05319162663775882187, 1});
-  return q < 0 ? -z : z;
-}
-
 // The part of the normal distribution within two deviations, by inversion.
 Kernel truncated(auto tag, const KernelArgs& op) {
   using T = typename decltype(tag)::type;
   const double mean = static_cast<double>(op.attr<float>("mean")), std = static_cast<double>(op.attr<float>("std"));
-  const double tail = 0.5 * std::erfc(std::numbers::sqrt2);  // P(Z < -2)
+  const double tail = two_deviations_tail();
   return random_kernel<T>(op, [=](const Philox& rng, int64_t begin, int64_t end, T* to) {
     rng.each_uniform53(begin, end, [=](int64_t i, double u) {
-      to[i - begin] = static_cast<T>(mean + std * normal_quantile(tail + u * (1 - 2 * tail)));
+      to[i - begin] = static_cast<T>(mean + std * truncated_normal(u, tail));
     });
   });
 }

@@ -5,6 +5,7 @@
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/philox.h"
+#include "ops/tensor/random_functions.h"
 
 namespace anabranch::tensor {
 namespace {
@@ -28,11 +29,7 @@ template <class Make> KernelFactory of_integers(Make make) {
   };
 }
 
-// One of `count` integers from 0 on, by a number u from [0, 1).
-int64_t below(double u, int64_t count) {
-  return std::min(count - 1, static_cast<int64_t>(u * static_cast<double>(count)));
-}
-int64_t below(const Philox& rng, int64_t i, int64_t count) {
+int64_t drawn_below(const Philox& rng, int64_t i, int64_t count) {
   return below(rng.uniform53(static_cast<uint64_t>(i)), count);
 }
 
@@ -88,7 +85,7 @@ AB_OP(randperm)
         const Philox rng(with_step(key, c));
         T* to = c[out].template mutable_data<T>();
         std::iota(to, to + c[out].numel(), T{0});
-        for (int64_t i = c[out].numel() - 1; i > 0; --i) std::swap(to[i], to[below(rng, i, i + 1)]);
+        for (int64_t i = c[out].numel() - 1; i > 0; --i) std::swap(to[i], to[drawn_below(rng, i, i + 1)]);
       };
     }));
 

@@ -1,0 +1,35 @@
+// The objects behind the pointers that the interface hands out. A pointer that was freed, or never was one, is found.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "failure.h"
+
+namespace anabranch::simdevice {
+
+template <class T> class Handles {
+ public:
+  explicit Handles(const char* what) : what_(what) {}
+
+  T* add(std::unique_ptr<T> object) {
+    all_.push_back(std::move(object));
+    return all_.back().get();
+  }
+  T& check(T* object) const {
+    for (const auto& known : all_) {
+      if (known.get() == object) return *object;
+    }
+    fail(AB_INVALID_ARGUMENT, "this is not ", what_, ", or it was freed");
+  }
+  void remove(T& object) {
+    std::erase_if(all_, [&](const auto& known) { return known.get() == &object; });
+  }
+  const std::vector<std::unique_ptr<T>>& all() const { return all_; }  // in the order they were made
+  const char* what() const { return what_; }
+
+ private:
+  const char* const what_;
+  std::vector<std::unique_ptr<T>> all_;
+};
+
+}  // namespace anabranch::simdevice

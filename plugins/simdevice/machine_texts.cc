@@ -1,0 +1,36 @@
+// What the machine says of itself: why nothing goes on, and what is left at the end.
+#include "machine.h"
+
+namespace anabranch::simdevice {
+
+std::string Machine::standing() const {
+  std::string text;
+  for (const auto& queue : queues.all()) {
+    if (queue->items.empty()) continue;
+    const Item& item = queue->items.front();
+    text += (text.empty() ? "" : "; ") + queue->text();
+    if (item.kind == Item::Kind::kCollective && item.round->posted < static_cast<int>(item.round->parts.size())) {
+      text += said(" waits for ", item.round->missing(), " of communicator ", item.round->group->id, " in collective ",
+                   item.round->number, " (", *item.who, ")");
+    } else if (item.kind == Item::Kind::kCollective) {
+      text += said(" waits for the queues of the other ranks of communicator ", item.round->group->id);
+    } else {
+      text += item.kind == Item::Kind::kWait ? " waits for an event" : " has not been let run";
+    }
+  }
+  return text.empty() ? "all queues are empty" : text;
+}
+
+std::string Machine::left() const {
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() || what.empty() ? "" : ", ") + what; };
+  for (const auto& memory : memories_) add(memory->left());
+  add(pinned.left());
+  const auto count = [&](const auto& handles) {
+    if (!handles.all().empty()) add(said(handles.all().size(), " times ", handles.what()));
+  };
+  count(queues), count(events), count(libraries), count(graphs), count(comms.handles);
+  return text;
+}
+
+}  // namespace anabranch::simdevice

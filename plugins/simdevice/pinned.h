@@ -1,0 +1,57 @@
+// Pinned memory: what copies between host and devices may name. The simulation cannot see the host touch it, but it
+// sees the traces: what a copy is to read must not change until it has read it, what it is to write holds poison until
+// then, and memory under a copy must not be released.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "audit.h"
+
+namespace anabranch::simdevice {
+
+class Pinned {
+ public:
+  struct Range {  // of a copy that has not run
+    const char* begin;
+    size_t bytes;
+    bool writes;
+    const std::string* who;
+  };
+
+  static constexpr std::align_val_t kAlignment{256};
+
+  void* allocate(size_t bytes);
+  // AB_FAULT when a copy still uses it, or did and `clock` does not know that it is over. No clock: nothing runs.
+  void release(void* p, const Clock* clock);
+  void check(const void* p, size_t bytes) const;
+
+  // A copy has been put into a queue. Returns whether nobody else who waits in one writes (or, for a writer, uses) it.
+  bool add(const Range& range);
+  void remove(const Range& range);
+  Access touch(const void* p, size_t bytes, ab_access how, const Access& now, const Clock& clock);
+  std::string left() const;
+
+ private:
+  struct Free {
+    void operator()(char* p) const { operator delete[](p, kAlignment); }
+  };
+  struct Block {
+    std::unique_ptr<char, Free> memory;
+    size_t bytes = 0;
+    Audit audit;
+    std::vector<Range> waiting;
+  };
+
+  Block& find(const void* p, size_t bytes);
+
+  std::map<const char*, Block> blocks_;
+};
+
+uint64_t sum_of(const void* p, size_t bytes);  // changes with any byte
+
+}  // namespace anabranch::simdevice

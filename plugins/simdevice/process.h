@@ -1,0 +1,30 @@
+// The machine of the process and the functions of the interface, one file a part of the table.
+#pragma once
+#include "put.h"
+
+namespace anabranch::simdevice {
+
+Machine& machine();  // Unavailable when it is not open, or in a forked process
+
+// What every function of the interface does: fn(machine, lock) under the lock.
+template <class Fn> int locked(Fn&& fn) {
+  return told([&] {
+    Machine& m = machine();
+    Lock lock(m.mutex);
+    fn(m, lock);
+  });
+}
+
+template <class T> T& given(T* p, const char* what) {
+  need(p != nullptr, what, " must not be null");
+  return *p;
+}
+
+void fill_process(ab_device_api& api);
+void fill_memory(ab_device_api& api);
+void fill_queues(ab_device_api& api);
+void fill_launches(ab_device_api& api);
+void fill_graphs(ab_device_api& api);
+void fill_comms(ab_device_api& api);
+
+}  // namespace anabranch::simdevice

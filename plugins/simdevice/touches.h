@@ -1,0 +1,11 @@
+// What is said when a CPU touches device memory: the device and the byte, on stderr, before the process dies of it.
+#pragma once
+
+namespace anabranch::simdevice {
+
+class Mapping;
+
+void explain_touches(const Mapping& mapping);  // from now on
+void stop_explaining_touches();
+
+}  // namespace anabranch::simdevice

@@ -1,0 +1,84 @@
+// What lies in queues. Putting something in only appends an Item; the machine runs it later.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "audit.h"
+#include "clock.h"
+#include "device/plugin_api.h"
+
+namespace anabranch::simdevice {
+
+class Machine;
+class Running;
+class Capture;
+struct Item;
+struct Round;
+
+// One piece of work with its arguments. It never changes, so a graph may put it into queues again and again.
+class Work {
+ public:
+  virtual ~Work() = default;
+  virtual std::string what() const = 0;                  // "map/relu/f32"
+  virtual void put(Machine&, ab_queue&, Item&) const {}  // it comes into a queue; under the lock
+  virtual void run(Running& running) const = 0;          // without the lock
+  virtual void over(Machine&, Item&) const {}            // it has run or was dropped; under the lock
+  virtual void drop() const {}                           // it was dropped after a fault; without the lock
+};
+using WorkPtr = std::shared_ptr<const Work>;
+
+// What an event stands for once it has been recorded.
+struct Record {
+  bool passed = false;
+  Clock clock;
+  uint64_t ns = 0;
+  std::weak_ptr<Capture> capture;  // it was recorded in this capture, and never passes
+  bool captured = false;
+};
+using RecordPtr = std::shared_ptr<Record>;
+
+struct Item {
+  enum class Kind : uint8_t { kWork, kRecord, kWait, kCollective };
+
+  Kind kind = Kind::kWork;
+  WorkPtr work;
+  RecordPtr record;              // of kRecord and kWait
+  std::shared_ptr<Round> round;  // of kCollective
+  const std::string* who = nullptr;
+  uint64_t number = 0;  // in the order in which they were put into queues
+  uint64_t asof = 0;    // the number at which its arguments were written down
+  Clock host;           // what the host knew then
+  uint64_t sum = 0;     // of the pinned memory that it reads, as it was when it was put
+  bool summed = false;
+};
+
+}  // namespace anabranch::simdevice
+
+struct ab_queue {
+  int id, device, priority;
+  std::string name;
+  const std::string* mark = nullptr;
+  std::deque<anabranch::simdevice::Item> items;
+  anabranch::simdevice::Clock clock;
+  std::shared_ptr<anabranch::simdevice::Capture> capture;
+  bool busy = false;  // its first item runs
+
+  std::string text() const { return "queue " + name + " of device " + std::to_string(device); }
+};
+
+struct ab_event {
+  int device;
+  bool timed;
+  anabranch::simdevice::RecordPtr last;  // null: never recorded
+};
+
+struct ab_library {
+  int device;
+  std::string key;
+  std::vector<char> desc;
+  size_t room;
+};

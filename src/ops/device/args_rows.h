@@ -1,0 +1,90 @@
+// Arguments of kernels that work row by row, beside RowArgs of args.h.
+#pragma once
+#include "ops/device/args.h"
+
+namespace anabranch::device {
+
+// Bits of ClassArgs.flags.
+inline constexpr int32_t kIgnoredHaveNoGradient = 1;
+
+// "softmax/..." and its like, cross entropies: tensors [outer, classes, inner], one value a sample [outer, inner].
+// Operands that an op has not are missing. Labels outside of [0, classes) that are not `ignored` are reported (code 1,
+// detail: the sample) and count as ignored.
+struct ClassArgs {
+  DeviceIn x, label, dy, own;  // own: cross_entropy2's MatchX
+  DeviceOut y, loss;           // loss: or MatchX
+  FaultSink fault;
+  int64_t outer, classes, inner, ignored;
+  int32_t flags, reserved;
+};
+
+// "layer_norm/...", "layer_norm_grad/...": x [rows, width]. Missing: no scale, no bias, a gradient that is not wanted.
+struct LayerNormArgs {
+  DeviceIn x, scale, bias, dy, mean_in, variance_in;
+  DeviceOut y, mean, variance;  // of the gradient: dx, dscale, dbias
+  int64_t rows, width;
+  double epsilon;
+};
+
+// Bits of GroupNormArgs.flags.
+inline constexpr int32_t kChannelsLast = 1;
+inline constexpr int32_t kInverseDeviation = 2;  // variance holds 1 / sqrt(variance + epsilon)
+inline constexpr int32_t kNotCentered = 4;       // of the gradient: leaves the mean of its terms out
+inline constexpr int32_t kFromNormalized = 8;    // of the gradient: x is Y
+
+// "group_norm/...", "group_norm_grad/...": a sample as [channels, inner], or [inner, channels].
+struct GroupNormArgs {
+  DeviceIn x, scale, bias, dy, mean_in, variance_in;
+  DeviceOut y, mean, variance;  // of the gradient: dx, dscale, dbias
+  int64_t samples, channels, inner, groups;
+  double epsilon;
+  int32_t flags, reserved;
+};
+
+// "log_loss", "sigmoid_cross_entropy", "label_smooth" and gradients: element by element. prior of label_smooth:
+// [classes]. p: epsilon; of sigmoid_cross_entropy the ignored label. flags 1: over the number of labels that count.
+struct LossArgs {
+  DeviceIn x, label, dy, prior;
+  DeviceOut y;
+  int64_t n, classes;
+  double p[kMaxNumbers];
+  int32_t flags, reserved;
+};
+
+// "top_k/...", "argsort/...", and "selected_grad": lines [outer, extent, inner], the k first of each. flags 1: largest
+// first. places of the gradient are checked (code 1, detail: the place).
+struct OrderArgs {
+  DeviceIn x, places_in;
+  DeviceOut y, places;
+  FaultSink fault;
+  int64_t outer, extent, inner, k;
+  int32_t flags, reserved;
+};
+
+// "prelu/...", "prelu_grad/...": x [outer, alphas, inner]; alpha is one for all where `alphas` is 1.
+struct PreluArgs {
+  DeviceIn x, alpha, dy;
+  DeviceOut y, dalpha;
+  int64_t outer, alphas, inner;
+};
+
+// "maxout_grad/...": x and dx as [outer, width, inner], out and dout as [outer, inner]. "maxout/..." takes FoldArgs.
+struct MaxoutGradArgs {
+  DeviceIn x, out, dout;
+  DeviceOut dx;
+  int64_t outer, width, inner;
+};
+
+// "dot/...", "cos_sim/..." and gradients: x [rows, width], y likewise, or, where flags has bit 1, one row for all.
+struct PairArgs {
+  DeviceIn x, y, dout, out_in, x_norm_in, y_norm_in;
+  DeviceOut out, x_norm, y_norm;  // of the gradient: dx, dy
+  int64_t rows, width;
+  int32_t flags, reserved;
+};
+
+static_assert(is_plain_args<ClassArgs> && is_plain_args<LayerNormArgs> && is_plain_args<GroupNormArgs> &&
+              is_plain_args<LossArgs> && is_plain_args<OrderArgs> && is_plain_args<PreluArgs> &&
+              is_plain_args<MaxoutGradArgs> && is_plain_args<PairArgs>);
+
+}  // namespace anabranch::device

@@ -1,0 +1,64 @@
+// Arguments of kernels of ops/tensor that args.h has no struct for.
+#pragma once
+#include "ops/device/args.h"
+
+namespace anabranch::device {
+
+// "fill/...": every y is the number: its bits or, where `number` is there, what that holds.
+struct FillArgs {
+  DeviceIn number;
+  DeviceOut y;
+  int64_t n;
+  uint64_t bits;  // in the lowest bytes
+};
+
+// "triangle/...", "eye/...": matrices [count, rows, cols]. triangle keeps what lies on and below the diagonal (flags 1)
+// or on and above it; diagonals above the main one have numbers above 0.
+struct MatrixArgs {
+  DeviceIn x;
+  DeviceOut y;
+  int64_t count, rows, cols, diagonal;
+  int32_t flags, reserved;
+};
+
+// "range/...": y[i] = start + i step. "linspace/...": n numbers from start to step, both included. The two lie
+// in device memory.
+struct SequenceArgs {
+  DeviceIn start, step;
+  DeviceOut y;
+  int64_t n;
+};
+
+// "one_hot/<id>/<to>": y [n, depth]. flags 1: an id outside gives zeros instead of a fault (code 1, detail: place).
+struct OneHotArgs {
+  DeviceIn ids;
+  DeviceOut y;
+  FaultSink fault;
+  int64_t n, depth;
+  int32_t flags, reserved;
+};
+
+// "pad2d/...", "pad2d_grad/...": x [images, rows, cols, channels]; channels is 1 where they come first, and then part
+// of the images. mode: 0 constant, 1 reflect, 2 edge. For the gradient x is the gradient of the padded image.
+struct Pad2dArgs {
+  DeviceIn x;
+  DeviceOut y;
+  int64_t images, rows, cols, channels;  // of the image without its border
+  int64_t top, bottom, left, right;
+  double value;
+  int32_t mode, reserved;
+};
+
+// "running_sum/...": x and y [outer, width, inner], sums along width. flags 1: without the element itself, 2: from the
+// last element on.
+struct RunningSumArgs {
+  DeviceIn x;
+  DeviceOut y;
+  int64_t outer, width, inner;
+  int32_t flags, reserved;
+};
+
+static_assert(is_plain_args<FillArgs> && is_plain_args<MatrixArgs> && is_plain_args<SequenceArgs> &&
+              is_plain_args<OneHotArgs> && is_plain_args<Pad2dArgs> && is_plain_args<RunningSumArgs>);
+
+}  // namespace anabranch::device

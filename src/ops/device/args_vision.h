@@ -1,0 +1,48 @@
+// Arguments of kernels over windows of images, and of images of another size.
+#pragma once
+#include "ops/device/args.h"
+
+namespace anabranch::device {
+
+// "max_pool_index/...": x as planes of [in 0, in 1, in 2]; mask: int32, the place of each largest element in its plane,
+// -1 where a window has none. "max_pool_index_grad/...": x is Out@GRAD, y X@GRAD. adaptive: windows share a plane out
+// evenly, else kernel, stride and before (the padding in front) count.
+struct PoolIndexArgs {
+  DeviceIn x, mask_in;
+  DeviceOut y, mask;
+  int64_t planes;
+  int64_t in[3], out[3], kernel[3], stride[3], before[3];
+  int32_t adaptive, reserved;
+};
+
+// "unfold/...": x as planes of [in 0, in 1], y as planes of [kernel 0, kernel 1, out 0, out 1]. Outside of a plane:
+// zeros. "unfold_grad/...": x is Y@GRAD, y X@GRAD.
+struct UnfoldArgs {
+  DeviceIn x;
+  DeviceOut y;
+  int64_t planes;
+  int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2];
+};
+
+inline constexpr int kMostTaps = 4;
+
+// How the outputs of one axis are made of its inputs: output k is the sum over t < taps of weight[k taps + t] times
+// input from[k taps + t] (int32, double). Backwards: input i takes part as the numbers k taps + t that stand at
+// uses[starts[i]] up to uses[starts[i + 1] - 1] (int32), ascending.
+struct ResampleAxis {
+  DeviceIn from, weight, starts, uses;
+  int64_t in, out;
+  int32_t taps, reserved;
+};
+
+// "resample/...", "resample_grad/...": x as [outer, in 0, in 1, in 2, inner]. The tables are made at lay-out.
+struct ResampleArgs {
+  DeviceIn x;
+  DeviceOut y;
+  ResampleAxis axes[3];
+  int64_t outer, inner;
+};
+
+static_assert(is_plain_args<PoolIndexArgs> && is_plain_args<UnfoldArgs> && is_plain_args<ResampleArgs>);
+
+}  // namespace anabranch::device

@@ -1,0 +1,50 @@
+// RowGroups with the pointers looked up, as bodies hold them.
+#pragma once
+#include "ops/device/args_update.h"
+
+namespace anabranch::device {
+
+struct Groups {
+  const int64_t *rows, *starts;
+  const int32_t* order;
+  const int64_t* count;
+  explicit Groups(const RowGroups& g)
+      : rows(g.rows.get<int64_t>()),
+        starts(g.starts.get<int64_t>()),
+        order(g.order.get<int32_t>()),
+        count(g.count.get<int64_t>()) {}
+
+  // The values of group k in column j, added to `total` in the order in which they stand.
+  template <class T>
+  AB_HD Compute<T> add(Compute<T> total, const T* values, int64_t k, int64_t j, int64_t width) const {
+    for (int64_t i = starts[k]; i < starts[k + 1]; ++i) total = sum_of(total, load(values[order[i] * width + j]));
+    return total;
+  }
+  template <class T> AB_HD Compute<T> sum(const T* values, int64_t k, int64_t j, int64_t width) const {
+    Compute<T> total = load(values[order[starts[k]] * width + j]);
+    for (int64_t i = starts[k] + 1; i < starts[k + 1]; ++i) total = sum_of(total, load(values[order[i] * width + j]));
+    return total;
+  }
+  // The group of a row, or -1.
+  AB_HD int64_t find(int64_t row) const {
+    int64_t from = 0, to = *count;
+    while (from < to) {
+      const int64_t middle = (from + to) / 2;
+      if (rows[middle] < row)
+        from = middle + 1;
+      else
+        to = middle;
+    }
+    return from < *count && rows[from] == row ? from : -1;
+  }
+
+ private:
+  template <class C> AB_HD static C sum_of(C a, C b) {  // integers wrap around
+    if constexpr (std::is_integral_v<C>)
+      return static_cast<C>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    else
+      return a + b;
+  }
+};
+
+}  // namespace anabranch::device

@@ -1,0 +1,99 @@
+// Losses of every element alone on devices: "log_loss", "sigmoid_cross_entropy", and their "_grad", "label_smooth".
+#include "ops/device/args_rows.h"
+#include "ops/device/fold_rows.h"
+#include "ops/loss/logistic.h"
+
+namespace anabranch::device {
+
+struct LogLoss {
+  template <class C> AB_HD static C of(C x, C y, C, C epsilon) { return loss::log_loss(x, y, epsilon); }
+};
+struct LogLossGrad {
+  template <class C> AB_HD static C of(C x, C y, C dy, C epsilon) { return dy * loss::log_loss_slope(x, y, epsilon); }
+};
+
+template <class F> struct Loss {
+  using Args = LossArgs;
+  template <class T> struct Body {
+    const T *x, *label, *dy;
+    T* y;
+    Compute<T> epsilon;
+    AB_HD void operator()(int64_t i) const {
+      store(y + i, F::of(load(x[i]), load(label[i]), dy ? load(dy[i]) : Compute<T>(0), epsilon));
+    }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    return each(launch, a.n,
+                Body<T>{a.x.get<T>(), a.label.get<T>(), a.dy.get<T>(), a.y.get<T>(), static_cast<Compute<T>>(a.p[0])});
+  }
+};
+
+// Where the loss is over the number of labels that count, that number is found first.
+template <bool kGradient> struct SigmoidCrossEntropy {
+  using Args = LossArgs;
+  template <class T> struct Count {
+    using Wide = int64_t;
+    const T* label;
+    Compute<T> ignored;
+    int64_t* found;
+    AB_HD static Wide start() { return 0; }
+    AB_HD static Wide join(Wide a, Wide b) { return a + b; }
+    AB_HD Wide at(int64_t, int64_t i) const { return load(label[i]) != ignored; }  // not by whole parts
+    AB_HD void put(int64_t, Wide total) const { *found = total > 1 ? total : 1; }
+  };
+  template <class T> struct Body {
+    const T *x, *label, *dy;
+    T* y;
+    Compute<T> ignored;
+    const int64_t* over;
+    AB_HD void operator()(int64_t i) const {
+      const Compute<T> v = load(x[i]), wanted = load(label[i]);
+      Compute<T> result;
+      if constexpr (kGradient)
+        result = (loss::logistic(v) - wanted) * load(dy[i]);
+      else
+        result = loss::softplus(v) - v * wanted;
+      if (over) result /= static_cast<Compute<T>>(*over);
+      store(y + i, loss::is_ignored(wanted, ignored) ? Compute<T>(0) : result);
+    }
+  };
+  static bool counts(const Args& a) { return (a.flags & 1) != 0; }
+  template <class T> static size_t room(const Args& a) {
+    return counts(a) ? sizeof(int64_t) + fold_room<int64_t>(1, a.n, Neighbours::kElements) : 0;
+  }
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    const auto ignored = static_cast<Compute<T>>(a.p[0]);
+    int64_t* found = counts(a) ? launch.workspace.get<int64_t>() : nullptr;
+    if (found) {
+      const Count<T> count{a.label.get<T>(), ignored, found};
+      if (const int failed = fold_rows(launch, 1, a.n, Neighbours::kElements, count, found + 1)) return failed;
+    }
+    return each(launch, a.n, Body<T>{a.x.get<T>(), a.label.get<T>(), a.dy.get<T>(), a.y.get<T>(), ignored, found});
+  }
+};
+
+struct LabelSmooth {
+  using Args = LossArgs;
+  template <class T> struct Body {
+    const T *x, *prior;
+    T* y;
+    int64_t classes;
+    Compute<T> epsilon;
+    AB_HD void operator()(int64_t i) const {
+      const Compute<T> equal = epsilon / static_cast<Compute<T>>(classes > 1 ? classes : 1);
+      store(y + i, (1 - epsilon) * load(x[i]) + (prior ? epsilon * load(prior[i % classes]) : equal));
+    }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    return each(launch, a.n,
+                Body<T>{a.x.get<T>(), a.prior.get<T>(), a.y.get<T>(), a.classes, static_cast<Compute<T>>(a.p[0])});
+  }
+};
+
+AB_KERNEL("log_loss", Loss<LogLoss>, float, double, half, bfloat16);
+AB_KERNEL("log_loss_grad", Loss<LogLossGrad>, float, double, half, bfloat16);
+AB_KERNEL("sigmoid_cross_entropy", SigmoidCrossEntropy<false>, float, double, half, bfloat16);
+AB_KERNEL("sigmoid_cross_entropy_grad", SigmoidCrossEntropy<true>, float, double, half, bfloat16);
+AB_KERNEL("label_smooth", LabelSmooth, float, double, half, bfloat16);
+
+}  // namespace anabranch::device

@@ -1,0 +1,93 @@
+// Binary arithmetic, one pair of numbers at a time: of(x, y), and the terms dx and dy of the gradients by x and y, from
+// x, y, the result and its gradient d. Integers wrap around, as NumPy's do; that none is divided by zero is the
+// caller's to see.
+#pragma once
+#include <cmath>
+#include <type_traits>
+
+#include "ops/device/element.h"
+#include "ops/kernels/wrapping.h"
+
+namespace anabranch::math {
+
+template <class T> AB_HD T wrapping_sum(T x, T y) {
+  return static_cast<T>(static_cast<Wrapping<T>>(x) + static_cast<Wrapping<T>>(y));
+}
+template <class T> AB_HD T wrapping_difference(T x, T y) {
+  return static_cast<T>(static_cast<Wrapping<T>>(x) - static_cast<Wrapping<T>>(y));
+}
+template <class T> AB_HD T wrapping_product(T x, T y) {
+  return static_cast<T>(static_cast<Wrapping<T>>(x) * static_cast<Wrapping<T>>(y));
+}
+template <class T> AB_HD T negative(T x) { return wrapping_difference(T(0), x); }
+
+// y is not 0 where T is an integer.
+template <class T> AB_HD T quotient_of(T x, T y) {
+  if constexpr (std::is_integral_v<T>) {
+    if (y == -1) return negative(x);  // the least integer has no negative
+  }
+  return x / y;
+}
+
+// Of integers the sign of x, as in C; of floating-point numbers the sign of y.
+template <class T> AB_HD T remainder_of(T x, T y) {
+  if constexpr (std::is_integral_v<T>) {
+    return y == -1 ? T(0) : x % y;
+  } else {
+    const T r = std::fmod(x, y);
+    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+  }
+}
+
+template <class T> AB_HD T power_of(T x, T y) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(std::llrint(std::pow(double(x), double(y))));
+  else
+    return std::pow(x, y);
+}
+
+struct Add {
+  template <class T> AB_HD static T of(T x, T y) { return wrapping_sum(x, y); }
+  template <class T> AB_HD static T dx(T, T, T, T d) { return d; }
+  template <class T> AB_HD static T dy(T, T, T, T d) { return d; }
+};
+struct Sub {
+  template <class T> AB_HD static T of(T x, T y) { return wrapping_difference(x, y); }
+  template <class T> AB_HD static T dx(T, T, T, T d) { return d; }
+  template <class T> AB_HD static T dy(T, T, T, T d) { return negative(d); }
+};
+struct Mul {
+  template <class T> AB_HD static T of(T x, T y) { return wrapping_product(x, y); }
+  template <class T> AB_HD static T dx(T, T y, T, T d) { return wrapping_product(d, y); }
+  template <class T> AB_HD static T dy(T x, T, T, T d) { return wrapping_product(d, x); }
+};
+struct Div {  // divides by y in each of its functions
+  template <class T> AB_HD static T of(T x, T y) { return quotient_of(x, y); }
+  template <class T> AB_HD static T dx(T, T y, T, T d) { return quotient_of(d, y); }
+  template <class T> AB_HD static T dy(T, T y, T out, T d) {
+    return quotient_of(negative(wrapping_product(d, out)), y);
+  }
+};
+struct Pow {
+  template <class T> AB_HD static T of(T x, T y) { return power_of(x, y); }
+  template <class T> AB_HD static T dx(T x, T y, T, T d) {
+    return static_cast<T>(d * y * power_of(x, static_cast<T>(y - 1)));
+  }
+  template <class T> AB_HD static T dy(T x, T y, T, T d) { return static_cast<T>(d * std::log(x) * power_of(x, y)); }
+};
+// A tie counts as y.
+struct Max {
+  template <class T> AB_HD static T of(T x, T y) { return x > y ? x : y; }
+  template <class T> AB_HD static T dx(T x, T y, T, T d) { return x > y ? d : T(0); }
+  template <class T> AB_HD static T dy(T x, T y, T, T d) { return x > y ? T(0) : d; }
+};
+struct Min {
+  template <class T> AB_HD static T of(T x, T y) { return x < y ? x : y; }
+  template <class T> AB_HD static T dx(T x, T y, T, T d) { return x < y ? d : T(0); }
+  template <class T> AB_HD static T dy(T x, T y, T, T d) { return x < y ? T(0) : d; }
+};
+struct Mod {
+  template <class T> AB_HD static T of(T x, T y) { return remainder_of(x, y); }
+};
+
+}  // namespace anabranch::math

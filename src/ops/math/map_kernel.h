@@ -1,0 +1,51 @@
+// Kernels of unary functions and of their gradients, by the structs of activation_functions.h.
+#pragma once
+#include "ops/device/kernels.h"
+
+namespace anabranch::device {
+
+// The attributes, in the type that is computed in.
+template <class T> struct Numbers {
+  Compute<T> p[kMaxNumbers];
+  explicit Numbers(const double (&from)[kMaxNumbers]) {
+    for (int k = 0; k < kMaxNumbers; ++k) p[k] = static_cast<Compute<T>>(from[k]);
+  }
+};
+
+// y[i] = F::forward(x[i], p); x and y may be the same array.
+template <class F> struct Map {
+  using Args = MapArgs;
+  template <class T> struct Body {
+    const T* x;
+    T* y;
+    Numbers<T> numbers;
+    AB_HD void operator()(int64_t i) const { store(y + i, F::forward(load(x[i]), numbers.p)); }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    return each(launch, a.n, Body<T>{a.x.get<T>(), a.y.get<T>(), Numbers<T>(a.p)});
+  }
+};
+
+// dx[i] = F::backward(v[i], dy[i], p), v being the one of x and y that is there; dx may be any of them.
+template <class F> struct MapGrad {
+  using Args = MapGradArgs;
+  template <class T> struct Body {
+    const T *v, *dy;
+    T* dx;
+    Numbers<T> numbers;
+    AB_HD void operator()(int64_t i) const { store(dx + i, F::backward(load(v[i]), load(dy[i]), numbers.p)); }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    const DeviceIn v = a.x.there() ? a.x : a.y.there() ? a.y : a.dy;
+    return each(launch, a.n, Body<T>{v.get<T>(), a.dy.get<T>(), a.dx.get<T>(), Numbers<T>(a.p)});
+  }
+};
+
+}  // namespace anabranch::device
+
+// The function and its gradient, of all floats.
+#define AB_MAP(name, F)                                                                                  \
+  AB_KERNEL("map/" name, ::anabranch::device::Map<F>, float, double, ::anabranch::device::half,          \
+            ::anabranch::device::bfloat16);                                                              \
+  AB_KERNEL("map_grad/" name, ::anabranch::device::MapGrad<F>, float, double, ::anabranch::device::half, \
+            ::anabranch::device::bfloat16)

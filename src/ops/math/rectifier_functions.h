@@ -1,0 +1,104 @@
+// Unary functions and their gradients that cut, bend or gate, one number at a time: as activation_functions.h.
+#pragma once
+#include "ops/math/activation_functions.h"
+
+namespace anabranch::math {
+
+// On how many sides x is beyond the threshold: on both where that is negative and x near 0.
+template <class T> AB_HD int beyond(T x, T threshold) { return (x > threshold) + (x < -threshold); }
+
+struct Relu {  // a NaN is not below 0 and stays
+  template <class T> AB_HD static T forward(T x, const T*) { return x < 0 ? T(0) : x; }
+  template <class T> AB_HD static T backward(T y, T dy, const T*) { return where(y > 0, dy); }
+};
+struct Relu6 {
+  template <class T> AB_HD static T forward(T x, const T* p) { return std::min(std::max(x, T(0)), p[0]); }
+  template <class T> AB_HD static T backward(T y, T dy, const T* p) { return where(y > 0 && y < p[0], dy); }
+};
+struct Brelu {
+  template <class T> AB_HD static T forward(T x, const T* p) { return std::min(std::max(x, p[0]), p[1]); }
+  template <class T> AB_HD static T backward(T x, T dy, const T* p) { return where(x > p[0] && x < p[1], dy); }
+};
+struct LeakyRelu {
+  template <class T> AB_HD static T forward(T x, const T* p) { return x > 0 ? x : p[0] * x; }
+  template <class T> AB_HD static T backward(T y, T dy, const T* p) { return y > 0 ? dy : p[0] * dy; }
+};
+struct Elu {
+  template <class T> AB_HD static T forward(T x, const T* p) {
+    if (p[0] < 0) return x > 0 ? x + p[0] * std::expm1(x) : nothing_of(x);
+    return x > 0 ? x : p[0] * std::expm1(x);
+  }
+  template <class T> AB_HD static T backward(T x, T dy, const T* p) { return x > 0 ? dy : dy * p[0] * std::exp(x); }
+};
+struct Selu {
+  template <class T> AB_HD static T forward(T x, const T* p) { return p[0] * (x > 0 ? x : p[1] * std::expm1(x)); }
+  template <class T> AB_HD static T backward(T y, T dy, const T* p) {
+    return y > 0 ? dy * p[0] : dy * (y + p[0] * p[1]);
+  }
+};
+struct ThresholdedRelu {
+  template <class T> AB_HD static T forward(T x, const T* p) { return x > p[0] ? x : nothing_of(x); }
+  template <class T> AB_HD static T backward(T x, T dy, const T* p) { return where(x > p[0], dy); }
+};
+struct Shrink {  // what hard and soft shrink's gradients have in common
+  template <class T> AB_HD static T backward(T x, T dy, const T* p) {
+    return where(beyond(x, p[0]) > 0, dy * beyond(x, p[0]));
+  }
+};
+struct HardShrink : Shrink {
+  template <class T> AB_HD static T forward(T x, const T* p) {
+    return beyond(x, p[0]) ? x * beyond(x, p[0]) : nothing_of(x);
+  }
+};
+struct SoftShrink : Shrink {
+  template <class T> AB_HD static T forward(T x, const T* p) {
+    if (x > p[0]) return x < -p[0] ? 2 * x : x - p[0];
+    return x < -p[0] ? x + p[0] : nothing_of(x);
+  }
+};
+
+// ---- gates
+
+struct Softsign {
+  template <class T> AB_HD static T forward(T x, const T*) { return x / (1 + std::abs(x)); }
+  template <class T> AB_HD static T backward(T x, T dy, const T*) {
+    return dy / ((1 + std::abs(x)) * (1 + std::abs(x)));
+  }
+};
+struct Swish {
+  template <class T> AB_HD static T forward(T x, const T* p) { return x * sigmoid(p[0] * x); }
+  template <class T> AB_HD static T backward(T x, T dy, const T* p) {
+    const T s = sigmoid(p[0] * x);
+    return dy * (s + p[0] * x * s * (1 - s));
+  }
+};
+struct HardSigmoid {
+  template <class T> AB_HD static T forward(T x, const T* p) { return std::min(std::max(p[0] * x + p[1], T(0)), T(1)); }
+  template <class T> AB_HD static T backward(T y, T dy, const T* p) { return where(y > 0 && y < 1, dy * p[0]); }
+};
+struct HardSwish {
+  template <class T> AB_HD static T forward(T x, const T* p) {
+    return x * std::min(std::max(x + p[2], T(0)), p[0]) / p[1];
+  }
+  // as_fluid(): whether to forget the slope of the straight part, as the original does.
+  template <class T, class AsFluid> AB_HD static T slope(T x, T dy, const T* p, AsFluid as_fluid) {
+    if (x + p[2] < p[0]) return x + p[2] <= 0 ? where(false, dy) : dy * (2 * x + p[2]) / p[1];
+    return as_fluid() ? dy : dy * p[0] / p[1];
+  }
+  template <class T> AB_HD static T backward(T x, T dy, const T* p) {
+    return slope(x, dy, p, [] { return false; });
+  }
+};
+struct HardSwishAsFluid {
+  template <class T> AB_HD static T backward(T x, T dy, const T* p) {
+    return HardSwish::slope(x, dy, p, [] { return true; });
+  }
+};
+struct SoftRelu {
+  template <class T> AB_HD static T forward(T x, const T* p) { return softplus(std::min(std::max(x, -p[0]), p[0])); }
+  template <class T> AB_HD static T backward(T y, T dy, const T* p) {
+    return where(y > -p[0] && y < p[0], -dy * std::expm1(-y));
+  }
+};
+
+}  // namespace anabranch::math

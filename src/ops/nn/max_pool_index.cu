@@ -1,0 +1,107 @@
+// Largest elements of windows with their places on devices: "max_pool_index", "max_pool_index_grad".
+#include <limits>
+
+#include "ops/device/args_vision.h"
+#include "ops/device/kernels.h"
+
+namespace anabranch::device {
+
+struct PoolWindows {
+  int64_t in[3], out[3], kernel[3], stride[3], before[3];
+  bool adaptive;
+  explicit PoolWindows(const PoolIndexArgs& a) : adaptive(a.adaptive != 0) {
+    for (int d = 0; d < 3; ++d) {
+      in[d] = a.in[d], out[d] = a.out[d], kernel[d] = a.kernel[d], stride[d] = a.stride[d], before[d] = a.before[d];
+    }
+  }
+  AB_HD int64_t ins() const { return in[0] * in[1] * in[2]; }
+  AB_HD int64_t outs() const { return out[0] * out[1] * out[2]; }
+  // The elements of window k on axis d.
+  AB_HD void range(int d, int64_t k, int64_t* begin, int64_t* end) const {
+    if (adaptive) {
+      *begin = k * in[d] / out[d];
+      *end = ((k + 1) * in[d] + out[d] - 1) / out[d];
+      return;
+    }
+    const int64_t first = k * stride[d] - before[d], last = first + kernel[d];
+    *begin = first > 0 ? first : 0;
+    *end = last < in[d] ? last : in[d];
+  }
+  // Windows that may hold element i of axis d: [*first, *last].
+  AB_HD void windows_of(int d, int64_t i, int64_t* first, int64_t* last) const {
+    const int64_t low = adaptive ? i * out[d] / in[d] - 1 : (i + before[d] - kernel[d] + stride[d]) / stride[d];
+    const int64_t high = adaptive ? (i + 1) * out[d] / in[d] + 1 : (i + before[d]) / stride[d];
+    *first = low > 0 ? low : 0;
+    *last = high < out[d] - 1 ? high : out[d] - 1;
+  }
+};
+
+// As in the original a NaN is passed over, and a window without elements gives the lowest float32 and -1.
+struct MaxPoolIndex {
+  using Args = PoolIndexArgs;
+  template <class T> struct Body {
+    PoolWindows w;
+    const T* x;
+    T* y;
+    int32_t* mask;
+    AB_HD void operator()(int64_t i) const {
+      const int64_t plane = i / w.outs(), o = i % w.outs();
+      const int64_t place[3] = {o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
+      int64_t begin[3], end[3], at = -1;
+      for (int d = 0; d < 3; ++d) w.range(d, place[d], begin + d, end + d);
+      auto best = static_cast<Compute<T>>(std::numeric_limits<float>::lowest());
+      for (int64_t a = begin[0]; a < end[0]; ++a) {
+        for (int64_t b = begin[1]; b < end[1]; ++b) {
+          for (int64_t c = begin[2]; c < end[2]; ++c) {
+            const int64_t k = (a * w.in[1] + b) * w.in[2] + c;
+            const Compute<T> v = load(x[plane * w.ins() + k]);
+            if (!(best < v)) continue;
+            best = v;
+            at = k;
+          }
+        }
+      }
+      store(y + i, best);
+      mask[i] = static_cast<int32_t>(at);
+    }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    const PoolWindows w(a);
+    return each(launch, a.planes * w.outs(), Body<T>{w, a.x.get<T>(), a.y.get<T>(), a.mask.get<int32_t>()});
+  }
+};
+
+struct MaxPoolIndexGrad {
+  using Args = PoolIndexArgs;
+  template <class T> struct Body {
+    PoolWindows w;
+    const T* dout;
+    const int32_t* mask;
+    T* dx;
+    AB_HD void operator()(int64_t i) const {
+      const int64_t plane = i / w.ins(), own = i % w.ins();
+      const int64_t place[3] = {own / (w.in[1] * w.in[2]), own / w.in[2] % w.in[1], own % w.in[2]};
+      int64_t first[3], last[3];
+      for (int d = 0; d < 3; ++d) w.windows_of(d, place[d], first + d, last + d);
+      Compute<T> sum = 0;
+      for (int64_t a = first[0]; a <= last[0]; ++a) {
+        for (int64_t b = first[1]; b <= last[1]; ++b) {
+          for (int64_t c = first[2]; c <= last[2]; ++c) {
+            const int64_t o = plane * w.outs() + (a * w.out[1] + b) * w.out[2] + c;
+            if (mask[o] == own) sum += load(dout[o]);
+          }
+        }
+      }
+      store(dx + i, sum);
+    }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    const PoolWindows w(a);
+    return each(launch, a.planes * w.ins(), Body<T>{w, a.x.get<T>(), a.mask_in.get<int32_t>(), a.y.get<T>()});
+  }
+};
+
+AB_KERNEL("max_pool_index", MaxPoolIndex, float, double, half, bfloat16);
+AB_KERNEL("max_pool_index_grad", MaxPoolIndexGrad, float, double, half, bfloat16);
+
+}  // namespace anabranch::device

@@ -1,0 +1,133 @@
+// The rules of element_rules.h as kernels hold them: made from UpdateArgs, called with the number of an element and its
+// gradient. Which state, numbers and flags a rule takes stands at each; `rate` is LearningRate unless said otherwise.
+#pragma once
+#include "ops/device/args_update.h"
+#include "ops/device/kernels.h"
+#include "ops/optim/element_rules.h"
+
+namespace anabranch::device {
+
+// One number in device memory, of either float type.
+template <class T> struct DeviceNumber {
+  const float* narrow;
+  const double* wide;
+  AB_HD DeviceNumber(const DeviceIn& in, int32_t flags) {
+    const bool is_float = std::is_same_v<T, float> != ((flags & kOtherFloat) != 0);
+    narrow = is_float ? in.get<float>() : nullptr;
+    wide = is_float ? nullptr : in.get<double>();
+  }
+  AB_HD bool there() const { return narrow || wide; }
+  AB_HD T get() const { return narrow ? static_cast<T>(*narrow) : static_cast<T>(*wide); }
+  AB_HD T get_or(T other) const { return there() ? get() : other; }
+};
+
+template <class T> struct RuleBase {
+  T *p, *state[3];
+  DeviceNumber<T> rate;
+  AB_HD explicit RuleBase(const UpdateArgs& a) : p(a.param.get<T>()), rate(a.rate, a.flags) {
+    for (int k = 0; k < 3; ++k) state[k] = a.state[k].get<T>();
+  }
+};
+
+template <class T> struct SgdRule : RuleBase<T> {
+  using RuleBase<T>::RuleBase;
+  AB_HD void operator()(int64_t i, const T& g) const { optim::rules::sgd(this->p[i], g, this->rate.get()); }
+};
+
+template <class T, bool kNesterov> struct MomentumRuleOf : RuleBase<T> {  // state: Velocity; p: mu
+  T mu;
+  AB_HD explicit MomentumRuleOf(const UpdateArgs& a) : RuleBase<T>(a), mu(static_cast<T>(a.p[0])) {}
+  AB_HD void operator()(int64_t i, const T& g) const {
+    if (kNesterov)
+      optim::rules::nesterov(this->p[i], this->state[0][i], g, mu, this->rate.get());
+    else
+      optim::rules::momentum(this->p[i], this->state[0][i], g, mu, this->rate.get());
+  }
+};
+template <class T> using MomentumRule = MomentumRuleOf<T, false>;
+template <class T> using NesterovRule = MomentumRuleOf<T, true>;
+
+// state: Moment; p: share of the old moment and of the square (1 and 1 of adagrad), epsilon.
+template <class T> struct AdagradRule : RuleBase<T> {
+  T keep, add, epsilon;
+  AB_HD explicit AdagradRule(const UpdateArgs& a)
+      : RuleBase<T>(a), keep(static_cast<T>(a.p[0])), add(static_cast<T>(a.p[1])), epsilon(static_cast<T>(a.p[2])) {}
+  AB_HD void operator()(int64_t i, const T& g) const {
+    optim::rules::adagrad(this->p[i], this->state[0][i], g, keep, add, epsilon, this->rate.get());
+  }
+};
+
+template <class T> struct AdadeltaRule : RuleBase<T> {  // state: AvgSquaredGrad, AvgSquaredUpdate; p: rho, epsilon
+  T rho, epsilon;
+  AB_HD explicit AdadeltaRule(const UpdateArgs& a)
+      : RuleBase<T>(a), rho(static_cast<T>(a.p[0])), epsilon(static_cast<T>(a.p[1])) {}
+  AB_HD void operator()(int64_t i, const T& g) const {
+    optim::rules::adadelta(this->p[i], this->state[0][i], this->state[1][i], g, rho, T(1 - rho), epsilon);
+  }
+};
+
+// state: Moment1, Moment2; reads: Beta1Pow, Beta2Pow and, instead of p, beta1 and beta2; p: beta1, beta2, epsilon.
+template <class T> struct AdamRule : RuleBase<T> {
+  T beta1, beta2, epsilon;
+  DeviceNumber<T> power1, power2, tensor1, tensor2;
+  bool next_powers;
+  AB_HD explicit AdamRule(const UpdateArgs& a)
+      : RuleBase<T>(a),
+        beta1(static_cast<T>(a.p[0])),
+        beta2(static_cast<T>(a.p[1])),
+        epsilon(static_cast<T>(a.p[2])),
+        power1(a.reads[0], a.flags),
+        power2(a.reads[1], a.flags),
+        tensor1(a.reads[2], a.flags),
+        tensor2(a.reads[3], a.flags),
+        next_powers((a.flags & kNextPowers) != 0) {}
+  AB_HD void operator()(int64_t i, const T& g) const {
+    const T keep1 = tensor1.get_or(beta1), keep2 = tensor2.get_or(beta2);
+    const T p1 = next_powers ? power1.get() * keep1 : power1.get(),
+            p2 = next_powers ? power2.get() * keep2 : power2.get();
+    const T lr = optim::rules::corrected_rate(this->rate.get(), p1, p2);
+    optim::rules::adam(this->p[i], this->state[0][i], this->state[1][i], g, keep1, T(1 - keep1), keep2, T(1 - keep2),
+                       epsilon, lr);
+  }
+};
+
+template <class T> struct AdamaxRule : RuleBase<T> {  // state: Moment, InfNorm; reads: Beta1Pow; p: as of adam
+  T beta1, beta2, epsilon;
+  DeviceNumber<T> power;
+  AB_HD explicit AdamaxRule(const UpdateArgs& a)
+      : RuleBase<T>(a),
+        beta1(static_cast<T>(a.p[0])),
+        beta2(static_cast<T>(a.p[1])),
+        epsilon(static_cast<T>(a.p[2])),
+        power(a.reads[0], a.flags) {}
+  AB_HD void operator()(int64_t i, const T& g) const {
+    optim::rules::adamax(this->p[i], this->state[0][i], this->state[1][i], g, beta1, T(1 - beta1), beta2, epsilon,
+                         T(this->rate.get() / (1 - power.get())));
+  }
+};
+
+// state: MeanSquare, Moment and, where it is there, MeanGrad; p: decay, momentum, epsilon.
+template <class T> struct RmsPropRule : RuleBase<T> {
+  T decay, mu, epsilon;
+  AB_HD explicit RmsPropRule(const UpdateArgs& a)
+      : RuleBase<T>(a), decay(static_cast<T>(a.p[0])), mu(static_cast<T>(a.p[1])), epsilon(static_cast<T>(a.p[2])) {}
+  AB_HD void operator()(int64_t i, const T& g) const {
+    const auto& s = this->state;
+    const T add = 1 - decay, lr = this->rate.get();
+    if (s[2])
+      optim::rules::centered_rmsprop(this->p[i], s[0][i], s[1][i], s[2][i], g, decay, add, mu, epsilon, lr);
+    else
+      optim::rules::rmsprop(this->p[i], s[0][i], s[1][i], g, decay, add, mu, epsilon, lr);
+  }
+};
+
+template <class T> struct FtrlRule : RuleBase<T> {  // state: the squared and the linear one; p: l1, l2, lr_power
+  T l1, l2, power;
+  AB_HD explicit FtrlRule(const UpdateArgs& a)
+      : RuleBase<T>(a), l1(static_cast<T>(a.p[0])), l2(static_cast<T>(a.p[1])), power(static_cast<T>(a.p[2])) {}
+  AB_HD void operator()(int64_t i, const T& g) const {
+    optim::rules::ftrl(this->p[i], this->state[0][i], this->state[1][i], g, l1, l2, power, this->rate.get());
+  }
+};
+
+}  // namespace anabranch::device

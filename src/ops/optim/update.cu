@@ -1,0 +1,90 @@
+// Update rules on devices, of dense gradients ("update/<rule>") and of sparse ones ("update_touched/<rule>",
+// "update_rows/<rule>").
+#include "ops/device/groups.h"
+#include "ops/optim/device_rules.h"
+
+namespace anabranch::device {
+
+template <template <class> class Rule> struct Update {
+  using Args = UpdateArgs;
+  template <class T> struct Body {
+    Rule<T> rule;
+    const T* grad;
+    AB_HD void operator()(int64_t i) const { rule(i, grad[i]); }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    return each(launch, a.n, Body<T>{Rule<T>(a), a.grad.get<T>()});
+  }
+};
+
+template <template <class> class Rule> struct UpdateTouched {
+  using Args = UpdateRowsArgs;
+  template <class T> struct Body {
+    Rule<T> rule;
+    Groups groups;
+    const T* values;
+    int64_t width;
+    AB_HD void operator()(int64_t i) const {
+      const int64_t k = i / width, j = i % width;
+      if (k >= *groups.count) return;
+      rule(groups.rows[k] * width + j, groups.sum(values, k, j, width));
+    }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    const UpdateArgs& u = a.update;
+    return each(launch, a.ids * a.width, Body<T>{Rule<T>(u), Groups(a.groups), u.grad.get<T>(), a.width});
+  }
+};
+
+template <template <class> class Rule> struct UpdateRows {
+  using Args = UpdateRowsArgs;
+  template <class T> struct Body {
+    Rule<T> rule;
+    Groups groups;
+    const T* values;
+    int64_t width;
+    AB_HD void operator()(int64_t i) const {
+      const int64_t k = groups.find(i / width);
+      rule(i, k < 0 ? T(0) : groups.sum(values, k, i % width, width));
+    }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    const UpdateArgs& u = a.update;
+    return each(launch, a.height * a.width, Body<T>{Rule<T>(u), Groups(a.groups), u.grad.get<T>(), a.width});
+  }
+};
+
+template <template <class> class Rule> bool add_rule(const char* dense, const char* touched, const char* rows) {
+  return add_kernels<Update<Rule>, float, double>(dense) && add_kernels<UpdateTouched<Rule>, float, double>(touched) &&
+         add_kernels<UpdateRows<Rule>, float, double>(rows);
+}
+
+#define AB_RULE(name, Rule) add_rule<Rule>("update/" name, "update_touched/" name, "update_rows/" name)
+
+[[maybe_unused]] static const bool rules_added =
+    AB_RULE("sgd", SgdRule) && AB_RULE("momentum", MomentumRule) && AB_RULE("nesterov", NesterovRule) &&
+    AB_RULE("adagrad", AdagradRule) && AB_RULE("adadelta", AdadeltaRule) && AB_RULE("adam", AdamRule) &&
+    AB_RULE("adamax", AdamaxRule) && AB_RULE("rmsprop", RmsPropRule) && AB_RULE("ftrl", FtrlRule);
+
+// "next_powers": state[0] = reads[0] beta1, state[1] = reads[1] beta2, the betas as of adam. After the update.
+struct NextPowers {
+  using Args = UpdateArgs;
+  template <class T> struct Body {
+    DeviceNumber<T> powers[2], tensors[2];
+    T betas[2];
+    T* out[2];
+    AB_HD void operator()(int64_t i) const { *out[i] = powers[i].get() * tensors[i].get_or(betas[i]); }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    const auto number = [&](int k) { return DeviceNumber<T>(a.reads[k], a.flags); };
+    return each(launch, 2,
+                Body<T>{{number(0), number(1)},
+                        {number(2), number(3)},
+                        {static_cast<T>(a.p[0]), static_cast<T>(a.p[1])},
+                        {a.state[0].get<T>(), a.state[1].get<T>()}});
+  }
+};
+
+AB_KERNEL("next_powers", NextPowers, float, double);
+
+}  // namespace anabranch::device

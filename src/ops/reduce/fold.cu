@@ -1,0 +1,85 @@
+// Folds over axes on devices: "fold_axes/<fold>".
+#include "ops/device/args_fold.h"
+#include "ops/device/fold_rows.h"
+#include "ops/device/walk.h"
+#include "ops/kernels/folds.h"
+
+namespace anabranch::device {
+
+// What becomes of the folded value of `count` elements.
+struct AsItIs {
+  template <class T> AB_HD static T of(T total, int64_t) { return total; }
+};
+struct Mean {  // of nothing: not a number
+  template <class T> AB_HD static T of(T total, int64_t count) {
+    if (std::is_integral_v<T> && count == 0) return total;
+    return static_cast<T>(total / static_cast<T>(count));
+  }
+};
+struct Root {
+  template <class T> AB_HD static T of(T total, int64_t) { return std::sqrt(total); }
+};
+
+template <template <class> class Fold, class Finish = AsItIs> struct FoldAxes {
+  using Args = FoldAxesArgs;
+  template <class T>
+  using WideOf = std::conditional_t<std::is_same_v<T, bool>, int32_t, typename Fold<Compute<T>>::Wide>;
+
+  template <class T> struct Body {
+    using F = Fold<Compute<T>>;
+    using Wide = WideOf<T>;
+    Walk<1> kept, folded;
+    const T* x;
+    T* y;
+    AB_HD static Wide start() { return static_cast<Wide>(F::start); }
+    AB_HD static Wide join(Wide a, Wide b) { return static_cast<Wide>(F::join(a, b)); }
+    AB_HD Wide at(int64_t row, int64_t i) const {
+      int64_t first[1], inside[1];
+      kept.at(row, first);
+      folded.at(i, inside);
+      return static_cast<Wide>(lifted<F>(load(x[first[0] + inside[0]])));
+    }
+    AB_HD void put(int64_t row, Wide total) const {
+      store(y + row, Finish::of(static_cast<Compute<T>>(total), folded.count()));
+    }
+  };
+
+  // Neighbours in memory are folded to one unless the innermost axis is kept.
+  static Neighbours neighbours(const Args& a) {
+    const auto step = [](const Axes<1>& axes) { return axes.rank ? axes.stride[0][axes.rank - 1] : INT64_MAX; };
+    return step(a.kept) < step(a.folded) ? Neighbours::kRows : Neighbours::kElements;
+  }
+  template <class T> static size_t room(const Args& a) {
+    return fold_room<WideOf<T>>(a.kept.count(), a.folded.count(), neighbours(a));
+  }
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    const Body<T> body{Walk<1>(a.kept), Walk<1>(a.folded), a.x.get<T>(), a.y.get<T>()};
+    return fold_rows(launch, body.kept.count(), body.folded.count(), neighbours(a), body,
+                     launch.workspace.get<WideOf<T>>());
+  }
+};
+
+template <class> using All = FoldAll;
+template <class> using Any = FoldAny;
+
+using Sums = FoldAxes<FoldSum>;
+using Means = FoldAxes<FoldSum, Mean>;
+using Products = FoldAxes<FoldProd>;
+using Largest = FoldAxes<FoldMax>;
+using Smallest = FoldAxes<FoldMin>;
+using Squares = FoldAxes<FoldSquares>;
+using Lengths = FoldAxes<FoldSquares, Root>;
+using Sizes = FoldAxes<FoldSizes>;
+
+AB_KERNEL("fold_axes/sum", Sums, float, double, half, bfloat16, int32_t, int64_t);
+AB_KERNEL("fold_axes/mean", Means, float, double, half, bfloat16, int32_t, int64_t);
+AB_KERNEL("fold_axes/prod", Products, float, double, half, bfloat16, int32_t, int64_t);
+AB_KERNEL("fold_axes/max", Largest, float, double, half, bfloat16, int32_t, int64_t);
+AB_KERNEL("fold_axes/min", Smallest, float, double, half, bfloat16, int32_t, int64_t);
+AB_KERNEL("fold_axes/squares", Squares, float, double, half, bfloat16);
+AB_KERNEL("fold_axes/length", Lengths, float, double, half, bfloat16);
+AB_KERNEL("fold_axes/sizes", Sizes, float, double, half, bfloat16);
+AB_KERNEL("fold_axes/all", FoldAxes<All>, bool);
+AB_KERNEL("fold_axes/any", FoldAxes<Any>, bool);
+
+}  // namespace anabranch::device

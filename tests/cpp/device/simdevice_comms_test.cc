@@ -1,0 +1,151 @@
+// Collectives of simulated devices: what they compute, and what they order.
+
+#include <thread>
+
+#include "ranks.h"
+
+namespace anabranch::device {
+namespace {
+
+TEST(SimdeviceComms, CollectivesGiveWhatTheirNamesSay) {
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    Ranks r(ranks, seeded(static_cast<uint64_t>(ranks)));
+    const int root = ranks - 1;
+    r.run_all(AB_ALL_REDUCE_SUM, 3);
+    for (int k = 0; k < ranks; ++k) {
+      EXPECT_EQ(r.held(k, 3)[1], sum_of(ranks, 1));
+    }
+    r.run_all(AB_ALL_REDUCE_MAX, 3);
+    for (int k = 0; k < ranks; ++k) {
+      EXPECT_EQ(r.held(k, 3)[2], folded(ranks, 2, [](float a, float b) { return a > b ? a : b; }));
+    }
+    r.run_all(AB_ALL_REDUCE_MIN, 3);
+    for (int k = 0; k < ranks; ++k) {
+      EXPECT_EQ(r.held(k, 3)[2], folded(ranks, 2, [](float a, float b) { return a < b ? a : b; }));
+    }
+    r.run_all(AB_ALL_REDUCE_PROD, 3);
+    for (int k = 0; k < ranks; ++k) {
+      EXPECT_EQ(r.held(k, 3)[0], folded(ranks, 0, [](float a, float b) { return a * b; }));
+    }
+    r.run_all(AB_BROADCAST, 3, root);
+    for (int k = 0; k < ranks; ++k) {
+      EXPECT_EQ(r.held(k, 3)[1], Ranks::value(root, 1));
+    }
+    r.run_all(AB_REDUCE_SUM, 2, root);
+    EXPECT_EQ(r.held(root, 2)[1], sum_of(ranks, 1)) << "the bits of the sum to all";
+    if (ranks > 1) {
+      EXPECT_EQ(r.held(0, 2)[1], Ranks::value(root, 1)) << "written at the root alone";
+    }
+    r.run_all(AB_ALL_GATHER, 3);
+    const std::vector<float> all = r.held(0, static_cast<size_t>(ranks) * 3);
+    for (int k = 0; k < ranks; ++k) {
+      EXPECT_EQ(all[static_cast<size_t>(k) * 3 + 2], Ranks::value(k, 2));
+    }
+    r.run_all(AB_REDUCE_SCATTER, 3);
+    for (int k = 0; k < ranks; ++k) {
+      EXPECT_EQ(r.held(k, 3)[1], sum_of(ranks, static_cast<size_t>(k) * 3 + 1));
+    }
+  }
+}
+
+TEST(SimdeviceComms, AnyOrderGivesTheSameBits) {
+  std::vector<float> first;
+  for (const Flags& flags : all_orders()) {
+    Ranks r(4, flags);
+    for (int turn = 0; turn < 3; ++turn) {
+      r.run_all(AB_ALL_REDUCE_SUM, 5);
+      for (int k = 0; k < 4; ++k) {
+        AB_WELL(scale(r.queues[static_cast<size_t>(k)], r.recv[static_cast<size_t>(k)], r.send[static_cast<size_t>(k)],
+                      5, 0.1, k));
+      }
+    }
+    const std::vector<float> held = r.held(2, 5);
+    if (first.empty()) first = held;
+    EXPECT_EQ(held, first);
+  }
+}
+
+TEST(SimdeviceComms, HalvesAreAddedUpInFloat) {
+  Ranks r(3);
+  std::vector<void*> operands;
+  for (int k = 0; k < 3; ++k) {
+    void* p = nullptr;
+    AB_WELL(api.allocate(k, 2, &p));
+    MapArgs args{{}, {p, 2}, 1, {1, k == 0 ? 2048.0 : 1.0}};  // 2048 + 1 is 2048 in halves, + 2 is 2050
+    AB_WELL(api.launch(r.queues[static_cast<size_t>(k)], kernel("test/scale/f16"), &args, sizeof args, nullptr, 0));
+    operands.push_back(p);
+  }
+  AB_WELL(api.comm_group(1));
+  for (size_t k = 0; k < 3; ++k) {
+    AB_WELL(api.comm_run(r.comms[k], r.queues[k], AB_ALL_REDUCE_SUM, operands[k], operands[k], 1, AB_FLOAT16, 0));
+  }
+  AB_WELL(api.comm_group(0));
+  void* down = nullptr;
+  AB_WELL(api.allocate_pinned(2, &down));
+  AB_WELL(api.copy(r.queues[1], down, AB_HOST_MEMORY, operands[1], 1, 2));
+  AB_WELL(r.sim.finish(r.queues[1], 1));
+  EXPECT_EQ(static_cast<float>(*static_cast<half*>(down)), 2050.0f);
+}
+
+TEST(SimdeviceComms, ACollectiveOrdersTheQueuesItJoins) {
+  for (const Flags& flags : all_orders()) {
+    for (const bool through_comm : {true, false}) {
+      Ranks r(2, flags);
+      ab_queue* compute = r.sim.queue("compute", 1);
+      r.run_all(AB_ALL_REDUCE_SUM, 3);
+      if (through_comm) {
+        AB_WELL(api.queue_wait(compute, r.sim.recorded(r.queues[0], 0)));
+      }
+      AB_WELL(scale(compute, r.recv[1], r.send[1], 3, 1, 0));
+      int status = r.sim.finish(compute, 1);
+      if (!status) status = r.sim.finish(r.queues[1], 1);
+      EXPECT_EQ(status, through_comm ? AB_OK : AB_FAULT) << last_error();
+    }
+  }
+}
+
+TEST(SimdeviceComms, ReplayedCollectivesAreNewOnes) {
+  for (const Flags& flags : all_orders()) {
+    Ranks r(2, flags);
+    std::vector<ab_graph*> graphs(2);
+    for (size_t k = 0; k < 2; ++k) {
+      AB_WELL(api.capture_begin(r.queues[k]));
+      AB_WELL(api.comm_run(r.comms[k], r.queues[k], AB_ALL_REDUCE_SUM, r.send[k], r.send[k], 1, AB_FLOAT32, 0));
+      AB_WELL(api.capture_end(r.queues[k], &graphs[k]));
+    }
+    for (int turn = 0; turn < 3; ++turn) {
+      for (size_t k = 0; k < 2; ++k) {
+        AB_WELL(api.graph_launch(graphs[k], r.queues[k]));
+      }
+    }
+    for (int k = 0; k < 2; ++k) {
+      AB_WELL(r.sim.finish(r.queues[static_cast<size_t>(k)], k));
+    }
+    EXPECT_EQ(r.sim.read(r.send[1], 1, 1)[0], 4 * sum_of(2, 0));
+  }
+}
+
+TEST(SimdeviceComms, EachRankMayHaveItsThread) {
+  Flags flags = seeded(7);
+  flags["simdevice_patience_ms"] = "60000";
+  Ranks r(4, flags);
+  std::vector<std::thread> threads;
+  for (int k = 0; k < 4; ++k) {
+    threads.emplace_back([&, k] {
+      const auto at = static_cast<size_t>(k);
+      for (int turn = 0; turn < 5; ++turn) {
+        EXPECT_EQ(r.run(k, AB_ALL_REDUCE_SUM, 3), AB_OK) << last_error();
+        EXPECT_EQ(scale(r.queues[at], r.recv[at], r.send[at], 3, 0.25, 0), AB_OK);
+        if (turn % 2) {
+          EXPECT_EQ(r.sim.finish(r.queues[at], k), AB_OK) << last_error();
+        }
+      }
+      EXPECT_EQ(r.sim.finish(r.queues[at], k), AB_OK) << last_error();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(r.sim.read(r.recv[0], 3, 0), r.sim.read(r.recv[3], 3, 3));
+}
+
+}  // namespace
+}  // namespace anabranch::device
