@@ -79,6 +79,27 @@ TEST(SimdeviceAudit, PartsOfABlockAreApart) {
   }
 }
 
+TEST(SimdeviceAudit, TheRestOfARangeKeepsItsWriter) {
+  for (const Flags& flags : all_orders()) {
+    for (const size_t part : {0u, 2u, 4u}) {  // four of eight elements are written again, with a wait
+      for (const size_t rest : {0u, 6u}) {    // two of the others are read, without one
+        if (rest >= part && rest < part + 4) continue;
+        Sim sim(flags);
+        ab_queue *a = sim.queue("a"), *b = sim.queue("b"), *c = sim.queue("c");
+        float *x = sim.floats(8), *y = sim.floats(2);
+        AB_WELL(scale(a, nullptr, x, 8, 1, 1));
+        ab_event* written = sim.recorded(a);
+        AB_WELL(api.queue_wait(b, written));
+        AB_WELL(scale(b, nullptr, x + part, 4, 1, 1));
+        AB_WELL(scale(c, x + rest, y, 2, 1, 0));
+        int status = sim.finish(b);
+        if (!status) status = sim.finish(c);
+        EXPECT_EQ(status, AB_FAULT) << "bytes of queue a are read by queue c";
+      }
+    }
+  }
+}
+
 TEST(SimdeviceAudit, ReadersNeedNoOrderAndAWriterNeedsAll) {
   for (const Flags& flags : all_orders()) {
     for (const bool waits_for_both : {false, true}) {

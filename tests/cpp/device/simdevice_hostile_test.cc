@@ -48,8 +48,12 @@ TEST(SimdeviceHostile, WhatIsLeftAtTheEndIsNamed) {
   ab_queue* q = nullptr;
   AB_WELL(api.allocate(1, 24, &p));
   AB_WELL(api.queue_new(0, 0, nullptr, &q));
+  int told = -1;
+  const auto note = [](void* arg, int status) { *static_cast<int*>(arg) = status; };
+  AB_WELL(api.queue_call(q, note, &told));
   AB_FAILS(api.close(), AB_INVALID_ARGUMENT,
            "closed while there were 1 blocks (24 bytes) of device 1, 1 times a queue");
+  EXPECT_EQ(told, AB_FAULT);
   AB_WELL(api.open(nullptr, &devices)) << "closed all the same";
   AB_WELL(api.close());
 }
