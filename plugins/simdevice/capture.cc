@@ -76,12 +76,8 @@ void launch_graph(Machine& machine, ab_graph& graph, ab_queue& queue) {
   need(!queue.capture, "a graph is launched into ", queue.text(), ", which is captured");
   need(queue.device == graph.device, "a graph of device ", graph.device, " is launched into ", queue.text());
   const Comms::GraphBracket bracket;
-  const auto start = std::make_shared<Record>();
   if (graph.last) machine.append(queue, item_of(Item::Kind::kWait, graph.last));
-  machine.append(queue, item_of(Item::Kind::kRecord, start));
-  for (ab_queue* lane : graph.lanes) {
-    if (lane) machine.append(*lane, item_of(Item::Kind::kWait, start));
-  }
+  // Other lanes begin with a wait for a record of the first one, by which they joined the capture.
   std::unordered_map<const Record*, RecordPtr> records;  // of the capture -> of this launch
   for (const Capture::Node& node : graph.nodes) {
     Item item = node.item;

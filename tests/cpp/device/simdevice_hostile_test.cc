@@ -190,6 +190,23 @@ TEST(SimdeviceLibraries, CallsAreTheHosts) {
   }
 }
 
+TEST(SimdeviceLibraries, WhatACallWritesIsWaitedFor) {
+  for (const Flags& flags : all_orders()) {
+    Sim sim(flags);
+    LibraryCall call(sim);
+    size_t room = 0;
+    AB_WELL(call.plan(4, &room));
+    ab_queue *q = sim.queue("compute"), *other = sim.queue("other");
+    AB_WELL(scale(q, nullptr, call.x, 4, 1, 2.5));
+    AB_WELL(call.run(q));
+    AB_WELL(scale(other, call.y, sim.floats(1), 1, 1, 0));
+    int status = sim.finish(other);
+    if (!status) status = sim.finish(q);
+    ASSERT_EQ(status, AB_FAULT);
+    EXPECT_THAT(last_error(), testing::AllOf(HasSubstr("race: "), HasSubstr("library call sum, queue compute")));
+  }
+}
+
 TEST(SimdeviceLibraries, FailuresAreTheHosts) {
   Sim sim;
   LibraryCall call(sim);
