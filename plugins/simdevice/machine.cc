@@ -25,7 +25,7 @@ Machine::Machine(const ab_host* the_host, const Settings& the_settings)
   }
 }
 
-Machine::~Machine() = default;
+Machine::~Machine() { comms.clear(); }
 
 void Machine::check_device(int device) const {
   need(device >= 0 && device < settings.devices, "device must be from 0 to ", settings.devices - 1, ", got ", device);

@@ -128,6 +128,7 @@ TEST(SimdeviceMemory, WritingBeyondABlockIsFound) {
   MapArgs args{{}, {sim.floats(3), 12}, 3, {1}};
   AB_WELL(api.launch(q, kernel("test/overrun/f32"), &args, sizeof args, nullptr, 0));
   if (kAddressSanitizer) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_DEATH(sim.finish(q), "use-after-poison");
   } else {
     AB_FAILS(sim.finish(q), AB_FAULT, "test/overrun/f32, queue compute of device 0 has written beyond a block");
