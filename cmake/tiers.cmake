@@ -7,6 +7,7 @@
 #         folder           tier  libraries (PUBLIC ones reach everybody above; the others stay inside the folder)
 ab_folder(src/base         0     PUBLIC fmt::fmt Threads::Threads PRIVATE ab::hwy)
 ab_folder(src/core         1     PRIVATE ab::hwy)
+ab_folder(src/device       1)
 ab_folder(src/ir           2     SMALL PRIVATE ab::protobuf)
 ab_folder(src/comm         2     PRIVATE ab::hwy)
 ab_folder(src/io           2)

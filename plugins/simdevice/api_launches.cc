@@ -43,6 +43,7 @@ int library_plan(int device, const char* key, const void* desc, size_t size, ab_
     m.check_device(device);
     given(key, "key");
     given(out, "out");
+    need(desc || !size, "desc must not be null");
     auto library = std::make_unique<ab_library>();
     library->device = device;
     library->key = key;

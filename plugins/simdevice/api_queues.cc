@@ -3,14 +3,13 @@
 namespace anabranch::simdevice {
 namespace {
 
-int queue_new(int device, int priority, const char* name, ab_queue** out) {
+int queue_new(int device, int, const char* name, ab_queue** out) {
   return locked([&](Machine& m, Lock&) {
     m.check_device(device);
     given(out, "out");
     auto queue = std::make_unique<ab_queue>();
     queue->id = m.next_queue();
     queue->device = device;
-    queue->priority = priority;
     queue->name = name ? name : std::to_string(queue->id);
     *out = m.queues.add(std::move(queue));
   });

@@ -39,7 +39,9 @@ class CopyWork final : public Work {
 
   void over(Machine& machine, Item& item) const override {
     if (a_.from_device == AB_HOST_MEMORY) machine.pinned.remove(range(a_.from, false, item));
-    if (a_.to_device == AB_HOST_MEMORY) machine.pinned.remove(range(a_.to, true, item));
+    if (a_.to_device == AB_HOST_MEMORY && machine.pinned.remove(range(a_.to, true, item))) {
+      poison(static_cast<char*>(a_.to), a_.bytes);
+    }
   }
 
  private:

@@ -137,9 +137,17 @@ void Comms::leave(ab_comm& comm, bool abort) {
     fail_group(group, comm.rank,
                said("rank ", comm.rank, " has ", abort ? "aborted" : "left", " communicator ", group.id));
   } else {
+    group.open.clear();
     groups_.erase(group.id);
   }
   handles.remove(comm);
+}
+
+void Comms::clear() {
+  for (const auto& [id, group] : groups_) {
+    if (group) group->open.clear();
+  }
+  groups_.clear();
 }
 
 void Comms::group(bool begin) {

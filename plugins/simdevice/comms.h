@@ -57,6 +57,7 @@ class Comms {
   ab_comm* join(int device, const std::string& id, int rank, int ranks);
   void post(Item& item, ab_comm& comm, ab_queue& queue, const Spec& spec, const void* send, void* recv);
   void leave(ab_comm& comm, bool abort);
+  void clear();  // groups and the rounds that they wait for, which own each other
 
   static void group(bool begin);  // of this thread
   static bool in_group();

@@ -1,6 +1,7 @@
 // The objects behind the pointers that the interface hands out. A pointer that was freed, or never was one, is found.
 #pragma once
 #include <memory>
+#include <unordered_set>
 #include <vector>
 
 #include "failure.h"
@@ -12,16 +13,16 @@ template <class T> class Handles {
   explicit Handles(const char* what) : what_(what) {}
 
   T* add(std::unique_ptr<T> object) {
+    known_.insert(object.get());
     all_.push_back(std::move(object));
     return all_.back().get();
   }
   T& check(T* object) const {
-    for (const auto& known : all_) {
-      if (known.get() == object) return *object;
-    }
-    fail(AB_INVALID_ARGUMENT, "this is not ", what_, ", or it was freed");
+    need(known_.contains(object), "this is not ", what_, ", or it was freed");
+    return *object;
   }
   void remove(T& object) {
+    known_.erase(&object);
     std::erase_if(all_, [&](const auto& known) { return known.get() == &object; });
   }
   const std::vector<std::unique_ptr<T>>& all() const { return all_; }  // in the order they were made
@@ -30,6 +31,7 @@ template <class T> class Handles {
  private:
   const char* const what_;
   std::vector<std::unique_ptr<T>> all_;
+  std::unordered_set<const T*> known_;
 };
 
 }  // namespace anabranch::simdevice

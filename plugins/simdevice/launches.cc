@@ -87,7 +87,7 @@ Item kernel_item(ab_kernel kernel, const void* args, size_t size, void* workspac
 
 Item library_item(const ab_host& host, const ab_library& library, const ab_operand* operands, int count,
                   void* workspace, size_t room) {
-  need(count >= 0, "count of operands must not be below 0, got ", count);
+  need(count >= 0 && (operands || !count), "operands must not be null, and their count not below 0, got ", count);
   for (int i = 0; i < count; ++i) {
     need(operands[i].access >= AB_READ && operands[i].access <= AB_ACCUMULATE, "operand ", i, " of ", library.key,
          " must have an access of ab_access, got ", operands[i].access);

@@ -25,7 +25,7 @@ Machine::Machine(const ab_host* the_host, const Settings& the_settings)
   }
 }
 
-Machine::~Machine() = default;
+Machine::~Machine() { comms.clear(); }
 
 void Machine::check_device(int device) const {
   need(device >= 0 && device < settings.devices, "device must be from 0 to ", settings.devices - 1, ", got ", device);
@@ -76,23 +76,16 @@ void Machine::run_until(Lock& lock, const std::function<bool()>& there, int64_t 
   const bool forever = within_ms < 0;
   const auto span = std::chrono::milliseconds(std::min(forever ? settings.patience_ms : within_ms, int64_t{1} << 40));
   auto limit = Time::now() + span;
-  for (;;) {
+  for (uint64_t seen = ns_;;) {
     check_fault();
     if (there()) break;
-    if (!driven_ && step(lock)) {
-      if (forever) {
-        limit = Time::now() + span;
-        continue;
-      }
-    } else if (driven_ && forever) {
-      changed_.wait(lock);
+    if (driven_ || !step(lock)) changed_.wait_until(lock, limit);
+    if (forever && (driven_ || ns_ != seen)) {
+      seen = ns_;
       limit = Time::now() + span;
-      continue;
-    } else {
-      changed_.wait_until(lock, limit);
     }
     if (Time::now() < limit || there()) continue;
-    if (!forever) fail(AB_TIMED_OUT, "nobody was there within ", within_ms, " ms: ", standing());
+    if (!forever) fail(AB_TIMED_OUT, "the event has not passed within ", within_ms, " ms: ", standing());
     lose(lock, Failure(AB_FAULT, "nothing can go on: " + standing()));
   }
   for (int more = schedule_.surplus(); more && !driven_ && step(lock);) --more;

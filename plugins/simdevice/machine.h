@@ -58,7 +58,8 @@ class Machine {
 
   // Runs items until there() or the deadline, in milliseconds from now. AB_FAULT, AB_TIMED_OUT.
   void run_until(Lock& lock, const std::function<bool()>& there, int64_t within_ms);
-  void run_some(Lock& lock);  // at least one item, if there is one
+  void run_some(Lock& lock);                  // at least one item, if there is one
+  void lose(Lock& lock, const Failure& why);  // nothing that is in a queue runs any more
   void check_fault() const;
   bool faulted() const { return fault_ != nullptr; }
   bool idle(const ab_queue& queue) const { return queue.items.empty() && !queue.busy; }
@@ -70,7 +71,6 @@ class Machine {
   void run_item(Lock& lock, ab_queue& queue);
   void run_round(Lock& lock, Round& round);
   void work(Lock& lock, Item& item, const std::function<void()>& run);  // runs without the lock
-  void lose(Lock& lock, const Failure& why);
   std::string standing() const;
 
   Mapping mapping_;

@@ -36,6 +36,9 @@ bool poisoned(const char* begin, size_t bytes) {
   return true;
 }
 
+// The sanitizer keeps what it was told of addresses, which the next mapping may get.
+Memory::~Memory() { AB_OPEN(mapping_.host(device_, 0), end_); }
+
 void* Memory::allocate(size_t bytes, uint64_t born) {
   const size_t span = rounded(bytes) + kRedZone;
   if (bytes > total_ - used_) {

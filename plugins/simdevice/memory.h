@@ -30,6 +30,10 @@ class Memory {
  public:
   Memory(Mapping& mapping, int device, size_t bytes) : mapping_(mapping), device_(device), total_(bytes) {}
 
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
   void* allocate(size_t bytes, uint64_t born);
   // AB_FAULT when something that `clock` does not know to be over has used the block. No clock: nothing runs.
   void release(void* p, const Clock* clock);

@@ -1,5 +1,6 @@
 #include "pinned.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "failure.h"
@@ -46,20 +47,23 @@ bool Pinned::add(const Range& range) {
   Block& block = find(range.begin, range.bytes);
   bool alone = true;
   for (const Range& other : block.waiting) {
-    const bool apart = other.begin + other.bytes <= range.begin || range.begin + range.bytes <= other.begin;
-    if (!apart && (other.writes || range.writes)) alone = false;
+    if (!apart(other, range) && (other.writes || range.writes)) alone = false;
   }
   block.waiting.push_back(range);
   return alone;
 }
 
-void Pinned::remove(const Range& range) {
-  Block& block = find(range.begin, range.bytes);
-  for (auto other = block.waiting.begin(); other != block.waiting.end(); ++other) {
-    if (other->begin != range.begin || other->bytes != range.bytes || other->writes != range.writes) continue;
-    block.waiting.erase(other);
-    return;
+bool Pinned::remove(const Range& range) {
+  std::vector<Range>& waiting = find(range.begin, range.bytes).waiting;
+  const auto same = [&](const Range& other) {
+    return other.begin == range.begin && other.bytes == range.bytes && other.writes == range.writes;
+  };
+  waiting.erase(std::find_if(waiting.begin(), waiting.end(), same));
+  bool written = false, read = false;
+  for (const Range& other : waiting) {
+    if (!apart(other, range)) (other.writes ? written : read) = true;
   }
+  return range.writes && written && !read;
 }
 
 Access Pinned::touch(const void* p, size_t bytes, ab_access how, const Access& now, const Clock& clock) {

@@ -32,7 +32,9 @@ class Pinned {
 
   // A copy has been put into a queue. Returns whether nobody else who waits in one writes (or, for a writer, uses) it.
   bool add(const Range& range);
-  void remove(const Range& range);
+  // It has run or was dropped. Returns whether what it has written is about to be overwritten, and nobody in a queue
+  // reads it before: then the host must not look at it either.
+  bool remove(const Range& range);
   Access touch(const void* p, size_t bytes, ab_access how, const Access& now, const Clock& clock);
   std::string left() const;
 
@@ -48,6 +50,9 @@ class Pinned {
   };
 
   Block& find(const void* p, size_t bytes);
+  static bool apart(const Range& a, const Range& b) {
+    return a.begin + a.bytes <= b.begin || b.begin + b.bytes <= a.begin;
+  }
 
   std::map<const char*, Block> blocks_;
 };

@@ -35,6 +35,7 @@ int open(const ab_host* host, int* devices) {
     const std::lock_guard guard(opening);
     need(!the_machine, "simdevice is open already");
     if (forked) fail(AB_UNAVAILABLE, "this process was forked after simdevice had been opened");
+    need(!host || host->size >= sizeof(ab_host), "ab_host must be of ", sizeof(ab_host), " bytes");
     check_keys();
     watch_forks();
     auto made = std::make_unique<Machine>(host, read_settings(host));
@@ -51,6 +52,9 @@ int close() {
     the_machine = nullptr;
     stop_explaining_touches();
     const std::string left = closed->left();
+    Lock lock(closed->mutex);
+    closed->lose(lock, Failure(AB_FAULT, "the device was closed"));
+    lock.unlock();
     need(left.empty(), "closed while there were ", left);
   });
 }

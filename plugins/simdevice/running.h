@@ -27,7 +27,6 @@ class Running {
   void check_zones();  // AB_FAULT when the item wrote beyond a block
 
   const Item& item() const { return item_; }
-  Machine& machine() { return machine_; }
 
  private:
   void refuse(const Access& other, const std::string& what);

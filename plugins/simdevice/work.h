@@ -59,7 +59,7 @@ struct Item {
 }  // namespace anabranch::simdevice
 
 struct ab_queue {
-  int id, device, priority;
+  int id, device;
   std::string name;
   const std::string* mark = nullptr;
   std::deque<anabranch::simdevice::Item> items;

@@ -166,7 +166,7 @@ typedef struct ab_device_api {
   /* *passed: 1 or 0. *ns (may be null), of a timed event that has passed: nanoseconds since some moment that is the
      same for all events of the device. */
   int (*event_query)(ab_event* event, int* passed, uint64_t* ns);
-  /* Calls fn(arg, status) on a thread of the plug-in when the queue gets there. status: AB_OK, or AB_FAULT of what ran
+  /* Calls fn(arg, status) on some thread when the queue gets there. status: AB_OK, or AB_FAULT of what ran
      before; it is called then, too. fn calls nothing of this table and does not wait. Not while capturing. */
   int (*queue_call)(ab_queue* queue, void (*fn)(void* arg, int status), void* arg);
 

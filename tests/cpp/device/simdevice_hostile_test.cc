@@ -48,8 +48,12 @@ TEST(SimdeviceHostile, WhatIsLeftAtTheEndIsNamed) {
   ab_queue* q = nullptr;
   AB_WELL(api.allocate(1, 24, &p));
   AB_WELL(api.queue_new(0, 0, nullptr, &q));
+  int told = -1;
+  const auto note = [](void* arg, int status) { *static_cast<int*>(arg) = status; };
+  AB_WELL(api.queue_call(q, note, &told));
   AB_FAILS(api.close(), AB_INVALID_ARGUMENT,
            "closed while there were 1 blocks (24 bytes) of device 1, 1 times a queue");
+  EXPECT_EQ(told, AB_FAULT);
   AB_WELL(api.open(nullptr, &devices)) << "closed all the same";
   AB_WELL(api.close());
 }
@@ -183,6 +187,23 @@ TEST(SimdeviceLibraries, CallsAreTheHosts) {
         EXPECT_THAT(last_error(), testing::AllOf(HasSubstr("race: "), HasSubstr("library call sum, queue other")));
       }
     }
+  }
+}
+
+TEST(SimdeviceLibraries, WhatACallWritesIsWaitedFor) {
+  for (const Flags& flags : all_orders()) {
+    Sim sim(flags);
+    LibraryCall call(sim);
+    size_t room = 0;
+    AB_WELL(call.plan(4, &room));
+    ab_queue *q = sim.queue("compute"), *other = sim.queue("other");
+    AB_WELL(scale(q, nullptr, call.x, 4, 1, 2.5));
+    AB_WELL(call.run(q));
+    AB_WELL(scale(other, call.y, sim.floats(1), 1, 1, 0));
+    int status = sim.finish(other);
+    if (!status) status = sim.finish(q);
+    ASSERT_EQ(status, AB_FAULT);
+    EXPECT_THAT(last_error(), testing::AllOf(HasSubstr("race: "), HasSubstr("library call sum, queue compute")));
   }
 }
 

@@ -16,6 +16,7 @@ constexpr bool kAddressSanitizer = false;
 #endif
 
 TEST(SimdeviceMemory, ACpuThatTouchesItDies) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a forked process would not have the memory at all
   Sim sim;
   volatile float* p = sim.floats(4, 1);
   EXPECT_DEATH(p[1] = 1.0f, "the CPU touched byte 260 of device 1");  // behind the first red zone
@@ -59,8 +60,10 @@ TEST(SimdeviceMemory, SpaceOfFreedBlocksIsJoined) {
   for (int turn = 0; turn < 20; ++turn) {  // many small ones, then one of nearly all
     std::vector<float*> all;
     for (int i = 0; i < 100; ++i) all.push_back(sim.floats(1000));
-    for (float* p : all) {
-      AB_WELL(api.release(0, p));
+    for (const size_t first : {1u, 0u}) {  // beside free space, and between two pieces of it
+      for (size_t i = first; i < all.size(); i += 2) {
+        AB_WELL(api.release(0, all[i]));
+      }
     }
     float* most = sim.floats(250000);
     ASSERT_NE(most, nullptr) << turn;
@@ -125,6 +128,7 @@ TEST(SimdeviceMemory, WritingBeyondABlockIsFound) {
   MapArgs args{{}, {sim.floats(3), 12}, 3, {1}};
   AB_WELL(api.launch(q, kernel("test/overrun/f32"), &args, sizeof args, nullptr, 0));
   if (kAddressSanitizer) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_DEATH(sim.finish(q), "use-after-poison");
   } else {
     AB_FAILS(sim.finish(q), AB_FAULT, "test/overrun/f32, queue compute of device 0 has written beyond a block");
@@ -199,6 +203,23 @@ TEST(SimdeviceMemory, AHostThatReadsTooEarlySeesPoison) {
   EXPECT_TRUE(std::isnan(p[0]));
   AB_WELL(sim.finish(q));
   EXPECT_EQ(p[0], 0.0f);
+}
+
+TEST(SimdeviceMemory, AHostThatReadsWhatTheNextCopyOverwritesSeesIt) {
+  for (const Flags& flags : all_orders()) {
+    Sim sim(flags);
+    ab_queue* q = sim.queue("down");
+    float *p = sim.pinned(4), *x = sim.floats(4), *y = sim.floats(4);
+    AB_WELL(scale(q, nullptr, x, 4, 1, 1));
+    AB_WELL(scale(q, nullptr, y, 4, 1, 2));
+    AB_WELL(api.copy(q, p, AB_HOST_MEMORY, x, 0, 16));
+    ab_event* first = sim.recorded(q);
+    AB_WELL(api.copy(q, p, AB_HOST_MEMORY, y, 0, 16));
+    AB_WELL(api.event_wait(first, AB_FOREVER));
+    EXPECT_TRUE(std::isnan(p[0]) || p[0] == 2.0f) << p[0];
+    AB_WELL(sim.finish(q));
+    EXPECT_EQ(p[0], 2.0f);
+  }
 }
 
 TEST(SimdeviceMemory, PinnedMemoryUnderACopyIsNotReleased) {

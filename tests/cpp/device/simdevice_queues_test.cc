@@ -143,6 +143,19 @@ TEST(SimdeviceQueues, AskingGetsThereInTheEnd) {
   }
 }
 
+TEST(SimdeviceQueues, WaitingForNoTimeGetsThereInTheEnd) {
+  Sim sim;
+  ab_queue* q = sim.queue("compute");
+  float* x = sim.floats(4);
+  for (int i = 0; i < 10; ++i) AB_WELL(scale(q, nullptr, x, 4, 1, 1));
+  ab_event* e = sim.recorded(q);
+  AB_FAILS(api.event_wait(e, 0), AB_TIMED_OUT, "the event has not passed within 0 ms: queue compute of device 0");
+  int turns = 1;
+  while (api.event_wait(e, 0) == AB_TIMED_OUT) ++turns;
+  EXPECT_EQ(turns, 10) << "one item each time";
+  AB_WELL(api.event_wait(e, 0));
+}
+
 TEST(SimdeviceQueues, AFaultIsKeptAndCallsAreTold) {
   Sim sim;
   Trace trace;
