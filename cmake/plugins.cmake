@@ -37,3 +37,9 @@ endif()
 
 ab_plugin(grpc "parameter servers work within one process only" grpcpp/grpcpp.h grpc++ grpc gpr)
 ab_plugin(gloo "processes without servers cannot add up" gloo/rendezvous/context.h gloo)
+
+# Devices that the CPU plays, for tests: in no installation.
+if(ANABRANCH_BUILD_TESTS)
+  add_subdirectory(${PROJECT_SOURCE_DIR}/plugins/simdevice)
+  set_target_properties(anabranch_simdevice PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python)
+endif()

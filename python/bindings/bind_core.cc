@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "bind.h"
-#include "core/place.h"
+#include "device/place.h"
 
 namespace anabranch::python {
 
@@ -128,6 +128,7 @@ void bind_tensor(nb::module_& m) {
       .def("__len__", [](TensorRef& self) { return self.get().rows(); })
       .def("_dtype_number", [](TensorRef& self) { return static_cast<int>(self.get().dtype()); })
       .def("_place", [](TensorRef&) { return Place{}; })
+      .def("_place_kind", [](TensorRef& self) { return self.get().place().str(); })
       .def("_is_initialized", [](TensorRef& self) { return self.get().initialized(); })
       .def("_clear",
            [](TensorRef& self) {

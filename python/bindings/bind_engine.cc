@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "device/devices.h"
 #include "engine/compiled_program.h"
 
 namespace anabranch::python {
@@ -130,7 +131,19 @@ nb::object fetched_to_python(FetchedValue value, bool numpy) {
   return nb::cast(std::move(out));
 }
 
+// By replica: the number of a device, or -1 for the CPU; none: the CPU for all.
+std::vector<Place> places_of(const std::vector<int>& devices) {
+  std::vector<Place> places;
+  for (const int d : devices) {
+    if (d >= 0) device::Devices::get().check_device(d);
+    places.push_back(d < 0 ? Place() : Place::cuda(d));
+  }
+  return places;
+}
+
 void bind_engine(nb::module_& m) {
+  m.def("devices_offered", &device::Devices::offered, "Whether there is a plug-in for devices.");
+  m.def("device_count", [] { return device::Devices::get().count(); }, "Devices of the plug-in.");
   bind_strategies(m);
   m.def("scope_memory", [](const Scope& scope) { return memory_to_python(memory_of(scope)); });
   nb::class_<CompiledProgram>(m, "CompiledProgram", nb::is_weak_referenceable(),
@@ -139,7 +152,7 @@ void bind_engine(nb::module_& m) {
           "__init__",
           [](CompiledProgram* self, ir::ProgramRef program, std::shared_ptr<Scope> scope, int replicas,
              bool data_parallel, std::string loss_name, const BuildStrategy& build, const ExecutionStrategy& execution,
-             CompiledProgram* share_vars_from) {
+             CompiledProgram* share_vars_from, const std::vector<int>& devices) {
             CompileOptions options;
             options.replicas = replicas;
             options.data_parallel = data_parallel;
@@ -147,10 +160,12 @@ void bind_engine(nb::module_& m) {
             options.build = build;
             options.execution = execution;
             options.share_vars_from = share_vars_from;
+            options.places = places_of(devices);
             new (self) CompiledProgram(std::move(program), std::move(scope), std::move(options));
           },
           nb::arg("program"), nb::arg("scope"), nb::arg("replicas"), nb::arg("data_parallel"), nb::arg("loss_name"),
-          nb::arg("build"), nb::arg("execution"), nb::arg("share_vars_from").none(), nb::keep_alive<1, 9>())
+          nb::arg("build"), nb::arg("execution"), nb::arg("share_vars_from").none(), nb::arg("devices") = std::vector<int>(),
+          nb::keep_alive<1, 9>())
       .def("run", &run, nb::arg("feeds"), nb::arg("fetch"), nb::arg("numpy"), nb::arg("merged"))
       .def("replicas", &CompiledProgram::replicas)
       .def("explain", &CompiledProgram::explain, CallUnlocked())

@@ -158,6 +158,9 @@ nb::dict op_info(const std::string& type) {
   nb::list dtypes;
   for (DType t : def.kernel_dtypes()) dtypes.append(dtype_name(t));
   out["dtypes"] = dtypes;
+  nb::list on_devices;
+  for (DType t : def.device_dtypes()) on_devices.append(dtype_name(t));
+  out["device_dtypes"] = on_devices;
   return out;
 }
 

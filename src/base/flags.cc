@@ -66,6 +66,18 @@ std::vector<FlagInfo> make_table() {
       flag("inner_op_parallelism", int64_t{0}, "loops inside ops are split over the executor's own threads"),
       flag("paddle_num_threads", int64_t{1}, "math libraries are called single-threaded inside the executor's threads"),
       flag("selected_gpus", S(""), gpu),
+      flag("device_plugin", S("cuda"),
+           "the library that CUDAPlace stands for: anabranch_<name>.so, loaded when devices are first asked for"),
+      flag("device_deadline", int64_t{600000}, "milliseconds for which a thread waits for a device"),
+      flag("simdevice_devices", int64_t{2}, "of the simulated device: how many there are, 1 to 8"),
+      flag("simdevice_bytes", int64_t{1} << 34, "of the simulated device: memory of each"),
+      flag("simdevice_seed", int64_t{0}, "of the simulated device: seed of the order in which queues run"),
+      flag("simdevice_order", S("random"),
+           "of the simulated device: which queue runs next: random, earliest, latest or starved"),
+      flag("simdevice_patience_ms", int64_t{10000},
+           "of the simulated device: how long one thread waits for work that another one has to put into a queue"),
+      flag("simdevice_explain_touches", int64_t{1},
+           "of the simulated device: 1 prints which memory the CPU touched before the process ends by it"),
       flag("enable_parallel_graph", false, gpu),
       flag("sync_nccl_allreduce", true, gpu),
       flag("fuse_parameter_memory_size", -1.0,
@@ -127,7 +139,7 @@ FlagValue parse(const FlagInfo& flag, const std::string& text) {
 struct Typed {
   std::atomic<bool> check_nan_inf, exact_fluid, measure_threads;
   std::atomic<double> stall_report_s;
-  std::atomic<int64_t> plan_cache_size, memory_limit_mb, max_loop_turns, spin_us;
+  std::atomic<int64_t> plan_cache_size, memory_limit_mb, max_loop_turns, spin_us, device_deadline;
   std::atomic<uint64_t> plan_epoch{0};
 };
 
@@ -174,6 +186,7 @@ struct Table {
     typed.stall_report_s = std::get<double>(find("FLAGS_stall_report_s").value);
     typed.max_loop_turns = std::get<int64_t>(find("FLAGS_max_loop_turns").value);
     typed.memory_limit_mb = std::get<int64_t>(find("FLAGS_memory_limit_mb").value);
+    typed.device_deadline = std::get<int64_t>(find("FLAGS_device_deadline").value);
     typed.spin_us = std::get<int64_t>(find("FLAGS_spin_us").value);
     typed.plan_cache_size = std::get<int64_t>(find("FLAGS_plan_cache_size").value);
   }
@@ -236,6 +249,7 @@ int64_t Flags::plan_cache_size() { return table().typed.plan_cache_size.load(std
 int64_t Flags::max_loop_turns() { return table().typed.max_loop_turns.load(std::memory_order_relaxed); }
 int64_t Flags::memory_limit_mb() { return table().typed.memory_limit_mb.load(std::memory_order_relaxed); }
 int64_t Flags::spin_us() { return table().typed.spin_us.load(std::memory_order_relaxed); }
+int64_t Flags::device_deadline() { return table().typed.device_deadline.load(std::memory_order_relaxed); }
 uint64_t Flags::plan_epoch() { return table().typed.plan_epoch.load(std::memory_order_acquire); }
 
 }  // namespace anabranch

@@ -34,6 +34,7 @@ struct Flags {  // the ones the engine reads, typed
   static int64_t memory_limit_mb();  // 0: none
   static int64_t plan_cache_size();
   static int64_t spin_us();
+  static int64_t device_deadline();
   static uint64_t plan_epoch();  // rises when a flag that plans are made by gets another value: older ones are old
 };
 

@@ -29,6 +29,8 @@ std::string find_plugin(const std::string& file) {
 
 }  // namespace
 
+bool has_plugin(const std::string& file) { return !find_plugin(file).empty(); }
+
 void* load_plugin(const std::string& file, const char* symbol, const std::string& without) {
   const std::string path = find_plugin(file);
   AB_CHECK(!path.empty(), Unsupported, "{} is not in this installation: {}", file, without);

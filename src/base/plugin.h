@@ -9,4 +9,7 @@ namespace anabranch {
 // there, cannot be loaded or is of another version.
 void* load_plugin(const std::string& file, const char* symbol, const std::string& without);
 
+// The file is there; it is not loaded.
+bool has_plugin(const std::string& file);
+
 }  // namespace anabranch

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "base/flags.h"
+#include "device/pool.h"
 
 namespace anabranch {
 namespace {
@@ -35,7 +36,8 @@ bool in_huge_pages(size_t bytes) {
 
 }  // namespace
 
-std::shared_ptr<void> allocate_buffer(size_t bytes) {
+std::shared_ptr<void> allocate_buffer(size_t bytes, Place place) {
+  if (place.kind != PlaceKind::kCpu) return device::allocate(place, bytes);
   const size_t alignment = in_huge_pages(bytes) ? kHugePage : kAlignment;
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   const int64_t limit = Flags::memory_limit_mb();
@@ -60,34 +62,34 @@ void Tensor::swap(Tensor& other) noexcept {
   std::swap(row_stride_, other.row_stride_);
   std::swap(capacity_bytes_, other.capacity_bytes_);
   std::swap(shape_, other.shape_);
-  std::swap(dtype_, other.dtype_);
+  std::swap(kind_, other.kind_);
   std::swap(owner_, other.owner_);
   std::swap(lod_, other.lod_);
 }
 
-void Tensor::resize(const Shape& shape, DType dtype) {
-  if (data_ && shape == shape_ && dtype == dtype_) return;  // a view stays a view: its memory is somebody's record
+void Tensor::resize(const Shape& shape, Kind kind) {
+  if (data_ && shape == shape_ && kind == kind_) return;  // a view stays a view: its memory is somebody's record
   const int64_t numel = shape.numel();
   AB_CHECK(numel >= 0, Internal, "resize to unknown shape {}", shape.str());
-  const size_t bytes = static_cast<size_t>(numel) * dtype_size(dtype);
-  if (!data_ || bytes > capacity_bytes_) {
+  const size_t bytes = static_cast<size_t>(numel) * dtype_size(kind.dtype);
+  if (!data_ || bytes > capacity_bytes_ || !(kind.place == kind_.place)) {
     const size_t wanted = bytes ? bytes : 1;  // an empty tensor is initialized too
-    owner_ = allocate_buffer(wanted);
+    owner_ = allocate_buffer(wanted, kind.place);
     data_ = owner_.get();
     capacity_bytes_ = wanted;
   }
   shape_ = shape;
-  dtype_ = dtype;
+  kind_ = kind;
   numel_ = numel;
   row_stride_ = row_elems();
 }
 
-void Tensor::view(void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner, int64_t row_stride) {
+void Tensor::view(void* data, const Shape& shape, Kind kind, std::shared_ptr<void> owner, int64_t row_stride) {
   data_ = data;
   owner_ = std::move(owner);
   capacity_bytes_ = 0;
   shape_ = shape;
-  dtype_ = dtype;
+  kind_ = kind;
   numel_ = shape.numel();
   row_stride_ = row_stride ? row_stride : row_elems();
 }
@@ -108,7 +110,7 @@ Tensor Tensor::row_range(int64_t begin, int64_t end) const {
   Tensor t = *this;
   t.shape_.set(0, end - begin);
   t.numel_ = (end - begin) * row_elems();
-  t.data_ = static_cast<char*>(data_) + static_cast<size_t>(begin * row_stride_) * dtype_size(dtype_);
+  t.data_ = static_cast<char*>(data_) + static_cast<size_t>(begin * row_stride_) * dtype_size(kind_.dtype);
   t.capacity_bytes_ = 0;
   t.lod_ = nullptr;
   return t;
@@ -127,22 +129,30 @@ void Tensor::release() {
   capacity_bytes_ = 0;
 }
 
-void Tensor::copy_from(const Tensor& other) {
+void Tensor::copy_from(const Tensor& other, Place to) {
   AB_CHECK(other.initialized(), NotFound, "the tensor to copy was never written");
   if (this == &other) return;
-  if (!capacity_bytes_ && data_ && !(shape_ == other.shape_ && dtype_ == other.dtype_)) release();
-  if (!(data_ && shape_ == other.shape_ && dtype_ == other.dtype_)) resize(other.shape_, other.dtype_);
-  const size_t size = dtype_size(dtype_);
-  if (contiguous() && other.contiguous()) {
+  const Kind kind(other.dtype(), to);
+  const bool fits = data_ && shape_ == other.shape_ && kind_ == kind;
+  if (!capacity_bytes_ && data_ && !fits) release();
+  if (!fits) resize(other.shape_, kind);
+  if (!to.on_host() || !other.place().on_host()) {
+    AB_CHECK(contiguous() && other.contiguous(), Internal, "a strided view is copied to or from {}", to.str());
+    device::copy_bytes(data_, to, other.data_, other.place(), bytes());
+  } else if (contiguous() && other.contiguous()) {
     std::memcpy(data_, other.data_, bytes());
   } else {
-    const size_t row_bytes = static_cast<size_t>(row_elems()) * size;
-    for (int64_t r = 0; r < rows(); ++r) {
-      std::memcpy(static_cast<char*>(data_) + static_cast<size_t>(r * row_stride_) * size,
-                  static_cast<const char*>(other.data_) + static_cast<size_t>(r * other.row_stride_) * size, row_bytes);
-    }
+    copy_rows(other);
   }
   lod_ = other.lod_;
+}
+
+void Tensor::copy_rows(const Tensor& other) {
+  const size_t size = dtype_size(kind_.dtype), row_bytes = static_cast<size_t>(row_elems()) * size;
+  for (int64_t r = 0; r < rows(); ++r) {
+    std::memcpy(static_cast<char*>(data_) + static_cast<size_t>(r * row_stride_) * size,
+                static_cast<const char*>(other.data_) + static_cast<size_t>(r * other.row_stride_) * size, row_bytes);
+  }
 }
 
 const LoD& Tensor::lod() const {
@@ -160,7 +170,7 @@ void Tensor::set_lod(LoD lod) {
 }
 
 void Tensor::wrong_dtype(DType wanted) const {
-  AB_THROW(InvalidArgument, "a tensor must hold {}, got {}", dtype_name(wanted), dtype_name(dtype_));
+  AB_THROW(InvalidArgument, "a tensor must hold {}, got {}", dtype_name(wanted), dtype_name(kind_.dtype));
 }
 
 }  // namespace anabranch

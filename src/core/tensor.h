@@ -3,25 +3,42 @@
 // A tensor may be a row-strided view (row i begins row_stride elements after row i-1); kernels that do not declare
 // that they take views are given contiguous tensors only (opdef/runtime.cc refuses others). Not thread-safe.
 #pragma once
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "core/dtype.h"
 #include "core/lod.h"
 #include "core/shape.h"
+#include "device/place.h"
 
 namespace anabranch {
 
 // Bytes held by live buffers of this process, for memory reports and tests.
 int64_t resident_buffer_bytes();
-// Memory for tensors: aligned to a cache line, in huge pages when it is large. ResourceExhausted when there is none.
-std::shared_ptr<void> allocate_buffer(size_t bytes);
+// Memory for tensors: aligned to a cache line, in huge pages when it is large; of a device when that is the place.
+// ResourceExhausted when there is none.
+std::shared_ptr<void> allocate_buffer(size_t bytes, Place place = {});
+
+// What the elements are and where they lie: eight bytes, compared as one word.
+struct Kind {
+  DType dtype = DType::kFloat32;
+  Place place = {};
+  // NOLINTNEXTLINE(google-explicit-constructor): a dtype alone means memory of the CPU
+  constexpr Kind(DType d = DType::kFloat32, Place p = {}) : dtype(d), place(p) {}
+  bool operator==(const Kind& other) const { return word() == other.word(); }
+
+ private:
+  uint64_t word() const { return std::bit_cast<uint64_t>(*this); }
+};
+static_assert(sizeof(Kind) == 8);
 
 class Tensor {
  public:
   Tensor() = default;
-  Tensor(const Shape& shape, DType dtype) { resize(shape, dtype); }
+  Tensor(const Shape& shape, Kind kind) { resize(shape, kind); }
   Tensor(const Tensor&) = default;
   Tensor& operator=(const Tensor&) = default;
   Tensor(Tensor&& other) noexcept { swap(other); }  // what is moved from holds nothing
@@ -34,18 +51,20 @@ class Tensor {
 
   bool initialized() const { return data_ != nullptr; }
   const Shape& shape() const { return shape_; }
-  DType dtype() const { return dtype_; }
+  DType dtype() const { return kind_.dtype; }
+  Place place() const { return kind_.place; }
+  Kind kind() const { return kind_; }
   int64_t numel() const { return numel_; }
   int64_t rows() const { return shape_.rank() ? shape_[0] : 0; }
   int64_t row_elems() const { return shape_.numel(1, shape_.rank()); }
   int64_t row_stride() const { return row_stride_; }  // elements between the begins of two rows
   bool contiguous() const { return row_stride_ == row_elems() || rows() <= 1; }
-  size_t bytes() const { return static_cast<size_t>(numel_) * dtype_size(dtype_); }
+  size_t bytes() const { return static_cast<size_t>(numel_) * dtype_size(kind_.dtype); }
 
-  // Gives the tensor this shape and dtype; the contents are unspecified afterwards when the memory moved.
-  void resize(const Shape& shape, DType dtype);
+  // Gives the tensor this shape, dtype and place; the contents are unspecified afterwards when the memory moved.
+  void resize(const Shape& shape, Kind kind);
   // Views memory that somebody else keeps alive (owner may be null: the caller guarantees it).
-  void view(void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner, int64_t row_stride = 0);
+  void view(void* data, const Shape& shape, Kind kind, std::shared_ptr<void> owner, int64_t row_stride = 0);
   // Same memory under another shape with as many elements. Contiguous tensors only.
   Tensor reshaped(const Shape& shape) const;
   // Rows [begin, end), sharing memory, without LoD.
@@ -57,8 +76,8 @@ class Tensor {
   bool is_shared() const { return owner_.use_count() > 1; }
   // Drops the memory; shape and dtype stay.
   void release();
-  // Copies shape, dtype, LoD and elements (streams through strides).
-  void copy_from(const Tensor& other);
+  // Copies shape, dtype, LoD and elements (streams through strides), from wherever they lie to this place.
+  void copy_from(const Tensor& other, Place to = {});
 
   template <class T> const T* data() const {
     check_dtype(dtype_of<T>);
@@ -78,10 +97,11 @@ class Tensor {
 
  private:
   void check_dtype(DType wanted) const {
-    if (dtype_ != wanted) [[unlikely]]
+    if (kind_.dtype != wanted) [[unlikely]]
       wrong_dtype(wanted);
   }
   [[noreturn]] void wrong_dtype(DType wanted) const;
+  void copy_rows(const Tensor& other);
 
   // What kernels ask for comes last, in one cache line (core/value.h).
   std::shared_ptr<void> owner_;
@@ -89,7 +109,7 @@ class Tensor {
   size_t capacity_bytes_ = 0;  // 0 for views: they are never written past nor grown in place
   Shape shape_{0};
   int64_t row_stride_ = 0;
-  DType dtype_ = DType::kFloat32;
+  Kind kind_;
   int64_t numel_ = 0;
   void* data_ = nullptr;
 };

@@ -50,18 +50,18 @@ Form::Form(const Value& value) : has_memory_(value.initialized()), seen_(true) {
   if (const auto* t = value.get<Tensor>()) {
     is_tensor_ = true;
     shape_ = t->shape();
-    dtype_ = t->dtype();
+    kind_ = t->kind();
     lod_ = t->lod_ref();
   } else if (const auto* rows = value.get<SelectedRows>()) {
     shape_ = rows->value.shape();
     if (shape_.rank()) shape_.set(0, rows->height);
-    dtype_ = rows->value.dtype();
+    kind_ = rows->value.kind();
   }
 }
 
 bool Form::is_that_of_no_tensor(const Value& value) const {
   const Form now(value);
-  return seen_ && is_tensor_ == now.is_tensor_ && has_memory_ == now.has_memory_ && dtype_ == now.dtype_ &&
+  return seen_ && is_tensor_ == now.is_tensor_ && has_memory_ == now.has_memory_ && kind_ == now.kind_ &&
          shape_ == now.shape_;
 }
 

@@ -112,7 +112,7 @@ class alignas(64) Value {
 };
 static_assert(sizeof(Value) == 192);
 
-// What a value looks like to those who prepare to work on it: kind, shape, dtype, LoD and whether there is memory.
+// What a value looks like to those who prepare to work on it: kind, shape, dtype, place, LoD and whether there is memory.
 class Form {
  public:
   Form() = default;
@@ -120,7 +120,7 @@ class Form {
   bool is_that_of(const Value& value) const {
     const Tensor* t = value.get<Tensor>();
     if (!t || !is_tensor_) return is_that_of_no_tensor(value);
-    return has_memory_ == (t->raw() != nullptr) && dtype_ == t->dtype() && shape_ == t->shape() &&
+    return has_memory_ == (t->raw() != nullptr) && kind_ == t->kind() && shape_ == t->shape() &&
            (lod_ == t->lod_ref() || same_lod(t->lod_ref()));
   }
 
@@ -130,7 +130,7 @@ class Form {
 
   bool is_tensor_ = false, has_memory_ = false, seen_ = false;
   Shape shape_;  // of sparse rows: [height, ...]
-  DType dtype_ = DType::kFloat32;
+  Kind kind_;
   LoDRef lod_;
 };
 

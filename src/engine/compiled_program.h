@@ -28,6 +28,7 @@ struct CompileOptions {
   int replicas = 1;
   bool data_parallel = false;  // with_data_parallel: fetches carry one piece a replica even when there is one replica
   std::string loss_name;       // empty: no training
+  std::vector<Place> places;   // by replica; none: the CPU
   BuildStrategy build;
   ExecutionStrategy execution;
   class CompiledProgram* share_vars_from = nullptr;  // uses its replicas' variables; must be data parallel

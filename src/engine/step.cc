@@ -69,7 +69,9 @@ void Step::make_graph(const StepOptions& options) {
   r.trainer = trainer_of(*options.program);
   if (compile_.data_parallel) r.trainers = compile_.build.num_trainers;
   graph_ = replicate(*options.program, r);
-  passes_ = run_passes(graph_, {compile_.build, options.set_aside, options.program});
+  PassContext context{compile_.build, options.set_aside, options.program};
+  context.places = compile_.places;
+  passes_ = run_passes(graph_, context);
 }
 
 Value* Step::hold(std::shared_ptr<Value> value) {
@@ -116,7 +118,7 @@ void Step::add_fetch(const std::string& name) {
   const int first = graph_.fetched_as(name, 0);
   const bool kept = first >= 0 && graph_.vars[first].desc.persistable;
   for (int r = 0; r < compile_.replicas; ++r) {
-    const int v = graph_.fetched_as(name, std::min(r, graph_.replicas - 1));
+    const int v = graph_.on_host(graph_.fetched_as(name, std::min(r, graph_.replicas - 1)));
     if (v < 0 || graph_.vars[v].replica != r) continue;
     const GraphVar& var = graph_.vars[v];
     const bool active = r < key_.active;
@@ -125,7 +127,7 @@ void Step::add_fetch(const std::string& name) {
     }
   }
   // A parameter exists once: every active replica that uses it shows the same one.
-  if (kept && values.size() == 1) values.resize(std::max(1, users_of(graph_, first)), lowered_.values[first]);
+  if (kept && values.size() == 1) values.resize(std::max(1, users_of(graph_, first)), values[0]);
   if (values.empty()) {
     if (Value* v = hold(values_->find(name))) values.push_back(v);
   }
@@ -147,6 +149,7 @@ void Step::lay_out() {
   laid_out_ = false;  // until every node is
   int at = 0;
   try {
+    bring_home(graph_, lowered_);
     check_declared();
     lowered_.plan->lay_out(&at);
   } catch (Error& e) {
@@ -158,8 +161,11 @@ void Step::lay_out() {
   }
   watched_changed();  // what this plan itself creates does not count as a change
   trial_.set_work(touched_elems(graph_, lowered_));
-  if (memory_.outgrown(shareable_))
-    lowered_.plan->order(memory_.place(shareable_, may_run_parallel() || lowered_.plan->has_later()));
+  if (memory_.outgrown(shareable_)) {
+    const bool at_once = may_run_parallel() || lowered_.plan->has_later() || lowered_.plan->lanes() > 0;
+    lowered_.plan->order(memory_.place(shareable_, at_once));
+    if (state_->queues()) state_->queues()->follow_edges();
+  }
   laid_out_ = true;
 }
 
@@ -210,7 +216,7 @@ void Step::execute(uint32_t number, const Hooks& hooks, Trace* trace) {
     options.check = &check;
   }
   // A step that waits for others must not keep the workers of the process, which these may need to answer.
-  const bool possible = !Team::inside() && may_run_parallel() && !plan.has_later();
+  const bool possible = !Team::inside() && may_run_parallel() && !plan.has_later() && plan.lanes() == 0;
   const bool parallel = possible && trial_.choose(asked_for_threads());
   const ThreadTrial::Lap lap(trial_, possible && options.plain());
   try {

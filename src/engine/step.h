@@ -85,6 +85,7 @@ class Step {
   void execute_and_note(uint32_t number, const Hooks& hooks, Trace* trace);
   bool asked_for_threads() const;
   [[noreturn]] void fail(Error error) const;
+  std::string explain_copies() const;
 
   StepKey key_;
   const StepOptions options_;

@@ -9,6 +9,20 @@ std::vector<Fetched> Step::collect() const {
   return out;
 }
 
+std::string Step::explain_copies() const {
+  int64_t count[2] = {}, bytes[2] = {};  // up, down
+  for (const GraphNode& node : graph_.nodes) {
+    if (node.from.on_host() == node.place.on_host()) continue;
+    const Tensor* made = lowered_.values[node.outs[0]]->get<Tensor>();
+    const int down = node.place.on_host();
+    ++count[down];
+    bytes[down] += made ? static_cast<int64_t>(made->bytes()) : 0;
+  }
+  return count[0] + count[1] == 0 ? ""
+                                  : fmt::format("  a step copies {} bytes to devices ({} tensors) and {} from them ({})\n",
+                                                bytes[0], count[0], bytes[1], count[1]);
+}
+
 std::string Step::explain() const {
   if (set_aside_) return plain_->explain();
   std::string text =
@@ -20,6 +34,7 @@ std::string Step::explain() const {
     text += fmt::format("  passes are set aside: with them, these shapes are refused ({})\n", options_.set_aside);
   }
   for (const auto& p : passes_) text += fmt::format("  {:<16} {}\n", p.name, p.outcome);
+  text += explain_copies();
   text += lowered_.explain_blocks;
   BlockSet::Bytes in_blocks;
   for (const auto& set : lowered_.blocks) {

@@ -16,7 +16,7 @@ int64_t elems(const Value* v) {
 
 bool is_shareable(const GraphVar& var) {
   return !var.desc.persistable && !var.fed && !var.fetched && !var.dynamic && var.produced &&
-         var.desc.kind == VarKind::kLoDTensor;
+         var.place.kind == PlaceKind::kCpu && var.desc.kind == VarKind::kLoDTensor;
 }
 
 }  // namespace
@@ -80,6 +80,16 @@ std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lower
   return shareable;
 }
 
+void bring_home(const Graph& graph, const Lowered& lowered) {
+  for (size_t v = 0; v < graph.vars.size(); ++v) {
+    auto* t = lowered.is_outside[v] ? lowered.values[v]->get<Tensor>() : nullptr;
+    if (!t || !t->initialized() || t->place() == graph.vars[v].place) continue;
+    Tensor there;
+    there.copy_from(*t, graph.vars[v].place);
+    *t = std::move(there);
+  }
+}
+
 void check_finite(const Graph& graph, const Lowered& lowered, int node) {
   for (int v : lowered.writes[node]) check_finite(*lowered.values[v], graph.vars[v].name);
 }
@@ -88,6 +98,11 @@ void check_finite(const Value& value, const std::string& name) {
   const auto* rows = value.get<SelectedRows>();
   const Tensor* t = rows ? &rows->value : value.get<Tensor>();
   if (!t || !t->initialized() || !(t->dtype() == DType::kFloat32 || t->dtype() == DType::kFloat64)) return;
+  Tensor on_host;
+  if (!t->place().on_host()) {
+    on_host.copy_from(*t);
+    t = &on_host;
+  }
   visit_dtype(t->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* x = t->data<T>();

@@ -22,6 +22,9 @@ int64_t touched_elems(const Graph& graph, const Lowered& lowered);
 // What only nodes of the plan itself look at, and only after one of them has written it.
 std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lowered);
 
+// Moves what persists to where the graph has it.
+void bring_home(const Graph& graph, const Lowered& lowered);
+
 // InvalidArgument when a float that the node has written is not finite.
 void check_finite(const Graph& graph, const Lowered& lowered, int node);
 void check_finite(const Value& value, const std::string& name);

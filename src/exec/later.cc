@@ -89,8 +89,7 @@ void run_to_end(Plan& plan, int i) {
 void run_to_end(const Kernel& kernel, const KernelContext& of_node) {
   const auto sink = std::make_shared<OneNode>();
   LaterContext context(of_node, Completion(sink, 0));
-  context.in_turn = false;  // it is no TurnContext
-  context.completes_later = true;
+  context.call = KernelContext::Call::kLater;
   try {
     kernel(context);
   } catch (...) {

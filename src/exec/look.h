@@ -13,7 +13,7 @@ class Look {
     const Tensor* t = value.get<Tensor>();
     if (!t || held_ != Held::kTensor) [[unlikely]]
       return is_that_of_no_tensor(value);
-    return has_memory_ == t->initialized() && row_stride_ == t->row_stride() && dtype_ == t->dtype() &&
+    return has_memory_ == t->initialized() && row_stride_ == t->row_stride() && kind_ == t->kind() &&
            shape_ == t->shape() && (lod_ == t->lod_ref() || same_lod(t->lod_ref()));
   }
   bool operator==(const Look& other) const;
@@ -27,7 +27,7 @@ class Look {
 
   Held held_ = Held::kUnseen;
   bool has_memory_ = false;
-  DType dtype_ = DType::kFloat32;
+  Kind kind_;
   int64_t row_stride_ = 0;
   Shape shape_;  // of sparse rows: [height, ...]
   LoDRef lod_;

@@ -7,6 +7,7 @@
 
 #include "exec/block_plan.h"
 #include "exec/node_shape.h"
+#include "exec/queues.h"
 
 namespace anabranch {
 namespace {
@@ -114,6 +115,14 @@ class Lowerer {
                        [&](int v) { return v < 0 || graph_.vars[v].desc.persistable; });
   }
 
+  static int lane_of(const GraphNode& node) {
+    using device::QueueKind;
+    if (!node.on_device()) return kHost;
+    if (node.from.on_host()) return anabranch::lane_of(node.place.id, QueueKind::kUp);
+    if (node.place.on_host()) return anabranch::lane_of(node.from.id, QueueKind::kDown);
+    return anabranch::lane_of(node.place.id, QueueKind::kCompute);
+  }
+
   NodeSpec make_spec(const GraphNode& node) {
     NodeSpec spec;
     spec.replica = node.replica + options_.first_replica;
@@ -132,7 +141,14 @@ class Lowerer {
     spec.tokens = node.tokens;
     add_block_tokens(node, &spec.tokens);
     spec.later = def.has(kCompletesLater);
-    NodeFactory factory{&def, node.op, options_.seed, {}, node.index, options_.seeded && initializes(node)};
+    spec.lane = lane_of(node);
+    NodeFactory factory{.def = &def,
+                        .op = node.op,
+                        .seed = options_.seed,
+                        .place = node.index,
+                        .places = {node.from, node.place},
+                        .on_device = node.on_device(),
+                        .initializes = options_.seeded && initializes(node)};
     if (def.has(kRunsBlock) && !block_sets_.empty()) {
       for (int sub : node.op->sub_blocks()) block_sets_[node.replica]->prepare(sub, outer_of(node));
       // The set travels inside the factory, so that it lives as long as the plan does.

@@ -27,14 +27,14 @@ ShapeFn make_shape_fn(const NodeFactory& factory) {
     RuntimeShapes shapes;
     std::optional<DType> chosen;
   };
-  auto state = std::make_shared<State>(State{factory, RuntimeShapes(*factory.def, factory.op), {}});
+  auto state = std::make_shared<State>(State{factory, RuntimeShapes(*factory.def, factory.op, factory.places), {}});
   return [state](KernelContext& c, Kernel& kernel) {
     const NodeFactory& f = state->factory;
     state->shapes.refresh(c.ins, c.outs);
     const DType dtype = f.def->kernel_dtype(*f.op, state->shapes.context().ins);
     if (state->chosen == dtype) return false;
     const KernelArgs args(*f.def, *f.op, dtype, random_key(f), &f.blocks);
-    kernel = f.def->kernel(dtype)(args);
+    kernel = (f.on_device ? f.def->device_kernel(dtype) : f.def->kernel(dtype))(args);
     state->chosen = dtype;
     return true;
   };

@@ -63,7 +63,9 @@ Plan::Plan(std::vector<NodeSpec> specs) {
     shapes_.push_back(std::move(spec.shape));
     is_dynamic_.push_back(spec.dynamic);
     node.context.replica = static_cast<int16_t>(spec.replica);
-    node.context.completes_later = spec.later;
+    if (spec.later) node.context.call = KernelContext::Call::kLater;
+    if (spec.lane != kHost) node.context.call = KernelContext::Call::kQueued;
+    lanes_.push_back(spec.lane);
     node.context.ins = args_.data() + args_.size();
     args_.insert(args_.end(), spec.ins.begin(), spec.ins.end());
     args_.push_back(Value::nothing());  // where handles of missing arguments point
@@ -71,8 +73,11 @@ Plan::Plan(std::vector<NodeSpec> specs) {
     args_.insert(args_.end(), spec.outs.begin(), spec.outs.end());
     args_.push_back(Value::nothing());
   }
+  if (lanes() == 0) lanes_.clear();
   find_later();
 }
+
+int Plan::lanes() const { return lanes_.empty() ? 0 : *std::max_element(lanes_.begin(), lanes_.end()) + 1; }
 
 void Plan::order(const std::vector<std::pair<int, int>>& edges) {
   auto successors = derived_;
@@ -88,7 +93,9 @@ void Plan::order(const std::vector<std::pair<int, int>>& edges) {
 void Plan::find_later() {
   later_before_.clear();
   first_later_.clear();
-  if (std::none_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.context.completes_later; })) return;
+  int any = 0;
+  while (any < size() && !is_later(any)) ++any;
+  if (any == size()) return;
   std::vector<std::vector<int>> before(nodes_.size());
   for (int i = 0; i < size(); ++i) {
     if (!is_later(i)) continue;

@@ -19,6 +19,9 @@ namespace anabranch {
 // Gives the outputs shape and memory; chooses the kernel when there is none for these dtypes yet. True: it has chosen.
 using ShapeFn = std::function<bool(KernelContext&, Kernel&)>;
 
+// Of a node that the CPU runs.
+inline constexpr int kHost = -1;
+
 struct NodeSpec {
   Kernel kernel;
   ShapeFn shape;                   // may be empty
@@ -27,6 +30,7 @@ struct NodeSpec {
   std::vector<int> reads, writes;  // effects, as ids of buffers
   std::vector<int> tokens;         // nodes that hold one token keep their order
   bool later = false;              // the kernel may return before the node has ended
+  int lane = kHost;                // the queue of devices that it goes into (queue_plan.h); no `later` then
   int replica = 0;
 };
 
@@ -48,8 +52,10 @@ class Plan {
     nodes_[i].kernel(nodes_[i].context);
   }
   bool is_dynamic(int i) const { return is_dynamic_[i] != 0; }
-  bool is_later(int i) const { return nodes_[i].context.completes_later; }
+  bool is_later(int i) const { return nodes_[i].context.call == KernelContext::Call::kLater; }
   bool has_later() const { return !first_later_.empty(); }
+  int lane(int i) const { return lanes_.empty() ? kHost : lanes_[i]; }
+  int lanes() const;  // one more than the highest; 0: the CPU runs all
   // Of those that end later than their kernels, the ones that node i waits for; only in plans that have some.
   std::span<const int> later_before(int i) const {
     return {later_before_.data() + first_later_[i], later_before_.data() + first_later_[i + 1]};
@@ -78,6 +84,7 @@ class Plan {
 
   std::vector<Node> nodes_;
   std::vector<char> is_dynamic_;
+  std::vector<int> lanes_;  // by node; none where the CPU runs all
   std::vector<ShapeFn> shapes_;
   std::vector<std::vector<int>> derived_;  // successors by node, from effects alone
   std::vector<int> successors_, roots_;

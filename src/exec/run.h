@@ -11,6 +11,7 @@
 #include "base/team.h"
 #include "exec/later.h"
 #include "exec/plan.h"
+#include "exec/queues.h"
 #include "exec/trace.h"
 
 namespace anabranch {
@@ -62,6 +63,10 @@ class RunState {
   void end_sequential(bool failed);
   // Nodes that end later than their kernels; null when the plan has none.
   LaterNodes* later() const { return later_.get(); }
+  // Queues of devices; null when the CPU runs the whole plan.
+  Queues* queues() const { return queues_.get(); }
+  // The loop of a plan that the CPU runs to its end, node by node, does not serve.
+  bool special() const { return special_; }
 
   // Before a threaded run.
   void reset(const Plan& plan);
@@ -96,10 +101,14 @@ class RunState {
   std::atomic<int> failed_node_{-1};
   std::exception_ptr error_;
   std::shared_ptr<LaterNodes> later_;
+  std::unique_ptr<Queues> queues_;
+  bool special_ = false;
 };
 
 // In plan order, in this thread; kernels may still split loops over a team. The oracle of the threaded executor.
 void run_sequential(Plan& plan, RunState& state, const RunOptions& options);
+// Where there are devices: puts their nodes into queues, in plan order, and returns when all has passed.
+void run_queued(Plan& plan, RunState& state, const RunOptions& options);
 // Nodes run as soon as their predecessors have finished, on all workers of the team.
 void run_threaded(Plan& plan, RunState& state, Team& team, const RunOptions& options);
 

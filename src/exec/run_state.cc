@@ -11,7 +11,13 @@ RunState::RunState(const Plan& plan) : size_(plan.size()) {
   ready = std::make_unique<std::atomic<int>[]>(size_);
   done_ = std::make_unique<std::atomic<char>[]>(size_);
   current = std::make_unique<std::atomic<int>[]>(Team::kMaxWorkers);
-  if (plan.has_later()) later_ = std::make_shared<LaterNodes>(size_);
+  if (plan.lanes() > 0) {
+    queues_ = std::make_unique<Queues>(plan);
+    queues_->follow_edges();
+  } else if (plan.has_later()) {
+    later_ = std::make_shared<LaterNodes>(size_);
+  }
+  special_ = later_ || queues_;
 }
 
 namespace {

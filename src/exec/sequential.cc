@@ -39,8 +39,8 @@ void run_with_later(Plan& plan, RunState& state, const RunOptions& options) {
 void run_sequential(Plan& plan, RunState& state, const RunOptions& options) {
   state.begin_sequential(options);
   try {
-    if (state.later()) [[unlikely]] {
-      run_with_later(plan, state, options);
+    if (state.special()) [[unlikely]] {
+      state.queues() ? run_queued(plan, state, options) : run_with_later(plan, state, options);
     } else if (options.plain()) {
       run_plain(plan, state);
     } else {

@@ -47,6 +47,11 @@ int Graph::add_version(int var) {
   return id;
 }
 
+int Graph::on_host(int var) const {
+  const auto it = on_host_.find(var);
+  return it == on_host_.end() ? var : it->second;
+}
+
 int Graph::buffer(int var) const {
   while (vars[var].same_buffer_as >= 0) var = vars[var].same_buffer_as;
   return var;

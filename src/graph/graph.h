@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "device/place.h"
 #include "ir/program.h"
 
 namespace anabranch {
@@ -20,12 +21,14 @@ struct GraphVar {
   bool produced = false;    // its value is made in the graph: some node writes it and does not read it
   bool dynamic = false;     // its shape depends on values
   int same_buffer_as = -1;  // shares the memory of that variable (set by passes)
+  Place place;              // where its value lies
 };
 
 struct GraphNode {
   ir::OpRef op;
   int index = -1;  // place in block 0, for messages; -1: made by the engine
   int replica = 0;
+  Place from, place;                         // where what it reads lies, and what it makes: others only of copies
   std::vector<int> ins, outs;                // variables by flattened argument; -1 for "none"
   std::vector<int> more_reads, more_writes;  // what a sub-block touches beside the arguments
   std::vector<int> only_shapes;              // inputs of which only the (static) shape is read: no edge is needed
@@ -36,6 +39,7 @@ struct GraphNode {
   };
   std::vector<Part> parts;  // of a node that passes made of several ops: those ops, with their places
   int role() const { return op->role(); }
+  bool on_device() const { return !from.on_host() || !place.on_host(); }
   // The op and the user's line, for messages; of a node with parts, theirs in lines of their own.
   std::string describe(int block = 0) const;
 };
@@ -55,6 +59,9 @@ class Graph {
   // persistable.
   int fetched_as(const std::string& name, int replica) const;
   int buffer(int var) const;                            // follows same_buffer_as
+  // Of a fetched variable that lies at a device: the one on the host that the caller is given.
+  int on_host(int var) const;
+  void give_on_host(int var, int host) { on_host_[var] = host; }
   std::vector<int> reads(const GraphNode& node) const;  // variables, with those of sub-blocks
   std::vector<int> writes(const GraphNode& node) const;
 
@@ -63,6 +70,7 @@ class Graph {
     std::vector<int> first, last;  // per replica
   };
   std::unordered_map<std::string, Ids> by_name_;
+  std::unordered_map<int, int> on_host_;
 };
 
 std::string to_dot(const Graph& graph, const std::string& title = "anabranch");

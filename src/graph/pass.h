@@ -16,6 +16,7 @@ struct PassContext {
   const ir::Program* program = nullptr;       // the graph is of one of its blocks; null: no pass may look into others
   int block = 0;                              // the block that the graph is made of
   int replicas = 1;                           // that the blocks run on
+  std::vector<Place> places = {};             // by replica; none: the CPU
   std::vector<std::string>* notes = nullptr;  // lines for explain(): what was found in one place or another
 };
 
@@ -42,6 +43,7 @@ struct Pass {
   bool keeps_ops = false;                             // ops that are left stay as they are, and so do their checks
   bool in_bodies = false;                             // fits the graphs of sub-blocks, too (body_graphs.h)
   bool trusts_shapes = false;                         // relies on it that values from outside look as declared
+  bool on_devices = false;                            // makes no ops that devices have no kernels for
   const char* (*skip)(const PassContext&) = nullptr;  // any other reason why it does not apply; null: it does
   int (*run)(Graph&, const PassContext&) = nullptr;   // how many places it changed
 };

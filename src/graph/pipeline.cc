@@ -41,6 +41,8 @@ const std::vector<Pass>& pipeline() {
       // order
       kUpdatesLast,
       kProgramOrder,
+      // devices: which ops they run is known
+      kPlaceOnDevices,
       // memory: every reader is known
       kReuseInput,
   };
@@ -83,6 +85,7 @@ std::string reason_to_skip(const Pass& pass, const PassContext& context, const s
   if (!pass.keeps_ops && !context.set_aside.empty()) return fmt::format("set aside: {}", context.set_aside);
   if (pass.needs.is_off(context.build)) return fmt::format("{} is False", pass.needs.field);
   if (pass.needs_flag && !std::get<bool>(get_flag(pass.needs_flag))) return fmt::format("{} is 0", pass.needs_flag);
+  if (!context.places.empty() && !pass.on_devices) return "the program runs on a device";
   const char* why = pass.skip ? pass.skip(context) : nullptr;
   return why ? why : "";
 }

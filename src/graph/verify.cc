@@ -104,6 +104,8 @@ class Check {
       AB_CHECK(w < size(), Internal, "variable {} shares the memory of number {}, there are {}", var.name, w, size());
       AB_CHECK(seen.insert(w).second, Internal, "variable {} shares memory in a circle", var.name);
       const ir::Var &a = var.desc, &b = graph_.vars[w].desc;
+      AB_CHECK(var.place == graph_.vars[w].place, Internal, "variable {} shares the memory of {}, which lies at {}",
+               var.name, b.name, graph_.vars[w].place.str());
       AB_CHECK(a.kind == b.kind && a.dtype == b.dtype && a.shape == b.shape, Internal,
                "variable {} shares the memory of {}, so it must be {} {}, got {} {}", var.name, b.name,
                dtype_name(b.dtype), b.shape.str(), dtype_name(a.dtype), a.shape.str());

@@ -201,4 +201,15 @@ OpDef& OpDef::cpu_any(KernelFactory factory) {
   return *this;
 }
 
+OpDef& OpDef::add_device_kernel(DType dtype, KernelFactory factory) {
+  AB_CHECK(device_kernels_.emplace(dtype, naming(std::move(factory))).second, Internal,
+           "op {} has two kernels of devices for {}", type_, dtype_name(dtype));
+  return *this;
+}
+
+OpDef& OpDef::device_any(KernelFactory factory) {
+  any_device_kernel_ = naming(std::move(factory));
+  return *this;
+}
+
 }  // namespace anabranch

@@ -24,6 +24,8 @@ In KernelArgs::in(std::string_view slot) const {
   return {first, count};
 }
 
+bool KernelArgs::has_in(std::string_view slot) const { return def_.find_input(slot) != nullptr; }
+
 Out KernelArgs::out(std::string_view slot) const {
   AB_CHECK(def_.find_output(slot) != nullptr, Internal, "op {} declares no output {}", def_.type(), slot);
   const auto [first, count] = locate(op_.outputs, slot);

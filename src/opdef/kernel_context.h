@@ -45,6 +45,19 @@ struct RandomKey {
   bool repeats = false;  // the same numbers in each step and on each replica
 };
 
+// Whether a KernelContext is the base of a TurnContext: true of that object alone, not of what is copied from it.
+class TurnMark {
+ public:
+  TurnMark() = default;
+  TurnMark(const TurnMark&) {}
+  TurnMark& operator=(const TurnMark&) { return *this; }
+  void set() { on_ = true; }
+  explicit operator bool() const { return on_; }
+
+ private:
+  bool on_ = false;
+};
+
 class KernelContext {
  public:
   // Filled when the plan is made, constant in a step but for `step`.
@@ -53,8 +66,10 @@ class KernelContext {
   Parallel* parallel = nullptr;
   uint32_t step = 0;
   int16_t replica = 0;
-  bool completes_later = false;  // the kernel is called with a LaterContext (completion.h)
-  bool in_turn = false;          // this is a TurnContext
+  // What the kernel is called with: this, a LaterContext (completion.h), a DeviceContext (device_context.h).
+  enum class Call : uint8_t { kPlain, kLater, kQueued };
+  Call call = Call::kPlain;
+  TurnMark in_turn;
 
   const Tensor& operator[](In in) const { return ins[in.first]->tensor(); }
   Tensor& operator[](Out out) const { return outs[out.first]->as<Tensor>(); }
@@ -77,12 +92,13 @@ class TurnContext : public KernelContext {
   TurnContext(const KernelContext& around, int64_t turn) : KernelContext(around), turns_(turns_of(around)) {
     turns_ += (static_cast<uint64_t>(turn) + 1) * 0x9e3779b97f4a7c15u;
     turns_ = (turns_ ^ (turns_ >> 30)) * 0xbf58476d1ce4e5b9u;
-    in_turn = true;
+    in_turn.set();
   }
   // As around it.
   explicit TurnContext(const KernelContext& around) : KernelContext(around), turns_(turns_of(around)) {
-    in_turn = true;
+    in_turn.set();
   }
+  TurnContext(const TurnContext& other) : TurnContext(static_cast<const KernelContext&>(other)) {}
   // 0 outside of loops.
   static uint64_t turns_of(const KernelContext& c) { return c.in_turn ? static_cast<const TurnContext&>(c).turns_ : 0; }
 
@@ -125,6 +141,7 @@ class KernelArgs {
 
   In in(std::string_view slot) const;    // count 0 when the optional slot is not given; Internal when no such slot
   Out out(std::string_view slot) const;  // as written in the op: kEmptyVar counts, see KernelContext::wants
+  bool has_in(std::string_view slot) const;  // the op type has such a slot
   template <class T> const T& attr(const std::string& name) const { return op_.attr<T>(name); }
   const ir::Op& op() const { return op_; }
   DType dtype() const { return dtype_; }  // the one the kernel was chosen by

@@ -59,6 +59,12 @@ std::vector<DType> OpDef::kernel_dtypes() const {
   return all;
 }
 
+std::vector<DType> OpDef::device_dtypes() const {
+  std::vector<DType> all;
+  for (const auto& [dtype, factory] : device_kernels_) all.push_back(dtype);
+  return all;
+}
+
 DType OpDef::kernel_dtype(const ir::Op& op, const std::vector<Meta>& ins) const {
   size_t at = 0;
   for (const auto& slot : op.inputs) {
@@ -80,13 +86,20 @@ const KernelFactory& OpDef::kernel(DType dtype) const {
   AB_THROW(Unsupported, "{} of {}: there are kernels for {}", type_, dtype_name(dtype), fmt::join(have, ", "));
 }
 
+const KernelFactory& OpDef::device_kernel(DType dtype) const {
+  const auto it = device_kernels_.find(dtype);
+  if (it != device_kernels_.end()) return it->second;
+  AB_CHECK(any_device_kernel_, Unsupported, "{} of {}: there is no kernel for devices", type_, dtype_name(dtype));
+  return any_device_kernel_;
+}
+
 void OpDef::check_complete() const {
   const auto demand = [&](bool ok, const char* what) {
     AB_CHECK(ok, Internal, "op {} is declared without {}", type_, what);
   };
   demand(!doc_.empty(), "documentation");
   demand(static_cast<bool>(infer_), "a shape function");
-  demand(!kernels_.empty() || any_kernel_, "a kernel");
+  demand(!kernels_.empty() || any_kernel_ || any_device_kernel_, "a kernel");
   demand(static_cast<bool>(grad_) != !no_grad_.empty(), "a gradient or the reason why it has none (exactly one)");
   for (const auto& slot : shape_slots_) demand(find_input(slot) != nullptr, "the slot that shape_from names");
   for (const auto& [in, out] : shares_) {

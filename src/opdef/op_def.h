@@ -124,6 +124,12 @@ class OpDef {
   }
   // One kernel whatever the dtype.
   OpDef& cpu_any(KernelFactory factory);
+  // Likewise kernels for devices: they are called with a DeviceContext (device_context.h).
+  template <class... Ts, class Fn> OpDef& device(Fn fn) {
+    (add_device_kernel(dtype_of<Ts>, [fn](const KernelArgs& op) { return Kernel(fn(TypeTag<Ts>{}, op)); }), ...);
+    return *this;
+  }
+  OpDef& device_any(KernelFactory factory);
 
   // ---- what passes and the engine ask for
   OpDef& traits(unsigned flags) {
@@ -178,6 +184,9 @@ class OpDef {
   DType kernel_dtype(const ir::Op& op, const std::vector<Meta>& ins) const;
   // Unsupported names the dtypes there are.
   const KernelFactory& kernel(DType dtype) const;
+  std::vector<DType> device_dtypes() const;
+  bool has_device_kernel(DType dtype) const { return any_device_kernel_ || device_kernels_.count(dtype) != 0; }
+  const KernelFactory& device_kernel(DType dtype) const;
 
   // ---- for the registry, when it freezes
   bool has_grad_reads() const { return has_reads_; }
@@ -191,6 +200,7 @@ class OpDef {
   friend void infer_gradient(InferContext& c);
   OpDef& add_attr(AttrDef def);
   OpDef& add_kernel(DType dtype, KernelFactory factory);
+  OpDef& add_device_kernel(DType dtype, KernelFactory factory);
   void follow_slots(const OpDef& forward);
 
   std::string type_, doc_, source_, no_grad_, dtype_slot_;
@@ -212,6 +222,8 @@ class OpDef {
   std::function<void(GradContext&)> grad_;
   std::map<DType, KernelFactory> kernels_;
   KernelFactory any_kernel_;
+  std::map<DType, KernelFactory> device_kernels_;
+  KernelFactory any_device_kernel_;
 };
 
 // Used by AB_OP and by tables of ops; two declarations of a type end the program start.

@@ -15,7 +15,7 @@ void read_meta(const Value& value, Meta* m) {
     m->dtype = t->dtype();
     m->lod = t->lod_ref();
     m->lod_level = static_cast<int>(t->lod().size());
-    m->value = t;
+    m->value = t->place().on_host() ? t : nullptr;  // shape functions read no device
   } else if (const auto* r = value.get<SelectedRows>()) {
     check_rows(*r);
     m->kind = VarKind::kSelectedRows;
@@ -29,11 +29,11 @@ void read_meta(const Value& value, Meta* m) {
   }
 }
 
-void give_meta(const Meta& m, Value* value) {
+void give_meta(const Meta& m, Place place, Value* value) {
   // Rank 0 does not occur: the shape function left this output to the kernel.
   if (m.kind == VarKind::kLoDTensor && m.shape.rank() > 0) {
     Tensor& t = value->as<Tensor>();
-    t.resize(m.shape, m.dtype);
+    t.resize(m.shape, {m.dtype, place});
     t.set_lod(m.lod);
   } else if (m.kind == VarKind::kSelectedRows) {
     auto& rows = value->as<SelectedRows>();
@@ -41,7 +41,7 @@ void give_meta(const Meta& m, Value* value) {
     if (!rows.value.initialized() && m.shape.rank()) {  // no rows yet, but a width and a dtype that others can read
       Shape none = m.shape;
       none.set(0, 0);
-      rows.value.resize(none, m.dtype);
+      rows.value.resize(none, {m.dtype, place});
     }
   } else if (m.kind == VarKind::kLoDTensorArray) {
     value->as<TensorArray>();
@@ -67,8 +67,15 @@ Arg arg_of(const std::vector<ir::Slot>& slots, size_t flat) {
 
 }  // namespace
 
-RuntimeShapes::RuntimeShapes(const OpDef& def, ir::OpRef op)
-    : def_(def), op_(std::move(op)), context_(def, *op_, /*runtime=*/true) {}
+RuntimeShapes::RuntimeShapes(const OpDef& def, ir::OpRef op, Places places)
+    : def_(def), op_(std::move(op)), places_(places), context_(def, *op_, /*runtime=*/true) {}
+
+void RuntimeShapes::check_place(const Tensor& tensor, size_t in) const {
+  const Place lies = tensor.place();
+  const bool fits = places_.from.on_host() ? lies.on_host() : lies == places_.from;
+  AB_CHECK(fits, Internal, "{}: variable {} must lie at {}, got {}", op_->type, arg_of(op_->inputs, in).name,
+           places_.from.str(), lies.str());
+}
 
 void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
   for (size_t i = 0; i < context_.ins.size(); ++i) {
@@ -90,7 +97,8 @@ void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
     read_meta(*ins[i], &context_.ins[i]);
     if (context_.ins[i].kind != VarKind::kLoDTensor) [[unlikely]]
       def_.check_kind(arg_of(op_->inputs, i).slot, arg_of(op_->inputs, i).name, context_.ins[i].kind);
-    const Tensor* t = context_.ins[i].value;
+    const Tensor* t = ins[i]->get<Tensor>();
+    if (t) check_place(*t, i);
     AB_CHECK(!t || t->contiguous() || def_.has(kTakesViews), Unsupported,
              "{}: variable {} is a view with gaps between its rows, which this op does not read", op_->type,
              arg_of(op_->inputs, i).name);
@@ -104,7 +112,7 @@ void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
     AB_CHECK(m.kind != VarKind::kLoDTensor || m.shape.known(), InvalidArgument,
              "{}: {} must have a known shape when the program runs, got {}", op_->type, arg_of(op_->outputs, i).name,
              m.shape.str());
-    give_meta(m, outs[i]);
+    give_meta(m, places_.to, outs[i]);
   }
 }
 

@@ -10,7 +10,12 @@ namespace anabranch {
 // Reusable between steps: refreshing allocates nothing when extents did not grow.
 class RuntimeShapes {
  public:
-  RuntimeShapes(const OpDef& def, ir::OpRef op);
+  // Where its tensors lie: `from` holds what it reads, `to` what it makes.
+  struct Places {
+    Place from, to;
+  };
+  RuntimeShapes(const OpDef& def, ir::OpRef op) : RuntimeShapes(def, std::move(op), Places()) {}
+  RuntimeShapes(const OpDef& def, ir::OpRef op, Places places);
   // ins/outs: flattened arguments, null for kEmptyVar. NotFound when an input was never written.
   void refresh(Value* const* ins, Value* const* outs);
   const InferContext& context() const { return context_; }
@@ -18,8 +23,11 @@ class RuntimeShapes {
  private:
   void check_in_place(Value* const* ins, Value* const* outs) const;
 
+  void check_place(const Tensor& tensor, size_t in) const;
+
   const OpDef& def_;
   ir::OpRef op_;
+  const Places places_;
   InferContext context_;
 };
 

@@ -69,5 +69,16 @@ TEST(Kernel, SmallCapturesNeedNoHeap) {
   EXPECT_LT(where, &inside + 1);
 }
 
+TEST(KernelContext, OnlyATurnItselfIsInATurn) {
+  const KernelContext outside;
+  const TurnContext turn(outside, 3);
+  EXPECT_EQ(TurnContext::turns_of(outside), 0U);
+  EXPECT_NE(TurnContext::turns_of(turn), 0U);
+  const TurnContext copy = turn;
+  EXPECT_EQ(TurnContext::turns_of(copy), TurnContext::turns_of(turn));
+  const KernelContext sliced = turn;  // NOLINT(cppcoreguidelines-slicing): kernels of fused ops hand such copies on
+  EXPECT_EQ(TurnContext::turns_of(sliced), 0U);
+}
+
 }  // namespace
 }  // namespace anabranch

@@ -31,12 +31,19 @@ what ``ref`` says, never a crash.
 import dataclasses
 import itertools
 import os
+import re
 import sys
 
 import numpy as np
 
 import anabranch.fluid as fluid
 from anabranch import _core
+
+#: Where programs run. With ANABRANCH_TEST_PLACE=device on a device, and ON_CPU tells of each op, run by run, whether the
+#: CPU ran it all the same.
+PLACE, ON_CPU = fluid.CPUPlace(), None
+if os.environ.get("ANABRANCH_TEST_PLACE") == "device":
+    PLACE, ON_CPU = fluid.CUDAPlace(0), {}
 
 CASES = []
 SKIPPED = {}
@@ -227,7 +234,7 @@ class Run:
         feed = dict(self.feed, **(feed or {}))
         feed.update(weights or {})
         fetch = [v for _, _, v in self.fetch] + [g for g in self.grads if g is not None]
-        exe = fluid.Executor(fluid.CPUPlace())
+        exe = fluid.Executor(PLACE)
         got = exe.run(program or self.program, feed=feed, fetch_list=fetch, scope=self.scope, return_numpy=False,
                       use_program_cache=True)
         out = {}
@@ -238,8 +245,18 @@ class Run:
                 if (slot, k) not in out:
                     r = self.scope.find_var(v.name).get_selected_rows()
                     out[slot, k] = Rows(r.rows(), r.height(), np.array(r.get_tensor()))
+        if ON_CPU is not None:
+            self._note(exe)
         present = iter(got[len(self.fetch):])
         return out, [None if g is None else np.array(next(present)) for g in self.grads]
+
+    def _note(self, exe):
+        """Which of its ops the last run had on a device."""
+        said = next(iter(exe._ready.values())).engine.explain()
+        there = re.search(r"ops run on a device; on the CPU: (.*)", said)
+        on_cpu = there.group(1).split(", ") if there else None
+        for op in {op.type for op in self.program.global_block().ops}:
+            ON_CPU.setdefault(op, []).append(on_cpu is None or op in on_cpu)
 
     def weight_feeds(self, out, dtype):
         """Fixed weights of the outputs, so that the gradient starts from a single number."""

@@ -10,6 +10,7 @@ from . import memory
 from .errors import InvalidType, InvalidValue, NotAllowed, NotOffered, Violated
 from .fetching import check_numpy, fetch_names
 from .framework import OpRole, Program, Variable, cpu_places
+from .framework.places import devices_of
 from .reading.feeding import FeedTable, one_feed
 from .reading.reader_source import ProgramReaders
 from .strategies import BuildStrategy, ExecutionStrategy
@@ -158,7 +159,8 @@ class CompiledProgram:
             self._check_trainers(build)
             _cluster.join_trainers(build)
         self._engine = _core.CompiledProgram(self._program.desc, scope, self._replicas(), self._is_data_parallel,
-                                             self._loss_name or "", build._to_core(), execution._to_core(), share)
+                                             self._loss_name or "", build._to_core(), execution._to_core(), share,
+                                             devices_of(self._places if self._is_data_parallel else [place]))
         memory.track(self._engine, self._program)
         self._scope, self._executor_place = scope, place
         self._build_strategy, self._exec_strategy = build, execution

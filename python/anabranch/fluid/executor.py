@@ -16,6 +16,7 @@ from .errors import InvalidType, NotAllowed, Violated
 from .fetching import as_numpy, check_numpy, fetch_names  # noqa: F401
 from .framework import Program, default_main_program
 from .framework.dtype import numpy_dtype
+from .framework.places import CUDAPlace, devices_of
 from .reading.dataset_loop import FetchHandler, Pass
 from .reading.feeding import FeedTable, one_feed
 from .reading.reader_source import ProgramReaders
@@ -62,10 +63,10 @@ class _Ready:
 
     __slots__ = ("program", "engine", "table", "readers", "version", "loop", "serves", "begins")
 
-    def __init__(self, program, scope):
+    def __init__(self, program, scope, place):
         self.program = program
         self.engine = _core.CompiledProgram(program.desc, scope, 1, False, "", _core.BuildStrategy(),
-                                            _core.ExecutionStrategy(), None)
+                                            _core.ExecutionStrategy(), None, devices_of([place]))
         memory.track(self.engine, program)
         self.table = self.readers = None
         self.version = None
@@ -153,8 +154,8 @@ class Executor(Described):
     def __init__(self, place: Place | None = None) -> None:
         if place is None:
             place = _core.CPUPlace()
-        if not isinstance(place, _core.CPUPlace):
-            raise InvalidType("Executor: place must be a CPUPlace, got %s" % type(place).__name__)
+        if not isinstance(place, (_core.CPUPlace, CUDAPlace)):
+            raise InvalidType("Executor: place must be a CPUPlace or CUDAPlace, got %s" % type(place).__name__)
         self.place = place
         self._ready: Any = collections.OrderedDict()
         self._calls = _Calls()
@@ -266,7 +267,7 @@ class Executor(Described):
         if not program.global_block().ops:
             warnings.warn("Executor.run: the program is empty; was the layer code run under another program_guard?",
                           stacklevel=3)
-        ready = self._ready[key] = _Ready(program, scope)
+        ready = self._ready[key] = _Ready(program, scope, self.place)
         if len(self._ready) > _KEPT:
             self._ready.popitem(last=False)
         return ready

@@ -59,6 +59,7 @@ const Pass kFoldConstants = {.name = "fold_constants",
                              .what = "numbers made of constants are made at once",
                              .tolerance = "bit-equal",
                              .in_bodies = true,
+                             .on_devices = true,
                              .run = run};
 
 }  // namespace anabranch

@@ -96,6 +96,7 @@ const Pass kFuseAllReduce = {.name = "fuse_all_reduce",
                              .what = "collectives of small gradients share a node",
                              .tolerance = "bit-equal",
                              .needs = AB_SWITCH(fuse_all_reduce_ops),
+                             .on_devices = true,
                              .run = run};
 
 }  // namespace anabranch

@@ -23,5 +23,6 @@ extern const Pass kFuseOptimizers;
 extern const Pass kUpdatesLast;
 extern const Pass kProgramOrder;
 extern const Pass kFuseAllReduce;
+extern const Pass kPlaceOnDevices;
 extern const Pass kReuseInput;
 }  // namespace anabranch

@@ -18,6 +18,7 @@ const Pass kProgramOrder = {.name = "program_order",
                             .tolerance = "bit-equal",
                             .needs = AB_SWITCH(enable_sequential_execution),
                             .keeps_ops = true,
+                            .on_devices = true,
                             .run = run};
 
 }  // namespace anabranch

@@ -56,6 +56,7 @@ const Pass kRemoveCopies = {.name = "remove_copies",
                             .what = "readers of a copy read the original instead",
                             .tolerance = "equal; a zero that was multiplied by 1 keeps its sign",
                             .in_bodies = true,
+                            .on_devices = true,
                             .run = run};
 
 }  // namespace anabranch

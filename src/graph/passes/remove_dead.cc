@@ -57,6 +57,7 @@ const Pass kRemoveDead = {.name = "remove_dead",
                           .tolerance = "bit-equal",
                           .keeps_ops = true,
                           .in_bodies = true,
+                          .on_devices = true,
                           .run = run};
 
 }  // namespace anabranch

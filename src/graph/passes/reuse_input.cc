@@ -37,7 +37,8 @@ int run(Graph& graph, const PassContext& context) {
       const int in = input_var(node, in_slot), out = output_var(node, out_slot);
       if (in < 0 || out < 0 || in == out) continue;
       const bool fits = temporary(graph.vars[in]) && temporary(graph.vars[out]) &&
-                        same_block(graph.vars[in].desc, graph.vars[out].desc);
+                        same_block(graph.vars[in].desc, graph.vars[out].desc) &&
+                        graph.vars[in].place == graph.vars[out].place;
       // One writer each: a variable that is written again has versions that this pass does not follow.
       if (!fits || uses.writer(in) < 0 || uses.writer(out) < 0) continue;
       if (uses.readers(in).back() != static_cast<int>(i) || graph.vars[out].same_buffer_as >= 0) continue;
@@ -57,6 +58,7 @@ const Pass kReuseInput = {.name = "reuse_input",
                           .tolerance = "bit-equal",
                           .needs = AB_SWITCH(enable_inplace),
                           .in_bodies = true,
+                          .on_devices = true,
                           .run = run};
 
 }  // namespace anabranch

@@ -90,6 +90,7 @@ const Pass kShapeReads = {.name = "shape_reads",
                           .tolerance = "bit-equal",
                           .in_bodies = true,
                           .trusts_shapes = true,
+                          .on_devices = true,
                           .run = run};
 
 }  // namespace anabranch

@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/place.h"
+#include "device/place.h"
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 

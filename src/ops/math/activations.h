@@ -5,6 +5,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/wide_map.h"
 
 namespace anabranch::math {
@@ -43,6 +44,12 @@ template <class T> struct Params {
     for (size_t i = 0; i < row.attrs.size(); ++i) p[i] = static_cast<T>(op.attr<float>(row.attrs[i].name));
   }
 };
+
+inline device::NumbersOf numbers_of(const Activation& row) {
+  device::NumbersOf numbers;
+  for (size_t i = 0; i < row.attrs.size(); ++i) numbers.names[i] = row.attrs[i].name;
+  return numbers;
+}
 
 template <class Forward> TileOp activation_tile(const Activation& row, Forward forward) {
   if (row.loop) return tile_of("X", kMathGrain, row.loop);
@@ -97,6 +104,7 @@ template <class Forward> OpDef& declare_activation(const Activation& row, Forwar
                [=](T v) { return static_cast<T>(forward(v, params.p)); });
     };
   });
+  def.device<float, double>(device::map(row.type, numbers_of(row)));
   return def;
 }
 
@@ -145,6 +153,7 @@ template <class Backward> void declare_activation_gradient(const Activation& row
                [=](T a, T dy) { return static_cast<T>(backward(a, dy, params.p)); });
     };
   });
+  def.device<float, double>(device::map_grad(row.type, numbers_of(row)));
 }
 
 template <class Forward, class Backward> OpDef& activation(const Activation& row, Forward forward, Backward backward) {

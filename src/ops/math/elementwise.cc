@@ -4,6 +4,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/binary_run.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/flat_loop.h"
@@ -61,6 +62,9 @@ template <class T, class Fn> void binary_rows(const SelectedRows& x, const Tenso
   for (int64_t i = 0; i < x.value.numel(); ++i) to[i] = fn(from[i], factor);
 }
 
+// "add" of elementwise_add and its gradient: what kernels of devices are called.
+const char* function_of(const OpDef& def) { return def.type().c_str() + std::string_view("elementwise_").size(); }
+
 template <class... Ts, class Fn> OpDef& declare_forward(const Row& row, Fn fn) {
   OpDef& def = declare_op(row.type, __FILE__);
   def.doc(row.doc).in("X", "[...] numbers, or sparse rows").in("Y", "a shape that meets X's, of X's dtype");
@@ -68,6 +72,7 @@ template <class... Ts, class Fn> OpDef& declare_forward(const Row& row, Fn fn) {
   if (row.sparse) def.takes("X", Holds::kTensorOrRows);
   def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end");
   def.ignores({"x_data_format", "y_data_format", "use_mkldnn"}).traits(kRowWise | row.traits).infer(infer_out);
+  def.template device<Ts...>(device::binary(function_of(def)));
   return def.template cpu<Ts...>([row, fn](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const auto axis = op.attr<int32_t>("axis");
@@ -172,6 +177,7 @@ void declare_backward(OpDef& forward, bool needs_out, DX dx_term, DY dy_term, se
       if (c.wants(dx)) operand_grad(c, loop, whole, laid(xs), a, scratch.get(), &c[dx], dx_term);
     };
   });
+  def.device<float, double, int32_t, int64_t>(device::binary_grad(function_of(forward)));
   const auto make = [=](const KernelArgs& op, const std::string& result) {
     return result == "X@GRAD" ? grad_tile(op, needs_out, dx_term) : grad_tile(op, needs_out, dy_term);
   };

@@ -3,6 +3,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
+#include "ops/device/gemm.h"
 #include "ops/kernels/work.h"
 #include "ops/math/flat.h"
 
@@ -32,6 +33,13 @@ AB_OP(mul)
         product->run(c, flat.dims(c[x].shape(), c[y].shape()), c[x].data<T>(), c[y].data<T>(),
                      c[out].mutable_data<T>());
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [product = device::Gemm<T>(), flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"),
+              out = op.out("Out")](KernelContext& c) mutable {
+        product.run(DeviceContext::of(c), flat.dims(c[x].shape(), c[y].shape()), c[x], c[y], c[out]);
+      };
     });
 
 AB_GRAD(mul)
@@ -54,6 +62,17 @@ AB_GRAD(mul)
         if (c.wants(dy)) {
           of_y->run(c, {.m = d.k, .n = d.n, .k = d.m, .trans_a = true}, c[x].data<T>(), from, c[dy].mutable_data<T>());
         }
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [of_x = device::Gemm<T>(), of_y = device::Gemm<T>(), flat = Flat(op.op()), x = op.in("X"),
+              y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+              dy = op.out("Y@GRAD")](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        const GemmDims d = flat.dims(c[x].shape(), c[y].shape());
+        if (c.wants(dx)) of_x.run(queued, {.m = d.m, .n = d.k, .k = d.n, .trans_b = true}, c[dout], c[y], c[dx]);
+        if (c.wants(dy)) of_y.run(queued, {.m = d.k, .n = d.n, .k = d.m, .trans_a = true}, c[x], c[dout], c[dy]);
       };
     });
 

@@ -1,6 +1,7 @@
 // Out = max(X, 0), elementwise.
 #include "opdef/op_def.h"
 #include "ops/declare/second_order.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
 
@@ -38,7 +39,8 @@ AB_OP(relu)
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         relu(c, c[x].data<T>(), c[out].mutable_data<T>(), c[x].numel());
       };
-    });
+    })
+    .device<float, double>(device::map("relu"));
 
 AB_GRAD(relu)
     .doc("X@GRAD = Out@GRAD where Out > 0, else 0 (NaN where Out@GRAD is no finite number).")
@@ -51,7 +53,8 @@ AB_GRAD(relu)
       return [out = op.in("Out"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         relu_grad(c, c[out].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(), c[out].numel());
       };
-    });
+    })
+    .device<float, double>(device::map_grad("relu"));
 
 }  // namespace
 }  // namespace anabranch::math

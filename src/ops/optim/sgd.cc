@@ -1,3 +1,4 @@
+#include "ops/device/launch.h"
 #include "ops/optim/element_rules.h"
 #include "ops/optim/fused.h"
 #include "ops/optim/rule_loops.h"
@@ -20,7 +21,8 @@ AB_OP(sgd)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return elementwise_update<T>(op, kNoState, Rows::kTouched, Sgd());
-    });
+    })
+    .device<float, double>(device::update("sgd"));
 
 AB_OP(fused_sgd).with(fused_form_of(ab_op_sgd)).cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
   return fused_update<typename decltype(tag)::type>(op, kNoState, Sgd());

@@ -84,6 +84,50 @@ def cpu_places(device_count: int | None = None) -> list[_core.CPUPlace]:
     return [_core.CPUPlace() for _ in range(device_count)]
 
 
+class CUDAPlace:
+    """A device of the plug-in.
+
+    Args:
+        id (int, optional): its number, from 0. Default 0.
+
+    Raises:
+        EnforceNotMet: there is no plug-in for devices, or no such device; use :class:`CPUPlace`, which
+            ``anabranch run`` takes.
+    """
+
+    __slots__ = ("_id",)
+
+    def __new__(cls, id: int = 0) -> Any:
+        if not _core.devices_offered():
+            gpu.ask("CUDAPlace(%s)" % (id,), "CPUPlace()")
+            return _core.CPUPlace()
+        count = _core.device_count()
+        if not isinstance(id, int) or isinstance(id, bool) or not 0 <= id < count:
+            raise InvalidValue("CUDAPlace: id must be from 0 to %d, got %r" % (count - 1, id))
+        place = super().__new__(cls)
+        place._id = id
+        return place
+
+    def get_device_id(self) -> int:
+        """int: the number of the device."""
+        return self._id
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CUDAPlace) and self._id == other._id
+
+    def __hash__(self) -> int:
+        return hash((CUDAPlace, self._id))
+
+    def __repr__(self) -> str:
+        return "CUDAPlace(%d)" % self._id
+
+
+def devices_of(places: Any) -> list[int]:
+    """list of int: the number of each place's device, -1 of the CPU; none where all are the CPU."""
+    devices = [place.get_device_id() if isinstance(place, CUDAPlace) else -1 for place in places]
+    return devices if max(devices, default=-1) >= 0 else []
+
+
 def cuda_places(device_ids: Any = None) -> Any:
     """Places of GPUs. Raises AssertionError: this build has no CUDA; use :func:`cpu_places`, as ``anabranch run``
     does."""

@@ -1,0 +1,56 @@
+// The devices of a process: the plug-in that FLAGS_device_plugin names, opened when it is first asked for, with the
+// queues of each device and the memory that is kept for use again. Plans of all threads put their work into the same
+// queues. Any thread.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/place.h"
+#include "device/plugin_api.h"
+
+namespace anabranch::device {
+
+enum class QueueKind : int8_t { kCompute, kUp, kDown };
+inline constexpr int kQueueKinds = 3;
+
+class Pool;
+
+class Devices {
+ public:
+  // The plug-in's file is there; nothing is opened.
+  static bool offered();
+  // Unsupported without a plug-in, Unavailable without a driver: says what is missing.
+  static Devices& get();
+  static Devices* opened();  // null: nobody has asked for devices yet
+
+  int count() const { return count_; }
+  const ab_device_api& api() const { return *api_; }
+  bool wants_marks() const { return (api_->flags & AB_DEVICE_WANTS_MARKS) != 0; }
+  // InvalidArgument when there is no such device.
+  void check_device(int device) const;
+  ab_queue* queue(int device, QueueKind kind) const { return queues_[static_cast<size_t>(device)][static_cast<size_t>(kind)]; }
+  Pool& pool(int device) { return *pools_[static_cast<size_t>(device)]; }
+  Pool& pinned_pool() { return *pinned_; }
+  // Waits for everything that has been put into the device's queues.
+  void wait(int device) const;
+  // Throws unless status is AB_OK; `doing` says what was asked for.
+  void check(int status, const char* doing) const {
+    if (status != AB_OK) [[unlikely]]
+      fail(status, doing);
+  }
+
+ private:
+  Devices();
+  [[noreturn]] void fail(int status, const char* doing) const;
+  std::string last_error() const;
+
+  const ab_device_api* api_ = nullptr;
+  ab_host host_{};
+  int count_ = 0;
+  std::vector<std::vector<ab_queue*>> queues_;  // by device, then kind
+  std::vector<std::unique_ptr<Pool>> pools_;
+  std::unique_ptr<Pool> pinned_;
+};
+
+}  // namespace anabranch::device

@@ -1,0 +1,27 @@
+// A point in a queue of a device, for as long as this object lives.
+#pragma once
+#include <cstdint>
+
+#include "device/devices.h"
+
+namespace anabranch::device {
+
+class Event {
+ public:
+  Event(const Devices& devices, int device);
+  ~Event();
+  Event(Event&& other) noexcept;
+  Event& operator=(Event&&) = delete;
+
+  void record(ab_queue* queue) const { devices_->check(devices_->api().event_record(event_, queue), "recording an event"); }
+  // What is put into the queue from here on comes after the last record.
+  void hold(ab_queue* queue) const { devices_->check(devices_->api().queue_wait(queue, event_), "waiting for an event"); }
+  // The calling thread waits. Unavailable after FLAGS_device_deadline.
+  void wait() const;
+
+ private:
+  const Devices* devices_;
+  ab_event* event_ = nullptr;
+};
+
+}  // namespace anabranch::device

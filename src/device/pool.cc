@@ -1,0 +1,124 @@
+#include "device/pool.h"
+
+#include <bit>
+#include <cstring>
+
+#include "base/error.h"
+#include "device/devices.h"
+
+namespace anabranch::device {
+namespace {
+
+constexpr size_t kLeast = 512, kLarge = size_t{1} << 20, kStep = size_t{2} << 20;
+
+size_t rounded_up(size_t bytes) {
+  if (bytes > kLarge) return (bytes + kStep - 1) / kStep * kStep;
+  return std::bit_ceil(std::max(bytes, kLeast));
+}
+
+}  // namespace
+
+std::shared_ptr<void> Pool::allocate(size_t bytes) {
+  const size_t rounded = rounded_up(bytes);
+  const std::lock_guard lock(mutex_);
+  void* block = take(rounded);
+  used_ += static_cast<int64_t>(rounded);
+  return {block, [this, rounded](void* p) { give_back(p, rounded); }};
+}
+
+void* Pool::take(size_t rounded) {
+  if (void* block = take_free(rounded)) return block;
+  if (!resting_.empty()) {
+    settle();
+    if (void* block = take_free(rounded)) return block;
+  }
+  return make(rounded);
+}
+
+void* Pool::take_free(size_t rounded) {
+  const auto found = free_.find(rounded);
+  if (found == free_.end()) return nullptr;
+  void* block = found->second;
+  kept_ -= static_cast<int64_t>(rounded);
+  free_.erase(found);
+  return block;
+}
+
+void* Pool::make(size_t rounded) {
+  const ab_device_api& api = devices_.api();
+  void* block = nullptr;
+  const auto ask = [&] {
+    return place_.on_host() ? api.allocate_pinned(rounded, &block) : api.allocate(place_.id, rounded, &block);
+  };
+  int status = ask();
+  if (status == AB_RESOURCE_EXHAUSTED && !free_.empty()) {
+    release_free();
+    status = ask();
+  }
+  if (status == AB_RESOURCE_EXHAUSTED) {
+    AB_THROW(ResourceExhausted, "{}: cannot allocate {} bytes beside {} that are in use", place_.str(), rounded, used_);
+  }
+  devices_.check(status, "allocating memory");
+  return block;
+}
+
+void Pool::give_back(void* block, size_t rounded) noexcept {
+  const std::lock_guard lock(mutex_);
+  used_ -= static_cast<int64_t>(rounded);
+  kept_ += static_cast<int64_t>(rounded);
+  resting_.emplace_back(rounded, block);
+}
+
+// Any device may copy from or to pinned memory.
+void Pool::settle() {
+  const int first = place_.on_host() ? 0 : place_.id, end = place_.on_host() ? devices_.count() : first + 1;
+  for (int d = first; d < end; ++d) devices_.wait(d);
+  free_.insert(resting_.begin(), resting_.end());
+  resting_.clear();
+}
+
+void Pool::release_free() {
+  const ab_device_api& api = devices_.api();
+  for (const auto& [bytes, block] : free_) {
+    devices_.check(place_.on_host() ? api.release_pinned(block) : api.release(place_.id, block), "releasing memory");
+    kept_ -= static_cast<int64_t>(bytes);
+  }
+  free_.clear();
+}
+
+int64_t Pool::used() const {
+  const std::lock_guard lock(mutex_);
+  return used_;
+}
+
+int64_t Pool::kept() const {
+  const std::lock_guard lock(mutex_);
+  return kept_;
+}
+
+std::shared_ptr<void> allocate(Place place, size_t bytes) {
+  Devices& devices = Devices::get();
+  if (place.on_host()) return devices.pinned_pool().allocate(bytes);
+  devices.check_device(place.id);
+  return devices.pool(place.id).allocate(bytes);
+}
+
+void copy_bytes(void* to, Place to_place, const void* from, Place from_place, size_t bytes) {
+  if (bytes == 0) return;
+  Devices& devices = Devices::get();
+  const int device = from_place.on_host() ? to_place.id : from_place.id;
+  devices.wait(device);  // whatever is in the queues may still write or read the memory
+  ab_queue* queue = devices.queue(device, QueueKind::kCompute);
+  // Copies name pinned memory alone.
+  std::shared_ptr<void> staged;
+  if (from_place.on_host() || to_place.on_host()) staged = devices.pinned_pool().allocate(bytes);
+  if (from_place.on_host()) std::memcpy(staged.get(), from, bytes);
+  devices.check(devices.api().copy(queue, to_place.on_host() ? staged.get() : to, to_place.on_host() ? AB_HOST_MEMORY : to_place.id,
+                                   from_place.on_host() ? staged.get() : from,
+                                   from_place.on_host() ? AB_HOST_MEMORY : from_place.id, bytes),
+                "copying");
+  devices.wait(device);
+  if (to_place.on_host()) std::memcpy(to, staged.get(), bytes);
+}
+
+}  // namespace anabranch::device

@@ -1,0 +1,50 @@
+// What a plan with nodes on devices needs to run again and again: its events, and memory for each queue.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/event.h"
+#include "exec/plan.h"
+#include "exec/queue_plan.h"
+#include "opdef/device_context.h"
+
+namespace anabranch {
+
+// A lane is a queue of a device.
+inline int lane_of(int device, device::QueueKind kind) { return device * device::kQueueKinds + static_cast<int>(kind); }
+
+class Queues {
+ public:
+  explicit Queues(const Plan& plan) : plan_(plan), devices_(device::Devices::get()) {}
+
+  // The plan's edges have changed.
+  void follow_edges();
+  // Puts node i into its queue, behind what it waits for.
+  void launch(Plan& plan, int i, const std::function<std::string(int)>* describe);
+  // What node i, which the host runs, waits for.
+  void wait_before(int i) {
+    for (const int at : order_.waits(i)) events_[at]->wait();
+  }
+  // Everything that was launched has passed; throws what went wrong.
+  void wait_all();
+  // The same, of a run that has failed: what else goes wrong does not matter.
+  void abandon() noexcept;
+  int64_t workspace_bytes() const;
+
+ private:
+  int device_of(int lane) const { return lane / device::kQueueKinds; }
+  ab_queue* queue_of(int lane) const {
+    return devices_.queue(device_of(lane), static_cast<device::QueueKind>(lane % device::kQueueKinds));
+  }
+
+  const Plan& plan_;
+  const device::Devices& devices_;
+  QueuePlan order_;
+  std::vector<std::optional<device::Event>> events_;  // by node
+  std::vector<Workspace> workspaces_;                 // by lane
+};
+
+}  // namespace anabranch

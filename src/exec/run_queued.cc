@@ -1,0 +1,44 @@
+// The launching thread of a plan with nodes on devices.
+#include "exec/run.h"
+
+namespace anabranch {
+namespace {
+
+void launch_watched(Plan& plan, int i, Queues& queues, const RunOptions& options) {
+  const Watching watching(&options);
+  const TraceSpan span(options.trace, i);
+  if (options.probe) (*options.probe)(i);
+  if (!options.dry_run) {
+    queues.launch(plan, i, options.describe);
+  } else if (plan.is_dynamic(i)) {
+    plan.infer(i);
+  }
+  if (options.after) (*options.after)(i);
+}
+
+void launch_all(Plan& plan, RunState& state, const RunOptions& options) {
+  Queues& queues = *state.queues();
+  for (int i = 0, n = plan.size(); i < n; ++i) {
+    state.at(i);
+    if (plan.lane(i) != kHost) {
+      options.plain() ? queues.launch(plan, i, options.describe) : launch_watched(plan, i, queues, options);
+      continue;
+    }
+    if (!options.dry_run) queues.wait_before(i);
+    options.plain() ? run_to_end(plan, i) : run_watched(plan, i, options);
+  }
+  if (!options.dry_run) queues.wait_all();
+}
+
+}  // namespace
+
+void run_queued(Plan& plan, RunState& state, const RunOptions& options) {
+  try {
+    launch_all(plan, state, options);
+  } catch (...) {
+    state.queues()->abandon();
+    throw;
+  }
+}
+
+}  // namespace anabranch

@@ -1,0 +1,211 @@
+// place_on_devices: what a device has kernels for runs there; the other ops run on the CPU, and copies are made where
+// one reads what the other has made. A value is copied once for all its readers. What persists lies where a node of a
+// device touches it, so that parameters stay there from step to step; what is fed and fetched lies on the host.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "graph/edit.h"
+#include "graph/passes/passes.h"
+#include "opdef/op_def.h"
+
+namespace anabranch {
+namespace {
+
+class Placer {
+ public:
+  Placer(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
+
+  int run() {
+    int placed = 0;
+    for (GraphNode& node : graph_.nodes) placed += choose(node);
+    if (placed == 0) return 0;
+    ops_ = graph_.nodes.size();
+    for (const GraphNode& node : graph_.nodes) {
+      if (!node.on_device()) on_cpu_.insert(node.op->type);
+    }
+    choose_homes();
+    std::vector<GraphNode> nodes = std::move(graph_.nodes);
+    for (GraphNode& node : nodes) add(std::move(node));
+    bring_down_fetched();
+    graph_.nodes = std::move(out_);
+    note(placed);
+    return placed;
+  }
+
+ private:
+  static bool is_tensor(const GraphVar& var) { return var.desc.kind == VarKind::kLoDTensor; }
+
+  DType dtype_of(const OpDef& def, const GraphNode& node) const {
+    std::vector<Meta> ins(node.ins.size());
+    for (size_t i = 0; i < ins.size(); ++i) {
+      if (node.ins[i] >= 0) ins[i].dtype = graph_.vars[node.ins[i]].desc.dtype;
+    }
+    return def.kernel_dtype(*node.op, ins);
+  }
+
+  bool runs_there(const GraphNode& node) const {
+    const OpDef& def = find_op(node.op->type);
+    if (!is_plain(node) || def.is_dynamic(*node.op) || def.has(kRunsBlock) || def.has(kCompletesLater)) return false;
+    for (const int v : graph_.reads(node)) {
+      if (!is_tensor(graph_.vars[v]) || graph_.vars[v].dynamic) return false;
+    }
+    for (const int v : graph_.writes(node)) {
+      if (!is_tensor(graph_.vars[v]) || graph_.vars[v].fed) return false;
+    }
+    const DType dtype = dtype_of(def, node);
+    return def.has_device_kernel(dtype) && has_kernels(def, node, dtype);
+  }
+
+  // The plug-in has what the op's kernel launches.
+  static bool has_kernels(const OpDef& def, const GraphNode& node, DType dtype) {
+    try {
+      def.device_kernel(dtype)(KernelArgs(def, *node.op, dtype, {}));
+      return true;
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::kUnsupported) throw;
+      return false;
+    }
+  }
+
+  bool choose(GraphNode& node) const {
+    const Place place = context_.places[static_cast<size_t>(node.replica)];
+    if (place.on_host() || !runs_there(node)) return false;
+    node.from = node.place = place;
+    return true;
+  }
+
+  void choose_homes() {
+    std::vector<char> made(graph_.vars.size(), 0);
+    for (const GraphNode& node : graph_.nodes) {
+      for (const int v : graph_.writes(node)) {
+        GraphVar& var = graph_.vars[v];
+        if (!var.desc.persistable && !made[v] && !var.fed) var.place = node.place;
+        made[v] = 1;
+      }
+      if (!node.on_device()) continue;
+      for (const auto& touched : {graph_.reads(node), graph_.writes(node)}) {
+        for (const int v : touched) {
+          if (graph_.vars[v].desc.persistable) graph_.vars[v].place = node.place;
+        }
+      }
+    }
+  }
+
+  static bool lies(const GraphVar& var, Place place) {
+    return place.on_host() ? var.place.on_host() : var.place == place;
+  }
+
+  // Another variable for the same value, at another place.
+  int twin_of(int v, Place place) {
+    GraphVar twin;
+    const GraphVar& var = graph_.vars[v];
+    twin.name = var.name;
+    twin.replica = var.replica;
+    twin.version = var.version;
+    twin.desc = var.desc;
+    twin.desc.persistable = false;
+    twin.produced = true;
+    twin.place = place.on_host() && !var.place.on_host() ? Place::pinned() : place;
+    graph_.vars.push_back(std::move(twin));
+    return static_cast<int>(graph_.vars.size()) - 1;
+  }
+
+  void add_copy(int from, int to, const GraphNode& beside) {
+    const GraphVar &source = graph_.vars[from], &target = graph_.vars[to];
+    GraphNode node = NodeBuilder(graph_, "copy_between_places", beside).in("X", from).out("Out", to).done();
+    node.from = source.place;
+    node.place = target.place;
+    int& count = copies_[{target.place.on_host(), beside.op->type}];
+    ++count;
+    out_.push_back(std::move(node));
+  }
+
+  // The variable at this place that holds the value of v now.
+  int at(int v, Place place, const GraphNode& reader) {
+    if (v < 0 || lies(graph_.vars[v], place)) return v;
+    const auto [it, fresh] = twins_.try_emplace({v, place.on_host()}, -1);
+    if (fresh) {
+      it->second = twin_of(v, place);
+      add_copy(v, it->second, reader);
+    }
+    return it->second;
+  }
+
+  // What the node writes in the place of v; *changed: what has to be copied back behind it.
+  int target_of(int v, Place place, const std::vector<int>& reads, const GraphNode& node,
+                std::vector<std::pair<int, int>>* changed) {
+    if (v < 0 || lies(graph_.vars[v], place)) return v;
+    const bool in_place = std::find(reads.begin(), reads.end(), v) != reads.end();
+    const int twin = in_place ? at(v, place, node) : twin_of(v, place);
+    changed->emplace_back(v, twin);
+    return twin;
+  }
+
+  void add(GraphNode node) {
+    const auto reads = graph_.reads(node), writes = graph_.writes(node);
+    const GraphNode original = node;
+    std::vector<std::pair<int, int>> changed;
+    for (auto* list : {&node.ins, &node.more_reads, &node.only_shapes}) {
+      for (int& v : *list) v = at(v, node.from, original);
+    }
+    for (int& v : node.outs) v = target_of(v, node.place, reads, original, &changed);
+    // A block may leave what it may write as it is.
+    for (int& v : node.more_writes) v = target_of(v, node.place, writes, original, &changed);
+    out_.push_back(std::move(node));
+    for (const int v : writes) {
+      for (const bool host : {false, true}) twins_.erase({v, host});
+    }
+    for (const auto& [v, twin] : changed) {
+      add_copy(twin, v, original);
+      twins_[{v, graph_.vars[twin].place.on_host()}] = twin;
+    }
+  }
+
+  void bring_down_fetched() {
+    for (int v = 0, n = static_cast<int>(graph_.vars.size()); v < n; ++v) {
+      if (!graph_.vars[v].fetched || graph_.vars[v].place.on_host()) continue;
+      const auto writer = std::find_if(out_.rbegin(), out_.rend(), [&](const GraphNode& node) {
+        return std::count(node.outs.begin(), node.outs.end(), v) + std::count(node.ins.begin(), node.ins.end(), v) > 0;
+      });
+      const GraphNode beside = *writer;
+      const int host = at(v, Place(), beside);
+      graph_.vars[host].fetched = true;
+      graph_.give_on_host(v, host);
+    }
+  }
+
+  void note(int placed) const {
+    if (!context_.notes) return;
+    context_.notes->push_back(fmt::format("{} of {} ops run on a device; on the CPU: {}", placed, ops_,
+                                          on_cpu_.empty() ? "none" : fmt::format("{}", fmt::join(on_cpu_, ", "))));
+    for (const auto& [what, count] : copies_) {
+      context_.notes->push_back(fmt::format("{} {} copies for {}", count, what.first ? "down" : "up", what.second));
+    }
+  }
+
+  Graph& graph_;
+  const PassContext& context_;
+  size_t ops_ = 0;
+  std::set<std::string> on_cpu_;  // types of ops that stay there
+  std::vector<GraphNode> out_;
+  std::map<std::pair<int, bool>, int> twins_;                   // (variable, on the host) -> where its value is, too
+  std::map<std::pair<bool, std::string>, int> copies_;          // (down, op that wants it) -> how many
+};
+
+const char* skip(const PassContext& context) { return context.places.empty() ? "the program runs on the CPU" : nullptr; }
+
+int run(Graph& graph, const PassContext& context) { return Placer(graph, context).run(); }
+
+}  // namespace
+
+const Pass kPlaceOnDevices = {.name = "place_on_devices",
+                              .what = "ops run on the device that has kernels for them, with copies at the borders",
+                              .tolerance = "within the rounding of the device's functions and sums",
+                              .on_devices = true,
+                              .skip = skip,
+                              .run = run};
+
+}  // namespace anabranch

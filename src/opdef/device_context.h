@@ -1,0 +1,52 @@
+// What the kernel of a node on a device is called with. Such a kernel launches what its node does into the node's queue
+// and returns; it sees the addresses, shapes and LoD of its tensors, never what they hold.
+#pragma once
+#include <cstddef>
+
+#include "device/devices.h"
+#include "opdef/kernel_context.h"
+
+namespace anabranch {
+
+// Memory that launches of one queue use one after the other.
+class Workspace {
+ public:
+  explicit Workspace(int device) : device_(device) {}
+  // At least so much; it grows, and what is under way keeps the memory it has.
+  void* of(size_t bytes);
+  size_t bytes() const { return bytes_; }
+  int device() const { return device_; }
+
+ private:
+  const int device_;
+  size_t bytes_ = 0;
+  std::shared_ptr<void> memory_;
+};
+
+class DeviceContext : public KernelContext {
+ public:
+  DeviceContext(const KernelContext& of_node, const device::Devices& devices, ab_queue* queue, Workspace* workspace)
+      : KernelContext(of_node), devices_(devices), queue_(queue), workspace_(*workspace) {}
+  // Internal when the node has no queue.
+  static const DeviceContext& of(const KernelContext& c);
+
+  // `args`: the kernel's struct of ops/device/args.h.
+  template <class Args> void launch(ab_kernel kernel, const Args& args) const { launch(kernel, &args, sizeof(args)); }
+  void launch(ab_kernel kernel, const void* args, size_t size) const;
+  // Between a device and pinned memory.
+  void copy(Tensor& to, const Tensor& from) const;
+  const device::Devices& devices() const { return devices_; }
+  int device() const { return workspace_.device(); }
+  ab_queue* queue() const { return queue_; }
+  void* workspace(size_t bytes) const { return bytes ? workspace_.of(bytes) : nullptr; }
+
+ private:
+  const device::Devices& devices_;
+  ab_queue* queue_;
+  Workspace& workspace_;
+};
+
+// The kernel of the plug-in with this key. Unsupported when there is none.
+ab_kernel device_kernel(const std::string& key);
+
+}  // namespace anabranch

@@ -1,0 +1,130 @@
+// How ops declare their kernels for devices: factories that look a kernel of the plug-in up by its key, once, and fill
+// its arguments in each step.
+#pragma once
+#include <array>
+#include <initializer_list>
+#include <string>
+
+#include "opdef/device_context.h"
+#include "opdef/op_def.h"
+#include "ops/device/args.h"
+#include "ops/device/args_update.h"
+#include "ops/kernels/broadcast.h"
+
+namespace anabranch::device {
+
+inline DeviceIn operand(const Tensor& t) { return {t.raw(), t.bytes()}; }
+inline DeviceOut operand(Tensor& t) { return {t.mutable_raw(), t.bytes()}; }
+
+// "map/sigmoid/f32" of "map/sigmoid" for float.
+template <class T> ab_kernel kernel_of(const std::string& stem) { return device_kernel(stem + "/" + type_name<T>); }
+
+// Attributes that a kernel takes as numbers, in its order.
+struct NumbersOf {
+  std::array<const char*, kMaxNumbers> names{};
+  NumbersOf() = default;
+  NumbersOf(std::initializer_list<const char*> list) { std::copy(list.begin(), list.end(), names.begin()); }
+  std::array<double, kMaxNumbers> read(const KernelArgs& op) const {
+    std::array<double, kMaxNumbers> p{};
+    for (size_t k = 0; k < p.size() && names[k]; ++k) p[k] = static_cast<double>(op.attr<float>(names[k]));
+    return p;
+  }
+};
+
+// Out = f(X), by the kernel "map/<function>".
+inline auto map(const char* function, NumbersOf numbers = {}) {
+  return [=](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [kernel = kernel_of<T>(std::string("map/") + function), x = op.in("X"), out = op.out("Out"),
+            p = numbers.read(op)](KernelContext& c) {
+      MapArgs a{operand(c[x]), operand(c[out]), c[x].numel(), {}};
+      std::copy(p.begin(), p.end(), a.p);
+      DeviceContext::of(c).launch(kernel, a);
+    };
+  };
+}
+
+// X@GRAD from Out@GRAD and the one of X and Out that the gradient reads, by the kernel "map_grad/<function>".
+inline auto map_grad(const char* function, NumbersOf numbers = {}) {
+  return [=](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    const bool reads_x = op.has_in("X"), reads_out = op.has_in("Out");
+    return [kernel = kernel_of<T>(std::string("map_grad/") + function), x = reads_x ? op.in("X") : In(),
+            out = reads_out ? op.in("Out") : In(), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+            p = numbers.read(op)](KernelContext& c) {
+      MapGradArgs a{};
+      if (x) a.x = operand(c[x]);
+      if (out) a.y = operand(c[out]);
+      a.dy = operand(c[dout]);
+      a.dx = operand(c[dx]);
+      a.n = c[dout].numel();
+      std::copy(p.begin(), p.end(), a.p);
+      DeviceContext::of(c).launch(kernel, a);
+    };
+  };
+}
+
+// A loop of the engine as axes of a kernel.
+template <int kOperands> Axes<kOperands> axes_of(const NdLoop<kOperands>& loop) {
+  Axes<kOperands> axes{};
+  axes.rank = loop.rank();
+  for (int axis = 0; axis < axes.rank; ++axis) {
+    axes.extent[axis] = loop.extent(axis);
+    for (int k = 0; k < kOperands; ++k) axes.stride[k][axis] = loop.strides(axis)[static_cast<size_t>(k)];
+  }
+  if (loop.total() == 0) axes = {.extent = {0}, .rank = 1};
+  return axes;
+}
+
+// Out = f(X, Y), broadcast, by the kernel "binary/<function>".
+inline auto binary(const char* function) {
+  return [=](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [kernel = kernel_of<T>(std::string("binary/") + function), x = op.in("X"), y = op.in("Y"),
+            out = op.out("Out"), axis = op.attr<int32_t>("axis")](KernelContext& c) {
+      BinaryArgs a{operand(c[x]), operand(c[y]), operand(c[out]), {}, {}};
+      a.axes = axes_of(broadcast_loop(c[out].shape(), c[x].shape(), c[y].shape(), axis));
+      DeviceContext::of(c).launch(kernel, a);
+    };
+  };
+}
+
+// X@GRAD and Y@GRAD of it, by "binary_grad/<function>".
+inline auto binary_grad(const char* function) {
+  return [=](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    const In out = op.has_in("Out") ? op.in("Out") : In();
+    return [kernel = kernel_of<T>(std::string("binary_grad/") + function), x = op.in("X"), y = op.in("Y"), out,
+            dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"),
+            axis = op.attr<int32_t>("axis")](KernelContext& c) {
+      BinaryGradArgs a{};
+      a.x = operand(c[x]);
+      a.y = operand(c[y]);
+      if (out) a.out = operand(c[out]);
+      a.dout = operand(c[dout]);
+      if (c.wants(dx)) a.dx = operand(c[dx]);
+      if (c.wants(dy)) a.dy = operand(c[dy]);
+      a.axes = axes_of(broadcast_loop(c[dout].shape(), c[x].shape(), c[y].shape(), axis));
+      DeviceContext::of(c).launch(kernel, a);
+    };
+  };
+}
+
+// ParamOut from Param, Grad and LearningRate, in its place, by "update/<rule>" without state.
+inline auto update(const char* rule) {
+  return [=](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [kernel = kernel_of<T>(std::string("update/") + rule), grad = op.in("Grad"), rate = op.in("LearningRate"),
+            out = op.out("ParamOut")](KernelContext& c) {
+      UpdateArgs a{};
+      a.param = operand(c[out]);
+      a.grad = operand(c[grad]);
+      a.rate = operand(c[rate]);
+      a.n = c[out].numel();
+      if (c[rate].dtype() != dtype_of<T>) a.flags |= kOtherFloat;
+      DeviceContext::of(c).launch(kernel, a);
+    };
+  };
+}
+
+}  // namespace anabranch::device

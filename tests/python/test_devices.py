@@ -1,0 +1,124 @@
+"""Programs on devices, which the CPU plays (plugins/simdevice): the same numbers, with copies where they are needed."""
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+PLUGIN = os.path.join(ROOT, "build", "release", "python", "anabranch_simdevice.so")
+pytestmark = pytest.mark.skipif(not os.path.exists(PLUGIN), reason="the simulated device was not built")
+
+NET = """
+import sys
+import numpy as np
+import anabranch.fluid as fluid
+
+def net(act="relu"):
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = 3
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        x, y = fluid.data("x", [None, 13]), fluid.data("y", [None, 1])
+        hidden = fluid.layers.fc(x, 8, act=act)
+        loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(hidden, 1), y))
+        fluid.optimizer.SGD(0.05).minimize(loss)
+    return main, startup, hidden, loss
+
+def batch(step):
+    x = np.random.RandomState(step).rand(16, 13).astype("float32")
+    return {"x": x, "y": x.sum(1, keepdims=True)}
+
+def train(place, steps=20, **made):
+    main, startup, _, loss = net(**made)
+    exe, scope = fluid.Executor(place), fluid.Scope()
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+        losses = [exe.run(main, feed=batch(k), fetch_list=[loss])[0].item() for k in range(steps)]
+        params = {p.name: np.array(scope.find_var(p.name).get_tensor()) for p in main.all_parameters()}
+    return losses, params
+"""
+
+
+def run(text, **flags):
+    """What a program prints that has the simulated device; flags without their prefix."""
+    environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"), FLAGS_device_plugin="simdevice",
+                       **{"FLAGS_" + name: str(value) for name, value in flags.items()})
+    done = subprocess.run([sys.executable, "-c", NET + textwrap.dedent(text)], capture_output=True, text=True,
+                          env=environment, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("order", ["random", "earliest", "latest", "starved"])
+def test_training_gives_the_bits_of_the_cpu_in_every_order_of_queues(order):
+    run("""
+    (losses, params), (expected, cpu) = train(fluid.CUDAPlace(0)), train(fluid.CPUPlace())
+    assert max(abs(a - b) for a, b in zip(losses, expected)) < 1e-5, (losses, expected)
+    assert losses[-1] < losses[0] / 2
+    for name in cpu:
+        assert np.abs(params[name] - cpu[name]).max() < 1e-6, name
+    """, simdevice_order=order)
+
+
+def test_ten_seeds_of_the_queues_give_equal_bits():
+    run("""
+    import subprocess, os
+    if len(sys.argv) == 1:
+        print(train(fluid.CUDAPlace(0)))
+    """)
+    text = "print(train(fluid.CUDAPlace(0))[0])"
+    assert len({run(text, simdevice_seed=seed) for seed in range(10)}) == 1
+
+
+def test_explain_names_what_is_copied():
+    said = run("""
+    main, startup, _, loss = net()
+    exe = fluid.Executor(fluid.CUDAPlace(0))
+    exe.run(startup)
+    compiled = fluid.CompiledProgram(main)
+    exe.run(compiled, feed=batch(0), fetch_list=[loss])
+    print(compiled.explain())
+    """)
+    assert "place_on_devices" in said and "run on a device" in said and "copies" in said
+
+
+def test_parameters_stay_on_the_device_and_are_read_and_set_from_outside():
+    run("""
+    main, startup, hidden, loss = net()
+    exe = fluid.Executor(fluid.CUDAPlace(0))
+    exe.run(startup)
+    before = exe.run(main, feed=batch(0), fetch_list=[loss])[0]
+    w = fluid.global_scope().find_var("fc_0.w_0").get_tensor()
+    assert w._place_kind() == "CUDAPlace(0)"
+    w.set(np.zeros((13, 8), "float32"), fluid.CPUPlace())
+    got, = exe.run(main, feed=batch(0), fetch_list=[hidden])
+    assert not got.any()
+    """)
+
+
+def test_a_value_that_is_no_number_is_named():
+    said = run("""
+    main, startup, _, loss = net()
+    exe = fluid.Executor(fluid.CUDAPlace(0))
+    exe.run(startup)
+    feed = batch(0)
+    feed["x"][3, 4] = np.nan
+    try:
+        exe.run(main, feed=feed, fetch_list=[loss])
+    except fluid.core.EnforceNotMet as e:
+        print(e)
+    """, check_nan_inf=1)
+    assert "FLAGS_check_nan_inf" in said and "mul" in said
+
+
+def test_there_are_as_many_devices_as_the_plug_in_says():
+    said = run("""
+    print(fluid.CUDAPlace(2), fluid.CUDAPlace(1) == fluid.CUDAPlace(1))
+    try:
+        fluid.CUDAPlace(3)
+    except ValueError as e:
+        print(e)
+    """, simdevice_devices=3)
+    assert "CUDAPlace(2) True" in said and "id must be from 0 to 2, got 3" in said
