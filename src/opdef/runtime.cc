@@ -33,7 +33,8 @@ void give_meta(const Meta& m, Place place, Value* value) {
   // Rank 0 does not occur: the shape function left this output to the kernel.
   if (m.kind == VarKind::kLoDTensor && m.shape.rank() > 0) {
     Tensor& t = value->as<Tensor>();
-    t.resize(m.shape, {m.dtype, place});
+    const bool stays = place.kind == PlaceKind::kCpu && t.place().on_host();  // also in pinned memory
+    t.resize(m.shape, {m.dtype, stays ? t.place() : place});
     t.set_lod(m.lod);
   } else if (m.kind == VarKind::kSelectedRows) {
     auto& rows = value->as<SelectedRows>();
