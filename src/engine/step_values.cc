@@ -91,6 +91,7 @@ void bring_home(const Graph& graph, const Lowered& lowered) {
 }
 
 void check_finite(const Graph& graph, const Lowered& lowered, int node) {
+  if (!(graph.nodes[node].from == graph.nodes[node].place)) return;  // a copy: of who reads it more can be said
   for (int v : lowered.writes[node]) check_finite(*lowered.values[v], graph.vars[v].name);
 }
 

@@ -93,8 +93,10 @@ def test_parameters_stay_on_the_device_and_are_read_and_set_from_outside():
     w = fluid.global_scope().find_var("fc_0.w_0").get_tensor()
     assert w._place_kind() == "CUDAPlace(0)"
     w.set(np.zeros((13, 8), "float32"), fluid.CPUPlace())
+    bias = np.array(fluid.global_scope().find_var("fc_0.b_0").get_tensor())
     got, = exe.run(main, feed=batch(0), fetch_list=[hidden])
-    assert not got.any()
+    assert bias.any() and (got == np.maximum(bias, 0)).all()
+    assert w._place_kind() == "CUDAPlace(0)"
     """)
 
 

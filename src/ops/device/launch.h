@@ -114,15 +114,17 @@ inline auto binary_grad(const char* function) {
 inline auto update(const char* rule) {
   return [=](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
-    return [kernel = kernel_of<T>(std::string("update/") + rule), grad = op.in("Grad"), rate = op.in("LearningRate"),
-            out = op.out("ParamOut")](KernelContext& c) {
+    return [kernel = kernel_of<T>(std::string("update/") + rule), param = op.in("Param"), grad = op.in("Grad"),
+            rate = op.in("LearningRate"), out = op.out("ParamOut")](KernelContext& c) {
+      const DeviceContext& queued = DeviceContext::of(c);
+      if (c[param].raw() != c[out].raw()) queued.copy(c[out], c[param]);
       UpdateArgs a{};
       a.param = operand(c[out]);
       a.grad = operand(c[grad]);
       a.rate = operand(c[rate]);
       a.n = c[out].numel();
       if (c[rate].dtype() != dtype_of<T>) a.flags |= kOtherFloat;
-      DeviceContext::of(c).launch(kernel, a);
+      queued.launch(kernel, a);
     };
   };
 }
