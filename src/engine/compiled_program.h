@@ -3,6 +3,7 @@
 // combination and kept; new feed shapes only redo shapes. One caller at a time; several CompiledPrograms may share a
 // scope and run one after another.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -31,6 +32,10 @@ struct CompileOptions {
   std::vector<Place> places;   // by replica; none: the CPU
   BuildStrategy build;
   ExecutionStrategy execution;
+  // Replicas are on devices, and share no memory.
+  bool on_devices() const {
+    return std::any_of(places.begin(), places.end(), [](Place p) { return !p.on_host(); });
+  }
   class CompiledProgram* share_vars_from = nullptr;  // uses its replicas' variables; must be data parallel
 };
 

@@ -29,7 +29,7 @@ struct CompiledProgram::Impl {
   Impl(ir::ProgramRef p, std::shared_ptr<Scope> s, CompileOptions o);
 
   // Replicas of one process update parameters and optimizer state once for all of them.
-  bool shares_parameters() const { return options.data_parallel && options.replicas > 1; }
+  bool shares_parameters() const { return options.data_parallel && options.replicas > 1 && !options.on_devices(); }
   // By how much the declared rows of a fed variable are multiplied.
   int feed_devices() const { return options.data_parallel ? options.replicas : 1; }
   // Drops all plans when the program was edited, names of the scope mean other values than they did, or a flag that

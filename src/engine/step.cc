@@ -66,6 +66,7 @@ void Step::make_graph(const StepOptions& options) {
   r.fed = {key_.feeds.begin(), key_.feeds.end()};
   r.fetched = {key_.fetches.begin(), key_.fetches.end()};
   r.build = compile_.build;
+  r.apart = compile_.on_devices();
   r.trainer = trainer_of(*options.program);
   if (compile_.data_parallel) r.trainers = compile_.build.num_trainers;
   graph_ = replicate(*options.program, r);

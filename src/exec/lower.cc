@@ -120,6 +120,7 @@ class Lowerer {
     if (!node.on_device()) return kHost;
     if (node.from.on_host()) return anabranch::lane_of(node.place.id, QueueKind::kUp);
     if (node.place.on_host()) return anabranch::lane_of(node.from.id, QueueKind::kDown);
+    if (!(node.from == node.place)) return anabranch::lane_of(node.place.id, QueueKind::kUp);
     return anabranch::lane_of(node.place.id, QueueKind::kCompute);
   }
 

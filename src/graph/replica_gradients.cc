@@ -97,7 +97,8 @@ void ReplicaGradients::add_sum(int index, const ir::OpRef& op, const std::string
   const auto outs = op->output_args();
   if (std::find(outs.begin(), outs.end(), grad) == outs.end()) return;
   const int owner = placement_.choose_owner(grad, nodes_.describe(grad).shape.numel());
-  const bool everywhere = options_.build.reduce_strategy == ReduceMode::kAllReduce && looked_at_.count(grad) != 0;
+  const bool everywhere =
+      options_.build.reduce_strategy == ReduceMode::kAllReduce && (options_.apart || looked_at_.count(grad) != 0);
   std::vector<int> parts, sums;
   for (int r = 0; r < options_.active; ++r) parts.push_back(nodes_.read(grad, r));
   for (int r = 0; r < options_.replicas; ++r) {

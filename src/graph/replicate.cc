@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "graph/edit.h"
 #include "graph/replica_gradients.h"
 #include "graph/replica_nodes.h"
 #include "ir/interface.h"
@@ -15,7 +16,7 @@ namespace {
 // Every replica may be fed a value of its own.
 std::set<std::string> shared_names(const ir::Program& program, const ReplicateOptions& options) {
   std::set<std::string> shared;
-  if (options.data_parallel && options.replicas > 1) shared = shared_persistables(program);
+  if (options.data_parallel && options.replicas > 1 && !options.apart) shared = shared_persistables(program);
   for (const auto& name : options.fed) shared.erase(name);
   return shared;
 }
@@ -94,13 +95,37 @@ class Replicator {
       return;
     }
     check_parallel(*op);
-    if (parallel_ && is_update(*op)) {
-      nodes_.add(index, op, placement_.owner_of(*op), true);
+    if (parallel_ && is_update(*op) && !updates_everywhere()) {
+      const int owner = placement_.owner_of(*op);
+      nodes_.add(index, op, owner, true);
+      if (options_.apart) hand_out(*op, owner);
       return;
     }
     const bool skips_idle = note_batch_dependence(*op) && !is_update(*op);
     for (int r = 0; r < (skips_idle ? options_.active : options_.replicas); ++r) nodes_.add(index, op, r, false);
     if (training_) training_->add_after(index, op);
+  }
+
+  bool updates_everywhere() const { return options_.apart && options_.build.reduce_strategy == ReduceMode::kAllReduce; }
+
+  // What an owner has updated on its device: parameters for all replicas, their state for the scope, which is the first
+  // replica's.
+  void hand_out(const ir::Op& update, int owner) {
+    std::set<std::string> parameters;
+    for (const auto& pair : update.role_vars()) parameters.insert(pair.first);
+    for (const auto& name : update.output_args()) {
+      if (!nodes_.describe(name).persistable) continue;
+      for (int r = 0; r < options_.replicas; ++r) {
+        if (r == owner || (r > 0 && !parameters.count(name))) continue;
+        GraphNode near;
+        near.op = graph_.nodes.back().op;
+        near.replica = r;
+        nodes_.push(NodeBuilder(graph_, "copy_between_places", near)
+                        .in("X", nodes_.var(name, owner))
+                        .out("Out", nodes_.var(name, r))
+                        .done());
+      }
+    }
   }
 
   // Each replica would send the sum over all of them.

@@ -16,6 +16,7 @@ struct ReplicateOptions {
   int replicas = 1;
   int active = 1;  // replicas [0, active) have rows in this batch; the others only follow updates
   bool data_parallel = false;
+  bool apart = false;         // replicas are on devices of their own: each has all that persists
   bool exact_fluid = false;   // seed 1/replicas whatever the row counts
   std::string loss_name;      // empty: no training
   std::set<std::string> fed;  // variables that get their value from the caller

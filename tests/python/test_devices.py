@@ -124,3 +124,39 @@ def test_there_are_as_many_devices_as_the_plug_in_says():
         print(e)
     """, simdevice_devices=3)
     assert "CUDAPlace(2) True" in said and "id must be from 0 to 2, got 3" in said
+
+
+PARALLEL = """
+def train_parallel(places, reduce, steps=12, optimizer=None):
+    main, startup, _, loss = net()
+    exe, scope = fluid.Executor(places[0]), fluid.Scope()
+    build = fluid.BuildStrategy()
+    build.reduce_strategy = getattr(fluid.BuildStrategy.ReduceStrategy, reduce)
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+        compiled = fluid.CompiledProgram(main).with_data_parallel(loss.name, build, places=places)
+        losses = [exe.run(compiled, feed=batch(k), fetch_list=[loss])[0].mean().item() for k in range(steps)]
+        params = {p.name: np.array(scope.find_var(p.name).get_tensor()) for p in main.all_parameters()}
+    return losses, params
+"""
+
+
+@pytest.mark.parametrize("count", [2, 4, 8])
+@pytest.mark.parametrize("reduce", ["AllReduce", "Reduce"])
+def test_replicas_on_devices_train_as_those_of_the_cpu(count, reduce):
+    run(PARALLEL + """
+count, reduce = %d, %r
+losses, params = train_parallel(fluid.cuda_places(), reduce)
+assert len(fluid.cuda_places()) == count
+expected, cpu = train_parallel(fluid.cpu_places(count), reduce)
+assert max(abs(a - b) for a, b in zip(losses, expected)) < 1e-4, (losses, expected)
+for name in cpu:
+    assert np.abs(params[name] - cpu[name]).max() < 1e-5, name
+""" % (count, reduce), simdevice_devices=count)
+
+
+def test_all_reduce_and_reduce_give_equal_bits_for_ten_seeds():
+    text = PARALLEL + "print(train_parallel(fluid.cuda_places(), %r))"
+    said = {run(text % reduce, simdevice_devices=3, simdevice_seed=seed)
+            for reduce in ("AllReduce", "Reduce") for seed in range(5)}
+    assert len(said) == 1

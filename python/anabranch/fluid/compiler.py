@@ -10,7 +10,7 @@ from . import memory
 from .errors import InvalidType, InvalidValue, NotAllowed, NotOffered, Violated
 from .fetching import check_numpy, fetch_names
 from .framework import OpRole, Program, Variable, cpu_places
-from .framework.places import devices_of
+from .framework.places import CUDAPlace, devices_of
 from .reading.feeding import FeedTable, one_feed
 from .reading.reader_source import ProgramReaders
 from .strategies import BuildStrategy, ExecutionStrategy
@@ -121,8 +121,11 @@ class CompiledProgram:
         if not places:
             raise Violated("with_data_parallel: places is empty")
         for place in places:
-            if not isinstance(place, _core.CPUPlace):
-                raise InvalidType("with_data_parallel: places must be CPUPlaces, got %s" % type(place).__name__)
+            if not isinstance(place, (_core.CPUPlace, CUDAPlace)):
+                raise InvalidType("with_data_parallel: places must be CPUPlaces or CUDAPlaces, got %s"
+                                  % type(place).__name__)
+            if type(place) is not type(places[0]):
+                raise InvalidType("with_data_parallel: places must be of one kind, got %s and %s" % (places[0], place))
         return list(places)
 
     def with_inference_optimize(self, config: Any) -> None:

@@ -11,7 +11,7 @@ from .compiler import CompiledProgram
 from .described import Described
 from .errors import InvalidType, InvalidValue, Violated
 from .executor import Executor
-from .framework import Program, Variable, cpu_places, default_main_program, gpu
+from .framework import Program, Variable, cpu_places, cuda_places, default_main_program, gpu
 from .scope import global_scope
 from .strategies import BuildStrategy, ExecutionStrategy
 
@@ -58,8 +58,9 @@ class ParallelExecutor(Described):
         if kwargs:
             raise InvalidValue("ParallelExecutor: unknown arguments %s; set them in ExecutionStrategy or BuildStrategy"
                                % ", ".join(sorted(kwargs)))
-        if use_cuda:
+        if use_cuda and not _core.devices_offered():
             gpu.ask("ParallelExecutor(use_cuda=True)", "use_cuda=False", Violated)
+            use_cuda = False
         if share_vars_from is not None and not isinstance(share_vars_from, ParallelExecutor):
             raise InvalidType("ParallelExecutor: share_vars_from must be a ParallelExecutor, got %s"
                               % type(share_vars_from).__name__)
@@ -72,7 +73,8 @@ class ParallelExecutor(Described):
         self._set_trainers(build, num_trainers, trainer_id)
         self._scope = self._choose_scope(scope, share_vars_from)
         self._share_vars_from = share_vars_from
-        self._places: list[Any] = share_vars_from._places if share_vars_from is not None else cpu_places()
+        self._places: list[Any] = share_vars_from._places if share_vars_from is not None else (
+            cuda_places() if use_cuda else cpu_places())
         compiled = CompiledProgram(main_program or default_main_program())
         self._compiled_program: CompiledProgram = compiled.with_data_parallel(
             loss_name=loss_name, build_strategy=build, exec_strategy=execution,

@@ -14,6 +14,8 @@
 namespace anabranch {
 namespace {
 
+constexpr const char* kCopy = "copy_between_places";
+
 class Placer {
  public:
   Placer(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
@@ -72,6 +74,7 @@ class Placer {
 
   bool choose(GraphNode& node) const {
     const Place place = context_.places[static_cast<size_t>(node.replica)];
+    if (node.op->type == kCopy) return false;
     if (place.on_host() || !runs_there(node)) return false;
     node.from = node.place = place;
     return true;
@@ -97,6 +100,8 @@ class Placer {
   static bool lies(const GraphVar& var, Place place) {
     return place.on_host() ? var.place.on_host() : var.place == place;
   }
+  using Twin = std::pair<int, int>;  // variable, and the device where its value lies, too; -1: the host
+  static Twin twin(int v, Place place) { return {v, place.on_host() ? -1 : place.id}; }
 
   // Another variable for the same value, at another place.
   int twin_of(int v, Place place) {
@@ -115,7 +120,7 @@ class Placer {
 
   void add_copy(int from, int to, const GraphNode& beside) {
     const GraphVar &source = graph_.vars[from], &target = graph_.vars[to];
-    GraphNode node = NodeBuilder(graph_, "copy_between_places", beside).in("X", from).out("Out", to).done();
+    GraphNode node = NodeBuilder(graph_, kCopy, beside).in("X", from).out("Out", to).done();
     node.from = source.place;
     node.place = target.place;
     int& count = copies_[{target.place.on_host(), beside.op->type}];
@@ -126,7 +131,7 @@ class Placer {
   // The variable at this place that holds the value of v now.
   int at(int v, Place place, const GraphNode& reader) {
     if (v < 0 || lies(graph_.vars[v], place)) return v;
-    const auto [it, fresh] = twins_.try_emplace({v, place.on_host()}, -1);
+    const auto [it, fresh] = twins_.try_emplace(twin(v, place), -1);
     if (fresh) {
       it->second = twin_of(v, place);
       add_copy(v, it->second, reader);
@@ -144,7 +149,17 @@ class Placer {
     return twin;
   }
 
+  // Between replicas: from where the one lies to where the other does.
+  void add_between(GraphNode node) {
+    node.from = graph_.vars[node.ins[0]].place;
+    node.place = graph_.vars[node.outs[0]].place;
+    const int v = node.outs[0];
+    twins_.erase(twins_.lower_bound({v, -1}), twins_.lower_bound({v + 1, -1}));
+    out_.push_back(std::move(node));
+  }
+
   void add(GraphNode node) {
+    if (node.op->type == kCopy) return add_between(std::move(node));
     const auto reads = graph_.reads(node), writes = graph_.writes(node);
     const GraphNode original = node;
     std::vector<std::pair<int, int>> changed;
@@ -155,12 +170,10 @@ class Placer {
     // A block may leave what it may write as it is.
     for (int& v : node.more_writes) v = target_of(v, node.place, writes, original, &changed);
     out_.push_back(std::move(node));
-    for (const int v : writes) {
-      for (const bool host : {false, true}) twins_.erase({v, host});
-    }
-    for (const auto& [v, twin] : changed) {
-      add_copy(twin, v, original);
-      twins_[{v, graph_.vars[twin].place.on_host()}] = twin;
+    for (const int v : writes) twins_.erase(twins_.lower_bound({v, -1}), twins_.lower_bound({v + 1, -1}));
+    for (const auto& [v, made] : changed) {
+      add_copy(made, v, original);
+      twins_[twin(v, graph_.vars[made].place)] = made;
     }
   }
 
@@ -191,11 +204,13 @@ class Placer {
   size_t ops_ = 0;
   std::set<std::string> on_cpu_;  // types of ops that stay there
   std::vector<GraphNode> out_;
-  std::map<std::pair<int, bool>, int> twins_;                   // (variable, on the host) -> where its value is, too
-  std::map<std::pair<bool, std::string>, int> copies_;          // (down, op that wants it) -> how many
+  std::map<Twin, int> twins_;
+  std::map<std::pair<bool, std::string>, int> copies_;  // (down, op that wants it) -> how many
 };
 
-const char* skip(const PassContext& context) { return context.places.empty() ? "the program runs on the CPU" : nullptr; }
+const char* skip(const PassContext& context) {
+  return context.places.empty() ? "the program runs on the CPU" : nullptr;
+}
 
 int run(Graph& graph, const PassContext& context) { return Placer(graph, context).run(); }
 

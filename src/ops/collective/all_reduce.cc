@@ -4,6 +4,8 @@
 
 #include "opdef/op_def.h"
 #include "ops/declare/loss_weight.h"
+#include "ops/device/args_math.h"
+#include "ops/device/launch.h"
 
 namespace anabranch::collective {
 namespace {
@@ -64,6 +66,20 @@ void join_rows(const KernelContext& c, const Group& g, SelectedRows& joined) {
   }
 }
 
+// Where all are at one device: the sum in the order of replicas, too.
+void add_there(KernelContext& c, const Group& g, ab_kernel kernel) {
+  const DeviceContext& queued = DeviceContext::of(c);
+  device::SumArgs a{};
+  AB_CHECK(g.in.count <= device::kMostSummands, Unsupported, "{} replicas on devices: there may be {}", g.in.count,
+           device::kMostSummands);
+  for (int r = 0; r < g.in.count; ++r) a.x[r] = device::operand(c.at(g.in, r));
+  a.y = device::operand(c.at(g.out, 0));
+  a.n = c.at(g.out, 0).numel();
+  a.count = g.in.count;
+  queued.launch(kernel, a);
+  for (int r = 1; r < g.out.count; ++r) queued.copy(c.at(g.out, r), c.at(g.out, 0));
+}
+
 void infer(InferContext& c) {
   const int groups = c.attr<int32_t>("groups");
   const int per_in = c.n_in("X") / groups, per_out = c.n_out("Out") / groups;
@@ -104,6 +120,17 @@ AB_OP(all_reduce)
           } else {
             c.parallel_for(c.at(g.in, 0).numel(), kGrain, [&](int64_t b, int64_t e) { add_range<T>(c, g, b, e); });
           }
+        }
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const In x = op.in("X");
+      const Out out = op.out("Out");
+      const int groups = op.attr<int32_t>("groups"), per_in = x.count / groups, per_out = out.count / groups;
+      return [=, kernel = device::kernel_of<T>("sum")](KernelContext& c) {
+        for (int k = 0; k < groups; ++k) {
+          add_there(c, {{x.first + k * per_in, per_in}, {out.first + k * per_out, per_out}}, kernel);
         }
       };
     });

@@ -128,11 +128,39 @@ def devices_of(places: Any) -> list[int]:
     return devices if max(devices, default=-1) >= 0 else []
 
 
+def _visible_devices():
+    """What FLAGS_selected_gpus names; all devices where it is empty."""
+    text = _core.all_flags()["FLAGS_selected_gpus"][0]
+    if not text.strip():
+        return list(range(_core.device_count()))
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidValue("FLAGS_selected_gpus must be numbers separated by commas, got %r" % text) from None
+
+
 def cuda_places(device_ids: Any = None) -> Any:
-    """Places of GPUs. Raises AssertionError: this build has no CUDA; use :func:`cpu_places`, as ``anabranch run``
-    does."""
-    gpu.ask("cuda_places()", "cpu_places()", Violated)
-    return cpu_places()
+    """Places of devices.
+
+    Args:
+        device_ids (list of int|tuple of int, optional): their numbers; by default those that the environment variable
+            ``FLAGS_selected_gpus`` names, "0,1,2"; where that is empty, all.
+
+    Returns:
+        list of CUDAPlace.
+
+    Raises:
+        AssertionError: there is no plug-in for devices; use :func:`cpu_places`, as ``anabranch run`` does. ValueError:
+            there is no such device.
+    """
+    if not _core.devices_offered():
+        gpu.ask("cuda_places()", "cpu_places()", Violated)
+        return cpu_places()
+    if device_ids is None:
+        device_ids = _visible_devices()
+    elif not isinstance(device_ids, (list, tuple)):
+        device_ids = [device_ids]
+    return [CUDAPlace(number) for number in device_ids]
 
 
 def cuda_pinned_places(device_count: Any = None) -> Any:
