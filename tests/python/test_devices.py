@@ -160,3 +160,41 @@ def test_all_reduce_and_reduce_give_equal_bits_for_ten_seeds():
     said = {run(text % reduce, simdevice_devices=3, simdevice_seed=seed)
             for reduce in ("AllReduce", "Reduce") for seed in range(5)}
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("group", ["engine", "ctr"])
+def test_what_the_original_computed_comes_out_on_devices(group):
+    golden = os.path.join(ROOT, "tests", "golden")
+    environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"), FLAGS_device_plugin="simdevice",
+                       FLAGS_simdevice_devices="4")
+    done = subprocess.run([sys.executable, os.path.join(golden, "golden.py"), "check", "--fluid", "fluid_on_device",
+                           "--group", group, "--behaviour", "default", "--expected",
+                           os.path.join(golden, "expected_failures.json")], cwd=golden, env=environment,
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if line.startswith("FAIL"))
+
+
+def test_what_is_injected_into_any_node_is_told_and_the_next_run_goes_on():
+    run("""
+    from anabranch import _core
+    main, startup, _, loss = net()
+    exe = fluid.Executor(fluid.CUDAPlace(0))
+    exe.run(startup)
+    first, = exe.run(main, feed=batch(0), fetch_list=[loss])
+    engine = [r.engine for r in exe._ready.values() if r.program is main][0]
+    nodes = int(engine.explain().split()[0])
+    assert nodes > 15
+    for node in range(nodes):
+        def probe(op, replica, at, node=node):
+            if at == node:
+                raise RuntimeError("injected at %d" % node)
+        engine.set_probe(probe)
+        try:
+            exe.run(main, feed=batch(0), fetch_list=[loss])
+            raise SystemExit("node %d ran" % node)
+        except RuntimeError as e:
+            assert "injected at %d" % node in str(e), e
+    engine.set_probe(None)
+    last, = exe.run(main, feed=batch(0), fetch_list=[loss])
+    assert last < first
+    """)

@@ -12,6 +12,7 @@ from .. import unique_name
 from ..described import Described
 from ..errors import InvalidType, InvalidValue, require
 from ..framework import Variable, default_main_program
+from ..framework.places import CUDAPlace
 from .batch_queue import BatchQueue
 from .data_feeder import DataFeeder
 from .decorators import batch as batched
@@ -159,8 +160,8 @@ class GeneratorLoader(Described):
             places = list(places) if isinstance(places, (list, tuple)) else [places]
             require(places, "%s: places is empty" % self._label)
             for place in places:
-                if not isinstance(place, _core.CPUPlace):
-                    raise InvalidType("%s: places must be CPUPlaces, got %s" % (self._label, type(place).__name__))
+                if not isinstance(place, (_core.CPUPlace, CUDAPlace)):
+                    raise InvalidType("%s: places must be CPUPlaces or CUDAPlaces, got %s" % (self._label, type(place).__name__))
             self._places = places
         else:
             self._source.set_batches(batches)
