@@ -24,8 +24,9 @@ std::string plugin_file() { return "anabranch_" + plugin_name() + ".so"; }
 const ab_device_api* load_table() {
   void* entry = load_plugin(plugin_file(), AB_DEVICE_SYMBOL, "programs run on CPUs only");
   const ab_device_api* api = reinterpret_cast<ab_device_entry>(entry)();
-  AB_CHECK(api && api->size >= sizeof(ab_device_api), Unsupported, "{} is older than this build: its table has {} bytes, {} are needed",
-           plugin_file(), api ? api->size : 0, sizeof(ab_device_api));
+  AB_CHECK(api && api->size >= sizeof(ab_device_api), Unsupported,
+           "{} is older than this build: its table has {} bytes, {} are needed", plugin_file(), api ? api->size : 0,
+           sizeof(ab_device_api));
   return api;
 }
 

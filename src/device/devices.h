@@ -29,7 +29,9 @@ class Devices {
   bool wants_marks() const { return (api_->flags & AB_DEVICE_WANTS_MARKS) != 0; }
   // InvalidArgument when there is no such device.
   void check_device(int device) const;
-  ab_queue* queue(int device, QueueKind kind) const { return queues_[static_cast<size_t>(device)][static_cast<size_t>(kind)]; }
+  ab_queue* queue(int device, QueueKind kind) const {
+    return queues_[static_cast<size_t>(device)][static_cast<size_t>(kind)];
+  }
   Pool& pool(int device) { return *pools_[static_cast<size_t>(device)]; }
   Pool& pinned_pool() { return *pinned_; }
   // Waits for everything that has been put into the device's queues.

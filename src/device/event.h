@@ -13,9 +13,13 @@ class Event {
   Event(Event&& other) noexcept;
   Event& operator=(Event&&) = delete;
 
-  void record(ab_queue* queue) const { devices_->check(devices_->api().event_record(event_, queue), "recording an event"); }
+  void record(ab_queue* queue) const {
+    devices_->check(devices_->api().event_record(event_, queue), "recording an event");
+  }
   // What is put into the queue from here on comes after the last record.
-  void hold(ab_queue* queue) const { devices_->check(devices_->api().queue_wait(queue, event_), "waiting for an event"); }
+  void hold(ab_queue* queue) const {
+    devices_->check(devices_->api().queue_wait(queue, event_), "waiting for an event");
+  }
   // The calling thread waits. Unavailable after FLAGS_device_deadline.
   void wait() const;
 

@@ -65,15 +65,16 @@ typedef enum ab_access {
   AB_ACCUMULATE = 4 /* by atomic operations whose order does not matter: no order with others of this kind */
 } ab_access;
 
-typedef enum ab_collective { /* count is of elements */
-  AB_ALL_REDUCE_SUM = 0, /* send and recv: count. In place when they are equal */
-  AB_ALL_REDUCE_MAX = 1,
-  AB_ALL_REDUCE_MIN = 2,
-  AB_ALL_REDUCE_PROD = 3,
-  AB_REDUCE_SUM = 4,    /* recv is written at root alone, and may be null elsewhere */
-  AB_BROADCAST = 5,     /* send is read at root alone, and may be null elsewhere */
-  AB_ALL_GATHER = 6,    /* send: count; recv: ranks * count, in the order of ranks */
-  AB_REDUCE_SCATTER = 7 /* send: ranks * count; recv: count, the sum of part number rank of each */
+typedef enum ab_collective {                        /* count is of elements */
+                             AB_ALL_REDUCE_SUM = 0, /* send and recv: count. In place when they are equal */
+                             AB_ALL_REDUCE_MAX = 1,
+                             AB_ALL_REDUCE_MIN = 2,
+                             AB_ALL_REDUCE_PROD = 3,
+                             AB_REDUCE_SUM = 4, /* recv is written at root alone, and may be null elsewhere */
+                             AB_BROADCAST = 5,  /* send is read at root alone, and may be null elsewhere */
+                             AB_ALL_GATHER = 6, /* send: count; recv: ranks * count, in the order of ranks */
+                             AB_REDUCE_SCATTER =
+                                 7 /* send: ranks * count; recv: count, the sum of part number rank of each */
 } ab_collective;
 
 typedef struct ab_queue ab_queue;                /* work of one device, which passes in the order it was put in */
@@ -104,7 +105,7 @@ typedef struct ab_device_info {
 typedef struct ab_host {
   uint32_t size;
   uint32_t reserved;
-  void* self; /* first argument of every function here */
+  void* self;                                           /* first argument of every function here */
   void (*log)(void* self, int level, const char* line); /* level: 0 information, 1 warning, 2 error */
   /* The value of FLAGS_<name> as a text that stays valid until the next call, or null when there is no such flag. */
   const char* (*setting)(void* self, const char* name);
@@ -186,8 +187,7 @@ typedef struct ab_device_api {
 
   /* ---- libraries */
   /* "gemm", "conv2d" ...: desc is the key's struct of ops/device/args.h. */
-  int (*library_plan)(int device, const char* key, const void* desc, size_t size, ab_library** out,
-                      size_t* workspace);
+  int (*library_plan)(int device, const char* key, const void* desc, size_t size, ab_library** out, size_t* workspace);
   int (*library_run)(ab_queue* queue, ab_library* library, const ab_operand* operands, int count, void* workspace,
                      size_t room);
   int (*library_free)(ab_library* library); /* no queue uses it any more */

@@ -113,10 +113,11 @@ void copy_bytes(void* to, Place to_place, const void* from, Place from_place, si
   std::shared_ptr<void> staged;
   if (from_place.on_host() || to_place.on_host()) staged = devices.pinned_pool().allocate(bytes);
   if (from_place.on_host()) std::memcpy(staged.get(), from, bytes);
-  devices.check(devices.api().copy(queue, to_place.on_host() ? staged.get() : to, to_place.on_host() ? AB_HOST_MEMORY : to_place.id,
-                                   from_place.on_host() ? staged.get() : from,
-                                   from_place.on_host() ? AB_HOST_MEMORY : from_place.id, bytes),
-                "copying");
+  devices.check(
+      devices.api().copy(queue, to_place.on_host() ? staged.get() : to,
+                         to_place.on_host() ? AB_HOST_MEMORY : to_place.id, from_place.on_host() ? staged.get() : from,
+                         from_place.on_host() ? AB_HOST_MEMORY : from_place.id, bytes),
+      "copying");
   devices.wait(device);
   if (to_place.on_host()) std::memcpy(to, staged.get(), bytes);
 }

@@ -9,6 +9,7 @@
 #include "comm/group.h"
 #include "engine/step_values.h"
 #include "graph/replicate.h"
+#include "opdef/device_words.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -50,6 +51,11 @@ Step::Step(const StepKey& key, const StepOptions& options)
   state_ = std::make_unique<RunState>(*lowered_.plan);
   describe_ = lowered_.report;
   state_->watch_for_stalls(describe_);
+  if (state_->queues()) {
+    state_->queues()->word_faults([this](int node, int code, int64_t detail) {
+      return fault_text(lowered_.types[static_cast<size_t>(node)], code, detail);
+    });
+  }
   note_outside();
   make_feed_slots();
   for (const auto& name : key_.fetches) add_fetch(name);

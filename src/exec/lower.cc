@@ -8,6 +8,7 @@
 #include "exec/block_plan.h"
 #include "exec/node_shape.h"
 #include "exec/queues.h"
+#include "opdef/device_words.h"
 
 namespace anabranch {
 namespace {
@@ -143,9 +144,11 @@ class Lowerer {
     add_block_tokens(node, &spec.tokens);
     spec.later = def.has(kCompletesLater);
     spec.lane = lane_of(node);
+    spec.words = spec.lane != kHost && (def.has(kRandom) || reports_faults(node.op->type));
     NodeFactory factory{.def = &def,
                         .op = node.op,
                         .seed = options_.seed,
+                        .blocks = {},
                         .place = node.index,
                         .places = {node.from, node.place},
                         .on_device = node.on_device(),

@@ -9,8 +9,8 @@ struct NodeFactory {
   const OpDef* def;
   ir::OpRef op;
   uint64_t seed = 0;
-  BlockFactory blocks;       // for control flow
-  int place = 0;             // of the op in its block; not those of other blocks
+  BlockFactory blocks;  // for control flow
+  int place = 0;        // of the op in its block; not those of other blocks
   RuntimeShapes::Places places = {};
   bool on_device = false;
   bool initializes = false;  // what it makes persists, and the program has a seed: it draws the same in each run

@@ -66,6 +66,7 @@ Plan::Plan(std::vector<NodeSpec> specs) {
     if (spec.later) node.context.call = KernelContext::Call::kLater;
     if (spec.lane != kHost) node.context.call = KernelContext::Call::kQueued;
     lanes_.push_back(spec.lane);
+    words_.push_back(spec.words);
     node.context.ins = args_.data() + args_.size();
     args_.insert(args_.end(), spec.ins.begin(), spec.ins.end());
     args_.push_back(Value::nothing());  // where handles of missing arguments point

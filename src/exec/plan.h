@@ -31,6 +31,7 @@ struct NodeSpec {
   std::vector<int> tokens;         // nodes that hold one token keep their order
   bool later = false;              // the kernel may return before the node has ended
   int lane = kHost;                // the queue of devices that it goes into (queue_plan.h); no `later` then
+  bool words = false;              // its kernel uses the words of the run (device_words.h)
   int replica = 0;
 };
 
@@ -56,6 +57,7 @@ class Plan {
   bool has_later() const { return !first_later_.empty(); }
   int lane(int i) const { return lanes_.empty() ? kHost : lanes_[i]; }
   int lanes() const;  // one more than the highest; 0: the CPU runs all
+  bool uses_words(int i) const { return !lanes_.empty() && words_[i] != 0; }
   // Of those that end later than their kernels, the ones that node i waits for; only in plans that have some.
   std::span<const int> later_before(int i) const {
     return {later_before_.data() + first_later_[i], later_before_.data() + first_later_[i + 1]};
@@ -67,6 +69,7 @@ class Plan {
     return {successors_.data() + first_successor_[i], successors_.data() + first_successor_[i + 1]};
   }
   int predecessors(int i) const { return predecessors_[i]; }
+  uint32_t step(int i) const { return nodes_[i].context.step; }
   const std::vector<int>& roots() const { return roots_; }  // nodes that wait for nobody
   // No two nodes can ever run at the same time: running in parallel cannot pay.
   bool is_chain() const { return is_chain_; }
@@ -85,6 +88,7 @@ class Plan {
   std::vector<Node> nodes_;
   std::vector<char> is_dynamic_;
   std::vector<int> lanes_;  // by node; none where the CPU runs all
+  std::vector<char> words_;
   std::vector<ShapeFn> shapes_;
   std::vector<std::vector<int>> derived_;  // successors by node, from effects alone
   std::vector<int> successors_, roots_;

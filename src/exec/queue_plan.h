@@ -16,7 +16,9 @@ class QueuePlan {
   explicit QueuePlan(const Plan& plan);
 
   // Nodes behind which events stand that node i waits for: its queue, or the host where that runs it.
-  std::span<const int> waits(int i) const { return {waits_.data() + first_wait_[i], waits_.data() + first_wait_[i + 1]}; }
+  std::span<const int> waits(int i) const {
+    return {waits_.data() + first_wait_[i], waits_.data() + first_wait_[i + 1]};
+  }
   bool records(int i) const { return records_[i] != 0; }  // somebody waits for an event behind node i
   // The last node of each lane, -1 where it has none: when these have passed, all have.
   const std::vector<int>& last() const { return last_; }

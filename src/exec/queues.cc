@@ -1,5 +1,7 @@
 #include "exec/queues.h"
 
+#include <algorithm>
+
 namespace anabranch {
 
 void Queues::follow_edges() {
@@ -9,9 +11,41 @@ void Queues::follow_edges() {
   for (int i = 0; i < plan_.size(); ++i) {
     if (order_.records(i)) events_[i].emplace(devices_, device_of(plan_.lane(i)));
   }
+  words_.clear();
+  for (int i = 0; i < plan_.size(); ++i) {
+    const bool known =
+        std::any_of(words_.begin(), words_.end(), [&](const Told& t) { return t.lane == plan_.lane(i); });
+    if (plan_.uses_words(i) && !known) add_words(plan_.lane(i), i);
+  }
   while (static_cast<int>(workspaces_.size()) < plan_.lanes()) {
     workspaces_.emplace_back(device_of(static_cast<int>(workspaces_.size())));
   }
+}
+
+void Queues::add_words(int lane, int node) {
+  words_.push_back({lane, node, DeviceWords(device_of(lane)), device::Event(devices_, device_of(lane))});
+}
+
+void Queues::begin(const Plan& plan) {
+  for (Told& t : words_) t.words.begin(devices_, queue_of(t.lane), plan.step(t.node));
+}
+
+void Queues::end() {
+  for (Told& t : words_) {
+    t.words.end(devices_, queue_of(t.lane));
+    t.ended.record(queue_of(t.lane));
+  }
+}
+
+Queues::Reported Queues::reported() const {
+  for (const Told& t : words_) {
+    const uint64_t word = t.words.fault();
+    if (word == DeviceWords::kNoFault) continue;
+    const auto detail = static_cast<int64_t>(word << 24) >> 24;  // as ops/device/element.h puts it together
+    const int node = static_cast<int>(word >> 44);
+    return {node, fault_text_(node, static_cast<int>(word >> 40 & 0xf), detail)};
+  }
+  return {};
 }
 
 void Queues::launch(Plan& plan, int i, const std::function<std::string(int)>* describe) {
@@ -23,12 +57,18 @@ void Queues::launch(Plan& plan, int i, const std::function<std::string(int)>* de
     devices_.check(devices_.api().queue_mark(queue, (*describe)(i).c_str()), "naming a node");
   }
   Plan::Node& node = plan.node(i);
-  DeviceContext context(node.context, devices_, queue, &workspaces_[lane]);
+  NodeWords words;
+  if (plan.uses_words(i)) [[unlikely]] {
+    const auto told = std::find_if(words_.begin(), words_.end(), [&](const Told& t) { return t.lane == lane; });
+    words = {told->words.fault_word(), told->words.step_word(), static_cast<uint32_t>(i)};
+  }
+  DeviceContext context(node.context, devices_, queue, &workspaces_[lane], words);
   node.kernel(context);
   if (order_.records(i)) events_[i]->record(queue);
 }
 
 void Queues::wait_all() {
+  for (const Told& t : words_) t.ended.wait();
   for (const int i : order_.last()) {
     if (i >= 0) events_[i]->wait();
   }

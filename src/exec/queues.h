@@ -10,6 +10,7 @@
 #include "exec/plan.h"
 #include "exec/queue_plan.h"
 #include "opdef/device_context.h"
+#include "opdef/device_words.h"
 
 namespace anabranch {
 
@@ -22,6 +23,17 @@ class Queues {
 
   // The plan's edges have changed.
   void follow_edges();
+  // Before the first node of a run, and after the last one.
+  void begin(const Plan& plan);
+  void end();
+  // What a kernel has reported in the run that has passed: the node, -1 for none, and the words for it.
+  struct Reported {
+    int node = -1;
+    std::string text;
+  };
+  Reported reported() const;
+  using FaultText = std::function<std::string(int node, int code, int64_t detail)>;
+  void word_faults(FaultText text) { fault_text_ = std::move(text); }
   // Puts node i into its queue, behind what it waits for.
   void launch(Plan& plan, int i, const std::function<std::string(int)>* describe);
   // What node i, which the host runs, waits for.
@@ -35,6 +47,7 @@ class Queues {
   int64_t workspace_bytes() const;
 
  private:
+  void add_words(int lane, int node);
   int device_of(int lane) const { return lane / device::kQueueKinds; }
   ab_queue* queue_of(int lane) const {
     return devices_.queue(device_of(lane), static_cast<device::QueueKind>(lane % device::kQueueKinds));
@@ -45,6 +58,13 @@ class Queues {
   QueuePlan order_;
   std::vector<std::optional<device::Event>> events_;  // by node
   std::vector<Workspace> workspaces_;                 // by lane
+  struct Told {
+    int lane, node;  // of the kernels, and one of those that want the words
+    DeviceWords words;
+    device::Event ended;
+  };
+  FaultText fault_text_;
+  std::vector<Told> words_;  // of the devices where some node uses them
 };
 
 }  // namespace anabranch

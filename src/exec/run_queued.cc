@@ -1,4 +1,5 @@
 // The launching thread of a plan with nodes on devices.
+#include "base/error.h"
 #include "exec/run.h"
 
 namespace anabranch {
@@ -18,6 +19,7 @@ void launch_watched(Plan& plan, int i, Queues& queues, const RunOptions& options
 
 void launch_all(Plan& plan, RunState& state, const RunOptions& options) {
   Queues& queues = *state.queues();
+  if (!options.dry_run) queues.begin(plan);
   for (int i = 0, n = plan.size(); i < n; ++i) {
     state.at(i);
     if (plan.lane(i) != kHost) {
@@ -27,7 +29,13 @@ void launch_all(Plan& plan, RunState& state, const RunOptions& options) {
     if (!options.dry_run) queues.wait_before(i);
     options.plain() ? run_to_end(plan, i) : run_watched(plan, i, options);
   }
-  if (!options.dry_run) queues.wait_all();
+  if (options.dry_run) return;
+  queues.end();
+  queues.wait_all();
+  const auto reported = queues.reported();
+  if (reported.node < 0) return;
+  state.at(reported.node);
+  throw Error(ErrorKind::kInvalidArgument, reported.text);
 }
 
 }  // namespace

@@ -23,10 +23,18 @@ class Workspace {
   std::shared_ptr<void> memory_;
 };
 
+// Where in device memory a node of a run finds and leaves its words (device_words.h).
+struct NodeWords {
+  void* fault = nullptr;
+  const void* step = nullptr;  // uint32_t; it is not in the launch, so that launches stay the same in every run
+  uint32_t node = 0;
+};
+
 class DeviceContext : public KernelContext {
  public:
-  DeviceContext(const KernelContext& of_node, const device::Devices& devices, ab_queue* queue, Workspace* workspace)
-      : KernelContext(of_node), devices_(devices), queue_(queue), workspace_(*workspace) {}
+  DeviceContext(const KernelContext& of_node, const device::Devices& devices, ab_queue* queue, Workspace* workspace,
+                const NodeWords& words)
+      : KernelContext(of_node), devices_(devices), queue_(queue), workspace_(*workspace), words_(words) {}
   // Internal when the node has no queue.
   static const DeviceContext& of(const KernelContext& c);
 
@@ -38,12 +46,14 @@ class DeviceContext : public KernelContext {
   const device::Devices& devices() const { return devices_; }
   int device() const { return workspace_.device(); }
   ab_queue* queue() const { return queue_; }
+  const NodeWords& words() const { return words_; }
   void* workspace(size_t bytes) const { return bytes ? workspace_.of(bytes) : nullptr; }
 
  private:
   const device::Devices& devices_;
   ab_queue* queue_;
   Workspace& workspace_;
+  const NodeWords words_;
 };
 
 // The kernel of the plug-in with this key. Unsupported when there is none.

@@ -16,6 +16,10 @@ namespace anabranch::device {
 inline DeviceIn operand(const Tensor& t) { return {t.raw(), t.bytes()}; }
 inline DeviceOut operand(Tensor& t) { return {t.mutable_raw(), t.bytes()}; }
 
+// Where kernels report, and find the number of the step: of random ops and those declared .with(device_fault(...)).
+inline FaultSink fault_of(const DeviceContext& c) { return {{c.words().fault, sizeof(uint64_t)}, c.words().node, 0}; }
+inline DeviceIn step_of(const DeviceContext& c) { return {c.words().step, sizeof(uint32_t)}; }
+
 // "map/sigmoid/f32" of "map/sigmoid" for float.
 template <class T> ab_kernel kernel_of(const std::string& stem) { return device_kernel(stem + "/" + type_name<T>); }
 
@@ -72,7 +76,10 @@ template <int kOperands> Axes<kOperands> axes_of(const NdLoop<kOperands>& loop) 
     axes.extent[axis] = loop.extent(axis);
     for (int k = 0; k < kOperands; ++k) axes.stride[k][axis] = loop.strides(axis)[static_cast<size_t>(k)];
   }
-  if (loop.total() == 0) axes = {.extent = {0}, .rank = 1};
+  if (loop.total() == 0) {
+    axes = {};
+    axes.rank = 1;  // of no element
+  }
   return axes;
 }
 

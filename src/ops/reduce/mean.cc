@@ -29,7 +29,7 @@ AB_OP(mean)
       using T = typename decltype(tag)::type;
       return [kernel = device::kernel_of<T>("fold_axes/mean"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         device::FoldAxesArgs a{device::operand(c[x]), device::operand(c[out]), {}, {}};
-        a.folded = {.extent = {c[x].numel()}, .stride = {{1}}, .rank = 1};
+        a.folded = {{c[x].numel()}, {{1}}, 1, 0};
         DeviceContext::of(c).launch(kernel, a);
       };
     });
@@ -54,7 +54,7 @@ AB_GRAD(mean)
         device::FoldAxesGradArgs a{};
         a.dout = device::operand(c[dout]);
         a.dx = device::operand(c[dx]);
-        a.axes = {.extent = {c[dx].numel()}, .stride = {{1}, {0}}, .rank = 1};
+        a.axes = {{c[dx].numel()}, {{1}, {0}}, 1, 0};
         a.p[0] = static_cast<double>(c[dx].numel());
         DeviceContext::of(c).launch(kernel, a);
       };

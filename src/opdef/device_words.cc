@@ -1,0 +1,49 @@
+#include "opdef/device_words.h"
+
+#include <map>
+
+#include "device/pool.h"
+
+namespace anabranch {
+namespace {
+
+std::map<std::pair<std::string, int>, std::string>& texts() {
+  static auto& all = *new std::map<std::pair<std::string, int>, std::string>();
+  return all;
+}
+
+}  // namespace
+
+DeviceWords::DeviceWords(int device)
+    : device_(device),
+      there_(device::allocate(Place::cuda(device), sizeof(Words))),
+      up_(device::allocate(Place::pinned(), sizeof(Words))),
+      down_(device::allocate(Place::pinned(), sizeof(Words))) {}
+
+// The run before has passed: nothing reads what lies in pinned memory.
+void DeviceWords::begin(const device::Devices& devices, ab_queue* queue, uint32_t step) {
+  *static_cast<Words*>(up_.get()) = {kNoFault, step, 0};
+  devices.check(devices.api().copy(queue, there_.get(), device_, up_.get(), AB_HOST_MEMORY, sizeof(Words)), "copying");
+}
+
+void DeviceWords::end(const device::Devices& devices, ab_queue* queue) {
+  devices.check(devices.api().copy(queue, down_.get(), AB_HOST_MEMORY, there_.get(), device_, sizeof(uint64_t)),
+                "copying");
+}
+
+std::function<void(OpDef&)> device_fault(int code, std::string text) {
+  return [code, text = std::move(text)](OpDef& def) { texts()[{def.type(), code}] = text; };
+}
+
+bool reports_faults(const std::string& type) {
+  const auto first = texts().lower_bound({type, 0});
+  return first != texts().end() && first->first.first == type;
+}
+
+std::string fault_text(const std::string& type, int code, int64_t detail) {
+  const auto found = texts().find({type, code});
+  if (found == texts().end()) return fmt::format("the device reports fault {} with {}", code, detail);
+  return fmt::format(fmt::runtime(found->second), detail);
+}
+
+}  // namespace anabranch

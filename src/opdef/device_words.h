@@ -1,0 +1,43 @@
+// A few words of a run in the memory of its device: what changes from run to run though the launches stay the same, and
+// what kernels report. Written before the first node and read after the last one, in the queue of the kernels.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "device/devices.h"
+#include "opdef/op_def.h"
+
+namespace anabranch {
+
+class DeviceWords {
+ public:
+  explicit DeviceWords(int device);
+  // Into this queue: the number of the run's step, and that nothing is wrong.
+  void begin(const device::Devices& devices, ab_queue* queue, uint32_t step);
+  // Into this queue: brings back what is wrong. After the queue has passed, fault() tells; kNoFault: nothing.
+  void end(const device::Devices& devices, ab_queue* queue);
+  uint64_t fault() const { return *static_cast<const uint64_t*>(down_.get()); }
+
+  void* fault_word() const { return there_.get(); }
+  const void* step_word() const { return static_cast<const char*>(there_.get()) + sizeof(uint64_t); }
+  static constexpr uint64_t kNoFault = ~uint64_t{0};  // as of ops/device/element.h
+
+ private:
+  struct Words {
+    uint64_t fault;
+    uint32_t step, unused;
+  };
+  const int device_;
+  std::shared_ptr<void> there_, up_, down_;
+};
+
+// What code number `code` of a kernel's report means; "{}" stands for its detail: .with(device_fault(1, "...")).
+std::function<void(OpDef&)> device_fault(int code, std::string text);
+// Kernels of the op report.
+bool reports_faults(const std::string& type);
+// "an integer is divided by zero at element 7"
+std::string fault_text(const std::string& type, int code, int64_t detail);
+
+}  // namespace anabranch
