@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ops/declare/declare.h"
+#include "ops/device/launch_loss.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/wide.h"
 #include "ops/loss/logistic_tiles.h"
@@ -104,13 +105,25 @@ struct Row {
     const char *name, *doc;
   } x, y, out;
   bool grad_has_lod = false;
+  const char *kernel = nullptr, *number = nullptr;  // of devices, and the attribute that it takes
 };
+
+// The kernel of devices that makes y, from the gradient dy where that is named.
+auto there(const Row& row, const char* suffix, const std::string& dy, const std::string& y) {
+  return [=](auto tag, const KernelArgs& op) -> Kernel {
+    const auto number = static_cast<double>(op.attr<float>(row.number));
+    return device::ElementLoss<typename decltype(tag)::type>(std::string(row.kernel) + suffix, op.in(row.x.name),
+                                                             op.in(row.y.name), dy.empty() ? In() : op.in(dy),
+                                                             op.out(y), number);
+  };
+}
 
 // make(tag, op) gives the loss for the type of the tag.
 template <class Make> void declare_backward(const Row& row, Make make) {
   const std::string x = row.x.name, y = row.y.name, dx = x + "@GRAD", dout = row.out.name + std::string("@GRAD");
   OpDef& def = declare_gradient(row.type, __FILE__);
   if (row.grad_has_lod) def.grad_lod(dx, x);
+  if (row.kernel) def.device<float, double>(there(row, "_grad", dout, dx));
   def.cpu<float, double>([=](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     return [loss = make(tag, op), x = op.in(x), y = op.in(y), dout = op.in(dout), dx = op.out(dx)](KernelContext& c) {
@@ -132,6 +145,7 @@ template <class Make> OpDef& declare_loss(const Row& row, Make make) {
     c.same_as(out, x);
   });
   declare_backward(row, make);
+  if (row.kernel) def.device<float, double>(there(row, "", "", out));
   return def.cpu<float, double>([=](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     return [loss = make(tag, op), x = op.in(x), y = op.in(y), out = op.out(out)](KernelContext& c) {
@@ -152,7 +166,9 @@ void declare_losses() {
                 .doc = "Loss = -y log(p + epsilon) - (1 - y) log(1 - p + epsilon) of a probability p and a label y.",
                 .x = {"Predicted", "[N, 1] float in [0, 1]"},
                 .y = {"Labels", "[N, 1] float in [0, 1]"},
-                .out = {"Loss", "[N, 1]"}},
+                .out = {"Loss", "[N, 1]"},
+                .kernel = "log_loss",
+                .number = "epsilon"},
                [](auto tag, const KernelArgs& op) {
                  using T = typename decltype(tag)::type;
                  return LogLoss<T>{static_cast<T>(op.attr<float>("epsilon"))};
