@@ -158,6 +158,7 @@ def mixed_sum(i, a):
     return out
 
 
+case("sum", {"X": [real(2, 3) for _ in range(70)]}, ref=lambda i, a: sum(i["X"]), hostile=False, grad=(), name="many")
 case("sum", {"X": [real(4, 3), Rows([1, 1, 3], 4, real(3, 3))]}, grad=(), name="mixed", hostile=False, ref=mixed_sum)
 
 # ---- casts, clips, norms
