@@ -2,7 +2,7 @@
 #pragma once
 #include "base/error.h"
 #include "ops/device/args_rows.h"
-#include "ops/device/launch.h"
+#include "ops/device/launch_math.h"
 
 namespace anabranch::device {
 
@@ -41,8 +41,9 @@ template <class Axis> ClassArgs classes_of(const Axis& axis, const Tensor& label
 // y = f(x, label), element by element, by the kernel of this stem; with a gradient of y: x's.
 template <class T> class ElementLoss {
  public:
-  ElementLoss(const std::string& stem, In x, In label, In dy, Out y, double number, bool counts = false)
-      : kernel_(kernel_of<T>(stem)), x_(x), label_(label), dy_(dy), y_(y), number_(number), counts_(counts) {}
+  using Numbers = std::array<double, kMaxNumbers>;
+  ElementLoss(const std::string& stem, In x, In label, In dy, Out y, const Numbers& numbers, bool counts = false)
+      : kernel_(kernel_of<T>(stem)), x_(x), label_(label), dy_(dy), y_(y), numbers_(numbers), counts_(counts) {}
   void operator()(KernelContext& c) const {
     LossArgs a{};
     a.x = operand(c[x_]);
@@ -50,7 +51,7 @@ template <class T> class ElementLoss {
     if (dy_) a.dy = operand(c[dy_]);
     a.y = operand(c[y_]);
     a.n = c[x_].numel();
-    a.p[0] = number_;
+    std::copy(numbers_.begin(), numbers_.end(), a.p);
     a.flags = counts_ ? 1 : 0;
     DeviceContext::of(c).launch(kernel_, a);
   }
@@ -59,8 +60,37 @@ template <class T> class ElementLoss {
   ab_kernel kernel_;
   In x_, label_, dy_;
   Out y_;
-  double number_;
+  Numbers numbers_;
   bool counts_;
+};
+
+// y = f(x), and its gradient, by map kernels that take one number.
+inline void launch_map(const DeviceContext& c, ab_kernel kernel, const Tensor& x, Tensor& y, double number) {
+  c.launch(kernel, MapArgs{operand(x), operand(y), x.numel(), {number}});
+}
+inline void launch_map_grad(const DeviceContext& c, ab_kernel kernel, const Tensor& x, const Tensor& dy, Tensor& dx,
+                            double number) {
+  c.launch(kernel, MapGradArgs{operand(x), {}, operand(dy), operand(dx), x.numel(), {number}});
+}
+
+// The gradients of both sides of a difference: what `make` puts into a tensor, and its negative.
+template <class T> class BothSides {
+ public:
+  BothSides(Out same, Out negative) : same_(same), negative_(negative) {}
+  template <class Make> void run(KernelContext& c, Make&& make) {
+    const DeviceContext& queued = DeviceContext::of(c);
+    if (!c.wants(same_) && !c.wants(negative_)) return;
+    Tensor& made = c[c.wants(same_) ? same_ : negative_];
+    make(made);
+    if (!c.wants(negative_)) return;
+    ScalarArgs a{};
+    put(a, 0, T{-1});
+    launch_scalar(queued, scale_, a, made, c[negative_]);
+  }
+
+ private:
+  Out same_, negative_;
+  ab_kernel scale_ = kernel_of<T>("scalar/scale");
 };
 
 }  // namespace anabranch::device

@@ -70,8 +70,7 @@ inline auto question(const char* question, bool none) {
     using T = typename decltype(tag)::type;
     return [kernel = kernel_of<T>(std::string("question/") + question), x = op.in("X"), out = op.out("Out"),
             none](KernelContext& c) {
-      DeviceContext::of(c).launch(kernel,
-                                  MapArgs{operand(c[x]), operand(c[out]), c[x].numel(), {none ? 1.0 : 0.0}});
+      DeviceContext::of(c).launch(kernel, MapArgs{operand(c[x]), operand(c[out]), c[x].numel(), {none ? 1.0 : 0.0}});
     };
   };
 }

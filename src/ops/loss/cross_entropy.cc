@@ -139,8 +139,9 @@ AB_OP(cross_entropy)
       if (op.attr<bool>("soft_label")) return soft_forward<T>(x, label, op.out("Y"));
       return hard_forward<T>(op, x, label, op.out("Y"), Out{});
     })
-    .device<float, double>(
-        [](auto tag, const KernelArgs& op) { return forward_there<typename decltype(tag)::type>(op, Out{}); });
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return forward_there<typename decltype(tag)::type>(op, Out{});
+    });
 
 AB_GRAD(cross_entropy)
     .doc("X@GRAD = -Y@GRAD / X at the label, or -Y@GRAD Label / X with soft_label.")

@@ -74,10 +74,8 @@ AB_GRAD(label_smooth)
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const auto numbers = [factor = 1 - static_cast<T>(op.attr<float>("epsilon"))](const KernelContext&,
-                                                                                   device::ScalarArgs& a) {
-        device::put(a, 0, factor);
-      };
+      const auto numbers = [factor = 1 - static_cast<T>(op.attr<float>("epsilon"))](
+                               const KernelContext&, device::ScalarArgs& a) { device::put(a, 0, factor); };
       return device::scalar<T>("scale", op.in("Out@GRAD"), op.out("X@GRAD"), numbers);
     });
 

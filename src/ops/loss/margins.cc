@@ -121,8 +121,10 @@ AB_OP(squared_l2_distance)
         NdLoop<3> loop;
         loop.add_axis(rows.count, {rows.width, rows.width, rows.other});
         loop.add_axis(rows.width, {1, 1, 1});
-        queued.launch(subtract, device::BinaryArgs{device::operand(c[x]), device::operand(c[y]),
-                                                   device::operand(diffs), device::axes_of(loop), {}});
+        queued.launch(
+            subtract,
+            device::BinaryArgs{
+                device::operand(c[x]), device::operand(c[y]), device::operand(diffs), device::axes_of(loop), {}});
         if (c.wants(out)) device::launch_fold(queued, squares, diffs, all, Shape{rows.count, 1}, c[out]);
       };
     });
@@ -148,8 +150,8 @@ AB_GRAD(squared_l2_distance)
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [slopes = device::kernel_of<T>("fold_axes_grad/squares"), sum = device::kernel_of<T>("fold_axes/sum"),
-              scale = device::kernel_of<T>("scalar/scale"), scratch = device::Scratch(), x = op.in("X"),
-              y = op.in("Y"), diff = op.in("sub_result"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+              scale = device::kernel_of<T>("scalar/scale"), scratch = device::Scratch(), x = op.in("X"), y = op.in("Y"),
+              diff = op.in("sub_result"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dy = op.out("Y@GRAD")](KernelContext& c) mutable {
         const DeviceContext& queued = DeviceContext::of(c);
         const RowPairs rows(c[x].shape(), c[y].shape());

@@ -35,7 +35,7 @@ void each(KernelContext& c, In x, In label, T ignored, bool normalize, T* out, W
 // On a device; dy: none for the loss itself.
 template <class T> Kernel loss_there(const char* stem, const KernelArgs& op, In dy, Out y) {
   return device::ElementLoss<T>(stem, op.in("X"), op.in("Label"), dy, y,
-                                static_cast<double>(op.attr<int32_t>("ignore_index")), op.attr<bool>("normalize"));
+                                {static_cast<double>(op.attr<int32_t>("ignore_index"))}, op.attr<bool>("normalize"));
 }
 
 AB_OP(sigmoid_cross_entropy_with_logits)

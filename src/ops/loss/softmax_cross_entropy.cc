@@ -163,8 +163,9 @@ AB_OP(softmax_with_cross_entropy)
     .grad_reads({"Label"}, {"Softmax"})
     .grad_to({"Logits"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>(
-        [](auto tag, const KernelArgs& op) { return forward_there<typename decltype(tag)::type>(op); });
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return forward_there<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(softmax_with_cross_entropy)
     .doc("Logits@GRAD = (Softmax - Label) Loss@GRAD, with Label as one-hot rows unless it is soft.")
@@ -176,8 +177,9 @@ AB_GRAD(softmax_with_cross_entropy)
       grad_as(c, "Logits@GRAD", "Softmax");
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double>(
-        [](auto tag, const KernelArgs& op) { return backward_there<typename decltype(tag)::type>(op); });
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return backward_there<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::loss

@@ -117,8 +117,11 @@ template <class T> Kernel forward_there(const KernelArgs& op) {
       term = &made;
     }
     const auto loop = broadcast_loop(c[out].shape(), c[out].shape(), term->shape(), -1);
-    queued.launch(add, device::BinaryArgs{device::operand(std::as_const(c[out])), device::operand(*term),
-                                          device::operand(c[out]), device::axes_of(loop), {}});
+    queued.launch(add, device::BinaryArgs{device::operand(std::as_const(c[out])),
+                                          device::operand(*term),
+                                          device::operand(c[out]),
+                                          device::axes_of(loop),
+                                          {}});
   };
 }
 
@@ -150,8 +153,9 @@ AB_OP(addmm)
     })
     .grad_reads({"Input", "X", "Y"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>(
-        [](auto tag, const KernelArgs& op) { return forward_there<typename decltype(tag)::type>(op); });
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return forward_there<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(addmm)
     .doc("Gradients of addmm.")
@@ -159,8 +163,9 @@ AB_GRAD(addmm)
     .grad_lod("X@GRAD", "X")
     .grad_lod("Y@GRAD", "Y")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double>(
-        [](auto tag, const KernelArgs& op) { return backward_there<typename decltype(tag)::type>(op); });
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return backward_there<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::math

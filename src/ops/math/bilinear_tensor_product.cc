@@ -75,13 +75,14 @@ template <class T> class BilinearThere {
   // out = x, which is repeated for each matrix or not, times y: a number for each row and matrix, or a row for all.
   void multiply(const DeviceContext& c, const Sizes& s, const Tensor& x, const Tensor& y, bool numbers, Tensor& out) {
     const int64_t width = out.shape()[2], of_x = x.numel() == out.numel() ? s.n * width : 0;
-    const std::array<int64_t, 3> of_y = numbers ? std::array<int64_t, 3>{1, s.m, 0} : std::array<int64_t, 3>{0, width, 1};
+    const std::array<int64_t, 3> of_y =
+        numbers ? std::array<int64_t, 3>{1, s.m, 0} : std::array<int64_t, 3>{0, width, 1};
     NdLoop<3> loop;
     loop.add_axis(s.m, {s.n * width, of_x, of_y[0]});
     loop.add_axis(s.n, {width, width, of_y[1]});
     loop.add_axis(width, {1, 1, of_y[2]});
-    c.launch(multiply_, device::BinaryArgs{device::operand(x), device::operand(y), device::operand(out),
-                                           device::axes_of(loop), {}});
+    c.launch(multiply_, device::BinaryArgs{
+                            device::operand(x), device::operand(y), device::operand(out), device::axes_of(loop), {}});
   }
   // out [N, K], from [K, N, width].
   void sum_rows(const DeviceContext& c, const Sizes& s, const Tensor& x, Tensor& out) {
@@ -136,8 +137,11 @@ template <class T> Kernel forward_there(const KernelArgs& op) {
     parts.sum_rows(queued, s, terms, c[out]);
     if (!bias) return;
     const auto loop = broadcast_loop(c[out].shape(), c[out].shape(), c[bias].shape(), -1);
-    queued.launch(add, device::BinaryArgs{device::operand(std::as_const(c[out])), device::operand(c[bias]),
-                                          device::operand(c[out]), device::axes_of(loop), {}});
+    queued.launch(add, device::BinaryArgs{device::operand(std::as_const(c[out])),
+                                          device::operand(c[bias]),
+                                          device::operand(c[out]),
+                                          device::axes_of(loop),
+                                          {}});
   };
 }
 
@@ -186,8 +190,9 @@ AB_OP(bilinear_tensor_product)
         }
       };
     })
-    .device<float, double>(
-        [](auto tag, const KernelArgs& op) { return forward_there<typename decltype(tag)::type>(op); });
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return forward_there<typename decltype(tag)::type>(op);
+    });
 
 // The parts of the gradient kernel and what they keep between steps.
 template <class T> struct BilinearGrad {
@@ -243,8 +248,9 @@ AB_GRAD(bilinear_tensor_product)
       grad->db = op.out("Bias@GRAD");
       return [grad](KernelContext& c) { grad->run(c); };
     })
-    .device<float, double>(
-        [](auto tag, const KernelArgs& op) { return backward_there<typename decltype(tag)::type>(op); });
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return backward_there<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::math

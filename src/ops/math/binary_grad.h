@@ -1,6 +1,6 @@
-// Kernels of the gradients of binary arithmetic, by structs as those of arithmetic_functions.h. Functions that take them
-// get the numbers of the launch last. Where an operand was
-// repeated, its terms are added up. dy is made first: dx may lie in the memory of dout.
+// Kernels of the gradients of binary arithmetic, by structs as those of arithmetic_functions.h. Functions that take
+// them get the numbers of the launch last. Where an operand was repeated, its terms are added up. dy is made first: dx
+// may lie in the memory of dout.
 #pragma once
 #include "ops/device/args_math.h"
 #include "ops/device/fold_rows.h"

@@ -92,7 +92,8 @@ AB_OP(dist)
               out = op.out("Out")](KernelContext& c) {
         const auto axes = device::axes_of(differences(c[x].shape(), c[y].shape()));
         DeviceContext::of(c).launch(
-            kernel, device::BinaryArgs{device::operand(c[x]), device::operand(c[y]), device::operand(c[out]), axes, {p}});
+            kernel,
+            device::BinaryArgs{device::operand(c[x]), device::operand(c[y]), device::operand(c[out]), axes, {p}});
       };
     });
 
@@ -100,8 +101,8 @@ AB_GRAD(dist)
     .doc("X@GRAD = Out@GRAD sign(X - Y) (|X - Y| / Out)^(p - 1), summed where X was repeated; Y@GRAD = its negative.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [norm = NormOf{static_cast<double>(op.attr<float>("p"))}, x = op.in("X"), y = op.in("Y"), out = op.in("Out"),
-              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"),
+      return [norm = NormOf{static_cast<double>(op.attr<float>("p"))}, x = op.in("X"), y = op.in("Y"),
+              out = op.in("Out"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"),
               scratch = std::make_unique<Tensor>()](KernelContext& c) {
         const Shape &a = c[x].shape(), &b = c[y].shape(), both = broadcast_shape(a, b, -1);
         scratch->resize(both, dtype_of<T>);

@@ -81,8 +81,7 @@ struct PNorm {
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return rows(launch, a.outer * a.inner, a.width,
-                Body<T>{a.x.get<T>(), a.y.get<T>(), a.width, a.inner, {a.p[0]}});
+    return rows(launch, a.outer * a.inner, a.width, Body<T>{a.x.get<T>(), a.y.get<T>(), a.width, a.inner, {a.p[0]}});
   }
 };
 
@@ -103,9 +102,9 @@ struct PNormGrad {
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return each(launch, a.outer * a.width * a.inner,
-                Body<T>{a.x.get<T>(), a.length_in.get<T>(), a.dy.get<T>(), a.y.get<T>(), a.width, a.inner,
-                        a.p[0] - 1, a.p[1]});
+    return each(
+        launch, a.outer * a.width * a.inner,
+        Body<T>{a.x.get<T>(), a.length_in.get<T>(), a.dy.get<T>(), a.y.get<T>(), a.width, a.inner, a.p[0] - 1, a.p[1]});
   }
 };
 

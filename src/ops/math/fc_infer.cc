@@ -90,8 +90,8 @@ AB_OP(fc)
         const device::DeviceIn made = device::operand(std::as_const(c[out]));
         if (bias) {
           const auto loop = broadcast_loop(Shape{m, n}, Shape{m, n}, Shape{n}, -1);
-          queued.launch(add, device::BinaryArgs{made, device::operand(c[bias]), device::operand(c[out]),
-                                                device::axes_of(loop), {}});
+          queued.launch(add, device::BinaryArgs{
+                                 made, device::operand(c[bias]), device::operand(c[out]), device::axes_of(loop), {}});
         }
         if (cuts) queued.launch(relu, device::MapArgs{made, device::operand(c[out]), c[out].numel(), {}});
       };

@@ -30,7 +30,7 @@ AB_OP(increment)
     .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const auto numbers = [step = static_cast<T>(op.attr<float>("step"))](const KernelContext&,
-                                                                          device::ScalarArgs& a) {
+                                                                           device::ScalarArgs& a) {
         device::put(a, 0, T{1});
         device::put(a, 1, step);
         a.flags = 1;

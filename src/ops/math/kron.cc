@@ -79,7 +79,8 @@ AB_OP(kron)
               out = op.out("Out")](KernelContext& c) {
         const auto axes = device::axes_of(kron_loop(c[x].shape(), c[y].shape()));
         DeviceContext::of(c).launch(
-            kernel, device::BinaryArgs{device::operand(c[x]), device::operand(c[y]), device::operand(c[out]), axes, {}});
+            kernel,
+            device::BinaryArgs{device::operand(c[x]), device::operand(c[y]), device::operand(c[out]), axes, {}});
       };
     });
 
@@ -104,18 +105,18 @@ AB_GRAD(kron)
       };
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<typename decltype(tag)::type>("binary_grad/mul"), x = op.in("X"),
-              y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
-              dy = op.out("Y@GRAD")](KernelContext& c) {
-        device::BinaryGradArgs a{};
-        a.x = device::operand(c[x]);
-        a.y = device::operand(c[y]);
-        a.dout = device::operand(c[dout]);
-        if (c.wants(dx)) a.dx = device::operand(c[dx]);
-        if (c.wants(dy)) a.dy = device::operand(c[dy]);
-        a.axes = device::axes_of(kron_loop(c[x].shape(), c[y].shape()));
-        DeviceContext::of(c).launch(kernel, a);
-      };
+      return
+          [kernel = device::kernel_of<typename decltype(tag)::type>("binary_grad/mul"), x = op.in("X"), y = op.in("Y"),
+           dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+            device::BinaryGradArgs a{};
+            a.x = device::operand(c[x]);
+            a.y = device::operand(c[y]);
+            a.dout = device::operand(c[dout]);
+            if (c.wants(dx)) a.dx = device::operand(c[dx]);
+            if (c.wants(dy)) a.dy = device::operand(c[dy]);
+            a.axes = device::axes_of(kron_loop(c[x].shape(), c[y].shape()));
+            DeviceContext::of(c).launch(kernel, a);
+          };
     });
 
 }  // namespace

@@ -238,9 +238,8 @@ void product_gradient(OpDef& def) {
   def.device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const Options o(op.op());
-    return [o, of_x = OperandGradThere<T>(o.alpha), of_y = OperandGradThere<T>(o.alpha), x = op.in("X"),
-            y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
-            dy = op.out("Y@GRAD")](KernelContext& c) mutable {
+    return [o, of_x = OperandGradThere<T>(o.alpha), of_y = OperandGradThere<T>(o.alpha), x = op.in("X"), y = op.in("Y"),
+            dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) mutable {
       const DeviceContext& queued = DeviceContext::of(c);
       const Product p(c[x].shape(), c[y].shape(), o.transpose_x, o.transpose_y);
       if (c.wants(dx)) x_gradient(queued, p, &of_x, c[y], c[dout], c[dx]);

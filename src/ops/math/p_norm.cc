@@ -72,13 +72,14 @@ AB_OP(p_norm)
       };
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<typename decltype(tag)::type>("p_norm"), axis = op.attr<int32_t>("axis"),
-              p = static_cast<double>(op.attr<float>("porder")), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        device::NormArgs a = device::norm_along(c[x], axis);
-        a.y = device::operand(c[out]);
-        a.p[0] = p;
-        DeviceContext::of(c).launch(kernel, a);
-      };
+      return
+          [kernel = device::kernel_of<typename decltype(tag)::type>("p_norm"), axis = op.attr<int32_t>("axis"),
+           p = static_cast<double>(op.attr<float>("porder")), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+            device::NormArgs a = device::norm_along(c[x], axis);
+            a.y = device::operand(c[out]);
+            a.p[0] = p;
+            DeviceContext::of(c).launch(kernel, a);
+          };
     });
 
 AB_GRAD(p_norm)
@@ -102,16 +103,17 @@ AB_GRAD(p_norm)
       };
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<typename decltype(tag)::type>("p_norm_grad"), axis = op.attr<int32_t>("axis"),
-              p = static_cast<double>(op.attr<float>("porder")), epsilon = static_cast<double>(op.attr<float>("epsilon")),
-              x = op.in("X"), out = op.in("Out"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-        device::NormArgs a = device::norm_along(c[x], axis);
-        a.length_in = device::operand(c[out]);
-        a.dy = device::operand(c[dout]);
-        a.y = device::operand(c[dx]);
-        a.p[0] = p, a.p[1] = epsilon;
-        DeviceContext::of(c).launch(kernel, a);
-      };
+      return
+          [kernel = device::kernel_of<typename decltype(tag)::type>("p_norm_grad"), axis = op.attr<int32_t>("axis"),
+           p = static_cast<double>(op.attr<float>("porder")), epsilon = static_cast<double>(op.attr<float>("epsilon")),
+           x = op.in("X"), out = op.in("Out"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+            device::NormArgs a = device::norm_along(c[x], axis);
+            a.length_in = device::operand(c[out]);
+            a.dy = device::operand(c[dout]);
+            a.y = device::operand(c[dx]);
+            a.p[0] = p, a.p[1] = epsilon;
+            DeviceContext::of(c).launch(kernel, a);
+          };
     });
 
 }  // namespace

@@ -34,7 +34,8 @@ template <class T> struct Factor {
 // As the first number of a kernel. Nobody has looked whether an exponent of integers that lies on a device is below 0.
 template <class T> auto exponent_of(const KernelArgs& op) {
   const Factor<T> factor(op);
-  AB_CHECK(!factor.tensor || std::is_floating_point_v<T>, Unsupported, "FactorTensor of integers is checked on the CPU");
+  AB_CHECK(!factor.tensor || std::is_floating_point_v<T>, Unsupported,
+           "FactorTensor of integers is checked on the CPU");
   return [factor](const KernelContext& c, device::ScalarArgs& a) {
     if (factor.tensor) {
       a.number = device::number_of<T>(c[factor.tensor]);

@@ -105,7 +105,9 @@ template <class T> void check_folds(const Row& row, const Shape& x, const Shape&
 
 template <class... Ts, class Run> OpDef& declare_forward(const Row& row, Run run) {
   OpDef& def = declare_op(row.type, __FILE__);
-  def.doc(row.doc).in("X", std::string("[...] ") + row.dtypes).out("Out", "X without the folded axes; [1] when none is left");
+  def.doc(row.doc)
+      .in("X", std::string("[...] ") + row.dtypes)
+      .out("Out", "X without the folded axes; [1] when none is left");
   def.attr<std::vector<int32_t>>("dim", {0}, "axes to fold; negative ones count from the end; none: all");
   def.attr<bool>("keep_dim", false, "folded axes stay, with extent 1");
   def.attr<bool>("reduce_all", false, "folds all axes whatever dim is");
@@ -147,8 +149,8 @@ template <class... Ts> void backward_there(OpDef& def, bool with_values, const c
       const Shape folded = attrs.folded(c[x].shape());
       AB_CHECK((outs ? *outs : c[dout]).numel() == folded.numel(), ShapeMismatch, "Out is {} for X {}",
                (outs ? *outs : c[dout]).shape().str(), c[x].shape().str());
-      device::launch_fold_grad(DeviceContext::of(c), kernel, outs ? &c[x] : nullptr, outs, c[dout], c[x].shape(), folded,
-                               c[dx]);
+      device::launch_fold_grad(DeviceContext::of(c), kernel, outs ? &c[x] : nullptr, outs, c[dout], c[x].shape(),
+                               folded, c[dx]);
     };
   });
 }
@@ -201,15 +203,16 @@ void declare_sums() {
                                 fold_axes<FoldSum<T>>(c, x, folded, in, out);
                               }),
                    false, "sum", [](auto x, auto out, auto d, auto n) { return SumTerm::of(x, out, d, n); });
-  declare_backward(of_numbers({"reduce_mean", "Out = the mean over some axes of X", "numbers", "mean", OfNothing::kFloats},
-                              [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
-                                using T = std::remove_pointer_t<decltype(out)>;
-                                const int64_t results = folded.numel(), count = results ? x.numel() / results : 0;
-                                fold_axes<FoldSum<T>>(c, x, folded, in, out);
-                                for (int64_t i = 0; i < results; ++i) out[i] /= static_cast<T>(count);
-                              })
-                       .traits(kMean),
-                   false, "mean", [](auto x, auto out, auto d, auto n) { return MeanTerm::of(x, out, d, n); });
+  declare_backward(
+      of_numbers({"reduce_mean", "Out = the mean over some axes of X", "numbers", "mean", OfNothing::kFloats},
+                 [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
+                   using T = std::remove_pointer_t<decltype(out)>;
+                   const int64_t results = folded.numel(), count = results ? x.numel() / results : 0;
+                   fold_axes<FoldSum<T>>(c, x, folded, in, out);
+                   for (int64_t i = 0; i < results; ++i) out[i] /= static_cast<T>(count);
+                 })
+          .traits(kMean),
+      false, "mean", [](auto x, auto out, auto d, auto n) { return MeanTerm::of(x, out, d, n); });
   declare_backward(of_numbers({"reduce_prod", "Out = the product over some axes of X", "numbers", "prod"},
                               [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
                                 using T = std::remove_pointer_t<decltype(out)>;
@@ -220,18 +223,20 @@ void declare_sums() {
 
 void declare_extremes() {
   const auto where_equal = [](auto x, auto out, auto d, auto n) { return ExtremeTerm::of(x, out, d, n); };
-  declare_backward(of_numbers({"reduce_max", "Out = the largest element over some axes of X", "numbers", "max", OfNothing::kNone},
-                              [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
-                                using T = std::remove_pointer_t<decltype(out)>;
-                                fold_axes<FoldMax<T>>(c, x, folded, in, out);
-                              }),
-                   true, "extreme", where_equal);
-  declare_backward(of_numbers({"reduce_min", "Out = the smallest element over some axes of X", "numbers", "min", OfNothing::kNone},
-                              [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
-                                using T = std::remove_pointer_t<decltype(out)>;
-                                fold_axes<FoldMin<T>>(c, x, folded, in, out);
-                              }),
-                   true, "extreme", where_equal);
+  declare_backward(
+      of_numbers({"reduce_max", "Out = the largest element over some axes of X", "numbers", "max", OfNothing::kNone},
+                 [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
+                   using T = std::remove_pointer_t<decltype(out)>;
+                   fold_axes<FoldMax<T>>(c, x, folded, in, out);
+                 }),
+      true, "extreme", where_equal);
+  declare_backward(
+      of_numbers({"reduce_min", "Out = the smallest element over some axes of X", "numbers", "min", OfNothing::kNone},
+                 [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
+                   using T = std::remove_pointer_t<decltype(out)>;
+                   fold_axes<FoldMin<T>>(c, x, folded, in, out);
+                 }),
+      true, "extreme", where_equal);
 }
 
 void declare_lengths() {
@@ -242,7 +247,8 @@ void declare_lengths() {
         fold_axes<FoldSquares<T>>(c, x, folded, in, out);
         for (int64_t i = 0; i < folded.numel(); ++i) out[i] = std::sqrt(out[i]);
       });
-  backward_of<float, double>(norm, true, "length", [](auto x, auto out, auto d, auto n) { return LengthTerm::of(x, out, d, n); });
+  backward_of<float, double>(norm, true, "length",
+                             [](auto x, auto out, auto d, auto n) { return LengthTerm::of(x, out, d, n); });
 }
 
 void declare_truth() {

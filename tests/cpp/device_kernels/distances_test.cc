@@ -34,14 +34,14 @@ TYPED_TEST(DeviceDistances, OfTwoTensors) {
   using T = TypeParam;
   const auto xs = held<T>(random_values(12, 1, 2)), ys = held<T>(random_values(3, -1, 0.5, 2));
   for (const double p : {0.0, 1.0, 2.0, 3.0, -1.5, kInfinite, -kInfinite}) {
-    Array<T> x(xs), y(ys), out(1), d({0.5}), dx(12), dy(3);
+    Array<T> x(xs), y(ys), out(1), d(Values{0.5}), dx(12), dy(3);
     const auto axes = axes_of<3>({3, 4}, {{0, 0}, {4, 1}, {1, 0}});
     launch(key_of<T>("dist"), BinaryArgs{x.in(), y.in(), out.out(), axes, {p}});
     const double wanted = norm(sizes(xs, ys), p);
     expect_near(out[0], wanted, 8 * rounding<T>(), "dist");
-    out = Array<T>({wanted});
+    Array<T> rounded(Values{wanted});
     launch(key_of<T>("binary_grad/dist"),
-           BinaryGradArgs{x.in(), y.in(), out.in(), d.in(), dx.out(), dy.out(), axes, {p}});
+           BinaryGradArgs{x.in(), y.in(), rounded.in(), d.in(), dx.out(), dy.out(), axes, {p}});
     if (std::isinf(p)) continue;  // a rounded distance may be none of the sizes
     expect_all(dx, slopes(xs, [&](const Values& v) { return 0.5 * norm(sizes(v, ys), p); }), "dx", slope_factor<T>());
     expect_all(dy, slopes(ys, [&](const Values& v) { return 0.5 * norm(sizes(xs, v), p); }), "dy", slope_factor<T>());
