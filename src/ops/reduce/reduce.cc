@@ -94,11 +94,9 @@ struct Row {
   OfNothing of_nothing = OfNothing::kAll;
 };
 
-template <class T> void check_folds(const Row& row, const Shape& x, const Shape& folded) {
+template <class T> void check_folds(OfNothing of_nothing, const Shape& x, const Shape& folded) {
   const bool floats = std::is_floating_point_v<T>;
-  if (row.of_nothing == OfNothing::kNone || (row.of_nothing == OfNothing::kFloats && !floats)) {
-    check_not_empty(x, folded);
-  }
+  if (of_nothing == OfNothing::kNone || (of_nothing == OfNothing::kFloats && !floats)) check_not_empty(x, folded);
 }
 
 // ---- forward: run(tag, c, X's shape, folded shape, in, out)
@@ -115,18 +113,19 @@ template <class... Ts, class Run> OpDef& declare_forward(const Row& row, Run run
   def.ignores({"in_dtype"}).infer(infer_reduce);
   def.template device<Ts...>([row](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
-    return [row, kernel = device::kernel_of<T>(std::string("fold_axes/") + row.fold), attrs = Attrs(op.op()),
-            x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+    return [of_nothing = row.of_nothing, kernel = device::kernel_of<T>(std::string("fold_axes/") + row.fold),
+            attrs = Attrs(op.op()), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
       const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
-      check_folds<T>(row, shape, folded);
+      check_folds<T>(of_nothing, shape, folded);
       device::launch_fold(DeviceContext::of(c), kernel, c[x], shape, folded, c[out]);
     };
   });
   return def.template cpu<Ts...>([row, run](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
-    return [row, run, attrs = Attrs(op.op()), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+    return [of_nothing = row.of_nothing, run, attrs = Attrs(op.op()), x = op.in("X"),
+            out = op.out("Out")](KernelContext& c) {
       const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
-      check_folds<T>(row, shape, folded);
+      check_folds<T>(of_nothing, shape, folded);
       run(c, shape, folded, c[x].data<T>(), c[out].mutable_data<T>());
     };
   });
