@@ -41,8 +41,9 @@ struct GroupNormArgs {
   int32_t flags, reserved;
 };
 
-// "log_loss", "sigmoid_cross_entropy", "label_smooth" and gradients: element by element. prior of label_smooth:
-// [classes]. p: epsilon; of sigmoid_cross_entropy the ignored label. flags 1: over the number of labels that count.
+// "log_loss", "sigmoid_cross_entropy", "label_smooth" and the like, and gradients: element by element. prior of
+// label_smooth: [classes]. p: what the loss names; of sigmoid_cross_entropy the ignored label. flags 1: over the number
+// of labels that count.
 struct LossArgs {
   DeviceIn x, label, dy, prior;
   DeviceOut y;

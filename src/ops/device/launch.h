@@ -35,12 +35,11 @@ struct NumbersOf {
   }
 };
 
-// Out = f(X), by the kernel "map/<function>".
-inline auto map(const char* function, NumbersOf numbers = {}) {
+// Out = f(X), element by element, by the kernel of this stem.
+inline auto each_element(std::string stem, NumbersOf numbers = {}) {
   return [=](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
-    return [kernel = kernel_of<T>(std::string("map/") + function), x = op.in("X"), out = op.out("Out"),
-            p = numbers.read(op)](KernelContext& c) {
+    return [kernel = kernel_of<T>(stem), x = op.in("X"), out = op.out("Out"), p = numbers.read(op)](KernelContext& c) {
       MapArgs a{operand(c[x]), operand(c[out]), c[x].numel(), {}};
       std::copy(p.begin(), p.end(), a.p);
       DeviceContext::of(c).launch(kernel, a);
@@ -48,12 +47,16 @@ inline auto map(const char* function, NumbersOf numbers = {}) {
   };
 }
 
+inline auto map(const char* function, NumbersOf numbers = {}) {
+  return each_element(std::string("map/") + function, numbers);
+}
+
 // X@GRAD from Out@GRAD and the one of X and Out that the gradient reads, by the kernel "map_grad/<function>".
-inline auto map_grad(const char* function, NumbersOf numbers = {}) {
+inline auto map_grad(std::string function, NumbersOf numbers = {}) {
   return [=](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const bool reads_x = op.has_in("X"), reads_out = op.has_in("Out");
-    return [kernel = kernel_of<T>(std::string("map_grad/") + function), x = reads_x ? op.in("X") : In(),
+    return [kernel = kernel_of<T>("map_grad/" + function), x = reads_x ? op.in("X") : In(),
             out = reads_out ? op.in("Out") : In(), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
             p = numbers.read(op)](KernelContext& c) {
       MapGradArgs a{};
@@ -76,25 +79,23 @@ template <int kOperands> Axes<kOperands> axes_of(const NdLoop<kOperands>& loop) 
     axes.extent[axis] = loop.extent(axis);
     for (int k = 0; k < kOperands; ++k) axes.stride[k][axis] = loop.strides(axis)[static_cast<size_t>(k)];
   }
-  if (loop.total() == 0) {
-    axes = {};
-    axes.rank = 1;  // of no element
-  }
   return axes;
 }
 
-// Out = f(X, Y), broadcast, by the kernel "binary/<function>".
-inline auto binary(const char* function) {
+// Out = f(X, Y), broadcast, by the kernel of this stem.
+inline auto broadcast(std::string stem) {
   return [=](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
-    return [kernel = kernel_of<T>(std::string("binary/") + function), x = op.in("X"), y = op.in("Y"),
-            out = op.out("Out"), axis = op.attr<int32_t>("axis")](KernelContext& c) {
+    return [kernel = kernel_of<T>(stem), x = op.in("X"), y = op.in("Y"), out = op.out("Out"),
+            axis = op.attr<int32_t>("axis")](KernelContext& c) {
       BinaryArgs a{operand(c[x]), operand(c[y]), operand(c[out]), {}, {}};
       a.axes = axes_of(broadcast_loop(c[out].shape(), c[x].shape(), c[y].shape(), axis));
       DeviceContext::of(c).launch(kernel, a);
     };
   };
 }
+
+inline auto binary(const char* function) { return broadcast(std::string("binary/") + function); }
 
 // X@GRAD and Y@GRAD of it, by "binary_grad/<function>".
 inline auto binary_grad(const char* function) {

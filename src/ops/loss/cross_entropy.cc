@@ -2,6 +2,7 @@
 // label's probability for its gradient, so that X itself may be forgotten.
 #include <memory>
 
+#include "ops/device/launch_loss.h"
 #include "ops/loss/classes.h"
 
 namespace anabranch::loss {
@@ -88,6 +89,36 @@ template <class T> Kernel hard_backward(const KernelArgs& op, In x, In own, In l
   };
 }
 
+// ---- on devices
+
+bool is_soft(const KernelArgs& op) { return op.op().has_attr("soft_label") && op.attr<bool>("soft_label"); }
+
+// Y, and MatchX where it is wanted.
+template <class T> Kernel forward_there(const KernelArgs& op, Out match) {
+  return [kernel = device::ByLabel::of<T>("cross_entropy", is_soft(op)), x = op.in("X"), label = op.in("Label"),
+          y = op.out("Y"), match, ignored = int64_t{op.attr<int32_t>("ignore_index")}](KernelContext& c) {
+    device::ClassArgs a = device::classes_of(ClassAxis(c[x].shape(), -1), c[label], ignored);
+    a.x = device::operand(c[x]);
+    a.y = device::operand(c[y]);
+    if (c.wants(match)) a.loss = device::operand(c[match]);
+    DeviceContext::of(c).launch(kernel(c[label]), a);
+  };
+}
+
+// One of x and own is given, as on the CPU.
+template <class T> Kernel backward_there(const KernelArgs& op, In x, In own) {
+  return [kernel = device::ByLabel::of<T>("cross_entropy_grad", is_soft(op)), x, own, label = op.in("Label"),
+          dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"),
+          ignored = int64_t{op.attr<int32_t>("ignore_index")}](KernelContext& c) {
+    device::ClassArgs a = device::classes_of(ClassAxis(c[dx].shape(), -1), c[label], ignored);
+    if (x) a.x = device::operand(c[x]);
+    if (own) a.own = device::operand(c[own]);
+    a.dy = device::operand(c[dy]);
+    a.y = device::operand(c[dx]);
+    DeviceContext::of(c).launch(kernel(c[label]), a);
+  };
+}
+
 AB_OP(cross_entropy)
     .doc("Y = -log X[label], or with soft_label -sum(Label log X) over the last axis; 0 where Label is ignore_index.")
     .in("X", "[N, ..., classes] probabilities")
@@ -107,6 +138,9 @@ AB_OP(cross_entropy)
       const In x = op.in("X"), label = op.in("Label");
       if (op.attr<bool>("soft_label")) return soft_forward<T>(x, label, op.out("Y"));
       return hard_forward<T>(op, x, label, op.out("Y"), Out{});
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return forward_there<typename decltype(tag)::type>(op, Out{});
     });
 
 AB_GRAD(cross_entropy)
@@ -118,6 +152,9 @@ AB_GRAD(cross_entropy)
       const In x = op.in("X"), label = op.in("Label"), dy = op.in("Y@GRAD");
       if (op.attr<bool>("soft_label")) return soft_backward<T>(x, label, dy, op.out("X@GRAD"));
       return hard_backward<T>(op, x, In{}, label, dy, op.out("X@GRAD"));
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return backward_there<typename decltype(tag)::type>(op, op.in("X"), In{});
     });
 
 // ---- cross_entropy2
@@ -168,6 +205,9 @@ AB_OP(cross_entropy2)
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return hard_forward<typename decltype(tag)::type>(op, op.in("X"), op.in("Label"), op.out("Y"), op.out("MatchX"));
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return forward_there<typename decltype(tag)::type>(op, op.out("MatchX"));
     });
 
 AB_OP(cross_entropy_grad2)
@@ -183,6 +223,9 @@ AB_OP(cross_entropy_grad2)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return hard_backward<typename decltype(tag)::type>(op, In{}, op.in("MatchX"), op.in("Label"), op.in("Y@GRAD"),
                                                          op.out("X@GRAD"));
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return backward_there<typename decltype(tag)::type>(op, In{}, op.in("MatchX"));
     });
 
 }  // namespace

@@ -4,9 +4,11 @@
 #include <string>
 
 #include "ops/declare/declare.h"
+#include "ops/device/launch_loss.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/wide.h"
 #include "ops/loss/logistic_tiles.h"
+#include "ops/loss/loss_functions.h"
 
 namespace anabranch::loss {
 namespace {
@@ -29,11 +31,8 @@ template <class T> struct LogLoss {
 };
 
 template <class T> struct Hinge {
-  T value(T x, T y) const {
-    const T gap = 1 - x * (2 * y - 1);
-    return gap < 0 ? T{0} : gap;  // a NaN stays one
-  }
-  T slope(T x, T y) const { return x * (2 * y - 1) < 1 ? 1 - 2 * y : T{0}; }
+  T value(T x, T y) const { return hinge(x, y); }
+  T slope(T x, T y) const { return hinge_slope(x, y); }
   void run(const float* x, const float* y, float* out, int64_t begin, int64_t end) const {
     in_wide_vectors([=, own = *this] {
       for (int64_t i = begin; i < end; ++i) out[i] = own.value(x[i], y[i]);
@@ -68,34 +67,21 @@ template <class T> struct BinaryCrossEntropy {
   }
 };
 
-// Labels carry a click and perhaps a teacher's score: below -1: no click, no score; below 0: click, no score;
-// [0, 1): no click, score y; from 1: click, score y - 1.
 template <class T> struct TeacherStudent {
   T low, high;  // the teacher's gradient is cut off where x is outside
-  // All four, then a choice: loops have vectors for that.
-  static T chosen(T s, T x, T y) {
-    const T click = s - x, without = s + s - x * y, with = click + s - x * (y - 1);
-    const T scored = y < 1 ? without : with, known = y < 0 ? click : scored;
-    return y < -1 ? s : known;
-  }
-  T value(T x, T y) const { return chosen(softplus(x), x, y); }
+  T value(T x, T y) const { return teacher_student(softplus(x), x, y); }
   void run(const float* x, const float* y, float* out, int64_t begin, int64_t end) const {
     each_tile(
         begin, end, simd::softplus, [x](int64_t i) { return x[i]; },
         [&](int64_t first, int64_t count, const float* s) {
           in_wide_vectors([=] {
             for (int64_t i = 0; i < count; ++i) {
-              out[first + i] = static_cast<float>(chosen(s[i], x[first + i], y[first + i]));
+              out[first + i] = static_cast<float>(teacher_student(s[i], x[first + i], y[first + i]));
             }
           });
         });
   }
-  T slope(T x, T y) const {
-    if (x > high || x < low) return 0;
-    const T p = logistic(x);
-    if (y < -1) return p;
-    return y < 0 ? p - 1 : 2 * p - y;
-  }
+  T slope(T x, T y) const { return teacher_student_slope(x, y, low, high); }
 };
 
 struct Row {
@@ -104,13 +90,25 @@ struct Row {
     const char *name, *doc;
   } x, y, out;
   bool grad_has_lod = false;
+  const char* kernel = nullptr;  // of devices, and the attributes that it takes
+  device::NumbersOf numbers = {};
 };
+
+// The kernel of devices that makes y, from the gradient dy where that is named.
+auto there(const Row& row, const char* suffix, const std::string& dy, const std::string& y) {
+  return [=](auto tag, const KernelArgs& op) -> Kernel {
+    return device::ElementLoss<typename decltype(tag)::type>(std::string(row.kernel) + suffix, op.in(row.x.name),
+                                                             op.in(row.y.name), dy.empty() ? In() : op.in(dy),
+                                                             op.out(y), row.numbers.read(op));
+  };
+}
 
 // make(tag, op) gives the loss for the type of the tag.
 template <class Make> void declare_backward(const Row& row, Make make) {
   const std::string x = row.x.name, y = row.y.name, dx = x + "@GRAD", dout = row.out.name + std::string("@GRAD");
   OpDef& def = declare_gradient(row.type, __FILE__);
   if (row.grad_has_lod) def.grad_lod(dx, x);
+  if (row.kernel) def.device<float, double>(there(row, "_grad", dout, dx));
   def.cpu<float, double>([=](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     return [loss = make(tag, op), x = op.in(x), y = op.in(y), dout = op.in(dout), dx = op.out(dx)](KernelContext& c) {
@@ -132,6 +130,7 @@ template <class Make> OpDef& declare_loss(const Row& row, Make make) {
     c.same_as(out, x);
   });
   declare_backward(row, make);
+  if (row.kernel) def.device<float, double>(there(row, "", "", out));
   return def.cpu<float, double>([=](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     return [loss = make(tag, op), x = op.in(x), y = op.in(y), out = op.out(out)](KernelContext& c) {
@@ -152,7 +151,9 @@ void declare_losses() {
                 .doc = "Loss = -y log(p + epsilon) - (1 - y) log(1 - p + epsilon) of a probability p and a label y.",
                 .x = {"Predicted", "[N, 1] float in [0, 1]"},
                 .y = {"Labels", "[N, 1] float in [0, 1]"},
-                .out = {"Loss", "[N, 1]"}},
+                .out = {"Loss", "[N, 1]"},
+                .kernel = "log_loss",
+                .numbers = {"epsilon"}},
                [](auto tag, const KernelArgs& op) {
                  using T = typename decltype(tag)::type;
                  return LogLoss<T>{static_cast<T>(op.attr<float>("epsilon"))};
@@ -170,7 +171,8 @@ void declare_losses() {
                 .source = "Rosasco et al. 2004, doi:10.1162/089976604773135104",
                 .x = {"Logits", "[N, 1] float"},
                 .y = {"Labels", "[N, 1] float, 0 or 1"},
-                .out = {"Loss", "[N, 1]"}},
+                .out = {"Loss", "[N, 1]"},
+                .kernel = "hinge_loss"},
                [](auto tag, const KernelArgs&) { return Hinge<typename decltype(tag)::type>{}; });
   declare_loss(
       {.type = "teacher_student_sigmoid_loss",
@@ -178,7 +180,9 @@ void declare_losses() {
        .x = {"X", "[N, 1] float"},
        .y = {"Label", "[N, 1] float: -2 no click, -1 click, score z without click: z, with click: 1 + z"},
        .out = {"Y", "[N, 1]"},
-       .grad_has_lod = true},
+       .grad_has_lod = true,
+       .kernel = "teacher_student",
+       .numbers = {"soft_max_lower_bound", "soft_max_up_bound"}},
       [](auto tag, const KernelArgs& op) {
         using T = typename decltype(tag)::type;
         return TeacherStudent<T>{static_cast<T>(op.attr<float>("soft_max_lower_bound")),

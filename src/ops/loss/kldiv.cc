@@ -5,9 +5,13 @@
 
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
+#include "ops/device/launch_fold.h"
+#include "ops/device/launch_loss.h"
+#include "ops/device/scratch.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/simd.h"
 #include "ops/kernels/sums.h"
+#include "ops/loss/loss_functions.h"
 
 namespace anabranch::loss {
 namespace {
@@ -29,7 +33,7 @@ void terms(const float* x, const float* target, int64_t n, float* out) {
   }
 }
 void terms(const double* x, const double* target, int64_t n, double* out) {
-  for (int64_t i = 0; i < n; ++i) out[i] = target[i] <= 0 ? 0.0 : target[i] * (std::log(target[i]) - x[i]);
+  for (int64_t i = 0; i < n; ++i) out[i] = kldiv(x[i], target[i]);
 }
 
 // The sum of all terms, in pieces that follow from n alone.
@@ -83,6 +87,27 @@ AB_OP(kldiv_loss)
         c.parallel_for(n, kMathGrain,
                        [=](int64_t begin, int64_t end) { terms(p + begin, q + begin, end - begin, to + begin); });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [term = device::kernel_of<T>("kldiv_loss"), sum = device::kernel_of<T>("fold_axes/sum"),
+              scale = device::kernel_of<T>("scalar/scale"), scratch = device::Scratch(), x = op.in("X"),
+              target = op.in("Target"), out = op.out("Loss"), reduction = op.attr<std::string>("reduction"),
+              reduced = is_reduced(op.op())](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        Tensor& to = reduced ? scratch.of(queued, c[x].shape(), dtype_of<T>) : c[out];
+        device::LossArgs a{};
+        a.x = device::operand(c[x]);
+        a.label = device::operand(c[target]);
+        a.y = device::operand(to);
+        a.n = c[x].numel();
+        queued.launch(term, a);
+        if (!reduced) return;
+        device::launch_fold(queued, sum, to, c[out]);
+        device::ScalarArgs s{};
+        device::put(s, 0, 1 / divisor<T>(reduction, c[x]));
+        device::launch_scalar(queued, scale, s, c[out], c[out]);
+      };
     });
 
 AB_GRAD(kldiv_loss)
@@ -100,10 +125,24 @@ AB_GRAD(kldiv_loss)
         const int64_t step = reduced ? 0 : 1;
         c.parallel_for(c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
-            const T slope = -q[i] * g[i * step] / over;
-            to[i] = q[i] <= 0 ? T{0} : slope;
+            to[i] = kldiv_slope(q[i], g[i * step], over);
           }
         });
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [kernel = device::kernel_of<T>("kldiv_loss_grad"), x = op.in("X"), target = op.in("Target"),
+              dloss = op.in("Loss@GRAD"), dx = op.out("X@GRAD"),
+              reduction = op.attr<std::string>("reduction")](KernelContext& c) {
+        device::LossArgs a{};
+        a.x = device::operand(c[x]);
+        a.label = device::operand(c[target]);
+        a.dy = device::operand(c[dloss]);
+        a.y = device::operand(c[dx]);
+        a.n = c[x].numel();
+        a.p[0] = static_cast<double>(divisor<T>(reduction, c[x]));
+        DeviceContext::of(c).launch(kernel, a);
       };
     });
 

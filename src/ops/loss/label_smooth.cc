@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "ops/declare/declare.h"
+#include "ops/device/args_rows.h"
+#include "ops/device/launch_math.h"
 #include "ops/kernels/flat_loop.h"
 
 namespace anabranch::loss {
@@ -42,6 +44,20 @@ AB_OP(label_smooth)
             to[i] = (1 - epsilon) * from[i] + (shares ? epsilon * shares[i % classes] : equal);
         });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [kernel = device::kernel_of<T>("label_smooth"), epsilon = static_cast<double>(op.attr<float>("epsilon")),
+              x = op.in("X"), prior = op.in("PriorDist"), out = op.out("Out")](KernelContext& c) {
+        device::LossArgs a{};
+        a.x = device::operand(c[x]);
+        if (prior) a.prior = {c[prior].data<T>(), c[prior].bytes()};
+        a.y = device::operand(c[out]);
+        a.n = c[x].numel();
+        a.classes = c[x].shape()[c[x].shape().rank() - 1];
+        a.p[0] = epsilon;
+        DeviceContext::of(c).launch(kernel, a);
+      };
     });
 
 AB_GRAD(label_smooth)
@@ -55,6 +71,12 @@ AB_GRAD(label_smooth)
         map(c, kCheapGrain, c[dout].numel(), c[dout].data<T>(), c[dx].mutable_data<T>(),
             [factor](T d) { return d * factor; });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const auto numbers = [factor = 1 - static_cast<T>(op.attr<float>("epsilon"))](
+                               const KernelContext&, device::ScalarArgs& a) { device::put(a, 0, factor); };
+      return device::scalar<T>("scale", op.in("Out@GRAD"), op.out("X@GRAD"), numbers);
     });
 
 }  // namespace

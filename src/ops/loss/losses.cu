@@ -1,30 +1,56 @@
-// Losses of every element alone on devices: "log_loss", "sigmoid_cross_entropy", and their "_grad", "label_smooth".
+// Losses of every element alone on devices: "log_loss", "hinge_loss", "teacher_student", "kldiv_loss",
+// "sigmoid_cross_entropy", and their "_grad", "label_smooth"; "map/huber" and "map/smooth_l1" of differences.
 #include "ops/device/args_rows.h"
 #include "ops/device/fold_rows.h"
-#include "ops/loss/logistic.h"
+#include "ops/loss/loss_functions.h"
+#include "ops/math/map_kernel.h"
 
 namespace anabranch::device {
 
-struct LogLoss {
-  template <class C> AB_HD static C of(C x, C y, C, C epsilon) { return loss::log_loss(x, y, epsilon); }
+struct LogLoss {  // p: epsilon
+  template <class C> AB_HD static C of(C x, C y, C, const C* p) { return loss::log_loss(x, y, p[0]); }
 };
 struct LogLossGrad {
-  template <class C> AB_HD static C of(C x, C y, C dy, C epsilon) { return dy * loss::log_loss_slope(x, y, epsilon); }
+  template <class C> AB_HD static C of(C x, C y, C dy, const C* p) { return dy * loss::log_loss_slope(x, y, p[0]); }
+};
+struct HingeLoss {
+  template <class C> AB_HD static C of(C x, C y, C, const C*) { return loss::hinge(x, y); }
+};
+struct HingeLossGrad {
+  template <class C> AB_HD static C of(C x, C y, C dy, const C*) { return dy * loss::hinge_slope(x, y); }
+};
+struct TeacherStudent {
+  template <class C> AB_HD static C of(C x, C y, C, const C*) { return loss::teacher_student(loss::softplus(x), x, y); }
+};
+struct TeacherStudentGrad {  // p: low, high
+  template <class C> AB_HD static C of(C x, C y, C dy, const C* p) {
+    return dy * loss::teacher_student_slope(x, y, p[0], p[1]);
+  }
+};
+struct Kldiv {
+  template <class C> AB_HD static C of(C x, C y, C, const C*) { return loss::kldiv(x, y); }
+};
+struct KldivGrad {  // p: what the loss was divided by
+  template <class C> AB_HD static C of(C, C y, C dy, const C* p) { return loss::kldiv_slope(y, dy, p[0]); }
 };
 
+// dy: missing, one for each element, or one for all.
 template <class F> struct Loss {
   using Args = LossArgs;
   template <class T> struct Body {
     const T *x, *label, *dy;
     T* y;
-    Compute<T> epsilon;
+    bool one;
+    Numbers<T> numbers;
     AB_HD void operator()(int64_t i) const {
-      store(y + i, F::of(load(x[i]), load(label[i]), dy ? load(dy[i]) : Compute<T>(0), epsilon));
+      const Compute<T> d = dy ? load(dy[one ? 0 : i]) : Compute<T>(0);
+      store(y + i, F::of(load(x[i]), load(label[i]), d, numbers.p));
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return each(launch, a.n,
-                Body<T>{a.x.get<T>(), a.label.get<T>(), a.dy.get<T>(), a.y.get<T>(), static_cast<Compute<T>>(a.p[0])});
+    return each(
+        launch, a.n,
+        Body<T>{a.x.get<T>(), a.label.get<T>(), a.dy.get<T>(), a.y.get<T>(), a.dy.count<T>() == 1, Numbers<T>(a.p)});
   }
 };
 
@@ -92,6 +118,14 @@ struct LabelSmooth {
 
 AB_KERNEL("log_loss", Loss<LogLoss>, float, double, half, bfloat16);
 AB_KERNEL("log_loss_grad", Loss<LogLossGrad>, float, double, half, bfloat16);
+AB_KERNEL("hinge_loss", Loss<HingeLoss>, float, double, half, bfloat16);
+AB_KERNEL("hinge_loss_grad", Loss<HingeLossGrad>, float, double, half, bfloat16);
+AB_KERNEL("teacher_student", Loss<TeacherStudent>, float, double, half, bfloat16);
+AB_KERNEL("teacher_student_grad", Loss<TeacherStudentGrad>, float, double, half, bfloat16);
+AB_KERNEL("kldiv_loss", Loss<Kldiv>, float, double, half, bfloat16);
+AB_KERNEL("kldiv_loss_grad", Loss<KldivGrad>, float, double, half, bfloat16);
+AB_MAP("huber", loss::Huber);
+AB_MAP("smooth_l1", loss::SmoothL1);
 AB_KERNEL("sigmoid_cross_entropy", SigmoidCrossEntropy<false>, float, double, half, bfloat16);
 AB_KERNEL("sigmoid_cross_entropy_grad", SigmoidCrossEntropy<true>, float, double, half, bfloat16);
 AB_KERNEL("label_smooth", LabelSmooth, float, double, half, bfloat16);

@@ -1,5 +1,8 @@
 // Losses of scores with a margin, and squared distances of rows.
 #include "ops/declare/declare.h"
+#include "ops/device/launch_fold.h"
+#include "ops/device/launch_math.h"
+#include "ops/device/scratch.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/sums.h"
@@ -105,6 +108,25 @@ AB_OP(squared_l2_distance)
           }
         });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [subtract = device::kernel_of<T>("binary/sub"), squares = device::kernel_of<T>("fold_axes/squares"),
+              scratch = device::Scratch(), x = op.in("X"), y = op.in("Y"), diff = op.out("sub_result"),
+              out = op.out("Out")](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        const RowPairs rows(c[x].shape(), c[y].shape());
+        const Shape all = {rows.count, rows.width};
+        Tensor& diffs = c.wants(diff) ? c[diff] : scratch.of(queued, all, dtype_of<T>);
+        NdLoop<3> loop;
+        loop.add_axis(rows.count, {rows.width, rows.width, rows.other});
+        loop.add_axis(rows.width, {1, 1, 1});
+        queued.launch(
+            subtract,
+            device::BinaryArgs{
+                device::operand(c[x]), device::operand(c[y]), device::operand(diffs), device::axes_of(loop), {}});
+        if (c.wants(out)) device::launch_fold(queued, squares, diffs, all, Shape{rows.count, 1}, c[out]);
+      };
     });
 
 AB_GRAD(squared_l2_distance)
@@ -123,6 +145,25 @@ AB_GRAD(squared_l2_distance)
             if (down) down[r * rows.other + k] -= slope;
           }
         }
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [slopes = device::kernel_of<T>("fold_axes_grad/squares"), sum = device::kernel_of<T>("fold_axes/sum"),
+              scale = device::kernel_of<T>("scalar/scale"), scratch = device::Scratch(), x = op.in("X"), y = op.in("Y"),
+              diff = op.in("sub_result"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+              dy = op.out("Y@GRAD")](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        const RowPairs rows(c[x].shape(), c[y].shape());
+        const Shape all = {rows.count, rows.width};
+        Tensor& up = c.wants(dx) ? c[dx] : scratch.of(queued, all, dtype_of<T>);
+        device::launch_fold_grad(queued, slopes, &c[diff], nullptr, c[dout], all, Shape{rows.count, 1}, up);
+        if (!c.wants(dy)) return;
+        const Shape kept = {rows.other ? rows.count : 1, rows.width};
+        device::launch_fold(queued, sum, up, all, kept, c[dy]);
+        device::ScalarArgs a{};
+        device::put(a, 0, T{-1});
+        device::launch_scalar(queued, scale, a, c[dy], c[dy]);
       };
     });
 

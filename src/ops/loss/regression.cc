@@ -2,12 +2,14 @@
 #include <cmath>
 
 #include "ops/declare/declare.h"
+#include "ops/device/launch_fold.h"
+#include "ops/device/launch_loss.h"
+#include "ops/device/scratch.h"
+#include "ops/loss/loss_functions.h"
 #include "ops/loss/sides.h"
 
 namespace anabranch::loss {
 namespace {
-
-template <class T> T sign(T x) { return x > 0 ? T{1} : x < 0 ? T{-1} : T{0}; }
 
 AB_OP(huber_loss)
     .doc("With r = Y - X: Out = r^2 / 2 where |r| <= delta, else delta (|r| - delta / 2).")
@@ -33,9 +35,18 @@ AB_OP(huber_loss)
         T *r = c[residual].template mutable_data<T>(), *to = c[out].template mutable_data<T>();
         for (int64_t i = 0, n = c[x].numel(); i < n; ++i) {
           r[i] = q[i] - p[i];
-          const T size = std::abs(r[i]);
-          to[i] = size <= delta ? r[i] * r[i] / 2 : delta * (size - delta / 2);
+          to[i] = Huber::forward(r[i], &delta);
         }
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [subtract = device::kernel_of<T>("binary/sub"), huber = device::kernel_of<T>("map/huber"), x = op.in("X"),
+              y = op.in("Y"), residual = op.out("Residual"), out = op.out("Out"),
+              delta = static_cast<double>(op.attr<float>("delta"))](KernelContext& c) {
+        const DeviceContext& queued = DeviceContext::of(c);
+        device::launch_pairs(queued, subtract, c[y], c[x], c[residual]);
+        device::launch_map(queued, huber, c[residual], c[out], delta);
       };
     });
 
@@ -53,8 +64,17 @@ AB_GRAD(huber_loss)
       const T delta = static_cast<T>(op.attr<float>("delta"));
       return [=](KernelContext& c) {
         const T *r = c[residual].data<T>(), *g = c[dout].data<T>();
-        write_sides<T>(c, dy, dx, c[residual].numel(),
-                       [=](int64_t i) { return g[i] * (std::abs(r[i]) <= delta ? r[i] : delta * sign(r[i])); });
+        write_sides<T>(c, dy, dx, c[residual].numel(), [=](int64_t i) { return Huber::backward(r[i], g[i], &delta); });
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [slope = device::kernel_of<T>("map_grad/huber"), residual = op.in("Residual"), dout = op.in("Out@GRAD"),
+              sides = device::BothSides<T>(op.out("Y@GRAD"), op.out("X@GRAD")),
+              delta = static_cast<double>(op.attr<float>("delta"))](KernelContext& c) mutable {
+        sides.run(c, [&](Tensor& made) {
+          device::launch_map_grad(DeviceContext::of(c), slope, c[residual], c[dout], made, delta);
+        });
       };
     });
 
@@ -109,11 +129,28 @@ AB_OP(smooth_l1_loss)
           T sum = 0;
           for (int64_t i = r * rows.width; i < (r + 1) * rows.width; ++i) {
             d[i] = (p[i] - q[i]) * (in_w ? in_w[i] : T{1});
-            const T size = std::abs(d[i]);
-            sum += (size < 1 / square ? d[i] * d[i] * square / 2 : size - T(0.5) / square) * (out_w ? out_w[i] : T{1});
+            sum += SmoothL1::forward(d[i], &square) * (out_w ? out_w[i] : T{1});
           }
           to[r] = sum;
         }
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const T sigma = static_cast<T>(op.attr<float>("sigma"));
+      return [subtract = device::kernel_of<T>("binary/sub"), multiply = device::kernel_of<T>("binary/mul"),
+              smooth = device::kernel_of<T>("map/smooth_l1"), sum = device::kernel_of<T>("fold_axes/sum"),
+              scratch = device::Scratch(), x = op.in("X"), y = op.in("Y"), inside = op.in("InsideWeight"),
+              outside = op.in("OutsideWeight"), diff = op.out("Diff"), out = op.out("Out"),
+              square = static_cast<double>(sigma * sigma)](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        const Shape all = {c[x].rows(), c[x].row_elems()};
+        Tensor& terms = scratch.of(queued, all, dtype_of<T>);
+        device::launch_pairs(queued, subtract, c[x], c[y], c[diff]);
+        if (inside) device::launch_pairs(queued, multiply, c[diff], c[inside], c[diff]);
+        device::launch_map(queued, smooth, c[diff], terms, square);
+        if (outside) device::launch_pairs(queued, multiply, terms, c[outside], terms);
+        device::launch_fold(queued, sum, terms, all, Shape{all[0], 1}, c[out]);
       };
     });
 
@@ -139,8 +176,26 @@ AB_GRAD(smooth_l1_loss)
         const T *d = c[diff].data<T>(), *g = c[dout].data<T>();
         const T *in_w = optional_data<T>(c, inside), *out_w = optional_data<T>(c, outside);
         write_sides<T>(c, dx, dy, rows.count * rows.width, [=](int64_t i) {
-          const T slope = std::abs(d[i]) < 1 / square ? square * d[i] : sign(d[i]);
+          const T slope = SmoothL1::slope(d[i], &square);
           return g[i / rows.width] * slope * (in_w ? in_w[i] : T{1}) * (out_w ? out_w[i] : T{1});
+        });
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const T sigma = static_cast<T>(op.attr<float>("sigma"));
+      return [spread = device::kernel_of<T>("fold_axes_grad/sum"), multiply = device::kernel_of<T>("binary/mul"),
+              slope = device::kernel_of<T>("map_grad/smooth_l1"), diff = op.in("Diff"), dout = op.in("Out@GRAD"),
+              inside = op.in("InsideWeight"), outside = op.in("OutsideWeight"),
+              sides = device::BothSides<T>(op.out("X@GRAD"), op.out("Y@GRAD")),
+              square = static_cast<double>(sigma * sigma)](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        const Shape all = {c[diff].rows(), c[diff].row_elems()};
+        sides.run(c, [&](Tensor& made) {
+          device::launch_fold_grad(queued, spread, nullptr, nullptr, c[dout], all, Shape{all[0], 1}, made);
+          if (inside) device::launch_pairs(queued, multiply, made, c[inside], made);
+          if (outside) device::launch_pairs(queued, multiply, made, c[outside], made);
+          device::launch_map_grad(queued, slope, c[diff], made, made, square);
         });
       };
     });

@@ -1,5 +1,6 @@
 // Cross entropy of independent outcomes, from scores before the logistic function.
 #include "ops/declare/declare.h"
+#include "ops/device/launch_loss.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/loss/logistic_tiles.h"
 
@@ -31,6 +32,12 @@ void each(KernelContext& c, In x, In label, T ignored, bool normalize, T* out, W
   });
 }
 
+// On a device; dy: none for the loss itself.
+template <class T> Kernel loss_there(const char* stem, const KernelArgs& op, In dy, Out y) {
+  return device::ElementLoss<T>(stem, op.in("X"), op.in("Label"), dy, y,
+                                {static_cast<double>(op.attr<int32_t>("ignore_index"))}, op.attr<bool>("normalize"));
+}
+
 AB_OP(sigmoid_cross_entropy_with_logits)
     .doc(
         "Out = max(X, 0) - X Label + log(1 + e^-|X|): cross entropy of sigmoid(X) with Label, element by element; "
@@ -57,6 +64,9 @@ AB_OP(sigmoid_cross_entropy_with_logits)
             c, x, label, ignored, normalize, c[out].template mutable_data<T>(),
             [](auto... args) { with_softplus(args...); }, [](int64_t, T p, T y, T t) { return t - p * y; });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return loss_there<typename decltype(tag)::type>("sigmoid_cross_entropy", op, In(), op.out("Out"));
     });
 
 AB_GRAD(sigmoid_cross_entropy_with_logits)
@@ -73,6 +83,10 @@ AB_GRAD(sigmoid_cross_entropy_with_logits)
             c, x, label, ignored, normalize, c[dx].template mutable_data<T>(),
             [](auto... args) { with_logistic(args...); }, [=](int64_t i, T, T y, T t) { return (t - y) * g[i]; });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return loss_there<typename decltype(tag)::type>("sigmoid_cross_entropy_grad", op, op.in("Out@GRAD"),
+                                                      op.out("X@GRAD"));
     });
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/flags.h"
+#include "ops/device/launch_loss.h"
 #include "ops/loss/classes.h"
 
 namespace anabranch::loss {
@@ -113,6 +114,32 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
+template <class T> Kernel forward_there(const KernelArgs& op) {
+  const Options o(op.op());
+  return [o, kernel = device::ByLabel::of<T>("softmax_cross_entropy", o.soft), logits = op.in("Logits"),
+          label = op.in("Label"), softmax = op.out("Softmax"), loss = op.out("Loss")](KernelContext& c) {
+    device::ClassArgs a = device::classes_of(ClassAxis(c[logits].shape(), o.axis), c[label], o.ignored);
+    a.x = device::operand(c[logits]);
+    a.y = device::operand(c[softmax]);
+    a.loss = device::operand(c[loss]);
+    DeviceContext::of(c).launch(kernel(c[label]), a);
+  };
+}
+
+template <class T> Kernel backward_there(const KernelArgs& op) {
+  const Options o(op.op());
+  const int32_t flags = Flags::exact_fluid() ? 0 : device::kIgnoredHaveNoGradient;  // see backward()
+  return [o, flags, kernel = device::ByLabel::of<T>("softmax_cross_entropy_grad", o.soft), softmax = op.in("Softmax"),
+          label = op.in("Label"), dloss = op.in("Loss@GRAD"), dlogits = op.out("Logits@GRAD")](KernelContext& c) {
+    device::ClassArgs a = device::classes_of(ClassAxis(c[softmax].shape(), o.axis), c[label], o.ignored);
+    a.x = device::operand(c[softmax]);
+    a.dy = device::operand(c[dloss]);
+    a.y = device::operand(c[dlogits]);
+    a.flags = flags;
+    DeviceContext::of(c).launch(kernel(c[label]), a);
+  };
+}
+
 AB_OP(softmax_with_cross_entropy)
     .doc(
         "Softmax of Logits over `axis`, and its cross entropy with Label: Loss = log(sum exp(Logits)) - Logits[label], "
@@ -135,7 +162,10 @@ AB_OP(softmax_with_cross_entropy)
     })
     .grad_reads({"Label"}, {"Softmax"})
     .grad_to({"Logits"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return forward_there<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(softmax_with_cross_entropy)
     .doc("Logits@GRAD = (Softmax - Label) Loss@GRAD, with Label as one-hot rows unless it is soft.")
@@ -146,7 +176,10 @@ AB_GRAD(softmax_with_cross_entropy)
       check_numel(c, "Loss@GRAD", one.numel());
       grad_as(c, "Logits@GRAD", "Softmax");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return backward_there<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::loss

@@ -3,6 +3,7 @@
 #pragma once
 #include <vector>
 
+#include "base/flags.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/device/launch.h"
@@ -34,6 +35,7 @@ struct Activation {
   ParamLoop param_loop = nullptr;     // of X and the op's attributes, in the place of loop
   const char* grad_lod = "Out@GRAD";  // whose sequences the gradient carries
   Slope slope = nullptr;              // the derivative as ops; null: it does not change but where it jumps
+  bool fluid_slope = false;           // with FLAGS_exact_fluid a derivative of its own
 };
 
 inline constexpr size_t kMaxParams = 3;
@@ -153,7 +155,10 @@ template <class Backward> void declare_activation_gradient(const Activation& row
                [=](T a, T dy) { return static_cast<T>(backward(a, dy, params.p)); });
     };
   });
-  def.device<float, double>(device::map_grad(row.type, numbers_of(row)));
+  def.device<float, double>([row](auto tag, const KernelArgs& op) -> Kernel {
+    const bool as_fluid = row.fluid_slope && Flags::exact_fluid();
+    return device::map_grad(as_fluid ? std::string(row.type) + "_as_fluid" : row.type, numbers_of(row))(tag, op);
+  });
 }
 
 template <class Forward, class Backward> OpDef& activation(const Activation& row, Forward forward, Backward backward) {

@@ -1,4 +1,8 @@
 #include "ops/declare/declare.h"
+#include "ops/device/gemm.h"
+#include "ops/device/launch_fold.h"
+#include "ops/device/launch_math.h"
+#include "ops/device/scratch.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/gemm.h"
 
@@ -82,6 +86,60 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
+// ---- on devices
+
+template <class T> class TimesBeta {
+ public:
+  explicit TimesBeta(const KernelArgs& op) : beta_(static_cast<T>(op.attr<float>("Beta"))) {}
+  bool changes() const { return beta_ != 1; }
+  void run(const DeviceContext& c, const Tensor& x, Tensor& y) const {
+    device::ScalarArgs a{};
+    device::put(a, 0, beta_);
+    device::launch_scalar(c, kernel_, a, x, y);
+  }
+
+ private:
+  T beta_;
+  ab_kernel kernel_ = device::kernel_of<T>("scalar/scale");
+};
+
+template <class T> Kernel forward_there(const KernelArgs& op) {
+  return [product = device::Gemm<T>(static_cast<double>(op.attr<float>("Alpha"))),
+          add = device::kernel_of<T>("binary/add"), times = TimesBeta<T>(op), scratch = device::Scratch(),
+          input = op.in("Input"), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) mutable {
+    const DeviceContext& queued = DeviceContext::of(c);
+    const Shape &a = c[x].shape(), &b = c[y].shape();
+    product.run(queued, {.m = a[0], .n = b[1], .k = a[1]}, c[x], c[y], c[out]);
+    const Tensor* term = &c[input];
+    if (times.changes()) {
+      Tensor& made = scratch.of(queued, term->shape(), dtype_of<T>);
+      times.run(queued, *term, made);
+      term = &made;
+    }
+    const auto loop = broadcast_loop(c[out].shape(), c[out].shape(), term->shape(), -1);
+    queued.launch(add, device::BinaryArgs{device::operand(std::as_const(c[out])),
+                                          device::operand(*term),
+                                          device::operand(c[out]),
+                                          device::axes_of(loop),
+                                          {}});
+  };
+}
+
+template <class T> Kernel backward_there(const KernelArgs& op) {
+  const double alpha = static_cast<double>(op.attr<float>("Alpha"));
+  return [for_x = device::Gemm<T>(alpha), for_y = device::Gemm<T>(alpha), sum = device::kernel_of<T>("fold_axes/sum"),
+          times = TimesBeta<T>(op), x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"),
+          dinput = op.out("Input@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) mutable {
+    const DeviceContext& queued = DeviceContext::of(c);
+    const int64_t m = c[x].shape()[0], k = c[x].shape()[1], n = c[y].shape()[1];
+    if (c.wants(dx)) for_x.run(queued, {.m = m, .n = k, .k = n, .trans_b = true}, c[dout], c[y], c[dx]);
+    if (c.wants(dy)) for_y.run(queued, {.m = k, .n = n, .k = m, .trans_a = true}, c[x], c[dout], c[dy]);
+    if (!c.wants(dinput)) return;
+    device::launch_fold(queued, sum, c[dout], c[dout].shape(), c[dinput].shape(), c[dinput]);
+    if (times.changes()) times.run(queued, c[dinput], c[dinput]);
+  };
+}
+
 AB_OP(addmm)
     .doc("Out = Alpha X Y + Beta Input.")
     .in("Input", "[M, N] float; an extent may be 1, which is repeated")
@@ -94,14 +152,20 @@ AB_OP(addmm)
       share_fitting_lod(c, "Out", "Input");
     })
     .grad_reads({"Input", "X", "Y"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return forward_there<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(addmm)
     .doc("Gradients of addmm.")
     .grad_lod("Input@GRAD", "Out@GRAD")
     .grad_lod("X@GRAD", "X")
     .grad_lod("Y@GRAD", "Y")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return backward_there<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::math

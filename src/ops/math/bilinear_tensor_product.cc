@@ -1,7 +1,11 @@
 // Products of two vectors with a matrix between them, for several matrices.
+#include <array>
 #include <memory>
 
 #include "ops/declare/declare.h"
+#include "ops/device/gemm.h"
+#include "ops/device/launch_fold.h"
+#include "ops/device/scratch.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/outputs.h"
@@ -50,6 +54,112 @@ template <class T> void add_to(const KernelContext& c, const T* from, T* to, int
   map(c, kCheapGrain, n, from, to, to, [](T a, T b) { return a + b; });
 }
 
+// What both directions are made of on devices: for all matrices at once, [K, N, width].
+template <class T> class BilinearThere {
+ public:
+  // Rows of x, or, transposed, of y, times each matrix.
+  Tensor& times_weights(const DeviceContext& c, const Sizes& s, const Tensor& rows, const Tensor& w, bool transposed) {
+    const int64_t in = transposed ? s.dy : s.dx, width = transposed ? s.dx : s.dy;
+    Tensor& made = each_.of(c, Shape{s.m, s.n, width}, dtype_of<T>);
+    gemm_.run(c,
+              {.m = s.n,
+               .n = width,
+               .k = in,
+               .trans_b = transposed,
+               .batch = s.m,
+               .batch_stride_b = s.dx * s.dy,
+               .batch_stride_c = s.n * width},
+              rows, w, made);
+    return made;
+  }
+  // out = x, which is repeated for each matrix or not, times y: a number for each row and matrix, or a row for all.
+  void multiply(const DeviceContext& c, const Sizes& s, const Tensor& x, const Tensor& y, bool numbers, Tensor& out) {
+    const int64_t width = out.shape()[2], of_x = x.numel() == out.numel() ? s.n * width : 0;
+    const std::array<int64_t, 3> of_y =
+        numbers ? std::array<int64_t, 3>{1, s.m, 0} : std::array<int64_t, 3>{0, width, 1};
+    NdLoop<3> loop;
+    loop.add_axis(s.m, {s.n * width, of_x, of_y[0]});
+    loop.add_axis(s.n, {width, width, of_y[1]});
+    loop.add_axis(width, {1, 1, of_y[2]});
+    c.launch(multiply_, device::BinaryArgs{
+                            device::operand(x), device::operand(y), device::operand(out), device::axes_of(loop), {}});
+  }
+  // out [N, K], from [K, N, width].
+  void sum_rows(const DeviceContext& c, const Sizes& s, const Tensor& x, Tensor& out) {
+    const int64_t width = x.shape()[2];
+    NdLoop<1> kept, gone;
+    kept.add_axis(s.n, {width});
+    kept.add_axis(s.m, {s.n * width});
+    gone.add_axis(width, {1});
+    c.launch(sum_, device::FoldAxesArgs{device::operand(x), device::operand(out), device::axes_of(kept),
+                                        device::axes_of(gone)});
+  }
+  void sum_first(const DeviceContext& c, const Tensor& x, Tensor& out) {
+    Shape folded = x.shape();
+    folded.set(0, 1);
+    device::launch_fold(c, sum_, x, x.shape(), folded, out);
+  }
+  // d(X W[k] Y) / dX of all matrices, or, transposed, by Y's side.
+  void side(const DeviceContext& c, const Sizes& s, const Tensor& rows, const Tensor& w, bool transposed,
+            const Tensor& dout, Tensor& to) {
+    Tensor& terms = times_weights(c, s, rows, w, transposed);
+    multiply(c, s, terms, dout, true, terms);
+    sum_first(c, terms, to);
+  }
+  void weights(const DeviceContext& c, const Sizes& s, const Tensor& x, const Tensor& y, const Tensor& dout,
+               Tensor& to) {
+    Tensor& scaled = each_.of(c, Shape{s.m, s.n, s.dx}, dtype_of<T>);
+    multiply(c, s, x, dout, true, scaled);
+    gemm_.run(c,
+              {.m = s.dx,
+               .n = s.dy,
+               .k = s.n,
+               .trans_a = true,
+               .batch = s.m,
+               .batch_stride_a = s.n * s.dx,
+               .batch_stride_c = s.dx * s.dy},
+              scaled, y, to);
+  }
+
+ private:
+  device::Scratch each_;
+  device::Gemm<T> gemm_;
+  ab_kernel multiply_ = device::kernel_of<T>("binary/mul"), sum_ = device::kernel_of<T>("fold_axes/sum");
+};
+
+template <class T> Kernel forward_there(const KernelArgs& op) {
+  return [add = device::kernel_of<T>("binary/add"), parts = BilinearThere<T>(), x = op.in("X"), y = op.in("Y"),
+          w = op.in("Weight"), bias = op.in("Bias"), out = op.out("Out")](KernelContext& c) mutable {
+    const DeviceContext& queued = DeviceContext::of(c);
+    const Sizes s(c[x].shape(), c[w].shape());
+    Tensor& terms = parts.times_weights(queued, s, c[x], c[w], false);
+    parts.multiply(queued, s, terms, c[y], false, terms);
+    parts.sum_rows(queued, s, terms, c[out]);
+    if (!bias) return;
+    const auto loop = broadcast_loop(c[out].shape(), c[out].shape(), c[bias].shape(), -1);
+    queued.launch(add, device::BinaryArgs{device::operand(std::as_const(c[out])),
+                                          device::operand(c[bias]),
+                                          device::operand(c[out]),
+                                          device::axes_of(loop),
+                                          {}});
+  };
+}
+
+// One of the parts for each result: the shapes that their products are planned for do not change from step to step.
+template <class T> Kernel backward_there(const KernelArgs& op) {
+  return [parts = std::make_unique<std::array<BilinearThere<T>, 3>>(), x = op.in("X"), y = op.in("Y"),
+          w = op.in("Weight"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"),
+          dw = op.out("Weight@GRAD"), db = op.out("Bias@GRAD")](KernelContext& c) {
+    const DeviceContext& queued = DeviceContext::of(c);
+    const Sizes s(c[x].shape(), c[w].shape());
+    auto& [of_x, of_y, of_w] = *parts;
+    if (c.wants(dx)) of_x.side(queued, s, c[y], c[w], true, c[dout], c[dx]);
+    if (c.wants(dy)) of_y.side(queued, s, c[x], c[w], false, c[dout], c[dy]);
+    if (c.wants(dw)) of_w.weights(queued, s, c[x], c[y], c[dout], c[dw]);
+    if (c.wants(db)) of_w.sum_first(queued, c[dout], c[db]);
+  };
+}
+
 AB_OP(bilinear_tensor_product)
     .doc("Out[n, k] = X[n] Weight[k] Y[n] + Bias[k].")
     .in("X", "[N, P] float")
@@ -79,6 +189,9 @@ AB_OP(bilinear_tensor_product)
                          });
         }
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return forward_there<typename decltype(tag)::type>(op);
     });
 
 // The parts of the gradient kernel and what they keep between steps.
@@ -134,6 +247,9 @@ AB_GRAD(bilinear_tensor_product)
       grad->dx = op.out("X@GRAD"), grad->dy = op.out("Y@GRAD"), grad->dw = op.out("Weight@GRAD");
       grad->db = op.out("Bias@GRAD");
       return [grad](KernelContext& c) { grad->run(c); };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return backward_there<typename decltype(tag)::type>(op);
     });
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Kernels of the gradients of binary arithmetic, by the structs of arithmetic_functions.h. Where an operand was
-// repeated, its terms are added up. dy is made first: dx may lie in the memory of dout.
+// Kernels of the gradients of binary arithmetic, by structs as those of arithmetic_functions.h. Functions that take
+// them get the numbers of the launch last. Where an operand was repeated, its terms are added up. dy is made first: dx
+// may lie in the memory of dout.
 #pragma once
 #include "ops/device/args_math.h"
 #include "ops/device/fold_rows.h"
@@ -13,6 +14,7 @@ namespace anabranch::device {
 template <class F, class T, bool kOfX, bool kDivides> struct Term {
   const T *x, *y, *out, *dout;
   FaultReport report;
+  double p[kMaxNumbers];
   AB_HD Compute<T> at(const int64_t (&place)[3]) const {
     const Compute<T> a = load(x[place[1]]), b = load(y[place[2]]), d = load(dout[place[0]]);
     const Compute<T> o = out ? load(out[place[0]]) : Compute<T>(0);
@@ -22,10 +24,15 @@ template <class F, class T, bool kOfX, bool kDivides> struct Term {
         return T(0);
       }
     }
-    if constexpr (kOfX)
-      return F::dx(a, b, o, d);
+    return slope(a, b, o, d);
+  }
+
+ private:
+  AB_HD Compute<T> slope(Compute<T> a, Compute<T> b, Compute<T> o, Compute<T> d) const {
+    if constexpr (requires { F::dx(a, b, o, d, p); })
+      return kOfX ? F::dx(a, b, o, d, p) : F::dy(a, b, o, d, p);
     else
-      return F::dy(a, b, o, d);
+      return kOfX ? F::dx(a, b, o, d) : F::dy(a, b, o, d);
   }
 };
 
@@ -87,7 +94,8 @@ template <class F, bool kDivides = false> struct BinaryGradOf {
   template <class T, bool kOfX> static int one(const Launch& launch, const BinaryGradArgs& a, const FaultSink& fault) {
     constexpr int kOwn = kOfX ? 1 : 2;
     using Terms = Term<F, T, kOfX, kDivides>;
-    const Terms term{a.x.get<T>(), a.y.get<T>(), a.out.get<T>(), a.dout.get<T>(), FaultReport(fault)};
+    Terms term{a.x.get<T>(), a.y.get<T>(), a.out.get<T>(), a.dout.get<T>(), FaultReport(fault), {}};
+    for (int k = 0; k < kMaxNumbers; ++k) term.p[k] = a.p[k];
     T* to = (kOfX ? a.dx : a.dy).template get<T>();
     const GradParts parts(a.axes, kOwn);
     if (parts.folded.count() == 1) {

@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include "ops/declare/declare.h"
+#include "ops/device/launch_math.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/half.h"
 #include "ops/math/element_functions.h"
@@ -52,7 +53,17 @@ AB_OP(cast)
       const DType to = dtype_from_number(op.attr<int32_t>("out_dtype"));
       if (to == DType::kFloat16) return cast_kernel<float16, From>(op);
       return visit_dtype(to, [&](auto to_tag) { return cast_kernel<typename decltype(to_tag)::type, From>(op); });
-    });
+    })
+    .device<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t, bool, float16>(
+        [](auto tag, const KernelArgs& op) -> Kernel {
+          const DType from = dtype_of<typename decltype(tag)::type>;
+          const DType to = dtype_from_number(op.attr<int32_t>("out_dtype"));
+          const auto kernel = device_kernel("cast/" + device::name_of(from) + "/" + device::name_of(to));
+          return [kernel, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+            DeviceContext::of(c).launch(
+                kernel, device::MapArgs{device::operand(c[x]), device::operand(c[out]), c[x].numel(), {}});
+          };
+        });
 
 }  // namespace
 }  // namespace anabranch::math

@@ -4,6 +4,9 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
+#include "ops/device/launch_fold.h"
+#include "ops/device/launch_math.h"
+#include "ops/device/scratch.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/simd.h"
 #include "ops/kernels/sums.h"
@@ -65,6 +68,17 @@ template <class T> struct Bounds {
   }
 };
 
+// As the numbers of a kernel. Which of two that lie on a device is larger nobody has looked.
+template <class T> auto bounds_of(const KernelArgs& op) {
+  const Bounds<T> b(op);
+  AB_CHECK(!b.min_in && !b.max_in, Unsupported, "bounds in tensors are compared on the CPU");
+  return [b](const KernelContext& c, device::ScalarArgs& a) {
+    const auto [lo, hi] = b.get(c);
+    device::put(a, 0, lo);
+    device::put(a, 1, hi);
+  };
+}
+
 // With bounds that are attributes.
 TileLoop clip_tile(const KernelArgs& op, const std::string&) {
   const Bounds<float> b(op);
@@ -113,6 +127,10 @@ AB_OP(clip)
         const Values<T> v = values_of<T>(c, x, out);
         wide_map(c, kCheapGrain, v.n, v.in, v.out, [lo = lo, hi = hi](T a) { return clipped(a, lo, hi); });
       };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return device::scalar<T>("clip", op.in("X"), op.out("Out"), bounds_of<T>(op));
     });
 
 AB_GRAD(clip)
@@ -129,6 +147,15 @@ AB_GRAD(clip)
             wide_map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(),
                      [lo = lo, hi = hi](T a, T d) { return clipped_grad(a, d, lo, hi); });
           };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const auto numbers = [bounds = bounds_of<T>(op), dout = op.in("Out@GRAD")](const KernelContext& c,
+                                                                                 device::ScalarArgs& a) {
+        bounds(c, a);
+        a.dy = device::operand(c[dout]);
+      };
+      return device::scalar<T>("clip_grad", op.in("X"), op.out("X@GRAD"), numbers);
     });
 
 AB_OP(clip_by_norm)
@@ -154,6 +181,20 @@ AB_OP(clip_by_norm)
             const T factor = norm > bound ? bound / norm : T(1);
             map(c, kCheapGrain, v.n, v.in, v.out, [=](T a) { return a * factor; });
           };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [length = device::kernel_of<T>("fold_axes/length"), shorten = device::kernel_of<T>("scalar/shorten"),
+              x = op.in("X"), out = op.out("Out"), bound = static_cast<T>(op.attr<float>("max_norm")),
+              norm = device::Scratch()](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        Tensor& of_x = norm.of(queued, scalar_shape(), dtype_of<T>);
+        device::launch_fold(queued, length, c[x], of_x);
+        device::ScalarArgs a{};
+        a.number = device::operand(std::as_const(of_x));
+        device::put(a, 1, bound);
+        device::launch_scalar(queued, shorten, a, c[x], c[out]);
+      };
     });
 
 AB_OP(squared_l2_norm)
@@ -167,7 +208,8 @@ AB_OP(squared_l2_norm)
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         *c[out].mutable_data<T>() = static_cast<T>(sum_of_squares(c, c[x].data<T>(), c[x].numel()));
       };
-    });
+    })
+    .device<float, double>(device::fold_all("squares"));
 
 AB_GRAD(squared_l2_norm)
     .doc("X@GRAD = 2 Out@GRAD X.")
@@ -181,7 +223,8 @@ AB_GRAD(squared_l2_norm)
         const T factor = 2 * *c[dout].data<T>();
         map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[dx].mutable_data<T>(), [=](T a) { return a * factor; });
       };
-    });
+    })
+    .device<float, double>(device::fold_all_grad("squares", true));
 
 }  // namespace
 }  // namespace anabranch::math

@@ -3,6 +3,8 @@
 #include <functional>
 
 #include "ops/declare/declare.h"
+#include "ops/device/args_tensor.h"
+#include "ops/device/launch_math.h"
 #include "ops/kernels/binary_run.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/wide_map.h"
@@ -46,9 +48,10 @@ template <class Fn> void comparison(const char* type, const char* doc, Fn fn) {
       });
     };
   });
+  def.device<float, double, int32_t, int64_t, bool>(device::broadcast(std::string("compare/") + type));
 }
 
-template <class Fn> void logical(const char* type, const char* doc, Fn fn) {
+template <class Fn> void logical(const char* type, const char* doc, const char* kernel, Fn fn) {
   OpDef& def = declare_op(type, __FILE__);
   def.doc(doc).in("X", "[...] bool").in("Y", "as many elements as X, bool").out("Out", "as X");
   def.infer(infer_logical).no_grad(kNotDifferentiable);
@@ -59,6 +62,7 @@ template <class Fn> void logical(const char* type, const char* doc, Fn fn) {
       wide_map(c, kCheapGrain, c[x].numel(), xs, ys, to, fn);
     };
   });
+  def.device<bool>(device::pairs(kernel));
 }
 
 void declare_pairs() {
@@ -68,9 +72,9 @@ void declare_pairs() {
   comparison("greater_equal", "Out = X >= Y", std::greater_equal<>());
   comparison("equal", "Out = X == Y", std::equal_to<>());
   comparison("not_equal", "Out = X != Y", std::not_equal_to<>());
-  logical("logical_and", "Out = X and Y", [](bool a, bool b) { return a && b; });
-  logical("logical_or", "Out = X or Y", [](bool a, bool b) { return a || b; });
-  logical("logical_xor", "Out = either X or Y", [](bool a, bool b) { return a != b; });
+  logical("logical_and", "Out = X and Y", "logical/and", [](bool a, bool b) { return a && b; });
+  logical("logical_or", "Out = X or Y", "logical/or", [](bool a, bool b) { return a || b; });
+  logical("logical_xor", "Out = either X or Y", "logical/xor", [](bool a, bool b) { return a != b; });
 }
 
 // Whether test(element) holds for any of n elements, looked at in blocks: behind one that has it there is nothing to
@@ -102,6 +106,7 @@ template <class Test> void declare_question(const char* type, const char* doc, b
       *c[out].mutable_data<bool>() = found != all_must_fail;
     };
   });
+  def.device<float, double, int32_t, int64_t>(device::question(type, all_must_fail));
 }
 
 void declare_questions() {
@@ -136,7 +141,8 @@ AB_OP(logical_not)
           });
         });
       };
-    });
+    })
+    .device<bool>(device::each_element("logical/not"));
 
 AB_OP(is_empty)
     .doc("Out = whether X has no element.")
@@ -147,6 +153,15 @@ AB_OP(is_empty)
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return
           [x = op.in("X"), out = op.out("Out")](KernelContext& c) { *c[out].mutable_data<bool>() = c[x].numel() == 0; };
+    })
+    .device_any([](const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<uint8_t>("fill"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        device::FillArgs a{};
+        a.y = device::operand(c[out]);
+        a.n = 1;
+        a.bits = c[x].numel() == 0;
+        DeviceContext::of(c).launch(kernel, a);
+      };
     });
 
 }  // namespace

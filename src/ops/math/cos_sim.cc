@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/declare/declare.h"
+#include "ops/device/launch_pair.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/sums.h"
 
@@ -86,6 +87,31 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
+Kernel forward_there(ab_kernel kernel, const KernelArgs& op) {
+  return [=, x = op.in("X"), y = op.in("Y"), out = op.out("Out"), x_norm = op.out("XNorm"),
+          y_norm = op.out("YNorm")](KernelContext& c) {
+    device::PairArgs a = device::pair_of_rows(c[x], c[y]);
+    a.out = device::operand(c[out]);
+    a.x_norm = device::operand(c[x_norm]);
+    a.y_norm = device::operand(c[y_norm]);
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
+Kernel backward_there(ab_kernel kernel, const KernelArgs& op) {
+  return [=, x = op.in("X"), y = op.in("Y"), out = op.in("Out"), x_norm = op.in("XNorm"), y_norm = op.in("YNorm"),
+          dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+    device::PairArgs a = device::pair_of_rows(c[x], c[y]);
+    a.dout = device::operand(c[dout]);
+    a.out_in = device::operand(c[out]);
+    a.x_norm_in = device::operand(c[x_norm]);
+    a.y_norm_in = device::operand(c[y_norm]);
+    if (c.wants(dx)) a.out = device::operand(c[dx]);
+    if (c.wants(dy)) a.x_norm = device::operand(c[dy]);
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
 AB_OP(cos_sim)
     .doc("Out[i] = X[i] . Y[i] / (|X[i]| |Y[i]|); one row of Y goes with every row of X.")
     .in("X", "[N, ...] float")
@@ -112,7 +138,10 @@ AB_OP(cos_sim)
           .out("X@GRAD", g.din("X"))
           .out("Y@GRAD", g.din("Y"));
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return forward_there(device::kernel_of<typename decltype(tag)::type>("cos_sim"), op);
+    });
 
 AB_OP(cos_sim_grad)
     .doc("X@GRAD = Out@GRAD (Y / (|X| |Y|) - Out X / |X|^2) row by row, and likewise Y@GRAD.")
@@ -136,7 +165,10 @@ AB_OP(cos_sim_grad)
       grad_as(c, "Y@GRAD", "Y");
     })
     .no_grad(kNoSecondOrder)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return backward_there(device::kernel_of<typename decltype(tag)::type>("cos_sim_grad"), op);
+    });
 
 }  // namespace
 }  // namespace anabranch::math

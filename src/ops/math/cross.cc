@@ -1,5 +1,6 @@
 // Products of vectors of three numbers along an axis.
 #include "ops/declare/declare.h"
+#include "ops/device/launch_pair.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/wrapping.h"
 
@@ -40,6 +41,14 @@ template <class T> void cross(const KernelContext& c, const Shape& s, int axis, 
   });
 }
 
+void cross_there(const DeviceContext& c, ab_kernel kernel, int32_t dim, const Tensor& x, const Tensor& y, Tensor& out) {
+  const Shape& s = x.shape();
+  const int axis = cross_axis(s, dim);
+  device::PairArgs a = device::pair_of(x, y, s.numel(0, axis), s.numel(axis + 1, s.rank()));
+  a.out = device::operand(out);
+  c.launch(kernel, a);
+}
+
 AB_OP(cross)
     .doc("Out = the vector products of the vectors of three numbers that lie along an axis of X and Y.")
     .in("X", "[...] numbers, with extent 3 on the axis")
@@ -59,6 +68,12 @@ AB_OP(cross)
         const Shape& s = c[x].shape();
         cross(c, s, cross_axis(s, dim), c[x].data<T>(), c[y].data<T>(), c[out].template mutable_data<T>());
       };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<typename decltype(tag)::type>("cross"), dim = op.attr<int32_t>("dim"),
+              x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
+        cross_there(DeviceContext::of(c), kernel, dim, c[x], c[y], c[out]);
+      };
     });
 
 AB_GRAD(cross)
@@ -72,6 +87,15 @@ AB_GRAD(cross)
         const T *a = c[x].data<T>(), *b = c[y].data<T>(), *d = c[dout].data<T>();
         if (c.wants(dx)) cross(c, s, axis, b, d, c[dx].template mutable_data<T>());
         if (c.wants(dy)) cross(c, s, axis, d, a, c[dy].template mutable_data<T>());
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<typename decltype(tag)::type>("cross"), dim = op.attr<int32_t>("dim"),
+              x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+              dy = op.out("Y@GRAD")](KernelContext& c) {
+        const DeviceContext& queued = DeviceContext::of(c);
+        if (c.wants(dx)) cross_there(queued, kernel, dim, c[y], c[dout], c[dx]);
+        if (c.wants(dy)) cross_there(queued, kernel, dim, c[dout], c[x], c[dy]);
       };
     });
 

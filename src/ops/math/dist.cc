@@ -3,48 +3,19 @@
 #include <memory>
 
 #include "ops/declare/declare.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/sums.h"
+#include "ops/math/norm_functions.h"
 
 namespace anabranch::math {
 namespace {
 
 constexpr int kMostAxes = 6;  // as in Fluid
 
-template <class T> T sign(T x) { return x > 0 ? T{1} : x < 0 ? T{-1} : x == 0 ? T{0} : x; }
-
-// What a norm makes of the sizes of differences: terms are joined, the total becomes the distance.
-struct Norm {
-  double p;
-  bool highest() const { return p == std::numeric_limits<double>::infinity(); }
-  bool lowest() const { return p == -std::numeric_limits<double>::infinity(); }
-  double start() const { return lowest() ? std::numeric_limits<double>::infinity() : 0; }
-  double term(double size) const {
-    if (p == 0) return size != 0;
-    if (p == 1 || highest() || lowest()) return size;
-    return p == 2 ? size * size : std::pow(size, p);
-  }
-  double join(double a, double b) const {
-    if (std::isnan(a) || std::isnan(b)) return a + b;
-    return highest() ? std::max(a, b) : lowest() ? std::min(a, b) : a + b;
-  }
-  double result(double total) const {
-    if (p == 0 || p == 1 || highest() || lowest()) return total;
-    return p == 2 ? std::sqrt(total) : std::pow(total, 1 / p);
-  }
-  // Derivative of the distance `out` by a difference d.
-  double slope(double d, double out) const {
-    if (p == 0) return 0;
-    if (p == 1) return sign(d);
-    if (highest() || lowest()) return std::abs(d) == out ? sign(d) : 0;
-    if (p == 2) return d / out;
-    return sign(d) * std::pow(std::abs(d), p - 1) / std::pow(out, p - 1);
-  }
-};
-
 // In pieces that depend on the shapes alone, joined in their order.
-template <class T> double distance(const KernelContext& c, const NdLoop<3>& loop, Norm norm, const T* x, const T* y) {
+template <class T> double distance(const KernelContext& c, const NdLoop<3>& loop, NormOf norm, const T* x, const T* y) {
   constexpr int64_t kPieces = 64;
   const bool one_run = loop.outer() == 1;
   const int64_t n = one_run ? loop.inner() : loop.outer();
@@ -76,7 +47,7 @@ template <class T> double distance(const KernelContext& c, const NdLoop<3>& loop
 
 // The gradients of all differences, where the operands meet.
 template <class T>
-void slopes(const KernelContext& c, const NdLoop<3>& loop, Norm norm, const T* x, const T* y, double out, double dout,
+void slopes(const KernelContext& c, const NdLoop<3>& loop, NormOf norm, const T* x, const T* y, double out, double dout,
             T* to) {
   const auto step = loop.inner_strides();
   loop.run(c, kMathGrain, [=](const auto& at, int64_t n) {
@@ -86,6 +57,8 @@ void slopes(const KernelContext& c, const NdLoop<3>& loop, Norm norm, const T* x
     }
   });
 }
+
+NdLoop<3> differences(const Shape& x, const Shape& y) { return broadcast_loop(broadcast_shape(x, y, -1), x, y, -1); }
 
 AB_OP(dist)
     .doc("Out = the p-norm of X - Y: (sum of |X - Y|^p)^(1/p); p = 0 counts what is not 0, infinity takes the largest.")
@@ -107,11 +80,20 @@ AB_OP(dist)
     .grad_reads({"X", "Y"}, {"Out"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [norm = Norm{static_cast<double>(op.attr<float>("p"))}, x = op.in("X"), y = op.in("Y"),
+      return [norm = NormOf{static_cast<double>(op.attr<float>("p"))}, x = op.in("X"), y = op.in("Y"),
               out = op.out("Out")](KernelContext& c) {
-        const Shape &a = c[x].shape(), &b = c[y].shape();
-        const auto loop = broadcast_loop(broadcast_shape(a, b, -1), a, b, -1);
+        const auto loop = differences(c[x].shape(), c[y].shape());
         *c[out].template mutable_data<T>() = static_cast<T>(distance(c, loop, norm, c[x].data<T>(), c[y].data<T>()));
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<typename decltype(tag)::type>("dist"),
+              p = static_cast<double>(op.attr<float>("p")), x = op.in("X"), y = op.in("Y"),
+              out = op.out("Out")](KernelContext& c) {
+        const auto axes = device::axes_of(differences(c[x].shape(), c[y].shape()));
+        DeviceContext::of(c).launch(
+            kernel,
+            device::BinaryArgs{device::operand(c[x]), device::operand(c[y]), device::operand(c[out]), axes, {p}});
       };
     });
 
@@ -119,8 +101,8 @@ AB_GRAD(dist)
     .doc("X@GRAD = Out@GRAD sign(X - Y) (|X - Y| / Out)^(p - 1), summed where X was repeated; Y@GRAD = its negative.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [norm = Norm{static_cast<double>(op.attr<float>("p"))}, x = op.in("X"), y = op.in("Y"), out = op.in("Out"),
-              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"),
+      return [norm = NormOf{static_cast<double>(op.attr<float>("p"))}, x = op.in("X"), y = op.in("Y"),
+              out = op.in("Out"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"),
               scratch = std::make_unique<Tensor>()](KernelContext& c) {
         const Shape &a = c[x].shape(), &b = c[y].shape(), both = broadcast_shape(a, b, -1);
         scratch->resize(both, dtype_of<T>);
@@ -133,6 +115,23 @@ AB_GRAD(dist)
         T* to = c[dy].template mutable_data<T>();
         sum_to(c, both, laid_at(b, both.rank(), both.rank() - b.rank()), met, to);
         map(c, kCheapGrain, c[dy].numel(), to, to, [](T v) { return -v; });
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<typename decltype(tag)::type>("binary_grad/dist"),
+              p = static_cast<double>(op.attr<float>("p")), x = op.in("X"), y = op.in("Y"), out = op.in("Out"),
+              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+        device::BinaryGradArgs a{};
+        a.x = device::operand(c[x]);
+        a.y = device::operand(c[y]);
+        a.out = device::operand(c[out]);
+        a.dout = device::operand(c[dout]);
+        if (c.wants(dx)) a.dx = device::operand(c[dx]);
+        if (c.wants(dy)) a.dy = device::operand(c[dy]);
+        a.axes = device::axes_of(differences(c[x].shape(), c[y].shape()));
+        std::fill_n(a.axes.stride[0], kMaxRank, 0);  // one number for all
+        a.p[0] = p;
+        DeviceContext::of(c).launch(kernel, a);
       };
     });
 

@@ -1,6 +1,7 @@
 // Out[i] = X[i] . Y[i]: inner products of rows.
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
+#include "ops/device/launch_pair.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/sums.h"
 #include "ops/kernels/wrapping.h"
@@ -47,6 +48,15 @@ AB_OP(dot)
                          for (int64_t r = begin; r < end; ++r) to[r] = row_dot(xs + r * width, ys + r * width, width);
                        });
       };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<typename decltype(tag)::type>("dot"), x = op.in("X"), y = op.in("Y"),
+              out = op.out("Out")](KernelContext& c) {
+        const Shape& s = c[x].shape();
+        device::PairArgs a = device::pair_of(c[x], c[y], c[out].numel(), s[s.rank() - 1]);
+        a.out = device::operand(c[out]);
+        DeviceContext::of(c).launch(kernel, a);
+      };
     });
 
 AB_GRAD(dot)
@@ -70,6 +80,17 @@ AB_GRAD(dot)
         };
         if (c.wants(dx)) spread(c[y].data<T>(), c[dx].mutable_data<T>());
         if (c.wants(dy)) spread(c[x].data<T>(), c[dy].mutable_data<T>());
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<typename decltype(tag)::type>("dot_grad"), x = op.in("X"), y = op.in("Y"),
+              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+        const int64_t rows = c[dout].numel();
+        device::PairArgs a = device::pair_of(c[x], c[y], rows, rows ? c[x].numel() / rows : 0);
+        a.dout = device::operand(c[dout]);
+        if (c.wants(dx)) a.out = device::operand(c[dx]);
+        if (c.wants(dy)) a.x_norm = device::operand(c[dy]);
+        DeviceContext::of(c).launch(kernel, a);
       };
     });
 

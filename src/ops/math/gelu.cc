@@ -4,6 +4,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd_functions.h"
 #include "ops/math/gelu_functions.h"
@@ -15,6 +16,9 @@ void tanh_gelu(const float* x, float* out, int64_t n) {
   static constexpr float kParams[] = {GeluTanh::kScale<float>, GeluTanh::kCubic<float>};
   simd::tanh_gelu(x, kParams, out, n);
 }
+
+// What kernels of devices are called.
+const char* function_of(const KernelArgs& op) { return op.attr<bool>("approximate") ? "gelu_tanh" : "gelu"; }
 
 TileLoop gelu_tile(const KernelArgs& op, const std::string&) {
   const UnaryLoop loop = op.attr<bool>("approximate") ? tanh_gelu : simd::gelu;
@@ -56,7 +60,8 @@ AB_OP(gelu)
         };
         approximate ? run([](T v) { return GeluTanh::forward(v); }) : run([](T v) { return Gelu::forward(v); });
       };
-    });
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) { return device::map(function_of(op))(tag, op); });
 
 // The derivative as ops.
 std::string slope(second_order::Ops& o, const std::string& x) {
@@ -95,7 +100,8 @@ AB_GRAD(gelu)
         approximate ? run([](T v, T d) { return GeluTanh::backward(v, d); })
                     : run([](T v, T d) { return Gelu::backward(v, d); });
       };
-    });
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) { return device::map_grad(function_of(op))(tag, op); });
 
 }  // namespace
 }  // namespace anabranch::math

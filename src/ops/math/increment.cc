@@ -1,5 +1,6 @@
 // The counter of a loop or of a schedule.
 #include "opdef/op_def.h"
+#include "ops/device/launch_math.h"
 
 namespace anabranch::math {
 namespace {
@@ -25,6 +26,16 @@ AB_OP(increment)
       return [x = op.in("X"), out = op.out("Out"), step = static_cast<T>(op.attr<float>("step"))](KernelContext& c) {
         *c[out].mutable_data<T>() = *c[x].data<T>() + step;
       };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const auto numbers = [step = static_cast<T>(op.attr<float>("step"))](const KernelContext&,
+                                                                           device::ScalarArgs& a) {
+        device::put(a, 0, T{1});
+        device::put(a, 1, step);
+        a.flags = 1;
+      };
+      return device::scalar<T>("scale", op.in("X"), op.out("Out"), numbers);
     });
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "ops/declare/declare.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/nd_loop.h"
 
@@ -72,6 +73,15 @@ AB_OP(kron)
           }
         });
       };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<typename decltype(tag)::type>("binary/mul"), x = op.in("X"), y = op.in("Y"),
+              out = op.out("Out")](KernelContext& c) {
+        const auto axes = device::axes_of(kron_loop(c[x].shape(), c[y].shape()));
+        DeviceContext::of(c).launch(
+            kernel,
+            device::BinaryArgs{device::operand(c[x]), device::operand(c[y]), device::operand(c[out]), axes, {}});
+      };
     });
 
 AB_GRAD(kron)
@@ -93,6 +103,20 @@ AB_GRAD(kron)
           each_point(loop, [=](int64_t o, int64_t i, int64_t j) { to[j] += g[o] * a[i]; });
         }
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return
+          [kernel = device::kernel_of<typename decltype(tag)::type>("binary_grad/mul"), x = op.in("X"), y = op.in("Y"),
+           dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+            device::BinaryGradArgs a{};
+            a.x = device::operand(c[x]);
+            a.y = device::operand(c[y]);
+            a.dout = device::operand(c[dout]);
+            if (c.wants(dx)) a.dx = device::operand(c[dx]);
+            if (c.wants(dy)) a.dy = device::operand(c[dy]);
+            a.axes = device::axes_of(kron_loop(c[x].shape(), c[y].shape()));
+            DeviceContext::of(c).launch(kernel, a);
+          };
     });
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
+#include "ops/device/gemm.h"
+#include "ops/device/launch_fold.h"
+#include "ops/device/scratch.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/work.h"
@@ -101,8 +104,29 @@ template <class T> class OperandGrad {
   Tensor each_;
 };
 
-template <class T>
-void x_gradient(const KernelContext& c, const Product& p, OperandGrad<T>* grad, const T* y, const T* dout, T* dx) {
+// The same on a device.
+template <class T> class OperandGradThere {
+ public:
+  explicit OperandGradThere(double alpha) : gemm_(alpha) {}
+
+  void run(const DeviceContext& c, GemmDims d, bool shared, const Tensor& a, const Tensor& b, Tensor& out) {
+    d.batch_stride_c = d.m * d.n;
+    if (!shared || d.batch == 1) return gemm_.run(c, d, a, b, out);
+    const Shape all = {d.batch, d.m, d.n};
+    Tensor& each = each_.of(c, all, dtype_of<T>);
+    gemm_.run(c, d, a, b, each);
+    device::launch_fold(c, sum_, each, all, Shape{1, d.m, d.n}, out);
+  }
+
+ private:
+  device::Gemm<T> gemm_;
+  device::Scratch each_;
+  ab_kernel sum_ = device::kernel_of<T>("fold_axes/sum");
+};
+
+// Of elements, or of tensors on a device.
+template <class Context, class Grad, class Operand, class Result>
+void x_gradient(const Context& c, const Product& p, Grad* grad, const Operand& y, const Operand& dout, Result&& dx) {
   const int64_t batch = p.folds() ? 1 : p.batch().numel(), of_y = p.y.batch.rank() ? p.y.size() : 0;
   const int64_t m = p.folds() ? p.batch().numel() * p.x.rows : p.x.rows, of_dout = m * p.y.cols;
   const bool shared = !p.x.batch.rank();
@@ -130,8 +154,8 @@ void x_gradient(const KernelContext& c, const Product& p, OperandGrad<T>* grad, 
   }
 }
 
-template <class T>
-void y_gradient(const KernelContext& c, const Product& p, OperandGrad<T>* grad, const T* x, const T* dout, T* dy) {
+template <class Context, class Grad, class Operand, class Result>
+void y_gradient(const Context& c, const Product& p, Grad* grad, const Operand& x, const Operand& dout, Result&& dy) {
   const int64_t batch = p.folds() ? 1 : p.batch().numel(), of_x = p.x.batch.rank() ? p.x.size() : 0;
   const int64_t m = p.folds() ? p.batch().numel() * p.x.rows : p.x.rows, of_dout = m * p.y.cols;
   const bool shared = !p.y.batch.rank();
@@ -185,6 +209,15 @@ void product(OpDef& def) {
       gemm->run(c, p.dims(), c[x].data<T>(), c[y].data<T>(), c[out].mutable_data<T>());
     };
   });
+  def.device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    const Options o(op.op());
+    return [gemm = device::Gemm<T>(o.alpha), o, x = op.in("X"), y = op.in("Y"),
+            out = op.out("Out")](KernelContext& c) mutable {
+      const Product p(c[x].shape(), c[y].shape(), o.transpose_x, o.transpose_y);
+      gemm.run(DeviceContext::of(c), p.dims(), c[x], c[y], c[out]);
+    };
+  });
 }
 
 void product_gradient(OpDef& def) {
@@ -200,6 +233,17 @@ void product_gradient(OpDef& def) {
       const T* from = c[dout].data<T>();
       if (c.wants(dx)) x_gradient(c, p, of_x.get(), c[y].data<T>(), from, c[dx].mutable_data<T>());
       if (c.wants(dy)) y_gradient(c, p, of_y.get(), c[x].data<T>(), from, c[dy].mutable_data<T>());
+    };
+  });
+  def.device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    const Options o(op.op());
+    return [o, of_x = OperandGradThere<T>(o.alpha), of_y = OperandGradThere<T>(o.alpha), x = op.in("X"), y = op.in("Y"),
+            dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) mutable {
+      const DeviceContext& queued = DeviceContext::of(c);
+      const Product p(c[x].shape(), c[y].shape(), o.transpose_x, o.transpose_y);
+      if (c.wants(dx)) x_gradient(queued, p, &of_x, c[y], c[dout], c[dx]);
+      if (c.wants(dy)) y_gradient(queued, p, &of_y, c[x], c[dout], c[dy]);
     };
   });
 }

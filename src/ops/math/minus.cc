@@ -1,4 +1,5 @@
 #include "ops/declare/declare.h"
+#include "ops/device/launch_math.h"
 #include "ops/kernels/flat_loop.h"
 
 namespace anabranch::math {
@@ -27,7 +28,8 @@ AB_OP(minus)
         map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[y].data<T>(), c[out].template mutable_data<T>(),
             [](T a, T b) { return a - b; });
       };
-    });
+    })
+    .device<float, double>(device::pairs("binary/sub"));
 
 }  // namespace
 }  // namespace anabranch::math

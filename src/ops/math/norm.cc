@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/declare/declare.h"
+#include "ops/device/launch_fold.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/sums.h"
 
@@ -64,6 +65,18 @@ AB_OP(norm)
           }
         });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [kernel = device::kernel_of<T>("norm"), axis = op.attr<int32_t>("axis"),
+              epsilon = static_cast<double>(op.attr<float>("epsilon")), x = op.in("X"), out = op.out("Out"),
+              norm = op.out("Norm")](KernelContext& c) {
+        device::NormArgs a = device::norm_along(c[x], axis);
+        a.y = device::operand(c[out]);
+        if (c.wants(norm)) a.length = device::operand(c[norm]);
+        a.p[0] = epsilon;
+        DeviceContext::of(c).launch(kernel, a);
+      };
     });
 
 AB_GRAD(norm)
@@ -81,6 +94,17 @@ AB_GRAD(norm)
             norm_grad_line(from + at, douts + at, l.n, l.inner, lengths[i], to + at);
           }
         });
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [kernel = device::kernel_of<T>("norm_grad"), axis = op.attr<int32_t>("axis"), x = op.in("X"),
+              norm = op.in("Norm"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+        device::NormArgs a = device::norm_along(c[x], axis);
+        a.dy = device::operand(c[dout]);
+        a.length_in = device::operand(c[norm]);
+        a.y = device::operand(c[dx]);
+        DeviceContext::of(c).launch(kernel, a);
       };
     });
 

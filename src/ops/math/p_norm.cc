@@ -2,8 +2,10 @@
 #include <cmath>
 
 #include "ops/declare/declare.h"
+#include "ops/device/launch_fold.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/sums.h"
+#include "ops/math/norm_functions.h"
 
 namespace anabranch::math {
 namespace {
@@ -22,7 +24,6 @@ struct AxisLines {
 };
 
 double root(double sum, double p) { return p == 1 ? sum : p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p); }
-double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
 
 Shape p_norm_shape(const InferContext& c) {
   const Shape& s = c.in("X").shape;
@@ -69,6 +70,16 @@ AB_OP(p_norm)
           to[line] = static_cast<T>(root(sum, p));
         });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return
+          [kernel = device::kernel_of<typename decltype(tag)::type>("p_norm"), axis = op.attr<int32_t>("axis"),
+           p = static_cast<double>(op.attr<float>("porder")), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+            device::NormArgs a = device::norm_along(c[x], axis);
+            a.y = device::operand(c[out]);
+            a.p[0] = p;
+            DeviceContext::of(c).launch(kernel, a);
+          };
     });
 
 AB_GRAD(p_norm)
@@ -85,11 +96,24 @@ AB_GRAD(p_norm)
           const double below = std::pow(static_cast<double>(norms[line]), p) + epsilon;
           for (int64_t k = 0; k < l.n; ++k) {
             const auto v = static_cast<double>(from[at + k * l.inner]);
-            const double slope = sign(v) * std::pow(std::abs(v), p) / below;
+            const double slope = sign_or_nan(v) * std::pow(std::abs(v), p) / below;
             to[at + k * l.inner] = static_cast<T>(slope * static_cast<double>(douts[line]));
           }
         });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return
+          [kernel = device::kernel_of<typename decltype(tag)::type>("p_norm_grad"), axis = op.attr<int32_t>("axis"),
+           p = static_cast<double>(op.attr<float>("porder")), epsilon = static_cast<double>(op.attr<float>("epsilon")),
+           x = op.in("X"), out = op.in("Out"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+            device::NormArgs a = device::norm_along(c[x], axis);
+            a.length_in = device::operand(c[out]);
+            a.dy = device::operand(c[dout]);
+            a.y = device::operand(c[dx]);
+            a.p[0] = p, a.p[1] = epsilon;
+            DeviceContext::of(c).launch(kernel, a);
+          };
     });
 
 }  // namespace

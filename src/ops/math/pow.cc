@@ -5,6 +5,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
+#include "ops/device/launch_math.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd_functions.h"
 #include "ops/kernels/whole.h"
@@ -29,6 +30,22 @@ template <class T> struct Factor {
     return static_cast<T>(factor);
   }
 };
+
+// As the first number of a kernel. Nobody has looked whether an exponent of integers that lies on a device is below 0.
+template <class T> auto exponent_of(const KernelArgs& op) {
+  const Factor<T> factor(op);
+  AB_CHECK(!factor.tensor || std::is_floating_point_v<T>, Unsupported,
+           "FactorTensor of integers is checked on the CPU");
+  return [factor](const KernelContext& c, device::ScalarArgs& a) {
+    if (factor.tensor) {
+      a.number = device::number_of<T>(c[factor.tensor]);
+      return;
+    }
+    AB_CHECK(factor.fixed >= 0 || std::is_floating_point_v<T>, InvalidArgument,
+             "factor must be at least 0 for integers, got {}", factor.fixed);
+    device::put(a, 0, factor.fixed);
+  };
+}
 
 // In pieces, beside which the exponent is laid.
 void raise(const KernelContext& c, const float* x, float exponent, float* out, int64_t n) {
@@ -68,6 +85,10 @@ AB_OP(pow)
           raised([p](T v) { return std::pow(v, p); });
         }
       };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return device::scalar<T>("pow", op.in("X"), op.out("Out"), exponent_of<T>(op));
     });
 
 AB_GRAD(pow)
@@ -89,6 +110,15 @@ AB_GRAD(pow)
             map(c, kMathGrain, c[x].numel(), c[x].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(),
                 [p](T v, T d) { return power_grad(v, d, p); });
           };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const auto numbers = [exponent = exponent_of<T>(op), dout = op.in("Out@GRAD")](const KernelContext& c,
+                                                                                     device::ScalarArgs& a) {
+        exponent(c, a);
+        a.dy = device::operand(c[dout]);
+      };
+      return device::scalar<T>("pow_grad", op.in("X"), op.out("X@GRAD"), numbers);
     });
 
 }  // namespace

@@ -112,7 +112,8 @@ void declare_gates() {
                                beyond = o.positive(o.scale(x, 1, offset - end));
              const std::string bend = o.mul(o.sub(from, beyond), o.scale(x, 2 / scale, offset / scale));
              return o.add(bend, o.scale(beyond, Flags::exact_fluid() ? 1 : end / scale));
-           }},
+           },
+       .fluid_slope = true},
       [](auto x, auto* p) { return HardSwish::forward(x, p); },
       [](auto x, auto dy, auto* p) { return HardSwish::slope(x, dy, p, [] { return Flags::exact_fluid(); }); });
   activation<SoftRelu>({.type = "soft_relu",

@@ -52,6 +52,13 @@ struct ClipGrad {
     return math::clipped_grad(x, dy, o.lower(), o.upper());
   }
 };
+// number: a norm; p[1]: what it is shortened to where it is above.
+struct Shorten {
+  template <class T> AB_HD static Compute<T> of(Compute<T> x, Compute<T>, const Operands<T>& o) {
+    const Compute<T> norm = o.first(), bound = o.p[1];
+    return norm > bound ? x * (bound / norm) : x;
+  }
+};
 struct Sign {
   template <class T> AB_HD static Compute<T> of(Compute<T> x, Compute<T>, const Operands<T>&) {
     return math::sign_of(x);
@@ -77,6 +84,7 @@ AB_KERNEL("scalar/pow", Scalar<RaiseTo>, float, double, half, bfloat16, int32_t,
 AB_KERNEL("scalar/pow_grad", Scalar<RaiseToGrad>, float, double, half, bfloat16);
 AB_KERNEL("scalar/clip", Scalar<Clip>, float, double, half, bfloat16, int32_t, int64_t);
 AB_KERNEL("scalar/clip_grad", Scalar<ClipGrad>, float, double, half, bfloat16, int32_t, int64_t);
+AB_KERNEL("scalar/shorten", Scalar<Shorten>, float, double, half, bfloat16);
 AB_KERNEL("scalar/sign", Scalar<Sign>, float, double, half, bfloat16);
 
 }  // namespace anabranch::device

@@ -1,5 +1,6 @@
 // Out = scale X + bias, or scale (X + bias).
 #include "ops/declare/declare.h"
+#include "ops/device/launch_math.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
 #include "ops/math/element_functions.h"
@@ -75,6 +76,17 @@ AB_OP(scale)
         }
         apply(c, f, c[x].data<T>(), c[out].mutable_data<T>(), c[x].numel());
       };
+    })
+    .device<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const auto numbers = [fixed = fixed_affine<T>(op), factor = op.in("ScaleTensor")](const KernelContext& c,
+                                                                                        device::ScalarArgs& a) {
+        device::put(a, 0, fixed.scale);
+        device::put(a, 1, fixed.bias);
+        if (factor) a.number = device::number_of<T>(c[factor]);
+        a.flags = fixed.bias_last ? 1 : 0;
+      };
+      return device::scalar<T>("scale", op.in("X"), op.out("Out"), numbers);
     });
 
 }  // namespace

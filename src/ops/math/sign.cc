@@ -1,4 +1,5 @@
 #include "opdef/op_def.h"
+#include "ops/device/launch_math.h"
 #include "ops/kernels/wide_map.h"
 #include "ops/math/element_functions.h"
 
@@ -20,6 +21,10 @@ AB_OP(sign)
         wide_map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[out].mutable_data<T>(),
                  [](T v) { return sign_of(v); });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return device::scalar<typename decltype(tag)::type>("sign", op.in("X"), op.out("Out"),
+                                                          [](const KernelContext&, device::ScalarArgs&) {});
     });
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "ops/declare/declare.h"
+#include "ops/device/launch_math.h"
 #include "ops/kernels/add_rows.h"
 #include "ops/kernels/add_tensor.h"
 #include "ops/kernels/flat_loop.h"
@@ -149,6 +150,27 @@ void sum_arrays(const KernelContext& c, In xs, Value& out) {
   out.as<TensorArray>() = std::move(sum);
 }
 
+// On a device, where all are tensors: as many at once as a kernel takes. The one whose memory the result has comes
+// first, so that none is overwritten before it is read.
+void sum_there(const DeviceContext& c, ab_kernel kernel, In xs, Tensor& out) {
+  int own = 0;
+  for (int i = 0; i < xs.count; ++i) {
+    if (c.at(xs, i).raw() == out.raw()) own = i;
+  }
+  const bool fits = xs.count <= device::kMostSummands;
+  device::SumArgs a{};
+  a.y = device::operand(out);
+  a.n = out.numel();
+  for (int i = 0; i < xs.count; ++i) {
+    const int next = fits || own == 0 ? i : i == 0 ? own : i <= own ? i - 1 : i;
+    a.x[a.count++] = device::operand(c.at(xs, next));
+    if (a.count < device::kMostSummands && i + 1 < xs.count) continue;
+    c.launch(kernel, a);
+    a.x[0] = device::operand(std::as_const(out));
+    a.count = 1;
+  }
+}
+
 AB_OP(sum)
     .doc("Out = X[0] + X[1] + ...; of sparse rows alone the rows of all, else a tensor.")
     .in_list("X", "tensors or sparse rows of one shape, or arrays of tensors")
@@ -173,6 +195,10 @@ AB_OP(sum)
         if (c.value(x).is<TensorArray>()) return sum_arrays(c, x, c.value(out));
         sum_values<T>(c, x, out, merged.get());
       };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<typename decltype(tag)::type>("sum"), x = op.in("X"),
+              out = op.out("Out")](KernelContext& c) { sum_there(DeviceContext::of(c), kernel, x, c[out]); };
     });
 
 }  // namespace

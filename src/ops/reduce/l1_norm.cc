@@ -1,5 +1,6 @@
 // Out = the sum of the absolute values of all elements.
 #include "ops/declare/declare.h"
+#include "ops/device/launch_fold.h"
 #include "ops/kernels/reduce.h"
 #include "ops/reduce/fold_functions.h"
 
@@ -21,7 +22,8 @@ AB_OP(l1_norm)
               return static_cast<double>(fold_run<FoldSizes<T>>(from + begin, end - begin));
             }));
       };
-    });
+    })
+    .device<float, double>(device::fold_all("sizes"));
 
 AB_GRAD(l1_norm)
     .doc("X@GRAD = Out@GRAD with the sign of X; 0 where X is 0.")
@@ -32,7 +34,8 @@ AB_GRAD(l1_norm)
         map(c, kCheapGrain, c[x].numel(), from, c[dx].mutable_data<T>(),
             [=](T v) { return SizesTerm::of(v, share, share, share); });
       };
-    });
+    })
+    .device<float, double>(device::fold_all_grad("sizes", true));
 
 }  // namespace
 }  // namespace anabranch::reduce

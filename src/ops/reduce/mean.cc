@@ -1,8 +1,7 @@
 // Out = the mean of all elements.
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
-#include "ops/device/args_fold.h"
-#include "ops/device/launch.h"
+#include "ops/device/launch_fold.h"
 #include "ops/kernels/reduce.h"
 
 namespace anabranch::reduce {
@@ -25,14 +24,7 @@ AB_OP(mean)
         *c[out].mutable_data<T>() = static_cast<T>(total / static_cast<double>(c[x].numel()));
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return [kernel = device::kernel_of<T>("fold_axes/mean"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        device::FoldAxesArgs a{device::operand(c[x]), device::operand(c[out]), {}, {}};
-        a.folded = {{c[x].numel()}, {{1}}, 1, 0};
-        DeviceContext::of(c).launch(kernel, a);
-      };
-    });
+    .device<float, double>(device::fold_all("mean"));
 
 AB_GRAD(mean)
     .doc("X@GRAD = Out@GRAD / number of elements, everywhere.")
@@ -47,18 +39,7 @@ AB_GRAD(mean)
         c.parallel_for(n, kCheapGrain, [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, share); });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return [kernel = device::kernel_of<T>("fold_axes_grad/mean"), dout = op.in("Out@GRAD"),
-              dx = op.out("X@GRAD")](KernelContext& c) {
-        device::FoldAxesGradArgs a{};
-        a.dout = device::operand(c[dout]);
-        a.dx = device::operand(c[dx]);
-        a.axes = {{c[dx].numel()}, {{1}, {0}}, 1, 0};
-        a.p[0] = static_cast<double>(c[dx].numel());
-        DeviceContext::of(c).launch(kernel, a);
-      };
-    });
+    .device<float, double>(device::fold_all_grad("mean", false));
 
 }  // namespace
 }  // namespace anabranch::reduce

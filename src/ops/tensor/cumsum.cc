@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "ops/declare/declare.h"
+#include "ops/device/args_tensor.h"
+#include "ops/device/launch_fold.h"
 #include "ops/kernels/flat_loop.h"
 
 namespace anabranch::tensor {
@@ -48,6 +50,16 @@ AB_OP(cumsum)
                            running_sum(from + first, to + first, n, inner, from_end, exclusive);
                          }
                        });
+      };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const int32_t flags = (op.attr<bool>("exclusive") ? 1 : 0) | (op.attr<bool>("reverse") ? 2 : 0);
+      return [kernel = device::kernel_of<T>("running_sum"), axis = op.attr<int32_t>("axis"), flags, x = op.in("X"),
+              out = op.out("Out")](KernelContext& c) {
+        const device::LinesOf l(c[x].shape(), axis);
+        DeviceContext::of(c).launch(kernel, device::RunningSumArgs{device::operand(c[x]), device::operand(c[out]),
+                                                                   l.outer, l.width, l.inner, flags, 0});
       };
     });
 

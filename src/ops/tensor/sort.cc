@@ -6,6 +6,8 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
+#include "ops/device/launch_fold.h"
+#include "ops/device/launch_math.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/sort_keys.h"
@@ -217,6 +219,18 @@ void all_places(const KernelContext& c, const Lines& l, const T* x, Place* place
   });
 }
 
+// By "<op>/<X's type>/<Out's type>" of devices.
+template <class T> Kernel arg_there(const KernelArgs& op) {
+  const int32_t wanted = op.attr<int32_t>("dtype");
+  const DType place = wanted < 0 ? DType::kInt64 : dtype_from_number(wanted);
+  return [kernel = device_kernel(op.op().type + "/" + device::type_name<T> + "/" + device::name_of(place)),
+          axis = op.attr<int64_t>("axis"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+    const device::LinesOf l(c[x].shape(), axis);
+    DeviceContext::of(c).launch(
+        kernel, device::FoldArgs{device::operand(c[x]), device::operand(c[out]), l.outer, l.width, l.inner, {}});
+  };
+}
+
 template <bool kLargest> void declare_arg(const char* type, const char* doc) {
   OpDef& def =
       declare_op(type, __FILE__).doc(doc).in("X", "[...] numbers").out("Out", "X's shape without the axis, int64");
@@ -240,6 +254,8 @@ template <bool kLargest> void declare_arg(const char* type, const char* doc) {
     c.set_out("Out", out.rank() ? out : scalar_shape(), dtype);
   });
   def.no_grad(kNotDifferentiable);
+  def.device<float, double, int32_t, int64_t>(
+      [](auto tag, const KernelArgs& op) { return arg_there<typename decltype(tag)::type>(op); });
   def.cpu<float, double, int32_t, int64_t, int16_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     return [axis = op.attr<int64_t>("axis"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {

@@ -1,0 +1,78 @@
+// How the ops of ops/math declare their kernels for devices, beside launch.h: numbers that may lie in tensors, elements
+// that meet in the order in which they lie in memory, questions about whole tensors.
+#pragma once
+#include "base/error.h"
+#include "ops/device/args_math.h"
+#include "ops/device/launch.h"
+
+namespace anabranch::device {
+
+// The last part of a key that is not the type by which the op's kernel was chosen.
+inline std::string name_of(DType dtype) {
+  if (dtype == DType::kFloat16) return type_name<half>;
+  return visit_dtype(dtype, [](auto tag) { return std::string(type_name<typename decltype(tag)::type>); });
+}
+
+// A tensor that holds one number of type T.
+template <class T> DeviceIn number_of(const Tensor& t) {
+  AB_CHECK(t.numel() == 1, ShapeMismatch, "a number must have shape [1], got {}", t.shape().str());
+  return {t.data<T>(), t.bytes()};
+}
+
+template <class T> void put(ScalarArgs& a, int at, T number) {
+  a.p[at] = static_cast<double>(number);
+  if constexpr (std::is_integral_v<T>) a.whole[at] = number;
+}
+
+inline void launch_scalar(const DeviceContext& c, ab_kernel kernel, ScalarArgs& a, const Tensor& x, Tensor& y) {
+  a.x = operand(x);
+  a.y = operand(y);
+  a.n = x.numel();
+  c.launch(kernel, a);
+}
+
+// Out = f(X, numbers), by "scalar/<function>". numbers(c, &a) puts them there.
+template <class T, class Numbers> Kernel scalar(const char* function, In x, Out out, Numbers numbers) {
+  return [kernel = kernel_of<T>(std::string("scalar/") + function), x, out, numbers](KernelContext& c) {
+    ScalarArgs a{};
+    numbers(c, a);
+    launch_scalar(DeviceContext::of(c), kernel, a, c[x], c[out]);
+  };
+}
+
+// One axis, over which all operands go without a gap.
+template <int kOperands> Axes<kOperands> one_line(int64_t n) {
+  Axes<kOperands> axes{};
+  axes.rank = 1;
+  axes.extent[0] = n;
+  for (int k = 0; k < kOperands; ++k) axes.stride[k][0] = 1;
+  return axes;
+}
+
+// out = f(x, y), where all have as many elements; out may be one of the two.
+inline void launch_pairs(const DeviceContext& c, ab_kernel kernel, const Tensor& x, const Tensor& y, Tensor& out) {
+  c.launch(kernel, BinaryArgs{operand(x), operand(y), operand(out), one_line<3>(x.numel()), {}});
+}
+
+// Out = f(X, Y) of that kind, by the kernel of this stem.
+inline auto pairs(std::string stem) {
+  return [=](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [kernel = kernel_of<T>(stem), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
+      launch_pairs(DeviceContext::of(c), kernel, c[x], c[y], c[out]);
+    };
+  };
+}
+
+// Out = whether some element of X is as asked, or, with `none`, whether no one is; by "question/<question>".
+inline auto question(const char* question, bool none) {
+  return [=](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [kernel = kernel_of<T>(std::string("question/") + question), x = op.in("X"), out = op.out("Out"),
+            none](KernelContext& c) {
+      DeviceContext::of(c).launch(kernel, MapArgs{operand(c[x]), operand(c[out]), c[x].numel(), {none ? 1.0 : 0.0}});
+    };
+  };
+}
+
+}  // namespace anabranch::device
