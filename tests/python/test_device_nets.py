@@ -1,6 +1,6 @@
 """Networks of images and of sequences on a simulated device: they learn what they learn on the CPU."""
 import pytest
-from test_devices import pytestmark, run  # noqa: F401: without the plug-in nothing is tested
+from test_devices import pytestmark, run  # noqa: F401
 
 IMAGES = """
 def images():
