@@ -83,6 +83,15 @@ struct PairArgs {
   int32_t flags, reserved;
 };
 
+// "affine_channel/...": tensors [outer, channels, inner]. "affine_channel_grad/...": y is X@GRAD; each of the results
+// may be missing.
+struct AffineChannelArgs {
+  DeviceIn x, scale, bias, dout;
+  DeviceOut y, dscale, dbias;
+  int64_t outer, channels, inner;
+};
+
+static_assert(is_plain_args<AffineChannelArgs>);
 static_assert(is_plain_args<ClassArgs> && is_plain_args<LayerNormArgs> && is_plain_args<GroupNormArgs> &&
               is_plain_args<LossArgs> && is_plain_args<OrderArgs> && is_plain_args<PreluArgs> &&
               is_plain_args<MaxoutGradArgs> && is_plain_args<PairArgs>);

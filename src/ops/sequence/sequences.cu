@@ -5,21 +5,9 @@
 #include "ops/device/args_sequence.h"
 #include "ops/device/groups.h"
 #include "ops/device/kernels.h"
+#include "ops/sequence/sequence_of.h"
 
 namespace anabranch::device {
-
-// The sequence that a row belongs to.
-AB_HD inline int64_t sequence_of(const int64_t* offsets, int64_t sequences, int64_t row) {
-  int64_t from = 0, to = sequences;  // the last one that begins at the row or before it
-  while (to - from > 1) {
-    const int64_t middle = (from + to) / 2;
-    if (offsets[middle] <= row)
-      from = middle;
-    else
-      to = middle;
-  }
-  return from;
-}
 
 // By what the sum of a sequence is divided.
 template <class C> AB_HD C divisor(int32_t mode, int64_t length) {
