@@ -15,13 +15,15 @@ struct PoolIndexArgs {
   int32_t adaptive, reserved;
 };
 
-// "unfold/...": x as planes of [in 0, in 1], y as planes of [kernel 0, kernel 1, out 0, out 1]. Outside of a plane:
-// zeros. "unfold_grad/...": x is Y@GRAD, y X@GRAD.
+// "unfold/...": x as planes of [in 0, in 1], y as planes of [kernel 0, kernel 1, out 0, out 1]; with `channels` not 0 y
+// as [samples, out 0, out 1, channels, kernel 0, kernel 1]. Outside of a plane: zeros. "unfold_grad/...": x is Y@GRAD,
+// y X@GRAD.
 struct UnfoldArgs {
   DeviceIn x;
   DeviceOut y;
   int64_t planes;
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2];
+  int64_t channels;
 };
 
 inline constexpr int kMostTaps = 4;
