@@ -1,5 +1,5 @@
-// What library calls are planned with, beside GemmDesc of args.h. Images and volumes are [batch, channels, depth, height,
-// width] as stored, or with the channels last; an image is a volume of depth 1.
+// What library calls are planned with, beside GemmDesc of args.h. Images and volumes are [batch, channels, depth,
+// height, width] as stored, or with the channels last; an image is a volume of depth 1.
 #pragma once
 #include "ops/device/args.h"
 
@@ -13,8 +13,8 @@ struct WindowDesc {
 
 enum ConvPassKind : int32_t { kConvForward, kConvBackwardData, kConvBackwardFilter };
 
-// "conv": a convolution (a cross-correlation), or one of its gradients. Filters are [out_channels, in_channels / groups,
-// depth, height, width] in both layouts. Operands, the third the result:
+// "conv": a convolution (a cross-correlation), or one of its gradients. Filters are [out_channels, in_channels /
+// groups, depth, height, width] in both layouts. Operands, the third the result:
 //   forward: images, filter, output      data: gradient of the output, filter, that of the images
 //   filter: images, gradient of the output, that of the filter
 struct ConvDesc {
@@ -33,10 +33,9 @@ struct PoolDesc {
 };
 
 // "batch_norm": tensors [outer, channels, inner]. Operands: x, scale, bias, mean, variance, y, mean_out, variance_out
-// (either may be missing), mean used, inverse deviation used. fixed: mean and variance are used, not those of the batch,
-// and do not move.
-// "batch_norm_grad": x, scale, gradient of y, saved mean, saved inverse deviation, mean, variance (either may be
-// missing, they count where fixed), gradients of x, scale, bias (each may be missing).
+// (either may be missing), mean used, inverse deviation used. fixed: mean and variance are used, not those of the
+// batch, and do not move. "batch_norm_grad": x, scale, gradient of y, saved mean, saved inverse deviation, mean,
+// variance (either may be missing, they count where fixed), gradients of x, scale, bias (each may be missing).
 struct BatchNormDesc {
   int64_t outer, channels, inner;
   double epsilon, momentum;

@@ -45,8 +45,8 @@ struct ResampleArgs {
   int64_t outer, inner;
 };
 
-// "grid_sample/...": y[n, c, h, w] = x[n, c] at grid[n, h, w]; all of one extent. "grid_sample_grad/...": y is X@GRAD; it
-// or dgrid may be missing.
+// "grid_sample/...": y[n, c, h, w] = x[n, c] at grid[n, h, w]; all of one extent. "grid_sample_grad/...": y is X@GRAD;
+// it or dgrid may be missing.
 struct GridArgs {
   DeviceIn x, grid, dout;
   DeviceOut y, dgrid;

@@ -8,8 +8,7 @@ namespace anabranch::device {
 
 template <class T> class BatchNormCall {
  public:
-  BatchNormCall(const char* key, const KernelArgs& op, bool fixed)
-      : call_(key), last_(nn::channels_last(op.op())) {
+  BatchNormCall(const char* key, const KernelArgs& op, bool fixed) : call_(key), last_(nn::channels_last(op.op())) {
     desc_.epsilon = static_cast<double>(op.attr<float>("epsilon"));
     desc_.momentum = static_cast<double>(op.attr<float>("momentum"));
     desc_.fixed = fixed;

@@ -1,7 +1,7 @@
 // The CPU's kernels behind the keys of library calls, for devices without libraries of their own: the same bits as on
 // the CPU.
-#include "ops/device/args.h"
 #include "ops/device/library.h"
+#include "ops/device/args.h"
 #include "ops/kernels/gemm.h"
 
 namespace anabranch::device {

@@ -65,8 +65,8 @@ device::AffineChannelArgs args_of(const Shape& x, bool last) {
 }
 
 template <class T> Kernel queued_forward(const KernelArgs& op) {
-  return [kernel = device::kernel_of<T>("affine_channel"), x = op.in("X"), scale = op.in("Scale"),
-          bias = op.in("Bias"), out = op.out("Out"), last = channels_last(op.op())](KernelContext& c) {
+  return [kernel = device::kernel_of<T>("affine_channel"), x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"),
+          out = op.out("Out"), last = channels_last(op.op())](KernelContext& c) {
     device::AffineChannelArgs a = args_of(c[x].shape(), last);
     a.x = device::operand(c[x]);
     a.scale = device::operand(c[scale]);
@@ -104,8 +104,9 @@ AB_OP(affine_channel)
     })
     .grad_reads({"X", "Scale"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>(
-        [](auto tag, const KernelArgs& op) { return queued_forward<typename decltype(tag)::type>(op); });
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_forward<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(affine_channel)
     .infer([](InferContext& c) {
@@ -116,8 +117,9 @@ AB_GRAD(affine_channel)
       grad_as(c, "Bias@GRAD", "Scale");
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double>(
-        [](auto tag, const KernelArgs& op) { return queued_backward<typename decltype(tag)::type>(op); });
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_backward<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::nn

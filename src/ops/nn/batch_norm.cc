@@ -81,8 +81,8 @@ template <class T> Kernel queued_forward(const KernelArgs& op) {
 }
 
 template <class T> Kernel queued_backward(const KernelArgs& op) {
-  return [call = device::BatchNormCall<T>("batch_norm_grad", op, batch_norm::fixed_statistics(op.op())),
-          x = op.in("X"), scale = op.in("Scale"), dy = op.in("Y@GRAD"), own_mean = op.in("SavedMean"),
+  return [call = device::BatchNormCall<T>("batch_norm_grad", op, batch_norm::fixed_statistics(op.op())), x = op.in("X"),
+          scale = op.in("Scale"), dy = op.in("Y@GRAD"), own_mean = op.in("SavedMean"),
           own_variance = op.in("SavedVariance"), mean = op.in("Mean"), variance = op.in("Variance"),
           dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD")](KernelContext& c) mutable {
     call.run(DeviceContext::of(c), c[x].shape(),

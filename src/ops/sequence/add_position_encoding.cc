@@ -136,8 +136,9 @@ AB_OP(add_position_encoding)
         });
       };
     })
-    .device<float, double>(
-        [](auto tag, const KernelArgs& op) { return queued_forward<typename decltype(tag)::type>(op); });
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_forward<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(add_position_encoding)
     .doc("X@GRAD = alpha Out@GRAD.")
@@ -154,8 +155,9 @@ AB_GRAD(add_position_encoding)
         });
       };
     })
-    .device<float, double>(
-        [](auto tag, const KernelArgs& op) { return queued_backward<typename decltype(tag)::type>(op); });
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_backward<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::sequence

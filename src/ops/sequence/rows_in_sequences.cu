@@ -32,8 +32,7 @@ template <class T> struct Slide {
 struct RowConv {
   using Args = RowConvArgs;
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return each(launch, a.rows * a.width,
-                Slide<T>{RowConvDims(a), a.x.get<T>(), a.filter.get<T>(), a.y.get<T>(), 1});
+    return each(launch, a.rows * a.width, Slide<T>{RowConvDims(a), a.x.get<T>(), a.filter.get<T>(), a.y.get<T>(), 1});
   }
 };
 

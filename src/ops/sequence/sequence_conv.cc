@@ -192,8 +192,9 @@ AB_OP(sequence_conv)
     })
     .grad_reads({"X", "Filter", "PaddingData"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>(
-        [](auto tag, const KernelArgs& op) { return queued_forward<typename decltype(tag)::type>(op); });
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_forward<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(sequence_conv)
     .doc("Gradients of sequence_conv by X, Filter and PaddingData.")
@@ -205,8 +206,9 @@ AB_GRAD(sequence_conv)
       grad_as(c, "PaddingData@GRAD", "PaddingData");
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double>(
-        [](auto tag, const KernelArgs& op) { return queued_backward<typename decltype(tag)::type>(op); });
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_backward<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::sequence

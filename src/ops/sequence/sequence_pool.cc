@@ -248,8 +248,9 @@ AB_OP(sequence_pool)
     .grad_reads({"X"}, {"MaxIndex"})
     .grad(differentiate)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>(
-        [](auto tag, const KernelArgs& op) { return queued_forward<typename decltype(tag)::type>(op); });
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_forward<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(sequence_pool)
     .doc("Gradient of sequence_pool: each sequence's gradient is shared out over its rows as they had entered.")
@@ -258,8 +259,9 @@ AB_GRAD(sequence_pool)
     .dtype_of_input("Out@GRAD")
     .infer(infer_grad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double>(
-        [](auto tag, const KernelArgs& op) { return queued_backward<typename decltype(tag)::type>(op); });
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_backward<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::sequence

@@ -77,8 +77,8 @@ AB_OP(sequence_softmax)
               out = op.out("Out")](KernelContext& c) mutable {
         const DeviceContext& queued = DeviceContext::of(c);
         const Offsets& o = offsets(c[x]);
-        queued.launch(kernel, device::SequenceSoftmaxArgs{device::operand(c[x]), {}, upload.of(queued, o),
-                                                          device::operand(c[out]), count(o)});
+        queued.launch(kernel, device::SequenceSoftmaxArgs{
+                                  device::operand(c[x]), {}, upload.of(queued, o), device::operand(c[out]), count(o)});
       };
     });
 

@@ -1,4 +1,5 @@
-// Sequences on devices: "sequence_pool", "sequence_softmax", "context" (the rows around each row, for convolutions), with
+// Sequences on devices: "sequence_pool", "sequence_softmax", "context" (the rows around each row, for convolutions),
+// with
 // "_grad"; "sum_rows", the gradient of rows that were repeated.
 #include <cmath>
 
@@ -211,8 +212,7 @@ struct SequenceSoftmaxGrad {
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return rows(launch, a.sequences, 32,
-                Body<T>{a.x.get<T>(), a.dy.get<T>(), a.offsets.get<int64_t>(), a.y.get<T>()});
+    return rows(launch, a.sequences, 32, Body<T>{a.x.get<T>(), a.dy.get<T>(), a.offsets.get<int64_t>(), a.y.get<T>()});
   }
 };
 

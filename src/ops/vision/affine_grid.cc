@@ -24,8 +24,8 @@ Shape infer_grid(const InferContext& c, int64_t batch) {
 template <class T> Kernel queued(const char* stem, In from, Out to, bool back) {
   return [kernel = device::kernel_of<T>(stem), from, to, back](KernelContext& c) {
     const Shape& grid = back ? c[from].shape() : c[to].shape();
-    DeviceContext::of(c).launch(kernel, device::AffineGridArgs{device::operand(c[from]), device::operand(c[to]),
-                                                               grid[0], grid[1], grid[2]});
+    DeviceContext::of(c).launch(
+        kernel, device::AffineGridArgs{device::operand(c[from]), device::operand(c[to]), grid[0], grid[1], grid[2]});
   };
 }
 

@@ -99,8 +99,8 @@ AB_OP(fsp)
       return
           [x = op.in("X"), y = op.in("Y"), out = op.out("Out"), gemm = std::make_shared<Gemm<T>>()](KernelContext& c) {
             const Maps m(c[x].shape(), c[y].shape());
-            mean_products(c, m, forward_dims(m),
-                          gemm.get(), c[x].data<T>(), c[y].data<T>(), c[out].template mutable_data<T>());
+            mean_products(c, m, forward_dims(m), gemm.get(), c[x].data<T>(), c[y].data<T>(),
+                          c[out].template mutable_data<T>());
           };
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

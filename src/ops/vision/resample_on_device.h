@@ -11,11 +11,16 @@ namespace anabranch::vision {
 class QueuedTaps {
  public:
   // Of an axis whose tables are made.
-  template <class W>
-  device::ResampleAxis of(const DeviceContext& c, const Taps<W>& taps, int64_t in, int64_t out) {
+  template <class W> device::ResampleAxis of(const DeviceContext& c, const Taps<W>& taps, int64_t in, int64_t out) {
     if (in != in_ || out != out_) make(taps, in, out);
-    return {from_up_.of(c, from_), weight_up_.of(c, weight_), starts_up_.of(c, starts_), uses_up_.of(c, uses_), in,
-            out,                   taps.count(),              0};
+    return {from_up_.of(c, from_),
+            weight_up_.of(c, weight_),
+            starts_up_.of(c, starts_),
+            uses_up_.of(c, uses_),
+            in,
+            out,
+            taps.count(),
+            0};
   }
 
  private:

@@ -279,10 +279,8 @@ template <class T> Kernel queued_forward(const KernelArgs& op) {
 }
 
 template <class T> Kernel queued_backward(const KernelArgs& op) {
-  return [r = QueuedResizer<T>("resample_grad", op.op()), dout = op.in("Out@GRAD"),
-          dx = op.out("X@GRAD")](KernelContext& c) mutable {
-    r.run(DeviceContext::of(c), c[dx].shape(), c[dout].shape(), c[dout], c[dx]);
-  };
+  return [r = QueuedResizer<T>("resample_grad", op.op()), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](
+             KernelContext& c) mutable { r.run(DeviceContext::of(c), c[dx].shape(), c[dout].shape(), c[dout], c[dx]); };
 }
 
 void sizes(OpDef& def) {

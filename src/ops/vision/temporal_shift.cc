@@ -43,14 +43,13 @@ template <class T> Kernel shifts(const KernelArgs& op, const char* from, const c
   };
 }
 
-template <class T>
-Kernel queued_shifts(const KernelArgs& op, const char* from, const char* to, int64_t direction) {
+template <class T> Kernel queued_shifts(const KernelArgs& op, const char* from, const char* to, int64_t direction) {
   return [kernel = device_kernel(device::stem_of_size("shift_frames", sizeof(T))), o = op.op(), direction,
           x = op.in(from), out = op.out(to)](KernelContext& c) {
     const Frames f(o, c[x].shape());
-    DeviceContext::of(c).launch(kernel, device::FramesArgs{device::operand(c[x]), device::operand(c[out]), f.count,
-                                                           f.frames, f.channels, f.plane, f.earlier, f.later,
-                                                           direction});
+    DeviceContext::of(c).launch(
+        kernel, device::FramesArgs{device::operand(c[x]), device::operand(c[out]), f.count, f.frames, f.channels,
+                                   f.plane, f.earlier, f.later, direction});
   };
 }
 
