@@ -58,6 +58,36 @@ TYPED_TEST(DevicePlaces, ChannelsAreScaled) {
   expect_all(dbias, {8, 12}, "by the bias");
 }
 
+TYPED_TEST(DevicePlaces, ColumnsAreNormalizedByStatisticsThatAreParameters) {
+  using T = TypeParam;
+  // A slot of two columns that the second row does not show: the first column counts.
+  Array<T> x({2, 4, 0, 6}), size({4, 4}), sum({4, 8}), square({1, 4}), w({2, 1}), b({0, 1}), dy({1, 2, 3, 4});
+  Array<T> y(4), means(2), scales(2), dx(4), dsize(2), dsum(2), dsquare(2), dw(2), db(2);
+  DataNormArgs a = {};
+  a.x = x.in(), a.size = size.in(), a.sum = sum.in(), a.square = square.in(), a.scale_w = w.in(), a.bias = b.in();
+  a.y = y.out(), a.means = means.out(), a.scales = scales.out(), a.rows = 2, a.columns = 2, a.slot = 2;
+  launch(key_of<T>("data_norm"), a);
+  expect_all(means, {1, 2}, "means");
+  expect_all(scales, {2, 1}, "scales");
+  expect_all(y, {4, 3, 0, 1}, "values");
+  DataNormArgs g = {};
+  g.x = x.in(), g.means_in = means.in(), g.scales_in = scales.in(), g.scale_w = w.in(), g.dy = dy.in();
+  g.y = dx.out(), g.dsize = dsize.out(), g.dsum = dsum.out(), g.dsquare = dsquare.out();
+  g.dscale_w = dw.out(), g.dbias = db.out(), g.rows = 2, g.columns = 2, g.slot = 2, g.epsilon = 0.5;
+  launch(key_of<T>("data_norm_grad"), g);
+  expect_all(dx, {4, 2, 12, 4}, "by x");
+  expect_all(dsize, {1, 1}, "rows");
+  expect_all(dsum, {2, 4}, "sums");
+  expect_all(dsquare, {1.5, 4.5}, "squares");
+  expect_all(dw, {2, 4}, "by the scale");
+  expect_all(db, {4, 6}, "by the bias");
+  g.slot = 0;
+  launch(key_of<T>("data_norm_grad"), g);
+  expect_all(dsize, {2, 2}, "rows without slots");
+  expect_all(dsum, {2, 10}, "sums without slots");
+  expect_all(dsquare, {3, 21}, "squares without slots");
+}
+
 // Windows as rows: what "unfold" gives with the last axes exchanged, and both ways back give the same.
 TYPED_TEST(DevicePlaces, WindowsAsRows) {
   using T = TypeParam;
