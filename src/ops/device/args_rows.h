@@ -83,14 +83,6 @@ struct PairArgs {
   int32_t flags, reserved;
 };
 
-// "affine_channel/...": tensors [outer, channels, inner]. "affine_channel_grad/...": y is X@GRAD; each of the results
-// may be missing.
-struct AffineChannelArgs {
-  DeviceIn x, scale, bias, dout;
-  DeviceOut y, dscale, dbias;
-  int64_t outer, channels, inner;
-};
-
 // "data_norm/...": x, y [rows, columns], all else [columns]; scale_w and bias may be missing. slot: columns of a slot,
 // whose first one counts how often it was shown; 0: no slots. "data_norm_grad/...": y is X@GRAD; each of the results
 // may be missing.
@@ -101,7 +93,7 @@ struct DataNormArgs {
   double epsilon;
 };
 
-static_assert(is_plain_args<AffineChannelArgs> && is_plain_args<DataNormArgs>);
+static_assert(is_plain_args<DataNormArgs>);
 static_assert(is_plain_args<ClassArgs> && is_plain_args<LayerNormArgs> && is_plain_args<GroupNormArgs> &&
               is_plain_args<LossArgs> && is_plain_args<OrderArgs> && is_plain_args<PreluArgs> &&
               is_plain_args<MaxoutGradArgs> && is_plain_args<PairArgs>);

@@ -1,6 +1,4 @@
 // A scale and a bias for each channel.
-#include "ops/device/args_rows.h"
-#include "ops/device/zeros.h"
 #include "ops/kernels/outputs.h"
 #include "ops/nn/channels.h"
 
@@ -53,44 +51,6 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
-// ---- on devices
-
-device::AffineChannelArgs args_of(const Shape& x, bool last) {
-  const Channels d(x, last);
-  device::AffineChannelArgs a{};
-  a.outer = d.outer;
-  a.channels = d.channels;
-  a.inner = d.inner;
-  return a;
-}
-
-template <class T> Kernel queued_forward(const KernelArgs& op) {
-  return [kernel = device::kernel_of<T>("affine_channel"), x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"),
-          out = op.out("Out"), last = channels_last(op.op())](KernelContext& c) {
-    device::AffineChannelArgs a = args_of(c[x].shape(), last);
-    a.x = device::operand(c[x]);
-    a.scale = device::operand(c[scale]);
-    a.bias = device::operand(c[bias]);
-    a.y = device::operand(c[out]);
-    DeviceContext::of(c).launch(kernel, a);
-  };
-}
-
-template <class T> Kernel queued_backward(const KernelArgs& op) {
-  return [kernel = device::kernel_of<T>("affine_channel_grad"), x = op.in("X"), scale = op.in("Scale"),
-          dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD"),
-          last = channels_last(op.op())](KernelContext& c) {
-    device::AffineChannelArgs a = args_of(c[x].shape(), last);
-    a.x = device::operand(c[x]);
-    a.scale = device::operand(c[scale]);
-    a.dout = device::operand(c[dout]);
-    a.y = device::wanted_operand(c, dx);
-    a.dscale = device::wanted_operand(c, dscale);
-    a.dbias = device::wanted_operand(c, dbias);
-    DeviceContext::of(c).launch(kernel, a);
-  };
-}
-
 AB_OP(affine_channel)
     .doc("Out = Scale[c] X + Bias[c] for the elements of each channel c.")
     .in("X", "[N, C, ...], or [N, ..., C] with data_layout NHWC")
@@ -103,10 +63,7 @@ AB_OP(affine_channel)
       c.same_as("Out", "X");
     })
     .grad_reads({"X", "Scale"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
-      return queued_forward<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
 AB_GRAD(affine_channel)
     .infer([](InferContext& c) {
@@ -116,10 +73,7 @@ AB_GRAD(affine_channel)
       grad_as(c, "Scale@GRAD", "Scale");
       grad_as(c, "Bias@GRAD", "Scale");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
-      return queued_backward<typename decltype(tag)::type>(op);
-    });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace
 }  // namespace anabranch::nn

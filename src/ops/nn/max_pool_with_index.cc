@@ -2,8 +2,6 @@
 #include <limits>
 
 #include "ops/declare/declare.h"
-#include "ops/device/args_vision.h"
-#include "ops/device/launch.h"
 #include "ops/kernels/copy.h"
 #include "ops/nn/pool_dims.h"
 
@@ -73,20 +71,6 @@ template <class T> void pool_plane(const PoolDims& d, const T* x, T* out, int32_
   }
 }
 
-// The kernels of devices take images as volumes of depth 1, too.
-device::PoolIndexArgs args_of(const PoolDims& d) {
-  device::PoolIndexArgs a{};
-  const Window& w = d.window;
-  a.planes = d.batch * d.channels;
-  std::copy(w.in.begin(), w.in.end(), a.in);
-  std::copy(w.out.begin(), w.out.end(), a.out);
-  std::copy(w.kernel.begin(), w.kernel.end(), a.kernel);
-  std::copy(w.stride.begin(), w.stride.end(), a.stride);
-  std::copy(w.before.begin(), w.before.end(), a.before);
-  a.adaptive = d.adaptive;
-  return a;
-}
-
 template <int kAxes> void pool(OpDef& def) {
   def.out("Out", "[N, C, ...], the largest element of each window")
       .out("Mask", "as Out, int32: the place of that element in its image or volume; -1: the window has none")
@@ -113,18 +97,6 @@ template <int kAxes> void pool(OpDef& def) {
       });
     };
   });
-  def.device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
-    DimsOf<PoolDims, decltype(&indexed_dims<kAxes>)> dims(op.op(), indexed_dims<kAxes>);
-    return [=, kernel = device::kernel_of<T>("max_pool_index"), x = op.in("X"), out = op.out("Out"),
-            mask = op.out("Mask")](KernelContext& c) mutable {
-      device::PoolIndexArgs a = args_of(dims(c[x].shape()));
-      a.x = device::operand(c[x]);
-      a.y = device::operand(c[out]);
-      a.mask = device::operand(c[mask]);
-      DeviceContext::of(c).launch(kernel, a);
-    };
-  });
 }
 
 template <int kAxes> void pool_gradient(OpDef& def) {
@@ -146,18 +118,6 @@ template <int kAxes> void pool_gradient(OpDef& def) {
           });
         };
       });
-  def.device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
-    DimsOf<PoolDims, decltype(&indexed_dims<kAxes>)> dims(op.op(), indexed_dims<kAxes>);
-    return [=, kernel = device::kernel_of<T>("max_pool_index_grad"), mask = op.in("Mask"), dout = op.in("Out@GRAD"),
-            dx = op.out("X@GRAD")](KernelContext& c) mutable {
-      device::PoolIndexArgs a = args_of(dims(c[dx].shape()));
-      a.x = device::operand(c[dout]);
-      a.mask_in = device::operand(c[mask]);
-      a.y = device::operand(c[dx]);
-      DeviceContext::of(c).launch(kernel, a);
-    };
-  });
 }
 
 AB_OP(max_pool2d_with_index)

@@ -1,4 +1,4 @@
-// Images read at places between their pixels, frames that move in time, channels that are scaled.
+// Images read at places between their pixels, frames that move in time, columns that are normalized.
 #include "host_kernels.h"
 #include "ops/device/args_rows.h"
 #include "ops/device/args_vision.h"
@@ -43,19 +43,6 @@ TEST(DeviceFrames, MoveInTime) {
   a.direction = -1;
   launch("shift_frames/i32", a);
   EXPECT_EQ(y.values(), (std::vector<double>{4, 0, 3, 0, 2, 6, 10, 0, 9, 0, 8, 12}));
-}
-
-TYPED_TEST(DevicePlaces, ChannelsAreScaled) {
-  using T = TypeParam;
-  Array<T> x({1, 2, 3, 4, 5, 6, 7, 8}), scale({2, -1}), bias({0.5, 1}), y(8), d({1, 1, 2, 2, 3, 3, 4, 4});
-  Array<T> dx(8), dscale(2), dbias(2);
-  launch(key_of<T>("affine_channel"), AffineChannelArgs{x.in(), scale.in(), bias.in(), {}, y.out(), {}, {}, 2, 2, 2});
-  expect_all(y, {2.5, 4.5, -2, -3, 10.5, 12.5, -6, -7}, "values");
-  launch(key_of<T>("affine_channel_grad"),
-         AffineChannelArgs{x.in(), scale.in(), {}, d.in(), dx.out(), dscale.out(), dbias.out(), 2, 2, 2});
-  expect_all(dx, {2, 2, -2, -2, 6, 6, -4, -4}, "by x");
-  expect_all(dscale, {36, 74}, "by the scale");
-  expect_all(dbias, {8, 12}, "by the bias");
 }
 
 TYPED_TEST(DevicePlaces, ColumnsAreNormalizedByStatisticsThatAreParameters) {
