@@ -191,13 +191,11 @@ class Placer {
   size_t ops_ = 0;
   std::set<std::string> on_cpu_;  // types of ops that stay there
   std::vector<GraphNode> out_;
-  std::map<std::pair<int, bool>, int> twins_;           // (variable, on the host) -> where its value is, too
-  std::map<std::pair<bool, std::string>, int> copies_;  // (down, op that wants it) -> how many
+  std::map<std::pair<int, bool>, int> twins_;                   // (variable, on the host) -> where its value is, too
+  std::map<std::pair<bool, std::string>, int> copies_;          // (down, op that wants it) -> how many
 };
 
-const char* skip(const PassContext& context) {
-  return context.places.empty() ? "the program runs on the CPU" : nullptr;
-}
+const char* skip(const PassContext& context) { return context.places.empty() ? "the program runs on the CPU" : nullptr; }
 
 int run(Graph& graph, const PassContext& context) { return Placer(graph, context).run(); }
 
