@@ -84,6 +84,17 @@ struct PairArgs {
   int32_t flags, reserved;
 };
 
+// "data_norm/...": x, y [rows, columns], all else [columns]; scale_w and bias may be missing. slot: columns of a slot,
+// whose first one counts how often it was shown; 0: no slots. "data_norm_grad/...": y is X@GRAD; each of the results
+// may be missing.
+struct DataNormArgs {
+  DeviceIn x, size, sum, square, scale_w, bias, means_in, scales_in, dy;
+  DeviceOut y, means, scales, dsize, dsum, dsquare, dscale_w, dbias;
+  int64_t rows, columns, slot;
+  double epsilon;
+};
+
+static_assert(is_plain_args<DataNormArgs>);
 static_assert(is_plain_args<ClassArgs> && is_plain_args<LayerNormArgs> && is_plain_args<GroupNormArgs> &&
               is_plain_args<LossArgs> && is_plain_args<OrderArgs> && is_plain_args<PreluArgs> &&
               is_plain_args<MaxoutGradArgs> && is_plain_args<PairArgs>);

@@ -25,6 +25,39 @@ struct ContextArgs {
   int64_t sequences, rows, width, length, start;
 };
 
-static_assert(is_plain_args<SequencePoolArgs> && is_plain_args<ContextArgs>);
+// "sequence_softmax/...": over the numbers of each sequence. "sequence_softmax_grad/...": x is the softmax.
+struct SequenceSoftmaxArgs {
+  DeviceIn x, dy, offsets;
+  DeviceOut y;
+  int64_t sequences;
+};
+
+// "sum_rows/...": row r of y is the sum of the rows of x with the numbers places[starts[r]] up to
+// places[starts[r + 1] - 1] (int64), in this order.
+struct SumRowsArgs {
+  DeviceIn x, starts, places;
+  DeviceOut y;
+  int64_t rows, width;
+};
+
+// "row_conv/...": y[t] = the sum over j < taps of filter[j] x[t + j], inside of the sequence. "row_conv_grad/...": y is
+// X@GRAD; it or dfilter may be missing.
+struct RowConvArgs {
+  DeviceIn x, filter, dout, offsets;
+  DeviceOut y, dfilter;
+  int64_t sequences, rows, width, taps;
+};
+
+// "position_encoding/...": y = alpha x + beta table[place in the sequence]. table: double, [longest sequence, width].
+struct EncodingArgs {
+  DeviceIn x, offsets, table;
+  DeviceOut y;
+  int64_t sequences, rows, width;
+  double alpha, beta;
+};
+
+static_assert(is_plain_args<RowConvArgs> && is_plain_args<EncodingArgs>);
+static_assert(is_plain_args<SequencePoolArgs> && is_plain_args<ContextArgs> && is_plain_args<SequenceSoftmaxArgs> &&
+              is_plain_args<SumRowsArgs>);
 
 }  // namespace anabranch::device

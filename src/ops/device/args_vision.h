@@ -15,13 +15,15 @@ struct PoolIndexArgs {
   int32_t adaptive, reserved;
 };
 
-// "unfold/...": x as planes of [in 0, in 1], y as planes of [kernel 0, kernel 1, out 0, out 1]. Outside of a plane:
-// zeros. "unfold_grad/...": x is Y@GRAD, y X@GRAD.
+// "unfold/...": x as planes of [in 0, in 1], y as planes of [kernel 0, kernel 1, out 0, out 1]; with `channels` not 0 y
+// as [samples, out 0, out 1, channels, kernel 0, kernel 1]. Outside of a plane: zeros. "unfold_grad/...": x is Y@GRAD,
+// y X@GRAD.
 struct UnfoldArgs {
   DeviceIn x;
   DeviceOut y;
   int64_t planes;
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2];
+  int64_t channels;
 };
 
 inline constexpr int kMostTaps = 4;
@@ -43,6 +45,31 @@ struct ResampleArgs {
   int64_t outer, inner;
 };
 
+// "grid_sample/...": y[n, c, h, w] = x[n, c] at grid[n, h, w]; all of one extent. "grid_sample_grad/...": y is X@GRAD;
+// it or dgrid may be missing.
+struct GridArgs {
+  DeviceIn x, grid, dout;
+  DeviceOut y, dgrid;
+  int64_t batch, channels, rows, columns;
+};
+
+// "affine_grid/...": x [batch, 2, 3], y [batch, rows, columns, 2]. "affine_grid_grad/...": x is Output@GRAD, y
+// Theta@GRAD.
+struct AffineGridArgs {
+  DeviceIn x;
+  DeviceOut y;
+  int64_t batch, rows, columns;
+};
+
+// "shift_frames/<bytes>": `count` frames of [channels, plane], so many in a segment. To channels below `earlier` those
+// of the frame before come, to those from there below `later` those of the frame behind. direction -1: the reverse.
+struct FramesArgs {
+  DeviceIn x;
+  DeviceOut y;
+  int64_t count, frames, channels, plane, earlier, later, direction;
+};
+
+static_assert(is_plain_args<GridArgs> && is_plain_args<AffineGridArgs> && is_plain_args<FramesArgs>);
 static_assert(is_plain_args<PoolIndexArgs> && is_plain_args<UnfoldArgs> && is_plain_args<ResampleArgs>);
 
 }  // namespace anabranch::device

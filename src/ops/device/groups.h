@@ -4,6 +4,13 @@
 
 namespace anabranch::device {
 
+template <class C> AB_HD C sum_of(C a, C b) {  // integers wrap around
+  if constexpr (std::is_integral_v<C>)
+    return static_cast<C>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else
+    return a + b;
+}
+
 struct Groups {
   const int64_t *rows, *starts;
   const int32_t* order;
@@ -36,14 +43,6 @@ struct Groups {
         to = middle;
     }
     return from < *count && rows[from] == row ? from : -1;
-  }
-
- private:
-  template <class C> AB_HD static C sum_of(C a, C b) {  // integers wrap around
-    if constexpr (std::is_integral_v<C>)
-      return static_cast<C>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-    else
-      return a + b;
   }
 };
 

@@ -1,7 +1,6 @@
 // The CPU's kernels behind the keys of library calls, for devices without libraries of their own: the same bits as on
 // the CPU.
-#include "base/error.h"
-#include "device/host_library.h"
+#include "ops/device/library.h"
 #include "ops/device/args.h"
 #include "ops/kernels/gemm.h"
 
@@ -30,9 +29,7 @@ template <class T> void product(const GemmDesc& desc, void* const* pointers) {
 
 void gemm(const void* desc, void* const* pointers, int) {
   const auto& d = *static_cast<const GemmDesc*>(desc);
-  if (d.dtype == static_cast<int32_t>(DType::kFloat32)) return product<float>(d, pointers);
-  AB_CHECK(d.dtype == static_cast<int32_t>(DType::kFloat64), Unsupported, "gemm: of element type {}", d.dtype);
-  product<double>(d, pointers);
+  with_float("gemm", d.dtype, [&](auto tag) { product<typename decltype(tag)::type>(d, pointers); });
 }
 
 [[maybe_unused]] const bool offered = offer_library("gemm", {sizeof(GemmDesc), gemm});

@@ -1,6 +1,7 @@
 // Normalisation of each channel over the batch.
 #include "ops/nn/batch_norm.h"
 
+#include "ops/device/batch_norm_call.h"
 #include "ops/nn/blocked.h"
 #include "ops/nn/norm_second_order.h"
 
@@ -64,6 +65,33 @@ void differentiate_twice(second_order::Ops& o) {
   if (o.wanted("X@GRAD")) o.is("X@GRAD", o.binary("elementwise_mul", dy, o.mul(o.in("Scale"), inverse), at));
 }
 
+// ---- on devices
+
+template <class T> Kernel queued_forward(const KernelArgs& op) {
+  AB_CHECK(!op.in("MomentumTensor"), Unsupported, "the library calls of devices take momentum as an attribute");
+  return [call = device::BatchNormCall<T>("batch_norm", op, batch_norm::fixed_statistics(op.op())), x = op.in("X"),
+          scale = op.in("Scale"), bias = op.in("Bias"), mean = op.in("Mean"), variance = op.in("Variance"),
+          y = op.out("Y"), mean_out = op.out("MeanOut"), variance_out = op.out("VarianceOut"),
+          own_mean = op.out("SavedMean"), own_variance = op.out("SavedVariance")](KernelContext& c) mutable {
+    call.run(DeviceContext::of(c), c[x].shape(),
+             {read_by(c[x]), read_by(c[scale]), read_by(c[bias]), read_by(c[mean]), read_by(c[variance]),
+              written_by(c[y]), device::wanted_by(c, mean_out), device::wanted_by(c, variance_out),
+              written_by(c[own_mean]), written_by(c[own_variance])});
+  };
+}
+
+template <class T> Kernel queued_backward(const KernelArgs& op) {
+  return [call = device::BatchNormCall<T>("batch_norm_grad", op, batch_norm::fixed_statistics(op.op())), x = op.in("X"),
+          scale = op.in("Scale"), dy = op.in("Y@GRAD"), own_mean = op.in("SavedMean"),
+          own_variance = op.in("SavedVariance"), mean = op.in("Mean"), variance = op.in("Variance"),
+          dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD")](KernelContext& c) mutable {
+    call.run(DeviceContext::of(c), c[x].shape(),
+             {read_by(c[x]), read_by(c[scale]), read_by(c[dy]), read_by(c[own_mean]), read_by(c[own_variance]),
+              device::given_to(c, mean), device::given_to(c, variance), device::wanted_by(c, dx),
+              device::wanted_by(c, dscale), device::wanted_by(c, dbias)});
+  };
+}
+
 AB_OP(batch_norm)
     .doc(
         "Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias for each channel, with the mean and (biased) variance "
@@ -102,6 +130,9 @@ AB_OP(batch_norm)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       if (is_blocked(op.op(), kBlocked)) return batch_norm::blocked_forward(op);
       return batch_norm::Forward<typename decltype(tag)::type>(op);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return queued_forward<typename decltype(tag)::type>(op);
     });
 
 AB_GRAD(batch_norm)
@@ -122,6 +153,9 @@ AB_GRAD(batch_norm)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       if (is_blocked(op.op(), kBlocked)) return batch_norm::blocked_backward(op);
       return batch_norm::Backward<typename decltype(tag)::type>(op);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return queued_backward<typename decltype(tag)::type>(op);
     });
 
 // ---- with relu behind it, made by the pass fuse_bn_act

@@ -116,11 +116,12 @@ inline bool fixed_statistics(const ir::Op& op) {
 template <class T> struct Forward {
   In x, scale, bias, mean, variance, momentum_in;
   Out y, mean_out, variance_out, saved_mean, saved_variance;
-  bool fixed, last;
-  float momentum, epsilon;
+  bool fixed = false, last = false;
+  float momentum = 0, epsilon = 0;
   ChannelSums<T, 1> sums;
   std::vector<T> factor, offset;  // y = x factor + offset, for each channel
 
+  Forward() = default;  // of whoever says itself what it reads and writes
   explicit Forward(const KernelArgs& op)
       : x(op.in("X")),
         scale(op.in("Scale")),
@@ -234,11 +235,12 @@ template <class T> struct Forward {
 template <class T> struct Backward {
   In x, scale, dy, saved_mean, saved_variance, mean, variance;
   Out dx, dscale, dbias;
-  bool fixed, last;
-  float epsilon;
+  bool fixed = false, last = false;
+  float epsilon = 0;
   ChannelSums<T, 2> sums;
   std::vector<T> both, inverse;
 
+  Backward() = default;
   explicit Backward(const KernelArgs& op)
       : x(op.in("X")),
         scale(op.in("Scale")),

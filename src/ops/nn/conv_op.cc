@@ -1,6 +1,8 @@
 #include "ops/nn/conv_op.h"
 
 #include "ops/declare/second_order.h"
+#include "ops/device/conv.h"
+#include "ops/device/zeros.h"
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/work.h"
 #include "ops/nn/conv_attrs.h"
@@ -62,6 +64,39 @@ template <class T> Kernel backward(const KernelArgs& op, const ConvForm& form) {
   };
 }
 
+// ---- on devices
+
+template <class T> Kernel queued_forward(const KernelArgs& op, const ConvForm& form) {
+  const ConvPass pass = form.transposed ? ConvPass::kBackwardData : ConvPass::kForward;
+  return [conv = device::Conv<T>(pass, operand_of(op.op())), dims = Dims(op.op(), form.dims), input = op.in("Input"),
+          filter = op.in("Filter"), output = op.out("Output")](KernelContext& c) mutable {
+    const DeviceContext& queued = DeviceContext::of(c);
+    const ConvDims& d = dims(c[input].shape(), c[filter].shape());
+    if (d.empty()) return device::fill_zero(queued, c[output]);
+    conv.run(queued, d, c[input], c[filter], c[output]);
+  };
+}
+
+template <class T> Kernel queued_backward(const KernelArgs& op, const ConvForm& form) {
+  const Operand operand = operand_of(op.op());
+  const ConvPass pass = form.transposed ? ConvPass::kForward : ConvPass::kBackwardData;
+  return [data = device::Conv<T>(pass, operand), weights = device::Conv<T>(ConvPass::kBackwardFilter, operand),
+          transposed = form.transposed, dims = Dims(op.op(), form.dims), input = op.in("Input"),
+          filter = op.in("Filter"), dout = op.in("Output@GRAD"), dinput = op.out("Input@GRAD"),
+          dfilter = op.out("Filter@GRAD")](KernelContext& c) mutable {
+    const DeviceContext& queued = DeviceContext::of(c);
+    const ConvDims& d = dims(c[input].shape(), c[filter].shape());
+    if (d.empty()) {
+      device::fill_zero_if_wanted(queued, dinput);
+      device::fill_zero_if_wanted(queued, dfilter);
+      return;
+    }
+    const Tensor &x = c[input], &g = c[dout];
+    if (c.wants(dinput)) data.run(queued, d, g, c[filter], c[dinput]);
+    if (c.wants(dfilter)) weights.run(queued, d, transposed ? g : x, transposed ? x : g, c[dfilter]);
+  };
+}
+
 }  // namespace
 
 std::function<void(const bool&)> refuse_fusion(const char* op) {
@@ -97,6 +132,8 @@ std::function<void(OpDef&)> convolution(const ConvForm& form) {
     def.grad_reads(read).grad_to(read);
     def.cpu<float, double>(
         [form](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, form); });
+    def.device<float, double>(
+        [form](auto tag, const KernelArgs& op) { return queued_forward<typename decltype(tag)::type>(op, form); });
   };
 }
 
@@ -106,6 +143,8 @@ std::function<void(OpDef&)> convolution_gradient(const ConvForm& form) {
     def.grad(second_order::bilinear("Input", "Filter"));
     def.cpu<float, double>(
         [form](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, form); });
+    def.device<float, double>(
+        [form](auto tag, const KernelArgs& op) { return queued_backward<typename decltype(tag)::type>(op, form); });
   };
 }
 

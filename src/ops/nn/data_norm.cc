@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/device/args_rows.h"
+#include "ops/device/zeros.h"
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/wide.h"
 #include "ops/nn/channels.h"
@@ -180,6 +182,59 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
+// ---- on devices
+
+device::DataNormArgs args_of(const KernelContext& c, In x, int32_t slot_dim) {
+  device::DataNormArgs a{};
+  a.x = device::operand(c[x]);
+  a.rows = c[x].rows();
+  a.columns = c[x].row_elems();
+  a.slot = Slots(a.columns, slot_dim).dim;
+  return a;
+}
+
+template <class T> Kernel queued_forward(const KernelArgs& op) {
+  const bool shift = op.attr<bool>("enable_scale_and_shift");
+  return [kernel = device::kernel_of<T>("data_norm"), slot_dim = op.attr<int32_t>("slot_dim"), x = op.in("X"),
+          size = op.in("BatchSize"), sum = op.in("BatchSum"), square = op.in("BatchSquareSum"),
+          scale_w = shift ? op.in("scale_w") : In(), bias = shift ? op.in("bias") : In(), y = op.out("Y"),
+          means = op.out("Means"), scales = op.out("Scales")](KernelContext& c) {
+    device::DataNormArgs a = args_of(c, x, slot_dim);
+    a.size = device::operand(c[size]);
+    a.sum = device::operand(c[sum]);
+    a.square = device::operand(c[square]);
+    a.scale_w = device::given_operand(c, scale_w);
+    a.bias = device::given_operand(c, bias);
+    a.y = device::operand(c[y]);
+    a.means = device::operand(c[means]);
+    a.scales = device::operand(c[scales]);
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
+template <class T> Kernel queued_backward(const KernelArgs& op) {
+  return [kernel = device::kernel_of<T>("data_norm_grad"), slot_dim = op.attr<int32_t>("slot_dim"),
+          epsilon = static_cast<double>(op.attr<float>("epsilon")), x = op.in("X"), means = op.in("Means"),
+          scales = op.in("Scales"), scale_w = op.attr<bool>("enable_scale_and_shift") ? op.in("scale_w") : In(),
+          dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"), dsize = op.out("BatchSize@GRAD"), dsum = op.out("BatchSum@GRAD"),
+          dsquare = op.out("BatchSquareSum@GRAD"), dscale = op.out("scale_w@GRAD"),
+          dbias = op.out("bias@GRAD")](KernelContext& c) {
+    device::DataNormArgs a = args_of(c, x, slot_dim);
+    a.means_in = device::operand(c[means]);
+    a.scales_in = device::operand(c[scales]);
+    a.scale_w = device::given_operand(c, scale_w);
+    a.dy = device::operand(c[dy]);
+    a.y = device::wanted_operand(c, dx);
+    a.dsize = device::wanted_operand(c, dsize);
+    a.dsum = device::wanted_operand(c, dsum);
+    a.dsquare = device::wanted_operand(c, dsquare);
+    a.dscale_w = device::wanted_operand(c, dscale);
+    a.dbias = device::wanted_operand(c, dbias);
+    a.epsilon = epsilon;
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
 void infer_grad(InferContext& c) {
   check_columns(c);
   AB_CHECK(!c.attr<bool>("enable_scale_and_shift") || c.has_in("scale_w"), InvalidArgument,
@@ -224,7 +279,10 @@ AB_OP(data_norm)
         op.out(slot, g.in(slot)).out(std::string(slot) + "@GRAD", g.din(slot));
       }
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_forward<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(data_norm)
     .doc(
@@ -247,7 +305,10 @@ AB_GRAD(data_norm)
     .out_optional("bias@GRAD", "[C]")
     .dtype_of_input("X")
     .infer(infer_grad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_backward<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::nn

@@ -1,164 +1,49 @@
 // Largest elements and averages of windows of images and volumes.
-#include <limits>
-#include <type_traits>
-
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/second_order.h"
+#include "ops/device/pool_call.h"
 #include "ops/nn/conv_attrs.h"
-#include "ops/nn/pool_rows.h"
+#include "ops/nn/pool_planes.h"
 
 namespace anabranch::nn {
 namespace {
 
-constexpr int64_t kGrain = 8192;
-
-// Planes of images: [N, C] of them whose elements are `step` apart. With channels last, a plane is one channel of a
-// sample, and its neighbours are the other channels.
-struct Planes {
-  int64_t count, channels, in_elems, out_elems, step;
-  bool channels_last;
-  explicit Planes(const PoolDims& d)
-      : count(d.batch * d.channels),
-        channels(d.channels),
-        in_elems(volume(d.window.in)),
-        out_elems(volume(d.window.out)),
-        step(d.channels_last ? d.channels : 1),
-        channels_last(d.channels_last) {}
-  int64_t begin(int64_t plane, int64_t elems) const {
-    return channels_last ? plane / channels * channels * elems + plane % channels : plane * elems;
-  }
-  int64_t grain() const { return kGrain / std::max<int64_t>(1, in_elems) + 1; }
-};
-
-// What an output sees of the input.
-struct Seen {
-  PoolDims::Range depth, rows, columns;
-};
-
-// fn(output, what it sees) for the outputs of a plane, by their index.
-template <class Fn> void each_output(const PoolDims& d, Fn&& fn) {
-  int64_t output = 0;
-  for (int64_t z = 0; z < d.window.out[0]; ++z) {
-    const auto depth = d.range(0, z);
-    for (int64_t y = 0; y < d.window.out[1]; ++y) {
-      const auto rows = d.range(1, y);
-      for (int64_t x = 0; x < d.window.out[2]; ++x) fn(output++, Seen{depth, rows, d.range(2, x)});
-    }
-  }
-}
-
-// fn(input) for the inputs of a window, row by row, until it returns true.
-template <int kAxes, class Fn> void each_input_until(const PoolDims& d, const Seen& seen, Fn&& fn) {
-  const int64_t depth_begin = kAxes == 2 ? 0 : seen.depth.begin, depth_end = kAxes == 2 ? 1 : seen.depth.end;
-  for (int64_t z = depth_begin; z < depth_end; ++z) {
-    for (int64_t y = seen.rows.begin; y < seen.rows.end; ++y) {
-      const int64_t row = (z * d.window.in[1] + y) * d.window.in[2];
-      for (int64_t x = seen.columns.begin; x < seen.columns.end; ++x) {
-        if (fn(row + x)) return;
-      }
-    }
-  }
-}
-
-template <int kAxes, class Fn> void each_input(const PoolDims& d, const Seen& seen, Fn&& fn) {
-  each_input_until<kAxes>(d, seen, [&](int64_t i) {
-    fn(i);
-    return false;
-  });
-}
-
-int64_t divisor(const PoolDims& d, const Seen& seen) { return d.divisor(seen.depth, seen.rows, seen.columns); }
-
-template <int kAxes, class T> struct MaxPool {
-  static void forward(const PoolDims& d, int64_t step, const T* x, T* out) {
-    if constexpr (std::is_same_v<T, float>) {
-      if (const MaxRows rows(d); rows.pays()) return by_rows(d, rows, x, out);
-    }
-    each_output(d, [&](int64_t o, const Seen& seen) { out[o * step] = largest(d, seen, step, x); });
-  }
-  static T largest(const PoolDims& d, const Seen& seen, int64_t step, const T* x) {
-    T top = static_cast<T>(std::numeric_limits<float>::lowest());  // of a window without inputs, also in float64
-    each_input<kAxes>(d, seen, [&](int64_t i) {
-      const T value = x[i * step];
-      top = value > top || value != value ? value : top;  // a NaN is the result
-    });
-    return top;
-  }
-  static void by_rows(const PoolDims& d, const MaxRows& rows, const T* x, T* out) {
-    for (int64_t row = 0; row < d.window.out[0] * d.window.out[1]; ++row, out += d.window.out[2]) {
-      const int64_t z = row / d.window.out[1], y = row % d.window.out[1];
-      rows.run(x, z, y, out);
-      for (int64_t i = 0; i < d.window.out[2]; ++i) {
-        if (i == rows.first()) i = rows.last();
-        if (i < d.window.out[2]) out[i] = largest(d, {d.range(0, z), d.range(1, y), d.range(2, i)}, 1, x);
-      }
-    }
-  }
-  // The first input that equals the output takes the whole gradient.
-  static void backward(const PoolDims& d, int64_t step, const T* x, const T* out, const T* dout, T* dx) {
-    each_output(d, [&](int64_t o, const Seen& seen) {
-      each_input_until<kAxes>(d, seen, [&](int64_t i) {
-        if (x[i * step] != out[o * step]) return false;
-        dx[i * step] += dout[o * step];
-        return true;
-      });
-    });
-  }
-};
-
-template <int kAxes, class T> struct AvgPool {
-  static void forward(const PoolDims& d, int64_t step, const T* x, T* out) {
-    each_output(d, [&](int64_t o, const Seen& seen) {
-      T sum = 0;
-      each_input<kAxes>(d, seen, [&](int64_t i) { sum += x[i * step]; });
-      out[o * step] = sum / static_cast<T>(divisor(d, seen));
-    });
-  }
-  static void backward(const PoolDims& d, int64_t step, const T*, const T*, const T* dout, T* dx) {
-    each_output(d, [&](int64_t o, const Seen& seen) {
-      const T share = dout[o * step] / static_cast<T>(divisor(d, seen));
-      each_input<kAxes>(d, seen, [&](int64_t i) { dx[i * step] += share; });
-    });
-  }
-};
-
-template <int kAxes, class T, class Pool> Kernel forward(const KernelArgs& args, Pool) {
-  const In x = args.in("X");
-  const Out out = args.out("Out");
+template <int kAxes, class T, class Pool> Kernel forward(const KernelArgs& args, Pool pool) {
   DimsOf<PoolDims, decltype(&pool_dims<kAxes>)> dims(args.op(), pool_dims<kAxes>);
-  return [=](KernelContext& c) mutable {
-    const PoolDims& d = dims(c[x].shape());
-    const Planes p(d);
-    const T* from = c[x].data<T>();
-    T* to = c[out].template mutable_data<T>();
-    c.parallel_for(p.count, p.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        Pool::forward(d, p.step, from + p.begin(i, p.in_elems), to + p.begin(i, p.out_elems));
-      }
-    });
+  return [=, x = args.in("X"), out = args.out("Out")](KernelContext& c) mutable {
+    pool_forward(c, dims(c[x].shape()), pool, c[x].data<T>(), c[out].template mutable_data<T>());
   };
 }
 
-template <int kAxes, class T, class Pool> Kernel backward(const KernelArgs& args, Pool) {
-  const In x = args.in("X"), out = args.in("Out"), dout = args.in("Out@GRAD");
-  const Out dx = args.out("X@GRAD");
+template <int kAxes, class T, class Pool> Kernel backward(const KernelArgs& args, Pool pool) {
   DimsOf<PoolDims, decltype(&pool_dims<kAxes>)> dims(args.op(), pool_dims<kAxes>);
-  return [=](KernelContext& c) mutable {
-    const PoolDims& d = dims(c[x].shape());
-    const Planes p(d);
-    const T *from = c[x].data<T>(), *value = c[out].data<T>(), *grad = c[dout].data<T>();
-    T* to = c[dx].template mutable_data<T>();
-    c.parallel_for(p.count, p.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t in = p.begin(i, p.in_elems), at = p.begin(i, p.out_elems);
-        for (int64_t k = 0; k < p.in_elems; ++k) to[in + k * p.step] = T{0};
-        Pool::backward(d, p.step, from + in, value + at, grad + at, to + in);
-      }
-    });
+  return [=, x = args.in("X"), out = args.in("Out"), dout = args.in("Out@GRAD"),
+          dx = args.out("X@GRAD")](KernelContext& c) mutable {
+    pool_backward(c, dims(c[x].shape()), pool, c[x].data<T>(), c[out].data<T>(), c[dout].data<T>(),
+                  c[dx].template mutable_data<T>());
   };
 }
 
 bool is_max(const KernelArgs& op) { return op.attr<std::string>("pooling_type") == "max"; }
+
+// ---- on devices
+
+template <int kAxes, class T> Kernel queued_forward(const KernelArgs& args) {
+  DimsOf<PoolDims, decltype(&pool_dims<kAxes>)> dims(args.op(), pool_dims<kAxes>);
+  return [=, pool = device::PoolCall<T>("pool", is_max(args)), x = args.in("X"),
+          out = args.out("Out")](KernelContext& c) mutable {
+    pool.run(DeviceContext::of(c), dims(c[x].shape()), {read_by(c[x]), written_by(c[out])});
+  };
+}
+
+template <int kAxes, class T> Kernel queued_backward(const KernelArgs& args) {
+  DimsOf<PoolDims, decltype(&pool_dims<kAxes>)> dims(args.op(), pool_dims<kAxes>);
+  return [=, pool = device::PoolCall<T>("pool_grad", is_max(args)), x = args.in("X"), out = args.in("Out"),
+          dout = args.in("Out@GRAD"), dx = args.out("X@GRAD")](KernelContext& c) mutable {
+    pool.run(DeviceContext::of(c), dims(c[x].shape()),
+             {read_by(c[x]), read_by(c[out]), read_by(c[dout]), written_by(c[dx])});
+  };
+}
 
 template <int kAxes> void infer(InferContext& c) {
   check_tensor(c, "X");
@@ -185,6 +70,8 @@ template <int kAxes> void pool(OpDef& def) {
     using T = typename decltype(tag)::type;
     return is_max(op) ? forward<kAxes, T>(op, MaxPool<kAxes, T>{}) : forward<kAxes, T>(op, AvgPool<kAxes, T>{});
   });
+  def.device<float, double>(
+      [](auto tag, const KernelArgs& op) { return queued_forward<kAxes, typename decltype(tag)::type>(op); });
 }
 
 void differentiate_twice(GradContext& g) {
@@ -200,6 +87,8 @@ template <int kAxes> void pool_gradient(OpDef& def) {
         using T = typename decltype(tag)::type;
         return is_max(op) ? backward<kAxes, T>(op, MaxPool<kAxes, T>{}) : backward<kAxes, T>(op, AvgPool<kAxes, T>{});
       });
+  def.device<float, double>(
+      [](auto tag, const KernelArgs& op) { return queued_backward<kAxes, typename decltype(tag)::type>(op); });
 }
 
 AB_OP(pool2d)

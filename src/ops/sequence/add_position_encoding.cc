@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/device/args_math.h"
+#include "ops/device/args_sequence.h"
+#include "ops/device/upload.h"
 #include "ops/sequence/offsets.h"
 
 namespace anabranch::sequence {
@@ -57,6 +60,48 @@ template <class Fn> void each_sequence(const Tensor& x, Fn&& fn) {
   for (size_t s = 1; s < o.size(); ++s) fn(o[s - 1], o[s] - o[s - 1]);
 }
 
+// ---- on devices
+
+template <class T> Kernel queued_forward(const KernelArgs& op) {
+  return [kernel = device::kernel_of<T>("position_encoding"), begins = device::Upload(), table = device::Upload(),
+          encodings = Encodings(), x = op.in("X"), out = op.out("Out"), alpha = op.attr<float>("alpha"),
+          beta = op.attr<float>("beta")](KernelContext& c) mutable {
+    const DeviceContext& queued = DeviceContext::of(c);
+    const Shape& shape = c[x].shape();
+    Offsets o{0};
+    int64_t longest = 0;
+    each_sequence(c[x], [&](int64_t first, int64_t rows) {
+      o.push_back(first + rows);
+      longest = std::max(longest, rows);
+    });
+    device::EncodingArgs a{};
+    a.width = shape[shape.rank() - 1];
+    a.x = device::operand(c[x]);
+    a.offsets = begins.of(queued, o);
+    const double* made = encodings.get(longest, a.width);
+    a.table = table.of(queued, std::vector<double>(made, made + longest * a.width));
+    a.y = device::operand(c[out]);
+    a.sequences = count(o);
+    a.rows = o.back();
+    a.alpha = static_cast<double>(alpha);
+    a.beta = static_cast<double>(beta);
+    queued.launch(kernel, a);
+  };
+}
+
+template <class T> Kernel queued_backward(const KernelArgs& op) {
+  return [kernel = device::kernel_of<T>("scalar/scale"), alpha = op.attr<float>("alpha"), dout = op.in("Out@GRAD"),
+          dx = op.out("X@GRAD")](KernelContext& c) {
+    device::ScalarArgs a{};
+    a.x = device::operand(c[dout]);
+    a.y = device::operand(c[dx]);
+    a.n = c[dout].numel();
+    a.p[0] = static_cast<double>(alpha);
+    a.flags = 1;  // a bias of 0, added behind
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
 AB_OP(add_position_encoding)
     .doc(
         "Out = alpha X + beta P; row t of a sequence has P[k] = sin(t / 10000^(k / (D/2 - 1))) for the first half of "
@@ -90,6 +135,9 @@ AB_OP(add_position_encoding)
           });
         });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_forward<typename decltype(tag)::type>(op);
     });
 
 AB_GRAD(add_position_encoding)
@@ -106,6 +154,9 @@ AB_GRAD(add_position_encoding)
           for (int64_t i = first; i < last; ++i) to[i] = alpha * g[i];
         });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_backward<typename decltype(tag)::type>(op);
     });
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "ops/declare/attr_checks.h"
+#include "ops/device/args_vision.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/outputs.h"
 #include "ops/sequence/offsets.h"
 
@@ -127,6 +129,27 @@ struct Parts {
   }
 };
 
+// On devices: from X to Out, or the gradients back.
+template <class T> Kernel queued(const char* stem, const KernelArgs& op, In from, Out to, bool back) {
+  AB_CHECK(!op.in("Y"), Unsupported, "how many windows there are is known on the CPU");
+  return [kernel = device::kernel_of<T>(stem), w = Windows(op), from, to, back](KernelContext& c) {
+    if (back && !c.wants(to)) return;
+    const Shape& x = back ? c[to].shape() : c[from].shape();
+    device::UnfoldArgs a{};
+    a.x = device::operand(c[from]);
+    a.y = device::operand(c[to]);
+    a.planes = x[0] * x[1];
+    a.channels = x[1];
+    a.in[0] = x[2], a.in[1] = x[3];
+    a.out[0] = w.rows(x[2]), a.out[1] = w.columns(x[3]);
+    a.kernel[0] = w.height, a.kernel[1] = w.width;
+    a.stride[0] = w.down, a.stride[1] = w.right;
+    a.dilation[0] = a.dilation[1] = 1;
+    a.before[0] = w.top, a.before[1] = w.left;
+    if (a.channels > 0) DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
 AB_OP(im2sequence)
     .doc("Out: a row for each window of each image, left to right, then down: channel by channel, row by row.")
     .in("X", "[batch, channels, height, width] float")
@@ -156,6 +179,9 @@ AB_OP(im2sequence)
           }
         });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued<typename decltype(tag)::type>("unfold", op, op.in("X"), op.out("Out"), false);
     });
 
 AB_GRAD(im2sequence)
@@ -178,6 +204,9 @@ AB_GRAD(im2sequence)
           for (int64_t k = 0; k < p.count; ++k) to[p.from + k] += g[p.to + p.skipped + k];
         });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued<typename decltype(tag)::type>("unfold_grad", op, op.in("Out@GRAD"), op.out("X@GRAD"), true);
     });
 
 }  // namespace

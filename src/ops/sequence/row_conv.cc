@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "ops/device/args_sequence.h"
+#include "ops/device/upload.h"
+#include "ops/device/zeros.h"
 #include "ops/kernels/wide.h"
 #include "ops/sequence/offsets.h"
 
@@ -23,6 +26,11 @@ struct Ranges {
     }
   }
   int64_t begin(int64_t s) const { return lod ? (*lod)[static_cast<size_t>(s)] : s * length; }
+  Offsets all() const {
+    Offsets begins(static_cast<size_t>(count) + 1);
+    for (int64_t s = 0; s <= count; ++s) begins[static_cast<size_t>(s)] = begin(s);
+    return begins;
+  }
 };
 
 void infer(InferContext& c) {
@@ -112,6 +120,42 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
+// ---- on devices
+
+device::RowConvArgs args_of(const KernelContext& c, In x, In filter, device::Upload* upload) {
+  const Ranges ranges(c[x]);
+  device::RowConvArgs a{};
+  a.x = device::operand(c[x]);
+  a.filter = device::operand(c[filter]);
+  a.offsets = upload->of(DeviceContext::of(c), ranges.all());
+  a.sequences = ranges.count;
+  a.rows = ranges.begin(ranges.count);
+  a.width = c[filter].shape()[1];
+  a.taps = c[filter].shape()[0];
+  return a;
+}
+
+template <class T> Kernel queued_forward(const KernelArgs& op) {
+  return [kernel = device::kernel_of<T>("row_conv"), upload = device::Upload(), x = op.in("X"),
+          filter = op.in("Filter"), out = op.out("Out")](KernelContext& c) mutable {
+    device::RowConvArgs a = args_of(c, x, filter, &upload);
+    a.y = device::operand(c[out]);
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
+template <class T> Kernel queued_backward(const KernelArgs& op) {
+  return [kernel = device::kernel_of<T>("row_conv_grad"), upload = device::Upload(), x = op.in("X"),
+          filter = op.in("Filter"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+          dfilter = op.out("Filter@GRAD")](KernelContext& c) mutable {
+    device::RowConvArgs a = args_of(c, x, filter, &upload);
+    a.dout = device::operand(c[dout]);
+    a.y = device::wanted_operand(c, dx);
+    a.dfilter = device::wanted_operand(c, dfilter);
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
 AB_OP(row_conv)
     .doc("Out[t] = sum over j of X[t + j] Filter[j], column by column, where t + j is inside the sequence.")
     .source("Amodei et al., Deep Speech 2, ICML 2016")
@@ -125,11 +169,17 @@ AB_OP(row_conv)
       return [x = op.in("X"), filter = op.in("Filter"), out = op.out("Out")](KernelContext& c) {
         slide_all(c, c[x], c[x].data<T>(), c[filter], 1, c[out].template mutable_data<T>());
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_forward<typename decltype(tag)::type>(op);
     });
 
-AB_GRAD(row_conv).doc("Gradients of row_conv by X and Filter.").cpu<float, double>([](auto tag, const KernelArgs& op) {
-  return backward<typename decltype(tag)::type>(op);
-});
+AB_GRAD(row_conv)
+    .doc("Gradients of row_conv by X and Filter.")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_backward<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::sequence

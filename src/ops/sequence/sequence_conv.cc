@@ -1,6 +1,11 @@
 // Convolution along the rows of each sequence: the rows around each row, side by side, times a matrix.
 #include <algorithm>
 
+#include "ops/device/args_sequence.h"
+#include "ops/device/gemm.h"
+#include "ops/device/scratch.h"
+#include "ops/device/upload.h"
+#include "ops/device/zeros.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/outputs.h"
 #include "ops/sequence/context.h"
@@ -93,6 +98,82 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
+// ---- on devices
+
+// The rows around each row side by side, in memory of the kernel that has it, and back.
+template <class T> class QueuedContext {
+ public:
+  explicit QueuedContext(const KernelArgs& op) : context_(op.op()) {}
+  int64_t columns(int64_t width) const { return context_.length * width; }
+
+  const Tensor& gather(const DeviceContext& c, const Tensor& x, const Tensor* padding) {
+    device::ContextArgs a = args(c, x);
+    Tensor& made = room(c, x);
+    a.x = device::operand(x);
+    if (padding) a.padding = device::operand(*padding);
+    a.columns = device::operand(made);
+    c.launch(gather_, a);
+    return made;
+  }
+  // x: what has the sequences. What room() holds, added up; the results may be missing.
+  void scatter(const DeviceContext& c, const Tensor& x, device::DeviceOut dx, device::DeviceOut dpadding) {
+    device::ContextArgs a = args(c, x);
+    a.x = device::operand(std::as_const(room(c, x)));
+    a.columns = dx;
+    a.dpadding = dpadding;
+    c.launch(scatter_, a);
+  }
+  Tensor& room(const DeviceContext& c, const Tensor& x) {
+    return columns_.of(c, Shape{x.rows(), columns(x.shape()[1])}, dtype_of<T>);
+  }
+
+ private:
+  device::ContextArgs args(const DeviceContext& c, const Tensor& x) {
+    device::ContextArgs a{};
+    a.offsets = offsets_.of(c, offsets(x));
+    a.sequences = count(offsets(x));
+    a.rows = x.rows();
+    a.width = x.shape()[1];
+    a.length = context_.length;
+    a.start = context_.start;
+    return a;
+  }
+
+  Context context_;
+  ab_kernel gather_ = device::kernel_of<T>("context"), scatter_ = device::kernel_of<T>("context_grad");
+  device::Upload offsets_;
+  device::Scratch columns_;
+};
+
+template <class T> Kernel queued_forward(const KernelArgs& op) {
+  return [around = QueuedContext<T>(op), product = device::Gemm<T>(), x = op.in("X"), filter = op.in("Filter"),
+          padding = padding_of(op), out = op.out("Out")](KernelContext& c) mutable {
+    const DeviceContext& queued = DeviceContext::of(c);
+    const Tensor& columns = around.gather(queued, c[x], padding ? &c[padding] : nullptr);
+    product.run(queued, {.m = c[x].rows(), .n = c[filter].shape()[1], .k = columns.shape()[1]}, columns, c[filter],
+                c[out]);
+  };
+}
+
+template <class T> Kernel queued_backward(const KernelArgs& op) {
+  return [around = QueuedContext<T>(op), by_x = device::Gemm<T>(), by_filter = device::Gemm<T>(), x = op.in("X"),
+          filter = op.in("Filter"), dout = op.in("Out@GRAD"), padding = padding_of(op), dx = op.out("X@GRAD"),
+          dfilter = op.out("Filter@GRAD"), dpadding = op.out("PaddingData@GRAD")](KernelContext& c) mutable {
+    const DeviceContext& queued = DeviceContext::of(c);
+    const int64_t rows = c[x].rows(), k = around.columns(c[x].shape()[1]), n = c[filter].shape()[1];
+    if (c.wants(dfilter)) {
+      const Tensor& columns = around.gather(queued, c[x], padding ? &c[padding] : nullptr);
+      by_filter.run(queued, {.m = k, .n = n, .k = rows, .trans_a = true}, columns, c[dout], c[dfilter]);
+    }
+    if (!padding) device::fill_zero_if_wanted(queued, dpadding);
+    const device::DeviceOut to_x = device::wanted_operand(c, dx);
+    const device::DeviceOut to_padding = padding ? device::wanted_operand(c, dpadding) : device::DeviceOut{};
+    if (!to_x.there() && !to_padding.there()) return;
+    by_x.run(queued, {.m = rows, .n = k, .k = n, .trans_b = true}, c[dout], c[filter], around.room(queued, c[x]));
+    around.scatter(queued, c[x], to_x, to_padding);
+  };
+}
+
 AB_OP(sequence_conv)
     .doc(
         "Out[t] = [X[t + contextStart], ..., X[t + contextStart + contextLength - 1]] Filter, where rows outside the "
@@ -110,7 +191,10 @@ AB_OP(sequence_conv)
       c.share_lod("Out", "X");
     })
     .grad_reads({"X", "Filter", "PaddingData"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_forward<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(sequence_conv)
     .doc("Gradients of sequence_conv by X, Filter and PaddingData.")
@@ -121,7 +205,10 @@ AB_GRAD(sequence_conv)
       grad_as(c, "Filter@GRAD", "Filter");
       grad_as(c, "PaddingData@GRAD", "PaddingData");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_backward<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::sequence

@@ -2,6 +2,9 @@
 // lengths of one level of Y; sequence_expand_as repeats rows by the lengths of Y's only level.
 #include <algorithm>
 
+#include "ops/device/args_sequence.h"
+#include "ops/device/launch_index.h"
+#include "ops/device/upload.h"
 #include "ops/kernels/copy.h"
 #include "ops/sequence/offsets.h"
 
@@ -116,10 +119,75 @@ template <class T, bool kAs> Kernel backward(const KernelArgs& args) {
   };
 }
 
+// ---- on devices, where tables of rows stand for the plan
+
+// The row of X that each row of Out is.
+Offsets sources_of(const Plan& plan) {
+  Offsets sources;
+  int64_t first = 0;
+  for (int64_t i = 0; i < count(*plan.times); first += plan.length(i++)) {
+    for (int64_t k = 0; k < plan.repeats(i); ++k) {
+      for (int64_t row = 0; row < plan.length(i); ++row) sources.push_back(first + row);
+    }
+  }
+  return sources;
+}
+
+template <bool kAs> Kernel queued_forward(const KernelArgs& args) {
+  return [kernels = device::KernelOfIds(device::stem_of_size("gather", dtype_size(args.dtype()))),
+          upload = device::Upload(), x = args.in("X"), y = args.in("Y"), out = args.out("Out"),
+          op = args.op()](KernelContext& c) mutable {
+    const DeviceContext& queued = DeviceContext::of(c);
+    device::IndexArgs a{};
+    a.x = device::operand(c[x]);
+    a.ids = upload.of(queued, sources_of(plan_of<kAs>(op, c[x], c[y])));
+    a.y = device::operand(c[out]);
+    a.ids_count = c[out].rows();
+    a.height = c[x].rows();
+    a.width = c[x].row_elems();
+    queued.launch(kernels.of64(), a);
+  };
+}
+
+// The rows of Out that each row of X became: those of row r from starts[r] on.
+struct Repetitions {
+  Offsets starts{0}, places;
+  explicit Repetitions(const Plan& plan) {
+    int64_t first = 0;
+    for (int64_t i = 0; i < count(*plan.times); ++i) {
+      for (int64_t row = 0; row < plan.length(i); ++row) {
+        for (int64_t k = 0; k < plan.repeats(i); ++k) places.push_back(first + k * plan.length(i) + row);
+        starts.push_back(static_cast<int64_t>(places.size()));
+      }
+      first += plan.repeats(i) * plan.length(i);
+    }
+  }
+};
+
+template <class T, bool kAs> Kernel queued_backward(const KernelArgs& args) {
+  return [kernel = device::kernel_of<T>("sum_rows"), starts = device::Upload(), places = device::Upload(),
+          x = args.in("X"), y = args.in("Y"), dout = args.in("Out@GRAD"), dx = args.out("X@GRAD"),
+          op = args.op()](KernelContext& c) mutable {
+    if (!c.wants(dx)) return;
+    const DeviceContext& queued = DeviceContext::of(c);
+    const Repetitions repetitions(plan_of<kAs>(op, c[x], c[y]));
+    device::SumRowsArgs a{};
+    a.x = device::operand(c[dout]);
+    a.starts = starts.of(queued, repetitions.starts);
+    a.places = places.of(queued, repetitions.places);
+    a.y = device::operand(c[dx]);
+    a.rows = c[x].rows();
+    a.width = c[x].row_elems();
+    queued.launch(kernel, a);
+  };
+}
+
 template <bool kAs> void gradient(OpDef& def) {
   def.doc("X@GRAD: sums of Out@GRAD over the repetitions.").grad_lod("X@GRAD", "X");
   def.cpu<float, double, int32_t, int64_t>(
       [](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type, kAs>(op); });
+  def.device<float, double, int32_t, int64_t>(
+      [](auto tag, const KernelArgs& op) { return queued_backward<typename decltype(tag)::type, kAs>(op); });
 }
 
 AB_OP(sequence_expand)
@@ -133,7 +201,8 @@ AB_OP(sequence_expand)
     .infer(infer<false>)
     .grad_reads({"X", "Y"})
     .grad_to({"X"})
-    .cpu_any([](const KernelArgs& op) { return forward<false>(op); });
+    .cpu_any([](const KernelArgs& op) { return forward<false>(op); })
+    .device_any([](const KernelArgs& op) { return queued_forward<false>(op); });
 
 AB_OP(sequence_expand_as)
     .doc("Row i of X is repeated as often as sequence i of Y is long; Out has the sequences of Y.")
@@ -143,7 +212,8 @@ AB_OP(sequence_expand_as)
     .infer(infer<true>)
     .grad_reads({"X", "Y"})
     .grad_to({"X"})
-    .cpu_any([](const KernelArgs& op) { return forward<true>(op); });
+    .cpu_any([](const KernelArgs& op) { return forward<true>(op); })
+    .device_any([](const KernelArgs& op) { return queued_forward<true>(op); });
 
 AB_GRAD(sequence_expand).with(gradient<false>);
 AB_GRAD(sequence_expand_as).with(gradient<true>);

@@ -2,6 +2,9 @@
 #include <cmath>
 #include <type_traits>
 
+#include "ops/device/args_sequence.h"
+#include "ops/device/upload.h"
+#include "ops/device/zeros.h"
 #include "ops/kernels/wide.h"
 #include "ops/sequence/offsets.h"
 
@@ -170,6 +173,59 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
+// ---- on devices
+
+device::SequencePooling mode_of(Pool pool) {
+  switch (pool) {
+    case Pool::kSum: return device::kPoolSum;
+    case Pool::kAverage: return device::kPoolAverage;
+    case Pool::kSqrt: return device::kPoolSqrt;
+    case Pool::kMax: return device::kPoolMax;
+    case Pool::kLast: return device::kPoolLast;
+    default: return device::kPoolFirst;
+  }
+}
+
+// x: what has the sequences.
+device::SequencePoolArgs args_of(Pool pool, const Tensor& x) {
+  device::SequencePoolArgs a{};
+  a.sequences = count(offsets(x));
+  a.rows = x.rows();
+  a.width = x.row_elems();
+  a.mode = mode_of(pool);
+  return a;
+}
+
+template <class T> Kernel queued_forward(const KernelArgs& op) {
+  return [kernel = device::kernel_of<T>("sequence_pool"), upload = device::Upload(), pool = pool_of(op.op()),
+          x = op.in("X"), out = op.out("Out"), max_index = op.out("MaxIndex"),
+          pad = static_cast<double>(op.attr<float>("pad_value"))](KernelContext& c) mutable {
+    const DeviceContext& queued = DeviceContext::of(c);
+    device::SequencePoolArgs a = args_of(pool, c[x]);
+    a.x = device::operand(c[x]);
+    a.offsets = upload.of(queued, offsets(c[x]));
+    a.y = device::operand(c[out]);
+    if (pool == Pool::kMax) a.index = device::wanted_operand(c, max_index);
+    a.pad = pad;
+    queued.launch(kernel, a);
+  };
+}
+
+template <class T> Kernel queued_backward(const KernelArgs& op) {
+  return [kernel = device::kernel_of<T>("sequence_pool_grad"), upload = device::Upload(), pool = pool_of(op.op()),
+          x = op.in("X"), dout = op.in("Out@GRAD"), max_index = op.in("MaxIndex"),
+          dx = op.out("X@GRAD")](KernelContext& c) mutable {
+    if (!c.wants(dx)) return;
+    const DeviceContext& queued = DeviceContext::of(c);
+    device::SequencePoolArgs a = args_of(pool, c[x]);
+    a.x = device::operand(c[dout]);
+    a.offsets = upload.of(queued, offsets(c[x]));
+    if (pool == Pool::kMax) a.index_in = device::operand(c[max_index]);
+    a.y = device::operand(c[dx]);
+    queued.launch(kernel, a);
+  };
+}
+
 // MaxIndex is read for MAX only.
 void differentiate(GradContext& g) {
   auto op = g.op("sequence_pool_grad");
@@ -191,7 +247,10 @@ AB_OP(sequence_pool)
     .infer(infer)
     .grad_reads({"X"}, {"MaxIndex"})
     .grad(differentiate)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_forward<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(sequence_pool)
     .doc("Gradient of sequence_pool: each sequence's gradient is shared out over its rows as they had entered.")
@@ -199,7 +258,10 @@ AB_GRAD(sequence_pool)
     .grad_lod("X@GRAD", "X")
     .dtype_of_input("Out@GRAD")
     .infer(infer_grad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_backward<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::sequence

@@ -1,3 +1,5 @@
+#include "ops/device/args_sequence.h"
+#include "ops/device/upload.h"
 #include "ops/nn/softmax_block.h"
 #include "ops/sequence/offsets.h"
 
@@ -68,6 +70,16 @@ AB_OP(sequence_softmax)
         each_run(c, o, c[x].numel(),
                  [&o, from, to](int64_t begin, int64_t end) { softmax_run(o, begin, end, from, to); });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [kernel = device::kernel_of<T>("sequence_softmax"), upload = device::Upload(), x = op.in("X"),
+              out = op.out("Out")](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        const Offsets& o = offsets(c[x]);
+        queued.launch(kernel, device::SequenceSoftmaxArgs{
+                                  device::operand(c[x]), {}, upload.of(queued, o), device::operand(c[out]), count(o)});
+      };
     });
 
 AB_GRAD(sequence_softmax)
@@ -85,6 +97,17 @@ AB_GRAD(sequence_softmax)
             softmax_grad_block<T>(value + first, g + first, length, 1, to + first);
           });
         });
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [kernel = device::kernel_of<T>("sequence_softmax_grad"), upload = device::Upload(), x = op.in("X"),
+              y = op.in("Out"), dy = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
+        if (!c.wants(dx)) return;
+        const DeviceContext& queued = DeviceContext::of(c);
+        const Offsets& o = offsets(c[x]);
+        queued.launch(kernel, device::SequenceSoftmaxArgs{device::operand(c[y]), device::operand(c[dy]),
+                                                          upload.of(queued, o), device::operand(c[dx]), count(o)});
       };
     });
 

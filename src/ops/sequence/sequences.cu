@@ -1,23 +1,14 @@
-// Sequences on devices: "sequence_pool", "context" (the rows around each row, for convolutions), with "_grad".
+// Sequences on devices: "sequence_pool", "sequence_softmax", "context" (the rows around each row, for convolutions),
+// with
+// "_grad"; "sum_rows", the gradient of rows that were repeated.
 #include <cmath>
 
 #include "ops/device/args_sequence.h"
+#include "ops/device/groups.h"
 #include "ops/device/kernels.h"
+#include "ops/sequence/sequence_of.h"
 
 namespace anabranch::device {
-
-// The sequence that a row belongs to.
-AB_HD inline int64_t sequence_of(const int64_t* offsets, int64_t sequences, int64_t row) {
-  int64_t from = 0, to = sequences;  // the last one that begins at the row or before it
-  while (to - from > 1) {
-    const int64_t middle = (from + to) / 2;
-    if (offsets[middle] <= row)
-      from = middle;
-    else
-      to = middle;
-  }
-  return from;
-}
 
 // By what the sum of a sequence is divided.
 template <class C> AB_HD C divisor(int32_t mode, int64_t length) {
@@ -176,6 +167,78 @@ struct ContextGrad {
   }
 };
 
+struct SequenceSoftmax {
+  using Args = SequenceSoftmaxArgs;
+  template <class T> struct Body {
+    const T* x;
+    const int64_t* offsets;
+    T* y;
+    template <class L> AB_HD void operator()(const L& lanes, int64_t sequence) const {
+      const int64_t first = offsets[sequence], last = offsets[sequence + 1];
+      if (first == last) return;
+      Compute<T> top = load(x[first]);
+      for (int64_t i = first + lanes.index(); i < last; i += lanes.count()) top = MaxOf{}(top, load(x[i]));
+      top = lanes.max(top);
+      Compute<T> sum = 0;
+      for (int64_t i = first + lanes.index(); i < last; i += lanes.count()) sum += std::exp(load(x[i]) - top);
+      sum = lanes.sum(sum);
+      for (int64_t i = first + lanes.index(); i < last; i += lanes.count()) {
+        store(y + i, std::exp(load(x[i]) - top) / sum);
+      }
+    }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    return rows(launch, a.sequences, 32, Body<T>{a.x.get<T>(), a.offsets.get<int64_t>(), a.y.get<T>()});
+  }
+};
+
+// dx = y (dy - sum y dy).
+struct SequenceSoftmaxGrad {
+  using Args = SequenceSoftmaxArgs;
+  template <class T> struct Body {
+    const T *y, *dy;
+    const int64_t* offsets;
+    T* dx;
+    template <class L> AB_HD void operator()(const L& lanes, int64_t sequence) const {
+      const int64_t first = offsets[sequence], last = offsets[sequence + 1];
+      double total = 0;
+      for (int64_t i = first + lanes.index(); i < last; i += lanes.count()) {
+        total += static_cast<double>(load(y[i]) * load(dy[i]));
+      }
+      const auto sum = static_cast<Compute<T>>(lanes.sum(total));
+      for (int64_t i = first + lanes.index(); i < last; i += lanes.count()) {
+        store(dx + i, load(y[i]) * (load(dy[i]) - sum));
+      }
+    }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    return rows(launch, a.sequences, 32, Body<T>{a.x.get<T>(), a.dy.get<T>(), a.offsets.get<int64_t>(), a.y.get<T>()});
+  }
+};
+
+struct SumRows {
+  using Args = SumRowsArgs;
+  template <class T> struct Body {
+    const T* x;
+    const int64_t *starts, *places;
+    T* y;
+    int64_t width;
+    AB_HD void operator()(int64_t i) const {
+      const int64_t row = i / width, column = i % width;
+      Compute<T> sum = 0;
+      for (int64_t k = starts[row]; k < starts[row + 1]; ++k) sum = sum_of(sum, load(x[places[k] * width + column]));
+      store(y + i, sum);
+    }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    return each(launch, a.rows * a.width,
+                Body<T>{a.x.get<T>(), a.starts.get<int64_t>(), a.places.get<int64_t>(), a.y.get<T>(), a.width});
+  }
+};
+
+AB_KERNEL("sequence_softmax", SequenceSoftmax, float, double, half, bfloat16);
+AB_KERNEL("sequence_softmax_grad", SequenceSoftmaxGrad, float, double, half, bfloat16);
+AB_KERNEL("sum_rows", SumRows, float, double, half, bfloat16, int32_t, int64_t);
 AB_KERNEL("sequence_pool", SequencePool, float, double, half, bfloat16);
 AB_KERNEL("sequence_pool_grad", SequencePoolGrad, float, double, half, bfloat16);
 AB_KERNEL("context", ContextOf, float, double, half, bfloat16);

@@ -7,6 +7,8 @@
 #include "base/flags.h"
 #include "core/row_locks.h"
 #include "opdef/op_def.h"
+#include "ops/device/launch_index.h"
+#include "ops/device/zeros.h"
 #include "ops/kernels/ids.h"
 #include "ops/sparse/look_up.h"
 #include "ops/sparse/row_loops.h"
@@ -127,6 +129,44 @@ template <class T> Kernel lookup_grad_kernel(const KernelArgs& op) {
   };
 }
 
+// ---- kernels of devices, which read rows outside of the table as zeros
+
+template <class T> Kernel queued_lookup(const KernelArgs& op) {
+  return [kernel = device::KernelOfIds(device::stem_of_size("gather", sizeof(T))), w = op.in("W"), ids = op.in("Ids"),
+          out = op.out("Out"), padding = op.attr<int64_t>("padding_idx")](KernelContext& c) {
+    device::IndexArgs a{};
+    a.x = device::operand(c[w]);
+    a.ids = device::operand(c[ids]);
+    a.y = device::operand(c[out]);
+    a.ids_count = c[ids].numel();
+    a.height = c[w].shape()[0];
+    a.width = c[w].shape()[1];
+    a.padding = padding;
+    a.flags = padding == kNoPadding ? 0 : device::kHasPadding;
+    DeviceContext::of(c).launch(kernel.of(c[ids]), a);
+  };
+}
+
+template <class T> Kernel queued_lookup_grad(const KernelArgs& op) {
+  AB_CHECK(!op.attr<bool>("is_sparse"), Unsupported, "sparse rows are made on the CPU");
+  return [kernel = device::kernel_of<T>("scatter"), groups = device::GroupedIds(), ids = op.in("Ids"),
+          dout = op.in("Out@GRAD"), dw = op.out("W@GRAD"),
+          padding = op.attr<int64_t>("padding_idx")](KernelContext& c) mutable {
+    if (!c.wants(dw)) return;
+    const DeviceContext& queued = DeviceContext::of(c);
+    device::fill_zero(queued, c[dw]);
+    device::ScatterArgs a{};
+    a.x = device::operand(c[dout]);
+    a.y = device::operand(c[dw]);
+    a.groups = groups.of(queued, c[ids], c[dw].shape()[0]);
+    a.n = c[ids].numel();
+    a.width = c[dw].shape()[1];
+    a.skipped = padding;
+    a.mode = device::kScatterSum;
+    queued.launch(kernel, a);
+  };
+}
+
 // ---- declarations
 
 void attrs(OpDef& def) {
@@ -150,14 +190,18 @@ void look_up(OpDef& def, bool last_is_one) {
       .grad_reads({"W", "Ids"})
       .grad_to({"W"})
       .cpu<float, double>(
-          [](auto tag, const KernelArgs& op) { return lookup_kernel<typename decltype(tag)::type>(op); });
+          [](auto tag, const KernelArgs& op) { return lookup_kernel<typename decltype(tag)::type>(op); })
+      .device<float, double>(
+          [](auto tag, const KernelArgs& op) { return queued_lookup<typename decltype(tag)::type>(op); });
 }
 
 void gradient(OpDef& def) {
   def.doc("Gradient of a table: sums of Out@GRAD over the samples of each id, dense or as SELECTED_ROWS.")
       .infer(infer_lookup_grad)
       .cpu<float, double>(
-          [](auto tag, const KernelArgs& op) { return lookup_grad_kernel<typename decltype(tag)::type>(op); });
+          [](auto tag, const KernelArgs& op) { return lookup_grad_kernel<typename decltype(tag)::type>(op); })
+      .device<float, double>(
+          [](auto tag, const KernelArgs& op) { return queued_lookup_grad<typename decltype(tag)::type>(op); });
 }
 
 AB_OP(lookup_table)

@@ -1,15 +1,13 @@
 // The places at which a transformed image reads the original one, for grid_sampler.
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
+#include "ops/device/args_vision.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/vision/grid_functions.h"
 
 namespace anabranch::vision {
 namespace {
-
-// Position k of n from -1 to 1; of one position it is no number, as in the original.
-template <class T> T position(int64_t k, int64_t n) {
-  return T{-1} + static_cast<T>(k) * (T{2} / static_cast<T>(n - 1));
-}
 
 // [N, C, H, W]; H and W are unknown while the program is built, as in the original.
 Shape infer_grid(const InferContext& c, int64_t batch) {
@@ -20,6 +18,15 @@ Shape infer_grid(const InferContext& c, int64_t batch) {
   AB_CHECK(size.values[2] >= 0 && size.values[3] >= 0, InvalidArgument,
            "height and width of output_shape must not be negative, got {} and {}", size.values[2], size.values[3]);
   return {batch, size.values[2], size.values[3], 2};
+}
+
+// On devices: grid is Output or its gradient.
+template <class T> Kernel queued(const char* stem, In from, Out to, bool back) {
+  return [kernel = device::kernel_of<T>(stem), from, to, back](KernelContext& c) {
+    const Shape& grid = back ? c[from].shape() : c[to].shape();
+    DeviceContext::of(c).launch(
+        kernel, device::AffineGridArgs{device::operand(c[from]), device::operand(c[to]), grid[0], grid[1], grid[2]});
+  };
 }
 
 AB_OP(affine_grid)
@@ -58,6 +65,9 @@ AB_OP(affine_grid)
           }
         });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued<typename decltype(tag)::type>("affine_grid", op.in("Theta"), op.out("Output"), false);
     });
 
 AB_GRAD(affine_grid)
@@ -91,6 +101,9 @@ AB_GRAD(affine_grid)
           }
         });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued<typename decltype(tag)::type>("affine_grid_grad", op.in("Output@GRAD"), op.out("Theta@GRAD"), true);
     });
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include <utility>
 
 #include "ops/declare/declare.h"
+#include "ops/device/args_math.h"
+#include "ops/device/gemm.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/outputs.h"
@@ -25,6 +28,50 @@ void mean_products(const KernelContext& c, const Maps& m, const GemmDims& dims, 
   gemm->run(c, dims, a, b, out);
   map(c, kCheapGrain, m.batch * dims.m * dims.n, out, out,
       [pixels = static_cast<T>(m.pixels)](T v) { return v / pixels; });
+}
+
+// The same on devices.
+template <class T> class QueuedMeans {
+ public:
+  void run(const DeviceContext& c, const Maps& m, const GemmDims& dims, const Tensor& a, const Tensor& b, Tensor& out) {
+    product_.run(c, dims, a, b, out);
+    device::ScalarArgs scaled{};
+    scaled.x = device::operand(std::as_const(out));
+    scaled.y = device::operand(out);
+    scaled.n = out.numel();
+    scaled.p[0] = 1.0 / static_cast<double>(m.pixels);
+    scaled.flags = 1;  // a bias of 0, added behind
+    c.launch(scale_, scaled);
+  }
+
+ private:
+  device::Gemm<T> product_;
+  ab_kernel scale_ = device::kernel_of<T>("scalar/scale");
+};
+
+GemmDims forward_dims(const Maps& m) {
+  return {.m = m.left,
+          .n = m.right,
+          .k = m.pixels,
+          .trans_b = true,
+          .batch = m.batch,
+          .batch_stride_a = m.x(),
+          .batch_stride_b = m.y(),
+          .batch_stride_c = m.out()};
+}
+
+GemmDims dims_by_x(const Maps& m) {
+  GemmDims dims{.m = m.left, .n = m.pixels, .k = m.right, .batch = m.batch};
+  dims.batch_stride_a = m.out(), dims.batch_stride_b = m.y(), dims.batch_stride_c = m.x();
+  return dims;
+}
+
+GemmDims dims_by_y(const Maps& m) {
+  GemmDims dims = dims_by_x(m);
+  std::swap(dims.m, dims.k);
+  std::swap(dims.batch_stride_b, dims.batch_stride_c);
+  dims.trans_a = true;
+  return dims;
 }
 
 AB_OP(fsp)
@@ -52,17 +99,16 @@ AB_OP(fsp)
       return
           [x = op.in("X"), y = op.in("Y"), out = op.out("Out"), gemm = std::make_shared<Gemm<T>>()](KernelContext& c) {
             const Maps m(c[x].shape(), c[y].shape());
-            mean_products(c, m,
-                          {.m = m.left,
-                           .n = m.right,
-                           .k = m.pixels,
-                           .trans_b = true,
-                           .batch = m.batch,
-                           .batch_stride_a = m.x(),
-                           .batch_stride_b = m.y(),
-                           .batch_stride_c = m.out()},
-                          gemm.get(), c[x].data<T>(), c[y].data<T>(), c[out].template mutable_data<T>());
+            mean_products(c, m, forward_dims(m), gemm.get(), c[x].data<T>(), c[y].data<T>(),
+                          c[out].template mutable_data<T>());
           };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [means = QueuedMeans<T>(), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) mutable {
+        const Maps m(c[x].shape(), c[y].shape());
+        means.run(DeviceContext::of(c), m, forward_dims(m), c[x], c[y], c[out]);
+      };
     });
 
 AB_GRAD(fsp)
@@ -73,13 +119,18 @@ AB_GRAD(fsp)
               to_x = std::make_shared<Gemm<T>>(), to_y = std::make_shared<Gemm<T>>()](KernelContext& c) {
         const Maps m(c[x].shape(), c[y].shape());
         const T *a = c[x].data<T>(), *b = c[y].data<T>(), *d = c[dout].data<T>();
-        GemmDims dims{.m = m.left, .n = m.pixels, .k = m.right, .batch = m.batch};
-        dims.batch_stride_a = m.out(), dims.batch_stride_b = m.y(), dims.batch_stride_c = m.x();
-        if (T* to = wanted<T>(c, dx)) mean_products(c, m, dims, to_x.get(), d, b, to);
-        std::swap(dims.m, dims.k);
-        std::swap(dims.batch_stride_b, dims.batch_stride_c);
-        dims.trans_a = true;
-        if (T* to = wanted<T>(c, dy)) mean_products(c, m, dims, to_y.get(), d, a, to);
+        if (T* to = wanted<T>(c, dx)) mean_products(c, m, dims_by_x(m), to_x.get(), d, b, to);
+        if (T* to = wanted<T>(c, dy)) mean_products(c, m, dims_by_y(m), to_y.get(), d, a, to);
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [to_x = QueuedMeans<T>(), to_y = QueuedMeans<T>(), x = op.in("X"), y = op.in("Y"),
+              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        const Maps m(c[x].shape(), c[y].shape());
+        if (c.wants(dx)) to_x.run(queued, m, dims_by_x(m), c[dout], c[y], c[dx]);
+        if (c.wants(dy)) to_y.run(queued, m, dims_by_y(m), c[dout], c[x], c[dy]);
       };
     });
 

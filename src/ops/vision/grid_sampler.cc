@@ -1,10 +1,10 @@
 // Images read at places that another tensor gives, between their pixels.
-#include <array>
-#include <cmath>
-
 #include "ops/declare/declare.h"
+#include "ops/device/args_vision.h"
+#include "ops/device/zeros.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/outputs.h"
+#include "ops/vision/grid_functions.h"
 
 namespace anabranch::vision {
 namespace {
@@ -16,34 +16,9 @@ struct Extents {
   int64_t grain() const { return kMathGrain / (channels * plane() + 1) + 1; }
 };
 
-// The four pixels around a place, -1 where there is none, with their weights and what those change by with the place.
-template <class T> struct Corners {
-  std::array<int64_t, 4> at;
-  std::array<T, 4> weight, by_x, by_y;
-};
-
-// Places are from -1, the middle of the first row or column, to 1, that of the last.
-template <class T> Corners<T> corners(const Extents& e, T gx, T gy) {
-  const T half_x = static_cast<T>(e.columns - 1) / 2, half_y = static_cast<T>(e.rows - 1) / 2;
-  const T x = (gx + 1) * half_x, y = (gy + 1) * half_y, left = std::floor(x), top = std::floor(y);
-  Corners<T> c;
-  for (size_t k = 0; k < 4; ++k) {
-    const bool right = k % 2, below = k / 2;
-    const T column = right ? left + 1 : left, row = below ? top + 1 : top;
-    const T wx = right ? x - left : left + 1 - x, wy = below ? y - top : top + 1 - y;
-    const bool inside =
-        column >= 0 && column <= static_cast<T>(e.columns - 1) && row >= 0 && row <= static_cast<T>(e.rows - 1);
-    c.at[k] = inside ? static_cast<int64_t>(row) * e.columns + static_cast<int64_t>(column) : -1;
-    c.weight[k] = wx * wy;
-    c.by_x[k] = (right ? wy : -wy) * half_x;
-    c.by_y[k] = (below ? wx : -wx) * half_y;
-  }
-  return c;
-}
-
 template <class T> void sample(const Extents& e, const T* x, const T* grid, T* out) {
   for (int64_t p = 0; p < e.plane(); ++p) {
-    const auto c = corners(e, grid[2 * p], grid[2 * p + 1]);
+    const auto c = corners(e.rows, e.columns, grid[2 * p], grid[2 * p + 1]);
     for (int64_t k = 0; k < e.channels; ++k) {
       T sum = 0;
       for (size_t q = 0; q < 4; ++q) {
@@ -57,7 +32,7 @@ template <class T> void sample(const Extents& e, const T* x, const T* grid, T* o
 // dx and dgrid may be null; dx is zero before.
 template <class T> void sample_grad(const Extents& e, const T* x, const T* grid, const T* dout, T* dx, T* dgrid) {
   for (int64_t p = 0; p < e.plane(); ++p) {
-    const auto c = corners(e, grid[2 * p], grid[2 * p + 1]);
+    const auto c = corners(e.rows, e.columns, grid[2 * p], grid[2 * p + 1]);
     T by_x = 0, by_y = 0;
     for (int64_t k = 0; k < e.channels; ++k) {
       const T d = dout[k * e.plane() + p];
@@ -73,6 +48,18 @@ template <class T> void sample_grad(const Extents& e, const T* x, const T* grid,
     dgrid[2 * p] = by_x;
     dgrid[2 * p + 1] = by_y;
   }
+}
+
+device::GridArgs args_of(const KernelContext& c, In x, In grid) {
+  const Extents e(c[x].shape());
+  device::GridArgs a{};
+  a.x = device::operand(c[x]);
+  a.grid = device::operand(c[grid]);
+  a.batch = e.batch;
+  a.channels = e.channels;
+  a.rows = e.rows;
+  a.columns = e.columns;
+  return a;
 }
 
 AB_OP(grid_sampler)
@@ -106,6 +93,15 @@ AB_OP(grid_sampler)
           }
         });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [kernel = device::kernel_of<T>("grid_sample"), x = op.in("X"), grid = op.in("Grid"),
+              out = op.out("Output")](KernelContext& c) {
+        device::GridArgs a = args_of(c, x, grid);
+        a.y = device::operand(c[out]);
+        DeviceContext::of(c).launch(kernel, a);
+      };
     });
 
 AB_GRAD(grid_sampler)
@@ -124,6 +120,17 @@ AB_GRAD(grid_sampler)
                         to_grid ? to_grid + grids : nullptr);
           }
         });
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [kernel = device::kernel_of<T>("grid_sample_grad"), x = op.in("X"), grid = op.in("Grid"),
+              dout = op.in("Output@GRAD"), dx = op.out("X@GRAD"), dgrid = op.out("Grid@GRAD")](KernelContext& c) {
+        device::GridArgs a = args_of(c, x, grid);
+        a.dout = device::operand(c[dout]);
+        a.y = device::wanted_operand(c, dx);
+        a.dgrid = device::wanted_operand(c, dgrid);
+        DeviceContext::of(c).launch(kernel, a);
       };
     });
 

@@ -5,8 +5,8 @@
 namespace anabranch::device {
 
 struct UnfoldDims {
-  int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2];
-  explicit UnfoldDims(const UnfoldArgs& a) {
+  int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2], channels;
+  explicit UnfoldDims(const UnfoldArgs& a) : channels(a.channels) {
     for (int d = 0; d < 2; ++d) {
       in[d] = a.in[d], out[d] = a.out[d], kernel[d] = a.kernel[d];
       stride[d] = a.stride[d], dilation[d] = a.dilation[d], before[d] = a.before[d];
@@ -14,6 +14,13 @@ struct UnfoldDims {
   }
   AB_HD int64_t ins() const { return in[0] * in[1]; }
   AB_HD int64_t outs() const { return kernel[0] * kernel[1] * out[0] * out[1]; }
+  AB_HD int64_t taps() const { return kernel[0] * kernel[1]; }
+  AB_HD int64_t windows() const { return out[0] * out[1]; }
+  // Where y holds a tap of a window of a plane.
+  AB_HD int64_t place(int64_t plane, int64_t tap, int64_t window) const {
+    if (channels == 0) return (plane * taps() + tap) * windows() + window;
+    return ((plane / channels * windows() + window) * channels + plane % channels) * taps() + tap;
+  }
   // The output of axis d that reads element i by this tap; -1: none.
   AB_HD int64_t output(int d, int64_t i, int64_t tap) const {
     const int64_t at = i + before[d] - tap * dilation[d];
@@ -28,12 +35,17 @@ struct Unfold {
     const T* x;
     T* y;
     AB_HD void operator()(int64_t i) const {
-      const int64_t column = i % d.out[1], row = i / d.out[1] % d.out[0], tap = i / d.out[1] / d.out[0];
-      const int64_t across = tap % d.kernel[1], down = tap / d.kernel[1] % d.kernel[0];
+      if (d.channels == 0) return fill(i, i / d.outs(), i / d.windows() % d.taps(), i % d.windows());
+      const int64_t row = i / d.taps() / d.channels, channel = i / d.taps() % d.channels;
+      fill(i, row / d.windows() * d.channels + channel, i % d.taps(), row % d.windows());
+    }
+    AB_HD void fill(int64_t i, int64_t plane, int64_t tap, int64_t window) const {
+      const int64_t column = window % d.out[1], row = window / d.out[1];
+      const int64_t across = tap % d.kernel[1], down = tap / d.kernel[1];
       const int64_t r = row * d.stride[0] + down * d.dilation[0] - d.before[0];
       const int64_t c = column * d.stride[1] + across * d.dilation[1] - d.before[1];
       const bool inside = r >= 0 && r < d.in[0] && c >= 0 && c < d.in[1];
-      store(y + i, inside ? load(x[i / d.outs() * d.ins() + r * d.in[1] + c]) : Compute<T>(0));
+      store(y + i, inside ? load(x[plane * d.ins() + r * d.in[1] + c]) : Compute<T>(0));
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
@@ -57,7 +69,7 @@ struct UnfoldGrad {
           const int64_t column = d.output(1, c, across);
           if (column < 0) continue;
           const int64_t tap = down * d.kernel[1] + across;
-          sum += load(dout[plane * d.outs() + (tap * d.out[0] + row) * d.out[1] + column]);
+          sum += load(dout[d.place(plane, tap, row * d.out[1] + column)]);
         }
       }
       store(dx + i, sum);

@@ -4,6 +4,7 @@
 
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
+#include "ops/device/launch_index.h"
 #include "ops/kernels/strided_copy.h"
 #include "ops/vision/extents.h"
 
@@ -119,6 +120,17 @@ Kernel copies(const KernelArgs& op, Copy copy, const char* from, const char* to,
   };
 }
 
+Kernel queued_copies(const KernelArgs& op, Copy copy, const char* from, const char* to, bool back) {
+  return [kernel = device_kernel(device::stem_of_size("copy", dtype_size(op.dtype()))), o = op.op(), copy, back,
+          x = op.in(from), out = op.out(to)](KernelContext& c) {
+    if (c[out].numel() == 0) return;
+    const NdLoop<2> loop = copy(o, back ? c[out].shape() : c[x].shape());
+    device::CopyArgs a{device::operand(c[x]), device::operand(c[out]), 0, 0, {}, 0};
+    a.axes = device::axes_of(back ? turned(loop) : loop);
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
 template <class... Ts> OpDef& declare(const Rearrangement& row) {
   OpDef& def = declare_op(row.type, __FILE__).doc(row.doc).source(row.source);
   def.in("X", "[N, C, H, W] float").out("Out", row.out).traits(kRowWise);
@@ -134,8 +146,12 @@ template <class... Ts> OpDef& declare(const Rearrangement& row) {
     return copies(op, copy, "Out@GRAD", "X@GRAD", true);
   };
   def.cpu<Ts...>(forward);
+  def.device<Ts...>(
+      [copy = row.copy](auto, const KernelArgs& op) { return queued_copies(op, copy, "X", "Out", false); });
   OpDef& grad = declare_gradient(row.type, __FILE__);
   grad.doc("X@GRAD = Out@GRAD, each element where that of X was.").template cpu<Ts...>(backward);
+  grad.device<Ts...>(
+      [copy = row.copy](auto, const KernelArgs& op) { return queued_copies(op, copy, "Out@GRAD", "X@GRAD", true); });
   if (row.back) {
     grad.infer([back = row.back](InferContext& c) {
       check_tensor(c, "Out@GRAD");

@@ -9,7 +9,7 @@
 #include "ops/declare/shape_args.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/nn/window.h"
-#include "ops/vision/resample.h"
+#include "ops/vision/resample_on_device.h"
 
 namespace anabranch::vision {
 namespace {
@@ -155,6 +155,7 @@ template <class W> class Resizer {
     return r;
   }
   const Taps<W>& columns() const { return taps_[2]; }
+  const Taps<W>& axis(size_t d) const { return taps_[d]; }
 
  private:
   ir::Op op_;
@@ -247,6 +248,41 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
+// ---- on devices
+
+template <class T> class QueuedResizer {
+ public:
+  QueuedResizer(const char* kernel, const ir::Op& op) : kernel_(device::kernel_of<T>(kernel)), resizer_(op) {}
+  // x, y: the shapes of X and Out.
+  void run(const DeviceContext& c, const Shape& x, const Shape& y, const Tensor& from, Tensor& to) {
+    if (to.numel() == 0) return;
+    const Images g = resizer_.fit(x, y);
+    device::ResampleArgs a{};
+    a.x = device::operand(from);
+    a.y = device::operand(to);
+    for (size_t d = 0; d < 3; ++d) a.axes[d] = axes_[d].of(c, resizer_.axis(d), g.in[d], g.out[d]);
+    a.outer = g.outer;
+    a.inner = g.inner;
+    c.launch(kernel_, a);
+  }
+
+ private:
+  ab_kernel kernel_;
+  Resizer<T> resizer_;
+  std::array<QueuedTaps, 3> axes_;
+};
+
+template <class T> Kernel queued_forward(const KernelArgs& op) {
+  return [r = QueuedResizer<T>("resample", op.op()), x = op.in("X"), out = op.out("Out")](KernelContext& c) mutable {
+    r.run(DeviceContext::of(c), c[x].shape(), c[out].shape(), c[x], c[out]);
+  };
+}
+
+template <class T> Kernel queued_backward(const KernelArgs& op) {
+  return [r = QueuedResizer<T>("resample_grad", op.op()), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](
+             KernelContext& c) mutable { r.run(DeviceContext::of(c), c[dx].shape(), c[dout].shape(), c[dout], c[dx]); };
+}
+
 void sizes(OpDef& def) {
   def.in("X", "[N, C, H, W], [N, H, W, C], [N, C, D, H, W] or [N, D, H, W, C] float or uint8")
       .in_optional("OutSize", "[2] or [3] int32, the extents of Out: takes the place of scale and out_h, out_w")
@@ -277,14 +313,18 @@ void declare(const char* type, const char* doc, bool of_bytes) {
           .infer(infer)
           .grad_reads({"X", "OutSize", "SizeTensor", "Scale"})
           .grad_to({"X"})
-          .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+          .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
+          .device<float, double>(
+              [](auto tag, const KernelArgs& op) { return queued_forward<typename decltype(tag)::type>(op); });
   if (of_bytes) def.cpu<uint8_t>([](auto, const KernelArgs& op) { return forward<uint8_t>(op); });
   declare_gradient(type, __FILE__)
       .doc("X@GRAD = each element of Out@GRAD, shared out to the elements of X that made it.")
       .shape_from("OutSize")
       .shape_from("SizeTensor")
       .shape_from("Scale")
-      .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+      .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
+      .device<float, double>(
+          [](auto tag, const KernelArgs& op) { return queued_backward<typename decltype(tag)::type>(op); });
 }
 
 void declare_all() {

@@ -1,6 +1,8 @@
 // Channels of frames moved one frame back or forth in time.
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
+#include "ops/device/args_vision.h"
+#include "ops/device/launch_index.h"
 #include "ops/kernels/copy.h"
 
 namespace anabranch::vision {
@@ -41,6 +43,16 @@ template <class T> Kernel shifts(const KernelArgs& op, const char* from, const c
   };
 }
 
+template <class T> Kernel queued_shifts(const KernelArgs& op, const char* from, const char* to, int64_t direction) {
+  return [kernel = device_kernel(device::stem_of_size("shift_frames", sizeof(T))), o = op.op(), direction,
+          x = op.in(from), out = op.out(to)](KernelContext& c) {
+    const Frames f(o, c[x].shape());
+    DeviceContext::of(c).launch(
+        kernel, device::FramesArgs{device::operand(c[x]), device::operand(c[out]), f.count, f.frames, f.channels,
+                                   f.plane, f.earlier, f.later, direction});
+  };
+}
+
 void check_frames(const InferContext& c, const char* slot) {
   check_tensor(c, slot);
   check_rank(c, slot, 4, 4);
@@ -70,6 +82,9 @@ AB_OP(temporal_shift)
     .grad_reads({})
     .cpu<float, double>([](auto tag, const KernelArgs& op) {
       return shifts<typename decltype(tag)::type>(op, "X", "Out", 1);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_shifts<typename decltype(tag)::type>(op, "X", "Out", 1);
     });
 
 AB_GRAD(temporal_shift)
@@ -80,6 +95,9 @@ AB_GRAD(temporal_shift)
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) {
       return shifts<typename decltype(tag)::type>(op, "Out@GRAD", "X@GRAD", -1);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_shifts<typename decltype(tag)::type>(op, "Out@GRAD", "X@GRAD", -1);
     });
 
 }  // namespace

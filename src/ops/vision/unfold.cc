@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "ops/declare/declare.h"
+#include "ops/device/args_vision.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/vision/extents.h"
 
@@ -82,6 +84,25 @@ void infer(InferContext& c) {
   c.set_out("Y", {x[0], product(x[1], w.taps()), windows}, c.in("X").dtype);
 }
 
+// On devices: from X to Y, or their gradients from Y to X. x: the shape of X.
+void launch(const KernelContext& c, ab_kernel kernel, const Axes& axes, const Shape& x, const Tensor& from,
+            Tensor& to) {
+  const Windows w(axes, x);
+  device::UnfoldArgs a{};
+  a.x = device::operand(from);
+  a.y = device::operand(to);
+  a.planes = x[0] * x[1];
+  a.in[0] = w.rows, a.in[1] = w.columns;
+  a.out[0] = w.out_rows, a.out[1] = w.out_columns;
+  for (size_t d = 0; d < 2; ++d) {
+    a.kernel[d] = axes[d].kernel;
+    a.stride[d] = axes[d].stride;
+    a.dilation[d] = axes[d].dilation;
+    a.before[d] = axes[d].before;
+  }
+  DeviceContext::of(c).launch(kernel, a);
+}
+
 AB_OP(unfold)
     .doc("Y[n, (c kh + i) kw + j, l] = the element (i, j) of window l of channel c of image n; 0 in the padding.")
     .in("X", "[N, C, H, W] float")
@@ -113,6 +134,11 @@ AB_OP(unfold)
                          }
                        });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [kernel = device::kernel_of<T>("unfold"), axes = axes_of(op.op()), x = op.in("X"),
+              out = op.out("Y")](KernelContext& c) { launch(c, kernel, axes, c[x].shape(), c[x], c[out]); };
     });
 
 AB_GRAD(unfold)
@@ -135,6 +161,11 @@ AB_GRAD(unfold)
                          }
                        });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [kernel = device::kernel_of<T>("unfold_grad"), axes = axes_of(op.op()), dout = op.in("Y@GRAD"),
+              dx = op.out("X@GRAD")](KernelContext& c) { launch(c, kernel, axes, c[dx].shape(), c[dout], c[dx]); };
     });
 
 }  // namespace

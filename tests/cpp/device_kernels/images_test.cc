@@ -60,12 +60,12 @@ TYPED_TEST(DeviceImages, LargestOfWindows) {
 
 TEST(DeviceUnfold, WindowsAsColumnsAndBack) {
   Array<float> x({1, 2, 3, 4, 5, 6, 7, 8, 9}), y(16);
-  UnfoldArgs a = {x.in(), y.out(), 1, {3, 3}, {2, 2}, {2, 2}, {2, 2}, {1, 1}, {1, 1}};
+  UnfoldArgs a = {x.in(), y.out(), 1, {3, 3}, {2, 2}, {2, 2}, {2, 2}, {1, 1}, {1, 1}, 0};
   launch("unfold/f32", a);
   EXPECT_EQ(y.values(), (Values{0, 0, 0, 5, 0, 0, 4, 6, 0, 2, 0, 8, 1, 3, 7, 9}));
   const auto xs = random_values(2 * 6 * 5, -1, 1), ds = random_values(2 * 6 * 4 * 3, -1, 1, 2);
   Array<double> wide(xs), columns(ds.size()), d(ds), dx(xs.size());
-  a = {wide.in(), columns.out(), 2, {6, 5}, {4, 3}, {3, 2}, {1, 2}, {2, 1}, {1, 1}};
+  a = {wide.in(), columns.out(), 2, {6, 5}, {4, 3}, {3, 2}, {1, 2}, {2, 1}, {1, 1}, 0};
   launch("unfold/f64", a);
   a.x = d.in(), a.y = dx.out();
   launch("unfold_grad/f64", a);

@@ -1,0 +1,47 @@
+// What library calls are planned with, beside GemmDesc of args.h. Images and volumes are [batch, channels, depth,
+// height, width] as stored, or with the channels last; an image is a volume of depth 1.
+#pragma once
+#include "ops/device/args.h"
+
+namespace anabranch::device {
+
+// A window that goes over the last three axes. before, after: elements of padding in front of `in` and behind it.
+struct WindowDesc {
+  int64_t in[3], out[3], kernel[3], stride[3], dilation[3], before[3], after[3];
+  int32_t axes, channels_last;  // axes: 2 of images, 3 of volumes
+};
+
+enum ConvPassKind : int32_t { kConvForward, kConvBackwardData, kConvBackwardFilter };
+
+// "conv": a convolution (a cross-correlation), or one of its gradients. Filters are [out_channels, in_channels /
+// groups, depth, height, width] in both layouts. Operands, the third the result:
+//   forward: images, filter, output      data: gradient of the output, filter, that of the images
+//   filter: images, gradient of the output, that of the filter
+struct ConvDesc {
+  WindowDesc window;
+  int64_t batch, in_channels, out_channels, groups;
+  int32_t pass, rounded;  // rounded: operands may be rounded to bfloat16
+  int32_t dtype, reserved;
+};
+
+// "pool": operands x, out. "pool_grad": x, out, gradient of out, that of x. A largest element that stands in several
+// places counts as that of the first; averages divide by the elements inside the image, unless count_padding.
+struct PoolDesc {
+  WindowDesc window;  // adaptive: windows share `in` out evenly, and kernel and stride do not count
+  int64_t batch, channels;
+  int32_t is_max, adaptive, count_padding, dtype;
+};
+
+// "batch_norm": tensors [outer, channels, inner]. Operands: x, scale, bias, mean, variance, y, mean_out, variance_out
+// (either may be missing), mean used, inverse deviation used. fixed: mean and variance are used, not those of the
+// batch, and do not move. "batch_norm_grad": x, scale, gradient of y, saved mean, saved inverse deviation, mean,
+// variance (either may be missing, they count where fixed), gradients of x, scale, bias (each may be missing).
+struct BatchNormDesc {
+  int64_t outer, channels, inner;
+  double epsilon, momentum;
+  int32_t fixed, dtype;
+};
+
+static_assert(is_plain_args<ConvDesc> && is_plain_args<PoolDesc> && is_plain_args<BatchNormDesc>);
+
+}  // namespace anabranch::device

@@ -1,0 +1,104 @@
+// Normalisation of channels behind the keys "batch_norm" and "batch_norm_grad" of library calls, by the kernels of the
+// CPU, which take their tensors from a context: one of views is made for each call.
+#include <deque>
+
+#include "ops/device/args_library.h"
+#include "ops/device/library.h"
+#include "ops/nn/batch_norm.h"
+
+namespace anabranch::device {
+namespace {
+
+// Tensors of memory of others, as the operands of one call of a kernel.
+class Operands {
+ public:
+  explicit Operands(DType dtype) : dtype_(dtype) {}
+  In in(const void* data, const Shape& shape) {
+    if (!data) return {};
+    ins_.push_back(view(const_cast<void*>(data), shape));
+    return {static_cast<int>(ins_.size()) - 1, 1};
+  }
+  Out out(void* data, const Shape& shape) {
+    outs_.push_back(data ? view(data, shape) : nullptr);
+    return {static_cast<int>(outs_.size()) - 1, 1};
+  }
+  KernelContext context() const {
+    KernelContext c;
+    c.ins = ins_.data();
+    c.outs = outs_.data();
+    return c;
+  }
+
+ private:
+  Value* view(void* data, const Shape& shape) {
+    Value& value = held_.emplace_back();
+    value.as<Tensor>().view(data, shape, dtype_, nullptr);
+    return &value;
+  }
+
+  const DType dtype_;
+  std::deque<Value> held_;
+  std::vector<Value*> ins_, outs_;
+};
+
+struct Shapes {
+  Shape whole, channels;
+  explicit Shapes(const BatchNormDesc& d) : whole{d.outer, d.channels, d.inner}, channels{d.channels} {}
+};
+
+template <class T> void forward(const BatchNormDesc& desc, void* const* p) {
+  const Shapes s(desc);
+  Operands o(dtype_of<T>);
+  nn::batch_norm::Forward<T> norm;
+  norm.x = o.in(p[0], s.whole);
+  norm.scale = o.in(p[1], s.channels);
+  norm.bias = o.in(p[2], s.channels);
+  norm.mean = o.in(p[3], s.channels);
+  norm.variance = o.in(p[4], s.channels);
+  norm.y = o.out(p[5], s.whole);
+  norm.mean_out = o.out(p[6], s.channels);
+  norm.variance_out = o.out(p[7], s.channels);
+  norm.saved_mean = o.out(p[8], s.channels);
+  norm.saved_variance = o.out(p[9], s.channels);
+  norm.fixed = desc.fixed != 0;
+  norm.momentum = static_cast<float>(desc.momentum);
+  norm.epsilon = static_cast<float>(desc.epsilon);
+  KernelContext c = o.context();
+  norm(c);
+}
+
+template <class T> void backward(const BatchNormDesc& desc, void* const* p) {
+  const Shapes s(desc);
+  Operands o(dtype_of<T>);
+  nn::batch_norm::Backward<T> norm;
+  norm.x = o.in(p[0], s.whole);
+  norm.scale = o.in(p[1], s.channels);
+  norm.dy = o.in(p[2], s.whole);
+  norm.saved_mean = o.in(p[3], s.channels);
+  norm.saved_variance = o.in(p[4], s.channels);
+  norm.mean = o.in(p[5], s.channels);
+  norm.variance = o.in(p[6], s.channels);
+  norm.dx = o.out(p[7], s.whole);
+  norm.dscale = o.out(p[8], s.channels);
+  norm.dbias = o.out(p[9], s.channels);
+  norm.fixed = desc.fixed != 0;
+  norm.epsilon = static_cast<float>(desc.epsilon);
+  KernelContext c = o.context();
+  norm(c);
+}
+
+void batch_norm(const void* at, void* const* p, int) {
+  const auto& desc = *static_cast<const BatchNormDesc*>(at);
+  with_float("batch_norm", desc.dtype, [&](auto tag) { forward<typename decltype(tag)::type>(desc, p); });
+}
+
+void batch_norm_grad(const void* at, void* const* p, int) {
+  const auto& desc = *static_cast<const BatchNormDesc*>(at);
+  with_float("batch_norm_grad", desc.dtype, [&](auto tag) { backward<typename decltype(tag)::type>(desc, p); });
+}
+
+[[maybe_unused]] const bool offered = offer_library("batch_norm", {sizeof(BatchNormDesc), batch_norm}) &&
+                                      offer_library("batch_norm_grad", {sizeof(BatchNormDesc), batch_norm_grad});
+
+}  // namespace
+}  // namespace anabranch::device
