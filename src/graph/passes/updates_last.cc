@@ -68,7 +68,6 @@ const Pass kUpdatesLast = {.name = "updates_last",
                            .tolerance = "bit-equal",
                            .needs = AB_SWITCH(enable_backward_optimizer_op_deps),
                            .keeps_ops = true,
-                           .on_devices = true,
                            .run = run};
 
 }  // namespace anabranch
