@@ -72,7 +72,10 @@ template <int kOperands> Axes<kOperands> axes_of(const NdLoop<kOperands>& loop) 
     axes.extent[axis] = loop.extent(axis);
     for (int k = 0; k < kOperands; ++k) axes.stride[k][axis] = loop.strides(axis)[static_cast<size_t>(k)];
   }
-  if (loop.total() == 0) axes = {.extent = {0}, .rank = 1};
+  if (loop.total() == 0) {
+    axes.extent[0] = 0;
+    axes.rank = 1;
+  }
   return axes;
 }
 
