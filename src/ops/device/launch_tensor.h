@@ -1,12 +1,12 @@
 // What moves elements without computing with them, on the CPU and on devices: kernels of both are made by one template
 // with OnHost or OnDevice, which say how. And factories for other kernels that several ops of ops/tensor share.
 #pragma once
-#include <bit>
+#include <initializer_list>
 #include <string>
 
 #include "ops/device/args_fold.h"
 #include "ops/device/args_tensor.h"
-#include "ops/device/launch.h"
+#include "ops/device/launch_index.h"
 #include "ops/device/walk.h"
 #include "ops/kernels/strided_copy.h"
 
@@ -14,17 +14,18 @@ namespace anabranch::device {
 
 // Kernels that move elements know only their size: "copy/i32" also copies float32.
 inline ab_kernel kernel_of_size(const std::string& stem, size_t bytes) {
-  switch (bytes) {
-    case 1: return kernel_of<uint8_t>(stem);
-    case 2: return kernel_of<int16_t>(stem);
-    case 4: return kernel_of<int32_t>(stem);
-    default: return kernel_of<int64_t>(stem);
-  }
+  return device_kernel(stem_of_size(stem, bytes));
+}
+
+// An op with one of these inputs, whose values its kernel wants, stays on the CPU.
+inline void refuse_inputs(const KernelArgs& op, std::initializer_list<const char*> slots) {
+  for (const char* slot : slots) AB_CHECK(!op.in(slot), Unsupported, "{} is read on the CPU", slot);
 }
 
 class OnHost {
  public:
   explicit OnHost(DType) {}
+  static void reads(const KernelArgs&, std::initializer_list<const char*>) {}
   // loop: operand 0 is the target, 1 the source; offsets are those of the first element that the loop meets.
   void strided(const KernelContext& c, const NdLoop<2>& loop, const Tensor& from, int64_t from_at, Tensor* to,
                int64_t to_at) const {
@@ -39,11 +40,11 @@ class OnHost {
   }
 };
 
-// The bits of a value, in the lowest bytes.
-template <class T> uint64_t bits_of(T value) {
-  uint64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof(value));
-  return bits;
+// "fill/...": every element of y is the value.
+template <class T> FillArgs filled(Tensor& y, T value) {
+  FillArgs a{{}, operand(y), y.numel(), 0};
+  std::memcpy(&a.bits, &value, sizeof(value));
+  return a;
 }
 
 inline void copy_whole(const KernelContext& c, const Tensor& from, Tensor* to) {
@@ -62,6 +63,8 @@ class OnDevice {
  public:
   explicit OnDevice(DType dtype)
       : copy_(kernel_of_size("copy", dtype_size(dtype))), fill_(kernel_of_size("fill", dtype_size(dtype))) {}
+  // What kernels read on the host.
+  static void reads(const KernelArgs& op, std::initializer_list<const char*> slots) { refuse_inputs(op, slots); }
   void strided(const KernelContext& c, const NdLoop<2>& loop, const Tensor& from, int64_t from_at, Tensor* to,
                int64_t to_at) const {
     AB_CHECK(from.dtype() == to->dtype(), Internal, "elements of {} are copied to {}", dtype_name(from.dtype()),
@@ -72,7 +75,7 @@ class OnDevice {
   void whole(const KernelContext& c, const Tensor& from, Tensor* to) const { copy_whole(c, from, to); }
   void zero(const KernelContext& c, Tensor* to) const { fill_with_zeros(c, to); }
   template <class T> void fill(const KernelContext& c, Tensor* to, T value) const {
-    DeviceContext::of(c).launch(fill_, FillArgs{{}, operand(*to), to->numel(), bits_of(value)});
+    DeviceContext::of(c).launch(fill_, filled(*to, value));
   }
 
  private:

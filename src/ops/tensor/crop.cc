@@ -136,6 +136,8 @@ template <class On> Kernel take_part(const KernelArgs& op, bool with_list) {
 }
 
 template <class On> Kernel put_back(const KernelArgs& op, bool with_list) {
+  On::reads(op, {"Offsets"});
+  if (with_list) On::reads(op, {"OffsetsTensor"});
   return [on = On(op.dtype()), offsets = Offsets(op, with_list), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
     int64_t at = 0;
     const Shape& whole = c[dx].shape();

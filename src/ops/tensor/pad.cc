@@ -186,6 +186,30 @@ AB_GRAD(pad)
     .cpu_any(unpad_kernel<OnHost>)
     .device_any(unpad_kernel<OnDevice>);
 
+// By "pad2d" or, from the padded image to the other one, "pad2d_grad".
+template <class T> Kernel pad2d_on_device(const KernelArgs& op, const char* stem, const char* from, const char* to) {
+  device::refuse_inputs(op, {"Paddings"});
+  return [kernel = device::kernel_of<T>(stem), pad = ImagePad(op.op()),
+          value = static_cast<double>(op.attr<float>("pad_value")), x = op.in(from), out = op.out(to),
+          back = op.has_in("Out@GRAD")](KernelContext& c) {
+    const Shape& s = back ? c[out].shape() : c[x].shape();
+    const Border b = pad.border(pad.fixed, s);
+    const auto rows = static_cast<size_t>(pad.rows_axis()), cols = rows + 1;
+    device::Pad2dArgs a{};
+    a.x = device::operand(c[x]);
+    a.y = device::operand(c[out]);
+    a.images = pad.last ? s[0] : s[0] * s[1];
+    a.rows = s[static_cast<int>(rows)];
+    a.cols = s[static_cast<int>(cols)];
+    a.channels = pad.last ? s[3] : 1;
+    a.top = b.before[rows], a.bottom = b.after[rows];
+    a.left = b.before[cols], a.right = b.after[cols];
+    a.value = value;
+    a.mode = static_cast<int32_t>(pad.edge);  // its modes have the numbers of Edge
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
 AB_OP(pad2d)
     .doc("Out = images X with a border: of one value, mirrored without the edge, or the edge repeated.")
     .in("X", "[N, C, H, W] or [N, H, W, C] numbers")
@@ -227,6 +251,9 @@ AB_OP(pad2d)
           }
         });
       };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
+      return pad2d_on_device<typename decltype(tag)::type>(op, "pad2d", "X", "Out");
     });
 
 AB_GRAD(pad2d)
@@ -250,6 +277,9 @@ AB_GRAD(pad2d)
           }
         });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return pad2d_on_device<typename decltype(tag)::type>(op, "pad2d_grad", "Out@GRAD", "X@GRAD");
     });
 
 }  // namespace

@@ -149,22 +149,21 @@ NdLoop<2> part_loop(const Shape& whole, const Ranges& r, int64_t* offset) {
   return loop;
 }
 
-// The slots that may take the places of the attributes starts, ends and strides.
-std::vector<std::string> position_slots(bool strided, const std::string& kind) {
-  std::vector<std::string> slots = {"Starts" + kind, "Ends" + kind};
-  if (strided) slots.push_back("Strides" + kind);
-  return slots;
+// The slots that may take the places of the attributes starts, ends and strides: tensors, then lists of them.
+std::vector<const char*> position_slots(bool strided) {
+  if (!strided) return {"StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"};
+  return {"StartsTensor",     "EndsTensor",     "StridesTensor",
+          "StartsTensorList", "EndsTensorList", "StridesTensorList"};
 }
 
 void arguments(OpDef& def, bool strided) {
   std::vector<std::string> reads = {"Input"};
-  for (const auto& slot : position_slots(strided, "Tensor")) {
-    def.in_optional(slot, "[n] int: takes the place of the attribute").shape_from(slot);
-    reads.push_back(slot);
-  }
-  for (const auto& slot : position_slots(strided, "TensorList")) {
-    def.in_optional_list(slot, "[1] int each").shape_from(slot);
-    reads.push_back(slot);
+  const auto slots = position_slots(strided);
+  for (size_t k = 0; k < slots.size(); ++k) {
+    k < slots.size() / 2 ? def.in_optional(slots[k], "[n] int: takes the place of the attribute")
+                         : def.in_optional_list(slots[k], "[1] int each");
+    def.shape_from(slots[k]);
+    reads.emplace_back(slots[k]);
   }
   def.grad_reads(reads).grad_to({"Input"});
   def.attr<std::vector<int32_t>>("axes", {}, "axes to cut").attr<std::vector<int32_t>>("starts", {}, "first positions");
@@ -176,6 +175,7 @@ void arguments(OpDef& def, bool strided) {
 
 template <class On> KernelFactory take(bool strided) {
   return [strided](const KernelArgs& op) -> Kernel {
+    for (const char* slot : position_slots(strided)) On::reads(op, {slot});
     return [on = On(op.dtype()), sources = Sources(op, strided), x = op.in("Input"),
             out = op.out("Out")](KernelContext& c) {
       int64_t offset = 0;
@@ -189,6 +189,7 @@ template <class On> KernelFactory take(bool strided) {
 
 template <class On> KernelFactory put_back(bool strided) {
   return [strided](const KernelArgs& op) -> Kernel {
+    for (const char* slot : position_slots(strided)) On::reads(op, {slot});
     return [on = On(op.dtype()), sources = Sources(op, strided), dout = op.in("Out@GRAD"),
             dx = op.out("Input@GRAD")](KernelContext& c) {
       int64_t offset = 0;

@@ -1,0 +1,55 @@
+// How ops declare kernels that take ids, and equal ids brought together.
+#pragma once
+#include <string>
+
+#include "ops/device/args_index.h"
+#include "ops/device/launch.h"
+#include "ops/device/scratch.h"
+
+namespace anabranch::device {
+
+// "gather/i32" of "gather" for elements of four bytes: of what moves elements and does not compute with them.
+inline std::string stem_of_size(const std::string& stem, size_t bytes) {
+  const char* const name = bytes == 1   ? type_name<uint8_t>
+                           : bytes == 2 ? type_name<int16_t>
+                           : bytes == 4 ? type_name<int32_t>
+                                        : type_name<int64_t>;
+  return stem + "/" + name;
+}
+
+// A kernel for ids of int32 and of int64.
+class KernelOfIds {
+ public:
+  explicit KernelOfIds(const std::string& stem) : of32_(kernel_of<int32_t>(stem)), of64_(kernel_of<int64_t>(stem)) {}
+  ab_kernel of(const Tensor& ids) const { return ids.dtype() == DType::kInt32 ? of32_ : of64_; }
+  ab_kernel of64() const { return of64_; }
+
+ private:
+  ab_kernel of32_, of64_;
+};
+
+// What "group_rows" makes of ids, in memory of the kernel that has it.
+class GroupedIds {
+ public:
+  // Ids outside of [0, height) are left out. They are not reported: whoever looked the rows up has done it.
+  RowGroups of(const DeviceContext& c, const Tensor& ids, int64_t height) {
+    const int64_t n = ids.numel();
+    GroupRowsArgs a{};
+    a.ids = operand(ids);
+    a.rows = operand(rows_.of(c, Shape{n}, DType::kInt64));
+    a.starts = operand(starts_.of(c, Shape{n + 1}, DType::kInt64));
+    a.order = operand(order_.of(c, Shape{n}, DType::kInt32));
+    a.count = operand(count_.of(c, Shape{1}, DType::kInt64));
+    a.n = n;
+    a.height = height;
+    c.launch(kernel_.of(ids), a);
+    const auto read = [](DeviceOut out) { return DeviceIn{out.address, out.bytes}; };
+    return {read(a.rows), read(a.starts), read(a.order), read(a.count)};
+  }
+
+ private:
+  KernelOfIds kernel_{"group_rows"};
+  Scratch rows_, starts_, order_, count_;
+};
+
+}  // namespace anabranch::device
