@@ -66,6 +66,7 @@ struct WhereArgs {
 };
 
 static_assert(is_plain_args<FillArgs> && is_plain_args<MatrixArgs> && is_plain_args<SequenceArgs> &&
-              is_plain_args<OneHotArgs> && is_plain_args<Pad2dArgs> && is_plain_args<RunningSumArgs> && is_plain_args<WhereArgs>);
+              is_plain_args<OneHotArgs> && is_plain_args<Pad2dArgs> && is_plain_args<RunningSumArgs> &&
+              is_plain_args<WhereArgs>);
 
 }  // namespace anabranch::device

@@ -162,7 +162,7 @@ AB_GRAD(dropout)
       return [factor = static_cast<double>(o.is_test ? o.in_test() : o.kept()),
               kernel = device::kernel_of<typename decltype(tag)::type>("dropout_grad"), mask = op.in("Mask"),
               dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-        const device::MapGradArgs a{device::operand(c[mask]), {}, device::operand(c[dout]), device::operand(c[dx]),
+        const device::MapGradArgs a{device::operand(c[mask]), {},      device::operand(c[dout]), device::operand(c[dx]),
                                     c[dout].numel(),          {factor}};
         DeviceContext::of(c).launch(kernel, a);
       };

@@ -66,8 +66,9 @@ AB_OP(maxout)
       return [=, kernel = device::kernel_of<typename decltype(tag)::type>("maxout"),
               groups = op.attr<int32_t>("groups"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const Dims d(c[x].shape(), axis, groups);
-        DeviceContext::of(c).launch(kernel, device::FoldArgs{device::operand(c[x]), device::operand(c[out]),
-                                                             d.outer * d.made, d.groups, d.inner, {}});
+        DeviceContext::of(c).launch(
+            kernel,
+            device::FoldArgs{device::operand(c[x]), device::operand(c[out]), d.outer * d.made, d.groups, d.inner, {}});
       };
     });
 

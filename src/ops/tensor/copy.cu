@@ -60,8 +60,7 @@ struct Where {
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return each(launch, a.n,
-                Body<T>{a.condition.get<bool>(), a.x.get<T>(), a.other.get<T>(), a.y.get<T>()});
+    return each(launch, a.n, Body<T>{a.condition.get<bool>(), a.x.get<T>(), a.other.get<T>(), a.y.get<T>()});
   }
 };
 

@@ -127,7 +127,8 @@ Shape cropped_by_tensors(const InferContext& c, const Numbers& offsets) {
 }
 
 template <class On> Kernel take_part(const KernelArgs& op, bool with_list) {
-  return [on = On(op.dtype()), offsets = Offsets(op, with_list), x = op.in("X"), out = op.out("Out")](KernelContext& c) mutable {
+  return [on = On(op.dtype()), offsets = Offsets(op, with_list), x = op.in("X"),
+          out = op.out("Out")](KernelContext& c) mutable {
     int64_t at = 0;
     const Shape& whole = c[x].shape();
     const auto loop = place_of(c[out].shape(), whole, offsets.get(c, whole.rank()).data(), &at);
@@ -138,7 +139,8 @@ template <class On> Kernel take_part(const KernelArgs& op, bool with_list) {
 template <class On> Kernel put_back(const KernelArgs& op, bool with_list) {
   On::reads(op, {"Offsets"});
   if (with_list) On::reads(op, {"OffsetsTensor"});
-  return [on = On(op.dtype()), offsets = Offsets(op, with_list), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
+  return [on = On(op.dtype()), offsets = Offsets(op, with_list), dout = op.in("Out@GRAD"),
+          dx = op.out("X@GRAD")](KernelContext& c) mutable {
     int64_t at = 0;
     const Shape& whole = c[dx].shape();
     const Numbers& from = offsets.get(c, whole.rank());
@@ -206,26 +208,24 @@ AB_OP(crop_tensor)
     .grad_to({"X"})
     .dtype_of_input("X")
     .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return take_part<OnHost>(op, true); })
-    .device<float, double, int32_t, int64_t>(
-        [](auto, const KernelArgs& op) { return take_part<OnDevice>(op, true); });
+    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return take_part<OnDevice>(op, true); });
 
 AB_GRAD(crop_tensor)
     .doc("X@GRAD = Out@GRAD where the part was, else 0.")
     .infer(infer_put_back)
     .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return put_back<OnHost>(op, true); })
-    .device<float, double, int32_t, int64_t>(
-        [](auto, const KernelArgs& op) { return put_back<OnDevice>(op, true); });
+    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return put_back<OnDevice>(op, true); });
 
 template <class On> Kernel pad_like_kernel(auto tag, const KernelArgs& op) {
   using T = typename decltype(tag)::type;
-  return
-      [on = On(op.dtype()), value = static_cast<T>(op.attr<float>("pad_value")), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
-        int64_t at = 0;
-        const Shape& part = c[y].shape();
-        const auto loop = place_of(part, c[out].shape(), kOrigin.data(), &at);
-        on.fill(c, &c[out], value);
-        if (loop.total() > 0) on.strided(c, turned(loop), c[y], 0, &c[out], 0);
-      };
+  return [on = On(op.dtype()), value = static_cast<T>(op.attr<float>("pad_value")), y = op.in("Y"),
+          out = op.out("Out")](KernelContext& c) {
+    int64_t at = 0;
+    const Shape& part = c[y].shape();
+    const auto loop = place_of(part, c[out].shape(), kOrigin.data(), &at);
+    on.fill(c, &c[out], value);
+    if (loop.total() > 0) on.strided(c, turned(loop), c[y], 0, &c[out], 0);
+  };
 }
 
 AB_OP(pad_constant_like)
@@ -247,8 +247,12 @@ AB_OP(pad_constant_like)
     .grad_reads({"Y"})
     .grad_to({"Y"})
     .dtype_of_input("Y")
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) { return pad_like_kernel<OnHost>(tag, op); })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) { return pad_like_kernel<OnDevice>(tag, op); });
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
+      return pad_like_kernel<OnHost>(tag, op);
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
+      return pad_like_kernel<OnDevice>(tag, op);
+    });
 
 template <class On> Kernel corner_kernel(const KernelArgs& op) {
   return [on = On(op.dtype()), dout = op.in("Out@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {

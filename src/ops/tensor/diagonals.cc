@@ -42,8 +42,8 @@ template <class T> Kernel triangle_on_device(const KernelArgs& op, const char* f
           diagonal = int64_t{op.attr<int32_t>("diagonal")}, x = op.in(from), out = op.out(to)](KernelContext& c) {
     const Shape& s = c[x].shape();
     const int axis = s.rank() - 2;
-    const device::MatrixArgs a{device::operand(c[x]), device::operand(c[out]), s.numel(0, axis), s[axis],
-                               s[axis + 1],           diagonal,                lower,            0};
+    const device::MatrixArgs a{
+        device::operand(c[x]), device::operand(c[out]), s.numel(0, axis), s[axis], s[axis + 1], diagonal, lower, 0};
     DeviceContext::of(c).launch(kernel, a);
   };
 }
@@ -258,7 +258,9 @@ AB_OP(diag_embed)
     })
     .no_grad("none flows through it in Fluid")
     .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return diag_embed_kernel<OnHost>(op); })
-    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return diag_embed_kernel<OnDevice>(op); });
+    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+      return diag_embed_kernel<OnDevice>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::tensor

@@ -142,9 +142,7 @@ AB_OP(fill_constant_batch_size_like)
       return fill_on_device(dtype_attr(op.op()), op.out("Out"), number_attrs(op));
     });
 
-DType dtype_like(const KernelArgs& op) {
-  return op.attr<int32_t>("dtype") == -1 ? op.dtype() : dtype_attr(op.op());
-}
+DType dtype_like(const KernelArgs& op) { return op.attr<int32_t>("dtype") == -1 ? op.dtype() : dtype_attr(op.op()); }
 
 AB_OP(fill_any_like)
     .doc("Out = a tensor of X's shape full of one value.")

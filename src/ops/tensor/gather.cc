@@ -142,7 +142,8 @@ template <class T> class RowsInto {
            Tensor& y) {
     const int64_t height = width ? y.numel() / width : 0;
     const device::RowGroups groups = grouped_.of(c, ids, height);
-    c.launch(kernel_, device::ScatterArgs{device::operand(x), device::operand(y), groups, ids.numel(), width, -1, mode, 0});
+    c.launch(kernel_,
+             device::ScatterArgs{device::operand(x), device::operand(y), groups, ids.numel(), width, -1, mode, 0});
   }
 
  private:
@@ -189,9 +190,8 @@ AB_OP(gather)
       };
     })
     .device_any([](const KernelArgs& op) -> Kernel {
-      return [rows = RowsAt(op.dtype()), x = op.in("X"), index = op.in("Index"), out = op.out("Out")](KernelContext& c) {
-        rows.pick(DeviceContext::of(c), c[x], c[index], c[x].row_elems(), c[out]);
-      };
+      return [rows = RowsAt(op.dtype()), x = op.in("X"), index = op.in("Index"), out = op.out("Out")](
+                 KernelContext& c) { rows.pick(DeviceContext::of(c), c[x], c[index], c[x].row_elems(), c[out]); };
     });
 
 AB_GRAD(gather)

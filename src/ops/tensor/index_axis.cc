@@ -88,8 +88,16 @@ template <class T> Kernel backward(const KernelArgs& op, bool own) {
 }
 
 device::PickArgs pick_args(const Picking& p, const Tensor& x, const Tensor& index, Tensor& y) {
-  return {device::operand(x), device::operand(index), device::operand(y), {}, p.outer, p.extent,
-          p.inner,            p.places,               p.own,              0};
+  return {device::operand(x),
+          device::operand(index),
+          device::operand(y),
+          {},
+          p.outer,
+          p.extent,
+          p.inner,
+          p.places,
+          p.own,
+          0};
 }
 
 template <class T> Kernel forward_on_device(const KernelArgs& op, bool own) {

@@ -134,8 +134,8 @@ void pad_with_zeros(GradContext& g) {
 
 template <class On> Kernel pad_kernel(auto tag, const KernelArgs& op) {
   using T = typename decltype(tag)::type;
-  return [on = On(op.dtype()), paddings = int_attr(op.op(), "paddings"), value = static_cast<T>(op.attr<float>("pad_value")),
-          x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+  return [on = On(op.dtype()), paddings = int_attr(op.op(), "paddings"),
+          value = static_cast<T>(op.attr<float>("pad_value")), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
     int64_t offset = 0;
     const auto inside = inside_loop(c[x].shape(), c[out].shape(), pad_border(paddings, c[x].shape()), &offset);
     on.fill(c, &c[out], value);
@@ -156,7 +156,9 @@ AB_OP(pad)
     })
     .grad_reads({})
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) { return pad_kernel<OnHost>(tag, op); })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) { return pad_kernel<OnDevice>(tag, op); });
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
+      return pad_kernel<OnDevice>(tag, op);
+    });
 
 template <class On> Kernel unpad_kernel(const KernelArgs& op) {
   return [on = On(op.dtype()), paddings = int_attr(op.op(), "paddings"), dout = op.in("Out@GRAD"),

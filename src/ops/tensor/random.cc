@@ -69,8 +69,8 @@ Kernel uniform(auto tag, const KernelArgs& op) {
     // Element i of a diagonal stands step + 1 elements behind element i - 1.
     for (int64_t i = 0; i < count; ++i) {
       const int64_t at = i * step + i;
-      AB_CHECK(at < c[out].numel(), InvalidArgument, "{} elements of a diagonal with step {} in {}", count,
-               step, c[out].shape().str());
+      AB_CHECK(at < c[out].numel(), InvalidArgument, "{} elements of a diagonal with step {} in {}", count, step,
+               c[out].shape().str());
       c[out].template mutable_data<T>()[at] = value;
     }
   };
@@ -100,8 +100,7 @@ Kernel truncated(auto tag, const KernelArgs& op) {
 KernelFactory drawn_on_device(const char* distribution, const char* first, const char* second) {
   return of_real_dtype([=](auto tag, const KernelArgs& op) {
     return device::draw<typename decltype(tag)::type>(
-        op, distribution,
-        {static_cast<double>(op.attr<float>(first)), static_cast<double>(op.attr<float>(second))});
+        op, distribution, {static_cast<double>(op.attr<float>(first)), static_cast<double>(op.attr<float>(second))});
   });
 }
 

@@ -152,8 +152,7 @@ NdLoop<2> part_loop(const Shape& whole, const Ranges& r, int64_t* offset) {
 // The slots that may take the places of the attributes starts, ends and strides: tensors, then lists of them.
 std::vector<const char*> position_slots(bool strided) {
   if (!strided) return {"StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"};
-  return {"StartsTensor",     "EndsTensor",     "StridesTensor",
-          "StartsTensorList", "EndsTensorList", "StridesTensorList"};
+  return {"StartsTensor", "EndsTensor", "StridesTensor", "StartsTensorList", "EndsTensorList", "StridesTensorList"};
 }
 
 void arguments(OpDef& def, bool strided) {

@@ -49,9 +49,8 @@ void transpose(const On& on, const KernelContext& c, const std::vector<int>& ord
 
 template <class On> Kernel transpose_kernel(const KernelArgs& op, const char* from, const char* to, bool back) {
   const int rank = static_cast<int>(op.attr<std::vector<int32_t>>("axis").size());
-  return [on = On(op.dtype()), order = order_of(op.op(), rank), x = op.in(from), out = op.out(to), back](KernelContext& c) {
-    transpose(on, c, order, c[x], &c[out], back);
-  };
+  return [on = On(op.dtype()), order = order_of(op.op(), rank), x = op.in(from), out = op.out(to),
+          back](KernelContext& c) { transpose(on, c, order, c[x], &c[out], back); };
 }
 
 void infer_forward(InferContext& c) {
@@ -115,20 +114,21 @@ AB_GRAD(transpose2)
     .device_any(transposed_back<OnDevice>);
 
 template <class On> Kernel reversed(const KernelArgs& op) {
-  return [on = On(op.dtype()), axes = int_attr(op.op(), "axis"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-    const Shape& shape = c[x].shape();
-    auto from = dense_strides(shape);
-    const auto to = from;
-    int64_t offset = 0;
-    std::array<bool, kMaxRank> turned{};
-    for (int64_t a : axes) turned[normal_axis(a, shape.rank(), "axis")] = true;
-    NdLoop<2> loop;
-    for (int i = 0; i < shape.rank(); ++i) {
-      if (turned[i]) offset += (shape[i] - 1) * from[i], from[i] = -from[i];
-      loop.add_axis(shape[i], {to[i], from[i]});
-    }
-    on.strided(c, loop, c[x], offset, &c[out], 0);
-  };
+  return
+      [on = On(op.dtype()), axes = int_attr(op.op(), "axis"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        const Shape& shape = c[x].shape();
+        auto from = dense_strides(shape);
+        const auto to = from;
+        int64_t offset = 0;
+        std::array<bool, kMaxRank> turned{};
+        for (int64_t a : axes) turned[normal_axis(a, shape.rank(), "axis")] = true;
+        NdLoop<2> loop;
+        for (int i = 0; i < shape.rank(); ++i) {
+          if (turned[i]) offset += (shape[i] - 1) * from[i], from[i] = -from[i];
+          loop.add_axis(shape[i], {to[i], from[i]});
+        }
+        on.strided(c, loop, c[x], offset, &c[out], 0);
+      };
 }
 
 AB_OP(reverse)

@@ -85,9 +85,10 @@ void check_roll(const InferContext& c, const char* x) {
 }
 
 template <class On> Kernel roll_kernel(const KernelArgs& op, const char* from, const char* to, int sign) {
-  return [on = On(op.dtype()), shifts = op.attr<std::vector<int64_t>>("shifts"), dims = op.attr<std::vector<int64_t>>("dims"), sign,
-          x = op.in(from),
-          out = op.out(to)](KernelContext& c) { roll(on, c, c[x], moves_of(c[x].shape(), shifts, dims, sign), &c[out]); };
+  return [on = On(op.dtype()), shifts = op.attr<std::vector<int64_t>>("shifts"),
+          dims = op.attr<std::vector<int64_t>>("dims"), sign, x = op.in(from), out = op.out(to)](KernelContext& c) {
+    roll(on, c, c[x], moves_of(c[x].shape(), shifts, dims, sign), &c[out]);
+  };
 }
 
 AB_OP(roll)
@@ -102,17 +103,21 @@ AB_OP(roll)
       c.same_as("Out", "X");
     })
     .grad_reads({"X"})
-    .cpu<float, double, int32_t, int64_t>(
-        [](auto, const KernelArgs& op) { return roll_kernel<OnHost>(op, "X", "Out", 1); })
-    .device<float, double, int32_t, int64_t>(
-        [](auto, const KernelArgs& op) { return roll_kernel<OnDevice>(op, "X", "Out", 1); });
+    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+      return roll_kernel<OnHost>(op, "X", "Out", 1);
+    })
+    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+      return roll_kernel<OnDevice>(op, "X", "Out", 1);
+    });
 
 AB_GRAD(roll)
     .doc("X@GRAD = Out@GRAD moved back.")
-    .cpu<float, double, int32_t, int64_t>(
-        [](auto, const KernelArgs& op) { return roll_kernel<OnHost>(op, "Out@GRAD", "X@GRAD", -1); })
-    .device<float, double, int32_t, int64_t>(
-        [](auto, const KernelArgs& op) { return roll_kernel<OnDevice>(op, "Out@GRAD", "X@GRAD", -1); });
+    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+      return roll_kernel<OnHost>(op, "Out@GRAD", "X@GRAD", -1);
+    })
+    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+      return roll_kernel<OnDevice>(op, "Out@GRAD", "X@GRAD", -1);
+    });
 
 void infer_flip(InferContext& c) {
   check_tensor(c, "X");
@@ -129,22 +134,23 @@ void infer_flip(InferContext& c) {
 }
 
 template <class On> Kernel flip_kernel(const KernelArgs& op) {
-  return [on = On(op.dtype()), dims = int_attr(op.op(), "dims"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-    const Shape& s = c[x].shape();
-    if (c[x].numel() == 0) return;
-    Places from = dense_strides(s);
-    const Places to = from;
-    int64_t first = 0;
-    for (int64_t d : dims) {
-      const int axis = normal_axis(d, s.rank(), "dims");
-      if (from[axis] < 0) continue;  // named from both ends
-      first += (s[axis] - 1) * from[axis];
-      from[axis] = -from[axis];
-    }
-    NdLoop<2> loop;
-    for (int i = 0; i < s.rank(); ++i) loop.add_axis(s[i], {to[i], from[i]});
-    on.strided(c, loop, c[x], first, &c[out], 0);
-  };
+  return
+      [on = On(op.dtype()), dims = int_attr(op.op(), "dims"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        const Shape& s = c[x].shape();
+        if (c[x].numel() == 0) return;
+        Places from = dense_strides(s);
+        const Places to = from;
+        int64_t first = 0;
+        for (int64_t d : dims) {
+          const int axis = normal_axis(d, s.rank(), "dims");
+          if (from[axis] < 0) continue;  // named from both ends
+          first += (s[axis] - 1) * from[axis];
+          from[axis] = -from[axis];
+        }
+        NdLoop<2> loop;
+        for (int i = 0; i < s.rank(); ++i) loop.add_axis(s[i], {to[i], from[i]});
+        on.strided(c, loop, c[x], first, &c[out], 0);
+      };
 }
 
 AB_OP(flip)
@@ -155,7 +161,9 @@ AB_OP(flip)
     .infer(infer_flip)
     .grad([](GradContext& g) { g.op("flip").in("X", g.dout("Out")).out("Out", g.din("X")); })
     .cpu<float, double, int32_t, int64_t, bool>([](auto, const KernelArgs& op) { return flip_kernel<OnHost>(op); })
-    .device<float, double, int32_t, int64_t, bool>([](auto, const KernelArgs& op) { return flip_kernel<OnDevice>(op); });
+    .device<float, double, int32_t, int64_t, bool>([](auto, const KernelArgs& op) {
+      return flip_kernel<OnDevice>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::tensor

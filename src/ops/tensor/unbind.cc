@@ -32,18 +32,19 @@ void join_again(GradContext& g) {
 }
 
 template <class On> Kernel unbind_kernel(const KernelArgs& op) {
-  return [on = On(op.dtype()), attr = op.attr<int32_t>("axis"), x = op.in("X"), outs = op.out("Out")](KernelContext& c) {
-    const Shape& s = c[x].shape();
-    const int axis = normal_axis(attr, s.rank(), "axis");
-    const int64_t outer = s.numel(0, axis), inner = s.numel(axis + 1, s.rank());
-    for (int i = 0; i < outs.count; ++i) {
-      if (!c.wants(outs, i)) continue;
-      NdLoop<2> loop;
-      loop.add_axis(outer, {inner, s[axis] * inner});
-      loop.add_axis(inner, {1, 1});
-      on.strided(c, loop, c[x], i * inner, &c.at(outs, i), 0);
-    }
-  };
+  return
+      [on = On(op.dtype()), attr = op.attr<int32_t>("axis"), x = op.in("X"), outs = op.out("Out")](KernelContext& c) {
+        const Shape& s = c[x].shape();
+        const int axis = normal_axis(attr, s.rank(), "axis");
+        const int64_t outer = s.numel(0, axis), inner = s.numel(axis + 1, s.rank());
+        for (int i = 0; i < outs.count; ++i) {
+          if (!c.wants(outs, i)) continue;
+          NdLoop<2> loop;
+          loop.add_axis(outer, {inner, s[axis] * inner});
+          loop.add_axis(inner, {1, 1});
+          on.strided(c, loop, c[x], i * inner, &c.at(outs, i), 0);
+        }
+      };
 }
 
 AB_OP(unbind)
@@ -53,10 +54,10 @@ AB_OP(unbind)
     .attr<int32_t>("axis", 0, "the axis that goes away; negative: from the end")
     .infer(infer_unbind)
     .grad(join_again)
-    .cpu<float, double, int32_t, int64_t>(
-        [](auto, const KernelArgs& op) { return unbind_kernel<device::OnHost>(op); })
-    .device<float, double, int32_t, int64_t>(
-        [](auto, const KernelArgs& op) { return unbind_kernel<device::OnDevice>(op); });
+    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return unbind_kernel<device::OnHost>(op); })
+    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+      return unbind_kernel<device::OnDevice>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::tensor
