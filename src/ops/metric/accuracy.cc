@@ -68,6 +68,10 @@ AB_OP(accuracy)
       return [of32 = device::KernelOfIds("accuracy/i32"), of64 = device::KernelOfIds("accuracy/i64"),
               indices = op.in("Indices"), label = op.in("Label"), accuracy = op.out("Accuracy"),
               correct = op.out("Correct"), total = op.out("Total")](KernelContext& c) {
+        for (const Tensor* t : {&c[indices], &c[label]}) {
+          AB_CHECK(t->dtype() == DType::kInt32 || t->dtype() == DType::kInt64, InvalidArgument,
+                   "Indices and Label must hold int32 or int64, got {}", dtype_name(t->dtype()));
+        }
         device::AccuracyArgs a{};
         a.indices = device::operand(c[indices]);
         a.label = device::operand(c[label]);

@@ -59,7 +59,7 @@ Kernel fill_on_device(DType dtype, Out out, Number number, In from = {}) {
       device::FillArgs a = device::filled(c[out], value);
       if (from) {
         AB_CHECK(c[from].numel() == 1, ShapeMismatch, "ValueTensor must be [1], got {}", c[from].shape().str());
-        a.number = device::operand(c[from]);
+        a.number = {c[from].template data<T>(), sizeof(T)};
       }
       DeviceContext::of(c).launch(kernel, a);
     };
