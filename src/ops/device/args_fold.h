@@ -29,7 +29,7 @@ struct NormArgs {
   double p[kMaxNumbers];
 };
 
-// "accuracy/<label>": indices [samples, k] int64, one label for each sample. Missing outputs are not wanted.
+// "accuracy/<index>/<label>": indices [samples, k], one label for each sample. Missing outputs are not wanted.
 struct AccuracyArgs {
   DeviceIn indices, label;
   DeviceOut accuracy, correct, total;

@@ -95,8 +95,26 @@ struct DataNormArgs {
 };
 
 static_assert(is_plain_args<DataNormArgs>);
+
+// "lrn/...", "lrn_grad/...": x [outer, channels, inner], sums over n neighbouring channels. y: of the gradient dx.
+// p: k, alpha, beta.
+struct LrnArgs {
+  DeviceIn x, out, mid_in, dy;
+  DeviceOut y, mid;
+  int64_t outer, channels, inner, n;
+  double p[kMaxNumbers];
+};
+
+// "affine_channel/...", "affine_channel_grad/...": x [outer, channels, inner]. y: of the gradient dx.
+struct ChannelArgs {
+  DeviceIn x, scale, bias, dy;
+  DeviceOut y, dscale, dbias;
+  int64_t outer, channels, inner;
+};
+
 static_assert(is_plain_args<ClassArgs> && is_plain_args<LayerNormArgs> && is_plain_args<GroupNormArgs> &&
               is_plain_args<LossArgs> && is_plain_args<OrderArgs> && is_plain_args<PreluArgs> &&
-              is_plain_args<MaxoutGradArgs> && is_plain_args<PairArgs>);
+              is_plain_args<MaxoutGradArgs> && is_plain_args<PairArgs> && is_plain_args<LrnArgs> &&
+              is_plain_args<ChannelArgs>);
 
 }  // namespace anabranch::device

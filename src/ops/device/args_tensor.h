@@ -58,7 +58,15 @@ struct RunningSumArgs {
   int32_t flags, reserved;
 };
 
+// "where/<integer>": y[i] = x[i] where the condition, a bool each, holds, else other[i]. What is missing is zeros.
+struct WhereArgs {
+  DeviceIn condition, x, other;
+  DeviceOut y;
+  int64_t n;
+};
+
 static_assert(is_plain_args<FillArgs> && is_plain_args<MatrixArgs> && is_plain_args<SequenceArgs> &&
-              is_plain_args<OneHotArgs> && is_plain_args<Pad2dArgs> && is_plain_args<RunningSumArgs>);
+              is_plain_args<OneHotArgs> && is_plain_args<Pad2dArgs> && is_plain_args<RunningSumArgs> &&
+              is_plain_args<WhereArgs>);
 
 }  // namespace anabranch::device

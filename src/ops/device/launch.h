@@ -8,7 +8,6 @@
 #include "opdef/device_context.h"
 #include "opdef/op_def.h"
 #include "ops/device/args.h"
-#include "ops/device/args_update.h"
 #include "ops/kernels/broadcast.h"
 
 namespace anabranch::device {
@@ -114,25 +113,6 @@ inline auto binary_grad(const char* function) {
       if (c.wants(dy)) a.dy = operand(c[dy]);
       a.axes = axes_of(broadcast_loop(c[dout].shape(), c[x].shape(), c[y].shape(), axis));
       DeviceContext::of(c).launch(kernel, a);
-    };
-  };
-}
-
-// ParamOut from Param, Grad and LearningRate, in its place, by "update/<rule>" without state.
-inline auto update(const char* rule) {
-  return [=](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
-    return [kernel = kernel_of<T>(std::string("update/") + rule), param = op.in("Param"), grad = op.in("Grad"),
-            rate = op.in("LearningRate"), out = op.out("ParamOut")](KernelContext& c) {
-      const DeviceContext& queued = DeviceContext::of(c);
-      if (c[param].raw() != c[out].raw()) queued.copy(c[out], c[param]);
-      UpdateArgs a{};
-      a.param = operand(c[out]);
-      a.grad = operand(c[grad]);
-      a.rate = operand(c[rate]);
-      a.n = c[out].numel();
-      if (c[rate].dtype() != dtype_of<T>) a.flags |= kOtherFloat;
-      queued.launch(kernel, a);
     };
   };
 }

@@ -3,6 +3,8 @@
 
 #include "opdef/op_def.h"
 #include "ops/declare/checks.h"
+#include "ops/device/args_fold.h"
+#include "ops/device/launch_index.h"
 #include "ops/kernels/ids.h"
 #include "ops/kernels/wide.h"
 
@@ -60,6 +62,24 @@ AB_OP(accuracy)
         set(accuracy, n ? static_cast<float>(hits) / static_cast<float>(n) : 0.0f);
         set(correct, hits);
         set(total, static_cast<int32_t>(n));
+      };
+    })
+    .device_any([](const KernelArgs& op) -> Kernel {
+      return [of32 = device::KernelOfIds("accuracy/i32"), of64 = device::KernelOfIds("accuracy/i64"),
+              indices = op.in("Indices"), label = op.in("Label"), accuracy = op.out("Accuracy"),
+              correct = op.out("Correct"), total = op.out("Total")](KernelContext& c) {
+        for (const Tensor* t : {&c[indices], &c[label]}) {
+          AB_CHECK(t->dtype() == DType::kInt32 || t->dtype() == DType::kInt64, InvalidArgument,
+                   "Indices and Label must hold int32 or int64, got {}", dtype_name(t->dtype()));
+        }
+        device::AccuracyArgs a{};
+        a.indices = device::operand(c[indices]);
+        a.label = device::operand(c[label]);
+        if (c.wants(accuracy)) a.accuracy = device::operand(c[accuracy]);
+        if (c.wants(correct)) a.correct = device::operand(c[correct]);
+        if (c.wants(total)) a.total = device::operand(c[total]);
+        a.samples = c[indices].shape()[0], a.k = c[indices].shape()[1];
+        DeviceContext::of(c).launch((c[indices].dtype() == DType::kInt32 ? of32 : of64).of(c[label]), a);
       };
     });
 

@@ -1,4 +1,4 @@
-// The share of samples whose label is among their k largest classes, on devices: "accuracy/<label>".
+// The share of samples whose label is among their k largest classes, on devices: "accuracy/<index>/<label>".
 #include "ops/device/args_fold.h"
 #include "ops/device/fold_rows.h"
 
@@ -6,9 +6,9 @@ namespace anabranch::device {
 
 struct Accuracy {
   using Args = AccuracyArgs;
-  template <class Label> struct Body {
+  template <class Index, class Label> struct Body {
     using Wide = int32_t;
-    const int64_t* indices;
+    const Index* indices;
     const Label* label;
     int64_t samples, k;
     float* accuracy;
@@ -27,16 +27,18 @@ struct Accuracy {
       if (total) *total = static_cast<int32_t>(samples);
     }
   };
-  template <class Label> static size_t room(const Args& a) {
+  template <class Index, class Label> static size_t room(const Args& a) {
     return fold_room<int32_t>(1, a.samples, Neighbours::kElements);
   }
-  template <class Label> static int run(const Launch& launch, const Args& a) {
-    const Body<Label> body{a.indices.get<int64_t>(), a.label.get<Label>(),  a.samples, a.k, a.accuracy.get<float>(),
-                           a.correct.get<int32_t>(), a.total.get<int32_t>()};
+  template <class Index, class Label> static int run(const Launch& launch, const Args& a) {
+    const Body<Index, Label> body{
+        a.indices.get<Index>(),   a.label.get<Label>(),  a.samples, a.k, a.accuracy.get<float>(),
+        a.correct.get<int32_t>(), a.total.get<int32_t>()};
     return fold_rows(launch, 1, a.samples, Neighbours::kElements, body, launch.workspace.get<int32_t>());
   }
 };
 
-AB_KERNEL("accuracy", Accuracy, int32_t, int64_t);
+AB_KERNEL("accuracy", Accuracy, Types<int32_t, int32_t>, Types<int32_t, int64_t>, Types<int64_t, int32_t>,
+          Types<int64_t, int64_t>);
 
 }  // namespace anabranch::device

@@ -1,4 +1,6 @@
 // A scale and a bias for each channel.
+#include "ops/device/args_rows.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/outputs.h"
 #include "ops/nn/channels.h"
 
@@ -51,6 +53,38 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
+device::ChannelArgs channel_args(const Tensor& x, const Tensor& scale, bool last) {
+  const Channels d(x.shape(), last);
+  device::ChannelArgs a{};
+  a.x = device::operand(x);
+  a.scale = device::operand(scale);
+  a.outer = d.outer, a.channels = d.channels, a.inner = d.inner;
+  return a;
+}
+
+template <class T> Kernel forward_on_device(const KernelArgs& op) {
+  return [kernel = device::kernel_of<T>("affine_channel"), x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"),
+          out = op.out("Out"), last = channels_last(op.op())](KernelContext& c) {
+    device::ChannelArgs a = channel_args(c[x], c[scale], last);
+    a.bias = device::operand(c[bias]);
+    a.y = device::operand(c[out]);
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
+template <class T> Kernel backward_on_device(const KernelArgs& op) {
+  return [kernel = device::kernel_of<T>("affine_channel_grad"), x = op.in("X"), scale = op.in("Scale"),
+          dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD"),
+          last = channels_last(op.op())](KernelContext& c) {
+    device::ChannelArgs a = channel_args(c[x], c[scale], last);
+    a.dy = device::operand(c[dout]);
+    if (c.wants(dx)) a.y = device::operand(c[dx]);
+    if (c.wants(dscale)) a.dscale = device::operand(c[dscale]);
+    if (c.wants(dbias)) a.dbias = device::operand(c[dbias]);
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
 AB_OP(affine_channel)
     .doc("Out = Scale[c] X + Bias[c] for the elements of each channel c.")
     .in("X", "[N, C, ...], or [N, ..., C] with data_layout NHWC")
@@ -63,7 +97,10 @@ AB_OP(affine_channel)
       c.same_as("Out", "X");
     })
     .grad_reads({"X", "Scale"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return forward_on_device<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(affine_channel)
     .infer([](InferContext& c) {
@@ -73,7 +110,10 @@ AB_GRAD(affine_channel)
       grad_as(c, "Scale@GRAD", "Scale");
       grad_as(c, "Bias@GRAD", "Scale");
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return backward_on_device<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::nn

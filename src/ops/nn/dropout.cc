@@ -3,6 +3,8 @@
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
+#include "ops/device/launch_draw.h"
+#include "ops/device/launch_tensor.h"
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/philox.h"
 #include "ops/kernels/wide_map.h"
@@ -22,6 +24,7 @@ struct Options {
         upscale(op.attr<std::string>("dropout_implementation") == kUpscale) {}
   // What a kept element is multiplied by; 0 when none is kept.
   float kept() const { return !upscale ? 1.0f : rate == 1.0f ? 0.0f : 1.0f / (1.0f - rate); }
+  float in_test() const { return upscale ? 1.0f : 1.0f - rate; }
 };
 
 void infer(InferContext& c) {
@@ -77,13 +80,27 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const int64_t n = c[x].numel();
     uint8_t* bits = wanted<uint8_t>(c, mask);
     if (o.is_test) {
-      const T factor = o.upscale ? T{1} : static_cast<T>(1.0f - o.rate);
+      const T factor = static_cast<T>(o.in_test());
       wide_map(c, kCheapGrain, n, from, to, [=](T v) { return v * factor; });
       if (bits) std::fill(bits, bits + n, uint8_t{1});
       return;
     }
     const RandomKey key = seed ? RandomKey{seed_value(c[seed])} : with_step(base, c);
     draw(c, key, o, from, n, to, bits);
+  };
+}
+
+// In tests all elements are kept: none is drawn below a rate of 0.
+template <class T> Kernel forward_on_device(const KernelArgs& op) {
+  device::refuse_inputs(op, {"Seed"});
+  return [o = Options(op.op()), kernel = device::kernel_of<T>("draw/dropout"), key = key_of(op), x = op.in("X"),
+          out = op.out("Out"), mask = op.out("Mask")](KernelContext& c) {
+    device::DrawArgs a = device::draw_args(with_step(key, c), c[out]);
+    a.x = device::operand(c[x]);
+    if (c.wants(mask)) a.mask = device::operand(c[mask]);
+    a.p[0] = static_cast<double>(o.is_test ? 0.0f : o.rate);
+    a.p[1] = static_cast<double>(o.is_test ? o.in_test() : o.kept());
+    DeviceContext::of(c).launch(kernel, a);
   };
 }
 
@@ -108,7 +125,10 @@ AB_OP(dropout)
     .infer(infer)
     .grad_reads({}, {"Mask"})
     .grad_to({"X"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return forward_on_device<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(dropout)
     .doc("X@GRAD = Out@GRAD where the element was kept, scaled as in the forward op, else 0.")
@@ -124,7 +144,7 @@ AB_GRAD(dropout)
       const In mask = op.in("Mask"), dout = op.in("Out@GRAD");
       const Out dx = op.out("X@GRAD");
       const Options o(op.op());
-      const T factor = o.is_test ? (o.upscale ? T{1} : static_cast<T>(1.0f - o.rate)) : static_cast<T>(o.kept());
+      const T factor = static_cast<T>(o.is_test ? o.in_test() : o.kept());
       return [=](KernelContext& c) {
         const uint8_t* keep = c[mask].data<uint8_t>();
         const T* g = c[dout].data<T>();
@@ -135,6 +155,16 @@ AB_GRAD(dropout)
             to[i] = keep[i] ? kept : T{0};
           }
         });
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      const Options o(op.op());
+      return [factor = static_cast<double>(o.is_test ? o.in_test() : o.kept()),
+              kernel = device::kernel_of<typename decltype(tag)::type>("dropout_grad"), mask = op.in("Mask"),
+              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+        const device::MapGradArgs a{device::operand(c[mask]), {},      device::operand(c[dout]), device::operand(c[dx]),
+                                    c[dout].numel(),          {factor}};
+        DeviceContext::of(c).launch(kernel, a);
       };
     });
 

@@ -5,6 +5,8 @@
 
 #include "base/flags.h"
 #include "ops/declare/attr_checks.h"
+#include "ops/device/args_rows.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/sums.h"
 #include "ops/nn/channels.h"
@@ -155,11 +157,19 @@ template <class T> Kernel forward(const KernelArgs& op, const Form& form) {
   };
 }
 
+// What a gradient is made from.
+struct Source {
+  bool centered, of_y;
+  // Group normalisation without a scale has a wrong gradient in the original, which starts from Y alone.
+  Source(const KernelArgs& op, const Form& form)
+      : centered(form.inverse || op.in("Scale") || !Flags::exact_fluid()),
+        of_y(!form.inverse && (!op.in("X") || !op.in(form.mean) || Flags::exact_fluid())) {}
+};
+
 template <class T> Kernel backward(const KernelArgs& op, const Form& form) {
   const T epsilon = static_cast<T>(op.attr<float>("epsilon"));
-  // Group normalisation without a scale has a wrong gradient in the original, which starts from Y alone.
-  const bool centered = form.inverse || op.in("Scale") || !Flags::exact_fluid();
-  const bool of_y = !form.inverse && (!op.in("X") || !op.in(form.mean) || Flags::exact_fluid());
+  const Source source(op, form);
+  const bool centered = source.centered, of_y = source.of_y;
   return [=, last = is_last(op.op()), groups = groups_of(op.op()), x = op.in(of_y ? "Y" : "X"), scale = op.in("Scale"),
           bias = of_y ? op.in("Bias") : In{}, mean = of_y ? In{} : op.in(form.mean), variance = op.in(form.variance),
           dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD"),
@@ -179,6 +189,53 @@ template <class T> Kernel backward(const KernelArgs& op, const Form& form) {
     for (int64_t k = 0; k < d.samples * d.groups; ++k) {
       differentiate(d, s, centered, inverse ? v[k] : 1 / std::sqrt(v[k] + epsilon), k / d.groups, k % d.groups);
     }
+  };
+}
+
+// What both kernels of devices take.
+device::GroupNormArgs group_norm_args(const Dims& d, float epsilon, const Form& form) {
+  device::GroupNormArgs a{};
+  a.samples = d.samples, a.channels = d.channels, a.inner = d.inner, a.groups = d.groups;
+  a.epsilon = static_cast<double>(epsilon);
+  a.flags = (d.last ? device::kChannelsLast : 0) | (form.inverse ? device::kInverseDeviation : 0);
+  return a;
+}
+
+template <class T> Kernel forward_on_device(const KernelArgs& op, const Form& form) {
+  return [=, kernel = device::kernel_of<T>("group_norm"), epsilon = op.attr<float>("epsilon"), last = is_last(op.op()),
+          groups = groups_of(op.op()), x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"), y = op.out("Y"),
+          mean = op.out(form.mean), variance = op.out(form.variance)](KernelContext& c) {
+    device::GroupNormArgs a = group_norm_args(Dims(c[x].shape(), last, groups), epsilon, form);
+    a.x = device::operand(c[x]);
+    if (scale) a.scale = device::operand(c[scale]);
+    if (bias) a.bias = device::operand(c[bias]);
+    a.y = device::operand(c[y]);
+    a.mean = device::operand(c[mean]);
+    a.variance = device::operand(c[variance]);
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
+template <class T> Kernel backward_on_device(const KernelArgs& op, const Form& form) {
+  const Source source(op, form);
+  const bool of_y = source.of_y;
+  return [=, kernel = device::kernel_of<T>("group_norm_grad"), epsilon = op.attr<float>("epsilon"),
+          last = is_last(op.op()), groups = groups_of(op.op()), x = op.in(of_y ? "Y" : "X"), scale = op.in("Scale"),
+          bias = of_y ? op.in("Bias") : In{}, mean = of_y ? In{} : op.in(form.mean), variance = op.in(form.variance),
+          dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"),
+          dbias = op.out("Bias@GRAD")](KernelContext& c) {
+    device::GroupNormArgs a = group_norm_args(Dims(c[x].shape(), last, groups), epsilon, form);
+    a.x = device::operand(c[x]);
+    if (scale) a.scale = device::operand(c[scale]);
+    if (bias) a.bias = device::operand(c[bias]);
+    if (mean) a.mean_in = device::operand(c[mean]);
+    a.variance_in = device::operand(c[variance]);
+    a.dy = device::operand(c[dy]);
+    if (c.wants(dx)) a.y = device::operand(c[dx]);
+    if (c.wants(dscale)) a.mean = device::operand(c[dscale]);
+    if (c.wants(dbias)) a.variance = device::operand(c[dbias]);
+    a.flags |= (source.centered ? 0 : device::kNotCentered) | (of_y ? device::kFromNormalized : 0);
+    DeviceContext::of(c).launch(kernel, a);
   };
 }
 
@@ -213,6 +270,8 @@ auto forward_of(const Form& form) {
     def.infer([form](InferContext& c) { infer_forward(c, form); });
     def.cpu<float, double>(
         [form](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, form); });
+    def.device<float, double>(
+        [form](auto tag, const KernelArgs& op) { return forward_on_device<typename decltype(tag)::type>(op, form); });
   };
 }
 
@@ -221,6 +280,8 @@ auto backward_of(const Form& form) {
     def.infer([form](InferContext& c) { infer_backward(c, form); });
     def.cpu<float, double>(
         [form](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, form); });
+    def.device<float, double>(
+        [form](auto tag, const KernelArgs& op) { return backward_on_device<typename decltype(tag)::type>(op, form); });
   };
 }
 

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "ops/declare/attr_checks.h"
+#include "ops/device/args_rows.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/sums.h"
 #include "ops/nn/channels.h"
@@ -180,6 +182,43 @@ template <class T> struct Backward {
   }
 };
 
+// By "layer_norm" or "layer_norm_grad", whose operands have slots of other names.
+template <class T> Kernel forward_on_device(const KernelArgs& op) {
+  return [kernel = device::kernel_of<T>("layer_norm"), epsilon = static_cast<double>(op.attr<float>("epsilon")),
+          axis = op.attr<int32_t>("begin_norm_axis"), x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"),
+          y = op.out("Y"), mean = op.out("Mean"), variance = op.out("Variance")](KernelContext& c) {
+    const Dims d(c[x].shape(), axis);
+    device::LayerNormArgs a{};
+    a.x = device::operand(c[x]);
+    if (scale) a.scale = device::operand(c[scale]);
+    if (bias) a.bias = device::operand(c[bias]);
+    a.y = device::operand(c[y]);
+    a.mean = device::operand(c[mean]);
+    a.variance = device::operand(c[variance]);
+    a.rows = d.rows, a.width = d.width;
+    a.epsilon = epsilon;
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
+template <class T> Kernel backward_on_device(const KernelArgs& op) {
+  return [kernel = device::kernel_of<T>("layer_norm_grad"), o = Backward<T>(op)](KernelContext& c) {
+    const Dims d(c[o.x].shape(), o.axis);
+    device::LayerNormArgs a{};
+    a.x = device::operand(c[o.x]);
+    if (o.scale) a.scale = device::operand(c[o.scale]);
+    a.mean_in = device::operand(c[o.mean]);
+    a.variance_in = device::operand(c[o.variance]);
+    a.dy = device::operand(c[o.dy]);
+    if (c.wants(o.dx)) a.y = device::operand(c[o.dx]);
+    if (c.wants(o.dscale)) a.mean = device::operand(c[o.dscale]);
+    if (c.wants(o.dbias)) a.variance = device::operand(c[o.dbias]);
+    a.rows = d.rows, a.width = d.width;
+    a.epsilon = static_cast<double>(o.epsilon);
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
 AB_OP(layer_norm)
     .doc(
         "Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, with mean and (biased) variance over the axes from "
@@ -196,7 +235,10 @@ AB_OP(layer_norm)
     .traits(kRowWise)
     .infer(infer)
     .grad_reads({"X", "Scale", "Bias"}, {"Mean", "Variance"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return forward_on_device<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(layer_norm)
     .doc("Gradients of layer_norm by X, Scale and Bias.")
@@ -210,6 +252,9 @@ AB_GRAD(layer_norm)
     .infer(infer_grad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return Backward<typename decltype(tag)::type>(op);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return backward_on_device<typename decltype(tag)::type>(op);
     });
 
 }  // namespace

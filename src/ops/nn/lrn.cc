@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/device/args_rows.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
 #include "ops/nn/channels.h"
@@ -88,6 +90,17 @@ template <class T> void negative_powers(const T* x, T beta, int64_t n, T* out) {
   }
 }
 
+// What both kernels of devices take, by the names of their slots.
+device::LrnArgs lrn_args(const Rule<double>& rule, const Tensor& x) {
+  const Channels d(x.shape(), rule.last);
+  device::LrnArgs a{};
+  a.x = device::operand(x);
+  a.outer = d.outer, a.channels = d.channels, a.inner = d.inner;
+  a.n = rule.n;
+  a.p[0] = rule.k, a.p[1] = rule.alpha, a.p[2] = rule.beta;
+  return a;
+}
+
 AB_OP(lrn)
     .doc("MidOut = k + alpha times the sum of X^2 over n neighbouring channels; Out = X / MidOut^beta.")
     .source("Krizhevsky et al., NIPS 2012")
@@ -126,6 +139,15 @@ AB_OP(lrn)
               for (int64_t i = 0; i < count; ++i) to[first + i] = from[first + i] * factors[i];
             });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [rule = Rule<double>(op), kernel = device::kernel_of<typename decltype(tag)::type>("lrn"), x = op.in("X"),
+              out = op.out("Out"), mid = op.out("MidOut")](KernelContext& c) {
+        device::LrnArgs a = lrn_args(rule, c[x]);
+        a.y = device::operand(c[out]);
+        a.mid = device::operand(c[mid]);
+        DeviceContext::of(c).launch(kernel, a);
+      };
     });
 
 AB_GRAD(lrn)
@@ -150,6 +172,18 @@ AB_GRAD(lrn)
                 to[i] = factors[k] * g[i] - weight * from[i] * sums[k];
               }
             });
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [rule = Rule<double>(op), kernel = device::kernel_of<typename decltype(tag)::type>("lrn_grad"),
+              x = op.in("X"), out = op.in("Out"), mid = op.in("MidOut"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD")](KernelContext& c) {
+        device::LrnArgs a = lrn_args(rule, c[x]);
+        a.out = device::operand(c[out]);
+        a.mid_in = device::operand(c[mid]);
+        a.dy = device::operand(c[dout]);
+        a.y = device::operand(c[dx]);
+        DeviceContext::of(c).launch(kernel, a);
       };
     });
 

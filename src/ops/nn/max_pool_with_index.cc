@@ -2,6 +2,8 @@
 #include <limits>
 
 #include "ops/declare/declare.h"
+#include "ops/device/args_vision.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/copy.h"
 #include "ops/nn/pool_dims.h"
 
@@ -71,6 +73,24 @@ template <class T> void pool_plane(const PoolDims& d, const T* x, T* out, int32_
   }
 }
 
+// What the kernels of devices take of the windows; an image is a volume with one layer.
+device::PoolIndexArgs pool_args(const PoolDims& d) {
+  device::PoolIndexArgs a{};
+  const Window& w = d.window;
+  a.planes = d.batch * d.channels;
+  a.adaptive = d.adaptive;
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto k = static_cast<size_t>(axis);
+    const bool there = axis >= 3 - w.axes;
+    a.in[axis] = there ? w.in[k] : 1;
+    a.out[axis] = there ? w.out[k] : 1;
+    a.kernel[axis] = there ? w.kernel[k] : 1;
+    a.stride[axis] = there ? w.stride[k] : 1;
+    a.before[axis] = there ? w.before[k] : 0;
+  }
+  return a;
+}
+
 template <int kAxes> void pool(OpDef& def) {
   def.out("Out", "[N, C, ...], the largest element of each window")
       .out("Mask", "as Out, int32: the place of that element in its image or volume; -1: the window has none")
@@ -99,6 +119,30 @@ template <int kAxes> void pool(OpDef& def) {
   });
 }
 
+template <int kAxes> Kernel pool_on_device(auto tag, const KernelArgs& op) {
+  DimsOf<PoolDims, decltype(&indexed_dims<kAxes>)> dims(op.op(), indexed_dims<kAxes>);
+  return [dims, kernel = device::kernel_of<typename decltype(tag)::type>("max_pool_index"), x = op.in("X"),
+          out = op.out("Out"), mask = op.out("Mask")](KernelContext& c) mutable {
+    device::PoolIndexArgs a = pool_args(dims(c[x].shape()));
+    a.x = device::operand(c[x]);
+    a.y = device::operand(c[out]);
+    a.mask = device::operand(c[mask]);
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
+template <int kAxes> Kernel pool_gradient_on_device(auto tag, const KernelArgs& op) {
+  DimsOf<PoolDims, decltype(&indexed_dims<kAxes>)> dims(op.op(), indexed_dims<kAxes>);
+  return [dims, kernel = device::kernel_of<typename decltype(tag)::type>("max_pool_index_grad"), mask = op.in("Mask"),
+          dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
+    device::PoolIndexArgs a = pool_args(dims(c[dx].shape()));
+    a.x = device::operand(c[dout]);
+    a.mask_in = device::operand(c[mask]);
+    a.y = device::operand(c[dx]);
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
 template <int kAxes> void pool_gradient(OpDef& def) {
   def.doc("X@GRAD = the sum of Out@GRAD over the windows of which an element is the largest.")
       .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -123,14 +167,20 @@ template <int kAxes> void pool_gradient(OpDef& def) {
 AB_OP(max_pool2d_with_index)
     .doc("Largest element of each window of an image, and its place.")
     .in("X", "[N, C, H, W] float")
-    .with(pool<2>);
-AB_GRAD(max_pool2d_with_index).with(pool_gradient<2>);
+    .with(pool<2>)
+    .device<float, double>([](auto tag, const KernelArgs& op) { return pool_on_device<2>(tag, op); });
+AB_GRAD(max_pool2d_with_index).with(pool_gradient<2>).device<float, double>([](auto tag, const KernelArgs& op) {
+  return pool_gradient_on_device<2>(tag, op);
+});
 
 AB_OP(max_pool3d_with_index)
     .doc("Largest element of each window of a volume, and its place.")
     .in("X", "[N, C, D, H, W] float")
-    .with(pool<3>);
-AB_GRAD(max_pool3d_with_index).with(pool_gradient<3>);
+    .with(pool<3>)
+    .device<float, double>([](auto tag, const KernelArgs& op) { return pool_on_device<3>(tag, op); });
+AB_GRAD(max_pool3d_with_index).with(pool_gradient<3>).device<float, double>([](auto tag, const KernelArgs& op) {
+  return pool_gradient_on_device<3>(tag, op);
+});
 
 }  // namespace
 }  // namespace anabranch::nn

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "ops/declare/declare.h"
+#include "ops/device/args_rows.h"
+#include "ops/device/launch.h"
 
 namespace anabranch::nn {
 namespace {
@@ -58,6 +60,16 @@ AB_OP(maxout)
           to[o] = best;
         });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      const int axis = normal_axis(op.attr<int32_t>("axis"), 4, "axis");
+      return [=, kernel = device::kernel_of<typename decltype(tag)::type>("maxout"),
+              groups = op.attr<int32_t>("groups"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        const Dims d(c[x].shape(), axis, groups);
+        DeviceContext::of(c).launch(
+            kernel,
+            device::FoldArgs{device::operand(c[x]), device::operand(c[out]), d.outer * d.made, d.groups, d.inner, {}});
+      };
     });
 
 AB_GRAD(maxout)
@@ -78,6 +90,17 @@ AB_GRAD(maxout)
             return;
           }
         });
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      const int axis = normal_axis(op.attr<int32_t>("axis"), 4, "axis");
+      return [=, kernel = device::kernel_of<typename decltype(tag)::type>("maxout_grad"),
+              groups = op.attr<int32_t>("groups"), x = op.in("X"), out = op.in("Out"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD")](KernelContext& c) {
+        const Dims d(c[x].shape(), axis, groups);
+        DeviceContext::of(c).launch(
+            kernel, device::MaxoutGradArgs{device::operand(c[x]), device::operand(c[out]), device::operand(c[dout]),
+                                           device::operand(c[dx]), d.outer * d.made, d.groups, d.inner});
       };
     });
 

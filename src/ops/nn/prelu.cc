@@ -3,6 +3,8 @@
 
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
+#include "ops/device/args_rows.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/binary_run.h"
 #include "ops/kernels/outputs.h"
 
@@ -41,6 +43,19 @@ void infer(InferContext& c) {
   c.same_as("Out", "X");
 }
 
+device::PreluArgs prelu_args(const Tensor& x, const Tensor& alpha, const std::string& mode) {
+  const Slopes slopes(mode, x.shape());
+  const int64_t block = slopes.count * slopes.run;
+  device::PreluArgs a{};
+  a.x = device::operand(x);
+  a.alpha = device::operand(alpha);
+  // One slope for all: one block.
+  a.outer = slopes.count == 1 ? 1 : block ? x.numel() / block : 0;
+  a.alphas = slopes.count;
+  a.inner = slopes.count == 1 ? x.numel() : slopes.run;
+  return a;
+}
+
 AB_OP(prelu)
     .doc("Out = X where X > 0, else Alpha X.")
     .source("He et al., ICCV 2015, arXiv:1502.01852")
@@ -65,6 +80,14 @@ AB_OP(prelu)
             binary_run(from + i, 1, a + slope, step, to + i, n, [](T v, T by) { return v > 0 ? v : by * v; });
           });
         });
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<typename decltype(tag)::type>("prelu"), mode = op.attr<std::string>("mode"),
+              x = op.in("X"), alpha = op.in("Alpha"), out = op.out("Out")](KernelContext& c) {
+        device::PreluArgs a = prelu_args(c[x], c[alpha], mode);
+        a.y = device::operand(c[out]);
+        DeviceContext::of(c).launch(kernel, a);
       };
     });
 
@@ -96,6 +119,17 @@ AB_GRAD(prelu)
             if (!(from[i + k] > 0)) sums[slope + k * step] += from[i + k] * g[i + k];
           }
         });
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<typename decltype(tag)::type>("prelu_grad"),
+              mode = op.attr<std::string>("mode"), x = op.in("X"), alpha = op.in("Alpha"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD"), dalpha = op.out("Alpha@GRAD")](KernelContext& c) {
+        device::PreluArgs a = prelu_args(c[x], c[alpha], mode);
+        a.dy = device::operand(c[dout]);
+        if (c.wants(dx)) a.y = device::operand(c[dx]);
+        if (c.wants(dalpha)) a.dalpha = device::operand(c[dalpha]);
+        DeviceContext::of(c).launch(kernel, a);
       };
     });
 

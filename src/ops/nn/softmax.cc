@@ -1,6 +1,8 @@
 // Softmax and its logarithm over one axis.
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
+#include "ops/device/args_rows.h"
+#include "ops/device/launch.h"
 #include "ops/nn/softmax_block.h"
 
 namespace anabranch::nn {
@@ -81,6 +83,26 @@ template <class T, class Block> Kernel backward(const KernelArgs& op, Block bloc
   };
 }
 
+// By the kernel "<op>/<type>" of devices. x: X, or Out of a gradient, which has `dout`, too.
+template <class T> Kernel on_device(const KernelArgs& op, const char* x_slot, const char* dout_slot, const char* to) {
+  return [kernel = device::kernel_of<T>(op.op().type), axis = op.attr<int32_t>("axis"), x = op.in(x_slot),
+          dout = dout_slot ? op.in(dout_slot) : In(), y = op.out(to)](KernelContext& c) {
+    const ClassAxis axes(c[x].shape(), axis);
+    device::ClassArgs a{};
+    a.x = device::operand(c[x]);
+    if (dout) a.dy = device::operand(c[dout]);
+    a.y = device::operand(c[y]);
+    a.outer = axes.outer, a.classes = axes.classes, a.inner = axes.inner;
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+Kernel forward_on_device(auto tag, const KernelArgs& op) {
+  return on_device<typename decltype(tag)::type>(op, "X", nullptr, "Out");
+}
+Kernel backward_on_device(auto tag, const KernelArgs& op) {
+  return on_device<typename decltype(tag)::type>(op, "Out", "Out@GRAD", "X@GRAD");
+}
+
 AB_OP(softmax)
     .doc("Out = exp(X) / sum(exp(X)) over `axis`, with X limited to 64 below its largest value on the axis.")
     .in("X", "[...] float")
@@ -94,7 +116,8 @@ AB_OP(softmax)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return forward<T>(op, softmax_blocks<T>);
-    });
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) { return forward_on_device(tag, op); });
 
 AB_GRAD(softmax)
     .doc("X@GRAD = Out (Out@GRAD - sum(Out Out@GRAD)) over `axis`.")
@@ -108,7 +131,8 @@ AB_GRAD(softmax)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return backward<T>(op, softmax_grad_block<T>);
-    });
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) { return backward_on_device(tag, op); });
 
 AB_OP(log_softmax)
     .doc("Out = X - log(sum(exp(X))) over `axis`, with X limited to 64 below its largest value on the axis.")
@@ -120,7 +144,8 @@ AB_OP(log_softmax)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return forward<T>(op, log_softmax_blocks<T>);
-    });
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) { return forward_on_device(tag, op); });
 
 AB_GRAD(log_softmax)
     .doc("X@GRAD = Out@GRAD - exp(Out) sum(Out@GRAD) over `axis`.")
@@ -133,7 +158,8 @@ AB_GRAD(log_softmax)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return backward<T>(op, log_softmax_grad_block<T>);
-    });
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) { return backward_on_device(tag, op); });
 
 }  // namespace
 }  // namespace anabranch::nn

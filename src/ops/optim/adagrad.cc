@@ -1,4 +1,5 @@
 // Rates that shrink with the squares of the gradients seen: Adagrad, its decayed form and Adadelta.
+#include "ops/device/launch_update.h"
 #include "ops/optim/element_rules.h"
 #include "ops/optim/elementwise.h"
 #include "ops/optim/rule_loops.h"
@@ -46,6 +47,11 @@ AB_OP(adagrad)
       using T = typename decltype(tag)::type;
       const Adagrad<T> rule{T{1}, T{1}, number<T>(op, "epsilon")};
       return elementwise_update<T>(op, kMoment, Rows::kTouched, rule);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return device::Update<T>(
+          op, {.name = "adagrad", .states = as_slots(kMoment), .numbers = {1, 1, device::attribute<T>(op, "epsilon")}});
     });
 
 AB_OP(decayed_adagrad)
@@ -61,6 +67,14 @@ AB_OP(decayed_adagrad)
       const T decay = number<T>(op, "decay");
       const Adagrad<T> rule{decay, 1 - decay, number<T>(op, "epsilon")};
       return elementwise_update<T>(op, kMoment, Rows::kAll, rule);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const T decay = number<T>(op, "decay");
+      return device::Update<T>(op, {.name = "adagrad",
+                                    .states = as_slots(kMoment),
+                                    .numbers = {static_cast<double>(decay), static_cast<double>(1 - decay),
+                                                device::attribute<T>(op, "epsilon")}});
     });
 
 AB_OP(adadelta)
@@ -76,6 +90,12 @@ AB_OP(adadelta)
       using T = typename decltype(tag)::type;
       const Adadelta<T> rule{number<T>(op, "rho"), number<T>(op, "epsilon")};
       return elementwise_update<T>(op, kAverages, Rows::kAll, rule, [](KernelContext&) { return T{1}; });
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return device::Update<T>(op, {.name = "adadelta",
+                                    .states = as_slots(kAverages),
+                                    .numbers = {device::attribute<T>(op, "rho"), device::attribute<T>(op, "epsilon")}});
     });
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "ops/device/launch_update.h"
 #include "ops/optim/element_rules.h"
 #include "ops/optim/fused.h"
 #include "ops/optim/rule_loops.h"
@@ -72,6 +73,22 @@ template <class T> Kernel adam_kernel(const KernelArgs& op) {
   };
 }
 
+// The gradient is dense: the powers move on after the step.
+template <class T> Kernel adam_on_device(const KernelArgs& op) {
+  const device::UpdateRule rule{.name = "adam",
+                                .states = as_slots(kState),
+                                .reads = {"Beta1Pow", "Beta2Pow", "Beta1Tensor", "Beta2Tensor"},
+                                .numbers = {device::attribute<T>(op, "beta1"), device::attribute<T>(op, "beta2"),
+                                            device::attribute<T>(op, "epsilon")}};
+  return [update = device::Update<T>(op, rule), next = device::kernel_of<T>("next_powers"),
+          pow1 = op.out("Beta1PowOut"), pow2 = op.out("Beta2PowOut")](KernelContext& c) {
+    device::UpdateArgs a = update.launch(c);
+    a.state[0] = device::operand(c[pow1]);
+    a.state[1] = device::operand(c[pow2]);
+    DeviceContext::of(c).launch(next, a);
+  };
+}
+
 template <class T> Kernel fused_adam(const KernelArgs& op) {
   const Adam<T> rule = Adam<T>::of(op);
   const In rate = op.in("LearningRate"), pow1 = op.in("Beta1Pow"), pow2 = op.in("Beta2Pow");
@@ -108,6 +125,9 @@ AB_OP(adam)
     .infer(infer_adam)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return adam_kernel<typename decltype(tag)::type>(op);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return adam_on_device<typename decltype(tag)::type>(op);
     });
 
 AB_OP(fused_adam)

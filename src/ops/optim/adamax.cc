@@ -1,3 +1,4 @@
+#include "ops/device/launch_update.h"
 #include "ops/optim/element_rules.h"
 #include "ops/optim/elementwise.h"
 #include "ops/optim/rule_loops.h"
@@ -41,6 +42,14 @@ AB_OP(adamax)
       const In rate = op.in("LearningRate"), pow = op.in("Beta1Pow");
       return elementwise_update<T>(op, kState, Rows::kAll, rule,
                                    [=](KernelContext& c) { return scalar<T>(c[rate]) / (1 - scalar<T>(c[pow])); });
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return device::Update<T>(op, {.name = "adamax",
+                                    .states = as_slots(kState),
+                                    .reads = {"Beta1Pow"},
+                                    .numbers = {device::attribute<T>(op, "beta1"), device::attribute<T>(op, "beta2"),
+                                                device::attribute<T>(op, "epsilon")}});
     });
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/device/launch_update.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/optim/update.h"
 
@@ -107,6 +108,27 @@ template <class T> Kernel average_kernel(const KernelArgs& op) {
   };
 }
 
+template <class T> Kernel average_on_device(const KernelArgs& op) {
+  device::AverageArgs a{};
+  a.least = op.attr<int64_t>("min_average_window");
+  a.most = op.attr<int64_t>("max_average_window");
+  a.p[0] = static_cast<double>(op.attr<float>("average_window"));
+  std::array<std::pair<In, Out>, 3> sums, counts;
+  for (size_t k = 0; k < 3; ++k) {
+    sums[k] = {op.in(kSums[k].in), op.out(kSums[k].out)};
+    counts[k] = {op.in(kCounts[k].in), op.out(kCounts[k].out)};
+  }
+  return [=, kernel = device::kernel_of<T>("average_accumulates"), param = op.in("param")](KernelContext& c) mutable {
+    a.param = device::operand(c[param]);
+    a.n = c[param].numel();
+    for (size_t k = 0; k < 3; ++k) {
+      a.sums[k] = device::updated(c, sums[k].first, sums[k].second);
+      a.counts[k] = device::updated(c, counts[k].first, counts[k].second);
+    }
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
 AB_OP(average_accumulates)
     .doc(
         "sum_1 += param. Every 16384 steps sum_2 += sum_1 and sum_1 = 0. When the window is full - as many steps as "
@@ -122,8 +144,9 @@ AB_OP(average_accumulates)
     .dtype_of_input("param")
     .infer(infer)
     .no_grad(kNoGrad)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) {
-      return average_kernel<typename decltype(tag)::type>(op);
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return average_kernel<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return average_on_device<typename decltype(tag)::type>(op);
     });
 
 }  // namespace

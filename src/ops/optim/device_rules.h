@@ -11,8 +11,8 @@ namespace anabranch::device {
 template <class T> struct DeviceNumber {
   const float* narrow;
   const double* wide;
-  AB_HD DeviceNumber(const DeviceIn& in, int32_t flags) {
-    const bool is_float = std::is_same_v<T, float> != ((flags & kOtherFloat) != 0);
+  AB_HD DeviceNumber(const DeviceIn& in, bool other_float) {
+    const bool is_float = std::is_same_v<T, float> != other_float;
     narrow = is_float ? in.get<float>() : nullptr;
     wide = is_float ? nullptr : in.get<double>();
   }
@@ -21,11 +21,36 @@ template <class T> struct DeviceNumber {
   AB_HD T get_or(T other) const { return there() ? get() : other; }
 };
 
+template <class T> AB_HD DeviceNumber<T> number_read(const UpdateArgs& a, int k) {
+  return {a.reads[k], (a.flags & other_float_read(k)) != 0};
+}
+
 template <class T> struct RuleBase {
   T *p, *state[3];
   DeviceNumber<T> rate;
-  AB_HD explicit RuleBase(const UpdateArgs& a) : p(a.param.get<T>()), rate(a.rate, a.flags) {
+  AB_HD explicit RuleBase(const UpdateArgs& a) : p(a.param.get<T>()), rate(a.rate, (a.flags & kOtherFloat) != 0) {
     for (int k = 0; k < 3; ++k) state[k] = a.state[k].get<T>();
+  }
+};
+
+// reads[k] beta_k, the betas as of adam, for k of 0 and 1; the result has the type of reads[k].
+template <class T> struct NextPower {
+  DeviceNumber<T> power, tensor;
+  T beta;
+  float* narrow;
+  double* wide;
+  AB_HD NextPower(const UpdateArgs& a, int k, const DeviceOut& out)
+      : power(number_read<T>(a, k)),
+        tensor(number_read<T>(a, 2 + k)),
+        beta(static_cast<T>(a.p[k])),
+        narrow(power.narrow ? out.get<float>() : nullptr),
+        wide(power.wide ? out.get<double>() : nullptr) {}
+  AB_HD void move() const {
+    const T next = power.get() * tensor.get_or(beta);
+    if (narrow)
+      *narrow = static_cast<float>(next);
+    else
+      *wide = static_cast<double>(next);
   }
 };
 
@@ -76,10 +101,10 @@ template <class T> struct AdamRule : RuleBase<T> {
         beta1(static_cast<T>(a.p[0])),
         beta2(static_cast<T>(a.p[1])),
         epsilon(static_cast<T>(a.p[2])),
-        power1(a.reads[0], a.flags),
-        power2(a.reads[1], a.flags),
-        tensor1(a.reads[2], a.flags),
-        tensor2(a.reads[3], a.flags),
+        power1(number_read<T>(a, 0)),
+        power2(number_read<T>(a, 1)),
+        tensor1(number_read<T>(a, 2)),
+        tensor2(number_read<T>(a, 3)),
         next_powers((a.flags & kNextPowers) != 0) {}
   AB_HD void operator()(int64_t i, const T& g) const {
     const T keep1 = tensor1.get_or(beta1), keep2 = tensor2.get_or(beta2);
@@ -99,7 +124,7 @@ template <class T> struct AdamaxRule : RuleBase<T> {  // state: Moment, InfNorm;
         beta1(static_cast<T>(a.p[0])),
         beta2(static_cast<T>(a.p[1])),
         epsilon(static_cast<T>(a.p[2])),
-        power(a.reads[0], a.flags) {}
+        power(number_read<T>(a, 0)) {}
   AB_HD void operator()(int64_t i, const T& g) const {
     optim::rules::adamax(this->p[i], this->state[0][i], this->state[1][i], g, beta1, T(1 - beta1), beta2, epsilon,
                          T(this->rate.get() / (1 - power.get())));

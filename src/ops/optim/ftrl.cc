@@ -1,3 +1,4 @@
+#include "ops/device/launch_update.h"
 #include "ops/optim/element_rules.h"
 #include "ops/optim/elementwise.h"
 #include "ops/optim/rule_loops.h"
@@ -33,6 +34,13 @@ AB_OP(ftrl)
       using T = typename decltype(tag)::type;
       const Ftrl<T> rule{number<T>(op, "l1"), number<T>(op, "l2"), number<T>(op, "lr_power")};
       return elementwise_update<T>(op, kState, Rows::kAll, rule);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return device::Update<T>(op, {.name = "ftrl",
+                                    .states = as_slots(kState),
+                                    .numbers = {device::attribute<T>(op, "l1"), device::attribute<T>(op, "l2"),
+                                                device::attribute<T>(op, "lr_power")}});
     });
 
 }  // namespace

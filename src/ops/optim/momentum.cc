@@ -1,3 +1,4 @@
+#include "ops/device/launch_update.h"
 #include "ops/optim/element_rules.h"
 #include "ops/optim/fused.h"
 #include "ops/optim/rule_loops.h"
@@ -39,6 +40,12 @@ AB_OP(momentum)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return elementwise_update<T>(op, kState, Rows::kAll, momentum_of<T>(op));
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return device::Update<T>(op, {.name = op.attr<bool>("use_nesterov") ? "nesterov" : "momentum",
+                                    .states = as_slots(kState),
+                                    .numbers = {device::attribute<T>(op, "mu")}});
     });
 
 AB_OP(fused_momentum)

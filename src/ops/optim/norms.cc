@@ -1,6 +1,7 @@
 // Rates scaled by the norms of a whole parameter and of its step: LARS and LAMB. DPSGD bounds a norm and adds noise.
 #include <cmath>
 
+#include "ops/device/launch_update.h"
 #include "ops/kernels/philox.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/sums.h"
@@ -132,6 +133,13 @@ AB_OP(lars_momentum)
     .traits(kWholeParameter)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return lars_kernel<typename decltype(tag)::type>(op);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return device::Update<T>(op, {.name = "lars_momentum",
+                                    .states = {{"Velocity", "VelocityOut"}},
+                                    .numbers = {device::attribute<T>(op, "mu"), device::attribute<T>(op, "lars_coeff"),
+                                                device::attribute<T>(op, "lars_weight_decay")}});
     });
 
 AB_OP(lamb)
@@ -154,6 +162,14 @@ AB_OP(lamb)
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return lamb_kernel<typename decltype(tag)::type>(op);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return device::Update<T>(
+          op, {.name = "lamb",
+               .states = {{"Moment1", "Moment1Out"}, {"Moment2", "Moment2Out"}},
+               .numbers = {device::attribute<T>(op, "beta1"), device::attribute<T>(op, "beta2"),
+                           device::attribute<T>(op, "epsilon"), device::attribute<T>(op, "weight_decay")}});
     });
 
 AB_OP(dpsgd)

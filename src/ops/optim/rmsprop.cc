@@ -1,3 +1,4 @@
+#include "ops/device/launch_update.h"
 #include "ops/optim/element_rules.h"
 #include "ops/optim/elementwise.h"
 #include "ops/optim/rule_loops.h"
@@ -66,6 +67,19 @@ AB_OP(rmsprop)
                             op.attr<bool>("centered")};
       if (op.in("MeanGrad")) return elementwise_update<T>(op, kCentered, Rows::kAll, rule);
       return elementwise_update<T>(op, kPlain, Rows::kAll, rule);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const bool centered = op.attr<bool>("centered");
+      const device::UpdateRule rule{.name = "rmsprop",
+                                    .states = centered ? as_slots(kCentered) : as_slots(kPlain),
+                                    .numbers = {device::attribute<T>(op, "decay"), device::attribute<T>(op, "momentum"),
+                                                device::attribute<T>(op, "epsilon")}};
+      const In mean = centered ? In() : op.in("MeanGrad");  // which then stays as it is
+      return [mean, mean_out = op.out("MeanGradOut"), update = device::Update<T>(op, rule)](KernelContext& c) {
+        if (mean) device::copy_whole(c, c[mean], &c[mean_out]);
+        update(c);
+      };
     });
 
 }  // namespace

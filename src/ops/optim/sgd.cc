@@ -1,4 +1,4 @@
-#include "ops/device/launch.h"
+#include "ops/device/launch_update.h"
 #include "ops/optim/element_rules.h"
 #include "ops/optim/fused.h"
 #include "ops/optim/rule_loops.h"
@@ -22,7 +22,9 @@ AB_OP(sgd)
       using T = typename decltype(tag)::type;
       return elementwise_update<T>(op, kNoState, Rows::kTouched, Sgd());
     })
-    .device<float, double>(device::update("sgd"));
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return device::Update<typename decltype(tag)::type>(op, {.name = "sgd"});
+    });
 
 AB_OP(fused_sgd).with(fused_form_of(ab_op_sgd)).cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
   return fused_update<typename decltype(tag)::type>(op, kNoState, Sgd());

@@ -66,22 +66,15 @@ template <template <class> class Rule> bool add_rule(const char* dense, const ch
     AB_RULE("adagrad", AdagradRule) && AB_RULE("adadelta", AdadeltaRule) && AB_RULE("adam", AdamRule) &&
     AB_RULE("adamax", AdamaxRule) && AB_RULE("rmsprop", RmsPropRule) && AB_RULE("ftrl", FtrlRule);
 
-// "next_powers": state[0] = reads[0] beta1, state[1] = reads[1] beta2, the betas as of adam. After the update.
+// "next_powers": state[0] = reads[0] beta1, state[1] = reads[1] beta2. After the update.
 struct NextPowers {
   using Args = UpdateArgs;
   template <class T> struct Body {
-    DeviceNumber<T> powers[2], tensors[2];
-    T betas[2];
-    T* out[2];
-    AB_HD void operator()(int64_t i) const { *out[i] = powers[i].get() * tensors[i].get_or(betas[i]); }
+    NextPower<T> powers[2];
+    AB_HD void operator()(int64_t i) const { powers[i].move(); }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    const auto number = [&](int k) { return DeviceNumber<T>(a.reads[k], a.flags); };
-    return each(launch, 2,
-                Body<T>{{number(0), number(1)},
-                        {number(2), number(3)},
-                        {static_cast<T>(a.p[0]), static_cast<T>(a.p[1])},
-                        {a.state[0].get<T>(), a.state[1].get<T>()}});
+    return each(launch, 2, Body<T>{{NextPower<T>(a, 0, a.state[0]), NextPower<T>(a, 1, a.state[1])}});
   }
 };
 

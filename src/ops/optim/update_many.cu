@@ -37,9 +37,8 @@ struct NextPowersMany {
     const UpdateArgs* table;
     AB_HD void operator()(int64_t i) const {
       const UpdateArgs& a = table[i / 2];
-      const int64_t k = i % 2;
-      const DeviceNumber<T> power(a.reads[k], a.flags), beta(a.reads[2 + k], a.flags);
-      *a.state[2 + k].template get<T>() = power.get() * beta.get_or(static_cast<T>(a.p[k]));
+      const int k = static_cast<int>(i % 2);
+      NextPower<T>(a, k, a.state[2 + k]).move();
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ops/declare/declare.h"
-#include "ops/kernels/copy.h"
+#include "ops/device/launch_tensor.h"
 
 namespace anabranch::tensor {
 namespace {
@@ -33,6 +33,11 @@ AB_OP(assign)
         if (!x || &c.value(x) == &c.value(out)) return;
         if (c.value(x).is<Tensor>()) return copy_bytes(c, c[x], &c[out]);
         c.value(out).copy_from(c.value(x));
+      };
+    })
+    .device_any([](const KernelArgs& op) -> Kernel {
+      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        if (x) device::copy_whole(c, c[x], &c[out]);
       };
     });
 

@@ -2,43 +2,47 @@
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
-#include "ops/kernels/strided_copy.h"
+#include "ops/device/launch_tensor.h"
 
 namespace anabranch::tensor {
 namespace {
+
+using device::OnDevice, device::OnHost;
 
 // Elements of one slice, everything on and after the axis.
 int64_t width_at(const Tensor& t, int axis) { return t.shape().numel(axis, t.shape().rank()); }
 
 // Copies `count` slices of `width` elements (part) from or to a whole whose slices are `whole_width` wide.
-void copy_part(const KernelContext& c, int64_t count, int64_t width, const Tensor& from, int64_t from_at,
+template <class On>
+void copy_part(const On& on, const KernelContext& c, int64_t count, int64_t width, const Tensor& from, int64_t from_at,
                int64_t from_step, Tensor* to, int64_t to_at, int64_t to_step) {
   NdLoop<2> loop;
   loop.add_axis(count, {to_step, from_step});
   loop.add_axis(width, {1, 1});
-  strided_copy(c, loop, from, from_at, to, to_at);
+  on.strided(c, loop, from, from_at, to, to_at);
 }
 
 // All inputs of a slot, side by side, into one tensor.
-void join(const KernelContext& c, In xs, int axis, Tensor* out) {
+template <class On> void join(const On& on, const KernelContext& c, In xs, int axis, Tensor* out) {
   int64_t whole = 0, at = 0;
   for (int i = 0; i < xs.count; ++i) whole += width_at(c.at(xs, i), axis);
   const int64_t outer = c.at(xs, 0).shape().numel(0, axis);
   for (int i = 0; i < xs.count; ++i) {
     const int64_t width = width_at(c.at(xs, i), axis);
-    copy_part(c, outer, width, c.at(xs, i), 0, width, out, at, whole);
+    copy_part(on, c, outer, width, c.at(xs, i), 0, width, out, at, whole);
     at += width;
   }
 }
 
 // The reverse: pieces of one tensor into the outputs that are wanted. width(i): of piece i.
-template <class Width> void cut(const KernelContext& c, const Tensor& from, int64_t outer, Out outs, Width width) {
+template <class On, class Width>
+void cut(const On& on, const KernelContext& c, const Tensor& from, int64_t outer, Out outs, Width width) {
   const int64_t whole = outer ? from.numel() / outer : 0;
   int64_t at = 0;
   for (int i = 0; i < outs.count; ++i) {
     const int64_t w = width(i);
     AB_CHECK(at + w <= whole || outer == 0, ShapeMismatch, "pieces of {} elements are cut from {}", at + w, whole);
-    if (c.wants(outs, i)) copy_part(c, outer, w, from, at, whole, &c.at(outs, i), 0, w);
+    if (c.wants(outs, i)) copy_part(on, c, outer, w, from, at, whole, &c.at(outs, i), 0, w);
     at += w;
   }
 }
@@ -180,18 +184,46 @@ void infer_unstack(InferContext& c, const char* from, const char* to) {
   for (int i = 0; i < n; ++i) c.set_out(to, out, x.dtype, i);
 }
 
-Kernel stack_kernel(const KernelArgs& op, const char* from, const char* to) {
-  return [attr = op.attr<int32_t>("axis"), xs = op.in(from), out = op.out(to)](KernelContext& c) {
-    join(c, xs, normal_axis(attr, c.at(xs, 0).shape().rank() + 1, "axis"), &c[out]);
+template <class On> Kernel stack_kernel(const KernelArgs& op, const char* from, const char* to) {
+  return [on = On(op.dtype()), attr = op.attr<int32_t>("axis"), xs = op.in(from), out = op.out(to)](KernelContext& c) {
+    join(on, c, xs, normal_axis(attr, c.at(xs, 0).shape().rank() + 1, "axis"), &c[out]);
   };
 }
 
-Kernel unstack_kernel(const KernelArgs& op, const char* from, const char* to) {
-  return [attr = op.attr<int32_t>("axis"), x = op.in(from), outs = op.out(to)](KernelContext& c) {
+template <class On> Kernel unstack_kernel(const KernelArgs& op, const char* from, const char* to) {
+  return [on = On(op.dtype()), attr = op.attr<int32_t>("axis"), x = op.in(from), outs = op.out(to)](KernelContext& c) {
     const Shape& s = c[x].shape();
     const int axis = normal_axis(attr, s.rank(), "axis");
     const int64_t width = s.numel(axis + 1, s.rank());
-    cut(c, c[x], s.numel(0, axis), outs, [=](int) { return width; });
+    cut(on, c, c[x], s.numel(0, axis), outs, [=](int) { return width; });
+  };
+}
+
+template <class On> Kernel concat_kernel(const KernelArgs& op) {
+  return [on = On(op.dtype()), attr = op.attr<int32_t>("axis"), xs = op.in("X"), at = op.in("AxisTensor"),
+          out = op.out("Out")](KernelContext& c) {
+    join(on, c, xs, axis_in(c, at, attr, c[out].shape().rank()), &c[out]);
+  };
+}
+
+template <class On> Kernel concat_grad_kernel(const KernelArgs& op) {
+  return [on = On(op.dtype()), attr = op.attr<int32_t>("axis"), xs = op.in("X"), at = op.in("AxisTensor"),
+          dout = op.in("Out@GRAD"), dxs = op.out("X@GRAD")](KernelContext& c) {
+    const Shape& s = c[dout].shape();
+    const int axis = axis_in(c, at, attr, s.rank());
+    cut(on, c, c[dout], s.numel(0, axis), dxs, [&](int i) { return width_at(c.at(xs, i), axis); });
+  };
+}
+
+template <class On> Kernel split_kernel(const KernelArgs& op) {
+  return [on = On(op.dtype()), attr = op.attr<int32_t>("axis"), x = op.in("X"), at = op.in("AxisTensor"),
+          outs = op.out("Out")](KernelContext& c) {
+    const Shape& s = c[x].shape();
+    const int axis = axis_in(c, at, attr, s.rank());
+    cut(on, c, c[x], s.numel(0, axis), outs, [&](int i) {
+      AB_CHECK(c.wants(outs, i), Unsupported, "output {} is left out", i);
+      return width_at(c.at(outs, i), axis);
+    });
   };
 }
 
@@ -206,24 +238,16 @@ AB_OP(concat)
     .infer(infer_concat)
     .grad_reads({"X", "AxisTensor"})
     .grad_to({"X"})
-    .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [attr = op.attr<int32_t>("axis"), xs = op.in("X"), at = op.in("AxisTensor"), out = op.out("Out")](
-                 KernelContext& c) { join(c, xs, axis_in(c, at, attr, c[out].shape().rank()), &c[out]); };
-    });
+    .cpu_any(concat_kernel<OnHost>)
+    .device_any(concat_kernel<OnDevice>);
 
 AB_GRAD(concat)
     .doc("X@GRAD[i] = the part of Out@GRAD that X[i] became.")
     .grad(second_order::linear)
     .shape_from("AxisTensor")
     .grad_lod("X@GRAD", "X")
-    .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [attr = op.attr<int32_t>("axis"), xs = op.in("X"), at = op.in("AxisTensor"), dout = op.in("Out@GRAD"),
-              dxs = op.out("X@GRAD")](KernelContext& c) {
-        const Shape& s = c[dout].shape();
-        const int axis = axis_in(c, at, attr, s.rank());
-        cut(c, c[dout], s.numel(0, axis), dxs, [&](int i) { return width_at(c.at(xs, i), axis); });
-      };
-    });
+    .cpu_any(concat_grad_kernel<OnHost>)
+    .device_any(concat_grad_kernel<OnDevice>);
 
 AB_OP(split)
     .doc("Out[i] = piece i of X along an axis.")
@@ -247,17 +271,8 @@ AB_OP(split)
           .attr("axis", g.attr<int32_t>("axis"));
     })
     .dtype_of_input("X")
-    .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [attr = op.attr<int32_t>("axis"), x = op.in("X"), at = op.in("AxisTensor"),
-              outs = op.out("Out")](KernelContext& c) {
-        const Shape& s = c[x].shape();
-        const int axis = axis_in(c, at, attr, s.rank());
-        cut(c, c[x], s.numel(0, axis), outs, [&](int i) {
-          AB_CHECK(c.wants(outs, i), Unsupported, "output {} is left out", i);
-          return width_at(c.at(outs, i), axis);
-        });
-      };
-    });
+    .cpu_any(split_kernel<OnHost>)
+    .device_any(split_kernel<OnDevice>);
 
 AB_OP(stack)
     .doc("Y = the tensors X put together along a new axis.")
@@ -269,13 +284,15 @@ AB_OP(stack)
       share_fitting_lod(c, "Y", "X");
     })
     .grad_reads({})
-    .cpu_any([](const KernelArgs& op) { return stack_kernel(op, "X", "Y"); });
+    .cpu_any([](const KernelArgs& op) { return stack_kernel<OnHost>(op, "X", "Y"); })
+    .device_any([](const KernelArgs& op) { return stack_kernel<OnDevice>(op, "X", "Y"); });
 
 AB_GRAD(stack)
     .doc("X@GRAD[i] = Y@GRAD at index i of the new axis.")
     .grad(second_order::linear)
     .infer([](InferContext& c) { infer_unstack(c, "Y@GRAD", "X@GRAD"); })
-    .cpu_any([](const KernelArgs& op) { return unstack_kernel(op, "Y@GRAD", "X@GRAD"); });
+    .cpu_any([](const KernelArgs& op) { return unstack_kernel<OnHost>(op, "Y@GRAD", "X@GRAD"); })
+    .device_any([](const KernelArgs& op) { return unstack_kernel<OnDevice>(op, "Y@GRAD", "X@GRAD"); });
 
 AB_OP(unstack)
     .doc("Y[i] = X at index i of an axis, without that axis.")
@@ -290,13 +307,15 @@ AB_OP(unstack)
       infer_unstack(c, "X", "Y");
     })
     .grad_reads({})
-    .cpu_any([](const KernelArgs& op) { return unstack_kernel(op, "X", "Y"); });
+    .cpu_any([](const KernelArgs& op) { return unstack_kernel<OnHost>(op, "X", "Y"); })
+    .device_any([](const KernelArgs& op) { return unstack_kernel<OnDevice>(op, "X", "Y"); });
 
 AB_GRAD(unstack)
     .doc("X@GRAD = the tensors Y@GRAD put together along the axis.")
     .grad(second_order::linear)
     .infer([](InferContext& c) { infer_stacked(c, "Y@GRAD", "X@GRAD"); })
-    .cpu_any([](const KernelArgs& op) { return stack_kernel(op, "Y@GRAD", "X@GRAD"); });
+    .cpu_any([](const KernelArgs& op) { return stack_kernel<OnHost>(op, "Y@GRAD", "X@GRAD"); })
+    .device_any([](const KernelArgs& op) { return stack_kernel<OnDevice>(op, "Y@GRAD", "X@GRAD"); });
 
 }  // namespace
 }  // namespace anabranch::tensor

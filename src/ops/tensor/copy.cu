@@ -1,4 +1,5 @@
-// Copies along strides and fills on devices, of elements of any type by their size: "copy/<integer>", "fill/<integer>".
+// Copies along strides, choices and fills on devices, of elements of any type by their size: "copy/<integer>",
+// "where/<integer>", "fill/<integer>".
 #include "ops/device/args_tensor.h"
 #include "ops/device/kernels.h"
 #include "ops/device/walk.h"
@@ -47,7 +48,24 @@ struct Fill {
   }
 };
 
+struct Where {
+  using Args = WhereArgs;
+  template <class T> struct Body {
+    const bool* condition;
+    const T *x, *other;
+    T* y;
+    AB_HD void operator()(int64_t i) const {
+      const T* from = condition[i] ? x : other;
+      y[i] = from ? from[i] : T(0);
+    }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    return each(launch, a.n, Body<T>{a.condition.get<bool>(), a.x.get<T>(), a.other.get<T>(), a.y.get<T>()});
+  }
+};
+
 AB_KERNEL("copy", Copy, uint8_t, int16_t, int32_t, int64_t);
+AB_KERNEL("where", Where, uint8_t, int16_t, int32_t, int64_t);
 AB_KERNEL("fill", Fill, uint8_t, int16_t, int32_t, int64_t);
 
 }  // namespace anabranch::device

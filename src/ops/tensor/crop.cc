@@ -4,10 +4,12 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
-#include "ops/kernels/strided_copy.h"
+#include "ops/device/launch_tensor.h"
 
 namespace anabranch::tensor {
 namespace {
+
+using device::OnDevice, device::OnHost;
 
 using Numbers = std::vector<int64_t>;
 
@@ -124,24 +126,28 @@ Shape cropped_by_tensors(const InferContext& c, const Numbers& offsets) {
   return out;
 }
 
-Kernel take_part(const KernelArgs& op, bool with_list) {
-  return [offsets = Offsets(op, with_list), x = op.in("X"), out = op.out("Out")](KernelContext& c) mutable {
+template <class On> Kernel take_part(const KernelArgs& op, bool with_list) {
+  return [on = On(op.dtype()), offsets = Offsets(op, with_list), x = op.in("X"),
+          out = op.out("Out")](KernelContext& c) mutable {
     int64_t at = 0;
     const Shape& whole = c[x].shape();
     const auto loop = place_of(c[out].shape(), whole, offsets.get(c, whole.rank()).data(), &at);
-    if (loop.total() > 0) strided_copy(c, loop, c[x], at, &c[out], 0);
+    if (loop.total() > 0) on.strided(c, loop, c[x], at, &c[out], 0);
   };
 }
 
-Kernel put_back(const KernelArgs& op, bool with_list) {
-  return [offsets = Offsets(op, with_list), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
+template <class On> Kernel put_back(const KernelArgs& op, bool with_list) {
+  On::reads(op, {"Offsets"});
+  if (with_list) On::reads(op, {"OffsetsTensor"});
+  return [on = On(op.dtype()), offsets = Offsets(op, with_list), dout = op.in("Out@GRAD"),
+          dx = op.out("X@GRAD")](KernelContext& c) mutable {
     int64_t at = 0;
     const Shape& whole = c[dx].shape();
     const Numbers& from = offsets.get(c, whole.rank());
     check_inside(whole, from.data(), c[dout].shape());
     const auto loop = place_of(c[dout].shape(), whole, from.data(), &at);
-    zero_bytes(c, &c[dx]);
-    if (loop.total() > 0) strided_copy(c, turned(loop), c[dout], 0, &c[dx], at);
+    on.zero(c, &c[dx]);
+    if (loop.total() > 0) on.strided(c, turned(loop), c[dout], 0, &c[dx], at);
   };
 }
 
@@ -171,12 +177,14 @@ AB_OP(crop)
     .grad_reads({"X", "Offsets"})
     .grad_to({"X"})
     .dtype_of_input("X")
-    .cpu<float, double>([](auto, const KernelArgs& op) { return take_part(op, false); });
+    .cpu<float, double>([](auto, const KernelArgs& op) { return take_part<OnHost>(op, false); })
+    .device<float, double>([](auto, const KernelArgs& op) { return take_part<OnDevice>(op, false); });
 
 AB_GRAD(crop)
     .doc("X@GRAD = Out@GRAD where the part was, else 0.")
     .infer(infer_put_back)
-    .cpu<float, double>([](auto, const KernelArgs& op) { return put_back(op, false); });
+    .cpu<float, double>([](auto, const KernelArgs& op) { return put_back<OnHost>(op, false); })
+    .device<float, double>([](auto, const KernelArgs& op) { return put_back<OnDevice>(op, false); });
 
 AB_OP(crop_tensor)
     .doc("Out = the part of X that begins at offsets.")
@@ -199,12 +207,26 @@ AB_OP(crop_tensor)
     .grad_reads({"X", "Offsets", "OffsetsTensor"})
     .grad_to({"X"})
     .dtype_of_input("X")
-    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return take_part(op, true); });
+    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return take_part<OnHost>(op, true); })
+    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return take_part<OnDevice>(op, true); });
 
 AB_GRAD(crop_tensor)
     .doc("X@GRAD = Out@GRAD where the part was, else 0.")
     .infer(infer_put_back)
-    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return put_back(op, true); });
+    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return put_back<OnHost>(op, true); })
+    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return put_back<OnDevice>(op, true); });
+
+template <class On> Kernel pad_like_kernel(auto tag, const KernelArgs& op) {
+  using T = typename decltype(tag)::type;
+  return [on = On(op.dtype()), value = static_cast<T>(op.attr<float>("pad_value")), y = op.in("Y"),
+          out = op.out("Out")](KernelContext& c) {
+    int64_t at = 0;
+    const Shape& part = c[y].shape();
+    const auto loop = place_of(part, c[out].shape(), kOrigin.data(), &at);
+    on.fill(c, &c[out], value);
+    if (loop.total() > 0) on.strided(c, turned(loop), c[y], 0, &c[out], 0);
+  };
+}
 
 AB_OP(pad_constant_like)
     .doc("Out = a tensor of the shape of X that holds Y in its first corner, and pad_value elsewhere.")
@@ -225,19 +247,21 @@ AB_OP(pad_constant_like)
     .grad_reads({"Y"})
     .grad_to({"Y"})
     .dtype_of_input("Y")
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return
-          [value = static_cast<T>(op.attr<float>("pad_value")), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
-            int64_t at = 0;
-            const Shape& part = c[y].shape();
-            const auto loop = place_of(part, c[out].shape(), kOrigin.data(), &at);
-            T* to = c[out].mutable_data<T>();
-            c.parallel_for(c[out].numel(), kCheapGrain,
-                           [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
-            if (loop.total() > 0) strided_copy(c, turned(loop), c[y].data<T>(), to);
-          };
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
+      return pad_like_kernel<OnHost>(tag, op);
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
+      return pad_like_kernel<OnDevice>(tag, op);
     });
+
+template <class On> Kernel corner_kernel(const KernelArgs& op) {
+  return [on = On(op.dtype()), dout = op.in("Out@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+    int64_t at = 0;
+    const Shape& part = c[dy].shape();
+    const auto loop = place_of(part, c[dout].shape(), kOrigin.data(), &at);
+    if (loop.total() > 0) on.strided(c, loop, c[dout], 0, &c[dy], 0);
+  };
+}
 
 AB_GRAD(pad_constant_like)
     .doc("Y@GRAD = the corner of Out@GRAD that Y is.")
@@ -249,14 +273,8 @@ AB_GRAD(pad_constant_like)
       c.out("Y@GRAD").dtype = c.in("Out@GRAD").dtype;
     })
     .dtype_of_input("Out@GRAD")
-    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) -> Kernel {
-      return [dout = op.in("Out@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
-        int64_t at = 0;
-        const Shape& part = c[dy].shape();
-        const auto loop = place_of(part, c[dout].shape(), kOrigin.data(), &at);
-        if (loop.total() > 0) strided_copy(c, loop, c[dout], 0, &c[dy], 0);
-      };
-    });
+    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return corner_kernel<OnHost>(op); })
+    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return corner_kernel<OnDevice>(op); });
 
 }  // namespace
 }  // namespace anabranch::tensor

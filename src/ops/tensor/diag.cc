@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/declare/declare.h"
+#include "ops/device/launch_tensor.h"
 
 namespace anabranch::tensor {
 namespace {
@@ -24,6 +25,15 @@ AB_OP(diag)
         T* to = c[out].template mutable_data<T>();
         std::fill(to, to + n * n, T{0});
         for (int64_t i = 0; i < n; ++i) to[i * n + i] = from[i];
+      };
+    })
+    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) -> Kernel {
+      return [on = device::OnDevice(op.dtype()), diagonal = op.in("Diagonal"), out = op.out("Out")](KernelContext& c) {
+        const int64_t n = c[diagonal].numel();
+        NdLoop<2> loop;
+        loop.add_axis(n, {n + 1, 1});
+        on.zero(c, &c[out]);
+        on.strided(c, loop, c[diagonal], 0, &c[out], 0);
       };
     });
 

@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "ops/declare/declare.h"
+#include "ops/device/launch_tensor.h"
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/reduce.h"
-#include "ops/kernels/strided_copy.h"
 
 namespace anabranch::tensor {
 namespace {
+
+using device::OnDevice, device::OnHost;
 
 // ---- tril_triu
 
@@ -35,6 +37,17 @@ template <class T> Kernel triangle(const KernelArgs& op, const char* from, const
   };
 }
 
+template <class T> Kernel triangle_on_device(const KernelArgs& op, const char* from, const char* to) {
+  return [kernel = device::kernel_of_size("triangle", sizeof(T)), lower = op.attr<bool>("lower"),
+          diagonal = int64_t{op.attr<int32_t>("diagonal")}, x = op.in(from), out = op.out(to)](KernelContext& c) {
+    const Shape& s = c[x].shape();
+    const int axis = s.rank() - 2;
+    const device::MatrixArgs a{
+        device::operand(c[x]), device::operand(c[out]), s.numel(0, axis), s[axis], s[axis + 1], diagonal, lower, 0};
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
 void infer_triangle(InferContext& c, const char* from, const char* to) {
   check_tensor(c, from);
   check_rank(c, from, 2, kMaxRank);
@@ -54,6 +67,9 @@ AB_OP(tril_triu)
     .grad_reads({})
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
       return triangle<typename decltype(tag)::type>(op, "X", "Out");
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
+      return triangle_on_device<typename decltype(tag)::type>(op, "X", "Out");
     });
 
 AB_GRAD(tril_triu)
@@ -61,6 +77,9 @@ AB_GRAD(tril_triu)
     .infer([](InferContext& c) { infer_triangle(c, "Out@GRAD", "X@GRAD"); })
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
       return triangle<typename decltype(tag)::type>(op, "Out@GRAD", "X@GRAD");
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
+      return triangle_on_device<typename decltype(tag)::type>(op, "Out@GRAD", "X@GRAD");
     });
 
 // ---- one diagonal of a tensor
@@ -100,6 +119,13 @@ NdLoop<2> around(const Shape& s, const Diagonal& d) {
   for (int a = 0; a < s.rank(); ++a) {
     if (a != d.dim1 && a != d.dim2) loop.add_axis(s[a], {dense[a], steps[a]});
   }
+  return loop;
+}
+
+// Likewise, and the diagonal, along which operand 0 stands still.
+NdLoop<2> with_diagonal(const Shape& s, const Diagonal& d) {
+  NdLoop<2> loop = around(s, d);
+  loop.add_axis(d.length, {0, d.step});
   return loop;
 }
 
@@ -163,6 +189,15 @@ AB_OP(trace)
           to[place] = static_cast<T>(sum);
         });
       };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [kernel = device::kernel_of<T>("fold_axes/sum"), attrs = DiagonalAttrs(op), x = op.in("Input"),
+              out = op.out("Out")](KernelContext& c) {
+        const Diagonal d = attrs.ordered_in(c[x].shape());
+        if (d.length == 0) return device::fill_with_zeros(c, &c[out]);
+        device::sum_along(c, kernel, with_diagonal(c[x].shape(), d), c[x], d.begin, &c[out]);
+      };
     });
 
 AB_GRAD(trace)
@@ -177,7 +212,30 @@ AB_GRAD(trace)
           for (int64_t k = 0; k < d.length; ++k) to[first + k * d.step] = from[place];
         });
       };
+    })
+    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) -> Kernel {
+      return [on = OnDevice(op.dtype()), attrs = DiagonalAttrs(op), dout = op.in("Out@GRAD"),
+              dx = op.out("Input@GRAD")](KernelContext& c) {
+        const Diagonal d = attrs.ordered_in(c[dx].shape());
+        on.zero(c, &c[dx]);
+        on.strided(c, turned(with_diagonal(c[dx].shape(), d)), c[dout], 0, &c[dx], d.begin);
+      };
     });
+
+template <class On> Kernel diag_embed_kernel(const KernelArgs& op) {
+  return [on = On(op.dtype()), attrs = DiagonalAttrs(op), x = op.in("Input"), out = op.out("Out")](KernelContext& c) {
+    const Diagonal d = attrs.in(c[out].shape());
+    on.zero(c, &c[out]);
+    const NdLoop<2> others = around(c[out].shape(), d);
+    const int64_t n = c[x].shape()[c[x].shape().rank() - 1];
+    NdLoop<2> loop;
+    for (int a = 0; a < others.rank(); ++a) {
+      loop.add_axis(others.extent(a), {others.strides(a)[1], others.strides(a)[0] * n});
+    }
+    loop.add_axis(n, {d.step, 1});
+    on.strided(c, loop, c[x], 0, &c[out], d.begin);
+  };
+}
 
 AB_OP(diag_embed)
     .doc("Out = matrices, in two new axes, with the last axis of Input on a diagonal and zeros elsewhere.")
@@ -199,19 +257,9 @@ AB_OP(diag_embed)
       c.set_out("Out", out, c.in("Input").dtype);
     })
     .no_grad("none flows through it in Fluid")
-    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) -> Kernel {
-      return [attrs = DiagonalAttrs(op), x = op.in("Input"), out = op.out("Out")](KernelContext& c) {
-        const Diagonal d = attrs.in(c[out].shape());
-        zero_bytes(c, &c[out]);
-        const NdLoop<2> others = around(c[out].shape(), d);
-        const int64_t n = c[x].shape()[c[x].shape().rank() - 1];
-        NdLoop<2> loop;
-        for (int a = 0; a < others.rank(); ++a) {
-          loop.add_axis(others.extent(a), {others.strides(a)[1], others.strides(a)[0] * n});
-        }
-        loop.add_axis(n, {d.step, 1});
-        strided_copy(c, loop, c[x], 0, &c[out], d.begin);
-      };
+    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return diag_embed_kernel<OnHost>(op); })
+    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+      return diag_embed_kernel<OnDevice>(op);
     });
 
 }  // namespace

@@ -2,11 +2,13 @@
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
+#include "ops/device/launch_tensor.h"
 #include "ops/kernels/reduce.h"
-#include "ops/kernels/strided_copy.h"
 
 namespace anabranch::tensor {
 namespace {
+
+using device::OnDevice, device::OnHost;
 
 // Axis i of the tiled tensor as two: which copy, which element. Operand 0 walks the tiled tensor, 1 the original.
 NdLoop<2> tile_loop(const Shape& x, const Shape& tiled) {
@@ -28,9 +30,9 @@ void check_tiles(const Shape& x, const Shape& tiled) {
   }
 }
 
-Kernel tile_kernel(const KernelArgs& op) {
-  return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-    strided_copy(c, tile_loop(c[x].shape(), c[out].shape()), c[x], 0, &c[out], 0);
+template <class On> Kernel tile_kernel(const KernelArgs& op) {
+  return [on = On(op.dtype()), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+    on.strided(c, tile_loop(c[x].shape(), c[out].shape()), c[x], 0, &c[out], 0);
   };
 }
 
@@ -39,6 +41,14 @@ Kernel untile_kernel(auto tag, const KernelArgs& op) {
   return [dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
     fold_loop<FoldSum<T>>(c, turned(tile_loop(c[dx].shape(), c[dout].shape())), c[dout].template data<T>(),
                           c[dx].template mutable_data<T>(), c[dx].numel());
+  };
+}
+
+Kernel untile_on_device(auto tag, const KernelArgs& op) {
+  using T = typename decltype(tag)::type;
+  return [kernel = device::kernel_of<T>("fold_axes/sum"), dout = op.in("Out@GRAD"),
+          dx = op.out("X@GRAD")](KernelContext& c) {
+    device::sum_along(c, kernel, turned(tile_loop(c[dx].shape(), c[dout].shape())), c[dout], 0, &c[dx]);
   };
 }
 
@@ -70,14 +80,16 @@ AB_OP(expand)
     })
     .grad_reads({"X", "ExpandTimes", "expand_times_tensor"})
     .grad_to({"X"})
-    .cpu_any(tile_kernel);
+    .cpu_any(tile_kernel<OnHost>)
+    .device_any(tile_kernel<OnDevice>);
 
 AB_GRAD(expand)
     .doc("X@GRAD = the sum of Out@GRAD over the copies.")
     .grad(second_order::linear)
     .shape_from("ExpandTimes")
     .shape_from("expand_times_tensor")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return untile_kernel(tag, op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return untile_kernel(tag, op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) { return untile_on_device(tag, op); });
 
 AB_OP(expand_as)
     .doc("Out = X repeated until it has the shape of target_tensor.")
@@ -90,12 +102,14 @@ AB_OP(expand_as)
     })
     .grad_reads({"X", "target_tensor"})
     .grad_to({"X"})
-    .cpu_any(tile_kernel);
+    .cpu_any(tile_kernel<OnHost>)
+    .device_any(tile_kernel<OnDevice>);
 
 AB_GRAD(expand_as)
     .doc("X@GRAD = the sum of Out@GRAD over the copies.")
     .grad(second_order::linear)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return untile_kernel(tag, op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return untile_kernel(tag, op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) { return untile_on_device(tag, op); });
 
 }  // namespace
 }  // namespace anabranch::tensor

@@ -4,6 +4,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
+#include "ops/device/launch_tensor.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/whole.h"
 #include "ops/kernels/wide.h"
@@ -47,6 +48,20 @@ Kernel fill_kernel(DType dtype, Out out, Number number, In from = {}) {
     return [=, value = number.as<T>()](KernelContext& c) {
       if (from) AB_CHECK(c[from].numel() == 1, ShapeMismatch, "ValueTensor must be [1], got {}", c[from].shape().str());
       fill(c, &c[out], from ? *c[from].template data<T>() : value);
+    };
+  });
+}
+
+Kernel fill_on_device(DType dtype, Out out, Number number, In from = {}) {
+  return visit_dtype(dtype, [&](auto tag) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [=, kernel = device::kernel_of_size("fill", sizeof(T)), value = number.as<T>()](KernelContext& c) {
+      device::FillArgs a = device::filled(c[out], value);
+      if (from) {
+        AB_CHECK(c[from].numel() == 1, ShapeMismatch, "ValueTensor must be [1], got {}", c[from].shape().str());
+        a.number = {c[from].template data<T>(), sizeof(T)};
+      }
+      DeviceContext::of(c).launch(kernel, a);
     };
   });
 }
@@ -107,6 +122,9 @@ AB_OP(fill_constant)
     .no_grad("a constant")
     .cpu_any([](const KernelArgs& op) {
       return fill_kernel(dtype_attr(op.op()), op.out("Out"), number_attrs(op), op.in("ValueTensor"));
+    })
+    .device_any([](const KernelArgs& op) {
+      return fill_on_device(dtype_attr(op.op()), op.out("Out"), number_attrs(op), op.in("ValueTensor"));
     });
 
 AB_OP(fill_constant_batch_size_like)
@@ -119,7 +137,12 @@ AB_OP(fill_constant_batch_size_like)
     .with(value_attrs)
     .infer(infer_batch_size_like)
     .no_grad("a constant")
-    .cpu_any([](const KernelArgs& op) { return fill_kernel(dtype_attr(op.op()), op.out("Out"), number_attrs(op)); });
+    .cpu_any([](const KernelArgs& op) { return fill_kernel(dtype_attr(op.op()), op.out("Out"), number_attrs(op)); })
+    .device_any([](const KernelArgs& op) {
+      return fill_on_device(dtype_attr(op.op()), op.out("Out"), number_attrs(op));
+    });
+
+DType dtype_like(const KernelArgs& op) { return op.attr<int32_t>("dtype") == -1 ? op.dtype() : dtype_attr(op.op()); }
 
 AB_OP(fill_any_like)
     .doc("Out = a tensor of X's shape full of one value.")
@@ -133,10 +156,8 @@ AB_OP(fill_any_like)
       c.out("Out").dtype = dtype;
     })
     .no_grad("a constant")
-    .cpu_any([](const KernelArgs& op) {
-      const DType dtype = op.attr<int32_t>("dtype") == -1 ? op.dtype() : dtype_attr(op.op());
-      return fill_kernel(dtype, op.out("Out"), number_attrs(op));
-    });
+    .cpu_any([](const KernelArgs& op) { return fill_kernel(dtype_like(op), op.out("Out"), number_attrs(op)); })
+    .device_any([](const KernelArgs& op) { return fill_on_device(dtype_like(op), op.out("Out"), number_attrs(op)); });
 
 AB_OP(fill_zeros_like)
     .doc("Out = zeros of X's shape and type.")
@@ -150,6 +171,9 @@ AB_OP(fill_zeros_like)
     .no_grad("a constant")
     .cpu_any([](const KernelArgs& op) {
       return fill_kernel(op.dtype(), op.out("Out"), {0.0f, ""});
+    })
+    .device_any([](const KernelArgs& op) -> Kernel {
+      return [out = op.out("Out")](KernelContext& c) { device::fill_with_zeros(c, &c[out]); };
     });
 
 AB_OP(fill_zeros_like2)
@@ -164,6 +188,9 @@ AB_OP(fill_zeros_like2)
     .no_grad("a constant")
     .cpu_any([](const KernelArgs& op) {
       return fill_kernel(dtype_attr(op.op()), op.out("Out"), {0.0f, ""});
+    })
+    .device_any([](const KernelArgs& op) -> Kernel {
+      return [out = op.out("Out")](KernelContext& c) { device::fill_with_zeros(c, &c[out]); };
     });
 
 AB_OP(fill)
@@ -214,6 +241,15 @@ AB_OP(eye)
           fill(c, &c[out], T(0));
           T* to = c[out].template mutable_data<T>();
           for (int64_t i = 0; i < std::min(rows, columns); ++i) to[i * columns + i] = T(1);
+        };
+      });
+    })
+    .device_any([](const KernelArgs& op) -> Kernel {
+      return visit_dtype(dtype_attr(op.op()), [&](auto tag) -> Kernel {
+        using T = typename decltype(tag)::type;
+        return [kernel = device::kernel_of<T>("eye"), out = op.out("Out")](KernelContext& c) {
+          const Shape& s = c[out].shape();
+          DeviceContext::of(c).launch(kernel, device::MatrixArgs{{}, device::operand(c[out]), 1, s[0], s[1], 0, 0, 0});
         };
       });
     });

@@ -2,9 +2,8 @@
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
-#include "ops/kernels/copy.h"
+#include "ops/device/launch_tensor.h"
 #include "ops/kernels/flat_loop.h"
-#include "ops/kernels/strided_copy.h"
 
 namespace anabranch::tensor {
 namespace {
@@ -115,6 +114,63 @@ void check_updates(const InferContext& c, const char* slot) {
   check_same_dtype(c, "Updates", slot);
 }
 
+// ---- on devices
+
+// Rows of x, blocks of `width` elements, at ids.
+class RowsAt {
+ public:
+  explicit RowsAt(DType dtype) : kernel_(device::stem_of_size("gather", dtype_size(dtype))) {}
+  void pick(const DeviceContext& c, const Tensor& x, const Tensor& ids, int64_t width, Tensor& out) const {
+    device::IndexArgs a{};
+    a.x = device::operand(x);
+    a.ids = device::operand(ids);
+    a.y = device::operand(out);
+    a.ids_count = ids.numel();
+    a.height = width ? x.numel() / width : 0;
+    a.width = width;
+    c.launch(kernel_.of(ids), a);
+  }
+
+ private:
+  device::KernelOfIds kernel_;
+};
+
+// A row of x for each id, put into y or added to it.
+template <class T> class RowsInto {
+ public:
+  void put(const DeviceContext& c, const Tensor& x, const Tensor& ids, int64_t width, device::ScatterMode mode,
+           Tensor& y) {
+    const int64_t height = width ? y.numel() / width : 0;
+    const device::RowGroups groups = grouped_.of(c, ids, height);
+    c.launch(kernel_,
+             device::ScatterArgs{device::operand(x), device::operand(y), groups, ids.numel(), width, -1, mode, 0});
+  }
+
+ private:
+  ab_kernel kernel_ = device::kernel_of<T>("scatter");
+  device::GroupedIds grouped_;
+};
+
+// The positions that the last axis of Index names, as ids of blocks.
+class Positions {
+ public:
+  const Tensor& of(const DeviceContext& c, const Tensor& index, const NdIndex& nd) {
+    Tensor& to = ids_.of(c, Shape{nd.n}, DType::kInt64);
+    device::PositionsArgs a{};
+    a.ids = device::operand(index);
+    a.y = device::operand(to);
+    a.n = nd.n;
+    a.depth = nd.depth;
+    std::copy_n(nd.extents.begin(), nd.depth, a.extent);
+    c.launch(kernel_.of(index), a);
+    return to;
+  }
+
+ private:
+  device::KernelOfIds kernel_{"positions"};
+  device::Scratch ids_;
+};
+
 AB_OP(gather)
     .doc("Out = the rows of X at Index.")
     .in("X", "[n, ...] any")
@@ -132,6 +188,10 @@ AB_OP(gather)
         const int64_t rows = c[x].rows();
         pick(c, c[x], c[out].rows(), c[x].row_elems(), &c[out], [&](int64_t i) { return at.at(i, rows); });
       };
+    })
+    .device_any([](const KernelArgs& op) -> Kernel {
+      return [rows = RowsAt(op.dtype()), x = op.in("X"), index = op.in("Index"), out = op.out("Out")](
+                 KernelContext& c) { rows.pick(DeviceContext::of(c), c[x], c[index], c[x].row_elems(), c[out]); };
     });
 
 AB_GRAD(gather)
@@ -153,6 +213,15 @@ AB_GRAD(gather)
         T* to = c[dx].mutable_data<T>();
         for (int64_t i = 0; i < n; ++i) std::copy_n(from + i * width, width, to + at.at(i, rows) * width);
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const auto mode = op.attr<bool>("overwrite") ? device::kScatterReplace : device::kScatterAdd;
+      return [mode, rows = RowsInto<T>(), index = op.in("Index"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD")](KernelContext& c) mutable {
+        device::fill_with_zeros(c, &c[dx]);
+        rows.put(DeviceContext::of(c), c[dout], c[index], c[dx].row_elems(), mode, c[dx]);
+      };
     });
 
 AB_OP(gather_nd)
@@ -172,6 +241,14 @@ AB_OP(gather_nd)
         const NdIndex nd(c[x].shape(), c[index].shape());
         pick(c, c[x], nd.n, nd.width, &c[out], [&](int64_t i) { return nd.position(at, i); });
       };
+    })
+    .device_any([](const KernelArgs& op) -> Kernel {
+      return [rows = RowsAt(op.dtype()), positions = Positions(), x = op.in("X"), index = op.in("Index"),
+              out = op.out("Out")](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        const NdIndex nd(c[x].shape(), c[index].shape());
+        rows.pick(queued, c[x], positions.of(queued, c[index], nd), nd.width, c[out]);
+      };
     });
 
 AB_GRAD(gather_nd)
@@ -185,6 +262,16 @@ AB_GRAD(gather_nd)
         const NdIndex nd(c[dx].shape(), c[index].shape());
         zero_bytes(c, &c[dx]);
         put_back<T>(c[dout], nd.n, nd.width, &c[dx], [&](int64_t i) { return nd.position(at, i); });
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [rows = RowsInto<T>(), positions = Positions(), index = op.in("Index"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD")](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        const NdIndex nd(c[dx].shape(), c[index].shape());
+        device::fill_with_zeros(c, &c[dx]);
+        rows.put(queued, c[dout], positions.of(queued, c[index], nd), nd.width, device::kScatterAdd, c[dx]);
       };
     });
 
@@ -223,6 +310,15 @@ AB_OP(scatter)
         }
         if (!overwrite) put_back<T>(c[updates], n, width, &c[out], [&](int64_t i) { return at.at(i, rows); });
       };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const auto mode = op.attr<bool>("overwrite") ? device::kScatterReplace : device::kScatterSum;
+      return [mode, rows = RowsInto<T>(), x = op.in("X"), ids = op.in("Ids"), updates = op.in("Updates"),
+              out = op.out("Out")](KernelContext& c) mutable {
+        device::copy_whole(c, c[x], &c[out]);
+        rows.put(DeviceContext::of(c), c[updates], c[ids], c[out].row_elems(), mode, c[out]);
+      };
     });
 
 AB_GRAD(scatter)
@@ -243,6 +339,15 @@ AB_GRAD(scatter)
         if (c.wants(dupdates)) {
           pick(c, c[dout], c[dupdates].rows(), c[dout].row_elems(), &c[dupdates],
                [&](int64_t i) { return at.at(i, rows); });
+        }
+      };
+    })
+    .device<float, double>([](auto, const KernelArgs& op) -> Kernel {
+      return [rows = RowsAt(op.dtype()), ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+              dupdates = op.out("Updates@GRAD")](KernelContext& c) {
+        if (c.wants(dx)) device::copy_whole(c, c[dout], &c[dx]);
+        if (c.wants(dupdates)) {
+          rows.pick(DeviceContext::of(c), c[dout], c[ids], c[dout].row_elems(), c[dupdates]);
         }
       };
     });
@@ -270,6 +375,16 @@ AB_OP(scatter_nd_add)
             copy_bytes(c, c[x], &c[out]);
             put_back<T>(c[updates], nd.n, nd.width, &c[out], [&](int64_t i) { return nd.position(at, i); });
           };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [rows = RowsInto<T>(), positions = Positions(), x = op.in("X"), index = op.in("Index"),
+              updates = op.in("Updates"), out = op.out("Out")](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        const NdIndex nd(c[x].shape(), c[index].shape());
+        device::copy_whole(c, c[x], &c[out]);
+        rows.put(queued, c[updates], positions.of(queued, c[index], nd), nd.width, device::kScatterAdd, c[out]);
+      };
     });
 
 AB_GRAD(scatter_nd_add)
@@ -288,6 +403,16 @@ AB_GRAD(scatter_nd_add)
         if (c.wants(dx)) copy_bytes(c, c[dout], &c[dx]);
         if (!c.wants(dupdates)) return;
         pick(c, c[dout], nd.n, nd.width, &c[dupdates], [&](int64_t i) { return nd.position(at, i); });
+      };
+    })
+    .device<float, double>([](auto, const KernelArgs& op) -> Kernel {
+      return [rows = RowsAt(op.dtype()), positions = Positions(), index = op.in("Index"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD"), dupdates = op.out("Updates@GRAD")](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        const NdIndex nd(c[dout].shape(), c[index].shape());
+        if (c.wants(dx)) device::copy_whole(c, c[dout], &c[dx]);
+        if (!c.wants(dupdates)) return;
+        rows.pick(queued, c[dout], positions.of(queued, c[index], nd), nd.width, c[dupdates]);
       };
     });
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "ops/declare/declare.h"
+#include "ops/device/launch_index.h"
 #include "ops/kernels/ids.h"
 
 namespace anabranch::tensor {
@@ -86,6 +87,37 @@ template <class T> Kernel backward(const KernelArgs& op, bool own) {
   };
 }
 
+device::PickArgs pick_args(const Picking& p, const Tensor& x, const Tensor& index, Tensor& y) {
+  return {device::operand(x),
+          device::operand(index),
+          device::operand(y),
+          {},
+          p.outer,
+          p.extent,
+          p.inner,
+          p.places,
+          p.own,
+          0};
+}
+
+template <class T> Kernel forward_on_device(const KernelArgs& op, bool own) {
+  return [=, kernel = device::KernelOfIds(device::stem_of_size("pick", sizeof(T))), x = op.in("X"),
+          index = op.in("Index"), out = op.out("Out"), dim = dim_of(op, own)](KernelContext& c) {
+    const Picking p = picking_of(c[x].shape(), c[index].shape(), own, dim);
+    DeviceContext::of(c).launch(kernel.of(c[index]), pick_args(p, c[x], c[index], c[out]));
+  };
+}
+
+template <class T> Kernel backward_on_device(const KernelArgs& op, bool own) {
+  const std::string stem = std::string("pick_grad/") + device::type_name<T>;
+  return [=, kernel = device::KernelOfIds(stem), x = op.in("X"), index = op.in("Index"), dout = op.in("Out@GRAD"),
+          dx = op.out("X@GRAD"), dim = dim_of(op, own)](KernelContext& c) {
+    if (!c.wants(dx)) return;
+    const Picking p = picking_of(c[x].shape(), c[index].shape(), own, dim);
+    DeviceContext::of(c).launch(kernel.of(c[index]), pick_args(p, c[dout], c[index], c[dx]));
+  };
+}
+
 // own: places of their own in each row.
 void declare_pick(const char* type, bool own) {
   OpDef& def = declare_op(type, __FILE__)
@@ -101,10 +133,14 @@ void declare_pick(const char* type, bool own) {
   def.grad_reads({"X", "Index"}).grad_to({"X"});
   def.cpu<float, double, int32_t, int64_t>(
       [own](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, own); });
+  def.device<float, double, int32_t, int64_t>(
+      [own](auto tag, const KernelArgs& op) { return forward_on_device<typename decltype(tag)::type>(op, own); });
   declare_gradient(type, __FILE__)
       .doc("X@GRAD: Out@GRAD where it came from, added up.")
       .cpu<float, double>(
-          [own](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, own); });
+          [own](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, own); })
+      .device<float, double>(
+          [own](auto tag, const KernelArgs& op) { return backward_on_device<typename decltype(tag)::type>(op, own); });
 }
 
 void declare_picks() {
@@ -150,6 +186,22 @@ AB_OP(shard_index)
               to[i] = from[i] / size == part ? static_cast<T>(from[i] % size) : other;
             }
           };
+    })
+    .device<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      device::ShardIndexArgs a{};
+      const int64_t parts = op.attr<int32_t>("nshards");
+      a.ids = op.attr<int32_t>("index_num");
+      a.size = (a.ids + parts - 1) / parts;
+      a.part = op.attr<int32_t>("shard_id");
+      a.other = op.attr<int32_t>("ignore_value");
+      return [a, kernel = device::kernel_of<T>("shard_index"), x = op.in("X"),
+              out = op.out("Out")](KernelContext& c) mutable {
+        a.x = device::operand(c[x]);
+        a.y = device::operand(c[out]);
+        a.n = c[x].numel();
+        DeviceContext::of(c).launch(kernel, a);
+      };
     });
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "ops/declare/declare.h"
+#include "ops/device/launch_index.h"
 #include "ops/kernels/ids.h"
 
 namespace anabranch::tensor {
@@ -21,6 +22,16 @@ const int64_t* chosen(const Tensor& ids, Tensor* scratch, int64_t tensors) {
   const int64_t* id = as_int64(ids, scratch);
   check_ids("Ids", id, ids.numel(), tensors);
   return id;
+}
+
+device::MultiplexArgs multiplex_args(const Tensor& ids, Tensor& y, int count) {
+  device::MultiplexArgs a{};
+  a.ids = device::operand(ids);
+  a.y = device::operand(y);
+  a.rows = y.rows();
+  a.width = y.row_elems();
+  a.count = count;
+  return a;
 }
 
 AB_OP(multiplex)
@@ -53,6 +64,17 @@ AB_OP(multiplex)
           std::memcpy(to + at, static_cast<const char*>(c.at(x, static_cast<int>(id[r])).raw()) + at, bytes);
         }
       };
+    })
+    .device_any([](const KernelArgs& op) -> Kernel {
+      const In x = op.in("X");
+      AB_CHECK(x.count <= device::kMostCandidates, Unsupported, "on a device X must list at most {} tensors, got {}",
+               device::kMostCandidates, x.count);
+      return [x, kernel = device::KernelOfIds(device::stem_of_size("multiplex", dtype_size(op.dtype()))),
+              ids = op.in("Ids"), out = op.out("Out")](KernelContext& c) {
+        device::MultiplexArgs a = multiplex_args(c[ids], c[out], x.count);
+        for (int i = 0; i < x.count; ++i) a.x[i] = device::operand(c.at(x, i));
+        DeviceContext::of(c).launch(kernel.of(c[ids]), a);
+      };
     });
 
 AB_GRAD(multiplex)
@@ -79,6 +101,18 @@ AB_GRAD(multiplex)
             const auto at = static_cast<size_t>(r) * bytes;
             id[r] == i ? std::memcpy(to + at, from + at, bytes) : std::memset(to + at, 0, bytes);
           }
+        }
+      };
+    })
+    .device_any([](const KernelArgs& op) -> Kernel {
+      return [kernel = device::KernelOfIds(device::stem_of_size("multiplex_grad", dtype_size(op.dtype()))),
+              ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+        for (int i = 0; i < dx.count; ++i) {
+          if (!c.wants(dx, i)) continue;
+          device::MultiplexArgs a = multiplex_args(c[ids], c.at(dx, i), 1);
+          a.x[0] = device::operand(c[dout]);
+          a.own = i;
+          DeviceContext::of(c).launch(kernel.of(c[ids]), a);
         }
       };
     });

@@ -1,6 +1,7 @@
 // Rows of zeros with a 1 at a class: one_hot, one_hot_v2.
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
+#include "ops/device/launch_tensor.h"
 #include "ops/kernels/flat_loop.h"
 
 namespace anabranch::tensor {
@@ -49,6 +50,18 @@ template <class Id, class T> void one_hot(const KernelContext& c, const Tensor& 
 void declare_one_hot(const char* type, const char* doc, bool last_is_one) {
   OpDef& def = one_hot_attrs(declare_op(type, __FILE__)).doc(doc).no_grad(kNotDifferentiable).dtype_of_input("X");
   def.infer([last_is_one](InferContext& c) { infer_one_hot(c, last_is_one); });
+  def.device<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    using Id = typename decltype(tag)::type;
+    return visit_dtype(dtype_from_number(op.attr<int32_t>("dtype")), [&](auto to) -> Kernel {
+      const std::string stem = std::string("one_hot/") + device::type_name<Id>;
+      return [kernel = device::kernel_of<typename decltype(to)::type>(stem),
+              allow = op.attr<bool>("allow_out_of_range"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        const int64_t depth = c[out].shape()[c[out].shape().rank() - 1];
+        const device::OneHotArgs a{device::operand(c[x]), device::operand(c[out]), {}, c[x].numel(), depth, allow, 0};
+        DeviceContext::of(c).launch(kernel, a);
+      };
+    });
+  });
   def.cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
     using Id = typename decltype(tag)::type;
     return visit_dtype(dtype_from_number(op.attr<int32_t>("dtype")), [&](auto to_tag) -> Kernel {

@@ -2,10 +2,12 @@
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
-#include "ops/kernels/strided_copy.h"
+#include "ops/device/launch_tensor.h"
 
 namespace anabranch::tensor {
 namespace {
+
+using device::OnDevice, device::OnHost;
 
 struct Border {
   std::array<int64_t, kMaxRank> before{}, after{};
@@ -130,6 +132,17 @@ void pad_with_zeros(GradContext& g) {
   if (!g.ops.empty()) g.ops.back()->attrs["pad_value"] = 0.0f;
 }
 
+template <class On> Kernel pad_kernel(auto tag, const KernelArgs& op) {
+  using T = typename decltype(tag)::type;
+  return [on = On(op.dtype()), paddings = int_attr(op.op(), "paddings"),
+          value = static_cast<T>(op.attr<float>("pad_value")), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+    int64_t offset = 0;
+    const auto inside = inside_loop(c[x].shape(), c[out].shape(), pad_border(paddings, c[x].shape()), &offset);
+    on.fill(c, &c[out], value);
+    if (inside.total() > 0) on.strided(c, turned(inside), c[x], 0, &c[out], offset);
+  };
+}
+
 AB_OP(pad)
     .doc("Out = X with a border of one value.")
     .in("X", "[...] any")
@@ -142,18 +155,20 @@ AB_OP(pad)
       if (c.out("Out").shape.rank() && c.out("Out").shape[0] == x[0]) c.share_lod("Out", "X");
     })
     .grad_reads({})
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      return [paddings = int_attr(op.op(), "paddings"), value = static_cast<T>(op.attr<float>("pad_value")),
-              x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        int64_t offset = 0;
-        const auto inside = inside_loop(c[x].shape(), c[out].shape(), pad_border(paddings, c[x].shape()), &offset);
-        T* to = c[out].mutable_data<T>();
-        c.parallel_for(c[out].numel(), kCheapGrain,
-                       [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
-        if (inside.total() > 0) strided_copy(c, turned(inside), c[x].data<T>(), to + offset);
-      };
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) { return pad_kernel<OnHost>(tag, op); })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
+      return pad_kernel<OnDevice>(tag, op);
     });
+
+template <class On> Kernel unpad_kernel(const KernelArgs& op) {
+  return [on = On(op.dtype()), paddings = int_attr(op.op(), "paddings"), dout = op.in("Out@GRAD"),
+          dx = op.out("X@GRAD")](KernelContext& c) {
+    int64_t offset = 0;
+    const Shape &x = c[dx].shape(), &out = c[dout].shape();
+    const auto loop = inside_loop(x, out, pad_border(paddings, x), &offset);
+    if (loop.total() > 0) on.strided(c, loop, c[dout], offset, &c[dx], 0);
+  };
+}
 
 AB_GRAD(pad)
     .doc("X@GRAD = Out@GRAD without the border.")
@@ -170,15 +185,32 @@ AB_GRAD(pad)
       }
       c.set_out("X@GRAD", x, c.in("Out@GRAD").dtype);
     })
-    .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [paddings = int_attr(op.op(), "paddings"), dout = op.in("Out@GRAD"),
-              dx = op.out("X@GRAD")](KernelContext& c) {
-        int64_t offset = 0;
-        const Shape &x = c[dx].shape(), &out = c[dout].shape();
-        const auto loop = inside_loop(x, out, pad_border(paddings, x), &offset);
-        if (loop.total() > 0) strided_copy(c, loop, c[dout], offset, &c[dx], 0);
-      };
-    });
+    .cpu_any(unpad_kernel<OnHost>)
+    .device_any(unpad_kernel<OnDevice>);
+
+// By "pad2d" or, from the padded image to the other one, "pad2d_grad".
+template <class T> Kernel pad2d_on_device(const KernelArgs& op, const char* stem, const char* from, const char* to) {
+  device::refuse_inputs(op, {"Paddings"});
+  return [kernel = device::kernel_of<T>(stem), pad = ImagePad(op.op()),
+          value = static_cast<double>(op.attr<float>("pad_value")), x = op.in(from), out = op.out(to),
+          back = op.has_in("Out@GRAD")](KernelContext& c) {
+    const Shape& s = back ? c[out].shape() : c[x].shape();
+    const Border b = pad.border(pad.fixed, s);
+    const auto rows = static_cast<size_t>(pad.rows_axis()), cols = rows + 1;
+    device::Pad2dArgs a{};
+    a.x = device::operand(c[x]);
+    a.y = device::operand(c[out]);
+    a.images = pad.last ? s[0] : s[0] * s[1];
+    a.rows = s[static_cast<int>(rows)];
+    a.cols = s[static_cast<int>(cols)];
+    a.channels = pad.last ? s[3] : 1;
+    a.top = b.before[rows], a.bottom = b.after[rows];
+    a.left = b.before[cols], a.right = b.after[cols];
+    a.value = value;
+    a.mode = static_cast<int32_t>(pad.edge);  // its modes have the numbers of Edge
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
 
 AB_OP(pad2d)
     .doc("Out = images X with a border: of one value, mirrored without the edge, or the edge repeated.")
@@ -221,6 +253,9 @@ AB_OP(pad2d)
           }
         });
       };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
+      return pad2d_on_device<typename decltype(tag)::type>(op, "pad2d", "X", "Out");
     });
 
 AB_GRAD(pad2d)
@@ -244,6 +279,9 @@ AB_GRAD(pad2d)
           }
         });
       };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return pad2d_on_device<typename decltype(tag)::type>(op, "pad2d_grad", "Out@GRAD", "X@GRAD");
     });
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
+#include "ops/device/launch_draw.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/philox.h"
 #include "ops/tensor/random_functions.h"
@@ -68,8 +69,8 @@ Kernel uniform(auto tag, const KernelArgs& op) {
     // Element i of a diagonal stands step + 1 elements behind element i - 1.
     for (int64_t i = 0; i < count; ++i) {
       const int64_t at = i * step + i;
-      AB_CHECK(at < c[out].numel(), InvalidArgument, "{} elements of a diagonal with step {} in {}", count,
-               step, c[out].shape().str());
+      AB_CHECK(at < c[out].numel(), InvalidArgument, "{} elements of a diagonal with step {} in {}", count, step,
+               c[out].shape().str());
       c[out].template mutable_data<T>()[at] = value;
     }
   };
@@ -95,6 +96,14 @@ Kernel truncated(auto tag, const KernelArgs& op) {
   });
 }
 
+// Likewise on devices, where two attributes say what is drawn.
+KernelFactory drawn_on_device(const char* distribution, const char* first, const char* second) {
+  return of_real_dtype([=](auto tag, const KernelArgs& op) {
+    return device::draw<typename decltype(tag)::type>(
+        op, distribution, {static_cast<double>(op.attr<float>(first)), static_cast<double>(op.attr<float>(second))});
+  });
+}
+
 OpDef& common_attrs(OpDef& def) {
   return def.attr<int32_t>("seed", 0, "seed of this op; 0: of the program or the process")
       .attr<int32_t>("dtype", 5, "number of the element type: float32 or float64")
@@ -106,7 +115,13 @@ OpDef& uniform_attrs(OpDef& def) {
   def.attr<int32_t>("diag_num", 0, "elements of a diagonal that get diag_val", at_least("diag_num", 0));
   def.attr<int32_t>("diag_step", 0, "distance of these elements, less one", at_least("diag_step", 0))
       .attr<float>("diag_val", 1.0f, "their value");
-  return common_attrs(def).cpu_any(of_real_dtype([](auto tag, const KernelArgs& op) { return uniform(tag, op); }));
+  return common_attrs(def)
+      .cpu_any(of_real_dtype([](auto tag, const KernelArgs& op) { return uniform(tag, op); }))
+      .device_any([draw = drawn_on_device("uniform", "min", "max")](const KernelArgs& op) {
+        const bool plain = op.attr<float>("min") <= op.attr<float>("max") && op.attr<int32_t>("diag_num") == 0;
+        AB_CHECK(plain, Unsupported, "a diagonal is written, and ends that are no range refused, on the CPU");
+        return draw(op);
+      });
 }
 OpDef& normal_attrs(OpDef& def) {
   return common_attrs(def).attr<float>("mean", 0.0f, "mean").attr<float>("std", 1.0f, "standard deviation");
@@ -137,14 +152,17 @@ void declare_all() {
       op("uniform_random_batch_size_like", "Out = numbers uniform in [min, max), one extent that of Input.")));
   normal_attrs(shape_slots(op("gaussian_random", "Out = normal numbers.")))
       .ignores({"use_mkldnn"})
-      .cpu_any(make_gaussian);
+      .cpu_any(make_gaussian)
+      .device_any(drawn_on_device("gaussian", "mean", "std"));
   normal_attrs(like_slots(op("gaussian_random_batch_size_like", "Out = normal numbers, one extent that of Input.")))
-      .cpu_any(make_gaussian);
+      .cpu_any(make_gaussian)
+      .device_any(drawn_on_device("gaussian", "mean", "std"));
   normal_attrs(op("truncated_gaussian_random", "Out = normal numbers, drawn within two deviations of the mean."))
       .out("Out", "as the attribute shape")
       .required_attr("shape", AttrType::kInts, "extents")
       .infer(infer_random)
-      .cpu_any(of_real_dtype([](auto tag, const KernelArgs& args) { return truncated(tag, args); }));
+      .cpu_any(of_real_dtype([](auto tag, const KernelArgs& args) { return truncated(tag, args); }))
+      .device_any(drawn_on_device("truncated", "mean", "std"));
 }
 
 AB_OPS(declare_all);

@@ -3,6 +3,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
+#include "ops/device/launch_draw.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/philox.h"
 #include "ops/tensor/random_functions.h"
@@ -66,6 +67,11 @@ AB_OP(randint)
           rng.each_uniform53(begin, end, [=](int64_t i, double u) { to[i] = static_cast<T>(low + below(u, count)); });
         });
       };
+    }))
+    .device_any(of_integers([](auto tag, const KernelArgs& op) {
+      const std::array<double, 2> ends{static_cast<double>(op.attr<int32_t>("low")),
+                                       static_cast<double>(op.attr<int32_t>("high"))};
+      return device::draw<typename decltype(tag)::type>(op, "randint", ends);
     }));
 
 AB_OP(randperm)

@@ -5,11 +5,13 @@
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
-#include "ops/kernels/copy.h"
+#include "ops/device/launch_tensor.h"
 #include "ops/tensor/xshape.h"
 
 namespace anabranch::tensor {
 namespace {
+
+using device::OnDevice, device::OnHost;
 
 struct Row {
   const char *type, *doc;
@@ -149,8 +151,10 @@ constexpr Row kRows[] = {
      .grad_lod = "X"},
 };
 
-Kernel copy_kernel(const KernelArgs& op, const char* from, const char* to) {
-  return [x = op.in(from), out = op.out(to)](KernelContext& c) { copy_bytes(c, c[x], &c[out]); };
+template <class On> KernelFactory copy_kernel(const char* from, const char* to) {
+  return [=](const KernelArgs& op) -> Kernel {
+    return [on = On(op.dtype()), x = op.in(from), out = op.out(to)](KernelContext& c) { on.whole(c, c[x], &c[out]); };
+  };
 }
 
 void infer_out(InferContext& c, const Row& row) {
@@ -170,7 +174,7 @@ void infer_gradient_of(InferContext& c, const Shape& x) {
 void declare_forward(OpDef& def, const Row& row) {
   def.doc(row.doc).traits(kView | row.traits).in("X", "[...] any").out("Out", "X's elements").may_share("X", "Out");
   def.with(row.arguments).grad_to({"X"});
-  def.dtype_of_input("X").cpu_any([](const KernelArgs& op) { return copy_kernel(op, "X", "Out"); });
+  def.dtype_of_input("X").cpu_any(copy_kernel<OnHost>("X", "Out")).device_any(copy_kernel<OnDevice>("X", "Out"));
 }
 
 OpDef& declare_backward(const std::string& type) {
@@ -179,7 +183,8 @@ OpDef& declare_backward(const std::string& type) {
       .grad(second_order::reshaped)
       .may_share("Out@GRAD", "X@GRAD")
       .dtype_of_input("Out@GRAD")
-      .cpu_any([](const KernelArgs& op) { return copy_kernel(op, "Out@GRAD", "X@GRAD"); });
+      .cpu_any(copy_kernel<OnHost>("Out@GRAD", "X@GRAD"))
+      .device_any(copy_kernel<OnDevice>("Out@GRAD", "X@GRAD"));
 }
 
 void declare_first(const Row& row) {

@@ -2,10 +2,12 @@
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
-#include "ops/kernels/strided_copy.h"
+#include "ops/device/launch_tensor.h"
 
 namespace anabranch::tensor {
 namespace {
+
+using device::OnDevice, device::OnHost;
 
 // Indices begin, begin + step, ..., `count` of them.
 struct Range {
@@ -147,22 +149,20 @@ NdLoop<2> part_loop(const Shape& whole, const Ranges& r, int64_t* offset) {
   return loop;
 }
 
-// The slots that may take the places of the attributes starts, ends and strides.
-std::vector<std::string> position_slots(bool strided, const std::string& kind) {
-  std::vector<std::string> slots = {"Starts" + kind, "Ends" + kind};
-  if (strided) slots.push_back("Strides" + kind);
-  return slots;
+// The slots that may take the places of the attributes starts, ends and strides: tensors, then lists of them.
+std::vector<const char*> position_slots(bool strided) {
+  if (!strided) return {"StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"};
+  return {"StartsTensor", "EndsTensor", "StridesTensor", "StartsTensorList", "EndsTensorList", "StridesTensorList"};
 }
 
 void arguments(OpDef& def, bool strided) {
   std::vector<std::string> reads = {"Input"};
-  for (const auto& slot : position_slots(strided, "Tensor")) {
-    def.in_optional(slot, "[n] int: takes the place of the attribute").shape_from(slot);
-    reads.push_back(slot);
-  }
-  for (const auto& slot : position_slots(strided, "TensorList")) {
-    def.in_optional_list(slot, "[1] int each").shape_from(slot);
-    reads.push_back(slot);
+  const auto slots = position_slots(strided);
+  for (size_t k = 0; k < slots.size(); ++k) {
+    k < slots.size() / 2 ? def.in_optional(slots[k], "[n] int: takes the place of the attribute")
+                         : def.in_optional_list(slots[k], "[1] int each");
+    def.shape_from(slots[k]);
+    reads.emplace_back(slots[k]);
   }
   def.grad_reads(reads).grad_to({"Input"});
   def.attr<std::vector<int32_t>>("axes", {}, "axes to cut").attr<std::vector<int32_t>>("starts", {}, "first positions");
@@ -172,20 +172,41 @@ void arguments(OpDef& def, bool strided) {
   def.attr<std::vector<int32_t>>("decrease_axis", {}, "axes of one element that go away");
 }
 
+template <class On> KernelFactory take(bool strided) {
+  return [strided](const KernelArgs& op) -> Kernel {
+    for (const char* slot : position_slots(strided)) On::reads(op, {slot});
+    return [on = On(op.dtype()), sources = Sources(op, strided), x = op.in("Input"),
+            out = op.out("Out")](KernelContext& c) {
+      int64_t offset = 0;
+      const auto loop = part_loop(c[x].shape(), sources.get(c, c[x].shape()), &offset);
+      AB_CHECK(loop.total() == c[out].numel(), ShapeMismatch, "Out must have {} elements, got {}", loop.total(),
+               c[out].shape().str());
+      on.strided(c, loop, c[x], offset, &c[out], 0);
+    };
+  };
+}
+
+template <class On> KernelFactory put_back(bool strided) {
+  return [strided](const KernelArgs& op) -> Kernel {
+    for (const char* slot : position_slots(strided)) On::reads(op, {slot});
+    return [on = On(op.dtype()), sources = Sources(op, strided), dout = op.in("Out@GRAD"),
+            dx = op.out("Input@GRAD")](KernelContext& c) {
+      int64_t offset = 0;
+      const auto loop = part_loop(c[dx].shape(), sources.get(c, c[dx].shape()), &offset);
+      AB_CHECK(loop.total() == c[dout].numel(), ShapeMismatch, "Out@GRAD must have {} elements, got {}", loop.total(),
+               c[dout].shape().str());
+      on.zero(c, &c[dx]);
+      on.strided(c, turned(loop), c[dout], 0, &c[dx], offset);
+    };
+  };
+}
+
 void declare(const char* type, const char* doc, bool strided) {
   OpDef& def = declare_op(type, __FILE__).doc(doc).in("Input", "[...] any");
   arguments(def, strided);
   def.out("Out", "the part, [1] when no axis is left");
   def.infer([strided](InferContext& c) { infer_slice(c, strided); });
-  def.dtype_of_input("Input").cpu_any([strided](const KernelArgs& op) -> Kernel {
-    return [sources = Sources(op, strided), x = op.in("Input"), out = op.out("Out")](KernelContext& c) {
-      int64_t offset = 0;
-      const auto loop = part_loop(c[x].shape(), sources.get(c, c[x].shape()), &offset);
-      AB_CHECK(loop.total() == c[out].numel(), ShapeMismatch, "Out must have {} elements, got {}", loop.total(),
-               c[out].shape().str());
-      strided_copy(c, loop, c[x], offset, &c[out], 0);
-    };
-  });
+  def.dtype_of_input("Input").cpu_any(take<OnHost>(strided)).device_any(take<OnDevice>(strided));
   OpDef& back = declare_gradient(type, __FILE__).doc("Input@GRAD = Out@GRAD where the part was, else 0.");
   back.grad(second_order::linear);
   back.infer([](InferContext& c) {
@@ -193,16 +214,7 @@ void declare(const char* type, const char* doc, bool strided) {
     c.out("Input@GRAD").dtype = c.in("Out@GRAD").dtype;
   });
   back.dtype_of_input("Out@GRAD");
-  back.cpu_any([strided](const KernelArgs& op) -> Kernel {
-    return [sources = Sources(op, strided), dout = op.in("Out@GRAD"), dx = op.out("Input@GRAD")](KernelContext& c) {
-      int64_t offset = 0;
-      const auto loop = part_loop(c[dx].shape(), sources.get(c, c[dx].shape()), &offset);
-      AB_CHECK(loop.total() == c[dout].numel(), ShapeMismatch, "Out@GRAD must have {} elements, got {}", loop.total(),
-               c[dout].shape().str());
-      zero_bytes(c, &c[dx]);
-      strided_copy(c, turned(loop), c[dout], 0, &c[dx], offset);
-    };
-  });
+  back.cpu_any(put_back<OnHost>(strided)).device_any(put_back<OnDevice>(strided));
 }
 
 void declare_both() {

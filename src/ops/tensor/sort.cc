@@ -6,6 +6,8 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
+#include "ops/device/args_rows.h"
+#include "ops/device/launch.h"
 #include "ops/device/launch_fold.h"
 #include "ops/device/launch_math.h"
 #include "ops/kernels/flat_loop.h"
@@ -289,6 +291,29 @@ Kernel gradient_kernel(auto tag, const KernelArgs& op, int axis) {
   };
 }
 
+device::OrderArgs order_args(const Lines& l, int64_t k, const Tensor& x, Tensor& y) {
+  device::OrderArgs a{};
+  a.x = device::operand(x);
+  a.y = device::operand(y);
+  a.outer = l.outer, a.extent = l.extent, a.inner = l.inner;
+  a.k = k;
+  return a;
+}
+
+Kernel gradient_on_device(auto tag, const KernelArgs& op, int axis) {
+  return [axis, kernel = device::kernel_of<typename decltype(tag)::type>("selected_grad"), indices = op.in("Indices"),
+          dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+    const Shape &whole = c[dx].shape(), &part = c[dout].shape();
+    const int at = normal_axis(axis, whole.rank(), "axis");
+    const Lines l(whole, at);
+    AB_CHECK(part.numel() == l.count() * part[at], ShapeMismatch, "Out@GRAD must be a part of X {}, got {}",
+             whole.str(), part.str());
+    device::OrderArgs a = order_args(l, part[at], c[dout], c[dx]);
+    a.places_in = device::operand(c[indices]);
+    DeviceContext::of(c).launch(kernel, a);
+  };
+}
+
 AB_OP(top_k)
     .doc("Out, Indices = the k largest elements of each row (last axis), largest first, and where they stand.")
     .in("X", "[..., n] numbers")
@@ -315,6 +340,16 @@ AB_OP(top_k)
         select(c, Lines(c[x].shape(), last), c[out].shape()[last], true, c[x].data<T>(), c[out].mutable_data<T>(),
                c[indices].mutable_data<int64_t>());
       };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<typename decltype(tag)::type>("top_k"), x = op.in("X"), out = op.out("Out"),
+              indices = op.out("Indices")](KernelContext& c) {
+        const int last = c[x].shape().rank() - 1;
+        device::OrderArgs a = order_args(Lines(c[x].shape(), last), c[out].shape()[last], c[x], c[out]);
+        a.places = device::operand(c[indices]);
+        a.flags = 1;
+        DeviceContext::of(c).launch(kernel, a);
+      };
     });
 
 AB_GRAD(top_k)
@@ -326,7 +361,8 @@ AB_GRAD(top_k)
       grad_as(c, "X@GRAD", "X");
     })
     .dtype_of_input("Out@GRAD")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return gradient_kernel(tag, op, -1); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return gradient_kernel(tag, op, -1); })
+    .device<float, double>([](auto tag, const KernelArgs& op) { return gradient_on_device(tag, op, -1); });
 
 AB_OP(argsort)
     .doc("Out, Indices = the elements along an axis in order, and where they stood.")
@@ -351,6 +387,17 @@ AB_OP(argsort)
         select(c, l, l.extent, descending, c[x].data<T>(), c[out].mutable_data<T>(),
                c[indices].mutable_data<int64_t>());
       };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [kernel = device::kernel_of<typename decltype(tag)::type>("argsort"), axis = op.attr<int32_t>("axis"),
+              descending = op.attr<bool>("descending"), x = op.in("X"), out = op.out("Out"),
+              indices = op.out("Indices")](KernelContext& c) {
+        const Lines l(c[x].shape(), normal_axis(axis, c[x].shape().rank(), "axis"));
+        device::OrderArgs a = order_args(l, l.extent, c[x], c[out]);
+        a.places = device::operand(c[indices]);
+        a.flags = descending;
+        DeviceContext::of(c).launch(kernel, a);
+      };
     });
 
 AB_GRAD(argsort)
@@ -358,6 +405,9 @@ AB_GRAD(argsort)
     .grad_lod("X@GRAD", "X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) {
       return gradient_kernel(tag, op, op.attr<int32_t>("axis"));
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return gradient_on_device(tag, op, op.attr<int32_t>("axis"));
     });
 
 }  // namespace

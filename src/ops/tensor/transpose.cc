@@ -2,11 +2,13 @@
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
-#include "ops/kernels/strided_copy.h"
+#include "ops/device/launch_tensor.h"
 #include "ops/tensor/xshape.h"
 
 namespace anabranch::tensor {
 namespace {
+
+using device::OnDevice, device::OnHost;
 
 std::vector<int> order_of(const ir::Op& op, int rank) {
   std::vector<int> order;
@@ -29,7 +31,9 @@ Shape permuted(const Shape& x, const std::vector<int>& order) {
 }
 
 // Axis i of the target is axis order[i] of the source; `back` swaps the roles.
-void transpose(const KernelContext& c, const std::vector<int>& order, const Tensor& from, Tensor* to, bool back) {
+template <class On>
+void transpose(const On& on, const KernelContext& c, const std::vector<int>& order, const Tensor& from, Tensor* to,
+               bool back) {
   const Shape& whole = back ? to->shape() : from.shape();
   const auto inner = dense_strides(whole), outer = dense_strides(permuted(whole, order));
   NdLoop<2> loop;
@@ -40,14 +44,13 @@ void transpose(const KernelContext& c, const std::vector<int>& order, const Tens
     for (size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<int>(i);
     for (int a = 0; a < whole.rank(); ++a) loop.add_axis(whole[a], {inner[a], outer[place[a]]});
   }
-  strided_copy(c, loop, from, 0, to, 0);
+  on.strided(c, loop, from, 0, to, 0);
 }
 
-Kernel transpose_kernel(const KernelArgs& op, const char* from, const char* to, bool back) {
+template <class On> Kernel transpose_kernel(const KernelArgs& op, const char* from, const char* to, bool back) {
   const int rank = static_cast<int>(op.attr<std::vector<int32_t>>("axis").size());
-  return [order = order_of(op.op(), rank), x = op.in(from), out = op.out(to), back](KernelContext& c) {
-    transpose(c, order, c[x], &c[out], back);
-  };
+  return [on = On(op.dtype()), order = order_of(op.op(), rank), x = op.in(from), out = op.out(to),
+          back](KernelContext& c) { transpose(on, c, order, c[x], &c[out], back); };
 }
 
 void infer_forward(InferContext& c) {
@@ -67,8 +70,10 @@ void attrs(OpDef& def) {
   def.ignores({"data_format", "use_mkldnn", "use_quantizer"});
 }
 
-Kernel transposed(const KernelArgs& op) { return transpose_kernel(op, "X", "Out", false); }
-Kernel transposed_back(const KernelArgs& op) { return transpose_kernel(op, "Out@GRAD", "X@GRAD", true); }
+template <class On> Kernel transposed(const KernelArgs& op) { return transpose_kernel<On>(op, "X", "Out", false); }
+template <class On> Kernel transposed_back(const KernelArgs& op) {
+  return transpose_kernel<On>(op, "Out@GRAD", "X@GRAD", true);
+}
 
 AB_OP(transpose)
     .doc("Out = X with its axes in another order.")
@@ -77,12 +82,14 @@ AB_OP(transpose)
     .with(attrs)
     .infer(infer_forward)
     .grad_reads({"X"})
-    .cpu_any(transposed);
+    .cpu_any(transposed<OnHost>)
+    .device_any(transposed<OnDevice>);
 
 AB_GRAD(transpose)
     .doc("X@GRAD = Out@GRAD with its axes in X's order.")
     .grad(second_order::linear)
-    .cpu_any(transposed_back);
+    .cpu_any(transposed_back<OnHost>)
+    .device_any(transposed_back<OnDevice>);
 
 AB_OP(transpose2)
     .doc("Out = X with its axes in another order.")
@@ -95,27 +102,20 @@ AB_OP(transpose2)
       set_xshape(c);
     })
     .grad_reads({}, {"XShape"})
-    .cpu_any(transposed);
+    .cpu_any(transposed<OnHost>)
+    .device_any(transposed<OnDevice>);
 
 AB_GRAD(transpose2)
     .doc("X@GRAD = Out@GRAD with its axes in X's order.")
     .grad(second_order::linear)
     .infer(infer_second_gradient)
     .dtype_of_input("Out@GRAD")
-    .cpu_any(transposed_back);
+    .cpu_any(transposed_back<OnHost>)
+    .device_any(transposed_back<OnDevice>);
 
-AB_OP(reverse)
-    .doc("Out = X with the order of elements along some axes reversed.")
-    .in("X", "[...] any")
-    .out("Out", "[...] as X")
-    .required_attr("axis", AttrType::kInts, "axes to reverse")
-    .infer([](InferContext& c) {
-      for (int64_t a : int_attr(c.op(), "axis")) normal_axis(a, c.in("X").shape.rank(), "axis");
-      c.same_shape("Out", "X");
-    })
-    .grad([](GradContext& g) { g.op("reverse").in("X", g.dout("Out")).out("Out", g.din("X")); })
-    .cpu_any([](const KernelArgs& op) -> Kernel {
-      return [axes = int_attr(op.op(), "axis"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+template <class On> Kernel reversed(const KernelArgs& op) {
+  return
+      [on = On(op.dtype()), axes = int_attr(op.op(), "axis"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const Shape& shape = c[x].shape();
         auto from = dense_strides(shape);
         const auto to = from;
@@ -127,9 +127,22 @@ AB_OP(reverse)
           if (turned[i]) offset += (shape[i] - 1) * from[i], from[i] = -from[i];
           loop.add_axis(shape[i], {to[i], from[i]});
         }
-        strided_copy(c, loop, c[x], offset, &c[out], 0);
+        on.strided(c, loop, c[x], offset, &c[out], 0);
       };
-    });
+}
+
+AB_OP(reverse)
+    .doc("Out = X with the order of elements along some axes reversed.")
+    .in("X", "[...] any")
+    .out("Out", "[...] as X")
+    .required_attr("axis", AttrType::kInts, "axes to reverse")
+    .infer([](InferContext& c) {
+      for (int64_t a : int_attr(c.op(), "axis")) normal_axis(a, c.in("X").shape.rank(), "axis");
+      c.same_shape("Out", "X");
+    })
+    .grad([](GradContext& g) { g.op("reverse").in("X", g.dout("Out")).out("Out", g.din("X")); })
+    .cpu_any(reversed<OnHost>)
+    .device_any(reversed<OnDevice>);
 
 }  // namespace
 }  // namespace anabranch::tensor

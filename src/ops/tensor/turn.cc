@@ -6,10 +6,12 @@
 
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
-#include "ops/kernels/strided_copy.h"
+#include "ops/device/launch_tensor.h"
 
 namespace anabranch::tensor {
 namespace {
+
+using device::OnDevice, device::OnHost;
 
 using Places = std::array<int64_t, kMaxRank>;
 
@@ -25,7 +27,7 @@ Places moves_of(const Shape& x, const std::vector<int64_t>& shifts, const std::v
 }
 
 // Pieces along the last axis that moves stay whole: two copies for each index of the axes before it.
-void roll(const KernelContext& c, const Tensor& x, const Places& moves, Tensor* out) {
+void roll(const OnHost&, const KernelContext& c, const Tensor& x, const Places& moves, Tensor* out) {
   const Shape& s = x.shape();
   if (x.numel() == 0) return;
   int last = s.rank() - 1;
@@ -48,6 +50,32 @@ void roll(const KernelContext& c, const Tensor& x, const Places& moves, Tensor* 
   });
 }
 
+// The same by copies of pieces: each axis that moves is cut in two.
+void roll(const OnDevice& on, const KernelContext& c, const Tensor& x, const Places& moves, Tensor* out) {
+  const Shape& s = x.shape();
+  const auto steps = dense_strides(s);
+  if (x.numel() == 0) return;
+  int moved = 0;
+  for (int axis = 0; axis < s.rank(); ++axis) moved += moves[axis] != 0;
+  for (int piece = 0; piece < 1 << moved; ++piece) {
+    NdLoop<2> loop;
+    int64_t from = 0, to = 0;
+    for (int axis = 0, bit = 1; axis < s.rank(); ++axis) {
+      if (moves[axis] == 0) {
+        loop.add_axis(s[axis], {steps[axis], steps[axis]});
+        continue;
+      }
+      const bool tail = (piece & bit) != 0;  // which comes in at the front
+      const int64_t kept = s[axis] - moves[axis];
+      loop.add_axis(tail ? moves[axis] : kept, {steps[axis], steps[axis]});
+      from += tail ? kept * steps[axis] : 0;
+      to += tail ? 0 : moves[axis] * steps[axis];
+      bit *= 2;
+    }
+    on.strided(c, loop, x, from, out, to);
+  }
+}
+
 void check_roll(const InferContext& c, const char* x) {
   check_tensor(c, x);
   const auto &shifts = c.attr<std::vector<int64_t>>("shifts"), &dims = c.attr<std::vector<int64_t>>("dims");
@@ -56,10 +84,11 @@ void check_roll(const InferContext& c, const char* x) {
   for (int64_t d : dims) normal_axis(d, c.in(x).shape.rank(), "dims");
 }
 
-Kernel roll_kernel(const KernelArgs& op, const char* from, const char* to, int sign) {
-  return [shifts = op.attr<std::vector<int64_t>>("shifts"), dims = op.attr<std::vector<int64_t>>("dims"), sign,
-          x = op.in(from),
-          out = op.out(to)](KernelContext& c) { roll(c, c[x], moves_of(c[x].shape(), shifts, dims, sign), &c[out]); };
+template <class On> Kernel roll_kernel(const KernelArgs& op, const char* from, const char* to, int sign) {
+  return [on = On(op.dtype()), shifts = op.attr<std::vector<int64_t>>("shifts"),
+          dims = op.attr<std::vector<int64_t>>("dims"), sign, x = op.in(from), out = op.out(to)](KernelContext& c) {
+    roll(on, c, c[x], moves_of(c[x].shape(), shifts, dims, sign), &c[out]);
+  };
 }
 
 AB_OP(roll)
@@ -74,11 +103,21 @@ AB_OP(roll)
       c.same_as("Out", "X");
     })
     .grad_reads({"X"})
-    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return roll_kernel(op, "X", "Out", 1); });
+    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+      return roll_kernel<OnHost>(op, "X", "Out", 1);
+    })
+    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+      return roll_kernel<OnDevice>(op, "X", "Out", 1);
+    });
 
-AB_GRAD(roll).doc("X@GRAD = Out@GRAD moved back.").cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
-  return roll_kernel(op, "Out@GRAD", "X@GRAD", -1);
-});
+AB_GRAD(roll)
+    .doc("X@GRAD = Out@GRAD moved back.")
+    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+      return roll_kernel<OnHost>(op, "Out@GRAD", "X@GRAD", -1);
+    })
+    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+      return roll_kernel<OnDevice>(op, "Out@GRAD", "X@GRAD", -1);
+    });
 
 void infer_flip(InferContext& c) {
   check_tensor(c, "X");
@@ -94,15 +133,9 @@ void infer_flip(InferContext& c) {
   c.same_as("Out", "X");
 }
 
-AB_OP(flip)
-    .doc("Out = X with the order of its elements turned round along some axes.")
-    .in("X", "[...] any")
-    .out("Out", "[...] as X")
-    .attr<std::vector<int32_t>>("dims", {}, "the axes; negative: from the end")
-    .infer(infer_flip)
-    .grad([](GradContext& g) { g.op("flip").in("X", g.dout("Out")).out("Out", g.din("X")); })
-    .cpu<float, double, int32_t, int64_t, bool>([](auto, const KernelArgs& op) -> Kernel {
-      return [dims = int_attr(op.op(), "dims"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+template <class On> Kernel flip_kernel(const KernelArgs& op) {
+  return
+      [on = On(op.dtype()), dims = int_attr(op.op(), "dims"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const Shape& s = c[x].shape();
         if (c[x].numel() == 0) return;
         Places from = dense_strides(s);
@@ -116,8 +149,20 @@ AB_OP(flip)
         }
         NdLoop<2> loop;
         for (int i = 0; i < s.rank(); ++i) loop.add_axis(s[i], {to[i], from[i]});
-        strided_copy(c, loop, c[x], first, &c[out], 0);
+        on.strided(c, loop, c[x], first, &c[out], 0);
       };
+}
+
+AB_OP(flip)
+    .doc("Out = X with the order of its elements turned round along some axes.")
+    .in("X", "[...] any")
+    .out("Out", "[...] as X")
+    .attr<std::vector<int32_t>>("dims", {}, "the axes; negative: from the end")
+    .infer(infer_flip)
+    .grad([](GradContext& g) { g.op("flip").in("X", g.dout("Out")).out("Out", g.din("X")); })
+    .cpu<float, double, int32_t, int64_t, bool>([](auto, const KernelArgs& op) { return flip_kernel<OnHost>(op); })
+    .device<float, double, int32_t, int64_t, bool>([](auto, const KernelArgs& op) {
+      return flip_kernel<OnDevice>(op);
     });
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Slices of a tensor along an axis, each a tensor without that axis.
 #include "ops/declare/declare.h"
-#include "ops/kernels/strided_copy.h"
+#include "ops/device/launch_tensor.h"
 
 namespace anabranch::tensor {
 namespace {
@@ -31,15 +31,9 @@ void join_again(GradContext& g) {
       .attr("axis", g.attr<int32_t>("axis"));
 }
 
-AB_OP(unbind)
-    .doc("Out[i] = X at index i of an axis, without that axis.")
-    .in("X", "[...] numbers")
-    .out_list("Out", "X's shape without the axis, [1] where none is left; as many as the axis is long")
-    .attr<int32_t>("axis", 0, "the axis that goes away; negative: from the end")
-    .infer(infer_unbind)
-    .grad(join_again)
-    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) -> Kernel {
-      return [attr = op.attr<int32_t>("axis"), x = op.in("X"), outs = op.out("Out")](KernelContext& c) {
+template <class On> Kernel unbind_kernel(const KernelArgs& op) {
+  return
+      [on = On(op.dtype()), attr = op.attr<int32_t>("axis"), x = op.in("X"), outs = op.out("Out")](KernelContext& c) {
         const Shape& s = c[x].shape();
         const int axis = normal_axis(attr, s.rank(), "axis");
         const int64_t outer = s.numel(0, axis), inner = s.numel(axis + 1, s.rank());
@@ -48,9 +42,21 @@ AB_OP(unbind)
           NdLoop<2> loop;
           loop.add_axis(outer, {inner, s[axis] * inner});
           loop.add_axis(inner, {1, 1});
-          strided_copy(c, loop, c[x], i * inner, &c.at(outs, i), 0);
+          on.strided(c, loop, c[x], i * inner, &c.at(outs, i), 0);
         }
       };
+}
+
+AB_OP(unbind)
+    .doc("Out[i] = X at index i of an axis, without that axis.")
+    .in("X", "[...] numbers")
+    .out_list("Out", "X's shape without the axis, [1] where none is left; as many as the axis is long")
+    .attr<int32_t>("axis", 0, "the axis that goes away; negative: from the end")
+    .infer(infer_unbind)
+    .grad(join_again)
+    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return unbind_kernel<device::OnHost>(op); })
+    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+      return unbind_kernel<device::OnDevice>(op);
     });
 
 }  // namespace

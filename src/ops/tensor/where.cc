@@ -3,10 +3,13 @@
 #include <array>
 
 #include "ops/declare/declare.h"
+#include "ops/device/launch_tensor.h"
 #include "ops/kernels/wide_map.h"
 
 namespace anabranch::tensor {
 namespace {
+
+ab_kernel where_kernel(auto tag) { return device::kernel_of_size("where", sizeof(typename decltype(tag)::type)); }
 
 AB_OP(where)
     .doc("Out = X where Condition is true, else Y, elementwise.")
@@ -37,6 +40,14 @@ AB_OP(where)
           });
         });
       };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [kernel = where_kernel(tag), condition = op.in("Condition"), x = op.in("X"), y = op.in("Y"),
+              out = op.out("Out")](KernelContext& c) {
+        const device::WhereArgs a{device::operand(c[condition]), device::operand(c[x]), device::operand(c[y]),
+                                  device::operand(c[out]), c[out].numel()};
+        DeviceContext::of(c).launch(kernel, a);
+      };
     });
 
 AB_GRAD(where)
@@ -52,6 +63,19 @@ AB_GRAD(where)
         };
         if (c.wants(dx)) keep(dx, true);
         if (c.wants(dy)) keep(dy, false);
+      };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [kernel = where_kernel(tag), condition = op.in("Condition"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
+        device::WhereArgs a{device::operand(c[condition]), device::operand(c[dout]), {}, {}, c[dout].numel()};
+        for (const Out to : {dx, dy}) {
+          if (c.wants(to)) {
+            a.y = device::operand(c[to]);
+            DeviceContext::of(c).launch(kernel, a);
+          }
+          std::swap(a.x, a.other);
+        }
       };
     });
 

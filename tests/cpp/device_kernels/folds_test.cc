@@ -127,7 +127,7 @@ TEST(DeviceLines, PlacesOfExtremesAndRunningSums) {
   Array<int64_t> found({3, 1, 2, 0, 5, 4}), label({1, 0, 9});
   Array<float> share(1);
   Array<int32_t> hits(1), total(1);
-  launch("accuracy/i64", AccuracyArgs{found.in(), label.in(), share.out(), hits.out(), total.out(), 3, 2});
+  launch("accuracy/i64/i64", AccuracyArgs{found.in(), label.in(), share.out(), hits.out(), total.out(), 3, 2});
   EXPECT_FLOAT_EQ(static_cast<float>(share[0]), 2.0f / 3);
   EXPECT_EQ(hits[0], 2);
   EXPECT_EQ(total[0], 3);
