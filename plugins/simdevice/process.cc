@@ -59,22 +59,6 @@ int close() {
   });
 }
 
-size_t last_error(char* text, size_t room) {
-  const std::string& last = last_text();
-  if (text && room) {
-    const size_t length = std::min(room - 1, last.size());
-    memcpy(text, last.data(), length);
-    text[length] = '\0';
-  }
-  return last.size();
-}
-
-void put_text(char* to, size_t room, const std::string& text) {
-  const size_t length = std::min(room - 1, text.size());
-  memcpy(to, text.data(), length);
-  to[length] = '\0';
-}
-
 int device_info(int device, ab_device_info* out) {
   return locked([&](Machine& m, Lock&) {
     need(given(out, "out").size == sizeof(ab_device_info), "ab_device_info must be of ", sizeof(ab_device_info),
@@ -95,11 +79,6 @@ int memory_info(int device, size_t* free_bytes, size_t* total) {
 }
 
 }  // namespace
-
-std::string& last_text() {
-  thread_local std::string text;
-  return text;
-}
 
 Machine& machine() {
   if (forked) fail(AB_UNAVAILABLE, "this process was forked after simdevice had been opened");
