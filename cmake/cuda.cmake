@@ -1,6 +1,6 @@
 # Compiling kernels for GPUs. Not by enable_language(CUDA), which wants to link a program while configuring: a toolkit
 # made of PyPI's wheels has what compiling needs and no more.
-set(ANABRANCH_CUDA "" CACHE PATH "folder of a CUDA toolkit, 13 or later; empty: PATH, /usr/local/cuda, build/cuda")
+set(ANABRANCH_CUDA "" CACHE PATH "folder of a CUDA toolkit, 13 or later; empty: looks in PATH, /usr/local/cuda, build/cuda")
 set(ANABRANCH_CUDA_ARCHITECTURE "90" CACHE STRING "the oldest GPUs: ten times their compute capability")
 get_filename_component(ab_cuda_root ${CMAKE_CURRENT_LIST_DIR}/.. ABSOLUTE)
 
@@ -10,8 +10,11 @@ macro(ab_find_nvcc)
   set(ANABRANCH_NVCC)
   set(ANABRANCH_NVCC_MISSING)
   find_program(ab_nvcc_in_path nvcc NO_CACHE)
-  foreach(nvcc IN ITEMS ${ANABRANCH_CUDA}/bin/nvcc ${ab_nvcc_in_path} /usr/local/cuda/bin/nvcc
-                        ${ab_cuda_root}/build/cuda/bin/nvcc)
+  set(ab_places ${ANABRANCH_CUDA}/bin/nvcc)
+  if(NOT ANABRANCH_CUDA)
+    set(ab_places ${ab_nvcc_in_path} /usr/local/cuda/bin/nvcc ${ab_cuda_root}/build/cuda/bin/nvcc)
+  endif()
+  foreach(nvcc IN LISTS ab_places)
     if(NOT ANABRANCH_NVCC)
       ab_try_nvcc(${nvcc})
     endif()
@@ -44,7 +47,7 @@ endmacro()
 # --compress-mode=size: a seventh of the size, unpacked by the driver when a kernel is first used.
 function(ab_cuda_kernels variable)
   set(options -std=c++20 -arch=sm_${ANABRANCH_CUDA_ARCHITECTURE} -O3 --expt-relaxed-constexpr --compress-mode=size
-              -Xcompiler=-fPIC,-Wall,-Wextra,-fvisibility=hidden -DNDEBUG
+              -Xcompiler=-fPIC,-Wall,-Wextra,-fvisibility=hidden -DNDEBUG -DCCCL_DISABLE_NVTX
               -DAB_CUDA_OLDEST=${ANABRANCH_CUDA_ARCHITECTURE} -I${ab_cuda_root}/src)
   set(launcher)
   if(ANABRANCH_CCACHE)

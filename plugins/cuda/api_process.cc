@@ -79,10 +79,12 @@ int open(const ab_host* host, int* devices) {
 int close() {
   return told([] {
     const std::lock_guard guard(opening);
-    const std::unique_ptr<Process> closed(&process());
+    std::unique_ptr<Process> closed(&process());
     the_process = nullptr;
     const std::string left = closed->left();
-    for (int device = 0; closed->faulted() && device < closed->devices; ++device) {
+    const int lost = closed->faulted() ? closed->devices : 0;
+    closed.reset();  // which gives back what it keeps of the devices, as long as they are there
+    for (int device = 0; device < lost; ++device) {
       (void)cudaSetDevice(device);
       (void)cudaDeviceReset();  // nothing else makes a device answer again
     }

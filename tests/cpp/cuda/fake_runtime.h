@@ -27,6 +27,14 @@ struct State {
 State& state();
 void reset();
 void let_go();
+bool idle();  // nothing is held back
 void put(cudaStream_t stream, std::function<void()> work);
 
+// What each function of the runtime begins with, and ends with when it fails by itself.
+cudaError_t enter(const char* name);
+cudaError_t answer(cudaError_t error);
+
 }  // namespace fake
+
+#define AB_FAKE_ENTER() \
+  if (const cudaError_t failed = fake::enter(__func__)) return failed

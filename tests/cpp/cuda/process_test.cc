@@ -110,6 +110,9 @@ TEST_F(Cuda, AFaultStaysUntilTheDevicesAreClosed) {
   Sim sim;
   ab_queue *compute = sim.queue("compute"), *up = sim.queue("up");
   ab_event* event = sim.recorded(compute);
+  ab_event* timed = nullptr;
+  AB_WELL(api.event_new(0, 1, &timed));
+  AB_WELL(api.event_record(timed, up));
   float* memory = sim.floats(4);
   AB_WELL(api.queue_mark(compute, "#12 relu -> fc_0.tmp_1"));
   fake::state().sticky = cudaErrorIllegalAddress;
@@ -135,8 +138,13 @@ TEST_F(Cuda, AFaultStaysUntilTheDevicesAreClosed) {
   AB_WELL(api.queue_free(compute));
   AB_WELL(api.queue_free(up));
   AB_WELL(api.event_free(event));
+  AB_WELL(api.event_free(timed));
+  const auto& calls = fake::state().calls;
+  const size_t before = calls.size();
   AB_WELL(api.close());
-  EXPECT_TRUE(did("cudaDeviceReset"));
+  const std::vector<std::string> closing(calls.begin() + static_cast<std::ptrdiff_t>(before), calls.end());
+  EXPECT_THAT(closing, testing::ElementsAre("cudaStreamDestroy", "cudaEventDestroy", "cudaSetDevice", "cudaDeviceReset",
+                                            "cudaSetDevice", "cudaDeviceReset"));
   Sim again;
   AB_WELL(again.finish(again.queue("compute")));
 }
