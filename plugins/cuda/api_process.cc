@@ -87,8 +87,8 @@ int close() {
     for (int device = 0; device < lost; ++device) {
       (void)cudaSetDevice(device);
       (void)cudaDeviceReset();  // nothing else makes a device answer again
+      (void)cudaGetLastError();
     }
-    (void)cudaGetLastError();
     need(left.empty(), "closed while there were ", left);
   });
 }

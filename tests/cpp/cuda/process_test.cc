@@ -2,8 +2,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "harness.h"
 
 namespace anabranch::cuda {
@@ -84,8 +82,10 @@ TEST_F(Cuda, RefusesEverythingInAForkedProcess) {
   const pid_t child = fork();
   if (child == 0) {
     void* p = nullptr;
+    int count = 0;
     const bool refused = api.allocate(0, 8, &p) == AB_UNAVAILABLE && api.fill(q, p, 0, 0) == AB_UNAVAILABLE &&
-                         last_error().find("was forked after") != std::string::npos && api.close() == AB_UNAVAILABLE;
+                         last_error().find("was forked after") != std::string::npos && api.close() == AB_UNAVAILABLE &&
+                         open(&count) == AB_UNAVAILABLE;
     _exit(refused ? 0 : 1);
   }
   int status = -1;
@@ -137,8 +137,9 @@ TEST_F(Cuda, AFaultStaysUntilTheDevicesAreClosed) {
   AB_WELL(api.release(0, memory));
   AB_WELL(api.queue_free(compute));
   AB_WELL(api.queue_free(up));
-  AB_WELL(api.event_free(event));
   AB_WELL(api.event_free(timed));
+  AB_FAILS(api.event_wait(event, 0), AB_FAULT, first);
+  AB_WELL(api.event_free(event));
   const auto& calls = fake::state().calls;
   const size_t before = calls.size();
   AB_WELL(api.close());

@@ -160,6 +160,33 @@ TEST_F(Cuda, LaunchesKernelsOfTheQueuesDevice) {
            "kernel test/scale/f32 takes args of");
 }
 
+TEST_F(Cuda, LaunchesHaveTheWorkspaceThatTheyNeed) {
+  Sim sim;
+  ab_queue* q = sim.queue("compute");
+  float* x = sim.floats(3);
+  const MapArgs args{{x, 12}, {x, 12}, 3, {}};
+  size_t room = 0;
+  AB_WELL(scale(q, nullptr, x, 3, 0, 5));
+  AB_WELL(api.kernel_room(kernel("test/square/f32"), &args, sizeof args, &room));
+  EXPECT_EQ(room, 12u);
+  const auto run = [&](void* workspace, size_t bytes) {
+    return api.launch(q, kernel("test/square/f32"), &args, sizeof args, workspace, bytes);
+  };
+  AB_FAILS(run(nullptr, 12), AB_INVALID_ARGUMENT, "kernel test/square/f32 needs a workspace of 12 bytes, got 0");
+  AB_FAILS(run(x, 11), AB_INVALID_ARGUMENT, "needs a workspace of 12 bytes, got 11");
+  AB_WELL(run(sim.floats(3), 12));
+  EXPECT_THAT(sim.read(x, 3), testing::Each(25));
+}
+
+TEST_F(Cuda, LaunchesThatFailNameTheKernel) {
+  Sim sim;
+  ab_queue* q = sim.queue("compute");
+  float* x = sim.floats(3);
+  fake::state().last = cudaErrorInvalidConfiguration;
+  AB_FAILS(scale(q, nullptr, x, 3, 0, 5), AB_INVALID_ARGUMENT, "kernel test/scale/f32: ");
+  AB_WELL(scale(q, nullptr, x, 3, 0, 5));
+}
+
 TEST_F(Cuda, CapturedWorkRunsWhenItsGraphIsLaunched) {
   Sim sim;
   ab_queue *compute = sim.queue("compute"), *up = sim.queue("up");
