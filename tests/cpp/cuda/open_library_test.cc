@@ -61,6 +61,7 @@ TEST_F(CudaLibraries, SaysWhereItLooked) {
 TEST_F(CudaLibraries, SaysWhatIsTooOldAndWhatLacksSomething) {
   set_home("/old");
   EXPECT_THAT(refused("libanswer.so.1"), HasSubstr(folder + "/old/lib (version 1.9.3)"));
+  EXPECT_FALSE(dlopen((folder + "/old/lib/libanswer.so.1").c_str(), RTLD_NOW | RTLD_NOLOAD)) << "it stays open";
   set_home("/lacking");
   EXPECT_THAT(refused("libanswer.so.1"), HasSubstr(folder + "/lacking/lib (lacks answer)"));
   set_home("/broken");
