@@ -3,9 +3,9 @@
 
     cuda.py [FOLDER]
 
-FOLDER, else build/cuda, gets nvcc, headers and the static CUDA runtime, about 210 MB. The wheels, 1.1 GB, come from PyPI
-by pip, one after another, and are not kept. No library is taken that programs open when they run: those are for the
-machine that has the GPU.
+FOLDER, else build/cuda, gets nvcc, headers and the static CUDA runtime, about 210 MB. The wheels, 1.1 GB, come from
+PyPI by pip, one after another, and are not kept. No library is taken that programs open when they run: those are for
+the machine that has the GPU.
 """
 import os
 import pathlib
