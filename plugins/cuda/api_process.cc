@@ -1,6 +1,6 @@
 #include <dlfcn.h>
-#include <pthread.h>
 
+#include "../opened.h"
 #include "kernels.h"
 #include "open_library.h"
 #include "process.h"
@@ -10,15 +10,7 @@ namespace {
 
 constexpr int kNeededDriver = 13000;
 
-std::atomic<Process*> the_process{nullptr};
-std::atomic<bool> forked{false};
-std::mutex opening;
-
-// The driver's state does not survive a fork.
-void watch_forks() {
-  static std::once_flag once;
-  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { forked = the_process.load() != nullptr; }); });
-}
+Opened<Process> opened("cuda");
 
 std::string version_text(int driver) { return said(driver / 1000, ".", driver % 1000 / 10); }
 
@@ -62,25 +54,20 @@ void check_generation(int device) {
 int open(const ab_host* host, int* devices) {
   return told([&] {
     given(devices, "devices");
-    const std::lock_guard guard(opening);
-    if (forked) fail(AB_UNAVAILABLE, "this process was forked after the devices had been opened");
-    need(!the_process, "cuda is open already");
-    need(!host || host->size >= sizeof(ab_host), "ab_host must be of ", sizeof(ab_host), " bytes");
-    check_kernel_keys();
-    check_driver();
-    const int count = count_devices();
-    for (int device = 0; device < count; ++device) check_generation(device);
-    watch_forks();
-    the_process = new Process(host, count);
-    *devices = count;
+    opened.open(host, [&] {
+      check_kernel_keys();
+      check_driver();
+      const int count = count_devices();
+      for (int device = 0; device < count; ++device) check_generation(device);
+      *devices = count;
+      return std::make_unique<Process>(host, count);
+    });
   });
 }
 
 int close() {
   return told([] {
-    const std::lock_guard guard(opening);
-    std::unique_ptr<Process> closed(&process());
-    the_process = nullptr;
+    std::unique_ptr<Process> closed = opened.close();
     const std::string left = closed->left();
     const int lost = closed->faulted() ? closed->devices : 0;
     closed.reset();  // which gives back what it keeps of the devices, as long as they are there
@@ -123,15 +110,10 @@ int memory_info(int device, size_t* free_bytes, size_t* total) {
 
 }  // namespace
 
-Process& process() {
-  if (forked) fail(AB_UNAVAILABLE, "this process was forked after the devices had been opened");
-  Process* p = the_process;
-  if (!p) fail(AB_UNAVAILABLE, "cuda is not open");
-  return *p;
-}
+Process& process() { return opened.get(); }
 
 void throw_fault(const std::string& text) {
-  Process* p = the_process;
+  Process* p = opened.look();
   throw Failure(AB_FAULT, p ? p->set_fault(text) : text);
 }
 
