@@ -4,6 +4,33 @@
 
 namespace anabranch::cuda {
 
+namespace {
+
+// The device answers nothing but this error from then on.
+bool ends_all(cudaError_t error) {
+  switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorTensorMemoryLeak:
+    case cudaErrorExternalDevice:
+    case cudaErrorUnknown: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
 ab_status status_of(cudaError_t error) {
   switch (error) {
     case cudaErrorMemoryAllocation: return AB_RESOURCE_EXHAUSTED;
@@ -39,24 +66,7 @@ ab_status status_of(cudaError_t error) {
     case cudaErrorStreamCaptureImplicit:
     case cudaErrorStreamCaptureWrongThread:
     case cudaErrorCapturedEvent: return AB_INVALID_ARGUMENT;
-    // The device answers nothing but these from then on.
-    case cudaErrorIllegalAddress:
-    case cudaErrorLaunchFailure:
-    case cudaErrorLaunchTimeout:
-    case cudaErrorAssert:
-    case cudaErrorHardwareStackError:
-    case cudaErrorIllegalInstruction:
-    case cudaErrorMisalignedAddress:
-    case cudaErrorInvalidAddressSpace:
-    case cudaErrorInvalidPc:
-    case cudaErrorContextIsDestroyed:
-    case cudaErrorECCUncorrectable:
-    case cudaErrorNvlinkUncorrectable:
-    case cudaErrorContained:
-    case cudaErrorTensorMemoryLeak:
-    case cudaErrorExternalDevice:
-    case cudaErrorUnknown: return AB_FAULT;
-    default: return AB_INTERNAL;
+    default: return ends_all(error) ? AB_FAULT : AB_INTERNAL;
   }
 }
 
