@@ -38,6 +38,22 @@ endif()
 ab_plugin(grpc "parameter servers work within one process only" grpcpp/grpcpp.h grpc++ grpc gpr)
 ab_plugin(gloo "processes without servers cannot add up" gloo/rendezvous/context.h gloo)
 
+# GPUs of NVIDIA. Off where nobody asks for it: compiling the kernels takes minutes, and no GPU has run them yet.
+option(ANABRANCH_CUDA_PLUGIN "the plug-in for GPUs, compiled by an nvcc of CUDA 13 or later" OFF)
+function(ab_cuda_plugin)
+  include(${PROJECT_SOURCE_DIR}/cmake/cuda.cmake)
+  ab_find_nvcc()
+  if(NOT ANABRANCH_NVCC)
+    message(FATAL_ERROR "no nvcc of CUDA 13 or later; looked for${ANABRANCH_NVCC_MISSING}. tools/setup/cuda.py fetches one")
+  endif()
+  message(STATUS "GPUs: ${ANABRANCH_NVCC}")
+  add_subdirectory(${PROJECT_SOURCE_DIR}/plugins/cuda)
+  set_target_properties(anabranch_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python)
+endfunction()
+if(ANABRANCH_CUDA_PLUGIN)
+  ab_cuda_plugin()
+endif()
+
 # Devices that the CPU plays, for tests: in no installation.
 if(ANABRANCH_BUILD_TESTS)
   add_subdirectory(${PROJECT_SOURCE_DIR}/plugins/simdevice)

@@ -1,26 +1,14 @@
 #include "process.h"
 
-#include <pthread.h>
-
-#include <atomic>
-#include <cstring>
-#include <mutex>
 #include <unordered_set>
 
+#include "../opened.h"
 #include "touches.h"
 
 namespace anabranch::simdevice {
 namespace {
 
-std::atomic<Machine*> the_machine{nullptr};
-std::atomic<bool> forked{false};
-std::mutex opening;
-
-// A forked process has the objects, but neither the memory of the devices nor the threads that ran items.
-void watch_forks() {
-  static std::once_flag once;
-  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { forked = the_machine.load() != nullptr; }); });
-}
+plugin::Opened<Machine> opened("simdevice");
 
 void check_keys() {
   std::unordered_set<std::string> keys;
@@ -32,24 +20,19 @@ void check_keys() {
 int open(const ab_host* host, int* devices) {
   return told([&] {
     given(devices, "devices");
-    const std::lock_guard guard(opening);
-    need(!the_machine, "simdevice is open already");
-    if (forked) fail(AB_UNAVAILABLE, "this process was forked after simdevice had been opened");
-    need(!host || host->size >= sizeof(ab_host), "ab_host must be of ", sizeof(ab_host), " bytes");
-    check_keys();
-    watch_forks();
-    auto made = std::make_unique<Machine>(host, read_settings(host));
-    if (made->settings.explain_touches) explain_touches(made->mapping());
-    *devices = made->settings.devices;
-    the_machine = made.release();
+    opened.open(host, [&] {
+      check_keys();
+      auto made = std::make_unique<Machine>(host, read_settings(host));
+      if (made->settings.explain_touches) explain_touches(made->mapping());
+      *devices = made->settings.devices;
+      return made;
+    });
   });
 }
 
 int close() {
   return told([] {
-    const std::lock_guard guard(opening);
-    const std::unique_ptr<Machine> closed(&machine());
-    the_machine = nullptr;
+    const std::unique_ptr<Machine> closed = opened.close();
     stop_explaining_touches();
     const std::string left = closed->left();
     Lock lock(closed->mutex);
@@ -57,22 +40,6 @@ int close() {
     lock.unlock();
     need(left.empty(), "closed while there were ", left);
   });
-}
-
-size_t last_error(char* text, size_t room) {
-  const std::string& last = last_text();
-  if (text && room) {
-    const size_t length = std::min(room - 1, last.size());
-    memcpy(text, last.data(), length);
-    text[length] = '\0';
-  }
-  return last.size();
-}
-
-void put_text(char* to, size_t room, const std::string& text) {
-  const size_t length = std::min(room - 1, text.size());
-  memcpy(to, text.data(), length);
-  to[length] = '\0';
 }
 
 int device_info(int device, ab_device_info* out) {
@@ -96,17 +63,7 @@ int memory_info(int device, size_t* free_bytes, size_t* total) {
 
 }  // namespace
 
-std::string& last_text() {
-  thread_local std::string text;
-  return text;
-}
-
-Machine& machine() {
-  if (forked) fail(AB_UNAVAILABLE, "this process was forked after simdevice had been opened");
-  Machine* m = the_machine;
-  if (!m) fail(AB_UNAVAILABLE, "simdevice is not open");
-  return *m;
-}
+Machine& machine() { return opened.get(); }
 
 void fill_process(ab_device_api& api) {
   api.open = open;

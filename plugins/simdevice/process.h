@@ -15,11 +15,6 @@ template <class Fn> int locked(Fn&& fn) {
   });
 }
 
-template <class T> T& given(T* p, const char* what) {
-  need(p != nullptr, what, " must not be null");
-  return *p;
-}
-
 void fill_process(ab_device_api& api);
 void fill_memory(ab_device_api& api);
 void fill_queues(ab_device_api& api);

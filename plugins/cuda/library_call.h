@@ -1,0 +1,29 @@
+// A call of a library, planned once and run in each step.
+#pragma once
+#include <cstddef>
+#include <memory>
+
+#include "errors.h"
+
+namespace anabranch::cuda {
+
+class Process;
+
+class LibraryCall {
+ public:
+  virtual ~LibraryCall() = default;
+  virtual size_t room() const = 0;  // bytes of workspace
+  virtual void run(const ab_queue& queue, const ab_operand* operands, int count, void* workspace) const = 0;
+};
+
+// NotFound when there is no such key.
+std::unique_ptr<LibraryCall> plan_call(Process& process, int device, const std::string& key, const void* desc,
+                                       size_t size);
+
+std::unique_ptr<LibraryCall> plan_gemm(Process& process, int device, const void* desc, size_t size);
+
+// A library's call failed while something was put into the queue: throws the fault behind it, if there is one, else
+// `status` with `text`.
+[[noreturn]] void library_failed(const ab_queue& queue, ab_status status, const std::string& text);
+
+}  // namespace anabranch::cuda

@@ -1,0 +1,101 @@
+// What the plug-in knows while it is open, and how functions of the interface begin.
+#pragma once
+#include <array>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clock.h"
+#include "errors.h"
+
+namespace anabranch::cuda {
+
+// What has been made and not freed. Names are those of errors.
+enum class Thing : uint8_t { kMemory, kPinned, kQueues, kEvents, kLibraries, kGraphs, kComms };
+inline constexpr std::array<const char*, 7> kThingNames{"blocks of device memory",
+                                                        "blocks of pinned memory",
+                                                        "queues",
+                                                        "events",
+                                                        "library calls",
+                                                        "graphs",
+                                                        "communicators"};
+
+class Process {
+ public:
+  Process(const ab_host* host, int devices);
+
+  const int devices;
+  void check_device(int device) const {
+    if (device < 0 || device >= devices) [[unlikely]]
+      fail(AB_INVALID_ARGUMENT, "there is no device ", device, "; there are ", devices);
+  }
+  Clock& clock(int device) { return *clocks_[static_cast<size_t>(device)]; }
+
+  bool setting(const char* name, bool otherwise) const;  // of a flag that is on or off
+
+  bool faulted() const { return faulted_.load(std::memory_order_acquire); }
+  void check_fault() const {
+    if (faulted()) [[unlikely]]
+      throw Failure(AB_FAULT, fault_);
+  }
+  // The first one stays, with the marks of the queues as they were then. Returns its text.
+  const std::string& set_fault(const std::string& text);
+
+  void made(Thing thing) { counts_[static_cast<size_t>(thing)].fetch_add(1, std::memory_order_relaxed); }
+  // Freeing goes well after a fault, whatever CUDA says.
+  void freed(Thing thing, cudaError_t error, const char* doing);
+  std::string left() const;
+
+  void add(ab_queue* queue);
+  void remove(ab_queue* queue);
+
+  // What is made once a device and lives until close(), as a library's handle.
+  std::shared_ptr<void> kept(const std::string& key, int device, const std::function<std::shared_ptr<void>()>& make);
+
+ private:
+  std::string marks() const;
+
+  const ab_host* const host_;
+  std::vector<std::unique_ptr<Clock>> clocks_;
+  std::array<std::atomic<int64_t>, kThingNames.size()> counts_{};
+  mutable std::mutex mutex_;
+  std::atomic<bool> faulted_{false};
+  std::string fault_;  // written once, before faulted_
+  std::set<ab_queue*> queues_;
+  std::mutex making_;
+  std::map<std::pair<std::string, int>, std::shared_ptr<void>> kept_;
+};
+
+Process& process();  // Unavailable when it is not open, or in a forked process
+[[noreturn]] void throw_fault(const std::string& text);
+
+// What every function of the interface does: fn(process).
+template <class Fn> int called(Fn&& fn) {
+  return told([&] { fn(process()); });
+}
+
+// Of functions that wait, ask for an event or put something into a queue: nothing of it is done after a fault.
+template <class Fn> int working(Fn&& fn) {
+  return called([&](Process& p) {
+    p.check_fault();
+    fn(p);
+  });
+}
+
+inline void use_device(int device) { well(cudaSetDevice(device), "device ", device); }
+
+void fill_process(ab_device_api& api);
+void fill_memory(ab_device_api& api);
+void fill_queues(ab_device_api& api);
+void fill_events(ab_device_api& api);
+void fill_launches(ab_device_api& api);
+void fill_graphs(ab_device_api& api);
+void fill_comms(ab_device_api& api);
+
+}  // namespace anabranch::cuda
