@@ -69,6 +69,7 @@ std::vector<FlagInfo> make_table() {
       flag("device_plugin", S("cuda"),
            "the library that CUDAPlace stands for: anabranch_<name>.so, loaded when devices are first asked for"),
       flag("device_deadline", int64_t{600000}, "milliseconds for which a thread waits for a device"),
+      flag("enable_cublas_tensor_op_math", false, "products of float32 on GPUs are rounded to 10 bits (TF32) and faster"),
       flag("simdevice_devices", int64_t{2}, "of the simulated device: how many there are, 1 to 8"),
       flag("simdevice_bytes", int64_t{1} << 34, "of the simulated device: memory of each"),
       flag("simdevice_seed", int64_t{0}, "of the simulated device: seed of the order in which queues run"),
