@@ -73,8 +73,8 @@ Kernel uniform(auto tag, const KernelArgs& op) {
     // Element i of a diagonal stands step + 1 elements behind element i - 1.
     for (int64_t i = 0; i < count; ++i) {
       const int64_t at = i * step + i;
-      AB_CHECK(at < c[out].numel(), InvalidArgument, "{} elements of a diagonal with step {} in {}", count,
-               step, c[out].shape().str());
+      AB_CHECK(at < c[out].numel(), InvalidArgument, "{} elements of a diagonal with step {} in {}", count, step,
+               c[out].shape().str());
       c[out].template mutable_data<T>()[at] = value;
     }
   };
