@@ -131,9 +131,11 @@ void Dataset::wait_preload() {
 
 // The allocator would keep most of the pages, in pieces that it cannot give back by itself.
 void Dataset::release() {
-  const std::lock_guard lock(impl_->mutex);
-  impl_->records.reset();
-  impl_->original.reset();
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->records.reset();
+    impl_->original.reset();
+  }
   malloc_trim(0);
 }
 
